@@ -1,0 +1,63 @@
+# The three kinds of target of this project. Files are listed, never globbed; DEPS are the arrows of
+# docs/ARCHITECTURE.md, which tests/check_arrows.py holds against the #include lines.
+
+add_library(tamis_warnings INTERFACE)
+target_compile_options(tamis_warnings INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers)
+
+# tamis_library(base SOURCES status.cc ... DEPS ... EXTERNAL ...): target tamis_base.
+function(tamis_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;EXTERNAL" ${ARGN})
+  add_library(tamis_${name} STATIC ${ARG_SOURCES})
+  target_include_directories(tamis_${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}>)
+  list(TRANSFORM ARG_DEPS PREPEND tamis_)
+  target_link_libraries(tamis_${name} PUBLIC ${ARG_DEPS} ${ARG_EXTERNAL}
+    PRIVATE $<BUILD_INTERFACE:tamis_warnings>)
+endfunction()
+
+# tamis_test(coding_test SOURCES coding_test.cc DEPS base [ARGS ...] [LABELS ...] [TIMEOUT seconds])
+function(tamis_test name)
+  if(NOT TAMIS_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;EXTERNAL;ARGS;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  list(TRANSFORM ARG_DEPS PREPEND tamis_)
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} ${ARG_EXTERNAL} GTest::gmock GTest::gtest
+    GTest::gtest_main tamis_warnings)
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+endfunction()
+
+# tamis_benchmark(filter_benchmark SOURCES ... DEPS ...)
+function(tamis_benchmark name)
+  if(NOT TAMIS_BENCHMARKS)
+    return()
+  endif()
+  find_package(benchmark REQUIRED)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;EXTERNAL" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  list(TRANSFORM ARG_DEPS PREPEND tamis_)
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} ${ARG_EXTERNAL} benchmark::benchmark
+    tamis_warnings)
+endfunction()
+
+# tamis_fuzzer(codec_fuzzer SOURCES codec_fuzzer.cc DEPS table CORPUS dir): with clang a libFuzzer target;
+# always a test that runs the committed corpus through the same function.
+function(tamis_fuzzer name)
+  cmake_parse_arguments(ARG "" "CORPUS" "SOURCES;DEPS;EXTERNAL" ${ARGN})
+  list(TRANSFORM ARG_DEPS PREPEND tamis_)
+  if(TAMIS_FUZZERS)
+    add_executable(${name} ${ARG_SOURCES})
+    target_link_libraries(${name} PRIVATE ${ARG_DEPS} ${ARG_EXTERNAL} tamis_warnings)
+    target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  elseif(TAMIS_TESTS)
+    add_executable(${name}_corpus ${ARG_SOURCES} ${PROJECT_SOURCE_DIR}/tests/run_corpus.cc)
+    target_link_libraries(${name}_corpus PRIVATE ${ARG_DEPS} ${ARG_EXTERNAL} tamis_warnings)
+    add_test(NAME ${name}_corpus COMMAND ${name}_corpus ${ARG_CORPUS})
+  endif()
+endfunction()

@@ -1,0 +1,74 @@
+# For ./run and ./test: progress that a person can follow, Debian packages, builds. Source it.
+#
+# Long output goes to a file under build/log, which is named when the step fails.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+log_dir=$root/build/log
+mkdir -p "$log_dir"
+
+say() { printf '\033[1m==>\033[0m %s\n' "$*"; }
+
+# step NAME COMMAND...: runs the command with its output in build/log/NAME.log.
+step() {
+  local name=$1 log=$log_dir/$1.log started=$SECONDS
+  shift
+  if ! "$@" >"$log" 2>&1; then
+    tail -n 30 "$log" >&2
+    echo "$name failed; the whole output is in $log" >&2
+    exit 1
+  fi
+  if (( SECONDS - started > 1 )); then say "$name: done in $((SECONDS - started)) s"; fi
+}
+
+# install_packages LIST...: installs what packages/LIST.txt names and the machine lacks.
+install_packages() {
+  local list name missing=() sudo=()
+  for list in "$@"; do
+    while read -r name; do
+      [[ $name == "" || $name == \#* ]] && continue
+      [[ $(dpkg-query -W -f='${Status}' "$name" 2>/dev/null) == "install ok installed" ]] ||
+        missing+=("$name")
+    done <"$root/packages/$list.txt"
+  done
+  (( ${#missing[@]} )) || return 0
+  say "Installing ${#missing[@]} Debian packages: ${missing[*]}"
+  if (( EUID != 0 )); then
+    command -v sudo >/dev/null || {
+      echo "cannot install packages: not root, and there is no sudo; as root run: apt-get install ${missing[*]}" >&2
+      exit 1
+    }
+    sudo=(sudo)
+  fi
+  step apt-update "${sudo[@]}" apt-get update -q
+  step apt-install "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -q -y --no-install-recommends "${missing[@]}"
+}
+
+# build PRESET TARGET...: configures when needed and builds, with ninja's progress when on a terminal.
+build() {
+  local preset=$1
+  shift
+  cd "$root"
+  if [[ ! -f build/$preset/build.ninja ]]; then
+    say "Configuring build/$preset"
+    step "configure-$preset" cmake --preset "$preset"
+  fi
+  local targets=()
+  (( $# )) && targets=(--target "$@")
+  if [[ -n $(ninja -C "build/$preset" -n "$@" 2>&1 | grep -v -e 'no work to do' -e 'Entering directory') ]]; then
+    say "Building build/$preset (the first time takes minutes; output in build/log/build-$preset.log)"
+    if [[ -t 1 ]]; then
+      ninja -C "build/$preset" "$@" 2>&1 | tee "$log_dir/build-$preset.log" |
+        sed -un 's/^\(\[[0-9]*\/[0-9]*\]\).*/\1/p' | while read -r n; do printf '\r    %s ' "$n"; done
+      local status=${PIPESTATUS[0]}
+      printf '\r'
+      if (( status != 0 )); then
+        tail -n 30 "$log_dir/build-$preset.log" >&2
+        echo "build failed; the whole output is in $log_dir/build-$preset.log" >&2
+        exit 1
+      fi
+    else
+      step "build-$preset" cmake --build "build/$preset" "${targets[@]}"
+    fi
+  fi
+}

@@ -1,0 +1,71 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <vector>
+
+#include "tamis/base/sim_executor.h"
+#include "tamis/base/thread_executor.h"
+
+namespace tamis {
+namespace {
+
+std::vector<int> OrderOfTen(uint64_t seed) {
+  SimExecutor executor(seed, std::chrono::milliseconds(1));
+  std::vector<int> order;
+  for (int i = 0; i < 10; ++i) executor.Post([&order, i] { order.push_back(i); });
+  executor.RunFor(std::chrono::seconds(1));
+  return order;
+}
+
+TEST(SimExecutorTest, SameSeedGivesTheSameOrderAndAnotherSeedAnother) {
+  EXPECT_EQ(OrderOfTen(1), OrderOfTen(1));
+  EXPECT_NE(OrderOfTen(1), OrderOfTen(2));
+  EXPECT_EQ(OrderOfTen(1).size(), 10u);
+}
+
+TEST(SimExecutorTest, TimeGoesOnlyWhereATaskOrTheTestTakesIt) {
+  SimExecutor executor(1, Duration(0));
+  const Time start = executor.Now();
+  Time seen{};
+  executor.PostAfter(std::chrono::seconds(5), [&] { seen = executor.Now(); });
+  executor.RunFor(std::chrono::seconds(4));
+  EXPECT_EQ(seen, Time{});
+  EXPECT_EQ(executor.Now(), start + std::chrono::seconds(4));
+  executor.RunFor(std::chrono::seconds(2));
+  EXPECT_EQ(seen, start + std::chrono::seconds(5));
+}
+
+TEST(SimExecutorTest, AwaitRunsTheTasksThatLeadToTheAnswer) {
+  SimExecutor executor(1, std::chrono::milliseconds(1));
+  const int value = Await<int>(&executor, [&](auto done) {
+    executor.Post(
+        [&executor, done] { executor.PostAfter(std::chrono::hours(1), [done] { done(7); }); });
+  });
+  EXPECT_EQ(value, 7);
+}
+
+TEST(ThreadExecutorTest, AwaitReturnsWhatATimerGives) {
+  ThreadExecutor executor(2);
+  const int value = Await<int>(&executor, [&](auto done) {
+    executor.PostAfter(std::chrono::milliseconds(1), [done] { done(7); });
+  });
+  EXPECT_EQ(value, 7);
+}
+
+TEST(ThreadExecutorTest, StopEndsWhatRunsAndDropsTheRest) {
+  std::atomic<int> ran = 0;
+  ThreadExecutor executor(2);
+  executor.PostAfter(std::chrono::hours(1), [&] { ++ran; });
+  Await<int>(&executor, [&](auto done) {
+    executor.Post([&ran, done] {
+      ++ran;
+      done(1);
+    });
+  });
+  executor.Stop();
+  executor.Post([&] { ++ran; });
+  EXPECT_EQ(ran, 1);
+}
+
+}  // namespace
+}  // namespace tamis

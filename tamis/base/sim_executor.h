@@ -1,0 +1,42 @@
+// Executor for tests: one thread, virtual time, and an order of tasks drawn from a seed. The same
+// seed and the same calls give the same run, whatever the machine does.
+#pragma once
+
+#include <map>
+
+#include "tamis/base/executor.h"
+#include "tamis/base/random.h"
+
+namespace tamis {
+
+class SimExecutor : public Executor {
+ public:
+  // A posted task starts after a random delay below `max_delay`, so that tasks posted together
+  // interleave in every order.
+  SimExecutor(uint64_t seed, Duration max_delay) : random_(seed), max_delay_(max_delay) {}
+
+  Time Now() const override { return now_; }
+  void Post(Task task) override;
+  void PostAfter(Duration delay, Task task) override;
+  // Runs tasks until the waiter is woken. Aborts the process when no task is left: the test would
+  // hang.
+  void WaitFor(Waiter* waiter) override;
+
+  // Runs the next task, at its time. False when there is none.
+  bool RunOne();
+  // Runs everything that is due up to now + duration, and sets the clock there.
+  void RunFor(Duration duration);
+
+  Random& random() { return random_; }
+  uint64_t tasks_run() const { return tasks_run_; }
+
+ private:
+  Random random_;
+  Duration max_delay_;
+  Time now_{std::chrono::hours(1)};
+  uint64_t next_id_ = 0;
+  uint64_t tasks_run_ = 0;
+  std::map<std::pair<Time, uint64_t>, Task> tasks_;
+};
+
+}  // namespace tamis

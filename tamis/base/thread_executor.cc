@@ -1,0 +1,47 @@
+#include "tamis/base/thread_executor.h"
+
+#include <time.h>
+
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+#include <thread>
+#include <vector>
+
+namespace tamis {
+
+struct ThreadExecutor::Pool {
+  asio::io_context context;
+  asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
+  std::vector<std::thread> threads;
+};
+
+ThreadExecutor::ThreadExecutor(int threads) : pool_(std::make_unique<Pool>()) {
+  for (int i = 0; i < threads; ++i) pool_->threads.emplace_back([this] { pool_->context.run(); });
+}
+
+ThreadExecutor::~ThreadExecutor() { Stop(); }
+
+void ThreadExecutor::Stop() {
+  pool_->context.stop();
+  for (auto& thread : pool_->threads) {
+    if (thread.joinable()) thread.join();
+  }
+}
+
+Time ThreadExecutor::Now() const {
+  timespec now;
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+void ThreadExecutor::Post(Task task) { asio::post(pool_->context, std::move(task)); }
+
+void ThreadExecutor::PostAfter(Duration delay, Task task) {
+  auto timer = std::make_shared<asio::steady_timer>(pool_->context, delay);
+  timer->async_wait([timer, task = std::move(task)](const asio::error_code& error) {
+    if (!error) task();
+  });
+}
+
+}  // namespace tamis

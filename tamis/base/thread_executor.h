@@ -1,0 +1,33 @@
+// Executor on real threads: a pool with timers (asio), and CLOCK_BOOTTIME, which goes on while the
+// machine is suspended, so that a lease does not outlive a closed lid.
+#pragma once
+
+#include <memory>
+
+#include "tamis/base/executor.h"
+
+namespace tamis {
+
+class ThreadExecutor : public Executor {
+ public:
+  explicit ThreadExecutor(int threads);
+  // Waits for the tasks that run, drops the others.
+  ~ThreadExecutor() override;
+
+  ThreadExecutor(const ThreadExecutor&) = delete;
+  ThreadExecutor& operator=(const ThreadExecutor&) = delete;
+
+  Time Now() const override;
+  void Post(Task task) override;
+  void PostAfter(Duration delay, Task task) override;
+  void WaitFor(Waiter* waiter) override { waiter->Block(); }
+
+  // Waits for the tasks that run and drops the others; afterwards Post does nothing.
+  void Stop();
+
+ private:
+  struct Pool;
+  std::unique_ptr<Pool> pool_;
+};
+
+}  // namespace tamis

@@ -1,0 +1,103 @@
+// Engine: the coordinator. It keeps the filters of all regions by polling the region servers, sends
+// each search only to the regions that can hold an answer, and proves that nothing was left out.
+//
+// Threads: all members may be called from any thread. The blocking forms must not be called from an
+// executor's task.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tamis/base/executor.h"
+#include "tamis/base/status.h"
+#include "tamis/cluster/cluster.h"
+#include "tamis/query/explain.h"
+#include "tamis/table/predicate.h"
+#include "tamis/table/row.h"
+#include "tamis/table/schema.h"
+
+namespace tamis {
+
+using SchemaPtr = std::shared_ptr<const TableSchema>;
+
+struct SearchOptions {
+  Predicate predicate;
+  std::optional<std::vector<uint32_t>>
+      columns;              // positions wanted; nullopt = all. Others read NULL.
+  uint64_t limit = 0;       // 0 = no limit
+  bool key_order = false;   // rows come in row-key order
+  bool use_filters = true;  // false: ask every region
+  bool use_indexes = true;  // false: scan and filter
+  Duration timeout = std::chrono::seconds(60);
+  const std::atomic<bool>* cancelled = nullptr;  // set to true from anywhere, a signal handler too
+};
+
+// The rows of one search, fetched page by page. Not thread-safe. Destroying it ends the search.
+class RowStream {
+ public:
+  ~RowStream();
+  RowStream(RowStream&&) noexcept;
+  RowStream& operator=(RowStream&&) noexcept;
+
+  // The next row, nullopt at the end. After an error: the same error.
+  Result<std::optional<Row>> Next();
+  // Complete once Next() has returned nullopt.
+  const Explain& explain() const;
+
+ private:
+  friend class Engine;
+  struct State;
+  explicit RowStream(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
+};
+
+struct Write {
+  enum class Kind { kPut, kInsert, kUpdate, kDelete };
+  Kind kind = Kind::kPut;
+  Row row;                             // kDelete: only the key columns are read
+  std::vector<uint32_t> columns;       // kUpdate: the positions to set
+  std::optional<Predicate> condition;  // on the row as it is; kFailedPrecondition when it is not so
+};
+
+class Engine {
+ public:
+  struct Options {
+    Duration poll_wait = std::chrono::milliseconds(300);
+    Duration lease_margin = std::chrono::milliseconds(20);
+    Duration request_timeout = std::chrono::seconds(5);
+    uint64_t page_rows = 1000;
+    uint64_t seed = 0;    // of the coordinator's number; 0 = drawn from the system
+    bool polling = true;  // false: knows no filters, asks everyone
+  };
+
+  // The cluster and the executor must outlive the engine.
+  Engine(Cluster* cluster, Executor* executor, Options options);
+  ~Engine();  // ends polling; REQUIRES: no call is under way
+
+  Cluster& cluster();
+  Executor& executor();
+
+  // The table's schema, from a cache that is refreshed when a server says that it is old.
+  Result<SchemaPtr> Table(const std::string& name);
+  void ForgetTable(const std::string& name);
+
+  RowStream Search(SchemaPtr schema, SearchOptions options);
+  Result<std::optional<Row>> Get(SchemaPtr schema, const Row& key_row);
+
+  // One status a write, in order. Rows are atomic, the batch is not. kDeadlineExceeded: may stand.
+  std::vector<Status> Apply(SchemaPtr schema, std::vector<Write> writes);
+
+  // Waits until every region's filters are known, or the time is over: for tests and `./run`, so
+  // that the first queries are routed.
+  bool WaitUntilRouted(const TableSchema& schema, Duration timeout);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace tamis
