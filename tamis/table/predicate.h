@@ -19,13 +19,14 @@ struct Predicate {
   enum class Kind : uint8_t {
     kTrue = 1,
     kFalse = 2,
-    kAnd = 3,      // of children; true when there are none
-    kOr = 4,       // of children; false when there are none
-    kNot = 5,      // of children[0]
-    kCompare = 6,  // column op values[0]
-    kIn = 7,       // column IN values
-    kPrefix = 8,   // column begins with values[0] (text, bytes)
-    kIsNull = 9,   // column IS NULL
+    kAnd = 3,       // of children; true when there are none
+    kOr = 4,        // of children; false when there are none
+    kNot = 5,       // of children[0]
+    kCompare = 6,   // column op values[0]
+    kIn = 7,        // column IN values
+    kPrefix = 8,    // column begins with values[0] (text, bytes)
+    kIsNull = 9,    // column IS NULL
+    kNotNull = 10,  // column IS NOT NULL
   };
   enum class Op : uint8_t { kEq = 1, kNe = 2, kLt = 3, kLe = 4, kGt = 5, kGe = 6 };
 
@@ -45,6 +46,7 @@ struct Predicate {
   static Predicate In(uint32_t column, std::vector<Value> values);
   static Predicate Prefix(uint32_t column, std::string prefix);
   static Predicate IsNull(uint32_t column);
+  static Predicate NotNull(uint32_t column);
 
   // nullopt is "unknown".
   std::optional<bool> Evaluate(const Row& row) const;
@@ -63,9 +65,11 @@ struct Predicate {
   friend bool operator==(const Predicate&, const Predicate&) = default;
 };
 
-// Numbers that are compared with a column of another numeric type: `n > 2.5` on an int64 column is
-// `n >= 3`, `n = 2.5` is never true. `value` is int64, double, decimal or text as a user wrote it;
-// the result compares with the column's own type. nullopt where the types cannot be compared.
+// Compares a column with a value of another type: `n > 2.5` on an int64 column is `n > 2`, `n
+// = 2.5` is never true. `value` is int64, double, decimal or text as a user wrote it ('5' is a
+// number on a number's column, a time on a timestamp's); the result compares with the column's own
+// type, has the truth of the exact numbers, and is unknown for NULL. nullopt where the types cannot
+// be compared.
 std::optional<Predicate> CompareConverted(const TableSchema& schema, uint32_t column,
                                           Predicate::Op op, const Value& value);
 

@@ -1,0 +1,163 @@
+#include "tamis/table/schema.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+namespace tamis {
+namespace {
+
+constexpr size_t kMaxNameSize = 128;
+constexpr size_t kMaxColumns = 1000;  // SQLite takes 2000, some of which we hide
+constexpr size_t kMaxIndexes = 64;
+constexpr size_t kMaxKeyColumns = 16;
+
+bool IsName(std::string_view name) {
+  return !name.empty() && name.size() <= kMaxNameSize && !(name[0] >= '0' && name[0] <= '9') &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+         });
+}
+
+Status CheckName(std::string_view what, std::string_view name) {
+  if (!IsName(name)) {
+    return InvalidArgument(
+        std::string(what) + " name \"" + std::string(name.substr(0, 60)) +
+        "\" is not usable: names are of a-z, 0-9 and _, begin with no digit, and "
+        "have at most 128 characters");
+  }
+  if (name.starts_with("tamis_") || name.starts_with("sqlite_")) {
+    return InvalidArgument(std::string(what) + " name \"" + std::string(name) +
+                           "\" is reserved: choose one that does not begin with tamis_ or sqlite_");
+  }
+  return Status::Ok();
+}
+
+Status CheckColumnList(const TableSchema& schema, const std::string& what,
+                       const std::vector<uint32_t>& positions) {
+  if (positions.empty() || positions.size() > kMaxKeyColumns) {
+    return InvalidArgument(what + " has " + std::to_string(positions.size()) +
+                           " columns; it needs 1 to " + std::to_string(kMaxKeyColumns));
+  }
+  std::set<uint32_t> seen;
+  for (const uint32_t position : positions) {
+    if (position >= schema.columns.size()) {
+      return InvalidArgument(what + " refers to column number " + std::to_string(position) +
+                             ", which the table does not have");
+    }
+    if (!seen.insert(position).second) {
+      return InvalidArgument(what + " names column \"" + schema.columns[position].name +
+                             "\" twice");
+    }
+  }
+  return Status::Ok();
+}
+
+std::string ColumnNames(const TableSchema& schema, const std::vector<uint32_t>& positions) {
+  std::string out;
+  for (const uint32_t position : positions) {
+    if (!out.empty()) out += ", ";
+    out += position < schema.columns.size() ? schema.columns[position].name : "?";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<uint32_t> TableSchema::FindColumn(std::string_view column) const {
+  for (uint32_t i = 0; i < columns.size(); ++i) {
+    if (columns[i].name == column) return i;
+  }
+  return std::nullopt;
+}
+
+const IndexSpec* TableSchema::FindIndex(std::string_view index) const {
+  for (const IndexSpec& spec : indexes) {
+    if (spec.name == index) return &spec;
+  }
+  return nullptr;
+}
+
+const IndexSpec* TableSchema::FindIndex(uint32_t index_id) const {
+  for (const IndexSpec& spec : indexes) {
+    if (spec.id == index_id) return &spec;
+  }
+  return nullptr;
+}
+
+bool TableSchema::IsKey(uint32_t column) const {
+  return std::find(key.begin(), key.end(), column) != key.end();
+}
+
+Status TableSchema::Validate() const {
+  TAMIS_RETURN_IF_ERROR(CheckName("table", name));
+  const std::string in_table = "table \"" + name + "\": ";
+  if (columns.empty() || columns.size() > kMaxColumns) {
+    return InvalidArgument(in_table + "it has " + std::to_string(columns.size()) +
+                           " columns; it needs 1 to " + std::to_string(kMaxColumns));
+  }
+  if (indexes.size() > kMaxIndexes) {
+    return InvalidArgument(in_table + "it has " + std::to_string(indexes.size()) +
+                           " indexes, more than " + std::to_string(kMaxIndexes));
+  }
+  std::set<std::string> names;
+  std::set<uint32_t> ids;  // 0 = not given yet
+  for (const Column& column : columns) {
+    TAMIS_RETURN_IF_ERROR(CheckName("column", column.name).WithContext("table \"" + name + "\""));
+    if (!names.insert(column.name).second) {
+      return InvalidArgument(in_table + "it has two columns \"" + column.name + "\"");
+    }
+    if (column.id != 0 && (!ids.insert(column.id).second || column.id >= next_column_id)) {
+      return InvalidArgument(in_table + "column \"" + column.name + "\" has the id " +
+                             std::to_string(column.id) + ", which is taken or not given out yet");
+    }
+    if (column.type < Type::kText || column.type > Type::kDecimal) {
+      return InvalidArgument(in_table + "column \"" + column.name + "\" has the unknown type " +
+                             std::to_string(static_cast<int>(column.type)));
+    }
+  }
+  TAMIS_RETURN_IF_ERROR(CheckColumnList(*this, in_table + "the key", key));
+  for (const uint32_t position : key) {
+    if (columns[position].nullable) {
+      return InvalidArgument(in_table + "key column \"" + columns[position].name +
+                             "\" must not be nullable");
+    }
+  }
+  names.clear();
+  ids.clear();
+  for (const IndexSpec& index : indexes) {
+    TAMIS_RETURN_IF_ERROR(CheckName("index", index.name).WithContext("table \"" + name + "\""));
+    const std::string what = in_table + "index \"" + index.name + "\"";
+    if (!names.insert(index.name).second) return InvalidArgument(what + " is there twice");
+    if (index.id != 0 && !ids.insert(index.id).second) {
+      return InvalidArgument(what + " has the id of another index");
+    }
+    TAMIS_RETURN_IF_ERROR(CheckColumnList(*this, what, index.columns));
+    if (!(index.fpr >= 1e-9 && index.fpr <= 0.5)) {
+      return InvalidArgument(what + ": the false-positive rate must lie between 1e-9 and 0.5");
+    }
+    if (index.expected_values < 1 || index.expected_values > (uint64_t{1} << 32)) {
+      return InvalidArgument(what + ": the expected distinct values must lie between 1 and 2^32");
+    }
+  }
+  return Status::Ok();
+}
+
+std::string TableSchema::ToString() const {
+  std::string out = "table " + name + " (\n";
+  for (const Column& column : columns) {
+    out += "  " + column.name + " " + std::string(TypeName(column.type));
+    if (!column.nullable) out += " not null";
+    out += ",\n";
+  }
+  out += "  key (" + ColumnNames(*this, key) + ")";
+  for (const IndexSpec& index : indexes) {
+    char fpr[32];
+    const auto [end, error] = std::to_chars(fpr, fpr + sizeof(fpr), index.fpr);
+    out += ",\n  index " + index.name + " (" + ColumnNames(*this, index.columns) + ") fpr " +
+           std::string(fpr, end) + " expected_values " + std::to_string(index.expected_values);
+  }
+  return out + "\n)";
+}
+
+}  // namespace tamis

@@ -1,0 +1,89 @@
+#include "tamis/table/schema.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tamis/table/random_values.h"
+
+namespace tamis {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(SchemaTest, ReadsBack) {
+  TableSchema schema = SchemaOfAllTypes();
+  schema.id = 7;
+  schema.version = 3;
+  schema.indexes[1].fpr = 0.01;
+  schema.indexes[1].expected_values = 77;
+  schema.indexes[1].seed = ~uint64_t{0};
+  const auto back = ParseSchema(SerializeSchema(schema));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(SerializeSchema(*back), SerializeSchema(schema));
+  EXPECT_EQ(back->ToString(), schema.ToString());
+  EXPECT_EQ(back->indexes[1].seed, ~uint64_t{0});
+  EXPECT_EQ(back->version, 3u);
+}
+
+TEST(SchemaTest, DescribesItself) {
+  EXPECT_EQ(SchemaOfAllTypes().ToString(), R"(table t (
+  c1 text not null,
+  c2 bytes,
+  c3 int64 not null,
+  c4 double,
+  c5 bool,
+  c6 timestamp,
+  c7 decimal,
+  key (c1, c3),
+  index by_four (c2, c4, c7, c3) fpr 0.001 expected_values 10000,
+  index by_bool (c5) fpr 0.001 expected_values 10000
+))");
+}
+
+TEST(SchemaTest, FindsColumnsAndIndexes) {
+  const TableSchema schema = SchemaOfAllTypes();
+  EXPECT_EQ(schema.FindColumn("c3"), 2u);
+  EXPECT_EQ(schema.FindColumn("c9"), std::nullopt);
+  EXPECT_EQ(schema.FindIndex("by_bool")->id, 2u);
+  EXPECT_EQ(schema.FindIndex(1u)->name, "by_four");
+  EXPECT_EQ(schema.FindIndex("other"), nullptr);
+  EXPECT_TRUE(schema.IsKey(2));
+  EXPECT_FALSE(schema.IsKey(1));
+}
+
+TEST(SchemaTest, RefusesWhatCannotBe) {
+  const auto refusal = [](auto change) {
+    TableSchema schema = SchemaOfAllTypes();
+    EXPECT_TRUE(schema.Validate().ok());
+    change(schema);
+    const Status status = schema.Validate();
+    EXPECT_FALSE(ParseSchema(SerializeSchema(schema)).ok());
+    return status.message();
+  };
+  EXPECT_THAT(refusal([](auto& s) { s.name = "A"; }), HasSubstr("not usable"));
+  EXPECT_THAT(refusal([](auto& s) { s.name = ""; }), HasSubstr("not usable"));
+  EXPECT_THAT(refusal([](auto& s) { s.columns[0].name = "tamis_key"; }), HasSubstr("reserved"));
+  EXPECT_THAT(refusal([](auto& s) { s.columns[1].name = "c1"; }), HasSubstr("two columns"));
+  EXPECT_THAT(refusal([](auto& s) { s.columns[1].id = 1; }), HasSubstr("taken"));
+  EXPECT_THAT(refusal([](auto& s) { s.next_column_id = 3; }), HasSubstr("not given out"));
+  EXPECT_THAT(refusal([](auto& s) { s.columns[1].type = static_cast<Type>(99); }),
+              HasSubstr("unknown type"));
+  EXPECT_THAT(refusal([](auto& s) { s.key.clear(); }), HasSubstr("0 columns"));
+  EXPECT_THAT(refusal([](auto& s) { s.key = {0, 0}; }), HasSubstr("twice"));
+  EXPECT_THAT(refusal([](auto& s) { s.key = {1}; }), HasSubstr("nullable"));
+  EXPECT_THAT(refusal([](auto& s) { s.key = {99}; }), HasSubstr("does not have"));
+  EXPECT_THAT(refusal([](auto& s) { s.indexes[0].columns = {50}; }), HasSubstr("does not have"));
+  EXPECT_THAT(refusal([](auto& s) { s.indexes[0].name = "by_bool"; }), HasSubstr("twice"));
+  EXPECT_THAT(refusal([](auto& s) { s.indexes[0].fpr = 0; }), HasSubstr("false-positive"));
+  EXPECT_THAT(refusal([](auto& s) { s.indexes[0].fpr = __builtin_nan(""); }),
+              HasSubstr("false-positive"));
+  EXPECT_THAT(refusal([](auto& s) { s.indexes[0].expected_values = 0; }), HasSubstr("expected"));
+}
+
+TEST(SchemaTest, DamagedBytesAreDataLoss) {
+  EXPECT_EQ(ParseSchema("\xff\xff").status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(ParseSchema("").status().code(), StatusCode::kDataLoss);
+}
+
+}  // namespace
+}  // namespace tamis

@@ -1,0 +1,196 @@
+// Schemas and predicates to and from the messages of table.proto.
+#include "tamis/table/predicate.h"
+#include "tamis/table/schema.h"
+#include "tamis/table/table.pb.h"
+
+namespace tamis {
+namespace {
+
+void ToMessage(const Value& value, pb::Value* out) {
+  if (value.is_null()) return;
+  switch (value.type()) {
+    case Type::kText:
+      out->set_text(value.str());
+      break;
+    case Type::kBytes:
+      out->set_raw(value.str());
+      break;
+    case Type::kInt64:
+      out->set_int64(value.int64());
+      break;
+    case Type::kDouble:
+      out->set_real(value.dbl());
+      break;
+    case Type::kBool:
+      out->set_truth(value.int64() != 0);
+      break;
+    case Type::kTimestamp:
+      out->set_timestamp_us(value.int64());
+      break;
+    case Type::kDecimal:
+      out->set_decimal(value.str());
+      break;
+  }
+}
+
+Result<Value> FromMessage(const pb::Value& message) {
+  switch (message.kind_case()) {
+    case pb::Value::kText:
+      return Value::Text(message.text());
+    case pb::Value::kRaw:
+      return Value::Bytes(message.raw());
+    case pb::Value::kInt64:
+      return Value::Int64(message.int64());
+    case pb::Value::kReal:
+      return Value::Double(message.real());
+    case pb::Value::kTruth:
+      return Value::Bool(message.truth());
+    case pb::Value::kTimestampUs:
+      return Value::Timestamp(message.timestamp_us());
+    case pb::Value::kDecimal:
+      return Value::Decimal(message.decimal());
+    case pb::Value::KIND_NOT_SET:
+      break;
+  }
+  return Value();
+}
+
+void ToMessage(const Predicate& predicate, pb::Predicate* out) {
+  out->set_kind(static_cast<uint32_t>(predicate.kind));
+  if (predicate.kind == Predicate::Kind::kCompare) out->set_op(static_cast<uint32_t>(predicate.op));
+  out->set_column(predicate.column);
+  for (const Value& value : predicate.values) ToMessage(value, out->add_values());
+  for (const Predicate& child : predicate.children) ToMessage(child, out->add_children());
+}
+
+Status Malformed(std::string_view what) {
+  return DataLoss("cannot read a " + std::string(what) + ": the bytes are damaged or foreign");
+}
+
+// The shapes that Predicate promises; columns and types are for Validate, which knows the schema.
+Result<Predicate> FromMessage(const pb::Predicate& message) {
+  using Kind = Predicate::Kind;
+  Predicate predicate;
+  if (message.kind() < static_cast<uint32_t>(Kind::kTrue) ||
+      message.kind() > static_cast<uint32_t>(Kind::kNotNull)) {
+    return Malformed("condition");
+  }
+  predicate.kind = static_cast<Kind>(message.kind());
+  predicate.column = message.column();
+  for (const pb::Value& value : message.values()) {
+    TAMIS_ASSIGN_OR_RETURN(Value parsed, FromMessage(value));
+    predicate.values.push_back(std::move(parsed));
+  }
+  for (const pb::Predicate& child : message.children()) {
+    TAMIS_ASSIGN_OR_RETURN(Predicate parsed, FromMessage(child));
+    predicate.children.push_back(std::move(parsed));
+  }
+  const bool leaf = predicate.children.empty();
+  bool good = true;
+  switch (predicate.kind) {
+    case Kind::kAnd:
+    case Kind::kOr:
+      good = predicate.values.empty();
+      break;
+    case Kind::kNot:
+      good = predicate.values.empty() && predicate.children.size() == 1;
+      break;
+    case Kind::kCompare:
+      good = leaf && predicate.values.size() == 1 && message.op() >= 1 && message.op() <= 6;
+      if (good) predicate.op = static_cast<Predicate::Op>(message.op());
+      break;
+    case Kind::kPrefix:
+      good = leaf && predicate.values.size() == 1 &&
+             (predicate.values[0].is_null() || predicate.values[0].type() == Type::kText ||
+              predicate.values[0].type() == Type::kBytes);
+      break;
+    case Kind::kIn:
+      good = leaf;
+      break;
+    case Kind::kTrue:
+    case Kind::kFalse:
+    case Kind::kIsNull:
+    case Kind::kNotNull:
+      good = leaf && predicate.values.empty();
+      break;
+  }
+  if (!good) return Malformed("condition");
+  return predicate;
+}
+
+}  // namespace
+
+std::string SerializeSchema(const TableSchema& schema) {
+  pb::Schema out;
+  out.set_id(schema.id);
+  out.set_name(schema.name);
+  out.set_version(schema.version);
+  out.set_next_column_id(schema.next_column_id);
+  for (const Column& column : schema.columns) {
+    pb::Column* message = out.add_columns();
+    message->set_id(column.id);
+    message->set_name(column.name);
+    message->set_type(static_cast<uint32_t>(column.type));
+    message->set_not_null(!column.nullable);
+  }
+  out.mutable_key()->Assign(schema.key.begin(), schema.key.end());
+  for (const IndexSpec& index : schema.indexes) {
+    pb::Index* message = out.add_indexes();
+    message->set_id(index.id);
+    message->set_name(index.name);
+    message->mutable_columns()->Assign(index.columns.begin(), index.columns.end());
+    message->set_fpr(index.fpr);
+    message->set_expected_values(index.expected_values);
+    message->set_seed(index.seed);
+  }
+  return out.SerializeAsString();
+}
+
+Result<TableSchema> ParseSchema(std::string_view bytes) {
+  pb::Schema message;
+  if (bytes.size() > INT32_MAX ||
+      !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return Malformed("table schema");
+  }
+  TableSchema schema;
+  schema.id = message.id();
+  schema.name = message.name();
+  schema.version = message.version();
+  schema.next_column_id = message.next_column_id();
+  for (const pb::Column& column : message.columns()) {
+    schema.columns.push_back({.id = column.id(),
+                              .name = column.name(),
+                              .type = static_cast<Type>(column.type() <= 0xff ? column.type() : 0),
+                              .nullable = !column.not_null()});
+  }
+  schema.key.assign(message.key().begin(), message.key().end());
+  for (const pb::Index& index : message.indexes()) {
+    schema.indexes.push_back({.id = index.id(),
+                              .name = index.name(),
+                              .columns = {index.columns().begin(), index.columns().end()},
+                              .fpr = index.fpr(),
+                              .expected_values = index.expected_values(),
+                              .seed = index.seed()});
+  }
+  if (Status status = schema.Validate(); !status.ok()) {
+    return DataLoss("cannot read a table schema: " + status.message());
+  }
+  return schema;
+}
+
+std::string SerializePredicate(const Predicate& predicate) {
+  pb::Predicate message;
+  ToMessage(predicate, &message);
+  return message.SerializeAsString();
+}
+
+Result<Predicate> ParsePredicate(std::string_view bytes) {
+  pb::Predicate message;  // protobuf itself refuses messages nested more than 100 deep
+  if (bytes.size() > INT32_MAX ||
+      !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return Malformed("condition");
+  }
+  return FromMessage(message);
+}
+
+}  // namespace tamis
