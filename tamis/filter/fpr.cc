@@ -1,0 +1,50 @@
+#include "tamis/filter/fpr.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace tamis::fpr {
+
+using std::numbers::ln2;
+
+double InformationBound(double keys, double fpr) { return keys * std::log2(1 / fpr); }
+
+double Bloom(double bits, double keys, double hashes) {
+  return std::pow(-std::expm1(-hashes * keys / bits), hashes);
+}
+
+double BloomBits(double keys, double fpr) { return -keys * std::log(fpr) / (ln2 * ln2); }
+
+uint32_t BloomHashes(double bits, double keys) {
+  const double best = bits / keys * ln2;
+  const double low = std::max(1.0, std::floor(best));
+  return static_cast<uint32_t>(Bloom(bits, keys, low) <= Bloom(bits, keys, low + 1) ? low
+                                                                                    : low + 1);
+}
+
+double SplitFill(double slice_positions, double keys) {
+  if (slice_positions <= 1) return keys > 0 ? 1 : 0;
+  return -std::expm1(keys * std::log1p(-1 / slice_positions));
+}
+
+double Split(double slice_positions, double keys, double slices) {
+  return std::pow(SplitFill(slice_positions, keys), slices);
+}
+
+double Layers(double fpr, double layers) { return -std::expm1(layers * std::log1p(-fpr)); }
+
+double CounterTail(double mean, uint32_t j) {
+  double sum = 0;
+  for (uint32_t i = j + 200; i + 1 > j; --i) {
+    sum += std::exp(i * std::log(mean) - mean - std::lgamma(i + 1.0));
+    if (i == 0) break;
+  }
+  return sum;
+}
+
+double CounterTailBound(double mean, uint32_t j) {
+  return std::pow(std::numbers::e * mean / j, j) / std::sqrt(2 * std::numbers::pi * j);
+}
+
+}  // namespace tamis::fpr

@@ -1,0 +1,36 @@
+// The formulas of the filters as pure functions: false-positive rates, sizes, counter overflow.
+//
+// Each names the paper it comes from; the tests hold every filter against them. Counts are keys,
+// sizes are bits unless the name says otherwise.
+#pragma once
+
+#include <cstdint>
+
+namespace tamis::fpr {
+
+// Any approximate set of n keys needs at least this many bits: n log2(1/fpr) (Carter et al. 1978).
+double InformationBound(double keys, double fpr);
+
+// Bloom 1970, with the usual approximation: (1 - e^(-kn/m))^k.
+double Bloom(double bits, double keys, double hashes);
+// Bits for `keys` at `fpr` with the best number of hashes: -n ln p / (ln 2)^2.
+double BloomBits(double keys, double fpr);
+// The best number of hashes, (m/n) ln 2, rounded to the better neighbour; at least 1.
+uint32_t BloomHashes(double bits, double keys);
+
+// Split counting Bloom filter: the share of a slice's m positions that n keys fill,
+// 1 - (1 - 1/m)^n, and the false-positive rate of k slices, fill^k. It is exact up to the spread
+// of the fill.
+double SplitFill(double slice_positions, double keys);
+double Split(double slice_positions, double keys, double slices);
+// d layers of rate p each: 1 - (1 - p)^d.
+double Layers(double fpr, double layers);
+
+// The probability that a counter reaches j or more when each of n keys raises one of m counters:
+// the exact binomial tail in its Poisson limit of mean n/m, summed from its small end (1 minus the
+// head cancels to 2^-52).
+double CounterTail(double mean, uint32_t j);
+// The split counting paper's bound of the same: (e mean / j)^j / sqrt(2 pi j).
+double CounterTailBound(double mean, uint32_t j);
+
+}  // namespace tamis::fpr

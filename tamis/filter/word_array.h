@@ -1,0 +1,81 @@
+// WordArray: the words a filter is made of, owned (zeroed, aligned to a cache line) or borrowed
+// from bytes that somebody else keeps alive, a mapped file for example. The first write to a
+// borrowed array copies it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+#include <utility>
+
+namespace tamis {
+
+class WordArray {
+ public:
+  static constexpr size_t kAlignment = 64;
+
+  WordArray() = default;
+  explicit WordArray(size_t size) : owned_(Allocate(size)), data_(owned_.get()), size_(size) {
+    std::memset(owned_.get(), 0, size * sizeof(uint64_t));
+  }
+  static WordArray Borrow(std::span<const uint64_t> words) {
+    WordArray array;
+    array.data_ = words.data();
+    array.size_ = words.size();
+    return array;
+  }
+
+  WordArray(const WordArray& other) { *this = other; }
+  WordArray& operator=(const WordArray& other) {
+    if (this != &other) *this = CopyOf({other.data_, other.size_});
+    return *this;
+  }
+  WordArray(WordArray&& other) noexcept { *this = std::move(other); }
+  WordArray& operator=(WordArray&& other) noexcept {
+    owned_ = std::move(other.owned_);
+    data_ = std::exchange(other.data_, nullptr);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
+  }
+
+  size_t size() const { return size_; }
+  uint64_t operator[](size_t i) const { return data_[i]; }
+  const uint64_t* data() const { return data_; }
+  uint64_t* MutableData() {
+    if (owned_ == nullptr && size_ != 0) *this = CopyOf({data_, size_});
+    return owned_.get();
+  }
+  std::span<const uint64_t> words() const { return {data_, size_}; }
+  size_t size_bytes() const { return size_ * sizeof(uint64_t); }
+
+  static WordArray CopyOf(std::span<const uint64_t> words) {
+    WordArray array;
+    array.owned_ = Allocate(words.size());
+    array.data_ = array.owned_.get();
+    array.size_ = words.size();
+    if (!words.empty()) std::memcpy(array.owned_.get(), words.data(), words.size_bytes());
+    return array;
+  }
+
+ private:
+  struct Free {
+    void operator()(uint64_t* words) const {
+      ::operator delete[](words, std::align_val_t{kAlignment});
+    }
+  };
+  using Owned = std::unique_ptr<uint64_t[], Free>;
+
+  static Owned Allocate(size_t size) {
+    return Owned(static_cast<uint64_t*>(
+        ::operator new[](size * sizeof(uint64_t), std::align_val_t{kAlignment})));
+  }
+
+  Owned owned_;
+  const uint64_t* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace tamis
