@@ -1,0 +1,86 @@
+// FilterMatrix: the bits of many filters of one geometry, turned so that one question is answered
+// for all of them at once.
+//
+// A row is a position of the geometry (slice and offset), a column is one filter: a layer of a
+// region's scalable split counting filter. A hash has one position in each slice; the AND of those
+// k rows has a bit for every filter that matches. Ten thousand filters cost k x 1.25 KB of reads in
+// sequence instead of ten thousand times two or more random cache lines.
+//
+//   Layout   column blocks, each rows x (8 to 512 bytes), allocated one by one: the first two have
+//            64 columns, then each doubles what is there, up to 4,096 columns a block. Growing
+//            copies nothing; unused columns are fewer than those in use, or than 4,096.
+//   Memory   one bit a position and column: k / ln 2 bits for each key of full layers
+//   Probe    k rows of columns() bits, fetched a block ahead, ANDed with the widest vectors there
+//   Threads  const members may run concurrently; others need exclusive access
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tamis/filter/split_geometry.h"
+
+namespace tamis {
+
+class FilterMatrix {
+ public:
+  using Column = uint32_t;
+
+  struct Filling {
+    Column column;
+    std::span<const uint64_t> projection;
+  };
+
+  // REQUIRES: geometry.IsValid().
+  explicit FilterMatrix(SplitGeometry geometry);
+  FilterMatrix(FilterMatrix&&) noexcept;
+  FilterMatrix& operator=(FilterMatrix&&) noexcept;
+  ~FilterMatrix();
+
+  // A column of zeros, a freed one before a new one.
+  Column Allocate();
+  // Makes room for this many columns in all, in fewer and larger blocks than growth would.
+  void Reserve(size_t columns);
+  // Clears the column. REQUIRES, here and below: it was allocated and is not freed.
+  void Free(Column column);
+
+  // Replaces the column by a projection: bit p % 64 of word p / 64 for position p.
+  // REQUIRES: (geometry().positions() + 63) / 64 words.
+  void Load(Column column, std::span<const uint64_t> projection);
+  // The same for many columns, each named once: rows are touched once for 64 neighbouring columns,
+  // not once for each.
+  void Load(std::span<const Filling> fillings);
+
+  void Set(Column column, uint64_t position, bool value);
+  bool Get(Column column, uint64_t position) const;
+
+  // Bit c % 64 of word c / 64: column c may hold the hash. *columns gets columns() / 64 words.
+  void Probe(uint64_t hash, std::vector<uint64_t>* columns) const;
+  // The same for several hashes, one answer behind the other.
+  void Probe(std::span<const uint64_t> hashes, std::vector<uint64_t>* columns) const;
+
+  const SplitGeometry& geometry() const { return geometry_; }
+  // How many columns there are, used or not; a multiple of 64.
+  size_t columns() const { return columns_; }
+  size_t columns_in_use() const { return columns_ - free_.size(); }
+  size_t SizeBytes() const;
+
+  // For tests: probes with plain 64-bit words.
+  void set_scalar_for_test(bool on) { scalar_ = on; }
+
+ private:
+  struct Block;
+
+  void AddBlock(size_t columns);
+  const Block& BlockOf(Column column) const;
+
+  SplitGeometry geometry_;
+  size_t columns_ = 0;
+  bool scalar_ = false;
+  std::vector<Block> blocks_;  // in column order
+  std::vector<Column> free_;   // all zero; the lowest at the back after growth
+};
+
+}  // namespace tamis
