@@ -23,10 +23,11 @@ ThreadExecutor::ThreadExecutor(int threads) : pool_(std::make_unique<Pool>()) {
 ThreadExecutor::~ThreadExecutor() { Stop(); }
 
 void ThreadExecutor::Stop() {
+  if (!pool_) return;
   pool_->context.stop();
-  for (auto& thread : pool_->threads) {
-    if (thread.joinable()) thread.join();
-  }
+  for (auto& thread : pool_->threads) thread.join();
+  // The tasks that are left are destroyed here, while what they hold still exists.
+  pool_.reset();
 }
 
 Time ThreadExecutor::Now() const {
@@ -35,9 +36,12 @@ Time ThreadExecutor::Now() const {
   return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
-void ThreadExecutor::Post(Task task) { asio::post(pool_->context, std::move(task)); }
+void ThreadExecutor::Post(Task task) {
+  if (pool_) asio::post(pool_->context, std::move(task));
+}
 
 void ThreadExecutor::PostAfter(Duration delay, Task task) {
+  if (!pool_) return;
   auto timer = std::make_shared<asio::steady_timer>(pool_->context, delay);
   timer->async_wait([timer, task = std::move(task)](const asio::error_code& error) {
     if (!error) task();

@@ -22,7 +22,8 @@ class ThreadExecutor : public Executor {
   void PostAfter(Duration delay, Task task) override;
   void WaitFor(Waiter* waiter) override { waiter->Block(); }
 
-  // Waits for the tasks that run and drops the others; afterwards Post does nothing.
+  // Waits for the tasks that run and drops the others; afterwards Post does nothing. REQUIRES: only
+  // tasks and the caller use the executor.
   void Stop();
 
  private:
