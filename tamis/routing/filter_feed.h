@@ -1,0 +1,141 @@
+// FilterFeed: the region server's end of routing. It tells coordinators what changed in the
+// filters, grants them leases, and knows when a put may be acknowledged.
+//
+// Everything that a coordinator must know is an event, numbered in one sequence for the whole life
+// of the server process (its start code names that life). A coordinator says with each poll up to
+// which number it has applied everything; the answer carries what follows, and a lease. While the
+// lease lives, the server acknowledges no put whose events that coordinator has not applied, and so
+// the coordinator may trust its copy: the lease covers the regions of the copy, no others, which is
+// why closing a region is an event like any other.
+//
+// Leases are counted by the server from when it answers and by the coordinator from when it asked,
+// and never reach beyond what is left of the server's own verified membership. A coordinator that
+// polls but does not apply is granted none, so that it cannot hold puts for ever.
+//
+// Threads: safe. Callbacks run on the executor or on the caller's thread, never under a lock.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tamis/base/executor.h"
+#include "tamis/base/status.h"
+#include "tamis/cluster/cluster.h"
+#include "tamis/routing/faults.h"
+
+namespace tamis {
+
+class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
+ public:
+  struct Options {
+    Duration lease = std::chrono::seconds(1);
+    // Added to the server's count of a lease, for clocks that run at different rates.
+    Duration lease_margin = std::chrono::milliseconds(10);
+    size_t max_events = 1 << 16;   // kept for coordinators that lag; who lags more gets it all anew
+    size_t max_coordinators = 16;  // leased at one time; the others ask everyone
+    size_t max_waiting = 10'000;   // puts; see Crowded
+    size_t projection_bytes = 16 << 20;  // of bits in one answer, at the least one column
+    Faults faults;
+  };
+
+  // The bits of a column as they are, or nothing when the region does not have them (any more).
+  using ProjectionSource = std::function<std::optional<pb::Projection>(const pb::ColumnId&)>;
+
+  FilterFeed(Executor* executor, std::string server, uint64_t start_code, Options options);
+  void SetProjectionSource(ProjectionSource source);
+
+  uint64_t start_code() const { return start_code_; }
+
+  // Appends an event and returns its number. The number is set here.
+  uint64_t Append(pb::Event event);
+
+  // Answers a poll: at once when there is something to say, else when there is or the wait is over.
+  // `verified_until` tells how long the server's membership is sure.
+  void Poll(const pb::PollRequest& request, std::function<Time()> verified_until,
+            Callback<pb::PollReply> done);
+
+  // Calls done once every coordinator with a live lease has applied event number `sequence`, and it
+  // is `not_before`; kDeadlineExceeded at the deadline.
+  void WaitAcknowledged(uint64_t sequence, Time not_before, Time deadline, DoneCallback done);
+
+  // True while so many puts wait that a further one should be refused before it does anything.
+  bool Crowded() const;
+
+  // The number up to which no live lease holds anything back.
+  uint64_t AcknowledgedFloor() const;
+
+  uint64_t Last() const;  // number of the last event
+
+  // When the last lease that was granted so far ends; Time{} when none was granted.
+  Time LastLeaseEnd() const;
+
+  // Answers all parked polls and waits with kUnavailable.
+  void Shutdown();
+
+ private:
+  struct Coordinator {
+    uint64_t acked = 0;
+    Time lease_until{};
+    // The oldest answer that is not applied yet: its last number and when it was sent.
+    uint64_t sent_to = 0;
+    Time sent_at{};
+  };
+  struct ParkedPoll {
+    pb::PollRequest request;
+    std::function<Time()> verified_until;
+    Callback<pb::PollReply> done;
+    Time until;
+  };
+  struct Waiter {
+    Time not_before;
+    Time deadline;
+    DoneCallback done;
+  };
+  using Calls = std::vector<std::function<void()>>;
+
+  void Answer(const pb::PollRequest& request, const std::function<Time()>& verified_until,
+              const Callback<pb::PollReply>& done);
+  void FillEvents(const pb::PollRequest& request, pb::PollReply* reply);
+  void GrantLease(const pb::PollRequest& request, Time verified_until, pb::PollReply* reply);
+  void Acknowledge(const pb::PollRequest& request);
+  void Remember(const pb::Event& event);
+  uint64_t FloorLocked(Time now) const;
+  void CollectWaiters(Time now, Calls* calls);
+  void ArmTimer(Time at);
+  Time NextDeadline(Time now) const;
+  Time NextLeaseEnd(Time now) const;
+  void OnTimer();
+  void WakePolls();
+
+  Executor* const executor_;
+  const std::string server_;
+  const uint64_t start_code_;
+  const Options options_;
+  ProjectionSource projection_source_;
+
+  mutable std::mutex mutex_;
+  uint64_t last_ = 0;             // number of the last event
+  std::deque<pb::Event> events_;  // the last ones, ending with number last_
+  // What is open, and per index what is complete, with layers and range as of last_.
+  struct OpenRegion {
+    pb::Event opened;
+    std::map<uint32_t, pb::Event> complete;
+  };
+  std::map<uint64_t, OpenRegion> regions_;
+  std::map<uint64_t, Coordinator> coordinators_;
+  std::map<uint64_t, ParkedPoll> parked_;    // one a coordinator
+  std::multimap<uint64_t, Waiter> waiters_;  // by the number they wait for
+  Time last_lease_end_{};
+  Time timer_at_ = Time::max();
+  bool wake_posted_ = false;
+  bool shut_down_ = false;
+};
+
+}  // namespace tamis

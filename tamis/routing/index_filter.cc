@@ -1,0 +1,294 @@
+#include "tamis/routing/index_filter.h"
+
+#include <algorithm>
+
+#include "tamis/base/coding.h"
+#include "tamis/base/hash.h"
+
+namespace tamis {
+namespace {
+
+using ValueRange = std::pair<std::string, std::string>;
+
+// An event names a bit as layer * 2^32 + position.
+uint64_t BitName(uint32_t layer, uint64_t position) {
+  return (static_cast<uint64_t>(layer) << 32) | position;
+}
+
+bool Covers(const ValueRange& range, std::string_view value) {
+  return range.first <= value && value <= range.second;
+}
+
+}  // namespace
+
+EntryKey MakeEntryKey(const IndexSpec& index, std::span<const std::string> prefixes,
+                      std::string_view first) {
+  EntryKey key{.hashes = {}, .first = std::string(first)};
+  key.hashes.reserve(prefixes.size());
+  for (const std::string& prefix : prefixes) key.hashes.push_back(Hash(prefix, index.seed));
+  return key;
+}
+
+IndexFilter::IndexFilter(FilterFeed* feed, const IndexSpec& index, uint64_t region_id,
+                         uint64_t epoch, const Faults& faults)
+    : feed_(feed), index_(index), region_id_(region_id), epoch_(epoch), faults_(faults) {}
+
+pb::Event IndexFilter::NewEvent(pb::Event::Kind kind, const Generation& generation) const {
+  pb::Event event;
+  event.set_kind(kind);
+  event.set_region_id(region_id_);
+  event.set_epoch(epoch_);
+  event.set_index_id(index_.id);
+  event.set_generation(generation.number);
+  return event;
+}
+
+IndexFilter::Generation IndexFilter::NewGeneration(uint64_t number) const {
+  Generation generation{.number = number,
+                        .filter = ScalableSplitCountingBloomFilter(
+                            SplitGeometry::For(index_.fpr, index_.expected_values), index_.seed)};
+  generation.filter.set_erase_first_match_for_test(faults_.erase_first_match);
+  return generation;
+}
+
+bool IndexFilter::Widen(Generation* generation, const EntryKey& entry) {
+  if (!generation->range.has_value()) {
+    generation->range.emplace(entry.first, entry.first);
+    return true;
+  }
+  auto& [min, max] = *generation->range;
+  if (entry.first < min) {
+    min = entry.first;
+  } else if (entry.first > max) {
+    max = entry.first;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+uint64_t IndexFilter::AddTo(Generation* generation, std::span<const EntryKey> entries, bool tell) {
+  auto& filter = generation->filter;
+  std::vector<uint64_t> flips;
+  bool widened = false;
+  const size_t layers_before = filter.layers();
+  for (const EntryKey& entry : entries) {
+    for (const uint64_t hash : entry.hashes) {
+      filter.Insert(hash, [&](uint32_t layer, uint64_t position, bool set) {
+        flips.push_back(BitName(layer, position) * 2 + (set ? 1 : 0));
+      });
+    }
+    widened |= Widen(generation, entry);
+  }
+  uint64_t sequence = 0;
+  if (!tell) return sequence;
+  if (filter.layers() != layers_before) {
+    pb::Event event = NewEvent(pb::Event::LAYER_ADDED, *generation);
+    event.set_layers(static_cast<uint32_t>(filter.layers()));
+    sequence = feed_->Append(std::move(event));
+  }
+  if (!flips.empty()) {
+    pb::Event event = NewEvent(pb::Event::FLIPS, *generation);
+    event.mutable_flips()->Add(flips.begin(), flips.end());
+    sequence = feed_->Append(std::move(event));
+    for (const uint64_t flip : flips) {
+      pending_[flip / 2] = sequence;
+      pending_order_.emplace_back(sequence, flip / 2);
+    }
+  }
+  if (widened) {
+    pb::Event event = NewEvent(pb::Event::RANGE_WIDENED, *generation);
+    event.set_min(generation->range->first);
+    event.set_max(generation->range->second);
+    event.set_has_range(true);
+    sequence = feed_->Append(std::move(event));
+    widenings_.push_back({sequence, *generation->range});
+  }
+  return sequence;
+}
+
+void IndexFilter::RemoveFrom(Generation* generation, std::span<const EntryKey> entries, bool tell) {
+  auto& filter = generation->filter;
+  std::vector<uint64_t> flips;
+  for (const EntryKey& entry : entries) {
+    for (const uint64_t hash : entry.hashes) {
+      filter.Erase(hash, [&](uint32_t layer, uint64_t position, bool set) {
+        flips.push_back(BitName(layer, position) * 2 + (set ? 1 : 0));
+      });
+    }
+  }
+  if (!tell || flips.empty()) return;
+  pb::Event event = NewEvent(pb::Event::FLIPS, *generation);
+  event.mutable_flips()->Add(flips.begin(), flips.end());
+  feed_->Append(std::move(event));
+}
+
+uint64_t IndexFilter::Add(std::span<const EntryKey> entries) {
+  std::lock_guard lock(mutex_);
+  if (next_) AddTo(next_.get(), entries, false);
+  return current_ ? AddTo(current_.get(), entries, true) : 0;
+}
+
+void IndexFilter::Remove(std::span<const EntryKey> entries) {
+  std::lock_guard lock(mutex_);
+  if (current_) RemoveFrom(current_.get(), entries, true);
+  if (!next_) return;
+  if (hold_removals_) {
+    held_removals_.insert(held_removals_.end(), entries.begin(), entries.end());
+  } else {
+    RemoveFrom(next_.get(), entries, false);
+  }
+}
+
+uint64_t IndexFilter::WaitFor(std::span<const EntryKey> entries) {
+  std::lock_guard lock(mutex_);
+  if (!current_) return 0;
+  ForgetAcknowledged();
+  uint64_t sequence = replaced_;
+  for (const EntryKey& entry : entries) {
+    for (const uint64_t hash : entry.hashes) {
+      if (pending_.empty()) break;
+      const auto layer = current_->filter.FindLayer(hash);
+      if (!layer.has_value()) continue;  // a removal of the same row runs after us: nothing to find
+      const SplitGeometry& geometry = current_->filter.geometry();
+      for (uint32_t slice = 0; slice < geometry.slices; ++slice) {
+        auto bit = pending_.find(BitName(*layer, geometry.Position(hash, slice)));
+        if (bit != pending_.end()) sequence = std::max(sequence, bit->second);
+      }
+    }
+    sequence = std::max(sequence, WidenedAt(entry.first));
+  }
+  return sequence;
+}
+
+// The number of the event that took the value into the range that coordinators know; 0 =
+// acknowledged.
+uint64_t IndexFilter::WidenedAt(std::string_view first) const {
+  if (acknowledged_range_.has_value() && Covers(*acknowledged_range_, first)) return 0;
+  for (const Widening& widening : widenings_) {
+    if (Covers(widening.range, first)) return widening.sequence;
+  }
+  return 0;
+}
+
+void IndexFilter::ForgetAcknowledged() {
+  const uint64_t floor = feed_->AcknowledgedFloor();
+  while (!pending_order_.empty() && pending_order_.front().first <= floor) {
+    const auto [sequence, bit] = pending_order_.front();
+    auto it = pending_.find(bit);
+    if (it != pending_.end() && it->second == sequence) pending_.erase(it);
+    pending_order_.pop_front();
+  }
+  while (!widenings_.empty() && widenings_.front().sequence <= floor) {
+    acknowledged_range_ = std::move(widenings_.front().range);
+    widenings_.pop_front();
+  }
+  if (replaced_ <= floor) replaced_ = 0;
+}
+
+void IndexFilter::BeginGeneration(bool hold_removals) {
+  std::lock_guard lock(mutex_);
+  next_ = std::make_unique<Generation>(NewGeneration(++generations_));
+  hold_removals_ = hold_removals;
+  held_removals_.clear();
+}
+
+void IndexFilter::CountExisting(std::span<const EntryKey> entries) {
+  std::lock_guard lock(mutex_);
+  if (next_) AddTo(next_.get(), entries, false);
+}
+
+void IndexFilter::Publish() {
+  std::lock_guard lock(mutex_);
+  if (!next_) return;
+  RemoveFrom(next_.get(), held_removals_, false);
+  held_removals_ = {};
+  const bool replaces = current_ != nullptr;
+  current_ = std::move(next_);
+  pending_.clear();
+  pending_order_.clear();
+  widenings_.clear();
+  acknowledged_range_ =
+      current_->range;  // who has not applied the publication does not prune by it
+  pb::Event event = NewEvent(pb::Event::INDEX_COMPLETE, *current_);
+  const SplitGeometry& geometry = current_->filter.geometry();
+  event.mutable_geometry()->set_slices(geometry.slices);
+  event.mutable_geometry()->set_slice_positions(geometry.slice_positions);
+  event.set_layers(static_cast<uint32_t>(current_->filter.layers()));
+  if (current_->range.has_value()) {
+    event.set_has_range(true);
+    event.set_min(current_->range->first);
+    event.set_max(current_->range->second);
+  }
+  const uint64_t sequence = feed_->Append(std::move(event));
+  if (replaces) replaced_ = sequence;
+}
+
+void IndexFilter::AbandonGeneration() {
+  std::lock_guard lock(mutex_);
+  next_.reset();
+  held_removals_ = {};
+}
+
+bool IndexFilter::published() const {
+  std::lock_guard lock(mutex_);
+  return current_ != nullptr;
+}
+
+bool IndexFilter::building() const {
+  std::lock_guard lock(mutex_);
+  return next_ != nullptr;
+}
+
+uint64_t IndexFilter::ignored_removals() const {
+  std::lock_guard lock(mutex_);
+  return current_ ? current_->filter.ignored_decrements() + current_->filter.stuck_count() : 0;
+}
+
+size_t IndexFilter::layers() const {
+  std::lock_guard lock(mutex_);
+  return current_ ? current_->filter.layers() : 0;
+}
+
+std::optional<pb::Projection> IndexFilter::Project() const {
+  std::lock_guard lock(mutex_);
+  if (!current_) return std::nullopt;
+  pb::Projection projection;
+  projection.set_region_id(region_id_);
+  projection.set_epoch(epoch_);
+  projection.set_index_id(index_.id);
+  projection.set_generation(current_->number);
+  // Whoever appends for this filter holds mutex_, so the bits are as of the feed's last number.
+  projection.set_as_of(feed_->Last());
+  const SplitGeometry& geometry = current_->filter.geometry();
+  projection.mutable_geometry()->set_slices(geometry.slices);
+  projection.mutable_geometry()->set_slice_positions(geometry.slice_positions);
+  for (uint32_t layer = 0; layer < current_->filter.layers(); ++layer) {
+    const std::vector<uint64_t> words = current_->filter.Projection(layer);
+    std::string* bytes = projection.add_layers();
+    bytes->reserve(words.size() * 8);
+    for (const uint64_t word : words) PutFixed64(bytes, word);
+  }
+  if (current_->range.has_value()) {
+    projection.set_has_range(true);
+    projection.set_min(current_->range->first);
+    projection.set_max(current_->range->second);
+  }
+  return projection;
+}
+
+bool IndexFilter::MayContain(const EntryKey& entry) const {
+  std::lock_guard lock(mutex_);
+  if (!current_) return true;
+  return current_->range.has_value() && Covers(*current_->range, entry.first) &&
+         std::ranges::all_of(entry.hashes, [this](uint64_t hash) {
+           return current_->filter.FindLayer(hash).has_value();
+         });
+}
+
+void IndexFilter::ClearBitsForTest(const EntryKey& entry) {
+  std::lock_guard lock(mutex_);
+  if (current_) RemoveFrom(current_.get(), std::span(&entry, 1), true);
+}
+
+}  // namespace tamis

@@ -1,0 +1,120 @@
+// IndexFilter: what one region knows of the values of one index: the counters, which of their flips
+// coordinators have not acknowledged yet, and the smallest and largest value.
+//
+// It holds up to two generations of counters: the published one, whose flips are events of the
+// feed, and one that is being built beside it. Both are fed by every put, so that publishing the
+// new one loses nothing. What is counted is index entries: each entry counts the hash of every
+// leading prefix of its encoded values once.
+//
+// Rules that keep acknowledged rows findable: Add before the entries are committed, Remove after;
+// then wait in the feed for WaitFor() of every entry that the row holds afterwards.
+//
+// Threads: safe. Lock order: an IndexFilter before the feed.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tamis/filter/scalable_split_counting_bloom_filter.h"
+#include "tamis/routing/filter_feed.h"
+#include "tamis/table/schema.h"
+
+namespace tamis {
+
+// What an index entry means to a filter.
+struct EntryKey {
+  std::vector<uint64_t> hashes;  // of every leading prefix of the encoded values
+  std::string first;             // the first encoded value, for the range
+};
+EntryKey MakeEntryKey(const IndexSpec& index, std::span<const std::string> prefixes,
+                      std::string_view first);
+
+class IndexFilter {
+ public:
+  IndexFilter(FilterFeed* feed, const IndexSpec& index, uint64_t region_id, uint64_t epoch,
+              const Faults& faults);
+
+  // Returns the number of the last event that it made; 0 = none.
+  uint64_t Add(std::span<const EntryKey> entries);
+  void Remove(std::span<const EntryKey> entries);
+
+  // The number of the event that coordinators must have applied before a row with this entry may be
+  // acknowledged; 0 = none. Whoever made the flips.
+  uint64_t WaitFor(std::span<const EntryKey> entries);
+
+  // Starts an empty generation beside the published one. From here on Add and Remove feed both.
+  // `hold_removals`: removals wait until Publish, since the scan that counts old entries may come
+  // to them later. REQUIRES: no Add or Remove is between its call and the commit it belongs to.
+  void BeginGeneration(bool hold_removals);
+  // Counts an entry that was there before BeginGeneration.
+  void CountExisting(std::span<const EntryKey> entries);
+  // Makes the new generation the published one.
+  void Publish();
+  void AbandonGeneration();
+
+  bool published() const;
+  bool building() const;
+  // Decrements that sticky counters and ambiguous layers ignored since the generation was begun.
+  uint64_t ignored_removals() const;
+  size_t layers() const;
+
+  // nullopt while nothing is published.
+  std::optional<pb::Projection> Project() const;
+  const IndexSpec& index() const { return index_; }
+
+  // True when the published counters say that the entry may be there: for checks.
+  bool MayContain(const EntryKey& entry) const;
+  // Test only: plants the fault that `check` must find.
+  void ClearBitsForTest(const EntryKey& entry);
+
+ private:
+  using ValueRange = std::pair<std::string, std::string>;  // smallest and largest, inclusive
+
+  struct Generation {
+    uint64_t number = 0;
+    ScalableSplitCountingBloomFilter filter;
+    uint64_t ignored = 0;
+    std::optional<ValueRange> range;
+  };
+  struct Widening {
+    uint64_t sequence;
+    ValueRange range;
+  };
+
+  pb::Event NewEvent(pb::Event::Kind kind, const Generation& generation) const;
+  Generation NewGeneration(uint64_t number) const;
+  static bool Widen(Generation* generation, const EntryKey& entry);
+  uint64_t AddTo(Generation* generation, std::span<const EntryKey> entries, bool tell);
+  void RemoveFrom(Generation* generation, std::span<const EntryKey> entries, bool tell);
+  uint64_t WidenedAt(std::string_view first) const;
+  void ForgetAcknowledged();
+
+  FilterFeed* const feed_;
+  const IndexSpec index_;
+  const uint64_t region_id_;
+  const uint64_t epoch_;
+  const Faults faults_;
+
+  mutable std::mutex mutex_;
+  std::unique_ptr<Generation> current_;  // published
+  std::unique_ptr<Generation> next_;     // being built
+  bool hold_removals_ = false;
+  std::vector<EntryKey> held_removals_;
+  uint64_t generations_ = 0;
+  // Set bits that are told but not acknowledged: bit -> number of the event.
+  std::unordered_map<uint64_t, uint64_t> pending_;
+  std::deque<std::pair<uint64_t, uint64_t>> pending_order_;  // (number, bit)
+  std::optional<ValueRange> acknowledged_range_;
+  std::deque<Widening> widenings_;  // behind it, not acknowledged
+  // Number of the publication that replaced an older one; coordinators without it prune by the old.
+  uint64_t replaced_ = 0;
+};
+
+}  // namespace tamis

@@ -1,0 +1,103 @@
+#include "tamis/routing/key_ranges.h"
+
+#include <algorithm>
+
+namespace tamis {
+namespace {
+
+// Compares range ends, where the empty string is the greatest.
+bool EndLess(std::string_view a, std::string_view b) {
+  if (a.empty()) return false;
+  return b.empty() || a < b;
+}
+
+std::string_view MinEnd(std::string_view a, std::string_view b) { return EndLess(a, b) ? a : b; }
+
+// True when a range with this end lies wholly before `start`, not even touching it.
+bool EndsBefore(std::string_view end, std::string_view start) {
+  return !end.empty() && end < start;
+}
+
+}  // namespace
+
+KeyRanges KeyRanges::Of(KeyRange range) {
+  KeyRanges ranges;
+  if (!range.empty()) ranges.ranges_.push_back(std::move(range));
+  return ranges;
+}
+
+void KeyRanges::Add(const KeyRange& range) {
+  if (range.empty()) return;
+  // [first, last): the ranges that overlap or touch the new one.
+  auto first = std::ranges::lower_bound(
+      ranges_, range.start,
+      [](const std::string& end, const std::string& start) { return EndsBefore(end, start); },
+      &KeyRange::end);
+  auto last = first;
+  KeyRange merged = range;
+  while (last != ranges_.end() && (merged.end.empty() || last->start <= merged.end)) {
+    merged.start = std::min(merged.start, last->start);
+    if (EndLess(merged.end, last->end)) merged.end = last->end;
+    ++last;
+  }
+  if (first == last) {
+    ranges_.insert(first, std::move(merged));
+  } else {
+    *first = std::move(merged);
+    ranges_.erase(first + 1, last);
+  }
+}
+
+void KeyRanges::Subtract(const KeyRange& range) { Subtract(Of(range)); }
+
+void KeyRanges::Subtract(const KeyRanges& other) {
+  std::vector<KeyRange> rest;
+  size_t next = 0;  // first range of `other` that may reach into what is left
+  for (KeyRange& mine : ranges_) {
+    while (next < other.ranges_.size() && !other.ranges_[next].end.empty() &&
+           other.ranges_[next].end <= mine.start) {
+      ++next;
+    }
+    bool done = false;
+    for (size_t i = next; i < other.ranges_.size() && !done; ++i) {
+      const KeyRange& cut = other.ranges_[i];
+      if (!mine.end.empty() && cut.start >= mine.end) break;
+      if (cut.start > mine.start) rest.push_back({mine.start, cut.start});
+      if (cut.end.empty() || (!mine.end.empty() && cut.end >= mine.end)) {
+        done = true;
+      } else {
+        mine.start = std::max(mine.start, cut.end);
+      }
+    }
+    if (!done) rest.push_back(std::move(mine));
+  }
+  ranges_ = std::move(rest);
+}
+
+KeyRanges KeyRanges::Intersect(const KeyRange& range) const { return Intersect(Of(range)); }
+
+KeyRanges KeyRanges::Intersect(const KeyRanges& other) const {
+  KeyRanges result;
+  size_t i = 0, j = 0;
+  while (i < ranges_.size() && j < other.ranges_.size()) {
+    const KeyRange& a = ranges_[i];
+    const KeyRange& b = other.ranges_[j];
+    KeyRange both{std::max(a.start, b.start), std::string(MinEnd(a.end, b.end))};
+    if (!both.empty()) result.ranges_.push_back(std::move(both));
+    if (EndLess(a.end, b.end)) {
+      ++i;
+    } else {
+      ++j;
+    }
+  }
+  return result;
+}
+
+bool KeyRanges::Contains(std::string_view key) const {
+  auto it = std::ranges::upper_bound(ranges_, key, std::less<std::string_view>(), &KeyRange::start);
+  return it != ranges_.begin() && std::prev(it)->Contains(key);
+}
+
+bool KeyRanges::Overlaps(const KeyRange& range) const { return !Intersect(range).empty(); }
+
+}  // namespace tamis

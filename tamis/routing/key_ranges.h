@@ -1,0 +1,46 @@
+// KeyRanges: a set of row keys as sorted, disjoint, non-touching half-open ranges. With it a search
+// proves that what was searched and what was excluded tile the table.
+//
+// Threads: a value.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tamis {
+
+struct KeyRange {
+  std::string start;  // inclusive
+  std::string end;    // exclusive; empty = no bound
+
+  bool empty() const { return !end.empty() && start >= end; }
+  bool Contains(std::string_view key) const { return key >= start && (end.empty() || key < end); }
+
+  friend bool operator==(const KeyRange&, const KeyRange&) = default;
+};
+
+class KeyRanges {
+ public:
+  KeyRanges() = default;  // no keys
+  static KeyRanges All() { return Of({"", ""}); }
+  static KeyRanges Of(KeyRange range);
+
+  void Add(const KeyRange& range);
+  void Subtract(const KeyRange& range);
+  void Subtract(const KeyRanges& other);
+  KeyRanges Intersect(const KeyRange& range) const;
+  KeyRanges Intersect(const KeyRanges& other) const;
+
+  bool Contains(std::string_view key) const;
+  bool Overlaps(const KeyRange& range) const;
+  bool empty() const { return ranges_.empty(); }
+  const std::vector<KeyRange>& ranges() const { return ranges_; }
+
+  friend bool operator==(const KeyRanges&, const KeyRanges&) = default;
+
+ private:
+  std::vector<KeyRange> ranges_;
+};
+
+}  // namespace tamis
