@@ -1,0 +1,229 @@
+#include "tamis/rocks/catalog.h"
+
+#include <algorithm>
+
+#include "tamis/base/coding.h"
+#include "tamis/table/codec.h"
+
+namespace tamis {
+namespace {
+
+constexpr char kFormatKey[] = "F";
+
+std::string TableKey(uint32_t id) {
+  std::string key = "T";
+  PutBig32(&key, id);
+  return key;
+}
+
+std::string RegionKey(uint64_t id) {
+  std::string key = "R";
+  PutBig64(&key, id);
+  return key;
+}
+
+// What a compaction must know to tell garbage: the regions and tables of one moment. Ids are never
+// reused and a region's range only shrinks, so a view that has grown old keeps too much, never too
+// little.
+struct GarbageView {
+  uint64_t next_region_id;
+  uint32_t next_index_id;
+  std::map<uint64_t, pb::RegionRecord> regions;
+  std::map<uint32_t, TableSchema> tables;
+
+  bool IsGarbage(std::string_view index_key) const {
+    Reader reader(index_key);
+    const uint64_t region_id = reader.Big64();
+    const uint32_t index_id = reader.Big32();
+    if (!reader.ok() || region_id >= next_region_id || index_id >= next_index_id) return false;
+    auto region = regions.find(region_id);
+    if (region == regions.end()) return true;
+    auto table = tables.find(region->second.table_id());
+    if (table == tables.end()) return true;
+    const IndexSpec* index = table->second.FindIndex(index_id);
+    if (index == nullptr) return true;
+    auto split = SplitIndexEntry(table->second, *index, reader.rest());
+    if (!split.ok()) return false;
+    const std::string_view key = split->second;
+    return key < region->second.start() ||
+           (!region->second.end().empty() && key >= region->second.end());
+  }
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Catalog>> Catalog::Load(Store* store) {
+  std::unique_ptr<Catalog> catalog(new Catalog(store));
+  const std::string& directory = store->options().directory;
+  std::string bytes;
+  const rocksdb::Status found =
+      store->db()->Get(rocksdb::ReadOptions(), store->meta(), kFormatKey, &bytes);
+  if (found.IsNotFound()) {
+    catalog->record_.set_format_version(kStoreFormatVersion);
+    catalog->record_.set_next_region_id(1);
+    catalog->record_.set_next_epoch(1);
+    catalog->record_.set_next_table_id(1);
+    catalog->record_.set_next_index_id(1);
+  } else if (!found.ok()) {
+    return FromRocks(found, "read the catalog of store \"" + directory + "\"");
+  } else if (!catalog->record_.ParseFromString(bytes)) {
+    return DataLoss("cannot open store \"" + directory + "\": its format record is damaged");
+  } else if (catalog->record_.format_version() != kStoreFormatVersion) {
+    return FailedPrecondition("cannot open store \"" + directory + "\": it has format " +
+                              std::to_string(catalog->record_.format_version()) +
+                              ", this program reads format " + std::to_string(kStoreFormatVersion) +
+                              "; use the version of tamis that wrote it");
+  }
+  std::unique_ptr<rocksdb::Iterator> it(
+      store->db()->NewIterator(rocksdb::ReadOptions(), store->meta()));
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+    const std::string_view key(it->key().data(), it->key().size());
+    const std::string_view value(it->value().data(), it->value().size());
+    if (key.starts_with("T")) {
+      auto schema = ParseSchema(value);
+      if (!schema.ok())
+        return schema.status().WithContext("cannot open store \"" + directory + "\"");
+      catalog->tables_[schema->id] = std::move(*schema);
+    } else if (key.starts_with("R")) {
+      pb::RegionRecord region;
+      if (!region.ParseFromArray(value.data(), static_cast<int>(value.size()))) {
+        return DataLoss("cannot open store \"" + directory + "\": a region record is damaged");
+      }
+      catalog->regions_[region.id()] = std::move(region);
+    }
+  }
+  if (!it->status().ok()) {
+    return FromRocks(it->status(), "read the catalog of store \"" + directory + "\"");
+  }
+  catalog->record_.set_openings(catalog->record_.openings() + 1);
+  TAMIS_RETURN_IF_ERROR(catalog->Commit({}));
+  return catalog;
+}
+
+std::vector<TableSchema> Catalog::Tables() const {
+  std::lock_guard lock(mutex_);
+  std::vector<TableSchema> tables;
+  for (const auto& [id, table] : tables_) tables.push_back(table);
+  return tables;
+}
+
+Result<TableSchema> Catalog::Table(const std::string& name) const {
+  std::lock_guard lock(mutex_);
+  for (const auto& [id, table] : tables_) {
+    if (table.name == name) return table;
+  }
+  return NotFound("no table \"" + name + "\"");
+}
+
+std::optional<TableSchema> Catalog::Table(uint32_t id) const {
+  std::lock_guard lock(mutex_);
+  auto found = tables_.find(id);
+  if (found == tables_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::vector<pb::RegionRecord> Catalog::Regions() const {
+  std::lock_guard lock(mutex_);
+  std::vector<pb::RegionRecord> regions;
+  for (const auto& [id, region] : regions_) regions.push_back(region);
+  return regions;
+}
+
+std::vector<pb::RegionRecord> Catalog::Regions(uint32_t table_id) const {
+  std::vector<pb::RegionRecord> regions = Regions();
+  std::erase_if(regions, [=](const auto& region) { return region.table_id() != table_id; });
+  std::ranges::sort(regions, {}, [](const auto& region) { return region.start(); });
+  return regions;
+}
+
+std::optional<pb::RegionRecord> Catalog::Region(uint64_t id) const {
+  std::lock_guard lock(mutex_);
+  auto found = regions_.find(id);
+  if (found == regions_.end()) return std::nullopt;
+  return found->second;
+}
+
+uint64_t Catalog::NewRegionId() {
+  std::lock_guard lock(mutex_);
+  const uint64_t id = record_.next_region_id();
+  record_.set_next_region_id(id + 1);
+  return id;
+}
+
+uint64_t Catalog::NewEpoch() {
+  std::lock_guard lock(mutex_);
+  const uint64_t epoch = record_.next_epoch();
+  record_.set_next_epoch(epoch + 1);
+  return epoch;
+}
+
+uint32_t Catalog::NewTableId() {
+  std::lock_guard lock(mutex_);
+  const uint32_t id = record_.next_table_id();
+  record_.set_next_table_id(id + 1);
+  return id;
+}
+
+uint32_t Catalog::NewIndexId() {
+  std::lock_guard lock(mutex_);
+  const uint32_t id = record_.next_index_id();
+  record_.set_next_index_id(id + 1);
+  return id;
+}
+
+uint64_t Catalog::openings() const {
+  std::lock_guard lock(mutex_);
+  return record_.openings();
+}
+
+Status Catalog::Commit(const Change& change) {
+  std::lock_guard lock(mutex_);
+  return CommitLocked(change);
+}
+
+Status Catalog::CommitLocked(const Change& change) {
+  rocksdb::WriteBatch batch;
+  batch.Put(store_->meta(), kFormatKey, record_.SerializeAsString());
+  for (const TableSchema& table : change.put_tables) {
+    batch.Put(store_->meta(), TableKey(table.id), SerializeSchema(table));
+  }
+  for (const uint32_t id : change.erase_tables) {
+    batch.Delete(store_->meta(), TableKey(id));
+    batch.DeleteRange(store_->rows(), RowPrefix(id), RowPrefix(id + 1));
+  }
+  for (const pb::RegionRecord& region : change.put_regions) {
+    batch.Put(store_->meta(), RegionKey(region.id()), region.SerializeAsString());
+  }
+  for (const uint64_t id : change.erase_regions) batch.Delete(store_->meta(), RegionKey(id));
+  TAMIS_RETURN_IF_ERROR(store_->Write(&batch));
+
+  for (const TableSchema& table : change.put_tables) tables_[table.id] = table;
+  for (const uint32_t id : change.erase_tables) tables_.erase(id);
+  for (const pb::RegionRecord& region : change.put_regions) regions_[region.id()] = region;
+  for (const uint64_t id : change.erase_regions) regions_.erase(id);
+  PublishGarbage();
+  return Status::Ok();
+}
+
+void Catalog::PublishGarbage() {
+  auto view = std::make_shared<GarbageView>(
+      GarbageView{record_.next_region_id(), record_.next_index_id(), regions_, tables_});
+  store_->SetGarbage(std::make_shared<Store::IsGarbage>(
+      [view](std::string_view index_key) { return view->IsGarbage(index_key); }));
+}
+
+Result<bool> Catalog::MarkComplete(uint64_t region_id, uint64_t epoch, uint32_t index_id) {
+  std::lock_guard lock(mutex_);
+  auto found = regions_.find(region_id);
+  if (found == regions_.end() || found->second.epoch() != epoch) return false;
+  pb::RegionRecord region = found->second;
+  if (std::ranges::find(region.complete_indexes(), index_id) == region.complete_indexes().end()) {
+    region.add_complete_indexes(index_id);
+    Change change;
+    change.put_regions.push_back(std::move(region));
+    TAMIS_RETURN_IF_ERROR(CommitLocked(change));
+  }
+  return true;
+}
+
+}  // namespace tamis

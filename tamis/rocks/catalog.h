@@ -1,0 +1,72 @@
+// Catalog: which tables and regions an embedded cluster has, as it stands in the store's "meta"
+// column family. What HBase keeps in its table hbase:meta. Changes are atomic and durable.
+//
+//   "F"                      -> StoreRecord: format version and the next ids
+//   "T" table id             -> SerializeSchema
+//   "R" region id            -> RegionRecord
+//   "S" region id, index id  -> filter bytes as of a clean end (filter_snapshot.h)
+//
+// Threads: safe.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tamis/base/status.h"
+#include "tamis/rocks/store.h"
+#include "tamis/rocks/store.pb.h"
+#include "tamis/table/schema.h"
+
+namespace tamis {
+
+inline constexpr uint32_t kStoreFormatVersion = 1;
+
+class Catalog {
+ public:
+  // Makes the format record in a new store; kFailedPrecondition for a store of another format.
+  static Result<std::unique_ptr<Catalog>> Load(Store* store);
+
+  std::vector<TableSchema> Tables() const;
+  Result<TableSchema> Table(const std::string& name) const;
+  std::optional<TableSchema> Table(uint32_t id) const;
+  std::vector<pb::RegionRecord> Regions() const;
+  std::vector<pb::RegionRecord> Regions(uint32_t table_id) const;  // in key order
+  std::optional<pb::RegionRecord> Region(uint64_t id) const;
+
+  // New numbers, never given twice: they are durable with the next Commit that uses them, and a
+  // number that never reaches one was used for nothing.
+  uint64_t NewRegionId();
+  uint64_t NewEpoch();
+  uint32_t NewTableId();
+  uint32_t NewIndexId();
+  uint64_t openings() const;
+
+  struct Change {
+    std::vector<TableSchema> put_tables;
+    std::vector<uint32_t> erase_tables;  // with their rows
+    std::vector<pb::RegionRecord> put_regions;
+    std::vector<uint64_t> erase_regions;
+  };
+  Status Commit(const Change& change);
+
+  // Notes that all entries of the index stand under the region's id. False when the region has
+  // moved on.
+  Result<bool> MarkComplete(uint64_t region_id, uint64_t epoch, uint32_t index_id);
+
+ private:
+  explicit Catalog(Store* store) : store_(store) {}
+  Status CommitLocked(const Change& change);
+  void PublishGarbage();
+
+  Store* const store_;
+  mutable std::mutex mutex_;
+  pb::StoreRecord record_;
+  std::map<uint32_t, TableSchema> tables_;
+  std::map<uint64_t, pb::RegionRecord> regions_;
+};
+
+}  // namespace tamis

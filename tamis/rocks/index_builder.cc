@@ -1,0 +1,214 @@
+#include "tamis/rocks/index_builder.h"
+
+#include <algorithm>
+
+#include "tamis/rocks/index_entry.h"
+#include "tamis/table/codec.h"
+
+namespace tamis {
+namespace {
+
+std::string_view View(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+constexpr Duration kRetryAfter = std::chrono::seconds(1);
+
+}  // namespace
+
+void IndexBuilder::Enqueue(std::shared_ptr<Region> region, uint32_t index_id) {
+  {
+    std::lock_guard lock(mutex_);
+    const bool waits = std::ranges::any_of(waiting_, [&](const JobPtr& job) {
+      return job->region == region && job->index_id == index_id;
+    });
+    if (waits) return;
+    auto job = std::make_shared<Job>();
+    job->region = std::move(region);
+    job->index_id = index_id;
+    waiting_.push_back(std::move(job));
+    if (running_) return;
+    running_ = waiting_.front();
+    waiting_.pop_front();
+  }
+  context_->executor->Post([self = shared_from_this(), job = running_] { self->Start(job); });
+}
+
+size_t IndexBuilder::pending() const {
+  std::lock_guard lock(mutex_);
+  return waiting_.size() + (running_ ? 1 : 0);
+}
+
+void IndexBuilder::Finish(JobPtr job, bool done) {
+  if (!done && !job->region->closed()) {
+    // The store did not let us: later again. Until then the region is searched without the index.
+    context_->executor->PostAfter(
+        kRetryAfter, [self = shared_from_this(), region = job->region, index_id = job->index_id] {
+          self->Enqueue(region, index_id);
+        });
+  }
+  JobPtr next;
+  {
+    std::lock_guard lock(mutex_);
+    running_.reset();
+    if (!waiting_.empty()) {
+      running_ = next = waiting_.front();
+      waiting_.pop_front();
+    }
+  }
+  if (next) context_->executor->Post([self = shared_from_this(), next] { self->Start(next); });
+}
+
+void IndexBuilder::Start(JobPtr job) {
+  job->schema = job->region->schema();
+  job->filter = job->region->filter(job->index_id);
+  if (job->region->closed() || !job->filter) return Finish(job, true);
+  if (job->region->IsEntriesComplete(job->index_id)) {
+    BeginRecount(job);
+    return;
+  }
+  // The generation that counts them was begun when the index came into the region.
+  Backfill(job);
+}
+
+// ---- Backfill
+
+void IndexBuilder::Backfill(JobPtr job) {
+  const Region& region = *job->region;
+  if (region.closed()) return Finish(job, true);
+  const uint32_t table_id = region.info().table_id;
+  auto keys = std::make_shared<std::vector<std::string>>();
+  std::unique_ptr<rocksdb::Iterator> it(
+      context_->store->db()->NewIterator(rocksdb::ReadOptions(), context_->store->rows()));
+  const std::string start = job->cursor.empty() ? region.info().start : job->cursor + '\0';
+  const std::string prefix = RowPrefix(table_id);
+  for (it->Seek(RowStoreKey(table_id, start)); it->Valid() && it->key().starts_with(prefix);
+       it->Next()) {
+    const std::string_view key = View(it->key()).substr(kRowPrefixSize);
+    if (!region.info().Contains(key) || keys->size() >= context_->options.build_rows) break;
+    keys->emplace_back(key);
+  }
+  if (!it->status().ok()) return Finish(job, false);
+  if (keys->empty()) {
+    if (!job->region->Quiesce([self = shared_from_this(), job] { self->CompleteBackfill(job); })) {
+      Finish(job, true);
+    }
+    return;
+  }
+  job->region->locks().Acquire(keys, [self = shared_from_this(), job, keys] {
+    self->context_->executor->Step([self, job, keys] { self->WriteEntries(job, keys); });
+  });
+}
+
+void IndexBuilder::WriteEntries(JobPtr job, std::shared_ptr<const std::vector<std::string>> keys) {
+  const Status status = WriteLocked(job.get(), *keys);
+  for (auto& granted : job->region->locks().Release(*keys))
+    context_->executor->Post(std::move(granted));
+  if (!status.ok()) return Finish(job, false);
+  job->cursor = keys->back();
+  context_->executor->Post([self = shared_from_this(), job] { self->Backfill(job); });
+}
+
+Status IndexBuilder::WriteLocked(Job* job, const std::vector<std::string>& keys) {
+  const RegionInfo& info = job->region->info();
+  rocksdb::DB* db = context_->store->db();
+  rocksdb::WriteBatch batch;
+  std::vector<EntryKey> added;
+  for (const std::string& key : keys) {
+    std::string stored;
+    const rocksdb::Status found = db->Get(rocksdb::ReadOptions(), context_->store->rows(),
+                                          RowStoreKey(info.table_id, key), &stored);
+    if (found.IsNotFound()) continue;  // deleted since
+    if (!found.ok()) return FromRocks(found, "read a row");
+    Row row(job->schema->columns.size());
+    TAMIS_RETURN_IF_ERROR(DecodeKey(*job->schema, key, &row));
+    TAMIS_RETURN_IF_ERROR(DecodeRow(*job->schema, stored, &row));
+    IndexEntry entry = IndexEntry::Of(job->filter->index(), row);
+    const std::string entry_key = entry.StoreKey(info.id, job->index_id, key);
+    std::string value;
+    const rocksdb::Status there =
+        db->Get(rocksdb::ReadOptions(), context_->store->index(), entry_key, &value);
+    if (there.ok()) continue;  // a put wrote and counted it
+    if (!there.IsNotFound()) return FromRocks(there, "read an index entry");
+    batch.Put(context_->store->index(), entry_key, "");
+    added.push_back(std::move(entry.filter_key));
+  }
+  if (added.empty()) return Status::Ok();
+  job->filter->Add(added);
+  auto fence = job->region->fence().Enter(info.epoch);
+  if (!fence.owns_lock()) return Unavailable("the region has moved");
+  return context_->store->Write(&batch);
+}
+
+void IndexBuilder::CompleteBackfill(JobPtr job) {
+  const RegionInfo& info = job->region->info();
+  if (job->region->closed()) return Finish(job, true);
+  const auto marked = context_->catalog->MarkComplete(info.id, info.epoch, job->index_id);
+  if (!marked.ok()) return Finish(job, false);
+  if (*marked) {
+    job->region->SetEntriesComplete(job->index_id);
+    job->filter->Publish();
+  }
+  Finish(job, true);
+}
+
+// ---- Recount
+
+void IndexBuilder::BeginRecount(JobPtr job) {
+  const bool open = job->region->Quiesce([self = shared_from_this(), job] {
+    auto fence = job->region->fence().Enter(job->region->info().epoch);
+    if (job->region->closed() || !fence.owns_lock()) return self->Finish(job, true);
+    rocksdb::DB* db = self->context_->store->db();
+    job->filter->BeginGeneration(/*hold_removals=*/true);
+    job->snapshot = std::shared_ptr<const rocksdb::Snapshot>(
+        db->GetSnapshot(),
+        [db](const rocksdb::Snapshot* snapshot) { db->ReleaseSnapshot(snapshot); });
+    self->context_->executor->Post([self, job] { self->Recount(job); });
+  });
+  if (!open) Finish(job, true);
+}
+
+void IndexBuilder::Recount(JobPtr job) {
+  const Region& region = *job->region;
+  if (region.closed()) return Finish(job, true);
+  const std::string prefix = IndexPrefix(region.info().id, job->index_id);
+  rocksdb::ReadOptions read_options;
+  read_options.snapshot = job->snapshot.get();
+  read_options.fill_cache = false;
+  std::unique_ptr<rocksdb::Iterator> it(
+      context_->store->db()->NewIterator(read_options, context_->store->index()));
+  std::vector<EntryKey> counted;
+  it->Seek(job->cursor.empty() ? prefix : job->cursor + '\0');
+  uint64_t seen = 0;
+  for (; it->Valid() && it->key().starts_with(prefix) && seen < context_->options.build_rows;
+       it->Next(), ++seen) {
+    job->cursor = it->key().ToString();
+    const auto split =
+        SplitIndexEntry(*job->schema, job->filter->index(), View(it->key()).substr(prefix.size()));
+    if (!split.ok()) {
+      // Unreadable entries cannot be counted; without a filter the region is always asked.
+      job->filter->AbandonGeneration();
+      return Finish(job, true);
+    }
+    if (!region.info().Contains(split->second)) continue;  // garbage
+    auto key = IndexEntry::OfValues(*job->schema, job->filter->index(), split->first);
+    if (!key.ok()) {
+      job->filter->AbandonGeneration();
+      return Finish(job, true);
+    }
+    counted.push_back(std::move(key->filter_key));
+  }
+  if (!it->status().ok()) {
+    job->filter->AbandonGeneration();
+    return Finish(job, false);
+  }
+  const bool more = it->Valid() && it->key().starts_with(prefix);
+  job->filter->CountExisting(counted);
+  if (more) {
+    context_->executor->Post([self = shared_from_this(), job] { self->Recount(job); });
+    return;
+  }
+  job->snapshot.reset();
+  job->filter->Publish();
+  Finish(job, true);
+}
+
+}  // namespace tamis

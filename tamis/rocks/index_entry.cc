@@ -1,0 +1,22 @@
+#include "tamis/rocks/index_entry.h"
+
+namespace tamis {
+
+IndexEntry IndexEntry::Of(const IndexSpec& index, const Row& row) {
+  const std::vector<std::string> prefixes = IndexPrefixes(index, row);
+  return {prefixes.back(), MakeEntryKey(index, prefixes, prefixes.front())};
+}
+
+Result<IndexEntry> IndexEntry::OfValues(const TableSchema& schema, const IndexSpec& index,
+                                        std::string_view values) {
+  std::vector<std::string> prefixes;
+  IndexSpec leading = index;
+  for (size_t size = 1; size <= index.columns.size(); ++size) {
+    leading.columns.assign(index.columns.begin(), index.columns.begin() + static_cast<long>(size));
+    TAMIS_ASSIGN_OR_RETURN(const auto split, SplitIndexEntry(schema, leading, values));
+    prefixes.emplace_back(split.first);
+  }
+  return IndexEntry{prefixes.back(), MakeEntryKey(index, prefixes, prefixes.front())};
+}
+
+}  // namespace tamis

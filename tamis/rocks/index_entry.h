@@ -1,0 +1,26 @@
+// IndexEntry: what a row puts into one index.
+#pragma once
+
+#include <string>
+
+#include "tamis/rocks/store.h"
+#include "tamis/routing/index_filter.h"
+#include "tamis/table/codec.h"
+
+namespace tamis {
+
+struct IndexEntry {
+  std::string values;  // encoded, as they stand in the entry
+  EntryKey filter_key;
+
+  static IndexEntry Of(const IndexSpec& index, const Row& row);
+  // From the encoded values of an entry that stands in the store.
+  static Result<IndexEntry> OfValues(const TableSchema& schema, const IndexSpec& index,
+                                     std::string_view values);
+
+  std::string StoreKey(uint64_t region_id, uint32_t index_id, std::string_view row_key) const {
+    return IndexPrefix(region_id, index_id) + values + std::string(row_key);
+  }
+};
+
+}  // namespace tamis

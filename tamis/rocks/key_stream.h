@@ -1,0 +1,49 @@
+// KeyStream: the row keys of the index entries with given values, in row-key order; several values
+// are merged.
+//
+// Threads: exclusive access.
+#pragma once
+
+#include <rocksdb/db.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tamis/cluster/cluster.h"
+
+namespace tamis {
+
+struct ReadCounters {
+  uint64_t index_seeks = 0;
+  uint64_t entries_read = 0;
+  uint64_t rows_read = 0;
+};
+
+class KeyStream {
+ public:
+  KeyStream(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family,
+            const rocksdb::ReadOptions& read_options, const std::string& index_prefix,
+            const pb::IndexStream& stream, ReadCounters* counters);
+
+  // The first row key >= target; nullopt when there is none. Targets must not fall.
+  std::optional<std::string> Seek(const std::string& target);
+
+  rocksdb::Status status() const;
+
+ private:
+  struct Cursor {
+    std::string prefix;
+    std::unique_ptr<rocksdb::Iterator> iterator;
+    std::optional<std::string> at;
+    bool started = false;
+    bool ended = false;
+  };
+  void Advance(Cursor* cursor, const std::string& target);
+
+  std::vector<Cursor> cursors_;
+  ReadCounters* const counters_;
+};
+
+}  // namespace tamis

@@ -1,0 +1,314 @@
+#include "tamis/rocks/mutate_operation.h"
+
+#include <algorithm>
+
+#include "tamis/table/predicate.h"
+
+namespace tamis {
+
+void SetError(const Status& status, pb::Error* error) {
+  error->set_code(static_cast<uint32_t>(status.code()));
+  error->set_message(status.message());
+}
+
+Status ToStatus(const pb::Error& error) {
+  if (error.code() == 0) return Status::Ok();
+  if (error.code() > static_cast<uint32_t>(StatusCode::kInternal)) return Internal(error.message());
+  return {static_cast<StatusCode>(error.code()), error.message()};
+}
+
+MutateOperation::MutateOperation(std::shared_ptr<const ServerContext> context,
+                                 std::shared_ptr<Region> region, pb::RegionMutations mutations,
+                                 uint64_t schema_version, Time deadline, Done done)
+    : context_(std::move(context)),
+      region_(std::move(region)),
+      mutations_(std::move(mutations)),
+      schema_version_(schema_version),
+      deadline_(deadline),
+      done_(std::move(done)) {}
+
+void MutateOperation::Next(StepFunction step) {
+  context_->executor->Step([self = shared_from_this(), step] { ((*self).*step)(); });
+}
+
+void MutateOperation::Start() {
+  auto keys = std::make_shared<std::vector<std::string>>();
+  for (const pb::Mutation& mutation : mutations_.mutations()) {
+    if (!region_->info().Contains(mutation.key())) {
+      return Finish(Unavailable("a row key does not lie in the region: the region map is old"));
+    }
+    keys->push_back(mutation.key());
+  }
+  std::ranges::sort(*keys);
+  keys->erase(std::unique(keys->begin(), keys->end()), keys->end());
+  keys_ = std::move(keys);
+  results_.resize(static_cast<size_t>(mutations_.mutations_size()));
+  Enter();
+}
+
+void MutateOperation::Enter() {
+  switch (region_->Enter([self = shared_from_this()] { self->Enter(); })) {
+    case Region::Entry::kWaiting:
+      return;
+    case Region::Entry::kClosed:
+      return Fail(Unavailable("the region is not open here any more"));
+    case Region::Entry::kInside:
+      inside_ = true;
+  }
+  if (context_->feed->Crowded()) {
+    return Fail(Busy("too many writes wait for coordinators on server " + context_->name +
+                     "; nothing was done, repeat it later"));
+  }
+  schema_ = region_->schema();
+  if (schema_->version != schema_version_) {
+    return Fail(Unavailable("table \"" + schema_->name + "\" has schema version " +
+                            std::to_string(schema_->version) + ", the request is for version " +
+                            std::to_string(schema_version_)));
+  }
+  Next(&MutateOperation::Lock);
+}
+
+void MutateOperation::Lock() {
+  region_->locks().Acquire(keys_, [self = shared_from_this()] {
+    self->locked_ = true;
+    self->Next(&MutateOperation::Read);
+  });
+}
+
+void MutateOperation::Read() {
+  const uint32_t table_id = region_->info().table_id;
+  std::vector<std::string> store_keys;
+  for (const std::string& key : *keys_) store_keys.push_back(RowStoreKey(table_id, key));
+  const std::vector<rocksdb::Slice> slices(store_keys.begin(), store_keys.end());
+  std::vector<std::string> values;
+  const std::vector<rocksdb::ColumnFamilyHandle*> families(slices.size(), context_->store->rows());
+  const std::vector<rocksdb::Status> statuses =
+      context_->store->db()->MultiGet(rocksdb::ReadOptions(), families, slices, &values);
+  for (size_t i = 0; i < keys_->size(); ++i) {
+    Change change{.key = (*keys_)[i], .before = {}, .after = {}};
+    if (statuses[i].ok()) {
+      Row row(schema_->columns.size());
+      Status status = DecodeKey(*schema_, change.key, &row);
+      if (status.ok()) status = DecodeRow(*schema_, values[i], &row);
+      if (!status.ok()) return Fail(status.WithContext("cannot read the old row"));
+      change.before = std::move(row);
+    } else if (!statuses[i].IsNotFound()) {
+      return Fail(FromRocks(statuses[i], "read the old row"));
+    }
+    change.after = change.before;
+    changes_.push_back(std::move(change));
+  }
+  for (int i = 0; i < mutations_.mutations_size(); ++i) {
+    const pb::Mutation& mutation = mutations_.mutations(i);
+    results_[static_cast<size_t>(i)] = ApplyMutation(mutation, &ChangeOf(mutation.key()));
+  }
+  Next(&MutateOperation::Count);
+}
+
+MutateOperation::Change& MutateOperation::ChangeOf(const std::string& key) {
+  return changes_[static_cast<size_t>(std::ranges::lower_bound(*keys_, key) - keys_->begin())];
+}
+
+Status MutateOperation::ApplyMutation(const pb::Mutation& mutation, Change* change) {
+  if (!mutation.condition().empty()) {
+    TAMIS_ASSIGN_OR_RETURN(const Predicate condition, ParsePredicate(mutation.condition()));
+    TAMIS_RETURN_IF_ERROR(condition.Validate(*schema_));
+    if (!change->after.has_value() || !condition.Matches(*change->after)) {
+      return FailedPrecondition("the row is not as the condition says");
+    }
+  }
+  if (mutation.kind() == pb::Mutation::DELETE) {
+    change->after.reset();
+    change->touched = true;
+    return Status::Ok();
+  }
+  if (mutation.kind() == pb::Mutation::INSERT_IF_ABSENT && change->after.has_value()) {
+    return AlreadyExists("a row with this key exists");
+  }
+  if (mutation.kind() == pb::Mutation::UPDATE && !change->after.has_value()) {
+    return NotFound("no row with this key");
+  }
+  Row row(schema_->columns.size());
+  TAMIS_RETURN_IF_ERROR(DecodeKey(*schema_, mutation.key(), &row));
+  TAMIS_RETURN_IF_ERROR(DecodeRow(*schema_, mutation.row(), &row));
+  if (mutation.kind() == pb::Mutation::UPDATE) {
+    Row merged = *change->after;
+    for (uint32_t i = 0; i < schema_->columns.size(); ++i) {
+      if (!schema_->IsKey(i) && std::ranges::find(mutation.columns(), schema_->columns[i].id) !=
+                                    mutation.columns().end()) {
+        merged[i] = std::move(row[i]);
+      }
+    }
+    row = std::move(merged);
+  }
+  for (uint32_t i = 0; i < schema_->columns.size(); ++i) {
+    if (row[i].is_null() && !schema_->columns[i].nullable) {
+      return InvalidArgument("column \"" + schema_->columns[i].name + "\" of table \"" +
+                             schema_->name + "\" cannot be NULL");
+    }
+  }
+  change->after = std::move(row);
+  change->touched = true;
+  return Status::Ok();
+}
+
+// Entries that stand in the store are counted, no others. Where the entries of the index are still
+// being written for this region, the store is asked.
+Result<bool> MutateOperation::Exists(const std::string& entry_key) {
+  std::string value;
+  const rocksdb::Status status = context_->store->db()->Get(
+      rocksdb::ReadOptions(), context_->store->index(), entry_key, &value);
+  if (status.IsNotFound()) return false;
+  if (!status.ok()) return FromRocks(status, "read an index entry");
+  return true;
+}
+
+Status MutateOperation::Collect(uint32_t index_id, const Region::IndexState& state,
+                                IndexChange* index_change) {
+  const IndexSpec& index = state.filter->index();
+  const uint64_t region_id = region_->info().id;
+  for (const Change& change : changes_) {
+    if (!change.touched) continue;
+    std::optional<IndexEntry> before, after;
+    if (change.before.has_value()) before = IndexEntry::Of(index, *change.before);
+    if (change.after.has_value()) after = IndexEntry::Of(index, *change.after);
+    const bool same = before.has_value() && after.has_value() && before->values == after->values;
+    if (before.has_value() && !same) {
+      std::string key = before->StoreKey(region_id, index_id, change.key);
+      bool exists = true;
+      if (!state.entries_complete) {
+        TAMIS_ASSIGN_OR_RETURN(exists, Exists(key));
+      }
+      if (exists) {
+        index_change->delete_keys.push_back(std::move(key));
+        index_change->remove.push_back(std::move(before->filter_key));
+      }
+    }
+    if (!after.has_value()) continue;
+    index_change->held.push_back(after->filter_key);
+    if (same && state.entries_complete) continue;
+    std::string key = after->StoreKey(region_id, index_id, change.key);
+    bool exists = false;
+    if (!state.entries_complete) {
+      TAMIS_ASSIGN_OR_RETURN(exists, Exists(key));
+    }
+    if (!exists) {
+      index_change->put_keys.push_back(std::move(key));
+      index_change->add.push_back(std::move(after->filter_key));
+    }
+  }
+  return Status::Ok();
+}
+
+void MutateOperation::Count() {
+  for (const auto& [index_id, state] : region_->indexes()) {
+    IndexChange index_change{.filter = state.filter};
+    if (Status status = Collect(index_id, state, &index_change); !status.ok()) return Fail(status);
+    index_changes_.push_back(std::move(index_change));
+  }
+  if (!context_->options.faults.increment_after_ack) {
+    for (IndexChange& index : index_changes_) {
+      if (!index.add.empty()) own_events_ = std::max(own_events_, index.filter->Add(index.add));
+    }
+  }
+  Next(&MutateOperation::Commit);
+}
+
+void MutateOperation::Commit() {
+  rocksdb::WriteBatch batch;
+  const uint32_t table_id = region_->info().table_id;
+  for (const Change& change : changes_) {
+    if (!change.touched) continue;
+    const std::string key = RowStoreKey(table_id, change.key);
+    if (change.after.has_value()) {
+      const std::string row = EncodeRow(*schema_, *change.after);
+      bytes_ += key.size() + row.size();
+      batch.Put(context_->store->rows(), key, row);
+    } else if (change.before.has_value()) {
+      batch.Delete(context_->store->rows(), key);
+    }
+  }
+  for (const IndexChange& index : index_changes_) {
+    for (const std::string& key : index.delete_keys) batch.Delete(context_->store->index(), key);
+    for (const std::string& key : index.put_keys) batch.Put(context_->store->index(), key, "");
+  }
+  Status status;
+  {
+    auto fence = region_->fence().Enter(region_->info().epoch);
+    if (!fence.owns_lock()) {
+      status = Unavailable("the region has moved to another server");
+    } else if (batch.Count() > 0) {
+      status = context_->store->Write(&batch);
+    }
+  }
+  // After a failed write nobody knows whether it stands: what was counted stays counted.
+  if (!status.ok()) return Fail(status);
+  Next(&MutateOperation::Uncount);
+}
+
+void MutateOperation::Uncount() {
+  for (IndexChange& index : index_changes_) {
+    if (!index.remove.empty()) index.filter->Remove(index.remove);
+  }
+  uint64_t sequence = region_->acknowledge_after;
+  for (IndexChange& index : index_changes_) {
+    if (!index.held.empty()) sequence = std::max(sequence, index.filter->WaitFor(index.held));
+  }
+  const Faults& faults = context_->options.faults;
+  if (faults.own_flips_only) sequence = std::max(own_events_, region_->acknowledge_after.load());
+  if (faults.ignore_pending_flips) sequence = region_->acknowledge_after;
+  own_events_ = sequence;
+  region_->size_bytes += bytes_;
+  Release();
+  context_->after_write(region_);
+  Acknowledge();
+}
+
+void MutateOperation::Acknowledge() {
+  const bool holds_rows = std::ranges::any_of(
+      changes_, [](const Change& change) { return change.touched && change.after.has_value(); });
+  if (!holds_rows) return Finish(Status::Ok());
+  Time not_before = region_->acknowledge_not_before;
+  if (context_->options.faults.no_open_wait) {
+    not_before = Time{};
+    if (own_events_ == region_->acknowledge_after) own_events_ = 0;
+  }
+  context_->feed->WaitAcknowledged(
+      own_events_, not_before, deadline_,
+      [self = shared_from_this()](Status status) { self->Finish(std::move(status)); });
+}
+
+void MutateOperation::Release() {
+  if (locked_) {
+    locked_ = false;
+    for (auto& granted : region_->locks().Release(*keys_))
+      context_->executor->Post(std::move(granted));
+  }
+  if (inside_) {
+    inside_ = false;
+    region_->Leave();
+  }
+}
+
+void MutateOperation::Fail(Status status) {
+  Release();
+  for (Change& change : changes_) change.touched = false;
+  Finish(std::move(status));
+}
+
+void MutateOperation::Finish(Status status) {
+  pb::RegionMutateResult result;
+  result.set_region_id(mutations_.region_id());
+  if (!status.ok()) SetError(status, result.mutable_error());
+  for (const Status& each : results_) SetError(each, result.add_results());
+  done_(std::move(result));
+  if (context_->options.faults.increment_after_ack) {
+    context_->executor->Post([self = shared_from_this()] {
+      for (IndexChange& index : self->index_changes_) {
+        if (!index.add.empty()) index.filter->Add(index.add);
+      }
+    });
+  }
+}
+
+}  // namespace tamis

@@ -1,0 +1,93 @@
+// MutateOperation: the mutations of one request for one region, from the gate to the
+// acknowledgement.
+//
+//   gate -> row locks -> read old rows -> count new entries (flips are queued) -> commit rows and
+//   entries in one batch under the fence -> uncount old entries -> locks and gate free -> wait
+//   until coordinators have applied what the rows need -> answer
+//
+// Each arrow is a step of the server's executor, so that a simulation runs other things in between.
+// In the locked part only memory and the store are touched; the wait holds no lock and no thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tamis/cluster/cluster.h"
+#include "tamis/rocks/index_entry.h"
+#include "tamis/rocks/region.h"
+#include "tamis/rocks/server_context.h"
+#include "tamis/table/row.h"
+
+namespace tamis {
+
+class MutateOperation : public std::enable_shared_from_this<MutateOperation> {
+ public:
+  using Done = std::function<void(pb::RegionMutateResult)>;
+
+  MutateOperation(std::shared_ptr<const ServerContext> context, std::shared_ptr<Region> region,
+                  pb::RegionMutations mutations, uint64_t schema_version, Time deadline, Done done);
+
+  void Start();
+
+ private:
+  // A row that the mutations touch: as it was, and as it is to be.
+  struct Change {
+    std::string key;
+    std::optional<Row> before;
+    std::optional<Row> after;
+    bool touched = false;
+  };
+  // What changes in one index.
+  struct IndexChange {
+    std::shared_ptr<IndexFilter> filter;
+    std::vector<EntryKey> add;
+    std::vector<EntryKey> remove;
+    std::vector<EntryKey> held;  // of every touched row as it is afterwards
+    std::vector<std::string> put_keys;
+    std::vector<std::string> delete_keys;
+  };
+
+  using StepFunction = void (MutateOperation::*)();
+  void Next(StepFunction step);
+  void Fail(Status status);
+  void Finish(Status status);
+
+  void Enter();
+  void Lock();
+  void Read();
+  void Count();
+  void Commit();
+  void Uncount();
+  void Acknowledge();
+
+  Status ApplyMutation(const pb::Mutation& mutation, Change* change);
+  Status Collect(uint32_t index_id, const Region::IndexState& state, IndexChange* index_change);
+  Result<bool> Exists(const std::string& entry_key);
+  void Release();
+  Change& ChangeOf(const std::string& key);
+
+  const std::shared_ptr<const ServerContext> context_;
+  const std::shared_ptr<Region> region_;
+  const pb::RegionMutations mutations_;
+  const uint64_t schema_version_;
+  const Time deadline_;
+  const Done done_;
+
+  SchemaPtr schema_;
+  std::shared_ptr<const std::vector<std::string>> keys_;  // sorted
+  bool locked_ = false;
+  bool inside_ = false;
+  std::vector<Change> changes_;  // in the order of keys_
+  std::vector<Status> results_;
+  std::vector<IndexChange> index_changes_;
+  uint64_t own_events_ = 0;
+  uint64_t bytes_ = 0;
+};
+
+void SetError(const Status& status, pb::Error* error);
+Status ToStatus(const pb::Error& error);
+
+}  // namespace tamis

@@ -1,0 +1,117 @@
+#include "tamis/rocks/region.h"
+
+#include <utility>
+
+namespace tamis {
+
+void RowLocks::Acquire(std::shared_ptr<const std::vector<std::string>> keys, Task granted) {
+  auto request = std::make_shared<Request>(Request{std::move(keys), 0, std::move(granted)});
+  bool all;
+  {
+    std::lock_guard lock(mutex_);
+    all = Advance(request);
+  }
+  if (all) request->granted();
+}
+
+bool RowLocks::Advance(const std::shared_ptr<Request>& request) {
+  while (request->held < request->keys->size()) {
+    auto [entry, is_free] = waiting_.try_emplace((*request->keys)[request->held]);
+    if (!is_free) {
+      entry->second.push_back(request);
+      return false;
+    }
+    ++request->held;
+  }
+  return true;
+}
+
+std::vector<RowLocks::Task> RowLocks::Release(const std::vector<std::string>& keys) {
+  std::vector<Task> granted;
+  std::lock_guard lock(mutex_);
+  for (const std::string& key : keys) {
+    auto entry = waiting_.find(key);
+    if (entry->second.empty()) {
+      waiting_.erase(entry);
+      continue;
+    }
+    // The lock goes to the first who waits.
+    std::shared_ptr<Request> next = std::move(entry->second.front());
+    entry->second.pop_front();
+    ++next->held;
+    if (Advance(next)) granted.push_back(std::move(next->granted));
+  }
+  return granted;
+}
+
+std::shared_ptr<IndexFilter> Region::filter(uint32_t index_id) const {
+  std::lock_guard lock(mutex_);
+  auto found = indexes_.find(index_id);
+  return found == indexes_.end() ? nullptr : found->second.filter;
+}
+
+bool Region::IsEntriesComplete(uint32_t index_id) const {
+  std::lock_guard lock(mutex_);
+  auto found = indexes_.find(index_id);
+  return found != indexes_.end() && found->second.entries_complete;
+}
+
+Region::Entry Region::Enter(Task retry) {
+  std::lock_guard lock(mutex_);
+  if (closed_) return Entry::kClosed;
+  if (!alone_.empty() || alone_running_) {
+    at_gate_.push_back(std::move(retry));
+    return Entry::kWaiting;
+  }
+  ++inside_;
+  return Entry::kInside;
+}
+
+void Region::Leave() {
+  std::unique_lock lock(mutex_);
+  --inside_;
+  RunAlone(std::move(lock));
+}
+
+bool Region::Quiesce(Task alone) {
+  std::unique_lock lock(mutex_);
+  if (closed_) return false;
+  alone_.push_back(std::move(alone));
+  RunAlone(std::move(lock));
+  return true;
+}
+
+void Region::RunAlone(std::unique_lock<std::mutex> lock) {
+  while (inside_ == 0 && !alone_running_ && !alone_.empty()) {
+    Task task = std::move(alone_.front());
+    alone_.pop_front();
+    alone_running_ = true;
+    lock.unlock();
+    task();
+    lock.lock();
+    alone_running_ = false;
+  }
+  if (alone_running_ || !alone_.empty()) return;
+  std::deque<Task> tasks = std::exchange(at_gate_, {});
+  lock.unlock();
+  for (auto& task : tasks) executor_->Post(std::move(task));
+}
+
+void Region::Close() {
+  std::lock_guard lock(mutex_);
+  closed_ = true;
+}
+
+void Region::SetSchema(SchemaPtr schema, std::map<uint32_t, IndexState> indexes) {
+  std::lock_guard lock(mutex_);
+  schema_ = std::move(schema);
+  indexes_ = std::move(indexes);
+}
+
+void Region::SetEntriesComplete(uint32_t index_id) {
+  std::lock_guard lock(mutex_);
+  auto found = indexes_.find(index_id);
+  if (found != indexes_.end()) found->second.entries_complete = true;
+}
+
+}  // namespace tamis

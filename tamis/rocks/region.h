@@ -1,0 +1,128 @@
+// Region: an open region of a region server: its gate, its row locks, its filters.
+//
+// Writes pass the gate: Enter before they lock rows, Leave after their commit and their decrements.
+// Quiesce closes the gate, waits until nobody is inside, runs something alone, and opens the gate
+// again; opening, closing, splitting, changing the schema and starting a new filter generation
+// happen there. Nobody blocks a thread: who has to wait leaves a task.
+//
+// Threads: safe, but for what says "alone".
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tamis/base/executor.h"
+#include "tamis/cluster/cluster.h"
+#include "tamis/rocks/fence.h"
+#include "tamis/rocks/server_executor.h"
+#include "tamis/routing/index_filter.h"
+#include "tamis/table/schema.h"
+
+namespace tamis {
+
+// Exclusive locks of row keys, granted in the order of asking.
+class RowLocks {
+ public:
+  using Task = std::function<void()>;
+
+  // Calls granted once all keys are held, maybe before it returns. REQUIRES: keys sorted, distinct.
+  void Acquire(std::shared_ptr<const std::vector<std::string>> keys, Task granted);
+  // Returns the tasks of those who hold everything they wanted now.
+  std::vector<Task> Release(const std::vector<std::string>& keys);
+
+ private:
+  struct Request {
+    std::shared_ptr<const std::vector<std::string>> keys;
+    size_t held = 0;
+    Task granted;
+  };
+  // Takes keys until one is held by another; true when all are held.
+  bool Advance(const std::shared_ptr<Request>& request);
+
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::deque<std::shared_ptr<Request>>> waiting_;  // of held keys
+};
+
+class Region : public std::enable_shared_from_this<Region> {
+ public:
+  using Task = std::function<void()>;
+  struct IndexState {
+    std::shared_ptr<IndexFilter> filter;
+    bool entries_complete = false;  // all entries stand under the region's id
+    bool entries_cleared = false;   // no others than those written since the region was opened do
+  };
+
+  Region(RegionInfo info, SchemaPtr schema, std::shared_ptr<Fence> fence, ServerExecutor* executor)
+      : info_(std::move(info)),
+        fence_(std::move(fence)),
+        executor_(executor),
+        schema_(std::move(schema)) {}
+
+  const RegionInfo& info() const { return info_; }
+  Fence& fence() const { return *fence_; }
+  RowLocks& locks() { return locks_; }
+
+  SchemaPtr schema() const {
+    std::lock_guard lock(mutex_);
+    return schema_;
+  }
+  // The indexes that writes keep, by id.
+  std::map<uint32_t, IndexState> indexes() const {
+    std::lock_guard lock(mutex_);
+    return indexes_;
+  }
+  std::shared_ptr<IndexFilter> filter(uint32_t index_id) const;
+  bool IsEntriesComplete(uint32_t index_id) const;
+
+  enum class Entry { kInside, kWaiting, kClosed };
+  // kWaiting: `retry` runs later, and enters anew.
+  Entry Enter(Task retry);
+  void Leave();
+  // Runs `alone` when nobody is inside; before it returns, when nobody is. False when the region is
+  // closed already; it may also have been closed by the time that `alone` runs, which must look.
+  bool Quiesce(Task alone);
+
+  // Alone:
+  void Close();
+  void SetSchema(SchemaPtr schema, std::map<uint32_t, IndexState> indexes);
+  void SetEntriesComplete(uint32_t index_id);
+
+  bool closed() const {
+    std::lock_guard lock(mutex_);
+    return closed_;
+  }
+
+  // No put is acknowledged before this time, or before coordinators have applied this event.
+  std::atomic<Time> acknowledge_not_before{Time{}};
+  std::atomic<uint64_t> acknowledge_after{0};
+
+  std::atomic<uint64_t> size_bytes{0};
+  std::atomic<bool> split_requested{false};
+
+ private:
+  void RunAlone(std::unique_lock<std::mutex> lock);
+
+  const RegionInfo info_;
+  const std::shared_ptr<Fence> fence_;
+  ServerExecutor* const executor_;
+  RowLocks locks_;
+
+  mutable std::mutex mutex_;
+  SchemaPtr schema_;
+  std::map<uint32_t, IndexState> indexes_;
+  bool closed_ = false;
+  bool alone_running_ = false;
+  uint64_t inside_ = 0;
+  std::deque<Task> alone_;    // waiting to run alone
+  std::deque<Task> at_gate_;  // waiting to enter
+};
+
+}  // namespace tamis

@@ -1,0 +1,629 @@
+#include "tamis/rocks/rocks_cluster.h"
+
+#include <algorithm>
+
+#include "tamis/base/random.h"
+
+namespace tamis {
+
+// What clients hold: finds the present life of a server at each call.
+class RocksCluster::Stub : public RegionServer {
+ public:
+  Stub(std::shared_ptr<std::atomic<RocksCluster*>> cluster, std::string name)
+      : cluster_(std::move(cluster)), name_(std::move(name)) {}
+
+  void Mutate(const pb::MutateRequest& request, Callback<pb::MutateReply> done) override {
+    if (auto server = Find()) return server->Mutate(request, std::move(done));
+    done(Gone());
+  }
+  void Search(const pb::SearchRequest& request, Callback<pb::SearchReply> done) override {
+    if (auto server = Find()) return server->Search(request, std::move(done));
+    done(Gone());
+  }
+  void Poll(const pb::PollRequest& request, Callback<pb::PollReply> done) override {
+    if (auto server = Find()) return server->Poll(request, std::move(done));
+    done(Gone());
+  }
+
+ private:
+  std::shared_ptr<RocksRegionServer> Find() const {
+    RocksCluster* cluster = cluster_->load();
+    auto server = cluster == nullptr ? nullptr : cluster->LocalServer(name_);
+    return server && !server->killed() ? server : nullptr;
+  }
+  Status Gone() const { return Unavailable("region server " + name_ + " is not running"); }
+
+  const std::shared_ptr<std::atomic<RocksCluster*>> cluster_;
+  const std::string name_;
+};
+
+// ---- Start and end
+
+Result<std::unique_ptr<RocksCluster>> RocksCluster::Open(Options options, Executor* executor) {
+  if (options.servers < 1 || options.servers > 1000) {
+    return InvalidArgument("an embedded cluster has 1 to 1000 region servers, not " +
+                           std::to_string(options.servers));
+  }
+  std::unique_ptr<RocksCluster> cluster(new RocksCluster(options, executor));
+  TAMIS_ASSIGN_OR_RETURN(cluster->store_, Store::Open(options.store));
+  TAMIS_ASSIGN_OR_RETURN(cluster->catalog_, Catalog::Load(cluster->store_.get()));
+  cluster->next_start_code_ = (cluster->catalog_->openings() << 24) + 1;
+  for (int i = 1; i <= options.servers; ++i) cluster->StartServer("rs" + std::to_string(i));
+  cluster->AssignAll();
+  cluster->last_sweep_ = executor->Now();
+  cluster->Sweep();
+  return cluster;
+}
+
+RocksCluster::RocksCluster(Options options, Executor* executor)
+    : options_(std::move(options)),
+      executor_(executor),
+      membership_(options_.session_timeout),
+      self_(std::make_shared<std::atomic<RocksCluster*>>(this)) {}
+
+RocksCluster::~RocksCluster() {
+  self_->store(nullptr);
+  for (auto& [name, server] : servers_) server->Kill();
+}
+
+void RocksCluster::StartServer(const std::string& name) {
+  uint64_t start_code;
+  {
+    std::lock_guard lock(mutex_);
+    start_code = next_start_code_++;
+  }
+  membership_.Join(name, start_code, executor_->Now());
+  RocksRegionServer::Surroundings surroundings;
+  surroundings.executor = executor_;
+  surroundings.store = store_.get();
+  surroundings.catalog = catalog_.get();
+  surroundings.fences = &fences_;
+  surroundings.session_timeout = options_.session_timeout;
+  surroundings.heartbeat = [self = self_](const std::string& server, uint64_t code,
+                                          std::function<void(bool)> done) {
+    RocksCluster* cluster = self->load();
+    if (cluster == nullptr) return;
+    auto deliver = [self, server, code, done = std::move(done)] {
+      RocksCluster* live = self->load();
+      if (live == nullptr) return;
+      done(live->membership_.Heartbeat(server, code, live->executor_->Now()));
+    };
+    if (cluster->options_.heartbeat_link) {
+      cluster->options_.heartbeat_link(std::move(deliver));
+    } else {
+      deliver();
+    }
+  };
+  surroundings.on_expelled = [self = self_](const std::string& server, uint64_t code) {
+    RocksCluster* cluster = self->load();
+    if (cluster == nullptr) return;
+    auto expelled = cluster->LocalServer(server);
+    if (!expelled || expelled->start_code() != code || expelled->killed()) return;
+    expelled->Kill();
+    cluster->StartServer(server);  // comes back empty, as a new process would
+  };
+  surroundings.on_region_grown = [self = self_](uint64_t region_id) {
+    RocksCluster* cluster = self->load();
+    if (cluster == nullptr) return;
+    cluster->executor_->Post([self, region_id] {
+      RocksCluster* live = self->load();
+      if (live == nullptr) return;
+      live->SplitRegion(region_id, "", [self](Status status) {
+        RocksCluster* after = self->load();
+        if (after != nullptr && status.ok() && after->options_.balance) after->BalanceSoon();
+      });
+    });
+  };
+  auto server =
+      RocksRegionServer::Start(name, start_code, options_.server, std::move(surroundings));
+  std::lock_guard lock(mutex_);
+  servers_[name] = std::move(server);
+}
+
+// Every region gets an owner. Leases of an earlier process died with it, so nobody has to wait.
+void RocksCluster::AssignAll() {
+  std::vector<pb::RegionRecord> regions = catalog_->Regions();
+  if (regions.empty()) return;
+  std::ranges::sort(regions, [](const auto& a, const auto& b) {
+    return std::pair(a.table_id(), a.start()) < std::pair(b.table_id(), b.start());
+  });
+  Catalog::Change change;
+  for (size_t i = 0; i < regions.size(); ++i) {
+    regions[i].set_epoch(catalog_->NewEpoch());
+    regions[i].set_server("rs" + std::to_string(i % static_cast<size_t>(options_.servers) + 1));
+    change.put_regions.push_back(regions[i]);
+  }
+  if (!catalog_->Commit(change).ok()) return;  // the sweep tries again
+  for (const auto& region : regions) {
+    fences_.Of(region.id())->Advance(region.epoch());
+    if (auto server = LocalServer(region.server())) server->OpenRegion(region, Time{});
+  }
+}
+
+// ---- Dead servers
+
+void RocksCluster::Sweep() {
+  const Time now = executor_->Now();
+  const Duration interval = options_.session_timeout / 4;
+  if (now - last_sweep_ > interval + options_.session_timeout / 2) {
+    // The whole process stood still, not the servers.
+    membership_.Forgive(now);
+  }
+  last_sweep_ = now;
+  membership_.Expire(now);
+  for (const pb::RegionRecord& region : catalog_->Regions()) {
+    if (!region.server().empty() && membership_.IsAlive(region.server())) continue;
+    const std::string target = LeastLoaded();
+    if (target.empty()) break;  // nobody lives
+    // What the dead server granted may be believed for a lease from now.
+    (void)Assign(region, target,
+                 now + options_.server.feed.lease + options_.server.feed.lease_margin);
+  }
+  executor_->PostAfter(interval, [self = self_] {
+    if (RocksCluster* cluster = self->load()) cluster->Sweep();
+  });
+}
+
+std::map<std::string, uint64_t> RocksCluster::Loads() const {
+  std::map<std::string, uint64_t> loads;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [name, server] : servers_) {
+      if (!server->killed() && membership_.IsAlive(name)) loads[name] = 0;
+    }
+  }
+  for (const pb::RegionRecord& region : catalog_->Regions()) {
+    if (auto found = loads.find(region.server()); found != loads.end()) ++found->second;
+  }
+  return loads;
+}
+
+std::string RocksCluster::LeastLoaded(const std::set<std::string>& without) const {
+  std::string least;
+  uint64_t least_load = 0;
+  for (const auto& [name, load] : Loads()) {
+    if (without.contains(name)) continue;
+    if (least.empty() || load < least_load) {
+      least = name;
+      least_load = load;
+    }
+  }
+  return least;
+}
+
+bool RocksCluster::IsCurrent(const pb::RegionRecord& record) const {
+  const auto now = catalog_->Region(record.id());
+  return now.has_value() && now->epoch() == record.epoch();
+}
+
+Status RocksCluster::Assign(pb::RegionRecord record, const std::string& server, Time not_before) {
+  if (!IsCurrent(record)) return Unavailable("the region has changed");
+  // Completed indexes may have been noted since the record was read.
+  record = *catalog_->Region(record.id());
+  record.set_epoch(catalog_->NewEpoch());
+  record.set_server(server);
+  TAMIS_RETURN_IF_ERROR(catalog_->Commit({.put_regions = {record}}));
+  fences_.Of(record.id())->Advance(record.epoch());
+  if (auto local = LocalServer(server)) local->OpenRegion(record, not_before);
+  return Status::Ok();
+}
+
+// Opens a region again that was closed for something that did not come about.
+void RocksCluster::Reopen(const pb::RegionRecord& record) {
+  const std::string target = membership_.IsAlive(record.server()) ? record.server() : LeastLoaded();
+  if (!target.empty()) (void)Assign(record, target, Time{});
+}
+
+std::shared_ptr<RocksRegionServer> RocksCluster::LocalServer(const std::string& name) const {
+  std::lock_guard lock(mutex_);
+  auto found = servers_.find(name);
+  return found == servers_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<RegionServer> RocksCluster::Server(const std::string& name) {
+  return std::make_shared<Stub>(self_, name);
+}
+
+Status RocksCluster::Kill(const std::string& name) {
+  auto server = LocalServer(name);
+  if (!server) return NotFound("no region server \"" + name + "\"");
+  server->Kill();
+  return Status::Ok();
+}
+
+Status RocksCluster::Pause(const std::string& name) {
+  auto server = LocalServer(name);
+  if (!server) return NotFound("no region server \"" + name + "\"");
+  if (server->killed()) return FailedPrecondition("region server " + name + " is not running");
+  server->Pause();
+  return Status::Ok();
+}
+
+Status RocksCluster::Resume(const std::string& name) {
+  auto server = LocalServer(name);
+  if (!server) return NotFound("no region server \"" + name + "\"");
+  if (!server->killed()) {
+    server->Resume();
+    return Status::Ok();
+  }
+  // Its regions are still the dead life's as long as its session lasts: end that first.
+  membership_.DeclareDead(name);
+  const Time now = executor_->Now();
+  for (const pb::RegionRecord& region : catalog_->Regions()) {
+    if (region.server() != name) continue;
+    const std::string target = LeastLoaded();
+    if (!target.empty()) {
+      (void)Assign(region, target,
+                   now + options_.server.feed.lease + options_.server.feed.lease_margin);
+    }
+  }
+  StartServer(name);
+  return Status::Ok();
+}
+
+size_t RocksCluster::pending_work() const {
+  std::vector<std::shared_ptr<RocksRegionServer>> servers;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [name, server] : servers_) servers.push_back(server);
+  }
+  size_t pending = static_cast<size_t>(moving_.load()) + (balancing_ ? 1 : 0);
+  for (const auto& server : servers) {
+    if (!server->killed()) pending += server->pending_builds();
+  }
+  return pending;
+}
+
+// ---- What there is
+
+void RocksCluster::ListServers(Callback<std::vector<ServerInfo>> done) {
+  std::vector<ServerInfo> infos;
+  const auto regions = catalog_->Regions();
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [name, server] : servers_) {
+      ServerInfo info{.name = name};
+      if (server->killed()) {
+        info.state = ServerInfo::State::kDead;
+      } else if (server->paused()) {
+        info.state = ServerInfo::State::kPaused;
+      }
+      info.regions = static_cast<uint64_t>(std::ranges::count_if(
+          regions, [&](const auto& region) { return region.server() == name; }));
+      infos.push_back(std::move(info));
+    }
+  }
+  std::ranges::sort(infos, {},
+                    [](const ServerInfo& info) { return std::pair(info.name.size(), info.name); });
+  done(std::move(infos));
+}
+
+void RocksCluster::ListRegions(uint32_t table_id, Callback<std::vector<RegionInfo>> done) {
+  std::vector<RegionInfo> infos;
+  for (const pb::RegionRecord& region : catalog_->Regions(table_id)) {
+    auto server = LocalServer(region.server());
+    auto open = server ? server->FindRegion(region.id()) : nullptr;
+    infos.push_back({.id = region.id(),
+                     .epoch = region.epoch(),
+                     .table_id = region.table_id(),
+                     .start = region.start(),
+                     .end = region.end(),
+                     .server = region.server(),
+                     .size_bytes = open ? open->size_bytes.load() : 0});
+  }
+  done(std::move(infos));
+}
+
+void RocksCluster::ListTables(Callback<std::vector<TableSchema>> done) { done(catalog_->Tables()); }
+
+void RocksCluster::GetTable(const std::string& name, Callback<TableSchema> done) {
+  done(catalog_->Table(name));
+}
+
+// ---- Schemas
+
+void RocksCluster::CreateTable(TableSchema schema, Callback<TableSchema> done) {
+  std::unique_lock lock(schema_mutex_);
+  if (catalog_->Table(schema.name).ok()) {
+    return done(AlreadyExists("cannot create table \"" + schema.name + "\": there is one"));
+  }
+  schema.id = catalog_->NewTableId();
+  schema.version = 1;
+  schema.next_column_id = 1;
+  for (Column& column : schema.columns) column.id = schema.next_column_id++;
+  pb::RegionRecord region;
+  for (IndexSpec& index : schema.indexes) {
+    index.id = catalog_->NewIndexId();
+    if (index.seed == 0)
+      index.seed = options_.seed != 0 ? Mix(options_.seed + index.id) : SeedFromSystem();
+    region.add_complete_indexes(index.id);  // there is nothing to index yet
+  }
+  if (Status status = schema.Validate(); !status.ok()) return done(status);
+  region.set_id(catalog_->NewRegionId());
+  region.set_epoch(catalog_->NewEpoch());
+  region.set_table_id(schema.id);
+  region.set_server(LeastLoaded());
+  if (Status status = catalog_->Commit({.put_tables = {schema}, .put_regions = {region}});
+      !status.ok()) {
+    return done(status);
+  }
+  lock.unlock();
+  fences_.Of(region.id())->Advance(region.epoch());
+  if (auto server = LocalServer(region.server())) server->OpenRegion(region, Time{});
+  done(std::move(schema));
+}
+
+void RocksCluster::DropTable(const std::string& name, DoneCallback done) {
+  std::lock_guard lock(schema_mutex_);
+  auto schema = catalog_->Table(name);
+  if (!schema.ok()) return done(schema.status().WithContext("cannot drop table \"" + name + "\""));
+  Catalog::Change change;
+  change.erase_tables.push_back(schema->id);
+  const auto regions = catalog_->Regions(schema->id);
+  for (const pb::RegionRecord& region : regions) {
+    fences_.Of(region.id())->Advance(catalog_->NewEpoch());  // nobody writes to it any more
+    change.erase_regions.push_back(region.id());
+  }
+  const Status status = catalog_->Commit(change);
+  for (const pb::RegionRecord& region : regions) {
+    if (auto server = LocalServer(region.server())) {
+      server->CloseRegion(region.id(), region.epoch(), [](Status) {});
+    }
+  }
+  done(status);
+}
+
+Result<TableSchema> RocksCluster::ChangeSchema(const std::string& table,
+                                               const std::function<Status(TableSchema*)>& change) {
+  std::lock_guard lock(schema_mutex_);
+  TAMIS_ASSIGN_OR_RETURN(TableSchema schema, catalog_->Table(table));
+  TAMIS_RETURN_IF_ERROR(change(&schema));
+  ++schema.version;
+  TAMIS_RETURN_IF_ERROR(schema.Validate());
+  TAMIS_RETURN_IF_ERROR(catalog_->Commit({.put_tables = {schema}}));
+  return schema;
+}
+
+// Tells the servers. One that cannot follow now (paused, dead) follows before it serves again: it
+// refuses writes of another version, and regions are opened with the schema of the catalog.
+void RocksCluster::Broadcast(const TableSchema& schema, Callback<TableSchema> done) {
+  std::vector<std::shared_ptr<RocksRegionServer>> servers;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [name, server] : servers_) {
+      if (!server->killed() && !server->paused()) servers.push_back(server);
+    }
+  }
+  auto once = Once("change table \"" + schema.name + "\"", [schema, done](Status status) {
+    if (status.ok()) {
+      done(schema);
+    } else {
+      done(status);
+    }
+  });
+  auto missing = std::make_shared<std::atomic<size_t>>(servers.size() + 1);
+  const auto finish = [missing, once] {
+    if (--*missing == 0) once(Status::Ok());
+  };
+  for (auto& server : servers) server->UpdateSchema(schema.id, finish);
+  finish();
+}
+
+void RocksCluster::AddColumn(const std::string& table, Column column, Callback<TableSchema> done) {
+  auto schema = ChangeSchema(table, [&](TableSchema* changed) -> Status {
+    if (changed->FindColumn(column.name).has_value()) {
+      return AlreadyExists("cannot add column \"" + column.name + "\": table \"" + table +
+                           "\" has one");
+    }
+    if (!column.nullable) {
+      return InvalidArgument("cannot add column \"" + column.name +
+                             "\": a new column must be nullable, since rows without it exist");
+    }
+    column.id = changed->next_column_id++;
+    changed->columns.push_back(column);
+    return Status::Ok();
+  });
+  if (!schema.ok()) return done(schema.status());
+  Broadcast(*schema, std::move(done));
+}
+
+void RocksCluster::CreateIndex(const std::string& table, IndexSpec index,
+                               Callback<TableSchema> done) {
+  auto schema = ChangeSchema(table, [&](TableSchema* changed) -> Status {
+    if (changed->FindIndex(index.name) != nullptr) {
+      return AlreadyExists("cannot create index \"" + index.name + "\": table \"" + table +
+                           "\" has one");
+    }
+    index.id = catalog_->NewIndexId();
+    if (index.seed == 0)
+      index.seed = options_.seed != 0 ? Mix(options_.seed + index.id) : SeedFromSystem();
+    changed->indexes.push_back(index);
+    return Status::Ok();
+  });
+  if (!schema.ok()) return done(schema.status());
+  Broadcast(*schema, std::move(done));
+}
+
+void RocksCluster::DropIndex(const std::string& table, const std::string& index,
+                             Callback<TableSchema> done) {
+  auto schema = ChangeSchema(table, [&](TableSchema* changed) -> Status {
+    const size_t erased =
+        std::erase_if(changed->indexes, [&](const IndexSpec& spec) { return spec.name == index; });
+    if (erased == 0)
+      return NotFound("cannot drop index \"" + index + "\": table \"" + table + "\" has none");
+    return Status::Ok();
+  });
+  if (!schema.ok()) return done(schema.status());
+  Broadcast(*schema, std::move(done));
+}
+
+void RocksCluster::RebuildIndex(const std::string& table, const std::string& index,
+                                DoneCallback done) {
+  auto schema = catalog_->Table(table);
+  if (!schema.ok()) return done(schema.status());
+  if (!index.empty() && schema->FindIndex(index) == nullptr) {
+    return done(
+        NotFound("cannot rebuild index \"" + index + "\": table \"" + table + "\" has none"));
+  }
+  std::vector<std::shared_ptr<RocksRegionServer>> servers;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [name, server] : servers_) servers.push_back(server);
+  }
+  for (const IndexSpec& spec : schema->indexes) {
+    if (!index.empty() && spec.name != index) continue;
+    for (auto& server : servers) server->RecountIndex(schema->id, spec.id);
+  }
+  done(Status::Ok());
+}
+
+// ---- Regions
+
+DoneCallback RocksCluster::Once(const std::string& doing, DoneCallback done) {
+  auto called = std::make_shared<std::atomic<bool>>(false);
+  auto once = [called, done = std::move(done)](Status status) {
+    if (!called->exchange(true)) done(std::move(status));
+  };
+  executor_->PostAfter(options_.operation_timeout, [once, doing] {
+    once(DeadlineExceeded("cannot " + doing +
+                          ": a region server did not answer in time; it may still happen"));
+  });
+  return once;
+}
+
+void RocksCluster::SplitRegion(uint64_t region_id, std::string key, DoneCallback done) {
+  const auto record = catalog_->Region(region_id);
+  if (!record.has_value()) return done(NotFound("no region " + std::to_string(region_id)));
+  auto server = LocalServer(record->server());
+  if (!server || server->killed()) {
+    return done(Unavailable("cannot split region " + std::to_string(region_id) +
+                            ": its region server is not running"));
+  }
+  server->SplitRegion(region_id, std::move(key),
+                      Once("split region " + std::to_string(region_id), std::move(done)));
+}
+
+void RocksCluster::MoveRegion(uint64_t region_id, const std::string& target, DoneCallback done) {
+  const auto record = catalog_->Region(region_id);
+  if (!record.has_value()) return done(NotFound("no region " + std::to_string(region_id)));
+  if (!LocalServer(target)) return done(NotFound("no region server \"" + target + "\""));
+  auto source = LocalServer(record->server());
+  if (!source || source->killed() || !membership_.IsAlive(target)) {
+    return done(Unavailable("cannot move region " + std::to_string(region_id) +
+                            ": a region server is not running"));
+  }
+  if (record->server() == target) return done(Status::Ok());
+  auto once = Once("move region " + std::to_string(region_id), std::move(done));
+  ++moving_;
+  source->CloseRegion(region_id, record->epoch(),
+                      [self = self_, record = *record, target, once](Status status) {
+                        RocksCluster* cluster = self->load();
+                        if (cluster == nullptr) return;
+                        --cluster->moving_;
+                        if (!status.ok()) return once(status);
+                        // The target may have died meanwhile; the region must not stay closed.
+                        const std::string to =
+                            cluster->membership_.IsAlive(target) ? target : cluster->LeastLoaded();
+                        once(cluster->Assign(record, to, Time{}));
+                      });
+}
+
+void RocksCluster::MergeRegion(uint64_t region_id, DoneCallback done) {
+  const auto left = catalog_->Region(region_id);
+  if (!left.has_value()) return done(NotFound("no region " + std::to_string(region_id)));
+  std::optional<pb::RegionRecord> right;
+  for (const auto& region : catalog_->Regions(left->table_id())) {
+    if (!left->end().empty() && region.start() == left->end()) right = region;
+  }
+  if (!right.has_value()) {
+    return done(FailedPrecondition("cannot merge region " + std::to_string(region_id) +
+                                   ": it is the last one of its table"));
+  }
+  auto left_server = LocalServer(left->server());
+  auto right_server = LocalServer(right->server());
+  if (!left_server || !right_server || left_server->killed() || right_server->killed()) {
+    return done(Unavailable("cannot merge region " + std::to_string(region_id) +
+                            ": a region server is not running"));
+  }
+  auto once = Once("merge region " + std::to_string(region_id), std::move(done));
+  // Whatever becomes of it, the left region must not stay closed.
+  auto settled = std::make_shared<std::atomic<bool>>(false);
+  const auto abandon = [self = self_, settled, left = *left, once](Status status) {
+    RocksCluster* cluster = self->load();
+    if (cluster == nullptr || settled->exchange(true)) return;
+    cluster->Reopen(left);
+    once(status);
+  };
+  left_server->CloseRegion(
+      left->id(), left->epoch(),
+      [=, this, self = self_, left = *left, right = *right](Status status) {
+        if (self->load() == nullptr) return;
+        if (!status.ok()) return once(status);
+        executor_->PostAfter(options_.operation_timeout, [abandon] {
+          abandon(Unavailable("the right region was not closed in time"));
+        });
+        right_server->CloseRegion(right.id(), right.epoch(), [=, this](Status closed) {
+          if (self->load() == nullptr) return;
+          if (!closed.ok()) return abandon(closed);
+          if (settled->exchange(true) || !IsCurrent(left) || !IsCurrent(right)) {
+            Reopen(right);
+            return once(Unavailable("the regions have changed"));
+          }
+          pb::RegionRecord merged;
+          merged.set_id(catalog_->NewRegionId());
+          merged.set_epoch(catalog_->NewEpoch());
+          merged.set_table_id(left.table_id());
+          merged.set_start(left.start());
+          merged.set_end(right.end());
+          merged.set_server(membership_.IsAlive(left.server()) ? left.server() : LeastLoaded());
+          const Status committed =
+              catalog_->Commit({.put_regions = {merged}, .erase_regions = {left.id(), right.id()}});
+          if (!committed.ok()) {
+            Reopen(left);
+            Reopen(right);
+            return once(committed);
+          }
+          for (const uint64_t id : {left.id(), right.id(), merged.id()})
+            fences_.Of(id)->Advance(merged.epoch());
+          if (auto server = LocalServer(merged.server())) server->OpenRegion(merged, Time{});
+          once(Status::Ok());
+        });
+      });
+}
+
+void RocksCluster::Balance(Callback<uint64_t> done) {
+  BalanceNext(std::make_shared<uint64_t>(0), std::move(done));
+}
+
+void RocksCluster::BalanceNext(std::shared_ptr<uint64_t> moved, Callback<uint64_t> done) {
+  const auto loads = Loads();
+  if (loads.empty()) return done(Unavailable("no region server is running"));
+  const auto by_load = [](const auto& a, const auto& b) { return a.second < b.second; };
+  const auto least = std::ranges::min_element(loads, by_load);
+  const auto most = std::ranges::max_element(loads, by_load);
+  if (most->second <= least->second + 1) return done(*moved);
+  // The youngest region of the fullest server: of a split, the upper daughter.
+  std::optional<pb::RegionRecord> region;
+  for (const auto& record : catalog_->Regions()) {
+    if (record.server() == most->first) region = record;
+  }
+  if (!region.has_value()) return done(*moved);
+  MoveRegion(region->id(), least->first, [self = self_, moved, done](Status status) {
+    RocksCluster* cluster = self->load();
+    if (cluster == nullptr) return;
+    if (!status.ok()) return done(status);
+    ++*moved;
+    cluster->executor_->Post([self, moved, done] {
+      if (RocksCluster* live = self->load()) live->BalanceNext(moved, done);
+    });
+  });
+}
+
+void RocksCluster::BalanceSoon() {
+  if (balancing_.exchange(true)) return;
+  Balance([self = self_](Result<uint64_t>) {
+    if (RocksCluster* cluster = self->load()) cluster->balancing_ = false;
+  });
+}
+
+}  // namespace tamis

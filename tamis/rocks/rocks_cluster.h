@@ -1,0 +1,113 @@
+// RocksCluster: the embedded cluster. One process, one RocksDB, several region servers, and what
+// plays the master: it assigns regions, notices dead servers, splits, merges, moves, balances and
+// changes schemas.
+//
+// Everything it decides stands in the catalog before a server hears of it. A region is opened under
+// a new epoch; the fence keeps whoever had it before from writing or answering.
+//
+// Threads: safe.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tamis/cluster/cluster.h"
+#include "tamis/rocks/catalog.h"
+#include "tamis/rocks/membership.h"
+#include "tamis/rocks/rocks_region_server.h"
+#include "tamis/rocks/store.h"
+
+namespace tamis {
+
+class RocksCluster : public Cluster {
+ public:
+  struct Options {
+    Store::Options store;
+    int servers = 8;
+    RegionServerOptions server;
+    Duration session_timeout = std::chrono::seconds(3);
+    Duration operation_timeout = std::chrono::seconds(30);
+    bool balance = true;  // moves regions to servers that have fewer, after splits
+    uint64_t seed = 0;    // of the seeds of new indexes; 0 = drawn from the system
+    // Carries a heartbeat; a test may lose or delay it. Default: at once.
+    std::function<void(std::function<void()>)> heartbeat_link;
+  };
+
+  // Opens or makes the store. The executor must outlive the cluster and must be stopped, or run no
+  // task of the cluster any more, before the cluster is destroyed.
+  static Result<std::unique_ptr<RocksCluster>> Open(Options options, Executor* executor);
+  ~RocksCluster() override;
+
+  std::shared_ptr<RegionServer> Server(const std::string& name) override;
+  void ListServers(Callback<std::vector<ServerInfo>> done) override;
+  void ListRegions(uint32_t table_id, Callback<std::vector<RegionInfo>> done) override;
+  void ListTables(Callback<std::vector<TableSchema>> done) override;
+  void GetTable(const std::string& name, Callback<TableSchema> done) override;
+  void CreateTable(TableSchema schema, Callback<TableSchema> done) override;
+  void DropTable(const std::string& name, DoneCallback done) override;
+  void AddColumn(const std::string& table, Column column, Callback<TableSchema> done) override;
+  void CreateIndex(const std::string& table, IndexSpec index, Callback<TableSchema> done) override;
+  void DropIndex(const std::string& table, const std::string& index,
+                 Callback<TableSchema> done) override;
+  void RebuildIndex(const std::string& table, const std::string& index, DoneCallback done) override;
+  void SplitRegion(uint64_t region_id, std::string key, DoneCallback done) override;
+  void MergeRegion(uint64_t region_id, DoneCallback done) override;
+  void MoveRegion(uint64_t region_id, const std::string& server, DoneCallback done) override;
+  void Balance(Callback<uint64_t> done) override;
+
+  // For the shell and for tests. kNotFound for a server that there is not.
+  Status Kill(const std::string& server);
+  Status Pause(const std::string& server);
+  // A paused server goes on; a killed one is started again, empty.
+  Status Resume(const std::string& server);
+
+  Store& store() { return *store_; }
+  Catalog& catalog() { return *catalog_; }
+  std::shared_ptr<RocksRegionServer> LocalServer(const std::string& name) const;
+  // Background work that waits or runs: indexes being built, splits, moves.
+  size_t pending_work() const;
+
+ private:
+  class Stub;
+
+  RocksCluster(Options options, Executor* executor);
+  void StartServer(const std::string& name);
+  void AssignAll();
+  void Sweep();
+  std::string LeastLoaded(const std::set<std::string>& without = {}) const;
+  std::map<std::string, uint64_t> Loads() const;
+  Status Assign(pb::RegionRecord record, const std::string& server, Time not_before);
+  void Reopen(const pb::RegionRecord& record);
+  bool IsCurrent(const pb::RegionRecord& record) const;
+  Result<TableSchema> ChangeSchema(const std::string& table,
+                                   const std::function<Status(TableSchema*)>& change);
+  void Broadcast(const TableSchema& schema, Callback<TableSchema> done);
+  void BalanceNext(std::shared_ptr<uint64_t> moved, Callback<uint64_t> done);
+  void BalanceSoon();
+  // Calls done once: with what the operation says, or with a time-out.
+  DoneCallback Once(const std::string& doing, DoneCallback done);
+
+  const Options options_;
+  Executor* const executor_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Catalog> catalog_;
+  FenceTable fences_;
+  Membership membership_;
+
+  mutable std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<RocksRegionServer>> servers_;
+  uint64_t next_start_code_ = 0;
+  Time last_sweep_{};
+  std::atomic<int> moving_ = 0;
+  std::atomic<bool> balancing_ = false;
+  std::mutex schema_mutex_;  // one change of a schema at a time
+  // Emptied by the destructor: tasks that come later find nothing.
+  std::shared_ptr<std::atomic<RocksCluster*>> self_;
+};
+
+}  // namespace tamis

@@ -1,0 +1,509 @@
+#include "tamis/rocks/rocks_region_server.h"
+
+#include <algorithm>
+
+#include "tamis/base/coding.h"
+#include "tamis/rocks/mutate_operation.h"
+#include "tamis/rocks/searcher.h"
+
+namespace tamis {
+
+// One search request on its way through the regions.
+struct SearchTask {
+  pb::SearchRequest request;
+  Callback<pb::SearchReply> done;
+  std::unique_ptr<Searcher> searcher;
+  pb::SearchReply reply;
+  int next = 0;
+  uint64_t rows = 0;
+};
+
+std::shared_ptr<RocksRegionServer> RocksRegionServer::Start(std::string name, uint64_t start_code,
+                                                            RegionServerOptions options,
+                                                            Surroundings surroundings) {
+  std::shared_ptr<RocksRegionServer> server(
+      new RocksRegionServer(std::move(name), start_code, options, std::move(surroundings)));
+  std::weak_ptr<RocksRegionServer> weak = server;
+  server->context_->is_verified = [weak] {
+    auto self = weak.lock();
+    return self && self->VerifiedUntil() > self->context_->executor->Now();
+  };
+  server->context_->after_write = [weak](const std::shared_ptr<Region>& region) {
+    if (auto self = weak.lock()) self->AfterWrite(region);
+  };
+  server->context_->feed->SetProjectionSource(
+      [weak](const pb::ColumnId& column) -> std::optional<pb::Projection> {
+        auto self = weak.lock();
+        if (!self) return std::nullopt;
+        auto region = self->FindRegion(column.region_id());
+        auto filter = region ? region->filter(column.index_id()) : nullptr;
+        return filter ? filter->Project() : std::nullopt;
+      });
+  server->Heartbeat();
+  return server;
+}
+
+RocksRegionServer::RocksRegionServer(std::string name, uint64_t start_code,
+                                     RegionServerOptions options, Surroundings surroundings)
+    : start_code_(start_code), surroundings_(std::move(surroundings)) {
+  context_ = std::make_shared<ServerContext>();
+  context_->executor =
+      std::make_shared<ServerExecutor>(surroundings_.executor, options.inline_steps);
+  context_->name = std::move(name);
+  options.feed.faults = options.faults;
+  context_->options = options;
+  context_->store = surroundings_.store;
+  context_->catalog = surroundings_.catalog;
+  context_->feed = std::make_shared<FilterFeed>(context_->executor.get(), context_->name,
+                                                start_code, options.feed);
+  builder_ = std::make_shared<IndexBuilder>(context_);
+  verified_at_ = surroundings_.executor->Now();
+}
+
+// ---- Membership
+
+Time RocksRegionServer::VerifiedUntil() const {
+  return verified_at_.load() + surroundings_.session_timeout;
+}
+
+void RocksRegionServer::Heartbeat() {
+  // Membership is sure as of when the confirmed heartbeat was sent.
+  const Time sent = context_->executor->Now();
+  surroundings_.heartbeat(context_->name, start_code_, [weak = weak_from_this(), sent](bool alive) {
+    auto self = weak.lock();
+    if (!self) return;
+    self->context_->executor->Step([self, sent, alive] {
+      if (!alive) {
+        self->surroundings_.on_expelled(self->name(), self->start_code_);
+      } else if (sent > self->verified_at_.load()) {
+        self->verified_at_ = sent;
+      }
+    });
+  });
+  context_->executor->PostAfter(context_->options.heartbeat_interval, [weak = weak_from_this()] {
+    if (auto self = weak.lock()) self->Heartbeat();
+  });
+}
+
+void RocksRegionServer::Kill() {
+  context_->executor->Kill();
+  for (const auto& region : Regions()) region->Close();
+}
+
+// ---- Requests
+
+std::vector<std::shared_ptr<Region>> RocksRegionServer::Regions() const {
+  std::shared_lock lock(mutex_);
+  std::vector<std::shared_ptr<Region>> regions;
+  for (const auto& [id, region] : regions_) regions.push_back(region);
+  return regions;
+}
+
+std::shared_ptr<Region> RocksRegionServer::FindRegion(uint64_t region_id) const {
+  std::shared_lock lock(mutex_);
+  auto found = regions_.find(region_id);
+  return found == regions_.end() ? nullptr : found->second;
+}
+
+void RocksRegionServer::Mutate(const pb::MutateRequest& request, Callback<pb::MutateReply> done) {
+  if (context_->options.inline_steps && !paused()) return MutateRegions(request, std::move(done));
+  context_->executor->Step([self = shared_from_this(), request, done = std::move(done)] {
+    self->MutateRegions(request, done);
+  });
+}
+
+void RocksRegionServer::MutateRegions(const pb::MutateRequest& request,
+                                      Callback<pb::MutateReply> done) {
+  struct Join {
+    std::mutex mutex;
+    pb::MutateReply reply;
+    int missing = 0;
+    Callback<pb::MutateReply> done;
+  };
+  auto join = std::make_shared<Join>();
+  join->missing = request.regions_size();
+  join->done = std::move(done);
+  if (join->missing == 0) return join->done(pb::MutateReply());
+  const auto finish = [join](pb::RegionMutateResult result) {
+    {
+      std::lock_guard lock(join->mutex);
+      *join->reply.add_regions() = std::move(result);
+      if (--join->missing > 0) return;
+    }
+    join->done(std::move(join->reply));
+  };
+  const Duration timeout =
+      request.timeout_ns() > 0 ? Duration(request.timeout_ns()) : context_->options.write_timeout;
+  const Time deadline = context_->executor->Now() + timeout;
+  for (const pb::RegionMutations& mutations : request.regions()) {
+    auto region = FindRegion(mutations.region_id());
+    if (!region || region->info().epoch != mutations.epoch()) {
+      pb::RegionMutateResult result;
+      result.set_region_id(mutations.region_id());
+      SetError(Unavailable("region " + std::to_string(mutations.region_id()) +
+                           " is not open on server " + name()),
+               result.mutable_error());
+      finish(std::move(result));
+      continue;
+    }
+    std::make_shared<MutateOperation>(context_, std::move(region), mutations,
+                                      request.schema_version(), deadline, finish)
+        ->Start();
+  }
+}
+
+void RocksRegionServer::Search(const pb::SearchRequest& request, Callback<pb::SearchReply> done) {
+  auto task = std::make_shared<SearchTask>();
+  task->request = request;
+  task->done = std::move(done);
+  context_->executor->Step([self = shared_from_this(), task] {
+    if (!self->context_->options.faults.unverified_membership && !self->context_->is_verified()) {
+      return task->done(Unavailable("server " + self->name() + " does not know that it is alive"));
+    }
+    for (const pb::SearchRange& range : task->request.ranges()) {
+      auto region = self->FindRegion(range.region_id());
+      if (!region || region->info().table_id != task->request.table_id()) continue;
+      auto searcher = Searcher::Create(*self->context_, task->request, region->schema());
+      if (!searcher.ok()) return task->done(searcher.status());
+      task->searcher = std::move(*searcher);
+      break;
+    }
+    self->SearchNext(task);
+  });
+}
+
+void RocksRegionServer::SearchNext(std::shared_ptr<SearchTask> task) {
+  const uint64_t limit = task->request.limit();
+  while (task->next < task->request.ranges_size()) {
+    if (limit > 0 && task->rows >= limit) break;
+    if (task->rows >= context_->options.page_rows ||
+        task->reply.ByteSizeLong() > context_->options.page_bytes)
+      break;
+    const pb::SearchRange& range = task->request.ranges(task->next++);
+    auto region = FindRegion(range.region_id());
+    pb::RangeResult result;
+    if (!region || !task->searcher || region->info().epoch != range.epoch() ||
+        region->info().table_id != task->request.table_id()) {
+      result.set_region_id(range.region_id());
+      result.set_epoch(range.epoch());
+      SetError(Unavailable("region " + std::to_string(range.region_id()) +
+                           " is not open on server " + name()),
+               result.mutable_error());
+    } else {
+      uint64_t rows = context_->options.page_rows - task->rows;
+      if (limit > 0) rows = std::min(rows, limit - task->rows);
+      result = task->searcher->Search(*region, range, rows);
+    }
+    task->rows += result.counters().rows_returned();
+    *task->reply.add_results() = std::move(result);
+    if (!context_->options.inline_steps) {
+      context_->executor->Step([self = shared_from_this(), task] { self->SearchNext(task); });
+      return;
+    }
+  }
+  task->done(std::move(task->reply));
+}
+
+void RocksRegionServer::Poll(const pb::PollRequest& request, Callback<pb::PollReply> done) {
+  context_->executor->Step([self = shared_from_this(), request, done = std::move(done)] {
+    self->context_->feed->Poll(
+        request,
+        [weak = std::weak_ptr(self)] {
+          auto server = weak.lock();
+          return server ? server->VerifiedUntil() : Time{};
+        },
+        done);
+  });
+}
+
+void RocksRegionServer::AfterWrite(const std::shared_ptr<Region>& region) {
+  const RegionServerOptions& options = context_->options;
+  if (options.split_bytes > 0 && region->size_bytes > options.split_bytes &&
+      !region->split_requested.exchange(true)) {
+    surroundings_.on_region_grown(region->info().id);
+  }
+  for (const auto& [index_id, state] : region->indexes()) {
+    if (state.filter->ignored_removals() >= options.rebuild_after_ignored &&
+        !state.filter->building()) {
+      builder_->Enqueue(region, index_id);
+    }
+  }
+}
+
+// ---- Opening and closing
+
+// The filters and states of the indexes of a schema; what `old` has goes on.
+std::map<uint32_t, Region::IndexState> RocksRegionServer::MakeIndexes(
+    const RegionInfo& info, const TableSchema& schema,
+    const std::map<uint32_t, Region::IndexState>& old,
+    const google::protobuf::RepeatedField<uint32_t>& complete) {
+  std::map<uint32_t, Region::IndexState> indexes;
+  for (const IndexSpec& index : schema.indexes) {
+    if (auto found = old.find(index.id); found != old.end()) {
+      indexes.insert(*found);
+      continue;
+    }
+    Region::IndexState state;
+    state.filter = std::make_shared<IndexFilter>(context_->feed.get(), index, info.id, info.epoch,
+                                                 context_->options.faults);
+    state.entries_complete = std::ranges::find(complete, index.id) != complete.end();
+    if (!state.entries_complete) {
+      // Entries of a backfill that did not come to its end are written anew, so that what stands
+      // and what is counted agree.
+      state.entries_cleared = ClearEntries(info.id, index.id);
+      state.filter->BeginGeneration(/*hold_removals=*/false);
+    }
+    indexes.emplace(index.id, std::move(state));
+  }
+  return indexes;
+}
+
+bool RocksRegionServer::ClearEntries(uint64_t region_id, uint32_t index_id) {
+  const std::string prefix = IndexPrefix(region_id, index_id);
+  std::unique_ptr<rocksdb::Iterator> it(
+      context_->store->db()->NewIterator(rocksdb::ReadOptions(), context_->store->index()));
+  it->Seek(prefix);
+  if (it->status().ok() && (!it->Valid() || !it->key().starts_with(prefix))) return true;
+  rocksdb::WriteBatch batch;
+  batch.DeleteRange(context_->store->index(), prefix, PrefixEnd(prefix));
+  return context_->store->Write(&batch).ok();
+}
+
+uint64_t RocksRegionServer::TellOpened(const Region& region) {
+  pb::Event event;
+  event.set_kind(pb::Event::REGION_OPENED);
+  event.set_region_id(region.info().id);
+  event.set_epoch(region.info().epoch);
+  event.set_table_id(region.info().table_id);
+  event.set_start(region.info().start);
+  event.set_end(region.info().end);
+  return context_->feed->Append(std::move(event));
+}
+
+std::shared_ptr<Region> RocksRegionServer::Install(const pb::RegionRecord& record,
+                                                   Time not_before) {
+  const auto schema = context_->catalog->Table(record.table_id());
+  if (!schema.has_value()) return nullptr;  // dropped meanwhile
+  RegionInfo info{.id = record.id(),
+                  .epoch = record.epoch(),
+                  .table_id = record.table_id(),
+                  .start = record.start(),
+                  .end = record.end(),
+                  .server = name()};
+  auto shared_schema = std::make_shared<const TableSchema>(*schema);
+  auto region = std::make_shared<Region>(info, shared_schema, surroundings_.fences->Of(info.id),
+                                         context_->executor.get());
+  std::map<uint32_t, Region::IndexState> indexes;
+  {
+    auto fence = region->fence().Enter(info.epoch);
+    if (!fence.owns_lock()) return nullptr;  // an old order: the region is elsewhere by now
+    indexes = MakeIndexes(info, *schema, {}, record.complete_indexes());
+  }
+  region->SetSchema(shared_schema, std::move(indexes));
+  region->acknowledge_not_before = not_before;
+  region->acknowledge_after = TellOpened(*region);
+  {
+    std::unique_lock lock(mutex_);
+    regions_[info.id] = region;
+  }
+  BuildMissing(region);
+  return region;
+}
+
+void RocksRegionServer::BuildMissing(const std::shared_ptr<Region>& region) {
+  for (const auto& [index_id, state] : region->indexes()) {
+    if (!state.filter->published() && (state.entries_complete || state.entries_cleared))
+      builder_->Enqueue(region, index_id);
+  }
+}
+
+void RocksRegionServer::OpenRegion(const pb::RegionRecord& record, Time not_before) {
+  context_->executor->Step([self = shared_from_this(), record, not_before] {
+    auto region = self->Install(record, not_before);
+    if (!region) return;
+    // The schema may have changed between reading it and entering the region among the open ones.
+    auto schema = self->context_->catalog->Table(record.table_id());
+    if (schema.has_value() && schema->version != region->schema()->version) {
+      self->UpdateSchema(record.table_id(), [] {});
+    }
+  });
+}
+
+void RocksRegionServer::CloseRegion(uint64_t region_id, uint64_t epoch, DoneCallback done) {
+  context_->executor->Step([self = shared_from_this(), region_id, epoch, done] {
+    auto region = self->FindRegion(region_id);
+    const Status gone = Unavailable("region " + std::to_string(region_id) +
+                                    " is not open on server " + self->name());
+    if (!region || region->info().epoch != epoch) return done(gone);
+    const bool open = region->Quiesce([self, region, done, gone] {
+      if (region->closed()) return done(gone);
+      region->Close();
+      {
+        std::unique_lock lock(self->mutex_);
+        self->regions_.erase(region->info().id);
+      }
+      pb::Event event;
+      event.set_kind(pb::Event::REGION_CLOSED);
+      event.set_region_id(region->info().id);
+      event.set_epoch(region->info().epoch);
+      const uint64_t sequence = self->context_->feed->Append(std::move(event));
+      // A region that may not acknowledge yet must not be taken over as if it could.
+      self->context_->feed->WaitAcknowledged(sequence, region->acknowledge_not_before, Time::max(),
+                                             done);
+    });
+    if (!open) done(gone);
+  });
+}
+
+// ---- Schema
+
+void RocksRegionServer::FollowSchema(const std::shared_ptr<Region>& region, SchemaPtr schema) {
+  if (region->closed() || region->schema()->version >= schema->version) return;
+  const auto old = region->indexes();
+  auto fence = region->fence().Enter(region->info().epoch);
+  if (!fence.owns_lock()) return;
+  auto indexes = MakeIndexes(region->info(), *schema, old, {});
+  for (const auto& [index_id, state] : old) {
+    if (indexes.contains(index_id)) continue;
+    pb::Event event;
+    event.set_kind(pb::Event::INDEX_DROPPED);
+    event.set_region_id(region->info().id);
+    event.set_epoch(region->info().epoch);
+    event.set_index_id(index_id);
+    // Puts do not count for the index any more: who still prunes by it must know first.
+    region->acknowledge_after = context_->feed->Append(std::move(event));
+  }
+  region->SetSchema(std::move(schema), std::move(indexes));
+}
+
+void RocksRegionServer::UpdateSchema(uint32_t table_id, std::function<void()> done) {
+  context_->executor->Step([self = shared_from_this(), table_id, done] {
+    auto table = self->context_->catalog->Table(table_id);
+    std::vector<std::shared_ptr<Region>> regions;
+    for (auto& region : self->Regions()) {
+      if (region->info().table_id == table_id) regions.push_back(region);
+    }
+    auto missing = std::make_shared<std::atomic<size_t>>(regions.size() + 1);
+    const auto finish = [missing, done] {
+      if (--*missing == 0) done();
+    };
+    if (table.has_value()) {
+      auto schema = std::make_shared<const TableSchema>(std::move(*table));
+      for (auto& region : regions) {
+        const bool open = region->Quiesce([self, region, schema, finish] {
+          self->FollowSchema(region, schema);
+          self->BuildMissing(region);
+          finish();
+        });
+        if (!open) finish();
+      }
+    } else {
+      for (auto& region : regions) {
+        (void)region;
+        finish();
+      }
+    }
+    finish();
+  });
+}
+
+void RocksRegionServer::RecountIndex(uint32_t table_id, uint32_t index_id) {
+  context_->executor->Step([self = shared_from_this(), table_id, index_id] {
+    for (auto& region : self->Regions()) {
+      if (region->info().table_id == table_id) self->builder_->Enqueue(region, index_id);
+    }
+  });
+}
+
+// ---- Split
+
+Result<std::string> RocksRegionServer::MiddleKey(const Region& region) const {
+  const RegionInfo& info = region.info();
+  rocksdb::ReadOptions read_options;
+  read_options.fill_cache = false;
+  const std::string upper =
+      info.end.empty() ? RowPrefix(info.table_id + 1) : RowStoreKey(info.table_id, info.end);
+  const rocksdb::Slice upper_slice(upper);
+  read_options.iterate_upper_bound = &upper_slice;
+  std::unique_ptr<rocksdb::Iterator> it(
+      context_->store->db()->NewIterator(read_options, context_->store->rows()));
+  uint64_t total = 0;
+  for (it->Seek(RowStoreKey(info.table_id, info.start)); it->Valid(); it->Next()) {
+    total += it->key().size() + it->value().size();
+  }
+  uint64_t seen = 0;
+  std::string middle;
+  for (it->Seek(RowStoreKey(info.table_id, info.start)); it->Valid(); it->Next()) {
+    middle = it->key().ToString().substr(kRowPrefixSize);
+    if (seen * 2 >= total && middle > info.start && seen > 0) return middle;
+    seen += it->key().size() + it->value().size();
+  }
+  if (!it->status().ok()) return FromRocks(it->status(), "read rows to find a split key");
+  return FailedPrecondition("cannot split region " + std::to_string(info.id) +
+                            ": it has fewer than two rows; name a key to split at");
+}
+
+Status RocksRegionServer::SplitAlone(const std::shared_ptr<Region>& region,
+                                     const std::string& key) {
+  const RegionInfo& info = region->info();
+  if (region->closed()) return Unavailable("the region was closed");
+  if (key <= info.start || !info.Contains(key)) {
+    return InvalidArgument("cannot split region " + std::to_string(info.id) +
+                           ": the key does not lie inside of it");
+  }
+  Catalog& catalog = *context_->catalog;
+  auto record = catalog.Region(info.id);
+  if (!record.has_value() || record->epoch() != info.epoch)
+    return Unavailable("the region has moved");
+  // The lower daughter keeps the id, so its entries stand already; those of the upper half become
+  // garbage. The upper daughter's are written under a new id.
+  pb::RegionRecord lower = *record, upper = *record;
+  lower.set_epoch(catalog.NewEpoch());
+  lower.set_end(key);
+  upper.set_id(catalog.NewRegionId());
+  upper.set_epoch(catalog.NewEpoch());
+  upper.set_start(key);
+  upper.clear_complete_indexes();
+  TAMIS_RETURN_IF_ERROR(catalog.Commit({.put_regions = {lower, upper}}));
+  region->Close();
+  {
+    std::unique_lock lock(mutex_);
+    regions_.erase(info.id);
+  }
+  surroundings_.fences->Of(lower.id())->Advance(lower.epoch());
+  surroundings_.fences->Of(upper.id())->Advance(upper.epoch());
+  pb::Event closed;
+  closed.set_kind(pb::Event::REGION_CLOSED);
+  closed.set_region_id(info.id);
+  closed.set_epoch(info.epoch);
+  context_->feed->Append(std::move(closed));
+  const uint64_t half = region->size_bytes / 2;
+  for (const auto* daughter : {&lower, &upper}) {
+    auto opened = Install(*daughter, region->acknowledge_not_before);
+    if (opened) opened->size_bytes = half;
+  }
+  return Status::Ok();
+}
+
+void RocksRegionServer::SplitRegion(uint64_t region_id, std::string key, DoneCallback done) {
+  context_->executor->Step(
+      [self = shared_from_this(), region_id, key = std::move(key), done]() mutable {
+        auto region = self->FindRegion(region_id);
+        const Status gone = Unavailable("region " + std::to_string(region_id) +
+                                        " is not open on server " + self->name());
+        if (!region) return done(gone);
+        if (key.empty()) {
+          auto middle = self->MiddleKey(*region);
+          if (!middle.ok()) {
+            region->split_requested = false;
+            return done(middle.status());
+          }
+          key = std::move(*middle);
+        }
+        const bool open =
+            region->Quiesce([self, region, key, done] { done(self->SplitAlone(region, key)); });
+        if (!open) done(gone);
+      });
+}
+
+}  // namespace tamis

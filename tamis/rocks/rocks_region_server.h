@@ -1,0 +1,104 @@
+// RocksRegionServer: one region server of an embedded cluster: the regions that it has open, their
+// filters, its feed, its membership. Killing it throws away its memory and nothing else; the rows
+// and entries are in the store that all servers share.
+//
+// Threads: safe. Calls from outside wait while it is paused, and are never answered once it is
+// killed.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "tamis/cluster/cluster.h"
+#include "tamis/rocks/index_builder.h"
+#include "tamis/rocks/region.h"
+#include "tamis/rocks/server_context.h"
+
+namespace tamis {
+
+class RocksRegionServer : public RegionServer,
+                          public std::enable_shared_from_this<RocksRegionServer> {
+ public:
+  // What lies outside of the server.
+  struct Surroundings {
+    Executor* executor = nullptr;
+    Store* store = nullptr;
+    Catalog* catalog = nullptr;
+    FenceTable* fences = nullptr;
+    Duration session_timeout{};
+    // Sends a heartbeat; answered with whether this life of the server counts as alive.
+    std::function<void(const std::string& server, uint64_t start_code, std::function<void(bool)>)>
+        heartbeat;
+    std::function<void(const std::string& server, uint64_t start_code)> on_expelled;
+    std::function<void(uint64_t region_id)> on_region_grown;
+  };
+
+  static std::shared_ptr<RocksRegionServer> Start(std::string name, uint64_t start_code,
+                                                  RegionServerOptions options,
+                                                  Surroundings surroundings);
+
+  void Mutate(const pb::MutateRequest& request, Callback<pb::MutateReply> done) override;
+  void Search(const pb::SearchRequest& request, Callback<pb::SearchReply> done) override;
+  void Poll(const pb::PollRequest& request, Callback<pb::PollReply> done) override;
+
+  // Orders of the master. A region is opened as its record in the catalog says; `not_before`: no
+  // put is acknowledged earlier, since leases of a former owner may live until then.
+  void OpenRegion(const pb::RegionRecord& record, Time not_before);
+  // Done when the region is closed and no coordinator trusts it any more.
+  void CloseRegion(uint64_t region_id, uint64_t epoch, DoneCallback done);
+  // Splits at `key`, or near the middle when empty.
+  void SplitRegion(uint64_t region_id, std::string key, DoneCallback done);
+  // Takes the table's schema from the catalog; done when all its regions here follow it.
+  void UpdateSchema(uint32_t table_id, std::function<void()> done);
+  void RecountIndex(uint32_t table_id, uint32_t index_id);
+
+  void Pause() { context_->executor->Pause(); }
+  void Resume() { context_->executor->Resume(); }
+  void Kill();
+
+  const std::string& name() const { return context_->name; }
+  uint64_t start_code() const { return start_code_; }
+  bool paused() const { return context_->executor->paused(); }
+  bool killed() const { return context_->executor->killed(); }
+  std::vector<std::shared_ptr<Region>> Regions() const;
+  std::shared_ptr<Region> FindRegion(uint64_t region_id) const;
+  size_t pending_builds() const { return builder_->pending(); }
+  FilterFeed& feed() { return *context_->feed; }
+
+ private:
+  RocksRegionServer(std::string name, uint64_t start_code, RegionServerOptions options,
+                    Surroundings surroundings);
+
+  void Heartbeat();
+  Time VerifiedUntil() const;
+  void AfterWrite(const std::shared_ptr<Region>& region);
+  void MutateRegions(const pb::MutateRequest& request, Callback<pb::MutateReply> done);
+  void SearchNext(std::shared_ptr<struct SearchTask> task);
+
+  std::shared_ptr<Region> Install(const pb::RegionRecord& record, Time not_before);
+  uint64_t TellOpened(const Region& region);
+  void FollowSchema(const std::shared_ptr<Region>& region, SchemaPtr schema);
+  std::map<uint32_t, Region::IndexState> MakeIndexes(
+      const RegionInfo& info, const TableSchema& schema,
+      const std::map<uint32_t, Region::IndexState>& old,
+      const google::protobuf::RepeatedField<uint32_t>& complete);
+  bool ClearEntries(uint64_t region_id, uint32_t index_id);
+  void BuildMissing(const std::shared_ptr<Region>& region);
+  Result<std::string> MiddleKey(const Region& region) const;
+  Status SplitAlone(const std::shared_ptr<Region>& region, const std::string& key);
+
+  const uint64_t start_code_;
+  const Surroundings surroundings_;
+  std::shared_ptr<ServerContext> context_;
+  std::shared_ptr<IndexBuilder> builder_;
+  std::atomic<Time> verified_at_;
+
+  mutable std::shared_mutex mutex_;
+  std::map<uint64_t, std::shared_ptr<Region>> regions_;
+};
+
+}  // namespace tamis

@@ -1,0 +1,26 @@
+#include "tamis/rocks/search_position.h"
+
+#include "tamis/base/coding.h"
+
+namespace tamis {
+
+std::string SearchPosition::Serialize() const {
+  std::string bytes;
+  PutVarint(&bytes, branch);
+  bytes.push_back(static_cast<char>(order));
+  bytes += last;
+  return bytes;
+}
+
+std::optional<SearchPosition> SearchPosition::Parse(std::string_view bytes) {
+  Reader reader(bytes);
+  SearchPosition position;
+  position.branch = reader.Varint();
+  const uint8_t order = reader.Byte();
+  if (!reader.ok() || order > static_cast<uint8_t>(Order::kEntry)) return std::nullopt;
+  position.order = static_cast<Order>(order);
+  position.last = reader.rest();
+  return position;
+}
+
+}  // namespace tamis

@@ -1,0 +1,387 @@
+#include "tamis/rocks/searcher.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "tamis/rocks/index_entry.h"
+#include "tamis/rocks/key_stream.h"
+#include "tamis/rocks/mutate_operation.h"
+#include "tamis/rocks/search_position.h"
+#include "tamis/table/codec.h"
+
+namespace tamis {
+namespace {
+
+constexpr int kMaxBranches = 1024;
+constexpr size_t kBatch = 32;  // rows read at once
+
+std::string_view View(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+bool InRange(const pb::IndexRange& range, std::string_view values_and_key) {
+  return values_and_key >= range.low() && (range.high().empty() || values_and_key < range.high());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Searcher>> Searcher::Create(const ServerContext& context,
+                                                   const pb::SearchRequest& request,
+                                                   SchemaPtr schema) {
+  if (request.schema_version() > schema->version) {
+    return Unavailable("table \"" + schema->name + "\": server " + context.name +
+                       " does not have schema version " + std::to_string(request.schema_version()) +
+                       " yet");
+  }
+  if (request.branches_size() < 1 || request.branches_size() > kMaxBranches) {
+    return InvalidArgument("a search has 1 to " + std::to_string(kMaxBranches) + " branches, not " +
+                           std::to_string(request.branches_size()));
+  }
+  std::unique_ptr<Searcher> searcher(new Searcher(context, request, schema));
+  for (const pb::Branch& branch : request.branches()) {
+    TAMIS_ASSIGN_OR_RETURN(Predicate predicate, ParsePredicate(branch.predicate()));
+    TAMIS_RETURN_IF_ERROR(predicate.Validate(*schema));
+    for (const pb::IndexStream& stream : branch.streams()) {
+      if (!stream.equality() && branch.streams_size() > 1) {
+        return InvalidArgument("a branch intersects a stream that is not in row-key order");
+      }
+    }
+    searcher->branches_.push_back({std::move(predicate), &branch});
+  }
+  searcher->wanted_.assign(schema->columns.size(), false);
+  for (uint32_t i = 0; i < schema->columns.size(); ++i) {
+    searcher->wanted_[i] =
+        std::ranges::find(request.columns(), schema->columns[i].id) != request.columns().end();
+  }
+  return searcher;
+}
+
+// One region, one snapshot.
+class Searcher::Run {
+ public:
+  Run(const Searcher& searcher, const Region& region, const pb::SearchRange& range,
+      uint64_t max_rows)
+      : searcher_(searcher),
+        context_(searcher.context_),
+        region_(region),
+        max_rows_(max_rows),
+        start_(std::max(range.start(), region.info().start)),
+        end_(range.end()) {
+    const std::string& region_end = region.info().end;
+    if (end_.empty() || (!region_end.empty() && region_end < end_)) end_ = region_end;
+    result_.set_region_id(range.region_id());
+    result_.set_epoch(range.epoch());
+    result_.set_start(start_);
+    result_.set_end(end_);
+  }
+
+  pb::RangeResult Search(const std::string& resume) {
+    SearchPosition position;
+    if (!resume.empty()) {
+      auto parsed = SearchPosition::Parse(resume);
+      if (!parsed.has_value()) return Failed(InvalidArgument("a continuation is damaged"));
+      position = std::move(*parsed);
+    }
+    // Before the snapshot: an index that is complete now has all its entries in it.
+    for (const auto& [index_id, state] : region_.indexes()) {
+      if (state.entries_complete) complete_.insert(index_id);
+    }
+    if (Status status = TakeSnapshot(); !status.ok()) return Failed(status);
+    while (position.branch < searcher_.branches_.size()) {
+      Result<bool> done = RunBranch(&position);
+      if (!done.ok()) return Failed(done.status());
+      if (!*done) {
+        result_.set_resume(position.Serialize());
+        break;
+      }
+      position = {.branch = position.branch + 1};
+    }
+    // Compactions may have dropped entries that were the region's when the snapshot was taken; they
+    // do so only for what the region holds no longer.
+    if (!IsCurrent())
+      return Failed(Unavailable("the region or an index changed during the search"));
+    auto* counters = result_.mutable_counters();
+    counters->set_index_seeks(counters_.index_seeks);
+    counters->set_entries_read(counters_.entries_read);
+    counters->set_rows_read(counters_.rows_read);
+    counters->set_rows_returned(rows_);
+    counters->set_scanned_regions(scanned_ ? 1 : 0);
+    return std::move(result_);
+  }
+
+ private:
+  struct Candidate {
+    std::string key;
+    std::string position;  // SearchPosition::last once this one is done
+  };
+
+  struct ReleaseSnapshot {
+    rocksdb::DB* db;
+    void operator()(const rocksdb::Snapshot* snapshot) const { db->ReleaseSnapshot(snapshot); }
+  };
+
+  pb::RangeResult Failed(const Status& status) {
+    pb::RangeResult failed;
+    failed.set_region_id(result_.region_id());
+    failed.set_epoch(result_.epoch());
+    SetError(status, failed.mutable_error());
+    return failed;
+  }
+
+  bool IsCurrent() const {
+    for (const uint32_t index_id : complete_) {
+      if (!region_.IsEntriesComplete(index_id)) return false;  // dropped meanwhile
+    }
+    const bool verified = context_.options.faults.unverified_membership || context_.is_verified();
+    return verified && region_.fence().Enter(region_.info().epoch).owns_lock();
+  }
+
+  Status TakeSnapshot() {
+    auto fence = region_.fence().Enter(region_.info().epoch);
+    if (!fence.owns_lock()) return Unavailable("the region is not open here any more");
+    rocksdb::DB* db = context_.store->db();
+    snapshot_ = {db->GetSnapshot(), ReleaseSnapshot{db}};
+    read_options_.snapshot = snapshot_.get();
+    return Status::Ok();
+  }
+
+  // True when the branch is done; else *position tells how far it came.
+  Result<bool> RunBranch(SearchPosition* position) {
+    const pb::Branch& plan = *searcher_.branches_[position->branch].plan;
+    std::vector<const pb::IndexStream*> usable;
+    for (const pb::IndexStream& stream : plan.streams()) {
+      if (complete_.contains(stream.index_id())) usable.push_back(&stream);
+    }
+    const bool in_index_order = plan.streams_size() == 1 && !plan.streams(0).equality();
+    if (in_index_order && position->order == SearchPosition::Order::kEntry) {
+      return usable.empty() ? SortRows(plan.streams(0), position)
+                            : WalkEntries(plan.streams(0), position);
+    }
+    if (in_index_order && !usable.empty() && position->last.empty()) {
+      position->order = SearchPosition::Order::kEntry;
+      return WalkEntries(plan.streams(0), position);
+    }
+    if (in_index_order || usable.empty()) {
+      scanned_ |= plan.streams_size() > 0;
+      return ScanRows(position);
+    }
+    return Intersect(usable, position);
+  }
+
+  Result<bool> ScanRows(SearchPosition* position) {
+    const uint32_t table_id = region_.info().table_id;
+    rocksdb::ReadOptions read_options = read_options_;
+    const std::string upper = end_.empty() ? RowPrefix(table_id + 1) : RowStoreKey(table_id, end_);
+    const rocksdb::Slice upper_slice(upper);
+    read_options.iterate_upper_bound = &upper_slice;
+    std::unique_ptr<rocksdb::Iterator> it(
+        context_.store->db()->NewIterator(read_options, context_.store->rows()));
+    it->Seek(RowStoreKey(table_id, AfterLast(*position)));
+    for (; it->Valid(); it->Next()) {
+      if (Full()) return false;
+      const std::string_view key = View(it->key()).substr(kRowPrefixSize);
+      ++candidates_;
+      ++counters_.rows_read;
+      TAMIS_RETURN_IF_ERROR(Consider(position->branch, key, View(it->value())));
+      position->last = key;
+    }
+    if (!it->status().ok()) return FromRocks(it->status(), "scan rows");
+    return true;
+  }
+
+  Result<bool> Intersect(const std::vector<const pb::IndexStream*>& streams,
+                         SearchPosition* position) {
+    std::vector<KeyStream> keys;
+    for (const pb::IndexStream* stream : streams) {
+      keys.emplace_back(context_.store->db(), context_.store->index(), read_options_,
+                        IndexPrefix(region_.info().id, stream->index_id()), *stream, &counters_);
+    }
+    std::vector<Candidate> batch;
+    std::string target = AfterLast(*position);
+    size_t agreeing = 0;  // streams that have shown `target`
+    bool ended = false;
+    for (size_t i = 0; !ended; i = (i + 1) % keys.size()) {
+      std::optional<std::string> key = keys[i].Seek(target);
+      if (!key.has_value() || (!end_.empty() && *key >= end_)) {
+        ended = true;
+      } else if (*key == target && agreeing > 0) {
+        ++agreeing;
+      } else {
+        target = std::move(*key);
+        agreeing = 1;
+      }
+      if (!ended && agreeing == keys.size()) {
+        batch.push_back({target, target});
+        target.push_back('\0');  // the least key behind it
+        agreeing = 0;
+      }
+      if (batch.size() >= kBatch || ended) {
+        TAMIS_ASSIGN_OR_RETURN(const bool all, ConsiderBatch(&batch, position));
+        if (!all || (Full() && !ended)) return false;
+      }
+    }
+    for (const KeyStream& stream : keys) {
+      if (!stream.status().ok()) return FromRocks(stream.status(), "read index entries");
+    }
+    return true;
+  }
+
+  Result<bool> WalkEntries(const pb::IndexStream& stream, SearchPosition* position) {
+    const SchemaPtr schema = region_.schema();
+    const IndexSpec* index = schema->FindIndex(stream.index_id());
+    if (index == nullptr) return Unavailable("the index is not known here");
+    const std::string prefix = IndexPrefix(region_.info().id, stream.index_id());
+    std::unique_ptr<rocksdb::Iterator> it(
+        context_.store->db()->NewIterator(read_options_, context_.store->index()));
+    std::vector<Candidate> batch;
+    for (const pb::IndexRange& range : stream.ranges()) {
+      if (!range.high().empty() && position->last >= range.high()) continue;
+      it->Seek(prefix + std::max(range.low(), AfterLast(position->last)));
+      ++counters_.index_seeks;
+      for (; it->Valid() && it->key().starts_with(prefix); it->Next()) {
+        const std::string_view entry = View(it->key()).substr(prefix.size());
+        if (!InRange(range, entry)) break;
+        ++counters_.entries_read;
+        TAMIS_ASSIGN_OR_RETURN(const auto split, SplitIndexEntry(*schema, *index, entry));
+        const std::string_view key = split.second;
+        if (key < start_ || (!end_.empty() && key >= end_)) {
+          ++candidates_;
+          continue;
+        }
+        batch.push_back({std::string(key), std::string(entry)});
+        if (batch.size() < kBatch) continue;
+        TAMIS_ASSIGN_OR_RETURN(const bool all, ConsiderBatch(&batch, position));
+        if (!all || Full()) return false;
+      }
+      if (!it->status().ok()) return FromRocks(it->status(), "read index entries");
+    }
+    return ConsiderBatch(&batch, position);
+  }
+
+  // The index is not complete here, but the continuation counts in its order: the rows are put into
+  // that order first.
+  Result<bool> SortRows(const pb::IndexStream& stream, SearchPosition* position) {
+    scanned_ = true;
+    const SchemaPtr schema = region_.schema();
+    const IndexSpec* index = schema->FindIndex(stream.index_id());
+    if (index == nullptr) return Unavailable("the index is not known here");
+    const uint32_t table_id = region_.info().table_id;
+    std::map<std::string, std::string> sorted;  // entry -> row key; the least ones
+    const size_t keep = std::max<size_t>(max_rows_, context_.options.page_candidates);
+    bool dropped = false;
+    std::unique_ptr<rocksdb::Iterator> it(
+        context_.store->db()->NewIterator(read_options_, context_.store->rows()));
+    for (it->Seek(RowStoreKey(table_id, start_)); it->Valid(); it->Next()) {
+      if (!it->key().starts_with(RowPrefix(table_id))) break;
+      const std::string key(View(it->key()).substr(kRowPrefixSize));
+      if (!end_.empty() && key >= end_) break;
+      ++counters_.rows_read;
+      Row row(schema->columns.size());
+      TAMIS_RETURN_IF_ERROR(DecodeKey(*schema, key, &row));
+      TAMIS_RETURN_IF_ERROR(DecodeRow(*schema, View(it->value()), &row));
+      std::string entry = IndexEntry::Of(*index, row).values + key;
+      const bool in_stream = std::ranges::any_of(
+          stream.ranges(), [&](const pb::IndexRange& range) { return InRange(range, entry); });
+      if (!in_stream || entry <= position->last) continue;
+      sorted.emplace(std::move(entry), key);
+      if (sorted.size() > keep) {
+        sorted.erase(std::prev(sorted.end()));
+        dropped = true;
+      }
+    }
+    if (!it->status().ok()) return FromRocks(it->status(), "scan rows");
+    std::vector<Candidate> batch;
+    for (const auto& [entry, key] : sorted) {
+      batch.push_back({key, entry});
+      if (batch.size() < kBatch) continue;
+      TAMIS_ASSIGN_OR_RETURN(const bool all, ConsiderBatch(&batch, position));
+      if (!all) return false;
+    }
+    TAMIS_ASSIGN_OR_RETURN(const bool all, ConsiderBatch(&batch, position));
+    return all && !dropped;
+  }
+
+  // Reads the rows of the candidates and takes those that match. False when the result became full
+  // before the last of them; *position says what is done.
+  Result<bool> ConsiderBatch(std::vector<Candidate>* batch, SearchPosition* position) {
+    const std::vector<Candidate> candidates = std::exchange(*batch, {});
+    std::vector<std::string> store_keys;
+    for (const Candidate& candidate : candidates) {
+      store_keys.push_back(RowStoreKey(region_.info().table_id, candidate.key));
+    }
+    const std::vector<rocksdb::Slice> slices(store_keys.begin(), store_keys.end());
+    const std::vector<rocksdb::ColumnFamilyHandle*> families(slices.size(), context_.store->rows());
+    std::vector<std::string> values;
+    const auto statuses = context_.store->db()->MultiGet(read_options_, families, slices, &values);
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      if (Full()) return false;
+      ++candidates_;
+      ++counters_.rows_read;
+      if (statuses[i].ok()) {
+        TAMIS_RETURN_IF_ERROR(Consider(position->branch, candidates[i].key, values[i]));
+      } else if (!statuses[i].IsNotFound()) {
+        return FromRocks(statuses[i], "read a row");
+      }
+      position->last = candidates[i].position;
+    }
+    return true;
+  }
+
+  Status Consider(uint64_t branch, std::string_view key, std::string_view stored) {
+    const TableSchema& schema = *searcher_.schema_;
+    Row row(schema.columns.size());
+    TAMIS_RETURN_IF_ERROR(DecodeKey(schema, key, &row));
+    TAMIS_RETURN_IF_ERROR(DecodeRow(schema, stored, &row));
+    if (!context_.options.faults.no_row_verification) {
+      if (!searcher_.branches_[branch].predicate.Matches(row)) return Status::Ok();
+      for (uint64_t i = 0; i < branch; ++i) {
+        if (searcher_.branches_[i].predicate.Matches(row)) return Status::Ok();
+      }
+    }
+    ++rows_;
+    if (searcher_.request_.count_only()) return Status::Ok();
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (!searcher_.wanted_[i]) row[i] = Value();
+    }
+    pb::FoundRow* found = result_.add_rows();
+    found->set_key(std::string(key));
+    found->set_row(EncodeRow(schema, row));
+    bytes_ += key.size() + found->row().size();
+    return Status::Ok();
+  }
+
+  bool Full() const {
+    return rows_ >= max_rows_ || bytes_ >= context_.options.page_bytes ||
+           candidates_ >= context_.options.page_candidates;
+  }
+
+  std::string AfterLast(const SearchPosition& position) const {
+    return position.last.empty() ? start_ : std::max(start_, AfterLast(position.last));
+  }
+  static std::string AfterLast(const std::string& last) {
+    return last.empty() ? last : last + '\0';
+  }
+
+  const Searcher& searcher_;
+  const ServerContext& context_;
+  const Region& region_;
+  const uint64_t max_rows_;
+  const std::string start_;
+  std::string end_;
+  std::unique_ptr<const rocksdb::Snapshot, ReleaseSnapshot> snapshot_;
+  rocksdb::ReadOptions read_options_;
+  std::set<uint32_t> complete_;  // indexes whose entries all stand in the snapshot
+  pb::RangeResult result_;
+  ReadCounters counters_;
+  uint64_t rows_ = 0;
+  uint64_t bytes_ = 0;
+  uint64_t candidates_ = 0;
+  bool scanned_ = false;
+};
+
+pb::RangeResult Searcher::Search(const Region& region, const pb::SearchRange& range,
+                                 uint64_t max_rows) const {
+  return Run(*this, region, range, max_rows).Search(range.resume());
+}
+
+}  // namespace tamis

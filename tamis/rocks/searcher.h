@@ -1,0 +1,55 @@
+// Searcher: answers one range of a search request in one region, from one snapshot.
+//
+// Branches are taken in order. A branch is a set of index streams in row-key order that are
+// intersected (leapfrog: each stream seeks to the largest key that another one has shown), or one
+// stream in index order, or a scan of the rows. Every row found is read, checked against the whole
+// predicate of its branch, and left out when an earlier branch matches it, too: that branch returns
+// it. Entries that do not belong to the region's key range are garbage and skipped.
+//
+// A continuation names the branch and how far it came: a row key, or an entry of the branch's
+// stream. What it says is true of rows ("everything up to here in this order is done"), so it holds
+// for the daughters of a region that was split meanwhile.
+//
+// Threads: const after construction; Search may run concurrently.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tamis/cluster/cluster.h"
+#include "tamis/rocks/region.h"
+#include "tamis/rocks/server_context.h"
+#include "tamis/table/predicate.h"
+
+namespace tamis {
+
+class Searcher {
+ public:
+  // Parses and checks what all ranges of a request share. `context` and `request` must outlive it.
+  static Result<std::unique_ptr<Searcher>> Create(const ServerContext& context,
+                                                  const pb::SearchRequest& request,
+                                                  SchemaPtr schema);
+
+  // kUnavailable in the result when the region is not here at this epoch. `max_rows` is at least 1.
+  pb::RangeResult Search(const Region& region, const pb::SearchRange& range,
+                         uint64_t max_rows) const;
+
+ private:
+  class Run;
+  struct Branch {
+    Predicate predicate;
+    const pb::Branch* plan;
+  };
+
+  Searcher(const ServerContext& context, const pb::SearchRequest& request, SchemaPtr schema)
+      : context_(context), request_(request), schema_(std::move(schema)) {}
+
+  const ServerContext& context_;
+  const pb::SearchRequest& request_;
+  const SchemaPtr schema_;
+  std::vector<Branch> branches_;
+  std::vector<bool> wanted_;  // by column position
+};
+
+}  // namespace tamis

@@ -1,0 +1,39 @@
+// ServerContext: what the parts of one region server share.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "tamis/rocks/catalog.h"
+#include "tamis/rocks/server_executor.h"
+#include "tamis/rocks/store.h"
+#include "tamis/routing/filter_feed.h"
+
+namespace tamis {
+
+struct RegionServerOptions {
+  FilterFeed::Options feed;
+  Duration heartbeat_interval = std::chrono::milliseconds(500);
+  Duration write_timeout = std::chrono::seconds(10);  // where a request names none
+  uint64_t split_bytes = 64 << 20;        // a region that has grown beyond it is split; 0 = never
+  uint64_t page_rows = 1000;              // of one region in one answer
+  uint64_t page_bytes = 4 << 20;          // of one answer, roughly
+  uint64_t page_candidates = 20'000;      // rows looked at for one region in one answer
+  uint64_t build_rows = 256;              // rows or entries taken in one step of a background job
+  uint64_t rebuild_after_ignored = 5000;  // removals that the counters could not follow
+  bool inline_steps = true;               // see ServerExecutor
+  Faults faults;
+};
+
+struct ServerContext {
+  std::string name;
+  RegionServerOptions options;
+  Store* store = nullptr;
+  Catalog* catalog = nullptr;
+  std::shared_ptr<ServerExecutor> executor;
+  std::shared_ptr<FilterFeed> feed;
+  std::function<bool()> is_verified;                                      // membership, now
+  std::function<void(const std::shared_ptr<class Region>&)> after_write;  // sizes, rebuilds
+};
+
+}  // namespace tamis

@@ -1,0 +1,87 @@
+// ServerExecutor: where one region server's tasks run. It can be paused (tasks wait) and killed
+// (tasks are dropped), which is how tests and the shell make a server stop or die without ending
+// the process.
+//
+// Threads: safe.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "tamis/base/executor.h"
+
+namespace tamis {
+
+class ServerExecutor : public Executor, public std::enable_shared_from_this<ServerExecutor> {
+ public:
+  // `inline_steps`: Step runs its task at once, on the caller's thread; else it posts it, so that a
+  // simulation interleaves the steps of many operations.
+  ServerExecutor(Executor* executor, bool inline_steps)
+      : executor_(executor), inline_steps_(inline_steps) {}
+
+  Time Now() const override { return executor_->Now(); }
+  void Post(Task task) override {
+    executor_->Post([self = shared_from_this(), task = std::move(task)]() mutable {
+      self->Run(std::move(task));
+    });
+  }
+  void PostAfter(Duration delay, Task task) override {
+    executor_->PostAfter(delay, [self = shared_from_this(), task = std::move(task)]() mutable {
+      self->Run(std::move(task));
+    });
+  }
+  void WaitFor(Waiter* waiter) override { executor_->WaitFor(waiter); }
+
+  // The next step of an operation.
+  void Step(Task task) {
+    if (inline_steps_) {
+      Run(std::move(task));
+    } else {
+      Post(std::move(task));
+    }
+  }
+
+  void Pause() { paused_ = true; }
+  void Resume();
+  void Kill() {
+    killed_ = true;
+    Resume();
+  }
+  bool killed() const { return killed_; }
+  bool paused() const { return paused_; }
+
+ private:
+  void Run(Task task) {
+    if (killed_) return;
+    if (paused_) {
+      std::lock_guard lock(mutex_);
+      if (paused_) {
+        waiting_.push_back(std::move(task));
+        return;
+      }
+    }
+    task();
+  }
+
+  Executor* const executor_;
+  const bool inline_steps_;
+  std::atomic<bool> paused_ = false;
+  std::atomic<bool> killed_ = false;
+  std::mutex mutex_;
+  std::deque<Task> waiting_;
+};
+
+inline void ServerExecutor::Resume() {
+  std::deque<Task> tasks;
+  {
+    std::lock_guard lock(mutex_);
+    paused_ = false;
+    tasks.swap(waiting_);
+  }
+  if (killed_) return;
+  for (auto& task : tasks) Post(std::move(task));
+}
+
+}  // namespace tamis

@@ -1,0 +1,77 @@
+// Store: the one RocksDB that all region servers of an embedded cluster share, as HBase's servers
+// share one file system. Column families: "rows", "index", "meta" (docs/FORMATS.md#store).
+//
+//   rows    table id (4, big-endian) | row key              -> row
+//   index   region id (8) | index id (4) | values | row key -> empty
+//   meta    see catalog.h
+//
+// Threads: safe.
+#pragma once
+
+#include <rocksdb/db.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "tamis/base/status.h"
+
+namespace tamis {
+
+std::string RowPrefix(uint32_t table_id);
+std::string RowStoreKey(uint32_t table_id, std::string_view key);
+std::string IndexPrefix(uint64_t region_id, uint32_t index_id);
+std::string RegionIndexPrefix(uint64_t region_id);
+inline constexpr size_t kRowPrefixSize = 4;
+inline constexpr size_t kIndexPrefixSize = 12;
+
+// A failure of RocksDB as ours: "cannot <doing>: <what RocksDB says>; <what to do>".
+Status FromRocks(const rocksdb::Status& status, const std::string& doing);
+
+class Store {
+ public:
+  struct Options {
+    std::string directory;
+    bool create = true;           // when it is not there
+    bool sync = false;            // each write reaches the disk before it is acknowledged
+    rocksdb::Env* env = nullptr;  // nullptr: the real file system
+    size_t memtable_bytes = 64 << 20;
+    size_t cache_bytes = 128 << 20;
+  };
+  // Says of index entries whether they are garbage; called by compactions on any thread.
+  using IsGarbage = std::function<bool(std::string_view index_key)>;
+
+  static Result<std::unique_ptr<Store>> Open(const Options& options);
+  ~Store();
+
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  rocksdb::DB* db() const { return db_.get(); }
+  rocksdb::ColumnFamilyHandle* rows() const { return handles_[1]; }
+  rocksdb::ColumnFamilyHandle* index() const { return handles_[2]; }
+  rocksdb::ColumnFamilyHandle* meta() const { return handles_[3]; }
+  const Options& options() const { return options_; }
+
+  // Written to the log as far as the operating system (or the disk, with sync) when it returns ok.
+  // After an error the batch may or may not be there once the store is opened again.
+  Status Write(rocksdb::WriteBatch* batch);
+
+  // What compactions from now on drop. The view that a compaction works with is taken at its start.
+  void SetGarbage(std::shared_ptr<const IsGarbage> is_garbage);
+
+  // Compacts everything, dropping garbage. Takes long.
+  Status Compact();
+
+ private:
+  class GarbageFilterFactory;
+
+  Store() = default;
+
+  Options options_;
+  std::shared_ptr<GarbageFilterFactory> garbage_;
+  std::vector<rocksdb::ColumnFamilyHandle*> handles_;
+  std::unique_ptr<rocksdb::DB> db_;
+};
+
+}  // namespace tamis
