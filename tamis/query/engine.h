@@ -16,13 +16,12 @@
 #include "tamis/base/status.h"
 #include "tamis/cluster/cluster.h"
 #include "tamis/query/explain.h"
+#include "tamis/routing/faults.h"
 #include "tamis/table/predicate.h"
 #include "tamis/table/row.h"
 #include "tamis/table/schema.h"
 
 namespace tamis {
-
-using SchemaPtr = std::shared_ptr<const TableSchema>;
 
 struct SearchOptions {
   Predicate predicate;
@@ -69,9 +68,11 @@ class Engine {
     Duration poll_wait = std::chrono::milliseconds(300);
     Duration lease_margin = std::chrono::milliseconds(20);
     Duration request_timeout = std::chrono::seconds(5);
+    Duration write_timeout = std::chrono::seconds(30);
     uint64_t page_rows = 1000;
     uint64_t seed = 0;    // of the coordinator's number; 0 = drawn from the system
     bool polling = true;  // false: knows no filters, asks everyone
+    Faults faults;
   };
 
   // The cluster and the executor must outlive the engine.
@@ -96,6 +97,7 @@ class Engine {
   bool WaitUntilRouted(const TableSchema& schema, Duration timeout);
 
  private:
+  friend class WriteBatchRun;
   struct State;
   std::shared_ptr<State> state_;
 };

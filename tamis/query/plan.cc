@@ -1,0 +1,528 @@
+#include "tamis/query/plan.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "tamis/base/coding.h"
+#include "tamis/base/hash.h"
+#include "tamis/table/codec.h"
+
+namespace tamis {
+namespace {
+
+using Kind = Predicate::Kind;
+using Op = Predicate::Op;
+
+constexpr size_t kMaxBranches = 64;
+constexpr size_t kMaxMergedValues = 8;  // of IN: more are walked one after the other
+constexpr size_t kMaxKeyRanges = 10'000;
+constexpr size_t kTextEndSize = 2;  // what the codec puts behind text
+constexpr size_t kMaxTermText = 200;
+
+// low <= encoded < high, as bytes; an empty high is no bound.
+struct Bounds {
+  std::string low;
+  std::string high;
+};
+
+std::string Encoded(const Value& value, bool indexed, bool* cut) {
+  std::string bytes;
+  if (indexed) {
+    *cut |= AppendIndexed(value, &bytes);
+  } else {
+    AppendOrdered(value, &bytes);
+  }
+  return bytes;
+}
+
+std::string AfterNull() {
+  std::string null;
+  AppendOrdered(Value(), &null);
+  return PrefixEnd(null);
+}
+
+// The bounds that one condition sets on the encoding of its column. Wider than the condition where
+// a long value is cut; nothing for what is no range.
+std::optional<Bounds> BoundsOf(const Predicate& leaf, bool indexed) {
+  bool cut = false;
+  switch (leaf.kind) {
+    case Kind::kIsNull: {
+      std::string null = Encoded(Value(), indexed, &cut);
+      return Bounds{null, PrefixEnd(null)};
+    }
+    case Kind::kPrefix: {
+      const Value& prefix = leaf.values[0];
+      Value whole = prefix;
+      if (indexed && prefix.str().size() > kIndexValueLimit) {
+        const std::string head = prefix.str().substr(0, kIndexValueLimit);
+        whole = prefix.type() == Type::kText ? Value::Text(head) : Value::Bytes(head);
+      }
+      std::string low;
+      AppendOrdered(whole, &low);
+      low.resize(low.size() - kTextEndSize);
+      return Bounds{low, PrefixEnd(low)};
+    }
+    case Kind::kCompare: {
+      if (leaf.op == Op::kNe || leaf.values[0].is_null()) return std::nullopt;
+      const std::string value = Encoded(leaf.values[0], indexed, &cut);
+      switch (leaf.op) {
+        case Op::kEq:
+          return Bounds{value, PrefixEnd(value)};
+        case Op::kLt:
+          return Bounds{AfterNull(), cut ? PrefixEnd(value) : value};
+        case Op::kLe:
+          return Bounds{AfterNull(), PrefixEnd(value)};
+        case Op::kGt:
+          return Bounds{cut ? value : PrefixEnd(value), ""};
+        case Op::kGe:
+          return Bounds{value, ""};
+        case Op::kNe:
+          return std::nullopt;
+      }
+      return std::nullopt;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+void Narrow(Bounds* bounds, const Bounds& other) {
+  bounds->low = std::max(bounds->low, other.low);
+  if (!other.high.empty() && (bounds->high.empty() || other.high < bounds->high)) {
+    bounds->high = other.high;
+  }
+}
+
+bool IsEmpty(const Bounds& bounds) { return !bounds.high.empty() && bounds.low >= bounds.high; }
+
+bool IsLeaf(const Predicate& p) {
+  return p.kind == Kind::kCompare || p.kind == Kind::kIn || p.kind == Kind::kPrefix ||
+         p.kind == Kind::kIsNull;
+}
+
+// The conditions of a conjunction by column: values it must equal one of, or bounds.
+struct ColumnCondition {
+  std::optional<std::vector<std::string>> values;  // encoded, sorted, distinct
+  std::optional<Bounds> bounds;
+};
+
+class Conjunction {
+ public:
+  Conjunction(const Predicate& p, bool indexed) : indexed_(indexed) {
+    if (p.kind == Kind::kAnd) {
+      for (const Predicate& child : p.children) {
+        if (IsLeaf(child)) Add(child);
+      }
+    } else if (IsLeaf(p)) {
+      Add(p);
+    }
+  }
+
+  const ColumnCondition* Of(uint32_t column) const {
+    auto found = columns_.find(column);
+    return found == columns_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  void Add(const Predicate& leaf) {
+    ColumnCondition& condition = columns_[leaf.column];
+    bool cut = false;
+    std::optional<std::vector<std::string>> values;
+    if (leaf.kind == Kind::kIn) {
+      values.emplace();
+      for (const Value& value : leaf.values) {
+        if (!value.is_null()) values->push_back(Encoded(value, indexed_, &cut));
+      }
+    } else if (leaf.kind == Kind::kIsNull) {
+      values = {Encoded(Value(), indexed_, &cut)};
+    } else if (leaf.kind == Kind::kCompare && leaf.op == Op::kEq && !leaf.values[0].is_null()) {
+      values = {Encoded(leaf.values[0], indexed_, &cut)};
+    }
+    if (values.has_value()) {
+      std::ranges::sort(*values);
+      values->erase(std::unique(values->begin(), values->end()), values->end());
+      if (condition.values.has_value()) {
+        std::vector<std::string> both;
+        std::ranges::set_intersection(*condition.values, *values, std::back_inserter(both));
+        values = std::move(both);
+      }
+      condition.values = std::move(values);
+      return;
+    }
+    if (auto bounds = BoundsOf(leaf, indexed_)) {
+      if (!condition.bounds.has_value()) condition.bounds.emplace();
+      Narrow(&*condition.bounds, *bounds);
+    }
+  }
+
+  const bool indexed_;
+  std::map<uint32_t, ColumnCondition> columns_;
+};
+
+KeyRange RangeOf(const std::string& prefix, const Bounds& bounds) {
+  return {prefix + bounds.low, bounds.high.empty() ? PrefixEnd(prefix) : prefix + bounds.high};
+}
+
+// ---- Row keys
+
+KeyRanges KeysOfConjunction(const TableSchema& schema, const Conjunction& conjunction) {
+  std::vector<std::string> prefixes = {""};
+  for (const uint32_t column : schema.key) {
+    const ColumnCondition* condition = conjunction.Of(column);
+    if (condition == nullptr) break;
+    if (condition->values.has_value() &&
+        prefixes.size() * condition->values->size() <= kMaxKeyRanges) {
+      std::vector<std::string> longer;
+      for (const std::string& prefix : prefixes) {
+        for (const std::string& value : *condition->values) longer.push_back(prefix + value);
+      }
+      prefixes = std::move(longer);
+      continue;
+    }
+    if (!condition->bounds.has_value()) break;
+    KeyRanges keys;
+    for (const std::string& prefix : prefixes) keys.Add(RangeOf(prefix, *condition->bounds));
+    return keys;
+  }
+  KeyRanges keys;
+  for (const std::string& prefix : prefixes) keys.Add({prefix, PrefixEnd(prefix)});
+  return keys;
+}
+
+KeyRanges KeysOf(const TableSchema& schema, const Predicate& p) {
+  switch (p.kind) {
+    case Kind::kFalse:
+      return {};
+    case Kind::kOr: {
+      KeyRanges any;
+      for (const Predicate& child : p.children) {
+        const KeyRanges keys = KeysOf(schema, child);
+        for (const KeyRange& range : keys.ranges()) any.Add(range);
+      }
+      return any;
+    }
+    case Kind::kAnd: {
+      KeyRanges all = KeysOfConjunction(schema, Conjunction(p, false));
+      for (const Predicate& child : p.children) {
+        if (!IsLeaf(child)) all = all.Intersect(KeysOf(schema, child));
+      }
+      return all;
+    }
+    default:
+      return IsLeaf(p) ? KeysOfConjunction(schema, Conjunction(p, false)) : KeyRanges::All();
+  }
+}
+
+// True when every range is one whole key.
+bool ArePoints(const TableSchema& schema, const Predicate& p) {
+  if (p.kind == Kind::kOr) {
+    return !p.children.empty() && std::ranges::all_of(p.children, [&](const Predicate& child) {
+      return ArePoints(schema, child);
+    });
+  }
+  const Conjunction conjunction(p, false);
+  return std::ranges::all_of(schema.key, [&](uint32_t column) {
+    const ColumnCondition* condition = conjunction.Of(column);
+    return condition != nullptr && condition->values.has_value();
+  });
+}
+
+// ---- Routing
+
+RoutingTerm Combine(RoutingTerm::Kind kind, std::vector<RoutingTerm> children) {
+  if (children.size() == 1) return std::move(children[0]);
+  RoutingTerm term;
+  term.kind = kind;
+  term.children = std::move(children);
+  return term;
+}
+
+RoutingTerm ValueTerm(const IndexSpec& index, const std::string& first, const std::string& prefix) {
+  RoutingTerm term;
+  term.kind = RoutingTerm::Kind::kValue;
+  term.index_id = index.id;
+  term.hash = Hash(prefix, index.seed);
+  term.first = first;
+  return term;
+}
+
+// What the filters of one index say of a conjunction; nothing when it has no condition on the first
+// column.
+std::optional<RoutingTerm> RouteByIndex(const IndexSpec& index, const Conjunction& conjunction) {
+  const ColumnCondition* first = conjunction.Of(index.columns[0]);
+  if (first == nullptr) return std::nullopt;
+  if (!first->values.has_value()) {
+    if (!first->bounds.has_value()) return std::nullopt;
+    RoutingTerm term;
+    term.kind = IsEmpty(*first->bounds) ? RoutingTerm::Kind::kNone : RoutingTerm::Kind::kRange;
+    term.index_id = index.id;
+    term.low = first->bounds->low;
+    term.high = first->bounds->high;
+    return term;
+  }
+  // (first encoded value, encoded leading prefix), as long as equalities go.
+  std::vector<std::pair<std::string, std::string>> prefixes;
+  for (const std::string& value : *first->values) prefixes.emplace_back(value, value);
+  for (size_t i = 1; i < index.columns.size(); ++i) {
+    const ColumnCondition* next = conjunction.Of(index.columns[i]);
+    if (next == nullptr || !next->values.has_value() ||
+        prefixes.size() * next->values->size() > kMaxKeyRanges) {
+      break;
+    }
+    std::vector<std::pair<std::string, std::string>> longer;
+    for (const auto& [value, prefix] : prefixes) {
+      for (const std::string& more : *next->values) longer.emplace_back(value, prefix + more);
+    }
+    prefixes = std::move(longer);
+  }
+  if (prefixes.empty()) {
+    RoutingTerm none;
+    none.kind = RoutingTerm::Kind::kNone;
+    return none;
+  }
+  std::vector<RoutingTerm> any;
+  for (const auto& [value, prefix] : prefixes) any.push_back(ValueTerm(index, value, prefix));
+  return Combine(RoutingTerm::Kind::kOr, std::move(any));
+}
+
+class Router {
+ public:
+  explicit Router(const TableSchema& schema) : schema_(schema) {}
+
+  RoutingTerm Of(const Predicate& p) {
+    if (p.kind == Kind::kFalse) {
+      RoutingTerm none;
+      none.kind = RoutingTerm::Kind::kNone;
+      return none;
+    }
+    if (p.kind == Kind::kOr) {
+      std::vector<RoutingTerm> any;
+      for (const Predicate& child : p.children) any.push_back(Of(child));
+      return Combine(RoutingTerm::Kind::kOr, std::move(any));
+    }
+    if (p.kind != Kind::kAnd && !IsLeaf(p)) return RoutingTerm::All();
+    std::vector<RoutingTerm> all;
+    const Conjunction conjunction(p, true);
+    for (const IndexSpec& index : schema_.indexes) {
+      auto term = RouteByIndex(index, conjunction);
+      if (!term.has_value()) continue;
+      all.push_back(std::move(*term));
+      Note(p, index);
+    }
+    if (p.kind == Kind::kAnd) {
+      for (const Predicate& child : p.children) {
+        if (!IsLeaf(child)) all.push_back(Of(child));
+      }
+    }
+    if (all.empty()) return RoutingTerm::All();
+    return Combine(RoutingTerm::Kind::kAnd, std::move(all));
+  }
+
+  std::vector<std::string> terms() const { return {terms_.begin(), terms_.end()}; }
+
+ private:
+  // The leaves that the index has something to say about, as text.
+  void Note(const Predicate& p, const IndexSpec& index) {
+    const auto note = [&](const Predicate& leaf) {
+      if (std::ranges::find(index.columns, leaf.column) == index.columns.end()) return;
+      std::string text = leaf.ToString(schema_);
+      if (text.size() > kMaxTermText) text = text.substr(0, kMaxTermText) + "...";
+      terms_.insert(std::move(text));
+    };
+    if (IsLeaf(p)) return note(p);
+    for (const Predicate& child : p.children) {
+      if (IsLeaf(child)) note(child);
+    }
+  }
+
+  const TableSchema& schema_;
+  std::set<std::string> terms_;
+};
+
+// ---- Branches
+
+struct Way {
+  pb::Branch branch;
+  std::string index;
+};
+
+class WayFinder {
+ public:
+  WayFinder(const TableSchema& schema, bool key_order) : schema_(schema), key_order_(key_order) {}
+
+  // Branches that together find every row that matches p; nothing when p has an alternative that no
+  // index helps with.
+  std::optional<std::vector<Way>> Of(const Predicate& p) const {
+    if (p.kind == Kind::kOr) {
+      std::vector<Way> ways;
+      for (const Predicate& child : p.children) {
+        auto more = Of(child);
+        if (!more.has_value() || ways.size() + more->size() > kMaxBranches) return std::nullopt;
+        std::ranges::move(*more, std::back_inserter(ways));
+      }
+      return ways;
+    }
+    if (p.kind != Kind::kAnd && !IsLeaf(p)) return std::nullopt;
+    if (auto way = OfConjunction(p)) return std::vector<Way>{std::move(*way)};
+    if (p.kind != Kind::kAnd) return std::nullopt;
+    // No condition of the conjunction itself helps; an alternative inside of it may.
+    for (size_t i = 0; i < p.children.size(); ++i) {
+      if (p.children[i].kind != Kind::kOr) continue;
+      std::vector<Predicate> alternatives;
+      for (const Predicate& alternative : p.children[i].children) {
+        std::vector<Predicate> all;
+        for (size_t j = 0; j < p.children.size(); ++j) {
+          all.push_back(j == i ? alternative : p.children[j]);
+        }
+        alternatives.push_back(Predicate::And(std::move(all)).Normalized());
+      }
+      if (auto ways = Of(Predicate::Or(std::move(alternatives)))) return ways;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  struct Choice {
+    const IndexSpec* index = nullptr;
+    pb::IndexStream stream;
+    int score = 0;  // the higher the better
+  };
+
+  std::optional<Way> OfConjunction(const Predicate& p) const {
+    const Conjunction conjunction(p, true);
+    std::vector<Choice> whole;  // equalities on all columns
+    Choice best;
+    for (const IndexSpec& index : schema_.indexes) {
+      auto choice = OfIndex(index, conjunction);
+      if (!choice.has_value()) continue;
+      if (choice->stream.equality()) {
+        whole.push_back(std::move(*choice));
+      } else if (best.index == nullptr || choice->score > best.score) {
+        best = std::move(*choice);
+      }
+    }
+    Way way;
+    way.branch.set_predicate(SerializePredicate(p));
+    if (!whole.empty()) {
+      for (const Choice& choice : whole) {
+        const bool covered = std::ranges::any_of(whole, [&](const Choice& other) {
+          return Covers(*other.index, *choice.index) && &other != &choice;
+        });
+        if (covered) continue;
+        *way.branch.add_streams() = choice.stream;
+        way.index += (way.index.empty() ? "" : "+") + choice.index->name;
+      }
+      return way;
+    }
+    if (best.index == nullptr || key_order_) return std::nullopt;
+    *way.branch.add_streams() = best.stream;
+    way.index = best.index->name;
+    return way;
+  }
+
+  // True when a's columns are all of b's and more (or the same, and a comes first).
+  static bool Covers(const IndexSpec& a, const IndexSpec& b) {
+    const bool contains = std::ranges::all_of(b.columns, [&](uint32_t column) {
+      return std::ranges::find(a.columns, column) != a.columns.end();
+    });
+    return contains && (a.columns.size() > b.columns.size() ||
+                        (a.columns.size() == b.columns.size() && a.id < b.id));
+  }
+
+  static std::optional<Choice> OfIndex(const IndexSpec& index, const Conjunction& conjunction) {
+    Choice choice{.index = &index, .stream = {}, .score = 0};
+    choice.stream.set_index_id(index.id);
+    std::vector<std::string> prefixes = {""};
+    bool equality = true;
+    for (const uint32_t column : index.columns) {
+      const ColumnCondition* condition = conjunction.Of(column);
+      if (condition != nullptr && condition->values.has_value() &&
+          prefixes.size() * condition->values->size() <= kMaxKeyRanges) {
+        std::vector<std::string> longer;
+        for (const std::string& prefix : prefixes) {
+          for (const std::string& value : *condition->values) longer.push_back(prefix + value);
+        }
+        prefixes = std::move(longer);
+        choice.score += condition->values->size() == 1 ? 10 : 8;
+        continue;
+      }
+      equality = false;
+      if (condition != nullptr && condition->bounds.has_value()) {
+        choice.score += condition->bounds->high.empty() ? 1 : 3;
+        for (const std::string& prefix : prefixes) {
+          const KeyRange range = RangeOf(prefix, *condition->bounds);
+          if (!range.empty()) AddRange(range.start, range.end, &choice.stream);
+        }
+        return choice;
+      }
+      break;
+    }
+    if (choice.score == 0) return std::nullopt;
+    choice.stream.set_equality(equality && prefixes.size() <= kMaxMergedValues);
+    for (const std::string& prefix : prefixes) AddRange(prefix, PrefixEnd(prefix), &choice.stream);
+    return choice;
+  }
+
+  static void AddRange(const std::string& low, const std::string& high, pb::IndexStream* stream) {
+    pb::IndexRange* range = stream->add_ranges();
+    range->set_low(low);
+    range->set_high(high);
+  }
+
+  const TableSchema& schema_;
+  const bool key_order_;
+};
+
+}  // namespace
+
+Plan MakePlan(const TableSchema& schema, const Predicate& predicate, const PlanOptions& options) {
+  const Predicate p = predicate.Normalized();
+  Plan plan;
+  plan.keys = KeysOf(schema, p);
+  if (p.kind == Kind::kFalse || plan.keys.empty()) {
+    plan.keys = KeyRanges();
+    plan.routing.kind = RoutingTerm::Kind::kNone;
+    plan.reason = "the condition is never true";
+    return plan;
+  }
+  if (options.use_filters) {
+    Router router(schema);
+    plan.routing = router.Of(p);
+    plan.terms = router.terms();
+  }
+  std::optional<std::vector<Way>> ways;
+  if (options.use_indexes && !ArePoints(schema, p))
+    ways = WayFinder(schema, options.key_order).Of(p);
+  if (ways.has_value() && options.key_order && ways->size() > 1) ways.reset();
+  if (ways.has_value()) {
+    std::set<std::string> names;
+    for (Way& way : *ways) {
+      plan.branches.push_back(std::move(way.branch));
+      if (names.insert(way.index).second)
+        plan.index += (plan.index.empty() ? "" : ", ") + way.index;
+    }
+    plan.reason = plan.branches.size() > 1              ? "each alternative is looked up by index"
+                  : plan.branches[0].streams_size() > 1 ? "indexes are intersected by row key"
+                                                        : "looked up by index";
+    return plan;
+  }
+  pb::Branch scan;
+  scan.set_predicate(SerializePredicate(p));
+  plan.branches.push_back(std::move(scan));
+  if (ArePoints(schema, p)) {
+    plan.reason = "looked up by row key";
+  } else if (plan.keys != KeyRanges::All()) {
+    plan.reason = "rows of the key range are scanned";
+  } else if (!options.use_indexes) {
+    plan.reason = "all rows are scanned, as asked";
+  } else if (options.key_order) {
+    plan.reason = "rows are scanned in key order";
+  } else {
+    plan.reason = "no index helps: all rows are scanned";
+  }
+  return plan;
+}
+
+}  // namespace tamis

@@ -1,0 +1,42 @@
+// Plan: from a condition to what is sent: which row keys can match at all, what routing asks the
+// filters, and the branches by which a region server finds the rows.
+//
+// A branch is chosen for each alternative of the condition (it is split at OR where that lets an
+// index be used, up to a bound): the equalities on whole indexes are intersected; failing those,
+// one index is walked, the one with the longest equality prefix, then IN, then ranges. Without any
+// index the rows of the key range are scanned. The whole condition is verified on every row in any
+// case.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tamis/cluster/cluster.h"
+#include "tamis/routing/global_index.h"
+#include "tamis/routing/key_ranges.h"
+#include "tamis/table/predicate.h"
+#include "tamis/table/schema.h"
+
+namespace tamis {
+
+struct PlanOptions {
+  bool use_filters = true;
+  bool use_indexes = true;
+  bool key_order = false;  // only branches that give row-key order
+};
+
+struct Plan {
+  KeyRanges keys;
+  RoutingTerm routing;
+  std::vector<pb::Branch> branches;  // none: nothing can match
+  std::string index;                 // names, "+" between those that are intersected, "" = scan
+  std::vector<std::string> terms;    // what is asked of filters
+  std::string reason;
+};
+
+// REQUIRES: predicate.Validate(schema) is ok.
+Plan MakePlan(const TableSchema& schema, const Predicate& predicate, const PlanOptions& options);
+
+}  // namespace tamis

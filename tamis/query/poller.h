@@ -1,0 +1,54 @@
+// Poller: keeps a GlobalIndex up to date: one long poll per region server, at all times.
+//
+// Threads: safe.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "tamis/base/executor.h"
+#include "tamis/cluster/cluster.h"
+#include "tamis/routing/global_index.h"
+
+namespace tamis {
+
+class Poller : public std::enable_shared_from_this<Poller> {
+ public:
+  struct Options {
+    Duration wait = std::chrono::milliseconds(300);  // how long a server may hold a poll
+    Duration timeout = std::chrono::seconds(5);      // beyond the wait: then it is lost
+    Duration retry_after = std::chrono::milliseconds(50);
+    Duration look_for_servers = std::chrono::seconds(1);
+  };
+
+  Poller(Cluster* cluster, Executor* executor, GlobalIndex* index, Options options)
+      : cluster_(cluster), executor_(executor), index_(index), options_(options) {}
+
+  void Start();
+  // No call to the cluster begins afterwards.
+  void Stop();
+
+ private:
+  struct Server {
+    std::shared_ptr<RegionServer> stub;
+    uint64_t number = 0;  // of the poll that is under way
+  };
+
+  void LookForServers();
+  void Poll(const std::string& name);
+  void OnReply(const std::string& name, uint64_t number, Time sent, Result<pb::PollReply> reply);
+  void Next(const std::string& name, uint64_t number, Duration after);
+
+  Cluster* const cluster_;
+  Executor* const executor_;
+  GlobalIndex* const index_;
+  const Options options_;
+
+  std::mutex mutex_;
+  bool stopped_ = false;
+  std::map<std::string, Server> servers_;
+};
+
+}  // namespace tamis

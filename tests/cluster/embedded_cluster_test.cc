@@ -1,0 +1,152 @@
+// The embedded cluster as its users drive it: real threads, a real directory.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tamis/base/thread_executor.h"
+#include "tamis/query/engine.h"
+#include "tamis/rocks/rocks_cluster.h"
+
+namespace tamis {
+namespace {
+
+class ClusterTest : public ::testing::Test {
+ protected:
+  ClusterTest() {
+    directory_ = std::filesystem::temp_directory_path() /
+                 ("tamis_cluster_test." + std::to_string(::getpid()));
+    std::filesystem::remove_all(directory_);
+    Open();
+  }
+  ~ClusterTest() override {
+    Close();
+    std::filesystem::remove_all(directory_);
+  }
+
+  void Open() {
+    executor_ = std::make_unique<ThreadExecutor>(4);
+    RocksCluster::Options options;
+    options.store.directory = directory_;
+    options.servers = 4;
+    auto cluster = RocksCluster::Open(options, executor_.get());
+    ASSERT_TRUE(cluster.ok()) << cluster.status();
+    cluster_ = std::move(*cluster);
+    engine_ = std::make_unique<Engine>(cluster_.get(), executor_.get(), Engine::Options{});
+  }
+  void Close() {
+    executor_->Stop();
+    engine_.reset();
+    cluster_.reset();
+    executor_.reset();
+  }
+
+  SchemaPtr MakeTable() {
+    TableSchema schema;
+    schema.name = "packages";
+    schema.columns = {{.name = "name", .type = Type::kText, .nullable = false},
+                      {.name = "section", .type = Type::kText},
+                      {.name = "size", .type = Type::kInt64}};
+    schema.key = {0};
+    schema.indexes = {{.name = "section", .columns = {1}, .expected_values = 100},
+                      {.name = "size", .columns = {2}, .expected_values = 1000}};
+    auto made = Await<Result<TableSchema>>(executor_.get(),
+                                           [&](auto done) { cluster_->CreateTable(schema, done); });
+    EXPECT_TRUE(made.ok()) << made.status();
+    auto table = engine_->Table("packages");
+    EXPECT_TRUE(table.ok()) << table.status();
+    return *table;
+  }
+
+  static Row MakeRow(int i) {
+    char name[16];
+    std::snprintf(name, sizeof name, "p%06d", i);
+    return {Value::Text(name), Value::Text("s" + std::to_string(i / 100)), Value::Int64(i)};
+  }
+
+  void Fill(const SchemaPtr& schema, int rows) {
+    for (int i = 0; i < rows; i += 500) {
+      std::vector<Write> writes;
+      for (int j = i; j < std::min(rows, i + 500); ++j) writes.push_back({.row = MakeRow(j)});
+      for (const Status& status : engine_->Apply(schema, std::move(writes)))
+        ASSERT_TRUE(status.ok()) << status;
+    }
+  }
+
+  // Splits every region once.
+  void SplitAll(const SchemaPtr& schema) {
+    auto regions = Await<Result<std::vector<RegionInfo>>>(
+        executor_.get(), [&](auto done) { cluster_->ListRegions(schema->id, done); });
+    for (const RegionInfo& region : *regions) {
+      const Status status = Await<Status>(
+          executor_.get(), [&](auto done) { cluster_->SplitRegion(region.id, "", done); });
+      ASSERT_TRUE(status.ok()) << status;
+    }
+  }
+
+  std::vector<Row> Find(const SchemaPtr& schema, Predicate predicate, Explain* explain = nullptr) {
+    SearchOptions options;
+    options.predicate = std::move(predicate);
+    RowStream stream = engine_->Search(schema, std::move(options));
+    std::vector<Row> rows;
+    while (true) {
+      auto row = stream.Next();
+      EXPECT_TRUE(row.ok()) << row.status();
+      if (!row.ok() || !row->has_value()) break;
+      rows.push_back(std::move(**row));
+    }
+    if (explain != nullptr) *explain = stream.explain();
+    return rows;
+  }
+
+  std::filesystem::path directory_;
+  std::unique_ptr<ThreadExecutor> executor_;
+  std::unique_ptr<RocksCluster> cluster_;
+  std::unique_ptr<Engine> engine_;
+};
+
+TEST_F(ClusterTest, ARareValueIsAskedOfOneRegionAfterSplitsMovesAndReopening) {
+  SchemaPtr schema = MakeTable();
+  Fill(schema, 4000);
+  for (int round = 0; round < 3; ++round) SplitAll(schema);
+  auto balanced =
+      Await<Result<uint64_t>>(executor_.get(), [&](auto done) { cluster_->Balance(done); });
+  ASSERT_TRUE(balanced.ok()) << balanced.status();
+  for (int again = 0; again < 2; ++again) {
+    ASSERT_TRUE(engine_->WaitUntilRouted(*schema, std::chrono::seconds(60)));
+    Explain explain;
+    auto rows =
+        Find(schema, Predicate::Compare(1, Predicate::Op::kEq, Value::Text("s7")), &explain);
+    EXPECT_EQ(rows.size(), 100u);
+    EXPECT_EQ(explain.regions_total, 8u) << explain.ToText();
+    EXPECT_LE(explain.regions_asked, 2u) << explain.ToText();
+    EXPECT_EQ(explain.regions_asked + explain.regions_excluded_by_filter +
+                  explain.regions_excluded_by_range + explain.regions_excluded_by_key,
+              explain.regions_total);
+    rows = Find(schema, Predicate::Compare(1, Predicate::Op::kEq, Value::Text("none")), &explain);
+    EXPECT_EQ(rows.size(), 0u);
+    EXPECT_EQ(explain.regions_asked, explain.false_positive_regions) << explain.ToText();
+    rows = Find(schema, Predicate::Between(2, Value::Int64(1000), Value::Int64(1009)), &explain);
+    EXPECT_EQ(rows.size(), 10u);
+    EXPECT_LE(explain.regions_asked, 2u) << explain.ToText();
+    EXPECT_EQ(Find(schema, Predicate::True()).size(), 4000u);
+    Close();
+    Open();
+    schema = *engine_->Table("packages");
+  }
+}
+
+TEST_F(ClusterTest, AfterAKilledServerEveryRowIsFoundAndWritable) {
+  SchemaPtr schema = MakeTable();
+  Fill(schema, 1000);
+  for (int round = 0; round < 2; ++round) SplitAll(schema);
+  (void)Await<Result<uint64_t>>(executor_.get(), [&](auto done) { cluster_->Balance(done); });
+  ASSERT_TRUE(cluster_->Kill("rs2").ok());
+  EXPECT_EQ(Find(schema, Predicate::True()).size(), 1000u);
+  Fill(schema, 1000);
+  EXPECT_EQ(Find(schema, Predicate::Compare(1, Predicate::Op::kEq, Value::Text("s3"))).size(),
+            100u);
+}
+
+}  // namespace
+}  // namespace tamis
