@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "tamis/base/random.h"
+#include "tamis/filter/blocked_bloom_filter.h"
 #include "tamis/filter/bloom_filter.h"
 #include "tamis/filter/scalable_split_counting_bloom_filter.h"
 #include "tamis/filter/split_counting_bloom_filter.h"
@@ -69,8 +70,8 @@ class FilterConformanceTest : public testing::Test {
   }
 };
 
-using Filters =
-    testing::Types<BloomFilter, SplitCountingBloomFilter, ScalableSplitCountingBloomFilter>;
+using Filters = testing::Types<BloomFilter, BlockedBloomFilter, SplitCountingBloomFilter,
+                               ScalableSplitCountingBloomFilter>;
 TYPED_TEST_SUITE(FilterConformanceTest, Filters);
 
 TYPED_TEST(FilterConformanceTest, AnEmptyFilterContainsNothing) {

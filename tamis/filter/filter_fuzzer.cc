@@ -5,6 +5,7 @@
 
 #include "tamis/base/coding.h"
 #include "tamis/base/hash.h"
+#include "tamis/filter/blocked_bloom_filter.h"
 #include "tamis/filter/bloom_filter.h"
 #include "tamis/filter/scalable_split_counting_bloom_filter.h"
 #include "tamis/filter/split_counting_bloom_filter.h"
@@ -50,6 +51,7 @@ void Try(const std::string& bytes) {
 
 void TryAll(const std::string& bytes) {
   Try<BloomFilter>(bytes);
+  Try<BlockedBloomFilter>(bytes);
   Try<SplitCountingBloomFilter>(bytes);
   Try<ScalableSplitCountingBloomFilter>(bytes);
 }

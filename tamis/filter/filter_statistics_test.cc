@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tamis/base/random.h"
+#include "tamis/filter/blocked_bloom_filter.h"
 #include "tamis/filter/bloom_filter.h"
 #include "tamis/filter/fpr.h"
 #include "tamis/filter/scalable_split_counting_bloom_filter.h"
@@ -50,8 +51,8 @@ F Filled(uint64_t capacity, double fpr, uint64_t keys) {
 
 template <class F>
 class FilterStatisticsTest : public testing::Test {};
-using Filters =
-    testing::Types<BloomFilter, SplitCountingBloomFilter, ScalableSplitCountingBloomFilter>;
+using Filters = testing::Types<BloomFilter, BlockedBloomFilter, SplitCountingBloomFilter,
+                               ScalableSplitCountingBloomFilter>;
 TYPED_TEST_SUITE(FilterStatisticsTest, Filters);
 
 TYPED_TEST(FilterStatisticsTest, AFullFilterKeepsItsRateAndOneOfHalfTheSizeDoesNot) {

@@ -18,6 +18,16 @@ double BloomBits(double keys, double fpr);
 // The best number of hashes, (m/n) ln 2, rounded to the better neighbour; at least 1.
 uint32_t BloomHashes(double bits, double keys);
 
+// Split-block Bloom filter (Putze, Sanders, Singler 2007, with one bit in each 32-bit lane of a
+// block): the mean of (1 - (31/32)^i)^lanes over the Poisson number i of keys in a block.
+double SplitBlock(double bits_per_key, uint32_t lanes);
+// The least bits per key at which SplitBlock is at most `fpr`.
+double SplitBlockBits(double fpr, uint32_t lanes);
+
+// Cuckoo filter (Fan et al. 2014, section 5): two buckets of 4 slots at this load, tags uniform
+// over 2^tag_bits - 1 values: 1 - (1 - 1/(2^f - 1))^(8 load).
+double Cuckoo(uint32_t tag_bits, double load);
+
 // Split counting Bloom filter: the share of a slice's m positions that n keys fill,
 // 1 - (1 - 1/m)^n, and the false-positive rate of k slices, fill^k. It is exact up to the spread
 // of the fill.

@@ -3,6 +3,10 @@
 // borrowed array copies it.
 #pragma once
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -61,19 +65,32 @@ class WordArray {
   }
 
  private:
+  // Where an array is large, pages of 2 MB are asked for: a filter jumps about in it, and with
+  // pages of 4 KB most jumps would walk the page table too.
+  static constexpr size_t kHugePage = size_t{2} << 20;
+  static std::align_val_t AlignmentFor(size_t size_bytes) {
+    return std::align_val_t{size_bytes >= 2 * kHugePage ? kHugePage : kAlignment};
+  }
+
   struct Free {
-    void operator()(uint64_t* words) const {
-      ::operator delete[](words, std::align_val_t{kAlignment});
-    }
+    std::align_val_t alignment;
+    void operator()(uint64_t* words) const { ::operator delete[](words, alignment); }
   };
   using Owned = std::unique_ptr<uint64_t[], Free>;
 
   static Owned Allocate(size_t size) {
-    return Owned(static_cast<uint64_t*>(
-        ::operator new[](size * sizeof(uint64_t), std::align_val_t{kAlignment})));
+    const size_t size_bytes = size * sizeof(uint64_t);
+    const auto alignment = AlignmentFor(size_bytes);
+    Owned owned(static_cast<uint64_t*>(::operator new[](size_bytes, alignment)), Free{alignment});
+#ifdef __linux__
+    if (alignment == std::align_val_t{kHugePage}) {
+      (void)madvise(owned.get(), size_bytes, MADV_HUGEPAGE);  // a wish, its refusal does no harm
+    }
+#endif
+    return owned;
   }
 
-  Owned owned_;
+  Owned owned_{nullptr, Free{std::align_val_t{kAlignment}}};
   const uint64_t* data_ = nullptr;
   size_t size_ = 0;
 };

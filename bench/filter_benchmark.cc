@@ -1,0 +1,191 @@
+// What each filter costs: nanoseconds an operation, bits a key, measured false-positive rate, each
+// beside the floor: reading one random cache line of the same memory, fetched ahead.
+//
+//   filter_benchmark [KEYS [NAME]]       default 1,000,000, in cache; 50,000,000 is far out of it
+//
+// One run prints one table. Every answer counts: a key that was inserted and is not found ends the
+// run. Compare figures as ratios to the floor of their own line.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "tamis/base/random.h"
+#include "tamis/filter/blocked_bloom_filter.h"
+#include "tamis/filter/bloom_filter.h"
+#include "tamis/filter/scalable_split_counting_bloom_filter.h"
+#include "tamis/filter/split_counting_bloom_filter.h"
+
+namespace tamis {
+namespace {
+
+constexpr size_t kBatch = 4096;
+
+double Seconds(auto&& run) {
+  const auto begin = std::chrono::steady_clock::now();
+  run();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+std::vector<uint64_t> Keys(uint64_t stream, uint64_t n) {
+  std::vector<uint64_t> keys(n);
+  for (uint64_t i = 0; i < n; ++i) keys[i] = Mix((stream << 40) + i + 1);
+  return keys;
+}
+
+// Nanoseconds for one random line of `bytes` bytes.
+double Floor(size_t bytes, const std::vector<uint64_t>& keys) {
+  const size_t lines = bytes / 64 + 1;
+  WordArray array(lines * 8);
+  uint64_t* memory = array.MutableData();
+  std::fill(memory, memory + array.size(), 1);
+  uint64_t sum = 0;
+  std::vector<double> times;
+  for (int run = 0; run < 3; ++run) {
+    times.push_back(Seconds([&] {
+      for (size_t i = 0; i + 24 < keys.size(); ++i) {
+        __builtin_prefetch(&memory[FastRange(keys[i + 24], lines) * 8]);
+        sum += memory[FastRange(keys[i], lines) * 8];
+      }
+    }));
+  }
+  if (sum != 3 * (keys.size() - 24)) std::abort();
+  return Median(times) * 1e9 / static_cast<double>(keys.size());
+}
+
+struct Line {
+  std::string insert = "-", hit, hit_bulk, miss, miss_bulk, erase = "-", fpr;
+};
+
+template <class F>
+void Measure(const std::string& name, const typename F::Options& options,
+             const std::vector<uint64_t>& keys, const std::vector<uint64_t>& absent) {
+  auto filter = *F::Create(options);
+  const auto n = static_cast<double>(keys.size());
+  const auto per_key = [n](double seconds) { return fmt::format("{:.1f}", seconds * 1e9 / n); };
+  Line line;
+
+  line.insert = per_key(Seconds([&] {
+    for (const uint64_t key : keys) (void)filter.Insert(key);
+  }));
+  std::string insert_bulk = "-";
+  if constexpr (requires { filter.Insert(std::span<const uint64_t>()); }) {
+    filter.Clear();
+    insert_bulk = per_key(Seconds([&] {
+      for (size_t i = 0; i < keys.size(); i += kBatch) {
+        (void)filter.Insert(
+            std::span<const uint64_t>(keys).subspan(i, std::min(kBatch, keys.size() - i)));
+      }
+    }));
+  }
+
+  const auto plain = [&](const std::vector<uint64_t>& asked, uint64_t* found) {
+    std::vector<double> times;
+    for (int run = 0; run < 3; ++run) {
+      *found = 0;
+      times.push_back(Seconds([&] {
+        for (const uint64_t key : asked) *found += filter.MayContain(key);
+      }));
+    }
+    return Median(times);
+  };
+  const auto bulk = [&](const std::vector<uint64_t>& asked, uint64_t* found) {
+    std::vector<double> times;
+    for (int run = 0; run < 3; ++run) {
+      *found = 0;
+      times.push_back(Seconds([&] {
+        for (size_t i = 0; i < asked.size(); i += kBatch) {
+          const auto batch =
+              std::span<const uint64_t>(asked).subspan(i, std::min(kBatch, asked.size() - i));
+          for (const uint64_t word : filter.MayContain(batch)) *found += std::popcount(word);
+        }
+      }));
+    }
+    return Median(times);
+  };
+  uint64_t found = 0;
+  uint64_t found_bulk = 0;
+  line.hit = per_key(plain(keys, &found));
+  line.hit_bulk = per_key(bulk(keys, &found_bulk));
+  if (found != keys.size() || found_bulk != keys.size()) {
+    fmt::print(stderr, "{}: {} of {} keys were found\n", name, found, keys.size());
+    std::exit(1);
+  }
+  line.miss = per_key(plain(absent, &found));
+  line.miss_bulk = per_key(bulk(absent, &found_bulk));
+  if (found != found_bulk) {
+    fmt::print(stderr, "{}: plain and bulk lookups differ\n", name);
+    std::exit(1);
+  }
+  const double fpr = static_cast<double>(found) / n;
+  const double bits = static_cast<double>(filter.SizeBytes()) * 8 / n;
+  std::string erase_bulk = "-";
+  if constexpr (requires { filter.Erase(std::span<const uint64_t>()); }) {
+    F copy = filter;
+    erase_bulk = per_key(Seconds([&] {
+      for (size_t i = 0; i < keys.size(); i += kBatch) {
+        (void)copy.Erase(
+            std::span<const uint64_t>(keys).subspan(i, std::min(kBatch, keys.size() - i)));
+      }
+    }));
+    if (copy.Count() != 0) std::abort();
+  }
+  if constexpr (requires { filter.Erase(uint64_t{}); }) {
+    line.erase = per_key(Seconds([&] {
+      for (const uint64_t key : keys) (void)filter.Erase(key);
+    }));
+  }
+  fmt::print(
+      "{:<28} {:>6.2f} {:>8.4f} {:>6.2f} | {:>6.1f} | {:>6} {:>6} | {:>6} {:>6} | {:>6} "
+      "{:>6} | {:>6} {:>6}\n",
+      name, bits, fpr * 100, bits / std::log2(1 / fpr), Floor(filter.SizeBytes(), keys),
+      line.insert, insert_bulk, line.hit, line.hit_bulk, line.miss, line.miss_bulk, line.erase,
+      erase_bulk);
+}
+
+void Run(uint64_t n, const std::string& only) {
+  const std::vector<uint64_t> keys = Keys(1, n);
+  const std::vector<uint64_t> absent = Keys(2, n);
+  fmt::print("{} keys; ns an operation; \"bulk\" = spans of {}\n", n, kBatch);
+  fmt::print(
+      "{:<28} {:>6} {:>8} {:>6} | {:>6} | {:>6} {:>6} | {:>6} {:>6} | {:>6} {:>6} | {:>6} "
+      "{:>6}\n",
+      "filter", "b/key", "fpr %", "/bound", "floor", "insert", "bulk", "hit", "bulk", "miss",
+      "bulk", "erase", "bulk");
+  const auto wanted = [&](const std::string& name) {
+    return only.empty() || name.find(only) != std::string::npos;
+  };
+  const auto measure = [&]<class F>(const std::string& name, typename F::Options options) {
+    options.capacity = n;
+    if (wanted(name)) Measure<F>(name, options, keys, absent);
+  };
+  measure.operator()<BlockedBloomFilter>("blocked 1 %", {.fpr = 0.01});
+  measure.operator()<BlockedBloomFilter>("blocked 0.1 %", {.fpr = 0.001});
+  measure.operator()<BlockedBloomFilter>("blocked 0.01 %", {.fpr = 0.0001});
+  measure.operator()<BloomFilter>("bloom 1 %", {.fpr = 0.01});
+  measure.operator()<SplitCountingBloomFilter>("split counting 1 %", {.fpr = 0.01});
+  measure.operator()<ScalableSplitCountingBloomFilter>("scalable split counting 1 %",
+                                                       {.fpr = 0.01});
+}
+
+}  // namespace
+}  // namespace tamis
+
+int main(int argc, char** argv) {
+  const uint64_t keys = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1'000'000;
+  if (keys < 1000) {
+    fmt::print(stderr, "usage: filter_benchmark [KEYS [NAME]]; at least 1000 keys\n");
+    return 2;
+  }
+  tamis::Run(keys, argc > 2 ? argv[2] : "");
+  return 0;
+}
