@@ -1,0 +1,26 @@
+#include "tamis/import/record.h"
+
+#include <cctype>
+
+namespace tamis {
+
+std::string LowerSnake(std::string_view name) {
+  std::string out;
+  bool after_lower = false;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (!std::isalnum(byte)) {
+      if (!out.empty() && out.back() != '_') out += '_';
+      after_lower = false;
+      continue;
+    }
+    if (std::isupper(byte) && after_lower) out += '_';
+    after_lower = std::islower(byte);
+    out += static_cast<char>(std::tolower(byte));
+  }
+  while (!out.empty() && out.back() == '_') out.pop_back();
+  if (!out.empty() && std::isdigit(static_cast<unsigned char>(out[0]))) out.insert(0, 1, '_');
+  return out;
+}
+
+}  // namespace tamis

@@ -1,0 +1,27 @@
+// Records: fields with names and text, as they stand in a CSV, JSON Lines or deb822 file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tamis/base/status.h"
+
+namespace tamis {
+
+struct Field {
+  std::string name;                 // lower_snake
+  std::optional<std::string> text;  // nullopt = no value
+};
+
+struct Record {
+  uint64_t line = 0;  // where it begins, from 1
+  std::vector<Field> fields;
+};
+
+// "Installed-Size", "installedSize" and "Installed size" are installed_size; "2nd" is _2nd.
+std::string LowerSnake(std::string_view name);
+
+}  // namespace tamis

@@ -1,0 +1,93 @@
+#include "tamis/import/record_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace tamis {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Every record as "line: name=text,..." with ~ for no value; errors as their messages.
+std::vector<std::string> Read(RecordFormat format, const std::string& text) {
+  std::istringstream in(text);
+  RecordReader reader(format, &in);
+  std::vector<std::string> out;
+  while (true) {
+    const auto record = reader.Next();
+    if (!record.ok()) {
+      out.push_back(record.status().message());
+      continue;
+    }
+    if (!record->has_value()) return out;
+    std::string line = std::to_string((*record)->line) + ":";
+    for (const Field& field : (*record)->fields) {
+      line += " " + field.name + "=" + field.text.value_or("~");
+    }
+    out.push_back(line);
+  }
+}
+
+TEST(RecordReaderTest, Csv) {
+  EXPECT_THAT(Read(RecordFormat::kCsv,
+                   "\xef\xbb\xbf"
+                   "a,Some Name\r\n1,\"x, \"\"y\"\"\"\r\n\n,\"\"\n"),
+              ElementsAre("2: a=1 some_name=x, \"y\"", "4: a=~ some_name="));
+  EXPECT_THAT(Read(RecordFormat::kCsv, "a,b\n\"1\n2\",3\n4,5"),
+              ElementsAre("2: a=1\n2 b=3", "4: a=4 b=5"));
+  EXPECT_THAT(Read(RecordFormat::kCsv, ""), ElementsAre());
+}
+
+TEST(RecordReaderTest, CsvGoesOnBehindABadRecord) {
+  EXPECT_THAT(Read(RecordFormat::kCsv, "a,b\n1\n\"2\"x,3\n4,5\n\"6"),
+              ElementsAre(HasSubstr("line 2: it has 1 fields"), HasSubstr("line 3: there is text"),
+                          "4: a=4 b=5", HasSubstr("line 5: a quoted field does not end")));
+  EXPECT_THAT(Read(RecordFormat::kCsv, "a,A\n1,2\n"), ElementsAre(HasSubstr("line 1: column 2")));
+}
+
+TEST(RecordReaderTest, Jsonl) {
+  EXPECT_THAT(
+      Read(RecordFormat::kJsonl,
+           R"({"id":1,"price":1.10,"big":123456789012345678901234567890,"ok":true,"no":null})"
+           "\n\n"
+           R"({"inStock":"é","tags":["a",{"b":[1,null]},[]],"o":{}})"),
+      ElementsAre("1: id=1 price=1.10 big=123456789012345678901234567890 ok=true no=~",
+                  "3: in_stock=é tags=[\"a\",{\"b\":[1,null]},[]] o={}"));
+}
+
+TEST(RecordReaderTest, JsonlGoesOnBehindABadRecord) {
+  EXPECT_THAT(
+      Read(RecordFormat::kJsonl, "{\n[1]\n5\n{\"a\":1} x\n{\"a\":2}\n" + std::string(200, '[')),
+      ElementsAre(HasSubstr("line 1: it is not JSON"), HasSubstr("line 2: it is not a JSON"),
+                  HasSubstr("line 3: "), HasSubstr("line 4: it is not JSON"), "5: a=2",
+                  HasSubstr("line 6: ")));
+}
+
+TEST(RecordReaderTest, Deb822) {
+  EXPECT_THAT(Read(RecordFormat::kDeb822,
+                   "\nPackage: a\nInstalled-Size:  12 \n# comment\nDescription: one\n two\n .\n  "
+                   "three\n\n\nPackage: b\nTag:\n x::y,\n z\n"),
+              ElementsAre("2: package=a installed_size=12 description=one\ntwo\n\n three",
+                          "11: package=b tag=x::y,\nz"));
+}
+
+TEST(RecordReaderTest, Deb822GoesOnBehindABadRecord) {
+  EXPECT_THAT(
+      Read(RecordFormat::kDeb822, "Package: a\nnonsense\nVersion: 1\n\n cont\n\nPackage: b\n"),
+      ElementsAre(HasSubstr("line 2: it is not"), HasSubstr("line 5: a continuation"),
+                  "7: package=b"));
+}
+
+TEST(RecordReaderTest, NamesAreLowerSnake) {
+  EXPECT_EQ(LowerSnake("Installed-Size"), "installed_size");
+  EXPECT_EQ(LowerSnake("SHA256"), "sha256");
+  EXPECT_EQ(LowerSnake("inStock  (EUR)"), "in_stock_eur");
+  EXPECT_EQ(LowerSnake("2nd"), "_2nd");
+  EXPECT_EQ(LowerSnake("--"), "");
+}
+
+}  // namespace
+}  // namespace tamis
