@@ -1,0 +1,214 @@
+#include "tamis/sql/definition.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include "tamis/base/random.h"
+
+namespace tamis {
+namespace {
+
+// Words, quoted names, parentheses, commas, numbers.
+class Tokens {
+ public:
+  explicit Tokens(std::string_view text) : rest_(text) { Advance(); }
+
+  const std::string& word() const { return word_; }
+  bool done() const { return word_.empty(); }
+
+  bool Take(std::string_view expected) {
+    if (word_ != expected) return false;
+    Advance();
+    return true;
+  }
+  std::string TakeWord() {
+    std::string word = std::move(word_);
+    Advance();
+    return word;
+  }
+
+ private:
+  void Advance() {
+    word_.clear();
+    while (!rest_.empty() && std::isspace(static_cast<unsigned char>(rest_[0]))) {
+      rest_.remove_prefix(1);
+    }
+    if (rest_.empty()) return;
+    if (rest_[0] == '"' || rest_[0] == '`' || rest_[0] == '\'') {
+      const size_t end = std::min(rest_.find(rest_[0], 1), rest_.size() - 1);
+      word_ = rest_.substr(1, end - 1);
+      rest_.remove_prefix(end + 1);
+      return;
+    }
+    size_t size = 0;
+    while (size < rest_.size() && IsWordChar(rest_[size])) ++size;
+    size = std::max<size_t>(size, 1);
+    word_ = rest_.substr(0, size);
+    std::transform(word_.begin(), word_.end(), word_.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    rest_.remove_prefix(size);
+  }
+
+  static bool IsWordChar(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-' ||
+           c == '+' || static_cast<unsigned char>(c) >= 0x80;
+  }
+
+  std::string_view rest_;
+  std::string word_;
+};
+
+Status Unreadable(const std::string& part, const std::string& why) {
+  return InvalidArgument("cannot read \"" + part + "\": " + why);
+}
+
+template <class T>
+bool ParseNumber(const std::string& word, T* out) {
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), *out);
+  return error == std::errc() && end == word.data() + word.size();
+}
+
+Result<std::vector<std::string>> ParseColumnList(const std::string& part, Tokens* tokens) {
+  std::vector<std::string> names;
+  if (!tokens->Take("(")) return Unreadable(part, "columns in parentheses are missing");
+  do {
+    names.push_back(tokens->TakeWord());
+  } while (tokens->Take(","));
+  if (!tokens->Take(")")) return Unreadable(part, "the closing parenthesis is missing");
+  return names;
+}
+
+Result<std::vector<uint32_t>> Positions(const TableSchema& schema, const std::string& what,
+                                        const std::vector<std::string>& names) {
+  std::vector<uint32_t> positions;
+  for (const std::string& name : names) {
+    const auto position = schema.FindColumn(name);
+    if (!position) {
+      return InvalidArgument(what + " names column \"" + name + "\", which table \"" + schema.name +
+                             "\" does not have");
+    }
+    positions.push_back(*position);
+  }
+  return positions;
+}
+
+struct IndexPart {
+  IndexSpec spec;
+  std::vector<std::string> columns;
+};
+
+Result<IndexPart> ParseIndex(const std::string& part, Tokens* tokens) {
+  IndexPart index;
+  if (tokens->word() != "(") index.spec.name = tokens->TakeWord();
+  TAMIS_ASSIGN_OR_RETURN(index.columns, ParseColumnList(part, tokens));
+  if (index.spec.name.empty()) {
+    for (const std::string& column : index.columns) {
+      index.spec.name += (index.spec.name.empty() ? "" : "_") + column;
+    }
+  }
+  index.spec.seed = SeedFromSystem();
+  while (!tokens->done()) {
+    const std::string option = tokens->TakeWord();
+    const std::string value = tokens->TakeWord();
+    bool good = false;
+    if (option == "fpr") good = ParseNumber(value, &index.spec.fpr);
+    if (option == "expected_values") good = ParseNumber(value, &index.spec.expected_values);
+    if (option == "seed") good = ParseNumber(value, &index.spec.seed);
+    if (!good) {
+      return Unreadable(part, "\"" + option + " " + value +
+                                  "\" is no option of an index; they are fpr NUMBER, "
+                                  "expected_values NUMBER, seed NUMBER");
+    }
+  }
+  return index;
+}
+
+}  // namespace
+
+Result<TableSchema> ParseDefinition(const std::string& table,
+                                    const std::vector<std::string>& parts) {
+  TableSchema schema;
+  schema.name = table;
+  std::vector<std::string> key;
+  std::vector<IndexPart> indexes;
+  for (const std::string& part : parts) {
+    Tokens tokens(part);
+    const std::string first = tokens.TakeWord();
+    if (first == "primary" && tokens.Take("key")) {
+      TAMIS_ASSIGN_OR_RETURN(key, ParseColumnList(part, &tokens));
+    } else if (first == "key" && tokens.word() == "(") {
+      TAMIS_ASSIGN_OR_RETURN(key, ParseColumnList(part, &tokens));
+    } else if (first == "index") {
+      TAMIS_ASSIGN_OR_RETURN(IndexPart index, ParseIndex(part, &tokens));
+      indexes.push_back(std::move(index));
+    } else {
+      Column column{.id = schema.next_column_id++, .name = first};
+      if (!tokens.done() && tokens.word() != "not" && tokens.word() != "primary") {
+        const auto type = ParseType(tokens.TakeWord());
+        if (!type.ok()) return Unreadable(part, type.status().message());
+        column.type = *type;
+      }
+      while (!tokens.done()) {
+        if (tokens.Take("not") && tokens.Take("null")) {
+          column.nullable = false;
+        } else if (tokens.Take("primary") && tokens.Take("key")) {
+          key.push_back(first);
+        } else {
+          break;
+        }
+      }
+      schema.columns.push_back(std::move(column));
+    }
+    if (!tokens.done()) return Unreadable(part, "\"" + tokens.word() + "\" is not understood");
+  }
+  if (key.empty()) {
+    return InvalidArgument("table \"" + table + "\" has no key; add key (COLUMN, ...)");
+  }
+  TAMIS_ASSIGN_OR_RETURN(schema.key, Positions(schema, "the key", key));
+  for (const uint32_t position : schema.key) schema.columns[position].nullable = false;
+  for (IndexPart& index : indexes) {
+    TAMIS_ASSIGN_OR_RETURN(index.spec.columns,
+                           Positions(schema, "index \"" + index.spec.name + "\"", index.columns));
+    schema.indexes.push_back(std::move(index.spec));
+  }
+  TAMIS_RETURN_IF_ERROR(schema.Validate());
+  return schema;
+}
+
+Status CheckSameDefinition(const TableSchema& existing, const TableSchema& wanted) {
+  const auto differs = [&](const std::string& what) {
+    return AlreadyExists("table \"" + existing.name + "\" exists with another definition: " + what +
+                         "; see it with: tamis table describe " + existing.name);
+  };
+  if (existing.columns.size() != wanted.columns.size()) {
+    return differs("it has " + std::to_string(existing.columns.size()) + " columns, not " +
+                   std::to_string(wanted.columns.size()));
+  }
+  for (size_t i = 0; i < wanted.columns.size(); ++i) {
+    const Column& a = existing.columns[i];
+    const Column& b = wanted.columns[i];
+    if (a.name != b.name || a.type != b.type || a.nullable != b.nullable) {
+      return differs("column " + std::to_string(i + 1) + " is \"" + a.name + "\" of type " +
+                     std::string(TypeName(a.type)) + (a.nullable ? "" : " not null") + ", not \"" +
+                     b.name + "\" of type " + std::string(TypeName(b.type)) +
+                     (b.nullable ? "" : " not null"));
+    }
+  }
+  if (existing.key != wanted.key) return differs("its key is of other columns");
+  for (const IndexSpec& index : wanted.indexes) {
+    const IndexSpec* same = existing.FindIndex(index.name);
+    if (same == nullptr) return differs("it has no index \"" + index.name + "\"");
+    if (same->columns != index.columns || same->fpr != index.fpr ||
+        same->expected_values != index.expected_values) {
+      return differs("index \"" + index.name + "\" has other columns or options");
+    }
+  }
+  if (existing.indexes.size() != wanted.indexes.size()) {
+    return differs("it has " + std::to_string(existing.indexes.size()) + " indexes, not " +
+                   std::to_string(wanted.indexes.size()));
+  }
+  return Status::Ok();
+}
+
+}  // namespace tamis

@@ -1,0 +1,26 @@
+// Table definitions as text: the arguments of CREATE VIRTUAL TABLE t USING tamis(...).
+//
+//   package, version, architecture,              -- text, where no type is named
+//   installed_size int64, essential bool not null,
+//   key (package, version, architecture),
+//   index section (section),
+//   index maintainer (maintainer, section) fpr 0.01 expected_values 5000
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tamis/base/status.h"
+#include "tamis/table/schema.h"
+
+namespace tamis {
+
+// One argument a column, key or index, in any order.
+Result<TableSchema> ParseDefinition(const std::string& table,
+                                    const std::vector<std::string>& parts);
+
+// Whether the existing table is what is wanted: the same columns, key and indexes (ids and seeds
+// aside). kAlreadyExists, with the difference, when it is not.
+Status CheckSameDefinition(const TableSchema& existing, const TableSchema& wanted);
+
+}  // namespace tamis

@@ -1,0 +1,398 @@
+#include "tamis/sql/plan.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+#include "tamis/sql/values.h"
+#include "tamis/table/codec.h"
+
+namespace tamis {
+namespace {
+
+using Kind = Plan::Term::Kind;
+using Op = Predicate::Op;
+
+// ---- Which constraints go down
+// -------------------------------------------------------------------
+
+std::optional<Plan::Term> TermFor(const TableSchema& schema, sqlite3_index_info* info, int i) {
+  const auto& constraint = info->aConstraint[i];
+  if (constraint.op == SQLITE_INDEX_CONSTRAINT_LIMIT) return Plan::Term{.kind = Kind::kLimit};
+  if (constraint.op == SQLITE_INDEX_CONSTRAINT_OFFSET) return Plan::Term{.kind = Kind::kOffset};
+  if (constraint.iColumn < 0) return std::nullopt;
+  const auto column = static_cast<uint32_t>(constraint.iColumn);
+  if (column >= schema.columns.size()) {
+    if (constraint.op != SQLITE_INDEX_CONSTRAINT_EQ) return std::nullopt;
+    return Plan::Term{.kind = Kind::kKey};
+  }
+  const bool text = schema.columns[column].type == Type::kText;
+  const bool binary = !text || std::strcmp(sqlite3_vtab_collation(info, i), "BINARY") == 0;
+  const auto compare = [&](Kind kind, Op op) -> std::optional<Plan::Term> {
+    if (!binary) return std::nullopt;
+    return Plan::Term{.kind = kind, .op = op, .column = column};
+  };
+  switch (constraint.op) {
+    case SQLITE_INDEX_CONSTRAINT_EQ:
+      return compare(Kind::kCompare, Op::kEq);
+    case SQLITE_INDEX_CONSTRAINT_NE:
+      return compare(Kind::kCompare, Op::kNe);
+    case SQLITE_INDEX_CONSTRAINT_LT:
+      return compare(Kind::kCompare, Op::kLt);
+    case SQLITE_INDEX_CONSTRAINT_LE:
+      return compare(Kind::kCompare, Op::kLe);
+    case SQLITE_INDEX_CONSTRAINT_GT:
+      return compare(Kind::kCompare, Op::kGt);
+    case SQLITE_INDEX_CONSTRAINT_GE:
+      return compare(Kind::kCompare, Op::kGe);
+    case SQLITE_INDEX_CONSTRAINT_IS:
+      return compare(Kind::kIs, Op::kEq);
+    case SQLITE_INDEX_CONSTRAINT_ISNOT:
+      return compare(Kind::kIsNot, Op::kEq);
+    case SQLITE_INDEX_CONSTRAINT_ISNULL:
+      return Plan::Term{.kind = Kind::kIsNull, .column = column};
+    case SQLITE_INDEX_CONSTRAINT_ISNOTNULL:
+      return Plan::Term{.kind = Kind::kNotNull, .column = column};
+    case SQLITE_INDEX_CONSTRAINT_GLOB:
+      if (!text) return std::nullopt;
+      return Plan::Term{.kind = Kind::kGlob, .column = column};
+    case SQLITE_INDEX_CONSTRAINT_LIKE:
+      if (!text) return std::nullopt;
+      return Plan::Term{.kind = Kind::kLike, .column = column};
+    default:
+      return std::nullopt;
+  }
+}
+
+// GLOB and LIKE send down a wider condition, which SQLite narrows.
+bool IsExact(Kind kind) { return kind != Kind::kGlob && kind != Kind::kLike; }
+
+bool HasEquality(const Plan& plan, uint32_t column) {
+  return std::any_of(plan.terms.begin(), plan.terms.end(), [&](const Plan::Term& term) {
+    return term.column == column && ((term.kind == Kind::kCompare && term.op == Op::kEq) ||
+                                     term.kind == Kind::kIs || term.kind == Kind::kIsNull);
+  });
+}
+
+// Whether ORDER BY asks for what key order gives: the key columns ascending, those that are held by
+// an equality anywhere or nowhere.
+bool OrderIsKeyOrder(const TableSchema& schema, const Plan& plan, const sqlite3_index_info& info) {
+  size_t next = 0;
+  for (int i = 0; i < info.nOrderBy; ++i) {
+    const auto& term = info.aOrderBy[i];
+    if (term.iColumn < 0 || term.desc) return false;
+    const auto column = static_cast<uint32_t>(term.iColumn);
+    if (column < schema.columns.size() && HasEquality(plan, column)) continue;
+    while (next < schema.key.size() && schema.key[next] != column &&
+           HasEquality(plan, schema.key[next])) {
+      ++next;
+    }
+    if (next == schema.key.size() || schema.key[next] != column) return false;
+    ++next;
+  }
+  return info.nOrderBy > 0;
+}
+
+// ---- Costs
+// ---------------------------------------------------------------------------------------
+//
+// In units of "one row read by a scan". Nothing is known of the values, so that these are guesses;
+// they need only be good enough for the order of a join.
+
+constexpr double kSearchCost = 30;  // the requests of one search
+constexpr double kLookupCost = 3;   // a row found by index: entry and row
+constexpr double kInValues = 5;
+
+double EqualitySelectivity(const Plan& plan, uint32_t column, double equality) {
+  double best = 1;
+  for (const Plan::Term& term : plan.terms) {
+    if (term.column != column) continue;
+    switch (term.kind) {
+      case Kind::kCompare:
+        if (term.op == Op::kEq) best = std::min(best, equality);
+        break;
+      case Kind::kIs:
+      case Kind::kIsNull:
+        best = std::min(best, equality);
+        break;
+      case Kind::kIn:
+        best = std::min(best, kInValues * equality);
+        break;
+      default:
+        break;
+    }
+  }
+  return best;
+}
+
+double RangeSelectivity(const Plan& plan, uint32_t column) {
+  double selectivity = 1;
+  for (const Plan::Term& term : plan.terms) {
+    if (term.column != column) continue;
+    if (term.kind == Kind::kGlob || term.kind == Kind::kLike) selectivity *= 0.02;
+    if (term.kind == Kind::kCompare && term.op != Op::kEq && term.op != Op::kNe) selectivity *= 0.3;
+  }
+  return selectivity;
+}
+
+// What a lookup on these columns leaves of the table: equalities on leading columns, then a range.
+double LookupSelectivity(const Plan& plan, const std::vector<uint32_t>& columns, double equality) {
+  double selectivity = 1;
+  for (const uint32_t column : columns) {
+    const double one = EqualitySelectivity(plan, column, equality);
+    if (one == 1) return selectivity * RangeSelectivity(plan, column);
+    selectivity *= one;
+  }
+  return selectivity;
+}
+
+void EstimateCost(const Plan& plan, const TableSchema& schema, double table_rows,
+                  sqlite3_index_info* info) {
+  bool whole_key = std::any_of(plan.terms.begin(), plan.terms.end(),
+                               [](const Plan::Term& term) { return term.kind == Kind::kKey; });
+  whole_key = whole_key || std::all_of(schema.key.begin(), schema.key.end(),
+                                       [&](uint32_t c) { return HasEquality(plan, c); });
+  if (whole_key) {
+    info->estimatedCost = kSearchCost / 2;
+    info->estimatedRows = 1;
+    info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
+    return;
+  }
+  double lookup = LookupSelectivity(plan, schema.key, 0.01);
+  for (const IndexSpec& index : schema.indexes) {
+    lookup = std::min(lookup, LookupSelectivity(plan, index.columns, 0.001));
+  }
+  double rows = table_rows * lookup;
+  const double cost = lookup < 1 ? std::min(rows * kLookupCost, table_rows) : table_rows;
+  for (const Plan::Term& term : plan.terms) {  // conditions that are filtered only
+    if (lookup == 1 && (term.kind == Kind::kCompare || term.kind == Kind::kIn)) rows *= 0.3;
+  }
+  info->estimatedCost = kSearchCost + cost;
+  info->estimatedRows = static_cast<sqlite3_int64>(std::max(1.0, std::ceil(rows)));
+}
+
+std::string OpText(Op op) {
+  static constexpr const char* kTexts[] = {"", "=", "<>", "<", "<=", ">", ">="};
+  return kTexts[static_cast<int>(op)];
+}
+
+std::string TermText(const Plan::Term& term, const TableSchema& schema) {
+  const std::string column = schema.columns[term.column].name;
+  switch (term.kind) {
+    case Kind::kCompare:
+      return column + " " + OpText(term.op) + " ?";
+    case Kind::kIn:
+      return column + " IN ?";
+    case Kind::kIs:
+      return column + " IS ?";
+    case Kind::kIsNot:
+      return column + " IS NOT ?";
+    case Kind::kIsNull:
+      return column + " IS NULL";
+    case Kind::kNotNull:
+      return column + " IS NOT NULL";
+    case Kind::kGlob:
+      return column + " GLOB ?";
+    case Kind::kLike:
+      return column + " LIKE ?";
+    case Kind::kKey:
+      return "tamis_key = ?";
+    case Kind::kLimit:
+      return "LIMIT ?";
+    case Kind::kOffset:
+      return "OFFSET ?";
+  }
+  return "";
+}
+
+uint32_t TakeNumber(std::string_view* text) {
+  uint32_t n = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), n);
+  text->remove_prefix(end - text->data());
+  return n;
+}
+
+}  // namespace
+
+// For people up to "#", for Parse behind it: kind, op and column of each term, order, columns.
+std::string Plan::ToString(const TableSchema& schema) const {
+  std::string out;
+  for (const Term& term : terms) out += (out.empty() ? "" : ", ") + TermText(term, schema);
+  if (terms.empty()) out = "all rows";
+  if (key_order) out += ", in key order";
+  out += " #";
+  for (const Term& term : terms) {
+    out += "t" + std::to_string(static_cast<int>(term.kind)) + "." +
+           std::to_string(static_cast<int>(term.op)) + "." + std::to_string(term.column);
+  }
+  if (key_order) out += "o";
+  if (columns) {
+    out += "c";
+    for (const uint32_t column : *columns) out += std::to_string(column) + ".";
+  }
+  return out;
+}
+
+Plan Plan::Parse(std::string_view text) {
+  Plan plan;
+  text.remove_prefix(text.rfind('#') + 1);
+  while (!text.empty()) {
+    const char kind = text.front();
+    text.remove_prefix(1);
+    if (kind == 't') {
+      Term term;
+      term.kind = static_cast<Term::Kind>(TakeNumber(&text));
+      text.remove_prefix(1);
+      term.op = static_cast<Op>(TakeNumber(&text));
+      text.remove_prefix(1);
+      term.column = TakeNumber(&text);
+      plan.terms.push_back(term);
+    } else if (kind == 'o') {
+      plan.key_order = true;
+    } else {
+      plan.columns.emplace();
+      while (!text.empty()) {
+        plan.columns->push_back(TakeNumber(&text));
+        text.remove_prefix(1);
+      }
+    }
+  }
+  return plan;
+}
+
+Plan MakePlan(Session* session, const TableSchema& schema, sqlite3_index_info* info) {
+  Plan plan;
+  std::vector<int> limits;  // constraints that hold only when nothing is left to SQLite
+  bool all_exact = true;
+  const auto use = [&](int i, const Plan::Term& term, bool omit) {
+    plan.terms.push_back(term);
+    info->aConstraintUsage[i].argvIndex = static_cast<int>(plan.terms.size());
+    info->aConstraintUsage[i].omit = omit;
+  };
+  for (int i = 0; i < info->nConstraint; ++i) {
+    std::optional<Plan::Term> term;
+    if (info->aConstraint[i].usable) term = TermFor(schema, info, i);
+    if (!term) {
+      all_exact = false;
+      continue;
+    }
+    if (term->kind == Kind::kLimit || term->kind == Kind::kOffset) {
+      limits.push_back(i);
+      continue;
+    }
+    if (term->kind == Kind::kCompare && term->op == Op::kEq && sqlite3_vtab_in(info, i, -1)) {
+      sqlite3_vtab_in(info, i, 1);
+      term->kind = Kind::kIn;
+    }
+    use(i, *term, IsExact(term->kind));
+    all_exact = all_exact && IsExact(term->kind);
+  }
+  plan.key_order = OrderIsKeyOrder(schema, plan, *info);
+  info->orderByConsumed = plan.key_order;
+  if (all_exact && (info->nOrderBy == 0 || plan.key_order)) {
+    // SQLite counts both itself: as many rows are sent as it may need.
+    for (const int i : limits) use(i, *TermFor(schema, info, i), false);
+  }
+
+  // Bit 63 stands for all columns from there on; the hidden key comes from the key columns.
+  plan.columns.emplace();
+  for (uint32_t i = 0; i < schema.columns.size(); ++i) {
+    if (schema.IsKey(i) || (info->colUsed >> std::min<uint32_t>(i, 63) & 1) != 0) {
+      plan.columns->push_back(i);
+    }
+  }
+  EstimateCost(plan, schema, session->EstimatedRows(schema), info);
+  return plan;
+}
+
+Result<SearchOptions> MakeSearch(const Plan& plan, const TableSchema& schema, int argc,
+                                 sqlite3_value** argv) {
+  SearchOptions options{.columns = plan.columns, .key_order = plan.key_order};
+  std::vector<Predicate> conditions;
+  std::optional<uint64_t> limit;
+  uint64_t offset = 0;
+  for (size_t i = 0; i < plan.terms.size() && static_cast<int>(i) < argc; ++i) {
+    const Plan::Term& term = plan.terms[i];
+    sqlite3_value* right = argv[i];
+    const auto compare = [&](Op op, const Value& value) {
+      return CompareSql(schema, term.column, op, value);
+    };
+    switch (term.kind) {
+      case Kind::kCompare:
+        conditions.push_back(compare(term.op, FromSqlite(right)));
+        break;
+      case Kind::kIn: {
+        std::vector<Value> values;
+        sqlite3_value* value = nullptr;
+        int rc = sqlite3_vtab_in_first(right, &value);
+        for (; rc == SQLITE_OK && value != nullptr; rc = sqlite3_vtab_in_next(right, &value)) {
+          Predicate equal = compare(Op::kEq, FromSqlite(value));
+          if (equal.kind == Predicate::Kind::kCompare && equal.op == Op::kEq) {
+            values.push_back(std::move(equal.values[0]));
+          }  // else it equals nothing
+        }
+        if (rc != SQLITE_OK && rc != SQLITE_DONE) {
+          return Internal("cannot read the values of an IN list: SQLite error " +
+                          std::to_string(rc));
+        }
+        conditions.push_back(Predicate::In(term.column, std::move(values)));
+        break;
+      }
+      case Kind::kIs: {
+        const Value value = FromSqlite(right);
+        conditions.push_back(value.is_null() ? Predicate::IsNull(term.column)
+                                             : compare(Op::kEq, value));
+        break;
+      }
+      case Kind::kIsNot: {
+        const Value value = FromSqlite(right);
+        conditions.push_back(value.is_null() ? Predicate::NotNull(term.column)
+                                             : Predicate::Or({Predicate::IsNull(term.column),
+                                                              compare(Op::kNe, value)}));
+        break;
+      }
+      case Kind::kIsNull:
+        conditions.push_back(Predicate::IsNull(term.column));
+        break;
+      case Kind::kNotNull:
+        conditions.push_back(Predicate::NotNull(term.column));
+        break;
+      case Kind::kGlob:
+      case Kind::kLike: {
+        if (sqlite3_value_type(right) != SQLITE_TEXT) break;  // SQLite decides alone
+        const std::string pattern = FromSqlite(right).str();
+        auto condition = term.kind == Kind::kGlob ? GlobPredicate(term.column, pattern)
+                                                  : LikePredicate(term.column, pattern);
+        if (condition) conditions.push_back(*std::move(condition));
+        break;
+      }
+      case Kind::kKey: {
+        const Value key = FromSqlite(right);
+        Row row;
+        if (key.is_null() || key.type() != Type::kBytes ||
+            !DecodeKey(schema, key.str(), &row).ok()) {
+          conditions.push_back(Predicate::False());
+          break;
+        }
+        for (const uint32_t column : schema.key) {
+          conditions.push_back(Predicate::Compare(column, Op::kEq, row[column]));
+        }
+        break;
+      }
+      case Kind::kLimit:
+        // A negative LIMIT is none.
+        if (sqlite3_value_int64(right) >= 0) limit = sqlite3_value_int64(right);
+        break;
+      case Kind::kOffset:
+        offset = static_cast<uint64_t>(std::max<int64_t>(0, sqlite3_value_int64(right)));
+        break;
+    }
+  }
+  if (limit == uint64_t{0}) conditions.push_back(Predicate::False());
+  if (limit) options.limit = *limit + offset;  // 0 only when the condition is false
+  options.predicate = Predicate::And(std::move(conditions));
+  return options;
+}
+
+}  // namespace tamis

@@ -1,0 +1,58 @@
+// Plan: what xBestIndex chose and xFilter carries out, as the text that SQLite keeps between them
+// (EXPLAIN QUERY PLAN shows it).
+//
+//   "section = ?, installed_size > ?, LIMIT ? | columns 0 1 5 | key order"
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tamis/query/engine.h"
+#include "tamis/sql/session.h"
+#include "tamis/sql/sqlite.h"
+#include "tamis/table/predicate.h"
+#include "tamis/table/schema.h"
+
+namespace tamis {
+
+struct Plan {
+  // One a right-hand side that xFilter is given.
+  struct Term {
+    enum class Kind {
+      kCompare,
+      kIn,
+      kIs,
+      kIsNot,
+      kIsNull,
+      kNotNull,
+      kGlob,
+      kLike,
+      kKey,
+      kLimit,
+      kOffset
+    };
+    Kind kind = Kind::kCompare;
+    Predicate::Op op = Predicate::Op::kEq;
+    uint32_t column = 0;
+  };
+  std::vector<Term> terms;
+  std::optional<std::vector<uint32_t>> columns;  // positions that are read; nullopt = all
+  bool key_order = false;
+
+  std::string ToString(const TableSchema& schema) const;
+  static Plan Parse(std::string_view text);  // REQUIRES: written by ToString
+};
+
+// The columns of the virtual table are those of the schema and, behind them, a hidden one that
+// holds the encoded key.
+Plan MakePlan(Session* session, const TableSchema& schema, sqlite3_index_info* info);
+
+// The search that the plan and its right-hand sides describe. kInvalidArgument when the search
+// cannot be built, kNotFound when it can have no row.
+Result<SearchOptions> MakeSearch(const Plan& plan, const TableSchema& schema, int argc,
+                                 sqlite3_value** argv);
+
+}  // namespace tamis

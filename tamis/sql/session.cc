@@ -1,0 +1,38 @@
+#include "tamis/sql/session.h"
+
+#include <algorithm>
+
+namespace tamis {
+namespace {
+
+constexpr double kBytesPerRow = 150;
+constexpr double kLeastRows = 1000;
+constexpr Duration kEstimateAge = std::chrono::seconds(5);
+
+}  // namespace
+
+Status Session::CheckOpen() const {
+  if (engine != nullptr) return Status::Ok();
+  return FailedPrecondition("no store is open; run SELECT tamis_open('DIRECTORY') first");
+}
+
+double Session::EstimatedRows(const TableSchema& schema) {
+  const Time now = engine->executor().Now();
+  const auto known = estimates_.find(schema.id);
+  if (known != estimates_.end() && now - known->second.taken < kEstimateAge) {
+    return known->second.rows;
+  }
+  Estimate estimate{.rows = kLeastRows, .taken = now};
+  const auto regions = AwaitResult<std::vector<RegionInfo>>(
+      engine.get(),
+      [&](Cluster& cluster, auto done) { cluster.ListRegions(schema.id, std::move(done)); });
+  if (regions.ok()) {
+    double bytes = 0;
+    for (const RegionInfo& region : *regions) bytes += static_cast<double>(region.size_bytes);
+    estimate.rows = std::max(kLeastRows, bytes / kBytesPerRow);
+  }
+  estimates_[schema.id] = estimate;
+  return estimate.rows;
+}
+
+}  // namespace tamis

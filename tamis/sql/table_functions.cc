@@ -1,0 +1,358 @@
+#include "tamis/sql/table_functions.h"
+
+#include "tamis/sql/extension.h"
+#include "tamis/sql/values.h"
+
+namespace tamis {
+namespace {
+
+using Rows = std::vector<Row>;
+
+// A function of at most one text argument that gives rows.
+struct Function {
+  const char* name;
+  const char* columns;  // as in CREATE TABLE
+  int column_count;
+  bool argument;
+  Result<Rows> (*rows)(sqlite3* db, const std::shared_ptr<Session>& session,
+                       const std::string& text);
+};
+
+Value Number(uint64_t n) { return Value::Int64(static_cast<int64_t>(n)); }
+Value Micros(Duration duration) { return Number(duration.count() / 1000); }
+
+Result<Rows> ExplainRows(sqlite3* db, const std::shared_ptr<Session>& session,
+                         const std::string& sql) {
+  TAMIS_ASSIGN_OR_RETURN(const std::vector<Explain> searches, ExplainSql(db, session, sql));
+  Rows rows;
+  for (const Explain& e : searches) {
+    std::string terms;
+    for (const std::string& term : e.terms) terms += (terms.empty() ? "" : ", ") + term;
+    rows.push_back({Number(rows.size() + 1),
+                    Value::Text(e.table),
+                    Value::Text(e.predicate),
+                    Value::Text(e.index),
+                    Value::Text(terms),
+                    Value::Text(e.reason),
+                    Number(e.regions_total),
+                    Number(e.regions_asked),
+                    Number(e.regions_excluded_by_filter),
+                    Number(e.regions_excluded_by_range),
+                    Number(e.regions_excluded_by_key),
+                    Number(e.regions_unknown),
+                    Number(e.regions_scanned),
+                    Number(e.false_positive_regions),
+                    Number(e.servers_total),
+                    Number(e.servers_asked),
+                    Number(e.requests),
+                    Number(e.index_seeks),
+                    Number(e.entries_read),
+                    Number(e.rows_read),
+                    Number(e.rows_returned),
+                    Micros(e.routing_time),
+                    Micros(e.server_time),
+                    Micros(e.merge_time)});
+  }
+  return rows;
+}
+
+Result<Rows> RegionRows(sqlite3*, const std::shared_ptr<Session>& session,
+                        const std::string& table) {
+  TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, session->engine->Table(table));
+  TAMIS_ASSIGN_OR_RETURN(
+      const std::vector<RegionInfo> regions,
+      AwaitResult<std::vector<RegionInfo>>(session->engine.get(), [&](Cluster& cluster, auto done) {
+        cluster.ListRegions(schema->id, std::move(done));
+      }));
+  Rows rows;
+  for (const RegionInfo& region : regions) {
+    rows.push_back({Number(region.id), Number(region.epoch), Value::Bytes(region.start),
+                    region.end.empty() ? Value() : Value::Bytes(region.end),
+                    region.server.empty() ? Value() : Value::Text(region.server),
+                    Number(region.size_bytes)});
+  }
+  return rows;
+}
+
+Result<Rows> IndexRows(sqlite3*, const std::shared_ptr<Session>& session,
+                       const std::string& table) {
+  TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, session->engine->Table(table));
+  Rows rows;
+  for (const IndexSpec& index : schema->indexes) {
+    std::string columns;
+    for (const uint32_t column : index.columns) {
+      columns += (columns.empty() ? "" : ", ") + schema->columns[column].name;
+    }
+    TAMIS_ASSIGN_OR_RETURN(Value fpr, Value::Double(index.fpr));
+    rows.push_back({Value::Text(index.name), Value::Text(columns), std::move(fpr),
+                    Number(index.expected_values)});
+  }
+  return rows;
+}
+
+Result<Rows> ServerRows(sqlite3*, const std::shared_ptr<Session>& session, const std::string&) {
+  TAMIS_ASSIGN_OR_RETURN(
+      const std::vector<ServerInfo> servers,
+      AwaitResult<std::vector<ServerInfo>>(session->engine.get(), [](Cluster& cluster, auto done) {
+        cluster.ListServers(std::move(done));
+      }));
+  Rows rows;
+  for (const ServerInfo& server : servers) {
+    static constexpr const char* kStates[] = {"live", "paused", "dead"};
+    rows.push_back({Value::Text(server.name), Value::Text(kStates[static_cast<int>(server.state)]),
+                    Number(server.regions)});
+  }
+  return rows;
+}
+
+constexpr Function kFunctions[] = {
+    {"tamis_explain",
+     "search INTEGER, table_name TEXT, predicate TEXT, \"index\" TEXT, terms TEXT, reason TEXT, "
+     "regions_total INTEGER, regions_asked INTEGER, regions_excluded_by_filter INTEGER, "
+     "regions_excluded_by_range INTEGER, regions_excluded_by_key INTEGER, regions_unknown INTEGER, "
+     "regions_scanned INTEGER, false_positive_regions INTEGER, servers_total INTEGER, "
+     "servers_asked INTEGER, requests INTEGER, index_seeks INTEGER, entries_read INTEGER, "
+     "rows_read INTEGER, rows_returned INTEGER, routing_us INTEGER, server_us INTEGER, "
+     "merge_us INTEGER",
+     24, true, ExplainRows},
+    {"tamis_regions",
+     "region INTEGER, epoch INTEGER, start_key BLOB, end_key BLOB, server TEXT, size_bytes INTEGER",
+     6, true, RegionRows},
+    {"tamis_indexes", "name TEXT, columns TEXT, fpr REAL, expected_values INTEGER", 4, true,
+     IndexRows},
+    {"tamis_servers", "server TEXT, state TEXT, regions INTEGER", 3, false, ServerRows},
+};
+
+// ---- One virtual table for all of them
+// -----------------------------------------------------------
+
+struct Client {
+  const Function* function;
+  std::shared_ptr<Session> session;
+};
+
+struct FunctionTable : sqlite3_vtab {
+  sqlite3* db = nullptr;
+  const Client* client = nullptr;
+};
+
+struct FunctionCursor : sqlite3_vtab_cursor {
+  std::string argument;
+  Rows rows;
+  size_t next = 0;
+};
+
+FunctionCursor* CursorOf(sqlite3_vtab_cursor* cursor) {
+  return static_cast<FunctionCursor*>(cursor);
+}
+
+// Eponymous: there is no xCreate, and the argument is a hidden column.
+int Connect(sqlite3* db, void* client, int, const char* const*, sqlite3_vtab** out,
+            char**) noexcept {
+  const auto* description = static_cast<Client*>(client);
+  std::string declaration = std::string("CREATE TABLE x(") + description->function->columns;
+  if (description->function->argument) declaration += ", argument TEXT HIDDEN";
+  const int rc = sqlite3_declare_vtab(db, (declaration + ")").c_str());
+  if (rc != SQLITE_OK) return rc;
+  auto* table = new FunctionTable();
+  table->db = db;
+  table->client = description;
+  *out = table;
+  return SQLITE_OK;
+}
+
+int Disconnect(sqlite3_vtab* table) noexcept {
+  delete static_cast<FunctionTable*>(table);
+  return SQLITE_OK;
+}
+
+// The argument must be given; nothing else is looked at.
+int BestIndex(sqlite3_vtab* vtab, sqlite3_index_info* info) noexcept {
+  const Function& function = *static_cast<FunctionTable*>(vtab)->client->function;
+  info->estimatedCost = 1000;
+  info->estimatedRows = 100;
+  if (!function.argument) return SQLITE_OK;
+  bool unusable = false;
+  for (int i = 0; i < info->nConstraint; ++i) {
+    const auto& constraint = info->aConstraint[i];
+    if (constraint.iColumn != function.column_count ||
+        constraint.op != SQLITE_INDEX_CONSTRAINT_EQ) {
+      continue;
+    }
+    if (!constraint.usable) {
+      unusable = true;
+      continue;
+    }
+    info->aConstraintUsage[i] = {.argvIndex = 1, .omit = 1};
+    return SQLITE_OK;
+  }
+  if (unusable) return SQLITE_CONSTRAINT;
+  vtab->zErrMsg = sqlite3_mprintf("%s needs one argument", function.name);
+  return SQLITE_ERROR;
+}
+
+int Open(sqlite3_vtab*, sqlite3_vtab_cursor** out) noexcept {
+  *out = new FunctionCursor();
+  return SQLITE_OK;
+}
+
+int Close(sqlite3_vtab_cursor* cursor) noexcept {
+  delete CursorOf(cursor);
+  return SQLITE_OK;
+}
+
+int Filter(sqlite3_vtab_cursor* base, int, const char*, int argc, sqlite3_value** argv) noexcept {
+  FunctionCursor* cursor = CursorOf(base);
+  const auto* table = static_cast<FunctionTable*>(base->pVtab);
+  cursor->rows.clear();
+  cursor->next = 0;
+  cursor->argument.clear();
+  if (argc > 0) {
+    if (sqlite3_value_type(argv[0]) == SQLITE_NULL) return SQLITE_OK;
+    const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(argv[0]));
+    cursor->argument = text == nullptr ? "" : text;
+  }
+  Status status = table->client->session->CheckOpen();
+  if (status.ok()) {
+    auto rows = table->client->function->rows(table->db, table->client->session, cursor->argument);
+    status = rows.status();
+    if (rows.ok()) cursor->rows = *std::move(rows);
+  }
+  if (status.ok()) return SQLITE_OK;
+  sqlite3_free(base->pVtab->zErrMsg);
+  base->pVtab->zErrMsg = sqlite3_mprintf("%s", status.message().c_str());
+  return SQLITE_ERROR;
+}
+
+int Next(sqlite3_vtab_cursor* cursor) noexcept {
+  ++CursorOf(cursor)->next;
+  return SQLITE_OK;
+}
+
+int Eof(sqlite3_vtab_cursor* cursor) noexcept {
+  return CursorOf(cursor)->next >= CursorOf(cursor)->rows.size();
+}
+
+int ColumnValue(sqlite3_vtab_cursor* base, sqlite3_context* context, int column) noexcept {
+  const FunctionCursor* cursor = CursorOf(base);
+  const Row& row = cursor->rows[cursor->next];
+  if (static_cast<size_t>(column) < row.size()) {
+    ToSqlite(row[column], context);
+  } else {
+    ToSqlite(Value::Text(cursor->argument), context);
+  }
+  return SQLITE_OK;
+}
+
+int RowId(sqlite3_vtab_cursor* cursor, sqlite3_int64* rowid) noexcept {
+  *rowid = static_cast<sqlite3_int64>(CursorOf(cursor)->next) + 1;
+  return SQLITE_OK;
+}
+
+constexpr sqlite3_module kModule = {
+    .iVersion = 0,
+    .xConnect = Connect,
+    .xBestIndex = BestIndex,
+    .xDisconnect = Disconnect,
+    .xDestroy = Disconnect,
+    .xOpen = Open,
+    .xClose = Close,
+    .xFilter = Filter,
+    .xNext = Next,
+    .xEof = Eof,
+    .xColumn = ColumnValue,
+    .xRowid = RowId,
+};
+
+// ---- Explain
+// -------------------------------------------------------------------------------------
+
+Status SqlError(sqlite3* db, int rc) {
+  if (rc == SQLITE_INTERRUPT) return Cancelled(sqlite3_errmsg(db));
+  return InvalidArgument(sqlite3_errmsg(db));
+}
+
+// Prepares `sql`, which must be one statement.
+Result<sqlite3_stmt*> PrepareOne(sqlite3* db, const std::string& sql) {
+  sqlite3_stmt* statement = nullptr;
+  const char* rest = nullptr;
+  const int rc =
+      sqlite3_prepare_v2(db, sql.c_str(), static_cast<int>(sql.size()), &statement, &rest);
+  if (rc != SQLITE_OK) return SqlError(db, rc);
+  const bool more =
+      rest != nullptr && std::string_view(rest).find_first_not_of("; \t\r\n") != std::string::npos;
+  if (statement == nullptr || more) {
+    sqlite3_finalize(statement);
+    return InvalidArgument("cannot explain: one statement is needed");
+  }
+  return statement;
+}
+
+Status RunToEnd(sqlite3* db, sqlite3_stmt* statement) {
+  int rc = SQLITE_ROW;
+  while (rc == SQLITE_ROW) rc = sqlite3_step(statement);
+  Status status = rc == SQLITE_DONE ? Status::Ok() : SqlError(db, rc);
+  sqlite3_finalize(statement);
+  return status;
+}
+
+}  // namespace
+
+int RegisterTableFunctions(sqlite3* db, const std::shared_ptr<Session>& session) {
+  for (const Function& function : kFunctions) {
+    const int rc =
+        sqlite3_create_module_v2(db, function.name, &kModule, new Client{&function, session},
+                                 [](void* client) { delete static_cast<Client*>(client); });
+    if (rc != SQLITE_OK) return rc;
+  }
+  return SQLITE_OK;
+}
+
+Result<std::vector<Explain>> ExplainSql(sqlite3* db, const std::shared_ptr<Session>& session,
+                                        const std::string& sql) {
+  TAMIS_RETURN_IF_ERROR(session->CheckOpen());
+  std::vector<Explain> searches;
+  TAMIS_ASSIGN_OR_RETURN(sqlite3_stmt * statement, PrepareOne(db, sql));
+  if (sqlite3_stmt_readonly(statement)) {
+    std::vector<Explain>* const outer = session->searches;
+    session->searches = &searches;
+    Status status = RunToEnd(db, statement);
+    session->searches = outer;
+    TAMIS_RETURN_IF_ERROR(status);
+    return searches;
+  }
+  sqlite3_finalize(statement);
+
+  // A connection of its own, whose tables are the store's only: nothing else can be written.
+  sqlite3* apart = nullptr;
+  auto dry = std::make_shared<Session>();
+  dry->engine = session->engine;
+  dry->dry_run = true;
+  dry->searches = &searches;
+  int rc = sqlite3_open_v2(":memory:", &apart, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+  Status status = rc == SQLITE_OK ? Extend(apart, sqlite3_api, dry) : SqlError(apart, rc);
+  if (status.ok()) {
+    auto prepared = PrepareOne(apart, sql);
+    status = prepared.ok() ? RunToEnd(apart, *prepared) : prepared.status();
+  }
+  sqlite3_close(apart);
+  TAMIS_RETURN_IF_ERROR(status);
+  return searches;
+}
+
+Explain SumOf(const std::vector<Explain>& searches) {
+  constexpr size_t kTexts = 8;
+  Explain sum;
+  for (size_t i = 0; i < searches.size(); ++i) {
+    Explain search = searches[i];
+    if (i >= kTexts) {
+      search.predicate = i == kTexts ? "..." : "";
+      search.reason.clear();
+      search.terms.clear();
+    }
+    sum.Add(search);
+  }
+  return sum;
+}
+
+}  // namespace tamis

@@ -1,0 +1,568 @@
+#include "tamis/sql/table_module.h"
+
+#include <algorithm>
+#include <cassert>
+#include <unordered_map>
+
+#include "tamis/sql/definition.h"
+#include "tamis/sql/plan.h"
+#include "tamis/sql/values.h"
+#include "tamis/sql/write_buffer.h"
+#include "tamis/table/codec.h"
+
+namespace tamis {
+namespace {
+
+// A row as a statement that writes has read it, and which of its columns it looked at.
+struct ReadRow {
+  Row row;
+  std::vector<bool> looked_at;
+};
+
+struct Table : sqlite3_vtab {
+  sqlite3* db = nullptr;
+  std::shared_ptr<Session> session;
+  SchemaPtr schema;  // as declared to SQLite
+  bool writing = false;
+  WriteBuffer writes;
+  std::unordered_map<std::string, ReadRow> read;  // by key; only while writing
+};
+
+struct Cursor : sqlite3_vtab_cursor {
+  std::optional<RowStream> rows;
+  std::optional<Row> row;
+  std::vector<bool> looked_at;
+  ReadRow* read = nullptr;
+  sqlite3_int64 number = 0;
+};
+
+Table* TableOf(sqlite3_vtab* vtab) { return static_cast<Table*>(vtab); }
+Cursor* CursorOf(sqlite3_vtab_cursor* cursor) { return static_cast<Cursor*>(cursor); }
+
+int ResultCode(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::kOk:
+      return SQLITE_OK;
+    case StatusCode::kAlreadyExists:
+      return SQLITE_CONSTRAINT;
+    case StatusCode::kUnavailable:
+    case StatusCode::kBusy:
+      return SQLITE_BUSY;
+    case StatusCode::kCancelled:
+      return SQLITE_INTERRUPT;
+    case StatusCode::kDataLoss:
+      return SQLITE_CORRUPT_VTAB;
+    case StatusCode::kResourceExhausted:
+      return SQLITE_FULL;
+    default:
+      return SQLITE_ERROR;
+  }
+}
+
+int Fail(sqlite3_vtab* vtab, int rc, const std::string& message) {
+  sqlite3_free(vtab->zErrMsg);
+  vtab->zErrMsg = sqlite3_mprintf("%s", message.c_str());
+  return rc;
+}
+
+int Fail(sqlite3_vtab* vtab, const Status& status) {
+  return status.ok() ? SQLITE_OK : Fail(vtab, ResultCode(status), status.message());
+}
+
+// ---- Connecting
+// ----------------------------------------------------------------------------------
+
+std::string QuotedName(const std::string& name) { return "\"" + name + "\""; }
+
+std::string Declaration(const TableSchema& schema) {
+  std::string out = "CREATE TABLE x(";
+  for (const Column& column : schema.columns) {
+    out += QuotedName(column.name) + " " + std::string(SqlType(column.type)) +
+           (column.nullable ? ", " : " NOT NULL, ");
+  }
+  return out + "tamis_key BLOB HIDDEN PRIMARY KEY NOT NULL) WITHOUT ROWID";
+}
+
+// The table as the arguments define it; without arguments, as it is.
+Result<SchemaPtr> FindOrCreate(Session* session, const std::string& name,
+                               const std::vector<std::string>& parts, bool create) {
+  TAMIS_RETURN_IF_ERROR(session->CheckOpen());
+  Engine* engine = session->engine.get();
+  auto existing = engine->Table(name);
+  if (!existing.ok() && existing.status().code() != StatusCode::kNotFound) return existing.status();
+  if (parts.empty() || !create) {
+    if (existing.ok()) return existing;
+    return NotFound("there is no table \"" + name +
+                    "\" in the store; make it with CREATE VIRTUAL TABLE " + name +
+                    " USING tamis(COLUMN TYPE, ..., key (COLUMN, ...), index NAME (COLUMN, ...))");
+  }
+  TAMIS_ASSIGN_OR_RETURN(TableSchema wanted, ParseDefinition(name, parts));
+  if (!existing.ok()) {
+    const auto created = AwaitResult<TableSchema>(
+        engine, [&](Cluster& cluster, auto done) { cluster.CreateTable(wanted, std::move(done)); });
+    if (!created.ok() && created.status().code() != StatusCode::kAlreadyExists) {
+      return created.status();
+    }
+    engine->ForgetTable(name);
+    existing = engine->Table(name);
+    if (!existing.ok()) return existing;
+  }
+  TAMIS_RETURN_IF_ERROR(CheckSameDefinition(**existing, wanted));
+  return existing;
+}
+
+int Connect(sqlite3* db, void* client, int argc, const char* const* argv, sqlite3_vtab** out,
+            char** error, bool create) {
+  const auto& session = *static_cast<std::shared_ptr<Session>*>(client);
+  std::vector<std::string> parts;
+  for (int i = 3; i < argc; ++i) {
+    if (argv[i][0] != '\0') parts.emplace_back(argv[i]);
+  }
+  std::string name = argv[2];
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  auto schema = FindOrCreate(session.get(), name, parts, create);
+  if (!schema.ok()) {
+    *error = sqlite3_mprintf("%s", schema.status().message().c_str());
+    return SQLITE_ERROR;
+  }
+  int rc = sqlite3_declare_vtab(db, Declaration(**schema).c_str());
+  if (rc == SQLITE_OK) rc = sqlite3_vtab_config(db, SQLITE_VTAB_CONSTRAINT_SUPPORT, 1);
+  if (rc != SQLITE_OK) {
+    *error = sqlite3_mprintf("cannot declare table \"%s\": %s", name.c_str(), sqlite3_errmsg(db));
+    return rc;
+  }
+  auto* table = new Table();
+  table->db = db;
+  table->session = session;
+  table->schema = *std::move(schema);
+  *out = table;
+  return SQLITE_OK;
+}
+
+// CREATE VIRTUAL TABLE.
+int Create(sqlite3* db, void* client, int argc, const char* const* argv, sqlite3_vtab** out,
+           char** error) noexcept {
+  return Connect(db, client, argc, argv, out, error, true);
+}
+
+// The table stands in the schema of the connection's own database already.
+int ConnectExisting(sqlite3* db, void* client, int argc, const char* const* argv,
+                    sqlite3_vtab** out, char** error) noexcept {
+  return Connect(db, client, argc, argv, out, error, false);
+}
+
+// DROP TABLE too: the table stays in the store.
+int Disconnect(sqlite3_vtab* vtab) noexcept {
+  delete TableOf(vtab);
+  return SQLITE_OK;
+}
+
+// ---- Reading
+// -------------------------------------------------------------------------------------
+
+// The schema as it is now, for its indexes and version. The columns that were declared keep their
+// places: columns are only added, behind them.
+Result<SchemaPtr> CurrentSchema(Table* table) {
+  TAMIS_ASSIGN_OR_RETURN(SchemaPtr current, table->session->engine->Table(table->schema->name));
+  if (current->id != table->schema->id) {
+    return FailedPrecondition("table \"" + table->schema->name +
+                              "\" was dropped and made anew; open the store again");
+  }
+  return current;
+}
+
+int BestIndex(sqlite3_vtab* vtab, sqlite3_index_info* info) noexcept {
+  Table* table = TableOf(vtab);
+  auto current = CurrentSchema(table);
+  if (!current.ok()) return Fail(vtab, current.status());
+  TableSchema declared = **current;
+  declared.columns.resize(table->schema->columns.size());
+  std::erase_if(declared.indexes, [&](const IndexSpec& index) {
+    return std::any_of(index.columns.begin(), index.columns.end(),
+                       [&](uint32_t c) { return c >= declared.columns.size(); });
+  });
+  const Plan plan = MakePlan(table->session.get(), declared, info);
+  info->idxStr = sqlite3_mprintf("%s", plan.ToString(declared).c_str());
+  info->needToFreeIdxStr = 1;
+  return info->idxStr == nullptr ? SQLITE_NOMEM : SQLITE_OK;
+}
+
+int Open(sqlite3_vtab*, sqlite3_vtab_cursor** out) noexcept {
+  *out = new Cursor();
+  return SQLITE_OK;
+}
+
+void EndSearch(Cursor* cursor) {
+  if (!cursor->rows) return;
+  Session* session = TableOf(cursor->pVtab)->session.get();
+  if (session->searches != nullptr) session->searches->push_back(cursor->rows->explain());
+  cursor->rows.reset();
+}
+
+int Close(sqlite3_vtab_cursor* cursor) noexcept {
+  EndSearch(CursorOf(cursor));
+  delete CursorOf(cursor);
+  return SQLITE_OK;
+}
+
+int Next(sqlite3_vtab_cursor* base) noexcept {
+  Cursor* cursor = CursorOf(base);
+  Table* table = TableOf(base->pVtab);
+  cursor->read = nullptr;
+  cursor->looked_at.assign(table->schema->columns.size(), false);
+  ++cursor->number;
+  auto row = cursor->rows->Next();
+  if (!row.ok()) {
+    cursor->row.reset();
+    return Fail(base->pVtab, row.status());
+  }
+  cursor->row = *std::move(row);
+  if (!cursor->row) {
+    EndSearch(cursor);
+    return SQLITE_OK;
+  }
+  if (table->writes.size() > 0 && table->writes.Holds(EncodeKey(*table->schema, *cursor->row))) {
+    return Fail(
+        base->pVtab, SQLITE_BUSY,
+        "table \"" + table->schema->name +
+            "\": the statement reads a row that this transaction has written; its writes are "
+            "sent at COMMIT, so commit first");
+  }
+  return SQLITE_OK;
+}
+
+int Filter(sqlite3_vtab_cursor* base, int, const char* plan_text, int argc,
+           sqlite3_value** argv) noexcept {
+  Cursor* cursor = CursorOf(base);
+  Table* table = TableOf(base->pVtab);
+  EndSearch(cursor);
+  auto current = CurrentSchema(table);
+  if (!current.ok()) return Fail(base->pVtab, current.status());
+  Plan plan = Plan::Parse(plan_text);
+  auto options = MakeSearch(plan, *table->schema, argc, argv);
+  if (!options.ok()) return Fail(base->pVtab, options.status());
+  // A statement that writes is checked against all that it has read.
+  if (table->writing) options->columns.reset();
+  options->cancelled = &table->session->cancelled;
+  cursor->rows.emplace(table->session->engine->Search(*current, *std::move(options)));
+  cursor->number = 0;
+  return Next(base);
+}
+
+int Eof(sqlite3_vtab_cursor* cursor) noexcept { return !CursorOf(cursor)->row.has_value(); }
+
+// Remembers the row for the UPDATE or DELETE that is about to come.
+int Remember(Cursor* cursor, const std::string& key) {
+  Table* table = TableOf(cursor->pVtab);
+  if (table->read.size() >= WriteBuffer::kMaxTransactionWrites && !table->read.contains(key)) {
+    return Fail(table, SQLITE_FULL,
+                "the statement changes more than " +
+                    std::to_string(WriteBuffer::kMaxTransactionWrites) +
+                    " rows; change them in parts, by a range of the key");
+  }
+  ReadRow& read = table->read[key];
+  read.row = *cursor->row;
+  read.looked_at = cursor->looked_at;
+  cursor->read = &read;
+  return SQLITE_OK;
+}
+
+int ColumnValue(sqlite3_vtab_cursor* base, sqlite3_context* context, int column) noexcept {
+  Cursor* cursor = CursorOf(base);
+  Table* table = TableOf(base->pVtab);
+  const auto position = static_cast<uint32_t>(column);
+  if (position >= table->schema->columns.size()) {
+    const std::string key = EncodeKey(*table->schema, *cursor->row);
+    if (table->writing) {
+      if (const int rc = Remember(cursor, key); rc != SQLITE_OK) return rc;
+    }
+    sqlite3_result_blob64(context, key.data(), key.size(), SQLITE_TRANSIENT);
+    return SQLITE_OK;
+  }
+  // UPDATE asks for the columns that it does not set; they are not sent back.
+  if (sqlite3_vtab_nochange(context) && !table->schema->IsKey(position)) return SQLITE_OK;
+  cursor->looked_at[position] = true;
+  if (cursor->read != nullptr) cursor->read->looked_at[position] = true;
+  ToSqlite((*cursor->row)[position], context);
+  return SQLITE_OK;
+}
+
+// Never asked for: the table has no rowid.
+int RowId(sqlite3_vtab_cursor* cursor, sqlite3_int64* rowid) noexcept {
+  *rowid = CursorOf(cursor)->number;
+  return SQLITE_OK;
+}
+
+// ---- Writing
+// -------------------------------------------------------------------------------------
+
+struct Change {
+  enum class Kind { kInsert, kUpdate, kDelete };
+  Kind kind = Kind::kInsert;
+  std::string old_key;                 // kUpdate, kDelete
+  Row row;                             // the new values
+  std::vector<uint32_t> columns;       // kUpdate: the positions that were set
+  std::optional<Predicate> condition;  // that the row is as it was read
+  std::string conflict;
+};
+
+std::string UniqueViolation(const TableSchema& schema) {
+  std::string out = "UNIQUE constraint failed: ";
+  for (const uint32_t column : schema.key) {
+    if (column != schema.key.front()) out += ", ";
+    out += schema.name + "." + schema.columns[column].name;
+  }
+  return out;
+}
+
+// "The columns that the statement looked at are still what they were."
+Predicate AsRead(const ReadRow& read) {
+  std::vector<Predicate> conditions;
+  for (uint32_t i = 0; i < read.looked_at.size(); ++i) {
+    if (!read.looked_at[i]) continue;
+    conditions.push_back(read.row[i].is_null()
+                             ? Predicate::IsNull(i)
+                             : Predicate::Compare(i, Predicate::Op::kEq, read.row[i]));
+  }
+  return Predicate::And(std::move(conditions));
+}
+
+// Reads xUpdate's arguments: old key, new key, columns, hidden column.
+Result<Change> ReadChange(Table* table, int argc, sqlite3_value** argv) {
+  const TableSchema& schema = *table->schema;
+  Change change{.conflict = UniqueViolation(schema)};
+  change.row.resize(schema.columns.size());
+  if (sqlite3_value_type(argv[0]) != SQLITE_NULL) {
+    change.kind = argc == 1 ? Change::Kind::kDelete : Change::Kind::kUpdate;
+    change.old_key = FromSqlite(argv[0]).str();
+    const auto read = table->read.find(change.old_key);
+    if (read != table->read.end()) {
+      change.condition = AsRead(read->second);
+      change.row = std::move(read->second.row);
+      change.row.resize(schema.columns.size());
+      table->read.erase(read);
+    } else {
+      TAMIS_RETURN_IF_ERROR(DecodeKey(schema, change.old_key, &change.row));
+    }
+  }
+  if (argc == 1) return change;
+  for (uint32_t i = 0; i < schema.columns.size(); ++i) {
+    sqlite3_value* argument = argv[2 + i];
+    if (sqlite3_value_nochange(argument)) continue;
+    const Column& column = schema.columns[i];
+    auto value = ConvertForColumn(column, FromSqlite(argument));
+    if (!value.ok()) return value.status().WithContext("table \"" + schema.name + "\"");
+    if (value->is_null() && !column.nullable) {
+      return AlreadyExists("NOT NULL constraint failed: " + schema.name + "." + column.name);
+    }
+    change.row[i] = *std::move(value);
+    if (change.kind == Change::Kind::kUpdate && !schema.IsKey(i)) change.columns.push_back(i);
+  }
+  return change;
+}
+
+Status Add(Table* table, const std::string& key, Write write, const WriteBuffer::Options& options) {
+  const bool transaction = sqlite3_get_autocommit(table->db) == 0;
+  if (transaction && table->writes.size() >= WriteBuffer::kMaxTransactionWrites) {
+    return ResourceExhausted("a transaction holds at most " +
+                             std::to_string(WriteBuffer::kMaxTransactionWrites) +
+                             " writes of a table; COMMIT more often");
+  }
+  table->writes.Add(key, std::move(write), options);
+  return Status::Ok();
+}
+
+// Rows that a statement sends at once while it runs.
+constexpr size_t kStatementBatch = 1000;
+
+Status Apply(Table* table, Change change) {
+  const TableSchema& schema = *table->schema;
+  const int on_conflict = sqlite3_vtab_on_conflict(table->db);
+  const bool replace = on_conflict == SQLITE_REPLACE;
+  const std::string key =
+      change.kind == Change::Kind::kDelete ? change.old_key : EncodeKey(schema, change.row);
+  WriteBuffer::Options options{.conflict = change.conflict};
+  const auto insert = [&] {
+    return Add(
+        table, key,
+        {.kind = replace ? Write::Kind::kPut : Write::Kind::kInsert, .row = std::move(change.row)},
+        options);
+  };
+  const auto erase = [&] {
+    Row old(schema.columns.size());
+    TAMIS_RETURN_IF_ERROR(DecodeKey(schema, change.old_key, &old));
+    return Add(table, change.old_key,
+               {.kind = Write::Kind::kDelete, .row = std::move(old), .condition = change.condition},
+               options);
+  };
+
+  const bool transaction = sqlite3_get_autocommit(table->db) == 0;
+  const auto send = [&]() -> Status {
+    TAMIS_ASSIGN_OR_RETURN(const SchemaPtr current, CurrentSchema(table));
+    return table->writes.Send(table->session->engine.get(), current);
+  };
+  switch (change.kind) {
+    case Change::Kind::kDelete:
+      TAMIS_RETURN_IF_ERROR(erase());
+      break;
+    case Change::Kind::kInsert:
+      options.ignore_existing = transaction && on_conflict == SQLITE_IGNORE;
+      if (transaction && !replace && table->writes.Holds(key)) {
+        return AlreadyExists(change.conflict);
+      }
+      TAMIS_RETURN_IF_ERROR(insert());
+      // SQLite counts the row as changed unless it is told of the conflict now.
+      if (!transaction && on_conflict == SQLITE_IGNORE) return send();
+      break;
+    case Change::Kind::kUpdate:
+      if (key == change.old_key) {
+        if (change.columns.empty()) return Status::Ok();
+        TAMIS_RETURN_IF_ERROR(Add(table, key,
+                                  {.kind = Write::Kind::kUpdate,
+                                   .row = std::move(change.row),
+                                   .columns = std::move(change.columns),
+                                   .condition = std::move(change.condition)},
+                                  options));
+        break;
+      }
+      // The row moves: it must stand in its new place before it leaves the old one.
+      if (!transaction && table->writes.size() > 0) TAMIS_RETURN_IF_ERROR(send());
+      TAMIS_RETURN_IF_ERROR(insert());
+      if (!transaction) TAMIS_RETURN_IF_ERROR(send());
+      TAMIS_RETURN_IF_ERROR(erase());
+      break;
+  }
+  if (!transaction && table->writes.size() >= kStatementBatch) return send();
+  return Status::Ok();
+}
+
+int Update(sqlite3_vtab* vtab, int argc, sqlite3_value** argv, sqlite3_int64*) noexcept {
+  Table* table = TableOf(vtab);
+  if (table->session->dry_run) return SQLITE_OK;
+  auto change = ReadChange(table, argc, argv);
+  if (!change.ok()) {
+    const bool mismatch = change.status().code() == StatusCode::kInvalidArgument;
+    return Fail(vtab, mismatch ? SQLITE_MISMATCH : ResultCode(change.status()),
+                change.status().message());
+  }
+  return Fail(vtab, Apply(table, *std::move(change)));
+}
+
+// A statement that writes begins, or the first one of a transaction.
+int Begin(sqlite3_vtab* vtab) noexcept {
+  Table* table = TableOf(vtab);
+  table->writing = true;
+  table->read.clear();
+  return SQLITE_OK;
+}
+
+// The statement or transaction ends well: what is left is sent now, while it can still fail.
+int Sync(sqlite3_vtab* vtab) noexcept {
+  Table* table = TableOf(vtab);
+  if (table->writes.size() == 0) return SQLITE_OK;
+  const auto current = CurrentSchema(table);
+  if (!current.ok()) return Fail(vtab, current.status());
+  return Fail(vtab, table->writes.Send(table->session->engine.get(), *current));
+}
+
+int Commit(sqlite3_vtab* vtab) noexcept {
+  Table* table = TableOf(vtab);
+  assert(table->writes.size() == 0);
+  table->writing = false;
+  table->read.clear();
+  return SQLITE_OK;
+}
+
+int Rollback(sqlite3_vtab* vtab) noexcept {
+  Table* table = TableOf(vtab);
+  table->writes.Clear();
+  table->writing = false;
+  table->read.clear();
+  return SQLITE_OK;
+}
+
+// SQLite makes savepoints of its own, one a statement inside a transaction.
+int Savepoint(sqlite3_vtab* vtab, int number) noexcept {
+  TableOf(vtab)->writes.Savepoint(number);
+  return SQLITE_OK;
+}
+
+int Release(sqlite3_vtab* vtab, int number) noexcept {
+  TableOf(vtab)->writes.Release(number);
+  return SQLITE_OK;
+}
+
+int RollbackTo(sqlite3_vtab* vtab, int number) noexcept {
+  TableOf(vtab)->writes.RollbackTo(number);
+  return SQLITE_OK;
+}
+
+constexpr sqlite3_module kModule = {
+    .iVersion = 3,
+    .xCreate = Create,
+    .xConnect = ConnectExisting,
+    .xBestIndex = BestIndex,
+    .xDisconnect = Disconnect,
+    .xDestroy = Disconnect,
+    .xOpen = Open,
+    .xClose = Close,
+    .xFilter = Filter,
+    .xNext = Next,
+    .xEof = Eof,
+    .xColumn = ColumnValue,
+    .xRowid = RowId,
+    .xUpdate = Update,
+    .xBegin = Begin,
+    .xSync = Sync,
+    .xCommit = Commit,
+    .xRollback = Rollback,
+    .xSavepoint = Savepoint,
+    .xRelease = Release,
+    .xRollbackTo = RollbackTo,
+};
+
+bool Exists(sqlite3* db, const std::string& table) {
+  sqlite3_stmt* statement = nullptr;
+  const std::string sql =
+      "SELECT 1 FROM sqlite_schema WHERE lower(name) = ?1 UNION ALL "
+      "SELECT 1 FROM sqlite_temp_schema WHERE lower(name) = ?1";
+  bool exists = false;
+  if (sqlite3_prepare_v2(db, sql.c_str(), -1, &statement, nullptr) == SQLITE_OK) {
+    sqlite3_bind_text(statement, 1, table.c_str(), -1, SQLITE_TRANSIENT);
+    exists = sqlite3_step(statement) == SQLITE_ROW;
+  }
+  sqlite3_finalize(statement);
+  return exists;
+}
+
+}  // namespace
+
+int RegisterTableModule(sqlite3* db, const std::shared_ptr<Session>& session) {
+  return sqlite3_create_module_v2(
+      db, "tamis", &kModule, new std::shared_ptr<Session>(session),
+      [](void* client) { delete static_cast<std::shared_ptr<Session>*>(client); });
+}
+
+Status AttachTables(sqlite3* db, Session* session) {
+  TAMIS_RETURN_IF_ERROR(session->CheckOpen());
+  TAMIS_ASSIGN_OR_RETURN(
+      const std::vector<TableSchema> tables,
+      AwaitResult<std::vector<TableSchema>>(session->engine.get(), [](Cluster& cluster, auto done) {
+        cluster.ListTables(std::move(done));
+      }));
+  for (const TableSchema& table : tables) {
+    if (Exists(db, table.name)) continue;
+    const std::string sql = "CREATE VIRTUAL TABLE temp." + QuotedName(table.name) + " USING tamis";
+    char* error = nullptr;
+    const int rc = sqlite3_exec(db, sql.c_str(), nullptr, nullptr, &error);
+    const std::string message = error != nullptr ? error : "SQLite error " + std::to_string(rc);
+    sqlite3_free(error);
+    if (rc != SQLITE_OK) {
+      return Internal("cannot attach table \"" + table.name + "\": " + message);
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace tamis
