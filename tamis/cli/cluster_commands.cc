@@ -1,0 +1,172 @@
+// tamis region, tamis server, tamis status, tamis check.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+
+#include "tamis/cli/command.h"
+#include "tamis/cli/connection.h"
+#include "tamis/cli/printer.h"
+#include "tamis/table/codec.h"
+
+namespace tamis {
+namespace {
+
+struct Options {
+  std::string table;
+  uint64_t region = 0;
+  std::string server;
+  std::vector<std::string> key;
+  std::string format = "table";
+};
+
+Status Query(Connection* connection, const Options& options, const std::string& sql,
+             const std::vector<Value>& values) {
+  TAMIS_ASSIGN_OR_RETURN(const Format format, ParseFormat(options.format));
+  Printer printer(format, stdout);
+  return connection->RunBound(sql, values, printer.Sink());
+}
+
+Status ListRegions(Connection* connection, const Options& options) {
+  return Query(connection, options, "SELECT * FROM tamis_regions(?)", {Value::Text(options.table)});
+}
+
+Status ListServers(Connection* connection, const Options& options) {
+  return Query(connection, options, "SELECT * FROM tamis_servers", {});
+}
+
+// The region's table, so that a split key can be encoded.
+Result<TableSchema> TableOfRegion(Engine& engine, uint64_t region) {
+  TAMIS_ASSIGN_OR_RETURN(const auto tables, AwaitResult<std::vector<TableSchema>>(
+                                                &engine, [](Cluster& cluster, auto done) {
+                                                  cluster.ListTables(std::move(done));
+                                                }));
+  for (const TableSchema& table : tables) {
+    TAMIS_ASSIGN_OR_RETURN(const auto regions, AwaitResult<std::vector<RegionInfo>>(
+                                                   &engine, [&](Cluster& cluster, auto done) {
+                                                     cluster.ListRegions(table.id, std::move(done));
+                                                   }));
+    for (const RegionInfo& info : regions) {
+      if (info.id == region) return table;
+    }
+  }
+  return NotFound("there is no region " + std::to_string(region) +
+                  "; tamis region list TABLE shows the regions");
+}
+
+Status SplitRegion(Connection* connection, const Options& options) {
+  Engine& engine = connection->engine();
+  std::string key;
+  if (!options.key.empty()) {
+    TAMIS_ASSIGN_OR_RETURN(const TableSchema schema, TableOfRegion(engine, options.region));
+    if (options.key.size() > schema.key.size()) {
+      return InvalidArgument("the key of table \"" + schema.name + "\" has only " +
+                             std::to_string(schema.key.size()) + " columns");
+    }
+    for (size_t i = 0; i < options.key.size(); ++i) {
+      const Column& column = schema.columns[schema.key[i]];
+      TAMIS_ASSIGN_OR_RETURN(const Value value, Value::Parse(column.type, options.key[i]));
+      AppendOrdered(value, &key);
+    }
+  }
+  return AwaitStatus(&engine, [&](Cluster& cluster, auto done) {
+    cluster.SplitRegion(options.region, key, std::move(done));
+  });
+}
+
+Status MergeRegion(Connection* connection, const Options& options) {
+  return AwaitStatus(&connection->engine(), [&](Cluster& cluster, auto done) {
+    cluster.MergeRegion(options.region, std::move(done));
+  });
+}
+
+Status MoveRegion(Connection* connection, const Options& options) {
+  return AwaitStatus(&connection->engine(), [&](Cluster& cluster, auto done) {
+    cluster.MoveRegion(options.region, options.server, std::move(done));
+  });
+}
+
+Status Balance(Connection* connection, const Options&) {
+  TAMIS_ASSIGN_OR_RETURN(
+      const uint64_t moved,
+      AwaitResult<uint64_t>(&connection->engine(),
+                            [](Cluster& cluster, auto done) { cluster.Balance(std::move(done)); }));
+  std::printf("%llu regions moved\n", static_cast<unsigned long long>(moved));
+  return Status::Ok();
+}
+
+Status ShowStatus(Connection* connection, const Options&) {
+  Engine& engine = connection->engine();
+  TAMIS_ASSIGN_OR_RETURN(const auto servers, AwaitResult<std::vector<ServerInfo>>(
+                                                 &engine, [](Cluster& cluster, auto done) {
+                                                   cluster.ListServers(std::move(done));
+                                                 }));
+  TAMIS_ASSIGN_OR_RETURN(const auto tables, AwaitResult<std::vector<TableSchema>>(
+                                                &engine, [](Cluster& cluster, auto done) {
+                                                  cluster.ListTables(std::move(done));
+                                                }));
+  const auto live = std::count_if(servers.begin(), servers.end(), [](const ServerInfo& server) {
+    return server.state == ServerInfo::State::kLive;
+  });
+  std::printf("store    %s\n", connection->store().directory().c_str());
+  std::printf("servers  %zu, %td live\n", servers.size(), live);
+  for (const TableSchema& table : tables) {
+    TAMIS_ASSIGN_OR_RETURN(const auto regions, AwaitResult<std::vector<RegionInfo>>(
+                                                   &engine, [&](Cluster& cluster, auto done) {
+                                                     cluster.ListRegions(table.id, std::move(done));
+                                                   }));
+    double bytes = 0;
+    for (const RegionInfo& region : regions) bytes += static_cast<double>(region.size_bytes);
+    std::printf("table    %s: %zu regions, %.1f MB, %zu columns, %zu indexes\n", table.name.c_str(),
+                regions.size(), bytes / 1e6, table.columns.size(), table.indexes.size());
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+void AddClusterCommands(CLI::App* app, Context* context) {
+  using Command = Status (*)(Connection*, const Options&);
+  auto options = std::make_shared<Options>();
+  const auto add = [&](CLI::App* group, const char* name, const char* help, Command command) {
+    CLI::App* sub = group->add_subcommand(name, help);
+    sub->callback([=] {
+      context->run = [=] {
+        auto connection = Connection::Open(*context, false);
+        if (!connection.ok()) return Report(connection.status());
+        return Report(command(connection->get(), *options));
+      };
+    });
+    return sub;
+  };
+  const auto format = [&](CLI::App* sub) {
+    sub->add_option("--format", options->format, kFormatHelp)->capture_default_str();
+  };
+  const auto region_argument = [&](CLI::App* sub) {
+    sub->add_option("REGION", options->region, "The region's number")->required();
+  };
+
+  CLI::App* region = app->add_subcommand("region", "List, split, merge, move and balance regions");
+  region->require_subcommand(1);
+  CLI::App* list = add(region, "list", "Print the regions of a table", ListRegions);
+  list->add_option("TABLE", options->table, "The table")->required();
+  format(list);
+  CLI::App* split =
+      add(region, "split", "Split a region, near its middle or at a key", SplitRegion);
+  region_argument(split);
+  split->add_option("KEY", options->key,
+                    "Values of leading key columns, where the right part begins");
+  region_argument(add(region, "merge", "Make a region and its right neighbour one", MergeRegion));
+  CLI::App* move = add(region, "move", "Move a region to a server", MoveRegion);
+  region_argument(move);
+  move->add_option("SERVER", options->server, "The server")->required();
+  add(region, "balance", "Move regions until all servers have about as many", Balance);
+
+  CLI::App* server = app->add_subcommand("server", "List the region servers");
+  server->require_subcommand(1);
+  format(add(server, "list", "Print the region servers", ListServers));
+
+  add(app, "status", "Print what the store holds", ShowStatus);
+}
+
+}  // namespace tamis

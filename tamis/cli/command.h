@@ -1,0 +1,45 @@
+// What the commands of the program share: the options before the command, the chosen command, and
+// the way a failure reaches the shell.
+//
+// A command's file adds its subcommands to the parser, each with a callback that sets Context::run.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "tamis/base/status.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tamis {
+
+enum ExitCode : int {
+  kExitOk = 0,
+  kExitFailure = 1,        // the world did not let it, or what was asked for is not there
+  kExitUsage = 2,          // the command line is wrong
+  kExitInterrupted = 130,  // Ctrl-C
+};
+
+struct Context {
+  std::string store;
+  int servers = 8;
+  uint64_t split_bytes = uint64_t{64} << 20;
+  bool sync = false;
+  // Set by the subcommand that was named; gives the exit code.
+  std::function<int()> run;
+};
+
+// Prints the message on stderr; the exit code that goes with it.
+int Report(const Status& status);
+
+void AddSqlCommands(CLI::App* app, Context* context);      // sql, explain
+void AddImportCommand(CLI::App* app, Context* context);    // import
+void AddRowCommands(CLI::App* app, Context* context);      // get, put, delete, scan
+void AddTableCommands(CLI::App* app, Context* context);    // table, index
+void AddClusterCommands(CLI::App* app, Context* context);  // region, server, status, check
+
+}  // namespace tamis

@@ -1,0 +1,112 @@
+#include "tamis/cli/connection.h"
+
+#include "tamis/cli/interrupt.h"
+#include "tamis/sql/extension.h"
+
+namespace tamis {
+namespace {
+
+// Which session the connection that is being opened belongs to: SQLite hands its own functions only
+// to an extension's entry point.
+thread_local std::shared_ptr<Session> opening;
+thread_local Status opened;
+
+int Entry(sqlite3* db, const char**, const sqlite3_api_routines* api) {
+  if (opening == nullptr) return SQLITE_OK;  // a connection of somebody else
+  const std::shared_ptr<Session> session = std::move(opening);
+  opening = nullptr;
+  opened = Extend(db, api, session);
+  return opened.ok() ? SQLITE_OK : SQLITE_ERROR;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Connection>> Connection::Open(const Context& context, bool create) {
+  std::unique_ptr<Connection> connection(new Connection());
+  TAMIS_ASSIGN_OR_RETURN(connection->store_,
+                         LocalStore::Open(context.store, {.servers = context.servers,
+                                                          .split_bytes = context.split_bytes,
+                                                          .sync = context.sync,
+                                                          .create = create}));
+  connection->session_ = std::make_shared<Session>();
+  connection->session_->engine =
+      std::shared_ptr<Engine>(connection->store_, &connection->store_->engine());
+  sqlite3_auto_extension(reinterpret_cast<void (*)()>(Entry));
+  opening = connection->session_;
+  const int rc = sqlite3_open(":memory:", &connection->db_);
+  if (!opened.ok()) return opened;
+  if (rc != SQLITE_OK) return connection->LastError(rc);
+  return connection;
+}
+
+Connection::~Connection() {
+  sqlite3_close(db_);
+  session_.reset();
+}
+
+Status Connection::LastError(int rc) const {
+  const std::string message = sqlite3_errmsg(db_);
+  if (rc == SQLITE_INTERRUPT || session_->cancelled) return Cancelled("interrupted");
+  if ((rc & 0xff) == SQLITE_CONSTRAINT) return AlreadyExists(message);
+  return InvalidArgument(message);
+}
+
+Status Connection::Step(sqlite3_stmt* statement, const RowSink& sink) {
+  const int columns = sqlite3_column_count(statement);
+  int rc = sqlite3_step(statement);
+  if (columns > 0 && (rc == SQLITE_ROW || rc == SQLITE_DONE)) {
+    std::vector<std::string> names;
+    for (int i = 0; i < columns; ++i) names.emplace_back(sqlite3_column_name(statement, i));
+    sink.begin(names);
+    for (; rc == SQLITE_ROW; rc = sqlite3_step(statement)) sink.row(statement);
+    sink.end();
+  }
+  return rc == SQLITE_DONE ? Status::Ok() : LastError(rc);
+}
+
+Status Connection::Run(const std::string& sql, const RowSink& sink,
+                       std::vector<Explain>* searches) {
+  const InterruptScope interrupt(db_, &session_->cancelled);
+  session_->searches = searches;
+  Status status;
+  const char* rest = sql.c_str();
+  while (status.ok() && *rest != '\0') {
+    sqlite3_stmt* statement = nullptr;
+    const int rc = sqlite3_prepare_v2(db_, rest, -1, &statement, &rest);
+    if (rc != SQLITE_OK) {
+      status = LastError(rc);
+    } else if (statement != nullptr) {
+      status = Step(statement, sink);
+    }
+    sqlite3_finalize(statement);
+  }
+  session_->searches = nullptr;
+  return status;
+}
+
+Status Connection::RunBound(const std::string& sql, const std::vector<Value>& values,
+                            const RowSink& sink) {
+  const InterruptScope interrupt(db_, &session_->cancelled);
+  sqlite3_stmt* statement = nullptr;
+  int rc = sqlite3_prepare_v2(db_, sql.c_str(), -1, &statement, nullptr);
+  if (rc != SQLITE_OK) return LastError(rc);
+  for (size_t i = 0; i < values.size() && rc == SQLITE_OK; ++i) {
+    const int at = static_cast<int>(i) + 1;
+    const Value& value = values[i];
+    if (value.is_null()) {
+      rc = sqlite3_bind_null(statement, at);
+    } else if (value.type() == Type::kBytes) {
+      rc = sqlite3_bind_blob64(statement, at, value.str().data(), value.str().size(),
+                               SQLITE_TRANSIENT);
+    } else {
+      const std::string text = value.ToString();
+      rc = sqlite3_bind_text64(statement, at, text.data(), text.size(), SQLITE_TRANSIENT,
+                               SQLITE_UTF8);
+    }
+  }
+  const Status status = rc == SQLITE_OK ? Step(statement, sink) : LastError(rc);
+  sqlite3_finalize(statement);
+  return status;
+}
+
+}  // namespace tamis

@@ -1,0 +1,58 @@
+// Connection: an SQLite connection in memory whose tables are those of a store.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tamis/cli/command.h"
+#include "tamis/cli/local_store.h"
+#include "tamis/query/explain.h"
+#include "tamis/sql/session.h"
+
+namespace tamis {
+
+// What takes the rows of a statement.
+struct RowSink {
+  std::function<void(const std::vector<std::string>& columns)> begin;
+  std::function<void(sqlite3_stmt* row)> row;
+  std::function<void()> end;
+};
+
+class Connection {
+ public:
+  // Opens the store that the command line names.
+  static Result<std::unique_ptr<Connection>> Open(const Context& context, bool create = true);
+  ~Connection();
+
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  sqlite3* db() const { return db_; }
+  LocalStore& store() { return *store_; }
+  Engine& engine() { return store_->engine(); }
+  const std::shared_ptr<Session>& session() const { return session_; }
+
+  // Runs all statements of the text. Statements that give rows give them to the sink. When
+  // `searches` is not null, the Explain of every search is added to it.
+  Status Run(const std::string& sql, const RowSink& sink, std::vector<Explain>* searches = nullptr);
+  // One statement with values bound to its ?s, from text or NULL.
+  Status RunBound(const std::string& sql, const std::vector<Value>& values, const RowSink& sink);
+
+  // Rows that the last INSERT, UPDATE or DELETE changed.
+  int64_t changes() const { return sqlite3_changes64(db_); }
+
+ private:
+  Connection() = default;
+  Status Step(sqlite3_stmt* statement, const RowSink& sink);
+  Status LastError(int rc) const;
+
+  std::shared_ptr<LocalStore> store_;
+  std::shared_ptr<Session> session_;
+  sqlite3* db_ = nullptr;
+};
+
+}  // namespace tamis

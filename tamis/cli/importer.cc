@@ -1,0 +1,302 @@
+#include "tamis/cli/importer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "tamis/sql/definition.h"
+#include "tamis/sql/session.h"
+#include "tamis/table/codec.h"
+
+namespace tamis {
+namespace {
+
+std::vector<std::string> Split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0;;) {
+    const size_t end = text.find(separator, begin);
+    parts.push_back(text.substr(begin, end - begin));
+    if (end == std::string::npos) return parts;
+    begin = end + 1;
+  }
+}
+
+std::string JoinNames(const std::vector<std::string>& names, const char* separator) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : separator) + name;
+  return out;
+}
+
+double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+}  // namespace
+
+Importer::Importer(Engine* engine, ImportOptions options)
+    : engine_(engine), options_(std::move(options)) {}
+
+Status Importer::Run(std::istream& in) {
+  started_ = shown_ = engine_->executor().Now();
+  RecordReader reader(options_.format, &in);
+  TAMIS_RETURN_IF_ERROR(ReadFirst(&reader));
+  TAMIS_RETURN_IF_ERROR(PrepareTable(reader));
+  Status status;
+  while (status.ok()) {
+    if (options_.cancelled != nullptr && *options_.cancelled) {
+      status = Cancelled("interrupted; run the same command again to go on");
+      break;
+    }
+    auto record = NextRecord(&reader);
+    if (!record.ok()) {
+      status = Bad(0, record.status());
+      continue;
+    }
+    if (!record->has_value()) break;
+    status = Add(**record);
+    ShowProgress(reader, false);
+  }
+  const Status finished = Finish();
+  ShowProgress(reader, true);
+  return status.ok() ? finished : status;
+}
+
+// The records from which the columns of a new table are taken.
+Status Importer::ReadFirst(RecordReader* reader) {
+  size_t records = 0;
+  while (records < kRecordsForColumns) {
+    first_.push_back(reader->Next());
+    const auto& record = first_.back();
+    if (record.ok() && !record->has_value()) break;
+    if (record.ok()) ++records;
+  }
+  return Status::Ok();
+}
+
+Result<std::optional<Record>> Importer::NextRecord(RecordReader* reader) {
+  if (first_.empty()) return reader->Next();
+  auto record = std::move(first_.front());
+  first_.pop_front();
+  return record;
+}
+
+// ---- The table
+// -----------------------------------------------------------------------------------
+
+Result<TableSchema> Importer::WantedTable(const RecordReader& reader) const {
+  std::vector<std::string> names = reader.header();
+  std::set<std::string> seen(names.begin(), names.end());
+  for (const auto& record : first_) {
+    if (!record.ok() || !record->has_value()) continue;
+    for (const Field& field : (*record)->fields) {
+      if (seen.insert(field.name).second) names.push_back(field.name);
+    }
+  }
+  std::map<std::string, std::string> types;
+  for (const std::string& column : options_.columns) {
+    const std::vector<std::string> parts = Split(column, ':');
+    types[parts[0]] = parts.size() > 1 ? parts[1] : "text";
+    if (seen.insert(parts[0]).second) names.push_back(parts[0]);
+  }
+  std::vector<std::string> definition;
+  for (const std::string& name : names) {
+    const auto type = types.find(name);
+    definition.push_back("\"" + name + "\" " + (type == types.end() ? "text" : type->second));
+  }
+  if (options_.key.empty()) {
+    return InvalidArgument("table \"" + options_.table +
+                           "\" is not there yet: name its key with --key COLUMN[,COLUMN]");
+  }
+  definition.push_back("key (" + JoinNames(options_.key, ", ") + ")");
+  for (const std::string& index : options_.indexes) {
+    definition.push_back("index (" + JoinNames(Split(index, ','), ", ") + ")");
+  }
+  return ParseDefinition(options_.table, definition);
+}
+
+// Only what was declared must agree: another file may have fewer columns.
+Status Importer::CheckAgrees(const TableSchema& existing) const {
+  const auto differs = [&](const std::string& what) {
+    return AlreadyExists("table \"" + existing.name + "\" exists with another definition: " + what +
+                         "; see it with: tamis table describe " + existing.name);
+  };
+  const auto names_of = [&](const std::vector<uint32_t>& positions) {
+    std::vector<std::string> names;
+    for (const uint32_t position : positions) names.push_back(existing.columns[position].name);
+    return names;
+  };
+  if (!options_.key.empty() && names_of(existing.key) != options_.key) {
+    return differs("its key is (" + JoinNames(names_of(existing.key), ", ") + ")");
+  }
+  for (const std::string& column : options_.columns) {
+    const std::vector<std::string> parts = Split(column, ':');
+    const auto position = existing.FindColumn(parts[0]);
+    if (!position) return differs("it has no column \"" + parts[0] + "\"");
+    if (parts.size() == 1) continue;
+    TAMIS_ASSIGN_OR_RETURN(const Type type, ParseType(parts[1]));
+    if (existing.columns[*position].type != type) {
+      return differs("column \"" + parts[0] + "\" is of type " +
+                     std::string(TypeName(existing.columns[*position].type)));
+    }
+  }
+  for (const std::string& index : options_.indexes) {
+    const std::vector<std::string> wanted = Split(index, ',');
+    const bool there =
+        std::any_of(existing.indexes.begin(), existing.indexes.end(),
+                    [&](const IndexSpec& spec) { return names_of(spec.columns) == wanted; });
+    if (!there) {
+      return differs("it has no index on (" + index + "); tamis index create makes one");
+    }
+  }
+  return Status::Ok();
+}
+
+Status Importer::PrepareTable(const RecordReader& reader) {
+  auto existing = engine_->Table(options_.table);
+  if (!existing.ok() && existing.status().code() != StatusCode::kNotFound) return existing.status();
+  if (existing.ok()) {
+    TAMIS_RETURN_IF_ERROR(CheckAgrees(**existing));
+  } else {
+    TAMIS_ASSIGN_OR_RETURN(const TableSchema wanted, WantedTable(reader));
+    TAMIS_RETURN_IF_ERROR(AwaitResult<TableSchema>(engine_, [&](Cluster& cluster, auto done) {
+                            cluster.CreateTable(wanted, std::move(done));
+                          }).status());
+    engine_->ForgetTable(options_.table);
+    existing = engine_->Table(options_.table);
+    if (!existing.ok()) return existing.status();
+  }
+  schema_ = *std::move(existing);
+  for (uint32_t i = 0; i < schema_->columns.size(); ++i) positions_[schema_->columns[i].name] = i;
+  return Status::Ok();
+}
+
+// ---- Rows
+// ----------------------------------------------------------------------------------------
+
+Result<Row> Importer::ToRow(const Record& record) {
+  Row row(schema_->columns.size());
+  for (const Field& field : record.fields) {
+    const auto position = positions_.find(field.name);
+    if (position == positions_.end()) {
+      ++undeclared_[field.name];
+      continue;
+    }
+    if (!field.text) continue;
+    const Column& column = schema_->columns[position->second];
+    // Nothing is written where a number has no value.
+    if (field.text->empty() && column.type != Type::kText) continue;
+    auto value = Value::Parse(column.type, *field.text);
+    if (!value.ok()) return value.status().WithContext("field \"" + field.name + "\"");
+    row[position->second] = *std::move(value);
+  }
+  for (uint32_t i = 0; i < row.size(); ++i) {
+    if (row[i].is_null() && !schema_->columns[i].nullable) {
+      return InvalidArgument("field \"" + schema_->columns[i].name +
+                             "\" is missing; every row needs it");
+    }
+  }
+  return row;
+}
+
+Status Importer::Bad(uint64_t line, const Status& status) {
+  const Status bad = line == 0 ? status : status.WithContext("line " + std::to_string(line));
+  const uint64_t number = ++bad_;
+  if (!options_.skip_bad) {
+    return InvalidArgument(bad.message() + " (--on-error skip leaves bad records out)");
+  }
+  if (number <= kReportedErrors) std::fprintf(stderr, "skipped: %s\n", bad.message().c_str());
+  if (number == kReportedErrors) std::fputs("further bad records are only counted\n", stderr);
+  return Status::Ok();
+}
+
+Status Importer::Add(const Record& record) {
+  auto row = ToRow(record);
+  if (!row.ok()) return Bad(record.line, row.status());
+  std::string key = EncodeKey(*schema_, *row);
+  // The later of two records with one key must win.
+  if (batch_.keys.contains(key) || batch_.writes.size() >= kBatch) TAMIS_RETURN_IF_ERROR(Flush());
+  batch_.keys.insert(std::move(key));
+  batch_.lines.push_back(record.line);
+  batch_.writes.push_back({.kind = Write::Kind::kPut, .row = *std::move(row)});
+  ++rows_;
+  return Status::Ok();
+}
+
+Status Importer::Flush() {
+  if (writing_.valid()) TAMIS_RETURN_IF_ERROR(writing_.get());
+  if (batch_.writes.empty()) return Status::Ok();
+  writing_ = std::async(std::launch::async, [this, batch = std::move(batch_)]() mutable {
+    const std::vector<Status> results = engine_->Apply(schema_, std::move(batch.writes));
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (results[i].ok()) {
+        ++written_;
+        continue;
+      }
+      const Status status = results[i].WithContext("line " + std::to_string(batch.lines[i]));
+      return Status(status.code(), status.message() + "; run the same command again to go on");
+    }
+    return Status::Ok();
+  });
+  batch_ = {};
+  return Status::Ok();
+}
+
+Status Importer::Finish() {
+  Status status = Flush();
+  if (writing_.valid()) {
+    const Status last = writing_.get();
+    if (status.ok()) status = last;
+  }
+  return status;
+}
+
+// ---- What the user sees
+// --------------------------------------------------------------------------
+
+void Importer::ShowProgress(const RecordReader& reader, bool last) {
+  static const bool terminal = isatty(STDERR_FILENO) != 0;
+  const Time now = engine_->executor().Now();
+  const Duration pause = terminal ? std::chrono::milliseconds(200) : std::chrono::seconds(10);
+  if (!last && now - shown_ < pause) return;
+  if (last && !terminal) return;
+  shown_ = now;
+  const double seconds = std::max(1e-3, Seconds(now - started_));
+  std::string line = std::to_string(rows_) + " rows, " +
+                     std::to_string(static_cast<uint64_t>(static_cast<double>(rows_) / seconds)) +
+                     " rows/s";
+  if (options_.input_bytes > 0 && reader.bytes_read() > 0) {
+    const double part =
+        static_cast<double>(reader.bytes_read()) / static_cast<double>(options_.input_bytes);
+    line += ", " + std::to_string(static_cast<int>(100 * part)) + " %, " +
+            std::to_string(static_cast<int>(std::lround(seconds / part - seconds))) + " s left";
+  }
+  if (last) {
+    std::fputs("\r\033[K", stderr);
+  } else if (terminal) {
+    std::fprintf(stderr, "\r\033[K%s", line.c_str());
+  } else {
+    std::fprintf(stderr, "%s\n", line.c_str());
+  }
+  std::fflush(stderr);
+}
+
+std::string Importer::Summary() const {
+  if (schema_ == nullptr) return "";
+  const double seconds = std::max(1e-3, Seconds(engine_->executor().Now() - started_));
+  char text[256];
+  std::snprintf(text, sizeof(text), "%s: %llu rows put in %.1f s (%.0f rows/s), %llu bad records\n",
+                schema_->name.c_str(), static_cast<unsigned long long>(written_.load()), seconds,
+                static_cast<double>(written_.load()) / seconds,
+                static_cast<unsigned long long>(bad_.load()));
+  std::string out = text;
+  if (!undeclared_.empty()) {
+    out += "fields left out, since the table has no such columns:";
+    for (const auto& [name, count] : undeclared_) {
+      out += " " + name + " (" + std::to_string(count) + ")";
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+}  // namespace tamis

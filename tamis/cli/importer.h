@@ -1,0 +1,81 @@
+// Importer: puts the records of a stream into a table.
+//
+// The columns of a new table are those of the CSV header or of the first 1,000 records, and those
+// that are declared; fields that come later are counted and left out. A table that exists is kept,
+// when what is declared agrees with it. Records are read while the batch before them is written.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <future>
+#include <istream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tamis/import/record_reader.h"
+#include "tamis/query/engine.h"
+
+namespace tamis {
+
+struct ImportOptions {
+  std::string table;
+  RecordFormat format = RecordFormat::kCsv;
+  std::vector<std::string> key;      // column names
+  std::vector<std::string> columns;  // NAME or NAME:TYPE
+  std::vector<std::string> indexes;  // COLUMN,COLUMN...
+  bool skip_bad = false;     // a bad record is reported and left out; else it stops the import
+  uint64_t input_bytes = 0;  // of the file, for the progress; 0 = not known
+  const std::atomic<bool>* cancelled = nullptr;
+};
+
+class Importer {
+ public:
+  Importer(Engine* engine, ImportOptions options);
+
+  Status Run(std::istream& in);
+
+  // What was done, for people, several lines. Also after a failure.
+  std::string Summary() const;
+
+ private:
+  static constexpr size_t kRecordsForColumns = 1000;
+  static constexpr size_t kBatch = 1000;
+  static constexpr uint64_t kReportedErrors = 20;
+
+  struct Batch {
+    std::vector<Write> writes;
+    std::vector<uint64_t> lines;  // of the records
+    std::set<std::string> keys;
+  };
+
+  Status ReadFirst(RecordReader* reader);
+  Result<std::optional<Record>> NextRecord(RecordReader* reader);
+  Status PrepareTable(const RecordReader& reader);
+  Result<TableSchema> WantedTable(const RecordReader& reader) const;
+  Status CheckAgrees(const TableSchema& existing) const;
+  Result<Row> ToRow(const Record& record);
+  Status Add(const Record& record);
+  // Hands the batch to the writer, once it has done with the one before.
+  Status Flush();
+  Status Finish();
+  Status Bad(uint64_t line, const Status& status);
+  void ShowProgress(const RecordReader& reader, bool last);
+
+  Engine* engine_;
+  ImportOptions options_;
+  SchemaPtr schema_;
+  std::map<std::string, uint32_t> positions_;  // of the columns, by name
+  std::deque<Result<std::optional<Record>>> first_;
+  Batch batch_;
+  std::future<Status> writing_;
+  std::map<std::string, uint64_t> undeclared_;  // fields left out, with their numbers
+  uint64_t rows_ = 0;
+  std::atomic<uint64_t> written_ = 0;
+  std::atomic<uint64_t> bad_ = 0;
+  Time started_{};
+  Time shown_{};
+};
+
+}  // namespace tamis

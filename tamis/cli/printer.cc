@@ -1,0 +1,189 @@
+#include "tamis/cli/printer.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace tamis {
+namespace {
+
+constexpr size_t kRowsForWidths = 1000;
+
+// Columns on a terminal, roughly: one a code point.
+size_t Width(std::string_view text) {
+  return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; });
+}
+
+// Line ends and other control characters would break the table.
+std::string OneLine(std::string text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      out += '?';
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string CsvField(std::string_view text) {
+  if (!text.empty() && text.find_first_of(",\"\r\n") == std::string_view::npos) {
+    return std::string(text);
+  }
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + "\"";
+}
+
+std::string JsonText(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string ColumnText(sqlite3_stmt* row, int i) {
+  if (sqlite3_column_type(row, i) == SQLITE_BLOB) {
+    const auto* bytes = static_cast<const char*>(sqlite3_column_blob(row, i));
+    const int size = sqlite3_column_bytes(row, i);
+    return Value::Bytes(size == 0 ? std::string() : std::string(bytes, size)).ToString();
+  }
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(row, i));
+  return text == nullptr ? std::string() : std::string(text, sqlite3_column_bytes(row, i));
+}
+
+}  // namespace
+
+Result<Format> ParseFormat(std::string_view name) {
+  if (name == "table") return Format::kTable;
+  if (name == "csv") return Format::kCsv;
+  if (name == "json") return Format::kJson;
+  if (name == "line") return Format::kLine;
+  return InvalidArgument("there is no format \"" + std::string(name) + "\"; the formats are " +
+                         kFormatHelp);
+}
+
+RowSink Printer::Sink() {
+  return {.begin = [this](const std::vector<std::string>& columns) { Begin(columns); },
+          .row =
+              [this](sqlite3_stmt* row) {
+                std::vector<Cell> cells(columns_.size());
+                for (size_t i = 0; i < cells.size(); ++i) {
+                  const int column = static_cast<int>(i);
+                  cells[i].type = sqlite3_column_type(row, column);
+                  cells[i].text = ColumnText(row, column);
+                }
+                Row(std::move(cells));
+              },
+          .end = [this] { End(); }};
+}
+
+void Printer::Begin(const std::vector<std::string>& columns) {
+  columns_ = columns;
+  rows_ = 0;
+  waiting_.clear();
+  header_printed_ = false;
+  widths_.clear();
+  for (const std::string& column : columns) widths_.push_back(Width(column));
+  if (format_ == Format::kJson) std::fputs("[", out_);
+  if (format_ == Format::kCsv) {
+    for (size_t i = 0; i < columns.size(); ++i) {
+      std::fprintf(out_, "%s%s", i == 0 ? "" : ",", CsvField(columns[i]).c_str());
+    }
+    std::fputs("\n", out_);
+  }
+}
+
+void Printer::Row(std::vector<Cell> cells) {
+  switch (format_) {
+    case Format::kTable:
+      for (size_t i = 0; i < cells.size(); ++i) {
+        Cell& cell = cells[i];
+        cell.text = cell.type == SQLITE_NULL ? "NULL" : OneLine(std::move(cell.text));
+        if (!header_printed_) widths_[i] = std::max(widths_[i], Width(cell.text));
+      }
+      if (header_printed_) {
+        PrintTableRow(cells);
+      } else {
+        waiting_.push_back(std::move(cells));
+        if (waiting_.size() == kRowsForWidths) PrintTableHeader();
+      }
+      break;
+    case Format::kCsv:
+      for (size_t i = 0; i < cells.size(); ++i) {
+        if (i > 0) std::fputc(',', out_);
+        if (cells[i].type != SQLITE_NULL) std::fputs(CsvField(cells[i].text).c_str(), out_);
+      }
+      std::fputs("\n", out_);
+      break;
+    case Format::kJson:
+      std::fputs(rows_ == 0 ? "\n{" : ",\n{", out_);
+      for (size_t i = 0; i < cells.size(); ++i) {
+        const Cell& cell = cells[i];
+        const bool bare = cell.type == SQLITE_INTEGER ||
+                          (cell.type == SQLITE_FLOAT &&
+                           cell.text.find_first_of("In") == std::string::npos);  // Inf is no JSON
+        std::fprintf(out_, "%s%s: %s", i == 0 ? "" : ", ", JsonText(columns_[i]).c_str(),
+                     cell.type == SQLITE_NULL ? "null"
+                     : bare                   ? cell.text.c_str()
+                                              : JsonText(cell.text).c_str());
+      }
+      std::fputs("}", out_);
+      break;
+    case Format::kLine: {
+      if (rows_ > 0) std::fputs("\n", out_);
+      const size_t width = *std::max_element(widths_.begin(), widths_.end());
+      for (size_t i = 0; i < cells.size(); ++i) {
+        std::fprintf(out_, "%*s%s = %s\n", static_cast<int>(width - Width(columns_[i])), "",
+                     columns_[i].c_str(),
+                     cells[i].type == SQLITE_NULL ? "NULL" : cells[i].text.c_str());
+      }
+      break;
+    }
+  }
+  ++rows_;
+}
+
+void Printer::End() {
+  if (format_ == Format::kTable) {
+    PrintTableHeader();
+    std::fprintf(out_, "(%llu row%s)\n", static_cast<unsigned long long>(rows_),
+                 rows_ == 1 ? "" : "s");
+  }
+  if (format_ == Format::kJson) std::fputs(rows_ == 0 ? "]\n" : "\n]\n", out_);
+  std::fflush(out_);
+}
+
+void Printer::PrintTableHeader() {
+  if (header_printed_) return;
+  header_printed_ = true;
+  std::vector<Cell> names;
+  std::string rule;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    names.push_back({.type = SQLITE_TEXT, .text = columns_[i]});
+    rule += (i == 0 ? "" : "  ") + std::string(widths_[i], '-');
+  }
+  PrintTableRow(names);
+  std::fprintf(out_, "%s\n", rule.c_str());
+  for (const std::vector<Cell>& cells : waiting_) PrintTableRow(cells);
+  waiting_.clear();
+}
+
+void Printer::PrintTableRow(const std::vector<Cell>& cells) {
+  std::string line;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const size_t width = Width(cells[i].text);
+    const std::string padding(width < widths_[i] ? widths_[i] - width : 0, ' ');
+    const bool number = cells[i].type == SQLITE_INTEGER || cells[i].type == SQLITE_FLOAT;
+    if (i > 0) line += "  ";
+    line += number ? padding + cells[i].text : cells[i].text + padding;
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  std::fprintf(out_, "%s\n", line.c_str());
+}
+
+}  // namespace tamis

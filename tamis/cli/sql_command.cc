@@ -1,0 +1,117 @@
+// tamis sql, tamis explain.
+#include <unistd.h>
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "tamis/cli/command.h"
+#include "tamis/cli/connection.h"
+#include "tamis/cli/printer.h"
+#include "tamis/cli/shell.h"
+#include "tamis/sql/table_functions.h"
+
+namespace tamis {
+namespace {
+
+struct SqlOptions {
+  std::vector<std::string> statements;
+  std::string format = "table";
+  bool explain = false;
+};
+
+// Statements from a pipe, each as soon as it is whole.
+Status RunStream(Shell* shell, std::istream* in) {
+  std::string statement;
+  std::string line;
+  uint64_t number = 0;
+  while (std::getline(*in, line)) {
+    ++number;
+    statement += line + "\n";
+    if (!sqlite3_complete(statement.c_str())) continue;
+    if (Status status = shell->Run(statement); !status.ok()) {
+      return status.WithContext("line " + std::to_string(number));
+    }
+    statement.clear();
+  }
+  return shell->Run(statement);
+}
+
+int RunSql(const Context& context, const SqlOptions& options) {
+  const auto format = ParseFormat(options.format);
+  if (!format.ok()) return Report(format.status());
+  auto connection = Connection::Open(context);
+  if (!connection.ok()) return Report(connection.status());
+  Shell shell(connection->get(), *format, options.explain);
+  if (!options.statements.empty()) {
+    for (const std::string& statement : options.statements) {
+      if (Status status = shell.Run(statement); !status.ok()) return Report(status);
+    }
+    return kExitOk;
+  }
+  if (isatty(STDIN_FILENO) != 0) {
+    shell.Interact();
+    return kExitOk;
+  }
+  return Report(RunStream(&shell, &std::cin));
+}
+
+int RunExplain(const Context& context, const std::string& statement, bool json) {
+  auto connection = Connection::Open(context, false);
+  if (!connection.ok()) return Report(connection.status());
+  const auto searches = ExplainSql((*connection)->db(), (*connection)->session(), statement);
+  if (!searches.ok()) return Report(searches.status());
+  const Explain sum = SumOf(*searches);
+  if (json) {
+    auto object = nlohmann::ordered_json::parse(sum.ToJson());
+    object["searches"] = nlohmann::ordered_json::array();
+    for (const Explain& search : *searches) {
+      object["searches"].push_back(nlohmann::ordered_json::parse(search.ToJson()));
+    }
+    std::cout << object.dump(2) << "\n";
+    return kExitOk;
+  }
+  if (searches->empty()) {
+    std::cout << "the statement searches no table of the store\n";
+    return kExitOk;
+  }
+  std::cout << sum.ToText();
+  constexpr size_t kShown = 20;
+  if (searches->size() > 1) {
+    std::cout << "\n" << searches->size() << " searches:\n";
+    for (size_t i = 0; i < std::min(kShown, searches->size()); ++i) {
+      std::cout << "  " << (*searches)[i].ToLine() << "\n";
+    }
+    if (searches->size() > kShown) {
+      std::cout << "  ... and " << searches->size() - kShown << " more (--json shows all)\n";
+    }
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddSqlCommands(CLI::App* app, Context* context) {
+  auto options = std::make_shared<SqlOptions>();
+  CLI::App* sql = app->add_subcommand(
+      "sql", "Run SQL: the statements given, those of a pipe, or a shell when on a terminal");
+  sql->add_option("STATEMENT", options->statements, "SQL; each may hold several statements");
+  sql->add_option("--format", options->format, kFormatHelp)->capture_default_str();
+  sql->add_flag("--explain", options->explain,
+                "After each statement, say in a line what its searches did");
+  sql->callback([=] { context->run = [=] { return RunSql(*context, *options); }; });
+
+  auto statement = std::make_shared<std::string>();
+  auto json = std::make_shared<bool>(false);
+  CLI::App* explain = app->add_subcommand(
+      "explain",
+      "Run a statement and say which servers were asked, which were not, and why. Of UPDATE and "
+      "DELETE only the search is run");
+  explain->add_option("STATEMENT", *statement, "One SQL statement")->required();
+  explain->add_flag("--json", *json, "As JSON");
+  explain->callback(
+      [=] { context->run = [=] { return RunExplain(*context, *statement, *json); }; });
+}
+
+}  // namespace tamis

@@ -1,0 +1,23 @@
+// The loadable extension: lib/tamis.so.
+//
+//   sqlite> .load build/release/lib/tamis
+//   sqlite> SELECT tamis_open('shop.db');
+#include <sqlite3ext.h>
+
+#include "tamis/cli/local_store.h"
+#include "tamis/sql/extension.h"
+#include "tamis/sql/sqlite.h"
+
+extern "C" __attribute__((visibility("default"))) int sqlite3_tamis_init(
+    sqlite3* db, char** error, const sqlite3_api_routines* api) {
+  auto session = std::make_shared<tamis::Session>();
+  session->open = [](const std::string& name) -> tamis::Result<std::shared_ptr<tamis::Engine>> {
+    auto store = tamis::LocalStore::OpenShared(name, {});
+    if (!store.ok()) return store.status();
+    return std::shared_ptr<tamis::Engine>(*store, &(*store)->engine());
+  };
+  const tamis::Status status = tamis::Extend(db, api, session);
+  if (status.ok()) return SQLITE_OK;
+  *error = api->mprintf("%s", status.message().c_str());
+  return SQLITE_ERROR;
+}

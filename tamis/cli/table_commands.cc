@@ -1,0 +1,128 @@
+// tamis table, tamis index.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+
+#include "tamis/base/random.h"
+#include "tamis/cli/command.h"
+#include "tamis/cli/connection.h"
+
+namespace tamis {
+namespace {
+
+struct Options {
+  std::string table;
+  std::string index;
+  std::vector<std::string> columns;
+  double fpr = IndexSpec{}.fpr;
+  uint64_t expected_values = IndexSpec{}.expected_values;
+};
+
+Status ListTables(Engine& engine, const Options&) {
+  TAMIS_ASSIGN_OR_RETURN(const auto tables, AwaitResult<std::vector<TableSchema>>(
+                                                &engine, [](Cluster& cluster, auto done) {
+                                                  cluster.ListTables(std::move(done));
+                                                }));
+  for (const TableSchema& table : tables) std::printf("%s\n", table.name.c_str());
+  return Status::Ok();
+}
+
+Status DescribeTable(Engine& engine, const Options& options) {
+  TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, engine.Table(options.table));
+  std::printf("%s\n", schema->ToString().c_str());
+  return Status::Ok();
+}
+
+Status DropTable(Engine& engine, const Options& options) {
+  return AwaitStatus(&engine, [&](Cluster& cluster, auto done) {
+    cluster.DropTable(options.table, std::move(done));
+  });
+}
+
+Status CreateIndex(Engine& engine, const Options& options) {
+  TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, engine.Table(options.table));
+  IndexSpec spec{.name = options.index,
+                 .fpr = options.fpr,
+                 .expected_values = options.expected_values,
+                 .seed = SeedFromSystem()};
+  for (const std::string& name : options.columns) {
+    const auto column = schema->FindColumn(name);
+    if (!column) {
+      return InvalidArgument("cannot create index \"" + options.index + "\": table \"" +
+                             schema->name + "\" has no column \"" + name + "\"");
+    }
+    spec.columns.push_back(*column);
+  }
+  return AwaitResult<TableSchema>(&engine,
+                                  [&](Cluster& cluster, auto done) {
+                                    cluster.CreateIndex(options.table, spec, std::move(done));
+                                  })
+      .status();
+}
+
+Status DropIndex(Engine& engine, const Options& options) {
+  return AwaitResult<TableSchema>(&engine,
+                                  [&](Cluster& cluster, auto done) {
+                                    cluster.DropIndex(options.table, options.index,
+                                                      std::move(done));
+                                  })
+      .status();
+}
+
+Status RebuildIndex(Engine& engine, const Options& options) {
+  return AwaitStatus(&engine, [&](Cluster& cluster, auto done) {
+    cluster.RebuildIndex(options.table, options.index, std::move(done));
+  });
+}
+
+}  // namespace
+
+void AddTableCommands(CLI::App* app, Context* context) {
+  using Command = Status (*)(Engine&, const Options&);
+  auto options = std::make_shared<Options>();
+  const auto add = [&](CLI::App* group, const char* name, const char* help, Command command) {
+    CLI::App* sub = group->add_subcommand(name, help);
+    sub->callback([=] {
+      context->run = [=] {
+        auto connection = Connection::Open(*context, false);
+        if (!connection.ok()) return Report(connection.status());
+        return Report(command((*connection)->engine(), *options));
+      };
+    });
+    return sub;
+  };
+  const auto table_argument = [&](CLI::App* sub) {
+    sub->add_option("TABLE", options->table, "The table")->required();
+  };
+
+  CLI::App* table = app->add_subcommand("table", "List, describe and drop tables");
+  table->require_subcommand(1);
+  add(table, "list", "Print the names of the tables", ListTables);
+  table_argument(add(table, "describe", "Print a table's columns, key and indexes", DescribeTable));
+  table_argument(add(table, "drop", "Delete a table with all its rows", DropTable));
+
+  CLI::App* index = app->add_subcommand("index", "Create, drop, rebuild and list indexes");
+  index->require_subcommand(1);
+  CLI::App* create = add(index, "create", "Create an index while the table is in use", CreateIndex);
+  table_argument(create);
+  create->add_option("INDEX", options->index, "The name of the index")->required();
+  create->add_option("COLUMNS", options->columns, "Its columns, in order")
+      ->required()
+      ->delimiter(',');
+  create->add_option("--fpr", options->fpr, "False-positive rate of one full filter layer")
+      ->capture_default_str();
+  create
+      ->add_option("--expected-values", options->expected_values,
+                   "Distinct values in a region: what one filter layer holds")
+      ->capture_default_str();
+  CLI::App* drop = add(index, "drop", "Drop an index", DropIndex);
+  table_argument(drop);
+  drop->add_option("INDEX", options->index, "The index")->required();
+  CLI::App* rebuild = add(index, "rebuild", "Count the filters of an index anew", RebuildIndex);
+  table_argument(rebuild);
+  rebuild->add_option("INDEX", options->index, "The index; all of the table when left out");
+  table_argument(add(index, "list", "Print a table's columns, key and indexes", DescribeTable));
+}
+
+}  // namespace tamis
