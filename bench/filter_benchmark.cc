@@ -17,6 +17,7 @@
 #include "tamis/base/random.h"
 #include "tamis/filter/blocked_bloom_filter.h"
 #include "tamis/filter/bloom_filter.h"
+#include "tamis/filter/cuckoo_filter.h"
 #include "tamis/filter/scalable_split_counting_bloom_filter.h"
 #include "tamis/filter/split_counting_bloom_filter.h"
 
@@ -171,6 +172,10 @@ void Run(uint64_t n, const std::string& only) {
   measure.operator()<BlockedBloomFilter>("blocked 1 %", {.fpr = 0.01});
   measure.operator()<BlockedBloomFilter>("blocked 0.1 %", {.fpr = 0.001});
   measure.operator()<BlockedBloomFilter>("blocked 0.01 %", {.fpr = 0.0001});
+  measure.operator()<CuckooFilter>("cuckoo 8", {.tag_bits = 8});
+  measure.operator()<CuckooFilter>("cuckoo 12", {.tag_bits = 12});
+  measure.operator()<CuckooFilter>("cuckoo 16", {.tag_bits = 16});
+  measure.operator()<CuckooFilter>("cuckoo 13 semi-sorted", {.tag_bits = 13, .semi_sorted = true});
   measure.operator()<BloomFilter>("bloom 1 %", {.fpr = 0.01});
   measure.operator()<SplitCountingBloomFilter>("split counting 1 %", {.fpr = 0.01});
   measure.operator()<ScalableSplitCountingBloomFilter>("scalable split counting 1 %",

@@ -9,6 +9,7 @@
 #include "tamis/base/random.h"
 #include "tamis/filter/blocked_bloom_filter.h"
 #include "tamis/filter/bloom_filter.h"
+#include "tamis/filter/cuckoo_filter.h"
 #include "tamis/filter/scalable_split_counting_bloom_filter.h"
 #include "tamis/filter/split_counting_bloom_filter.h"
 
@@ -70,8 +71,8 @@ class FilterConformanceTest : public testing::Test {
   }
 };
 
-using Filters = testing::Types<BloomFilter, BlockedBloomFilter, SplitCountingBloomFilter,
-                               ScalableSplitCountingBloomFilter>;
+using Filters = testing::Types<BloomFilter, BlockedBloomFilter, CuckooFilter,
+                               SplitCountingBloomFilter, ScalableSplitCountingBloomFilter>;
 TYPED_TEST_SUITE(FilterConformanceTest, Filters);
 
 TYPED_TEST(FilterConformanceTest, AnEmptyFilterContainsNothing) {
@@ -285,7 +286,8 @@ TYPED_TEST(FilterConformanceTest, SealedNonsenseIsDataLossOrAFilterAndNeverMore)
 
 template <class F>
 class ErasableFilterTest : public FilterConformanceTest<F> {};
-using ErasableFilters = testing::Types<SplitCountingBloomFilter, ScalableSplitCountingBloomFilter>;
+using ErasableFilters =
+    testing::Types<CuckooFilter, SplitCountingBloomFilter, ScalableSplitCountingBloomFilter>;
 TYPED_TEST_SUITE(ErasableFilterTest, ErasableFilters);
 
 TYPED_TEST(ErasableFilterTest, EraseOfOneCopyKeepsTheOther) {

@@ -7,6 +7,7 @@
 #include "tamis/base/hash.h"
 #include "tamis/filter/blocked_bloom_filter.h"
 #include "tamis/filter/bloom_filter.h"
+#include "tamis/filter/cuckoo_filter.h"
 #include "tamis/filter/scalable_split_counting_bloom_filter.h"
 #include "tamis/filter/split_counting_bloom_filter.h"
 
@@ -51,6 +52,7 @@ void Try(const std::string& bytes) {
 
 void TryAll(const std::string& bytes) {
   Try<BloomFilter>(bytes);
+  Try<CuckooFilter>(bytes);
   Try<BlockedBloomFilter>(bytes);
   Try<SplitCountingBloomFilter>(bytes);
   Try<ScalableSplitCountingBloomFilter>(bytes);
