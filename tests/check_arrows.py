@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Checks that the folders know of one another only what ARROWS allows.
+
+usage: check_arrows.py [ROOT]
+
+Looks at every #include of tamis/, tests/ and bench/ and at the DEPS of every tamis_library. A fault is
+an arrow that is not in the table, an include of a file that does not exist, files that include one
+another in a circle, and a header of ours in angle brackets. Before that the check proves on a small
+tree with planted faults that it finds each of them.
+"""
+
+import os
+import re
+import sys
+import tempfile
+
+# Who may know whom. `executor` is a part of tamis/base with a target of its own, so that what must
+# not depend on threads does not.
+ARROWS = {
+    "base": "",
+    "executor": "base",
+    "filter": "base",
+    "table": "base",
+    "import": "base",
+    "cluster": "base table",
+    "routing": "base executor filter table cluster",
+    "rocks": "base executor filter table cluster routing",
+    "query": "base executor filter table cluster routing",
+    "sql": "base executor table cluster query",
+    "cli": "base executor filter table import cluster routing rocks query sql",
+}
+EXECUTOR = {"executor", "sim_executor", "thread_executor", "executor_test"}
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.MULTILINE)
+LIBRARY = re.compile(r"^tamis_library\(\s*(\w+)([^)]*)\)", re.MULTILINE)
+
+
+def part_of(path):
+    """The name in ARROWS of what a path belongs to; None for tests, bench and the rest."""
+    steps = path.split("/")
+    if steps[0] != "tamis" or len(steps) < 3:
+        return None
+    if steps[1] == "base" and os.path.splitext(steps[-1])[0] in EXECUTOR:
+        return "executor"
+    return steps[1]
+
+
+def may_know(part, other):
+    return part is None or part == other or other in ARROWS[part].split()
+
+
+def read(root, path):
+    with open(os.path.join(root, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def files(root, suffixes):
+    for top in ("tamis", "tests", "bench"):
+        for directory, _, names in os.walk(os.path.join(root, top)):
+            for name in names:
+                if name.endswith(suffixes):
+                    yield os.path.relpath(os.path.join(directory, name), root)
+
+
+def exists(root, path):
+    if path.endswith(".pb.h"):
+        path = path[:-len("pb.h")] + "proto"
+    return os.path.isfile(os.path.join(root, path))
+
+
+def check_includes(root):
+    faults, graph = [], {}
+    for path in sorted(files(root, (".h", ".cc"))):
+        part = part_of(path)
+        if part is not None and part not in ARROWS:
+            faults.append(f"{path}: the folder tamis/{part} is not in ARROWS of tests/check_arrows.py")
+            continue
+        graph[path] = []
+        for bracket, included in INCLUDE.findall(read(root, path)):
+            if bracket == "<":
+                if included.startswith("tamis/"):
+                    faults.append(f"{path}: includes <{included}>; write it in quotes")
+                continue
+            if not exists(root, included):
+                faults.append(f"{path}: includes \"{included}\", which does not exist"
+                              " (paths start at the top of the tree)")
+                continue
+            graph[path].append(included)
+            other = part_of(included)
+            if other is None and part is not None:
+                faults.append(f"{path}: includes \"{included}\", which is outside tamis/")
+            elif not may_know(part, other):
+                faults.append(f"{path}: includes \"{included}\", but {part} may only know:"
+                              f" {ARROWS[part] or 'nothing of ours'}")
+    return faults + circles(graph)
+
+
+def circles(graph):
+    """Circles of includes, each told once."""
+    faults, done = [], set()
+
+    def visit(path, trail):
+        if path in trail:
+            circle = trail[trail.index(path):] + [path]
+            faults.append(f"{path}: includes itself: {' -> '.join(circle)}")
+        elif path not in done:
+            for included in graph.get(path, []):
+                visit(included, trail + [path])
+            done.add(path)
+
+    for path in sorted(graph):
+        visit(path, [])
+    return faults
+
+
+def check_libraries(root):
+    faults, part_of_library, libraries = [], {}, []
+    for path in sorted(files(root, ("CMakeLists.txt",))):
+        folder = part_of(path)
+        if folder is None:
+            continue
+        for name, body in LIBRARY.findall(read(root, path)):
+            part = "executor" if name == "executor" else folder
+            words = re.sub(r"#.*", "", body).split()
+            dependencies = []
+            if "DEPS" in words:
+                for word in words[words.index("DEPS") + 1:]:
+                    if word.isupper():
+                        break
+                    dependencies.append(word)
+            part_of_library[name] = part
+            libraries.append((path, name, part, dependencies))
+    for path, name, part, dependencies in libraries:
+        for dependency in dependencies:
+            other = part_of_library.get(dependency, dependency.removesuffix("_proto"))
+            if part in ARROWS and not may_know(part, other):
+                faults.append(f"{path}: {name} has DEPS {dependency}, but {part} may only know:"
+                              f" {ARROWS[part] or 'nothing of ours'}")
+    return faults
+
+
+def check(root):
+    return check_includes(root) + check_libraries(root)
+
+
+def prove_that_faults_are_found():
+    sound = {
+        "tamis/base/status.h": "#pragma once\n#include <string>\n",
+        "tamis/base/executor.h": '#include "tamis/base/status.h"\n',
+        "tamis/base/sim_executor.h": '#include "tamis/base/executor.h"\n',
+        "tamis/filter/filter.h": '#include "tamis/base/status.h"\n',
+        "tamis/filter/CMakeLists.txt": "tamis_library(filter\n  SOURCES a.cc\n  DEPS base\n  EXTERNAL X)\n",
+        "tamis/table/table.proto": "",
+        "tamis/routing/routing.cc": '#include "tamis/base/executor.h"\n#include "tamis/table/table.pb.h"\n',
+        "tamis/routing/CMakeLists.txt": "tamis_library(matrix DEPS filter)\n"
+                                        "tamis_library(routing DEPS matrix executor)\n",
+        "tests/cluster_test.cc": '#include "tamis/filter/filter.h"\n',
+    }
+    planted = {
+        "against an arrow": ("tamis/base/status.cc", '#include "tamis/filter/filter.h"\n'),
+        "filter knows executor": ("tamis/filter/filter.cc", '#  include "tamis/base/executor.h"\n'),
+        "no such file": ("tests/other_test.cc", '#include "tamis/base/gone.h"\n'),
+        "no such message": ("tamis/table/row.cc", '#include "tamis/table/row.pb.h"\n'),
+        "circle": ("tamis/base/executor.h", '#include "tamis/base/sim_executor.h"\n'),
+        "angle brackets": ("tamis/table/row.cc", "#include <tamis/base/status.h>\n"),
+        "outside": ("tamis/table/row.cc", '#include "tests/cluster_test.cc"\n'),
+        "unknown folder": ("tamis/misc/misc.h", "\n"),
+        "library against an arrow": ("tamis/filter/CMakeLists.txt", "tamis_library(filter DEPS matrix)\n"),
+    }
+    cases = {"none": None, **planted}
+    for name, fault in cases.items():
+        with tempfile.TemporaryDirectory() as root:
+            tree = dict(sound)
+            if fault:
+                tree[fault[0]] = fault[1]
+            for path, text in tree.items():
+                os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+                with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                    file.write(text)
+            found = check(root)
+            if len(found) != (1 if fault else 0):
+                sys.exit(f"check_arrows.py is broken: planted fault \"{name}\", found: {found}")
+
+
+def main():
+    if len(sys.argv) > 2 or sys.argv[1:2] in (["-h"], ["--help"]):
+        sys.exit(__doc__)
+    prove_that_faults_are_found()
+    root = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "..")
+    faults = check(root)
+    for fault in faults:
+        print(fault, file=sys.stderr)
+    if faults:
+        sys.exit(f"{len(faults)} faults; the arrows are the table ARROWS in tests/check_arrows.py")
+    print(f"{sum(1 for _ in files(root, ('.h', '.cc')))} files keep to the arrows")
+
+
+if __name__ == "__main__":
+    main()
