@@ -40,6 +40,7 @@ void AddSqlCommands(CLI::App* app, Context* context);      // sql, explain
 void AddImportCommand(CLI::App* app, Context* context);    // import
 void AddRowCommands(CLI::App* app, Context* context);      // get, put, delete, scan
 void AddTableCommands(CLI::App* app, Context* context);    // table, index
+void AddFilterCommand(CLI::App* app, Context* context);    // filter
 void AddClusterCommands(CLI::App* app, Context* context);  // region, server, status, check
 
 }  // namespace tamis

@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
   tamis::AddRowCommands(&app, &context);
   tamis::AddTableCommands(&app, &context);
   tamis::AddClusterCommands(&app, &context);
+  tamis::AddFilterCommand(&app, &context);
 
   try {
     app.parse(argc, argv);

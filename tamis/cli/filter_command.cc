@@ -1,0 +1,471 @@
+// tamis filter: filters in files, for lists of lines.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <memory>
+
+#include "tamis/base/hash.h"
+#include "tamis/base/random.h"
+#include "tamis/cli/command.h"
+#include "tamis/cli/filter_file.h"
+#include "tamis/cli/line_reader.h"
+#include "tamis/filter/any_filter.h"
+#include "tamis/filter/fpr.h"
+
+namespace tamis {
+namespace {
+
+// As grep's: selected, nothing selected, trouble.
+constexpr int kSelected = 0;
+constexpr int kNothingSelected = 1;
+constexpr int kTrouble = 2;
+
+struct Arguments {
+  std::string filter;              // the filter's file
+  std::vector<std::string> files;  // of lines, or of filters to merge
+  std::string output;
+  std::string type = "auto";
+  std::string seed = "0";
+  std::string against;
+  uint64_t capacity = 0;
+  uint64_t window = 0;
+  double fpr = 0.01;
+  bool zero = false;
+  bool invert = false;
+  bool count = false;
+  bool quiet = false;
+  bool trust = false;
+  bool erase = false;
+
+  char delimiter() const { return zero ? '\0' : '\n'; }
+};
+
+int ReportTrouble(const Status& status) {
+  Report(status);
+  return kTrouble;
+}
+
+// Lines go to the standard output in large pieces.
+class LineWriter {
+ public:
+  explicit LineWriter(char delimiter) : delimiter_(delimiter) { pending_.reserve(kSize * 2); }
+
+  Status Write(std::string_view line) {
+    pending_ += line;
+    pending_ += delimiter_;
+    return pending_.size() < kSize ? Status::Ok() : Flush();
+  }
+  Status Flush() {
+    const bool written =
+        std::fwrite(pending_.data(), 1, pending_.size(), stdout) == pending_.size() &&
+        std::fflush(stdout) == 0;
+    pending_.clear();
+    return written ? Status::Ok() : Unavailable("cannot write the lines: the output is closed");
+  }
+
+ private:
+  static constexpr size_t kSize = size_t{64} << 10;
+  std::string pending_;
+  char delimiter_;
+};
+
+// Calls visit(lines, hashes) for every batch of every file; no files: the standard input.
+template <class Visit>
+Status ForEachBatch(const Arguments& arguments, const std::vector<std::string>& files,
+                    uint64_t seed, Visit&& visit) {
+  const std::vector<std::string> input = files.empty() ? std::vector<std::string>{"-"} : files;
+  for (const std::string& path : input) {
+    TAMIS_ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path, arguments.delimiter(), seed));
+    while (true) {
+      TAMIS_ASSIGN_OR_RETURN(const bool more, reader.Next());
+      if (!more) break;
+      TAMIS_RETURN_IF_ERROR(visit(reader.lines(), reader.hashes()));
+    }
+  }
+  return Status::Ok();
+}
+
+// A filter that is read where its file is mapped.
+struct OpenFile {
+  MappedFile file;
+  AnyFilter filter;
+};
+
+Result<OpenFile> OpenMapped(const std::string& path, bool trust) {
+  TAMIS_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+  auto filter = AnyFilter::Deserialize(file.bytes(), OpenMode::kBorrow);
+  Status status = filter.status();
+  if (status.ok() && !trust) status = VerifyFilterBytes(file.bytes());
+  if (!status.ok()) return status.WithContext("\"" + path + "\"");
+  return OpenFile{std::move(file), *std::move(filter)};
+}
+
+// A copy that can be changed.
+Result<AnyFilter> Load(const std::string& path) {
+  TAMIS_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+  auto filter = AnyFilter::Deserialize(file.bytes());
+  if (!filter.ok()) return filter.status().WithContext("\"" + path + "\"");
+  return filter;
+}
+
+Result<uint64_t> ParseSeed(const std::string& text) {
+  if (text == "random") return SeedFromSystem();
+  try {
+    size_t used = 0;
+    const uint64_t seed = std::stoull(text, &used, 0);
+    if (used == text.size() && text[0] != '-') return seed;
+  } catch (const std::exception&) {
+  }
+  return InvalidArgument("cannot use \"" + text + "\" as a seed: it is a number or \"random\"");
+}
+
+std::string Bytes(double bytes) {
+  if (bytes < 1024) return fmt::format("{:.0f} bytes", bytes);
+  bytes /= 1024;
+  for (const char* unit : {"KiB", "MiB", "GiB"}) {
+    if (bytes < 1024) return fmt::format("{:.{}f} {}", bytes, bytes < 10 ? 2 : 0, unit);
+    bytes /= 1024;
+  }
+  return fmt::format("{:.2f} TiB", bytes);
+}
+
+// --- the commands ------------------------------------------------------------------------------
+
+// The hashes of all lines are kept (8 bytes a line), so that the filter fits the distinct ones.
+Status Build(const Arguments& arguments) {
+  TAMIS_ASSIGN_OR_RETURN(const uint64_t seed, ParseSeed(arguments.seed));
+  std::vector<uint64_t> hashes;
+  uint64_t next_report = 10'000'000;
+  TAMIS_RETURN_IF_ERROR(
+      ForEachBatch(arguments, arguments.files, seed, [&](auto, std::span<const uint64_t> batch) {
+        hashes.insert(hashes.end(), batch.begin(), batch.end());
+        if (!arguments.quiet && hashes.size() >= next_report) {
+          fmt::print(stderr, "{} lines read\n", hashes.size());
+          next_report += 10'000'000;
+        }
+        return Status::Ok();
+      }));
+  const uint64_t lines = hashes.size();
+  std::sort(hashes.begin(), hashes.end());
+  hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
+  if (arguments.capacity != 0 && arguments.capacity < hashes.size()) {
+    return InvalidArgument(
+        fmt::format("cannot build \"{}\": {} distinct lines are more than the capacity {}; leave "
+                    "--capacity out "
+                    "or raise it",
+                    arguments.output, hashes.size(), arguments.capacity));
+  }
+  const std::string type = arguments.type != "auto" ? arguments.type
+                           : arguments.erase        ? "cuckoo"
+                                                    : "blocked";
+  const FilterType* chosen = AnyFilter::FindType(type);
+  if (chosen != nullptr && arguments.erase && !chosen->erases) {
+    return InvalidArgument("cannot build a filter of type \"" + type +
+                           "\" with --erase: it does not erase");
+  }
+  FilterOptions options{std::max({arguments.capacity, uint64_t{hashes.size()}, uint64_t{1}}),
+                        arguments.fpr, seed};
+  TAMIS_ASSIGN_OR_RETURN(AnyFilter filter, AnyFilter::Create(type, options));
+  // A small cuckoo filter may refuse by a rare accident: one with more room will not.
+  while (filter.Insert(hashes) < hashes.size()) {
+    options.capacity += options.capacity / 16 + 1;
+    TAMIS_ASSIGN_OR_RETURN(filter, AnyFilter::Create(type, options));
+  }
+  TAMIS_RETURN_IF_ERROR(ReplaceFile(arguments.output, filter.Serialize()));
+  if (!arguments.quiet) {
+    fmt::print(stderr,
+               "{}: {} lines, {} distinct, {} filter of {}, {:.2f} bits a key, fpr {:.3g}\n",
+               arguments.output, lines, hashes.size(), type,
+               Bytes(static_cast<double>(filter.SizeBytes())),
+               8.0 * static_cast<double>(filter.SizeBytes()) /
+                   static_cast<double>(std::max<size_t>(1, hashes.size())),
+               filter.ExpectedFpr());
+  }
+  return Status::Ok();
+}
+
+Result<bool> Query(const Arguments& arguments) {
+  TAMIS_ASSIGN_OR_RETURN(const OpenFile open, OpenMapped(arguments.filter, arguments.trust));
+  LineWriter writer(arguments.delimiter());
+  uint64_t selected = 0;
+  TAMIS_RETURN_IF_ERROR(ForEachBatch(
+      arguments, arguments.files, open.filter.seed(),
+      [&](std::span<const std::string_view> lines, std::span<const uint64_t> hashes) {
+        Bitmap answers = open.filter.MayContain(hashes);
+        if (arguments.invert) {
+          for (uint64_t& word : answers) word = ~word;
+          if (lines.size() % 64 != 0) answers.back() &= (uint64_t{1} << (lines.size() % 64)) - 1;
+        }
+        for (size_t w = 0; w < answers.size(); ++w) {
+          selected += std::popcount(answers[w]);
+          for (uint64_t bits = arguments.count ? 0 : answers[w]; bits != 0; bits &= bits - 1) {
+            TAMIS_RETURN_IF_ERROR(writer.Write(lines[w * 64 + std::countr_zero(bits)]));
+          }
+        }
+        return Status::Ok();
+      }));
+  if (arguments.count) fmt::print("{}\n", selected);
+  TAMIS_RETURN_IF_ERROR(writer.Flush());
+  return selected > 0;
+}
+
+// A set that grows, or that forgets: filters of doubling size and halving rate, whose rates sum to
+// less than the one asked for; or, with a window, two of the window's size that take turns.
+class SeenLines {
+ public:
+  SeenLines(double fpr, uint64_t window)
+      : window_(window), next_capacity_(window != 0 ? window : uint64_t{1} << 20) {
+    rate_ = fpr / 2;
+    Add();
+  }
+
+  // True when the hash was not seen before; it is from now on.
+  bool See(uint64_t hash) {
+    for (const BlockedBloomFilter& filter : filters_) {
+      if (filter.MayContain(hash)) return false;
+    }
+    if (filters_.back().Count() >= capacity_) Add();
+    filters_.back().Insert(hash);
+    return true;
+  }
+
+ private:
+  void Add() {
+    capacity_ = next_capacity_;
+    filters_.push_back(*BlockedBloomFilter::Create({.capacity = capacity_, .fpr = rate_}));
+    if (window_ != 0) {
+      if (filters_.size() > 2) filters_.erase(filters_.begin());
+    } else {
+      next_capacity_ = std::min(2 * next_capacity_, FilterOptions::kMaxCapacity);
+      rate_ = std::max(rate_ / 2, FilterOptions::kMinFpr);
+    }
+  }
+
+  uint64_t window_;
+  uint64_t capacity_ = 0;  // of the last filter
+  uint64_t next_capacity_;
+  double rate_;
+  std::vector<BlockedBloomFilter> filters_;
+};
+
+Status Dedupe(const Arguments& arguments) {
+  const FilterOptions checked{std::max<uint64_t>(1, arguments.window), arguments.fpr, 0};
+  TAMIS_RETURN_IF_ERROR(checked.Validate());
+  SeenLines seen(arguments.fpr, arguments.window);
+  LineWriter writer(arguments.delimiter());
+  TAMIS_RETURN_IF_ERROR(
+      ForEachBatch(arguments, arguments.files, SeedFromSystem(),
+                   [&](std::span<const std::string_view> lines, std::span<const uint64_t> hashes) {
+                     for (size_t i = 0; i < lines.size(); ++i) {
+                       if (seen.See(hashes[i])) TAMIS_RETURN_IF_ERROR(writer.Write(lines[i]));
+                     }
+                     return Status::Ok();
+                   }));
+  return writer.Flush();
+}
+
+Status Add(const Arguments& arguments) {
+  TAMIS_ASSIGN_OR_RETURN(AnyFilter filter, Load(arguments.filter));
+  uint64_t lines = 0;
+  TAMIS_RETURN_IF_ERROR(ForEachBatch(
+      arguments, arguments.files, filter.seed(), [&](auto, std::span<const uint64_t> hashes) {
+        const size_t inserted = filter.Insert(hashes);
+        lines += inserted;
+        if (inserted == hashes.size()) return Status::Ok();
+        return ResourceExhausted(
+            fmt::format("cannot add line {} to \"{}\": the filter is full, or has that line as "
+                        "often as it can; "
+                        "nothing was added; build a larger one",
+                        lines + 1, arguments.filter));
+      }));
+  TAMIS_RETURN_IF_ERROR(ReplaceFile(arguments.filter, filter.Serialize()));
+  if (!arguments.quiet) fmt::print(stderr, "{}: {} lines added\n", arguments.filter, lines);
+  return Status::Ok();
+}
+
+Status Remove(const Arguments& arguments) {
+  TAMIS_ASSIGN_OR_RETURN(AnyFilter filter, Load(arguments.filter));
+  if (!filter.type().erases) {
+    return FailedPrecondition("cannot remove lines from \"" + arguments.filter + "\": a " +
+                              std::string(FilterKindName(filter.type().kind)) +
+                              " does not erase; build it with --erase");
+  }
+  uint64_t lines = 0;
+  uint64_t removed = 0;
+  TAMIS_RETURN_IF_ERROR(ForEachBatch(arguments, arguments.files, filter.seed(),
+                                     [&](auto, std::span<const uint64_t> hashes) {
+                                       lines += hashes.size();
+                                       for (const uint64_t word : filter.Erase(hashes))
+                                         removed += std::popcount(word);
+                                       return Status::Ok();
+                                     }));
+  TAMIS_RETURN_IF_ERROR(ReplaceFile(arguments.filter, filter.Serialize()));
+  if (!arguments.quiet) {
+    fmt::print(stderr, "{}: {} lines removed, {} were not in it\n", arguments.filter, removed,
+               lines - removed);
+  }
+  return Status::Ok();
+}
+
+Status Merge(const Arguments& arguments) {
+  TAMIS_ASSIGN_OR_RETURN(AnyFilter merged, Load(arguments.files[0]));
+  for (size_t i = 1; i < arguments.files.size(); ++i) {
+    TAMIS_ASSIGN_OR_RETURN(const OpenFile other, OpenMapped(arguments.files[i], false));
+    TAMIS_RETURN_IF_ERROR(merged.Merge(other.filter).WithContext("\"" + arguments.files[i] + "\""));
+  }
+  return ReplaceFile(arguments.output, merged.Serialize());
+}
+
+Status Info(const Arguments& arguments) {
+  TAMIS_ASSIGN_OR_RETURN(const OpenFile open, OpenMapped(arguments.filter, false));
+  const AnyFilter& filter = open.filter;
+  fmt::print(
+      "type          {}\nsize          {}\nkeys          {}\nbits a key    {:.2f}\n"
+      "fill          {:.1f} %\nfpr           {:.3g}\nerases        {}\nseed          {}\n",
+      FilterKindName(filter.type().kind), Bytes(static_cast<double>(filter.SizeBytes())),
+      filter.Count(),
+      8.0 * static_cast<double>(filter.SizeBytes()) /
+          static_cast<double>(std::max<uint64_t>(1, filter.Count())),
+      100 * filter.Fill(), filter.ExpectedFpr(), filter.type().erases ? "yes" : "no",
+      filter.seed());
+  return Status::Ok();
+}
+
+Result<bool> Verify(const Arguments& arguments) {
+  TAMIS_ASSIGN_OR_RETURN(const OpenFile open, OpenMapped(arguments.filter, false));
+  LineWriter writer(arguments.delimiter());
+  uint64_t lines = 0;
+  uint64_t missing = 0;
+  TAMIS_RETURN_IF_ERROR(
+      ForEachBatch(arguments, {arguments.against}, open.filter.seed(),
+                   [&](std::span<const std::string_view> batch, std::span<const uint64_t> hashes) {
+                     const Bitmap answers = open.filter.MayContain(hashes);
+                     lines += batch.size();
+                     for (size_t i = 0; i < batch.size(); ++i) {
+                       if (TestBit(answers, i)) continue;
+                       ++missing;
+                       TAMIS_RETURN_IF_ERROR(writer.Write(batch[i]));
+                     }
+                     return Status::Ok();
+                   }));
+  TAMIS_RETURN_IF_ERROR(writer.Flush());
+  fmt::print(stderr, "{}: checksums are right; {} of {} lines are missing\n", arguments.filter,
+             missing, lines);
+  return missing == 0;
+}
+
+Status Size(const Arguments& arguments) {
+  const FilterOptions options{arguments.capacity, arguments.fpr, 0};
+  TAMIS_RETURN_IF_ERROR(options.Validate());
+  const auto keys = static_cast<double>(arguments.capacity);
+  const FilterType* best = nullptr;
+  fmt::print("{:<15} {:>8} {:>10}  {:<6} {:<7} {}\n", "type", "bits/key", "size", "erases",
+             "copies", "");
+  for (const FilterType& type : AnyFilter::Types()) {
+    const double bits = AnyFilter::BitsPerKey(type, arguments.fpr);
+    const bool fits = (!arguments.erase || type.erases) && (!arguments.count || type.copies > 8);
+    if (fits && (best == nullptr || bits < 0.85 * AnyFilter::BitsPerKey(*best, arguments.fpr))) {
+      best = &type;
+    }
+    fmt::print("{:<15} {:>8.2f} {:>10}  {:<6} {:<7} {}\n", type.name, bits, Bytes(bits * keys / 8),
+               type.erases ? "yes" : "no", type.copies == 0 ? "-" : std::to_string(type.copies),
+               type.summary);
+  }
+  fmt::print("\nany filter needs at least {:.2f} bits a key at {:g}\ntake {}: {}\n",
+             fpr::InformationBound(1, arguments.fpr), arguments.fpr, best->name,
+             arguments.count   ? "it erases and counts"
+             : arguments.erase ? "the smallest that erases"
+                               : "nothing is faster, and what is smaller saves little");
+  return Status::Ok();
+}
+
+int Finish(const Status& status) { return status.ok() ? kSelected : ReportTrouble(status); }
+int Finish(const Result<bool>& selected) {
+  if (!selected.ok()) return ReportTrouble(selected.status());
+  return *selected ? kSelected : kNothingSelected;
+}
+
+}  // namespace
+
+void AddFilterCommand(CLI::App* app, Context* context) {
+  CLI::App* filter = app->add_subcommand(
+      "filter", "Sets of lines in files: certainly not in it, or maybe. Needs no store");
+  filter->require_subcommand(1);
+  auto arguments = std::make_shared<Arguments>();
+  Arguments* a = arguments.get();
+
+  const auto add = [&](const char* name, const char* description, auto command) {
+    CLI::App* sub = filter->add_subcommand(name, description);
+    sub->callback(
+        [=] { context->run = [arguments, command] { return Finish(command(*arguments)); }; });
+    return sub;
+  };
+  const auto lines = [a](CLI::App* sub) {
+    sub->add_option("FILE", a->files, "Files of lines; none or -: the standard input");
+    sub->add_flag("-0,--null", a->zero, "Lines end with a zero byte, as find -print0 writes them");
+    sub->add_flag("-q,--quiet", a->quiet, "Say nothing when all is well");
+  };
+  const auto file = [a](CLI::App* sub) {
+    sub->add_option("FILTER", a->filter, "The filter's file")->required();
+  };
+  const auto fpr = [a](CLI::App* sub) {
+    sub->add_option("--fpr", a->fpr, "False-positive rate")->capture_default_str();
+  };
+
+  CLI::App* build =
+      add("build", "Make a filter of the distinct lines (8 bytes of memory a line)", Build);
+  build->add_option("-o,--output", a->output, "The filter's file; replaced as a whole")->required();
+  build->add_option("--type", a->type, "auto, or as `size` lists them")->capture_default_str();
+  fpr(build);
+  build->add_option("--capacity", a->capacity, "Leave room for this many keys in all");
+  build->add_option("--seed", a->seed, "A number, or random where strangers choose the lines")
+      ->capture_default_str();
+  build->add_flag("--erase", a->erase, "Lines can be removed later");
+  lines(build);
+
+  CLI::App* query =
+      add("query", "Print the lines that may be in the filter; exit status as grep's", Query);
+  file(query);
+  query->add_flag("-v,--invert", a->invert, "Print those that are certainly not in it");
+  query->add_flag("-c,--count", a->count, "Print only how many");
+  query->add_flag("--trust", a->trust, "Open at once: do not check the payload's checksum");
+  lines(query);
+
+  CLI::App* dedupe = add("dedupe",
+                         "Print each line the first time it is seen; misses some at the "
+                         "false-positive rate",
+                         Dedupe);
+  fpr(dedupe);
+  dedupe->add_option("--window", a->window, "Remember only about the last N to 2 N distinct lines");
+  lines(dedupe);
+
+  CLI::App* insert = add("add", "Add lines to a filter", Add);
+  file(insert);
+  lines(insert);
+  CLI::App* remove = add("remove", "Remove lines that were added", Remove);
+  file(remove);
+  lines(remove);
+
+  CLI::App* merge =
+      add("merge", "Make a filter of the lines of all; same type, capacity, rate, seed", Merge);
+  merge->add_option("FILTER", a->files, "Filters")->required()->expected(2, 1000);
+  merge->add_option("-o,--output", a->output, "The result's file")->required();
+
+  file(add("info", "Say what a filter is", Info));
+
+  CLI::App* verify = add("verify", "Check a filter's bytes, and print the lines it lacks", Verify);
+  file(verify);
+  verify->add_option("--against", a->against, "A file of lines that must be in it")->required();
+  verify->add_flag("-0,--null", a->zero, "Lines end with a zero byte");
+
+  CLI::App* size = add("size", "Compare the types for a number of keys", Size);
+  size->add_option("--capacity", a->capacity, "Number of keys")->required();
+  fpr(size);
+  size->add_flag("--erase", a->erase, "Keys leave the set");
+  size->add_flag("--count", a->count, "A key may be in it more than 8 times");
+}
+
+}  // namespace tamis

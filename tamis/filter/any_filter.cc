@@ -1,0 +1,167 @@
+#include "tamis/filter/any_filter.h"
+
+namespace tamis {
+namespace {
+
+template <class F>
+Result<AnyFilter> Wrap(Result<F> filter, auto&& make) {
+  if (!filter.ok()) return filter.status();
+  return make(*std::move(filter));
+}
+
+}  // namespace
+
+const std::vector<FilterType>& AnyFilter::Types() {
+  static const std::vector<FilterType> types = {
+      {"blocked", FilterKind::kBlockedBloom, false, 0, "fastest: one cache line a key"},
+      {"bloom", FilterKind::kBloom, false, 0, "the textbook's: a tenth smaller, slower"},
+      {"cuckoo", FilterKind::kCuckoo, true, 8, "small at low rates, erases"},
+      {"split-counting", FilterKind::kSplitCountingBloom, true, 14,
+       "erases, counts; identical ones add up"},
+      {"scalable", FilterKind::kScalableSplitCountingBloom, true, 14,
+       "the same, for a number of keys not known"},
+  };
+  return types;
+}
+
+const FilterType* AnyFilter::FindType(std::string_view name) {
+  for (const FilterType& type : Types()) {
+    if (type.name == name) return &type;
+  }
+  return nullptr;
+}
+
+// Calls f with a null pointer to the type of the kind.
+template <class Function>
+static auto VisitKind(FilterKind kind, Function&& f) {
+  switch (kind) {
+    case FilterKind::kBlockedBloom:
+      return f(static_cast<BlockedBloomFilter*>(nullptr));
+    case FilterKind::kBloom:
+      return f(static_cast<BloomFilter*>(nullptr));
+    case FilterKind::kCuckoo:
+      return f(static_cast<CuckooFilter*>(nullptr));
+    case FilterKind::kScalableSplitCountingBloom:
+      return f(static_cast<ScalableSplitCountingBloomFilter*>(nullptr));
+    default:
+      return f(static_cast<SplitCountingBloomFilter*>(nullptr));
+  }
+}
+
+double AnyFilter::BitsPerKey(const FilterType& type, double fpr) {
+  constexpr size_t kBytes = size_t{1} << 30;
+  return VisitKind(type.kind, [&]<class F>(F*) {
+    return 8.0 * kBytes / static_cast<double>(F::CapacityFor(kBytes, fpr));
+  });
+}
+
+Result<AnyFilter> AnyFilter::Create(std::string_view type, const FilterOptions& options) {
+  const FilterType* found = FindType(type);
+  if (found == nullptr) {
+    std::string names;
+    for (const FilterType& known : Types()) names += " " + std::string(known.name);
+    return InvalidArgument("cannot make a filter of type \"" + std::string(type) +
+                           "\"; there are:" + names);
+  }
+  return VisitKind(found->kind, [&]<class F>(F*) {
+    return Wrap(F::Create({.capacity = options.capacity, .fpr = options.fpr, .seed = options.seed}),
+                [](F filter) { return AnyFilter(Variant(std::move(filter))); });
+  });
+}
+
+Result<AnyFilter> AnyFilter::Deserialize(std::string_view bytes, OpenMode mode) {
+  TAMIS_ASSIGN_OR_RETURN(const FilterHeader header, ReadFilterHeader(bytes));
+  for (const FilterType& type : Types()) {
+    if (type.kind != header.kind) continue;
+    return VisitKind(type.kind, [&]<class F>(F*) {
+      return Wrap(F::Deserialize(bytes, mode),
+                  [](F filter) { return AnyFilter(Variant(std::move(filter))); });
+    });
+  }
+  return FilterDataLoss(header.kind, "this program does not have it");
+}
+
+std::string AnyFilter::Serialize() const {
+  return std::visit([](const auto& filter) { return filter.Serialize(); }, filter_);
+}
+
+const FilterType& AnyFilter::type() const {
+  const FilterKind kind = std::visit([]<class F>(const F&) { return F::kKind; }, filter_);
+  for (const FilterType& type : Types()) {
+    if (type.kind == kind) return type;
+  }
+  assert(false);
+  return Types().front();
+}
+
+size_t AnyFilter::Insert(std::span<const uint64_t> hashes) {
+  return std::visit(
+      [&]<class F>(F& filter) -> size_t {
+        if constexpr (std::is_same_v<F, BlockedBloomFilter>) {
+          filter.Insert(hashes);
+        } else {
+          for (size_t i = 0; i < hashes.size(); ++i) {
+            if constexpr (std::is_same_v<F, ScalableSplitCountingBloomFilter>) {
+              filter.Insert(hashes[i]);
+            } else if (!filter.Insert(hashes[i])) {
+              return i;
+            }
+          }
+        }
+        return hashes.size();
+      },
+      filter_);
+}
+
+Bitmap AnyFilter::Erase(std::span<const uint64_t> hashes) {
+  return std::visit(
+      [&]<class F>(F& filter) {
+        Bitmap erased((hashes.size() + 63) / 64);
+        for (size_t i = 0; i < hashes.size(); ++i) {
+          bool done = false;
+          if constexpr (std::is_same_v<F, ScalableSplitCountingBloomFilter>) {
+            done = filter.Erase(hashes[i]) != EraseOutcome::kAbsent;
+          } else if constexpr (requires { filter.Erase(uint64_t{}); }) {
+            done = filter.Erase(hashes[i]);
+          }
+          erased[i / 64] |= uint64_t{done} << (i % 64);
+        }
+        return erased;
+      },
+      filter_);
+}
+
+Bitmap AnyFilter::MayContain(std::span<const uint64_t> hashes) const {
+  return std::visit([&](const auto& filter) { return filter.MayContain(hashes); }, filter_);
+}
+
+Status AnyFilter::Merge(const AnyFilter& other) {
+  return std::visit(
+      [&]<class F>(F& filter) {
+        const F* same = std::get_if<F>(&other.filter_);
+        if (same == nullptr) {
+          return InvalidArgument("cannot merge a " + std::string(FilterKindName(F::kKind)) +
+                                 " with a " + std::string(FilterKindName(other.type().kind)));
+        }
+        return filter.Merge(*same);
+      },
+      filter_);
+}
+
+size_t AnyFilter::SizeBytes() const {
+  return std::visit([](const auto& filter) { return filter.SizeBytes(); }, filter_);
+}
+uint64_t AnyFilter::Count() const {
+  return std::visit([](const auto& filter) { return filter.Count(); }, filter_);
+}
+double AnyFilter::Fill() const {
+  return std::visit([](const auto& filter) { return filter.Fill(); }, filter_);
+}
+double AnyFilter::ExpectedFpr() const {
+  return std::visit([](const auto& filter) { return filter.ExpectedFpr(); }, filter_);
+}
+uint64_t AnyFilter::seed() const {
+  return std::visit([](const auto& filter) { return filter.seed(); }, filter_);
+}
+
+}  // namespace tamis

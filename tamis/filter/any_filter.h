@@ -1,0 +1,66 @@
+// AnyFilter: a filter whose type is chosen at run time: by its name, or by the bytes it is read
+// from. What the command line works with; code that knows the type uses the type.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "tamis/filter/blocked_bloom_filter.h"
+#include "tamis/filter/bloom_filter.h"
+#include "tamis/filter/cuckoo_filter.h"
+#include "tamis/filter/scalable_split_counting_bloom_filter.h"
+#include "tamis/filter/split_counting_bloom_filter.h"
+
+namespace tamis {
+
+// What a person needs to know to choose one.
+struct FilterType {
+  std::string_view name;  // on the command line
+  FilterKind kind;
+  bool erases;
+  uint32_t copies;           // how often one key can be in it and be erased as often; 0 = as often
+                             // as it was inserted, but not by erasing
+  std::string_view summary;  // one line
+};
+
+class AnyFilter {
+ public:
+  static const std::vector<FilterType>& Types();
+  // nullptr when there is none of that name.
+  static const FilterType* FindType(std::string_view name);
+  // Bits a key at the rate.
+  static double BitsPerKey(const FilterType& type, double fpr);
+
+  // kInvalidArgument when there is no such type; the message lists them.
+  static Result<AnyFilter> Create(std::string_view type, const FilterOptions& options);
+  static Result<AnyFilter> Deserialize(std::string_view bytes, OpenMode mode = OpenMode::kCopy);
+  std::string Serialize() const;
+
+  const FilterType& type() const;
+
+  // How many, from the front, were inserted; fewer than all when the filter is full.
+  size_t Insert(std::span<const uint64_t> hashes);
+  // Bit i: hashes[i] was contained and erased. REQUIRES: type().erases.
+  Bitmap Erase(std::span<const uint64_t> hashes);
+  Bitmap MayContain(std::span<const uint64_t> hashes) const;
+  // kInvalidArgument unless type, size and seed are the same.
+  Status Merge(const AnyFilter& other);
+
+  size_t SizeBytes() const;
+  uint64_t Count() const;
+  double Fill() const;
+  double ExpectedFpr() const;
+  uint64_t seed() const;
+
+ private:
+  using Variant = std::variant<BlockedBloomFilter, BloomFilter, CuckooFilter,
+                               SplitCountingBloomFilter, ScalableSplitCountingBloomFilter>;
+
+  explicit AnyFilter(Variant filter) : filter_(std::move(filter)) {}
+
+  Variant filter_;
+};
+
+}  // namespace tamis

@@ -1,0 +1,186 @@
+"""tamis filter as people use it: filter_command_test.py PATH_OF_TAMIS"""
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TAMIS = os.path.abspath(sys.argv.pop(1))
+TYPES = ["blocked", "bloom", "cuckoo", "split-counting", "scalable"]
+ERASING = ["cuckoo", "split-counting", "scalable"]
+
+
+def lines(stream, count):
+    return ["%s-%d" % (stream, i) for i in range(count)]
+
+
+def text(values, end="\n"):
+    return "".join(value + end for value in values).encode()
+
+
+class FilterCommandTest(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.directory.name, name)
+
+    def read(self, name):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def run_tamis(self, *arguments, stdin=b"", expect=0):
+        done = subprocess.run([TAMIS, "filter", *arguments], input=stdin, capture_output=True,
+                              cwd=self.directory.name)
+        self.assertEqual(done.returncode, expect, done.stderr.decode())
+        return done
+
+    def build(self, name, values, *options):
+        self.run_tamis("build", "-o", name, *options, stdin=text(values))
+
+    def query(self, name, values, *options, expect=0):
+        out = self.run_tamis("query", name, *options, stdin=text(values), expect=expect).stdout
+        return out.decode().splitlines()
+
+    def test_every_type_prints_what_was_built_and_little_else(self):
+        held = lines("held", 5000)
+        for kind in TYPES:
+            with self.subTest(kind):
+                self.build("f", held, "--type", kind)
+                self.assertEqual(self.query("f", held), held)
+                wrong = self.query("f", lines("absent", 5000))
+                self.assertLess(len(wrong), 5000 * 0.02)
+                self.assertGreater(len(wrong), 0)
+                self.run_tamis("verify", "f", "--against", "-", stdin=text(held))
+
+    def test_invert_and_count_and_exit_status_are_greps(self):
+        self.build("f", ["a", "b"], "--fpr", "1e-6")
+        self.assertEqual(self.query("f", ["a", "x", "b"], "--invert"), ["x"])
+        self.assertEqual(self.query("f", ["a", "x", "b"], "--count"), ["2"])
+        self.assertEqual(self.query("f", ["x"], expect=1), [])
+        self.assertEqual(self.query("f", ["x"], "-c", expect=1), ["0"])
+        self.assertEqual(self.query("f", [], expect=1), [])
+        self.run_tamis("query", "absent", expect=2)
+        self.run_tamis("query", expect=2)
+
+    def test_lines_may_be_empty_long_unfinished_or_end_with_zero(self):
+        long = "x" * 1_000_000
+        values = ["", "a b", long, "\u00e9"]
+        self.build("f", values, "--fpr", "1e-6")
+        self.assertEqual(self.query("f", values), values)
+        out = self.run_tamis("query", "f", stdin=("no\n" + long).encode()).stdout
+        self.assertEqual(out, (long + "\n").encode())
+        out = self.run_tamis("query", "-0", "f", stdin=text(["a b", "x\ny", ""], "\0")).stdout
+        self.assertEqual(out, text(["a b", ""], "\0"))
+
+    def test_files_and_input_are_read_in_order(self):
+        for name in "pq":
+            with open(self.path(name), "wb") as file:
+                file.write(text([name]))
+        self.run_tamis("build", "p", "-", "q", "-o", "f", stdin=b"r\n")
+        self.assertEqual(self.query("f", ["q", "r", "p"]), ["q", "r", "p"])
+
+    def test_add_and_remove_change_the_file_and_nothing_is_lost(self):
+        held = lines("held", 2000)
+        for kind in ERASING:
+            with self.subTest(kind):
+                self.build("f", held[:1000], "--type", kind, "--capacity", "2000", "--fpr", "1e-4")
+                self.run_tamis("add", "f", stdin=text(held[1000:]))
+                self.assertEqual(self.query("f", held), held)
+                self.run_tamis("remove", "f", stdin=text(held[:1000]))
+                self.assertEqual(self.query("f", held[1000:]), held[1000:])
+                self.assertLess(len(self.query("f", held[:1000] + ["held-1500"])), 20)
+
+    def test_a_filter_without_room_says_so_and_stays(self):
+        self.build("f", ["a"], "--type", "cuckoo")
+        before = self.read("f")
+        done = self.run_tamis("add", "f", stdin=text(lines("more", 1000)), expect=2)
+        self.assertIn("the filter is full", done.stderr.decode())
+        self.assertEqual(self.read("f"), before)
+        self.assertEqual(os.listdir(self.directory.name), ["f"])
+
+    def test_what_cannot_erase_says_how_to_get_one_that_can(self):
+        self.build("f", ["a"])
+        done = self.run_tamis("remove", "f", stdin=b"a\n", expect=2)
+        self.assertIn("--erase", done.stderr.decode())
+        self.build("f", ["a"], "--erase")
+        self.run_tamis("remove", "f", stdin=b"a\n")
+        self.assertEqual(self.query("f", ["a"], expect=1), [])
+
+    def test_merge_holds_both(self):
+        options = ["--type", "cuckoo", "--capacity", "1000", "--seed", "7"]
+        self.build("a", lines("a", 400), *options)
+        self.build("b", lines("b", 400), *options)
+        self.run_tamis("merge", "a", "b", "-o", "c")
+        both = lines("a", 400) + lines("b", 400)
+        self.assertEqual(self.query("c", both), both)
+        self.build("d", ["d"])
+        done = self.run_tamis("merge", "a", "d", "-o", "e", expect=2)
+        self.assertIn("cannot merge a cuckoo filter with a blocked Bloom filter",
+                      done.stderr.decode())
+
+    def test_damaged_and_foreign_files_say_what_they_are(self):
+        self.build("f", lines("x", 1000))
+        whole = self.read("f")
+        for damage, message in [(whole[:-8], "bytes of payload, there are"),
+                                (whole[:50], "cut short"),
+                                (whole[:500] + b"?" + whole[501:], "checksum"),
+                                (b"\x89PNG....", "do not begin as a tamis filter"), (b"", "begin")]:
+            with open(self.path("g"), "wb") as file:
+                file.write(damage)
+            for command in (["query", "g"], ["info", "g"], ["add", "g"],
+                            ["verify", "g", "--against", "f"]):
+                done = self.run_tamis(*command, stdin=b"x\n", expect=2)
+                self.assertIn(message, done.stderr.decode())
+                self.assertIn('"g"', done.stderr.decode())
+
+    def test_verify_prints_what_is_missing(self):
+        self.build("f", ["a"], "--fpr", "1e-6")
+        done = self.run_tamis("verify", "f", "--against", "-", stdin=b"a\nb\n", expect=1)
+        self.assertEqual(done.stdout, b"b\n")
+
+    def test_dedupe_passes_each_line_once(self):
+        values = lines("x", 3000) * 3
+        random.Random(1).shuffle(values)
+        first = list(dict.fromkeys(values))
+        out = self.run_tamis("dedupe", "--fpr", "1e-6", stdin=text(values)).stdout
+        self.assertEqual(out, text(first))
+
+    def test_dedupe_with_a_window_forgets_what_is_long_gone(self):
+        values = lines("x", 1000) + lines("x", 1000)
+        out = self.run_tamis("dedupe", "--window", "100", "--fpr", "1e-6", stdin=text(values)).stdout
+        self.assertEqual(out, text(values))
+        near = [line for line in lines("y", 1000) for _ in range(2)]
+        out = self.run_tamis("dedupe", "--window", "100", "--fpr", "1e-6", stdin=text(near)).stdout
+        self.assertEqual(out, text(lines("y", 1000)))
+
+    def test_size_recommends_and_info_tells(self):
+        out = self.run_tamis("size", "--capacity", "1000000").stdout.decode()
+        self.assertIn("take blocked", out)
+        out = self.run_tamis("size", "--capacity", "1000000", "--fpr", "0.001", "--erase").stdout
+        self.assertIn("take cuckoo", out.decode())
+        out = self.run_tamis("size", "--capacity", "1000000", "--count").stdout.decode()
+        self.assertIn("take split-counting", out)
+        self.build("f", lines("x", 1000), "--seed", "0x10")
+        out = self.run_tamis("info", "f").stdout.decode()
+        self.assertRegex(out, r"type +blocked Bloom filter")
+        self.assertRegex(out, r"keys +1000\n")
+        self.assertRegex(out, r"seed +16\n")
+
+    def test_bad_options_are_refused(self):
+        for options in (["--fpr", "2"], ["--type", "xor"], ["--seed", "abc"], ["--seed", "-1"],
+                        ["--type", "bloom", "--erase"], ["--capacity", "1"]):
+            self.run_tamis("build", "-o", "f", *options, stdin=b"a\nb\n", expect=2)
+            self.assertEqual(os.listdir(self.directory.name), [])
+
+    def test_random_seeds_differ(self):
+        for name in "ab":
+            self.build(name, ["x"], "--seed", "random")
+        self.assertNotEqual(self.read("a"), self.read("b"))
+
+
+if __name__ == "__main__":
+    unittest.main()
