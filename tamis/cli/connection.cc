@@ -44,6 +44,17 @@ Connection::~Connection() {
   session_.reset();
 }
 
+void Connection::WaitUntilRouted(Duration timeout) {
+  const auto tables = AwaitResult<std::vector<TableSchema>>(
+      &engine(), [](Cluster& cluster, auto done) { cluster.ListTables(std::move(done)); });
+  if (!tables.ok()) return;
+  const Time until = engine().executor().Now() + timeout;
+  for (const TableSchema& table : *tables) {
+    const Duration left = until - engine().executor().Now();
+    if (left > Duration(0)) engine().WaitUntilRouted(table, left);
+  }
+}
+
 Status Connection::LastError(int rc) const {
   const std::string message = sqlite3_errmsg(db_);
   if (rc == SQLITE_INTERRUPT || session_->cancelled) return Cancelled("interrupted");

@@ -42,6 +42,10 @@ class Connection {
   // One statement with values bound to its ?s, from text or NULL.
   Status RunBound(const std::string& sql, const std::vector<Value>& values, const RowSink& sink);
 
+  // Waits until the filters of all regions are known here, or the time is over: a search before
+  // that asks more servers than it needs to.
+  void WaitUntilRouted(Duration timeout);
+
   // Rows that the last INSERT, UPDATE or DELETE changed.
   int64_t changes() const { return sqlite3_changes64(db_); }
 

@@ -61,8 +61,9 @@ Result<std::shared_ptr<LocalStore>> LocalStore::OpenShared(const std::string& na
 }
 
 LocalStore::~LocalStore() {
-  engine_.reset();
+  // Tasks use all of it until the executor has stopped.
   if (executor_) executor_->Stop();
+  engine_.reset();
   cluster_.reset();
 }
 

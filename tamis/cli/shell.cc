@@ -20,6 +20,7 @@ constexpr const char* kHelp =
     ".schema [TABLE]       their definitions\n"
     ".format FORMAT        table, csv, json or line\n"
     ".explain on|off       after each statement, what its searches did\n"
+    ".total                what all searches since the start did, with .explain on\n"
     ".servers              the region servers\n"
     ".kill SERVER          end a server as a crash would; others take its regions\n"
     ".pause SERVER         stop a server's threads, as if the machine hung\n"
@@ -99,14 +100,23 @@ std::string HistoryFile() {
 Status Shell::Run(const std::string& text) {
   const size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos) return Status::Ok();
+  if (options_.echo) {
+    std::printf("\n%s\n", text.substr(begin, text.find_last_not_of(" \n") + 1 - begin).c_str());
+  }
   return text[begin] == '.' ? RunCommand(text.substr(begin)) : RunSql(text);
 }
 
 Status Shell::RunSql(const std::string& sql) {
-  Printer printer(format_, stdout);
+  Printer printer(options_.format, stdout);
   std::vector<Explain> searches;
-  TAMIS_RETURN_IF_ERROR(connection_->Run(sql, printer.Sink(), explain_ ? &searches : nullptr));
-  if (!searches.empty()) std::printf("-- %s\n", SumOf(searches).ToLine().c_str());
+  TAMIS_RETURN_IF_ERROR(
+      connection_->Run(sql, printer.Sink(), options_.explain ? &searches : nullptr));
+  if (!searches.empty()) {
+    const Explain sum = SumOf(searches);
+    std::printf("-- %s\n", sum.ToLine().c_str());
+    total_.Add(sum);
+    searches_ += searches.size();
+  }
   std::fflush(stdout);
   return Status::Ok();
 }
@@ -122,10 +132,10 @@ Status Shell::RunCommand(const std::string& line) {
   } else if (command == ".quit" || command == ".exit") {
     quit_ = true;
   } else if (command == ".format") {
-    TAMIS_ASSIGN_OR_RETURN(format_, ParseFormat(argument));
+    TAMIS_ASSIGN_OR_RETURN(options_.format, ParseFormat(argument));
   } else if (command == ".explain") {
     if (argument != "on" && argument != "off") return InvalidArgument("write .explain on or off");
-    explain_ = argument == "on";
+    options_.explain = argument == "on";
   } else if (command == ".tables" || command == ".schema") {
     TAMIS_ASSIGN_OR_RETURN(
         const auto tables,
@@ -135,6 +145,8 @@ Status Shell::RunCommand(const std::string& line) {
       if (!argument.empty() && table.name != argument) continue;
       std::printf("%s\n", (command == ".tables" ? table.name : table.ToString()).c_str());
     }
+  } else if (command == ".total") {
+    PrintTotal();
   } else if (command == ".servers") {
     return RunSql("SELECT * FROM tamis_servers");
   } else if (command == ".kill") {
@@ -147,6 +159,17 @@ Status Shell::RunCommand(const std::string& line) {
     return InvalidArgument("there is no command " + command + "; .help lists them");
   }
   return Status::Ok();
+}
+
+void Shell::PrintTotal() const {
+  const auto number = [](uint64_t n) { return static_cast<unsigned long long>(n); };
+  std::printf(
+      "%llu searches: %llu of %llu times a server was asked, %llu of %llu times a region; %llu "
+      "rows "
+      "read, %llu returned\n",
+      number(searches_), number(total_.servers_asked), number(total_.servers_total),
+      number(total_.regions_asked), number(total_.regions_total), number(total_.rows_read),
+      number(total_.rows_returned));
 }
 
 void Shell::Interact() {

@@ -12,9 +12,14 @@ namespace tamis {
 
 class Shell {
  public:
-  // After each statement, with `explain`, a line says what its searches did.
-  Shell(Connection* connection, Format format, bool explain)
-      : connection_(connection), format_(format), explain_(explain) {}
+  struct Options {
+    Format format = Format::kTable;
+    bool explain = false;  // after each statement, a line says what its searches did
+    bool echo = false;     // each statement is printed before it is run
+  };
+
+  Shell(Connection* connection, const Options& options)
+      : connection_(connection), options_(options) {}
 
   // SQL, or one command that begins with a dot.
   Status Run(const std::string& text);
@@ -25,10 +30,12 @@ class Shell {
  private:
   Status RunCommand(const std::string& line);
   Status RunSql(const std::string& sql);
+  void PrintTotal() const;
 
   Connection* connection_;
-  Format format_;
-  bool explain_;
+  Options options_;
+  Explain total_;  // of all searches so far, while explaining
+  uint64_t searches_ = 0;
   bool quit_ = false;
 };
 

@@ -5,6 +5,7 @@
 #include <CLI/Formatter.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tamis/cli/command.h"
 #include "tamis/cli/connection.h"
@@ -15,11 +16,25 @@
 namespace tamis {
 namespace {
 
+// Who asks what was excluded wants to see what the filters do, not how a store starts.
+constexpr Duration kRoutingPatience = std::chrono::seconds(20);
+
 struct SqlOptions {
   std::vector<std::string> statements;
   std::string format = "table";
   bool explain = false;
+  bool echo = false;
 };
+
+// Nothing but empty lines and comments.
+bool IsBlank(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t begin = line.find_first_not_of(" \t\r");
+    if (begin != std::string::npos && line.compare(begin, 2, "--") != 0) return false;
+  }
+  return true;
+}
 
 // Statements from a pipe, each as soon as it is whole.
 Status RunStream(Shell* shell, std::istream* in) {
@@ -28,8 +43,13 @@ Status RunStream(Shell* shell, std::istream* in) {
   uint64_t number = 0;
   while (std::getline(*in, line)) {
     ++number;
+    const bool command = line.starts_with('.') && IsBlank(statement);
+    if (command) {
+      if (Status status = shell->Run(statement); !status.ok()) return status;
+      statement.clear();
+    }
     statement += line + "\n";
-    if (!sqlite3_complete(statement.c_str())) continue;
+    if (!command && !sqlite3_complete(statement.c_str())) continue;
     if (Status status = shell->Run(statement); !status.ok()) {
       return status.WithContext("line " + std::to_string(number));
     }
@@ -43,7 +63,9 @@ int RunSql(const Context& context, const SqlOptions& options) {
   if (!format.ok()) return Report(format.status());
   auto connection = Connection::Open(context);
   if (!connection.ok()) return Report(connection.status());
-  Shell shell(connection->get(), *format, options.explain);
+  if (options.explain) (*connection)->WaitUntilRouted(kRoutingPatience);
+  Shell shell(connection->get(),
+              {.format = *format, .explain = options.explain, .echo = options.echo});
   if (!options.statements.empty()) {
     for (const std::string& statement : options.statements) {
       if (Status status = shell.Run(statement); !status.ok()) return Report(status);
@@ -60,6 +82,7 @@ int RunSql(const Context& context, const SqlOptions& options) {
 int RunExplain(const Context& context, const std::string& statement, bool json) {
   auto connection = Connection::Open(context, false);
   if (!connection.ok()) return Report(connection.status());
+  (*connection)->WaitUntilRouted(kRoutingPatience);
   const auto searches = ExplainSql((*connection)->db(), (*connection)->session(), statement);
   if (!searches.ok()) return Report(searches.status());
   const Explain sum = SumOf(*searches);
@@ -100,6 +123,7 @@ void AddSqlCommands(CLI::App* app, Context* context) {
   sql->add_option("--format", options->format, kFormatHelp)->capture_default_str();
   sql->add_flag("--explain", options->explain,
                 "After each statement, say in a line what its searches did");
+  sql->add_flag("--echo", options->echo, "Print each statement before it is run");
   sql->callback([=] { context->run = [=] { return RunSql(*context, *options); }; });
 
   auto statement = std::make_shared<std::string>();

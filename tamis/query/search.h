@@ -38,7 +38,11 @@ class Search {
   Search(std::shared_ptr<const SearchContext> context, SchemaPtr schema, SearchOptions options);
 
   Result<std::optional<Row>> Next();
-  const Explain& explain() const { return explain_; }
+  // Of a search that was left early: what it did so far.
+  const Explain& explain() {
+    Conclude();
+    return explain_;
+  }
 
  private:
   struct Piece {

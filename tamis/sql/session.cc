@@ -6,7 +6,10 @@ namespace tamis {
 namespace {
 
 constexpr double kBytesPerRow = 150;
-constexpr double kLeastRows = 1000;
+constexpr double kLeastRows = 100;
+// Of a region that does not know its size yet; what there is only one of may be small.
+constexpr double kRowsPerRegion = 20'000;
+constexpr double kRowsOfOneRegion = 1000;
 constexpr Duration kEstimateAge = std::chrono::seconds(5);
 
 }  // namespace
@@ -22,14 +25,17 @@ double Session::EstimatedRows(const TableSchema& schema) {
   if (known != estimates_.end() && now - known->second.taken < kEstimateAge) {
     return known->second.rows;
   }
-  Estimate estimate{.rows = kLeastRows, .taken = now};
+  Estimate estimate{.rows = kRowsOfOneRegion, .taken = now};
   const auto regions = AwaitResult<std::vector<RegionInfo>>(
       engine.get(),
       [&](Cluster& cluster, auto done) { cluster.ListRegions(schema.id, std::move(done)); });
   if (regions.ok()) {
     double bytes = 0;
     for (const RegionInfo& region : *regions) bytes += static_cast<double>(region.size_bytes);
-    estimate.rows = std::max(kLeastRows, bytes / kBytesPerRow);
+    const double unknown = regions->size() > 1
+                               ? kRowsPerRegion * static_cast<double>(regions->size())
+                               : kRowsOfOneRegion;
+    estimate.rows = bytes > 0 ? std::max(kLeastRows, bytes / kBytesPerRow) : unknown;
   }
   estimates_[schema.id] = estimate;
   return estimate.rows;
