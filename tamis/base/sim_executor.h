@@ -26,6 +26,10 @@ class SimExecutor : public Executor {
   bool RunOne();
   // Runs everything that is due up to now + duration, and sets the clock there.
   void RunFor(Duration duration);
+  // The clock goes on, but nothing runs: what becomes due runs late, as after a suspended machine.
+  void Jump(Duration duration) { now_ += duration; }
+  // Drops all tasks, as a process that dies.
+  void Clear() { tasks_.clear(); }
 
   Random& random() { return random_; }
   uint64_t tasks_run() const { return tasks_run_; }

@@ -122,6 +122,12 @@ std::optional<TableSchema> Catalog::Table(uint32_t id) const {
   return found->second;
 }
 
+bool Catalog::HasIndex(uint32_t table_id, uint32_t index_id) const {
+  std::lock_guard lock(mutex_);
+  auto table = tables_.find(table_id);
+  return table != tables_.end() && table->second.FindIndex(index_id) != nullptr;
+}
+
 std::vector<pb::RegionRecord> Catalog::Regions() const {
   std::lock_guard lock(mutex_);
   std::vector<pb::RegionRecord> regions;

@@ -33,6 +33,8 @@ class Catalog {
   std::vector<TableSchema> Tables() const;
   Result<TableSchema> Table(const std::string& name) const;
   std::optional<TableSchema> Table(uint32_t id) const;
+  // False once the index is dropped; from then on compactions may drop its entries.
+  bool HasIndex(uint32_t table_id, uint32_t index_id) const;
   std::vector<pb::RegionRecord> Regions() const;
   std::vector<pb::RegionRecord> Regions(uint32_t table_id) const;  // in key order
   std::optional<pb::RegionRecord> Region(uint64_t id) const;

@@ -207,7 +207,12 @@ void IndexBuilder::Recount(JobPtr job) {
     return;
   }
   job->snapshot.reset();
-  job->filter->Publish();
+  // The entries of a dropped index go at compactions, maybe before this region hears of it.
+  if (context_->catalog->HasIndex(region.info().table_id, job->index_id)) {
+    job->filter->Publish();
+  } else {
+    job->filter->AbandonGeneration();
+  }
   Finish(job, true);
 }
 

@@ -89,7 +89,7 @@ void RocksCluster::StartServer(const std::string& name) {
       done(live->membership_.Heartbeat(server, code, live->executor_->Now()));
     };
     if (cluster->options_.heartbeat_link) {
-      cluster->options_.heartbeat_link(std::move(deliver));
+      cluster->options_.heartbeat_link(server, std::move(deliver));
     } else {
       deliver();
     }
@@ -130,7 +130,7 @@ void RocksCluster::AssignAll() {
   Catalog::Change change;
   for (size_t i = 0; i < regions.size(); ++i) {
     regions[i].set_epoch(catalog_->NewEpoch());
-    regions[i].set_server("rs" + std::to_string(i % static_cast<size_t>(options_.servers) + 1));
+    SetOwner("rs" + std::to_string(i % static_cast<size_t>(options_.servers) + 1), &regions[i]);
     change.put_regions.push_back(regions[i]);
   }
   if (!catalog_->Commit(change).ok()) return;  // the sweep tries again
@@ -152,7 +152,7 @@ void RocksCluster::Sweep() {
   last_sweep_ = now;
   membership_.Expire(now);
   for (const pb::RegionRecord& region : catalog_->Regions()) {
-    if (!region.server().empty() && membership_.IsAlive(region.server())) continue;
+    if (IsServed(region)) continue;
     const std::string target = LeastLoaded();
     if (target.empty()) break;  // nobody lives
     // What the dead server granted may be believed for a lease from now.
@@ -162,6 +162,19 @@ void RocksCluster::Sweep() {
   executor_->PostAfter(interval, [self = self_] {
     if (RocksCluster* cluster = self->load()) cluster->Sweep();
   });
+}
+
+// The life of the server that was given the region has not been declared dead.
+bool RocksCluster::IsServed(const pb::RegionRecord& region) const {
+  auto server = LocalServer(region.server());
+  return server && server->start_code() == region.start_code() &&
+         membership_.IsAlive(region.server());
+}
+
+void RocksCluster::SetOwner(const std::string& name, pb::RegionRecord* region) const {
+  auto server = LocalServer(name);
+  region->set_server(name);
+  region->set_start_code(server ? server->start_code() : 0);
 }
 
 std::map<std::string, uint64_t> RocksCluster::Loads() const {
@@ -201,14 +214,15 @@ Status RocksCluster::Assign(pb::RegionRecord record, const std::string& server, 
   // Completed indexes may have been noted since the record was read.
   record = *catalog_->Region(record.id());
   record.set_epoch(catalog_->NewEpoch());
-  record.set_server(server);
+  SetOwner(server, &record);
   TAMIS_RETURN_IF_ERROR(catalog_->Commit({.put_regions = {record}}));
   fences_.Of(record.id())->Advance(record.epoch());
   if (auto local = LocalServer(server)) local->OpenRegion(record, not_before);
   return Status::Ok();
 }
 
-// Opens a region again that was closed for something that did not come about.
+// Opens a region again that was closed for something that did not come about, unless somebody else
+// has decided about it since.
 void RocksCluster::Reopen(const pb::RegionRecord& record) {
   const std::string target = membership_.IsAlive(record.server()) ? record.server() : LeastLoaded();
   if (!target.empty()) (void)Assign(record, target, Time{});
@@ -246,17 +260,7 @@ Status RocksCluster::Resume(const std::string& name) {
     server->Resume();
     return Status::Ok();
   }
-  // Its regions are still the dead life's as long as its session lasts: end that first.
-  membership_.DeclareDead(name);
-  const Time now = executor_->Now();
-  for (const pb::RegionRecord& region : catalog_->Regions()) {
-    if (region.server() != name) continue;
-    const std::string target = LeastLoaded();
-    if (!target.empty()) {
-      (void)Assign(region, target,
-                   now + options_.server.feed.lease + options_.server.feed.lease_margin);
-    }
-  }
+  // The sweep gives what the dead life owned to the living.
   StartServer(name);
   return Status::Ok();
 }
@@ -342,7 +346,7 @@ void RocksCluster::CreateTable(TableSchema schema, Callback<TableSchema> done) {
   region.set_id(catalog_->NewRegionId());
   region.set_epoch(catalog_->NewEpoch());
   region.set_table_id(schema.id);
-  region.set_server(LeastLoaded());
+  SetOwner(LeastLoaded(), &region);
   if (Status status = catalog_->Commit({.put_tables = {schema}, .put_regions = {region}});
       !status.ok()) {
     return done(status);
@@ -384,14 +388,14 @@ Result<TableSchema> RocksCluster::ChangeSchema(const std::string& table,
   return schema;
 }
 
-// Tells the servers. One that cannot follow now (paused, dead) follows before it serves again: it
-// refuses writes of another version, and regions are opened with the schema of the catalog.
+// Tells the servers. A paused one follows when it goes on, and is not waited for: until then it
+// refuses writes of the new version. A dead one's regions are opened with the new schema.
 void RocksCluster::Broadcast(const TableSchema& schema, Callback<TableSchema> done) {
   std::vector<std::shared_ptr<RocksRegionServer>> servers;
   {
     std::lock_guard lock(mutex_);
     for (const auto& [name, server] : servers_) {
-      if (!server->killed() && !server->paused()) servers.push_back(server);
+      if (!server->killed()) servers.push_back(server);
     }
   }
   auto once = Once("change table \"" + schema.name + "\"", [schema, done](Status status) {
@@ -405,7 +409,14 @@ void RocksCluster::Broadcast(const TableSchema& schema, Callback<TableSchema> do
   const auto finish = [missing, once] {
     if (--*missing == 0) once(Status::Ok());
   };
-  for (auto& server : servers) server->UpdateSchema(schema.id, finish);
+  for (auto& server : servers) {
+    if (server->paused()) {
+      server->UpdateSchema(schema.id, [] {});
+      finish();
+    } else {
+      server->UpdateSchema(schema.id, finish);
+    }
+  }
   finish();
 }
 
@@ -475,6 +486,50 @@ void RocksCluster::RebuildIndex(const std::string& table, const std::string& ind
     for (auto& server : servers) server->RecountIndex(schema->id, spec.id);
   }
   done(Status::Ok());
+}
+
+void RocksCluster::Check(const std::string& table, Callback<CheckReport> done) {
+  auto schema = catalog_->Table(table);
+  if (!schema.ok()) return done(schema.status());
+  struct Join {
+    std::mutex mutex;
+    CheckReport report;
+    Status status;
+    size_t missing = 1;
+  };
+  auto join = std::make_shared<Join>();
+  const size_t expected = catalog_->Regions(schema->id).size();
+  const auto finish = [join, done, expected](Result<CheckReport> report) {
+    {
+      std::lock_guard lock(join->mutex);
+      if (report.ok()) {
+        join->report.Add(*report);
+      } else {
+        join->status = report.status();
+      }
+      if (--join->missing > 0) return;
+      if (join->status.ok() && join->report.regions < expected) {
+        join->status = Unavailable("only " + std::to_string(join->report.regions) + " of " +
+                                   std::to_string(expected) +
+                                   " regions are open; wait until all are, then check again");
+      }
+    }
+    if (join->status.ok()) {
+      done(join->report);
+    } else {
+      done(join->status);
+    }
+  };
+  std::vector<std::shared_ptr<RocksRegionServer>> servers;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [name, server] : servers_) {
+      if (!server->killed() && !server->paused()) servers.push_back(server);
+    }
+  }
+  join->missing += servers.size();
+  for (auto& server : servers) server->Check(schema->id, finish);
+  finish(CheckReport());
 }
 
 // ---- Regions
@@ -559,13 +614,15 @@ void RocksCluster::MergeRegion(uint64_t region_id, DoneCallback done) {
       [=, this, self = self_, left = *left, right = *right](Status status) {
         if (self->load() == nullptr) return;
         if (!status.ok()) return once(status);
-        executor_->PostAfter(options_.operation_timeout, [abandon] {
+        // A server that does not answer within two sessions is dead.
+        executor_->PostAfter(2 * options_.session_timeout, [abandon] {
           abandon(Unavailable("the right region was not closed in time"));
         });
         right_server->CloseRegion(right.id(), right.epoch(), [=, this](Status closed) {
           if (self->load() == nullptr) return;
           if (!closed.ok()) return abandon(closed);
           if (settled->exchange(true) || !IsCurrent(left) || !IsCurrent(right)) {
+            Reopen(left);
             Reopen(right);
             return once(Unavailable("the regions have changed"));
           }
@@ -575,7 +632,7 @@ void RocksCluster::MergeRegion(uint64_t region_id, DoneCallback done) {
           merged.set_table_id(left.table_id());
           merged.set_start(left.start());
           merged.set_end(right.end());
-          merged.set_server(membership_.IsAlive(left.server()) ? left.server() : LeastLoaded());
+          SetOwner(membership_.IsAlive(left.server()) ? left.server() : LeastLoaded(), &merged);
           const Status committed =
               catalog_->Commit({.put_regions = {merged}, .erase_regions = {left.id(), right.id()}});
           if (!committed.ok()) {

@@ -34,8 +34,8 @@ class RocksCluster : public Cluster {
     Duration operation_timeout = std::chrono::seconds(30);
     bool balance = true;  // moves regions to servers that have fewer, after splits
     uint64_t seed = 0;    // of the seeds of new indexes; 0 = drawn from the system
-    // Carries a heartbeat; a test may lose or delay it. Default: at once.
-    std::function<void(std::function<void()>)> heartbeat_link;
+    // Carries a server's heartbeat; a test may lose or delay it. Default: at once.
+    std::function<void(const std::string& server, std::function<void()> deliver)> heartbeat_link;
   };
 
   // Opens or makes the store. The executor must outlive the cluster and must be stopped, or run no
@@ -60,6 +60,11 @@ class RocksCluster : public Cluster {
   void MoveRegion(uint64_t region_id, const std::string& server, DoneCallback done) override;
   void Balance(Callback<uint64_t> done) override;
 
+  // Compares every row of the table with every index and every filter.
+  void Check(const std::string& table, Callback<CheckReport> done);
+  // Compacts the whole store, dropping garbage entries. Blocks.
+  Status Compact() { return store_->Compact(); }
+
   // For the shell and for tests. kNotFound for a server that there is not.
   Status Kill(const std::string& server);
   Status Pause(const std::string& server);
@@ -83,6 +88,8 @@ class RocksCluster : public Cluster {
   std::map<std::string, uint64_t> Loads() const;
   Status Assign(pb::RegionRecord record, const std::string& server, Time not_before);
   void Reopen(const pb::RegionRecord& record);
+  bool IsServed(const pb::RegionRecord& region) const;
+  void SetOwner(const std::string& server, pb::RegionRecord* region) const;
   bool IsCurrent(const pb::RegionRecord& record) const;
   Result<TableSchema> ChangeSchema(const std::string& table,
                                    const std::function<Status(TableSchema*)>& change);

@@ -415,6 +415,48 @@ void RocksRegionServer::RecountIndex(uint32_t table_id, uint32_t index_id) {
   });
 }
 
+void RocksRegionServer::Check(uint32_t table_id, Callback<CheckReport> done) {
+  context_->executor->Step([self = shared_from_this(), table_id, done] {
+    struct Join {
+      std::mutex mutex;
+      CheckReport report;
+      Status status;
+      size_t missing = 1;
+    };
+    auto join = std::make_shared<Join>();
+    const auto finish = [join, done](Result<CheckReport> report) {
+      {
+        std::lock_guard lock(join->mutex);
+        if (report.ok()) {
+          join->report.Add(*report);
+        } else {
+          join->status = report.status();
+        }
+        if (--join->missing > 0) return;
+      }
+      if (join->status.ok()) {
+        done(join->report);
+      } else {
+        done(join->status);
+      }
+    };
+    for (auto& region : self->Regions()) {
+      if (region->info().table_id != table_id) continue;
+      {
+        std::lock_guard lock(join->mutex);
+        ++join->missing;
+      }
+      const bool open = region->Quiesce([self, region, finish] {
+        if (region->closed())
+          return finish(Unavailable("a region moved during the check; check again"));
+        finish(CheckRegion(*self->context_->store, *region));
+      });
+      if (!open) finish(Unavailable("a region moved during the check; check again"));
+    }
+    finish(CheckReport());
+  });
+}
+
 // ---- Split
 
 Result<std::string> RocksRegionServer::MiddleKey(const Region& region) const {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tamis/cluster/cluster.h"
+#include "tamis/rocks/checker.h"
 #include "tamis/rocks/index_builder.h"
 #include "tamis/rocks/region.h"
 #include "tamis/rocks/server_context.h"
@@ -55,6 +56,8 @@ class RocksRegionServer : public RegionServer,
   // Takes the table's schema from the catalog; done when all its regions here follow it.
   void UpdateSchema(uint32_t table_id, std::function<void()> done);
   void RecountIndex(uint32_t table_id, uint32_t index_id);
+  // Compares the regions of the table that are open here with their indexes and filters.
+  void Check(uint32_t table_id, Callback<CheckReport> done);
 
   void Pause() { context_->executor->Pause(); }
   void Resume() { context_->executor->Resume(); }

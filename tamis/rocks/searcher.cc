@@ -129,8 +129,9 @@ class Searcher::Run {
   }
 
   bool IsCurrent() const {
-    for (const uint32_t index_id : complete_) {
-      if (!region_.IsEntriesComplete(index_id)) return false;  // dropped meanwhile
+    // The entries of a dropped index go at compactions, maybe before this region hears of it.
+    for (const uint32_t index_id : used_) {
+      if (!context_.catalog->HasIndex(region_.info().table_id, index_id)) return false;
     }
     const bool verified = context_.options.faults.unverified_membership || context_.is_verified();
     return verified && region_.fence().Enter(region_.info().epoch).owns_lock();
@@ -150,7 +151,9 @@ class Searcher::Run {
     const pb::Branch& plan = *searcher_.branches_[position->branch].plan;
     std::vector<const pb::IndexStream*> usable;
     for (const pb::IndexStream& stream : plan.streams()) {
-      if (complete_.contains(stream.index_id())) usable.push_back(&stream);
+      if (!complete_.contains(stream.index_id())) continue;
+      usable.push_back(&stream);
+      used_.insert(stream.index_id());
     }
     const bool in_index_order = plan.streams_size() == 1 && !plan.streams(0).equality();
     if (in_index_order && position->order == SearchPosition::Order::kEntry) {
@@ -371,6 +374,7 @@ class Searcher::Run {
   std::unique_ptr<const rocksdb::Snapshot, ReleaseSnapshot> snapshot_;
   rocksdb::ReadOptions read_options_;
   std::set<uint32_t> complete_;  // indexes whose entries all stand in the snapshot
+  std::set<uint32_t> used_;
   pb::RangeResult result_;
   ReadCounters counters_;
   uint64_t rows_ = 0;

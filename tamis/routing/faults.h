@@ -2,6 +2,9 @@
 // cluster test can show that it would find the row that is missed without the rule.
 #pragma once
 
+#include <string_view>
+#include <utility>
+
 namespace tamis {
 
 struct Faults {
@@ -12,10 +15,35 @@ struct Faults {
   bool no_open_wait = false;           // a region opened after a crash acknowledges at once
   bool no_close_event = false;         // closing a region is not told
   bool unverified_membership = false;  // leases are granted, and searches answered, unverified
-  bool ignore_gaps = false;            // a reply is applied though events before it are missing
+  bool ignore_sequence = false;        // a reply is applied whatever its numbers: late ones, too
   bool no_coverage_check = false;      // a search is complete when the answers are in
   bool no_row_verification = false;    // what the index says is returned
   bool erase_first_match = false;  // the scalable filter erases from the first layer that matches
 };
+
+// Every fault by its name.
+inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
+    {"increment_after_ack", &Faults::increment_after_ack},
+    {"ignore_pending_flips", &Faults::ignore_pending_flips},
+    {"own_flips_only", &Faults::own_flips_only},
+    {"no_lease_wait", &Faults::no_lease_wait},
+    {"no_open_wait", &Faults::no_open_wait},
+    {"no_close_event", &Faults::no_close_event},
+    {"unverified_membership", &Faults::unverified_membership},
+    {"ignore_sequence", &Faults::ignore_sequence},
+    {"no_coverage_check", &Faults::no_coverage_check},
+    {"no_row_verification", &Faults::no_row_verification},
+    {"erase_first_match", &Faults::erase_first_match},
+};
+
+// False when there is no fault of that name.
+inline bool SetFault(std::string_view name, Faults* faults) {
+  for (const auto& [known, member] : kFaults) {
+    if (known != name) continue;
+    faults->*member = true;
+    return true;
+  }
+  return false;
+}
 
 }  // namespace tamis

@@ -489,14 +489,17 @@ void GlobalIndex::Apply(const std::string& name, const pb::PollReply& reply, Tim
   if (reply.start_code() != server.start_code) state_->Clear(&server);
   const bool known = reply.start_code() == server.start_code;
   if (reply.full()) {
-    if (known && reply.to() <= server.applied) return;  // late: we know more
+    if (known && reply.to() <= server.applied && !state_->options.faults.ignore_sequence) {
+      return;  // late: we know more
+    }
     state_->Clear(&server);
     server.start_code = reply.start_code();
-  } else if (!known || (reply.from() > server.applied && !state_->options.faults.ignore_gaps)) {
+  } else if (!known || reply.from() > server.applied) {
     return;  // events before it are missing: the next poll asks for them
   }
   for (const pb::Event& event : reply.events()) {
-    if (reply.full() || event.sequence() > server.applied) state_->ApplyEvent(&server, event);
+    const bool is_new = event.sequence() > server.applied || state_->options.faults.ignore_sequence;
+    if (reply.full() || is_new) state_->ApplyEvent(&server, event);
   }
   server.applied = std::max(server.applied, reply.to());
   if (!reply.full() && server.applied == reply.to()) {

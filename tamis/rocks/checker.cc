@@ -1,0 +1,134 @@
+#include "tamis/rocks/checker.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "tamis/rocks/index_entry.h"
+#include "tamis/table/codec.h"
+
+namespace tamis {
+namespace {
+
+constexpr size_t kMaxProblems = 20;
+
+void Note(CheckReport* report, std::string problem) {
+  if (report->problems.size() < kMaxProblems) report->problems.push_back(std::move(problem));
+}
+
+std::string_view View(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+std::string KeyText(const TableSchema& schema, std::string_view key) {
+  Row row(schema.columns.size());
+  if (!DecodeKey(schema, key, &row).ok()) return "(unreadable key)";
+  std::string text;
+  for (const uint32_t column : schema.key) {
+    text += (text.empty() ? "" : ", ") + row[column].ToString();
+  }
+  return text;
+}
+
+Status CheckIndex(const Store& store, const Region& region, const TableSchema& schema,
+                  const Region::IndexState& state, CheckReport* report) {
+  const IndexSpec& index = state.filter->index();
+  const RegionInfo& info = region.info();
+  if (!state.entries_complete) {
+    ++report->incomplete;
+    return Status::Ok();
+  }
+  std::set<std::string> expected;  // values + row key
+  std::unique_ptr<rocksdb::Iterator> rows(
+      store.db()->NewIterator(rocksdb::ReadOptions(), store.rows()));
+  const std::string row_prefix = RowPrefix(info.table_id);
+  for (rows->Seek(RowStoreKey(info.table_id, info.start));
+       rows->Valid() && rows->key().starts_with(row_prefix); rows->Next()) {
+    const std::string_view key = View(rows->key()).substr(kRowPrefixSize);
+    if (!info.Contains(key)) break;
+    Row row(schema.columns.size());
+    TAMIS_RETURN_IF_ERROR(DecodeKey(schema, key, &row));
+    TAMIS_RETURN_IF_ERROR(DecodeRow(schema, View(rows->value()), &row));
+    const IndexEntry entry = IndexEntry::Of(index, row);
+    expected.insert(entry.values + std::string(key));
+    if (!state.filter->published()) continue;
+    ++report->filter_lookups;
+    if (!state.filter->MayContain(entry.filter_key)) {
+      ++report->missing_in_filter;
+      Note(report, fmt::format("region {}: the filter of index \"{}\" says no to row {}", info.id,
+                               index.name, KeyText(schema, key)));
+    }
+  }
+  if (!rows->status().ok()) return FromRocks(rows->status(), "read rows");
+
+  const std::string prefix = IndexPrefix(info.id, index.id);
+  std::unique_ptr<rocksdb::Iterator> entries(
+      store.db()->NewIterator(rocksdb::ReadOptions(), store.index()));
+  for (entries->Seek(prefix); entries->Valid() && entries->key().starts_with(prefix);
+       entries->Next()) {
+    const std::string_view entry = View(entries->key()).substr(prefix.size());
+    TAMIS_ASSIGN_OR_RETURN(const auto split, SplitIndexEntry(schema, index, entry));
+    if (!info.Contains(split.second)) {
+      ++report->garbage;
+    } else if (expected.erase(std::string(entry)) > 0) {
+      ++report->entries;
+    } else {
+      ++report->foreign_entries;
+      Note(report,
+           fmt::format("region {}: index \"{}\" has an entry for row {} that the row does not give",
+                       info.id, index.name, KeyText(schema, split.second)));
+    }
+  }
+  if (!entries->status().ok()) return FromRocks(entries->status(), "read index entries");
+  for (const std::string& entry : expected) {
+    ++report->missing_entries;
+    const auto split = SplitIndexEntry(schema, index, entry);
+    Note(report, fmt::format("region {}: index \"{}\" lacks the entry of row {}", info.id,
+                             index.name, split.ok() ? KeyText(schema, split->second) : "?"));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+void CheckReport::Add(const CheckReport& other) {
+  for (auto field : {&CheckReport::regions, &CheckReport::rows, &CheckReport::entries,
+                     &CheckReport::filter_lookups, &CheckReport::garbage, &CheckReport::incomplete,
+                     &CheckReport::missing_entries, &CheckReport::foreign_entries,
+                     &CheckReport::missing_in_filter}) {
+    this->*field += other.*field;
+  }
+  for (const std::string& problem : other.problems) Note(this, problem);
+}
+
+std::string CheckReport::ToString() const {
+  std::string text = fmt::format(
+      "compared {} rows in {} regions with {} index entries and {} filter lookups\n"
+      "missing entries {}, foreign entries {}, missing in filters {}; garbage entries {} "
+      "(harmless), "
+      "indexes still being built {}\n",
+      rows, regions, entries, filter_lookups, missing_entries, foreign_entries, missing_in_filter,
+      garbage, incomplete);
+  for (const std::string& problem : problems) text += problem + "\n";
+  return text;
+}
+
+Result<CheckReport> CheckRegion(const Store& store, const Region& region) {
+  CheckReport report;
+  const SchemaPtr schema = region.schema();
+  const RegionInfo& info = region.info();
+  std::unique_ptr<rocksdb::Iterator> rows(
+      store.db()->NewIterator(rocksdb::ReadOptions(), store.rows()));
+  const std::string prefix = RowPrefix(info.table_id);
+  for (rows->Seek(RowStoreKey(info.table_id, info.start));
+       rows->Valid() && rows->key().starts_with(prefix); rows->Next()) {
+    if (!info.Contains(View(rows->key()).substr(kRowPrefixSize))) break;
+    ++report.rows;
+  }
+  if (!rows->status().ok()) return FromRocks(rows->status(), "read rows");
+  report.regions = 1;
+  for (const auto& [index_id, state] : region.indexes()) {
+    TAMIS_RETURN_IF_ERROR(CheckIndex(store, region, *schema, state, &report));
+  }
+  return report;
+}
+
+}  // namespace tamis
