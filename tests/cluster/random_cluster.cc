@@ -1,0 +1,767 @@
+#include "tests/cluster/random_cluster.h"
+
+#include <rocksdb/env.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include "tamis/base/sim_executor.h"
+#include "tamis/query/engine.h"
+#include "tamis/rocks/index_entry.h"
+#include "tamis/rocks/rocks_cluster.h"
+#include "tamis/table/codec.h"
+#include "tests/cluster/model_table.h"
+#include "tests/cluster/sim_network.h"
+
+namespace tamis {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr int kServers = 5;
+constexpr int kEngines = 2;
+constexpr int64_t kKeys = 300;
+constexpr size_t kMaxRegions = 12;
+constexpr uint64_t kSettleEvery = 2500;
+
+// Columns of the table.
+constexpr uint32_t kId = 0, kGroup = 1, kNumber = 2, kName = 3;
+
+class RandomCluster {
+ public:
+  explicit RandomCluster(const RandomClusterOptions& options)
+      : options_(options),
+        executor_(options.seed, microseconds(200)),
+        random_(options.seed * 7919 + 1),
+        env_(rocksdb::NewMemEnv(rocksdb::Env::Default())),
+        small_pages_(options.seed % 2 == 0) {
+    OpenCluster();
+    CreateTable();
+    for (int i = 0; i < kEngines; ++i) StartEngine(i);
+    ScheduleWrites();
+    ScheduleEvents();
+  }
+
+  ~RandomCluster() {
+    Shutdown();
+    cluster_.reset();
+  }
+
+  RandomClusterResult Run() {
+    uint64_t next_settle = kSettleEvery;
+    while (!failure_.has_value() && operations_ < options_.operations) {
+      RunUntilAcknowledged(microseconds(random_.Uniform(3000)));
+      const int searches = recent_.empty() ? 1 : 2;
+      for (int i = 0; i < searches && !failure_.has_value(); ++i) SearchOnce();
+      if (random_.OneIn(150)) RestartEngine();
+      if (random_.OneIn(1000)) CrashProcess();
+      if (operations_ >= next_settle && !failure_.has_value()) {
+        Settle();
+        next_settle = operations_ + kSettleEvery;
+      }
+    }
+    if (!failure_.has_value()) Settle();
+    RandomClusterResult result;
+    result.failure = failure_;
+    result.operations = operations_;
+    result.counts = counts_;
+    result.counts["milliseconds of virtual time"] =
+        static_cast<uint64_t>(std::chrono::duration_cast<milliseconds>(executor_.Now()).count());
+    result.counts["messages"] = network_counts_.messages;
+    result.counts["messages lost"] = network_counts_.lost;
+    result.counts["polls lost"] = network_counts_.polls_lost;
+    result.counts["polls late"] = network_counts_.polls_late;
+    return result;
+  }
+
+ private:
+  // Lets the cluster work for a while, but stops as soon as a write is acknowledged: a row that has
+  // just been acknowledged is what a broken rule would miss.
+  void RunUntilAcknowledged(Duration most) {
+    const Time end = executor_.Now() + most;
+    while (recent_.empty() && executor_.Now() < end && executor_.RunOne()) {
+    }
+  }
+
+  void Fail(const std::string& what) {
+    if (failure_.has_value()) return;
+    failure_ = what + " (seed " + std::to_string(options_.seed) + ", operation " +
+               std::to_string(operations_) + ")";
+  }
+
+  void Count(const std::string& what) { ++counts_[what]; }
+
+  // ---- The cluster
+
+  void OpenCluster() {
+    RocksCluster::Options options;
+    options.store.directory = "/store";
+    options.store.env = env_.get();
+    options.store.memtable_bytes = 4 << 20;
+    options.servers = kServers;
+    options.session_timeout = milliseconds(300);
+    options.operation_timeout = seconds(3);
+    options.balance = false;
+    options.seed = options_.seed;
+    options.server.feed.lease = milliseconds(100);
+    options.server.feed.lease_margin = milliseconds(2);
+    options.server.feed.max_events = 200;
+    options.server.heartbeat_interval = milliseconds(60);
+    options.server.write_timeout = seconds(1);
+    options.server.split_bytes = 0;
+    options.server.build_rows = 16;
+    options.server.rebuild_after_ignored = 200;
+    options.server.page_rows = small_pages_ ? 5 : 1000;
+    options.server.inline_steps = false;
+    options.server.faults = options_.faults;
+    options.heartbeat_link = [this](const std::string& server, std::function<void()> deliver) {
+      if (random_.OneIn(30) || executor_.Now() < heartbeats_cut_[server]) return;
+      executor_.PostAfter(microseconds(random_.Uniform(2000)), std::move(deliver));
+    };
+    auto cluster = RocksCluster::Open(options, &executor_);
+    if (!cluster.ok()) return Fail("cannot open the cluster: " + cluster.status().ToString());
+    cluster_ = std::move(*cluster);
+    network_ = std::make_unique<SimNetwork>(cluster_.get(), &executor_, SimNetwork::Options{},
+                                            &network_counts_);
+  }
+
+  void CreateTable() {
+    TableSchema schema;
+    schema.name = "t";
+    schema.columns = {{.name = "id", .type = Type::kInt64, .nullable = false},
+                      {.name = "grp", .type = Type::kText},
+                      {.name = "number", .type = Type::kInt64},
+                      {.name = "name", .type = Type::kText}};
+    schema.key = {kId};
+    // Small filters, so that layers are added, and values hit each other.
+    schema.indexes = {{.name = "grp", .columns = {kGroup}, .fpr = 0.02, .expected_values = 8},
+                      {.name = "number", .columns = {kNumber}, .fpr = 0.02, .expected_values = 16},
+                      {.name = "name", .columns = {kName}, .fpr = 0.02, .expected_values = 12}};
+    auto made = Await<Result<TableSchema>>(&executor_,
+                                           [&](auto done) { cluster_->CreateTable(schema, done); });
+    if (!made.ok()) return Fail("cannot create the table: " + made.status().ToString());
+    table_ = std::make_shared<const TableSchema>(*made);
+  }
+
+  void StartEngine(int i) {
+    Engine::Options options;
+    options.poll_wait = milliseconds(40);
+    options.lease_margin = milliseconds(5);
+    options.request_timeout = milliseconds(250);
+    options.write_timeout = seconds(5);
+    options.seed = ++engine_seed_;
+    options.faults = options_.faults;
+    engines_[i] = std::make_unique<Engine>(network_.get(), &executor_, options);
+  }
+
+  void RestartEngine() {
+    const int i = static_cast<int>(random_.Uniform(kEngines));
+    engines_[i].reset();
+    StartEngine(i);
+    Count("coordinator restarts");
+  }
+
+  void Shutdown() {
+    for (auto& engine : engines_) engine.reset();
+    executor_.Clear();
+  }
+
+  // Everything in memory is gone; writes under way may or may not have happened.
+  void CrashProcess() {
+    Shutdown();
+    paused_.clear();
+    killed_.clear();
+    heartbeats_cut_.clear();
+    for (const auto& [key, entry] : model_.entries()) {
+      if (entry.busy) model_.Unknown(key);
+    }
+    writes_under_way_ = 0;
+    ++incarnation_;
+    network_.reset();
+    cluster_.reset();
+    OpenCluster();
+    if (failure_.has_value()) return;
+    for (int i = 0; i < kEngines; ++i) StartEngine(i);
+    // What the crash interrupted is over: the rows are what the store says.
+    for (const auto& [key, entry] : model_.entries()) {
+      if (entry.tainted) SettleRow(key);
+    }
+    ScheduleWrites();
+    ScheduleEvents();
+    Count("process crashes");
+  }
+
+  // ---- Writes
+
+  void ScheduleWrites() {
+    executor_.PostAfter(microseconds(random_.Uniform(burst_ > 0 ? burst_pace_ : 2500)), [this] {
+      if (!quiet_ && writes_under_way_ < 40) StartWrite();
+      ScheduleWrites();
+    });
+  }
+
+  Value RandomGroup() {
+    if (random_.OneIn(12)) return Value();
+    return Value::Text("g" + std::to_string(random_.Uniform(25)));
+  }
+  Value RandomName() {
+    if (random_.OneIn(20)) return Value();
+    std::string name = "n" + std::to_string(random_.Uniform(400));
+    // Some are longer than what an entry holds, and differ only behind that.
+    if (random_.OneIn(15)) name = std::string(kIndexValueLimit, 'x') + name;
+    return Value::Text(std::move(name));
+  }
+  Value RandomNumber() {
+    if (random_.OneIn(20)) return Value();
+    return Value::Int64(static_cast<int64_t>(random_.Uniform(120)) - 20);
+  }
+  Row RandomRow(int64_t key) {
+    Row row(table_->columns.size());
+    row[kId] = Value::Int64(key);
+    row[kGroup] = RandomGroup();
+    row[kNumber] = RandomNumber();
+    row[kName] = RandomName();
+    return row;
+  }
+
+  // A value that is new to its region, written to several rows at nearly the same time: what waits
+  // for the flips of others is for.
+  void StartBurst(int64_t key, bool toggling) {
+    // Some are slow, and their rows change to and fro between two names.
+    toggling_ = toggling;
+    burst_ = toggling_ ? 60 : 8;
+    burst_pace_ = toggling_ ? 12'000 : 200;
+    burst_key_ = key;
+    burst_names_ += 2;
+    Count("bursts");
+  }
+
+  void StartWrite() {
+    if (burst_ == 0 && random_.OneIn(40))
+      StartBurst(static_cast<int64_t>(random_.Uniform(kKeys)), random_.OneIn(6));
+    const bool in_burst = burst_ > 0;
+    if (in_burst) --burst_;
+    const int64_t key =
+        in_burst
+            ? std::min<int64_t>(
+                  kKeys - 1, burst_key_ + static_cast<int64_t>(random_.Uniform(toggling_ ? 2 : 6)))
+            : static_cast<int64_t>(random_.Uniform(kKeys));
+    const ModelTable::Entry& entry = model_.Of(key);
+    if (entry.busy || entry.tainted) return;
+    pb::Mutation mutation;
+    Row row = RandomRow(key);
+    if (in_burst)
+      row[kName] =
+          Value::Text("f" + std::to_string(burst_names_ + (toggling_ ? random_.Uniform(2) : 0)));
+    mutation.set_key(EncodeKey(*table_, row));
+    ModelTable::State after = row;
+    StatusCode refusal = StatusCode::kOk;  // what a correct server answers when it does nothing
+    const uint64_t kind = in_burst ? 0 : random_.Uniform(100);
+    if (kind < 55) {
+      mutation.set_kind(pb::Mutation::PUT);
+      // Sometimes the row that is there already: it must be findable once acknowledged, too.
+      if (!in_burst && entry.sure.has_value() && random_.OneIn(6)) after = row = *entry.sure;
+      Count("puts");
+    } else if (kind < 75) {
+      mutation.set_kind(pb::Mutation::DELETE);
+      after.reset();
+      Count("deletes");
+    } else if (kind < 88) {
+      mutation.set_kind(pb::Mutation::UPDATE);
+      mutation.add_columns(table_->columns[kNumber].id);
+      if (entry.sure.has_value()) {
+        after = *entry.sure;
+        (*after)[kNumber] = row[kNumber];
+      } else {
+        after.reset();
+        refusal = StatusCode::kNotFound;
+      }
+      Count("updates");
+    } else if (kind < 94) {
+      mutation.set_kind(pb::Mutation::INSERT_IF_ABSENT);
+      if (entry.sure.has_value()) {
+        after = entry.sure;
+        refusal = StatusCode::kAlreadyExists;
+      }
+      Count("inserts");
+    } else {
+      mutation.set_kind(pb::Mutation::PUT);
+      const Predicate condition = Predicate::Compare(kNumber, Predicate::Op::kLt, Value::Int64(40));
+      mutation.set_condition(SerializePredicate(condition));
+      if (!entry.sure.has_value() || !condition.Matches(*entry.sure)) {
+        after = entry.sure;
+        refusal = StatusCode::kFailedPrecondition;
+      }
+      Count("conditional puts");
+    }
+    mutation.set_row(EncodeRow(*table_, row));
+    Send(key, std::move(mutation), std::move(after), refusal);
+  }
+
+  void Send(int64_t key, pb::Mutation mutation, ModelTable::State after, StatusCode refusal) {
+    std::optional<pb::RegionRecord> owner;
+    for (const auto& region : cluster_->catalog().Regions(table_->id)) {
+      if (mutation.key() >= region.start() &&
+          (region.end().empty() || mutation.key() < region.end())) {
+        owner = region;
+      }
+    }
+    if (!owner.has_value()) return Fail("no region holds a key");
+    pb::MutateRequest request;
+    request.set_table_id(table_->id);
+    request.set_schema_version(cluster_->catalog().Table(table_->id)->version);
+    auto* mutations = request.add_regions();
+    mutations->set_region_id(owner->id());
+    mutations->set_epoch(owner->epoch());
+    *mutations->add_mutations() = std::move(mutation);
+    model_.Begin(key, std::move(after));
+    ++writes_under_way_;
+    ++operations_;
+    auto open = std::make_shared<bool>(true);
+    const uint64_t incarnation = incarnation_;
+    const auto settle = [this, key, refusal, open, incarnation](StatusCode code) {
+      if (!*open || incarnation != incarnation_) return;
+      *open = false;
+      --writes_under_way_;
+      if (code == StatusCode::kOk) {
+        if (refusal != StatusCode::kOk)
+          Fail("a write was done that its condition forbids, key " + std::to_string(key));
+        model_.Acknowledge(key);
+        recent_.push_back(key);
+        Count("writes acknowledged");
+      } else if (code == StatusCode::kUnavailable || code == StatusCode::kBusy) {
+        model_.Refuse(key);
+        Count("writes refused");
+      } else if (code == StatusCode::kDeadlineExceeded) {
+        model_.Unknown(key);
+        Count("writes unknown");
+      } else if (code == refusal) {
+        model_.Refuse(key);
+        Count("writes not done by condition");
+      } else {
+        Fail("a write was answered with " + std::string(StatusCodeName(code)) + ", key " +
+             std::to_string(key));
+      }
+    };
+    network_->Server(owner->server())->Mutate(request, [settle](Result<pb::MutateReply> reply) {
+      if (!reply.ok()) return settle(reply.status().code());
+      const auto& result = reply->regions(0);
+      if (result.has_error()) return settle(static_cast<StatusCode>(result.error().code()));
+      settle(static_cast<StatusCode>(result.results(0).code()));
+    });
+    executor_.PostAfter(seconds(2), [settle] { settle(StatusCode::kDeadlineExceeded); });
+  }
+
+  // ---- Searches
+
+  Predicate RandomLeaf(const std::optional<Row>& near) {
+    const auto pick = [&](uint32_t column, Value random) {
+      return near.has_value() && random_.OneIn(2) ? (*near)[column] : std::move(random);
+    };
+    const auto equal = [&](uint32_t column, Value value) {
+      return value.is_null() ? Predicate::IsNull(column)
+                             : Predicate::Compare(column, Predicate::Op::kEq, std::move(value));
+    };
+    switch (random_.Uniform(9)) {
+      case 0:
+      case 1:
+        return equal(kGroup, pick(kGroup, RandomGroup()));
+      case 2:
+      case 3:
+        return equal(kName, pick(kName, RandomName()));
+      case 4:
+        return equal(kNumber, pick(kNumber, RandomNumber()));
+      case 5: {
+        const int64_t low = static_cast<int64_t>(random_.Uniform(120)) - 20;
+        return Predicate::Between(kNumber, Value::Int64(low),
+                                  Value::Int64(low + static_cast<int64_t>(random_.Uniform(12))));
+      }
+      case 6: {
+        std::vector<Value> values;
+        const uint64_t n = 1 + random_.Uniform(12);  // more than are merged, sometimes
+        for (uint64_t i = 0; i < n; ++i) {
+          Value value = RandomGroup();
+          if (!value.is_null()) values.push_back(std::move(value));
+        }
+        return Predicate::In(kGroup, std::move(values));
+      }
+      case 7:
+        return Predicate::Prefix(kName, "n" + std::to_string(random_.Uniform(40)));
+      default: {
+        const int64_t low = static_cast<int64_t>(random_.Uniform(kKeys));
+        return Predicate::Between(kId, Value::Int64(low), Value::Int64(low + 20));
+      }
+    }
+  }
+
+  Predicate RandomPredicate(const std::optional<Row>& near) {
+    switch (random_.Uniform(8)) {
+      case 0:
+        return Predicate::And({RandomLeaf(near), RandomLeaf(near)});
+      case 1:
+        return Predicate::Or({RandomLeaf(near), RandomLeaf(near)});
+      case 2:
+        return Predicate::And(
+            {RandomLeaf(near), Predicate::Or({RandomLeaf(near), RandomLeaf(near)})});
+      case 3:
+        if (random_.OneIn(4)) return Predicate::Not(RandomLeaf(near));
+        return RandomLeaf(near);
+      default:
+        return RandomLeaf(near);
+    }
+  }
+
+  // By one value of a row that has just been acknowledged.
+  Predicate ProbeOf(const Row& row) {
+    const uint32_t columns[] = {kGroup, kNumber, kName};
+    const uint32_t column = columns[random_.Uniform(3)];
+    if (row[column].is_null()) return Predicate::IsNull(column);
+    return Predicate::Compare(column, Predicate::Op::kEq, row[column]);
+  }
+
+  void SearchOnce() {
+    Predicate predicate;
+    if (!recent_.empty()) {
+      const int64_t key = recent_.back();
+      recent_.pop_back();
+      if (recent_.size() > 20) recent_.clear();
+      const ModelTable::Entry& entry = model_.Of(key);
+      predicate = entry.sure.has_value() ? ProbeOf(*entry.sure) : RandomPredicate({});
+      Count("searches for a row just acknowledged");
+    } else {
+      std::optional<Row> near;
+      const ModelTable::Entry& entry = model_.Of(static_cast<int64_t>(random_.Uniform(kKeys)));
+      if (entry.sure.has_value()) near = entry.sure;
+      predicate = RandomPredicate(near);
+    }
+    SearchOptions options;
+    options.predicate = predicate;
+    options.timeout = seconds(20);
+    if (random_.OneIn(10)) options.key_order = true;
+    if (random_.OneIn(30)) options.use_indexes = false;
+    if (random_.OneIn(25)) options.limit = 1 + random_.Uniform(5);
+    Check(std::move(options));
+  }
+
+  void Check(SearchOptions options) {
+    Engine& engine = *engines_[random_.Uniform(kEngines)];
+    auto schema = engine.Table("t");
+    if (!schema.ok()) return Fail("no schema: " + schema.status().ToString());
+    const Predicate predicate = options.predicate;
+    const uint64_t limit = options.limit;
+    const bool key_order = options.key_order;
+    ++operations_;
+    ModelTable::Watch watch;
+    model_.StartWatch(&watch);
+    RowStream stream = engine.Search(*schema, std::move(options));
+    std::map<int64_t, Row> found;
+    std::optional<int64_t> last;
+    Status status;
+    while (true) {
+      auto row = stream.Next();
+      if (!row.ok()) status = row.status();
+      if (!row.ok() || !row->has_value()) break;
+      const int64_t key = (**row)[kId].int64();
+      if (key_order && last.has_value() && key <= *last) Fail("rows are not in key order");
+      last = key;
+      const bool changed = watch.contains(key) && watch[key].size() > 1;
+      // Across pages a row that changes may be seen before and after.
+      if (!found.emplace(key, **row).second && !(small_pages_ && changed)) {
+        Fail("row " + std::to_string(key) + " was returned twice for " +
+             predicate.ToString(*table_));
+      }
+    }
+    model_.EndWatch(&watch);
+    const Explain& explain = stream.explain();
+    if (!status.ok()) {
+      if (status.code() != StatusCode::kDeadlineExceeded)
+        Fail("a search failed: " + status.ToString());
+      Count("searches out of time");
+      return;
+    }
+    Count("searches");
+    if (explain.regions_asked < explain.regions_total) Count("searches that left regions out");
+    if (explain.regions_scanned > 0) Count("searches with a scanned region");
+    if (limit > 0 && found.size() >= limit) {
+      if (found.size() > limit) Fail("more rows than the limit");
+      for (const auto& [key, row] : found) CheckFound(key, row, predicate, watch);
+      return;
+    }
+    for (const auto& [key, row] : found) CheckFound(key, row, predicate, watch);
+    for (const auto& [key, states] : watch) {
+      const bool all_match = std::ranges::all_of(states, [&](const ModelTable::State& state) {
+        return state.has_value() && predicate.Matches(*state);
+      });
+      if (!all_match || found.contains(key) || (small_pages_ && states.size() > 1)) continue;
+      std::string text;
+      for (const auto& state : states) text += "\n  state: " + StateText(state);
+      const auto& entry = model_.Of(key);
+      text += "\n  sure now: " + StateText(entry.sure) + (entry.busy ? ", busy" : "");
+      for (const auto& state : entry.maybe) text += "\n  maybe: " + StateText(state);
+      text += Layout(key);
+      Fail("row " + std::to_string(key) + " was missed by " + predicate.ToString(*table_) + text +
+           "\n" + explain.ToText());
+    }
+  }
+
+  static std::string StateText(const ModelTable::State& state) {
+    if (!state.has_value()) return "no row";
+    std::string text;
+    for (const Value& value : *state) text += value.ToString().substr(0, 20) + " ";
+    return text;
+  }
+
+  void CheckFound(int64_t key, const Row& row, const Predicate& predicate,
+                  const ModelTable::Watch& watch) {
+    if (!predicate.Matches(row)) {
+      Fail("row " + std::to_string(key) + " does not match " + predicate.ToString(*table_));
+    }
+    auto states = watch.find(key);
+    const bool explained = states != watch.end() &&
+                           std::ranges::any_of(states->second, [&](const ModelTable::State& state) {
+                             return state.has_value() && *state == row;
+                           });
+    if (!explained)
+      Fail("row " + std::to_string(key) + " was returned in a state that it never had");
+  }
+
+  // ---- Events
+
+  void ScheduleEvents() {
+    executor_.PostAfter(microseconds(random_.Uniform(70'000)), [this] {
+      if (!quiet_) Event();
+      ScheduleEvents();
+    });
+  }
+
+  std::string RandomServer() { return "rs" + std::to_string(1 + random_.Uniform(kServers)); }
+
+  void Event() {
+    const auto regions = cluster_->catalog().Regions(table_->id);
+    const auto& region = regions[random_.Uniform(regions.size())];
+    const auto counted = [this](const char* what) {
+      return [this, what](Status status) {
+        if (status.ok()) Count(what);
+      };
+    };
+    const std::string server = RandomServer();
+    const bool may_sleep = paused_.size() + killed_.size() < 2 && !paused_.contains(server) &&
+                           !killed_.contains(server);
+    const uint64_t dice = random_.Uniform(100);
+    if (dice < 14) {
+      if (regions.size() >= kMaxRegions) return;
+      Row row(table_->columns.size());
+      row[kId] = Value::Int64(static_cast<int64_t>(random_.Uniform(kKeys)));
+      const int64_t key = row[kId].int64();
+      cluster_->SplitRegion(region.id(), random_.OneIn(3) ? "" : EncodeKey(*table_, row),
+                            [this, key](Status status) {
+                              if (!status.ok()) return;
+                              Count("splits");
+                              StartBurst(key, false);
+                            });
+    } else if (dice < 24) {
+      if (regions.size() > 2) cluster_->MergeRegion(region.id(), counted("merges"));
+    } else if (dice < 48) {
+      cluster_->MoveRegion(region.id(), server, counted("moves"));
+    } else if (dice < 53) {
+      if (!may_sleep) return;
+      (void)cluster_->Kill(server);
+      killed_.insert(server);
+      Count("server kills");
+      WakeLater(server, &killed_);
+    } else if (dice < 60) {
+      if (!may_sleep) return;
+      (void)cluster_->Pause(server);
+      paused_.insert(server);
+      Count("server pauses");
+      WakeLater(server, &paused_);
+    } else if (dice < 64) {
+      // A zombie: the others think it dead, it answers, and the others cannot be heard.
+      const Time until = executor_.Now() + milliseconds(300 + random_.Uniform(600));
+      heartbeats_cut_[server] = until;
+      for (int i = 1; i <= kServers && random_.OneIn(2); ++i) {
+        const std::string other = "rs" + std::to_string(i);
+        if (other != server) network_->CutPolls(other, until);
+      }
+      Count("heartbeat links cut");
+    } else if (dice < 76) {
+      network_->CutPolls(server, executor_.Now() + milliseconds(random_.Uniform(400)));
+      Count("poll links cut");
+    } else if (dice < 81) {
+      executor_.Jump(milliseconds(random_.Uniform(150)));
+      Count("clock jumps");
+    } else if (dice < 85) {
+      (void)cluster_->Compact();
+      Count("compactions");
+    } else if (dice < 92) {
+      ToggleIndex();
+    } else if (dice < 96) {
+      cluster_->RebuildIndex("t", "", counted("index rebuilds"));
+    }
+  }
+
+  void WakeLater(const std::string& server, std::set<std::string>* asleep) {
+    // Sometimes within the session, sometimes after it.
+    executor_.PostAfter(milliseconds(20 + random_.Uniform(600)), [this, server, asleep] {
+      (void)cluster_->Resume(server);
+      asleep->erase(server);
+    });
+  }
+
+  // The index on (grp, number) comes and goes, and now and then that on name.
+  void ToggleIndex() {
+    const auto schema = cluster_->catalog().Table(table_->id);
+    IndexSpec index{
+        .name = "both", .columns = {kGroup, kNumber}, .fpr = 0.02, .expected_values = 16};
+    if (random_.OneIn(3))
+      index = {.name = "name", .columns = {kName}, .fpr = 0.02, .expected_values = 12};
+    const bool there = schema->FindIndex(index.name) != nullptr;
+    const auto done = [this, there](Result<TableSchema> changed) {
+      if (changed.ok()) Count(there ? "index drops" : "index creations");
+    };
+    if (there) {
+      cluster_->DropIndex("t", index.name, done);
+    } else {
+      cluster_->CreateIndex("t", index, done);
+    }
+    for (auto& engine : engines_) {
+      if (engine && random_.OneIn(2)) engine->ForgetTable("t");
+    }
+  }
+
+  // ---- Settling
+
+  // Calms everything down and compares all with all.
+  void Settle() {
+    quiet_ = true;
+    for (const auto& server : std::set(paused_)) (void)cluster_->Resume(server);
+    for (const auto& server : std::set(killed_)) (void)cluster_->Resume(server);
+    paused_.clear();
+    killed_.clear();
+    heartbeats_cut_.clear();
+    executor_.RunFor(seconds(4));
+    if (writes_under_way_ != 0)
+      return Fail("a write is still under way after all has come to rest");
+    for (const auto& [key, entry] : model_.entries()) {
+      if (entry.tainted) SettleRow(key);
+    }
+    if (cluster_->pending_work() > 0) executor_.RunFor(seconds(4));
+    auto report =
+        Await<Result<CheckReport>>(&executor_, [&](auto done) { cluster_->Check("t", done); });
+    if (!report.ok()) return Fail("cannot check: " + report.status().ToString() + Layout());
+    if (!report->ok()) return Fail("the check is not clean: " + report->ToString());
+    if (report->incomplete > 0) return Fail("an index is not complete after all has come to rest");
+    Count("checks");
+    SearchOptions all;
+    Check(std::move(all));
+    // By every index, from both coordinators: a copy that went wrong stays wrong.
+    for (const auto& [key, entry] : model_.entries()) {
+      if (!entry.sure.has_value() || failure_.has_value()) continue;
+      SearchOptions one;
+      one.predicate = ProbeOf(*entry.sure);
+      Check(std::move(one));
+    }
+    for (auto& engine : engines_) engine->ForgetTable("t");
+    quiet_ = false;
+  }
+
+  // Where everything is; with a key, which entries its row has.
+  std::string Layout(std::optional<int64_t> key = {}) {
+    std::string text;
+    std::string row_key;
+    if (key.has_value()) {
+      Row row(table_->columns.size());
+      row[kId] = Value::Int64(*key);
+      row_key = EncodeKey(*table_, row);
+    }
+    for (const auto& record : cluster_->catalog().Regions(table_->id)) {
+      auto server = cluster_->LocalServer(record.server());
+      auto region = server ? server->FindRegion(record.id()) : nullptr;
+      text += "\n  region " + std::to_string(record.id()) + " epoch " +
+              std::to_string(record.epoch()) + " of " + record.server() + "/" +
+              std::to_string(record.start_code()) + ": " +
+              (region ? "open at epoch " + std::to_string(region->info().epoch) : "not open") +
+              (server ? ", server " + std::to_string(server->start_code()) : "") +
+              (server && server->killed() ? " killed" : "") +
+              (server && server->paused() ? " paused" : "");
+      const bool holds = key.has_value() && row_key >= record.start() &&
+                         (record.end().empty() || row_key < record.end());
+      if (!holds) continue;
+      text += "  <- holds the key; complete:";
+      for (const uint32_t id : record.complete_indexes()) text += " " + std::to_string(id);
+      if (!region) continue;
+      for (const auto& [id, state] : region->indexes()) {
+        const ModelTable::State& sure = model_.Of(*key).sure;
+        if (!sure.has_value()) continue;
+        const IndexEntry entry = IndexEntry::Of(state.filter->index(), *sure);
+        std::string bytes;
+        Store& store = cluster_->store();
+        const auto status = store.db()->Get(rocksdb::ReadOptions(), store.index(),
+                                            entry.StoreKey(record.id(), id, row_key), &bytes);
+        text += "\n    index " + std::to_string(id) + (state.entries_complete ? " complete" : "") +
+                (state.filter->published() ? " published" : "") +
+                (status.ok() ? ", entry there" : ", entry missing") +
+                (state.filter->MayContain(entry.filter_key) ? ", in filter" : ", not in filter");
+      }
+    }
+    return text;
+  }
+
+  // The row is what the store says: nothing is under way that could change it.
+  void SettleRow(int64_t key) {
+    Row row(table_->columns.size());
+    row[kId] = Value::Int64(key);
+    const std::string store_key = RowStoreKey(table_->id, EncodeKey(*table_, row));
+    Store& store = cluster_->store();
+    std::string bytes;
+    const auto status = store.db()->Get(rocksdb::ReadOptions(), store.rows(), store_key, &bytes);
+    if (status.IsNotFound()) return model_.Settle(key, std::nullopt);
+    if (!status.ok() || !DecodeRow(*table_, bytes, &row).ok()) return Fail("cannot read a row");
+    const ModelTable::Entry& entry = model_.Of(key);
+    const bool possible =
+        entry.sure == row || std::ranges::any_of(entry.maybe, [&](const ModelTable::State& state) {
+          return state == row;
+        });
+    if (!possible) Fail("row " + std::to_string(key) + " stands in a state that nobody wrote");
+    model_.Settle(key, std::move(row));
+  }
+
+  const RandomClusterOptions options_;
+  SimExecutor executor_;
+  Random random_;
+  const std::unique_ptr<rocksdb::Env> env_;
+  const bool small_pages_;
+  NetworkCounts network_counts_;
+  std::unique_ptr<RocksCluster> cluster_;
+  std::unique_ptr<SimNetwork> network_;
+  std::unique_ptr<Engine> engines_[kEngines];
+  SchemaPtr table_;  // as created: columns do not change
+  ModelTable model_;
+  std::vector<int64_t> recent_;  // keys whose write has just been acknowledged
+  std::set<std::string> paused_, killed_;
+  std::map<std::string, Time> heartbeats_cut_;
+  // Writes that follow each other closely, with one new name, to rows beside each other.
+  int burst_ = 0;
+  bool toggling_ = false;
+  uint64_t burst_pace_ = 0;
+  int64_t burst_key_ = 0;
+  uint64_t burst_names_ = 0;
+  bool quiet_ = false;
+  uint64_t engine_seed_ = 100;
+  uint64_t incarnation_ = 0;
+  int writes_under_way_ = 0;
+  uint64_t operations_ = 0;
+  std::map<std::string, uint64_t> counts_;
+  std::optional<std::string> failure_;
+};
+
+}  // namespace
+
+RandomClusterResult RunRandomCluster(const RandomClusterOptions& options) {
+  return RandomCluster(options).Run();
+}
+
+}  // namespace tamis

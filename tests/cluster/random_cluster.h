@@ -1,0 +1,33 @@
+// RandomCluster: a whole cluster with two coordinators on one thread and a virtual clock, driven by
+// a seed: writes and searches of every kind while regions split, merge and move, servers die and
+// pause, polls are lost, late and reordered, coordinators restart, the clock jumps, indexes come
+// and go, the store compacts and the process crashes. Every acknowledged row must be found by key
+// and by every index, and nothing else returned.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "tamis/routing/faults.h"
+
+namespace tamis {
+
+struct RandomClusterOptions {
+  uint64_t seed = 1;
+  uint64_t operations = 10'000;
+  Faults faults;
+  bool verbose = false;
+};
+
+struct RandomClusterResult {
+  std::optional<std::string> failure;  // what was wrong, and where
+  uint64_t operations = 0;             // done until then
+  std::map<std::string, uint64_t> counts;
+};
+
+RandomClusterResult RunRandomCluster(const RandomClusterOptions& options);
+
+}  // namespace tamis

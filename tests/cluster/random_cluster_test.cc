@@ -1,0 +1,62 @@
+#include "tests/cluster/random_cluster.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+namespace tamis {
+namespace {
+
+constexpr uint64_t kSeeds = 8;
+constexpr uint64_t kOperations = 27'000;  // of each seed
+
+TEST(RandomClusterTest, EveryAcknowledgedRowIsFoundAndNothingElse) {
+  std::map<std::string, uint64_t> counts;
+  uint64_t operations = 0;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const auto result = RunRandomCluster({.seed = seed, .operations = kOperations});
+    ASSERT_FALSE(result.failure.has_value()) << *result.failure;
+    operations += result.operations;
+    for (const auto& [name, count] : result.counts) counts[name] += count;
+  }
+  std::printf("%llu operations, %llu seeds\n", static_cast<unsigned long long>(operations),
+              static_cast<unsigned long long>(kSeeds));
+  for (const auto& [name, count] : counts) {
+    std::printf("  %10llu %s\n", static_cast<unsigned long long>(count), name.c_str());
+  }
+  EXPECT_GE(operations, 200'000u);
+  for (const char* event :
+       {"splits", "merges", "moves", "server kills", "server pauses", "coordinator restarts",
+        "polls lost", "polls late", "clock jumps", "index creations", "index drops", "compactions",
+        "searches that left regions out"}) {
+    EXPECT_GE(counts[event], 200u) << event;
+  }
+}
+
+// The test can fail: with any one rule switched off it finds a row that is missed or wrong.
+class FaultTest : public ::testing::TestWithParam<std::string_view> {};
+
+TEST_P(FaultTest, IsFound) {
+  RandomClusterOptions options{.operations = 40'000};
+  ASSERT_TRUE(SetFault(GetParam(), &options.faults));
+  for (options.seed = 100; options.seed < 112; ++options.seed) {
+    const auto result = RunRandomCluster(options);
+    if (!result.failure.has_value()) continue;
+    std::printf("found after %llu operations: %s\n",
+                static_cast<unsigned long long>(result.operations), result.failure->c_str());
+    return;
+  }
+  FAIL() << "the test does not notice that the rule is broken";
+}
+
+std::vector<std::string_view> FaultNames() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, member] : kFaults) names.push_back(name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryRule, FaultTest, ::testing::ValuesIn(FaultNames()),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace tamis
