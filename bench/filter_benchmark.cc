@@ -16,8 +16,11 @@
 
 #include "tamis/base/random.h"
 #include "tamis/filter/blocked_bloom_filter.h"
+#include "tamis/filter/blocked_split_counting_bloom_filter.h"
 #include "tamis/filter/bloom_filter.h"
+#include "tamis/filter/counting_bloom_filter.h"
 #include "tamis/filter/cuckoo_filter.h"
+#include "tamis/filter/projected_counting_bloom_filter.h"
 #include "tamis/filter/scalable_split_counting_bloom_filter.h"
 #include "tamis/filter/split_counting_bloom_filter.h"
 
@@ -177,6 +180,9 @@ void Run(uint64_t n, const std::string& only) {
   measure.operator()<CuckooFilter>("cuckoo 16", {.tag_bits = 16});
   measure.operator()<CuckooFilter>("cuckoo 13 semi-sorted", {.tag_bits = 13, .semi_sorted = true});
   measure.operator()<BloomFilter>("bloom 1 %", {.fpr = 0.01});
+  measure.operator()<BlockedSplitCountingBloomFilter>("blocked split counting 1 %", {.fpr = 0.01});
+  measure.operator()<ProjectedCountingBloomFilter>("projected counting 1 %", {.fpr = 0.01});
+  measure.operator()<CountingBloomFilter>("counting 1 %", {.fpr = 0.01});
   measure.operator()<SplitCountingBloomFilter>("split counting 1 %", {.fpr = 0.01});
   measure.operator()<ScalableSplitCountingBloomFilter>("scalable split counting 1 %",
                                                        {.fpr = 0.01});

@@ -367,7 +367,7 @@ Status Size(const Arguments& arguments) {
   for (const FilterType& type : AnyFilter::Types()) {
     const double bits = AnyFilter::BitsPerKey(type, arguments.fpr);
     const bool fits = (!arguments.erase || type.erases) && (!arguments.count || type.copies > 8);
-    if (fits && (best == nullptr || bits < 0.85 * AnyFilter::BitsPerKey(*best, arguments.fpr))) {
+    if (fits && (best == nullptr || bits < 0.8 * AnyFilter::BitsPerKey(*best, arguments.fpr))) {
       best = &type;
     }
     fmt::print("{:<15} {:>8.2f} {:>10}  {:<6} {:<7} {}\n", type.name, bits, Bytes(bits * keys / 8),

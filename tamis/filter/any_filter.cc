@@ -16,6 +16,11 @@ const std::vector<FilterType>& AnyFilter::Types() {
       {"blocked", FilterKind::kBlockedBloom, false, 0, "fastest: one cache line a key"},
       {"bloom", FilterKind::kBloom, false, 0, "the textbook's: a tenth smaller, slower"},
       {"cuckoo", FilterKind::kCuckoo, true, 8, "small at low rates, erases"},
+      {"blocked-counting", FilterKind::kBlockedSplitCountingBloom, true, 14,
+       "erases, counts; one cache line a key"},
+      {"projected", FilterKind::kProjectedCountingBloom, true, 14,
+       "erases, counts; lookups as fast as blocked"},
+      {"counting", FilterKind::kCountingBloom, true, 14, "the textbook's with erase"},
       {"split-counting", FilterKind::kSplitCountingBloom, true, 14,
        "erases, counts; identical ones add up"},
       {"scalable", FilterKind::kScalableSplitCountingBloom, true, 14,
@@ -39,6 +44,12 @@ static auto VisitKind(FilterKind kind, Function&& f) {
       return f(static_cast<BlockedBloomFilter*>(nullptr));
     case FilterKind::kBloom:
       return f(static_cast<BloomFilter*>(nullptr));
+    case FilterKind::kBlockedSplitCountingBloom:
+      return f(static_cast<BlockedSplitCountingBloomFilter*>(nullptr));
+    case FilterKind::kProjectedCountingBloom:
+      return f(static_cast<ProjectedCountingBloomFilter*>(nullptr));
+    case FilterKind::kCountingBloom:
+      return f(static_cast<CountingBloomFilter*>(nullptr));
     case FilterKind::kCuckoo:
       return f(static_cast<CuckooFilter*>(nullptr));
     case FilterKind::kScalableSplitCountingBloom:

@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "tamis/filter/blocked_bloom_filter.h"
+#include "tamis/filter/blocked_split_counting_bloom_filter.h"
 #include "tamis/filter/bloom_filter.h"
+#include "tamis/filter/counting_bloom_filter.h"
 #include "tamis/filter/cuckoo_filter.h"
+#include "tamis/filter/projected_counting_bloom_filter.h"
 #include "tamis/filter/scalable_split_counting_bloom_filter.h"
 #include "tamis/filter/split_counting_bloom_filter.h"
 
@@ -55,7 +58,8 @@ class AnyFilter {
   uint64_t seed() const;
 
  private:
-  using Variant = std::variant<BlockedBloomFilter, BloomFilter, CuckooFilter,
+  using Variant = std::variant<BlockedBloomFilter, BloomFilter, BlockedSplitCountingBloomFilter,
+                               CountingBloomFilter, ProjectedCountingBloomFilter, CuckooFilter,
                                SplitCountingBloomFilter, ScalableSplitCountingBloomFilter>;
 
   explicit AnyFilter(Variant filter) : filter_(std::move(filter)) {}

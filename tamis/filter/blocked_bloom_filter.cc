@@ -47,16 +47,7 @@ double BlockedBloomFilter::Fill() const {
   return static_cast<double>(set) / (static_cast<double>(words_.size()) * 64);
 }
 
-double BlockedBloomFilter::ExpectedFpr() const {
-  double sum = 0;
-  const auto* lanes = reinterpret_cast<const uint32_t*>(words_.data());
-  for (uint64_t block = 0; block < blocks_.blocks(); ++block) {
-    double all = 1;
-    for (uint32_t l = 0; l < blocks_.lanes(); ++l) all *= std::popcount(*lanes++) / 32.0;
-    sum += all;
-  }
-  return sum / static_cast<double>(blocks_.blocks());
-}
+double BlockedBloomFilter::ExpectedFpr() const { return blocks_.ExpectedFpr(words_.data()); }
 
 uint64_t BlockedBloomFilter::CapacityFor(size_t size_bytes, double fpr) {
   return static_cast<uint64_t>(static_cast<double>(size_bytes) * 8 /

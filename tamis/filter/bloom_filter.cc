@@ -10,23 +10,16 @@ namespace tamis {
 
 Result<BloomFilter> BloomFilter::Create(const Options& options) {
   TAMIS_RETURN_IF_ERROR(options.Validate());
-  const auto keys = static_cast<double>(options.capacity);
   BloomFilter filter;
   filter.seed_ = options.seed;
-  // A whole number of hashes needs a little more than the formula's bits: grow until it holds.
-  double bits = std::ceil(fpr::BloomBits(keys, options.fpr));
-  while (fpr::Bloom(bits, keys, fpr::BloomHashes(bits, keys)) > options.fpr) {
-    bits = std::ceil(bits * 1.002);
-  }
-  filter.bits_ = static_cast<uint64_t>(bits);
-  filter.hashes_ = fpr::BloomHashes(bits, keys);
-  filter.words_ = WordArray((filter.bits_ + 63) / 64);
+  filter.positions_ = BloomPositions::For(options.fpr, options.capacity);
+  filter.words_ = WordArray((filter.bits() + 63) / 64);
   return filter;
 }
 
 bool BloomFilter::Insert(uint64_t hash) {
   uint64_t* words = words_.MutableData();
-  VisitPositions(hash, [&](uint64_t bit) {
+  positions_.ForEach(hash, [&](uint64_t bit) {
     words[bit / 64] |= uint64_t{1} << (bit % 64);
     return true;
   });
@@ -35,14 +28,14 @@ bool BloomFilter::Insert(uint64_t hash) {
 }
 
 bool BloomFilter::MayContain(uint64_t hash) const {
-  return VisitPositions(hash, [&](uint64_t bit) { return words_[bit / 64] >> (bit % 64) & 1; });
+  return positions_.ForEach(hash, [&](uint64_t bit) { return words_[bit / 64] >> (bit % 64) & 1; });
 }
 
 Bitmap BloomFilter::MayContain(std::span<const uint64_t> hashes) const {
   return AnswerBatch(
       hashes,
       [this](uint64_t hash) {
-        VisitPositions(hash, [this](uint64_t bit) {
+        positions_.ForEach(hash, [this](uint64_t bit) {
           __builtin_prefetch(words_.data() + bit / 64);
           return true;
         });
@@ -51,7 +44,7 @@ Bitmap BloomFilter::MayContain(std::span<const uint64_t> hashes) const {
 }
 
 Status BloomFilter::Merge(const BloomFilter& other) {
-  if (bits_ != other.bits_ || hashes_ != other.hashes_ || seed_ != other.seed_) {
+  if (positions_ != other.positions_ || seed_ != other.seed_) {
     return InvalidArgument("cannot merge Bloom filters of different size or seed");
   }
   uint64_t* words = words_.MutableData();
@@ -68,10 +61,10 @@ void BloomFilter::Clear() {
 double BloomFilter::Fill() const {
   uint64_t set = 0;
   for (const uint64_t word : words_.words()) set += std::popcount(word);
-  return static_cast<double>(set) / static_cast<double>(bits_);
+  return static_cast<double>(set) / static_cast<double>(bits());
 }
 
-double BloomFilter::ExpectedFpr() const { return std::pow(Fill(), hashes_); }
+double BloomFilter::ExpectedFpr() const { return std::pow(Fill(), hashes()); }
 
 uint64_t BloomFilter::CapacityFor(size_t size_bytes, double fpr) {
   return static_cast<uint64_t>(static_cast<double>(size_bytes) * 8 / fpr::BloomBits(1, fpr));
@@ -84,7 +77,7 @@ double BloomFilter::FprFor(size_t size_bytes, uint64_t capacity) {
 }
 
 std::string BloomFilter::Serialize() const {
-  return SealFilter({.kind = kKind, .seed = seed_, .parameters = {bits_, hashes_, count_}},
+  return SealFilter({.kind = kKind, .seed = seed_, .parameters = {bits(), hashes(), count_}},
                     words_.words());
 }
 
@@ -92,17 +85,18 @@ Result<BloomFilter> BloomFilter::Deserialize(std::string_view bytes, OpenMode mo
   TAMIS_ASSIGN_OR_RETURN(OpenedFilter opened, OpenFilter(bytes, kKind, 3, mode));
   BloomFilter filter;
   filter.seed_ = opened.header.seed;
-  filter.bits_ = opened.header.parameters[0];
+  filter.positions_.positions = opened.header.parameters[0];
   filter.count_ = opened.header.parameters[2];
   const uint64_t hashes = opened.header.parameters[1];
-  if (hashes < 1 || hashes > kMaxHashes) return FilterDataLoss(kKind, "impossible hash count");
-  filter.hashes_ = static_cast<uint32_t>(hashes);
+  if (hashes < 1 || hashes > BloomPositions::kMaxHashes)
+    return FilterDataLoss(kKind, "impossible hash count");
+  filter.positions_.hashes = static_cast<uint32_t>(hashes);
   const size_t words = opened.payload.size();
-  if (filter.bits_ == 0 || filter.bits_ / 64 + (filter.bits_ % 64 != 0) != words) {
+  if (filter.bits() == 0 || filter.bits() / 64 + (filter.bits() % 64 != 0) != words) {
     return FilterDataLoss(kKind, "its bits do not fit the payload");
   }
-  if (mode == OpenMode::kCopy && filter.bits_ % 64 != 0 &&
-      opened.payload.back() >> (filter.bits_ % 64) != 0) {
+  if (mode == OpenMode::kCopy && filter.bits() % 64 != 0 &&
+      opened.payload.back() >> (filter.bits() % 64) != 0) {
     return FilterDataLoss(kKind, "bits are set behind the last one");
   }
   filter.words_ = opened.Take(0, words);

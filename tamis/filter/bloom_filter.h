@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-#include "tamis/base/hash.h"
+#include "tamis/filter/bloom_positions.h"
 #include "tamis/filter/filter_bytes.h"
 #include "tamis/filter/filter_options.h"
 #include "tamis/filter/word_array.h"
@@ -28,7 +28,6 @@ class BloomFilter {
  public:
   using Options = FilterOptions;
   static constexpr FilterKind kKind = FilterKind::kBloom;
-  static constexpr uint32_t kMaxHashes = 64;
 
   static Result<BloomFilter> Create(const Options& options);
 
@@ -45,8 +44,8 @@ class BloomFilter {
   double Fill() const;                       // share of bits set; reads all of them
   double ExpectedFpr() const;                // from the fill as it is
   uint64_t seed() const { return seed_; }
-  uint64_t bits() const { return bits_; }
-  uint32_t hashes() const { return hashes_; }
+  uint64_t bits() const { return positions_.positions; }
+  uint32_t hashes() const { return positions_.hashes; }
 
   static uint64_t CapacityFor(size_t size_bytes, double fpr);
   static double FprFor(size_t size_bytes, uint64_t capacity);
@@ -55,22 +54,9 @@ class BloomFilter {
   static Result<BloomFilter> Deserialize(std::string_view bytes, OpenMode mode = OpenMode::kCopy);
 
  private:
-  // Calls visit(position) for the k positions until it returns false.
-  template <class Visit>
-  bool VisitPositions(uint64_t hash, Visit&& visit) const {
-    uint64_t state = Mix(hash);
-    for (uint32_t i = 0; i < hashes_; ++i) {
-      if (!visit(FastRange(state, bits_))) return false;
-      // A multiplier whose generator passes the spectral test (Steele and Vigna 2021).
-      state *= 0xf1357aea2e62a9c5u;
-    }
-    return true;
-  }
-
   uint64_t seed_ = 0;
-  uint64_t bits_ = 0;
-  uint32_t hashes_ = 0;
   uint64_t count_ = 0;
+  BloomPositions positions_;
   WordArray words_;
 };
 

@@ -30,6 +30,8 @@ class CounterArray {
   uint64_t saturated() const { return saturated_; }  // counters that stick
   const WordArray& words() const { return words_; }
 
+  WordArray TakeWords() && { return std::move(words_); }
+
   uint32_t Get(uint64_t i) const { return words_[i / kPerWord] >> Shift(i) & 15; }
   void Prefetch(uint64_t i) const { __builtin_prefetch(words_.data() + i / kPerWord); }
 
@@ -76,6 +78,21 @@ class CounterArray {
   static uint64_t NonzeroNibbles(uint64_t word) {
     word |= word >> 2;
     return (word | word >> 1) & 0x1111111111111111u;
+  }
+
+  // 64 counters as bits: set where the counter is above 0.
+  static uint64_t NonzeroBits(const uint64_t* words) {
+    uint64_t bits = 0;
+    for (uint32_t w = 0; w < 4; ++w) {
+      // Gathers bits 0, 4, 8, ... into the low 16.
+      uint64_t x = NonzeroNibbles(words[w]);
+      x = (x | x >> 3) & 0x0303030303030303u;
+      x = (x | x >> 6) & 0x000f000f000f000fu;
+      x = (x | x >> 12) & 0x000000ff000000ffu;
+      x = (x | x >> 24) & 0xffffu;
+      bits |= x << (w * 16);
+    }
+    return bits;
   }
 
   void Recount() {

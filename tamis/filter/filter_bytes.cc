@@ -81,6 +81,8 @@ std::string_view FilterKindName(FilterKind kind) {
       return "cuckoo filter";
     case FilterKind::kQuotient:
       return "quotient filter";
+    case FilterKind::kProjectedCountingBloom:
+      return "projected counting Bloom filter";
   }
   return "";
 }

@@ -28,6 +28,7 @@ enum class FilterKind : uint32_t {
   kDLeftCountingBloom = 7,
   kCuckoo = 8,
   kQuotient = 9,
+  kProjectedCountingBloom = 10,
 };
 
 std::string_view FilterKindName(FilterKind kind);  // "Bloom filter", "cuckoo filter", ...

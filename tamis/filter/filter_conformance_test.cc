@@ -8,8 +8,11 @@
 
 #include "tamis/base/random.h"
 #include "tamis/filter/blocked_bloom_filter.h"
+#include "tamis/filter/blocked_split_counting_bloom_filter.h"
 #include "tamis/filter/bloom_filter.h"
+#include "tamis/filter/counting_bloom_filter.h"
 #include "tamis/filter/cuckoo_filter.h"
+#include "tamis/filter/projected_counting_bloom_filter.h"
 #include "tamis/filter/scalable_split_counting_bloom_filter.h"
 #include "tamis/filter/split_counting_bloom_filter.h"
 
@@ -71,7 +74,8 @@ class FilterConformanceTest : public testing::Test {
   }
 };
 
-using Filters = testing::Types<BloomFilter, BlockedBloomFilter, CuckooFilter,
+using Filters = testing::Types<BloomFilter, BlockedBloomFilter, BlockedSplitCountingBloomFilter,
+                               CountingBloomFilter, ProjectedCountingBloomFilter, CuckooFilter,
                                SplitCountingBloomFilter, ScalableSplitCountingBloomFilter>;
 TYPED_TEST_SUITE(FilterConformanceTest, Filters);
 
@@ -286,8 +290,9 @@ TYPED_TEST(FilterConformanceTest, SealedNonsenseIsDataLossOrAFilterAndNeverMore)
 
 template <class F>
 class ErasableFilterTest : public FilterConformanceTest<F> {};
-using ErasableFilters =
-    testing::Types<CuckooFilter, SplitCountingBloomFilter, ScalableSplitCountingBloomFilter>;
+using ErasableFilters = testing::Types<BlockedSplitCountingBloomFilter, CountingBloomFilter,
+                                       ProjectedCountingBloomFilter, CuckooFilter,
+                                       SplitCountingBloomFilter, ScalableSplitCountingBloomFilter>;
 TYPED_TEST_SUITE(ErasableFilterTest, ErasableFilters);
 
 TYPED_TEST(ErasableFilterTest, EraseOfOneCopyKeepsTheOther) {

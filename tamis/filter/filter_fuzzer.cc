@@ -6,8 +6,11 @@
 #include "tamis/base/coding.h"
 #include "tamis/base/hash.h"
 #include "tamis/filter/blocked_bloom_filter.h"
+#include "tamis/filter/blocked_split_counting_bloom_filter.h"
 #include "tamis/filter/bloom_filter.h"
+#include "tamis/filter/counting_bloom_filter.h"
 #include "tamis/filter/cuckoo_filter.h"
+#include "tamis/filter/projected_counting_bloom_filter.h"
 #include "tamis/filter/scalable_split_counting_bloom_filter.h"
 #include "tamis/filter/split_counting_bloom_filter.h"
 
@@ -52,6 +55,9 @@ void Try(const std::string& bytes) {
 
 void TryAll(const std::string& bytes) {
   Try<BloomFilter>(bytes);
+  Try<BlockedSplitCountingBloomFilter>(bytes);
+  Try<CountingBloomFilter>(bytes);
+  Try<ProjectedCountingBloomFilter>(bytes);
   Try<CuckooFilter>(bytes);
   Try<BlockedBloomFilter>(bytes);
   Try<SplitCountingBloomFilter>(bytes);

@@ -6,9 +6,12 @@
 
 #include "tamis/base/random.h"
 #include "tamis/filter/blocked_bloom_filter.h"
+#include "tamis/filter/blocked_split_counting_bloom_filter.h"
 #include "tamis/filter/bloom_filter.h"
+#include "tamis/filter/counting_bloom_filter.h"
 #include "tamis/filter/cuckoo_filter.h"
 #include "tamis/filter/fpr.h"
+#include "tamis/filter/projected_counting_bloom_filter.h"
 #include "tamis/filter/scalable_split_counting_bloom_filter.h"
 #include "tamis/filter/split_counting_bloom_filter.h"
 
@@ -52,7 +55,8 @@ F Filled(uint64_t capacity, double fpr, uint64_t keys) {
 
 template <class F>
 class FilterStatisticsTest : public testing::Test {};
-using Filters = testing::Types<BloomFilter, BlockedBloomFilter, CuckooFilter,
+using Filters = testing::Types<BloomFilter, BlockedBloomFilter, BlockedSplitCountingBloomFilter,
+                               CountingBloomFilter, ProjectedCountingBloomFilter, CuckooFilter,
                                SplitCountingBloomFilter, ScalableSplitCountingBloomFilter>;
 TYPED_TEST_SUITE(FilterStatisticsTest, Filters);
 

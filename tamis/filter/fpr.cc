@@ -23,23 +23,23 @@ uint32_t BloomHashes(double bits, double keys) {
                                                                                     : low + 1);
 }
 
-double SplitBlock(double bits_per_key, uint32_t lanes) {
-  const double mean = 32.0 * lanes / bits_per_key;
+double SplitBlock(double bits_per_key, uint32_t lanes, uint32_t lane_bits) {
+  const double mean = static_cast<double>(lane_bits) * lanes / bits_per_key;
   const auto last = static_cast<uint32_t>(mean + 12 * std::sqrt(mean) + 20);
   double sum = 0;
   for (uint32_t i = 1; i <= last; ++i) {
     const double weight = std::exp(i * std::log(mean) - mean - std::lgamma(i + 1.0));
-    sum += weight * std::pow(-std::expm1(i * std::log1p(-1.0 / 32)), lanes);
+    sum += weight * std::pow(-std::expm1(i * std::log1p(-1.0 / lane_bits)), lanes);
   }
   return sum;
 }
 
-double SplitBlockBits(double fpr, uint32_t lanes) {
+double SplitBlockBits(double fpr, uint32_t lanes, uint32_t lane_bits) {
   double low = 0.5;
   double high = 4096;
   for (int i = 0; i < 60; ++i) {
     const double middle = (low + high) / 2;
-    (SplitBlock(middle, lanes) <= fpr ? high : low) = middle;
+    (SplitBlock(middle, lanes, lane_bits) <= fpr ? high : low) = middle;
   }
   return high;
 }

@@ -19,10 +19,11 @@ double BloomBits(double keys, double fpr);
 uint32_t BloomHashes(double bits, double keys);
 
 // Split-block Bloom filter (Putze, Sanders, Singler 2007, with one bit in each 32-bit lane of a
-// block): the mean of (1 - (31/32)^i)^lanes over the Poisson number i of keys in a block.
-double SplitBlock(double bits_per_key, uint32_t lanes);
+// block; other widths likewise): the mean of (1 - (31/32)^i)^lanes over the Poisson number i of
+// keys in a block.
+double SplitBlock(double bits_per_key, uint32_t lanes, uint32_t lane_bits = 32);
 // The least bits per key at which SplitBlock is at most `fpr`.
-double SplitBlockBits(double fpr, uint32_t lanes);
+double SplitBlockBits(double fpr, uint32_t lanes, uint32_t lane_bits = 32);
 
 // Cuckoo filter (Fan et al. 2014, section 5): two buckets of 4 slots at this load, tags uniform
 // over 2^tag_bits - 1 values: 1 - (1 - 1/(2^f - 1))^(8 load).

@@ -1,5 +1,7 @@
 #include "tamis/filter/split_block.h"
 
+#include <bit>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tamis/filter/split_block.cc"
 #include <hwy/foreach_target.h>  // compiles this file once for each target
@@ -105,6 +107,16 @@ HWY_EXPORT(SetAll);
 SplitBlocks::SplitBlocks(uint32_t lanes, uint64_t blocks)
     : lanes_(lanes), blocks_(blocks), functions_(HWY_DYNAMIC_DISPATCH(FunctionsFor)(lanes)) {}
 
+double SplitBlocks::ExpectedFpr(const uint64_t* words) const {
+  double sum = 0;
+  const auto* lanes = reinterpret_cast<const uint32_t*>(words);
+  for (uint64_t block = 0; block < blocks_; ++block) {
+    double all = 1;
+    for (uint32_t l = 0; l < lanes_; ++l) all *= std::popcount(*lanes++) / 32.0;
+    sum += all;
+  }
+  return sum / static_cast<double>(blocks_);
+}
 Bitmap SplitBlocks::Test(const uint64_t* words, std::span<const uint64_t> hashes) const {
   Bitmap answers((hashes.size() + 63) / 64);
   HWY_DYNAMIC_DISPATCH(TestAll)(*this, words, hashes.data(), hashes.size(), answers.data());

@@ -45,8 +45,14 @@ class SplitBlocks {
 
   // The mask of a lane, one at a time: what the vectors below do for all lanes.
   static uint32_t LaneMask(uint64_t hash, uint32_t lane) {
-    return uint32_t{1} << (static_cast<uint32_t>(hash) * kLaneSalts[lane] >> 27);
+    return uint32_t{1} << LaneBit(hash, lane);
   }
+  static uint32_t LaneBit(uint64_t hash, uint32_t lane) {
+    return static_cast<uint32_t>(hash) * kLaneSalts[lane] >> 27;
+  }
+
+  // The mean false-positive rate over the blocks as they are.
+  double ExpectedFpr(const uint64_t* words) const;
 
   // `words` are words() long. The widest vectors of this processor are used.
   bool Test(const uint64_t* words, uint64_t hash) const {

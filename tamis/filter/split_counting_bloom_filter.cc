@@ -47,14 +47,10 @@ void SplitCountingBloomFilter::Clear() { *this = SplitCountingBloomFilter(geomet
 std::vector<uint64_t> SplitCountingBloomFilter::Projection() const {
   std::vector<uint64_t> bits((geometry_.positions() + 63) / 64);
   const auto words = counters_.words().words();
-  for (size_t w = 0; w < words.size(); ++w) {
-    // Gathers bits 0, 4, 8, ... into the low 16.
-    uint64_t x = CounterArray::NonzeroNibbles(words[w]);
-    x = (x | x >> 3) & 0x0303030303030303u;
-    x = (x | x >> 6) & 0x000f000f000f000fu;
-    x = (x | x >> 12) & 0x000000ff000000ffu;
-    x = (x | x >> 24) & 0xffffu;
-    bits[w / 4] |= x << (w % 4 * 16);
+  for (size_t w = 0; w < bits.size(); ++w) {
+    std::array<uint64_t, 4> four{};
+    std::copy_n(words.begin() + w * 4, std::min<size_t>(4, words.size() - w * 4), four.begin());
+    bits[w] = CounterArray::NonzeroBits(four.data());
   }
   return bits;
 }

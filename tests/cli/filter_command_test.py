@@ -8,8 +8,8 @@ import tempfile
 import unittest
 
 TAMIS = os.path.abspath(sys.argv.pop(1))
-TYPES = ["blocked", "bloom", "cuckoo", "split-counting", "scalable"]
-ERASING = ["cuckoo", "split-counting", "scalable"]
+TYPES = ["blocked", "bloom", "blocked-counting", "projected", "counting", "cuckoo", "split-counting", "scalable"]
+ERASING = ["cuckoo", "blocked-counting", "projected", "counting", "split-counting", "scalable"]
 
 
 def lines(stream, count):
@@ -163,7 +163,7 @@ class FilterCommandTest(unittest.TestCase):
         out = self.run_tamis("size", "--capacity", "1000000", "--fpr", "0.001", "--erase").stdout
         self.assertIn("take cuckoo", out.decode())
         out = self.run_tamis("size", "--capacity", "1000000", "--count").stdout.decode()
-        self.assertIn("take split-counting", out)
+        self.assertIn("take blocked-counting", out)
         self.build("f", lines("x", 1000), "--seed", "0x10")
         out = self.run_tamis("info", "f").stdout.decode()
         self.assertRegex(out, r"type +blocked Bloom filter")
