@@ -56,8 +56,8 @@ class RandomCluster {
       RunUntilAcknowledged(microseconds(random_.Uniform(3000)));
       const int searches = recent_.empty() ? 1 : 2;
       for (int i = 0; i < searches && !failure_.has_value(); ++i) SearchOnce();
-      if (random_.OneIn(150)) RestartEngine();
-      if (random_.OneIn(1000)) CrashProcess();
+      if (random_.OneIn(25)) RestartEngine();
+      if (random_.OneIn(300)) CrashProcess();
       if (operations_ >= next_settle && !failure_.has_value()) {
         Settle();
         next_settle = operations_ + kSettleEvery;
