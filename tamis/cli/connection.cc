@@ -36,6 +36,11 @@ Result<std::unique_ptr<Connection>> Connection::Open(const Context& context, boo
   const int rc = sqlite3_open(":memory:", &connection->db_);
   if (!opened.ok()) return opened;
   if (rc != SQLITE_OK) return connection->LastError(rc);
+  // sqlite3_interrupt would miss what has not begun yet.
+  sqlite3_progress_handler(
+      connection->db_, 10'000,
+      [](void* cancelled) -> int { return static_cast<std::atomic<bool>*>(cancelled)->load(); },
+      &connection->session_->cancelled);
   return connection;
 }
 
@@ -77,11 +82,13 @@ Status Connection::Step(sqlite3_stmt* statement, const RowSink& sink) {
 
 Status Connection::Run(const std::string& sql, const RowSink& sink,
                        std::vector<Explain>* searches) {
-  const InterruptScope interrupt(db_, &session_->cancelled);
+  const InterruptScope interrupt(&session_->cancelled);
   session_->searches = searches;
   Status status;
   const char* rest = sql.c_str();
   while (status.ok() && *rest != '\0') {
+    if (session_->cancelled) status = Cancelled("interrupted");
+    if (!status.ok()) break;
     sqlite3_stmt* statement = nullptr;
     const int rc = sqlite3_prepare_v2(db_, rest, -1, &statement, &rest);
     if (rc != SQLITE_OK) {
@@ -97,7 +104,7 @@ Status Connection::Run(const std::string& sql, const RowSink& sink,
 
 Status Connection::RunBound(const std::string& sql, const std::vector<Value>& values,
                             const RowSink& sink) {
-  const InterruptScope interrupt(db_, &session_->cancelled);
+  const InterruptScope interrupt(&session_->cancelled);
   sqlite3_stmt* statement = nullptr;
   int rc = sqlite3_prepare_v2(db_, sql.c_str(), -1, &statement, nullptr);
   if (rc != SQLITE_OK) return LastError(rc);

@@ -28,7 +28,7 @@ int RunImport(const Context& context, ImportOptions options, const std::string& 
   }
   auto connection = Connection::Open(context);
   if (!connection.ok()) return Report(connection.status());
-  const InterruptScope interrupt(nullptr, &(*connection)->session()->cancelled);
+  const InterruptScope interrupt(&(*connection)->session()->cancelled);
   options.cancelled = &(*connection)->session()->cancelled;
   Importer importer(&(*connection)->engine(), options);
   const Status status = importer.Run(file == "-" ? std::cin : opened);

@@ -1,7 +1,6 @@
 #include "tamis/cli/interrupt.h"
 
 #include <signal.h>
-#include <sqlite3.h>
 #include <unistd.h>
 
 #include "tamis/cli/command.h"
@@ -10,22 +9,21 @@ namespace tamis {
 namespace {
 
 // Read by the signal handler.
-std::atomic<sqlite3*> current_db = nullptr;
-std::atomic<std::atomic<bool>*> current_cancelled = nullptr;
+std::atomic<std::atomic<bool>*> current = nullptr;
 struct sigaction former;
 
 void OnInterrupt(int) {
-  std::atomic<bool>* cancelled = current_cancelled.load();
+  std::atomic<bool>* cancelled = current.load();
   if (cancelled == nullptr || cancelled->exchange(true)) _exit(kExitInterrupted);
-  if (sqlite3* db = current_db.load()) sqlite3_interrupt(db);
 }
 
 }  // namespace
 
-InterruptScope::InterruptScope(sqlite3* db, std::atomic<bool>* cancelled) : cancelled_(cancelled) {
+InterruptScope::InterruptScope(std::atomic<bool>* cancelled)
+    : outermost_(current.load() == nullptr) {
+  if (!outermost_) return;
   cancelled->store(false);
-  current_db = db;
-  current_cancelled = cancelled;
+  current = cancelled;
   struct sigaction action = {};
   action.sa_handler = OnInterrupt;
   sigemptyset(&action.sa_mask);
@@ -33,9 +31,9 @@ InterruptScope::InterruptScope(sqlite3* db, std::atomic<bool>* cancelled) : canc
 }
 
 InterruptScope::~InterruptScope() {
+  if (!outermost_) return;
   sigaction(SIGINT, &former, nullptr);
-  current_cancelled = nullptr;
-  current_db = nullptr;
+  current = nullptr;
 }
 
 }  // namespace tamis

@@ -3,24 +3,20 @@
 
 #include <atomic>
 
-struct sqlite3;
-
 namespace tamis {
 
-// While it lives, SIGINT sets `cancelled` and interrupts the connection (which may be null). One at
-// a time. A second SIGINT without a change in between ends the program.
+// While it lives, SIGINT sets `cancelled`; a second one ends the program. Inside another scope it
+// does nothing: what is cancelled there stays cancelled.
 class InterruptScope {
  public:
-  InterruptScope(sqlite3* db, std::atomic<bool>* cancelled);
+  explicit InterruptScope(std::atomic<bool>* cancelled);
   ~InterruptScope();
 
   InterruptScope(const InterruptScope&) = delete;
   InterruptScope& operator=(const InterruptScope&) = delete;
 
-  bool interrupted() const { return cancelled_->load(); }
-
  private:
-  std::atomic<bool>* cancelled_;
+  bool outermost_;
 };
 
 }  // namespace tamis

@@ -9,6 +9,7 @@
 
 #include "tamis/cli/command.h"
 #include "tamis/cli/connection.h"
+#include "tamis/cli/interrupt.h"
 #include "tamis/cli/printer.h"
 #include "tamis/cli/shell.h"
 #include "tamis/sql/table_functions.h"
@@ -66,14 +67,15 @@ int RunSql(const Context& context, const SqlOptions& options) {
   if (options.explain) (*connection)->WaitUntilRouted(kRoutingPatience);
   Shell shell(connection->get(),
               {.format = *format, .explain = options.explain, .echo = options.echo});
+  if (options.statements.empty() && isatty(STDIN_FILENO) != 0) {
+    shell.Interact();
+    return kExitOk;
+  }
+  const InterruptScope interrupt(&(*connection)->session()->cancelled);
   if (!options.statements.empty()) {
     for (const std::string& statement : options.statements) {
       if (Status status = shell.Run(statement); !status.ok()) return Report(status);
     }
-    return kExitOk;
-  }
-  if (isatty(STDIN_FILENO) != 0) {
-    shell.Interact();
     return kExitOk;
   }
   return Report(RunStream(&shell, &std::cin));

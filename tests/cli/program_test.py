@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""The program as a user meets it: commands, output, exit codes.
+
+usage: program_test.py TAMIS
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TAMIS = sys.argv.pop(1)
+
+PEOPLE = "Name,Born,Home Town,Note\nada,1815,London,\nalan,1912,London,\"x, \"\"y\"\"\"\ngrace,1906,New York,\n"
+
+
+class ProgramTest(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.store = os.path.join(self.directory.name, "store")
+
+    def tearDown(self):
+        self.directory.cleanup()
+
+    def run_tamis(self, *arguments, stdin="", expect=0):
+        done = subprocess.run([TAMIS, "--store", self.store, *arguments], input=stdin, text=True,
+                              capture_output=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+        return done.stdout if expect == 0 else done.stderr
+
+    def sql(self, statement):
+        return json.loads(self.run_tamis("sql", "--format", "json", statement))
+
+    def import_people(self, *more, stdin=PEOPLE, expect=0):
+        return self.run_tamis("import", "people", "-", "--format", "csv", "--key", "name", "--column",
+                              "born:int64", "--index", "home_town", *more, stdin=stdin, expect=expect)
+
+    def test_imports_csv(self):
+        self.assertIn("people: 3 rows put", self.import_people())
+        self.assertEqual(self.sql("SELECT name, note FROM people WHERE home_town = 'London' ORDER BY 1"),
+                         [{"name": "ada", "note": None}, {"name": "alan", "note": 'x, "y"'}])
+        self.assertEqual(self.sql("SELECT sum(born) AS s FROM people"), [{"s": 1815 + 1912 + 1906}])
+
+    def test_the_same_import_goes_on_and_another_definition_is_refused(self):
+        self.import_people()
+        self.import_people(stdin="name,born,shoe\nlin,1980,41\n")
+        self.assertEqual(self.sql("SELECT count(*) AS n FROM people"), [{"n": 4}])
+        self.assertIn("shoe (1)", self.import_people(stdin="name,born,shoe\nlin,1980,41\n"))
+        for wrong in (["--column", "note:double"], ["--index", "note"], ["--column", "shoe"]):
+            self.assertIn("another definition", self.import_people(*wrong, expect=1))
+
+    def test_bad_records_stop_or_are_skipped(self):
+        bad = PEOPLE + "kurt,soon,Brno,\n,1900,Nowhere,\nemmy,1882,Erlangen,\n"
+        message = self.import_people(stdin=bad, expect=1)
+        self.assertIn("line 5", message)
+        self.assertIn("born", message)
+        self.assertIn("4 rows put", self.import_people("--on-error", "skip", stdin=bad))
+        self.assertIn("2 bad records", self.import_people("--on-error", "skip", stdin=bad))
+
+    def test_imports_jsonl_and_deb822(self):
+        self.run_tamis("import", "j", "-", "--format", "jsonl", "--key", "id", "--column", "id:int64",
+                       "--column", "price:decimal", stdin='{"id": 1, "price": 1.10}\n{"id": 2}\n')
+        self.assertEqual(self.sql("SELECT * FROM j ORDER BY id"),
+                         [{"id": 1, "price": 1.1}, {"id": 2, "price": None}])
+        self.run_tamis("import", "d", "-", "--format", "deb822", "--key", "package,version",
+                       stdin="Package: a\nVersion: 1\nDescription: one\n two\n\nPackage: a\nVersion: 2\n")
+        self.assertEqual(self.sql("SELECT version, description FROM d ORDER BY package, version"),
+                         [{"version": "1", "description": "one\ntwo"},
+                          {"version": "2", "description": None}])
+
+    def test_needs_a_key_for_a_new_table(self):
+        self.assertIn("--key", self.run_tamis("import", "t", "-", "--format", "csv", stdin="a\n1\n",
+                                              expect=1))
+
+    def test_single_rows(self):
+        self.import_people()
+        self.assertIn("born = 1815", self.run_tamis("get", "people", "ada"))
+        self.run_tamis("put", "people", "name=ada", "born=1816")
+        self.assertEqual(self.sql("SELECT born, home_town FROM people WHERE name = 'ada'"),
+                         [{"born": 1816, "home_town": None}])
+        self.run_tamis("delete", "people", "ada")
+        self.assertIn("no row", self.run_tamis("get", "people", "ada", expect=1))
+        self.assertIn("no row", self.run_tamis("delete", "people", "ada", expect=1))
+        self.assertEqual(self.run_tamis("scan", "people", "--start", "b", "--format", "csv"),
+                         "name,born,home_town,note\ngrace,1906,New York,\n")
+        self.assertIn("whole number", self.run_tamis("put", "people", "name=x", "born=y", expect=1))
+        self.assertIn("COLUMN=VALUE", self.run_tamis("put", "people", "name", expect=1))
+
+    def test_formats(self):
+        statement = "SELECT 1 AS a, NULL AS b, 'x''y' AS c, x'00ff' AS d, 1.5 AS e"
+        self.assertEqual(self.run_tamis("sql", statement),
+                         "a  b     c    d       e\n-  ----  ---  ------  ---\n"
+                         "1  NULL  x'y  0x00ff  1.5\n(1 row)\n")
+        self.assertEqual(self.run_tamis("sql", "--format", "csv", statement),
+                         "a,b,c,d,e\n1,,x'y,0x00ff,1.5\n")
+        self.assertEqual(self.sql(statement),
+                         [{"a": 1, "b": None, "c": "x'y", "d": "0x00ff", "e": 1.5}])
+        self.assertEqual(self.run_tamis("sql", "--format", "line", statement),
+                         "a = 1\nb = NULL\nc = x'y\nd = 0x00ff\ne = 1.5\n")
+        self.assertEqual(self.sql("SELECT 1 AS a WHERE 0"), [])
+
+    def test_sql_from_a_pipe(self):
+        script = ("CREATE VIRTUAL TABLE t USING tamis(k, n int64, key (k), index n (n));\n"
+                  "-- a comment\nINSERT INTO t VALUES ('a;', 1),\n ('b', 2);\n.format csv\n"
+                  "SELECT k FROM t WHERE n = 1;\n.kill rs1\nSELECT k FROM t WHERE n = 2;\n.resume rs1\n")
+        self.assertEqual(self.run_tamis("sql", stdin=script), "k\na;\nk\nb\n")
+        self.assertIn("line 2", self.run_tamis("sql", stdin="SELECT 1;\nSELEC;\n", expect=1))
+        self.assertIn(".help", self.run_tamis("sql", stdin=".nonsense\n", expect=1))
+
+    def test_explain(self):
+        self.import_people()
+        statement = "SELECT name FROM people WHERE home_town = 'London' OR name = 'grace'"
+        explain = json.loads(self.run_tamis("explain", "--json", statement))
+        for field in ("regions_total regions_asked regions_excluded_by_filter "
+                      "regions_excluded_by_range regions_excluded_by_key servers_total servers_asked "
+                      "index terms entries_read rows_read rows_returned "
+                      "false_positive_regions").split():
+            self.assertIn(field, explain)
+        self.assertEqual(len(explain["searches"]), 2)
+        self.assertEqual(explain["rows_returned"],
+                         sum(search["rows_returned"] for search in explain["searches"]))
+        self.run_tamis("explain", "DELETE FROM people")
+        self.assertEqual(self.sql("SELECT count(*) AS n FROM people"), [{"n": 3}])
+        absent = json.loads(self.run_tamis("explain", "--json",
+                                           "SELECT * FROM people WHERE home_town = 'Paris'"))
+        self.assertEqual(absent["servers_asked"], 0)
+
+    def test_tables_indexes_regions(self):
+        self.import_people()
+        self.assertEqual(self.run_tamis("table", "list"), "people\n")
+        self.assertIn("index home_town (home_town)", self.run_tamis("table", "describe", "people"))
+        self.run_tamis("index", "create", "people", "by_born", "born,name")
+        self.assertIn("index by_born (born, name)", self.run_tamis("index", "list", "people"))
+        self.assertEqual(self.sql("SELECT name FROM people WHERE born = 1815"), [{"name": "ada"}])
+        self.run_tamis("index", "rebuild", "people")
+        self.run_tamis("index", "drop", "people", "by_born")
+        self.assertNotIn("by_born", self.run_tamis("index", "list", "people"))
+        region = self.sql("SELECT region FROM tamis_regions('people')")[0]["region"]
+        self.run_tamis("region", "split", str(region), "alan")
+        self.assertEqual(len(self.sql("SELECT * FROM tamis_regions('people')")), 2)
+        self.assertEqual(self.sql("SELECT count(*) AS n FROM people"), [{"n": 3}])
+        first = self.sql("SELECT region FROM tamis_regions('people')")[0]["region"]
+        self.run_tamis("region", "move", str(first), "rs5")
+        self.run_tamis("region", "balance")
+        self.run_tamis("region", "merge", str(first))
+        self.assertEqual(len(self.sql("SELECT * FROM tamis_regions('people')")), 1)
+        self.assertEqual(self.sql("SELECT name FROM people WHERE home_town = 'New York'"),
+                         [{"name": "grace"}])
+        self.assertIn("8 live", self.run_tamis("status"))
+        self.assertIn("rs8", self.run_tamis("server", "list"))
+        self.run_tamis("table", "drop", "people")
+        self.assertEqual(self.run_tamis("table", "list"), "")
+        self.assertIn("people", self.run_tamis("table", "describe", "people", expect=1))
+
+    def test_check(self):
+        self.import_people()
+        self.assertIn("3 rows", self.run_tamis("check", "people"))
+
+    def test_wrong_usage(self):
+        self.run_tamis(expect=2)
+        self.run_tamis("nonsense", expect=2)
+        self.run_tamis("import", "t", expect=2)
+        self.assertIn("formats are", self.run_tamis("sql", "--format", "xml", "SELECT 1", expect=1))
+        self.assertIn("syntax error", self.run_tamis("sql", "SELEC", expect=1))
+        self.assertTrue(self.run_tamis("--version").startswith("tamis "))
+        for command in ("", "sql", "import", "region", "index create"):
+            self.assertIn("Usage", self.run_tamis(*command.split(), "--help"))
+
+    def test_a_store_that_is_not_there_is_not_made_to_read_it(self):
+        self.run_tamis("scan", "t", expect=1)
+        self.assertFalse(os.path.exists(os.path.join(self.store, "CURRENT")))
+
+    def test_a_second_process_is_told_that_the_store_is_in_use(self):
+        process = self.start_endless_query()
+        self.assertIn(self.store, self.run_tamis("status", expect=1))
+        process.kill()
+
+    def start_endless_query(self):
+        self.run_tamis("sql", "SELECT 1")
+        process = subprocess.Popen(
+            [TAMIS, "--store", self.store, "sql", "--format", "csv", "SELECT 1 AS ready",
+             "WITH RECURSIVE i(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM i) SELECT count(*) FROM i"],
+            stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        self.assertEqual(process.stdout.readline(), "1\n")
+        return process
+
+    def test_ctrl_c_stops_a_query(self):
+        process = self.start_endless_query()
+        # Until the second statement runs, SIGINT ends the program: the same code.
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=60), 130)
+
+
+unittest.main()

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""The loadable extension in the sqlite3 shell and in several connections and processes.
+
+usage: extension_test.py EXTENSION
+"""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+EXTENSION = sys.argv.pop(1)
+
+
+def connect(store=None, extension=EXTENSION):
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    db.enable_load_extension(True)
+    db.load_extension(extension)
+    if store is not None:
+        db.execute("SELECT tamis_open(?)", (store,)).fetchall()
+    return db
+
+
+class ExtensionTest(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.store = os.path.join(self.directory.name, "store")
+
+    def tearDown(self):
+        self.directory.cleanup()
+
+    def shell(self, sql):
+        return subprocess.run(["sqlite3", "-batch", "-bail"], capture_output=True, text=True,
+                              input=f".load {EXTENSION}\n{sql}", timeout=60, check=False)
+
+    def test_works_in_the_sqlite3_shell(self):
+        made = self.shell(f"SELECT tamis_open('{self.store}');\n"
+                          "CREATE VIRTUAL TABLE t USING tamis(k, n int64, key (k), index n (n));\n"
+                          "INSERT INTO t VALUES ('a', 1), ('b', 2);\n")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        read = self.shell(f"SELECT tamis_open('{self.store}');\nSELECT k FROM t WHERE n = 2;\n")
+        self.assertEqual(read.stdout.split("\n")[1], "b", read.stderr)
+
+    def test_says_that_no_store_is_open(self):
+        db = connect()
+        with self.assertRaisesRegex(sqlite3.OperationalError, "no store is open"):
+            db.execute("CREATE VIRTUAL TABLE t USING tamis(k, key (k))")
+        with self.assertRaisesRegex(sqlite3.OperationalError, "no store is open"):
+            db.execute("SELECT * FROM tamis_servers").fetchall()
+
+    def test_connections_of_a_process_share_the_store(self):
+        first = connect(self.store)
+        first.execute("CREATE VIRTUAL TABLE t USING tamis(k, n int64, key (k))")
+        second = connect(self.store)
+        second.execute("INSERT INTO t VALUES ('a', 1)")
+        self.assertEqual(first.execute("SELECT n FROM t").fetchall(), [(1,)])
+        first.close()
+        self.assertEqual(second.execute("SELECT n FROM t").fetchall(), [(1,)])
+
+    def test_another_process_is_told_that_the_store_is_in_use(self):
+        db = connect(self.store)
+        other = self.shell(f"SELECT tamis_open('{self.store}');\n")
+        self.assertNotEqual(other.returncode, 0)
+        self.assertIn(self.store, other.stderr)
+        db.close()
+        self.assertEqual(self.shell(f"SELECT tamis_open('{self.store}');\n").returncode, 0)
+
+    def test_an_update_of_a_row_that_changed_meanwhile_is_refused(self):
+        first, second = connect(self.store), connect(self.store)
+        first.execute("CREATE VIRTUAL TABLE t USING tamis(k, n int64, s, key (k))")
+        first.execute("INSERT INTO t VALUES ('a', 1, 'x')")
+        second = connect(self.store)
+        first.execute("BEGIN")
+        first.execute("UPDATE t SET n = n + 1")
+        second.execute("UPDATE t SET s = 'other column'")
+        first.execute("COMMIT")  # what it had read still holds
+        first.execute("BEGIN")
+        first.execute("UPDATE t SET n = n + 1")
+        second.execute("UPDATE t SET n = 70")
+        with self.assertRaisesRegex(sqlite3.OperationalError, "changed by somebody else"):
+            first.execute("COMMIT")
+        self.assertEqual(second.execute("SELECT n, s FROM t").fetchall(), [(70, "other column")])
+
+    def test_a_table_in_a_file_of_its_own_waits_for_its_store(self):
+        path = os.path.join(self.directory.name, "own.sqlite")
+        def own():
+            db = sqlite3.connect(path, isolation_level=None)
+            db.enable_load_extension(True)
+            db.load_extension(EXTENSION)
+            return db
+        db = own()
+        db.execute("SELECT tamis_open(?)", (self.store,)).fetchall()
+        db.execute("CREATE VIRTUAL TABLE t USING tamis(k, key (k))")
+        db.execute("INSERT INTO t VALUES ('a')")
+        db.close()
+        db = own()
+        with self.assertRaisesRegex(sqlite3.OperationalError, "no store is open"):
+            db.execute("SELECT * FROM t")
+        db.execute("SELECT tamis_open(?)", (self.store,)).fetchall()
+        self.assertEqual(db.execute("SELECT * FROM t").fetchall(), [("a",)])
+
+    def test_parameters_and_many_rows(self):
+        db = connect(self.store)
+        db.execute("CREATE VIRTUAL TABLE t USING tamis(k int64, s, key (k), index s (s))")
+        db.execute("BEGIN")
+        db.executemany("INSERT INTO t VALUES (?, ?)", ((i, f"s{i % 100}") for i in range(5000)))
+        db.execute("COMMIT")
+        for i in range(100):
+            rows = db.execute("SELECT count(*) FROM t WHERE s = ?", (f"s{i}",)).fetchall()
+            self.assertEqual(rows, [(50,)])
+
+
+unittest.main()
