@@ -123,6 +123,20 @@ Status ShowStatus(Connection* connection, const Options&) {
   return Status::Ok();
 }
 
+Status RunCheck(Connection* connection, const Options& options) {
+  RocksCluster& cluster = connection->store().cluster();
+  TAMIS_ASSIGN_OR_RETURN(
+      const CheckReport report,
+      Await<Result<CheckReport>>(&connection->engine().executor(), [&](auto done) {
+        cluster.Check(options.table, std::move(done));
+      }));
+  std::printf("%s\n", report.ToString().c_str());
+  if (report.ok()) return Status::Ok();
+  return DataLoss("table \"" + options.table +
+                  "\" is damaged; dropping an index and creating it anew mends its entries, tamis "
+                  "index rebuild its filters");
+}
+
 }  // namespace
 
 void AddClusterCommands(CLI::App* app, Context* context) {
@@ -167,6 +181,9 @@ void AddClusterCommands(CLI::App* app, Context* context) {
   format(add(server, "list", "Print the region servers", ListServers));
 
   add(app, "status", "Print what the store holds", ShowStatus);
+  add(app, "check", "Compare every row with every index and every filter", RunCheck)
+      ->add_option("TABLE", options->table, "The table")
+      ->required();
 }
 
 }  // namespace tamis

@@ -19,6 +19,10 @@ struct ReadRow {
   std::vector<bool> looked_at;
 };
 
+// A search lasts as long as the statement reads its rows, which may be the outer loop of a long
+// join.
+constexpr Duration kSearchPatience = std::chrono::hours(1);
+
 struct Table : sqlite3_vtab {
   sqlite3* db = nullptr;
   std::shared_ptr<Session> session;
@@ -32,7 +36,7 @@ struct Cursor : sqlite3_vtab_cursor {
   std::optional<RowStream> rows;
   std::optional<Row> row;
   std::vector<bool> looked_at;
-  ReadRow* read = nullptr;
+  std::optional<std::string> remembered;  // the key under which Table::read has the row
   sqlite3_int64 number = 0;
 };
 
@@ -209,7 +213,7 @@ int Close(sqlite3_vtab_cursor* cursor) noexcept {
 int Next(sqlite3_vtab_cursor* base) noexcept {
   Cursor* cursor = CursorOf(base);
   Table* table = TableOf(base->pVtab);
-  cursor->read = nullptr;
+  cursor->remembered.reset();
   cursor->looked_at.assign(table->schema->columns.size(), false);
   ++cursor->number;
   auto row = cursor->rows->Next();
@@ -245,6 +249,7 @@ int Filter(sqlite3_vtab_cursor* base, int, const char* plan_text, int argc,
   // A statement that writes is checked against all that it has read.
   if (table->writing) options->columns.reset();
   options->cancelled = &table->session->cancelled;
+  options->timeout = kSearchPatience;
   cursor->rows.emplace(table->session->engine->Search(*current, *std::move(options)));
   cursor->number = 0;
   return Next(base);
@@ -264,7 +269,7 @@ int Remember(Cursor* cursor, const std::string& key) {
   ReadRow& read = table->read[key];
   read.row = *cursor->row;
   read.looked_at = cursor->looked_at;
-  cursor->read = &read;
+  cursor->remembered = key;
   return SQLITE_OK;
 }
 
@@ -283,7 +288,10 @@ int ColumnValue(sqlite3_vtab_cursor* base, sqlite3_context* context, int column)
   // UPDATE asks for the columns that it does not set; they are not sent back.
   if (sqlite3_vtab_nochange(context) && !table->schema->IsKey(position)) return SQLITE_OK;
   cursor->looked_at[position] = true;
-  if (cursor->read != nullptr) cursor->read->looked_at[position] = true;
+  if (cursor->remembered) {
+    const auto read = table->read.find(*cursor->remembered);
+    if (read != table->read.end()) read->second.looked_at[position] = true;
+  }
   ToSqlite((*cursor->row)[position], context);
   return SQLITE_OK;
 }
