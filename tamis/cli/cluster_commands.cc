@@ -125,6 +125,8 @@ Status ShowStatus(Connection* connection, const Options&) {
 
 Status RunCheck(Connection* connection, const Options& options) {
   RocksCluster& cluster = connection->store().cluster();
+  // A filter that is being counted has nothing to compare with yet.
+  connection->WaitUntilRouted(std::chrono::seconds(60));
   TAMIS_ASSIGN_OR_RETURN(
       const CheckReport report,
       Await<Result<CheckReport>>(&connection->engine().executor(), [&](auto done) {

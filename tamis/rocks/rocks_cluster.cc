@@ -313,7 +313,9 @@ void RocksCluster::ListRegions(uint32_t table_id, Callback<std::vector<RegionInf
                      .start = region.start(),
                      .end = region.end(),
                      .server = region.server(),
-                     .size_bytes = open ? open->size_bytes.load() : 0});
+                     .size_bytes = std::max(
+                         open ? open->size_bytes.load() : 0,
+                         store_->ApproximateRowBytes(table_id, region.start(), region.end()))});
   }
   done(std::move(infos));
 }

@@ -147,6 +147,18 @@ void Store::SetGarbage(std::shared_ptr<const IsGarbage> is_garbage) {
   garbage_->Set(std::move(is_garbage));
 }
 
+uint64_t Store::ApproximateRowBytes(uint32_t table_id, std::string_view start,
+                                    std::string_view end) const {
+  const std::string first = RowStoreKey(table_id, start);
+  const std::string last = end.empty() ? RowPrefix(table_id + 1) : RowStoreKey(table_id, end);
+  const rocksdb::Range range(first, last);
+  rocksdb::SizeApproximationOptions options;
+  options.include_memtables = true;
+  uint64_t size = 0;
+  const auto status = db_->GetApproximateSizes(options, rows(), &range, 1, &size);
+  return status.ok() ? size : 0;
+}
+
 Status Store::Compact() {
   for (auto* family : {rows(), index()}) {
     rocksdb::CompactRangeOptions compact;

@@ -60,6 +60,10 @@ class Store {
   // What compactions from now on drop. The view that a compaction works with is taken at its start.
   void SetGarbage(std::shared_ptr<const IsGarbage> is_garbage);
 
+  // What the rows of the key range take in files, compressed, and in memory; rough.
+  uint64_t ApproximateRowBytes(uint32_t table_id, std::string_view start,
+                               std::string_view end) const;
+
   // Compacts everything, dropping garbage. Takes long.
   Status Compact();
 
