@@ -1,4 +1,4 @@
-# The three kinds of target of this project. Files are listed, never globbed; DEPS are the arrows of
+# The kinds of target of this project. Files are listed, never globbed; DEPS are the arrows of
 # docs/ARCHITECTURE.md, which tests/check_arrows.py holds against the #include lines.
 
 add_library(tamis_warnings INTERFACE)
@@ -17,6 +17,18 @@ function(tamis_library name)
   list(TRANSFORM ARG_DEPS PREPEND tamis_)
   target_link_libraries(tamis_${name} PUBLIC ${ARG_DEPS} ${ARG_EXTERNAL}
     PRIVATE $<BUILD_INTERFACE:tamis_warnings>)
+endfunction()
+
+# tamis_proto(table table.proto): target tamis_table_proto, with the header tamis/table/table.pb.h.
+function(tamis_proto name file)
+  find_package(Protobuf REQUIRED)
+  add_library(tamis_${name}_proto STATIC)
+  protobuf_generate(TARGET tamis_${name}_proto LANGUAGE cpp
+    PROTOS ${CMAKE_CURRENT_SOURCE_DIR}/${file}
+    IMPORT_DIRS ${PROJECT_SOURCE_DIR} PROTOC_OUT_DIR ${CMAKE_CURRENT_BINARY_DIR})
+  target_include_directories(tamis_${name}_proto PUBLIC ${PROJECT_BINARY_DIR})
+  target_link_libraries(tamis_${name}_proto PUBLIC protobuf::libprotobuf)
+  set_target_properties(tamis_${name}_proto PROPERTIES CXX_CLANG_TIDY "")
 endfunction()
 
 # tamis_test(coding_test SOURCES coding_test.cc DEPS base [ARGS ...] [LABELS ...] [TIMEOUT seconds])

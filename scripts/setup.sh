@@ -72,3 +72,18 @@ build() {
     fi
   fi
 }
+
+# tidy TARGET...: clang-tidy over the sources of the targets, in the build of preset tidy. It goes on
+# after a fault, and at the end tells each once.
+tidy() {
+  local log=$log_dir/tidy.log
+  cd "$root"
+  [[ -f build/tidy/build.ninja ]] || step configure-tidy cmake --preset tidy
+  say "Reading the sources with clang-tidy (output in build/log/tidy.log)"
+  if ! ninja -C build/tidy -k 0 "$@" >"$log" 2>&1; then
+    sed -n "s|^$root/||; / error: /p; / warning: /p; /^ninja: error/p" "$log" | sort -u >&2
+    echo "clang-tidy found faults; the whole output is in $log" >&2
+    return 1
+  fi
+  say "clang-tidy found no fault"
+}

@@ -73,7 +73,7 @@ CuckooTable::Tags CuckooTable::Read(uint64_t bucket) const {
   } else {
     for (uint32_t i = 0; i < kSlots; ++i) {
       tags[i] =
-          static_cast<uint32_t>(Load(bucket * bucket_bits_ + i * tag_bits_) & MaskOf(tag_bits_));
+          static_cast<uint32_t>(Load(bucket * bucket_bits_ + uint64_t{i} * tag_bits_) & MaskOf(tag_bits_));
     }
   }
   return tags;
@@ -98,7 +98,7 @@ void CuckooTable::Store(uint64_t bit, uint64_t mask, uint64_t value) {
 
 uint32_t CuckooTable::Set(uint64_t bucket, uint32_t slot, uint32_t tag) {
   if (!semi_sorted_) {
-    Store(bucket * bucket_bits_ + slot * tag_bits_, MaskOf(tag_bits_), tag);
+    Store(bucket * bucket_bits_ + uint64_t{slot} * tag_bits_, MaskOf(tag_bits_), tag);
     return slot;
   }
   Tags tags = Read(bucket);

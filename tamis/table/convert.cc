@@ -45,8 +45,8 @@ struct Floor {
 };
 
 Floor FloorInt64(const Decimal& v, int64_t min, int64_t max, Value (*make)(int64_t)) {
-  const Floor below{.value = Value(), .none = true};
-  const Floor above{.value = make(max)};
+  Floor below{.value = Value(), .none = true};
+  Floor above{.value = make(max)};
   if (v.exponent > 19) return v.negative ? below : above;
   __int128 n = 0;
   for (int64_t i = 0; i < v.exponent; ++i) {

@@ -118,6 +118,7 @@ Predicate NormalizeIn(const Predicate& predicate, bool negated) {
   }
   if (with_null) return Predicate::False();  // never true: unknown at best
   std::vector<Predicate> children;
+  children.reserve(values.size());
   for (Value& value : values) {
     children.push_back(Predicate::Compare(predicate.column, Op::kNe, std::move(value)));
   }
