@@ -14,8 +14,12 @@ import unittest
 EXTENSION = sys.argv.pop(1)
 
 
+CONNECTIONS = []  # closed before the store's folder is removed
+
+
 def connect(store=None, extension=EXTENSION):
     db = sqlite3.connect(":memory:", isolation_level=None)
+    CONNECTIONS.append(db)
     db.enable_load_extension(True)
     db.load_extension(extension)
     if store is not None:
@@ -29,6 +33,8 @@ class ExtensionTest(unittest.TestCase):
         self.store = os.path.join(self.directory.name, "store")
 
     def tearDown(self):
+        while CONNECTIONS:
+            CONNECTIONS.pop().close()
         self.directory.cleanup()
 
     def shell(self, sql):
@@ -100,6 +106,7 @@ class ExtensionTest(unittest.TestCase):
             db.execute("SELECT * FROM t")
         db.execute("SELECT tamis_open(?)", (self.store,)).fetchall()
         self.assertEqual(db.execute("SELECT * FROM t").fetchall(), [("a",)])
+        db.close()
 
     def test_parameters_and_many_rows(self):
         db = connect(self.store)
