@@ -46,14 +46,15 @@ struct Engine::State {
       : cluster(cluster),
         executor(executor),
         options(options),
-        global({.lease_margin = options.lease_margin,
-                .coordinator = options.seed != 0 ? options.seed : SeedFromSystem(),
-                .faults = options.faults}) {}
+        global(std::make_shared<GlobalIndex>(
+            GlobalIndex::Options{.lease_margin = options.lease_margin,
+                                 .coordinator = options.seed != 0 ? options.seed : SeedFromSystem(),
+                                 .faults = options.faults})) {}
 
   Cluster* const cluster;
   Executor* const executor;
   const Options options;
-  GlobalIndex global;
+  const std::shared_ptr<GlobalIndex> global;
   RegionMap regions;
   std::shared_ptr<Poller> poller;
   std::shared_ptr<const SearchContext> search_context;
@@ -186,10 +187,10 @@ class WriteBatchRun {
       request.request.set_schema_version(version_);
       request.request.set_timeout_ns(static_cast<uint64_t>(time_left.count()));
       sent.push_back(&request);
-      calls.push_back(
-          [this, server = server, &request](std::function<void(Result<pb::MutateReply>)> done) {
-            state_.cluster->Server(server)->Mutate(request.request, std::move(done));
-          });
+      calls.push_back([this, server = server,
+                       sent = &request](std::function<void(Result<pb::MutateReply>)> done) {
+        state_.cluster->Server(server)->Mutate(sent->request, std::move(done));
+      });
     }
     auto replies = Gather<pb::MutateReply>(
         state_.executor, std::min(time_left, state_.options.request_timeout), nullptr, calls);
@@ -248,11 +249,11 @@ class WriteBatchRun {
 
 Engine::Engine(Cluster* cluster, Executor* executor, Options options)
     : state_(std::make_shared<State>(cluster, executor, options)) {
-  state_->search_context = std::make_shared<const SearchContext>(
-      SearchContext{cluster, executor, &state_->global, &state_->regions, options, options.faults});
+  state_->search_context = std::make_shared<const SearchContext>(SearchContext{
+      cluster, executor, state_->global.get(), &state_->regions, options, options.faults});
   if (!options.polling) return;
   state_->poller = std::make_shared<Poller>(
-      cluster, executor, &state_->global,
+      cluster, executor, state_->global,
       Poller::Options{.wait = options.poll_wait, .timeout = options.request_timeout});
   state_->poller->Start();
 }
@@ -305,7 +306,7 @@ bool Engine::WaitUntilRouted(const TableSchema& schema, Duration timeout) {
   std::vector<uint32_t> ids;
   for (const IndexSpec& index : schema.indexes) ids.push_back(index.id);
   const Time deadline = state_->executor->Now() + timeout;
-  while (!state_->global.IsComplete(schema.id, ids, state_->executor->Now())) {
+  while (!state_->global->IsComplete(schema.id, ids, state_->executor->Now())) {
     if (state_->executor->Now() >= deadline) return false;
     Pause(state_->executor, std::chrono::milliseconds(2));
   }

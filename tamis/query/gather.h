@@ -20,7 +20,7 @@ template <class T>
 std::vector<Result<T>> Gather(
     Executor* executor, Duration timeout, const std::atomic<bool>* cancelled,
     const std::vector<std::function<void(std::function<void(Result<T>)>)>>& calls) {
-  constexpr Duration kLookForCancel = std::chrono::milliseconds(50);
+  static constexpr Duration kLookForCancel = std::chrono::milliseconds(50);
   struct State {
     std::mutex mutex;
     std::vector<std::optional<Result<T>>> results;

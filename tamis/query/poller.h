@@ -23,8 +23,8 @@ class Poller : public std::enable_shared_from_this<Poller> {
     Duration look_for_servers = std::chrono::seconds(1);
   };
 
-  Poller(Cluster* cluster, Executor* executor, GlobalIndex* index, Options options)
-      : cluster_(cluster), executor_(executor), index_(index), options_(options) {}
+  Poller(Cluster* cluster, Executor* executor, std::shared_ptr<GlobalIndex> index, Options options)
+      : cluster_(cluster), executor_(executor), index_(std::move(index)), options_(options) {}
 
   void Start();
   // No call to the cluster begins afterwards.
@@ -43,7 +43,7 @@ class Poller : public std::enable_shared_from_this<Poller> {
 
   Cluster* const cluster_;
   Executor* const executor_;
-  GlobalIndex* const index_;
+  const std::shared_ptr<GlobalIndex> index_;  // an answer may come after the engine has gone
   const Options options_;
 
   std::mutex mutex_;

@@ -293,7 +293,7 @@ void RocksCluster::ListServers(Callback<std::vector<ServerInfo>> done) {
         info.state = ServerInfo::State::kPaused;
       }
       info.regions = static_cast<uint64_t>(std::ranges::count_if(
-          regions, [&](const auto& region) { return region.server() == name; }));
+          regions, [&](const auto& region) { return region.server() == info.name; }));
       infos.push_back(std::move(info));
     }
   }

@@ -301,6 +301,9 @@ std::shared_ptr<Region> RocksRegionServer::Install(const pb::RegionRecord& recor
   }
   region->SetSchema(shared_schema, std::move(indexes));
   region->acknowledge_not_before = not_before;
+  if (context_->options.split_bytes > 0) {
+    region->size_bytes = context_->store->ApproximateRowBytes(info.table_id, info.start, info.end);
+  }
   region->acknowledge_after = TellOpened(*region);
   {
     std::unique_lock lock(mutex_);
