@@ -36,27 +36,14 @@ const FilterType* AnyFilter::FindType(std::string_view name) {
   return nullptr;
 }
 
-// Calls f with a null pointer to the type of the kind.
-template <class Function>
+// Calls f with a null pointer to the type of the kind, which must be one of FilterVariant.
+template <size_t kIndex = 0, class Function>
 static auto VisitKind(FilterKind kind, Function&& f) {
-  switch (kind) {
-    case FilterKind::kBlockedBloom:
-      return f(static_cast<BlockedBloomFilter*>(nullptr));
-    case FilterKind::kBloom:
-      return f(static_cast<BloomFilter*>(nullptr));
-    case FilterKind::kBlockedSplitCountingBloom:
-      return f(static_cast<BlockedSplitCountingBloomFilter*>(nullptr));
-    case FilterKind::kProjectedCountingBloom:
-      return f(static_cast<ProjectedCountingBloomFilter*>(nullptr));
-    case FilterKind::kCountingBloom:
-      return f(static_cast<CountingBloomFilter*>(nullptr));
-    case FilterKind::kCuckoo:
-      return f(static_cast<CuckooFilter*>(nullptr));
-    case FilterKind::kScalableSplitCountingBloom:
-      return f(static_cast<ScalableSplitCountingBloomFilter*>(nullptr));
-    default:
-      return f(static_cast<SplitCountingBloomFilter*>(nullptr));
+  using F = std::variant_alternative_t<kIndex, FilterVariant>;
+  if constexpr (kIndex + 1 < std::variant_size_v<FilterVariant>) {
+    if (kind != F::kKind) return VisitKind<kIndex + 1>(kind, f);
   }
+  return f(static_cast<F*>(nullptr));
 }
 
 double AnyFilter::BitsPerKey(const FilterType& type, double fpr) {
@@ -76,7 +63,7 @@ Result<AnyFilter> AnyFilter::Create(std::string_view type, const FilterOptions& 
   }
   return VisitKind(found->kind, [&]<class F>(F*) {
     return Wrap(F::Create({.capacity = options.capacity, .fpr = options.fpr, .seed = options.seed}),
-                [](F filter) { return AnyFilter(Variant(std::move(filter))); });
+                [](F filter) { return AnyFilter(FilterVariant(std::move(filter))); });
   });
 }
 
@@ -86,7 +73,7 @@ Result<AnyFilter> AnyFilter::Deserialize(std::string_view bytes, OpenMode mode) 
     if (type.kind != header.kind) continue;
     return VisitKind(type.kind, [&]<class F>(F*) {
       return Wrap(F::Deserialize(bytes, mode),
-                  [](F filter) { return AnyFilter(Variant(std::move(filter))); });
+                  [](F filter) { return AnyFilter(FilterVariant(std::move(filter))); });
     });
   }
   return FilterDataLoss(header.kind, "this program does not have it");

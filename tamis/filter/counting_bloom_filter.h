@@ -6,12 +6,13 @@
 //   Layout      M 4-bit counters                              (docs/FORMATS.md#counting-bloom)
 //   Memory      4 x 1.44 log2(1/p) bits per key               p = 1 %: 38.4 bits/key
 //   FP rate     (1 - e^(-kn/M))^k
-//   MayContain  k random cache lines, fewer for most absent keys      Insert  k lines, never
-//   refuses Erase       k lines. REQUIRES: the hash was inserted more often than erased Overflow a
-//   counter that reaches 15 sticks (saturated_count()) Threads     const members may run
-//   concurrently; others need exclusive access Source      Fan, Cao, Almeida and Broder, ToN 2000
-//   Differs: counters stick; positions as
-//               in BloomFilter
+//   MayContain  k random cache lines, fewer for most absent keys
+//   Insert      k lines, never refuses
+//   Erase       k lines. REQUIRES: the hash was inserted more often than erased
+//   Overflow    a counter that reaches 15 sticks (saturated_count())
+//   Threads     const members may run concurrently; others need exclusive access
+//   Source      Fan, Cao, Almeida and Broder, ToN 2000
+//               Differs: counters stick; positions as in BloomFilter
 #pragma once
 
 #include <string>

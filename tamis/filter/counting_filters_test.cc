@@ -10,12 +10,11 @@
 #include "tamis/filter/blocked_split_counting_bloom_filter.h"
 #include "tamis/filter/counter_block.h"
 #include "tamis/filter/counting_bloom_filter.h"
+#include "tamis/filter/filters_for_test.h"
 #include "tamis/filter/projected_counting_bloom_filter.h"
 
 namespace tamis {
 namespace {
-
-uint64_t Key(uint64_t stream, uint64_t i) { return Mix((stream << 40) + i); }
 
 TEST(CounterBlockTest, EveryTargetDoesWhatSingleLanesDo) {
   Random random(1);
@@ -167,7 +166,8 @@ uint64_t GoldenHash() {
 
 TEST(CountingFiltersTest, TheStoredBytesAreThoseOfVersion1) {
   EXPECT_EQ(GoldenHash<CountingBloomFilter>(), 4513496454186101115u) << "bytes changed";
-  EXPECT_EQ(GoldenHash<BlockedSplitCountingBloomFilter>(), 15413913220528997894u) << "bytes changed";
+  EXPECT_EQ(GoldenHash<BlockedSplitCountingBloomFilter>(), 15413913220528997894u)
+      << "bytes changed";
   EXPECT_EQ(GoldenHash<ProjectedCountingBloomFilter>(), 533996292133073517u) << "bytes changed";
 }
 

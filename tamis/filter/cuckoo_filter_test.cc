@@ -6,12 +6,11 @@
 #include <cmath>
 
 #include "tamis/base/random.h"
+#include "tamis/filter/filters_for_test.h"
 #include "tamis/filter/fpr.h"
 
 namespace tamis {
 namespace {
-
-uint64_t Key(uint64_t stream, uint64_t i) { return Mix((stream << 40) + i); }
 
 struct Width {
   uint32_t tag_bits;

@@ -1,5 +1,5 @@
-// What every filter promises, as one suite over the list of types. A filter joins by being named
-// in `Filters` and, where its interface differs, in `FilterTraits`.
+// What every filter promises, as one suite over the list of types. A filter joins by being
+// named in `FilterVariant` and, where its interface differs, in `FilterTraits`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,30 +7,17 @@
 #include <unordered_set>
 
 #include "tamis/base/random.h"
-#include "tamis/filter/blocked_bloom_filter.h"
-#include "tamis/filter/blocked_split_counting_bloom_filter.h"
-#include "tamis/filter/bloom_filter.h"
-#include "tamis/filter/counting_bloom_filter.h"
-#include "tamis/filter/cuckoo_filter.h"
-#include "tamis/filter/projected_counting_bloom_filter.h"
-#include "tamis/filter/scalable_split_counting_bloom_filter.h"
-#include "tamis/filter/split_counting_bloom_filter.h"
+#include "tamis/filter/filters_for_test.h"
 
 namespace tamis {
 namespace {
 
-// Distinct as long as n < 2^64, since Mix is a bijection.
-uint64_t Key(uint64_t stream, uint64_t i) { return Mix((stream << 40) + i); }
-
-template <class F>
-concept Erasable = requires(F filter) {
-  filter.Erase(uint64_t{});
-};
-
 template <class F>
 struct FilterTraits {
   static bool Insert(F* filter, uint64_t hash) { return filter->Insert(hash); }
-  static bool Erase(F* filter, uint64_t hash) requires Erasable<F> { return filter->Erase(hash); }
+  static bool Erase(F* filter, uint64_t hash) requires ErasableFilter<F> {
+    return filter->Erase(hash);
+  }
 };
 
 template <>
@@ -51,7 +38,7 @@ class FilterConformanceTest : public testing::Test {
   using Traits = FilterTraits<F>;
 
   static bool Insert(F* filter, uint64_t hash) { return Traits::Insert(filter, hash); }
-  static bool Erase(F* filter, uint64_t hash) requires Erasable<F> {
+  static bool Erase(F* filter, uint64_t hash) requires ErasableFilter<F> {
     return Traits::Erase(filter, hash);
   }
 
@@ -74,10 +61,7 @@ class FilterConformanceTest : public testing::Test {
   }
 };
 
-using Filters = testing::Types<BloomFilter, BlockedBloomFilter, BlockedSplitCountingBloomFilter,
-                               CountingBloomFilter, ProjectedCountingBloomFilter, CuckooFilter,
-                               SplitCountingBloomFilter, ScalableSplitCountingBloomFilter>;
-TYPED_TEST_SUITE(FilterConformanceTest, Filters);
+TYPED_TEST_SUITE(FilterConformanceTest, AllFilters);
 
 TYPED_TEST(FilterConformanceTest, AnEmptyFilterContainsNothing) {
   for (const uint64_t capacity : {1, 2, 3, 100, 10000}) {
@@ -280,7 +264,7 @@ TYPED_TEST(FilterConformanceTest, SealedNonsenseIsDataLossOrAFilterAndNeverMore)
         EXPECT_TRUE(read->MayContain(Key(17, i)));
       }
     }
-    if constexpr (Erasable<TypeParam>) {
+    if constexpr (ErasableFilter<TypeParam>) {
       for (uint64_t i = 0; i < 50; ++i) this->Erase(&*read, Key(18, i));
     }
   }
@@ -290,9 +274,6 @@ TYPED_TEST(FilterConformanceTest, SealedNonsenseIsDataLossOrAFilterAndNeverMore)
 
 template <class F>
 class ErasableFilterTest : public FilterConformanceTest<F> {};
-using ErasableFilters = testing::Types<BlockedSplitCountingBloomFilter, CountingBloomFilter,
-                                       ProjectedCountingBloomFilter, CuckooFilter,
-                                       SplitCountingBloomFilter, ScalableSplitCountingBloomFilter>;
 TYPED_TEST_SUITE(ErasableFilterTest, ErasableFilters);
 
 TYPED_TEST(ErasableFilterTest, EraseOfOneCopyKeepsTheOther) {

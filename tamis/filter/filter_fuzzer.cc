@@ -5,14 +5,7 @@
 
 #include "tamis/base/coding.h"
 #include "tamis/base/hash.h"
-#include "tamis/filter/blocked_bloom_filter.h"
-#include "tamis/filter/blocked_split_counting_bloom_filter.h"
-#include "tamis/filter/bloom_filter.h"
-#include "tamis/filter/counting_bloom_filter.h"
-#include "tamis/filter/cuckoo_filter.h"
-#include "tamis/filter/projected_counting_bloom_filter.h"
-#include "tamis/filter/scalable_split_counting_bloom_filter.h"
-#include "tamis/filter/split_counting_bloom_filter.h"
+#include "tamis/filter/any_filter.h"
 
 namespace tamis {
 namespace {
@@ -53,15 +46,9 @@ void Try(const std::string& bytes) {
   }
 }
 
-void TryAll(const std::string& bytes) {
-  Try<BloomFilter>(bytes);
-  Try<BlockedSplitCountingBloomFilter>(bytes);
-  Try<CountingBloomFilter>(bytes);
-  Try<ProjectedCountingBloomFilter>(bytes);
-  Try<CuckooFilter>(bytes);
-  Try<BlockedBloomFilter>(bytes);
-  Try<SplitCountingBloomFilter>(bytes);
-  Try<ScalableSplitCountingBloomFilter>(bytes);
+template <class... Fs>
+void TryAll(const std::string& bytes, std::variant<Fs...>*) {
+  (Try<Fs>(bytes), ...);
 }
 
 }  // namespace
@@ -69,7 +56,8 @@ void TryAll(const std::string& bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string bytes(reinterpret_cast<const char*>(data), size);
-  tamis::TryAll(bytes);
-  tamis::TryAll(tamis::Reseal(bytes));
+  constexpr tamis::FilterVariant* kAll = nullptr;
+  tamis::TryAll(bytes, kAll);
+  tamis::TryAll(tamis::Reseal(bytes), kAll);
   return 0;
 }

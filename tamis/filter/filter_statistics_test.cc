@@ -5,21 +5,11 @@
 #include <cmath>
 
 #include "tamis/base/random.h"
-#include "tamis/filter/blocked_bloom_filter.h"
-#include "tamis/filter/blocked_split_counting_bloom_filter.h"
-#include "tamis/filter/bloom_filter.h"
-#include "tamis/filter/counting_bloom_filter.h"
-#include "tamis/filter/cuckoo_filter.h"
+#include "tamis/filter/filters_for_test.h"
 #include "tamis/filter/fpr.h"
-#include "tamis/filter/projected_counting_bloom_filter.h"
-#include "tamis/filter/scalable_split_counting_bloom_filter.h"
-#include "tamis/filter/split_counting_bloom_filter.h"
 
 namespace tamis {
 namespace {
-
-// Mix is a bijection, so keys of other numbers are other keys: no set is needed to see it.
-uint64_t Key(uint64_t stream, uint64_t i) { return Mix((stream << 40) + i); }
 
 struct Measured {
   double hits;
@@ -55,10 +45,7 @@ F Filled(uint64_t capacity, double fpr, uint64_t keys) {
 
 template <class F>
 class FilterStatisticsTest : public testing::Test {};
-using Filters = testing::Types<BloomFilter, BlockedBloomFilter, BlockedSplitCountingBloomFilter,
-                               CountingBloomFilter, ProjectedCountingBloomFilter, CuckooFilter,
-                               SplitCountingBloomFilter, ScalableSplitCountingBloomFilter>;
-TYPED_TEST_SUITE(FilterStatisticsTest, Filters);
+TYPED_TEST_SUITE(FilterStatisticsTest, AllFilters);
 
 TYPED_TEST(FilterStatisticsTest, AFullFilterKeepsItsRateAndOneOfHalfTheSizeDoesNot) {
   constexpr uint64_t kKeys = 1 << 17;
