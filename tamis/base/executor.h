@@ -6,6 +6,7 @@
 // it is an interface although the project has few of those.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -32,8 +33,6 @@ class Executor {
   virtual void Post(Task task) = 0;
   virtual void PostAfter(Duration delay, Task task) = 0;
 
-  // Returns once done() is true. `wake` must be told (WakeUp) whenever done() may have become true.
-  // Not to be called from a task of a ThreadExecutor.
   class Waiter {
    public:
     void WakeUp() {
@@ -45,9 +44,17 @@ class Executor {
       std::lock_guard lock(mutex_);
       return done_;
     }
-    void Block() {
+    // Blocks the thread. `time_left` is asked again at every wake-up; false when it is used up.
+    bool Block(const std::function<Duration()>& time_left) {
+      // Longer waits than this overflow inside of the library.
+      constexpr Duration kLongest = std::chrono::hours(1);
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return done_; });
+      while (!done_) {
+        const Duration left = time_left();
+        if (left <= Duration(0)) return false;
+        changed_.wait_for(lock, std::min(left, kLongest));
+      }
+      return true;
     }
 
    private:
@@ -55,7 +62,10 @@ class Executor {
     std::condition_variable changed_;
     bool done_ = false;
   };
-  virtual void WaitFor(Waiter* waiter) = 0;
+  // Returns once the waiter is woken (true), or at the deadline (false). Not to be called from a
+  // task of a ThreadExecutor: it blocks.
+  virtual bool WaitFor(Waiter* waiter, Time deadline) = 0;
+  void WaitFor(Waiter* waiter) { WaitFor(waiter, Time::max()); }
 };
 
 // Calls start(callback) and returns what the callback was given; drives a SimExecutor meanwhile.
@@ -74,6 +84,12 @@ T Await(Executor* executor, Start&& start) {
   });
   executor->WaitFor(&state->waiter);
   return std::move(*state->value);
+}
+
+// Returns when `duration` has passed; drives a SimExecutor meanwhile. May block, as WaitFor.
+inline void Sleep(Executor* executor, Duration duration) {
+  Executor::Waiter nobody;
+  executor->WaitFor(&nobody, executor->Now() + duration);
 }
 
 }  // namespace tamis

@@ -44,6 +44,35 @@ TEST(SimExecutorTest, AwaitRunsTheTasksThatLeadToTheAnswer) {
   EXPECT_EQ(value, 7);
 }
 
+TEST(SimExecutorTest, AWaitEndsAtItsDeadlineWhateverElseIsDue) {
+  SimExecutor executor(1, std::chrono::milliseconds(1));
+  const Time deadline = executor.Now() + std::chrono::seconds(1);
+  bool early = false, late = false;
+  Executor::Waiter waiter;
+  executor.PostAfter(std::chrono::milliseconds(999), [&] { early = true; });
+  executor.PostAfter(std::chrono::milliseconds(1001), [&] {
+    late = true;
+    waiter.WakeUp();
+  });
+  EXPECT_FALSE(executor.WaitFor(&waiter, deadline));
+  EXPECT_EQ(executor.Now(), deadline);
+  EXPECT_TRUE(early);
+  EXPECT_FALSE(late);
+  EXPECT_TRUE(executor.WaitFor(&waiter, Time::max()));
+  EXPECT_TRUE(late);
+  Sleep(&executor, std::chrono::hours(1));
+  EXPECT_GE(executor.Now(), deadline + std::chrono::hours(1));
+}
+
+TEST(ThreadExecutorTest, AWaitEndsWhenWokenOrAtItsDeadline) {
+  ThreadExecutor executor(1);
+  Executor::Waiter nobody, woken;
+  EXPECT_FALSE(executor.WaitFor(&nobody, executor.Now() + std::chrono::milliseconds(1)));
+  EXPECT_FALSE(executor.WaitFor(&nobody, executor.Now() - std::chrono::hours(1)));
+  executor.Post([&] { woken.WakeUp(); });
+  EXPECT_TRUE(executor.WaitFor(&woken, Time::max()));
+}
+
 TEST(ThreadExecutorTest, AwaitReturnsWhatATimerGives) {
   ThreadExecutor executor(2);
   const int value = Await<int>(&executor, [&](auto done) {

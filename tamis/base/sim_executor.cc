@@ -1,5 +1,6 @@
 #include "tamis/base/sim_executor.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -29,13 +30,18 @@ void SimExecutor::RunFor(Duration duration) {
   if (now_ < end) now_ = end;
 }
 
-void SimExecutor::WaitFor(Waiter* waiter) {
+bool SimExecutor::WaitFor(Waiter* waiter, Time deadline) {
   while (!waiter->done()) {
+    if (deadline != Time::max() && (tasks_.empty() || tasks_.begin()->first.first > deadline)) {
+      now_ = std::max(now_, deadline);
+      return false;
+    }
     if (!RunOne()) {
       std::fputs("SimExecutor: waiting, but no task is left that could end the wait\n", stderr);
       std::abort();
     }
   }
+  return true;
 }
 
 }  // namespace tamis

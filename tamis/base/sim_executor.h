@@ -18,9 +18,10 @@ class SimExecutor : public Executor {
   Time Now() const override { return now_; }
   void Post(Task task) override;
   void PostAfter(Duration delay, Task task) override;
-  // Runs tasks until the waiter is woken. Aborts the process when no task is left: the test would
-  // hang.
-  void WaitFor(Waiter* waiter) override;
+  using Executor::WaitFor;
+  // Runs tasks until the waiter is woken, or up to the deadline. Aborts the process when there is
+  // neither a deadline nor a task left: the test would hang.
+  bool WaitFor(Waiter* waiter, Time deadline) override;
 
   // Runs the next task, at its time. False when there is none.
   bool RunOne();

@@ -20,7 +20,10 @@ class ThreadExecutor : public Executor {
   Time Now() const override;
   void Post(Task task) override;
   void PostAfter(Duration delay, Task task) override;
-  void WaitFor(Waiter* waiter) override { waiter->Block(); }
+  using Executor::WaitFor;
+  bool WaitFor(Waiter* waiter, Time deadline) override {
+    return waiter->Block([=, this] { return deadline - Now(); });
+  }
 
   // Waits for the tasks that run and drops the others; afterwards Post does nothing. REQUIRES: only
   // tasks and the caller use the executor.

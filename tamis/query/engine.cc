@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "tamis/base/random.h"
+#include "tamis/cluster/error.h"
 #include "tamis/query/gather.h"
 #include "tamis/query/poller.h"
 #include "tamis/query/region_map.h"
@@ -28,15 +29,6 @@ pb::Mutation::Kind KindOf(Write::Kind kind) {
       return pb::Mutation::DELETE;
   }
   return pb::Mutation::PUT;
-}
-
-Status StatusOf(const pb::Error& error) {
-  if (error.code() == 0) return Status::Ok();
-  return {static_cast<StatusCode>(std::min<uint32_t>(error.code(), 11)), error.message()};
-}
-
-void Pause(Executor* executor, Duration duration) {
-  Await<bool>(executor, [&](auto done) { executor->PostAfter(duration, [done] { done(true); }); });
 }
 
 }  // namespace
@@ -116,7 +108,7 @@ class WriteBatchRun {
       Round(refresh, deadline - now);
       refresh = std::ranges::any_of(items_, [](const Item& item) { return !item.settled; });
       if (refresh) {
-        Pause(state_.executor, kBackOff);
+        Sleep(state_.executor, kBackOff);
         RefreshSchema();
       }
     }
@@ -231,9 +223,9 @@ class WriteBatchRun {
             (!found->second->has_error() && static_cast<int>(k) >= found->second->results_size())) {
           Settle(&item, DeadlineExceeded("the answer of a region is missing; the write may stand"));
         } else if (found->second->has_error()) {
-          Settle(&item, StatusOf(found->second->error()));
+          Settle(&item, ToStatus(found->second->error()));
         } else {
-          Settle(&item, StatusOf(found->second->results(static_cast<int>(k))));
+          Settle(&item, ToStatus(found->second->results(static_cast<int>(k))));
         }
       }
     }
@@ -308,7 +300,7 @@ bool Engine::WaitUntilRouted(const TableSchema& schema, Duration timeout) {
   const Time deadline = state_->executor->Now() + timeout;
   while (!state_->global->IsComplete(schema.id, ids, state_->executor->Now())) {
     if (state_->executor->Now() >= deadline) return false;
-    Pause(state_->executor, std::chrono::milliseconds(2));
+    Sleep(state_->executor, std::chrono::milliseconds(2));
   }
   return true;
 }

@@ -2,6 +2,7 @@
 // over, or somebody cancels. Late answers are dropped.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -27,14 +28,6 @@ std::vector<Result<T>> Gather(
     size_t missing;
     bool over = false;
     Executor::Waiter waiter;
-
-    void End() {
-      {
-        std::lock_guard lock(mutex);
-        over = true;
-      }
-      waiter.WakeUp();
-    }
   };
   auto state = std::make_shared<State>();
   state->results.resize(calls.size());
@@ -50,33 +43,24 @@ std::vector<Result<T>> Gather(
       state->waiter.WakeUp();
     });
   }
-  bool all_there;
-  {
-    std::lock_guard lock(state->mutex);
-    all_there = state->missing == 0;
-  }
-  if (!all_there) {
-    executor->PostAfter(timeout, [state] { state->End(); });
-    if (cancelled != nullptr) {
-      // Looks now and then, for as long as somebody waits.
-      auto look = std::make_shared<std::function<void()>>();
-      *look = [state, executor, cancelled, weak = std::weak_ptr(look)] {
-        if (state->waiter.done()) return;
-        if (cancelled->load()) return state->End();
-        if (auto again = weak.lock()) executor->PostAfter(kLookForCancel, [again] { (*again)(); });
-      };
-      executor->PostAfter(kLookForCancel, [look] { (*look)(); });
+  const Time deadline = executor->Now() + timeout;
+  const auto is_cancelled = [cancelled] { return cancelled != nullptr && cancelled->load(); };
+  // Somebody who cancels wakes nobody: looks now and then.
+  const auto next_look = [&] {
+    return cancelled == nullptr ? deadline : std::min(deadline, executor->Now() + kLookForCancel);
+  };
+  if (!calls.empty()) {
+    while (!executor->WaitFor(&state->waiter, next_look())) {
+      if (is_cancelled() || executor->Now() >= deadline) break;
     }
-    executor->WaitFor(&state->waiter);
   }
   std::lock_guard lock(state->mutex);
   state->over = true;
-  const bool stopped = cancelled != nullptr && cancelled->load();
   std::vector<Result<T>> results;
   for (auto& result : state->results) {
     if (result.has_value()) {
       results.push_back(std::move(*result));
-    } else if (stopped) {
+    } else if (is_cancelled()) {
       results.push_back(Cancelled("cancelled"));
     } else {
       results.push_back(DeadlineExceeded("no answer in time"));

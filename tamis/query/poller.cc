@@ -1,5 +1,7 @@
 #include "tamis/query/poller.h"
 
+#include <vector>
+
 namespace tamis {
 
 void Poller::Start() { LookForServers(); }
@@ -10,10 +12,16 @@ void Poller::Stop() {
 }
 
 void Poller::LookForServers() {
+  std::vector<std::string> lost;
   {
     std::lock_guard lock(mutex_);
     if (stopped_) return;
+    // A poll that is never answered must not end the polling.
+    for (const auto& [name, server] : servers_) {
+      if (executor_->Now() - server.sent >= options_.wait + options_.timeout) lost.push_back(name);
+    }
   }
+  for (const std::string& name : lost) Poll(name);
   cluster_->ListServers([weak = weak_from_this()](Result<std::vector<ServerInfo>> servers) {
     auto self = weak.lock();
     if (!self || !servers.ok()) return;
@@ -34,20 +42,19 @@ void Poller::LookForServers() {
 void Poller::Poll(const std::string& name) {
   std::shared_ptr<RegionServer> stub;
   uint64_t number;
+  const Time sent = executor_->Now();
   {
     std::lock_guard lock(mutex_);
     if (stopped_) return;
     Server& server = servers_[name];
     stub = server.stub;
     number = ++server.number;
+    server.sent = sent;
   }
-  const Time sent = executor_->Now();
   stub->Poll(index_->NextPoll(name, options_.wait),
              [weak = weak_from_this(), name, number, sent](Result<pb::PollReply> reply) {
                if (auto self = weak.lock()) self->OnReply(name, number, sent, std::move(reply));
              });
-  // A poll that is never answered must not end the polling.
-  Next(name, number, options_.wait + options_.timeout);
 }
 
 void Poller::OnReply(const std::string& name, uint64_t number, Time sent,
@@ -58,25 +65,23 @@ void Poller::OnReply(const std::string& name, uint64_t number, Time sent,
   }
   // A late answer is as good as its numbers are; the index sees to that.
   if (reply.ok()) index_->Apply(name, *reply, sent, executor_->Now());
-  Next(name, number, reply.ok() ? Duration(0) : options_.retry_after);
+  auto again = [weak = weak_from_this(), name, number] {
+    if (auto self = weak.lock()) self->PollAgain(name, number);
+  };
+  if (reply.ok()) {
+    executor_->Post(std::move(again));
+  } else {
+    executor_->PostAfter(options_.retry_after, std::move(again));
+  }
 }
 
-// Polls again unless a later poll is under way by then.
-void Poller::Next(const std::string& name, uint64_t number, Duration after) {
-  auto task = [weak = weak_from_this(), name, number] {
-    auto self = weak.lock();
-    if (!self) return;
-    {
-      std::lock_guard lock(self->mutex_);
-      if (self->servers_[name].number != number) return;
-    }
-    self->Poll(name);
-  };
-  if (after == Duration(0)) {
-    executor_->Post(std::move(task));
-  } else {
-    executor_->PostAfter(after, std::move(task));
+// Unless a later poll is under way by now.
+void Poller::PollAgain(const std::string& name, uint64_t number) {
+  {
+    std::lock_guard lock(mutex_);
+    if (servers_[name].number != number) return;
   }
+  Poll(name);
 }
 
 }  // namespace tamis

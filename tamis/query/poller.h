@@ -34,12 +34,13 @@ class Poller : public std::enable_shared_from_this<Poller> {
   struct Server {
     std::shared_ptr<RegionServer> stub;
     uint64_t number = 0;  // of the poll that is under way
+    Time sent{};          // when it was sent
   };
 
   void LookForServers();
   void Poll(const std::string& name);
   void OnReply(const std::string& name, uint64_t number, Time sent, Result<pb::PollReply> reply);
-  void Next(const std::string& name, uint64_t number, Duration after);
+  void PollAgain(const std::string& name, uint64_t number);
 
   Cluster* const cluster_;
   Executor* const executor_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "tamis/cluster/error.h"
 #include "tamis/query/gather.h"
 #include "tamis/table/codec.h"
 
@@ -14,10 +15,6 @@ constexpr Duration kBackOff = std::chrono::milliseconds(20);
 bool IsWorthAnotherTry(StatusCode code) {
   return code == StatusCode::kUnavailable || code == StatusCode::kBusy ||
          code == StatusCode::kDeadlineExceeded;
-}
-
-void Pause(Executor* executor, Duration duration) {
-  Await<bool>(executor, [&](auto done) { executor->PostAfter(duration, [done] { done(true); }); });
 }
 
 }  // namespace
@@ -251,9 +248,8 @@ Status Search::FetchRound() {
          ++j) {
       const Part& part = requests[i].parts[static_cast<size_t>(j)];
       if (reply.results(j).has_error()) {
-        const auto code = static_cast<StatusCode>(reply.results(j).error().code());
-        const Status status(code, reply.results(j).error().message());
-        if (!IsWorthAnotherTry(code)) return status;
+        const Status status = ToStatus(reply.results(j).error());
+        if (!IsWorthAnotherTry(status.code())) return status;
         last_failure_ = status;
         map_is_old_ = true;
         if (context_->faults.no_coverage_check) part.piece->done = true;
@@ -267,7 +263,7 @@ Status Search::FetchRound() {
     }
   }
   explain_.merge_time += context_->executor->Now() - answered;
-  if (!progress) Pause(context_->executor, kBackOff);
+  if (!progress) Sleep(context_->executor, kBackOff);
   return Status::Ok();
 }
 

@@ -149,32 +149,28 @@ std::optional<pb::RegionRecord> Catalog::Region(uint64_t id) const {
   return found->second;
 }
 
-uint64_t Catalog::NewRegionId() {
+template <class T>
+T Catalog::TakeId(T (pb::StoreRecord::*next)() const, void (pb::StoreRecord::*set_next)(T)) {
   std::lock_guard lock(mutex_);
-  const uint64_t id = record_.next_region_id();
-  record_.set_next_region_id(id + 1);
+  const T id = (record_.*next)();
+  (record_.*set_next)(id + 1);
   return id;
+}
+
+uint64_t Catalog::NewRegionId() {
+  return TakeId(&pb::StoreRecord::next_region_id, &pb::StoreRecord::set_next_region_id);
 }
 
 uint64_t Catalog::NewEpoch() {
-  std::lock_guard lock(mutex_);
-  const uint64_t epoch = record_.next_epoch();
-  record_.set_next_epoch(epoch + 1);
-  return epoch;
+  return TakeId(&pb::StoreRecord::next_epoch, &pb::StoreRecord::set_next_epoch);
 }
 
 uint32_t Catalog::NewTableId() {
-  std::lock_guard lock(mutex_);
-  const uint32_t id = record_.next_table_id();
-  record_.set_next_table_id(id + 1);
-  return id;
+  return TakeId(&pb::StoreRecord::next_table_id, &pb::StoreRecord::set_next_table_id);
 }
 
 uint32_t Catalog::NewIndexId() {
-  std::lock_guard lock(mutex_);
-  const uint32_t id = record_.next_index_id();
-  record_.set_next_index_id(id + 1);
-  return id;
+  return TakeId(&pb::StoreRecord::next_index_id, &pb::StoreRecord::set_next_index_id);
 }
 
 uint64_t Catalog::openings() const {

@@ -61,6 +61,8 @@ class Catalog {
 
  private:
   explicit Catalog(Store* store) : store_(store) {}
+  template <class T>
+  T TakeId(T (pb::StoreRecord::*next)() const, void (pb::StoreRecord::*set_next)(T));
   Status CommitLocked(const Change& change);
   void PublishGarbage();
 

@@ -99,6 +99,14 @@ void CheckReport::Add(const CheckReport& other) {
   for (const std::string& problem : other.problems) Note(this, problem);
 }
 
+void AddTo(const Result<CheckReport>& part, Result<CheckReport>* all) {
+  if (!part.ok()) {
+    *all = part.status();
+  } else if (all->ok()) {
+    (*all)->Add(*part);
+  }
+}
+
 std::string CheckReport::ToString() const {
   std::string text = fmt::format(
       "compared {} rows in {} regions with {} index entries and {} filter lookups\n"

@@ -1,5 +1,5 @@
-// Checker: compares every row of a region with every index entry and every filter: what `tamis check`
-// runs. The region's writes wait meanwhile.
+// Checker: compares every row of a region with every index entry and every filter: what `tamis
+// check` runs. The region's writes wait meanwhile.
 //
 // Threads: see Check.
 #pragma once
@@ -15,10 +15,10 @@ namespace tamis {
 struct CheckReport {
   uint64_t regions = 0;
   uint64_t rows = 0;
-  uint64_t entries = 0;          // expected and found
-  uint64_t filter_lookups = 0;   // entries looked up in published filters
-  uint64_t garbage = 0;          // entries outside of the region's key range; harmless
-  uint64_t incomplete = 0;       // indexes of regions that are still being built, not compared
+  uint64_t entries = 0;         // expected and found
+  uint64_t filter_lookups = 0;  // entries looked up in published filters
+  uint64_t garbage = 0;         // entries outside of the region's key range; harmless
+  uint64_t incomplete = 0;      // indexes of regions that are still being built, not compared
   uint64_t missing_entries = 0;
   uint64_t foreign_entries = 0;  // entries without a row that has their values
   uint64_t missing_in_filter = 0;
@@ -28,6 +28,9 @@ struct CheckReport {
   void Add(const CheckReport& other);
   std::string ToString() const;
 };
+
+// Adds what one part of a check says; an error of one is the error of all.
+void AddTo(const Result<CheckReport>& part, Result<CheckReport>* all);
 
 // REQUIRES: no write is under way in the region (Region::Quiesce).
 Result<CheckReport> CheckRegion(const Store& store, const Region& region);

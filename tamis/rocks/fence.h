@@ -7,6 +7,7 @@
 // Threads: safe.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -19,9 +20,12 @@ class Fence {
  public:
   // Raises the epoch; what holds the fence shared is waited for. Epochs never fall.
   void Advance(uint64_t epoch) {
-    std::unique_lock lock(mutex_);
-    if (epoch > epoch_) epoch_ = epoch;
+    auto lock = Exclude();
+    AdvanceExcluded(epoch);
   }
+  // For a change that may fail: held exclusively during it, advanced once it has come about.
+  std::unique_lock<std::shared_mutex> Exclude() { return std::unique_lock(mutex_); }
+  void AdvanceExcluded(uint64_t epoch) { epoch_ = std::max(epoch_, epoch); }
 
   // A lock that is held while epoch is the current one; empty when it is not.
   std::shared_lock<std::shared_mutex> Enter(uint64_t epoch) {

@@ -2,20 +2,10 @@
 
 #include <algorithm>
 
+#include "tamis/cluster/error.h"
 #include "tamis/table/predicate.h"
 
 namespace tamis {
-
-void SetError(const Status& status, pb::Error* error) {
-  error->set_code(static_cast<uint32_t>(status.code()));
-  error->set_message(status.message());
-}
-
-Status ToStatus(const pb::Error& error) {
-  if (error.code() == 0) return Status::Ok();
-  if (error.code() > static_cast<uint32_t>(StatusCode::kInternal)) return Internal(error.message());
-  return {static_cast<StatusCode>(error.code()), error.message()};
-}
 
 MutateOperation::MutateOperation(std::shared_ptr<const ServerContext> context,
                                  std::shared_ptr<Region> region, pb::RegionMutations mutations,

@@ -87,7 +87,4 @@ class MutateOperation : public std::enable_shared_from_this<MutateOperation> {
   uint64_t bytes_ = 0;
 };
 
-void SetError(const Status& status, pb::Error* error);
-Status ToStatus(const pb::Error& error);
-
 }  // namespace tamis

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tamis/base/join.h"
 #include "tamis/base/random.h"
 
 namespace tamis {
@@ -234,6 +235,15 @@ std::shared_ptr<RocksRegionServer> RocksCluster::LocalServer(const std::string& 
   return found == servers_.end() ? nullptr : found->second;
 }
 
+std::vector<std::shared_ptr<RocksRegionServer>> RocksCluster::LiveServers() const {
+  std::vector<std::shared_ptr<RocksRegionServer>> servers;
+  std::lock_guard lock(mutex_);
+  for (const auto& [name, server] : servers_) {
+    if (!server->killed()) servers.push_back(server);
+  }
+  return servers;
+}
+
 std::shared_ptr<RegionServer> RocksCluster::Server(const std::string& name) {
   return std::make_shared<Stub>(self_, name);
 }
@@ -266,15 +276,8 @@ Status RocksCluster::Resume(const std::string& name) {
 }
 
 size_t RocksCluster::pending_work() const {
-  std::vector<std::shared_ptr<RocksRegionServer>> servers;
-  {
-    std::lock_guard lock(mutex_);
-    for (const auto& [name, server] : servers_) servers.push_back(server);
-  }
   size_t pending = static_cast<size_t>(moving_.load()) + (balancing_ ? 1 : 0);
-  for (const auto& server : servers) {
-    if (!server->killed()) pending += server->pending_builds();
-  }
+  for (const auto& server : LiveServers()) pending += server->pending_builds();
   return pending;
 }
 
@@ -313,9 +316,7 @@ void RocksCluster::ListRegions(uint32_t table_id, Callback<std::vector<RegionInf
                      .start = region.start(),
                      .end = region.end(),
                      .server = region.server(),
-                     .size_bytes = std::max(
-                         open ? open->size_bytes.load() : 0,
-                         store_->ApproximateRowBytes(table_id, region.start(), region.end()))});
+                     .size_bytes = open ? open->size_bytes.load() : 0});
   }
   done(std::move(infos));
 }
@@ -366,17 +367,26 @@ void RocksCluster::DropTable(const std::string& name, DoneCallback done) {
   Catalog::Change change;
   change.erase_tables.push_back(schema->id);
   const auto regions = catalog_->Regions(schema->id);
+  // Nobody writes to the regions any more, or everything stays as it is.
+  std::vector<std::shared_ptr<Fence>> fences;
+  std::vector<std::unique_lock<std::shared_mutex>> excluded;
   for (const pb::RegionRecord& region : regions) {
-    fences_.Of(region.id())->Advance(catalog_->NewEpoch());  // nobody writes to it any more
+    fences.push_back(fences_.Of(region.id()));
+    excluded.push_back(fences.back()->Exclude());
     change.erase_regions.push_back(region.id());
   }
-  const Status status = catalog_->Commit(change);
+  if (Status status = catalog_->Commit(change); !status.ok()) {
+    return done(status.WithContext("cannot drop table \"" + name + "\""));
+  }
+  const uint64_t epoch = catalog_->NewEpoch();
+  for (auto& fence : fences) fence->AdvanceExcluded(epoch);
+  excluded.clear();
   for (const pb::RegionRecord& region : regions) {
     if (auto server = LocalServer(region.server())) {
       server->CloseRegion(region.id(), region.epoch(), [](Status) {});
     }
   }
-  done(status);
+  done(Status::Ok());
 }
 
 Result<TableSchema> RocksCluster::ChangeSchema(const std::string& table,
@@ -393,13 +403,6 @@ Result<TableSchema> RocksCluster::ChangeSchema(const std::string& table,
 // Tells the servers. A paused one follows when it goes on, and is not waited for: until then it
 // refuses writes of the new version. A dead one's regions are opened with the new schema.
 void RocksCluster::Broadcast(const TableSchema& schema, Callback<TableSchema> done) {
-  std::vector<std::shared_ptr<RocksRegionServer>> servers;
-  {
-    std::lock_guard lock(mutex_);
-    for (const auto& [name, server] : servers_) {
-      if (!server->killed()) servers.push_back(server);
-    }
-  }
   auto once = Once("change table \"" + schema.name + "\"", [schema, done](Status status) {
     if (status.ok()) {
       done(schema);
@@ -407,19 +410,16 @@ void RocksCluster::Broadcast(const TableSchema& schema, Callback<TableSchema> do
       done(status);
     }
   });
-  auto missing = std::make_shared<std::atomic<size_t>>(servers.size() + 1);
-  const auto finish = [missing, once] {
-    if (--*missing == 0) once(Status::Ok());
-  };
-  for (auto& server : servers) {
+  auto join = std::make_shared<Join<bool>>(true, [once](bool) { once(Status::Ok()); });
+  for (auto& server : LiveServers()) {
     if (server->paused()) {
       server->UpdateSchema(schema.id, [] {});
-      finish();
     } else {
-      server->UpdateSchema(schema.id, finish);
+      join->Begin();
+      server->UpdateSchema(schema.id, [join] { join->End(); });
     }
   }
-  finish();
+  join->End();
 }
 
 void RocksCluster::AddColumn(const std::string& table, Column column, Callback<TableSchema> done) {
@@ -478,14 +478,9 @@ void RocksCluster::RebuildIndex(const std::string& table, const std::string& ind
     return done(
         NotFound("cannot rebuild index \"" + index + "\": table \"" + table + "\" has none"));
   }
-  std::vector<std::shared_ptr<RocksRegionServer>> servers;
-  {
-    std::lock_guard lock(mutex_);
-    for (const auto& [name, server] : servers_) servers.push_back(server);
-  }
   for (const IndexSpec& spec : schema->indexes) {
     if (!index.empty() && spec.name != index) continue;
-    for (auto& server : servers) server->RecountIndex(schema->id, spec.id);
+    for (auto& server : LiveServers()) server->RecountIndex(schema->id, spec.id);
   }
   done(Status::Ok());
 }
@@ -493,45 +488,24 @@ void RocksCluster::RebuildIndex(const std::string& table, const std::string& ind
 void RocksCluster::Check(const std::string& table, Callback<CheckReport> done) {
   auto schema = catalog_->Table(table);
   if (!schema.ok()) return done(schema.status());
-  struct Join {
-    std::mutex mutex;
-    CheckReport report;
-    Status status;
-    size_t missing = 1;
-  };
-  auto join = std::make_shared<Join>();
   const size_t expected = catalog_->Regions(schema->id).size();
-  const auto finish = [join, done, expected](Result<CheckReport> report) {
-    {
-      std::lock_guard lock(join->mutex);
-      if (report.ok()) {
-        join->report.Add(*report);
-      } else {
-        join->status = report.status();
-      }
-      if (--join->missing > 0) return;
-      if (join->status.ok() && join->report.regions < expected) {
-        join->status = Unavailable("only " + std::to_string(join->report.regions) + " of " +
-                                   std::to_string(expected) +
-                                   " regions are open; wait until all are, then check again");
-      }
-    }
-    if (join->status.ok()) {
-      done(join->report);
-    } else {
-      done(join->status);
-    }
-  };
-  std::vector<std::shared_ptr<RocksRegionServer>> servers;
-  {
-    std::lock_guard lock(mutex_);
-    for (const auto& [name, server] : servers_) {
-      if (!server->killed() && !server->paused()) servers.push_back(server);
-    }
+  auto join = std::make_shared<Join<Result<CheckReport>>>(
+      CheckReport(), [done, expected](Result<CheckReport> report) {
+        if (report.ok() && report->regions < expected) {
+          return done(Unavailable("only " + std::to_string(report->regions) + " of " +
+                                  std::to_string(expected) +
+                                  " regions are open; wait until all are, then check again"));
+        }
+        done(std::move(report));
+      });
+  for (auto& server : LiveServers()) {
+    if (server->paused()) continue;
+    join->Begin();
+    server->Check(schema->id, [join](const Result<CheckReport>& part) {
+      join->End([&](Result<CheckReport>* all) { AddTo(part, all); });
+    });
   }
-  join->missing += servers.size();
-  for (auto& server : servers) server->Check(schema->id, finish);
-  finish(CheckReport());
+  join->End();
 }
 
 // ---- Regions

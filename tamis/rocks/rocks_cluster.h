@@ -82,6 +82,7 @@ class RocksCluster : public Cluster {
 
   RocksCluster(Options options, Executor* executor);
   void StartServer(const std::string& name);
+  std::vector<std::shared_ptr<RocksRegionServer>> LiveServers() const;
   void AssignAll();
   void Sweep();
   std::string LeastLoaded(const std::set<std::string>& without = {}) const;

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "tamis/base/coding.h"
+#include "tamis/base/join.h"
+#include "tamis/cluster/error.h"
 #include "tamis/rocks/mutate_operation.h"
 #include "tamis/rocks/searcher.h"
 
@@ -99,6 +101,10 @@ std::vector<std::shared_ptr<Region>> RocksRegionServer::Regions() const {
   return regions;
 }
 
+Status RocksRegionServer::NotOpen(uint64_t region_id) const {
+  return Unavailable("region " + std::to_string(region_id) + " is not open on server " + name());
+}
+
 std::shared_ptr<Region> RocksRegionServer::FindRegion(uint64_t region_id) const {
   std::shared_lock lock(mutex_);
   auto found = regions_.find(region_id);
@@ -114,35 +120,20 @@ void RocksRegionServer::Mutate(const pb::MutateRequest& request, Callback<pb::Mu
 
 void RocksRegionServer::MutateRegions(const pb::MutateRequest& request,
                                       Callback<pb::MutateReply> done) {
-  struct Join {
-    std::mutex mutex;
-    pb::MutateReply reply;
-    int missing = 0;
-    Callback<pb::MutateReply> done;
-  };
-  auto join = std::make_shared<Join>();
-  join->missing = request.regions_size();
-  join->done = std::move(done);
-  if (join->missing == 0) return join->done(pb::MutateReply());
+  auto join = std::make_shared<Join<pb::MutateReply>>(pb::MutateReply(), std::move(done));
   const auto finish = [join](pb::RegionMutateResult result) {
-    {
-      std::lock_guard lock(join->mutex);
-      *join->reply.add_regions() = std::move(result);
-      if (--join->missing > 0) return;
-    }
-    join->done(std::move(join->reply));
+    join->End([&](pb::MutateReply* reply) { *reply->add_regions() = std::move(result); });
   };
   const Duration timeout =
       request.timeout_ns() > 0 ? Duration(request.timeout_ns()) : context_->options.write_timeout;
   const Time deadline = context_->executor->Now() + timeout;
   for (const pb::RegionMutations& mutations : request.regions()) {
+    join->Begin();
     auto region = FindRegion(mutations.region_id());
     if (!region || region->info().epoch != mutations.epoch()) {
       pb::RegionMutateResult result;
       result.set_region_id(mutations.region_id());
-      SetError(Unavailable("region " + std::to_string(mutations.region_id()) +
-                           " is not open on server " + name()),
-               result.mutable_error());
+      SetError(NotOpen(mutations.region_id()), result.mutable_error());
       finish(std::move(result));
       continue;
     }
@@ -150,6 +141,7 @@ void RocksRegionServer::MutateRegions(const pb::MutateRequest& request,
                                       request.schema_version(), deadline, finish)
         ->Start();
   }
+  join->End();
 }
 
 void RocksRegionServer::Search(const pb::SearchRequest& request, Callback<pb::SearchReply> done) {
@@ -186,9 +178,7 @@ void RocksRegionServer::SearchNext(std::shared_ptr<SearchTask> task) {
         region->info().table_id != task->request.table_id()) {
       result.set_region_id(range.region_id());
       result.set_epoch(range.epoch());
-      SetError(Unavailable("region " + std::to_string(range.region_id()) +
-                           " is not open on server " + name()),
-               result.mutable_error());
+      SetError(NotOpen(range.region_id()), result.mutable_error());
     } else {
       uint64_t rows = context_->options.page_rows - task->rows;
       if (limit > 0) rows = std::min(rows, limit - task->rows);
@@ -280,6 +270,14 @@ uint64_t RocksRegionServer::TellOpened(const Region& region) {
   return context_->feed->Append(std::move(event));
 }
 
+uint64_t RocksRegionServer::TellClosed(const Region& region) {
+  pb::Event event;
+  event.set_kind(pb::Event::REGION_CLOSED);
+  event.set_region_id(region.info().id);
+  event.set_epoch(region.info().epoch);
+  return context_->feed->Append(std::move(event));
+}
+
 std::shared_ptr<Region> RocksRegionServer::Install(const pb::RegionRecord& record,
                                                    Time not_before) {
   const auto schema = context_->catalog->Table(record.table_id());
@@ -301,9 +299,7 @@ std::shared_ptr<Region> RocksRegionServer::Install(const pb::RegionRecord& recor
   }
   region->SetSchema(shared_schema, std::move(indexes));
   region->acknowledge_not_before = not_before;
-  if (context_->options.split_bytes > 0) {
-    region->size_bytes = context_->store->ApproximateRowBytes(info.table_id, info.start, info.end);
-  }
+  region->size_bytes = context_->store->ApproximateRowBytes(info.table_id, info.start, info.end);
   region->acknowledge_after = TellOpened(*region);
   {
     std::unique_lock lock(mutex_);
@@ -335,8 +331,7 @@ void RocksRegionServer::OpenRegion(const pb::RegionRecord& record, Time not_befo
 void RocksRegionServer::CloseRegion(uint64_t region_id, uint64_t epoch, DoneCallback done) {
   context_->executor->Step([self = shared_from_this(), region_id, epoch, done] {
     auto region = self->FindRegion(region_id);
-    const Status gone = Unavailable("region " + std::to_string(region_id) +
-                                    " is not open on server " + self->name());
+    const Status gone = self->NotOpen(region_id);
     if (!region || region->info().epoch != epoch) return done(gone);
     const bool open = region->Quiesce([self, region, done, gone] {
       if (region->closed()) return done(gone);
@@ -345,11 +340,7 @@ void RocksRegionServer::CloseRegion(uint64_t region_id, uint64_t epoch, DoneCall
         std::unique_lock lock(self->mutex_);
         self->regions_.erase(region->info().id);
       }
-      pb::Event event;
-      event.set_kind(pb::Event::REGION_CLOSED);
-      event.set_region_id(region->info().id);
-      event.set_epoch(region->info().epoch);
-      const uint64_t sequence = self->context_->feed->Append(std::move(event));
+      const uint64_t sequence = self->TellClosed(*region);
       // A region that may not acknowledge yet must not be taken over as if it could.
       self->context_->feed->WaitAcknowledged(sequence, region->acknowledge_not_before, Time::max(),
                                              done);
@@ -382,31 +373,20 @@ void RocksRegionServer::FollowSchema(const std::shared_ptr<Region>& region, Sche
 void RocksRegionServer::UpdateSchema(uint32_t table_id, std::function<void()> done) {
   context_->executor->Step([self = shared_from_this(), table_id, done] {
     auto table = self->context_->catalog->Table(table_id);
-    std::vector<std::shared_ptr<Region>> regions;
+    if (!table.has_value()) return done();  // dropped: its regions are being closed
+    auto schema = std::make_shared<const TableSchema>(std::move(*table));
+    auto join = std::make_shared<Join<bool>>(true, [done](bool) { done(); });
     for (auto& region : self->Regions()) {
-      if (region->info().table_id == table_id) regions.push_back(region);
+      if (region->info().table_id != table_id) continue;
+      join->Begin();
+      const bool open = region->Quiesce([self, region, schema, join] {
+        self->FollowSchema(region, schema);
+        self->BuildMissing(region);
+        join->End();
+      });
+      if (!open) join->End();
     }
-    auto missing = std::make_shared<std::atomic<size_t>>(regions.size() + 1);
-    const auto finish = [missing, done] {
-      if (--*missing == 0) done();
-    };
-    if (table.has_value()) {
-      auto schema = std::make_shared<const TableSchema>(std::move(*table));
-      for (auto& region : regions) {
-        const bool open = region->Quiesce([self, region, schema, finish] {
-          self->FollowSchema(region, schema);
-          self->BuildMissing(region);
-          finish();
-        });
-        if (!open) finish();
-      }
-    } else {
-      for (auto& region : regions) {
-        (void)region;
-        finish();
-      }
-    }
-    finish();
+    join->End();
   });
 }
 
@@ -420,43 +400,21 @@ void RocksRegionServer::RecountIndex(uint32_t table_id, uint32_t index_id) {
 
 void RocksRegionServer::Check(uint32_t table_id, Callback<CheckReport> done) {
   context_->executor->Step([self = shared_from_this(), table_id, done] {
-    struct Join {
-      std::mutex mutex;
-      CheckReport report;
-      Status status;
-      size_t missing = 1;
+    auto join = std::make_shared<Join<Result<CheckReport>>>(CheckReport(), done);
+    const auto finish = [join](const Result<CheckReport>& part) {
+      join->End([&](Result<CheckReport>* all) { AddTo(part, all); });
     };
-    auto join = std::make_shared<Join>();
-    const auto finish = [join, done](Result<CheckReport> report) {
-      {
-        std::lock_guard lock(join->mutex);
-        if (report.ok()) {
-          join->report.Add(*report);
-        } else {
-          join->status = report.status();
-        }
-        if (--join->missing > 0) return;
-      }
-      if (join->status.ok()) {
-        done(join->report);
-      } else {
-        done(join->status);
-      }
-    };
+    const Status moved = Unavailable("a region moved during the check; check again");
     for (auto& region : self->Regions()) {
       if (region->info().table_id != table_id) continue;
-      {
-        std::lock_guard lock(join->mutex);
-        ++join->missing;
-      }
-      const bool open = region->Quiesce([self, region, finish] {
-        if (region->closed())
-          return finish(Unavailable("a region moved during the check; check again"));
+      join->Begin();
+      const bool open = region->Quiesce([self, region, finish, moved] {
+        if (region->closed()) return finish(moved);
         finish(CheckRegion(*self->context_->store, *region));
       });
-      if (!open) finish(Unavailable("a region moved during the check; check again"));
+      if (!open) finish(moved);
     }
-    finish(CheckReport());
+    join->End();
   });
 }
 
@@ -517,11 +475,7 @@ Status RocksRegionServer::SplitAlone(const std::shared_ptr<Region>& region,
   }
   surroundings_.fences->Of(lower.id())->Advance(lower.epoch());
   surroundings_.fences->Of(upper.id())->Advance(upper.epoch());
-  pb::Event closed;
-  closed.set_kind(pb::Event::REGION_CLOSED);
-  closed.set_region_id(info.id);
-  closed.set_epoch(info.epoch);
-  context_->feed->Append(std::move(closed));
+  TellClosed(*region);
   const uint64_t half = region->size_bytes / 2;
   for (const auto* daughter : {&lower, &upper}) {
     auto opened = Install(*daughter, region->acknowledge_not_before);
@@ -534,8 +488,7 @@ void RocksRegionServer::SplitRegion(uint64_t region_id, std::string key, DoneCal
   context_->executor->Step(
       [self = shared_from_this(), region_id, key = std::move(key), done]() mutable {
         auto region = self->FindRegion(region_id);
-        const Status gone = Unavailable("region " + std::to_string(region_id) +
-                                        " is not open on server " + self->name());
+        const Status gone = self->NotOpen(region_id);
         if (!region) return done(gone);
         if (key.empty()) {
           auto middle = self->MiddleKey(*region);

@@ -76,6 +76,7 @@ class RocksRegionServer : public RegionServer,
   RocksRegionServer(std::string name, uint64_t start_code, RegionServerOptions options,
                     Surroundings surroundings);
 
+  Status NotOpen(uint64_t region_id) const;
   void Heartbeat();
   Time VerifiedUntil() const;
   void AfterWrite(const std::shared_ptr<Region>& region);
@@ -84,6 +85,7 @@ class RocksRegionServer : public RegionServer,
 
   std::shared_ptr<Region> Install(const pb::RegionRecord& record, Time not_before);
   uint64_t TellOpened(const Region& region);
+  uint64_t TellClosed(const Region& region);
   void FollowSchema(const std::shared_ptr<Region>& region, SchemaPtr schema);
   std::map<uint32_t, Region::IndexState> MakeIndexes(
       const RegionInfo& info, const TableSchema& schema,

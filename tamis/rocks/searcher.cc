@@ -5,9 +5,9 @@
 #include <optional>
 #include <set>
 
+#include "tamis/cluster/error.h"
 #include "tamis/rocks/index_entry.h"
 #include "tamis/rocks/key_stream.h"
-#include "tamis/rocks/mutate_operation.h"
 #include "tamis/rocks/search_position.h"
 #include "tamis/table/codec.h"
 

@@ -32,7 +32,10 @@ class ServerExecutor : public Executor, public std::enable_shared_from_this<Serv
       self->Run(std::move(task));
     });
   }
-  void WaitFor(Waiter* waiter) override { executor_->WaitFor(waiter); }
+  using Executor::WaitFor;
+  bool WaitFor(Waiter* waiter, Time deadline) override {
+    return executor_->WaitFor(waiter, deadline);
+  }
 
   // The next step of an operation.
   void Step(Task task) {

@@ -1,0 +1,14 @@
+// A Status on the wire. Threads: values, no shared state.
+#pragma once
+
+#include "tamis/base/status.h"
+#include "tamis/cluster/cluster.pb.h"
+
+namespace tamis {
+
+void SetError(const Status& status, pb::Error* error);
+
+// A code that this build does not know becomes kInternal, and the message says so.
+Status ToStatus(const pb::Error& error);
+
+}  // namespace tamis

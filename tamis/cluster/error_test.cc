@@ -1,0 +1,30 @@
+#include "tamis/cluster/error.h"
+
+#include <gtest/gtest.h>
+
+namespace tamis {
+namespace {
+
+TEST(ErrorTest, EveryCodeComesBackAsItWent) {
+  for (int code = 1; code <= static_cast<int>(StatusCode::kInternal); ++code) {
+    pb::Error error;
+    const Status sent(static_cast<StatusCode>(code), "what it was");
+    SetError(sent, &error);
+    EXPECT_EQ(ToStatus(error), sent);
+  }
+  pb::Error ok;
+  SetError(Status::Ok(), &ok);
+  EXPECT_EQ(ToStatus(ok), Status::Ok());
+}
+
+TEST(ErrorTest, AnUnknownCodeIsAnInternalError) {
+  pb::Error error;
+  error.set_code(4711);
+  error.set_message("what it was");
+  const Status status = ToStatus(error);
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_EQ(status.message(), "error 4711 of a newer region server: what it was");
+}
+
+}  // namespace
+}  // namespace tamis
