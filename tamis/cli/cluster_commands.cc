@@ -132,11 +132,11 @@ Status RunCheck(Connection* connection, const Options& options) {
       Await<Result<CheckReport>>(&connection->engine().executor(), [&](auto done) {
         cluster.Check(options.table, std::move(done));
       }));
-  std::printf("%s\n", report.ToString().c_str());
+  std::fputs(report.ToString().c_str(), stdout);
   if (report.ok()) return Status::Ok();
-  return DataLoss("table \"" + options.table +
-                  "\" is damaged; dropping an index and creating it anew mends its entries, tamis "
-                  "index rebuild its filters");
+  return DataLoss("table \"" + options.table + "\": " + report.Summary() +
+                  "; tamis index rebuild " + options.table +
+                  " makes its indexes agree with its rows");
 }
 
 }  // namespace

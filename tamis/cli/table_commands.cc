@@ -119,7 +119,9 @@ void AddTableCommands(CLI::App* app, Context* context) {
   CLI::App* drop = add(index, "drop", "Drop an index", DropIndex);
   table_argument(drop);
   drop->add_option("INDEX", options->index, "The index")->required();
-  CLI::App* rebuild = add(index, "rebuild", "Count the filters of an index anew", RebuildIndex);
+  CLI::App* rebuild =
+      add(index, "rebuild", "Make the entries and filters of an index agree with the rows",
+          RebuildIndex);
   table_argument(rebuild);
   rebuild->add_option("INDEX", options->index, "The index; all of the table when left out");
   table_argument(add(index, "list", "Print a table's columns, key and indexes", DescribeTable));

@@ -74,7 +74,8 @@ class Cluster {
                            Callback<TableSchema> done) = 0;
   virtual void DropIndex(const std::string& table, const std::string& index,
                          Callback<TableSchema> done) = 0;
-  // Counts the filters of the index anew (all indexes of the table when empty).
+  // Makes the entries and filters of the index (all indexes of the table when empty) agree with the
+  // rows, whatever they were, while the table is in use. Done when they do, for coordinators too.
   virtual void RebuildIndex(const std::string& table, const std::string& index,
                             DoneCallback done) = 0;
 

@@ -28,6 +28,14 @@ std::string KeyText(const TableSchema& schema, std::string_view key) {
   return text;
 }
 
+Result<bool> HasRow(const Store& store, uint32_t table_id, std::string_view key) {
+  std::string value;
+  const rocksdb::Status found =
+      store.db()->Get(rocksdb::ReadOptions(), store.rows(), RowStoreKey(table_id, key), &value);
+  if (!found.ok() && !found.IsNotFound()) return FromRocks(found, "read a row");
+  return found.ok();
+}
+
 Status CheckIndex(const Store& store, const Region& region, const TableSchema& schema,
                   const Region::IndexState& state, CheckReport* report) {
   const IndexSpec& index = state.filter->index();
@@ -45,8 +53,12 @@ Status CheckIndex(const Store& store, const Region& region, const TableSchema& s
     const std::string_view key = View(rows->key()).substr(kRowPrefixSize);
     if (!info.Contains(key)) break;
     Row row(schema.columns.size());
-    TAMIS_RETURN_IF_ERROR(DecodeKey(schema, key, &row));
-    TAMIS_RETURN_IF_ERROR(DecodeRow(schema, View(rows->value()), &row));
+    Status status = DecodeKey(schema, key, &row);
+    if (status.ok()) status = DecodeRow(schema, View(rows->value()), &row);
+    if (!status.ok()) {
+      return status.WithContext(fmt::format("region {}: cannot read row {}; put or delete it anew",
+                                            info.id, KeyText(schema, key)));
+    }
     const IndexEntry entry = IndexEntry::Of(index, row);
     expected.insert(entry.values + std::string(key));
     if (!state.filter->published()) continue;
@@ -65,16 +77,21 @@ Status CheckIndex(const Store& store, const Region& region, const TableSchema& s
   for (entries->Seek(prefix); entries->Valid() && entries->key().starts_with(prefix);
        entries->Next()) {
     const std::string_view entry = View(entries->key()).substr(prefix.size());
-    TAMIS_ASSIGN_OR_RETURN(const auto split, SplitIndexEntry(schema, index, entry));
-    if (!info.Contains(split.second)) {
+    const auto split = SplitIndexEntry(schema, index, entry);
+    if (!split.ok()) {
+      ++report->foreign_entries;
+      Note(report, fmt::format("region {}: index \"{}\" has an entry that cannot be read", info.id,
+                               index.name));
+    } else if (!info.Contains(split->second)) {
       ++report->garbage;
     } else if (expected.erase(std::string(entry)) > 0) {
       ++report->entries;
     } else {
       ++report->foreign_entries;
-      Note(report,
-           fmt::format("region {}: index \"{}\" has an entry for row {} that the row does not give",
-                       info.id, index.name, KeyText(schema, split.second)));
+      TAMIS_ASSIGN_OR_RETURN(const bool has_row, HasRow(store, info.table_id, split->second));
+      Note(report, fmt::format("region {}: index \"{}\" has an entry for row {}, {}", info.id,
+                               index.name, KeyText(schema, split->second),
+                               has_row ? "which has another value" : "which is not there"));
     }
   }
   if (!entries->status().ok()) return FromRocks(entries->status(), "read index entries");
@@ -117,6 +134,33 @@ std::string CheckReport::ToString() const {
       garbage, incomplete);
   for (const std::string& problem : problems) text += problem + "\n";
   return text;
+}
+
+std::string CheckReport::Summary() const {
+  std::string text;
+  const auto add = [&](uint64_t count, const char* what) {
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
+  };
+  add(missing_entries, "index entries are missing");
+  add(foreign_entries, "index entries belong to no row");
+  add(missing_in_filter, "values are missing in filters");
+  return text;
+}
+
+Status CheckTiling(const std::vector<pb::RegionRecord>& regions) {
+  std::string next;
+  for (size_t i = 0; i < regions.size(); ++i) {
+    const bool last = i + 1 == regions.size();
+    if (regions[i].start() != next || regions[i].end().empty() != last) {
+      return DataLoss(fmt::format(
+          "the catalog is damaged: region {} does not begin where the one before it ends; "
+          "restore the store from a backup",
+          regions[i].id()));
+    }
+    next = regions[i].end();
+  }
+  if (regions.empty()) return DataLoss("the catalog is damaged: it lists no region");
+  return Status::Ok();
 }
 
 Result<CheckReport> CheckRegion(const Store& store, const Region& region) {

@@ -9,6 +9,7 @@
 
 #include "tamis/rocks/region.h"
 #include "tamis/rocks/store.h"
+#include "tamis/rocks/store.pb.h"
 
 namespace tamis {
 
@@ -20,17 +21,21 @@ struct CheckReport {
   uint64_t garbage = 0;         // entries outside of the region's key range; harmless
   uint64_t incomplete = 0;      // indexes of regions that are still being built, not compared
   uint64_t missing_entries = 0;
-  uint64_t foreign_entries = 0;  // entries without a row that has their values
+  uint64_t foreign_entries = 0;  // entries that no row gives, or that cannot be read
   uint64_t missing_in_filter = 0;
   std::vector<std::string> problems;  // the first ones, as text
 
   bool ok() const { return missing_entries + foreign_entries + missing_in_filter == 0; }
   void Add(const CheckReport& other);
   std::string ToString() const;
+  std::string Summary() const;  // what is wrong, in a line
 };
 
 // Adds what one part of a check says; an error of one is the error of all.
 void AddTo(const Result<CheckReport>& part, Result<CheckReport>* all);
+
+// kDataLoss unless the regions, in key order, hold each key once.
+Status CheckTiling(const std::vector<pb::RegionRecord>& regions);
 
 // REQUIRES: no write is under way in the region (Region::Quiesce).
 Result<CheckReport> CheckRegion(const Store& store, const Region& region);

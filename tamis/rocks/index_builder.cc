@@ -12,18 +12,32 @@ std::string_view View(const rocksdb::Slice& slice) { return {slice.data(), slice
 
 constexpr Duration kRetryAfter = std::chrono::seconds(1);
 
+Status Moved() { return Unavailable("a region moved meanwhile; do it again"); }
+
 }  // namespace
 
 void IndexBuilder::Enqueue(std::shared_ptr<Region> region, uint32_t index_id) {
+  Add(std::move(region), index_id, nullptr);
+}
+
+void IndexBuilder::Mend(std::shared_ptr<Region> region, uint32_t index_id, DoneCallback done) {
+  Add(std::move(region), index_id, std::move(done));
+}
+
+void IndexBuilder::Add(std::shared_ptr<Region> region, uint32_t index_id, DoneCallback mended) {
   {
     std::lock_guard lock(mutex_);
-    const bool waits = std::ranges::any_of(waiting_, [&](const JobPtr& job) {
+    const auto waits = std::ranges::find_if(waiting_, [&](const JobPtr& job) {
       return job->region == region && job->index_id == index_id;
     });
-    if (waits) return;
+    if (waits != waiting_.end()) {
+      if (mended) (*waits)->mended.push_back(std::move(mended));
+      return;
+    }
     auto job = std::make_shared<Job>();
     job->region = std::move(region);
     job->index_id = index_id;
+    if (mended) job->mended.push_back(std::move(mended));
     waiting_.push_back(std::move(job));
     if (running_) return;
     running_ = waiting_.front();
@@ -37,8 +51,10 @@ size_t IndexBuilder::pending() const {
   return waiting_.size() + (running_ ? 1 : 0);
 }
 
-void IndexBuilder::Finish(JobPtr job, bool done) {
-  if (!done && !job->region->closed()) {
+void IndexBuilder::Finish(JobPtr job, const Status& status) {
+  for (const DoneCallback& mended : job->mended) mended(status);
+  const bool needed = job->mended.empty() || !job->filter->published();
+  if (!status.ok() && !job->region->closed() && needed) {
     // The store did not let us: later again. Until then the region is searched without the index.
     context_->executor->PostAfter(
         kRetryAfter, [self = shared_from_this(), region = job->region, index_id = job->index_id] {
@@ -60,12 +76,14 @@ void IndexBuilder::Finish(JobPtr job, bool done) {
 void IndexBuilder::Start(JobPtr job) {
   job->schema = job->region->schema();
   job->filter = job->region->filter(job->index_id);
-  if (job->region->closed() || !job->filter) return Finish(job, true);
-  if (job->region->IsEntriesComplete(job->index_id)) {
+  if (job->region->closed()) return Finish(job, Moved());
+  if (!job->filter) return Finish(job, Status::Ok());  // dropped meanwhile
+  if (job->region->IsEntriesComplete(job->index_id) && job->mended.empty()) {
     BeginRecount(job);
     return;
   }
-  // The generation that counts them was begun when the index came into the region.
+  // Where the index is not complete, the generation that counts the entries was begun when it came
+  // into the region.
   Backfill(job);
 }
 
@@ -73,7 +91,7 @@ void IndexBuilder::Start(JobPtr job) {
 
 void IndexBuilder::Backfill(JobPtr job) {
   const Region& region = *job->region;
-  if (region.closed()) return Finish(job, true);
+  if (region.closed()) return Finish(job, Moved());
   const uint32_t table_id = region.info().table_id;
   auto keys = std::make_shared<std::vector<std::string>>();
   std::unique_ptr<rocksdb::Iterator> it(
@@ -86,10 +104,12 @@ void IndexBuilder::Backfill(JobPtr job) {
     if (!region.info().Contains(key) || keys->size() >= context_->options.build_rows) break;
     keys->emplace_back(key);
   }
-  if (!it->status().ok()) return Finish(job, false);
+  if (!it->status().ok()) return Finish(job, FromRocks(it->status(), "read rows"));
   if (keys->empty()) {
+    job->cursor.clear();
+    if (region.IsEntriesComplete(job->index_id)) return Sweep(job);
     if (!job->region->Quiesce([self = shared_from_this(), job] { self->CompleteBackfill(job); })) {
-      Finish(job, true);
+      Finish(job, Moved());
     }
     return;
   }
@@ -102,7 +122,7 @@ void IndexBuilder::WriteEntries(JobPtr job, std::shared_ptr<const std::vector<st
   const Status status = WriteLocked(job.get(), *keys);
   for (auto& granted : job->region->locks().Release(*keys))
     context_->executor->Post(std::move(granted));
-  if (!status.ok()) return Finish(job, false);
+  if (!status.ok()) return Finish(job, status);
   job->cursor = keys->back();
   context_->executor->Post([self = shared_from_this(), job] { self->Backfill(job); });
 }
@@ -134,20 +154,93 @@ Status IndexBuilder::WriteLocked(Job* job, const std::vector<std::string>& keys)
   if (added.empty()) return Status::Ok();
   job->filter->Add(added);
   auto fence = job->region->fence().Enter(info.epoch);
-  if (!fence.owns_lock()) return Unavailable("the region has moved");
+  if (!fence.owns_lock()) return Moved();
   return context_->store->Write(&batch);
 }
 
 void IndexBuilder::CompleteBackfill(JobPtr job) {
   const RegionInfo& info = job->region->info();
-  if (job->region->closed()) return Finish(job, true);
+  if (job->region->closed()) return Finish(job, Moved());
   const auto marked = context_->catalog->MarkComplete(info.id, info.epoch, job->index_id);
-  if (!marked.ok()) return Finish(job, false);
-  if (*marked) {
-    job->region->SetEntriesComplete(job->index_id);
-    job->filter->Publish();
+  if (!marked.ok()) return Finish(job, marked.status());
+  if (!*marked) return Finish(job, Moved());
+  job->region->SetEntriesComplete(job->index_id);
+  job->filter->Publish();
+  Finish(job, Status::Ok());
+}
+
+// ---- Sweep
+
+void IndexBuilder::Sweep(JobPtr job) {
+  const Region& region = *job->region;
+  if (region.closed()) return Finish(job, Moved());
+  const std::string prefix = IndexPrefix(region.info().id, job->index_id);
+  auto keys = std::make_shared<std::vector<std::string>>();
+  job->suspects.clear();
+  std::unique_ptr<rocksdb::Iterator> it(
+      context_->store->db()->NewIterator(rocksdb::ReadOptions(), context_->store->index()));
+  it->Seek(job->cursor.empty() ? prefix : job->cursor + '\0');
+  uint64_t seen = 0;
+  for (; it->Valid() && it->key().starts_with(prefix) && seen < context_->options.build_rows;
+       it->Next(), ++seen) {
+    job->cursor = it->key().ToString();
+    const auto split =
+        SplitIndexEntry(*job->schema, job->filter->index(), View(it->key()).substr(prefix.size()));
+    if (split.ok()) {
+      if (!region.info().Contains(split->second)) continue;  // garbage is the compactions' matter
+      keys->emplace_back(split->second);
+    }
+    job->suspects.push_back(job->cursor);
   }
-  Finish(job, true);
+  if (!it->status().ok()) return Finish(job, FromRocks(it->status(), "read index entries"));
+  if (seen == 0) {
+    job->cursor.clear();
+    return BeginRecount(job);
+  }
+  std::ranges::sort(*keys);
+  keys->erase(std::unique(keys->begin(), keys->end()), keys->end());
+  job->region->locks().Acquire(keys, [self = shared_from_this(), job, keys] {
+    self->context_->executor->Step([self, job, keys] { self->RemoveForeign(job, keys); });
+  });
+}
+
+void IndexBuilder::RemoveForeign(JobPtr job, std::shared_ptr<const std::vector<std::string>> keys) {
+  const Status status = RemoveLocked(*job);
+  for (auto& granted : job->region->locks().Release(*keys))
+    context_->executor->Post(std::move(granted));
+  if (!status.ok()) return Finish(job, status);
+  context_->executor->Post([self = shared_from_this(), job] { self->Sweep(job); });
+}
+
+// What is removed stays counted until the recount.
+Status IndexBuilder::RemoveLocked(const Job& job) {
+  const RegionInfo& info = job.region->info();
+  rocksdb::WriteBatch batch;
+  for (const std::string& entry : job.suspects) {
+    TAMIS_ASSIGN_OR_RETURN(const bool given,
+                           IsGiven(job, std::string_view(entry).substr(kIndexPrefixSize)));
+    if (!given) batch.Delete(context_->store->index(), entry);
+  }
+  if (batch.Count() == 0) return Status::Ok();
+  auto fence = job.region->fence().Enter(info.epoch);
+  if (!fence.owns_lock()) return Moved();
+  return context_->store->Write(&batch);
+}
+
+// Whether there is a row that gives the entry. An entry that cannot be read is nobody's.
+Result<bool> IndexBuilder::IsGiven(const Job& job, std::string_view entry) {
+  const auto split = SplitIndexEntry(*job.schema, job.filter->index(), entry);
+  if (!split.ok()) return false;
+  std::string stored;
+  const rocksdb::Status found = context_->store->db()->Get(
+      rocksdb::ReadOptions(), context_->store->rows(),
+      RowStoreKey(job.region->info().table_id, std::string(split->second)), &stored);
+  if (found.IsNotFound()) return false;
+  if (!found.ok()) return FromRocks(found, "read a row");
+  Row row(job.schema->columns.size());
+  TAMIS_RETURN_IF_ERROR(DecodeKey(*job.schema, split->second, &row));
+  TAMIS_RETURN_IF_ERROR(DecodeRow(*job.schema, stored, &row));
+  return IndexEntry::Of(job.filter->index(), row).values == split->first;
 }
 
 // ---- Recount
@@ -155,7 +248,7 @@ void IndexBuilder::CompleteBackfill(JobPtr job) {
 void IndexBuilder::BeginRecount(JobPtr job) {
   const bool open = job->region->Quiesce([self = shared_from_this(), job] {
     auto fence = job->region->fence().Enter(job->region->info().epoch);
-    if (job->region->closed() || !fence.owns_lock()) return self->Finish(job, true);
+    if (job->region->closed() || !fence.owns_lock()) return self->Finish(job, Moved());
     rocksdb::DB* db = self->context_->store->db();
     job->filter->BeginGeneration(/*hold_removals=*/true);
     job->snapshot = std::shared_ptr<const rocksdb::Snapshot>(
@@ -163,12 +256,12 @@ void IndexBuilder::BeginRecount(JobPtr job) {
         [db](const rocksdb::Snapshot* snapshot) { db->ReleaseSnapshot(snapshot); });
     self->context_->executor->Post([self, job] { self->Recount(job); });
   });
-  if (!open) Finish(job, true);
+  if (!open) Finish(job, Moved());
 }
 
 void IndexBuilder::Recount(JobPtr job) {
   const Region& region = *job->region;
-  if (region.closed()) return Finish(job, true);
+  if (region.closed()) return Finish(job, Moved());
   const std::string prefix = IndexPrefix(region.info().id, job->index_id);
   rocksdb::ReadOptions read_options;
   read_options.snapshot = job->snapshot.get();
@@ -186,19 +279,19 @@ void IndexBuilder::Recount(JobPtr job) {
     if (!split.ok()) {
       // Unreadable entries cannot be counted; without a filter the region is always asked.
       job->filter->AbandonGeneration();
-      return Finish(job, true);
+      return Finish(job, Status::Ok());
     }
     if (!region.info().Contains(split->second)) continue;  // garbage
     auto key = IndexEntry::OfValues(*job->schema, job->filter->index(), split->first);
     if (!key.ok()) {
       job->filter->AbandonGeneration();
-      return Finish(job, true);
+      return Finish(job, Status::Ok());
     }
     counted.push_back(std::move(key->filter_key));
   }
   if (!it->status().ok()) {
     job->filter->AbandonGeneration();
-    return Finish(job, false);
+    return Finish(job, FromRocks(it->status(), "read index entries"));
   }
   const bool more = it->Valid() && it->key().starts_with(prefix);
   job->filter->CountExisting(counted);
@@ -213,7 +306,7 @@ void IndexBuilder::Recount(JobPtr job) {
   } else {
     job->filter->AbandonGeneration();
   }
-  Finish(job, true);
+  Finish(job, Status::Ok());
 }
 
 }  // namespace tamis

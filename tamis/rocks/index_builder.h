@@ -2,11 +2,13 @@
 // at a time, in small steps.
 //
 //   backfill   the region's id has no entries yet (upper daughter, merged region, new index): each
-//   row is
-//              locked, read, and its entry written and counted when it is not there
+//              row is locked, read, and its entry written and counted when it is not there
 //   recount    the entries stand, the filter does not (region opened) or has grown inexact: a new
 //              generation is begun while no write is under way, and the entries of a snapshot taken
 //              at that moment are counted into it; removals wait until the end
+//   mend       somebody doubts an index that should be complete: a backfill writes the entries that
+//              lack, a sweep removes those that no row gives, a recount follows. Writes and
+//              searches go on meanwhile
 //
 // Threads: safe.
 #pragma once
@@ -30,6 +32,9 @@ class IndexBuilder : public std::enable_shared_from_this<IndexBuilder> {
 
   // Completes the index, or counts it anew. Once is enough while it waits.
   void Enqueue(std::shared_ptr<Region> region, uint32_t index_id);
+  // Makes entries and filter agree with the rows, whatever they were. Calls done at the end; a
+  // failure is told, and not tried again.
+  void Mend(std::shared_ptr<Region> region, uint32_t index_id, DoneCallback done);
 
   // Jobs that wait or run.
   size_t pending() const;
@@ -40,19 +45,26 @@ class IndexBuilder : public std::enable_shared_from_this<IndexBuilder> {
     uint32_t index_id = 0;
     SchemaPtr schema;
     std::shared_ptr<IndexFilter> filter;
-    std::string cursor;  // backfill: the last row key done; recount: the last entry
+    std::string cursor;  // backfill: the last row key done; sweep, recount: the last entry
+    std::vector<std::string> suspects;  // sweep: the entries that are being compared
     std::shared_ptr<const rocksdb::Snapshot> snapshot;
+    std::vector<DoneCallback> mended;  // who waits for the index to be mended
   };
   using JobPtr = std::shared_ptr<Job>;
 
+  void Add(std::shared_ptr<Region> region, uint32_t index_id, DoneCallback mended);
   void Start(JobPtr job);
   void Backfill(JobPtr job);
   void WriteEntries(JobPtr job, std::shared_ptr<const std::vector<std::string>> keys);
   Status WriteLocked(Job* job, const std::vector<std::string>& keys);
   void CompleteBackfill(JobPtr job);
+  void Sweep(JobPtr job);
+  void RemoveForeign(JobPtr job, std::shared_ptr<const std::vector<std::string>> keys);
+  Status RemoveLocked(const Job& job);
+  Result<bool> IsGiven(const Job& job, std::string_view entry);
   void BeginRecount(JobPtr job);
   void Recount(JobPtr job);
-  void Finish(JobPtr job, bool done);
+  void Finish(JobPtr job, const Status& status);
 
   const std::shared_ptr<const ServerContext> context_;
   mutable std::mutex mutex_;

@@ -478,16 +478,42 @@ void RocksCluster::RebuildIndex(const std::string& table, const std::string& ind
     return done(
         NotFound("cannot rebuild index \"" + index + "\": table \"" + table + "\" has none"));
   }
+  std::vector<uint32_t> ids;
   for (const IndexSpec& spec : schema->indexes) {
-    if (!index.empty() && spec.name != index) continue;
-    for (auto& server : LiveServers()) server->RecountIndex(schema->id, spec.id);
+    if (index.empty() || spec.name == index) ids.push_back(spec.id);
   }
-  done(Status::Ok());
+  std::set<std::shared_ptr<RocksRegionServer>> servers;
+  for (const pb::RegionRecord& region : catalog_->Regions(schema->id)) {
+    auto server = LocalServer(region.server());
+    if (!server || server->killed() || server->paused() || !server->FindRegion(region.id())) {
+      return done(Unavailable("cannot rebuild indexes of table \"" + table + "\": region " +
+                              std::to_string(region.id()) +
+                              " is not open now; wait until it is, then do it again"));
+    }
+    servers.insert(std::move(server));
+  }
+  auto join = std::make_shared<Join<Status>>(Status::Ok(), [table, done](const Status& status) {
+    done(status.WithContext("cannot rebuild indexes of table \"" + table + "\""));
+  });
+  for (const uint32_t id : ids) {
+    for (auto& server : servers) {
+      join->Begin();
+      server->MendIndex(schema->id, id, [join](const Status& status) {
+        join->End([&](Status* first) {
+          if (first->ok()) *first = status;
+        });
+      });
+    }
+  }
+  join->End();
 }
 
 void RocksCluster::Check(const std::string& table, Callback<CheckReport> done) {
   auto schema = catalog_->Table(table);
   if (!schema.ok()) return done(schema.status());
+  if (Status status = CheckTiling(catalog_->Regions(schema->id)); !status.ok()) {
+    return done(status.WithContext("table \"" + table + "\""));
+  }
   const size_t expected = catalog_->Regions(schema->id).size();
   auto join = std::make_shared<Join<Result<CheckReport>>>(
       CheckReport(), [done, expected](Result<CheckReport> report) {

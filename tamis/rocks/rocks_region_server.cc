@@ -390,11 +390,24 @@ void RocksRegionServer::UpdateSchema(uint32_t table_id, std::function<void()> do
   });
 }
 
-void RocksRegionServer::RecountIndex(uint32_t table_id, uint32_t index_id) {
-  context_->executor->Step([self = shared_from_this(), table_id, index_id] {
+void RocksRegionServer::MendIndex(uint32_t table_id, uint32_t index_id, DoneCallback done) {
+  context_->executor->Step([self = shared_from_this(), table_id, index_id, done] {
+    auto join = std::make_shared<Join<Status>>(Status::Ok(), [self, done](const Status& status) {
+      if (!status.ok()) return done(status);
+      FilterFeed& feed = self->feed();
+      const Time deadline = self->context_->executor->Now() + self->context_->options.write_timeout;
+      feed.WaitAcknowledged(feed.Last(), Time{}, deadline, done);
+    });
     for (auto& region : self->Regions()) {
-      if (region->info().table_id == table_id) self->builder_->Enqueue(region, index_id);
+      if (region->info().table_id != table_id) continue;
+      join->Begin();
+      self->builder_->Mend(region, index_id, [join](const Status& status) {
+        join->End([&](Status* first) {
+          if (first->ok()) *first = status;
+        });
+      });
     }
+    join->End();
   });
 }
 

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Planted faults: `tamis check` finds each, says what and where, and `tamis index rebuild` mends it.
+
+usage: check_test.py TAMIS PLANT_FAULT
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PLANT_FAULT = sys.argv.pop()
+TAMIS = sys.argv.pop()
+ROWS = 1500
+
+
+class CheckTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory()
+        cls.sound = os.path.join(cls.directory.name, "sound")
+        cls.store = os.path.join(cls.directory.name, "store")
+        rows = "".join(f"k{i:06},group {i // 5},{i * 7919 % 1009}\n" for i in range(ROWS))
+        subprocess.run([TAMIS, "--store", cls.sound, "--split-bytes", "16K", "import", "t", "-",
+                        "--format", "csv", "--key", "id", "--column", "n:int64", "--index", "grp",
+                        "--index", "n,grp"],
+                       input="id,grp,n\n" + rows, text=True, check=True, capture_output=True)
+        # Waits until the entries of all daughters of splits stand.
+        subprocess.run([TAMIS, "--store", cls.sound, "check", "t"], check=True, capture_output=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.directory.cleanup()
+
+    def setUp(self):
+        shutil.rmtree(self.store, ignore_errors=True)
+        shutil.copytree(self.sound, self.store)
+
+    def run_tamis(self, *arguments, expect=0):
+        done = subprocess.run([TAMIS, "--store", self.store, *arguments], text=True,
+                              capture_output=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def plant(self, fault, index="grp"):
+        done = subprocess.run([PLANT_FAULT, self.store, "t", index, fault], text=True,
+                              capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.strip()
+
+    def find(self, column, value):
+        rows = json.loads(self.run_tamis("sql", "--format", "json",
+                                         f"SELECT id FROM t WHERE {column} = {value}"))
+        return [row["id"] for row in rows]
+
+    def assert_clean(self, rows=ROWS):
+        report = self.run_tamis("check", "t")
+        self.assertIn(f"compared {rows} rows", report)
+        self.assertIn(f"{2 * rows} index entries", report)
+        self.assertIn("missing entries 0, foreign entries 0, missing in filters 0", report)
+
+    # The row that suffers, and its value of grp.
+    def damage(self, fault, count):
+        key = self.plant(fault)
+        report = self.run_tamis("check", "t", expect=1)
+        self.assertIn(count, report)
+        self.assertIn('index "grp"', report)
+        self.assertRegex(report, "region [0-9]+:")
+        self.assertIn("tamis index rebuild t", report)
+        return key, int(key[1:]) // 5, report
+
+    def test_a_sound_store_is_clean(self):
+        self.assertGreater(json.loads(self.run_tamis(
+            "sql", "--format", "json", "SELECT count(*) AS n FROM tamis_regions('t')"))[0]["n"], 2)
+        self.assert_clean()
+
+    def test_a_missing_entry(self):
+        key, group, report = self.damage("missing-entry", "missing entries 1, foreign entries 0")
+        self.assertIn(f"lacks the entry of row {key}", report)
+        self.assertNotIn(key, self.find("grp", f"'group {group}'"))
+        self.run_tamis("index", "rebuild", "t", "grp")
+        self.assertIn(key, self.find("grp", f"'group {group}'"))
+        self.assert_clean()
+
+    def test_a_foreign_entry(self):
+        key, group, report = self.damage("foreign-entry", "missing entries 0, foreign entries 1")
+        self.assertIn(f"row {key}, which has another value", report)
+        self.assertIn(key, self.find("grp", f"'group {group}'"))
+        self.run_tamis("index", "rebuild", "t", "grp")
+        self.assert_clean()
+
+    def test_an_entry_that_cannot_be_read(self):
+        _, _, report = self.damage("unreadable-entry", "missing entries 0, foreign entries 1")
+        self.assertIn("cannot be read", report)
+        self.run_tamis("index", "rebuild", "t", "grp")
+        self.assert_clean()
+
+    def test_a_lost_row(self):
+        key, group, report = self.damage("lost-row", "missing entries 0, foreign entries 2")
+        self.assertIn(f"row {key}, which is not there", report)
+        self.assertIn('index "n_grp"', report)
+        self.assertNotIn(key, self.find("grp", f"'group {group}'"))
+        self.run_tamis("index", "rebuild", "t", "grp")
+        self.assertIn("foreign entries 1", self.run_tamis("check", "t", expect=1))
+        self.run_tamis("index", "rebuild", "t")
+        self.assert_clean(ROWS - 1)
+
+    def test_what_is_not_there_cannot_be_checked_or_rebuilt(self):
+        self.assertIn("u", self.run_tamis("check", "u", expect=1))
+        self.assertIn("section", self.run_tamis("index", "rebuild", "t", "section", expect=1))
+
+
+unittest.main()

@@ -1,0 +1,90 @@
+// Damages a store that nobody has open, in a way that its own code never would; driven by
+// check_test.py.
+//
+//   plant_fault DIRECTORY TABLE INDEX FAULT    prints the key of the row that suffers
+//
+//   missing-entry     the row's entry in the index is gone
+//   foreign-entry     the index has a second entry for the row, with the value of another one
+//   unreadable-entry  the index has an entry of bytes that mean nothing
+//   lost-row          the row is gone, its entries stand
+#include <cstdio>
+#include <map>
+#include <string>
+
+#include "tamis/rocks/catalog.h"
+#include "tamis/rocks/index_entry.h"
+#include "tamis/rocks/store.h"
+
+namespace tamis {
+namespace {
+
+struct StoredRow {
+  uint64_t region = 0;
+  std::string key;
+  Row row;
+};
+
+// The first and the last row of the last region that has two.
+Result<std::pair<StoredRow, StoredRow>> FindRows(const Store& store, const Catalog& catalog,
+                                                 const TableSchema& schema) {
+  std::pair<StoredRow, StoredRow> found;
+  for (const pb::RegionRecord& region : catalog.Regions(schema.id)) {
+    std::vector<StoredRow> rows;
+    std::unique_ptr<rocksdb::Iterator> it(
+        store.db()->NewIterator(rocksdb::ReadOptions(), store.rows()));
+    const std::string prefix = RowPrefix(schema.id);
+    for (it->Seek(RowStoreKey(schema.id, region.start()));
+         it->Valid() && it->key().starts_with(prefix); it->Next()) {
+      StoredRow row{region.id(), it->key().ToString().substr(kRowPrefixSize),
+                    Row(schema.columns.size())};
+      if (!region.end().empty() && row.key >= region.end()) break;
+      TAMIS_RETURN_IF_ERROR(DecodeKey(schema, row.key, &row.row));
+      TAMIS_RETURN_IF_ERROR(DecodeRow(schema, it->value().ToStringView(), &row.row));
+      rows.push_back(std::move(row));
+    }
+    if (rows.size() > 1) found = {rows.front(), rows.back()};
+  }
+  if (found.first.key.empty()) return NotFound("no region has two rows");
+  return found;
+}
+
+Status Plant(const std::string& directory, const std::string& table, const std::string& index_name,
+             const std::string& fault) {
+  TAMIS_ASSIGN_OR_RETURN(const auto store, Store::Open({.directory = directory, .create = false}));
+  TAMIS_ASSIGN_OR_RETURN(const auto catalog, Catalog::Load(store.get()));
+  TAMIS_ASSIGN_OR_RETURN(const TableSchema schema, catalog->Table(table));
+  const IndexSpec* index = schema.FindIndex(index_name);
+  if (index == nullptr) return NotFound("no index \"" + index_name + "\"");
+  TAMIS_ASSIGN_OR_RETURN(const auto rows, FindRows(*store, *catalog, schema));
+  const auto& [row, other] = rows;
+  const IndexEntry entry = IndexEntry::Of(*index, row.row);
+  const IndexEntry wrong = IndexEntry::Of(*index, other.row);
+  if (entry.values == wrong.values) return FailedPrecondition("the two rows have the same value");
+  rocksdb::WriteBatch batch;
+  if (fault == "missing-entry") {
+    batch.Delete(store->index(), entry.StoreKey(row.region, index->id, row.key));
+  } else if (fault == "foreign-entry") {
+    batch.Put(store->index(), wrong.StoreKey(row.region, index->id, row.key), "");
+  } else if (fault == "unreadable-entry") {
+    batch.Put(store->index(), IndexPrefix(row.region, index->id) + "\x7fnonsense", "");
+  } else if (fault == "lost-row") {
+    batch.Delete(store->rows(), RowStoreKey(schema.id, row.key));
+  } else {
+    return InvalidArgument("no fault \"" + fault + "\"");
+  }
+  std::printf("%s\n", row.row[schema.key[0]].ToString().c_str());
+  return store->Write(&batch);
+}
+
+}  // namespace
+}  // namespace tamis
+
+int main(int argc, char** argv) {
+  if (argc != 5) {
+    std::fputs("usage: plant_fault DIRECTORY TABLE INDEX FAULT\n", stderr);
+    return 2;
+  }
+  const tamis::Status status = tamis::Plant(argv[1], argv[2], argv[3], argv[4]);
+  if (!status.ok()) std::fprintf(stderr, "plant_fault: %s\n", status.ToString().c_str());
+  return status.ok() ? 0 : 1;
+}
