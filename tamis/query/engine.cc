@@ -246,7 +246,10 @@ Engine::Engine(Cluster* cluster, Executor* executor, Options options)
   if (!options.polling) return;
   state_->poller = std::make_shared<Poller>(
       cluster, executor, state_->global,
-      Poller::Options{.wait = options.poll_wait, .timeout = options.request_timeout});
+      Poller::Options{.wait = options.poll_wait,
+                      .timeout = options.request_timeout,
+                      .look_for_servers = std::min<Duration>(std::chrono::seconds(1),
+                                                             options.request_timeout / 4)});
   state_->poller->Start();
 }
 

@@ -68,7 +68,15 @@ void Poller::OnReply(const std::string& name, uint64_t number, Time sent,
   auto again = [weak = weak_from_this(), name, number] {
     if (auto self = weak.lock()) self->PollAgain(name, number);
   };
-  if (reply.ok()) {
+  // In one process a poll may be answered before its call returns; then the next one is sent from
+  // inside of the call, but not for ever.
+  constexpr int kDeepest = 8;
+  thread_local int depth = 0;
+  if (reply.ok() && depth < kDeepest) {
+    ++depth;
+    again();
+    --depth;
+  } else if (reply.ok()) {
     executor_->Post(std::move(again));
   } else {
     executor_->PostAfter(options_.retry_after, std::move(again));

@@ -20,7 +20,7 @@ class Poller : public std::enable_shared_from_this<Poller> {
     Duration wait = std::chrono::milliseconds(300);  // how long a server may hold a poll
     Duration timeout = std::chrono::seconds(5);      // beyond the wait: then it is lost
     Duration retry_after = std::chrono::milliseconds(50);
-    Duration look_for_servers = std::chrono::seconds(1);
+    Duration look_for_servers = std::chrono::seconds(1);  // new ones, and those whose poll is lost
   };
 
   Poller(Cluster* cluster, Executor* executor, std::shared_ptr<GlobalIndex> index, Options options)

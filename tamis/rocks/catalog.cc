@@ -184,6 +184,18 @@ Status Catalog::Commit(const Change& change) {
 }
 
 Status Catalog::CommitLocked(const Change& change) {
+  for (const pb::RegionRecord& region : change.put_regions) {
+    if (!tables_.contains(region.table_id()) &&
+        std::ranges::find(change.put_tables, region.table_id(), &TableSchema::id) ==
+            change.put_tables.end()) {
+      return Unavailable("the table was dropped meanwhile");
+    }
+  }
+  std::vector<uint64_t> erase_regions = change.erase_regions;
+  for (const auto& [id, region] : regions_) {
+    if (std::ranges::find(change.erase_tables, region.table_id()) != change.erase_tables.end())
+      erase_regions.push_back(id);
+  }
   rocksdb::WriteBatch batch;
   batch.Put(store_->meta(), kFormatKey, record_.SerializeAsString());
   for (const TableSchema& table : change.put_tables) {
@@ -196,13 +208,13 @@ Status Catalog::CommitLocked(const Change& change) {
   for (const pb::RegionRecord& region : change.put_regions) {
     batch.Put(store_->meta(), RegionKey(region.id()), region.SerializeAsString());
   }
-  for (const uint64_t id : change.erase_regions) batch.Delete(store_->meta(), RegionKey(id));
+  for (const uint64_t id : erase_regions) batch.Delete(store_->meta(), RegionKey(id));
   TAMIS_RETURN_IF_ERROR(store_->Write(&batch));
 
   for (const TableSchema& table : change.put_tables) tables_[table.id] = table;
   for (const uint32_t id : change.erase_tables) tables_.erase(id);
   for (const pb::RegionRecord& region : change.put_regions) regions_[region.id()] = region;
-  for (const uint64_t id : change.erase_regions) regions_.erase(id);
+  for (const uint64_t id : erase_regions) regions_.erase(id);
   PublishGarbage();
   return Status::Ok();
 }

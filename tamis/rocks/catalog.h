@@ -49,10 +49,11 @@ class Catalog {
 
   struct Change {
     std::vector<TableSchema> put_tables;
-    std::vector<uint32_t> erase_tables;  // with their rows
+    std::vector<uint32_t> erase_tables;  // with their rows and regions
     std::vector<pb::RegionRecord> put_regions;
     std::vector<uint64_t> erase_regions;
   };
+  // kUnavailable when a region would be put of a table that there is not (any more).
   Status Commit(const Change& change);
 
   // Notes that all entries of the index stand under the region's id. False when the region has

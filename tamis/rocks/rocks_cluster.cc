@@ -364,28 +364,20 @@ void RocksCluster::DropTable(const std::string& name, DoneCallback done) {
   std::lock_guard lock(schema_mutex_);
   auto schema = catalog_->Table(name);
   if (!schema.ok()) return done(schema.status().WithContext("cannot drop table \"" + name + "\""));
-  Catalog::Change change;
-  change.erase_tables.push_back(schema->id);
-  const auto regions = catalog_->Regions(schema->id);
   // Nobody writes to the regions any more, or everything stays as it is.
   std::vector<std::shared_ptr<Fence>> fences;
   std::vector<std::unique_lock<std::shared_mutex>> excluded;
-  for (const pb::RegionRecord& region : regions) {
+  for (const pb::RegionRecord& region : catalog_->Regions(schema->id)) {
     fences.push_back(fences_.Of(region.id()));
     excluded.push_back(fences.back()->Exclude());
-    change.erase_regions.push_back(region.id());
   }
-  if (Status status = catalog_->Commit(change); !status.ok()) {
+  if (Status status = catalog_->Commit({.erase_tables = {schema->id}}); !status.ok()) {
     return done(status.WithContext("cannot drop table \"" + name + "\""));
   }
   const uint64_t epoch = catalog_->NewEpoch();
   for (auto& fence : fences) fence->AdvanceExcluded(epoch);
   excluded.clear();
-  for (const pb::RegionRecord& region : regions) {
-    if (auto server = LocalServer(region.server())) {
-      server->CloseRegion(region.id(), region.epoch(), [](Status) {});
-    }
-  }
+  for (auto& server : LiveServers()) server->CloseTable(schema->id);
   done(Status::Ok());
 }
 

@@ -53,6 +53,7 @@ RocksRegionServer::RocksRegionServer(std::string name, uint64_t start_code,
       std::make_shared<ServerExecutor>(surroundings_.executor, options.inline_steps);
   context_->name = std::move(name);
   options.feed.faults = options.faults;
+  options.feed.answer_inline = options.inline_steps;
   context_->options = options;
   context_->store = surroundings_.store;
   context_->catalog = surroundings_.catalog;
@@ -346,6 +347,15 @@ void RocksRegionServer::CloseRegion(uint64_t region_id, uint64_t epoch, DoneCall
                                              done);
     });
     if (!open) done(gone);
+  });
+}
+
+void RocksRegionServer::CloseTable(uint32_t table_id) {
+  context_->executor->Step([self = shared_from_this(), table_id] {
+    for (auto& region : self->Regions()) {
+      const RegionInfo& info = region->info();
+      if (info.table_id == table_id) self->CloseRegion(info.id, info.epoch, [](Status) {});
+    }
   });
 }
 

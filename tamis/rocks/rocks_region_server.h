@@ -51,6 +51,8 @@ class RocksRegionServer : public RegionServer,
   void OpenRegion(const pb::RegionRecord& record, Time not_before);
   // Done when the region is closed and no coordinator trusts it any more.
   void CloseRegion(uint64_t region_id, uint64_t epoch, DoneCallback done);
+  // Closes every region of a table that was dropped.
+  void CloseTable(uint32_t table_id);
   // Splits at `key`, or near the middle when empty.
   void SplitRegion(uint64_t region_id, std::string key, DoneCallback done);
   // Takes the table's schema from the catalog; done when all its regions here follow it.

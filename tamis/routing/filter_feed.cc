@@ -19,13 +19,19 @@ uint64_t FilterFeed::Append(pb::Event event) {
   }
   event.set_sequence(++last_);
   Remember(event);
+  const bool somebody_will_wait = event.kind() == pb::Event::FLIPS ||
+                                  event.kind() == pb::Event::LAYER_ADDED ||
+                                  event.kind() == pb::Event::RANGE_WIDENED;
   events_.push_back(std::move(event));
   while (events_.size() > options_.max_events) events_.pop_front();
-  if (!parked_.empty() && !wake_posted_) {
-    wake_posted_ = true;
-    executor_->Post([self = shared_from_this()] { self->WakePolls(); });
-  }
+  if (!somebody_will_wait) WakePollsSoon();
   return last_;
+}
+
+void FilterFeed::WakePollsSoon() {
+  if (parked_.empty() || wake_posted_) return;
+  wake_posted_ = true;
+  executor_->Post([self = shared_from_this()] { self->WakePolls(); });
 }
 
 // Keeps regions_ the state that all events together describe.
@@ -203,6 +209,7 @@ Time FilterFeed::LastLeaseEnd() const {
 void FilterFeed::WaitAcknowledged(uint64_t sequence, Time not_before, Time deadline,
                                   DoneCallback done) {
   Status status;
+  bool waits = false;
   {
     std::lock_guard lock(mutex_);
     const Time now = executor_->Now();
@@ -216,10 +223,15 @@ void FilterFeed::WaitAcknowledged(uint64_t sequence, Time not_before, Time deadl
     } else {
       waiters_.emplace(sequence, Waiter{not_before, deadline, std::move(done)});
       ArmTimer(std::min(deadline, not_before > now ? not_before : NextLeaseEnd(now)));
-      return;
+      if (!options_.answer_inline) WakePollsSoon();
+      waits = true;
     }
   }
-  done(status);
+  if (!waits) {
+    done(status);
+  } else if (options_.answer_inline) {
+    WakePolls();
+  }
 }
 
 void FilterFeed::CollectWaiters(Time now, Calls* calls) {

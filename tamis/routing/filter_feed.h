@@ -42,6 +42,9 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
     size_t max_coordinators = 16;  // leased at one time; the others ask everyone
     size_t max_waiting = 10'000;   // puts; see Crowded
     size_t projection_bytes = 16 << 20;  // of bits in one answer, at the least one column
+    // A thread that begins to wait for coordinators answers their parked polls itself: in one
+    // process the news is applied and acknowledged before it would have to sleep. Else a task does.
+    bool answer_inline = false;
     Faults faults;
   };
 
@@ -53,7 +56,8 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
 
   uint64_t start_code() const { return start_code_; }
 
-  // Appends an event and returns its number. The number is set here.
+  // Appends an event and returns its number. The number is set here. News of entries (FLIPS,
+  // LAYER_ADDED, RANGE_WIDENED) wakes parked polls only once somebody waits for it.
   uint64_t Append(pb::Event event);
 
   // Answers a poll: at once when there is something to say, else when there is or the wait is over.
@@ -61,8 +65,9 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
   void Poll(const pb::PollRequest& request, std::function<Time()> verified_until,
             Callback<pb::PollReply> done);
 
-  // Calls done once every coordinator with a live lease has applied event number `sequence`, and it
-  // is `not_before`; kDeadlineExceeded at the deadline.
+  // Not under a lock that an answer of a poll could want. Calls done once every coordinator with a
+  // live lease has applied event number `sequence`, and it is `not_before`; kDeadlineExceeded at
+  // the deadline.
   void WaitAcknowledged(uint64_t sequence, Time not_before, Time deadline, DoneCallback done);
 
   // True while so many puts wait that a further one should be refused before it does anything.
@@ -113,6 +118,7 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
   Time NextLeaseEnd(Time now) const;
   void OnTimer();
   void WakePolls();
+  void WakePollsSoon();
 
   Executor* const executor_;
   const std::string server_;

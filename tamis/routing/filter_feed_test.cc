@@ -1,0 +1,191 @@
+// The rules of the feed one by one; that they are enough together is what the randomized cluster
+// test and the model show.
+#include "tamis/routing/filter_feed.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <optional>
+
+#include "tamis/base/sim_executor.h"
+
+namespace tamis {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr uint64_t kStartCode = 77;
+
+class FilterFeedTest : public testing::Test {
+ protected:
+  std::shared_ptr<FilterFeed> MakeFeed(FilterFeed::Options options = {}) {
+    return std::make_shared<FilterFeed>(&executor_, "rs1", kStartCode, options);
+  }
+
+  static pb::Event Opened(uint64_t region) {
+    pb::Event event;
+    event.set_kind(pb::Event::REGION_OPENED);
+    event.set_region_id(region);
+    return event;
+  }
+  static pb::Event Flips(uint64_t region, uint64_t flip) {
+    pb::Event event;
+    event.set_kind(pb::Event::FLIPS);
+    event.set_region_id(region);
+    event.add_flips(flip);
+    return event;
+  }
+
+  // A coordinator that has applied everything up to `applied`.
+  std::optional<Result<pb::PollReply>>& Poll(FilterFeed* feed, uint64_t applied,
+                                             Duration wait = Duration(0), uint64_t coordinator = 1,
+                                             uint64_t start_code = kStartCode) {
+    pb::PollRequest request;
+    request.set_coordinator(coordinator);
+    request.set_start_code(start_code);
+    request.set_applied(applied);
+    request.set_wait_ns(static_cast<uint64_t>(wait.count()));
+    auto& reply = replies_.emplace_back();
+    feed->Poll(
+        request, [this] { return verified_until_; },
+        [&reply](Result<pb::PollReply> r) { reply.emplace(std::move(r)); });
+    return reply;
+  }
+
+  std::optional<Status>& Wait(FilterFeed* feed, uint64_t sequence, Duration timeout = seconds(10)) {
+    auto& status = waits_.emplace_back();
+    feed->WaitAcknowledged(sequence, Time{}, executor_.Now() + timeout,
+                           [&status](Status s) { status.emplace(std::move(s)); });
+    return status;
+  }
+
+  SimExecutor executor_{1, milliseconds(1)};
+  Time verified_until_ = Time::max() / 2;
+  std::deque<std::optional<Result<pb::PollReply>>> replies_;
+  std::deque<std::optional<Status>> waits_;
+};
+
+TEST_F(FilterFeedTest, WithoutCoordinatorsAPutIsAcknowledgedAtOnce) {
+  auto feed = MakeFeed();
+  const uint64_t sequence = feed->Append(Flips(1, 2));
+  EXPECT_EQ(Wait(feed.get(), sequence), Status::Ok());
+}
+
+TEST_F(FilterFeedTest, APutWaitsUntilTheLeasedCoordinatorHasAppliedItsEvents) {
+  auto feed = MakeFeed();
+  ASSERT_GT((*Poll(feed.get(), 0))->lease_ns(), 0u);
+  const uint64_t sequence = feed->Append(Flips(1, 2));
+  auto& wait = Wait(feed.get(), sequence);
+  auto& reply = Poll(feed.get(), 0);
+  ASSERT_TRUE(reply.has_value());
+  EXPECT_EQ((*reply)->events_size(), 1);
+  EXPECT_FALSE(wait.has_value()) << "sent is not applied";
+  Poll(feed.get(), sequence);
+  EXPECT_EQ(wait, Status::Ok());
+}
+
+TEST_F(FilterFeedTest, APutWaitsForACoordinatorThatIsSilentUntilItsLeaseAndTheMarginAreOver) {
+  auto feed = MakeFeed({.lease = seconds(1), .lease_margin = milliseconds(10)});
+  Poll(feed.get(), 0);
+  auto& wait = Wait(feed.get(), feed->Append(Flips(1, 2)));
+  executor_.RunFor(milliseconds(1009));
+  EXPECT_FALSE(wait.has_value());
+  executor_.RunFor(milliseconds(2));
+  EXPECT_EQ(wait, Status::Ok());
+}
+
+TEST_F(FilterFeedTest, AnAcknowledgementOfAnotherLifeCountsForNothing) {
+  auto feed = MakeFeed();
+  Poll(feed.get(), 0);
+  const uint64_t sequence = feed->Append(Flips(1, 2));
+  auto& wait = Wait(feed.get(), sequence);
+  auto& reply = Poll(feed.get(), 1000, Duration(0), 1, kStartCode - 1);
+  EXPECT_TRUE((*reply)->full());
+  EXPECT_FALSE(wait.has_value());
+}
+
+TEST_F(FilterFeedTest, ALeaseDoesNotReachBeyondTheServersOwnMembership) {
+  auto feed = MakeFeed({.lease = seconds(1)});
+  verified_until_ = executor_.Now() + milliseconds(300);
+  EXPECT_EQ((*Poll(feed.get(), 0))->lease_ns(), 300'000'000u);
+  verified_until_ = executor_.Now() - milliseconds(1);
+  EXPECT_EQ((*Poll(feed.get(), 0, Duration(0), 2))->lease_ns(), 0u);
+}
+
+TEST_F(FilterFeedTest, ACoordinatorThatPollsButDoesNotApplyLosesItsLease) {
+  auto feed = MakeFeed({.lease = seconds(1), .lease_margin = milliseconds(10)});
+  Poll(feed.get(), 0);
+  const uint64_t sequence = feed->Append(Flips(1, 2));
+  auto& wait = Wait(feed.get(), sequence);
+  for (int i = 0; i < 30; ++i) {
+    Poll(feed.get(), 0);
+    executor_.RunFor(milliseconds(100));
+  }
+  EXPECT_EQ(wait, Status::Ok());
+  EXPECT_EQ((*Poll(feed.get(), 0))->lease_ns(), 0u);
+  EXPECT_GT((*Poll(feed.get(), sequence))->lease_ns(), 0u) << "one that has caught up is trusted";
+}
+
+TEST_F(FilterFeedTest, WhoLagsFurtherThanTheEventsKeptGetsTheStateAnew) {
+  auto feed = MakeFeed({.max_events = 4});
+  feed->Append(Opened(1));
+  feed->Append(Opened(2));
+  pb::Event closed;
+  closed.set_kind(pb::Event::REGION_CLOSED);
+  closed.set_region_id(1);
+  feed->Append(closed);
+  for (uint64_t i = 0; i < 4; ++i) feed->Append(Flips(2, i));
+  auto& lagging = Poll(feed.get(), 2);
+  EXPECT_TRUE((*lagging)->full());
+  ASSERT_EQ((*lagging)->events_size(), 1);
+  EXPECT_EQ((*lagging)->events(0).region_id(), 2u);
+  auto& close_by = Poll(feed.get(), 3);
+  EXPECT_FALSE((*close_by)->full());
+  EXPECT_EQ((*close_by)->events_size(), 4);
+}
+
+TEST_F(FilterFeedTest, AParkedPollIsAnsweredWhenThereIsNewsOrItsTimeIsOver) {
+  auto feed = MakeFeed();
+  auto& reply = Poll(feed.get(), 0, milliseconds(300));
+  EXPECT_FALSE(reply.has_value());
+  feed->Append(Opened(1));
+  executor_.RunFor(milliseconds(1));
+  ASSERT_TRUE(reply.has_value());
+  EXPECT_EQ((*reply)->to(), 1u);
+  auto& idle = Poll(feed.get(), 1, milliseconds(300));
+  executor_.RunFor(milliseconds(301));
+  ASSERT_TRUE(idle.has_value());
+  EXPECT_EQ((*idle)->events_size(), 0);
+}
+
+// Entries are news to a coordinator when a put waits for it, whichever thread answers.
+TEST_F(FilterFeedTest, FlipsWakeAParkedPollOnceAPutWaits) {
+  for (const bool answer_inline : {false, true}) {
+    auto feed = MakeFeed({.answer_inline = answer_inline});
+    Poll(feed.get(), 0);
+    auto& reply = Poll(feed.get(), 0, seconds(5));
+    const uint64_t sequence = feed->Append(Flips(1, 2));
+    executor_.RunFor(milliseconds(2));
+    EXPECT_FALSE(reply.has_value());
+    auto& wait = Wait(feed.get(), sequence);
+    EXPECT_EQ(reply.has_value(), answer_inline);
+    executor_.RunFor(milliseconds(2));
+    ASSERT_TRUE(reply.has_value());
+    EXPECT_FALSE(wait.has_value());
+    Poll(feed.get(), sequence, seconds(5));
+    EXPECT_EQ(wait, Status::Ok());
+  }
+}
+
+TEST_F(FilterFeedTest, AWaitEndsAtItsDeadline) {
+  auto feed = MakeFeed({.lease = seconds(60)});
+  Poll(feed.get(), 0);
+  auto& wait = Wait(feed.get(), feed->Append(Flips(1, 2)), seconds(2));
+  executor_.RunFor(seconds(3));
+  ASSERT_TRUE(wait.has_value());
+  EXPECT_EQ(wait->code(), StatusCode::kDeadlineExceeded);
+}
+
+}  // namespace
+}  // namespace tamis
