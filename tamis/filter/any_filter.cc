@@ -15,6 +15,8 @@ const std::vector<FilterType>& AnyFilter::Types() {
   static const std::vector<FilterType> types = {
       {"blocked", FilterKind::kBlockedBloom, false, 0, "fastest: one cache line a key"},
       {"bloom", FilterKind::kBloom, false, 0, "the textbook's: a tenth smaller, slower"},
+      {"blocked-quotient", FilterKind::kBlockedQuotient, true, BlockedQuotientFilter::kMaxCopies,
+       "erases, counts, grows; one cache line a key"},
       {"cuckoo", FilterKind::kCuckoo, true, 8, "small at low rates, erases"},
       {"blocked-counting", FilterKind::kBlockedSplitCountingBloom, true, 14,
        "erases, counts; one cache line a key"},

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tamis/filter/blocked_bloom_filter.h"
+#include "tamis/filter/blocked_quotient_filter.h"
 #include "tamis/filter/blocked_split_counting_bloom_filter.h"
 #include "tamis/filter/bloom_filter.h"
 #include "tamis/filter/counting_bloom_filter.h"
@@ -30,9 +31,10 @@ struct FilterType {
 
 // All of them. The command, the conformance suite, the statistics and the fuzzer go through this
 // list, so that a new filter is named here and described in Types().
-using FilterVariant = std::variant<BlockedBloomFilter, BloomFilter, BlockedSplitCountingBloomFilter,
-                                   CountingBloomFilter, ProjectedCountingBloomFilter, CuckooFilter,
-                                   SplitCountingBloomFilter, ScalableSplitCountingBloomFilter>;
+using FilterVariant =
+    std::variant<BlockedBloomFilter, BloomFilter, BlockedQuotientFilter,
+                 BlockedSplitCountingBloomFilter, CountingBloomFilter, ProjectedCountingBloomFilter,
+                 CuckooFilter, SplitCountingBloomFilter, ScalableSplitCountingBloomFilter>;
 
 class AnyFilter {
  public:

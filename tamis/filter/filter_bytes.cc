@@ -83,6 +83,8 @@ std::string_view FilterKindName(FilterKind kind) {
       return "quotient filter";
     case FilterKind::kProjectedCountingBloom:
       return "projected counting Bloom filter";
+    case FilterKind::kBlockedQuotient:
+      return "blocked quotient filter";
   }
   return "";
 }

@@ -29,6 +29,7 @@ enum class FilterKind : uint32_t {
   kCuckoo = 8,
   kQuotient = 9,
   kProjectedCountingBloom = 10,
+  kBlockedQuotient = 11,
 };
 
 std::string_view FilterKindName(FilterKind kind);  // "Bloom filter", "cuckoo filter", ...

@@ -48,6 +48,20 @@ double Cuckoo(uint32_t tag_bits, double load) {
   return -std::expm1(8 * load * std::log1p(-1 / (std::exp2(tag_bits) - 1)));
 }
 
+double Fingerprints(double keys, double lines, uint32_t bits) {
+  return -std::expm1(keys * std::log1p(-1 / (lines * std::exp2(bits))));
+}
+
+double Excess(double keys_per_line, uint32_t slots) {
+  double sum = 0;
+  for (uint32_t i = slots + 1; i <= slots + 200; ++i) sum += CounterTail(keys_per_line, i);
+  return sum;
+}
+
+double Exceeds(double keys_per_line, uint32_t slots) {
+  return CounterTail(keys_per_line, slots + 1);
+}
+
 double SplitFill(double slice_positions, double keys) {
   if (slice_positions <= 1) return keys > 0 ? 1 : 0;
   return -std::expm1(keys * std::log1p(-1 / slice_positions));

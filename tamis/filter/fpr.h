@@ -29,6 +29,14 @@ double SplitBlockBits(double fpr, uint32_t lanes, uint32_t lane_bits = 32);
 // over 2^tag_bits - 1 values: 1 - (1 - 1/(2^f - 1))^(8 load).
 double Cuckoo(uint32_t tag_bits, double load);
 
+// Lines that hold fingerprints of their own keys: any of `keys` others in as many lines has the
+// same line and the same fingerprint of so many bits, 1 - (1 - 1 / (lines 2^bits))^keys.
+double Fingerprints(double keys, double lines, uint32_t bits);
+// How many of the keys of a line find no room in it: the mean of max(0, i - slots) over the Poisson
+// number i of keys, and the share of lines that have such keys.
+double Excess(double keys_per_line, uint32_t slots);
+double Exceeds(double keys_per_line, uint32_t slots);
+
 // Split counting Bloom filter: the share of a slice's m positions that n keys fill,
 // 1 - (1 - 1/m)^n, and the false-positive rate of k slices, fill^k. It is exact up to the spread
 // of the fill.

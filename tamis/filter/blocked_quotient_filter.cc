@@ -1,0 +1,291 @@
+#include "tamis/filter/blocked_quotient_filter.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tamis/filter/batch.h"
+#include "tamis/filter/fpr.h"
+
+namespace tamis {
+namespace {
+
+// How full the lines are at capacity and when the spilled fingerprints have no room any more, in
+// keys over slots. The fewer slots the more the lines differ.
+struct Loads {
+  double capacity;
+  double limit;
+};
+Loads LoadsOf(const QuotientLineShape& shape) {
+  return shape.tag_bits == 8    ? Loads{0.92, 0.945}
+         : shape.tag_bits == 16 ? Loads{0.845, 0.875}
+                                : Loads{0.81, 0.845};
+}
+
+// Of its slots, how many the table of the spilled ones can use before it runs over its end.
+constexpr double kSpillLoad = 0.93;
+
+double KeysPerLine(const QuotientLineShape& shape) { return LoadsOf(shape).capacity * shape.slots; }
+
+double FprOf(const QuotientLineShape& shape) {
+  return fpr::Fingerprints(KeysPerLine(shape), 1, shape.fingerprint_bits());
+}
+
+double SpillSlotsPerLine(const QuotientLineShape& shape) {
+  return fpr::Excess(LoadsOf(shape).limit * shape.slots, shape.slots) / kSpillLoad;
+}
+
+uint64_t SpillWords(const QuotientLineShape& shape, uint64_t lines) {
+  const auto n = static_cast<double>(lines);
+  // Among few lines the number of the spilled ones differs more from filter to filter.
+  const double slots = n * SpillSlotsPerLine(shape) + 2 * std::sqrt(n * shape.slots);
+  return SpillTable::kMinWords +
+         SpillTable::WordsFor(static_cast<uint64_t>(slots), shape.fingerprint_bits());
+}
+
+double BitsPerKey(const QuotientLineShape& shape) {
+  const double entry = shape.fingerprint_bits() <= SpillTable::kNarrowFingerprintBits ? 32 : 64;
+  return (kQuotientLineWords * 64 + entry * SpillSlotsPerLine(shape)) / KeysPerLine(shape);
+}
+
+const QuotientLineShape& ShapeFor(double fpr) {
+  for (const QuotientLineShape& shape : kQuotientLineShapes) {
+    if (FprOf(shape) <= fpr) return shape;
+  }
+  return std::end(kQuotientLineShapes)[-1];
+}
+
+}  // namespace
+
+BlockedQuotientFilter::BlockedQuotientFilter(uint64_t seed, const QuotientLineShape& shape,
+                                             uint32_t lost_bits, uint64_t lines)
+    : BlockedQuotientFilter(seed, shape, lost_bits, WordArray(lines * kQuotientLineWords),
+                            WordArray(SpillWords(shape, lines))) {}
+
+BlockedQuotientFilter::BlockedQuotientFilter(uint64_t seed, const QuotientLineShape& shape,
+                                             uint32_t lost_bits, WordArray words, WordArray spill)
+    : seed_(seed),
+      shape_(shape),
+      lost_bits_(lost_bits),
+      fingerprint_mask_((uint64_t{1} << shape.fingerprint_bits()) - (uint64_t{1} << lost_bits)),
+      words_(std::move(words)),
+      spill_(line_count(), shape.fingerprint_bits(), std::move(spill)),
+      functions_(QuotientLineFunctions::For(shape)) {}
+
+Result<BlockedQuotientFilter> BlockedQuotientFilter::Create(const Options& options) {
+  TAMIS_RETURN_IF_ERROR(options.Validate());
+  const QuotientLineShape& shape = ShapeFor(options.fpr);
+  const auto lines =
+      static_cast<uint64_t>(std::ceil(static_cast<double>(options.capacity) / KeysPerLine(shape)));
+  return BlockedQuotientFilter(options.seed, shape, 0, lines);
+}
+
+bool BlockedQuotientFilter::Add(const QuotientPlace& place) {
+  uint64_t* line = words_.MutableData() + place.line * kQuotientLineWords;
+  const Placed placed = functions_.insert(line, place.fingerprint, kMaxCopies);
+  if (placed == Placed::kTooManyCopies) return false;
+  if (placed == Placed::kFull && !AddToFull(place, line)) return false;
+  ++count_;
+  return true;
+}
+
+// The greatest of the line's fingerprints and the new one goes into the table.
+bool BlockedQuotientFilter::AddToFull(const QuotientPlace& place, uint64_t* line) {
+  const QuotientLineView view(shape_, line);
+  if (functions_.find(line, place.fingerprint) == Found::kHere) {
+    const auto here = view.Fingerprints();
+    const auto copies = std::count(here.begin(), here.end(), place.fingerprint) +
+                        spill_.Copies(place.line, place.fingerprint);
+    if (copies >= kMaxCopies) return false;
+  } else if (view.HasSpilled() && spill_.Copies(place.line, place.fingerprint) >= kMaxCopies) {
+    return false;
+  }
+  const uint64_t last = view.Last();
+  if (!spill_.Insert(place.line, std::max(last, place.fingerprint))) return false;
+  if (place.fingerprint < last) {
+    functions_.erase(line, last);
+    functions_.insert(line, place.fingerprint, kMaxCopies);
+  }
+  QuotientLineView::SetSpilled(shape_, line, true);
+  ++spilled_;
+  return true;
+}
+
+bool BlockedQuotientFilter::Erase(uint64_t hash) {
+  const QuotientPlace place = lines().Find(hash);
+  const bool has_spilled = QuotientLineView(shape_, lines().Line(place.line)).HasSpilled();
+  uint64_t* line = words_.MutableData() + place.line * kQuotientLineWords;
+  if (functions_.erase(line, place.fingerprint)) {
+    if (has_spilled) {
+      const auto first = spill_.TakeFirst(place.line);
+      if (first) functions_.insert(line, *first, UINT32_MAX);
+    }
+  } else if (!has_spilled || !spill_.Erase(place.line, place.fingerprint)) {
+    return false;
+  }
+  if (has_spilled) {
+    QuotientLineView::SetSpilled(shape_, line, spill_.ContainsLine(place.line));
+    spilled_ -= spilled_ > 0;
+  }
+  count_ -= count_ > 0;
+  return true;
+}
+
+Bitmap BlockedQuotientFilter::Insert(std::span<const uint64_t> hashes) {
+  const QuotientLineSet lines{words_.MutableData(), line_count(), shape_.fingerprint_bits(),
+                              fingerprint_mask_};
+  return AnswerBatch(
+      hashes, [&](uint64_t hash) { __builtin_prefetch(lines.Line(lines.Find(hash).line), 1); },
+      [&](uint64_t hash) { return Insert(hash); });
+}
+
+Bitmap BlockedQuotientFilter::Erase(std::span<const uint64_t> hashes) {
+  const QuotientLineSet lines{words_.MutableData(), line_count(), shape_.fingerprint_bits(),
+                              fingerprint_mask_};
+  return AnswerBatch(
+      hashes, [&](uint64_t hash) { __builtin_prefetch(lines.Line(lines.Find(hash).line), 1); },
+      [&](uint64_t hash) { return Erase(hash); });
+}
+
+Bitmap BlockedQuotientFilter::MayContain(std::span<const uint64_t> hashes) const {
+  Bitmap answers((hashes.size() + 63) / 64);
+  std::vector<uint32_t> perhaps_spilled;
+  const QuotientLineSet lines = this->lines();
+  constexpr size_t kPiece = 8192;  // a multiple of 64, so that the places in the table stay fetched
+  for (size_t begin = 0; begin < hashes.size(); begin += kPiece) {
+    const auto piece = hashes.subspan(begin, std::min(kPiece, hashes.size() - begin));
+    uint64_t* piece_answers = answers.data() + begin / 64;
+    perhaps_spilled.clear();
+    functions_.find_many(lines, piece.data(), piece.size(), piece_answers, &perhaps_spilled);
+    for (const uint32_t i : perhaps_spilled) spill_.Prefetch(lines.Find(piece[i]).line);
+    for (const uint32_t i : perhaps_spilled) {
+      const QuotientPlace place = lines.Find(piece[i]);
+      const bool found = spill_.Contains(place.line, place.fingerprint);
+      piece_answers[i / 64] |= uint64_t{found} << (i % 64);
+    }
+  }
+  return answers;
+}
+
+template <class Visit>
+bool BlockedQuotientFilter::ForEach(Visit&& visit) const {
+  for (uint64_t number = 0; number < line_count(); ++number) {
+    const QuotientLineView line(shape_, lines().Line(number));
+    std::vector<uint64_t> fingerprints = line.Fingerprints();
+    if (line.HasSpilled()) {
+      spill_.ForEach(number, [&](uint64_t spilled) { fingerprints.push_back(spilled); });
+    }
+    for (const uint64_t fingerprint : fingerprints) {
+      if (!visit(QuotientPlace{number, fingerprint & fingerprint_mask_})) return false;
+    }
+  }
+  return true;
+}
+
+Status BlockedQuotientFilter::Merge(const BlockedQuotientFilter& other) {
+  if (line_count() != other.line_count() || shape_ != other.shape_ ||
+      lost_bits_ != other.lost_bits_ || seed_ != other.seed_) {
+    return InvalidArgument("cannot merge blocked quotient filters of different size or seed");
+  }
+  BlockedQuotientFilter merged = *this;
+  if (!other.ForEach([&](const QuotientPlace& place) { return merged.Add(place); })) {
+    return ResourceExhausted("cannot merge blocked quotient filters: " + std::to_string(Count()) +
+                             " and " + std::to_string(other.Count()) +
+                             " keys do not fit; let both grow before, or build a larger filter "
+                             "from the keys");
+  }
+  *this = std::move(merged);
+  return Status::Ok();
+}
+
+Status BlockedQuotientFilter::Grow() {
+  if (fingerprint_bits() <= shape_.group_bits + 1) {
+    return FailedPrecondition(
+        "cannot let a blocked quotient filter grow: its fingerprints have only " +
+        std::to_string(fingerprint_bits()) + " bits left; build a larger filter from the keys");
+  }
+  BlockedQuotientFilter grown(seed_, shape_, lost_bits_ + 1, 2 * line_count());
+  const uint32_t top = shape_.fingerprint_bits() - 1;
+  const bool fits = ForEach([&](const QuotientPlace& place) {
+    return grown.Add({2 * place.line + (place.fingerprint >> top),
+                      place.fingerprint << 1 & grown.fingerprint_mask_});
+  });
+  if (!fits) {
+    return ResourceExhausted(
+        "cannot let a blocked quotient filter grow: its keys are too unevenly "
+        "spread; build a larger filter from the keys");
+  }
+  *this = std::move(grown);
+  return Status::Ok();
+}
+
+void BlockedQuotientFilter::Clear() {
+  *this = BlockedQuotientFilter(seed_, shape_, lost_bits_, WordArray(words_.size()),
+                                WordArray(spill_.words().size()));
+}
+
+double BlockedQuotientFilter::Fill() const {
+  return static_cast<double>(count_) / static_cast<double>(line_count() * shape_.slots);
+}
+
+double BlockedQuotientFilter::ExpectedFpr() const {
+  return fpr::Fingerprints(static_cast<double>(count_), static_cast<double>(line_count()),
+                           fingerprint_bits());
+}
+
+uint64_t BlockedQuotientFilter::CapacityFor(size_t size_bytes, double fpr) {
+  return static_cast<uint64_t>(static_cast<double>(size_bytes) * 8 / BitsPerKey(ShapeFor(fpr)));
+}
+
+double BlockedQuotientFilter::FprFor(size_t size_bytes, uint64_t capacity) {
+  const double bits = static_cast<double>(size_bytes) * 8 / static_cast<double>(capacity);
+  double best = 1;
+  for (const QuotientLineShape& shape : kQuotientLineShapes) {
+    if (BitsPerKey(shape) <= bits) best = FprOf(shape);
+  }
+  return best;
+}
+
+std::string BlockedQuotientFilter::Serialize() const {
+  const std::array<std::span<const uint64_t>, 2> parts = {words_.words(), spill_.words().words()};
+  return SealFilter({.kind = kKind,
+                     .seed = seed_,
+                     .parameters = {line_count(), shape_.tag_bits, lost_bits_, count_, spilled_}},
+                    parts);
+}
+
+Result<BlockedQuotientFilter> BlockedQuotientFilter::Deserialize(std::string_view bytes,
+                                                                 OpenMode mode) {
+  TAMIS_ASSIGN_OR_RETURN(OpenedFilter opened, OpenFilter(bytes, kKind, 5, mode));
+  const auto& p = opened.header.parameters;
+  const auto shape = std::find_if(std::begin(kQuotientLineShapes), std::end(kQuotientLineShapes),
+                                  [&](const auto& known) { return known.tag_bits == p[1]; });
+  if (shape == std::end(kQuotientLineShapes) ||
+      p[2] > shape->fingerprint_bits() - shape->group_bits - 1) {
+    return FilterDataLoss(kKind, "impossible fingerprints");
+  }
+  const uint64_t words = opened.payload.size();
+  if (p[0] < 1 || p[0] > words / kQuotientLineWords ||
+      words - p[0] * kQuotientLineWords < SpillTable::kMinWords) {
+    return FilterDataLoss(kKind, "its lines do not fit the payload");
+  }
+  const uint64_t line_words = p[0] * kQuotientLineWords;
+  const auto lost_bits = static_cast<uint32_t>(p[2]);
+  BlockedQuotientFilter filter(opened.header.seed, *shape, lost_bits, opened.Take(0, line_words),
+                               opened.Take(line_words, words - line_words));
+  filter.count_ = p[3];
+  filter.spilled_ = p[4];
+  if (mode == OpenMode::kCopy) {
+    // Equal multisets are equal bytes: what was read must be what its own keys make.
+    BlockedQuotientFilter made = filter;
+    made.Clear();
+    const bool fits = filter.ForEach([&](const QuotientPlace& place) { return made.Add(place); });
+    if (!fits || made.count_ != p[3] || made.spilled_ != p[4] ||
+        !std::ranges::equal(made.words_.words(), filter.words_.words()) ||
+        !std::ranges::equal(made.spill_.words().words(), filter.spill_.words().words())) {
+      return FilterDataLoss(kKind, "its lines do not add up");
+    }
+  }
+  return filter;
+}
+
+}  // namespace tamis

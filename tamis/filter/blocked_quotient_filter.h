@@ -1,0 +1,121 @@
+// A blocked quotient filter: an approximate multiset of 64-bit hashes that supports erasure, in one
+// cache line for nearly every operation. The deletable filter to begin with.
+//
+// Choose it when keys leave the set and a rate of 0.3 % is low enough, or 0.001 % wanted; between
+// these CuckooFilter is smaller (docs/FILTERS.md#choosing).
+//
+//   Layout      any number of lines of 64 bytes, each a sorted multiset of 48 fingerprints of
+//               14 bits (26 of 21 bits, 14 of 36 bits for lower rates), and one ordered table of
+//               what found no room in its line                (docs/FORMATS.md#blocked-quotient)
+//   Memory      p = 0.27 %: 12.9 bits/key   0.001 %: 25.4   1e-9: 48
+//   FP rate     keys per line / 2^14, 2^21 or 2^36
+//   MayContain  one line; at capacity 3 % of hits and of misses look into the table too
+//   Insert      one line, at capacity a fifth looks into the table; false = full, unchanged
+//   Erase       likewise. Exact. REQUIRES: the hash was inserted more often than erased
+//   Duplicates  a key may be in it kMaxCopies times; further inserts are refused
+//   Refusal     from a load of 0.94 of the lines' slots on; capacity is at 0.92
+//   Grow        twice the lines, without the keys; a fingerprint has one bit less each time, so
+//               that a filter filled up again has twice the rate
+//   Threads     const members may run concurrently; others need exclusive access
+//   Source      quotienting: Knuth, TAOCP 3, 6.4; lines as the pocket dictionaries of Even, Even
+//               and Morrison, VLDB 2022, who spill the greatest fingerprints of a full line too
+//               Differs: what is spilled is kept exactly, which is what makes erase possible
+//
+// Why erase is exact: hash * lines is a line and a fingerprint, and the filter is exactly the
+// multiset of these pairs: of a line's fingerprints the 48 least lie in the line and all others in
+// the table, under the line's number. Keys with equal pairs are interchangeable, and no operation
+// on one pair touches another. So a key is found exactly while its pair was inserted more often
+// than erased, and whoever erases a key takes a copy of its own pair.
+//
+// Why it does not age: an erase that makes room in a line takes the line's least fingerprint back
+// from the table. What lies where follows from the multiset alone: however many keys came and went,
+// the bytes are those of a filter that only ever saw the keys that stayed.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tamis/filter/filter_bytes.h"
+#include "tamis/filter/filter_options.h"
+#include "tamis/filter/quotient_line.h"
+#include "tamis/filter/spill_table.h"
+
+namespace tamis {
+
+class BlockedQuotientFilter {
+ public:
+  using Options = FilterOptions;
+  static constexpr FilterKind kKind = FilterKind::kBlockedQuotient;
+  static constexpr uint32_t kMaxCopies = 16;
+
+  static Result<BlockedQuotientFilter> Create(const Options& options);
+
+  [[nodiscard]] bool Insert(uint64_t hash) { return Add(lines().Find(hash)); }
+  // False, and nothing is changed, when the filter does not contain the hash.
+  bool Erase(uint64_t hash);
+  bool MayContain(uint64_t hash) const {
+    const QuotientLineSet lines = this->lines();
+    const QuotientPlace place = lines.Find(hash);
+    const auto found = functions_.find(lines.Line(place.line), place.fingerprint);
+    return found == Found::kHere ||
+           (found == Found::kPerhapsSpilled && spill_.Contains(place.line, place.fingerprint));
+  }
+  // Bit i answers for hashes[i]: inserted, erased, perhaps contained.
+  Bitmap Insert(std::span<const uint64_t> hashes);
+  Bitmap Erase(std::span<const uint64_t> hashes);
+  Bitmap MayContain(std::span<const uint64_t> hashes) const;
+
+  // Afterwards this holds the keys of both. kInvalidArgument unless both have the same size and
+  // seed; kResourceExhausted, and nothing is changed, when they do not fit.
+  Status Merge(const BlockedQuotientFilter& other);
+  // Twice as many lines. kFailedPrecondition, and nothing is changed, when fingerprints have no bit
+  // left to give.
+  Status Grow();
+  void Clear();
+
+  size_t SizeBytes() const { return words_.size_bytes() + spill_.words().size_bytes(); }
+  uint64_t Count() const { return count_; }      // inserted and not erased
+  uint64_t Spilled() const { return spilled_; }  // of these, not in their line
+  double Fill() const;                           // keys over slots of the lines
+  double ExpectedFpr() const;                    // from the fill as it is
+  uint64_t seed() const { return seed_; }
+  uint32_t fingerprint_bits() const { return shape_.fingerprint_bits() - lost_bits_; }
+
+  static uint64_t CapacityFor(size_t size_bytes, double fpr);
+  static double FprFor(size_t size_bytes, uint64_t capacity);
+
+  std::string Serialize() const;
+  static Result<BlockedQuotientFilter> Deserialize(std::string_view bytes,
+                                                   OpenMode mode = OpenMode::kCopy);
+
+ private:
+  using Found = QuotientLineFunctions::Found;
+  using Placed = QuotientLineFunctions::Placed;
+
+  BlockedQuotientFilter(uint64_t seed, const QuotientLineShape& shape, uint32_t lost_bits,
+                        uint64_t lines);
+  BlockedQuotientFilter(uint64_t seed, const QuotientLineShape& shape, uint32_t lost_bits,
+                        WordArray words, WordArray spill);
+
+  uint64_t line_count() const { return words_.size() / kQuotientLineWords; }
+  QuotientLineSet lines() const {
+    return {words_.data(), line_count(), shape_.fingerprint_bits(), fingerprint_mask_};
+  }
+  bool Add(const QuotientPlace& place);
+  bool AddToFull(const QuotientPlace& place, uint64_t* line);
+  // visit(place) -> bool for each key, in ascending order, until one says false.
+  template <class Visit>
+  bool ForEach(Visit&& visit) const;
+
+  uint64_t seed_;
+  QuotientLineShape shape_;
+  uint32_t lost_bits_;  // of the fingerprints, by growing
+  uint64_t fingerprint_mask_;
+  uint64_t count_ = 0;
+  uint64_t spilled_ = 0;
+  WordArray words_;
+  SpillTable spill_;
+  QuotientLineFunctions functions_;
+};
+
+}  // namespace tamis

@@ -1,0 +1,104 @@
+// SpillTable: the fingerprints that found no room in their own line, as an exact multiset of
+// (line, fingerprint), ordered.
+//
+// Entries of 32 or 64 bits lie in ascending order, each at or behind the place that its line number
+// says: linear probing in order (Amble and Knuth 1974), so that equal multisets are equal bytes.
+// Places are the beginnings of cache lines, and their order is that of the line numbers. An entry
+// has an upper bit that says it is there, the lowest bits of the line number, and the fingerprint;
+// entries lie near their places, so that the lowest bits tell which line is meant.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "tamis/filter/word_array.h"
+
+namespace tamis {
+
+class SpillTable {
+ public:
+  // Entries of 32 bits up to this width, of 64 beyond.
+  static constexpr uint32_t kNarrowFingerprintBits = 14;
+  static constexpr uint64_t WordsFor(uint64_t slots, uint32_t fingerprint_bits) {
+    return fingerprint_bits <= kNarrowFingerprintBits ? (slots + 1) / 2 : slots;
+  }
+
+  SpillTable() = default;
+  // REQUIRES: at least kMinWords words, lines >= 1.
+  SpillTable(uint64_t lines, uint32_t fingerprint_bits, WordArray words);
+  static constexpr uint64_t kMinWords = 24;
+
+  uint64_t slots() const { return slots_; }
+  const WordArray& words() const { return words_; }
+
+  // False, and nothing is changed, when there is no room.
+  bool Insert(uint64_t line, uint64_t fingerprint);
+  bool Erase(uint64_t line, uint64_t fingerprint);
+  // Takes the line's least fingerprint out.
+  std::optional<uint64_t> TakeFirst(uint64_t line);
+
+  bool Contains(uint64_t line, uint64_t fingerprint) const {
+    return Compare(Get(LowerBound(line, fingerprint)), line, fingerprint) == 0;
+  }
+  bool ContainsLine(uint64_t line) const {
+    return LineDistance(Get(LowerBound(line, 0)), line) == 0;
+  }
+  uint32_t Copies(uint64_t line, uint64_t fingerprint) const;
+  void Prefetch(uint64_t line) const {
+    const uint64_t slot = Home(line);
+    __builtin_prefetch(words_.data() + (narrow_ ? slot / 2 : slot));
+  }
+
+  // visit(fingerprint) for each of the line's, in ascending order.
+  template <class Visit>
+  void ForEach(uint64_t line, Visit&& visit) const {
+    for (uint64_t slot = LowerBound(line, 0); LineDistance(Get(slot), line) == 0; ++slot) {
+      visit(Get(slot) & fingerprint_mask_);
+    }
+  }
+
+ private:
+  // Behind the last slot there is nothing.
+  uint64_t Get(uint64_t slot) const {
+    if (slot >= slots_) return 0;
+    return narrow_ ? words_[slot / 2] >> (slot % 2 * 32) & 0xffffffff : words_[slot];
+  }
+  void Set(uint64_t slot, uint64_t entry);
+
+  uint64_t Entry(uint64_t line, uint64_t fingerprint) const {
+    return present_ | (line & line_mask_) << fingerprint_bits_ | fingerprint;
+  }
+  // Of the line meant by the entry from this one; the greatest number when there is no entry.
+  int64_t LineDistance(uint64_t entry, uint64_t line) const {
+    if (entry == 0) return INT64_MAX;
+    const uint64_t distance = ((entry >> fingerprint_bits_) - line) & line_mask_;
+    return distance <= line_mask_ / 2 ? static_cast<int64_t>(distance)
+                                      : static_cast<int64_t>(distance - line_mask_ - 1);
+  }
+  // Less than, equal to or greater than 0 as the entry is to (line, fingerprint).
+  int64_t Compare(uint64_t entry, uint64_t line, uint64_t fingerprint) const {
+    const int64_t distance = LineDistance(entry, line);
+    if (distance != 0) return distance;
+    return static_cast<int64_t>(entry & fingerprint_mask_) - static_cast<int64_t>(fingerprint);
+  }
+
+  uint64_t Home(uint64_t line) const {
+    return static_cast<uint64_t>(static_cast<unsigned __int128>(line) * ratio_ >> 64) *
+           slots_per_line_;
+  }
+  // The first slot from the line's place on whose entry is not less, or is none.
+  uint64_t LowerBound(uint64_t line, uint64_t fingerprint) const;
+  void RemoveAt(uint64_t slot, uint64_t line);
+
+  bool narrow_ = true;
+  uint32_t fingerprint_bits_ = 0;
+  uint32_t slots_per_line_ = 0;
+  uint64_t slots_ = 0;
+  uint64_t ratio_ = 0;  // places of a line, as a fraction of 2^64
+  uint64_t present_ = 0;
+  uint64_t line_mask_ = 0;
+  uint64_t fingerprint_mask_ = 0;
+  WordArray words_;
+};
+
+}  // namespace tamis
