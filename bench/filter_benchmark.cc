@@ -21,6 +21,7 @@
 #include "tamis/filter/bloom_filter.h"
 #include "tamis/filter/counting_bloom_filter.h"
 #include "tamis/filter/cuckoo_filter.h"
+#include "tamis/filter/d_left_counting_bloom_filter.h"
 #include "tamis/filter/projected_counting_bloom_filter.h"
 #include "tamis/filter/scalable_split_counting_bloom_filter.h"
 #include "tamis/filter/split_counting_bloom_filter.h"
@@ -188,6 +189,8 @@ void Run(uint64_t n, const std::string& only) {
   measure.operator()<CuckooFilter>("cuckoo 12", {.tag_bits = 12});
   measure.operator()<CuckooFilter>("cuckoo 16", {.tag_bits = 16});
   measure.operator()<CuckooFilter>("cuckoo 13 semi-sorted", {.tag_bits = 13, .semi_sorted = true});
+  measure.operator()<DLeftCountingBloomFilter>("d-left 1 %", {.fpr = 0.01});
+  measure.operator()<DLeftCountingBloomFilter>("d-left 0.0001 %", {.fpr = 1e-6});
   measure.operator()<BloomFilter>("bloom 1 %", {.fpr = 0.01});
   measure.operator()<BlockedSplitCountingBloomFilter>("blocked split counting 1 %", {.fpr = 0.01});
   measure.operator()<ProjectedCountingBloomFilter>("projected counting 1 %", {.fpr = 0.01});

@@ -18,6 +18,8 @@ const std::vector<FilterType>& AnyFilter::Types() {
       {"blocked-quotient", FilterKind::kBlockedQuotient, true, BlockedQuotientFilter::kMaxCopies,
        "erases, counts, grows; one cache line a key"},
       {"cuckoo", FilterKind::kCuckoo, true, 8, "small at low rates, erases"},
+      {"d-left", FilterKind::kDLeftCountingBloom, true, 14,
+       "erases, counts; half the memory of counters"},
       {"blocked-counting", FilterKind::kBlockedSplitCountingBloom, true, 14,
        "erases, counts; one cache line a key"},
       {"projected", FilterKind::kProjectedCountingBloom, true, 14,

@@ -13,6 +13,7 @@
 #include "tamis/filter/bloom_filter.h"
 #include "tamis/filter/counting_bloom_filter.h"
 #include "tamis/filter/cuckoo_filter.h"
+#include "tamis/filter/d_left_counting_bloom_filter.h"
 #include "tamis/filter/projected_counting_bloom_filter.h"
 #include "tamis/filter/scalable_split_counting_bloom_filter.h"
 #include "tamis/filter/split_counting_bloom_filter.h"
@@ -34,7 +35,8 @@ struct FilterType {
 using FilterVariant =
     std::variant<BlockedBloomFilter, BloomFilter, BlockedQuotientFilter,
                  BlockedSplitCountingBloomFilter, CountingBloomFilter, ProjectedCountingBloomFilter,
-                 CuckooFilter, SplitCountingBloomFilter, ScalableSplitCountingBloomFilter>;
+                 CuckooFilter, DLeftCountingBloomFilter, SplitCountingBloomFilter,
+                 ScalableSplitCountingBloomFilter>;
 
 class AnyFilter {
  public:
