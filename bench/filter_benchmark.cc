@@ -22,7 +22,10 @@
 #include "tamis/filter/counting_bloom_filter.h"
 #include "tamis/filter/cuckoo_filter.h"
 #include "tamis/filter/d_left_counting_bloom_filter.h"
+#include "tamis/filter/dynamic_count_filter.h"
 #include "tamis/filter/projected_counting_bloom_filter.h"
+#include "tamis/filter/quotient_filter.h"
+#include "tamis/filter/scalable_bloom_filter.h"
 #include "tamis/filter/scalable_split_counting_bloom_filter.h"
 #include "tamis/filter/split_counting_bloom_filter.h"
 
@@ -181,6 +184,7 @@ void Run(uint64_t n, const std::string& only) {
     if (wanted(name)) Measure<F>(name, options, keys, absent);
   };
   measure.operator()<BlockedBloomFilter>("blocked 1 %", {.fpr = 0.01});
+  measure.operator()<ScalableBloomFilter>("scalable 1 %, one layer", {.fpr = 0.01});
   measure.operator()<BlockedBloomFilter>("blocked 0.1 %", {.fpr = 0.001});
   measure.operator()<BlockedBloomFilter>("blocked 0.01 %", {.fpr = 0.0001});
   measure.operator()<BlockedQuotientFilter>("blocked quotient 0.3 %", {.fpr = 0.003});
@@ -189,12 +193,14 @@ void Run(uint64_t n, const std::string& only) {
   measure.operator()<CuckooFilter>("cuckoo 12", {.tag_bits = 12});
   measure.operator()<CuckooFilter>("cuckoo 16", {.tag_bits = 16});
   measure.operator()<CuckooFilter>("cuckoo 13 semi-sorted", {.tag_bits = 13, .semi_sorted = true});
+  measure.operator()<QuotientFilter>("quotient 1 %", {.fpr = 0.01});
   measure.operator()<DLeftCountingBloomFilter>("d-left 1 %", {.fpr = 0.01});
   measure.operator()<DLeftCountingBloomFilter>("d-left 0.0001 %", {.fpr = 1e-6});
   measure.operator()<BloomFilter>("bloom 1 %", {.fpr = 0.01});
   measure.operator()<BlockedSplitCountingBloomFilter>("blocked split counting 1 %", {.fpr = 0.01});
   measure.operator()<ProjectedCountingBloomFilter>("projected counting 1 %", {.fpr = 0.01});
   measure.operator()<CountingBloomFilter>("counting 1 %", {.fpr = 0.01});
+  measure.operator()<DynamicCountFilter>("dynamic count 1 %", {.fpr = 0.01});
   measure.operator()<SplitCountingBloomFilter>("split counting 1 %", {.fpr = 0.01});
   measure.operator()<ScalableSplitCountingBloomFilter>("scalable split counting 1 %",
                                                        {.fpr = 0.01});

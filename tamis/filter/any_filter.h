@@ -14,7 +14,10 @@
 #include "tamis/filter/counting_bloom_filter.h"
 #include "tamis/filter/cuckoo_filter.h"
 #include "tamis/filter/d_left_counting_bloom_filter.h"
+#include "tamis/filter/dynamic_count_filter.h"
 #include "tamis/filter/projected_counting_bloom_filter.h"
+#include "tamis/filter/quotient_filter.h"
+#include "tamis/filter/scalable_bloom_filter.h"
 #include "tamis/filter/scalable_split_counting_bloom_filter.h"
 #include "tamis/filter/split_counting_bloom_filter.h"
 
@@ -35,8 +38,8 @@ struct FilterType {
 using FilterVariant =
     std::variant<BlockedBloomFilter, BloomFilter, BlockedQuotientFilter,
                  BlockedSplitCountingBloomFilter, CountingBloomFilter, ProjectedCountingBloomFilter,
-                 CuckooFilter, DLeftCountingBloomFilter, SplitCountingBloomFilter,
-                 ScalableSplitCountingBloomFilter>;
+                 CuckooFilter, DLeftCountingBloomFilter, QuotientFilter, ScalableBloomFilter,
+                 DynamicCountFilter, SplitCountingBloomFilter, ScalableSplitCountingBloomFilter>;
 
 class AnyFilter {
  public:

@@ -83,6 +83,10 @@ std::string_view FilterKindName(FilterKind kind) {
       return "quotient filter";
     case FilterKind::kProjectedCountingBloom:
       return "projected counting Bloom filter";
+    case FilterKind::kScalableBloom:
+      return "scalable Bloom filter";
+    case FilterKind::kDynamicCount:
+      return "dynamic count filter";
     case FilterKind::kBlockedQuotient:
       return "blocked quotient filter";
   }

@@ -30,6 +30,8 @@ enum class FilterKind : uint32_t {
   kQuotient = 9,
   kProjectedCountingBloom = 10,
   kBlockedQuotient = 11,
+  kScalableBloom = 12,
+  kDynamicCount = 13,
 };
 
 std::string_view FilterKindName(FilterKind kind);  // "Bloom filter", "cuckoo filter", ...

@@ -55,10 +55,14 @@ TYPED_TEST(FilterStatisticsTest, AFullFilterKeepsItsRateAndOneOfHalfTheSizeDoesN
         << Measure(Filled<TypeParam>(kKeys, fpr, kKeys), kAsked).rate() << " of " << fpr;
   }
   // Overfilled, and measured with a scalable filter's one layer for what it does when it grows.
-  using Single = std::conditional_t<std::is_same_v<TypeParam, ScalableSplitCountingBloomFilter>,
-                                    SplitCountingBloomFilter, TypeParam>;
+  using Single =
+      std::conditional_t<std::is_same_v<TypeParam, ScalableSplitCountingBloomFilter>,
+                         SplitCountingBloomFilter,
+                         std::conditional_t<std::is_same_v<TypeParam, ScalableBloomFilter>,
+                                            BlockedBloomFilter, TypeParam>>;
   if constexpr (std::is_same_v<TypeParam, CuckooFilter> ||
                 std::is_same_v<TypeParam, DLeftCountingBloomFilter> ||
+                std::is_same_v<TypeParam, QuotientFilter> ||
                 std::is_same_v<TypeParam, BlockedQuotientFilter>) {  // refuse: shorter tags instead
     EXPECT_FALSE(Measure(Filled<Single>(kKeys, 0.004, kKeys), kAsked).AtMost(0.001, 0.02));
   } else {
