@@ -8,8 +8,9 @@ import tempfile
 import unittest
 
 TAMIS = os.path.abspath(sys.argv.pop(1))
-TYPES = ["blocked", "bloom", "blocked-counting", "projected", "counting", "cuckoo", "split-counting", "scalable"]
-ERASING = ["cuckoo", "blocked-counting", "projected", "counting", "split-counting", "scalable"]
+TYPES = ["blocked", "bloom", "scalable-bloom", "blocked-quotient", "cuckoo", "quotient", "d-left",
+         "blocked-counting", "projected", "counting", "dynamic-count", "split-counting", "scalable"]
+ERASING = [name for name in TYPES if name not in ("blocked", "bloom", "scalable-bloom")]
 
 
 def lines(stream, count):
@@ -163,7 +164,7 @@ class FilterCommandTest(unittest.TestCase):
         out = self.run_tamis("size", "--capacity", "1000000", "--fpr", "0.001", "--erase").stdout
         self.assertIn("take cuckoo", out.decode())
         out = self.run_tamis("size", "--capacity", "1000000", "--count").stdout.decode()
-        self.assertIn("take blocked-counting", out)
+        self.assertIn("take blocked-quotient", out)
         self.build("f", lines("x", 1000), "--seed", "0x10")
         out = self.run_tamis("info", "f").stdout.decode()
         self.assertRegex(out, r"type +blocked Bloom filter")
