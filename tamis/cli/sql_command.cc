@@ -20,6 +20,9 @@ namespace {
 // Who asks what was excluded wants to see what the filters do, not how a store starts.
 constexpr Duration kRoutingPatience = std::chrono::seconds(20);
 
+// Where the servers have their filters, they are here in a moment.
+constexpr Duration kShortPatience = std::chrono::milliseconds(200);
+
 struct SqlOptions {
   std::vector<std::string> statements;
   std::string format = "table";
@@ -64,7 +67,11 @@ int RunSql(const Context& context, const SqlOptions& options) {
   if (!format.ok()) return Report(format.status());
   auto connection = Connection::Open(context);
   if (!connection.ok()) return Report(connection.status());
-  if (options.explain) (*connection)->WaitUntilRouted(kRoutingPatience);
+  if (options.explain) {
+    (*connection)->WaitUntilRouted(kRoutingPatience);
+  } else if ((*connection)->store().cluster().pending_work() == 0) {
+    (*connection)->WaitUntilRouted(kShortPatience);
+  }
   Shell shell(connection->get(),
               {.format = *format, .explain = options.explain, .echo = options.echo});
   if (options.statements.empty() && isatty(STDIN_FILENO) != 0) {

@@ -1,10 +1,9 @@
 // Catalog: which tables and regions an embedded cluster has, as it stands in the store's "meta"
 // column family. What HBase keeps in its table hbase:meta. Changes are atomic and durable.
 //
-//   "F"                      -> StoreRecord: format version and the next ids
-//   "T" table id             -> SerializeSchema
-//   "R" region id            -> RegionRecord
-//   "S" region id, index id  -> filter bytes as of a clean end (filter_snapshot.h)
+//   "F"            -> StoreRecord: format version and the next ids
+//   "T" table id   -> SerializeSchema
+//   "R" region id  -> RegionRecord
 //
 // Threads: safe.
 #pragma once

@@ -90,6 +90,12 @@ class Region : public std::enable_shared_from_this<Region> {
   // closed already; it may also have been closed by the time that `alone` runs, which must look.
   bool Quiesce(Task alone);
 
+  // Open, and nobody is inside or about to run alone.
+  bool IsQuiet() const {
+    std::lock_guard lock(mutex_);
+    return !closed_ && inside_ == 0 && !alone_running_ && alone_.empty();
+  }
+
   // Alone:
   void Close();
   void SetSchema(SchemaPtr schema, std::map<uint32_t, IndexState> indexes);

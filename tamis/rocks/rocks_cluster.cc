@@ -47,6 +47,7 @@ Result<std::unique_ptr<RocksCluster>> RocksCluster::Open(Options options, Execut
   }
   std::unique_ptr<RocksCluster> cluster(new RocksCluster(options, executor));
   TAMIS_ASSIGN_OR_RETURN(cluster->store_, Store::Open(options.store));
+  cluster->snapshots_ = std::make_unique<FilterSnapshots>(cluster->store_.get());
   TAMIS_ASSIGN_OR_RETURN(cluster->catalog_, Catalog::Load(cluster->store_.get()));
   cluster->next_start_code_ = (cluster->catalog_->openings() << 24) + 1;
   for (int i = 1; i <= options.servers; ++i) cluster->StartServer("rs" + std::to_string(i));
@@ -64,7 +65,25 @@ RocksCluster::RocksCluster(Options options, Executor* executor)
 
 RocksCluster::~RocksCluster() {
   self_->store(nullptr);
+  if (catalog_) SaveFilters();
   for (auto& [name, server] : servers_) server->Kill();
+}
+
+// No task runs any more. The filters of a region are right when its server has it by the catalog,
+// and no write was broken off in it.
+void RocksCluster::SaveFilters() {
+  std::vector<FilterSnapshots::Current> filters;
+  for (const pb::RegionRecord& record : catalog_->Regions()) {
+    auto server = LocalServer(record.server());
+    if (!server || server->killed() || server->start_code() != record.start_code()) continue;
+    auto region = server->FindRegion(record.id());
+    if (!region || region->info().epoch != record.epoch() || !region->IsQuiet()) continue;
+    for (const auto& [index_id, state] : region->indexes()) {
+      if (state.entries_complete) filters.push_back({record.id(), index_id, state.filter});
+    }
+  }
+  // What is not saved is counted at the next opening.
+  if (snapshots_->Save(filters).ok()) store_->FlushBeforeClosing();
 }
 
 void RocksCluster::StartServer(const std::string& name) {
@@ -79,6 +98,7 @@ void RocksCluster::StartServer(const std::string& name) {
   surroundings.store = store_.get();
   surroundings.catalog = catalog_.get();
   surroundings.fences = &fences_;
+  surroundings.snapshots = snapshots_.get();
   surroundings.session_timeout = options_.session_timeout;
   surroundings.heartbeat = [self = self_](const std::string& server, uint64_t code,
                                           std::function<void(bool)> done) {

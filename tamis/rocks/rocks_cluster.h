@@ -38,8 +38,9 @@ class RocksCluster : public Cluster {
     std::function<void(const std::string& server, std::function<void()> deliver)> heartbeat_link;
   };
 
-  // Opens or makes the store. The executor must outlive the cluster and must be stopped, or run no
-  // task of the cluster any more, before the cluster is destroyed.
+  // Opens or makes the store. Destroying the cluster saves its filters for the next opening. The
+  // executor must outlive the cluster and must be stopped, or run no task of the cluster any more,
+  // before the cluster is destroyed.
   static Result<std::unique_ptr<RocksCluster>> Open(Options options, Executor* executor);
   ~RocksCluster() override;
 
@@ -84,6 +85,7 @@ class RocksCluster : public Cluster {
   void StartServer(const std::string& name);
   std::vector<std::shared_ptr<RocksRegionServer>> LiveServers() const;
   void AssignAll();
+  void SaveFilters();
   void Sweep();
   std::string LeastLoaded(const std::set<std::string>& without = {}) const;
   std::map<std::string, uint64_t> Loads() const;
@@ -103,6 +105,7 @@ class RocksCluster : public Cluster {
   const Options options_;
   Executor* const executor_;
   std::unique_ptr<Store> store_;
+  std::unique_ptr<FilterSnapshots> snapshots_;
   std::unique_ptr<Catalog> catalog_;
   FenceTable fences_;
   Membership membership_;

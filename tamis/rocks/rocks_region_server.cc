@@ -243,6 +243,9 @@ std::map<uint32_t, Region::IndexState> RocksRegionServer::MakeIndexes(
       // and what is counted agree.
       state.entries_cleared = ClearEntries(info.id, index.id);
       state.filter->BeginGeneration(/*hold_removals=*/false);
+    } else if (auto snapshot = surroundings_.snapshots->Take(info.id, index.id)) {
+      // Published once the region is told of. When it is damaged, the entries are counted.
+      (void)state.filter->RestoreGeneration(*snapshot);
     }
     indexes.emplace(index.id, std::move(state));
   }
@@ -305,6 +308,9 @@ std::shared_ptr<Region> RocksRegionServer::Install(const pb::RegionRecord& recor
   {
     std::unique_lock lock(mutex_);
     regions_[info.id] = region;
+  }
+  for (const auto& [index_id, state] : region->indexes()) {
+    if (state.entries_complete) state.filter->Publish();  // what was restored
   }
   BuildMissing(region);
   return region;

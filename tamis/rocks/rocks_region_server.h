@@ -15,6 +15,7 @@
 
 #include "tamis/cluster/cluster.h"
 #include "tamis/rocks/checker.h"
+#include "tamis/rocks/filter_snapshots.h"
 #include "tamis/rocks/index_builder.h"
 #include "tamis/rocks/region.h"
 #include "tamis/rocks/server_context.h"
@@ -30,6 +31,7 @@ class RocksRegionServer : public RegionServer,
     Store* store = nullptr;
     Catalog* catalog = nullptr;
     FenceTable* fences = nullptr;
+    FilterSnapshots* snapshots = nullptr;
     Duration session_timeout{};
     // Sends a heartbeat; answered with whether this life of the server counts as alive.
     std::function<void(const std::string& server, uint64_t start_code, std::function<void(bool)>)>

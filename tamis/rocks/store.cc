@@ -13,6 +13,9 @@
 namespace tamis {
 namespace {
 
+// RocksDB counts what it has allocated, at least a block of a megabyte for a family in use.
+constexpr uint64_t kFlushBytes = 8 << 20;
+
 class GarbageFilter : public rocksdb::CompactionFilter {
  public:
   explicit GarbageFilter(std::shared_ptr<const Store::IsGarbage> is_garbage)
@@ -157,6 +160,14 @@ uint64_t Store::ApproximateRowBytes(uint32_t table_id, std::string_view start,
   uint64_t size = 0;
   const auto status = db_->GetApproximateSizes(options, rows(), &range, 1, &size);
   return status.ok() ? size : 0;
+}
+
+void Store::FlushBeforeClosing() {
+  uint64_t bytes = 0;
+  db_->GetAggregatedIntProperty(rocksdb::DB::Properties::kCurSizeAllMemTables, &bytes);
+  if (bytes < kFlushBytes) return;
+  // A failure loses nothing: it all stands in the log.
+  (void)db_->Flush(rocksdb::FlushOptions(), handles_);
 }
 
 Status Store::Compact() {

@@ -1,9 +1,10 @@
 // Store: the one RocksDB that all region servers of an embedded cluster share, as HBase's servers
-// share one file system. Column families: "rows", "index", "meta" (docs/FORMATS.md#store).
+// share one file system. Column families (docs/FORMATS.md#store):
 //
 //   rows    table id (4, big-endian) | row key              -> row
 //   index   region id (8) | index id (4) | values | row key -> empty
 //   meta    see catalog.h
+//   default see filter_snapshots.h
 //
 // Threads: safe.
 #pragma once
@@ -48,6 +49,7 @@ class Store {
   Store& operator=(const Store&) = delete;
 
   rocksdb::DB* db() const { return db_.get(); }
+  rocksdb::ColumnFamilyHandle* filters() const { return handles_[0]; }
   rocksdb::ColumnFamilyHandle* rows() const { return handles_[1]; }
   rocksdb::ColumnFamilyHandle* index() const { return handles_[2]; }
   rocksdb::ColumnFamilyHandle* meta() const { return handles_[3]; }
@@ -63,6 +65,10 @@ class Store {
   // What the rows of the key range take in files, compressed, and in memory; rough.
   uint64_t ApproximateRowBytes(uint32_t table_id, std::string_view start,
                                std::string_view end) const;
+
+  // Writes what is in memory to files when it is much, so that the next opening need not read it
+  // from the log.
+  void FlushBeforeClosing();
 
   // Compacts everything, dropping garbage. Takes long.
   Status Compact();

@@ -69,6 +69,7 @@ bool IndexFilter::Widen(Generation* generation, const EntryKey& entry) {
 
 uint64_t IndexFilter::AddTo(Generation* generation, std::span<const EntryKey> entries, bool tell) {
   auto& filter = generation->filter;
+  generation->as_restored = false;
   std::vector<uint64_t> flips;
   bool widened = false;
   const size_t layers_before = filter.layers();
@@ -108,7 +109,9 @@ uint64_t IndexFilter::AddTo(Generation* generation, std::span<const EntryKey> en
 }
 
 void IndexFilter::RemoveFrom(Generation* generation, std::span<const EntryKey> entries, bool tell) {
+  if (entries.empty()) return;
   auto& filter = generation->filter;
+  generation->as_restored = false;
   std::vector<uint64_t> flips;
   for (const EntryKey& entry : entries) {
     for (const uint64_t hash : entry.hashes) {
@@ -228,6 +231,52 @@ void IndexFilter::AbandonGeneration() {
   std::lock_guard lock(mutex_);
   next_.reset();
   held_removals_ = {};
+}
+
+std::optional<std::string> IndexFilter::Snapshot() const {
+  std::lock_guard lock(mutex_);
+  if (!current_) return std::nullopt;
+  std::string body;
+  body.push_back(current_->range.has_value() ? 1 : 0);
+  if (current_->range.has_value()) {
+    PutLengthPrefixed(&body, current_->range->first);
+    PutLengthPrefixed(&body, current_->range->second);
+  }
+  body += current_->filter.Serialize();
+  std::string bytes;
+  PutFixed64(&bytes, Hash(body, 0));
+  return bytes + body;
+}
+
+bool IndexFilter::RestoreGeneration(std::string_view bytes) {
+  Reader reader(bytes);
+  const uint64_t checksum = reader.Fixed64();
+  if (!reader.ok() || checksum != Hash(reader.rest(), 0)) return false;
+  const uint8_t has_range = reader.Byte();
+  std::optional<ValueRange> range;
+  if (has_range == 1) {
+    const std::string_view first = reader.LengthPrefixed();
+    const std::string_view second = reader.LengthPrefixed();
+    range.emplace(first, second);
+  }
+  if (!reader.ok() || has_range > 1) return false;
+  auto filter = ScalableSplitCountingBloomFilter::Deserialize(reader.rest());
+  if (!filter.ok() || filter->seed() != index_.seed) return false;
+  if (filter->geometry() != SplitGeometry::For(index_.fpr, index_.expected_values)) return false;
+  filter->set_erase_first_match_for_test(faults_.erase_first_match);
+  std::lock_guard lock(mutex_);
+  next_ = std::make_unique<Generation>(Generation{.number = ++generations_,
+                                                  .filter = *std::move(filter),
+                                                  .range = std::move(range),
+                                                  .as_restored = true});
+  hold_removals_ = false;
+  held_removals_.clear();
+  return true;
+}
+
+bool IndexFilter::as_restored() const {
+  std::lock_guard lock(mutex_);
+  return current_ && current_->as_restored;
 }
 
 bool IndexFilter::published() const {

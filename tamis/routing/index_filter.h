@@ -59,6 +59,15 @@ class IndexFilter {
   void Publish();
   void AbandonGeneration();
 
+  // The published counters and range (docs/FORMATS.md#filter-snapshots); nullopt while nothing is
+  // published.
+  std::optional<std::string> Snapshot() const;
+  // Begins a generation with what a snapshot holds. False, and nothing happens, when the bytes are
+  // damaged or not of this index. REQUIRES: the snapshot counts exactly the entries that stand.
+  bool RestoreGeneration(std::string_view bytes);
+  // Whether what is published is still as it was restored.
+  bool as_restored() const;
+
   bool published() const;
   bool building() const;
   // Decrements that sticky counters and ambiguous layers ignored since the generation was begun.
@@ -82,6 +91,7 @@ class IndexFilter {
     ScalableSplitCountingBloomFilter filter;
     uint64_t ignored = 0;
     std::optional<ValueRange> range;
+    bool as_restored = false;
   };
   struct Widening {
     uint64_t sequence;

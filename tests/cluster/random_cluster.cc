@@ -182,6 +182,11 @@ class RandomCluster {
     ++incarnation_;
     network_.reset();
     cluster_.reset();
+    if (random_.OneIn(2)) {
+      Count("saved filters used");
+    } else {
+      ForgetSavedFilters();
+    }
     OpenCluster();
     if (failure_.has_value()) return;
     for (int i = 0; i < kEngines; ++i) StartEngine(i);
@@ -192,6 +197,15 @@ class RandomCluster {
     ScheduleWrites();
     ScheduleEvents();
     Count("process crashes");
+  }
+
+  // The cluster saved them, where no write was broken off; after a crash they would not be there.
+  void ForgetSavedFilters() {
+    auto store = Store::Open({.directory = "/store", .env = env_.get()});
+    if (!store.ok()) return Fail("cannot open the store: " + store.status().ToString());
+    rocksdb::WriteBatch batch;
+    batch.Put((*store)->meta(), "X", "");
+    if (!(*store)->Write(&batch).ok()) Fail("cannot write to the store");
   }
 
   // ---- Writes

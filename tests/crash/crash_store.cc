@@ -1,12 +1,13 @@
 // Writes rows to a store until it is killed, or checks what is there; driven by kill_test.py.
 //
-//   crash_store write DIRECTORY FIRST    writes rows FIRST, FIRST + 1, ...; prints the number of
-//   each
-//                                        batch's last row once the batch is acknowledged
-//   crash_store verify DIRECTORY LAST    every row up to LAST must be found by key and by each
-//   index
+//   crash_store write DIRECTORY FIRST [BATCHES]   writes rows FIRST, FIRST + 1, ...; prints the
+//       number of each batch's last row once the batch is acknowledged. Closes the store in good
+//       order after so many batches, when it is not killed before
+//   crash_store verify DIRECTORY LAST             every row up to LAST must be found by key and by
+//       each index
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <string>
 
 #include "tamis/base/thread_executor.h"
@@ -41,8 +42,8 @@ int Fail(const std::string& what) {
   return 1;
 }
 
-int Write(Engine* engine, const SchemaPtr& table, int64_t first) {
-  for (int64_t i = first;; i += kBatch) {
+int Write(Engine* engine, const SchemaPtr& table, int64_t first, int64_t batches) {
+  for (int64_t i = first; batches-- > 0; i += kBatch) {
     std::vector<tamis::Write> writes;
     for (int64_t j = i; j < i + kBatch; ++j) writes.push_back({.row = RowOf(j)});
     for (const Status& status : engine->Apply(table, std::move(writes))) {
@@ -51,6 +52,7 @@ int Write(Engine* engine, const SchemaPtr& table, int64_t first) {
     std::printf("%lld\n", static_cast<long long>(i + kBatch - 1));
     std::fflush(stdout);
   }
+  return 0;
 }
 
 Result<bool> Finds(Engine* engine, const SchemaPtr& table, Predicate predicate, const Row& row) {
@@ -91,7 +93,7 @@ int Verify(RocksCluster* cluster, Engine* engine, Executor* executor, const Sche
 }
 
 int Main(int argc, char** argv) {
-  if (argc != 4) return Fail("usage: crash_store write|verify DIRECTORY NUMBER");
+  if (argc < 4) return Fail("usage: crash_store write|verify DIRECTORY NUMBER [BATCHES]");
   ThreadExecutor executor(3);
   RocksCluster::Options options;
   options.store.directory = argv[2];
@@ -111,7 +113,8 @@ int Main(int argc, char** argv) {
     }
     const int64_t number = std::stoll(argv[3]);
     result = std::strcmp(argv[1], "write") == 0
-                 ? Write(&engine, *table, number)
+                 ? Write(&engine, *table, number,
+                         argc > 4 ? std::stoll(argv[4]) : std::numeric_limits<int64_t>::max())
                  : Verify(cluster->get(), &engine, &executor, *table, number);
     executor.Stop();
   }

@@ -7,11 +7,16 @@
 //   foreign-entry     the index has a second entry for the row, with the value of another one
 //   unreadable-entry  the index has an entry of bytes that mean nothing
 //   lost-row          the row is gone, its entries stand
+//   filter-bit        the saved filter does not know the row's value any more
+//   other-write       something else has written to the store since it was closed
+//   newer-format      the store is of a format that is not known yet
 #include <cstdio>
 #include <map>
 #include <string>
 
+#include "tamis/base/thread_executor.h"
 #include "tamis/rocks/catalog.h"
+#include "tamis/rocks/filter_snapshots.h"
 #include "tamis/rocks/index_entry.h"
 #include "tamis/rocks/store.h"
 
@@ -48,9 +53,25 @@ Result<std::pair<StoredRow, StoredRow>> FindRows(const Store& store, const Catal
   return found;
 }
 
+// Takes the value out of the saved counters, as often as they have it.
+Status ForgetInFilter(FilterSnapshots* snapshots, const StoredRow& row, const IndexSpec& index) {
+  const auto bytes = snapshots->Take(row.region, index.id);
+  if (!bytes.has_value()) return NotFound("no filter is saved");
+  ThreadExecutor executor(1);
+  const auto feed = std::make_shared<FilterFeed>(&executor, "none", 1, FilterFeed::Options{});
+  auto filter = std::make_shared<IndexFilter>(feed.get(), index, row.region, 1, Faults{});
+  if (!filter->RestoreGeneration(*bytes)) return DataLoss("the saved filter is damaged");
+  filter->Publish();
+  const EntryKey entry = IndexEntry::Of(index, row.row).filter_key;
+  for (int i = 0; i < 100 && filter->MayContain(entry); ++i) filter->ClearBitsForTest(entry);
+  const FilterSnapshots::Current current{row.region, index.id, filter};
+  return snapshots->Save(std::span(&current, 1));
+}
+
 Status Plant(const std::string& directory, const std::string& table, const std::string& index_name,
              const std::string& fault) {
   TAMIS_ASSIGN_OR_RETURN(const auto store, Store::Open({.directory = directory, .create = false}));
+  FilterSnapshots snapshots(store.get());
   TAMIS_ASSIGN_OR_RETURN(const auto catalog, Catalog::Load(store.get()));
   TAMIS_ASSIGN_OR_RETURN(const TableSchema schema, catalog->Table(table));
   const IndexSpec* index = schema.FindIndex(index_name);
@@ -69,10 +90,17 @@ Status Plant(const std::string& directory, const std::string& table, const std::
     batch.Put(store->index(), IndexPrefix(row.region, index->id) + "\x7fnonsense", "");
   } else if (fault == "lost-row") {
     batch.Delete(store->rows(), RowStoreKey(schema.id, row.key));
-  } else {
+  } else if (fault == "other-write") {
+    batch.Put(store->meta(), "X", "");
+  } else if (fault == "newer-format") {
+    pb::StoreRecord record;
+    record.set_format_version(99);
+    batch.Put(store->meta(), "F", record.SerializeAsString());
+  } else if (fault != "filter-bit") {
     return InvalidArgument("no fault \"" + fault + "\"");
   }
   std::printf("%s\n", row.row[schema.key[0]].ToString().c_str());
+  if (fault == "filter-bit") return ForgetInFilter(&snapshots, row, *index);
   return store->Write(&batch);
 }
 

@@ -1,0 +1,63 @@
+// FilterSnapshots: the counters of all indexes, kept in the store while nobody has it open, so that
+// they need not be counted anew. Saved when the store is closed in good order.
+//
+//   "L"                      -> SnapshotList: what is there, and the sequence number of its own
+//   write "S" region id, index id  -> IndexFilter::Snapshot
+//
+// The list is the last thing that is written before the store is closed. So the snapshots are those
+// of the store as it is exactly when nothing has been written since: when the list's number is
+// still RocksDB's latest one. Opening a store writes, so that they are believed once at the most;
+// after a crash, and after anything else that has written, nothing is believed and filters are
+// counted anew.
+//
+// A snapshot is given out once: to the first server that opens the region. Nobody can have written
+// to the region before; somebody may afterwards.
+//
+// Threads: Take is safe; Save REQUIRES that nothing else writes to the store from its begin on.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "tamis/base/status.h"
+#include "tamis/rocks/store.h"
+#include "tamis/routing/index_filter.h"
+
+namespace tamis {
+
+class FilterSnapshots {
+ public:
+  struct Current {
+    uint64_t region_id = 0;
+    uint32_t index_id = 0;
+    std::shared_ptr<const IndexFilter> filter;
+  };
+
+  // REQUIRES: nothing has been written to the store since it was opened.
+  explicit FilterSnapshots(Store* store);
+
+  // The snapshot of the region's index, if it can be believed and nobody has taken it.
+  std::optional<std::string> Take(uint64_t region_id, uint32_t index_id);
+
+  // Saves the filters as they are: those that have changed since they were taken; what is not among
+  // them goes. After a failure nothing is believed.
+  Status Save(std::span<const Current> filters);
+
+ private:
+  using Id = std::pair<uint64_t, uint32_t>;
+
+  static std::string Key(const Id& id);
+
+  Store* const store_;
+  bool believed_ = false;
+  std::set<Id> stored_;
+  std::mutex mutex_;
+  std::set<Id> not_taken_;
+};
+
+}  // namespace tamis
