@@ -29,6 +29,7 @@ struct Context {
   int servers = 8;
   uint64_t split_bytes = uint64_t{64} << 20;
   bool sync = false;
+  bool salvage = false;
   // Set by the subcommand that was named; gives the exit code.
   std::function<int()> run;
 };

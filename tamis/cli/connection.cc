@@ -27,6 +27,7 @@ Result<std::unique_ptr<Connection>> Connection::Open(const Context& context, boo
                          LocalStore::Open(context.store, {.servers = context.servers,
                                                           .split_bytes = context.split_bytes,
                                                           .sync = context.sync,
+                                                          .salvage = context.salvage,
                                                           .create = create}));
   connection->session_ = std::make_shared<Session>();
   connection->session_->engine =

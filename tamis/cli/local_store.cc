@@ -36,6 +36,7 @@ Result<std::shared_ptr<LocalStore>> LocalStore::Open(const std::string& name,
   cluster.store.directory = std::move(directory);
   cluster.store.create = options.create;
   cluster.store.sync = options.sync;
+  cluster.store.salvage = options.salvage;
   cluster.servers = options.servers;
   cluster.server.split_bytes = options.split_bytes;
   TAMIS_ASSIGN_OR_RETURN(store->cluster_,

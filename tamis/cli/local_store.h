@@ -17,6 +17,7 @@ class LocalStore {
     int servers = 8;
     uint64_t split_bytes = uint64_t{64} << 20;
     bool sync = false;
+    bool salvage = false;  // see Store::Options
     bool create = true;  // when the directory is not there
   };
 

@@ -36,6 +36,8 @@ int main(int argc, char** argv) {
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
   app.add_flag("--sync", context.sync, "A write reaches the disk before it is acknowledged");
+  app.add_flag("--salvage", context.salvage,
+               "Open a store whose log is damaged, without what was written after the damage");
   app.require_subcommand(1);
   app.fallthrough();
 

@@ -3,12 +3,15 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/compaction_filter.h>
 #include <rocksdb/filter_policy.h>
+#include <rocksdb/listener.h>
 #include <rocksdb/table.h>
 #include <sys/stat.h>
 
 #include <mutex>
 
 #include "tamis/base/coding.h"
+#include "tamis/rocks/store_directory.h"
+#include "tamis/rocks/store_log.h"
 
 namespace tamis {
 namespace {
@@ -29,6 +32,15 @@ class GarbageFilter : public rocksdb::CompactionFilter {
 
  private:
   const std::shared_ptr<const Store::IsGarbage> is_garbage_;
+};
+
+// RocksDB's own attempts to go on after a full disk take seconds, in which it refuses ours.
+class NoOwnRecovery : public rocksdb::EventListener {
+ public:
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason /*reason*/, rocksdb::Status /*error*/,
+                            bool* recovers) override {
+    *recovers = false;
+  }
 };
 
 }  // namespace
@@ -78,22 +90,27 @@ std::string IndexPrefix(uint64_t region_id, uint32_t index_id) {
 
 Status FromRocks(const rocksdb::Status& status, const std::string& doing) {
   if (status.ok()) return Status::Ok();
-  const std::string what = "cannot " + doing + ": " + status.ToString();
-  if (status.IsNoSpace() || status.subcode() == rocksdb::Status::kNoSpace ||
-      status.ToString().find("No space left") != std::string::npos) {
-    return ResourceExhausted(what + "; the disk is full: make room, then open the store again");
+  const std::string text = status.ToString();
+  const std::string what = "cannot " + doing + ": " + text;
+  const auto says = [&text](const char* words) { return text.find(words) != std::string::npos; };
+  if (status.IsNoSpace() || says("No space left on device") || says("Disk quota exceeded")) {
+    return ResourceExhausted(what + "; the disk is full: make room, then do it again");
   }
-  if (status.IsCorruption()) {
-    return DataLoss(what + "; the files of the store are damaged: restore them from a backup");
+  if (status.IsCorruption() || (status.IsIOError() && says("No such file or directory"))) {
+    return DataLoss(what + "; files of the store are damaged: restore them from a backup");
   }
-  if (status.IsIOError() && status.ToString().find("lock") != std::string::npos) {
+  if (status.IsIOError() &&
+      (says("/LOCK: Resource temporarily unavailable") || says("lock hold by current process"))) {
     return FailedPrecondition("cannot " + doing +
                               ": another process has the store open; end it, or use another store");
   }
-  if (status.IsNotFound()) return NotFound(what);
-  if (status.IsInvalidArgument() && status.ToString().find("does not exist") != std::string::npos) {
-    return NotFound(what);
+  if (status.IsIOError() && (says("Permission denied") || says("Read-only file system"))) {
+    return FailedPrecondition(what +
+                              "; a store is opened for reading and writing: ask for the "
+                              "right to, or copy it");
   }
+  if (status.IsNotFound()) return NotFound(what);
+  if (status.IsInvalidArgument() && says("does not exist")) return NotFound(what);
   return Internal(what);
 }
 
@@ -109,9 +126,20 @@ Result<std::unique_ptr<Store>> Store::Open(const Options& options) {
   db_options.create_if_missing = options.create;
   db_options.create_missing_column_families = true;
   db_options.max_open_files = 512;
-  db_options.keep_log_file_num = 2;
+  db_options.listeners.push_back(std::make_shared<NoOwnRecovery>());
   db_options.max_total_wal_size = 4 * options.memtable_bytes;
-  if (options.env != nullptr) db_options.env = options.env;
+  // What was acknowledged stands in the log as far as the operating system, so only its very end
+  // can be torn, by a process that was killed while it wrote. Damage before that is not passed
+  // over: acknowledged rows would be gone without a word.
+  db_options.wal_recovery_mode = options.salvage
+                                     ? rocksdb::WALRecoveryMode::kPointInTimeRecovery
+                                     : rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  if (options.env != nullptr) {
+    db_options.env = options.env;
+  } else {
+    TAMIS_RETURN_IF_ERROR(CheckStoreDirectory(options.directory, options.create, db_options));
+    db_options.info_log = std::make_shared<StoreLog>(options.directory);
+  }
   rocksdb::ColumnFamilyOptions family;
   family.write_buffer_size = options.memtable_bytes;
   family.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
@@ -129,8 +157,12 @@ Result<std::unique_ptr<Store>> Store::Open(const Options& options) {
   const rocksdb::Status status =
       rocksdb::DB::Open(db_options, options.directory, families, &store->handles_, &db);
   store->db_.reset(db);
-  if (!status.ok()) return FromRocks(status, "open store \"" + options.directory + "\"");
-  return store;
+  if (status.ok()) return store;
+  const Status failure = FromRocks(status, "open store \"" + options.directory + "\"");
+  if (failure.code() != StatusCode::kDataLoss || options.salvage) return failure;
+  return DataLoss(failure.message() +
+                  ". The file LOG there says which. If it is a *.log, tamis --salvage opens the "
+                  "store without what was written after the damage");
 }
 
 Store::~Store() {
@@ -139,11 +171,23 @@ Store::~Store() {
   db_->Close();
 }
 
+// After a full disk RocksDB refuses all writes until it is told to go on.
+void Store::GoOn() {
+  static std::mutex one_at_a_time;
+  std::lock_guard lock(one_at_a_time);
+  stalled_ = !db_->Resume().ok();
+}
+
 Status Store::Write(rocksdb::WriteBatch* batch) {
   rocksdb::WriteOptions write_options;
   write_options.sync = options_.sync;
-  return FromRocks(db_->Write(write_options, batch),
-                   "write to store \"" + options_.directory + "\"");
+  const std::string doing = "write to store \"" + options_.directory + "\"";
+  Status status = FromRocks(db_->Write(write_options, batch), doing);
+  if (status.code() != StatusCode::kResourceExhausted) return status;
+  // There may be room by now. The same batch twice is the same as once.
+  stalled_ = true;
+  GoOn();
+  return stalled_ ? status : FromRocks(db_->Write(write_options, batch), doing);
 }
 
 void Store::SetGarbage(std::shared_ptr<const IsGarbage> is_garbage) {

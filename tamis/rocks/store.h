@@ -11,6 +11,7 @@
 
 #include <rocksdb/db.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -33,8 +34,9 @@ class Store {
  public:
   struct Options {
     std::string directory;
-    bool create = true;           // when it is not there
-    bool sync = false;            // each write reaches the disk before it is acknowledged
+    bool create = true;    // when it is not there
+    bool sync = false;     // each write reaches the disk before it is acknowledged
+    bool salvage = false;  // opens a store with a damaged log without what was written after that
     rocksdb::Env* env = nullptr;  // nullptr: the real file system
     size_t memtable_bytes = 64 << 20;
     size_t cache_bytes = 128 << 20;
@@ -77,8 +79,10 @@ class Store {
   class GarbageFilterFactory;
 
   Store() = default;
+  void GoOn();
 
   Options options_;
+  std::atomic<bool> stalled_ = false;  // by a full disk
   std::shared_ptr<GarbageFilterFactory> garbage_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;
   std::unique_ptr<rocksdb::DB> db_;

@@ -10,6 +10,7 @@
 //   filter-bit        the saved filter does not know the row's value any more
 //   other-write       something else has written to the store since it was closed
 //   newer-format      the store is of a format that is not known yet
+//   foreign-database  not a store at all: a RocksDB database of something else is made
 #include <cstdio>
 #include <map>
 #include <string>
@@ -68,8 +69,19 @@ Status ForgetInFilter(FilterSnapshots* snapshots, const StoredRow& row, const In
   return snapshots->Save(std::span(&current, 1));
 }
 
+Status MakeForeignDatabase(const std::string& directory) {
+  rocksdb::Options options;
+  options.create_if_missing = true;
+  rocksdb::DB* db = nullptr;
+  rocksdb::Status status = rocksdb::DB::Open(options, directory, &db);
+  const std::unique_ptr<rocksdb::DB> owned(db);
+  if (status.ok()) status = db->Put(rocksdb::WriteOptions(), "somebody", "else");
+  return FromRocks(status, "make a database");
+}
+
 Status Plant(const std::string& directory, const std::string& table, const std::string& index_name,
              const std::string& fault) {
+  if (fault == "foreign-database") return MakeForeignDatabase(directory);
   TAMIS_ASSIGN_OR_RETURN(const auto store, Store::Open({.directory = directory, .create = false}));
   FilterSnapshots snapshots(store.get());
   TAMIS_ASSIGN_OR_RETURN(const auto catalog, Catalog::Load(store.get()));
