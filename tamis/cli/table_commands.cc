@@ -1,4 +1,6 @@
 // tamis table, tamis index.
+#include <fmt/format.h>
+
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -19,29 +21,49 @@ struct Options {
   uint64_t expected_values = IndexSpec{}.expected_values;
 };
 
-Status ListTables(Engine& engine, const Options&) {
-  TAMIS_ASSIGN_OR_RETURN(const auto tables, AwaitResult<std::vector<TableSchema>>(
-                                                &engine, [](Cluster& cluster, auto done) {
-                                                  cluster.ListTables(std::move(done));
-                                                }));
+Status ListTables(Connection* connection, const Options&) {
+  TAMIS_ASSIGN_OR_RETURN(
+      const auto tables,
+      AwaitResult<std::vector<TableSchema>>(&connection->engine(), [](Cluster& cluster, auto done) {
+        cluster.ListTables(std::move(done));
+      }));
   for (const TableSchema& table : tables) std::printf("%s\n", table.name.c_str());
   return Status::Ok();
 }
 
-Status DescribeTable(Engine& engine, const Options& options) {
-  TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, engine.Table(options.table));
+Status DescribeTable(Connection* connection, const Options& options) {
+  TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, connection->engine().Table(options.table));
   std::printf("%s\n", schema->ToString().c_str());
   return Status::Ok();
 }
 
-Status DropTable(Engine& engine, const Options& options) {
-  return AwaitStatus(&engine, [&](Cluster& cluster, auto done) {
+// One line an index.
+Status ListIndexes(Connection* connection, const Options& options) {
+  TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, connection->engine().Table(options.table));
+  for (const IndexSpec& index : schema->indexes) {
+    std::string columns;
+    for (const uint32_t column : index.columns) {
+      columns += (columns.empty() ? "" : ", ") + schema->columns[column].name;
+    }
+    const auto progress = connection->store().cluster().ProgressOf(*schema, index.id);
+    const std::string state = progress.complete == progress.regions
+                                  ? fmt::format("ready, {} entries", progress.entries)
+                                  : fmt::format("being built, {} of {} regions ready",
+                                                progress.complete, progress.regions);
+    fmt::print("{}.{} ({}), fpr {}, {} values a region, {}\n", schema->name, index.name, columns,
+               index.fpr, index.expected_values, state);
+  }
+  return Status::Ok();
+}
+
+Status DropTable(Connection* connection, const Options& options) {
+  return AwaitStatus(&connection->engine(), [&](Cluster& cluster, auto done) {
     cluster.DropTable(options.table, std::move(done));
   });
 }
 
-Status CreateIndex(Engine& engine, const Options& options) {
-  TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, engine.Table(options.table));
+Status CreateIndex(Connection* connection, const Options& options) {
+  TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, connection->engine().Table(options.table));
   IndexSpec spec{.name = options.index,
                  .fpr = options.fpr,
                  .expected_values = options.expected_values,
@@ -54,15 +76,15 @@ Status CreateIndex(Engine& engine, const Options& options) {
     }
     spec.columns.push_back(*column);
   }
-  return AwaitResult<TableSchema>(&engine,
+  return AwaitResult<TableSchema>(&connection->engine(),
                                   [&](Cluster& cluster, auto done) {
                                     cluster.CreateIndex(options.table, spec, std::move(done));
                                   })
       .status();
 }
 
-Status DropIndex(Engine& engine, const Options& options) {
-  return AwaitResult<TableSchema>(&engine,
+Status DropIndex(Connection* connection, const Options& options) {
+  return AwaitResult<TableSchema>(&connection->engine(),
                                   [&](Cluster& cluster, auto done) {
                                     cluster.DropIndex(options.table, options.index,
                                                       std::move(done));
@@ -70,8 +92,8 @@ Status DropIndex(Engine& engine, const Options& options) {
       .status();
 }
 
-Status RebuildIndex(Engine& engine, const Options& options) {
-  return AwaitStatus(&engine, [&](Cluster& cluster, auto done) {
+Status RebuildIndex(Connection* connection, const Options& options) {
+  return AwaitStatus(&connection->engine(), [&](Cluster& cluster, auto done) {
     cluster.RebuildIndex(options.table, options.index, std::move(done));
   });
 }
@@ -79,7 +101,7 @@ Status RebuildIndex(Engine& engine, const Options& options) {
 }  // namespace
 
 void AddTableCommands(CLI::App* app, Context* context) {
-  using Command = Status (*)(Engine&, const Options&);
+  using Command = Status (*)(Connection*, const Options&);
   auto options = std::make_shared<Options>();
   const auto add = [&](CLI::App* group, const char* name, const char* help, Command command) {
     CLI::App* sub = group->add_subcommand(name, help);
@@ -87,7 +109,7 @@ void AddTableCommands(CLI::App* app, Context* context) {
       context->run = [=] {
         auto connection = Connection::Open(*context, false);
         if (!connection.ok()) return Report(connection.status());
-        return Report(command((*connection)->engine(), *options));
+        return Report(command(connection->get(), *options));
       };
     });
     return sub;
@@ -124,7 +146,7 @@ void AddTableCommands(CLI::App* app, Context* context) {
           RebuildIndex);
   table_argument(rebuild);
   rebuild->add_option("INDEX", options->index, "The index; all of the table when left out");
-  table_argument(add(index, "list", "Print a table's columns, key and indexes", DescribeTable));
+  table_argument(add(index, "list", "Print a table's indexes, one a line", ListIndexes));
 }
 
 }  // namespace tamis

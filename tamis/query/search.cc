@@ -248,7 +248,7 @@ Status Search::FetchRound() {
          ++j) {
       const Part& part = requests[i].parts[static_cast<size_t>(j)];
       if (reply.results(j).has_error()) {
-        const Status status = ToStatus(reply.results(j).error());
+        Status status = ToStatus(reply.results(j).error());
         if (!IsWorthAnotherTry(status.code())) return status;
         last_failure_ = status;
         map_is_old_ = true;

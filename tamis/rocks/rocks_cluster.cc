@@ -520,6 +520,21 @@ void RocksCluster::RebuildIndex(const std::string& table, const std::string& ind
   join->End();
 }
 
+RocksCluster::IndexProgress RocksCluster::ProgressOf(const TableSchema& table,
+                                                     uint32_t index_id) const {
+  IndexProgress progress;
+  for (const pb::RegionRecord& record : catalog_->Regions(table.id)) {
+    ++progress.regions;
+    auto server = LocalServer(record.server());
+    auto region = server ? server->FindRegion(record.id()) : nullptr;
+    auto filter = region ? region->filter(index_id) : nullptr;
+    if (!filter || !filter->published()) continue;
+    ++progress.complete;
+    progress.entries += filter->entries();
+  }
+  return progress;
+}
+
 void RocksCluster::Check(const std::string& table, Callback<CheckReport> done) {
   auto schema = catalog_->Table(table);
   if (!schema.ok()) return done(schema.status());

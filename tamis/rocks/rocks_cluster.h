@@ -61,6 +61,13 @@ class RocksCluster : public Cluster {
   void MoveRegion(uint64_t region_id, const std::string& server, DoneCallback done) override;
   void Balance(Callback<uint64_t> done) override;
 
+  // How far an index is in the regions of its table that are open.
+  struct IndexProgress {
+    uint64_t regions = 0;
+    uint64_t complete = 0;  // with a published filter
+    uint64_t entries = 0;   // in those
+  };
+  IndexProgress ProgressOf(const TableSchema& table, uint32_t index_id) const;
   // Compares every row of the table with every index and every filter.
   void Check(const std::string& table, Callback<CheckReport> done);
   // Compacts the whole store, dropping garbage entries. Blocks.

@@ -294,6 +294,11 @@ uint64_t IndexFilter::ignored_removals() const {
   return current_ ? current_->filter.ignored_decrements() + current_->filter.stuck_count() : 0;
 }
 
+uint64_t IndexFilter::entries() const {
+  std::lock_guard lock(mutex_);
+  return current_ ? current_->filter.Count() / std::max<size_t>(1, index_.columns.size()) : 0;
+}
+
 size_t IndexFilter::layers() const {
   std::lock_guard lock(mutex_);
   return current_ ? current_->filter.layers() : 0;

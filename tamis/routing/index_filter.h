@@ -73,6 +73,7 @@ class IndexFilter {
   // Decrements that sticky counters and ambiguous layers ignored since the generation was begun.
   uint64_t ignored_removals() const;
   size_t layers() const;
+  uint64_t entries() const;  // counted; sticky counters and stuck erases make it too large
 
   // nullopt while nothing is published.
   std::optional<pb::Projection> Project() const;

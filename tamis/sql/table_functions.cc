@@ -1,5 +1,7 @@
 #include "tamis/sql/table_functions.h"
 
+#include <new>
+
 #include "tamis/sql/extension.h"
 #include "tamis/sql/values.h"
 
@@ -154,7 +156,8 @@ int Connect(sqlite3* db, void* client, int, const char* const*, sqlite3_vtab** o
   if (description->function->argument) declaration += ", argument TEXT HIDDEN";
   const int rc = sqlite3_declare_vtab(db, (declaration + ")").c_str());
   if (rc != SQLITE_OK) return rc;
-  auto* table = new FunctionTable();
+  auto* table = new (std::nothrow) FunctionTable();
+  if (table == nullptr) return SQLITE_NOMEM;
   table->db = db;
   table->client = description;
   *out = table;
@@ -192,8 +195,8 @@ int BestIndex(sqlite3_vtab* vtab, sqlite3_index_info* info) noexcept {
 }
 
 int Open(sqlite3_vtab*, sqlite3_vtab_cursor** out) noexcept {
-  *out = new FunctionCursor();
-  return SQLITE_OK;
+  *out = new (std::nothrow) FunctionCursor();
+  return *out == nullptr ? SQLITE_NOMEM : SQLITE_OK;
 }
 
 int Close(sqlite3_vtab_cursor* cursor) noexcept {
@@ -334,6 +337,8 @@ Result<std::vector<Explain>> ExplainSql(sqlite3* db, const std::shared_ptr<Sessi
   if (status.ok()) {
     auto prepared = PrepareOne(apart, sql);
     status = prepared.ok() ? RunToEnd(apart, *prepared) : prepared.status();
+    status = status.WithContext(
+        "cannot explain what writes, unless all its tables are those of the store");
   }
   sqlite3_close(apart);
   TAMIS_RETURN_IF_ERROR(status);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <new>
 #include <unordered_map>
 
 #include "tamis/sql/definition.h"
@@ -136,7 +137,8 @@ int Connect(sqlite3* db, void* client, int argc, const char* const* argv, sqlite
     *error = sqlite3_mprintf("cannot declare table \"%s\": %s", name.c_str(), sqlite3_errmsg(db));
     return rc;
   }
-  auto* table = new Table();
+  auto* table = new (std::nothrow) Table();
+  if (table == nullptr) return SQLITE_NOMEM;
   table->db = db;
   table->session = session;
   table->schema = *std::move(schema);
@@ -193,8 +195,8 @@ int BestIndex(sqlite3_vtab* vtab, sqlite3_index_info* info) noexcept {
 }
 
 int Open(sqlite3_vtab*, sqlite3_vtab_cursor** out) noexcept {
-  *out = new Cursor();
-  return SQLITE_OK;
+  *out = new (std::nothrow) Cursor();
+  return *out == nullptr ? SQLITE_NOMEM : SQLITE_OK;
 }
 
 void EndSearch(Cursor* cursor) {

@@ -133,7 +133,8 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(self.run_tamis("table", "list"), "people\n")
         self.assertIn("index home_town (home_town)", self.run_tamis("table", "describe", "people"))
         self.run_tamis("index", "create", "people", "by_born", "born,name")
-        self.assertIn("index by_born (born, name)", self.run_tamis("index", "list", "people"))
+        self.assertIn("people.by_born (born, name), fpr 0.001, 10000 values a region",
+                      self.run_tamis("index", "list", "people"))
         self.assertEqual(self.sql("SELECT name FROM people WHERE born = 1815"), [{"name": "ada"}])
         self.run_tamis("index", "rebuild", "people")
         self.run_tamis("index", "drop", "people", "by_born")
