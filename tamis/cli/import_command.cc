@@ -3,12 +3,12 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <cstdio>
-#include <fstream>
-#include <iostream>
+#include <istream>
 
 #include "tamis/cli/command.h"
 #include "tamis/cli/connection.h"
 #include "tamis/cli/importer.h"
+#include "tamis/cli/input_file.h"
 #include "tamis/cli/interrupt.h"
 
 namespace tamis {
@@ -19,19 +19,18 @@ int RunImport(const Context& context, ImportOptions options, const std::string& 
   const auto record_format = ParseRecordFormat(format);
   if (!record_format.ok()) return Report(record_format.status());
   options.format = *record_format;
-  std::ifstream opened;
-  if (file != "-") {
-    opened.open(file, std::ios::binary | std::ios::ate);
-    if (!opened) return Report(NotFound("cannot read \"" + file + "\": no such file, or no right"));
-    options.input_bytes = static_cast<uint64_t>(opened.tellg());
-    opened.seekg(0);
-  }
+  auto input = InputFile::Open(file);
+  if (!input.ok()) return Report(input.status());
+  options.input_bytes = (*input)->size_bytes();
   auto connection = Connection::Open(context);
   if (!connection.ok()) return Report(connection.status());
   const InterruptScope interrupt(&(*connection)->session()->cancelled);
   options.cancelled = &(*connection)->session()->cancelled;
+  (*input)->StopWhen(options.cancelled);
+  std::istream stream(input->get());
   Importer importer(&(*connection)->engine(), options);
-  const Status status = importer.Run(file == "-" ? std::cin : opened);
+  Status status = importer.Run(stream);
+  if (status.ok()) status = (*input)->status();
   std::fputs(importer.Summary().c_str(), stdout);
   return Report(status);
 }

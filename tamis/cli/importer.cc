@@ -48,6 +48,8 @@ Status Importer::Run(std::istream& in) {
       break;
     }
     auto record = NextRecord(&reader);
+    // What was cut off by Ctrl-C is not a record.
+    if (options_.cancelled != nullptr && *options_.cancelled) continue;
     if (!record.ok()) {
       status = Bad(0, record.status());
       continue;
@@ -65,6 +67,9 @@ Status Importer::Run(std::istream& in) {
 Status Importer::ReadFirst(RecordReader* reader) {
   size_t records = 0;
   while (records < kRecordsForColumns) {
+    if (options_.cancelled != nullptr && *options_.cancelled) {
+      return Cancelled("interrupted before anything was written");
+    }
     first_.push_back(reader->Next());
     const auto& record = first_.back();
     if (record.ok() && !record->has_value()) break;

@@ -4,6 +4,8 @@
 #include <CLI/Formatter.hpp>
 #include <csignal>
 #include <cstdio>
+#include <exception>
+#include <iostream>
 
 #include "tamis/cli/command.h"
 
@@ -17,6 +19,18 @@ int Report(const Status& status) {
 }
 
 }  // namespace tamis
+
+namespace {
+
+// What was printed must have arrived.
+int AfterOutput(int code) {
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return code;
+  std::fprintf(stderr, "tamis: cannot write to standard output; is the disk full?\n");
+  return code == tamis::kExitOk ? tamis::kExitFailure : code;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);  // `tamis scan t | head` ends quietly
@@ -33,6 +47,9 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--split-bytes", context.split_bytes, "Split a region that grows beyond this size")
+      ->check([](const std::string& text) {
+        return std::string(text.starts_with('-') ? "a size is not negative" : "");
+      })
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
   app.add_flag("--sync", context.sync, "A write reaches the disk before it is acknowledged");
@@ -53,5 +70,10 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? tamis::kExitOk : tamis::kExitUsage;
   }
-  return context.run();
+  try {
+    return AfterOutput(context.run());
+  } catch (const std::exception& error) {
+    return tamis::Report(
+        tamis::Internal(std::string("an error that was not foreseen: ") + error.what()));
+  }
 }

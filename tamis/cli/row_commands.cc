@@ -72,10 +72,14 @@ Status Put(Connection* connection, const RowOptions& options) {
   std::string names;
   std::string marks;
   std::vector<Value> values;
+  std::set<std::string> seen;
   for (const std::string& assignment : options.values) {
     const size_t equals = assignment.find('=');
     const std::string name = assignment.substr(0, equals);
     const auto column = schema->FindColumn(name);
+    if (!seen.insert(name).second) {
+      return InvalidArgument("column \"" + name + "\" is given twice");
+    }
     if (equals == std::string::npos || !column) {
       return InvalidArgument("\"" + assignment +
                              "\" is not COLUMN=VALUE with a column of table \"" + schema->name +

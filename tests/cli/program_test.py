@@ -4,12 +4,14 @@
 usage: program_test.py TAMIS
 """
 
+import glob
 import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 TAMIS = sys.argv.pop(1)
@@ -71,6 +73,40 @@ class ProgramTest(unittest.TestCase):
                          [{"version": "1", "description": "one\ntwo"},
                           {"version": "2", "description": None}])
 
+    def test_imports_from_a_path_that_is_a_pipe(self):
+        path = os.path.join(self.directory.name, "pipe")
+        os.mkfifo(path)
+        writer = threading.Thread(target=lambda: open(path, "w").write(PEOPLE))
+        writer.start()
+        self.assertIn("3 rows put", self.run_tamis("import", "people", path, "--format", "csv", "--key",
+                                                   "name"))
+        writer.join()
+
+    def test_what_cannot_be_read_is_not_imported(self):
+        for path, why in ((self.directory.name, "Is a directory"), ("/nonexistent", "No such file")):
+            message = self.run_tamis("import", "t", path, "--format", "csv", "--key", "a", expect=1)
+            self.assertIn(path, message)
+            self.assertIn(why, message)
+
+    def test_ctrl_c_stops_an_import_that_waits_for_input(self):
+        process = subprocess.Popen(
+            [TAMIS, "--store", self.store, "import", "people", "-", "--format", "csv", "--key", "name",
+             "--column", "born:int64", "--index", "home_town"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process.stdin.write(PEOPLE + "".join(f"p{i},{i},Rome,\n" for i in range(3000)) + "cut")
+        process.stdin.flush()
+        # Until the log has rows.
+        while sum(map(os.path.getsize, glob.glob(os.path.join(self.store, "*.log")))) < 20_000:
+            self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=60), 130)
+        process.stdin.close()
+        process.stdout.close()
+        process.stderr.close()
+        # Nothing of what was cut off is there; the same import goes on.
+        self.import_people()
+        self.assertEqual(self.sql("SELECT count(*) AS n FROM people WHERE name = 'cut'"), [{"n": 0}])
+
     def test_needs_a_key_for_a_new_table(self):
         self.assertIn("--key", self.run_tamis("import", "t", "-", "--format", "csv", stdin="a\n1\n",
                                               expect=1))
@@ -87,6 +123,7 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(self.run_tamis("scan", "people", "--start", "b", "--format", "csv"),
                          "name,born,home_town,note\ngrace,1906,New York,\n")
         self.assertIn("whole number", self.run_tamis("put", "people", "name=x", "born=y", expect=1))
+        self.assertIn("twice", self.run_tamis("put", "people", "name=a", "name=b", expect=1))
         self.assertIn("COLUMN=VALUE", self.run_tamis("put", "people", "name", expect=1))
 
     def test_formats(self):
@@ -163,12 +200,20 @@ class ProgramTest(unittest.TestCase):
     def test_wrong_usage(self):
         self.run_tamis(expect=2)
         self.run_tamis("nonsense", expect=2)
+        self.run_tamis("--split-bytes", "-5", "status", expect=2)
         self.run_tamis("import", "t", expect=2)
         self.assertIn("formats are", self.run_tamis("sql", "--format", "xml", "SELECT 1", expect=1))
         self.assertIn("syntax error", self.run_tamis("sql", "SELEC", expect=1))
         self.assertTrue(self.run_tamis("--version").startswith("tamis "))
         for command in ("", "sql", "import", "region", "index create"):
             self.assertIn("Usage", self.run_tamis(*command.split(), "--help"))
+
+    def test_output_that_does_not_arrive_is_a_failure(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([TAMIS, "--store", self.store, "sql", "SELECT 1"], stdout=full,
+                                  stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("standard output", done.stderr)
 
     def test_a_store_that_is_not_there_is_not_made_to_read_it(self):
         self.run_tamis("scan", "t", expect=1)
