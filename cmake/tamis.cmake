@@ -53,11 +53,10 @@ function(tamis_benchmark name)
   if(NOT TAMIS_BENCHMARKS)
     return()
   endif()
-  find_package(benchmark REQUIRED)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;EXTERNAL" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   list(TRANSFORM ARG_DEPS PREPEND tamis_)
-  target_link_libraries(${name} PRIVATE ${ARG_DEPS} ${ARG_EXTERNAL} benchmark::benchmark
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} ${ARG_EXTERNAL}
     tamis_warnings)
 endfunction()
 
