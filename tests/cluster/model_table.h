@@ -9,14 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "tamis/table/predicate.h"
-#include "tamis/table/row.h"
+#include "tests/cluster/answer.h"
 
 namespace tamis {
 
 class ModelTable {
  public:
-  using State = std::optional<Row>;  // nullopt: no row
+  using State = RowState;
 
   struct Entry {
     State sure;                // as of the last write whose outcome is known
@@ -57,7 +56,7 @@ class ModelTable {
   void Settle(int64_t key, State state) { entries_[key] = {.sure = std::move(state)}; }
 
   // All states that a row may have had since a moment.
-  using Watch = std::map<int64_t, std::vector<State>>;
+  using Watch = RowStates;
   void StartWatch(Watch* watch) {
     for (const auto& [key, entry] : entries_) {
       std::vector<State>& states = (*watch)[key];

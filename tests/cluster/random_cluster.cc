@@ -11,7 +11,9 @@
 #include "tamis/rocks/index_entry.h"
 #include "tamis/rocks/rocks_cluster.h"
 #include "tamis/table/codec.h"
+#include "tests/cluster/layout.h"
 #include "tests/cluster/model_table.h"
+#include "tests/cluster/random_rows.h"
 #include "tests/cluster/sim_network.h"
 
 namespace tamis {
@@ -23,12 +25,11 @@ using std::chrono::seconds;
 
 constexpr int kServers = 5;
 constexpr int kEngines = 2;
-constexpr int64_t kKeys = 300;
 constexpr size_t kMaxRegions = 12;
 constexpr uint64_t kSettleEvery = 2500;
 
-// Columns of the table.
-constexpr uint32_t kId = 0, kGroup = 1, kNumber = 2, kName = 3;
+constexpr uint32_t kId = RandomRows::kId, kNumber = RandomRows::kNumber, kName = RandomRows::kName;
+constexpr int64_t kKeys = RandomRows::kKeys;
 
 class RandomCluster {
  public:
@@ -129,19 +130,8 @@ class RandomCluster {
   }
 
   void CreateTable() {
-    TableSchema schema;
-    schema.name = "t";
-    schema.columns = {{.name = "id", .type = Type::kInt64, .nullable = false},
-                      {.name = "grp", .type = Type::kText},
-                      {.name = "number", .type = Type::kInt64},
-                      {.name = "name", .type = Type::kText}};
-    schema.key = {kId};
-    // Small filters, so that layers are added, and values hit each other.
-    schema.indexes = {{.name = "grp", .columns = {kGroup}, .fpr = 0.02, .expected_values = 8},
-                      {.name = "number", .columns = {kNumber}, .fpr = 0.02, .expected_values = 16},
-                      {.name = "name", .columns = {kName}, .fpr = 0.02, .expected_values = 12}};
-    auto made = Await<Result<TableSchema>>(&executor_,
-                                           [&](auto done) { cluster_->CreateTable(schema, done); });
+    auto made = Await<Result<TableSchema>>(
+        &executor_, [&](auto done) { cluster_->CreateTable(RandomRows::Schema(), done); });
     if (!made.ok()) return Fail("cannot create the table: " + made.status().ToString());
     table_ = std::make_shared<const TableSchema>(*made);
   }
@@ -217,30 +207,6 @@ class RandomCluster {
     });
   }
 
-  Value RandomGroup() {
-    if (random_.OneIn(12)) return Value();
-    return Value::Text("g" + std::to_string(random_.Uniform(25)));
-  }
-  Value RandomName() {
-    if (random_.OneIn(20)) return Value();
-    std::string name = "n" + std::to_string(random_.Uniform(400));
-    // Some are longer than what an entry holds, and differ only behind that.
-    if (random_.OneIn(15)) name = std::string(kIndexValueLimit, 'x') + name;
-    return Value::Text(std::move(name));
-  }
-  Value RandomNumber() {
-    if (random_.OneIn(20)) return Value();
-    return Value::Int64(static_cast<int64_t>(random_.Uniform(120)) - 20);
-  }
-  Row RandomRow(int64_t key) {
-    Row row(table_->columns.size());
-    row[kId] = Value::Int64(key);
-    row[kGroup] = RandomGroup();
-    row[kNumber] = RandomNumber();
-    row[kName] = RandomName();
-    return row;
-  }
-
   // A value that is new to its region, written to several rows at nearly the same time: what waits
   // for the flips of others is for.
   void StartBurst(int64_t key, bool toggling) {
@@ -254,19 +220,18 @@ class RandomCluster {
   }
 
   void StartWrite() {
-    if (burst_ == 0 && random_.OneIn(40))
-      StartBurst(static_cast<int64_t>(random_.Uniform(kKeys)), random_.OneIn(6));
+    if (burst_ == 0 && random_.OneIn(40)) StartBurst(rows_.RandomKey(), random_.OneIn(6));
     const bool in_burst = burst_ > 0;
     if (in_burst) --burst_;
     const int64_t key =
         in_burst
             ? std::min<int64_t>(
                   kKeys - 1, burst_key_ + static_cast<int64_t>(random_.Uniform(toggling_ ? 2 : 6)))
-            : static_cast<int64_t>(random_.Uniform(kKeys));
+            : rows_.RandomKey();
     const ModelTable::Entry& entry = model_.Of(key);
     if (entry.busy || entry.tainted) return;
     pb::Mutation mutation;
-    Row row = RandomRow(key);
+    Row row = rows_.RandomRow(key);
     if (in_burst)
       row[kName] =
           Value::Text("f" + std::to_string(burst_names_ + (toggling_ ? random_.Uniform(2) : 0)));
@@ -371,71 +336,6 @@ class RandomCluster {
 
   // ---- Searches
 
-  Predicate RandomLeaf(const std::optional<Row>& near) {
-    const auto pick = [&](uint32_t column, Value random) {
-      return near.has_value() && random_.OneIn(2) ? (*near)[column] : std::move(random);
-    };
-    const auto equal = [&](uint32_t column, Value value) {
-      return value.is_null() ? Predicate::IsNull(column)
-                             : Predicate::Compare(column, Predicate::Op::kEq, std::move(value));
-    };
-    switch (random_.Uniform(9)) {
-      case 0:
-      case 1:
-        return equal(kGroup, pick(kGroup, RandomGroup()));
-      case 2:
-      case 3:
-        return equal(kName, pick(kName, RandomName()));
-      case 4:
-        return equal(kNumber, pick(kNumber, RandomNumber()));
-      case 5: {
-        const int64_t low = static_cast<int64_t>(random_.Uniform(120)) - 20;
-        return Predicate::Between(kNumber, Value::Int64(low),
-                                  Value::Int64(low + static_cast<int64_t>(random_.Uniform(12))));
-      }
-      case 6: {
-        std::vector<Value> values;
-        const uint64_t n = 1 + random_.Uniform(12);  // more than are merged, sometimes
-        for (uint64_t i = 0; i < n; ++i) {
-          Value value = RandomGroup();
-          if (!value.is_null()) values.push_back(std::move(value));
-        }
-        return Predicate::In(kGroup, std::move(values));
-      }
-      case 7:
-        return Predicate::Prefix(kName, "n" + std::to_string(random_.Uniform(40)));
-      default: {
-        const int64_t low = static_cast<int64_t>(random_.Uniform(kKeys));
-        return Predicate::Between(kId, Value::Int64(low), Value::Int64(low + 20));
-      }
-    }
-  }
-
-  Predicate RandomPredicate(const std::optional<Row>& near) {
-    switch (random_.Uniform(8)) {
-      case 0:
-        return Predicate::And({RandomLeaf(near), RandomLeaf(near)});
-      case 1:
-        return Predicate::Or({RandomLeaf(near), RandomLeaf(near)});
-      case 2:
-        return Predicate::And(
-            {RandomLeaf(near), Predicate::Or({RandomLeaf(near), RandomLeaf(near)})});
-      case 3:
-        if (random_.OneIn(4)) return Predicate::Not(RandomLeaf(near));
-        return RandomLeaf(near);
-      default:
-        return RandomLeaf(near);
-    }
-  }
-
-  // By one value of a row that has just been acknowledged.
-  Predicate ProbeOf(const Row& row) {
-    const uint32_t columns[] = {kGroup, kNumber, kName};
-    const uint32_t column = columns[random_.Uniform(3)];
-    if (row[column].is_null()) return Predicate::IsNull(column);
-    return Predicate::Compare(column, Predicate::Op::kEq, row[column]);
-  }
-
   void SearchOnce() {
     Predicate predicate;
     if (!recent_.empty()) {
@@ -443,13 +343,13 @@ class RandomCluster {
       recent_.pop_back();
       if (recent_.size() > 20) recent_.clear();
       const ModelTable::Entry& entry = model_.Of(key);
-      predicate = entry.sure.has_value() ? ProbeOf(*entry.sure) : RandomPredicate({});
+      predicate = entry.sure.has_value() ? rows_.ProbeOf(*entry.sure) : rows_.RandomPredicate({});
       Count("searches for a row just acknowledged");
     } else {
       std::optional<Row> near;
-      const ModelTable::Entry& entry = model_.Of(static_cast<int64_t>(random_.Uniform(kKeys)));
+      const ModelTable::Entry& entry = model_.Of(rows_.RandomKey());
       if (entry.sure.has_value()) near = entry.sure;
-      predicate = RandomPredicate(near);
+      predicate = rows_.RandomPredicate(near);
     }
     SearchOptions options;
     options.predicate = predicate;
@@ -464,29 +364,20 @@ class RandomCluster {
     Engine& engine = *engines_[random_.Uniform(kEngines)];
     auto schema = engine.Table("t");
     if (!schema.ok()) return Fail("no schema: " + schema.status().ToString());
-    const Predicate predicate = options.predicate;
-    const uint64_t limit = options.limit;
-    const bool key_order = options.key_order;
+    Answer answer{.predicate = options.predicate,
+                  .limit = options.limit,
+                  .key_order = options.key_order,
+                  .one_instant = !small_pages_};
     ++operations_;
     ModelTable::Watch watch;
     model_.StartWatch(&watch);
     RowStream stream = engine.Search(*schema, std::move(options));
-    std::map<int64_t, Row> found;
-    std::optional<int64_t> last;
     Status status;
     while (true) {
       auto row = stream.Next();
       if (!row.ok()) status = row.status();
       if (!row.ok() || !row->has_value()) break;
-      const int64_t key = (**row)[kId].int64();
-      if (key_order && last.has_value() && key <= *last) Fail("rows are not in key order");
-      last = key;
-      const bool changed = watch.contains(key) && watch[key].size() > 1;
-      // Across pages a row that changes may be seen before and after.
-      if (!found.emplace(key, **row).second && !(small_pages_ && changed)) {
-        Fail("row " + std::to_string(key) + " was returned twice for " +
-             predicate.ToString(*table_));
-      }
+      answer.rows.push_back(std::move(**row));
     }
     model_.EndWatch(&watch);
     const Explain& explain = stream.explain();
@@ -499,47 +390,18 @@ class RandomCluster {
     Count("searches");
     if (explain.regions_asked < explain.regions_total) Count("searches that left regions out");
     if (explain.regions_scanned > 0) Count("searches with a scanned region");
-    if (limit > 0 && found.size() >= limit) {
-      if (found.size() > limit) Fail("more rows than the limit");
-      for (const auto& [key, row] : found) CheckFound(key, row, predicate, watch);
-      return;
-    }
-    for (const auto& [key, row] : found) CheckFound(key, row, predicate, watch);
-    for (const auto& [key, states] : watch) {
-      const bool all_match = std::ranges::all_of(states, [&](const ModelTable::State& state) {
-        return state.has_value() && predicate.Matches(*state);
-      });
-      if (!all_match || found.contains(key) || (small_pages_ && states.size() > 1)) continue;
-      std::string text;
-      for (const auto& state : states) text += "\n  state: " + StateText(state);
-      const auto& entry = model_.Of(key);
-      text += "\n  sure now: " + StateText(entry.sure) + (entry.busy ? ", busy" : "");
-      for (const auto& state : entry.maybe) text += "\n  maybe: " + StateText(state);
-      text += Layout(key);
-      Fail("row " + std::to_string(key) + " was missed by " + predicate.ToString(*table_) + text +
-           "\n" + explain.ToText());
-    }
+    Judge(answer, watch, explain.ToText());
   }
 
-  static std::string StateText(const ModelTable::State& state) {
-    if (!state.has_value()) return "no row";
-    std::string text;
-    for (const Value& value : *state) text += value.ToString().substr(0, 20) + " ";
-    return text;
-  }
-
-  void CheckFound(int64_t key, const Row& row, const Predicate& predicate,
-                  const ModelTable::Watch& watch) {
-    if (!predicate.Matches(row)) {
-      Fail("row " + std::to_string(key) + " does not match " + predicate.ToString(*table_));
-    }
-    auto states = watch.find(key);
-    const bool explained = states != watch.end() &&
-                           std::ranges::any_of(states->second, [&](const ModelTable::State& state) {
-                             return state.has_value() && *state == row;
-                           });
-    if (!explained)
-      Fail("row " + std::to_string(key) + " was returned in a state that it never had");
+  void Judge(const Answer& answer, const ModelTable::Watch& watch, const std::string& explain) {
+    const auto fault = answer.FindFault(*table_, watch);
+    if (!fault.has_value()) return;
+    if (!fault->missed.has_value()) return Fail(fault->what);
+    const ModelTable::Entry& entry = model_.Of(*fault->missed);
+    std::string text = "\n  sure now: " + RowStateText(entry.sure) + (entry.busy ? ", busy" : "");
+    for (const auto& state : entry.maybe) text += "\n  maybe: " + RowStateText(state);
+    const RowState row = entry.sure.has_value() ? entry.sure : RandomRows::KeyRow(*fault->missed);
+    Fail(fault->what + text + Layout(*cluster_, *table_, row) + "\n" + explain);
   }
 
   // ---- Events
@@ -567,8 +429,7 @@ class RandomCluster {
     const uint64_t dice = random_.Uniform(100);
     if (dice < 14) {
       if (regions.size() >= kMaxRegions) return;
-      Row row(table_->columns.size());
-      row[kId] = Value::Int64(static_cast<int64_t>(random_.Uniform(kKeys)));
+      const Row row = RandomRows::KeyRow(rows_.RandomKey());
       const int64_t key = row[kId].int64();
       cluster_->SplitRegion(region.id(), random_.OneIn(3) ? "" : EncodeKey(*table_, row),
                             [this, key](Status status) {
@@ -628,10 +489,8 @@ class RandomCluster {
   // The index on (grp, number) comes and goes, and now and then that on name.
   void ToggleIndex() {
     const auto schema = cluster_->catalog().Table(table_->id);
-    IndexSpec index{
-        .name = "both", .columns = {kGroup, kNumber}, .fpr = 0.02, .expected_values = 16};
-    if (random_.OneIn(3))
-      index = {.name = "name", .columns = {kName}, .fpr = 0.02, .expected_values = 12};
+    const IndexSpec index =
+        random_.OneIn(3) ? RandomRows::IndexOnName() : RandomRows::IndexOnBoth();
     const bool there = schema->FindIndex(index.name) != nullptr;
     const auto done = [this, there](Result<TableSchema> changed) {
       if (changed.ok()) Count(there ? "index drops" : "index creations");
@@ -665,7 +524,8 @@ class RandomCluster {
     if (cluster_->pending_work() > 0) executor_.RunFor(seconds(4));
     auto report =
         Await<Result<CheckReport>>(&executor_, [&](auto done) { cluster_->Check("t", done); });
-    if (!report.ok()) return Fail("cannot check: " + report.status().ToString() + Layout());
+    if (!report.ok())
+      return Fail("cannot check: " + report.status().ToString() + Layout(*cluster_, *table_));
     if (!report->ok()) return Fail("the check is not clean: " + report->ToString());
     if (report->incomplete > 0) return Fail("an index is not complete after all has come to rest");
     Count("checks");
@@ -675,59 +535,16 @@ class RandomCluster {
     for (const auto& [key, entry] : model_.entries()) {
       if (!entry.sure.has_value() || failure_.has_value()) continue;
       SearchOptions one;
-      one.predicate = ProbeOf(*entry.sure);
+      one.predicate = rows_.ProbeOf(*entry.sure);
       Check(std::move(one));
     }
     for (auto& engine : engines_) engine->ForgetTable("t");
     quiet_ = false;
   }
 
-  // Where everything is; with a key, which entries its row has.
-  std::string Layout(std::optional<int64_t> key = {}) {
-    std::string text;
-    std::string row_key;
-    if (key.has_value()) {
-      Row row(table_->columns.size());
-      row[kId] = Value::Int64(*key);
-      row_key = EncodeKey(*table_, row);
-    }
-    for (const auto& record : cluster_->catalog().Regions(table_->id)) {
-      auto server = cluster_->LocalServer(record.server());
-      auto region = server ? server->FindRegion(record.id()) : nullptr;
-      text += "\n  region " + std::to_string(record.id()) + " epoch " +
-              std::to_string(record.epoch()) + " of " + record.server() + "/" +
-              std::to_string(record.start_code()) + ": " +
-              (region ? "open at epoch " + std::to_string(region->info().epoch) : "not open") +
-              (server ? ", server " + std::to_string(server->start_code()) : "") +
-              (server && server->killed() ? " killed" : "") +
-              (server && server->paused() ? " paused" : "");
-      const bool holds = key.has_value() && row_key >= record.start() &&
-                         (record.end().empty() || row_key < record.end());
-      if (!holds) continue;
-      text += "  <- holds the key; complete:";
-      for (const uint32_t id : record.complete_indexes()) text += " " + std::to_string(id);
-      if (!region) continue;
-      for (const auto& [id, state] : region->indexes()) {
-        const ModelTable::State& sure = model_.Of(*key).sure;
-        if (!sure.has_value()) continue;
-        const IndexEntry entry = IndexEntry::Of(state.filter->index(), *sure);
-        std::string bytes;
-        Store& store = cluster_->store();
-        const auto status = store.db()->Get(rocksdb::ReadOptions(), store.index(),
-                                            entry.StoreKey(record.id(), id, row_key), &bytes);
-        text += "\n    index " + std::to_string(id) + (state.entries_complete ? " complete" : "") +
-                (state.filter->published() ? " published" : "") +
-                (status.ok() ? ", entry there" : ", entry missing") +
-                (state.filter->MayContain(entry.filter_key) ? ", in filter" : ", not in filter");
-      }
-    }
-    return text;
-  }
-
   // The row is what the store says: nothing is under way that could change it.
   void SettleRow(int64_t key) {
-    Row row(table_->columns.size());
-    row[kId] = Value::Int64(key);
+    Row row = RandomRows::KeyRow(key);
     const std::string store_key = RowStoreKey(table_->id, EncodeKey(*table_, row));
     Store& store = cluster_->store();
     std::string bytes;
@@ -746,6 +563,7 @@ class RandomCluster {
   const RandomClusterOptions options_;
   SimExecutor executor_;
   Random random_;
+  RandomRows rows_{&random_};
   const std::unique_ptr<rocksdb::Env> env_;
   const bool small_pages_;
   NetworkCounts network_counts_;

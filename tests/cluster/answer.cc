@@ -1,0 +1,57 @@
+#include "tests/cluster/answer.h"
+
+#include <algorithm>
+#include <set>
+
+namespace tamis {
+
+std::string RowStateText(const RowState& state) {
+  if (!state.has_value()) return "no row";
+  std::string text;
+  for (const Value& value : *state) text += value.ToString().substr(0, 20) + " ";
+  return text;
+}
+
+std::optional<Answer::Fault> Answer::FindFault(const TableSchema& schema,
+                                               const RowStates& states) const {
+  const auto changed = [&](int64_t key) {
+    const auto found = states.find(key);
+    return found != states.end() && found->second.size() > 1;
+  };
+  if (limit > 0 && rows.size() > limit) return Fault{"more rows than the limit", {}};
+  std::set<int64_t> found;
+  std::optional<int64_t> last;
+  for (const Row& row : rows) {
+    const int64_t key = row[0].int64();
+    const std::string name = "row " + std::to_string(key);
+    if (key_order && last.has_value() && key <= *last) {
+      return Fault{"rows are not in key order", {}};
+    }
+    last = key;
+    if (!found.insert(key).second && (one_instant || !changed(key))) {
+      return Fault{name + " was returned twice for " + predicate.ToString(schema), {}};
+    }
+    if (!predicate.Matches(row)) {
+      return Fault{name + " does not match " + predicate.ToString(schema), {}};
+    }
+    const auto known = states.find(key);
+    if (known == states.end() || std::ranges::find(known->second, row) == known->second.end()) {
+      return Fault{name + " was returned in a state that it never had: " + RowStateText(row), {}};
+    }
+  }
+  if (limit > 0 && rows.size() == limit) return {};
+  for (const auto& [key, possible] : states) {
+    if (found.contains(key) || (!one_instant && possible.size() > 1)) continue;
+    const bool all_match = std::ranges::all_of(possible, [&](const RowState& state) {
+      return state.has_value() && predicate.Matches(*state);
+    });
+    if (!all_match) continue;
+    std::string text =
+        "row " + std::to_string(key) + " was missed by " + predicate.ToString(schema);
+    for (const RowState& state : possible) text += "\n  state: " + RowStateText(state);
+    return Fault{std::move(text), key};
+  }
+  return {};
+}
+
+}  // namespace tamis

@@ -1,0 +1,126 @@
+#include "tests/cluster/random_rows.h"
+
+#include "tamis/rocks/index_entry.h"
+
+namespace tamis {
+
+TableSchema RandomRows::Schema() {
+  TableSchema schema;
+  schema.name = "t";
+  schema.columns = {{.name = "id", .type = Type::kInt64, .nullable = false},
+                    {.name = "grp", .type = Type::kText},
+                    {.name = "number", .type = Type::kInt64},
+                    {.name = "name", .type = Type::kText}};
+  schema.key = {kId};
+  // Small filters, so that layers are added, and values hit each other.
+  schema.indexes = {{.name = "grp", .columns = {kGroup}, .fpr = 0.02, .expected_values = 8},
+                    {.name = "number", .columns = {kNumber}, .fpr = 0.02, .expected_values = 16},
+                    IndexOnName()};
+  return schema;
+}
+
+IndexSpec RandomRows::IndexOnBoth() {
+  return {.name = "both", .columns = {kGroup, kNumber}, .fpr = 0.02, .expected_values = 16};
+}
+
+IndexSpec RandomRows::IndexOnName() {
+  return {.name = "name", .columns = {kName}, .fpr = 0.02, .expected_values = 12};
+}
+
+Row RandomRows::KeyRow(int64_t key) {
+  Row row(kColumns);
+  row[kId] = Value::Int64(key);
+  return row;
+}
+
+Value RandomRows::RandomGroup() {
+  if (random_.OneIn(12)) return Value();
+  return Value::Text("g" + std::to_string(random_.Uniform(25)));
+}
+
+Value RandomRows::RandomName() {
+  if (random_.OneIn(20)) return Value();
+  std::string name = "n" + std::to_string(random_.Uniform(400));
+  // Some are longer than what an entry holds, and differ only behind that.
+  if (random_.OneIn(15)) name = std::string(kIndexValueLimit, 'x') + name;
+  return Value::Text(std::move(name));
+}
+
+Value RandomRows::RandomNumber() {
+  if (random_.OneIn(20)) return Value();
+  return Value::Int64(static_cast<int64_t>(random_.Uniform(120)) - 20);
+}
+
+Row RandomRows::RandomRow(int64_t key) {
+  Row row = KeyRow(key);
+  row[kGroup] = RandomGroup();
+  row[kNumber] = RandomNumber();
+  row[kName] = RandomName();
+  return row;
+}
+
+Predicate RandomRows::RandomLeaf(const std::optional<Row>& near) {
+  const auto pick = [&](uint32_t column, Value random) {
+    return near.has_value() && random_.OneIn(2) ? (*near)[column] : std::move(random);
+  };
+  const auto equal = [&](uint32_t column, Value value) {
+    return value.is_null() ? Predicate::IsNull(column)
+                           : Predicate::Compare(column, Predicate::Op::kEq, std::move(value));
+  };
+  switch (random_.Uniform(9)) {
+    case 0:
+    case 1:
+      return equal(kGroup, pick(kGroup, RandomGroup()));
+    case 2:
+    case 3:
+      return equal(kName, pick(kName, RandomName()));
+    case 4:
+      return equal(kNumber, pick(kNumber, RandomNumber()));
+    case 5: {
+      const int64_t low = static_cast<int64_t>(random_.Uniform(120)) - 20;
+      return Predicate::Between(kNumber, Value::Int64(low),
+                                Value::Int64(low + static_cast<int64_t>(random_.Uniform(12))));
+    }
+    case 6: {
+      std::vector<Value> values;
+      const uint64_t n = 1 + random_.Uniform(12);  // more than are merged, sometimes
+      for (uint64_t i = 0; i < n; ++i) {
+        Value value = RandomGroup();
+        if (!value.is_null()) values.push_back(std::move(value));
+      }
+      return Predicate::In(kGroup, std::move(values));
+    }
+    case 7:
+      return Predicate::Prefix(kName, "n" + std::to_string(random_.Uniform(40)));
+    default: {
+      const int64_t low = RandomKey();
+      return Predicate::Between(kId, Value::Int64(low), Value::Int64(low + 20));
+    }
+  }
+}
+
+Predicate RandomRows::RandomPredicate(const std::optional<Row>& near) {
+  switch (random_.Uniform(8)) {
+    case 0:
+      return Predicate::And({RandomLeaf(near), RandomLeaf(near)});
+    case 1:
+      return Predicate::Or({RandomLeaf(near), RandomLeaf(near)});
+    case 2:
+      return Predicate::And(
+          {RandomLeaf(near), Predicate::Or({RandomLeaf(near), RandomLeaf(near)})});
+    case 3:
+      if (random_.OneIn(4)) return Predicate::Not(RandomLeaf(near));
+      return RandomLeaf(near);
+    default:
+      return RandomLeaf(near);
+  }
+}
+
+Predicate RandomRows::ProbeOf(const Row& row) {
+  const uint32_t columns[] = {kGroup, kNumber, kName};
+  const uint32_t column = columns[random_.Uniform(3)];
+  if (row[column].is_null()) return Predicate::IsNull(column);
+  return Predicate::Compare(column, Predicate::Op::kEq, row[column]);
+}
+
+}  // namespace tamis

@@ -1,0 +1,46 @@
+// RandomRows: the table of the randomized cluster tests, and rows and conditions drawn for it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "tamis/base/random.h"
+#include "tamis/table/predicate.h"
+#include "tamis/table/row.h"
+#include "tamis/table/schema.h"
+
+namespace tamis {
+
+class RandomRows {
+ public:
+  // Columns of the table.
+  static constexpr uint32_t kId = 0, kGroup = 1, kNumber = 2, kName = 3;
+  static constexpr uint32_t kColumns = 4;
+  static constexpr int64_t kKeys = 300;
+
+  // Draws from `random`, which must outlive this.
+  explicit RandomRows(Random* random) : random_(*random) {}
+
+  static TableSchema Schema();
+  // The index that comes and goes.
+  static IndexSpec IndexOnBoth();
+  static IndexSpec IndexOnName();
+  static Row KeyRow(int64_t key);  // the other columns are NULL
+
+  int64_t RandomKey() { return static_cast<int64_t>(random_.Uniform(kKeys)); }
+  Row RandomRow(int64_t key);
+  // About the values of `near`, when there is a row, as often as not.
+  Predicate RandomPredicate(const std::optional<Row>& near);
+  // By one indexed value of the row.
+  Predicate ProbeOf(const Row& row);
+
+ private:
+  Value RandomGroup();
+  Value RandomName();
+  Value RandomNumber();
+  Predicate RandomLeaf(const std::optional<Row>& near);
+
+  Random& random_;
+};
+
+}  // namespace tamis
