@@ -598,12 +598,15 @@ void RocksCluster::MoveRegion(uint64_t region_id, const std::string& target, Don
   }
   if (record->server() == target) return done(Status::Ok());
   auto once = Once("move region " + std::to_string(region_id), std::move(done));
+  // Counted for as long as the order lives: a server that dies drops it unanswered.
   ++moving_;
+  const std::shared_ptr<void> moving(nullptr, [self = self_](void*) {
+    if (RocksCluster* cluster = self->load()) --cluster->moving_;
+  });
   source->CloseRegion(region_id, record->epoch(),
-                      [self = self_, record = *record, target, once](Status status) {
+                      [self = self_, moving, record = *record, target, once](Status status) {
                         RocksCluster* cluster = self->load();
                         if (cluster == nullptr) return;
-                        --cluster->moving_;
                         if (!status.ok()) return once(status);
                         // The target may have died meanwhile; the region must not stay closed.
                         const std::string to =

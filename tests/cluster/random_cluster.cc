@@ -28,7 +28,7 @@ constexpr int kEngines = 2;
 constexpr size_t kMaxRegions = 12;
 constexpr uint64_t kSettleEvery = 2500;
 
-constexpr uint32_t kId = RandomRows::kId, kNumber = RandomRows::kNumber, kName = RandomRows::kName;
+constexpr uint32_t kId = RandomRows::kId, kName = RandomRows::kName;
 constexpr int64_t kKeys = RandomRows::kKeys;
 
 class RandomCluster {
@@ -230,54 +230,29 @@ class RandomCluster {
             : rows_.RandomKey();
     const ModelTable::Entry& entry = model_.Of(key);
     if (entry.busy || entry.tainted) return;
-    pb::Mutation mutation;
+    RandomWrite drawn = in_burst ? BurstWrite(key) : rows_.RandomWriteOf(key, entry.sure);
+    Count(drawn.kind);
+    Send(key, MutationOf(drawn.write), std::move(drawn.after), drawn.answer);
+  }
+
+  RandomWrite BurstWrite(int64_t key) {
     Row row = rows_.RandomRow(key);
-    if (in_burst)
-      row[kName] =
-          Value::Text("f" + std::to_string(burst_names_ + (toggling_ ? random_.Uniform(2) : 0)));
-    mutation.set_key(EncodeKey(*table_, row));
-    ModelTable::State after = row;
-    StatusCode refusal = StatusCode::kOk;  // what a correct server answers when it does nothing
-    const uint64_t kind = in_burst ? 0 : random_.Uniform(100);
-    if (kind < 55) {
-      mutation.set_kind(pb::Mutation::PUT);
-      // Sometimes the row that is there already: it must be findable once acknowledged, too.
-      if (!in_burst && entry.sure.has_value() && random_.OneIn(6)) after = row = *entry.sure;
-      Count("puts");
-    } else if (kind < 75) {
-      mutation.set_kind(pb::Mutation::DELETE);
-      after.reset();
-      Count("deletes");
-    } else if (kind < 88) {
-      mutation.set_kind(pb::Mutation::UPDATE);
-      mutation.add_columns(table_->columns[kNumber].id);
-      if (entry.sure.has_value()) {
-        after = *entry.sure;
-        (*after)[kNumber] = row[kNumber];
-      } else {
-        after.reset();
-        refusal = StatusCode::kNotFound;
-      }
-      Count("updates");
-    } else if (kind < 94) {
-      mutation.set_kind(pb::Mutation::INSERT_IF_ABSENT);
-      if (entry.sure.has_value()) {
-        after = entry.sure;
-        refusal = StatusCode::kAlreadyExists;
-      }
-      Count("inserts");
-    } else {
-      mutation.set_kind(pb::Mutation::PUT);
-      const Predicate condition = Predicate::Compare(kNumber, Predicate::Op::kLt, Value::Int64(40));
-      mutation.set_condition(SerializePredicate(condition));
-      if (!entry.sure.has_value() || !condition.Matches(*entry.sure)) {
-        after = entry.sure;
-        refusal = StatusCode::kFailedPrecondition;
-      }
-      Count("conditional puts");
-    }
-    mutation.set_row(EncodeRow(*table_, row));
-    Send(key, std::move(mutation), std::move(after), refusal);
+    row[kName] =
+        Value::Text("f" + std::to_string(burst_names_ + (toggling_ ? random_.Uniform(2) : 0)));
+    return {.write = {.row = row}, .after = row, .kind = "puts"};
+  }
+
+  pb::Mutation MutationOf(const Write& write) const {
+    static constexpr pb::Mutation::Kind kKinds[] = {pb::Mutation::PUT,
+                                                    pb::Mutation::INSERT_IF_ABSENT,
+                                                    pb::Mutation::UPDATE, pb::Mutation::DELETE};
+    pb::Mutation mutation;
+    mutation.set_kind(kKinds[static_cast<size_t>(write.kind)]);
+    mutation.set_key(EncodeKey(*table_, write.row));
+    mutation.set_row(EncodeRow(*table_, write.row));
+    for (const uint32_t column : write.columns) mutation.add_columns(table_->columns[column].id);
+    if (write.condition.has_value()) mutation.set_condition(SerializePredicate(*write.condition));
+    return mutation;
   }
 
   void Send(int64_t key, pb::Mutation mutation, ModelTable::State after, StatusCode refusal) {

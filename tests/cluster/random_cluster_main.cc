@@ -1,20 +1,26 @@
 // Runs the randomized cluster test for as long as wanted:
 //
 //   random_cluster --seed 7 --operations 1000000 [--seeds 10] [--fault NAME]
+//   random_cluster --seed 7 --operations 10000 --threads 8    on real threads, in a temporary store
+
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
 #include <string>
 
 #include "tests/cluster/random_cluster.h"
+#include "tests/cluster/threaded_cluster.h"
 
 int main(int argc, char** argv) {
   tamis::RandomClusterOptions options;
   uint64_t seeds = 1;
+  int threads = 0;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string name = argv[i];
     if (name == "--seed") options.seed = std::stoull(argv[i + 1]);
     if (name == "--seeds") seeds = std::stoull(argv[i + 1]);
+    if (name == "--threads") threads = std::stoi(argv[i + 1]);
     if (name == "--operations") options.operations = std::stoull(argv[i + 1]);
     if (name == "--fault" && !tamis::SetFault(argv[i + 1], &options.faults)) {
       std::fprintf(stderr, "no fault \"%s\"\n", argv[i + 1]);
@@ -22,7 +28,15 @@ int main(int argc, char** argv) {
     }
   }
   for (uint64_t i = 0; i < seeds; ++i, ++options.seed) {
-    const tamis::RandomClusterResult result = tamis::RunRandomCluster(options);
+    const tamis::RandomClusterResult result =
+        threads == 0 ? tamis::RunRandomCluster(options)
+                     : tamis::RunThreadedCluster(
+                           {.seed = options.seed,
+                            .operations = options.operations,
+                            .clients = threads,
+                            .faults = options.faults,
+                            .directory = std::filesystem::temp_directory_path() /
+                                         ("tamis_threads." + std::to_string(::getpid()))});
     std::printf("seed %llu: %llu operations\n", static_cast<unsigned long long>(options.seed),
                 static_cast<unsigned long long>(result.operations));
     for (const auto& [name, count] : result.counts) {

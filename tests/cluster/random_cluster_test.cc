@@ -8,7 +8,9 @@ namespace tamis {
 namespace {
 
 constexpr uint64_t kSeeds = 8;
-constexpr uint64_t kOperations = 27'000;  // of each seed
+constexpr uint64_t kOperations = TAMIS_RANDOM_OPERATIONS;  // of each seed
+// Long enough to ask for a number of events of each kind.
+constexpr bool kFullLength = kOperations >= 27'000;
 
 TEST(RandomClusterTest, EveryAcknowledgedRowIsFoundAndNothingElse) {
   std::map<std::string, uint64_t> counts;
@@ -24,6 +26,7 @@ TEST(RandomClusterTest, EveryAcknowledgedRowIsFoundAndNothingElse) {
   for (const auto& [name, count] : counts) {
     std::printf("  %10llu %s\n", static_cast<unsigned long long>(count), name.c_str());
   }
+  if (!kFullLength) return;
   EXPECT_GE(operations, 200'000u);
   for (const char* event :
        {"splits", "merges", "moves", "server kills", "server pauses", "coordinator restarts",
@@ -37,6 +40,7 @@ TEST(RandomClusterTest, EveryAcknowledgedRowIsFoundAndNothingElse) {
 class FaultTest : public ::testing::TestWithParam<std::string_view> {};
 
 TEST_P(FaultTest, IsFound) {
+  if (!kFullLength) GTEST_SKIP() << "some faults need many operations; see TAMIS_RANDOM_OPERATIONS";
   RandomClusterOptions options{.operations = 40'000};
   ASSERT_TRUE(SetFault(GetParam(), &options.faults));
   for (options.seed = 100; options.seed < 112; ++options.seed) {

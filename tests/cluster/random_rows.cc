@@ -59,6 +59,40 @@ Row RandomRows::RandomRow(int64_t key) {
   return row;
 }
 
+RandomWrite RandomRows::RandomWriteOf(int64_t key, const RowState& sure) {
+  Row row = RandomRow(key);
+  const uint64_t dice = random_.Uniform(100);
+  if (dice < 55) {
+    // Sometimes the row that is there already: it must be findable once acknowledged, too.
+    if (sure.has_value() && random_.OneIn(6)) row = *sure;
+    return {.write = {.row = row}, .after = row, .kind = "puts"};
+  }
+  if (dice < 75) {
+    return {.write = {.kind = Write::Kind::kDelete, .row = row}, .kind = "deletes"};
+  }
+  if (dice < 88) {
+    RandomWrite drawn{.write = {.kind = Write::Kind::kUpdate, .row = row, .columns = {kNumber}},
+                      .after = sure,
+                      .answer = sure.has_value() ? StatusCode::kOk : StatusCode::kNotFound,
+                      .kind = "updates"};
+    if (sure.has_value()) (*drawn.after)[kNumber] = row[kNumber];
+    return drawn;
+  }
+  if (dice < 94) {
+    const bool there = sure.has_value();
+    return {.write = {.kind = Write::Kind::kInsert, .row = row},
+            .after = there ? sure : row,
+            .answer = there ? StatusCode::kAlreadyExists : StatusCode::kOk,
+            .kind = "inserts"};
+  }
+  const Predicate condition = Predicate::Compare(kNumber, Predicate::Op::kLt, Value::Int64(40));
+  const bool holds = sure.has_value() && condition.Matches(*sure);
+  return {.write = {.row = row, .condition = condition},
+          .after = holds ? row : sure,
+          .answer = holds ? StatusCode::kOk : StatusCode::kFailedPrecondition,
+          .kind = "conditional puts"};
+}
+
 Predicate RandomRows::RandomLeaf(const std::optional<Row>& near) {
   const auto pick = [&](uint32_t column, Value random) {
     return near.has_value() && random_.OneIn(2) ? (*near)[column] : std::move(random);

@@ -5,11 +5,22 @@
 #include <optional>
 
 #include "tamis/base/random.h"
+#include "tamis/query/engine.h"
 #include "tamis/table/predicate.h"
 #include "tamis/table/row.h"
 #include "tamis/table/schema.h"
+#include "tests/cluster/answer.h"
 
 namespace tamis {
+
+// A write and what must come of it.
+struct RandomWrite {
+  Write write;
+  RowState after;  // how the row stands then
+  // What it is answered with: anything but kOk means that the row stays as it was.
+  StatusCode answer = StatusCode::kOk;
+  const char* kind = "";
+};
 
 class RandomRows {
  public:
@@ -29,6 +40,8 @@ class RandomRows {
 
   int64_t RandomKey() { return static_cast<int64_t>(random_.Uniform(kKeys)); }
   Row RandomRow(int64_t key);
+  // A write of the row, which stands as `sure` says.
+  RandomWrite RandomWriteOf(int64_t key, const RowState& sure);
   // About the values of `near`, when there is a row, as often as not.
   Predicate RandomPredicate(const std::optional<Row>& near);
   // By one indexed value of the row.
