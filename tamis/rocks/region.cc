@@ -9,6 +9,7 @@ void RowLocks::Acquire(std::shared_ptr<const std::vector<std::string>> keys, Tas
   bool all;
   {
     std::lock_guard lock(mutex_);
+    if (abandoned_) return;
     all = Advance(request);
   }
   if (all) request->granted();
@@ -29,6 +30,7 @@ bool RowLocks::Advance(const std::shared_ptr<Request>& request) {
 std::vector<RowLocks::Task> RowLocks::Release(const std::vector<std::string>& keys) {
   std::vector<Task> granted;
   std::lock_guard lock(mutex_);
+  if (abandoned_) return granted;
   for (const std::string& key : keys) {
     auto entry = waiting_.find(key);
     if (entry->second.empty()) {
@@ -42,6 +44,13 @@ std::vector<RowLocks::Task> RowLocks::Release(const std::vector<std::string>& ke
     if (Advance(next)) granted.push_back(std::move(next->granted));
   }
   return granted;
+}
+
+void RowLocks::Abandon() {
+  decltype(waiting_) dropped;  // destroyed without the lock: the tasks may hold the region
+  std::lock_guard lock(mutex_);
+  abandoned_ = true;
+  dropped.swap(waiting_);
 }
 
 std::shared_ptr<IndexFilter> Region::filter(uint32_t index_id) const {
@@ -100,6 +109,17 @@ void Region::RunAlone(std::unique_lock<std::mutex> lock) {
 void Region::Close() {
   std::lock_guard lock(mutex_);
   closed_ = true;
+}
+
+void Region::Abandon() {
+  std::deque<Task> alone, at_gate;  // destroyed without the lock
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+    alone.swap(alone_);
+    at_gate.swap(at_gate_);
+  }
+  locks_.Abandon();
 }
 
 void Region::SetSchema(SchemaPtr schema, std::map<uint32_t, IndexState> indexes) {

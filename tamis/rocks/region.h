@@ -37,6 +37,8 @@ class RowLocks {
   void Acquire(std::shared_ptr<const std::vector<std::string>> keys, Task granted);
   // Returns the tasks of those who hold everything they wanted now.
   std::vector<Task> Release(const std::vector<std::string>& keys);
+  // Drops who waits and grants nothing any more.
+  void Abandon();
 
  private:
   struct Request {
@@ -48,6 +50,7 @@ class RowLocks {
   bool Advance(const std::shared_ptr<Request>& request);
 
   std::mutex mutex_;
+  bool abandoned_ = false;
   std::unordered_map<std::string, std::deque<std::shared_ptr<Request>>> waiting_;  // of held keys
 };
 
@@ -95,6 +98,10 @@ class Region : public std::enable_shared_from_this<Region> {
     std::lock_guard lock(mutex_);
     return !closed_ && inside_ == 0 && !alone_running_ && alone_.empty();
   }
+
+  // Closes the region of a server that dies: who waits for anything is dropped, unanswered. What
+  // waits holds the region, and would keep it for ever.
+  void Abandon();
 
   // Alone:
   void Close();

@@ -90,7 +90,8 @@ void RocksRegionServer::Heartbeat() {
 
 void RocksRegionServer::Kill() {
   context_->executor->Kill();
-  for (const auto& region : Regions()) region->Close();
+  context_->feed->Abandon();
+  for (const auto& region : Regions()) region->Abandon();
 }
 
 // ---- Requests

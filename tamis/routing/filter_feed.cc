@@ -76,7 +76,7 @@ void FilterFeed::Poll(const pb::PollRequest& request, std::function<Time()> veri
   bool answer_now;
   {
     std::lock_guard lock(mutex_);
-    if (shut_down_) {
+    if (abandoned_) {
       calls.push_back([done] { done(Unavailable("the region server is shut down")); });
       answer_now = false;
     } else {
@@ -214,7 +214,7 @@ void FilterFeed::WaitAcknowledged(uint64_t sequence, Time not_before, Time deadl
     std::lock_guard lock(mutex_);
     const Time now = executor_->Now();
     const bool acknowledged = options_.faults.no_lease_wait || sequence <= FloorLocked(now);
-    if (shut_down_) {
+    if (abandoned_) {
       status = DeadlineExceeded(
           "the region server shut down while the write waited for coordinators; "
           "it may stand");
@@ -285,7 +285,7 @@ void FilterFeed::OnTimer() {
   std::vector<ParkedPoll> due;
   {
     std::lock_guard lock(mutex_);
-    if (shut_down_) return;
+    if (abandoned_) return;
     timer_at_ = Time::max();
     const Time now = executor_->Now();
     CollectWaiters(now, &calls);
@@ -313,20 +313,13 @@ void FilterFeed::WakePolls() {
   for (auto& [id, poll] : due) Answer(poll.request, poll.verified_until, poll.done);
 }
 
-void FilterFeed::Shutdown() {
-  std::map<uint64_t, ParkedPoll> polls;
+void FilterFeed::Abandon() {
+  std::map<uint64_t, ParkedPoll> polls;  // destroyed without the lock
   std::multimap<uint64_t, Waiter> waiters;
-  {
-    std::lock_guard lock(mutex_);
-    shut_down_ = true;
-    polls.swap(parked_);
-    waiters.swap(waiters_);
-  }
-  for (auto& [id, poll] : polls) poll.done(Unavailable("the region server is shut down"));
-  for (auto& [sequence, waiter] : waiters) {
-    waiter.done(DeadlineExceeded(
-        "the region server shut down while the write waited for coordinators; it may stand"));
-  }
+  std::lock_guard lock(mutex_);
+  abandoned_ = true;
+  polls.swap(parked_);
+  waiters.swap(waiters_);
 }
 
 }  // namespace tamis

@@ -81,8 +81,8 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
   // When the last lease that was granted so far ends; Time{} when none was granted.
   Time LastLeaseEnd() const;
 
-  // Answers all parked polls and waits with kUnavailable.
-  void Shutdown();
+  // The server dies: polls and waits that are under way are dropped unanswered, later ones refused.
+  void Abandon();
 
  private:
   struct Coordinator {
@@ -141,7 +141,7 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
   Time last_lease_end_{};
   Time timer_at_ = Time::max();
   bool wake_posted_ = false;
-  bool shut_down_ = false;
+  bool abandoned_ = false;
 };
 
 }  // namespace tamis

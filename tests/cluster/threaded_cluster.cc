@@ -26,7 +26,7 @@ constexpr int kExecutorThreads = 4;
 constexpr size_t kMaxRegions = 10;
 constexpr int kMostAsleep = 2;        // servers killed or paused at a time
 constexpr uint64_t kEventEvery = 12;  // operations
-constexpr int kSettlingTries = 3000;
+constexpr int kSettlingTries = 1500;
 
 class ThreadedCluster {
  public:
@@ -396,7 +396,8 @@ class ThreadedCluster {
         Count("checks");
         return CompareAll();
       }
-      last = report.ok() ? report->ToString() : report.status().ToString();
+      last = (report.ok() ? report->ToString() : report.status().ToString()) + ", " +
+             std::to_string(cluster_->pending_work()) + " jobs are pending";
       Await<bool>(&executor_, [&](auto done) {
         executor_.PostAfter(milliseconds(20), [done] { done(true); });
       });
