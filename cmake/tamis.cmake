@@ -9,6 +9,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   if(TAMIS_SANITIZE)
     # The checks that it puts in hide from it that a std::variant's value is there.
     target_compile_options(tamis_warnings INTERFACE -Wno-maybe-uninitialized)
+    if(TAMIS_SANITIZE MATCHES thread)
+      # asio's fences; the thread sanitizer knows the atomics beside them.
+      target_compile_options(tamis_warnings INTERFACE -Wno-tsan)
+    endif()
   endif()
 endif()
 

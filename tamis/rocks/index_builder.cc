@@ -53,8 +53,10 @@ size_t IndexBuilder::pending() const {
 
 void IndexBuilder::Finish(JobPtr job, const Status& status) {
   for (const DoneCallback& mended : job->mended) mended(status);
-  const bool needed = job->mended.empty() || !job->filter->published();
-  if (!status.ok() && !job->region->closed() && needed) {
+  // Without a filter the index was dropped, and all is well.
+  const bool again =
+      !status.ok() && !job->region->closed() && (job->mended.empty() || !job->filter->published());
+  if (again) {
     // The store did not let us: later again. Until then the region is searched without the index.
     context_->executor->PostAfter(
         kRetryAfter, [self = shared_from_this(), region = job->region, index_id = job->index_id] {

@@ -94,7 +94,7 @@ void RocksCluster::StartServer(const std::string& name) {
   }
   membership_.Join(name, start_code, executor_->Now());
   RocksRegionServer::Surroundings surroundings;
-  surroundings.executor = executor_;
+  surroundings.executor = options_.executor_of ? options_.executor_of(name) : executor_;
   surroundings.store = store_.get();
   surroundings.catalog = catalog_.get();
   surroundings.fences = &fences_;
@@ -157,7 +157,7 @@ void RocksCluster::AssignAll() {
   if (!catalog_->Commit(change).ok()) return;  // the sweep tries again
   for (const auto& region : regions) {
     fences_.Of(region.id())->Advance(region.epoch());
-    if (auto server = LocalServer(region.server())) server->OpenRegion(region, Time{});
+    if (auto server = LocalServer(region.server())) server->OpenRegion(region, Duration(0));
   }
 }
 
@@ -178,7 +178,7 @@ void RocksCluster::Sweep() {
     if (target.empty()) break;  // nobody lives
     // What the dead server granted may be believed for a lease from now.
     (void)Assign(region, target,
-                 now + options_.server.feed.lease + options_.server.feed.lease_margin);
+                 options_.server.feed.lease + options_.server.feed.lease_margin);
   }
   executor_->PostAfter(interval, [self = self_] {
     if (RocksCluster* cluster = self->load()) cluster->Sweep();
@@ -230,7 +230,7 @@ bool RocksCluster::IsCurrent(const pb::RegionRecord& record) const {
   return now.has_value() && now->epoch() == record.epoch();
 }
 
-Status RocksCluster::Assign(pb::RegionRecord record, const std::string& server, Time not_before) {
+Status RocksCluster::Assign(pb::RegionRecord record, const std::string& server, Duration wait) {
   if (!IsCurrent(record)) return Unavailable("the region has changed");
   // Completed indexes may have been noted since the record was read.
   record = *catalog_->Region(record.id());
@@ -238,7 +238,7 @@ Status RocksCluster::Assign(pb::RegionRecord record, const std::string& server, 
   SetOwner(server, &record);
   TAMIS_RETURN_IF_ERROR(catalog_->Commit({.put_regions = {record}}));
   fences_.Of(record.id())->Advance(record.epoch());
-  if (auto local = LocalServer(server)) local->OpenRegion(record, not_before);
+  if (auto local = LocalServer(server)) local->OpenRegion(record, wait);
   return Status::Ok();
 }
 
@@ -246,7 +246,7 @@ Status RocksCluster::Assign(pb::RegionRecord record, const std::string& server, 
 // has decided about it since.
 void RocksCluster::Reopen(const pb::RegionRecord& record) {
   const std::string target = membership_.IsAlive(record.server()) ? record.server() : LeastLoaded();
-  if (!target.empty()) (void)Assign(record, target, Time{});
+  if (!target.empty()) (void)Assign(record, target, Duration(0));
 }
 
 std::shared_ptr<RocksRegionServer> RocksCluster::LocalServer(const std::string& name) const {
@@ -376,7 +376,7 @@ void RocksCluster::CreateTable(TableSchema schema, Callback<TableSchema> done) {
   }
   lock.unlock();
   fences_.Of(region.id())->Advance(region.epoch());
-  if (auto server = LocalServer(region.server())) server->OpenRegion(region, Time{});
+  if (auto server = LocalServer(region.server())) server->OpenRegion(region, Duration(0));
   done(std::move(schema));
 }
 
@@ -611,7 +611,7 @@ void RocksCluster::MoveRegion(uint64_t region_id, const std::string& target, Don
                         // The target may have died meanwhile; the region must not stay closed.
                         const std::string to =
                             cluster->membership_.IsAlive(target) ? target : cluster->LeastLoaded();
-                        once(cluster->Assign(record, to, Time{}));
+                        once(cluster->Assign(record, to, Duration(0)));
                       });
 }
 
@@ -674,7 +674,7 @@ void RocksCluster::MergeRegion(uint64_t region_id, DoneCallback done) {
           }
           for (const uint64_t id : {left.id(), right.id(), merged.id()})
             fences_.Of(id)->Advance(merged.epoch());
-          if (auto server = LocalServer(merged.server())) server->OpenRegion(merged, Time{});
+          if (auto server = LocalServer(merged.server())) server->OpenRegion(merged, Duration(0));
           once(Status::Ok());
         });
       });

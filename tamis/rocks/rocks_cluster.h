@@ -36,6 +36,8 @@ class RocksCluster : public Cluster {
     uint64_t seed = 0;    // of the seeds of new indexes; 0 = drawn from the system
     // Carries a server's heartbeat; a test may lose or delay it. Default: at once.
     std::function<void(const std::string& server, std::function<void()> deliver)> heartbeat_link;
+    // The executor of a server; a test gives each one a clock of its own. Default: the cluster's.
+    std::function<Executor*(const std::string& server)> executor_of;
   };
 
   // Opens or makes the store. Destroying the cluster saves its filters for the next opening. The
@@ -96,7 +98,7 @@ class RocksCluster : public Cluster {
   void Sweep();
   std::string LeastLoaded(const std::set<std::string>& without = {}) const;
   std::map<std::string, uint64_t> Loads() const;
-  Status Assign(pb::RegionRecord record, const std::string& server, Time not_before);
+  Status Assign(pb::RegionRecord record, const std::string& server, Duration wait);
   void Reopen(const pb::RegionRecord& record);
   bool IsServed(const pb::RegionRecord& region) const;
   void SetOwner(const std::string& server, pb::RegionRecord* region) const;

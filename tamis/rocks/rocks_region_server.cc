@@ -324,7 +324,8 @@ void RocksRegionServer::BuildMissing(const std::shared_ptr<Region>& region) {
   }
 }
 
-void RocksRegionServer::OpenRegion(const pb::RegionRecord& record, Time not_before) {
+void RocksRegionServer::OpenRegion(const pb::RegionRecord& record, Duration wait) {
+  const Time not_before = wait > Duration(0) ? context_->executor->Now() + wait : Time{};
   context_->executor->Step([self = shared_from_this(), record, not_before] {
     auto region = self->Install(record, not_before);
     if (!region) return;

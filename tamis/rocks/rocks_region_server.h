@@ -48,9 +48,9 @@ class RocksRegionServer : public RegionServer,
   void Search(const pb::SearchRequest& request, Callback<pb::SearchReply> done) override;
   void Poll(const pb::PollRequest& request, Callback<pb::PollReply> done) override;
 
-  // Orders of the master. A region is opened as its record in the catalog says; `not_before`: no
-  // put is acknowledged earlier, since leases of a former owner may live until then.
-  void OpenRegion(const pb::RegionRecord& record, Time not_before);
+  // Orders of the master. A region is opened as its record in the catalog says; for as long as
+  // `wait` it acknowledges no put, since leases of a former owner may live until then.
+  void OpenRegion(const pb::RegionRecord& record, Duration wait);
   // Done when the region is closed and no coordinator trusts it any more.
   void CloseRegion(uint64_t region_id, uint64_t epoch, DoneCallback done);
   // Closes every region of a table that was dropped.

@@ -142,6 +142,7 @@ Result<std::unique_ptr<Store>> Store::Open(const Options& options) {
   }
   rocksdb::ColumnFamilyOptions family;
   family.write_buffer_size = options.memtable_bytes;
+  family.disable_auto_compactions = !options.background_compactions;
   family.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   rocksdb::ColumnFamilyOptions index_family = family;
   index_family.compaction_filter_factory = store->garbage_;

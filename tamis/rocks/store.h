@@ -38,6 +38,8 @@ class Store {
     bool sync = false;     // each write reaches the disk before it is acknowledged
     bool salvage = false;  // opens a store with a damaged log without what was written after that
     rocksdb::Env* env = nullptr;  // nullptr: the real file system
+    // False: nothing is compacted but by Compact(), so that a simulation repeats exactly.
+    bool background_compactions = true;
     size_t memtable_bytes = 64 << 20;
     size_t cache_bytes = 128 << 20;
   };

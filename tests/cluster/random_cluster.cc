@@ -13,8 +13,10 @@
 #include "tamis/table/codec.h"
 #include "tests/cluster/layout.h"
 #include "tests/cluster/model_table.h"
+#include "tests/cluster/node_clock.h"
 #include "tests/cluster/random_rows.h"
 #include "tests/cluster/sim_network.h"
+#include "tests/cluster/sql_client.h"
 
 namespace tamis {
 namespace {
@@ -27,6 +29,7 @@ constexpr int kServers = 5;
 constexpr int kEngines = 2;
 constexpr size_t kMaxRegions = 12;
 constexpr uint64_t kSettleEvery = 2500;
+constexpr uint64_t kOneInSql = 6;  // of the searches
 
 constexpr uint32_t kId = RandomRows::kId, kName = RandomRows::kName;
 constexpr int64_t kKeys = RandomRows::kKeys;
@@ -57,6 +60,7 @@ class RandomCluster {
       RunUntilAcknowledged(microseconds(random_.Uniform(3000)));
       const int searches = recent_.empty() ? 1 : 2;
       for (int i = 0; i < searches && !failure_.has_value(); ++i) SearchOnce();
+      if (random_.OneIn(12)) WriteBySql();
       if (random_.OneIn(25)) RestartEngine();
       if (random_.OneIn(300)) CrashProcess();
       if (operations_ >= next_settle && !failure_.has_value()) {
@@ -102,11 +106,13 @@ class RandomCluster {
     options.store.directory = "/store";
     options.store.env = env_.get();
     options.store.memtable_bytes = 4 << 20;
+    options.store.background_compactions = false;
     options.servers = kServers;
     options.session_timeout = milliseconds(300);
     options.operation_timeout = seconds(3);
     options.balance = false;
     options.seed = options_.seed;
+    options.executor_of = [this](const std::string& server) { return ClockOf(server); };
     options.server.feed.lease = milliseconds(100);
     options.server.feed.lease_margin = milliseconds(2);
     options.server.feed.max_events = 200;
@@ -136,6 +142,17 @@ class RandomCluster {
     table_ = std::make_shared<const TableSchema>(*made);
   }
 
+  Executor* ClockOf(const std::string& node) {
+    std::unique_ptr<NodeClock>& clock = clocks_[node];
+    if (!clock) {
+      const int drift =
+          static_cast<int>(random_.Uniform(static_cast<uint64_t>(2 * options_.clock_drift + 1)));
+      clock = std::make_unique<NodeClock>(&executor_, milliseconds(random_.Uniform(100'000)),
+                                          drift - options_.clock_drift);
+    }
+    return clock.get();
+  }
+
   void StartEngine(int i) {
     Engine::Options options;
     options.poll_wait = milliseconds(40);
@@ -144,17 +161,20 @@ class RandomCluster {
     options.write_timeout = seconds(5);
     options.seed = ++engine_seed_;
     options.faults = options_.faults;
-    engines_[i] = std::make_unique<Engine>(network_.get(), &executor_, options);
+    engines_[i] =
+        std::make_unique<Engine>(network_.get(), ClockOf("engine" + std::to_string(i)), options);
   }
 
   void RestartEngine() {
     const int i = static_cast<int>(random_.Uniform(kEngines));
+    sql_[i].reset();
     engines_[i].reset();
     StartEngine(i);
     Count("coordinator restarts");
   }
 
   void Shutdown() {
+    for (auto& client : sql_) client.reset();
     for (auto& engine : engines_) engine.reset();
     executor_.Clear();
   }
@@ -255,7 +275,7 @@ class RandomCluster {
     return mutation;
   }
 
-  void Send(int64_t key, pb::Mutation mutation, ModelTable::State after, StatusCode refusal) {
+  void Send(int64_t key, pb::Mutation mutation, ModelTable::State after, StatusCode expected) {
     std::optional<pb::RegionRecord> owner;
     for (const auto& region : cluster_->catalog().Regions(table_->id)) {
       if (mutation.key() >= region.start() &&
@@ -276,29 +296,11 @@ class RandomCluster {
     ++operations_;
     auto open = std::make_shared<bool>(true);
     const uint64_t incarnation = incarnation_;
-    const auto settle = [this, key, refusal, open, incarnation](StatusCode code) {
+    const auto settle = [this, key, expected, open, incarnation](StatusCode code) {
       if (!*open || incarnation != incarnation_) return;
       *open = false;
       --writes_under_way_;
-      if (code == StatusCode::kOk) {
-        if (refusal != StatusCode::kOk)
-          Fail("a write was done that its condition forbids, key " + std::to_string(key));
-        model_.Acknowledge(key);
-        recent_.push_back(key);
-        Count("writes acknowledged");
-      } else if (code == StatusCode::kUnavailable || code == StatusCode::kBusy) {
-        model_.Refuse(key);
-        Count("writes refused");
-      } else if (code == StatusCode::kDeadlineExceeded) {
-        model_.Unknown(key);
-        Count("writes unknown");
-      } else if (code == refusal) {
-        model_.Refuse(key);
-        Count("writes not done by condition");
-      } else {
-        Fail("a write was answered with " + std::string(StatusCodeName(code)) + ", key " +
-             std::to_string(key));
-      }
+      TakeAnswer(key, expected, code == StatusCode::kOk ? Status::Ok() : Status(code, "no"));
     };
     network_->Server(owner->server())->Mutate(request, [settle](Result<pb::MutateReply> reply) {
       if (!reply.ok()) return settle(reply.status().code());
@@ -307,6 +309,51 @@ class RandomCluster {
       settle(static_cast<StatusCode>(result.results(0).code()));
     });
     executor_.PostAfter(seconds(2), [settle] { settle(StatusCode::kDeadlineExceeded); });
+  }
+
+  void TakeAnswer(int64_t key, StatusCode expected, const Status& answer) {
+    const StatusCode code = answer.code();
+    if (code == StatusCode::kUnavailable || code == StatusCode::kBusy) {
+      model_.Refuse(key);
+      Count("writes refused");
+    } else if (code == StatusCode::kDeadlineExceeded) {
+      model_.Unknown(key);
+      Count("writes unknown");
+    } else if (code != expected) {
+      Fail("a write of row " + std::to_string(key) + " was answered with " + answer.ToString());
+    } else if (code == StatusCode::kOk) {
+      model_.Acknowledge(key);
+      recent_.push_back(key);
+      Count("writes acknowledged");
+    } else {
+      model_.Refuse(key);
+      Count("writes not done by condition");
+    }
+  }
+
+  // SQLite calls back into the engine, which drives the executor while it waits: one thread still.
+  SqlClient* Sql(size_t engine) {
+    if (!sql_[engine]) {
+      auto client = SqlClient::Open(engines_[engine].get());
+      if (!client.ok()) {
+        Fail("cannot open SQLite: " + client.status().ToString());
+        return nullptr;
+      }
+      sql_[engine] = std::move(*client);
+    }
+    return sql_[engine].get();
+  }
+
+  void WriteBySql() {
+    SqlClient* client = Sql(random_.Uniform(kEngines));
+    const int64_t key = rows_.RandomKey();
+    const ModelTable::Entry& entry = model_.Of(key);
+    if (client == nullptr || entry.busy || entry.tainted) return;
+    const RandomWrite drawn = rows_.RandomWriteOf(key, entry.sure);
+    model_.Begin(key, drawn.after);
+    ++operations_;
+    Count("writes through SQL");
+    TakeAnswer(key, drawn.answer, client->Apply(*table_, drawn.write));
   }
 
   // ---- Searches
@@ -336,7 +383,9 @@ class RandomCluster {
   }
 
   void Check(SearchOptions options) {
-    Engine& engine = *engines_[random_.Uniform(kEngines)];
+    const size_t i = random_.Uniform(kEngines);
+    if (random_.OneIn(kOneInSql)) return CheckBySql(i, options);
+    Engine& engine = *engines_[i];
     auto schema = engine.Table("t");
     if (!schema.ok()) return Fail("no schema: " + schema.status().ToString());
     Answer answer{.predicate = options.predicate,
@@ -366,6 +415,26 @@ class RandomCluster {
     if (explain.regions_asked < explain.regions_total) Count("searches that left regions out");
     if (explain.regions_scanned > 0) Count("searches with a scanned region");
     Judge(answer, watch, explain.ToText());
+  }
+
+  void CheckBySql(size_t engine, const SearchOptions& options) {
+    SqlClient* client = Sql(engine);
+    if (client == nullptr) return;
+    ++operations_;
+    ModelTable::Watch watch;
+    model_.StartWatch(&watch);
+    auto rows = client->Search(*table_, options);
+    model_.EndWatch(&watch);
+    if (!rows.ok()) return Fail("a search through SQL failed: " + rows.status().ToString());
+    Count("searches through SQL");
+    Explain explain;
+    for (const Explain& search : client->searches()) explain.Add(search);
+    Judge({.predicate = options.predicate,
+           .limit = options.limit,
+           .key_order = options.key_order,
+           .one_instant = !small_pages_ && client->searches().size() == 1,
+           .rows = std::move(*rows)},
+          watch, "by SQL: " + SqlOf(*table_, options) + "\n" + explain.ToText());
   }
 
   void Judge(const Answer& answer, const ModelTable::Watch& watch, const std::string& explain) {
@@ -541,11 +610,13 @@ class RandomCluster {
   RandomRows rows_{&random_};
   const std::unique_ptr<rocksdb::Env> env_;
   const bool small_pages_;
+  std::map<std::string, std::unique_ptr<NodeClock>> clocks_;
   NetworkCounts network_counts_;
   std::unique_ptr<RocksCluster> cluster_;
   std::unique_ptr<SimNetwork> network_;
   std::unique_ptr<Engine> engines_[kEngines];
-  SchemaPtr table_;  // as created: columns do not change
+  std::unique_ptr<SqlClient> sql_[kEngines];  // made when it is first used
+  SchemaPtr table_;                           // as created: columns do not change
   ModelTable model_;
   std::vector<int64_t> recent_;  // keys whose write has just been acknowledged
   std::set<std::string> paused_, killed_;

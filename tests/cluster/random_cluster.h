@@ -1,8 +1,8 @@
 // RandomCluster: a whole cluster with two coordinators on one thread and a virtual clock, driven by
-// a seed: writes and searches of every kind while regions split, merge and move, servers die and
-// pause, polls are lost, late and reordered, coordinators restart, the clock jumps, indexes come
-// and go, the store compacts and the process crashes. Every acknowledged row must be found by key
-// and by every index, and nothing else returned.
+// a seed: writes and searches of every kind, some through SQL, while regions split, merge and move,
+// servers die and pause, polls are lost, late and reordered, coordinators restart, clocks drift and
+// jump, indexes come and go, the store compacts and the process crashes. Every acknowledged row
+// must be found by key and by every index, and nothing else returned.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,9 @@ struct RandomClusterOptions {
   uint64_t seed = 1;
   uint64_t operations = 10'000;
   Faults faults;
+  // Each node's clock is off by a rate drawn up to this, in thousandths. The margins of the leases
+  // allow for about 30.
+  int clock_drift = 10;
   bool verbose = false;
 };
 

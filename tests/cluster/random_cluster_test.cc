@@ -31,7 +31,7 @@ TEST(RandomClusterTest, EveryAcknowledgedRowIsFoundAndNothingElse) {
   for (const char* event :
        {"splits", "merges", "moves", "server kills", "server pauses", "coordinator restarts",
         "polls lost", "polls late", "clock jumps", "index creations", "index drops", "compactions",
-        "searches that left regions out"}) {
+        "searches that left regions out", "searches through SQL", "writes through SQL"}) {
     EXPECT_GE(counts[event], 200u) << event;
   }
 }
@@ -39,10 +39,8 @@ TEST(RandomClusterTest, EveryAcknowledgedRowIsFoundAndNothingElse) {
 // The test can fail: with any one rule switched off it finds a row that is missed or wrong.
 class FaultTest : public ::testing::TestWithParam<std::string_view> {};
 
-TEST_P(FaultTest, IsFound) {
-  if (!kFullLength) GTEST_SKIP() << "some faults need many operations; see TAMIS_RANDOM_OPERATIONS";
-  RandomClusterOptions options{.operations = 40'000};
-  ASSERT_TRUE(SetFault(GetParam(), &options.faults));
+// Runs seeds until one fails.
+void ExpectFound(RandomClusterOptions options) {
   for (options.seed = 100; options.seed < 112; ++options.seed) {
     const auto result = RunRandomCluster(options);
     if (!result.failure.has_value()) continue;
@@ -51,6 +49,19 @@ TEST_P(FaultTest, IsFound) {
     return;
   }
   FAIL() << "the test does not notice that the rule is broken";
+}
+
+TEST_P(FaultTest, IsFound) {
+  if (!kFullLength) GTEST_SKIP() << "some faults need many operations; see TAMIS_RANDOM_OPERATIONS";
+  RandomClusterOptions options{.operations = 40'000};
+  ASSERT_TRUE(SetFault(GetParam(), &options.faults));
+  ExpectFound(options);
+}
+
+// Clocks that drift further apart than the margins of the leases allow.
+TEST(DriftTest, BeyondTheBoundIsFound) {
+  if (!kFullLength) GTEST_SKIP() << "it needs many operations; see TAMIS_RANDOM_OPERATIONS";
+  ExpectFound({.operations = 40'000, .clock_drift = 300});
 }
 
 std::vector<std::string_view> FaultNames() {

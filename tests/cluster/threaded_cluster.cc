@@ -14,6 +14,7 @@
 #include "tests/cluster/layout.h"
 #include "tests/cluster/random_rows.h"
 #include "tests/cluster/row_history.h"
+#include "tests/cluster/sql_client.h"
 
 namespace tamis {
 namespace {
@@ -37,9 +38,11 @@ class ThreadedCluster {
     if (failed_) return;
     for (auto& engine : engines_) engine = StartEngine();
     CreateTable();
+    for (int i = 0; i < options_.clients && !failed_; ++i) OpenSql(*engines_[i % engines_.size()]);
   }
 
   ~ThreadedCluster() {
+    sql_.clear();
     executor_.Stop();
     for (auto& engine : engines_) engine.reset();
     cluster_.reset();
@@ -121,6 +124,13 @@ class ThreadedCluster {
     return std::make_unique<Engine>(cluster_.get(), &executor_, options);
   }
 
+  // One a client.
+  void OpenSql(Engine& engine) {
+    auto client = SqlClient::Open(&engine);
+    if (!client.ok()) return Fail("cannot open SQLite: " + client.status().ToString());
+    sql_.push_back(std::move(*client));
+  }
+
   // ---- Progress: what paces the events
 
   bool BeginOperation() {
@@ -152,9 +162,14 @@ class ThreadedCluster {
   void Client(int i) {
     Random random = RandomOf(static_cast<uint64_t>(i));
     RandomRows rows(&random);
+    SqlClient& sql = *sql_[static_cast<size_t>(i)];
     while (BeginOperation()) {
       Engine& engine = *engines_[random.Uniform(engines_.size())];
-      if (random.OneIn(2)) {
+      if (random.OneIn(8)) {
+        WriteBySql(i, sql, rows);
+      } else if (random.OneIn(10)) {
+        SearchBySql(sql, random, rows);
+      } else if (random.OneIn(2)) {
         const std::vector<int64_t> acknowledged = WriteSome(i, engine, random, rows);
         // Whoever asks now must find them, by any coordinator.
         for (const int64_t key : acknowledged) {
@@ -170,7 +185,7 @@ class ThreadedCluster {
     const size_t wanted = random.OneIn(3) ? 1 + random.Uniform(8) : 1;
     std::map<int64_t, RandomWrite> drawn;
     for (size_t i = 0; i < wanted; ++i) {
-      const int64_t key = rows.RandomKey() / options_.clients * options_.clients + client;
+      const int64_t key = OwnKey(client, rows);
       if (history_.IsUnknown(key) || drawn.contains(key)) continue;
       drawn.emplace(key, rows.RandomWriteOf(key, history_.Sure(key)));
     }
@@ -192,6 +207,19 @@ class ThreadedCluster {
       if (TakeAnswer(key, write, statuses[i++])) acknowledged.push_back(key);
     }
     return acknowledged;
+  }
+
+  void WriteBySql(int client, SqlClient& sql, RandomRows& rows) {
+    const int64_t key = OwnKey(client, rows);
+    if (history_.IsUnknown(key)) return;
+    const RandomWrite drawn = rows.RandomWriteOf(key, history_.Sure(key));
+    history_.Begin(key, drawn.after);
+    Count("writes through SQL");
+    TakeAnswer(key, drawn, sql.Apply(*table_, drawn.write));
+  }
+
+  int64_t OwnKey(int client, RandomRows& rows) const {
+    return rows.RandomKey() / options_.clients * options_.clients + client;
   }
 
   // True when the write was done.
@@ -237,6 +265,22 @@ class ThreadedCluster {
     options.use_indexes = !random.OneIn(30);
     if (random.OneIn(25)) options.limit = 1 + random.Uniform(5);
     Check(engine, std::move(options));
+  }
+
+  void SearchBySql(SqlClient& sql, Random& random, RandomRows& rows) {
+    SearchOptions options;
+    options.predicate = rows.RandomPredicate(history_.Sure(rows.RandomKey()));
+    options.key_order = random.OneIn(10);
+    const RowHistory::Mark mark = history_.Now();
+    auto found = sql.Search(*table_, options);
+    if (!found.ok()) return Fail("a search through SQL failed: " + found.status().ToString());
+    Count("searches through SQL");
+    const Answer answer{.predicate = options.predicate,
+                        .key_order = options.key_order,
+                        .one_instant = sql.searches().size() == 1,
+                        .rows = std::move(*found)};
+    const auto fault = answer.FindFault(*table_, history_.Since(mark));
+    if (fault.has_value()) Fail(fault->what + "\nby SQL: " + SqlOf(*table_, options));
   }
 
   void Check(Engine& engine, SearchOptions options) {
@@ -423,6 +467,7 @@ class ThreadedCluster {
   std::unique_ptr<RocksCluster> cluster_;
   std::array<std::unique_ptr<Engine>, 2> engines_;
   std::atomic<uint64_t> engines_started_ = 0;
+  std::vector<std::unique_ptr<SqlClient>> sql_;
   SchemaPtr table_;  // as created: columns do not change
   RowHistory history_;
   std::atomic<uint64_t> operations_ = 0;
