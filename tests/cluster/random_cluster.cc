@@ -60,7 +60,7 @@ class RandomCluster {
       RunUntilAcknowledged(microseconds(random_.Uniform(3000)));
       const int searches = recent_.empty() ? 1 : 2;
       for (int i = 0; i < searches && !failure_.has_value(); ++i) SearchOnce();
-      if (random_.OneIn(12)) WriteBySql();
+      if (options_.sql && random_.OneIn(12)) WriteBySql();
       if (random_.OneIn(25)) RestartEngine();
       if (random_.OneIn(300)) CrashProcess();
       if (operations_ >= next_settle && !failure_.has_value()) {
@@ -384,7 +384,7 @@ class RandomCluster {
 
   void Check(SearchOptions options) {
     const size_t i = random_.Uniform(kEngines);
-    if (random_.OneIn(kOneInSql)) return CheckBySql(i, options);
+    if (options_.sql && random_.OneIn(kOneInSql)) return CheckBySql(i, options);
     Engine& engine = *engines_[i];
     auto schema = engine.Table("t");
     if (!schema.ok()) return Fail("no schema: " + schema.status().ToString());

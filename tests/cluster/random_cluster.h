@@ -22,6 +22,7 @@ struct RandomClusterOptions {
   // Each node's clock is off by a rate drawn up to this, in thousandths. The margins of the leases
   // allow for about 30.
   int clock_drift = 10;
+  bool sql = true;  // a share of the operations goes through SQL
   bool verbose = false;
 };
 
