@@ -6,7 +6,6 @@
 #include <CLI/Formatter.hpp>
 #include <cstdio>
 
-#include "tamis/base/random.h"
 #include "tamis/cli/command.h"
 #include "tamis/cli/connection.h"
 
@@ -66,8 +65,7 @@ Status CreateIndex(Connection* connection, const Options& options) {
   TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, connection->engine().Table(options.table));
   IndexSpec spec{.name = options.index,
                  .fpr = options.fpr,
-                 .expected_values = options.expected_values,
-                 .seed = SeedFromSystem()};
+                 .expected_values = options.expected_values};
   for (const std::string& name : options.columns) {
     const auto column = schema->FindColumn(name);
     if (!column) {

@@ -74,8 +74,7 @@ struct Engine::State {
           cluster->ListRegions(table_id, std::move(done));
         }});
     if (!listed[0].ok()) return listed[0].status();
-    regions.Set(table_id, std::move(*listed[0]));
-    return regions.Get(table_id);
+    return regions.Set(table_id, std::move(*listed[0]));
   }
 };
 

@@ -369,7 +369,8 @@ class WayFinder {
     if (p.kind != Kind::kAnd) return std::nullopt;
     // No condition of the conjunction itself helps; an alternative inside of it may.
     for (size_t i = 0; i < p.children.size(); ++i) {
-      if (p.children[i].kind != Kind::kOr) continue;
+      // Its alternatives must be found by themselves, since nothing else here helps them.
+      if (p.children[i].kind != Kind::kOr || !Of(p.children[i]).has_value()) continue;
       std::vector<Predicate> alternatives;
       for (const Predicate& alternative : p.children[i].children) {
         std::vector<Predicate> all;

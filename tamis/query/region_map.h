@@ -22,10 +22,12 @@ class RegionMap {
     auto found = tables_.find(table_id);
     return found == tables_.end() ? nullptr : found->second;
   }
-  void Set(uint32_t table_id, std::vector<RegionInfo> regions) {
+  // Returns what is known from now on.
+  Regions Set(uint32_t table_id, std::vector<RegionInfo> regions) {
     auto shared = std::make_shared<const std::vector<RegionInfo>>(std::move(regions));
     std::lock_guard lock(mutex_);
-    tables_[table_id] = std::move(shared);
+    tables_[table_id] = shared;
+    return shared;
   }
   void Forget(uint32_t table_id) {
     std::lock_guard lock(mutex_);

@@ -103,8 +103,7 @@ Status Search::RefreshRegions() {
       }});
   if (!regions[0].ok()) return regions[0].status();
   if (regions[0]->empty()) return NotFound("the table does not exist any more");
-  context_->regions->Set(schema_->id, std::move(*regions[0]));
-  regions_ = context_->regions->Get(schema_->id);
+  regions_ = context_->regions->Set(schema_->id, std::move(*regions[0]));
   return Status::Ok();
 }
 
@@ -158,7 +157,10 @@ std::vector<Search::Request> Search::MakeRequests() {
   for (auto piece = pieces_.begin(); piece != pieces_.end(); ++piece) {
     if (piece->done || !piece->rows.empty()) continue;
     auto region = std::ranges::upper_bound(*regions_, piece->range.start, {}, &RegionInfo::start);
-    if (region == regions_->begin()) continue;
+    if (region == regions_->begin()) {
+      map_is_old_ = true;
+      continue;
+    }
     --region;
     if (!region->Contains(piece->range.start) || region->server.empty()) {
       map_is_old_ = true;

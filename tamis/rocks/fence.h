@@ -1,7 +1,8 @@
 // Fence: the epoch of a region as the store knows it, outside the memory of any region server.
 //
 // A server holds it shared from comparing its epoch to the end of its write (or to the taking of
-// its read snapshot); opening a region elsewhere takes it exclusively. So a server that was paused
+// its read snapshot); opening a region elsewhere takes it exclusively, and whoever changes what the
+// catalog says of a region holds it from looking to having advanced it. So a server that was paused
 // and wakes up after its region has moved can neither commit to it nor answer a search of it.
 //
 // Threads: safe.

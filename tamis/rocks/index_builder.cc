@@ -250,7 +250,10 @@ Result<bool> IndexBuilder::IsGiven(const Job& job, std::string_view entry) {
 void IndexBuilder::BeginRecount(JobPtr job) {
   const bool open = job->region->Quiesce([self = shared_from_this(), job] {
     auto fence = job->region->fence().Enter(job->region->info().epoch);
-    if (job->region->closed() || !fence.owns_lock()) return self->Finish(job, Moved());
+    if (job->region->closed() || !fence.owns_lock()) {
+      if (fence.owns_lock()) fence.unlock();
+      return self->Finish(job, Moved());
+    }
     rocksdb::DB* db = self->context_->store->db();
     job->filter->BeginGeneration(/*hold_removals=*/true);
     job->snapshot = std::shared_ptr<const rocksdb::Snapshot>(

@@ -10,7 +10,6 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <vector>
 
 #include "tamis/base/executor.h"
 
@@ -19,8 +18,6 @@ namespace tamis {
 class Membership {
  public:
   explicit Membership(Duration session_timeout) : session_timeout_(session_timeout) {}
-
-  Duration session_timeout() const { return session_timeout_; }
 
   void Join(const std::string& server, uint64_t start_code, Time now) {
     std::lock_guard lock(mutex_);
@@ -38,27 +35,18 @@ class Membership {
     return true;
   }
 
-  // Declares dead those whose session is over; returns them.
-  std::vector<std::string> Expire(Time now) {
+  // Declares dead those whose session is over.
+  void Expire(Time now) {
     std::lock_guard lock(mutex_);
-    std::vector<std::string> expired;
     for (auto& [server, session] : sessions_) {
-      if (session.dead || now - session.last < session_timeout_) continue;
-      session.dead = true;
-      expired.push_back(server);
+      if (now - session.last >= session_timeout_) session.dead = true;
     }
-    return expired;
   }
 
   // All sessions start anew: after the whole process was stopped for a while, nobody is to blame.
   void Forgive(Time now) {
     std::lock_guard lock(mutex_);
     for (auto& [server, session] : sessions_) session.last = now;
-  }
-
-  void DeclareDead(const std::string& server) {
-    std::lock_guard lock(mutex_);
-    sessions_[server].dead = true;
   }
 
   bool IsAlive(const std::string& server) const {

@@ -100,6 +100,10 @@ MutateOperation::Change& MutateOperation::ChangeOf(const std::string& key) {
 }
 
 Status MutateOperation::ApplyMutation(const pb::Mutation& mutation, Change* change) {
+  if (!pb::Mutation::Kind_IsValid(mutation.kind())) {
+    return InvalidArgument("this region server does not know mutations of kind " +
+                           std::to_string(mutation.kind()));
+  }
   if (!mutation.condition().empty()) {
     TAMIS_ASSIGN_OR_RETURN(const Predicate condition, ParsePredicate(mutation.condition()));
     TAMIS_RETURN_IF_ERROR(condition.Validate(*schema_));

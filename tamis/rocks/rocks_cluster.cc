@@ -123,17 +123,9 @@ void RocksCluster::StartServer(const std::string& name) {
     expelled->Kill();
     cluster->StartServer(server);  // comes back empty, as a new process would
   };
-  surroundings.on_region_grown = [self = self_](uint64_t region_id) {
+  surroundings.on_split = [self = self_] {
     RocksCluster* cluster = self->load();
-    if (cluster == nullptr) return;
-    cluster->executor_->Post([self, region_id] {
-      RocksCluster* live = self->load();
-      if (live == nullptr) return;
-      live->SplitRegion(region_id, "", [self](Status status) {
-        RocksCluster* after = self->load();
-        if (after != nullptr && status.ok() && after->options_.balance) after->BalanceSoon();
-      });
-    });
+    if (cluster != nullptr && cluster->options_.balance) cluster->BalanceSoon();
   };
   auto server =
       RocksRegionServer::Start(name, start_code, options_.server, std::move(surroundings));
@@ -177,8 +169,7 @@ void RocksCluster::Sweep() {
     const std::string target = LeastLoaded();
     if (target.empty()) break;  // nobody lives
     // What the dead server granted may be believed for a lease from now.
-    (void)Assign(region, target,
-                 options_.server.feed.lease + options_.server.feed.lease_margin);
+    (void)Assign(region, target, options_.server.feed.lease + options_.server.feed.lease_margin);
   }
   executor_->PostAfter(interval, [self = self_] {
     if (RocksCluster* cluster = self->load()) cluster->Sweep();
@@ -231,13 +222,17 @@ bool RocksCluster::IsCurrent(const pb::RegionRecord& record) const {
 }
 
 Status RocksCluster::Assign(pb::RegionRecord record, const std::string& server, Duration wait) {
-  if (!IsCurrent(record)) return Unavailable("the region has changed");
-  // Completed indexes may have been noted since the record was read.
-  record = *catalog_->Region(record.id());
-  record.set_epoch(catalog_->NewEpoch());
-  SetOwner(server, &record);
-  TAMIS_RETURN_IF_ERROR(catalog_->Commit({.put_regions = {record}}));
-  fences_.Of(record.id())->Advance(record.epoch());
+  {
+    const auto fence = fences_.Of(record.id());
+    const auto excluded = fence->Exclude();
+    if (!IsCurrent(record)) return Unavailable("the region has changed");
+    // Completed indexes may have been noted since the record was read.
+    record = *catalog_->Region(record.id());
+    record.set_epoch(catalog_->NewEpoch());
+    SetOwner(server, &record);
+    TAMIS_RETURN_IF_ERROR(catalog_->Commit({.put_regions = {record}}));
+    fence->AdvanceExcluded(record.epoch());
+  }
   if (auto local = LocalServer(server)) local->OpenRegion(record, wait);
   return Status::Ok();
 }
@@ -350,55 +345,63 @@ void RocksCluster::GetTable(const std::string& name, Callback<TableSchema> done)
 // ---- Schemas
 
 void RocksCluster::CreateTable(TableSchema schema, Callback<TableSchema> done) {
-  std::unique_lock lock(schema_mutex_);
-  if (catalog_->Table(schema.name).ok()) {
-    return done(AlreadyExists("cannot create table \"" + schema.name + "\": there is one"));
-  }
-  schema.id = catalog_->NewTableId();
-  schema.version = 1;
-  schema.next_column_id = 1;
-  for (Column& column : schema.columns) column.id = schema.next_column_id++;
   pb::RegionRecord region;
-  for (IndexSpec& index : schema.indexes) {
-    index.id = catalog_->NewIndexId();
-    if (index.seed == 0)
-      index.seed = options_.seed != 0 ? Mix(options_.seed + index.id) : SeedFromSystem();
-    region.add_complete_indexes(index.id);  // there is nothing to index yet
-  }
-  if (Status status = schema.Validate(); !status.ok()) return done(status);
-  region.set_id(catalog_->NewRegionId());
-  region.set_epoch(catalog_->NewEpoch());
-  region.set_table_id(schema.id);
-  SetOwner(LeastLoaded(), &region);
-  if (Status status = catalog_->Commit({.put_tables = {schema}, .put_regions = {region}});
-      !status.ok()) {
-    return done(status);
-  }
-  lock.unlock();
+  if (Status status = CommitTable(&schema, &region); !status.ok()) return done(status);
   fences_.Of(region.id())->Advance(region.epoch());
   if (auto server = LocalServer(region.server())) server->OpenRegion(region, Duration(0));
   done(std::move(schema));
 }
 
-void RocksCluster::DropTable(const std::string& name, DoneCallback done) {
+// Gives ids to the table and to its first region.
+Status RocksCluster::CommitTable(TableSchema* schema, pb::RegionRecord* region) {
   std::lock_guard lock(schema_mutex_);
-  auto schema = catalog_->Table(name);
-  if (!schema.ok()) return done(schema.status().WithContext("cannot drop table \"" + name + "\""));
-  // Nobody writes to the regions any more, or everything stays as it is.
+  if (catalog_->Table(schema->name).ok()) {
+    return AlreadyExists("cannot create table \"" + schema->name + "\": there is one");
+  }
+  schema->id = catalog_->NewTableId();
+  schema->version = 1;
+  schema->next_column_id = 1;
+  for (Column& column : schema->columns) column.id = schema->next_column_id++;
+  for (IndexSpec& index : schema->indexes) {
+    GiveIdentity(&index);
+    region->add_complete_indexes(index.id);  // there is nothing to index yet
+  }
+  TAMIS_RETURN_IF_ERROR(schema->Validate());
+  region->set_id(catalog_->NewRegionId());
+  region->set_epoch(catalog_->NewEpoch());
+  region->set_table_id(schema->id);
+  SetOwner(LeastLoaded(), region);
+  return catalog_->Commit({.put_tables = {*schema}, .put_regions = {*region}});
+}
+
+void RocksCluster::GiveIdentity(IndexSpec* index) {
+  index->id = catalog_->NewIndexId();
+  if (index->seed == 0) {
+    index->seed = options_.seed != 0 ? Mix(options_.seed + index->id) : SeedFromSystem();
+  }
+}
+
+void RocksCluster::DropTable(const std::string& name, DoneCallback done) {
+  const Status status = CommitDrop(name);
+  done(status.WithContext("cannot drop table \"" + name + "\""));
+}
+
+// Nobody writes to the regions any more, or everything stays as it is.
+Status RocksCluster::CommitDrop(const std::string& name) {
+  std::lock_guard lock(schema_mutex_);
+  TAMIS_ASSIGN_OR_RETURN(const TableSchema schema, catalog_->Table(name));
   std::vector<std::shared_ptr<Fence>> fences;
   std::vector<std::unique_lock<std::shared_mutex>> excluded;
-  for (const pb::RegionRecord& region : catalog_->Regions(schema->id)) {
+  for (const pb::RegionRecord& region : catalog_->Regions(schema.id)) {
     fences.push_back(fences_.Of(region.id()));
     excluded.push_back(fences.back()->Exclude());
   }
-  if (Status status = catalog_->Commit({.erase_tables = {schema->id}}); !status.ok()) {
-    return done(status.WithContext("cannot drop table \"" + name + "\""));
-  }
+  TAMIS_RETURN_IF_ERROR(catalog_->Commit({.erase_tables = {schema.id}}));
   const uint64_t epoch = catalog_->NewEpoch();
   for (auto& fence : fences) fence->AdvanceExcluded(epoch);
   excluded.clear();
-  for (auto& server : LiveServers()) server->CloseTable(schema->id);
-  done(Status::Ok());
+  for (auto& server : LiveServers()) server->CloseTable(schema.id);
+  return Status::Ok();
 }
 
 Result<TableSchema> RocksCluster::ChangeSchema(const std::string& table,
@@ -459,9 +462,7 @@ void RocksCluster::CreateIndex(const std::string& table, IndexSpec index,
       return AlreadyExists("cannot create index \"" + index.name + "\": table \"" + table +
                            "\" has one");
     }
-    index.id = catalog_->NewIndexId();
-    if (index.seed == 0)
-      index.seed = options_.seed != 0 ? Mix(options_.seed + index.id) : SeedFromSystem();
+    GiveIdentity(&index);
     changed->indexes.push_back(index);
     return Status::Ok();
   });
@@ -494,7 +495,7 @@ void RocksCluster::RebuildIndex(const std::string& table, const std::string& ind
   for (const IndexSpec& spec : schema->indexes) {
     if (index.empty() || spec.name == index) ids.push_back(spec.id);
   }
-  std::set<std::shared_ptr<RocksRegionServer>> servers;
+  std::map<std::string, std::shared_ptr<RocksRegionServer>> servers;
   for (const pb::RegionRecord& region : catalog_->Regions(schema->id)) {
     auto server = LocalServer(region.server());
     if (!server || server->killed() || server->paused() || !server->FindRegion(region.id())) {
@@ -502,13 +503,13 @@ void RocksCluster::RebuildIndex(const std::string& table, const std::string& ind
                               std::to_string(region.id()) +
                               " is not open now; wait until it is, then do it again"));
     }
-    servers.insert(std::move(server));
+    servers[server->name()] = std::move(server);
   }
   auto join = std::make_shared<Join<Status>>(Status::Ok(), [table, done](const Status& status) {
     done(status.WithContext("cannot rebuild indexes of table \"" + table + "\""));
   });
   for (const uint32_t id : ids) {
-    for (auto& server : servers) {
+    for (auto& [name, server] : servers) {
       join->Begin();
       server->MendIndex(schema->id, id, [join](const Status& status) {
         join->End([&](Status* first) {
@@ -653,31 +654,41 @@ void RocksCluster::MergeRegion(uint64_t region_id, DoneCallback done) {
         right_server->CloseRegion(right.id(), right.epoch(), [=, this](Status closed) {
           if (self->load() == nullptr) return;
           if (!closed.ok()) return abandon(closed);
-          if (settled->exchange(true) || !IsCurrent(left) || !IsCurrent(right)) {
+          const Status merged =
+              settled->exchange(true) ? Unavailable("it took too long") : CommitMerge(left, right);
+          if (!merged.ok()) {
             Reopen(left);
             Reopen(right);
-            return once(Unavailable("the regions have changed"));
           }
-          pb::RegionRecord merged;
-          merged.set_id(catalog_->NewRegionId());
-          merged.set_epoch(catalog_->NewEpoch());
-          merged.set_table_id(left.table_id());
-          merged.set_start(left.start());
-          merged.set_end(right.end());
-          SetOwner(membership_.IsAlive(left.server()) ? left.server() : LeastLoaded(), &merged);
-          const Status committed =
-              catalog_->Commit({.put_regions = {merged}, .erase_regions = {left.id(), right.id()}});
-          if (!committed.ok()) {
-            Reopen(left);
-            Reopen(right);
-            return once(committed);
-          }
-          for (const uint64_t id : {left.id(), right.id(), merged.id()})
-            fences_.Of(id)->Advance(merged.epoch());
-          if (auto server = LocalServer(merged.server())) server->OpenRegion(merged, Duration(0));
-          once(Status::Ok());
+          once(merged);
         });
       });
+}
+
+// Of two closed neighbours.
+Status RocksCluster::CommitMerge(const pb::RegionRecord& left, const pb::RegionRecord& right) {
+  pb::RegionRecord merged;
+  {
+    const auto left_fence = fences_.Of(left.id());
+    const auto right_fence = fences_.Of(right.id());
+    const bool in_order = left.id() < right.id();
+    const auto first = (in_order ? left_fence : right_fence)->Exclude();
+    const auto second = (in_order ? right_fence : left_fence)->Exclude();
+    if (!IsCurrent(left) || !IsCurrent(right)) return Unavailable("the regions have changed");
+    merged.set_id(catalog_->NewRegionId());
+    merged.set_epoch(catalog_->NewEpoch());
+    merged.set_table_id(left.table_id());
+    merged.set_start(left.start());
+    merged.set_end(right.end());
+    SetOwner(membership_.IsAlive(left.server()) ? left.server() : LeastLoaded(), &merged);
+    TAMIS_RETURN_IF_ERROR(
+        catalog_->Commit({.put_regions = {merged}, .erase_regions = {left.id(), right.id()}}));
+    left_fence->AdvanceExcluded(merged.epoch());
+    right_fence->AdvanceExcluded(merged.epoch());
+  }
+  fences_.Of(merged.id())->Advance(merged.epoch());
+  if (auto server = LocalServer(merged.server())) server->OpenRegion(merged, Duration(0));
+  return Status::Ok();
 }
 
 void RocksCluster::Balance(Callback<uint64_t> done) {

@@ -100,9 +100,13 @@ class RocksCluster : public Cluster {
   std::map<std::string, uint64_t> Loads() const;
   Status Assign(pb::RegionRecord record, const std::string& server, Duration wait);
   void Reopen(const pb::RegionRecord& record);
+  Status CommitMerge(const pb::RegionRecord& left, const pb::RegionRecord& right);
   bool IsServed(const pb::RegionRecord& region) const;
   void SetOwner(const std::string& server, pb::RegionRecord* region) const;
   bool IsCurrent(const pb::RegionRecord& record) const;
+  Status CommitTable(TableSchema* schema, pb::RegionRecord* region);
+  Status CommitDrop(const std::string& name);
+  void GiveIdentity(IndexSpec* index);
   Result<TableSchema> ChangeSchema(const std::string& table,
                                    const std::function<Status(TableSchema*)>& change);
   void Broadcast(const TableSchema& schema, Callback<TableSchema> done);

@@ -212,7 +212,7 @@ void RocksRegionServer::AfterWrite(const std::shared_ptr<Region>& region) {
   const RegionServerOptions& options = context_->options;
   if (options.split_bytes > 0 && region->size_bytes > options.split_bytes &&
       !region->split_requested.exchange(true)) {
-    surroundings_.on_region_grown(region->info().id);
+    context_->executor->Post([self = shared_from_this(), region] { self->SplitGrown(region); });
   }
   for (const auto& [index_id, state] : region->indexes()) {
     if (state.filter->ignored_removals() >= options.rebuild_after_ignored &&
@@ -378,6 +378,7 @@ void RocksRegionServer::FollowSchema(const std::shared_ptr<Region>& region, Sche
   for (const auto& [index_id, state] : old) {
     if (indexes.contains(index_id)) continue;
     pb::Event event;
+    state.filter->Retire();
     event.set_kind(pb::Event::INDEX_DROPPED);
     event.set_region_id(region->info().id);
     event.set_epoch(region->info().epoch);
@@ -451,7 +452,7 @@ void RocksRegionServer::Check(uint32_t table_id, Callback<CheckReport> done) {
 
 // ---- Split
 
-Result<std::string> RocksRegionServer::MiddleKey(const Region& region) const {
+Result<RocksRegionServer::Rows> RocksRegionServer::MeasureRows(const Region& region) const {
   const RegionInfo& info = region.info();
   rocksdb::ReadOptions read_options;
   read_options.fill_cache = false;
@@ -461,20 +462,18 @@ Result<std::string> RocksRegionServer::MiddleKey(const Region& region) const {
   read_options.iterate_upper_bound = &upper_slice;
   std::unique_ptr<rocksdb::Iterator> it(
       context_->store->db()->NewIterator(read_options, context_->store->rows()));
-  uint64_t total = 0;
-  for (it->Seek(RowStoreKey(info.table_id, info.start)); it->Valid(); it->Next()) {
-    total += it->key().size() + it->value().size();
-  }
+  const std::string first = RowStoreKey(info.table_id, info.start);
+  Rows rows;
+  for (it->Seek(first); it->Valid(); it->Next())
+    rows.bytes += it->key().size() + it->value().size();
   uint64_t seen = 0;
-  std::string middle;
-  for (it->Seek(RowStoreKey(info.table_id, info.start)); it->Valid(); it->Next()) {
-    middle = it->key().ToString().substr(kRowPrefixSize);
-    if (seen * 2 >= total && middle > info.start && seen > 0) return middle;
+  for (it->Seek(first); it->Valid() && rows.middle.empty(); it->Next()) {
+    std::string key = it->key().ToString().substr(kRowPrefixSize);
+    if (seen > 0 && seen * 2 >= rows.bytes && key > info.start) rows.middle = std::move(key);
     seen += it->key().size() + it->value().size();
   }
   if (!it->status().ok()) return FromRocks(it->status(), "read rows to find a split key");
-  return FailedPrecondition("cannot split region " + std::to_string(info.id) +
-                            ": it has fewer than two rows; name a key to split at");
+  return rows;
 }
 
 Status RocksRegionServer::SplitAlone(const std::shared_ptr<Region>& region,
@@ -486,6 +485,8 @@ Status RocksRegionServer::SplitAlone(const std::shared_ptr<Region>& region,
                            ": the key does not lie inside of it");
   }
   Catalog& catalog = *context_->catalog;
+  const auto fence = surroundings_.fences->Of(info.id);
+  auto excluded = fence->Exclude();
   auto record = catalog.Region(info.id);
   if (!record.has_value() || record->epoch() != info.epoch)
     return Unavailable("the region has moved");
@@ -499,40 +500,61 @@ Status RocksRegionServer::SplitAlone(const std::shared_ptr<Region>& region,
   upper.set_start(key);
   upper.clear_complete_indexes();
   TAMIS_RETURN_IF_ERROR(catalog.Commit({.put_regions = {lower, upper}}));
+  fence->AdvanceExcluded(lower.epoch());
+  excluded.unlock();
+  surroundings_.fences->Of(upper.id())->Advance(upper.epoch());
   region->Close();
   {
     std::unique_lock lock(mutex_);
     regions_.erase(info.id);
   }
-  surroundings_.fences->Of(lower.id())->Advance(lower.epoch());
-  surroundings_.fences->Of(upper.id())->Advance(upper.epoch());
   TellClosed(*region);
   const uint64_t half = region->size_bytes / 2;
   for (const auto* daughter : {&lower, &upper}) {
     auto opened = Install(*daughter, region->acknowledge_not_before);
-    if (opened) opened->size_bytes = half;
+    if (!opened) continue;
+    opened->size_bytes = half;
+    AfterWrite(opened);  // it may still be too large
   }
   return Status::Ok();
 }
 
 void RocksRegionServer::SplitRegion(uint64_t region_id, std::string key, DoneCallback done) {
-  context_->executor->Step(
-      [self = shared_from_this(), region_id, key = std::move(key), done]() mutable {
-        auto region = self->FindRegion(region_id);
-        const Status gone = self->NotOpen(region_id);
-        if (!region) return done(gone);
-        if (key.empty()) {
-          auto middle = self->MiddleKey(*region);
-          if (!middle.ok()) {
-            region->split_requested = false;
-            return done(middle.status());
-          }
-          key = std::move(*middle);
-        }
-        const bool open =
-            region->Quiesce([self, region, key, done] { done(self->SplitAlone(region, key)); });
-        if (!open) done(gone);
-      });
+  context_->executor->Step([self = shared_from_this(), region_id, key = std::move(key), done] {
+    auto region = self->FindRegion(region_id);
+    if (!region) return done(self->NotOpen(region_id));
+    self->SplitAt(region, key, done);
+  });
+}
+
+// What was written was counted; what was overwritten or deleted by it was not.
+void RocksRegionServer::SplitGrown(const std::shared_ptr<Region>& region) {
+  auto rows = MeasureRows(*region);
+  if (rows.ok()) region->size_bytes = rows->bytes;
+  if (!rows.ok() || rows->bytes <= context_->options.split_bytes || rows->middle.empty()) {
+    region->split_requested = false;
+    return;
+  }
+  SplitAt(region, rows->middle, [self = shared_from_this(), region](const Status& status) {
+    region->split_requested = false;
+    if (status.ok()) self->surroundings_.on_split();
+  });
+}
+
+void RocksRegionServer::SplitAt(const std::shared_ptr<Region>& region, std::string key,
+                                DoneCallback done) {
+  if (key.empty()) {
+    auto rows = MeasureRows(*region);
+    if (!rows.ok()) return done(rows.status());
+    key = std::move(rows->middle);
+  }
+  if (key.empty()) {
+    return done(FailedPrecondition("cannot split region " + std::to_string(region->info().id) +
+                                   ": it has fewer than two rows; name a key to split at"));
+  }
+  const bool open = region->Quiesce(
+      [self = shared_from_this(), region, key, done] { done(self->SplitAlone(region, key)); });
+  if (!open) done(NotOpen(region->info().id));
 }
 
 }  // namespace tamis

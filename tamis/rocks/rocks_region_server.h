@@ -37,7 +37,7 @@ class RocksRegionServer : public RegionServer,
     std::function<void(const std::string& server, uint64_t start_code, std::function<void(bool)>)>
         heartbeat;
     std::function<void(const std::string& server, uint64_t start_code)> on_expelled;
-    std::function<void(uint64_t region_id)> on_region_grown;
+    std::function<void()> on_split;  // a region that had grown was split
   };
 
   static std::shared_ptr<RocksRegionServer> Start(std::string name, uint64_t start_code,
@@ -99,7 +99,14 @@ class RocksRegionServer : public RegionServer,
       const google::protobuf::RepeatedField<uint32_t>& complete);
   bool ClearEntries(uint64_t region_id, uint32_t index_id);
   void BuildMissing(const std::shared_ptr<Region>& region);
-  Result<std::string> MiddleKey(const Region& region) const;
+  struct Rows {
+    uint64_t bytes = 0;
+    std::string middle;  // the key of a row near the middle; empty when there are fewer than two
+  };
+  Result<Rows> MeasureRows(const Region& region) const;
+  void SplitAt(const std::shared_ptr<Region>& region, std::string key, DoneCallback done);
+  // Splits near the middle if the region is larger than split_bytes when it is measured.
+  void SplitGrown(const std::shared_ptr<Region>& region);
   Status SplitAlone(const std::shared_ptr<Region>& region, const std::string& key);
 
   const uint64_t start_code_;

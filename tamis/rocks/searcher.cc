@@ -219,12 +219,13 @@ class Searcher::Run {
         agreeing = 0;
       }
       if (batch.size() >= kBatch || ended) {
+        // A stream that broke looks like one that has ended.
+        for (const KeyStream& stream : keys) {
+          if (!stream.status().ok()) return FromRocks(stream.status(), "read index entries");
+        }
         TAMIS_ASSIGN_OR_RETURN(const bool all, ConsiderBatch(&batch, position));
         if (!all || (Full() && !ended)) return false;
       }
-    }
-    for (const KeyStream& stream : keys) {
-      if (!stream.status().ok()) return FromRocks(stream.status(), "read index entries");
     }
     return true;
   }
@@ -248,8 +249,12 @@ class Searcher::Run {
         TAMIS_ASSIGN_OR_RETURN(const auto split, SplitIndexEntry(*schema, *index, entry));
         const std::string_view key = split.second;
         if (key < start_ || (!end_.empty() && key >= end_)) {
+          // Many of them must not hold up a reply, and the next one begins behind them.
           ++candidates_;
-          continue;
+          if (batch.empty()) position->last = entry;
+          if (!Full()) continue;
+          TAMIS_RETURN_IF_ERROR(ConsiderBatch(&batch, position).status());
+          return false;
         }
         batch.push_back({std::string(key), std::string(entry)});
         if (batch.size() < kBatch) continue;
@@ -304,8 +309,8 @@ class Searcher::Run {
     return all && !dropped;
   }
 
-  // Reads the rows of the candidates and takes those that match. False when the result became full
-  // before the last of them; *position says what is done.
+  // Reads the rows of the candidates and takes those that match. False when the page became full
+  // before the last of them; *position says what is done, which is at least the first of them.
   Result<bool> ConsiderBatch(std::vector<Candidate>* batch, SearchPosition* position) {
     const std::vector<Candidate> candidates = std::exchange(*batch, {});
     std::vector<std::string> store_keys;
@@ -317,7 +322,7 @@ class Searcher::Run {
     std::vector<std::string> values;
     const auto statuses = context_.store->db()->MultiGet(read_options_, families, slices, &values);
     for (size_t i = 0; i < candidates.size(); ++i) {
-      if (Full()) return false;
+      if (PageFull()) return false;
       ++candidates_;
       ++counters_.rows_read;
       if (statuses[i].ok()) {
@@ -353,10 +358,9 @@ class Searcher::Run {
     return Status::Ok();
   }
 
-  bool Full() const {
-    return rows_ >= max_rows_ || bytes_ >= context_.options.page_bytes ||
-           candidates_ >= context_.options.page_candidates;
-  }
+  bool PageFull() const { return rows_ >= max_rows_ || bytes_ >= context_.options.page_bytes; }
+  // Or enough work for one request.
+  bool Full() const { return PageFull() || candidates_ >= context_.options.page_candidates; }
 
   std::string AfterLast(const SearchPosition& position) const {
     return position.last.empty() ? start_ : std::max(start_, AfterLast(position.last));

@@ -174,7 +174,6 @@ void FilterFeed::GrantLease(const pb::PollRequest& request, Time sure_until, pb:
   if (!options_.faults.unverified_membership) lease = std::min(lease, sure_until - now);
   if (lease <= Duration(0)) return;
   coordinator.lease_until = std::max(coordinator.lease_until, now + lease + options_.lease_margin);
-  last_lease_end_ = std::max(last_lease_end_, coordinator.lease_until);
   reply->set_lease_ns(static_cast<uint64_t>(lease.count()));
 }
 
@@ -199,11 +198,6 @@ uint64_t FilterFeed::Last() const {
 bool FilterFeed::Crowded() const {
   std::lock_guard lock(mutex_);
   return waiters_.size() >= options_.max_waiting;
-}
-
-Time FilterFeed::LastLeaseEnd() const {
-  std::lock_guard lock(mutex_);
-  return last_lease_end_;
 }
 
 void FilterFeed::WaitAcknowledged(uint64_t sequence, Time not_before, Time deadline,
@@ -253,12 +247,12 @@ void FilterFeed::CollectWaiters(Time now, Calls* calls) {
   }
 }
 
-// Ensures that OnTimer runs at `at` or before. One timer is enough: it arms the next one.
+// Ensures that OnTimer runs at `at` or before. Only the one armed last counts: it arms the next.
 void FilterFeed::ArmTimer(Time at) {
   if (at >= timer_at_) return;  // Time::max() included
   timer_at_ = at;
   executor_->PostAfter(std::max(at - executor_->Now(), Duration(0)),
-                       [self = shared_from_this()] { self->OnTimer(); });
+                       [self = shared_from_this(), at] { self->OnTimer(at); });
 }
 
 // The first moment at which a poll, a wait or a lease that holds waits back can end.
@@ -280,12 +274,13 @@ Time FilterFeed::NextLeaseEnd(Time now) const {
   return next;
 }
 
-void FilterFeed::OnTimer() {
+void FilterFeed::OnTimer(Time at) {
   Calls calls;
   std::vector<ParkedPoll> due;
   {
     std::lock_guard lock(mutex_);
     if (abandoned_) return;
+    if (at != timer_at_) return;  // an earlier one was armed since, which armed what follows
     timer_at_ = Time::max();
     const Time now = executor_->Now();
     CollectWaiters(now, &calls);

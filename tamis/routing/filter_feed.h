@@ -78,9 +78,6 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
 
   uint64_t Last() const;  // number of the last event
 
-  // When the last lease that was granted so far ends; Time{} when none was granted.
-  Time LastLeaseEnd() const;
-
   // The server dies: polls and waits that are under way are dropped unanswered, later ones refused.
   void Abandon();
 
@@ -116,7 +113,7 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
   void ArmTimer(Time at);
   Time NextDeadline(Time now) const;
   Time NextLeaseEnd(Time now) const;
-  void OnTimer();
+  void OnTimer(Time at);
   void WakePolls();
   void WakePollsSoon();
 
@@ -138,7 +135,6 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
   std::map<uint64_t, Coordinator> coordinators_;
   std::map<uint64_t, ParkedPoll> parked_;    // one a coordinator
   std::multimap<uint64_t, Waiter> waiters_;  // by the number they wait for
-  Time last_lease_end_{};
   Time timer_at_ = Time::max();
   bool wake_posted_ = false;
   bool abandoned_ = false;

@@ -33,7 +33,7 @@ struct IndexCopy {
   uint64_t generation = 0;
   SplitGeometry geometry;
   uint32_t layers = 0;
-  IndexMatrix* matrix = nullptr;
+  std::shared_ptr<IndexMatrix> matrix;
   std::vector<FilterMatrix::Column> columns;  // one a layer
   bool loaded = false;                        // the bits are here
   bool has_range = false;
@@ -89,7 +89,8 @@ struct GlobalIndex::State {
   const Options options;
   mutable std::shared_mutex mutex;
   std::map<std::string, std::unique_ptr<Server>> servers;
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, std::unique_ptr<IndexMatrix>> matrices;
+  // Owned by the copies: a matrix goes with the last of them.
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, std::weak_ptr<IndexMatrix>> matrices;
   std::map<uint32_t, Table> tables;
 
   // ---- Taking replies in. The caller holds the mutex exclusively.
@@ -103,10 +104,12 @@ struct GlobalIndex::State {
     return *server;
   }
 
-  IndexMatrix* MatrixOf(uint32_t index_id, SplitGeometry geometry) {
-    auto& matrix = matrices[{index_id, geometry.slices, geometry.slice_positions}];
-    if (!matrix) matrix = std::make_unique<IndexMatrix>(geometry);
-    return matrix.get();
+  std::shared_ptr<IndexMatrix> MatrixOf(uint32_t index_id, SplitGeometry geometry) {
+    std::erase_if(matrices, [](const auto& entry) { return entry.second.expired(); });
+    auto& known = matrices[{index_id, geometry.slices, geometry.slice_positions}];
+    auto matrix = known.lock();
+    if (!matrix) known = matrix = std::make_shared<IndexMatrix>(geometry);
+    return matrix;
   }
 
   void AddColumn(Region* region, IndexCopy* copy) {
@@ -158,8 +161,9 @@ struct GlobalIndex::State {
   }
 
   void CompleteIndex(Server* server, Region* region, const pb::Event& event) {
-    if (!SaneGeometry(event.geometry()) || event.layers() < 1 || event.layers() > kMaxLayers)
-      return;
+    if (!SaneGeometry(event.geometry()) || event.layers() < 1 || event.layers() > kMaxLayers) {
+      return DropIndex(server, region, event.index_id());  // what we have is history
+    }
     IndexCopy& copy = region->indexes[event.index_id()];
     if (copy.matrix != nullptr) FreeColumns(&copy);
     copy = IndexCopy{};
@@ -185,12 +189,13 @@ struct GlobalIndex::State {
   }
 
   // Events that change bits, layers or the range of a copy; used for what comes behind a
-  // projection, too.
-  void ApplyToCopy(Region* region, IndexCopy* copy, const pb::Event& event) {
-    if (event.generation() != copy->generation) return;
+  // projection, too. False when the copy cannot hold what they say: it must not exclude any more.
+  [[nodiscard]] bool ApplyToCopy(Region* region, IndexCopy* copy, const pb::Event& event) {
+    if (event.generation() != copy->generation) return true;
     switch (event.kind()) {
       case pb::Event::LAYER_ADDED:
-        copy->layers = std::clamp(event.layers(), copy->layers, kMaxLayers);
+        if (event.layers() > kMaxLayers) return false;
+        copy->layers = std::max(copy->layers, event.layers());
         while (copy->loaded && copy->columns.size() < copy->layers) AddColumn(region, copy);
         break;
       case pb::Event::FLIPS:
@@ -198,7 +203,7 @@ struct GlobalIndex::State {
         for (const uint64_t flip : event.flips()) {
           const uint64_t layer = flip >> 33;
           const uint64_t position = (flip >> 1) & 0xffffffffu;
-          if (layer >= copy->columns.size() || position >= copy->geometry.positions()) continue;
+          if (layer >= copy->columns.size() || position >= copy->geometry.positions()) return false;
           copy->matrix->matrix.Set(copy->columns[layer], position, (flip & 1) != 0);
         }
         break;
@@ -210,6 +215,7 @@ struct GlobalIndex::State {
       default:
         break;
     }
+    return true;
   }
 
   void ApplyEvent(Server* server, const pb::Event& event) {
@@ -232,7 +238,7 @@ struct GlobalIndex::State {
         break;
       default:
         if (auto copy = region->indexes.find(event.index_id()); copy != region->indexes.end()) {
-          ApplyToCopy(region, &copy->second, event);
+          if (!ApplyToCopy(region, &copy->second, event)) DropIndex(server, region, copy->first);
         }
     }
   }
@@ -271,7 +277,9 @@ struct GlobalIndex::State {
     for (const pb::Event& event : reply.events()) {
       if (event.sequence() > projection.as_of() && event.region_id() == region->id &&
           event.epoch() == region->epoch && event.index_id() == projection.index_id()) {
-        ApplyToCopy(region, &copy, event);
+        if (!ApplyToCopy(region, &copy, event)) {
+          return DropIndex(server, region, projection.index_id());
+        }
       }
     }
     server->missing.erase({region->id, projection.index_id()});
@@ -360,6 +368,9 @@ struct GlobalIndex::State {
   }
 
   void Refresh(Time now) {
+    std::erase_if(tables, [](const auto& entry) {
+      return !entry.second.layout_stale && entry.second.layout.empty();
+    });
     for (auto& [id, table] : tables) {
       if (table.layout_stale) RebuildLayout(id, &table, now);
       if (table.masks_stale) RebuildMasks(&table);
@@ -420,14 +431,16 @@ struct GlobalIndex::State {
     std::vector<uint64_t> columns;
     for (auto it = matrices.lower_bound({term.index_id, 0, 0});
          it != matrices.end() && std::get<0>(it->first) == term.index_id; ++it) {
-      const IndexMatrix& matrix = *it->second;
+      const auto shared = it->second.lock();
+      if (!shared) continue;
+      const IndexMatrix& matrix = *shared;
       matrix.matrix.Probe(term.hash, &columns);
       for (size_t word = 0; word < columns.size(); ++word) {
         for (uint64_t bits = columns[word]; bits != 0; bits &= bits - 1) {
           const size_t column = word * 64 + static_cast<size_t>(std::countr_zero(bits));
           const Region* region =
               column < matrix.column_region.size() ? matrix.column_region[column] : nullptr;
-          if (region == nullptr || region->position == kNoPosition) continue;
+          if (region == nullptr || region->position >= may.size()) continue;
           const IndexCopy& copy = region->indexes.at(term.index_id);
           if (copy.has_range && covers(copy)) may.Set(region->position);
         }
@@ -486,7 +499,6 @@ void GlobalIndex::Apply(const std::string& name, const pb::PollReply& reply, Tim
   std::unique_lock lock(state_->mutex);
   Server& server = state_->ServerNamed(name);
   if (reply.start_code() < server.start_code) return;  // of an earlier life of the server
-  if (reply.start_code() != server.start_code) state_->Clear(&server);
   const bool known = reply.start_code() == server.start_code;
   if (reply.full()) {
     if (known && reply.to() <= server.applied && !state_->options.faults.ignore_sequence) {
@@ -589,7 +601,9 @@ bool GlobalIndex::IsComplete(uint32_t table_id, const std::vector<uint32_t>& ind
 size_t GlobalIndex::SizeBytes() const {
   std::shared_lock lock(state_->mutex);
   size_t size = 0;
-  for (const auto& [key, matrix] : state_->matrices) size += matrix->matrix.SizeBytes();
+  for (const auto& [key, known] : state_->matrices) {
+    if (const auto matrix = known.lock()) size += matrix->matrix.SizeBytes();
+  }
   return size;
 }
 

@@ -201,9 +201,14 @@ void IndexFilter::CountExisting(std::span<const EntryKey> entries) {
   if (next_) AddTo(next_.get(), entries, false);
 }
 
+void IndexFilter::Retire() {
+  std::lock_guard lock(mutex_);
+  retired_ = true;
+}
+
 void IndexFilter::Publish() {
   std::lock_guard lock(mutex_);
-  if (!next_) return;
+  if (!next_ || retired_) return;
   RemoveFrom(next_.get(), held_removals_, false);
   held_removals_ = {};
   const bool replaces = current_ != nullptr;

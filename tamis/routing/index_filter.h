@@ -58,6 +58,8 @@ class IndexFilter {
   // Makes the new generation the published one.
   void Publish();
   void AbandonGeneration();
+  // The index is dropped: nothing is published any more, whatever is under way.
+  void Retire();
 
   // The published counters and range (docs/FORMATS.md#filter-snapshots); nullopt while nothing is
   // published.
@@ -119,6 +121,7 @@ class IndexFilter {
   bool hold_removals_ = false;
   std::vector<EntryKey> held_removals_;
   uint64_t generations_ = 0;
+  bool retired_ = false;
   // Set bits that are told but not acknowledged: bit -> number of the event.
   std::unordered_map<uint64_t, uint64_t> pending_;
   std::deque<std::pair<uint64_t, uint64_t>> pending_order_;  // (number, bit)

@@ -4,7 +4,6 @@
 #include <cctype>
 #include <charconv>
 
-#include "tamis/base/random.h"
 
 namespace tamis {
 namespace {
@@ -107,7 +106,6 @@ Result<IndexPart> ParseIndex(const std::string& part, Tokens* tokens) {
       index.spec.name += (index.spec.name.empty() ? "" : "_") + column;
     }
   }
-  index.spec.seed = SeedFromSystem();
   while (!tokens->done()) {
     const std::string option = tokens->TakeWord();
     const std::string value = tokens->TakeWord();

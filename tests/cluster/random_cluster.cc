@@ -122,6 +122,7 @@ class RandomCluster {
     options.server.build_rows = 16;
     options.server.rebuild_after_ignored = 200;
     options.server.page_rows = small_pages_ ? 5 : 1000;
+    if (small_pages_) options.server.page_candidates = 20;
     options.server.inline_steps = false;
     options.server.faults = options_.faults;
     options.heartbeat_link = [this](const std::string& server, std::function<void()> deliver) {
