@@ -10,7 +10,7 @@
 //   Memory      p = 0.27 %: 12.9 bits/key   0.001 %: 25.4   1e-9: 48
 //   FP rate     keys per line / 2^14, 2^21 or 2^36
 //   MayContain  one line; at capacity 3 % of hits and of misses look into the table too
-//   Insert      one line, at capacity a fifth looks into the table; false = full, unchanged
+//   Insert      one line, at capacity a third looks into the table; false = full, unchanged
 //   Erase       likewise. Exact. REQUIRES: the hash was inserted more often than erased
 //   Duplicates  a key may be in it kMaxCopies times; further inserts are refused
 //   Refusal     from a load of 0.94 of the lines' slots on; capacity is at 0.92
