@@ -9,7 +9,7 @@
 namespace tamis {
 namespace {
 
-constexpr uint64_t kSeeds = 8;
+constexpr uint64_t kSeeds = 9;
 constexpr uint64_t kOperations = TAMIS_RANDOM_OPERATIONS;  // of each seed
 // Long enough to ask for a number of events of each kind.
 constexpr bool kFullLength = kOperations >= 27'000;
