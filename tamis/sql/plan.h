@@ -37,6 +37,11 @@ struct Plan {
     Kind kind = Kind::kCompare;
     Predicate::Op op = Predicate::Op::kEq;
     uint32_t column = 0;
+
+    // The others speak of no column.
+    bool OnColumn() const {
+      return kind != Kind::kKey && kind != Kind::kLimit && kind != Kind::kOffset;
+    }
   };
   std::vector<Term> terms;
   std::optional<std::vector<uint32_t>> columns;  // positions that are read; nullopt = all

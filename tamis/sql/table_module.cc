@@ -36,7 +36,8 @@ struct Table : sqlite3_vtab {
 struct Cursor : sqlite3_vtab_cursor {
   std::optional<RowStream> rows;
   std::optional<Row> row;
-  std::vector<bool> looked_at;
+  std::vector<bool> searched;   // the columns that the search itself compares
+  std::vector<bool> looked_at;  // those, and what SQLite has asked for of this row
   std::optional<std::string> remembered;  // the key under which Table::read has the row
   sqlite3_int64 number = 0;
 };
@@ -158,10 +159,14 @@ int ConnectExisting(sqlite3* db, void* client, int argc, const char* const* argv
   return Connect(db, client, argc, argv, out, error, false);
 }
 
-// DROP TABLE too: the table stays in the store.
 int Disconnect(sqlite3_vtab* vtab) noexcept {
   delete TableOf(vtab);
   return SQLITE_OK;
+}
+
+// DROP TABLE: the table stays in the store. What waits for COMMIT would be lost.
+int Destroy(sqlite3_vtab* vtab) noexcept {
+  return TableOf(vtab)->writes.size() > 0 ? SQLITE_LOCKED : Disconnect(vtab);
 }
 
 // ---- Reading
@@ -216,7 +221,7 @@ int Next(sqlite3_vtab_cursor* base) noexcept {
   Cursor* cursor = CursorOf(base);
   Table* table = TableOf(base->pVtab);
   cursor->remembered.reset();
-  cursor->looked_at.assign(table->schema->columns.size(), false);
+  cursor->looked_at = cursor->searched;
   ++cursor->number;
   auto row = cursor->rows->Next();
   if (!row.ok()) {
@@ -248,6 +253,10 @@ int Filter(sqlite3_vtab_cursor* base, int, const char* plan_text, int argc,
   Plan plan = Plan::Parse(plan_text);
   auto options = MakeSearch(plan, *table->schema, argc, argv);
   if (!options.ok()) return Fail(base->pVtab, options.status());
+  cursor->searched.assign(table->schema->columns.size(), false);
+  for (const Plan::Term& term : plan.terms) {
+    if (term.OnColumn()) cursor->searched[term.column] = true;
+  }
   // A statement that writes is checked against all that it has read.
   if (table->writing) options->columns.reset();
   options->cancelled = &table->session->cancelled;
@@ -393,34 +402,35 @@ Status Apply(Table* table, Change change) {
   const std::string key =
       change.kind == Change::Kind::kDelete ? change.old_key : EncodeKey(schema, change.row);
   WriteBuffer::Options options{.conflict = change.conflict};
-  const auto insert = [&] {
+  const bool transaction = sqlite3_get_autocommit(table->db) == 0;
+  const auto insert = [&]() -> Status {
+    options.ignore_existing = transaction && on_conflict == SQLITE_IGNORE;
+    if (transaction && !replace) {
+      const auto last = table->writes.LastKind(key);
+      if (last && *last != Write::Kind::kDelete) return AlreadyExists(change.conflict);
+    }
     return Add(
         table, key,
         {.kind = replace ? Write::Kind::kPut : Write::Kind::kInsert, .row = std::move(change.row)},
         options);
   };
-  const auto erase = [&] {
+  const auto erase = [&](bool only_after_previous) {
     Row old(schema.columns.size());
     TAMIS_RETURN_IF_ERROR(DecodeKey(schema, change.old_key, &old));
     return Add(table, change.old_key,
                {.kind = Write::Kind::kDelete, .row = std::move(old), .condition = change.condition},
-               options);
+               {.conflict = change.conflict, .only_after_previous = only_after_previous});
   };
 
-  const bool transaction = sqlite3_get_autocommit(table->db) == 0;
   const auto send = [&]() -> Status {
     TAMIS_ASSIGN_OR_RETURN(const SchemaPtr current, CurrentSchema(table));
     return table->writes.Send(table->session->engine.get(), current);
   };
   switch (change.kind) {
     case Change::Kind::kDelete:
-      TAMIS_RETURN_IF_ERROR(erase());
+      TAMIS_RETURN_IF_ERROR(erase(false));
       break;
     case Change::Kind::kInsert:
-      options.ignore_existing = transaction && on_conflict == SQLITE_IGNORE;
-      if (transaction && !replace && table->writes.Holds(key)) {
-        return AlreadyExists(change.conflict);
-      }
       TAMIS_RETURN_IF_ERROR(insert());
       // SQLite counts the row as changed unless it is told of the conflict now.
       if (!transaction && on_conflict == SQLITE_IGNORE) return send();
@@ -440,7 +450,7 @@ Status Apply(Table* table, Change change) {
       if (!transaction && table->writes.size() > 0) TAMIS_RETURN_IF_ERROR(send());
       TAMIS_RETURN_IF_ERROR(insert());
       if (!transaction) TAMIS_RETURN_IF_ERROR(send());
-      TAMIS_RETURN_IF_ERROR(erase());
+      TAMIS_RETURN_IF_ERROR(erase(transaction));
       break;
   }
   if (!transaction && table->writes.size() >= kStatementBatch) return send();
@@ -467,13 +477,17 @@ int Begin(sqlite3_vtab* vtab) noexcept {
   return SQLITE_OK;
 }
 
-// The statement or transaction ends well: what is left is sent now, while it can still fail.
+// The statement or transaction ends well: what is left is sent now, while it can still fail. After
+// plain SQLITE_BUSY SQLite would leave the transaction open, to COMMIT it again; its writes are
+// gone by then, so that the next COMMIT would say that all is well.
 int Sync(sqlite3_vtab* vtab) noexcept {
   Table* table = TableOf(vtab);
   if (table->writes.size() == 0) return SQLITE_OK;
   const auto current = CurrentSchema(table);
-  if (!current.ok()) return Fail(vtab, current.status());
-  return Fail(vtab, table->writes.Send(table->session->engine.get(), *current));
+  const Status status = current.ok() ? table->writes.Send(table->session->engine.get(), *current)
+                                     : current.status();
+  const int rc = Fail(vtab, status);
+  return rc == SQLITE_BUSY ? SQLITE_BUSY_SNAPSHOT : rc;
 }
 
 int Commit(sqlite3_vtab* vtab) noexcept {
@@ -514,7 +528,7 @@ constexpr sqlite3_module kModule = {
     .xConnect = ConnectExisting,
     .xBestIndex = BestIndex,
     .xDisconnect = Disconnect,
-    .xDestroy = Disconnect,
+    .xDestroy = Destroy,
     .xOpen = Open,
     .xClose = Close,
     .xFilter = Filter,

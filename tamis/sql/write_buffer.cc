@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 namespace tamis {
 namespace {
@@ -25,19 +26,35 @@ Status Outcome(const Status& status, bool ignore_existing, const std::string& co
 }  // namespace
 
 void WriteBuffer::Add(std::string key, Write write, const Options& options) {
-  keys_.insert(key);
-  writes_.push_back({std::move(key), std::move(write), options});
+  const auto [last, fresh] = last_.try_emplace(key, writes_.size());
+  const size_t previous = fresh ? kNone : std::exchange(last->second, writes_.size());
+  writes_.push_back({std::move(key), std::move(write), options, previous});
+}
+
+std::optional<Write::Kind> WriteBuffer::LastKind(const std::string& key) const {
+  const auto last = last_.find(key);
+  if (last == last_.end()) return std::nullopt;
+  return writes_[last->second].write.kind;
 }
 
 Status WriteBuffer::Send(Engine* engine, const SchemaPtr& schema) {
   size_t failed = 0;
+  size_t left_out = 0;
   Status first;
+  bool done = true;  // the write before the batch
   const size_t total = writes_.size();
   for (size_t begin = 0; begin < total;) {
+    if (writes_[begin].options.only_after_previous && !done) {
+      ++begin;
+      ++left_out;
+      continue;
+    }
     std::unordered_set<std::string_view> rows;
     std::vector<Write> batch;
     size_t end = begin;
-    while (end < total && batch.size() < kBatch && rows.insert(writes_[end].key).second) {
+    while (end < total && batch.size() < kBatch &&
+           (end == begin || !writes_[end].options.only_after_previous) &&
+           rows.insert(writes_[end].key).second) {
       batch.push_back(std::move(writes_[end++].write));
     }
     const std::vector<Status> results = engine->Apply(schema, std::move(batch));
@@ -47,36 +64,46 @@ Status WriteBuffer::Send(Engine* engine, const SchemaPtr& schema) {
       if (outcome.ok()) continue;
       if (failed++ == 0) first = std::move(outcome);
     }
+    done = results.back().ok();
     begin = end;
   }
   Clear();
-  if (failed == 0 || total == 1) return first;
+  const size_t sent = total - left_out;
+  if (failed == 0 || sent == 1) return first;
   return Status(first.code(), first.message() + " (" + std::to_string(failed) + " of " +
-                                  std::to_string(total) + " writes failed; the others stand)");
+                                  std::to_string(sent) + " writes failed; the others stand)");
 }
 
 void WriteBuffer::Clear() {
   writes_.clear();
-  keys_.clear();
-  savepoints_.clear();
+  last_.clear();
+  marks_.clear();
 }
 
-void WriteBuffer::Savepoint(int number) { savepoints_.emplace_back(number, writes_.size()); }
+void WriteBuffer::Savepoint(int number) {
+  const auto n = static_cast<size_t>(number);
+  marks_.resize(n + 1, writes_.size());
+  marks_[n] = writes_.size();
+}
 
 void WriteBuffer::RollbackTo(int number) {
-  // The oldest mark from there on: between the two nothing was written here.
-  const auto mark = std::find_if(savepoints_.begin(), savepoints_.end(),
-                                 [&](const auto& savepoint) { return savepoint.first >= number; });
-  if (mark == savepoints_.end()) return;
-  while (writes_.size() > mark->second) {
-    keys_.erase(keys_.find(writes_.back().key));
+  const auto kept = static_cast<size_t>(number + 1);
+  if (kept > marks_.size()) return;
+  const size_t mark = kept == 0 ? 0 : marks_[kept - 1];
+  while (writes_.size() > mark) {
+    const Entry& entry = writes_.back();
+    if (entry.previous == kNone) {
+      last_.erase(entry.key);
+    } else {
+      last_[entry.key] = entry.previous;
+    }
     writes_.pop_back();
   }
-  savepoints_.erase(mark->first == number ? mark + 1 : mark, savepoints_.end());
+  marks_.resize(kept);
 }
 
 void WriteBuffer::Release(int number) {
-  while (!savepoints_.empty() && savepoints_.back().first >= number) savepoints_.pop_back();
+  marks_.resize(std::min(marks_.size(), static_cast<size_t>(std::max(number, 0))));
 }
 
 }  // namespace tamis

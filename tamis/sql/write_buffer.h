@@ -5,8 +5,9 @@
 // batch is not: what stood before a failure stands, and the message says how much that was.
 #pragma once
 
-#include <set>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "tamis/query/engine.h"
@@ -21,30 +22,39 @@ class WriteBuffer {
   struct Options {
     bool ignore_existing = false;  // INSERT OR IGNORE: an existing row stays, and is no error
     std::string conflict;          // what the message says when the row is there already
+    bool only_after_previous = false;  // done only when the write added before it was done
   };
 
   void Add(std::string key, Write write, const Options& options);
   // The row has a write that has not been sent.
-  bool Holds(const std::string& key) const { return keys_.contains(key); }
+  bool Holds(const std::string& key) const { return last_.contains(key); }
+  // What the last such write does.
+  std::optional<Write::Kind> LastKind(const std::string& key) const;
   size_t size() const { return writes_.size(); }
 
   // Sends everything, in order: a write never overtakes an earlier one of the same row.
   Status Send(Engine* engine, const SchemaPtr& schema);
   void Clear();
 
+  // As SQLite numbers them, from 0; rolling back to -1 is rolling back to where the transaction
+  // began. A table that joins late is told only of the innermost one: the buffer is empty then, and
+  // so it was at those around it.
   void Savepoint(int number);
   void RollbackTo(int number);
   void Release(int number);
 
  private:
+  static constexpr size_t kNone = static_cast<size_t>(-1);
+
   struct Entry {
     std::string key;
     Write write;
     Options options;
+    size_t previous = kNone;  // the write of this key before this one
   };
   std::vector<Entry> writes_;
-  std::multiset<std::string> keys_;
-  std::vector<std::pair<int, size_t>> savepoints_;  // number, size of writes_ then
+  std::unordered_map<std::string, size_t> last_;  // the last write of each key
+  std::vector<size_t> marks_;                     // by savepoint: the size of writes_ then
 };
 
 }  // namespace tamis

@@ -89,6 +89,37 @@ class ExtensionTest(unittest.TestCase):
             first.execute("COMMIT")
         self.assertEqual(second.execute("SELECT n, s FROM t").fetchall(), [(70, "other column")])
 
+    def test_what_a_condition_said_of_a_row_still_holds_when_it_is_written(self):
+        first = connect(self.store)
+        first.execute("CREATE VIRTUAL TABLE t USING tamis(k int64, a text, n int64, key (k), "
+                      "index a (a))")
+        second = connect(self.store)
+        for change in ("UPDATE t SET a = 'mine' WHERE k = 1 AND a = 'one'",
+                       "DELETE FROM t WHERE a = 'one'",
+                       "UPDATE t SET n = 5 WHERE a IN ('one', 'two')",
+                       "DELETE FROM t WHERE a IS NOT NULL AND a > 'on'"):
+            first.execute("INSERT OR REPLACE INTO t VALUES (1, 'one', 0)")
+            first.execute("BEGIN")
+            first.execute(change)
+            second.execute("UPDATE t SET a = 'theirs' WHERE k = 1")
+            with self.assertRaisesRegex(sqlite3.OperationalError, "changed by somebody else"):
+                first.execute("COMMIT")
+            self.assertEqual(second.execute("SELECT a, n FROM t").fetchall(), [("theirs", 0)])
+
+    def test_a_commit_that_fails_ends_the_transaction(self):
+        first = connect(self.store)
+        first.execute("CREATE VIRTUAL TABLE t USING tamis(k int64, a text, key (k))")
+        first.execute("INSERT INTO t VALUES (1, 'one')")
+        second = connect(self.store)
+        first.execute("BEGIN")
+        first.execute("UPDATE t SET a = a || '!'")
+        second.execute("UPDATE t SET a = 'theirs'")
+        with self.assertRaisesRegex(sqlite3.OperationalError, "changed by somebody else"):
+            first.execute("COMMIT")
+        self.assertFalse(first.in_transaction)
+        with self.assertRaisesRegex(sqlite3.OperationalError, "no transaction is active"):
+            first.execute("COMMIT")
+
     def test_a_table_in_a_file_of_its_own_waits_for_its_store(self):
         path = os.path.join(self.directory.name, "own.sqlite")
         def own():
