@@ -28,6 +28,7 @@ struct SearchOptions {
   std::optional<std::vector<uint32_t>>
       columns;              // positions wanted; nullopt = all. Others read NULL.
   uint64_t limit = 0;       // 0 = no limit
+  uint64_t first_rows = 0;  // so many are fetched first; more follow when they are asked for
   bool key_order = false;   // rows come in row-key order
   bool use_filters = true;  // false: ask every region
   bool use_indexes = true;  // false: scan and filter

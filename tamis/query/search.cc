@@ -133,7 +133,8 @@ std::optional<Row> Search::TakeRow() {
 }
 
 uint64_t Search::Missing() const {
-  return options_.limit > 0 ? options_.limit - std::min(fetched_, options_.limit) : 0;
+  const uint64_t wanted = options_.limit > 0 ? options_.limit : options_.first_rows;
+  return wanted - std::min(fetched_, wanted);
 }
 
 // Makes every piece that is to be asked lie within one region.

@@ -74,7 +74,7 @@ class Search {
   bool Take(const std::string& server, const Part& part, pb::RangeResult* result);
   std::optional<Row> TakeRow();
   bool IsDone() const;
-  uint64_t Missing() const;  // rows still wanted; 0 = no limit
+  uint64_t Missing() const;  // rows that the next replies should have; 0 = no limit
   void Conclude();
 
   const std::shared_ptr<const SearchContext> context_;

@@ -263,7 +263,7 @@ Plan Plan::Parse(std::string_view text) {
 
 Plan MakePlan(Session* session, const TableSchema& schema, sqlite3_index_info* info) {
   Plan plan;
-  std::vector<int> limits;  // constraints that hold only when nothing is left to SQLite
+  std::vector<int> limits;  // of use only when nothing is known to be left to SQLite
   bool all_exact = true;
   const auto use = [&](int i, const Plan::Term& term, bool omit) {
     plan.terms.push_back(term);
@@ -291,7 +291,8 @@ Plan MakePlan(Session* session, const TableSchema& schema, sqlite3_index_info* i
   plan.key_order = OrderIsKeyOrder(schema, plan, *info);
   info->orderByConsumed = plan.key_order;
   if (all_exact && (info->nOrderBy == 0 || plan.key_order)) {
-    // SQLite counts both itself: as many rows are sent as it may need.
+    // SQLite counts both itself: as many rows are fetched first as it may need. More may follow:
+    // it tells of (a, b) > (?, ?) as a >= ? and leaves out rows of the answer.
     for (const int i : limits) use(i, *TermFor(schema, info, i), false);
   }
 
@@ -389,8 +390,7 @@ Result<SearchOptions> MakeSearch(const Plan& plan, const TableSchema& schema, in
         break;
     }
   }
-  if (limit == uint64_t{0}) conditions.push_back(Predicate::False());
-  if (limit) options.limit = *limit + offset;  // 0 only when the condition is false
+  if (limit) options.first_rows = *limit + offset;
   options.predicate = Predicate::And(std::move(conditions));
   return options;
 }
