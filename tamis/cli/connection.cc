@@ -2,6 +2,7 @@
 
 #include "tamis/cli/interrupt.h"
 #include "tamis/sql/extension.h"
+#include "tamis/table/timestamp.h"
 
 namespace tamis {
 namespace {
@@ -117,8 +118,14 @@ Status Connection::RunBound(const std::string& sql, const std::vector<Value>& va
     } else if (value.type() == Type::kBytes) {
       rc = sqlite3_bind_blob64(statement, at, value.str().data(), value.str().size(),
                                SQLITE_TRANSIENT);
+    } else if (value.type() == Type::kInt64 || value.type() == Type::kBool) {
+      rc = sqlite3_bind_int64(statement, at, value.int64());
+    } else if (value.type() == Type::kDouble) {
+      rc = sqlite3_bind_double(statement, at, value.dbl());
     } else {
-      const std::string text = value.ToString();
+      const std::string text = value.type() == Type::kTimestamp
+                                   ? FormatSqlTimestamp(value.int64())
+                                   : value.ToString();
       rc = sqlite3_bind_text64(statement, at, text.data(), text.size(), SQLITE_TRANSIENT,
                                SQLITE_UTF8);
     }

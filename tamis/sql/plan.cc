@@ -66,6 +66,19 @@ std::optional<Plan::Term> TermFor(const TableSchema& schema, sqlite3_index_info*
 }
 
 // GLOB and LIKE send down a wider condition, which SQLite narrows.
+// What SQLite shows as text it compares as text or, with an expression that is a number, as
+// numbers; a virtual table is not told which.
+bool IsShownAsText(const TableSchema& schema, const Plan::Term& term) {
+  if (!term.OnColumn()) return false;
+  const Type type = schema.columns[term.column].type;
+  return type == Type::kText || type == Type::kTimestamp;
+}
+
+bool IsNumber(sqlite3_value* value) {
+  const int type = sqlite3_value_type(value);
+  return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+}
+
 bool IsExact(Kind kind) { return kind != Kind::kGlob && kind != Kind::kLike; }
 
 bool HasEquality(const Plan& plan, uint32_t column) {
@@ -285,7 +298,7 @@ Plan MakePlan(Session* session, const TableSchema& schema, sqlite3_index_info* i
       sqlite3_vtab_in(info, i, 1);
       term->kind = Kind::kIn;
     }
-    use(i, *term, IsExact(term->kind));
+    use(i, *term, IsExact(term->kind) && !IsShownAsText(schema, *term));
     all_exact = all_exact && IsExact(term->kind);
   }
   plan.key_order = OrderIsKeyOrder(schema, plan, *info);
@@ -319,16 +332,23 @@ Result<SearchOptions> MakeSearch(const Plan& plan, const TableSchema& schema, in
     const auto compare = [&](Op op, const Value& value) {
       return CompareSql(schema, term.column, op, value);
     };
+    const bool as_text = IsShownAsText(schema, term);
+    if (as_text && IsNumber(right)) continue;  // SQLite decides alone
     switch (term.kind) {
-      case Kind::kCompare:
-        conditions.push_back(compare(term.op, FromSqlite(right)));
+      case Kind::kCompare: {
+        TAMIS_ASSIGN_OR_RETURN(Predicate condition, compare(term.op, FromSqlite(right)));
+        conditions.push_back(std::move(condition));
         break;
+      }
       case Kind::kIn: {
         std::vector<Value> values;
+        bool undecided = false;
         sqlite3_value* value = nullptr;
         int rc = sqlite3_vtab_in_first(right, &value);
         for (; rc == SQLITE_OK && value != nullptr; rc = sqlite3_vtab_in_next(right, &value)) {
-          Predicate equal = compare(Op::kEq, FromSqlite(value));
+          undecided = undecided || (as_text && IsNumber(value));
+          if (undecided) continue;
+          TAMIS_ASSIGN_OR_RETURN(Predicate equal, compare(Op::kEq, FromSqlite(value)));
           if (equal.kind == Predicate::Kind::kCompare && equal.op == Op::kEq) {
             values.push_back(std::move(equal.values[0]));
           }  // else it equals nothing
@@ -337,20 +357,28 @@ Result<SearchOptions> MakeSearch(const Plan& plan, const TableSchema& schema, in
           return Internal("cannot read the values of an IN list: SQLite error " +
                           std::to_string(rc));
         }
-        conditions.push_back(Predicate::In(term.column, std::move(values)));
+        if (!undecided) conditions.push_back(Predicate::In(term.column, std::move(values)));
         break;
       }
       case Kind::kIs: {
         const Value value = FromSqlite(right);
-        conditions.push_back(value.is_null() ? Predicate::IsNull(term.column)
-                                             : compare(Op::kEq, value));
+        if (value.is_null()) {
+          conditions.push_back(Predicate::IsNull(term.column));
+          break;
+        }
+        TAMIS_ASSIGN_OR_RETURN(Predicate condition, compare(Op::kEq, value));
+        conditions.push_back(std::move(condition));
         break;
       }
       case Kind::kIsNot: {
         const Value value = FromSqlite(right);
-        conditions.push_back(value.is_null() ? Predicate::NotNull(term.column)
-                                             : Predicate::Or({Predicate::IsNull(term.column),
-                                                              compare(Op::kNe, value)}));
+        if (value.is_null()) {
+          conditions.push_back(Predicate::NotNull(term.column));
+          break;
+        }
+        TAMIS_ASSIGN_OR_RETURN(Predicate condition, compare(Op::kNe, value));
+        conditions.push_back(
+            Predicate::Or({Predicate::IsNull(term.column), std::move(condition)}));
         break;
       }
       case Kind::kIsNull:

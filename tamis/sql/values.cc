@@ -29,6 +29,40 @@ Predicate Constant(uint32_t column, bool truth) {
   return truth ? Predicate::NotNull(column) : never;
 }
 
+std::string_view Trimmed(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\n\r\f\v";
+  const size_t begin = text.find_first_not_of(kSpace);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
+// A time or the beginning of one, as ToSqlite writes times.
+Result<Predicate> CompareTime(const Column& column, uint32_t position, Op op,
+                              const std::string& text) {
+  constexpr std::string_view kFirstTime = "0000-01-01 00:00:00";
+  const bool equality = op == Op::kEq || op == Op::kNe;
+  const bool below = op == Op::kLt || op == Op::kLe;
+  if (text.empty()) return Constant(position, op != Op::kEq && !below);
+  const auto time_of = [](const std::string& whole) -> std::optional<Value> {
+    const auto micros = ParseTimestamp(whole);
+    if (!micros.ok() || FormatSqlTimestamp(*micros) != whole) return std::nullopt;
+    return Value::Timestamp(*micros);
+  };
+  if (const auto time = time_of(text)) return Predicate::Compare(position, op, *time);
+  for (const size_t size : {4, 7, 10, 13, 16}) {  // up to the year, month, day, hour, minute
+    if (text.size() != size) continue;
+    const auto begin = time_of(text + std::string(kFirstTime.substr(size)));
+    if (!begin) break;
+    if (equality) return Constant(position, op == Op::kNe);
+    return Predicate::Compare(position, below ? Op::kLt : Op::kGe, *begin);
+  }
+  const auto meant = ParseTimestamp(text);
+  return InvalidArgument("cannot compare column \"" + column.name + "\" of type timestamp with '" +
+                         text.substr(0, 60) + "': write it as '" +
+                         (meant.ok() ? FormatSqlTimestamp(*meant) : "2026-01-02 03:04:05") + "'" +
+                         (meant.ok() ? "" : " or a beginning of that"));
+}
+
 void ResultDecimal(const Value& value, sqlite3_context* context) {
   const std::string& text = value.str();
   const char* end = text.data() + text.size();
@@ -127,6 +161,9 @@ void ToSqlite(const Value& value, sqlite3_context* context) {
 
 Result<Value> ConvertForColumn(const Column& column, const Value& value) {
   if (value.is_null() || value.type() == column.type) return value;
+  if (column.type == Type::kDouble && value.type() == Type::kText) {  // the nearest, as SQLite does
+    if (auto number = Value::Parse(Type::kDouble, Trimmed(value.str())); number.ok()) return number;
+  }
   TableSchema schema;
   schema.columns.push_back(column);
   // A value has a place in the column exactly when "= value" compares with one of the column's own.
@@ -138,11 +175,15 @@ Result<Value> ConvertForColumn(const Column& column, const Value& value) {
                          column.name + "\" of type " + std::string(TypeName(column.type)));
 }
 
-Predicate CompareSql(const TableSchema& schema, uint32_t column, Op op, const Value& value) {
+Result<Predicate> CompareSql(const TableSchema& schema, uint32_t column, Op op,
+                             const Value& value) {
+  const bool time = schema.columns[column].type == Type::kTimestamp;
+  if (time && !value.is_null() && value.type() == Type::kText) {
+    return CompareTime(schema.columns[column], column, op, value.str());
+  }
   if (auto converted = CompareConverted(schema, column, op, value)) return *std::move(converted);
   const int left = ClassOf(schema.columns[column].type);
   const int right = ClassOf(value.type());
-  // The same class, and yet not comparable: text that is no time, behind all times.
   const bool below = left <= right;
   switch (op) {
     case Op::kEq:

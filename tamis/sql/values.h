@@ -28,9 +28,11 @@ Result<Value> ConvertForColumn(const Column& column, const Value& value);
 
 // column op value as SQL means it, for every value: numbers compare as numbers, text that is a
 // number as that number, and where the two cannot be compared numbers come before text before
-// bytes.
-Predicate CompareSql(const TableSchema& schema, uint32_t column, Predicate::Op op,
-                     const Value& value);
+// bytes. A time compares as the text that it is shown as: with a whole time in that form, or the
+// beginning of one ("2026-01"), which stands before all times that begin so. kInvalidArgument for
+// other texts, which would compare in no useful way.
+Result<Predicate> CompareSql(const TableSchema& schema, uint32_t column, Predicate::Op op,
+                             const Value& value);
 
 // The condition that a row GLOB pattern (LIKE pattern) fulfils, or a wider one that SQLite narrows;
 // nullopt when nothing can be said. LIKE ignores the case of ASCII letters.

@@ -113,6 +113,10 @@ TEST(CompareConvertedTest, OtherTypes) {
   EXPECT_EQ(text(Type::kDecimal, *Value::Double(0.1)), "c = 0.1");
   EXPECT_EQ(text(Type::kDecimal, Value::Text("0.10")), "c = 0.1");
   EXPECT_EQ(text(Type::kDouble, Value::Text("inf")), "c = inf");
+  EXPECT_EQ(text(Type::kDouble, Value::Text(" 0.1 ")), "c = 0.1");
+  EXPECT_EQ(text(Type::kDouble, Value::Text("1e22")), "c = 1e+22");
+  EXPECT_EQ(text(Type::kDouble, Value::Text("3")), "c = 3.0");
+  EXPECT_EQ(text(Type::kDouble, Value::Text("9007199254740993")), "c < -inf");
   EXPECT_EQ(text(Type::kBool, Value::Text("true")), "c = true");
   EXPECT_EQ(text(Type::kBool, Value::Int64(1)), "c = true");
   EXPECT_EQ(text(Type::kTimestamp, Value::Text("2026-01-02")), "c = '2026-01-02T00:00:00Z'");

@@ -68,8 +68,8 @@ struct Predicate {
 // Compares a column with a value of another type: `n > 2.5` on an int64 column is `n > 2`, `n
 // = 2.5` is never true. `value` is int64, double, decimal or text as a user wrote it ('5' is a
 // number on a number's column, a time on a timestamp's); the result compares with the column's own
-// type, has the truth of the exact numbers, and is unknown for NULL. nullopt where the types cannot
-// be compared.
+// type, has the truth of the exact numbers, and is unknown for NULL; only text with a fraction on a
+// double's column means the nearest double. nullopt where the types cannot be compared.
 std::optional<Predicate> CompareConverted(const TableSchema& schema, uint32_t column,
                                           Predicate::Op op, const Value& value);
 

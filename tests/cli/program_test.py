@@ -126,6 +126,17 @@ class ProgramTest(unittest.TestCase):
         self.assertIn("twice", self.run_tamis("put", "people", "name=a", "name=b", expect=1))
         self.assertIn("COLUMN=VALUE", self.run_tamis("put", "people", "name", expect=1))
 
+    def test_single_rows_of_every_type(self):
+        self.run_tamis("sql", "CREATE VIRTUAL TABLE x USING tamis(k double, ts timestamp, m decimal, "
+                              "y bool, b bytes, key (k, ts))")
+        self.run_tamis("put", "x", "k=0.1", "ts=2026-01-02T03:04:05.5Z", "m=1.10", "y=true", "b=0x00ff")
+        row = "k = 0.1\nts = 2026-01-02 03:04:05.5\n m = 1.1\n y = 1\n b = 0x00ff\n"
+        get = self.run_tamis("get", "x", "0.1", "2026-01-02T04:04:05.5+01:00")
+        self.assertEqual(get.replace(" ", ""), row.replace(" ", ""))
+        self.assertIn("0.1", self.run_tamis("scan", "x", "--start", "0.1", "--end", "0.2"))
+        self.run_tamis("delete", "x", "0.1", "2026-01-02 03:04:05.5")
+        self.assertEqual(self.sql("SELECT * FROM x"), [])
+
     def test_formats(self):
         statement = "SELECT 1 AS a, NULL AS b, 'x''y' AS c, x'00ff' AS d, 1.5 AS e"
         self.assertEqual(self.run_tamis("sql", statement),
