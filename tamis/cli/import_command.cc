@@ -45,8 +45,7 @@ void AddImportCommand(CLI::App* app, Context* context) {
   CLI::App* import = app->add_subcommand(
       "import",
       "Put the records of a file into a table, which is made when it is not there. A row replaces "
-      "the "
-      "one with the same key, so that an import that was stopped is just run again");
+      "the one with the same key, so that an import that was stopped is just run again");
   import->add_option("TABLE", options->table, "The table")->required();
   import->add_option("FILE", *file, "The file; - is standard input")->required();
   import->add_option("--format", *format, "csv, jsonl or deb822")->required();
@@ -62,10 +61,9 @@ void AddImportCommand(CLI::App* app, Context* context) {
   import->callback([=] {
     context->run = [=] {
       options->skip_bad = *on_error == "skip";
-  return RunImport(*context, *options, *file, *format);
-};
-}  // namespace tamis
-);
+      return RunImport(*context, *options, *file, *format);
+    };
+  });
 }
 
 }  // namespace tamis

@@ -29,12 +29,35 @@ std::string JoinNames(const std::vector<std::string>& names, const char* separat
   return out;
 }
 
+// "Installed-Size:int64" is installed_size:int64: named as the fields of the records are.
+std::string SnakeColumn(const std::string& column) {
+  const size_t colon = column.find(':');
+  return LowerSnake(column.substr(0, colon)) +
+         (colon == std::string::npos ? "" : column.substr(colon));
+}
+
+size_t SizeBytes(const Record& record) {
+  size_t size = sizeof(Record);
+  for (const Field& field : record.fields) {
+    size += sizeof(Field) + field.name.size() + (field.text ? field.text->size() : 0);
+  }
+  return size;
+}
+
 double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 }  // namespace
 
 Importer::Importer(Engine* engine, ImportOptions options)
-    : engine_(engine), options_(std::move(options)) {}
+    : engine_(engine), options_(std::move(options)) {
+  for (std::string& key : options_.key) key = LowerSnake(key);
+  for (std::string& column : options_.columns) column = SnakeColumn(column);
+  for (std::string& index : options_.indexes) {
+    std::vector<std::string> names = Split(index, ',');
+    for (std::string& name : names) name = LowerSnake(name);
+    index = JoinNames(names, ",");
+  }
+}
 
 Status Importer::Run(std::istream& in) {
   started_ = shown_ = engine_->executor().Now();
@@ -65,22 +88,26 @@ Status Importer::Run(std::istream& in) {
 
 // The records from which the columns of a new table are taken.
 Status Importer::ReadFirst(RecordReader* reader) {
-  size_t records = 0;
-  while (records < kRecordsForColumns) {
+  size_t size = 0;
+  while (first_.size() < kRecordsForColumns && size < kBatchBytes) {
+    auto record = reader->Next();
     if (options_.cancelled != nullptr && *options_.cancelled) {
       return Cancelled("interrupted before anything was written");
     }
-    first_.push_back(reader->Next());
-    const auto& record = first_.back();
-    if (record.ok() && !record->has_value()) break;
-    if (record.ok()) ++records;
+    if (!record.ok()) {
+      TAMIS_RETURN_IF_ERROR(Bad(0, record.status()));
+      continue;
+    }
+    if (!record->has_value()) break;
+    size += SizeBytes(**record);
+    first_.push_back(**std::move(record));
   }
   return Status::Ok();
 }
 
 Result<std::optional<Record>> Importer::NextRecord(RecordReader* reader) {
   if (first_.empty()) return reader->Next();
-  auto record = std::move(first_.front());
+  std::optional<Record> record = std::move(first_.front());
   first_.pop_front();
   return record;
 }
@@ -91,9 +118,8 @@ Result<std::optional<Record>> Importer::NextRecord(RecordReader* reader) {
 Result<TableSchema> Importer::WantedTable(const RecordReader& reader) const {
   std::vector<std::string> names = reader.header();
   std::set<std::string> seen(names.begin(), names.end());
-  for (const auto& record : first_) {
-    if (!record.ok() || !record->has_value()) continue;
-    for (const Field& field : (*record)->fields) {
+  for (const Record& record : first_) {
+    for (const Field& field : record.fields) {
       if (seen.insert(field.name).second) names.push_back(field.name);
     }
   }
@@ -219,7 +245,11 @@ Status Importer::Add(const Record& record) {
   if (!row.ok()) return Bad(record.line, row.status());
   std::string key = EncodeKey(*schema_, *row);
   // The later of two records with one key must win.
-  if (batch_.keys.contains(key) || batch_.writes.size() >= kBatch) TAMIS_RETURN_IF_ERROR(Flush());
+  if (batch_.keys.contains(key) || batch_.writes.size() >= kBatch ||
+      batch_.size_bytes >= kBatchBytes) {
+    TAMIS_RETURN_IF_ERROR(Flush());
+  }
+  batch_.size_bytes += SizeBytes(record);
   batch_.keys.insert(std::move(key));
   batch_.lines.push_back(record.line);
   batch_.writes.push_back({.kind = Write::Kind::kPut, .row = *std::move(row)});

@@ -1,7 +1,7 @@
 // Importer: puts the records of a stream into a table.
 //
-// The columns of a new table are those of the CSV header or of the first 1,000 records, and those
-// that are declared; fields that come later are counted and left out. A table that exists is kept,
+// The columns of a new table are those of the CSV header or of the first 1,000 records (or 8 MB of
+// them), and those that are declared, all in lower_snake; fields that come later are counted and left out. A table that exists is kept,
 // when what is declared agrees with it. Records are read while the batch before them is written.
 #pragma once
 
@@ -42,12 +42,14 @@ class Importer {
  private:
   static constexpr size_t kRecordsForColumns = 1000;
   static constexpr size_t kBatch = 1000;
+  static constexpr size_t kBatchBytes = size_t{8} << 20;
   static constexpr uint64_t kReportedErrors = 20;
 
   struct Batch {
     std::vector<Write> writes;
     std::vector<uint64_t> lines;  // of the records
     std::set<std::string> keys;
+    size_t size_bytes = 0;
   };
 
   Status ReadFirst(RecordReader* reader);
@@ -67,7 +69,7 @@ class Importer {
   ImportOptions options_;
   SchemaPtr schema_;
   std::map<std::string, uint32_t> positions_;  // of the columns, by name
-  std::deque<Result<std::optional<Record>>> first_;
+  std::deque<Record> first_;
   Batch batch_;
   std::future<Status> writing_;
   std::map<std::string, uint64_t> undeclared_;  // fields left out, with their numbers

@@ -73,6 +73,39 @@ class ProgramTest(unittest.TestCase):
                          [{"version": "1", "description": "one\ntwo"},
                           {"version": "2", "description": None}])
 
+    def test_names_of_columns_are_those_of_the_records(self):
+        for _ in range(2):
+            self.run_tamis("import", "d", "-", "--format", "deb822", "--key", "Package", "--column",
+                           "Installed-Size:int64", "--index", "Installed-Size,Package",
+                           stdin="Package: a\nInstalled-Size: 5\n")
+        self.assertEqual(self.sql("SELECT * FROM d"), [{"package": "a", "installed_size": 5}])
+
+    def test_an_endless_stream_that_is_bad_is_refused(self):
+        endless = subprocess.Popen(["yes", "x"], stdout=subprocess.PIPE)
+        done = subprocess.run([TAMIS, "--store", self.store, "import", "t", "-", "--format", "jsonl",
+                               "--key", "a"], stdin=endless.stdout, capture_output=True, text=True,
+                              timeout=60, check=False)
+        endless.stdout.close()
+        endless.kill()
+        endless.wait()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("line 1", done.stderr)
+
+    def test_large_rows_are_imported_in_bounded_memory(self):
+        script = ("import resource, subprocess, sys\n"
+                  "print(subprocess.run(sys.argv[1:]).returncode,"
+                  " resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
+        path = os.path.join(self.directory.name, "large.jsonl")
+        with open(path, "w") as file:
+            for i in range(150):
+                file.write(json.dumps({"k": i, "text": f"{i:06}" * 170_000}) + "\n")
+        done = subprocess.run([sys.executable, "-c", script, TAMIS, "--store", self.store, "import",
+                               "t", path, "--format", "jsonl", "--key", "k"], capture_output=True,
+                              text=True, timeout=120, check=True)
+        code, kilobytes = done.stdout.split()[-2:]
+        self.assertEqual(code, "0", done.stderr)
+        self.assertLess(int(kilobytes), 600_000)
+
     def test_imports_from_a_path_that_is_a_pipe(self):
         path = os.path.join(self.directory.name, "pipe")
         os.mkfifo(path)
