@@ -377,8 +377,7 @@ Result<SearchOptions> MakeSearch(const Plan& plan, const TableSchema& schema, in
           break;
         }
         TAMIS_ASSIGN_OR_RETURN(Predicate condition, compare(Op::kNe, value));
-        conditions.push_back(
-            Predicate::Or({Predicate::IsNull(term.column), std::move(condition)}));
+        conditions.push_back(Predicate::Or({Predicate::IsNull(term.column), std::move(condition)}));
         break;
       }
       case Kind::kIsNull:

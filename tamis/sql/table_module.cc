@@ -36,8 +36,8 @@ struct Table : sqlite3_vtab {
 struct Cursor : sqlite3_vtab_cursor {
   std::optional<RowStream> rows;
   std::optional<Row> row;
-  std::vector<bool> searched;   // the columns that the search itself compares
-  std::vector<bool> looked_at;  // those, and what SQLite has asked for of this row
+  std::vector<bool> searched;             // the columns that the search itself compares
+  std::vector<bool> looked_at;            // those, and what SQLite has asked for of this row
   std::optional<std::string> remembered;  // the key under which Table::read has the row
   sqlite3_int64 number = 0;
 };
@@ -484,8 +484,8 @@ int Sync(sqlite3_vtab* vtab) noexcept {
   Table* table = TableOf(vtab);
   if (table->writes.size() == 0) return SQLITE_OK;
   const auto current = CurrentSchema(table);
-  const Status status = current.ok() ? table->writes.Send(table->session->engine.get(), *current)
-                                     : current.status();
+  const Status status =
+      current.ok() ? table->writes.Send(table->session->engine.get(), *current) : current.status();
   const int rc = Fail(vtab, status);
   return rc == SQLITE_BUSY ? SQLITE_BUSY_SNAPSHOT : rc;
 }

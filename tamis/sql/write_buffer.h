@@ -20,8 +20,8 @@ class WriteBuffer {
   static constexpr size_t kMaxTransactionWrites = 1'000'000;
 
   struct Options {
-    bool ignore_existing = false;  // INSERT OR IGNORE: an existing row stays, and is no error
-    std::string conflict;          // what the message says when the row is there already
+    bool ignore_existing = false;      // INSERT OR IGNORE: an existing row stays, and is no error
+    std::string conflict;              // what the message says when the row is there already
     bool only_after_previous = false;  // done only when the write added before it was done
   };
 

@@ -107,8 +107,6 @@ Predicate NormalizeCompare(const Predicate& predicate, bool negated) {
 
 Predicate NormalizeIn(const Predicate& predicate, bool negated) {
   std::vector<Value> values = predicate.values;
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
   const bool with_null = !values.empty() && values[0].is_null();
   if (with_null) values.erase(values.begin());
   if (!negated) {
@@ -330,6 +328,8 @@ Predicate Predicate::Between(uint32_t column, Value low, Value high) {
   return And({Compare(column, Op::kGe, std::move(low)), Compare(column, Op::kLe, std::move(high))});
 }
 Predicate Predicate::In(uint32_t column, std::vector<Value> values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
   return {.kind = Kind::kIn, .column = column, .values = std::move(values)};
 }
 Predicate Predicate::Prefix(uint32_t column, std::string prefix) {
@@ -372,15 +372,8 @@ std::optional<bool> Predicate::Evaluate(const Row& row) const {
       if (values.empty()) return false;
       const Value& left = row[column];
       if (left.is_null()) return std::nullopt;
-      bool unknown = false;
-      for (const Value& value : values) {
-        if (value.is_null()) {
-          unknown = true;
-        } else if (left == value) {
-          return true;
-        }
-      }
-      if (unknown) return std::nullopt;
+      if (std::binary_search(values.begin(), values.end(), left)) return true;
+      if (values.front().is_null()) return std::nullopt;
       return false;
     }
     case Kind::kPrefix: {

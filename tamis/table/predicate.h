@@ -23,7 +23,7 @@ struct Predicate {
     kOr = 4,        // of children; false when there are none
     kNot = 5,       // of children[0]
     kCompare = 6,   // column op values[0]
-    kIn = 7,        // column IN values
+    kIn = 7,        // column IN values, which are sorted, each once
     kPrefix = 8,    // column begins with values[0] (text, bytes)
     kIsNull = 9,    // column IS NULL
     kNotNull = 10,  // column IS NOT NULL
@@ -43,7 +43,7 @@ struct Predicate {
   static Predicate Not(Predicate child);
   static Predicate Compare(uint32_t column, Op op, Value value);
   static Predicate Between(uint32_t column, Value low, Value high);  // AND of >= and <=
-  static Predicate In(uint32_t column, std::vector<Value> values);
+  static Predicate In(uint32_t column, std::vector<Value> values);   // in any order
   static Predicate Prefix(uint32_t column, std::string prefix);
   static Predicate IsNull(uint32_t column);
   static Predicate NotNull(uint32_t column);

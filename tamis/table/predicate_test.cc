@@ -23,6 +23,12 @@ TEST(PredicateTest, ComparisonsWithNullAreUnknown) {
   EXPECT_EQ(Predicate::In(1, {Value::Int64(4), Value()}).Evaluate(row), std::nullopt);
   EXPECT_EQ(Predicate::In(1, {Value::Int64(5), Value()}).Evaluate(row), true);
   EXPECT_EQ(Predicate::In(0, {}).Evaluate(row), false);
+  EXPECT_EQ(Predicate::In(1, {Value::Int64(9), Value::Int64(5), Value::Int64(1), Value::Int64(5)}),
+            Predicate::In(1, {Value::Int64(1), Value::Int64(5), Value::Int64(9)}));
+  EXPECT_EQ(Predicate::In(1, {Value::Int64(9), Value::Int64(5), Value::Int64(1)}).Evaluate(row),
+            true);
+  EXPECT_EQ(Predicate::In(1, {Value::Int64(9), Value::Int64(4), Value::Int64(6)}).Evaluate(row),
+            false);
   EXPECT_EQ(Predicate::IsNull(0).Evaluate(row), true);
   EXPECT_EQ(Predicate::NotNull(0).Evaluate(row), false);
 }
@@ -104,7 +110,7 @@ TEST(PredicateTest, PrintsAsSql) {
        Predicate::In(4, {Value::Bool(true), Value()}), Predicate::Prefix(0, "lib"),
        Predicate::Not(Predicate::NotNull(3))});
   EXPECT_EQ(predicate.ToString(schema),
-            "c1 = 'it''s' AND (c3 > 1000 OR c2 IS NULL) AND c5 IN (true, NULL) AND "
+            "c1 = 'it''s' AND (c3 > 1000 OR c2 IS NULL) AND c5 IN (NULL, true) AND "
             "c1 LIKE 'lib%' AND NOT (c4 IS NOT NULL)");
 }
 

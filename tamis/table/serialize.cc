@@ -106,6 +106,7 @@ Result<Predicate> FromMessage(const pb::Predicate& message) {
       break;
     case Kind::kIn:
       good = leaf;
+      predicate = Predicate::In(predicate.column, std::move(predicate.values));
       break;
     case Kind::kTrue:
     case Kind::kFalse:
