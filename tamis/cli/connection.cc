@@ -123,9 +123,8 @@ Status Connection::RunBound(const std::string& sql, const std::vector<Value>& va
     } else if (value.type() == Type::kDouble) {
       rc = sqlite3_bind_double(statement, at, value.dbl());
     } else {
-      const std::string text = value.type() == Type::kTimestamp
-                                   ? FormatSqlTimestamp(value.int64())
-                                   : value.ToString();
+      const std::string text =
+          value.type() == Type::kTimestamp ? FormatSqlTimestamp(value.int64()) : value.ToString();
       rc = sqlite3_bind_text64(statement, at, text.data(), text.size(), SQLITE_TRANSIENT,
                                SQLITE_UTF8);
     }

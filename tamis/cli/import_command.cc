@@ -59,11 +59,9 @@ void AddImportCommand(CLI::App* app, Context* context) {
       ->check(CLI::IsMember({"stop", "skip"}))
       ->capture_default_str();
   import->callback([=] {
-    context->run = [=] {
-      options->skip_bad = *on_error == "skip";
-      return RunImport(*context, *options, *file, *format);
-    };
-  });
-}
+    options->skip_bad = *on_error == "skip";
+  context->run = [=] { return RunImport(*context, *options, *file, *format); };
+});
+}  // namespace tamis
 
 }  // namespace tamis

@@ -1,8 +1,9 @@
 // Importer: puts the records of a stream into a table.
 //
 // The columns of a new table are those of the CSV header or of the first 1,000 records (or 8 MB of
-// them), and those that are declared, all in lower_snake; fields that come later are counted and left out. A table that exists is kept,
-// when what is declared agrees with it. Records are read while the batch before them is written.
+// them), and those that are declared, all in lower_snake; fields that come later are counted and
+// left out. A table that exists is kept, when what is declared agrees with it. Records are read
+// while the batch before them is written.
 #pragma once
 
 #include <atomic>

@@ -82,6 +82,9 @@ RowSink Printer::Sink() {
           .end = [this] { End(); }};
 }
 
+// Text may hold zero bytes.
+void Printer::Print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), out_); }
+
 void Printer::Begin(const std::vector<std::string>& columns) {
   columns_ = columns;
   rows_ = 0;
@@ -92,7 +95,8 @@ void Printer::Begin(const std::vector<std::string>& columns) {
   if (format_ == Format::kJson) std::fputs("[", out_);
   if (format_ == Format::kCsv) {
     for (size_t i = 0; i < columns.size(); ++i) {
-      std::fprintf(out_, "%s%s", i == 0 ? "" : ",", CsvField(columns[i]).c_str());
+      if (i > 0) Print(",");
+      Print(CsvField(columns[i]));
     }
     std::fputs("\n", out_);
   }
@@ -116,7 +120,7 @@ void Printer::Row(std::vector<Cell> cells) {
     case Format::kCsv:
       for (size_t i = 0; i < cells.size(); ++i) {
         if (i > 0) std::fputc(',', out_);
-        if (cells[i].type != SQLITE_NULL) std::fputs(CsvField(cells[i].text).c_str(), out_);
+        if (cells[i].type != SQLITE_NULL) Print(CsvField(cells[i].text));
       }
       std::fputs("\n", out_);
       break;
@@ -138,9 +142,10 @@ void Printer::Row(std::vector<Cell> cells) {
       if (rows_ > 0) std::fputs("\n", out_);
       const size_t width = *std::max_element(widths_.begin(), widths_.end());
       for (size_t i = 0; i < cells.size(); ++i) {
-        std::fprintf(out_, "%*s%s = %s\n", static_cast<int>(width - Width(columns_[i])), "",
-                     columns_[i].c_str(),
-                     cells[i].type == SQLITE_NULL ? "NULL" : cells[i].text.c_str());
+        std::fprintf(out_, "%*s%s = ", static_cast<int>(width - Width(columns_[i])), "",
+                     columns_[i].c_str());
+        Print(cells[i].type == SQLITE_NULL ? "NULL" : cells[i].text);
+        Print("\n");
       }
       break;
     }

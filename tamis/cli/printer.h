@@ -33,6 +33,7 @@ class Printer {
     int type = 0;  // SQLITE_INTEGER, ...
     std::string text;
   };
+  void Print(std::string_view text);
   void Begin(const std::vector<std::string>& columns);
   void Row(std::vector<Cell> cells);
   void End();

@@ -22,7 +22,6 @@ Result<std::optional<std::string>> LineSource::Next() {
   if (too_long) {
     return InvalidArgument("the line is longer than " + std::to_string(kMaxRecordBytes) + " bytes");
   }
-  if (line.ends_with('\r')) line.pop_back();
   return std::optional<std::string>(std::move(line));
 }
 

@@ -17,8 +17,8 @@ class LineSource {
   // The stream must outlive the source.
   explicit LineSource(std::istream* in) : in_(in) {}
 
-  // The next line without its "\n" or "\r\n"; nullopt at the end. A line that is too long is an
-  // error; the next call goes on behind it.
+  // The next line without its "\n"; a "\r" before that stays. nullopt at the end. A line that is
+  // too long is an error; the next call goes on behind it.
   Result<std::optional<std::string>> Next();
 
   uint64_t line() const { return line_; }    // number of the last line, from 1

@@ -49,7 +49,7 @@ Result<std::optional<std::vector<std::optional<std::string>>>> RecordReader::Rea
     if (!next.ok()) return next.status();
     line = *std::move(next);
     if (!line) return std::optional<Fields>();
-  } while (line->empty());  // an empty line is no record
+  } while (line->empty() || *line == "\r");  // an empty line is no record
 
   Fields fields;
   std::string field;
@@ -78,6 +78,8 @@ Result<std::optional<std::vector<std::optional<std::string>>>> RecordReader::Rea
         }
       } else if (c == ',') {
         end_field();
+      } else if (c == '\r' && i + 1 == line->size()) {
+        break;  // of the line's end; within quotes it is text
       } else if (c == '"' && field.empty() && !was_quoted) {
         in_quotes = was_quoted = true;
       } else if (was_quoted) {
@@ -150,7 +152,7 @@ Result<std::optional<Record>> RecordReader::NextJsonl() {
     auto line = lines_.Next();
     if (!line.ok()) return AtLine(lines_.line(), line.status());
     if (!line->has_value()) return std::optional<Record>();
-    if ((*line)->find_first_not_of(" \t") == std::string::npos) continue;
+    if ((*line)->find_first_not_of(" \t\r") == std::string::npos) continue;
     auto record = ParseJsonRecord(**line);
     if (!record.ok()) return AtLine(lines_.line(), record.status());
     record->line = lines_.line();
@@ -177,7 +179,8 @@ Result<std::optional<Record>> RecordReader::NextDeb822() {
       continue;
     }
     if (!next->has_value()) break;
-    const std::string& line = **next;
+    std::string& line = **next;
+    if (line.ends_with('\r')) line.pop_back();
     if (line.find_first_not_of(" \t") == std::string::npos) {
       if (any) break;
       continue;

@@ -39,6 +39,8 @@ TEST(RecordReaderTest, Csv) {
   EXPECT_THAT(Read(RecordFormat::kCsv, "a,b\n\"1\n2\",3\n4,5"),
               ElementsAre("2: a=1\n2 b=3", "4: a=4 b=5"));
   EXPECT_THAT(Read(RecordFormat::kCsv, ""), ElementsAre());
+  EXPECT_THAT(Read(RecordFormat::kCsv, "a,b\r\n\r\n\"1\r\n2\r\",3\r\n4,\r\n"),
+              ElementsAre("3: a=1\r\n2\r b=3", "5: a=4 b=~"));
 }
 
 TEST(RecordReaderTest, CsvGoesOnBehindABadRecord) {
@@ -46,6 +48,13 @@ TEST(RecordReaderTest, CsvGoesOnBehindABadRecord) {
               ElementsAre(HasSubstr("line 2: it has 1 fields"), HasSubstr("line 3: there is text"),
                           "4: a=4 b=5", HasSubstr("line 5: a quoted field does not end")));
   EXPECT_THAT(Read(RecordFormat::kCsv, "a,A\n1,2\n"), ElementsAre(HasSubstr("line 1: column 2")));
+}
+
+TEST(RecordReaderTest, LinesMayEndWithAReturn) {
+  EXPECT_THAT(Read(RecordFormat::kJsonl, "{\"a\":1}\r\n\r\n{\"a\":2}\r\n"),
+              ElementsAre("1: a=1", "3: a=2"));
+  EXPECT_THAT(Read(RecordFormat::kDeb822, "A: 1\r\n x\r\n\r\nA: 2\r\n"),
+              ElementsAre("1: a=1\nx", "4: a=2"));
 }
 
 TEST(RecordReaderTest, Jsonl) {

@@ -183,6 +183,12 @@ class ProgramTest(unittest.TestCase):
                          "a = 1\nb = NULL\nc = x'y\nd = 0x00ff\ne = 1.5\n")
         self.assertEqual(self.sql("SELECT 1 AS a WHERE 0"), [])
 
+    def test_text_with_zero_bytes_is_printed_whole(self):
+        statement = "SELECT 'a' || char(0) || 'b' AS t"
+        self.assertEqual(self.run_tamis("sql", "--format", "csv", statement), "t\na\0b\n")
+        self.assertEqual(self.run_tamis("sql", "--format", "line", statement), "t = a\0b\n")
+        self.assertEqual(self.sql(statement), [{"t": "a\0b"}])
+
     def test_sql_from_a_pipe(self):
         script = ("CREATE VIRTUAL TABLE t USING tamis(k, n int64, key (k), index n (n));\n"
                   "-- a comment\nINSERT INTO t VALUES ('a;', 1),\n ('b', 2);\n.format csv\n"
