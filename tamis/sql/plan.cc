@@ -88,23 +88,45 @@ bool HasEquality(const Plan& plan, uint32_t column) {
   });
 }
 
+// Whether every row of the answer has the same value in the column. A text equal to a number may be
+// '10' or '010', so that the value on the other side must be known.
+bool IsHeld(const TableSchema& schema, const Plan& plan, uint32_t column,
+            sqlite3_index_info* info) {
+  if (!HasEquality(plan, column)) return false;
+  if (!IsShownAsText(schema, {.column = column})) return true;
+  for (int i = 0; i < info->nConstraint; ++i) {
+    const auto& constraint = info->aConstraint[i];
+    if (!constraint.usable || constraint.iColumn != static_cast<int>(column)) continue;
+    if (constraint.op == SQLITE_INDEX_CONSTRAINT_ISNULL) return true;
+    sqlite3_value* right = nullptr;
+    if ((constraint.op == SQLITE_INDEX_CONSTRAINT_EQ ||
+         constraint.op == SQLITE_INDEX_CONSTRAINT_IS) &&
+        sqlite3_vtab_in(info, i, -1) == 0 && sqlite3_vtab_rhs_value(info, i, &right) == SQLITE_OK &&
+        right != nullptr && sqlite3_value_type(right) == SQLITE_TEXT &&
+        std::strcmp(sqlite3_vtab_collation(info, i), "BINARY") == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // Whether ORDER BY asks for what key order gives: the key columns ascending, those that are held by
 // an equality anywhere or nowhere.
-bool OrderIsKeyOrder(const TableSchema& schema, const Plan& plan, const sqlite3_index_info& info) {
+bool OrderIsKeyOrder(const TableSchema& schema, const Plan& plan, sqlite3_index_info* info) {
   size_t next = 0;
-  for (int i = 0; i < info.nOrderBy; ++i) {
-    const auto& term = info.aOrderBy[i];
+  for (int i = 0; i < info->nOrderBy; ++i) {
+    const auto& term = info->aOrderBy[i];
     if (term.iColumn < 0 || term.desc) return false;
     const auto column = static_cast<uint32_t>(term.iColumn);
-    if (column < schema.columns.size() && HasEquality(plan, column)) continue;
+    if (column < schema.columns.size() && IsHeld(schema, plan, column, info)) continue;
     while (next < schema.key.size() && schema.key[next] != column &&
-           HasEquality(plan, schema.key[next])) {
+           IsHeld(schema, plan, schema.key[next], info)) {
       ++next;
     }
     if (next == schema.key.size() || schema.key[next] != column) return false;
     ++next;
   }
-  return info.nOrderBy > 0;
+  return info->nOrderBy > 0;
 }
 
 // ---- Costs
@@ -301,7 +323,7 @@ Plan MakePlan(Session* session, const TableSchema& schema, sqlite3_index_info* i
     use(i, *term, IsExact(term->kind) && !IsShownAsText(schema, *term));
     all_exact = all_exact && IsExact(term->kind);
   }
-  plan.key_order = OrderIsKeyOrder(schema, plan, *info);
+  plan.key_order = OrderIsKeyOrder(schema, plan, info);
   info->orderByConsumed = plan.key_order;
   if (all_exact && (info->nOrderBy == 0 || plan.key_order)) {
     // SQLite counts both itself: as many rows are fetched first as it may need. More may follow:
