@@ -441,7 +441,7 @@ class RandomCluster {
   void Judge(const Answer& answer, const ModelTable::Watch& watch, const std::string& explain) {
     const auto fault = answer.FindFault(*table_, watch);
     if (!fault.has_value()) return;
-    if (!fault->missed.has_value()) return Fail(fault->what);
+    if (!fault->missed.has_value()) return Fail(fault->what + "\n" + explain);
     const ModelTable::Entry& entry = model_.Of(*fault->missed);
     std::string text = "\n  sure now: " + RowStateText(entry.sure) + (entry.busy ? ", busy" : "");
     for (const auto& state : entry.maybe) text += "\n  maybe: " + RowStateText(state);
