@@ -16,6 +16,8 @@
 #include <mutex>
 #include <utility>
 
+#include "tamis/base/status.h"
+
 namespace tamis {
 
 template <class T>
@@ -52,5 +54,12 @@ class Join {
   T result_;
   const std::function<void(T)> done_;
 };
+
+// Ends a part of which only its status counts: the first error is that of all.
+inline void EndWith(Join<Status>* join, const Status& status) {
+  join->End([&](Status* first) {
+    if (first->ok()) *first = status;
+  });
+}
 
 }  // namespace tamis

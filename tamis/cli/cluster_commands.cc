@@ -146,13 +146,7 @@ void AddClusterCommands(CLI::App* app, Context* context) {
   auto options = std::make_shared<Options>();
   const auto add = [&](CLI::App* group, const char* name, const char* help, Command command) {
     CLI::App* sub = group->add_subcommand(name, help);
-    sub->callback([=] {
-      context->run = [=] {
-        auto connection = Connection::Open(*context, false);
-        if (!connection.ok()) return Report(connection.status());
-        return Report(command(connection->get(), *options));
-      };
-    });
+    OnStore(sub, context, [=](Connection* connection) { return command(connection, *options); });
     return sub;
   };
   const auto format = [&](CLI::App* sub) {

@@ -144,13 +144,7 @@ void AddRowCommands(CLI::App* app, Context* context) {
     auto options = std::make_shared<RowOptions>();
     CLI::App* sub = app->add_subcommand(name, help);
     sub->add_option("TABLE", options->table, "The table")->required();
-    sub->callback([=] {
-      context->run = [=] {
-        auto connection = Connection::Open(*context, false);
-        if (!connection.ok()) return Report(connection.status());
-        return Report(command(connection->get(), *options));
-      };
-    });
+    OnStore(sub, context, [=](Connection* connection) { return command(connection, *options); });
     return std::pair(sub, options);
   };
 

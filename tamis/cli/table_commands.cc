@@ -63,9 +63,8 @@ Status DropTable(Connection* connection, const Options& options) {
 
 Status CreateIndex(Connection* connection, const Options& options) {
   TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, connection->engine().Table(options.table));
-  IndexSpec spec{.name = options.index,
-                 .fpr = options.fpr,
-                 .expected_values = options.expected_values};
+  IndexSpec spec{
+      .name = options.index, .fpr = options.fpr, .expected_values = options.expected_values};
   for (const std::string& name : options.columns) {
     const auto column = schema->FindColumn(name);
     if (!column) {
@@ -103,13 +102,7 @@ void AddTableCommands(CLI::App* app, Context* context) {
   auto options = std::make_shared<Options>();
   const auto add = [&](CLI::App* group, const char* name, const char* help, Command command) {
     CLI::App* sub = group->add_subcommand(name, help);
-    sub->callback([=] {
-      context->run = [=] {
-        auto connection = Connection::Open(*context, false);
-        if (!connection.ok()) return Report(connection.status());
-        return Report(command(connection->get(), *options));
-      };
-    });
+    OnStore(sub, context, [=](Connection* connection) { return command(connection, *options); });
     return sub;
   };
   const auto table_argument = [&](CLI::App* sub) {

@@ -511,11 +511,8 @@ void RocksCluster::RebuildIndex(const std::string& table, const std::string& ind
   for (const uint32_t id : ids) {
     for (auto& [name, server] : servers) {
       join->Begin();
-      server->MendIndex(schema->id, id, [join](const Status& status) {
-        join->End([&](Status* first) {
-          if (first->ok()) *first = status;
-        });
-      });
+      server->MendIndex(schema->id, id,
+                        [join](const Status& status) { EndWith(join.get(), status); });
     }
   }
   join->End();

@@ -420,11 +420,8 @@ void RocksRegionServer::MendIndex(uint32_t table_id, uint32_t index_id, DoneCall
     for (auto& region : self->Regions()) {
       if (region->info().table_id != table_id) continue;
       join->Begin();
-      self->builder_->Mend(region, index_id, [join](const Status& status) {
-        join->End([&](Status* first) {
-          if (first->ok()) *first = status;
-        });
-      });
+      self->builder_->Mend(region, index_id,
+                           [join](const Status& status) { EndWith(join.get(), status); });
     }
     join->End();
   });
