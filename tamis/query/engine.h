@@ -98,7 +98,6 @@ class Engine {
   bool WaitUntilRouted(const TableSchema& schema, Duration timeout);
 
  private:
-  friend class WriteBatchRun;
   struct State;
   std::shared_ptr<State> state_;
 };

@@ -19,8 +19,7 @@ bool IsWorthAnotherTry(StatusCode code) {
 
 }  // namespace
 
-Search::Search(std::shared_ptr<const SearchContext> context, SchemaPtr schema,
-               SearchOptions options)
+Search::Search(std::shared_ptr<EngineContext> context, SchemaPtr schema, SearchOptions options)
     : context_(std::move(context)), schema_(std::move(schema)), options_(std::move(options)) {}
 
 Result<std::optional<Row>> Search::Next() {
@@ -61,7 +60,7 @@ Status Search::Begin() {
   explain_.terms = plan_.terms;
   explain_.reason = plan_.reason;
   for (const KeyRange& range : plan_.keys.ranges()) pieces_.push_back({.range = range});
-  regions_ = context_->regions->Get(schema_->id);
+  regions_ = context_->tables.KnownRegions(schema_->id);
   if (!regions_) TAMIS_RETURN_IF_ERROR(RefreshRegions());
   const Time before = context_->executor->Now();
   Exclude();
@@ -96,14 +95,10 @@ void Search::Exclude() {
 }
 
 Status Search::RefreshRegions() {
-  auto regions = Gather<std::vector<RegionInfo>>(
-      context_->executor, context_->options.request_timeout, options_.cancelled,
-      {[&](std::function<void(Result<std::vector<RegionInfo>>)> done) {
-        context_->cluster->ListRegions(schema_->id, std::move(done));
-      }});
-  if (!regions[0].ok()) return regions[0].status();
-  if (regions[0]->empty()) return NotFound("the table does not exist any more");
-  regions_ = context_->regions->Set(schema_->id, std::move(*regions[0]));
+  auto regions = context_->tables.RefreshRegions(schema_->id, options_.cancelled);
+  if (!regions.ok()) return regions.status();
+  if ((*regions)->empty()) return NotFound("the table does not exist any more");
+  regions_ = std::move(*regions);
   return Status::Ok();
 }
 
@@ -240,7 +235,7 @@ Status Search::FetchRound() {
       if (!IsWorthAnotherTry(status.code())) return status;
       last_failure_ = status;
       map_is_old_ = true;
-      if (context_->faults.no_coverage_check) {
+      if (context_->options.faults.no_coverage_check) {
         for (const Part& part : requests[i].parts) part.piece->done = true;
       }
       continue;
@@ -255,7 +250,7 @@ Status Search::FetchRound() {
         if (!IsWorthAnotherTry(status.code())) return status;
         last_failure_ = status;
         map_is_old_ = true;
-        if (context_->faults.no_coverage_check) part.piece->done = true;
+        if (context_->options.faults.no_coverage_check) part.piece->done = true;
         continue;
       }
       if (!Take(requests[i].server, part, reply.mutable_results(j))) {
@@ -297,7 +292,7 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
   // What the region did not hold of the piece stays to be asked.
   const bool shorter =
       !result->end().empty() && (piece.range.end.empty() || result->end() < piece.range.end);
-  if (shorter && !context_->faults.no_coverage_check) {
+  if (shorter && !context_->options.faults.no_coverage_check) {
     Piece tail{.range = {result->end(), piece.range.end}, .resume = piece.resume};
     piece.range.end = result->end();
     pieces_.insert(std::next(part.piece), std::move(tail));

@@ -16,26 +16,14 @@
 #include <set>
 #include <string>
 
-#include "tamis/query/engine.h"
+#include "tamis/query/engine_context.h"
 #include "tamis/query/plan.h"
-#include "tamis/query/region_map.h"
-#include "tamis/routing/global_index.h"
 
 namespace tamis {
 
-// What searches of one engine share.
-struct SearchContext {
-  Cluster* cluster;
-  Executor* executor;
-  GlobalIndex* global;
-  RegionMap* regions;
-  Engine::Options options;
-  Faults faults;
-};
-
 class Search {
  public:
-  Search(std::shared_ptr<const SearchContext> context, SchemaPtr schema, SearchOptions options);
+  Search(std::shared_ptr<EngineContext> context, SchemaPtr schema, SearchOptions options);
 
   Result<std::optional<Row>> Next();
   // Of a search that was left early: what it did so far.
@@ -77,7 +65,7 @@ class Search {
   uint64_t Missing() const;  // rows that the next replies should have; 0 = no limit
   void Conclude();
 
-  const std::shared_ptr<const SearchContext> context_;
+  const std::shared_ptr<EngineContext> context_;
   const SchemaPtr schema_;
   const SearchOptions options_;
   Plan plan_;
@@ -85,7 +73,7 @@ class Search {
   bool begun_ = false;
   std::optional<Status> ended_;  // ok: the end
   std::list<Piece> pieces_;      // in key order, disjoint
-  RegionMap::Regions regions_;
+  TableCache::Regions regions_;
   uint64_t fetched_ = 0;  // rows in pieces or given
   uint64_t given_ = 0;
   bool map_is_old_ = false;

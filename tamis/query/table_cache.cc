@@ -1,0 +1,55 @@
+#include "tamis/query/table_cache.h"
+
+#include "tamis/query/gather.h"
+
+namespace tamis {
+
+Result<SchemaPtr> TableCache::Table(const std::string& name) {
+  {
+    std::lock_guard lock(mutex_);
+    if (auto found = tables_.find(name); found != tables_.end()) return found->second;
+  }
+  return RefreshTable(name);
+}
+
+Result<SchemaPtr> TableCache::RefreshTable(const std::string& name) {
+  auto tables = Gather<TableSchema>(executor_, timeout_, nullptr,
+                                    {[&](std::function<void(Result<TableSchema>)> done) {
+                                      cluster_->GetTable(name, std::move(done));
+                                    }});
+  if (!tables[0].ok()) return tables[0].status();
+  auto schema = std::make_shared<const TableSchema>(std::move(*tables[0]));
+  std::lock_guard lock(mutex_);
+  tables_[name] = schema;
+  return SchemaPtr(schema);
+}
+
+TableCache::Regions TableCache::KnownRegions(uint32_t table_id) const {
+  std::lock_guard lock(mutex_);
+  auto found = regions_.find(table_id);
+  return found == regions_.end() ? nullptr : found->second;
+}
+
+Result<TableCache::Regions> TableCache::RefreshRegions(uint32_t table_id,
+                                                       const std::atomic<bool>* cancelled) {
+  auto listed = Gather<std::vector<RegionInfo>>(
+      executor_, timeout_, cancelled,
+      {[&](std::function<void(Result<std::vector<RegionInfo>>)> done) {
+        cluster_->ListRegions(table_id, std::move(done));
+      }});
+  if (!listed[0].ok()) return listed[0].status();
+  auto regions = std::make_shared<const std::vector<RegionInfo>>(std::move(*listed[0]));
+  std::lock_guard lock(mutex_);
+  regions_[table_id] = regions;
+  return Regions(regions);
+}
+
+void TableCache::Forget(const std::string& name) {
+  std::lock_guard lock(mutex_);
+  auto found = tables_.find(name);
+  if (found == tables_.end()) return;
+  regions_.erase(found->second->id);
+  tables_.erase(found);
+}
+
+}  // namespace tamis
