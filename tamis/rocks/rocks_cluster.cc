@@ -511,8 +511,8 @@ void RocksCluster::RebuildIndex(const std::string& table, const std::string& ind
   for (const uint32_t id : ids) {
     for (auto& [name, server] : servers) {
       join->Begin();
-      server->MendIndex(schema->id, id,
-                        [join](const Status& status) { EndWith(join.get(), status); });
+      DoneCallback mended = [join](const Status& status) { EndWith(join.get(), status); };
+      server->MendIndex(schema->id, id, UnlessKilled(server, std::move(mended)));
     }
   }
   join->End();
@@ -552,11 +552,42 @@ void RocksCluster::Check(const std::string& table, Callback<CheckReport> done) {
   for (auto& server : LiveServers()) {
     if (server->paused()) continue;
     join->Begin();
-    server->Check(schema->id, [join](const Result<CheckReport>& part) {
+    Callback<CheckReport> checked = [join](const Result<CheckReport>& part) {
       join->End([&](Result<CheckReport>* all) { AddTo(part, all); });
-    });
+    };
+    server->Check(schema->id, UnlessKilled(server, std::move(checked)));
   }
   join->End();
+}
+
+template <class Answer>
+std::function<void(Answer)> RocksCluster::UnlessKilled(std::shared_ptr<RocksRegionServer> server,
+                                                       std::function<void(Answer)> done) {
+  // Looks now and then: what a killed server was doing is dropped, its callbacks too.
+  struct Watch : std::enable_shared_from_this<Watch> {
+    std::atomic<bool> answered = false;
+    std::function<void(Answer)> done;
+    std::shared_ptr<RocksRegionServer> server;
+    Executor* executor = nullptr;
+    Duration interval{};
+
+    void Answered(Answer answer) {
+      if (!answered.exchange(true)) done(std::move(answer));
+    }
+    void Look() {
+      if (answered) return;
+      if (server->killed())
+        return Answered(Unavailable("region server " + server->name() + " died"));
+      executor->PostAfter(interval, [self = this->shared_from_this()] { self->Look(); });
+    }
+  };
+  auto watch = std::make_shared<Watch>();
+  watch->done = std::move(done);
+  watch->server = std::move(server);
+  watch->executor = executor_;
+  watch->interval = options_.session_timeout / 4;
+  watch->Look();
+  return [watch](Answer answer) { watch->Answered(std::move(answer)); };
 }
 
 // ---- Regions

@@ -112,6 +112,10 @@ class RocksCluster : public Cluster {
   void Broadcast(const TableSchema& schema, Callback<TableSchema> done);
   void BalanceNext(std::shared_ptr<uint64_t> moved, Callback<uint64_t> done);
   void BalanceSoon();
+  // Calls done once: with what the server says, or with an error when it is killed before.
+  template <class Answer>
+  std::function<void(Answer)> UnlessKilled(std::shared_ptr<RocksRegionServer> server,
+                                           std::function<void(Answer)> done);
   // Calls done once: with what the operation says, or with a time-out.
   DoneCallback Once(const std::string& doing, DoneCallback done);
 
