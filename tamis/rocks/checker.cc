@@ -177,7 +177,8 @@ Result<CheckReport> CheckRegion(const Store& store, const Region& region) {
   }
   if (!rows->status().ok()) return FromRocks(rows->status(), "read rows");
   report.regions = 1;
-  for (const auto& [index_id, state] : region.indexes()) {
+  const auto indexes = region.indexes();
+  for (const auto& [index_id, state] : *indexes) {
     TAMIS_RETURN_IF_ERROR(CheckIndex(store, region, *schema, state, &report));
   }
   return report;

@@ -66,14 +66,9 @@ void MutateOperation::Lock() {
 }
 
 void MutateOperation::Read() {
-  const uint32_t table_id = region_->info().table_id;
-  std::vector<std::string> store_keys;
-  for (const std::string& key : *keys_) store_keys.push_back(RowStoreKey(table_id, key));
-  const std::vector<rocksdb::Slice> slices(store_keys.begin(), store_keys.end());
   std::vector<std::string> values;
-  const std::vector<rocksdb::ColumnFamilyHandle*> families(slices.size(), context_->store->rows());
-  const std::vector<rocksdb::Status> statuses =
-      context_->store->db()->MultiGet(rocksdb::ReadOptions(), families, slices, &values);
+  const std::vector<rocksdb::Status> statuses = ReadRows(&values);
+  changes_.reserve(keys_->size());
   for (size_t i = 0; i < keys_->size(); ++i) {
     Change change{.key = (*keys_)[i], .before = {}, .after = {}};
     if (statuses[i].ok()) {
@@ -93,6 +88,22 @@ void MutateOperation::Read() {
     results_[static_cast<size_t>(i)] = ApplyMutation(mutation, &ChangeOf(mutation.key()));
   }
   Next(&MutateOperation::Count);
+}
+
+std::vector<rocksdb::Status> MutateOperation::ReadRows(std::vector<std::string>* values) const {
+  const uint32_t table_id = region_->info().table_id;
+  const Store& store = *context_->store;
+  const rocksdb::ReadOptions read_options;
+  if (keys_->size() == 1) {
+    return {store.db()->Get(read_options, store.rows(), RowStoreKey(table_id, keys_->front()),
+                            &values->emplace_back())};
+  }
+  std::vector<std::string> store_keys;
+  store_keys.reserve(keys_->size());
+  for (const std::string& key : *keys_) store_keys.push_back(RowStoreKey(table_id, key));
+  const std::vector<rocksdb::Slice> slices(store_keys.begin(), store_keys.end());
+  const std::vector<rocksdb::ColumnFamilyHandle*> families(slices.size(), store.rows());
+  return store.db()->MultiGet(read_options, families, slices, values);
 }
 
 MutateOperation::Change& MutateOperation::ChangeOf(const std::string& key) {
@@ -195,7 +206,8 @@ Status MutateOperation::Collect(uint32_t index_id, const Region::IndexState& sta
 }
 
 void MutateOperation::Count() {
-  for (const auto& [index_id, state] : region_->indexes()) {
+  const auto indexes = region_->indexes();
+  for (const auto& [index_id, state] : *indexes) {
     IndexChange index_change{.filter = state.filter};
     if (Status status = Collect(index_id, state, &index_change); !status.ok()) return Fail(status);
     index_changes_.push_back(std::move(index_change));

@@ -58,6 +58,8 @@ class MutateOperation : public std::enable_shared_from_this<MutateOperation> {
   void Enter();
   void Lock();
   void Read();
+  // The values of the keys, as they stand in the store.
+  std::vector<rocksdb::Status> ReadRows(std::vector<std::string>* values) const;
   void Count();
   void Commit();
   void Uncount();

@@ -55,14 +55,14 @@ void RowLocks::Abandon() {
 
 std::shared_ptr<IndexFilter> Region::filter(uint32_t index_id) const {
   std::lock_guard lock(mutex_);
-  auto found = indexes_.find(index_id);
-  return found == indexes_.end() ? nullptr : found->second.filter;
+  auto found = indexes_->find(index_id);
+  return found == indexes_->end() ? nullptr : found->second.filter;
 }
 
 bool Region::IsEntriesComplete(uint32_t index_id) const {
   std::lock_guard lock(mutex_);
-  auto found = indexes_.find(index_id);
-  return found != indexes_.end() && found->second.entries_complete;
+  auto found = indexes_->find(index_id);
+  return found != indexes_->end() && found->second.entries_complete;
 }
 
 Region::Entry Region::Enter(Task retry) {
@@ -122,16 +122,19 @@ void Region::Abandon() {
   locks_.Abandon();
 }
 
-void Region::SetSchema(SchemaPtr schema, std::map<uint32_t, IndexState> indexes) {
+void Region::SetSchema(SchemaPtr schema, Indexes indexes) {
   std::lock_guard lock(mutex_);
   schema_ = std::move(schema);
-  indexes_ = std::move(indexes);
+  indexes_ = std::make_shared<const Indexes>(std::move(indexes));
 }
 
 void Region::SetEntriesComplete(uint32_t index_id) {
   std::lock_guard lock(mutex_);
-  auto found = indexes_.find(index_id);
-  if (found != indexes_.end()) found->second.entries_complete = true;
+  Indexes changed = *indexes_;
+  auto found = changed.find(index_id);
+  if (found == changed.end()) return;
+  found->second.entries_complete = true;
+  indexes_ = std::make_shared<const Indexes>(std::move(changed));
 }
 
 }  // namespace tamis

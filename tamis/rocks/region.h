@@ -62,6 +62,7 @@ class Region : public std::enable_shared_from_this<Region> {
     bool entries_complete = false;  // all entries stand under the region's id
     bool entries_cleared = false;   // no others than those written since the region was opened do
   };
+  using Indexes = std::map<uint32_t, IndexState>;  // by id
 
   Region(RegionInfo info, SchemaPtr schema, std::shared_ptr<Fence> fence, ServerExecutor* executor)
       : info_(std::move(info)),
@@ -77,8 +78,8 @@ class Region : public std::enable_shared_from_this<Region> {
     std::lock_guard lock(mutex_);
     return schema_;
   }
-  // The indexes that writes keep, by id.
-  std::map<uint32_t, IndexState> indexes() const {
+  // The indexes that writes keep, as they are now.
+  std::shared_ptr<const Indexes> indexes() const {
     std::lock_guard lock(mutex_);
     return indexes_;
   }
@@ -105,7 +106,7 @@ class Region : public std::enable_shared_from_this<Region> {
 
   // Alone:
   void Close();
-  void SetSchema(SchemaPtr schema, std::map<uint32_t, IndexState> indexes);
+  void SetSchema(SchemaPtr schema, Indexes indexes);
   void SetEntriesComplete(uint32_t index_id);
 
   bool closed() const {
@@ -130,7 +131,7 @@ class Region : public std::enable_shared_from_this<Region> {
 
   mutable std::mutex mutex_;
   SchemaPtr schema_;
-  std::map<uint32_t, IndexState> indexes_;
+  std::shared_ptr<const Indexes> indexes_ = std::make_shared<const Indexes>();
   bool closed_ = false;
   bool alone_running_ = false;
   uint64_t inside_ = 0;

@@ -78,7 +78,8 @@ void RocksCluster::SaveFilters() {
     if (!server || server->killed() || server->start_code() != record.start_code()) continue;
     auto region = server->FindRegion(record.id());
     if (!region || region->info().epoch != record.epoch() || !region->IsQuiet()) continue;
-    for (const auto& [index_id, state] : region->indexes()) {
+    const auto indexes = region->indexes();
+    for (const auto& [index_id, state] : *indexes) {
       if (state.entries_complete) filters.push_back({record.id(), index_id, state.filter});
     }
   }

@@ -214,7 +214,8 @@ void RocksRegionServer::AfterWrite(const std::shared_ptr<Region>& region) {
       !region->split_requested.exchange(true)) {
     context_->executor->Post([self = shared_from_this(), region] { self->SplitGrown(region); });
   }
-  for (const auto& [index_id, state] : region->indexes()) {
+  const auto indexes = region->indexes();
+  for (const auto& [index_id, state] : *indexes) {
     if (state.filter->ignored_removals() >= options.rebuild_after_ignored &&
         !state.filter->building()) {
       builder_->Enqueue(region, index_id);
@@ -225,11 +226,10 @@ void RocksRegionServer::AfterWrite(const std::shared_ptr<Region>& region) {
 // ---- Opening and closing
 
 // The filters and states of the indexes of a schema; what `old` has goes on.
-std::map<uint32_t, Region::IndexState> RocksRegionServer::MakeIndexes(
-    const RegionInfo& info, const TableSchema& schema,
-    const std::map<uint32_t, Region::IndexState>& old,
+Region::Indexes RocksRegionServer::MakeIndexes(
+    const RegionInfo& info, const TableSchema& schema, const Region::Indexes& old,
     const google::protobuf::RepeatedField<uint32_t>& complete) {
-  std::map<uint32_t, Region::IndexState> indexes;
+  Region::Indexes indexes;
   for (const IndexSpec& index : schema.indexes) {
     if (auto found = old.find(index.id); found != old.end()) {
       indexes.insert(*found);
@@ -296,13 +296,13 @@ std::shared_ptr<Region> RocksRegionServer::Install(const pb::RegionRecord& recor
   auto shared_schema = std::make_shared<const TableSchema>(*schema);
   auto region = std::make_shared<Region>(info, shared_schema, surroundings_.fences->Of(info.id),
                                          context_->executor.get());
-  std::map<uint32_t, Region::IndexState> indexes;
+  Region::Indexes made;
   {
     auto fence = region->fence().Enter(info.epoch);
     if (!fence.owns_lock()) return nullptr;  // an old order: the region is elsewhere by now
-    indexes = MakeIndexes(info, *schema, {}, record.complete_indexes());
+    made = MakeIndexes(info, *schema, {}, record.complete_indexes());
   }
-  region->SetSchema(shared_schema, std::move(indexes));
+  region->SetSchema(shared_schema, std::move(made));
   region->acknowledge_not_before = not_before;
   region->size_bytes = context_->store->ApproximateRowBytes(info.table_id, info.start, info.end);
   region->acknowledge_after = TellOpened(*region);
@@ -310,7 +310,8 @@ std::shared_ptr<Region> RocksRegionServer::Install(const pb::RegionRecord& recor
     std::unique_lock lock(mutex_);
     regions_[info.id] = region;
   }
-  for (const auto& [index_id, state] : region->indexes()) {
+  const auto indexes = region->indexes();
+  for (const auto& [index_id, state] : *indexes) {
     if (state.entries_complete) state.filter->Publish();  // what was restored
   }
   BuildMissing(region);
@@ -318,7 +319,8 @@ std::shared_ptr<Region> RocksRegionServer::Install(const pb::RegionRecord& recor
 }
 
 void RocksRegionServer::BuildMissing(const std::shared_ptr<Region>& region) {
-  for (const auto& [index_id, state] : region->indexes()) {
+  const auto indexes = region->indexes();
+  for (const auto& [index_id, state] : *indexes) {
     if (!state.filter->published() && (state.entries_complete || state.entries_cleared))
       builder_->Enqueue(region, index_id);
   }
@@ -374,8 +376,8 @@ void RocksRegionServer::FollowSchema(const std::shared_ptr<Region>& region, Sche
   const auto old = region->indexes();
   auto fence = region->fence().Enter(region->info().epoch);
   if (!fence.owns_lock()) return;
-  auto indexes = MakeIndexes(region->info(), *schema, old, {});
-  for (const auto& [index_id, state] : old) {
+  auto indexes = MakeIndexes(region->info(), *schema, *old, {});
+  for (const auto& [index_id, state] : *old) {
     if (indexes.contains(index_id)) continue;
     pb::Event event;
     state.filter->Retire();

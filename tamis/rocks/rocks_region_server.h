@@ -93,10 +93,9 @@ class RocksRegionServer : public RegionServer,
   uint64_t TellOpened(const Region& region);
   uint64_t TellClosed(const Region& region);
   void FollowSchema(const std::shared_ptr<Region>& region, SchemaPtr schema);
-  std::map<uint32_t, Region::IndexState> MakeIndexes(
-      const RegionInfo& info, const TableSchema& schema,
-      const std::map<uint32_t, Region::IndexState>& old,
-      const google::protobuf::RepeatedField<uint32_t>& complete);
+  Region::Indexes MakeIndexes(const RegionInfo& info, const TableSchema& schema,
+                              const Region::Indexes& old,
+                              const google::protobuf::RepeatedField<uint32_t>& complete);
   bool ClearEntries(uint64_t region_id, uint32_t index_id);
   void BuildMissing(const std::shared_ptr<Region>& region);
   struct Rows {

@@ -83,7 +83,8 @@ class Searcher::Run {
       position = std::move(*parsed);
     }
     // Before the snapshot: an index that is complete now has all its entries in it.
-    for (const auto& [index_id, state] : region_.indexes()) {
+    const auto indexes = region_.indexes();
+    for (const auto& [index_id, state] : *indexes) {
       if (state.entries_complete) complete_.insert(index_id);
     }
     if (Status status = TakeSnapshot(); !status.ok()) return Failed(status);
@@ -347,7 +348,6 @@ class Searcher::Run {
       }
     }
     ++rows_;
-    if (searcher_.request_.count_only()) return Status::Ok();
     for (size_t i = 0; i < row.size(); ++i) {
       if (!searcher_.wanted_[i]) row[i] = Value();
     }

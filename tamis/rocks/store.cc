@@ -146,12 +146,16 @@ Result<std::unique_ptr<Store>> Store::Open(const Options& options) {
   family.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   rocksdb::ColumnFamilyOptions index_family = family;
   index_family.compaction_filter_factory = store->garbage_;
+  rocksdb::ColumnFamilyOptions row_family = family;
+  // A put of a new row looks for an old one first.
+  row_family.memtable_whole_key_filtering = true;
+  row_family.memtable_prefix_bloom_size_ratio = 0.02;
   rocksdb::ColumnFamilyOptions meta_family = family;
   meta_family.write_buffer_size = 4 << 20;
 
   const std::vector<rocksdb::ColumnFamilyDescriptor> families = {
       {rocksdb::kDefaultColumnFamilyName, meta_family},
-      {"rows", family},
+      {"rows", row_family},
       {"index", index_family},
       {"meta", meta_family}};
   rocksdb::DB* db = nullptr;

@@ -57,7 +57,8 @@ class FilterSnapshotsTest : public ::testing::Test {
     int restored = 0;
     for (int i = 1; i <= 4; ++i) {
       for (const auto& region : cluster_->LocalServer("rs" + std::to_string(i))->Regions()) {
-        for (const auto& [id, state] : region->indexes()) restored += state.filter->as_restored();
+        const auto indexes = region->indexes();
+        for (const auto& [id, state] : *indexes) restored += state.filter->as_restored();
       }
     }
     return restored;

@@ -10,7 +10,8 @@ std::string EntriesText(RocksCluster& cluster, const Region& region, const std::
                         const Row& row) {
   std::string text;
   Store& store = cluster.store();
-  for (const auto& [id, state] : region.indexes()) {
+  const auto indexes = region.indexes();
+  for (const auto& [id, state] : *indexes) {
     const IndexEntry entry = IndexEntry::Of(state.filter->index(), row);
     std::string bytes;
     const auto status = store.db()->Get(rocksdb::ReadOptions(), store.index(),
