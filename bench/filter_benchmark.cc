@@ -261,6 +261,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: filter_benchmark [KEYS [NAME]]; at least 1000 keys\n");
     return 2;
   }
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // each line as it comes, into a pipe too
   tamis::Run(keys, argc > 2 ? argv[2] : "");
   return 0;
 }
