@@ -130,20 +130,26 @@ bool BlockedQuotientFilter::Erase(uint64_t hash) {
   return true;
 }
 
-Bitmap BlockedQuotientFilter::Insert(std::span<const uint64_t> hashes) {
+// The line of a key is fetched for writing, then its place among the spilled ones when it has some.
+template <class Change>
+Bitmap BlockedQuotientFilter::ChangeBatch(std::span<const uint64_t> hashes, Change&& change) {
   const QuotientLineSet lines{words_.MutableData(), line_count(), shape_.fingerprint_bits(),
                               fingerprint_mask_};
   return AnswerBatch(
       hashes, [&](uint64_t hash) { __builtin_prefetch(lines.Line(lines.Find(hash).line), 1); },
-      [&](uint64_t hash) { return Insert(hash); });
+      [&](uint64_t hash) {
+        const uint64_t line = lines.Find(hash).line;
+        if (QuotientLineView(shape_, lines.Line(line)).HasSpilled()) spill_.Prefetch(line);
+      },
+      change);
+}
+
+Bitmap BlockedQuotientFilter::Insert(std::span<const uint64_t> hashes) {
+  return ChangeBatch(hashes, [this](uint64_t hash) { return Insert(hash); });
 }
 
 Bitmap BlockedQuotientFilter::Erase(std::span<const uint64_t> hashes) {
-  const QuotientLineSet lines{words_.MutableData(), line_count(), shape_.fingerprint_bits(),
-                              fingerprint_mask_};
-  return AnswerBatch(
-      hashes, [&](uint64_t hash) { __builtin_prefetch(lines.Line(lines.Find(hash).line), 1); },
-      [&](uint64_t hash) { return Erase(hash); });
+  return ChangeBatch(hashes, [this](uint64_t hash) { return Erase(hash); });
 }
 
 Bitmap BlockedQuotientFilter::MayContain(std::span<const uint64_t> hashes) const {

@@ -103,6 +103,8 @@ class BlockedQuotientFilter {
   }
   bool Add(const QuotientPlace& place);
   bool AddToFull(const QuotientPlace& place, uint64_t* line);
+  template <class Change>
+  Bitmap ChangeBatch(std::span<const uint64_t> hashes, Change&& change);
   // visit(place) -> bool for each key, in ascending order, until one says false.
   template <class Visit>
   bool ForEach(Visit&& visit) const;

@@ -62,10 +62,15 @@ struct Line<8> {
     return std::popcount(static_cast<uint64_t>(map)) +
            std::popcount(static_cast<uint64_t>(map >> 64));
   }
-  // True when the tag in the slot is one of the group's.
-  static HWY_INLINE bool IsAt(Map map, uint32_t slot, uint32_t group) {
-    const Map below = map << (127 - slot - group);
-    return static_cast<int64_t>(below >> 64) < 0 && Count(below) == slot + 1;
+  // Bit i: the map has a 1 where it stands for slot i, if that is one of the group's.
+  static HWY_INLINE uint64_t Ones(const uint64_t* line, uint32_t group) {
+    return line[6] >> group | line[7] << 1 << (63 - group);
+  }
+  // How many tags there are up to that place.
+  static HWY_INLINE uint32_t Rank(const uint64_t* line, uint32_t slot, uint32_t group) {
+    const uint32_t bit = slot + group;
+    const uint32_t before = bit < 64 ? 0 : std::popcount(line[6]);
+    return before + std::popcount(line[6 + bit / 64] << (63 - bit % 64));
   }
   // The first slot that does not belong to a group before this one.
   static HWY_INLINE uint32_t Begin(Map map, uint32_t group) {
@@ -96,9 +101,9 @@ struct NarrowMapLine {
     return static_cast<uint32_t>(line[7] >> 58) - 1;
   }
   static HWY_INLINE uint32_t Count(Map map) { return std::popcount(map); }
-  static HWY_INLINE bool IsAt(Map map, uint32_t slot, uint32_t group) {
-    const Map below = map << (63 - slot - group);
-    return static_cast<int64_t>(below) < 0 && Count(below) == slot + 1;
+  static HWY_INLINE uint64_t Ones(const uint64_t* line, uint32_t group) { return line[7] >> group; }
+  static HWY_INLINE uint32_t Rank(const uint64_t* line, uint32_t slot, uint32_t group) {
+    return std::popcount(line[7] << (63 - slot - group));
   }
   static HWY_INLINE uint32_t Begin(Map map, uint32_t group) {
     return group == 0 ? 0 : Select(~map, group - 1) + 1 - group;
@@ -143,13 +148,24 @@ HWY_INLINE uint64_t Match(const uint64_t* line, uint64_t tag) {
   return bits & ((uint64_t{1} << L::kShape.slots) - 1);
 }
 
+// The slot of a tag with this fingerprint; kShape.slots when there is none.
+template <class L>
+HWY_INLINE uint32_t SlotOf(const uint64_t* line, uint64_t fingerprint) {
+  const auto group = static_cast<uint32_t>(fingerprint >> L::kShape.tag_bits);
+  // Few instructions before the branch, and one that is seldom mispredicted: the processor goes on
+  // with the next lookups while it waits for this line.
+  uint64_t slots = Match<L>(line, fingerprint) & L::Ones(line, group);
+  for (; slots != 0; slots &= slots - 1) {
+    const auto slot = static_cast<uint32_t>(std::countr_zero(slots));
+    if (L::Rank(line, slot, group) == slot + 1) return slot;
+  }
+  return L::kShape.slots;
+}
+
 template <class L>
 HWY_INLINE Found FindIn(const uint64_t* line, uint64_t fingerprint) {
+  if (SlotOf<L>(line, fingerprint) < L::kShape.slots) return Found::kHere;
   const auto group = static_cast<uint32_t>(fingerprint >> L::kShape.tag_bits);
-  const auto map = L::Load(line);
-  for (uint64_t slots = Match<L>(line, fingerprint); slots != 0; slots &= slots - 1) {
-    if (L::IsAt(map, std::countr_zero(slots), group)) return Found::kHere;
-  }
   return group >= L::LimitGroup(line) ? Found::kPerhapsSpilled : Found::kAbsent;
 }
 
@@ -163,6 +179,12 @@ typename L::Tag TagAt(const uint64_t* line, uint32_t slot) {
   typename L::Tag tag;
   std::memcpy(&tag, reinterpret_cast<const char*>(line) + slot * sizeof(tag), sizeof(tag));
   return tag;
+}
+
+// Of word w, the bytes that stand in the line before byte number `at`.
+HWY_INLINE uint64_t BytesBefore(uint32_t at, uint32_t w) {
+  const int bytes = std::clamp(static_cast<int>(at) - static_cast<int>(8 * w), 0, 8);
+  return bytes == 0 ? 0 : ~uint64_t{0} >> (64 - 8 * bytes);
 }
 
 template <uint32_t kTagBits>
@@ -188,13 +210,12 @@ Placed Insert(uint64_t* line, uint64_t fingerprint, uint32_t copies) {
 
   const Map below = (static_cast<Map>(1) << (slot + group)) - 1;
   L::Store(line, (map & below) | (below + 1) | (map & ~below) << 1);
-  const uint32_t at = slot * kTagBits / 64;
-  const uint32_t shift = slot * kTagBits % 64;
-  for (uint32_t w = L::kTagWords - 1; w > at; --w) {
-    line[w] = line[w] << kTagBits | line[w - 1] >> (64 - kTagBits);
+  for (uint32_t w = L::kTagWords; w-- > 0;) {
+    const uint64_t kept = BytesBefore(slot * (kTagBits / 8), w);
+    const uint64_t previous = w > 0 ? line[w - 1] >> (64 - kTagBits) : 0;
+    line[w] = (line[w] & kept) | ((line[w] << kTagBits | previous) & ~kept);
   }
-  const uint64_t low = (uint64_t{1} << shift) - 1;
-  line[at] = (line[at] & low) | uint64_t{tag} << shift | (line[at] & ~low) << kTagBits;
+  std::memcpy(reinterpret_cast<char*>(line) + slot * sizeof(tag), &tag, sizeof(tag));
   return Placed::kDone;
 }
 
@@ -203,23 +224,18 @@ bool Erase(uint64_t* line, uint64_t fingerprint) {
   using L = Line<kTagBits>;
   using Map = typename L::Map;
   const auto group = static_cast<uint32_t>(fingerprint >> kTagBits);
+  const uint32_t slot = SlotOf<L>(line, fingerprint);
+  if (slot == L::kShape.slots) return false;
   const Map map = L::Load(line);
-  for (uint64_t slots = Match<L>(line, fingerprint); slots != 0; slots &= slots - 1) {
-    const auto slot = static_cast<uint32_t>(std::countr_zero(slots));
-    if (!L::IsAt(map, slot, group)) continue;
-    const Map below = (static_cast<Map>(1) << (slot + group)) - 1;
-    L::Store(line, (map & below) | (map >> 1 & ~below));
-    const uint32_t at = slot * kTagBits / 64;
-    const uint32_t shift = slot * kTagBits % 64;
-    const uint64_t low = (uint64_t{1} << shift) - 1;
-    line[at] = (line[at] & low) | (line[at] >> kTagBits & ~low);
-    for (uint32_t w = at + 1; w < L::kTagWords; ++w) {
-      line[w - 1] |= line[w] << (64 - kTagBits);
-      line[w] >>= kTagBits;
-    }
-    return true;
+  const Map below = (static_cast<Map>(1) << (slot + group)) - 1;
+  L::Store(line, (map & below) | (map >> 1 & ~below));
+  // All words, whatever the slot: a loop that begins at it is mispredicted.
+  for (uint32_t w = 0; w < L::kTagWords; ++w) {
+    const uint64_t kept = BytesBefore(slot * (kTagBits / 8), w);
+    const uint64_t next = w + 1 < L::kTagWords ? line[w + 1] << (64 - kTagBits) : 0;
+    line[w] = (line[w] & kept) | ((line[w] >> kTagBits | next) & ~kept);
   }
-  return false;
+  return true;
 }
 
 template <uint32_t kTagBits>
@@ -272,8 +288,6 @@ QuotientLineView::Map QuotientLineView::Bits() const {
   }
   return line_[7] & ((uint64_t{1} << (shape_.slots + shape_.groups())) - 1);
 }
-
-uint64_t QuotientLineView::Limit() const { return line_[7] >> (shape_.tag_bits == 8 ? 56 : 58); }
 
 uint64_t QuotientLineView::Tag(uint32_t slot) const {
   const uint32_t bit = slot * shape_.tag_bits;

@@ -97,7 +97,7 @@ class QuotientLineView {
  private:
   using Map = unsigned __int128;
   Map Bits() const;
-  uint64_t Limit() const;
+  uint64_t Limit() const { return line_[7] >> (shape_.tag_bits == 8 ? 56 : 58); }
   uint64_t Tag(uint32_t slot) const;
 
   QuotientLineShape shape_;
