@@ -16,15 +16,22 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   endif()
 endif()
 
-# tamis_library(base SOURCES status.cc ... DEPS ... EXTERNAL ...): target tamis_base.
+# tamis_library(base SOURCES status.cc ... [HEADERS status.h ...] DEPS ... EXTERNAL ... [HIDDEN ...]):
+# target tamis_base. HEADERS are those that are installed, HIDDEN the external libraries that none of
+# the headers shows.
 function(tamis_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;EXTERNAL" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;DEPS;EXTERNAL;HIDDEN" ${ARGN})
   add_library(tamis_${name} STATIC ${ARG_SOURCES})
+  add_library(tamis::${name} ALIAS tamis_${name})
+  set_target_properties(tamis_${name} PROPERTIES EXPORT_NAME ${name})
+  target_compile_features(tamis_${name} PUBLIC cxx_std_20)
+  target_sources(tamis_${name} PUBLIC FILE_SET HEADERS
+    BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
   target_include_directories(tamis_${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}>)
   list(TRANSFORM ARG_DEPS PREPEND tamis_)
   target_link_libraries(tamis_${name} PUBLIC ${ARG_DEPS} ${ARG_EXTERNAL}
-    PRIVATE $<BUILD_INTERFACE:tamis_warnings>)
+    PRIVATE ${ARG_HIDDEN} $<BUILD_INTERFACE:tamis_warnings>)
 endfunction()
 
 # tamis_proto(table table.proto): target tamis_table_proto, with the header tamis/table/table.pb.h.
@@ -83,4 +90,18 @@ function(tamis_fuzzer name)
     target_link_libraries(${name}_corpus PRIVATE ${ARG_DEPS} ${ARG_EXTERNAL} tamis_warnings)
     add_test(NAME ${name}_corpus COMMAND ${name}_corpus ${ARG_CORPUS})
   endif()
+endfunction()
+
+# A program that was not built with the sanitizer, Debian's Python for one, loads a library that was:
+# what its tests need for that. Its own leaks are no matter of ours.
+function(tamis_sanitized_guests)
+  foreach(sanitizer address thread)
+    if(TAMIS_SANITIZE MATCHES ${sanitizer})
+      string(SUBSTRING ${sanitizer} 0 1 letter)
+      execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=lib${letter}san.so
+        OUTPUT_VARIABLE runtime OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+      set_tests_properties(${ARGN} PROPERTIES
+        ENVIRONMENT "LD_PRELOAD=${runtime};ASAN_OPTIONS=detect_leaks=0")
+    endif()
+  endforeach()
 endfunction()

@@ -10,9 +10,9 @@
 #include "tamis/base/hash.h"
 #include "tamis/base/random.h"
 #include "tamis/cli/command.h"
-#include "tamis/cli/filter_file.h"
 #include "tamis/cli/line_reader.h"
 #include "tamis/filter/any_filter.h"
+#include "tamis/filter/filter_file.h"
 #include "tamis/filter/fpr.h"
 
 namespace tamis {

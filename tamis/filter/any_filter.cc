@@ -139,6 +139,10 @@ Bitmap AnyFilter::Erase(std::span<const uint64_t> hashes) {
       filter_);
 }
 
+bool AnyFilter::MayContain(uint64_t hash) const {
+  return std::visit([&](const auto& filter) { return filter.MayContain(hash); }, filter_);
+}
+
 Bitmap AnyFilter::MayContain(std::span<const uint64_t> hashes) const {
   return std::visit([&](const auto& filter) { return filter.MayContain(hashes); }, filter_);
 }
@@ -154,6 +158,10 @@ Status AnyFilter::Merge(const AnyFilter& other) {
         return filter.Merge(*same);
       },
       filter_);
+}
+
+void AnyFilter::Clear() {
+  std::visit([](auto& filter) { filter.Clear(); }, filter_);
 }
 
 size_t AnyFilter::SizeBytes() const {

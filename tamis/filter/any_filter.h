@@ -60,9 +60,11 @@ class AnyFilter {
   size_t Insert(std::span<const uint64_t> hashes);
   // Bit i: hashes[i] was contained and erased. REQUIRES: type().erases.
   Bitmap Erase(std::span<const uint64_t> hashes);
+  bool MayContain(uint64_t hash) const;
   Bitmap MayContain(std::span<const uint64_t> hashes) const;
   // kInvalidArgument unless type, size and seed are the same.
   Status Merge(const AnyFilter& other);
+  void Clear();
 
   size_t SizeBytes() const;
   uint64_t Count() const;

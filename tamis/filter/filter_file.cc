@@ -1,4 +1,4 @@
-#include "tamis/cli/filter_file.h"
+#include "tamis/filter/filter_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "tamis/base/random.h"
 
 namespace tamis {
 namespace {
@@ -20,15 +22,27 @@ Status Failed(const char* what, const std::string& path) {
   return FailedPrecondition(std::move(message));
 }
 
-// Closes the file and removes the path, unless it was kept.
+// A new file beside the path; closed and removed in the end, unless it was kept.
 struct Temporary {
-  std::string path;
-  int file;
-  bool keep = false;
+  explicit Temporary(const std::string& beside) {
+    // The mode is what the process gives new files; nothing here touches its umask, which belongs
+    // to all threads.
+    do {
+      path = beside + "." + std::to_string(SeedFromSystem() % 1'000'000'000);
+      file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    } while (file < 0 && errno == EEXIST);
+    keep = file < 0;
+  }
   ~Temporary() {
     if (file >= 0) close(file);
     if (!keep) unlink(path.c_str());
   }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+
+  std::string path;
+  int file;
+  bool keep;  // there is nothing to remove
 };
 
 }  // namespace
@@ -62,23 +76,18 @@ MappedFile::~MappedFile() {
 MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
 
 Status ReplaceFile(const std::string& path, std::string_view bytes) {
-  // The mode of the file that is replaced, or what the process would give a new one.
-  struct stat old {};
-  const mode_t mask = umask(0);
-  umask(mask);
-  const mode_t mode = stat(path.c_str(), &old) == 0 ? old.st_mode & 07777 : 0666 & ~mask;
-  Temporary temporary{path + ".XXXXXX", -1};
-  temporary.file = mkstemp(temporary.path.data());
-  if (temporary.file < 0) {
-    temporary.keep = true;  // there is nothing to remove
-    return Failed("write", path);
-  }
+  Temporary temporary(path);
+  if (temporary.file < 0) return Failed("write", path);
   while (!bytes.empty()) {
     const ssize_t written = write(temporary.file, bytes.data(), bytes.size());
     if (written < 0 && errno != EINTR) return Failed("write", path);
     if (written > 0) bytes.remove_prefix(static_cast<size_t>(written));
   }
-  if (fchmod(temporary.file, mode) != 0 || fsync(temporary.file) != 0) return Failed("write", path);
+  struct stat old {};
+  if (stat(path.c_str(), &old) == 0 && fchmod(temporary.file, old.st_mode & 07777) != 0) {
+    return Failed("write", path);
+  }
+  if (fsync(temporary.file) != 0) return Failed("write", path);
   if (rename(temporary.path.c_str(), path.c_str()) != 0) return Failed("replace", path);
   temporary.keep = true;
   return Status::Ok();

@@ -1,4 +1,5 @@
-// Files that hold filters: read where they are mapped, replaced as a whole.
+// Files that hold filters: read where they are mapped, replaced as a whole. No filter needs this;
+// it is for those who keep them in files.
 #pragma once
 
 #include <string>
@@ -24,7 +25,7 @@ class MappedFile {
 };
 
 // Writes beside the file, syncs, renames: whatever happens, the path holds the old bytes or the new
-// ones.
+// ones. The mode stays that of the file that is replaced.
 Status ReplaceFile(const std::string& path, std::string_view bytes);
 
 }  // namespace tamis
