@@ -1,0 +1,124 @@
+"""The filter library as others use it, out of this tree: installed, found, built against, run.
+
+usage: install_test.py BUILD_DIRECTORY C_COMPILER CXX_COMPILER [COMPILER FLAG...]
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD, CC, CXX, *FLAGS = sys.argv[1:]
+CONSUMER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "consumer")
+ANSWER = "members 1000, others few\n"
+
+
+def run(*command, **environment):
+    done = subprocess.run(command, capture_output=True, text=True,
+                          env={**os.environ, **environment}, check=False)
+    if done.returncode != 0:
+        raise AssertionError("%s\n%s%s" % (" ".join(command), done.stdout, done.stderr))
+    return done.stdout
+
+
+class InstallTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        directory = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(directory.cleanup)
+        cls.work = directory.name
+        cls.prefix = os.path.join(cls.work, "moved")
+        installed = os.path.join(cls.work, "installed")
+        run("cmake", "--install", BUILD, "--component", "filter", "--prefix", installed)
+        os.rename(installed, cls.prefix)  # what is installed must not know where it was
+        cls.lib = os.path.dirname(cls.find("libtamis_filter.so"))
+
+    @classmethod
+    def files(cls):
+        return sorted(os.path.relpath(os.path.join(directory, name), cls.prefix)
+                      for directory, _, names in os.walk(cls.prefix) for name in names)
+
+    @classmethod
+    def find(cls, name):
+        found = [path for path in cls.files() if os.path.basename(path) == name]
+        assert len(found) == 1, "%s in %s" % (name, cls.files())
+        return os.path.join(cls.prefix, found[0])
+
+    def pkg_config(self, *arguments):
+        return run("pkg-config", *arguments,
+                   PKG_CONFIG_PATH=os.path.dirname(self.find("tamis-filter.pc"))).split()
+
+    def configure(self, directory, version):
+        return subprocess.run(
+            ["cmake", "-S", CONSUMER, "-B", os.path.join(self.work, directory), "-G", "Ninja",
+             "-DCMAKE_PREFIX_PATH=" + self.prefix, "-DTAMIS_VERSION=" + version,
+             "-DCMAKE_C_COMPILER=" + CC, "-DCMAKE_CXX_COMPILER=" + CXX,
+             "-DCMAKE_C_FLAGS=" + " ".join(FLAGS), "-DCMAKE_CXX_FLAGS=" + " ".join(FLAGS)],
+            capture_output=True, text=True, check=False)
+
+    def test_find_package(self):
+        done = self.configure("build", "0.1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        build = os.path.join(self.work, "build")
+        run("cmake", "--build", build)
+        for program in ("cpp", "c"):
+            self.assertEqual(run(os.path.join(build, program)), ANSWER)
+
+    def test_find_package_of_another_version_fails(self):
+        done = self.configure("newer", "0.2")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn('requested version "0.2"', done.stderr)
+
+    def test_pkg_config(self):
+        program = os.path.join(self.work, "cpp")
+        run(CXX, "-std=c++20", "-Wall", "-Wextra", "-Werror", *FLAGS, CONSUMER + "/cpp.cc",
+            "-o", program, *self.pkg_config("--cflags", "--libs", "tamis-filter"))
+        self.assertEqual(run(program), ANSWER)
+        self.assertNotIn("libtamis_filter.so", run("readelf", "-d", program))
+
+    def test_pkg_config_for_c(self):
+        program = os.path.join(self.work, "c")
+        run(CC, "-std=c99", "-Wall", "-Wextra", "-Werror", *FLAGS, CONSUMER + "/c.c", "-o", program,
+            *self.pkg_config("--cflags", "--libs", "tamis-filter-c"))
+        self.assertEqual(run(program, LD_LIBRARY_PATH=self.lib), ANSWER)
+
+    def test_every_header_stands_alone(self):
+        headers = [path for path in self.files() if path.startswith("include/")]
+        self.assertGreater(len(headers), 20)
+        include = "-I" + os.path.join(self.prefix, "include")
+        for header in headers:
+            source = os.path.join(self.work, "header.cc")
+            with open(source, "w", encoding="utf-8") as file:
+                file.write('#include "%s"\n' % os.path.relpath(header, "include"))
+            run(CXX, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", include, source)
+        run(CC, "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only",
+            os.path.join(self.prefix, "include/tamis/filter.h"))
+
+    def test_nothing_else_is_installed(self):
+        lib = os.path.relpath(self.lib, self.prefix)
+        for path in self.files():
+            self.assertRegex(path, "^(include/tamis/(filter|base/(hash|random|status)|filter/[a-z_]+)[.]h|"
+                             + lib + "/(libtamis_(filter|base)[.]a|libtamis_filter[.]so[.0-9]*|"
+                             "pkgconfig/tamis-filter(-c)?[.]pc|cmake/tamis/tamis-[a-z-]+[.]cmake))$")
+            self.assertNotIn("test", path)
+
+    def test_the_shared_library_shows_the_c_api_and_needs_little(self):
+        library = os.path.join(self.lib, "libtamis_filter.so")
+        symbols = {line.split()[-1].split("@")[0] for line in
+                   run("nm", "-D", "--defined-only", library).splitlines()
+                   if " A " not in line}
+        with open(self.find("filter.h"), encoding="utf-8") as file:
+            declared = set(re.findall(r"^TAMIS_API [^(]*?(tamis_\w+)\(", file.read(), re.MULTILINE))
+        self.assertGreater(len(declared), 15)
+        self.assertEqual(symbols, declared)
+        dynamic = run("readelf", "-d", library)
+        self.assertIn("soname: [libtamis_filter.so.0]", dynamic)
+        needed = re.findall(r"NEEDED.*\[(\w+)", dynamic)
+        self.assertLessEqual(set(needed), {"libhwy", "libxxhash", "libstdc", "libm", "libgcc_s", "libc",
+                                           "ld", "libasan", "libubsan", "libtsan"})
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
