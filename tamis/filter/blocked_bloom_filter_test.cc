@@ -1,21 +1,17 @@
 #include "tamis/filter/blocked_bloom_filter.h"
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include "tamis/base/random.h"
 #include "tamis/filter/fpr.h"
+#include "tamis/filter/targets_for_test.h"
 
 namespace tamis {
 namespace {
 
 TEST(SplitBlockTest, EveryTargetSetsAndTestsTheBitsOfTheScalarMasks) {
   Random random(1);
-  int targets = 0;
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    ++targets;
+  ForEachTarget([&] {
     for (const uint32_t lanes : {8u, 16u}) {
       const SplitBlocks blocks(lanes, 7);
       std::vector<uint32_t> scalar(blocks.words() * 2);
@@ -39,14 +35,11 @@ TEST(SplitBlockTest, EveryTargetSetsAndTestsTheBitsOfTheScalarMasks) {
         for (uint32_t l = 0; l < lanes; ++l) {
           all &= (scalar[blocks.Block(hashes[i]) * lanes + l] & blocks.LaneMask(hashes[i], l)) != 0;
         }
-        ASSERT_EQ(blocks.Test(vector.data(), hashes[i]), all) << hwy::TargetName(target);
+        ASSERT_EQ(blocks.Test(vector.data(), hashes[i]), all);
         ASSERT_EQ(TestBit(answers, i), all);
       }
     }
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().DeInit();
-  EXPECT_GE(targets, 2);
+  });
 }
 
 TEST(BlockedBloomFilterTest, SixteenLanesAreTakenWhereTheyNeedFewerBits) {

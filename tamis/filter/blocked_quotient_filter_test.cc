@@ -2,12 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <set>
 
 #include "tamis/base/random.h"
 #include "tamis/filter/filters_for_test.h"
+#include "tamis/filter/targets_for_test.h"
 
 namespace tamis {
 namespace {
@@ -19,11 +19,7 @@ TEST(QuotientLineTest, EveryTargetIsAMultisetOfFingerprints) {
   using Placed = QuotientLineFunctions::Placed;
   using Found = QuotientLineFunctions::Found;
   Random random(1);
-  int targets = 0;
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    ++targets;
+  ForEachTarget([&] {
     for (const QuotientLineShape& shape : kQuotientLineShapes) {
       const auto functions = QuotientLineFunctions::For(shape);
       alignas(64) uint64_t line[kQuotientLineWords] = {};
@@ -57,8 +53,7 @@ TEST(QuotientLineTest, EveryTargetIsAMultisetOfFingerprints) {
         }
         const QuotientLineView view(shape, line);
         ASSERT_EQ(functions.find(line, drawn),
-                  model.contains(drawn) ? Found::kHere : Found::kAbsent)
-            << hwy::TargetName(target);
+                  model.contains(drawn) ? Found::kHere : Found::kAbsent);
         ASSERT_EQ(view.Count(), model.size());
         if (step % 16 == 0) {
           ASSERT_EQ(view.Fingerprints(), std::vector<uint64_t>(model.begin(), model.end()));
@@ -76,10 +71,7 @@ TEST(QuotientLineTest, EveryTargetIsAMultisetOfFingerprints) {
       for (const uint64_t fingerprint : model) ASSERT_TRUE(functions.erase(line, fingerprint));
       for (const uint64_t word : line) EXPECT_EQ(word, 0u);
     }
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().DeInit();
-  EXPECT_GE(targets, 2);
+  });
 }
 
 // --- the table of spilled fingerprints ---------------------------------------------------------
