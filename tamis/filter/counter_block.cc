@@ -46,39 +46,27 @@ bool TestCounters(const uint64_t* block, uint32_t low) {
   return true;
 }
 
-CounterChange RaiseCounters(uint64_t* block, uint32_t low) {
+// Moves every counter of the key by one, up or down. Those at 15 stay there.
+template <bool kUp>
+CounterChange MoveCounters(uint64_t* block, uint32_t low) {
   const D d;
   CounterChange change;
   for (uint32_t l = 0; l < kCounterBlockWords; l += hn::Lanes(d)) {
     const V words = hn::LoadU(d, block + l);
     const V shifts = Shifts(d, low, l);
     const V counters = Counters(d, words, shifts);
-    const V one =
-        hn::IfThenZeroElse(hn::Eq(counters, hn::Set(d, uint64_t{15})), hn::Set(d, uint64_t{1}));
-    hn::StoreU(hn::Add(words, hn::Shl(one, shifts)), d, block + l);
-    change.zeros += hn::CountTrue(d, hn::Eq(counters, hn::Zero(d)));
-    change.sticky += hn::CountTrue(d, hn::Eq(counters, hn::Set(d, uint64_t{14})));
+    const auto is = [&](uint64_t value) { return hn::Eq(counters, hn::Set(d, value)); };
+    const V one = hn::Shl(hn::IfThenZeroElse(is(15), hn::Set(d, uint64_t{1})), shifts);
+    hn::StoreU(kUp ? hn::Add(words, one) : hn::Sub(words, one), d, block + l);
+    change.zeros += hn::CountTrue(d, is(kUp ? 0 : 1));
+    change.sticky += hn::CountTrue(d, is(kUp ? 14 : 15));
   }
   return change;
 }
 
-CounterChange LowerCounters(uint64_t* block, uint32_t low) {
-  const D d;
-  CounterChange change;
-  for (uint32_t l = 0; l < kCounterBlockWords; l += hn::Lanes(d)) {
-    const V words = hn::LoadU(d, block + l);
-    const V shifts = Shifts(d, low, l);
-    const V counters = Counters(d, words, shifts);
-    const auto sticky = hn::Eq(counters, hn::Set(d, uint64_t{15}));
-    const V one = hn::IfThenZeroElse(sticky, hn::Set(d, uint64_t{1}));
-    hn::StoreU(hn::Sub(words, hn::Shl(one, shifts)), d, block + l);
-    change.zeros += hn::CountTrue(d, hn::Eq(counters, hn::Set(d, uint64_t{1})));
-    change.sticky += hn::CountTrue(d, sticky);
-  }
-  return change;
+CounterBlockFunctions Functions() {
+  return {TestCounters, MoveCounters<true>, MoveCounters<false>};
 }
-
-CounterBlockFunctions Functions() { return {TestCounters, RaiseCounters, LowerCounters}; }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tamis
