@@ -227,59 +227,60 @@ Result<bool> Query(const Arguments& arguments) {
   return selected > 0;
 }
 
-// A set that grows, or that forgets: filters of doubling size and halving rate, whose rates sum to
-// less than the one asked for; or, with a window, two of the window's size that take turns.
-class SeenLines {
+// About the last `size` to 2 `size` keys: two sets of so many that take turns.
+class Window {
  public:
-  SeenLines(double fpr, uint64_t window)
-      : window_(window), next_capacity_(window != 0 ? window : uint64_t{1} << 20) {
-    rate_ = fpr / 2;
-    Add();
+  static Result<Window> Create(const FilterOptions& options) {
+    TAMIS_ASSIGN_OR_RETURN(auto young, BlockedBloomFilter::Create(options));
+    return Window(options.capacity, std::move(young));
   }
 
-  // True when the hash was not seen before; it is from now on.
-  bool See(uint64_t hash) {
-    for (const BlockedBloomFilter& filter : filters_) {
-      if (filter.MayContain(hash)) return false;
+  bool MayContain(uint64_t hash) const { return young_.MayContain(hash) || old_.MayContain(hash); }
+  void Insert(uint64_t hash) {
+    if (young_.Count() >= size_) {
+      std::swap(young_, old_);
+      young_.Clear();
     }
-    if (filters_.back().Count() >= capacity_) Add();
-    filters_.back().Insert(hash);
-    return true;
+    young_.Insert(hash);
   }
 
  private:
-  void Add() {
-    capacity_ = next_capacity_;
-    filters_.push_back(*BlockedBloomFilter::Create({.capacity = capacity_, .fpr = rate_}));
-    if (window_ != 0) {
-      if (filters_.size() > 2) filters_.erase(filters_.begin());
-    } else {
-      next_capacity_ = std::min(2 * next_capacity_, FilterOptions::kMaxCapacity);
-      rate_ = std::max(rate_ / 2, FilterOptions::kMinFpr);
-    }
-  }
+  Window(uint64_t size, BlockedBloomFilter young)
+      : size_(size), young_(std::move(young)), old_(young_) {}
 
-  uint64_t window_;
-  uint64_t capacity_ = 0;  // of the last filter
-  uint64_t next_capacity_;
-  double rate_;
-  std::vector<BlockedBloomFilter> filters_;
+  uint64_t size_;
+  BlockedBloomFilter young_;
+  BlockedBloomFilter old_;
 };
 
-Status Dedupe(const Arguments& arguments) {
-  const FilterOptions checked{std::max<uint64_t>(1, arguments.window), arguments.fpr, 0};
-  TAMIS_RETURN_IF_ERROR(checked.Validate());
-  SeenLines seen(arguments.fpr, arguments.window);
+template <class Set>
+Status PrintFirsts(const Arguments& arguments, uint64_t seed, Result<Set> made) {
+  if (!made.ok()) return made.status();
+  Set& seen = *made;
   LineWriter writer(arguments.delimiter());
   TAMIS_RETURN_IF_ERROR(
-      ForEachBatch(arguments, arguments.files, SeedFromSystem(),
+      ForEachBatch(arguments, arguments.files, seed,
                    [&](std::span<const std::string_view> lines, std::span<const uint64_t> hashes) {
                      for (size_t i = 0; i < lines.size(); ++i) {
-                       if (seen.See(hashes[i])) TAMIS_RETURN_IF_ERROR(writer.Write(lines[i]));
+                       if (seen.MayContain(hashes[i])) continue;
+                       seen.Insert(hashes[i]);
+                       TAMIS_RETURN_IF_ERROR(writer.Write(lines[i]));
                      }
                      return Status::Ok();
                    }));
   return writer.Flush();
+}
+
+Status Dedupe(const Arguments& arguments) {
+  FilterOptions options{.fpr = arguments.fpr, .seed = SeedFromSystem()};
+  if (arguments.window == 0) {
+    options.capacity = uint64_t{1} << 20;
+    return PrintFirsts(arguments, options.seed, ScalableBloomFilter::Create(options));
+  }
+  options.capacity = arguments.window;
+  TAMIS_RETURN_IF_ERROR(options.Validate());
+  options.fpr = std::max(options.fpr / 2, FilterOptions::kMinFpr);  // two sets are asked
+  return PrintFirsts(arguments, options.seed, Window::Create(options));
 }
 
 Status Add(const Arguments& arguments) {
