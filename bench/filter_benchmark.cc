@@ -210,7 +210,8 @@ void Measure(const std::string& name, const typename F::Options& options,
       line.hit_bulk, line.miss, line.miss_bulk, line.erase, erase_bulk);
 }
 
-void Run(uint64_t n, const std::string& only) {
+// Those filters whose names contain one of `only`; all when there is none.
+void Run(uint64_t n, const std::vector<std::string>& only) {
   const std::vector<uint64_t> keys = Keys(1, n);
   const std::vector<uint64_t> absent = Keys(2, n);
   fmt::print("{} keys; floor in ns, operations in floors; \"bulk\" = spans of {}\n", n, kBatch);
@@ -220,7 +221,9 @@ void Run(uint64_t n, const std::string& only) {
       "filter", "b/key", "fpr %", "/bound", "floor", "insert", "bulk", "hit", "bulk", "miss",
       "bulk", "erase", "bulk");
   const auto wanted = [&](const std::string& name) {
-    return only.empty() || name.find(only) != std::string::npos;
+    return only.empty() || std::ranges::any_of(only, [&](const std::string& part) {
+             return name.find(part) != std::string::npos;
+           });
   };
   const auto measure = [&]<class F>(const std::string& name, typename F::Options options) {
     options.capacity = n;
@@ -258,10 +261,10 @@ void Run(uint64_t n, const std::string& only) {
 int main(int argc, char** argv) {
   const uint64_t keys = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1'000'000;
   if (keys < 1000) {
-    fmt::print(stderr, "usage: filter_benchmark [KEYS [NAME]]; at least 1000 keys\n");
+    fmt::print(stderr, "usage: filter_benchmark [KEYS [NAME...]]; at least 1000 keys\n");
     return 2;
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // each line as it comes, into a pipe too
-  tamis::Run(keys, argc > 2 ? argv[2] : "");
+  tamis::Run(keys, {argv + std::min(argc, 2), argv + argc});
   return 0;
 }

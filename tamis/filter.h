@@ -18,9 +18,9 @@
 //             Pointers that must not be NULL are checked. Nothing is thrown, nothing printed.
 //   Threads   functions that take a const filter may run concurrently; others need the filter for
 //             themselves. Filters share nothing. tamis_last_error() is the calling thread's own
-//   Memory    a filter belongs to who made it: tamis_filter_free. Serialized bytes:
-//   tamis_bytes_free Bytes     those of the C++ library and of the command `tamis filter`
-//   (docs/FORMATS.md#filters)
+//   Memory    a filter belongs to who made it: tamis_filter_free. Serialized bytes too:
+//             tamis_bytes_free
+//   Bytes     those of the C++ library and of the command `tamis filter`: docs/FORMATS.md
 #ifndef TAMIS_FILTER_H_
 #define TAMIS_FILTER_H_
 
@@ -113,8 +113,7 @@ TAMIS_API tamis_code tamis_filter_erase(tamis_filter* filter, const void* key, s
 // 0: certainly not. 1: perhaps. -1: an error (a NULL was passed).
 TAMIS_API int tamis_filter_may_contain(const tamis_filter* filter, const void* key, size_t size);
 
-// --- many keys: faster than one by one, since memory is fetched ahead
-// -----------------------------
+// --- many keys: faster than one by one, since memory is fetched ahead ----------------------------
 
 typedef struct tamis_key {
   const void* data;
