@@ -26,7 +26,8 @@ install_packages() {
   for list in "$@"; do
     while read -r name; do
       [[ $name == "" || $name == \#* ]] && continue
-      [[ $(dpkg-query -W -f='${Status}' "$name" 2>/dev/null) == "install ok installed" ]] ||
+      # A name may have the state of more than one architecture.
+      [[ $(dpkg-query -W -f='${Status} ' "$name" 2>/dev/null) == *"install ok installed"* ]] ||
         missing+=("$name")
     done <"$root/packages/$list.txt"
   done
@@ -39,6 +40,10 @@ install_packages() {
     }
     sudo=(sudo)
   fi
+  # libhwy-dev:arm64 wants that architecture allowed.
+  for name in "${missing[@]}"; do
+    if [[ $name == *:* ]]; then "${sudo[@]}" dpkg --add-architecture "${name#*:}"; fi
+  done
   step apt-update "${sudo[@]}" apt-get update -q
   step apt-install "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -q -y --no-install-recommends "${missing[@]}"
