@@ -47,6 +47,9 @@ class CountingBloomFilter {
   double Fill() const;                       // share of counters above 0
   double ExpectedFpr() const;                // from the fill as it is
   uint64_t seed() const { return seed_; }
+  uint64_t positions() const { return counters_.size(); }
+  // At a position: how often it was raised, 15 for as often or more.
+  uint32_t Counter(uint64_t position) const { return counters_.Get(position); }
   uint64_t saturated_count() const { return counters_.saturated(); }
   uint64_t ignored_decrements() const { return ignored_decrements_; }
 

@@ -217,6 +217,18 @@ size_t DLeftCountingBloomFilter::SizeBytes() const {
   return tables_.size() * tables_.front().size_bytes();
 }
 
+std::array<uint64_t, DLeftCountingBloomFilter::kSubtables> DLeftCountingBloomFilter::CellsInUse()
+    const {
+  std::array<uint64_t, kSubtables> used = {};
+  const uint64_t subtable_cells = kCells * geometry_.buckets;
+  for (const WordArray& table : tables_) {
+    for (uint64_t cell = 0; cell < geometry_.TableCells(); ++cell) {
+      used[cell / subtable_cells] += Load(table, cell * geometry_.cell_bits()) != 0;
+    }
+  }
+  return used;
+}
+
 double DLeftCountingBloomFilter::Fill() const {
   return static_cast<double>(used_) / static_cast<double>(tables_.size() * geometry_.TableCells());
 }

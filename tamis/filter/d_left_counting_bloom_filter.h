@@ -25,6 +25,7 @@
 // one cell at most in all subtables and tables, and erasing it can hit no other.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,8 @@ namespace tamis {
 
 class DLeftCountingBloomFilter {
  public:
+  static constexpr uint32_t kSubtables = 4;
+
   struct Options {
     uint64_t capacity = 0;      // as in FilterOptions
     double fpr = 0.01;          // at capacity
@@ -64,6 +67,10 @@ class DLeftCountingBloomFilter {
   double ExpectedFpr() const;                // from the cells in use
   uint64_t seed() const { return seed_; }
   size_t tables() const { return tables_.size(); }
+  uint64_t buckets() const { return geometry_.buckets; }  // of a subtable
+  uint32_t remainder_bits() const { return geometry_.remainder_bits; }
+  // Of each subtable, in all tables; reads all of them.
+  std::array<uint64_t, kSubtables> CellsInUse() const;
   uint64_t saturated_count() const { return saturated_; }
   uint64_t ignored_decrements() const { return ignored_decrements_; }
 
@@ -75,7 +82,6 @@ class DLeftCountingBloomFilter {
                                                       OpenMode mode = OpenMode::kCopy);
 
  private:
-  static constexpr uint32_t kSubtables = 4;
   static constexpr uint32_t kCells = 8;  // of a bucket
 
   struct Geometry {

@@ -8,6 +8,37 @@ namespace tamis::fpr {
 
 using std::numbers::ln2;
 
+namespace {
+
+constexpr size_t kSubtables = 4;
+constexpr size_t kDLeftLoads = 32;
+using DLeftState = std::array<std::array<double, kDLeftLoads + 1>, kSubtables>;
+
+// How fast x(i, h + 1) grows for each key that comes for each bucket number.
+DLeftState DLeftGrowth(const DLeftState& x) {
+  DLeftState growth = {};
+  for (size_t h = 0; h < kDLeftLoads; ++h) {
+    for (size_t i = 0; i < kSubtables; ++i) {
+      double rate = x[i][h] - x[i][h + 1];
+      for (size_t other = 0; other < kSubtables; ++other) {
+        if (other != i) rate *= x[other][h + (other < i)];
+      }
+      growth[i][h + 1] = rate;
+    }
+  }
+  return growth;
+}
+
+DLeftState DLeftAdvance(const DLeftState& x, const DLeftState& growth, double step) {
+  DLeftState next = x;
+  for (size_t i = 0; i < kSubtables; ++i) {
+    for (size_t h = 1; h <= kDLeftLoads; ++h) next[i][h] += step * growth[i][h];
+  }
+  return next;
+}
+
+}  // namespace
+
 double InformationBound(double keys, double fpr) { return keys * std::log2(1 / fpr); }
 
 double Bloom(double bits, double keys, double hashes) {
@@ -48,6 +79,10 @@ double Cuckoo(uint32_t tag_bits, double load) {
   return -std::expm1(8 * load * std::log1p(-1 / (std::exp2(tag_bits) - 1)));
 }
 
+double CuckooBits(double fpr, double load, bool semi_sorted) {
+  return (std::log2(1 / fpr) + (semi_sorted ? 2 : 3)) / load;
+}
+
 double Fingerprints(double keys, double lines, uint32_t bits) {
   return -std::expm1(keys * std::log1p(-1 / (lines * std::exp2(bits))));
 }
@@ -84,6 +119,30 @@ double CounterTail(double mean, uint32_t j) {
 
 double CounterTailBound(double mean, uint32_t j) {
   return std::pow(std::numbers::e * mean / j, j) / std::sqrt(2 * std::numbers::pi * j);
+}
+
+double LargestCounter(double mean, double counters) {
+  double sum = 0;
+  for (uint32_t j = 1; j < 200; ++j) sum += Layers(CounterTail(mean, j), counters);
+  return sum;
+}
+
+std::array<double, 4> DLeftShares(double keys, double buckets_per_subtable) {
+  constexpr int kSteps = 4000;
+  const double step = keys / buckets_per_subtable / kSteps;
+  DLeftState x = {};
+  for (auto& loads : x) loads[0] = 1;
+  for (int i = 0; i < kSteps; ++i) {  // the midpoint rule
+    x = DLeftAdvance(x, DLeftGrowth(DLeftAdvance(x, DLeftGrowth(x), step / 2)), step);
+  }
+  std::array<double, 4> shares = {};
+  double all = 0;
+  for (size_t i = 0; i < kSubtables; ++i) {
+    for (size_t h = 1; h <= kDLeftLoads; ++h) shares[i] += x[i][h];
+    all += shares[i];
+  }
+  for (double& share : shares) share /= all;
+  return shares;
 }
 
 }  // namespace tamis::fpr

@@ -4,6 +4,7 @@
 // sizes are bits unless the name says otherwise.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace tamis::fpr {
@@ -29,6 +30,10 @@ double SplitBlockBits(double fpr, uint32_t lanes, uint32_t lane_bits = 32);
 // over 2^tag_bits - 1 values: 1 - (1 - 1/(2^f - 1))^(8 load).
 double Cuckoo(uint32_t tag_bits, double load);
 
+// Bits per key of a cuckoo filter with 4 slots whose tags may have any width, (log2(1/fpr) + 3) /
+// load, one bit of the width less when semi-sorted (the same, section 5.2).
+double CuckooBits(double fpr, double load, bool semi_sorted);
+
 // Lines that hold fingerprints of their own keys: any of `keys` others in as many lines has the
 // same line and the same fingerprint of so many bits, 1 - (1 - 1 / (lines 2^bits))^keys.
 double Fingerprints(double keys, double lines, uint32_t bits);
@@ -51,5 +56,14 @@ double Layers(double fpr, double layers);
 double CounterTail(double mean, uint32_t j);
 // The split counting paper's bound of the same: (e mean / j)^j / sqrt(2 pi j).
 double CounterTailBound(double mean, uint32_t j);
+// The mean of the largest of so many counters, each of that mean.
+double LargestCounter(double mean, double counters);
+
+// How many of the keys each of 4 subtables holds when every key goes to the least loaded of its 4
+// buckets, one in each subtable, and to the leftmost of several: shares of 1. The limit of many
+// buckets (Mitzenmacher and Voecking 1999): x(i, h), the share of the buckets of subtable i that
+// hold h keys or more, grows by the probability that a key finds h keys there, more in all buckets
+// to the left and no less in all to the right. Buckets are taken to have room for 32 keys.
+std::array<double, 4> DLeftShares(double keys, double buckets_per_subtable);
 
 }  // namespace tamis::fpr

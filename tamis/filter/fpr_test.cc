@@ -43,5 +43,22 @@ TEST(FprTest, CounterTailsKeepTheirDigitsWhereOneMinusTheHeadLosesThem) {
   EXPECT_NEAR(CounterTailBound(mean, 2), 0.250, 1e-3);
 }
 
+TEST(FprTest, TheLargestOfManyCountersIsAboutSeven) {
+  EXPECT_NEAR(LargestCounter(std::numbers::ln2, 368640), 7.2, 0.05);
+  EXPECT_NEAR(LargestCounter(std::numbers::ln2, 1), std::numbers::ln2, 1e-9);
+}
+
+TEST(FprTest, DLeftSharesFallFromLeftToRight) {
+  const std::array<double, 4> shares = DLeftShares(500000, 32768);
+  const std::array<double, 4> published = {135203, 128226, 122795, 113776};
+  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(shares[i], published[i] / 500000, 3e-4);
+  EXPECT_GT(DLeftShares(1, 32768)[0], 0.9999);  // the first key goes left
+}
+
+TEST(FprTest, CuckooFiltersPassBloomFiltersBelowTheRateOfTheFormula) {
+  EXPECT_NEAR(CuckooBits(0.0035, 0.95, false), BloomBits(1, 0.0035), 0.05);
+  EXPECT_NEAR(CuckooBits(0.0233, 0.95, true), BloomBits(1, 0.0233), 0.05);
+}
+
 }  // namespace
 }  // namespace tamis::fpr

@@ -100,6 +100,8 @@ class SplitCountingBloomFilter {
   uint64_t saturated_count() const { return counters_.saturated(); }
   // How often an erase met a counter that sticks; what a rebuild would clear.
   uint64_t ignored_decrements() const { return ignored_decrements_; }
+  // At a position: how many keys raised it, 15 for as many or more.
+  uint32_t Counter(uint64_t position) const { return counters_.Get(position); }
   // Half of all positions are in use: what the geometry was made for.
   bool IsHalfFull() const { return counters_.nonzero() * 2 >= counters_.size(); }
 
