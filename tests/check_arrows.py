@@ -21,6 +21,7 @@ ARROWS = {
     "executor": "base",
     "filter": "base",
     "table": "base",
+    "plot": "",
     "import": "base",
     "cluster": "base table",
     "routing": "base executor filter table cluster",
