@@ -22,13 +22,14 @@ ARROWS = {
     "filter": "base",
     "table": "base",
     "plot": "",
+    "papers": "base filter plot",
     "import": "base",
     "cluster": "base table",
     "routing": "base executor filter table cluster",
     "rocks": "base executor filter table cluster routing",
     "query": "base executor filter table cluster routing",
     "sql": "base executor table cluster query",
-    "cli": "base executor filter table import cluster routing rocks query sql",
+    "cli": "base executor filter papers table import cluster routing rocks query sql",
 }
 EXECUTOR = {"executor", "sim_executor", "thread_executor", "executor_test"}
 

@@ -10,6 +10,7 @@
 #include "tamis/base/hash.h"
 #include "tamis/base/random.h"
 #include "tamis/cli/command.h"
+#include "tamis/cli/filter_demo.h"
 #include "tamis/cli/line_reader.h"
 #include "tamis/filter/any_filter.h"
 #include "tamis/filter/filter_file.h"
@@ -475,6 +476,8 @@ void AddFilterCommand(CLI::App* app, Context* context) {
   fpr(size);
   size->add_flag("--erase", a->erase, "Keys leave the set");
   size->add_flag("--count", a->count, "A key may be in it more than 8 times");
+
+  AddFilterDemo(filter, context);
 }
 
 }  // namespace tamis
