@@ -6,16 +6,30 @@ namespace tamis {
 
 void Poller::Start() { LookForServers(); }
 
+Poller::Call::Call(Poller* poller) : poller_(poller) {
+  std::lock_guard lock(poller_->mutex_);
+  begun_ = !poller_->stopped_;
+  if (begun_) ++poller_->calls_;
+}
+
+Poller::Call::~Call() {
+  if (!begun_) return;
+  std::lock_guard lock(poller_->mutex_);
+  if (--poller_->calls_ == 0) poller_->idle_.notify_all();
+}
+
 void Poller::Stop() {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   stopped_ = true;
+  idle_.wait(lock, [this] { return calls_ == 0; });
 }
 
 void Poller::LookForServers() {
+  const Call call(this);
+  if (!call) return;
   std::vector<std::string> lost;
   {
     std::lock_guard lock(mutex_);
-    if (stopped_) return;
     // A poll that is never answered must not end the polling.
     for (const auto& [name, server] : servers_) {
       if (executor_->Now() - server.sent >= options_.wait + options_.timeout) lost.push_back(name);
@@ -25,10 +39,12 @@ void Poller::LookForServers() {
   cluster_->ListServers([weak = weak_from_this()](Result<std::vector<ServerInfo>> servers) {
     auto self = weak.lock();
     if (!self || !servers.ok()) return;
+    const Call call(self.get());
+    if (!call) return;
     for (const ServerInfo& info : *servers) {
       {
         std::lock_guard lock(self->mutex_);
-        if (self->stopped_ || !self->servers_.try_emplace(info.name).second) continue;
+        if (!self->servers_.try_emplace(info.name).second) continue;
         self->servers_[info.name].stub = self->cluster_->Server(info.name);
       }
       self->Poll(info.name);
@@ -40,12 +56,13 @@ void Poller::LookForServers() {
 }
 
 void Poller::Poll(const std::string& name) {
+  const Call call(this);
+  if (!call) return;
   std::shared_ptr<RegionServer> stub;
   uint64_t number;
   const Time sent = executor_->Now();
   {
     std::lock_guard lock(mutex_);
-    if (stopped_) return;
     Server& server = servers_[name];
     stub = server.stub;
     number = ++server.number;

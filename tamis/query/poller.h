@@ -3,6 +3,7 @@
 // Threads: safe.
 #pragma once
 
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -27,7 +28,8 @@ class Poller : public std::enable_shared_from_this<Poller> {
       : cluster_(cluster), executor_(executor), index_(std::move(index)), options_(options) {}
 
   void Start();
-  // No call to the cluster begins afterwards.
+  // Waits for calls to the cluster that have begun; none begins afterwards, none goes on. Not to be
+  // called from a task of the executor.
   void Stop();
 
  private:
@@ -35,6 +37,20 @@ class Poller : public std::enable_shared_from_this<Poller> {
     std::shared_ptr<RegionServer> stub;
     uint64_t number = 0;  // of the poll that is under way
     Time sent{};          // when it was sent
+  };
+
+  // A call to the cluster is under way while it lives, unless polling has been stopped.
+  class Call {
+   public:
+    explicit Call(Poller* poller);
+    ~Call();
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+    explicit operator bool() const { return begun_; }
+
+   private:
+    Poller* const poller_;
+    bool begun_;
   };
 
   void LookForServers();
@@ -48,6 +64,8 @@ class Poller : public std::enable_shared_from_this<Poller> {
   const Options options_;
 
   std::mutex mutex_;
+  std::condition_variable idle_;
+  int calls_ = 0;
   bool stopped_ = false;
   std::map<std::string, Server> servers_;
 };
