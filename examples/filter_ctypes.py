@@ -20,7 +20,7 @@ class Options(ctypes.Structure):
 
 class Type(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("erases", ctypes.c_int),
-                ("copies", ctypes.c_uint32), ("summary", ctypes.c_char_p)]
+                ("copies", ctypes.c_uint32), ("summary", ctypes.c_char_p), ("fixed", ctypes.c_int)]
 
 
 class Info(ctypes.Structure):

@@ -60,6 +60,7 @@ typedef struct tamis_filter_type {
   int erases;           // whether keys can be erased
   uint32_t copies;      // how often one key can be in it and be erased as often; 0 when not erasing
   const char* summary;  // one line
+  int fixed;            // whether it is built of all its keys at once and never changed
 } tamis_filter_type;
 
 // The types one after the other, fastest first; NULL when there are no more. Never freed.
@@ -76,6 +77,11 @@ typedef struct tamis_filter_options {
   uint64_t seed;      // of the hash: 0 will do, tamis_random_seed() where strangers choose the keys
 } tamis_filter_options;
 
+typedef struct tamis_key {
+  const void* data;
+  size_t size;
+} tamis_key;
+
 // A seed drawn from the operating system. It stops collisions that were prepared in advance, not
 // somebody who can watch a filter's answers for long: the hash, XXH3, is not a keyed one.
 TAMIS_API uint64_t tamis_random_seed(void);
@@ -83,6 +89,10 @@ TAMIS_API uint64_t tamis_random_seed(void);
 // Each of these puts a new filter into *filter, or NULL when it fails.
 TAMIS_API tamis_code tamis_filter_create(const tamis_filter_options* options,
                                          tamis_filter** filter);
+// Of all its keys at once, repeated ones counting once: the only way to a fixed type. Any other
+// gets room for its options' capacity or for all keys, whichever is more.
+TAMIS_API tamis_code tamis_filter_build(const tamis_filter_options* options, const tamis_key* keys,
+                                        size_t count, tamis_filter** filter);
 // Of a file: read and checked as a whole.
 TAMIS_API tamis_code tamis_filter_load(const char* path, tamis_filter** filter);
 // Of a file that stays where it is: mapped, in an instant whatever its size. Only its header is
@@ -105,7 +115,7 @@ TAMIS_API void tamis_bytes_free(void* bytes);
 // --- one key -------------------------------------------------------------------------------------
 
 // TAMIS_RESOURCE_EXHAUSTED, and nothing is changed, when the filter is full or has the key as often
-// as it can.
+// as it can; TAMIS_FAILED_PRECONDITION when its type is a fixed one.
 TAMIS_API tamis_code tamis_filter_insert(tamis_filter* filter, const void* key, size_t size);
 // TAMIS_NOT_FOUND, and nothing is changed, when the key is not in it. REQUIRES: the key was
 // inserted more often than erased; a filter cannot tell a key that it takes for another one.
@@ -114,11 +124,6 @@ TAMIS_API tamis_code tamis_filter_erase(tamis_filter* filter, const void* key, s
 TAMIS_API int tamis_filter_may_contain(const tamis_filter* filter, const void* key, size_t size);
 
 // --- many keys: faster than one by one, since memory is fetched ahead ----------------------------
-
-typedef struct tamis_key {
-  const void* data;
-  size_t size;
-} tamis_key;
 
 // Inserts from the front until one is refused; *inserted, unless NULL, is how many were inserted.
 TAMIS_API tamis_code tamis_filter_insert_many(tamis_filter* filter, const tamis_key* keys,
@@ -137,7 +142,7 @@ TAMIS_API tamis_code tamis_filter_may_contain_many(const tamis_filter* filter,
 // the same type, options and seed; TAMIS_RESOURCE_EXHAUSTED when the keys do not fit. Nothing is
 // changed when it fails.
 TAMIS_API tamis_code tamis_filter_merge(tamis_filter* filter, const tamis_filter* other);
-TAMIS_API tamis_code tamis_filter_clear(tamis_filter* filter);
+TAMIS_API tamis_code tamis_filter_clear(tamis_filter* filter);  // not of a fixed type
 
 typedef struct tamis_filter_info {
   const tamis_filter_type* type;

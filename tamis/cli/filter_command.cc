@@ -40,6 +40,7 @@ struct Arguments {
   bool quiet = false;
   bool trust = false;
   bool erase = false;
+  bool fixed = false;
 
   char delimiter() const { return zero ? '\0' : '\n'; }
 };
@@ -137,10 +138,11 @@ std::string Bytes(double bytes) {
 
 // The first of its kind that is not a fifth larger than another one: the types are listed fastest
 // first.
-const FilterType& Recommended(double fpr, bool erases, bool counts) {
+const FilterType& Recommended(double fpr, bool erases, bool counts, bool fixed) {
+  if (fixed) return *AnyFilter::FindType("binary-fuse");
   const FilterType* best = nullptr;
   for (const FilterType& type : AnyFilter::Types()) {
-    if ((erases && !type.erases) || (counts && type.copies <= 8)) continue;
+    if (type.fixed || (erases && !type.erases) || (counts && type.copies <= 8)) continue;
     if (best == nullptr ||
         AnyFilter::BitsPerKey(type, fpr) < 0.8 * AnyFilter::BitsPerKey(*best, fpr)) {
       best = &type;
@@ -176,20 +178,18 @@ Status Build(const Arguments& arguments) {
   const std::string type =
       arguments.type != "auto"
           ? arguments.type
-          : std::string(Recommended(arguments.fpr, arguments.erase, false).name);
+          : std::string(Recommended(arguments.fpr, arguments.erase, false, arguments.fixed).name);
   const FilterType* chosen = AnyFilter::FindType(type);
   if (chosen != nullptr && arguments.erase && !chosen->erases) {
     return InvalidArgument("cannot build a filter of type \"" + type +
                            "\" with --erase: it does not erase");
   }
-  FilterOptions options{std::max({arguments.capacity, uint64_t{hashes.size()}, uint64_t{1}}),
-                        arguments.fpr, seed};
-  TAMIS_ASSIGN_OR_RETURN(AnyFilter filter, AnyFilter::Create(type, options));
-  // A small filter may refuse by a rare accident: one with more room will not.
-  while (filter.Insert(hashes) < hashes.size()) {
-    options.capacity += options.capacity / 16 + 1;
-    TAMIS_ASSIGN_OR_RETURN(filter, AnyFilter::Create(type, options));
+  if (chosen != nullptr && arguments.fixed && !chosen->fixed) {
+    return InvalidArgument("cannot build a filter of type \"" + type +
+                           "\" with --static: leave one of them out");
   }
+  TAMIS_ASSIGN_OR_RETURN(const AnyFilter filter,
+                         AnyFilter::Build(type, {arguments.capacity, arguments.fpr, seed}, hashes));
   TAMIS_RETURN_IF_ERROR(ReplaceFile(arguments.output, filter.Serialize()));
   if (!arguments.quiet) {
     fmt::print(stderr,
@@ -286,6 +286,11 @@ Status Dedupe(const Arguments& arguments) {
 
 Status Add(const Arguments& arguments) {
   TAMIS_ASSIGN_OR_RETURN(AnyFilter filter, Load(arguments.filter));
+  if (filter.type().fixed) {
+    return FailedPrecondition("cannot add lines to \"" + arguments.filter + "\": a " +
+                              std::string(FilterKindName(filter.type().kind)) +
+                              " is never changed; build it anew, or without --static");
+  }
   uint64_t lines = 0;
   TAMIS_RETURN_IF_ERROR(ForEachBatch(
       arguments, arguments.files, filter.seed(), [&](auto, std::span<const uint64_t> hashes) {
@@ -378,7 +383,8 @@ Status Size(const Arguments& arguments) {
   const FilterOptions options{arguments.capacity, arguments.fpr, 0};
   TAMIS_RETURN_IF_ERROR(options.Validate());
   const auto keys = static_cast<double>(arguments.capacity);
-  const FilterType& best = Recommended(arguments.fpr, arguments.erase, arguments.count);
+  const FilterType& best =
+      Recommended(arguments.fpr, arguments.erase, arguments.count, arguments.fixed);
   fmt::print("{:<16} {:>8} {:>10}  {:<6} {:<7} {}\n", "type", "bits/key", "size", "erases",
              "copies", "");
   for (const FilterType& type : AnyFilter::Types()) {
@@ -433,7 +439,9 @@ void AddFilterCommand(CLI::App* app, Context* context) {
   build->add_option("--capacity", a->capacity, "Leave room for this many keys in all");
   build->add_option("--seed", a->seed, "A number, or random where strangers choose the lines")
       ->capture_default_str();
-  build->add_flag("--erase", a->erase, "Lines can be removed later");
+  CLI::Option* erase = build->add_flag("--erase", a->erase, "Lines can be removed later");
+  build->add_flag("--static", a->fixed, "Nothing will be added or removed: the smallest")
+      ->excludes(erase);
   lines(build);
 
   CLI::App* query =
@@ -474,7 +482,8 @@ void AddFilterCommand(CLI::App* app, Context* context) {
   CLI::App* size = add("size", "Compare the types for a number of keys", Size);
   size->add_option("--capacity", a->capacity, "Number of keys")->required();
   fpr(size);
-  size->add_flag("--erase", a->erase, "Keys leave the set");
+  CLI::Option* leaves = size->add_flag("--erase", a->erase, "Keys leave the set");
+  size->add_flag("--static", a->fixed, "The set never changes")->excludes(leaves);
   size->add_flag("--count", a->count, "A key may be in it more than 8 times");
 
   AddFilterDemo(filter, context);

@@ -4,6 +4,20 @@ namespace tamis {
 namespace {
 
 template <class F>
+concept FixedFilter = !requires {
+  &F::Create;
+};
+
+Result<const FilterType*> TypeNamed(std::string_view name) {
+  const FilterType* type = AnyFilter::FindType(name);
+  if (type != nullptr) return type;
+  std::string names;
+  for (const FilterType& known : AnyFilter::Types()) names += " " + std::string(known.name);
+  return InvalidArgument("cannot make a filter of type \"" + std::string(name) +
+                         "\"; there are:" + names);
+}
+
+template <class F>
 Result<AnyFilter> Wrap(Result<F> filter, auto&& make) {
   if (!filter.ok()) return filter.status();
   return make(*std::move(filter));
@@ -15,6 +29,8 @@ const std::vector<FilterType>& AnyFilter::Types() {
   static const std::vector<FilterType> types = {
       {"blocked", FilterKind::kBlockedBloom, false, 0, "fastest: one cache line a key"},
       {"bloom", FilterKind::kBloom, false, 0, "the textbook's: a tenth smaller, slower"},
+      {"binary-fuse", FilterKind::kBinaryFuse, false, 0,
+       "smallest; built of all keys at once, never changed", true},
       {"blocked-quotient", FilterKind::kBlockedQuotient, true, BlockedQuotientFilter::kMaxCopies,
        "erases, counts, grows; one cache line a key"},
       {"scalable-bloom", FilterKind::kScalableBloom, false, 0,
@@ -64,17 +80,34 @@ double AnyFilter::BitsPerKey(const FilterType& type, double fpr) {
 }
 
 Result<AnyFilter> AnyFilter::Create(std::string_view type, const FilterOptions& options) {
-  const FilterType* found = FindType(type);
-  if (found == nullptr) {
-    std::string names;
-    for (const FilterType& known : Types()) names += " " + std::string(known.name);
-    return InvalidArgument("cannot make a filter of type \"" + std::string(type) +
-                           "\"; there are:" + names);
-  }
-  return VisitKind(found->kind, [&]<class F>(F*) {
-    return Wrap(F::Create({.capacity = options.capacity, .fpr = options.fpr, .seed = options.seed}),
-                [](F filter) { return AnyFilter(FilterVariant(std::move(filter))); });
+  TAMIS_ASSIGN_OR_RETURN(const FilterType* found, TypeNamed(type));
+  return VisitKind(found->kind, [&]<class F>(F*) -> Result<AnyFilter> {
+    if constexpr (FixedFilter<F>) {
+      return InvalidArgument("cannot make an empty filter of type \"" + std::string(type) +
+                             "\": it is built of all its keys at once");
+    } else {
+      return Wrap(
+          F::Create({.capacity = options.capacity, .fpr = options.fpr, .seed = options.seed}),
+          [](F filter) { return AnyFilter(FilterVariant(std::move(filter))); });
+    }
   });
+}
+
+Result<AnyFilter> AnyFilter::Build(std::string_view type, FilterOptions options,
+                                   std::span<const uint64_t> hashes) {
+  TAMIS_ASSIGN_OR_RETURN(const FilterType* found, TypeNamed(type));
+  if (found->fixed) {
+    return Wrap(BinaryFuseFilter::Build(hashes, options), [](BinaryFuseFilter filter) {
+      return AnyFilter(FilterVariant(std::move(filter)));
+    });
+  }
+  options.capacity = std::max({options.capacity, uint64_t{hashes.size()}, uint64_t{1}});
+  while (true) {
+    TAMIS_ASSIGN_OR_RETURN(AnyFilter filter, Create(type, options));
+    if (filter.Insert(hashes) == hashes.size()) return filter;
+    // A small filter may refuse by a rare accident: one with more room will not.
+    options.capacity += options.capacity / 16 + 1;
+  }
 }
 
 Result<AnyFilter> AnyFilter::Deserialize(std::string_view bytes, OpenMode mode) {
@@ -107,6 +140,8 @@ size_t AnyFilter::Insert(std::span<const uint64_t> hashes) {
       [&]<class F>(F& filter) -> size_t {
         if constexpr (std::is_same_v<F, BlockedBloomFilter>) {
           filter.Insert(hashes);
+        } else if constexpr (FixedFilter<F>) {
+          return 0;
         } else {
           for (size_t i = 0; i < hashes.size(); ++i) {
             if constexpr (std::is_same_v<F, ScalableSplitCountingBloomFilter>) {
@@ -155,13 +190,26 @@ Status AnyFilter::Merge(const AnyFilter& other) {
           return InvalidArgument("cannot merge a " + std::string(FilterKindName(F::kKind)) +
                                  " with a " + std::string(FilterKindName(other.type().kind)));
         }
-        return filter.Merge(*same);
+        if constexpr (FixedFilter<F>) {
+          return FailedPrecondition("cannot merge into a " + std::string(FilterKindName(F::kKind)) +
+                                    ": it is never changed; build one of the keys of both");
+        } else {
+          return filter.Merge(*same);
+        }
       },
       filter_);
 }
 
 void AnyFilter::Clear() {
-  std::visit([](auto& filter) { filter.Clear(); }, filter_);
+  std::visit(
+      []<class F>(F& filter) {
+        if constexpr (FixedFilter<F>) {
+          assert(false);
+        } else {
+          filter.Clear();
+        }
+      },
+      filter_);
 }
 
 size_t AnyFilter::SizeBytes() const {

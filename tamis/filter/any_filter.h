@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "tamis/filter/binary_fuse_filter.h"
 #include "tamis/filter/blocked_bloom_filter.h"
 #include "tamis/filter/blocked_quotient_filter.h"
 #include "tamis/filter/blocked_split_counting_bloom_filter.h"
@@ -31,6 +32,7 @@ struct FilterType {
   uint32_t copies;           // how often one key can be in it and be erased as often; 0 = as often
                              // as it was inserted, but not by erasing
   std::string_view summary;  // one line
+  bool fixed = false;        // built of all its keys at once and never changed
 };
 
 // All of them. The command, the conformance suite, the statistics and the fuzzer go through this
@@ -39,7 +41,8 @@ using FilterVariant =
     std::variant<BlockedBloomFilter, BloomFilter, BlockedQuotientFilter,
                  BlockedSplitCountingBloomFilter, CountingBloomFilter, ProjectedCountingBloomFilter,
                  CuckooFilter, DLeftCountingBloomFilter, QuotientFilter, ScalableBloomFilter,
-                 DynamicCountFilter, SplitCountingBloomFilter, ScalableSplitCountingBloomFilter>;
+                 DynamicCountFilter, SplitCountingBloomFilter, ScalableSplitCountingBloomFilter,
+                 BinaryFuseFilter>;
 
 class AnyFilter {
  public:
@@ -49,22 +52,27 @@ class AnyFilter {
   // Bits a key at the rate.
   static double BitsPerKey(const FilterType& type, double fpr);
 
-  // kInvalidArgument when there is no such type; the message lists them.
+  // kInvalidArgument when there is no such type, the message lists them, or it is a fixed one.
   static Result<AnyFilter> Create(std::string_view type, const FilterOptions& options);
+  // Of distinct hashes, all at once: the only way to a fixed type. The capacity is at least as many
+  // as they are, and more where a filter of that capacity refuses one.
+  static Result<AnyFilter> Build(std::string_view type, FilterOptions options,
+                                 std::span<const uint64_t> hashes);
   static Result<AnyFilter> Deserialize(std::string_view bytes, OpenMode mode = OpenMode::kCopy);
   std::string Serialize() const;
 
   const FilterType& type() const;
 
-  // How many, from the front, were inserted; fewer than all when the filter is full.
+  // How many, from the front, were inserted; fewer than all when the filter is full. None into a
+  // fixed one.
   size_t Insert(std::span<const uint64_t> hashes);
   // Bit i: hashes[i] was contained and erased. REQUIRES: type().erases.
   Bitmap Erase(std::span<const uint64_t> hashes);
   bool MayContain(uint64_t hash) const;
   Bitmap MayContain(std::span<const uint64_t> hashes) const;
-  // kInvalidArgument unless type, size and seed are the same.
+  // kInvalidArgument unless type, size and seed are the same; kFailedPrecondition for a fixed type.
   Status Merge(const AnyFilter& other);
-  void Clear();
+  void Clear();  // REQUIRES: !type().fixed
 
   size_t SizeBytes() const;
   uint64_t Count() const;

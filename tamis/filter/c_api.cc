@@ -97,13 +97,13 @@ tamis_code Call(const char* function, std::initializer_list<Pointer> pointers,
   }
 }
 
-uint64_t HashOf(const AnyFilter& filter, const void* data, size_t size) {
-  return Hash({static_cast<const char*>(data), size}, filter.seed());
+uint64_t HashOf(uint64_t seed, const void* data, size_t size) {
+  return Hash({static_cast<const char*>(data), size}, seed);
 }
 
 // Calls visit(hashes, index of the first) -> Status for pieces of the keys, after all were checked.
 template <class Visit>
-Status ForEachPiece(const AnyFilter& filter, const tamis_key* keys, size_t count, Visit&& visit) {
+Status ForEachPiece(uint64_t seed, const tamis_key* keys, size_t count, Visit&& visit) {
   for (size_t i = 0; i < count; ++i) {
     if (keys[i].data != nullptr || keys[i].size == 0) continue;
     return InvalidArgument("cannot use keys[" + std::to_string(i) +
@@ -113,7 +113,7 @@ Status ForEachPiece(const AnyFilter& filter, const tamis_key* keys, size_t count
   for (size_t first = 0; first < count; first += hashes.size()) {
     const size_t n = std::min(hashes.size(), count - first);
     for (size_t i = 0; i < n; ++i) {
-      hashes[i] = HashOf(filter, keys[first + i].data, keys[first + i].size);
+      hashes[i] = HashOf(seed, keys[first + i].data, keys[first + i].size);
     }
     TAMIS_RETURN_IF_ERROR(visit(std::span<const uint64_t>(hashes.data(), n), first));
   }
@@ -125,7 +125,8 @@ const std::vector<tamis_filter_type>& Types() {
     std::vector<tamis_filter_type> result;
     // The views are of literals, which end with a zero.
     for (const FilterType& type : AnyFilter::Types()) {
-      result.push_back({type.name.data(), type.erases, type.copies, type.summary.data()});
+      result.push_back(
+          {type.name.data(), type.erases, type.copies, type.summary.data(), type.fixed});
     }
     return result;
   }();
@@ -155,6 +156,12 @@ Status Refused(const AnyFilter& filter) {
   return ResourceExhausted(
       "cannot insert the key: the filter is full, or has it as often as it can; it holds " +
       std::to_string(filter.Count()) + " keys; make a larger one");
+}
+
+Status CheckChanges(const AnyFilter& filter) {
+  if (!filter.type().fixed) return Status::Ok();
+  return FailedPrecondition("cannot change a filter of type \"" + std::string(filter.type().name) +
+                            "\": it is built of all its keys at once, by tamis_filter_build()");
 }
 
 Status CheckErases(const AnyFilter& filter) {
@@ -202,6 +209,33 @@ tamis_code tamis_filter_create(const tamis_filter_options* options, tamis_filter
               });
 }
 
+tamis_code tamis_filter_build(const tamis_filter_options* options, const tamis_key* keys,
+                              size_t count, tamis_filter** filter) {
+  if (filter != nullptr) *filter = nullptr;
+  return Call(
+      __func__,
+      {{"options", options},
+       {"options->type", options == nullptr ? nullptr : options->type},
+       {"keys", keys, count != 0},
+       {"filter", filter}},
+      [&] {
+        std::vector<uint64_t> hashes;
+        hashes.reserve(count);
+        TAMIS_RETURN_IF_ERROR(
+            ForEachPiece(options->seed, keys, count, [&](std::span<const uint64_t> piece, size_t) {
+              hashes.insert(hashes.end(), piece.begin(), piece.end());
+              return Status::Ok();
+            }));
+        std::sort(hashes.begin(), hashes.end());
+        hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
+        return Give(AnyFilter::Build(
+                        options->type,
+                        {.capacity = options->capacity, .fpr = options->fpr, .seed = options->seed},
+                        hashes),
+                    filter);
+      });
+}
+
 tamis_code tamis_filter_load(const char* path, tamis_filter** filter) {
   if (filter != nullptr) *filter = nullptr;
   return Call(__func__, {{"path", path}, {"filter", filter}},
@@ -245,7 +279,8 @@ void tamis_bytes_free(void* bytes) { std::free(bytes); }
 
 tamis_code tamis_filter_insert(tamis_filter* filter, const void* key, size_t size) {
   return Call(__func__, {{"filter", filter}, {"key", key, size != 0}}, [&] {
-    const uint64_t hash = HashOf(filter->filter, key, size);
+    TAMIS_RETURN_IF_ERROR(CheckChanges(filter->filter));
+    const uint64_t hash = HashOf(filter->filter.seed(), key, size);
     return filter->filter.Insert({&hash, 1}) == 1 ? Status::Ok() : Refused(filter->filter);
   });
 }
@@ -253,7 +288,7 @@ tamis_code tamis_filter_insert(tamis_filter* filter, const void* key, size_t siz
 tamis_code tamis_filter_erase(tamis_filter* filter, const void* key, size_t size) {
   return Call(__func__, {{"filter", filter}, {"key", key, size != 0}}, [&] {
     TAMIS_RETURN_IF_ERROR(CheckErases(filter->filter));
-    const uint64_t hash = HashOf(filter->filter, key, size);
+    const uint64_t hash = HashOf(filter->filter.seed(), key, size);
     return TestBit(filter->filter.Erase({&hash, 1}), 0) ? Status::Ok() : NotInIt();
   });
 }
@@ -261,7 +296,7 @@ tamis_code tamis_filter_erase(tamis_filter* filter, const void* key, size_t size
 int tamis_filter_may_contain(const tamis_filter* filter, const void* key, size_t size) {
   bool answer = false;
   const tamis_code code = Call(__func__, {{"filter", filter}, {"key", key, size != 0}}, [&] {
-    const uint64_t hash = HashOf(filter->filter, key, size);
+    const uint64_t hash = HashOf(filter->filter.seed(), key, size);
     answer = filter->filter.MayContain(hash);
     return Status::Ok();
   });
@@ -272,11 +307,13 @@ tamis_code tamis_filter_insert_many(tamis_filter* filter, const tamis_key* keys,
                                     size_t* inserted) {
   if (inserted != nullptr) *inserted = 0;
   return Call(__func__, {{"filter", filter}, {"keys", keys, count != 0}}, [&] {
-    return ForEachPiece(filter->filter, keys, count, [&](std::span<const uint64_t> hashes, size_t) {
-      const size_t here = filter->filter.Insert(hashes);
-      if (inserted != nullptr) *inserted += here;
-      return here == hashes.size() ? Status::Ok() : Refused(filter->filter);
-    });
+    TAMIS_RETURN_IF_ERROR(CheckChanges(filter->filter));
+    return ForEachPiece(filter->filter.seed(), keys, count,
+                        [&](std::span<const uint64_t> hashes, size_t) {
+                          const size_t here = filter->filter.Insert(hashes);
+                          if (inserted != nullptr) *inserted += here;
+                          return here == hashes.size() ? Status::Ok() : Refused(filter->filter);
+                        });
   });
 }
 
@@ -285,7 +322,7 @@ tamis_code tamis_filter_erase_many(tamis_filter* filter, const tamis_key* keys, 
   return Call(__func__, {{"filter", filter}, {"keys", keys, count != 0}}, [&] {
     TAMIS_RETURN_IF_ERROR(CheckErases(filter->filter));
     bool all = true;
-    TAMIS_RETURN_IF_ERROR(ForEachPiece(filter->filter, keys, count,
+    TAMIS_RETURN_IF_ERROR(ForEachPiece(filter->filter.seed(), keys, count,
                                        [&](std::span<const uint64_t> hashes, size_t first) {
                                          const Bitmap bits = filter->filter.Erase(hashes);
                                          for (size_t i = 0; i < hashes.size(); ++i) {
@@ -304,7 +341,7 @@ tamis_code tamis_filter_may_contain_many(const tamis_filter* filter, const tamis
   return Call(__func__,
               {{"filter", filter}, {"keys", keys, count != 0}, {"answers", answers, count != 0}},
               [&] {
-                return ForEachPiece(filter->filter, keys, count,
+                return ForEachPiece(filter->filter.seed(), keys, count,
                                     [&](std::span<const uint64_t> hashes, size_t first) {
                                       const Bitmap bits = filter->filter.MayContain(hashes);
                                       for (size_t i = 0; i < hashes.size(); ++i) {
@@ -324,6 +361,7 @@ tamis_code tamis_filter_merge(tamis_filter* filter, const tamis_filter* other) {
 
 tamis_code tamis_filter_clear(tamis_filter* filter) {
   return Call(__func__, {{"filter", filter}}, [&] {
+    TAMIS_RETURN_IF_ERROR(CheckChanges(filter->filter));
     filter->filter.Clear();
     return Status::Ok();
   });

@@ -89,6 +89,8 @@ std::string_view FilterKindName(FilterKind kind) {
       return "dynamic count filter";
     case FilterKind::kBlockedQuotient:
       return "blocked quotient filter";
+    case FilterKind::kBinaryFuse:
+      return "binary fuse filter";
   }
   return "";
 }

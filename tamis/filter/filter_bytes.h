@@ -32,6 +32,7 @@ enum class FilterKind : uint32_t {
   kBlockedQuotient = 11,
   kScalableBloom = 12,
   kDynamicCount = 13,
+  kBinaryFuse = 14,
 };
 
 std::string_view FilterKindName(FilterKind kind);  // "Bloom filter", "cuckoo filter", ...

@@ -14,6 +14,12 @@ namespace tamis {
 // Distinct as long as i < 2^40, since Mix is a bijection: no set is needed to see it.
 inline uint64_t Key(uint64_t stream, uint64_t i) { return Mix((stream << 40) + i); }
 
+// Those whose keys are inserted; a fixed one has tests of its own.
+template <class F>
+concept InsertableFilter = requires(F filter) {
+  filter.Insert(uint64_t{});
+};
+
 template <class F>
 concept ErasableFilter = requires(F filter) {
   filter.Erase(uint64_t{});
@@ -35,7 +41,8 @@ template <class Variant>
 struct ListsOf;
 template <class... Fs>
 struct ListsOf<std::variant<Fs...>> {
-  using All = testing::Types<Fs...>;
+  using All = typename Joined<
+      std::conditional_t<InsertableFilter<Fs>, std::tuple<Fs>, std::tuple<>>...>::Types;
   using Erasable = typename Joined<
       std::conditional_t<ErasableFilter<Fs>, std::tuple<Fs>, std::tuple<>>...>::Types;
 };

@@ -9,8 +9,10 @@ import unittest
 
 TAMIS = os.path.abspath(sys.argv.pop(1))
 TYPES = ["blocked", "bloom", "scalable-bloom", "blocked-quotient", "cuckoo", "quotient", "d-left",
-         "blocked-counting", "projected", "counting", "dynamic-count", "split-counting", "scalable"]
-ERASING = [name for name in TYPES if name not in ("blocked", "bloom", "scalable-bloom")]
+         "blocked-counting", "projected", "counting", "dynamic-count", "split-counting", "scalable",
+         "binary-fuse"]
+ERASING = [name for name in TYPES if name not in ("blocked", "bloom", "scalable-bloom",
+                                                       "binary-fuse")]
 
 
 def lines(stream, count):
@@ -110,6 +112,25 @@ class FilterCommandTest(unittest.TestCase):
         self.build("f", ["a"], "--erase")
         self.run_tamis("remove", "f", stdin=b"a\n")
         self.assertEqual(self.query("f", ["a"], expect=1), [])
+
+    def test_a_static_filter_is_smallest_and_never_changed(self):
+        held = lines("held", 100_000)
+        sizes = {}
+        for options in ([], ["--type", "bloom"], ["--static"]):
+            self.build("f", held, "--fpr", "0.001", *options)
+            self.assertEqual(self.query("f", held), held)
+            sizes[" ".join(options)] = os.path.getsize(self.path("f"))
+        self.assertEqual(min(sizes, key=sizes.get), "--static", sizes)
+        before = self.read("f")
+        for command, word in (("add", "never changed"), ("remove", "does not erase")):
+            done = self.run_tamis(command, "f", stdin=b"more\n", expect=2)
+            self.assertIn(word, done.stderr.decode())
+        done = self.run_tamis("merge", "f", "f", "-o", "g", expect=2)
+        self.assertIn("build one of the keys of both", done.stderr.decode())
+        self.assertEqual(self.read("f"), before)
+        self.run_tamis("build", "-o", "g", "--static", "--type", "bloom", expect=2)
+        out = self.run_tamis("size", "--capacity", "1000", "--static").stdout.decode()
+        self.assertIn("take binary-fuse", out)
 
     def test_merge_holds_both(self):
         options = ["--type", "cuckoo", "--capacity", "1000", "--seed", "7"]
