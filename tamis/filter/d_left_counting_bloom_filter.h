@@ -91,7 +91,7 @@ class DLeftCountingBloomFilter {
 
     uint32_t cell_bits() const { return remainder_bits + counter_bits; }
     uint64_t TableWords() const { return (kSubtables * buckets * cell_bits() + 7) / 8 + 1; }
-    uint64_t TableCells() const { return kSubtables * kCells * buckets; }
+    uint64_t TableCells() const { return buckets * kSubtables * kCells; }
     friend bool operator==(const Geometry&, const Geometry&) = default;
   };
   struct Value {

@@ -110,9 +110,9 @@ Section CacheSystems(uint64_t seed) {
        "asked 2 billion times a day, mostly for rows that do not exist. The rate is (1 - "
        "e^(-kn/m))^k, the size m = -n ln p / (ln 2)^2, the best k = (m/n) ln 2.",
        Rates(keys),
-       "**k = 14.** The printed 0.014 % is not the rate of k = 14 but that of k = 8: (1 - "
-       "e^-0.4)^8 = 1.4e-4. At k = 14 it is (1 - e^-0.7)^14 = 6.7e-5, or 0.6185^20, half of it. "
-       "The article's own tests gave 6.05e-5 and 6.12e-5, and it took note of the difference.",
+       ("**k = 14.** The printed 0.014 % is not the rate of k = 14 but that of k = 8: (1 - "
+        "e^-0.4)^8 = 1.4e-4. At k = 14 it is (1 - e^-0.7)^14 = 6.7e-5, or 0.6185^20, half of it. "
+        "The article's own tests gave 6.05e-5 and 6.12e-5, and it took note of the difference."),
        Tests(keys),
        "The article's counts are shown with their distance from the formula in standard "
        "deviations. In tests 1, 2 and 4 its text names 10 million for 20 or 20 for 10 in one "

@@ -74,7 +74,7 @@ double Copies(const Keys& keys) {
 // Bits of a tag that keeping the 4 tags of a bucket in order saves: of the 16^4 sequences of their
 // upper 4 bits it leaves the C(19, 4) ascending ones.
 double SavedBySorting() {
-  constexpr double kAscending = 19 * 18 * 17 * 16 / 24;
+  constexpr double kAscending = 19.0 * 18 * 17 * 16 / 24;
   return (16 - std::ceil(std::log2(kAscending))) / 4;
 }
 
@@ -228,10 +228,10 @@ Section Cuckoo(uint64_t seed) {
        "65,536 sequences of their upper 4 bits only C(19, 4) = 3,876 ascend. These need 12 bits, "
        "not 16.",
        Crossing(),
-       "**Smaller below 3 %.** A Bloom filter needs log2(1/p) / ln 2 bits a key, a cuckoo filter "
-       "(log2(1/p) + 3) / 0.95, one bit of it less when semi-sorted. With these the bound is 2.4 "
-       "% semi-sorted and 0.37 % plain; the 3 % are a round figure for the former. With tags of "
-       "whole bits:",
+       ("**Smaller below 3 %.** A Bloom filter needs log2(1/p) / ln 2 bits a key, a cuckoo filter "
+        "(log2(1/p) + 3) / 0.95, one bit of it less when semi-sorted. With these the bound is 2.4 "
+        "% semi-sorted and 0.37 % plain; the 3 % are a round figure for the former. With tags of "
+        "whole bits:"),
        Bits(keys),
        "**Duplicates.** A key that is inserted again and again moves tags to no end, the article "
        "says, unless every insert looks first. Two buckets hold 8 copies; ours then refuses and "

@@ -143,9 +143,9 @@ Section DLeft(uint64_t seed) {
        "printed figures for 2^15 buckets a subtable, and for no other power of two: 3.8 of 8 "
        "cells in use. Measured is the mean of ten of our filters with as many buckets.",
        ErrorRates(keys),
-       "A key is found falsely when one of n others has the same of B 2^r values: 1 - (1 - 1/(B "
-       "2^r))^n. \"About one in a million\" is what fingerprints of 24 bits give in 2^15 buckets; "
-       "the article names no width.",
+       ("A key is found falsely when one of n others has the same of B 2^r values: 1 - (1 - 1/(B "
+        "2^r))^n. \"About one in a million\" is what fingerprints of 24 bits give in 2^15 buckets; "
+        "the article names no width."),
        Erased(keys),
        "An erase takes the key's own fingerprint or an equal one, so no other key is lost; an "
        "erased key is found as often as any key that never was there.",

@@ -252,8 +252,9 @@ Section Overflow(uint64_t seed, const CounterRuns& runs) {
   const Keys keys(seed);
   return {
       "Split counting Bloom filters: overflow and growth",
-      {"The same paper, sections 3.3 to 4. Its conclusion is that a split counting filter (SCBF) "
-       "overflows far less often than a plain one (CBF). It does not: the probability is the same.",
+      {("The same paper, sections 3.3 to 4. Its conclusion is that a split counting filter (SCBF) "
+        "overflows far less often than a plain one (CBF). It does not: the probability is the "
+        "same."),
        fmt::format("Measured are the counters of {} filters of each kind, M = 368,640, k = 10, n "
                    "= 25,552. The counters of one filter are not quite independent (their sum is "
                    "given), which makes the intervals a little too wide.",

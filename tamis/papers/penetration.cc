@@ -1,5 +1,7 @@
 // Cache penetration: requests for rows that do not exist, with and without a filter in front of the
 // store. The case of the article on cache systems, and of the one on d-left filters.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -129,18 +131,17 @@ Table Reached(const std::vector<Guarded>& guards, uint64_t existing) {
       return static_cast<double>(existing) + rate * static_cast<double>(absent);
     };
     const bool draws = guarded.filter.has_value();
-    table.rows.push_back(
-        {{guarded.name,
-          !draws                          ? "-"
-          : guarded.filter->type().erases ? "yes"
-                                          : "no",
-          draws ? std::to_string(static_cast<int>(BitsPerKey(guarded) + 0.5)) : "0"},
-         "",
-         {requests(guarded.rate)},
-         draws ? Measurement{requests(share.value), requests(share.low), requests(share.high),
-                             kRequests}
-               : Exactly(requests(share.value)),
-         ""});
+    table.rows.push_back({{guarded.name,
+                           !draws                          ? "-"
+                           : guarded.filter->type().erases ? "yes"
+                                                           : "no",
+                           draws ? fmt::format("{:.0f}", BitsPerKey(guarded)) : "0"},
+                          "",
+                          {requests(guarded.rate)},
+                          draws ? Measurement{requests(share.value), requests(share.low),
+                                              requests(share.high), kRequests}
+                                : Exactly(requests(share.value)),
+                          ""});
   }
   return table;
 }
@@ -156,13 +157,12 @@ Table ADay(const std::vector<Guarded>& guards, uint64_t existing) {
     if (!guarded.filter) continue;
     const Measurement share = Share(guarded.store.requests() - existing, kRequests - existing);
     const double printed = PrintedValue(guarded.printed_rate) * kRequestsADay;
-    table.rows.push_back(
-        {{guarded.name},
-         guarded.printed_rate.empty() ? "" : std::to_string(static_cast<uint64_t>(printed + 0.5)),
-         {guarded.rate * kRequestsADay},
-         Measurement{share.value * kRequestsADay, share.low * kRequestsADay,
-                     share.high * kRequestsADay, kRequests - existing},
-         ""});
+    table.rows.push_back({{guarded.name},
+                          guarded.printed_rate.empty() ? "" : fmt::format("{:.0f}", printed),
+                          {guarded.rate * kRequestsADay},
+                          Measurement{share.value * kRequestsADay, share.low * kRequestsADay,
+                                      share.high * kRequestsADay, kRequests - existing},
+                          ""});
   }
   return table;
 }
