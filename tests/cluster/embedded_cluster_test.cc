@@ -168,9 +168,10 @@ TEST_F(ClusterTest, ARegionThatIsOnlyOverwrittenIsNotSplit) {
   };
   while (cluster_->pending_work() > 0) Sleep(executor_.get(), std::chrono::milliseconds(1));
   EXPECT_EQ(count(), 1u);
-  // Growth is; a half that is still too large is split again. (Ends at the time limit, or well.)
-  Fill(schema, 8000);
-  while (count() < 4) Sleep(executor_.get(), std::chrono::milliseconds(1));
+  // Growth is; a half that is still too large is split again, at the latest by a write to it. (Ends
+  // at the time limit, or well.)
+  Fill(schema, 20000);
+  while (count() < 4) Fill(schema, 20000);
 }
 
 // Planning is not exponential: none of the alternatives has an index that helps.
