@@ -1,7 +1,7 @@
 // What each filter costs: bits a key, measured false-positive rate, and the time of each operation
 // as a multiple of the floor: reading one random cache line of the same memory, fetched ahead.
 //
-//   filter_benchmark [KEYS [NAME]]       default 1,000,000, in cache; 50,000,000 is far out of it
+//   filter_benchmark [KEYS [NAME...]]    default 1,000,000, in cache; 50,000,000 is far out of it
 //
 // One run prints one table. Every answer counts: a key that was inserted and is not found ends the
 // run. The times are of this thread's processor; where other work shares its caches the floor rises
@@ -14,11 +14,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <ctime>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "bench/floor.h"
 #include "tamis/base/random.h"
 #include "tamis/filter/blocked_bloom_filter.h"
 #include "tamis/filter/blocked_quotient_filter.h"
@@ -39,18 +39,6 @@ namespace {
 
 constexpr size_t kBatch = 4096;
 
-double Seconds(auto&& run) {
-  // Of this thread, so that what else the machine does counts less.
-  const auto now = [] {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-  };
-  const double begin = now();
-  run();
-  return now() - begin;
-}
-
 double Median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
   return values[values.size() / 2];
@@ -64,21 +52,13 @@ std::vector<uint64_t> Keys(uint64_t stream, uint64_t n) {
 
 // Nanoseconds for one random line of `bytes` bytes.
 double Floor(size_t bytes, const std::vector<uint64_t>& keys) {
-  const size_t lines = bytes / 64 + 1;
-  WordArray array(lines * 8);
-  uint64_t* memory = array.MutableData();
-  std::fill(memory, memory + array.size(), 1);
-  uint64_t sum = 0;
+  const RandomLines lines(bytes / 64 + 1);
+  uint64_t read = 0;
   std::vector<double> times;
   for (int run = 0; run < 3; ++run) {
-    times.push_back(Seconds([&] {
-      for (size_t i = 0; i + 24 < keys.size(); ++i) {
-        __builtin_prefetch(&memory[FastRange(keys[i + 24], lines) * 8]);
-        sum += memory[FastRange(keys[i], lines) * 8];
-      }
-    }));
+    times.push_back(ThreadSeconds([&] { read += lines.Read(keys); }));
   }
-  if (sum != 3 * (keys.size() - 24)) std::abort();
+  if (read != 3 * (keys.size() - RandomLines::kAhead)) std::abort();
   return Median(times) * 1e9 / static_cast<double>(keys.size());
 }
 
@@ -122,13 +102,13 @@ void Measure(const std::string& name, const typename F::Options& options,
   };
   Line line;
 
-  line.insert = per_key(Seconds([&] {
+  line.insert = per_key(ThreadSeconds([&] {
     for (const uint64_t key : keys) (void)filter.Insert(key);
   }));
   std::string insert_bulk = "-";
   if constexpr (requires { filter.Insert(std::span<const uint64_t>()); }) {
     filter.Clear();
-    insert_bulk = per_key(Seconds([&] {
+    insert_bulk = per_key(ThreadSeconds([&] {
       for (size_t i = 0; i < keys.size(); i += kBatch) {
         (void)filter.Insert(
             std::span<const uint64_t>(keys).subspan(i, std::min(kBatch, keys.size() - i)));
@@ -140,7 +120,7 @@ void Measure(const std::string& name, const typename F::Options& options,
     std::vector<double> times;
     for (int run = 0; run < 3; ++run) {
       *found = 0;
-      times.push_back(Seconds([&] {
+      times.push_back(ThreadSeconds([&] {
         for (const uint64_t key : asked) *found += filter.MayContain(key);
       }));
     }
@@ -150,7 +130,7 @@ void Measure(const std::string& name, const typename F::Options& options,
     std::vector<double> times;
     for (int run = 0; run < 3; ++run) {
       *found = 0;
-      times.push_back(Seconds([&] {
+      times.push_back(ThreadSeconds([&] {
         for (size_t i = 0; i < asked.size(); i += kBatch) {
           const auto batch =
               std::span<const uint64_t>(asked).subspan(i, std::min(kBatch, asked.size() - i));
@@ -190,7 +170,7 @@ void Measure(const std::string& name, const typename F::Options& options,
   std::string erase_bulk = "-";
   if constexpr (requires { filter.Erase(std::span<const uint64_t>()); }) {
     F copy = filter;
-    erase_bulk = per_key(Seconds([&] {
+    erase_bulk = per_key(ThreadSeconds([&] {
       for (size_t i = 0; i < keys.size(); i += kBatch) {
         (void)copy.Erase(
             std::span<const uint64_t>(keys).subspan(i, std::min(kBatch, keys.size() - i)));
@@ -199,7 +179,7 @@ void Measure(const std::string& name, const typename F::Options& options,
     if (copy.Count() != 0) std::abort();
   }
   if constexpr (requires { filter.Erase(uint64_t{}); }) {
-    line.erase = per_key(Seconds([&] {
+    line.erase = per_key(ThreadSeconds([&] {
       for (const uint64_t key : keys) (void)filter.Erase(key);
     }));
   }

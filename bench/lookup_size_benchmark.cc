@@ -1,8 +1,7 @@
 // What a lookup costs from a filter that lies in the first cache to one that lies in memory:
 // nanoseconds a key, asked in spans of 4096, one half of them in the filter.
 //
-//   lookup_size_benchmark [FILE]        FILE: writes the table as a picture too,
-//   docs/plots/lookup.svg
+//   lookup_size_benchmark [FILE]        writes the table to FILE as a picture, too
 //
 // The "floor" is a random line of as much memory, fetched ahead. Every answer counts: a key that
 // was inserted and is not found ends the run.
@@ -12,11 +11,12 @@
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "bench/floor.h"
+#include "tamis/base/random.h"
 #include "tamis/filter/blocked_bloom_filter.h"
 #include "tamis/filter/blocked_quotient_filter.h"
 #include "tamis/filter/blocked_split_counting_bloom_filter.h"
@@ -24,7 +24,6 @@
 #include "tamis/filter/counting_bloom_filter.h"
 #include "tamis/filter/cuckoo_filter.h"
 #include "tamis/filter/d_left_counting_bloom_filter.h"
-#include "tamis/filter/word_array.h"
 #include "tamis/plot/plot.h"
 
 namespace tamis {
@@ -41,41 +40,22 @@ constexpr const char* kCompiler = __VERSION__;
 constexpr const char* kCompiler = "g++ " __VERSION__;
 #endif
 
-double Seconds(auto&& run) {
-  const auto now = [] {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-  };
-  const double begin = now();
-  run();
-  return now() - begin;
-}
-
 // The least of five runs, in nanoseconds of one of kAsked.
 double Nanoseconds(auto&& run) {
-  double least = Seconds(run);
-  for (int i = 1; i < 5; ++i) least = std::min(least, Seconds(run));
+  double least = ThreadSeconds(run);
+  for (int i = 1; i < 5; ++i) least = std::min(least, ThreadSeconds(run));
   return least * 1e9 / kAsked;
 }
 
 uint64_t Key(uint64_t stream, uint64_t i) { return Mix((stream << 40) + i); }
 
 double Floor(size_t bytes) {
-  const size_t lines = bytes / 64;
-  WordArray array(lines * 8);
-  uint64_t* memory = array.MutableData();
-  std::fill(memory, memory + array.size(), 1);
-  std::vector<uint64_t> keys(kAsked + 24);
+  const RandomLines lines(bytes / 64);
+  std::vector<uint64_t> keys(kAsked + RandomLines::kAhead);
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = Key(1, i);
-  uint64_t sum = 0;
-  const double time = Nanoseconds([&] {
-    for (size_t i = 0; i < kAsked; ++i) {
-      __builtin_prefetch(&memory[FastRange(keys[i + 24], lines) * 8]);
-      sum += memory[FastRange(keys[i], lines) * 8];
-    }
-  });
-  if (sum == 0) std::abort();
+  uint64_t read = 0;
+  const double time = Nanoseconds([&] { read = lines.Read(keys); });
+  if (read != kAsked) std::abort();
   return time;
 }
 

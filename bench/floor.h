@@ -1,0 +1,53 @@
+// The floor of a lookup: reading one random cache line of the same memory, fetched ahead. And the
+// clock that filter benchmarks are timed by.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <vector>
+
+#include "tamis/base/hash.h"
+#include "tamis/filter/word_array.h"
+
+namespace tamis {
+
+// The processor time of this thread, so that what else the machine does counts less.
+double ThreadSeconds(auto&& run) {
+  const auto now = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+  };
+  const double begin = now();
+  run();
+  return now() - begin;
+}
+
+class RandomLines {
+ public:
+  explicit RandomLines(size_t lines) : lines_(lines), array_(lines * 8) {
+    uint64_t* memory = array_.MutableData();
+    std::fill(memory, memory + array_.size(), 1);
+  }
+
+  // Reads the line of each key but the last kAhead. Returns how many it read.
+  uint64_t Read(const std::vector<uint64_t>& keys) const {
+    const uint64_t* memory = array_.data();
+    uint64_t sum = 0;
+    for (size_t i = 0; i + kAhead < keys.size(); ++i) {
+      __builtin_prefetch(&memory[FastRange(keys[i + kAhead], lines_) * 8]);
+      sum += memory[FastRange(keys[i], lines_) * 8];
+    }
+    return sum;
+  }
+
+  static constexpr size_t kAhead = 24;
+
+ private:
+  const size_t lines_;
+  WordArray array_;
+};
+
+}  // namespace tamis
