@@ -36,31 +36,28 @@ HWY_INLINE uint32_t Select(uint64_t word, uint32_t rank) {
   return word == 0 ? 64 : std::countr_zero(word);
 }
 
-// Map of 112 bits, of 58 or of 30.
+// 1 in the lowest n places.
+HWY_INLINE uint64_t LowBits(uint32_t n) {
+  return n >= 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1;
+}
+
+// Map of 112 bits, of 58 or of 30. None of its functions branches: what they would branch on is as
+// random as the keys.
 template <uint32_t kTagBits>
 struct Line;
 
 template <>
 struct Line<8> {
   using Tag = uint8_t;
-  using Map = unsigned __int128;
   static constexpr QuotientLineShape kShape = kQuotientLineShapes[0];
   static constexpr uint32_t kTagWords = 6;
   static constexpr uint64_t kHighMap = (uint64_t{1} << 48) - 1;
 
-  static HWY_INLINE Map Load(const uint64_t* line) {
-    return static_cast<Map>(line[7] & kHighMap) << 64 | line[6];
-  }
-  static HWY_INLINE void Store(uint64_t* line, Map map) {
-    line[6] = static_cast<uint64_t>(map);
-    line[7] = (line[7] & ~kHighMap) | (static_cast<uint64_t>(map >> 64) & kHighMap);
-  }
   static HWY_INLINE uint32_t LimitGroup(const uint64_t* line) {
     return static_cast<uint8_t>((line[7] >> 56) - 1);
   }
-  static HWY_INLINE uint32_t Count(Map map) {
-    return std::popcount(static_cast<uint64_t>(map)) +
-           std::popcount(static_cast<uint64_t>(map >> 64));
+  static HWY_INLINE uint32_t Count(const uint64_t* line) {
+    return std::popcount(line[6]) + std::popcount(line[7] & kHighMap);
   }
   // Bit i: the map has a 1 where it stands for slot i, if that is one of the group's.
   static HWY_INLINE uint64_t Ones(const uint64_t* line, uint32_t group) {
@@ -73,40 +70,62 @@ struct Line<8> {
     return before + std::popcount(line[6 + bit / 64] << (63 - bit % 64));
   }
   // The first slot that does not belong to a group before this one.
-  static HWY_INLINE uint32_t Begin(Map map, uint32_t group) {
-    if (group == 0) return 0;
-    const uint64_t zeros = ~static_cast<uint64_t>(map);
-    const uint32_t low = std::popcount(zeros);
-    const uint32_t bit = group <= low
-                             ? Select(zeros, group - 1)
-                             : 64 + Select(~static_cast<uint64_t>(map >> 64), group - 1 - low);
-    return bit + 1 - group;
+  static HWY_INLINE uint32_t Begin(const uint64_t* line, uint32_t group) {
+    // The ends of the groups, that of a group before the first one in front.
+    const uint64_t low = ~(line[6] << 1);
+    const uint64_t high = ~(line[7] << 1 | line[6] >> 63);
+    const uint32_t in_low = std::popcount(low);
+    const bool is_low = group < in_low;
+    const uint32_t bit = Select(is_low ? low : high, is_low ? group : group - in_low);
+    return bit + (is_low ? 0 : 64) - group;
+  }
+  // Puts a 1 before the map's bit of this number, or takes that bit away.
+  static HWY_INLINE void InsertOne(uint64_t* line, uint32_t bit) {
+    const uint64_t low = LowBits(bit);
+    const uint64_t high = LowBits(std::max(bit, 64u) - 64);
+    const uint64_t moved = line[6] & ~low;
+    const uint64_t map = line[7] & kHighMap;
+    const uint64_t one = uint64_t{1} << bit % 64;
+    line[6] = (line[6] & low) | moved << 1 | (bit < 64 ? one : 0);
+    line[7] = (line[7] & ~kHighMap) |
+              (((map & high) | (map & ~high) << 1 | moved >> 63 | (bit < 64 ? 0 : one)) & kHighMap);
+  }
+  static HWY_INLINE void RemoveBit(uint64_t* line, uint32_t bit) {
+    const uint64_t low = LowBits(bit);
+    const uint64_t high = LowBits(std::max(bit, 64u) - 64);
+    const uint64_t map = line[7] & kHighMap;
+    line[6] = (line[6] & low) | ((line[6] >> 1 | map << 63) & ~low);
+    line[7] = (line[7] & ~kHighMap) | (map & high) | (map >> 1 & ~high);
   }
 };
 
 template <class Wide, uint32_t kShapeNumber>
 struct NarrowMapLine {
   using Tag = Wide;
-  using Map = uint64_t;
   static constexpr QuotientLineShape kShape = kQuotientLineShapes[kShapeNumber];
   static constexpr uint32_t kTagWords = 7;
-  static constexpr uint64_t kMapMask =
-      (uint64_t{1} << (kShape.slots + (1u << kShape.group_bits))) - 1;
+  static constexpr uint64_t kMap = (uint64_t{1} << (kShape.slots + (1u << kShape.group_bits))) - 1;
 
-  static HWY_INLINE Map Load(const uint64_t* line) { return line[7] & kMapMask; }
-  static HWY_INLINE void Store(uint64_t* line, Map map) {
-    line[7] = (line[7] & ~kMapMask) | (map & kMapMask);
-  }
   static HWY_INLINE uint32_t LimitGroup(const uint64_t* line) {
     return static_cast<uint32_t>(line[7] >> 58) - 1;
   }
-  static HWY_INLINE uint32_t Count(Map map) { return std::popcount(map); }
+  static HWY_INLINE uint32_t Count(const uint64_t* line) { return std::popcount(line[7] & kMap); }
   static HWY_INLINE uint64_t Ones(const uint64_t* line, uint32_t group) { return line[7] >> group; }
   static HWY_INLINE uint32_t Rank(const uint64_t* line, uint32_t slot, uint32_t group) {
     return std::popcount(line[7] << (63 - slot - group));
   }
-  static HWY_INLINE uint32_t Begin(Map map, uint32_t group) {
-    return group == 0 ? 0 : Select(~map, group - 1) + 1 - group;
+  static HWY_INLINE uint32_t Begin(const uint64_t* line, uint32_t group) {
+    return Select(~(line[7] << 1), group) - group;
+  }
+  static HWY_INLINE void InsertOne(uint64_t* line, uint32_t bit) {
+    const uint64_t low = LowBits(bit);
+    const uint64_t map = line[7] & kMap;
+    line[7] = (line[7] & ~kMap) | (((map & low) | (map & ~low) << 1 | (low + 1)) & kMap);
+  }
+  static HWY_INLINE void RemoveBit(uint64_t* line, uint32_t bit) {
+    const uint64_t low = LowBits(bit);
+    const uint64_t map = line[7] & kMap;
+    line[7] = (line[7] & ~kMap) | (map & low) | (map >> 1 & ~low);
   }
 };
 template <>
@@ -114,23 +133,20 @@ struct Line<16> : NarrowMapLine<uint16_t, 1> {};
 template <>
 struct Line<32> : NarrowMapLine<uint32_t, 2> {};
 
-// Bit i: the tag in slot i is this one.
-template <class L>
-HWY_INLINE uint64_t Match(const uint64_t* line, uint64_t tag) {
+// Bit i: compare(the tag in slot i, this one).
+template <class L, class Compare>
+HWY_INLINE uint64_t Match(const uint64_t* line, uint64_t tag, Compare&& compare) {
   using T = typename L::Tag;
   const auto* tags = reinterpret_cast<const T*>(line);
   uint64_t bits = 0;
 #if HWY_TARGET == HWY_SCALAR
-  for (uint32_t i = 0; i < L::kShape.slots; ++i) {
-    T here;
-    std::memcpy(&here, tags + i, sizeof(here));
-    bits |= uint64_t{here == static_cast<T>(tag)} << i;
-  }
+  const hn::CappedTag<T, 1> d;
 #else
   const hn::CappedTag<T, 64 / sizeof(T)> d;
+#endif
   const auto wanted = hn::Set(d, static_cast<T>(tag));
   for (uint32_t i = 0; i < L::kShape.slots; i += hn::Lanes(d)) {
-    const auto equal = hn::Eq(hn::LoadU(d, tags + i), wanted);
+    const auto matches = compare(hn::LoadU(d, tags + i), wanted);
 #if HWY_HAVE_SCALABLE
     uint64_t found = 0;
 #else
@@ -141,11 +157,15 @@ HWY_INLINE uint64_t Match(const uint64_t* line, uint64_t tag) {
                                           std::conditional_t<kBytes == 2, uint16_t, uint8_t>>>
         found = 0;
 #endif
-    hn::StoreMaskBits(d, equal, reinterpret_cast<uint8_t*>(&found));
+    hn::StoreMaskBits(d, matches, reinterpret_cast<uint8_t*>(&found));
     bits |= uint64_t{found} << i;
   }
-#endif
   return bits & ((uint64_t{1} << L::kShape.slots) - 1);
+}
+
+template <class L>
+HWY_INLINE uint64_t MatchEqual(const uint64_t* line, uint64_t tag) {
+  return Match<L>(line, tag, [](auto here, auto wanted) { return hn::Eq(here, wanted); });
 }
 
 // The slot of a tag with this fingerprint; kShape.slots when there is none.
@@ -154,7 +174,7 @@ HWY_INLINE uint32_t SlotOf(const uint64_t* line, uint64_t fingerprint) {
   const auto group = static_cast<uint32_t>(fingerprint >> L::kShape.tag_bits);
   // Few instructions before the branch, and one that is seldom mispredicted: the processor goes on
   // with the next lookups while it waits for this line.
-  uint64_t slots = Match<L>(line, fingerprint) & L::Ones(line, group);
+  uint64_t slots = MatchEqual<L>(line, fingerprint) & L::Ones(line, group);
   for (; slots != 0; slots &= slots - 1) {
     const auto slot = static_cast<uint32_t>(std::countr_zero(slots));
     if (L::Rank(line, slot, group) == slot + 1) return slot;
@@ -174,68 +194,92 @@ Found Find(const uint64_t* line, uint64_t fingerprint) {
   return FindIn<Line<kTagBits>>(line, fingerprint);
 }
 
+// Moves the tags from this slot on to the next one each, or back. What stands in the slot that
+// opens is undefined.
+template <class L, bool kOpen>
+HWY_INLINE void MoveTags(uint64_t* line, uint32_t slot) {
+  constexpr uint32_t kSize = sizeof(typename L::Tag);
+  auto* const bytes = reinterpret_cast<uint8_t*>(line);
+  const uint32_t from = slot * kSize;
+#if HWY_TARGET == HWY_SCALAR
+  constexpr uint32_t kEnd = L::kShape.slots * kSize;
+  if constexpr (kOpen) {
+    std::memmove(bytes + from + kSize, bytes + from, kEnd - from - kSize);
+  } else {
+    std::memmove(bytes + from, bytes + from + kSize, kEnd - from - kSize);
+    std::memset(bytes + kEnd - kSize, 0, kSize);
+  }
+#else
+  const hn::CappedTag<uint8_t, 16> d;
+  const auto first = hn::Set(d, static_cast<uint8_t>(from));
+  const auto v0 = hn::LoadU(d, bytes);
+  const auto v1 = hn::LoadU(d, bytes + 16);
+  const auto v2 = hn::LoadU(d, bytes + 32);
+  auto m0 = v0;
+  auto m1 = v1;
+  auto m2 = v2;
+  uint64_t word6 = line[6];
+  if constexpr (kOpen) {
+    m0 = hn::ShiftLeftBytes<kSize>(d, v0);
+    m1 = hn::LoadU(d, bytes + 16 - kSize);
+    m2 = hn::LoadU(d, bytes + 32 - kSize);
+    word6 = word6 << 8 * kSize | line[5] >> (64 - 8 * kSize);
+  } else {
+    m0 = hn::LoadU(d, bytes + kSize);
+    m1 = hn::LoadU(d, bytes + 16 + kSize);
+    m2 = L::kTagWords == 6 ? hn::ShiftRightBytes<kSize>(d, v2) : hn::LoadU(d, bytes + 32 + kSize);
+    word6 >>= 8 * kSize;
+  }
+  if constexpr (L::kTagWords == 7) {
+    const uint64_t kept = LowBits(8 * (std::clamp(from, 48u, 56u) - 48));
+    line[6] = (line[6] & kept) | (word6 & ~kept);
+  }
+  hn::StoreU(hn::IfThenElse(hn::Lt(hn::Iota(d, 0), first), v0, m0), d, bytes);
+  hn::StoreU(hn::IfThenElse(hn::Lt(hn::Iota(d, 16), first), v1, m1), d, bytes + 16);
+  hn::StoreU(hn::IfThenElse(hn::Lt(hn::Iota(d, 32), first), v2, m2), d, bytes + 32);
+#endif
+}
+
 template <class L>
-typename L::Tag TagAt(const uint64_t* line, uint32_t slot) {
-  typename L::Tag tag;
-  std::memcpy(&tag, reinterpret_cast<const char*>(line) + slot * sizeof(tag), sizeof(tag));
-  return tag;
-}
-
-// Of word w, the bytes that stand in the line before byte number `at`.
-HWY_INLINE uint64_t BytesBefore(uint32_t at, uint32_t w) {
-  const int bytes = std::clamp(static_cast<int>(at) - static_cast<int>(8 * w), 0, 8);
-  return bytes == 0 ? 0 : ~uint64_t{0} >> (64 - 8 * bytes);
-}
-
-template <uint32_t kTagBits>
-Placed Insert(uint64_t* line, uint64_t fingerprint, uint32_t copies) {
-  using L = Line<kTagBits>;
-  using Map = typename L::Map;
-  const auto group = static_cast<uint32_t>(fingerprint >> kTagBits);
+HWY_INLINE Placed InsertIn(uint64_t* line, uint64_t fingerprint, uint32_t copies) {
+  const auto group = static_cast<uint32_t>(fingerprint >> L::kShape.tag_bits);
   const auto tag = static_cast<typename L::Tag>(fingerprint);
-  const Map map = L::Load(line);
-  const uint32_t count = L::Count(map);
+  const uint32_t count = L::Count(line);
   if (count >= L::kShape.slots) return Placed::kFull;
   // The minimum keeps bytes that were never checked from leading out of the line.
-  const uint32_t begin = std::min(L::Begin(map, group), count);
-  uint32_t slot = begin;
-  uint32_t equal = 0;
-  while (slot < count && (map >> (slot + group) & 1) != 0) {
-    const auto here = TagAt<L>(line, slot);
-    if (here > tag) break;
-    equal += here == tag;
-    ++slot;
+  const uint32_t begin = std::min(L::Begin(line, group), count);
+  const uint64_t in_group = LowBits(std::countr_one(L::Ones(line, group) >> begin)) << begin;
+  const uint64_t equal = MatchEqual<L>(line, tag) & in_group;
+  if (equal != 0 && static_cast<uint32_t>(std::popcount(equal)) >= copies) {
+    return Placed::kTooManyCopies;
   }
-  if (equal >= copies) return Placed::kTooManyCopies;
-
-  const Map below = (static_cast<Map>(1) << (slot + group)) - 1;
-  L::Store(line, (map & below) | (below + 1) | (map & ~below) << 1);
-  for (uint32_t w = L::kTagWords; w-- > 0;) {
-    const uint64_t kept = BytesBefore(slot * (kTagBits / 8), w);
-    const uint64_t previous = w > 0 ? line[w - 1] >> (64 - kTagBits) : 0;
-    line[w] = (line[w] & kept) | ((line[w] << kTagBits | previous) & ~kept);
-  }
+  const uint64_t less =
+      Match<L>(line, tag, [](auto here, auto wanted) { return hn::Lt(here, wanted); });
+  const uint32_t slot = std::min<uint32_t>(begin + std::popcount(less & in_group), count);
+  MoveTags<L, true>(line, slot);
   std::memcpy(reinterpret_cast<char*>(line) + slot * sizeof(tag), &tag, sizeof(tag));
+  L::InsertOne(line, slot + group);
   return Placed::kDone;
 }
 
 template <uint32_t kTagBits>
-bool Erase(uint64_t* line, uint64_t fingerprint) {
-  using L = Line<kTagBits>;
-  using Map = typename L::Map;
-  const auto group = static_cast<uint32_t>(fingerprint >> kTagBits);
+Placed Insert(uint64_t* line, uint64_t fingerprint, uint32_t copies) {
+  return InsertIn<Line<kTagBits>>(line, fingerprint, copies);
+}
+
+template <class L>
+HWY_INLINE bool EraseIn(uint64_t* line, uint64_t fingerprint) {
+  const auto group = static_cast<uint32_t>(fingerprint >> L::kShape.tag_bits);
   const uint32_t slot = SlotOf<L>(line, fingerprint);
   if (slot == L::kShape.slots) return false;
-  const Map map = L::Load(line);
-  const Map below = (static_cast<Map>(1) << (slot + group)) - 1;
-  L::Store(line, (map & below) | (map >> 1 & ~below));
-  // All words, whatever the slot: a loop that begins at it is mispredicted.
-  for (uint32_t w = 0; w < L::kTagWords; ++w) {
-    const uint64_t kept = BytesBefore(slot * (kTagBits / 8), w);
-    const uint64_t next = w + 1 < L::kTagWords ? line[w + 1] << (64 - kTagBits) : 0;
-    line[w] = (line[w] & kept) | ((line[w] >> kTagBits | next) & ~kept);
-  }
+  MoveTags<L, false>(line, slot);
+  L::RemoveBit(line, slot + group);
   return true;
+}
+
+template <uint32_t kTagBits>
+bool Erase(uint64_t* line, uint64_t fingerprint) {
+  return EraseIn<Line<kTagBits>>(line, fingerprint);
 }
 
 template <uint32_t kTagBits>
