@@ -1,9 +1,9 @@
 #include "tamis/filter/blocked_quotient_filter.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
-#include "tamis/filter/batch.h"
 #include "tamis/filter/fpr.h"
 
 namespace tamis {
@@ -115,61 +115,92 @@ bool BlockedQuotientFilter::Erase(uint64_t hash) {
   const bool has_spilled = QuotientLineView(shape_, lines().Line(place.line)).HasSpilled();
   uint64_t* line = words_.MutableData() + place.line * kQuotientLineWords;
   if (functions_.erase(line, place.fingerprint)) {
-    if (has_spilled) {
-      const auto first = spill_.TakeFirst(place.line);
-      if (first) functions_.insert(line, *first, UINT32_MAX);
-    }
-  } else if (!has_spilled || !spill_.Erase(place.line, place.fingerprint)) {
-    return false;
-  }
-  if (has_spilled) {
-    QuotientLineView::SetSpilled(shape_, line, spill_.ContainsLine(place.line));
+    if (has_spilled) Refill(place.line);
+  } else {
+    if (!has_spilled || !spill_.Erase(place.line, place.fingerprint)) return false;
     spilled_ -= spilled_ > 0;
+    QuotientLineView::SetSpilled(shape_, line, spill_.ContainsLine(place.line));
   }
   count_ -= count_ > 0;
   return true;
 }
 
-// The line of a key is fetched for writing, then its place among the spilled ones when it has some.
-template <class Change>
-Bitmap BlockedQuotientFilter::ChangeBatch(std::span<const uint64_t> hashes, Change&& change) {
-  const QuotientLineSet lines{words_.MutableData(), line_count(), shape_.fingerprint_bits(),
-                              fingerprint_mask_};
-  return AnswerBatch(
-      hashes, [&](uint64_t hash) { __builtin_prefetch(lines.Line(lines.Find(hash).line), 1); },
-      [&](uint64_t hash) {
-        const uint64_t line = lines.Find(hash).line;
-        if (QuotientLineView(shape_, lines.Line(line)).HasSpilled()) spill_.Prefetch(line);
-      },
-      change);
+void BlockedQuotientFilter::Refill(uint64_t line) {
+  uint64_t* const words = words_.MutableData() + line * kQuotientLineWords;
+  if (const auto first = spill_.TakeFirst(line)) {
+    functions_.insert(words, *first, UINT32_MAX);
+    spilled_ -= spilled_ > 0;
+  }
+  QuotientLineView::SetSpilled(shape_, words, spill_.ContainsLine(line));
 }
 
-Bitmap BlockedQuotientFilter::Insert(std::span<const uint64_t> hashes) {
-  return ChangeBatch(hashes, [this](uint64_t hash) { return Insert(hash); });
-}
-
-Bitmap BlockedQuotientFilter::Erase(std::span<const uint64_t> hashes) {
-  return ChangeBatch(hashes, [this](uint64_t hash) { return Erase(hash); });
-}
-
-Bitmap BlockedQuotientFilter::MayContain(std::span<const uint64_t> hashes) const {
+// many(piece, answers, others) does what can be done in the lines and lists the others, for which
+// other(hash, answer) -> answer looks into the table, when the places there have been fetched.
+template <class Many, class Other>
+Bitmap BlockedQuotientFilter::AnswerPieces(std::span<const uint64_t> hashes, Many&& many,
+                                           Other&& other) const {
   Bitmap answers((hashes.size() + 63) / 64);
-  std::vector<uint32_t> perhaps_spilled;
+  std::vector<uint32_t> others;
   const QuotientLineSet lines = this->lines();
-  constexpr size_t kPiece = 8192;  // a multiple of 64, so that the places in the table stay fetched
+  constexpr size_t kPiece = 4096;  // a multiple of 64, so that the places in the table stay fetched
   for (size_t begin = 0; begin < hashes.size(); begin += kPiece) {
     const auto piece = hashes.subspan(begin, std::min(kPiece, hashes.size() - begin));
     uint64_t* piece_answers = answers.data() + begin / 64;
-    perhaps_spilled.clear();
-    functions_.find_many(lines, piece.data(), piece.size(), piece_answers, &perhaps_spilled);
-    for (const uint32_t i : perhaps_spilled) spill_.Prefetch(lines.Find(piece[i]).line);
-    for (const uint32_t i : perhaps_spilled) {
-      const QuotientPlace place = lines.Find(piece[i]);
-      const bool found = spill_.Contains(place.line, place.fingerprint);
-      piece_answers[i / 64] |= uint64_t{found} << (i % 64);
+    others.clear();
+    many(piece, piece_answers, &others);
+    for (const uint32_t i : others) spill_.Prefetch(lines.Find(piece[i]).line);
+    for (const uint32_t i : others) {
+      const uint64_t bit = uint64_t{1} << i % 64;
+      const bool answer = other(piece[i], (piece_answers[i / 64] & bit) != 0);
+      piece_answers[i / 64] = (piece_answers[i / 64] & ~bit) | (answer ? bit : 0);
     }
   }
   return answers;
+}
+
+Bitmap BlockedQuotientFilter::MayContain(std::span<const uint64_t> hashes) const {
+  const QuotientLineSet lines = this->lines();
+  return AnswerPieces(
+      hashes,
+      [&](std::span<const uint64_t> piece, uint64_t* answers, std::vector<uint32_t>* others) {
+        functions_.find_many(lines, piece, answers, others);
+      },
+      [&](uint64_t hash, bool) {
+        const QuotientPlace place = lines.Find(hash);
+        return spill_.Contains(place.line, place.fingerprint);
+      });
+}
+
+// A line that is full stays full while keys are inserted, so that the order is kept where it
+// matters.
+Bitmap BlockedQuotientFilter::Insert(std::span<const uint64_t> hashes) {
+  uint64_t* const words = words_.MutableData();
+  return AnswerPieces(
+      hashes,
+      [&](std::span<const uint64_t> piece, uint64_t* answers, std::vector<uint32_t>* others) {
+        functions_.insert_many(lines(), words, piece, kMaxCopies, answers, others);
+        for (size_t w = 0; w < (piece.size() + 63) / 64; ++w) count_ += std::popcount(answers[w]);
+      },
+      [&](uint64_t hash, bool) { return Insert(hash); });
+}
+
+// Until its last key of the piece is done, a line may have room and spilled keys at once: the keys
+// of the line are still less than all of those, and each that was erased takes one of them back.
+Bitmap BlockedQuotientFilter::Erase(std::span<const uint64_t> hashes) {
+  uint64_t* const words = words_.MutableData();
+  return AnswerPieces(
+      hashes,
+      [&](std::span<const uint64_t> piece, uint64_t* answers, std::vector<uint32_t>* others) {
+        functions_.erase_many(lines(), words, piece, answers, others);
+        uint64_t erased = 0;
+        for (size_t w = 0; w < (piece.size() + 63) / 64; ++w) erased += std::popcount(answers[w]);
+        count_ -= std::min(count_, erased);
+      },
+      [&](uint64_t hash, bool erased) {
+        if (!erased) return Erase(hash);
+        Refill(lines().Find(hash).line);
+        return true;
+      });
 }
 
 template <class Visit>

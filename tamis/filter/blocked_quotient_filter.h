@@ -103,8 +103,10 @@ class BlockedQuotientFilter {
   }
   bool Add(const QuotientPlace& place);
   bool AddToFull(const QuotientPlace& place, uint64_t* line);
-  template <class Change>
-  Bitmap ChangeBatch(std::span<const uint64_t> hashes, Change&& change);
+  // Takes the least of the line's fingerprints back from the table, when there is one.
+  void Refill(uint64_t line);
+  template <class Many, class Other>
+  Bitmap AnswerPieces(std::span<const uint64_t> hashes, Many&& many, Other&& other) const;
   // visit(place) -> bool for each key, in ascending order, until one says false.
   template <class Visit>
   bool ForEach(Visit&& visit) const;

@@ -37,9 +37,7 @@ HWY_INLINE uint32_t Select(uint64_t word, uint32_t rank) {
 }
 
 // 1 in the lowest n places.
-HWY_INLINE uint64_t LowBits(uint32_t n) {
-  return n >= 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1;
-}
+HWY_INLINE uint64_t LowBits(uint32_t n) { return n >= 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1; }
 
 // Map of 112 bits, of 58 or of 30. None of its functions branches: what they would branch on is as
 // random as the keys.
@@ -56,6 +54,7 @@ struct Line<8> {
   static HWY_INLINE uint32_t LimitGroup(const uint64_t* line) {
     return static_cast<uint8_t>((line[7] >> 56) - 1);
   }
+  static HWY_INLINE bool HasSpilled(const uint64_t* line) { return line[7] >> 56 != 0; }
   static HWY_INLINE uint32_t Count(const uint64_t* line) {
     return std::popcount(line[6]) + std::popcount(line[7] & kHighMap);
   }
@@ -109,6 +108,7 @@ struct NarrowMapLine {
   static HWY_INLINE uint32_t LimitGroup(const uint64_t* line) {
     return static_cast<uint32_t>(line[7] >> 58) - 1;
   }
+  static HWY_INLINE bool HasSpilled(const uint64_t* line) { return line[7] >> 58 != 0; }
   static HWY_INLINE uint32_t Count(const uint64_t* line) { return std::popcount(line[7] & kMap); }
   static HWY_INLINE uint64_t Ones(const uint64_t* line, uint32_t group) { return line[7] >> group; }
   static HWY_INLINE uint32_t Rank(const uint64_t* line, uint32_t slot, uint32_t group) {
@@ -282,31 +282,62 @@ bool Erase(uint64_t* line, uint64_t fingerprint) {
   return EraseIn<Line<kTagBits>>(line, fingerprint);
 }
 
-template <uint32_t kTagBits>
-void FindMany(const QuotientLineSet& lines, const uint64_t* hashes, size_t n, uint64_t* answers,
-              std::vector<uint32_t>* perhaps_spilled) {
+// use(i, line, fingerprint) for each hash in turn, its line fetched ahead for reading or writing.
+template <int kWrite, class Use>
+HWY_INLINE void ForEachLine(const QuotientLineSet& lines, std::span<const uint64_t> hashes,
+                            Use&& use) {
+  const size_t n = hashes.size();
   QuotientPlace places[kDistance];
-  for (size_t i = 0; i < n && i < kDistance; ++i) {
-    places[i] = lines.Find(hashes[i]);
-    __builtin_prefetch(lines.Line(places[i].line));
-  }
+  const auto fetch = [&](size_t slot, uint64_t hash) HWY_ATTR {
+    places[slot] = lines.Find(hash);
+    __builtin_prefetch(lines.Line(places[slot].line), kWrite);
+  };
+  for (size_t i = 0; i < std::min(n, kDistance); ++i) fetch(i, hashes[i]);
   size_t next = 0;
   for (size_t i = 0; i < n; ++i) {
     const QuotientPlace here = places[next];
-    if (i + kDistance < n) {
-      places[next] = lines.Find(hashes[i + kDistance]);
-      __builtin_prefetch(lines.Line(places[next].line));
-    }
+    if (i + kDistance < n) fetch(next, hashes[i + kDistance]);
     if (++next == kDistance) next = 0;
-    const Found found = FindIn<Line<kTagBits>>(lines.Line(here.line), here.fingerprint);
-    answers[i / 64] |= uint64_t{found == Found::kHere} << (i % 64);
-    if (found == Found::kPerhapsSpilled) perhaps_spilled->push_back(static_cast<uint32_t>(i));
+    use(i, here);
   }
 }
 
 template <uint32_t kTagBits>
+void FindMany(const QuotientLineSet& lines, std::span<const uint64_t> hashes, uint64_t* answers,
+              std::vector<uint32_t>* perhaps_spilled) {
+  ForEachLine<0>(lines, hashes, [&](size_t i, const QuotientPlace& here) HWY_ATTR {
+    const Found found = FindIn<Line<kTagBits>>(lines.Line(here.line), here.fingerprint);
+    answers[i / 64] |= uint64_t{found == Found::kHere} << (i % 64);
+    if (found == Found::kPerhapsSpilled) perhaps_spilled->push_back(static_cast<uint32_t>(i));
+  });
+}
+
+template <uint32_t kTagBits>
+void InsertMany(const QuotientLineSet& lines, uint64_t* words, std::span<const uint64_t> hashes,
+                uint32_t copies, uint64_t* answers, std::vector<uint32_t>* full) {
+  ForEachLine<1>(lines, hashes, [&](size_t i, const QuotientPlace& here) HWY_ATTR {
+    uint64_t* line = words + here.line * kQuotientLineWords;
+    const Placed placed = InsertIn<Line<kTagBits>>(line, here.fingerprint, copies);
+    answers[i / 64] |= uint64_t{placed == Placed::kDone} << (i % 64);
+    if (placed == Placed::kFull) full->push_back(static_cast<uint32_t>(i));
+  });
+}
+
+template <uint32_t kTagBits>
+void EraseMany(const QuotientLineSet& lines, uint64_t* words, std::span<const uint64_t> hashes,
+               uint64_t* answers, std::vector<uint32_t>* spilled) {
+  using L = Line<kTagBits>;
+  ForEachLine<1>(lines, hashes, [&](size_t i, const QuotientPlace& here) HWY_ATTR {
+    uint64_t* line = words + here.line * kQuotientLineWords;
+    answers[i / 64] |= uint64_t{EraseIn<L>(line, here.fingerprint)} << (i % 64);
+    if (L::HasSpilled(line)) spilled->push_back(static_cast<uint32_t>(i));
+  });
+}
+
+template <uint32_t kTagBits>
 QuotientLineFunctions FunctionsOf() {
-  return {Find<kTagBits>, Insert<kTagBits>, Erase<kTagBits>, FindMany<kTagBits>};
+  return {Find<kTagBits>,     Insert<kTagBits>,     Erase<kTagBits>,
+          FindMany<kTagBits>, InsertMany<kTagBits>, EraseMany<kTagBits>};
 }
 
 QuotientLineFunctions Functions(uint32_t tag_bits) {

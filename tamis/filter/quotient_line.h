@@ -67,10 +67,17 @@ struct QuotientLineFunctions {
   Placed (*insert)(uint64_t* line, uint64_t fingerprint, uint32_t copies);
   // Takes one copy away; false when there is none.
   bool (*erase)(uint64_t* line, uint64_t fingerprint);
-  // Answers for many hashes, fetching lines ahead; appends the numbers of those that may have
-  // been spilled.
-  void (*find_many)(const QuotientLineSet& lines, const uint64_t* hashes, size_t n,
+  // The same for many hashes, whose lines are fetched ahead: bit i of `answers` (zeros before) says
+  // that hashes[i] was found, inserted or erased. Appended are the numbers of those that may have
+  // been spilled, whose line is full, or whose line has spilled some, be they erased here or not.
+  void (*find_many)(const QuotientLineSet& lines, std::span<const uint64_t> hashes,
                     uint64_t* answers, std::vector<uint32_t>* perhaps_spilled);
+  void (*insert_many)(const QuotientLineSet& lines, uint64_t* words,
+                      std::span<const uint64_t> hashes, uint32_t copies, uint64_t* answers,
+                      std::vector<uint32_t>* full);
+  void (*erase_many)(const QuotientLineSet& lines, uint64_t* words,
+                     std::span<const uint64_t> hashes, uint64_t* answers,
+                     std::vector<uint32_t>* spilled);
 
   // Chosen for this processor.
   static QuotientLineFunctions For(const QuotientLineShape& shape);
