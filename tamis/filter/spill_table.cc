@@ -14,6 +14,7 @@ SpillTable::SpillTable(uint64_t lines, uint32_t fingerprint_bits, WordArray word
   present_ = uint64_t{1} << (entry_bits - 1);
   line_mask_ = (uint64_t{1} << (entry_bits - 1 - fingerprint_bits)) - 1;
   fingerprint_mask_ = (uint64_t{1} << fingerprint_bits) - 1;
+  distance_shift_ = 64 - (entry_bits - 1);
   // The tail is nobody's place: room for what the last ones push on, which does not grow with the
   // table.
   const uint64_t tail = std::clamp<uint64_t>(words_.size() / 4, 16, 128);
@@ -34,8 +35,11 @@ void SpillTable::Set(uint64_t slot, uint64_t entry) {
 }
 
 uint64_t SpillTable::LowerBound(uint64_t line, uint64_t fingerprint) const {
+  const uint64_t wanted = Entry(line, fingerprint);
   uint64_t slot = Home(line);
-  while (Compare(Get(slot), line, fingerprint) < 0) ++slot;
+  for (uint64_t entry = Get(slot); entry != 0 && Distance(entry, wanted) < 0; entry = Get(slot)) {
+    ++slot;
+  }
   return slot;
 }
 
@@ -55,7 +59,7 @@ void SpillTable::RemoveAt(uint64_t slot, uint64_t line) {
   while (true) {
     const uint64_t next = Get(slot + 1);
     if (next == 0) break;
-    line += static_cast<uint64_t>(LineDistance(next, line));
+    line += static_cast<uint64_t>(Distance(next, Entry(line, 0)) >> fingerprint_bits_);
     if (Home(line) > slot) break;
     Set(slot, next);
     ++slot;
@@ -65,7 +69,7 @@ void SpillTable::RemoveAt(uint64_t slot, uint64_t line) {
 
 bool SpillTable::Erase(uint64_t line, uint64_t fingerprint) {
   const uint64_t slot = LowerBound(line, fingerprint);
-  if (Compare(Get(slot), line, fingerprint) != 0) return false;
+  if (Get(slot) != Entry(line, fingerprint)) return false;
   RemoveAt(slot, line);
   return true;
 }
@@ -73,17 +77,15 @@ bool SpillTable::Erase(uint64_t line, uint64_t fingerprint) {
 std::optional<uint64_t> SpillTable::TakeFirst(uint64_t line) {
   const uint64_t slot = LowerBound(line, 0);
   const uint64_t entry = Get(slot);
-  if (LineDistance(entry, line) != 0) return std::nullopt;
+  if (!IsOf(entry, line)) return std::nullopt;
   RemoveAt(slot, line);
   return entry & fingerprint_mask_;
 }
 
 uint32_t SpillTable::Copies(uint64_t line, uint64_t fingerprint) const {
   uint32_t copies = 0;
-  for (uint64_t slot = LowerBound(line, fingerprint); Compare(Get(slot), line, fingerprint) == 0;
-       ++slot) {
-    ++copies;
-  }
+  const uint64_t wanted = Entry(line, fingerprint);
+  for (uint64_t slot = LowerBound(line, fingerprint); Get(slot) == wanted; ++slot) ++copies;
   return copies;
 }
 

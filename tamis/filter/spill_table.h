@@ -38,11 +38,9 @@ class SpillTable {
   std::optional<uint64_t> TakeFirst(uint64_t line);
 
   bool Contains(uint64_t line, uint64_t fingerprint) const {
-    return Compare(Get(LowerBound(line, fingerprint)), line, fingerprint) == 0;
+    return Get(LowerBound(line, fingerprint)) == Entry(line, fingerprint);
   }
-  bool ContainsLine(uint64_t line) const {
-    return LineDistance(Get(LowerBound(line, 0)), line) == 0;
-  }
+  bool ContainsLine(uint64_t line) const { return IsOf(Get(LowerBound(line, 0)), line); }
   uint32_t Copies(uint64_t line, uint64_t fingerprint) const;
   void Prefetch(uint64_t line) const {
     const uint64_t slot = Home(line);
@@ -52,7 +50,7 @@ class SpillTable {
   // visit(fingerprint) for each of the line's, in ascending order.
   template <class Visit>
   void ForEach(uint64_t line, Visit&& visit) const {
-    for (uint64_t slot = LowerBound(line, 0); LineDistance(Get(slot), line) == 0; ++slot) {
+    for (uint64_t slot = LowerBound(line, 0); IsOf(Get(slot), line); ++slot) {
       visit(Get(slot) & fingerprint_mask_);
     }
   }
@@ -68,18 +66,12 @@ class SpillTable {
   uint64_t Entry(uint64_t line, uint64_t fingerprint) const {
     return present_ | (line & line_mask_) << fingerprint_bits_ | fingerprint;
   }
-  // Of the line meant by the entry from this one; the greatest number when there is no entry.
-  int64_t LineDistance(uint64_t entry, uint64_t line) const {
-    if (entry == 0) return INT64_MAX;
-    const uint64_t distance = ((entry >> fingerprint_bits_) - line) & line_mask_;
-    return distance <= line_mask_ / 2 ? static_cast<int64_t>(distance)
-                                      : static_cast<int64_t>(distance - line_mask_ - 1);
+  bool IsOf(uint64_t entry, uint64_t line) const {
+    return entry >> fingerprint_bits_ == Entry(line, 0) >> fingerprint_bits_;
   }
-  // Less than, equal to or greater than 0 as the entry is to (line, fingerprint).
-  int64_t Compare(uint64_t entry, uint64_t line, uint64_t fingerprint) const {
-    const int64_t distance = LineDistance(entry, line);
-    if (distance != 0) return distance;
-    return static_cast<int64_t>(entry & fingerprint_mask_) - static_cast<int64_t>(fingerprint);
+  // How far `entry` is behind `from`, less than 0 when it is before it. REQUIRES: neither is 0.
+  int64_t Distance(uint64_t entry, uint64_t from) const {
+    return static_cast<int64_t>((entry - from) << distance_shift_) >> distance_shift_;
   }
 
   uint64_t Home(uint64_t line) const {
@@ -98,6 +90,7 @@ class SpillTable {
   uint64_t present_ = 0;
   uint64_t line_mask_ = 0;
   uint64_t fingerprint_mask_ = 0;
+  uint32_t distance_shift_ = 0;  // above the bits of an entry without present_
   WordArray words_;
 };
 
