@@ -1,20 +1,27 @@
 // What each filter costs: bits a key, measured false-positive rate, and the time of each operation
 // as a multiple of the floor: reading one random cache line of the same memory, fetched ahead.
 //
-//   filter_benchmark [KEYS [NAME...]]    default 1,000,000, in cache; 50,000,000 is far out of it
+//   filter_benchmark [--churn] [KEYS [NAME...]]    default 1,000,000, in cache; 50,000,000 is far
+//                                                  out of it
 //
-// One run prints one table. Every answer counts: a key that was inserted and is not found ends the
-// run. The times are of this thread's processor; where other work shares its caches the floor rises
-// with everything else, which the multiples take out for the most part.
+// One run prints one table; below a filter for which there are goals, the goals. --churn: those
+// that erase spans, filled to capacity, while all keys leave and others come, ten times over, and
+// after that. Every answer counts: a key that was inserted and is not found ends the run. The times
+// are of this thread's processor; where other work shares its caches the floor rises with
+// everything else, which the multiples take out for the most part.
 #ifdef TAMIS_LIBBLOOM
 #include <bloom.h>
 #endif
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -62,9 +69,28 @@ double Floor(size_t bytes, const std::vector<uint64_t>& keys) {
   return Median(times) * 1e9 / static_cast<double>(keys.size());
 }
 
-struct Line {
-  std::string insert = "-", hit, hit_bulk = "-", miss, miss_bulk = "-", erase = "-";
+// Of one filter, in floors; none where it has no such operation, or no goal.
+enum Operation {
+  kInsert,
+  kInsertBulk,
+  kHit,
+  kHitBulk,
+  kMiss,
+  kMissBulk,
+  kErase,
+  kEraseBulk,
+  kOperations
 };
+using Costs = std::array<std::optional<double>, kOperations>;
+
+void PrintRow(const std::string& name, const std::string& properties, const Costs& costs) {
+  fmt::print("{:<28} {:<34}", name, properties);
+  for (size_t i = 0; i < costs.size(); ++i) {
+    fmt::print("{} {:>6}", i % 2 == 0 ? " |" : "",
+               costs[i] ? fmt::format("{:.2f}", *costs[i]) : "-");
+  }
+  fmt::print("\n");
+}
 
 #ifdef TAMIS_LIBBLOOM
 // A peer: libbloom (Jyri J. Virkki), which hashes the key itself.
@@ -91,143 +117,231 @@ class LibBloom {
 };
 #endif
 
-template <class F>
-void Measure(const std::string& name, const typename F::Options& options,
-             const std::vector<uint64_t>& keys, const std::vector<uint64_t>& absent) {
-  auto filter = *F::Create(options);
-  const auto n = static_cast<double>(keys.size());
-  const double floor = Floor(filter.SizeBytes(), keys);
-  const auto per_key = [n, floor](double seconds) {
-    return fmt::format("{:.2f}", seconds * 1e9 / n / floor);
-  };
-  Line line;
-
-  line.insert = per_key(ThreadSeconds([&] {
-    for (const uint64_t key : keys) (void)filter.Insert(key);
-  }));
-  std::string insert_bulk = "-";
-  if constexpr (requires { filter.Insert(std::span<const uint64_t>()); }) {
-    filter.Clear();
-    insert_bulk = per_key(ThreadSeconds([&] {
-      for (size_t i = 0; i < keys.size(); i += kBatch) {
-        (void)filter.Insert(
-            std::span<const uint64_t>(keys).subspan(i, std::min(kBatch, keys.size() - i)));
-      }
-    }));
+// The keys in spans of kBatch.
+void ForEachBatch(const std::vector<uint64_t>& keys, auto&& use) {
+  for (size_t i = 0; i < keys.size(); i += kBatch) {
+    use(std::span<const uint64_t>(keys).subspan(i, std::min(kBatch, keys.size() - i)));
   }
-
-  const auto plain = [&](const std::vector<uint64_t>& asked, uint64_t* found) {
-    std::vector<double> times;
-    for (int run = 0; run < 3; ++run) {
-      *found = 0;
-      times.push_back(ThreadSeconds([&] {
-        for (const uint64_t key : asked) *found += filter.MayContain(key);
-      }));
-    }
-    return Median(times);
-  };
-  [[maybe_unused]] const auto bulk = [&](const std::vector<uint64_t>& asked, uint64_t* found) {
-    std::vector<double> times;
-    for (int run = 0; run < 3; ++run) {
-      *found = 0;
-      times.push_back(ThreadSeconds([&] {
-        for (size_t i = 0; i < asked.size(); i += kBatch) {
-          const auto batch =
-              std::span<const uint64_t>(asked).subspan(i, std::min(kBatch, asked.size() - i));
-          if constexpr (requires { filter.MayContain(batch); }) {
-            for (const uint64_t word : filter.MayContain(batch)) *found += std::popcount(word);
-          }
-        }
-      }));
-    }
-    return Median(times);
-  };
-  uint64_t found = 0;
-  uint64_t found_bulk = 0;
-  constexpr bool kHasBulk = requires { filter.MayContain(std::span<const uint64_t>()); };
-  line.hit = per_key(plain(keys, &found));
-  if constexpr (kHasBulk) {
-    line.hit_bulk = per_key(bulk(keys, &found_bulk));
-  } else {
-    found_bulk = found;
-  }
-  if (found != keys.size() || found_bulk != keys.size()) {
-    fmt::print(stderr, "{}: {} of {} keys were found\n", name, found, keys.size());
-    std::exit(1);
-  }
-  line.miss = per_key(plain(absent, &found));
-  if constexpr (kHasBulk) {
-    line.miss_bulk = per_key(bulk(absent, &found_bulk));
-  } else {
-    found_bulk = found;
-  }
-  if (found != found_bulk) {
-    fmt::print(stderr, "{}: plain and bulk lookups differ\n", name);
-    std::exit(1);
-  }
-  const double fpr = static_cast<double>(found) / n;
-  const double bits = static_cast<double>(filter.SizeBytes()) * 8 / n;
-  std::string erase_bulk = "-";
-  if constexpr (requires { filter.Erase(std::span<const uint64_t>()); }) {
-    F copy = filter;
-    erase_bulk = per_key(ThreadSeconds([&] {
-      for (size_t i = 0; i < keys.size(); i += kBatch) {
-        (void)copy.Erase(
-            std::span<const uint64_t>(keys).subspan(i, std::min(kBatch, keys.size() - i)));
-      }
-    }));
-    if (copy.Count() != 0) std::abort();
-  }
-  if constexpr (requires { filter.Erase(uint64_t{}); }) {
-    line.erase = per_key(ThreadSeconds([&] {
-      for (const uint64_t key : keys) (void)filter.Erase(key);
-    }));
-  }
-  fmt::print(
-      "{:<28} {:>6.2f} {:>8.4f} {:>6.2f} | {:>6.1f} | {:>6} {:>6} | {:>6} {:>6} | {:>6} "
-      "{:>6} | {:>6} {:>6}\n",
-      name, bits, fpr * 100, bits / std::log2(1 / fpr), floor, line.insert, insert_bulk, line.hit,
-      line.hit_bulk, line.miss, line.miss_bulk, line.erase, erase_bulk);
 }
 
+uint64_t CountBits(const Bitmap& answers) {
+  uint64_t bits = 0;
+  for (const uint64_t word : answers) bits += std::popcount(word);
+  return bits;
+}
+
+// One filter under measurement.
+template <class F>
+class Subject {
+ public:
+  Subject(std::string name, const typename F::Options& options,
+          const std::vector<uint64_t>& floor_keys)
+      : name_(std::move(name)),
+        filter_(*F::Create(options)),
+        floor_(Floor(filter_.SizeBytes(), floor_keys)) {}
+
+  void Measure(const std::vector<uint64_t>& keys, const std::vector<uint64_t>& absent,
+               const std::optional<Costs>& goals) {
+    Costs costs;
+    costs[kInsert] = Time(keys, [&] {
+      for (const uint64_t key : keys) (void)filter_.Insert(key);
+    });
+    if constexpr (kInsertsSpans) {
+      filter_.Clear();
+      costs[kInsertBulk] =
+          Time(keys, [&] { ForEachBatch(keys, [&](auto batch) { (void)filter_.Insert(batch); }); });
+    }
+    const uint64_t false_positives = MeasureLookups(keys, absent, &costs);
+    if constexpr (kErasesSpans) {
+      F copy = filter_;
+      costs[kEraseBulk] =
+          Time(keys, [&] { ForEachBatch(keys, [&](auto batch) { (void)copy.Erase(batch); }); });
+      if (copy.Count() != 0) std::abort();
+    }
+    if constexpr (kErases) {
+      costs[kErase] = Time(keys, [&] {
+        for (const uint64_t key : keys) (void)filter_.Erase(key);
+      });
+    }
+    Print(name_, keys.size(), false_positives, costs);
+    if (goals) PrintRow("  goal", "", *goals);
+  }
+
+  // All keys leave and others come, kGenerations times.
+  void Churn(const std::vector<uint64_t>& first, const std::vector<uint64_t>& absent) {
+    if constexpr (kInsertsSpans && kErasesSpans) {
+      constexpr uint64_t kGenerations = 10;
+      ForEachBatch(first, [&](auto batch) { (void)filter_.Insert(batch); });
+      Costs costs;
+      MeasureLookups(first, absent, &costs);
+      Print(name_, first.size(), 0, costs);
+
+      std::vector<uint64_t> leave = first;
+      costs = {};
+      costs[kInsertBulk] = 0;
+      costs[kEraseBulk] = 0;
+      for (uint64_t generation = 1; generation <= kGenerations; ++generation) {
+        const std::vector<uint64_t> come = Keys(2 + generation, first.size());
+        uint64_t changed = 0;
+        // A batch leaves and another one comes in its place: the filter stays full.
+        for (size_t i = 0; i < come.size(); i += kBatch) {
+          const size_t n = std::min(kBatch, come.size() - i);
+          const auto timed = [&](Operation operation, auto&& change) {
+            *costs[operation] += ThreadSeconds([&] { changed += CountBits(change()); });
+          };
+          timed(kEraseBulk, [&] { return filter_.Erase(std::span(leave).subspan(i, n)); });
+          timed(kInsertBulk, [&] { return filter_.Insert(std::span(come).subspan(i, n)); });
+        }
+        if (changed != 2 * come.size()) {
+          fmt::print(stderr, "{}: refused {} changes\n", name_, 2 * come.size() - changed);
+          std::exit(1);
+        }
+        leave = come;
+      }
+      for (const Operation operation : {kInsertBulk, kEraseBulk}) {
+        *costs[operation] *= 1e9 / static_cast<double>(first.size() * kGenerations) / floor_;
+      }
+      MeasureLookups(leave, absent, &costs);
+      Print("  10 x as many keys later", first.size(), 0, costs);
+    }
+  }
+
+ private:
+  static constexpr bool kInsertsSpans = requires(F f) { f.Insert(std::span<const uint64_t>()); };
+  static constexpr bool kAnswersSpans = requires(F f) {
+    f.MayContain(std::span<const uint64_t>());
+  };
+  static constexpr bool kErases = requires(F f) { f.Erase(uint64_t{}); };
+  static constexpr bool kErasesSpans = requires(F f) { f.Erase(std::span<const uint64_t>()); };
+
+  double Time(const std::vector<uint64_t>& keys, auto&& run) const {
+    return ThreadSeconds(run) * 1e9 / static_cast<double>(keys.size()) / floor_;
+  }
+  // The median of three runs of count(), which always counts the same.
+  double TimeThrice(const std::vector<uint64_t>& keys, uint64_t* found, auto&& count) const {
+    std::vector<double> times;
+    for (int run = 0; run < 3; ++run) times.push_back(Time(keys, [&] { *found = count(); }));
+    return Median(times);
+  }
+  uint64_t Count(const std::vector<uint64_t>& asked) const {
+    uint64_t found = 0;
+    for (const uint64_t key : asked) found += filter_.MayContain(key);
+    return found;
+  }
+  uint64_t CountInBulk(const std::vector<uint64_t>& asked) const {
+    uint64_t found = 0;
+    ForEachBatch(asked, [&](auto batch) { found += CountBits(filter_.MayContain(batch)); });
+    return found;
+  }
+
+  // Returns how many of the absent ones were found. Every present one must be.
+  uint64_t MeasureLookups(const std::vector<uint64_t>& present, const std::vector<uint64_t>& absent,
+                          Costs* costs) const {
+    uint64_t hits = 0;
+    uint64_t false_positives = 0;
+    (*costs)[kHit] = TimeThrice(present, &hits, [&] { return Count(present); });
+    (*costs)[kMiss] = TimeThrice(absent, &false_positives, [&] { return Count(absent); });
+    uint64_t bulk_hits = hits;
+    uint64_t bulk_false_positives = false_positives;
+    if constexpr (kAnswersSpans) {
+      (*costs)[kHitBulk] = TimeThrice(present, &bulk_hits, [&] { return CountInBulk(present); });
+      (*costs)[kMissBulk] =
+          TimeThrice(absent, &bulk_false_positives, [&] { return CountInBulk(absent); });
+    }
+    if (hits != present.size() || bulk_hits != present.size() ||
+        bulk_false_positives != false_positives) {
+      fmt::print(stderr, "{}: of {} keys {} were found, {} in bulk; of others {}, {} in bulk\n",
+                 name_, present.size(), hits, bulk_hits, false_positives, bulk_false_positives);
+      std::exit(1);
+    }
+    return false_positives;
+  }
+
+  void Print(const std::string& name, size_t keys, uint64_t false_positives,
+             const Costs& costs) const {
+    const auto n = static_cast<double>(keys);
+    const double bits = static_cast<double>(filter_.SizeBytes()) * 8 / n;
+    const double fpr = static_cast<double>(false_positives) / n;
+    PrintRow(name,
+             fmt::format("{:>6.2f} {:>8} {:>6} | {:>6.1f}", bits,
+                         fpr == 0 ? "-" : fmt::format("{:.4f}", fpr * 100),
+                         fpr == 0 ? "-" : fmt::format("{:.2f}", bits / std::log2(1 / fpr)), floor_),
+             costs);
+  }
+
+  std::string name_;
+  F filter_;
+  double floor_;
+};
+
+// What is asked of a filter, in floors, when it lies in the caches and when it is far larger.
+struct Goals {
+  std::optional<Costs> in_cache;
+  std::optional<Costs> beyond;
+};
+constexpr uint64_t kInCache = 2'000'000;
+constexpr uint64_t kBeyond = 20'000'000;
+constexpr std::nullopt_t kNone = std::nullopt;
+constexpr Goals kInsertOnly{Costs{kNone, kNone, kNone, 1.05, kNone, 1.05, kNone, kNone},
+                            Costs{kNone, 1.1, 1.0, 1.05, 1.0, 1.05, kNone, kNone}};
+constexpr Goals kDeletable{Costs{kNone, kNone, kNone, 2.5, kNone, 2.5, kNone, 3.0},
+                           Costs{kNone, 2.5, 4.0, 1.5, 4.0, 1.5, kNone, 2.5}};
+constexpr Goals kProjection{kNone, Costs{kNone, 4.0, kNone, 1.0, kNone, 1.0, kNone, 4.0}};
+constexpr Goals kBlockedCounting{kNone, Costs{kNone, 1.8, kNone, 1.8, kNone, 1.8, kNone, 1.8}};
+constexpr Goals kCuckoo{kNone, Costs{kNone, 6.0, kNone, 2.1, kNone, 2.1, kNone, 4.5}};
+constexpr Goals kSemiSorted{kNone, Costs{kNone, kNone, kNone, 5.0, kNone, 5.0, kNone, kNone}};
+constexpr Goals kDLeft{Costs{kNone, kNone, kNone, 4.0, kNone, 4.0, kNone, kNone},
+                       Costs{kNone, kNone, kNone, 4.0, kNone, 4.0, kNone, kNone}};
+
 // Those filters whose names contain one of `only`; all when there is none.
-void Run(uint64_t n, const std::vector<std::string>& only) {
+void Run(bool churn, uint64_t n, const std::vector<std::string>& only) {
   const std::vector<uint64_t> keys = Keys(1, n);
   const std::vector<uint64_t> absent = Keys(2, n);
   fmt::print("{} keys; floor in ns, operations in floors; \"bulk\" = spans of {}\n", n, kBatch);
-  fmt::print(
-      "{:<28} {:>6} {:>8} {:>6} | {:>6} | {:>6} {:>6} | {:>6} {:>6} | {:>6} {:>6} | {:>6} "
-      "{:>6}\n",
-      "filter", "b/key", "fpr %", "/bound", "floor", "insert", "bulk", "hit", "bulk", "miss",
-      "bulk", "erase", "bulk");
-  const auto wanted = [&](const std::string& name) {
-    return only.empty() || std::ranges::any_of(only, [&](const std::string& part) {
-             return name.find(part) != std::string::npos;
-           });
-  };
-  const auto measure = [&]<class F>(const std::string& name, typename F::Options options) {
+  fmt::print("{:<28} {:>6} {:>8} {:>6} | {:>6}", "filter", "b/key", "fpr %", "/bound", "floor");
+  for (const char* operation : {"insert", "hit", "miss", "erase"}) {
+    fmt::print("  | {:>6} {:>6}", operation, "bulk");
+  }
+  fmt::print("\n");
+  const auto measure = [&]<class F>(const std::string& name, typename F::Options options,
+                                    const Goals& goals = {}) {
+    const bool wanted = only.empty() || std::ranges::any_of(only, [&](const std::string& part) {
+                          return name.find(part) != std::string::npos;
+                        });
+    if (!wanted) return;
     options.capacity = n;
-    if (wanted(name)) Measure<F>(name, options, keys, absent);
+    Subject<F> subject(name, options, keys);
+    if (churn) {
+      subject.Churn(keys, absent);
+    } else {
+      subject.Measure(keys, absent,
+                      n <= kInCache  ? goals.in_cache
+                      : n >= kBeyond ? goals.beyond
+                                     : std::nullopt);
+    }
   };
-  measure.operator()<BlockedBloomFilter>("blocked 1 %", {.fpr = 0.01});
+  measure.operator()<BlockedBloomFilter>("blocked 1 %", {.fpr = 0.01}, kInsertOnly);
   measure.operator()<ScalableBloomFilter>("scalable 1 %, one layer", {.fpr = 0.01});
   measure.operator()<BlockedBloomFilter>("blocked 0.1 %", {.fpr = 0.001});
   measure.operator()<BlockedBloomFilter>("blocked 0.01 %", {.fpr = 0.0001});
-  measure.operator()<BlockedQuotientFilter>("blocked quotient 0.3 %", {.fpr = 0.003});
+  measure.operator()<BlockedQuotientFilter>("blocked quotient 0.3 %", {.fpr = 0.003}, kDeletable);
   measure.operator()<BlockedQuotientFilter>("blocked quotient 0.001 %", {.fpr = 1.2e-5});
   measure.operator()<CuckooFilter>("cuckoo 8", {.tag_bits = 8});
-  measure.operator()<CuckooFilter>("cuckoo 12", {.tag_bits = 12});
+  measure.operator()<CuckooFilter>("cuckoo 12", {.tag_bits = 12}, kCuckoo);
   measure.operator()<CuckooFilter>("cuckoo 16", {.tag_bits = 16});
-  measure.operator()<CuckooFilter>("cuckoo 13 semi-sorted", {.tag_bits = 13, .semi_sorted = true});
+  measure.operator()<CuckooFilter>("cuckoo 13 semi-sorted", {.tag_bits = 13, .semi_sorted = true},
+                                   kSemiSorted);
   measure.operator()<QuotientFilter>("quotient 1 %", {.fpr = 0.01});
-  measure.operator()<DLeftCountingBloomFilter>("d-left 1 %", {.fpr = 0.01});
-  measure.operator()<DLeftCountingBloomFilter>("d-left 0.0001 %", {.fpr = 1e-6});
+  measure.operator()<DLeftCountingBloomFilter>("d-left 1 %", {.fpr = 0.01}, kDLeft);
+  measure.operator()<DLeftCountingBloomFilter>("d-left 0.0001 %", {.fpr = 1e-6}, kDLeft);
   measure.operator()<BloomFilter>("bloom 1 %", {.fpr = 0.01});
 #ifdef TAMIS_LIBBLOOM
   measure.operator()<LibBloom>("libbloom 1 %", {.fpr = 0.01});
 #endif
-  measure.operator()<BlockedSplitCountingBloomFilter>("blocked split counting 1 %", {.fpr = 0.01});
-  measure.operator()<ProjectedCountingBloomFilter>("projected counting 1 %", {.fpr = 0.01});
+  measure.operator()<BlockedSplitCountingBloomFilter>("blocked split counting 1 %", {.fpr = 0.01},
+                                                      kBlockedCounting);
+  measure.operator()<ProjectedCountingBloomFilter>("projected counting 1 %", {.fpr = 0.01},
+                                                   kProjection);
   measure.operator()<CountingBloomFilter>("counting 1 %", {.fpr = 0.01});
   measure.operator()<DynamicCountFilter>("dynamic count 1 %", {.fpr = 0.01});
   measure.operator()<SplitCountingBloomFilter>("split counting 1 %", {.fpr = 0.01});
@@ -239,12 +353,19 @@ void Run(uint64_t n, const std::vector<std::string>& only) {
 }  // namespace tamis
 
 int main(int argc, char** argv) {
-  const uint64_t keys = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1'000'000;
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  const bool churn = !arguments.empty() && arguments[0] == "--churn";
+  if (churn) arguments.erase(arguments.begin());
+  uint64_t keys = 1'000'000;
+  if (!arguments.empty()) {
+    keys = std::strtoull(arguments[0].c_str(), nullptr, 10);
+    arguments.erase(arguments.begin());
+  }
   if (keys < 1000) {
-    fmt::print(stderr, "usage: filter_benchmark [KEYS [NAME...]]; at least 1000 keys\n");
+    fmt::print(stderr, "usage: filter_benchmark [--churn] [KEYS [NAME...]]; at least 1000 keys\n");
     return 2;
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // each line as it comes, into a pipe too
-  tamis::Run(keys, {argv + std::min(argc, 2), argv + argc});
+  tamis::Run(churn, keys, arguments);
   return 0;
 }
