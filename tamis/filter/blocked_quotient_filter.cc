@@ -91,19 +91,26 @@ bool BlockedQuotientFilter::Add(const QuotientPlace& place) {
 // The greatest of the line's fingerprints and the new one goes into the table.
 bool BlockedQuotientFilter::AddToFull(const QuotientPlace& place, uint64_t* line) {
   const QuotientLineView view(shape_, line);
-  if (functions_.find(line, place.fingerprint) == Found::kHere) {
-    const auto here = view.Fingerprints();
-    const auto copies = std::count(here.begin(), here.end(), place.fingerprint) +
-                        spill_.Copies(place.line, place.fingerprint);
-    if (copies >= kMaxCopies) return false;
-  } else if (view.HasSpilled() && spill_.Copies(place.line, place.fingerprint) >= kMaxCopies) {
-    return false;
-  }
   const uint64_t last = view.Last();
-  if (!spill_.Insert(place.line, std::max(last, place.fingerprint))) return false;
-  if (place.fingerprint < last) {
+  if (place.fingerprint >= last) {
+    uint32_t copies = 0;
+    if (place.fingerprint == last) {
+      const auto here = view.Fingerprints();
+      copies = static_cast<uint32_t>(std::count(here.begin(), here.end(), last));
+    }
+    if (copies >= kMaxCopies ||
+        !spill_.Insert(place.line, place.fingerprint, kMaxCopies - copies)) {
+      return false;
+    }
+  } else {
+    // Copies of less than the greatest one are all in the line.
+    if (!spill_.Insert(place.line, last, UINT32_MAX)) return false;
     functions_.erase(line, last);
-    functions_.insert(line, place.fingerprint, kMaxCopies);
+    if (functions_.insert(line, place.fingerprint, kMaxCopies) == Placed::kTooManyCopies) {
+      functions_.insert(line, last, UINT32_MAX);
+      spill_.Erase(place.line, last);
+      return false;
+    }
   }
   QuotientLineView::SetSpilled(shape_, line, true);
   ++spilled_;
@@ -127,11 +134,12 @@ bool BlockedQuotientFilter::Erase(uint64_t hash) {
 
 void BlockedQuotientFilter::Refill(uint64_t line) {
   uint64_t* const words = words_.MutableData() + line * kQuotientLineWords;
-  if (const auto first = spill_.TakeFirst(line)) {
+  bool has_more = false;
+  if (const auto first = spill_.TakeFirst(line, &has_more)) {
     functions_.insert(words, *first, UINT32_MAX);
     spilled_ -= spilled_ > 0;
   }
-  QuotientLineView::SetSpilled(shape_, words, spill_.ContainsLine(line));
+  QuotientLineView::SetSpilled(shape_, words, has_more);
 }
 
 // many(piece, answers, others) does what can be done in the lines and lists the others, for which

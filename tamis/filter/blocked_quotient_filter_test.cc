@@ -92,7 +92,10 @@ TEST(SpillTableTest, IsAnOrderedMultisetWhoseBytesFollowFromItsContents) {
       const auto at = model.find(entry);
       const uint64_t choice = random.Uniform(step / 1000 % 2 == 0 ? 10 : 30);
       if (choice < 6) {
-        if (table.Insert(entry.first, entry.second)) {
+        constexpr uint32_t kCopies = 5;
+        if (model.count(entry) == kCopies) {
+          ASSERT_FALSE(table.Insert(entry.first, entry.second, kCopies));
+        } else if (table.Insert(entry.first, entry.second, kCopies)) {
           model.insert(entry);
         } else {
           ++refused;
@@ -103,18 +106,20 @@ TEST(SpillTableTest, IsAnOrderedMultisetWhoseBytesFollowFromItsContents) {
       } else {
         const auto first = model.lower_bound({entry.first, 0});
         const bool any = first != model.end() && first->first == entry.first;
-        const auto taken = table.TakeFirst(entry.first);
+        bool has_more = false;
+        const auto taken = table.TakeFirst(entry.first, &has_more);
         ASSERT_EQ(taken.has_value(), any);
         if (any) {
           ASSERT_EQ(*taken, first->second);
           model.erase(first);
         }
+        ASSERT_EQ(has_more, table.ContainsLine(entry.first));
       }
-      ASSERT_EQ(table.Copies(entry.first, entry.second), model.count(entry));
       ASSERT_EQ(table.Contains(entry.first, entry.second), model.contains(entry));
       if (step % 100 == 0) {
         SpillTable fresh = make();
-        for (const auto& [line, fingerprint] : model) ASSERT_TRUE(fresh.Insert(line, fingerprint));
+        for (const auto& [line, fingerprint] : model)
+          ASSERT_TRUE(fresh.Insert(line, fingerprint, 5));
         ASSERT_TRUE(std::ranges::equal(fresh.words().words(), table.words().words()));
       }
     }

@@ -1,13 +1,15 @@
 #include "tamis/filter/spill_table.h"
 
 #include <algorithm>
+#include <cstring>
+#include <type_traits>
 
 namespace tamis {
 
 SpillTable::SpillTable(uint64_t lines, uint32_t fingerprint_bits, WordArray words)
     : narrow_(fingerprint_bits <= kNarrowFingerprintBits),
       fingerprint_bits_(fingerprint_bits),
-      slots_per_line_(narrow_ ? 16 : 8),
+      slots_per_place_(narrow_ ? 16 : 8),
       words_(std::move(words)) {
   const uint32_t entry_bits = narrow_ ? 32 : 64;
   slots_ = words_.size() * (narrow_ ? 2 : 1);
@@ -25,46 +27,81 @@ SpillTable::SpillTable(uint64_t lines, uint32_t fingerprint_bits, WordArray word
 
 void SpillTable::Set(uint64_t slot, uint64_t entry) {
   uint64_t* words = words_.MutableData();
-  if (!narrow_) {
+  if (narrow_) {
+    reinterpret_cast<Narrow*>(words)[slot] = static_cast<Narrow>(entry);
+  } else {
     words[slot] = entry;
-    return;
   }
-  const uint32_t shift = slot % 2 * 32;
-  uint64_t& word = words[slot / 2];
-  word = (word & ~(uint64_t{0xffffffff} << shift)) | entry << shift;
+}
+
+void SpillTable::Move(uint64_t at, uint64_t from, uint64_t to) {
+  const size_t size = narrow_ ? sizeof(Narrow) : sizeof(Wide);
+  char* bytes = reinterpret_cast<char*>(words_.MutableData());
+  std::memmove(bytes + at * size, bytes + from * size, (to - from) * size);
 }
 
 uint64_t SpillTable::LowerBound(uint64_t line, uint64_t fingerprint) const {
   const uint64_t wanted = Entry(line, fingerprint);
+  const auto is_before = [this, wanted](uint64_t entry) -> uint64_t {
+    return (entry != 0) & (Distance(entry, wanted) < 0);
+  };
   uint64_t slot = Home(line);
-  for (uint64_t entry = Get(slot); entry != 0 && Distance(entry, wanted) < 0; entry = Get(slot)) {
-    ++slot;
-  }
+  // A place whose last entry is before it is passed over. In the one where it is, or would be, a
+  // binary search, which has nothing to mispredict.
+  const bool found = WithSlots([&](const auto* slots) {
+    constexpr uint32_t kPlace = 64 / sizeof(*slots);
+    for (; slot + kPlace <= slots_; slot += kPlace) {
+      if (is_before(slots[slot + kPlace - 1]) != 0) continue;
+      for (uint32_t half = kPlace / 2; half > 0; half /= 2) {
+        slot += is_before(slots[slot + half - 1]) * half;
+      }
+      return true;
+    }
+    return false;
+  });
+  if (found) return slot;
+  while (is_before(Get(slot)) != 0) ++slot;
   return slot;
 }
 
-bool SpillTable::Insert(uint64_t line, uint64_t fingerprint) {
+uint64_t SpillTable::FirstEmpty(uint64_t slot) const {
+  return WithSlots([this, slot](const auto* slots) {
+    uint64_t end = slot;
+    while (end < slots_ && slots[end] != 0) ++end;
+    return end;
+  });
+}
+
+bool SpillTable::Insert(uint64_t line, uint64_t fingerprint, uint32_t copies) {
+  const uint64_t entry = Entry(line, fingerprint);
   const uint64_t at = LowerBound(line, fingerprint);
   uint64_t end = at;
-  while (Get(end) != 0) ++end;
+  while (Get(end) == entry) ++end;
+  if (end - at >= copies) return false;
+  end = FirstEmpty(end);
   if (end >= slots_) return false;
-  for (uint64_t slot = end; slot > at; --slot) Set(slot, Get(slot - 1));
-  Set(at, Entry(line, fingerprint));
+  Move(at + 1, at, end);
+  Set(at, entry);
   return true;
 }
 
-// Closes the gap with the entries behind that do not lie at their places; `line` is that of the
-// entry that leaves.
+// Closes the gap with the entries behind it, up to one that lies at its place: where a place
+// begins, and nowhere else.
 void SpillTable::RemoveAt(uint64_t slot, uint64_t line) {
+  const uint64_t empty = FirstEmpty(slot + 1);
+  uint64_t end = slot + 1;
   while (true) {
-    const uint64_t next = Get(slot + 1);
-    if (next == 0) break;
-    line += static_cast<uint64_t>(Distance(next, Entry(line, 0)) >> fingerprint_bits_);
-    if (Home(line) > slot) break;
-    Set(slot, next);
-    ++slot;
+    end += -end % slots_per_place_;
+    if (end >= empty) {
+      end = empty;
+      break;
+    }
+    const int64_t lines_on = Distance(Get(end), Entry(line, 0)) >> fingerprint_bits_;
+    if (Home(line + static_cast<uint64_t>(lines_on)) >= end) break;
+    ++end;
   }
-  Set(slot, 0);
+  Move(slot, slot + 1, end);
+  Set(end - 1, 0);
 }
 
 bool SpillTable::Erase(uint64_t line, uint64_t fingerprint) {
@@ -74,19 +111,14 @@ bool SpillTable::Erase(uint64_t line, uint64_t fingerprint) {
   return true;
 }
 
-std::optional<uint64_t> SpillTable::TakeFirst(uint64_t line) {
+std::optional<uint64_t> SpillTable::TakeFirst(uint64_t line, bool* has_more) {
   const uint64_t slot = LowerBound(line, 0);
   const uint64_t entry = Get(slot);
+  *has_more = false;
   if (!IsOf(entry, line)) return std::nullopt;
+  *has_more = IsOf(Get(slot + 1), line);
   RemoveAt(slot, line);
   return entry & fingerprint_mask_;
-}
-
-uint32_t SpillTable::Copies(uint64_t line, uint64_t fingerprint) const {
-  uint32_t copies = 0;
-  const uint64_t wanted = Entry(line, fingerprint);
-  for (uint64_t slot = LowerBound(line, fingerprint); Get(slot) == wanted; ++slot) ++copies;
-  return copies;
 }
 
 }  // namespace tamis

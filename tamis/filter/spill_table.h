@@ -31,17 +31,16 @@ class SpillTable {
   uint64_t slots() const { return slots_; }
   const WordArray& words() const { return words_; }
 
-  // False, and nothing is changed, when there is no room.
-  bool Insert(uint64_t line, uint64_t fingerprint);
+  // False, and nothing is changed, when there is no room, or there are `copies` already.
+  bool Insert(uint64_t line, uint64_t fingerprint, uint32_t copies);
   bool Erase(uint64_t line, uint64_t fingerprint);
-  // Takes the line's least fingerprint out.
-  std::optional<uint64_t> TakeFirst(uint64_t line);
+  // Takes the line's least fingerprint out and says whether the line has more.
+  std::optional<uint64_t> TakeFirst(uint64_t line, bool* has_more);
 
   bool Contains(uint64_t line, uint64_t fingerprint) const {
     return Get(LowerBound(line, fingerprint)) == Entry(line, fingerprint);
   }
   bool ContainsLine(uint64_t line) const { return IsOf(Get(LowerBound(line, 0)), line); }
-  uint32_t Copies(uint64_t line, uint64_t fingerprint) const;
   void Prefetch(uint64_t line) const {
     const uint64_t slot = Home(line);
     __builtin_prefetch(words_.data() + (narrow_ ? slot / 2 : slot));
@@ -56,12 +55,23 @@ class SpillTable {
   }
 
  private:
+  using Narrow = uint32_t __attribute__((may_alias));
+  using Wide = uint64_t;
+
+  // use(slots): the slots as what they are, 32 or 64 bits wide.
+  template <class Use>
+  auto WithSlots(Use&& use) const {
+    return narrow_ ? use(reinterpret_cast<const Narrow*>(words_.data()))
+                   : use(reinterpret_cast<const Wide*>(words_.data()));
+  }
   // Behind the last slot there is nothing.
   uint64_t Get(uint64_t slot) const {
     if (slot >= slots_) return 0;
-    return narrow_ ? words_[slot / 2] >> (slot % 2 * 32) & 0xffffffff : words_[slot];
+    return WithSlots([slot](const auto* slots) -> uint64_t { return slots[slot]; });
   }
   void Set(uint64_t slot, uint64_t entry);
+  // The entries of [from, to) go to the slots from `at` on.
+  void Move(uint64_t at, uint64_t from, uint64_t to);
 
   uint64_t Entry(uint64_t line, uint64_t fingerprint) const {
     return present_ | (line & line_mask_) << fingerprint_bits_ | fingerprint;
@@ -74,17 +84,20 @@ class SpillTable {
     return static_cast<int64_t>((entry - from) << distance_shift_) >> distance_shift_;
   }
 
+  // Where a line's entries would lie if there were no others: a multiple of slots_per_place_.
   uint64_t Home(uint64_t line) const {
     return static_cast<uint64_t>(static_cast<unsigned __int128>(line) * ratio_ >> 64) *
-           slots_per_line_;
+           slots_per_place_;
   }
   // The first slot from the line's place on whose entry is not less, or is none.
   uint64_t LowerBound(uint64_t line, uint64_t fingerprint) const;
+  uint64_t FirstEmpty(uint64_t slot) const;
+  // REQUIRES: the entry in the slot is the line's.
   void RemoveAt(uint64_t slot, uint64_t line);
 
   bool narrow_ = true;
   uint32_t fingerprint_bits_ = 0;
-  uint32_t slots_per_line_ = 0;
+  uint32_t slots_per_place_ = 0;
   uint64_t slots_ = 0;
   uint64_t ratio_ = 0;  // places of a line, as a fraction of 2^64
   uint64_t present_ = 0;
