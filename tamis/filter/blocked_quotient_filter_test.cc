@@ -234,16 +234,32 @@ TEST(BlockedQuotientFilterTest, GrowsWithoutItsKeysAtTwiceTheRateEachTime) {
   EXPECT_TRUE(filter.MayContain(Key(6, 0)));
 }
 
+// Few lines, filled until they refuse and emptied again, with repeated keys and absent ones in a
+// batch.
 TEST(BlockedQuotientFilterTest, BatchesInsertAndEraseAsSingleKeysDo) {
-  BlockedQuotientFilter one = Make(1000);
-  BlockedQuotientFilter batch = Make(1000);
-  std::vector<uint64_t> keys;
-  for (uint64_t i = 0; i < 1000; ++i) keys.push_back(Key(8, i));
-  for (const uint64_t key : keys) ASSERT_TRUE(one.Insert(key));
-  for (const uint64_t word : batch.Insert(std::span<const uint64_t>(keys))) EXPECT_NE(word, 0u);
-  EXPECT_EQ(one.Serialize(), batch.Serialize());
-  batch.Erase(std::span<const uint64_t>(keys));
-  EXPECT_EQ(batch.Count(), 0u);
+  for (const double fpr : {0.003, 1e-4, 1e-9}) {
+    Random random(9);
+    BlockedQuotientFilter one = Make(400, fpr);
+    BlockedQuotientFilter batch = Make(400, fpr);
+    uint64_t refused = 0;
+    uint64_t most_spilled = 0;
+    for (int step = 0; step < 400; ++step) {
+      const bool insert = random.Uniform(10) < (step / 20 % 2 == 0 ? 9u : 1u);
+      std::vector<uint64_t> keys(random.Uniform(300));
+      for (uint64_t& key : keys) key = Key(8, random.Uniform(random.OneIn(3) ? 10 : 600));
+      const std::span<const uint64_t> span(keys);
+      const Bitmap answers = insert ? batch.Insert(span) : batch.Erase(span);
+      for (size_t i = 0; i < keys.size(); ++i) {
+        const bool answer = insert ? one.Insert(keys[i]) : one.Erase(keys[i]);
+        ASSERT_EQ(TestBit(answers, i), answer) << "step " << step << ", key " << i;
+        refused += insert && !answer;
+      }
+      ASSERT_EQ(one.Serialize(), batch.Serialize()) << "step " << step;
+      most_spilled = std::max(most_spilled, one.Spilled());
+    }
+    EXPECT_GT(refused, 0u);
+    EXPECT_GT(most_spilled, 5u);
+  }
 }
 
 TEST(BlockedQuotientFilterTest, MergeThatDoesNotFitChangesNothing) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -93,6 +94,31 @@ TYPED_TEST(FilterConformanceTest, ExtremeHashesAreKeysLikeOthers) {
     ASSERT_TRUE(this->Insert(&filter, hash));
     EXPECT_TRUE(filter.MayContain(hash));
   }
+}
+
+// What the thread sanitizer watches.
+TYPED_TEST(FilterConformanceTest, ConstMembersMayRunAtTheSameTime) {
+  const TypeParam filter = this->Filled(2000, 30);
+  const std::string bytes = filter.Serialize();
+  const uint64_t others = this->Hits(filter, 31, 2000);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      std::vector<uint64_t> hashes;
+      for (uint64_t i = 0; i < 2000; ++i) hashes.push_back(Key(30, i));
+      for (const uint64_t word : filter.MayContain(std::span(hashes).first(1984))) {
+        EXPECT_EQ(word, ~uint64_t{0});
+      }
+      EXPECT_EQ(this->Hits(filter, 31, 2000), others);
+      if (thread % 2 == 0) {
+        EXPECT_EQ(filter.Serialize(), bytes);
+        EXPECT_GT(filter.ExpectedFpr(), 0.0);
+        const TypeParam copy = filter;
+        EXPECT_EQ(copy.Count(), 2000u);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TYPED_TEST(FilterConformanceTest, ABatchIsAnsweredAsItsKeysOneByOne) {
