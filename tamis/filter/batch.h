@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -25,6 +26,29 @@ Bitmap AnswerBatch(std::span<const uint64_t> hashes, Prefetch&& prefetch,
     if (i + kDistance < n) prefetch(hashes[i + kDistance]);
     if (i + kDistanceOfMore < n) prefetch_more(hashes[i + kDistanceOfMore]);
     answers[i / 64] |= uint64_t{test(hashes[i])} << (i % 64);
+  }
+  return answers;
+}
+
+// place(hash) finds out where the hash belongs and starts loading; test(place) answers. The places
+// are kept for the time between.
+template <class PlaceOf, class Test>
+Bitmap AnswerBatchByPlaces(std::span<const uint64_t> hashes, PlaceOf&& place_of, Test&& test) {
+  constexpr size_t kDistance = 16;
+  const size_t n = hashes.size();
+  Bitmap answers((n + 63) / 64);
+  if (n == 0) return answers;
+  std::array<decltype(place_of(hashes[0])), kDistance> places;
+  for (size_t i = 0; i < std::min(n, kDistance); ++i) places[i] = place_of(hashes[i]);
+  for (size_t begin = 0; begin < n; begin += 64) {
+    const size_t end = std::min(n, begin + 64);
+    uint64_t word = 0;
+    for (size_t i = begin; i < end; ++i) {
+      auto& place = places[i % kDistance];
+      word |= uint64_t{test(place)} << (i % 64);
+      if (i + kDistance < n) place = place_of(hashes[i + kDistance]);
+    }
+    answers[begin / 64] = word;
   }
   return answers;
 }

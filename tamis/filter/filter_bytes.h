@@ -17,7 +17,8 @@
 
 namespace tamis {
 
-// The numbers are stored; they never change.
+// The numbers are stored; they never change. A kind that is laid out anew gets a new one: 7 was a
+// d-left counting Bloom filter of other cells.
 enum class FilterKind : uint32_t {
   kBloom = 1,
   kBlockedBloom = 2,
@@ -25,7 +26,6 @@ enum class FilterKind : uint32_t {
   kSplitCountingBloom = 4,
   kBlockedSplitCountingBloom = 5,
   kScalableSplitCountingBloom = 6,
-  kDLeftCountingBloom = 7,
   kCuckoo = 8,
   kQuotient = 9,
   kProjectedCountingBloom = 10,
@@ -33,6 +33,7 @@ enum class FilterKind : uint32_t {
   kScalableBloom = 12,
   kDynamicCount = 13,
   kBinaryFuse = 14,
+  kDLeftCountingBloom = 15,
 };
 
 std::string_view FilterKindName(FilterKind kind);  // "Bloom filter", "cuckoo filter", ...
