@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 
@@ -136,13 +137,23 @@ std::string Bytes(double bytes) {
 
 // --- the commands ------------------------------------------------------------------------------
 
-// The first of its kind that is not a fifth larger than another one: the types are listed fastest
-// first.
-const FilterType& Recommended(double fpr, bool erases, bool counts, bool fixed) {
-  if (fixed) return *AnyFilter::FindType("binary-fuse");
+// What a filter must be able to do.
+struct Needs {
+  bool erases = false;
+  bool counts = false;  // a key more often than a few times
+  bool fixed = false;   // nothing more: the smallest
+
+  bool MetBy(const FilterType& type) const {
+    return type.fixed == fixed && (!erases || type.erases) && (!counts || type.copies > 8);
+  }
+};
+
+// The first that meets them and is not a fifth larger than another one: the types are listed
+// fastest first.
+const FilterType& Recommended(double fpr, const Needs& needs) {
   const FilterType* best = nullptr;
   for (const FilterType& type : AnyFilter::Types()) {
-    if (type.fixed || (erases && !type.erases) || (counts && type.copies <= 8)) continue;
+    if (!needs.MetBy(type)) continue;
     if (best == nullptr ||
         AnyFilter::BitsPerKey(type, fpr) < 0.8 * AnyFilter::BitsPerKey(*best, fpr)) {
       best = &type;
@@ -175,10 +186,11 @@ Status Build(const Arguments& arguments) {
                     "or raise it",
                     arguments.output, hashes.size(), arguments.capacity));
   }
-  const std::string type =
-      arguments.type != "auto"
-          ? arguments.type
-          : std::string(Recommended(arguments.fpr, arguments.erase, false, arguments.fixed).name);
+  const std::string type = arguments.type != "auto"
+                               ? arguments.type
+                               : std::string(Recommended(arguments.fpr, {.erases = arguments.erase,
+                                                                         .fixed = arguments.fixed})
+                                                 .name);
   const FilterType* chosen = AnyFilter::FindType(type);
   if (chosen != nullptr && arguments.erase && !chosen->erases) {
     return InvalidArgument("cannot build a filter of type \"" + type +
@@ -383,18 +395,32 @@ Status Size(const Arguments& arguments) {
   const FilterOptions options{arguments.capacity, arguments.fpr, 0};
   TAMIS_RETURN_IF_ERROR(options.Validate());
   const auto keys = static_cast<double>(arguments.capacity);
-  const FilterType& best =
-      Recommended(arguments.fpr, arguments.erase, arguments.count, arguments.fixed);
-  fmt::print("{:<16} {:>8} {:>10}  {:<6} {:<7} {}\n", "type", "bits/key", "size", "erases",
-             "copies", "");
+  const Needs needs{arguments.erase, arguments.count, arguments.fixed};
+  const FilterType& best = Recommended(arguments.fpr, needs);
+  const double best_bits = AnyFilter::BitsPerKey(best, arguments.fpr);
+  fmt::print("{:<16} {:>8} {:>10} {:>9}  {:<6} {:<7} {}\n", "type", "bits/key", "size", "fpr",
+             "erases", "copies", "");
+  std::string others;
   for (const FilterType& type : AnyFilter::Types()) {
     const double bits = AnyFilter::BitsPerKey(type, arguments.fpr);
-    fmt::print("{:<16} {:>8.2f} {:>10}  {:<6} {:<7} {}\n", type.name, bits, Bytes(bits * keys / 8),
-               type.erases ? "yes" : "no", type.copies == 0 ? "-" : std::to_string(type.copies),
+    fmt::print("{:<16} {:>8.2f} {:>10} {:>9.2g}  {:<6} {:<7} {}\n", type.name, bits,
+               Bytes(bits * keys / 8), AnyFilter::FprAtCapacity(type, arguments.fpr),
+               type.erases ? "yes" : "no",
+               type.copies == 0            ? "-"
+               : type.copies == UINT32_MAX ? "any"
+                                           : std::to_string(type.copies),
                type.summary);
+    if (!needs.MetBy(type) || &type == &best) continue;
+    const bool faster = &type < &best;
+    if (faster || bits < 0.99 * best_bits) {
+      others += fmt::format("  {} is {}, and takes {:.0f} % {}\n", type.name,
+                            faster ? "faster" : "slower", 100 * std::abs(bits / best_bits - 1),
+                            bits > best_bits ? "more" : "less");
+    }
   }
-  fmt::print("\nany filter needs at least {:.2f} bits a key at {:g}\ntake {}: {}\n",
-             fpr::InformationBound(1, arguments.fpr), arguments.fpr, best.name, best.summary);
+  fmt::print("\nany filter needs at least {:.2f} bits a key at {:g}\ntake {}: {}\n{}",
+             fpr::InformationBound(1, arguments.fpr), arguments.fpr, best.name, best.summary,
+             others);
   return Status::Ok();
 }
 

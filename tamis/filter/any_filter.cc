@@ -72,10 +72,21 @@ static auto VisitKind(FilterKind kind, Function&& f) {
   return f(static_cast<F*>(nullptr));
 }
 
+namespace {
+
+constexpr size_t kLargeFilter = size_t{1} << 30;
+
+}  // namespace
+
 double AnyFilter::BitsPerKey(const FilterType& type, double fpr) {
-  constexpr size_t kBytes = size_t{1} << 30;
   return VisitKind(type.kind, [&]<class F>(F*) {
-    return 8.0 * kBytes / static_cast<double>(F::CapacityFor(kBytes, fpr));
+    return 8.0 * kLargeFilter / static_cast<double>(F::CapacityFor(kLargeFilter, fpr));
+  });
+}
+
+double AnyFilter::FprAtCapacity(const FilterType& type, double fpr) {
+  return VisitKind(type.kind, [&]<class F>(F*) {
+    return F::FprFor(kLargeFilter, F::CapacityFor(kLargeFilter, fpr));
   });
 }
 

@@ -49,8 +49,10 @@ class AnyFilter {
   static const std::vector<FilterType>& Types();
   // nullptr when there is none of that name.
   static const FilterType* FindType(std::string_view name);
-  // Bits a key at the rate.
+  // Bits a key at the rate, and the rate that a filter made for it has at capacity: some types come
+  // in steps.
   static double BitsPerKey(const FilterType& type, double fpr);
+  static double FprAtCapacity(const FilterType& type, double fpr);
 
   // kInvalidArgument when there is no such type, the message lists them, or it is a fixed one.
   static Result<AnyFilter> Create(std::string_view type, const FilterOptions& options);
