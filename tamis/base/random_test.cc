@@ -20,12 +20,5 @@ TEST(RandomTest, UniformFillsEveryBucketEvenly) {
   for (int count : buckets) EXPECT_NEAR(count, 10'000, 5 * 97);  // five sigmas
 }
 
-TEST(HashTest, SeedChangesEveryHash) {
-  EXPECT_NE(Hash("a", 1), Hash("a", 2));
-  EXPECT_NE(Hash("a", 1), Hash("b", 1));
-  // XXH3-64 of the empty string with seed 0, as published with the algorithm.
-  EXPECT_EQ(Hash("", 0), 0x2d06800538d394c2u);
-}
-
 }  // namespace
 }  // namespace tamis

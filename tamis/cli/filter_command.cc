@@ -75,7 +75,7 @@ class LineWriter {
   char delimiter_;
 };
 
-// Calls visit(lines, hashes) for every batch of every file; no files: the standard input.
+// Calls visit(reader) for every batch of every file; no files: the standard input.
 template <class Visit>
 Status ForEachBatch(const Arguments& arguments, const std::vector<std::string>& files,
                     uint64_t seed, Visit&& visit) {
@@ -85,7 +85,7 @@ Status ForEachBatch(const Arguments& arguments, const std::vector<std::string>& 
     while (true) {
       TAMIS_ASSIGN_OR_RETURN(const bool more, reader.Next());
       if (!more) break;
-      TAMIS_RETURN_IF_ERROR(visit(reader.lines(), reader.hashes()));
+      TAMIS_RETURN_IF_ERROR(visit(reader));
     }
   }
   return Status::Ok();
@@ -168,8 +168,8 @@ Status Build(const Arguments& arguments) {
   std::vector<uint64_t> hashes;
   uint64_t next_report = 10'000'000;
   TAMIS_RETURN_IF_ERROR(
-      ForEachBatch(arguments, arguments.files, seed, [&](auto, std::span<const uint64_t> batch) {
-        hashes.insert(hashes.end(), batch.begin(), batch.end());
+      ForEachBatch(arguments, arguments.files, seed, [&](const LineReader& batch) {
+        hashes.insert(hashes.end(), batch.hashes().begin(), batch.hashes().end());
         if (!arguments.quiet && hashes.size() >= next_report) {
           fmt::print(stderr, "{} lines read\n", hashes.size());
           next_report += 10'000'000;
@@ -219,18 +219,17 @@ Result<bool> Query(const Arguments& arguments) {
   TAMIS_ASSIGN_OR_RETURN(const OpenFile open, OpenMapped(arguments.filter, arguments.trust));
   LineWriter writer(arguments.delimiter());
   uint64_t selected = 0;
-  TAMIS_RETURN_IF_ERROR(ForEachBatch(
-      arguments, arguments.files, open.filter.seed(),
-      [&](std::span<const std::string_view> lines, std::span<const uint64_t> hashes) {
-        Bitmap answers = open.filter.MayContain(hashes);
+  TAMIS_RETURN_IF_ERROR(
+      ForEachBatch(arguments, arguments.files, open.filter.seed(), [&](const LineReader& batch) {
+        Bitmap answers = open.filter.MayContain(batch.hashes());
         if (arguments.invert) {
           for (uint64_t& word : answers) word = ~word;
-          if (lines.size() % 64 != 0) answers.back() &= (uint64_t{1} << (lines.size() % 64)) - 1;
+          if (batch.size() % 64 != 0) answers.back() &= (uint64_t{1} << (batch.size() % 64)) - 1;
         }
         for (size_t w = 0; w < answers.size(); ++w) {
           selected += std::popcount(answers[w]);
           for (uint64_t bits = arguments.count ? 0 : answers[w]; bits != 0; bits &= bits - 1) {
-            TAMIS_RETURN_IF_ERROR(writer.Write(lines[w * 64 + std::countr_zero(bits)]));
+            TAMIS_RETURN_IF_ERROR(writer.Write(batch.line(w * 64 + std::countr_zero(bits))));
           }
         }
         return Status::Ok();
@@ -272,15 +271,14 @@ Status PrintFirsts(const Arguments& arguments, uint64_t seed, Result<Set> made) 
   Set& seen = *made;
   LineWriter writer(arguments.delimiter());
   TAMIS_RETURN_IF_ERROR(
-      ForEachBatch(arguments, arguments.files, seed,
-                   [&](std::span<const std::string_view> lines, std::span<const uint64_t> hashes) {
-                     for (size_t i = 0; i < lines.size(); ++i) {
-                       if (seen.MayContain(hashes[i])) continue;
-                       seen.Insert(hashes[i]);
-                       TAMIS_RETURN_IF_ERROR(writer.Write(lines[i]));
-                     }
-                     return Status::Ok();
-                   }));
+      ForEachBatch(arguments, arguments.files, seed, [&](const LineReader& batch) {
+        for (size_t i = 0; i < batch.size(); ++i) {
+          if (seen.MayContain(batch.hashes()[i])) continue;
+          seen.Insert(batch.hashes()[i]);
+          TAMIS_RETURN_IF_ERROR(writer.Write(batch.line(i)));
+        }
+        return Status::Ok();
+      }));
   return writer.Flush();
 }
 
@@ -304,11 +302,11 @@ Status Add(const Arguments& arguments) {
                               " is never changed; build it anew, or without --static");
   }
   uint64_t lines = 0;
-  TAMIS_RETURN_IF_ERROR(ForEachBatch(
-      arguments, arguments.files, filter.seed(), [&](auto, std::span<const uint64_t> hashes) {
-        const size_t inserted = filter.Insert(hashes);
+  TAMIS_RETURN_IF_ERROR(
+      ForEachBatch(arguments, arguments.files, filter.seed(), [&](const LineReader& batch) {
+        const size_t inserted = filter.Insert(batch.hashes());
         lines += inserted;
-        if (inserted == hashes.size()) return Status::Ok();
+        if (inserted == batch.size()) return Status::Ok();
         return ResourceExhausted(
             fmt::format("cannot add line {} to \"{}\": the filter is full, or has that line as "
                         "often as it can; "
@@ -329,13 +327,12 @@ Status Remove(const Arguments& arguments) {
   }
   uint64_t lines = 0;
   uint64_t removed = 0;
-  TAMIS_RETURN_IF_ERROR(ForEachBatch(arguments, arguments.files, filter.seed(),
-                                     [&](auto, std::span<const uint64_t> hashes) {
-                                       lines += hashes.size();
-                                       for (const uint64_t word : filter.Erase(hashes))
-                                         removed += std::popcount(word);
-                                       return Status::Ok();
-                                     }));
+  TAMIS_RETURN_IF_ERROR(
+      ForEachBatch(arguments, arguments.files, filter.seed(), [&](const LineReader& batch) {
+        lines += batch.size();
+        for (const uint64_t word : filter.Erase(batch.hashes())) removed += std::popcount(word);
+        return Status::Ok();
+      }));
   TAMIS_RETURN_IF_ERROR(ReplaceFile(arguments.filter, filter.Serialize()));
   if (!arguments.quiet) {
     fmt::print(stderr, "{}: {} lines removed, {} were not in it\n", arguments.filter, removed,
@@ -373,18 +370,17 @@ Result<bool> Verify(const Arguments& arguments) {
   LineWriter writer(arguments.delimiter());
   uint64_t lines = 0;
   uint64_t missing = 0;
-  TAMIS_RETURN_IF_ERROR(
-      ForEachBatch(arguments, {arguments.against}, open.filter.seed(),
-                   [&](std::span<const std::string_view> batch, std::span<const uint64_t> hashes) {
-                     const Bitmap answers = open.filter.MayContain(hashes);
-                     lines += batch.size();
-                     for (size_t i = 0; i < batch.size(); ++i) {
-                       if (TestBit(answers, i)) continue;
-                       ++missing;
-                       TAMIS_RETURN_IF_ERROR(writer.Write(batch[i]));
-                     }
-                     return Status::Ok();
-                   }));
+  TAMIS_RETURN_IF_ERROR(ForEachBatch(
+      arguments, {arguments.against}, open.filter.seed(), [&](const LineReader& batch) {
+        const Bitmap answers = open.filter.MayContain(batch.hashes());
+        lines += batch.size();
+        for (size_t i = 0; i < batch.size(); ++i) {
+          if (TestBit(answers, i)) continue;
+          ++missing;
+          TAMIS_RETURN_IF_ERROR(writer.Write(batch.line(i)));
+        }
+        return Status::Ok();
+      }));
   TAMIS_RETURN_IF_ERROR(writer.Flush());
   fmt::print(stderr, "{}: checksums are right; {} of {} lines are missing\n", arguments.filter,
              missing, lines);

@@ -7,12 +7,16 @@
 #include <cstring>
 
 #include "tamis/base/hash.h"
+#include "tamis/cli/line_starts.h"
 
 namespace tamis {
 namespace {
 
-// A batch stays in the second-level cache while its lines are hashed, asked for and printed.
-constexpr size_t kBufferSize = size_t{256} << 10;
+// A batch, its hashes and the filter stay in the second-level cache while lines are hashed, asked
+// for and printed.
+constexpr size_t kReadSize = size_t{64} << 10;
+constexpr size_t kMaxLineSize = size_t{2} << 30;
+constexpr size_t kRoom = 1 + kLineStartsSlack;  // after what was read: for a last delimiter
 
 }  // namespace
 
@@ -27,7 +31,8 @@ LineReader::LineReader(std::string path, int file, char delimiter, uint64_t seed
       file_(file),
       delimiter_(delimiter),
       seed_(seed),
-      buffer_(kBufferSize) {}
+      text_(kReadSize + kRoom),
+      starts_(1 + kReadSize + kRoom) {}
 
 LineReader::LineReader(LineReader&& other) noexcept
     : path_(std::move(other.path_)),
@@ -35,45 +40,42 @@ LineReader::LineReader(LineReader&& other) noexcept
       delimiter_(other.delimiter_),
       seed_(other.seed_),
       at_end_(other.at_end_),
-      buffer_(std::move(other.buffer_)),
-      begin_(other.begin_),
-      end_(other.end_) {}
+      text_(std::move(other.text_)),
+      end_(other.end_),
+      starts_(std::move(other.starts_)),
+      hashes_(std::move(other.hashes_)) {}
 
 LineReader::~LineReader() {
   if (file_ > STDIN_FILENO) close(file_);
 }
 
 Result<bool> LineReader::Next() {
-  lines_.clear();
+  // The unfinished line goes to the front.
+  const size_t unfinished = starts_[hashes_.size()];
+  std::memmove(text_.data(), text_.data() + unfinished, end_ - unfinished);
+  end_ -= unfinished;
+  starts_[0] = 0;
   hashes_.clear();
-  while (lines_.empty()) {
+  size_t lines = 0;
+  while (lines == 0) {
     if (at_end_) return false;
-    // The unfinished line goes to the front; when it fills the buffer, the buffer grows.
-    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
-    end_ -= begin_;
-    begin_ = 0;
-    if (end_ == buffer_.size()) buffer_.resize(buffer_.size() * 2);
-    const ssize_t size = read(file_, buffer_.data() + end_, buffer_.size() - end_);
+    if (end_ > kMaxLineSize) {
+      return InvalidArgument("cannot use \"" + path_ + "\": it has a line of more than 2 GiB");
+    }
+    if (end_ + kReadSize + kRoom > text_.size()) text_.resize(2 * end_ + kReadSize + kRoom);
+    const ssize_t size = read(file_, text_.data() + end_, kReadSize);
     if (size < 0) {
       if (errno == EINTR) continue;
       return Unavailable("cannot read \"" + path_ + "\": " + std::strerror(errno));
     }
-    const size_t searched = end_;
+    const size_t searched = end_;  // no delimiter before this
     end_ += static_cast<size_t>(size);
     at_end_ = size == 0;
-    const char* from = buffer_.data() + searched;  // no delimiter before this
-    while (const void* found = std::memchr(from, delimiter_, buffer_.data() + end_ - from)) {
-      const char* stop = static_cast<const char*>(found);
-      lines_.emplace_back(buffer_.data() + begin_, stop - (buffer_.data() + begin_));
-      begin_ = stop + 1 - buffer_.data();
-      from = stop + 1;
-    }
-    if (at_end_ && begin_ < end_) {
-      lines_.emplace_back(buffer_.data() + begin_, end_ - begin_);
-      begin_ = end_;
-    }
+    if (at_end_ && end_ > 0) text_[end_++] = delimiter_;  // which the last line lacks
+    lines = FindLineStarts(text_.data(), searched, end_, delimiter_, starts_.data() + 1);
   }
-  for (const std::string_view line : lines_) hashes_.push_back(Hash(line, seed_));
+  hashes_.resize(lines);
+  HashPieces(text_.data(), starts_, seed_, hashes_);
   return true;
 }
 

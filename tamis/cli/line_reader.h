@@ -20,9 +20,13 @@ class LineReader {
   LineReader(LineReader&& other) noexcept;
   LineReader& operator=(LineReader&&) = delete;
 
-  // Reads on; false at the end. Lines are valid until the next call.
+  // Reads on; false at the end. The lines are valid until the next call.
+  // kInvalidArgument when a line is longer than 2 GiB.
   Result<bool> Next();
-  std::span<const std::string_view> lines() const { return lines_; }  // without delimiter
+  size_t size() const { return hashes_.size(); }  // how many lines; at least one
+  std::string_view line(size_t i) const {         // without its delimiter
+    return {text_.data() + starts_[i], starts_[i + 1] - starts_[i] - 1};
+  }
   std::span<const uint64_t> hashes() const { return hashes_; }
 
  private:
@@ -33,10 +37,11 @@ class LineReader {
   char delimiter_;
   uint64_t seed_;
   bool at_end_ = false;
-  std::vector<char> buffer_;
-  size_t begin_ = 0;  // of what was read and not given out
-  size_t end_ = 0;
-  std::vector<std::string_view> lines_;
+  std::vector<char> text_;  // the lines, and the beginning of the next one
+  size_t end_ = 0;          // of what was read
+  // Where each line begins, and at last where the unfinished one does. Longer than that: the rest
+  // is room.
+  std::vector<uint32_t> starts_;
   std::vector<uint64_t> hashes_;
 };
 

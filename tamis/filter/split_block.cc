@@ -57,15 +57,19 @@ void TestMany(const SplitBlocks& s, const uint64_t* words, const uint64_t* hashe
     __builtin_prefetch(words + places[i]);
   }
   size_t slot = 0;
-  for (size_t i = 0; i < n; ++i) {
-    const uint64_t here = places[slot];
-    if (i + kDistance < n) {
-      places[slot] = FastRange(hashes[i + kDistance], s.blocks()) * (kLanes / 2);
-      __builtin_prefetch(words + places[slot]);
+  for (size_t first = 0; first < n; first += 64) {
+    uint64_t answer = 0;  // in a register: the words of the filter could alias the answers
+    for (size_t i = first; i < n && i < first + 64; ++i) {
+      const uint64_t here = places[slot];
+      if (i + kDistance < n) {
+        places[slot] = FastRange(hashes[i + kDistance], s.blocks()) * (kLanes / 2);
+        __builtin_prefetch(words + places[slot]);
+      }
+      if (++slot == kDistance) slot = 0;
+      answer |= uint64_t{TestBlock<kLanes>(words + here, static_cast<uint32_t>(hashes[i]))}
+                << (i - first);
     }
-    if (++slot == kDistance) slot = 0;
-    answers[i / 64] |= uint64_t{TestBlock<kLanes>(words + here, static_cast<uint32_t>(hashes[i]))}
-                       << (i % 64);
+    answers[first / 64] = answer;
   }
 }
 
