@@ -1,12 +1,29 @@
-# find_package(tamis): the targets tamis::filter (C++, static) and tamis::filter_c (C, shared).
-include(CMakeFindDependencyMacro)
-find_dependency(PkgConfig)
-pkg_check_modules(XXHASH QUIET IMPORTED_TARGET libxxhash)
-pkg_check_modules(HWY QUIET IMPORTED_TARGET libhwy)
-if(NOT XXHASH_FOUND OR NOT HWY_FOUND)
-  set(tamis_FOUND FALSE)
-  set(tamis_NOT_FOUND_MESSAGE
-    "tamis::filter needs xxHash and Highway; pkg-config does not find both (Debian: libxxhash-dev, libhwy-dev)")
-  return()
+# find_package(tamis [COMPONENTS filter filter_c]): the targets tamis::filter (C++, static), which needs
+# Highway's development files, and tamis::filter_c (C, shared), which needs nothing. Who names no component
+# gets those that can be had.
+include(${CMAKE_CURRENT_LIST_DIR}/tamis-filter-c-targets.cmake)
+set(tamis_filter_c_FOUND TRUE)
+
+set(tamis_filter_FOUND FALSE)
+if(NOT tamis_FIND_COMPONENTS OR "filter" IN_LIST tamis_FIND_COMPONENTS)
+  find_package(PkgConfig QUIET)
+  if(PkgConfig_FOUND)
+    pkg_check_modules(HWY QUIET IMPORTED_TARGET libhwy)
+  endif()
+  if(HWY_FOUND)
+    include(${CMAKE_CURRENT_LIST_DIR}/tamis-filter-targets.cmake)
+    set(tamis_filter_FOUND TRUE)
+  endif()
 endif()
-include(${CMAKE_CURRENT_LIST_DIR}/tamis-targets.cmake)
+
+foreach(component IN LISTS tamis_FIND_COMPONENTS)
+  if(tamis_FIND_REQUIRED_${component} AND NOT tamis_${component}_FOUND)
+    set(tamis_FOUND FALSE)
+    if(component STREQUAL "filter")
+      set(tamis_NOT_FOUND_MESSAGE
+        "tamis::filter needs Highway, which pkg-config does not find (Debian: libhwy-dev, pkg-config)")
+    else()
+      set(tamis_NOT_FOUND_MESSAGE "tamis has no component \"${component}\", only filter and filter_c")
+    endif()
+  endif()
+endforeach()

@@ -1,4 +1,4 @@
-"""The filter library as others use it, out of this tree: installed, found, built against, run.
+"""What is installed, as others use it, out of this tree: found, built against, run.
 
 usage: install_test.py BUILD_DIRECTORY C_COMPILER CXX_COMPILER [COMPILER FLAG...]
 """
@@ -11,7 +11,8 @@ import tempfile
 import unittest
 
 BUILD, CC, CXX, *FLAGS = sys.argv[1:]
-CONSUMER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "consumer")
+HERE = os.path.dirname(os.path.abspath(__file__))
+CONSUMER = os.path.join(HERE, "consumer")
 ANSWER = "members 1000, others few\n"
 
 
@@ -50,21 +51,32 @@ class InstallTest(unittest.TestCase):
         return run("pkg-config", *arguments,
                    PKG_CONFIG_PATH=os.path.dirname(self.find("tamis-filter.pc"))).split()
 
-    def configure(self, directory, version):
+    def configure(self, directory, version="0.1", project=CONSUMER, **environment):
         return subprocess.run(
-            ["cmake", "-S", CONSUMER, "-B", os.path.join(self.work, directory), "-G", "Ninja",
+            ["cmake", "-S", project, "-B", os.path.join(self.work, directory), "-G", "Ninja",
              "-DCMAKE_PREFIX_PATH=" + self.prefix, "-DTAMIS_VERSION=" + version,
              "-DCMAKE_C_COMPILER=" + CC, "-DCMAKE_CXX_COMPILER=" + CXX,
              "-DCMAKE_C_FLAGS=" + " ".join(FLAGS), "-DCMAKE_CXX_FLAGS=" + " ".join(FLAGS)],
-            capture_output=True, text=True, check=False)
+            capture_output=True, text=True, env={**os.environ, **environment}, check=False)
 
     def test_find_package(self):
-        done = self.configure("build", "0.1")
+        done = self.configure("build")
         self.assertEqual(done.returncode, 0, done.stderr)
         build = os.path.join(self.work, "build")
         run("cmake", "--build", build)
         for program in ("cpp", "c"):
             self.assertEqual(run(os.path.join(build, program)), ANSWER)
+
+    def test_find_package_for_c_needs_no_other_development_package(self):
+        nothing = {"PKG_CONFIG_LIBDIR": self.work, "PKG_CONFIG_PATH": ""}  # no .pc file is there
+        done = self.configure("c-build", project=os.path.join(HERE, "c_consumer"), **nothing)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        build = os.path.join(self.work, "c-build")
+        run("cmake", "--build", build)
+        self.assertEqual(run(os.path.join(build, "c")), ANSWER)
+        for_cpp = self.configure("cpp-build", **nothing)
+        self.assertNotEqual(for_cpp.returncode, 0)
+        self.assertIn("tamis::filter needs Highway", for_cpp.stderr)
 
     def test_find_package_of_another_version_fails(self):
         done = self.configure("newer", "0.2")
@@ -116,8 +128,20 @@ class InstallTest(unittest.TestCase):
         dynamic = run("readelf", "-d", library)
         self.assertIn("soname: [libtamis_filter.so.0]", dynamic)
         needed = re.findall(r"NEEDED.*\[(\w+)", dynamic)
-        self.assertLessEqual(set(needed), {"libhwy", "libxxhash", "libstdc", "libm", "libgcc_s", "libc",
-                                           "ld", "libasan", "libubsan", "libtsan"})
+        self.assertLessEqual(set(needed), {"libhwy", "libstdc", "libm", "libgcc_s", "libc", "ld",
+                                           "libasan", "libubsan", "libtsan"})
+
+    def test_the_program_and_the_sqlite_extension(self):
+        prefix = os.path.join(self.work, "program")
+        run("cmake", "--install", BUILD, "--component", "program", "--prefix", prefix)
+        self.assertEqual(os.listdir(os.path.join(prefix, "bin")), ["tamis"])
+        self.assertEqual(run(os.path.join(prefix, "bin/tamis"), "--version"), "tamis 0.1.0\n")
+        lib = os.path.join(prefix, os.path.relpath(self.lib, self.prefix))
+        self.assertEqual(os.listdir(lib), ["tamis.so"])
+        if not FLAGS:  # the shell knows nothing of the sanitizers' libraries
+            self.assertEqual(run("sqlite3", "-batch", "-bail", ":memory:", "-cmd", ".load tamis",
+                                 "SELECT tamis_open('%s') <> ''" % os.path.join(self.work, "store"),
+                                 LD_LIBRARY_PATH=lib), "1\n")
 
 
 if __name__ == "__main__":
