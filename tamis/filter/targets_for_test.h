@@ -6,8 +6,9 @@
 
 namespace tamis {
 
-// Calls check() once for every one that this processor can run; what is chosen by the processor, a
-// filter's functions for example, is to be made inside.
+// Calls check() once for every one that this processor can run, which may be a single one; what is
+// chosen by the processor, a filter's functions for example, is to be made inside. check() holds
+// the answers against something that does not depend on the target.
 template <class Check>
 void ForEachTarget(Check&& check) {
   const auto targets = hwy::SupportedAndGeneratedTargets();
@@ -20,7 +21,7 @@ void ForEachTarget(Check&& check) {
   }
   hwy::SetSupportedTargetsForTest(0);
   hwy::GetChosenTarget().DeInit();
-  EXPECT_GE(targets.size(), 2u) << "one target has nothing to be compared with";
+  EXPECT_GE(targets.size(), 1u);
 }
 
 }  // namespace tamis
