@@ -50,35 +50,38 @@ void Accumulate(CounterRuns::Kind* kind) {
 
 // --- counters ----------------------------------------------------------------------------------
 
-Table SplitTails(const CounterRuns& runs) {
-  Table table{.title = "Tables 2 and 3: a counter of a split counting filter overflows, P(c >= j)",
-              .what = {"bits", "j"},
-              .formulas = {"e lost", "the paper's bound", "exact tail"}};
+// One of the paper's columns, beside what formulas(j) gives and what counters of that kind did.
+template <class Formulas>
+Table Tails(std::string title, std::vector<std::string> names, Formulas&& formulas,
+            const char* PrintedOverflow::*column, const CounterRuns::Kind& kind) {
+  Table table{.title = std::move(title), .what = {"bits", "j"}, .formulas = std::move(names)};
   for (const PrintedOverflow& printed : kPrinted) {
+    if (*(printed.*column) == '\0') continue;
     const uint32_t j = 1U << printed.bits;
     table.rows.push_back({{std::to_string(printed.bits), std::to_string(j)},
-                          printed.split,
-                          {PrintedTail(j), fpr::CounterTailBound(ln2, j), fpr::CounterTail(ln2, j)},
-                          runs.split.Tail(j),
+                          printed.*column,
+                          formulas(j),
+                          kind.Tail(j),
                           ""});
   }
   return table;
 }
 
+Table SplitTails(const CounterRuns& runs) {
+  const auto formulas = [](uint32_t j) -> std::vector<double> {
+    return {PrintedTail(j), fpr::CounterTailBound(ln2, j), fpr::CounterTail(ln2, j)};
+  };
+  return Tails("Tables 2 and 3: a counter of a split counting filter overflows, P(c >= j)",
+               {"e lost", "the paper's bound", "exact tail"}, formulas, &PrintedOverflow::split,
+               runs.split);
+}
+
 Table PlainTails(const CounterRuns& runs) {
-  Table table{.title = "Table 4: a counter of a plain counting filter overflows, P(c >= j)",
-              .what = {"bits", "j"},
-              .formulas = {"2^-52", "exact tail"}};
-  for (const PrintedOverflow& printed : kPrinted) {
-    const uint32_t j = 1U << printed.bits;
-    if (*printed.plain == '\0') continue;
-    table.rows.push_back({{std::to_string(printed.bits), std::to_string(j)},
-                          printed.plain,
-                          {j == 16 ? 0x1p-52 : NAN, fpr::CounterTail(ln2, j)},
-                          runs.plain.Tail(j),
-                          ""});
-  }
-  return table;
+  const auto formulas = [](uint32_t j) -> std::vector<double> {
+    return {j == 16 ? 0x1p-52 : NAN, fpr::CounterTail(ln2, j)};
+  };
+  return Tails("Table 4: a counter of a plain counting filter overflows, P(c >= j)",
+               {"2^-52", "exact tail"}, formulas, &PrintedOverflow::plain, runs.plain);
 }
 
 Table AnyCounter(const CounterRuns& runs) {
