@@ -71,13 +71,11 @@ std::vector<RatePoint> MeasureRates(uint64_t seed) {
   std::vector<RatePoint> points;
   for (const double rate : {0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001, 0.00001}) {
     for (const FilterType& type : AnyFilter::Types()) {
-      if (type.fixed) continue;  // its keys are not inserted
       // A scalable one begins its next layer at half full, which chance may bring before the last
       // key.
       const bool grows = type.kind == FilterKind::kScalableSplitCountingBloom;
       const uint64_t capacity = grows ? kKeys + kKeys / 50 : kKeys;
-      auto filter = *AnyFilter::Create(type.name, {.capacity = capacity, .fpr = rate});
-      (void)filter.Insert(hashes);
+      const auto filter = *AnyFilter::Build(type.name, {.capacity = capacity, .fpr = rate}, hashes);
       points.push_back(MeasureFull(std::string(type.name), filter, keys, rate));
     }
     // Its tags have 17 bits at most.
@@ -112,6 +110,7 @@ Plot RatePlot(const std::vector<RatePoint>& points) {
   AddLine(
       "semi-sorted, any width", Style::kDashed, 2,
       [](double rate) { return fpr::CuckooBits(rate, 0.95, true); }, &plot);
+  AddMarks("binary-fuse", 7, 1, points, &plot);
   AddMarks("bloom", 0, 0, points, &plot);
   AddMarks("blocked", 1, 1, points, &plot);
   AddMarks("scalable-bloom", 5, 2, points, &plot);
