@@ -192,7 +192,7 @@ Result<BinaryFuseFilter> BinaryFuseFilter::Deserialize(std::string_view bytes, O
   filter.count_ = opened.header.parameters[4];
   filter.shape_ = {static_cast<uint32_t>(bits), static_cast<uint32_t>(segment_bits), starts};
   // Bounded first, so that what they come to does not overflow.
-  if (starts < 1 || starts > words * 64 || filter.shape_.words() != words) {
+  if (starts < 1 || starts > words * 64 >> segment_bits || filter.shape_.words() != words) {
     return FilterDataLoss(kKind, "its segments do not fit the payload");
   }
   if (filter.count_ > filter.shape_.slots()) {

@@ -79,8 +79,13 @@ Result<BlockedQuotientFilter> BlockedQuotientFilter::Create(const Options& optio
   return BlockedQuotientFilter(options.seed, shape, 0, lines);
 }
 
+uint64_t* BlockedQuotientFilter::OwnedWords() {
+  spill_.Own();
+  return words_.MutableData();
+}
+
 bool BlockedQuotientFilter::Add(const QuotientPlace& place) {
-  uint64_t* line = words_.MutableData() + place.line * kQuotientLineWords;
+  uint64_t* line = OwnedWords() + place.line * kQuotientLineWords;
   const Placed placed = functions_.insert(line, place.fingerprint, kMaxCopies);
   if (placed == Placed::kTooManyCopies) return false;
   if (placed == Placed::kFull && !AddToFull(place, line)) return false;
@@ -93,11 +98,7 @@ bool BlockedQuotientFilter::AddToFull(const QuotientPlace& place, uint64_t* line
   const QuotientLineView view(shape_, line);
   const uint64_t last = view.Last();
   if (place.fingerprint >= last) {
-    uint32_t copies = 0;
-    if (place.fingerprint == last) {
-      const auto here = view.Fingerprints();
-      copies = static_cast<uint32_t>(std::count(here.begin(), here.end(), last));
-    }
+    const uint32_t copies = place.fingerprint == last ? view.CopiesOfLast() : 0;
     if (copies >= kMaxCopies ||
         !spill_.Insert(place.line, place.fingerprint, kMaxCopies - copies)) {
       return false;
@@ -120,7 +121,7 @@ bool BlockedQuotientFilter::AddToFull(const QuotientPlace& place, uint64_t* line
 bool BlockedQuotientFilter::Erase(uint64_t hash) {
   const QuotientPlace place = lines().Find(hash);
   const bool has_spilled = QuotientLineView(shape_, lines().Line(place.line)).HasSpilled();
-  uint64_t* line = words_.MutableData() + place.line * kQuotientLineWords;
+  uint64_t* line = OwnedWords() + place.line * kQuotientLineWords;
   if (functions_.erase(line, place.fingerprint)) {
     if (has_spilled) Refill(place.line);
   } else {
@@ -148,9 +149,10 @@ template <class Many, class Other>
 Bitmap BlockedQuotientFilter::AnswerPieces(std::span<const uint64_t> hashes, Many&& many,
                                            Other&& other) const {
   Bitmap answers((hashes.size() + 63) / 64);
-  std::vector<uint32_t> others;
-  const QuotientLineSet lines = this->lines();
   constexpr size_t kPiece = 4096;  // a multiple of 64, so that the places in the table stay fetched
+  std::vector<uint32_t> others;
+  others.reserve(std::min(kPiece, hashes.size()));  // nothing is allocated once keys are changed
+  const QuotientLineSet lines = this->lines();
   for (size_t begin = 0; begin < hashes.size(); begin += kPiece) {
     const auto piece = hashes.subspan(begin, std::min(kPiece, hashes.size() - begin));
     uint64_t* piece_answers = answers.data() + begin / 64;
@@ -182,7 +184,7 @@ Bitmap BlockedQuotientFilter::MayContain(std::span<const uint64_t> hashes) const
 // A line that is full stays full while keys are inserted, so that the order is kept where it
 // matters.
 Bitmap BlockedQuotientFilter::Insert(std::span<const uint64_t> hashes) {
-  uint64_t* const words = words_.MutableData();
+  uint64_t* const words = OwnedWords();
   return AnswerPieces(
       hashes,
       [&](std::span<const uint64_t> piece, uint64_t* answers, std::vector<uint32_t>* others) {
@@ -195,7 +197,7 @@ Bitmap BlockedQuotientFilter::Insert(std::span<const uint64_t> hashes) {
 // Until its last key of the piece is done, a line may have room and spilled keys at once: the keys
 // of the line are still less than all of those, and each that was erased takes one of them back.
 Bitmap BlockedQuotientFilter::Erase(std::span<const uint64_t> hashes) {
-  uint64_t* const words = words_.MutableData();
+  uint64_t* const words = OwnedWords();
   return AnswerPieces(
       hashes,
       [&](std::span<const uint64_t> piece, uint64_t* answers, std::vector<uint32_t>* others) {

@@ -101,6 +101,7 @@ class BlockedQuotientFilter {
   QuotientLineSet lines() const {
     return {words_.data(), line_count(), shape_.fingerprint_bits(), fingerprint_mask_};
   }
+  uint64_t* OwnedWords();  // what allocates, before anything is changed
   bool Add(const QuotientPlace& place);
   bool AddToFull(const QuotientPlace& place, uint64_t* line);
   // Takes the least of the line's fingerprints back from the table, when there is one.

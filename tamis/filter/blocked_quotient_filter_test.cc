@@ -60,6 +60,7 @@ TEST(QuotientLineTest, EveryTargetIsAMultisetOfFingerprints) {
         }
         if (view.IsFull()) {
           ASSERT_EQ(view.Last(), *model.rbegin());
+          ASSERT_EQ(view.CopiesOfLast(), model.count(*model.rbegin()));
           QuotientLineView::SetSpilled(shape, line, true);
           const uint64_t group = drawn >> shape.tag_bits;
           const Found otherwise =

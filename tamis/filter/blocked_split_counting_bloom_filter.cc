@@ -48,9 +48,11 @@ Status BlockedSplitCountingBloomFilter::Merge(const BlockedSplitCountingBloomFil
     return InvalidArgument(
         "cannot merge blocked split counting Bloom filters of different size or seed");
   }
+  // What allocates comes first, so that nothing is changed when it fails.
+  WordArray theirs = &other == this ? words_ : WordArray::Borrow(other.words_.words());
+  words_.MutableData();
   CounterArray sum = AsCounters(std::move(words_));
-  sum.Add(&other == this ? CounterArray(sum)
-                         : other.AsCounters(WordArray::Borrow(other.words_.words())));
+  sum.Add(other.AsCounters(std::move(theirs)));
   nonzero_ = sum.nonzero();
   saturated_ = sum.saturated();
   words_ = std::move(sum).TakeWords();

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <new>
 
 #include "tamis/filter/batch.h"
 #include "tamis/filter/fpr.h"
@@ -29,13 +30,16 @@ uint64_t DynamicCountFilter::Get(uint64_t position) const {
   return (low_[position / 16] >> (position % 16 * 4) & 15) | High(position) << kLowBits;
 }
 
-// Widens where it must.
+void DynamicCountFilter::MakeRoomFor(uint64_t value) {
+  const auto bits = static_cast<uint32_t>(std::bit_width(value >> kLowBits));
+  if (bits > high_bits_) SetHighBits(bits);
+}
+
 void DynamicCountFilter::Set(uint64_t position, uint64_t value) {
+  MakeRoomFor(value);  // before anything is changed: it allocates
   const uint32_t shift = position % 16 * 4;
   uint64_t& low = low_.MutableData()[position / 16];
   low = (low & ~(uint64_t{15} << shift)) | (value & 15) << shift;
-  const auto bits = static_cast<uint32_t>(std::bit_width(value >> kLowBits));
-  if (bits > high_bits_) SetHighBits(bits);
   if (high_bits_ == 0) return;
   const uint64_t bit = position * high_bits_;
   char* at = reinterpret_cast<char*>(high_.MutableData()) + bit / 8;
@@ -63,21 +67,28 @@ void DynamicCountFilter::SetHighBits(uint32_t bits) {
 }
 
 // Looking at all counters costs as much as there are, so it waits for as many erases.
-void DynamicCountFilter::NarrowNowAndThen() {
+void DynamicCountFilter::NarrowNowAndThen() try {
   if (count_ != 0 && ++erases_ < positions_.positions) return;
   erases_ = 0;
   uint64_t all = 0;
   for (uint64_t i = 0; high_bits_ != 0 && i < positions_.positions; ++i) all |= High(i);
   const auto bits = static_cast<uint32_t>(std::bit_width(all));
   if (bits < high_bits_) SetHighBits(bits);
+} catch (const std::bad_alloc&) {
+  // It stays as wide as it is.
 }
 
 bool DynamicCountFilter::Add(uint64_t hash) {
   constexpr uint64_t kGreatest = UINT32_MAX;
+  uint64_t greatest = 0;
+  positions_.ForEach(hash, [&](uint64_t position) {
+    greatest = std::max(greatest, Get(position));
+    return true;
+  });
   // A position may come up to so many times for one key.
-  const bool fits = positions_.ForEach(
-      hash, [&](uint64_t position) { return Get(position) <= kGreatest - positions_.hashes; });
-  if (!fits) return false;
+  if (greatest > kGreatest - positions_.hashes) return false;
+  low_.MutableData();
+  MakeRoomFor(greatest + 1);
   positions_.ForEach(hash, [this](uint64_t position) {
     const uint64_t old = Get(position);
     nonzero_ += old == 0;

@@ -80,6 +80,7 @@ class DynamicCountFilter {
   bool Add(uint64_t hash);
   uint64_t Get(uint64_t position) const;
   void Set(uint64_t position, uint64_t value);
+  void MakeRoomFor(uint64_t value);
   uint64_t High(uint64_t position) const;
   void SetHighBits(uint32_t bits);
   void NarrowNowAndThen();

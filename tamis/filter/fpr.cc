@@ -10,6 +10,8 @@ using std::numbers::ln2;
 
 namespace {
 
+constexpr double kMostHashes = 1000;  // 1e-300: more cannot be told apart
+
 constexpr size_t kSubtables = 4;
 constexpr size_t kDLeftLoads = 32;
 using DLeftState = std::array<std::array<double, kDLeftLoads + 1>, kSubtables>;
@@ -48,7 +50,7 @@ double Bloom(double bits, double keys, double hashes) {
 double BloomBits(double keys, double fpr) { return -keys * std::log(fpr) / (ln2 * ln2); }
 
 uint32_t BloomHashes(double bits, double keys) {
-  const double best = bits / keys * ln2;
+  const double best = std::min(bits / keys * ln2, kMostHashes);
   const double low = std::max(1.0, std::floor(best));
   return static_cast<uint32_t>(Bloom(bits, keys, low) <= Bloom(bits, keys, low + 1) ? low
                                                                                     : low + 1);
@@ -56,6 +58,7 @@ uint32_t BloomHashes(double bits, double keys) {
 
 double SplitBlock(double bits_per_key, uint32_t lanes, uint32_t lane_bits) {
   const double mean = static_cast<double>(lane_bits) * lanes / bits_per_key;
+  if (mean > 100.0 * lane_bits) return 1;  // less than e^-100 of a lane is not set
   const auto last = static_cast<uint32_t>(mean + 12 * std::sqrt(mean) + 20);
   double sum = 0;
   for (uint32_t i = 1; i <= last; ++i) {

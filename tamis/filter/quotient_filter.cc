@@ -60,8 +60,7 @@ void QuotientFilter::Store(uint64_t slot, uint64_t value) {
 // Every loop is bounded by the slots, for bytes that were never checked.
 uint32_t QuotientFilter::CopiesOf(const Fingerprint& fingerprint, uint32_t enough) const {
   if ((Load(fingerprint.quotient) & kOccupied) == 0) return 0;
-  uint64_t begin = fingerprint.quotient;
-  while (begin > 0 && (Load(begin) & kShifted) != 0) --begin;
+  const uint64_t begin = BeginOfStretch(fingerprint.quotient);
   // Passes as many runs as there are occupied quotients before this one.
   uint64_t slot = begin;
   for (uint64_t quotient = begin; quotient < fingerprint.quotient; ++quotient) {
@@ -79,10 +78,14 @@ uint32_t QuotientFilter::CopiesOf(const Fingerprint& fingerprint, uint32_t enoug
   return copies;
 }
 
-QuotientFilter::Stretch QuotientFilter::Read(uint64_t slot) const {
+uint64_t QuotientFilter::BeginOfStretch(uint64_t slot) const {
+  while (slot > 0 && (Load(slot) & kShifted) != 0) --slot;
+  return slot;
+}
+
+QuotientFilter::Stretch QuotientFilter::Read(uint64_t begin) const {
   Stretch stretch;
-  stretch.begin = slot;
-  while (stretch.begin > 0 && (Load(stretch.begin) & kShifted) != 0) --stretch.begin;
+  stretch.begin = begin;
   uint64_t quotient = stretch.begin;
   uint64_t at = stretch.begin;
   for (; at < TotalSlots(); ++at) {
@@ -119,15 +122,18 @@ void QuotientFilter::Write(const Stretch& stretch) {
   }
 }
 
+bool QuotientFilter::IsFull() const {
+  return static_cast<double>(count_) >= kMaxLoad * static_cast<double>(slots_) + 1;
+}
+
 bool QuotientFilter::Add(const Fingerprint& fingerprint) {
-  const double limit = kMaxLoad * static_cast<double>(slots_) + 1;
-  if (static_cast<double>(count_) >= limit) return false;
+  if (IsFull()) return false;
   if (IsEmpty(fingerprint.quotient)) {
     Store(fingerprint.quotient, fingerprint.remainder << 3 | kOccupied);
     ++count_;
     return true;
   }
-  Stretch stretch = Read(fingerprint.quotient);
+  Stretch stretch = Read(BeginOfStretch(fingerprint.quotient));
   if (stretch.end == TotalSlots()) return false;
   auto& held = stretch.fingerprints;
   const auto [first, last] = std::equal_range(held.begin(), held.end(), fingerprint);
@@ -141,7 +147,7 @@ bool QuotientFilter::Add(const Fingerprint& fingerprint) {
 bool QuotientFilter::Erase(uint64_t hash) {
   const Fingerprint fingerprint = Find(hash);
   if (IsEmpty(fingerprint.quotient)) return false;
-  Stretch stretch = Read(fingerprint.quotient);
+  Stretch stretch = Read(BeginOfStretch(fingerprint.quotient));
   auto& held = stretch.fingerprints;
   const auto at = std::lower_bound(held.begin(), held.end(), fingerprint);
   if (at == held.end() || *at != fingerprint) return false;
@@ -254,19 +260,32 @@ Result<QuotientFilter> QuotientFilter::Deserialize(std::string_view bytes, OpenM
   }
   QuotientFilter filter(opened.header.seed, p[0], remainder_bits, opened.Take(0, words));
   filter.count_ = p[2];
-  if (mode == OpenMode::kCopy) {
-    // Equal multisets are equal bytes: what was read must be what its own fingerprints make.
-    QuotientFilter made(opened.header.seed, p[0], remainder_bits);
-    bool fits = true;
-    filter.ForEach([&](const Fingerprint& fingerprint) {
-      fits = fits && fingerprint.quotient < p[0] && made.Add(fingerprint);
-    });
-    if (!fits || made.count_ != p[2] ||
-        !std::ranges::equal(made.words_.words(), filter.words_.words())) {
-      return FilterDataLoss(kKind, "its slots do not add up");
-    }
+  if (mode == OpenMode::kCopy && !filter.IsConsistent()) {
+    return FilterDataLoss(kKind, "its slots do not add up");
   }
   return filter;
+}
+
+// Equal multisets are equal bytes: they must be what their own fingerprints make. Stretch by
+// stretch, so that the time does not depend on how long they are.
+bool QuotientFilter::IsConsistent() const {
+  QuotientFilter made(seed_, slots_, remainder_bits_);
+  const bool stretches_are_right = ForEachStretch([&](const Stretch& stretch) {
+    const auto& held = stretch.fingerprints;
+    for (size_t i = 0; i < held.size(); ++i) {
+      // None before the slot of its quotient, which also keeps Write inside of the stretch.
+      if (held[i].quotient >= slots_ || held[i].quotient > stretch.begin + i || made.IsFull()) {
+        return false;
+      }
+      if (i > 0 && held[i] < held[i - 1]) return false;
+      if (i >= kMaxCopies && held[i] == held[i - kMaxCopies]) return false;
+      ++made.count_;
+    }
+    made.Write(stretch);
+    return true;
+  });
+  return stretches_are_right && made.count_ == count_ &&
+         std::ranges::equal(made.words_.words(), words_.words());
 }
 
 }  // namespace tamis

@@ -68,15 +68,10 @@ class QuotientFilter {
   // visit(fingerprint) for each one, in ascending order.
   template <class Visit>
   void ForEach(Visit&& visit) const {
-    for (uint64_t slot = 0; slot < TotalSlots();) {
-      if (IsEmpty(slot)) {
-        ++slot;
-        continue;
-      }
-      const Stretch stretch = Read(slot);
+    ForEachStretch([&](const Stretch& stretch) {
       for (const Fingerprint& fingerprint : stretch.fingerprints) visit(fingerprint);
-      slot = std::max(stretch.end, slot + 1);  // more than its end only for unchecked bytes
-    }
+      return true;
+    });
   }
 
   size_t SizeBytes() const { return words_.size_bytes(); }
@@ -117,8 +112,26 @@ class QuotientFilter {
   void Store(uint64_t slot, uint64_t value);
   bool IsEmpty(uint64_t slot) const { return (Load(slot) & 7) == 0; }
   uint32_t CopiesOf(const Fingerprint& fingerprint, uint32_t enough) const;
-  Stretch Read(uint64_t slot) const;
+  uint64_t BeginOfStretch(uint64_t slot) const;
+  // REQUIRES: a stretch begins there; of unchecked bytes it may as well be another slot.
+  Stretch Read(uint64_t begin) const;
   void Write(const Stretch& stretch);
+  // visit(stretch) -> bool for each one, in ascending order, until one says false.
+  template <class Visit>
+  bool ForEachStretch(Visit&& visit) const {
+    for (uint64_t slot = 0; slot < TotalSlots();) {
+      if (IsEmpty(slot)) {
+        ++slot;
+        continue;
+      }
+      const Stretch stretch = Read(slot);
+      if (!visit(stretch)) return false;
+      slot = stretch.end;
+    }
+    return true;
+  }
+  bool IsFull() const;
+  bool IsConsistent() const;
   bool Add(const Fingerprint& fingerprint);
 
   uint64_t seed_;

@@ -398,6 +398,19 @@ uint64_t QuotientLineView::Last() const {
   return group << shape_.tag_bits | Tag(shape_.slots - 1);
 }
 
+uint32_t QuotientLineView::CopiesOfLast() const {
+  const Map bits = Bits();
+  uint32_t copies = 0;
+  // From its bit downwards: a 1 for each other tag of its group.
+  for (uint64_t bit = (Last() >> shape_.tag_bits) + shape_.slots - 1;
+       copies < shape_.slots && (bits >> bit & 1) != 0 &&
+       Tag(shape_.slots - 1 - copies) == Tag(shape_.slots - 1);
+       --bit) {
+    ++copies;
+  }
+  return copies;
+}
+
 void QuotientLineView::SetSpilled(const QuotientLineShape& shape, uint64_t* line, bool spilled) {
   const uint32_t shift = shape.tag_bits == 8 ? 56 : 58;
   const uint64_t limit = spilled ? (QuotientLineView(shape, line).Last() >> shape.tag_bits) + 1 : 0;

@@ -97,6 +97,7 @@ class QuotientLineView {
   bool HasSpilled() const { return Limit() != 0; }
   // The greatest fingerprint. REQUIRES: IsFull().
   uint64_t Last() const;
+  uint32_t CopiesOfLast() const;  // the same
 
   // Says that fingerprints from Last() on were spilled, or that none are.
   static void SetSpilled(const QuotientLineShape& shape, uint64_t* line, bool spilled);

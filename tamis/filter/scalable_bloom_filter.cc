@@ -25,21 +25,23 @@ Result<ScalableBloomFilter> ScalableBloomFilter::Create(const Options& options) 
   return filter;
 }
 
-void ScalableBloomFilter::AddLayer() {
+void ScalableBloomFilter::AddLayer(uint32_t doublings) {
   layers_.push_back(
-      *BlockedBloomFilter::Create({.capacity = LayerCapacity(options_.capacity, doublings_),
-                                   .fpr = LayerFpr(options_.fpr, doublings_),
+      *BlockedBloomFilter::Create({.capacity = LayerCapacity(options_.capacity, doublings),
+                                   .fpr = LayerFpr(options_.fpr, doublings),
                                    .seed = options_.seed}));
+  doublings_ = doublings;
 }
 
 bool ScalableBloomFilter::Insert(uint64_t hash) {
-  ++count_;
-  if (MayContain(hash)) return true;
-  if (layers_.back().Count() >= LayerCapacity(options_.capacity, doublings_)) {
-    ++doublings_;
-    AddLayer();
+  if (!MayContain(hash)) {
+    if (layers_.back().Count() >= LayerCapacity(options_.capacity, doublings_)) {
+      AddLayer(doublings_ + 1);
+    }
+    layers_.back().Insert(hash);
   }
-  return layers_.back().Insert(hash);
+  ++count_;
+  return true;
 }
 
 bool ScalableBloomFilter::MayContain(uint64_t hash) const {
@@ -71,10 +73,9 @@ Status ScalableBloomFilter::Merge(const ScalableBloomFilter& other) {
 }
 
 void ScalableBloomFilter::Clear() {
-  layers_.clear();
-  doublings_ = 0;
-  count_ = 0;
-  AddLayer();
+  ScalableBloomFilter empty(options_);
+  empty.AddLayer(0);
+  *this = std::move(empty);
 }
 
 size_t ScalableBloomFilter::SizeBytes() const {
@@ -150,6 +151,13 @@ Result<ScalableBloomFilter> ScalableBloomFilter::Deserialize(std::string_view by
   }
   if (filter.layers_.empty() || filter.layers_.size() != p[2]) {
     return FilterDataLoss(kKind, "its layers do not fit the payload");
+  }
+  // The next layer is twice as large as the header says that the open one is; half of it may be a
+  // matter of rounding.
+  if (BlockedBloomFilter::CapacityFor(filter.layers_.back().SizeBytes(),
+                                      LayerFpr(options.fpr, filter.doublings_)) <
+      LayerCapacity(options.capacity, filter.doublings_) / 2) {
+    return FilterDataLoss(kKind, "its open layer is smaller than its capacity");
   }
   return filter;
 }

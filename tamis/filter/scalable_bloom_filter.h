@@ -56,7 +56,7 @@ class ScalableBloomFilter {
   explicit ScalableBloomFilter(const Options& options) : options_(options) {}
 
   // The layer that keys are inserted into is the last one.
-  void AddLayer();
+  void AddLayer(uint32_t doublings);
   static double LayerFpr(double fpr, uint32_t doublings);
 
   Options options_;

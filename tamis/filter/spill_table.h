@@ -27,11 +27,17 @@ class SpillTable {
   // REQUIRES: at least kMinWords words, lines >= 1.
   SpillTable(uint64_t lines, uint32_t fingerprint_bits, WordArray words);
   static constexpr uint64_t kMinWords = 24;
+  // So far from its place may an entry lie: the lines that come together then are told apart by the
+  // bits that entries of 32 have for them, and searches stay short whoever chose the keys.
+  static constexpr uint64_t kMaxDisplacement = 16384;
 
   uint64_t slots() const { return slots_; }
   const WordArray& words() const { return words_; }
+  // Copies what is borrowed, as the first change would.
+  void Own() { words_.MutableData(); }
 
-  // False, and nothing is changed, when there is no room, or there are `copies` already.
+  // False, and nothing is changed, when there is no room within reach of its place, or there are
+  // `copies` already.
   bool Insert(uint64_t line, uint64_t fingerprint, uint32_t copies);
   bool Erase(uint64_t line, uint64_t fingerprint);
   // Takes the line's least fingerprint out and says whether the line has more.

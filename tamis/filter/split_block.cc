@@ -113,10 +113,11 @@ SplitBlocks::SplitBlocks(uint32_t lanes, uint64_t blocks)
 
 double SplitBlocks::ExpectedFpr(const uint64_t* words) const {
   double sum = 0;
-  const auto* lanes = reinterpret_cast<const uint32_t*>(words);
   for (uint64_t block = 0; block < blocks_; ++block) {
     double all = 1;
-    for (uint32_t l = 0; l < lanes_; ++l) all *= std::popcount(*lanes++) / 32.0;
+    for (uint32_t pair = 0; pair < lanes_ / 2; ++pair, ++words) {
+      all *= std::popcount(static_cast<uint32_t>(*words)) * std::popcount(*words >> 32) / 1024.0;
+    }
     sum += all;
   }
   return sum / static_cast<double>(blocks_);
