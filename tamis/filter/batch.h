@@ -30,11 +30,13 @@ Bitmap AnswerBatch(std::span<const uint64_t> hashes, Prefetch&& prefetch,
   return answers;
 }
 
-// place(hash) finds out where the hash belongs and starts loading; test(place) answers. The places
-// are kept for the time between.
-template <class PlaceOf, class Test>
-Bitmap AnswerBatchByPlaces(std::span<const uint64_t> hashes, PlaceOf&& place_of, Test&& test) {
+// place_of(hash) finds out where the hash belongs and starts loading; test(place) answers. The
+// places are kept for the time between. prefetch_more(place) as above.
+template <class PlaceOf, class PrefetchMore, class Test>
+Bitmap AnswerBatchByPlaces(std::span<const uint64_t> hashes, PlaceOf&& place_of,
+                           PrefetchMore&& prefetch_more, Test&& test) {
   constexpr size_t kDistance = 16;
+  constexpr size_t kDistanceOfMore = 8;
   const size_t n = hashes.size();
   Bitmap answers((n + 63) / 64);
   if (n == 0) return answers;
@@ -44,6 +46,7 @@ Bitmap AnswerBatchByPlaces(std::span<const uint64_t> hashes, PlaceOf&& place_of,
     const size_t end = std::min(n, begin + 64);
     uint64_t word = 0;
     for (size_t i = begin; i < end; ++i) {
+      if (i + kDistanceOfMore < n) prefetch_more(places[(i + kDistanceOfMore) % kDistance]);
       auto& place = places[i % kDistance];
       word |= uint64_t{test(place)} << (i % 64);
       if (i + kDistance < n) place = place_of(hashes[i + kDistance]);
@@ -51,6 +54,12 @@ Bitmap AnswerBatchByPlaces(std::span<const uint64_t> hashes, PlaceOf&& place_of,
     answers[begin / 64] = word;
   }
   return answers;
+}
+
+template <class PlaceOf, class Test>
+Bitmap AnswerBatchByPlaces(std::span<const uint64_t> hashes, PlaceOf&& place_of, Test&& test) {
+  return AnswerBatchByPlaces(
+      hashes, place_of, [](const auto&) {}, test);
 }
 
 template <class Prefetch, class Test>

@@ -1,9 +1,9 @@
 #include "tamis/filter/cuckoo_filter.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
-#include "tamis/filter/batch.h"
 #include "tamis/filter/fpr.h"
 
 namespace tamis {
@@ -16,7 +16,7 @@ constexpr double kMaxLoad = 0.95;
 // early.
 uint32_t TagBitsFor(double fpr) {
   uint32_t bits = 8;
-  while (bits < CuckooTable::kMaxTagBits && fpr::Cuckoo(bits, kMaxLoad) > fpr) ++bits;
+  while (bits < kMaxCuckooTagBits && fpr::Cuckoo(bits, kMaxLoad) > fpr) ++bits;
   return bits;
 }
 
@@ -33,7 +33,7 @@ Result<CuckooFilter> CuckooFilter::Create(const Options& options) {
   const FilterOptions common{options.capacity, options.fpr, options.seed};
   TAMIS_RETURN_IF_ERROR(common.Validate());
   const uint32_t tag_bits = options.tag_bits != 0 ? options.tag_bits : TagBitsFor(options.fpr);
-  if (!CuckooTable::IsValid(tag_bits, options.semi_sorted)) {
+  if (!IsCuckooWidth(tag_bits, options.semi_sorted)) {
     return InvalidArgument(
         std::string("cannot make a cuckoo filter: tags of ") + std::to_string(tag_bits) +
         " bits; " + (options.semi_sorted ? "semi-sorted ones have 5 to 17" : "they have 4 to 32"));
@@ -44,85 +44,28 @@ Result<CuckooFilter> CuckooFilter::Create(const Options& options) {
                       CuckooTable(buckets, tag_bits, options.semi_sorted, std::move(words)));
 }
 
-bool CuckooFilter::Insert(uint64_t hash) { return Add(Find(hash), hash); }
-
-// `choice` decides which tags are moved: the same filter and key take the same way.
-bool CuckooFilter::Add(Place place, uint64_t choice) {
-  for (const uint64_t bucket : {place.bucket, Other(place.bucket, place.tag)}) {
-    const uint32_t slot = table_.Find(bucket, 0);
-    if (slot == CuckooTable::kSlots) continue;
-    table_.Set(bucket, slot, place.tag);
-    ++count_;
-    return true;
-  }
-  // Moves a tag to its other bucket to make room, one from there to its own, and so on.
-  struct Step {
-    uint64_t bucket;
-    uint32_t slot;
-    uint32_t moved;
-  };
-  std::array<Step, kMaxKicks> steps;
-  uint32_t kicks = 0;
-  Place homeless = place;
-  while (kicks < kMaxKicks) {
-    const CuckooTable::Tags tags = table_.Read(homeless.bucket);
-    // Copies of the homeless tag itself need not be moved; when there are only such, give up.
-    uint32_t slot = (choice = Mix(choice + 1)) % CuckooTable::kSlots;
-    for (uint32_t i = 0; i < CuckooTable::kSlots && tags[slot] == homeless.tag; ++i) {
-      slot = (slot + 1) % CuckooTable::kSlots;
-    }
-    if (tags[slot] == homeless.tag) break;
-    const uint32_t moved = tags[slot];
-    steps[kicks++] = {homeless.bucket, table_.Set(homeless.bucket, slot, homeless.tag), moved};
-    homeless = {Other(homeless.bucket, moved), moved};
-    const uint32_t free = table_.Find(homeless.bucket, 0);
-    if (free != CuckooTable::kSlots) {
-      table_.Set(homeless.bucket, free, homeless.tag);
-      ++count_;
-      return true;
-    }
-  }
-  while (kicks > 0) {
-    const Step& step = steps[--kicks];
-    table_.Set(step.bucket, step.slot, step.moved);
-  }
-  return false;
+bool CuckooFilter::Insert(uint64_t hash) {
+  const bool inserted = table_.Insert(table_.PlaceOf(hash));
+  count_ += inserted;
+  return inserted;
 }
 
 bool CuckooFilter::Erase(uint64_t hash) {
-  const Place place = Find(hash);
-  for (const uint64_t bucket : {place.bucket, Other(place.bucket, place.tag)}) {
-    const uint32_t slot = table_.Find(bucket, place.tag);
-    if (slot == CuckooTable::kSlots) continue;
-    table_.Set(bucket, slot, 0);
-    --count_;
-    return true;
-  }
-  return false;
-}
-
-void CuckooFilter::Prefetch(uint64_t hash) const {
-  const Place place = Find(hash);
-  table_.Prefetch(place.bucket);
-  table_.Prefetch(Other(place.bucket, place.tag));
+  const bool erased = table_.Erase(table_.PlaceOf(hash));
+  count_ -= erased;
+  return erased;
 }
 
 Bitmap CuckooFilter::Insert(std::span<const uint64_t> hashes) {
-  return AnswerBatch(
-      hashes, [this](uint64_t hash) { Prefetch(hash); },
-      [this](uint64_t hash) { return Insert(hash); });
+  Bitmap inserted = table_.Insert(hashes);
+  for (const uint64_t word : inserted) count_ += std::popcount(word);
+  return inserted;
 }
 
 Bitmap CuckooFilter::Erase(std::span<const uint64_t> hashes) {
-  return AnswerBatch(
-      hashes, [this](uint64_t hash) { Prefetch(hash); },
-      [this](uint64_t hash) { return Erase(hash); });
-}
-
-Bitmap CuckooFilter::MayContain(std::span<const uint64_t> hashes) const {
-  return AnswerBatch(
-      hashes, [this](uint64_t hash) { Prefetch(hash); },
-      [this](uint64_t hash) { return MayContain(hash); });
+  Bitmap erased = table_.Erase(hashes);
+  for (const uint64_t word : erased) count_ -= std::popcount(word);
+  return erased;
 }
 
 Status CuckooFilter::Merge(const CuckooFilter& other) {
@@ -132,14 +75,15 @@ Status CuckooFilter::Merge(const CuckooFilter& other) {
   }
   CuckooFilter merged = *this;
   for (uint64_t bucket = 0; bucket < other.table_.buckets(); ++bucket) {
-    for (const uint32_t tag : other.table_.Read(bucket)) {
-      if (tag != 0 && !merged.Add({bucket, tag}, bucket)) {
+    for (const uint32_t tag : other.table_.Tags(bucket)) {
+      if (tag != 0 && !merged.table_.Insert(merged.table_.PlaceOf(bucket, tag))) {
         return ResourceExhausted("cannot merge cuckoo filters: " + std::to_string(Count()) +
                                  " and " + std::to_string(other.Count()) +
                                  " keys do not fit; build a larger filter from the keys");
       }
     }
   }
+  merged.count_ += other.count_;
   *this = std::move(merged);
   return Status::Ok();
 }
@@ -163,8 +107,8 @@ uint64_t CuckooFilter::CapacityFor(size_t size_bytes, double fpr) {
 double CuckooFilter::FprFor(size_t size_bytes, uint64_t capacity) {
   const double bits = static_cast<double>(size_bytes) * 8 * kMaxLoad;
   const auto tag_bits = static_cast<uint32_t>(bits / static_cast<double>(capacity));
-  if (tag_bits < CuckooTable::kMinTagBits) return 1;
-  return fpr::Cuckoo(std::min(tag_bits, uint32_t{CuckooTable::kMaxTagBits}), kMaxLoad);
+  if (tag_bits < kMinCuckooTagBits) return 1;
+  return fpr::Cuckoo(std::min(tag_bits, uint32_t{kMaxCuckooTagBits}), kMaxLoad);
 }
 
 std::string CuckooFilter::Serialize() const {
@@ -179,7 +123,7 @@ Result<CuckooFilter> CuckooFilter::Deserialize(std::string_view bytes, OpenMode 
   TAMIS_ASSIGN_OR_RETURN(OpenedFilter opened, OpenFilter(bytes, kKind, 4, mode));
   const auto& p = opened.header.parameters;
   const uint64_t words = opened.payload.size();
-  if (p[2] > 1 || !CuckooTable::IsValid(p[1], p[2] == 1)) {
+  if (p[2] > 1 || !IsCuckooWidth(p[1], p[2] == 1)) {
     return FilterDataLoss(kKind, "impossible tag width");
   }
   const auto tag_bits = static_cast<uint32_t>(p[1]);

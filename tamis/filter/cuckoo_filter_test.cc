@@ -21,52 +21,75 @@ std::vector<Width> AllWidths() {
   std::vector<Width> widths;
   for (const bool semi_sorted : {false, true}) {
     for (uint32_t bits = 1; bits <= 40; ++bits) {
-      if (CuckooTable::IsValid(bits, semi_sorted)) widths.push_back({bits, semi_sorted});
+      if (IsCuckooWidth(bits, semi_sorted)) widths.push_back({bits, semi_sorted});
     }
   }
   return widths;
 }
 
-TEST(CuckooTableTest, EverySlotOfEveryWidthHoldsEveryTagAndNothingElseChanges) {
+TEST(CuckooBucketsTest, EverySlotOfEveryWidthHoldsEveryTagAndNothingElseChanges) {
   Random random(1);
-  for (const Width width : AllWidths()) {
+  const auto check = [&]<uint32_t kBits, bool kSemiSorted>(CuckooBuckets<kBits, kSemiSorted>) {
+    using Buckets = CuckooBuckets<kBits, kSemiSorted>;
+    SCOPED_TRACE(testing::Message() << kBits << " " << kSemiSorted);
     constexpr uint64_t kBuckets = 37;
-    const auto [bits, semi_sorted] = width;
-    CuckooTable table(kBuckets, bits, semi_sorted,
-                      WordArray(CuckooTable::WordsFor(kBuckets, bits, semi_sorted)));
+    std::vector<uint64_t> words(CuckooTable::WordsFor(kBuckets, kBits, kSemiSorted));
+    char* const bytes = reinterpret_cast<char*>(words.data());
     std::vector<std::vector<uint32_t>> model(kBuckets, std::vector<uint32_t>(4));
     for (int step = 0; step < 2000; ++step) {
       const uint64_t bucket = random.Uniform(kBuckets);
       const auto slot = static_cast<uint32_t>(random.Uniform(4));
       // Often few values, so that equal tags and equal low parts meet; 0 is "empty".
-      const uint64_t values = uint64_t{1} << (random.OneIn(2) ? bits : 5u < bits ? 5 : bits);
+      const uint64_t values = uint64_t{1} << (random.OneIn(2) ? kBits : std::min(5u, kBits));
       const auto tag = static_cast<uint32_t>(random.Uniform(values));
-      const CuckooTable::Tags before = table.Read(bucket);
-      *std::find(model[bucket].begin(), model[bucket].end(), before[slot]) = tag;
-      const uint32_t now = table.Set(bucket, slot, tag);
-      ASSERT_LT(now, 4u);
-      ASSERT_EQ(table.Read(bucket)[now], tag);
-      ASSERT_TRUE(table.Contains(bucket, tag));
+      const auto before = Buckets::Load(bytes, bucket);
+      *std::find(model[bucket].begin(), model[bucket].end(), Buckets::Tags(before)[slot]) = tag;
+      Buckets::Store(bytes, bucket, Buckets::With(before, slot, tag));
+      const auto now = Buckets::Load(bytes, bucket);
+      ASSERT_TRUE(Buckets::IsConsistent(now));
+      ASSERT_EQ(Buckets::Tags(now)[Buckets::SlotWith(now, slot, tag)], tag);
       const auto probe = static_cast<uint32_t>(random.Uniform(values));
       for (const uint32_t asked : {probe, tag, 0u}) {
         const bool held = std::count(model[bucket].begin(), model[bucket].end(), asked) > 0;
-        ASSERT_EQ(table.Contains(bucket, asked), held);
-        const uint32_t found = table.Find(bucket, asked);
+        ASSERT_EQ(Buckets::Has(now, asked), held);
+        const uint32_t found = Buckets::Slot(now, asked);
         ASSERT_EQ(found < 4, held);
         if (held) {
-          ASSERT_EQ(table.Read(bucket)[found], asked);
+          ASSERT_EQ(Buckets::Tags(now)[found], asked);
         }
       }
     }
     uint64_t count = 0;
     for (uint64_t bucket = 0; bucket < kBuckets; ++bucket) {
-      const CuckooTable::Tags tags = table.Read(bucket);
-      ASSERT_THAT(tags, testing::UnorderedElementsAreArray(model[bucket])) << bits;
+      const CuckooTags tags = Buckets::Tags(Buckets::Load(bytes, bucket));
+      ASSERT_THAT(tags, testing::UnorderedElementsAreArray(model[bucket]));
       count += std::count_if(tags.begin(), tags.end(), [](uint32_t tag) { return tag != 0; });
     }
+    const CuckooTable table(kBuckets, kBits, kSemiSorted, WordArray::CopyOf(words));
     EXPECT_EQ(table.CountTags(), count);
     EXPECT_TRUE(table.IsConsistent());
+    words.back() |= uint64_t{1} << 63;
+    EXPECT_FALSE(
+        CuckooTable(kBuckets, kBits, kSemiSorted, WordArray::CopyOf(words)).IsConsistent());
+  };
+  for (const Width width : AllWidths()) WithCuckooBuckets(width.tag_bits, width.semi_sorted, check);
+}
+
+TEST(CuckooBucketsTest, CodesNumberAscendingQuadruplesInLexicographicOrder) {
+  uint32_t next = 0;
+  for (uint32_t a = 0; a < 16; ++a) {
+    for (uint32_t b = a; b < 16; ++b) {
+      for (uint32_t c = b; c < 16; ++c) {
+        for (uint32_t d = c; d < 16; ++d) {
+          ASSERT_EQ(SemiSortedCodes::Code(a, b, c, d), next);
+          ASSERT_EQ(SemiSortedCodes::Parts(next), a | b << 4 | c << 8 | d << 12);
+          ++next;
+        }
+      }
+    }
   }
+  EXPECT_EQ(next, SemiSortedCodes::kCount);
+  for (; next < 1 << SemiSortedCodes::kBits; ++next) EXPECT_EQ(SemiSortedCodes::Parts(next), 0u);
 }
 
 // Tags of 5, 9 and 17 bits in semi-sorted tables are where packed tables elsewhere have lost keys.
@@ -97,6 +120,28 @@ TEST(CuckooFilterTest, EveryWidthFindsAllKeysErasesThemAndKeepsItsRate) {
     }
     EXPECT_EQ(filter.Count(), 0u);
     EXPECT_EQ(filter.Fill(), 0.0);
+  }
+}
+
+TEST(CuckooFilterTest, BatchesOfEveryWidthAreWhatOneByOneIs) {
+  constexpr uint64_t kKeys = 1000;
+  for (const Width width : AllWidths()) {
+    SCOPED_TRACE(testing::Message() << width.tag_bits << " " << width.semi_sorted);
+    auto single = *CuckooFilter::Create(
+        {.capacity = kKeys, .tag_bits = width.tag_bits, .semi_sorted = width.semi_sorted});
+    auto batch = single;
+    std::vector<uint64_t> keys(kKeys + 100);  // more than fit into narrow tags
+    for (uint64_t i = 0; i < keys.size(); ++i) keys[i] = Key(9, i);
+    const auto expect_equal = [&](const Bitmap& answers, auto&& operation) {
+      for (uint64_t i = 0; i < keys.size(); ++i) {
+        ASSERT_EQ(answers[i / 64] >> (i % 64) & 1, uint64_t{operation(keys[i])}) << i;
+      }
+      EXPECT_EQ(batch.Serialize(), single.Serialize());
+    };
+    expect_equal(batch.Insert(keys), [&](uint64_t key) { return single.Insert(key); });
+    for (uint64_t i = 0; i < keys.size(); i += 2) keys[i] = Key(10, i);  // never inserted
+    expect_equal(batch.MayContain(keys), [&](uint64_t key) { return single.MayContain(key); });
+    expect_equal(batch.Erase(keys), [&](uint64_t key) { return single.Erase(key); });
   }
 }
 

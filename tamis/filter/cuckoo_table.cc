@@ -1,139 +1,199 @@
 #include "tamis/filter/cuckoo_table.h"
 
-#include <algorithm>
-#include <bit>
 #include <cassert>
-#include <vector>
+
+#include "tamis/filter/batch.h"
 
 namespace tamis {
 namespace {
 
-constexpr uint32_t kCodes = 3876;  // multisets of four out of sixteen: C(19, 4)
-constexpr uint32_t kCodeBits = 12;
+using Place = CuckooTable::Place;
 
-// Four low parts in ascending order, the first in the lowest bits, and their numbers.
-struct LowParts {
-  std::array<uint16_t, 1 << kCodeBits> parts{};  // of a code; unknown codes read as zeros
-  std::vector<uint16_t> code = std::vector<uint16_t>(1 << 16);
+// A table of one width.
+template <class B>
+struct Table {
+  uint64_t buckets;
 
-  LowParts() {
-    uint16_t next = 0;
-    for (uint32_t a = 0; a < 16; ++a) {
-      for (uint32_t b = a; b < 16; ++b) {
-        for (uint32_t c = b; c < 16; ++c) {
-          for (uint32_t d = c; d < 16; ++d) {
-            const uint32_t packed = a | b << 4 | c << 8 | d << 12;
-            parts[next] = static_cast<uint16_t>(packed);
-            code[packed] = next++;
-          }
-        }
+  Place PlaceOf(uint64_t hash) const { return CuckooTable::PlaceOf(hash, buckets, B::kWidth); }
+  uint64_t Other(uint64_t bucket, uint32_t tag) const {
+    return CuckooTable::Other(bucket, tag, buckets);
+  }
+  static void Prefetch(const char* bytes, uint64_t bucket) {
+    __builtin_prefetch(bytes + bucket * B::kBits / 8);
+  }
+  Place Fetched(const char* bytes, uint64_t hash) const {
+    const Place place = PlaceOf(hash);
+    Prefetch(bytes, place.bucket);
+    Prefetch(bytes, place.other);
+    return place;
+  }
+
+  // Both buckets, whatever is in the first: half the branches would be mispredicted.
+  static bool Contains(const char* bytes, const Place& place) {
+    return Has(bytes, place.bucket, place.tag) | Has(bytes, place.other, place.tag);
+  }
+
+  static bool Has(const char* bytes, uint64_t bucket, uint32_t tag) {
+    return B::Has(B::Load(bytes, bucket), tag);
+  }
+  static bool Replace(char* bytes, uint64_t bucket, uint32_t old, uint32_t tag) {
+    const auto word = B::Load(bytes, bucket);
+    const uint32_t slot = B::Slot(word, old);
+    if (slot == kCuckooSlots) return false;
+    B::Store(bytes, bucket, B::With(word, slot, tag));
+    return true;
+  }
+  // In the first of the place's buckets that has it. Which one that is is chosen without a branch.
+  static bool ReplaceInEither(char* bytes, const Place& place, uint32_t old, uint32_t tag) {
+    const bool first = Has(bytes, place.bucket, old);
+    return Replace(bytes, first ? place.bucket : place.other, old, tag);
+  }
+  static bool Erase(char* bytes, const Place& place) {
+    return ReplaceInEither(bytes, place, place.tag, 0);
+  }
+
+  // Where both buckets of a place are full, the tags in them may have to move: starts to load
+  // where they can go.
+  void PrefetchOthers(const char* bytes, const Place& place) const {
+    if (Has(bytes, place.bucket, 0) | Has(bytes, place.other, 0)) return;
+    for (const uint64_t bucket : {place.bucket, place.other}) {
+      for (const uint32_t tag : B::Tags(B::Load(bytes, bucket))) {
+        Prefetch(bytes, Other(bucket, tag));
       }
     }
-    assert(next == kCodes);
+  }
+  // Puts the tag into a full bucket if one that is there has room in its other bucket.
+  bool PutWhereOneCanMove(char* bytes, uint64_t bucket, uint32_t tag) const {
+    const CuckooTags tags = B::Tags(B::Load(bytes, bucket));
+    for (const uint32_t there : tags) {
+      if (!Replace(bytes, Other(bucket, there), 0, there)) continue;
+      return Replace(bytes, bucket, there, tag);
+    }
+    return false;
+  }
+
+  bool Insert(char* bytes, const Place& place) const {
+    return ReplaceInEither(bytes, place, 0, place.tag) ||
+           PutWhereOneCanMove(bytes, place.bucket, place.tag) ||
+           PutWhereOneCanMove(bytes, place.other, place.tag) || Kick(bytes, place);
+  }
+  // Moves a tag to its other bucket to make room, one from there to its own, and so on, until one
+  // comes where another can move.
+  bool Kick(char* bytes, const Place& place) const {
+    struct Step {
+      uint64_t bucket;
+      uint32_t slot;
+      uint32_t moved;
+    };
+    std::array<Step, CuckooTable::kMaxKicks> steps;
+    uint32_t kicks = 0;
+    uint64_t bucket = place.bucket;
+    uint32_t homeless = place.tag;
+    uint64_t choice = place.bucket;  // the same filter and key take the same way
+    while (kicks < CuckooTable::kMaxKicks) {
+      const auto word = B::Load(bytes, bucket);
+      const CuckooTags tags = B::Tags(word);
+      // Copies of the homeless tag itself need not be moved; when there are only such, give up.
+      uint32_t slot = (choice = Mix(choice + 1)) % kCuckooSlots;
+      for (uint32_t i = 0; i < kCuckooSlots && tags[slot] == homeless; ++i) {
+        slot = (slot + 1) % kCuckooSlots;
+      }
+      if (tags[slot] == homeless) break;
+      const uint32_t moved = tags[slot];
+      const auto put = B::With(word, slot, homeless);
+      B::Store(bytes, bucket, put);
+      steps[kicks++] = {bucket, B::SlotWith(put, slot, homeless), moved};
+      homeless = moved;
+      bucket = Other(bucket, moved);
+      if (PutWhereOneCanMove(bytes, bucket, homeless)) return true;
+    }
+    while (kicks > 0) {
+      const Step& step = steps[--kicks];
+      const auto word = B::Load(bytes, step.bucket);
+      B::Store(bytes, step.bucket, B::With(word, step.slot, step.moved));
+    }
+    return false;
   }
 };
-
-const LowParts& Low() {
-  static const LowParts low;
-  return low;
-}
-
-uint64_t MaskOf(uint32_t bits) { return bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; }
-
-// By low part first; within it by the rest, so that equal buckets have equal bytes.
-bool SemiSortedLess(uint32_t a, uint32_t b) {
-  return std::pair(a & 15, a >> 4) < std::pair(b & 15, b >> 4);
-}
 
 }  // namespace
 
 CuckooTable::CuckooTable(uint64_t buckets, uint32_t tag_bits, bool semi_sorted, WordArray words)
-    : buckets_(buckets),
-      tag_bits_(tag_bits),
-      bucket_bits_(kSlots * (tag_bits - semi_sorted)),
-      semi_sorted_(semi_sorted),
-      words_(std::move(words)) {
-  assert(IsValid(tag_bits, semi_sorted));
+    : buckets_(buckets), tag_bits_(tag_bits), semi_sorted_(semi_sorted), words_(std::move(words)) {
+  assert(IsCuckooWidth(tag_bits, semi_sorted));
   assert(words_.size() == WordsFor(buckets, tag_bits, semi_sorted));
-  for (uint32_t slot = 0; slot < kSlots && tag_bits <= 16; ++slot) {
-    field_ones_ |= uint64_t{1} << (slot * tag_bits);
-  }
 }
 
-CuckooTable::Tags CuckooTable::Read(uint64_t bucket) const {
-  Tags tags;
-  if (semi_sorted_) {
-    const uint64_t word = Load(bucket * bucket_bits_);
-    const uint32_t low = Low().parts[word & MaskOf(kCodeBits)];
-    const uint32_t rest_bits = tag_bits_ - 4;
-    for (uint32_t i = 0; i < kSlots; ++i) {
-      const uint64_t rest = word >> (kCodeBits + i * rest_bits) & MaskOf(rest_bits);
-      tags[i] = static_cast<uint32_t>(rest << 4) | (low >> (4 * i) & 15);
-    }
-  } else {
-    for (uint32_t i = 0; i < kSlots; ++i) {
-      tags[i] =
-          static_cast<uint32_t>(Load(bucket * bucket_bits_ + uint64_t{i} * tag_bits_) & MaskOf(tag_bits_));
-    }
-  }
-  return tags;
+// Calls f(table of this one's width).
+template <class F>
+auto CuckooTable::WithWidth(F&& f) const {
+  return WithCuckooBuckets(tag_bits_, semi_sorted_,
+                           [&]<class B>(B) { return f(Table<B>{buckets_}); });
 }
 
-uint32_t CuckooTable::Find(uint64_t bucket, uint32_t tag) const {
-  if (HasSimplePlainBucket()) {
-    const uint64_t zeros = ZeroFields(Load(bucket * bucket_bits_), tag);
-    return zeros == 0 ? kSlots : std::countr_zero(zeros) / tag_bits_;
-  }
-  const Tags tags = Read(bucket);
-  return static_cast<uint32_t>(std::find(tags.begin(), tags.end(), tag) - tags.begin());
+bool CuckooTable::Contains(const Place& place) const {
+  return WithWidth([&](auto table) { return table.Contains(bytes(), place); });
+}
+bool CuckooTable::Insert(const Place& place) {
+  char* const bytes = MutableBytes();
+  return WithWidth([&](auto table) { return table.Insert(bytes, place); });
+}
+bool CuckooTable::Erase(const Place& place) {
+  char* const bytes = MutableBytes();
+  return WithWidth([&](auto table) { return table.Erase(bytes, place); });
 }
 
-void CuckooTable::Store(uint64_t bit, uint64_t mask, uint64_t value) {
-  char* at = reinterpret_cast<char*>(words_.MutableData()) + bit / 8;
-  uint64_t word;
-  std::memcpy(&word, at, sizeof(word));
-  word = (word & ~(mask << (bit % 8))) | value << (bit % 8);
-  std::memcpy(at, &word, sizeof(word));
+Bitmap CuckooTable::Contains(std::span<const uint64_t> hashes) const {
+  return WithWidth([&](auto table) {
+    return AnswerBatchByPlaces(
+        hashes, [table, b = bytes()](uint64_t hash) { return table.Fetched(b, hash); },
+        [table, b = bytes()](const Place& place) { return table.Contains(b, place); });
+  });
+}
+Bitmap CuckooTable::Insert(std::span<const uint64_t> hashes) {
+  char* const b = MutableBytes();
+  return WithWidth([&](auto table) {
+    return AnswerBatchByPlaces(
+        hashes, [table, b](uint64_t hash) { return table.Fetched(b, hash); },
+        [table, b](const Place& place) { table.PrefetchOthers(b, place); },
+        [table, b](const Place& place) { return table.Insert(b, place); });
+  });
+}
+Bitmap CuckooTable::Erase(std::span<const uint64_t> hashes) {
+  char* const b = MutableBytes();
+  return WithWidth([&](auto table) {
+    return AnswerBatchByPlaces(
+        hashes, [table, b](uint64_t hash) { return table.Fetched(b, hash); },
+        [table, b](const Place& place) { return table.Erase(b, place); });
+  });
 }
 
-uint32_t CuckooTable::Set(uint64_t bucket, uint32_t slot, uint32_t tag) {
-  if (!semi_sorted_) {
-    Store(bucket * bucket_bits_ + uint64_t{slot} * tag_bits_, MaskOf(tag_bits_), tag);
-    return slot;
-  }
-  Tags tags = Read(bucket);
-  tags[slot] = tag;
-  std::sort(tags.begin(), tags.end(), SemiSortedLess);
-  uint32_t low = 0;
-  uint64_t word = 0;
-  for (uint32_t i = 0; i < kSlots; ++i) {
-    low |= (tags[i] & 15) << (4 * i);
-    word |= uint64_t{tags[i] >> 4} << (kCodeBits + i * (tag_bits_ - 4));
-  }
-  word |= Low().code[low];
-  Store(bucket * bucket_bits_, MaskOf(bucket_bits_), word);
-  return static_cast<uint32_t>(std::find(tags.begin(), tags.end(), tag) - tags.begin());
+CuckooTags CuckooTable::Tags(uint64_t bucket) const {
+  return WithCuckooBuckets(tag_bits_, semi_sorted_,
+                           [&]<class B>(B) { return B::Tags(B::Load(bytes(), bucket)); });
 }
 
 uint64_t CuckooTable::CountTags() const {
-  uint64_t count = 0;
-  for (uint64_t bucket = 0; bucket < buckets_; ++bucket) {
-    for (const uint32_t tag : Read(bucket)) count += tag != 0;
-  }
-  return count;
+  return WithCuckooBuckets(tag_bits_, semi_sorted_, [&]<class B>(B) {
+    uint64_t count = 0;
+    for (uint64_t bucket = 0; bucket < buckets_; ++bucket) {
+      for (const uint32_t tag : B::Tags(B::Load(bytes(), bucket))) count += tag != 0;
+    }
+    return count;
+  });
 }
 
 bool CuckooTable::IsConsistent() const {
-  const uint64_t bits = buckets_ * bucket_bits_;
+  const uint64_t bits = buckets_ * kSlots * (tag_bits_ - semi_sorted_);
   for (uint64_t word = bits / 64; word < words_.size(); ++word) {
     if (words_[word] >> (word == bits / 64 ? bits % 64 : 0) != 0) return false;
   }
-  for (uint64_t bucket = 0; semi_sorted_ && bucket < buckets_; ++bucket) {
-    if ((Load(bucket * bucket_bits_) & MaskOf(kCodeBits)) >= kCodes) return false;
-    const Tags tags = Read(bucket);
-    if (!std::is_sorted(tags.begin(), tags.end(), SemiSortedLess)) return false;
-  }
-  return true;
+  return WithCuckooBuckets(tag_bits_, semi_sorted_, [&]<class B>(B) {
+    for (uint64_t bucket = 0; bucket < buckets_; ++bucket) {
+      if (!B::IsConsistent(B::Load(bytes(), bucket))) return false;
+    }
+    return true;
+  });
 }
 
 }  // namespace tamis
