@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 
-#include "tamis/filter/batch.h"
 #include "tamis/filter/fpr.h"
 
 namespace tamis {
@@ -26,21 +25,26 @@ Result<BlockedSplitCountingBloomFilter> BlockedSplitCountingBloomFilter::Create(
 }
 
 Bitmap BlockedSplitCountingBloomFilter::Insert(std::span<const uint64_t> hashes) {
-  return AnswerBatch(
-      hashes, [this](uint64_t hash) { Prefetch(hash); },
-      [this](uint64_t hash) { return Insert(hash); });
+  Raised(hashes.size(), functions_.raise_many(words_.MutableData(), blocks(), hashes));
+  Bitmap inserted((hashes.size() + 63) / 64, ~uint64_t{0});
+  if (hashes.size() % 64 != 0) inserted.back() >>= 64 - hashes.size() % 64;
+  return inserted;
 }
 
 Bitmap BlockedSplitCountingBloomFilter::Erase(std::span<const uint64_t> hashes) {
-  return AnswerBatch(
-      hashes, [this](uint64_t hash) { Prefetch(hash); },
-      [this](uint64_t hash) { return Erase(hash); });
+  Bitmap erased((hashes.size() + 63) / 64);
+  const CounterChange change =
+      functions_.lower_many(words_.MutableData(), blocks(), hashes, erased.data());
+  uint64_t keys = 0;
+  for (const uint64_t word : erased) keys += std::popcount(word);
+  Lowered(keys, change);
+  return erased;
 }
 
 Bitmap BlockedSplitCountingBloomFilter::MayContain(std::span<const uint64_t> hashes) const {
-  return AnswerBatch(
-      hashes, [this](uint64_t hash) { Prefetch(hash); },
-      [this](uint64_t hash) { return MayContain(hash); });
+  Bitmap answers((hashes.size() + 63) / 64);
+  functions_.test_many(words_.data(), blocks(), hashes, answers.data());
+  return answers;
 }
 
 Status BlockedSplitCountingBloomFilter::Merge(const BlockedSplitCountingBloomFilter& other) {

@@ -16,6 +16,7 @@
 //               Sanders and Singler, JEA 2009
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -35,20 +36,17 @@ class BlockedSplitCountingBloomFilter {
 
   // Always true.
   bool Insert(uint64_t hash) {
-    const CounterChange change = functions_.raise(words_.MutableData() + Word(hash), Low(hash));
-    nonzero_ += change.zeros;
-    saturated_ += change.sticky;
-    ++count_;
+    CounterChange change;
+    functions_.raise(words_.MutableData() + Word(hash), Low(hash), &change);
+    Raised(1, change);
     return true;
   }
   // False, and nothing is changed, when the filter does not contain the hash.
   bool Erase(uint64_t hash) {
-    if (!MayContain(hash)) return false;
-    const CounterChange change = functions_.lower(words_.MutableData() + Word(hash), Low(hash));
-    nonzero_ -= change.zeros;
-    ignored_decrements_ += change.sticky;
-    count_ -= count_ > 0;
-    return true;
+    CounterChange change;
+    const bool erased = functions_.lower(words_.MutableData() + Word(hash), Low(hash), &change);
+    Lowered(erased, change);
+    return erased;
   }
   bool MayContain(uint64_t hash) const {
     return functions_.test(words_.data() + Word(hash), Low(hash));
@@ -84,7 +82,16 @@ class BlockedSplitCountingBloomFilter {
   uint64_t blocks() const { return words_.size() / kCounterBlockWords; }
   uint64_t Word(uint64_t hash) const { return FastRange(hash, blocks()) * kCounterBlockWords; }
   static uint32_t Low(uint64_t hash) { return static_cast<uint32_t>(hash); }
-  void Prefetch(uint64_t hash) const { __builtin_prefetch(words_.data() + Word(hash), 1); }
+  void Raised(uint64_t keys, const CounterChange& change) {
+    nonzero_ += change.zeros;
+    saturated_ += change.sticky;
+    count_ += keys;
+  }
+  void Lowered(uint64_t keys, const CounterChange& change) {
+    nonzero_ -= change.zeros;
+    ignored_decrements_ += change.sticky;
+    count_ -= std::min(keys, count_);
+  }
   CounterArray AsCounters(WordArray words) const {
     const uint64_t size = words.size() * CounterArray::kPerWord;
     return CounterArray(std::move(words), size, nonzero_, saturated_);

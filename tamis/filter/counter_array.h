@@ -39,8 +39,7 @@ class CounterArray {
   bool Increment(uint64_t i) {
     uint64_t& word = words_.MutableData()[i / kPerWord];
     const uint32_t old = word >> Shift(i) & 15;
-    if (old == kSaturated) return false;
-    word += uint64_t{1} << Shift(i);
+    word += uint64_t{old != kSaturated} << Shift(i);  // no branch: old counters are random
     saturated_ += old + 1 == kSaturated;
     nonzero_ += old == 0;
     return old == 0;
@@ -52,11 +51,11 @@ class CounterArray {
     uint64_t& word = words_.MutableData()[i / kPerWord];
     const uint32_t old = word >> Shift(i) & 15;
     assert(old > 0);
-    if (old == kSaturated) return Lowering::kSticky;
-    word -= uint64_t{1} << Shift(i);
-    if (old > 1) return Lowering::kLowered;
-    --nonzero_;
-    return Lowering::kCleared;
+    word -= uint64_t{old != kSaturated} << Shift(i);
+    nonzero_ -= old == 1;
+    return old == kSaturated ? Lowering::kSticky
+           : old == 1        ? Lowering::kCleared
+                             : Lowering::kLowered;
   }
 
   // Adds counter by counter. REQUIRES: the same size.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "tamis/filter/split_block.h"
 
@@ -12,18 +13,27 @@ namespace tamis {
 
 inline constexpr uint32_t kCounterBlockWords = 8;
 
-// What raising or lowering a block did, in counters.
+// What raising or lowering blocks did, in counters.
 struct CounterChange {
-  uint32_t zeros = 0;   // that left 0, or returned to it
-  uint32_t sticky = 0;  // that began to stick, or were left as they are since they stick
+  uint64_t zeros = 0;   // that left 0, or returned to it
+  uint64_t sticky = 0;  // that began to stick, or were left as they are since they stick
 };
 
 // Chosen for this processor.
 struct CounterBlockFunctions {
   bool (*test)(const uint64_t* block, uint32_t low);
-  CounterChange (*raise)(uint64_t* block, uint32_t low);
-  // REQUIRES: test() is true.
-  CounterChange (*lower)(uint64_t* block, uint32_t low);
+  // What they do is added to the change. To lower a block that test() says no to does nothing, and
+  // is false.
+  void (*raise)(uint64_t* block, uint32_t low, CounterChange* change);
+  bool (*lower)(uint64_t* block, uint32_t low, CounterChange* change);
+
+  // The same for many hashes; the blocks of later ones are fetched while earlier ones are worked
+  // on. Bit i of the answers, which must be 0 before, is that of hashes[i].
+  void (*test_many)(const uint64_t* words, uint64_t blocks, std::span<const uint64_t> hashes,
+                    uint64_t* answers);
+  CounterChange (*raise_many)(uint64_t* words, uint64_t blocks, std::span<const uint64_t> hashes);
+  CounterChange (*lower_many)(uint64_t* words, uint64_t blocks, std::span<const uint64_t> hashes,
+                              uint64_t* answers);
 
   static CounterBlockFunctions ForThisProcessor();
 };

@@ -45,8 +45,19 @@ TEST(CounterBlockTest, EveryTargetDoesWhatSingleLanesDo) {
         }
       }
       ASSERT_EQ(functions.test(block.data(), low), contained);
-      if (!raise && !contained) continue;
-      const CounterChange done = (raise ? functions.raise : functions.lower)(block.data(), low);
+      CounterChange done;
+      if (!raise && !contained) {
+        const auto before = block;
+        ASSERT_FALSE(functions.lower(block.data(), low, &done));
+        ASSERT_EQ(block, before);
+        ASSERT_EQ(done.zeros + done.sticky, 0u);
+        continue;
+      }
+      if (raise) {
+        functions.raise(block.data(), low, &done);
+      } else {
+        ASSERT_TRUE(functions.lower(block.data(), low, &done));
+      }
       ASSERT_EQ(block, expected);
       ASSERT_EQ(done.zeros, change.zeros);
       ASSERT_EQ(done.sticky, change.sticky);
@@ -93,17 +104,31 @@ TYPED_TEST(StickyCounterTest, MergeWithItselfCountsAllTwice) {
 
 TYPED_TEST(StickyCounterTest, BatchesInsertAndEraseAsSingleKeysDo) {
   if constexpr (requires(TypeParam f) { f.Insert(std::span<const uint64_t>()); }) {
-    auto one = *TypeParam::Create({.capacity = 1000, .fpr = 0.01});
-    auto batch = one;
-    std::vector<uint64_t> keys;
-    for (uint64_t i = 0; i < 777; ++i) keys.push_back(Key(3, i));
-    for (const uint64_t key : keys) one.Insert(key);
-    batch.Insert(std::span<const uint64_t>(keys));
-    EXPECT_EQ(one.Serialize(), batch.Serialize());
-    for (const uint64_t key : keys) EXPECT_TRUE(one.Erase(key));
-    batch.Erase(std::span<const uint64_t>(keys));
-    EXPECT_EQ(one.Serialize(), batch.Serialize());
-    EXPECT_EQ(batch.Count(), 0u);
+    ForEachTarget([&] {
+      auto one = *TypeParam::Create({.capacity = 1000, .fpr = 0.01});
+      auto batch = one;
+      const auto expect_equal = [&](const Bitmap& answers, const std::vector<uint64_t>& keys,
+                                    auto&& operation) {
+        for (size_t i = 0; i < keys.size(); ++i) {
+          ASSERT_EQ(answers[i / 64] >> (i % 64) & 1, uint64_t{operation(keys[i])}) << i;
+        }
+        EXPECT_EQ(answers.back() >> (keys.size() % 64), 0u);
+        EXPECT_EQ(one.Serialize(), batch.Serialize());
+        EXPECT_EQ(one.Count(), batch.Count());
+      };
+      std::vector<uint64_t> keys;
+      for (uint64_t i = 0; i < 777; ++i) keys.push_back(Key(3, i % 700));
+      expect_equal(batch.Insert(keys), keys, [&](uint64_t key) { return one.Insert(key); });
+      std::vector<uint64_t> others = keys;
+      for (uint64_t i = 0; i < others.size(); i += 2) others[i] = Key(13, i);  // never inserted
+      const auto contains = [&](uint64_t key) { return one.MayContain(key); };
+      expect_equal(batch.MayContain(others), others, contains);
+      // The second time most of them are not there any more.
+      for (const auto& erased : {keys, others}) {
+        expect_equal(batch.Erase(erased), erased, [&](uint64_t key) { return one.Erase(key); });
+      }
+      EXPECT_EQ(batch.Count(), 0u);
+    });
   }
 }
 

@@ -18,15 +18,19 @@ Result<ProjectedCountingBloomFilter> ProjectedCountingBloomFilter::Create(const 
 }
 
 // The bits are written as atomics, for MayContainWhileWritten; nobody else writes them, so that a
-// load and a store suffice.
+// load and a store suffice. Two lanes are one word. No branches: what a counter was is random.
 bool ProjectedCountingBloomFilter::Insert(uint64_t hash) {
-  uint64_t* bits = bits_.MutableData();
-  for (uint32_t lane = 0; lane < kLanes; ++lane) {
-    const uint64_t position = Position(hash, lane);
-    if (!counters_.Increment(position)) continue;
-    std::atomic_ref<uint64_t> word(bits[position / 64]);
-    word.store(word.load(std::memory_order_relaxed) | uint64_t{1} << (position % 64),
-               std::memory_order_release);
+  uint64_t* bits = bits_.MutableData() + blocks_.Word(hash);
+  const uint64_t first = blocks_.Block(hash) * kLanes * kLaneBits;
+  for (uint32_t lane = 0; lane < kLanes; lane += 2) {
+    uint64_t set = 0;
+    for (uint32_t i = 0; i < 2; ++i) {
+      const uint32_t bit = i * kLaneBits + SplitBlocks::LaneBit(hash, lane + i);
+      counters_.Increment(first + lane * kLaneBits + bit);
+      set |= uint64_t{1} << bit;
+    }
+    std::atomic_ref<uint64_t> word(bits[lane / 2]);
+    word.store(word.load(std::memory_order_relaxed) | set, std::memory_order_release);
   }
   ++count_;
   return true;
@@ -34,24 +38,21 @@ bool ProjectedCountingBloomFilter::Insert(uint64_t hash) {
 
 bool ProjectedCountingBloomFilter::Erase(uint64_t hash) {
   if (!MayContain(hash)) return false;
-  uint64_t* bits = bits_.MutableData();
-  for (uint32_t lane = 0; lane < kLanes; ++lane) {
-    const uint64_t position = Position(hash, lane);
-    // A bit without a counter is there only in bytes that were mapped unchecked.
-    if (counters_.Get(position) == 0) continue;
-    switch (counters_.Decrement(position)) {
-      case CounterArray::Lowering::kLowered:
-        break;
-      case CounterArray::Lowering::kCleared: {
-        std::atomic_ref<uint64_t> word(bits[position / 64]);
-        word.store(word.load(std::memory_order_relaxed) & ~(uint64_t{1} << (position % 64)),
-                   std::memory_order_release);
-        break;
-      }
-      case CounterArray::Lowering::kSticky:
-        ++ignored_decrements_;
-        break;
+  uint64_t* bits = bits_.MutableData() + blocks_.Word(hash);
+  const uint64_t first = blocks_.Block(hash) * kLanes * kLaneBits;
+  for (uint32_t lane = 0; lane < kLanes; lane += 2) {
+    uint64_t cleared = 0;
+    for (uint32_t i = 0; i < 2; ++i) {
+      const uint32_t bit = i * kLaneBits + SplitBlocks::LaneBit(hash, lane + i);
+      const uint64_t position = first + lane * kLaneBits + bit;
+      // A bit without a counter is there only in bytes that were mapped unchecked.
+      if (counters_.Get(position) == 0) continue;
+      const CounterArray::Lowering lowering = counters_.Decrement(position);
+      cleared |= uint64_t{lowering == CounterArray::Lowering::kCleared} << bit;
+      ignored_decrements_ += lowering == CounterArray::Lowering::kSticky;
     }
+    std::atomic_ref<uint64_t> word(bits[lane / 2]);
+    word.store(word.load(std::memory_order_relaxed) & ~cleared, std::memory_order_release);
   }
   count_ -= count_ > 0;
   return true;
