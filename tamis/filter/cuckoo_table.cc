@@ -28,14 +28,17 @@ struct Table {
     return place;
   }
 
-  // Both buckets, whatever is in the first: half the branches would be mispredicted.
-  static bool Contains(const char* bytes, const Place& place) {
-    return Has(bytes, place.bucket, place.tag) | Has(bytes, place.other, place.tag);
-  }
-
   static bool Has(const char* bytes, uint64_t bucket, uint32_t tag) {
     return B::Has(B::Load(bytes, bucket), tag);
   }
+  // Both buckets, whatever is in the first: half the branches would be mispredicted.
+  static bool HasEither(const char* bytes, const Place& place, uint32_t tag) {
+    return (int{Has(bytes, place.bucket, tag)} | int{Has(bytes, place.other, tag)}) != 0;
+  }
+  static bool Contains(const char* bytes, const Place& place) {
+    return HasEither(bytes, place, place.tag);
+  }
+
   static bool Replace(char* bytes, uint64_t bucket, uint32_t old, uint32_t tag) {
     const auto word = B::Load(bytes, bucket);
     const uint32_t slot = B::Slot(word, old);
@@ -55,7 +58,7 @@ struct Table {
   // Where both buckets of a place are full, the tags in them may have to move: starts to load
   // where they can go.
   void PrefetchOthers(const char* bytes, const Place& place) const {
-    if (Has(bytes, place.bucket, 0) | Has(bytes, place.other, 0)) return;
+    if (HasEither(bytes, place, 0)) return;
     for (const uint64_t bucket : {place.bucket, place.other}) {
       for (const uint32_t tag : B::Tags(B::Load(bytes, bucket))) {
         Prefetch(bytes, Other(bucket, tag));
