@@ -145,7 +145,7 @@ class DLeftLayout {
     std::memcpy(at, &value, sizeof(value));
   }
   uint64_t RestBit(uint32_t cell) const {
-    return (kCells + counter_bits_) * 8 + uint64_t{cell} * (remainder_bits_ - 8);
+    return uint64_t{kCells + counter_bits_} * 8 + uint64_t{cell} * (remainder_bits_ - 8);
   }
   uint64_t RestMask() const { return (uint64_t{1} << (remainder_bits_ - 8)) - 1; }
   // The lowest bit of every counter's place, where the counter is not 0.

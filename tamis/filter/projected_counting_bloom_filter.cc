@@ -26,7 +26,7 @@ bool ProjectedCountingBloomFilter::Insert(uint64_t hash) {
     uint64_t set = 0;
     for (uint32_t i = 0; i < 2; ++i) {
       const uint32_t bit = i * kLaneBits + SplitBlocks::LaneBit(hash, lane + i);
-      counters_.Increment(first + lane * kLaneBits + bit);
+      counters_.Increment(first + uint64_t{lane} * kLaneBits + bit);
       set |= uint64_t{1} << bit;
     }
     std::atomic_ref<uint64_t> word(bits[lane / 2]);
@@ -44,7 +44,7 @@ bool ProjectedCountingBloomFilter::Erase(uint64_t hash) {
     uint64_t cleared = 0;
     for (uint32_t i = 0; i < 2; ++i) {
       const uint32_t bit = i * kLaneBits + SplitBlocks::LaneBit(hash, lane + i);
-      const uint64_t position = first + lane * kLaneBits + bit;
+      const uint64_t position = first + uint64_t{lane} * kLaneBits + bit;
       // A bit without a counter is there only in bytes that were mapped unchecked.
       if (counters_.Get(position) == 0) continue;
       const CounterArray::Lowering lowering = counters_.Decrement(position);
