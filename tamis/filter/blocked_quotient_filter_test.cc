@@ -128,6 +128,27 @@ TEST(SpillTableTest, IsAnOrderedMultisetWhoseBytesFollowFromItsContents) {
   }
 }
 
+// Keys that somebody chose to be of one line, tens of thousands of them, and then others: entries
+// of 32 bits have few bits of the line's number.
+TEST(SpillTableTest, RefusesWhatWouldLieTooFarAway) {
+  constexpr uint64_t kLines = 200'000;
+  SpillTable table(kLines, 14, WordArray(SpillTable::WordsFor(2 * kLines, 14)));
+  uint64_t held = 0;
+  for (uint64_t i = 0; i < 16 * 16384; ++i) {
+    held += table.Insert(5, i % 16384, 16);
+  }
+  EXPECT_GT(held, SpillTable::kMaxDisplacement / 2);
+  EXPECT_LE(held, SpillTable::kMaxDisplacement + 1);
+  for (uint64_t line = 6; line < kLines; line += 7) {
+    if (table.Insert(line, 3, 1)) {
+      ASSERT_TRUE(table.Contains(line, 3)) << line;
+    }
+  }
+  for (uint64_t i = 0; i < 16384; ++i) ASSERT_TRUE(table.Contains(5, i)) << i;
+  for (uint64_t i = 0; i < held; ++i) ASSERT_TRUE(table.Erase(5, i % 16384)) << i;
+  EXPECT_FALSE(table.ContainsLine(5));
+}
+
 // --- the filter --------------------------------------------------------------------------------
 
 BlockedQuotientFilter Make(uint64_t capacity, double fpr = 0.003) {

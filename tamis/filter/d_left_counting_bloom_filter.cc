@@ -87,9 +87,9 @@ bool DLeftCountingBloomFilter::Add(const Place& place, uint64_t copies) {
       tables_.emplace_back(layout_.words());
       cell = Choose(place);
     }
-    ++used_;
   }
-  char* bucket = MutableBytes(cell->table) + cell->bucket;
+  char* bucket = MutableBytes(cell->table) + cell->bucket;  // the last that allocates
+  used_ += !held;
   const uint32_t old = layout_.Counter(bucket, cell->number);
   const auto counter =
       static_cast<uint32_t>(std::min<uint64_t>(old + copies, layout_.max_counter()));
@@ -103,8 +103,8 @@ bool DLeftCountingBloomFilter::Add(const Place& place, uint64_t copies) {
 bool DLeftCountingBloomFilter::Remove(const Place& place) {
   const std::optional<Cell> cell = Locate(place);
   if (!cell) return false;
-  count_ -= count_ > 0;
   char* bucket = MutableBytes(cell->table) + cell->bucket;
+  count_ -= count_ > 0;
   const uint32_t counter = layout_.Counter(bucket, cell->number);
   if (counter == layout_.max_counter()) {
     ++ignored_decrements_;
@@ -191,9 +191,9 @@ Status DLeftCountingBloomFilter::Merge(const DLeftCountingBloomFilter& other) {
 }
 
 void DLeftCountingBloomFilter::Clear() {
+  std::vector<WordArray> tables(1, WordArray(layout_.words()));
+  tables_ = std::move(tables);
   count_ = used_ = saturated_ = ignored_decrements_ = 0;
-  tables_.clear();
-  tables_.emplace_back(layout_.words());
 }
 
 size_t DLeftCountingBloomFilter::SizeBytes() const {

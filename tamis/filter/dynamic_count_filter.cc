@@ -87,7 +87,7 @@ bool DynamicCountFilter::Add(uint64_t hash) {
   });
   // A position may come up to so many times for one key.
   if (greatest > kGreatest - positions_.hashes) return false;
-  low_.MutableData();
+  Own();
   MakeRoomFor(greatest + 1);
   positions_.ForEach(hash, [this](uint64_t position) {
     const uint64_t old = Get(position);
@@ -101,6 +101,7 @@ bool DynamicCountFilter::Add(uint64_t hash) {
 
 bool DynamicCountFilter::Erase(uint64_t hash) {
   if (!MayContain(hash)) return false;
+  Own();
   positions_.ForEach(hash, [this](uint64_t position) {
     const uint64_t old = Get(position);
     if (old == 0) return true;  // only when a key was erased that was never inserted

@@ -81,6 +81,11 @@ class DynamicCountFilter {
   uint64_t Get(uint64_t position) const;
   void Set(uint64_t position, uint64_t value);
   void MakeRoomFor(uint64_t value);
+  // Copies what is borrowed: what allocates comes before what changes.
+  void Own() {
+    low_.MutableData();
+    high_.MutableData();
+  }
   uint64_t High(uint64_t position) const;
   void SetHighBits(uint32_t bits);
   void NarrowNowAndThen();

@@ -126,5 +126,31 @@ TEST(QuotientFilterTest, TheStoredBytesAreThoseOfVersion1) {
   EXPECT_EQ(Hash(filter.Serialize(), 0), 837156201187924672u) << "bytes changed";
 }
 
+// Bytes of one stretch from end to end: two keys of the first quotient and one of each other. They
+// are read as quickly as any others, or this test takes minutes.
+TEST(QuotientFilterTest, OneStretchOfAllKeysIsReadAsQuicklyAsManyStretches) {
+  constexpr uint64_t kSlots = uint64_t{1} << 19;
+  constexpr uint64_t kKeys = kSlots * 15 / 16;
+  // Four bits a slot: occupied, continued, shifted, and a remainder of one bit.
+  const auto bytes = [&](bool shifted_first) {
+    std::vector<uint64_t> words((kSlots + 64) * 4 / 64 + 1);
+    for (uint64_t slot = 0; slot < kKeys; ++slot) {
+      const uint64_t occupied = slot + 1 < kKeys;
+      const uint64_t continued = slot == 1;
+      const uint64_t shifted = slot > 0 || shifted_first;
+      words[slot / 16] |= (occupied | continued << 1 | shifted << 2) << slot % 16 * 4;
+    }
+    return SealFilter({.kind = QuotientFilter::kKind, .seed = 1, .parameters = {kSlots, 1, kKeys}},
+                      words);
+  };
+  const auto filter = QuotientFilter::Deserialize(bytes(false));
+  ASSERT_TRUE(filter.ok()) << filter.status();
+  EXPECT_EQ(filter->Serialize(), bytes(false));
+  uint64_t first = 0;
+  filter->ForEach([&](const QuotientFilter::Fingerprint& key) { first += key.quotient == 0; });
+  EXPECT_EQ(first, 2u);
+  EXPECT_EQ(QuotientFilter::Deserialize(bytes(true)).status().code(), StatusCode::kDataLoss);
+}
+
 }  // namespace
 }  // namespace tamis

@@ -1,5 +1,8 @@
 #include "tamis/filter/scalable_bloom_filter.h"
 
+#include <bit>
+#include <cstring>
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -66,6 +69,29 @@ TEST(ScalableBloomFilterTest, TheStoredBytesAreThoseOfVersion1) {
   for (uint64_t i = 0; i < 40; ++i) filter.Insert(Mix(i));
   ASSERT_EQ(filter.layers(), 3u);
   EXPECT_EQ(Hash(filter.Serialize(), 0), 7121327094678595628u) << "bytes changed";
+}
+
+// A few bytes that promise a layer of two thousand million keys.
+TEST(ScalableBloomFilterTest, AnOpenLayerSmallerThanItsCapacityIsDamage) {
+  const std::string layer =
+      BlockedBloomFilter::Create({.capacity = 1, .fpr = 0.005, .seed = 1})->Serialize();
+  std::vector<uint64_t> payload(1 + layer.size() / sizeof(uint64_t), layer.size());
+  std::memcpy(payload.data() + 1, layer.data(), layer.size());
+  const auto sealed = [&](uint64_t capacity, uint64_t doublings) {
+    return SealFilter({.kind = ScalableBloomFilter::kKind,
+                       .seed = 1,
+                       .parameters = {capacity, std::bit_cast<uint64_t>(0.01), 1, doublings, 0}},
+                      payload);
+  };
+  for (const OpenMode mode : {OpenMode::kCopy, OpenMode::kBorrow}) {
+    EXPECT_TRUE(ScalableBloomFilter::Deserialize(sealed(1, 0), mode).ok());
+    EXPECT_EQ(ScalableBloomFilter::Deserialize(sealed(FilterOptions::kMaxCapacity, 0), mode)
+                  .status()
+                  .code(),
+              StatusCode::kDataLoss);
+    EXPECT_EQ(ScalableBloomFilter::Deserialize(sealed(1, 40), mode).status().code(),
+              StatusCode::kDataLoss);
+  }
 }
 
 }  // namespace

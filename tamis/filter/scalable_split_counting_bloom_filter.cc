@@ -1,5 +1,8 @@
 #include "tamis/filter/scalable_split_counting_bloom_filter.h"
 
+#include <iterator>
+#include <utility>
+
 #include "tamis/filter/batch.h"
 #include "tamis/filter/fpr.h"
 
@@ -55,15 +58,17 @@ Status ScalableSplitCountingBloomFilter::Merge(const ScalableSplitCountingBloomF
     return InvalidArgument(
         "cannot merge scalable split counting Bloom filters of different layer size or seed");
   }
-  layers_.reserve(layers_.size() + other.layers_.size());
-  for (uint32_t i = 0, n = other.layers(); i < n; ++i) layers_.push_back(other.layers_[i]);
+  auto theirs = other.layers_;
+  layers_.reserve(layers_.size() + theirs.size());
+  std::move(theirs.begin(), theirs.end(), std::back_inserter(layers_));
   stuck_count_ += other.stuck_count_;
   return Status::Ok();
 }
 
 void ScalableSplitCountingBloomFilter::Clear() {
-  layers_.clear();
-  layers_.emplace_back(geometry_, seed_);
+  SplitCountingBloomFilter empty(geometry_, seed_);
+  layers_.erase(layers_.begin() + 1, layers_.end());
+  layers_.front() = std::move(empty);
   stuck_count_ = 0;
 }
 
