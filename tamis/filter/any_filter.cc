@@ -1,5 +1,9 @@
 #include "tamis/filter/any_filter.h"
 
+#include <algorithm>
+#include <bit>
+#include <concepts>
+
 namespace tamis {
 namespace {
 
@@ -15,6 +19,77 @@ Result<const FilterType*> TypeNamed(std::string_view name) {
   for (const FilterType& known : AnyFilter::Types()) names += " " + std::string(known.name);
   return InvalidArgument("cannot make a filter of type \"" + std::string(name) +
                          "\"; there are:" + names);
+}
+
+template <class F>
+concept InsertsSpans = requires(F filter, std::span<const uint64_t> hashes) {
+  { filter.Insert(hashes) } -> std::same_as<Bitmap>;
+};
+
+template <class F>
+concept ErasesSpans = requires(F filter, std::span<const uint64_t> hashes) {
+  { filter.Erase(hashes) } -> std::same_as<Bitmap>;
+};
+
+template <class F>
+concept ErasableFilter = requires(F filter) {
+  filter.Erase(uint64_t{});
+};
+
+// A filter that may refuse a key, and whose counters stick: erasing does not take an insert back.
+template <class F>
+constexpr bool kInsertsForGood = std::is_same_v<F, DLeftCountingBloomFilter>;
+
+template <class F>
+bool InsertOne(F* filter, uint64_t hash) {
+  if constexpr (std::is_same_v<F, ScalableSplitCountingBloomFilter>) {
+    filter->Insert(hash);  // returns a layer's number
+    return true;
+  } else {
+    return filter->Insert(hash);
+  }
+}
+
+template <class F>
+bool EraseOne(F* filter, uint64_t hash) {
+  if constexpr (std::is_same_v<F, ScalableSplitCountingBloomFilter>) {
+    return filter->Erase(hash) == EraseOutcome::kErased;
+  } else {
+    return filter->Erase(hash);
+  }
+}
+
+// The first of the n bits that is 0, else n.
+size_t FirstZero(const Bitmap& bits, size_t n) {
+  size_t w = 0;
+  while (w < bits.size() && bits[w] == ~uint64_t{0}) ++w;
+  return w == bits.size() ? n : std::min<size_t>(n, 64 * w + std::countr_one(bits[w]));
+}
+
+// How many keys are inserted before it is known whether one was refused: enough to fetch ahead, and
+// not too many to take back.
+constexpr size_t kPiece = 4096;
+
+// How many, from the front.
+template <class F>
+size_t InsertPiece(F* filter, std::span<const uint64_t> piece) {
+  if constexpr (InsertsSpans<F> && !kInsertsForGood<F>) {
+    const Bitmap inserted = filter->Insert(piece);
+    const size_t refused = FirstZero(inserted, piece.size());
+    // What was inserted behind the refused key is taken back. Of equal keys it does not matter
+    // which: a filter cannot tell them apart, and holds each as often as before.
+    if constexpr (ErasableFilter<F>) {
+      for (size_t i = refused + 1; i < piece.size(); ++i) {
+        if (TestBit(inserted, i)) filter->Erase(piece[i]);
+      }
+    }
+    return refused;
+  } else {
+    for (size_t i = 0; i < piece.size(); ++i) {
+      if (!InsertOne(filter, piece[i])) return i;
+    }
+    return piece.size();
+  }
 }
 
 template <class F>
@@ -149,20 +224,16 @@ const FilterType& AnyFilter::type() const {
 size_t AnyFilter::Insert(std::span<const uint64_t> hashes) {
   return std::visit(
       [&]<class F>(F& filter) -> size_t {
-        if constexpr (std::is_same_v<F, BlockedBloomFilter>) {
-          filter.Insert(hashes);
-        } else if constexpr (FixedFilter<F>) {
+        if constexpr (FixedFilter<F>) {
           return 0;
         } else {
-          for (size_t i = 0; i < hashes.size(); ++i) {
-            if constexpr (std::is_same_v<F, ScalableSplitCountingBloomFilter>) {
-              filter.Insert(hashes[i]);
-            } else if (!filter.Insert(hashes[i])) {
-              return i;
-            }
+          for (size_t begin = 0; begin < hashes.size(); begin += kPiece) {
+            const auto piece = hashes.subspan(begin, std::min(kPiece, hashes.size() - begin));
+            const size_t inserted = InsertPiece(&filter, piece);
+            if (inserted < piece.size()) return begin + inserted;
           }
+          return hashes.size();
         }
-        return hashes.size();
       },
       filter_);
 }
@@ -170,17 +241,17 @@ size_t AnyFilter::Insert(std::span<const uint64_t> hashes) {
 Bitmap AnyFilter::Erase(std::span<const uint64_t> hashes) {
   return std::visit(
       [&]<class F>(F& filter) {
-        Bitmap erased((hashes.size() + 63) / 64);
-        for (size_t i = 0; i < hashes.size(); ++i) {
-          bool done = false;
-          if constexpr (std::is_same_v<F, ScalableSplitCountingBloomFilter>) {
-            done = filter.Erase(hashes[i]) != EraseOutcome::kAbsent;
-          } else if constexpr (requires { filter.Erase(uint64_t{}); }) {
-            done = filter.Erase(hashes[i]);
+        if constexpr (ErasesSpans<F>) {
+          return filter.Erase(hashes);
+        } else {
+          Bitmap erased((hashes.size() + 63) / 64);
+          if constexpr (ErasableFilter<F>) {
+            for (size_t i = 0; i < hashes.size(); ++i) {
+              erased[i / 64] |= uint64_t{EraseOne(&filter, hashes[i])} << (i % 64);
+            }
           }
-          erased[i / 64] |= uint64_t{done} << (i % 64);
+          return erased;
         }
-        return erased;
       },
       filter_);
 }
@@ -234,6 +305,10 @@ double AnyFilter::Fill() const {
 }
 double AnyFilter::ExpectedFpr() const {
   return std::visit([](const auto& filter) { return filter.ExpectedFpr(); }, filter_);
+}
+uint64_t AnyFilter::StuckErases() const {
+  const auto* layers = std::get_if<ScalableSplitCountingBloomFilter>(&filter_);
+  return layers != nullptr ? layers->stuck_count() : 0;
 }
 uint64_t AnyFilter::seed() const {
   return std::visit([](const auto& filter) { return filter.seed(); }, filter_);

@@ -80,6 +80,9 @@ class AnyFilter {
   uint64_t Count() const;
   double Fill() const;
   double ExpectedFpr() const;
+  // Erases that changed nothing, since the key could not be told from those of another layer; a
+  // filter built anew from its keys has none. 0 for types that do not have such layers.
+  uint64_t StuckErases() const;
   uint64_t seed() const;
 
  private:

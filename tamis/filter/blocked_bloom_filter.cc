@@ -25,6 +25,14 @@ Result<BlockedBloomFilter> BlockedBloomFilter::Create(const Options& options) {
   return BlockedBloomFilter(options.seed, blocks, WordArray(blocks.words()));
 }
 
+Bitmap BlockedBloomFilter::Insert(std::span<const uint64_t> hashes) {
+  blocks_.Set(words_.MutableData(), hashes);
+  count_ += hashes.size();
+  Bitmap inserted((hashes.size() + 63) / 64, ~uint64_t{0});
+  if (hashes.size() % 64 != 0) inserted.back() = (uint64_t{1} << (hashes.size() % 64)) - 1;
+  return inserted;
+}
+
 Status BlockedBloomFilter::Merge(const BlockedBloomFilter& other) {
   if (blocks_.blocks() != other.blocks_.blocks() || blocks_.lanes() != other.blocks_.lanes() ||
       seed_ != other.seed_) {

@@ -37,10 +37,8 @@ class BlockedBloomFilter {
     ++count_;
     return true;
   }
-  void Insert(std::span<const uint64_t> hashes) {
-    blocks_.Set(words_.MutableData(), hashes);
-    count_ += hashes.size();
-  }
+  // Bit i answers for hashes[i]: inserted (always), perhaps contained.
+  Bitmap Insert(std::span<const uint64_t> hashes);
   bool MayContain(uint64_t hash) const { return blocks_.Test(words_.data(), hash); }
   Bitmap MayContain(std::span<const uint64_t> hashes) const {
     return blocks_.Test(words_.data(), hashes);
