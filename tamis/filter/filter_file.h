@@ -1,5 +1,5 @@
-// Files that hold filters: read where they are mapped, replaced as a whole. No filter needs this;
-// it is for those who keep them in files.
+// Files that hold filters: read into memory or where they are mapped, replaced as a whole. No
+// filter needs this; it is for those who keep them in files.
 #pragma once
 
 #include <string>
@@ -9,6 +9,11 @@
 
 namespace tamis {
 
+// The bytes of a regular file. When others change it meanwhile, they may be a mixture, or fewer.
+Result<std::string> ReadFile(const std::string& path);
+
+// A regular file where it lies. REQUIRES: nobody makes it shorter while it is mapped, or else
+// reading the bytes that are gone ends the process; ReplaceFile does no such thing.
 class MappedFile {
  public:
   static Result<MappedFile> Open(const std::string& path);
@@ -25,7 +30,9 @@ class MappedFile {
 };
 
 // Writes beside the file, syncs, renames: whatever happens, the path holds the old bytes or the new
-// ones. The mode stays that of the file that is replaced.
+// ones. The mode stays that of the file that is replaced. Where the path is a symbolic link, that
+// stays too, and the file that it leads to is replaced. kFailedPrecondition when there is something
+// else than a regular file.
 Status ReplaceFile(const std::string& path, std::string_view bytes);
 
 }  // namespace tamis
