@@ -93,7 +93,8 @@ TAMIS_API tamis_code tamis_filter_create(const tamis_filter_options* options,
 // gets room for its options' capacity or for all keys, whichever is more.
 TAMIS_API tamis_code tamis_filter_build(const tamis_filter_options* options, const tamis_key* keys,
                                         size_t count, tamis_filter** filter);
-// Of a file: read and checked as a whole.
+// Of a file: read and checked as a whole, not referred to afterwards. A file that is changed or cut
+// meanwhile gives an error.
 TAMIS_API tamis_code tamis_filter_load(const char* path, tamis_filter** filter);
 // Of a file that stays where it is: mapped, in an instant whatever its size. Only its header is
 // checked; damage behind it gives wrong answers, nothing worse. The file may be replaced, but must
@@ -106,7 +107,8 @@ TAMIS_API tamis_code tamis_filter_deserialize(const void* bytes, size_t size,
 
 TAMIS_API void tamis_filter_free(tamis_filter* filter);  // NULL is nothing to free
 
-// Replaces the file as a whole: whatever happens, it holds the old bytes or the new ones.
+// Replaces the file as a whole: whatever happens, it holds the old bytes or the new ones. Follows
+// symbolic links; TAMIS_FAILED_PRECONDITION when there is something else than a regular file.
 TAMIS_API tamis_code tamis_filter_save(const tamis_filter* filter, const char* path);
 // *bytes is to be freed by tamis_bytes_free; NULL, and a size of 0, when it fails.
 TAMIS_API tamis_code tamis_filter_serialize(const tamis_filter* filter, void** bytes, size_t* size);
@@ -117,18 +119,21 @@ TAMIS_API void tamis_bytes_free(void* bytes);
 // TAMIS_RESOURCE_EXHAUSTED, and nothing is changed, when the filter is full or has the key as often
 // as it can; TAMIS_FAILED_PRECONDITION when its type is a fixed one.
 TAMIS_API tamis_code tamis_filter_insert(tamis_filter* filter, const void* key, size_t size);
-// TAMIS_NOT_FOUND, and nothing is changed, when the key is not in it. REQUIRES: the key was
-// inserted more often than erased; a filter cannot tell a key that it takes for another one.
+// TAMIS_NOT_FOUND, and nothing is changed, when the key is not in it; TAMIS_FAILED_PRECONDITION
+// when its type does not erase, or has layers and the key cannot be told from those of another one,
+// which a filter built anew does not have. REQUIRES: the key was inserted more often than erased; a
+// filter cannot tell a key that it takes for another one.
 TAMIS_API tamis_code tamis_filter_erase(tamis_filter* filter, const void* key, size_t size);
 // 0: certainly not. 1: perhaps. -1: an error (a NULL was passed).
 TAMIS_API int tamis_filter_may_contain(const tamis_filter* filter, const void* key, size_t size);
 
-// --- many keys: faster than one by one, since memory is fetched ahead ----------------------------
+// --- many keys: with most types faster than one by one, since memory is fetched ahead ------------
 
 // Inserts from the front until one is refused; *inserted, unless NULL, is how many were inserted.
 TAMIS_API tamis_code tamis_filter_insert_many(tamis_filter* filter, const tamis_key* keys,
                                               size_t count, size_t* inserted);
-// Tries all; erased[i], unless erased is NULL, is 1 or 0. TAMIS_NOT_FOUND when a key was not in it.
+// Tries all; erased[i], unless erased is NULL, is 1 or 0. When one of them is 0, the answer is as
+// that of tamis_filter_erase.
 TAMIS_API tamis_code tamis_filter_erase_many(tamis_filter* filter, const tamis_key* keys,
                                              size_t count, uint8_t* erased);
 // answers[i] is 1 (perhaps) or 0 (certainly not).

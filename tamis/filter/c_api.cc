@@ -137,17 +137,25 @@ const tamis_filter_type* TypeOf(const AnyFilter& filter) {
   return &Types()[static_cast<size_t>(&filter.type() - AnyFilter::Types().data())];
 }
 
+std::string Quoted(const char* path) { return '"' + std::string(path) + '"'; }
+
 Status Give(Result<AnyFilter> filter, tamis_filter** out) {
   if (!filter.ok()) return filter.status();
   *out = new tamis_filter{std::nullopt, *std::move(filter)};
   return Status::Ok();
 }
 
-Status Open(const char* path, OpenMode mode, tamis_filter** out) {
+Status Load(const char* path, tamis_filter** out) {
+  TAMIS_ASSIGN_OR_RETURN(const std::string bytes, tamis::ReadFile(path));
+  auto filter = AnyFilter::Deserialize(bytes);
+  if (!filter.ok()) return filter.status().WithContext(Quoted(path));
+  return Give(std::move(filter), out);
+}
+
+Status Map(const char* path, tamis_filter** out) {
   TAMIS_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
-  auto filter = AnyFilter::Deserialize(file.bytes(), mode);
-  if (!filter.ok()) return filter.status().WithContext('"' + std::string(path) + '"');
-  if (mode == OpenMode::kCopy) return Give(std::move(filter), out);
+  auto filter = AnyFilter::Deserialize(file.bytes(), OpenMode::kBorrow);
+  if (!filter.ok()) return filter.status().WithContext(Quoted(path));
   *out = new tamis_filter{std::move(file), *std::move(filter)};
   return Status::Ok();
 }
@@ -171,7 +179,15 @@ Status CheckErases(const AnyFilter& filter) {
                             "\"; tamis_filter_type_at() tells which types can");
 }
 
-Status NotInIt() { return NotFound("cannot erase the key: it is not in the filter"); }
+// Why not all keys were erased; `stuck` is what StuckErases() was before.
+Status NotErased(const AnyFilter& filter, uint64_t stuck) {
+  if (filter.StuckErases() == stuck) {
+    return NotFound("cannot erase the key: it is not in the filter");
+  }
+  return FailedPrecondition(
+      "cannot erase the key: the filter cannot tell it from those of another layer; build it anew "
+      "from its keys");
+}
 
 }  // namespace
 
@@ -238,14 +254,12 @@ tamis_code tamis_filter_build(const tamis_filter_options* options, const tamis_k
 
 tamis_code tamis_filter_load(const char* path, tamis_filter** filter) {
   if (filter != nullptr) *filter = nullptr;
-  return Call(__func__, {{"path", path}, {"filter", filter}},
-              [&] { return Open(path, OpenMode::kCopy, filter); });
+  return Call(__func__, {{"path", path}, {"filter", filter}}, [&] { return Load(path, filter); });
 }
 
 tamis_code tamis_filter_map(const char* path, tamis_filter** filter) {
   if (filter != nullptr) *filter = nullptr;
-  return Call(__func__, {{"path", path}, {"filter", filter}},
-              [&] { return Open(path, OpenMode::kBorrow, filter); });
+  return Call(__func__, {{"path", path}, {"filter", filter}}, [&] { return Map(path, filter); });
 }
 
 tamis_code tamis_filter_deserialize(const void* bytes, size_t size, tamis_filter** filter) {
@@ -289,7 +303,9 @@ tamis_code tamis_filter_erase(tamis_filter* filter, const void* key, size_t size
   return Call(__func__, {{"filter", filter}, {"key", key, size != 0}}, [&] {
     TAMIS_RETURN_IF_ERROR(CheckErases(filter->filter));
     const uint64_t hash = HashOf(filter->filter.seed(), key, size);
-    return TestBit(filter->filter.Erase({&hash, 1}), 0) ? Status::Ok() : NotInIt();
+    const uint64_t stuck = filter->filter.StuckErases();
+    const bool erased = TestBit(filter->filter.Erase({&hash, 1}), 0);
+    return erased ? Status::Ok() : NotErased(filter->filter, stuck);
   });
 }
 
@@ -322,6 +338,7 @@ tamis_code tamis_filter_erase_many(tamis_filter* filter, const tamis_key* keys, 
   return Call(__func__, {{"filter", filter}, {"keys", keys, count != 0}}, [&] {
     TAMIS_RETURN_IF_ERROR(CheckErases(filter->filter));
     bool all = true;
+    const uint64_t stuck = filter->filter.StuckErases();
     TAMIS_RETURN_IF_ERROR(ForEachPiece(filter->filter.seed(), keys, count,
                                        [&](std::span<const uint64_t> hashes, size_t first) {
                                          const Bitmap bits = filter->filter.Erase(hashes);
@@ -332,7 +349,7 @@ tamis_code tamis_filter_erase_many(tamis_filter* filter, const tamis_key* keys, 
                                          }
                                          return Status::Ok();
                                        }));
-    return all ? Status::Ok() : NotInIt();
+    return all ? Status::Ok() : NotErased(filter->filter, stuck);
   });
 }
 

@@ -1,6 +1,7 @@
 // The C API as a C program uses it: every type through its life, every error with its message.
 #define _XOPEN_SOURCE 700
 
+#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -311,6 +312,62 @@ static void a_mapped_filter_outlives_its_file(void) {
   tamis_filter_free(filter);
 }
 
+// The key is in the filter; in which layer, nobody can tell.
+static void a_key_that_several_layers_match_is_not_erased(void) {
+  tamis_filter* filter = make("scalable", 20, 0.3, 0);
+  CHECK(tamis_filter_insert_many(filter, keys, 200, NULL) == TAMIS_OK);
+  size_t stuck = 0;
+  for (size_t i = 0; i < 200; ++i) {
+    if (tamis_filter_erase(filter, keys[i].data, keys[i].size) == TAMIS_OK) continue;
+    CHECK_FAILS(TAMIS_FAILED_PRECONDITION, "build it anew",
+                tamis_filter_erase(filter, keys[i].data, keys[i].size));
+    CHECK(contained(filter, i, i + 1) == 1);
+    ++stuck;
+  }
+  CHECK(stuck > 0);
+  tamis_filter_free(filter);
+}
+
+enum { kPage = 4096 };
+
+struct cut_file {
+  int file;
+  off_t size;
+  int rounds;
+};
+
+static void* cut_and_lengthen(void* argument) {
+  const struct cut_file* cut = argument;
+  for (int i = 0; i < cut->rounds; ++i) {
+    CHECK(ftruncate(cut->file, kPage) == 0 && ftruncate(cut->file, cut->size) == 0);
+  }
+  return NULL;
+}
+
+// What is loaded was read: others may write into the file meanwhile. A map of it would end here.
+static void a_file_that_is_cut_while_it_is_loaded_is_an_error(void) {
+  tamis_filter* filter = make("blocked", 1000000, 0.01, 0);
+  void* bytes = NULL;
+  size_t size = 0;
+  pthread_t thread;
+  CHECK(tamis_filter_insert_many(filter, keys, kKeys, NULL) == TAMIS_OK);
+  CHECK(tamis_filter_serialize(filter, &bytes, &size) == TAMIS_OK);
+  tamis_bytes_free(bytes);
+  CHECK(tamis_filter_save(filter, path_of("cut")) == TAMIS_OK);
+  struct cut_file cut = {open(path_of("cut"), O_WRONLY), (off_t)size, 20000};
+  CHECK(cut.file >= 0);
+  CHECK(ftruncate(cut.file, kPage) == 0);  // from here on nearly all of it is lost
+  CHECK(pthread_create(&thread, NULL, cut_and_lengthen, &cut) == 0);
+  for (int i = 0; i < 200; ++i) {
+    tamis_filter* none = NULL;
+    CHECK(tamis_filter_load(path_of("cut"), &none) == TAMIS_DATA_LOSS);
+  }
+  CHECK(pthread_join(thread, NULL) == 0);
+  CHECK(close(cut.file) == 0);
+  CHECK(unlink(path_of("cut")) == 0);
+  tamis_filter_free(filter);
+}
+
 static void* read_and_fail(void* filter) {
   for (int round = 0; round < 20; ++round) {
     tamis_filter* none = NULL;
@@ -359,6 +416,8 @@ int main(void) {
   null_is_an_error_that_names_it();
   failures_say_what_to_do();
   a_mapped_filter_outlives_its_file();
+  a_key_that_several_layers_match_is_not_erased();
+  a_file_that_is_cut_while_it_is_loaded_is_an_error();
   readers_run_beside_one_another_and_errors_are_a_threads_own();
   for (size_t i = 0; tamis_filter_type_at(i) != NULL; ++i) {
     if (tamis_filter_type_at(i)->fixed) continue;
