@@ -4,18 +4,20 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdio>
 #include <memory>
+#include <new>
 
 #include "tamis/base/hash.h"
 #include "tamis/base/random.h"
 #include "tamis/cli/command.h"
+#include "tamis/cli/dedupe_window.h"
+#include "tamis/cli/filter_advisor.h"
 #include "tamis/cli/filter_demo.h"
 #include "tamis/cli/line_reader.h"
+#include "tamis/cli/line_writer.h"
 #include "tamis/filter/any_filter.h"
 #include "tamis/filter/filter_file.h"
-#include "tamis/filter/fpr.h"
 
 namespace tamis {
 namespace {
@@ -51,30 +53,6 @@ int ReportTrouble(const Status& status) {
   return kTrouble;
 }
 
-// Lines go to the standard output in large pieces.
-class LineWriter {
- public:
-  explicit LineWriter(char delimiter) : delimiter_(delimiter) { pending_.reserve(kSize * 2); }
-
-  Status Write(std::string_view line) {
-    pending_ += line;
-    pending_ += delimiter_;
-    return pending_.size() < kSize ? Status::Ok() : Flush();
-  }
-  Status Flush() {
-    const bool written =
-        std::fwrite(pending_.data(), 1, pending_.size(), stdout) == pending_.size() &&
-        std::fflush(stdout) == 0;
-    pending_.clear();
-    return written ? Status::Ok() : Unavailable("cannot write the lines: the output is closed");
-  }
-
- private:
-  static constexpr size_t kSize = size_t{64} << 10;
-  std::string pending_;
-  char delimiter_;
-};
-
 // Calls visit(reader) for every batch of every file; no files: the standard input.
 template <class Visit>
 Status ForEachBatch(const Arguments& arguments, const std::vector<std::string>& files,
@@ -108,10 +86,15 @@ Result<OpenFile> OpenMapped(const std::string& path, bool trust) {
 
 // A copy that can be changed.
 Result<AnyFilter> Load(const std::string& path) {
-  TAMIS_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
-  auto filter = AnyFilter::Deserialize(file.bytes());
+  TAMIS_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  auto filter = AnyFilter::Deserialize(bytes);
   if (!filter.ok()) return filter.status().WithContext("\"" + path + "\"");
   return filter;
+}
+
+// Into a file, or for "-" to the standard output.
+Status Save(const AnyFilter& filter, const std::string& path) {
+  return path == "-" ? WriteOutput(filter.Serialize()) : ReplaceFile(path, filter.Serialize());
 }
 
 Result<uint64_t> ParseSeed(const std::string& text) {
@@ -125,46 +108,33 @@ Result<uint64_t> ParseSeed(const std::string& text) {
   return InvalidArgument("cannot use \"" + text + "\" as a seed: it is a number or \"random\"");
 }
 
-std::string Bytes(double bytes) {
-  if (bytes < 1024) return fmt::format("{:.0f} bytes", bytes);
-  bytes /= 1024;
-  for (const char* unit : {"KiB", "MiB", "GiB"}) {
-    if (bytes < 1024) return fmt::format("{:.{}f} {}", bytes, bytes < 10 ? 2 : 0, unit);
-    bytes /= 1024;
-  }
-  return fmt::format("{:.2f} TiB", bytes);
-}
-
 // --- the commands ------------------------------------------------------------------------------
 
-// What a filter must be able to do.
-struct Needs {
-  bool erases = false;
-  bool counts = false;  // a key more often than a few times
-  bool fixed = false;   // nothing more: the smallest
-
-  bool MetBy(const FilterType& type) const {
-    return type.fixed == fixed && (!erases || type.erases) && (!counts || type.copies > 8);
+Result<std::string> TypeToBuild(const Arguments& arguments) {
+  if (arguments.type == "auto") {
+    TAMIS_ASSIGN_OR_RETURN(
+        const FilterType* type,
+        Recommended(arguments.fpr, {.erases = arguments.erase, .fixed = arguments.fixed}));
+    return std::string(type->name);
   }
-};
-
-// The first that meets them and is not a fifth larger than another one: the types are listed
-// fastest first.
-const FilterType& Recommended(double fpr, const Needs& needs) {
-  const FilterType* best = nullptr;
-  for (const FilterType& type : AnyFilter::Types()) {
-    if (!needs.MetBy(type)) continue;
-    if (best == nullptr ||
-        AnyFilter::BitsPerKey(type, fpr) < 0.8 * AnyFilter::BitsPerKey(*best, fpr)) {
-      best = &type;
-    }
+  const FilterType* type = AnyFilter::FindType(arguments.type);
+  if (type != nullptr && arguments.erase && !type->erases) {
+    return InvalidArgument("cannot build a filter of type \"" + arguments.type +
+                           "\" with --erase: it does not erase");
   }
-  return *best;
+  if (type != nullptr && arguments.fixed && !type->fixed) {
+    return InvalidArgument("cannot build a filter of type \"" + arguments.type +
+                           "\" with --static: leave one of them out");
+  }
+  return arguments.type;
 }
 
 // The hashes of all lines are kept (8 bytes a line), so that the filter fits the distinct ones.
 Status Build(const Arguments& arguments) {
   TAMIS_ASSIGN_OR_RETURN(const uint64_t seed, ParseSeed(arguments.seed));
+  const FilterOptions wanted{std::max<uint64_t>(1, arguments.capacity), arguments.fpr, seed};
+  TAMIS_RETURN_IF_ERROR(wanted.Validate());
+  TAMIS_ASSIGN_OR_RETURN(const std::string type, TypeToBuild(arguments));
   std::vector<uint64_t> hashes;
   uint64_t next_report = 10'000'000;
   TAMIS_RETURN_IF_ERROR(
@@ -186,28 +156,14 @@ Status Build(const Arguments& arguments) {
                     "or raise it",
                     arguments.output, hashes.size(), arguments.capacity));
   }
-  const std::string type = arguments.type != "auto"
-                               ? arguments.type
-                               : std::string(Recommended(arguments.fpr, {.erases = arguments.erase,
-                                                                         .fixed = arguments.fixed})
-                                                 .name);
-  const FilterType* chosen = AnyFilter::FindType(type);
-  if (chosen != nullptr && arguments.erase && !chosen->erases) {
-    return InvalidArgument("cannot build a filter of type \"" + type +
-                           "\" with --erase: it does not erase");
-  }
-  if (chosen != nullptr && arguments.fixed && !chosen->fixed) {
-    return InvalidArgument("cannot build a filter of type \"" + type +
-                           "\" with --static: leave one of them out");
-  }
   TAMIS_ASSIGN_OR_RETURN(const AnyFilter filter,
                          AnyFilter::Build(type, {arguments.capacity, arguments.fpr, seed}, hashes));
-  TAMIS_RETURN_IF_ERROR(ReplaceFile(arguments.output, filter.Serialize()));
+  TAMIS_RETURN_IF_ERROR(Save(filter, arguments.output));
   if (!arguments.quiet) {
     fmt::print(stderr,
                "{}: {} lines, {} distinct, {} filter of {}, {:.2f} bits a key, fpr {:.3g}\n",
                arguments.output, lines, hashes.size(), type,
-               Bytes(static_cast<double>(filter.SizeBytes())),
+               SizeText(static_cast<double>(filter.SizeBytes())),
                8.0 * static_cast<double>(filter.SizeBytes()) /
                    static_cast<double>(std::max<size_t>(1, hashes.size())),
                filter.ExpectedFpr());
@@ -234,36 +190,10 @@ Result<bool> Query(const Arguments& arguments) {
         }
         return Status::Ok();
       }));
-  if (arguments.count) fmt::print("{}\n", selected);
+  if (arguments.count) TAMIS_RETURN_IF_ERROR(writer.Write(std::to_string(selected)));
   TAMIS_RETURN_IF_ERROR(writer.Flush());
   return selected > 0;
 }
-
-// About the last `size` to 2 `size` keys: two sets of so many that take turns.
-class Window {
- public:
-  static Result<Window> Create(const FilterOptions& options) {
-    TAMIS_ASSIGN_OR_RETURN(auto young, BlockedBloomFilter::Create(options));
-    return Window(options.capacity, std::move(young));
-  }
-
-  bool MayContain(uint64_t hash) const { return young_.MayContain(hash) || old_.MayContain(hash); }
-  void Insert(uint64_t hash) {
-    if (young_.Count() >= size_) {
-      std::swap(young_, old_);
-      young_.Clear();
-    }
-    young_.Insert(hash);
-  }
-
- private:
-  Window(uint64_t size, BlockedBloomFilter young)
-      : size_(size), young_(std::move(young)), old_(young_) {}
-
-  uint64_t size_;
-  BlockedBloomFilter young_;
-  BlockedBloomFilter old_;
-};
 
 template <class Set>
 Status PrintFirsts(const Arguments& arguments, uint64_t seed, Result<Set> made) {
@@ -291,7 +221,7 @@ Status Dedupe(const Arguments& arguments) {
   options.capacity = arguments.window;
   TAMIS_RETURN_IF_ERROR(options.Validate());
   options.fpr = std::max(options.fpr / 2, FilterOptions::kMinFpr);  // two sets are asked
-  return PrintFirsts(arguments, options.seed, Window::Create(options));
+  return PrintFirsts(arguments, options.seed, DedupeWindow::Create(options));
 }
 
 Status Add(const Arguments& arguments) {
@@ -325,6 +255,7 @@ Status Remove(const Arguments& arguments) {
                               std::string(FilterKindName(filter.type().kind)) +
                               " does not erase; build it with --erase");
   }
+  const uint64_t stuck_before = filter.StuckErases();
   uint64_t lines = 0;
   uint64_t removed = 0;
   TAMIS_RETURN_IF_ERROR(
@@ -334,9 +265,15 @@ Status Remove(const Arguments& arguments) {
         return Status::Ok();
       }));
   TAMIS_RETURN_IF_ERROR(ReplaceFile(arguments.filter, filter.Serialize()));
-  if (!arguments.quiet) {
-    fmt::print(stderr, "{}: {} lines removed, {} were not in it\n", arguments.filter, removed,
-               lines - removed);
+  if (arguments.quiet) return Status::Ok();
+  const uint64_t stuck = filter.StuckErases() - stuck_before;
+  fmt::print(stderr, "{}: {} lines removed, {} were not in it\n", arguments.filter, removed,
+             lines - removed - stuck);
+  if (stuck > 0) {
+    fmt::print(stderr,
+               "{}: {} lines stay in it: they cannot be told from those of another layer; build it "
+               "anew from what it is to hold\n",
+               arguments.filter, stuck);
   }
   return Status::Ok();
 }
@@ -347,22 +284,21 @@ Status Merge(const Arguments& arguments) {
     TAMIS_ASSIGN_OR_RETURN(const OpenFile other, OpenMapped(arguments.files[i], false));
     TAMIS_RETURN_IF_ERROR(merged.Merge(other.filter).WithContext("\"" + arguments.files[i] + "\""));
   }
-  return ReplaceFile(arguments.output, merged.Serialize());
+  return Save(merged, arguments.output);
 }
 
 Status Info(const Arguments& arguments) {
   TAMIS_ASSIGN_OR_RETURN(const OpenFile open, OpenMapped(arguments.filter, false));
   const AnyFilter& filter = open.filter;
-  fmt::print(
+  return WriteOutput(fmt::format(
       "type          {}\nsize          {}\nkeys          {}\nbits a key    {:.2f}\n"
       "fill          {:.1f} %\nfpr           {:.3g}\nerases        {}\nseed          {}\n",
-      FilterKindName(filter.type().kind), Bytes(static_cast<double>(filter.SizeBytes())),
+      FilterKindName(filter.type().kind), SizeText(static_cast<double>(filter.SizeBytes())),
       filter.Count(),
       8.0 * static_cast<double>(filter.SizeBytes()) /
           static_cast<double>(std::max<uint64_t>(1, filter.Count())),
       100 * filter.Fill(), filter.ExpectedFpr(), filter.type().erases ? "yes" : "no",
-      filter.seed());
-  return Status::Ok();
+      filter.seed()));
 }
 
 Result<bool> Verify(const Arguments& arguments) {
@@ -388,36 +324,12 @@ Result<bool> Verify(const Arguments& arguments) {
 }
 
 Status Size(const Arguments& arguments) {
-  const FilterOptions options{arguments.capacity, arguments.fpr, 0};
-  TAMIS_RETURN_IF_ERROR(options.Validate());
-  const auto keys = static_cast<double>(arguments.capacity);
-  const Needs needs{arguments.erase, arguments.count, arguments.fixed};
-  const FilterType& best = Recommended(arguments.fpr, needs);
-  const double best_bits = AnyFilter::BitsPerKey(best, arguments.fpr);
-  fmt::print("{:<16} {:>8} {:>10} {:>9}  {:<6} {:<7} {}\n", "type", "bits/key", "size", "fpr",
-             "erases", "copies", "");
-  std::string others;
-  for (const FilterType& type : AnyFilter::Types()) {
-    const double bits = AnyFilter::BitsPerKey(type, arguments.fpr);
-    fmt::print("{:<16} {:>8.2f} {:>10} {:>9.2g}  {:<6} {:<7} {}\n", type.name, bits,
-               Bytes(bits * keys / 8), AnyFilter::FprAtCapacity(type, arguments.fpr),
-               type.erases ? "yes" : "no",
-               type.copies == 0            ? "-"
-               : type.copies == UINT32_MAX ? "any"
-                                           : std::to_string(type.copies),
-               type.summary);
-    if (!needs.MetBy(type) || &type == &best) continue;
-    const bool faster = &type < &best;
-    if (faster || bits < 0.99 * best_bits) {
-      others += fmt::format("  {} is {}, and takes {:.0f} % {}\n", type.name,
-                            faster ? "faster" : "slower", 100 * std::abs(bits / best_bits - 1),
-                            bits > best_bits ? "more" : "less");
-    }
-  }
-  fmt::print("\nany filter needs at least {:.2f} bits a key at {:g}\ntake {}: {}\n{}",
-             fpr::InformationBound(1, arguments.fpr), arguments.fpr, best.name, best.summary,
-             others);
-  return Status::Ok();
+  TAMIS_ASSIGN_OR_RETURN(
+      const std::string advice,
+      FilterAdvice(
+          {arguments.capacity, arguments.fpr, 0},
+          {.erases = arguments.erase, .counts = arguments.count, .fixed = arguments.fixed}));
+  return WriteOutput(advice);
 }
 
 int Finish(const Status& status) { return status.ok() ? kSelected : ReportTrouble(status); }
@@ -426,12 +338,26 @@ int Finish(const Result<bool>& selected) {
   return *selected ? kSelected : kNothingSelected;
 }
 
+// 1 means that nothing was selected: whatever goes wrong is trouble.
+int RunOrTrouble(const std::function<int()>& run) {
+  try {
+    return run();
+  } catch (const std::bad_alloc&) {
+    return ReportTrouble(ResourceExhausted("cannot do this: there is not enough memory"));
+  } catch (const std::exception& error) {
+    return ReportTrouble(Internal(std::string("an error that was not foreseen: ") + error.what()));
+  }
+}
+
 }  // namespace
 
 void AddFilterCommand(CLI::App* app, Context* context) {
   CLI::App* filter = app->add_subcommand(
       "filter", "Sets of lines in files: certainly not in it, or maybe. Needs no store");
   filter->require_subcommand(1);
+  // After that of the subcommand.
+  filter->callback(
+      [context] { context->run = [run = std::move(context->run)] { return RunOrTrouble(run); }; });
   auto arguments = std::make_shared<Arguments>();
   Arguments* a = arguments.get();
 
@@ -455,7 +381,10 @@ void AddFilterCommand(CLI::App* app, Context* context) {
 
   CLI::App* build =
       add("build", "Make a filter of the distinct lines (8 bytes of memory a line)", Build);
-  build->add_option("-o,--output", a->output, "The filter's file; replaced as a whole")->required();
+  build
+      ->add_option("-o,--output", a->output,
+                   "The filter's file, replaced as a whole; -: the standard output")
+      ->required();
   build->add_option("--type", a->type, "auto, or as `size` lists them")->capture_default_str();
   fpr(build);
   build->add_option("--capacity", a->capacity, "Leave room for this many keys in all");
@@ -492,7 +421,8 @@ void AddFilterCommand(CLI::App* app, Context* context) {
   CLI::App* merge =
       add("merge", "Make a filter of the lines of all; same type, capacity, rate, seed", Merge);
   merge->add_option("FILTER", a->files, "Filters")->required()->expected(2, 1000);
-  merge->add_option("-o,--output", a->output, "The result's file")->required();
+  merge->add_option("-o,--output", a->output, "The result's file; -: the standard output")
+      ->required();
 
   file(add("info", "Say what a filter is", Info));
 

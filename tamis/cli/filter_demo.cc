@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "tamis/cli/line_writer.h"
 #include "tamis/filter/filter_file.h"
 #include "tamis/papers/overflow.h"
 #include "tamis/papers/published.h"
@@ -22,12 +23,6 @@ struct Arguments {
   uint64_t seed = 1;
   std::string output;  // "" = for a terminal, "-" = the page to the standard output
 };
-
-Status Print(const std::string& text) {
-  const bool written =
-      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  return written ? Status::Ok() : Unavailable("cannot write: the output is closed");
-}
 
 Status WritePages(const Arguments& arguments) {
   const std::filesystem::path directory = arguments.output;
@@ -46,20 +41,20 @@ Status WritePages(const Arguments& arguments) {
 }
 
 Status Tables(const Arguments& arguments) {
-  if (arguments.output == "-") return Print(Markdown(PublishedFigures(arguments.seed)));
+  if (arguments.output == "-") return WriteOutput(Markdown(PublishedFigures(arguments.seed)));
   if (!arguments.output.empty()) return WritePages(arguments);
   for (const Section& section : PublishedFigures(arguments.seed).sections) {
-    TAMIS_RETURN_IF_ERROR(Print(ForTerminal(section) + "\n"));
+    TAMIS_RETURN_IF_ERROR(WriteOutput(ForTerminal(section) + "\n"));
   }
-  return Print(PublishedTimes(arguments.seed));
+  return WriteOutput(PublishedTimes(arguments.seed));
 }
 
 Status DemoPenetration(const Arguments& arguments) {
-  return Print(ForTerminal(Penetration(arguments.seed)));
+  return WriteOutput(ForTerminal(Penetration(arguments.seed)));
 }
 
 Status DemoOverflow(const Arguments& arguments) {
-  return Print(ForTerminal(Overflow(arguments.seed, CountCounters(arguments.seed))));
+  return WriteOutput(ForTerminal(Overflow(arguments.seed, CountCounters(arguments.seed))));
 }
 
 }  // namespace

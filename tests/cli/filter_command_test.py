@@ -2,6 +2,9 @@
 
 import os
 import random
+import re
+import resource
+import stat
 import subprocess
 import sys
 import tempfile
@@ -194,6 +197,89 @@ class FilterCommandTest(unittest.TestCase):
         self.assertRegex(out, r"type +blocked Bloom filter")
         self.assertRegex(out, r"keys +1000\n")
         self.assertRegex(out, r"seed +16\n")
+
+    def test_lines_that_layers_cannot_tell_apart_stay_and_are_counted(self):
+        held = lines("held", 300)
+        self.build("f", held[:20], "--type", "scalable", "--fpr", "0.3")
+        self.run_tamis("add", "f", stdin=text(held[20:]))
+        done = self.run_tamis("remove", "f", stdin=text(held))
+        removed, absent, stuck = map(int, re.fullmatch(
+            r"f: (\d+) lines removed, (\d+) were not in it\n"
+            r"f: (\d+) lines stay in it: .* build it anew from what it is to hold\n",
+            done.stderr.decode()).groups())
+        self.assertEqual(absent, 0)
+        self.assertEqual(removed + stuck, len(held))
+        self.assertGreater(stuck, 0)
+
+    def test_links_are_followed_and_devices_are_refused(self):
+        os.mkdir(self.path("data"))
+        os.symlink("data/1", self.path("current"))
+        self.build("current", ["a"], "--erase", "--capacity", "100")
+        self.run_tamis("add", "current", stdin=b"b\n")
+        self.assertEqual(self.query("data/1", ["a", "b"]), ["a", "b"])
+        self.assertTrue(os.path.islink(self.path("current")))
+        self.assertEqual(sorted(os.listdir(self.directory.name)), ["current", "data"])
+        for name, word in (("/dev/null", "a device"), ("data", "a directory")):
+            done = self.run_tamis("build", "-o", name, stdin=b"a\n", expect=2)
+            self.assertIn(word + ", not a regular file", done.stderr.decode())
+        self.assertTrue(stat.S_ISCHR(os.stat("/dev/null").st_mode))
+
+    def test_a_filter_goes_to_the_standard_output(self):
+        self.build("a", ["x", "y"])
+        done = self.run_tamis("build", "-o", "-", stdin=text(["x", "y"]))
+        self.assertEqual(done.stdout, self.read("a"))
+        self.assertEqual(self.run_tamis("merge", "a", "a", "-o", "-").stdout[:8], b"tamisflt")
+        self.assertEqual(os.listdir(self.directory.name), ["a"])
+
+    def test_an_output_that_is_full_says_so_and_is_trouble(self):
+        self.build("f", ["a"])
+        for command in (["query", "f"], ["query", "-c", "f"], ["info", "f"], ["dedupe"],
+                        ["size", "--capacity", "1000"], ["build", "-o", "-"],
+                        ["demo", "overflow"]):
+            with self.subTest(command), open("/dev/full", "wb") as full:
+                done = subprocess.run([TAMIS, "filter", *command], input=b"a\n", stdout=full,
+                                      stderr=subprocess.PIPE, cwd=self.directory.name)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertEqual(done.stderr.count(b"tamis: "), 1, done.stderr)
+                self.assertIn(b"standard output: No space left on device", done.stderr)
+
+    def test_too_little_memory_is_trouble_and_not_an_answer(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (512 << 20, 512 << 20))
+
+        try:  # not under a sanitizer
+            subprocess.run([TAMIS, "--version"], preexec_fn=limit, capture_output=True, check=True)
+        except subprocess.CalledProcessError:
+            self.skipTest("the program needs more to begin with")
+        self.build("f", ["a"])
+        with open("/dev/zero", "rb") as endless:  # a line without an end
+            done = subprocess.run([TAMIS, "filter", "query", "f"], stdin=endless,
+                                  capture_output=True, preexec_fn=limit, cwd=self.directory.name)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(b"not enough memory", done.stderr)
+
+    def test_a_rate_is_checked_before_it_is_used(self):
+        for rate in ("0", "nan", "-1", "1e-12"):
+            for options in ([], ["--erase"], ["--static"], ["--type", "cuckoo"]):
+                done = self.run_tamis("build", "-o", "f", "--fpr", rate, *options, stdin=b"a\n",
+                                      expect=2)
+                self.assertIn("cannot make a filter: fpr is", done.stderr.decode())
+            self.run_tamis("size", "--capacity", "10", "--fpr", rate, expect=2)
+
+    def test_what_is_recommended_keeps_the_rate(self):
+        for rate in ("0.3", "0.01", "0.001", "1e-5", "1e-7", "2e-9", "1e-9"):
+            for need in ("--erase", "--static", "--count", "-q"):
+                with self.subTest(rate=rate, need=need):
+                    needs = [] if need == "-q" else [need]
+                    out = self.run_tamis("size", "--capacity", "1000", "--fpr", rate, *needs)
+                    table, advice = out.stdout.decode().split("\n\n")
+                    rates = {line.split()[0]: float(line.split()[4])
+                             for line in table.splitlines()[1:]}
+                    taken = re.search("take ([a-z-]+):", advice).group(1)
+                    self.assertLessEqual(rates[taken], 1.05 * float(rate))
+                    for line in table.splitlines()[1:]:
+                        above = rates[line.split()[0]] > 1.05 * float(rate)
+                        self.assertEqual("does not keep the rate" in line, above, line)
 
     def test_bad_options_are_refused(self):
         for options in (["--fpr", "2"], ["--type", "xor"], ["--seed", "abc"], ["--seed", "-1"],

@@ -1,0 +1,32 @@
+// Which type of filter to take, for `tamis filter size` and for a filter whose type is "auto".
+#pragma once
+
+#include <string>
+
+#include "tamis/filter/any_filter.h"
+
+namespace tamis {
+
+// What a filter must be able to do.
+struct FilterNeeds {
+  bool erases = false;
+  bool counts = false;  // a key more often than a few times
+  bool fixed = false;   // nothing more: the smallest
+
+  bool MetBy(const FilterType& type) const {
+    return type.fixed == fixed && (!erases || type.erases) && (!counts || type.copies > 8);
+  }
+};
+
+// The first that meets them and keeps the rate, and is not a fifth larger than another one: the
+// types are listed fastest first. kInvalidArgument when there is none. REQUIRES: a valid fpr.
+Result<const FilterType*> Recommended(double fpr, const FilterNeeds& needs);
+
+// Every type at this capacity and rate, which one to take and what else to think of. The seed is
+// not used.
+Result<std::string> FilterAdvice(const FilterOptions& options, const FilterNeeds& needs);
+
+// As people read it: "2.50 MiB".
+std::string SizeText(double bytes);
+
+}  // namespace tamis
