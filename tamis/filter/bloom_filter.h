@@ -6,12 +6,15 @@
 //   Layout      M bits                                        (docs/FORMATS.md#bloom)
 //   Memory      1.44 log2(1/p) bits per key                   p = 1 %: 9.6 bits/key
 //   FP rate     (1 - e^(-kn/M))^k
-//   MayContain  k random cache lines, fewer for most absent keys      Insert  k lines, never
-//   refuses Erase       none Threads     const members may run concurrently; others need exclusive
-//   access Source      Bloom, CACM 1970        Differs: the k positions are the high bits of a
-//               multiplicative generator started from the hash, not h1 + i h2, whose positions
-//               coincide for whole arithmetic progressions when h2 is small (bloom_filter_test.cc
-//               measures the difference in small filters)
+//   MayContain  k random cache lines, fewer for most absent keys
+//   Insert      k lines, never refuses
+//   Erase       none
+//   Threads     const members may run concurrently; others need exclusive access
+//   Source      Bloom, CACM 1970
+//               Differs: the k positions are the high bits of a multiplicative generator started
+//               from the hash, not h1 + i h2, whose positions coincide for whole arithmetic
+//               progressions: 15 % more false positives in filters of 479 bits
+//               (bloom_filter_test.cc)
 #pragma once
 
 #include <string>

@@ -4,11 +4,12 @@
 // fourteen copies are enough, CountingBloomFilter is smaller (docs/FILTERS.md#choosing).
 //
 //   Layout      M counters: 4 bits of each, and beside them w more of each
-//   (docs/FORMATS.md#dynamic-count) Memory      (4 + w) x 1.44 log2(1/p) bits per key, w the least
-//   that the greatest counter needs
+//               (docs/FORMATS.md#dynamic-count)
+//   Memory      (4 + w) x 1.44 log2(1/p) bits per key, w the least that the greatest needs
 //               p = 1 %, counts below 16: 38.4 bits/key; below 256: 76.7
 //   FP rate     (1 - e^(-kn/M))^k
-//   MayContain  k random places, fewer for most absent keys   Insert  likewise; widening rewrites w
+//   MayContain  k random places, fewer for most absent keys
+//   Insert      likewise; widening rewrites w
 //   Erase       likewise. REQUIRES: the hash was inserted more often than erased
 //   Overflow    none: counters go to 2^32 - 1, then the insert is refused
 //   Threads     const members may run concurrently; others need exclusive access

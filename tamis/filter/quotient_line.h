@@ -8,11 +8,10 @@
 // where its group lies. At the map's end stands the limit: 0, or 1 + the group of the line's
 // greatest fingerprint when greater or equal ones were spilled elsewhere.
 //
-//   tags  slots  groups  fingerprint
-//    8      48     64      14 bits       words 0-5: tags, words 6-7: map of 112 bits, 8 spare,
-//    limit
-//   16      26     32      21 bits       words 0-6: tags, word 7: map of 58 bits, limit of 6
-//   32      14     16      36 bits       words 0-6: tags, word 7: map of 30 bits, 28 spare, limit
+//   tags  slots  groups  fingerprint   words of tags   words, bits of map   spare   bits of limit
+//    8      48     64      14 bits         0-5            6-7, 112            8           8
+//   16      26     32      21 bits         0-6              7, 58             0           6
+//   32      14     16      36 bits         0-6              7, 30            28           6
 //
 // A line of zeros is empty. Equal multisets are equal bytes.
 #pragma once
