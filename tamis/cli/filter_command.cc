@@ -8,7 +8,6 @@
 #include <memory>
 #include <new>
 
-#include "tamis/base/hash.h"
 #include "tamis/base/random.h"
 #include "tamis/cli/command.h"
 #include "tamis/cli/dedupe_window.h"
