@@ -118,6 +118,7 @@ class LibBloom {
   }
   bool Insert(uint64_t key) { return bloom_add(bloom_.get(), &key, sizeof(key)) >= 0; }
   bool MayContain(uint64_t key) const { return bloom_check(bloom_.get(), &key, sizeof(key)) == 1; }
+  void Clear() { bloom_reset(bloom_.get()); }
   size_t SizeBytes() const { return static_cast<size_t>(bloom_->bytes); }
 
  private:
@@ -151,25 +152,28 @@ class Subject {
   void Measure(const std::vector<uint64_t>& keys, const std::vector<uint64_t>& absent,
                const std::optional<Costs>& goals) {
     Costs costs;
-    costs[kInsert] = Time(keys, [&] {
+    const auto clear = [&] { filter_.Clear(); };
+    costs[kInsert] = TimeThrice(keys, clear, [&] {
       for (const uint64_t key : keys) (void)filter_.Insert(key);
     });
     if constexpr (kInsertsSpans) {
-      filter_.Clear();
-      costs[kInsertBulk] =
-          Time(keys, [&] { ForEachBatch(keys, [&](auto batch) { (void)filter_.Insert(batch); }); });
+      costs[kInsertBulk] = TimeThrice(keys, clear, [&] {
+        ForEachBatch(keys, [&](auto batch) { (void)filter_.Insert(batch); });
+      });
     }
     const uint64_t false_positives = MeasureLookups(keys, absent, &costs);
-    if constexpr (kErasesSpans) {
-      F copy = filter_;
-      costs[kEraseBulk] =
-          Time(keys, [&] { ForEachBatch(keys, [&](auto batch) { (void)copy.Erase(batch); }); });
-      if (copy.Count() != 0) std::abort();
-    }
     if constexpr (kErases) {
-      costs[kErase] = Time(keys, [&] {
-        for (const uint64_t key : keys) (void)filter_.Erase(key);
+      F copy = filter_;
+      const auto refill = [&] { copy = filter_; };
+      costs[kErase] = TimeThrice(keys, refill, [&] {
+        for (const uint64_t key : keys) (void)copy.Erase(key);
       });
+      if constexpr (kErasesSpans) {
+        costs[kEraseBulk] = TimeThrice(keys, refill, [&] {
+          ForEachBatch(keys, [&](auto batch) { (void)copy.Erase(batch); });
+        });
+        if (copy.Count() != 0) std::abort();
+      }
     }
     Print(name_, keys.size(), false_positives, costs);
     if (goals) PrintRow("  goal", "", *goals);
@@ -225,10 +229,13 @@ class Subject {
   double Time(const std::vector<uint64_t>& keys, auto&& run) const {
     return ThreadSeconds(run) * 1e9 / static_cast<double>(keys.size()) / floor_.ahead;
   }
-  // The median of three runs of count(), which always counts the same.
-  double TimeThrice(const std::vector<uint64_t>& keys, uint64_t* found, auto&& count) const {
+  // The median of three runs of run(), each after prepare().
+  double TimeThrice(const std::vector<uint64_t>& keys, auto&& prepare, auto&& run) const {
     std::vector<double> times;
-    for (int run = 0; run < 3; ++run) times.push_back(Time(keys, [&] { *found = count(); }));
+    for (int i = 0; i < 3; ++i) {
+      prepare();
+      times.push_back(Time(keys, run));
+    }
     return Median(times);
   }
   uint64_t Count(const std::vector<uint64_t>& asked) const {
@@ -247,14 +254,17 @@ class Subject {
                           Costs* costs) const {
     uint64_t hits = 0;
     uint64_t false_positives = 0;
-    (*costs)[kHit] = TimeThrice(present, &hits, [&] { return Count(present); });
-    (*costs)[kMiss] = TimeThrice(absent, &false_positives, [&] { return Count(absent); });
+    const auto time = [&](const std::vector<uint64_t>& asked, auto&& lookups) {
+      return TimeThrice(
+          asked, [] {}, lookups);
+    };
+    (*costs)[kHit] = time(present, [&] { hits = Count(present); });
+    (*costs)[kMiss] = time(absent, [&] { false_positives = Count(absent); });
     uint64_t bulk_hits = hits;
     uint64_t bulk_false_positives = false_positives;
     if constexpr (kAnswersSpans) {
-      (*costs)[kHitBulk] = TimeThrice(present, &bulk_hits, [&] { return CountInBulk(present); });
-      (*costs)[kMissBulk] =
-          TimeThrice(absent, &bulk_false_positives, [&] { return CountInBulk(absent); });
+      (*costs)[kHitBulk] = time(present, [&] { bulk_hits = CountInBulk(present); });
+      (*costs)[kMissBulk] = time(absent, [&] { bulk_false_positives = CountInBulk(absent); });
     }
     if (hits != present.size() || bulk_hits != present.size() ||
         bulk_false_positives != false_positives) {

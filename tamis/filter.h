@@ -63,7 +63,8 @@ typedef struct tamis_filter_type {
   int fixed;            // whether it is built of all its keys at once and never changed
 } tamis_filter_type;
 
-// The types one after the other, fastest first; NULL when there are no more. Never freed.
+// The types one after the other, those first that one would choose if memory did not count; NULL
+// when there are no more. Never freed.
 TAMIS_API const tamis_filter_type* tamis_filter_type_at(size_t index);
 
 // --- a filter's life -----------------------------------------------------------------------------

@@ -57,11 +57,11 @@ Result<std::string> FilterAdvice(const FilterOptions& options, const FilterNeeds
                          type.erases ? "yes" : "no", CopiesText(type.copies),
                          keeps_rate ? type.summary : "(does not keep the rate)");
     if (!needs.MetBy(type) || !keeps_rate || &type == best) continue;
-    const bool faster = &type < best;
-    if (faster || bits < 0.99 * best_bits) {
-      others += fmt::format("  {} is {}, and takes {:.0f} % {}\n", type.name,
-                            faster ? "faster" : "slower", 100 * std::abs(bits / best_bits - 1),
-                            bits > best_bits ? "more" : "less");
+    const double more = 100 * (bits / best_bits - 1);
+    if (&type < best) {
+      others += fmt::format("  {} would come first, and takes {:.0f} % more\n", type.name, more);
+    } else if (more < -1) {
+      others += fmt::format("  {} takes {:.0f} % less, and comes later\n", type.name, -more);
     }
   }
   return table +

@@ -18,8 +18,9 @@ struct FilterNeeds {
   }
 };
 
-// The first that meets them and keeps the rate, and is not a fifth larger than another one: the
-// types are listed fastest first. kInvalidArgument when there is none. REQUIRES: a valid fpr.
+// The first that meets them and keeps the rate, and is not a fifth larger than a later one: the
+// types are listed in the order in which one would choose if memory did not count. kInvalidArgument
+// when there is none. REQUIRES: a valid fpr.
 Result<const FilterType*> Recommended(double fpr, const FilterNeeds& needs);
 
 // Every type at this capacity and rate, which one to take and what else to think of. The seed is

@@ -9,7 +9,7 @@
 namespace tamis {
 namespace {
 
-// The number of lanes that needs fewer bits: 8 down to about 0.06 %, then 16.
+// The number of lanes that needs fewer bits: 8 down to about 0.07 %, then 16.
 uint32_t LanesFor(double fpr) {
   return fpr::SplitBlockBits(fpr, 8) <= fpr::SplitBlockBits(fpr, 16) ? 8 : 16;
 }

@@ -1,13 +1,13 @@
 // A blocked quotient filter: an approximate multiset of 64-bit hashes that supports erasure, in one
 // cache line for nearly every operation. The deletable filter to begin with.
 //
-// Choose it when keys leave the set and a rate of 0.3 % is low enough, or 0.001 % wanted; between
-// these CuckooFilter is smaller (docs/FILTERS.md#choosing).
+// Choose it when keys leave the set and a rate of 0.3 % is low enough, or 0.00105 %; at others
+// CuckooFilter is smaller (docs/FILTERS.md#choosing).
 //
 //   Layout      any number of lines of 64 bytes, each a sorted multiset of 48 fingerprints of
 //               14 bits (26 of 21 bits, 14 of 36 bits for lower rates), and one ordered table of
 //               what found no room in its line                (docs/FORMATS.md#blocked-quotient)
-//   Memory      p = 0.27 %: 12.9 bits/key   0.001 %: 25.4   1e-9: 48
+//   Memory      p = 0.27 %: 12.8 bits/key   0.00105 %: 25.6   1e-9: 48.7
 //   FP rate     keys per line / 2^14, 2^21 or 2^36
 //   MayContain  one line; at capacity 3 % of hits and of misses look into the table too
 //   Insert      one line, at capacity a third looks into the table; false = full, unchanged

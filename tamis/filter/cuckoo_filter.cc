@@ -33,6 +33,11 @@ Result<CuckooFilter> CuckooFilter::Create(const Options& options) {
   const FilterOptions common{options.capacity, options.fpr, options.seed};
   TAMIS_RETURN_IF_ERROR(common.Validate());
   const uint32_t tag_bits = options.tag_bits != 0 ? options.tag_bits : TagBitsFor(options.fpr);
+  if (options.tag_bits == 0 && fpr::Cuckoo(tag_bits, kMaxLoad) > options.fpr) {
+    return InvalidArgument(
+        "cannot make a cuckoo filter: fpr is below 2e-9, what tags of 32 bits have; take a blocked "
+        "quotient or a d-left filter");
+  }
   if (!IsCuckooWidth(tag_bits, options.semi_sorted)) {
     return InvalidArgument(
         std::string("cannot make a cuckoo filter: tags of ") + std::to_string(tag_bits) +

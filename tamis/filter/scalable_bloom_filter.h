@@ -6,7 +6,8 @@
 //   Layout      layers of blocked Bloom filters, each for twice as many keys at half the rate
 //                                                             (docs/FORMATS.md#scalable-bloom)
 //   Memory      the last layer's rate decides: about 2 bits/key more for every doubling of the keys
-//   FP rate     p/2 + p/4 + ... < p
+//   FP rate     p/2 + p/4 + ... < p, but no layer below 2^-30: p below 1e-6 is kept for fewer
+//               doublings
 //   MayContain  one cache line a layer, the newest first      Insert  likewise, never refuses
 //   Erase       none
 //   Threads     const members may run concurrently; others need exclusive access
