@@ -26,10 +26,9 @@ Result<BlockedBloomFilter> BlockedBloomFilter::Create(const Options& options) {
 }
 
 Bitmap BlockedBloomFilter::Insert(std::span<const uint64_t> hashes) {
+  Bitmap inserted = AllOnes(hashes.size());
   blocks_.Set(words_.MutableData(), hashes);
   count_ += hashes.size();
-  Bitmap inserted((hashes.size() + 63) / 64, ~uint64_t{0});
-  if (hashes.size() % 64 != 0) inserted.back() = (uint64_t{1} << (hashes.size() % 64)) - 1;
   return inserted;
 }
 

@@ -25,9 +25,8 @@ Result<BlockedSplitCountingBloomFilter> BlockedSplitCountingBloomFilter::Create(
 }
 
 Bitmap BlockedSplitCountingBloomFilter::Insert(std::span<const uint64_t> hashes) {
-  Bitmap inserted((hashes.size() + 63) / 64, ~uint64_t{0});
+  Bitmap inserted = AllOnes(hashes.size());
   Raised(hashes.size(), functions_.raise_many(words_.MutableData(), blocks(), hashes));
-  if (hashes.size() % 64 != 0) inserted.back() >>= 64 - hashes.size() % 64;
   return inserted;
 }
 

@@ -36,6 +36,12 @@ struct FilterOptions {
 // Bit i % 64 of word i / 64 answers the i-th question of a batch.
 using Bitmap = std::vector<uint64_t>;
 
+inline Bitmap AllOnes(size_t n) {
+  Bitmap ones((n + 63) / 64, ~uint64_t{0});
+  if (n % 64 != 0) ones.back() >>= 64 - n % 64;
+  return ones;
+}
+
 inline bool TestBit(const Bitmap& bitmap, size_t i) { return bitmap[i / 64] >> (i % 64) & 1; }
 
 }  // namespace tamis
