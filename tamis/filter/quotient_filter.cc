@@ -97,7 +97,8 @@ QuotientFilter::Stretch QuotientFilter::Read(uint64_t begin) const {
       do ++quotient;
       while (quotient < at && (Load(quotient) & kOccupied) == 0);
     }
-    stretch.fingerprints.push_back({quotient, here >> 3});
+    // Unchecked bytes may count quotients behind the last one.
+    stretch.fingerprints.push_back({std::min(quotient, slots_ - 1), here >> 3});
   }
   stretch.end = at;
   return stretch;
