@@ -183,8 +183,8 @@ TEST(DLeftCountingBloomFilterTest, CountersAreOfTwoOrFourBits) {
 // They hold cells one by one, where these hold them part by part.
 TEST(DLeftCountingBloomFilterTest, BytesOfTheFormerKindAreRefused) {
   const auto filter = *DLeftCountingBloomFilter::Create({.capacity = 20});
-  const auto opened =
-      *OpenFilter(filter.Serialize(), DLeftCountingBloomFilter::kKind, 9, OpenMode::kCopy);
+  const std::string present = filter.Serialize();
+  const auto opened = *OpenFilter(present, DLeftCountingBloomFilter::kKind, 9, OpenMode::kCopy);
   FilterHeader header = opened.header;
   header.kind = FilterKind{7};
   const std::string bytes = SealFilter(header, opened.payload);
