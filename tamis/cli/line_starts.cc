@@ -1,5 +1,7 @@
 #include "tamis/cli/line_starts.h"
 
+#include <bit>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tamis/cli/line_starts.cc"
 #include <hwy/foreach_target.h>  // compiles this file once for each target
@@ -33,12 +35,12 @@ size_t Find(const char* text, size_t begin, size_t end, char delimiter, uint32_t
   for (size_t at = begin; at < end; at += 64) {
     uint64_t bits = DelimitersOf64(text + at, delimiter);
     if (end - at < 64) bits &= (uint64_t{1} << (end - at)) - 1;
-    const int found = __builtin_popcountll(bits);
+    const int found = std::popcount(bits);
     // Eight at a time: how many there are is hard to foresee, whether there are more than eight is
     // not. Positions after the last one are overwritten by the next.
     for (int done = 0; done < found; done += 8) {
       for (int i = done; i < done + 8; ++i) {
-        starts[i] = static_cast<uint32_t>(at + __builtin_ctzll(bits) + 1);
+        starts[i] = static_cast<uint32_t>(at + std::countr_zero(bits) + 1);  // 64 of no bits
         bits &= bits - 1;
       }
     }
