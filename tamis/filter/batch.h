@@ -11,27 +11,10 @@
 
 namespace tamis {
 
-// prefetch(hash) starts loading; test(hash) answers. The distance covers the latency of memory
-// without using up the line-fill buffers of a core. prefetch_more(hash), in between, may look at
-// what has been loaded and start loading what it leads to.
-template <class Prefetch, class PrefetchMore, class Test>
-Bitmap AnswerBatch(std::span<const uint64_t> hashes, Prefetch&& prefetch,
-                   PrefetchMore&& prefetch_more, Test&& test) {
-  constexpr size_t kDistance = 16;
-  constexpr size_t kDistanceOfMore = 8;
-  const size_t n = hashes.size();
-  Bitmap answers((n + 63) / 64);
-  for (size_t i = 0; i < std::min(n, kDistance); ++i) prefetch(hashes[i]);
-  for (size_t i = 0; i < n; ++i) {
-    if (i + kDistance < n) prefetch(hashes[i + kDistance]);
-    if (i + kDistanceOfMore < n) prefetch_more(hashes[i + kDistanceOfMore]);
-    answers[i / 64] |= uint64_t{test(hashes[i])} << (i % 64);
-  }
-  return answers;
-}
-
 // place_of(hash) finds out where the hash belongs and starts loading; test(place) answers. The
-// places are kept for the time between. prefetch_more(place) as above.
+// distance covers the latency of memory without using up the line-fill buffers of a core; the
+// places are kept for that time. prefetch_more(place), in between, may look at what has been loaded
+// and start loading what it leads to.
 template <class PlaceOf, class PrefetchMore, class Test>
 Bitmap AnswerBatchByPlaces(std::span<const uint64_t> hashes, PlaceOf&& place_of,
                            PrefetchMore&& prefetch_more, Test&& test) {
@@ -62,10 +45,16 @@ Bitmap AnswerBatchByPlaces(std::span<const uint64_t> hashes, PlaceOf&& place_of,
       hashes, place_of, [](const auto&) {}, test);
 }
 
+// prefetch(hash) starts loading; test(hash) answers.
 template <class Prefetch, class Test>
 Bitmap AnswerBatch(std::span<const uint64_t> hashes, Prefetch&& prefetch, Test&& test) {
-  return AnswerBatch(
-      hashes, prefetch, [](uint64_t) {}, test);
+  return AnswerBatchByPlaces(
+      hashes,
+      [&](uint64_t hash) {
+        prefetch(hash);
+        return hash;
+      },
+      test);
 }
 
 }  // namespace tamis
