@@ -5,8 +5,9 @@ usage: check_arrows.py [ROOT]
 
 Looks at every #include of tamis/, tests/ and bench/ and at the DEPS of every tamis_library. A fault is
 an arrow that is not in the table, an include of a file that does not exist, files that include one
-another in a circle, and a header of ours in angle brackets. Before that the check proves on a small
-tree with planted faults that it finds each of them.
+another in a circle, a header of ours in angle brackets, and two types of one name in one namespace,
+defined in two files: the linker keeps one of their members for both and says nothing. Before that the
+check proves on a small tree with planted faults that it finds each of them.
 """
 
 import os
@@ -143,8 +144,52 @@ def check_libraries(root):
     return faults
 
 
+# What is skipped, what opens or ends a scope, and what names one.
+TOKENS = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|\b\d[\w']*|'(?:\\.|[^'\\\n])*'"""
+    r"""|^[ \t]*\#(?:\\\n|[^\n])*"""
+    r"""|(?P<opening>\b(?:inline\s+)?namespace)(?P<namespace>\s+[\w:]+)?\s*\{"""
+    r"""|\b(?:class|struct|union|enum(?:\s+class|\s+struct)?)\s+(?:\[\[.*?\]\]\s*|alignas\s*\([^)]*\)\s*)*"""
+    r"""(?P<type>[\w:]+)\s*(?:final\s*)?(?::[^;{}()]*)?\{"""
+    r"""|(?P<linkage>\bextern\s+"C"\s*\{)|[{}]""", re.MULTILINE | re.DOTALL)
+
+
+def types_of(text):
+    """The full names of the types that a file defines in namespaces that all files see."""
+    found, scopes = set(), []  # a scope: its name, "" for one that hides nothing, None for one that does
+    for token in TOKENS.finditer(text):
+        word = token.group(0)
+        if word == "}":
+            if scopes:
+                scopes.pop()
+        elif word == "{":
+            scopes.append(None)
+        elif token.group("opening"):
+            scopes.append(token.group("namespace").strip() if token.group("namespace") else None)
+        elif token.group("linkage"):
+            scopes.append("")
+        elif token.group("type"):
+            if None not in scopes:
+                found.add("::".join([name for name in scopes if name] + [token.group("type")]))
+            scopes.append(None)
+    return found
+
+
+def check_types(root):
+    """One name, one type, among files that may be linked into one program."""
+    faults, defined = [], {}
+    for path in sorted(files(root, (".h", ".cc"))):
+        for name in sorted(types_of(read(root, path))):
+            defined.setdefault(name, []).append(path)
+    for name, paths in sorted(defined.items()):
+        if len(paths) > 1:
+            faults.append(f"{paths[-1]}: {name} is defined in {' and '.join(paths[:-1])} too;"
+                          " rename one, or put it into an unnamed namespace")
+    return faults
+
+
 def check(root):
-    return check_includes(root) + check_libraries(root)
+    return check_includes(root) + check_libraries(root) + check_types(root)
 
 
 def prove_that_faults_are_found():
@@ -159,6 +204,14 @@ def prove_that_faults_are_found():
         "tamis/routing/CMakeLists.txt": "tamis_library(matrix DEPS filter)\n"
                                         "tamis_library(routing DEPS matrix executor)\n",
         "tests/cluster_test.cc": '#include "tamis/filter/filter.h"\n',
+        # Types of one name that never meet.
+        "tamis/table/plan.h": "namespace tamis {\nstruct Plan final : Base { struct Term {}; };\n"
+                              "class Other;\nstruct Other* F() { struct Local {}; }\n}\n",
+        "tamis/table/value.cc": "namespace tamis {\nnamespace {\nstruct Plan {};\n}\nstruct Term { int a{}; };\n"
+                                'const char* t = "{"; // struct Plan {\n'
+                                'const char* r = R"x({{ )" struct Plan { )x";\n'
+                                "const char c = '{'; int n = 1'000;\n"
+                                "namespace pb { struct Plan {}; }\nvoid G() { struct Local {}; }\n}\n",
     }
     planted = {
         "against an arrow": ("tamis/base/status.cc", '#include "tamis/filter/filter.h"\n'),
@@ -169,6 +222,11 @@ def prove_that_faults_are_found():
         "angle brackets": ("tamis/table/row.cc", "#include <tamis/base/status.h>\n"),
         "outside": ("tamis/table/row.cc", '#include "tests/cluster_test.cc"\n'),
         "unknown folder": ("tamis/misc/misc.h", "\n"),
+        "one name, two types": ("tamis/base/plan.cc", "namespace tamis {\ntemplate <class T>\n"
+                                                      "class Plan {\n};\n}\n"),
+        "nested namespace": ("tamis/base/plan.cc", "namespace tamis::pb {\nenum class Plan : int { kA };\n}\n"),
+        "behind a quote": ("tamis/base/plan.cc", "namespace tamis {\nint n = 1'000; char c = '\\'';\n"
+                                                 'extern "C" {\nstruct alignas(8) Plan {};\n}\n}\n'),
         "library against an arrow": ("tamis/filter/CMakeLists.txt", "tamis_library(filter DEPS matrix)\n"),
     }
     cases = {"none": None, **planted}

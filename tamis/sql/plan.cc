@@ -11,27 +11,27 @@
 namespace tamis {
 namespace {
 
-using Kind = Plan::Term::Kind;
+using Kind = SqlPlan::Term::Kind;
 using Op = Predicate::Op;
 
 // ---- Which constraints go down
 // -------------------------------------------------------------------
 
-std::optional<Plan::Term> TermFor(const TableSchema& schema, sqlite3_index_info* info, int i) {
+std::optional<SqlPlan::Term> TermFor(const TableSchema& schema, sqlite3_index_info* info, int i) {
   const auto& constraint = info->aConstraint[i];
-  if (constraint.op == SQLITE_INDEX_CONSTRAINT_LIMIT) return Plan::Term{.kind = Kind::kLimit};
-  if (constraint.op == SQLITE_INDEX_CONSTRAINT_OFFSET) return Plan::Term{.kind = Kind::kOffset};
+  if (constraint.op == SQLITE_INDEX_CONSTRAINT_LIMIT) return SqlPlan::Term{.kind = Kind::kLimit};
+  if (constraint.op == SQLITE_INDEX_CONSTRAINT_OFFSET) return SqlPlan::Term{.kind = Kind::kOffset};
   if (constraint.iColumn < 0) return std::nullopt;
   const auto column = static_cast<uint32_t>(constraint.iColumn);
   if (column >= schema.columns.size()) {
     if (constraint.op != SQLITE_INDEX_CONSTRAINT_EQ) return std::nullopt;
-    return Plan::Term{.kind = Kind::kKey};
+    return SqlPlan::Term{.kind = Kind::kKey};
   }
   const bool text = schema.columns[column].type == Type::kText;
   const bool binary = !text || std::strcmp(sqlite3_vtab_collation(info, i), "BINARY") == 0;
-  const auto compare = [&](Kind kind, Op op) -> std::optional<Plan::Term> {
+  const auto compare = [&](Kind kind, Op op) -> std::optional<SqlPlan::Term> {
     if (!binary) return std::nullopt;
-    return Plan::Term{.kind = kind, .op = op, .column = column};
+    return SqlPlan::Term{.kind = kind, .op = op, .column = column};
   };
   switch (constraint.op) {
     case SQLITE_INDEX_CONSTRAINT_EQ:
@@ -51,15 +51,15 @@ std::optional<Plan::Term> TermFor(const TableSchema& schema, sqlite3_index_info*
     case SQLITE_INDEX_CONSTRAINT_ISNOT:
       return compare(Kind::kIsNot, Op::kEq);
     case SQLITE_INDEX_CONSTRAINT_ISNULL:
-      return Plan::Term{.kind = Kind::kIsNull, .column = column};
+      return SqlPlan::Term{.kind = Kind::kIsNull, .column = column};
     case SQLITE_INDEX_CONSTRAINT_ISNOTNULL:
-      return Plan::Term{.kind = Kind::kNotNull, .column = column};
+      return SqlPlan::Term{.kind = Kind::kNotNull, .column = column};
     case SQLITE_INDEX_CONSTRAINT_GLOB:
       if (!text) return std::nullopt;
-      return Plan::Term{.kind = Kind::kGlob, .column = column};
+      return SqlPlan::Term{.kind = Kind::kGlob, .column = column};
     case SQLITE_INDEX_CONSTRAINT_LIKE:
       if (!text) return std::nullopt;
-      return Plan::Term{.kind = Kind::kLike, .column = column};
+      return SqlPlan::Term{.kind = Kind::kLike, .column = column};
     default:
       return std::nullopt;
   }
@@ -68,7 +68,7 @@ std::optional<Plan::Term> TermFor(const TableSchema& schema, sqlite3_index_info*
 // GLOB and LIKE send down a wider condition, which SQLite narrows.
 // What SQLite shows as text it compares as text or, with an expression that is a number, as
 // numbers; a virtual table is not told which.
-bool IsShownAsText(const TableSchema& schema, const Plan::Term& term) {
+bool IsShownAsText(const TableSchema& schema, const SqlPlan::Term& term) {
   if (!term.OnColumn()) return false;
   const Type type = schema.columns[term.column].type;
   return type == Type::kText || type == Type::kTimestamp;
@@ -81,8 +81,8 @@ bool IsNumber(sqlite3_value* value) {
 
 bool IsExact(Kind kind) { return kind != Kind::kGlob && kind != Kind::kLike; }
 
-bool HasEquality(const Plan& plan, uint32_t column) {
-  return std::any_of(plan.terms.begin(), plan.terms.end(), [&](const Plan::Term& term) {
+bool HasEquality(const SqlPlan& plan, uint32_t column) {
+  return std::any_of(plan.terms.begin(), plan.terms.end(), [&](const SqlPlan::Term& term) {
     return term.column == column && ((term.kind == Kind::kCompare && term.op == Op::kEq) ||
                                      term.kind == Kind::kIs || term.kind == Kind::kIsNull);
   });
@@ -90,7 +90,7 @@ bool HasEquality(const Plan& plan, uint32_t column) {
 
 // Whether every row of the answer has the same value in the column. A text equal to a number may be
 // '10' or '010', so that the value on the other side must be known.
-bool IsHeld(const TableSchema& schema, const Plan& plan, uint32_t column,
+bool IsHeld(const TableSchema& schema, const SqlPlan& plan, uint32_t column,
             sqlite3_index_info* info) {
   if (!HasEquality(plan, column)) return false;
   if (!IsShownAsText(schema, {.column = column})) return true;
@@ -112,7 +112,7 @@ bool IsHeld(const TableSchema& schema, const Plan& plan, uint32_t column,
 
 // Whether ORDER BY asks for what key order gives: the key columns ascending, those that are held by
 // an equality anywhere or nowhere.
-bool OrderIsKeyOrder(const TableSchema& schema, const Plan& plan, sqlite3_index_info* info) {
+bool OrderIsKeyOrder(const TableSchema& schema, const SqlPlan& plan, sqlite3_index_info* info) {
   size_t next = 0;
   for (int i = 0; i < info->nOrderBy; ++i) {
     const auto& term = info->aOrderBy[i];
@@ -139,9 +139,9 @@ constexpr double kSearchCost = 30;  // the requests of one search
 constexpr double kLookupCost = 3;   // a row found by index: entry and row
 constexpr double kInValues = 5;
 
-double EqualitySelectivity(const Plan& plan, uint32_t column, double equality) {
+double EqualitySelectivity(const SqlPlan& plan, uint32_t column, double equality) {
   double best = 1;
-  for (const Plan::Term& term : plan.terms) {
+  for (const SqlPlan::Term& term : plan.terms) {
     if (term.column != column) continue;
     switch (term.kind) {
       case Kind::kCompare:
@@ -161,9 +161,9 @@ double EqualitySelectivity(const Plan& plan, uint32_t column, double equality) {
   return best;
 }
 
-double RangeSelectivity(const Plan& plan, uint32_t column) {
+double RangeSelectivity(const SqlPlan& plan, uint32_t column) {
   double selectivity = 1;
-  for (const Plan::Term& term : plan.terms) {
+  for (const SqlPlan::Term& term : plan.terms) {
     if (term.column != column) continue;
     if (term.kind == Kind::kGlob || term.kind == Kind::kLike) selectivity *= 0.02;
     if (term.kind == Kind::kCompare && term.op != Op::kEq && term.op != Op::kNe) selectivity *= 0.3;
@@ -172,7 +172,8 @@ double RangeSelectivity(const Plan& plan, uint32_t column) {
 }
 
 // What a lookup on these columns leaves of the table: equalities on leading columns, then a range.
-double LookupSelectivity(const Plan& plan, const std::vector<uint32_t>& columns, double equality) {
+double LookupSelectivity(const SqlPlan& plan, const std::vector<uint32_t>& columns,
+                         double equality) {
   double selectivity = 1;
   for (const uint32_t column : columns) {
     const double one = EqualitySelectivity(plan, column, equality);
@@ -182,10 +183,10 @@ double LookupSelectivity(const Plan& plan, const std::vector<uint32_t>& columns,
   return selectivity;
 }
 
-void EstimateCost(const Plan& plan, const TableSchema& schema, double table_rows,
+void EstimateCost(const SqlPlan& plan, const TableSchema& schema, double table_rows,
                   sqlite3_index_info* info) {
   bool whole_key = std::any_of(plan.terms.begin(), plan.terms.end(),
-                               [](const Plan::Term& term) { return term.kind == Kind::kKey; });
+                               [](const SqlPlan::Term& term) { return term.kind == Kind::kKey; });
   whole_key = whole_key || std::all_of(schema.key.begin(), schema.key.end(),
                                        [&](uint32_t c) { return HasEquality(plan, c); });
   if (whole_key) {
@@ -200,7 +201,7 @@ void EstimateCost(const Plan& plan, const TableSchema& schema, double table_rows
   }
   double rows = table_rows * lookup;
   const double cost = lookup < 1 ? std::min(rows * kLookupCost, table_rows) : table_rows;
-  for (const Plan::Term& term : plan.terms) {  // conditions that are filtered only
+  for (const SqlPlan::Term& term : plan.terms) {  // conditions that are filtered only
     if (lookup == 1 && (term.kind == Kind::kCompare || term.kind == Kind::kIn)) rows *= 0.3;
   }
   info->estimatedCost = kSearchCost + cost;
@@ -212,7 +213,7 @@ std::string OpText(Op op) {
   return kTexts[static_cast<int>(op)];
 }
 
-std::string TermText(const Plan::Term& term, const TableSchema& schema) {
+std::string TermText(const SqlPlan::Term& term, const TableSchema& schema) {
   const std::string column = schema.columns[term.column].name;
   switch (term.kind) {
     case Kind::kCompare:
@@ -251,7 +252,7 @@ uint32_t TakeNumber(std::string_view* text) {
 }  // namespace
 
 // For people up to "#", for Parse behind it: kind, op and column of each term, order, columns.
-std::string Plan::ToString(const TableSchema& schema) const {
+std::string SqlPlan::ToString(const TableSchema& schema) const {
   std::string out;
   for (const Term& term : terms) out += (out.empty() ? "" : ", ") + TermText(term, schema);
   if (terms.empty()) out = "all rows";
@@ -269,8 +270,8 @@ std::string Plan::ToString(const TableSchema& schema) const {
   return out;
 }
 
-Plan Plan::Parse(std::string_view text) {
-  Plan plan;
+SqlPlan SqlPlan::Parse(std::string_view text) {
+  SqlPlan plan;
   text.remove_prefix(text.rfind('#') + 1);
   while (!text.empty()) {
     const char kind = text.front();
@@ -296,17 +297,17 @@ Plan Plan::Parse(std::string_view text) {
   return plan;
 }
 
-Plan MakePlan(Session* session, const TableSchema& schema, sqlite3_index_info* info) {
-  Plan plan;
+SqlPlan MakeSqlPlan(Session* session, const TableSchema& schema, sqlite3_index_info* info) {
+  SqlPlan plan;
   std::vector<int> limits;  // of use only when nothing is known to be left to SQLite
   bool all_exact = true;
-  const auto use = [&](int i, const Plan::Term& term, bool omit) {
+  const auto use = [&](int i, const SqlPlan::Term& term, bool omit) {
     plan.terms.push_back(term);
     info->aConstraintUsage[i].argvIndex = static_cast<int>(plan.terms.size());
     info->aConstraintUsage[i].omit = omit;
   };
   for (int i = 0; i < info->nConstraint; ++i) {
-    std::optional<Plan::Term> term;
+    std::optional<SqlPlan::Term> term;
     if (info->aConstraint[i].usable) term = TermFor(schema, info, i);
     if (!term) {
       all_exact = false;
@@ -342,14 +343,14 @@ Plan MakePlan(Session* session, const TableSchema& schema, sqlite3_index_info* i
   return plan;
 }
 
-Result<SearchOptions> MakeSearch(const Plan& plan, const TableSchema& schema, int argc,
+Result<SearchOptions> MakeSearch(const SqlPlan& plan, const TableSchema& schema, int argc,
                                  sqlite3_value** argv) {
   SearchOptions options{.columns = plan.columns, .key_order = plan.key_order};
   std::vector<Predicate> conditions;
   std::optional<uint64_t> limit;
   uint64_t offset = 0;
   for (size_t i = 0; i < plan.terms.size() && static_cast<int>(i) < argc; ++i) {
-    const Plan::Term& term = plan.terms[i];
+    const SqlPlan::Term& term = plan.terms[i];
     sqlite3_value* right = argv[i];
     const auto compare = [&](Op op, const Value& value) {
       return CompareSql(schema, term.column, op, value);

@@ -1,5 +1,5 @@
-// Plan: what xBestIndex chose and xFilter carries out, as the text that SQLite keeps between them
-// (EXPLAIN QUERY PLAN shows it).
+// SqlPlan: what xBestIndex chose and xFilter carries out, as the text that SQLite keeps between
+// them (EXPLAIN QUERY PLAN shows it).
 //
 //   "section = ?, installed_size > ?, LIMIT ? | columns 0 1 5 | key order"
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace tamis {
 
-struct Plan {
+struct SqlPlan {
   // One a right-hand side that xFilter is given.
   struct Term {
     enum class Kind {
@@ -48,16 +48,16 @@ struct Plan {
   bool key_order = false;
 
   std::string ToString(const TableSchema& schema) const;
-  static Plan Parse(std::string_view text);  // REQUIRES: written by ToString
+  static SqlPlan Parse(std::string_view text);  // REQUIRES: written by ToString
 };
 
 // The columns of the virtual table are those of the schema and, behind them, a hidden one that
 // holds the encoded key.
-Plan MakePlan(Session* session, const TableSchema& schema, sqlite3_index_info* info);
+SqlPlan MakeSqlPlan(Session* session, const TableSchema& schema, sqlite3_index_info* info);
 
 // The search that the plan and its right-hand sides describe. kInvalidArgument when the search
 // cannot be built, kNotFound when it can have no row.
-Result<SearchOptions> MakeSearch(const Plan& plan, const TableSchema& schema, int argc,
+Result<SearchOptions> MakeSearch(const SqlPlan& plan, const TableSchema& schema, int argc,
                                  sqlite3_value** argv);
 
 }  // namespace tamis

@@ -193,7 +193,7 @@ int BestIndex(sqlite3_vtab* vtab, sqlite3_index_info* info) noexcept {
     return std::any_of(index.columns.begin(), index.columns.end(),
                        [&](uint32_t c) { return c >= declared.columns.size(); });
   });
-  const Plan plan = MakePlan(table->session.get(), declared, info);
+  const SqlPlan plan = MakeSqlPlan(table->session.get(), declared, info);
   info->idxStr = sqlite3_mprintf("%s", plan.ToString(declared).c_str());
   info->needToFreeIdxStr = 1;
   return info->idxStr == nullptr ? SQLITE_NOMEM : SQLITE_OK;
@@ -250,11 +250,11 @@ int Filter(sqlite3_vtab_cursor* base, int, const char* plan_text, int argc,
   EndSearch(cursor);
   auto current = CurrentSchema(table);
   if (!current.ok()) return Fail(base->pVtab, current.status());
-  Plan plan = Plan::Parse(plan_text);
+  SqlPlan plan = SqlPlan::Parse(plan_text);
   auto options = MakeSearch(plan, *table->schema, argc, argv);
   if (!options.ok()) return Fail(base->pVtab, options.status());
   cursor->searched.assign(table->schema->columns.size(), false);
-  for (const Plan::Term& term : plan.terms) {
+  for (const SqlPlan::Term& term : plan.terms) {
     if (term.OnColumn()) cursor->searched[term.column] = true;
   }
   // A statement that writes is checked against all that it has read.

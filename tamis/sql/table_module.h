@@ -6,7 +6,7 @@
 //   SELECT * FROM orders WHERE customer = 'acme';       -- asks only the servers that may hold one
 //   DROP TABLE orders;                                  -- only detaches it from this connection
 //
-// How it works. xBestIndex turns every constraint that can be sent into a Plan, xFilter the plan
+// How it works. xBestIndex turns every constraint that can be sent into a SqlPlan, xFilter the plan
 // into a search, xNext fetches its rows. A hidden column tamis_key, the encoded row key, is the
 // primary key that SQLite needs in order to write.
 //
