@@ -1,7 +1,4 @@
 // tamis region, tamis server, tamis status, tamis check.
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <cstdio>
 
 #include "tamis/cli/command.h"
@@ -141,45 +138,44 @@ Status RunCheck(Connection* connection, const Options& options) {
 
 }  // namespace
 
-void AddClusterCommands(CLI::App* app, Context* context) {
-  using Command = Status (*)(Connection*, const Options&);
+void AddClusterCommands(Command app, Context* context) {
+  using Run = Status (*)(Connection*, const Options&);
   auto options = std::make_shared<Options>();
-  const auto add = [&](CLI::App* group, const char* name, const char* help, Command command) {
-    CLI::App* sub = group->add_subcommand(name, help);
-    OnStore(sub, context, [=](Connection* connection) { return command(connection, *options); });
+  const auto add = [&](Command group, const char* name, const char* help, Run run) {
+    Command sub = group.AddCommand(name, help);
+    OnStore(sub, context, [=](Connection* connection) { return run(connection, *options); });
     return sub;
   };
-  const auto format = [&](CLI::App* sub) {
-    sub->add_option("--format", options->format, kFormatHelp)->capture_default_str();
+  const auto format = [&](Command sub) {
+    sub.AddOption("--format", options->format, kFormatHelp).ShowDefault();
   };
-  const auto region_argument = [&](CLI::App* sub) {
-    sub->add_option("REGION", options->region, "The region's number")->required();
+  const auto region_argument = [&](Command sub) {
+    sub.AddOption("REGION", options->region, "The region's number").Required();
   };
 
-  CLI::App* region = app->add_subcommand("region", "List, split, merge, move and balance regions");
-  region->require_subcommand(1);
-  CLI::App* list = add(region, "list", "Print the regions of a table", ListRegions);
-  list->add_option("TABLE", options->table, "The table")->required();
+  Command region = app.AddCommand("region", "List, split, merge, move and balance regions");
+  region.RequireCommand();
+  Command list = add(region, "list", "Print the regions of a table", ListRegions);
+  list.AddOption("TABLE", options->table, "The table").Required();
   format(list);
-  CLI::App* split =
-      add(region, "split", "Split a region, near its middle or at a key", SplitRegion);
+  Command split = add(region, "split", "Split a region, near its middle or at a key", SplitRegion);
   region_argument(split);
-  split->add_option("KEY", options->key,
-                    "Values of leading key columns, where the right part begins");
+  split.AddOption("KEY", options->key,
+                  "Values of leading key columns, where the right part begins");
   region_argument(add(region, "merge", "Make a region and its right neighbour one", MergeRegion));
-  CLI::App* move = add(region, "move", "Move a region to a server", MoveRegion);
+  Command move = add(region, "move", "Move a region to a server", MoveRegion);
   region_argument(move);
-  move->add_option("SERVER", options->server, "The server")->required();
+  move.AddOption("SERVER", options->server, "The server").Required();
   add(region, "balance", "Move regions until all servers have about as many", Balance);
 
-  CLI::App* server = app->add_subcommand("server", "List the region servers");
-  server->require_subcommand(1);
+  Command server = app.AddCommand("server", "List the region servers");
+  server.RequireCommand();
   format(add(server, "list", "Print the region servers", ListServers));
 
   add(app, "status", "Print what the store holds", ShowStatus);
   add(app, "check", "Compare every row with every index and every filter", RunCheck)
-      ->add_option("TABLE", options->table, "The table")
-      ->required();
+      .AddOption("TABLE", options->table, "The table")
+      .Required();
 }
 
 }  // namespace tamis

@@ -10,10 +10,7 @@
 #include <string_view>
 
 #include "tamis/base/status.h"
-
-namespace CLI {
-class App;
-}
+#include "tamis/cli/command_line.h"
 
 namespace tamis {
 
@@ -37,11 +34,11 @@ struct Context {
 // Prints the message on stderr; the exit code that goes with it.
 int Report(const Status& status);
 
-void AddSqlCommands(CLI::App* app, Context* context);      // sql, explain
-void AddImportCommand(CLI::App* app, Context* context);    // import
-void AddRowCommands(CLI::App* app, Context* context);      // get, put, delete, scan
-void AddTableCommands(CLI::App* app, Context* context);    // table, index
-void AddFilterCommand(CLI::App* app, Context* context);    // filter
-void AddClusterCommands(CLI::App* app, Context* context);  // region, server, status, check
+void AddSqlCommands(Command app, Context* context);      // sql, explain
+void AddImportCommand(Command app, Context* context);    // import
+void AddRowCommands(Command app, Context* context);      // get, put, delete, scan
+void AddTableCommands(Command app, Context* context);    // table, index
+void AddFilterCommand(Command app, Context* context);    // filter
+void AddClusterCommands(Command app, Context* context);  // region, server, status, check
 
 }  // namespace tamis

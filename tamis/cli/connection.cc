@@ -134,4 +134,14 @@ Status Connection::RunBound(const std::string& sql, const std::vector<Value>& va
   return status;
 }
 
+void OnStore(Command sub, Context* context, std::function<Status(Connection*)> command) {
+  sub.OnParsed([context, command = std::move(command)] {
+    context->run = [context, command] {
+      auto connection = Connection::Open(*context, false);
+      if (!connection.ok()) return Report(connection.status());
+      return Report(command(connection->get()));
+    };
+  });
+}
+
 }  // namespace tamis

@@ -3,7 +3,6 @@
 
 #include <sqlite3.h>
 
-#include <CLI/App.hpp>
 #include <functional>
 #include <memory>
 #include <string>
@@ -61,14 +60,6 @@ class Connection {
 };
 
 // Makes `sub` run the command on the store that the command line names, which must exist.
-inline void OnStore(CLI::App* sub, Context* context, std::function<Status(Connection*)> command) {
-  sub->callback([context, command = std::move(command)] {
-    context->run = [context, command] {
-      auto connection = Connection::Open(*context, false);
-      if (!connection.ok()) return Report(connection.status());
-      return Report(command(connection->get()));
-    };
-  });
-}
+void OnStore(Command sub, Context* context, std::function<Status(Connection*)> command);
 
 }  // namespace tamis

@@ -1,7 +1,6 @@
 // tamis filter: filters in files, for lists of lines.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
 #include <cstdio>
@@ -350,92 +349,91 @@ int RunOrTrouble(const std::function<int()>& run) {
 
 }  // namespace
 
-void AddFilterCommand(CLI::App* app, Context* context) {
-  CLI::App* filter = app->add_subcommand(
+void AddFilterCommand(Command app, Context* context) {
+  Command filter = app.AddCommand(
       "filter", "Sets of lines in files: certainly not in it, or maybe. Needs no store");
-  filter->require_subcommand(1);
+  filter.RequireCommand();
   // After that of the subcommand.
-  filter->callback(
+  filter.OnParsed(
       [context] { context->run = [run = std::move(context->run)] { return RunOrTrouble(run); }; });
   auto arguments = std::make_shared<Arguments>();
   Arguments* a = arguments.get();
 
   const auto add = [&](const char* name, const char* description, auto command) {
-    CLI::App* sub = filter->add_subcommand(name, description);
-    sub->callback(
+    Command sub = filter.AddCommand(name, description);
+    sub.OnParsed(
         [=] { context->run = [arguments, command] { return Finish(command(*arguments)); }; });
     return sub;
   };
-  const auto lines = [a](CLI::App* sub) {
-    sub->add_option("FILE", a->files, "Files of lines; none or -: the standard input");
-    sub->add_flag("-0,--null", a->zero, "Lines end with a zero byte, as find -print0 writes them");
-    sub->add_flag("-q,--quiet", a->quiet, "Say nothing when all is well");
+  const auto lines = [a](Command sub) {
+    sub.AddOption("FILE", a->files, "Files of lines; none or -: the standard input");
+    sub.AddFlag("-0,--null", a->zero, "Lines end with a zero byte, as find -print0 writes them");
+    sub.AddFlag("-q,--quiet", a->quiet, "Say nothing when all is well");
   };
-  const auto file = [a](CLI::App* sub) {
-    sub->add_option("FILTER", a->filter, "The filter's file")->required();
+  const auto file = [a](Command sub) {
+    sub.AddOption("FILTER", a->filter, "The filter's file").Required();
   };
-  const auto fpr = [a](CLI::App* sub) {
-    sub->add_option("--fpr", a->fpr, "False-positive rate")->capture_default_str();
+  const auto fpr = [a](Command sub) {
+    sub.AddOption("--fpr", a->fpr, "False-positive rate").ShowDefault();
   };
 
-  CLI::App* build =
+  Command build =
       add("build", "Make a filter of the distinct lines (8 bytes of memory a line)", Build);
   build
-      ->add_option("-o,--output", a->output,
-                   "The filter's file, replaced as a whole; -: the standard output")
-      ->required();
-  build->add_option("--type", a->type, "auto, or as `size` lists them")->capture_default_str();
+      .AddOption("-o,--output", a->output,
+                 "The filter's file, replaced as a whole; -: the standard output")
+      .Required();
+  build.AddOption("--type", a->type, "auto, or as `size` lists them").ShowDefault();
   fpr(build);
-  build->add_option("--capacity", a->capacity, "Leave room for this many keys in all");
-  build->add_option("--seed", a->seed, "A number, or random where strangers choose the lines")
-      ->capture_default_str();
-  CLI::Option* erase = build->add_flag("--erase", a->erase, "Lines can be removed later");
-  build->add_flag("--static", a->fixed, "Nothing will be added or removed: the smallest")
-      ->excludes(erase);
+  build.AddOption("--capacity", a->capacity, "Leave room for this many keys in all");
+  build.AddOption("--seed", a->seed, "A number, or random where strangers choose the lines")
+      .ShowDefault();
+  Option erase = build.AddFlag("--erase", a->erase, "Lines can be removed later");
+  build.AddFlag("--static", a->fixed, "Nothing will be added or removed: the smallest")
+      .Excludes(erase);
   lines(build);
 
-  CLI::App* query =
+  Command query =
       add("query", "Print the lines that may be in the filter; exit status as grep's", Query);
   file(query);
-  query->add_flag("-v,--invert", a->invert, "Print those that are certainly not in it");
-  query->add_flag("-c,--count", a->count, "Print only how many");
-  query->add_flag("--trust", a->trust, "Open at once: do not check the payload's checksum");
+  query.AddFlag("-v,--invert", a->invert, "Print those that are certainly not in it");
+  query.AddFlag("-c,--count", a->count, "Print only how many");
+  query.AddFlag("--trust", a->trust, "Open at once: do not check the payload's checksum");
   lines(query);
 
-  CLI::App* dedupe = add("dedupe",
-                         "Print each line the first time it is seen; misses some at the "
-                         "false-positive rate",
-                         Dedupe);
+  Command dedupe = add("dedupe",
+                       "Print each line the first time it is seen; misses some at the "
+                       "false-positive rate",
+                       Dedupe);
   fpr(dedupe);
-  dedupe->add_option("--window", a->window, "Remember only about the last N to 2 N distinct lines");
+  dedupe.AddOption("--window", a->window, "Remember only about the last N to 2 N distinct lines");
   lines(dedupe);
 
-  CLI::App* insert = add("add", "Add lines to a filter", Add);
+  Command insert = add("add", "Add lines to a filter", Add);
   file(insert);
   lines(insert);
-  CLI::App* remove = add("remove", "Remove lines that were added", Remove);
+  Command remove = add("remove", "Remove lines that were added", Remove);
   file(remove);
   lines(remove);
 
-  CLI::App* merge =
+  Command merge =
       add("merge", "Make a filter of the lines of all; same type, capacity, rate, seed", Merge);
-  merge->add_option("FILTER", a->files, "Filters")->required()->expected(2, 1000);
-  merge->add_option("-o,--output", a->output, "The result's file; -: the standard output")
-      ->required();
+  merge.AddOption("FILTER", a->files, "Filters").Required().Expected(2, 1000);
+  merge.AddOption("-o,--output", a->output, "The result's file; -: the standard output").Required();
 
   file(add("info", "Say what a filter is", Info));
 
-  CLI::App* verify = add("verify", "Check a filter's bytes, and print the lines it lacks", Verify);
+  Command verify = add("verify", "Check a filter's bytes, and print the lines it lacks", Verify);
   file(verify);
-  verify->add_option("--against", a->against, "A file of lines that must be in it")->required();
-  verify->add_flag("-0,--null", a->zero, "Lines end with a zero byte");
+  verify.AddOption("--against", a->against, "A file of lines that must be in it").Required();
+  verify.AddFlag("-0,--null", a->zero, "Lines end with a zero byte");
 
-  CLI::App* size = add("size", "Compare the types for a number of keys", Size);
-  size->add_option("--capacity", a->capacity, "Number of keys")->required();
+  Command size = add("size", "Compare the types for a number of keys", Size);
+  size.AddOption("--capacity", a->capacity, "Number of keys").Required();
   fpr(size);
-  CLI::Option* leaves = size->add_flag("--erase", a->erase, "Keys leave the set");
-  size->add_flag("--static", a->fixed, "The set never changes")->excludes(leaves);
-  size->add_flag("--count", a->count, "A key may be in it more than 8 times");
+  Option leaves = size.AddFlag("--erase", a->erase, "Keys leave the set");
+  size.AddFlag("--static", a->fixed, "The set never changes").Excludes(leaves);
+  size.AddFlag("--count", a->count, "A key may be in it more than 8 times");
 
   AddFilterDemo(filter, context);
 }

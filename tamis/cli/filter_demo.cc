@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -59,16 +58,16 @@ Status DemoOverflow(const Arguments& arguments) {
 
 }  // namespace
 
-void AddFilterDemo(CLI::App* filter, Context* context) {
-  CLI::App* demo = filter->add_subcommand(
+void AddFilterDemo(Command filter, Context* context) {
+  Command demo = filter.AddCommand(
       "demo", "Published figures about filters: as printed, by formula, measured here");
-  demo->require_subcommand(1);
+  demo.RequireCommand();
   auto arguments = std::make_shared<Arguments>();
   Arguments* a = arguments.get();
   const auto add = [&](const char* name, const char* description, auto command) {
-    CLI::App* sub = demo->add_subcommand(name, description);
-    sub->add_option("--seed", a->seed, "Of the keys")->capture_default_str();
-    sub->callback([=] {
+    Command sub = demo.AddCommand(name, description);
+    sub.AddOption("--seed", a->seed, "Of the keys").ShowDefault();
+    sub.OnParsed([=] {
       context->run = [arguments, command] {
         const Status status = command(*arguments);
         if (status.ok()) return 0;
@@ -82,9 +81,9 @@ void AddFilterDemo(CLI::App* filter, Context* context) {
       DemoPenetration);
   add("overflow", "How often counters overflow, and filters of several layers", DemoOverflow);
   add("tables", "All of them, and the times that were quoted", Tables)
-      ->add_option("-o,--output", a->output,
-                   "A directory for the page PAPERS.md and its plots; -: the page, to the standard "
-                   "output");
+      .AddOption("-o,--output", a->output,
+                 "A directory for the page PAPERS.md and its plots; -: the page, to the standard "
+                 "output");
 }
 
 }  // namespace tamis

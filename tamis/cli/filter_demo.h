@@ -5,6 +5,6 @@
 
 namespace tamis {
 
-void AddFilterDemo(CLI::App* filter, Context* context);
+void AddFilterDemo(Command filter, Context* context);
 
 }  // namespace tamis

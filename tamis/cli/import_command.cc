@@ -1,7 +1,4 @@
 // tamis import.
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <cstdio>
 #include <istream>
 
@@ -37,28 +34,28 @@ int RunImport(const Context& context, ImportOptions options, const std::string& 
 
 }  // namespace
 
-void AddImportCommand(CLI::App* app, Context* context) {
+void AddImportCommand(Command app, Context* context) {
   auto options = std::make_shared<ImportOptions>();
   auto file = std::make_shared<std::string>();
   auto format = std::make_shared<std::string>();
   auto on_error = std::make_shared<std::string>("stop");
-  CLI::App* import = app->add_subcommand(
+  Command import = app.AddCommand(
       "import",
       "Put the records of a file into a table, which is made when it is not there. A row replaces "
       "the one with the same key, so that an import that was stopped is just run again");
-  import->add_option("TABLE", options->table, "The table")->required();
-  import->add_option("FILE", *file, "The file; - is standard input")->required();
-  import->add_option("--format", *format, "csv, jsonl or deb822")->required();
-  import->add_option("--key", options->key, "Columns of the key")->delimiter(',');
-  import->add_option("--column", options->columns,
-                     "NAME or NAME:TYPE; types are text, bytes, int64, double, bool, timestamp, "
-                     "decimal. Columns not named are text");
-  import->add_option("--index", options->indexes,
-                     "COLUMN[,COLUMN...]: an index, named after its columns");
-  import->add_option("--on-error", *on_error, "What a bad record does: stop or skip")
-      ->check(CLI::IsMember({"stop", "skip"}))
-      ->capture_default_str();
-  import->callback([=] {
+  import.AddOption("TABLE", options->table, "The table").Required();
+  import.AddOption("FILE", *file, "The file; - is standard input").Required();
+  import.AddOption("--format", *format, "csv, jsonl or deb822").Required();
+  import.AddOption("--key", options->key, "Columns of the key").Delimiter(',');
+  import.AddOption("--column", options->columns,
+                   "NAME or NAME:TYPE; types are text, bytes, int64, double, bool, timestamp, "
+                   "decimal. Columns not named are text");
+  import.AddOption("--index", options->indexes,
+                   "COLUMN[,COLUMN...]: an index, named after its columns");
+  import.AddOption("--on-error", *on_error, "What a bad record does: stop or skip")
+      .OneOf({"stop", "skip"})
+      .ShowDefault();
+  import.OnParsed([=] {
     options->skip_bad = *on_error == "skip";
   context->run = [=] { return RunImport(*context, *options, *file, *format); };
 });

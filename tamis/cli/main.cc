@@ -1,24 +1,10 @@
 // The `tamis` program: reads the command line, opens the store that it names, runs the command.
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <iostream>
 
 #include "tamis/cli/command.h"
-
-namespace tamis {
-
-int Report(const Status& status) {
-  if (status.ok()) return kExitOk;
-  std::fflush(stdout);
-  std::fprintf(stderr, "tamis: %s\n", status.message().c_str());
-  return status.code() == StatusCode::kCancelled ? kExitInterrupted : kExitFailure;
-}
-
-}  // namespace tamis
 
 namespace {
 
@@ -34,42 +20,34 @@ int AfterOutput(int code) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);  // `tamis scan t | head` ends quietly
-  CLI::App app(
+  tamis::CommandLine line(
+      "tamis",
       "Indexed tables in regions, asked in SQL: a query goes only to the servers that can hold "
       "its rows.",
-      "tamis");
+      "tamis " TAMIS_VERSION);
   tamis::Context context{.store = "./tamis.db"};
-  app.set_version_flag("--version", "tamis " TAMIS_VERSION);
-  app.add_option("--store", context.store, "The store: a directory, or rocks:DIRECTORY")
-      ->envname("TAMIS_STORE")
-      ->capture_default_str();
-  app.add_option("--servers", context.servers, "Region servers of the embedded cluster")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--split-bytes", context.split_bytes, "Split a region that grows beyond this size")
-      ->check([](const std::string& text) {
-        return std::string(text.starts_with('-') ? "a size is not negative" : "");
-      })
-      ->transform(CLI::AsSizeValue(false))
-      ->capture_default_str();
-  app.add_flag("--sync", context.sync, "A write reaches the disk before it is acknowledged");
-  app.add_flag("--salvage", context.salvage,
+  line.AddOption("--store", context.store, "The store: a directory, or rocks:DIRECTORY")
+      .FromEnvironment("TAMIS_STORE")
+      .ShowDefault();
+  line.AddOption("--servers", context.servers, "Region servers of the embedded cluster")
+      .InRange(1, 1000)
+      .ShowDefault();
+  line.AddOption("--split-bytes", context.split_bytes, "Split a region that grows beyond this size")
+      .AsSizeBytes()
+      .ShowDefault();
+  line.AddFlag("--sync", context.sync, "A write reaches the disk before it is acknowledged");
+  line.AddFlag("--salvage", context.salvage,
                "Open a store whose log is damaged, without what was written after the damage");
-  app.require_subcommand(1);
-  app.fallthrough();
 
-  tamis::AddSqlCommands(&app, &context);
-  tamis::AddImportCommand(&app, &context);
-  tamis::AddRowCommands(&app, &context);
-  tamis::AddTableCommands(&app, &context);
-  tamis::AddClusterCommands(&app, &context);
-  tamis::AddFilterCommand(&app, &context);
+  tamis::AddSqlCommands(line, &context);
+  tamis::AddImportCommand(line, &context);
+  tamis::AddRowCommands(line, &context);
+  tamis::AddTableCommands(line, &context);
+  tamis::AddClusterCommands(line, &context);
+  tamis::AddFilterCommand(line, &context);
 
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? tamis::kExitOk : tamis::kExitUsage;
-  }
+  int exit_code = tamis::kExitOk;
+  if (!line.Parse(argc, argv, tamis::kExitUsage, &exit_code)) return exit_code;
   try {
     return AfterOutput(context.run());
   } catch (const std::exception& error) {

@@ -1,7 +1,4 @@
 // tamis get, put, delete, scan: single rows without SQL.
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 
 #include "tamis/cli/command.h"
 #include "tamis/cli/connection.h"
@@ -138,41 +135,38 @@ Status Scan(Connection* connection, const RowOptions& options) {
 
 }  // namespace
 
-void AddRowCommands(CLI::App* app, Context* context) {
-  using Command = Status (*)(Connection*, const RowOptions&);
-  const auto add = [&](const char* name, const char* help, Command command) {
+void AddRowCommands(Command app, Context* context) {
+  using Run = Status (*)(Connection*, const RowOptions&);
+  const auto add = [&](const char* name, const char* help, Run run) {
     auto options = std::make_shared<RowOptions>();
-    CLI::App* sub = app->add_subcommand(name, help);
-    sub->add_option("TABLE", options->table, "The table")->required();
-    OnStore(sub, context, [=](Connection* connection) { return command(connection, *options); });
+    Command sub = app.AddCommand(name, help);
+    sub.AddOption("TABLE", options->table, "The table").Required();
+    OnStore(sub, context, [=](Connection* connection) { return run(connection, *options); });
     return std::pair(sub, options);
   };
 
   {
     const auto [sub, options] = add("get", "Print the row with a key", Get);
-    sub->add_option("KEY", options->values, "The values of the key columns, in key order")
-        ->required();
-    sub->add_option("--format", options->format, kFormatHelp)->capture_default_str();
+    sub.AddOption("KEY", options->values, "The values of the key columns, in key order").Required();
+    sub.AddOption("--format", options->format, kFormatHelp).ShowDefault();
   }
   {
     const auto [sub, options] =
         add("put", "Put a row: it replaces what is there; columns not named are NULL", Put);
-    sub->add_option("COLUMN=VALUE", options->values, "The columns, the key's among them")
-        ->required();
+    sub.AddOption("COLUMN=VALUE", options->values, "The columns, the key's among them").Required();
   }
   {
     const auto [sub, options] = add("delete", "Delete the row with a key", Delete);
-    sub->add_option("KEY", options->values, "The values of the key columns, in key order")
-        ->required();
+    sub.AddOption("KEY", options->values, "The values of the key columns, in key order").Required();
   }
   {
     const auto [sub, options] = add("scan", "Print rows in key order", Scan);
     options->format = "table";
-    sub->add_option("--start", options->start, "The first key column is at least this");
-    sub->add_option("--end", options->end, "The first key column is less than this");
-    sub->add_option("--where", options->where, "A condition in SQL");
-    sub->add_option("--limit", options->limit, "At most this many rows");
-    sub->add_option("--format", options->format, kFormatHelp)->capture_default_str();
+    sub.AddOption("--start", options->start, "The first key column is at least this");
+    sub.AddOption("--end", options->end, "The first key column is less than this");
+    sub.AddOption("--where", options->where, "A condition in SQL");
+    sub.AddOption("--limit", options->limit, "At most this many rows");
+    sub.AddOption("--format", options->format, kFormatHelp).ShowDefault();
   }
 }
 

@@ -1,8 +1,5 @@
 // tamis sql, tamis explain.
 #include <unistd.h>
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -124,27 +121,26 @@ int RunExplain(const Context& context, const std::string& statement, bool json) 
 
 }  // namespace
 
-void AddSqlCommands(CLI::App* app, Context* context) {
+void AddSqlCommands(Command app, Context* context) {
   auto options = std::make_shared<SqlOptions>();
-  CLI::App* sql = app->add_subcommand(
+  Command sql = app.AddCommand(
       "sql", "Run SQL: the statements given, those of a pipe, or a shell when on a terminal");
-  sql->add_option("STATEMENT", options->statements, "SQL; each may hold several statements");
-  sql->add_option("--format", options->format, kFormatHelp)->capture_default_str();
-  sql->add_flag("--explain", options->explain,
-                "After each statement, say in a line what its searches did");
-  sql->add_flag("--echo", options->echo, "Print each statement before it is run");
-  sql->callback([=] { context->run = [=] { return RunSql(*context, *options); }; });
+  sql.AddOption("STATEMENT", options->statements, "SQL; each may hold several statements");
+  sql.AddOption("--format", options->format, kFormatHelp).ShowDefault();
+  sql.AddFlag("--explain", options->explain,
+              "After each statement, say in a line what its searches did");
+  sql.AddFlag("--echo", options->echo, "Print each statement before it is run");
+  sql.OnParsed([=] { context->run = [=] { return RunSql(*context, *options); }; });
 
   auto statement = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
-  CLI::App* explain = app->add_subcommand(
+  Command explain = app.AddCommand(
       "explain",
       "Run a statement and say which servers were asked, which were not, and why. Of UPDATE and "
       "DELETE only the search is run");
-  explain->add_option("STATEMENT", *statement, "One SQL statement")->required();
-  explain->add_flag("--json", *json, "As JSON");
-  explain->callback(
-      [=] { context->run = [=] { return RunExplain(*context, *statement, *json); }; });
+  explain.AddOption("STATEMENT", *statement, "One SQL statement").Required();
+  explain.AddFlag("--json", *json, "As JSON");
+  explain.OnParsed([=] { context->run = [=] { return RunExplain(*context, *statement, *json); }; });
 }
 
 }  // namespace tamis

@@ -1,9 +1,6 @@
 // tamis table, tamis index.
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <cstdio>
 
 #include "tamis/cli/command.h"
@@ -97,46 +94,44 @@ Status RebuildIndex(Connection* connection, const Options& options) {
 
 }  // namespace
 
-void AddTableCommands(CLI::App* app, Context* context) {
-  using Command = Status (*)(Connection*, const Options&);
+void AddTableCommands(Command app, Context* context) {
+  using Run = Status (*)(Connection*, const Options&);
   auto options = std::make_shared<Options>();
-  const auto add = [&](CLI::App* group, const char* name, const char* help, Command command) {
-    CLI::App* sub = group->add_subcommand(name, help);
-    OnStore(sub, context, [=](Connection* connection) { return command(connection, *options); });
+  const auto add = [&](Command group, const char* name, const char* help, Run run) {
+    Command sub = group.AddCommand(name, help);
+    OnStore(sub, context, [=](Connection* connection) { return run(connection, *options); });
     return sub;
   };
-  const auto table_argument = [&](CLI::App* sub) {
-    sub->add_option("TABLE", options->table, "The table")->required();
+  const auto table_argument = [&](Command sub) {
+    sub.AddOption("TABLE", options->table, "The table").Required();
   };
 
-  CLI::App* table = app->add_subcommand("table", "List, describe and drop tables");
-  table->require_subcommand(1);
+  Command table = app.AddCommand("table", "List, describe and drop tables");
+  table.RequireCommand();
   add(table, "list", "Print the names of the tables", ListTables);
   table_argument(add(table, "describe", "Print a table's columns, key and indexes", DescribeTable));
   table_argument(add(table, "drop", "Delete a table with all its rows", DropTable));
 
-  CLI::App* index = app->add_subcommand("index", "Create, drop, rebuild and list indexes");
-  index->require_subcommand(1);
-  CLI::App* create = add(index, "create", "Create an index while the table is in use", CreateIndex);
+  Command index = app.AddCommand("index", "Create, drop, rebuild and list indexes");
+  index.RequireCommand();
+  Command create = add(index, "create", "Create an index while the table is in use", CreateIndex);
   table_argument(create);
-  create->add_option("INDEX", options->index, "The name of the index")->required();
-  create->add_option("COLUMNS", options->columns, "Its columns, in order")
-      ->required()
-      ->delimiter(',');
-  create->add_option("--fpr", options->fpr, "False-positive rate of one full filter layer")
-      ->capture_default_str();
+  create.AddOption("INDEX", options->index, "The name of the index").Required();
+  create.AddOption("COLUMNS", options->columns, "Its columns, in order").Required().Delimiter(',');
+  create.AddOption("--fpr", options->fpr, "False-positive rate of one full filter layer")
+      .ShowDefault();
   create
-      ->add_option("--expected-values", options->expected_values,
-                   "Distinct values in a region: what one filter layer holds")
-      ->capture_default_str();
-  CLI::App* drop = add(index, "drop", "Drop an index", DropIndex);
+      .AddOption("--expected-values", options->expected_values,
+                 "Distinct values in a region: what one filter layer holds")
+      .ShowDefault();
+  Command drop = add(index, "drop", "Drop an index", DropIndex);
   table_argument(drop);
-  drop->add_option("INDEX", options->index, "The index")->required();
-  CLI::App* rebuild =
+  drop.AddOption("INDEX", options->index, "The index").Required();
+  Command rebuild =
       add(index, "rebuild", "Make the entries and filters of an index agree with the rows",
           RebuildIndex);
   table_argument(rebuild);
-  rebuild->add_option("INDEX", options->index, "The index; all of the table when left out");
+  rebuild.AddOption("INDEX", options->index, "The index; all of the table when left out");
   table_argument(add(index, "list", "Print a table's indexes, one a line", ListIndexes));
 }
 
