@@ -146,9 +146,7 @@ void AddClusterCommands(Command app, Context* context) {
     OnStore(sub, context, [=](Connection* connection) { return run(connection, *options); });
     return sub;
   };
-  const auto format = [&](Command sub) {
-    sub.AddOption("--format", options->format, kFormatHelp).ShowDefault();
-  };
+  const auto format = [&](Command sub) { AddFormatOption(sub, options->format); };
   const auto region_argument = [&](Command sub) {
     sub.AddOption("REGION", options->region, "The region's number").Required();
   };

@@ -34,11 +34,12 @@ struct Context {
 // Prints the message on stderr; the exit code that goes with it.
 int Report(const Status& status);
 
-void AddSqlCommands(Command app, Context* context);      // sql, explain
-void AddImportCommand(Command app, Context* context);    // import
-void AddRowCommands(Command app, Context* context);      // get, put, delete, scan
-void AddTableCommands(Command app, Context* context);    // table, index
-void AddFilterCommand(Command app, Context* context);    // filter
-void AddClusterCommands(Command app, Context* context);  // region, server, status, check
+void AddSqlCommands(Command app, Context* context);         // sql, explain
+void AddImportCommand(Command app, Context* context);       // import
+void AddRowCommands(Command app, Context* context);         // get, put, delete, scan
+void AddTableCommands(Command app, Context* context);       // table, index
+void AddFilterCommand(Command app, Context* context);       // filter
+void AddClusterCommands(Command app, Context* context);     // region, server, status, check
+void AddHelpCommands(CommandLine& line, Context* context);  // completion, man
 
 }  // namespace tamis

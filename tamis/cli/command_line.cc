@@ -5,6 +5,45 @@
 #include <CLI/Formatter.hpp>
 
 namespace tamis {
+namespace {
+
+OptionDescription DescribeOption(const CLI::Option& option) {
+  OptionDescription described{.help = option.get_description(),
+                              .default_value = option.get_default_str(),
+                              .required = option.get_required(),
+                              .repeated = option.get_items_expected_max() > 1};
+  if (option.nonpositional()) {
+    for (const std::string& name : option.get_snames()) described.names.push_back("-" + name);
+    for (const std::string& name : option.get_lnames()) described.names.push_back("--" + name);
+  } else {
+    described.names.push_back(option.get_name(true));
+  }
+  if (option.get_items_expected_max() == 0) return described;
+  // CLI11 appends what its checks say: TEXT:{stop,skip}.
+  described.value = option.get_type_name();
+  const size_t checks = described.value.find(':');
+  if (checks == std::string::npos) return described;
+  std::string words = described.value.substr(checks + 1);
+  described.value.resize(checks);
+  if (words.starts_with('{') && words.ends_with('}')) {
+    described.words = CLI::detail::split(words.substr(1, words.size() - 2), ',');
+  }
+  return described;
+}
+
+CommandDescription DescribeCommand(const CLI::App& app) {
+  CommandDescription described{.name = app.get_name(), .help = app.get_description()};
+  for (const CLI::Option* option : app.get_options()) {
+    auto& list = option->nonpositional() ? described.options : described.arguments;
+    list.push_back(DescribeOption(*option));
+  }
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    described.commands.push_back(DescribeCommand(*command));
+  }
+  return described;
+}
+
+}  // namespace
 
 const Option& Option::Required() const {
   option_->required();
@@ -26,8 +65,8 @@ const Option& Option::Delimiter(char delimiter) const {
   return *this;
 }
 
-const Option& Option::OneOf(std::vector<std::string> values) const {
-  option_->check(CLI::IsMember(std::move(values)));
+const Option& Option::OneOf(const std::vector<std::string>& values) const {
+  option_->check(CLI::IsMember(values));
   return *this;
 }
 
@@ -80,7 +119,7 @@ void Command::OnParsed(std::function<void()> call) const { app_->callback(std::m
 
 CommandLine::CommandLine(const std::string& name, const std::string& help,
                          const std::string& version)
-    : Command(nullptr), owned_(std::make_unique<CLI::App>(help, name)) {
+    : Command(nullptr), version_(version), owned_(std::make_unique<CLI::App>(help, name)) {
   app_ = owned_.get();
   app_->set_version_flag("--version", version);
   app_->require_subcommand(1);
@@ -88,6 +127,8 @@ CommandLine::CommandLine(const std::string& name, const std::string& help,
 }
 
 CommandLine::~CommandLine() = default;
+
+CommandDescription CommandLine::Describe() const { return DescribeCommand(*app_); }
 
 bool CommandLine::Parse(int argc, char** argv, int usage_code, int* exit_code) {
   try {

@@ -1,5 +1,6 @@
-// CommandLine: the commands and options of the program: parses them, prints the help. A thin layer
-// over CLI11, which only its .cc includes, since each file that does takes ten seconds to compile.
+// CommandLine: the commands and options of the program: parses them, prints the help, describes
+// itself for shells and the manual page. A thin layer over CLI11, which only its .cc includes,
+// since each file that does takes ten seconds to compile.
 //
 // Command and Option are handles into the command line that made them, and must not outlive it.
 #pragma once
@@ -17,6 +18,24 @@ class Option;
 
 namespace tamis {
 
+// A command line as data.
+struct OptionDescription {
+  std::vector<std::string> names;  // "-o", "--output"; of an argument: its name alone
+  std::string help;
+  std::string value;               // "TEXT", "UINT"; empty: a flag
+  std::string default_value;       // empty: none is told
+  std::vector<std::string> words;  // what can be given, where that is known
+  bool required = false;
+  bool repeated = false;
+};
+struct CommandDescription {
+  std::string name;
+  std::string help;
+  std::vector<OptionDescription> options;
+  std::vector<OptionDescription> arguments;
+  std::vector<CommandDescription> commands;
+};
+
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
@@ -25,7 +44,7 @@ class Option {
   const Option& ShowDefault() const;
   const Option& Expected(int least, int most) const;  // how many values
   const Option& Delimiter(char delimiter) const;      // between values in one argument
-  const Option& OneOf(std::vector<std::string> values) const;
+  const Option& OneOf(const std::vector<std::string>& values) const;
   const Option& InRange(int least, int most) const;
   const Option& AsSizeBytes() const;  // 64MB and the like
   const Option& FromEnvironment(const std::string& variable) const;
@@ -59,10 +78,14 @@ class CommandLine : public Command {
   CommandLine(const std::string& name, const std::string& help, const std::string& version);
   ~CommandLine();
 
+  CommandDescription Describe() const;
+  const std::string& version() const { return version_; }
+
   // True: go on. False: help was printed, or what is wrong; *exit_code is 0 or `usage_code`.
   bool Parse(int argc, char** argv, int usage_code, int* exit_code);
 
  private:
+  const std::string version_;
   std::unique_ptr<CLI::App> owned_;
 };
 

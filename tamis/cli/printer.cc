@@ -63,8 +63,15 @@ Result<Format> ParseFormat(std::string_view name) {
   if (name == "csv") return Format::kCsv;
   if (name == "json") return Format::kJson;
   if (name == "line") return Format::kLine;
-  return InvalidArgument("there is no format \"" + std::string(name) + "\"; the formats are " +
-                         kFormatHelp);
+  return InvalidArgument("there is no format \"" + std::string(name) +
+                         "\"; the formats are table, csv, "
+                         "json and line");
+}
+
+void AddFormatOption(const Command& command, std::string& format) {
+  command.AddOption("--format", format, "How rows are printed")
+      .OneOf({"table", "csv", "json", "line"})
+      .ShowDefault();
 }
 
 RowSink Printer::Sink() {

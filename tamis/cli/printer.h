@@ -19,7 +19,8 @@ enum class Format {
 };
 
 Result<Format> ParseFormat(std::string_view name);
-inline constexpr const char* kFormatHelp = "table, csv, json or line";
+// --format; `format` holds what it is when it is not given.
+void AddFormatOption(const Command& command, std::string& format);
 
 class Printer {
  public:

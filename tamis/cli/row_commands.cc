@@ -148,7 +148,7 @@ void AddRowCommands(Command app, Context* context) {
   {
     const auto [sub, options] = add("get", "Print the row with a key", Get);
     sub.AddOption("KEY", options->values, "The values of the key columns, in key order").Required();
-    sub.AddOption("--format", options->format, kFormatHelp).ShowDefault();
+    AddFormatOption(sub, options->format);
   }
   {
     const auto [sub, options] =
@@ -166,7 +166,7 @@ void AddRowCommands(Command app, Context* context) {
     sub.AddOption("--end", options->end, "The first key column is less than this");
     sub.AddOption("--where", options->where, "A condition in SQL");
     sub.AddOption("--limit", options->limit, "At most this many rows");
-    sub.AddOption("--format", options->format, kFormatHelp).ShowDefault();
+    AddFormatOption(sub, options->format);
   }
 }
 

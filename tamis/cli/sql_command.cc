@@ -126,7 +126,7 @@ void AddSqlCommands(Command app, Context* context) {
   Command sql = app.AddCommand(
       "sql", "Run SQL: the statements given, those of a pipe, or a shell when on a terminal");
   sql.AddOption("STATEMENT", options->statements, "SQL; each may hold several statements");
-  sql.AddOption("--format", options->format, kFormatHelp).ShowDefault();
+  AddFormatOption(sql, options->format);
   sql.AddFlag("--explain", options->explain,
               "After each statement, say in a line what its searches did");
   sql.AddFlag("--echo", options->echo, "Print each statement before it is run");

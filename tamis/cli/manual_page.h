@@ -1,0 +1,13 @@
+// The manual page of the program, made from its command line.
+#pragma once
+
+#include <string>
+
+#include "tamis/cli/command_line.h"
+
+namespace tamis {
+
+// Of section 1, for man(7). `version` is "tamis 1.2.3".
+std::string ManualPage(const CommandDescription& program, const std::string& version);
+
+}  // namespace tamis
