@@ -270,18 +270,24 @@ bool AppendIndexed(const Value& value, std::string* out) {
 }
 
 std::string EncodeKey(const TableSchema& schema, const Row& row) {
+  assert(schema.key_parts.empty());
   std::string key;
   for (const uint32_t column : schema.key) AppendOrdered(row[column], &key);
   return key;
 }
 
 Status DecodeKey(const TableSchema& schema, std::string_view key, Row* row) {
+  assert(schema.key_parts.empty());
   row->resize(schema.columns.size());
   for (const uint32_t column : schema.key) {
     TAMIS_ASSIGN_OR_RETURN((*row)[column], ReadOrdered(schema.columns[column].type, &key));
   }
   if (!key.empty()) return Damaged("a row key: bytes are left over");
   return Status::Ok();
+}
+
+bool IsSkipped(const IndexSpec& index, const Row& row) {
+  return index.nulls == IndexNulls::kSkip && row[index.columns[0]].is_null();
 }
 
 std::vector<std::string> IndexPrefixes(const IndexSpec& index, const Row& row) {

@@ -28,10 +28,14 @@ Result<Value> ReadOrdered(Type type, std::string_view* in);
 // encoding must then be verified on the row.
 bool AppendIndexed(const Value& value, std::string* out);
 
-// The row key: the ordered encodings of the key columns.
+// The row key of a table all of whose key parts are ordered: what KeyFormat does for such a table,
+// without failing. REQUIRES: schema.key_parts is empty.
 std::string EncodeKey(const TableSchema& schema, const Row& row);
 // Fills the key columns of *row.
 Status DecodeKey(const TableSchema& schema, std::string_view key, Row* row);
+
+// Whether the row has no entry in the index.
+bool IsSkipped(const IndexSpec& index, const Row& row);
 
 // The encoded values of an index for a row, one string a leading prefix: [a], [a b], [a b c] for an
 // index on (a, b, c). The last one is what stands in the entry; all are what the filter holds.

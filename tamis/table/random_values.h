@@ -84,6 +84,7 @@ inline TableSchema SchemaOfAllTypes() {
   for (const uint32_t column : schema.key) schema.columns[column].nullable = false;
   schema.indexes = {{.id = 1, .name = "by_four", .columns = {1, 3, 6, 2}},
                     {.id = 2, .name = "by_bool", .columns = {4}}};
+  schema.next_index_id = 3;
   return schema;
 }
 

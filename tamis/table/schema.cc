@@ -4,6 +4,8 @@
 #include <charconv>
 #include <set>
 
+#include "tamis/table/escape.h"
+
 namespace tamis {
 namespace {
 
@@ -11,6 +13,8 @@ constexpr size_t kMaxNameSize = 128;
 constexpr size_t kMaxColumns = 1000;  // SQLite takes 2000, some of which we hide
 constexpr size_t kMaxIndexes = 64;
 constexpr size_t kMaxKeyColumns = 16;
+constexpr size_t kMaxFamilySize = 127;
+constexpr size_t kMaxQualifierSize = 1024;
 
 bool IsName(std::string_view name) {
   return !name.empty() && name.size() <= kMaxNameSize && !(name[0] >= '0' && name[0] <= '9') &&
@@ -53,6 +57,70 @@ Status CheckColumnList(const TableSchema& schema, const std::string& what,
   return Status::Ok();
 }
 
+Status CheckCellName(const std::string& what, const CellName& cell) {
+  if (cell.family.empty() || cell.family.size() > kMaxFamilySize ||
+      cell.qualifier.size() > kMaxQualifierSize) {
+    return InvalidArgument(what + " needs a cell FAMILY:QUALIFIER; a family has 1 to 127 bytes, a "
+                                  "qualifier at most 1024");
+  }
+  return Status::Ok();
+}
+
+// What a table of cells, and only that, says of its columns.
+Status CheckCells(const TableSchema& schema, const std::string& in_table) {
+  std::set<CellName> names;
+  if (schema.marker) {
+    if (!schema.cells) return InvalidArgument(in_table + "only rows of cells have a marker");
+    TAMIS_RETURN_IF_ERROR(CheckCellName(in_table + "the marker", *schema.marker));
+    names.insert(*schema.marker);
+  }
+  for (uint32_t i = 0; i < schema.columns.size(); ++i) {
+    const Column& column = schema.columns[i];
+    const std::string what = in_table + "column \"" + column.name + "\"";
+    if (!schema.cells || schema.IsKey(i)) {
+      if (column.cell != CellName() || column.encoding != CellEncoding::kNone) {
+        return InvalidArgument(what + " has a cell, but " +
+                               (schema.cells ? "is in the key" : "the table's rows are not cells"));
+      }
+      continue;
+    }
+    TAMIS_RETURN_IF_ERROR(CheckCellName(what, column.cell));
+    if (!IsEncodingOf(column.type, column.encoding)) {
+      return InvalidArgument(what + " of type " + std::string(TypeName(column.type)) +
+                             " has no encoding " + std::string(EncodingName(column.encoding)));
+    }
+    if (!column.nullable) {
+      return InvalidArgument(what + " must be nullable: a cell that does not decode is NULL");
+    }
+    if (!names.insert(column.cell).second) {
+      return InvalidArgument(what + " has the cell of another column, or of the marker");
+    }
+  }
+  if (schema.cells && names.empty()) {
+    return InvalidArgument(in_table + "its rows have no cell: add a column or a marker");
+  }
+  return Status::Ok();
+}
+
+Status CheckKeyParts(const TableSchema& schema, const std::string& in_table) {
+  if (schema.key_parts.empty()) return Status::Ok();
+  if (schema.key_parts.size() != schema.key.size()) {
+    return InvalidArgument(in_table + "the key has " + std::to_string(schema.key.size()) +
+                           " columns and " + std::to_string(schema.key_parts.size()) + " parts");
+  }
+  for (size_t i = 0; i < schema.key.size(); ++i) {
+    const Column& column = schema.columns[schema.key[i]];
+    TAMIS_RETURN_IF_ERROR(schema.key_parts[i]
+                              .Validate(column.type)
+                              .WithContext(in_table + "key column \"" + column.name + "\""));
+    if (schema.key_parts[i].form == KeyPart::Form::kRest && i + 1 < schema.key.size()) {
+      return InvalidArgument(in_table + "key column \"" + column.name +
+                             "\" is the rest of the key, but columns follow");
+    }
+  }
+  return Status::Ok();
+}
+
 std::string ColumnNames(const TableSchema& schema, const std::vector<uint32_t>& positions) {
   std::string out;
   for (const uint32_t position : positions) {
@@ -62,7 +130,47 @@ std::string ColumnNames(const TableSchema& schema, const std::vector<uint32_t>& 
   return out;
 }
 
+// "host 'until=|', at phoenix_date"
+std::string KeyText(const TableSchema& schema) {
+  std::string out;
+  for (size_t i = 0; i < schema.key.size() && i < schema.key_parts.size(); ++i) {
+    if (schema.key[i] >= schema.columns.size()) continue;
+    const Column& column = schema.columns[schema.key[i]];
+    out += (i == 0 ? "" : ", ") + column.name;
+    if (schema.key_parts[i].form == KeyPart::Form::kOrdered) continue;
+    out += " '" + KeyPartText(column.type, schema.key_parts[i]) + "'";
+  }
+  return out;
+}
+
 }  // namespace
+
+std::string CellNameText(const CellName& name) {
+  return Escape(name.family, ":,()") + ":" + Escape(name.qualifier, ":,()");
+}
+
+Status ParseCell(std::string_view text, Column* column) {
+  const auto unreadable = [&](const std::string& why) {
+    return InvalidArgument("cannot read cell \"" + std::string(text.substr(0, 60)) +
+                           "\" of column \"" + column->name + "\": " + why);
+  };
+  const size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return unreadable("write FAMILY:QUALIFIER[:ENCODING]");
+  const std::string_view behind = text.substr(colon + 1);
+  const size_t second = behind.find(':');
+  const auto family = Unescape(text.substr(0, colon));
+  const auto qualifier = Unescape(behind.substr(0, second));
+  if (!family || !qualifier) {
+    return unreadable("a backslash begins \\xNN, a byte in hexadecimal");
+  }
+  column->cell = {*family, *qualifier};
+  column->encoding = DefaultEncoding(column->type);
+  if (second == std::string_view::npos) return Status::Ok();
+  const auto encoding = ParseEncoding(behind.substr(second + 1));
+  if (!encoding.ok()) return unreadable(encoding.status().message());
+  column->encoding = *encoding;
+  return Status::Ok();
+}
 
 std::optional<uint32_t> TableSchema::FindColumn(std::string_view column) const {
   for (uint32_t i = 0; i < columns.size(); ++i) {
@@ -87,6 +195,13 @@ const IndexSpec* TableSchema::FindIndex(uint32_t index_id) const {
 
 bool TableSchema::IsKey(uint32_t column) const {
   return std::find(key.begin(), key.end(), column) != key.end();
+}
+
+bool TableSchema::HasFamily(std::string_view family) const {
+  if (marker && marker->family == family) return true;
+  return std::any_of(columns.begin(), columns.end(), [&](const Column& column) {
+    return column.encoding != CellEncoding::kNone && column.cell.family == family;
+  });
 }
 
 Status TableSchema::Validate() const {
@@ -123,14 +238,20 @@ Status TableSchema::Validate() const {
                              "\" must not be nullable");
     }
   }
+  TAMIS_RETURN_IF_ERROR(CheckKeyParts(*this, in_table));
+  TAMIS_RETURN_IF_ERROR(CheckCells(*this, in_table));
   names.clear();
   ids.clear();
   for (const IndexSpec& index : indexes) {
     TAMIS_RETURN_IF_ERROR(CheckName("index", index.name).WithContext("table \"" + name + "\""));
     const std::string what = in_table + "index \"" + index.name + "\"";
     if (!names.insert(index.name).second) return InvalidArgument(what + " is there twice");
-    if (index.id != 0 && !ids.insert(index.id).second) {
-      return InvalidArgument(what + " has the id of another index");
+    if (index.id != 0 && (!ids.insert(index.id).second || index.id >= next_index_id)) {
+      return InvalidArgument(what + " has the id " + std::to_string(index.id) +
+                             ", which is taken or not given out yet");
+    }
+    if (index.nulls > IndexNulls::kSkip) {
+      return InvalidArgument(what + " treats NULL in an unknown way");
     }
     TAMIS_RETURN_IF_ERROR(CheckColumnList(*this, what, index.columns));
     if (!(index.fpr >= 1e-9 && index.fpr <= 0.5)) {
@@ -148,14 +269,20 @@ std::string TableSchema::ToString() const {
   for (const Column& column : columns) {
     out += "  " + column.name + " " + std::string(TypeName(column.type));
     if (!column.nullable) out += " not null";
+    if (column.encoding != CellEncoding::kNone) {
+      out += " cell '" + CellNameText(column.cell) + ":" +
+             std::string(EncodingName(column.encoding)) + "'";
+    }
     out += ",\n";
   }
-  out += "  key (" + ColumnNames(*this, key) + ")";
+  out += "  key (" + (key_parts.empty() ? ColumnNames(*this, key) : KeyText(*this)) + ")";
+  if (cells) out += ",\n  marker '" + (marker ? CellNameText(*marker) : "none") + "'";
   for (const IndexSpec& index : indexes) {
     char fpr[32];
     const auto [end, error] = std::to_chars(fpr, fpr + sizeof(fpr), index.fpr);
     out += ",\n  index " + index.name + " (" + ColumnNames(*this, index.columns) + ") fpr " +
            std::string(fpr, end) + " expected_values " + std::to_string(index.expected_values);
+    if (index.nulls == IndexNulls::kSkip) out += " nulls skip";
   }
   return out + "\n)";
 }

@@ -1,4 +1,9 @@
-// TableSchema: the columns, key and indexes of a table. A value; every change makes a new version.
+// TableSchema: the columns, key and indexes of a table. A value; every change makes a new version
+// (schema_change.h).
+//
+// A table that somebody else wrote says how: its rows are cells, each column names the cell that
+// holds it and the encoding of the bytes, and the key has a format of its own. What does not decode
+// reads as NULL; a row whose key does not parse is none of the table's (docs/TABLES.md).
 #pragma once
 
 #include <cstdint>
@@ -8,21 +13,42 @@
 #include <vector>
 
 #include "tamis/base/status.h"
+#include "tamis/table/cell_encoding.h"
+#include "tamis/table/key_part.h"
 #include "tamis/table/value.h"
 
 namespace tamis {
+
+// Where a column stands in a row of cells. Any bytes.
+struct CellName {
+  std::string family;
+  std::string qualifier;
+
+  friend auto operator<=>(const CellName&, const CellName&) = default;
+};
+
+// "d:amount", with \xNN for what is not printable.
+std::string CellNameText(const CellName& name);
 
 struct Column {
   uint32_t id = 0;   // stable over changes, never reused
   std::string name;  // lower_snake
   Type type = Type::kText;
   bool nullable = true;  // key columns never are
+  // Of a table of cells, for columns that are not in the key.
+  CellName cell;
+  CellEncoding encoding = CellEncoding::kNone;
 };
 
+// Whether rows have an entry in an index while its first column is NULL. With kSkip the index is
+// sparse: it finds no NULL, and a row that lacks the column costs it nothing.
+enum class IndexNulls : uint8_t { kIndex = 0, kSkip = 1 };
+
 struct IndexSpec {
-  uint32_t id = 0;  // never reused, unique in the whole cluster
+  uint32_t id = 0;  // never reused within the table
   std::string name;
   std::vector<uint32_t> columns;     // positions in TableSchema::columns
+  IndexNulls nulls = IndexNulls::kIndex;
   double fpr = 0.001;                // false-positive rate wanted of one full filter layer
   uint64_t expected_values = 10000;  // distinct values a region: the capacity of one filter layer
   uint64_t seed = 0;                 // of the hashes of this index's values
@@ -34,14 +60,22 @@ struct TableSchema {
   uint64_t version = 1;
   std::vector<Column> columns;
   std::vector<uint32_t> key;  // positions in columns, in key order; at least one
+  std::vector<KeyPart> key_parts;  // as key; empty: all are ordered
   std::vector<IndexSpec> indexes;
   uint32_t next_column_id = 1;
+  uint32_t next_index_id = 1;
+  bool cells = false;  // rows are cells of a foreign format; else ours (codec.h)
+  // Of a table of cells: written with every row, so that one whose columns are all NULL exists.
+  // Without it such a row cannot be.
+  std::optional<CellName> marker;
 
   // Position of the column, or nothing.
   std::optional<uint32_t> FindColumn(std::string_view name) const;
   const IndexSpec* FindIndex(std::string_view name) const;
   const IndexSpec* FindIndex(uint32_t id) const;
   bool IsKey(uint32_t column) const;
+  // Whether the table's cells stand in the family.
+  bool HasFamily(std::string_view family) const;
 
   // Everything that must hold: names, references, no doubles, sizes.
   Status Validate() const;
@@ -49,6 +83,9 @@ struct TableSchema {
   // CREATE-like text that a person reads in `table describe`.
   std::string ToString() const;
 };
+
+// Reads what stands behind a column's type: "FAMILY:QUALIFIER[:ENCODING]".
+Status ParseCell(std::string_view text, Column* column);
 
 std::string SerializeSchema(const TableSchema& schema);
 Result<TableSchema> ParseSchema(std::string_view bytes);

@@ -1,4 +1,6 @@
 // Schemas and predicates to and from the messages of table.proto.
+#include <algorithm>
+
 #include "tamis/table/predicate.h"
 #include "tamis/table/schema.h"
 #include "tamis/table/table.pb.h"
@@ -61,6 +63,12 @@ void ToMessage(const Predicate& predicate, pb::Predicate* out) {
   out->set_column(predicate.column);
   for (const Value& value : predicate.values) ToMessage(value, out->add_values());
   for (const Predicate& child : predicate.children) ToMessage(child, out->add_children());
+}
+
+// What is no value of the enum is one that Validate refuses.
+template <class E>
+E EnumOf(uint32_t number) {
+  return static_cast<E>(std::min<uint32_t>(number, 0xff));
 }
 
 Status Malformed(std::string_view what) {
@@ -127,14 +135,30 @@ std::string SerializeSchema(const TableSchema& schema) {
   out.set_name(schema.name);
   out.set_version(schema.version);
   out.set_next_column_id(schema.next_column_id);
+  out.set_next_index_id(schema.next_index_id);
+  out.set_cells(schema.cells);
+  if (schema.marker) {
+    out.mutable_marker()->set_family(schema.marker->family);
+    out.mutable_marker()->set_qualifier(schema.marker->qualifier);
+  }
   for (const Column& column : schema.columns) {
     pb::Column* message = out.add_columns();
     message->set_id(column.id);
     message->set_name(column.name);
     message->set_type(static_cast<uint32_t>(column.type));
     message->set_not_null(!column.nullable);
+    message->set_family(column.cell.family);
+    message->set_qualifier(column.cell.qualifier);
+    message->set_encoding(static_cast<uint32_t>(column.encoding));
   }
   out.mutable_key()->Assign(schema.key.begin(), schema.key.end());
+  for (const KeyPart& part : schema.key_parts) {
+    pb::KeyPart* message = out.add_key_parts();
+    message->set_form(static_cast<uint32_t>(part.form));
+    message->set_encoding(static_cast<uint32_t>(part.encoding));
+    message->set_width(part.width);
+    message->set_delimiter(part.delimiter);
+  }
   for (const IndexSpec& index : schema.indexes) {
     pb::Index* message = out.add_indexes();
     message->set_id(index.id);
@@ -143,6 +167,7 @@ std::string SerializeSchema(const TableSchema& schema) {
     message->set_fpr(index.fpr);
     message->set_expected_values(index.expected_values);
     message->set_seed(index.seed);
+    message->set_nulls(static_cast<uint32_t>(index.nulls));
   }
   return out.SerializeAsString();
 }
@@ -158,20 +183,36 @@ Result<TableSchema> ParseSchema(std::string_view bytes) {
   schema.name = message.name();
   schema.version = message.version();
   schema.next_column_id = message.next_column_id();
+  schema.next_index_id = std::max<uint32_t>(message.next_index_id(), 1);
   for (const pb::Column& column : message.columns()) {
     schema.columns.push_back({.id = column.id(),
                               .name = column.name(),
                               .type = static_cast<Type>(column.type() <= 0xff ? column.type() : 0),
-                              .nullable = !column.not_null()});
+                              .nullable = !column.not_null(),
+                              .cell = {column.family(), column.qualifier()},
+                              .encoding = EnumOf<CellEncoding>(column.encoding())});
   }
   schema.key.assign(message.key().begin(), message.key().end());
+  for (const pb::KeyPart& part : message.key_parts()) {
+    schema.key_parts.push_back({.form = EnumOf<KeyPart::Form>(part.form()),
+                                .encoding = EnumOf<CellEncoding>(part.encoding()),
+                                .width = part.width(),
+                                .delimiter = part.delimiter()});
+  }
+  schema.cells = message.cells();
+  if (message.has_marker()) {
+    schema.marker = {message.marker().family(), message.marker().qualifier()};
+  }
   for (const pb::Index& index : message.indexes()) {
     schema.indexes.push_back({.id = index.id(),
                               .name = index.name(),
                               .columns = {index.columns().begin(), index.columns().end()},
+                              .nulls = EnumOf<IndexNulls>(index.nulls()),
                               .fpr = index.fpr(),
                               .expected_values = index.expected_values(),
                               .seed = index.seed()});
+    // Schemas were stored without it while ids were given by the cluster.
+    schema.next_index_id = std::max(schema.next_index_id, index.id() + 1);
   }
   if (Status status = schema.Validate(); !status.ok()) {
     return DataLoss("cannot read a table schema: " + status.message());

@@ -1,0 +1,16 @@
+// Bytes that people name: cell families and qualifiers, delimiters. Printable ASCII stands for
+// itself, every other byte, the backslash and the separators of the place are written as \xNN.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tamis {
+
+// `special` is escaped, too.
+std::string Escape(std::string_view bytes, std::string_view special);
+// nullopt where a backslash is not followed by x and two hexadecimal digits.
+std::optional<std::string> Unescape(std::string_view text);
+
+}  // namespace tamis

@@ -1,0 +1,66 @@
+// KeyFormat: how the key columns of a table stand in the bytes of a row key (docs/TABLES.md#keys).
+//
+// Part by part: our ordered form, a fixed width, up to a delimiter, the rest. It writes and reads
+// keys, and says which keys a condition on a part leaves. A key that others wrote is read only when
+// it is what writing the values that it holds would give; another one does not parse, and its row is
+// none of ours. So a value of a part has one byte string, and equality is a lookup in every format;
+// whether a range of values is a range of bytes differs.
+//
+// Threads: const.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tamis/base/status.h"
+#include "tamis/table/predicate.h"
+#include "tamis/table/row.h"
+#include "tamis/table/schema.h"
+
+namespace tamis {
+
+// start <= key < end; an empty end is no bound.
+struct KeySpan {
+  std::string start;
+  std::string end;
+
+  bool empty() const { return !end.empty() && start >= end; }
+  friend bool operator==(const KeySpan&, const KeySpan&) = default;
+};
+
+class KeyFormat {
+ public:
+  explicit KeyFormat(const TableSchema& schema) : schema_(schema) {}  // which outlives it
+
+  // kInvalidArgument where a value has no place in its part: one that is out of range, not of the
+  // width, or contains the delimiter.
+  Result<std::string> Encode(const Row& row) const;
+  // Fills the key columns of *row. kDataLoss: the bytes are no key of this format.
+  Status Decode(std::string_view key, Row* row) const;
+
+  // Appends the bytes of one part, with its delimiter: what all keys with this value have behind
+  // the parts before it.
+  Status Append(size_t part, const Value& value, std::string* key) const;
+
+  // The keys that begin with `parts` parts, whose bytes `prefix` is.
+  KeySpan SpanOf(const std::string& prefix, size_t parts) const;
+  // Of the keys that begin with `prefix`, the bytes of all parts before this one: those that the
+  // condition on this part's column leaves, and maybe more. nullopt where it says nothing of them.
+  std::optional<std::vector<KeySpan>> SpansOf(size_t part, const Predicate& leaf,
+                                              const std::string& prefix) const;
+
+  // Whether keys that are equal up to this part are in the order of its values.
+  bool IsOrdered(size_t part) const;
+
+ private:
+  KeyPart Part(size_t part) const;
+  Type TypeOf(size_t part) const { return schema_.columns[schema_.key[part]].type; }
+  std::string_view Name(size_t part) const { return schema_.columns[schema_.key[part]].name; }
+  bool Take(size_t part, std::string_view* key, Value* value) const;
+
+  const TableSchema& schema_;
+};
+
+}  // namespace tamis

@@ -1,0 +1,58 @@
+#include "tamis/table/schema_change.h"
+
+namespace tamis {
+namespace {
+
+Result<TableSchema> Next(TableSchema schema) {
+  ++schema.version;
+  TAMIS_RETURN_IF_ERROR(schema.Validate());
+  return schema;
+}
+
+}  // namespace
+
+Result<TableSchema> NewTable(TableSchema wanted, uint32_t table_id) {
+  wanted.id = table_id;
+  wanted.version = 1;
+  wanted.next_column_id = 1;
+  wanted.next_index_id = 1;
+  for (Column& column : wanted.columns) column.id = wanted.next_column_id++;
+  for (IndexSpec& index : wanted.indexes) index.id = wanted.next_index_id++;
+  TAMIS_RETURN_IF_ERROR(wanted.Validate());
+  return wanted;
+}
+
+Result<TableSchema> WithColumn(TableSchema schema, Column column) {
+  const std::string what = "cannot add column \"" + column.name + "\"";
+  if (schema.FindColumn(column.name).has_value()) {
+    return AlreadyExists(what + ": table \"" + schema.name + "\" has one");
+  }
+  if (!column.nullable) {
+    return InvalidArgument(what + ": a new column must be nullable, since rows without it exist");
+  }
+  column.id = schema.next_column_id++;
+  schema.columns.push_back(std::move(column));
+  return Next(std::move(schema));
+}
+
+Result<TableSchema> WithIndex(TableSchema schema, IndexSpec index) {
+  if (schema.FindIndex(index.name) != nullptr) {
+    return AlreadyExists("cannot create index \"" + index.name + "\": table \"" + schema.name +
+                         "\" has one");
+  }
+  index.id = schema.next_index_id++;
+  schema.indexes.push_back(std::move(index));
+  return Next(std::move(schema));
+}
+
+Result<TableSchema> WithoutIndex(TableSchema schema, std::string_view index) {
+  const IndexSpec* found = schema.FindIndex(index);
+  if (found == nullptr) {
+    return NotFound("cannot drop index \"" + std::string(index) + "\": table \"" + schema.name +
+                    "\" has none");
+  }
+  schema.indexes.erase(schema.indexes.begin() + (found - schema.indexes.data()));
+  return Next(std::move(schema));
+}
+
+}  // namespace tamis
