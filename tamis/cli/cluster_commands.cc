@@ -4,7 +4,7 @@
 #include "tamis/cli/command.h"
 #include "tamis/cli/connection.h"
 #include "tamis/cli/printer.h"
-#include "tamis/table/codec.h"
+#include "tamis/table/key_format.h"
 
 namespace tamis {
 namespace {
@@ -63,7 +63,7 @@ Status SplitRegion(Connection* connection, const Options& options) {
     for (size_t i = 0; i < options.key.size(); ++i) {
       const Column& column = schema.columns[schema.key[i]];
       TAMIS_ASSIGN_OR_RETURN(const Value value, Value::Parse(column.type, options.key[i]));
-      AppendOrdered(value, &key);
+      TAMIS_RETURN_IF_ERROR(KeyFormat(schema).Append(i, value, &key));
     }
   }
   return AwaitStatus(&engine, [&](Cluster& cluster, auto done) {

@@ -8,7 +8,7 @@
 
 #include "tamis/sql/definition.h"
 #include "tamis/sql/session.h"
-#include "tamis/table/codec.h"
+#include "tamis/table/key_format.h"
 
 namespace tamis {
 namespace {
@@ -243,7 +243,9 @@ Status Importer::Bad(uint64_t line, const Status& status) {
 Status Importer::Add(const Record& record) {
   auto row = ToRow(record);
   if (!row.ok()) return Bad(record.line, row.status());
-  std::string key = EncodeKey(*schema_, *row);
+  auto encoded = KeyFormat(*schema_).Encode(*row);
+  if (!encoded.ok()) return Bad(record.line, encoded.status());
+  std::string key = *std::move(encoded);
   // The later of two records with one key must win.
   if (batch_.keys.contains(key) || batch_.writes.size() >= kBatch ||
       batch_.size_bytes >= kBatchBytes) {

@@ -30,7 +30,8 @@ void Explain::Add(const Explain& other) {
         &Explain::regions_excluded_by_range, &Explain::regions_excluded_by_key,
         &Explain::regions_unknown, &Explain::regions_scanned, &Explain::false_positive_regions,
         &Explain::servers_total, &Explain::servers_asked, &Explain::requests, &Explain::index_seeks,
-        &Explain::entries_read, &Explain::rows_read, &Explain::rows_returned}) {
+        &Explain::entries_read, &Explain::rows_read, &Explain::rows_returned,
+        &Explain::cells_undecodable, &Explain::rows_unparsed}) {
     this->*field += other.*field;
   }
   for (auto field : {&Explain::routing_time, &Explain::server_time, &Explain::merge_time}) {
@@ -68,6 +69,11 @@ std::string Explain::ToText() const {
        fmt::format("{} of {} asked, in {} requests", servers_asked, servers_total, requests));
   line("read", fmt::format("{} index seeks, {} entries, {} rows; {} rows returned", index_seeks,
                            entries_read, rows_read, rows_returned));
+  if (cells_undecodable + rows_unparsed > 0) {
+    line("foreign", fmt::format("{} cells do not decode and count as NULL, {} rows have keys that "
+                                "do not parse and are left out",
+                                cells_undecodable, rows_unparsed));
+  }
   line("time", fmt::format("{} us routing, {} us servers, {} us merging", Micros(routing_time),
                            Micros(server_time), Micros(merge_time)));
   return text;
@@ -94,6 +100,8 @@ std::string Explain::ToJson() const {
                                        {"entries_read", entries_read},
                                        {"rows_read", rows_read},
                                        {"rows_returned", rows_returned},
+                                       {"cells_undecodable", cells_undecodable},
+                                       {"rows_unparsed", rows_unparsed},
                                        {"routing_us", Micros(routing_time)},
                                        {"server_us", Micros(server_time)},
                                        {"merge_us", Micros(merge_time)}};

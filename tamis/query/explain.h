@@ -31,6 +31,8 @@ struct Explain {
   uint64_t entries_read = 0;
   uint64_t rows_read = 0;
   uint64_t rows_returned = 0;
+  uint64_t cells_undecodable = 0;  // of the rows read, and taken for NULL
+  uint64_t rows_unparsed = 0;      // read and left out, since their keys are not the table's
   Duration routing_time{};
   Duration server_time{};  // from sending to the last answer, summed over rounds
   Duration merge_time{};

@@ -8,6 +8,8 @@
 #include "tamis/base/coding.h"
 #include "tamis/base/hash.h"
 #include "tamis/table/codec.h"
+#include "tamis/table/key_format.h"
+#include "tamis/table/ordered_bounds.h"
 
 namespace tamis {
 namespace {
@@ -18,106 +20,63 @@ using Op = Predicate::Op;
 constexpr size_t kMaxBranches = 64;
 constexpr size_t kMaxMergedValues = 8;  // of IN: more are walked one after the other
 constexpr size_t kMaxKeyRanges = 10'000;
-constexpr size_t kTextEndSize = 2;  // what the codec puts behind text
 constexpr size_t kMaxTermText = 200;
-
-// low <= encoded < high, as bytes; an empty high is no bound.
-struct Bounds {
-  std::string low;
-  std::string high;
-};
-
-std::string Encoded(const Value& value, bool indexed, bool* cut) {
-  std::string bytes;
-  if (indexed) {
-    *cut |= AppendIndexed(value, &bytes);
-  } else {
-    AppendOrdered(value, &bytes);
-  }
-  return bytes;
-}
-
-std::string AfterNull() {
-  std::string null;
-  AppendOrdered(Value(), &null);
-  return PrefixEnd(null);
-}
-
-// The bounds that one condition sets on the encoding of its column. Wider than the condition where
-// a long value is cut; nothing for what is no range.
-std::optional<Bounds> BoundsOf(const Predicate& leaf, bool indexed) {
-  bool cut = false;
-  switch (leaf.kind) {
-    case Kind::kIsNull: {
-      std::string null = Encoded(Value(), indexed, &cut);
-      return Bounds{null, PrefixEnd(null)};
-    }
-    case Kind::kPrefix: {
-      const Value& prefix = leaf.values[0];
-      Value whole = prefix;
-      if (indexed && prefix.str().size() > kIndexValueLimit) {
-        const std::string head = prefix.str().substr(0, kIndexValueLimit);
-        whole = prefix.type() == Type::kText ? Value::Text(head) : Value::Bytes(head);
-      }
-      std::string low;
-      AppendOrdered(whole, &low);
-      low.resize(low.size() - kTextEndSize);
-      return Bounds{low, PrefixEnd(low)};
-    }
-    case Kind::kCompare: {
-      if (leaf.op == Op::kNe || leaf.values[0].is_null()) return std::nullopt;
-      const std::string value = Encoded(leaf.values[0], indexed, &cut);
-      switch (leaf.op) {
-        case Op::kEq:
-          return Bounds{value, PrefixEnd(value)};
-        case Op::kLt:
-          return Bounds{AfterNull(), cut ? PrefixEnd(value) : value};
-        case Op::kLe:
-          return Bounds{AfterNull(), PrefixEnd(value)};
-        case Op::kGt:
-          return Bounds{cut ? value : PrefixEnd(value), ""};
-        case Op::kGe:
-          return Bounds{value, ""};
-        case Op::kNe:
-          return std::nullopt;
-      }
-      return std::nullopt;
-    }
-    default:
-      return std::nullopt;
-  }
-}
-
-void Narrow(Bounds* bounds, const Bounds& other) {
-  bounds->low = std::max(bounds->low, other.low);
-  if (!other.high.empty() && (bounds->high.empty() || other.high < bounds->high)) {
-    bounds->high = other.high;
-  }
-}
-
-bool IsEmpty(const Bounds& bounds) { return !bounds.high.empty() && bounds.low >= bounds.high; }
 
 bool IsLeaf(const Predicate& p) {
   return p.kind == Kind::kCompare || p.kind == Kind::kIn || p.kind == Kind::kPrefix ||
          p.kind == Kind::kIsNull;
 }
 
-// The conditions of a conjunction by column: values it must equal one of, or bounds.
+// The leaves of a conjunction, or the one that the predicate is.
+template <class F>
+void ForEachLeaf(const Predicate& p, F f) {
+  if (IsLeaf(p)) return f(p);
+  if (p.kind != Kind::kAnd) return;
+  for (const Predicate& child : p.children) {
+    if (IsLeaf(child)) f(child);
+  }
+}
+
+// The values one of which the leaf asks for, sorted, each once; nullopt when it is no equality.
+// NULL is among them only for IS NULL.
+std::optional<std::vector<Value>> ValuesOf(const Predicate& leaf) {
+  std::vector<Value> values;
+  if (leaf.kind == Kind::kIn) {
+    std::ranges::copy_if(leaf.values, std::back_inserter(values),
+                         [](const Value& value) { return !value.is_null(); });
+  } else if (leaf.kind == Kind::kIsNull) {
+    values.emplace_back();
+  } else if (leaf.kind == Kind::kCompare && leaf.op == Op::kEq && !leaf.values[0].is_null()) {
+    values.push_back(leaf.values[0]);
+  } else {
+    return std::nullopt;
+  }
+  return values;
+}
+
+// Leaves in *all what is in both; everything is in an empty optional.
+template <class T>
+void IntersectValues(std::vector<T> values, std::optional<std::vector<T>>* all) {
+  if (all->has_value()) {
+    std::vector<T> both;
+    std::ranges::set_intersection(**all, values, std::back_inserter(both));
+    values = std::move(both);
+  }
+  *all = std::move(values);
+}
+
+// The conditions of a conjunction by column, as they are looked up in indexes: values it must equal
+// one of, or bounds.
 struct ColumnCondition {
   std::optional<std::vector<std::string>> values;  // encoded, sorted, distinct
-  std::optional<Bounds> bounds;
+  bool null = false;                               // the value is NULL
+  std::optional<OrderedBounds> bounds;
 };
 
 class Conjunction {
  public:
-  Conjunction(const Predicate& p, bool indexed) : indexed_(indexed) {
-    if (p.kind == Kind::kAnd) {
-      for (const Predicate& child : p.children) {
-        if (IsLeaf(child)) Add(child);
-      }
-    } else if (IsLeaf(p)) {
-      Add(p);
-    }
+  explicit Conjunction(const Predicate& p) {
+    ForEachLeaf(p, [&](const Predicate& leaf) { Add(leaf); });
   }
 
   const ColumnCondition* Of(uint32_t column) const {
@@ -128,66 +87,101 @@ class Conjunction {
  private:
   void Add(const Predicate& leaf) {
     ColumnCondition& condition = columns_[leaf.column];
-    bool cut = false;
-    std::optional<std::vector<std::string>> values;
-    if (leaf.kind == Kind::kIn) {
-      values.emplace();
-      for (const Value& value : leaf.values) {
-        if (!value.is_null()) values->push_back(Encoded(value, indexed_, &cut));
-      }
-    } else if (leaf.kind == Kind::kIsNull) {
-      values = {Encoded(Value(), indexed_, &cut)};
-    } else if (leaf.kind == Kind::kCompare && leaf.op == Op::kEq && !leaf.values[0].is_null()) {
-      values = {Encoded(leaf.values[0], indexed_, &cut)};
-    }
-    if (values.has_value()) {
-      std::ranges::sort(*values);
-      values->erase(std::unique(values->begin(), values->end()), values->end());
-      if (condition.values.has_value()) {
-        std::vector<std::string> both;
-        std::ranges::set_intersection(*condition.values, *values, std::back_inserter(both));
-        values = std::move(both);
-      }
-      condition.values = std::move(values);
-      return;
-    }
-    if (auto bounds = BoundsOf(leaf, indexed_)) {
+    condition.null |= leaf.kind == Kind::kIsNull;
+    if (const auto values = ValuesOf(leaf)) {
+      std::vector<std::string> encoded(values->size());
+      for (size_t i = 0; i < values->size(); ++i) AppendIndexed((*values)[i], &encoded[i]);
+      std::ranges::sort(encoded);
+      encoded.erase(std::unique(encoded.begin(), encoded.end()), encoded.end());
+      IntersectValues(std::move(encoded), &condition.values);
+    } else if (auto bounds = BoundsOf(leaf, /*indexed=*/true)) {
       if (!condition.bounds.has_value()) condition.bounds.emplace();
-      Narrow(&*condition.bounds, *bounds);
+      condition.bounds->Narrow(*bounds);
     }
   }
 
-  const bool indexed_;
   std::map<uint32_t, ColumnCondition> columns_;
 };
 
-KeyRange RangeOf(const std::string& prefix, const Bounds& bounds) {
+// A sparse index has no entry for a row whose first column is NULL, so it must not be asked for
+// one, by filter or by lookup.
+bool CanAnswer(const IndexSpec& index, const Conjunction& conjunction, const PlanOptions& options) {
+  if (index.nulls != IndexNulls::kSkip || options.sparse_as_whole) return true;
+  const ColumnCondition* first = conjunction.Of(index.columns[0]);
+  return first == nullptr || !first->null;
+}
+
+KeyRange RangeOf(const std::string& prefix, const OrderedBounds& bounds) {
   return {prefix + bounds.low, bounds.high.empty() ? PrefixEnd(prefix) : prefix + bounds.high};
 }
 
 // ---- Row keys
 
-KeyRanges KeysOfConjunction(const TableSchema& schema, const Conjunction& conjunction) {
+// The leaves of a conjunction that speak of one key column.
+struct KeyCondition {
+  std::optional<std::vector<Value>> values;
+  std::vector<const Predicate*> leaves;
+};
+
+KeyCondition KeyConditionOf(const Predicate& conjunction, uint32_t column) {
+  KeyCondition condition;
+  ForEachLeaf(conjunction, [&](const Predicate& leaf) {
+    if (leaf.column != column) return;
+    condition.leaves.push_back(&leaf);
+    if (auto values = ValuesOf(leaf)) IntersectValues(*std::move(values), &condition.values);
+  });
+  return condition;
+}
+
+// What all leaves leave of the keys that begin with `prefix`; nullopt when none says anything.
+std::optional<KeyRanges> KeysOfPart(const KeyFormat& format, size_t part,
+                                    const KeyCondition& condition, const std::string& prefix) {
+  std::optional<KeyRanges> all;
+  for (const Predicate* leaf : condition.leaves) {
+    const auto spans = format.SpansOf(part, *leaf, prefix);
+    if (!spans.has_value()) continue;
+    KeyRanges keys;
+    for (const KeySpan& span : *spans) keys.Add({span.start, span.end});
+    all = all.has_value() ? all->Intersect(keys) : std::move(keys);
+  }
+  return all;
+}
+
+KeyRanges KeysOfConjunction(const TableSchema& schema, const Predicate& conjunction) {
+  const KeyFormat format(schema);
   std::vector<std::string> prefixes = {""};
-  for (const uint32_t column : schema.key) {
-    const ColumnCondition* condition = conjunction.Of(column);
-    if (condition == nullptr) break;
-    if (condition->values.has_value() &&
-        prefixes.size() * condition->values->size() <= kMaxKeyRanges) {
+  size_t part = 0;
+  for (; part < schema.key.size(); ++part) {
+    const KeyCondition condition = KeyConditionOf(conjunction, schema.key[part]);
+    if (condition.values.has_value() &&
+        prefixes.size() * condition.values->size() <= kMaxKeyRanges) {
       std::vector<std::string> longer;
       for (const std::string& prefix : prefixes) {
-        for (const std::string& value : *condition->values) longer.push_back(prefix + value);
+        for (const Value& value : *condition.values) {
+          // A value that has no place in the key is in no row.
+          std::string next = prefix;
+          if (format.Append(part, value, &next).ok()) longer.push_back(std::move(next));
+        }
       }
       prefixes = std::move(longer);
       continue;
     }
-    if (!condition->bounds.has_value()) break;
     KeyRanges keys;
-    for (const std::string& prefix : prefixes) keys.Add(RangeOf(prefix, *condition->bounds));
-    return keys;
+    bool says = false;
+    for (const std::string& prefix : prefixes) {
+      const auto of_prefix = KeysOfPart(format, part, condition, prefix);
+      if (!of_prefix.has_value()) break;
+      says = true;
+      for (const KeyRange& range : of_prefix->ranges()) keys.Add(range);
+    }
+    if (says) return keys;
+    break;
   }
   KeyRanges keys;
-  for (const std::string& prefix : prefixes) keys.Add({prefix, PrefixEnd(prefix)});
+  for (const std::string& prefix : prefixes) {
+    const KeySpan span = format.SpanOf(prefix, part);
+    keys.Add({span.start, span.end});
+  }
   return keys;
 }
 
@@ -204,14 +198,14 @@ KeyRanges KeysOf(const TableSchema& schema, const Predicate& p) {
       return any;
     }
     case Kind::kAnd: {
-      KeyRanges all = KeysOfConjunction(schema, Conjunction(p, false));
+      KeyRanges all = KeysOfConjunction(schema, p);
       for (const Predicate& child : p.children) {
         if (!IsLeaf(child)) all = all.Intersect(KeysOf(schema, child));
       }
       return all;
     }
     default:
-      return IsLeaf(p) ? KeysOfConjunction(schema, Conjunction(p, false)) : KeyRanges::All();
+      return IsLeaf(p) ? KeysOfConjunction(schema, p) : KeyRanges::All();
   }
 }
 
@@ -222,10 +216,8 @@ bool ArePoints(const TableSchema& schema, const Predicate& p) {
       return ArePoints(schema, child);
     });
   }
-  const Conjunction conjunction(p, false);
   return std::ranges::all_of(schema.key, [&](uint32_t column) {
-    const ColumnCondition* condition = conjunction.Of(column);
-    return condition != nullptr && condition->values.has_value();
+    return KeyConditionOf(p, column).values.has_value();
   });
 }
 
@@ -256,7 +248,7 @@ std::optional<RoutingTerm> RouteByIndex(const IndexSpec& index, const Conjunctio
   if (!first->values.has_value()) {
     if (!first->bounds.has_value()) return std::nullopt;
     RoutingTerm term;
-    term.kind = IsEmpty(*first->bounds) ? RoutingTerm::Kind::kNone : RoutingTerm::Kind::kRange;
+    term.kind = first->bounds->IsEmpty() ? RoutingTerm::Kind::kNone : RoutingTerm::Kind::kRange;
     term.index_id = index.id;
     term.low = first->bounds->low;
     term.high = first->bounds->high;
@@ -289,7 +281,8 @@ std::optional<RoutingTerm> RouteByIndex(const IndexSpec& index, const Conjunctio
 
 class Router {
  public:
-  explicit Router(const TableSchema& schema) : schema_(schema) {}
+  Router(const TableSchema& schema, const PlanOptions& options)
+      : schema_(schema), options_(options) {}
 
   RoutingTerm Of(const Predicate& p) {
     if (p.kind == Kind::kFalse) {
@@ -304,8 +297,9 @@ class Router {
     }
     if (p.kind != Kind::kAnd && !IsLeaf(p)) return RoutingTerm::All();
     std::vector<RoutingTerm> all;
-    const Conjunction conjunction(p, true);
+    const Conjunction conjunction(p);
     for (const IndexSpec& index : schema_.indexes) {
+      if (!CanAnswer(index, conjunction, options_)) continue;
       auto term = RouteByIndex(index, conjunction);
       if (!term.has_value()) continue;
       all.push_back(std::move(*term));
@@ -331,13 +325,11 @@ class Router {
       if (text.size() > kMaxTermText) text = text.substr(0, kMaxTermText) + "...";
       terms_.insert(std::move(text));
     };
-    if (IsLeaf(p)) return note(p);
-    for (const Predicate& child : p.children) {
-      if (IsLeaf(child)) note(child);
-    }
+    ForEachLeaf(p, note);
   }
 
   const TableSchema& schema_;
+  const PlanOptions& options_;
   std::set<std::string> terms_;
 };
 
@@ -350,7 +342,8 @@ struct Way {
 
 class WayFinder {
  public:
-  WayFinder(const TableSchema& schema, bool key_order) : schema_(schema), key_order_(key_order) {}
+  WayFinder(const TableSchema& schema, const PlanOptions& options)
+      : schema_(schema), options_(options) {}
 
   // Branches that together find every row that matches p; nothing when p has an alternative that no
   // index helps with.
@@ -392,10 +385,11 @@ class WayFinder {
   };
 
   std::optional<Way> OfConjunction(const Predicate& p) const {
-    const Conjunction conjunction(p, true);
+    const Conjunction conjunction(p);
     std::vector<Choice> whole;  // equalities on all columns
     Choice best;
     for (const IndexSpec& index : schema_.indexes) {
+      if (!CanAnswer(index, conjunction, options_)) continue;
       auto choice = OfIndex(index, conjunction);
       if (!choice.has_value()) continue;
       if (choice->stream.equality()) {
@@ -417,7 +411,7 @@ class WayFinder {
       }
       return way;
     }
-    if (best.index == nullptr || key_order_) return std::nullopt;
+    if (best.index == nullptr || options_.key_order) return std::nullopt;
     *way.branch.add_streams() = best.stream;
     way.index = best.index->name;
     return way;
@@ -473,7 +467,7 @@ class WayFinder {
   }
 
   const TableSchema& schema_;
-  const bool key_order_;
+  const PlanOptions& options_;
 };
 
 }  // namespace
@@ -489,13 +483,13 @@ Plan MakePlan(const TableSchema& schema, const Predicate& predicate, const PlanO
     return plan;
   }
   if (options.use_filters) {
-    Router router(schema);
+    Router router(schema, options);
     plan.routing = router.Of(p);
     plan.terms = router.terms();
   }
   std::optional<std::vector<Way>> ways;
   if (options.use_indexes && !ArePoints(schema, p))
-    ways = WayFinder(schema, options.key_order).Of(p);
+    ways = WayFinder(schema, options).Of(p);
   if (ways.has_value() && options.key_order && ways->size() > 1) ways.reset();
   if (ways.has_value()) {
     std::set<std::string> names;

@@ -25,6 +25,7 @@ struct PlanOptions {
   bool use_filters = true;
   bool use_indexes = true;
   bool key_order = false;  // only branches that give row-key order
+  bool sparse_as_whole = false;  // a fault, for tests: sparse indexes are asked for NULL
 };
 
 struct Plan {

@@ -6,6 +6,7 @@
 #include "tamis/cluster/error.h"
 #include "tamis/query/gather.h"
 #include "tamis/table/codec.h"
+#include "tamis/table/key_format.h"
 
 namespace tamis {
 namespace {
@@ -272,6 +273,8 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
   explain_.index_seeks += counters.index_seeks();
   explain_.entries_read += counters.entries_read();
   explain_.rows_read += counters.rows_read();
+  explain_.cells_undecodable += counters.cells_undecodable();
+  explain_.rows_unparsed += counters.rows_unparsed();
   if (counters.scanned_regions() > 0) scanned_.insert(part.region_id);
   if (result->region_id() != part.region_id || result->start() != piece.range.start) {
     map_is_old_ = true;  // an answer to something else; the piece stays to be asked
@@ -280,10 +283,11 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
   std::deque<Row> rows;
   for (const pb::FoundRow& found : result->rows()) {
     Row row(schema_->columns.size());
-    if (!DecodeKey(*schema_, found.key(), &row).ok() ||
-        !DecodeRow(*schema_, found.row(), &row).ok()) {
-      return false;
+    if (!KeyFormat(*schema_).Decode(found.key(), &row).ok()) {
+      ++explain_.rows_unparsed;  // no row of the table
+      continue;
     }
+    if (!DecodeRow(*schema_, found.row(), &row).ok()) return false;
     rows.push_back(std::move(row));
   }
   fetched_ += rows.size();

@@ -6,6 +6,7 @@
 #include "tamis/cluster/error.h"
 #include "tamis/query/gather.h"
 #include "tamis/table/codec.h"
+#include "tamis/table/key_format.h"
 
 namespace tamis {
 namespace {
@@ -30,10 +31,18 @@ class WriteBatch {
  public:
   WriteBatch(EngineContext* context, SchemaPtr schema, const std::vector<Write>& writes)
       : context_(*context), schema_(std::move(schema)), version_(schema_->version) {
+    const KeyFormat format(*schema_);
     for (const Write& write : writes) {
       Item item;
+      auto key = format.Encode(write.row);
+      if (!key.ok()) {
+        item.settled = true;
+        item.status = key.status();
+        items_.push_back(std::move(item));
+        continue;
+      }
       item.mutation.set_kind(KindOf(write.kind));
-      item.mutation.set_key(EncodeKey(*schema_, write.row));
+      item.mutation.set_key(*std::move(key));
       if (write.kind != Write::Kind::kDelete) item.mutation.set_row(EncodeRow(*schema_, write.row));
       for (const uint32_t column : write.columns) {
         item.mutation.add_columns(schema_->columns[column].id);

@@ -27,7 +27,6 @@ std::string RegionKey(uint64_t id) {
 // little.
 struct GarbageView {
   uint64_t next_region_id;
-  uint32_t next_index_id;
   std::map<uint64_t, pb::RegionRecord> regions;
   std::map<uint32_t, TableSchema> tables;
 
@@ -35,11 +34,12 @@ struct GarbageView {
     Reader reader(index_key);
     const uint64_t region_id = reader.Big64();
     const uint32_t index_id = reader.Big32();
-    if (!reader.ok() || region_id >= next_region_id || index_id >= next_index_id) return false;
+    if (!reader.ok() || region_id >= next_region_id) return false;
     auto region = regions.find(region_id);
     if (region == regions.end()) return true;
     auto table = tables.find(region->second.table_id());
     if (table == tables.end()) return true;
+    if (index_id >= table->second.next_index_id) return false;
     const IndexSpec* index = table->second.FindIndex(index_id);
     if (index == nullptr) return true;
     auto split = SplitIndexEntry(table->second, *index, reader.rest());
@@ -63,7 +63,6 @@ Result<std::unique_ptr<Catalog>> Catalog::Load(Store* store) {
     catalog->record_.set_next_region_id(1);
     catalog->record_.set_next_epoch(1);
     catalog->record_.set_next_table_id(1);
-    catalog->record_.set_next_index_id(1);
   } else if (!found.ok()) {
     return FromRocks(found, "read the catalog of store \"" + directory + "\"");
   } else if (!catalog->record_.ParseFromString(bytes)) {
@@ -83,6 +82,9 @@ Result<std::unique_ptr<Catalog>> Catalog::Load(Store* store) {
       auto schema = ParseSchema(value);
       if (!schema.ok())
         return schema.status().WithContext("cannot open store \"" + directory + "\"");
+      // Entries of dropped indexes of older stores may have any id that was given then.
+      schema->next_index_id =
+          std::max(schema->next_index_id, catalog->record_.next_index_id());
       catalog->tables_[schema->id] = std::move(*schema);
     } else if (key.starts_with("R")) {
       pb::RegionRecord region;
@@ -169,10 +171,6 @@ uint32_t Catalog::NewTableId() {
   return TakeId(&pb::StoreRecord::next_table_id, &pb::StoreRecord::set_next_table_id);
 }
 
-uint32_t Catalog::NewIndexId() {
-  return TakeId(&pb::StoreRecord::next_index_id, &pb::StoreRecord::set_next_index_id);
-}
-
 uint64_t Catalog::openings() const {
   std::lock_guard lock(mutex_);
   return record_.openings();
@@ -221,7 +219,7 @@ Status Catalog::CommitLocked(const Change& change) {
 
 void Catalog::PublishGarbage() {
   auto view = std::make_shared<GarbageView>(
-      GarbageView{record_.next_region_id(), record_.next_index_id(), regions_, tables_});
+      GarbageView{record_.next_region_id(), regions_, tables_});
   store_->SetGarbage(std::make_shared<Store::IsGarbage>(
       [view](std::string_view index_key) { return view->IsGarbage(index_key); }));
 }

@@ -43,7 +43,6 @@ class Catalog {
   uint64_t NewRegionId();
   uint64_t NewEpoch();
   uint32_t NewTableId();
-  uint32_t NewIndexId();
   uint64_t openings() const;
 
   struct Change {

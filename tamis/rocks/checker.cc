@@ -6,6 +6,8 @@
 
 #include "tamis/rocks/index_entry.h"
 #include "tamis/table/codec.h"
+#include "tamis/table/key_format.h"
+#include "tamis/table/stored_row.h"
 
 namespace tamis {
 namespace {
@@ -20,12 +22,35 @@ std::string_view View(const rocksdb::Slice& slice) { return {slice.data(), slice
 
 std::string KeyText(const TableSchema& schema, std::string_view key) {
   Row row(schema.columns.size());
-  if (!DecodeKey(schema, key, &row).ok()) return "(unreadable key)";
+  if (!KeyFormat(schema).Decode(key, &row).ok()) return Value::Bytes(std::string(key)).ToString();
   std::string text;
   for (const uint32_t column : schema.key) {
     text += (text.empty() ? "" : ", ") + row[column].ToString();
   }
   return text;
+}
+
+Result<StoredRow> ReadRow(const Region& region, const TableSchema& schema, std::string_view key,
+                          std::string_view bytes) {
+  auto stored = ReadStoredRow(schema, key, bytes);
+  if (stored.ok()) return stored;
+  return stored.status().WithContext(
+      fmt::format("region {}: cannot read row {}; put or delete it anew", region.info().id,
+                  KeyText(schema, key)));
+}
+
+// What is not the table's, or reads as NULL.
+void NoteForeign(const Region& region, const TableSchema& schema, const StoredRow& stored,
+                 std::string_view key, CheckReport* report) {
+  report->undecodable_cells += stored.undecodable;
+  if (stored.undecodable > 0) {
+    Note(report, fmt::format("region {}: row {} has {} cells that do not decode", region.info().id,
+                             KeyText(schema, key), stored.undecodable));
+  }
+  if (stored.state != StoredRow::State::kForeignKey) return;
+  ++(schema.key_parts.empty() ? report->damaged_keys : report->unparsed_rows);
+  Note(report, fmt::format("region {}: row key {} does not parse", region.info().id,
+                           KeyText(schema, key)));
 }
 
 Result<bool> HasRow(const Store& store, uint32_t table_id, std::string_view key) {
@@ -52,14 +77,12 @@ Status CheckIndex(const Store& store, const Region& region, const TableSchema& s
        rows->Valid() && rows->key().starts_with(row_prefix); rows->Next()) {
     const std::string_view key = View(rows->key()).substr(kRowPrefixSize);
     if (!info.Contains(key)) break;
-    Row row(schema.columns.size());
-    Status status = DecodeKey(schema, key, &row);
-    if (status.ok()) status = DecodeRow(schema, View(rows->value()), &row);
-    if (!status.ok()) {
-      return status.WithContext(fmt::format("region {}: cannot read row {}; put or delete it anew",
-                                            info.id, KeyText(schema, key)));
-    }
-    const IndexEntry entry = IndexEntry::Of(index, row);
+    TAMIS_ASSIGN_OR_RETURN(const StoredRow stored,
+                           ReadRow(region, schema, key, View(rows->value())));
+    if (stored.state != StoredRow::State::kRow) continue;
+    const auto given = IndexEntry::Of(index, stored.row);
+    if (!given.has_value()) continue;
+    const IndexEntry& entry = *given;
     expected.insert(entry.values + std::string(key));
     if (!state.filter->published()) continue;
     ++report->filter_lookups;
@@ -110,7 +133,8 @@ void CheckReport::Add(const CheckReport& other) {
   for (auto field : {&CheckReport::regions, &CheckReport::rows, &CheckReport::entries,
                      &CheckReport::filter_lookups, &CheckReport::garbage, &CheckReport::incomplete,
                      &CheckReport::missing_entries, &CheckReport::foreign_entries,
-                     &CheckReport::missing_in_filter}) {
+                     &CheckReport::missing_in_filter, &CheckReport::undecodable_cells,
+                     &CheckReport::unparsed_rows, &CheckReport::damaged_keys}) {
     this->*field += other.*field;
   }
   for (const std::string& problem : other.problems) Note(this, problem);
@@ -132,6 +156,12 @@ std::string CheckReport::ToString() const {
       "indexes still being built {}\n",
       rows, regions, entries, filter_lookups, missing_entries, foreign_entries, missing_in_filter,
       garbage, incomplete);
+  if (undecodable_cells + unparsed_rows > 0) {
+    text += fmt::format(
+        "cells that do not decode, and count as NULL {}, rows left out since their keys do not "
+        "parse {}\n",
+        undecodable_cells, unparsed_rows);
+  }
   for (const std::string& problem : problems) text += problem + "\n";
   return text;
 }
@@ -144,6 +174,7 @@ std::string CheckReport::Summary() const {
   add(missing_entries, "index entries are missing");
   add(foreign_entries, "index entries belong to no row");
   add(missing_in_filter, "values are missing in filters");
+  add(damaged_keys, "row keys are damaged");
   return text;
 }
 
@@ -172,8 +203,12 @@ Result<CheckReport> CheckRegion(const Store& store, const Region& region) {
   const std::string prefix = RowPrefix(info.table_id);
   for (rows->Seek(RowStoreKey(info.table_id, info.start));
        rows->Valid() && rows->key().starts_with(prefix); rows->Next()) {
-    if (!info.Contains(View(rows->key()).substr(kRowPrefixSize))) break;
-    ++report.rows;
+    const std::string_view key = View(rows->key()).substr(kRowPrefixSize);
+    if (!info.Contains(key)) break;
+    TAMIS_ASSIGN_OR_RETURN(const StoredRow stored,
+                           ReadRow(region, *schema, key, View(rows->value())));
+    NoteForeign(region, *schema, stored, key, &report);
+    if (stored.state == StoredRow::State::kRow) ++report.rows;
   }
   if (!rows->status().ok()) return FromRocks(rows->status(), "read rows");
   report.regions = 1;

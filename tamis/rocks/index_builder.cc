@@ -4,6 +4,7 @@
 
 #include "tamis/rocks/index_entry.h"
 #include "tamis/table/codec.h"
+#include "tamis/table/stored_row.h"
 
 namespace tamis {
 namespace {
@@ -140,18 +141,18 @@ Status IndexBuilder::WriteLocked(Job* job, const std::vector<std::string>& keys)
                                           RowStoreKey(info.table_id, key), &stored);
     if (found.IsNotFound()) continue;  // deleted since
     if (!found.ok()) return FromRocks(found, "read a row");
-    Row row(job->schema->columns.size());
-    TAMIS_RETURN_IF_ERROR(DecodeKey(*job->schema, key, &row));
-    TAMIS_RETURN_IF_ERROR(DecodeRow(*job->schema, stored, &row));
-    IndexEntry entry = IndexEntry::Of(job->filter->index(), row);
-    const std::string entry_key = entry.StoreKey(info.id, job->index_id, key);
+    TAMIS_ASSIGN_OR_RETURN(const StoredRow read, ReadStoredRow(*job->schema, key, stored));
+    if (read.state != StoredRow::State::kRow) continue;
+    auto entry = IndexEntry::Of(job->filter->index(), read.row);
+    if (!entry.has_value()) continue;
+    const std::string entry_key = entry->StoreKey(info.id, job->index_id, key);
     std::string value;
     const rocksdb::Status there =
         db->Get(rocksdb::ReadOptions(), context_->store->index(), entry_key, &value);
     if (there.ok()) continue;  // a put wrote and counted it
     if (!there.IsNotFound()) return FromRocks(there, "read an index entry");
     batch.Put(context_->store->index(), entry_key, "");
-    added.push_back(std::move(entry.filter_key));
+    added.push_back(std::move(entry->filter_key));
   }
   if (added.empty()) return Status::Ok();
   job->filter->Add(added);
@@ -239,10 +240,10 @@ Result<bool> IndexBuilder::IsGiven(const Job& job, std::string_view entry) {
       RowStoreKey(job.region->info().table_id, std::string(split->second)), &stored);
   if (found.IsNotFound()) return false;
   if (!found.ok()) return FromRocks(found, "read a row");
-  Row row(job.schema->columns.size());
-  TAMIS_RETURN_IF_ERROR(DecodeKey(*job.schema, split->second, &row));
-  TAMIS_RETURN_IF_ERROR(DecodeRow(*job.schema, stored, &row));
-  return IndexEntry::Of(job.filter->index(), row).values == split->first;
+  TAMIS_ASSIGN_OR_RETURN(const StoredRow read, ReadStoredRow(*job.schema, split->second, stored));
+  if (read.state != StoredRow::State::kRow) return false;
+  const auto given = IndexEntry::Of(job.filter->index(), read.row);
+  return given.has_value() && given->values == split->first;
 }
 
 // ---- Recount

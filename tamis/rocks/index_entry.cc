@@ -2,9 +2,10 @@
 
 namespace tamis {
 
-IndexEntry IndexEntry::Of(const IndexSpec& index, const Row& row) {
+std::optional<IndexEntry> IndexEntry::Of(const IndexSpec& index, const Row& row) {
+  if (IsSkipped(index, row)) return std::nullopt;
   const std::vector<std::string> prefixes = IndexPrefixes(index, row);
-  return {prefixes.back(), MakeEntryKey(index, prefixes, prefixes.front())};
+  return IndexEntry{prefixes.back(), MakeEntryKey(index, prefixes, prefixes.front())};
 }
 
 Result<IndexEntry> IndexEntry::OfValues(const TableSchema& schema, const IndexSpec& index,

@@ -1,6 +1,7 @@
 // IndexEntry: what a row puts into one index.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "tamis/rocks/store.h"
@@ -13,7 +14,8 @@ struct IndexEntry {
   std::string values;  // encoded, as they stand in the entry
   EntryKey filter_key;
 
-  static IndexEntry Of(const IndexSpec& index, const Row& row);
+  // nullopt: the row has none, since the index is sparse.
+  static std::optional<IndexEntry> Of(const IndexSpec& index, const Row& row);
   // From the encoded values of an entry that stands in the store.
   static Result<IndexEntry> OfValues(const TableSchema& schema, const IndexSpec& index,
                                      std::string_view values);

@@ -19,6 +19,8 @@ struct ReadCounters {
   uint64_t index_seeks = 0;
   uint64_t entries_read = 0;
   uint64_t rows_read = 0;
+  uint64_t cells_undecodable = 0;
+  uint64_t rows_unparsed = 0;
 };
 
 class KeyStream {

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "tamis/cluster/error.h"
+#include "tamis/table/key_format.h"
 #include "tamis/table/predicate.h"
+#include "tamis/table/stored_row.h"
 
 namespace tamis {
 
@@ -72,11 +74,11 @@ void MutateOperation::Read() {
   for (size_t i = 0; i < keys_->size(); ++i) {
     Change change{.key = (*keys_)[i], .before = {}, .after = {}};
     if (statuses[i].ok()) {
-      Row row(schema_->columns.size());
-      Status status = DecodeKey(*schema_, change.key, &row);
-      if (status.ok()) status = DecodeRow(*schema_, values[i], &row);
-      if (!status.ok()) return Fail(status.WithContext("cannot read the old row"));
-      change.before = std::move(row);
+      auto old = ReadStoredRow(*schema_, change.key, values[i]);
+      if (!old.ok()) return Fail(old.status().WithContext("cannot read the old row"));
+      if (old->state == StoredRow::State::kRow) change.before = std::move(old->row);
+      change.stored = std::move(values[i]);
+      change.there = true;
     } else if (!statuses[i].IsNotFound()) {
       return Fail(FromRocks(statuses[i], "read the old row"));
     }
@@ -115,6 +117,11 @@ Status MutateOperation::ApplyMutation(const pb::Mutation& mutation, Change* chan
     return InvalidArgument("this region server does not know mutations of kind " +
                            std::to_string(mutation.kind()));
   }
+  Row row(schema_->columns.size());
+  if (!KeyFormat(*schema_).Decode(mutation.key(), &row).ok()) {
+    return InvalidArgument("the row key is none of table \"" + schema_->name +
+                           "\": its bytes are not of the table's key format");
+  }
   if (!mutation.condition().empty()) {
     TAMIS_ASSIGN_OR_RETURN(const Predicate condition, ParsePredicate(mutation.condition()));
     TAMIS_RETURN_IF_ERROR(condition.Validate(*schema_));
@@ -123,6 +130,9 @@ Status MutateOperation::ApplyMutation(const pb::Mutation& mutation, Change* chan
     }
   }
   if (mutation.kind() == pb::Mutation::DELETE) {
+    if (change->after.has_value()) {
+      TAMIS_ASSIGN_OR_RETURN(change->stored, DeleteStoredRow(*schema_, *change->stored));
+    }
     change->after.reset();
     change->touched = true;
     return Status::Ok();
@@ -133,15 +143,16 @@ Status MutateOperation::ApplyMutation(const pb::Mutation& mutation, Change* chan
   if (mutation.kind() == pb::Mutation::UPDATE && !change->after.has_value()) {
     return NotFound("no row with this key");
   }
-  Row row(schema_->columns.size());
-  TAMIS_RETURN_IF_ERROR(DecodeKey(*schema_, mutation.key(), &row));
   TAMIS_RETURN_IF_ERROR(DecodeRow(*schema_, mutation.row(), &row));
+  std::optional<std::vector<uint32_t>> columns;  // that are set; nullopt = all
   if (mutation.kind() == pb::Mutation::UPDATE) {
+    columns.emplace();
     Row merged = *change->after;
     for (uint32_t i = 0; i < schema_->columns.size(); ++i) {
       if (!schema_->IsKey(i) && std::ranges::find(mutation.columns(), schema_->columns[i].id) !=
                                     mutation.columns().end()) {
         merged[i] = std::move(row[i]);
+        columns->push_back(i);
       }
     }
     row = std::move(merged);
@@ -152,6 +163,7 @@ Status MutateOperation::ApplyMutation(const pb::Mutation& mutation, Change* chan
                              schema_->name + "\" cannot be NULL");
     }
   }
+  TAMIS_ASSIGN_OR_RETURN(change->stored, WriteStoredRow(*schema_, row, change->stored, columns));
   change->after = std::move(row);
   change->touched = true;
   return Status::Ok();
@@ -226,11 +238,10 @@ void MutateOperation::Commit() {
   for (const Change& change : changes_) {
     if (!change.touched) continue;
     const std::string key = RowStoreKey(table_id, change.key);
-    if (change.after.has_value()) {
-      const std::string row = EncodeRow(*schema_, *change.after);
-      bytes_ += key.size() + row.size();
-      batch.Put(context_->store->rows(), key, row);
-    } else if (change.before.has_value()) {
+    if (change.stored.has_value()) {
+      bytes_ += key.size() + change.stored->size();
+      batch.Put(context_->store->rows(), key, *change.stored);
+    } else if (change.there) {
       batch.Delete(context_->store->rows(), key);
     }
   }

@@ -38,6 +38,8 @@ class MutateOperation : public std::enable_shared_from_this<MutateOperation> {
     std::string key;
     std::optional<Row> before;
     std::optional<Row> after;
+    std::optional<std::string> stored;  // the bytes: as they were, then as they are to be
+    bool there = false;                 // bytes stand under the key
     bool touched = false;
   };
   // What changes in one index.

@@ -4,6 +4,7 @@
 
 #include "tamis/base/join.h"
 #include "tamis/base/random.h"
+#include "tamis/table/schema_change.h"
 
 namespace tamis {
 
@@ -359,15 +360,11 @@ Status RocksCluster::CommitTable(TableSchema* schema, pb::RegionRecord* region) 
   if (catalog_->Table(schema->name).ok()) {
     return AlreadyExists("cannot create table \"" + schema->name + "\": there is one");
   }
-  schema->id = catalog_->NewTableId();
-  schema->version = 1;
-  schema->next_column_id = 1;
-  for (Column& column : schema->columns) column.id = schema->next_column_id++;
+  TAMIS_ASSIGN_OR_RETURN(*schema, NewTable(std::move(*schema), catalog_->NewTableId()));
   for (IndexSpec& index : schema->indexes) {
-    GiveIdentity(&index);
+    if (index.seed == 0) index.seed = NewSeed(schema->id, index.id);
     region->add_complete_indexes(index.id);  // there is nothing to index yet
   }
-  TAMIS_RETURN_IF_ERROR(schema->Validate());
   region->set_id(catalog_->NewRegionId());
   region->set_epoch(catalog_->NewEpoch());
   region->set_table_id(schema->id);
@@ -375,11 +372,9 @@ Status RocksCluster::CommitTable(TableSchema* schema, pb::RegionRecord* region) 
   return catalog_->Commit({.put_tables = {*schema}, .put_regions = {*region}});
 }
 
-void RocksCluster::GiveIdentity(IndexSpec* index) {
-  index->id = catalog_->NewIndexId();
-  if (index->seed == 0) {
-    index->seed = options_.seed != 0 ? Mix(options_.seed + index->id) : SeedFromSystem();
-  }
+uint64_t RocksCluster::NewSeed(uint32_t table_id, uint32_t index_id) const {
+  if (options_.seed == 0) return SeedFromSystem();
+  return Mix(options_.seed + (uint64_t{table_id} << 32 | index_id));
 }
 
 void RocksCluster::DropTable(const std::string& name, DoneCallback done) {
@@ -405,13 +400,11 @@ Status RocksCluster::CommitDrop(const std::string& name) {
   return Status::Ok();
 }
 
-Result<TableSchema> RocksCluster::ChangeSchema(const std::string& table,
-                                               const std::function<Status(TableSchema*)>& change) {
+Result<TableSchema> RocksCluster::ChangeSchema(
+    const std::string& table, const std::function<Result<TableSchema>(TableSchema)>& change) {
   std::lock_guard lock(schema_mutex_);
   TAMIS_ASSIGN_OR_RETURN(TableSchema schema, catalog_->Table(table));
-  TAMIS_RETURN_IF_ERROR(change(&schema));
-  ++schema.version;
-  TAMIS_RETURN_IF_ERROR(schema.Validate());
+  TAMIS_ASSIGN_OR_RETURN(schema, change(std::move(schema)));
   TAMIS_RETURN_IF_ERROR(catalog_->Commit({.put_tables = {schema}}));
   return schema;
 }
@@ -439,33 +432,17 @@ void RocksCluster::Broadcast(const TableSchema& schema, Callback<TableSchema> do
 }
 
 void RocksCluster::AddColumn(const std::string& table, Column column, Callback<TableSchema> done) {
-  auto schema = ChangeSchema(table, [&](TableSchema* changed) -> Status {
-    if (changed->FindColumn(column.name).has_value()) {
-      return AlreadyExists("cannot add column \"" + column.name + "\": table \"" + table +
-                           "\" has one");
-    }
-    if (!column.nullable) {
-      return InvalidArgument("cannot add column \"" + column.name +
-                             "\": a new column must be nullable, since rows without it exist");
-    }
-    column.id = changed->next_column_id++;
-    changed->columns.push_back(column);
-    return Status::Ok();
-  });
+  auto schema = ChangeSchema(
+      table, [&](TableSchema old) { return WithColumn(std::move(old), std::move(column)); });
   if (!schema.ok()) return done(schema.status());
   Broadcast(*schema, std::move(done));
 }
 
 void RocksCluster::CreateIndex(const std::string& table, IndexSpec index,
                                Callback<TableSchema> done) {
-  auto schema = ChangeSchema(table, [&](TableSchema* changed) -> Status {
-    if (changed->FindIndex(index.name) != nullptr) {
-      return AlreadyExists("cannot create index \"" + index.name + "\": table \"" + table +
-                           "\" has one");
-    }
-    GiveIdentity(&index);
-    changed->indexes.push_back(index);
-    return Status::Ok();
+  auto schema = ChangeSchema(table, [&](TableSchema old) {
+    if (index.seed == 0) index.seed = NewSeed(old.id, old.next_index_id);
+    return WithIndex(std::move(old), std::move(index));
   });
   if (!schema.ok()) return done(schema.status());
   Broadcast(*schema, std::move(done));
@@ -473,13 +450,8 @@ void RocksCluster::CreateIndex(const std::string& table, IndexSpec index,
 
 void RocksCluster::DropIndex(const std::string& table, const std::string& index,
                              Callback<TableSchema> done) {
-  auto schema = ChangeSchema(table, [&](TableSchema* changed) -> Status {
-    const size_t erased =
-        std::erase_if(changed->indexes, [&](const IndexSpec& spec) { return spec.name == index; });
-    if (erased == 0)
-      return NotFound("cannot drop index \"" + index + "\": table \"" + table + "\" has none");
-    return Status::Ok();
-  });
+  auto schema = ChangeSchema(
+      table, [&](TableSchema old) { return WithoutIndex(std::move(old), index); });
   if (!schema.ok()) return done(schema.status());
   Broadcast(*schema, std::move(done));
 }

@@ -106,9 +106,9 @@ class RocksCluster : public Cluster {
   bool IsCurrent(const pb::RegionRecord& record) const;
   Status CommitTable(TableSchema* schema, pb::RegionRecord* region);
   Status CommitDrop(const std::string& name);
-  void GiveIdentity(IndexSpec* index);
+  uint64_t NewSeed(uint32_t table_id, uint32_t index_id) const;
   Result<TableSchema> ChangeSchema(const std::string& table,
-                                   const std::function<Status(TableSchema*)>& change);
+                                   const std::function<Result<TableSchema>(TableSchema)>& change);
   void Broadcast(const TableSchema& schema, Callback<TableSchema> done);
   void BalanceNext(std::shared_ptr<uint64_t> moved, Callback<uint64_t> done);
   void BalanceSoon();

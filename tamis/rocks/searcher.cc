@@ -10,6 +10,7 @@
 #include "tamis/rocks/key_stream.h"
 #include "tamis/rocks/search_position.h"
 #include "tamis/table/codec.h"
+#include "tamis/table/stored_row.h"
 
 namespace tamis {
 namespace {
@@ -107,6 +108,8 @@ class Searcher::Run {
     counters->set_rows_read(counters_.rows_read);
     counters->set_rows_returned(rows_);
     counters->set_scanned_regions(scanned_ ? 1 : 0);
+    counters->set_cells_undecodable(counters_.cells_undecodable);
+    counters->set_rows_unparsed(counters_.rows_unparsed);
     return std::move(result_);
   }
 
@@ -184,6 +187,10 @@ class Searcher::Run {
     for (; it->Valid(); it->Next()) {
       if (Full()) return false;
       const std::string_view key = View(it->key()).substr(kRowPrefixSize);
+      if (key.empty()) {  // no row of any table; and no position to go on from
+        ++counters_.rows_unparsed;
+        continue;
+      }
       ++candidates_;
       ++counters_.rows_read;
       TAMIS_RETURN_IF_ERROR(Consider(position->branch, key, View(it->value())));
@@ -285,10 +292,12 @@ class Searcher::Run {
       const std::string key(View(it->key()).substr(kRowPrefixSize));
       if (!end_.empty() && key >= end_) break;
       ++counters_.rows_read;
-      Row row(schema->columns.size());
-      TAMIS_RETURN_IF_ERROR(DecodeKey(*schema, key, &row));
-      TAMIS_RETURN_IF_ERROR(DecodeRow(*schema, View(it->value()), &row));
-      std::string entry = IndexEntry::Of(*index, row).values + key;
+      TAMIS_ASSIGN_OR_RETURN(const StoredRow stored,
+                             ReadStoredRow(*schema, key, View(it->value())));
+      if (stored.state != StoredRow::State::kRow) continue;
+      const auto given = IndexEntry::Of(*index, stored.row);
+      if (!given.has_value()) continue;
+      std::string entry = given->values + key;
       const bool in_stream = std::ranges::any_of(
           stream.ranges(), [&](const pb::IndexRange& range) { return InRange(range, entry); });
       if (!in_stream || entry <= position->last) continue;
@@ -338,9 +347,11 @@ class Searcher::Run {
 
   Status Consider(uint64_t branch, std::string_view key, std::string_view stored) {
     const TableSchema& schema = *searcher_.schema_;
-    Row row(schema.columns.size());
-    TAMIS_RETURN_IF_ERROR(DecodeKey(schema, key, &row));
-    TAMIS_RETURN_IF_ERROR(DecodeRow(schema, stored, &row));
+    TAMIS_ASSIGN_OR_RETURN(StoredRow read, ReadStoredRow(schema, key, stored));
+    counters_.cells_undecodable += read.undecodable;
+    if (read.state == StoredRow::State::kForeignKey) ++counters_.rows_unparsed;
+    if (read.state != StoredRow::State::kRow) return Status::Ok();
+    Row& row = read.row;
     if (!context_.options.faults.no_row_verification) {
       if (!searcher_.branches_[branch].predicate.Matches(row)) return Status::Ok();
       for (uint64_t i = 0; i < branch; ++i) {

@@ -15,6 +15,7 @@ class Tokens {
 
   const std::string& word() const { return word_; }
   bool done() const { return word_.empty(); }
+  bool quoted() const { return quoted_; }
 
   bool Take(std::string_view expected) {
     if (word_ != expected) return false;
@@ -30,11 +31,13 @@ class Tokens {
  private:
   void Advance() {
     word_.clear();
+    quoted_ = false;
     while (!rest_.empty() && std::isspace(static_cast<unsigned char>(rest_[0]))) {
       rest_.remove_prefix(1);
     }
     if (rest_.empty()) return;
     if (rest_[0] == '"' || rest_[0] == '`' || rest_[0] == '\'') {
+      quoted_ = true;
       const size_t end = std::min(rest_.find(rest_[0], 1), rest_.size() - 1);
       word_ = rest_.substr(1, end - 1);
       rest_.remove_prefix(end + 1);
@@ -56,6 +59,7 @@ class Tokens {
 
   std::string_view rest_;
   std::string word_;
+  bool quoted_ = false;
 };
 
 Status Unreadable(const std::string& part, const std::string& why) {
@@ -68,11 +72,16 @@ bool ParseNumber(const std::string& word, T* out) {
   return error == std::errc() && end == word.data() + word.size();
 }
 
-Result<std::vector<std::string>> ParseColumnList(const std::string& part, Tokens* tokens) {
+// Where `forms` is given, the form of a key part may follow each name.
+Result<std::vector<std::string>> ParseColumnList(const std::string& part, Tokens* tokens,
+                                                 std::vector<std::string>* forms = nullptr) {
   std::vector<std::string> names;
   if (!tokens->Take("(")) return Unreadable(part, "columns in parentheses are missing");
   do {
     names.push_back(tokens->TakeWord());
+    if (forms == nullptr) continue;
+    const bool has_form = !tokens->done() && tokens->word() != "," && tokens->word() != ")";
+    forms->push_back(has_form ? tokens->TakeWord() : "");
   } while (tokens->Take(","));
   if (!tokens->Take(")")) return Unreadable(part, "the closing parenthesis is missing");
   return names;
@@ -113,13 +122,59 @@ Result<IndexPart> ParseIndex(const std::string& part, Tokens* tokens) {
     if (option == "fpr") good = ParseNumber(value, &index.spec.fpr);
     if (option == "expected_values") good = ParseNumber(value, &index.spec.expected_values);
     if (option == "seed") good = ParseNumber(value, &index.spec.seed);
+    if (option == "nulls") {
+      good = value == "index" || value == "skip";
+      index.spec.nulls = value == "skip" ? IndexNulls::kSkip : IndexNulls::kIndex;
+    }
     if (!good) {
       return Unreadable(part, "\"" + option + " " + value +
                                   "\" is no option of an index; they are fpr NUMBER, "
-                                  "expected_values NUMBER, seed NUMBER");
+                                  "expected_values NUMBER, seed NUMBER, nulls index or skip");
     }
   }
   return index;
+}
+
+// Nothing is said of any part: all are ordered.
+Status SetKeyParts(const std::vector<std::string>& forms, TableSchema* schema) {
+  if (std::all_of(forms.begin(), forms.end(), [](const auto& form) { return form.empty(); })) {
+    return Status::Ok();
+  }
+  for (size_t i = 0; i < schema->key.size(); ++i) {
+    TAMIS_ASSIGN_OR_RETURN(KeyPart part,
+                           ParseKeyPart(schema->columns[schema->key[i]].type, forms[i]));
+    schema->key_parts.push_back(std::move(part));
+  }
+  return Status::Ok();
+}
+
+// A table of cells has a marker in its first family, of no qualifier, unless another is named or
+// none is wanted.
+Status SetMarker(const std::optional<std::string>& text, TableSchema* schema) {
+  if (text == "none") return Status::Ok();
+  if (text) {
+    Column marker{.name = "marker", .type = Type::kBytes};
+    TAMIS_RETURN_IF_ERROR(ParseCell(*text, &marker));
+    schema->cells = true;
+    schema->marker = marker.cell;
+    return Status::Ok();
+  }
+  for (const Column& column : schema->columns) {
+    if (column.encoding == CellEncoding::kNone) continue;
+    schema->marker = CellName{column.cell.family, ""};
+    break;
+  }
+  return Status::Ok();
+}
+
+std::string FormOf(const TableSchema& schema, size_t part) {
+  if (schema.key_parts.empty()) return "ordered";
+  return KeyPartText(schema.columns[schema.key[part]].type, schema.key_parts[part]);
+}
+
+std::string CellOf(const Column& column) {
+  if (column.encoding == CellEncoding::kNone) return "none";
+  return CellNameText(column.cell) + ":" + std::string(EncodingName(column.encoding));
 }
 
 }  // namespace
@@ -129,20 +184,24 @@ Result<TableSchema> ParseDefinition(const std::string& table,
   TableSchema schema;
   schema.name = table;
   std::vector<std::string> key;
+  std::vector<std::string> key_forms;  // as key, or none
+  std::optional<std::string> marker;
   std::vector<IndexPart> indexes;
   for (const std::string& part : parts) {
     Tokens tokens(part);
     const std::string first = tokens.TakeWord();
-    if (first == "primary" && tokens.Take("key")) {
-      TAMIS_ASSIGN_OR_RETURN(key, ParseColumnList(part, &tokens));
-    } else if (first == "key" && tokens.word() == "(") {
-      TAMIS_ASSIGN_OR_RETURN(key, ParseColumnList(part, &tokens));
+    if ((first == "primary" && tokens.Take("key")) || (first == "key" && tokens.word() == "(")) {
+      key_forms.clear();
+      TAMIS_ASSIGN_OR_RETURN(key, ParseColumnList(part, &tokens, &key_forms));
+    } else if (first == "marker" && tokens.quoted()) {
+      marker = tokens.TakeWord();
     } else if (first == "index") {
       TAMIS_ASSIGN_OR_RETURN(IndexPart index, ParseIndex(part, &tokens));
       indexes.push_back(std::move(index));
     } else {
       Column column{.id = schema.next_column_id++, .name = first};
-      if (!tokens.done() && tokens.word() != "not" && tokens.word() != "primary") {
+      if (!tokens.done() && tokens.word() != "not" && tokens.word() != "primary" &&
+          tokens.word() != "cell") {
         const auto type = ParseType(tokens.TakeWord());
         if (!type.ok()) return Unreadable(part, type.status().message());
         column.type = *type;
@@ -152,6 +211,9 @@ Result<TableSchema> ParseDefinition(const std::string& table,
           column.nullable = false;
         } else if (tokens.Take("primary") && tokens.Take("key")) {
           key.push_back(first);
+        } else if (tokens.Take("cell")) {
+          TAMIS_RETURN_IF_ERROR(ParseCell(tokens.TakeWord(), &column));
+          schema.cells = true;
         } else {
           break;
         }
@@ -165,6 +227,8 @@ Result<TableSchema> ParseDefinition(const std::string& table,
   }
   TAMIS_ASSIGN_OR_RETURN(schema.key, Positions(schema, "the key", key));
   for (const uint32_t position : schema.key) schema.columns[position].nullable = false;
+  TAMIS_RETURN_IF_ERROR(SetKeyParts(key_forms, &schema));
+  TAMIS_RETURN_IF_ERROR(SetMarker(marker, &schema));
   for (IndexPart& index : indexes) {
     TAMIS_ASSIGN_OR_RETURN(index.spec.columns,
                            Positions(schema, "index \"" + index.spec.name + "\"", index.columns));
@@ -192,12 +256,24 @@ Status CheckSameDefinition(const TableSchema& existing, const TableSchema& wante
                      b.name + "\" of type " + std::string(TypeName(b.type)) +
                      (b.nullable ? "" : " not null"));
     }
+    if (CellOf(a) != CellOf(b)) {
+      return differs("column \"" + a.name + "\" has the cell '" + CellOf(a) + "', not '" +
+                     CellOf(b) + "'");
+    }
   }
   if (existing.key != wanted.key) return differs("its key is of other columns");
+  for (size_t i = 0; i < wanted.key.size(); ++i) {
+    if (FormOf(existing, i) == FormOf(wanted, i)) continue;
+    return differs("key column \"" + existing.columns[existing.key[i]].name + "\" is '" +
+                   FormOf(existing, i) + "', not '" + FormOf(wanted, i) + "'");
+  }
+  if (existing.cells != wanted.cells || existing.marker != wanted.marker) {
+    return differs("its rows have another marker, or are no cells");
+  }
   for (const IndexSpec& index : wanted.indexes) {
     const IndexSpec* same = existing.FindIndex(index.name);
     if (same == nullptr) return differs("it has no index \"" + index.name + "\"");
-    if (same->columns != index.columns || same->fpr != index.fpr ||
+    if (same->columns != index.columns || same->fpr != index.fpr || same->nulls != index.nulls ||
         same->expected_values != index.expected_values) {
       return differs("index \"" + index.name + "\" has other columns or options");
     }

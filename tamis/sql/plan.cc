@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "tamis/sql/values.h"
-#include "tamis/table/codec.h"
+#include "tamis/table/key_format.h"
 
 namespace tamis {
 namespace {
@@ -111,7 +111,8 @@ bool IsHeld(const TableSchema& schema, const SqlPlan& plan, uint32_t column,
 }
 
 // Whether ORDER BY asks for what key order gives: the key columns ascending, those that are held by
-// an equality anywhere or nowhere.
+// an equality anywhere or nowhere. A part whose bytes are not in the order of its values ends the
+// order, unless it is held.
 bool OrderIsKeyOrder(const TableSchema& schema, const SqlPlan& plan, sqlite3_index_info* info) {
   size_t next = 0;
   for (int i = 0; i < info->nOrderBy; ++i) {
@@ -124,6 +125,7 @@ bool OrderIsKeyOrder(const TableSchema& schema, const SqlPlan& plan, sqlite3_ind
       ++next;
     }
     if (next == schema.key.size() || schema.key[next] != column) return false;
+    if (!KeyFormat(schema).IsOrdered(next)) return false;
     ++next;
   }
   return info->nOrderBy > 0;
@@ -422,7 +424,7 @@ Result<SearchOptions> MakeSearch(const SqlPlan& plan, const TableSchema& schema,
         const Value key = FromSqlite(right);
         Row row;
         if (key.is_null() || key.type() != Type::kBytes ||
-            !DecodeKey(schema, key.str(), &row).ok()) {
+            !KeyFormat(schema).Decode(key.str(), &row).ok()) {
           conditions.push_back(Predicate::False());
           break;
         }

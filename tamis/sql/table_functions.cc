@@ -51,6 +51,8 @@ Result<Rows> ExplainRows(sqlite3* db, const std::shared_ptr<Session>& session,
                     Number(e.entries_read),
                     Number(e.rows_read),
                     Number(e.rows_returned),
+                    Number(e.cells_undecodable),
+                    Number(e.rows_unparsed),
                     Micros(e.routing_time),
                     Micros(e.server_time),
                     Micros(e.merge_time)});
@@ -114,9 +116,10 @@ constexpr Function kFunctions[] = {
      "regions_excluded_by_range INTEGER, regions_excluded_by_key INTEGER, regions_unknown INTEGER, "
      "regions_scanned INTEGER, false_positive_regions INTEGER, servers_total INTEGER, "
      "servers_asked INTEGER, requests INTEGER, index_seeks INTEGER, entries_read INTEGER, "
-     "rows_read INTEGER, rows_returned INTEGER, routing_us INTEGER, server_us INTEGER, "
+     "rows_read INTEGER, rows_returned INTEGER, cells_undecodable INTEGER, rows_unparsed INTEGER, "
+     "routing_us INTEGER, server_us INTEGER, "
      "merge_us INTEGER",
-     24, true, ExplainRows},
+     26, true, ExplainRows},
     {"tamis_regions",
      "region INTEGER, epoch INTEGER, start_key BLOB, end_key BLOB, server TEXT, size_bytes INTEGER",
      6, true, RegionRows},

@@ -9,7 +9,7 @@
 #include "tamis/sql/plan.h"
 #include "tamis/sql/values.h"
 #include "tamis/sql/write_buffer.h"
-#include "tamis/table/codec.h"
+#include "tamis/table/key_format.h"
 
 namespace tamis {
 namespace {
@@ -233,7 +233,10 @@ int Next(sqlite3_vtab_cursor* base) noexcept {
     EndSearch(cursor);
     return SQLITE_OK;
   }
-  if (table->writes.size() > 0 && table->writes.Holds(EncodeKey(*table->schema, *cursor->row))) {
+  if (table->writes.size() == 0) return SQLITE_OK;
+  const auto key = KeyFormat(*table->schema).Encode(*cursor->row);
+  if (!key.ok()) return Fail(base->pVtab, key.status());
+  if (table->writes.Holds(*key)) {
     return Fail(
         base->pVtab, SQLITE_BUSY,
         "table \"" + table->schema->name +
@@ -289,11 +292,12 @@ int ColumnValue(sqlite3_vtab_cursor* base, sqlite3_context* context, int column)
   Table* table = TableOf(base->pVtab);
   const auto position = static_cast<uint32_t>(column);
   if (position >= table->schema->columns.size()) {
-    const std::string key = EncodeKey(*table->schema, *cursor->row);
+    const auto key = KeyFormat(*table->schema).Encode(*cursor->row);
+    if (!key.ok()) return Fail(table, key.status());
     if (table->writing) {
-      if (const int rc = Remember(cursor, key); rc != SQLITE_OK) return rc;
+      if (const int rc = Remember(cursor, *key); rc != SQLITE_OK) return rc;
     }
-    sqlite3_result_blob64(context, key.data(), key.size(), SQLITE_TRANSIENT);
+    sqlite3_result_blob64(context, key->data(), key->size(), SQLITE_TRANSIENT);
     return SQLITE_OK;
   }
   // UPDATE asks for the columns that it does not set; they are not sent back.
@@ -362,7 +366,7 @@ Result<Change> ReadChange(Table* table, int argc, sqlite3_value** argv) {
       change.row.resize(schema.columns.size());
       table->read.erase(read);
     } else {
-      TAMIS_RETURN_IF_ERROR(DecodeKey(schema, change.old_key, &change.row));
+      TAMIS_RETURN_IF_ERROR(KeyFormat(schema).Decode(change.old_key, &change.row));
     }
   }
   if (argc == 1) return change;
@@ -399,8 +403,10 @@ Status Apply(Table* table, Change change) {
   const TableSchema& schema = *table->schema;
   const int on_conflict = sqlite3_vtab_on_conflict(table->db);
   const bool replace = on_conflict == SQLITE_REPLACE;
-  const std::string key =
-      change.kind == Change::Kind::kDelete ? change.old_key : EncodeKey(schema, change.row);
+  std::string key = change.old_key;
+  if (change.kind != Change::Kind::kDelete) {
+    TAMIS_ASSIGN_OR_RETURN(key, KeyFormat(schema).Encode(change.row));
+  }
   WriteBuffer::Options options{.conflict = change.conflict};
   const bool transaction = sqlite3_get_autocommit(table->db) == 0;
   const auto insert = [&]() -> Status {
@@ -416,7 +422,7 @@ Status Apply(Table* table, Change change) {
   };
   const auto erase = [&](bool only_after_previous) {
     Row old(schema.columns.size());
-    TAMIS_RETURN_IF_ERROR(DecodeKey(schema, change.old_key, &old));
+    TAMIS_RETURN_IF_ERROR(KeyFormat(schema).Decode(change.old_key, &old));
     return Add(table, change.old_key,
                {.kind = Write::Kind::kDelete, .row = std::move(old), .condition = change.condition},
                {.conflict = change.conflict, .only_after_previous = only_after_previous});

@@ -12,14 +12,15 @@ std::string EntriesText(RocksCluster& cluster, const Region& region, const std::
   Store& store = cluster.store();
   const auto indexes = region.indexes();
   for (const auto& [id, state] : *indexes) {
-    const IndexEntry entry = IndexEntry::Of(state.filter->index(), row);
+    const auto entry = IndexEntry::Of(state.filter->index(), row);
+    if (!entry.has_value()) continue;  // the index is sparse
     std::string bytes;
     const auto status = store.db()->Get(rocksdb::ReadOptions(), store.index(),
-                                        entry.StoreKey(region.info().id, id, row_key), &bytes);
+                                        entry->StoreKey(region.info().id, id, row_key), &bytes);
     text += "\n    index " + std::to_string(id) + (state.entries_complete ? " complete" : "") +
             (state.filter->published() ? " published" : "") +
             (status.ok() ? ", entry there" : ", entry missing") +
-            (state.filter->MayContain(entry.filter_key) ? ", in filter" : ", not in filter");
+            (state.filter->MayContain(entry->filter_key) ? ", in filter" : ", not in filter");
   }
   return text;
 }

@@ -63,7 +63,7 @@ Status ForgetInFilter(FilterSnapshots* snapshots, const StoredRow& row, const In
   auto filter = std::make_shared<IndexFilter>(feed.get(), index, row.region, 1, Faults{});
   if (!filter->RestoreGeneration(*bytes)) return DataLoss("the saved filter is damaged");
   filter->Publish();
-  const EntryKey entry = IndexEntry::Of(index, row.row).filter_key;
+  const EntryKey entry = IndexEntry::Of(index, row.row)->filter_key;
   for (int i = 0; i < 100 && filter->MayContain(entry); ++i) filter->ClearBitsForTest(entry);
   const FilterSnapshots::Current current{row.region, index.id, filter};
   return snapshots->Save(std::span(&current, 1));
@@ -90,8 +90,8 @@ Status Plant(const std::string& directory, const std::string& table, const std::
   if (index == nullptr) return NotFound("no index \"" + index_name + "\"");
   TAMIS_ASSIGN_OR_RETURN(const auto rows, FindRows(*store, *catalog, schema));
   const auto& [row, other] = rows;
-  const IndexEntry entry = IndexEntry::Of(*index, row.row);
-  const IndexEntry wrong = IndexEntry::Of(*index, other.row);
+  const IndexEntry entry = *IndexEntry::Of(*index, row.row);
+  const IndexEntry wrong = *IndexEntry::Of(*index, other.row);
   if (entry.values == wrong.values) return FailedPrecondition("the two rows have the same value");
   rocksdb::WriteBatch batch;
   if (fault == "missing-entry") {
