@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 
 #include "tamis/filter/fpr.h"
 
@@ -68,7 +69,7 @@ BlockedQuotientFilter::BlockedQuotientFilter(uint64_t seed, const QuotientLineSh
       lost_bits_(lost_bits),
       fingerprint_mask_((uint64_t{1} << shape.fingerprint_bits()) - (uint64_t{1} << lost_bits)),
       words_(std::move(words)),
-      spill_(line_count(), shape.fingerprint_bits(), std::move(spill)),
+      spill_(LineCount(), shape.fingerprint_bits(), std::move(spill)),
       functions_(QuotientLineFunctions::For(shape)) {}
 
 Result<BlockedQuotientFilter> BlockedQuotientFilter::Create(const Options& options) {
@@ -84,8 +85,7 @@ uint64_t* BlockedQuotientFilter::OwnedWords() {
   return words_.MutableData();
 }
 
-bool BlockedQuotientFilter::Add(const QuotientPlace& place) {
-  uint64_t* line = OwnedWords() + place.line * kQuotientLineWords;
+bool BlockedQuotientFilter::AddTo(const QuotientPlace& place, uint64_t* line) {
   const Placed placed = functions_.insert(line, place.fingerprint, kMaxCopies);
   if (placed == Placed::kTooManyCopies) return false;
   if (placed == Placed::kFull && !AddToFull(place, line)) return false;
@@ -120,10 +120,13 @@ bool BlockedQuotientFilter::AddToFull(const QuotientPlace& place, uint64_t* line
 
 bool BlockedQuotientFilter::Erase(uint64_t hash) {
   const QuotientPlace place = lines().Find(hash);
-  const bool has_spilled = QuotientLineView(shape_, lines().Line(place.line)).HasSpilled();
-  uint64_t* line = OwnedWords() + place.line * kQuotientLineWords;
+  return EraseFrom(place, OwnedLine(place));
+}
+
+bool BlockedQuotientFilter::EraseFrom(const QuotientPlace& place, uint64_t* line) {
+  const bool has_spilled = QuotientLineView(shape_, line).HasSpilled();
   if (functions_.erase(line, place.fingerprint)) {
-    if (has_spilled) Refill(place.line);
+    if (has_spilled) Refill(place.line, line);
   } else {
     if (!has_spilled || !spill_.Erase(place.line, place.fingerprint)) return false;
     spilled_ -= spilled_ > 0;
@@ -133,14 +136,82 @@ bool BlockedQuotientFilter::Erase(uint64_t hash) {
   return true;
 }
 
-void BlockedQuotientFilter::Refill(uint64_t line) {
-  uint64_t* const words = words_.MutableData() + line * kQuotientLineWords;
+void BlockedQuotientFilter::Refill(uint64_t number, uint64_t* line) {
   bool has_more = false;
-  if (const auto first = spill_.TakeFirst(line, &has_more)) {
-    functions_.insert(words, *first, UINT32_MAX);
+  if (const auto first = spill_.TakeFirst(number, &has_more)) {
+    functions_.insert(line, *first, UINT32_MAX);
     spilled_ -= spilled_ > 0;
   }
-  QuotientLineView::SetSpilled(shape_, words, has_more);
+  QuotientLineView::SetSpilled(shape_, line, has_more);
+}
+
+uint32_t BlockedQuotientFilter::CopiesOf(uint64_t hash) const {
+  const QuotientPlace place = lines().Find(hash);
+  const QuotientLineView line(shape_, lines().Line(place.line));
+  const std::vector<uint64_t> fingerprints = line.Fingerprints();
+  auto copies = static_cast<uint32_t>(std::ranges::count(fingerprints, place.fingerprint));
+  if (line.HasSpilled()) {
+    spill_.ForEach(place.line, [&](uint64_t spilled) { copies += spilled == place.fingerprint; });
+  }
+  return copies;
+}
+
+// The line is changed apart and put in its place word by word. The table can only be touched when
+// the line is full, and then both versions are odd: a reader who was in the line before and in the
+// table afterwards sees that the line's version moved on.
+template <class Change>
+bool BlockedQuotientFilter::ChangeWhileRead(uint64_t hash, LineVersions* versions,
+                                            Change&& change) {
+  const QuotientPlace place = lines().Find(hash);
+  uint64_t* const line = OwnedLine(place);
+  alignas(WordArray::kAlignment) uint64_t changed[kQuotientLineWords];
+  std::copy_n(line, kQuotientLineWords, changed);
+  const LineVersions::Change line_change(versions->OfLine(place.line));
+  std::optional<LineVersions::Change> table_change;
+  if (QuotientLineView(shape_, changed).IsFull()) table_change.emplace(versions->OfTable());
+  spill_.Share();
+  if (!change(place, changed)) return false;
+  for (uint32_t i = 0; i < kQuotientLineWords; ++i) {
+    __atomic_store_n(line + i, changed[i], __ATOMIC_RELAXED);
+  }
+  return true;
+}
+
+bool BlockedQuotientFilter::InsertWhileRead(uint64_t hash, LineVersions* versions) {
+  return ChangeWhileRead(hash, versions, [this](const QuotientPlace& place, uint64_t* line) {
+    return AddTo(place, line);
+  });
+}
+
+bool BlockedQuotientFilter::EraseWhileRead(uint64_t hash, LineVersions* versions) {
+  return ChangeWhileRead(hash, versions, [this](const QuotientPlace& place, uint64_t* line) {
+    return EraseFrom(place, line);
+  });
+}
+
+BlockedQuotientFilter::Answer BlockedQuotientFilter::MayContainWhileWritten(
+    uint64_t hash, const LineVersions& versions) const {
+  const QuotientPlace place = lines().Find(hash);
+  const LineVersions::Version& line_version = versions.OfLine(place.line);
+  const uint64_t line_begun = LineVersions::Begin(line_version);
+  const uint64_t* const line = lines().Line(place.line);
+  alignas(WordArray::kAlignment) uint64_t words[kQuotientLineWords];
+  for (uint32_t i = 0; i < kQuotientLineWords; ++i) {
+    words[i] = __atomic_load_n(line + i, __ATOMIC_RELAXED);
+  }
+  const Found found = functions_.find(words, place.fingerprint);
+  // Who finds the key in a line that is half written may find one that is not there: no harm.
+  if (found == Found::kHere) return Answer::kMaybe;
+  if (line_begun % 2 != 0) return Answer::kDisturbed;
+  if (found == Found::kPerhapsSpilled) {
+    const LineVersions::Version& table_version = versions.OfTable();
+    const uint64_t table_begun = LineVersions::Begin(table_version);
+    if (spill_.Contains(place.line, place.fingerprint)) return Answer::kMaybe;
+    if (table_begun % 2 != 0 || !LineVersions::StillIs(table_version, table_begun)) {
+      return Answer::kDisturbed;
+    }
+  }
+  return LineVersions::StillIs(line_version, line_begun) ? Answer::kNo : Answer::kDisturbed;
 }
 
 // many(piece, answers, others) does what can be done in the lines and lists the others, for which
@@ -208,14 +279,15 @@ Bitmap BlockedQuotientFilter::Erase(std::span<const uint64_t> hashes) {
       },
       [&](uint64_t hash, bool erased) {
         if (!erased) return Erase(hash);
-        Refill(lines().Find(hash).line);
+        const QuotientPlace place = lines().Find(hash);
+        Refill(place.line, OwnedLine(place));
         return true;
       });
 }
 
 template <class Visit>
 bool BlockedQuotientFilter::ForEach(Visit&& visit) const {
-  for (uint64_t number = 0; number < line_count(); ++number) {
+  for (uint64_t number = 0; number < LineCount(); ++number) {
     const QuotientLineView line(shape_, lines().Line(number));
     std::vector<uint64_t> fingerprints = line.Fingerprints();
     if (line.HasSpilled()) {
@@ -229,7 +301,7 @@ bool BlockedQuotientFilter::ForEach(Visit&& visit) const {
 }
 
 Status BlockedQuotientFilter::Merge(const BlockedQuotientFilter& other) {
-  if (line_count() != other.line_count() || shape_ != other.shape_ ||
+  if (LineCount() != other.LineCount() || shape_ != other.shape_ ||
       lost_bits_ != other.lost_bits_ || seed_ != other.seed_) {
     return InvalidArgument("cannot merge blocked quotient filters of different size or seed");
   }
@@ -250,12 +322,9 @@ Status BlockedQuotientFilter::Grow() {
         "cannot let a blocked quotient filter grow: its fingerprints have only " +
         std::to_string(fingerprint_bits()) + " bits left; build a larger filter from the keys");
   }
-  BlockedQuotientFilter grown(seed_, shape_, lost_bits_ + 1, 2 * line_count());
-  const uint32_t top = shape_.fingerprint_bits() - 1;
-  const bool fits = ForEach([&](const QuotientPlace& place) {
-    return grown.Add({2 * place.line + (place.fingerprint >> top),
-                      place.fingerprint << 1 & grown.fingerprint_mask_});
-  });
+  BlockedQuotientFilter grown(seed_, shape_, lost_bits_ + 1, 2 * LineCount());
+  const bool fits =
+      ForEach([&](const QuotientPlace& place) { return grown.Add(GrownPlace(place)); });
   if (!fits) {
     return ResourceExhausted(
         "cannot let a blocked quotient filter grow: its keys are too unevenly "
@@ -271,11 +340,11 @@ void BlockedQuotientFilter::Clear() {
 }
 
 double BlockedQuotientFilter::Fill() const {
-  return static_cast<double>(count_) / static_cast<double>(line_count() * shape_.slots);
+  return static_cast<double>(count_) / static_cast<double>(LineCount() * shape_.slots);
 }
 
 double BlockedQuotientFilter::ExpectedFpr() const {
-  return fpr::Fingerprints(static_cast<double>(count_), static_cast<double>(line_count()),
+  return fpr::Fingerprints(static_cast<double>(count_), static_cast<double>(LineCount()),
                            fingerprint_bits());
 }
 
@@ -296,7 +365,7 @@ std::string BlockedQuotientFilter::Serialize() const {
   const std::array<std::span<const uint64_t>, 2> parts = {words_.words(), spill_.words().words()};
   return SealFilter({.kind = kKind,
                      .seed = seed_,
-                     .parameters = {line_count(), shape_.tag_bits, lost_bits_, count_, spilled_}},
+                     .parameters = {LineCount(), shape_.tag_bits, lost_bits_, count_, spilled_}},
                     parts);
 }
 

@@ -16,7 +16,8 @@
 //   Refusal     from a load of 0.94 of the lines' slots on; capacity is at 0.92
 //   Grow        twice the lines, without the keys; a fingerprint has one bit less each time, so
 //               that a filter filled up again has twice the rate
-//   Threads     const members may run concurrently; others need exclusive access
+//   Threads     const members may run concurrently; others need exclusive access, except that
+//               MayContainWhileWritten may run while one thread changes it with LineVersions
 //   Source      quotienting: Knuth, TAOCP 3, 6.4; lines as the pocket dictionaries of Even, Even
 //               and Morrison, VLDB 2022, who spill the greatest fingerprints of a full line too
 //               Differs: what is spilled is kept exactly, which is what makes erase possible
@@ -37,6 +38,7 @@
 
 #include "tamis/filter/filter_bytes.h"
 #include "tamis/filter/filter_options.h"
+#include "tamis/filter/line_versions.h"
 #include "tamis/filter/quotient_line.h"
 #include "tamis/filter/spill_table.h"
 
@@ -65,6 +67,30 @@ class BlockedQuotientFilter {
   Bitmap Erase(std::span<const uint64_t> hashes);
   Bitmap MayContain(std::span<const uint64_t> hashes) const;
 
+  void Prefetch(uint64_t hash) const {
+    const QuotientLineSet lines = this->lines();
+    __builtin_prefetch(lines.Line(lines.Find(hash).line));
+  }
+
+  // What the filter keeps of a hash: hashes of one place are one key to it.
+  QuotientPlace PlaceOf(uint64_t hash) const { return lines().Find(hash); }
+  // Where Grow puts what is at a place.
+  QuotientPlace GrownPlace(const QuotientPlace& place) const {
+    const uint32_t bits = shape_.fingerprint_bits();
+    return {2 * place.line + (place.fingerprint >> (bits - 1)),
+            place.fingerprint << 1 & ((uint64_t{1} << bits) - 1)};
+  }
+  uint32_t CopiesOf(uint64_t hash) const;  // slow; 16 tell why an insert was refused
+
+  // One writer beside any number of readers, who neither lock nor wait: all of them use one
+  // LineVersions(LineCount()). Insert and erase as above. Whoever asks meanwhile finds every key
+  // that is there from before its question to after it; kDisturbed is no answer, it may ask again.
+  // REQUIRES: the filter was not read with OpenMode::kBorrow; nothing else is called that changes.
+  enum class Answer { kNo, kMaybe, kDisturbed };
+  [[nodiscard]] bool InsertWhileRead(uint64_t hash, LineVersions* versions);
+  bool EraseWhileRead(uint64_t hash, LineVersions* versions);
+  Answer MayContainWhileWritten(uint64_t hash, const LineVersions& versions) const;
+
   // Afterwards this holds the keys of both. kInvalidArgument unless both have the same size and
   // seed; kResourceExhausted, and nothing is changed, when they do not fit.
   Status Merge(const BlockedQuotientFilter& other);
@@ -77,7 +103,8 @@ class BlockedQuotientFilter {
   uint64_t Count() const { return count_; }      // inserted and not erased
   uint64_t Spilled() const { return spilled_; }  // of these, not in their line
   double Fill() const;                           // keys over slots of the lines
-  double ExpectedFpr() const;                    // from the fill as it is
+  uint64_t LineCount() const { return words_.size() / kQuotientLineWords; }
+  double ExpectedFpr() const;  // from the fill as it is
   uint64_t seed() const { return seed_; }
   uint32_t fingerprint_bits() const { return shape_.fingerprint_bits() - lost_bits_; }
 
@@ -97,15 +124,22 @@ class BlockedQuotientFilter {
   BlockedQuotientFilter(uint64_t seed, const QuotientLineShape& shape, uint32_t lost_bits,
                         WordArray words, WordArray spill);
 
-  uint64_t line_count() const { return words_.size() / kQuotientLineWords; }
   QuotientLineSet lines() const {
-    return {words_.data(), line_count(), shape_.fingerprint_bits(), fingerprint_mask_};
+    return {words_.data(), LineCount(), shape_.fingerprint_bits(), fingerprint_mask_};
   }
   uint64_t* OwnedWords();  // what allocates, before anything is changed
-  bool Add(const QuotientPlace& place);
+  uint64_t* OwnedLine(const QuotientPlace& place) {
+    return OwnedWords() + place.line * kQuotientLineWords;
+  }
+  bool Add(const QuotientPlace& place) { return AddTo(place, OwnedLine(place)); }
+  // `line` is the place's, or a copy of it that is going to be put there.
+  bool AddTo(const QuotientPlace& place, uint64_t* line);
   bool AddToFull(const QuotientPlace& place, uint64_t* line);
+  bool EraseFrom(const QuotientPlace& place, uint64_t* line);
   // Takes the least of the line's fingerprints back from the table, when there is one.
-  void Refill(uint64_t line);
+  void Refill(uint64_t number, uint64_t* line);
+  template <class Change>
+  bool ChangeWhileRead(uint64_t hash, LineVersions* versions, Change&& change);
   template <class Many, class Other>
   Bitmap AnswerPieces(std::span<const uint64_t> hashes, Many&& many, Other&& other) const;
   // visit(place) -> bool for each key, in ascending order, until one says false.

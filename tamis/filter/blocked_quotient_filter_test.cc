@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <set>
+#include <thread>
+#include <vector>
 
 #include "tamis/base/random.h"
 #include "tamis/filter/filters_for_test.h"
@@ -312,6 +315,88 @@ TEST(BlockedQuotientFilterTest, TheStoredBytesAreThoseOfVersion1) {
   EXPECT_EQ(stored(0.003), 6020939961736815873u) << "bytes changed";
   EXPECT_EQ(stored(1e-4), 15429555732424799182u) << "bytes changed";
   EXPECT_EQ(stored(1e-9), 12832587661892902414u) << "bytes changed";
+}
+
+// --- one writer beside readers -----------------------------------------------------------------
+
+TEST(BlockedQuotientFilterTest, WritingBesideReadersMakesTheSameBytes) {
+  for (const double fpr : {0.003, 1e-4, 1e-9}) {
+    constexpr uint64_t kKeys = 3000;
+    BlockedQuotientFilter alone = Make(kKeys, fpr);
+    BlockedQuotientFilter shared = Make(kKeys, fpr);
+    LineVersions versions(shared.LineCount());
+    Random random(11);
+    std::vector<uint64_t> held;
+    for (int step = 0; step < 30000; ++step) {
+      const bool grow = held.size() < kKeys && (step / 4000 % 2 == 0 || random.OneIn(3));
+      if (grow) {
+        // Some keys many times, up to the limit of copies.
+        const uint64_t key = Key(8, random.OneIn(20) ? random.Uniform(5) : random());
+        const bool inserted = alone.Insert(key);
+        ASSERT_EQ(shared.InsertWhileRead(key, &versions), inserted);
+        if (inserted) held.push_back(key);
+        if (!inserted) {
+          ASSERT_EQ(shared.CopiesOf(key), BlockedQuotientFilter::kMaxCopies);
+        }
+      } else {
+        const bool absent = held.empty() || random.OneIn(10);
+        const size_t at = absent ? 0 : random.Uniform(held.size());
+        const uint64_t key = absent ? Key(9, random()) : held[at];
+        if (absent && alone.MayContain(key)) continue;  // would take another key's copy away
+        const bool erased = alone.Erase(key);
+        ASSERT_EQ(shared.EraseWhileRead(key, &versions), erased);
+        ASSERT_TRUE(erased || absent);
+        if (!absent) {
+          held[at] = held.back();
+          held.pop_back();
+        }
+      }
+      if (step % 1000 == 0) {
+        ASSERT_EQ(alone.Serialize(), shared.Serialize());
+      }
+      const uint64_t asked = Key(10, random());
+      ASSERT_EQ(shared.MayContainWhileWritten(asked, versions),
+                alone.MayContain(asked) ? BlockedQuotientFilter::Answer::kMaybe
+                                        : BlockedQuotientFilter::Answer::kNo);
+    }
+    EXPECT_EQ(alone.Serialize(), shared.Serialize());
+    EXPECT_GT(alone.Spilled(), 0u);
+  }
+}
+
+// Few lines, all of them full, so that most changes move keys to the table and back.
+TEST(BlockedQuotientFilterTest, ReadersFindWhatStaysWhileAWriterChangesTheRest) {
+  constexpr uint64_t kStay = 600;
+  constexpr uint64_t kCome = 500;
+  BlockedQuotientFilter filter = Make(kStay + kCome);
+  LineVersions versions(filter.LineCount());
+  for (uint64_t i = 0; i < kStay; ++i) ASSERT_TRUE(filter.Insert(Key(12, i)));
+  std::atomic<bool> done = false;
+  std::atomic<uint64_t> rounds = 0;
+  std::atomic<uint64_t> lost = 0;
+  std::vector<std::thread> readers;
+  for (int r = 0; r < 2; ++r) {
+    readers.emplace_back([&] {
+      while (!done.load()) {
+        for (uint64_t i = 0; i < kStay; ++i) {
+          lost += filter.MayContainWhileWritten(Key(12, i), versions) ==
+                  BlockedQuotientFilter::Answer::kNo;
+        }
+        ++rounds;
+      }
+    });
+  }
+  for (uint64_t round = 0; round < 50 || rounds.load() < 50; ++round) {
+    for (uint64_t i = 0; i < kCome; ++i) {
+      ASSERT_TRUE(filter.InsertWhileRead(Key(13 + round, i), &versions));
+    }
+    for (uint64_t i = 0; i < kCome; ++i) {
+      ASSERT_TRUE(filter.EraseWhileRead(Key(13 + round, i), &versions));
+    }
+  }
+  done = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(lost, 0u);
 }
 
 }  // namespace

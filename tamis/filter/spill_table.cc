@@ -28,13 +28,22 @@ SpillTable::SpillTable(uint64_t lines, uint32_t fingerprint_bits, WordArray word
 void SpillTable::Set(uint64_t slot, uint64_t entry) {
   uint64_t* words = words_.MutableData();
   if (narrow_) {
-    reinterpret_cast<Narrow*>(words)[slot] = static_cast<Narrow>(entry);
+    __atomic_store_n(reinterpret_cast<Narrow*>(words) + slot, static_cast<Narrow>(entry),
+                     __ATOMIC_RELAXED);
   } else {
-    words[slot] = entry;
+    __atomic_store_n(words + slot, entry, __ATOMIC_RELAXED);
   }
 }
 
 void SpillTable::Move(uint64_t at, uint64_t from, uint64_t to) {
+  if (shared_) {
+    if (at < from) {
+      for (uint64_t slot = from; slot < to; ++slot) Set(at + slot - from, Get(slot));
+    } else {
+      for (uint64_t slot = to; slot > from; --slot) Set(at + slot - 1 - from, Get(slot - 1));
+    }
+    return;
+  }
   const size_t size = narrow_ ? sizeof(Narrow) : sizeof(Wide);
   char* bytes = reinterpret_cast<char*>(words_.MutableData());
   std::memmove(bytes + at * size, bytes + from * size, (to - from) * size);
@@ -51,9 +60,9 @@ uint64_t SpillTable::LowerBound(uint64_t line, uint64_t fingerprint) const {
   const bool found = WithSlots([&](const auto* slots) {
     constexpr uint32_t kPlace = 64 / sizeof(*slots);
     for (; slot + kPlace <= slots_; slot += kPlace) {
-      if (is_before(slots[slot + kPlace - 1]) != 0) continue;
+      if (is_before(Load(slots + slot + kPlace - 1)) != 0) continue;
       for (uint32_t half = kPlace / 2; half > 0; half /= 2) {
-        slot += is_before(slots[slot + half - 1]) * half;
+        slot += is_before(Load(slots + slot + half - 1)) * half;
       }
       return true;
     }
@@ -67,7 +76,7 @@ uint64_t SpillTable::LowerBound(uint64_t line, uint64_t fingerprint) const {
 uint64_t SpillTable::FirstEmpty(uint64_t slot) const {
   return WithSlots([this, slot](const auto* slots) {
     uint64_t end = slot;
-    while (end < slots_ && slots[end] != 0) ++end;
+    while (end < slots_ && Load(slots + end) != 0) ++end;
     return end;
   });
 }

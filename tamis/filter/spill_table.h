@@ -35,6 +35,9 @@ class SpillTable {
   const WordArray& words() const { return words_; }
   // Copies what is borrowed, as the first change would.
   void Own() { words_.MutableData(); }
+  // From now on entries are changed one by one, so that Contains may run meanwhile: what it says
+  // then is for the caller to judge, but it reads nothing else than the table.
+  void Share() { shared_ = true; }
 
   // False, and nothing is changed, when there is no room within reach of its place, or there are
   // `copies` already.
@@ -64,6 +67,8 @@ class SpillTable {
   using Narrow = uint32_t __attribute__((may_alias));
   using Wide = uint64_t;
 
+  static uint64_t Load(const Narrow* slot) { return __atomic_load_n(slot, __ATOMIC_RELAXED); }
+  static uint64_t Load(const Wide* slot) { return __atomic_load_n(slot, __ATOMIC_RELAXED); }
   // use(slots): the slots as what they are, 32 or 64 bits wide.
   template <class Use>
   auto WithSlots(Use&& use) const {
@@ -73,7 +78,7 @@ class SpillTable {
   // Behind the last slot there is nothing.
   uint64_t Get(uint64_t slot) const {
     if (slot >= slots_) return 0;
-    return WithSlots([slot](const auto* slots) -> uint64_t { return slots[slot]; });
+    return WithSlots([slot](const auto* slots) -> uint64_t { return Load(slots + slot); });
   }
   void Set(uint64_t slot, uint64_t entry);
   // The entries of [from, to) go to the slots from `at` on.
@@ -102,6 +107,7 @@ class SpillTable {
   void RemoveAt(uint64_t slot, uint64_t line);
 
   bool narrow_ = true;
+  bool shared_ = false;
   uint32_t fingerprint_bits_ = 0;
   uint32_t slots_per_place_ = 0;
   uint64_t slots_ = 0;
