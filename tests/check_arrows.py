@@ -22,6 +22,7 @@ ARROWS = {
     "executor": "base",
     "filter": "base",
     "table": "base",
+    "lsm": "base filter",
     "plot": "",
     "papers": "base filter plot",
     "import": "base",

@@ -1,0 +1,329 @@
+#include "tamis/lsm/shared_quotient_filter.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <string>
+
+namespace tamis::lsm {
+namespace {
+
+constexpr uint64_t kMinCapacity = 128;
+constexpr double kSpare = 0.25;
+constexpr int kTries = 4;
+constexpr size_t kAhead = 12;  // lines fetched ahead
+
+// The part of the sorted hashes that lies in [first, last) of the sections.
+std::span<const uint64_t> InSections(std::span<const uint64_t> hashes, uint32_t first,
+                                     uint32_t last) {
+  const auto begin = std::partition_point(hashes.begin(), hashes.end(), [&](uint64_t hash) {
+    return SharedQuotientFilter::SectionOf(hash) < first;
+  });
+  const auto end = std::partition_point(begin, hashes.end(), [&](uint64_t hash) {
+    return SharedQuotientFilter::SectionOf(hash) < last;
+  });
+  return {begin, end};
+}
+
+}  // namespace
+
+SharedQuotientFilter::Shard::Shard(BlockedQuotientFilter made, uint32_t first, uint32_t count,
+                                   uint64_t capacity)
+    : filter(std::move(made)),
+      versions(filter.LineCount()),
+      shift(8 - static_cast<uint32_t>(std::countr_zero(count))),
+      first(first),
+      count(count),
+      capacity(capacity) {}
+
+Result<std::unique_ptr<SharedQuotientFilter>> SharedQuotientFilter::Create(double fpr,
+                                                                           uint64_t shard_keys) {
+  // Hashes of 48 bits are kept of each key: far lower rates would not be what they seem.
+  if (!(fpr >= 1e-5 && fpr < 1)) {
+    return InvalidArgument("cannot make a filter with a false-positive rate of " +
+                           std::to_string(fpr) + ": it must lie between 0.00001 and 1");
+  }
+  std::unique_ptr<SharedQuotientFilter> filter(
+      new SharedQuotientFilter(std::max(fpr, 0.0000106), std::max<uint64_t>(shard_keys, 1)));
+  Shards first;
+  first.push_back(filter->MakeShard(0, kSections, kMinCapacity));
+  filter->Install(std::move(first));
+  return filter;
+}
+
+SharedQuotientFilter::~SharedQuotientFilter() {
+  for (uint32_t section = 0; section < kSections;) {
+    const std::unique_ptr<Shard> shard(At(section));
+    section += shard->count;
+  }
+}
+
+template <class Visit>
+void SharedQuotientFilter::ForEachShard(Visit&& visit) const {
+  for (uint32_t section = 0; section < kSections;) {
+    Shard* const shard = At(section);
+    section += shard->count;
+    visit(shard);
+  }
+}
+
+bool SharedQuotientFilter::Ask(const Shard& shard, uint64_t hash) const {
+  using Answer = BlockedQuotientFilter::Answer;
+  for (int i = 0; i < kTries; ++i) {
+    const Answer answer = shard.filter.MayContainWhileWritten(shard.HashIn(hash), shard.versions);
+    // Looked at after the lines: it is set before a key is left out.
+    if (answer != Answer::kDisturbed) {
+      return answer == Answer::kMaybe || shard.passing.load(std::memory_order_acquire);
+    }
+  }
+  disturbed_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+bool SharedQuotientFilter::MayContain(uint64_t hash) const {
+  const GracePeriod::Guard guard = grace_.Enter();
+  return Ask(*At(SectionOf(hash)), hash);
+}
+
+void SharedQuotientFilter::MayContain(std::span<const uint64_t> hashes,
+                                      std::span<bool> answers) const {
+  const GracePeriod::Guard guard = grace_.Enter();
+  const auto fetch = [&](size_t i) {
+    if (!answers[i]) return;
+    const Shard& shard = *At(SectionOf(hashes[i]));
+    shard.filter.Prefetch(shard.HashIn(hashes[i]));
+  };
+  for (size_t i = 0; i < std::min(kAhead, hashes.size()); ++i) fetch(i);
+  for (size_t i = 0; i < hashes.size(); ++i) {
+    if (i + kAhead < hashes.size()) fetch(i + kAhead);
+    if (answers[i]) answers[i] = Ask(*At(SectionOf(hashes[i])), hashes[i]);
+  }
+}
+
+void SharedQuotientFilter::Add(Shard* shard, uint64_t hash) {
+  const uint64_t inside = shard->HashIn(hash);
+  if (shard->filter.InsertWhileRead(inside, &shard->versions)) return;
+  if (shard->filter.CopiesOf(inside) < BlockedQuotientFilter::kMaxCopies) {
+    // Full, against all expectation. What it says is worth nothing until it is made anew.
+    shard->passing.store(true, std::memory_order_seq_cst);
+    return;
+  }
+  const QuotientPlace place = shard->filter.PlaceOf(inside);
+  ++shard->excess[{place.line, place.fingerprint}];
+  ++shard->excess_count;
+}
+
+void SharedQuotientFilter::Remove(Shard* shard, uint64_t hash) {
+  const uint64_t inside = shard->HashIn(hash);
+  if (!shard->excess.empty()) {
+    const QuotientPlace place = shard->filter.PlaceOf(inside);
+    if (const auto at = shard->excess.find({place.line, place.fingerprint});
+        at != shard->excess.end()) {
+      if (--at->second == 0) shard->excess.erase(at);
+      --shard->excess_count;
+      return;
+    }
+  }
+  const bool erased = shard->filter.EraseWhileRead(inside, &shard->versions);
+  if (!erased && !shard->passing.load(std::memory_order_relaxed)) ++missed_;
+}
+
+void SharedQuotientFilter::Apply(std::span<const uint64_t> added,
+                                 std::span<const uint64_t> removed) {
+  size_t a = 0;
+  size_t r = 0;
+  const auto fetch = [this](std::span<const uint64_t> hashes, size_t i) {
+    if (i >= hashes.size()) return;
+    const Shard& shard = *At(SectionOf(hashes[i]));
+    shard.filter.Prefetch(shard.HashIn(hashes[i]));
+  };
+  while (a < added.size() || r < removed.size()) {
+    // At one hash what comes before what goes.
+    if (r == removed.size() || (a < added.size() && added[a] <= removed[r])) {
+      fetch(added, a + kAhead);
+      Add(At(SectionOf(added[a])), added[a]);
+      ++a;
+    } else {
+      fetch(removed, r + kAhead);
+      Remove(At(SectionOf(removed[r])), removed[r]);
+      ++r;
+    }
+  }
+}
+
+uint64_t SharedQuotientFilter::CapacityFor(uint64_t keys, double spare) const {
+  const auto n = static_cast<double>(keys);
+  return std::max(kMinCapacity, static_cast<uint64_t>(std::ceil(n * (1 + spare))));
+}
+
+std::unique_ptr<SharedQuotientFilter::Shard> SharedQuotientFilter::MakeShard(
+    uint32_t first, uint32_t count, uint64_t capacity) const {
+  auto filter = BlockedQuotientFilter::Create({.capacity = capacity, .fpr = fpr_, .seed = 0});
+  assert(filter.ok());
+  return std::make_unique<Shard>(*std::move(filter), first, count, capacity);
+}
+
+void SharedQuotientFilter::Make(uint32_t first, uint32_t count, std::span<const uint64_t> hashes,
+                                std::span<const uint64_t> coming, double spare,
+                                Shards* made) const {
+  const uint64_t capacity = CapacityFor(hashes.size() + coming.size(), spare);
+  if (count > 1 && capacity > shard_keys_) {
+    const uint32_t half = count / 2;
+    const uint32_t middle = first + half;
+    const uint32_t last = first + count;
+    Make(first, half, InSections(hashes, first, middle), InSections(coming, first, middle), spare,
+         made);
+    Make(middle, half, InSections(hashes, middle, last), InSections(coming, middle, last), spare,
+         made);
+    return;
+  }
+  // More room should it be refused: so few lines, or so many equal places.
+  for (uint64_t room = capacity;; room += room / 8) {
+    std::unique_ptr<Shard> shard = MakeShard(first, count, room);
+    std::vector<uint64_t> inside(hashes.size());
+    std::ranges::transform(hashes, inside.begin(),
+                           [&](uint64_t hash) { return shard->HashIn(hash); });
+    const Bitmap inserted = shard->filter.Insert(inside);
+    for (size_t i = 0; i < hashes.size(); ++i) {
+      if ((inserted[i / 64] >> i % 64 & 1) == 0) Add(shard.get(), hashes[i]);
+    }
+    if (shard->passing.load() && room < 4 * capacity) continue;
+    made->push_back(std::move(shard));
+    return;
+  }
+}
+
+void SharedQuotientFilter::Install(Shards made) {
+  std::vector<std::unique_ptr<Shard>> old;
+  for (std::unique_ptr<Shard>& shard : made) {
+    Shard* const installed = shard.release();
+    for (uint32_t i = 0; i < installed->count; ++i) {
+      Shard* const before = shards_[installed->first + i].exchange(installed);
+      const bool seen = std::ranges::any_of(
+          old, [&](const std::unique_ptr<Shard>& one) { return one.get() == before; });
+      if (before != nullptr && !seen) old.emplace_back(before);
+    }
+  }
+  if (!old.empty()) grace_.Wait();
+}
+
+bool SharedQuotientFilter::MakeAnew(uint32_t first, uint32_t count, const Keys& keys,
+                                    std::span<const uint64_t> coming) {
+  std::vector<uint64_t> hashes;
+  if (!keys(first, first + count, &hashes)) return false;
+  Shards made;
+  Make(first, count, hashes, coming, kSpare, &made);
+  rebuilt_ += made.size();
+  Install(std::move(made));
+  return true;
+}
+
+bool SharedQuotientFilter::Double(Shard* shard) {
+  BlockedQuotientFilter grown = shard->filter;
+  if (shard->passing.load() || !grown.Grow().ok()) return false;
+  auto doubled =
+      std::make_unique<Shard>(std::move(grown), shard->first, shard->count, 2 * shard->capacity);
+  for (const auto& [place, copies] : shard->excess) {
+    const QuotientPlace to = shard->filter.GrownPlace({place.first, place.second});
+    doubled->excess[{to.line, to.fingerprint}] = copies;
+  }
+  doubled->excess_count = shard->excess_count;
+  Shards made;
+  made.push_back(std::move(doubled));
+  Install(std::move(made));
+  ++doubled_;
+  return true;
+}
+
+void SharedQuotientFilter::Reserve(std::span<const uint64_t> added, const Keys& keys) {
+  for (uint32_t section = 0; section < kSections;) {
+    Shard* const shard = At(section);
+    const uint32_t last = shard->first + shard->count;
+    const std::span<const uint64_t> coming = InSections(added, shard->first, last);
+    const bool is_full = !coming.empty() && shard->Count() + coming.size() > shard->capacity;
+    if (is_full || shard->passing.load()) {
+      const uint32_t first = shard->first;
+      if (!MakeAnew(first, shard->count, keys, coming)) {
+        while (At(first)->Count() + coming.size() > At(first)->capacity && Double(At(first))) {
+        }
+      }
+    }
+    section = last;
+  }
+}
+
+void SharedQuotientFilter::Trim(const Keys& keys) {
+  for (uint32_t section = 0; section < kSections;) {
+    const Shard* const shard = At(section);
+    const uint32_t last = shard->first + shard->count;
+    const bool half_empty = shard->capacity > kMinCapacity && shard->Count() < shard->capacity / 2;
+    if (half_empty || shard->passing.load()) {
+      // With its other half, when both are small.
+      uint32_t first = shard->first;
+      uint32_t count = shard->count;
+      uint64_t together = shard->Count();
+      while (count < kSections) {
+        const uint32_t other = first ^ count;
+        const Shard* const buddy = At(other);
+        if (buddy->first != other || buddy->count != count) break;
+        together += buddy->Count();
+        if (CapacityFor(together, 2 * kSpare) > shard_keys_) break;
+        first &= ~count;
+        count *= 2;
+      }
+      if (!MakeAnew(first, count, keys, {})) {
+        section = last;
+        continue;
+      }
+      section = first + count;
+      continue;
+    }
+    section = last;
+  }
+}
+
+bool SharedQuotientFilter::Rebuild(const Keys& keys, uint64_t expected_keys, double spare) {
+  // As many sections at a time as make about one shard, so that little memory is needed beside it.
+  uint32_t count = kSections;
+  while (count > 1 && CapacityFor(expected_keys / (kSections / count), spare) > shard_keys_) {
+    count /= 2;
+  }
+  Shards made;
+  for (uint32_t first = 0; first < kSections; first += count) {
+    std::vector<uint64_t> hashes;
+    if (!keys(first, first + count, &hashes)) return false;
+    Make(first, count, hashes, {}, spare, &made);
+  }
+  rebuilt_ += made.size();
+  Install(std::move(made));
+  return true;
+}
+
+SharedQuotientFilter::Figures SharedQuotientFilter::figures() const {
+  Figures figures{.rebuilt = rebuilt_, .doubled = doubled_, .missed = missed_};
+  ForEachShard([&](const Shard* shard) {
+    const bool passing = shard->passing.load();
+    figures.keys += shard->Count();
+    figures.excess += shard->excess_count;
+    figures.shards += 1;
+    figures.passing += passing;
+    figures.size_bytes += sizeof(Shard) + shard->filter.SizeBytes() + shard->versions.size_bytes();
+    figures.expected_fpr +=
+        (passing ? 1 : shard->filter.ExpectedFpr()) * static_cast<double>(shard->count) / kSections;
+  });
+  return figures;
+}
+
+std::string SharedQuotientFilter::Bytes() const {
+  std::string bytes;
+  ForEachShard([&](const Shard* shard) {
+    bytes += shard->filter.Serialize();
+    for (const auto& [place, copies] : shard->excess) {
+      bytes += std::to_string(place.first) + "," + std::to_string(place.second) + ":" +
+               std::to_string(copies) + ";";
+    }
+  });
+  return bytes;
+}
+
+}  // namespace tamis::lsm

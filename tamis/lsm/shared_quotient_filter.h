@@ -1,0 +1,124 @@
+// A blocked quotient filter that one thread changes while any number of others ask it.
+//
+// It is the exact multiset of the hashes that were added and not removed, of which it keeps a place
+// and a fingerprint. Readers neither lock nor wait: who is disturbed by the writer asks again, and
+// after a few times takes "maybe" for an answer.
+//
+//   Layout      sections by the hash's first byte; a shard is a BlockedQuotientFilter of 1, 2, 4
+//               ... or all 256 sections, with LineVersions. Small filters have one shard
+//   Copies      beyond the filter's 16 they are counted beside it, by place and fingerprint: keys
+//               that share these share their 16 copies, so a count by hash could lose one of them
+//   Growth      a shard that is going to be full, or is half empty, is made anew from its keys, a
+//               quarter larger than they need; only who has no keys doubles it (Grow)
+//   Failure     a shard that can neither be made anew nor doubled says maybe to all
+//   Threads     MayContain: any. All others: one at a time
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "tamis/base/status.h"
+#include "tamis/filter/blocked_quotient_filter.h"
+#include "tamis/lsm/grace_period.h"
+
+namespace tamis::lsm {
+
+class SharedQuotientFilter {
+ public:
+  static constexpr uint32_t kSections = 256;
+  static uint32_t SectionOf(uint64_t hash) { return static_cast<uint32_t>(hash >> 56); }
+
+  // Of everything that is in the filter the hashes in [first, last) of the sections, in order, with
+  // all copies; false when they are not known.
+  using Keys = std::function<bool(uint32_t first, uint32_t last, std::vector<uint64_t>* hashes)>;
+
+  // `shard_keys`: a shard of more is split when it is made anew. For tests smaller than it is best.
+  static Result<std::unique_ptr<SharedQuotientFilter>> Create(double fpr,
+                                                              uint64_t shard_keys = 1 << 16);
+  ~SharedQuotientFilter();
+
+  bool MayContain(uint64_t hash) const;
+  // answers[i] is set to 0 where hashes[i] is certainly absent, and stays as it is elsewhere; those
+  // that are 0 before are not asked.
+  void MayContain(std::span<const uint64_t> hashes, std::span<bool> answers) const;
+
+  // Hashes in order. To be called in this turn: Reserve with the keys that are there before, Apply,
+  // Trim with those that are there after it.
+  void Reserve(std::span<const uint64_t> added, const Keys& keys);
+  void Apply(std::span<const uint64_t> added, std::span<const uint64_t> removed);
+  void Trim(const Keys& keys);
+  // All of it anew, with room for `spare` (0.25: a quarter) more keys in each shard.
+  bool Rebuild(const Keys& keys, uint64_t expected_keys, double spare);
+
+  struct Figures {
+    uint64_t keys = 0;    // copies
+    uint64_t excess = 0;  // of these beyond 16
+    uint64_t shards = 0;
+    uint64_t size_bytes = 0;
+    uint64_t rebuilt = 0;  // shards
+    uint64_t doubled = 0;
+    uint64_t passing = 0;  // shards that say maybe to all
+    uint64_t missed = 0;   // removals of what was not there: a bug of the caller
+    double expected_fpr = 0;
+  };
+  Figures figures() const;
+  // Questions that the writer disturbed too often; any thread.
+  uint64_t disturbed() const { return disturbed_.load(std::memory_order_relaxed); }
+  // Of all shards, for tests: equal multisets in equal shards are equal bytes.
+  std::string Bytes() const;
+
+ private:
+  struct Shard {
+    Shard(BlockedQuotientFilter made, uint32_t first, uint32_t count, uint64_t capacity);
+
+    uint64_t HashIn(uint64_t hash) const { return hash << shift; }
+    uint64_t Count() const { return filter.Count() + excess_count; }
+
+    BlockedQuotientFilter filter;
+    LineVersions versions;
+    const uint32_t shift;  // the bits of a hash that are the same in the whole shard
+    std::atomic<bool> passing = false;
+    const uint32_t first;  // section
+    const uint32_t count;  // of sections
+    const uint64_t capacity;
+    uint64_t excess_count = 0;
+    std::map<std::pair<uint64_t, uint64_t>, uint64_t> excess;  // (line, fingerprint) -> copies
+  };
+  using Shards = std::vector<std::unique_ptr<Shard>>;
+
+  SharedQuotientFilter(double fpr, uint64_t shard_keys) : fpr_(fpr), shard_keys_(shard_keys) {}
+
+  Shard* At(uint32_t section) const { return shards_[section].load(std::memory_order_seq_cst); }
+  bool Ask(const Shard& shard, uint64_t hash) const;
+  static void Add(Shard* shard, uint64_t hash);
+  void Remove(Shard* shard, uint64_t hash);
+  uint64_t CapacityFor(uint64_t keys, double spare) const;
+  std::unique_ptr<Shard> MakeShard(uint32_t first, uint32_t count, uint64_t capacity) const;
+  // Shards for these sections, which hold these hashes and have room for those that are coming.
+  void Make(uint32_t first, uint32_t count, std::span<const uint64_t> hashes,
+            std::span<const uint64_t> coming, double spare, Shards* made) const;
+  // Puts them in the place of those that are there.
+  void Install(Shards made);
+  bool MakeAnew(uint32_t first, uint32_t count, const Keys& keys, std::span<const uint64_t> coming);
+  bool Double(Shard* shard);
+  template <class Visit>
+  void ForEachShard(Visit&& visit) const;
+
+  const double fpr_;
+  const uint64_t shard_keys_;
+  std::array<std::atomic<Shard*>, kSections> shards_{};
+  mutable GracePeriod grace_;
+  mutable std::atomic<uint64_t> disturbed_{0};
+  uint64_t rebuilt_ = 0;
+  uint64_t doubled_ = 0;
+  uint64_t missed_ = 0;
+};
+
+}  // namespace tamis::lsm
