@@ -34,12 +34,12 @@ std::shared_ptr<RocksRegionServer> RocksRegionServer::Start(std::string name, ui
     if (auto self = weak.lock()) self->AfterWrite(region);
   };
   server->context_->feed->SetProjectionSource(
-      [weak](const pb::ColumnId& column) -> std::optional<pb::Projection> {
+      [weak](const pb::ColumnId& column, size_t max_bytes) -> std::optional<pb::Projection> {
         auto self = weak.lock();
         if (!self) return std::nullopt;
         auto region = self->FindRegion(column.region_id());
         auto filter = region ? region->filter(column.index_id()) : nullptr;
-        return filter ? filter->Project() : std::nullopt;
+        return filter ? filter->Project(column, max_bytes) : std::nullopt;
       });
   server->Heartbeat();
   return server;

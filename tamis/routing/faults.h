@@ -16,6 +16,9 @@ struct Faults {
   bool no_close_event = false;         // closing a region is not told
   bool unverified_membership = false;  // leases are granted, and searches answered, unverified
   bool ignore_sequence = false;        // a reply is applied whatever its numbers: late ones, too
+  bool lease_for_cut_reply = false;    // a reply that was cut grants a lease all the same
+  bool young_projections = false;      // one that was cut carries bits younger than its events
+  bool parts_without_replay = false;   // flips behind the number of a part are not applied to it
   bool no_coverage_check = false;      // a search is complete when the answers are in
   bool no_row_verification = false;    // what the index says is returned
   bool erase_first_match = false;  // the scalable filter erases from the first layer that matches
@@ -31,6 +34,9 @@ inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
     {"no_close_event", &Faults::no_close_event},
     {"unverified_membership", &Faults::unverified_membership},
     {"ignore_sequence", &Faults::ignore_sequence},
+    {"lease_for_cut_reply", &Faults::lease_for_cut_reply},
+    {"young_projections", &Faults::young_projections},
+    {"parts_without_replay", &Faults::parts_without_replay},
     {"no_coverage_check", &Faults::no_coverage_check},
     {"no_row_verification", &Faults::no_row_verification},
     {"erase_first_match", &Faults::erase_first_match},

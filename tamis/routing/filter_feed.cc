@@ -22,8 +22,10 @@ uint64_t FilterFeed::Append(pb::Event event) {
   const bool somebody_will_wait = event.kind() == pb::Event::FLIPS ||
                                   event.kind() == pb::Event::LAYER_ADDED ||
                                   event.kind() == pb::Event::RANGE_WIDENED;
-  events_.push_back(std::move(event));
-  while (events_.size() > options_.max_events) events_.pop_front();
+  const size_t bytes = event.ByteSizeLong();
+  event_bytes_ += bytes;
+  events_.push_back({std::move(event), bytes});
+  ForgetEvents(executor_->Now());
   if (!somebody_will_wait) WakePollsSoon();
   return last_;
 }
@@ -34,8 +36,37 @@ void FilterFeed::WakePollsSoon() {
   executor_->Post([self = shared_from_this()] { self->WakePolls(); });
 }
 
-// Keeps regions_ the state that all events together describe.
+// Drops what all who listen have applied, and what is too much.
+void FilterFeed::ForgetEvents(Time now) {
+  uint64_t applied = last_;
+  for (const auto& [id, coordinator] : coordinators_) {
+    const bool listens = coordinator.lease_until > now || parked_.contains(id) ||
+                         now - coordinator.heard_at < options_.silence;
+    if (listens) applied = std::min(applied, coordinator.acked);
+  }
+  while (!events_.empty() &&
+         (events_.front().event.sequence() <= applied || events_.size() > options_.max_events ||
+          event_bytes_ > options_.max_event_bytes)) {
+    event_bytes_ -= events_.front().bytes;
+    events_.pop_front();
+  }
+}
+
+size_t FilterFeed::EventBytes() const {
+  std::lock_guard lock(mutex_);
+  return event_bytes_;
+}
+
+// Keeps regions_ and tables_ the state that all events together describe.
 void FilterFeed::Remember(const pb::Event& event) {
+  if (event.kind() == pb::Event::TABLE_CHANGED) {
+    if (event.schema_version() == 0) {
+      tables_.erase(event.table_id());
+    } else {
+      tables_[event.table_id()] = event;
+    }
+    return;
+  }
   if (event.kind() == pb::Event::REGION_OPENED) {
     regions_[event.region_id()] = {.opened = event, .complete = {}};
     return;
@@ -80,8 +111,10 @@ void FilterFeed::Poll(const pb::PollRequest& request, std::function<Time()> veri
       calls.push_back([done] { done(Unavailable("the region server is shut down")); });
       answer_now = false;
     } else {
-      Acknowledge(request);
-      CollectWaiters(executor_->Now(), &calls);
+      const Time now = executor_->Now();
+      Hear(request, now);
+      ForgetEvents(now);
+      CollectWaiters(now, &calls);
       // A poll of the same coordinator that is still parked is answered by this one.
       if (auto old = parked_.extract(request.coordinator())) {
         calls.push_back([done = std::move(old.mapped().done)] {
@@ -98,56 +131,109 @@ void FilterFeed::Poll(const pb::PollRequest& request, std::function<Time()> veri
     }
   }
   for (auto& call : calls) call();
-  if (answer_now) Answer(request, verified_until, done);
+  if (answer_now) Answer({request, verified_until, done, Time{}});
 }
 
-void FilterFeed::Acknowledge(const pb::PollRequest& request) {
-  if (request.start_code() != start_code_) return;
+void FilterFeed::Hear(const pb::PollRequest& request, Time now) {
   auto found = coordinators_.find(request.coordinator());
-  if (found == coordinators_.end()) return;
+  if (found == coordinators_.end()) {
+    if (coordinators_.size() >= options_.max_listeners) {
+      std::erase_if(coordinators_, [&](const auto& c) {
+        return c.second.lease_until <= now && now - c.second.heard_at >= options_.lease;
+      });
+      if (coordinators_.size() >= options_.max_listeners) return;
+    }
+    found = coordinators_.emplace(request.coordinator(), Coordinator{}).first;
+  }
   Coordinator& coordinator = found->second;
+  coordinator.heard_at = now;
+  if (request.start_code() != start_code_) return;
   coordinator.acked = std::max(coordinator.acked, std::min(request.applied(), last_));
   if (coordinator.acked >= coordinator.sent_to) coordinator.sent_to = 0;
 }
 
-void FilterFeed::Answer(const pb::PollRequest& request, const std::function<Time()>& verified_until,
-                        const Callback<pb::PollReply>& done) {
+// Bits first, events after: every projection is as of a number that the events reach, unless more
+// have come meanwhile than fit.
+void FilterFeed::Answer(const ParkedPoll& poll) {
   pb::PollReply reply;
-  reply.set_start_code(start_code_);
-  reply.set_server(server_);
-  // Bits first, events after: every projection is as of a number that the events reach.
-  size_t bytes = 0;
-  for (const pb::ColumnId& column : request.wanted()) {
-    if (bytes > options_.projection_bytes) break;
-    std::optional<pb::Projection> projection =
-        projection_source_ ? projection_source_(column) : std::nullopt;
+  bool bits = poll.request.wanted_size() > 0 && projection_source_;
+  if (bits && !options_.faults.young_projections) {
+    std::lock_guard lock(mutex_);
+    bits = IsServedByEvents(poll.request) && EventsInReply(poll.request) == events_.size();
+  }
+  if (!bits) return AnswerWithBits(poll, std::move(reply));
+  size_t bytes_left = options_.projection_bytes;
+  for (const pb::ColumnId& column : poll.request.wanted()) {
+    std::optional<pb::Projection> projection = projection_source_(column, bytes_left);
     if (!projection.has_value()) continue;
+    size_t bytes = 0;
     for (const auto& layer : projection->layers()) bytes += layer.size();
     *reply.add_projections() = std::move(*projection);
+    if (bytes + sizeof(uint64_t) > bytes_left) break;
+    bytes_left -= bytes;
   }
-  const Time sure_until = verified_until();
+  if (options_.answer_inline) return AnswerWithBits(poll, std::move(reply));
+  executor_->Post([self = shared_from_this(), poll, reply = std::move(reply)] {
+    self->AnswerWithBits(poll, reply);
+  });
+}
+
+void FilterFeed::AnswerWithBits(const ParkedPoll& poll, pb::PollReply reply) {
+  reply.set_start_code(start_code_);
+  reply.set_server(server_);
+  const Time sure_until = poll.verified_until();
   {
     std::lock_guard lock(mutex_);
-    FillEvents(request, &reply);
-    GrantLease(request, sure_until, &reply);
+    FillEvents(poll.request, &reply);
+    if (reply.to() == last_ || options_.faults.lease_for_cut_reply) {
+      GrantLease(poll.request, sure_until, &reply);
+    }
   }
-  done(std::move(reply));
+  if (!options_.faults.young_projections) {
+    auto* projections = reply.mutable_projections();
+    projections->erase(std::remove_if(projections->begin(), projections->end(),
+                                      [&](const pb::Projection& projection) {
+                                        return projection.as_of() > reply.to();
+                                      }),
+                       projections->end());
+  }
+  poll.done(std::move(reply));
+}
+
+// The coordinator knows this life of the server, and the events that it lacks are kept.
+bool FilterFeed::IsServedByEvents(const pb::PollRequest& request) const {
+  return request.start_code() == start_code_ && request.applied() >= last_ - events_.size() &&
+         request.applied() <= last_;
+}
+
+// How many of the events that the coordinator lacks, and those before them, fit in the reply: to
+// where in events_ it reaches.
+size_t FilterFeed::EventsInReply(const pb::PollRequest& request) const {
+  const size_t first = request.applied() - (last_ - events_.size());
+  size_t bytes = 0;
+  size_t end = first;
+  while (end < events_.size() &&
+         (end == first || bytes + events_[end].bytes <= options_.reply_bytes)) {
+    bytes += events_[end++].bytes;
+  }
+  return end;
 }
 
 void FilterFeed::FillEvents(const pb::PollRequest& request, pb::PollReply* reply) {
-  const uint64_t oldest_missing = last_ - events_.size();
-  const bool full = request.start_code() != start_code_ || request.applied() < oldest_missing ||
-                    request.applied() > last_;
-  reply->set_full(full);
-  reply->set_to(last_);
-  if (!full) {
-    reply->set_from(request.applied());
-    for (size_t i = request.applied() - oldest_missing; i < events_.size(); ++i) {
-      *reply->add_events() = events_[i];
+  reply->set_full(!IsServedByEvents(request));
+  if (!reply->full()) {
+    const uint64_t before = last_ - events_.size();  // number of the event before events_
+    const size_t end = EventsInReply(request);
+    for (size_t i = request.applied() - before; i < end; ++i) {
+      *reply->add_events() = events_[i].event;
     }
+    reply->set_from(request.applied());
+    reply->set_to(before + end);
     return;
   }
   reply->set_from(last_);
+  reply->set_to(last_);
+  for (const auto& [id, changed] : tables_) *reply->add_events() = changed;
   for (const auto& [id, region] : regions_) {
     *reply->add_events() = region.opened;
     for (const auto& [index_id, complete] : region.complete) *reply->add_events() = complete;
@@ -157,14 +243,13 @@ void FilterFeed::FillEvents(const pb::PollRequest& request, pb::PollReply* reply
 void FilterFeed::GrantLease(const pb::PollRequest& request, Time sure_until, pb::PollReply* reply) {
   const Time now = executor_->Now();
   auto found = coordinators_.find(request.coordinator());
-  if (found == coordinators_.end()) {
-    std::erase_if(coordinators_, [now](const auto& c) { return c.second.lease_until <= now; });
-    if (coordinators_.size() >= options_.max_coordinators) return;
-    found = coordinators_.emplace(request.coordinator(), Coordinator{}).first;
-    if (request.start_code() == start_code_)
-      found->second.acked = std::min(request.applied(), last_);
-  }
+  if (found == coordinators_.end()) return;
   Coordinator& coordinator = found->second;
+  const auto leased = std::ranges::count_if(
+      coordinators_, [now](const auto& c) { return c.second.lease_until > now; });
+  if (coordinator.lease_until <= now && static_cast<size_t>(leased) >= options_.max_coordinators) {
+    return;
+  }
   if (coordinator.sent_to != 0 && now - coordinator.sent_at > options_.lease) return;  // lags
   if (coordinator.sent_to == 0 && last_ > coordinator.acked) {
     coordinator.sent_to = last_;
@@ -295,7 +380,7 @@ void FilterFeed::OnTimer(Time at) {
     ArmTimer(NextDeadline(now));
   }
   for (auto& call : calls) call();
-  for (auto& poll : due) Answer(poll.request, poll.verified_until, poll.done);
+  for (const ParkedPoll& poll : due) Answer(poll);
 }
 
 void FilterFeed::WakePolls() {
@@ -303,9 +388,13 @@ void FilterFeed::WakePolls() {
   {
     std::lock_guard lock(mutex_);
     wake_posted_ = false;
-    due.swap(parked_);
+    for (auto it = parked_.begin(); it != parked_.end();) {
+      const auto next = std::next(it);
+      if (it->second.request.applied() != last_) due.insert(parked_.extract(it));
+      it = next;
+    }
   }
-  for (auto& [id, poll] : due) Answer(poll.request, poll.verified_until, poll.done);
+  for (const auto& [id, poll] : due) Answer(poll);
 }
 
 void FilterFeed::Abandon() {

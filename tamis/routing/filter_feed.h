@@ -12,6 +12,12 @@
 // and never reach beyond what is left of the server's own verified membership. A coordinator that
 // polls but does not apply is granted none, so that it cannot hold puts for ever.
 //
+// Events are kept for coordinators that have been heard of lately, until all of those have applied
+// them, and within bounds; who lags more gets the whole state. A reply whose events would be too
+// many bytes is cut: it grants no lease, since puts that wait for later events may have been
+// acknowledged without this coordinator, and carries no bits that are younger than its events. The
+// whole state, which is small, is never cut. Bits that do not fit come in parts.
+//
 // Threads: safe. Callbacks run on the executor or on the caller's thread, never under a lock.
 #pragma once
 
@@ -38,18 +44,25 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
     Duration lease = std::chrono::seconds(1);
     // Added to the server's count of a lease, for clocks that run at different rates.
     Duration lease_margin = std::chrono::milliseconds(10);
-    size_t max_events = 1 << 16;   // kept for coordinators that lag; who lags more gets it all anew
-    size_t max_coordinators = 16;  // leased at one time; the others ask everyone
-    size_t max_waiting = 10'000;   // puts; see Crowded
-    size_t projection_bytes = 16 << 20;  // of bits in one answer, at the least one column
+    // Kept for coordinators that lag; who lags more gets it all anew.
+    size_t max_events = 1 << 16;
+    size_t max_event_bytes = 8 << 20;
+    Duration silence = std::chrono::seconds(10);  // for who was not heard so long nothing is kept
+    size_t max_coordinators = 16;                 // leased at one time; the others ask everyone
+    size_t max_listeners = 64;                    // for whom events are kept, leased or not
+    size_t max_waiting = 10'000;                  // puts; see Crowded
+    size_t reply_bytes = 4 << 20;                 // of events in one reply, at the least one event
+    size_t projection_bytes = 4 << 20;            // of bits in one reply, at the least one word
     // A thread that begins to wait for coordinators answers their parked polls itself: in one
     // process the news is applied and acknowledged before it would have to sleep. Else a task does.
     bool answer_inline = false;
     Faults faults;
   };
 
-  // The bits of a column as they are, or nothing when the region does not have them (any more).
-  using ProjectionSource = std::function<std::optional<pb::Projection>(const pb::ColumnId&)>;
+  // At most so many bytes of the bits of a column as they are (IndexFilter::Project), or nothing
+  // when the region does not have them (any more).
+  using ProjectionSource =
+      std::function<std::optional<pb::Projection>(const pb::ColumnId&, size_t max_bytes)>;
 
   FilterFeed(Executor* executor, std::string server, uint64_t start_code, Options options);
   void SetProjectionSource(ProjectionSource source);
@@ -78,6 +91,8 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
 
   uint64_t Last() const;  // number of the last event
 
+  size_t EventBytes() const;  // of the events that are kept
+
   // The server dies: polls and waits that are under way are dropped unanswered, later ones refused.
   void Abandon();
 
@@ -85,6 +100,7 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
   struct Coordinator {
     uint64_t acked = 0;
     Time lease_until{};
+    Time heard_at{};
     // The oldest answer that is not applied yet: its last number and when it was sent.
     uint64_t sent_to = 0;
     Time sent_at{};
@@ -102,11 +118,19 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
   };
   using Calls = std::vector<std::function<void()>>;
 
-  void Answer(const pb::PollRequest& request, const std::function<Time()>& verified_until,
-              const Callback<pb::PollReply>& done);
+  struct KeptEvent {
+    pb::Event event;
+    size_t bytes;
+  };
+
+  void Answer(const ParkedPoll& poll);
+  void AnswerWithBits(const ParkedPoll& poll, pb::PollReply reply);
+  bool IsServedByEvents(const pb::PollRequest& request) const;
+  size_t EventsInReply(const pb::PollRequest& request) const;
   void FillEvents(const pb::PollRequest& request, pb::PollReply* reply);
+  void Hear(const pb::PollRequest& request, Time now);
+  void ForgetEvents(Time now);
   void GrantLease(const pb::PollRequest& request, Time verified_until, pb::PollReply* reply);
-  void Acknowledge(const pb::PollRequest& request);
   void Remember(const pb::Event& event);
   uint64_t FloorLocked(Time now) const;
   void CollectWaiters(Time now, Calls* calls);
@@ -125,13 +149,15 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
 
   mutable std::mutex mutex_;
   uint64_t last_ = 0;             // number of the last event
-  std::deque<pb::Event> events_;  // the last ones, ending with number last_
+  std::deque<KeptEvent> events_;  // the last ones, ending with number last_
+  size_t event_bytes_ = 0;
   // What is open, and per index what is complete, with layers and range as of last_.
   struct OpenRegion {
     pb::Event opened;
     std::map<uint32_t, pb::Event> complete;
   };
   std::map<uint64_t, OpenRegion> regions_;
+  std::map<uint32_t, pb::Event> tables_;  // the last change of the schema of each
   std::map<uint64_t, Coordinator> coordinators_;
   std::map<uint64_t, ParkedPoll> parked_;    // one a coordinator
   std::multimap<uint64_t, Waiter> waiters_;  // by the number they wait for

@@ -37,6 +37,40 @@ class FilterFeedTest : public testing::Test {
     return event;
   }
 
+  static pb::Event TableChanged(uint32_t table, uint64_t version) {
+    pb::Event event;
+    event.set_kind(pb::Event::TABLE_CHANGED);
+    event.set_table_id(table);
+    event.set_schema_version(version);
+    return event;
+  }
+
+  // The bits of every column that is asked for are `words` words, as of the last event.
+  static void GiveBits(FilterFeed* feed, uint64_t words) {
+    feed->SetProjectionSource([feed, words](const pb::ColumnId& from, size_t max_bytes) {
+      pb::Projection projection;
+      projection.set_region_id(from.region_id());
+      projection.set_as_of(feed->Last());
+      projection.set_first_word(from.first_word());
+      projection.add_layers(std::string(std::min(max_bytes, (words - from.first_word()) * 8), ' '));
+      return std::optional(projection);
+    });
+  }
+  // Asks for the bits of regions, having applied everything up to `applied`.
+  pb::PollReply PollFor(FilterFeed* feed, uint64_t applied, std::vector<uint64_t> regions) {
+    pb::PollRequest request;
+    request.set_coordinator(1);
+    request.set_start_code(kStartCode);
+    request.set_applied(applied);
+    for (const uint64_t region : regions) request.add_wanted()->set_region_id(region);
+    std::optional<pb::PollReply> reply;
+    feed->Poll(
+        request, [this] { return verified_until_; },
+        [&reply](Result<pb::PollReply> r) { reply.emplace(std::move(*r)); });
+    executor_.RunFor(milliseconds(2));
+    return std::move(*reply);
+  }
+
   // A coordinator that has applied everything up to `applied`.
   std::optional<Result<pb::PollReply>>& Poll(FilterFeed* feed, uint64_t applied,
                                              Duration wait = Duration(0), uint64_t coordinator = 1,
@@ -129,6 +163,7 @@ TEST_F(FilterFeedTest, ACoordinatorThatPollsButDoesNotApplyLosesItsLease) {
 
 TEST_F(FilterFeedTest, WhoLagsFurtherThanTheEventsKeptGetsTheStateAnew) {
   auto feed = MakeFeed({.max_events = 4});
+  Poll(feed.get(), 0);
   feed->Append(Opened(1));
   feed->Append(Opened(2));
   pb::Event closed;
@@ -143,6 +178,136 @@ TEST_F(FilterFeedTest, WhoLagsFurtherThanTheEventsKeptGetsTheStateAnew) {
   auto& close_by = Poll(feed.get(), 3);
   EXPECT_FALSE((*close_by)->full());
   EXPECT_EQ((*close_by)->events_size(), 4);
+}
+
+TEST_F(FilterFeedTest, NothingIsKeptWhileNobodyListens) {
+  auto feed = MakeFeed({.lease = seconds(1), .silence = seconds(4)});
+  feed->Append(Opened(1));
+  for (uint64_t i = 0; i < 100; ++i) feed->Append(Flips(1, i));
+  EXPECT_EQ(feed->EventBytes(), 0u);
+  Poll(feed.get(), 101);
+  feed->Append(Flips(1, 2));
+  EXPECT_GT(feed->EventBytes(), 0u);
+  executor_.RunFor(seconds(3));
+  feed->Append(Flips(1, 3));
+  EXPECT_EQ((*Poll(feed.get(), 101))->events_size(), 2)
+      << "its lease is over, but it may come back";
+  executor_.RunFor(seconds(4));
+  feed->Append(Flips(1, 4));
+  EXPECT_EQ(feed->EventBytes(), 0u);
+  EXPECT_TRUE((*Poll(feed.get(), 103))->full());
+}
+
+TEST_F(FilterFeedTest, WhatAllWhoListenHaveAppliedIsDropped) {
+  auto feed = MakeFeed();
+  Poll(feed.get(), 0, Duration(0), 1);
+  Poll(feed.get(), 0, Duration(0), 2);
+  const uint64_t last = feed->Append(Flips(1, 2));
+  Poll(feed.get(), last, Duration(0), 1);
+  EXPECT_GT(feed->EventBytes(), 0u);
+  Poll(feed.get(), last, Duration(0), 2);
+  EXPECT_EQ(feed->EventBytes(), 0u);
+}
+
+TEST_F(FilterFeedTest, TheEventsThatAreKeptAreBoundedInBytes) {
+  auto feed = MakeFeed({.max_event_bytes = 1000});
+  Poll(feed.get(), 0);
+  for (uint64_t i = 0; i < 1000; ++i) feed->Append(Flips(1, i));
+  EXPECT_LE(feed->EventBytes(), 1000u);
+  EXPECT_TRUE((*Poll(feed.get(), 1))->full());
+  EXPECT_FALSE((*Poll(feed.get(), 999))->full());
+}
+
+// Puts that wait for the events that are missing may have been acknowledged without it.
+TEST_F(FilterFeedTest, AReplyThatIsCutGrantsNoLease) {
+  for (const bool fault : {false, true}) {
+    auto feed = MakeFeed({.reply_bytes = 100, .faults = {.lease_for_cut_reply = fault}});
+    Poll(feed.get(), 0);
+    uint64_t last = 0;
+    for (uint64_t i = 0; i < 100; ++i) last = feed->Append(Flips(1, i));
+    auto& cut = Poll(feed.get(), 0);
+    EXPECT_FALSE((*cut)->full());
+    EXPECT_EQ((*cut)->from(), 0u);
+    ASSERT_GT((*cut)->to(), 0u);
+    ASSERT_LT((*cut)->to(), last);
+    EXPECT_EQ((*cut)->events((*cut)->events_size() - 1).sequence(), (*cut)->to());
+    EXPECT_EQ((*cut)->lease_ns() > 0, fault);
+    uint64_t applied = (*cut)->to();
+    while (applied < last) {
+      auto& next = Poll(feed.get(), applied);
+      ASSERT_GT((*next)->to(), applied);
+      applied = (*next)->to();
+      EXPECT_EQ((*next)->lease_ns() > 0, fault || applied == last);
+    }
+  }
+}
+
+TEST_F(FilterFeedTest, AReplyHoldsAtLeastOneEvent) {
+  auto feed = MakeFeed({.reply_bytes = 1});
+  Poll(feed.get(), 0);
+  feed->Append(Flips(1, 1));
+  feed->Append(Flips(1, 2));
+  EXPECT_EQ((*Poll(feed.get(), 0))->to(), 1u);
+  EXPECT_EQ((*Poll(feed.get(), 1))->to(), 2u);
+}
+
+TEST_F(FilterFeedTest, TheWholeStateIsNeverCut) {
+  auto feed = MakeFeed({.reply_bytes = 100});
+  for (uint64_t region = 1; region <= 200; ++region) feed->Append(Opened(region));
+  auto& reply = Poll(feed.get(), 0, Duration(0), 1, 0);
+  EXPECT_TRUE((*reply)->full());
+  EXPECT_EQ((*reply)->events_size(), 200);
+  EXPECT_GT((*reply)->lease_ns(), 0u);
+}
+
+TEST_F(FilterFeedTest, AReplyThatIsCutCarriesNoBitsYoungerThanItsEvents) {
+  for (const bool fault : {false, true}) {
+    auto feed = MakeFeed({.reply_bytes = 100, .faults = {.young_projections = fault}});
+    GiveBits(feed.get(), 4);
+    Poll(feed.get(), 0);
+    for (uint64_t i = 0; i < 100; ++i) feed->Append(Flips(1, i));
+    const pb::PollReply cut = PollFor(feed.get(), 0, {1});
+    ASSERT_LT(cut.to(), feed->Last());
+    EXPECT_EQ(cut.projections_size() > 0, fault);
+    EXPECT_EQ(PollFor(feed.get(), feed->Last(), {1}).projections_size(), 1);
+  }
+}
+
+// Nor one that is cut by what came while the bits were taken.
+TEST_F(FilterFeedTest, BitsThatTurnOutToBeYoungerThanTheEventsAreLeftOut) {
+  auto feed = MakeFeed({.reply_bytes = 100});
+  Poll(feed.get(), 0);
+  feed->SetProjectionSource([&feed](const pb::ColumnId&, size_t) {
+    for (uint64_t i = 0; i < 100; ++i) feed->Append(Flips(1, i));
+    pb::Projection projection;
+    projection.set_as_of(feed->Last());
+    projection.add_layers("12345678");
+    return std::optional(projection);
+  });
+  const pb::PollReply cut = PollFor(feed.get(), 0, {1});
+  EXPECT_LT(cut.to(), feed->Last());
+  EXPECT_EQ(cut.projections_size(), 0);
+  EXPECT_EQ(cut.lease_ns(), 0u);
+}
+
+TEST_F(FilterFeedTest, BitsThatDoNotFitComeInParts) {
+  auto feed = MakeFeed({.projection_bytes = 100});
+  GiveBits(feed.get(), 8);  // 64 bytes each
+  const pb::PollReply reply = PollFor(feed.get(), 0, {1, 2, 3});
+  ASSERT_EQ(reply.projections_size(), 2);
+  EXPECT_EQ(reply.projections(0).layers(0).size(), 64u);
+  EXPECT_EQ(reply.projections(1).layers(0).size(), 36u);
+}
+
+TEST_F(FilterFeedTest, TheWholeStateTellsTheVersionsOfTables) {
+  auto feed = MakeFeed();
+  feed->Append(TableChanged(1, 3));
+  feed->Append(TableChanged(1, 4));
+  feed->Append(TableChanged(2, 7));
+  feed->Append(TableChanged(2, 0));  // dropped
+  auto& reply = Poll(feed.get(), 0, Duration(0), 1, 0);
+  ASSERT_EQ((*reply)->events_size(), 1);
+  EXPECT_EQ((*reply)->events(0).schema_version(), 4u);
 }
 
 TEST_F(FilterFeedTest, AParkedPollIsAnsweredWhenThereIsNewsOrItsTimeIsOver) {

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "tamis/base/coding.h"
+#include "tamis/routing/projection_parts.h"
 #include "tamis/routing/region_bits.h"
 
 namespace tamis {
@@ -36,6 +36,7 @@ struct IndexCopy {
   std::shared_ptr<IndexMatrix> matrix;
   std::vector<FilterMatrix::Column> columns;  // one a layer
   bool loaded = false;                        // the bits are here
+  std::unique_ptr<ProjectionParts> arriving;  // until they are
   bool has_range = false;
   std::string min, max;
 };
@@ -127,6 +128,7 @@ struct GlobalIndex::State {
     }
     copy->columns.clear();
     copy->loaded = false;
+    copy->arriving.reset();
   }
 
   void DropRegion(Server* server, uint64_t id) {
@@ -199,10 +201,12 @@ struct GlobalIndex::State {
         while (copy->loaded && copy->columns.size() < copy->layers) AddColumn(region, copy);
         break;
       case pb::Event::FLIPS:
-        if (!copy->loaded) break;
+        if (!copy->loaded && !copy->arriving) break;
         for (const uint64_t flip : event.flips()) {
           const uint64_t layer = flip >> 33;
           const uint64_t position = (flip >> 1) & 0xffffffffu;
+          if (copy->arriving) copy->arriving->Flip(layer, position, (flip & 1) != 0);
+          if (!copy->loaded) continue;
           if (layer >= copy->columns.size() || position >= copy->geometry.positions()) return false;
           copy->matrix->matrix.Set(copy->columns[layer], position, (flip & 1) != 0);
         }
@@ -252,36 +256,36 @@ struct GlobalIndex::State {
     auto index = region->indexes.find(projection.index_id());
     if (index == region->indexes.end()) return;
     IndexCopy& copy = index->second;
-    const size_t layer_bytes = (copy.geometry.positions() + 63) / 64 * 8;
-    if (copy.generation != projection.generation() || copy.loaded ||
-        projection.geometry().slices() != copy.geometry.slices ||
-        projection.geometry().slice_positions() != copy.geometry.slice_positions ||
-        projection.layers_size() < 1 || projection.layers_size() > static_cast<int>(kMaxLayers) ||
-        std::ranges::any_of(projection.layers(), [&](const std::string& layer) {
-          return layer.size() != layer_bytes;
-        })) {
-      return;
+    // The events of the reply lead from the number of the bits to where the copy stands.
+    const bool young = projection.as_of() > reply.to() && !options.faults.young_projections;
+    if (copy.loaded || young || projection.as_of() < reply.from()) return;
+    if (!copy.arriving) {
+      copy.arriving = std::make_unique<ProjectionParts>(copy.geometry, copy.generation, kMaxLayers);
     }
-    copy.layers = static_cast<uint32_t>(projection.layers_size());
-    copy.has_range = projection.has_range();
-    copy.min = projection.min();
-    copy.max = projection.max();
-    std::vector<uint64_t> words(layer_bytes / 8);
-    for (const std::string& layer : projection.layers()) {
-      Reader reader(layer);
-      for (uint64_t& word : words) word = reader.Fixed64();
-      AddColumn(region, &copy);
-      copy.matrix->matrix.Load(copy.columns.back(), words);
+    if (!copy.arriving->Add(projection)) return;
+    if (copy.arriving->complete()) {
+      copy.layers = 0;
+      for (const std::vector<uint64_t>& layer : copy.arriving->layers()) {
+        AddColumn(region, &copy);
+        copy.matrix->matrix.Load(copy.columns.back(), layer);
+        ++copy.layers;
+      }
+      copy.has_range = projection.has_range();
+      copy.min = projection.min();
+      copy.max = projection.max();
+      copy.arriving.reset();
+      copy.loaded = true;
     }
-    copy.loaded = true;
     for (const pb::Event& event : reply.events()) {
       if (event.sequence() > projection.as_of() && event.region_id() == region->id &&
-          event.epoch() == region->epoch && event.index_id() == projection.index_id()) {
+          event.epoch() == region->epoch && event.index_id() == projection.index_id() &&
+          !options.faults.parts_without_replay) {
         if (!ApplyToCopy(region, &copy, event)) {
           return DropIndex(server, region, projection.index_id());
         }
       }
     }
+    if (!copy.loaded) return;
     server->missing.erase({region->id, projection.index_id()});
     tables[region->table_id].masks_stale = true;
   }
@@ -491,8 +495,20 @@ pb::PollRequest GlobalIndex::NextPoll(const std::string& name, Duration wait) co
     auto* wanted = request.add_wanted();
     wanted->set_region_id(region_id);
     wanted->set_index_id(index_id);
+    const IndexCopy& copy = server.regions.at(region_id)->indexes.at(index_id);
+    wanted->set_generation(copy.generation);
+    if (copy.arriving) copy.arriving->Describe(wanted);
   }
   return request;
+}
+
+void GlobalIndex::Forget(const std::string& name, Time now) {
+  std::unique_lock lock(state_->mutex);
+  auto found = state_->servers.find(name);
+  if (found == state_->servers.end()) return;
+  state_->Clear(found->second.get());
+  state_->servers.erase(found);
+  state_->Refresh(now);
 }
 
 void GlobalIndex::Apply(const std::string& name, const pb::PollReply& reply, Time sent, Time now) {

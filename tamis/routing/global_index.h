@@ -59,6 +59,9 @@ class GlobalIndex {
   // does not fit is ignored, and the next poll asks for everything.
   void Apply(const std::string& server, const pb::PollReply& reply, Time sent, Time now);
 
+  // The server is gone: what it told is forgotten.
+  void Forget(const std::string& server, Time now);
+
   struct Route {
     KeyRanges excluded;    // proven to hold no matching row, as of `now`
     uint64_t regions = 0;  // known regions that lie in the asked keys, at least in part

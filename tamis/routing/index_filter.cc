@@ -309,7 +309,8 @@ size_t IndexFilter::layers() const {
   return current_ ? current_->filter.layers() : 0;
 }
 
-std::optional<pb::Projection> IndexFilter::Project() const {
+std::optional<pb::Projection> IndexFilter::Project(const pb::ColumnId& from,
+                                                   size_t max_bytes) const {
   std::lock_guard lock(mutex_);
   if (!current_) return std::nullopt;
   pb::Projection projection;
@@ -322,11 +323,24 @@ std::optional<pb::Projection> IndexFilter::Project() const {
   const SplitGeometry& geometry = current_->filter.geometry();
   projection.mutable_geometry()->set_slices(geometry.slices);
   projection.mutable_geometry()->set_slice_positions(geometry.slice_positions);
-  for (uint32_t layer = 0; layer < current_->filter.layers(); ++layer) {
+  const auto layer_count = static_cast<uint32_t>(current_->filter.layers());
+  const uint64_t layer_words = (geometry.positions() + 63) / 64;
+  projection.set_layer_count(layer_count);
+  if (from.generation() == current_->number && from.first_layer() < layer_count &&
+      from.first_word() < layer_words) {
+    projection.set_first_layer(from.first_layer());
+    projection.set_first_word(from.first_word());
+  }
+  uint64_t words_left = std::max<uint64_t>(1, max_bytes / 8);
+  uint64_t word = projection.first_word();
+  for (uint32_t layer = projection.first_layer(); layer < layer_count && words_left > 0; ++layer) {
     const std::vector<uint64_t> words = current_->filter.Projection(layer);
+    const uint64_t end = word + std::min(words_left, layer_words - word);
+    words_left -= end - word;
     std::string* bytes = projection.add_layers();
-    bytes->reserve(words.size() * 8);
-    for (const uint64_t word : words) PutFixed64(bytes, word);
+    bytes->reserve((end - word) * 8);
+    for (; word < end; ++word) PutFixed64(bytes, words[word]);
+    word = 0;
   }
   if (current_->range.has_value()) {
     projection.set_has_range(true);

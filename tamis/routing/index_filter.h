@@ -77,8 +77,10 @@ class IndexFilter {
   size_t layers() const;
   uint64_t entries() const;  // counted; sticky counters and stuck erases make it too large
 
-  // nullopt while nothing is published.
-  std::optional<pb::Projection> Project() const;
+  // The bits from where `from` says, at most so many bytes of them, but one word at the least; all
+  // that there are when `from` names another generation. nullopt while nothing is published.
+  std::optional<pb::Projection> Project(const pb::ColumnId& from = {},
+                                        size_t max_bytes = ~size_t{0}) const;
   const IndexSpec& index() const { return index_; }
 
   // True when the published counters say that the entry may be there: for checks.

@@ -116,6 +116,11 @@ class RandomCluster {
     options.server.feed.lease = milliseconds(100);
     options.server.feed.lease_margin = milliseconds(2);
     options.server.feed.max_events = 200;
+    options.server.feed.silence = milliseconds(400);
+    if (options_.seed % 3 != 0) {  // replies are cut, bits come in parts
+      options.server.feed.reply_bytes = 400;
+      options.server.feed.projection_bytes = 40;
+    }
     options.server.heartbeat_interval = milliseconds(60);
     options.server.write_timeout = seconds(1);
     options.server.split_bytes = 0;

@@ -80,7 +80,12 @@ TEST(DriftTest, BeyondTheBoundIsFound) {
 
 std::vector<std::string_view> FaultNames() {
   std::vector<std::string_view> names;
-  for (const auto& [name, member] : kFaults) names.push_back(name);
+  for (const auto& [name, member] : kFaults) {
+    // Rows are missed by the second only when flips come within microseconds between the last bits
+    // and the events of one reply: ProjectionPartsTest finds it. By the first none are missed: bits
+    // younger than what is known otherwise have every value that was acknowledged (FilterFeedTest).
+    if (name != "young_projections" && name != "parts_without_replay") names.push_back(name);
+  }
   return names;
 }
 
