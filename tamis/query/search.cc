@@ -43,7 +43,6 @@ Result<std::optional<Row>> Search::Next() {
       ended_ = status.WithContext("cannot search table \"" + schema_->name + "\"");
     }
   }
-  Conclude();
   if (!ended_->ok()) return *ended_;
   return std::optional<Row>();
 }
@@ -72,15 +71,8 @@ Status Search::Begin() {
 // Takes off what the filters exclude as of now.
 void Search::Exclude() {
   if (plan_.routing.kind == RoutingTerm::Kind::kAll) return;
-  const GlobalIndex::Route route =
+  GlobalIndex::Route route =
       context_->global->Find(schema_->id, plan_.keys, plan_.routing, context_->executor->Now());
-  if (rows_of_region_.empty()) {  // told as of the last time before the first answer
-    filter_candidates_.clear();
-    explain_.regions_excluded_by_filter = route.excluded_by_filter;
-    explain_.regions_excluded_by_range = route.excluded_by_range;
-    explain_.regions_unknown = route.unknown;
-    filter_candidates_.insert(route.candidates.begin(), route.candidates.end());
-  }
   std::list<Piece> rest;
   for (Piece& piece : pieces_) {
     if (!piece.rows.empty() || piece.done) {
@@ -93,6 +85,8 @@ void Search::Exclude() {
       rest.push_back({.range = range, .resume = piece.resume});
   }
   pieces_ = std::move(rest);
+  // Told as of the last time before the first answer.
+  if (rows_of_region_.empty()) excluded_ = std::move(route.excluded);
 }
 
 Status Search::RefreshRegions() {
@@ -322,9 +316,16 @@ void Search::Conclude() {
   explain_.regions_asked = rows_of_region_.size();
   explain_.servers_asked = servers_asked_.size();
   explain_.regions_scanned = scanned_.size();
+  if (plan_.routing.kind == RoutingTerm::Kind::kAll) return;
+  const GlobalIndex::Reasons reasons = context_->global->Explain(
+      schema_->id, plan_.keys, plan_.routing, excluded_, context_->executor->Now());
+  explain_.regions_excluded_by_filter = reasons.excluded_by_filter;
+  explain_.regions_excluded_by_range = reasons.excluded_by_range;
+  explain_.regions_unknown = reasons.unknown;
+  const std::set<std::string> candidates(reasons.candidates.begin(), reasons.candidates.end());
   explain_.false_positive_regions =
       static_cast<uint64_t>(std::ranges::count_if(rows_of_region_, [&](const auto& region) {
-        return region.second == 0 && filter_candidates_.contains(region.first);
+        return region.second == 0 && candidates.contains(region.first);
       }));
 }
 

@@ -63,7 +63,7 @@ class Search {
   std::optional<Row> TakeRow();
   bool IsDone() const;
   uint64_t Missing() const;  // rows that the next replies should have; 0 = no limit
-  void Conclude();
+  void Conclude();           // walks over all regions
 
   const std::shared_ptr<EngineContext> context_;
   const SchemaPtr schema_;
@@ -80,7 +80,7 @@ class Search {
   Status last_failure_;
   Explain explain_;
   std::map<std::string, uint64_t> rows_of_region_;  // by start key, of regions asked
-  std::set<std::string> filter_candidates_;  // start keys of regions asked because of a filter
+  KeyRanges excluded_;                              // by filters, for explain
   std::set<std::string> servers_asked_;
   std::set<uint64_t> scanned_;
 };

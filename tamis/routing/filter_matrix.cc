@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cassert>
+#include <cstring>
 #include <new>
 
 #include "tamis/routing/and_rows.h"
@@ -58,6 +59,18 @@ void Transpose64(std::array<uint64_t, 64>* a) {
   }
 }
 
+static_assert(std::endian::native == std::endian::little);
+
+size_t NextBlockColumns(size_t there) {
+  return std::clamp(there, kFirstBlockColumns, kLargestBlockColumns);
+}
+
+uint64_t WordOf(const FilterMatrix::Filling& filling, uint64_t i) {
+  uint64_t word = 0;
+  if (!filling.bytes.empty()) std::memcpy(&word, filling.bytes.data() + i * 8, 8);
+  return word;
+}
+
 }  // namespace
 
 struct FilterMatrix::Block {
@@ -93,7 +106,7 @@ void FilterMatrix::AddBlock(size_t columns) {
 }
 
 FilterMatrix::Column FilterMatrix::Allocate() {
-  if (free_.empty()) AddBlock(std::clamp(columns_, kFirstBlockColumns, kLargestBlockColumns));
+  if (free_.empty()) AddBlock(NextBlockColumns(columns_));
   const Column column = free_.back();
   free_.pop_back();
   return column;
@@ -106,10 +119,7 @@ void FilterMatrix::Reserve(size_t columns) {
   }
 }
 
-void FilterMatrix::Free(Column column) {
-  Load(column, std::vector<uint64_t>((geometry_.positions() + 63) / 64));
-  free_.push_back(column);
-}
+void FilterMatrix::Free(Column column) { free_.push_back(column); }
 
 const FilterMatrix::Block& FilterMatrix::BlockOf(Column column) const {
   assert(column < columns_);
@@ -120,11 +130,15 @@ const FilterMatrix::Block& FilterMatrix::BlockOf(Column column) const {
 }
 
 void FilterMatrix::Load(Column column, std::span<const uint64_t> projection) {
-  const Filling filling{column, projection};
+  const Filling filling(column, projection);
   Load(std::span(&filling, 1));
 }
 
 void FilterMatrix::Load(std::span<const Filling> fillings) {
+  Load(fillings, 0, geometry_.positions());
+}
+
+void FilterMatrix::Load(std::span<const Filling> fillings, uint64_t from, uint64_t to) {
   std::vector<Filling> sorted(fillings.begin(), fillings.end());
   std::sort(sorted.begin(), sorted.end(),
             [](const Filling& a, const Filling& b) { return a.column < b.column; });
@@ -141,7 +155,7 @@ void FilterMatrix::Load(std::span<const Filling> fillings) {
     const Block& block = BlockOf(sorted[begin].column);
     uint64_t mask = 0;
     while (end < sorted.size() && sorted[end].column / 64 == sorted[begin].column / 64) {
-      assert(sorted[end].projection.size() == (geometry_.positions() + 63) / 64);
+      assert(sorted[end].bytes.empty() || sorted[end].bytes.size() == projection_bytes());
       mask |= uint64_t{1} << (sorted[end++].column % 64);
     }
     groups.push_back({&block, (sorted[begin].column - block.first_column) / 64, mask,
@@ -150,15 +164,15 @@ void FilterMatrix::Load(std::span<const Filling> fillings) {
 
   // 64 rows at a time through all groups: neighbours share cache lines of the rows, and the words
   // of a projection are read one after another.
-  const uint64_t positions = geometry_.positions();
+  to = std::min(to, geometry_.positions());
   std::array<uint64_t, 64> square;
-  for (uint64_t first = 0; first < positions; first += 64) {
-    const uint64_t rows = std::min<uint64_t>(64, positions - first);
+  for (uint64_t first = from; first < to; first += 64) {
+    const uint64_t rows = std::min<uint64_t>(64, to - first);
     for (const Group& group : groups) {
       uint64_t* word = group.block->Row(first) + group.word;
       const size_t stride = group.block->words_per_row;
       if (group.fillings.size() == 1) {
-        const uint64_t bits = group.fillings[0].projection[first / 64];
+        const uint64_t bits = WordOf(group.fillings[0], first / 64);
         const uint32_t shift = std::countr_zero(group.mask);
         for (uint64_t r = 0; r < rows; ++r, word += stride) {
           __builtin_prefetch(word + 64 * stride);
@@ -167,7 +181,7 @@ void FilterMatrix::Load(std::span<const Filling> fillings) {
       } else {
         square.fill(0);
         for (const Filling& filling : group.fillings) {
-          square[filling.column % 64] = filling.projection[first / 64];
+          square[filling.column % 64] = WordOf(filling, first / 64);
         }
         Transpose64(&square);
         for (uint64_t r = 0; r < rows; ++r, word += stride) {
@@ -238,6 +252,16 @@ void FilterMatrix::Probe(std::span<const uint64_t> hashes, std::vector<uint64_t>
     }
     here = next;
   }
+}
+
+size_t FilterMatrix::GrowthBytes(size_t columns) const {
+  size_t there = columns_, free = free_.size();
+  while (free < columns) {
+    const size_t added = NextBlockColumns(there);
+    there += added;
+    free += added;
+  }
+  return geometry_.positions() * (there - columns_) / 8;
 }
 
 size_t FilterMatrix::SizeBytes() const {

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "tamis/filter/split_geometry.h"
@@ -28,9 +29,15 @@ class FilterMatrix {
  public:
   using Column = uint32_t;
 
+  // What a column is to hold: bit p % 64 of word p / 64 for position p, the words little-endian.
+  // No bytes at all: zeros.
   struct Filling {
+    Filling(Column column, std::string_view bytes) : column(column), bytes(bytes) {}
+    Filling(Column column, std::span<const uint64_t> words)
+        : column(column), bytes(reinterpret_cast<const char*>(words.data()), words.size_bytes()) {}
+
     Column column;
-    std::span<const uint64_t> projection;
+    std::string_view bytes;
   };
 
   // REQUIRES: geometry.IsValid().
@@ -39,19 +46,22 @@ class FilterMatrix {
   FilterMatrix& operator=(FilterMatrix&&) noexcept;
   ~FilterMatrix();
 
-  // A column of zeros, a freed one before a new one.
+  // A freed column before a new one. A new one is zeros; what a freed one holds is whatever it
+  // held, until it is loaded: clearing touches every row.
   Column Allocate();
   // Makes room for this many columns in all, in fewer and larger blocks than growth would.
   void Reserve(size_t columns);
-  // Clears the column. REQUIRES, here and below: it was allocated and is not freed.
+  // REQUIRES, here and below: the column was allocated and is not freed.
   void Free(Column column);
 
-  // Replaces the column by a projection: bit p % 64 of word p / 64 for position p.
-  // REQUIRES: (geometry().positions() + 63) / 64 words.
-  void Load(Column column, std::span<const uint64_t> projection);
-  // The same for many columns, each named once: rows are touched once for 64 neighbouring columns,
-  // not once for each.
+  // Replaces columns, each named once: rows are touched once for 64 neighbouring columns, not once
+  // for each. REQUIRES: projection_bytes() bytes each, or none.
   void Load(std::span<const Filling> fillings);
+  void Load(Column column, std::span<const uint64_t> projection);
+  // The same for the positions [first, last) alone, so that others get their turn in between.
+  // REQUIRES: both are multiples of 64, or `last` reaches the end.
+  void Load(std::span<const Filling> fillings, uint64_t first, uint64_t last);
+  size_t projection_bytes() const { return (geometry_.positions() + 63) / 64 * 8; }
 
   void Set(Column column, uint64_t position, bool value);
   bool Get(Column column, uint64_t position) const;
@@ -66,6 +76,8 @@ class FilterMatrix {
   size_t columns() const { return columns_; }
   size_t columns_in_use() const { return columns_ - free_.size(); }
   size_t SizeBytes() const;
+  // By how much that would grow if this many columns were allocated.
+  size_t GrowthBytes(size_t columns) const;
 
   // For tests: probes with plain 64-bit words.
   void set_scalar_for_test(bool on) { scalar_ = on; }
@@ -80,7 +92,7 @@ class FilterMatrix {
   size_t columns_ = 0;
   bool scalar_ = false;
   std::vector<Block> blocks_;  // in column order
-  std::vector<Column> free_;   // all zero; the lowest at the back after growth
+  std::vector<Column> free_;   // the lowest at the back after growth
 };
 
 }  // namespace tamis

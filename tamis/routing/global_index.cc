@@ -2,84 +2,60 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <set>
-#include <tuple>
 #include <unordered_map>
+#include <utility>
 
-#include "tamis/routing/projection_parts.h"
+#include "tamis/routing/index_copies.h"
 #include "tamis/routing/region_bits.h"
+#include "tamis/routing/table_layout.h"
 
 namespace tamis {
 namespace {
 
+using Slot = TableLayout::Slot;
+
 // Bounds on what a reply may make us allocate.
 constexpr uint32_t kMaxSlicePositions = 1u << 26;
 constexpr uint32_t kMaxLayers = 4096;
-constexpr int kMaxWanted = 64;  // columns asked for in one poll
+constexpr int kMaxWanted = 256;  // columns asked for in one poll
 
-struct Region;
+// How much is done before searches get their turn: events, flips, regions dropped; and words of
+// rows that are loaded.
+constexpr size_t kEventsAtOnce = 64;
+constexpr size_t kFlipsPerEvent = 16;  // as many cost as much as another event
+constexpr uint64_t kWordsAtOnce = 8192;
 
-// All columns of one index with one geometry.
-struct IndexMatrix {
-  explicit IndexMatrix(SplitGeometry geometry) : geometry(geometry), matrix(geometry) {}
-
-  SplitGeometry geometry;
-  FilterMatrix matrix;
-  std::vector<Region*> column_region;
-};
-
-// The copy of one index of one region.
-struct IndexCopy {
-  uint64_t generation = 0;
-  SplitGeometry geometry;
-  uint32_t layers = 0;
-  std::shared_ptr<IndexMatrix> matrix;
-  std::vector<FilterMatrix::Column> columns;  // one a layer
-  bool loaded = false;                        // the bits are here
-  std::unique_ptr<ProjectionParts> arriving;  // until they are
-  bool has_range = false;
-  std::string min, max;
+struct Region {
+  uint64_t epoch = 0;
+  uint32_t table_id = 0;
+  Slot slot = 0;
 };
 
 struct Server {
-  std::string name;
+  std::mutex taking_in;  // one reply after the other; before the mutex of all
+  uint32_t number = 0;
   uint64_t start_code = 0;
   uint64_t applied = 0;
-  Time lease_until{};
-  std::map<uint64_t, std::unique_ptr<Region>> regions;
+  Time last_sent = Time::min();  // of the polls whose answers were taken in
+  std::unordered_map<uint64_t, Region> regions;
   std::set<std::pair<uint64_t, uint32_t>>
       missing;  // (region, index) whose bits are to be asked for
 };
 
-constexpr size_t kNoPosition = ~size_t{0};
-
-struct Region {
-  uint64_t id = 0;
-  uint64_t epoch = 0;
-  uint32_t table_id = 0;
-  KeyRange range;
-  Server* server = nullptr;
-  std::map<uint32_t, IndexCopy> indexes;
-  size_t position = kNoPosition;  // in the table's layout
-};
-
-// Regions of one table that overlap no other, by start key, and per index which of them lack bits.
 struct Table {
-  std::vector<Region*> layout;
-  std::vector<bool> touches_next;  // layout[i].end == layout[i + 1].start
-  std::map<uint32_t, RegionBits> not_loaded;
-  uint64_t conflicted = 0;
-  bool layout_stale = false;
-  bool masks_stale = false;
+  TableLayout layout;
+  std::map<uint32_t, IndexCopies> indexes;
 };
-
-bool Overlap(const KeyRange& a, const KeyRange& b) {
-  return (a.end.empty() || b.start < a.end) && (b.end.empty() || a.start < b.end);
-}
 
 bool SaneGeometry(const pb::Geometry& geometry) {
   return geometry.slices() >= 1 && geometry.slices() <= SplitGeometry::kMaxSlices &&
          geometry.slice_positions() >= 1 && geometry.slice_positions() <= kMaxSlicePositions;
+}
+
+SplitGeometry ToGeometry(const pb::Geometry& geometry) {
+  return {.slices = geometry.slices(), .slice_positions = geometry.slice_positions()};
 }
 
 }  // namespace
@@ -87,134 +63,167 @@ bool SaneGeometry(const pb::Geometry& geometry) {
 struct GlobalIndex::State {
   explicit State(Options options) : options(options) {}
 
+  using Lock = std::unique_lock<std::shared_mutex>;
+
   const Options options;
   mutable std::shared_mutex mutex;
-  std::map<std::string, std::unique_ptr<Server>> servers;
-  // Owned by the copies: a matrix goes with the last of them.
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, std::weak_ptr<IndexMatrix>> matrices;
+  std::map<std::string, std::shared_ptr<Server>> servers;  // shared with who waits for taking_in
+  std::vector<Server*> by_number;                          // nullptr: forgotten
+  std::vector<Time> lease_until;                           // by number of the server
   std::map<uint32_t, Table> tables;
 
-  // ---- Taking replies in. The caller holds the mutex exclusively.
+  // ---- Taking replies in. The caller holds the mutex exclusively; where it hands over its lock,
+  // that is given back and taken again on the way.
 
-  Server& ServerNamed(const std::string& name) {
+  std::shared_ptr<Server> ServerNamed(const std::string& name) {
     auto& server = servers[name];
     if (!server) {
-      server = std::make_unique<Server>();
-      server->name = name;
+      server = std::make_shared<Server>();
+      const auto free = std::ranges::find(by_number, nullptr);
+      server->number = static_cast<uint32_t>(free - by_number.begin());
+      if (free == by_number.end()) {
+        by_number.push_back(nullptr);
+        lease_until.push_back(Time::min());
+      }
+      by_number[server->number] = server.get();
     }
-    return *server;
+    return server;
   }
 
-  std::shared_ptr<IndexMatrix> MatrixOf(uint32_t index_id, SplitGeometry geometry) {
-    std::erase_if(matrices, [](const auto& entry) { return entry.second.expired(); });
-    auto& known = matrices[{index_id, geometry.slices, geometry.slice_positions}];
-    auto matrix = known.lock();
-    if (!matrix) known = matrix = std::make_shared<IndexMatrix>(geometry);
-    return matrix;
+  static void LetOthers(Lock* lock) {
+    lock->unlock();
+    lock->lock();
   }
 
-  void AddColumn(Region* region, IndexCopy* copy) {
-    const FilterMatrix::Column column = copy->matrix->matrix.Allocate();
-    auto& owners = copy->matrix->column_region;
-    if (owners.size() <= column) owners.resize(column + 1, nullptr);
-    owners[column] = region;
-    copy->columns.push_back(column);
-  }
-
-  void FreeColumns(IndexCopy* copy) {
-    for (const auto column : copy->columns) {
-      copy->matrix->column_region[column] = nullptr;
-      copy->matrix->matrix.Free(column);
+  // Everybody else may look now: the layouts are made as what is known wants them.
+  void Settle(Time now) {
+    for (auto it = tables.begin(); it != tables.end();) {
+      TableLayout& layout = it->second.layout;
+      if (layout.NeedsSettling(now)) layout.Settle({lease_until, now});
+      it = layout.empty() ? tables.erase(it) : std::next(it);
     }
-    copy->columns.clear();
-    copy->loaded = false;
-    copy->arriving.reset();
+  }
+
+  // REQUIRES: of the server; its table, while it is known.
+  Table& TableOf(const Region& region) { return tables.at(region.table_id); }
+
+  IndexCopies* CopiesOf(const Region& region, uint32_t index_id) {
+    Table& table = TableOf(region);
+    auto found = table.indexes.find(index_id);
+    return found == table.indexes.end() || found->second.Find(region.slot) == nullptr
+               ? nullptr
+               : &found->second;
   }
 
   void DropRegion(Server* server, uint64_t id) {
     auto found = server->regions.find(id);
     if (found == server->regions.end()) return;
-    for (auto& [index_id, copy] : found->second->indexes) {
-      FreeColumns(&copy);
-      server->missing.erase({id, index_id});
+    Table& table = TableOf(found->second);
+    for (auto it = table.indexes.begin(); it != table.indexes.end();) {
+      it->second.Drop(found->second.slot);
+      server->missing.erase({id, it->first});
+      it = it->second.empty() ? table.indexes.erase(it) : std::next(it);
     }
-    tables[found->second->table_id].layout_stale = true;
+    table.layout.Remove(found->second.slot);
     server->regions.erase(found);
   }
 
-  void Clear(Server* server) {
-    while (!server->regions.empty()) DropRegion(server, server->regions.begin()->first);
-    server->missing.clear();
-    server->lease_until = Time{};
+  void Clear(Server* server, Time now, Lock* lock) {
+    lease_until[server->number] = Time::min();
     server->applied = 0;
     server->start_code = 0;
+    for (size_t dropped = 1; !server->regions.empty(); ++dropped) {
+      DropRegion(server, server->regions.begin()->first);
+      if (dropped % kEventsAtOnce == 0) {
+        Settle(now);
+        LetOthers(lock);
+      }
+    }
+    server->missing.clear();
   }
 
   void OpenRegion(Server* server, const pb::Event& event) {
     DropRegion(server, event.region_id());
-    auto region = std::make_unique<Region>();
-    region->id = event.region_id();
-    region->epoch = event.epoch();
-    region->table_id = event.table_id();
-    region->range = {event.start(), event.end()};
-    region->server = server;
-    tables[region->table_id].layout_stale = true;
-    server->regions[region->id] = std::move(region);
+    KeyRange range{event.start(), event.end()};
+    if (range.empty()) return;  // nonsense; whatever lies there is a candidate
+    const Slot slot = tables[event.table_id()].layout.Add(std::move(range), server->number);
+    server->regions[event.region_id()] = {event.epoch(), event.table_id(), slot};
   }
 
-  void CompleteIndex(Server* server, Region* region, const pb::Event& event) {
+  void CompleteIndex(Server* server, const Region& region, const pb::Event& event) {
     if (!SaneGeometry(event.geometry()) || event.layers() < 1 || event.layers() > kMaxLayers) {
-      return DropIndex(server, region, event.index_id());  // what we have is history
+      return DropIndex(server, region, event);  // what we have is history
     }
-    IndexCopy& copy = region->indexes[event.index_id()];
-    if (copy.matrix != nullptr) FreeColumns(&copy);
-    copy = IndexCopy{};
-    copy.generation = event.generation();
-    copy.geometry.slices = event.geometry().slices();
-    copy.geometry.slice_positions = event.geometry().slice_positions();
-    copy.layers = event.layers();
-    copy.matrix = MatrixOf(event.index_id(), copy.geometry);
-    copy.has_range = event.has_range();
-    copy.min = event.min();
-    copy.max = event.max();
-    server->missing.insert({region->id, event.index_id()});
-    tables[region->table_id].masks_stale = true;
+    IndexCopies& copies = TableOf(region).indexes[event.index_id()];
+    copies.Begin(region.slot, {.generation = event.generation(),
+                               .geometry = ToGeometry(event.geometry()),
+                               .layers = event.layers()});
+    copies.SetRange(region.slot, event.has_range(), event.min(), event.max());
+    server->missing.insert({event.region_id(), event.index_id()});
   }
 
-  void DropIndex(Server* server, Region* region, uint32_t index_id) {
-    auto copy = region->indexes.find(index_id);
-    if (copy == region->indexes.end()) return;
-    FreeColumns(&copy->second);
-    region->indexes.erase(copy);
-    server->missing.erase({region->id, index_id});
-    tables[region->table_id].masks_stale = true;
+  void DropIndex(Server* server, const Region& region, const pb::Event& event) {
+    if (IndexCopies* copies = CopiesOf(region, event.index_id())) {
+      copies->Drop(region.slot);
+      if (copies->empty()) TableOf(region).indexes.erase(event.index_id());
+    }
+    server->missing.erase({event.region_id(), event.index_id()});
+  }
+
+  // New bits where nobody looks yet, from one position to the next, others in between.
+  static void Load(IndexCopies::Matrix* matrix, std::span<const FilterMatrix::Filling> fillings,
+                   Lock* lock) {
+    const uint64_t positions = matrix->bits.geometry().positions();
+    const uint64_t words = (fillings.size() + 63) / 64;
+    const uint64_t step = std::max<uint64_t>(kWordsAtOnce / words / 64, 1) * 64;
+    for (uint64_t first = 0; first < positions; first += step) {
+      if (first > 0) LetOthers(lock);
+      matrix->bits.Load(fillings, first, first + step);
+    }
+  }
+
+  // Until a copy has as many columns as layers. What it lacks holds nothing before the events
+  // behind this one.
+  void AddLayers(IndexCopies* copies, Slot slot, Lock* lock) {
+    IndexCopies::Copy& copy = *copies->Find(slot);
+    while (copy.columns.size() < copy.layers) {
+      const FilterMatrix::Filling zeros(copy.matrix->bits.Allocate(), std::string_view());
+      Load(copy.matrix, std::span(&zeros, 1), lock);
+      copies->AddLayer(slot, zeros.column);
+    }
   }
 
   // Events that change bits, layers or the range of a copy; used for what comes behind a
   // projection, too. False when the copy cannot hold what they say: it must not exclude any more.
-  [[nodiscard]] bool ApplyToCopy(Region* region, IndexCopy* copy, const pb::Event& event) {
-    if (event.generation() != copy->generation) return true;
+  [[nodiscard]] bool ApplyToCopy(Server* server, IndexCopies* copies, Slot slot,
+                                 const pb::Event& event, Lock* lock) {
+    IndexCopies::Copy& copy = *copies->Find(slot);
+    if (event.generation() != copy.generation) return true;
     switch (event.kind()) {
       case pb::Event::LAYER_ADDED:
         if (event.layers() > kMaxLayers) return false;
-        copy->layers = std::max(copy->layers, event.layers());
-        while (copy->loaded && copy->columns.size() < copy->layers) AddColumn(region, copy);
+        copy.layers = std::max(copy.layers, event.layers());
+        if (copy.matrix == nullptr) break;
+        if (HasRoom(*copies, copy.geometry, copy.layers - copy.columns.size())) {
+          AddLayers(copies, slot, lock);
+        } else {
+          copies->FreeColumns(slot);
+          server->missing.insert({event.region_id(), event.index_id()});
+        }
         break;
       case pb::Event::FLIPS:
-        if (!copy->loaded && !copy->arriving) break;
+        if (copy.matrix == nullptr && !copy.arriving) break;
         for (const uint64_t flip : event.flips()) {
           const uint64_t layer = flip >> 33;
           const uint64_t position = (flip >> 1) & 0xffffffffu;
-          if (copy->arriving) copy->arriving->Flip(layer, position, (flip & 1) != 0);
-          if (!copy->loaded) continue;
-          if (layer >= copy->columns.size() || position >= copy->geometry.positions()) return false;
-          copy->matrix->matrix.Set(copy->columns[layer], position, (flip & 1) != 0);
+          if (copy.arriving) copy.arriving->Flip(layer, position, (flip & 1) != 0);
+          if (copy.matrix == nullptr) continue;
+          if (layer >= copy.columns.size() || position >= copy.geometry.positions()) return false;
+          copies->Set(slot, layer, position, (flip & 1) != 0);
         }
         break;
       case pb::Event::RANGE_WIDENED:
-        copy->has_range = true;
-        copy->min = event.min();
-        copy->max = event.max();
+        copies->SetRange(slot, true, event.min(), event.max());
         break;
       default:
         break;
@@ -222,258 +231,263 @@ struct GlobalIndex::State {
     return true;
   }
 
-  void ApplyEvent(Server* server, const pb::Event& event) {
-    if (event.kind() == pb::Event::REGION_OPENED) {
-      OpenRegion(server, event);
-      return;
-    }
+  void ApplyEvent(Server* server, const pb::Event& event, Lock* lock) {
+    if (event.kind() == pb::Event::REGION_OPENED) return OpenRegion(server, event);
     auto found = server->regions.find(event.region_id());
-    if (found == server->regions.end() || found->second->epoch != event.epoch()) return;
-    Region* region = found->second.get();
+    if (found == server->regions.end() || found->second.epoch != event.epoch()) return;
+    const Region region = found->second;
     switch (event.kind()) {
       case pb::Event::REGION_CLOSED:
-        DropRegion(server, event.region_id());
-        break;
+        return DropRegion(server, event.region_id());
       case pb::Event::INDEX_COMPLETE:
-        CompleteIndex(server, region, event);
-        break;
+        return CompleteIndex(server, region, event);
       case pb::Event::INDEX_DROPPED:
-        DropIndex(server, region, event.index_id());
-        break;
+        return DropIndex(server, region, event);
       default:
-        if (auto copy = region->indexes.find(event.index_id()); copy != region->indexes.end()) {
-          if (!ApplyToCopy(region, &copy->second, event)) DropIndex(server, region, copy->first);
+        if (IndexCopies* copies = CopiesOf(region, event.index_id());
+            copies != nullptr && !ApplyToCopy(server, copies, region.slot, event, lock)) {
+          DropIndex(server, region, event);
         }
     }
+  }
+
+  void ApplyEvents(Server* server, const pb::PollReply& reply, Time now, Lock* lock) {
+    size_t done = 0;
+    for (const pb::Event& event : reply.events()) {
+      const bool is_new = event.sequence() > server->applied || options.faults.ignore_sequence;
+      if (!reply.full() && !is_new) continue;
+      if (done >= kEventsAtOnce) {
+        done = 0;
+        Settle(now);
+        LetOthers(lock);
+      }
+      ApplyEvent(server, event, lock);
+      done += 1 + static_cast<size_t>(event.flips_size()) / kFlipsPerEvent;
+    }
+  }
+
+  void GrantLease(Server* server, Time until, Time now) {
+    Time& lease = lease_until[server->number];
+    const bool revived = lease <= now && until > now;
+    lease = std::max(lease, until);
+    if (!revived) return;
+    for (const auto& [id, region] : server->regions) TableOf(region).layout.Doubt(region.slot);
+  }
+
+  // ---- Bits
+
+  bool HasRoom(const IndexCopies& copies, SplitGeometry geometry, size_t columns) const {
+    const size_t growth = copies.GrowthBytes(geometry, columns);
+    return growth == 0 || SizeBytes() + growth <= options.max_bytes;
+  }
+
+  struct Loading {
+    const pb::Projection* projection;
+    Slot slot;
+    IndexCopies* copies;
+    std::unique_ptr<ProjectionParts> parts;  // where the bits are, when they came in parts
+  };
+
+  static bool IsWhole(const pb::Projection& projection, const IndexCopies::Copy& copy) {
+    const size_t layer_bytes = (copy.geometry.positions() + 63) / 64 * 8;
+    const auto layers = static_cast<uint32_t>(projection.layers_size());
+    return copy.generation == projection.generation() &&
+           ToGeometry(projection.geometry()) == copy.geometry && layers >= 1 &&
+           layers <= kMaxLayers && projection.first_layer() == 0 && projection.first_word() == 0 &&
+           (projection.layer_count() == 0 || projection.layer_count() == layers) &&
+           std::ranges::all_of(projection.layers(), [&](const std::string& layer) {
+             return layer.size() == layer_bytes;
+           });
+  }
+
+  // Gives columns to the copy when with this projection all its bits are here, and room for them.
+  std::optional<Loading> BeginLoading(Server* server, const pb::Projection& projection,
+                                      const pb::PollReply& reply, Lock* lock) {
+    auto found = server->regions.find(projection.region_id());
+    if (found == server->regions.end() || found->second.epoch != projection.epoch()) return {};
+    const Region region = found->second;
+    IndexCopies* copies = CopiesOf(region, projection.index_id());
+    if (copies == nullptr) return {};
+    IndexCopies::Copy& copy = *copies->Find(region.slot);
+    // The events of the reply lead from the number of the bits to where the copy stands.
+    const bool young = projection.as_of() > reply.to() && !options.faults.young_projections;
+    if (copy.matrix != nullptr || young || projection.as_of() < reply.from()) return {};
+    Loading loading{&projection, region.slot, copies, nullptr};
+    auto layers = static_cast<uint32_t>(projection.layers_size());
+    if (copy.arriving || !IsWhole(projection, copy)) {
+      if (!copy.arriving) {
+        copy.arriving =
+            std::make_unique<ProjectionParts>(copy.geometry, copy.generation, kMaxLayers);
+      }
+      if (!copy.arriving->Add(projection)) return {};
+      if (!copy.arriving->complete()) {
+        Replay(server, loading, reply, lock);
+        return {};
+      }
+      loading.parts = std::move(copy.arriving);
+      layers = static_cast<uint32_t>(loading.parts->layers().size());
+    }
+    if (!HasRoom(*copies, copy.geometry, layers)) return {};
+    copy.layers = layers;
+    copies->GiveColumns(region.slot);
+    return loading;
+  }
+
+  // Brings what arrived up to the end of the reply. False when the copy could not hold that.
+  bool Replay(Server* server, const Loading& loading, const pb::PollReply& reply, Lock* lock) {
+    if (options.faults.parts_without_replay) return true;
+    const pb::Projection& projection = *loading.projection;
+    // Those behind it stand at the end.
+    int next = reply.events_size();
+    while (next > 0 && reply.events(next - 1).sequence() > projection.as_of()) --next;
+    for (; next < reply.events_size(); ++next) {
+      const pb::Event& event = reply.events(next);
+      if (event.region_id() != projection.region_id() || event.epoch() != projection.epoch() ||
+          event.index_id() != projection.index_id()) {
+        continue;
+      }
+      if (!ApplyToCopy(server, loading.copies, loading.slot, event, lock)) {
+        DropIndex(server, server->regions.at(projection.region_id()), event);
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // The bits are here: from now on they are asked.
+  void EndLoading(Server* server, const Loading& loading, const pb::PollReply& reply, Lock* lock) {
+    const pb::Projection& projection = *loading.projection;
+    IndexCopies* copies = loading.copies;
+    copies->SetRange(loading.slot, projection.has_range(), projection.min(), projection.max());
+    server->missing.erase({projection.region_id(), projection.index_id()});
+    if (!Replay(server, loading, reply, lock)) return;
+    if (copies->Find(loading.slot)->matrix != nullptr) copies->Use(loading.slot);
   }
 
   // REQUIRES: all events of the reply are applied, so that the copy is as of reply.to.
-  void LoadProjection(Server* server, const pb::Projection& projection,
-                      const pb::PollReply& reply) {
-    auto found = server->regions.find(projection.region_id());
-    if (found == server->regions.end() || found->second->epoch != projection.epoch()) return;
-    Region* region = found->second.get();
-    auto index = region->indexes.find(projection.index_id());
-    if (index == region->indexes.end()) return;
-    IndexCopy& copy = index->second;
-    // The events of the reply lead from the number of the bits to where the copy stands.
-    const bool young = projection.as_of() > reply.to() && !options.faults.young_projections;
-    if (copy.loaded || young || projection.as_of() < reply.from()) return;
-    if (!copy.arriving) {
-      copy.arriving = std::make_unique<ProjectionParts>(copy.geometry, copy.generation, kMaxLayers);
-    }
-    if (!copy.arriving->Add(projection)) return;
-    if (copy.arriving->complete()) {
-      copy.layers = 0;
-      for (const std::vector<uint64_t>& layer : copy.arriving->layers()) {
-        AddColumn(region, &copy);
-        copy.matrix->matrix.Load(copy.columns.back(), layer);
-        ++copy.layers;
-      }
-      copy.has_range = projection.has_range();
-      copy.min = projection.min();
-      copy.max = projection.max();
-      copy.arriving.reset();
-      copy.loaded = true;
-    }
-    for (const pb::Event& event : reply.events()) {
-      if (event.sequence() > projection.as_of() && event.region_id() == region->id &&
-          event.epoch() == region->epoch && event.index_id() == projection.index_id() &&
-          !options.faults.parts_without_replay) {
-        if (!ApplyToCopy(region, &copy, event)) {
-          return DropIndex(server, region, projection.index_id());
+  void LoadProjections(Server* server, const pb::PollReply& reply, Lock* lock) {
+    std::vector<Loading> loadings;
+    std::map<IndexCopies::Matrix*, std::vector<FilterMatrix::Filling>> fillings;
+    for (const pb::Projection& projection : reply.projections()) {
+      auto loading = BeginLoading(server, projection, reply, lock);
+      if (!loading) continue;
+      const IndexCopies::Copy& copy = *loading->copies->Find(loading->slot);
+      for (size_t layer = 0; layer < copy.columns.size(); ++layer) {
+        if (loading->parts) {
+          const std::vector<uint64_t>& words = loading->parts->layers()[layer];
+          fillings[copy.matrix].emplace_back(copy.columns[layer], std::span(words));
+        } else {
+          fillings[copy.matrix].emplace_back(
+              copy.columns[layer], std::string_view(projection.layers(static_cast<int>(layer))));
         }
       }
+      loadings.push_back(std::move(*loading));
     }
-    if (!copy.loaded) return;
-    server->missing.erase({region->id, projection.index_id()});
-    tables[region->table_id].masks_stale = true;
-  }
-
-  // ---- Layout
-
-  std::vector<Region*> RegionsOf(uint32_t table_id) {
-    std::vector<Region*> regions;
-    for (auto& [name, server] : servers) {
-      for (auto& [id, region] : server->regions) {
-        if (region->table_id == table_id) regions.push_back(region.get());
-      }
+    for (auto& [matrix, columns] : fillings) {
+      LetOthers(lock);
+      Load(matrix, columns, lock);
     }
-    std::ranges::sort(regions, [](const Region* a, const Region* b) {
-      return std::tie(a->range.start, a->epoch) < std::tie(b->range.start, b->epoch);
-    });
-    return regions;
-  }
-
-  // Where regions of two servers overlap, one of them is history. The older one is forgotten once
-  // the lease of its server is over; until then neither can exclude anything.
-  bool ForgetOverlapped(uint32_t table_id, Time now) {
-    const std::vector<Region*> regions = RegionsOf(table_id);
-    for (size_t i = 0; i < regions.size(); ++i) {
-      for (size_t j = i + 1; j < regions.size() && Overlap(regions[i]->range, regions[j]->range);
-           ++j) {
-        Region* older = regions[i]->epoch < regions[j]->epoch ? regions[i] : regions[j];
-        if (older->server->lease_until > now) continue;
-        DropRegion(older->server, older->id);
-        return true;
-      }
-    }
-    return false;
-  }
-
-  void RebuildLayout(uint32_t table_id, Table* table, Time now) {
-    while (ForgetOverlapped(table_id, now)) {
-    }
-    const std::vector<Region*> regions = RegionsOf(table_id);
-    std::vector<bool> conflicted(regions.size(), false);
-    size_t widest = 0;  // the region before i that reaches furthest
-    for (size_t i = 1; i < regions.size(); ++i) {
-      if (Overlap(regions[widest]->range, regions[i]->range)) {
-        conflicted[widest] = conflicted[i] = true;
-      }
-      const std::string& end = regions[widest]->range.end;
-      if (!end.empty() && (regions[i]->range.end.empty() || regions[i]->range.end > end))
-        widest = i;
-    }
-    table->layout.clear();
-    table->conflicted = 0;
-    for (size_t i = 0; i < regions.size(); ++i) {
-      regions[i]->position = conflicted[i] ? kNoPosition : table->layout.size();
-      if (conflicted[i]) {
-        ++table->conflicted;
-      } else {
-        table->layout.push_back(regions[i]);
-      }
-    }
-    table->touches_next.assign(table->layout.size(), false);
-    for (size_t i = 0; i + 1 < table->layout.size(); ++i) {
-      table->touches_next[i] = table->layout[i]->range.end == table->layout[i + 1]->range.start;
-    }
-    table->layout_stale = table->conflicted > 0;  // look again: leases run out
-    table->masks_stale = true;
-  }
-
-  static void RebuildMasks(Table* table) {
-    std::map<uint32_t, RegionBits> loaded;
-    for (size_t i = 0; i < table->layout.size(); ++i) {
-      for (const auto& [index_id, copy] : table->layout[i]->indexes) {
-        if (!copy.loaded) continue;
-        loaded.try_emplace(index_id, table->layout.size()).first->second.Set(i);
-      }
-    }
-    table->not_loaded.clear();
-    for (const auto& [index_id, bits] : loaded) {
-      RegionBits missing(table->layout.size());
-      for (size_t i = bits.Find(0, false); i < bits.size(); i = bits.Find(i + 1, false))
-        missing.Set(i);
-      table->not_loaded.emplace(index_id, std::move(missing));
-    }
-    table->masks_stale = false;
-  }
-
-  void Refresh(Time now) {
-    std::erase_if(tables, [](const auto& entry) {
-      return !entry.second.layout_stale && entry.second.layout.empty();
-    });
-    for (auto& [id, table] : tables) {
-      if (table.layout_stale) RebuildLayout(id, &table, now);
-      if (table.masks_stale) RebuildMasks(&table);
+    for (size_t i = 0; i < loadings.size(); ++i) {
+      if (i % kEventsAtOnce == 0) LetOthers(lock);
+      EndLoading(server, loadings[i], reply, lock);
     }
   }
 
   // ---- Answering. The caller holds the mutex, shared suffices.
 
-  // Bit i: the region at position i may hold a matching row. `probe` false: by ranges only.
-  RegionBits MayHold(const Table& table, const RoutingTerm& term, bool probe) const {
-    const size_t n = table.layout.size();
+  // Bit i: the region in slot i may hold a matching row. Without filters: by ranges only.
+  RegionBits MayHold(const Table& table, const RoutingTerm& term, bool ask_filters) const {
+    RegionBits may(table.layout.slots(), term.kind == RoutingTerm::Kind::kAll);
     switch (term.kind) {
       case RoutingTerm::Kind::kAll:
-        return RegionBits(n, true);
       case RoutingTerm::Kind::kNone:
-        return RegionBits(n, false);
-      case RoutingTerm::Kind::kAnd: {
-        RegionBits all(n, true);
-        for (const auto& child : term.children) all &= MayHold(table, child, probe);
-        return all;
-      }
-      case RoutingTerm::Kind::kOr: {
-        RegionBits any(n, false);
-        for (const auto& child : term.children) any |= MayHold(table, child, probe);
-        return any;
-      }
+        break;
+      case RoutingTerm::Kind::kAnd:
+        may = RegionBits(may.size(), term.children.empty());
+        for (size_t i = 0; i < term.children.size(); ++i) {
+          if (i == 0) {
+            may = MayHold(table, term.children[0], ask_filters);
+          } else {
+            may &= MayHold(table, term.children[i], ask_filters);
+          }
+        }
+        break;
+      case RoutingTerm::Kind::kOr:
+        AddAny(table, term, ask_filters, &may);
+        break;
       case RoutingTerm::Kind::kRange:
-        return InRange(table, term, [&](const IndexCopy& copy) {
-          return copy.max >= term.low && (term.high.empty() || copy.min < term.high);
-        });
-      case RoutingTerm::Kind::kValue: {
-        const auto covers = [&](const IndexCopy& copy) {
-          return copy.min <= term.first && term.first <= copy.max;
-        };
-        return probe ? Probed(table, term, covers) : InRange(table, term, covers);
-      }
-    }
-    return RegionBits(n, true);
-  }
-
-  template <class Covers>
-  RegionBits InRange(const Table& table, const RoutingTerm& term, const Covers& covers) const {
-    auto missing = table.not_loaded.find(term.index_id);
-    if (missing == table.not_loaded.end()) return RegionBits(table.layout.size(), true);
-    RegionBits may = missing->second;
-    for (size_t i = may.Find(0, false); i < may.size(); i = may.Find(i + 1, false)) {
-      const IndexCopy& copy = table.layout[i]->indexes.at(term.index_id);
-      if (copy.has_range && covers(copy)) may.Set(i);
+      case RoutingTerm::Kind::kValue:
+        AddLeaves(table, std::span(&term, 1), ask_filters, &may);
     }
     return may;
   }
 
-  template <class Covers>
-  RegionBits Probed(const Table& table, const RoutingTerm& term, const Covers& covers) const {
-    auto missing = table.not_loaded.find(term.index_id);
-    if (missing == table.not_loaded.end()) return RegionBits(table.layout.size(), true);
-    RegionBits may = missing->second;
-    std::vector<uint64_t> columns;
-    for (auto it = matrices.lower_bound({term.index_id, 0, 0});
-         it != matrices.end() && std::get<0>(it->first) == term.index_id; ++it) {
-      const auto shared = it->second.lock();
-      if (!shared) continue;
-      const IndexMatrix& matrix = *shared;
-      matrix.matrix.Probe(term.hash, &columns);
-      for (size_t word = 0; word < columns.size(); ++word) {
-        for (uint64_t bits = columns[word]; bits != 0; bits &= bits - 1) {
-          const size_t column = word * 64 + static_cast<size_t>(std::countr_zero(bits));
-          const Region* region =
-              column < matrix.column_region.size() ? matrix.column_region[column] : nullptr;
-          if (region == nullptr || region->position >= may.size()) continue;
-          const IndexCopy& copy = region->indexes.at(term.index_id);
-          if (copy.has_range && covers(copy)) may.Set(region->position);
-        }
+  // Alternatives that are values of one index, side by side, are looked up together.
+  void AddAny(const Table& table, const RoutingTerm& term, bool ask_filters,
+              RegionBits* may) const {
+    const std::span<const RoutingTerm> children(term.children);
+    for (size_t begin = 0, end = 0; begin < children.size(); begin = end) {
+      end = begin + 1;
+      if (children[begin].kind != RoutingTerm::Kind::kValue) {
+        *may |= MayHold(table, children[begin], ask_filters);
+        continue;
       }
+      while (end < children.size() && children[end].kind == RoutingTerm::Kind::kValue &&
+             children[end].index_id == children[begin].index_id) {
+        ++end;
+      }
+      AddLeaves(table, children.subspan(begin, end - begin), ask_filters, may);
     }
-    return may;
   }
 
-  RegionBits WithoutLease(const Table& table, Time now) const {
-    RegionBits dead(table.layout.size());
-    for (const auto& [name, server] : servers) {
-      if (server->lease_until > now) continue;
-      for (const auto& [id, region] : server->regions) {
-        if (region->position != kNoPosition && region->position < table.layout.size() &&
-            table.layout[region->position] == region.get()) {
-          dead.Set(region->position);
-        }
+  // REQUIRES: one range, or values of one index.
+  void AddLeaves(const Table& table, std::span<const RoutingTerm> leaves, bool ask_filters,
+                 RegionBits* may) const {
+    auto found = table.indexes.find(leaves[0].index_id);
+    if (found == table.indexes.end()) {
+      *may = RegionBits(may->size(), true);
+      return;
+    }
+    const IndexCopies& copies = found->second;
+    if (leaves[0].kind == RoutingTerm::Kind::kRange) {
+      copies.AddThoseInRange(leaves[0].low, leaves[0].high, may);
+    } else if (ask_filters) {
+      std::vector<IndexCopies::Value> values;
+      values.reserve(leaves.size());
+      for (const RoutingTerm& leaf : leaves) values.push_back({leaf.hash, leaf.first});
+      copies.AddThoseWith(values, may);
+    } else {
+      for (const RoutingTerm& leaf : leaves) copies.AddThoseThatCover(leaf.first, may);
+    }
+  }
+
+  void AddWithoutLease(uint32_t table_id, Time now, RegionBits* may) const {
+    for (size_t number = 0; number < lease_until.size(); ++number) {
+      if (lease_until[number] > now || by_number[number] == nullptr) continue;
+      for (const auto& [id, region] : by_number[number]->regions) {
+        if (region.table_id == table_id) may->Set(region.slot);
       }
     }
-    return dead;
   }
 
   // Regions of which an index that the term names has no bits here.
   static void AddUnknown(const Table& table, const RoutingTerm& term, RegionBits* unknown) {
     for (const auto& child : term.children) AddUnknown(table, child, unknown);
     if (term.kind != RoutingTerm::Kind::kValue && term.kind != RoutingTerm::Kind::kRange) return;
-    auto missing = table.not_loaded.find(term.index_id);
-    *unknown |=
-        missing != table.not_loaded.end() ? missing->second : RegionBits(table.layout.size(), true);
+    auto found = table.indexes.find(term.index_id);
+    if (found == table.indexes.end()) {
+      *unknown = RegionBits(unknown->size(), true);
+    } else {
+      found->second.AddUnknown(unknown);
+    }
+  }
+
+  size_t SizeBytes() const {
+    size_t size = 0;
+    for (const auto& [id, table] : tables) {
+      for (const auto& [index_id, copies] : table.indexes) size += copies.SizeBytes();
+    }
+    return size;
   }
 };
 
@@ -492,10 +506,13 @@ pb::PollRequest GlobalIndex::NextPoll(const std::string& name, Duration wait) co
   request.set_applied(server.applied);
   for (const auto& [region_id, index_id] : server.missing) {
     if (request.wanted_size() >= kMaxWanted) break;
+    const Region& region = server.regions.at(region_id);
+    const IndexCopies& copies = state_->tables.at(region.table_id).indexes.at(index_id);
+    const IndexCopies::Copy& copy = *copies.Find(region.slot);
+    if (!state_->HasRoom(copies, copy.geometry, copy.layers)) continue;
     auto* wanted = request.add_wanted();
     wanted->set_region_id(region_id);
     wanted->set_index_id(index_id);
-    const IndexCopy& copy = server.regions.at(region_id)->indexes.at(index_id);
     wanted->set_generation(copy.generation);
     if (copy.arriving) copy.arriving->Describe(wanted);
   }
@@ -503,43 +520,51 @@ pb::PollRequest GlobalIndex::NextPoll(const std::string& name, Duration wait) co
 }
 
 void GlobalIndex::Forget(const std::string& name, Time now) {
-  std::unique_lock lock(state_->mutex);
+  State::Lock lock(state_->mutex);
   auto found = state_->servers.find(name);
   if (found == state_->servers.end()) return;
-  state_->Clear(found->second.get());
-  state_->servers.erase(found);
-  state_->Refresh(now);
+  const std::shared_ptr<Server> server = found->second;
+  lock.unlock();
+  std::lock_guard one(server->taking_in);
+  lock.lock();
+  if (state_->by_number[server->number] != server.get()) return;  // somebody else was faster
+  state_->Clear(server.get(), now, &lock);
+  state_->Settle(now);
+  state_->by_number[server->number] = nullptr;
+  state_->servers.erase(name);
 }
 
 void GlobalIndex::Apply(const std::string& name, const pb::PollReply& reply, Time sent, Time now) {
-  std::unique_lock lock(state_->mutex);
-  Server& server = state_->ServerNamed(name);
-  if (reply.start_code() < server.start_code) return;  // of an earlier life of the server
+  const bool any = state_->options.faults.ignore_sequence;
+  State::Lock lock(state_->mutex);
+  const std::shared_ptr<Server> known_server = state_->ServerNamed(name);
+  Server& server = *known_server;
+  lock.unlock();
+  std::lock_guard one(server.taking_in);
+  lock.lock();
+  if (state_->by_number[server.number] != &server) return;  // forgotten meanwhile
+  // Answers that overtook each other, or come from a life of the server that has been followed by
+  // another: which life is the later one, only the order of our polls tells.
+  if (sent < server.last_sent && !any) return;
   const bool known = reply.start_code() == server.start_code;
   if (reply.full()) {
-    if (known && reply.to() <= server.applied && !state_->options.faults.ignore_sequence) {
-      return;  // late: we know more
-    }
-    state_->Clear(&server);
+    if (known && reply.to() <= server.applied && !any) return;  // late: we know more
+    state_->Clear(&server, now, &lock);
     server.start_code = reply.start_code();
   } else if (!known || reply.from() > server.applied) {
     return;  // events before it are missing: the next poll asks for them
   }
-  for (const pb::Event& event : reply.events()) {
-    const bool is_new = event.sequence() > server.applied || state_->options.faults.ignore_sequence;
-    if (reply.full() || is_new) state_->ApplyEvent(&server, event);
-  }
+  server.last_sent = std::max(server.last_sent, sent);
+  state_->ApplyEvents(&server, reply, now, &lock);
   server.applied = std::max(server.applied, reply.to());
-  if (!reply.full() && server.applied == reply.to()) {
-    for (const pb::Projection& projection : reply.projections()) {
-      state_->LoadProjection(&server, projection, reply);
-    }
-  }
   if (reply.lease_ns() > 0) {
     const Time until = sent + Duration(reply.lease_ns()) - state_->options.lease_margin;
-    server.lease_until = std::max(server.lease_until, until);
+    state_->GrantLease(&server, until, now);
   }
-  state_->Refresh(now);
+  state_->Settle(now);
+  if (!reply.full() && server.applied == reply.to() && reply.projections_size() > 0) {
+    state_->LoadProjections(&server, reply, &lock);
+  }
 }
 
 GlobalIndex::Route GlobalIndex::Find(uint32_t table_id, const KeyRanges& keys,
@@ -549,49 +574,60 @@ GlobalIndex::Route GlobalIndex::Find(uint32_t table_id, const KeyRanges& keys,
   auto found = state_->tables.find(table_id);
   if (found == state_->tables.end()) return route;
   const Table& table = found->second;
-  const auto& layout = table.layout;
+  const TableLayout& layout = table.layout;
 
-  const RegionBits dead = state_->WithoutLease(table, now);
   RegionBits may = state_->MayHold(table, term, true);
-  may |= dead;
-  RegionBits in_range = state_->MayHold(table, term, false);
-  in_range |= dead;
-  RegionBits unknown = dead;
-  State::AddUnknown(table, term, &unknown);
-
-  route.unknown = table.conflicted;
-  route.regions = table.conflicted;
+  state_->AddWithoutLease(table_id, now, &may);
+  RegionBits candidates(layout.size());  // by position
+  may.ForEach([&](size_t slot) {
+    const uint32_t position = layout.position(static_cast<Slot>(slot));
+    if (position != TableLayout::kAside) candidates.Set(position);
+  });
+  const RegionBits& breaks = layout.breaks();
   for (const KeyRange& range : keys.ranges()) {
-    auto first = std::ranges::upper_bound(layout, range.start, {},
-                                          [](const Region* r) { return r->range.start; });
-    if (first != layout.begin() && Overlap((*std::prev(first))->range, range)) --first;
-    const size_t begin = static_cast<size_t>(first - layout.begin());
-    size_t end = layout.size();
-    if (!range.end.empty()) {
-      end = static_cast<size_t>(
-          std::ranges::lower_bound(layout, range.end, {},
-                                   [](const Region* r) { return r->range.start; }) -
-          layout.begin());
-    }
-    if (begin >= end) continue;
-    route.regions += end - begin;
-    size_t excluded = 0;
-    for (size_t i = may.Find(begin, false); i < end;) {
-      size_t last = i;  // of a run of excluded regions that touch each other
-      while (last + 1 < end && !may.Get(last + 1) && table.touches_next[last]) ++last;
-      route.excluded.Add({layout[i]->range.start, layout[last]->range.end});
-      excluded += last - i + 1;
-      i = may.Find(last + 1, false);
-    }
-    const size_t by_range = (end - begin) - in_range.Count(begin, end);
-    route.excluded_by_range += by_range;
-    route.excluded_by_filter += excluded - by_range;
-    for (size_t i = may.Find(begin, true); i < end; i = may.Find(i + 1, true)) {
-      route.candidates.push_back(layout[i]->range.start);
-      if (unknown.Get(i)) ++route.unknown;
+    const auto [begin, end] = layout.Positions(range);
+    for (size_t i = candidates.Find(begin, false); i < end; i = candidates.Find(i, false)) {
+      // A run of excluded regions that touch each other.
+      const size_t last = std::min({candidates.Find(i, true) - 1, breaks.Find(i, true), end - 1});
+      route.excluded.Add({layout.range(layout.at(i)).start, layout.range(layout.at(last)).end});
+      i = last + 1;
     }
   }
   return route;
+}
+
+GlobalIndex::Reasons GlobalIndex::Explain(uint32_t table_id, const KeyRanges& keys,
+                                          const RoutingTerm& term, const KeyRanges& excluded,
+                                          Time now) const {
+  std::shared_lock lock(state_->mutex);
+  Reasons reasons;
+  auto found = state_->tables.find(table_id);
+  if (found == state_->tables.end()) return reasons;
+  const TableLayout& layout = found->second.layout;
+  const RegionBits by_range = state_->MayHold(found->second, term, false);
+  RegionBits unknown(layout.slots());
+  state_->AddWithoutLease(table_id, now, &unknown);
+  State::AddUnknown(found->second, term, &unknown);
+  for (const KeyRange& range : keys.ranges()) {
+    const auto [begin, end] = layout.Positions(range);
+    reasons.regions += end - begin;
+    for (size_t i = begin; i < end; ++i) {
+      const Slot slot = layout.at(i);
+      const std::string& start = layout.range(slot).start;
+      if (!excluded.Contains(std::max(start, range.start))) {
+        reasons.candidates.push_back(start);
+        if (unknown.Get(slot)) ++reasons.unknown;
+      } else if (by_range.Get(slot)) {
+        ++reasons.excluded_by_filter;
+      } else {
+        ++reasons.excluded_by_range;
+      }
+    }
+    const uint64_t undecided = layout.Undecided(range);
+    reasons.regions += undecided;
+    reasons.unknown += undecided;
+  }
+  return reasons;
 }
 
 bool GlobalIndex::IsComplete(uint32_t table_id, const std::vector<uint32_t>& index_ids,
@@ -599,28 +635,41 @@ bool GlobalIndex::IsComplete(uint32_t table_id, const std::vector<uint32_t>& ind
   std::shared_lock lock(state_->mutex);
   auto found = state_->tables.find(table_id);
   if (found == state_->tables.end()) return false;
-  const Table& table = found->second;
-  if (table.layout.empty() || table.conflicted > 0) return false;
-  if (!table.layout.front()->range.start.empty() || !table.layout.back()->range.end.empty())
-    return false;
-  for (size_t i = 0; i + 1 < table.layout.size(); ++i) {
-    if (!table.touches_next[i]) return false;
+  const TableLayout& layout = found->second.layout;
+  if (!layout.CoversEverything()) return false;
+  RegionBits unknown(layout.slots());
+  state_->AddWithoutLease(table_id, now, &unknown);
+  for (const uint32_t index_id : index_ids) {
+    auto copies = found->second.indexes.find(index_id);
+    if (copies == found->second.indexes.end()) return false;
+    copies->second.AddUnknown(&unknown);
   }
-  if (state_->WithoutLease(table, now).Find(0, true) < table.layout.size()) return false;
-  return std::ranges::all_of(index_ids, [&](uint32_t index_id) {
-    auto missing = table.not_loaded.find(index_id);
-    return missing != table.not_loaded.end() &&
-           missing->second.Find(0, true) >= table.layout.size();
-  });
+  for (size_t i = 0; i < layout.size(); ++i) {
+    if (unknown.Get(layout.at(i))) return false;
+  }
+  return true;
+}
+
+GlobalIndex::Stats GlobalIndex::stats() const {
+  std::shared_lock lock(state_->mutex);
+  Stats stats{.servers = state_->servers.size(), .matrix_bytes = state_->SizeBytes()};
+  for (const auto& [name, server] : state_->servers) {
+    stats.regions += server->regions.size();
+    stats.indexes_missing += server->missing.size();
+    for (const auto& [region_id, index_id] : server->missing) {
+      const Region& region = server->regions.at(region_id);
+      const IndexCopies& copies = state_->tables.at(region.table_id).indexes.at(index_id);
+      const IndexCopies::Copy& copy = *copies.Find(region.slot);
+      if (!state_->HasRoom(copies, copy.geometry, copy.layers)) ++stats.indexes_left_out;
+    }
+  }
+  for (const auto& [id, table] : state_->tables) stats.regions_aside += table.layout.aside();
+  return stats;
 }
 
 size_t GlobalIndex::SizeBytes() const {
   std::shared_lock lock(state_->mutex);
-  size_t size = 0;
-  for (const auto& [key, known] : state_->matrices) {
-    if (const auto matrix = known.lock()) size += matrix->matrix.SizeBytes();
-  }
-  return size;
+  return state_->SizeBytes();
 }
 
 }  // namespace tamis

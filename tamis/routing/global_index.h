@@ -1,13 +1,16 @@
 // GlobalIndex: the coordinator's end of routing. Which regions can hold a value?
 //
-// It keeps a copy of what every region server feeds: its open regions, and for each complete index
-// of a region the bit projection of its filter, all regions' projections bit-sliced in one
-// FilterMatrix an index. A region is excluded only while all of this holds: the copy knows it as
-// open, no other region of the copy overlaps it, the index is complete and its bits are here, the
+// It keeps a copy of what every region server feeds: its open regions, placed by key in a
+// TableLayout for each table, and for each complete index of a region the bit projection of its
+// filter and the range of its values, side by side in IndexCopies for each index. A region is
+// excluded only while all of this holds: the copy knows it as open, no other region of the copy
+// overlaps it but such whose server has no lease, the index is complete and its bits are here, the
 // lease of its server is live, and the filter (or the range of its values) says no. Every other key
 // is a candidate.
 //
-// Threads: safe.
+// Threads: safe. Replies are taken in piece by piece, each of some ten microseconds, and searches
+// come in between: after each piece the copy is as of some number of the server's sequence. Replies
+// of one server wait for each other, those of different servers do not.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +47,8 @@ class GlobalIndex {
   struct Options {
     Duration lease_margin = std::chrono::milliseconds(20);  // taken off each lease
     uint64_t coordinator = 1;                               // this coordinator's number
+    // Of all matrices. Bits that find no room are not asked for: their regions stay candidates.
+    size_t max_bytes = size_t{16} << 30;
     Faults faults;
   };
 
@@ -63,20 +68,37 @@ class GlobalIndex {
   void Forget(const std::string& server, Time now);
 
   struct Route {
-    KeyRanges excluded;    // proven to hold no matching row, as of `now`
-    uint64_t regions = 0;  // known regions that lie in the asked keys, at least in part
-    uint64_t excluded_by_filter = 0;
-    uint64_t excluded_by_range = 0;
-    uint64_t unknown = 0;                 // candidates since their filters are not known
-    std::vector<std::string> candidates;  // start keys of candidate regions, for EXPLAIN
+    KeyRanges excluded;  // proven to hold no matching row, as of `now`
   };
   // REQUIRES: now is at or after the start of the query.
   Route Find(uint32_t table_id, const KeyRanges& keys, const RoutingTerm& term, Time now) const;
+
+  // What people want to know of a route and searches do not: of the regions that lie in the asked
+  // keys, at least in part, which ones were excluded, and by what. Walks over all of them.
+  struct Reasons {
+    uint64_t regions = 0;
+    uint64_t excluded_by_filter = 0;
+    uint64_t excluded_by_range = 0;
+    uint64_t unknown = 0;                 // candidates since their filters are not known
+    std::vector<std::string> candidates;  // start keys of the others
+  };
+  // `excluded` is what Find answered; ranges and filters are asked as they are now.
+  Reasons Explain(uint32_t table_id, const KeyRanges& keys, const RoutingTerm& term,
+                  const KeyRanges& excluded, Time now) const;
 
   // True when every key of the table lies in a region all of whose listed indexes could be used
   // now.
   bool IsComplete(uint32_t table_id, const std::vector<uint32_t>& index_ids, Time now) const;
 
+  struct Stats {
+    uint64_t servers = 0;
+    uint64_t regions = 0;
+    uint64_t regions_aside = 0;     // overlapped by others: candidates, or history
+    uint64_t indexes_missing = 0;   // of regions; their bits are to be asked for
+    uint64_t indexes_left_out = 0;  // of these, those that max_bytes has no room for
+    size_t matrix_bytes = 0;
+  };
+  Stats stats() const;
   // Memory of all matrices.
   size_t SizeBytes() const;
 

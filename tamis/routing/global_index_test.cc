@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
 
 namespace tamis {
 namespace {
@@ -137,6 +138,167 @@ TEST_F(GlobalIndexTest, MemoryGoesWithTheRegionsThatNeededIt) {
   Add(&reply, pb::Event::REGION_CLOSED, 3);
   Apply(reply);
   EXPECT_EQ(index_.SizeBytes(), 0u);
+}
+
+// ---- Who a region or a life is
+
+// Servers with one region each, whose index is complete.
+class GlobalIndexIdentityTest : public testing::Test {
+ protected:
+  struct Life {
+    std::string server;
+    uint64_t start_code = 100;
+    uint32_t table = kTable;
+    uint64_t epoch = 1;
+    KeyRange range = {};
+    uint64_t lease_s = 10;
+    bool holds = false;  // every value, by its filter
+  };
+
+  static pb::PollReply FullReply(const Life& life) {
+    pb::PollReply reply;
+    reply.set_start_code(life.start_code);
+    reply.set_full(true);
+    reply.set_from(2);
+    reply.set_to(2);
+    reply.set_lease_ns(life.lease_s * 1'000'000'000);
+    pb::Event* opened = reply.add_events();
+    opened->set_kind(pb::Event::REGION_OPENED);
+    opened->set_sequence(1);
+    opened->set_table_id(life.table);
+    opened->set_start(life.range.start);
+    opened->set_end(life.range.end);
+    pb::Event* complete = reply.add_events();
+    complete->set_kind(pb::Event::INDEX_COMPLETE);
+    complete->set_sequence(2);
+    complete->set_index_id(kIndex);
+    complete->set_generation(1);
+    complete->mutable_geometry()->set_slices(kSlices);
+    complete->mutable_geometry()->set_slice_positions(kSlicePositions);
+    complete->set_layers(1);
+    for (pb::Event& event : *reply.mutable_events()) {
+      event.set_region_id(kRegion);
+      event.set_epoch(life.epoch);
+    }
+    return reply;
+  }
+  static pb::PollReply Bits(const Life& life) {
+    pb::PollReply reply;
+    reply.set_start_code(life.start_code);
+    reply.set_from(2);
+    reply.set_to(2);
+    reply.set_lease_ns(life.lease_s * 1'000'000'000);
+    pb::Projection* projection = reply.add_projections();
+    projection->set_region_id(kRegion);
+    projection->set_epoch(life.epoch);
+    projection->set_index_id(kIndex);
+    projection->set_generation(1);
+    projection->set_as_of(2);
+    projection->mutable_geometry()->set_slices(kSlices);
+    projection->mutable_geometry()->set_slice_positions(kSlicePositions);
+    projection->add_layers(std::string(kSlices * kSlicePositions / 8, life.holds ? '\xff' : '\0'));
+    projection->set_has_range(true);
+    projection->set_max("z");
+    return reply;
+  }
+  void Hear(const Life& life) {
+    index_->Apply(life.server, FullReply(life), now_, now_);
+    index_->Apply(life.server, Bits(life), now_, now_);
+  }
+  KeyRanges Excluded(uint32_t table = kTable) const {
+    const RoutingTerm term{
+        .kind = RoutingTerm::Kind::kValue, .index_id = kIndex, .hash = 4711, .first = "m"};
+    return index_->Find(table, KeyRanges::All(), term, now_).excluded;
+  }
+
+  Time now_ = seconds(1000);
+  std::optional<GlobalIndex> index_{GlobalIndex::Options{}};
+};
+
+// The epochs are of different servers and say nothing.
+TEST_F(GlobalIndexIdentityTest, OfTwoThatOverlapTheOneWithoutLeaseIsLeftOutWhicheverItIs) {
+  for (const uint64_t epoch : {1, 99}) {
+    index_.emplace(GlobalIndex::Options{});
+    Hear({.server = "dies", .epoch = 50, .lease_s = 10});
+    Hear({.server = "lives", .epoch = epoch, .range = {"a", "k"}, .lease_s = 100});
+    EXPECT_TRUE(Excluded().empty()) << "both live: both are asked";
+    now_ += seconds(20);
+    index_->Apply("lives", Bits({.server = "lives", .epoch = epoch}), now_, now_);
+    EXPECT_EQ(Excluded(), KeyRanges::Of({"a", "k"}));
+    // The other one lives after all; nothing of it needs to be told again.
+    index_->Apply("dies", Bits({.server = "dies", .epoch = 50}), now_, now_);
+    EXPECT_TRUE(Excluded().empty());
+    EXPECT_TRUE(index_->NextPoll("dies", seconds(1)).wanted().empty());
+    now_ += seconds(5);
+    pb::PollReply closed = Bits({.server = "lives", .epoch = epoch});
+    closed.clear_projections();
+    closed.set_to(3);
+    closed.add_events()->set_kind(pb::Event::REGION_CLOSED);
+    closed.mutable_events(0)->set_region_id(kRegion);
+    closed.mutable_events(0)->set_epoch(epoch);
+    closed.mutable_events(0)->set_sequence(3);
+    index_->Apply("lives", closed, now_, now_);
+    EXPECT_EQ(Excluded(), KeyRanges::All()) << "with the bits that were there all the time";
+    now_ += seconds(200);
+  }
+}
+
+TEST_F(GlobalIndexIdentityTest, OfTwoThatOverlapBothAreAskedWhileNeitherLives) {
+  Hear({.server = "a", .lease_s = 10});
+  Hear({.server = "b", .lease_s = 10});
+  now_ += seconds(20);
+  pb::PollReply nothing = Bits({.server = "a", .lease_s = 0});
+  index_->Apply("a", nothing, now_, now_);
+  EXPECT_TRUE(Excluded().empty());
+}
+
+TEST_F(GlobalIndexIdentityTest, IndexesOfTwoTablesAreTwoWhateverTheirIds) {
+  Hear({.server = "a", .table = 1});
+  Hear({.server = "b", .table = 2, .holds = true});
+  EXPECT_EQ(Excluded(1), KeyRanges::All());
+  EXPECT_TRUE(Excluded(2).empty());
+}
+
+TEST_F(GlobalIndexIdentityTest, ANewLifeIsTakenInWhetherItsStartCodeIsLargerOrSmaller) {
+  Hear({.server = "a", .start_code = 100, .holds = true});
+  EXPECT_TRUE(Excluded().empty());
+  now_ += seconds(1);
+  Hear({.server = "a", .start_code = 99});
+  EXPECT_EQ(Excluded(), KeyRanges::All());
+}
+
+TEST_F(GlobalIndexIdentityTest, ALateReplyOfAFormerLifeIsLeft) {
+  const Life former{.server = "a", .start_code = 100};
+  Hear(former);
+  const Time before = now_;
+  now_ += seconds(1);
+  Hear({.server = "a", .start_code = 99, .holds = true});
+  index_->Apply("a", FullReply(former), before, now_);
+  EXPECT_EQ(index_->NextPoll("a", seconds(1)).start_code(), 99u);
+  EXPECT_TRUE(Excluded().empty());
+}
+
+TEST_F(GlobalIndexIdentityTest, AReplyToAnEarlierPollThanTheLastOneIsLeft) {
+  const Life life{.server = "a", .lease_s = 1};
+  Hear(life);
+  pb::PollReply late = Bits(life);
+  late.set_lease_ns(1'000'000'000'000);
+  index_->Apply("a", late, now_ - seconds(1), now_);
+  now_ += seconds(20);
+  EXPECT_TRUE(Excluded().empty()) << "its lease was taken";
+}
+
+TEST_F(GlobalIndexIdentityTest, WhatDoesNotFitTheMemoryIsNotAskedForAndStaysACandidate) {
+  const Life life{.server = "a"};
+  GlobalIndex index{GlobalIndex::Options{.max_bytes = 100}};
+  index.Apply("a", FullReply(life), now_, now_);
+  EXPECT_TRUE(index.NextPoll("a", seconds(1)).wanted().empty());
+  EXPECT_EQ(index.stats().indexes_left_out, 1u);
+  index.Apply("a", Bits(life), now_, now_);  // asked for or not
+  EXPECT_EQ(index.SizeBytes(), 0u);
+  const RoutingTerm term{
+      .kind = RoutingTerm::Kind::kValue, .index_id = kIndex, .hash = 4711, .first = "m"};
+  EXPECT_TRUE(index.Find(kTable, KeyRanges::All(), term, now_).excluded.empty());
 }
 
 }  // namespace

@@ -18,6 +18,21 @@ class RegionBits {
   size_t size() const { return size_; }
   bool Get(size_t i) const { return (words_[i / 64] >> (i % 64)) & 1; }
   void Set(size_t i) { words_[i / 64] |= uint64_t{1} << (i % 64); }
+  void Unset(size_t i) { words_[i / 64] &= ~(uint64_t{1} << (i % 64)); }
+  // New bits are 0.
+  void Resize(size_t size) {
+    size_ = size;
+    words_.resize((size + 63) / 64);
+    ClearTail();
+  }
+
+  // 64 bits at once, for i < words(). Bits beyond size() stay 0.
+  size_t words() const { return words_.size(); }
+  uint64_t Word(size_t i) const { return words_[i]; }
+  void SetWord(size_t i, uint64_t bits) {
+    words_[i] = bits;
+    if (i + 1 == words_.size()) ClearTail();
+  }
 
   // REQUIRES: the same size.
   RegionBits& operator|=(const RegionBits& other) {
@@ -42,11 +57,14 @@ class RegionBits {
     return size_;
   }
 
-  // Bits set in [begin, end).
-  size_t Count(size_t begin, size_t end) const {
-    size_t count = 0;
-    for (size_t i = Find(begin, true); i < end; i = Find(i + 1, true)) ++count;
-    return count;
+  // Calls fn(i) for each bit that is set.
+  template <class Fn>
+  void ForEach(Fn&& fn) const {
+    for (size_t word = 0; word < words_.size(); ++word) {
+      for (uint64_t bits = words_[word]; bits != 0; bits &= bits - 1) {
+        fn(word * 64 + static_cast<size_t>(std::countr_zero(bits)));
+      }
+    }
   }
 
  private:

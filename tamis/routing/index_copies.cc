@@ -1,0 +1,222 @@
+#include "tamis/routing/index_copies.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <utility>
+
+#include "tamis/base/coding.h"
+#include "tamis/routing/within.h"
+
+namespace tamis {
+namespace {
+
+constexpr size_t kHashesAtOnce = 16;
+
+size_t CommonPrefix(std::string_view a, std::string_view b) {
+  return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+}  // namespace
+
+// ---- Taking in
+
+IndexCopies::Matrix* IndexCopies::MatrixOf(SplitGeometry geometry) {
+  for (const auto& matrix : matrices_) {
+    if (matrix->bits.geometry() == geometry) return matrix.get();
+  }
+  return matrices_.emplace_back(std::make_unique<Matrix>(geometry)).get();
+}
+
+void IndexCopies::Begin(Slot slot, Copy copy) {
+  Drop(slot);
+  if (copies_.size() <= slot) {
+    copies_.resize(slot + 1);
+    ranges_.resize(slot + 1);
+    const size_t whole_words = (slot + 64) / 64 * 64;
+    usable_.Resize(whole_words);
+    min_prefix_.resize(whole_words, ~uint64_t{0});
+    max_prefix_.resize(whole_words, 0);
+  }
+  copies_[slot] = std::make_unique<Copy>(std::move(copy));
+  ++count_;
+}
+
+void IndexCopies::Drop(Slot slot) {
+  if (Find(slot) == nullptr) return;
+  FreeColumns(slot);
+  copies_[slot].reset();
+  --count_;
+  ranges_[slot] = {};
+  PlacePrefixes(slot);
+}
+
+void IndexCopies::FreeColumns(Slot slot) {
+  Copy& copy = *copies_[slot];
+  usable_.Unset(slot);
+  if (copy.matrix == nullptr) return;
+  for (const auto column : copy.columns) {
+    copy.matrix->slot_of[column] = kNobody;
+    copy.matrix->bits.Free(column);
+  }
+  copy.columns.clear();
+  if (copy.matrix->bits.columns_in_use() == 0) {
+    std::erase_if(matrices_, [&](const auto& matrix) { return matrix.get() == copy.matrix; });
+  }
+  copy.matrix = nullptr;
+}
+
+void IndexCopies::GiveColumns(Slot slot) {
+  Copy& copy = *copies_[slot];
+  assert(copy.matrix == nullptr && copy.layers > 0);
+  copy.matrix = MatrixOf(copy.geometry);
+  for (uint32_t layer = 0; layer < copy.layers; ++layer) {
+    copy.columns.push_back(copy.matrix->bits.Allocate());
+  }
+  if (copy.matrix->slot_of.size() < copy.matrix->bits.columns()) {
+    copy.matrix->slot_of.resize(copy.matrix->bits.columns(), kNobody);
+  }
+}
+
+void IndexCopies::Use(Slot slot) {
+  const Copy& copy = *copies_[slot];
+  for (const auto column : copy.columns) copy.matrix->slot_of[column] = slot;
+  usable_.Set(slot);
+}
+
+void IndexCopies::AddLayer(Slot slot, FilterMatrix::Column column) {
+  Copy& copy = *copies_[slot];
+  copy.columns.push_back(column);
+  if (copy.matrix->slot_of.size() < copy.matrix->bits.columns()) {
+    copy.matrix->slot_of.resize(copy.matrix->bits.columns(), kNobody);
+  }
+  copy.matrix->slot_of[column] = slot;
+}
+
+void IndexCopies::Set(Slot slot, uint64_t layer, uint64_t position, bool value) {
+  Copy& copy = *copies_[slot];
+  copy.matrix->bits.Set(copy.columns[layer], position, value);
+}
+
+// ---- Ranges
+
+void IndexCopies::SetRange(Slot slot, bool has_range, std::string_view min, std::string_view max) {
+  ValueRange& range = ranges_[slot];
+  range = {has_range, std::string(min), std::string(max)};
+  if (has_range) {
+    const size_t shared = has_common_
+                              ? std::min(CommonPrefix(common_, min), CommonPrefix(common_, max))
+                              : CommonPrefix(min, max);
+    if (!has_common_ || shared < common_.size()) {
+      // Happens a few times, until what really is common is found.
+      common_ = min.substr(0, shared);
+      has_common_ = true;
+      for (Slot other = 0; other < ranges_.size(); ++other) PlacePrefixes(other);
+      return;
+    }
+  }
+  PlacePrefixes(slot);
+}
+
+// Order-preserving, not strictly: a < b gives Prefix(a) <= Prefix(b) for any values.
+uint64_t IndexCopies::Prefix(std::string_view value) const {
+  if (!value.starts_with(common_)) return value < std::string_view(common_) ? 0 : ~uint64_t{0};
+  value.remove_prefix(common_.size());
+  uint64_t prefix = 0;
+  for (size_t i = 0; i < 8; ++i) {
+    prefix = prefix << 8 | (i < value.size() ? static_cast<unsigned char>(value[i]) : 0);
+  }
+  return prefix;
+}
+
+void IndexCopies::PlacePrefixes(Slot slot) {
+  const ValueRange& range = ranges_[slot];
+  min_prefix_[slot] = range.known ? Prefix(range.min) : ~uint64_t{0};
+  max_prefix_[slot] = range.known ? Prefix(range.max) : 0;
+}
+
+bool IndexCopies::Covers(Slot slot, std::string_view value, uint64_t prefix) const {
+  if (prefix < min_prefix_[slot] || prefix > max_prefix_[slot]) return false;
+  if (prefix > min_prefix_[slot] && prefix < max_prefix_[slot]) return true;
+  const ValueRange& range = ranges_[slot];
+  return range.known && range.min <= value && value <= range.max;
+}
+
+// ---- Answering
+
+void IndexCopies::AddUnknown(RegionBits* may) const {
+  for (size_t word = 0; word < may->words(); ++word) {
+    const uint64_t usable = word < usable_.words() ? usable_.Word(word) : 0;
+    may->SetWord(word, may->Word(word) | ~usable);
+  }
+}
+
+void IndexCopies::AddThoseWith(std::span<const Value> values, RegionBits* may) const {
+  AddUnknown(may);
+  std::vector<uint64_t> columns;
+  uint64_t hashes[kHashesAtOnce];
+  for (size_t first = 0; first < values.size(); first += kHashesAtOnce) {
+    const auto batch = values.subspan(first, std::min(kHashesAtOnce, values.size() - first));
+    for (size_t i = 0; i < batch.size(); ++i) hashes[i] = batch[i].hash;
+    for (const auto& matrix : matrices_) {
+      matrix->bits.Probe(std::span(hashes, batch.size()), &columns);
+      const size_t words = matrix->bits.columns() / 64;
+      for (size_t i = 0; i < batch.size(); ++i) {
+        const uint64_t prefix = Prefix(batch[i].first);
+        for (size_t word = 0; word < words; ++word) {
+          for (uint64_t bits = columns[i * words + word]; bits != 0; bits &= bits - 1) {
+            const Slot slot =
+                matrix->slot_of[word * 64 + static_cast<size_t>(std::countr_zero(bits))];
+            if (slot == kNobody || may->Get(slot)) continue;
+            if (Covers(slot, batch[i].first, prefix)) may->Set(slot);
+          }
+        }
+      }
+    }
+  }
+}
+
+void IndexCopies::AddThoseThatCover(std::string_view value, RegionBits* may) const {
+  AddUnknown(may);
+  const uint64_t prefix = Prefix(value);
+  for (Slot slot = 0; slot < ranges_.size() && slot < may->size(); ++slot) {
+    if (!may->Get(slot) && Covers(slot, value, prefix)) may->Set(slot);
+  }
+}
+
+void IndexCopies::AddThoseInRange(std::string_view low, std::string_view high,
+                                  RegionBits* may) const {
+  AddUnknown(may);
+  const size_t words = std::min(usable_.words(), may->words());
+  const uint64_t low_prefix = Prefix(low);
+  const uint64_t high_prefix = high.empty() ? ~uint64_t{0} : Prefix(high);
+  std::vector<uint64_t> inside(words), edge(words);
+  FindWithin(min_prefix_.data(), max_prefix_.data(), words, low_prefix, high_prefix, inside.data(),
+             edge.data());
+  for (size_t word = 0; word < words; ++word) {
+    uint64_t sure = inside[word];
+    for (uint64_t bits = edge[word] & usable_.Word(word); bits != 0; bits &= bits - 1) {
+      const int bit = std::countr_zero(bits);
+      const ValueRange& range = ranges_[word * 64 + static_cast<size_t>(bit)];
+      if (range.known && range.max >= low && (high.empty() || range.min < high)) {
+        sure |= uint64_t{1} << bit;
+      }
+    }
+    may->SetWord(word, may->Word(word) | sure);
+  }
+}
+
+size_t IndexCopies::SizeBytes() const {
+  size_t size = 0;
+  for (const auto& matrix : matrices_) size += matrix->bits.SizeBytes();
+  return size;
+}
+
+size_t IndexCopies::GrowthBytes(SplitGeometry geometry, size_t columns) const {
+  for (const auto& matrix : matrices_) {
+    if (matrix->bits.geometry() == geometry) return matrix->bits.GrowthBytes(columns);
+  }
+  return FilterMatrix(geometry).GrowthBytes(columns);
+}
+
+}  // namespace tamis

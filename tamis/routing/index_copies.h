@@ -1,0 +1,111 @@
+// IndexCopies: a coordinator's copies of one index of one table: of each region, by its slot in the
+// table's layout, the bits of its filter, all of one geometry side by side in a FilterMatrix, and
+// the smallest and largest value.
+//
+// A copy is *usable* once its bits are here. What is answered for the others is always "may hold".
+//
+//   Value     one probe of each matrix, then a comparison with the range of each region that
+//   matches Range     two comparisons of 8 bytes for each slot, 64 slots at a time; of whole values
+//   only
+//             where these are equal. The 8 bytes stand behind the prefix that all values share
+//   Threads   const members may run concurrently; others need exclusive access
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tamis/cluster/cluster.pb.h"
+#include "tamis/routing/filter_matrix.h"
+#include "tamis/routing/projection_parts.h"
+#include "tamis/routing/region_bits.h"
+#include "tamis/routing/table_layout.h"
+
+namespace tamis {
+
+class IndexCopies {
+ public:
+  using Slot = TableLayout::Slot;
+
+  // Columns of one geometry, and whose they are.
+  struct Matrix {
+    explicit Matrix(SplitGeometry geometry) : bits(geometry) {}
+
+    FilterMatrix bits;
+    std::vector<Slot> slot_of;  // by column; kNobody while it is not to be asked
+  };
+  struct Copy {
+    uint64_t generation = 0;
+    SplitGeometry geometry;
+    uint32_t layers = 0;
+    Matrix* matrix = nullptr;                   // once columns were given
+    std::vector<FilterMatrix::Column> columns;  // one a layer
+    std::unique_ptr<ProjectionParts> arriving;  // bits that come in parts, until all are here
+  };
+  // A value that is looked for: the hash of a prefix of the encoded values, and the first of them.
+  struct Value {
+    uint64_t hash = 0;
+    std::string_view first;
+  };
+
+  static constexpr Slot kNobody = ~Slot{0};
+
+  // nullptr: nothing is known of that region's index.
+  Copy* Find(Slot slot) { return slot < copies_.size() ? copies_[slot].get() : nullptr; }
+  const Copy* Find(Slot slot) const { return const_cast<IndexCopies*>(this)->Find(slot); }
+  bool usable(Slot slot) const { return slot < usable_.size() && usable_.Get(slot); }
+  bool empty() const { return count_ == 0; }
+
+  // A copy without bits, in place of what there was.
+  void Begin(Slot slot, Copy copy);
+  void Drop(Slot slot);
+  void SetRange(Slot slot, bool has_range, std::string_view min, std::string_view max);
+  // Gives the copy a column for each layer. Nobody asks them before Use; what they hold is stale.
+  void GiveColumns(Slot slot);
+  void FreeColumns(Slot slot);
+  // REQUIRES: the columns are loaded.
+  void Use(Slot slot);
+  // One more column of a copy that has columns. REQUIRES: `column` is loaded.
+  void AddLayer(Slot slot, FilterMatrix::Column column);
+  // Sets or clears a bit. REQUIRES: layer and position are those of a copy that has columns.
+  void Set(Slot slot, uint64_t layer, uint64_t position, bool value);
+
+  // These set the bits of slots that may hold what is asked, those that are not usable included.
+  // Slots that are not in use are set or not.
+  void AddUnknown(RegionBits* may) const;
+  void AddThoseWith(std::span<const Value> values, RegionBits* may) const;
+  // The same by the ranges of values alone.
+  void AddThoseThatCover(std::string_view value, RegionBits* may) const;
+  // Some value with low <= value < high; no upper bound when `high` is empty.
+  void AddThoseInRange(std::string_view low, std::string_view high, RegionBits* may) const;
+
+  size_t SizeBytes() const;
+  // By how much SizeBytes would grow if that many columns were given.
+  size_t GrowthBytes(SplitGeometry geometry, size_t columns) const;
+
+ private:
+  struct ValueRange {
+    bool known = false;
+    std::string min, max;
+  };
+
+  Matrix* MatrixOf(SplitGeometry geometry);
+  uint64_t Prefix(std::string_view value) const;
+  void PlacePrefixes(Slot slot);
+  bool Covers(Slot slot, std::string_view value, uint64_t prefix) const;
+
+  std::vector<std::unique_ptr<Copy>> copies_;  // by slot
+  size_t count_ = 0;
+  RegionBits usable_;               // by slot
+  std::vector<ValueRange> ranges_;  // by slot
+  // Of the ranges: 8 bytes behind what all have in common. All ones and 0 where nothing is known.
+  std::vector<uint64_t> min_prefix_, max_prefix_;
+  bool has_common_ = false;
+  std::string common_;
+  std::vector<std::unique_ptr<Matrix>> matrices_;
+};
+
+}  // namespace tamis

@@ -1,0 +1,244 @@
+#include "tamis/routing/table_layout.h"
+
+#include <algorithm>
+
+namespace tamis {
+namespace {
+
+bool Overlap(const KeyRange& a, const KeyRange& b) {
+  return (a.end.empty() || b.start < a.end) && (b.end.empty() || a.start < b.end);
+}
+
+bool EndsLater(const KeyRange& a, const KeyRange& b) {
+  return !b.end.empty() && (a.end.empty() || a.end > b.end);
+}
+
+}  // namespace
+
+// ---- Finding
+
+size_t TableLayout::LowerBound(std::string_view start) const {
+  const auto found =
+      std::ranges::lower_bound(order_, start, std::less<std::string_view>(),
+                               [this](Slot slot) { return std::string_view(StartOf(slot)); });
+  return static_cast<size_t>(found - order_.begin());
+}
+
+std::pair<size_t, size_t> TableLayout::Positions(const KeyRange& range) const {
+  size_t begin = range.start.empty() ? 0 : LowerBound(range.start);
+  if (begin > 0 && Overlap(regions_[order_[begin - 1]].range, range)) --begin;
+  const size_t end = range.end.empty() ? order_.size() : LowerBound(range.end);
+  return {begin, std::max(begin, end)};
+}
+
+template <class Fn>
+void TableLayout::ForEachPlacedIn(const KeyRange& range, Fn&& fn) const {
+  const auto [begin, end] = Positions(range);
+  for (size_t i = begin; i < end; ++i) {
+    if (!regions_[order_[i]].removed) fn(order_[i]);
+  }
+}
+
+size_t TableLayout::FirstAside(std::string_view start) const {
+  const auto found = std::ranges::lower_bound(
+      aside_, start, std::less<std::string_view>(),
+      [this](const Aside& aside) { return std::string_view(StartOf(aside.slot)); });
+  return static_cast<size_t>(found - aside_.begin());
+}
+
+template <class Fn>
+void TableLayout::ForEachAsideIn(const KeyRange& range, Fn&& fn) const {
+  size_t i = range.end.empty() ? aside_.size() : FirstAside(range.end);
+  while (i-- > 0) {
+    const std::string& furthest = regions_[aside_[i].furthest].range.end;
+    if (!furthest.empty() && furthest <= range.start) break;
+    if (Overlap(regions_[aside_[i].slot].range, range)) fn(aside_[i].slot);
+  }
+}
+
+template <class Fn>
+void TableLayout::ForEachOverlapped(Slot slot, Fn&& fn) const {
+  const auto other = [&](Slot found) {
+    if (found != slot) fn(found);
+  };
+  ForEachPlacedIn(regions_[slot].range, other);
+  ForEachAsideIn(regions_[slot].range, other);
+}
+
+bool TableLayout::CoversEverything() const {
+  return !order_.empty() && StartOf(order_.front()).empty() &&
+         regions_[order_.back()].range.end.empty() && breaks_.Find(0, true) >= order_.size();
+}
+
+uint64_t TableLayout::Undecided(const KeyRange& range) const {
+  uint64_t count = 0;
+  ForEachAsideIn(range, [&](Slot slot) {
+    const auto [begin, end] = Positions(regions_[slot].range);
+    if (begin == end) ++count;
+  });
+  return count;
+}
+
+// ---- Changing
+
+TableLayout::Slot TableLayout::Add(KeyRange range, uint32_t server) {
+  Slot slot;
+  if (free_.empty()) {
+    slot = static_cast<Slot>(regions_.size());
+    regions_.emplace_back();
+    position_.push_back(kAside);
+    touches_.push_back(0);
+  } else {
+    slot = free_.back();
+    free_.pop_back();
+  }
+  regions_[slot] = {.range = std::move(range), .server = server};
+  PutAside(slot);
+  doubtful_.push_back(slot);
+  ForEachOverlapped(slot, [this](Slot other) { doubtful_.push_back(other); });
+  return slot;
+}
+
+void TableLayout::Remove(Slot slot) {
+  const bool placed = position_[slot] != kAside;
+  if (!placed) TakeFromAside(slot);
+  regions_[slot].removed = true;
+  removed_.push_back(slot);
+  if (placed && aside_.empty()) return;  // those that are placed do not overlap
+  ForEachOverlapped(slot, [this](Slot other) { doubtful_.push_back(other); });
+}
+
+void TableLayout::Doubt(Slot slot) {
+  if (aside_.empty()) return;
+  doubtful_.push_back(slot);
+  ForEachOverlapped(slot, [this](Slot other) { doubtful_.push_back(other); });
+}
+
+void TableLayout::DoubtAll() {
+  for (const Aside& aside : aside_) {
+    doubtful_.push_back(aside.slot);
+    ForEachPlacedIn(regions_[aside.slot].range, [this](Slot other) { doubtful_.push_back(other); });
+  }
+}
+
+void TableLayout::PutAside(Slot slot) {
+  const size_t i = FirstAside(StartOf(slot));
+  aside_.insert(aside_.begin() + static_cast<ptrdiff_t>(i), {slot, slot});
+  RepairFurthest(i);
+}
+
+void TableLayout::TakeFromAside(Slot slot) {
+  size_t i = FirstAside(StartOf(slot));
+  while (aside_[i].slot != slot) ++i;
+  aside_.erase(aside_.begin() + static_cast<ptrdiff_t>(i));
+  RepairFurthest(i);
+}
+
+// After a change at `from`: onwards until nothing changes any more.
+void TableLayout::RepairFurthest(size_t from) {
+  for (size_t i = from; i < aside_.size(); ++i) {
+    Slot furthest = aside_[i].slot;
+    if (i > 0 && !EndsLater(regions_[furthest].range, regions_[aside_[i - 1].furthest].range)) {
+      furthest = aside_[i - 1].furthest;
+    }
+    if (i > from && furthest == aside_[i].furthest) break;
+    aside_[i].furthest = furthest;
+  }
+}
+
+bool TableLayout::BelongsHere(Slot slot, const Leases& leases) {
+  bool alone = true, rival = false;
+  const auto look = [&](Slot region) {
+    const Time until = leases.until[regions_[region].server];
+    if (until > leases.now) look_again_ = std::min(look_again_, until);
+    return until > leases.now;
+  };
+  ForEachOverlapped(slot, [&](Slot other) {
+    alone = false;
+    rival |= look(other);
+  });
+  return alone || (look(slot) && !rival);
+}
+
+void TableLayout::Settle(const Leases& leases) {
+  if (leases.now >= look_again_) {
+    look_again_ = Time::max();
+    DoubtAll();
+  }
+  std::ranges::sort(doubtful_);
+  doubtful_.erase(std::unique(doubtful_.begin(), doubtful_.end()), doubtful_.end());
+  std::vector<Slot> coming, leaving;
+  for (const Slot slot : doubtful_) {
+    if (regions_[slot].removed) continue;
+    const bool placed = position_[slot] != kAside;
+    if (BelongsHere(slot, leases) == placed) continue;
+    (placed ? leaving : coming).push_back(slot);
+  }
+  doubtful_.clear();
+  for (const Slot slot : coming) TakeFromAside(slot);
+  for (const Slot slot : leaving) PutAside(slot);
+  for (const Slot slot : removed_) {
+    if (position_[slot] != kAside) leaving.push_back(slot);
+  }
+  Rearrange(std::move(coming), std::move(leaving));
+  for (const Slot slot : removed_) {
+    regions_[slot] = {};
+    free_.push_back(slot);
+  }
+  removed_.clear();
+}
+
+void TableLayout::Rearrange(std::vector<Slot> coming, std::vector<Slot> leaving) {
+  if (coming.empty() && leaving.empty()) return;
+  std::ranges::sort(coming, {}, [this](Slot slot) { return std::string_view(StartOf(slot)); });
+  std::ranges::sort(leaving, {}, [this](Slot slot) { return position_[slot]; });
+  // What comes, by where it comes in between of those that are there.
+  std::vector<size_t> places;
+  for (const Slot slot : coming) places.push_back(LowerBound(StartOf(slot)));
+  const size_t first = std::min(places.empty() ? order_.size() : places.front(),
+                                leaving.empty() ? order_.size() : position_[leaving.front()]);
+  std::vector<Slot> tail;
+  tail.reserve(order_.size() - first + coming.size());
+  std::vector<size_t> seams;  // positions whose next neighbour is another one now
+  size_t copied = first;
+  auto left = leaving.begin();
+  const auto copy_to = [&](size_t end) {
+    tail.insert(tail.end(), order_.begin() + static_cast<ptrdiff_t>(copied),
+                order_.begin() + static_cast<ptrdiff_t>(end));
+    copied = end;
+    seams.push_back(first + tail.size());
+  };
+  const auto copy_those_that_stay_to = [&](size_t end) {
+    for (; left != leaving.end() && position_[*left] < end; ++left) {
+      copy_to(position_[*left]);
+      ++copied;
+    }
+    copy_to(end);
+  };
+  for (size_t i = 0; i < coming.size(); ++i) {
+    copy_those_that_stay_to(places[i]);
+    tail.push_back(coming[i]);
+    seams.push_back(first + tail.size());
+  }
+  copy_those_that_stay_to(order_.size());
+  for (const Slot slot : leaving) position_[slot] = kAside;
+  order_.resize(first);
+  order_.insert(order_.end(), tail.begin(), tail.end());
+  for (const size_t seam : seams) {  // between seam - 1 and seam
+    if (seam == 0 || seam > order_.size()) continue;
+    const std::string& end = regions_[order_[seam - 1]].range.end;
+    touches_[order_[seam - 1]] =
+        seam < order_.size() && !end.empty() && end == StartOf(order_[seam]) ? 1 : 0;
+  }
+  breaks_.Resize(order_.size());
+  for (size_t i = first; i < order_.size(); ++i) position_[order_[i]] = static_cast<uint32_t>(i);
+  for (size_t i = first - (first > 0 ? 1 : 0); i < order_.size(); ++i) {
+    if (i + 1 < order_.size() && touches_[order_[i]] == 0) {
+      breaks_.Set(i);
+    } else {
+      breaks_.Unset(i);
+    }
+  }
+}
+
+}  // namespace tamis

@@ -1,0 +1,116 @@
+// TableLayout: where the regions of one table lie, as far as a coordinator has been told, in key
+// order and changed in place.
+//
+// Servers are heard one after the other, so two regions may be known that overlap: one of them is
+// history, or both are. A region is *placed* when no other overlaps it, or when its server has a
+// live lease and no server of those that overlap it has one. The others are *aside*: kept, since
+// leases change, but nothing is concluded from them. Which region is younger is never asked:
+// nothing that servers say of regions compares between servers.
+//
+// A region has a slot, a small number that stays the same while the region is known, and while it
+// is placed a position, its number in key order. Bits about regions are kept by slot, so that they
+// stay where they are when regions come and go; answers are given by position.
+//
+//   Settle    O(changes x log n) comparisons of keys, and 4 bytes moved for each region behind the
+//             first change
+//   Threads   const members may run concurrently; others need exclusive access
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tamis/base/executor.h"
+#include "tamis/routing/key_ranges.h"
+#include "tamis/routing/region_bits.h"
+
+namespace tamis {
+
+class TableLayout {
+ public:
+  using Slot = uint32_t;
+  static constexpr uint32_t kAside = ~uint32_t{0};
+
+  // The end of each server's lease, by number, and what time it is.
+  struct Leases {
+    std::span<const Time> until;
+    Time now;
+
+    bool Lives(uint32_t server) const { return until[server] > now; }
+  };
+
+  // A region that comes, or goes, takes its place at the next Settle. REQUIRES: !range.empty().
+  Slot Add(KeyRange range, uint32_t server);
+  void Remove(Slot slot);
+  // The lease of its server lives again: it and what it overlaps is looked at anew by Settle.
+  void Doubt(Slot slot);
+  // False when Settle would change nothing.
+  bool NeedsSettling(Time now) const {
+    return !doubtful_.empty() || !removed_.empty() || now >= look_again_;
+  }
+  void Settle(const Leases& leases);
+
+  // How many slots there are, used or not: every slot is below.
+  size_t slots() const { return regions_.size(); }
+  bool empty() const { return order_.empty() && aside_.empty(); }
+  const KeyRange& range(Slot slot) const { return regions_[slot].range; }
+  // kAside: not placed.
+  uint32_t position(Slot slot) const { return position_[slot]; }
+
+  // Placed regions, in key order.
+  size_t size() const { return order_.size(); }
+  Slot at(size_t position) const { return order_[position]; }
+  // Bit i: the region at position i does not end where the next one starts.
+  const RegionBits& breaks() const { return breaks_; }
+  // The positions [first, second) of regions that have keys in common with the range.
+  std::pair<size_t, size_t> Positions(const KeyRange& range) const;
+  // Every key lies in a placed region.
+  bool CoversEverything() const;
+  // Regions with keys in the range of which no part is known to lie elsewhere by now.
+  uint64_t Undecided(const KeyRange& range) const;
+  size_t aside() const { return aside_.size(); }
+
+ private:
+  struct Region {
+    KeyRange range;
+    uint32_t server = 0;
+    bool removed = false;
+  };
+  struct Aside {
+    Slot slot;
+    Slot furthest;  // of those up to here, the one that ends last
+  };
+
+  const std::string& StartOf(Slot slot) const { return regions_[slot].range.start; }
+  size_t LowerBound(std::string_view start) const;  // the first position that starts there or later
+  template <class Fn>
+  void ForEachPlacedIn(const KeyRange& range, Fn&& fn) const;
+  template <class Fn>
+  void ForEachAsideIn(const KeyRange& range, Fn&& fn) const;
+  template <class Fn>
+  void ForEachOverlapped(Slot slot, Fn&& fn) const;
+  bool BelongsHere(Slot slot, const Leases& leases);
+  void DoubtAll();
+  void PutAside(Slot slot);
+  void TakeFromAside(Slot slot);
+  size_t FirstAside(std::string_view start) const;
+  void RepairFurthest(size_t from);
+  void Rearrange(std::vector<Slot> coming, std::vector<Slot> leaving);
+
+  std::vector<Region> regions_;     // by slot
+  std::vector<uint32_t> position_;  // by slot
+  std::vector<uint8_t> touches_;    // by slot: ends where the next placed one starts
+  std::vector<Slot> free_;
+  std::vector<Slot> order_;  // placed, by start
+  RegionBits breaks_;
+  std::vector<Aside> aside_;       // by start
+  std::vector<Slot> doubtful_;     // to be looked at by Settle; some more than once
+  std::vector<Slot> removed_;      // free after Settle
+  Time look_again_ = Time::max();  // when a lease ends that something was decided by
+};
+
+}  // namespace tamis
