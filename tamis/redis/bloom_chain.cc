@@ -1,0 +1,390 @@
+#include "tamis/redis/bloom_chain.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "tamis/base/coding.h"
+#include "tamis/redis/murmur_hash.h"
+
+namespace tamis::redis {
+namespace {
+
+constexpr double kLn2 = 0.693147180559945;
+constexpr double kLn2Squared = 0.480453013918201;
+constexpr size_t kHeaderSize = 20;
+constexpr size_t kLinkHeaderSize = 53;
+constexpr uint64_t kGreatestBits = uint64_t{1} << 62;
+// A link of the least error rate that a double can say has 1075.
+constexpr uint32_t kGreatestHashes = 1100;
+
+struct ItemHash {
+  ItemHash() = default;
+  explicit ItemHash(std::string_view item)
+      : a(MurmurHash64A(item, 0xc6a4a7935bd1e995u)), b(MurmurHash64A(item, a)) {}
+
+  uint64_t a;
+  uint64_t b;
+};
+
+struct Geometry {
+  double bits_per_entry;
+  uint64_t bits;
+  uint32_t hashes;
+};
+
+std::optional<Geometry> GeometryFor(double error_rate, uint64_t entries) {
+  Geometry geometry;
+  geometry.bits_per_entry = -std::log(error_rate) / kLn2Squared;
+  const double bits = static_cast<double>(entries) * geometry.bits_per_entry;
+  if (!(bits < static_cast<double>(kGreatestBits))) return std::nullopt;
+  geometry.bits = (std::max<uint64_t>(static_cast<uint64_t>(bits), 1) + 63) / 64 * 64;
+  geometry.hashes = static_cast<uint32_t>(std::ceil(kLn2 * geometry.bits_per_entry));
+  return geometry;
+}
+
+double FirstRate(const BloomChain::Options& options) {
+  const double rate = std::min(options.error_rate, BloomChain::kGreatestRate);
+  return options.scaling && options.growth != 0
+             ? std::max(rate * 0.5, std::numeric_limits<double>::min())
+             : rate;
+}
+
+bool Test(const BloomChain::Link& link, ItemHash hash) {
+  const uint8_t* bytes = link.bytes.data();
+  for (uint32_t i = 0; i < link.hashes; ++i, hash.a += hash.b) {
+    const uint64_t bit = hash.a % link.bits;
+    if ((bytes[bit >> 3] & (1 << (bit & 7))) == 0) return false;
+  }
+  return true;
+}
+
+void Set(BloomChain::Link& link, ItemHash hash) {
+  uint8_t* bytes = link.bytes.data();
+  for (uint32_t i = 0; i < link.hashes; ++i, hash.a += hash.b) {
+    const uint64_t bit = hash.a % link.bits;
+    bytes[bit >> 3] |= static_cast<uint8_t>(1 << (bit & 7));
+  }
+}
+
+Status BadBytes(std::string why) { return {StatusCode::kDataLoss, "Bloom filter: " + why}; }
+
+// What a link says of itself; its bytes are compared elsewhere.
+Status CheckLink(const BloomChain::Link& link) {
+  if (link.bits == 0 || link.bits % 8 != 0 || link.bits >= kGreatestBits) {
+    return BadBytes("a link of " + std::to_string(link.bits) + " bits");
+  }
+  if (link.n2 != 0 && (link.n2 > 62 || link.bits != uint64_t{1} << link.n2)) {
+    return BadBytes("a link whose bits are not 2^n2");
+  }
+  if (!(link.error_rate > 0 && link.error_rate < 1)) return BadBytes("error rate not in (0, 1)");
+  if (!(link.bits_per_entry > 0 && link.bits_per_entry < kGreatestHashes * 2)) {
+    return BadBytes("bits per entry out of range");
+  }
+  // As many as the bits per entry want, which also says that they are few.
+  if (link.hashes == 0 || link.hashes > kGreatestHashes ||
+      link.hashes != static_cast<uint32_t>(std::ceil(kLn2 * link.bits_per_entry))) {
+    return BadBytes(std::to_string(link.hashes) + " hashes do not fit the bits per entry");
+  }
+  if (link.entries == 0 || link.entries >= kGreatestBits) {
+    return BadBytes("a link for " + std::to_string(link.entries) + " entries");
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+uint64_t BloomChain::FirstLinkBytes(const Options& options) {
+  const auto geometry = GeometryFor(FirstRate(options), options.capacity);
+  return geometry ? geometry->bits / 8 : 0;
+}
+
+Result<BloomChain> BloomChain::Create(const Options& options) {
+  BloomChain chain;
+  chain.growth_ = options.growth;
+  if (!options.scaling || options.growth == 0) chain.options_ |= kNotScaling;
+  if (!chain.AddLink(FirstRate(options), options.capacity)) {
+    return Status(StatusCode::kResourceExhausted, "memory does not suffice for the filter");
+  }
+  chain.present_ = chain.data_bytes_;
+  return chain;
+}
+
+bool BloomChain::AddLink(double error_rate, uint64_t entries) {
+  const auto geometry = GeometryFor(error_rate, entries);
+  if (!geometry) return false;
+  links_.reserve(links_.size() + 1);
+  Link link;
+  link.bytes = ByteArray::Zeroed(geometry->bits / 8);
+  if (link.bytes.data() == nullptr) return false;
+  link.bits = geometry->bits;
+  link.error_rate = error_rate;
+  link.bits_per_entry = geometry->bits_per_entry;
+  link.hashes = geometry->hashes;
+  link.entries = entries;
+  data_bytes_ += link.bytes.size();
+  links_.push_back(std::move(link));
+  return true;
+}
+
+Result<BloomChain> BloomChain::FromParts(Parts parts, uint64_t greatest_bytes) {
+  if (parts.links.empty()) return BadBytes("no link");
+  if (parts.size >= kGreatestBits) return BadBytes("more items than can be");
+  constexpr uint32_t kKnown = kNoRounding | kEntriesAreBits | kHash64 | kNotScaling;
+  if ((parts.options & ~kKnown) != 0) return BadBytes("unknown options");
+  if ((parts.options & kHash64) == 0) {
+    return BadBytes("made with the hash of 32 bits, which is not read; fill a new one");
+  }
+  if (parts.growth > kGreatestGrowth) return BadBytes("growth out of range");
+  if ((parts.options & kNotScaling) == 0 && parts.growth == 0) {
+    return BadBytes("it scales, with a growth of 0");
+  }
+  BloomChain chain;
+  chain.options_ = parts.options;
+  chain.growth_ = parts.growth;
+  uint64_t size = 0;
+  bool missing = false;
+  for (const Link& link : parts.links) {
+    if (Status status = CheckLink(link); !status.ok()) return status;
+    // Each is below 2^62 and the sum is compared each time: no overflow.
+    chain.data_bytes_ += link.bits / 8;
+    if (link.size > parts.size || size > parts.size - link.size) {
+      return BadBytes("the links have more items than the filter");
+    }
+    size += link.size;
+    if (link.bytes.size() > link.bits / 8 || (missing && link.bytes.size() != 0)) {
+      return BadBytes("a link's bytes are not those of its bits");
+    }
+    chain.present_ += link.bytes.size();
+    if (link.bytes.size() < link.bits / 8) {
+      missing = true;
+      if (chain.data_bytes_ > greatest_bytes) {
+        return BadBytes("greater than a key may be; see tamis-max-bytes");
+      }
+    }
+    if (chain.data_bytes_ >= kGreatestBits) return BadBytes("more bytes than can be");
+  }
+  if (size != parts.size) return BadBytes("the links have fewer items than the filter");
+  chain.size_ = size;
+  for (Link& link : parts.links) {
+    if (link.bytes.size() == link.bits / 8) continue;
+    ByteArray bytes = ByteArray::Zeroed(link.bits / 8);
+    if (bytes.data() == nullptr) {
+      return Status(StatusCode::kResourceExhausted, "memory does not suffice for the filter");
+    }
+    std::copy_n(link.bytes.data(), link.bytes.size(), bytes.data());
+    link.bytes = std::move(bytes);
+  }
+  chain.links_ = std::move(parts.links);
+  return chain;
+}
+
+Result<BloomChain> BloomChain::FromHeader(std::string_view header, uint64_t greatest_bytes) {
+  Reader reader(header);
+  Parts parts;
+  parts.size = reader.Fixed64();
+  const uint32_t links = reader.Fixed32();
+  parts.options = reader.Fixed32();
+  parts.growth = reader.Fixed32();
+  if (!reader.ok() || reader.rest().size() != uint64_t{links} * kLinkHeaderSize) {
+    return BadBytes("a header of another size than its links have");
+  }
+  parts.links.resize(links);
+  for (Link& link : parts.links) {
+    const uint64_t bytes = reader.Fixed64();
+    link.bits = reader.Fixed64();
+    link.size = reader.Fixed64();
+    link.error_rate = std::bit_cast<double>(reader.Fixed64());
+    link.bits_per_entry = std::bit_cast<double>(reader.Fixed64());
+    link.hashes = reader.Fixed32();
+    link.entries = reader.Fixed64();
+    link.n2 = reader.Byte();
+    if (link.bits / 8 != bytes || link.bits % 8 != 0) {
+      return BadBytes("a link's bytes are not those of its bits");
+    }
+  }
+  return FromParts(std::move(parts), greatest_bytes);
+}
+
+std::string BloomChain::Header() const {
+  std::string header;
+  header.reserve(kHeaderSize + kLinkHeaderSize * links_.size());
+  PutFixed64(&header, size_);
+  PutFixed32(&header, static_cast<uint32_t>(links_.size()));
+  PutFixed32(&header, options_);
+  PutFixed32(&header, growth_);
+  for (const Link& link : links_) {
+    PutFixed64(&header, link.bytes.size());
+    PutFixed64(&header, link.bits);
+    PutFixed64(&header, link.size);
+    PutFixed64(&header, std::bit_cast<uint64_t>(link.error_rate));
+    PutFixed64(&header, std::bit_cast<uint64_t>(link.bits_per_entry));
+    PutFixed32(&header, link.hashes);
+    PutFixed64(&header, link.entries);
+    header.push_back(static_cast<char>(link.n2));
+  }
+  return header;
+}
+
+std::string_view BloomChain::Chunk(uint64_t position) const {
+  for (const Link& link : links_) {
+    if (position < link.bytes.size()) {
+      const uint64_t size = std::min<uint64_t>(link.bytes.size() - position, kGreatestChunk);
+      return {reinterpret_cast<const char*>(link.bytes.data()) + position, size};
+    }
+    position -= link.bytes.size();
+  }
+  return {};
+}
+
+BloomChain::Loaded BloomChain::LoadChunk(uint64_t position, std::string_view chunk) {
+  if (partial() && position > present_) return Loaded::kOutOfOrder;
+  uint64_t at = position;
+  for (Link& link : links_) {
+    if (at < link.bytes.size()) {
+      if (chunk.size() > link.bytes.size() - at) return Loaded::kTooLong;
+      std::copy(chunk.begin(), chunk.end(), link.bytes.data() + at);
+      present_ = std::max(present_, position + chunk.size());
+      return Loaded::kOk;
+    }
+    at -= link.bytes.size();
+  }
+  return Loaded::kNoLink;
+}
+
+BloomChain::Added BloomChain::Add(std::string_view item, uint64_t greatest_bytes) {
+  if (partial()) return Added::kPartial;
+  const ItemHash hash(item);
+  for (size_t i = links_.size(); i-- > 0;) {
+    if (Test(links_[i], hash)) return Added::kPerhaps;
+  }
+  if (const Link& newest = links_.back(); newest.size >= newest.entries) {
+    if (!scaling()) return Added::kFull;
+    const double rate = std::max(newest.error_rate * 0.5, std::numeric_limits<double>::min());
+    if (newest.entries > kGreatestBits / growth_) return Added::kTooLarge;
+    const uint64_t entries = newest.entries * growth_;
+    const auto geometry = GeometryFor(rate, entries);
+    if (!geometry || SizeBytes() + 64 + geometry->bits / 8 > greatest_bytes) {
+      return Added::kTooLarge;
+    }
+    if (!AddLink(rate, entries)) return Added::kNoMemory;
+    present_ = data_bytes_;
+  }
+  Set(links_.back(), hash);
+  ++links_.back().size;
+  ++size_;
+  return Added::kNew;
+}
+
+bool BloomChain::MayContain(std::string_view item) const {
+  if (partial()) return true;
+  const ItemHash hash(item);
+  for (size_t i = links_.size(); i-- > 0;) {
+    if (Test(links_[i], hash)) return true;
+  }
+  return false;
+}
+
+// A miss ends after two probes in a link that is half full, so two are fetched ahead for all items;
+// those that pass them are mostly hits, and get the rest.
+void BloomChain::MayContain(std::span<const std::string_view> items, bool* out) const {
+  if (partial()) {
+    std::fill_n(out, items.size(), true);
+    return;
+  }
+  constexpr size_t kGroup = 32;
+  constexpr uint32_t kFirst = 2;
+  constexpr uint32_t kAhead = 16;  // probes behind these are not fetched ahead
+  struct Probe {
+    ItemHash hash;
+    size_t item;
+    uint64_t bits[kAhead];
+  };
+  std::array<Probe, kGroup> probes;
+  std::array<uint32_t, kGroup> passed;
+  for (size_t begin = 0; begin < items.size(); begin += kGroup) {
+    size_t live = std::min(kGroup, items.size() - begin);
+    for (size_t i = 0; i < live; ++i) {
+      probes[i].hash = ItemHash(items[begin + i]);
+      probes[i].item = begin + i;
+      out[begin + i] = false;
+    }
+    for (size_t l = links_.size(); l-- > 0 && live > 0;) {
+      const Link& link = links_[l];
+      const uint8_t* bytes = link.bytes.data();
+      const uint32_t first = std::min(kFirst, link.hashes);
+      const uint32_t ahead = std::min(kAhead, link.hashes);
+      const auto fetch = [&](Probe& probe, uint32_t from, uint32_t to) {
+        for (uint32_t i = from; i < to; ++i) {
+          probe.bits[i] = (probe.hash.a + i * probe.hash.b) % link.bits;
+          __builtin_prefetch(bytes + (probe.bits[i] >> 3));
+        }
+      };
+      const auto passes = [&](const Probe& probe, uint32_t from, uint32_t to) {
+        for (uint32_t i = from; i < to; ++i) {
+          const uint64_t bit = probe.bits[i];
+          if ((bytes[bit >> 3] & (1 << (bit & 7))) == 0) return false;
+        }
+        return true;
+      };
+      for (size_t i = 0; i < live; ++i) fetch(probes[i], 0, first);
+      size_t passes_first = 0;
+      for (size_t i = 0; i < live; ++i) {
+        if (!passes(probes[i], 0, first)) continue;
+        fetch(probes[i], first, ahead);
+        passed[passes_first++] = static_cast<uint32_t>(i);
+      }
+      for (size_t j = 0; j < passes_first; ++j) {
+        const Probe& probe = probes[passed[j]];
+        out[probe.item] =
+            passes(probe, first, ahead) && (ahead == link.hashes || Test(link, probe.hash));
+      }
+      size_t kept = 0;
+      for (size_t i = 0; i < live; ++i) {
+        if (out[probes[i].item]) continue;
+        if (kept != i) {
+          probes[kept].hash = probes[i].hash;
+          probes[kept].item = probes[i].item;
+        }
+        ++kept;
+      }
+      live = kept;
+    }
+  }
+}
+
+uint64_t BloomChain::Capacity() const {
+  uint64_t capacity = 0;
+  for (const Link& link : links_) capacity += link.entries;
+  return capacity;
+}
+
+std::optional<BloomChain> BloomChain::Copy() const {
+  BloomChain copy;
+  copy.size_ = size_;
+  copy.options_ = options_;
+  copy.growth_ = growth_;
+  copy.data_bytes_ = data_bytes_;
+  copy.present_ = present_;
+  copy.links_.reserve(links_.size());
+  for (const Link& link : links_) {
+    Link& to = copy.links_.emplace_back();
+    to.bits = link.bits;
+    to.size = link.size;
+    to.error_rate = link.error_rate;
+    to.bits_per_entry = link.bits_per_entry;
+    to.hashes = link.hashes;
+    to.entries = link.entries;
+    to.n2 = link.n2;
+    to.bytes = ByteArray::Zeroed(link.bytes.size());
+    if (to.bytes.data() == nullptr) return std::nullopt;
+    std::memcpy(to.bytes.data(), link.bytes.data(), link.bytes.size());
+  }
+  return copy;
+}
+
+}  // namespace tamis::redis

@@ -1,0 +1,121 @@
+// BloomChain: the scaling Bloom filter that BF.* commands, their dumps and their RDB values speak
+// of, bit for bit. Geometry and hash are theirs and not those of tamis/filter.
+//
+//   Layout      links, each a plain Bloom filter with a capacity; the newest one takes the items
+//   Memory      -ln(rate) / ln(2)^2 bits an item of capacity; link i + 1 has `growth` times the
+//               capacity of link i and half of its rate
+//   FP rate     at most the rate asked for: the first link of a scaling filter is made for half
+//   MayContain  O(links * k)      Add  the same; kFull = unchanged
+//   Erase       none
+//   Threads     const members may run concurrently; others need exclusive access
+//
+// A chain that is read in chunks is *partial* until the last one is there: it may contain
+// everything, and takes nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tamis/base/status.h"
+#include "tamis/redis/byte_array.h"
+
+namespace tamis::redis {
+
+class BloomChain {
+ public:
+  static constexpr double kGreatestRate = 0.25;  // a greater one is taken as this
+  static constexpr uint64_t kGreatestCapacity = uint64_t{1} << 30;
+  static constexpr uint32_t kGreatestGrowth = 32768;
+  static constexpr size_t kGreatestChunk = size_t{16} << 20;
+
+  struct Options {
+    double error_rate = 0.01;  // in (0, 1)
+    uint64_t capacity = 100;
+    uint32_t growth = 2;  // 0 = does not scale
+    bool scaling = true;
+  };
+
+  // Bits of the options word.
+  static constexpr uint32_t kNoRounding = 1;
+  static constexpr uint32_t kEntriesAreBits = 2;
+  static constexpr uint32_t kHash64 = 4;
+  static constexpr uint32_t kNotScaling = 8;
+
+  // One link as headers and RDB values describe it.
+  struct Link {
+    uint64_t bits = 0;
+    uint64_t size = 0;  // items that were new to the chain
+    double error_rate = 0;
+    double bits_per_entry = 0;
+    uint32_t hashes = 0;
+    uint64_t entries = 0;  // capacity
+    uint8_t n2 = 0;        // log2(bits) of filters that were rounded to it, else 0
+    ByteArray bytes;
+  };
+  struct Parts {
+    uint64_t size = 0;
+    uint32_t options = kNoRounding | kHash64;
+    uint32_t growth = 2;
+    std::vector<Link> links;  // oldest first
+  };
+
+  enum class Added { kNew, kPerhaps, kFull, kNoMemory, kTooLarge, kPartial };
+
+  // Bytes of the first link; 0 when they cannot be counted in 63 bits.
+  static uint64_t FirstLinkBytes(const Options& options);
+  // kResourceExhausted when memory does not suffice. REQUIRES: options are in range.
+  static Result<BloomChain> Create(const Options& options);
+
+  // The one validator of what comes from outside, dumps and RDB values alike. Links have their
+  // bytes; in a partial chain they end somewhere, and what is behind is missing (chunks bring it).
+  // All is checked before anything is allocated, and `greatest_bytes` bounds a partial chain.
+  static Result<BloomChain> FromParts(Parts parts, uint64_t greatest_bytes);
+  // The header that SCANDUMP gives; all bytes are missing.
+  static Result<BloomChain> FromHeader(std::string_view header, uint64_t greatest_bytes);
+  std::string Header() const;
+
+  // Bytes [position, position + size) of the links one after the other, at most kGreatestChunk and
+  // those of one link; empty behind the end.
+  std::string_view Chunk(uint64_t position) const;
+  enum class Loaded { kOk, kNoLink, kTooLong, kOutOfOrder };
+  // A partial chain takes its chunks from the front, each as often as wanted.
+  Loaded LoadChunk(uint64_t position, std::string_view chunk);
+  bool partial() const { return present_ < data_bytes_; }
+  uint64_t present() const { return present_; }
+
+  // A link that would make the chain larger than `greatest_bytes` is not made: kTooLarge.
+  Added Add(std::string_view item, uint64_t greatest_bytes);
+  bool MayContain(std::string_view item) const;
+  // out[i] is the answer for items[i].
+  void MayContain(std::span<const std::string_view> items, bool* out) const;
+
+  uint64_t size() const { return size_; }
+  uint64_t Capacity() const;
+  uint64_t SizeBytes() const { return 32 + 64 * links_.size() + data_bytes_; }
+  bool scaling() const { return (options_ & kNotScaling) == 0; }
+  uint32_t options() const { return options_; }
+  uint32_t growth() const { return growth_; }
+  std::span<const Link> links() const { return links_; }
+  std::span<Link> mutable_links() { return links_; }  // for the allocator that moves bytes
+
+  // nullopt when memory does not suffice.
+  std::optional<BloomChain> Copy() const;
+
+ private:
+  BloomChain() = default;
+  bool AddLink(double error_rate, uint64_t entries);
+
+  uint64_t size_ = 0;
+  uint32_t options_ = kNoRounding | kHash64;
+  uint32_t growth_ = 2;
+  uint64_t data_bytes_ = 0;  // of all links
+  uint64_t present_ = 0;     // how many of them, from the front, are there
+  std::vector<Link> links_;
+};
+
+}  // namespace tamis::redis

@@ -1,0 +1,52 @@
+// ByteArray: the bytes of one link or table. They come from an allocator that can say no, since a
+// filter may be as large as the machine, and are zero without having been touched.
+//
+// The allocator is the server's inside of the module, so that maxmemory counts the bytes, and the
+// C library's everywhere else.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+namespace tamis::redis {
+
+struct ByteAllocator {
+  void* (*allocate_zeroed)(size_t size);  // nullptr when there is not so much
+  void (*free)(void* bytes);
+};
+
+// What ByteArrays are allocated with from now on. REQUIRES: there is none yet.
+void SetByteAllocator(ByteAllocator allocator);
+
+class ByteArray {
+ public:
+  ByteArray() = default;
+  ByteArray(ByteArray&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  ByteArray& operator=(ByteArray&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~ByteArray();
+
+  // Zeros; without data() when memory does not suffice. REQUIRES: size > 0.
+  static ByteArray Zeroed(size_t size);
+  // Takes what the same allocator gave.
+  static ByteArray Adopt(void* data, size_t size);
+
+  uint8_t* data() { return data_; }
+  const uint8_t* data() const { return data_; }
+  size_t size() const { return size_; }
+
+  // The bytes were moved by the allocator, which freed the old ones.
+  void MovedTo(void* data) { data_ = static_cast<uint8_t*>(data); }
+
+ private:
+  uint8_t* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace tamis::redis

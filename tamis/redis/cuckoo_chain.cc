@@ -1,0 +1,391 @@
+#include "tamis/redis/cuckoo_chain.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "tamis/base/coding.h"
+#include "tamis/redis/murmur_hash.h"
+
+namespace tamis::redis {
+namespace {
+
+constexpr uint64_t kGreatestBytes = uint64_t{1} << 62;
+// Above these bytes an erase does not compact by itself, since it would take too long.
+constexpr uint64_t kCompactedByErase = uint64_t{1} << 20;
+
+uint64_t Alternate(uint64_t bucket, uint8_t tag) { return bucket ^ (tag * uint64_t{0x5bd1e995}); }
+
+Status BadBytes(std::string why) { return {StatusCode::kDataLoss, "Cuckoo filter: " + why}; }
+
+Status NoMemory() {
+  return {StatusCode::kResourceExhausted, "memory does not suffice for the filter"};
+}
+
+void PutFixed16(std::string* out, uint16_t value) {
+  out->push_back(static_cast<char>(value & 0xff));
+  out->push_back(static_cast<char>(value >> 8));
+}
+
+uint16_t Fixed16(Reader& reader) {
+  const uint16_t low = reader.Byte();
+  return static_cast<uint16_t>(low | reader.Byte() << 8);
+}
+
+// Bytes of the next table; nullopt when they are too many to count.
+std::optional<uint64_t> Times(uint64_t bytes, uint64_t expansion) {
+  if (bytes > kGreatestBytes / expansion) return std::nullopt;
+  return bytes * expansion;
+}
+
+bool EightZeros(const uint8_t* bytes) {
+  uint64_t word;
+  std::memcpy(&word, bytes, 8);
+  return word == 0;
+}
+
+uint64_t FirstBuckets(const CuckooChain::Options& options) {
+  return std::bit_ceil(std::max<uint64_t>(options.capacity / options.bucket_size, 1));
+}
+
+}  // namespace
+
+uint64_t CuckooChain::FirstTableBytes(const Options& options) {
+  return FirstBuckets(options) * options.bucket_size;
+}
+
+Result<CuckooChain> CuckooChain::Create(const Options& options) {
+  CuckooChain chain;
+  chain.buckets_ = FirstBuckets(options);
+  chain.bucket_size_ = options.bucket_size;
+  chain.max_iterations_ = options.max_iterations;
+  chain.expansion_ = options.expansion == 0 ? 0 : std::bit_ceil(options.expansion);
+  chain.data_bytes_ = chain.present_ = FirstTableBytes(options);
+  ByteArray table = ByteArray::Zeroed(chain.data_bytes_);
+  if (table.data() == nullptr) return NoMemory();
+  chain.tables_.push_back(std::move(table));
+  return chain;
+}
+
+Result<CuckooChain> CuckooChain::FromParts(Parts parts, uint64_t greatest_bytes) {
+  if (parts.tables.empty()) return BadBytes("no table");
+  if (parts.tables.size() > kGreatestTables) return BadBytes("too many tables");
+  if (parts.buckets >= kGreatestBytes || !std::has_single_bit(parts.buckets)) {
+    return BadBytes(std::to_string(parts.buckets) + " buckets, not a power of two");
+  }
+  if (parts.bucket_size < 1 || parts.bucket_size > 255) return BadBytes("bucket size out of range");
+  if (parts.max_iterations < 1 || parts.max_iterations > 65535) {
+    return BadBytes("iterations out of range");
+  }
+  if (parts.expansion > 32768 || (parts.expansion != 0 && !std::has_single_bit(parts.expansion))) {
+    return BadBytes("expansion out of range");
+  }
+  if (parts.expansion == 0 && parts.tables.size() > 1) {
+    return BadBytes("several tables, and it does not grow");
+  }
+  CuckooChain chain;
+  bool missing = false;
+  std::optional<uint64_t> bytes = Times(parts.bucket_size, parts.buckets);
+  for (size_t i = 0; i < parts.tables.size(); ++i) {
+    if (i > 0) bytes = Times(*bytes, parts.expansion);
+    if (!bytes || chain.data_bytes_ > kGreatestBytes - *bytes) {
+      return BadBytes("more bytes than can be");
+    }
+    chain.data_bytes_ += *bytes;
+    const ByteArray& table = parts.tables[i];
+    if (table.size() > *bytes || (missing && table.size() != 0)) {
+      return BadBytes("a table's bytes are not those of its buckets");
+    }
+    chain.present_ += table.size();
+    if (table.size() < *bytes) {
+      missing = true;
+      if (chain.data_bytes_ > greatest_bytes) {
+        return BadBytes("greater than a key may be; see tamis-max-bytes");
+      }
+    }
+  }
+  if (parts.items > chain.data_bytes_) return BadBytes("more items than places");
+  chain.items_ = parts.items;
+  chain.deletes_ = parts.deletes;
+  chain.buckets_ = parts.buckets;
+  chain.bucket_size_ = static_cast<uint16_t>(parts.bucket_size);
+  chain.max_iterations_ = static_cast<uint16_t>(parts.max_iterations);
+  chain.expansion_ = static_cast<uint16_t>(parts.expansion);
+  uint64_t size = parts.bucket_size * parts.buckets;
+  for (ByteArray& table : parts.tables) {
+    if (table.size() != size) {
+      ByteArray whole = ByteArray::Zeroed(size);
+      if (whole.data() == nullptr) return NoMemory();
+      std::copy_n(table.data(), table.size(), whole.data());
+      table = std::move(whole);
+    }
+    size *= std::max<uint64_t>(parts.expansion, 1);
+  }
+  chain.tables_ = std::move(parts.tables);
+  return chain;
+}
+
+Result<CuckooChain> CuckooChain::FromHeader(std::string_view header, uint64_t greatest_bytes) {
+  if (header.size() != kHeaderSize) return BadBytes("a header of another size");
+  Reader reader(header);
+  Parts parts;
+  parts.items = reader.Fixed64();
+  parts.buckets = reader.Fixed64();
+  parts.deletes = reader.Fixed64();
+  const uint64_t tables = reader.Fixed64();
+  parts.bucket_size = Fixed16(reader);
+  parts.max_iterations = Fixed16(reader);
+  parts.expansion = Fixed16(reader);
+  if (tables > kGreatestTables) return BadBytes("too many tables");
+  parts.tables.resize(tables);
+  return FromParts(std::move(parts), greatest_bytes);
+}
+
+std::string CuckooChain::Header() const {
+  std::string header;
+  PutFixed64(&header, items_);
+  PutFixed64(&header, buckets_);
+  PutFixed64(&header, deletes_);
+  PutFixed64(&header, tables_.size());
+  PutFixed16(&header, bucket_size_);
+  PutFixed16(&header, max_iterations_);
+  PutFixed16(&header, expansion_);
+  return header;
+}
+
+std::string_view CuckooChain::Chunk(uint64_t position) const {
+  for (const ByteArray& table : tables_) {
+    if (position < table.size()) {
+      return {reinterpret_cast<const char*>(table.data()) + position,
+              std::min<uint64_t>(table.size() - position, kGreatestChunk)};
+    }
+    position -= table.size();
+  }
+  return {};
+}
+
+bool CuckooChain::LoadChunk(uint64_t position, std::string_view chunk) {
+  if (partial() && position > present_) return false;
+  uint64_t at = position;
+  for (ByteArray& table : tables_) {
+    if (at < table.size()) {
+      if (chunk.size() > table.size() - at) return false;
+      std::copy(chunk.begin(), chunk.end(), table.data() + at);
+      present_ = std::max(present_, position + chunk.size());
+      return true;
+    }
+    at -= table.size();
+  }
+  return false;
+}
+
+CuckooChain::Place CuckooChain::PlaceOf(std::string_view item) {
+  const uint64_t hash = MurmurHash64A(item, 0);
+  const auto tag = static_cast<uint8_t>(hash % 255 + 1);
+  return {hash, Alternate(hash, tag), tag};
+}
+
+uint8_t* CuckooChain::Bucket(size_t table, uint64_t hash) {
+  return tables_[table].data() + (hash & (Buckets(table) - 1)) * bucket_size_;
+}
+
+const uint8_t* CuckooChain::Bucket(size_t table, uint64_t hash) const {
+  return tables_[table].data() + (hash & (Buckets(table) - 1)) * bucket_size_;
+}
+
+CuckooChain::Inserted CuckooChain::Insert(std::string_view item, const Limits& limits) {
+  if (partial()) return Inserted::kPartial;
+  return InsertPlace(PlaceOf(item), limits);
+}
+
+CuckooChain::Inserted CuckooChain::InsertNew(std::string_view item, const Limits& limits) {
+  if (partial()) return Inserted::kPartial;
+  const Place place = PlaceOf(item);
+  if (Contains(place)) return Inserted::kThere;
+  return InsertPlace(place, limits);
+}
+
+CuckooChain::Inserted CuckooChain::InsertPlace(const Place& place, const Limits& limits) {
+  if (!TakeFreeSlot(place) && !Kick(place)) {
+    if (expansion_ == 0) return Inserted::kFull;
+    if (tables_.size() >= std::min(limits.tables, kGreatestTables)) return Inserted::kTooManyTables;
+    const auto bytes = Times(tables_.back().size(), expansion_);
+    if (!bytes || SizeBytes() + 16 + *bytes > limits.bytes) {
+      return Inserted::kTooLarge;
+    }
+    tables_.reserve(tables_.size() + 1);
+    ByteArray table = ByteArray::Zeroed(*bytes);
+    if (table.data() == nullptr) return Inserted::kNoMemory;
+    data_bytes_ += *bytes;
+    present_ = data_bytes_;
+    tables_.push_back(std::move(table));
+    TakeFreeSlot(place);
+  }
+  // Bytes from outside may have said more items than there are.
+  items_ = std::min(items_ + 1, data_bytes_);
+  return Inserted::kYes;
+}
+
+bool CuckooChain::TakeFreeSlot(const Place& place) {
+  for (size_t i = tables_.size(); i-- > 0;) {
+    for (const uint64_t hash : {place.hash, place.other}) {
+      uint8_t* bucket = Bucket(i, hash);
+      if (void* slot = std::memchr(bucket, 0, bucket_size_)) {
+        *static_cast<uint8_t*>(slot) = place.tag;
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool CuckooChain::Kick(const Place& place) {
+  const size_t newest = tables_.size() - 1;
+  uint64_t bucket = place.hash;
+  uint8_t tag = place.tag;
+  uint32_t slot = 0;
+  for (uint32_t i = 0; i < max_iterations_; ++i) {
+    std::swap(Bucket(newest, bucket)[slot], tag);
+    bucket = Alternate(bucket, tag);
+    uint8_t* other = Bucket(newest, bucket);
+    if (void* empty = std::memchr(other, 0, bucket_size_)) {
+      *static_cast<uint8_t*>(empty) = tag;
+      return true;
+    }
+    slot = (slot + 1) % bucket_size_;
+  }
+  for (uint32_t i = 0; i < max_iterations_; ++i) {
+    slot = (slot + bucket_size_ - 1) % bucket_size_;
+    bucket = Alternate(bucket, tag);
+    std::swap(Bucket(newest, bucket)[slot], tag);
+  }
+  return false;
+}
+
+bool CuckooChain::Erase(std::string_view item) {
+  if (partial()) return false;
+  const Place place = PlaceOf(item);
+  for (size_t i = tables_.size(); i-- > 0;) {
+    for (const uint64_t hash : {place.hash, place.other}) {
+      void* slot = std::memchr(Bucket(i, hash), place.tag, bucket_size_);
+      if (slot == nullptr) continue;
+      *static_cast<uint8_t*>(slot) = 0;
+      if (items_ > 0) --items_;
+      ++deletes_;
+      if (tables_.size() > 1 && data_bytes_ <= kCompactedByErase && deletes_ > items_ / 10.0) {
+        Compact(kCompactedByErase, false);
+      }
+      return true;
+    }
+  }
+  return false;
+}
+
+bool CuckooChain::Contains(const Place& place) const {
+  for (size_t i = tables_.size(); i-- > 0;) {
+    for (const uint64_t hash : {place.hash, place.other}) {
+      if (std::memchr(Bucket(i, hash), place.tag, bucket_size_) != nullptr) return true;
+    }
+  }
+  return false;
+}
+
+bool CuckooChain::MayContain(std::string_view item) const {
+  return partial() || Contains(PlaceOf(item));
+}
+
+void CuckooChain::MayContain(std::span<const std::string_view> items, bool* out) const {
+  if (partial()) {
+    std::fill_n(out, items.size(), true);
+    return;
+  }
+  constexpr size_t kGroup = 32;
+  std::array<Place, kGroup> places;
+  for (size_t begin = 0; begin < items.size(); begin += kGroup) {
+    const size_t count = std::min(kGroup, items.size() - begin);
+    for (size_t i = 0; i < count; ++i) {
+      places[i] = PlaceOf(items[begin + i]);
+      __builtin_prefetch(Bucket(tables_.size() - 1, places[i].hash));
+      __builtin_prefetch(Bucket(tables_.size() - 1, places[i].other));
+    }
+    for (size_t i = 0; i < count; ++i) out[begin + i] = Contains(places[i]);
+  }
+}
+
+uint64_t CuckooChain::Count(std::string_view item) const {
+  const Place place = PlaceOf(item);
+  uint64_t count = 0;
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    const uint8_t* first = Bucket(i, place.hash);
+    const uint8_t* second = Bucket(i, place.other);
+    count += std::count(first, first + bucket_size_, place.tag);
+    if (second != first) count += std::count(second, second + bucket_size_, place.tag);
+  }
+  return count;
+}
+
+// The tag lies in `bucket` of its table; modulo the buckets of an older one, which divide those of
+// this, that is one of its buckets there.
+bool CuckooChain::MoveDown(size_t table, uint64_t bucket, uint8_t tag) {
+  for (size_t i = 0; i < table; ++i) {
+    for (const uint64_t hash : {bucket, Alternate(bucket, tag)}) {
+      if (void* slot = std::memchr(Bucket(i, hash), 0, bucket_size_)) {
+        *static_cast<uint8_t*>(slot) = tag;
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool CuckooChain::Compact(uint64_t tags, bool go_on_after_stuck_tag) {
+  if (partial()) return false;
+  for (size_t i = tables_.size(); i-- > 1;) {
+    ByteArray& table = tables_[i];
+    bool empty = true;
+    for (uint64_t at = 0; at < table.size(); ++at) {
+      while (at + 8 <= table.size() && EightZeros(table.data() + at)) at += 8;
+      if (at == table.size()) break;
+      uint8_t& slot = table.data()[at];
+      if (slot == 0) continue;
+      if (tags-- == 0) return false;
+      if (MoveDown(i, at / bucket_size_, slot)) {
+        slot = 0;
+      } else {
+        empty = false;
+      }
+    }
+    if (empty && i + 1 == tables_.size()) {
+      data_bytes_ -= table.size();
+      present_ = data_bytes_;
+      tables_.pop_back();
+      items_ = std::min(items_, data_bytes_);
+    }
+    if (!empty && !go_on_after_stuck_tag) break;
+  }
+  deletes_ = 0;
+  return true;
+}
+
+std::optional<CuckooChain> CuckooChain::Copy() const {
+  CuckooChain copy;
+  copy.items_ = items_;
+  copy.deletes_ = deletes_;
+  copy.buckets_ = buckets_;
+  copy.bucket_size_ = bucket_size_;
+  copy.max_iterations_ = max_iterations_;
+  copy.expansion_ = expansion_;
+  copy.data_bytes_ = data_bytes_;
+  copy.present_ = present_;
+  for (const ByteArray& table : tables_) {
+    ByteArray bytes = ByteArray::Zeroed(table.size());
+    if (bytes.data() == nullptr) return std::nullopt;
+    std::memcpy(bytes.data(), table.data(), table.size());
+    copy.tables_.push_back(std::move(bytes));
+  }
+  return copy;
+}
+
+}  // namespace tamis::redis

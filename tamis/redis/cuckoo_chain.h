@@ -1,0 +1,138 @@
+// CuckooChain: the growing cuckoo filter that CF.* commands, their dumps and their RDB values speak
+// of. Where an item lies shows in dumps and refusals, so the order of places is part of the
+// interface.
+//
+//   Layout      tables of buckets (a power of two) of bucket_size one-byte tags, 0 = empty; table
+//               i has buckets * expansion^i. h = hash, tag = h % 255 + 1; buckets h and
+//               h ^ (tag * 0x5bd1e995), modulo the buckets of the table
+//   Memory      8 bits / load an item
+//   FP rate     about tables * 2 * bucket_size / 255
+//   MayContain  O(tables)      Insert  <= max_iterations moves in the newest table
+//   Erase       O(tables). REQUIRES: the item was inserted and not yet erased; another one with its
+//               tag and bucket is lost otherwise
+//   Threads     const members may run concurrently; others need exclusive access
+//   Source      Fan et al., CoNEXT 2014      Differs: tables are chained, the tag is not 0 to 255
+//
+// A chain that is read in chunks is *partial* until the last one is there: it may contain
+// everything, and neither takes nor gives.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tamis/base/status.h"
+#include "tamis/redis/byte_array.h"
+
+namespace tamis::redis {
+
+class CuckooChain {
+ public:
+  static constexpr uint64_t kGreatestCapacity = uint64_t{1} << 30;
+  static constexpr size_t kGreatestChunk = size_t{16} << 20;
+  static constexpr size_t kHeaderSize = 38;
+  static constexpr uint64_t kGreatestTables = 65536;
+
+  struct Options {
+    uint64_t capacity = 1024;  // >= 2 * bucket_size
+    uint16_t bucket_size = 2;  // 1 to 255
+    uint16_t max_iterations = 20;
+    uint16_t expansion = 1;  // rounded up to a power of two; 0 = does not grow; <= 32768
+  };
+
+  struct Parts {
+    uint64_t items = 0;
+    uint64_t buckets = 0;  // of the first table
+    uint64_t deletes = 0;
+    uint64_t bucket_size = 0;
+    uint64_t max_iterations = 0;
+    uint64_t expansion = 0;
+    std::vector<ByteArray> tables;  // oldest first
+  };
+
+  // What bounds growth. Commands that are replicated or loaded have no limits.
+  struct Limits {
+    uint64_t tables = 32;
+    uint64_t bytes = ~uint64_t{0};
+  };
+  enum class Inserted { kYes, kThere, kFull, kTooManyTables, kNoMemory, kTooLarge, kPartial };
+
+  // REQUIRES (both): options are in range.
+  static uint64_t FirstTableBytes(const Options& options);
+  static Result<CuckooChain> Create(const Options& options);
+
+  // The one validator of what comes from outside. Tables have their bytes; in a partial chain they
+  // end somewhere, and what is behind is missing (chunks bring it). All is checked before anything
+  // is allocated, and `greatest_bytes` bounds a partial chain.
+  static Result<CuckooChain> FromParts(Parts parts, uint64_t greatest_bytes);
+  // The header that SCANDUMP gives; all bytes are missing.
+  static Result<CuckooChain> FromHeader(std::string_view header, uint64_t greatest_bytes);
+  std::string Header() const;
+
+  // As in BloomChain.
+  std::string_view Chunk(uint64_t position) const;
+  bool LoadChunk(uint64_t position, std::string_view chunk);
+  bool partial() const { return present_ < data_bytes_; }
+  uint64_t present() const { return present_; }
+
+  // A copy more, whatever is there; kFull and kTooManyTables leave it unchanged.
+  Inserted Insert(std::string_view item, const Limits& limits);
+  // Not when its tag is there: kThere.
+  Inserted InsertNew(std::string_view item, const Limits& limits);
+  // False when it is not there.
+  bool Erase(std::string_view item);
+  bool MayContain(std::string_view item) const;
+  void MayContain(std::span<const std::string_view> items, bool* out) const;
+  uint64_t Count(std::string_view item) const;
+
+  // Moves tags of newer tables into free places of older ones and drops newest tables that have
+  // become empty. At most so many tags are moved or tried; true when nothing was left to try.
+  bool Compact(uint64_t tags, bool go_on_after_stuck_tag);
+
+  uint64_t items() const { return items_; }
+  uint64_t deletes() const { return deletes_; }
+  uint64_t buckets() const { return buckets_; }  // of the first table
+  uint16_t bucket_size() const { return bucket_size_; }
+  uint16_t max_iterations() const { return max_iterations_; }
+  uint16_t expansion() const { return expansion_; }
+  uint64_t SizeBytes() const { return 40 + 16 * tables_.size() + data_bytes_; }
+  std::span<const ByteArray> tables() const { return tables_; }
+  std::span<ByteArray> mutable_tables() { return tables_; }  // for the allocator that moves bytes
+  // How many buckets table i has.
+  uint64_t Buckets(size_t table) const { return tables_[table].size() / bucket_size_; }
+
+  std::optional<CuckooChain> Copy() const;
+
+ private:
+  struct Place {
+    uint64_t hash;
+    uint64_t other;
+    uint8_t tag;
+  };
+
+  CuckooChain() = default;
+  static Place PlaceOf(std::string_view item);
+  bool Contains(const Place& place) const;
+  Inserted InsertPlace(const Place& place, const Limits& limits);
+  bool TakeFreeSlot(const Place& place);
+  bool Kick(const Place& place);
+  bool MoveDown(size_t table, uint64_t bucket, uint8_t tag);
+  uint8_t* Bucket(size_t table, uint64_t hash);
+  const uint8_t* Bucket(size_t table, uint64_t hash) const;
+
+  uint64_t items_ = 0;
+  uint64_t deletes_ = 0;
+  uint64_t buckets_ = 0;
+  uint16_t bucket_size_ = 0;
+  uint16_t max_iterations_ = 0;
+  uint16_t expansion_ = 0;
+  uint64_t data_bytes_ = 0;
+  uint64_t present_ = 0;
+  std::vector<ByteArray> tables_;
+};
+
+}  // namespace tamis::redis
