@@ -105,8 +105,11 @@ uint64_t BloomChain::FirstLinkBytes(const Options& options) {
 
 Result<BloomChain> BloomChain::Create(const Options& options) {
   BloomChain chain;
-  chain.growth_ = options.growth;
-  if (!options.scaling || options.growth == 0) chain.options_ |= kNotScaling;
+  if (options.scaling && options.growth != 0) {
+    chain.growth_ = options.growth;
+  } else {
+    chain.options_ |= kNotScaling;  // and the growth is the same for all of them
+  }
   if (!chain.AddLink(FirstRate(options), options.capacity)) {
     return Status(StatusCode::kResourceExhausted, "memory does not suffice for the filter");
   }

@@ -1,0 +1,419 @@
+#include "tamis/redis/bloom_commands.h"
+
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tamis/redis/bloom_type.h"
+#include "tamis/redis/filter_key.h"
+#include "tamis/redis/settings.h"
+
+namespace tamis::redis {
+namespace {
+
+using BloomKey = FilterKey<BloomChain>;
+
+constexpr char kNotFound[] = "ERR not found";
+constexpr char kPartial[] = "ERR the filter is being loaded: chunks are missing";
+
+BloomKey Open(Ctx* ctx, Words words, int mode) { return {ctx, words[1], mode, bloom_type}; }
+
+void Notify(Ctx* ctx, const char* event, String* key) {
+  server.NotifyKeyspaceEvent(ctx, kNotifyModule, event, key);
+}
+
+BloomChain::Options DefaultOptions() {
+  return {.error_rate = settings.bf_error_rate,
+          .capacity = static_cast<uint64_t>(settings.bf_initial_size),
+          .growth = static_cast<uint32_t>(settings.bf_expansion_factor)};
+}
+
+// nullptr, or the error.
+const char* Create(Ctx* ctx, BloomKey& key, const BloomChain::Options& options) {
+  const uint64_t bytes = BloomChain::FirstLinkBytes(options);
+  if (bytes == 0 || bytes > GreatestBytes(ctx)) {
+    return "ERR could not create filter: greater than tamis-max-bytes";
+  }
+  auto chain = BloomChain::Create(options);
+  if (!chain.ok()) return "ERR Insufficient memory to create filter";
+  key.Set(std::move(*chain));
+  return nullptr;
+}
+
+// With all that depends on settings, so that a replica of others makes the same filter.
+void ReplicateCreation(Ctx* ctx, String* key, const BloomChain::Options& options) {
+  char rate[32];
+  std::snprintf(rate, sizeof(rate), "%.17g", options.error_rate);
+  const auto capacity = static_cast<long long>(options.capacity);
+  if (options.scaling && options.growth != 0) {
+    server.Replicate(ctx, "BF.RESERVE", "sclcl", key, rate, capacity, "EXPANSION",
+                     static_cast<long long>(options.growth));
+  } else {
+    server.Replicate(ctx, "BF.RESERVE", "sclc", key, rate, capacity, "NONSCALING");
+  }
+}
+
+const char* ErrorOf(BloomChain::Added added) {
+  switch (added) {
+    case BloomChain::Added::kFull:
+      return "ERR non scaling filter is full";
+    case BloomChain::Added::kPartial:
+      return kPartial;
+    case BloomChain::Added::kTooLarge:
+      return "ERR problem inserting into filter: it would be greater than tamis-max-bytes";
+    default:
+      return "ERR problem inserting into filter";
+  }
+}
+
+void Reserve(Ctx* ctx, Words words) {
+  if (words.size() > 7) {
+    server.WrongArity(ctx);
+    return;
+  }
+  BloomChain::Options options = DefaultOptions();
+  long long number = 0;
+  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
+  if (!ParseDouble(words[2], &options.error_rate)) return error("ERR bad error rate");
+  if (!(options.error_rate > 0 && options.error_rate < 1)) {
+    return error("ERR error rate must be in the range (0.000000, 1.000000)");
+  }
+  if (!ParseInteger(words[3], &number)) return error("ERR bad capacity");
+  if (number < 1 || number > static_cast<long long>(BloomChain::kGreatestCapacity)) {
+    return error("ERR capacity must be in the range [1, 1073741824]");
+  }
+  options.capacity = static_cast<uint64_t>(number);
+  std::optional<long long> expansion;
+  for (size_t i = 4; i < words.size(); ++i) {
+    if (Is(words[i], "NONSCALING")) {
+      options.scaling = false;
+    } else if (Is(words[i], "EXPANSION")) {
+      if (++i == words.size()) return error("ERR no expansion");
+      if (!ParseInteger(words[i], &number)) return error("ERR bad expansion");
+      expansion = number;
+    } else {
+      return error("Unknown argument received");
+    }
+  }
+  if (!options.scaling && expansion.value_or(0) > 0) {
+    return error("Nonscaling filters cannot expand");
+  }
+  if (expansion) {
+    if (*expansion < 0 || *expansion > BloomChain::kGreatestGrowth) {
+      return error("ERR expansion must be in the range [0, 32768]");
+    }
+    options.growth = static_cast<uint32_t>(*expansion);
+  }
+  BloomKey key = Open(ctx, words, kRead | kWrite);
+  if (!key.missing()) return error(key.other_type() ? kWrongType : "ERR item exists");
+  if (const char* wrong = Create(ctx, key, options)) return error(wrong);
+  ReplicateCreation(ctx, words[1], options);
+  Notify(ctx, "bf.reserve", words[1]);
+  server.ReplyWithSimpleString(ctx, "OK");
+}
+
+// Adds the items; replies one by one, or with an array that ends at the first error.
+void AddItems(Ctx* ctx, Words words, Words items, const BloomChain::Options& defaults, bool create,
+              bool array) {
+  BloomKey key = Open(ctx, words, kRead | kWrite);
+  if (key.other_type()) {
+    server.ReplyWithError(ctx, kWrongType);
+    return;
+  }
+  if (key.missing() && !create) {
+    server.ReplyWithError(ctx, kNotFound);
+    return;
+  }
+  std::vector<String*> added;  // what a replica has to add
+  added.reserve(items.size());
+  if (key.missing()) {
+    if (const char* wrong = Create(ctx, key, defaults)) {
+      server.ReplyWithError(ctx, wrong);
+      return;
+    }
+    ReplicateCreation(ctx, words[1], defaults);
+    Notify(ctx, "bf.reserve", words[1]);
+  }
+  if (array) server.ReplyWithArray(ctx, kPostponedLength);
+  const uint64_t greatest_bytes = GreatestBytes(ctx);
+  long replies = 0;
+  for (String* item : items) {
+    const BloomChain::Added result = key->Add(TextOf(item), greatest_bytes);
+    ++replies;
+    if (result != BloomChain::Added::kNew && result != BloomChain::Added::kPerhaps) {
+      server.ReplyWithError(ctx, ErrorOf(result));
+      break;
+    }
+    if (result == BloomChain::Added::kNew) added.push_back(item);
+    server.ReplyWithBool(ctx, result == BloomChain::Added::kNew);
+  }
+  if (array) server.ReplySetArrayLength(ctx, replies);
+  if (!added.empty()) {
+    server.Replicate(ctx, "BF.MADD", "sv", words[1], added.data(), added.size());
+    Notify(ctx, "bf.add", words[1]);
+  }
+}
+
+void Add(Ctx* ctx, Words words) {
+  AddItems(ctx, words, words.subspan(2), DefaultOptions(), true, false);
+}
+
+void AddMany(Ctx* ctx, Words words) {
+  AddItems(ctx, words, words.subspan(2), DefaultOptions(), true, true);
+}
+
+void Insert(Ctx* ctx, Words words) {
+  BloomChain::Options options = DefaultOptions();
+  bool create = true;
+  bool expands = false;
+  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
+  size_t i = 2;
+  for (; i < words.size() && !Is(words[i], "ITEMS"); ++i) {
+    long long number = 0;
+    const bool last = i + 1 == words.size();
+    if (Is(words[i], "NOCREATE")) {
+      create = false;
+    } else if (Is(words[i], "NONSCALING")) {
+      options.scaling = false;
+    } else if (Is(words[i], "CAPACITY")) {
+      if (last) break;
+      if (!ParseInteger(words[++i], &number) || number < 1 ||
+          number > static_cast<long long>(BloomChain::kGreatestCapacity)) {
+        return error("Bad capacity");
+      }
+      options.capacity = static_cast<uint64_t>(number);
+    } else if (Is(words[i], "ERROR")) {
+      if (last) break;
+      if (!ParseDouble(words[++i], &options.error_rate) ||
+          !(options.error_rate > 0 && options.error_rate < 1)) {
+        return error("Bad error rate");
+      }
+    } else if (Is(words[i], "EXPANSION")) {
+      if (last) break;
+      if (!ParseInteger(words[++i], &number) || number < 0 ||
+          number > BloomChain::kGreatestGrowth) {
+        return error("Bad expansion");
+      }
+      options.growth = static_cast<uint32_t>(number);
+      expands = number > 0;
+    } else {
+      return error("Unknown argument received");
+    }
+  }
+  if (i + 1 >= words.size()) {
+    server.WrongArity(ctx);
+    return;
+  }
+  if (!options.scaling && expands) return error("Nonscaling filters cannot expand");
+  AddItems(ctx, words, words.subspan(i + 1), options, create, true);
+}
+
+void Exists(Ctx* ctx, Words words) {
+  const BloomKey key = Open(ctx, words, kRead);
+  server.ReplyWithBool(ctx, key.get() != nullptr && key->MayContain(TextOf(words[2])));
+}
+
+void ExistMany(Ctx* ctx, Words words) {
+  const Words items = words.subspan(2);
+  const BloomKey key = Open(ctx, words, kRead);
+  server.ReplyWithArray(ctx, static_cast<long>(items.size()));
+  constexpr size_t kGroup = 256;
+  std::string_view texts[kGroup];
+  bool answers[kGroup] = {};
+  for (size_t begin = 0; begin < items.size(); begin += kGroup) {
+    const size_t count = std::min(kGroup, items.size() - begin);
+    if (key.get() != nullptr) {
+      for (size_t i = 0; i < count; ++i) texts[i] = TextOf(items[begin + i]);
+      key->MayContain({texts, count}, answers);
+    }
+    for (size_t i = 0; i < count; ++i) server.ReplyWithBool(ctx, answers[i]);
+  }
+}
+
+void Info(Ctx* ctx, Words words) {
+  if (words.size() > 3) {
+    server.WrongArity(ctx);
+    return;
+  }
+  const BloomKey key = Open(ctx, words, kRead);
+  if (key.get() == nullptr) {
+    server.ReplyWithError(ctx, key.missing() ? kNotFound : kWrongType);
+    return;
+  }
+  struct Field {
+    const char* word;
+    const char* name;
+  };
+  constexpr Field kFields[] = {{"CAPACITY", "Capacity"},
+                               {"SIZE", "Size"},
+                               {"FILTERS", "Number of filters"},
+                               {"ITEMS", "Number of items inserted"},
+                               {"EXPANSION", "Expansion rate"}};
+  const auto value = [&](size_t field) {
+    const uint64_t values[] = {key->Capacity(), key->SizeBytes(), key->links().size(), key->size(),
+                               key->growth()};
+    if (field == 4 && !key->scaling()) {
+      server.ReplyWithNull(ctx);
+    } else {
+      server.ReplyWithLongLong(ctx, static_cast<long long>(values[field]));
+    }
+  };
+  if (words.size() == 2) {
+    server.ReplyWithMap(ctx, std::size(kFields));
+    for (size_t i = 0; i < std::size(kFields); ++i) {
+      server.ReplyWithSimpleString(ctx, kFields[i].name);
+      value(i);
+    }
+    return;
+  }
+  for (size_t i = 0; i < std::size(kFields); ++i) {
+    if (!Is(words[2], kFields[i].word)) continue;
+    if (Resp3(ctx)) {
+      server.ReplyWithMap(ctx, 1);
+      server.ReplyWithSimpleString(ctx, kFields[i].name);
+    } else {
+      server.ReplyWithArray(ctx, 1);
+    }
+    return value(i);
+  }
+  server.ReplyWithError(ctx, "Invalid information value");
+}
+
+void Card(Ctx* ctx, Words words) {
+  const BloomKey key = Open(ctx, words, kRead);
+  if (key.other_type()) {
+    server.ReplyWithError(ctx, kWrongType);
+    return;
+  }
+  server.ReplyWithLongLong(ctx, key.missing() ? 0 : static_cast<long long>(key->size()));
+}
+
+void Debug(Ctx* ctx, Words words) {
+  const BloomKey key = Open(ctx, words, kRead);
+  if (key.get() == nullptr) {
+    server.ReplyWithError(ctx, key.missing() ? kNotFound : kWrongType);
+    return;
+  }
+  server.ReplyWithArray(ctx, static_cast<long>(key->links().size() + 1));
+  ReplyText(ctx, "size:" + std::to_string(key->size()));
+  for (const BloomChain::Link& link : key->links()) {
+    char text[256];
+    const int size = std::snprintf(
+        text, sizeof(text),
+        "bytes:%llu bits:%llu hashes:%u hashwidth:64 capacity:%llu size:%llu ratio:%g",
+        static_cast<unsigned long long>(link.bytes.size()),
+        static_cast<unsigned long long>(link.bits), link.hashes,
+        static_cast<unsigned long long>(link.entries), static_cast<unsigned long long>(link.size),
+        link.error_rate);
+    ReplyText(ctx, {text, static_cast<size_t>(size)});
+  }
+}
+
+void ScanDump(Ctx* ctx, Words words) {
+  long long position = 0;
+  if (!ParseInteger(words[2], &position)) {
+    server.ReplyWithError(ctx, "Second argument must be numeric");
+    return;
+  }
+  const BloomKey key = Open(ctx, words, kRead);
+  if (key.get() == nullptr) {
+    server.ReplyWithError(ctx, key.missing() ? kNotFound : kWrongType);
+    return;
+  }
+  if (key->partial()) {
+    server.ReplyWithError(ctx, kPartial);
+    return;
+  }
+  server.ReplyWithArray(ctx, 2);
+  if (position == 0) {
+    server.ReplyWithLongLong(ctx, 1);
+    ReplyText(ctx, key->Header());
+    return;
+  }
+  const std::string_view chunk =
+      position < 1 ? std::string_view() : key->Chunk(static_cast<uint64_t>(position) - 1);
+  server.ReplyWithLongLong(
+      ctx, chunk.empty() ? 0 : position + static_cast<long long>(chunk.size()));
+  ReplyText(ctx, chunk);
+}
+
+void LoadChunk(Ctx* ctx, Words words) {
+  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
+  long long iterator = 0;
+  if (!ParseInteger(words[2], &iterator)) return error("ERR Second argument must be numeric");
+  const std::string_view data = TextOf(words[3]);
+  BloomKey key = Open(ctx, words, kRead | kWrite);
+  if (key.other_type()) return error(kWrongType);
+  if (iterator == 1 && key.missing()) {
+    auto chain = BloomChain::FromHeader(data, GreatestBytes(ctx));
+    if (!chain.ok()) {
+      server.Log(ctx, "notice", "BF.LOADCHUNK: %s", chain.status().message().c_str());
+      return error(chain.status().code() == StatusCode::kResourceExhausted
+                       ? "ERR Insufficient memory to create filter"
+                       : "ERR received bad data");
+    }
+    key.Set(std::move(*chain));
+  } else {
+    if (iterator <= 0 || static_cast<uint64_t>(iterator) < data.size()) {
+      return error("ERR received bad data");
+    }
+    if (key.missing()) return error(kNotFound);
+    // Counted from 1, the chunk begins at iterator - size; below that is nowhere.
+    switch (key->LoadChunk(static_cast<uint64_t>(iterator) - data.size() - 1, data)) {
+      case BloomChain::Loaded::kNoLink:
+        return error("ERR invalid offset - no link found");
+      case BloomChain::Loaded::kTooLong:
+        return error("ERR invalid chunk - Too big for current filter");
+      case BloomChain::Loaded::kOutOfOrder:
+        return error("ERR invalid offset - an earlier chunk is missing");
+      case BloomChain::Loaded::kOk:
+        break;
+    }
+  }
+  server.ReplicateVerbatim(ctx);
+  Notify(ctx, "bf.loadchunk", words[1]);
+  server.ReplyWithSimpleString(ctx, "OK");
+}
+
+constexpr Command kCommands[] = {
+    {"bf.reserve", Run<Reserve>, -4, "write deny-oom", "write fast bloom", "1.0.0", "O(1)",
+     "Makes an empty Bloom filter for a rate of false positives and a number of items",
+     "key error_rate:double capacity:integer [EXPANSION expansion:integer] [NONSCALING]"},
+    {"bf.add", Run<Add>, 3, "write deny-oom", "write bloom", "1.0.0",
+     "O(k), where k is the number of hashes, in each link",
+     "Adds an item to a Bloom filter, which is made when it is not there", "key item"},
+    {"bf.madd", Run<AddMany>, -3, "write deny-oom", "write bloom", "1.0.0",
+     "O(k * n), where k is the number of hashes and n that of items",
+     "Adds items to a Bloom filter, which is made when it is not there", "key item..."},
+    {"bf.insert", Run<Insert>, -4, "write deny-oom", "write bloom", "1.0.0",
+     "O(k * n), where k is the number of hashes and n that of items",
+     "Adds items to a Bloom filter and says how it is made when it is not there",
+     "key [CAPACITY capacity:integer] [ERROR error:double] [EXPANSION expansion:integer] "
+     "[NOCREATE] [NONSCALING] ITEMS item..."},
+    {"bf.exists", Run<Exists>, 3, "readonly fast", "read bloom", "1.0.0",
+     "O(k), where k is the number of hashes, in each link",
+     "Says whether an item may have been added; without a filter, no", "key item"},
+    {"bf.mexists", Run<ExistMany>, -3, "readonly fast", "read bloom", "1.0.0",
+     "O(k * n), where k is the number of hashes and n that of items",
+     "Says of each item whether it may have been added; without a filter, no", "key item..."},
+    {"bf.info", Run<Info>, -2, "readonly fast", "read fast bloom", "1.0.0", "O(1)",
+     "Tells of a Bloom filter", "key [CAPACITY|SIZE|FILTERS|ITEMS|EXPANSION]", "dont_cache"},
+    {"bf.card", Run<Card>, 2, "readonly fast", "read fast bloom", "2.4.4", "O(1)",
+     "Counts the items that were new when they were added", "key"},
+    {"bf.scandump", Run<ScanDump>, 3, "readonly fast", "read bloom", "1.0.0",
+     "O(n), where n is the size of the chunk", "Gives one part of a Bloom filter after the other",
+     "key iterator:integer", "dont_cache"},
+    {"bf.loadchunk", Run<LoadChunk>, 4, "write deny-oom", "write bloom", "1.0.0",
+     "O(n), where n is the size of the chunk", "Takes the parts that BF.SCANDUMP gave",
+     "key iterator:integer data"},
+    {"bf.debug", Run<Debug>, 2, "readonly fast", "read bloom", "1.0.0",
+     "O(n), where n is the number of links", "Tells of each link of a Bloom filter", "key",
+     "dont_cache"},
+};
+
+}  // namespace
+
+std::span<const Command> BloomCommands() { return kCommands; }
+
+}  // namespace tamis::redis

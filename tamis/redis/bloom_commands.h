@@ -1,0 +1,12 @@
+// BF.*: Bloom filters as clients of RedisBloom know them (docs/REDIS.md).
+#pragma once
+
+#include <span>
+
+#include "tamis/redis/command.h"
+
+namespace tamis::redis {
+
+std::span<const Command> BloomCommands();
+
+}  // namespace tamis::redis

@@ -1,0 +1,63 @@
+// Command: one row of the command tables, from which commands are registered and described, and
+// what all commands share.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "tamis/redis/server.h"
+
+namespace tamis::redis {
+
+struct Command {
+  const char* name;
+  CommandFunction run;
+  int arity;               // as the server counts: with the name; negative = at least
+  const char* flags;       // as CreateCommand has them
+  const char* categories;  // for servers that let modules name them
+  const char* since;
+  const char* complexity;
+  const char* summary;
+  // The words behind the name: `key` is the key, `x:double` and `x:integer` have types, `item...` is
+  // repeated, [WORD x] and [WORD] are options, [A|B] is a choice, WORD alone stands for itself.
+  const char* syntax;
+  const char* tips = nullptr;
+};
+
+// kErr when the server refuses one.
+int RegisterCommands(Ctx* ctx, std::span<const Command> commands);
+
+using Words = std::span<String* const>;  // the first one is the command's name
+
+// Makes of `function(ctx, words)` what the server calls: no exception leaves it.
+void ReplyOutOfMemory(Ctx* ctx) noexcept;
+template <void (*function)(Ctx*, Words)>
+int Run(Ctx* ctx, String** words, int count) noexcept {
+  try {
+    function(ctx, Words(words, static_cast<size_t>(count)));
+  } catch (...) {  // only memory that is not there
+    ReplyOutOfMemory(ctx);
+  }
+  return kOk;
+}
+
+inline std::string_view TextOf(const String* string) {
+  size_t size = 0;
+  const char* data = server.StringPtrLen(string, &size);
+  return {data, size};
+}
+
+// `word` is `name` in any case.
+bool Is(const String* word, std::string_view name);
+
+bool ParseInteger(const String* word, long long* value);
+bool ParseDouble(const String* word, double* value);
+
+inline constexpr char kWrongType[] =
+    "WRONGTYPE Operation against a key holding the wrong kind of value";
+
+void ReplyText(Ctx* ctx, std::string_view text);
+bool Resp3(Ctx* ctx);
+
+}  // namespace tamis::redis

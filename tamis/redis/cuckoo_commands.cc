@@ -1,0 +1,415 @@
+#include "tamis/redis/cuckoo_commands.h"
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "tamis/redis/cuckoo_type.h"
+#include "tamis/redis/filter_key.h"
+#include "tamis/redis/settings.h"
+
+namespace tamis::redis {
+namespace {
+
+using CuckooKey = FilterKey<CuckooChain>;
+using Inserted = CuckooChain::Inserted;
+
+constexpr char kNotFound[] = "ERR not found";
+constexpr char kPartial[] = "ERR the filter is being loaded: chunks are missing";
+
+// How many tags one CF.COMPACT looks at: some milliseconds.
+constexpr uint64_t kCompactedTags = uint64_t{1} << 18;
+
+CuckooKey Open(Ctx* ctx, Words words, int mode) { return {ctx, words[1], mode, cuckoo_type}; }
+
+void Notify(Ctx* ctx, const char* event, String* key) {
+  server.NotifyKeyspaceEvent(ctx, kNotifyModule, event, key);
+}
+
+CuckooChain::Options DefaultOptions() {
+  return {.capacity = static_cast<uint64_t>(settings.cf_initial_size),
+          .bucket_size = static_cast<uint16_t>(settings.cf_bucket_size),
+          .max_iterations = static_cast<uint16_t>(settings.cf_max_iterations),
+          .expansion = static_cast<uint16_t>(settings.cf_expansion_factor)};
+}
+
+CuckooChain::Limits LimitsFor(Ctx* ctx) {
+  return {.tables = LimitsApply(ctx) ? static_cast<uint64_t>(settings.cf_max_expansions)
+                                     : CuckooChain::kGreatestTables,
+          .bytes = GreatestBytes(ctx)};
+}
+
+// nullptr, or the error.
+const char* Create(Ctx* ctx, CuckooKey& key, const CuckooChain::Options& options) {
+  if (CuckooChain::FirstTableBytes(options) > GreatestBytes(ctx)) {
+    return "ERR Could not create filter: greater than tamis-max-bytes";
+  }
+  auto chain = CuckooChain::Create(options);
+  if (!chain.ok()) return "ERR Insufficient memory to create filter";
+  key.Set(std::move(*chain));
+  return nullptr;
+}
+
+// With all that depends on settings, so that a replica of others makes the same filter.
+void ReplicateCreation(Ctx* ctx, String* key, const CuckooChain::Options& options) {
+  server.Replicate(ctx, "CF.RESERVE", "slclclcl", key, static_cast<long long>(options.capacity),
+                   "BUCKETSIZE", static_cast<long long>(options.bucket_size), "MAXITERATIONS",
+                   static_cast<long long>(options.max_iterations), "EXPANSION",
+                   static_cast<long long>(options.expansion));
+  Notify(ctx, "cf.reserve", key);
+}
+
+void Reserve(Ctx* ctx, Words words) {
+  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
+  if (words.size() % 2 == 0) {
+    server.WrongArity(ctx);
+    return;
+  }
+  long long capacity = 0;
+  if (!ParseInteger(words[2], &capacity)) return error("Bad capacity");
+  struct Option {
+    const char* name;
+    long long least;
+    long long greatest;
+    long long value;
+  };
+  Option options[] = {{"MAXITERATIONS", 1, 65535, settings.cf_max_iterations},
+                      {"BUCKETSIZE", 1, 255, settings.cf_bucket_size},
+                      {"EXPANSION", 0, 32768, settings.cf_expansion_factor}};
+  for (size_t i = 3; i < words.size(); i += 2) {
+    bool known = false;
+    for (Option& option : options) {
+      if (!Is(words[i], option.name)) continue;
+      known = true;
+      char text[128];
+      if (!ParseInteger(words[i + 1], &option.value)) {
+        std::snprintf(text, sizeof(text), "Couldn't parse %s", option.name);
+        return error(text);
+      }
+      if (option.value < option.least || option.value > option.greatest) {
+        std::snprintf(text, sizeof(text), "%s: value must be in the range [%lld, %lld]",
+                      option.name, option.least, option.greatest);
+        return error(text);
+      }
+    }
+    if (!known) return error("Unknown argument received");
+  }
+  const long long bucket_size = options[1].value;
+  if (capacity < bucket_size * 2 ||
+      capacity > static_cast<long long>(CuckooChain::kGreatestCapacity)) {
+    return error("Capacity must be in the range [2 * BUCKETSIZE, 1073741824]");
+  }
+  CuckooKey key = Open(ctx, words, kRead | kWrite);
+  if (!key.missing()) return error(key.other_type() ? kWrongType : "ERR item exists");
+  const CuckooChain::Options chosen = {.capacity = static_cast<uint64_t>(capacity),
+                                       .bucket_size = static_cast<uint16_t>(bucket_size),
+                                       .max_iterations = static_cast<uint16_t>(options[0].value),
+                                       .expansion = static_cast<uint16_t>(options[2].value)};
+  if (const char* wrong = Create(ctx, key, chosen)) return error(wrong);
+  ReplicateCreation(ctx, words[1], chosen);
+  server.ReplyWithSimpleString(ctx, "OK");
+}
+
+struct Insertion {
+  CuckooChain::Options options = DefaultOptions();
+  bool create = true;
+  bool only_new = false;
+  bool array = false;
+};
+
+void ReplyInserted(Ctx* ctx, Inserted result, const Insertion& insertion) {
+  if (insertion.array) {
+    const int number = result == Inserted::kYes ? 1 : result == Inserted::kThere ? 0 : -1;
+    if (!insertion.only_new && Resp3(ctx)) {
+      server.ReplyWithBool(ctx, number == 1);
+    } else {
+      server.ReplyWithLongLong(ctx, number);
+    }
+    return;
+  }
+  switch (result) {
+    case Inserted::kYes:
+    case Inserted::kThere:
+      server.ReplyWithBool(ctx, result == Inserted::kYes);
+      break;
+    case Inserted::kFull:
+      server.ReplyWithError(ctx, "Filter is full");
+      break;
+    case Inserted::kTooManyTables:
+      server.ReplyWithError(ctx, "Maximum expansions reached");
+      break;
+    case Inserted::kTooLarge:
+      server.ReplyWithError(ctx, "ERR the filter would be greater than tamis-max-bytes");
+      break;
+    default:
+      server.ReplyWithError(ctx, "ERR Insufficient memory");
+  }
+}
+
+void InsertItems(Ctx* ctx, Words words, Words items, const Insertion& insertion) {
+  CuckooKey key = Open(ctx, words, kRead | kWrite);
+  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
+  if (key.other_type()) return error(kWrongType);
+  if (key.missing() && !insertion.create) return error(kNotFound);
+  std::vector<String*> inserted;  // what a replica has to insert
+  inserted.reserve(items.size());
+  if (key.missing()) {
+    if (const char* wrong = Create(ctx, key, insertion.options)) return error(wrong);
+    ReplicateCreation(ctx, words[1], insertion.options);
+  }
+  if (key->partial()) return error(kPartial);
+  const CuckooChain::Limits limits = LimitsFor(ctx);
+  if (insertion.array) server.ReplyWithArray(ctx, static_cast<long>(items.size()));
+  for (String* item : items) {
+    const Inserted result = insertion.only_new ? key->InsertNew(TextOf(item), limits)
+                                               : key->Insert(TextOf(item), limits);
+    if (result == Inserted::kYes) inserted.push_back(item);
+    ReplyInserted(ctx, result, insertion);
+  }
+  if (inserted.empty()) return;
+  server.Replicate(ctx, "CF.INSERT", "sccv", words[1], "NOCREATE", "ITEMS", inserted.data(),
+                   inserted.size());
+  Notify(ctx, "cf.add", words[1]);
+}
+
+void Add(Ctx* ctx, Words words) { InsertItems(ctx, words, words.subspan(2), {}); }
+void AddNew(Ctx* ctx, Words words) {
+  InsertItems(ctx, words, words.subspan(2), {.only_new = true});
+}
+
+void InsertMany(Ctx* ctx, Words words, bool only_new) {
+  Insertion insertion{.only_new = only_new, .array = true};
+  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
+  size_t i = 2;
+  for (; i < words.size() && !Is(words[i], "ITEMS"); ++i) {
+    if (Is(words[i], "NOCREATE")) {
+      insertion.create = false;
+    } else if (Is(words[i], "CAPACITY")) {
+      if (i + 1 == words.size()) break;
+      long long capacity = 0;
+      if (!ParseInteger(words[++i], &capacity)) return error("Bad capacity");
+      if (capacity < settings.cf_bucket_size * 2 ||
+          capacity > static_cast<long long>(CuckooChain::kGreatestCapacity)) {
+        return error("Capacity must be in the range [cf-bucket-size * 2, 1073741824]");
+      }
+      insertion.options.capacity = static_cast<uint64_t>(capacity);
+    } else {
+      return error("Unknown argument received");
+    }
+  }
+  if (i + 1 >= words.size()) {
+    server.WrongArity(ctx);
+    return;
+  }
+  InsertItems(ctx, words, words.subspan(i + 1), insertion);
+}
+
+void Insert(Ctx* ctx, Words words) { InsertMany(ctx, words, false); }
+void InsertNew(Ctx* ctx, Words words) { InsertMany(ctx, words, true); }
+
+void Exists(Ctx* ctx, Words words) {
+  const CuckooKey key = Open(ctx, words, kRead);
+  server.ReplyWithBool(ctx, key.get() != nullptr && key->MayContain(TextOf(words[2])));
+}
+
+void ExistMany(Ctx* ctx, Words words) {
+  const Words items = words.subspan(2);
+  const CuckooKey key = Open(ctx, words, kRead);
+  server.ReplyWithArray(ctx, static_cast<long>(items.size()));
+  constexpr size_t kGroup = 256;
+  std::string_view texts[kGroup];
+  bool answers[kGroup] = {};
+  for (size_t begin = 0; begin < items.size(); begin += kGroup) {
+    const size_t count = std::min(kGroup, items.size() - begin);
+    if (key.get() != nullptr) {
+      for (size_t i = 0; i < count; ++i) texts[i] = TextOf(items[begin + i]);
+      key->MayContain({texts, count}, answers);
+    }
+    for (size_t i = 0; i < count; ++i) server.ReplyWithBool(ctx, answers[i]);
+  }
+}
+
+void Erase(Ctx* ctx, Words words) {
+  CuckooKey key = Open(ctx, words, kRead | kWrite);
+  if (key.get() == nullptr || key->partial()) {
+    server.ReplyWithError(ctx, key.get() == nullptr ? "Not found" : kPartial);
+    return;
+  }
+  const bool erased = key->Erase(TextOf(words[2]));
+  if (erased) {
+    server.ReplicateVerbatim(ctx);
+    Notify(ctx, "cf.del", words[1]);
+  }
+  server.ReplyWithBool(ctx, erased);
+}
+
+void Count(Ctx* ctx, Words words) {
+  const CuckooKey key = Open(ctx, words, kRead);
+  if (key.get() != nullptr && key->partial()) {
+    server.ReplyWithError(ctx, kPartial);
+    return;
+  }
+  server.ReplyWithLongLong(
+      ctx, key.get() == nullptr ? 0 : static_cast<long long>(key->Count(TextOf(words[2]))));
+}
+
+void Info(Ctx* ctx, Words words) {
+  const CuckooKey key = Open(ctx, words, kRead);
+  if (key.get() == nullptr) {
+    server.ReplyWithError(ctx, kNotFound);
+    return;
+  }
+  const std::pair<const char*, uint64_t> fields[] = {
+      {"Size", key->SizeBytes()},
+      {"Number of buckets", key->buckets()},
+      {"Number of filters", key->tables().size()},
+      {"Number of items inserted", key->items()},
+      {"Number of items deleted", key->deletes()},
+      {"Bucket size", key->bucket_size()},
+      {"Expansion rate", key->expansion()},
+      {"Max iterations", key->max_iterations()}};
+  server.ReplyWithMap(ctx, std::size(fields));
+  for (const auto& [name, value] : fields) {
+    server.ReplyWithSimpleString(ctx, name);
+    server.ReplyWithLongLong(ctx, static_cast<long long>(value));
+  }
+}
+
+void Debug(Ctx* ctx, Words words) {
+  const CuckooKey key = Open(ctx, words, kRead);
+  if (key.get() == nullptr) {
+    server.ReplyWithError(ctx, kNotFound);
+    return;
+  }
+  char text[256];
+  const int size = std::snprintf(
+      text, sizeof(text),
+      "bktsize:%u buckets:%llu items:%llu deletes:%llu filters:%zu max_iterations:%u expansion:%u",
+      key->bucket_size(), static_cast<unsigned long long>(key->buckets()),
+      static_cast<unsigned long long>(key->items()),
+      static_cast<unsigned long long>(key->deletes()), key->tables().size(),
+      key->max_iterations(), key->expansion());
+  ReplyText(ctx, {text, static_cast<size_t>(size)});
+}
+
+void Compact(Ctx* ctx, Words words) {
+  CuckooKey key = Open(ctx, words, kRead | kWrite);
+  if (key.get() == nullptr || key->partial()) {
+    server.ReplyWithError(ctx,
+                          key.get() == nullptr ? "Cuckoo filter was not found" : kPartial);
+    return;
+  }
+  key->Compact(kCompactedTags, true);
+  server.ReplicateVerbatim(ctx);
+  Notify(ctx, "cf.compact", words[1]);
+  server.ReplyWithSimpleString(ctx, "OK");
+}
+
+void ScanDump(Ctx* ctx, Words words) {
+  long long position = 0;
+  if (!ParseInteger(words[2], &position) || position < 0) {
+    server.ReplyWithError(ctx, "Invalid position");
+    return;
+  }
+  const CuckooKey key = Open(ctx, words, kRead);
+  if (key.get() == nullptr || key->partial()) {
+    server.ReplyWithError(ctx, key.get() == nullptr ? kNotFound : kPartial);
+    return;
+  }
+  server.ReplyWithArray(ctx, 2);
+  if (position == 0 && key->items() != 0) {
+    server.ReplyWithLongLong(ctx, 1);
+    ReplyText(ctx, key->Header());
+    return;
+  }
+  const std::string_view chunk = key->items() == 0 || position == 0
+                                     ? std::string_view()
+                                     : key->Chunk(static_cast<uint64_t>(position) - 1);
+  if (chunk.empty()) {
+    server.ReplyWithLongLong(ctx, 0);
+    server.ReplyWithNull(ctx);
+    return;
+  }
+  server.ReplyWithLongLong(ctx, position + static_cast<long long>(chunk.size()));
+  ReplyText(ctx, chunk);
+}
+
+void LoadChunk(Ctx* ctx, Words words) {
+  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
+  long long position = 0;
+  if (!ParseInteger(words[2], &position) || position == 0) return error("Invalid position");
+  const std::string_view data = TextOf(words[3]);
+  CuckooKey key = Open(ctx, words, kRead | kWrite);
+  if (key.other_type()) return error(kWrongType);
+  if (position == 1) {
+    if (!key.missing()) return error("ERR item exists");
+    if (data.size() != CuckooChain::kHeaderSize) return error("Invalid header");
+    auto chain = CuckooChain::FromHeader(data, GreatestBytes(ctx));
+    if (!chain.ok()) {
+      server.Log(ctx, "notice", "CF.LOADCHUNK: %s", chain.status().message().c_str());
+      return error("Couldn't create filter!");
+    }
+    key.Set(std::move(*chain));
+  } else {
+    if (key.missing()) return error(kNotFound);
+    const auto end = static_cast<uint64_t>(position);
+    if (position < 0 || end <= data.size() || !key->LoadChunk(end - data.size() - 1, data)) {
+      return error("Couldn't load chunk!");
+    }
+  }
+  server.ReplicateVerbatim(ctx);
+  Notify(ctx, "cf.loadchunk", words[1]);
+  server.ReplyWithSimpleString(ctx, "OK");
+}
+
+constexpr char kPerTable[] = "O(n), where n is the number of tables";
+constexpr char kPerInsert[] =
+    "O(n + i), where n is the number of tables and i that of iterations, for each item";
+
+constexpr Command kCommands[] = {
+    {"cf.reserve", Run<Reserve>, -3, "write deny-oom", "write fast cuckoo", "1.0.0", "O(1)",
+     "Makes an empty cuckoo filter for a number of items",
+     "key capacity:integer [BUCKETSIZE bucketsize:integer] [MAXITERATIONS maxiterations:integer] "
+     "[EXPANSION expansion:integer]"},
+    {"cf.add", Run<Add>, 3, "write deny-oom", "write cuckoo", "1.0.0", kPerInsert,
+     "Adds a copy of an item to a cuckoo filter, which is made when it is not there", "key item"},
+    {"cf.addnx", Run<AddNew>, 3, "write deny-oom", "write cuckoo", "1.0.0", kPerInsert,
+     "Adds an item to a cuckoo filter unless it may be there; the filter is made when it is not",
+     "key item"},
+    {"cf.insert", Run<Insert>, -4, "write deny-oom", "write cuckoo", "1.0.0", kPerInsert,
+     "Adds a copy of each item and says how the filter is made when it is not there",
+     "key [CAPACITY capacity:integer] [NOCREATE] ITEMS item..."},
+    {"cf.insertnx", Run<InsertNew>, -4, "write deny-oom", "write cuckoo", "1.0.0", kPerInsert,
+     "Adds each item unless it may be there and says how the filter is made when it is not",
+     "key [CAPACITY capacity:integer] [NOCREATE] ITEMS item..."},
+    {"cf.exists", Run<Exists>, 3, "readonly fast", "read cuckoo", "1.0.0", kPerTable,
+     "Says whether an item may be in a cuckoo filter; without a filter, no", "key item"},
+    {"cf.mexists", Run<ExistMany>, -3, "readonly fast", "read cuckoo", "1.0.0",
+     "O(n * m), where n is the number of tables and m that of items",
+     "Says of each item whether it may be in a cuckoo filter; without a filter, no",
+     "key item..."},
+    {"cf.del", Run<Erase>, 3, "write fast", "write cuckoo", "1.0.0", kPerTable,
+     "Erases one copy of an item, which must have been added: another one is lost otherwise",
+     "key item"},
+    {"cf.count", Run<Count>, 3, "readonly fast", "read cuckoo", "1.0.0", kPerTable,
+     "Tells at most how many copies of an item there are", "key item"},
+    {"cf.info", Run<Info>, 2, "readonly fast", "read fast cuckoo", "1.0.0", "O(1)",
+     "Tells of a cuckoo filter", "key", "dont_cache"},
+    {"cf.scandump", Run<ScanDump>, 3, "readonly fast", "read cuckoo", "1.0.0",
+     "O(n), where n is the size of the chunk", "Gives one part of a cuckoo filter after the other",
+     "key iterator:integer", "dont_cache"},
+    {"cf.loadchunk", Run<LoadChunk>, 4, "write deny-oom", "write cuckoo", "1.0.0",
+     "O(n), where n is the size of the chunk", "Takes the parts that CF.SCANDUMP gave",
+     "key iterator:integer data"},
+    {"cf.compact", Run<Compact>, 2, "write", "write cuckoo", "1.0.0",
+     "O(n), where n is the size of the filter; at most 262144 tags are moved",
+     "Moves what newer tables hold into free places of older ones", "key"},
+    {"cf.debug", Run<Debug>, 2, "readonly fast", "read cuckoo", "1.0.0", "O(1)",
+     "Tells how a cuckoo filter was made and how full it is", "key", "dont_cache"},
+};
+
+}  // namespace
+
+std::span<const Command> CuckooCommands() { return kCommands; }
+
+}  // namespace tamis::redis

@@ -1,0 +1,52 @@
+// What the server calls when it loads the module.
+#include <cstdio>
+#include <span>
+
+#include "tamis/redis/bloom_commands.h"
+#include "tamis/redis/bloom_type.h"
+#include "tamis/redis/command.h"
+#include "tamis/redis/cuckoo_commands.h"
+#include "tamis/redis/cuckoo_type.h"
+#include "tamis/redis/server.h"
+#include "tamis/redis/server_memory.h"
+#include "tamis/redis/settings.h"
+
+namespace tamis::redis {
+namespace {
+
+constexpr char kName[] = "bf";  // clients look for it
+constexpr int kVersion = 80000;  // whose replies these are; clients compare it
+
+int Load(Ctx* ctx, String** words, int count) {
+  if (const char* missing = server.Resolve(ctx)) {
+    // Nothing is known to tell it with.
+    std::fprintf(stderr, "tamis_redis: this server has no RedisModule_%s; Redis 7.0 has\n", missing);
+    return kErr;
+  }
+  server.SetModuleAttribs(ctx, kName, kVersion, 1);
+  UseServerMemory();
+  server.SetModuleOptions(ctx, kHandleIoErrors);
+  if (RegisterSettings(ctx, words, count) != kOk) return kErr;
+  if (server.AddACLCategory != nullptr) {
+    server.AddACLCategory(ctx, "bloom");
+    server.AddACLCategory(ctx, "cuckoo");
+  }
+  if (RegisterBloomType(ctx) != kOk || RegisterCuckooType(ctx) != kOk) return kErr;
+  for (const std::span<const Command> commands : {BloomCommands(), CuckooCommands()}) {
+    if (RegisterCommands(ctx, commands) != kOk) return kErr;
+  }
+  return kOk;
+}
+
+}  // namespace
+}  // namespace tamis::redis
+
+extern "C" __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx* ctx,
+                                                                         RedisModuleString** words,
+                                                                         int count) {
+  try {
+    return tamis::redis::Load(ctx, words, count);
+  } catch (...) {  // only memory that is not there
+    return tamis::redis::kErr;
+  }
+}

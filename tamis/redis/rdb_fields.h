@@ -1,0 +1,45 @@
+// RdbFields: the fields of a value that is being loaded. Behind a short read it gives zeros and
+// failed() is true, so that a loop over a count of the value's own ends at once.
+#pragma once
+
+#include <cstdint>
+
+#include "tamis/redis/byte_array.h"
+#include "tamis/redis/server.h"
+
+namespace tamis::redis {
+
+class RdbFields {
+ public:
+  explicit RdbFields(RedisModuleIO* io) : io_(io) {}
+
+  uint64_t Unsigned() {
+    const uint64_t value = failed() ? 0 : server.LoadUnsigned(io_);
+    return failed() ? 0 : value;
+  }
+
+  double Double() {
+    const double value = failed() ? 0 : server.LoadDouble(io_);
+    return failed() ? 0 : value;
+  }
+
+  // The server's buffer itself.
+  ByteArray Bytes() {
+    if (failed()) return {};
+    size_t size = 0;
+    char* bytes = server.LoadStringBuffer(io_, &size);
+    if (bytes == nullptr) {
+      null_ = true;
+      return {};
+    }
+    return ByteArray::Adopt(bytes, size);
+  }
+
+  bool failed() const { return null_ || server.IsIOError(io_) != 0; }
+
+ private:
+  RedisModuleIO* io_;
+  bool null_ = false;
+};
+
+}  // namespace tamis::redis

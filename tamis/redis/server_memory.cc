@@ -1,0 +1,75 @@
+#include "tamis/redis/server_memory.h"
+
+#include <cstdlib>
+#include <new>
+
+#include "tamis/redis/byte_array.h"
+#include "tamis/redis/server.h"
+
+namespace tamis::redis {
+
+void UseServerMemory() {
+  SetByteAllocator({
+      // The server's calloc ends it when there is no memory, and only its malloc can say so. Both
+      // leave large memory untouched; what was just given back is there to be given again.
+      [](size_t size) -> void* {
+        void* probe = server.TryAlloc(size);
+        if (probe == nullptr) return nullptr;
+        server.Free(probe);
+        return server.Calloc(size, 1);
+      },
+      [](void* bytes) { server.Free(bytes); },
+  });
+}
+
+}  // namespace tamis::redis
+
+// Before the server is known only what the loader itself runs allocates; the C++ library's own
+// pool comes from malloc. A block is freed by whoever is there, so nothing may be allocated before.
+void* operator new(size_t size) {
+  if (tamis::redis::server.TryAlloc != nullptr) {
+    if (void* bytes = tamis::redis::server.TryAlloc(size == 0 ? 1 : size)) return bytes;
+  }
+  throw std::bad_alloc();
+}
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return tamis::redis::server.TryAlloc != nullptr
+             ? tamis::redis::server.TryAlloc(size == 0 ? 1 : size)
+             : nullptr;
+}
+void* operator new[](size_t size) { return operator new(size); }
+void* operator new[](size_t size, const std::nothrow_t& tag) noexcept {
+  return operator new(size, tag);
+}
+void operator delete(void* bytes) noexcept {
+  if (bytes != nullptr) tamis::redis::server.Free(bytes);
+}
+void operator delete(void* bytes, size_t) noexcept { operator delete(bytes); }
+void operator delete[](void* bytes) noexcept { operator delete(bytes); }
+void operator delete[](void* bytes, size_t) noexcept { operator delete(bytes); }
+
+// The server's allocator knows no alignment beyond 16 bytes: a block remembers where it began.
+void* operator new(size_t size, std::align_val_t alignment) {
+  const auto align = static_cast<size_t>(alignment);
+  if (size > ~size_t{0} - align - sizeof(void*)) throw std::bad_alloc();
+  void* block = operator new(size + align + sizeof(void*));
+  const auto begin = reinterpret_cast<uintptr_t>(block) + sizeof(void*);
+  const uintptr_t aligned = (begin + align - 1) / align * align;
+  reinterpret_cast<void**>(aligned)[-1] = block;
+  return reinterpret_cast<void*>(aligned);
+}
+void* operator new[](size_t size, std::align_val_t alignment) {
+  return operator new(size, alignment);
+}
+void operator delete(void* bytes, std::align_val_t) noexcept {
+  if (bytes != nullptr) operator delete(static_cast<void**>(bytes)[-1]);
+}
+void operator delete[](void* bytes, std::align_val_t alignment) noexcept {
+  operator delete(bytes, alignment);
+}
+void operator delete(void* bytes, size_t, std::align_val_t alignment) noexcept {
+  operator delete(bytes, alignment);
+}
+void operator delete[](void* bytes, size_t, std::align_val_t alignment) noexcept {
+  operator delete(bytes, alignment);
+}

@@ -1,0 +1,36 @@
+// Settings of the module, which `loadmodule` words, the configuration file and CONFIG SET change.
+//
+// What a command was given wins over a setting, and a creation is replicated with all of its
+// parameters: servers of different settings hold equal filters.
+#pragma once
+
+#include <cstdint>
+
+#include "tamis/redis/server.h"
+
+namespace tamis::redis {
+
+struct Settings {
+  double bf_error_rate = 0.01;
+  long long bf_initial_size = 100;
+  long long bf_expansion_factor = 2;
+  long long cf_bucket_size = 2;
+  long long cf_initial_size = 1024;
+  long long cf_max_iterations = 20;
+  long long cf_expansion_factor = 1;
+  long long cf_max_expansions = 32;
+  long long max_bytes = (1ll << 32);  // a key's; 0 = no limit
+};
+
+extern Settings settings;
+
+// Reads the words behind `loadmodule`, pairs of a name and a value, and registers the settings with
+// the server. kErr, and the log says why, when a word is not understood.
+int RegisterSettings(Ctx* ctx, String** words, int count);
+
+// Limits bind who asks for something, not who repeats what another server has done.
+bool LimitsApply(Ctx* ctx);
+// How many bytes a key may have for this command.
+uint64_t GreatestBytes(Ctx* ctx);
+
+}  // namespace tamis::redis

@@ -1,0 +1,94 @@
+"""The compatible filters as the tests that are the same for all of them see them."""
+
+import random
+from collections import Counter
+
+from redis_server import Error
+
+
+class Bloom:
+    name, type, reserve = "BF", "MBbloom--", "BF.RESERVE {} 0.01 {}"
+    add, exists, scan, load = "BF.ADD", "BF.MEXISTS", "BF.SCANDUMP", "BF.LOADCHUNK"
+    end = b""
+    # Command, and whether it changes anything.
+    replicated = [("BF.RESERVE r 0.1 10", True), ("BF.RESERVE r 0.1 10", False), ("BF.ADD r x", True),
+                  ("BF.ADD r x", False), ("BF.MADD r x x", False), ("BF.MADD r x y", True),
+                  ("BF.INSERT r NOCREATE ITEMS x", False), ("BF.INSERT r ITEMS z", True),
+                  ("BF.INSERT none NOCREATE ITEMS x", False), ("BF.EXISTS r x", False),
+                  ("BF.SCANDUMP r 0", False), ("BF.LOADCHUNK r 1 x", False)]
+
+    @staticmethod
+    def change(rng, client, key, members, count):
+        """Random changes; `members` counts what must be found."""
+        items = [str(rng.randrange(3 * count)) for _ in range(count)]
+        reply = client("BF.MADD", key, *items)
+        assert len(reply) == len(items) and not any(isinstance(x, Error) for x in reply), reply
+        members.update(items)
+
+
+class Cuckoo:
+    name, type, reserve = "CF", "MBbloomCF", "CF.RESERVE {} {} EXPANSION 2"
+    add, exists, scan, load = "CF.ADD", "CF.MEXISTS", "CF.SCANDUMP", "CF.LOADCHUNK"
+    end = None
+    replicated = [("CF.RESERVE s 10", True), ("CF.RESERVE s 10", False), ("CF.ADD s x", True),
+                  ("CF.ADD s x", True), ("CF.ADDNX s x", False), ("CF.INSERTNX s ITEMS x", False),
+                  ("CF.INSERTNX s ITEMS x y", True), ("CF.INSERT s NOCREATE ITEMS x", True),
+                  ("CF.INSERT none NOCREATE ITEMS x", False), ("CF.EXISTS s x", False),
+                  ("CF.DEL s x", True), ("CF.DEL s absent", False), ("CF.COMPACT s", True),
+                  ("CF.SCANDUMP s 0", False), ("CF.LOADCHUNK s 1 x", False),
+                  ("CF.LOADCHUNK s 100000 x", False)]
+
+    @staticmethod
+    def change(rng, client, key, members, count):
+        """Some are added, some of those that are there erased."""
+        items = [str(rng.randrange(3 * count)) for _ in range(count)]
+        reply = client("CF.INSERT", key, "ITEMS", *items)
+        for item, added in zip(items, reply):
+            members[item] += added == 1
+        there = [item for item, n in members.items() if n > 0]
+        erased = rng.sample(there, min(count // 3, len(there)))
+        assert all(reply == 1 for reply in client.pipeline(("CF.DEL", key, item) for item in erased))
+        members.subtract(erased)
+
+
+KINDS = {kind.name: kind for kind in (Bloom, Cuckoo)}
+
+
+def fill(kind, client, keys=8, seed=1, steps=6, count=300):
+    """Keys of several links or tables; answers their members by key."""
+    rng = random.Random(seed)
+    members = {}
+    for i in range(keys):
+        key = f"{kind.name}{i}"
+        members[key] = Counter()
+        if i % 2:
+            assert client(*kind.reserve.format(key, 10 ** (1 + i % 4)).split()) == "OK"
+        for _ in range(steps if i else 0):
+            kind.change(rng, client, key, members[key], count)
+        if i == 0:  # one that nothing was ever put into
+            assert client(*kind.reserve.format(key, 100).split()) == "OK"
+    return members
+
+
+def check_members(kind, client, members):
+    for key, counts in members.items():
+        items = [item for item, count in counts.items() if count > 0]
+        for i in range(0, len(items), 1000):
+            piece = items[i:i + 1000]
+            reply = client(kind.exists, key, *piece)
+            assert all(reply), f"{key} refuses {piece[reply.index(0)]}"
+
+
+def dump(kind, client, key):
+    """All chunks of a key."""
+    chunks, at = [], 0
+    while True:
+        at, data = client(kind.scan, key, at)
+        if at == 0:
+            assert data == kind.end
+            return chunks
+        chunks.append((at, data))
+
+
+def digests(client, keys):
+    return client("DEBUG", "DIGEST-VALUE", *sorted(keys))

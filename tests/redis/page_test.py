@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Holds the tables of docs/REDIS.md against what the module itself says on a server.
+
+usage: page_test.py MODULE PAGE [--write]
+"""
+
+import sys
+
+from redis_server import Server
+
+
+def pairs(flat):
+    return dict(zip(flat[::2], flat[1::2]))
+
+
+def syntax(arguments):
+    words = []
+    for flat in arguments:
+        argument = pairs(flat)
+        kind, flags = argument[b"type"], argument.get(b"flags", [])
+        if kind == b"pure-token":
+            word = argument[b"token"].decode()
+        elif kind == b"block":
+            word = syntax(argument[b"arguments"])
+        elif kind == b"oneof":
+            word = " / ".join(syntax([one]) for one in argument[b"arguments"])
+        else:
+            word = argument[b"name"].decode()
+        if "multiple" in flags:
+            word += "..."
+        words.append(f"[{word}]" if "optional" in flags else word)
+    return " ".join(words)
+
+
+def command_table(client, prefix):
+    names = sorted(name for name in client("COMMAND", "LIST") if name.startswith(prefix))
+    rows = ["| command | flags | what it does |", "|---|---|---|"]
+    for name in names:
+        docs = pairs(client("COMMAND", "DOCS", name)[1])
+        flags = [f for f in client("COMMAND", "INFO", name)[0][2] if f != "module"]
+        rows.append(f"| `{name.decode().upper()} {syntax(docs[b'arguments'])}` | {' '.join(flags)} |"
+                    f" {docs[b'summary'].decode()} |")
+    return rows
+
+
+def settings_table(client):
+    rows = ["| setting | default |", "|---|---|"]
+    settings = pairs(client("CONFIG", "GET", "bf.*"))
+    for name in sorted(settings):
+        rows.append(f"| `{name.decode()}` | {settings[name].decode()} |")
+    return rows
+
+
+def main():
+    module, page = sys.argv[1:3]
+    with Server(module) as server:
+        client = server.client()
+        tables = {"BF": command_table(client, b"bf."), "CF": command_table(client, b"cf."),
+                  "TAMIS": command_table(client, b"tamis."), "settings": settings_table(client)}
+    with open(page, encoding="utf-8") as file:
+        old = file.read()
+    new = old
+    for name, rows in tables.items():
+        begin, end = f"<!-- table {name} -->\n", "<!-- end -->\n"
+        if begin not in new:
+            if len(rows) > 2:
+                sys.exit(f"{page} has no table {name}")
+            continue
+        head, rest = new.split(begin)
+        new = head + begin + "\n".join(rows) + "\n" + end + rest.split(end, 1)[1]
+    if "--write" in sys.argv:
+        with open(page, "w", encoding="utf-8") as file:
+            file.write(new)
+    elif new != old:
+        sys.exit(f"{page} does not say what the module does; run {sys.argv[0]} MODULE PAGE --write")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""What was added is there after RDB, AOF, replication, DUMP, COPY, chunks and restarts.
+
+usage: persistence_test.py MODULE
+"""
+
+import sys
+
+from kinds import KINDS, check_members, digests, dump, fill
+from redis_server import Error, Server
+
+MODULE = sys.argv[1]
+
+
+def filled(server, seed=1):
+    client = server.client()
+    members = {}
+    for kind in KINDS.values():
+        members[kind] = fill(kind, client, seed=seed)
+    return client, members
+
+
+def check(client, members, expected):
+    keys = [key for of_kind in members.values() for key in of_kind]
+    got = digests(client, keys)
+    assert got == expected, "digests differ"
+    for kind, of_kind in members.items():
+        check_members(kind, client, of_kind)
+
+
+def digests_of(client, members):
+    return digests(client, [key for of_kind in members.values() for key in of_kind])
+
+
+def reload_and_restart():
+    with Server(MODULE) as server:
+        client, members = filled(server)
+        before = digests_of(client, members)
+        assert client("DEBUG", "RELOAD") == "OK"
+        check(client, members, before)
+        client.close()
+        server.shutdown("SAVE")
+        server.start()
+        client = server.client()
+        check(client, members, before)
+
+
+def aof(preamble):
+    """Log, rewritten log, both loaded; and what comes behind the rewritten part."""
+    with Server(MODULE, "appendonly", "yes", "aof-use-rdb-preamble", preamble,
+                "appendfsync", "always") as server:
+        client, members = filled(server)
+        before = digests_of(client, members)
+        assert client("DEBUG", "LOADAOF") == "OK"
+        check(client, members, before)
+        rewrite(client)
+        assert client("DEBUG", "LOADAOF") == "OK"
+        check(client, members, before)
+        for kind, of_kind in members.items():
+            for key in of_kind:
+                items = [f"later{i}" for i in range(50)]
+                client.pipeline((kind.add, key, item) for item in items)
+                of_kind[key].update(items)
+        before = digests_of(client, members)
+        server.kill()
+        server.start()
+        client = server.client()
+        check(client, members, before)
+
+
+def rewrite(client):
+    client("BGREWRITEAOF")
+    while True:
+        info = dict(line.split(":", 1) for line in client("INFO", "persistence").decode().split("\r\n")
+                    if ":" in line)
+        if info["aof_rewrite_in_progress"] == "0" and info["aof_rewrite_scheduled"] == "0":
+            assert info["aof_last_bgrewrite_status"] == "ok", info
+            return
+
+
+def replica(diskless):
+    """A replica of other settings holds the same, whether by its first copy or by commands."""
+    with Server(MODULE, "repl-diskless-sync-delay", "0", "repl-diskless-sync", diskless) as primary:
+        client, members = filled(primary)
+        words = ("bf-error-rate", "0.2", "bf-initial-size", "7", "bf-expansion-factor", "5",
+                 "cf-bucket-size", "3", "cf-initial-size", "50", "cf-max-iterations", "3",
+                 "cf-expansion-factor", "4", "cf-max-expansions", "1", "tamis-max-bytes", "1")
+        with Server(MODULE, "replicaof", "no one", words=words) as other:
+            reader = other.client()
+            # Replication goes over TCP; the port is the system's choice.
+            assert client("CONFIG", "SET", "port", str(free_port())) == "OK"
+            port = client("CONFIG", "GET", "port")[1].decode()
+            assert reader("REPLICAOF", "127.0.0.1", port) == "OK"
+            client("SET", "marker", "x")
+            while client("WAIT", "1", "1000") < 1:
+                pass
+            check(reader, members, digests_of(client, members))
+            more = {}
+            for kind in KINDS.values():
+                client("DEL", *members[kind])
+                more[kind] = fill(kind, client, seed=2)
+            while client("WAIT", "1", "1000") < 1:
+                pass
+            check(reader, more, digests_of(client, more))
+
+
+def free_port():
+    import socket
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def replicates_what_changed_alone():
+    with Server(MODULE) as server:
+        client = server.client()
+        for kind in KINDS.values():
+            assert kind.replicated, kind
+            for command, expected in kind.replicated:
+                before = offset(client)
+                client(*command.split())
+                changed = offset(client) != before
+                assert changed == expected, f"{command}: replicated {changed}"
+
+
+def offset(client):
+    for line in client("INFO", "persistence").decode().split("\r\n"):
+        if line.startswith("rdb_changes_since_last_save:"):
+            return int(line.split(":")[1])
+    raise AssertionError("no counter of changes")
+
+
+def dump_and_restore():
+    with Server(MODULE) as server:
+        client, members = filled(server)
+        for kind, of_kind in members.items():
+            for key in of_kind:
+                payload = client("DUMP", key)
+                assert client("RESTORE", "restored", "0", payload) == "OK"
+                assert digests(client, [key]) == digests(client, ["restored"])
+                assert client("COPY", key, "copied") == 1
+                assert digests(client, [key]) == digests(client, ["copied"])
+                client("DEL", "restored")
+                assert client("UNLINK", "copied") == 1
+
+
+def chunks():
+    with Server(MODULE) as server:
+        client, members = filled(server)
+        for kind, of_kind in members.items():
+            for key in of_kind:
+                for at, data in dump(kind, client, key):
+                    assert client(kind.load, "loaded", str(at), data) == "OK"
+                if client("EXISTS", "loaded"):
+                    assert digests(client, [key]) == digests(client, ["loaded"]), key
+                client("DEL", "loaded")
+
+
+def half_loaded_stays_half_loaded():
+    """Through reload, log, rewritten log and copy: it may contain everything until it is whole."""
+    for preamble in ("yes", "no"):
+        with Server(MODULE, "appendonly", "yes", "aof-use-rdb-preamble", preamble) as server:
+            client, members = filled(server)
+            for kind, of_kind in members.items():
+                key = f"{kind.name}4"
+                parts = dump(kind, client, key)
+                assert len(parts) > 2, "a filter of several links"
+                for count in {1, 2, len(parts) // 2, len(parts) - 1}:
+                    half = f"half{count}"
+                    for at, data in parts[:count]:
+                        assert client(kind.load, half, str(at), data) == "OK"
+
+                    def absent_is_perhaps():
+                        assert client(kind.exists, half, "absent", "never") == [1, 1]
+                        assert isinstance(client(kind.scan, half, "0"), Error)
+
+                    absent_is_perhaps()
+                    assert client("DEBUG", "RELOAD") == "OK"
+                    absent_is_perhaps()
+                    assert client("DEBUG", "LOADAOF") == "OK"
+                    absent_is_perhaps()
+                    rewrite(client)
+                    assert client("DEBUG", "LOADAOF") == "OK"
+                    absent_is_perhaps()
+                    # It does not leave the server as if it were whole.
+                    assert "Bad data format" in client("RESTORE", "other", "0", client("DUMP", half))
+                    for at, data in parts[count:]:
+                        assert client(kind.load, half, str(at), data) == "OK"
+                    assert digests(client, [key]) == digests(client, [half])
+                    client("DEL", half)
+
+
+def main():
+    reload_and_restart()
+    aof("yes")
+    aof("no")
+    replica("yes")
+    replica("no")
+    replicates_what_changed_alone()
+    dump_and_restore()
+    chunks()
+    half_loaded_stays_half_loaded()
+
+
+if __name__ == "__main__":
+    main()
