@@ -91,17 +91,23 @@ def replica(diskless):
             assert client("CONFIG", "SET", "port", str(free_port())) == "OK"
             port = client("CONFIG", "GET", "port")[1].decode()
             assert reader("REPLICAOF", "127.0.0.1", port) == "OK"
-            client("SET", "marker", "x")
-            while client("WAIT", "1", "1000") < 1:
-                pass
+            replicated(client, reader)
             check(reader, members, digests_of(client, members))
             more = {}
             for kind in KINDS.values():
                 client("DEL", *members[kind])
                 more[kind] = fill(kind, client, seed=2)
-            while client("WAIT", "1", "1000") < 1:
-                pass
+            replicated(client, reader)
             check(reader, more, digests_of(client, more))
+
+
+def replicated(client, reader):
+    """Until the replica has everything that the primary has."""
+    while b"master_link_status:up" not in reader("INFO", "replication"):
+        pass
+    client("SET", "marker", "x")  # WAIT waits for the last write of its own connection
+    while client("WAIT", "1", "1000") < 1:
+        pass
 
 
 def free_port():
