@@ -135,6 +135,7 @@ class InstallTest(unittest.TestCase):
         prefix = os.path.join(self.work, "program")
         run("cmake", "--install", BUILD, "--component", "program", "--prefix", prefix)
         self.assertEqual(os.listdir(os.path.join(prefix, "bin")), ["tamis"])
+        self.assertEqual(os.listdir(os.path.join(prefix, "share/man/man1")), ["tamis.1.gz"])
         self.assertEqual(run(os.path.join(prefix, "bin/tamis"), "--version"), "tamis 0.1.0\n")
         lib = os.path.join(prefix, os.path.relpath(self.lib, self.prefix))
         self.assertEqual(os.listdir(lib), ["tamis.so"])

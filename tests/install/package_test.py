@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""The Debian packages: made, taken apart, and the program run from what lies in them.
+
+usage: package_test.py BUILD_DIRECTORY
+"""
+
+import glob
+import gzip
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = sys.argv.pop(1)
+
+
+def run(*command, **environment):
+    done = subprocess.run(command, capture_output=True, text=True,
+                          env={**os.environ, **environment}, check=False)
+    if done.returncode != 0:
+        raise AssertionError("%s\n%s%s" % (" ".join(command), done.stdout, done.stderr))
+    return done.stdout
+
+
+class PackageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        directory = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(directory.cleanup)
+        cls.work = directory.name
+        run("cpack", "--config", os.path.join(BUILD, "CPackConfig.cmake"), "-B", cls.work)
+
+    def package(self, name):
+        found = glob.glob(os.path.join(self.work, name + "_*.deb"))
+        self.assertEqual(len(found), 1, os.listdir(self.work))
+        return found[0]
+
+    def unpacked(self, name):
+        root = os.path.join(self.work, name)
+        run("dpkg-deb", "-x", self.package(name), root)
+        return root
+
+    def test_the_program_runs_from_its_package_and_has_its_page_and_completion(self):
+        root = self.unpacked("tamis")
+        program = os.path.join(root, "usr/bin/tamis")
+        version = run("dpkg-deb", "-f", self.package("tamis"), "Version").strip()
+        self.assertEqual(run(program, "--version"), "tamis %s\n" % version.split("-")[0])
+        store = os.path.join(self.work, "store")
+        run(program, "--store", store, "sql",
+            "CREATE VIRTUAL TABLE t USING tamis(k, n int64, key (k), index n (n));"
+            "INSERT INTO t VALUES ('a', 1), ('b', 2)")
+        self.assertEqual(run(program, "--store", store, "sql", "--format", "csv",
+                             "SELECT k FROM t WHERE n = 2"), "k\nb\n")
+        with gzip.open(os.path.join(root, "usr/share/man/man1/tamis.1.gz"), "rt") as page:
+            self.assertIn(".TH tamis 1", page.read())
+        for name in ("bash-completion/completions/tamis", "zsh/vendor-completions/_tamis"):
+            with open(os.path.join(root, "usr/share", name), encoding="utf-8") as script:
+                self.assertIn("_tamis", script.read())
+
+    def test_the_packages_name_what_they_need(self):
+        needs = run("dpkg-deb", "-f", self.package("tamis"), "Depends")
+        for library in ("librocksdb", "libprotobuf", "libsqlite3-0"):
+            self.assertIn(library, needs)
+        self.assertIn("libhwy-dev", run("dpkg-deb", "-f", self.package("libtamis-filter-dev"), "Depends"))
+
+    def test_no_package_holds_what_another_holds(self):
+        lists = [set(line.split()[-1] for line in run("dpkg-deb", "-c", self.package(name)).splitlines()
+                     if not line.startswith("d")) for name in ("tamis", "libtamis-filter-dev")]
+        self.assertFalse(lists[0] & lists[1])
+        self.assertIn("./usr/include/tamis/filter.h", lists[1])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
