@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <asio/post.hpp>
+#include <asio/use_future.hpp>
 #include <cmath>
 #include <cstdio>
 
@@ -262,19 +264,22 @@ Status Importer::Add(const Record& record) {
 Status Importer::Flush() {
   if (writing_.valid()) TAMIS_RETURN_IF_ERROR(writing_.get());
   if (batch_.writes.empty()) return Status::Ok();
-  writing_ = std::async(std::launch::async, [this, batch = std::move(batch_)]() mutable {
-    const std::vector<Status> results = engine_->Apply(schema_, std::move(batch.writes));
-    for (size_t i = 0; i < results.size(); ++i) {
-      if (results[i].ok()) {
-        ++written_;
-        continue;
-      }
-      const Status status = results[i].WithContext("line " + std::to_string(batch.lines[i]));
-      return Status(status.code(), status.message() + "; run the same command again to go on");
-    }
-    return Status::Ok();
-  });
+  auto write = [this, batch = std::move(batch_)]() mutable { return WriteBatch(std::move(batch)); };
+  writing_ = asio::post(writer_, asio::use_future(std::move(write)));
   batch_ = {};
+  return Status::Ok();
+}
+
+Status Importer::WriteBatch(Batch batch) {
+  const std::vector<Status> results = engine_->Apply(schema_, std::move(batch.writes));
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (results[i].ok()) {
+      ++written_;
+      continue;
+    }
+    const Status status = results[i].WithContext("line " + std::to_string(batch.lines[i]));
+    return Status(status.code(), status.message() + "; run the same command again to go on");
+  }
   return Status::Ok();
 }
 

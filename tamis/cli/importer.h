@@ -6,6 +6,7 @@
 // while the batch before them is written.
 #pragma once
 
+#include <asio/thread_pool.hpp>
 #include <atomic>
 #include <deque>
 #include <future>
@@ -62,6 +63,7 @@ class Importer {
   Status Add(const Record& record);
   // Hands the batch to the writer, once it has done with the one before.
   Status Flush();
+  Status WriteBatch(Batch batch);
   Status Finish();
   Status Bad(uint64_t line, const Status& status);
   void ShowProgress(const RecordReader& reader, bool last);
@@ -72,6 +74,7 @@ class Importer {
   std::map<std::string, uint32_t> positions_;  // of the columns, by name
   std::deque<Record> first_;
   Batch batch_;
+  asio::thread_pool writer_{1};
   std::future<Status> writing_;
   std::map<std::string, uint64_t> undeclared_;  // fields left out, with their numbers
   uint64_t rows_ = 0;

@@ -162,7 +162,10 @@ Result<std::unique_ptr<Store>> Store::Open(const Options& options) {
   const rocksdb::Status status =
       rocksdb::DB::Open(db_options, options.directory, families, &store->handles_, &db);
   store->db_.reset(db);
-  if (status.ok()) return store;
+  if (status.ok()) {
+    store->writers_ = std::make_unique<WriterThreads>(db, options.writers);
+    return store;
+  }
   const Status failure = FromRocks(status, "open store \"" + options.directory + "\"");
   if (failure.code() != StatusCode::kDataLoss || options.salvage) return failure;
   return DataLoss(failure.message() +
@@ -171,6 +174,7 @@ Result<std::unique_ptr<Store>> Store::Open(const Options& options) {
 }
 
 Store::~Store() {
+  writers_.reset();
   if (!db_) return;
   for (auto* handle : handles_) db_->DestroyColumnFamilyHandle(handle);
   db_->Close();
@@ -187,12 +191,12 @@ Status Store::Write(rocksdb::WriteBatch* batch) {
   rocksdb::WriteOptions write_options;
   write_options.sync = options_.sync;
   const std::string doing = "write to store \"" + options_.directory + "\"";
-  Status status = FromRocks(db_->Write(write_options, batch), doing);
+  Status status = FromRocks(writers_->Write(write_options, batch), doing);
   if (status.code() != StatusCode::kResourceExhausted) return status;
   // There may be room by now. The same batch twice is the same as once.
   stalled_ = true;
   GoOn();
-  return stalled_ ? status : FromRocks(db_->Write(write_options, batch), doing);
+  return stalled_ ? status : FromRocks(writers_->Write(write_options, batch), doing);
 }
 
 void Store::SetGarbage(std::shared_ptr<const IsGarbage> is_garbage) {

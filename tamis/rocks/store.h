@@ -17,6 +17,7 @@
 #include <string>
 
 #include "tamis/base/status.h"
+#include "tamis/rocks/writer_threads.h"
 
 namespace tamis {
 
@@ -42,6 +43,7 @@ class Store {
     bool background_compactions = true;
     size_t memtable_bytes = 64 << 20;
     size_t cache_bytes = 128 << 20;
+    WriterThreads::Options writers;
   };
   // Says of index entries whether they are garbage; called by compactions on any thread.
   using IsGarbage = std::function<bool(std::string_view index_key)>;
@@ -60,7 +62,8 @@ class Store {
   const Options& options() const { return options_; }
 
   // Written to the log as far as the operating system (or the disk, with sync) when it returns ok.
-  // After an error the batch may or may not be there once the store is opened again.
+  // After an error the batch may or may not be there once the store is opened again. Any thread may
+  // call, also one that ends right after; see WriterThreads.
   Status Write(rocksdb::WriteBatch* batch);
 
   // What compactions from now on drop. The view that a compaction works with is taken at its start.
@@ -88,6 +91,7 @@ class Store {
   std::shared_ptr<GarbageFilterFactory> garbage_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;
   std::unique_ptr<rocksdb::DB> db_;
+  std::unique_ptr<WriterThreads> writers_;
 };
 
 }  // namespace tamis

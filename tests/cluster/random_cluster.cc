@@ -107,6 +107,7 @@ class RandomCluster {
     options.store.env = env_.get();
     options.store.memtable_bytes = 4 << 20;
     options.store.background_compactions = false;
+    options.store.writers.handed_entries = 0;  // one thread does it all
     options.servers = kServers;
     options.session_timeout = milliseconds(300);
     options.operation_timeout = seconds(3);

@@ -1,0 +1,56 @@
+#include "tamis/rocks/writer_threads.h"
+
+#include <asio/post.hpp>
+#include <asio/thread_pool.hpp>
+#include <asio/use_future.hpp>
+#include <atomic>
+
+namespace tamis {
+namespace {
+
+uint64_t NewId() {
+  static std::atomic<uint64_t> last = 0;
+  return ++last;
+}
+
+// What the thread has written to the store that it wrote to last.
+struct Written {
+  uint64_t store = 0;
+  uint64_t entries = 0;
+};
+thread_local Written written;
+
+}  // namespace
+
+struct WriterThreads::Pool {
+  explicit Pool(int threads) : threads(static_cast<size_t>(threads)) {}
+  ~Pool() { threads.join(); }
+  asio::thread_pool threads;
+};
+
+WriterThreads::WriterThreads(rocksdb::DB* db, const Options& options)
+    : db_(db), options_(options), id_(NewId()) {}
+
+WriterThreads::~WriterThreads() = default;
+
+WriterThreads::Pool& WriterThreads::pool() {
+  std::lock_guard lock(mutex_);
+  if (!pool_) pool_ = std::make_unique<Pool>(options_.max_threads);
+  return *pool_;
+}
+
+bool WriterThreads::HandsOver(uint64_t entries) const {
+  if (written.store != id_) written = {.store = id_};
+  if (written.entries >= options_.handed_entries) return false;
+  written.entries += entries;
+  return true;
+}
+
+rocksdb::Status WriterThreads::Write(const rocksdb::WriteOptions& write_options,
+                                     rocksdb::WriteBatch* batch) {
+  if (!HandsOver(batch->Count())) return db_->Write(write_options, batch);
+  const auto write = [&] { return db_->Write(write_options, batch); };
+  return asio::post(pool().threads, asio::use_future(write)).get();
+}
+
+}  // namespace tamis
