@@ -134,10 +134,11 @@ Status Connection::RunBound(const std::string& sql, const std::vector<Value>& va
   return status;
 }
 
-void OnStore(Command sub, Context* context, std::function<Status(Connection*)> command) {
-  sub.OnParsed([context, command = std::move(command)] {
-    context->run = [context, command] {
-      auto connection = Connection::Open(*context, false);
+void OnStore(Command sub, Context* context, std::function<Status(Connection*)> command,
+             bool create) {
+  sub.OnParsed([context, create, command = std::move(command)] {
+    context->run = [context, create, command] {
+      auto connection = Connection::Open(*context, create);
       if (!connection.ok()) return Report(connection.status());
       return Report(command(connection->get()));
     };

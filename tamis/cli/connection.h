@@ -59,7 +59,9 @@ class Connection {
   sqlite3* db_ = nullptr;
 };
 
-// Makes `sub` run the command on the store that the command line names, which must exist.
-void OnStore(Command sub, Context* context, std::function<Status(Connection*)> command);
+// Makes `sub` run the command on the store that the command line names, which must exist unless it
+// is to be made.
+void OnStore(Command sub, Context* context, std::function<Status(Connection*)> command,
+             bool create = false);
 
 }  // namespace tamis

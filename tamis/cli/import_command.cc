@@ -46,12 +46,7 @@ void AddImportCommand(Command app, Context* context) {
   import.AddOption("TABLE", options->table, "The table").Required();
   import.AddOption("FILE", *file, "The file; - is standard input").Required();
   import.AddOption("--format", *format, "csv, jsonl or deb822").Required();
-  import.AddOption("--key", options->key, "Columns of the key").Delimiter(',');
-  import.AddOption("--column", options->columns,
-                   "NAME or NAME:TYPE; types are text, bytes, int64, double, bool, timestamp, "
-                   "decimal. Columns not named are text");
-  import.AddOption("--index", options->indexes,
-                   "COLUMN[,COLUMN...]: an index, named after its columns");
+  options->definition.AddTo(import);
   import.AddOption("--on-error", *on_error, "What a bad record does: stop or skip")
       .OneOf({"stop", "skip"})
       .ShowDefault();

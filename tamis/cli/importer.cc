@@ -31,13 +31,6 @@ std::string JoinNames(const std::vector<std::string>& names, const char* separat
   return out;
 }
 
-// "Installed-Size:int64" is installed_size:int64: named as the fields of the records are.
-std::string SnakeColumn(const std::string& column) {
-  const size_t colon = column.find(':');
-  return LowerSnake(column.substr(0, colon)) +
-         (colon == std::string::npos ? "" : column.substr(colon));
-}
-
 size_t SizeBytes(const Record& record) {
   size_t size = sizeof(Record);
   for (const Field& field : record.fields) {
@@ -51,19 +44,32 @@ double Seconds(Duration duration) { return std::chrono::duration<double>(duratio
 }  // namespace
 
 Importer::Importer(Engine* engine, ImportOptions options)
-    : engine_(engine), options_(std::move(options)) {
-  for (std::string& key : options_.key) key = LowerSnake(key);
-  for (std::string& column : options_.columns) column = SnakeColumn(column);
-  for (std::string& index : options_.indexes) {
-    std::vector<std::string> names = Split(index, ',');
-    for (std::string& name : names) name = LowerSnake(name);
-    index = JoinNames(names, ",");
+    : engine_(engine), options_(std::move(options)) {}
+
+// Columns are named as the fields of the records are: "Installed-Size" is installed_size.
+Status Importer::ReadOptions() {
+  for (const std::string& text : options_.definition.key) {
+    KeyOption key = ParseKeyOption(text);
+    key.name = LowerSnake(key.name);
+    key_.push_back(std::move(key));
   }
+  for (const std::string& text : options_.definition.columns) {
+    TAMIS_ASSIGN_OR_RETURN(ColumnOption column, ParseColumnOption(text));
+    column.name = LowerSnake(column.name);
+    columns_.push_back(std::move(column));
+  }
+  for (const std::string& text : options_.definition.indexes) {
+    std::vector<std::string> names = Split(text, ',');
+    for (std::string& name : names) name = LowerSnake(name);
+    indexes_.push_back(JoinNames(names, ","));
+  }
+  return Status::Ok();
 }
 
 Status Importer::Run(std::istream& in) {
   started_ = shown_ = engine_->executor().Now();
   RecordReader reader(options_.format, &in);
+  TAMIS_RETURN_IF_ERROR(ReadOptions());
   TAMIS_RETURN_IF_ERROR(ReadFirst(&reader));
   TAMIS_RETURN_IF_ERROR(PrepareTable(reader));
   Status status;
@@ -125,24 +131,27 @@ Result<TableSchema> Importer::WantedTable(const RecordReader& reader) const {
       if (seen.insert(field.name).second) names.push_back(field.name);
     }
   }
-  std::map<std::string, std::string> types;
-  for (const std::string& column : options_.columns) {
-    const std::vector<std::string> parts = Split(column, ':');
-    types[parts[0]] = parts.size() > 1 ? parts[1] : "text";
-    if (seen.insert(parts[0]).second) names.push_back(parts[0]);
+  std::map<std::string, ColumnOption> declared;
+  for (const ColumnOption& column : columns_) {
+    declared[column.name] = column;
+    if (seen.insert(column.name).second) names.push_back(column.name);
   }
   std::vector<std::string> definition;
   for (const std::string& name : names) {
-    const auto type = types.find(name);
-    definition.push_back("\"" + name + "\" " + (type == types.end() ? "text" : type->second));
+    const auto column = declared.find(name);
+    definition.push_back(
+        DefinitionOf(column == declared.end() ? ColumnOption{.name = name} : column->second));
   }
-  if (options_.key.empty()) {
+  if (key_.empty()) {
     return InvalidArgument("table \"" + options_.table +
                            "\" is not there yet: name its key with --key COLUMN[,COLUMN]");
   }
-  definition.push_back("key (" + JoinNames(options_.key, ", ") + ")");
-  for (const std::string& index : options_.indexes) {
-    definition.push_back("index (" + JoinNames(Split(index, ','), ", ") + ")");
+  definition.push_back(DefinitionOf(key_));
+  for (const std::string& index : indexes_) {
+    definition.push_back(IndexDefinition(index, options_.definition.nulls));
+  }
+  if (!options_.definition.marker.empty()) {
+    definition.push_back(MarkerDefinition(options_.definition.marker));
   }
   return ParseDefinition(options_.table, definition);
 }
@@ -158,21 +167,39 @@ Status Importer::CheckAgrees(const TableSchema& existing) const {
     for (const uint32_t position : positions) names.push_back(existing.columns[position].name);
     return names;
   };
-  if (!options_.key.empty() && names_of(existing.key) != options_.key) {
+  std::vector<std::string> key;
+  for (const KeyOption& part : key_) key.push_back(part.name);
+  if (!key.empty() && names_of(existing.key) != key) {
     return differs("its key is (" + JoinNames(names_of(existing.key), ", ") + ")");
   }
-  for (const std::string& column : options_.columns) {
-    const std::vector<std::string> parts = Split(column, ':');
-    const auto position = existing.FindColumn(parts[0]);
-    if (!position) return differs("it has no column \"" + parts[0] + "\"");
-    if (parts.size() == 1) continue;
-    TAMIS_ASSIGN_OR_RETURN(const Type type, ParseType(parts[1]));
-    if (existing.columns[*position].type != type) {
-      return differs("column \"" + parts[0] + "\" is of type " +
-                     std::string(TypeName(existing.columns[*position].type)));
+  for (size_t i = 0; i < key_.size(); ++i) {
+    const Type type = existing.columns[existing.key[i]].type;
+    const KeyPart part = existing.key_parts.empty() ? KeyPart() : existing.key_parts[i];
+    if (key_[i].form.empty()) continue;
+    TAMIS_ASSIGN_OR_RETURN(const KeyPart wanted, ParseKeyPart(type, key_[i].form));
+    if (part != wanted) {
+      return differs("key column \"" + key_[i].name + "\" is " + KeyPartText(type, part));
     }
   }
-  for (const std::string& index : options_.indexes) {
+  for (const ColumnOption& column : columns_) {
+    const auto position = existing.FindColumn(column.name);
+    if (!position) return differs("it has no column \"" + column.name + "\"");
+    const Column& there = existing.columns[*position];
+    if (!column.type.empty()) {
+      TAMIS_ASSIGN_OR_RETURN(const Type type, ParseType(column.type));
+      if (there.type != type) {
+        return differs("column \"" + column.name + "\" is of type " +
+                       std::string(TypeName(there.type)));
+      }
+    }
+    if (column.cell.empty()) continue;
+    Column wanted{.name = column.name, .type = there.type};
+    TAMIS_RETURN_IF_ERROR(ParseCell(column.cell, &wanted));
+    if (there.cell != wanted.cell || there.encoding != wanted.encoding) {
+      return differs("column \"" + column.name + "\" has another cell");
+    }
+  }
+  for (const std::string& index : indexes_) {
     const std::vector<std::string> wanted = Split(index, ',');
     const bool there =
         std::any_of(existing.indexes.begin(), existing.indexes.end(),

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "tamis/cli/table_options.h"
 #include "tamis/import/record_reader.h"
 #include "tamis/query/engine.h"
 
@@ -24,9 +25,7 @@ namespace tamis {
 struct ImportOptions {
   std::string table;
   RecordFormat format = RecordFormat::kCsv;
-  std::vector<std::string> key;      // column names
-  std::vector<std::string> columns;  // NAME or NAME:TYPE
-  std::vector<std::string> indexes;  // COLUMN,COLUMN...
+  TableOptions definition;
   bool skip_bad = false;     // a bad record is reported and left out; else it stops the import
   uint64_t input_bytes = 0;  // of the file, for the progress; 0 = not known
   const std::atomic<bool>* cancelled = nullptr;
@@ -54,6 +53,7 @@ class Importer {
     size_t size_bytes = 0;
   };
 
+  Status ReadOptions();
   Status ReadFirst(RecordReader* reader);
   Result<std::optional<Record>> NextRecord(RecordReader* reader);
   Status PrepareTable(const RecordReader& reader);
@@ -70,6 +70,9 @@ class Importer {
 
   Engine* engine_;
   ImportOptions options_;
+  std::vector<KeyOption> key_;        // names in lower_snake, as the fields of the records
+  std::vector<ColumnOption> columns_;
+  std::vector<std::string> indexes_;  // COLUMN,COLUMN...
   SchemaPtr schema_;
   std::map<std::string, uint32_t> positions_;  // of the columns, by name
   std::deque<Record> first_;

@@ -5,6 +5,8 @@
 
 #include "tamis/cli/command.h"
 #include "tamis/cli/connection.h"
+#include "tamis/cli/table_options.h"
+#include "tamis/sql/definition.h"
 
 namespace tamis {
 namespace {
@@ -15,6 +17,8 @@ struct Options {
   std::vector<std::string> columns;
   double fpr = IndexSpec{}.fpr;
   uint64_t expected_values = IndexSpec{}.expected_values;
+  std::string nulls = "index";
+  TableOptions definition;
 };
 
 Status ListTables(Connection* connection, const Options&) {
@@ -46,10 +50,34 @@ Status ListIndexes(Connection* connection, const Options& options) {
                                   ? fmt::format("ready, {} entries", progress.entries)
                                   : fmt::format("being built, {} of {} regions ready",
                                                 progress.complete, progress.regions);
-    fmt::print("{}.{} ({}), fpr {}, {} values a region, {}\n", schema->name, index.name, columns,
-               index.fpr, index.expected_values, state);
+    fmt::print("{}.{} ({}){}, fpr {}, {} values a region, {}\n", schema->name, index.name, columns,
+               index.nulls == IndexNulls::kSkip ? " without NULL" : "", index.fpr,
+               index.expected_values, state);
   }
   return Status::Ok();
+}
+
+Status CreateTable(Connection* connection, const Options& options) {
+  std::vector<std::string> definition;
+  for (const std::string& text : options.definition.columns) {
+    TAMIS_ASSIGN_OR_RETURN(const ColumnOption column, ParseColumnOption(text));
+    definition.push_back(DefinitionOf(column));
+  }
+  std::vector<KeyOption> key;
+  for (const std::string& text : options.definition.key) key.push_back(ParseKeyOption(text));
+  if (!key.empty()) definition.push_back(DefinitionOf(key));
+  for (const std::string& index : options.definition.indexes) {
+    definition.push_back(IndexDefinition(index, options.definition.nulls));
+  }
+  if (!options.definition.marker.empty()) {
+    definition.push_back(MarkerDefinition(options.definition.marker));
+  }
+  TAMIS_ASSIGN_OR_RETURN(const TableSchema schema, ParseDefinition(options.table, definition));
+  return AwaitResult<TableSchema>(&connection->engine(),
+                                  [&](Cluster& cluster, auto done) {
+                                    cluster.CreateTable(schema, std::move(done));
+                                  })
+      .status();
 }
 
 Status DropTable(Connection* connection, const Options& options) {
@@ -61,7 +89,10 @@ Status DropTable(Connection* connection, const Options& options) {
 Status CreateIndex(Connection* connection, const Options& options) {
   TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, connection->engine().Table(options.table));
   IndexSpec spec{
-      .name = options.index, .fpr = options.fpr, .expected_values = options.expected_values};
+      .name = options.index,
+      .nulls = options.nulls == "skip" ? IndexNulls::kSkip : IndexNulls::kIndex,
+      .fpr = options.fpr,
+      .expected_values = options.expected_values};
   for (const std::string& name : options.columns) {
     const auto column = schema->FindColumn(name);
     if (!column) {
@@ -106,8 +137,15 @@ void AddTableCommands(Command app, Context* context) {
     sub.AddOption("TABLE", options->table, "The table").Required();
   };
 
-  Command table = app.AddCommand("table", "List, describe and drop tables");
+  Command table = app.AddCommand("table", "Create, list, describe and drop tables");
   table.RequireCommand();
+  Command create_table = table.AddCommand("create", "Create a table, and the store with it");
+  OnStore(
+      create_table, context,
+      [options](Connection* connection) { return CreateTable(connection, *options); },
+      /*create=*/true);
+  table_argument(create_table);
+  options->definition.AddTo(create_table);
   add(table, "list", "Print the names of the tables", ListTables);
   table_argument(add(table, "describe", "Print a table's columns, key and indexes", DescribeTable));
   table_argument(add(table, "drop", "Delete a table with all its rows", DropTable));
@@ -123,6 +161,11 @@ void AddTableCommands(Command app, Context* context) {
   create
       .AddOption("--expected-values", options->expected_values,
                  "Distinct values in a region: what one filter layer holds")
+      .ShowDefault();
+  create
+      .AddOption("--nulls", options->nulls,
+                 "Whether rows whose first column of it is NULL have an entry: index or skip")
+      .OneOf({"index", "skip"})
       .ShowDefault();
   Command drop = add(index, "drop", "Drop an index", DropIndex);
   table_argument(drop);

@@ -4,6 +4,7 @@
 
 #include "tamis/base/coding.h"
 #include "tamis/table/codec.h"
+#include "tamis/table/escape.h"
 #include "tamis/table/ordered_bounds.h"
 
 namespace tamis {
@@ -164,9 +165,8 @@ Status KeyFormat::Append(size_t i, const Value& value, std::string* key) const {
   }
   if (part.form == Form::kUntil &&
       SizeBeforeDelimiter(*bytes, part.delimiter) != bytes->size()) {
-    return refused("\"" + value.ToString().substr(0, 60) +
-                   "\" holds the delimiter that ends it in the key, or the beginning of it at its "
-                   "end");
+    return refused("the value holds the delimiter that ends it in the key, '" +
+                   Escape(part.delimiter, "") + "', or the beginning of it at its end");
   }
   *key += *bytes;
   if (part.form == Form::kUntil) *key += part.delimiter;

@@ -40,6 +40,36 @@ class ProgramTest(unittest.TestCase):
         return self.run_tamis("import", "people", "-", "--format", "csv", "--key", "name", "--column",
                               "born:int64", "--index", "home_town", *more, stdin=stdin, expect=expect)
 
+    def test_a_table_of_other_formats(self):
+        self.run_tamis("table", "create", "metrics", "--column", "host", "--column", "n:int64",
+                       "--column", "load=d:load:double:float", "--column", "note=d:note\\x3a:text",
+                       "--key", "host:until=|,n:long", "--index", "load", "--nulls", "skip")
+        described = self.run_tamis("table", "describe", "metrics")
+        for part in ("key (host 'until=|', n 'long')", "load double cell 'd:load:float'",
+                     "note text cell 'd:note\\x3a:utf8'", "marker 'd:'", "nulls skip"):
+            self.assertIn(part, described)
+        self.run_tamis("put", "metrics", "host=a", "n=-5", "load=1.5")
+        self.run_tamis("put", "metrics", "host=a", "n=7")
+        self.assertIn("delimiter", self.run_tamis("put", "metrics", "host=a|b", "n=1", expect=1))
+        self.assertIn("no exact place", self.run_tamis("put", "metrics", "host=b", "n=1", "load=0.1",
+                                                       expect=1))
+        self.assertEqual(self.run_tamis("sql", "SELECT n FROM metrics WHERE host = 'a' AND n < 6",
+                                        "--format", "csv"), "n\n-5\n")
+        self.assertEqual(self.run_tamis("sql", "SELECT n FROM metrics WHERE load IS NULL", "--format",
+                                        "csv"), "n\n7\n")
+        self.run_tamis("import", "metrics", "-", "--format", "csv", "--key", "host:until=|,n:long",
+                       "--column", "load=d:load:double:float", stdin="host,n,load\nc,1,0.5\n")
+        self.assertIn("key column", self.run_tamis(
+            "import", "metrics", "-", "--format", "csv", "--key", "host:rest,n", stdin="host,n\nd,1\n",
+            expect=1))
+        self.run_tamis("index", "create", "metrics", "note", "note", "--nulls", "skip")
+        self.assertIn("without NULL", self.run_tamis("index", "list", "metrics"))
+        self.assertIn("missing entries 0", self.run_tamis("check", "metrics"))
+        self.run_tamis("import", "other", "-", "--format", "jsonl", "--key", "id:rest", "--column",
+                       "v=f:v:int64:short", "--index", "v", "--nulls", "skip",
+                       stdin='{"id": "x", "v": 1}\n{"id": "y"}\n')
+        self.assertIn("key (id 'rest')", self.run_tamis("table", "describe", "other"))
+
     def test_imports_csv(self):
         self.assertIn("people: 3 rows put", self.import_people())
         self.assertEqual(self.sql("SELECT name, note FROM people WHERE home_town = 'London' ORDER BY 1"),

@@ -1,0 +1,51 @@
+// TableOptions: a table as command lines define it: what `tamis table create` and `tamis import`
+// share.
+//
+//   --column NAME[:TYPE]                              a column; text where no type is named
+//   --column NAME=FAMILY:QUALIFIER:TYPE[:ENCODING]    a column that is a cell (docs/TABLES.md)
+//   --key NAME[:FORM],...                             the key; FORM as docs/TABLES.md#keys
+//   --index COLUMN[,COLUMN...]                        an index, named after its columns
+//   --nulls index|skip                                what these indexes do with NULL
+//   --marker FAMILY:QUALIFIER|none
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tamis/base/status.h"
+#include "tamis/cli/command_line.h"
+
+namespace tamis {
+
+struct ColumnOption {
+  std::string name;
+  std::string type;  // empty: not said
+  std::string cell;  // "FAMILY:QUALIFIER[:ENCODING]" or empty
+};
+
+struct KeyOption {
+  std::string name;
+  std::string form;  // empty: not said
+};
+
+struct TableOptions {
+  std::vector<std::string> columns;
+  std::vector<std::string> key;
+  std::vector<std::string> indexes;
+  std::string nulls = "index";
+  std::string marker;
+
+  void AddTo(Command command);
+};
+
+Result<ColumnOption> ParseColumnOption(const std::string& text);
+KeyOption ParseKeyOption(const std::string& text);
+
+// As CREATE VIRTUAL TABLE writes them (tamis/sql/definition.h).
+std::string DefinitionOf(const ColumnOption& column);
+std::string DefinitionOf(const std::vector<KeyOption>& key);
+// Of an index on columns with commas between them.
+std::string IndexDefinition(const std::string& columns, const std::string& nulls);
+std::string MarkerDefinition(const std::string& marker);
+
+}  // namespace tamis
