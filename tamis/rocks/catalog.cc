@@ -83,8 +83,7 @@ Result<std::unique_ptr<Catalog>> Catalog::Load(Store* store) {
       if (!schema.ok())
         return schema.status().WithContext("cannot open store \"" + directory + "\"");
       // Entries of dropped indexes of older stores may have any id that was given then.
-      schema->next_index_id =
-          std::max(schema->next_index_id, catalog->record_.next_index_id());
+      schema->next_index_id = std::max(schema->next_index_id, catalog->record_.next_index_id());
       catalog->tables_[schema->id] = std::move(*schema);
     } else if (key.starts_with("R")) {
       pb::RegionRecord region;
@@ -207,19 +206,47 @@ Status Catalog::CommitLocked(const Change& change) {
     batch.Put(store_->meta(), RegionKey(region.id()), region.SerializeAsString());
   }
   for (const uint64_t id : erase_regions) batch.Delete(store_->meta(), RegionKey(id));
-  TAMIS_RETURN_IF_ERROR(store_->Write(&batch));
+  // A compaction's files reach the disk: what it drops must be garbage there, too.
+  const std::vector<uint64_t> garbage = GarbageOf(change, erase_regions);
+  const bool sync = !garbage.empty() || store_->options().sync;
+  TAMIS_RETURN_IF_ERROR(store_->Write(&batch, sync));
 
   for (const TableSchema& table : change.put_tables) tables_[table.id] = table;
   for (const uint32_t id : change.erase_tables) tables_.erase(id);
   for (const pb::RegionRecord& region : change.put_regions) regions_[region.id()] = region;
   for (const uint64_t id : erase_regions) regions_.erase(id);
   PublishGarbage();
+  for (const uint64_t id : garbage) store_->NoteGarbage(id);
   return Status::Ok();
 }
 
+std::vector<uint64_t> Catalog::GarbageOf(const Change& change,
+                                         const std::vector<uint64_t>& erased) const {
+  std::vector<uint64_t> garbage = erased;
+  for (const pb::RegionRecord& region : change.put_regions) {
+    auto old = regions_.find(region.id());
+    if (old != regions_.end() &&
+        (old->second.start() != region.start() || old->second.end() != region.end())) {
+      garbage.push_back(region.id());
+    }
+  }
+  for (const TableSchema& table : change.put_tables) {
+    auto old = tables_.find(table.id);
+    if (old == tables_.end()) continue;
+    const bool drops = std::ranges::any_of(old->second.indexes, [&](const IndexSpec& index) {
+      return table.FindIndex(index.id) == nullptr;
+    });
+    if (!drops) continue;
+    for (const auto& [id, region] : regions_) {
+      if (region.table_id() == table.id) garbage.push_back(id);
+    }
+  }
+  return garbage;
+}
+
 void Catalog::PublishGarbage() {
-  auto view = std::make_shared<GarbageView>(
-      GarbageView{record_.next_region_id(), regions_, tables_});
+  auto view =
+      std::make_shared<GarbageView>(GarbageView{record_.next_region_id(), regions_, tables_});
   store_->SetGarbage(std::make_shared<Store::IsGarbage>(
       [view](std::string_view index_key) { return view->IsGarbage(index_key); }));
 }

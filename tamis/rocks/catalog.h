@@ -63,6 +63,8 @@ class Catalog {
   template <class T>
   T TakeId(T (pb::StoreRecord::*next)() const, void (pb::StoreRecord::*set_next)(T));
   Status CommitLocked(const Change& change);
+  // The regions that have garbage after the change, and had none of that kind before.
+  std::vector<uint64_t> GarbageOf(const Change& change, const std::vector<uint64_t>& erased) const;
   void PublishGarbage();
 
   Store* const store_;

@@ -59,14 +59,18 @@ void IndexBuilder::Finish(JobPtr job, const Status& status) {
       !status.ok() && !job->region->closed() && (job->mended.empty() || !job->filter->published());
   if (again) {
     // The store did not let us: later again. Until then the region is searched without the index.
+    std::vector<uint32_t> ids = {job->index_id};
+    for (size_t i = 1; i < job->targets.size(); ++i) ids.push_back(job->targets[i].index_id);
     context_->executor->PostAfter(
-        kRetryAfter, [self = shared_from_this(), region = job->region, index_id = job->index_id] {
-          self->Enqueue(region, index_id);
+        kRetryAfter, [self = shared_from_this(), region = job->region, ids = std::move(ids)] {
+          for (const uint32_t id : ids) self->Enqueue(region, id);
         });
   }
   JobPtr next;
   {
     std::lock_guard lock(mutex_);
+    // After splits the upper daughters are complete by now.
+    if (waiting_.empty()) context_->store->CompactGarbage();
     running_.reset();
     if (!waiting_.empty()) {
       running_ = next = waiting_.front();
@@ -87,7 +91,26 @@ void IndexBuilder::Start(JobPtr job) {
   }
   // Where the index is not complete, the generation that counts the entries was begun when it came
   // into the region.
+  job->targets = TakeTargets(*job);
+  job->schema = job->region->schema();  // knows the columns of all of them
   Backfill(job);
+}
+
+std::vector<IndexBuilder::Target> IndexBuilder::TakeTargets(const Job& job) {
+  std::vector<Target> targets = {{job.index_id, job.filter}};
+  if (!job.mended.empty()) return targets;
+  std::lock_guard lock(mutex_);
+  std::erase_if(waiting_, [&](const JobPtr& other) {
+    if (other->region != job.region || !other->mended.empty() ||
+        job.region->IsEntriesComplete(other->index_id)) {
+      return false;
+    }
+    auto filter = job.region->filter(other->index_id);
+    if (!filter) return false;
+    targets.push_back({other->index_id, std::move(filter)});
+    return true;
+  });
+  return targets;
 }
 
 // ---- Backfill
@@ -130,32 +153,63 @@ void IndexBuilder::WriteEntries(JobPtr job, std::shared_ptr<const std::vector<st
   context_->executor->Post([self = shared_from_this(), job] { self->Backfill(job); });
 }
 
+Status IndexBuilder::ReadRows(
+    const Job& job, const std::vector<std::string>& keys,
+    const std::function<Status(const std::string& key, const Row& row)>& take) {
+  const uint32_t table_id = job.region->info().table_id;
+  std::unique_ptr<rocksdb::Iterator> it(
+      context_->store->db()->NewIterator(rocksdb::ReadOptions(), context_->store->rows()));
+  // They stand beside each other, but for rows that came since the keys were listed.
+  it->Seek(RowStoreKey(table_id, keys.front()));
+  for (const std::string& key : keys) {
+    const std::string store_key = RowStoreKey(table_id, key);
+    while (it->Valid() && View(it->key()) < store_key) it->Next();
+    if (!it->Valid()) break;
+    if (View(it->key()) != store_key) continue;  // deleted since
+    TAMIS_ASSIGN_OR_RETURN(const StoredRow read,
+                           ReadStoredRow(*job.schema, key, View(it->value())));
+    if (read.state == StoredRow::State::kRow) TAMIS_RETURN_IF_ERROR(take(key, read.row));
+  }
+  return FromRocks(it->status(), "read rows");
+}
+
 Status IndexBuilder::WriteLocked(Job* job, const std::vector<std::string>& keys) {
   const RegionInfo& info = job->region->info();
-  rocksdb::DB* db = context_->store->db();
+  const Store& store = *context_->store;
+  struct Wanted {
+    size_t target;
+    std::string store_key;
+    EntryKey filter_key;
+  };
+  std::vector<Wanted> wanted;
+  TAMIS_RETURN_IF_ERROR(ReadRows(*job, keys, [&](const std::string& key, const Row& row) {
+    for (size_t i = 0; i < job->targets.size(); ++i) {
+      auto entry = IndexEntry::Of(job->targets[i].filter->index(), row);
+      if (!entry.has_value()) continue;
+      wanted.push_back({i, entry->StoreKey(info.id, job->targets[i].index_id, key),
+                        std::move(entry->filter_key)});
+    }
+    return Status::Ok();
+  }));
+  std::ranges::sort(wanted, {}, &Wanted::store_key);
+  std::vector<rocksdb::Slice> slices;
+  for (const Wanted& entry : wanted) slices.emplace_back(entry.store_key);
+  std::vector<rocksdb::PinnableSlice> values(wanted.size());
+  std::vector<rocksdb::Status> there(wanted.size());
+  store.db()->MultiGet(rocksdb::ReadOptions(), store.index(), wanted.size(), slices.data(),
+                       values.data(), there.data(), /*sorted_input=*/true);
   rocksdb::WriteBatch batch;
-  std::vector<EntryKey> added;
-  for (const std::string& key : keys) {
-    std::string stored;
-    const rocksdb::Status found = db->Get(rocksdb::ReadOptions(), context_->store->rows(),
-                                          RowStoreKey(info.table_id, key), &stored);
-    if (found.IsNotFound()) continue;  // deleted since
-    if (!found.ok()) return FromRocks(found, "read a row");
-    TAMIS_ASSIGN_OR_RETURN(const StoredRow read, ReadStoredRow(*job->schema, key, stored));
-    if (read.state != StoredRow::State::kRow) continue;
-    auto entry = IndexEntry::Of(job->filter->index(), read.row);
-    if (!entry.has_value()) continue;
-    const std::string entry_key = entry->StoreKey(info.id, job->index_id, key);
-    std::string value;
-    const rocksdb::Status there =
-        db->Get(rocksdb::ReadOptions(), context_->store->index(), entry_key, &value);
-    if (there.ok()) continue;  // a put wrote and counted it
-    if (!there.IsNotFound()) return FromRocks(there, "read an index entry");
-    batch.Put(context_->store->index(), entry_key, "");
-    added.push_back(std::move(entry->filter_key));
+  std::vector<std::vector<EntryKey>> added(job->targets.size());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (there[i].ok()) continue;  // a put wrote and counted it
+    if (!there[i].IsNotFound()) return FromRocks(there[i], "read an index entry");
+    batch.Put(store.index(), wanted[i].store_key, "");
+    added[wanted[i].target].push_back(std::move(wanted[i].filter_key));
   }
-  if (added.empty()) return Status::Ok();
-  job->filter->Add(added);
+  if (batch.Count() == 0) return Status::Ok();
+  for (size_t i = 0; i < added.size(); ++i) {
+    if (!added[i].empty()) job->targets[i].filter->Add(added[i]);
+  }
   auto fence = job->region->fence().Enter(info.epoch);
   if (!fence.owns_lock()) return Moved();
   return context_->store->Write(&batch);
@@ -164,11 +218,13 @@ Status IndexBuilder::WriteLocked(Job* job, const std::vector<std::string>& keys)
 void IndexBuilder::CompleteBackfill(JobPtr job) {
   const RegionInfo& info = job->region->info();
   if (job->region->closed()) return Finish(job, Moved());
-  const auto marked = context_->catalog->MarkComplete(info.id, info.epoch, job->index_id);
-  if (!marked.ok()) return Finish(job, marked.status());
-  if (!*marked) return Finish(job, Moved());
-  job->region->SetEntriesComplete(job->index_id);
-  job->filter->Publish();
+  for (const Target& target : job->targets) {
+    const auto marked = context_->catalog->MarkComplete(info.id, info.epoch, target.index_id);
+    if (!marked.ok()) return Finish(job, marked.status());
+    if (!*marked) return Finish(job, Moved());
+    job->region->SetEntriesComplete(target.index_id);
+    target.filter->Publish();
+  }
   Finish(job, Status::Ok());
 }
 

@@ -2,7 +2,8 @@
 // at a time, in small steps.
 //
 //   backfill   the region's id has no entries yet (upper daughter, merged region, new index): each
-//              row is locked, read, and its entry written and counted when it is not there
+//              row is locked, read, and its entry written and counted when it is not there. One
+//              pass over the rows completes all indexes of the region that wait for one
 //   recount    the entries stand, the filter does not (region opened) or has grown inexact: a new
 //              generation is begun while no write is under way, and the entries of a snapshot taken
 //              at that moment are counted into it; removals wait until the end
@@ -14,6 +15,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -22,6 +24,7 @@
 
 #include "tamis/rocks/region.h"
 #include "tamis/rocks/server_context.h"
+#include "tamis/table/row.h"
 
 namespace tamis {
 
@@ -40,12 +43,17 @@ class IndexBuilder : public std::enable_shared_from_this<IndexBuilder> {
   size_t pending() const;
 
  private:
+  struct Target {
+    uint32_t index_id = 0;
+    std::shared_ptr<IndexFilter> filter;
+  };
   struct Job {
     std::shared_ptr<Region> region;
     uint32_t index_id = 0;
     SchemaPtr schema;
     std::shared_ptr<IndexFilter> filter;
-    std::string cursor;  // backfill: the last row key done; sweep, recount: the last entry
+    std::vector<Target> targets;  // backfill: the indexes that the pass completes
+    std::string cursor;           // backfill: the last row key done; sweep, recount: the last entry
     std::vector<std::string> suspects;  // sweep: the entries that are being compared
     std::shared_ptr<const rocksdb::Snapshot> snapshot;
     std::vector<DoneCallback> mended;  // who waits for the index to be mended
@@ -54,9 +62,14 @@ class IndexBuilder : public std::enable_shared_from_this<IndexBuilder> {
 
   void Add(std::shared_ptr<Region> region, uint32_t index_id, DoneCallback mended);
   void Start(JobPtr job);
+  // The index of the job, and those of other jobs that wait for the same pass, which end with it.
+  std::vector<Target> TakeTargets(const Job& job);
   void Backfill(JobPtr job);
   void WriteEntries(JobPtr job, std::shared_ptr<const std::vector<std::string>> keys);
   Status WriteLocked(Job* job, const std::vector<std::string>& keys);
+  // Calls `take` with the rows of the keys that there are.
+  Status ReadRows(const Job& job, const std::vector<std::string>& keys,
+                  const std::function<Status(const std::string& key, const Row& row)>& take);
   void CompleteBackfill(JobPtr job);
   void Sweep(JobPtr job);
   void RemoveForeign(JobPtr job, std::shared_ptr<const std::vector<std::string>> keys);

@@ -164,6 +164,7 @@ Result<std::unique_ptr<Store>> Store::Open(const Options& options) {
   store->db_.reset(db);
   if (status.ok()) {
     store->writers_ = std::make_unique<WriterThreads>(db, options.writers);
+    store->compactor_ = std::make_unique<GarbageCompactor>(db, store->index());
     return store;
   }
   const Status failure = FromRocks(status, "open store \"" + options.directory + "\"");
@@ -174,6 +175,7 @@ Result<std::unique_ptr<Store>> Store::Open(const Options& options) {
 }
 
 Store::~Store() {
+  compactor_.reset();
   writers_.reset();
   if (!db_) return;
   for (auto* handle : handles_) db_->DestroyColumnFamilyHandle(handle);
@@ -187,9 +189,9 @@ void Store::GoOn() {
   stalled_ = !db_->Resume().ok();
 }
 
-Status Store::Write(rocksdb::WriteBatch* batch) {
+Status Store::Write(rocksdb::WriteBatch* batch, bool sync) {
   rocksdb::WriteOptions write_options;
-  write_options.sync = options_.sync;
+  write_options.sync = sync;
   const std::string doing = "write to store \"" + options_.directory + "\"";
   Status status = FromRocks(writers_->Write(write_options, batch), doing);
   if (status.code() != StatusCode::kResourceExhausted) return status;
@@ -201,6 +203,12 @@ Status Store::Write(rocksdb::WriteBatch* batch) {
 
 void Store::SetGarbage(std::shared_ptr<const IsGarbage> is_garbage) {
   garbage_->Set(std::move(is_garbage));
+}
+
+void Store::NoteGarbage(uint64_t region_id) { compactor_->Note(region_id); }
+
+void Store::CompactGarbage() {
+  if (options_.background_compactions) compactor_->Start();
 }
 
 uint64_t Store::ApproximateRowBytes(uint32_t table_id, std::string_view start,

@@ -17,6 +17,7 @@
 #include <string>
 
 #include "tamis/base/status.h"
+#include "tamis/rocks/garbage_compactor.h"
 #include "tamis/rocks/writer_threads.h"
 
 namespace tamis {
@@ -64,10 +65,18 @@ class Store {
   // Written to the log as far as the operating system (or the disk, with sync) when it returns ok.
   // After an error the batch may or may not be there once the store is opened again. Any thread may
   // call, also one that ends right after; see WriterThreads.
-  Status Write(rocksdb::WriteBatch* batch);
+  Status Write(rocksdb::WriteBatch* batch) { return Write(batch, options_.sync); }
+  Status Write(rocksdb::WriteBatch* batch, bool sync);
 
   // What compactions from now on drop. The view that a compaction works with is taken at its start.
   void SetGarbage(std::shared_ptr<const IsGarbage> is_garbage);
+
+  // Whose entries hold garbage now. Nothing is compacted before CompactGarbage.
+  void NoteGarbage(uint64_t region_id);
+  // Begins to drop what was noted, in the background.
+  void CompactGarbage();
+  // Returns when that is done.
+  void AwaitGarbage() { compactor_->Wait(); }
 
   // What the rows of the key range take in files, compressed, and in memory; rough.
   uint64_t ApproximateRowBytes(uint32_t table_id, std::string_view start,
@@ -92,6 +101,7 @@ class Store {
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;
   std::unique_ptr<rocksdb::DB> db_;
   std::unique_ptr<WriterThreads> writers_;
+  std::unique_ptr<GarbageCompactor> compactor_;
 };
 
 }  // namespace tamis

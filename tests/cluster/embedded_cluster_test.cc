@@ -31,6 +31,7 @@ class ClusterTest : public ::testing::Test {
     options.servers = 4;
     options.server.page_candidates = page_candidates_;
     options.server.split_bytes = split_bytes_;
+    options.store.background_compactions = background_compactions_;
     auto cluster = RocksCluster::Open(options, executor_.get());
     ASSERT_TRUE(cluster.ok()) << cluster.status();
     cluster_ = std::move(*cluster);
@@ -75,6 +76,13 @@ class ClusterTest : public ::testing::Test {
     }
   }
 
+  CheckReport Check() {
+    auto report = Await<Result<CheckReport>>(executor_.get(),
+                                             [&](auto done) { cluster_->Check("packages", done); });
+    EXPECT_TRUE(report.ok()) << report.status();
+    return report.ok() ? *report : CheckReport();
+  }
+
   // Splits every region once.
   void SplitAll(const SchemaPtr& schema) {
     auto regions = Await<Result<std::vector<RegionInfo>>>(
@@ -103,6 +111,7 @@ class ClusterTest : public ::testing::Test {
 
   uint64_t page_candidates_ = RegionServerOptions().page_candidates;
   uint64_t split_bytes_ = 0;
+  bool background_compactions_ = true;
   std::filesystem::path directory_;
   std::unique_ptr<ThreadExecutor> executor_;
   std::unique_ptr<RocksCluster> cluster_;
@@ -152,6 +161,30 @@ TEST_F(ClusterTest, ASearchByIndexGetsPastAnyNumberOfEntriesOfOtherKeys) {
       schema, Predicate::And({Predicate::Compare(0, Predicate::Op::kGe, Value::Text("p000900")),
                               Predicate::Compare(2, Predicate::Op::kGe, Value::Int64(0))}));
   EXPECT_EQ(rows.size(), 100u);
+}
+
+TEST_F(ClusterTest, TheGarbageOfSplitsIsDroppedOnceTheDaughtersAreComplete) {
+  for (const bool compact : {false, true}) {
+    Close();
+    std::filesystem::remove_all(directory_);
+    background_compactions_ = compact;
+    Open();
+    const SchemaPtr schema = MakeTable();
+    Fill(schema, 2000);
+    for (int i = 0; i < 2; ++i) {
+      SplitAll(schema);
+      while (cluster_->pending_work() > 0) Sleep(executor_.get(), std::chrono::milliseconds(5));
+    }
+    // It has been started by then.
+    cluster_->store().AwaitGarbage();
+    const CheckReport report = Check();
+    EXPECT_TRUE(report.ok());
+    EXPECT_EQ(report.entries, 4000u);
+    EXPECT_EQ(report.incomplete, 0u);
+    EXPECT_EQ(report.garbage > 0, !compact);
+    EXPECT_EQ(Find(schema, Predicate::Compare(1, Predicate::Op::kEq, Value::Text("s7"))).size(),
+              100u);
+  }
 }
 
 // Overwriting is no growth.

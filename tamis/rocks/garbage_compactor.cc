@@ -1,0 +1,70 @@
+#include "tamis/rocks/garbage_compactor.h"
+
+#include <utility>
+
+#include "tamis/rocks/store.h"
+
+namespace tamis {
+
+GarbageCompactor::~GarbageCompactor() {
+  {
+    std::lock_guard lock(mutex_);
+    cancelled_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void GarbageCompactor::Note(uint64_t region_id) {
+  std::lock_guard lock(mutex_);
+  noted_.insert(region_id);
+}
+
+void GarbageCompactor::Start() {
+  {
+    std::lock_guard lock(mutex_);
+    if (noted_.empty() || cancelled_) return;
+    started_.merge(noted_);
+    noted_.clear();
+    if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
+  }
+  changed_.notify_all();
+}
+
+void GarbageCompactor::Wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return started_.empty() && !running_; });
+}
+
+void GarbageCompactor::Run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return cancelled_ || !started_.empty(); });
+    if (cancelled_) return;
+    const std::set<uint64_t> regions = std::exchange(started_, {});
+    running_ = true;
+    lock.unlock();
+    for (auto first = regions.begin(); first != regions.end() && !cancelled_;) {
+      auto last = first, next = std::next(first);
+      while (next != regions.end() && *next == *last + 1) last = next++;
+      Compact(*first, *last);
+      first = next;
+    }
+    lock.lock();
+    running_ = false;
+    changed_.notify_all();
+  }
+}
+
+// A failure is none of the caller's: the garbage stays until it is compacted some other time.
+void GarbageCompactor::Compact(uint64_t first_id, uint64_t last_id) {
+  const std::string begin = RegionIndexPrefix(first_id), end = RegionIndexPrefix(last_id + 1);
+  const rocksdb::Slice begin_slice(begin), end_slice(end);
+  rocksdb::CompactRangeOptions options;
+  options.exclusive_manual_compaction = false;
+  options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
+  options.canceled = &cancelled_;
+  (void)db_->CompactRange(options, index_, &begin_slice, &end_slice);
+}
+
+}  // namespace tamis
