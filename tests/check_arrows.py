@@ -26,7 +26,7 @@ ARROWS = {
     "plot": "",
     "papers": "base filter plot",
     "import": "base",
-    "redis": "base",
+    "redis": "base filter",
     "cluster": "base table",
     "routing": "base executor filter table cluster",
     "rocks": "base executor filter table cluster routing",

@@ -10,6 +10,8 @@
 #include "tamis/redis/server.h"
 #include "tamis/redis/server_memory.h"
 #include "tamis/redis/settings.h"
+#include "tamis/redis/tamis_commands.h"
+#include "tamis/redis/tamis_type.h"
 
 namespace tamis::redis {
 namespace {
@@ -31,8 +33,12 @@ int Load(Ctx* ctx, String** words, int count) {
     server.AddACLCategory(ctx, "bloom");
     server.AddACLCategory(ctx, "cuckoo");
   }
-  if (RegisterBloomType(ctx) != kOk || RegisterCuckooType(ctx) != kOk) return kErr;
-  for (const std::span<const Command> commands : {BloomCommands(), CuckooCommands()}) {
+  if (RegisterBloomType(ctx) != kOk || RegisterCuckooType(ctx) != kOk ||
+      RegisterTamisType(ctx) != kOk) {
+    return kErr;
+  }
+  for (const std::span<const Command> commands :
+       {BloomCommands(), CuckooCommands(), TamisCommands()}) {
     if (RegisterCommands(ctx, commands) != kOk) return kErr;
   }
   return kOk;

@@ -137,6 +137,13 @@ using GetText = String* (*)(const char* name, void* privdata);
 using SetText = int (*)(const char* name, String* value, void* privdata, String** error);
 using GetFlag = int (*)(const char* name, void* privdata);
 using SetFlag = int (*)(const char* name, int value, void* privdata, String** error);
+struct ServerEvent {
+  uint64_t id;
+  uint64_t version;
+};
+using EventCallback = void (*)(Ctx*, ServerEvent, uint64_t subevent, void* data);
+inline constexpr uint64_t kRoleChangedEvent = 0;
+
 using ApplyConfig = int (*)(Ctx*, void* privdata, String** error);
 
 #define TAMIS_SERVER_FUNCTIONS(F)                                                               \
@@ -197,15 +204,12 @@ using ApplyConfig = int (*)(Ctx*, void* privdata, String** error);
     (Ctx*, const char* name, const char* by_default, unsigned flags, GetText, SetText,          \
      ApplyConfig, void* privdata))                                                              \
   F(int, LoadConfigs, (Ctx*))                                                                   \
-  F(int, RegisterInfoFunc, (Ctx*, void (*)(RedisModuleInfoCtx*, int for_crash_report)))         \
-  F(int, InfoAddSection, (RedisModuleInfoCtx*, const char* name))                               \
-  F(int, InfoAddFieldULongLong, (RedisModuleInfoCtx*, const char* name, unsigned long long))    \
+  F(int, RegisterBoolConfig,                                                                    \
+    (Ctx*, const char* name, int by_default, unsigned flags, GetFlag, SetFlag, ApplyConfig,     \
+     void* privdata))                                                                           \
+  F(int, SubscribeToServerEvent, (Ctx*, ServerEvent, EventCallback))                            \
   F(void, Log, (Ctx*, const char* level, const char* format, ...))                              \
-  F(int, GetServerVersion, ())                                                                  \
-  F(void*, DefragAlloc, (RedisModuleDefragCtx*, void*))                                         \
-  F(int, DefragCursorSet, (RedisModuleDefragCtx*, unsigned long))                               \
-  F(int, DefragCursorGet, (RedisModuleDefragCtx*, unsigned long*))                              \
-  F(int, DefragShouldStop, (RedisModuleDefragCtx*))
+  F(int, GetServerVersion, ())
 
 #define TAMIS_OPTIONAL_FUNCTIONS(F)                                                             \
   F(int, AddACLCategory, (Ctx*, const char* name))                                              \

@@ -43,6 +43,16 @@ constexpr Number kNumbers[] = {
     {"tamis-max-bytes", "", &Settings::max_bytes, 0, 1ll << 62},
 };
 
+struct Flag {
+  const char* name;
+  bool Settings::*value;
+};
+
+constexpr Flag kFlags[] = {
+    {"tamis-trust-after-restart", &Settings::trust_after_restart},
+    {"tamis-trust-on-replicas", &Settings::trust_on_replicas},
+};
+
 constexpr char kErrorRate[] = "bf-error-rate";
 
 // nullptr, or what is wrong. Bucket size and initial size bound one another.
@@ -86,6 +96,15 @@ int SetNumberSetting(const char*, long long value, void* privdata, String** erro
 
 long long GetNumberSetting(const char*, void* privdata) {
   return settings.*static_cast<const Number*>(privdata)->value;
+}
+
+int SetFlagSetting(const char*, int value, void* privdata, String**) {
+  settings.*static_cast<const Flag*>(privdata)->value = value != 0;
+  return kOk;
+}
+
+int GetFlagSetting(const char*, void* privdata) {
+  return settings.*static_cast<const Flag*>(privdata)->value ? 1 : 0;
 }
 
 int SetErrorRate(const char*, String* text, void*, String** error) {
@@ -140,6 +159,14 @@ const char* ReadWord(String* name_word, String* value_word) {
     settings.*number.value = value;
     return nullptr;
   }
+  for (const Flag& flag : kFlags) {
+    if (strcasecmp(name, flag.name) != 0) continue;
+    const char* value = server.StringPtrLen(value_word, nullptr);
+    const bool yes = strcasecmp(value, "yes") == 0;
+    if (!yes && strcasecmp(value, "no") != 0) return "must be yes or no";
+    settings.*flag.value = yes;
+    return nullptr;
+  }
   return "is no setting of this module; docs/REDIS.md lists them";
 }
 
@@ -166,6 +193,14 @@ int RegisterSettings(Ctx* ctx, String** words, int count) {
       return server.RegisterNumericConfig(
           ctx, number.name, settings.*number.value, flags, kAnyLeast, kAnyGreatest, GetNumberSetting,
           SetNumberSetting, nullptr, const_cast<Number*>(&number));
+    };
+    if (!(unprefixed && add(kUnprefixed) == kOk) && add(0) != kOk) return kErr;
+  }
+  for (const Flag& flag : kFlags) {
+    const auto add = [&](unsigned flags) {
+      return server.RegisterBoolConfig(ctx, flag.name, settings.*flag.value ? 1 : 0, flags,
+                                       GetFlagSetting, SetFlagSetting, nullptr,
+                                       const_cast<Flag*>(&flag));
     };
     if (!(unprefixed && add(kUnprefixed) == kOk) && add(0) != kOk) return kErr;
   }

@@ -20,6 +20,9 @@ struct Settings {
   long long cf_expansion_factor = 1;
   long long cf_max_expansions = 32;
   long long max_bytes = (1ll << 32);  // a key's; 0 = no limit
+  // What a filter with GUARD is believed in though its last adds may be missing.
+  bool trust_after_restart = false;
+  bool trust_on_replicas = false;
 };
 
 extern Settings settings;

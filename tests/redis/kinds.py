@@ -51,7 +51,36 @@ class Cuckoo:
         members.subtract(erased)
 
 
-KINDS = {kind.name: kind for kind in (Bloom, Cuckoo)}
+class Tamis:
+    """Filters of our own, of all types that erase; some of them are full."""
+
+    name, type = "TAMIS", "TamisFltr"
+    reserve = "TAMIS.RESERVE {} 0.01 {} SEED 1"
+    add, exists, scan, load = "TAMIS.ADD", "TAMIS.CHECK", None, None
+    types = ("blocked-quotient", "cuckoo", "quotient", "d-left", "blocked-counting", "counting",
+             "split-counting", "scalable")
+    replicated = [("TAMIS.RESERVE t 0.01 100", True), ("TAMIS.RESERVE t 0.01 100", False),
+                  ("TAMIS.ADD t x", True), ("TAMIS.ADD t x", True), ("TAMIS.DEL t x", True),
+                  ("TAMIS.DEL t absent", False), ("TAMIS.CHECK t x", False),
+                  ("TAMIS.MARK t m", True), ("TAMIS.MARK t m", False), ("TAMIS.TRUST t", True),
+                  ("TAMIS.ADD none x", False), ("TAMIS.INFO t", False)]
+
+    @staticmethod
+    def change(rng, client, key, members, count):
+        if client("EXISTS", key) == 0:
+            chosen = Tamis.types[sum(key.encode()) % len(Tamis.types)]
+            assert client("TAMIS.RESERVE", key, "0.01", "2000", "TYPE", chosen) == "OK"
+        items = [str(rng.randrange(3 * count)) for _ in range(count)]
+        for item, added in zip(items, client("TAMIS.ADD", key, *items)):
+            members[item] += added >= 0
+        there = [item for item, n in members.items() if n > 0]
+        erased = rng.sample(there, min(count // 3, len(there)))
+        client("TAMIS.DEL", key, *erased)
+        members.subtract(erased)
+
+
+KINDS = {kind.name: kind for kind in (Bloom, Cuckoo, Tamis)}
+CHUNKED = [Bloom, Cuckoo]
 
 
 def fill(kind, client, keys=8, seed=1, steps=6, count=300):

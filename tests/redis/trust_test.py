@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""TAMIS.CHECK never says no for an item whose add was acknowledged.
+
+Each rule is shown twice: as it is, and switched off, where an item is then refused that was added.
+usage: trust_test.py MODULE
+"""
+
+import sys
+
+from persistence_test import free_port, replicated, rewrite
+from redis_server import Error, Server
+
+MODULE = sys.argv[1]
+ITEMS = [f"item{i}" for i in range(200)]
+LATER = [f"later{i}" for i in range(200)]
+
+
+def reserve(client, key, *words):
+    assert client("TAMIS.RESERVE", key, "0.001", "10000", "SEED", "1", *words) == "OK"
+    assert all(reply >= 0 for reply in client("TAMIS.ADD", key, *ITEMS))
+    if words:  # until then nothing is known
+        assert client("TAMIS.CHECK", key, "item1", "absent") == [-1, -1]
+        assert client("TAMIS.TRUST", key) == "OK"
+
+
+def add(client, key, items):
+    assert all(reply >= 0 for reply in client("TAMIS.ADD", key, *items))
+
+
+def refused(client, key, items):
+    return client("TAMIS.CHECK", key, *items).count(0)
+
+
+def state(client, key):
+    return client("TAMIS.INFO", key)[3]
+
+
+def lost_end_of_the_data(switched_off):
+    """The server dies after it acknowledged adds that no file has yet."""
+    words = ("tamis-trust-after-restart", "yes") if switched_off else ()
+    with Server(MODULE, words=words) as server:
+        client = server.client()
+        reserve(client, "guard", "GUARD")
+        reserve(client, "plain")
+        assert client("SAVE") == "OK"
+        add(client, "guard", LATER)
+        add(client, "plain", LATER)
+        assert refused(client, "guard", ITEMS + LATER) == 0
+        server.kill()
+        server.start()
+        client = server.client()
+        assert refused(client, "plain", LATER) > 0, "nothing was lost"
+        if switched_off:
+            assert refused(client, "guard", LATER) > 0, "the switch does nothing"
+            return
+        assert client("TAMIS.CHECK", "guard", *ITEMS, *LATER, "absent") == [-1] * 401
+        assert state(client, "guard") == b"not trusted"
+        # An erase of what may not be there would take away something else.
+        assert client("TAMIS.DEL", "guard", *LATER) == [-1] * len(LATER)
+        add(client, "guard", LATER)
+        assert client("TAMIS.CHECK", "guard", "item1") == [-1]
+        assert client("TAMIS.TRUST", "guard") == "OK"
+        assert refused(client, "guard", ITEMS + LATER) == 0
+        assert client("TAMIS.CHECK", "guard", "absent") == [0]
+        assert client("TAMIS.DEL", "guard", "later1") == [1]
+
+
+def log_that_is_read_again():
+    """What a log says of trust holds only where the settings say that it lacks nothing; and what was
+    not trusted when it was written is not trusted there either."""
+    for preamble in ("yes", "no"):
+        for complete in ("no", "yes"):
+            with Server(MODULE, "appendonly", "yes", "aof-use-rdb-preamble", preamble,
+                        words=("tamis-trust-after-restart", complete)) as server:
+                client = server.client()
+                reserve(client, "guard", "GUARD")
+                reserve(client, "plain")
+                assert client("TAMIS.RESERVE", "filling", "0.001", "1000", "GUARD") == "OK"
+                for rewritten in (False, True):
+                    if rewritten:
+                        rewrite(client)
+                    assert client("DEBUG", "LOADAOF") == "OK"
+                    after = [1, 0] if complete == "yes" else [-1, -1]
+                    assert client("TAMIS.CHECK", "guard", "item1", "absent") == after
+                    assert client("TAMIS.CHECK", "plain", "item1", "absent") == [1, 0]
+                    assert client("TAMIS.CHECK", "filling", "item1") == [-1]
+                    assert client("TAMIS.TRUST", "guard") == "OK"
+                    assert client("TAMIS.CHECK", "guard", "item1", "absent") == [1, 0]
+
+
+def copies():
+    with Server(MODULE) as server:
+        client = server.client()
+        reserve(client, "guard", "GUARD")
+        assert client("RESTORE", "restored", "0", client("DUMP", "guard")) == "OK"
+        assert client("COPY", "guard", "copied") == 1
+        for key in ("restored", "copied"):
+            assert client("TAMIS.CHECK", key, "item1", "absent") == [-1, -1], key
+            assert client("TAMIS.TRUST", key) == "OK"
+            assert client("TAMIS.CHECK", key, "item1", "absent") == [1, 0], key
+        assert client("TAMIS.CHECK", "guard", "item1", "absent") == [1, 0]
+        assert client("RENAME", "guard", "renamed") == "OK"
+        assert client("TAMIS.CHECK", "renamed", "item1", "absent") == [1, 0]
+        assert client("TAMIS.CHECK", "guard", "item1", "absent") == [-1, -1]
+        assert client("DEBUG", "RELOAD") == "OK"
+        assert client("TAMIS.CHECK", "renamed", "item1", "absent") == [-1, -1]
+
+
+def replica_that_lags(switched_off):
+    """The primary acknowledged adds that the replica has not seen; then the replica takes over."""
+    words = ("tamis-trust-on-replicas", "yes") if switched_off else ()
+    with Server(MODULE, "repl-diskless-sync-delay", "0") as primary, \
+            Server(MODULE, words=words) as other:
+        client, reader = primary.client(), other.client()
+        assert client("CONFIG", "SET", "port", str(free_port())) == "OK"
+        port = client("CONFIG", "GET", "port")[1].decode()
+        assert reader("REPLICAOF", "127.0.0.1", port) == "OK"
+        reserve(client, "guard", "GUARD")
+        replicated(client, reader)
+        # One that came by commands and not by the first copy.
+        reserve(client, "second", "GUARD")
+        replicated(client, reader)
+        assert client("TAMIS.CHECK", "second", "item1", "absent") == [1, 0]
+        # From here on the replica hears nothing.
+        assert client("CONFIG", "SET", "port", "0") == "OK"
+        assert client("CLIENT", "KILL", "TYPE", "replica") == 1
+        for key in ("guard", "second"):
+            add(client, key, LATER)
+            assert refused(client, key, LATER) == 0
+            if switched_off:
+                assert refused(reader, key, LATER) > 0, "the switch does nothing"
+            else:
+                assert reader("TAMIS.CHECK", key, *ITEMS, *LATER) == [-1] * 400
+        assert isinstance(reader("TAMIS.TRUST", "guard"), Error), "a replica is not written"
+        # Promoted: still without the last adds.
+        assert reader("REPLICAOF", "NO", "ONE") == "OK"
+        for key in ("guard", "second"):
+            assert reader("TAMIS.CHECK", key, *ITEMS, *LATER) == [-1] * 400
+            add(reader, key, LATER)
+            assert reader("TAMIS.TRUST", key) == "OK"
+            assert refused(reader, key, ITEMS + LATER) == 0
+            assert reader("TAMIS.CHECK", key, "absent") == [0]
+
+
+def missing_and_half_loaded():
+    """What BF.EXISTS and CF.EXISTS refuse, CHECK does not know."""
+    with Server(MODULE) as server:
+        client = server.client()
+        client("BF.ADD", "bf", "x")
+        client("CF.ADD", "cf", "x")
+        reserve(client, "guard", "GUARD")
+        for command, key in (("BF", "bf"), ("CF", "cf")):
+            header = client(f"{command}.SCANDUMP", key, "0")[1]
+            assert client(f"{command}.LOADCHUNK", key + "half", "1", header) == "OK"
+            assert client("TAMIS.CHECK", key + "half", "x", "absent") == [-1, -1]
+        client("DEL", "bf", "cf", "guard")
+        assert client("BF.EXISTS", "bf", "x") == 0 and client("CF.EXISTS", "cf", "x") == 0
+        for key in ("bf", "cf", "guard"):
+            assert client("TAMIS.CHECK", key, "x") == [-1]
+
+
+def main():
+    lost_end_of_the_data(False)
+    lost_end_of_the_data(True)
+    log_that_is_read_again()
+    copies()
+    replica_that_lags(False)
+    replica_that_lags(True)
+    missing_and_half_loaded()
+
+
+if __name__ == "__main__":
+    main()
