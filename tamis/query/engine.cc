@@ -23,10 +23,15 @@ Engine::Engine(Cluster* cluster, Executor* executor, Options options)
   if (!options.polling) return;
   state_->poller = std::make_shared<Poller>(
       cluster, executor, state_->global,
-      Poller::Options{.wait = options.poll_wait,
-                      .timeout = options.request_timeout,
-                      .look_for_servers = std::min<Duration>(std::chrono::seconds(1),
-                                                             options.request_timeout / 4)});
+      Poller::Options{
+          .wait = options.poll_wait,
+          .margin = options.poll_margin,
+          .longest_pause = std::min<Duration>(std::chrono::seconds(1), options.request_timeout),
+          .look_for_servers =
+              std::min<Duration>(std::chrono::seconds(1), options.request_timeout / 4)},
+      [tables = &state_->tables](uint32_t table_id, uint64_t schema_version) {
+        tables->Heard(table_id, schema_version);
+      });
   state_->poller->Start();
 }
 

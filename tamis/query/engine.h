@@ -67,6 +67,7 @@ class Engine {
  public:
   struct Options {
     Duration poll_wait = std::chrono::milliseconds(300);
+    Duration poll_margin = std::chrono::seconds(1);  // an answer that is later is not waited for
     Duration lease_margin = std::chrono::milliseconds(20);
     Duration request_timeout = std::chrono::seconds(5);
     Duration write_timeout = std::chrono::seconds(30);

@@ -1,6 +1,7 @@
 #include "tamis/query/poller.h"
 
-#include <vector>
+#include <algorithm>
+#include <set>
 
 namespace tamis {
 
@@ -27,84 +28,167 @@ void Poller::Stop() {
 void Poller::LookForServers() {
   const Call call(this);
   if (!call) return;
-  std::vector<std::string> lost;
-  {
-    std::lock_guard lock(mutex_);
-    // A poll that is never answered must not end the polling.
-    for (const auto& [name, server] : servers_) {
-      if (executor_->Now() - server.sent >= options_.wait + options_.timeout) lost.push_back(name);
-    }
-  }
-  for (const std::string& name : lost) Poll(name);
   cluster_->ListServers([weak = weak_from_this()](Result<std::vector<ServerInfo>> servers) {
     auto self = weak.lock();
-    if (!self || !servers.ok()) return;
-    const Call call(self.get());
-    if (!call) return;
-    for (const ServerInfo& info : *servers) {
-      {
-        std::lock_guard lock(self->mutex_);
-        if (!self->servers_.try_emplace(info.name).second) continue;
-        self->servers_[info.name].stub = self->cluster_->Server(info.name);
-      }
-      self->Poll(info.name);
-    }
+    if (self && servers.ok()) self->TakeServers(*servers);
   });
   executor_->PostAfter(options_.look_for_servers, [weak = weak_from_this()] {
     if (auto self = weak.lock()) self->LookForServers();
   });
 }
 
+void Poller::TakeServers(const std::vector<ServerInfo>& servers) {
+  const Call call(this);
+  if (!call) return;
+  std::set<std::string> names;
+  for (const ServerInfo& info : servers) names.insert(info.name);
+  std::vector<std::string> added;
+  {
+    std::lock_guard lock(mutex_);
+    std::erase_if(servers_, [&](const auto& entry) {
+      if (names.contains(entry.first)) return false;
+      index_->Forget(entry.first, executor_->Now());
+      return true;
+    });
+    for (const std::string& name : names) {
+      auto [entry, is_new] = servers_.try_emplace(name);
+      if (!is_new) continue;
+      entry->second.name = name;
+      entry->second.stub = cluster_->Server(name);
+      added.push_back(name);
+    }
+  }
+  for (const std::string& name : added) Poll(name);
+}
+
 void Poller::Poll(const std::string& name) {
   const Call call(this);
   if (!call) return;
   std::shared_ptr<RegionServer> stub;
+  pb::PollRequest request;
   uint64_t number;
   const Time sent = executor_->Now();
   {
     std::lock_guard lock(mutex_);
-    Server& server = servers_[name];
+    auto found = servers_.find(name);
+    if (found == servers_.end()) return;  // gone meanwhile
+    Server& server = found->second;
     stub = server.stub;
+    request = index_->NextPoll(name, options_.wait);
     number = ++server.number;
+    server.under_way = true;
     server.sent = sent;
+    server.request = request;
+    if (!server.watched) {
+      server.watched = true;
+      WatchAfter(name, options_.wait + options_.margin);
+    }
   }
-  stub->Poll(index_->NextPoll(name, options_.wait),
-             [weak = weak_from_this(), name, number, sent](Result<pb::PollReply> reply) {
-               if (auto self = weak.lock()) self->OnReply(name, number, sent, std::move(reply));
-             });
+  stub->Poll(request, [weak = weak_from_this(), name, number, sent](Result<pb::PollReply> reply) {
+    if (auto self = weak.lock()) self->OnReply(name, number, sent, std::move(reply));
+  });
+}
+
+// A poll that is never answered must not end the polling. One task a server looks for that.
+void Poller::WatchAfter(const std::string& name, Duration delay) {
+  executor_->PostAfter(delay, [weak = weak_from_this(), name] {
+    if (auto self = weak.lock()) self->Look(name);
+  });
+}
+
+void Poller::Look(const std::string& name) {
+  uint64_t lost;
+  Duration pause;
+  {
+    std::lock_guard lock(mutex_);
+    auto found = servers_.find(name);
+    if (stopped_ || found == servers_.end()) return;
+    Server& server = found->second;
+    server.watched = server.under_way;
+    if (!server.under_way) return;
+    const Duration left = server.sent + options_.wait + options_.margin - executor_->Now();
+    if (left > Duration(0)) return WatchAfter(name, left);
+    server.watched = false;
+    server.under_way = false;
+    lost = server.number;
+    pause = LongerPause(&server);
+  }
+  PollAfter(name, lost, pause);
 }
 
 void Poller::OnReply(const std::string& name, uint64_t number, Time sent,
                      Result<pb::PollReply> reply) {
+  const Call call(this);
+  if (!call) return;
+  Duration pause{};
   {
     std::lock_guard lock(mutex_);
-    if (stopped_) return;
+    auto found = servers_.find(name);
+    if (found == servers_.end()) return;  // gone, and forgotten
+    // A late answer is as good as its numbers are; the index sees to that.
+    const Time now = executor_->Now();
+    if (reply.ok()) index_->Apply(name, *reply, sent, now);
+    Server& server = found->second;
+    if (server.number == number && server.under_way) {
+      server.under_way = false;
+      pause = PauseAfter(&server, reply, now);
+    }
   }
-  // A late answer is as good as its numbers are; the index sees to that.
-  if (reply.ok()) index_->Apply(name, *reply, sent, executor_->Now());
-  auto again = [weak = weak_from_this(), name, number] {
-    if (auto self = weak.lock()) self->PollAgain(name, number);
-  };
+  if (reply.ok()) {
+    for (const pb::Event& event : reply->events()) {
+      if (event.kind() == pb::Event::TABLE_CHANGED) {
+        on_table_(event.table_id(), event.schema_version());
+      }
+    }
+  }
   // In one process a poll may be answered before its call returns; then the next one is sent from
   // inside of the call, but not for ever.
   constexpr int kDeepest = 8;
   thread_local int depth = 0;
-  if (reply.ok() && depth < kDeepest) {
+  if (pause == Duration(0) && depth < kDeepest) {
     ++depth;
-    again();
+    PollAgain(name, number);
     --depth;
-  } else if (reply.ok()) {
-    executor_->Post(std::move(again));
   } else {
-    executor_->PostAfter(options_.retry_after, std::move(again));
+    PollAfter(name, number, pause);
   }
+}
+
+// How long to wait before the next poll.
+Duration Poller::PauseAfter(Server* server, const Result<pb::PollReply>& reply, Time now) const {
+  if (!reply.ok()) return LongerPause(server);
+  if (reply->next_poll_ns() > 0) {
+    server->pause = Duration(0);
+    const auto longest = static_cast<uint64_t>(options_.longest_pause.count());
+    return Duration(std::min(reply->next_poll_ns(), longest));
+  }
+  // An answer at once that brought nothing would be asked for again and again.
+  const pb::PollRequest next = index_->NextPoll(server->name, options_.wait);
+  if (now - server->sent < options_.wait / 2 &&
+      next.SerializeAsString() == server->request.SerializeAsString()) {
+    return LongerPause(server);
+  }
+  server->pause = Duration(0);
+  return Duration(0);
+}
+
+Duration Poller::LongerPause(Server* server) const {
+  server->pause = std::min(std::max(options_.pause, 2 * server->pause), options_.longest_pause);
+  return server->pause;
+}
+
+void Poller::PollAfter(const std::string& name, uint64_t number, Duration pause) {
+  executor_->PostAfter(pause, [weak = weak_from_this(), name, number] {
+    if (auto self = weak.lock()) self->PollAgain(name, number);
+  });
 }
 
 // Unless a later poll is under way by now.
 void Poller::PollAgain(const std::string& name, uint64_t number) {
   {
     std::lock_guard lock(mutex_);
-    if (servers_[name].number != number) return;
+    auto found = servers_.find(name);
+    if (found == servers_.end() || found->second.number != number) return;
   }
   Poll(name);
 }

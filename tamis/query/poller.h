@@ -1,13 +1,16 @@
-// Poller: keeps a GlobalIndex up to date: one long poll per region server, at all times.
+// Poller: keeps a GlobalIndex up to date: one long poll per region server, at all times, but for a
+// server that asks for a pause, and for one that fails, which is asked less and less often.
 //
 // Threads: safe.
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "tamis/base/executor.h"
 #include "tamis/cluster/cluster.h"
@@ -19,13 +22,23 @@ class Poller : public std::enable_shared_from_this<Poller> {
  public:
   struct Options {
     Duration wait = std::chrono::milliseconds(300);  // how long a server may hold a poll
-    Duration timeout = std::chrono::seconds(5);      // beyond the wait: then it is lost
-    Duration retry_after = std::chrono::milliseconds(50);
-    Duration look_for_servers = std::chrono::seconds(1);  // new ones, and those whose poll is lost
+    Duration margin = std::chrono::seconds(1);       // beyond the wait: then it is lost
+    // After a poll that failed, and after one that was answered at once and said nothing; twice as
+    // long after each further one, up to the longest pause.
+    Duration pause = std::chrono::milliseconds(50);
+    Duration longest_pause = std::chrono::seconds(1);
+    Duration look_for_servers = std::chrono::seconds(1);  // new ones, and those that are gone
   };
+  // Told what the servers say of tables: the version of a schema, 0 when the table was dropped.
+  using OnTable = std::function<void(uint32_t table_id, uint64_t schema_version)>;
 
-  Poller(Cluster* cluster, Executor* executor, std::shared_ptr<GlobalIndex> index, Options options)
-      : cluster_(cluster), executor_(executor), index_(std::move(index)), options_(options) {}
+  Poller(Cluster* cluster, Executor* executor, std::shared_ptr<GlobalIndex> index, Options options,
+         OnTable on_table)
+      : cluster_(cluster),
+        executor_(executor),
+        index_(std::move(index)),
+        options_(options),
+        on_table_(std::move(on_table)) {}
 
   void Start();
   // Waits for calls to the cluster that have begun; none begins afterwards, none goes on. Not to be
@@ -34,9 +47,14 @@ class Poller : public std::enable_shared_from_this<Poller> {
 
  private:
   struct Server {
+    std::string name;
     std::shared_ptr<RegionServer> stub;
-    uint64_t number = 0;  // of the poll that is under way
-    Time sent{};          // when it was sent
+    uint64_t number = 0;     // of the poll that is under way, or of the last one
+    bool under_way = false;  // it is not answered yet
+    Time sent{};             // when it was sent
+    pb::PollRequest request;
+    bool watched = false;  // a task looks whether it is lost
+    Duration pause{};      // the last one that was made for want of a good answer
   };
 
   // A call to the cluster is under way while it lives, unless polling has been stopped.
@@ -54,14 +72,21 @@ class Poller : public std::enable_shared_from_this<Poller> {
   };
 
   void LookForServers();
+  void TakeServers(const std::vector<ServerInfo>& servers);
   void Poll(const std::string& name);
+  void WatchAfter(const std::string& name, Duration delay);
+  void Look(const std::string& name);
   void OnReply(const std::string& name, uint64_t number, Time sent, Result<pb::PollReply> reply);
+  Duration PauseAfter(Server* server, const Result<pb::PollReply>& reply, Time now) const;
+  Duration LongerPause(Server* server) const;
+  void PollAfter(const std::string& name, uint64_t number, Duration pause);
   void PollAgain(const std::string& name, uint64_t number);
 
   Cluster* const cluster_;
   Executor* const executor_;
   const std::shared_ptr<GlobalIndex> index_;  // an answer may come after the engine has gone
   const Options options_;
+  const OnTable on_table_;
 
   std::mutex mutex_;
   std::condition_variable idle_;

@@ -1,5 +1,7 @@
 #include "tamis/query/table_cache.h"
 
+#include <algorithm>
+
 #include "tamis/query/gather.h"
 
 namespace tamis {
@@ -7,7 +9,12 @@ namespace tamis {
 Result<SchemaPtr> TableCache::Table(const std::string& name) {
   {
     std::lock_guard lock(mutex_);
-    if (auto found = tables_.find(name); found != tables_.end()) return found->second;
+    if (auto found = tables_.find(name); found != tables_.end()) {
+      auto newest = versions_.find(found->second->id);
+      if (newest == versions_.end() || newest->second <= found->second->version) {
+        return found->second;
+      }
+    }
   }
   return RefreshTable(name);
 }
@@ -42,6 +49,17 @@ Result<TableCache::Regions> TableCache::RefreshRegions(uint32_t table_id,
   std::lock_guard lock(mutex_);
   regions_[table_id] = regions;
   return Regions(regions);
+}
+
+void TableCache::Heard(uint32_t table_id, uint64_t version) {
+  std::lock_guard lock(mutex_);
+  if (version > 0) {
+    versions_[table_id] = std::max(versions_[table_id], version);
+    return;
+  }
+  versions_.erase(table_id);
+  regions_.erase(table_id);
+  std::erase_if(tables_, [table_id](const auto& table) { return table.second->id == table_id; });
 }
 
 void TableCache::Forget(const std::string& name) {

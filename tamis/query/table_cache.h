@@ -25,7 +25,7 @@ class TableCache {
   TableCache(Cluster* cluster, Executor* executor, Duration timeout)
       : cluster_(cluster), executor_(executor), timeout_(timeout) {}
 
-  // As known; asks the cluster when it is not.
+  // As known; asks the cluster when it is not, or when a newer version has been heard of.
   Result<SchemaPtr> Table(const std::string& name);
   Result<SchemaPtr> RefreshTable(const std::string& name);
 
@@ -33,6 +33,9 @@ class TableCache {
   Regions KnownRegions(uint32_t table_id) const;
   // kCancelled when *cancelled became true meanwhile.
   Result<Regions> RefreshRegions(uint32_t table_id, const std::atomic<bool>* cancelled = nullptr);
+
+  // A server tells which version the schema of a table has; 0 = the table was dropped.
+  void Heard(uint32_t table_id, uint64_t version);
 
   // The table and its regions.
   void Forget(const std::string& name);
@@ -43,7 +46,8 @@ class TableCache {
   const Duration timeout_;
   mutable std::mutex mutex_;
   std::map<std::string, SchemaPtr> tables_;
-  std::map<uint32_t, Regions> regions_;  // by table id
+  std::map<uint32_t, Regions> regions_;    // by table id
+  std::map<uint32_t, uint64_t> versions_;  // the newest that was heard of, by table id
 };
 
 }  // namespace tamis

@@ -13,6 +13,24 @@ void FilterFeed::SetProjectionSource(ProjectionSource source) {
 
 uint64_t FilterFeed::Append(pb::Event event) {
   std::lock_guard lock(mutex_);
+  return AppendLocked(std::move(event));
+}
+
+void FilterFeed::TellTable(uint32_t table_id, uint64_t schema_version) {
+  std::lock_guard lock(mutex_);
+  auto told = tables_.find(table_id);
+  const uint64_t told_version = told == tables_.end() ? 0 : told->second.schema_version();
+  if (schema_version == told_version || (schema_version != 0 && schema_version < told_version)) {
+    return;
+  }
+  pb::Event event;
+  event.set_kind(pb::Event::TABLE_CHANGED);
+  event.set_table_id(table_id);
+  event.set_schema_version(schema_version);
+  AppendLocked(std::move(event));
+}
+
+uint64_t FilterFeed::AppendLocked(pb::Event event) {
   if (event.kind() == pb::Event::REGION_CLOSED && options_.faults.no_close_event) {
     regions_.erase(event.region_id());
     return last_;
@@ -105,6 +123,7 @@ void FilterFeed::Poll(const pb::PollRequest& request, std::function<Time()> veri
                       Callback<pb::PollReply> done) {
   Calls calls;
   bool answer_now;
+  bool crowded_out = false;
   {
     std::lock_guard lock(mutex_);
     if (abandoned_) {
@@ -123,6 +142,8 @@ void FilterFeed::Poll(const pb::PollRequest& request, std::function<Time()> veri
       }
       answer_now = request.start_code() != start_code_ || request.applied() != last_ ||
                    request.wanted_size() > 0 || request.wait_ns() == 0;
+      crowded_out = !answer_now && parked_.size() >= options_.max_parked;
+      answer_now |= crowded_out;
       if (!answer_now) {
         const Time until = executor_->Now() + Duration(request.wait_ns());
         parked_[request.coordinator()] = {request, verified_until, done, until};
@@ -131,7 +152,7 @@ void FilterFeed::Poll(const pb::PollRequest& request, std::function<Time()> veri
     }
   }
   for (auto& call : calls) call();
-  if (answer_now) Answer({request, verified_until, done, Time{}});
+  if (answer_now) Answer({request, verified_until, done, Time{}, crowded_out});
 }
 
 void FilterFeed::Hear(const pb::PollRequest& request, Time now) {
@@ -181,6 +202,9 @@ void FilterFeed::Answer(const ParkedPoll& poll) {
 void FilterFeed::AnswerWithBits(const ParkedPoll& poll, pb::PollReply reply) {
   reply.set_start_code(start_code_);
   reply.set_server(server_);
+  if (poll.crowded_out) {
+    reply.set_next_poll_ns(static_cast<uint64_t>(options_.next_poll.count()));
+  }
   const Time sure_until = poll.verified_until();
   {
     std::lock_guard lock(mutex_);
@@ -256,7 +280,7 @@ void FilterFeed::GrantLease(const pb::PollRequest& request, Time sure_until, pb:
     coordinator.sent_at = now;
   }
   Duration lease = options_.lease;
-  if (!options_.faults.unverified_membership) lease = std::min(lease, sure_until - now);
+  if (!options_.faults.lease_beyond_proof) lease = std::min(lease, sure_until - now);
   if (lease <= Duration(0)) return;
   coordinator.lease_until = std::max(coordinator.lease_until, now + lease + options_.lease_margin);
   reply->set_lease_ns(static_cast<uint64_t>(lease.count()));

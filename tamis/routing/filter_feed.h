@@ -9,8 +9,8 @@
 // why closing a region is an event like any other.
 //
 // Leases are counted by the server from when it answers and by the coordinator from when it asked,
-// and never reach beyond what is left of the server's own verified membership. A coordinator that
-// polls but does not apply is granted none, so that it cannot hold puts for ever.
+// and never reach beyond what is left of the server's last proof that it owns its regions. A
+// coordinator that polls but does not apply is granted none, so that it cannot hold puts for ever.
 //
 // Events are kept for coordinators that have been heard of lately, until all of those have applied
 // them, and within bounds; who lags more gets the whole state. A reply whose events would be too
@@ -51,8 +51,11 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
     size_t max_coordinators = 16;                 // leased at one time; the others ask everyone
     size_t max_listeners = 64;                    // for whom events are kept, leased or not
     size_t max_waiting = 10'000;                  // puts; see Crowded
-    size_t reply_bytes = 4 << 20;                 // of events in one reply, at the least one event
-    size_t projection_bytes = 4 << 20;            // of bits in one reply, at the least one word
+    size_t max_parked =
+        64;  // polls; a further one is answered at once, and told when to come again
+    Duration next_poll = std::chrono::milliseconds(50);
+    size_t reply_bytes = 4 << 20;       // of events in one reply, at the least one event
+    size_t projection_bytes = 4 << 20;  // of bits in one reply, at the least one word
     // A thread that begins to wait for coordinators answers their parked polls itself: in one
     // process the news is applied and acknowledged before it would have to sleep. Else a task does.
     bool answer_inline = false;
@@ -74,9 +77,12 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
   uint64_t Append(pb::Event event);
 
   // Answers a poll: at once when there is something to say, else when there is or the wait is over.
-  // `verified_until` tells how long the server's membership is sure.
+  // `verified_until` tells how long the server's last proof of ownership is good.
   void Poll(const pb::PollRequest& request, std::function<Time()> verified_until,
             Callback<pb::PollReply> done);
+
+  // A schema has changed, or the table was dropped (version 0): appends that unless it was told.
+  void TellTable(uint32_t table_id, uint64_t schema_version);
 
   // Not under a lock that an answer of a poll could want. Calls done once every coordinator with a
   // live lease has applied event number `sequence`, and it is `not_before`; kDeadlineExceeded at
@@ -110,6 +116,7 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
     std::function<Time()> verified_until;
     Callback<pb::PollReply> done;
     Time until;
+    bool crowded_out = false;  // it would have been parked
   };
   struct Waiter {
     Time not_before;
@@ -117,6 +124,8 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
     DoneCallback done;
   };
   using Calls = std::vector<std::function<void()>>;
+
+  uint64_t AppendLocked(pb::Event event);
 
   struct KeptEvent {
     pb::Event event;
