@@ -7,6 +7,7 @@
 namespace tamis {
 
 Result<SchemaPtr> TableCache::Table(const std::string& name) {
+  SchemaPtr older;
   {
     std::lock_guard lock(mutex_);
     if (auto found = tables_.find(name); found != tables_.end()) {
@@ -14,9 +15,13 @@ Result<SchemaPtr> TableCache::Table(const std::string& name) {
       if (newest == versions_.end() || newest->second <= found->second->version) {
         return found->second;
       }
+      older = found->second;
     }
   }
-  return RefreshTable(name);
+  auto refreshed = RefreshTable(name);
+  // An older schema serves, too, while the cluster cannot be asked.
+  if (!refreshed.ok() && older && refreshed.status().code() != StatusCode::kNotFound) return older;
+  return refreshed;
 }
 
 Result<SchemaPtr> TableCache::RefreshTable(const std::string& name) {

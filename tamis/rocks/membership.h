@@ -1,6 +1,10 @@
-// Membership: which region servers are alive, as ZooKeeper knows it in a real cluster. A server
-// sends heartbeats; one from which none has come for a session timeout is declared dead, and that
-// life of it (its start code) never counts as alive again.
+// Membership: which lives of region servers own regions, as ZooKeeper and the master know it in a
+// real cluster.
+//
+// A life may be expelled at any time: when nothing was heard of it for a session timeout, or
+// because somebody says so. Its regions are given to others only after that. So a heartbeat, which
+// fails for who is expelled, proves something: that the server still owned its regions when it
+// *sent* the heartbeat. Nothing else does, least of all a session that has not run out yet.
 //
 // Threads: safe.
 #pragma once
@@ -19,27 +23,37 @@ class Membership {
  public:
   explicit Membership(Duration session_timeout) : session_timeout_(session_timeout) {}
 
+  // A new life. The former one of this name is expelled by that.
   void Join(const std::string& server, uint64_t start_code, Time now) {
     std::lock_guard lock(mutex_);
     sessions_[server] = {start_code, now, false};
   }
 
-  // False when this life of the server has been declared dead.
+  // False when this life of the server has been expelled.
   bool Heartbeat(const std::string& server, uint64_t start_code, Time now) {
     std::lock_guard lock(mutex_);
     auto found = sessions_.find(server);
-    if (found == sessions_.end() || found->second.start_code != start_code || found->second.dead) {
+    if (found == sessions_.end() || found->second.start_code != start_code ||
+        found->second.expelled) {
       return false;
     }
     found->second.last = std::max(found->second.last, now);
     return true;
   }
 
-  // Declares dead those whose session is over.
+  // Expels the present life, whether or not it is heard.
+  void Expel(const std::string& server) {
+    std::lock_guard lock(mutex_);
+    if (auto found = sessions_.find(server); found != sessions_.end()) {
+      found->second.expelled = true;
+    }
+  }
+
+  // Expels those whose session is over.
   void Expire(Time now) {
     std::lock_guard lock(mutex_);
     for (auto& [server, session] : sessions_) {
-      if (now - session.last >= session_timeout_) session.dead = true;
+      if (now - session.last >= session_timeout_) session.expelled = true;
     }
   }
 
@@ -52,14 +66,14 @@ class Membership {
   bool IsAlive(const std::string& server) const {
     std::lock_guard lock(mutex_);
     auto found = sessions_.find(server);
-    return found != sessions_.end() && !found->second.dead;
+    return found != sessions_.end() && !found->second.expelled;
   }
 
  private:
   struct Session {
     uint64_t start_code = 0;
     Time last{};
-    bool dead = false;
+    bool expelled = false;
   };
 
   const Duration session_timeout_;

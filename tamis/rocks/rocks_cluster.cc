@@ -101,7 +101,6 @@ void RocksCluster::StartServer(const std::string& name) {
   surroundings.catalog = catalog_.get();
   surroundings.fences = &fences_;
   surroundings.snapshots = snapshots_.get();
-  surroundings.session_timeout = options_.session_timeout;
   surroundings.heartbeat = [self = self_](const std::string& server, uint64_t code,
                                           std::function<void(bool)> done) {
     RocksCluster* cluster = self->load();
@@ -166,16 +165,30 @@ void RocksCluster::Sweep() {
   }
   last_sweep_ = now;
   membership_.Expire(now);
+  GiveAwayUnserved();
+  executor_->PostAfter(interval, [self = self_] {
+    if (RocksCluster* cluster = self->load()) cluster->Sweep();
+  });
+}
+
+void RocksCluster::GiveAwayUnserved() {
   for (const pb::RegionRecord& region : catalog_->Regions()) {
     if (IsServed(region)) continue;
     const std::string target = LeastLoaded();
     if (target.empty()) break;  // nobody lives
-    // What the dead server granted may be believed for a lease from now.
-    (void)Assign(region, target, options_.server.feed.lease + options_.server.feed.lease_margin);
+    (void)Assign(region, target, OpeningWait());
   }
-  executor_->PostAfter(interval, [self = self_] {
-    if (RocksCluster* cluster = self->load()) cluster->Sweep();
-  });
+}
+
+// For how long a former owner that did not close its region in good order may be believed: it has
+// proved nothing since it was expelled, its leases and its answers end with its last proof.
+Duration RocksCluster::OpeningWait() const {
+  const Duration term = options_.server.proof_term;
+  return term + term * 3 / 100 + options_.server.feed.lease_margin;
+}
+
+Duration RocksCluster::WaitAfter(Result<bool> closed_in_order) const {
+  return closed_in_order.ok() && *closed_in_order ? Duration(0) : OpeningWait();
 }
 
 // The life of the server that was given the region has not been declared dead.
@@ -241,9 +254,9 @@ Status RocksCluster::Assign(pb::RegionRecord record, const std::string& server, 
 
 // Opens a region again that was closed for something that did not come about, unless somebody else
 // has decided about it since.
-void RocksCluster::Reopen(const pb::RegionRecord& record) {
+void RocksCluster::Reopen(const pb::RegionRecord& record, Duration wait) {
   const std::string target = membership_.IsAlive(record.server()) ? record.server() : LeastLoaded();
-  if (!target.empty()) (void)Assign(record, target, Duration(0));
+  if (!target.empty()) (void)Assign(record, target, wait);
 }
 
 std::shared_ptr<RocksRegionServer> RocksCluster::LocalServer(const std::string& name) const {
@@ -263,6 +276,13 @@ std::vector<std::shared_ptr<RocksRegionServer>> RocksCluster::LiveServers() cons
 
 std::shared_ptr<RegionServer> RocksCluster::Server(const std::string& name) {
   return std::make_shared<Stub>(self_, name);
+}
+
+Status RocksCluster::Expel(const std::string& name) {
+  if (!LocalServer(name)) return NotFound("no region server \"" + name + "\"");
+  membership_.Expel(name);
+  GiveAwayUnserved();
+  return Status::Ok();
 }
 
 Status RocksCluster::Kill(const std::string& name) {
@@ -450,8 +470,8 @@ void RocksCluster::CreateIndex(const std::string& table, IndexSpec index,
 
 void RocksCluster::DropIndex(const std::string& table, const std::string& index,
                              Callback<TableSchema> done) {
-  auto schema = ChangeSchema(
-      table, [&](TableSchema old) { return WithoutIndex(std::move(old), index); });
+  auto schema =
+      ChangeSchema(table, [&](TableSchema old) { return WithoutIndex(std::move(old), index); });
   if (!schema.ok()) return done(schema.status());
   Broadcast(*schema, std::move(done));
 }
@@ -606,14 +626,14 @@ void RocksCluster::MoveRegion(uint64_t region_id, const std::string& target, Don
     if (RocksCluster* cluster = self->load()) --cluster->moving_;
   });
   source->CloseRegion(region_id, record->epoch(),
-                      [self = self_, moving, record = *record, target, once](Status status) {
+                      [self = self_, moving, record = *record, target, once](Result<bool> closed) {
                         RocksCluster* cluster = self->load();
                         if (cluster == nullptr) return;
-                        if (!status.ok()) return once(status);
+                        if (!closed.ok()) return once(closed.status());
                         // The target may have died meanwhile; the region must not stay closed.
                         const std::string to =
                             cluster->membership_.IsAlive(target) ? target : cluster->LeastLoaded();
-                        once(cluster->Assign(record, to, Duration(0)));
+                        once(cluster->Assign(record, to, cluster->WaitAfter(closed)));
                       });
 }
 
@@ -637,29 +657,31 @@ void RocksCluster::MergeRegion(uint64_t region_id, DoneCallback done) {
   auto once = Once("merge region " + std::to_string(region_id), std::move(done));
   // Whatever becomes of it, the left region must not stay closed.
   auto settled = std::make_shared<std::atomic<bool>>(false);
-  const auto abandon = [self = self_, settled, left = *left, once](Status status) {
-    RocksCluster* cluster = self->load();
-    if (cluster == nullptr || settled->exchange(true)) return;
-    cluster->Reopen(left);
-    once(status);
-  };
   left_server->CloseRegion(
       left->id(), left->epoch(),
-      [=, this, self = self_, left = *left, right = *right](Status status) {
+      [=, this, self = self_, left = *left, right = *right](Result<bool> left_closed) {
         if (self->load() == nullptr) return;
-        if (!status.ok()) return once(status);
+        if (!left_closed.ok()) return once(left_closed.status());
+        const Duration left_wait = WaitAfter(left_closed);
+        const auto abandon = [=, this](const Status& status) {
+          if (self->load() == nullptr || settled->exchange(true)) return;
+          Reopen(left, left_wait);
+          once(status);
+        };
         // A server that does not answer within two sessions is dead.
         executor_->PostAfter(2 * options_.session_timeout, [abandon] {
           abandon(Unavailable("the right region was not closed in time"));
         });
-        right_server->CloseRegion(right.id(), right.epoch(), [=, this](Status closed) {
+        right_server->CloseRegion(right.id(), right.epoch(), [=, this](Result<bool> right_closed) {
           if (self->load() == nullptr) return;
-          if (!closed.ok()) return abandon(closed);
-          const Status merged =
-              settled->exchange(true) ? Unavailable("it took too long") : CommitMerge(left, right);
+          if (!right_closed.ok()) return abandon(right_closed.status());
+          const Duration right_wait = WaitAfter(right_closed);
+          const Status merged = settled->exchange(true)
+                                    ? Unavailable("it took too long")
+                                    : CommitMerge(left, right, std::max(left_wait, right_wait));
           if (!merged.ok()) {
-            Reopen(left);
-            Reopen(right);
+            Reopen(left, left_wait);
+            Reopen(right, right_wait);
           }
           once(merged);
         });
@@ -667,7 +689,8 @@ void RocksCluster::MergeRegion(uint64_t region_id, DoneCallback done) {
 }
 
 // Of two closed neighbours.
-Status RocksCluster::CommitMerge(const pb::RegionRecord& left, const pb::RegionRecord& right) {
+Status RocksCluster::CommitMerge(const pb::RegionRecord& left, const pb::RegionRecord& right,
+                                 Duration wait) {
   pb::RegionRecord merged;
   {
     const auto left_fence = fences_.Of(left.id());
@@ -688,7 +711,7 @@ Status RocksCluster::CommitMerge(const pb::RegionRecord& left, const pb::RegionR
     right_fence->AdvanceExcluded(merged.epoch());
   }
   fences_.Of(merged.id())->Advance(merged.epoch());
-  if (auto server = LocalServer(merged.server())) server->OpenRegion(merged, Duration(0));
+  if (auto server = LocalServer(merged.server())) server->OpenRegion(merged, wait);
   return Status::Ok();
 }
 

@@ -30,7 +30,7 @@ class RocksCluster : public Cluster {
     Store::Options store;
     int servers = 8;
     RegionServerOptions server;
-    Duration session_timeout = std::chrono::seconds(3);
+    Duration session_timeout = std::chrono::seconds(3);  // who is not heard so long is expelled
     Duration operation_timeout = std::chrono::seconds(30);
     bool balance = true;  // moves regions to servers that have fewer, after splits
     uint64_t seed = 0;    // of the seeds of new indexes; 0 = drawn from the system
@@ -76,6 +76,9 @@ class RocksCluster : public Cluster {
   Status Compact() { return store_->Compact(); }
 
   // For the shell and for tests. kNotFound for a server that there is not.
+  // Declares the server dead, whatever it is, and gives its regions to others at once; it notices
+  // with its next heartbeat, and starts anew.
+  Status Expel(const std::string& server);
   Status Kill(const std::string& server);
   Status Pause(const std::string& server);
   // A paused server goes on; a killed one is started again, empty.
@@ -96,11 +99,14 @@ class RocksCluster : public Cluster {
   void AssignAll();
   void SaveFilters();
   void Sweep();
+  void GiveAwayUnserved();
+  Duration OpeningWait() const;
   std::string LeastLoaded(const std::set<std::string>& without = {}) const;
   std::map<std::string, uint64_t> Loads() const;
   Status Assign(pb::RegionRecord record, const std::string& server, Duration wait);
-  void Reopen(const pb::RegionRecord& record);
-  Status CommitMerge(const pb::RegionRecord& left, const pb::RegionRecord& right);
+  Duration WaitAfter(Result<bool> closed_in_order) const;
+  void Reopen(const pb::RegionRecord& record, Duration wait);
+  Status CommitMerge(const pb::RegionRecord& left, const pb::RegionRecord& right, Duration wait);
   bool IsServed(const pb::RegionRecord& region) const;
   void SetOwner(const std::string& server, pb::RegionRecord* region) const;
   bool IsCurrent(const pb::RegionRecord& record) const;

@@ -60,27 +60,25 @@ RocksRegionServer::RocksRegionServer(std::string name, uint64_t start_code,
   context_->feed = std::make_shared<FilterFeed>(context_->executor.get(), context_->name,
                                                 start_code, options.feed);
   builder_ = std::make_shared<IndexBuilder>(context_);
-  verified_at_ = surroundings_.executor->Now();
 }
 
-// ---- Membership
+// ---- Proof of ownership
 
 Time RocksRegionServer::VerifiedUntil() const {
-  return verified_at_.load() + surroundings_.session_timeout;
+  return proved_at_.load() + context_->options.proof_term;
 }
 
 void RocksRegionServer::Heartbeat() {
-  // Membership is sure as of when the confirmed heartbeat was sent.
+  // The proof is as of its beginning: what came after that, it does not see.
   const Time sent = context_->executor->Now();
   surroundings_.heartbeat(context_->name, start_code_, [weak = weak_from_this(), sent](bool alive) {
     auto self = weak.lock();
     if (!self) return;
     self->context_->executor->Step([self, sent, alive] {
-      if (!alive) {
-        self->surroundings_.on_expelled(self->name(), self->start_code_);
-      } else if (sent > self->verified_at_.load()) {
-        self->verified_at_ = sent;
-      }
+      if (!alive) return self->surroundings_.on_expelled(self->name(), self->start_code_);
+      const bool late = self->context_->options.faults.proof_as_of_answer;
+      const Time proved = late ? self->context_->executor->Now() : sent;
+      if (proved > self->proved_at_.load()) self->proved_at_ = proved;
     });
   });
   context_->executor->PostAfter(context_->options.heartbeat_interval, [weak = weak_from_this()] {
@@ -151,8 +149,9 @@ void RocksRegionServer::Search(const pb::SearchRequest& request, Callback<pb::Se
   task->request = request;
   task->done = std::move(done);
   context_->executor->Step([self = shared_from_this(), task] {
-    if (!self->context_->options.faults.unverified_membership && !self->context_->is_verified()) {
-      return task->done(Unavailable("server " + self->name() + " does not know that it is alive"));
+    if (!self->context_->options.faults.search_beyond_proof && !self->context_->is_verified()) {
+      return task->done(
+          Unavailable("server " + self->name() + " does not know that it still owns its regions"));
     }
     for (const pb::SearchRange& range : task->request.ranges()) {
       auto region = self->FindRegion(range.region_id());
@@ -305,6 +304,7 @@ std::shared_ptr<Region> RocksRegionServer::Install(const pb::RegionRecord& recor
   region->SetSchema(shared_schema, std::move(made));
   region->acknowledge_not_before = not_before;
   region->size_bytes = context_->store->ApproximateRowBytes(info.table_id, info.start, info.end);
+  context_->feed->TellTable(info.table_id, schema->version);
   region->acknowledge_after = TellOpened(*region);
   {
     std::unique_lock lock(mutex_);
@@ -339,7 +339,7 @@ void RocksRegionServer::OpenRegion(const pb::RegionRecord& record, Duration wait
   });
 }
 
-void RocksRegionServer::CloseRegion(uint64_t region_id, uint64_t epoch, DoneCallback done) {
+void RocksRegionServer::CloseRegion(uint64_t region_id, uint64_t epoch, Callback<bool> done) {
   context_->executor->Step([self = shared_from_this(), region_id, epoch, done] {
     auto region = self->FindRegion(region_id);
     const Status gone = self->NotOpen(region_id);
@@ -352,9 +352,18 @@ void RocksRegionServer::CloseRegion(uint64_t region_id, uint64_t epoch, DoneCall
         self->regions_.erase(region->info().id);
       }
       const uint64_t sequence = self->TellClosed(*region);
-      // A region that may not acknowledge yet must not be taken over as if it could.
-      self->context_->feed->WaitAcknowledged(sequence, region->acknowledge_not_before, Time::max(),
-                                             done);
+      // Who gave up waiting for a coordinator has not closed it in good order; nor has who may not
+      // acknowledge yet: a former owner may still be trusted.
+      const FilterFeed::Options& leases = self->context_->options.feed;
+      const Time deadline =
+          self->context_->executor->Now() + 2 * (leases.lease + leases.lease_margin);
+      self->context_->feed->WaitAcknowledged(
+          sequence, Time{}, deadline, [self, region, done](const Status& status) {
+            const bool waited =
+                self->context_->executor->Now() >= region->acknowledge_not_before.load() ||
+                self->context_->options.faults.early_close_in_order;
+            done(status.ok() && waited);
+          });
     });
     if (!open) done(gone);
   });
@@ -362,9 +371,10 @@ void RocksRegionServer::CloseRegion(uint64_t region_id, uint64_t epoch, DoneCall
 
 void RocksRegionServer::CloseTable(uint32_t table_id) {
   context_->executor->Step([self = shared_from_this(), table_id] {
+    self->feed().TellTable(table_id, 0);
     for (auto& region : self->Regions()) {
       const RegionInfo& info = region->info();
-      if (info.table_id == table_id) self->CloseRegion(info.id, info.epoch, [](Status) {});
+      if (info.table_id == table_id) self->CloseRegion(info.id, info.epoch, [](Result<bool>) {});
     }
   });
 }
@@ -396,7 +406,10 @@ void RocksRegionServer::UpdateSchema(uint32_t table_id, std::function<void()> do
     auto table = self->context_->catalog->Table(table_id);
     if (!table.has_value()) return done();  // dropped: its regions are being closed
     auto schema = std::make_shared<const TableSchema>(std::move(*table));
-    auto join = std::make_shared<Join<bool>>(true, [done](bool) { done(); });
+    auto join = std::make_shared<Join<bool>>(true, [self, schema, done](bool) {
+      self->feed().TellTable(schema->id, schema->version);
+      done();
+    });
     for (auto& region : self->Regions()) {
       if (region->info().table_id != table_id) continue;
       join->Begin();

@@ -32,8 +32,7 @@ class RocksRegionServer : public RegionServer,
     Catalog* catalog = nullptr;
     FenceTable* fences = nullptr;
     FilterSnapshots* snapshots = nullptr;
-    Duration session_timeout{};
-    // Sends a heartbeat; answered with whether this life of the server counts as alive.
+    // Sends a heartbeat; answered with whether this life of the server has not been expelled.
     std::function<void(const std::string& server, uint64_t start_code, std::function<void(bool)>)>
         heartbeat;
     std::function<void(const std::string& server, uint64_t start_code)> on_expelled;
@@ -49,10 +48,12 @@ class RocksRegionServer : public RegionServer,
   void Poll(const pb::PollRequest& request, Callback<pb::PollReply> done) override;
 
   // Orders of the master. A region is opened as its record in the catalog says; for as long as
-  // `wait` it acknowledges no put, since leases of a former owner may live until then.
+  // `wait` it acknowledges no put, since leases of a former owner may live, and searches be
+  // answered by it, until then.
   void OpenRegion(const pb::RegionRecord& record, Duration wait);
-  // Done when the region is closed and no coordinator trusts it any more.
-  void CloseRegion(uint64_t region_id, uint64_t epoch, DoneCallback done);
+  // Done when the region is closed: true when that was in good order, so that the next owner need
+  // not wait: no coordinator trusts it any more, and its own wait after the opening is over.
+  void CloseRegion(uint64_t region_id, uint64_t epoch, Callback<bool> done);
   // Closes every region of a table that was dropped.
   void CloseTable(uint32_t table_id);
   // Splits at `key`, or near the middle when empty.
@@ -112,7 +113,7 @@ class RocksRegionServer : public RegionServer,
   const Surroundings surroundings_;
   std::shared_ptr<ServerContext> context_;
   std::shared_ptr<IndexBuilder> builder_;
-  std::atomic<Time> verified_at_;
+  std::atomic<Time> proved_at_ = Time::min() / 2;  // when the last proof of ownership was begun
 
   mutable std::shared_mutex mutex_;
   std::map<uint64_t, std::shared_ptr<Region>> regions_;

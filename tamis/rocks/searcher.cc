@@ -137,13 +137,16 @@ class Searcher::Run {
     for (const uint32_t index_id : used_) {
       if (!context_.catalog->HasIndex(region_.info().table_id, index_id)) return false;
     }
-    const bool verified = context_.options.faults.unverified_membership || context_.is_verified();
-    return verified && region_.fence().Enter(region_.info().epoch).owns_lock();
+    const bool verified = context_.options.faults.search_beyond_proof || context_.is_verified();
+    return verified && (!context_.options.fence_searches ||
+                        region_.fence().Enter(region_.info().epoch).owns_lock());
   }
 
   Status TakeSnapshot() {
     auto fence = region_.fence().Enter(region_.info().epoch);
-    if (!fence.owns_lock()) return Unavailable("the region is not open here any more");
+    if (context_.options.fence_searches && !fence.owns_lock()) {
+      return Unavailable("the region is not open here any more");
+    }
     rocksdb::DB* db = context_.store->db();
     snapshot_ = {db->GetSnapshot(), ReleaseSnapshot{db}};
     read_options_.snapshot = snapshot_.get();

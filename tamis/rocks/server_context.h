@@ -13,7 +13,15 @@ namespace tamis {
 
 struct RegionServerOptions {
   FilterFeed::Options feed;
-  Duration heartbeat_interval = std::chrono::milliseconds(500);
+  // A heartbeat that succeeds proves that the server owned its regions when it was sent. For so
+  // long after that, and no longer, leases live and searches are answered; and for so long, and a
+  // margin for clocks that run at different rates, a region acknowledges nothing that was opened
+  // after an owner who did not close it in good order.
+  Duration proof_term = std::chrono::milliseconds(1500);
+  Duration heartbeat_interval = std::chrono::milliseconds(300);
+  // Searches look at the fence of their region, too. A store may have none for reads (false): then
+  // only the proof keeps a server that was expelled from answering.
+  bool fence_searches = true;
   Duration write_timeout = std::chrono::seconds(10);  // where a request names none
   uint64_t split_bytes = 64 << 20;        // a region that has grown beyond it is split; 0 = never
   uint64_t page_rows = 1000;              // of one region in one answer
@@ -32,7 +40,7 @@ struct ServerContext {
   Catalog* catalog = nullptr;
   std::shared_ptr<ServerExecutor> executor;
   std::shared_ptr<FilterFeed> feed;
-  std::function<bool()> is_verified;                                      // membership, now
+  std::function<bool()> is_verified;                                      // ownership, now
   std::function<void(const std::shared_ptr<class Region>&)> after_write;  // sizes, rebuilds
 };
 

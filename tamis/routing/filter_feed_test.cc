@@ -299,6 +299,33 @@ TEST_F(FilterFeedTest, BitsThatDoNotFitComeInParts) {
   EXPECT_EQ(reply.projections(1).layers(0).size(), 36u);
 }
 
+TEST_F(FilterFeedTest, WhoCannotBeParkedIsToldWhenToAskAgain) {
+  auto feed = MakeFeed({.max_parked = 1, .next_poll = milliseconds(20)});
+  auto& parked = Poll(feed.get(), 0, milliseconds(300), 1);
+  EXPECT_FALSE(parked.has_value());
+  auto& crowded = Poll(feed.get(), 0, milliseconds(300), 2);
+  ASSERT_TRUE(crowded.has_value());
+  EXPECT_EQ((*crowded)->next_poll_ns(), 20'000'000u);
+  EXPECT_GT((*crowded)->lease_ns(), 0u);
+  auto& instead = Poll(feed.get(), 0, milliseconds(300), 1);
+  EXPECT_TRUE(parked.has_value());
+  EXPECT_FALSE(instead.has_value()) << "it takes the place of its own earlier one";
+  feed->Append(Opened(1));
+  EXPECT_EQ((*Poll(feed.get(), 0, milliseconds(300), 2))->next_poll_ns(), 0u) << "there is news";
+}
+
+TEST_F(FilterFeedTest, AVersionOfATableIsToldOnce) {
+  auto feed = MakeFeed();
+  feed->TellTable(1, 3);
+  feed->TellTable(1, 3);
+  feed->TellTable(1, 2);
+  EXPECT_EQ(feed->Last(), 1u);
+  feed->TellTable(1, 4);
+  feed->TellTable(1, 0);
+  feed->TellTable(1, 0);
+  EXPECT_EQ(feed->Last(), 3u);
+}
+
 TEST_F(FilterFeedTest, TheWholeStateTellsTheVersionsOfTables) {
   auto feed = MakeFeed();
   feed->Append(TableChanged(1, 3));

@@ -41,7 +41,8 @@ class RandomCluster {
         executor_(options.seed, microseconds(200)),
         random_(options.seed * 7919 + 1),
         env_(rocksdb::NewMemEnv(rocksdb::Env::Default())),
-        small_pages_(options.seed % 2 == 0) {
+        small_pages_(options.seed % 2 == 0),
+        fence_searches_(options.seed % 4 != 3 && !options.faults.search_beyond_proof) {
     OpenCluster();
     CreateTable();
     for (int i = 0; i < kEngines; ++i) StartEngine(i);
@@ -122,7 +123,11 @@ class RandomCluster {
       options.server.feed.reply_bytes = 400;
       options.server.feed.projection_bytes = 40;
     }
+    options.server.proof_term = milliseconds(150);
     options.server.heartbeat_interval = milliseconds(60);
+    options.server.fence_searches = fence_searches_;
+    options.server.feed.max_parked = 1;
+    options.server.feed.next_poll = milliseconds(5);
     options.server.write_timeout = seconds(1);
     options.server.split_bytes = 0;
     options.server.build_rows = 16;
@@ -163,6 +168,7 @@ class RandomCluster {
   void StartEngine(int i) {
     Engine::Options options;
     options.poll_wait = milliseconds(40);
+    options.poll_margin = milliseconds(100);
     options.lease_margin = milliseconds(5);
     options.request_timeout = milliseconds(250);
     options.write_timeout = seconds(5);
@@ -520,12 +526,22 @@ class RandomCluster {
       executor_.Jump(milliseconds(random_.Uniform(150)));
       Count("clock jumps");
     } else if (dice < 85) {
+      // The entries that a compaction drops are missed by a search that is behind the times and
+      // that no fence ends.
+      if (!fence_searches_) return;
       (void)cluster_->Compact();
       Count("compactions");
     } else if (dice < 92) {
       ToggleIndex();
     } else if (dice < 96) {
       cluster_->RebuildIndex("t", "", counted("index rebuilds"));
+    } else {
+      // Expelled although it lives; it may hear of that late.
+      if (random_.OneIn(2)) {
+        heartbeats_cut_[server] = executor_.Now() + milliseconds(random_.Uniform(600));
+      }
+      (void)cluster_->Expel(server);
+      Count("expulsions");
     }
   }
 
@@ -617,6 +633,7 @@ class RandomCluster {
   RandomRows rows_{&random_};
   const std::unique_ptr<rocksdb::Env> env_;
   const bool small_pages_;
+  const bool fence_searches_;
   std::map<std::string, std::unique_ptr<NodeClock>> clocks_;
   NetworkCounts network_counts_;
   std::unique_ptr<RocksCluster> cluster_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 #include <vector>
 
 namespace tamis {
@@ -31,9 +32,10 @@ TEST(RandomClusterTest, EveryAcknowledgedRowIsFoundAndNothingElse) {
   if (!kFullLength) return;
   EXPECT_GE(operations, 200'000u);
   for (const char* event :
-       {"splits", "merges", "moves", "server kills", "server pauses", "coordinator restarts",
-        "polls lost", "polls late", "clock jumps", "index creations", "index drops", "compactions",
-        "searches that left regions out", "searches through SQL", "writes through SQL"}) {
+       {"splits", "merges", "moves", "server kills", "server pauses", "expulsions",
+        "coordinator restarts", "polls lost", "polls late", "clock jumps", "index creations",
+        "index drops", "compactions", "searches that left regions out", "searches through SQL",
+        "writes through SQL"}) {
     EXPECT_GE(counts[event], 200u) << event;
   }
 }
@@ -80,7 +82,12 @@ TEST(DriftTest, BeyondTheBoundIsFound) {
 
 std::vector<std::string_view> FaultNames() {
   std::vector<std::string_view> names;
+  // OwnershipTest finds these: they want a server that is expelled and regions that change soon
+  // after.
+  const std::set<std::string_view> ownership = {"proof_as_of_answer", "lease_beyond_proof",
+                                                "search_beyond_proof", "early_close_in_order"};
   for (const auto& [name, member] : kFaults) {
+    if (ownership.contains(name)) continue;
     // Rows are missed by the second only when flips come within microseconds between the last bits
     // and the events of one reply: ProjectionPartsTest finds it. By the first none are missed: bits
     // younger than what is known otherwise have every value that was acknowledged (FilterFeedTest).

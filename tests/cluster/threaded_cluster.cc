@@ -96,6 +96,7 @@ class ThreadedCluster {
     options.balance = false;
     options.seed = options_.seed;
     options.server.feed.lease = milliseconds(200);
+    options.server.proof_term = milliseconds(400);
     options.server.heartbeat_interval = milliseconds(100);
     options.server.write_timeout = seconds(3);
     options.server.split_bytes = 0;
