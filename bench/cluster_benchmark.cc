@@ -142,8 +142,7 @@ class Bench {
   void Import() {
     table_ = Create("rows", 3);
     Split(table_);
-    // While splits and moves are under way, writes ask the store for the entries of regions that
-    // are not complete, and are refused where a region moves.
+    // Nothing of what went before is under way any more.
     while (cluster_->pending_work() > 0) Sleep(&executor_, std::chrono::milliseconds(5));
     if (!engine_->WaitUntilRouted(*table_, std::chrono::seconds(120)))
       Die("the filters did not come");
@@ -153,7 +152,8 @@ class Bench {
       for (int64_t j = i; j < std::min<int64_t>(rows_, i + kBatch); ++j)
         batch.push_back({.row = RowOf(j)});
     }
-    // The same rows and entries, straight to RocksDB, in turns.
+    // The same rows and entries, straight to RocksDB, in turns: of one work done twice, a round may
+    // take twice as long as another where the machine has something else to do.
     Store::Options options;
     options.directory = directory_ / "straight";
     auto store = Store::Open(options);

@@ -136,6 +136,11 @@ std::vector<pb::RegionRecord> Catalog::Regions() const {
   return regions;
 }
 
+size_t Catalog::region_count() const {
+  std::lock_guard lock(mutex_);
+  return regions_.size();
+}
+
 std::vector<pb::RegionRecord> Catalog::Regions(uint32_t table_id) const {
   std::vector<pb::RegionRecord> regions = Regions();
   std::erase_if(regions, [=](const auto& region) { return region.table_id() != table_id; });

@@ -35,6 +35,7 @@ class Catalog {
   // False once the index is dropped; from then on compactions may drop its entries.
   bool HasIndex(uint32_t table_id, uint32_t index_id) const;
   std::vector<pb::RegionRecord> Regions() const;
+  size_t region_count() const;
   std::vector<pb::RegionRecord> Regions(uint32_t table_id) const;  // in key order
   std::optional<pb::RegionRecord> Region(uint64_t id) const;
 

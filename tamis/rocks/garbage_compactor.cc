@@ -20,10 +20,10 @@ void GarbageCompactor::Note(uint64_t region_id) {
   noted_.insert(region_id);
 }
 
-void GarbageCompactor::Start() {
+void GarbageCompactor::Start(uint64_t regions) {
   {
     std::lock_guard lock(mutex_);
-    if (noted_.empty() || cancelled_) return;
+    if (noted_.empty() || 4 * noted_.size() < regions || cancelled_) return;
     started_.merge(noted_);
     noted_.clear();
     if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });

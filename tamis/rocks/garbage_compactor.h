@@ -6,8 +6,9 @@
 // what the store's view calls garbage (Store::SetGarbage) and nothing else, at any time and after
 // any crash. What is broken off is left to RocksDB's own compactions.
 //
-// Regions are noted when garbage comes about and compacted together when somebody says that it is
-// time: files hold entries of several regions, and each compaction writes them anew.
+// Regions are noted when garbage comes about and compacted together: files hold entries of several
+// regions, and each compaction writes them anew. So a compaction waits until a quarter of the
+// regions is noted; what is left is at most an eighth of all entries after splits.
 //
 // Threads: safe.
 #pragma once
@@ -34,8 +35,8 @@ class GarbageCompactor {
   GarbageCompactor& operator=(const GarbageCompactor&) = delete;
 
   void Note(uint64_t region_id);
-  // Begins with what has been noted.
-  void Start();
+  // Begins with what has been noted, when that is a quarter of so many regions.
+  void Start(uint64_t regions);
   // Returns when all that was started is done.
   void Wait();
 

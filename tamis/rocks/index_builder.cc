@@ -70,7 +70,7 @@ void IndexBuilder::Finish(JobPtr job, const Status& status) {
   {
     std::lock_guard lock(mutex_);
     // After splits the upper daughters are complete by now.
-    if (waiting_.empty()) context_->store->CompactGarbage();
+    if (waiting_.empty()) context_->store->CompactGarbage(context_->catalog->region_count());
     running_.reset();
     if (!waiting_.empty()) {
       running_ = next = waiting_.front();

@@ -207,8 +207,8 @@ void Store::SetGarbage(std::shared_ptr<const IsGarbage> is_garbage) {
 
 void Store::NoteGarbage(uint64_t region_id) { compactor_->Note(region_id); }
 
-void Store::CompactGarbage() {
-  if (options_.background_compactions) compactor_->Start();
+void Store::CompactGarbage(uint64_t regions) {
+  if (options_.background_compactions) compactor_->Start(regions);
 }
 
 uint64_t Store::ApproximateRowBytes(uint32_t table_id, std::string_view start,

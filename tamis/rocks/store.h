@@ -73,8 +73,8 @@ class Store {
 
   // Whose entries hold garbage now. Nothing is compacted before CompactGarbage.
   void NoteGarbage(uint64_t region_id);
-  // Begins to drop what was noted, in the background.
-  void CompactGarbage();
+  // Begins to drop what was noted, in the background, when it is much of so many regions.
+  void CompactGarbage(uint64_t regions);
   // Returns when that is done.
   void AwaitGarbage() { compactor_->Wait(); }
 
