@@ -110,8 +110,8 @@ TEST(PlanTest, KeysHoldEveryRowThatMatchesInEveryFormat) {
     }
     const auto leaf = [&] {
       const size_t part = random.Uniform(schema.key.size());
-      const Value bound = random.OneIn(3) ? value(part)
-                                          : keys[random.Uniform(keys.size())].second[schema.key[part]];
+      const Row& other = keys[random.Uniform(keys.size())].second;
+      const Value bound = random.OneIn(3) ? value(part) : other[schema.key[part]];
       if (random.OneIn(5)) {
         return Predicate::In(schema.key[part],
                              {bound, value(part), keys[0].second[schema.key[part]]});

@@ -127,6 +127,7 @@ void IndexBuilder::Backfill(JobPtr job) {
   for (it->Seek(RowStoreKey(table_id, start)); it->Valid() && it->key().starts_with(prefix);
        it->Next()) {
     const std::string_view key = View(it->key()).substr(kRowPrefixSize);
+    if (key.empty()) continue;  // no row of any table; and no cursor to go on from
     if (!region.info().Contains(key) || keys->size() >= context_->options.build_rows) break;
     keys->emplace_back(key);
   }

@@ -143,12 +143,13 @@ std::vector<KeySpan> OfRanks(Type type, const KeyPart& part, Op op, const Value&
 
 }  // namespace
 
-KeyPart KeyFormat::Part(size_t part) const {
-  return schema_.key_parts.empty() ? KeyPart() : schema_.key_parts[part];
+const KeyPart& KeyFormat::Part(size_t part) const {
+  static const KeyPart kOrdered;
+  return schema_.key_parts.empty() ? kOrdered : schema_.key_parts[part];
 }
 
 Status KeyFormat::Append(size_t i, const Value& value, std::string* key) const {
-  const KeyPart part = Part(i);
+  const KeyPart& part = Part(i);
   if (part.form == Form::kOrdered) {
     AppendOrdered(value, key);
     return Status::Ok();
@@ -184,7 +185,7 @@ Result<std::string> KeyFormat::Encode(const Row& row) const {
 
 // Takes one part off the front.
 bool KeyFormat::Take(size_t i, std::string_view* key, Value* value) const {
-  const KeyPart part = Part(i);
+  const KeyPart& part = Part(i);
   const Type type = TypeOf(i);
   if (part.form == Form::kOrdered) {
     auto read = ReadOrdered(type, key);
@@ -229,7 +230,7 @@ KeySpan KeyFormat::SpanOf(const std::string& prefix, size_t parts) const {
 }
 
 bool KeyFormat::IsOrdered(size_t i) const {
-  const KeyPart part = Part(i);
+  const KeyPart& part = Part(i);
   switch (part.form) {
     case Form::kOrdered:
       return true;
@@ -247,7 +248,7 @@ bool KeyFormat::IsOrdered(size_t i) const {
 
 std::optional<std::vector<KeySpan>> KeyFormat::SpansOf(size_t i, const Predicate& leaf,
                                                        const std::string& prefix) const {
-  const KeyPart part = Part(i);
+  const KeyPart& part = Part(i);
   if (part.form == Form::kOrdered) {
     const auto bounds = BoundsOf(leaf, /*indexed=*/false);
     if (!bounds.has_value()) return std::nullopt;

@@ -2,9 +2,9 @@
 //
 // Part by part: our ordered form, a fixed width, up to a delimiter, the rest. It writes and reads
 // keys, and says which keys a condition on a part leaves. A key that others wrote is read only when
-// it is what writing the values that it holds would give; another one does not parse, and its row is
-// none of ours. So a value of a part has one byte string, and equality is a lookup in every format;
-// whether a range of values is a range of bytes differs.
+// it is what writing the values that it holds would give; another one does not parse, and its row
+// is none of ours. So a value of a part has one byte string, and equality is a lookup in every
+// format; whether a range of values is a range of bytes differs.
 //
 // Threads: const.
 #pragma once
@@ -55,7 +55,7 @@ class KeyFormat {
   bool IsOrdered(size_t part) const;
 
  private:
-  KeyPart Part(size_t part) const;
+  const KeyPart& Part(size_t part) const;
   Type TypeOf(size_t part) const { return schema_.columns[schema_.key[part]].type; }
   std::string_view Name(size_t part) const { return schema_.columns[schema_.key[part]].name; }
   bool Take(size_t part, std::string_view* key, Value* value) const;

@@ -94,8 +94,8 @@ inline std::vector<Predicate> LeavesAbout(uint32_t column, const Value& value) {
   for (int op = 1; op <= 6; ++op) {
     leaves.push_back(Predicate::Compare(column, static_cast<Predicate::Op>(op), value));
   }
-  const bool text = !value.is_null() && (value.type() == Type::kText || value.type() == Type::kBytes);
-  if (!text) return leaves;
+  if (value.is_null()) return leaves;
+  if (value.type() != Type::kText && value.type() != Type::kBytes) return leaves;
   for (size_t size = 0; size <= value.str().size(); ++size) {
     Predicate leaf = Predicate::Prefix(column, value.str().substr(0, size));
     if (value.type() == Type::kBytes) leaf.values[0] = Value::Bytes(leaf.values[0].str());

@@ -25,6 +25,24 @@ TEST(SchemaTest, ReadsBack) {
   EXPECT_EQ(back->version, 3u);
 }
 
+// As stored while index ids were given by the cluster, and before tables had other formats.
+TEST(SchemaTest, AnOlderSchemaGoesOnBehindItsIndexIds) {
+  TableSchema schema = SchemaOfAllTypes();
+  schema.next_index_id = 90;
+  schema.indexes[0].id = 77;
+  std::string bytes = SerializeSchema(schema);
+  const std::string next("\x40\x5a", 2);  // next_index_id: field 8, varint 90
+  const size_t at = bytes.find(next);
+  ASSERT_NE(at, std::string::npos);
+  bytes.erase(at, next.size());
+  const auto old = ParseSchema(bytes);
+  ASSERT_TRUE(old.ok()) << old.status();
+  EXPECT_EQ(old->next_index_id, 78u);
+  EXPECT_FALSE(old->cells);
+  EXPECT_TRUE(old->key_parts.empty());
+  EXPECT_EQ(old->indexes[0].nulls, IndexNulls::kIndex);
+}
+
 TEST(SchemaTest, DescribesItself) {
   EXPECT_EQ(SchemaOfAllTypes().ToString(), R"(table t (
   c1 text not null,

@@ -1,5 +1,5 @@
-// Writes the golden files: what the byte formats of tables, filters and messages are, as text that a
-// test in another language reads. A change of one of these bytes is a change of a format.
+// Writes the golden files: what the byte formats of tables and filters are, as text that a test in
+// another language reads. A change of one of these bytes is a change of a format.
 //
 //   golden_writer DIRECTORY            writes the files
 //   golden_writer --check DIRECTORY    says which ones differ from what it would write
@@ -61,7 +61,9 @@ std::string Texts(const Row& row) {
   return out;
 }
 
-std::string Refused(const Result<std::string>& bytes) { return bytes.ok() ? Hex(*bytes) : "refused"; }
+std::string Refused(const Result<std::string>& bytes) {
+  return bytes.ok() ? Hex(*bytes) : "refused";
+}
 
 // Bytes that do not repeat.
 std::string Pattern(size_t size) {
@@ -151,7 +153,8 @@ std::string Codec() {
 std::string Hashes() {
   File out;
   out << "# H seed size hash: XXH3-64 of `size` bytes, byte i is (131 i + i / 256 + 7) mod 256\n";
-  for (const uint64_t seed : {uint64_t{0}, uint64_t{1}, ~uint64_t{0}, uint64_t{0x123456789abcdef0}}) {
+  for (const uint64_t seed :
+       {uint64_t{0}, uint64_t{1}, ~uint64_t{0}, uint64_t{0x123456789abcdef0}}) {
     for (size_t size = 0; size <= 300; ++size) {
       out << "H " << Hex64(seed) << " " << size << " " << Hex64(Hash(Pattern(size), seed)) << "\n";
     }
@@ -225,7 +228,9 @@ std::string Decimals() {
   File out;
   out << "# P text canonical: how a decimal is read\n"
          "# O canonical canonical <|=|>: how two compare\n";
-  for (const char* text : kDecimals) out << "P " << text << " " << Value::Decimal(text)->str() << "\n";
+  for (const char* text : kDecimals) {
+    out << "P " << text << " " << Value::Decimal(text)->str() << "\n";
+  }
   for (const char* a : kDecimals) {
     for (const char* b : kDecimals) {
       const auto order = *Value::Decimal(a) <=> *Value::Decimal(b);
@@ -241,8 +246,8 @@ std::string Keys() {
   out << "# F parts, each TYPE/PART (docs/TABLES.md#keys): the format of the lines that follow\n"
          "# K bytes values: a key and what it holds; K refused values: they are no key\n"
          "# X bytes: no key of the format\n"
-         "# S part op value prefix low..high,...: where the keys with `part op value` lie, behind the "
-         "bytes of the parts before; ? = not said\n";
+         "# S part op value prefix low..high,...: where the keys with `part op value` lie, behind "
+         "the bytes of the parts before; ? = not said\n";
   Random random(20);
   for (const TableSchema& schema : SchemasOfAllKeys()) {
     const KeyFormat format(schema);
@@ -317,11 +322,13 @@ std::string Rows() {
     }
   }
   for (const std::vector<Cell>& cells : std::vector<std::vector<Cell>>{
-           {}, {{{"d", ""}, ""}}, {{{"d", "a"}, "x"}, {{"d", "b"}, Pattern(300)}, {{"e", "a"}, ""}}}) {
+           {},
+           {{{"d", ""}, ""}},
+           {{{"d", "a"}, "x"}, {{"d", "b"}, Pattern(300)}, {{"e", "a"}, ""}}}) {
     std::string text;
     for (const Cell& cell : cells) {
-      text += (text.empty() ? "" : ",") + Hex(cell.name.family) + ":" + Hex(cell.name.qualifier) + "=" +
-              Hex(cell.value);
+      text += (text.empty() ? "" : ",") + Hex(cell.name.family) + ":" + Hex(cell.name.qualifier) +
+              "=" + Hex(cell.value);
     }
     out << "C " << (text.empty() ? "-" : text) << " " << Hex(EncodeCells(cells)) << "\n";
   }
@@ -371,7 +378,8 @@ std::string Filters() {
     for (int i = 0; i < 120; ++i) {
       std::string flips;
       const auto note = [&](uint32_t layer, uint64_t position, bool) {
-        flips += (flips.empty() ? "" : ",") + std::to_string(layer) + ":" + std::to_string(position);
+        flips += (flips.empty() ? "" : ",") + std::to_string(layer) + ":" +
+                 std::to_string(position);
       };
       if (!held.empty() && random.OneIn(4)) {
         const size_t at = random.Uniform(held.size());
@@ -385,7 +393,8 @@ std::string Filters() {
         held.erase(held.begin() + static_cast<long>(at));
         continue;
       }
-      held.push_back(!held.empty() && random.OneIn(5) ? held[random.Uniform(held.size())] : random());
+      const bool again = !held.empty() && random.OneIn(5);
+      held.push_back(again ? held[random.Uniform(held.size())] : random());
       filter.Insert(held.back(), note);
       out << "+ " << Hex64(held.back()) << " " << (flips.empty() ? "none" : flips) << "\n";
     }
