@@ -53,7 +53,8 @@ def settings_table(client):
 
 def main():
     module, page = sys.argv[1:3]
-    with Server(module) as server:
+    # The page shows the names of settings as that server has them.
+    with Server(module, binary="redis-server") as server:
         client = server.client()
         tables = {"BF": command_table(client, b"bf."), "CF": command_table(client, b"cf."),
                   "TAMIS": command_table(client, b"tamis."), "settings": settings_table(client)}

@@ -116,9 +116,13 @@ def pack(words):
 
 
 class Server:
-    """Starts the server with the module on a unix socket in a directory of its own."""
+    """Starts the server with the module on a unix socket in a directory of its own.
 
-    def __init__(self, module, *options, words=(), binary="redis-server", port=0):
+    TAMIS_REDIS_SERVER names another server than the one that is installed.
+    """
+
+    def __init__(self, module, *options, words=(),
+                 binary=os.environ.get("TAMIS_REDIS_SERVER", "redis-server"), port=0):
         self.binary, self.words = binary, list(words)
         self.module = module and os.path.abspath(module)  # the server changes its directory
         self.directory = tempfile.mkdtemp(prefix="tamis-redis-")
