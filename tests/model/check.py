@@ -49,7 +49,15 @@ CONFIGURATIONS = {
     # Two servers.
     "move": ("NS=2 MOVES=2 SYNCED=1", "NO_CLOSE_EVENT NO_CLOSE_WAIT"),
     "crash": ("NS=2 CRASHES=1 MOVES=1 SYNCED=1", "NO_OPEN_WAIT NO_WAIT_HANDOVER"),
-    "zombie": ("NS=2 ZOMBIES=1 SYNCED=1", "NO_MEMBERSHIP"),
+    # A server is expelled and does not know it.
+    "zombie": (
+        "NS=2 ZOMBIES=1 SYNCED=1 S=2",
+        "LEASE_BEYOND_PROOF SEARCH_BEYOND_PROOF STALE_PROOF NO_OPEN_WAIT SHORT_OPEN_WAIT",
+    ),
+    # The next owner closes the region before its wait is over.
+    "zombie_move": ("NS=2 ZOMBIES=1 MOVES=1 SYNCED=1", "NO_WAIT_HANDOVER"),
+    # Replies are cut.
+    "cut": ("CUTS=1 DELETES=1 REBUILDS=1 SYNCED=1", "CUT_LEASE"),
     "split_move": ("NS=2 SPLITS=1 MOVES=1 ROW=1 SYNCED=1", "NO_SPLIT_WAIT NO_CLOSE_EVENT"),
     # Two coordinators.
     "coordinators": ("NC=2 ROWS=2 DELETES=1", "NO_LEASE_WAIT"),

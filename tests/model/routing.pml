@@ -5,16 +5,17 @@
    bit is 0. This model holds the rules of that protocol against everything that can happen between
    servers and coordinators: messages that are lost, late or out of order, puts and deletes, rebuilds
    of a filter, a split, moves, crashes, restarts, servers that do not know that they have been
-   declared dead.
+   expelled, which may happen to them at any time.
 
-   Claim     No coordinator ever prunes a range while an acknowledged put in it stands.
+   Claim     No coordinator ever prunes a range while an acknowledged put in it stands, and no server
+             answers a search when a put that it does not know has been acknowledged elsewhere.
    Modelled  One value, hence one bit. Two rows that may hold it, one in each half of the key range.
              One region, which may split once into its halves. NS servers, NC coordinators, SLOTS
              calls in flight from each coordinator to each server. The fence at the store is perfect:
              only the owner of a region commits to it.
    Unbounded time, puts, deletes, rebuilds, losses, puts that give up. (Clocks are what is left of
-             them, a lease L ticks and a membership S; events are counted from the last one that all
-             have applied.)
+             them, a lease L ticks and a proof of ownership S; events are counted from the last one
+             that all have applied.)
    Bounded   splits, moves, crashes, zombies; and nothing new begins while WINDOW events are not yet
              applied by all.
    Left out  Values that share bits, the layers of a scalable filter (a rebuild holds decrements of
@@ -29,9 +30,14 @@
      NO_LEASE_WAIT     a put does not wait for coordinators
      NONFLIP_FREE      a put that finds its bits set waits for no flip of others
      COUNT_FROM_REPLY  a coordinator counts its lease from when the reply arrives
-     NO_MEMBERSHIP     a server grants full leases whether or not it is sure to be a member
-     NO_OPEN_WAIT      a region opened after a crash acknowledges at once
-     NO_WAIT_HANDOVER  a region that still waits after its opening forgets that when moved or split
+     LEASE_BEYOND_PROOF   a server grants full leases, however old its proof of ownership is
+     SEARCH_BEYOND_PROOF  it answers searches, however old that is
+     STALE_PROOF       a proof counts from when its answer arrives, not from when it was begun
+     NO_OPEN_WAIT      a region acknowledges at once that was not closed in good order
+     SHORT_OPEN_WAIT   it waits for a lease only, not for as long as a proof is good
+     NO_WAIT_HANDOVER  a region that still waits after its opening forgets that when moved or split:
+                       its closing passes for one in good order
+     CUT_LEASE         a reply that does not reach the last event grants a lease
      NO_CLOSE_EVENT    coordinators are not told that a region was closed
      NO_CLOSE_WAIT     a moved region opens before all know that it was closed
      NO_SPLIT_WAIT     puts into a daughter do not wait until its opening is known
@@ -83,7 +89,10 @@
 #define CRASHES 0
 #endif
 #ifndef ZOMBIES
-#define ZOMBIES 0
+#define ZOMBIES 0   /* how many servers are expelled without knowing it */
+#endif
+#ifndef CUTS
+#define CUTS 0      /* may replies be cut? */
 #endif
 /* -DPIPELINED: a server does not send again what it has sent once.
    -DSYNCED: at the start the coordinators know the region and have its bits. */
@@ -118,9 +127,11 @@ typedef Holder {
 };
 typedef Server {
   bit up;         /* the process runs */
-  bit member;     /* the cluster takes it for alive */
+  bit member;     /* it has not been expelled */
   byte code;      /* incarnation */
-  byte verified;  /* ticks for which it is sure to be a member */
+  byte verified;  /* ticks for which its proof of ownership is good. Who has not been expelled proves
+                     it all the time: a shorter grant is like an older poll */
+  bit late;       /* the answer to its last proof is still under way */
   byte last;      /* number of its last event */
   Region r[2];
   Holder c[NC]
@@ -138,7 +149,7 @@ typedef Part {
   byte reset_at; byte split_at; byte flip_at
 };
 typedef Call {
-  byte state;     /* 0 free, 1 poll, 2 reply */
+  byte state;     /* 0 free, 1 poll, 2 reply, 3 reply that is being made: what it tells is fixed */
   byte age;       /* of a poll; from L on all are alike */
   byte grant;     /* ticks of lease left, counted from the sending of the poll */
   byte code;
@@ -156,7 +167,7 @@ Call call[NC * NS * SLOTS];
 /* The store: owners of regions, rows that stand. */
 byte owner[2];
 bit closing[2];       /* closed by its owner, who still waits until all know it */
-bit graceful[2];      /* no owner, and the last one waited */
+bit graceful[2];      /* no owner, and the last one closed it in good order */
 bit split;
 bit stored[2];
 bit acknowledged[2];  /* an acknowledged put of the row stands (nobody sees this but the claim) */
@@ -198,13 +209,27 @@ byte i; byte j; byte m; byte q; bit flipped;
 #define PRUNES(c, x, h) (V(c, x).lease > 0 && \
   ((SAYS_NO(V(c, x).r[0]) && ((h) == 0 || V(c, x).r[0].wide)) || ((h) == 1 && SAYS_NO(V(c, x).r[1]))))
 
-/* The claim. It can come untrue only when a put is acknowledged or a coordinator learns something. */
+/* The first half of the claim. It can come untrue only when a put is acknowledged or a coordinator learns something. */
 inline check(c) {
   for (m : 0 .. NS - 1) {
     assert(!(acknowledged[0] && PRUNES(c, m, 0)));
     assert(!(acknowledged[1] && PRUNES(c, m, 1)))
   }
 }
+
+/* The second half. It can come untrue only when a put is acknowledged: a server that owns the region no
+   more proves nothing anew. */
+#define HAS_OPEN(x, h) ((s[x].r[0].open && ((h) == 0 || s[x].r[0].wide)) || ((h) == 1 && s[x].r[1].open))
+#ifdef SEARCH_BEYOND_PROOF
+#define SEARCHES_OLD(x, h) (s[x].up && HAS_OPEN(x, h) && owner[HOME(h)] != (x))
+#else
+#define SEARCHES_OLD(x, h) (s[x].up && HAS_OPEN(x, h) && owner[HOME(h)] != (x) && s[x].verified > 0)
+#endif
+#if NS == 2
+#define NOBODY_ELSE_SEARCHES(x, h) (!SEARCHES_OLD(1 - (x), h))
+#else
+#define NOBODY_ELSE_SEARCHES(x, h) true
+#endif
 
 /* ---- The rules that can be switched off ---------------------------------------------------------- */
 
@@ -219,7 +244,7 @@ inline check(c) {
 #define CLOSE_KNOWN(x, rr) KNOWN(x, s[x].r[rr].reset_at)
 #endif
 #ifdef NO_WAIT_HANDOVER
-#define WAITED(x, rr) true
+#define WAITED(x, rr) 1
 #else
 #define WAITED(x, rr) (s[x].r[rr].wait == 0)
 #endif
@@ -302,7 +327,7 @@ inline end_delete(h) { deleting[h] = 0; deleted_at[h] = 0 }
 
 /* The process is gone, and with it its memory: its puts are never answered, its filters lost. */
 inline forget(x) {
-  s[x].up = 0; s[x].verified = 0; s[x].last = 0;
+  s[x].up = 0; s[x].verified = 0; s[x].late = 0; s[x].last = 0;
   for (i : 0 .. NC - 1) { s[x].c[i].acked = 0; s[x].c[i].lease = 0; s[x].c[i].sent = 0 }
   for (i : 0 .. 1) {
     clear_region(x, i); s[x].r[i].wait = 0; s[x].r[i].reset_at = 0;
@@ -321,14 +346,21 @@ inline expel(x) {
 
 proctype Process(byte x) {
   do
-  :: d_step { s[x].up && s[x].member && s[x].verified < S ->
-       printf("server %d: heartbeat confirmed\n", x); s[x].verified = S }
+#ifdef STALE_PROOF
+  :: d_step { s[x].up && s[x].late ->
+       printf("server %d: has the answer to a proof that was begun long ago\n", x);
+       s[x].late = 0; s[x].verified = S }
+#endif
   /* It dies and the cluster sees that at once; to see it later is to open its regions later. */
   :: d_step { s[x].up && s[x].member && crashes < CRASHES ->
        printf("server %d: crashes\n", x); crashes++; expel(x); forget(x) }
-  /* It is declared dead, and goes on without knowing. */
-  :: d_step { s[x].up && s[x].member && s[x].verified == 0 && zombies < ZOMBIES ->
-       printf("server %d: its membership ran out, it does not know\n", x); zombies++; expel(x) }
+  /* It is expelled, at any time, and goes on without knowing. */
+  :: d_step { s[x].up && s[x].member && zombies < ZOMBIES ->
+       printf("server %d: is expelled, and does not know\n", x); zombies++; expel(x);
+#ifdef STALE_PROOF
+       s[x].late = 1
+#endif
+     }
   :: d_step { s[x].up && !s[x].member -> printf("server %d: notices and exits\n", x); forget(x) }
   :: d_step { !s[x].up ->
        printf("server %d: starts anew\n", x);
@@ -375,8 +407,12 @@ inline open_region(x, rr) {
   s[x].r[rr].open = 1; s[x].r[rr].wide = (rr == 0 && !split); s[x].r[rr].reset_at = s[x].last;
   s[x].r[rr].wait = 0;
 #ifndef NO_OPEN_WAIT
-  /* Leases of a former owner that crashed may be alive. */
+  /* Leases of a former owner may be alive, and it may answer searches. */
+#ifdef SHORT_OPEN_WAIT
   if :: !graceful[rr] -> s[x].r[rr].wait = L :: else fi;
+#else
+  if :: !graceful[rr] -> s[x].r[rr].wait = S :: else fi;
+#endif
 #endif
   graceful[rr] = 0
 }
@@ -392,9 +428,11 @@ proctype Assignment(byte rr) {
 #endif
        printf("server %d: closes region %d, event %d\n", m, rr, s[m].last);
        m = 0 }
-  :: d_step { closing[rr] && CLOSE_KNOWN(owner[rr], rr) && WAITED(owner[rr], rr) ->
-       printf("server %d: hands region %d over\n", owner[rr], rr);
-       closing[rr] = 0; graceful[rr] = 1; owner[rr] = NONE }
+  /* In good order only when its own wait is over: one owner earlier may still be believed. */
+  :: d_step { closing[rr] && CLOSE_KNOWN(owner[rr], rr) ->
+       closing[rr] = 0; graceful[rr] = WAITED(owner[rr], rr);
+       printf("server %d: hands region %d over, in good order: %d\n", owner[rr], rr, graceful[rr]);
+       owner[rr] = NONE }
   :: d_step { MAY_OPEN(0, rr) -> open_region(0, rr) }
 #if NS == 2
   :: d_step { MAY_OPEN(1, rr) -> open_region(1, rr) }
@@ -473,6 +511,7 @@ proctype Row(byte h) {
   :: d_step { putting[h] == 2 -> printf("put of row %d: outcome unknown\n", h); end_put(h) }
   :: d_step { putting[h] == 2 && s[put_at[h]].r[HOME(h)].wait == 0 && PUT_KNOWN(put_at[h], need[h]) ->
        printf("put of row %d: acknowledged\n", h);
+       assert(NOBODY_ELSE_SEARCHES(put_at[h], h));
        end_put(h); acknowledged[h] = 1;
        for (i : 0 .. NC - 1) { check(i) }
        i = 0; m = 0 }
@@ -520,7 +559,8 @@ inline send(c, x, k) {
   i = 0
 }
 
-inline answer(c, x, k) {
+/* What the server tells, as of its last event. */
+inline tell(c, x, k) {
   if
   :: SAME_SEQUENCE(call[k].code, s[x].code) ->
        if :: call[k].from > s[x].c[c].acked -> s[x].c[c].acked = call[k].from :: else fi;
@@ -533,19 +573,6 @@ inline answer(c, x, k) {
 #ifdef PIPELINED
   s[x].c[c].sent = s[x].last;
 #endif
-  /* The server counts the lease from now, the coordinator from when it sent the poll. */
-#ifdef NO_MEMBERSHIP
-  m = L;
-#else
-  m = (s[x].verified < L -> s[x].verified : L);
-#endif
-  if :: s[x].c[c].lease < m -> s[x].c[c].lease = m :: else fi;
-#ifdef COUNT_FROM_REPLY
-  call[k].grant = m;
-#else
-  call[k].grant = (m > call[k].age -> m - call[k].age : 0);
-#endif
-  call[k].age = 0; call[k].state = 2; m = 0;
   for (i : 0 .. 1) {
     if :: s[x].r[i].reset_at > call[k].from -> call[k].r[i].reset_at = s[x].r[i].reset_at :: else fi;
     if :: s[x].r[i].split_at > call[k].from -> call[k].r[i].split_at = s[x].r[i].split_at :: else fi;
@@ -561,6 +588,26 @@ inline answer(c, x, k) {
     call[k].r[i].b = (call[k].r[i].bits || call[k].r[i].flip_at) && s[x].r[i].count > 0
   }
   i = 0
+}
+
+/* The server counts the lease from now, the coordinator from when it sent the poll. A reply that does
+   not reach the last event grants none. */
+inline give_lease(c, x, k) {
+#ifdef LEASE_BEYOND_PROOF
+  m = L;
+#else
+  m = (s[x].verified < L -> s[x].verified : L);
+#endif
+#ifndef CUT_LEASE
+  if :: call[k].to != s[x].last -> m = 0 :: else fi;
+#endif
+  if :: s[x].c[c].lease < m -> s[x].c[c].lease = m :: else fi;
+#ifdef COUNT_FROM_REPLY
+  call[k].grant = m;
+#else
+  call[k].grant = (m > call[k].age -> m - call[k].age : 0);
+#endif
+  call[k].age = 0; call[k].state = 2; m = 0
 }
 
 inline reset_column(c, x, k) {
@@ -654,9 +701,22 @@ proctype Poll(byte c; byte x; byte k) {
        printf("coordinator %d: polls server %d, has applied %d\n", c, x, call[k].from) }
   /* (A poll that is lost is one that is sent later.) */
   :: d_step { call[k].state == 1 && s[x].up ->
-       answer(c, x, k);
+       tell(c, x, k); give_lease(c, x, k);
        printf("server %d: answers coordinator %d, events %d to %d, lease %d\n", x, c,
               call[k].from, call[k].to, call[k].grant) }
+#if CUTS
+  /* A reply that is cut tells what was so some events ago. The whole state is never cut. */
+  :: d_step { call[k].state == 1 && s[x].up && call[k].code == s[x].code ->
+       tell(c, x, k); call[k].state = 3;
+       printf("server %d: tells coordinator %d events %d to %d\n", x, c, call[k].from, call[k].to) }
+  :: d_step { call[k].state == 3 && s[x].up && call[k].code == s[x].code ->
+       give_lease(c, x, k);
+       printf("server %d: sends the reply to coordinator %d, events %d to %d, lease %d\n", x, c,
+              call[k].from, call[k].to, call[k].grant) }
+  :: d_step { call[k].state == 3 && !(s[x].up && call[k].code == s[x].code) ->
+       printf("a reply of server %d to coordinator %d is never sent\n", x, c);
+       clear_call(k); renumber(x) }
+#endif
   :: d_step { call[k].state == 2 ->
        printf("coordinator %d: has the reply of server %d, events %d to %d, lease %d\n", c, x,
               call[k].from, call[k].to, call[k].grant);
@@ -676,13 +736,11 @@ proctype Clock() {
        printf("tick\n");
        for (i : 0 .. NS - 1) {
          DOWN(s[i].r[0].wait); DOWN(s[i].r[1].wait);
-#if ZOMBIES > 0  /* else heartbeats need not be told apart: a shorter grant is like an older poll */
-         DOWN(s[i].verified);
-#endif
+         if :: !s[i].member -> DOWN(s[i].verified) :: else fi;
          for (j : 0 .. NC - 1) { DOWN(s[i].c[j].lease); DOWN(V(j, i).lease) }
        }
        for (i : 0 .. NC * NS * SLOTS - 1) {
-         if :: call[i].state == 1 && call[i].age < L -> call[i].age++ :: else fi;
+         if :: (call[i].state == 1 || call[i].state == 3) && call[i].age < L -> call[i].age++ :: else fi;
 #ifndef COUNT_FROM_REPLY
          DOWN(call[i].grant)
 #endif
