@@ -179,6 +179,8 @@ void FilterMatrix::Load(std::span<const Filling> fillings, uint64_t from, uint64
           *word = (*word & ~group.mask) | (bits >> r & 1) << shift;
         }
       } else {
+        // The rows of the next square are on their way while this one is turned.
+        for (uint64_t r = 0; r < 64; ++r) __builtin_prefetch(word + (64 + r) * stride, 1);
         square.fill(0);
         for (const Filling& filling : group.fillings) {
           square[filling.column % 64] = WordOf(filling, first / 64);

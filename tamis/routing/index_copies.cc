@@ -56,7 +56,7 @@ void IndexCopies::FreeColumns(Slot slot) {
   usable_.Unset(slot);
   if (copy.matrix == nullptr) return;
   for (const auto column : copy.columns) {
-    copy.matrix->slot_of[column] = kNobody;
+    copy.matrix->owners[column] = {};
     copy.matrix->bits.Free(column);
   }
   copy.columns.clear();
@@ -73,24 +73,24 @@ void IndexCopies::GiveColumns(Slot slot) {
   for (uint32_t layer = 0; layer < copy.layers; ++layer) {
     copy.columns.push_back(copy.matrix->bits.Allocate());
   }
-  if (copy.matrix->slot_of.size() < copy.matrix->bits.columns()) {
-    copy.matrix->slot_of.resize(copy.matrix->bits.columns(), kNobody);
-  }
+  copy.matrix->owners.resize(copy.matrix->bits.columns());
 }
 
 void IndexCopies::Use(Slot slot) {
   const Copy& copy = *copies_[slot];
-  for (const auto column : copy.columns) copy.matrix->slot_of[column] = slot;
+  for (const auto column : copy.columns) PlaceOwner(copy, column, slot);
   usable_.Set(slot);
 }
 
 void IndexCopies::AddLayer(Slot slot, FilterMatrix::Column column) {
   Copy& copy = *copies_[slot];
   copy.columns.push_back(column);
-  if (copy.matrix->slot_of.size() < copy.matrix->bits.columns()) {
-    copy.matrix->slot_of.resize(copy.matrix->bits.columns(), kNobody);
-  }
-  copy.matrix->slot_of[column] = slot;
+  copy.matrix->owners.resize(copy.matrix->bits.columns());
+  if (usable(slot)) PlaceOwner(copy, column, slot);
+}
+
+void IndexCopies::PlaceOwner(const Copy& copy, FilterMatrix::Column column, Slot slot) {
+  copy.matrix->owners[column] = {slot, min_prefix_[slot], max_prefix_[slot]};
 }
 
 void IndexCopies::Set(Slot slot, uint64_t layer, uint64_t position, bool value) {
@@ -133,23 +133,21 @@ void IndexCopies::PlacePrefixes(Slot slot) {
   const ValueRange& range = ranges_[slot];
   min_prefix_[slot] = range.known ? Prefix(range.min) : ~uint64_t{0};
   max_prefix_[slot] = range.known ? Prefix(range.max) : 0;
+  if (!usable(slot)) return;
+  for (const auto column : copies_[slot]->columns) PlaceOwner(*copies_[slot], column, slot);
 }
 
-bool IndexCopies::Covers(Slot slot, std::string_view value, uint64_t prefix) const {
-  if (prefix < min_prefix_[slot] || prefix > max_prefix_[slot]) return false;
-  if (prefix > min_prefix_[slot] && prefix < max_prefix_[slot]) return true;
+bool IndexCopies::Covers(Slot slot, uint64_t min_prefix, uint64_t max_prefix,
+                         std::string_view value, uint64_t prefix) const {
+  if (prefix < min_prefix || prefix > max_prefix) return false;
+  if (prefix > min_prefix && prefix < max_prefix) return true;
   const ValueRange& range = ranges_[slot];
   return range.known && range.min <= value && value <= range.max;
 }
 
 // ---- Answering
 
-void IndexCopies::AddUnknown(RegionBits* may) const {
-  for (size_t word = 0; word < may->words(); ++word) {
-    const uint64_t usable = word < usable_.words() ? usable_.Word(word) : 0;
-    may->SetWord(word, may->Word(word) | ~usable);
-  }
-}
+void IndexCopies::AddUnknown(RegionBits* may) const { may->AddAllBut(usable_); }
 
 void IndexCopies::AddThoseWith(std::span<const Value> values, RegionBits* may) const {
   AddUnknown(may);
@@ -165,10 +163,12 @@ void IndexCopies::AddThoseWith(std::span<const Value> values, RegionBits* may) c
         const uint64_t prefix = Prefix(batch[i].first);
         for (size_t word = 0; word < words; ++word) {
           for (uint64_t bits = columns[i * words + word]; bits != 0; bits &= bits - 1) {
-            const Slot slot =
-                matrix->slot_of[word * 64 + static_cast<size_t>(std::countr_zero(bits))];
-            if (slot == kNobody || may->Get(slot)) continue;
-            if (Covers(slot, batch[i].first, prefix)) may->Set(slot);
+            const Matrix::Owner& owner =
+                matrix->owners[word * 64 + static_cast<size_t>(std::countr_zero(bits))];
+            if (owner.slot == kNobody || may->Get(owner.slot)) continue;
+            if (Covers(owner.slot, owner.min_prefix, owner.max_prefix, batch[i].first, prefix)) {
+              may->Set(owner.slot);
+            }
           }
         }
       }
@@ -180,7 +180,8 @@ void IndexCopies::AddThoseThatCover(std::string_view value, RegionBits* may) con
   AddUnknown(may);
   const uint64_t prefix = Prefix(value);
   for (Slot slot = 0; slot < ranges_.size() && slot < may->size(); ++slot) {
-    if (!may->Get(slot) && Covers(slot, value, prefix)) may->Set(slot);
+    if (may->Get(slot)) continue;
+    if (Covers(slot, min_prefix_[slot], max_prefix_[slot], value, prefix)) may->Set(slot);
   }
 }
 

@@ -29,13 +29,21 @@ namespace tamis {
 class IndexCopies {
  public:
   using Slot = TableLayout::Slot;
+  static constexpr Slot kNobody = ~Slot{0};
 
   // Columns of one geometry, and whose they are.
   struct Matrix {
     explicit Matrix(SplitGeometry geometry) : bits(geometry) {}
 
+    // Whose a column is, and what his range of values begins and ends with: all that is asked of a
+    // column that matches, in one place.
+    struct Owner {
+      Slot slot = kNobody;  // kNobody while the column is not to be asked
+      uint64_t min_prefix = 0, max_prefix = 0;
+    };
+
     FilterMatrix bits;
-    std::vector<Slot> slot_of;  // by column; kNobody while it is not to be asked
+    std::vector<Owner> owners;  // by column
   };
   struct Copy {
     uint64_t generation = 0;
@@ -50,8 +58,6 @@ class IndexCopies {
     uint64_t hash = 0;
     std::string_view first;
   };
-
-  static constexpr Slot kNobody = ~Slot{0};
 
   // nullptr: nothing is known of that region's index.
   Copy* Find(Slot slot) { return slot < copies_.size() ? copies_[slot].get() : nullptr; }
@@ -95,7 +101,9 @@ class IndexCopies {
   Matrix* MatrixOf(SplitGeometry geometry);
   uint64_t Prefix(std::string_view value) const;
   void PlacePrefixes(Slot slot);
-  bool Covers(Slot slot, std::string_view value, uint64_t prefix) const;
+  void PlaceOwner(const Copy& copy, FilterMatrix::Column column, Slot slot);
+  bool Covers(Slot slot, uint64_t min_prefix, uint64_t max_prefix, std::string_view value,
+              uint64_t prefix) const;
 
   std::vector<std::unique_ptr<Copy>> copies_;  // by slot
   size_t count_ = 0;

@@ -28,6 +28,11 @@ KeyRanges KeyRanges::Of(KeyRange range) {
 
 void KeyRanges::Add(const KeyRange& range) {
   if (range.empty()) return;
+  if (ranges_.empty() ||
+      EndsBefore(ranges_.back().end, range.start)) {  // mostly they come in order
+    ranges_.push_back(range);
+    return;
+  }
   // [first, last): the ranges that overlap or touch the new one.
   auto first = std::ranges::lower_bound(
       ranges_, range.start,

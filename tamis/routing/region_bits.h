@@ -1,6 +1,7 @@
 // RegionBits: as many bits as regions, combined word by word.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -42,6 +43,14 @@ class RegionBits {
   RegionBits& operator&=(const RegionBits& other) {
     for (size_t i = 0; i < words_.size(); ++i) words_[i] &= other.words_[i];
     return *this;
+  }
+
+  // Sets every bit that the other, which may be shorter or longer, does not have.
+  void AddAllBut(const RegionBits& other) {
+    const size_t common = std::min(words_.size(), other.words_.size());
+    for (size_t i = 0; i < common; ++i) words_[i] |= ~other.words_[i];
+    for (size_t i = common; i < words_.size(); ++i) words_[i] = ~uint64_t{0};
+    ClearTail();
   }
 
   // The first position >= from whose bit has the value; size() when there is none.
