@@ -86,6 +86,10 @@ void IndexBuilder::Start(JobPtr job) {
   if (job->region->closed()) return Finish(job, Moved());
   if (!job->filter) return Finish(job, Status::Ok());  // dropped meanwhile
   if (job->region->IsEntriesComplete(job->index_id) && job->mended.empty()) {
+    // Asked for more than once, and done since.
+    const bool done = job->filter->published() &&
+                      !job->filter->WantsRebuild(context_->options.rebuild_after_ignored);
+    if (done) return Finish(job, Status::Ok());
     BeginRecount(job);
     return;
   }
@@ -225,8 +229,16 @@ void IndexBuilder::CompleteBackfill(JobPtr job) {
     if (!*marked) return Finish(job, Moved());
     job->region->SetEntriesComplete(target.index_id);
     target.filter->Publish();
+    CountAgainToFit(job->region, target);
   }
   Finish(job, Status::Ok());
+}
+
+// The size of the first generation is a guess; now it is known.
+void IndexBuilder::CountAgainToFit(const std::shared_ptr<Region>& region, const Target& target) {
+  if (target.filter->WantsRebuild(context_->options.rebuild_after_ignored)) {
+    Enqueue(region, target.index_id);
+  }
 }
 
 // ---- Sweep
@@ -366,6 +378,7 @@ void IndexBuilder::Recount(JobPtr job) {
   // The entries of a dropped index go at compactions, maybe before this region hears of it.
   if (context_->catalog->HasIndex(region.info().table_id, job->index_id)) {
     job->filter->Publish();
+    CountAgainToFit(job->region, {job->index_id, job->filter});
   } else {
     job->filter->AbandonGeneration();
   }

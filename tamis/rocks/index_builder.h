@@ -77,6 +77,7 @@ class IndexBuilder : public std::enable_shared_from_this<IndexBuilder> {
   Result<bool> IsGiven(const Job& job, std::string_view entry);
   void BeginRecount(JobPtr job);
   void Recount(JobPtr job);
+  void CountAgainToFit(const std::shared_ptr<Region>& region, const Target& target);
   void Finish(JobPtr job, const Status& status);
 
   const std::shared_ptr<const ServerContext> context_;

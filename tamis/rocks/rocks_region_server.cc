@@ -215,8 +215,7 @@ void RocksRegionServer::AfterWrite(const std::shared_ptr<Region>& region) {
   }
   const auto indexes = region->indexes();
   for (const auto& [index_id, state] : *indexes) {
-    if (state.filter->ignored_removals() >= options.rebuild_after_ignored &&
-        !state.filter->building()) {
+    if (state.filter->WantsRebuild(options.rebuild_after_ignored)) {
       builder_->Enqueue(region, index_id);
     }
   }

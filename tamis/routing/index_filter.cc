@@ -1,6 +1,7 @@
 #include "tamis/routing/index_filter.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "tamis/base/coding.h"
 #include "tamis/base/hash.h"
@@ -9,6 +10,8 @@ namespace tamis {
 namespace {
 
 using ValueRange = std::pair<std::string, std::string>;
+
+constexpr uint64_t kLeastCapacity = 64;  // or what is expected, where that is less
 
 // An event names a bit as layer * 2^32 + position.
 uint64_t BitName(uint32_t layer, uint64_t position) {
@@ -44,11 +47,61 @@ pb::Event IndexFilter::NewEvent(pb::Event::Kind kind, const Generation& generati
 }
 
 IndexFilter::Generation IndexFilter::NewGeneration(uint64_t number) const {
+  const SplitGeometry geometry = current_ ? GeometryFor(DistinctOf(*current_))
+                                          : SplitGeometry::For(index_.fpr, index_.expected_values);
   Generation generation{.number = number,
-                        .filter = ScalableSplitCountingBloomFilter(
-                            SplitGeometry::For(index_.fpr, index_.expected_values), index_.seed)};
+                        .filter = ScalableSplitCountingBloomFilter(geometry, index_.seed)};
   generation.filter.set_erase_first_match_for_test(faults_.erase_first_match);
   return generation;
+}
+
+// A slice of m positions of which a share f is in use holds ln(1 - f) / ln(1 - 1/m) hashes. Of
+// those that came while a layer filled, the layers before it took some for their own.
+uint64_t IndexFilter::DistinctOf(const Generation& generation) {
+  const double positions = generation.filter.geometry().slice_positions;
+  if (positions < 2) return generation.filter.layers();
+  double distinct = 0;
+  double came = 1;  // for each hash that went to this layer
+  for (uint32_t i = 0; i < generation.filter.layers(); ++i) {
+    const double fill = std::min(generation.filter.layer(i).Fill(), 1 - 1 / (2 * positions));
+    distinct += came * std::log1p(-fill) / std::log1p(-1 / positions);
+    came /= 1 - std::min(generation.filter.layer(i).ExpectedFpr(), 0.9);
+    came = std::min(came, 1000.0);
+  }
+  return static_cast<uint64_t>(std::llround(distinct));
+}
+
+SplitGeometry IndexFilter::GeometryFor(uint64_t distinct) const {
+  const uint64_t least = std::clamp<uint64_t>(index_.expected_values, 1, kLeastCapacity);
+  uint64_t capacity = least;
+  for (int half_steps = 1; capacity < distinct && capacity < SplitGeometry::kMaxCapacity;
+       ++half_steps) {
+    capacity =
+        static_cast<uint64_t>(std::ceil(static_cast<double>(least) * std::exp2(half_steps / 2.0)));
+  }
+  return SplitGeometry::For(index_.fpr, capacity);
+}
+
+bool IndexFilter::WantsRebuild(uint64_t ignored) const {
+  std::lock_guard lock(mutex_);
+  if (!current_ || next_ || retired_) return false;
+  const auto& filter = current_->filter;
+  if (filter.ignored_decrements() + filter.stuck_count() >= ignored) return true;
+  const bool small = filter.layers() >= 3;
+  const bool large = filter.layers() == 1 && filter.Fill() < 0.25 &&
+                     (current_->counted || current_->added >= filter.geometry().Capacity());
+  // Never one that would be like this one.
+  return (small || large) && GeometryFor(DistinctOf(*current_)) != filter.geometry();
+}
+
+uint64_t IndexFilter::distinct() const {
+  std::lock_guard lock(mutex_);
+  return current_ ? DistinctOf(*current_) : 0;
+}
+
+SplitGeometry IndexFilter::geometry() const {
+  std::lock_guard lock(mutex_);
+  return current_ ? current_->filter.geometry() : SplitGeometry{};
 }
 
 bool IndexFilter::Widen(Generation* generation, const EntryKey& entry) {
@@ -70,6 +123,7 @@ bool IndexFilter::Widen(Generation* generation, const EntryKey& entry) {
 uint64_t IndexFilter::AddTo(Generation* generation, std::span<const EntryKey> entries, bool tell) {
   auto& filter = generation->filter;
   generation->as_restored = false;
+  for (const EntryKey& entry : entries) generation->added += entry.hashes.size();
   std::vector<uint64_t> flips;
   bool widened = false;
   const size_t layers_before = filter.layers();
@@ -198,7 +252,9 @@ void IndexFilter::BeginGeneration(bool hold_removals) {
 
 void IndexFilter::CountExisting(std::span<const EntryKey> entries) {
   std::lock_guard lock(mutex_);
-  if (next_) AddTo(next_.get(), entries, false);
+  if (!next_) return;
+  next_->counted = true;
+  AddTo(next_.get(), entries, false);
 }
 
 void IndexFilter::Retire() {
@@ -267,13 +323,15 @@ bool IndexFilter::RestoreGeneration(std::string_view bytes) {
   if (!reader.ok() || has_range > 1) return false;
   auto filter = ScalableSplitCountingBloomFilter::Deserialize(reader.rest());
   if (!filter.ok() || filter->seed() != index_.seed) return false;
-  if (filter->geometry() != SplitGeometry::For(index_.fpr, index_.expected_values)) return false;
+  // Any size: it was made for the region. The rate is that of the index.
+  if (filter->geometry().slices != SplitGeometry::For(index_.fpr, 1).slices) return false;
   filter->set_erase_first_match_for_test(faults_.erase_first_match);
   std::lock_guard lock(mutex_);
   next_ = std::make_unique<Generation>(Generation{.number = ++generations_,
                                                   .filter = *std::move(filter),
                                                   .range = std::move(range),
-                                                  .as_restored = true});
+                                                  .as_restored = true,
+                                                  .counted = true});
   hold_removals_ = false;
   held_removals_.clear();
   return true;

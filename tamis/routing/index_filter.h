@@ -6,6 +6,11 @@
 // new one loses nothing. What is counted is index entries: each entry counts the hash of every
 // leading prefix of its encoded values once.
 //
+// A generation has one geometry. The first one is made for the values expected; each later one for
+// the distinct hashes that the counters in use show, whatever the number of entries, rounded up to
+// a power of the square root of two. So filters have few sizes, and those of one size share a
+// matrix at coordinators. One that does not fit its region any more asks for the next generation.
+//
 // Rules that keep acknowledged rows findable: Add before the entries are committed, Remove after;
 // then wait in the feed for WaitFor() of every entry that the row holds afterwards.
 //
@@ -72,6 +77,14 @@ class IndexFilter {
 
   bool published() const;
   bool building() const;
+  // The published generation is to be replaced by one counted anew: it has three layers or more, or
+  // is less than a quarter full although its entries were counted or as many were added as would
+  // have filled it; or `ignored` removals were ignored.
+  bool WantsRebuild(uint64_t ignored) const;
+  // Distinct hashes in the published counters, estimated from how full the layers are.
+  uint64_t distinct() const;
+  SplitGeometry geometry() const;
+
   // Decrements that sticky counters and ambiguous layers ignored since the generation was begun.
   uint64_t ignored_removals() const;
   size_t layers() const;
@@ -97,6 +110,8 @@ class IndexFilter {
     uint64_t ignored = 0;
     std::optional<ValueRange> range;
     bool as_restored = false;
+    bool counted = false;  // from entries that stand: what it lacks is not on its way
+    uint64_t added = 0;    // hashes, since it was begun
   };
   struct Widening {
     uint64_t sequence;
@@ -105,6 +120,8 @@ class IndexFilter {
 
   pb::Event NewEvent(pb::Event::Kind kind, const Generation& generation) const;
   Generation NewGeneration(uint64_t number) const;
+  static uint64_t DistinctOf(const Generation& generation);
+  SplitGeometry GeometryFor(uint64_t distinct) const;
   static bool Widen(Generation* generation, const EntryKey& entry);
   uint64_t AddTo(Generation* generation, std::span<const EntryKey> entries, bool tell);
   void RemoveFrom(Generation* generation, std::span<const EntryKey> entries, bool tell);

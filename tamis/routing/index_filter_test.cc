@@ -75,7 +75,7 @@ TEST_F(IndexFilterTest, DamagedBytesRestoreNothing) {
   }
 }
 
-TEST_F(IndexFilterTest, ASnapshotOfAnotherSeedOrGeometryIsRefused) {
+TEST_F(IndexFilterTest, ASnapshotOfAnotherSeedOrRateIsRefused) {
   const std::string bytes = *Filled(20)->Snapshot();
   IndexSpec other = Index();
   other.seed = 10;
@@ -84,8 +84,8 @@ TEST_F(IndexFilterTest, ASnapshotOfAnotherSeedOrGeometryIsRefused) {
   other.fpr = 0.001;
   EXPECT_FALSE(Make(other)->RestoreGeneration(bytes));
   other = Index();
-  other.expected_values = 5000;
-  EXPECT_FALSE(Make(other)->RestoreGeneration(bytes));
+  other.expected_values = 5000;  // filters have the size that fits
+  EXPECT_TRUE(Make(other)->RestoreGeneration(bytes));
 }
 
 TEST_F(IndexFilterTest, NothingIsSavedBeforeSomethingIsPublished) {
@@ -93,6 +93,90 @@ TEST_F(IndexFilterTest, NothingIsSavedBeforeSomethingIsPublished) {
   EXPECT_FALSE(filter->Snapshot().has_value());
   filter->BeginGeneration(false);
   EXPECT_FALSE(filter->Snapshot().has_value());
+}
+
+// ---- Sizes
+
+// Counts the entries into a new generation, as a rebuild does.
+void Rebuild(IndexFilter* filter, const std::vector<EntryKey>& entries) {
+  filter->BeginGeneration(true);
+  filter->CountExisting(entries);
+  filter->Publish();
+}
+
+TEST_F(IndexFilterTest, AThirdLayerAsksForASizeThatFits) {
+  for (const int values : {101, 300, 1000, 5000}) {
+    std::vector<EntryKey> entries;
+    for (int i = 0; i < values; ++i) entries.push_back(Entry(i));
+    auto filter = Filled(values);
+    EXPECT_EQ(filter->WantsRebuild(1'000'000), filter->layers() >= 3);
+    EXPECT_NEAR(static_cast<double>(filter->distinct()), values, 10 + 0.06 * values);
+    while (filter->WantsRebuild(1'000'000)) Rebuild(filter.get(), entries);
+    EXPECT_LE(filter->layers(), 2u);
+    if (values < 300) continue;
+    EXPECT_GE(static_cast<double>(filter->geometry().Capacity()), 0.9 * values);
+    EXPECT_LE(static_cast<double>(filter->geometry().Capacity()), 1.5 * values);
+    for (const EntryKey& entry : entries) EXPECT_TRUE(filter->MayContain(entry));
+  }
+}
+
+TEST_F(IndexFilterTest, ManyEntriesOfFewValuesGetASmallFilter) {
+  IndexSpec index = Index();
+  index.expected_values = 10'000;
+  auto filter = Make(index);
+  filter->BeginGeneration(false);
+  filter->Publish();
+  std::vector<EntryKey> entries;
+  for (int i = 0; i < 9'000; ++i) entries.push_back(Entry(i % 5));
+  filter->Add(entries);
+  EXPECT_FALSE(filter->WantsRebuild(1'000'000)) << "others may be on their way";
+  for (int i = 0; i < 1'000; ++i) entries.push_back(Entry(i % 5));
+  filter->Add(std::span(entries).last(1'000));
+  EXPECT_TRUE(filter->WantsRebuild(1'000'000));
+  Rebuild(filter.get(), entries);
+  EXPECT_LE(filter->geometry().Capacity(), 64u);
+  EXPECT_FALSE(filter->WantsRebuild(1'000'000));
+  EXPECT_TRUE(filter->MayContain(Entry(3)));
+}
+
+// Around any number of values, coming and going, the size stays what it is.
+TEST_F(IndexFilterTest, SizesDoNotSwingToAndFro) {
+  for (const int values : {64, 90, 91, 128, 181, 500}) {
+    std::vector<EntryKey> entries;
+    for (int i = 0; i < values; ++i) entries.push_back(Entry(i));
+    auto filter = Filled(values);
+    int rebuilds = 0;
+    for (int round = 0; round < 50; ++round) {
+      const int changed = values / 4;
+      std::vector<EntryKey> others;
+      for (int i = 0; i < changed; ++i) others.push_back(Entry(10'000 + i));
+      filter->Add(others);
+      if (filter->WantsRebuild(1'000'000)) {
+        ++rebuilds;
+        std::vector<EntryKey> all = entries;
+        all.insert(all.end(), others.begin(), others.end());
+        Rebuild(filter.get(), all);
+      }
+      filter->Remove(others);
+      if (filter->WantsRebuild(1'000'000)) {
+        ++rebuilds;
+        Rebuild(filter.get(), entries);
+      }
+    }
+    EXPECT_LE(rebuilds, 2) << values;
+  }
+}
+
+TEST_F(IndexFilterTest, ASnapshotOfAFittedFilterIsRestored) {
+  std::vector<EntryKey> entries;
+  for (int i = 0; i < 1000; ++i) entries.push_back(Entry(i));
+  auto filter = Filled(1000);
+  Rebuild(filter.get(), entries);
+  auto restored = Make(Index());
+  ASSERT_TRUE(restored->RestoreGeneration(*filter->Snapshot()));
+  restored->Publish();
+  EXPECT_EQ(restored->geometry(), filter->geometry());
+  EXPECT_FALSE(restored->WantsRebuild(1'000'000));
 }
 
 }  // namespace
