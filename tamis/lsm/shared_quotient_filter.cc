@@ -37,14 +37,15 @@ SharedQuotientFilter::Shard::Shard(BlockedQuotientFilter made, uint32_t first, u
       capacity(capacity) {}
 
 Result<std::unique_ptr<SharedQuotientFilter>> SharedQuotientFilter::Create(double fpr,
+                                                                           GracePeriod* grace,
                                                                            uint64_t shard_keys) {
   // Hashes of 48 bits are kept of each key: far lower rates would not be what they seem.
-  if (!(fpr >= 1e-5 && fpr < 1)) {
+  if (!(fpr >= 1.1e-5 && fpr < 1)) {
     return InvalidArgument("cannot make a filter with a false-positive rate of " +
-                           std::to_string(fpr) + ": it must lie between 0.00001 and 1");
+                           std::to_string(fpr) + ": it must lie between 0.000011 and 1");
   }
   std::unique_ptr<SharedQuotientFilter> filter(
-      new SharedQuotientFilter(std::max(fpr, 0.0000106), std::max<uint64_t>(shard_keys, 1)));
+      new SharedQuotientFilter(fpr, grace, std::max<uint64_t>(shard_keys, 1)));
   Shards first;
   first.push_back(filter->MakeShard(0, kSections, kMinCapacity));
   filter->Install(std::move(first));
@@ -80,26 +81,6 @@ bool SharedQuotientFilter::Ask(const Shard& shard, uint64_t hash) const {
   return true;
 }
 
-bool SharedQuotientFilter::MayContain(uint64_t hash) const {
-  const GracePeriod::Guard guard = grace_.Enter();
-  return Ask(*At(SectionOf(hash)), hash);
-}
-
-void SharedQuotientFilter::MayContain(std::span<const uint64_t> hashes,
-                                      std::span<bool> answers) const {
-  const GracePeriod::Guard guard = grace_.Enter();
-  const auto fetch = [&](size_t i) {
-    if (!answers[i]) return;
-    const Shard& shard = *At(SectionOf(hashes[i]));
-    shard.filter.Prefetch(shard.HashIn(hashes[i]));
-  };
-  for (size_t i = 0; i < std::min(kAhead, hashes.size()); ++i) fetch(i);
-  for (size_t i = 0; i < hashes.size(); ++i) {
-    if (i + kAhead < hashes.size()) fetch(i + kAhead);
-    if (answers[i]) answers[i] = Ask(*At(SectionOf(hashes[i])), hashes[i]);
-  }
-}
-
 void SharedQuotientFilter::Add(Shard* shard, uint64_t hash) {
   const uint64_t inside = shard->HashIn(hash);
   if (shard->filter.InsertWhileRead(inside, &shard->versions)) return;
@@ -133,9 +114,7 @@ void SharedQuotientFilter::Apply(std::span<const uint64_t> added,
   size_t a = 0;
   size_t r = 0;
   const auto fetch = [this](std::span<const uint64_t> hashes, size_t i) {
-    if (i >= hashes.size()) return;
-    const Shard& shard = *At(SectionOf(hashes[i]));
-    shard.filter.Prefetch(shard.HashIn(hashes[i]));
+    if (i < hashes.size()) Prefetch(hashes[i]);
   };
   while (a < added.size() || r < removed.size()) {
     // At one hash what comes before what goes.
@@ -204,7 +183,7 @@ void SharedQuotientFilter::Install(Shards made) {
       if (before != nullptr && !seen) old.emplace_back(before);
     }
   }
-  if (!old.empty()) grace_.Wait();
+  if (!old.empty()) grace_->Wait();
 }
 
 bool SharedQuotientFilter::MakeAnew(uint32_t first, uint32_t count, const Keys& keys,
@@ -314,16 +293,22 @@ SharedQuotientFilter::Figures SharedQuotientFilter::figures() const {
   return figures;
 }
 
-std::string SharedQuotientFilter::Bytes() const {
-  std::string bytes;
+bool SharedQuotientFilter::IsExactly(const Keys& keys) const {
+  bool exact = true;
   ForEachShard([&](const Shard* shard) {
-    bytes += shard->filter.Serialize();
-    for (const auto& [place, copies] : shard->excess) {
-      bytes += std::to_string(place.first) + "," + std::to_string(place.second) + ":" +
-               std::to_string(copies) + ";";
+    std::vector<uint64_t> hashes;
+    if (!exact || shard->passing.load() ||
+        !keys(shard->first, shard->first + shard->count, &hashes)) {
+      exact = false;
+      return;
     }
+    BlockedQuotientFilter empty = shard->filter;
+    empty.Clear();
+    Shard made(std::move(empty), shard->first, shard->count, shard->capacity);
+    for (const uint64_t hash : hashes) Add(&made, hash);
+    exact = made.filter.Serialize() == shard->filter.Serialize() && made.excess == shard->excess;
   });
-  return bytes;
+  return exact;
 }
 
 }  // namespace tamis::lsm

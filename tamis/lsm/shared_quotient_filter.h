@@ -40,14 +40,17 @@ class SharedQuotientFilter {
   using Keys = std::function<bool(uint32_t first, uint32_t last, std::vector<uint64_t>* hashes)>;
 
   // `shard_keys`: a shard of more is split when it is made anew. For tests smaller than it is best.
-  static Result<std::unique_ptr<SharedQuotientFilter>> Create(double fpr,
+  // Readers hold a guard of `grace`, which outlives the filter.
+  static Result<std::unique_ptr<SharedQuotientFilter>> Create(double fpr, GracePeriod* grace,
                                                               uint64_t shard_keys = 1 << 16);
   ~SharedQuotientFilter();
 
-  bool MayContain(uint64_t hash) const;
-  // answers[i] is set to 0 where hashes[i] is certainly absent, and stays as it is elsewhere; those
-  // that are 0 before are not asked.
-  void MayContain(std::span<const uint64_t> hashes, std::span<bool> answers) const;
+  // REQUIRES: a guard of the grace period is held.
+  bool MayContain(uint64_t hash) const { return Ask(*At(SectionOf(hash)), hash); }
+  void Prefetch(uint64_t hash) const {
+    const Shard& shard = *At(SectionOf(hash));
+    shard.filter.Prefetch(shard.HashIn(hash));
+  }
 
   // Hashes in order. To be called in this turn: Reserve with the keys that are there before, Apply,
   // Trim with those that are there after it.
@@ -71,8 +74,8 @@ class SharedQuotientFilter {
   Figures figures() const;
   // Questions that the writer disturbed too often; any thread.
   uint64_t disturbed() const { return disturbed_.load(std::memory_order_relaxed); }
-  // Of all shards, for tests: equal multisets in equal shards are equal bytes.
-  std::string Bytes() const;
+  // Whether each shard is, byte by byte, what these keys make.
+  bool IsExactly(const Keys& keys) const;
 
  private:
   struct Shard {
@@ -93,7 +96,8 @@ class SharedQuotientFilter {
   };
   using Shards = std::vector<std::unique_ptr<Shard>>;
 
-  SharedQuotientFilter(double fpr, uint64_t shard_keys) : fpr_(fpr), shard_keys_(shard_keys) {}
+  SharedQuotientFilter(double fpr, GracePeriod* grace, uint64_t shard_keys)
+      : fpr_(fpr), grace_(grace), shard_keys_(shard_keys) {}
 
   Shard* At(uint32_t section) const { return shards_[section].load(std::memory_order_seq_cst); }
   bool Ask(const Shard& shard, uint64_t hash) const;
@@ -112,9 +116,9 @@ class SharedQuotientFilter {
   void ForEachShard(Visit&& visit) const;
 
   const double fpr_;
+  GracePeriod* const grace_;
   const uint64_t shard_keys_;
   std::array<std::atomic<Shard*>, kSections> shards_{};
-  mutable GracePeriod grace_;
   mutable std::atomic<uint64_t> disturbed_{0};
   uint64_t rebuilt_ = 0;
   uint64_t doubled_ = 0;

@@ -1,0 +1,660 @@
+#include "tamis/lsm/tree_filter.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "tamis/base/hash.h"
+#include "tamis/lsm/sorted_hashes.h"
+
+namespace tamis::lsm {
+namespace {
+
+constexpr std::string_view kSuffix = ".keys";
+constexpr double kSpareAtStart = 0.05;
+constexpr double kSpare = 0.25;
+constexpr uint64_t kHashesAtOnce = 1 << 20;  // that settling holds in memory
+constexpr size_t kBatch = 32;
+
+template <class Map>
+bool Has(const Map& map, const typename Map::key_type& key) {
+  return map.find(key) != map.end();
+}
+
+}  // namespace
+
+std::string DoubtNames(Doubts doubts) {
+  static constexpr std::pair<Doubts, std::string_view> kNames[] = {
+      {kCounting, "its files are being counted"},
+      {kNotShown, "its handle was not shown"},
+      {kMemtables, "its memtables are not watched"},
+      {kComparator, "its comparator is not bytewise"},
+      {kTimestamps, "its keys carry timestamps"},
+      {kIngestion, "files are coming in"},
+      {kUnreadable, "a file of it cannot be counted"},
+      {kSecondary, "another process writes it"},
+  };
+  std::string names;
+  for (const auto& [doubt, name] : kNames) {
+    if ((doubts & doubt) == 0) continue;
+    if (!names.empty()) names += ", ";
+    names += name;
+  }
+  return names;
+}
+
+TreeFilter::TreeFilter(Options options) : options_(std::move(options)) {}
+
+Result<std::unique_ptr<TreeFilter>> TreeFilter::Create(Options options) {
+  std::unique_ptr<TreeFilter> tree(new TreeFilter(std::move(options)));
+  TAMIS_ASSIGN_OR_RETURN(
+      tree->filter_,
+      SharedQuotientFilter::Create(tree->options_.fpr, &tree->grace_, tree->options_.shard_keys));
+  const std::string& directory = tree->options_.directory;
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  std::filesystem::directory_iterator files(directory, error);
+  if (error) {
+    return Unavailable("cannot keep key files in \"" + directory + "\": " + error.message() +
+                       "; name a directory that can be written");
+  }
+  for (const auto& entry : files) {
+    const std::string name = entry.path().filename().string();
+    FileNumber number = 0;
+    const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (code != std::errc()) continue;
+    if (std::string_view(end) == kSuffix) {
+      tree->leftovers_.insert(number);
+    } else if (name.ends_with(std::string(kSuffix) + ".tmp")) {
+      unlink(entry.path().c_str());
+    }
+  }
+  return tree;
+}
+
+TreeFilter::~TreeFilter() {
+  for (std::atomic<Family*>& family : families_) delete family.load();
+}
+
+// --- questions ---------------------------------------------------------------------------------
+
+uint64_t TreeFilter::HashOf(uint32_t family, std::string_view key) const {
+  return Hash(key, options_.seed + family * 0x9e3779b97f4a7c15u) & kKeptBits;
+}
+
+const TreeFilter::Family* TreeFilter::FamilyOf(uint32_t id) const {
+  return id < kMaxFamilies ? families_[id].load(std::memory_order_acquire) : nullptr;
+}
+
+void TreeFilter::Note(uint64_t asked, uint64_t excluded) const {
+  static std::atomic<uint32_t> next{0};
+  thread_local const uint32_t mine = next.fetch_add(1, std::memory_order_relaxed);
+  Counters& counters = counters_[mine % counters_.size()];
+  // Threads that share a counter may overwrite what the other one has added.
+  const auto add = [](std::atomic<uint64_t>& to, uint64_t n) {
+    to.store(to.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  };
+  add(counters.asked, asked);
+  add(counters.excluded, excluded);
+}
+
+bool TreeFilter::Ask(const Family& family, uint64_t hash) const {
+  const Faults& faults = options_.faults;
+  if (faults.filter_before_memtables) {
+    const bool found = filter_->MayContain(hash);
+    if (faults.between_questions) faults.between_questions();
+    return found || family.memtables.MayContain(hash);
+  }
+  if (family.memtables.MayContain(hash)) return true;
+  if (faults.between_questions) faults.between_questions();
+  return filter_->MayContain(hash);
+}
+
+bool TreeFilter::MayContain(uint32_t family, std::string_view key) const {
+  const Family* const asked = FamilyOf(family);
+  bool found = true;
+  if (asked != nullptr && !counting_.load(std::memory_order_acquire) &&
+      asked->doubts.load(std::memory_order_acquire) == 0) {
+    const uint64_t hash = HashOf(family, key);
+    const GracePeriod::Guard guard = grace_.Enter();
+    found = Ask(*asked, hash);
+  }
+  Note(1, found ? 0 : 1);
+  return found;
+}
+
+void TreeFilter::MayContain(uint32_t family, std::span<const std::string_view> keys,
+                            std::span<bool> answers) const {
+  const Family* const asked = FamilyOf(family);
+  if (asked == nullptr || counting_.load(std::memory_order_acquire) ||
+      asked->doubts.load(std::memory_order_acquire) != 0) {
+    std::ranges::fill(answers, true);
+    Note(keys.size(), 0);
+    return;
+  }
+  uint64_t excluded = 0;
+  const GracePeriod::Guard guard = grace_.Enter();
+  for (size_t begin = 0; begin < keys.size(); begin += kBatch) {
+    const size_t size = std::min(kBatch, keys.size() - begin);
+    uint64_t hashes[kBatch];
+    for (size_t i = 0; i < size; ++i) {
+      hashes[i] = HashOf(family, keys[begin + i]);
+      filter_->Prefetch(hashes[i]);
+      asked->memtables.Prefetch(hashes[i]);
+    }
+    for (size_t i = 0; i < size; ++i) {
+      const bool found = Ask(*asked, hashes[i]);
+      answers[begin + i] = found;
+      excluded += !found;
+    }
+  }
+  Note(keys.size(), excluded);
+}
+
+// --- column families ---------------------------------------------------------------------------
+
+TreeFilter::Family* TreeFilter::MakeFamily(uint32_t id) {
+  if (id >= kMaxFamilies) return nullptr;
+  const std::lock_guard lock(mutex_);
+  Family* family = families_[id].load(std::memory_order_relaxed);
+  if (family == nullptr) {
+    family = new Family(&grace_);
+    families_[id].store(family, std::memory_order_release);
+  }
+  return family;
+}
+
+void TreeFilter::AddDoubts(uint32_t family, Doubts doubts) {
+  if (Family* const made = MakeFamily(family)) made->doubts.fetch_or(doubts);
+}
+
+void TreeFilter::ClearDoubts(uint32_t family, Doubts doubts) {
+  if (Family* const made = MakeFamily(family)) made->doubts.fetch_and(~doubts);
+}
+
+Doubts TreeFilter::DoubtsOf(uint32_t family) const {
+  const Family* const asked = FamilyOf(family);
+  const Doubts doubts = asked == nullptr ? kNotShown | kMemtables : asked->doubts.load();
+  return doubts | (IsCounting() ? kCounting : 0);
+}
+
+std::shared_ptr<MemtableFilter> TreeFilter::MemtableMade(uint32_t family) {
+  Family* const made = MakeFamily(family);
+  if (made == nullptr) return nullptr;
+  auto filter = made->memtables.Begin();
+  made->doubts.fetch_and(~kMemtables);
+  return filter;
+}
+
+void TreeFilter::MemtableGone(uint32_t family, const MemtableFilter* filter) {
+  if (Family* const made = MakeFamily(family)) made->memtables.End(filter);
+}
+
+// --- key files ---------------------------------------------------------------------------------
+
+std::string TreeFilter::PathOf(FileNumber number) const {
+  return options_.directory + "/" + std::to_string(number) + std::string(kSuffix);
+}
+
+KeyFileHeader TreeFilter::HeaderOf(const File& file) const {
+  return {.family = file.family, .identity = file.identity, .seed = options_.seed};
+}
+
+Result<KeyFile> TreeFilter::OpenKeyFile(const File& file) const {
+  TAMIS_ASSIGN_OR_RETURN(KeyFile keys, KeyFile::Open(PathOf(file.number)));
+  const KeyFileHeader& header = keys.header();
+  if (header.family != file.family || header.identity != file.identity ||
+      header.seed != options_.seed) {
+    return DataLoss("cannot use key file \"" + PathOf(file.number) +
+                    "\": it belongs to another SST file; it can be deleted");
+  }
+  return keys;
+}
+
+bool TreeFilter::WriteKeyFile(const File& file, std::vector<uint64_t>* hashes) {
+  SortDistinctHashes(hashes);
+  {
+    const std::lock_guard lock(mutex_);
+    leftovers_.erase(file.number);
+  }
+  return KeyFile::Write(PathOf(file.number), HeaderOf(file), *hashes).ok();
+}
+
+std::optional<std::vector<TreeFilter::File>> TreeFilter::CountedFiles(bool settled) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<File> files;
+  const auto contains = [](const std::vector<FileNumber>& numbers, FileNumber number) {
+    return std::ranges::find(numbers, number) != numbers.end();
+  };
+  for (const auto& [number, entry] : ledger_) {
+    const bool goes = settled && contains(settlement_->removed, number);
+    const bool comes = settled && contains(settlement_->added, number);
+    if (!comes && (!entry.counted || goes)) continue;
+    if (!entry.has_keys) return std::nullopt;
+    files.push_back(entry.file);
+  }
+  return files;
+}
+
+SharedQuotientFilter::Keys TreeFilter::Keys() {
+  auto opened = std::make_shared<OpenedFiles>();
+  return [this, opened](uint32_t first, uint32_t last, std::vector<uint64_t>* hashes) {
+    uint32_t done = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      if (settlement_.has_value()) done = settlement_->done;
+    }
+    const uint32_t middle = std::clamp(done, first, last);
+    return (middle == first || AppendKeys(true, first, middle, opened.get(), hashes)) &&
+           (middle == last || AppendKeys(false, middle, last, opened.get(), hashes));
+  };
+}
+
+bool TreeFilter::AppendKeys(bool settled, uint32_t first, uint32_t last, OpenedFiles* opened,
+                            std::vector<uint64_t>* hashes) {
+  const auto files = CountedFiles(settled);
+  if (!files.has_value()) return false;
+  std::vector<uint64_t> read;
+  for (const File& file : *files) {
+    auto at = opened->find(file.number);
+    if (at == opened->end()) {
+      auto keys = OpenKeyFile(file);
+      if (!keys.ok()) {
+        MarkBad(file.number);
+        return false;
+      }
+      at = opened->emplace(file.number, *std::move(keys)).first;
+    }
+    if (!at->second.Append(first, last, &read).ok()) {
+      MarkBad(file.number);
+      return false;
+    }
+  }
+  SortHashes(&read);
+  hashes->insert(hashes->end(), read.begin(), read.end());
+  return true;
+}
+
+void TreeFilter::MarkBad(FileNumber number) {
+  const std::lock_guard lock(mutex_);
+  if (const auto at = ledger_.find(number); at != ledger_.end()) at->second.has_keys = false;
+}
+
+// --- files -------------------------------------------------------------------------------------
+
+void TreeFilter::CompactionBegan(int job, std::vector<FileNumber> inputs) {
+  const std::lock_guard lock(mutex_);
+  jobs_[job] = std::move(inputs);
+}
+
+void TreeFilter::CompactionEnded(int job) {
+  const std::lock_guard lock(mutex_);
+  jobs_.erase(job);
+}
+
+void TreeFilter::Count(const File& file, std::span<const uint64_t> hashes, bool has_keys) {
+  filter_->Reserve(hashes, Keys());
+  filter_->Apply(hashes, {});
+  const std::lock_guard lock(mutex_);
+  ledger_[file.number] = {
+      .file = file, .counted = true, .has_keys = has_keys, .keys = hashes.size(), .inputs = {}};
+  if (gone_.erase(file.number) > 0) removed_.insert(file.number);
+}
+
+void TreeFilter::FileCreated(const File& file, std::vector<uint64_t> hashes,
+                             std::optional<int> compaction) {
+  const bool has_keys = WriteKeyFile(file, &hashes);
+  // Of what a compaction writes before all is counted the inputs may not be counted yet.
+  if (compaction.has_value() && has_keys) {
+    const std::lock_guard lock(mutex_);
+    if (!IsCounting()) {
+      const auto job = jobs_.find(*compaction);
+      ledger_[file.number] = {
+          .file = file,
+          .counted = false,
+          .has_keys = true,
+          .keys = hashes.size(),
+          .inputs = job == jobs_.end() ? std::vector<FileNumber>() : job->second};
+      return;
+    }
+  }
+  if (options_.faults.count_after_install && !IsCounting()) {
+    const std::lock_guard lock(mutex_);
+    ledger_[file.number] = {
+        .file = file, .counted = true, .has_keys = has_keys, .keys = hashes.size(), .inputs = {}};
+    late_.push_back(std::move(hashes));
+    return;
+  }
+  const std::lock_guard writer(writer_);
+  Count(file, hashes, has_keys);
+}
+
+void TreeFilter::FileDeleted(FileNumber number) {
+  const std::lock_guard lock(mutex_);
+  if (Has(ledger_, number)) {
+    removed_.insert(number);
+  } else if (remembers_ || !tickets_.empty()) {
+    gone_.insert(number);
+  }
+}
+
+TreeFilter::Ticket TreeFilter::IngestionBegan(const File& file, std::vector<uint64_t> hashes) {
+  File counted = file;
+  {
+    const std::lock_guard lock(mutex_);
+    counted.number = next_ticket_++;
+    tickets_.insert(counted.number);
+  }
+  if (options_.faults.ignore_ingestion) return counted.number;
+  const bool has_keys = WriteKeyFile(counted, &hashes);
+  const std::lock_guard writer(writer_);
+  Count(counted, hashes, has_keys);
+  return counted.number;
+}
+
+void TreeFilter::FileIngested(Ticket ticket, FileNumber number) {
+  // While writer_ is held nobody reads key files of what is counted but who settles, and that is
+  // never a ticket that has not ended.
+  const std::lock_guard writer(writer_);
+  const std::lock_guard lock(mutex_);
+  const auto at = ledger_.find(ticket);
+  if (Has(ledger_, number)) return;  // found meanwhile: the ticket's copies leave at its end
+  if (at == ledger_.end()) {         // only with the fault
+    ledger_[number] = {.file = {.number = number}, .counted = true};
+    return;
+  }
+  Entry entry = std::move(at->second);
+  ledger_.erase(at);
+  entry.file.number = number;
+  leftovers_.erase(number);
+  if (entry.has_keys && std::rename(PathOf(ticket).c_str(), PathOf(number).c_str()) != 0) {
+    entry.has_keys = false;
+  }
+  ledger_[number] = std::move(entry);
+  if (gone_.erase(number) > 0) removed_.insert(number);
+}
+
+void TreeFilter::IngestionEnded(Ticket ticket) {
+  const std::lock_guard lock(mutex_);
+  tickets_.erase(ticket);
+  if (Has(ledger_, ticket)) removed_.insert(ticket);
+  if (tickets_.empty() && !remembers_) gone_.clear();
+}
+
+// --- counting ----------------------------------------------------------------------------------
+
+void TreeFilter::BeginCounting() {
+  const std::lock_guard lock(mutex_);
+  remembers_ = true;
+}
+
+bool TreeFilter::Knows(FileNumber number) const {
+  const std::lock_guard lock(mutex_);
+  return Has(ledger_, number);
+}
+
+bool TreeFilter::IsUncounted(FileNumber number) const {
+  const std::lock_guard lock(mutex_);
+  return !Has(ledger_, number) && !Has(gone_, number);
+}
+
+std::vector<TreeFilter::File> TreeFilter::CountFromKeyFiles(const std::vector<File>& files) {
+  std::vector<File> failed;
+  std::vector<File> rest;
+  const std::lock_guard settling(settling_);
+  const std::lock_guard writer(writer_);
+  // All at once, shard by shard, when there is little else.
+  uint64_t coming = 0;
+  uint64_t present = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [number, entry] : ledger_) present += entry.counted ? entry.keys : 0;
+  }
+  for (const File& file : files) {
+    if (!IsUncounted(file.number)) continue;
+    const auto keys = OpenKeyFile(file);
+    if (!keys.ok()) {
+      failed.push_back(file);
+      continue;
+    }
+    coming += keys->count();
+    rest.push_back(file);
+    const std::lock_guard lock(mutex_);
+    leftovers_.erase(file.number);
+    ledger_[file.number] = {
+        .file = file, .counted = true, .has_keys = true, .keys = keys->count(), .inputs = {}};
+  }
+  if (rest.empty()) return failed;
+  if (coming >= present && filter_->Rebuild(Keys(), coming + present, kSpareAtStart)) {
+    return failed;
+  }
+  // One by one. They are not in the filter: until they are, nobody may think so.
+  {
+    const std::lock_guard lock(mutex_);
+    for (const File& file : rest) {
+      ledger_.erase(file.number);
+      if (removed_.erase(file.number) > 0) gone_.insert(file.number);
+    }
+  }
+  for (const File& file : rest) {
+    std::vector<uint64_t> hashes;
+    const auto keys = OpenKeyFile(file);
+    if (keys.ok() && keys->Append(0, KeyFile::kSections, &hashes).ok()) {
+      if (IsUncounted(file.number)) Count(file, hashes, true);
+    } else {
+      failed.push_back(file);
+    }
+  }
+  return failed;
+}
+
+void TreeFilter::CountFromHashes(const File& file, std::vector<uint64_t> hashes) {
+  const bool has_keys = WriteKeyFile(file, &hashes);
+  const std::lock_guard settling(settling_);
+  const std::lock_guard writer(writer_);
+  if (IsUncounted(file.number)) Count(file, hashes, has_keys);
+}
+
+void TreeFilter::EndCounting() {
+  const std::lock_guard lock(mutex_);
+  for (const FileNumber number : leftovers_) {
+    if (!Has(ledger_, number)) unlink(PathOf(number).c_str());
+  }
+  leftovers_.clear();
+  if (tickets_.empty()) gone_.clear();
+  remembers_ = false;
+  counting_.store(false, std::memory_order_release);
+}
+
+// --- settling ----------------------------------------------------------------------------------
+
+bool TreeFilter::HasUnsettled() const {
+  const std::lock_guard lock(mutex_);
+  return !removed_.empty() || !late_.empty();
+}
+
+std::vector<TreeFilter::FileNumber> TreeFilter::Settle(
+    const std::function<std::vector<FileNumber>()>& live_files) {
+  const std::lock_guard settling(settling_);
+  grace_.Collect();
+  std::vector<std::vector<uint64_t>> late;
+  std::set<FileNumber> removed;
+  {
+    const std::lock_guard lock(mutex_);
+    if (IsCounting()) return {};
+    late.swap(late_);
+    removed = removed_;
+  }
+  for (const std::vector<uint64_t>& hashes : late) {
+    const std::lock_guard writer(writer_);
+    filter_->Reserve(hashes, [](uint32_t, uint32_t, std::vector<uint64_t>*) { return false; });
+    filter_->Apply(hashes, {});
+  }
+  if (removed.empty()) return {};
+  // Asked after `removed` was chosen: what took the place of a removed file was installed before
+  // that was deleted, so it is among the live ones, or was in turn replaced by some of these.
+  const std::vector<FileNumber> live = live_files();
+  Settlement settlement;
+  {
+    const std::lock_guard lock(mutex_);
+    std::vector<FileNumber> unknown;
+    for (const FileNumber number : live) {
+      if (!Has(ledger_, number)) unknown.push_back(number);
+    }
+    if (!unknown.empty() && !options_.faults.remove_beside_unknown) return unknown;
+    Choose(removed, &settlement);
+    settlement_ = settlement;
+  }
+  Apply(settlement);
+  return {};
+}
+
+void TreeFilter::Choose(const std::set<FileNumber>& removed, Settlement* settlement) const {
+  for (const auto& [number, entry] : ledger_) {
+    if (Has(removed, number)) {
+      (entry.counted ? settlement->removed : settlement->dropped).push_back(number);
+    } else if (!entry.counted) {
+      const bool joins =
+          entry.inputs.empty() || std::ranges::any_of(entry.inputs, [&](FileNumber input) {
+            return Has(removed, input) || !Has(ledger_, input);
+          });
+      if (joins) settlement->added.push_back(number);
+    }
+  }
+}
+
+void TreeFilter::Apply(const Settlement& settlement) {
+  struct Source {
+    FileNumber number;
+    std::optional<KeyFile> keys;  // none: not known
+  };
+  uint64_t hashes = 0;
+  const auto open = [&](const std::vector<FileNumber>& numbers) {
+    std::vector<Source> sources;
+    for (const FileNumber number : numbers) {
+      Entry entry;
+      {
+        const std::lock_guard lock(mutex_);
+        entry = ledger_[number];
+      }
+      hashes += entry.keys;
+      sources.push_back({number, std::nullopt});
+      if (!entry.has_keys) continue;
+      auto keys = OpenKeyFile(entry.file);
+      if (keys.ok()) {
+        sources.back().keys.emplace(*std::move(keys));
+      } else {
+        MarkBad(number);
+      }
+    }
+    return sources;
+  };
+  const std::vector<Source> removed = open(settlement.removed);
+  const std::vector<Source> added =
+      open(options_.faults.forget_outputs ? std::vector<FileNumber>() : settlement.added);
+  // True when all of them could be read.
+  const auto read = [this](const std::vector<Source>& sources, uint32_t first, uint32_t last,
+                           std::vector<uint64_t>* out) {
+    bool all = true;
+    for (const Source& source : sources) {
+      if (source.keys.has_value() && source.keys->Append(first, last, out).ok()) continue;
+      MarkBad(source.number);
+      all = false;
+    }
+    SortHashes(out);
+    return all;
+  };
+  const uint64_t pieces = std::clamp<uint64_t>(hashes / kHashesAtOnce + 1, 1, KeyFile::kSections);
+  const auto step = static_cast<uint32_t>(KeyFile::kSections / pieces);
+  for (uint32_t first = 0; first < KeyFile::kSections; first += step) {
+    const uint32_t last = std::min(first + step, KeyFile::kSections);
+    std::vector<uint64_t> before;
+    std::vector<uint64_t> after;
+    read(removed, first, last, &before);
+    uint64_t kept = 0;
+    if (!read(added, first, last, &after)) {
+      // The keys of one of them are not known, but that they are among those of the removed: these
+      // stay, and the others come beside them, so that each can leave again.
+      kept = before.size();
+      before.clear();
+    }
+    const HashDifference difference = DifferenceOf(before, after);
+    const std::lock_guard writer(writer_);
+    filter_->Reserve(difference.added, Keys());
+    filter_->Apply(difference.added, difference.removed);
+    {
+      const std::lock_guard lock(mutex_);
+      settlement_->done = last;
+      stale_ += kept;
+      touched_ += difference.added.size() + difference.removed.size();
+      compared_ += before.size() + after.size();
+    }
+    filter_->Trim(Keys());
+  }
+  const std::lock_guard writer(writer_);
+  {
+    const std::lock_guard lock(mutex_);
+    for (const FileNumber number : settlement.added) ledger_[number].counted = true;
+    for (const auto* numbers : {&settlement.removed, &settlement.dropped}) {
+      for (const FileNumber number : *numbers) {
+        const Entry& entry = ledger_[number];
+        if (entry.counted && !entry.has_keys) stale_ += entry.keys;
+        ledger_.erase(number);
+        removed_.erase(number);
+        // Found before it was announced, it is not to be counted again.
+        if (!tickets_.empty()) gone_.insert(number);
+        unlink(PathOf(number).c_str());
+      }
+    }
+    settlement_.reset();
+  }
+  RemoveStale();
+}
+
+void TreeFilter::RemoveStale() {
+  uint64_t keys = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stale_ == 0) return;
+    for (const auto& [number, entry] : ledger_) keys += entry.counted ? entry.keys : 0;
+  }
+  if (!CountedFiles(false).has_value() || !filter_->Rebuild(Keys(), keys, kSpare)) return;
+  const std::lock_guard lock(mutex_);
+  stale_ = 0;
+}
+
+TreeFilter::Figures TreeFilter::figures() const {
+  Figures figures;
+  for (const Counters& counters : counters_) {
+    figures.asked += counters.asked.load(std::memory_order_relaxed);
+    figures.excluded += counters.excluded.load(std::memory_order_relaxed);
+  }
+  for (const std::atomic<Family*>& family : families_) {
+    if (const Family* const made = family.load()) {
+      figures.memtable_bytes += made->memtables.size_bytes();
+    }
+  }
+  figures.disturbed = filter_->disturbed();
+  const std::lock_guard writer(writer_);
+  figures.filter = filter_->figures();
+  const std::lock_guard lock(mutex_);
+  figures.files = ledger_.size();
+  figures.unsettled = removed_.size();
+  figures.stale = stale_;
+  figures.touched = touched_;
+  figures.compared = compared_;
+  return figures;
+}
+
+bool TreeFilter::IsExact() {
+  const std::lock_guard settling(settling_);
+  const std::lock_guard writer(writer_);
+  return filter_->IsExactly(Keys());
+}
+
+}  // namespace tamis::lsm

@@ -1,0 +1,239 @@
+// TreeFilter: one filter for all the files and memtables of a tree of sorted runs (an LSM-tree), as
+// a state machine over plain events. It knows no RocksDB; attachment.h brings its events.
+//
+// The filter is the multiset of the hashes of (column family, key), one copy for each file that is
+// *counted*. What compactions write holds only keys of its inputs, so it is not counted but
+// *listed*; once the inputs are deleted, both are *settled*: their sorted hashes are compared, and
+// only what differs touches the filter.
+//
+// Why no key is missed:
+//   1. A key is in its memtable's filter before it is in the memtable, and a file that was not made
+//      of counted ones is counted before it is installed.
+//   2. Readers ask the memtables first, the filter afterwards: a flush moves keys the same way.
+//   3. A file's copies leave only after its deletion was told, together with the listing of all
+//   that
+//      was made of it, and only while every live file is counted or listed: what is not known may
+//      hold keys of what is gone. A listed file made of one that is not known joins every settling.
+//   4. A family about which anything is in doubt passes through: every answer is maybe.
+// Invariant: each key of a live file has a copy in the filter from a file that has not left yet.
+//
+// The keys of a file whose key file cannot be written are counted at once. When it goes, its copies
+// stay, as false positives, until the filter is made anew from the key files.
+//
+// Threads: all members may be called from any thread at any time. Locks are taken in the order
+// settling_, writer_, mutex_; readers take none.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tamis/base/status.h"
+#include "tamis/lsm/faults.h"
+#include "tamis/lsm/grace_period.h"
+#include "tamis/lsm/key_file.h"
+#include "tamis/lsm/memtable_filters.h"
+#include "tamis/lsm/shared_quotient_filter.h"
+
+namespace tamis::lsm {
+
+// Why a column family passes through: a set of bits.
+using Doubts = uint32_t;
+inline constexpr Doubts kCounting = 1;     // its files are being counted
+inline constexpr Doubts kNotShown = 2;     // nobody has shown its handle, so its kind is not known
+inline constexpr Doubts kMemtables = 4;    // its memtables are not ours
+inline constexpr Doubts kComparator = 8;   // not bytewise: equal keys may differ in their bytes
+inline constexpr Doubts kTimestamps = 16;  // keys carry user timestamps
+inline constexpr Doubts kIngestion = 32;   // files come in that are not counted yet
+inline constexpr Doubts kUnreadable = 64;  // a live file of it cannot be counted
+inline constexpr Doubts kSecondary = 128;  // another process writes the database
+std::string DoubtNames(Doubts doubts);     // "counting, memtables"; "" for none
+
+class TreeFilter {
+ public:
+  using FileNumber = uint64_t;
+
+  struct Options {
+    std::string directory;  // of the key files; it is made
+    double fpr = 0.003;
+    uint64_t seed = 0;
+    uint64_t shard_keys = 1 << 16;
+    Faults faults;
+  };
+  static Result<std::unique_ptr<TreeFilter>> Create(Options options);
+  ~TreeFilter();
+
+  // --- questions: false is certain -------------------------------------------------------------
+
+  bool MayContain(uint32_t family, std::string_view key) const;
+  // answers[i] for keys[i].
+  void MayContain(uint32_t family, std::span<const std::string_view> keys,
+                  std::span<bool> answers) const;
+
+  // --- column families -------------------------------------------------------------------------
+
+  // A family is in doubt (kNotShown, kMemtables) until it is cleared of that.
+  void AddDoubts(uint32_t family, Doubts doubts);
+  void ClearDoubts(uint32_t family, Doubts doubts);
+  Doubts DoubtsOf(uint32_t family) const;  // with kCounting
+
+  // A memtable of ours; each key goes into the filter before it goes into the memtable.
+  std::shared_ptr<MemtableFilter> MemtableMade(uint32_t family);
+  // Its keys are in files that are counted, or gone for good.
+  void MemtableGone(uint32_t family, const MemtableFilter* filter);
+  uint64_t HashOf(uint32_t family, std::string_view key) const;
+
+  // --- files -----------------------------------------------------------------------------------
+
+  struct File {
+    FileNumber number = 0;
+    uint32_t family = 0;
+    FileIdentity identity{};
+  };
+
+  void CompactionBegan(int job, std::vector<FileNumber> inputs);
+  void CompactionEnded(int job);
+  // Before it is installed. `hashes` in any order, repeated or not; `compaction` is the job, for
+  // what was made of live files only.
+  void FileCreated(const File& file, std::vector<uint64_t> hashes, std::optional<int> compaction);
+  void FileDeleted(FileNumber number);
+
+  // Files that come from elsewhere: counted under a ticket, then installed or not.
+  using Ticket = uint64_t;
+  Ticket IngestionBegan(const File& file, std::vector<uint64_t> hashes);
+  void FileIngested(Ticket ticket, FileNumber number);
+  void IngestionEnded(Ticket ticket);  // if it was not installed its keys leave
+
+  // --- counting what was there before, or came without an event --------------------------------
+
+  // All families pass through from the making of a TreeFilter to its first EndCounting. Between
+  // BeginCounting and EndCounting: ask which files are live, find each that is not known, until
+  // none is. One thread at a time.
+  void BeginCounting();
+  // A file that is gone, but was live when that was asked, is not known: what took its place may
+  // not be, either, so the live files are to be asked for again.
+  bool Knows(FileNumber number) const;
+  // Those that could not be counted: their key files are missing, or not theirs, or damaged.
+  std::vector<File> CountFromKeyFiles(const std::vector<File>& files);
+  void CountFromHashes(const File& file, std::vector<uint64_t> hashes);
+  void EndCounting();
+  bool IsCounting() const { return counting_.load(std::memory_order_acquire); }
+
+  // --- settling --------------------------------------------------------------------------------
+
+  bool HasUnsettled() const;
+  // Asks for the live files, and settles what has been deleted before, unless some are not known:
+  // these are returned, and are to be counted first.
+  std::vector<FileNumber> Settle(const std::function<std::vector<FileNumber>()>& live_files);
+
+  struct Figures {
+    SharedQuotientFilter::Figures filter;
+    uint64_t asked = 0;     // about
+    uint64_t excluded = 0;  // about
+    uint64_t disturbed = 0;
+    uint64_t files = 0;
+    uint64_t unsettled = 0;  // files
+    uint64_t stale = 0;      // copies of keys of files that are gone
+    uint64_t touched = 0;    // copies that settling has added and removed
+    uint64_t compared = 0;   // hashes read by settling
+    uint64_t memtable_bytes = 0;
+  };
+  Figures figures() const;
+  // Whether the filter is, byte by byte, the one that the key files of the counted files make.
+  // REQUIRES: no key file is missing.
+  bool IsExact();
+
+  const Options& options() const { return options_; }
+
+ private:
+  static constexpr uint32_t kMaxFamilies = 4096;           // ids beyond pass through
+  static constexpr Ticket kFirstTicket = Ticket{1} << 62;  // no file has such a number
+
+  struct Family {
+    explicit Family(GracePeriod* grace) : memtables(grace) {}
+    std::atomic<Doubts> doubts{kNotShown | kMemtables};
+    MemtableFilters memtables;
+  };
+  struct Entry {
+    File file;
+    bool counted = false;   // or else listed
+    bool has_keys = false;  // its key file was written and has not been found bad
+    uint64_t keys = 0;
+    std::vector<FileNumber> inputs;  // listed: of which it was made; none: not known
+  };
+  struct Settlement {
+    std::vector<FileNumber> removed;  // counted, and going
+    std::vector<FileNumber> added;    // listed, and staying
+    std::vector<FileNumber> dropped;  // listed, and going
+    uint32_t done = 0;                // sections that are settled already
+  };
+  struct alignas(64) Counters {
+    std::atomic<uint64_t> asked{0};
+    std::atomic<uint64_t> excluded{0};
+  };
+
+  explicit TreeFilter(Options options);
+
+  std::string PathOf(FileNumber number) const;
+  KeyFileHeader HeaderOf(const File& file) const;
+  Result<KeyFile> OpenKeyFile(const File& file) const;
+  // Sorts and writes; false when there is no key file now.
+  bool WriteKeyFile(const File& file, std::vector<uint64_t>* hashes);
+  void MarkBad(FileNumber number);  // its key file
+  Family* MakeFamily(uint32_t id);
+  bool IsUncounted(FileNumber number) const;  // neither known nor gone
+  const Family* FamilyOf(uint32_t id) const;
+  bool Ask(const Family& family, uint64_t hash) const;
+  void Note(uint64_t asked, uint64_t excluded) const;
+
+  // REQUIRES for the following: writer_ is held.
+  SharedQuotientFilter::Keys Keys();
+  using OpenedFiles = std::map<FileNumber, KeyFile>;
+  bool AppendKeys(bool settled, uint32_t first, uint32_t last, OpenedFiles* opened,
+                  std::vector<uint64_t>* hashes);
+  // Those counted before the settlement that is under way, or after it. Nothing when the keys of
+  // one are not known.
+  std::optional<std::vector<File>> CountedFiles(bool settled) const;
+  void Count(const File& file, std::span<const uint64_t> hashes, bool has_keys);
+  void RemoveStale();
+
+  // REQUIRES: settling_ is held; for Choose mutex_, too.
+  void Choose(const std::set<FileNumber>& removed, Settlement* settlement) const;
+  void Apply(const Settlement& settlement);
+
+  const Options options_;
+  mutable GracePeriod grace_;
+  std::unique_ptr<SharedQuotientFilter> filter_;
+  std::array<std::atomic<Family*>, kMaxFamilies> families_{};
+  std::atomic<bool> counting_{true};  // for the first time
+  mutable std::array<Counters, 16> counters_;
+
+  mutable std::mutex settling_;
+  mutable std::mutex writer_;  // of filter_, and of what is counted
+  mutable std::mutex mutex_;   // of all below
+  std::map<FileNumber, Entry> ledger_;
+  bool remembers_ = true;         // what is gone, since it may just be being counted
+  std::set<FileNumber> removed_;  // of these whose deletion was told
+  std::set<FileNumber> gone_;     // deleted, not known, and perhaps still to be counted
+  std::map<int, std::vector<FileNumber>> jobs_;
+  std::set<Ticket> tickets_;
+  Ticket next_ticket_ = kFirstTicket;
+  std::optional<Settlement> settlement_;
+  std::set<FileNumber> leftovers_;           // key files that were there before, not yet used
+  std::vector<std::vector<uint64_t>> late_;  // of the fault count_after_install
+  uint64_t stale_ = 0;
+  uint64_t touched_ = 0;
+  uint64_t compared_ = 0;
+};
+
+}  // namespace tamis::lsm

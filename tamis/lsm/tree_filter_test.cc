@@ -1,0 +1,566 @@
+#include "tamis/lsm/tree_filter.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tamis/base/hash.h"
+#include "tamis/base/random.h"
+
+namespace tamis::lsm {
+namespace {
+
+using FileNumber = TreeFilter::FileNumber;
+using Keys = std::set<std::string>;
+
+// A tree of sorted runs whose every doing is a row of steps, and steps of many doings alternate at
+// random. After each the filter must say maybe to all keys that a reader could find.
+class World {
+ public:
+  struct Options {
+    uint64_t seed;
+    Faults faults;
+    bool damages = false;  // key files get lost and damaged
+    bool restarts = false;
+  };
+
+  explicit World(const Options& options)
+      : options_(options),
+        random_(options.seed),
+        directory_(testing::TempDir() + "tree_filter_test." + std::to_string(getpid()) + "." +
+                   std::to_string(options.seed)) {
+    std::filesystem::remove_all(directory_);
+    Open();
+  }
+  ~World() {
+    tree_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+
+  // Keys that the filter denied although they were there.
+  uint64_t missed() const { return missed_; }
+  uint64_t denied() const { return denied_; }  // answers of no
+  TreeFilter& tree() { return *tree_; }
+
+  void Run(int steps) {
+    for (int i = 0; i < steps && missed_ == 0; ++i) {
+      Step(/*may_settle=*/true);
+      Check();
+      if (options_.restarts && random_.OneIn(400)) {
+        doings_.clear();
+        Open();
+      }
+    }
+  }
+
+  // Everything that was begun ends, and all is settled.
+  void Finish() {
+    while (!doings_.empty()) StepOf(random_.Uniform(doings_.size()));
+    for (int i = 0; i < 3; ++i) SettleAll();
+    Check();
+  }
+
+ private:
+  struct Memtable {
+    Keys keys;
+    std::shared_ptr<MemtableFilter> filter;
+  };
+  using Doing = std::deque<std::function<void()>>;
+
+  static constexpr uint32_t kFamily = 3;
+
+  void Open() {
+    tree_.reset();
+    auto tree = TreeFilter::Create({.directory = directory_,
+                                    .fpr = 0.003,
+                                    .seed = 5,
+                                    .shard_keys = 60,
+                                    .faults = options_.faults});
+    ASSERT_TRUE(tree.ok()) << tree.status();
+    tree_ = *std::move(tree);
+    tree_->ClearDoubts(kFamily, kNotShown);
+    // The log brings back what was in memtables, and numbers come again.
+    Keys recovered;
+    for (const auto& memtable : memtables_) recovered.merge(Keys(memtable->keys));
+    memtables_.clear();
+    busy_.clear();
+    next_number_ = live_.empty() ? 1 : live_.rbegin()->first + 1;
+    NewMemtable();
+    for (const std::string& key : recovered) Put(key);
+    counting_ = true;
+  }
+
+  void NewMemtable() {
+    auto memtable = std::make_shared<Memtable>();
+    memtable->filter = tree_->MemtableMade(kFamily);
+    memtables_.push_back(std::move(memtable));
+  }
+
+  std::string RandomKey() { return "key" + std::to_string(random_.Uniform(500)); }
+
+  void Put(const std::string& key) {
+    memtables_.back()->filter->Add(tree_->HashOf(kFamily, key));
+    memtables_.back()->keys.insert(key);
+  }
+
+  std::vector<uint64_t> HashesOf(const Keys& keys) {
+    std::vector<uint64_t> hashes;
+    for (const std::string& key : keys) {
+      hashes.insert(hashes.end(), 1 + random_.Uniform(2), tree_->HashOf(kFamily, key));
+    }
+    return hashes;
+  }
+
+  TreeFilter::File NewFile() {
+    TreeFilter::File file{.number = next_number_++, .family = kFamily};
+    const uint64_t words[2] = {random_(), random_()};
+    std::memcpy(file.identity.data(), words, sizeof words);
+    identities_[file.number] = file.identity;
+    return file;
+  }
+
+  // The events of deletion come one by one and late.
+  void Delete(const std::vector<FileNumber>& numbers) {
+    for (const FileNumber number : numbers) {
+      doings_.push_back({[this, number] { tree_->FileDeleted(number); }});
+    }
+  }
+
+  void Flush() {
+    if (memtables_.back()->keys.empty()) return;
+    const auto memtable = memtables_.back();
+    NewMemtable();
+    Doing doing;
+    if (random_.OneIn(6)) {  // fails, and is done again
+      const auto file = NewFile();
+      doing.push_back([=, this] { tree_->FileCreated(file, HashesOf(memtable->keys), {}); });
+      doing.push_back([=, this] { tree_->FileDeleted(file.number); });
+    }
+    const auto file = NewFile();
+    doing.push_back([=, this] { tree_->FileCreated(file, HashesOf(memtable->keys), {}); });
+    doing.push_back([=, this] { live_[file.number] = memtable->keys; });
+    doing.push_back([=, this] {
+      tree_->MemtableGone(kFamily, memtable->filter.get());
+      std::erase(memtables_, memtable);
+    });
+    doings_.push_back(std::move(doing));
+  }
+
+  std::vector<FileNumber> ChooseInputs() {
+    std::vector<FileNumber> inputs;
+    const uint64_t count = 1 + random_.Uniform(5);
+    for (const auto& [number, keys] : live_) {
+      if (inputs.size() < count && !busy_.contains(number) && random_.OneIn(2)) {
+        inputs.push_back(number);
+      }
+    }
+    return inputs;
+  }
+
+  void Compact() {
+    const std::vector<FileNumber> inputs = ChooseInputs();
+    if (inputs.empty()) return;
+    busy_.insert(inputs.begin(), inputs.end());
+    const bool is_remote = random_.OneIn(6);
+    const bool fails = random_.OneIn(6);
+    const bool is_announced = !is_remote && !random_.OneIn(5);
+    const int job = next_job_++;
+    // Each key into one of the outputs, or dropped.
+    std::vector<std::pair<TreeFilter::File, Keys>> outputs;
+    for (uint64_t i = random_.Uniform(3) + 1; i > 0; --i) outputs.emplace_back(NewFile(), Keys());
+    Keys all;
+    for (const FileNumber input : inputs) all.merge(Keys(live_[input]));
+    const bool drops = random_.OneIn(2);
+    for (const std::string& key : all) {
+      if (drops && random_.OneIn(5)) continue;
+      outputs[random_.Uniform(outputs.size())].second.insert(key);
+    }
+    Doing doing;
+    if (is_announced) doing.push_back([=, this] { tree_->CompactionBegan(job, inputs); });
+    if (!is_remote) {
+      for (const auto& [file, keys] : outputs) {
+        doing.push_back([this, file = file, keys = keys, job] {
+          tree_->FileCreated(file, HashesOf(keys), job);
+        });
+      }
+    }
+    if (fails) {
+      doing.push_back([=, this] {
+        if (!is_remote) {
+          std::vector<FileNumber> written;
+          for (const auto& output : outputs) written.push_back(output.first.number);
+          Delete(written);
+        }
+        for (const FileNumber input : inputs) busy_.erase(input);
+      });
+    } else {
+      doing.push_back([=, this] {
+        for (const auto& [file, keys] : outputs) live_[file.number] = keys;
+        for (const FileNumber input : inputs) {
+          live_.erase(input);
+          busy_.erase(input);
+        }
+        Delete(inputs);
+      });
+    }
+    if (is_announced) doing.push_back([=, this] { tree_->CompactionEnded(job); });
+    doings_.push_back(std::move(doing));
+  }
+
+  void Ingest() {
+    Keys keys;
+    for (uint64_t i = random_.Uniform(60) + 1; i > 0; --i) keys.insert(RandomKey());
+    const auto file = NewFile();
+    const auto ticket = std::make_shared<TreeFilter::Ticket>();
+    Doing doing;
+    doing.push_back([=, this] { *ticket = tree_->IngestionBegan(file, HashesOf(keys)); });
+    if (!random_.OneIn(4)) {
+      doing.push_back([=, this] { live_[file.number] = keys; });
+      doing.push_back([=, this] { tree_->FileIngested(*ticket, file.number); });
+    }
+    doing.push_back([=, this] { tree_->IngestionEnded(*ticket); });
+    doings_.push_back(std::move(doing));
+  }
+
+  void DropFile() {
+    const std::vector<FileNumber> inputs = ChooseInputs();
+    if (inputs.empty()) return;
+    live_.erase(inputs.front());
+    Delete({inputs.front()});
+  }
+
+  void Damage() {
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
+      files.push_back(entry.path());
+    }
+    if (files.empty()) return;
+    const auto& path = files[random_.Uniform(files.size())];
+    if (random_.OneIn(2)) {
+      std::filesystem::remove(path);
+      return;
+    }
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(random_.Uniform(std::filesystem::file_size(path))));
+    file.put(static_cast<char>(random_()));
+  }
+
+  void Step(bool may_settle) {
+    const uint64_t choice = random_.Uniform(40);
+    if (choice < 12) {
+      for (int i = 0; i < 6; ++i) Put(RandomKey());
+    } else if (choice < 14) {
+      Flush();
+    } else if (choice < 16) {
+      Compact();
+    } else if (choice < 17) {
+      Ingest();
+    } else if (choice < 18 && random_.OneIn(3)) {
+      DropFile();
+    } else if (choice < 20 && may_settle) {
+      SettleAll();
+    } else if (choice < 21 && options_.damages) {
+      Damage();
+    } else if (!doings_.empty()) {
+      StepOf(random_.Uniform(doings_.size()));
+    }
+  }
+
+  void StepOf(size_t at) {
+    const auto step = std::move(doings_[at].front());
+    doings_[at].pop_front();
+    if (doings_[at].empty()) doings_.erase(doings_.begin() + static_cast<long>(at));
+    step();
+  }
+
+  // Other doings go on while somebody looks which files are live.
+  std::vector<FileNumber> LiveFiles() {
+    for (uint64_t i = random_.Uniform(4); i > 0; --i) Step(false);
+    std::vector<FileNumber> numbers;
+    for (const auto& [number, keys] : live_) numbers.push_back(number);
+    for (uint64_t i = random_.Uniform(4); i > 0; --i) Step(false);
+    Check();
+    return numbers;
+  }
+
+  void CountUnknown() {
+    tree_->BeginCounting();
+    while (true) {
+      std::vector<TreeFilter::File> unknown;
+      for (const FileNumber number : LiveFiles()) {
+        if (!tree_->Knows(number)) {
+          unknown.push_back({.number = number, .family = kFamily, .identity = identities_[number]});
+        }
+      }
+      if (unknown.empty()) break;
+      std::map<FileNumber, Keys> contents;  // files that are open can be read when they are gone
+      for (const auto& file : unknown) {
+        if (const auto at = live_.find(file.number); at != live_.end()) {
+          contents[file.number] = at->second;
+        }
+      }
+      for (const auto& file : tree_->CountFromKeyFiles(unknown)) {
+        Step(false);
+        const auto at = contents.find(file.number);
+        if (at != contents.end()) tree_->CountFromHashes(file, HashesOf(at->second));
+      }
+    }
+    tree_->EndCounting();
+    counting_ = false;
+  }
+
+  void SettleAll() {
+    if (counting_) CountUnknown();
+    if (!tree_->Settle([this] { return LiveFiles(); }).empty()) CountUnknown();
+    Check();
+    const TreeFilter::Figures figures = tree_->figures();
+    EXPECT_TRUE(figures.filter.missed == 0 || HasFaults());
+    if (!options_.damages && !HasFaults()) {
+      EXPECT_TRUE(tree_->IsExact());
+    }
+  }
+
+  bool HasFaults() const {
+    return std::ranges::any_of(kFaults,
+                               [this](const auto& fault) { return options_.faults.*fault.second; });
+  }
+
+  void Check() {
+    const auto check = [this](const Keys& keys) {
+      for (const std::string& key : keys) missed_ += !tree_->MayContain(kFamily, key);
+    };
+    for (const auto& [number, keys] : live_) check(keys);
+    for (const auto& memtable : memtables_) check(memtable->keys);
+    denied_ += !tree_->MayContain(kFamily, "absent" + std::to_string(random_()));
+  }
+
+  const Options options_;
+  Random random_;
+  const std::string directory_;
+  std::unique_ptr<TreeFilter> tree_;
+  bool counting_ = true;
+  std::map<FileNumber, Keys> live_;
+  std::map<FileNumber, FileIdentity> identities_;
+  std::set<FileNumber> busy_;
+  std::vector<std::shared_ptr<Memtable>> memtables_;
+  std::vector<Doing> doings_;
+  FileNumber next_number_ = 1;
+  int next_job_ = 1;
+  uint64_t missed_ = 0;
+  uint64_t denied_ = 0;
+};
+
+constexpr int kSteps = 700;
+
+TEST(TreeFilterTest, MissesNoKeyUnderAnyOrderOfEventsAndIsExact) {
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    World world({.seed = seed});
+    world.Run(kSteps);
+    world.Finish();
+    ASSERT_EQ(world.missed(), 0u);
+    EXPECT_GT(world.denied(), 100u);
+    const TreeFilter::Figures figures = world.tree().figures();
+    EXPECT_EQ(figures.unsettled, 0u);
+    EXPECT_EQ(figures.stale, 0u);
+    EXPECT_TRUE(world.tree().IsExact());
+  }
+}
+
+TEST(TreeFilterTest, MissesNoKeyWhenKeyFilesAreLostAndProcessesAre) {
+  for (uint64_t seed = 11; seed <= 14; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    World world({.seed = seed, .damages = seed % 2 == 0, .restarts = true});
+    world.Run(kSteps);
+    world.Finish();
+    ASSERT_EQ(world.missed(), 0u);
+    EXPECT_GT(world.denied(), 10u);
+  }
+}
+
+TEST(TreeFilterTest, EachRuleIsNeeded) {
+  for (const auto& [name, fault] : kFaults) {
+    if (name == "filter_before_memtables") continue;  // below
+    uint64_t missed = 0;
+    for (uint64_t seed = 1; seed <= 8 && missed == 0; ++seed) {
+      Faults faults;
+      faults.*fault = true;
+      World faulty({.seed = 100 + seed, .faults = faults});
+      faulty.Run(kSteps);
+      missed += faulty.missed();
+    }
+    EXPECT_GT(missed, 0u) << name;
+  }
+}
+
+// A flush between a reader's two questions: threads that run freely do not meet there.
+TEST(TreeFilterTest, ReadersAskTheMemtablesFirst) {
+  for (const bool is_wrong : {false, true}) {
+    const std::string directory =
+        testing::TempDir() + "tree_filter_order." + std::to_string(getpid());
+    std::function<void()> between;
+    Faults faults;
+    faults.filter_before_memtables = is_wrong;
+    faults.between_questions = [&] {
+      if (between) between();
+    };
+    auto tree = *TreeFilter::Create({.directory = directory, .faults = faults});
+    tree->ClearDoubts(0, kNotShown);
+    int missed = 0;
+    auto memtable = tree->MemtableMade(0);
+    tree->EndCounting();
+    for (int i = 0; i < 50; ++i) {
+      const std::string key = "key" + std::to_string(i);
+      const uint64_t hash = tree->HashOf(0, key);
+      const auto next = tree->MemtableMade(0);
+      memtable->Add(hash);
+      between = [&] {
+        tree->FileCreated({.number = static_cast<uint64_t>(i) + 1}, {hash}, {});
+        tree->MemtableGone(0, memtable.get());
+      };
+      missed += !tree->MayContain(0, key);
+      if (!is_wrong) between();  // it was in the memtable: nobody came between
+      between = nullptr;
+      EXPECT_TRUE(tree->MayContain(0, key));
+      memtable = next;
+    }
+    EXPECT_EQ(missed > 0, is_wrong);
+    tree.reset();
+    std::filesystem::remove_all(directory);
+  }
+}
+
+TEST(TreeFilterTest, WhatIsInDoubtPassesThroughAndSaysWhy) {
+  const std::string directory =
+      testing::TempDir() + "tree_filter_doubts." + std::to_string(getpid());
+  auto tree = *TreeFilter::Create({.directory = directory});
+  EXPECT_EQ(tree->DoubtsOf(0), kCounting | kNotShown | kMemtables);
+  EXPECT_TRUE(tree->MayContain(0, "a"));
+  tree->EndCounting();
+  tree->ClearDoubts(0, kNotShown);
+  EXPECT_EQ(DoubtNames(tree->DoubtsOf(0)), "its memtables are not watched");
+  EXPECT_TRUE(tree->MayContain(0, "a"));
+  const auto memtable = tree->MemtableMade(0);
+  EXPECT_EQ(tree->DoubtsOf(0), 0u);
+  EXPECT_FALSE(tree->MayContain(0, "a"));
+  EXPECT_TRUE(tree->MayContain(1, "a"));  // a family of which nothing is known
+  EXPECT_TRUE(tree->MayContain(1u << 30, "a"));
+  tree->AddDoubts(0, kIngestion);
+  EXPECT_TRUE(tree->MayContain(0, "a"));
+  tree->ClearDoubts(0, kIngestion);
+  std::vector<std::string_view> keys(100, "a");
+  memtable->Add(tree->HashOf(0, "b"));
+  keys[70] = "b";
+  bool answers[100];
+  tree->MayContain(0, keys, answers);
+  EXPECT_EQ(std::ranges::count(answers, true), 1);
+  EXPECT_TRUE(answers[70]);
+  EXPECT_EQ(tree->figures().asked, 106u);
+  EXPECT_EQ(tree->figures().excluded, 100u);
+  tree.reset();
+  std::filesystem::remove_all(directory);
+  EXPECT_EQ(TreeFilter::Create({.directory = "/proc/no/such"}).status().code(),
+            StatusCode::kUnavailable);
+}
+
+// Without a directory to write to, everything is counted at once, and nothing fails.
+TEST(TreeFilterTest, WithoutKeyFilesNoKeyIsMissed) {
+  const std::string directory = testing::TempDir() + "tree_filter_none." + std::to_string(getpid());
+  auto tree = *TreeFilter::Create({.directory = directory, .shard_keys = 100});
+  std::filesystem::remove_all(directory);
+  tree->ClearDoubts(0, kNotShown);
+  const auto memtable = tree->MemtableMade(0);
+  tree->EndCounting();
+  std::vector<uint64_t> all;
+  for (uint64_t file = 1; file <= 50; ++file) {
+    std::vector<uint64_t> hashes;
+    for (int i = 0; i < 100; ++i) {
+      hashes.push_back(tree->HashOf(0, std::to_string(file) + "/" + std::to_string(i)));
+    }
+    all.insert(all.end(), hashes.begin(), hashes.end());
+    tree->FileCreated({.number = file}, hashes, {});
+  }
+  tree->CompactionBegan(1, {1, 2});
+  tree->FileCreated({.number = 51}, std::vector<uint64_t>(all.begin(), all.begin() + 200), 1);
+  tree->FileDeleted(1);
+  tree->FileDeleted(2);
+  tree->Settle([] { return std::vector<FileNumber>{51}; });
+  EXPECT_EQ(tree->figures().stale, 200u);
+  EXPECT_GT(tree->figures().filter.doubled, 0u);
+  for (uint64_t file = 1; file <= 50; ++file) {
+    for (int i = 0; i < 100; ++i) {
+      ASSERT_TRUE(tree->MayContain(0, std::to_string(file) + "/" + std::to_string(i)));
+    }
+  }
+}
+
+TEST(TreeFilterTest, ReadersBesideEveryEvent) {
+  const std::string directory =
+      testing::TempDir() + "tree_filter_threads." + std::to_string(getpid());
+  auto tree = *TreeFilter::Create({.directory = directory, .shard_keys = 300});
+  tree->ClearDoubts(0, kNotShown);
+  auto memtable = tree->MemtableMade(0);
+  tree->EndCounting();
+  std::atomic<uint64_t> written{0};
+  std::atomic<bool> done{false};
+  std::atomic<uint64_t> lost{0};
+  std::atomic<uint64_t> rounds{0};
+  const auto key = [](uint64_t i) { return "key" + std::to_string(i); };
+  std::vector<std::thread> readers;
+  for (int r = 0; r < 2; ++r) {
+    readers.emplace_back([&, r] {
+      Random random(static_cast<uint64_t>(r));
+      while (!done.load()) {
+        const uint64_t until = written.load();
+        for (int i = 0; i < 100 && until > 0; ++i) {
+          lost += !tree->MayContain(0, key(random.Uniform(until)));
+        }
+        ++rounds;
+      }
+    });
+  }
+  FileNumber next = 1;
+  std::vector<FileNumber> live;
+  std::map<FileNumber, std::vector<uint64_t>> files;
+  for (int round = 0; round < 60 || rounds.load() < 50; ++round) {
+    std::vector<uint64_t> hashes;
+    for (int i = 0; i < 50; ++i) {
+      hashes.push_back(tree->HashOf(0, key(written.load())));
+      memtable->Add(hashes.back());
+      ++written;
+    }
+    auto flushed = std::exchange(memtable, tree->MemtableMade(0));
+    tree->FileCreated({.number = next}, hashes, {});
+    files[next] = hashes;
+    live.push_back(next++);
+    tree->MemtableGone(0, flushed.get());
+    if (live.size() > 4) {
+      std::vector<uint64_t> all;
+      for (const FileNumber number : live) {
+        all.insert(all.end(), files[number].begin(), files[number].end());
+      }
+      tree->CompactionBegan(round, live);
+      tree->FileCreated({.number = next}, all, round);
+      tree->CompactionEnded(round);
+      for (const FileNumber number : live) tree->FileDeleted(number);
+      files[next] = all;
+      live = {next++};
+      EXPECT_TRUE(tree->Settle([&] { return live; }).empty());
+    }
+  }
+  done = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(lost, 0u);
+  EXPECT_TRUE(tree->IsExact());
+  tree.reset();
+  std::filesystem::remove_all(directory);
+}
+
+}  // namespace
+}  // namespace tamis::lsm
