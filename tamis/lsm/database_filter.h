@@ -1,0 +1,108 @@
+// One filter for all files and memtables of a stock RocksDB 7.8, attached from outside: whether a
+// key may be there, for one cache line, however many sorted runs there are (docs/LSM.md).
+//
+//   auto filter = DatabaseFilter::Create({.directory = path + "/tamis.keys"});
+//   filter->Attach(&options, &families);      // before opening, by whatever opens it
+//   rocksdb::DB::Open(options, path, families, &handles, &db);
+//   filter->Start(db, handles);               // counts in the background; passes through till then
+//   filter->MayContain(handle, key);          // false is certain
+//   filter->Stop();                           // before the database is closed
+//
+// FilteredDB (filtered_db.h) does all of this behind rocksdb::DB. A DatabaseFilter is for one
+// opening. Threads: all members may be called from any thread; Attach, Start, Stop one at a time.
+#pragma once
+
+#include <rocksdb/db.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tamis/base/status.h"
+#include "tamis/lsm/hooks.h"
+
+namespace tamis::lsm {
+
+class DatabaseFilter {
+ public:
+  struct Options {
+    std::string directory;  // of the key files
+    double fpr = 0.003;
+    Faults faults;
+  };
+
+  static Result<std::shared_ptr<DatabaseFilter>> Create(const Options& options);
+  ~DatabaseFilter();
+
+  void Attach(rocksdb::Options* options) const;
+  void Attach(rocksdb::DBOptions* options,
+              std::vector<rocksdb::ColumnFamilyDescriptor>* families) const;
+  void Attach(rocksdb::ColumnFamilyOptions* options) const;
+
+  void Start(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& handles);
+  void Stop();
+  // A family that was created after Start passes through until it is shown.
+  void Show(rocksdb::ColumnFamilyHandle* handle);
+
+  bool MayContain(rocksdb::ColumnFamilyHandle* family, const rocksdb::Slice& key) const {
+    return tree().MayContain(family->GetID(), {key.data(), key.size()});
+  }
+  void MayContain(rocksdb::ColumnFamilyHandle* family, std::span<const std::string_view> keys,
+                  std::span<bool> answers) const {
+    tree().MayContain(family->GetID(), keys, answers);
+  }
+  // Why it passes through; empty: it does not.
+  std::string DoubtsOf(rocksdb::ColumnFamilyHandle* family) const {
+    return DoubtNames(tree().DoubtsOf(family->GetID()));
+  }
+
+  // Files from elsewhere: counted before they are ingested, each under the path it comes from.
+  class Ingestion {
+   public:
+    Ingestion(DatabaseFilter* filter, uint32_t family, const std::vector<std::string>& files);
+    ~Ingestion();
+    Ingestion(const Ingestion&) = delete;
+    Ingestion& operator=(const Ingestion&) = delete;
+
+   private:
+    DatabaseFilter* const filter_;
+    std::vector<std::pair<std::string, TreeFilter::Ticket>> tickets_;
+  };
+  // Files have come, or may have come, into the family without being counted: it passes through
+  // until they are.
+  void CountLater(uint32_t family) { hooks_->AddUncounted(family); }
+
+  // Until the live files are counted, and what has been deleted is settled.
+  void WaitUntilCounted();
+  void WaitUntilSettled();
+
+  TreeFilter& tree() const { return hooks_->tree(); }
+  const Options& options() const { return options_; }
+
+ private:
+  DatabaseFilter(const Options& options, std::shared_ptr<HookState> hooks)
+      : options_(options), hooks_(std::move(hooks)) {}
+
+  void Run();
+  void CountUnknown();
+  bool HasWork() const { return hooks_->HasUncounted() || tree().HasUnsettled(); }
+  std::vector<rocksdb::LiveFileMetaData> LiveFiles() const;
+
+  const Options options_;
+  const std::shared_ptr<HookState> hooks_;
+  rocksdb::DB* db_ = nullptr;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::condition_variable idle_;
+  bool stops_ = false;
+  bool woken_ = false;
+  bool counted_ = false;
+  bool busy_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tamis::lsm

@@ -1,0 +1,117 @@
+// FilteredDB: a rocksdb::DB that knows what is not in it. Reads ask the filter first; everything
+// else goes to the database as it is. Opened without us it is a plain RocksDB again.
+//
+//   std::vector<rocksdb::ColumnFamilyHandle*> handles;
+//   auto db = FilteredDB::Open({.fpr = 0.003}, options, path, families, &handles);
+//
+// StackableDB forwards the calls, all but Resume, Get with timestamps and
+// GetAllColumnFamilyMetaData, which it forgets: they stand here.
+#pragma once
+
+#include <rocksdb/utilities/stackable_db.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tamis/lsm/database_filter.h"
+
+namespace tamis::lsm {
+
+class FilteredDB : public rocksdb::StackableDB {
+ public:
+  using Options = DatabaseFilter::Options;  // without a directory: tamis.keys in the database's
+
+  static Result<std::unique_ptr<FilteredDB>> Open(
+      Options filter, rocksdb::DBOptions options, const std::string& path,
+      std::vector<rocksdb::ColumnFamilyDescriptor> families,
+      std::vector<rocksdb::ColumnFamilyHandle*>* handles);
+  // The default family only.
+  static Result<std::unique_ptr<FilteredDB>> Open(Options filter, rocksdb::Options options,
+                                                  const std::string& path);
+  // Takes the database, which was opened with options that `filter` was attached to, and starts the
+  // filter.
+  FilteredDB(rocksdb::DB* db, std::shared_ptr<DatabaseFilter> filter,
+             const std::vector<rocksdb::ColumnFamilyHandle*>& handles);
+  ~FilteredDB() override;
+
+  DatabaseFilter& filter() { return *filter_; }
+
+  rocksdb::Status Close() override;
+  rocksdb::Status Resume() override { return db_->Resume(); }
+  void GetAllColumnFamilyMetaData(std::vector<rocksdb::ColumnFamilyMetaData>* metadata) override {
+    db_->GetAllColumnFamilyMetaData(metadata);
+  }
+
+  using StackableDB::Get;
+  rocksdb::Status Get(const rocksdb::ReadOptions& options, rocksdb::ColumnFamilyHandle* family,
+                      const rocksdb::Slice& key, rocksdb::PinnableSlice* value) override;
+  rocksdb::Status Get(const rocksdb::ReadOptions& options, rocksdb::ColumnFamilyHandle* family,
+                      const rocksdb::Slice& key, rocksdb::PinnableSlice* value,
+                      std::string* timestamp) override {
+    return db_->Get(options, family, key, value, timestamp);
+  }
+  using StackableDB::GetEntity;
+  rocksdb::Status GetEntity(const rocksdb::ReadOptions& options,
+                            rocksdb::ColumnFamilyHandle* family, const rocksdb::Slice& key,
+                            rocksdb::PinnableWideColumns* columns) override;
+  using StackableDB::KeyMayExist;
+  bool KeyMayExist(const rocksdb::ReadOptions& options, rocksdb::ColumnFamilyHandle* family,
+                   const rocksdb::Slice& key, std::string* value,
+                   bool* value_found = nullptr) override;
+
+  using StackableDB::MultiGet;
+  std::vector<rocksdb::Status> MultiGet(const rocksdb::ReadOptions& options,
+                                        const std::vector<rocksdb::ColumnFamilyHandle*>& families,
+                                        const std::vector<rocksdb::Slice>& keys,
+                                        std::vector<std::string>* values) override;
+  std::vector<rocksdb::Status> MultiGet(const rocksdb::ReadOptions& options,
+                                        const std::vector<rocksdb::ColumnFamilyHandle*>& families,
+                                        const std::vector<rocksdb::Slice>& keys,
+                                        std::vector<std::string>* values,
+                                        std::vector<std::string>* timestamps) override {
+    return db_->MultiGet(options, families, keys, values, timestamps);
+  }
+  void MultiGet(const rocksdb::ReadOptions& options, rocksdb::ColumnFamilyHandle* family,
+                size_t count, const rocksdb::Slice* keys, rocksdb::PinnableSlice* values,
+                rocksdb::Status* statuses, bool sorted = false) override;
+  void MultiGet(const rocksdb::ReadOptions& options, size_t count,
+                rocksdb::ColumnFamilyHandle** families, const rocksdb::Slice* keys,
+                rocksdb::PinnableSlice* values, rocksdb::Status* statuses,
+                bool sorted = false) override;
+
+  using StackableDB::CreateColumnFamily;
+  rocksdb::Status CreateColumnFamily(const rocksdb::ColumnFamilyOptions& options,
+                                     const std::string& name,
+                                     rocksdb::ColumnFamilyHandle** handle) override;
+  using StackableDB::CreateColumnFamilies;
+  rocksdb::Status CreateColumnFamilies(const rocksdb::ColumnFamilyOptions& options,
+                                       const std::vector<std::string>& names,
+                                       std::vector<rocksdb::ColumnFamilyHandle*>* handles) override;
+  rocksdb::Status CreateColumnFamilies(const std::vector<rocksdb::ColumnFamilyDescriptor>& families,
+                                       std::vector<rocksdb::ColumnFamilyHandle*>* handles) override;
+  using StackableDB::CreateColumnFamilyWithImport;
+  rocksdb::Status CreateColumnFamilyWithImport(const rocksdb::ColumnFamilyOptions& options,
+                                               const std::string& name,
+                                               const rocksdb::ImportColumnFamilyOptions& import,
+                                               const rocksdb::ExportImportFilesMetaData& metadata,
+                                               rocksdb::ColumnFamilyHandle** handle) override;
+  using StackableDB::IngestExternalFile;
+  rocksdb::Status IngestExternalFile(rocksdb::ColumnFamilyHandle* family,
+                                     const std::vector<std::string>& files,
+                                     const rocksdb::IngestExternalFileOptions& options) override;
+  using StackableDB::IngestExternalFiles;
+  rocksdb::Status IngestExternalFiles(
+      const std::vector<rocksdb::IngestExternalFileArg>& files) override;
+
+ private:
+  // ask(places): reads what stands at these places of the batch. Those that the filter denies are
+  // not among them.
+  template <class FamilyAt, class Read, class ReadAll, class Deny>
+  void ReadMany(size_t count, const rocksdb::Slice* keys, FamilyAt&& family_at, Read&& read,
+                ReadAll&& read_all, Deny&& deny);
+
+  const std::shared_ptr<DatabaseFilter> filter_;
+};
+
+}  // namespace tamis::lsm

@@ -1,0 +1,223 @@
+#include "tamis/lsm/filtered_db.h"
+
+#include <gtest/gtest.h>
+#include <rocksdb/convenience.h>
+#include <rocksdb/options.h>
+#include <rocksdb/sst_file_writer.h>
+#include <rocksdb/utilities/options_util.h>
+#include <rocksdb/utilities/transaction_db.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "tamis/base/random.h"
+
+namespace tamis::lsm {
+namespace {
+
+using rocksdb::ColumnFamilyHandle;
+
+class FilteredDBTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = testing::TempDir() + "filtered_db_test." + std::to_string(getpid());
+    std::filesystem::remove_all(path_);
+    options_.create_if_missing = true;
+    options_.write_buffer_size = 64 << 10;
+    options_.level0_file_num_compaction_trigger = 3;
+    options_.target_file_size_base = 32 << 10;
+    options_.max_bytes_for_level_base = 128 << 10;
+    Open();
+  }
+  void TearDown() override {
+    Close();
+    std::filesystem::remove_all(path_);
+    std::filesystem::remove_all(path_ + ".sst");
+  }
+  void Open() {
+    auto db = FilteredDB::Open({}, options_, path_, {{rocksdb::kDefaultColumnFamilyName, options_}},
+                               &handles_);
+    ASSERT_TRUE(db.ok()) << db.status();
+    db_ = *std::move(db);
+  }
+  void Close() {
+    for (ColumnFamilyHandle* handle : handles_) (void)db_->DestroyColumnFamilyHandle(handle);
+    handles_.clear();
+    db_.reset();
+  }
+
+  static std::string Key(uint64_t i) { return "key" + std::to_string(i); }
+  void Put(const std::string& key) {
+    ASSERT_TRUE(db_->Put({}, handles_[0], key, std::string(50, 'v')).ok());
+  }
+
+  // Every key asked of both; how many the filter denied.
+  uint64_t Compare(uint64_t keys, const rocksdb::Snapshot* snapshot = nullptr) {
+    rocksdb::ReadOptions read;
+    read.snapshot = snapshot;
+    const uint64_t before = db_->filter().tree().figures().excluded;
+    for (uint64_t i = 0; i < keys; ++i) {
+      std::string ours;
+      std::string theirs;
+      const auto our_status = db_->Get(read, handles_[0], Key(i), &ours);
+      const auto their_status = db_->GetBaseDB()->Get(read, handles_[0], Key(i), &theirs);
+      EXPECT_EQ(our_status, their_status) << Key(i);
+      EXPECT_EQ(ours, theirs) << Key(i);
+    }
+    return db_->filter().tree().figures().excluded - before;
+  }
+
+  rocksdb::Options options_;
+  std::string path_;
+  std::vector<ColumnFamilyHandle*> handles_;
+  std::unique_ptr<FilteredDB> db_;
+};
+
+TEST_F(FilteredDBTest, AnswersAsTheDatabaseDoesWhateverHappens) {
+  constexpr uint64_t kKeys = 4000;
+  constexpr uint64_t kSeed = 1;
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  Random random(kSeed);
+  uint64_t denied = 0;
+  for (int round = 0; round < 6; ++round) {
+    const rocksdb::Snapshot* snapshot = nullptr;
+    db_->filter().WaitUntilCounted();
+    for (int step = 0; step < 300; ++step) {
+      const uint64_t choice = random.Uniform(100);
+      if (choice < 80) {
+        for (int i = 0; i < 20; ++i) {
+          const std::string key = Key(random.Uniform(kKeys / 2));
+          if (random.OneIn(4)) {
+            ASSERT_TRUE(db_->Delete({}, handles_[0], key).ok());
+          } else {
+            Put(key);
+          }
+        }
+      } else if (choice < 86) {
+        ASSERT_TRUE(db_->Flush({}, handles_[0]).ok());
+      } else if (choice < 88) {
+        rocksdb::CompactRangeOptions compact;
+        compact.change_level = random.OneIn(2);
+        (void)db_->CompactRange(compact, handles_[0], nullptr, nullptr);
+      } else if (choice < 90) {
+        const std::string from = Key(random.Uniform(kKeys));
+        ASSERT_TRUE(db_->DeleteRange({}, handles_[0], from, from + "1").ok());
+      } else if (choice < 92) {
+        if (snapshot != nullptr) db_->ReleaseSnapshot(snapshot);
+        snapshot = db_->GetSnapshot();
+      } else if (choice < 94) {
+        const std::string file = path_ + ".sst";
+        rocksdb::SstFileWriter writer({}, options_);
+        ASSERT_TRUE(writer.Open(file).ok());
+        const uint64_t first = random.Uniform(9);
+        for (uint64_t i = 0; i < 5; ++i) {
+          ASSERT_TRUE(writer.Put("key1" + std::to_string(first) + std::to_string(i), "w").ok());
+        }
+        ASSERT_TRUE(writer.Finish().ok());
+        rocksdb::DB* const into = random.OneIn(3) ? db_->GetBaseDB() : db_.get();
+        ASSERT_TRUE(into->IngestExternalFile(handles_[0], {file}, {}).ok());
+      } else if (choice < 95) {
+        denied += Compare(kKeys, snapshot);
+      }
+    }
+    denied += Compare(kKeys);
+    db_->filter().WaitUntilSettled();
+    denied += Compare(kKeys, snapshot);
+    if (snapshot != nullptr) db_->ReleaseSnapshot(snapshot);
+    EXPECT_EQ(db_->filter().DoubtsOf(handles_[0]), "");
+    EXPECT_EQ(db_->filter().tree().figures().filter.missed, 0u);
+    EXPECT_TRUE(db_->filter().tree().IsExact());
+    Close();
+    if (round % 3 == 1) std::filesystem::remove_all(path_ + "/tamis.keys");
+    if (round % 3 == 2) {
+      for (const auto& entry : std::filesystem::directory_iterator(path_ + "/tamis.keys")) {
+        if (random.OneIn(2)) std::filesystem::resize_file(entry.path(), 100);
+      }
+    }
+    Open();
+  }
+  EXPECT_GT(denied, kKeys);
+}
+
+TEST_F(FilteredDBTest, BatchesGiveWhatTheDatabaseGives) {
+  db_->filter().WaitUntilCounted();
+  for (uint64_t i = 0; i < 1000; i += 3) Put(Key(i));
+  ASSERT_TRUE(db_->Flush({}, handles_[0]).ok());
+  for (uint64_t i = 1; i < 1000; i += 9) Put(Key(i));
+  std::vector<std::string> texts;
+  for (uint64_t i = 0; i < 1000; ++i) texts.push_back(Key(i));
+  const std::vector<rocksdb::Slice> keys(texts.begin(), texts.end());
+  std::vector<ColumnFamilyHandle*> families(keys.size(), handles_[0]);
+  std::vector<std::string> ours;
+  std::vector<std::string> theirs;
+  EXPECT_EQ(db_->MultiGet({}, families, keys, &ours),
+            db_->GetBaseDB()->MultiGet({}, families, keys, &theirs));
+  EXPECT_EQ(ours, theirs);
+  for (const bool several : {false, true}) {
+    std::vector<rocksdb::PinnableSlice> values(keys.size());
+    std::vector<rocksdb::Status> statuses(keys.size());
+    if (several) {
+      db_->MultiGet({}, keys.size(), families.data(), keys.data(), values.data(), statuses.data());
+    } else {
+      db_->MultiGet({}, handles_[0], keys.size(), keys.data(), values.data(), statuses.data());
+    }
+    for (size_t i = 0; i < keys.size(); ++i) {
+      EXPECT_EQ(statuses[i].ok(), i % 3 == 0 || i % 9 == 1) << i;
+      EXPECT_EQ(values[i].ToString(), theirs[i]);
+    }
+  }
+  std::string value;
+  EXPECT_FALSE(db_->KeyMayExist({}, handles_[0], Key(2), &value));
+  EXPECT_TRUE(db_->KeyMayExist({}, handles_[0], Key(3), &value));
+  EXPECT_GT(db_->filter().tree().figures().excluded, 1500u);
+}
+
+TEST_F(FilteredDBTest, AFamilyThatIsNotWatchedPassesThroughAndSaysWhy) {
+  db_->filter().WaitUntilCounted();
+  ColumnFamilyHandle* behind = nullptr;
+  ASSERT_TRUE(db_->GetBaseDB()->CreateColumnFamily(options_, "behind", &behind).ok());
+  handles_.push_back(behind);
+  ASSERT_TRUE(db_->Put({}, behind, "a", "b").ok());
+  std::string value;
+  EXPECT_TRUE(db_->Get({}, behind, "a", &value).ok());
+  EXPECT_NE(db_->filter().DoubtsOf(behind), "");
+  rocksdb::ColumnFamilyOptions reversed(options_);
+  reversed.comparator = rocksdb::ReverseBytewiseComparator();
+  ColumnFamilyHandle* other = nullptr;
+  ASSERT_TRUE(db_->CreateColumnFamily(reversed, "reversed", &other).ok());
+  handles_.push_back(other);
+  EXPECT_EQ(db_->filter().DoubtsOf(other), "its comparator is not bytewise");
+  ColumnFamilyHandle* watched = nullptr;
+  ASSERT_TRUE(db_->CreateColumnFamily(options_, "watched", &watched).ok());
+  handles_.push_back(watched);
+  EXPECT_EQ(db_->filter().DoubtsOf(watched), "");
+  EXPECT_TRUE(db_->Get({}, watched, "a", &value).IsNotFound());
+}
+
+TEST_F(FilteredDBTest, WithoutUsItIsAPlainDatabaseAgain) {
+  db_->filter().WaitUntilCounted();
+  for (uint64_t i = 0; i < 3000; ++i) Put(Key(i));
+  ASSERT_TRUE(db_->Resume().ok());
+  std::vector<rocksdb::ColumnFamilyMetaData> metadata;
+  db_->GetAllColumnFamilyMetaData(&metadata);
+  EXPECT_EQ(metadata.size(), 1u);
+  Close();
+  rocksdb::DBOptions db_options;
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  ASSERT_TRUE(rocksdb::LoadLatestOptions({}, path_, &db_options, &families).ok());
+  rocksdb::DB* plain = nullptr;
+  ASSERT_TRUE(rocksdb::DB::Open(options_, path_, &plain).ok());
+  std::string value;
+  for (uint64_t i = 0; i < 3000; ++i) ASSERT_TRUE(plain->Get({}, Key(i), &value).ok());
+  // What it writes while we are not there.
+  for (uint64_t i = 3000; i < 6000; ++i) ASSERT_TRUE(plain->Put({}, Key(i), "v").ok());
+  ASSERT_TRUE(plain->CompactRange({}, nullptr, nullptr).ok());
+  delete plain;
+  Open();
+  db_->filter().WaitUntilCounted();
+  EXPECT_GT(Compare(8000), 1900u);
+}
+
+}  // namespace
+}  // namespace tamis::lsm

@@ -1,0 +1,358 @@
+#include "tamis/lsm/hooks.h"
+
+#include <rocksdb/table_properties.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <string_view>
+
+#include "tamis/lsm/sst_keys.h"
+
+namespace tamis::lsm {
+namespace {
+
+constexpr char kCollection[] = "tamis.lsm.collection";
+constexpr char kCollectorName[] = "tamis.lsm";
+
+std::string_view View(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+// RocksDB's threads must not see exceptions; of ours there is only a lack of memory.
+template <class Work>
+void Guarded(HookState* state, uint32_t family, Work&& work) noexcept {
+  try {
+    work();
+  } catch (...) {
+    state->tree().AddDoubts(family, kUnreadable);
+  }
+}
+
+class Collector : public rocksdb::TablePropertiesCollector {
+ public:
+  Collector(std::shared_ptr<HookState> state, uint32_t family)
+      : state_(std::move(state)), family_(family), collects_(family != kNoFamily) {}
+
+  static constexpr uint32_t kNoFamily = INT32_MAX;  // of files that are written outside
+
+  rocksdb::Status AddUserKey(const rocksdb::Slice& key, const rocksdb::Slice&,
+                             rocksdb::EntryType type, rocksdb::SequenceNumber, uint64_t) override {
+    if (!collects_ || type == rocksdb::kEntryRangeDeletion) return rocksdb::Status::OK();
+    Guarded(state_.get(), family_, [&] {
+      const uint64_t hash = state_->tree().HashOf(family_, View(key));
+      if (hashes_.empty() || hashes_.back() != hash) hashes_.push_back(hash);
+    });
+    return rocksdb::Status::OK();
+  }
+
+  // Is called more than once.
+  rocksdb::Status Finish(rocksdb::UserCollectedProperties* properties) override {
+    if (!collects_) return rocksdb::Status::OK();
+    Guarded(state_.get(), family_, [&] {
+      static std::atomic<uint64_t> next{1};
+      if (collection_ == 0) {
+        collection_ = next.fetch_add(1);
+        state_->Collected(collection_, family_, std::move(hashes_));
+      }
+      (*properties)[kCollection] = std::to_string(collection_);
+    });
+    return rocksdb::Status::OK();
+  }
+
+  rocksdb::UserCollectedProperties GetReadableProperties() const override { return {}; }
+  const char* Name() const override { return kCollectorName; }
+
+ private:
+  const std::shared_ptr<HookState> state_;
+  const uint32_t family_;
+  const bool collects_;
+  uint64_t collection_ = 0;
+  std::vector<uint64_t> hashes_;
+};
+
+class Collectors : public rocksdb::TablePropertiesCollectorFactory {
+ public:
+  explicit Collectors(std::shared_ptr<HookState> state) : state_(std::move(state)) {}
+  rocksdb::TablePropertiesCollector* CreateTablePropertiesCollector(Context context) override {
+    return new Collector(state_, context.column_family_id);
+  }
+  const char* Name() const override { return kCollectorName; }
+
+ private:
+  const std::shared_ptr<HookState> state_;
+};
+
+class Listener : public rocksdb::EventListener {
+ public:
+  explicit Listener(std::shared_ptr<HookState> state) : state_(std::move(state)) {}
+  const char* Name() const override { return kCollectorName; }
+
+  void OnTableFileCreated(const rocksdb::TableFileCreationInfo& info) override {
+    const auto family = state_->FamilyNamed(info.cf_name);
+    Guarded(state_.get(), family.value_or(0), [&] { state_->OnCreated(info); });
+  }
+  void OnTableFileDeleted(const rocksdb::TableFileDeletionInfo& info) override {
+    state_->OnDeleted(info.file_path);
+  }
+  void OnCompactionBegin(rocksdb::DB*, const rocksdb::CompactionJobInfo& info) override {
+    std::vector<TreeFilter::FileNumber> inputs;
+    for (const rocksdb::CompactionFileInfo& file : info.input_file_infos) {
+      inputs.push_back(file.file_number);
+    }
+    state_->tree().CompactionBegan(info.job_id, std::move(inputs));
+  }
+  void OnCompactionCompleted(rocksdb::DB*, const rocksdb::CompactionJobInfo& info) override {
+    state_->tree().CompactionEnded(info.job_id);
+  }
+  void OnExternalFileIngested(rocksdb::DB*,
+                              const rocksdb::ExternalFileIngestionInfo& info) override {
+    state_->OnIngested(info);
+  }
+
+ private:
+  const std::shared_ptr<HookState> state_;
+};
+
+// A memtable that tells its filter of each key before it takes it.
+class WatchedMemtable : public rocksdb::MemTableRep {
+ public:
+  WatchedMemtable(std::unique_ptr<rocksdb::MemTableRep> memtable, rocksdb::Allocator* allocator,
+                  std::shared_ptr<HookState> state, uint32_t family)
+      : MemTableRep(allocator),
+        memtable_(std::move(memtable)),
+        state_(std::move(state)),
+        family_(family),
+        filter_(state_->tree().MemtableMade(family)) {}
+  ~WatchedMemtable() override { state_->tree().MemtableGone(family_, filter_.get()); }
+
+  rocksdb::KeyHandle Allocate(size_t size, char** buffer) override {
+    return memtable_->Allocate(size, buffer);
+  }
+  void Insert(rocksdb::KeyHandle handle) override {
+    Note(handle);
+    memtable_->Insert(handle);
+  }
+  bool InsertKey(rocksdb::KeyHandle handle) override {
+    Note(handle);
+    return memtable_->InsertKey(handle);
+  }
+  void InsertWithHint(rocksdb::KeyHandle handle, void** hint) override {
+    Note(handle);
+    memtable_->InsertWithHint(handle, hint);
+  }
+  bool InsertKeyWithHint(rocksdb::KeyHandle handle, void** hint) override {
+    Note(handle);
+    return memtable_->InsertKeyWithHint(handle, hint);
+  }
+  void InsertWithHintConcurrently(rocksdb::KeyHandle handle, void** hint) override {
+    Note(handle);
+    memtable_->InsertWithHintConcurrently(handle, hint);
+  }
+  bool InsertKeyWithHintConcurrently(rocksdb::KeyHandle handle, void** hint) override {
+    Note(handle);
+    return memtable_->InsertKeyWithHintConcurrently(handle, hint);
+  }
+  void InsertConcurrently(rocksdb::KeyHandle handle) override {
+    Note(handle);
+    memtable_->InsertConcurrently(handle);
+  }
+  bool InsertKeyConcurrently(rocksdb::KeyHandle handle) override {
+    Note(handle);
+    return memtable_->InsertKeyConcurrently(handle);
+  }
+  bool Contains(const char* key) const override { return memtable_->Contains(key); }
+  void MarkReadOnly() override { memtable_->MarkReadOnly(); }
+  // Its file is installed, and was counted before that.
+  void MarkFlushed() override {
+    state_->tree().MemtableGone(family_, filter_.get());
+    memtable_->MarkFlushed();
+  }
+  void Get(const rocksdb::LookupKey& key, void* arguments,
+           bool (*visit)(void*, const char*)) override {
+    memtable_->Get(key, arguments, visit);
+  }
+  uint64_t ApproximateNumEntries(const rocksdb::Slice& begin, const rocksdb::Slice& end) override {
+    return memtable_->ApproximateNumEntries(begin, end);
+  }
+  void UniqueRandomSample(const uint64_t entries, const uint64_t sample,
+                          std::unordered_set<const char*>* out) override {
+    memtable_->UniqueRandomSample(entries, sample, out);
+  }
+  size_t ApproximateMemoryUsage() override { return memtable_->ApproximateMemoryUsage(); }
+  Iterator* GetIterator(rocksdb::Arena* arena) override { return memtable_->GetIterator(arena); }
+  Iterator* GetDynamicPrefixIterator(rocksdb::Arena* arena) override {
+    return memtable_->GetDynamicPrefixIterator(arena);
+  }
+  bool IsMergeOperatorSupported() const override { return memtable_->IsMergeOperatorSupported(); }
+  bool IsSnapshotSupported() const override { return memtable_->IsSnapshotSupported(); }
+
+ private:
+  void Note(rocksdb::KeyHandle handle) {
+    if (filter_ == nullptr) return;
+    Guarded(state_.get(), family_, [&] {
+      filter_->Add(state_->tree().HashOf(family_, View(UserKey(static_cast<const char*>(handle)))));
+    });
+  }
+
+  const std::unique_ptr<rocksdb::MemTableRep> memtable_;
+  const std::shared_ptr<HookState> state_;
+  const uint32_t family_;
+  const std::shared_ptr<MemtableFilter> filter_;  // none: the family passes through
+};
+
+class WatchedMemtables : public rocksdb::MemTableRepFactory {
+ public:
+  WatchedMemtables(std::shared_ptr<rocksdb::MemTableRepFactory> memtables,
+                   std::shared_ptr<HookState> state)
+      : memtables_(std::move(memtables)), state_(std::move(state)) {}
+
+  rocksdb::MemTableRep* CreateMemTableRep(const rocksdb::MemTableRep::KeyComparator& comparator,
+                                          rocksdb::Allocator* allocator,
+                                          const rocksdb::SliceTransform* transform,
+                                          rocksdb::Logger* logger) override {
+    // Of which family is not said, so it is nothing to be watched.
+    return memtables_->CreateMemTableRep(comparator, allocator, transform, logger);
+  }
+  rocksdb::MemTableRep* CreateMemTableRep(const rocksdb::MemTableRep::KeyComparator& comparator,
+                                          rocksdb::Allocator* allocator,
+                                          const rocksdb::SliceTransform* transform,
+                                          rocksdb::Logger* logger, uint32_t family) override {
+    return new WatchedMemtable(std::unique_ptr<rocksdb::MemTableRep>(memtables_->CreateMemTableRep(
+                                   comparator, allocator, transform, logger, family)),
+                               allocator, state_, family);
+  }
+  const char* Name() const override { return memtables_->Name(); }
+  std::string GetId() const override { return memtables_->GetId(); }
+  bool IsInstanceOf(const std::string& name) const override {
+    return memtables_->IsInstanceOf(name);
+  }
+  bool IsInsertConcurrentlySupported() const override {
+    return memtables_->IsInsertConcurrentlySupported();
+  }
+  bool CanHandleDuplicatedKey() const override { return memtables_->CanHandleDuplicatedKey(); }
+
+ private:
+  const std::shared_ptr<rocksdb::MemTableRepFactory> memtables_;
+  const std::shared_ptr<HookState> state_;
+};
+
+}  // namespace
+
+TreeFilter::FileNumber FileNumberOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return std::strtoull(path.c_str() + (slash == std::string::npos ? 0 : slash + 1), nullptr, 10);
+}
+
+void HookState::Collected(uint64_t collection, uint32_t family, std::vector<uint64_t> hashes) {
+  const std::lock_guard lock(mutex_);
+  collections_[collection] = {family, std::move(hashes)};
+}
+
+void HookState::OnCreated(const rocksdb::TableFileCreationInfo& info) {
+  const auto& properties = info.table_properties.user_collected_properties;
+  std::optional<Collection> collection;
+  if (const auto at = properties.find(kCollection); at != properties.end()) {
+    const std::lock_guard lock(mutex_);
+    const auto found = collections_.find(std::strtoull(at->second.c_str(), nullptr, 10));
+    if (found != collections_.end()) {
+      collection = std::move(found->second);
+      collections_.erase(found);
+    }
+  }
+  if (!info.status.ok() || info.file_size == 0) return;
+  if (!collection.has_value()) {
+    // A table without collectors: its keys leave the memtable, and nobody has seen them.
+    if (const auto family = FamilyNamed(info.cf_name)) tree_->AddDoubts(*family, kUnreadable);
+    return;
+  }
+  const bool is_compaction = info.reason == rocksdb::TableFileCreationReason::kCompaction;
+  tree_->FileCreated({.number = FileNumberOf(info.file_path),
+                      .family = collection->family,
+                      .identity = IdentityOf(info.table_properties)},
+                     std::move(collection->hashes),
+                     is_compaction ? std::optional<int>(info.job_id) : std::nullopt);
+}
+
+void HookState::OnDeleted(const std::string& path) {
+  tree_->FileDeleted(FileNumberOf(path));
+  Wake();
+}
+
+void HookState::OnIngested(const rocksdb::ExternalFileIngestionInfo& info) {
+  std::optional<TreeFilter::Ticket> ticket;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = expected_.find(info.external_file_path);
+    if (at != expected_.end()) ticket = at->second;
+  }
+  if (ticket.has_value()) {
+    tree_->FileIngested(*ticket, FileNumberOf(info.internal_file_path));
+    return;
+  }
+  // Behind our back.
+  if (const auto family = FamilyNamed(info.cf_name)) AddUncounted(*family);
+}
+
+void HookState::Expect(const std::string& external_path, TreeFilter::Ticket ticket) {
+  const std::lock_guard lock(mutex_);
+  expected_[external_path] = ticket;
+}
+
+void HookState::ExpectNoMore(const std::string& external_path) {
+  const std::lock_guard lock(mutex_);
+  expected_.erase(external_path);
+}
+
+void HookState::NameFamily(const std::string& name, uint32_t id) {
+  const std::lock_guard lock(mutex_);
+  families_[name] = id;
+}
+
+std::optional<uint32_t> HookState::FamilyNamed(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = families_.find(name);
+  return at == families_.end() ? std::nullopt : std::optional(at->second);
+}
+
+void HookState::AddUncounted(uint32_t family) {
+  tree_->AddDoubts(family, kIngestion);
+  {
+    const std::lock_guard lock(mutex_);
+    uncounted_.push_back(family);
+  }
+  Wake();
+}
+
+std::vector<uint32_t> HookState::TakeUncounted() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(uncounted_, {});
+}
+
+std::vector<uint32_t> HookState::Uncounted() const {
+  const std::lock_guard lock(mutex_);
+  return uncounted_;
+}
+
+void HookState::SetWake(std::function<void()> wake) {
+  const std::lock_guard lock(waking_);
+  wake_ = std::move(wake);
+}
+
+void HookState::Wake() {
+  const std::lock_guard lock(waking_);
+  if (wake_) wake_();
+}
+
+void AttachTo(const std::shared_ptr<HookState>& state, rocksdb::DBOptions* options) {
+  options->listeners.push_back(std::make_shared<Listener>(state));
+}
+
+void AttachTo(const std::shared_ptr<HookState>& state, rocksdb::ColumnFamilyOptions* options) {
+  options->table_properties_collector_factories.push_back(std::make_shared<Collectors>(state));
+  // Of the others the handles are not keys that could be read.
+  const auto& memtables = options->memtable_factory;
+  if (memtables != nullptr &&
+      std::string_view(memtables->Name()) == rocksdb::SkipListFactory::kClassName()) {
+    options->memtable_factory = std::make_shared<WatchedMemtables>(memtables, state);
+  }
+}
+
+}  // namespace tamis::lsm

@@ -1,0 +1,80 @@
+// The hooks through which a stock RocksDB tells a TreeFilter what happens: a collector of the keys
+// of each SST file that is written, a listener, and a factory of memtables.
+//
+// They keep the names of what they wrap, so that the OPTIONS file stays readable without us. None
+// of them fails anything of RocksDB's: what goes wrong puts a column family in doubt.
+#pragma once
+
+#include <rocksdb/listener.h>
+#include <rocksdb/memtablerep.h>
+#include <rocksdb/options.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tamis/lsm/tree_filter.h"
+
+namespace tamis::lsm {
+
+// The number in the name of an SST file.
+TreeFilter::FileNumber FileNumberOf(const std::string& path);
+
+// What the hooks of one database share.
+class HookState {
+ public:
+  explicit HookState(std::unique_ptr<TreeFilter> tree) : tree_(std::move(tree)) {}
+
+  TreeFilter& tree() { return *tree_; }
+
+  // The keys of a file that is being written, under the number that its properties will have.
+  void Collected(uint64_t collection, uint32_t family, std::vector<uint64_t> hashes);
+  void OnCreated(const rocksdb::TableFileCreationInfo& info);
+  void OnDeleted(const std::string& path);
+  void OnIngested(const rocksdb::ExternalFileIngestionInfo& info);
+
+  // Whoever has announced an ingestion is told under which number each file came in.
+  void Expect(const std::string& external_path, TreeFilter::Ticket ticket);
+  void ExpectNoMore(const std::string& external_path);
+
+  void NameFamily(const std::string& name, uint32_t id);
+  // Nothing when no handle of it was shown.
+  std::optional<uint32_t> FamilyNamed(const std::string& name) const;
+
+  // Families into which files came that are to be counted; taken by who counts them.
+  std::vector<uint32_t> TakeUncounted();
+  std::vector<uint32_t> Uncounted() const;
+  bool HasUncounted() const { return !Uncounted().empty(); }
+  void AddUncounted(uint32_t family);
+
+  // Called when there is something to settle or to count; from RocksDB's threads.
+  void SetWake(std::function<void()> wake);
+
+ private:
+  struct Collection {
+    uint32_t family;
+    std::vector<uint64_t> hashes;
+  };
+
+  void Wake();
+
+  const std::unique_ptr<TreeFilter> tree_;
+  mutable std::mutex mutex_;
+  std::map<uint64_t, Collection> collections_;
+  std::map<std::string, TreeFilter::Ticket> expected_;
+  std::map<std::string, uint32_t> families_;
+  std::vector<uint32_t> uncounted_;
+  std::mutex waking_;
+  std::function<void()> wake_;
+};
+
+void AttachTo(const std::shared_ptr<HookState>& state, rocksdb::DBOptions* options);
+void AttachTo(const std::shared_ptr<HookState>& state, rocksdb::ColumnFamilyOptions* options);
+
+}  // namespace tamis::lsm
