@@ -234,6 +234,9 @@ std::optional<std::vector<TreeFilter::File>> TreeFilter::CountedFiles(bool settl
   for (const auto& [number, entry] : ledger_) {
     const bool goes = settled && contains(settlement_->removed, number);
     const bool comes = settled && contains(settlement_->added, number);
+    const bool is_dropped = settled && contains(settlement_->dropped, number);
+    // What covers the keys of a listed file that cannot be read may be in no key file.
+    if (!entry.counted && !entry.has_keys && !is_dropped) return std::nullopt;
     if (!comes && (!entry.counted || goes)) continue;
     if (!entry.has_keys) return std::nullopt;
     files.push_back(entry.file);
@@ -599,7 +602,17 @@ void TreeFilter::Apply(const Settlement& settlement) {
   const std::lock_guard writer(writer_);
   {
     const std::lock_guard lock(mutex_);
-    for (const FileNumber number : settlement.added) ledger_[number].counted = true;
+    for (const FileNumber number : settlement.added) {
+      Entry& entry = ledger_[number];
+      if (entry.has_keys) {
+        entry.counted = true;
+        continue;
+      }
+      // Its keys are covered by copies of others, nobody knows whose: it joins every settling, and
+      // none removes anything, until what is made of it can be counted in its place.
+      entry.inputs.clear();
+      stale_ += entry.keys;
+    }
     for (const auto* numbers : {&settlement.removed, &settlement.dropped}) {
       for (const FileNumber number : *numbers) {
         const Entry& entry = ledger_[number];
