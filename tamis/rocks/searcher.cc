@@ -241,10 +241,18 @@ class Searcher::Run {
     return true;
   }
 
+  // A continuation in the order of an index is of no use without it.
+  Status UnknownIndex(uint32_t index_id) const {
+    if (context_.catalog->HasIndex(region_.info().table_id, index_id)) {
+      return Unavailable("the index is not known here yet");
+    }
+    return FailedPrecondition("an index was dropped while it was searched; search again");
+  }
+
   Result<bool> WalkEntries(const pb::IndexStream& stream, SearchPosition* position) {
     const SchemaPtr schema = region_.schema();
     const IndexSpec* index = schema->FindIndex(stream.index_id());
-    if (index == nullptr) return Unavailable("the index is not known here");
+    if (index == nullptr) return UnknownIndex(stream.index_id());
     const std::string prefix = IndexPrefix(region_.info().id, stream.index_id());
     std::unique_ptr<rocksdb::Iterator> it(
         context_.store->db()->NewIterator(read_options_, context_.store->index()));
@@ -283,7 +291,7 @@ class Searcher::Run {
     scanned_ = true;
     const SchemaPtr schema = region_.schema();
     const IndexSpec* index = schema->FindIndex(stream.index_id());
-    if (index == nullptr) return Unavailable("the index is not known here");
+    if (index == nullptr) return UnknownIndex(stream.index_id());
     const uint32_t table_id = region_.info().table_id;
     std::map<std::string, std::string> sorted;  // entry -> row key; the least ones
     const size_t keep = std::max<size_t>(max_rows_, context_.options.page_candidates);
