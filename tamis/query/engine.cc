@@ -76,6 +76,12 @@ bool Engine::WaitUntilRouted(const TableSchema& schema, Duration timeout) {
   return true;
 }
 
+bool Engine::LeavesOut(uint32_t table_id, const RoutingTerm& asked, const std::string& key) const {
+  const KeyRanges keys = KeyRanges::Of({key, key + '\0'});
+  return state_->global->Find(table_id, keys, asked, state_->executor->Now())
+      .excluded.Contains(key);
+}
+
 // ---- RowStream
 
 struct RowStream::State : public tamis::Search {

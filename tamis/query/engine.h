@@ -23,6 +23,8 @@
 
 namespace tamis {
 
+struct RoutingTerm;
+
 struct SearchOptions {
   Predicate predicate;
   std::optional<std::vector<uint32_t>>
@@ -97,6 +99,10 @@ class Engine {
   // Waits until every region's filters are known, or the time is over: for tests and `./run`, so
   // that the first queries are routed.
   bool WaitUntilRouted(const TableSchema& schema, Duration timeout);
+
+  // Whether a search that asks the filters this would leave out the row with this key now: for
+  // tests of the promise.
+  bool LeavesOut(uint32_t table_id, const RoutingTerm& asked, const std::string& key) const;
 
  private:
   struct State;

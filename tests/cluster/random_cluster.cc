@@ -1,22 +1,20 @@
 #include "tests/cluster/random_cluster.h"
 
-#include <rocksdb/env.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <set>
 
-#include "tamis/base/sim_executor.h"
-#include "tamis/query/engine.h"
+#include "tamis/cluster/error.h"
+#include "tamis/rocks/checker.h"
 #include "tamis/rocks/index_entry.h"
-#include "tamis/rocks/rocks_cluster.h"
 #include "tamis/table/codec.h"
 #include "tests/cluster/layout.h"
+#include "tests/cluster/mishaps.h"
 #include "tests/cluster/model_table.h"
-#include "tests/cluster/node_clock.h"
 #include "tests/cluster/random_rows.h"
-#include "tests/cluster/sim_network.h"
+#include "tests/cluster/routing_oracle.h"
+#include "tests/cluster/sim_cluster.h"
 #include "tests/cluster/sql_client.h"
+#include "tests/cluster/write_burst.h"
 
 namespace tamis {
 namespace {
@@ -25,34 +23,50 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr int kServers = 5;
-constexpr int kEngines = 2;
 constexpr size_t kMaxRegions = 12;
 constexpr uint64_t kSettleEvery = 2500;
 constexpr uint64_t kOneInSql = 6;  // of the searches
+constexpr size_t kEngines = SimCluster::kEngines;
 
 constexpr uint32_t kId = RandomRows::kId, kName = RandomRows::kName;
-constexpr int64_t kKeys = RandomRows::kKeys;
+
+SimCluster::Options SimOptions(const RandomClusterOptions& options) {
+  return {.seed = options.seed,
+          .clock_drift = options.clock_drift,
+          .small_pages = options.seed % 2 == 0,
+          .build_rows = options.seed % 3 == 1 ? 1u : 16u,
+          .split_bytes = options.seed % 5 == 4 ? 4000u : 0u,
+          .fence_searches = options.seed % 4 != 3 && !options.faults.search_beyond_proof,
+          .faults = options.faults};
+}
+
+// Filters that are good, and filters that say yes to every third or second value.
+double FprOf(uint64_t seed) {
+  constexpr double kRates[] = {0.3, RandomRows::kFpr, 0.5};
+  return kRates[seed % 3];
+}
 
 class RandomCluster {
  public:
   explicit RandomCluster(const RandomClusterOptions& options)
       : options_(options),
-        executor_(options.seed, microseconds(200)),
         random_(options.seed * 7919 + 1),
-        env_(rocksdb::NewMemEnv(rocksdb::Env::Default())),
-        small_pages_(options.seed % 2 == 0),
-        fence_searches_(options.seed % 4 != 3 && !options.faults.search_beyond_proof) {
-    OpenCluster();
+        small_pages_(SimOptions(options).small_pages),
+        sim_(SimOptions(options)),
+        mishaps_(&sim_, &random_, &rows_,
+                 {.most_regions = kMaxRegions, .fpr = FprOf(options.seed)}, &counts_,
+                 [this](int64_t key, WriteBurst::Kind kind) { StartBurst(key, kind); }) {
+    if (Status status = sim_.Open(); !status.ok()) {
+      Fail("cannot open the cluster: " + status.ToString());
+      return;
+    }
     CreateTable();
-    for (int i = 0; i < kEngines; ++i) StartEngine(i);
     ScheduleWrites();
     ScheduleEvents();
   }
 
   ~RandomCluster() {
-    Shutdown();
-    cluster_.reset();
+    for (auto& client : sql_) client.reset();
   }
 
   RandomClusterResult Run() {
@@ -61,9 +75,13 @@ class RandomCluster {
       RunUntilAcknowledged(microseconds(random_.Uniform(3000)));
       const int searches = recent_.empty() ? 1 : 2;
       for (int i = 0; i < searches && !failure_.has_value(); ++i) SearchOnce();
+      CheckSomeRegion();
+      if (random_.OneIn(10)) WriteByEngine();
       if (options_.sql && random_.OneIn(12)) WriteBySql();
       if (random_.OneIn(25)) RestartEngine();
-      if (random_.OneIn(300)) CrashProcess();
+      if (random_.OneIn(300)) Crash();
+      if (random_.OneIn(1500)) FailWrites();
+      if (random_.OneIn(2500)) DropTable();
       if (operations_ >= next_settle && !failure_.has_value()) {
         Settle();
         next_settle = operations_ + kSettleEvery;
@@ -74,21 +92,25 @@ class RandomCluster {
     result.failure = failure_;
     result.operations = operations_;
     result.counts = counts_;
-    result.counts["milliseconds of virtual time"] =
-        static_cast<uint64_t>(std::chrono::duration_cast<milliseconds>(executor_.Now()).count());
-    result.counts["messages"] = network_counts_.messages;
-    result.counts["messages lost"] = network_counts_.lost;
-    result.counts["polls lost"] = network_counts_.polls_lost;
-    result.counts["polls late"] = network_counts_.polls_late;
+    result.counts["milliseconds of virtual time"] = static_cast<uint64_t>(
+        std::chrono::duration_cast<milliseconds>(executor().Now()).count());
+    result.counts["messages"] = sim_.network_counts().messages;
+    result.counts["messages lost"] = sim_.network_counts().lost;
+    result.counts["polls lost"] = sim_.network_counts().polls_lost;
+    result.counts["polls late"] = sim_.network_counts().polls_late;
     return result;
   }
 
  private:
+  SimExecutor& executor() { return sim_.executor(); }
+  RocksCluster& cluster() { return sim_.cluster(); }
+  Engine& RandomEngine() { return sim_.engine(random_.Uniform(kEngines)); }
+
   // Lets the cluster work for a while, but stops as soon as a write is acknowledged: a row that has
   // just been acknowledged is what a broken rule would miss.
   void RunUntilAcknowledged(Duration most) {
-    const Time end = executor_.Now() + most;
-    while (recent_.empty() && executor_.Now() < end && executor_.RunOne()) {
+    const Time end = executor().Now() + most;
+    while (recent_.empty() && executor().Now() < end && executor().RunOne()) {
     }
   }
 
@@ -100,254 +122,282 @@ class RandomCluster {
 
   void Count(const std::string& what) { ++counts_[what]; }
 
-  // ---- The cluster
-
-  void OpenCluster() {
-    RocksCluster::Options options;
-    options.store.directory = "/store";
-    options.store.env = env_.get();
-    options.store.memtable_bytes = 4 << 20;
-    options.store.background_compactions = false;
-    options.store.writers.handed_entries = 0;  // one thread does it all
-    options.servers = kServers;
-    options.session_timeout = milliseconds(300);
-    options.operation_timeout = seconds(3);
-    options.balance = false;
-    options.seed = options_.seed;
-    options.executor_of = [this](const std::string& server) { return ClockOf(server); };
-    options.server.feed.lease = milliseconds(100);
-    options.server.feed.lease_margin = milliseconds(2);
-    options.server.feed.max_events = 200;
-    options.server.feed.silence = milliseconds(400);
-    if (options_.seed % 3 != 0) {  // replies are cut, bits come in parts
-      options.server.feed.reply_bytes = 400;
-      options.server.feed.projection_bytes = 40;
-    }
-    options.server.proof_term = milliseconds(150);
-    options.server.heartbeat_interval = milliseconds(60);
-    options.server.fence_searches = fence_searches_;
-    options.server.feed.max_parked = 1;
-    options.server.feed.next_poll = milliseconds(5);
-    options.server.write_timeout = seconds(1);
-    options.server.split_bytes = 0;
-    options.server.build_rows = 16;
-    options.server.rebuild_after_ignored = 200;
-    options.server.page_rows = small_pages_ ? 5 : 1000;
-    if (small_pages_) options.server.page_candidates = 20;
-    options.server.inline_steps = false;
-    options.server.faults = options_.faults;
-    options.heartbeat_link = [this](const std::string& server, std::function<void()> deliver) {
-      if (random_.OneIn(30) || executor_.Now() < heartbeats_cut_[server]) return;
-      executor_.PostAfter(microseconds(random_.Uniform(2000)), std::move(deliver));
-    };
-    auto cluster = RocksCluster::Open(options, &executor_);
-    if (!cluster.ok()) return Fail("cannot open the cluster: " + cluster.status().ToString());
-    cluster_ = std::move(*cluster);
-    network_ = std::make_unique<SimNetwork>(cluster_.get(), &executor_, SimNetwork::Options{},
-                                            &network_counts_);
-  }
-
   void CreateTable() {
-    auto made = Await<Result<TableSchema>>(
-        &executor_, [&](auto done) { cluster_->CreateTable(RandomRows::Schema(), done); });
+    auto made = Await<Result<TableSchema>>(&executor(), [&](auto done) {
+      cluster().CreateTable(RandomRows::Schema(FprOf(options_.seed)), done);
+    });
     if (!made.ok()) return Fail("cannot create the table: " + made.status().ToString());
     table_ = std::make_shared<const TableSchema>(*made);
+    mishaps_.set_table(table_);
   }
 
-  Executor* ClockOf(const std::string& node) {
-    std::unique_ptr<NodeClock>& clock = clocks_[node];
-    if (!clock) {
-      const int drift =
-          static_cast<int>(random_.Uniform(static_cast<uint64_t>(2 * options_.clock_drift + 1)));
-      clock = std::make_unique<NodeClock>(&executor_, milliseconds(random_.Uniform(100'000)),
-                                          drift - options_.clock_drift);
-    }
-    return clock.get();
-  }
-
-  void StartEngine(int i) {
-    Engine::Options options;
-    options.poll_wait = milliseconds(40);
-    options.poll_margin = milliseconds(100);
-    options.lease_margin = milliseconds(5);
-    options.request_timeout = milliseconds(250);
-    options.write_timeout = seconds(5);
-    options.seed = ++engine_seed_;
-    options.faults = options_.faults;
-    engines_[i] =
-        std::make_unique<Engine>(network_.get(), ClockOf("engine" + std::to_string(i)), options);
-  }
+  // The table as the catalog has it: columns and indexes come.
+  TableSchema CurrentTable() { return *cluster().catalog().Table(table_->id); }
 
   void RestartEngine() {
-    const int i = static_cast<int>(random_.Uniform(kEngines));
+    const size_t i = random_.Uniform(kEngines);
     sql_[i].reset();
-    engines_[i].reset();
-    StartEngine(i);
+    sim_.StopEngine(i);
+    sim_.StartEngine(i);
     Count("coordinator restarts");
   }
 
-  void Shutdown() {
+  // Answers to what is under way come to nobody.
+  void ForgetWrites() {
     for (auto& client : sql_) client.reset();
-    for (auto& engine : engines_) engine.reset();
-    executor_.Clear();
+    writes_under_way_ = 0;
+    last_request_.clear();
+    recent_.clear();
+    ++incarnation_;
   }
 
   // Everything in memory is gone; writes under way may or may not have happened.
-  void CrashProcess() {
-    Shutdown();
-    paused_.clear();
-    killed_.clear();
-    heartbeats_cut_.clear();
-    for (const auto& [key, entry] : model_.entries()) {
-      if (entry.busy) model_.Unknown(key);
+  void Crash() {
+    ForgetWrites();
+    mishaps_.Forget();
+    model_.Crash();
+    const uint64_t dice = random_.Uniform(4);
+    const auto saved = dice < 2   ? SimCluster::Saved::kAll
+                       : dice < 3 ? SimCluster::Saved::kNone
+                                  : SimCluster::Saved::kOlder;
+    if (saved == SimCluster::Saved::kAll) Count("saved filters used");
+    if (Status status = sim_.Crash(saved); !status.ok()) {
+      return Fail("cannot open the cluster after a crash: " + status.ToString());
     }
-    writes_under_way_ = 0;
-    ++incarnation_;
-    network_.reset();
-    cluster_.reset();
-    if (random_.OneIn(2)) {
-      Count("saved filters used");
-    } else {
-      ForgetSavedFilters();
-    }
-    OpenCluster();
-    if (failure_.has_value()) return;
-    for (int i = 0; i < kEngines; ++i) StartEngine(i);
     // What the crash interrupted is over: the rows are what the store says.
-    for (const auto& [key, entry] : model_.entries()) {
-      if (entry.tainted) SettleRow(key);
-    }
+    SettleTainted();
     ScheduleWrites();
     ScheduleEvents();
     Count("process crashes");
   }
 
-  // The cluster saved them, where no write was broken off; after a crash they would not be there.
-  void ForgetSavedFilters() {
-    auto store = Store::Open({.directory = "/store", .env = env_.get()});
-    if (!store.ok()) return Fail("cannot open the store: " + store.status().ToString());
-    rocksdb::WriteBatch batch;
-    batch.Put((*store)->meta(), "X", "");
-    if (!(*store)->Write(&batch).ok()) Fail("cannot write to the store");
+  // The log takes no more bytes for a while: no write stands, and nothing that stands is missed.
+  void FailWrites() {
+    sim_.FailWrites(true);
+    executor().RunFor(milliseconds(1) + microseconds(random_.Uniform(30'000)));
+    Count("times of failing writes");
+    for (const auto& [key, entry] : model_.entries()) {
+      const RowState acknowledged = entry.sure;
+      if (entry.tainted) SettleRow(key);
+      if (entry.is_sure() && entry.sure == acknowledged) AskRouting(entry.sure);
+    }
+    CheckAllRegions();
+    if (!failure_.has_value()) Crash();
+  }
+
+  void DropTable() {
+    ForgetWrites();
+    mishaps_.Forget();
+    const Status dropped =
+        Await<Status>(&executor(), [&](auto done) { cluster().DropTable("t", done); });
+    if (!dropped.ok()) return Fail("cannot drop the table: " + dropped.ToString());
+    model_ = ModelTable();
+    for (size_t i = 0; i < kEngines; ++i) sim_.engine(i).ForgetTable("t");
+    CreateTable();
+    Count("table drops");
   }
 
   // ---- Writes
 
   void ScheduleWrites() {
-    executor_.PostAfter(microseconds(random_.Uniform(burst_ > 0 ? burst_pace_ : 2500)), [this] {
+    const uint64_t pace = burst_.has_value() ? burst_->pace() : 2500;
+    executor().PostAfter(microseconds(random_.Uniform(pace)), [this] {
       if (!quiet_ && writes_under_way_ < 40) StartWrite();
+      if (!quiet_) AskRoutingOfAny();
       ScheduleWrites();
     });
   }
 
-  // A value that is new to its region, written to several rows at nearly the same time: what waits
-  // for the flips of others is for.
-  void StartBurst(int64_t key, bool toggling) {
-    // Some are slow, and their rows change to and fro between two names.
-    toggling_ = toggling;
-    burst_ = toggling_ ? 60 : 8;
-    burst_pace_ = toggling_ ? 12'000 : 200;
-    burst_key_ = key;
-    burst_names_ += 2;
+  void StartBurst(int64_t key, WriteBurst::Kind kind) {
+    burst_.emplace(kind, key, "f" + std::to_string(++burst_names_));
     Count("bursts");
   }
 
   void StartWrite() {
-    if (burst_ == 0 && random_.OneIn(40)) StartBurst(rows_.RandomKey(), random_.OneIn(6));
-    const bool in_burst = burst_ > 0;
-    if (in_burst) --burst_;
-    const int64_t key =
-        in_burst
-            ? std::min<int64_t>(
-                  kKeys - 1, burst_key_ + static_cast<int64_t>(random_.Uniform(toggling_ ? 2 : 6)))
-            : rows_.RandomKey();
+    if (!burst_.has_value() && random_.OneIn(40)) {
+      const auto kind = random_.OneIn(2) ? WriteBurst::Kind::kNewName
+                                         : static_cast<WriteBurst::Kind>(
+                                               random_.Uniform(WriteBurst::kKinds));
+      StartBurst(rows_.RandomKey(), kind);
+    }
+    rows_.set_columns(static_cast<uint32_t>(CurrentTable().columns.size()));
+    RandomWrite drawn;
+    int64_t key = 0;
+    if (burst_.has_value()) {
+      const WriteBurst::Next next = burst_->Draw(random_);
+      if (burst_->over()) burst_.reset();
+      key = next.key;
+      drawn = PlainWrite(key, next.is_delete);
+      if (!next.is_delete) drawn.write.row[kName] = (*drawn.after)[kName] = Value::Text(next.name);
+    } else {
+      key = rows_.RandomKey();
+      drawn = rows_.RandomWriteOf(key, model_.Of(key).sure);
+    }
     const ModelTable::Entry& entry = model_.Of(key);
-    if (entry.busy || entry.tainted) return;
-    RandomWrite drawn = in_burst ? BurstWrite(key) : rows_.RandomWriteOf(key, entry.sure);
+    if (entry.tainted) return;
+    if (entry.busy()) return StartSecondWrite(key);
     Count(drawn.kind);
-    Send(key, MutationOf(drawn.write), std::move(drawn.after), drawn.answer);
+    Request request{.key = key, .after = drawn.after, .expected = drawn.answer};
+    request.plain = drawn.write.kind == Write::Kind::kDelete ||
+                    (drawn.write.kind == Write::Kind::kPut && !drawn.write.condition.has_value());
+    if (request.plain && random_.OneIn(20)) {
+      // The same row twice in one request: in order.
+      request.mutations.push_back(MutationOf(PlainWrite(key, random_.OneIn(3)).write));
+      Count("rows twice in a request");
+    }
+    request.mutations.push_back(MutationOf(drawn.write));
+    Send(request);
+    // The answer may be lost on its way, and who asked asks again.
+    if (!request.plain || !random_.OneIn(10)) return;
+    executor().PostAfter(microseconds(random_.Uniform(4000)),
+                         [this, key, incarnation = incarnation_] {
+                           if (incarnation == incarnation_) SendAgain(key);
+                         });
   }
 
-  RandomWrite BurstWrite(int64_t key) {
+  RandomWrite PlainWrite(int64_t key, bool is_delete) {
     Row row = rows_.RandomRow(key);
-    row[kName] =
-        Value::Text("f" + std::to_string(burst_names_ + (toggling_ ? random_.Uniform(2) : 0)));
+    if (is_delete) {
+      return {.write = {.kind = Write::Kind::kDelete, .row = row}, .kind = "deletes"};
+    }
     return {.write = {.row = row}, .after = row, .kind = "puts"};
   }
 
-  pb::Mutation MutationOf(const Write& write) const {
+  // A row has a second writer while the first one is under way.
+  void StartSecondWrite(int64_t key) {
+    const auto found = last_request_.find(key);
+    if (found == last_request_.end() || !found->second.plain || model_.Of(key).unknown) return;
+    if (random_.OneIn(2)) return SendAgain(key);
+    if (!random_.OneIn(4)) return;
+    const RandomWrite rival = PlainWrite(key, random_.OneIn(4));
+    Count("rival writes");
+    Send({.key = key, .mutations = {MutationOf(rival.write)}, .after = rival.after, .plain = true});
+  }
+
+  void SendAgain(int64_t key) {
+    const auto found = last_request_.find(key);
+    const ModelTable::Entry& entry = model_.Of(key);
+    if (found == last_request_.end() || !entry.busy() || entry.unknown) return;
+    Count("writes sent twice");
+    Send(Request(found->second));
+  }
+
+  pb::Mutation MutationOf(const Write& write) {
     static constexpr pb::Mutation::Kind kKinds[] = {pb::Mutation::PUT,
                                                     pb::Mutation::INSERT_IF_ABSENT,
                                                     pb::Mutation::UPDATE, pb::Mutation::DELETE};
+    const TableSchema table = CurrentTable();
     pb::Mutation mutation;
     mutation.set_kind(kKinds[static_cast<size_t>(write.kind)]);
-    mutation.set_key(EncodeKey(*table_, write.row));
-    mutation.set_row(EncodeRow(*table_, write.row));
-    for (const uint32_t column : write.columns) mutation.add_columns(table_->columns[column].id);
+    mutation.set_key(EncodeKey(table, write.row));
+    mutation.set_row(EncodeRow(table, write.row));
+    for (const uint32_t column : write.columns) mutation.add_columns(table.columns[column].id);
     if (write.condition.has_value()) mutation.set_condition(SerializePredicate(*write.condition));
     return mutation;
   }
 
-  void Send(int64_t key, pb::Mutation mutation, ModelTable::State after, StatusCode expected) {
-    std::optional<pb::RegionRecord> owner;
-    for (const auto& region : cluster_->catalog().Regions(table_->id)) {
-      if (mutation.key() >= region.start() &&
-          (region.end().empty() || mutation.key() < region.end())) {
-        owner = region;
-      }
-    }
+  struct Request {
+    int64_t key = 0;
+    std::vector<pb::Mutation> mutations;
+    RowState after;
+    StatusCode expected = StatusCode::kOk;  // of the last mutation
+    bool plain = false;                     // what comes of it does not depend on what was there
+  };
+
+  void Send(const Request& sent) {
+    const auto owner = sim_.RegionOf(table_->id, sent.mutations[0].key());
     if (!owner.has_value()) return Fail("no region holds a key");
     pb::MutateRequest request;
     request.set_table_id(table_->id);
-    request.set_schema_version(cluster_->catalog().Table(table_->id)->version);
+    request.set_schema_version(CurrentTable().version);
+    // Too short for who waits for a coordinator that cannot be heard.
+    if (random_.OneIn(10)) {
+      request.set_timeout_ns(1'000'000 * (1 + random_.Uniform(80)));
+      Count("writes with little time");
+    }
     auto* mutations = request.add_regions();
     mutations->set_region_id(owner->id());
     mutations->set_epoch(owner->epoch());
-    *mutations->add_mutations() = std::move(mutation);
-    model_.Begin(key, std::move(after));
+    for (const auto& mutation : sent.mutations) *mutations->add_mutations() = mutation;
+    const int64_t key = sent.key;
+    model_.Begin(key, sent.after);
+    last_request_[key] = sent;
     ++writes_under_way_;
     ++operations_;
     auto open = std::make_shared<bool>(true);
-    const uint64_t incarnation = incarnation_;
-    const auto settle = [this, key, expected, open, incarnation](StatusCode code) {
+    const auto settle = [this, key, after = sent.after, expected = sent.expected, open,
+                         incarnation = incarnation_](const Status& answer) {
       if (!*open || incarnation != incarnation_) return;
       *open = false;
       --writes_under_way_;
-      TakeAnswer(key, expected, code == StatusCode::kOk ? Status::Ok() : Status(code, "no"));
+      TakeAnswer(key, after, expected, answer);
     };
-    network_->Server(owner->server())->Mutate(request, [settle](Result<pb::MutateReply> reply) {
-      if (!reply.ok()) return settle(reply.status().code());
-      const auto& result = reply->regions(0);
-      if (result.has_error()) return settle(static_cast<StatusCode>(result.error().code()));
-      settle(static_cast<StatusCode>(result.results(0).code()));
-    });
-    executor_.PostAfter(seconds(2), [settle] { settle(StatusCode::kDeadlineExceeded); });
+    sim_.network().Server(owner->server())->Mutate(
+        request, [settle](const Result<pb::MutateReply>& reply) {
+          if (!reply.ok()) return settle(reply.status());
+          const auto& region = reply->regions(0);
+          if (region.has_error()) return settle(ToStatus(region.error()));
+          settle(ToStatus(region.results(region.results_size() - 1)));
+        });
+    executor().PostAfter(seconds(2), [settle] { settle(DeadlineExceeded("no answer")); });
   }
 
-  void TakeAnswer(int64_t key, StatusCode expected, const Status& answer) {
+  void TakeAnswer(int64_t key, const RowState& after, StatusCode expected, const Status& answer) {
+    using Outcome = ModelTable::Outcome;
     const StatusCode code = answer.code();
+    Outcome outcome = Outcome::kNotDone;
     if (code == StatusCode::kUnavailable || code == StatusCode::kBusy) {
-      model_.Refuse(key);
       Count("writes refused");
-    } else if (code == StatusCode::kDeadlineExceeded) {
-      model_.Unknown(key);
+    } else if (code == StatusCode::kDeadlineExceeded ||
+               (code == StatusCode::kInternal && sim_.writes_fail())) {
+      outcome = Outcome::kUnknown;
       Count("writes unknown");
     } else if (code != expected) {
       Fail("a write of row " + std::to_string(key) + " was answered with " + answer.ToString());
     } else if (code == StatusCode::kOk) {
-      model_.Acknowledge(key);
-      recent_.push_back(key);
+      outcome = Outcome::kDone;
       Count("writes acknowledged");
     } else {
-      model_.Refuse(key);
       Count("writes not done by condition");
     }
+    if (!model_.End(key, after, outcome)) SettleRow(key);
+    const ModelTable::Entry& entry = model_.Of(key);
+    if (outcome != Outcome::kDone || !entry.is_sure()) return;
+    recent_.push_back(key);
+    AskRouting(entry.sure);
+  }
+
+  // What Engine::Apply says of several rows at once. It drives the executor while it waits.
+  void WriteByEngine() {
+    Engine& engine = RandomEngine();
+    const auto schema = engine.Table("t");
+    if (!schema.ok()) return;  // the next search tells
+    rows_.set_columns(static_cast<uint32_t>((*schema)->columns.size()));
+    std::map<int64_t, RandomWrite> drawn;
+    const uint64_t wanted = 1 + random_.Uniform(5);
+    for (uint64_t i = 0; i < wanted; ++i) {
+      const int64_t key = rows_.RandomKey();
+      const ModelTable::Entry& entry = model_.Of(key);
+      if (entry.busy() || entry.tainted) continue;
+      drawn.emplace(key, rows_.RandomWriteOf(key, entry.sure));
+    }
+    std::vector<Write> writes;
+    for (auto& [key, write] : drawn) {
+      writes.push_back(write.write);
+      model_.Begin(key, write.after);
+      last_request_.erase(key);
+      ++operations_;
+      Count("writes through an engine");
+    }
+    const std::vector<Status> answers = engine.Apply(*schema, std::move(writes));
+    size_t i = 0;
+    for (const auto& [key, write] : drawn) TakeAnswer(key, write.after, write.answer, answers[i++]);
   }
 
   // SQLite calls back into the engine, which drives the executor while it waits: one thread still.
   SqlClient* Sql(size_t engine) {
     if (!sql_[engine]) {
-      auto client = SqlClient::Open(engines_[engine].get());
+      auto client = SqlClient::Open(&sim_.engine(engine));
       if (!client.ok()) {
         Fail("cannot open SQLite: " + client.status().ToString());
         return nullptr;
@@ -361,12 +411,79 @@ class RandomCluster {
     SqlClient* client = Sql(random_.Uniform(kEngines));
     const int64_t key = rows_.RandomKey();
     const ModelTable::Entry& entry = model_.Of(key);
-    if (client == nullptr || entry.busy || entry.tainted) return;
-    const RandomWrite drawn = rows_.RandomWriteOf(key, entry.sure);
+    if (client == nullptr || entry.busy() || entry.tainted) return;
+    rows_.set_columns(RandomRows::kColumns);  // those that the statements name
+    RandomWrite drawn = rows_.RandomWriteOf(key, entry.sure);
+    if (drawn.write.condition.has_value()) {
+      // By SQL it is an update of the columns named.
+      for (uint32_t i = RandomRows::kColumns; drawn.after.has_value() && i < drawn.after->size(); ++i)
+        (*drawn.after)[i] = (*entry.sure)[i];
+    }
     model_.Begin(key, drawn.after);
+    last_request_.erase(key);
     ++operations_;
     Count("writes through SQL");
-    TakeAnswer(key, drawn.answer, client->Apply(*table_, drawn.write));
+    TakeAnswer(key, drawn.after, drawn.answer, client->Apply(*table_, drawn.write));
+  }
+
+  // ---- What must hold at any time
+
+  // No coordinator may leave the row out, by any of its values: by the schema as it is, nor by that
+  // which the coordinator knows.
+  void AskRouting(const RowState& row) {
+    if (!row.has_value() || failure_.has_value()) return;
+    const TableSchema current = CurrentTable();
+    std::vector<Engine*> engines;
+    for (size_t i = 0; i < kEngines; ++i) engines.push_back(&sim_.engine(i));
+    auto left_out = LeftOut(engines, current, *row);
+    for (Engine* engine : engines) {
+      const auto known = engine->Table("t");
+      if (left_out.has_value() || !known.ok() || (*known)->id != current.id ||
+          (*known)->version == current.version) {
+        continue;
+      }
+      left_out = LeftOut({engine}, **known, *row);
+      Count("rows asked of the routing by an old schema");
+    }
+    if (left_out.has_value()) {
+      Fail("the acknowledged row " + RowStateText(row) + "would be left out by " + *left_out +
+           Layout(cluster(), current, row));
+    }
+    Count("rows asked of the routing");
+  }
+
+  void AskRoutingOfAny() {
+    const ModelTable::Entry& entry = model_.Of(rows_.RandomKey());
+    if (entry.is_sure()) AskRouting(entry.sure);
+  }
+
+  // Entries and filters of a region in which nothing is under way, as its owner has them.
+  void CheckRegionOf(const pb::RegionRecord& record) {
+    const auto region = sim_.OpenRegion(record);
+    if (!region || !region->IsQuiet() || failure_.has_value()) return;
+    const auto report = CheckRegion(cluster().store(), *region);
+    if (!report.ok()) return Fail("cannot check a region: " + report.status().ToString());
+    if (!report->ok()) Fail("the check of a region is not clean: " + report->ToString());
+    Count("checks of a region");
+  }
+
+  void CheckSomeRegion() {
+    const auto regions = cluster().catalog().Regions(table_->id);
+    CheckRegionOf(regions[random_.Uniform(regions.size())]);
+    // A filter that has just been published is right, or will miss something.
+    for (const auto& record : regions) {
+      const auto region = sim_.OpenRegion(record);
+      if (!region) continue;
+      size_t published = 0;
+      const auto indexes = region->indexes();
+      for (const auto& [id, state] : *indexes) published += state.filter->published() ? 1 : 0;
+      size_t& known = published_[{record.id(), record.epoch()}];
+      if (std::exchange(known, published) < published) CheckRegionOf(record);
+    }
+  }
+
+  void CheckAllRegions() {
+    for (const auto& record : cluster().catalog().Regions(table_->id)) CheckRegionOf(record);
   }
 
   // ---- Searches
@@ -389,16 +506,16 @@ class RandomCluster {
     SearchOptions options;
     options.predicate = predicate;
     options.timeout = seconds(20);
-    if (random_.OneIn(10)) options.key_order = true;
+    if (random_.OneIn(6)) options.key_order = true;
     if (random_.OneIn(30)) options.use_indexes = false;
-    if (random_.OneIn(25)) options.limit = 1 + random_.Uniform(5);
+    if (random_.OneIn(options.key_order ? 3 : 20)) options.limit = 1 + random_.Uniform(8);
     Check(std::move(options));
   }
 
   void Check(SearchOptions options) {
     const size_t i = random_.Uniform(kEngines);
     if (options_.sql && random_.OneIn(kOneInSql)) return CheckBySql(i, options);
-    Engine& engine = *engines_[i];
+    Engine& engine = sim_.engine(i);
     auto schema = engine.Table("t");
     if (!schema.ok()) return Fail("no schema: " + schema.status().ToString());
     Answer answer{.predicate = options.predicate,
@@ -418,6 +535,7 @@ class RandomCluster {
     }
     model_.EndWatch(&watch);
     const Explain& explain = stream.explain();
+    if (IsOfDroppedIndex(status)) return Count("searches whose index was dropped");
     if (!status.ok()) {
       if (status.code() != StatusCode::kDeadlineExceeded)
         Fail("a search failed: " + status.ToString());
@@ -430,6 +548,11 @@ class RandomCluster {
     Judge(answer, watch, explain.ToText());
   }
 
+  // It had given a page in the order of the index.
+  static bool IsOfDroppedIndex(const Status& status) {
+    return status.message().find("an index was dropped while it was searched") != std::string::npos;
+  }
+
   void CheckBySql(size_t engine, const SearchOptions& options) {
     SqlClient* client = Sql(engine);
     if (client == nullptr) return;
@@ -438,6 +561,9 @@ class RandomCluster {
     model_.StartWatch(&watch);
     auto rows = client->Search(*table_, options);
     model_.EndWatch(&watch);
+    if (IsOfDroppedIndex(rows.ok() ? Status::Ok() : rows.status())) {
+      return Count("searches whose index was dropped");
+    }
     if (!rows.ok()) return Fail("a search through SQL failed: " + rows.status().ToString());
     Count("searches through SQL");
     Explain explain;
@@ -455,121 +581,17 @@ class RandomCluster {
     if (!fault.has_value()) return;
     if (!fault->missed.has_value()) return Fail(fault->what + "\n" + explain);
     const ModelTable::Entry& entry = model_.Of(*fault->missed);
-    std::string text = "\n  sure now: " + RowStateText(entry.sure) + (entry.busy ? ", busy" : "");
+    std::string text = "\n  sure now: " + RowStateText(entry.sure) + (entry.busy() ? ", busy" : "");
     for (const auto& state : entry.maybe) text += "\n  maybe: " + RowStateText(state);
     const RowState row = entry.sure.has_value() ? entry.sure : RandomRows::KeyRow(*fault->missed);
-    Fail(fault->what + text + Layout(*cluster_, *table_, row) + "\n" + explain);
+    Fail(fault->what + text + Layout(cluster(), *table_, row) + "\n" + explain);
   }
-
-  // ---- Events
 
   void ScheduleEvents() {
-    executor_.PostAfter(microseconds(random_.Uniform(70'000)), [this] {
-      if (!quiet_) Event();
+    executor().PostAfter(microseconds(random_.Uniform(70'000)), [this] {
+      if (!quiet_) mishaps_.Happen();
       ScheduleEvents();
     });
-  }
-
-  std::string RandomServer() { return "rs" + std::to_string(1 + random_.Uniform(kServers)); }
-
-  void Event() {
-    const auto regions = cluster_->catalog().Regions(table_->id);
-    const auto& region = regions[random_.Uniform(regions.size())];
-    const auto counted = [this](const char* what) {
-      return [this, what](Status status) {
-        if (status.ok()) Count(what);
-      };
-    };
-    const std::string server = RandomServer();
-    const bool may_sleep = paused_.size() + killed_.size() < 2 && !paused_.contains(server) &&
-                           !killed_.contains(server);
-    const uint64_t dice = random_.Uniform(100);
-    if (dice < 14) {
-      if (regions.size() >= kMaxRegions) return;
-      const Row row = RandomRows::KeyRow(rows_.RandomKey());
-      const int64_t key = row[kId].int64();
-      cluster_->SplitRegion(region.id(), random_.OneIn(3) ? "" : EncodeKey(*table_, row),
-                            [this, key](Status status) {
-                              if (!status.ok()) return;
-                              Count("splits");
-                              StartBurst(key, false);
-                            });
-    } else if (dice < 24) {
-      if (regions.size() > 2) cluster_->MergeRegion(region.id(), counted("merges"));
-    } else if (dice < 48) {
-      cluster_->MoveRegion(region.id(), server, counted("moves"));
-    } else if (dice < 53) {
-      if (!may_sleep) return;
-      (void)cluster_->Kill(server);
-      killed_.insert(server);
-      Count("server kills");
-      WakeLater(server, &killed_);
-    } else if (dice < 60) {
-      if (!may_sleep) return;
-      (void)cluster_->Pause(server);
-      paused_.insert(server);
-      Count("server pauses");
-      WakeLater(server, &paused_);
-    } else if (dice < 64) {
-      // A zombie: the others think it dead, it answers, and the others cannot be heard.
-      const Time until = executor_.Now() + milliseconds(300 + random_.Uniform(600));
-      heartbeats_cut_[server] = until;
-      for (int i = 1; i <= kServers && random_.OneIn(2); ++i) {
-        const std::string other = "rs" + std::to_string(i);
-        if (other != server) network_->CutPolls(other, until);
-      }
-      Count("heartbeat links cut");
-    } else if (dice < 76) {
-      network_->CutPolls(server, executor_.Now() + milliseconds(random_.Uniform(400)));
-      Count("poll links cut");
-    } else if (dice < 81) {
-      executor_.Jump(milliseconds(random_.Uniform(150)));
-      Count("clock jumps");
-    } else if (dice < 85) {
-      // The entries that a compaction drops are missed by a search that is behind the times and
-      // that no fence ends.
-      if (!fence_searches_) return;
-      (void)cluster_->Compact();
-      Count("compactions");
-    } else if (dice < 92) {
-      ToggleIndex();
-    } else if (dice < 96) {
-      cluster_->RebuildIndex("t", "", counted("index rebuilds"));
-    } else {
-      // Expelled although it lives; it may hear of that late.
-      if (random_.OneIn(2)) {
-        heartbeats_cut_[server] = executor_.Now() + milliseconds(random_.Uniform(600));
-      }
-      (void)cluster_->Expel(server);
-      Count("expulsions");
-    }
-  }
-
-  void WakeLater(const std::string& server, std::set<std::string>* asleep) {
-    // Sometimes within the session, sometimes after it.
-    executor_.PostAfter(milliseconds(20 + random_.Uniform(600)), [this, server, asleep] {
-      (void)cluster_->Resume(server);
-      asleep->erase(server);
-    });
-  }
-
-  // The index on (grp, number) comes and goes, and now and then that on name.
-  void ToggleIndex() {
-    const auto schema = cluster_->catalog().Table(table_->id);
-    const IndexSpec index =
-        random_.OneIn(3) ? RandomRows::IndexOnName() : RandomRows::IndexOnBoth();
-    const bool there = schema->FindIndex(index.name) != nullptr;
-    const auto done = [this, there](Result<TableSchema> changed) {
-      if (changed.ok()) Count(there ? "index drops" : "index creations");
-    };
-    if (there) {
-      cluster_->DropIndex("t", index.name, done);
-    } else {
-      cluster_->CreateIndex("t", index, done);
-    }
-    for (auto& engine : engines_) {
-      if (engine && random_.OneIn(2)) engine->ForgetTable("t");
-    }
   }
 
   // ---- Settling
@@ -577,22 +599,18 @@ class RandomCluster {
   // Calms everything down and compares all with all.
   void Settle() {
     quiet_ = true;
-    for (const auto& server : std::set(paused_)) (void)cluster_->Resume(server);
-    for (const auto& server : std::set(killed_)) (void)cluster_->Resume(server);
-    paused_.clear();
-    killed_.clear();
-    heartbeats_cut_.clear();
-    executor_.RunFor(seconds(4));
+    burst_.reset();
+    mishaps_.Forget();
+    sim_.WakeAll();
+    executor().RunFor(seconds(4));
     if (writes_under_way_ != 0)
       return Fail("a write is still under way after all has come to rest");
-    for (const auto& [key, entry] : model_.entries()) {
-      if (entry.tainted) SettleRow(key);
-    }
-    if (cluster_->pending_work() > 0) executor_.RunFor(seconds(4));
+    SettleTainted();
+    if (cluster().pending_work() > 0) executor().RunFor(seconds(4));
     auto report =
-        Await<Result<CheckReport>>(&executor_, [&](auto done) { cluster_->Check("t", done); });
+        Await<Result<CheckReport>>(&executor(), [&](auto done) { cluster().Check("t", done); });
     if (!report.ok())
-      return Fail("cannot check: " + report.status().ToString() + Layout(*cluster_, *table_));
+      return Fail("cannot check: " + report.status().ToString() + Layout(cluster(), *table_));
     if (!report->ok()) return Fail("the check is not clean: " + report->ToString());
     if (report->incomplete > 0) return Fail("an index is not complete after all has come to rest");
     Count("checks");
@@ -601,62 +619,66 @@ class RandomCluster {
     // By every index, from both coordinators: a copy that went wrong stays wrong.
     for (const auto& [key, entry] : model_.entries()) {
       if (!entry.sure.has_value() || failure_.has_value()) continue;
+      AskRouting(entry.sure);
       SearchOptions one;
       one.predicate = rows_.ProbeOf(*entry.sure);
       Check(std::move(one));
     }
-    for (auto& engine : engines_) engine->ForgetTable("t");
+    for (size_t i = 0; i < kEngines; ++i) sim_.engine(i).ForgetTable("t");
     quiet_ = false;
+  }
+
+  void SettleTainted() {
+    for (const auto& [key, entry] : model_.entries()) {
+      if (entry.tainted) SettleRow(key);
+    }
   }
 
   // The row is what the store says: nothing is under way that could change it.
   void SettleRow(int64_t key) {
+    RowState stands;
     Row row = RandomRows::KeyRow(key);
-    const std::string store_key = RowStoreKey(table_->id, EncodeKey(*table_, row));
-    Store& store = cluster_->store();
+    const TableSchema table = CurrentTable();
+    const std::string store_key = RowStoreKey(table.id, EncodeKey(table, row));
+    Store& store = cluster().store();
     std::string bytes;
     const auto status = store.db()->Get(rocksdb::ReadOptions(), store.rows(), store_key, &bytes);
-    if (status.IsNotFound()) return model_.Settle(key, std::nullopt);
-    if (!status.ok() || !DecodeRow(*table_, bytes, &row).ok()) return Fail("cannot read a row");
+    if (status.ok()) {
+      if (!DecodeRow(table, bytes, &row).ok()) return Fail("cannot read a row");
+      row.resize(RandomRows::kMostColumns);
+      stands = std::move(row);
+    } else if (!status.IsNotFound()) {
+      return Fail("cannot read a row: " + status.ToString());
+    }
     const ModelTable::Entry& entry = model_.Of(key);
-    const bool possible =
-        entry.sure == row || std::ranges::any_of(entry.maybe, [&](const ModelTable::State& state) {
-          return state == row;
-        });
-    if (!possible) Fail("row " + std::to_string(key) + " stands in a state that nobody wrote");
-    model_.Settle(key, std::move(row));
+    if (entry.sure != stands && std::ranges::find(entry.maybe, stands) == entry.maybe.end()) {
+      std::string text = "\n  sure: " + RowStateText(entry.sure);
+      for (const RowState& state : entry.maybe) text += "\n  maybe: " + RowStateText(state);
+      Fail("row " + std::to_string(key) + " stands in a state that nobody wrote: " +
+           RowStateText(stands) + text);
+    }
+    model_.Settle(key, std::move(stands));
   }
 
   const RandomClusterOptions options_;
-  SimExecutor executor_;
   Random random_;
   RandomRows rows_{&random_};
-  const std::unique_ptr<rocksdb::Env> env_;
   const bool small_pages_;
-  const bool fence_searches_;
-  std::map<std::string, std::unique_ptr<NodeClock>> clocks_;
-  NetworkCounts network_counts_;
-  std::unique_ptr<RocksCluster> cluster_;
-  std::unique_ptr<SimNetwork> network_;
-  std::unique_ptr<Engine> engines_[kEngines];
+  std::map<std::string, uint64_t> counts_;
+  SimCluster sim_;
+  Mishaps mishaps_;
   std::unique_ptr<SqlClient> sql_[kEngines];  // made when it is first used
-  SchemaPtr table_;                           // as created: columns do not change
+  SchemaPtr table_;                           // as created; columns and indexes come
   ModelTable model_;
-  std::vector<int64_t> recent_;  // keys whose write has just been acknowledged
-  std::set<std::string> paused_, killed_;
-  std::map<std::string, Time> heartbeats_cut_;
-  // Writes that follow each other closely, with one new name, to rows beside each other.
-  int burst_ = 0;
-  bool toggling_ = false;
-  uint64_t burst_pace_ = 0;
-  int64_t burst_key_ = 0;
+  std::vector<int64_t> recent_;               // keys whose write has just been acknowledged
+  std::map<int64_t, Request> last_request_;   // by key
+  std::map<std::pair<uint64_t, uint64_t>, size_t> published_;  // by region and epoch
+  std::optional<WriteBurst> burst_;
   uint64_t burst_names_ = 0;
   bool quiet_ = false;
-  uint64_t engine_seed_ = 100;
   uint64_t incarnation_ = 0;
   int writes_under_way_ = 0;
   uint64_t operations_ = 0;
-  std::map<std::string, uint64_t> counts_;
   std::optional<std::string> failure_;
 };
 

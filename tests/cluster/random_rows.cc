@@ -4,7 +4,7 @@
 
 namespace tamis {
 
-TableSchema RandomRows::Schema() {
+TableSchema RandomRows::Schema(double fpr) {
   TableSchema schema;
   schema.name = "t";
   schema.columns = {{.name = "id", .type = Type::kInt64, .nullable = false},
@@ -13,22 +13,26 @@ TableSchema RandomRows::Schema() {
                     {.name = "name", .type = Type::kText}};
   schema.key = {kId};
   // Small filters, so that layers are added, and values hit each other.
-  schema.indexes = {{.name = "grp", .columns = {kGroup}, .fpr = 0.02, .expected_values = 8},
-                    {.name = "number", .columns = {kNumber}, .fpr = 0.02, .expected_values = 16},
-                    IndexOnName()};
+  schema.indexes = {{.name = "grp", .columns = {kGroup}, .fpr = fpr, .expected_values = 8},
+                    {.name = "number", .columns = {kNumber}, .fpr = fpr, .expected_values = 16},
+                    IndexOnName(fpr)};
   return schema;
 }
 
-IndexSpec RandomRows::IndexOnBoth() {
-  return {.name = "both", .columns = {kGroup, kNumber}, .fpr = 0.02, .expected_values = 16};
+IndexSpec RandomRows::IndexOnBoth(double fpr) {
+  return {.name = "both", .columns = {kGroup, kNumber}, .fpr = fpr, .expected_values = 16};
 }
 
-IndexSpec RandomRows::IndexOnName() {
-  return {.name = "name", .columns = {kName}, .fpr = 0.02, .expected_values = 12};
+IndexSpec RandomRows::IndexOnName(double fpr) {
+  return {.name = "name", .columns = {kName}, .fpr = fpr, .expected_values = 12};
+}
+
+Column RandomRows::AddedColumn(size_t position) {
+  return {.name = "added" + std::to_string(position), .type = Type::kInt64};
 }
 
 Row RandomRows::KeyRow(int64_t key) {
-  Row row(kColumns);
+  Row row(kMostColumns);
   row[kId] = Value::Int64(key);
   return row;
 }
@@ -56,6 +60,7 @@ Row RandomRows::RandomRow(int64_t key) {
   row[kGroup] = RandomGroup();
   row[kNumber] = RandomNumber();
   row[kName] = RandomName();
+  for (uint32_t column = kColumns; column < columns_; ++column) row[column] = RandomNumber();
   return row;
 }
 
@@ -65,6 +70,7 @@ RandomWrite RandomRows::RandomWriteOf(int64_t key, const RowState& sure) {
   if (dice < 55) {
     // Sometimes the row that is there already: it must be findable once acknowledged, too.
     if (sure.has_value() && random_.OneIn(6)) row = *sure;
+    for (uint32_t column = columns_; column < kMostColumns; ++column) row[column] = Value();
     return {.write = {.row = row}, .after = row, .kind = "puts"};
   }
   if (dice < 75) {
@@ -101,7 +107,7 @@ Predicate RandomRows::RandomLeaf(const std::optional<Row>& near) {
     return value.is_null() ? Predicate::IsNull(column)
                            : Predicate::Compare(column, Predicate::Op::kEq, std::move(value));
   };
-  switch (random_.Uniform(9)) {
+  switch (random_.Uniform(11)) {
     case 0:
     case 1:
       return equal(kGroup, pick(kGroup, RandomGroup()));
@@ -126,6 +132,15 @@ Predicate RandomRows::RandomLeaf(const std::optional<Row>& near) {
     }
     case 7:
       return Predicate::Prefix(kName, "n" + std::to_string(random_.Uniform(40)));
+    case 8:
+    case 9: {
+      // Of long names, too, which are equal as far as an entry holds them.
+      constexpr Predicate::Op kOps[] = {Predicate::Op::kLt, Predicate::Op::kLe, Predicate::Op::kGt,
+                                        Predicate::Op::kGe};
+      Value name = pick(kName, RandomName());
+      if (name.is_null()) return Predicate::IsNull(kName);
+      return Predicate::Compare(kName, kOps[random_.Uniform(4)], std::move(name));
+    }
     default: {
       const int64_t low = RandomKey();
       return Predicate::Between(kId, Value::Int64(low), Value::Int64(low + 20));

@@ -27,16 +27,23 @@ class RandomRows {
   // Columns of the table.
   static constexpr uint32_t kId = 0, kGroup = 1, kNumber = 2, kName = 3;
   static constexpr uint32_t kColumns = 4;
+  // Some may be added later. Rows are as wide as they can become: NULL where there is no column.
+  static constexpr uint32_t kMostColumns = 6;
   static constexpr int64_t kKeys = 300;
 
   // Draws from `random`, which must outlive this.
   explicit RandomRows(Random* random) : random_(*random) {}
 
-  static TableSchema Schema();
-  // The index that comes and goes.
-  static IndexSpec IndexOnBoth();
-  static IndexSpec IndexOnName();
+  static constexpr double kFpr = 0.02;
+  static TableSchema Schema(double fpr = kFpr);
+  // Those that come and go.
+  static IndexSpec IndexOnBoth(double fpr = kFpr);
+  static IndexSpec IndexOnName(double fpr = kFpr);
+  static Column AddedColumn(size_t position);
   static Row KeyRow(int64_t key);  // the other columns are NULL
+
+  // How many columns the table has now: what rows are drawn for.
+  void set_columns(uint32_t columns) { columns_ = columns; }
 
   int64_t RandomKey() { return static_cast<int64_t>(random_.Uniform(kKeys)); }
   Row RandomRow(int64_t key);
@@ -54,6 +61,7 @@ class RandomRows {
   Predicate RandomLeaf(const std::optional<Row>& near);
 
   Random& random_;
+  uint32_t columns_ = kColumns;
 };
 
 }  // namespace tamis

@@ -2,6 +2,8 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
+
 #include "tamis/sql/extension.h"
 
 namespace tamis {
@@ -33,6 +35,12 @@ Value ColumnOf(sqlite3_stmt* statement, int i) {
   }
 }
 
+std::string Columns(const TableSchema& schema) {
+  std::string text;
+  for (const Column& column : schema.columns) text += (text.empty() ? "" : ", ") + column.name;
+  return text;
+}
+
 std::string Assignments(const TableSchema& schema, const Write& write) {
   std::string text;
   for (uint32_t i = 0; i < schema.columns.size(); ++i) {
@@ -57,14 +65,16 @@ std::string SqlOf(const TableSchema& schema, const Write& write) {
            (write.condition.has_value() ? " AND " + write.condition->ToString(schema) : "");
   }
   std::string values;
-  for (const Value& value : write.row) values += (values.empty() ? "" : ", ") + Literal(value);
+  for (size_t i = 0; i < schema.columns.size(); ++i) {
+    values += (i == 0 ? "" : ", ") + Literal(write.row[i]);
+  }
   const bool replace = write.kind == Write::Kind::kPut;
-  return (replace ? "INSERT OR REPLACE INTO " : "INSERT INTO ") + schema.name + " VALUES (" +
-         values + ")";
+  return (replace ? "INSERT OR REPLACE INTO " : "INSERT INTO ") + schema.name + " (" +
+         Columns(schema) + ") VALUES (" + values + ")";
 }
 
 std::string SqlOf(const TableSchema& schema, const SearchOptions& options) {
-  std::string text = "SELECT * FROM " + schema.name;
+  std::string text = "SELECT " + Columns(schema) + " FROM " + schema.name;
   if (options.predicate.kind != Predicate::Kind::kTrue) {
     text += " WHERE " + options.predicate.ToString(schema);
   }

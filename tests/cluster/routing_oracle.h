@@ -1,0 +1,20 @@
+// What a coordinator must not do: leave a row out that has been acknowledged.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tamis/query/engine.h"
+
+namespace tamis {
+
+// Conditions that the row meets, by every index of the schema: each column, each leading part,
+// equalities and ranges.
+std::vector<Predicate> ConditionsMetBy(const TableSchema& schema, const Row& row);
+
+// Which of the engines would not look at the row's key now, in a search by which condition that the
+// row meets; nullopt when none would.
+std::optional<std::string> LeftOut(const std::vector<Engine*>& engines,
+                                   const TableSchema& schema, const Row& row);
+
+}  // namespace tamis
