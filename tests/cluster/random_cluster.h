@@ -23,8 +23,8 @@ struct RandomClusterOptions {
   uint64_t operations = 10'000;
   Faults faults;
   // Each node's clock is off by a rate drawn up to this, in thousandths. The margins of the leases
-  // allow for 30, and no more.
-  int clock_drift = 30;
+  // allow for clocks that differ by 30, and no more.
+  int clock_drift = 15;
   bool sql = true;  // a share of the operations goes through SQL
   bool verbose = false;
 };
