@@ -177,6 +177,7 @@ TEST_F(IndexFilterTest, ASnapshotOfAFittedFilterIsRestored) {
   restored->Publish();
   EXPECT_EQ(restored->geometry(), filter->geometry());
   EXPECT_FALSE(restored->WantsRebuild(1'000'000));
+}
 
 // ---- What a put waits for
 
