@@ -170,7 +170,9 @@ bit closing[2];       /* closed by its owner, who still waits until all know it 
 bit graceful[2];      /* no owner, and the last one closed it in good order */
 bit split;
 bit stored[2];
-bit acknowledged[2];  /* an acknowledged put of the row stands (nobody sees this but the claim) */
+/* Nobody sees these but the claim: */
+bit acknowledged[2];  /* an acknowledged put of the row stands */
+byte unknown_to[2];   /* 1 + the server that had the row's region open when another committed the row */
 
 /* The put in progress on each row: 0 none, 1 counted but not committed, 2 committed and waiting. */
 byte putting[2]; byte put_at[2]; byte need[2]; bit counted[2];
@@ -226,9 +228,11 @@ inline check(c) {
 #define SEARCHES_OLD(x, h) (s[x].up && HAS_OPEN(x, h) && owner[HOME(h)] != (x) && s[x].verified > 0)
 #endif
 #if NS == 2
-#define NOBODY_ELSE_SEARCHES(x, h) (!SEARCHES_OLD(1 - (x), h))
+#define NOBODY_SEARCHES_WITHOUT(h) (unknown_to[h] == 0 || !SEARCHES_OLD(unknown_to[h] - 1, h))
+#define COMMITTED(x, h) unknown_to[h] = (s[1 - (x)].up && HAS_OPEN(1 - (x), h) -> 2 - (x) : 0)
 #else
-#define NOBODY_ELSE_SEARCHES(x, h) true
+#define NOBODY_SEARCHES_WITHOUT(h) true
+#define COMMITTED(x, h) skip
 #endif
 
 /* ---- The rules that can be switched off ---------------------------------------------------------- */
@@ -414,7 +418,11 @@ inline open_region(x, rr) {
   if :: !graceful[rr] -> s[x].r[rr].wait = S :: else fi;
 #endif
 #endif
-  graceful[rr] = 0
+  graceful[rr] = 0;
+  for (i : 0 .. 1) {
+    if :: IN(x, rr, i) && unknown_to[i] == 1 + (x) -> unknown_to[i] = 0 :: else fi
+  }
+  i = 0
 }
 
 #define MAY_OPEN(x, rr) (owner[rr] == NONE && (rr == 0 || split) && s[x].up && s[x].member)
@@ -489,7 +497,7 @@ proctype Row(byte h) {
        q = 0; j = 0 }
 #else
   :: d_step { OWNED(HOME(h)) && !putting[h] && ROOM(owner[HOME(h)]) && !stored[h] && !late[h] ->
-       printf("put of row %d: committed, not counted\n", h); stored[h] = 1; late[h] = 1 }
+       printf("put of row %d: committed, not counted\n", h); stored[h] = 1; late[h] = 1; COMMITTED(owner[HOME(h)], h) }
   :: d_step { OWNED(HOME(h)) && !putting[h] && late[h] ->
        q = HOME(h); j = owner[q]; put_at[h] = j; late[h] = 0;
        increment(j, q); compute_need(j, q, h); putting[h] = 2;
@@ -501,7 +509,8 @@ proctype Row(byte h) {
        q = 0; j = 0 }
 #endif
   :: d_step { putting[h] == 1 && OWNS(put_at[h], HOME(h)) ->
-       printf("put of row %d: committed\n", h); stored[h] = 1; counted[h] = 0; putting[h] = 2 }
+       printf("put of row %d: committed\n", h); stored[h] = 1; counted[h] = 0; putting[h] = 2;
+       COMMITTED(put_at[h], h) }
   /* It fails before the commit and takes back what it counted; or it stops waiting, and may stand. */
   :: d_step { putting[h] == 1 ->
        printf("put of row %d: fails\n", h);
@@ -511,7 +520,7 @@ proctype Row(byte h) {
   :: d_step { putting[h] == 2 -> printf("put of row %d: outcome unknown\n", h); end_put(h) }
   :: d_step { putting[h] == 2 && s[put_at[h]].r[HOME(h)].wait == 0 && PUT_KNOWN(put_at[h], need[h]) ->
        printf("put of row %d: acknowledged\n", h);
-       assert(NOBODY_ELSE_SEARCHES(put_at[h], h));
+       assert(NOBODY_SEARCHES_WITHOUT(h));
        end_put(h); acknowledged[h] = 1;
        for (i : 0 .. NC - 1) { check(i) }
        i = 0; m = 0 }
