@@ -1,0 +1,1 @@
+// Empty: a target with precompiled headers wants a file.
