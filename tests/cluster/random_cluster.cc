@@ -79,9 +79,9 @@ class RandomCluster {
       if (random_.OneIn(10)) WriteByEngine();
       if (options_.sql && random_.OneIn(12)) WriteBySql();
       if (random_.OneIn(25)) RestartEngine();
-      if (random_.OneIn(300)) Crash();
-      if (random_.OneIn(1500)) FailWrites();
-      if (random_.OneIn(2500)) DropTable();
+      if (random_.OneIn(100)) Crash();
+      if (random_.OneIn(400)) FailWrites();
+      if (random_.OneIn(500)) DropTable();
       if (operations_ >= next_settle && !failure_.has_value()) {
         Settle();
         next_settle = operations_ + kSettleEvery;

@@ -36,11 +36,11 @@ TEST(RandomClusterTest, EveryAcknowledgedRowIsFoundAndNothingElse) {
         "expulsions", "polls lost", "polls late", "clock jumps", "index creations", "index drops", "compactions",
         "searches that left regions out", "searches through SQL", "writes through SQL",
         "writes through an engine", "writes sent twice", "rival writes", "rows twice in a request",
-        "writes with little time", "checks of a region", "process crashes"}) {
+        "writes with little time", "checks of a region"}) {
     EXPECT_GE(counts[event], 100u) << event;
   }
   for (const char* event :
-       {"balances", "columns added", "times of failing writes", "table drops",
+       {"balances", "columns added", "process crashes", "times of failing writes", "table drops",
         "rows asked of the routing by an old schema", "moves within a lease of a reopening",
         "servers that woke beside their successor", "indexes dropped during their backfill",
         "indexes dropped while a server sleeps", "moves twice during a backfill"}) {
