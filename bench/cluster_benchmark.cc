@@ -128,7 +128,7 @@ class Bench {
       row[0] = Value::Int64(rows_ * i / kRegions);
       const std::string key = EncodeKey(*table, row);
       auto regions = Await<Result<std::vector<RegionInfo>>>(
-          &executor_, [&](auto done) { cluster_->ListRegions(table->id, done); });
+          &executor_, [&](auto done) { cluster_->ListRegions(table->name, {}, done); });
       for (const RegionInfo& region : *regions) {
         if (!region.Contains(key)) continue;
         const Status status = Await<Status>(

@@ -4,23 +4,23 @@
 //   build/dev/bin/example_embedded /tmp/example.db
 #include <cstdio>
 
-#include "tamis/cli/local_store.h"
+#include "tamis/base/answers.h"
 #include "tamis/sql/definition.h"
-#include "tamis/sql/session.h"
+#include "tamis/store/opened_store.h"
 
 namespace {
 
 using namespace tamis;  // NOLINT(google-build-using-namespace)
 
 Status Run(const std::string& directory) {
-  TAMIS_ASSIGN_OR_RETURN(const auto store, LocalStore::Open(directory, {}));
+  TAMIS_ASSIGN_OR_RETURN(const auto store, OpenedStore::Open(directory, {}));
   Engine& engine = store->engine();
 
   TAMIS_ASSIGN_OR_RETURN(const TableSchema definition,
                          ParseDefinition("cities", {"city", "country", "people int64", "key (city)",
                                                     "index country (country)"}));
-  const auto created = AwaitResult<TableSchema>(&engine, [&](Cluster& cluster, auto done) {
-    cluster.CreateTable(definition, std::move(done));
+  const auto created = AwaitResult<TableSchema>(&engine.executor(), {}, [&](auto done) {
+    store->admin().CreateTable(definition, std::move(done));
   });
   if (!created.ok() && created.status().code() != StatusCode::kAlreadyExists) {
     return created.status();

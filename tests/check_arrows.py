@@ -27,14 +27,15 @@ ARROWS = {
     "papers": "base filter plot",
     "import": "base",
     "redis": "base filter",
-    "cluster": "base table",
+    "cluster": "base executor table",
     "routing": "base executor filter table cluster",
     "rocks": "base executor filter table cluster routing",
     "query": "base executor filter table cluster routing",
+    "store": "base executor cluster rocks query",
     "sql": "base executor table cluster query",
-    "cli": "base executor filter papers table import cluster routing rocks query sql",
+    "cli": "base executor filter papers table import cluster query store sql",
 }
-EXECUTOR = {"executor", "sim_executor", "thread_executor", "executor_test"}
+EXECUTOR = {"answers", "answers_test", "executor", "executor_test", "sim_executor", "thread_executor"}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.MULTILINE)
 LIBRARY = re.compile(r"^tamis_library\(\s*(\w+)([^)]*)\)", re.MULTILINE)

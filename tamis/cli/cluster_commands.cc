@@ -1,4 +1,5 @@
 // tamis region, tamis server, tamis status, tamis check.
+#include <algorithm>
 #include <cstdio>
 
 #include "tamis/cli/command.h"
@@ -32,30 +33,34 @@ Status ListServers(Connection* connection, const Options& options) {
   return Query(connection, options, "SELECT * FROM tamis_servers", {});
 }
 
+Result<std::vector<TableSchema>> ListTables(Connection* connection) {
+  return connection->session()->Ask<std::vector<TableSchema>>(
+      [](Cluster& cluster, auto done) { cluster.ListTables(std::move(done)); });
+}
+
+Result<std::vector<RegionInfo>> RegionsOf(Connection* connection, const TableSchema& table) {
+  return connection->session()->Ask<std::vector<RegionInfo>>(
+      [&](Cluster& cluster, auto done) { cluster.ListRegions(table.name, {}, std::move(done)); });
+}
+
 // The region's table, so that a split key can be encoded.
-Result<TableSchema> TableOfRegion(Engine& engine, uint64_t region) {
-  TAMIS_ASSIGN_OR_RETURN(const auto tables, AwaitResult<std::vector<TableSchema>>(
-                                                &engine, [](Cluster& cluster, auto done) {
-                                                  cluster.ListTables(std::move(done));
-                                                }));
+Result<TableSchema> TableOfRegion(Connection* connection, RegionId region) {
+  TAMIS_ASSIGN_OR_RETURN(const auto tables, ListTables(connection));
   for (const TableSchema& table : tables) {
-    TAMIS_ASSIGN_OR_RETURN(const auto regions, AwaitResult<std::vector<RegionInfo>>(
-                                                   &engine, [&](Cluster& cluster, auto done) {
-                                                     cluster.ListRegions(table.id, std::move(done));
-                                                   }));
+    TAMIS_ASSIGN_OR_RETURN(const auto regions, RegionsOf(connection, table));
     for (const RegionInfo& info : regions) {
       if (info.id == region) return table;
     }
   }
-  return NotFound("there is no region " + std::to_string(region) +
+  return NotFound("there is no region " + region.ToString() +
                   "; tamis region list TABLE shows the regions");
 }
 
 Status SplitRegion(Connection* connection, const Options& options) {
-  Engine& engine = connection->engine();
+  TAMIS_ASSIGN_OR_RETURN(const RegionId region, RegionId::Of(options.region));
   std::string key;
   if (!options.key.empty()) {
-    TAMIS_ASSIGN_OR_RETURN(const TableSchema schema, TableOfRegion(engine, options.region));
+    TAMIS_ASSIGN_OR_RETURN(const TableSchema schema, TableOfRegion(connection, region));
     if (options.key.size() > schema.key.size()) {
       return InvalidArgument("the key of table \"" + schema.name + "\" has only " +
                              std::to_string(schema.key.size()) + " columns");
@@ -66,52 +71,43 @@ Status SplitRegion(Connection* connection, const Options& options) {
       TAMIS_RETURN_IF_ERROR(KeyFormat(schema).Append(i, value, &key));
     }
   }
-  return AwaitStatus(&engine, [&](Cluster& cluster, auto done) {
-    cluster.SplitRegion(options.region, key, std::move(done));
-  });
+  return connection->session()->Do(
+      [&](ClusterAdmin& admin, auto done) { admin.SplitRegion(region, key, std::move(done)); });
 }
 
 Status MergeRegion(Connection* connection, const Options& options) {
-  return AwaitStatus(&connection->engine(), [&](Cluster& cluster, auto done) {
-    cluster.MergeRegion(options.region, std::move(done));
-  });
+  TAMIS_ASSIGN_OR_RETURN(const RegionId region, RegionId::Of(options.region));
+  return connection->session()->Do(
+      [&](ClusterAdmin& admin, auto done) { admin.MergeRegion(region, std::move(done)); });
 }
 
 Status MoveRegion(Connection* connection, const Options& options) {
-  return AwaitStatus(&connection->engine(), [&](Cluster& cluster, auto done) {
-    cluster.MoveRegion(options.region, options.server, std::move(done));
+  TAMIS_ASSIGN_OR_RETURN(const RegionId region, RegionId::Of(options.region));
+  return connection->session()->Do([&](ClusterAdmin& admin, auto done) {
+    admin.MoveRegion(region, options.server, std::move(done));
   });
 }
 
 Status Balance(Connection* connection, const Options&) {
-  TAMIS_ASSIGN_OR_RETURN(
-      const uint64_t moved,
-      AwaitResult<uint64_t>(&connection->engine(),
-                            [](Cluster& cluster, auto done) { cluster.Balance(std::move(done)); }));
-  std::printf("%llu regions moved\n", static_cast<unsigned long long>(moved));
+  if (!connection->admin().Can(Capability::kBalance)) return CannotDo(Capability::kBalance);
+  TAMIS_ASSIGN_OR_RETURN(const JobInfo job,
+                         connection->session()->Run({.kind = JobSpec::Kind::kBalance}));
+  std::printf("%llu regions moved\n", static_cast<unsigned long long>(job.moved));
   return Status::Ok();
 }
 
 Status ShowStatus(Connection* connection, const Options&) {
-  Engine& engine = connection->engine();
-  TAMIS_ASSIGN_OR_RETURN(const auto servers, AwaitResult<std::vector<ServerInfo>>(
-                                                 &engine, [](Cluster& cluster, auto done) {
-                                                   cluster.ListServers(std::move(done));
-                                                 }));
-  TAMIS_ASSIGN_OR_RETURN(const auto tables, AwaitResult<std::vector<TableSchema>>(
-                                                &engine, [](Cluster& cluster, auto done) {
-                                                  cluster.ListTables(std::move(done));
-                                                }));
-  const auto live = std::count_if(servers.begin(), servers.end(), [](const ServerInfo& server) {
-    return server.state == ServerInfo::State::kLive;
-  });
-  std::printf("store    %s\n", connection->store().directory().c_str());
-  std::printf("servers  %zu, %td live\n", servers.size(), live);
+  TAMIS_ASSIGN_OR_RETURN(const ClusterStatus status, connection->session()->Change<ClusterStatus>(
+                                                         [](ClusterAdmin& admin, auto done) {
+                                                           admin.GetStatus(std::move(done));
+                                                         }));
+  TAMIS_ASSIGN_OR_RETURN(const auto tables, ListTables(connection));
+  const auto live =
+      std::ranges::count(status.servers, ServerInfo::State::kLive, &ServerInfo::state);
+  std::printf("store    %s\n", connection->store_name().c_str());
+  std::printf("servers  %zu, %td live\n", status.servers.size(), live);
   for (const TableSchema& table : tables) {
-    TAMIS_ASSIGN_OR_RETURN(const auto regions, AwaitResult<std::vector<RegionInfo>>(
-                                                   &engine, [&](Cluster& cluster, auto done) {
-                                                     cluster.ListRegions(table.id, std::move(done));
-                                                   }));
+    TAMIS_ASSIGN_OR_RETURN(const auto regions, RegionsOf(connection, table));
     double bytes = 0;
     for (const RegionInfo& region : regions) bytes += static_cast<double>(region.size_bytes);
     std::printf("table    %s: %zu regions, %.1f MB, %zu columns, %zu indexes\n", table.name.c_str(),
@@ -121,14 +117,12 @@ Status ShowStatus(Connection* connection, const Options&) {
 }
 
 Status RunCheck(Connection* connection, const Options& options) {
-  RocksCluster& cluster = connection->store().cluster();
   // A filter that is being counted has nothing to compare with yet.
   connection->WaitUntilRouted(std::chrono::seconds(60));
   TAMIS_ASSIGN_OR_RETURN(
-      const CheckReport report,
-      Await<Result<CheckReport>>(&connection->engine().executor(), [&](auto done) {
-        cluster.Check(options.table, std::move(done));
-      }));
+      const JobInfo job,
+      connection->session()->Run({.kind = JobSpec::Kind::kCheck, .table = options.table}));
+  const CheckReport& report = job.check;
   std::fputs(report.ToString().c_str(), stdout);
   if (report.ok()) return Status::Ok();
   return DataLoss("table \"" + options.table + "\": " + report.Summary() +

@@ -25,14 +25,16 @@ int Entry(sqlite3* db, const char**, const sqlite3_api_routines* api) {
 Result<std::unique_ptr<Connection>> Connection::Open(const Context& context, bool create) {
   std::unique_ptr<Connection> connection(new Connection());
   TAMIS_ASSIGN_OR_RETURN(connection->store_,
-                         LocalStore::Open(context.store, {.servers = context.servers,
-                                                          .split_bytes = context.split_bytes,
-                                                          .sync = context.sync,
-                                                          .salvage = context.salvage,
-                                                          .create = create}));
+                         OpenedStore::Open(context.store, {.servers = context.servers,
+                                                           .split_bytes = context.split_bytes,
+                                                           .sync = context.sync,
+                                                           .salvage = context.salvage,
+                                                           .create = create}));
   connection->session_ = std::make_shared<Session>();
   connection->session_->engine =
       std::shared_ptr<Engine>(connection->store_, &connection->store_->engine());
+  connection->session_->admin =
+      std::shared_ptr<ClusterAdmin>(connection->store_, &connection->store_->admin());
   sqlite3_auto_extension(reinterpret_cast<void (*)()>(Entry));
   opening = connection->session_;
   const int rc = sqlite3_open(":memory:", &connection->db_);
@@ -52,8 +54,8 @@ Connection::~Connection() {
 }
 
 void Connection::WaitUntilRouted(Duration timeout) {
-  const auto tables = AwaitResult<std::vector<TableSchema>>(
-      &engine(), [](Cluster& cluster, auto done) { cluster.ListTables(std::move(done)); });
+  const auto tables = session_->Ask<std::vector<TableSchema>>(
+      [](Cluster& cluster, auto done) { cluster.ListTables(std::move(done)); });
   if (!tables.ok()) return;
   const Time until = engine().executor().Now() + timeout;
   for (const TableSchema& table : *tables) {

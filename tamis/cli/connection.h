@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "tamis/cli/command.h"
-#include "tamis/cli/local_store.h"
 #include "tamis/query/explain.h"
 #include "tamis/sql/session.h"
+#include "tamis/store/opened_store.h"
 
 namespace tamis {
 
@@ -32,8 +32,9 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   sqlite3* db() const { return db_; }
-  LocalStore& store() { return *store_; }
+  const std::string& store_name() const { return store_->name(); }
   Engine& engine() { return store_->engine(); }
+  ClusterAdmin& admin() { return store_->admin(); }
   const std::shared_ptr<Session>& session() const { return session_; }
 
   // Runs all statements of the text. Statements that give rows give them to the sink. When
@@ -54,7 +55,7 @@ class Connection {
   Status Step(sqlite3_stmt* statement, const RowSink& sink);
   Status LastError(int rc) const;
 
-  std::shared_ptr<LocalStore> store_;
+  std::shared_ptr<OpenedStore> store_;
   std::shared_ptr<Session> session_;
   sqlite3* db_ = nullptr;
 };

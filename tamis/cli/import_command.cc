@@ -25,7 +25,7 @@ int RunImport(const Context& context, ImportOptions options, const std::string& 
   options.cancelled = &(*connection)->session()->cancelled;
   (*input)->StopWhen(options.cancelled);
   std::istream stream(input->get());
-  Importer importer(&(*connection)->engine(), options);
+  Importer importer((*connection)->session().get(), options);
   Status status = importer.Run(stream);
   if (status.ok()) status = (*input)->status();
   std::fputs(importer.Summary().c_str(), stdout);

@@ -9,7 +9,6 @@
 #include <cstdio>
 
 #include "tamis/sql/definition.h"
-#include "tamis/sql/session.h"
 #include "tamis/table/key_format.h"
 
 namespace tamis {
@@ -43,8 +42,8 @@ double Seconds(Duration duration) { return std::chrono::duration<double>(duratio
 
 }  // namespace
 
-Importer::Importer(Engine* engine, ImportOptions options)
-    : engine_(engine), options_(std::move(options)) {}
+Importer::Importer(Session* session, ImportOptions options)
+    : session_(session), engine_(session->engine.get()), options_(std::move(options)) {}
 
 // Columns are named as the fields of the records are: "Installed-Size" is installed_size.
 Status Importer::ReadOptions() {
@@ -218,9 +217,11 @@ Status Importer::PrepareTable(const RecordReader& reader) {
     TAMIS_RETURN_IF_ERROR(CheckAgrees(**existing));
   } else {
     TAMIS_ASSIGN_OR_RETURN(const TableSchema wanted, WantedTable(reader));
-    TAMIS_RETURN_IF_ERROR(AwaitResult<TableSchema>(engine_, [&](Cluster& cluster, auto done) {
-                            cluster.CreateTable(wanted, std::move(done));
-                          }).status());
+    TAMIS_RETURN_IF_ERROR(session_
+                              ->Change<TableSchema>([&](ClusterAdmin& admin, auto done) {
+                                admin.CreateTable(wanted, std::move(done));
+                              })
+                              .status());
     engine_->ForgetTable(options_.table);
     existing = engine_->Table(options_.table);
     if (!existing.ok()) return existing.status();

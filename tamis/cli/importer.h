@@ -19,6 +19,7 @@
 #include "tamis/cli/table_options.h"
 #include "tamis/import/record_reader.h"
 #include "tamis/query/engine.h"
+#include "tamis/sql/session.h"
 
 namespace tamis {
 
@@ -33,7 +34,7 @@ struct ImportOptions {
 
 class Importer {
  public:
-  Importer(Engine* engine, ImportOptions options);
+  Importer(Session* session, ImportOptions options);
 
   Status Run(std::istream& in);
 
@@ -68,7 +69,8 @@ class Importer {
   Status Bad(uint64_t line, const Status& status);
   void ShowProgress(const RecordReader& reader, bool last);
 
-  Engine* engine_;
+  Session* const session_;
+  Engine* const engine_;
   ImportOptions options_;
   std::vector<KeyOption> key_;        // names in lower_snake, as the fields of the records
   std::vector<ColumnOption> columns_;

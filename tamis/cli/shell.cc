@@ -126,7 +126,12 @@ Status Shell::RunCommand(const std::string& line) {
   std::string command;
   std::string argument;
   words >> command >> argument;
-  RocksCluster& cluster = connection_->store().cluster();
+  using Order = void (ClusterAdmin::*)(const std::string& server, DoneCallback done);
+  const auto order = [&](Capability capability, Order call) -> Status {
+    if (!connection_->admin().Can(capability)) return CannotDo(capability);
+    return connection_->session()->Do(
+        [&](ClusterAdmin& admin, auto done) { (admin.*call)(argument, std::move(done)); });
+  };
   if (command == ".help") {
     std::fputs(kHelp, stdout);
   } else if (command == ".quit" || command == ".exit") {
@@ -137,10 +142,10 @@ Status Shell::RunCommand(const std::string& line) {
     if (argument != "on" && argument != "off") return InvalidArgument("write .explain on or off");
     options_.explain = argument == "on";
   } else if (command == ".tables" || command == ".schema") {
-    TAMIS_ASSIGN_OR_RETURN(
-        const auto tables,
-        AwaitResult<std::vector<TableSchema>>(
-            &connection_->engine(), [](Cluster& c, auto done) { c.ListTables(std::move(done)); }));
+    TAMIS_ASSIGN_OR_RETURN(const auto tables, connection_->session()->Ask<std::vector<TableSchema>>(
+                                                  [](Cluster& cluster, auto done) {
+                                                    cluster.ListTables(std::move(done));
+                                                  }));
     for (const TableSchema& table : tables) {
       if (!argument.empty() && table.name != argument) continue;
       std::printf("%s\n", (command == ".tables" ? table.name : table.ToString()).c_str());
@@ -150,11 +155,11 @@ Status Shell::RunCommand(const std::string& line) {
   } else if (command == ".servers") {
     return RunSql("SELECT * FROM tamis_servers");
   } else if (command == ".kill") {
-    return cluster.Kill(argument);
+    return order(Capability::kKillServer, &ClusterAdmin::KillServer);
   } else if (command == ".pause") {
-    return cluster.Pause(argument);
+    return order(Capability::kPauseServer, &ClusterAdmin::PauseServer);
   } else if (command == ".resume") {
-    return cluster.Resume(argument);
+    return order(Capability::kResumeServer, &ClusterAdmin::ResumeServer);
   } else {
     return InvalidArgument("there is no command " + command + "; .help lists them");
   }
@@ -174,8 +179,8 @@ void Shell::PrintTotal() const {
 
 void Shell::Interact() {
   std::set<std::string> words(std::begin(kKeywords), std::end(kKeywords));
-  const auto tables = AwaitResult<std::vector<TableSchema>>(
-      &connection_->engine(), [](Cluster& c, auto done) { c.ListTables(std::move(done)); });
+  const auto tables = connection_->session()->Ask<std::vector<TableSchema>>(
+      [](Cluster& cluster, auto done) { cluster.ListTables(std::move(done)); });
   if (tables.ok()) {
     for (const TableSchema& table : *tables) {
       words.insert(table.name);
@@ -191,7 +196,7 @@ void Shell::Interact() {
   if (!history.empty()) read_history(history.c_str());
 
   std::printf("%s: .help for help, a semicolon ends a statement\n",
-              connection_->store().directory().c_str());
+              connection_->store_name().c_str());
   std::string statement;
   while (!quit_) {
     const std::unique_ptr<char, decltype(&std::free)> line(

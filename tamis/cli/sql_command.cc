@@ -66,8 +66,12 @@ int RunSql(const Context& context, const SqlOptions& options) {
   if (!connection.ok()) return Report(connection.status());
   if (options.explain) {
     (*connection)->WaitUntilRouted(kRoutingPatience);
-  } else if ((*connection)->store().cluster().pending_work() == 0) {
-    (*connection)->WaitUntilRouted(kShortPatience);
+  } else {
+    const auto status =
+        (*connection)->session()->Change<ClusterStatus>([](ClusterAdmin& admin, auto done) {
+          admin.GetStatus(std::move(done));
+        });
+    if (status.ok() && status->pending_work == 0) (*connection)->WaitUntilRouted(kShortPatience);
   }
   Shell shell(connection->get(),
               {.format = *format, .explain = options.explain, .echo = options.echo});

@@ -4,17 +4,18 @@
 //   sqlite> SELECT tamis_open('shop.db');
 #include <sqlite3ext.h>
 
-#include "tamis/cli/local_store.h"
 #include "tamis/sql/extension.h"
 #include "tamis/sql/sqlite.h"
+#include "tamis/store/opened_store.h"
 
 extern "C" __attribute__((visibility("default"))) int sqlite3_tamis_init(
     sqlite3* db, char** error, const sqlite3_api_routines* api) {
   auto session = std::make_shared<tamis::Session>();
-  session->open = [](const std::string& name) -> tamis::Result<std::shared_ptr<tamis::Engine>> {
-    auto store = tamis::LocalStore::OpenShared(name, {});
+  session->open = [](const std::string& name) -> tamis::Result<tamis::SessionStore> {
+    auto store = tamis::OpenedStore::OpenShared(name, {});
     if (!store.ok()) return store.status();
-    return std::shared_ptr<tamis::Engine>(*store, &(*store)->engine());
+    return tamis::SessionStore{.engine = {*store, &(*store)->engine()},
+                               .admin = {*store, &(*store)->admin()}};
   };
   const tamis::Status status = tamis::Extend(db, api, session);
   if (status.ok()) return SQLITE_OK;

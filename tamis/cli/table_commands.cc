@@ -22,11 +22,10 @@ struct Options {
 };
 
 Status ListTables(Connection* connection, const Options&) {
-  TAMIS_ASSIGN_OR_RETURN(
-      const auto tables,
-      AwaitResult<std::vector<TableSchema>>(&connection->engine(), [](Cluster& cluster, auto done) {
-        cluster.ListTables(std::move(done));
-      }));
+  TAMIS_ASSIGN_OR_RETURN(const auto tables, connection->session()->Ask<std::vector<TableSchema>>(
+                                                [](Cluster& cluster, auto done) {
+                                                  cluster.ListTables(std::move(done));
+                                                }));
   for (const TableSchema& table : tables) std::printf("%s\n", table.name.c_str());
   return Status::Ok();
 }
@@ -45,7 +44,11 @@ Status ListIndexes(Connection* connection, const Options& options) {
     for (const uint32_t column : index.columns) {
       columns += (columns.empty() ? "" : ", ") + schema->columns[column].name;
     }
-    const auto progress = connection->store().cluster().ProgressOf(*schema, index.id);
+    TAMIS_ASSIGN_OR_RETURN(
+        const IndexProgress progress,
+        connection->session()->Change<IndexProgress>([&](ClusterAdmin& admin, auto done) {
+          admin.GetIndexProgress(schema->name, index.name, std::move(done));
+        }));
     const std::string state = progress.complete == progress.regions
                                   ? fmt::format("ready, {} entries", progress.entries)
                                   : fmt::format("being built, {} of {} regions ready",
@@ -73,17 +76,15 @@ Status CreateTable(Connection* connection, const Options& options) {
     definition.push_back(MarkerDefinition(options.definition.marker));
   }
   TAMIS_ASSIGN_OR_RETURN(const TableSchema schema, ParseDefinition(options.table, definition));
-  return AwaitResult<TableSchema>(&connection->engine(),
-                                  [&](Cluster& cluster, auto done) {
-                                    cluster.CreateTable(schema, std::move(done));
-                                  })
+  return connection->session()
+      ->Change<TableSchema>(
+          [&](ClusterAdmin& admin, auto done) { admin.CreateTable(schema, std::move(done)); })
       .status();
 }
 
 Status DropTable(Connection* connection, const Options& options) {
-  return AwaitStatus(&connection->engine(), [&](Cluster& cluster, auto done) {
-    cluster.DropTable(options.table, std::move(done));
-  });
+  return connection->session()->Do(
+      [&](ClusterAdmin& admin, auto done) { admin.DropTable(options.table, std::move(done)); });
 }
 
 Status CreateIndex(Connection* connection, const Options& options) {
@@ -101,26 +102,25 @@ Status CreateIndex(Connection* connection, const Options& options) {
     }
     spec.columns.push_back(*column);
   }
-  return AwaitResult<TableSchema>(&connection->engine(),
-                                  [&](Cluster& cluster, auto done) {
-                                    cluster.CreateIndex(options.table, spec, std::move(done));
-                                  })
+  return connection->session()
+      ->Change<TableSchema>([&](ClusterAdmin& admin, auto done) {
+        admin.CreateIndex(options.table, spec, std::move(done));
+      })
       .status();
 }
 
 Status DropIndex(Connection* connection, const Options& options) {
-  return AwaitResult<TableSchema>(&connection->engine(),
-                                  [&](Cluster& cluster, auto done) {
-                                    cluster.DropIndex(options.table, options.index,
-                                                      std::move(done));
-                                  })
+  return connection->session()
+      ->Change<TableSchema>([&](ClusterAdmin& admin, auto done) {
+        admin.DropIndex(options.table, options.index, std::move(done));
+      })
       .status();
 }
 
 Status RebuildIndex(Connection* connection, const Options& options) {
-  return AwaitStatus(&connection->engine(), [&](Cluster& cluster, auto done) {
-    cluster.RebuildIndex(options.table, options.index, std::move(done));
-  });
+  return connection->session()
+      ->Run({.kind = JobSpec::Kind::kRebuildIndex, .table = options.table, .index = options.index})
+      .status();
 }
 
 }  // namespace

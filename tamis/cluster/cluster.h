@@ -1,7 +1,17 @@
-// The interface of a place that holds tables in regions: a RegionServer that writes, searches and
-// feeds filters, and a Cluster that knows which regions there are and where. Implemented by the
-// embedded cluster (tamis/rocks), and made for a network: calls are asynchronous, may fail, may be
-// answered late or never (the caller keeps its own deadline).
+// The interface of a place that holds tables in regions, as a coordinator needs it: a RegionServer
+// that writes, searches and feeds filters, and a Cluster that knows which tables and regions there
+// are and where. Implemented by the embedded cluster (tamis/rocks), and made for a network: calls
+// are asynchronous, may fail, may be answered late or never (the caller keeps its own deadline).
+// What changes a cluster is in cluster_admin.h.
+//
+// Names. A table is named by its name, in calls and in messages to people; its id names it on the
+// wire, and tells it from another table that has its name later. A region is named by its RegionId;
+// the cluster's own name of it is shown to people beside it. A server is named by its name, which
+// goes on when it dies and is started again; its start code tells these lives apart.
+//
+// Epochs. An epoch tells two openings of one region at one life of one server apart, and nothing
+// else: those of other regions, of other servers or of other lives cannot be compared with it. (The
+// embedded cluster knows more of its own; nobody outside of tamis/rocks may.)
 //
 // Threads: all calls may be made from any thread; callbacks come on any thread, sometimes before
 // the call returns.
@@ -14,6 +24,8 @@
 
 #include "tamis/base/status.h"
 #include "tamis/cluster/cluster.pb.h"
+#include "tamis/cluster/region_id.h"
+#include "tamis/table/key_range.h"
 #include "tamis/table/schema.h"
 
 namespace tamis {
@@ -34,7 +46,8 @@ class RegionServer {
 };
 
 struct RegionInfo {
-  uint64_t id = 0;
+  RegionId id;
+  std::string name;  // the cluster's own, for people
   uint64_t epoch = 0;
   uint32_t table_id = 0;
   std::string start;        // row key, inclusive
@@ -43,6 +56,7 @@ struct RegionInfo {
   uint64_t size_bytes = 0;  // rough
 
   bool Contains(std::string_view key) const { return key >= start && (end.empty() || key < end); }
+  KeyRange keys() const { return {start, end}; }
 };
 
 struct ServerInfo {
@@ -59,32 +73,14 @@ class Cluster {
   // The server's stub. Kept valid when the server dies: its calls then fail with kUnavailable.
   virtual std::shared_ptr<RegionServer> Server(const std::string& name) = 0;
   virtual void ListServers(Callback<std::vector<ServerInfo>> done) = 0;
-  // In key order; a table's regions tile it, but what is listed may be old when it arrives.
-  virtual void ListRegions(uint32_t table_id, Callback<std::vector<RegionInfo>> done) = 0;
-
+  // The regions of the table that hold keys of `stale`, or all of them when it is empty, in key
+  // order. `stale` is what the caller does not know, or was refused by the server that it asked:
+  // what the cluster itself remembers of those keys is asked for anew, and nothing else need be.
+  // What is listed may be old when it arrives. kNotFound when there is no such table.
+  virtual void ListRegions(const std::string& table, std::vector<KeyRange> stale,
+                           Callback<std::vector<RegionInfo>> done) = 0;
   virtual void ListTables(Callback<std::vector<TableSchema>> done) = 0;
   virtual void GetTable(const std::string& name, Callback<TableSchema> done) = 0;
-  // Ids and version are given by the cluster. kAlreadyExists when the name is taken.
-  virtual void CreateTable(TableSchema schema, Callback<TableSchema> done) = 0;
-  virtual void DropTable(const std::string& name, DoneCallback done) = 0;
-  virtual void AddColumn(const std::string& table, Column column, Callback<TableSchema> done) = 0;
-  // Online. Done when puts maintain the index; regions complete it in the background, and until one
-  // has, a search by the index scans that region.
-  virtual void CreateIndex(const std::string& table, IndexSpec index,
-                           Callback<TableSchema> done) = 0;
-  virtual void DropIndex(const std::string& table, const std::string& index,
-                         Callback<TableSchema> done) = 0;
-  // Makes the entries and filters of the index (all indexes of the table when empty) agree with the
-  // rows, whatever they were, while the table is in use. Done when they do, for coordinators too.
-  virtual void RebuildIndex(const std::string& table, const std::string& index,
-                            DoneCallback done) = 0;
-
-  // Splits the region at `key`, or near its middle when empty.
-  virtual void SplitRegion(uint64_t region_id, std::string key, DoneCallback done) = 0;
-  // The region and its right neighbour become one.
-  virtual void MergeRegion(uint64_t region_id, DoneCallback done) = 0;
-  virtual void MoveRegion(uint64_t region_id, const std::string& server, DoneCallback done) = 0;
-  virtual void Balance(Callback<uint64_t> done) = 0;  // how many regions were moved
 };
 
 }  // namespace tamis

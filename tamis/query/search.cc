@@ -90,7 +90,7 @@ void Search::Exclude() {
 }
 
 Status Search::RefreshRegions() {
-  auto regions = context_->tables.RefreshRegions(schema_->id, options_.cancelled);
+  auto regions = context_->tables.RefreshRegions(*schema_, options_.cancelled);
   if (!regions.ok()) return regions.status();
   if ((*regions)->empty()) return NotFound("the table does not exist any more");
   regions_ = std::move(*regions);
@@ -160,12 +160,12 @@ std::vector<Search::Request> Search::MakeRequests() {
     Request& request = requests[region->server];
     request.server = region->server;
     pb::SearchRange* range = request.request.add_ranges();
-    range->set_region_id(region->id);
+    range->set_region_id(region->id.number());
     range->set_epoch(region->epoch);
     range->set_start(piece->range.start);
     range->set_end(piece->range.end);
     range->set_resume(piece->resume);
-    request.parts.push_back({piece, region->id, region->start});
+    request.parts.push_back({piece, region->id.number(), region->start});
     // In key order the later pieces are asked once; then only the one that is due.
     if (options_.key_order && !piece->resume.empty()) break;
   }

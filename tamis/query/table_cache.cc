@@ -42,17 +42,20 @@ TableCache::Regions TableCache::KnownRegions(uint32_t table_id) const {
   return found == regions_.end() ? nullptr : found->second;
 }
 
-Result<TableCache::Regions> TableCache::RefreshRegions(uint32_t table_id,
+Result<TableCache::Regions> TableCache::RefreshRegions(const TableSchema& table,
                                                        const std::atomic<bool>* cancelled) {
   auto listed = Gather<std::vector<RegionInfo>>(
       executor_, timeout_, cancelled,
       {[&](std::function<void(Result<std::vector<RegionInfo>>)> done) {
-        cluster_->ListRegions(table_id, std::move(done));
+        cluster_->ListRegions(table.name, {}, std::move(done));
       }});
   if (!listed[0].ok()) return listed[0].status();
+  if (!listed[0]->empty() && listed[0]->front().table_id != table.id) {
+    return NotFound("the table does not exist any more");
+  }
   auto regions = std::make_shared<const std::vector<RegionInfo>>(std::move(*listed[0]));
   std::lock_guard lock(mutex_);
-  regions_[table_id] = regions;
+  regions_[table.id] = regions;
   return Regions(regions);
 }
 

@@ -32,7 +32,8 @@ class TableCache {
   // In key order; nullptr when they are not known.
   Regions KnownRegions(uint32_t table_id) const;
   // kCancelled when *cancelled became true meanwhile.
-  Result<Regions> RefreshRegions(uint32_t table_id, const std::atomic<bool>* cancelled = nullptr);
+  Result<Regions> RefreshRegions(const TableSchema& table,
+                                 const std::atomic<bool>* cancelled = nullptr);
 
   // A server tells which version the schema of a table has; 0 = the table was dropped.
   void Heard(uint32_t table_id, uint64_t version);

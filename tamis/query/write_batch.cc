@@ -114,7 +114,7 @@ class WriteBatch {
   void Round(bool refresh, Duration time_left) {
     auto regions = refresh ? nullptr : context_.tables.KnownRegions(schema_->id);
     if (!regions) {
-      auto fresh = context_.tables.RefreshRegions(schema_->id);
+      auto fresh = context_.tables.RefreshRegions(*schema_);
       if (!fresh.ok()) {
         for (Item& item : items_) {
           if (!item.settled) Settle(&item, fresh.status());
@@ -156,11 +156,11 @@ class WriteBatch {
   }
 
   void Add(const RegionInfo& region, size_t i, Request* request) {
-    auto [found, is_new] = request->regions.try_emplace(region.id);
+    auto [found, is_new] = request->regions.try_emplace(region.id.number());
     RegionItems& sent = found->second;
     if (is_new) {
       sent.mutations = request->request.add_regions();
-      sent.mutations->set_region_id(region.id);
+      sent.mutations->set_region_id(region.id.number());
       sent.mutations->set_epoch(region.epoch);
     }
     sent.items.push_back(i);

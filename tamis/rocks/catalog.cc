@@ -87,7 +87,8 @@ Result<std::unique_ptr<Catalog>> Catalog::Load(Store* store) {
       catalog->tables_[schema->id] = std::move(*schema);
     } else if (key.starts_with("R")) {
       pb::RegionRecord region;
-      if (!region.ParseFromArray(value.data(), static_cast<int>(value.size()))) {
+      if (!region.ParseFromArray(value.data(), static_cast<int>(value.size())) ||
+          !RegionId::IsValid(region.id())) {
         return DataLoss("cannot open store \"" + directory + "\": a region record is damaged");
       }
       catalog->regions_[region.id()] = std::move(region);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tamis/base/status.h"
+#include "tamis/cluster/region_id.h"
 #include "tamis/rocks/store.h"
 #include "tamis/rocks/store.pb.h"
 #include "tamis/table/schema.h"

@@ -12,12 +12,6 @@
 namespace tamis {
 namespace {
 
-constexpr size_t kMaxProblems = 20;
-
-void Note(CheckReport* report, std::string problem) {
-  if (report->problems.size() < kMaxProblems) report->problems.push_back(std::move(problem));
-}
-
 std::string_view View(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
 std::string KeyText(const TableSchema& schema, std::string_view key) {
@@ -35,7 +29,7 @@ Result<StoredRow> ReadRow(const Region& region, const TableSchema& schema, std::
   auto stored = ReadStoredRow(schema, key, bytes);
   if (stored.ok()) return stored;
   return stored.status().WithContext(
-      fmt::format("region {}: cannot read row {}; put or delete it anew", region.info().id,
+      fmt::format("region {}: cannot read row {}; put or delete it anew", region.info().id.number(),
                   KeyText(schema, key)));
 }
 
@@ -44,12 +38,12 @@ void NoteForeign(const Region& region, const TableSchema& schema, const StoredRo
                  std::string_view key, CheckReport* report) {
   report->undecodable_cells += stored.undecodable;
   if (stored.undecodable > 0) {
-    Note(report, fmt::format("region {}: row {} has {} cells that do not decode", region.info().id,
+    report->Note(fmt::format("region {}: row {} has {} cells that do not decode", region.info().id.number(),
                              KeyText(schema, key), stored.undecodable));
   }
   if (stored.state != StoredRow::State::kForeignKey) return;
   ++(schema.key_parts.empty() ? report->damaged_keys : report->unparsed_rows);
-  Note(report, fmt::format("region {}: row key {} does not parse", region.info().id,
+  report->Note(fmt::format("region {}: row key {} does not parse", region.info().id.number(),
                            KeyText(schema, key)));
 }
 
@@ -88,13 +82,13 @@ Status CheckIndex(const Store& store, const Region& region, const TableSchema& s
     ++report->filter_lookups;
     if (!state.filter->MayContain(entry.filter_key)) {
       ++report->missing_in_filter;
-      Note(report, fmt::format("region {}: the filter of index \"{}\" says no to row {}", info.id,
-                               index.name, KeyText(schema, key)));
+      report->Note(fmt::format("region {}: the filter of index \"{}\" says no to row {}",
+                               info.id.number(), index.name, KeyText(schema, key)));
     }
   }
   if (!rows->status().ok()) return FromRocks(rows->status(), "read rows");
 
-  const std::string prefix = IndexPrefix(info.id, index.id);
+  const std::string prefix = IndexPrefix(info.id.number(), index.id);
   std::unique_ptr<rocksdb::Iterator> entries(
       store.db()->NewIterator(rocksdb::ReadOptions(), store.index()));
   for (entries->Seek(prefix); entries->Valid() && entries->key().starts_with(prefix);
@@ -103,8 +97,8 @@ Status CheckIndex(const Store& store, const Region& region, const TableSchema& s
     const auto split = SplitIndexEntry(schema, index, entry);
     if (!split.ok()) {
       ++report->foreign_entries;
-      Note(report, fmt::format("region {}: index \"{}\" has an entry that cannot be read", info.id,
-                               index.name));
+      report->Note(fmt::format("region {}: index \"{}\" has an entry that cannot be read",
+                               info.id.number(), index.name));
     } else if (!info.Contains(split->second)) {
       ++report->garbage;
     } else if (expected.erase(std::string(entry)) > 0) {
@@ -112,8 +106,8 @@ Status CheckIndex(const Store& store, const Region& region, const TableSchema& s
     } else {
       ++report->foreign_entries;
       TAMIS_ASSIGN_OR_RETURN(const bool has_row, HasRow(store, info.table_id, split->second));
-      Note(report, fmt::format("region {}: index \"{}\" has an entry for row {}, {}", info.id,
-                               index.name, KeyText(schema, split->second),
+      report->Note(fmt::format("region {}: index \"{}\" has an entry for row {}, {}",
+                               info.id.number(), index.name, KeyText(schema, split->second),
                                has_row ? "which has another value" : "which is not there"));
     }
   }
@@ -121,7 +115,7 @@ Status CheckIndex(const Store& store, const Region& region, const TableSchema& s
   for (const std::string& entry : expected) {
     ++report->missing_entries;
     const auto split = SplitIndexEntry(schema, index, entry);
-    Note(report, fmt::format("region {}: index \"{}\" lacks the entry of row {}", info.id,
+    report->Note(fmt::format("region {}: index \"{}\" lacks the entry of row {}", info.id.number(),
                              index.name, split.ok() ? KeyText(schema, split->second) : "?"));
   }
   return Status::Ok();
@@ -129,53 +123,12 @@ Status CheckIndex(const Store& store, const Region& region, const TableSchema& s
 
 }  // namespace
 
-void CheckReport::Add(const CheckReport& other) {
-  for (auto field : {&CheckReport::regions, &CheckReport::rows, &CheckReport::entries,
-                     &CheckReport::filter_lookups, &CheckReport::garbage, &CheckReport::incomplete,
-                     &CheckReport::missing_entries, &CheckReport::foreign_entries,
-                     &CheckReport::missing_in_filter, &CheckReport::undecodable_cells,
-                     &CheckReport::unparsed_rows, &CheckReport::damaged_keys}) {
-    this->*field += other.*field;
-  }
-  for (const std::string& problem : other.problems) Note(this, problem);
-}
-
 void AddTo(const Result<CheckReport>& part, Result<CheckReport>* all) {
   if (!part.ok()) {
     *all = part.status();
   } else if (all->ok()) {
     (*all)->Add(*part);
   }
-}
-
-std::string CheckReport::ToString() const {
-  std::string text = fmt::format(
-      "compared {} rows in {} regions with {} index entries and {} filter lookups\n"
-      "missing entries {}, foreign entries {}, missing in filters {}; garbage entries {} "
-      "(harmless), "
-      "indexes still being built {}\n",
-      rows, regions, entries, filter_lookups, missing_entries, foreign_entries, missing_in_filter,
-      garbage, incomplete);
-  if (undecodable_cells + unparsed_rows > 0) {
-    text += fmt::format(
-        "cells that do not decode, and count as NULL {}, rows left out since their keys do not "
-        "parse {}\n",
-        undecodable_cells, unparsed_rows);
-  }
-  for (const std::string& problem : problems) text += problem + "\n";
-  return text;
-}
-
-std::string CheckReport::Summary() const {
-  std::string text;
-  const auto add = [&](uint64_t count, const char* what) {
-    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
-  };
-  add(missing_entries, "index entries are missing");
-  add(foreign_entries, "index entries belong to no row");
-  add(missing_in_filter, "values are missing in filters");
-  add(damaged_keys, "row keys are damaged");
-  return text;
 }
 
 Status CheckTiling(const std::vector<pb::RegionRecord>& regions) {

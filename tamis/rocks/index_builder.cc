@@ -191,7 +191,7 @@ Status IndexBuilder::WriteLocked(Job* job, const std::vector<std::string>& keys)
     for (size_t i = 0; i < job->targets.size(); ++i) {
       auto entry = IndexEntry::Of(job->targets[i].filter->index(), row);
       if (!entry.has_value()) continue;
-      wanted.push_back({i, entry->StoreKey(info.id, job->targets[i].index_id, key),
+      wanted.push_back({i, entry->StoreKey(info.id.number(), job->targets[i].index_id, key),
                         std::move(entry->filter_key)});
     }
     return Status::Ok();
@@ -224,7 +224,8 @@ void IndexBuilder::CompleteBackfill(JobPtr job) {
   const RegionInfo& info = job->region->info();
   if (job->region->closed()) return Finish(job, Moved());
   for (const Target& target : job->targets) {
-    const auto marked = context_->catalog->MarkComplete(info.id, info.epoch, target.index_id);
+    const auto marked =
+        context_->catalog->MarkComplete(info.id.number(), info.epoch, target.index_id);
     if (!marked.ok()) return Finish(job, marked.status());
     if (!*marked) return Finish(job, Moved());
     job->region->SetEntriesComplete(target.index_id);
@@ -246,7 +247,7 @@ void IndexBuilder::CountAgainToFit(const std::shared_ptr<Region>& region, const 
 void IndexBuilder::Sweep(JobPtr job) {
   const Region& region = *job->region;
   if (region.closed()) return Finish(job, Moved());
-  const std::string prefix = IndexPrefix(region.info().id, job->index_id);
+  const std::string prefix = IndexPrefix(region.info().id.number(), job->index_id);
   auto keys = std::make_shared<std::vector<std::string>>();
   job->suspects.clear();
   std::unique_ptr<rocksdb::Iterator> it(
@@ -337,7 +338,7 @@ void IndexBuilder::BeginRecount(JobPtr job) {
 void IndexBuilder::Recount(JobPtr job) {
   const Region& region = *job->region;
   if (region.closed()) return Finish(job, Moved());
-  const std::string prefix = IndexPrefix(region.info().id, job->index_id);
+  const std::string prefix = IndexPrefix(region.info().id.number(), job->index_id);
   rocksdb::ReadOptions read_options;
   read_options.snapshot = job->snapshot.get();
   read_options.fill_cache = false;

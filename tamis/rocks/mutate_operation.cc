@@ -183,7 +183,7 @@ Result<bool> MutateOperation::Exists(const std::string& entry_key) {
 Status MutateOperation::Collect(uint32_t index_id, const Region::IndexState& state,
                                 IndexChange* index_change) {
   const IndexSpec& index = state.filter->index();
-  const uint64_t region_id = region_->info().id;
+  const uint64_t region_id = region_->info().id.number();
   for (const Change& change : changes_) {
     if (!change.touched) continue;
     std::optional<IndexEntry> before, after;

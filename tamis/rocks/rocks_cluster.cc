@@ -342,12 +342,28 @@ void RocksCluster::ListServers(Callback<std::vector<ServerInfo>> done) {
   done(std::move(infos));
 }
 
-void RocksCluster::ListRegions(uint32_t table_id, Callback<std::vector<RegionInfo>> done) {
+void RocksCluster::ListRegions(const std::string& table, std::vector<KeyRange> stale,
+                               Callback<std::vector<RegionInfo>> done) {
+  auto schema = catalog_->Table(table);
+  if (!schema.ok()) return done(schema.status());
+  done(InfosOf(*schema, stale));
+}
+
+// Of the regions that hold keys of `wanted`; of all when it is empty.
+std::vector<RegionInfo> RocksCluster::InfosOf(const TableSchema& table,
+                                              const std::vector<KeyRange>& wanted) const {
   std::vector<RegionInfo> infos;
-  for (const pb::RegionRecord& region : catalog_->Regions(table_id)) {
+  for (const pb::RegionRecord& region : catalog_->Regions(table.id)) {
+    const KeyRange keys{region.start(), region.end()};
+    if (!wanted.empty() &&
+        std::ranges::none_of(wanted, [&](const KeyRange& range) { return keys.Overlaps(range); })) {
+      continue;
+    }
     auto server = LocalServer(region.server());
     auto open = server ? server->FindRegion(region.id()) : nullptr;
-    infos.push_back({.id = region.id(),
+    const RegionId id(region.id());
+    infos.push_back({.id = id,
+                     .name = id.ToString(),
                      .epoch = region.epoch(),
                      .table_id = region.table_id(),
                      .start = region.start(),
@@ -355,7 +371,7 @@ void RocksCluster::ListRegions(uint32_t table_id, Callback<std::vector<RegionInf
                      .server = region.server(),
                      .size_bytes = open ? open->size_bytes.load() : 0});
   }
-  done(std::move(infos));
+  return infos;
 }
 
 void RocksCluster::ListTables(Callback<std::vector<TableSchema>> done) { done(catalog_->Tables()); }
@@ -397,9 +413,9 @@ uint64_t RocksCluster::NewSeed(uint32_t table_id, uint32_t index_id) const {
   return Mix(options_.seed + (uint64_t{table_id} << 32 | index_id));
 }
 
-void RocksCluster::DropTable(const std::string& name, DoneCallback done) {
-  const Status status = CommitDrop(name);
-  done(status.WithContext("cannot drop table \"" + name + "\""));
+void RocksCluster::DropTable(const std::string& table, DoneCallback done) {
+  const Status status = CommitDrop(table);
+  done(status.WithContext("cannot drop table \"" + table + "\""));
 }
 
 // Nobody writes to the regions any more, or everything stays as it is.
@@ -477,7 +493,7 @@ void RocksCluster::DropIndex(const std::string& table, const std::string& index,
 }
 
 void RocksCluster::RebuildIndex(const std::string& table, const std::string& index,
-                                DoneCallback done) {
+                                DoneCallback done, const std::function<void()>& part) {
   auto schema = catalog_->Table(table);
   if (!schema.ok()) return done(schema.status());
   if (!index.empty() && schema->FindIndex(index) == nullptr) {
@@ -504,29 +520,39 @@ void RocksCluster::RebuildIndex(const std::string& table, const std::string& ind
   for (const uint32_t id : ids) {
     for (auto& [name, server] : servers) {
       join->Begin();
-      DoneCallback mended = [join](const Status& status) { EndWith(join.get(), status); };
+      DoneCallback mended = [join, part](const Status& status) {
+        part();
+        EndWith(join.get(), status);
+      };
       server->MendIndex(schema->id, id, UnlessKilled(server, std::move(mended)));
     }
   }
   join->End();
 }
 
-RocksCluster::IndexProgress RocksCluster::ProgressOf(const TableSchema& table,
-                                                     uint32_t index_id) const {
+void RocksCluster::GetIndexProgress(const std::string& table, const std::string& index,
+                                    Callback<IndexProgress> done) {
+  auto schema = catalog_->Table(table);
+  if (!schema.ok()) return done(schema.status());
+  const IndexSpec* spec = schema->FindIndex(index);
+  if (spec == nullptr) {
+    return done(NotFound("table \"" + table + "\" has no index \"" + index + "\""));
+  }
   IndexProgress progress;
-  for (const pb::RegionRecord& record : catalog_->Regions(table.id)) {
+  for (const pb::RegionRecord& record : catalog_->Regions(schema->id)) {
     ++progress.regions;
     auto server = LocalServer(record.server());
     auto region = server ? server->FindRegion(record.id()) : nullptr;
-    auto filter = region ? region->filter(index_id) : nullptr;
+    auto filter = region ? region->filter(spec->id) : nullptr;
     if (!filter || !filter->published()) continue;
     ++progress.complete;
     progress.entries += filter->entries();
   }
-  return progress;
+  done(progress);
 }
 
-void RocksCluster::Check(const std::string& table, Callback<CheckReport> done) {
+void RocksCluster::Check(const std::string& table, Callback<CheckReport> done,
+                         const std::function<void()>& part) {
   auto schema = catalog_->Table(table);
   if (!schema.ok()) return done(schema.status());
   if (Status status = CheckTiling(catalog_->Regions(schema->id)); !status.ok()) {
@@ -545,8 +571,9 @@ void RocksCluster::Check(const std::string& table, Callback<CheckReport> done) {
   for (auto& server : LiveServers()) {
     if (server->paused()) continue;
     join->Begin();
-    Callback<CheckReport> checked = [join](const Result<CheckReport>& part) {
-      join->End([&](Result<CheckReport>* all) { AddTo(part, all); });
+    Callback<CheckReport> checked = [join, part](const Result<CheckReport>& report) {
+      part();
+      join->End([&](Result<CheckReport>* all) { AddTo(report, all); });
     };
     server->Check(schema->id, UnlessKilled(server, std::move(checked)));
   }
@@ -583,6 +610,68 @@ std::function<void(Answer)> RocksCluster::UnlessKilled(std::shared_ptr<RocksRegi
   return [watch](Answer answer) { watch->Answered(std::move(answer)); };
 }
 
+// ---- Jobs
+
+void RocksCluster::StartJob(JobSpec spec, Callback<uint64_t> done) {
+  const auto parts = CountParts(spec);
+  if (!parts.ok()) return done(parts.status().WithContext("cannot " + spec.ToString()));
+  const uint64_t job = jobs_.Add(spec, *parts);
+  executor_->Post([self = self_, job, spec = std::move(spec)] {
+    if (RocksCluster* cluster = self->load()) cluster->RunJob(job, spec);
+  });
+  done(job);
+}
+
+Result<uint64_t> RocksCluster::CountParts(const JobSpec& spec) const {
+  if (spec.kind == JobSpec::Kind::kBalance || spec.kind == JobSpec::Kind::kCompact) return 1;
+  TAMIS_ASSIGN_OR_RETURN(const TableSchema schema, catalog_->Table(spec.table));
+  if (spec.kind == JobSpec::Kind::kCheck) return LiveServers().size();
+  if (!spec.index.empty() && schema.FindIndex(spec.index) == nullptr) {
+    return NotFound("table \"" + spec.table + "\" has no index \"" + spec.index + "\"");
+  }
+  std::set<std::string> servers;
+  for (const pb::RegionRecord& region : catalog_->Regions(schema.id)) {
+    servers.insert(region.server());
+  }
+  return servers.size() * (spec.index.empty() ? schema.indexes.size() : 1);
+}
+
+void RocksCluster::RunJob(uint64_t job, const JobSpec& spec) {
+  const auto end = [self = self_, job](const Status& status) {
+    if (RocksCluster* cluster = self->load()) cluster->jobs_.End(job, status);
+  };
+  const auto update = [self = self_, job](const std::function<void(JobInfo*)>& change) {
+    if (RocksCluster* cluster = self->load()) cluster->jobs_.Update(job, change);
+  };
+  const auto part = [update] { update([](JobInfo* info) { ++info->done; }); };
+  switch (spec.kind) {
+    case JobSpec::Kind::kCheck:
+      return Check(
+          spec.table,
+          [end, update](const Result<CheckReport>& report) {
+            if (report.ok()) update([&](JobInfo* info) { info->check = *report; });
+            end(report.status());
+          },
+          part);
+    case JobSpec::Kind::kRebuildIndex:
+      return RebuildIndex(spec.table, spec.index, end, part);
+    case JobSpec::Kind::kBalance:
+      return Balance([end, update](const Result<uint64_t>& moved) {
+        if (moved.ok()) update([&](JobInfo* info) { info->moved = *moved; });
+        end(moved.status());
+      });
+    case JobSpec::Kind::kCompact:
+      return end(Compact());
+  }
+}
+
+void RocksCluster::GetStatus(Callback<ClusterStatus> done) {
+  ListServers([pending = pending_work(), done](Result<std::vector<ServerInfo>> servers) {
+    if (!servers.ok()) return done(servers.status());
+    done(ClusterStatus{.servers = *std::move(servers), .pending_work = pending});
+  });
+}
+
 // ---- Regions
 
 DoneCallback RocksCluster::Once(const std::string& doing, DoneCallback done) {
@@ -597,35 +686,45 @@ DoneCallback RocksCluster::Once(const std::string& doing, DoneCallback done) {
   return once;
 }
 
-void RocksCluster::SplitRegion(uint64_t region_id, std::string key, DoneCallback done) {
-  const auto record = catalog_->Region(region_id);
-  if (!record.has_value()) return done(NotFound("no region " + std::to_string(region_id)));
-  auto server = LocalServer(record->server());
-  if (!server || server->killed()) {
-    return done(Unavailable("cannot split region " + std::to_string(region_id) +
-                            ": its region server is not running"));
-  }
-  server->SplitRegion(region_id, std::move(key),
-                      Once("split region " + std::to_string(region_id), std::move(done)));
+Result<pb::RegionRecord> RocksCluster::FindRegion(RegionId region, std::string_view doing) const {
+  auto record = catalog_->Region(region.number());
+  if (record.has_value()) return *std::move(record);
+  return NotFound("cannot " + std::string(doing) + " region " + region.ToString() +
+                  ": there is none");
 }
 
-void RocksCluster::MoveRegion(uint64_t region_id, const std::string& target, DoneCallback done) {
-  const auto record = catalog_->Region(region_id);
-  if (!record.has_value()) return done(NotFound("no region " + std::to_string(region_id)));
-  if (!LocalServer(target)) return done(NotFound("no region server \"" + target + "\""));
+void RocksCluster::SplitRegion(RegionId region, std::string key, DoneCallback done) {
+  const auto record = FindRegion(region, "split");
+  if (!record.ok()) return done(record.status());
+  auto server = LocalServer(record->server());
+  if (!server || server->killed()) {
+    return done(Unavailable("cannot split region " + region.ToString() +
+                            ": its region server is not running"));
+  }
+  server->SplitRegion(region.number(), std::move(key),
+                      Once("split region " + region.ToString(), std::move(done)));
+}
+
+void RocksCluster::MoveRegion(RegionId region, const std::string& target, DoneCallback done) {
+  const auto record = FindRegion(region, "move");
+  if (!record.ok()) return done(record.status());
+  if (!LocalServer(target)) {
+    return done(NotFound("cannot move region " + region.ToString() +
+                         ": there is no region server \"" + target + "\""));
+  }
   auto source = LocalServer(record->server());
   if (!source || source->killed() || !membership_.IsAlive(target)) {
-    return done(Unavailable("cannot move region " + std::to_string(region_id) +
+    return done(Unavailable("cannot move region " + region.ToString() +
                             ": a region server is not running"));
   }
   if (record->server() == target) return done(Status::Ok());
-  auto once = Once("move region " + std::to_string(region_id), std::move(done));
+  auto once = Once("move region " + region.ToString(), std::move(done));
   // Counted for as long as the order lives: a server that dies drops it unanswered.
   ++moving_;
   const std::shared_ptr<void> moving(nullptr, [self = self_](void*) {
     if (RocksCluster* cluster = self->load()) --cluster->moving_;
   });
-  source->CloseRegion(region_id, record->epoch(),
+  source->CloseRegion(record->id(), record->epoch(),
                       [self = self_, moving, record = *record, target, once](Result<bool> closed) {
                         RocksCluster* cluster = self->load();
                         if (cluster == nullptr) return;
@@ -637,24 +736,24 @@ void RocksCluster::MoveRegion(uint64_t region_id, const std::string& target, Don
                       });
 }
 
-void RocksCluster::MergeRegion(uint64_t region_id, DoneCallback done) {
-  const auto left = catalog_->Region(region_id);
-  if (!left.has_value()) return done(NotFound("no region " + std::to_string(region_id)));
+void RocksCluster::MergeRegion(RegionId region, DoneCallback done) {
+  const auto left = FindRegion(region, "merge");
+  if (!left.ok()) return done(left.status());
   std::optional<pb::RegionRecord> right;
-  for (const auto& region : catalog_->Regions(left->table_id())) {
-    if (!left->end().empty() && region.start() == left->end()) right = region;
+  for (const auto& other : catalog_->Regions(left->table_id())) {
+    if (!left->end().empty() && other.start() == left->end()) right = other;
   }
   if (!right.has_value()) {
-    return done(FailedPrecondition("cannot merge region " + std::to_string(region_id) +
+    return done(FailedPrecondition("cannot merge region " + region.ToString() +
                                    ": it is the last one of its table"));
   }
   auto left_server = LocalServer(left->server());
   auto right_server = LocalServer(right->server());
   if (!left_server || !right_server || left_server->killed() || right_server->killed()) {
-    return done(Unavailable("cannot merge region " + std::to_string(region_id) +
+    return done(Unavailable("cannot merge region " + region.ToString() +
                             ": a region server is not running"));
   }
-  auto once = Once("merge region " + std::to_string(region_id), std::move(done));
+  auto once = Once("merge region " + region.ToString(), std::move(done));
   // Whatever becomes of it, the left region must not stay closed.
   auto settled = std::make_shared<std::atomic<bool>>(false);
   left_server->CloseRegion(
@@ -732,7 +831,7 @@ void RocksCluster::BalanceNext(std::shared_ptr<uint64_t> moved, Callback<uint64_
     if (record.server() == most->first) region = record;
   }
   if (!region.has_value()) return done(*moved);
-  MoveRegion(region->id(), least->first, [self = self_, moved, done](Status status) {
+  MoveRegion(RegionId(region->id()), least->first, [self = self_, moved, done](Status status) {
     RocksCluster* cluster = self->load();
     if (cluster == nullptr) return;
     if (!status.ok()) return done(status);

@@ -17,14 +17,16 @@
 #include <vector>
 
 #include "tamis/cluster/cluster.h"
+#include "tamis/cluster/cluster_admin.h"
 #include "tamis/rocks/catalog.h"
+#include "tamis/rocks/job_table.h"
 #include "tamis/rocks/membership.h"
 #include "tamis/rocks/rocks_region_server.h"
 #include "tamis/rocks/store.h"
 
 namespace tamis {
 
-class RocksCluster : public Cluster {
+class RocksCluster : public Cluster, public ClusterAdmin {
  public:
   struct Options {
     Store::Options store;
@@ -46,42 +48,49 @@ class RocksCluster : public Cluster {
   static Result<std::unique_ptr<RocksCluster>> Open(Options options, Executor* executor);
   ~RocksCluster() override;
 
+  // Cluster and ClusterAdmin.
   std::shared_ptr<RegionServer> Server(const std::string& name) override;
   void ListServers(Callback<std::vector<ServerInfo>> done) override;
-  void ListRegions(uint32_t table_id, Callback<std::vector<RegionInfo>> done) override;
+  void ListRegions(const std::string& table, std::vector<KeyRange> stale,
+                   Callback<std::vector<RegionInfo>> done) override;
   void ListTables(Callback<std::vector<TableSchema>> done) override;
   void GetTable(const std::string& name, Callback<TableSchema> done) override;
+
+  bool Can(Capability) const override { return true; }
   void CreateTable(TableSchema schema, Callback<TableSchema> done) override;
-  void DropTable(const std::string& name, DoneCallback done) override;
+  void DropTable(const std::string& table, DoneCallback done) override;
   void AddColumn(const std::string& table, Column column, Callback<TableSchema> done) override;
   void CreateIndex(const std::string& table, IndexSpec index, Callback<TableSchema> done) override;
   void DropIndex(const std::string& table, const std::string& index,
                  Callback<TableSchema> done) override;
-  void RebuildIndex(const std::string& table, const std::string& index, DoneCallback done) override;
-  void SplitRegion(uint64_t region_id, std::string key, DoneCallback done) override;
-  void MergeRegion(uint64_t region_id, DoneCallback done) override;
-  void MoveRegion(uint64_t region_id, const std::string& server, DoneCallback done) override;
-  void Balance(Callback<uint64_t> done) override;
+  void GetIndexProgress(const std::string& table, const std::string& index,
+                        Callback<IndexProgress> done) override;
+  void SplitRegion(RegionId region, std::string key, DoneCallback done) override;
+  void MergeRegion(RegionId region, DoneCallback done) override;
+  void MoveRegion(RegionId region, const std::string& server, DoneCallback done) override;
+  void KillServer(const std::string& server, DoneCallback done) override { done(Kill(server)); }
+  void PauseServer(const std::string& server, DoneCallback done) override { done(Pause(server)); }
+  void ResumeServer(const std::string& server, DoneCallback done) override { done(Resume(server)); }
+  void GetStatus(Callback<ClusterStatus> done) override;
+  void StartJob(JobSpec spec, Callback<uint64_t> done) override;
+  void GetJob(uint64_t job, Callback<JobInfo> done) override { done(jobs_.Find(job)); }
 
-  // How far an index is in the regions of its table that are open.
-  struct IndexProgress {
-    uint64_t regions = 0;
-    uint64_t complete = 0;  // with a published filter
-    uint64_t entries = 0;   // in those
-  };
-  IndexProgress ProgressOf(const TableSchema& table, uint32_t index_id) const;
-  // Compares every row of the table with every index and every filter.
-  void Check(const std::string& table, Callback<CheckReport> done);
-  // Compacts the whole store, dropping garbage entries. Blocks.
+  // What the jobs do. `part` is told of each part that was done.
+  void Check(
+      const std::string& table, Callback<CheckReport> done,
+      const std::function<void()>& part = [] {});
+  void RebuildIndex(
+      const std::string& table, const std::string& index, DoneCallback done,
+      const std::function<void()>& part = [] {});
+  void Balance(Callback<uint64_t> done);  // how many regions were moved
   Status Compact() { return store_->Compact(); }
 
-  // For the shell and for tests. kNotFound for a server that there is not.
+  // kNotFound for a server that there is not.
   // Declares the server dead, whatever it is, and gives its regions to others at once; it notices
   // with its next heartbeat, and starts anew.
   Status Expel(const std::string& server);
   Status Kill(const std::string& server);
   Status Pause(const std::string& server);
-  // A paused server goes on; a killed one is started again, empty.
   Status Resume(const std::string& server);
 
   Store& store() { return *store_; }
@@ -107,6 +116,11 @@ class RocksCluster : public Cluster {
   Duration WaitAfter(Result<bool> closed_in_order) const;
   void Reopen(const pb::RegionRecord& record, Duration wait);
   Status CommitMerge(const pb::RegionRecord& left, const pb::RegionRecord& right, Duration wait);
+  Result<pb::RegionRecord> FindRegion(RegionId region, std::string_view doing) const;
+  std::vector<RegionInfo> InfosOf(const TableSchema& table,
+                                  const std::vector<KeyRange>& wanted) const;
+  Result<uint64_t> CountParts(const JobSpec& spec) const;
+  void RunJob(uint64_t job, const JobSpec& spec);
   bool IsServed(const pb::RegionRecord& region) const;
   void SetOwner(const std::string& server, pb::RegionRecord* region) const;
   bool IsCurrent(const pb::RegionRecord& record) const;
@@ -132,6 +146,7 @@ class RocksCluster : public Cluster {
   std::unique_ptr<Catalog> catalog_;
   FenceTable fences_;
   Membership membership_;
+  JobTable jobs_;
 
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<RocksRegionServer>> servers_;

@@ -234,15 +234,15 @@ Region::Indexes RocksRegionServer::MakeIndexes(
       continue;
     }
     Region::IndexState state;
-    state.filter = std::make_shared<IndexFilter>(context_->feed.get(), index, info.id, info.epoch,
-                                                 context_->options.faults);
+    state.filter = std::make_shared<IndexFilter>(context_->feed.get(), index, info.id.number(),
+                                                 info.epoch, context_->options.faults);
     state.entries_complete = std::ranges::find(complete, index.id) != complete.end();
     if (!state.entries_complete) {
       // Entries of a backfill that did not come to its end are written anew, so that what stands
       // and what is counted agree.
-      state.entries_cleared = ClearEntries(info.id, index.id);
+      state.entries_cleared = ClearEntries(info.id.number(), index.id);
       state.filter->BeginGeneration(/*hold_removals=*/false);
-    } else if (auto snapshot = surroundings_.snapshots->Take(info.id, index.id)) {
+    } else if (auto snapshot = surroundings_.snapshots->Take(info.id.number(), index.id)) {
       // Published once the region is told of. When it is damaged, the entries are counted.
       (void)state.filter->RestoreGeneration(*snapshot);
     }
@@ -265,7 +265,7 @@ bool RocksRegionServer::ClearEntries(uint64_t region_id, uint32_t index_id) {
 uint64_t RocksRegionServer::TellOpened(const Region& region) {
   pb::Event event;
   event.set_kind(pb::Event::REGION_OPENED);
-  event.set_region_id(region.info().id);
+  event.set_region_id(region.info().id.number());
   event.set_epoch(region.info().epoch);
   event.set_table_id(region.info().table_id);
   event.set_start(region.info().start);
@@ -276,7 +276,7 @@ uint64_t RocksRegionServer::TellOpened(const Region& region) {
 uint64_t RocksRegionServer::TellClosed(const Region& region) {
   pb::Event event;
   event.set_kind(pb::Event::REGION_CLOSED);
-  event.set_region_id(region.info().id);
+  event.set_region_id(region.info().id.number());
   event.set_epoch(region.info().epoch);
   return context_->feed->Append(std::move(event));
 }
@@ -285,15 +285,16 @@ std::shared_ptr<Region> RocksRegionServer::Install(const pb::RegionRecord& recor
                                                    Time not_before) {
   const auto schema = context_->catalog->Table(record.table_id());
   if (!schema.has_value()) return nullptr;  // dropped meanwhile
-  RegionInfo info{.id = record.id(),
+  RegionInfo info{.id = RegionId(record.id()),
+                  .name = std::to_string(record.id()),
                   .epoch = record.epoch(),
                   .table_id = record.table_id(),
                   .start = record.start(),
                   .end = record.end(),
                   .server = name()};
   auto shared_schema = std::make_shared<const TableSchema>(*schema);
-  auto region = std::make_shared<Region>(info, shared_schema, surroundings_.fences->Of(info.id),
-                                         context_->executor.get());
+  auto region = std::make_shared<Region>(
+      info, shared_schema, surroundings_.fences->Of(info.id.number()), context_->executor.get());
   Region::Indexes made;
   {
     auto fence = region->fence().Enter(info.epoch);
@@ -307,7 +308,7 @@ std::shared_ptr<Region> RocksRegionServer::Install(const pb::RegionRecord& recor
   region->acknowledge_after = TellOpened(*region);
   {
     std::unique_lock lock(mutex_);
-    regions_[info.id] = region;
+    regions_[info.id.number()] = region;
   }
   const auto indexes = region->indexes();
   for (const auto& [index_id, state] : *indexes) {
@@ -348,7 +349,7 @@ void RocksRegionServer::CloseRegion(uint64_t region_id, uint64_t epoch, Callback
       region->Close();
       {
         std::unique_lock lock(self->mutex_);
-        self->regions_.erase(region->info().id);
+        self->regions_.erase(region->info().id.number());
       }
       const uint64_t sequence = self->TellClosed(*region);
       // Who gave up waiting for a coordinator has not closed it in good order; nor has who may not
@@ -373,7 +374,7 @@ void RocksRegionServer::CloseTable(uint32_t table_id) {
     self->feed().TellTable(table_id, 0);
     for (auto& region : self->Regions()) {
       const RegionInfo& info = region->info();
-      if (info.table_id == table_id) self->CloseRegion(info.id, info.epoch, [](Result<bool>) {});
+      if (info.table_id == table_id) self->CloseRegion(info.id.number(), info.epoch, [](Result<bool>) {});
     }
   });
 }
@@ -391,7 +392,7 @@ void RocksRegionServer::FollowSchema(const std::shared_ptr<Region>& region, Sche
     pb::Event event;
     state.filter->Retire();
     event.set_kind(pb::Event::INDEX_DROPPED);
-    event.set_region_id(region->info().id);
+    event.set_region_id(region->info().id.number());
     event.set_epoch(region->info().epoch);
     event.set_index_id(index_id);
     // Puts do not count for the index any more: who still prunes by it must know first.
@@ -492,13 +493,13 @@ Status RocksRegionServer::SplitAlone(const std::shared_ptr<Region>& region,
   const RegionInfo& info = region->info();
   if (region->closed()) return Unavailable("the region was closed");
   if (key <= info.start || !info.Contains(key)) {
-    return InvalidArgument("cannot split region " + std::to_string(info.id) +
+    return InvalidArgument("cannot split region " + std::to_string(info.id.number()) +
                            ": the key does not lie inside of it");
   }
   Catalog& catalog = *context_->catalog;
-  const auto fence = surroundings_.fences->Of(info.id);
+  const auto fence = surroundings_.fences->Of(info.id.number());
   auto excluded = fence->Exclude();
-  auto record = catalog.Region(info.id);
+  auto record = catalog.Region(info.id.number());
   if (!record.has_value() || record->epoch() != info.epoch)
     return Unavailable("the region has moved");
   // The lower daughter keeps the id, so its entries stand already; those of the upper half become
@@ -517,7 +518,7 @@ Status RocksRegionServer::SplitAlone(const std::shared_ptr<Region>& region,
   region->Close();
   {
     std::unique_lock lock(mutex_);
-    regions_.erase(info.id);
+    regions_.erase(info.id.number());
   }
   TellClosed(*region);
   const uint64_t half = region->size_bytes / 2;
@@ -560,12 +561,13 @@ void RocksRegionServer::SplitAt(const std::shared_ptr<Region>& region, std::stri
     key = std::move(rows->middle);
   }
   if (key.empty()) {
-    return done(FailedPrecondition("cannot split region " + std::to_string(region->info().id) +
+    return done(FailedPrecondition("cannot split region " +
+                                   std::to_string(region->info().id.number()) +
                                    ": it has fewer than two rows; name a key to split at"));
   }
   const bool open = region->Quiesce(
       [self = shared_from_this(), region, key, done] { done(self->SplitAlone(region, key)); });
-  if (!open) done(NotOpen(region->info().id));
+  if (!open) done(NotOpen(region->info().id.number()));
 }
 
 }  // namespace tamis

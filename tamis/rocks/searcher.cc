@@ -208,7 +208,8 @@ class Searcher::Run {
     std::vector<KeyStream> keys;
     for (const pb::IndexStream* stream : streams) {
       keys.emplace_back(context_.store->db(), context_.store->index(), read_options_,
-                        IndexPrefix(region_.info().id, stream->index_id()), *stream, &counters_);
+                        IndexPrefix(region_.info().id.number(), stream->index_id()), *stream,
+                        &counters_);
     }
     std::vector<Candidate> batch;
     std::string target = AfterLast(*position);
@@ -253,7 +254,7 @@ class Searcher::Run {
     const SchemaPtr schema = region_.schema();
     const IndexSpec* index = schema->FindIndex(stream.index_id());
     if (index == nullptr) return UnknownIndex(stream.index_id());
-    const std::string prefix = IndexPrefix(region_.info().id, stream.index_id());
+    const std::string prefix = IndexPrefix(region_.info().id.number(), stream.index_id());
     std::unique_ptr<rocksdb::Iterator> it(
         context_.store->db()->NewIterator(read_options_, context_.store->index()));
     std::vector<Candidate> batch;

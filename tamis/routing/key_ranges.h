@@ -4,21 +4,12 @@
 // Threads: a value.
 #pragma once
 
-#include <string>
 #include <string_view>
 #include <vector>
 
+#include "tamis/table/key_range.h"
+
 namespace tamis {
-
-struct KeyRange {
-  std::string start;  // inclusive
-  std::string end;    // exclusive; empty = no bound
-
-  bool empty() const { return !end.empty() && start >= end; }
-  bool Contains(std::string_view key) const { return key >= start && (end.empty() || key < end); }
-
-  friend bool operator==(const KeyRange&, const KeyRange&) = default;
-};
 
 class KeyRanges {
  public:

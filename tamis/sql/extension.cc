@@ -25,12 +25,16 @@ void Open(sqlite3_context* context, int, sqlite3_value** argv) noexcept {
         "connection");
   } else if (!session->open) {
     status = FailedPrecondition("no store can be opened here");
-  } else if (auto engine = session->open(name); engine.ok()) {
-    session->engine = *std::move(engine);
+  } else if (auto store = session->open(name); store.ok()) {
+    session->engine = std::move(store->engine);
+    session->admin = std::move(store->admin);
     status = AttachTables(sqlite3_context_db_handle(context), session.get());
-    if (!status.ok()) session->engine.reset();
+    if (!status.ok()) {
+      session->engine.reset();
+      session->admin.reset();
+    }
   } else {
-    status = engine.status();
+    status = store.status();
   }
   if (status.ok()) {
     sqlite3_result_text(context, name.c_str(), -1, SQLITE_TRANSIENT);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tamis/cluster/await_job.h"
+
 namespace tamis {
 namespace {
 
@@ -11,12 +13,28 @@ constexpr double kLeastRows = 100;
 constexpr double kRowsPerRegion = 20'000;
 constexpr double kRowsOfOneRegion = 1000;
 constexpr Duration kEstimateAge = std::chrono::seconds(5);
+constexpr Duration kPatience = std::chrono::seconds(60);
 
 }  // namespace
 
 Status Session::CheckOpen() const {
   if (engine != nullptr) return Status::Ok();
   return FailedPrecondition("no store is open; run SELECT tamis_open('DIRECTORY') first");
+}
+
+Status Session::CheckAdmin() const {
+  if (engine != nullptr && admin != nullptr) return Status::Ok();
+  TAMIS_RETURN_IF_ERROR(CheckOpen());
+  return FailedPrecondition("tables cannot be made or changed on this connection");
+}
+
+Wait Session::Patience() const {
+  return {.deadline = engine->executor().Now() + kPatience, .cancelled = &cancelled};
+}
+
+Result<JobInfo> Session::Run(JobSpec spec) {
+  TAMIS_RETURN_IF_ERROR(CheckAdmin());
+  return AwaitJob(admin.get(), &engine->executor(), {.cancelled = &cancelled}, std::move(spec));
 }
 
 double Session::EstimatedRows(const TableSchema& schema) {
@@ -26,9 +44,8 @@ double Session::EstimatedRows(const TableSchema& schema) {
     return known->second.rows;
   }
   Estimate estimate{.rows = kRowsOfOneRegion, .taken = now};
-  const auto regions = AwaitResult<std::vector<RegionInfo>>(
-      engine.get(),
-      [&](Cluster& cluster, auto done) { cluster.ListRegions(schema.id, std::move(done)); });
+  const auto regions = Ask<std::vector<RegionInfo>>(
+      [&](Cluster& cluster, auto done) { cluster.ListRegions(schema.name, {}, std::move(done)); });
   if (regions.ok()) {
     double bytes = 0;
     for (const RegionInfo& region : *regions) bytes += static_cast<double>(region.size_bytes);

@@ -10,17 +10,25 @@
 #include <string>
 #include <vector>
 
+#include "tamis/base/answers.h"
+#include "tamis/cluster/cluster_admin.h"
 #include "tamis/query/engine.h"
 #include "tamis/query/explain.h"
 
 namespace tamis {
 
-// Opens the store of that name. The pointer keeps everything alive that the engine stands on.
-using OpenStore = std::function<Result<std::shared_ptr<Engine>>(const std::string& name)>;
+// The pointers keep everything alive that they stand on.
+struct SessionStore {
+  std::shared_ptr<Engine> engine;
+  std::shared_ptr<ClusterAdmin> admin;
+};
+// Opens the store of that name.
+using OpenStore = std::function<Result<SessionStore>(const std::string& name)>;
 
 struct Session {
   OpenStore open;
-  std::shared_ptr<Engine> engine;  // null until a store is open
+  std::shared_ptr<Engine> engine;       // null until a store is open
+  std::shared_ptr<ClusterAdmin> admin;  // null: no table can be made here
   std::atomic<bool> cancelled{false};
 
   // While set, each search leaves its Explain here, in the order in which they end.
@@ -31,6 +39,29 @@ struct Session {
   // kFailedPrecondition, with what to do, while no store is open.
   Status CheckOpen() const;
 
+  // Ask the cluster, change it, and wait for the answer for as long as one waits for such things,
+  // or until `cancelled`.
+  template <class T, class Call>
+  Result<T> Ask(Call&& call) {
+    return AwaitResult<T>(&engine->executor(), Patience(),
+                          [&](auto done) { call(engine->cluster(), std::move(done)); });
+  }
+  template <class T, class Call>
+  Result<T> Change(Call&& call) {
+    TAMIS_RETURN_IF_ERROR(CheckAdmin());
+    return AwaitResult<T>(&engine->executor(), Patience(),
+                          [&](auto done) { call(*admin, std::move(done)); });
+  }
+  // Where nothing but how it ended is told.
+  template <class Call>
+  Status Do(Call&& call) {
+    TAMIS_RETURN_IF_ERROR(CheckAdmin());
+    return AwaitStatus(&engine->executor(), Patience(),
+                       [&](auto done) { call(*admin, std::move(done)); });
+  }
+  // The job once it has ended, however long that takes.
+  Result<JobInfo> Run(JobSpec spec);
+
   // A rough number of rows, for cost estimates; asked of the cluster at most every few seconds.
   double EstimatedRows(const TableSchema& schema);
 
@@ -39,17 +70,10 @@ struct Session {
     double rows = 0;
     Time taken{};
   };
+  Status CheckAdmin() const;
+  Wait Patience() const;
+
   std::map<uint32_t, Estimate> estimates_;
 };
-
-// Runs an asynchronous call of the cluster and waits for it.
-template <class T, class Call>
-Result<T> AwaitResult(Engine* engine, Call&& call) {
-  return Await<Result<T>>(&engine->executor(), [&](auto done) { call(engine->cluster(), done); });
-}
-template <class Call>
-Status AwaitStatus(Engine* engine, Call&& call) {
-  return Await<Status>(&engine->executor(), [&](auto done) { call(engine->cluster(), done); });
-}
 
 }  // namespace tamis

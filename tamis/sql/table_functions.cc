@@ -63,14 +63,13 @@ Result<Rows> ExplainRows(sqlite3* db, const std::shared_ptr<Session>& session,
 Result<Rows> RegionRows(sqlite3*, const std::shared_ptr<Session>& session,
                         const std::string& table) {
   TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, session->engine->Table(table));
-  TAMIS_ASSIGN_OR_RETURN(
-      const std::vector<RegionInfo> regions,
-      AwaitResult<std::vector<RegionInfo>>(session->engine.get(), [&](Cluster& cluster, auto done) {
-        cluster.ListRegions(schema->id, std::move(done));
-      }));
+  TAMIS_ASSIGN_OR_RETURN(const std::vector<RegionInfo> regions,
+                         session->Ask<std::vector<RegionInfo>>([&](Cluster& cluster, auto done) {
+                           cluster.ListRegions(schema->name, {}, std::move(done));
+                         }));
   Rows rows;
   for (const RegionInfo& region : regions) {
-    rows.push_back({Number(region.id), Number(region.epoch), Value::Bytes(region.start),
+    rows.push_back({Number(region.id.number()), Number(region.epoch), Value::Bytes(region.start),
                     region.end.empty() ? Value() : Value::Bytes(region.end),
                     region.server.empty() ? Value() : Value::Text(region.server),
                     Number(region.size_bytes)});
@@ -95,11 +94,10 @@ Result<Rows> IndexRows(sqlite3*, const std::shared_ptr<Session>& session,
 }
 
 Result<Rows> ServerRows(sqlite3*, const std::shared_ptr<Session>& session, const std::string&) {
-  TAMIS_ASSIGN_OR_RETURN(
-      const std::vector<ServerInfo> servers,
-      AwaitResult<std::vector<ServerInfo>>(session->engine.get(), [](Cluster& cluster, auto done) {
-        cluster.ListServers(std::move(done));
-      }));
+  TAMIS_ASSIGN_OR_RETURN(const std::vector<ServerInfo> servers,
+                         session->Ask<std::vector<ServerInfo>>([](Cluster& cluster, auto done) {
+                           cluster.ListServers(std::move(done));
+                         }));
   Rows rows;
   for (const ServerInfo& server : servers) {
     static constexpr const char* kStates[] = {"live", "paused", "dead"};
@@ -333,6 +331,7 @@ Result<std::vector<Explain>> ExplainSql(sqlite3* db, const std::shared_ptr<Sessi
   sqlite3* apart = nullptr;
   auto dry = std::make_shared<Session>();
   dry->engine = session->engine;
+  dry->admin = session->admin;
   dry->dry_run = true;
   dry->searches = &searches;
   int rc = sqlite3_open_v2(":memory:", &apart, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);

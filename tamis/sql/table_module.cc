@@ -104,8 +104,8 @@ Result<SchemaPtr> FindOrCreate(Session* session, const std::string& name,
   }
   TAMIS_ASSIGN_OR_RETURN(TableSchema wanted, ParseDefinition(name, parts));
   if (!existing.ok()) {
-    const auto created = AwaitResult<TableSchema>(
-        engine, [&](Cluster& cluster, auto done) { cluster.CreateTable(wanted, std::move(done)); });
+    const auto created = session->Change<TableSchema>(
+        [&](ClusterAdmin& admin, auto done) { admin.CreateTable(wanted, std::move(done)); });
     if (!created.ok() && created.status().code() != StatusCode::kAlreadyExists) {
       return created.status();
     }
@@ -576,11 +576,10 @@ int RegisterTableModule(sqlite3* db, const std::shared_ptr<Session>& session) {
 
 Status AttachTables(sqlite3* db, Session* session) {
   TAMIS_RETURN_IF_ERROR(session->CheckOpen());
-  TAMIS_ASSIGN_OR_RETURN(
-      const std::vector<TableSchema> tables,
-      AwaitResult<std::vector<TableSchema>>(session->engine.get(), [](Cluster& cluster, auto done) {
-        cluster.ListTables(std::move(done));
-      }));
+  TAMIS_ASSIGN_OR_RETURN(const std::vector<TableSchema> tables,
+                         session->Ask<std::vector<TableSchema>>([](Cluster& cluster, auto done) {
+                           cluster.ListTables(std::move(done));
+                         }));
   for (const TableSchema& table : tables) {
     if (Exists(db, table.name)) continue;
     const std::string sql = "CREATE VIRTUAL TABLE temp." + QuotedName(table.name) + " USING tamis";

@@ -86,7 +86,7 @@ class ClusterTest : public ::testing::Test {
   // Splits every region once.
   void SplitAll(const SchemaPtr& schema) {
     auto regions = Await<Result<std::vector<RegionInfo>>>(
-        executor_.get(), [&](auto done) { cluster_->ListRegions(schema->id, done); });
+        executor_.get(), [&](auto done) { cluster_->ListRegions(schema->name, {}, done); });
     for (const RegionInfo& region : *regions) {
       const Status status = Await<Status>(
           executor_.get(), [&](auto done) { cluster_->SplitRegion(region.id, "", done); });
@@ -196,7 +196,7 @@ TEST_F(ClusterTest, ARegionThatIsOnlyOverwrittenIsNotSplit) {
   for (int round = 0; round < 20; ++round) Fill(schema, 500);
   const auto count = [&] {
     return Await<Result<std::vector<RegionInfo>>>(
-               executor_.get(), [&](auto done) { cluster_->ListRegions(schema->id, done); })
+               executor_.get(), [&](auto done) { cluster_->ListRegions(schema->name, {}, done); })
         ->size();
   };
   while (cluster_->pending_work() > 0) Sleep(executor_.get(), std::chrono::milliseconds(1));

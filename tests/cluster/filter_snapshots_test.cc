@@ -85,8 +85,9 @@ class FilterSnapshotsTest : public ::testing::Test {
     Apply(std::move(writes));
     for (int round = 0; round < 2; ++round) {
       for (const auto& region : cluster_->catalog().Regions(made->id)) {
-        const Status split = Await<Status>(
-            executor_.get(), [&](auto done) { cluster_->SplitRegion(region.id(), "", done); });
+        const Status split = Await<Status>(executor_.get(), [&](auto done) {
+          cluster_->SplitRegion(RegionId(region.id()), "", done);
+        });
         ASSERT_TRUE(split.ok()) << split;
       }
     }
@@ -245,8 +246,9 @@ TEST_F(FilterSnapshotsTest, AMovedOrKilledServersRegionIsNotRestoredFromAnOldSna
   Apply({{.row = {Value::Int64(5), Value::Text("new"), Value::Int64(1)}}});
   for (const auto& region : cluster_->catalog().Regions(Table()->id)) {
     const std::string target = region.server() == "rs1" ? "rs2" : "rs1";
-    const Status moved = Await<Status>(
-        executor_.get(), [&](auto done) { cluster_->MoveRegion(region.id(), target, done); });
+    const Status moved = Await<Status>(executor_.get(), [&](auto done) {
+      cluster_->MoveRegion(RegionId(region.id()), target, done);
+    });
     ASSERT_TRUE(moved.ok()) << moved;
   }
   EXPECT_EQ(Count(), 0);

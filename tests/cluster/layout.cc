@@ -16,7 +16,7 @@ std::string EntriesText(RocksCluster& cluster, const Region& region, const std::
     if (!entry.has_value()) continue;  // the index is sparse
     std::string bytes;
     const auto status = store.db()->Get(rocksdb::ReadOptions(), store.index(),
-                                        entry->StoreKey(region.info().id, id, row_key), &bytes);
+                                        entry->StoreKey(region.info().id.number(), id, row_key), &bytes);
     text += "\n    index " + std::to_string(id) + (state.entries_complete ? " complete" : "") +
             (state.filter->published() ? " published" : "") +
             (status.ok() ? ", entry there" : ", entry missing") +

@@ -32,9 +32,9 @@ void Mishaps::Happen() {
   if (dice < 14) {
     if (regions.size() < options_.most_regions) Split(region);
   } else if (dice < 24) {
-    if (regions.size() > 2) cluster.MergeRegion(region.id(), Counted("merges"));
+    if (regions.size() > 2) cluster.MergeRegion(RegionId(region.id()), Counted("merges"));
   } else if (dice < 46) {
-    cluster.MoveRegion(region.id(), server, Counted("moves"));
+    cluster.MoveRegion(RegionId(region.id()), server, Counted("moves"));
   } else if (dice < 51) {
     if (!MaySleep(server)) return;
     sim_.Kill(server);
@@ -106,7 +106,7 @@ void Mishaps::Split(const pb::RegionRecord& region) {
   const int64_t key = rows_.RandomKey();
   const std::string at =
       random_.OneIn(3) ? "" : EncodeKey(*table_, RandomRows::KeyRow(key));
-  sim_.cluster().SplitRegion(region.id(), at, [this, key](const Status& status) {
+  sim_.cluster().SplitRegion(RegionId(region.id()), at, [this, key](const Status& status) {
     if (!status.ok()) return;
     ++counts_["splits"];
     start_burst_(key, WriteBurst::Kind::kNewName);
@@ -170,9 +170,9 @@ void Mishaps::MoveSoonAfterReopening(const pb::RegionRecord& region, int64_t key
       start_burst_(key, WriteBurst::Kind::kNewName);
     };
     if (random_.OneIn(2)) {
-      sim_.cluster().MoveRegion(opened.id(), sim_.RandomServer(), done);
+      sim_.cluster().MoveRegion(RegionId(opened.id()), sim_.RandomServer(), done);
     } else {
-      sim_.cluster().SplitRegion(opened.id(), EncodeKey(*table_, RandomRows::KeyRow(key)), done);
+      sim_.cluster().SplitRegion(RegionId(opened.id()), EncodeKey(*table_, RandomRows::KeyRow(key)), done);
     }
   });
 }
@@ -242,7 +242,7 @@ void Mishaps::MoveTwiceDuringBackfill(const pb::RegionRecord& region) {
     if (!MaySleep(region.server())) return;
     sim_.Pause(region.server());
     WhenReopened(region, 200, [this, region](const pb::RegionRecord& opened) {
-      sim_.cluster().MoveRegion(opened.id(), sim_.RandomServer(),
+      sim_.cluster().MoveRegion(RegionId(opened.id()), sim_.RandomServer(),
                                 [this, region](const Status& status) {
                                   if (status.ok()) ++counts_["moves twice during a backfill"];
                                 });
@@ -255,7 +255,7 @@ void Mishaps::MoveTwiceDuringBackfill(const pb::RegionRecord& region) {
 void Mishaps::WritesAcrossMove(const pb::RegionRecord& region, int64_t key) {
   start_burst_(key, random_.OneIn(2) ? WriteBurst::Kind::kNewName : WriteBurst::Kind::kPutDelete);
   After(Milliseconds(3), [this, region] {
-    sim_.cluster().MoveRegion(region.id(), sim_.RandomServer(), Counted("moves"));
+    sim_.cluster().MoveRegion(RegionId(region.id()), sim_.RandomServer(), Counted("moves"));
     ++counts_["moves during a burst"];
   });
 }

@@ -154,11 +154,12 @@ class OwnershipTest : public ::testing::Test {
   }
   Status Move(const pb::RegionRecord& region, const std::string& server) {
     return Opened(Await<Status>(
-        &executor_, [&](auto done) { cluster_->MoveRegion(region.id(), server, done); }));
+        &executor_, [&](auto done) { cluster_->MoveRegion(RegionId(region.id()), server, done); }));
   }
   Status Split(const pb::RegionRecord& region, int64_t id) {
-    return Opened(Await<Status>(
-        &executor_, [&](auto done) { cluster_->SplitRegion(region.id(), Key(id), done); }));
+    return Opened(Await<Status>(&executor_, [&](auto done) {
+      cluster_->SplitRegion(RegionId(region.id()), Key(id), done);
+    }));
   }
 
   std::filesystem::path directory_;
@@ -289,8 +290,8 @@ TEST_F(OwnershipTest, ARegionMergedOfSuchWaitsAsLong) {
     Expel();
     executor_.RunFor(1s);
     const Time merged = executor_.Now();
-    const Status status = Opened(
-        Await<Status>(&executor_, [&](auto done) { cluster_->MergeRegion(Region(0).id(), done); }));
+    const Status status = Opened(Await<Status>(
+        &executor_, [&](auto done) { cluster_->MergeRegion(RegionId(Region(0).id()), done); }));
     ASSERT_TRUE(status.ok()) << status;
     AcknowledgedAfter(Region(0), 7, 5);
     EXPECT_EQ(executor_.Now() - merged > kTerm, !fault);

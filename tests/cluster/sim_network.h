@@ -40,50 +40,22 @@ class SimNetwork : public Cluster {
     return std::make_shared<Proxy>(this, cluster_->Server(name), name);
   }
   void ListServers(Callback<std::vector<ServerInfo>> done) override { cluster_->ListServers(done); }
-  void ListRegions(uint32_t table_id, Callback<std::vector<RegionInfo>> done) override {
+  void ListRegions(const std::string& table, std::vector<KeyRange> stale,
+                   Callback<std::vector<RegionInfo>> done) override {
     // What arrives is what was there when it was asked.
-    cluster_->ListRegions(table_id, [this, done](Result<std::vector<RegionInfo>> regions) {
+    const auto listed = [this, done](Result<std::vector<RegionInfo>> regions) {
       // RocksDB's estimates differ from run to run, and SQLite plans by them.
       if (regions.ok()) {
         for (RegionInfo& region : *regions) region.size_bytes = 0;
       }
       executor_->PostAfter(Delay(false), [done, regions] { done(regions); });
-    });
+    };
+    cluster_->ListRegions(table, std::move(stale), listed);
   }
   void ListTables(Callback<std::vector<TableSchema>> done) override { cluster_->ListTables(done); }
   void GetTable(const std::string& name, Callback<TableSchema> done) override {
     cluster_->GetTable(name, done);
   }
-  void CreateTable(TableSchema schema, Callback<TableSchema> done) override {
-    cluster_->CreateTable(std::move(schema), done);
-  }
-  void DropTable(const std::string& name, DoneCallback done) override {
-    cluster_->DropTable(name, done);
-  }
-  void AddColumn(const std::string& table, Column column, Callback<TableSchema> done) override {
-    cluster_->AddColumn(table, column, done);
-  }
-  void CreateIndex(const std::string& table, IndexSpec index, Callback<TableSchema> done) override {
-    cluster_->CreateIndex(table, index, done);
-  }
-  void DropIndex(const std::string& table, const std::string& index,
-                 Callback<TableSchema> done) override {
-    cluster_->DropIndex(table, index, done);
-  }
-  void RebuildIndex(const std::string& table, const std::string& index,
-                    DoneCallback done) override {
-    cluster_->RebuildIndex(table, index, done);
-  }
-  void SplitRegion(uint64_t region_id, std::string key, DoneCallback done) override {
-    cluster_->SplitRegion(region_id, std::move(key), done);
-  }
-  void MergeRegion(uint64_t region_id, DoneCallback done) override {
-    cluster_->MergeRegion(region_id, done);
-  }
-  void MoveRegion(uint64_t region_id, const std::string& server, DoneCallback done) override {
-    cluster_->MoveRegion(region_id, server, done);
-  }
-  void Balance(Callback<uint64_t> done) override { cluster_->Balance(done); }
 
  private:
   class Proxy : public RegionServer {

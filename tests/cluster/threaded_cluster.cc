@@ -318,7 +318,7 @@ class ThreadedCluster {
     uint64_t seen = 0;
     while (AwaitOperations(&seen, 1 + random.Uniform(2 * kEventEvery))) {
       const auto regions = cluster_->catalog().Regions(table_->id);
-      const uint64_t region = regions[random.Uniform(regions.size())].id();
+      const RegionId region(regions[random.Uniform(regions.size())].id());
       switch (random.Uniform(4)) {
         case 0:
           if (regions.size() < kMaxRegions) {

@@ -423,7 +423,7 @@ class ForeignTablesTest : public ::testing::TestWithParam<Case> {
 
   void Split() {
     const auto regions = Wait<Result<std::vector<RegionInfo>>>(
-        [&](auto done) { cluster_->ListRegions(schema_.id, done); });
+        [&](auto done) { cluster_->ListRegions(schema_.name, {}, done); });
     ASSERT_TRUE(regions.ok());
     const auto key = std::next(raw_keys_.begin(),
                                static_cast<long>(random_->Uniform(raw_keys_.size())));

@@ -1,0 +1,130 @@
+// Answers: where the answers to asynchronous questions arrive, and the one blocking wait for them:
+// until one has come, the time is over, or somebody cancels.
+//
+//   Answers<Result<Reply>> answers(executor);
+//   for (size_t i = 0; i < servers.size(); ++i) servers[i]->Ask(answers.To(i));
+//   while (auto answer = answers.Next(wait)) Take(answer->question, answer->value);
+//
+// What comes after its Answers is gone is dropped.
+//
+// Threads: answers may come on any thread; all else is for the one that owns it. Next() must not be
+// called from a task of a ThreadExecutor: it blocks.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "tamis/base/executor.h"
+#include "tamis/base/status.h"
+
+namespace tamis {
+
+// For how long somebody waits.
+struct Wait {
+  Time deadline = Time::max();
+  const std::atomic<bool>* cancelled = nullptr;  // set to true from anywhere, a signal handler too
+
+  bool IsCancelled() const { return cancelled != nullptr && cancelled->load(); }
+  // Why there is no answer.
+  Status Failure() const {
+    return IsCancelled() ? Cancelled("cancelled") : DeadlineExceeded("no answer in time");
+  }
+};
+
+template <class T>
+class Answers {
+ public:
+  struct Answer {
+    size_t question;
+    T value;
+  };
+
+  explicit Answers(Executor* executor)
+      : executor_(executor), arrived_(std::make_shared<Arrived>()) {}
+
+  // The callback of a question; what it is given is the answer.
+  std::function<void(T)> To(size_t question) const {
+    return [weak = std::weak_ptr(arrived_), question](T value) {
+      if (auto arrived = weak.lock()) arrived->Put({question, std::move(value)});
+    };
+  }
+
+  // The next answer, in the order in which they came. nullopt when the wait is over before.
+  std::optional<Answer> Next(const Wait& wait) {
+    // Somebody who cancels wakes nobody: looks now and then.
+    static constexpr Duration kLookForCancel = std::chrono::milliseconds(50);
+    while (true) {
+      if (auto answer = arrived_->Take()) return answer;
+      const Time now = executor_->Now();
+      if (now >= wait.deadline || wait.IsCancelled()) return std::nullopt;
+      const auto waiter = std::make_shared<Executor::Waiter>();
+      if (!arrived_->WakeWhenPut(waiter)) continue;
+      executor_->WaitFor(waiter.get(), wait.cancelled == nullptr
+                                           ? wait.deadline
+                                           : std::min(wait.deadline, now + kLookForCancel));
+    }
+  }
+
+ private:
+  class Arrived {
+   public:
+    void Put(Answer answer) {
+      std::shared_ptr<Executor::Waiter> waiter;
+      {
+        std::lock_guard lock(mutex_);
+        answers_.push_back(std::move(answer));
+        waiter = std::move(waiter_);
+      }
+      if (waiter) waiter->WakeUp();
+    }
+    std::optional<Answer> Take() {
+      std::lock_guard lock(mutex_);
+      if (answers_.empty()) return std::nullopt;
+      std::optional<Answer> first(std::move(answers_.front()));
+      answers_.pop_front();
+      return first;
+    }
+    // False when there is something already.
+    bool WakeWhenPut(std::shared_ptr<Executor::Waiter> waiter) {
+      std::lock_guard lock(mutex_);
+      if (!answers_.empty()) return false;
+      waiter_ = std::move(waiter);
+      return true;
+    }
+
+   private:
+    std::mutex mutex_;
+    std::deque<Answer> answers_;
+    std::shared_ptr<Executor::Waiter> waiter_;
+  };
+
+  Executor* const executor_;
+  const std::shared_ptr<Arrived> arrived_;
+};
+
+// Calls start(callback) and returns what the callback was given: a Result<T>. kDeadlineExceeded and
+// kCancelled when nothing was given before the wait was over; what was begun may still happen.
+template <class T, class Start>
+Result<T> AwaitResult(Executor* executor, const Wait& wait, Start&& start) {
+  Answers<Result<T>> answers(executor);
+  start(answers.To(0));
+  auto answer = answers.Next(wait);
+  return answer.has_value() ? std::move(answer->value) : Result<T>(wait.Failure());
+}
+
+// The same of a callback that is given a Status.
+template <class Start>
+Status AwaitStatus(Executor* executor, const Wait& wait, Start&& start) {
+  Answers<Status> answers(executor);
+  start(answers.To(0));
+  auto answer = answers.Next(wait);
+  return answer.has_value() ? std::move(answer->value) : wait.Failure();
+}
+
+}  // namespace tamis

@@ -1,0 +1,103 @@
+// ClusterAdmin: what changes a cluster and what looks after it: tables, indexes, regions, servers,
+// long work. No coordinator needs it to search and write (see cluster.h, also for names and
+// threads).
+//
+// No call is held while long work goes on: that is a job, which is started and asked for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tamis/cluster/check_report.h"
+#include "tamis/cluster/cluster.h"
+
+namespace tamis {
+
+// What not every cluster can do.
+enum class Capability { kKillServer, kPauseServer, kResumeServer, kBalance, kCompact };
+
+std::string_view CapabilityName(Capability capability);  // "pause a server"
+// The answer to a call for what a cluster cannot do: kFailedPrecondition.
+Status CannotDo(Capability capability);
+
+// How far an index is in the regions of its table.
+struct IndexProgress {
+  uint64_t regions = 0;
+  uint64_t complete = 0;  // with a published filter
+  uint64_t entries = 0;   // in those
+};
+
+struct ClusterStatus {
+  std::vector<ServerInfo> servers;
+  uint64_t pending_work = 0;  // in the background: indexes being built, splits, moves
+};
+
+struct JobSpec {
+  enum class Kind {
+    kCheck,         // compares every row of the table with every index and every filter
+    kRebuildIndex,  // makes the entries and filters of the index (all of the table when it names
+                    // none) agree with the rows, whatever they were, while the table is in use;
+                    // ended when they do, for coordinators too
+    kBalance,       // moves regions until all servers have about as many
+    kCompact,       // drops garbage from the whole store
+  };
+  Kind kind = Kind::kCheck;
+  std::string table;  // kCheck, kRebuildIndex
+  std::string index;  // kRebuildIndex
+
+  std::string ToString() const;  // "check table "t"", as in "cannot check table "t""
+};
+
+// As of when it was asked for.
+struct JobInfo {
+  JobSpec spec;
+  bool ended = false;
+  Status status;  // once it has ended: how
+  uint64_t done = 0;
+  uint64_t total = 0;  // parts of the work, as far as they are known
+  CheckReport check;   // kCheck that ended well
+  uint64_t moved = 0;  // kBalance: regions
+};
+
+class ClusterAdmin {
+ public:
+  virtual ~ClusterAdmin() = default;
+
+  virtual bool Can(Capability capability) const = 0;
+
+  // Ids and version are given by the cluster. kAlreadyExists when the name is taken.
+  virtual void CreateTable(TableSchema schema, Callback<TableSchema> done) = 0;
+  virtual void DropTable(const std::string& table, DoneCallback done) = 0;
+  virtual void AddColumn(const std::string& table, Column column, Callback<TableSchema> done) = 0;
+  // Online. Done when puts maintain the index; regions complete it in the background, and until one
+  // has, a search by the index scans that region.
+  virtual void CreateIndex(const std::string& table, IndexSpec index,
+                           Callback<TableSchema> done) = 0;
+  virtual void DropIndex(const std::string& table, const std::string& index,
+                         Callback<TableSchema> done) = 0;
+  virtual void GetIndexProgress(const std::string& table, const std::string& index,
+                                Callback<IndexProgress> done) = 0;
+
+  // Splits the region at `key`, or near its middle when empty.
+  virtual void SplitRegion(RegionId region, std::string key, DoneCallback done) = 0;
+  // The region and its right neighbour become one.
+  virtual void MergeRegion(RegionId region, DoneCallback done) = 0;
+  virtual void MoveRegion(RegionId region, const std::string& server, DoneCallback done) = 0;
+
+  virtual void KillServer(const std::string& server, DoneCallback done) = 0;
+  virtual void PauseServer(const std::string& server, DoneCallback done) = 0;
+  // A paused server goes on; a killed one is started again, empty.
+  virtual void ResumeServer(const std::string& server, DoneCallback done) = 0;
+
+  virtual void GetStatus(Callback<ClusterStatus> done) = 0;
+
+  // Begins long work; what cannot be begun is no job. A job goes on when nobody asks for it, and
+  // ends with the process that does it.
+  virtual void StartJob(JobSpec spec, Callback<uint64_t> done) = 0;
+  // kNotFound for a job that there never was, or that ended long ago.
+  virtual void GetJob(uint64_t job, Callback<JobInfo> done) = 0;
+};
+
+}  // namespace tamis

@@ -1,0 +1,39 @@
+// RegionId: which region. A number that its cluster never gives to two regions that live at one
+// time, of 63 bits since some who show it have signed integers only; zero is no region.
+//
+// Threads: a value.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+
+#include "tamis/base/status.h"
+
+namespace tamis {
+
+class RegionId {
+ public:
+  constexpr RegionId() = default;  // of no region
+  // REQUIRES: IsValid(number).
+  explicit constexpr RegionId(uint64_t number) : number_(number) { assert(IsValid(number)); }
+
+  static constexpr bool IsValid(uint64_t number) { return number != 0 && number >> 63 == 0; }
+  // Of a number that came from a wire, a disk or a person.
+  static Result<RegionId> Of(uint64_t number) {
+    if (IsValid(number)) return RegionId(number);
+    return InvalidArgument(std::to_string(number) +
+                           " is no number of a region; those are from 1 to 2^63 - 1");
+  }
+
+  constexpr uint64_t number() const { return number_; }
+  // What people are shown and write, in messages and lists alike.
+  std::string ToString() const { return std::to_string(number_); }
+
+  friend constexpr auto operator<=>(RegionId, RegionId) = default;
+
+ private:
+  uint64_t number_ = 0;
+};
+
+}  // namespace tamis

@@ -1,0 +1,30 @@
+// JobTable: the long work of a cluster that somebody started and may ask for.
+//
+// Threads: safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+
+#include "tamis/cluster/cluster_admin.h"
+
+namespace tamis {
+
+class JobTable {
+ public:
+  // The number of a new job, which runs.
+  uint64_t Add(JobSpec spec, uint64_t total);
+  // Changes what is told of a job that has not ended.
+  void Update(uint64_t job, const std::function<void(JobInfo*)>& change);
+  void End(uint64_t job, const Status& status);
+  Result<JobInfo> Find(uint64_t job) const;
+
+ private:
+  mutable std::mutex mutex_;
+  uint64_t next_ = 1;
+  std::map<uint64_t, JobInfo> jobs_;  // those that run, and the last ones that have ended
+};
+
+}  // namespace tamis

@@ -1,0 +1,50 @@
+// OpenedStore: a store, opened by its name: the cluster that holds its tables, and a coordinator
+// over it. The one place that knows which kinds of store there are; the program, the extension and
+// the examples open theirs here.
+//
+//   rocks:DIRECTORY     an embedded cluster in a directory; the kind may be left out
+//
+// Threads: safe.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tamis/base/status.h"
+#include "tamis/cluster/cluster_admin.h"
+#include "tamis/query/engine.h"
+
+namespace tamis {
+
+class OpenedStore {
+ public:
+  // Of an embedded cluster.
+  struct Options {
+    int servers = 8;
+    uint64_t split_bytes = uint64_t{64} << 20;
+    bool sync = false;
+    bool salvage = false;  // see Store::Options
+    bool create = true;    // when the directory is not there
+  };
+
+  static Result<std::shared_ptr<OpenedStore>> Open(const std::string& name, const Options& options);
+  // As Open, but the stores of a process are shared: several connections of one process may work on
+  // one directory, which is locked against other processes.
+  static Result<std::shared_ptr<OpenedStore>> OpenShared(const std::string& name,
+                                                         const Options& options);
+  ~OpenedStore();
+  OpenedStore(const OpenedStore&) = delete;
+  OpenedStore& operator=(const OpenedStore&) = delete;
+
+  // What people call it: of an embedded cluster, the directory.
+  const std::string& name() const;
+  Engine& engine();
+  ClusterAdmin& admin();
+
+ private:
+  struct Parts;
+  explicit OpenedStore(std::unique_ptr<Parts> parts);
+  const std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace tamis

@@ -1,0 +1,63 @@
+#include "tamis/store/opened_store.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace tamis {
+namespace {
+
+class OpenedStoreTest : public testing::Test {
+ protected:
+  OpenedStoreTest()
+      : directory_(std::filesystem::path(testing::TempDir()) /
+                   ("opened_store_test." + std::to_string(getpid()))) {
+    std::filesystem::remove_all(directory_);
+  }
+  ~OpenedStoreTest() override { std::filesystem::remove_all(directory_); }
+
+  const std::filesystem::path directory_;
+};
+
+TEST_F(OpenedStoreTest, ADirectoryIsAStoreWithItsKindOrWithout) {
+  for (const std::string& kind : {std::string("rocks:"), std::string()}) {
+    auto store = OpenedStore::Open(kind + directory_.string(), {.servers = 1});
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_EQ((*store)->name(), directory_.string());
+    for (const Capability capability : {Capability::kPauseServer, Capability::kCompact}) {
+      EXPECT_TRUE((*store)->admin().Can(capability));
+    }
+  }
+}
+
+TEST_F(OpenedStoreTest, AKindThatThereIsNotIsAnErrorThatSaysWhatThereIs) {
+  for (const char* name : {"hbase://host:2181", "https://host", "hbase:", "rock:x"}) {
+    const auto store = OpenedStore::Open(name, {});
+    ASSERT_FALSE(store.ok());
+    EXPECT_EQ(store.status().code(), StatusCode::kInvalidArgument);
+    EXPECT_NE(store.status().message().find("rocks:DIRECTORY"), std::string::npos)
+        << store.status();
+    EXPECT_FALSE(std::filesystem::exists(name));
+  }
+  EXPECT_FALSE(OpenedStore::Open("", {}).ok());
+  EXPECT_FALSE(OpenedStore::Open("rocks:", {}).ok());
+}
+
+TEST_F(OpenedStoreTest, ADirectoryWhoseNameLooksLikeAKindIsOpenedByItsPath) {
+  std::filesystem::create_directories(directory_);
+  const std::string name = (directory_ / "hbase:x").string();
+  EXPECT_TRUE(OpenedStore::Open(name, {.servers = 1}).ok());
+}
+
+TEST_F(OpenedStoreTest, TheStoresOfAProcessAreShared) {
+  auto one = OpenedStore::OpenShared(directory_.string(), {.servers = 1});
+  ASSERT_TRUE(one.ok()) << one.status();
+  auto same = OpenedStore::OpenShared(
+      "rocks:" + (directory_ / ".." / directory_.filename()).string(), {.servers = 1});
+  ASSERT_TRUE(same.ok()) << same.status();
+  EXPECT_EQ(one->get(), same->get());
+  EXPECT_FALSE(OpenedStore::Open(directory_.string(), {.servers = 1}).ok());  // it is locked
+}
+
+}  // namespace
+}  // namespace tamis
