@@ -23,6 +23,7 @@
 #include "tamis/query/engine.h"
 #include "tamis/rocks/index_entry.h"
 #include "tamis/rocks/rocks_cluster.h"
+#include "tamis/sql/session.h"
 #include "tamis/table/codec.h"
 
 namespace tamis {
@@ -275,10 +276,13 @@ class Bench {
                 static_cast<long long>(rows_.size()));
     ImportOptions options;
     options.table = "rows";
-    options.key = {"id"};
-    options.columns = {"id:int64", "size:int64"};
-    options.indexes = {"owner", "size", "section"};
-    Importer importer(engine, options);
+    options.definition.key = {"id"};
+    options.definition.columns = {"id:int64", "size:int64"};
+    options.definition.indexes = {"owner", "size", "section"};
+    Session session;  // which owns neither
+    session.engine = std::shared_ptr<Engine>(std::shared_ptr<Engine>(), engine);
+    session.admin = std::shared_ptr<ClusterAdmin>(std::shared_ptr<ClusterAdmin>(), cluster);
+    Importer importer(&session, options);
     Usage begin = Usage::Now();
     const double part_rows = static_cast<double>(rows_.size()) / kParts;
     const auto take_turns = [&](int part) {

@@ -137,28 +137,13 @@ class Asked : public RegionServer {
 class StubCluster : public Cluster {
  public:
   std::shared_ptr<RegionServer> Server(const std::string&) override { return server; }
-  void ListRegions(uint32_t, Callback<std::vector<RegionInfo>> done) override { done(regions); }
+  void ListRegions(const std::string&, std::vector<KeyRange>,
+                   Callback<std::vector<RegionInfo>> done) override {
+    done(regions);
+  }
   void ListServers(Callback<std::vector<ServerInfo>> done) override { done(NotHere()); }
   void ListTables(Callback<std::vector<TableSchema>> done) override { done(NotHere()); }
   void GetTable(const std::string&, Callback<TableSchema> done) override { done(NotHere()); }
-  void CreateTable(TableSchema, Callback<TableSchema> done) override { done(NotHere()); }
-  void DropTable(const std::string&, DoneCallback done) override { done(NotHere()); }
-  void AddColumn(const std::string&, Column, Callback<TableSchema> done) override {
-    done(NotHere());
-  }
-  void CreateIndex(const std::string&, IndexSpec, Callback<TableSchema> done) override {
-    done(NotHere());
-  }
-  void DropIndex(const std::string&, const std::string&, Callback<TableSchema> done) override {
-    done(NotHere());
-  }
-  void RebuildIndex(const std::string&, const std::string&, DoneCallback done) override {
-    done(NotHere());
-  }
-  void SplitRegion(uint64_t, std::string, DoneCallback done) override { done(NotHere()); }
-  void MergeRegion(uint64_t, DoneCallback done) override { done(NotHere()); }
-  void MoveRegion(uint64_t, const std::string&, DoneCallback done) override { done(NotHere()); }
-  void Balance(Callback<uint64_t> done) override { done(NotHere()); }
 
   const std::shared_ptr<Asked> server = std::make_shared<Asked>();
   std::vector<RegionInfo> regions;
@@ -236,7 +221,7 @@ class Bench {
       region.narrow = static_cast<int64_t>(narrow[i]) * kNarrow;
       regions_.push_back(region);
       servers_[where[i]].regions.push_back(i);
-      cluster_.regions.push_back({.id = region.id,
+      cluster_.regions.push_back({.id = RegionId(region.id),
                                   .epoch = region.epoch,
                                   .table_id = schema_->id,
                                   .start = region.range.start,
