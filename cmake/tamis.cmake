@@ -32,17 +32,14 @@ set(TAMIS_PRECOMPILED_PROTOBUF
   <google/protobuf/generated_message_reflection.h> <google/protobuf/message.h>
   <google/protobuf/repeated_field.h>)
 
-# tamis_precompiled(NAME HEADERS ... [EXTERNAL ...]): target tamis_precompiled_NAME, for
-# tamis_use_precompiled. EXTERNAL are libraries whose macros the headers ask for.
+# tamis_precompiled(NAME HEADER...): target tamis_precompiled_NAME, for tamis_use_precompiled.
 function(tamis_precompiled name)
   if(NOT TAMIS_PRECOMPILED)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "HEADERS;EXTERNAL" ${ARGN})
   add_library(tamis_precompiled_${name} OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cc)
   target_compile_features(tamis_precompiled_${name} PUBLIC cxx_std_20)
-  target_precompile_headers(tamis_precompiled_${name} PRIVATE ${ARG_HEADERS})
-  target_link_libraries(tamis_precompiled_${name} PRIVATE ${ARG_EXTERNAL})
+  target_precompile_headers(tamis_precompiled_${name} PRIVATE ${ARGN})
   set_target_properties(tamis_precompiled_${name} PROPERTIES CXX_CLANG_TIDY "")
 endfunction()
 
@@ -95,7 +92,6 @@ function(tamis_test name)
   list(TRANSFORM ARG_DEPS PREPEND tamis_)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} ${ARG_EXTERNAL} GTest::gmock GTest::gtest
     GTest::gtest_main tamis_warnings)
-  tamis_use_precompiled(${name} test)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
