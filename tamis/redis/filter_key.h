@@ -38,6 +38,13 @@ class FilterKey {
     missing_ = false;
   }
 
+  // REQUIRES: there is one, opened for writing.
+  void Delete() {
+    filter_ = nullptr;
+    server.DeleteKey(key_);
+    missing_ = true;
+  }
+
  private:
   Key* key_;
   RedisModuleType* type_;

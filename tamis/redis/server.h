@@ -175,6 +175,7 @@ using ApplyConfig = int (*)(Ctx*, void* privdata, String** error);
   F(int, GetContextFlags, (Ctx*))                                                               \
   F(void*, OpenKey, (Ctx*, String*, int mode))                                                  \
   F(void, CloseKey, (Key*))                                                                     \
+  F(int, DeleteKey, (Key*))                                                                     \
   F(int, KeyType, (Key*))                                                                       \
   F(RedisModuleType*, ModuleTypeGetType, (Key*))                                                \
   F(void*, ModuleTypeGetValue, (Key*))                                                          \
@@ -209,6 +210,7 @@ using ApplyConfig = int (*)(Ctx*, void* privdata, String** error);
      void* privdata))                                                                           \
   F(int, SubscribeToServerEvent, (Ctx*, ServerEvent, EventCallback))                            \
   F(void, Log, (Ctx*, const char* level, const char* format, ...))                              \
+  F(long long, Milliseconds, ())                                                                \
   F(int, GetServerVersion, ())
 
 #define TAMIS_OPTIONAL_FUNCTIONS(F)                                                             \

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "tamis/redis/faults.h"
+
 namespace tamis::redis {
 
 Settings settings;
@@ -40,6 +42,7 @@ constexpr Number kNumbers[] = {
     {"cf-max-iterations", "", &Settings::cf_max_iterations, 1, 65535},
     {"cf-expansion-factor", "", &Settings::cf_expansion_factor, 0, 32768},
     {"cf-max-expansions", "CF_MAX_EXPANSIONS", &Settings::cf_max_expansions, 1, 65536},
+    {"tamis-erase-delay", "", &Settings::erase_delay, 0, 86400},
     {"tamis-max-bytes", "", &Settings::max_bytes, 0, 1ll << 62},
 };
 
@@ -166,6 +169,9 @@ const char* ReadWord(String* name_word, String* value_word) {
     if (!yes && strcasecmp(value, "no") != 0) return "must be yes or no";
     settings.*flag.value = yes;
     return nullptr;
+  }
+  if (strcasecmp(name, "tamis-fault") == 0) {
+    return SetFault(server.StringPtrLen(value_word, nullptr)) ? nullptr : "is no fault";
   }
   return "is no setting of this module; docs/REDIS.md lists them";
 }

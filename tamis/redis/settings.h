@@ -20,6 +20,9 @@ struct Settings {
   long long cf_expansion_factor = 1;
   long long cf_max_expansions = 32;
   long long max_bytes = (1ll << 32);  // a key's; 0 = no limit
+  // Seconds behind a commit in which nothing is erased: the row of an erase that was sent before
+  // the commit may not be in the new filter.
+  long long erase_delay = 60;
   // What a filter with GUARD is believed in though its last adds may be missing.
   bool trust_after_restart = false;
   bool trust_on_replicas = false;

@@ -9,6 +9,7 @@
 #include "tamis/base/random.h"
 #include "tamis/redis/bloom_type.h"
 #include "tamis/redis/cuckoo_type.h"
+#include "tamis/redis/faults.h"
 #include "tamis/redis/filter_key.h"
 #include "tamis/redis/settings.h"
 #include "tamis/redis/tamis_type.h"
@@ -35,66 +36,101 @@ bool Whole(Ctx* ctx, TamisKey& key) {
   return false;
 }
 
-bool Loading(Ctx* ctx) { return (server.GetContextFlags(ctx) & kFlagLoading) != 0; }
+uint64_t Now() { return static_cast<uint64_t>(server.Milliseconds()); }
 
-void Reserve(Ctx* ctx, Words words) {
+// False, and the error is sent, when it is too long.
+bool MarkCanBe(Ctx* ctx, const String* mark) {
+  if (TextOf(mark).size() <= 1024) return true;
+  server.ReplyWithError(ctx, "ERR a mark has at most 1024 bytes");
+  return false;
+}
+
+// A filter that somebody asks for, and the words for a replica.
+struct Wanted {
+  FilterOptions options;
+  const FilterType* type = nullptr;
+  bool guard = false;
+  uint64_t id = 0;
+
+  std::string Rate() const {
+    char rate[32];
+    std::snprintf(rate, sizeof(rate), "%.17g", options.fpr);
+    return rate;
+  }
+};
+
+// False, and the error is sent, when `words`, a rate, a capacity and options, do not say it.
+bool ReadWanted(Ctx* ctx, Words words, bool rebuild, Wanted* wanted) {
   const auto error = [&](const std::string& text) {
     server.ReplyWithError(ctx, text.c_str());
+    return false;
   };
-  FilterOptions options;
+  FilterOptions& options = wanted->options;
   long long number = 0;
-  if (!ParseDouble(words[2], &options.fpr)) return error("ERR bad error rate");
-  if (!ParseInteger(words[3], &number) || number < 1) return error("ERR bad capacity");
+  if (!ParseDouble(words[0], &options.fpr)) return error("ERR bad error rate");
+  if (!ParseInteger(words[1], &number) || number < 1) return error("ERR bad capacity");
   options.capacity = static_cast<uint64_t>(number);
   std::string type = kDefaultType;
-  bool guard = false;
-  bool seeded = false;
-  for (size_t i = 4; i < words.size(); ++i) {
-    if (Is(words[i], "GUARD")) {
-      guard = true;
+  // Those that nobody knows in advance; replicas are told.
+  options.seed = SeedFromSystem();
+  wanted->id = SeedFromSystem() >> 11;  // one that every language can hold
+  for (size_t i = 2; i < words.size(); ++i) {
+    if (!rebuild && Is(words[i], "GUARD")) {
+      wanted->guard = true;
     } else if (Is(words[i], "TYPE") && i + 1 < words.size()) {
       type = TextOf(words[++i]);
     } else if (Is(words[i], "SEED") && i + 1 < words.size()) {
       if (!ParseInteger(words[++i], &number)) return error("ERR bad seed");
       options.seed = static_cast<uint64_t>(number);
-      seeded = true;
+    } else if (rebuild && Is(words[i], "ID") && i + 1 < words.size()) {
+      if (!ParseInteger(words[++i], &number) || number < 0) return error("ERR bad id");
+      wanted->id = static_cast<uint64_t>(number);
     } else {
       return error("Unknown argument received");
     }
   }
-  // One that nobody knows in advance; replicas are told.
-  if (!seeded) options.seed = SeedFromSystem();
   if (const Status status = options.Validate(); !status.ok()) {
     return error("ERR " + status.message());
   }
-  const FilterType* found = AnyFilter::FindType(type);
-  if (found != nullptr &&
-      AnyFilter::BitsPerKey(*found, options.fpr) / 8 * static_cast<double>(options.capacity) >
-          static_cast<double>(GreatestBytes(ctx))) {
-    return error("ERR could not create filter: greater than tamis-max-bytes");
-  }
-  TamisKey key = Open(ctx, words, kRead | kWrite);
-  if (!key.missing()) return error(key.other_type() ? kWrongType : "ERR item exists");
+  wanted->type = AnyFilter::FindType(type);
   // A type that is not known may come from the wire with any bytes: they do not belong in an error.
-  if (found == nullptr || found->fixed) {
+  if (wanted->type == nullptr || wanted->type->fixed) {
     std::string names;
     for (const FilterType& known : AnyFilter::Types()) {
       if (!known.fixed) names += " " + std::string(known.name);
     }
     return error("ERR no such type; there are:" + names);
   }
-  auto filter = AnyFilter::Create(type, options);
-  if (!filter.ok()) return error("ERR " + filter.status().message());
+  if (AnyFilter::BitsPerKey(*wanted->type, options.fpr) / 8 *
+          static_cast<double>(options.capacity) >
+      static_cast<double>(GreatestBytes(ctx))) {
+    return error("ERR could not create filter: greater than tamis-max-bytes");
+  }
+  return true;
+}
+
+void Reserve(Ctx* ctx, Words words) {
+  Wanted wanted;
+  if (!ReadWanted(ctx, words.subspan(2), false, &wanted)) return;
+  TamisKey key = Open(ctx, words, kRead | kWrite);
+  if (!key.missing()) {
+    server.ReplyWithError(ctx, key.other_type() ? kWrongType : "ERR item exists");
+    return;
+  }
+  auto filter = AnyFilter::Create(wanted.type->name, wanted.options);
+  if (!filter.ok()) {
+    server.ReplyWithError(ctx, ("ERR " + filter.status().message()).c_str());
+    return;
+  }
   TrustedFilter::Card card;
-  card.guard = guard;
-  card.wanted_rate = options.fpr;
-  card.capacity = options.capacity;
+  card.guard = wanted.guard;
+  card.wanted_rate = wanted.options.fpr;
+  card.capacity = wanted.options.capacity;
   key.Set(TrustedFilter(std::move(card), std::move(*filter)));
-  char rate[32];
-  std::snprintf(rate, sizeof(rate), "%.17g", options.fpr);
-  server.Replicate(ctx, "TAMIS.RESERVE", guard ? "sclcbclc" : "sclcbcl", words[1], rate,
-                   static_cast<long long>(options.capacity), "TYPE", found->name.data(),
-                   found->name.size(), "SEED", static_cast<long long>(options.seed), "GUARD");
+  server.Replicate(ctx, "TAMIS.RESERVE", wanted.guard ? "sclcbclc" : "sclcbcl", words[1],
+                   wanted.Rate().c_str(), static_cast<long long>(wanted.options.capacity), "TYPE",
+                   wanted.type->name.data(), wanted.type->name.size(), "SEED",
+                   static_cast<long long>(wanted.options.seed), "GUARD");
   Notify(ctx, "tamis.reserve", words[1]);
   server.ReplyWithSimpleString(ctx, "OK");
 }
@@ -106,52 +142,185 @@ void Add(Ctx* ctx, Words words) {
   std::vector<String*> added;  // what a replica has to add
   added.reserve(items.size());
   server.ReplyWithArray(ctx, static_cast<long>(items.size()));
-  AnyFilter& filter = key->filter();
   for (String* item : items) {
-    const uint64_t hash = Hash(TextOf(item), filter.seed());
-    const bool there = filter.MayContain(hash);
-    const bool inserted = filter.Insert({&hash, 1}) == 1;
-    if (inserted) {
+    const TrustedFilter::Added done = key->Add(TextOf(item));
+    if (done != TrustedFilter::Added::kFull) {
       added.push_back(item);
     } else {
       ++key->counters().refused;
       // Another server has taken it, and somebody relies on that.
       if (!LimitsApply(ctx)) key->set_incomplete();
     }
-    server.ReplyWithLongLong(ctx, !inserted ? -1 : there ? 0 : 1);
+    server.ReplyWithLongLong(ctx, done == TrustedFilter::Added::kNew       ? 1
+                                  : done == TrustedFilter::Added::kPerhaps ? 0
+                                                                           : -1);
   }
   if (added.empty()) return;
   server.Replicate(ctx, "TAMIS.ADD", "sv", words[1], added.data(), added.size());
   Notify(ctx, "tamis.add", words[1]);
 }
 
+// Whether an erase may take place. Where adds may be lost, an item may not be there, and its erase
+// would take away another one; so may be the last erases that were meant for the filter before.
+bool MayErase(Ctx* ctx, const TrustedFilter& filter) {
+  if (!LimitsApply(ctx)) return true;
+  if (!Believed(ctx, filter)) return false;
+  const uint64_t delay = static_cast<uint64_t>(settings.erase_delay) * 1000;
+  const uint64_t rebuilt = filter.card().rebuilt_time;
+  return rebuilt == 0 || delay == 0 || Now() >= rebuilt + delay;
+}
+
 void Erase(Ctx* ctx, Words words) {
   TamisKey key = Open(ctx, words, kRead | kWrite);
   if (!Whole(ctx, key)) return;
-  AnyFilter& filter = key->filter();
-  if (!filter.type().erases) {
+  if (!key->empty() && !key->filter().type().erases) {
     server.ReplyWithError(ctx, "ERR a filter of this type does not erase");
     return;
   }
   const Words items = words.subspan(2);
-  // Where adds may be lost, an item may not be there and its erase would take away another one.
-  const bool known = !LimitsApply(ctx) || Believed(ctx, *key);
+  const bool may_erase = MayErase(ctx, *key);
   std::vector<String*> erased;  // what a replica has to erase
   erased.reserve(items.size());
   server.ReplyWithArray(ctx, static_cast<long>(items.size()));
   for (String* item : items) {
-    if (!known) {
+    if (!may_erase) {
+      ++key->counters().skipped;
       server.ReplyWithLongLong(ctx, -1);
       continue;
     }
-    const uint64_t hash = Hash(TextOf(item), filter.seed());
-    const bool done = TestBit(filter.Erase({&hash, 1}), 0);
+    const bool done = key->Erase(TextOf(item));
     if (done) erased.push_back(item);
     server.ReplyWithLongLong(ctx, done ? 1 : 0);
   }
   if (erased.empty()) return;
   server.Replicate(ctx, "TAMIS.DEL", "sv", words[1], erased.data(), erased.size());
   Notify(ctx, "tamis.del", words[1]);
+}
+
+void Start(Ctx* ctx, Words words) {
+  Wanted wanted;
+  if (!ReadWanted(ctx, words.subspan(3), true, &wanted)) return;
+  TamisKey key = Open(ctx, words, kRead | kWrite);
+  if (!key.missing()) {
+    if (!Whole(ctx, key)) return;
+    if (key->rebuild() != nullptr) {
+      server.ReplyWithError(ctx, "ERR a rebuild is under way: COMMIT or ABORT it first");
+      return;
+    }
+  }
+  auto filter = AnyFilter::Create(wanted.type->name, wanted.options);
+  if (!filter.ok()) {
+    server.ReplyWithError(ctx, ("ERR " + filter.status().message()).c_str());
+    return;
+  }
+  TrustedFilter::Rebuild rebuild;
+  rebuild.id = wanted.id;
+  rebuild.wanted_rate = wanted.options.fpr;
+  rebuild.capacity = wanted.options.capacity;
+  rebuild.sound_time = MayTrust(ctx) ? TimeOfTrust() : 0;
+  rebuild.filter = std::move(*filter);
+  if (key.missing()) {
+    TrustedFilter::Card card;
+    card.guard = true;
+    card.wanted_rate = rebuild.wanted_rate;
+    card.capacity = rebuild.capacity;
+    key.Set(TrustedFilter(std::move(card), std::move(rebuild)));
+  } else {
+    key->Start(std::move(rebuild));
+  }
+  server.Replicate(ctx, "TAMIS.REBUILD", "scclcbclcl", words[1], "START", wanted.Rate().c_str(),
+                   static_cast<long long>(wanted.options.capacity), "TYPE",
+                   wanted.type->name.data(), wanted.type->name.size(), "SEED",
+                   static_cast<long long>(wanted.options.seed), "ID",
+                   static_cast<long long>(wanted.id));
+  Notify(ctx, "tamis.rebuild.start", words[1]);
+  server.ReplyWithLongLong(ctx, static_cast<long long>(wanted.id));
+}
+
+// False, and the error is sent, unless there is a filter that is being rebuilt.
+bool Rebuilding(Ctx* ctx, TamisKey& key) {
+  if (!Whole(ctx, key)) return false;
+  if (key->rebuild() != nullptr) return true;
+  server.ReplyWithError(ctx, "ERR no rebuild is under way");
+  return false;
+}
+
+void AddToRebuild(Ctx* ctx, Words words) {
+  TamisKey key = Open(ctx, words, kRead | kWrite);
+  if (!Rebuilding(ctx, key)) return;
+  const Words items = words.subspan(3);
+  bool changed = !key->rebuild()->incomplete;
+  server.ReplyWithArray(ctx, static_cast<long>(items.size()));
+  for (String* item : items) {
+    const bool added = key->AddToRebuild(TextOf(item));
+    changed |= added;
+    server.ReplyWithLongLong(ctx, added ? 1 : -1);
+  }
+  if (!changed) return;
+  // A replica knows, too, that one was refused.
+  server.ReplicateVerbatim(ctx);
+  Notify(ctx, "tamis.rebuild.add", words[1]);
+}
+
+void Commit(Ctx* ctx, Words words) {
+  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
+  const String* mark = nullptr;
+  const String* id_word = nullptr;
+  for (size_t i = 3; i < words.size(); i += 2) {
+    const bool is_mark = Is(words[i], "MARK");
+    if (i + 1 == words.size() || (!is_mark && !Is(words[i], "ID"))) {
+      return error("Unknown argument received");
+    }
+    (is_mark ? mark : id_word) = words[i + 1];
+  }
+  long long id = 0;
+  if (id_word != nullptr && !ParseInteger(id_word, &id)) return error("ERR bad id");
+  if (mark != nullptr && !MarkCanBe(ctx, mark)) return;
+  TamisKey key = Open(ctx, words, kRead | kWrite);
+  if (!Rebuilding(ctx, key)) return;
+  const TrustedFilter::Rebuild& rebuild = *key->rebuild();
+  // What another server has done is repeated; here it has to be right.
+  if (LimitsApply(ctx)) {
+    if (id_word != nullptr && static_cast<uint64_t>(id) != rebuild.id && !faults.commit_of_another) {
+      return error("ERR another rebuild is under way");
+    }
+    if (rebuild.incomplete && !faults.commit_what_was_full) {
+      return error("ERR the new filter was full: ABORT, and START with a greater capacity");
+    }
+    if (rebuild.sound_time != TimeOfTrust() && !faults.commit_after_loss) {
+      return error("ERR adds may be lost since START: ABORT, and START again");
+    }
+  }
+  key->Commit(MayTrust(ctx) ? TimeOfTrust() : 0, Now());
+  if (mark != nullptr) key->set_mark(TextOf(mark));
+  server.ReplicateVerbatim(ctx);
+  Notify(ctx, "tamis.rebuild.commit", words[1]);
+  server.ReplyWithSimpleString(ctx, "OK");
+}
+
+void Abort(Ctx* ctx, Words words) {
+  TamisKey key = Open(ctx, words, kRead | kWrite);
+  if (!Rebuilding(ctx, key)) return;
+  if (key->empty()) {
+    key.Delete();  // there is nothing else
+  } else {
+    key->Abort();
+  }
+  server.ReplicateVerbatim(ctx);
+  Notify(ctx, "tamis.rebuild.abort", words[1]);
+  server.ReplyWithSimpleString(ctx, "OK");
+}
+
+void Rebuild(Ctx* ctx, Words words) {
+  const auto is = [&](const char* name) { return Is(words[2], name); };
+  if (is("START") && words.size() >= 5) return Start(ctx, words);
+  if (is("ADD") && words.size() >= 4) return AddToRebuild(ctx, words);
+  if (is("COMMIT")) return Commit(ctx, words);
+  if (is("ABORT") && words.size() == 3) return Abort(ctx, words);
+  server.ReplyWithError(ctx, is("START") || is("ADD") || is("ABORT")
+                                 ? "ERR wrong number of arguments for 'tamis.rebuild' command"
+                                 : "ERR no such step of a rebuild; there are: START ADD COMMIT "
+                                   "ABORT");
 }
 
 constexpr size_t kGroup = 256;
@@ -217,11 +386,11 @@ void Trust(Ctx* ctx, Words words) {
                                "fill a new filter");
     return;
   }
-  if (Loading(ctx)) {
-    TrustLoaded(ctx, key.get());
-  } else {
-    key->Trust(TimeOfTrust());
+  if (key->empty()) {
+    server.ReplyWithError(ctx, "ERR there is only a rebuild: COMMIT it");
+    return;
   }
+  if (MayTrust(ctx)) key->Trust(TimeOfTrust());
   server.ReplicateVerbatim(ctx);
   Notify(ctx, "tamis.trust", words[1]);
   server.ReplyWithSimpleString(ctx, "OK");
@@ -229,12 +398,8 @@ void Trust(Ctx* ctx, Words words) {
 
 void Mark(Ctx* ctx, Words words) {
   TamisKey key = Open(ctx, words, kRead | kWrite);
-  if (!Whole(ctx, key)) return;
+  if (!Whole(ctx, key) || !MarkCanBe(ctx, words[2])) return;
   const std::string_view mark = TextOf(words[2]);
-  if (mark.size() > 1024) {
-    server.ReplyWithError(ctx, "ERR a mark has at most 1024 bytes");
-    return;
-  }
   if (mark != key->card().mark) {
     key->set_mark(mark);
     server.ReplicateVerbatim(ctx);
@@ -246,10 +411,17 @@ void Mark(Ctx* ctx, Words words) {
 void Info(Ctx* ctx, Words words) {
   TamisKey key = Open(ctx, words, kRead);
   if (!Whole(ctx, key)) return;
-  const AnyFilter& filter = key->filter();
+  const AnyFilter* filter = key->empty() ? nullptr : &key->filter();
   const TrustedFilter::Card& card = key->card();
-  const char* state = card.incomplete ? "incomplete" : Believed(ctx, *key) ? "trusted"
-                                                                           : "not trusted";
+  const TrustedFilter::Rebuild* rebuild = key->rebuild();
+  const char* state = filter == nullptr      ? "none"
+                      : card.incomplete      ? "incomplete"
+                      : Believed(ctx, *key) ? "trusted"
+                                             : "not trusted";
+  const char* rebuild_state = rebuild == nullptr                           ? "none"
+                              : rebuild->incomplete                        ? "full"
+                              : rebuild->sound_time != TimeOfTrust() ? "adds may be lost"
+                                                                           : "under way";
   const auto text = [&](const char* name, std::string_view value) {
     server.ReplyWithSimpleString(ctx, name);
     ReplyText(ctx, value);
@@ -262,22 +434,27 @@ void Info(Ctx* ctx, Words words) {
     server.ReplyWithSimpleString(ctx, name);
     server.ReplyWithDouble(ctx, value);
   };
-  server.ReplyWithMap(ctx, 15);
-  text("Type", filter.type().name);
+  server.ReplyWithMap(ctx, 20);
+  text("Type", filter == nullptr ? "" : filter->type().name);
   text("State", state);
   number("Guard", card.guard ? 1 : 0);
   text("Mark", card.mark);
   number("Bytes", key->SizeBytes());
   number("Capacity", card.capacity);
-  number("Items", filter.Count());
-  real("Fill", filter.Fill());
+  number("Items", filter == nullptr ? 0 : filter->Count());
+  real("Fill", filter == nullptr ? 0 : filter->Fill());
   real("Wanted rate", card.wanted_rate);
-  real("Expected rate", filter.ExpectedFpr());
+  real("Expected rate", filter == nullptr ? 1 : filter->ExpectedFpr());
   number("Hits", key->counters().hits);
   number("Misses", key->counters().misses);
   number("Unknown", key->counters().unknown);
   number("Refused", key->counters().refused);
-  number("Stuck", filter.StuckErases());
+  number("Stuck", filter == nullptr ? 0 : filter->StuckErases());
+  number("Skipped erases", key->counters().skipped);
+  text("Rebuild", rebuild_state);
+  number("Rebuild id", rebuild == nullptr ? 0 : rebuild->id);
+  number("Rebuild items", rebuild == nullptr ? 0 : rebuild->filter->Count());
+  number("Rebuild skipped erases", rebuild == nullptr ? 0 : rebuild->skipped);
 }
 
 void LoadChunk(Ctx* ctx, Words words) {
@@ -303,7 +480,7 @@ void LoadChunk(Ctx* ctx, Words words) {
     }
     if (const Status status = key->AppendChunk(data); !status.ok()) return bad(status);
     // One that was moved here may lack what was added there meanwhile; one of a log may be believed.
-    if (!key->partial() && key->card().was_trusted) TrustLoaded(ctx, key.get());
+    TrustLoaded(ctx, key.get());
   }
   server.ReplicateVerbatim(ctx);
   Notify(ctx, "tamis.loadchunk", words[1]);
@@ -328,6 +505,11 @@ constexpr Command kCommands[] = {
     {"tamis.check", Run<Check>, -3, "readonly fast", "read", "1.0.0", kPerItem,
      "Says of each item: 1 perhaps, 0 certainly not, -1 unknown, ask the database; of any filter",
      "key item..."},
+    {"tamis.rebuild", Run<Rebuild>, -3, "write deny-oom", "write", "1.0.0",
+     "O(n), where n is the capacity or the number of items",
+     "Fills a new filter beside the old one and puts it in its place, believed",
+     "key [START|ADD|COMMIT|ABORT] [error_rate:double] [capacity:integer] [TYPE type] "
+     "[SEED seed:integer] [ID id:integer] [MARK mark] [item...]"},
     {"tamis.trust", Run<Trust>, 2, "write fast", "write", "1.0.0", "O(1)",
      "Says that a filter holds all that it should, so that its no is believed again", "key"},
     {"tamis.mark", Run<Mark>, 3, "write fast deny-oom", "write", "1.0.0", "O(1)",

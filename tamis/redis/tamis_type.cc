@@ -49,7 +49,7 @@ void* Load(RedisModuleIO* io, int encoding) noexcept {
       // Nothing is allocated for what the header promises, only for what comes.
       auto filter = Decode(fields, ~uint64_t{0});
       if (filter.ok()) {
-        if (filter->card().was_trusted) TrustLoaded(server.GetContextFromIO(io), &*filter);
+        TrustLoaded(server.GetContextFromIO(io), &*filter);
         return new TrustedFilter(std::move(*filter));
       }
       server.LogIOError(io, "warning", "%s", filter.status().message().c_str());
@@ -63,10 +63,7 @@ void* Load(RedisModuleIO* io, int encoding) noexcept {
 }
 
 void Save(RedisModuleIO* io, void* value) noexcept {
-  const auto& filter = *static_cast<const TrustedFilter*>(value);
-  const std::string bytes = filter.Serialized();
-  const std::string header = filter.Header(filter.partial() ? filter.card().bytes : bytes.size(),
-                                           filter.TrustedAt(time_of_trust));
+  const auto [header, bytes] = static_cast<const TrustedFilter*>(value)->Save(time_of_trust);
   server.SaveStringBuffer(io, header.data(), header.size());
   constexpr size_t kPiece = TrustedFilter::kGreatestChunk;
   server.SaveUnsigned(io, (bytes.size() + kPiece - 1) / kPiece);
@@ -76,10 +73,7 @@ void Save(RedisModuleIO* io, void* value) noexcept {
 }
 
 void Rewrite(RedisModuleIO* io, String* key, void* value) noexcept {
-  const auto& filter = *static_cast<const TrustedFilter*>(value);
-  const std::string bytes = filter.Serialized();
-  const std::string header = filter.Header(filter.partial() ? filter.card().bytes : bytes.size(),
-                                           filter.TrustedAt(time_of_trust));
+  const auto [header, bytes] = static_cast<const TrustedFilter*>(value)->Save(time_of_trust);
   server.EmitAOF(io, "TAMIS.LOADCHUNK", "slb", key, 0ll, header.data(), header.size());
   constexpr size_t kPiece = TrustedFilter::kGreatestChunk;
   for (size_t at = 0; at < bytes.size(); at += kPiece) {
@@ -90,8 +84,8 @@ void Rewrite(RedisModuleIO* io, String* key, void* value) noexcept {
 
 void Digest(RedisModuleDigest* digest, void* value) noexcept {
   const auto& filter = *static_cast<const TrustedFilter*>(value);
-  const std::string bytes = filter.Serialized();
-  const std::string header = filter.Header(bytes.size(), false);
+  const std::string header = filter.HeaderToCompare();
+  const std::string bytes = filter.Save(0).bytes;
   server.DigestAddStringBuffer(digest, header.data(), header.size());
   server.DigestAddStringBuffer(digest, bytes.data(), bytes.size());
   server.DigestEndSequence(digest);
@@ -110,7 +104,9 @@ void Free(void* value) noexcept { delete static_cast<TrustedFilter*>(value); }
 void* Copy(String*, String*, const void* value) noexcept {
   try {
     auto* copy = new TrustedFilter(*static_cast<const TrustedFilter*>(value));
-    copy->Trust(0);  // two that are changed apart cannot both be right
+    // Two that are changed apart cannot both be right.
+    copy->Trust(0);
+    if (copy->rebuild() != nullptr) copy->rebuild()->sound_time = 0;
     return copy;
   } catch (const std::bad_alloc&) {
     return nullptr;
@@ -137,16 +133,22 @@ int RegisterTamisType(Ctx* ctx) {
 
 uint64_t TimeOfTrust() { return time_of_trust; }
 
-void TrustLoaded(Ctx* ctx, TrustedFilter* filter) {
+bool MayTrust(Ctx* ctx) {
   const int flags = server.GetContextFlags(ctx);
-  const bool replica = (flags & kFlagSlave) != 0;
-  if ((flags & kFlagLoading) != 0 && (replica || settings.trust_after_restart)) {
-    filter->Trust(time_of_trust);
+  return (flags & kFlagLoading) == 0 || (flags & kFlagSlave) != 0 || settings.trust_after_restart;
+}
+
+void TrustLoaded(Ctx* ctx, TrustedFilter* filter) {
+  const bool loading = (server.GetContextFlags(ctx) & kFlagLoading) != 0;
+  if (filter->partial() || !loading || !MayTrust(ctx)) return;
+  if (filter->card().was_trusted) filter->Trust(time_of_trust);
+  if (TrustedFilter::Rebuild* rebuild = filter->rebuild(); rebuild && rebuild->was_sound) {
+    rebuild->sound_time = time_of_trust;
   }
 }
 
 bool Believed(Ctx* ctx, const TrustedFilter& filter) {
-  if (filter.partial() || filter.card().incomplete) return false;
+  if (filter.empty() || filter.card().incomplete) return false;
   if (!filter.card().guard) return true;
   const bool replica = (server.GetContextFlags(ctx) & kFlagSlave) != 0;
   return filter.TrustedAt(time_of_trust) && (!replica || settings.trust_on_replicas);

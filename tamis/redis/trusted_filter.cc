@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "tamis/base/coding.h"
+#include "tamis/base/hash.h"
+#include "tamis/redis/faults.h"
 
 namespace tamis::redis {
 namespace {
@@ -12,34 +14,66 @@ constexpr uint32_t kMagic = 0x46534d54;  // "TMSF"
 constexpr uint64_t kGuard = 1;
 constexpr uint64_t kIncomplete = 2;
 constexpr uint64_t kTrusted = 4;
+constexpr uint64_t kRebuild = 8;
+constexpr uint64_t kRebuildIncomplete = 16;
+constexpr uint64_t kRebuildSound = 32;
+constexpr uint64_t kAllFlags = 63;
 constexpr size_t kGreatestMark = 1024;
 
 Status BadBytes(std::string why) { return {StatusCode::kDataLoss, "filter: " + why}; }
 
-}  // namespace
+bool RateCanBe(double rate) { return rate > 0 && rate < 1; }
 
-Result<TrustedFilter> TrustedFilter::Partial(Card card, uint64_t greatest_bytes) {
-  if (card.bytes == 0 || card.bytes >= uint64_t{1} << 62) return BadBytes("no size that can be");
-  if (card.bytes > greatest_bytes) {
-    return BadBytes("greater than a key may be; see tamis-max-bytes");
-  }
-  if (!(card.wanted_rate > 0 && card.wanted_rate < 1)) return BadBytes("rate not in (0, 1)");
-  if (card.mark.size() > kGreatestMark) return BadBytes("the mark is too long");
-  TrustedFilter filter;
-  filter.card_ = std::move(card);
-  return filter;
-}
+struct Sizes {
+  uint64_t filter;
+  uint64_t rebuild;
+};
 
-std::string TrustedFilter::Header(uint64_t bytes, bool trusted) const {
+std::string HeaderOf(const TrustedFilter::Card& card, const TrustedFilter::Rebuild* rebuild,
+                     const Sizes& sizes, bool trusted, bool sound, uint64_t rebuilt_time) {
   std::string header;
   PutFixed32(&header, kMagic);
-  PutFixed64(&header, (card_.guard ? kGuard : 0) | (card_.incomplete ? kIncomplete : 0) |
-                          (trusted ? kTrusted : 0));
-  PutFixed64(&header, std::bit_cast<uint64_t>(card_.wanted_rate));
-  PutFixed64(&header, card_.capacity);
-  PutFixed64(&header, bytes);
-  PutLengthPrefixed(&header, card_.mark);
+  uint64_t flags =
+      (card.guard ? kGuard : 0) | (card.incomplete ? kIncomplete : 0) | (trusted ? kTrusted : 0);
+  if (rebuild != nullptr) {
+    flags |=
+        kRebuild | (rebuild->incomplete ? kRebuildIncomplete : 0) | (sound ? kRebuildSound : 0);
+  }
+  PutFixed64(&header, flags);
+  PutFixed64(&header, std::bit_cast<uint64_t>(card.wanted_rate));
+  PutFixed64(&header, card.capacity);
+  PutFixed64(&header, sizes.filter);
+  PutFixed64(&header, rebuilt_time);
+  PutLengthPrefixed(&header, card.mark);
+  if (rebuild != nullptr) {
+    PutFixed64(&header, rebuild->id);
+    PutFixed64(&header, std::bit_cast<uint64_t>(rebuild->wanted_rate));
+    PutFixed64(&header, rebuild->capacity);
+    PutFixed64(&header, sizes.rebuild);
+  }
   return header;
+}
+
+}  // namespace
+
+TrustedFilter::Saved TrustedFilter::Save(uint64_t time) const {
+  Saved saved;
+  Sizes sizes = {card_.bytes, rebuild_ ? rebuild_->bytes : 0};
+  if (partial_) {
+    saved.bytes = received_;
+  } else {
+    if (filter_) saved.bytes = filter_->Serialize();
+    sizes.filter = saved.bytes.size();
+    if (rebuild_) saved.bytes += rebuild_->filter->Serialize();
+    sizes.rebuild = saved.bytes.size() - sizes.filter;
+  }
+  saved.header = HeaderOf(card_, rebuild(), sizes, TrustedAt(time),
+                          rebuild_ && rebuild_->sound_time == time, card_.rebuilt_time);
+  return saved;
+}
+
+std::string TrustedFilter::HeaderToCompare() const {
+  return HeaderOf(card_, rebuild(), {}, false, false, 0);
 }
 
 Result<TrustedFilter> TrustedFilter::FromHeader(std::string_view header, uint64_t greatest_bytes) {
@@ -53,35 +87,121 @@ Result<TrustedFilter> TrustedFilter::FromHeader(std::string_view header, uint64_
   card.wanted_rate = std::bit_cast<double>(reader.Fixed64());
   card.capacity = reader.Fixed64();
   card.bytes = reader.Fixed64();
+  card.rebuilt_time = reader.Fixed64();
   card.mark = reader.LengthPrefixed();
-  if (!reader.AtEnd() || (flags & ~(kGuard | kIncomplete | kTrusted)) != 0) return BadBytes("bad header");
-  return Partial(std::move(card), greatest_bytes);
+  std::optional<Rebuild> rebuild;
+  if ((flags & kRebuild) != 0) {
+    rebuild.emplace();
+    rebuild->incomplete = (flags & kRebuildIncomplete) != 0;
+    rebuild->was_sound = (flags & kRebuildSound) != 0;
+    rebuild->id = reader.Fixed64();
+    rebuild->wanted_rate = std::bit_cast<double>(reader.Fixed64());
+    rebuild->capacity = reader.Fixed64();
+    rebuild->bytes = reader.Fixed64();
+  }
+  if (!reader.AtEnd() || (flags & ~kAllFlags) != 0 ||
+      (!rebuild && (flags & (kRebuildIncomplete | kRebuildSound)) != 0)) {
+    return BadBytes("bad header");
+  }
+  if (!RateCanBe(card.wanted_rate) || (rebuild && !RateCanBe(rebuild->wanted_rate))) {
+    return BadBytes("rate not in (0, 1)");
+  }
+  if (card.mark.size() > kGreatestMark) return BadBytes("the mark is too long");
+  constexpr uint64_t kLimit = uint64_t{1} << 61;
+  if (card.bytes >= kLimit ||
+      (rebuild ? rebuild->bytes == 0 || rebuild->bytes >= kLimit : card.bytes == 0)) {
+    return BadBytes("no size that can be");
+  }
+  TrustedFilter filter;
+  filter.card_ = std::move(card);
+  filter.rebuild_ = std::move(rebuild);
+  filter.partial_ = true;
+  if (filter.PromisedBytes() > greatest_bytes) {
+    return BadBytes("greater than a key may be; see tamis-max-bytes");
+  }
+  return filter;
 }
 
 Status TrustedFilter::AppendChunk(std::string_view chunk) {
-  if (!partial() || chunk.size() > card_.bytes - received_.size()) {
+  const uint64_t promised = partial_ ? PromisedBytes() : 0;
+  if (!partial_ || chunk.size() > promised - received_.size()) {
     return InvalidArgument("more bytes than are missing");
   }
-  if (received_.size() + chunk.size() < card_.bytes) {
+  if (received_.size() + chunk.size() < promised) {
     received_ += chunk;
     return Status::Ok();
   }
   std::string all = received_;
   all += chunk;
-  auto filter = AnyFilter::Deserialize(all);
-  if (!filter.ok()) return filter.status();
-  filter_ = std::move(*filter);
+  const std::string_view bytes = all;
+  std::optional<AnyFilter> filter;
+  if (card_.bytes != 0) {
+    auto read = AnyFilter::Deserialize(bytes.substr(0, card_.bytes));
+    if (!read.ok()) return read.status();
+    filter = std::move(*read);
+  }
+  if (rebuild_) {
+    auto read = AnyFilter::Deserialize(bytes.substr(card_.bytes));
+    if (!read.ok()) return read.status();
+    if (read->type().fixed) return BadBytes("nothing can be added to a rebuild of this type");
+    rebuild_->filter = std::move(*read);
+  }
+  filter_ = std::move(filter);
+  partial_ = false;
   received_ = std::string();
   return Status::Ok();
 }
 
-std::string TrustedFilter::Serialized() const {
-  return partial() ? received_ : filter_->Serialize();
+size_t TrustedFilter::SizeBytes() const {
+  return sizeof(*this) + card_.mark.size() + received_.capacity() +
+         (filter_ ? filter_->SizeBytes() : 0) +
+         (rebuild_ && rebuild_->filter ? rebuild_->filter->SizeBytes() : 0);
 }
 
-size_t TrustedFilter::SizeBytes() const {
-  return sizeof(*this) + card_.mark.size() +
-         (partial() ? received_.capacity() : filter_->SizeBytes());
+TrustedFilter::Added TrustedFilter::Add(std::string_view item) {
+  // What the filter has no place for is not acknowledged: the rebuild need not have it.
+  Added added = Added::kNew;
+  if (filter_) {
+    const uint64_t hash = Hash(item, filter_->seed());
+    if (filter_->MayContain(hash)) added = Added::kPerhaps;
+    if (filter_->Insert({&hash, 1}) != 1) return Added::kFull;
+  }
+  if (!rebuild_ || (faults.adds_to_old_alone && filter_)) return added;
+  const bool there = rebuild_->filter->MayContain(Hash(item, rebuild_->filter->seed()));
+  const bool inserted = AddToRebuild(item);
+  if (filter_) return added;
+  return !inserted ? Added::kFull : there ? Added::kPerhaps : Added::kNew;
+}
+
+bool TrustedFilter::Erase(std::string_view item) {
+  if (rebuild_) {
+    AnyFilter& filter = *rebuild_->filter;
+    const uint64_t hash = Hash(item, filter.seed());
+    if (filter.MayContain(hash)) ++rebuild_->skipped;
+    if (faults.erases_from_both) filter.Erase({&hash, 1});
+  }
+  if (!filter_) return false;
+  const uint64_t hash = Hash(item, filter_->seed());
+  return TestBit(filter_->Erase({&hash, 1}), 0);
+}
+
+bool TrustedFilter::AddToRebuild(std::string_view item) {
+  const uint64_t hash = Hash(item, rebuild_->filter->seed());
+  const bool inserted = rebuild_->filter->Insert({&hash, 1}) == 1;
+  if (!inserted) rebuild_->incomplete = true;
+  return inserted;
+}
+
+void TrustedFilter::Commit(uint64_t trusted_time, uint64_t now_ms) {
+  filter_ = std::move(rebuild_->filter);
+  card_.incomplete = rebuild_->incomplete && !faults.commit_what_was_full;
+  card_.wanted_rate = rebuild_->wanted_rate;
+  card_.capacity = rebuild_->capacity;
+  card_.rebuilt_time = now_ms;
+  counters_ = {};
+  counters_.skipped = rebuild_->skipped;
+  trusted_time_ = trusted_time;
+  rebuild_.reset();
 }
 
 }  // namespace tamis::redis

@@ -1,10 +1,14 @@
-// TrustedFilter: what a key of our own type holds: a filter of any type, and whether its "no" may be
-// believed.
+// TrustedFilter: what a key of our own type holds: a filter of any type, whether its "no" may be
+// believed, and the one that is being filled to take its place.
 //
 // A filter that guards a database must never say no for a row that exists. One with `guard` is
 // believed when somebody who knows has said that it holds all rows (TAMIS.TRUST), and no longer
 // once its last adds may be lost: after it was loaded, copied or restored, or the role changed.
 // While chunks are missing there is no filter, and nothing is known.
+//
+// A rebuild takes every add from its start on, as the filter does, and the rows that somebody reads
+// from the database. It takes no erase: the row may not be in it, and the erase would take away
+// another one. It may take the filter's place only if no add was lost or refused since.
 #pragma once
 
 #include <cstddef>
@@ -25,38 +29,72 @@ class TrustedFilter {
   // What was asked for, and what is said of it.
   struct Card {
     bool guard = false;
-    bool incomplete = false;  // an add that another server had taken was refused here
+    bool incomplete = false;   // an add that another server had taken was refused here
     bool was_trusted = false;  // by the server that saved it
     double wanted_rate = 0;
     uint64_t capacity = 0;
-    uint64_t bytes = 0;  // of the serialized filter
+    uint64_t bytes = 0;         // of the serialized filter; 0 = there is only a rebuild
+    uint64_t rebuilt_time = 0;  // of the last commit, in ms since 1970; 0 = none
     std::string mark;
   };
 
-  // Not trusted.
-  TrustedFilter(Card card, AnyFilter filter)
-      : card_(std::move(card)), filter_(std::move(filter)) {}
+  struct Rebuild {
+    uint64_t id = 0;          // who commits says which one
+    bool incomplete = false;  // it refused an add
+    bool was_sound = false;   // on the server that saved it
+    double wanted_rate = 0;
+    uint64_t capacity = 0;
+    uint64_t bytes = 0;               // of the serialized filter
+    uint64_t sound_time = 0;          // the time of trust in which it has every add since its start
+    uint64_t skipped = 0;             // erases
+    std::optional<AnyFilter> filter;  // none while chunks are missing
+  };
 
-  // The bytes are `card.bytes`, and AppendChunk brings them.
-  static Result<TrustedFilter> Partial(Card card, uint64_t greatest_bytes);
+  // Not trusted.
+  TrustedFilter(Card card, AnyFilter filter) : card_(std::move(card)), filter_(std::move(filter)) {}
+  // There is only the rebuild.
+  TrustedFilter(Card card, Rebuild rebuild)
+      : card_(std::move(card)), rebuild_(std::move(rebuild)) {}
+
+  // AppendChunk brings the bytes, as many as the header says.
   static Result<TrustedFilter> FromHeader(std::string_view header, uint64_t greatest_bytes);
-  // With `bytes` of the serialized filter, which Serialized() gives.
-  std::string Header(uint64_t bytes, bool trusted) const;
+  struct Saved {
+    std::string header;
+    std::string bytes;  // the rebuild's behind the filter's, or those that have come
+  };
+  // `time` is the present time of trust.
+  Saved Save(uint64_t time) const;
+  // The header, but the same on all servers that hold the same, whatever they believe.
+  std::string HeaderToCompare() const;
 
   // kInvalidArgument: more than are missing; kDataLoss: that was the last one, and all together are
   // no filter. Both leave it as it was.
   Status AppendChunk(std::string_view chunk);
 
-  bool partial() const { return !filter_.has_value(); }
-  AnyFilter& filter() { return *filter_; }  // REQUIRES: !partial()
+  bool partial() const { return partial_; }            // chunks are missing
+  bool empty() const { return !filter_.has_value(); }  // so, or there is only a rebuild
+  AnyFilter& filter() { return *filter_; }             // REQUIRES: !empty()
   const AnyFilter& filter() const { return *filter_; }
   const Card& card() const { return card_; }
 
   uint64_t received() const { return received_.size(); }  // while partial
 
-  // All bytes, or those that have come.
-  std::string Serialized() const;
   size_t SizeBytes() const;
+
+  // REQUIRES (both): !partial(). The filter, and the rebuild with it.
+  enum class Added { kNew, kPerhaps, kFull };
+  Added Add(std::string_view item);
+  // True when it was there and was erased; the rebuild keeps what it has, which is counted.
+  bool Erase(std::string_view item);
+
+  Rebuild* rebuild() { return rebuild_ ? &*rebuild_ : nullptr; }
+  const Rebuild* rebuild() const { return rebuild_ ? &*rebuild_ : nullptr; }
+  // REQUIRES: !partial(), and none is under way.
+  void Start(Rebuild rebuild) { rebuild_ = std::move(rebuild); }
+  // REQUIRES: one is under way.
+  bool AddToRebuild(std::string_view item);  // false: it is full
+  void Commit(uint64_t trusted_time, uint64_t now_ms);
+  void Abort() { rebuild_.reset(); }
 
   void set_mark(std::string_view mark) { card_.mark = mark; }
   void set_incomplete() { card_.incomplete = true; }
@@ -70,15 +108,19 @@ class TrustedFilter {
     uint64_t misses = 0;
     uint64_t unknown = 0;
     uint64_t refused = 0;
+    uint64_t skipped = 0;  // erases of what the filter may hold
   };
   Counters& counters() { return counters_; }
 
  private:
   TrustedFilter() = default;
+  uint64_t PromisedBytes() const { return card_.bytes + (rebuild_ ? rebuild_->bytes : 0); }
 
   Card card_;
   std::optional<AnyFilter> filter_;
-  std::string received_;  // while partial
+  std::optional<Rebuild> rebuild_;
+  bool partial_ = false;
+  std::string received_;       // while partial
   uint64_t trusted_time_ = 0;  // 0 = not
   Counters counters_;
 };

@@ -27,68 +27,167 @@ TrustedFilter Make(bool guard) {
   return TrustedFilter(std::move(card), std::move(*filter));
 }
 
+TrustedFilter::Rebuild MakeRebuild(uint64_t capacity = 1000) {
+  TrustedFilter::Rebuild rebuild;
+  rebuild.id = 77;
+  rebuild.wanted_rate = 0.001;
+  rebuild.capacity = capacity;
+  rebuild.sound_time = 1;
+  auto filter = AnyFilter::Create("cuckoo", {.capacity = capacity, .fpr = 0.001, .seed = 8});
+  EXPECT_TRUE(filter.ok()) << filter.status();
+  rebuild.filter = std::move(*filter);
+  return rebuild;
+}
+
+TrustedFilter MakeRebuilding() {
+  TrustedFilter filter = Make(true);
+  filter.Start(MakeRebuild());
+  for (int i = 0; i < 50; ++i) EXPECT_TRUE(filter.AddToRebuild("row" + std::to_string(i)));
+  return filter;
+}
+
+TrustedFilter MakeRebuildAlone() {
+  TrustedFilter::Card card;
+  card.guard = true;
+  card.wanted_rate = 0.001;
+  card.capacity = 1000;
+  return TrustedFilter(std::move(card), MakeRebuild());
+}
+
 TEST(TrustedFilter, HeaderHasTheseBytes) {
-  EXPECT_EQ(Make(true).Header(300, false),
-            std::string("TMSF\x01\0\0\0\0\0\0\0\x7b\x14\xae\x47\xe1\x7a\x84\x3f"
-                        "\xe8\x03\0\0\0\0\0\0\x2c\x01\0\0\0\0\0\0\x09"
-                        "0/16B3748",
-                        46));
+  const TrustedFilter filter = Make(true);
+  const auto [header, bytes] = filter.Save(1);
+  std::string expected(
+      "TMSF\x01\0\0\0\0\0\0\0\x7b\x14\xae\x47\xe1\x7a\x84\x3f"
+      "\xe8\x03\0\0\0\0\0\0________\0\0\0\0\0\0\0\0\x09"
+      "0/16B3748",
+      54);
+  const uint64_t size = bytes.size();
+  std::memcpy(expected.data() + 28, &size, 8);
+  EXPECT_EQ(header, expected);
 }
 
 TEST(TrustedFilter, ComesInChunksOfAnySizeAndIsPartialUntilTheLast) {
-  const TrustedFilter filter = Make(true);
-  const std::string bytes = filter.Serialized();
-  for (const size_t size : {size_t{1}, size_t{100}, bytes.size()}) {
-    auto copy = TrustedFilter::FromHeader(filter.Header(bytes.size(), false), kNoLimit);
-    ASSERT_TRUE(copy.ok()) << copy.status();
-    for (size_t at = 0; at < bytes.size(); at += size) {
-      EXPECT_TRUE(copy->partial());
-      EXPECT_EQ(copy->received(), at);
-      EXPECT_EQ(copy->Serialized(), bytes.substr(0, at));
-      ASSERT_TRUE(copy->AppendChunk(std::string_view(bytes).substr(at, size)).ok());
+  for (const TrustedFilter& filter : {Make(true), MakeRebuilding(), MakeRebuildAlone()}) {
+    const auto [header, bytes] = filter.Save(1);
+    for (const size_t size : {size_t{1}, size_t{100}, bytes.size()}) {
+      auto copy = TrustedFilter::FromHeader(header, kNoLimit);
+      ASSERT_TRUE(copy.ok()) << copy.status();
+      for (size_t at = 0; at < bytes.size(); at += size) {
+        EXPECT_TRUE(copy->partial());
+        EXPECT_TRUE(copy->empty());
+        EXPECT_EQ(copy->received(), at);
+        EXPECT_EQ(copy->Save(1).bytes, bytes.substr(0, at));
+        EXPECT_EQ(copy->Save(1).header.size(), header.size());
+        ASSERT_TRUE(copy->AppendChunk(std::string_view(bytes).substr(at, size)).ok());
+      }
+      ASSERT_FALSE(copy->partial());
+      EXPECT_EQ(copy->empty(), filter.empty());
+      EXPECT_EQ(copy->rebuild() != nullptr, filter.rebuild() != nullptr);
+      EXPECT_EQ(copy->Save(1).bytes, bytes);
+      EXPECT_EQ(copy->HeaderToCompare(), filter.HeaderToCompare());
+      EXPECT_FALSE(copy->TrustedAt(1)) << "what was loaded is not trusted";
+      if (copy->rebuild() != nullptr) {
+        EXPECT_TRUE(copy->rebuild()->was_sound);
+        EXPECT_EQ(copy->rebuild()->sound_time, 0u) << "nor is its rebuild";
+        EXPECT_EQ(copy->rebuild()->id, 77u);
+      }
+      EXPECT_FALSE(copy->AppendChunk("x").ok());
     }
-    ASSERT_FALSE(copy->partial());
-    EXPECT_EQ(copy->Serialized(), bytes);
-    EXPECT_EQ(copy->Header(bytes.size(), false), filter.Header(bytes.size(), false));
-    EXPECT_FALSE(copy->TrustedAt(1)) << "what was loaded is not trusted";
-    EXPECT_FALSE(copy->AppendChunk("x").ok());
   }
 }
 
 TEST(TrustedFilter, ChunksThatAreNoFilterLeaveItPartial) {
-  const TrustedFilter filter = Make(false);
-  std::string bytes = filter.Serialized();
-  bytes.back() ^= 1;
-  auto copy = TrustedFilter::FromHeader(filter.Header(bytes.size(), false), kNoLimit);
-  ASSERT_TRUE(copy.ok());
-  ASSERT_TRUE(copy->AppendChunk(std::string_view(bytes).substr(0, 100)).ok());
-  EXPECT_EQ(copy->AppendChunk(bytes).code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(copy->AppendChunk(std::string_view(bytes).substr(100)).code(), StatusCode::kDataLoss);
-  EXPECT_TRUE(copy->partial());
-  EXPECT_EQ(copy->received(), 100u);
+  for (const TrustedFilter& filter : {Make(false), MakeRebuilding(), MakeRebuildAlone()}) {
+    auto [header, bytes] = filter.Save(1);
+    bytes.back() ^= 1;
+    auto copy = TrustedFilter::FromHeader(header, kNoLimit);
+    ASSERT_TRUE(copy.ok());
+    ASSERT_TRUE(copy->AppendChunk(std::string_view(bytes).substr(0, 100)).ok());
+    EXPECT_EQ(copy->AppendChunk(bytes).code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(copy->AppendChunk(std::string_view(bytes).substr(100)).code(), StatusCode::kDataLoss);
+    EXPECT_TRUE(copy->partial());
+    EXPECT_TRUE(copy->empty());
+    EXPECT_EQ(copy->received(), 100u);
+  }
 }
 
 TEST(TrustedFilter, HeaderIsRefusedWhenItIsDamagedOrPromisesTooMuch) {
-  const std::string good = Make(true).Header(300, false);
-  ASSERT_TRUE(TrustedFilter::FromHeader(good, 300).ok());
-  EXPECT_FALSE(TrustedFilter::FromHeader(good, 299).ok());
-  EXPECT_FALSE(TrustedFilter::FromHeader(good + "x", kNoLimit).ok());
-  for (size_t cut = 0; cut < good.size(); ++cut) {
-    EXPECT_FALSE(TrustedFilter::FromHeader(good.substr(0, cut), kNoLimit).ok());
+  const auto [good, bytes] = Make(true).Save(1);
+  const auto [two, both] = MakeRebuilding().Save(1);
+  ASSERT_TRUE(TrustedFilter::FromHeader(good, bytes.size()).ok());
+  EXPECT_FALSE(TrustedFilter::FromHeader(good, bytes.size() - 1).ok());
+  ASSERT_TRUE(TrustedFilter::FromHeader(two, both.size()).ok());
+  EXPECT_FALSE(TrustedFilter::FromHeader(two, both.size() - 1).ok());
+  for (const std::string& header : {good, two}) {
+    EXPECT_FALSE(TrustedFilter::FromHeader(header + "x", kNoLimit).ok());
+    for (size_t cut = 0; cut < header.size(); ++cut) {
+      EXPECT_FALSE(TrustedFilter::FromHeader(header.substr(0, cut), kNoLimit).ok());
+    }
+    for (const uint64_t value : {uint64_t{1} << 61, uint64_t{1} << 62, ~uint64_t{0}}) {
+      for (const size_t at : {size_t{28}, header.size() - 8}) {
+        if (at != 28 && header == good) continue;
+        std::string bad = header;
+        std::memcpy(bad.data() + at, &value, 8);
+        EXPECT_FALSE(TrustedFilter::FromHeader(bad, kNoLimit).ok()) << value;
+      }
+    }
+    for (const double rate : {0.0, -1.0, 1.0, 0.0 / 0.0, 1.0 / 0.0}) {
+      for (const size_t at : {size_t{12}, header.size() - 24}) {
+        if (at != 12 && header == good) continue;
+        std::string bad = header;
+        std::memcpy(bad.data() + at, &rate, 8);
+        EXPECT_FALSE(TrustedFilter::FromHeader(bad, kNoLimit).ok()) << rate;
+      }
+    }
   }
-  for (const uint64_t value : {uint64_t{0}, uint64_t{1} << 62, ~uint64_t{0}}) {
-    std::string bad = good;
-    std::memcpy(bad.data() + 28, &value, 8);
-    EXPECT_FALSE(TrustedFilter::FromHeader(bad, kNoLimit).ok()) << value;
+  std::string nothing = good;
+  std::memset(nothing.data() + 28, 0, 8);
+  EXPECT_FALSE(TrustedFilter::FromHeader(nothing, kNoLimit).ok());
+  for (const char flags : {16, 32, 64}) {
+    std::string unknown_flag = good;
+    unknown_flag[4] = flags;
+    EXPECT_FALSE(TrustedFilter::FromHeader(unknown_flag, kNoLimit).ok());
   }
-  for (const double rate : {0.0, -1.0, 1.0, 0.0 / 0.0, 1.0 / 0.0}) {
-    std::string bad = good;
-    std::memcpy(bad.data() + 12, &rate, 8);
-    EXPECT_FALSE(TrustedFilter::FromHeader(bad, kNoLimit).ok()) << rate;
+}
+
+TEST(TrustedFilter, RebuildTakesAddsAndNoErases) {
+  TrustedFilter filter = Make(true);
+  filter.Trust(1);
+  EXPECT_EQ(filter.Add("before"), TrustedFilter::Added::kNew);
+  filter.Start(MakeRebuild());
+  EXPECT_EQ(filter.Add("meanwhile"), TrustedFilter::Added::kNew);
+  EXPECT_TRUE(filter.AddToRebuild("row"));
+  EXPECT_TRUE(filter.Erase("meanwhile"));
+  EXPECT_TRUE(filter.Erase("before"));
+  EXPECT_EQ(filter.rebuild()->skipped, 1u) << "the other one is not in the new filter";
+  const auto contains = [&](const char* item) {
+    return filter.filter().MayContain(Hash(item, filter.filter().seed()));
+  };
+  EXPECT_FALSE(contains("meanwhile"));
+  EXPECT_FALSE(contains("row"));
+  filter.Commit(5, 1234);
+  EXPECT_TRUE(contains("meanwhile"));
+  EXPECT_TRUE(contains("row"));
+  EXPECT_FALSE(contains("before"));
+  EXPECT_TRUE(filter.TrustedAt(5));
+  EXPECT_EQ(filter.counters().skipped, 1u);
+  EXPECT_EQ(filter.card().rebuilt_time, 1234u);
+  EXPECT_EQ(filter.card().mark, "0/16B3748");
+  EXPECT_EQ(filter.rebuild(), nullptr);
+}
+
+TEST(TrustedFilter, AddThatTheRebuildHasNoPlaceForIsAcknowledgedAndRemembered) {
+  TrustedFilter filter = Make(true);
+  filter.Start(MakeRebuild(1));
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_NE(filter.Add("row" + std::to_string(i)), TrustedFilter::Added::kFull);
   }
-  std::string unknown_flag = good;
-  unknown_flag[4] = 8;
-  EXPECT_FALSE(TrustedFilter::FromHeader(unknown_flag, kNoLimit).ok());
+  EXPECT_TRUE(filter.rebuild()->incomplete);
+  TrustedFilter alone = MakeRebuildAlone();
+  EXPECT_EQ(alone.Add("x"), TrustedFilter::Added::kNew);
+  EXPECT_EQ(alone.Add("x"), TrustedFilter::Added::kPerhaps);
+  EXPECT_FALSE(alone.Erase("x"));
 }
 
 TEST(TrustedFilter, IsTrustedForOneTimeOnly) {

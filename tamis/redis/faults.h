@@ -1,0 +1,39 @@
+// Faults: for tests only. Each switches one rule of trust off, so that a test can show that it
+// would see the row that is refused without the rule. `loadmodule PATH tamis-fault NAME` sets one.
+#pragma once
+
+#include <string_view>
+#include <utility>
+
+namespace tamis::redis {
+
+struct Faults {
+  bool adds_to_old_alone = false;  // what is added while a filter is rebuilt is not in the new one
+  bool erases_from_both = false;   // what is erased meanwhile is erased from the new one, too
+  bool commit_after_loss = false;  // a rebuild whose adds may be lost is committed
+  bool commit_what_was_full = false;  // a rebuild that refused an add is committed
+  bool commit_of_another = false;     // the rebuild that somebody else started is committed
+};
+
+// Every fault by its name.
+inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
+    {"adds_to_old_alone", &Faults::adds_to_old_alone},
+    {"erases_from_both", &Faults::erases_from_both},
+    {"commit_after_loss", &Faults::commit_after_loss},
+    {"commit_what_was_full", &Faults::commit_what_was_full},
+    {"commit_of_another", &Faults::commit_of_another},
+};
+
+inline Faults faults;
+
+// False when there is no fault of that name.
+inline bool SetFault(std::string_view name) {
+  for (const auto& [known, member] : kFaults) {
+    if (known != name) continue;
+    faults.*member = true;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace tamis::redis
