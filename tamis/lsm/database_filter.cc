@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <set>
+#include <map>
+#include <utility>
 
 #include "tamis/base/random.h"
 #include "tamis/lsm/key_file.h"
@@ -60,6 +61,18 @@ void DatabaseFilter::Attach(rocksdb::ColumnFamilyOptions* options) const {
 void DatabaseFilter::Show(rocksdb::ColumnFamilyHandle* handle) {
   const uint32_t id = handle->GetID();
   hooks_->NameFamily(handle->GetName(), id);
+  // Files that it has already, or that were taken for those of an earlier family of that name.
+  if (db_ != nullptr) {
+    rocksdb::ColumnFamilyMetaData metadata;
+    db_->GetColumnFamilyMetaData(handle, &metadata);
+    bool is_covered = true;
+    for (const rocksdb::LevelMetaData& level : metadata.levels) {
+      for (const rocksdb::SstFileMetaData& file : level.files) {
+        is_covered = is_covered && tree().Covers({.number = file.file_number, .family = id});
+      }
+    }
+    if (!is_covered) hooks_->AddUncounted(id);
+  }
   const rocksdb::Comparator* const comparator = handle->GetComparator();
   if (comparator->timestamp_size() > 0) tree().AddDoubts(id, kTimestamps);
   if (comparator != rocksdb::BytewiseComparator()) tree().AddDoubts(id, kComparator);
@@ -68,7 +81,6 @@ void DatabaseFilter::Show(rocksdb::ColumnFamilyHandle* handle) {
 
 void DatabaseFilter::Start(rocksdb::DB* db,
                            const std::vector<rocksdb::ColumnFamilyHandle*>& handles) {
-  db_ = db;
   // All others say that they are none.
   if (!db->TryCatchUpWithPrimary().IsNotSupported()) {
     for (rocksdb::ColumnFamilyHandle* handle : handles) {
@@ -76,6 +88,7 @@ void DatabaseFilter::Start(rocksdb::DB* db,
     }
   }
   for (rocksdb::ColumnFamilyHandle* handle : handles) Show(handle);
+  db_ = db;
   hooks_->SetWake([this] {
     {
       const std::lock_guard lock(mutex_);
@@ -117,7 +130,9 @@ void DatabaseFilter::Run() {
     if (hooks_->HasUncounted()) CountUnknown();
     const auto unknown = tree().Settle([this] {
       std::vector<TreeFilter::FileNumber> numbers;
-      for (const auto& file : LiveFiles()) numbers.push_back(file.file_number);
+      for (const auto& live : LiveFiles()) {
+        if (const auto file = FileOf(live)) numbers.push_back(file->number);
+      }
       return numbers;
     });
     if (!unknown.empty()) CountUnknown();
@@ -137,12 +152,17 @@ std::vector<rocksdb::LiveFileMetaData> DatabaseFilter::LiveFiles() const {
   return files;
 }
 
+std::optional<TreeFilter::File> DatabaseFilter::FileOf(
+    const rocksdb::LiveFileMetaData& live) const {
+  const auto family = hooks_->FamilyNamed(live.column_family_name);
+  if (!family.has_value() || (tree().DoubtsOf(*family) & kUnreadable) != 0) return std::nullopt;
+  return TreeFilter::File{.number = live.file_number, .family = *family};
+}
+
 void DatabaseFilter::CountUnknown() {
   TreeFilter& tree = this->tree();
-  const bool is_first = tree.IsCounting();
   const std::vector<uint32_t> uncounted = hooks_->TakeUncounted();
   tree.BeginCounting();
-  std::set<TreeFilter::FileNumber> failed;
   while (true) {
     {
       const std::lock_guard lock(mutex_);
@@ -151,15 +171,10 @@ void DatabaseFilter::CountUnknown() {
     std::map<TreeFilter::FileNumber, std::string> paths;
     std::vector<TreeFilter::File> files;
     for (const rocksdb::LiveFileMetaData& live : LiveFiles()) {
-      const TreeFilter::FileNumber number = live.file_number;
-      if (failed.contains(number) || tree.Knows(number)) continue;
-      const auto family = hooks_->FamilyNamed(live.column_family_name);
-      if (!family.has_value()) {
-        failed.insert(number);  // a family that was not shown, and passes through
-        continue;
-      }
-      paths[number] = live.db_path + live.name;
-      files.push_back({.number = number, .family = *family});
+      const auto file = FileOf(live);
+      if (!file.has_value() || tree.Covers(*file)) continue;
+      paths[file->number] = live.db_path + live.name;
+      files.push_back(*file);
     }
     if (files.empty()) break;
     for (TreeFilter::File& file : files) {
@@ -177,30 +192,20 @@ void DatabaseFilter::CountUnknown() {
         const uint64_t hash = tree.HashOf(file.family, key);
         if (hashes.empty() || hashes.back() != hash) hashes.push_back(hash);
       });
-      uint64_t snapshots = 0;
-      db_->GetIntProperty(rocksdb::DB::Properties::kNumSnapshots, &snapshots);
-      if (!read.ok()) {
-        // Perhaps it has been deleted meanwhile; else it is found again, and then in vain.
-        const auto live = LiveFiles();
-        if (std::ranges::none_of(live,
-                                 [&](const auto& one) { return one.file_number == file.number; })) {
-          continue;
-        }
-      }
-      // A snapshot may see what lies under a tombstone in a file that came without an event.
-      if (!read.ok() || (!is_first && read->deletions > 0 && snapshots > 0)) {
-        tree.AddDoubts(file.family, kUnreadable);
-        failed.insert(file.number);
+      if (read.ok()) {
+        tree.CountFromHashes(file, std::move(hashes));
         continue;
       }
-      tree.CountFromHashes(file, std::move(hashes));
+      // Perhaps it has been deleted meanwhile.
+      const auto live = LiveFiles();
+      if (std::ranges::any_of(live,
+                              [&](const auto& one) { return one.file_number == file.number; })) {
+        tree.AddDoubts(file.family, kUnreadable);
+      }
     }
   }
   tree.EndCounting();
-  for (const uint32_t family : uncounted) {
-    const std::vector<uint32_t> again = hooks_->Uncounted();
-    if (std::ranges::find(again, family) == again.end()) tree.ClearDoubts(family, kIngestion);
-  }
+  hooks_->HaveCounted(uncounted);
 }
 
 void DatabaseFilter::WaitUntilCounted() {
@@ -217,7 +222,7 @@ void DatabaseFilter::WaitUntilSettled() {
 
 DatabaseFilter::Ingestion::Ingestion(DatabaseFilter* filter, uint32_t family,
                                      const std::vector<std::string>& files)
-    : filter_(filter) {
+    : filter_(filter), family_(family) {
   TreeFilter& tree = filter->tree();
   for (const std::string& path : files) {
     std::vector<uint64_t> hashes;
@@ -225,19 +230,23 @@ DatabaseFilter::Ingestion::Ingestion(DatabaseFilter* filter, uint32_t family,
       hashes.push_back(tree.HashOf(family, key));
     });
     // RocksDB says better what is wrong with it; should it take it, it is counted afterwards.
-    if (!read.ok()) continue;
-    const TreeFilter::Ticket ticket =
-        tree.IngestionBegan({.family = family, .identity = read->identity}, std::move(hashes));
-    filter->hooks_->Expect(path, ticket);
-    tickets_.emplace_back(path, ticket);
+    if (!read.ok()) {
+      if (!std::exchange(is_partial_, true)) filter->hooks_->ArrivalBegan(family);
+      continue;
+    }
+    tickets_.push_back(
+        tree.IngestionBegan({.family = family, .identity = *read}, std::move(hashes)));
+    filter->hooks_->Expect(
+        {.family = family, .external_path = path, .identity = *read, .ticket = tickets_.back()});
   }
 }
 
 DatabaseFilter::Ingestion::~Ingestion() {
-  for (const auto& [path, ticket] : tickets_) {
-    filter_->hooks_->ExpectNoMore(path);
+  for (const TreeFilter::Ticket ticket : tickets_) {
+    filter_->hooks_->ExpectNoMore(ticket);
     filter_->tree().IngestionEnded(ticket);
   }
+  if (is_partial_) filter_->hooks_->ArrivalEnded(family_);
 }
 
 }  // namespace tamis::lsm

@@ -45,7 +45,8 @@ class DatabaseFilter {
 
   void Start(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& handles);
   void Stop();
-  // A family that was created after Start passes through until it is shown.
+  // A family that was not among the handles passes through until it is shown, and then until its
+  // files are counted.
   void Show(rocksdb::ColumnFamilyHandle* handle);
 
   bool MayContain(rocksdb::ColumnFamilyHandle* family, const rocksdb::Slice& key) const {
@@ -70,7 +71,9 @@ class DatabaseFilter {
 
    private:
     DatabaseFilter* const filter_;
-    std::vector<std::pair<std::string, TreeFilter::Ticket>> tickets_;
+    const uint32_t family_;
+    bool is_partial_ = false;  // some of the files could not be read
+    std::vector<TreeFilter::Ticket> tickets_;
   };
   // Files have come, or may have come, into the family without being counted: it passes through
   // until they are.
@@ -90,6 +93,9 @@ class DatabaseFilter {
   void Run();
   void CountUnknown();
   bool HasWork() const { return hooks_->HasUncounted() || tree().HasUnsettled(); }
+  // Nothing for one of a family whose answers do not depend on it: it was not shown, or a file of
+  // it cannot be counted.
+  std::optional<TreeFilter::File> FileOf(const rocksdb::LiveFileMetaData& live) const;
   std::vector<rocksdb::LiveFileMetaData> LiveFiles() const;
 
   const Options options_;

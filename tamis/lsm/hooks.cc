@@ -2,6 +2,7 @@
 
 #include <rocksdb/table_properties.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <string_view>
@@ -277,28 +278,35 @@ void HookState::OnDeleted(const std::string& path) {
 }
 
 void HookState::OnIngested(const rocksdb::ExternalFileIngestionInfo& info) {
+  const auto family = FamilyNamed(info.cf_name);
+  if (!family.has_value()) return;  // it passes through; its files are counted when it is shown
   std::optional<TreeFilter::Ticket> ticket;
   {
     const std::lock_guard lock(mutex_);
-    const auto at = expected_.find(info.external_file_path);
-    if (at != expected_.end()) ticket = at->second;
+    const FileIdentity identity = IdentityOf(info.table_properties);
+    const auto at = std::ranges::find_if(expected_, [&](const Expected& one) {
+      return one.family == *family && one.external_path == info.external_file_path &&
+             one.identity == identity;
+    });
+    if (at != expected_.end()) {
+      ticket = at->ticket;
+      expected_.erase(at);
+    }
   }
-  if (ticket.has_value()) {
-    tree_->FileIngested(*ticket, FileNumberOf(info.internal_file_path));
+  if (ticket.has_value() && tree_->FileIngested(*ticket, FileNumberOf(info.internal_file_path))) {
     return;
   }
-  // Behind our back.
-  if (const auto family = FamilyNamed(info.cf_name)) AddUncounted(*family);
+  AddUncounted(*family);  // behind our back
 }
 
-void HookState::Expect(const std::string& external_path, TreeFilter::Ticket ticket) {
+void HookState::Expect(const Expected& file) {
   const std::lock_guard lock(mutex_);
-  expected_[external_path] = ticket;
+  expected_.push_back(file);
 }
 
-void HookState::ExpectNoMore(const std::string& external_path) {
+void HookState::ExpectNoMore(TreeFilter::Ticket ticket) {
   const std::lock_guard lock(mutex_);
-  expected_.erase(external_path);
+  std::erase_if(expected_, [&](const Expected& one) { return one.ticket == ticket; });
 }
 
 void HookState::NameFamily(const std::string& name, uint32_t id) {
@@ -313,9 +321,24 @@ std::optional<uint32_t> HookState::FamilyNamed(const std::string& name) const {
 }
 
 void HookState::AddUncounted(uint32_t family) {
-  tree_->AddDoubts(family, kIngestion);
   {
     const std::lock_guard lock(mutex_);
+    tree_->AddDoubts(family, kIngestion);
+    uncounted_.push_back(family);
+  }
+  Wake();
+}
+
+void HookState::ArrivalBegan(uint32_t family) {
+  const std::lock_guard lock(mutex_);
+  tree_->AddDoubts(family, kIngestion);
+  arriving_.push_back(family);
+}
+
+void HookState::ArrivalEnded(uint32_t family) {
+  {
+    const std::lock_guard lock(mutex_);
+    arriving_.erase(std::ranges::find(arriving_, family));
     uncounted_.push_back(family);
   }
   Wake();
@@ -326,9 +349,19 @@ std::vector<uint32_t> HookState::TakeUncounted() {
   return std::exchange(uncounted_, {});
 }
 
-std::vector<uint32_t> HookState::Uncounted() const {
+bool HookState::HasUncounted() const {
   const std::lock_guard lock(mutex_);
-  return uncounted_;
+  return !uncounted_.empty();
+}
+
+void HookState::HaveCounted(const std::vector<uint32_t>& families) {
+  const std::lock_guard lock(mutex_);
+  for (const uint32_t family : families) {
+    if (std::ranges::find(uncounted_, family) == uncounted_.end() &&
+        std::ranges::find(arriving_, family) == arriving_.end()) {
+      tree_->ClearDoubts(family, kIngestion);
+    }
+  }
 }
 
 void HookState::SetWake(std::function<void()> wake) {

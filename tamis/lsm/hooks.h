@@ -40,18 +40,30 @@ class HookState {
   void OnIngested(const rocksdb::ExternalFileIngestionInfo& info);
 
   // Whoever has announced an ingestion is told under which number each file came in.
-  void Expect(const std::string& external_path, TreeFilter::Ticket ticket);
-  void ExpectNoMore(const std::string& external_path);
+  struct Expected {
+    uint32_t family;
+    std::string external_path;
+    FileIdentity identity;  // of the file whose keys were counted
+    TreeFilter::Ticket ticket;
+  };
+  void Expect(const Expected& file);
+  void ExpectNoMore(TreeFilter::Ticket ticket);
 
+  // The latest family of that name.
   void NameFamily(const std::string& name, uint32_t id);
   // Nothing when no handle of it was shown.
   std::optional<uint32_t> FamilyNamed(const std::string& name) const;
 
   // Families into which files came that are to be counted; taken by who counts them.
-  std::vector<uint32_t> TakeUncounted();
-  std::vector<uint32_t> Uncounted() const;
-  bool HasUncounted() const { return !Uncounted().empty(); }
+  // They pass through until then.
   void AddUncounted(uint32_t family);
+  // As AddUncounted at the end, and it passes through from the beginning.
+  void ArrivalBegan(uint32_t family);
+  void ArrivalEnded(uint32_t family);
+  std::vector<uint32_t> TakeUncounted();
+  bool HasUncounted() const;
+  // Those into which nothing has come since they were taken do not pass through any more.
+  void HaveCounted(const std::vector<uint32_t>& families);
 
   // Called when there is something to settle or to count; from RocksDB's threads.
   void SetWake(std::function<void()> wake);
@@ -67,9 +79,10 @@ class HookState {
   const std::unique_ptr<TreeFilter> tree_;
   mutable std::mutex mutex_;
   std::map<uint64_t, Collection> collections_;
-  std::map<std::string, TreeFilter::Ticket> expected_;
+  std::vector<Expected> expected_;
   std::map<std::string, uint32_t> families_;
   std::vector<uint32_t> uncounted_;
+  std::vector<uint32_t> arriving_;
   std::mutex waking_;
   std::function<void()> wake_;
 };

@@ -45,6 +45,7 @@ class KeyFile {
 
   const KeyFileHeader& header() const { return header_; }
   uint64_t count() const { return count_; }
+  uint64_t CountIn(uint32_t section) const { return sections_[section].count; }
   uint64_t size_bytes() const { return size_bytes_; }
   // Appends the hashes of the sections [first, last). kDataLoss: nothing is appended.
   Status Append(uint32_t first, uint32_t last, std::vector<uint64_t>* hashes) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 namespace tamis::lsm {
@@ -143,17 +144,14 @@ std::unique_ptr<SharedQuotientFilter::Shard> SharedQuotientFilter::MakeShard(
 }
 
 void SharedQuotientFilter::Make(uint32_t first, uint32_t count, std::span<const uint64_t> hashes,
-                                std::span<const uint64_t> coming, double spare,
-                                Shards* made) const {
-  const uint64_t capacity = CapacityFor(hashes.size() + coming.size(), spare);
+                                const Coming& coming, double spare, Shards* made) const {
+  const uint64_t capacity = CapacityFor(hashes.size() + coming(first, first + count), spare);
   if (count > 1 && capacity > shard_keys_) {
     const uint32_t half = count / 2;
     const uint32_t middle = first + half;
     const uint32_t last = first + count;
-    Make(first, half, InSections(hashes, first, middle), InSections(coming, first, middle), spare,
-         made);
-    Make(middle, half, InSections(hashes, middle, last), InSections(coming, middle, last), spare,
-         made);
+    Make(first, half, InSections(hashes, first, middle), coming, spare, made);
+    Make(middle, half, InSections(hashes, middle, last), coming, spare, made);
     return;
   }
   // More room should it be refused: so few lines, or so many equal places.
@@ -187,7 +185,7 @@ void SharedQuotientFilter::Install(Shards made) {
 }
 
 bool SharedQuotientFilter::MakeAnew(uint32_t first, uint32_t count, const Keys& keys,
-                                    std::span<const uint64_t> coming) {
+                                    const Coming& coming) {
   std::vector<uint64_t> hashes;
   if (!keys(first, first + count, &hashes)) return false;
   Shards made;
@@ -222,7 +220,10 @@ void SharedQuotientFilter::Reserve(std::span<const uint64_t> added, const Keys& 
     const bool is_full = !coming.empty() && shard->Count() + coming.size() > shard->capacity;
     if (is_full || shard->passing.load()) {
       const uint32_t first = shard->first;
-      if (!MakeAnew(first, shard->count, keys, coming)) {
+      const auto in_sections = [added](uint32_t from, uint32_t to) {
+        return InSections(added, from, to).size();
+      };
+      if (!MakeAnew(first, shard->count, keys, in_sections)) {
         while (At(first)->Count() + coming.size() > At(first)->capacity && Double(At(first))) {
         }
       }
@@ -236,43 +237,37 @@ void SharedQuotientFilter::Trim(const Keys& keys) {
     const Shard* const shard = At(section);
     const uint32_t last = shard->first + shard->count;
     const bool half_empty = shard->capacity > kMinCapacity && shard->Count() < shard->capacity / 2;
-    if (half_empty || shard->passing.load()) {
-      // With its other half, when both are small.
-      uint32_t first = shard->first;
-      uint32_t count = shard->count;
-      uint64_t together = shard->Count();
-      while (count < kSections) {
-        const uint32_t other = first ^ count;
-        const Shard* const buddy = At(other);
-        if (buddy->first != other || buddy->count != count) break;
-        together += buddy->Count();
-        if (CapacityFor(together, 2 * kSpare) > shard_keys_) break;
-        first &= ~count;
-        count *= 2;
-      }
-      if (!MakeAnew(first, count, keys, {})) {
-        section = last;
-        continue;
-      }
-      section = first + count;
-      continue;
-    }
-    section = last;
+    section = half_empty || shard->passing.load() ? Renew(section, keys).value_or(last) : last;
   }
 }
 
-bool SharedQuotientFilter::Rebuild(const Keys& keys, uint64_t expected_keys, double spare) {
-  // As many sections at a time as make about one shard, so that little memory is needed beside it.
-  uint32_t count = kSections;
-  while (count > 1 && CapacityFor(expected_keys / (kSections / count), spare) > shard_keys_) {
-    count /= 2;
+std::optional<uint32_t> SharedQuotientFilter::Renew(uint32_t section, const Keys& keys) {
+  const Shard* const shard = At(section);
+  // With its other half, when both are small.
+  uint32_t first = shard->first;
+  uint32_t count = shard->count;
+  uint64_t together = shard->Count();
+  while (count < kSections) {
+    const uint32_t other = first ^ count;
+    const Shard* const buddy = At(other);
+    if (buddy->first != other || buddy->count != count) break;
+    together += buddy->Count();
+    if (CapacityFor(together, 2 * kSpare) > shard_keys_) break;
+    first &= ~count;
+    count *= 2;
   }
+  if (!MakeAnew(first, count, keys, [](uint32_t, uint32_t) { return 0; })) return std::nullopt;
+  return first + count;
+}
+
+bool SharedQuotientFilter::MakeRoom(const Counts& coming, const Keys& keys, double spare) {
+  std::vector<uint64_t> hashes;
+  if (!keys(0, kSections, &hashes)) return false;
+  const auto in_sections = [&](uint32_t first, uint32_t last) {
+    return std::accumulate(coming.begin() + first, coming.begin() + last, uint64_t{0});
+  };
   Shards made;
-  for (uint32_t first = 0; first < kSections; first += count) {
-    std::vector<uint64_t> hashes;
-    if (!keys(first, first + count, &hashes)) return false;
-    Make(first, count, hashes, {}, spare, &made);
-  }
+  Make(0, kSections, hashes, in_sections, spare, &made);
   rebuilt_ += made.size();
   Install(std::move(made));
   return true;

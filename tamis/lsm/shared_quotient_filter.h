@@ -20,6 +20,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -57,8 +58,13 @@ class SharedQuotientFilter {
   void Reserve(std::span<const uint64_t> added, const Keys& keys);
   void Apply(std::span<const uint64_t> added, std::span<const uint64_t> removed);
   void Trim(const Keys& keys);
-  // All of it anew, with room for `spare` (0.25: a quarter) more keys in each shard.
-  bool Rebuild(const Keys& keys, uint64_t expected_keys, double spare);
+  // All of it anew, with room for so many more keys in each section, and for `spare` (0.25: a
+  // quarter) more than that. False, and nothing has changed, when the keys are not known.
+  using Counts = std::array<uint64_t, kSections>;
+  bool MakeRoom(const Counts& coming, const Keys& keys, double spare);
+  // The shard at `section` anew, with its neighbours when they are small; the section behind them,
+  // or nothing when the keys are not known.
+  std::optional<uint32_t> Renew(uint32_t section, const Keys& keys);
 
   struct Figures {
     uint64_t keys = 0;    // copies
@@ -105,12 +111,14 @@ class SharedQuotientFilter {
   void Remove(Shard* shard, uint64_t hash);
   uint64_t CapacityFor(uint64_t keys, double spare) const;
   std::unique_ptr<Shard> MakeShard(uint32_t first, uint32_t count, uint64_t capacity) const;
-  // Shards for these sections, which hold these hashes and have room for those that are coming.
-  void Make(uint32_t first, uint32_t count, std::span<const uint64_t> hashes,
-            std::span<const uint64_t> coming, double spare, Shards* made) const;
+  // Shards for these sections, which hold these hashes and have room for so many more in
+  // [first, last) of the sections.
+  using Coming = std::function<uint64_t(uint32_t first, uint32_t last)>;
+  void Make(uint32_t first, uint32_t count, std::span<const uint64_t> hashes, const Coming& coming,
+            double spare, Shards* made) const;
   // Puts them in the place of those that are there.
   void Install(Shards made);
-  bool MakeAnew(uint32_t first, uint32_t count, const Keys& keys, std::span<const uint64_t> coming);
+  bool MakeAnew(uint32_t first, uint32_t count, const Keys& keys, const Coming& coming);
   bool Double(Shard* shard);
   template <class Visit>
   void ForEachShard(Visit&& visit) const;

@@ -90,7 +90,7 @@ TEST(SharedQuotientFilterTest, IsTheMultisetOfWhatWasAppliedHoweverItGrew) {
     }
     EXPECT_GT(filter->figures().doubled, 0u);
     EXPECT_TRUE(filter->IsExactly(KeysOf(model)));
-    ASSERT_TRUE(filter->Rebuild(KeysOf(model), model.size(), 0.25));
+    ASSERT_TRUE(filter->MakeRoom({}, KeysOf(model), 0.25));
     EXPECT_TRUE(filter->IsExactly(KeysOf(model)));
     const std::vector<uint64_t> all(model.begin(), model.end());
     filter->Apply({}, all);
@@ -152,7 +152,7 @@ TEST(SharedQuotientFilterTest, RateAndMemoryAreThoseOfTheFormula) {
     for (uint64_t i = 0; i < kAsked; ++i) found += Ask(*filter, Key(4, i));
     return found;
   };
-  ASSERT_TRUE(filter->Rebuild(keys, kKeys, 0.02));
+  ASSERT_TRUE(filter->MakeRoom({}, keys, 0.02));
   constexpr double kExpected = 0.0027 * kAsked;
   const double bound = kExpected + 5 * std::sqrt(kExpected);
   const double measured = found();

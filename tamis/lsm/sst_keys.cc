@@ -1,5 +1,6 @@
 #include "tamis/lsm/sst_keys.h"
 
+#include <rocksdb/comparator.h>
 #include <rocksdb/merge_operator.h>
 #include <rocksdb/options.h>
 #include <rocksdb/sst_file_reader.h>
@@ -11,6 +12,8 @@
 namespace tamis::lsm {
 namespace {
 
+using rocksdb::Slice;
+
 // Lets a file be read whose merge operator is not known: only its keys are wanted.
 class AnyMerge : public rocksdb::MergeOperator {
  public:
@@ -19,6 +22,24 @@ class AnyMerge : public rocksdb::MergeOperator {
     return true;
   }
   const char* Name() const override { return "tamis.lsm.any"; }
+};
+
+// For an iterator from the first key to the last, which compares only to tell whether an entry is
+// of the same key as the one before it: no entry is, so that a tombstone hides nothing.
+class NeverEqual : public rocksdb::Comparator {
+ public:
+  int Compare(const Slice& a, const Slice& b) const override {
+    const int order = a.compare(b);
+    return order == 0 ? 1 : order;
+  }
+  int CompareWithoutTimestamp(const Slice& a, bool, const Slice& b, bool) const override {
+    return Compare(a, b);
+  }
+  bool Equal(const Slice&, const Slice&) const override { return false; }
+  bool EqualWithoutTimestamp(const Slice&, const Slice&) const override { return false; }
+  void FindShortestSeparator(std::string*, const Slice&) const override {}
+  void FindShortSuccessor(std::string*) const override {}
+  const char* Name() const override { return rocksdb::BytewiseComparator()->Name(); }
 };
 
 Status CannotRead(const std::string& path, const rocksdb::Status& status) {
@@ -47,11 +68,13 @@ Result<FileIdentity> ReadSstIdentity(rocksdb::Env* env, const std::string& path)
   return IdentityOf(*reader.GetTableProperties());
 }
 
-Result<SstFile> ReadSst(rocksdb::Env* env, const std::string& path,
-                        const std::function<void(std::string_view)>& visit) {
+Result<FileIdentity> ReadSst(rocksdb::Env* env, const std::string& path,
+                             const std::function<void(std::string_view)>& visit) {
   rocksdb::Options options;
   options.env = env;
   options.merge_operator = std::make_shared<AnyMerge>();
+  const NeverEqual never_equal;
+  options.comparator = &never_equal;
   rocksdb::SstFileReader reader(options);
   if (const rocksdb::Status status = reader.Open(path); !status.ok()) {
     return CannotRead(path, status);
@@ -63,8 +86,7 @@ Result<SstFile> ReadSst(rocksdb::Env* env, const std::string& path,
     visit({keys->key().data(), keys->key().size()});
   }
   if (!keys->status().ok()) return CannotRead(path, keys->status());
-  const auto properties = reader.GetTableProperties();
-  return SstFile{.identity = IdentityOf(*properties), .deletions = properties->num_deletions};
+  return IdentityOf(*reader.GetTableProperties());
 }
 
 }  // namespace tamis::lsm

@@ -19,14 +19,10 @@ FileIdentity IdentityOf(const rocksdb::TableProperties& properties);
 
 Result<FileIdentity> ReadSstIdentity(rocksdb::Env* env, const std::string& path);
 
-struct SstFile {
-  FileIdentity identity{};
-  uint64_t deletions = 0;
-};
-
-// visit(key) for each key that a reader without a snapshot can find in the file: what lies under a
-// tombstone of the same file is passed over.
-Result<SstFile> ReadSst(rocksdb::Env* env, const std::string& path,
-                        const std::function<void(std::string_view)>& visit);
+// visit(key) for each key of which the file holds a value or a merge operand, also under a
+// tombstone of the same file, where a snapshot or a transaction that is not decided may still see
+// it; for some keys more than once. The file's identity.
+Result<FileIdentity> ReadSst(rocksdb::Env* env, const std::string& path,
+                             const std::function<void(std::string_view)>& visit);
 
 }  // namespace tamis::lsm

@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::string_view kSuffix = ".keys";
 constexpr double kSpareAtStart = 0.05;
-constexpr double kSpare = 0.25;
 constexpr uint64_t kHashesAtOnce = 1 << 20;  // that settling holds in memory
 constexpr size_t kBatch = 32;
 
@@ -304,8 +303,13 @@ void TreeFilter::Count(const File& file, std::span<const uint64_t> hashes, bool 
   filter_->Reserve(hashes, Keys());
   filter_->Apply(hashes, {});
   const std::lock_guard lock(mutex_);
-  ledger_[file.number] = {
-      .file = file, .counted = true, .has_keys = has_keys, .keys = hashes.size(), .inputs = {}};
+  Enter(file, has_keys, hashes.size());
+}
+
+void TreeFilter::Enter(const File& file, bool has_keys, uint64_t keys) {
+  Entry& entry = ledger_[file.number];
+  if (entry.counted) stale_ += entry.keys;  // of another family
+  entry = {.file = file, .counted = true, .has_keys = has_keys, .keys = keys, .inputs = {}};
   if (gone_.erase(file.number) > 0) removed_.insert(file.number);
 }
 
@@ -360,16 +364,17 @@ TreeFilter::Ticket TreeFilter::IngestionBegan(const File& file, std::vector<uint
   return counted.number;
 }
 
-void TreeFilter::FileIngested(Ticket ticket, FileNumber number) {
+bool TreeFilter::FileIngested(Ticket ticket, FileNumber number) {
   // While writer_ is held nobody reads key files of what is counted but who settles, and that is
   // never a ticket that has not ended.
   const std::lock_guard writer(writer_);
   const std::lock_guard lock(mutex_);
   const auto at = ledger_.find(ticket);
-  if (Has(ledger_, number)) return;  // found meanwhile: the ticket's copies leave at its end
-  if (at == ledger_.end()) {         // only with the fault
+  if (Has(ledger_, number)) return true;  // found meanwhile: the ticket's copies leave at its end
+  if (at == ledger_.end()) {
+    if (!options_.faults.ignore_ingestion) return false;
     ledger_[number] = {.file = {.number = number}, .counted = true};
-    return;
+    return true;
   }
   Entry entry = std::move(at->second);
   ledger_.erase(at);
@@ -380,6 +385,7 @@ void TreeFilter::FileIngested(Ticket ticket, FileNumber number) {
   }
   ledger_[number] = std::move(entry);
   if (gone_.erase(number) > 0) removed_.insert(number);
+  return true;
 }
 
 void TreeFilter::IngestionEnded(Ticket ticket) {
@@ -396,62 +402,65 @@ void TreeFilter::BeginCounting() {
   remembers_ = true;
 }
 
-bool TreeFilter::Knows(FileNumber number) const {
-  const std::lock_guard lock(mutex_);
-  return Has(ledger_, number);
+bool TreeFilter::IsCovered(FileNumber number) const {
+  const auto at = ledger_.find(number);
+  if (at == ledger_.end()) return false;
+  const Entry& entry = at->second;
+  return entry.counted ||
+         (!entry.inputs.empty() &&
+          std::ranges::all_of(entry.inputs, [this](FileNumber input) { return IsCovered(input); }));
 }
 
-bool TreeFilter::IsUncounted(FileNumber number) const {
+bool TreeFilter::Covers(const File& file) const {
   const std::lock_guard lock(mutex_);
-  return !Has(ledger_, number) && !Has(gone_, number);
+  const auto at = ledger_.find(file.number);
+  return at != ledger_.end() && at->second.file.family == file.family && IsCovered(file.number);
+}
+
+bool TreeFilter::IsUncounted(const File& file) const {
+  if (Covers(file)) return false;
+  const std::lock_guard lock(mutex_);
+  return !Has(gone_, file.number) && !Has(removed_, file.number);
 }
 
 std::vector<TreeFilter::File> TreeFilter::CountFromKeyFiles(const std::vector<File>& files) {
   std::vector<File> failed;
-  std::vector<File> rest;
   const std::lock_guard settling(settling_);
-  const std::lock_guard writer(writer_);
-  // All at once, shard by shard, when there is little else.
+  Settlement settlement;
+  SharedQuotientFilter::Counts counts{};
   uint64_t coming = 0;
-  uint64_t present = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [number, entry] : ledger_) present += entry.counted ? entry.keys : 0;
-  }
   for (const File& file : files) {
-    if (!IsUncounted(file.number)) continue;
+    if (!IsUncounted(file)) continue;
     const auto keys = OpenKeyFile(file);
-    if (!keys.ok()) {
+    // A file without a name could be another one than that whose keys are there.
+    if (!keys.ok() || file.identity == FileIdentity{}) {
       failed.push_back(file);
       continue;
     }
+    for (uint32_t i = 0; i < KeyFile::kSections; ++i) counts[i] += keys->CountIn(i);
     coming += keys->count();
-    rest.push_back(file);
+    settlement.added.push_back(file.number);
     const std::lock_guard lock(mutex_);
     leftovers_.erase(file.number);
-    ledger_[file.number] = {
-        .file = file, .counted = true, .has_keys = true, .keys = keys->count(), .inputs = {}};
+    Enter(file, true, keys->count());
+    ledger_[file.number].counted = false;
   }
-  if (rest.empty()) return failed;
-  if (coming >= present && filter_->Rebuild(Keys(), coming + present, kSpareAtStart)) {
-    return failed;
-  }
-  // One by one. They are not in the filter: until they are, nobody may think so.
+  if (settlement.added.empty()) return failed;
   {
+    const std::lock_guard writer(writer_);
+    if (coming >= filter_->figures().keys) filter_->MakeRoom(counts, Keys(), kSpareAtStart);
     const std::lock_guard lock(mutex_);
-    for (const File& file : rest) {
-      ledger_.erase(file.number);
-      if (removed_.erase(file.number) > 0) gone_.insert(file.number);
-    }
+    settlement_ = settlement;
   }
-  for (const File& file : rest) {
-    std::vector<uint64_t> hashes;
-    const auto keys = OpenKeyFile(file);
-    if (keys.ok() && keys->Append(0, KeyFile::kSections, &hashes).ok()) {
-      if (IsUncounted(file.number)) Count(file, hashes, true);
-    } else {
-      failed.push_back(file);
-    }
+  Apply(settlement);
+  const std::lock_guard lock(mutex_);
+  for (const File& file : files) {
+    const auto at = ledger_.find(file.number);
+    if (at == ledger_.end() || at->second.counted || at->second.has_keys) continue;
+    if (std::ranges::find(settlement.added, file.number) == settlement.added.end()) continue;
+    failed.push_back(file);
+    ledger_.erase(at);
+    if (removed_.erase(file.number) > 0) gone_.insert(file.number);
   }
   return failed;
 }
@@ -460,7 +469,7 @@ void TreeFilter::CountFromHashes(const File& file, std::vector<uint64_t> hashes)
   const bool has_keys = WriteKeyFile(file, &hashes);
   const std::lock_guard settling(settling_);
   const std::lock_guard writer(writer_);
-  if (IsUncounted(file.number)) Count(file, hashes, has_keys);
+  if (IsUncounted(file)) Count(file, hashes, has_keys);
 }
 
 void TreeFilter::EndCounting() {
@@ -599,8 +608,8 @@ void TreeFilter::Apply(const Settlement& settlement) {
     }
     filter_->Trim(Keys());
   }
-  const std::lock_guard writer(writer_);
   {
+    const std::lock_guard writer(writer_);
     const std::lock_guard lock(mutex_);
     for (const FileNumber number : settlement.added) {
       Entry& entry = ledger_[number];
@@ -630,13 +639,17 @@ void TreeFilter::Apply(const Settlement& settlement) {
 }
 
 void TreeFilter::RemoveStale() {
-  uint64_t keys = 0;
   {
     const std::lock_guard lock(mutex_);
     if (stale_ == 0) return;
-    for (const auto& [number, entry] : ledger_) keys += entry.counted ? entry.keys : 0;
   }
-  if (!CountedFiles(false).has_value() || !filter_->Rebuild(Keys(), keys, kSpare)) return;
+  for (uint32_t section = 0; section < SharedQuotientFilter::kSections;) {
+    const std::lock_guard writer(writer_);
+    if (section == 0 && !CountedFiles(false).has_value()) return;
+    const auto next = filter_->Renew(section, Keys());
+    if (!next.has_value()) return;
+    section = *next;
+  }
   const std::lock_guard lock(mutex_);
   stale_ = 0;
 }

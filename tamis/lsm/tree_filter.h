@@ -111,18 +111,21 @@ class TreeFilter {
   // Files that come from elsewhere: counted under a ticket, then installed or not.
   using Ticket = uint64_t;
   Ticket IngestionBegan(const File& file, std::vector<uint64_t> hashes);
-  void FileIngested(Ticket ticket, FileNumber number);
+  // False when there is no such ticket: the file is not counted.
+  bool FileIngested(Ticket ticket, FileNumber number);
   void IngestionEnded(Ticket ticket);  // if it was not installed its keys leave
 
   // --- counting what was there before, or came without an event --------------------------------
 
   // All families pass through from the making of a TreeFilter to its first EndCounting. Between
-  // BeginCounting and EndCounting: ask which files are live, find each that is not known, until
-  // none is. One thread at a time.
+  // BeginCounting and EndCounting: ask which files are live, count each that is not covered, until
+  // all are. One thread at a time.
   void BeginCounting();
-  // A file that is gone, but was live when that was asked, is not known: what took its place may
-  // not be, either, so the live files are to be asked for again.
-  bool Knows(FileNumber number) const;
+  // Whether the keys of a live file are certain to be in the filter. They are not when it is not
+  // known, is thought to be of another family, or was made of files that are not known. A file that
+  // is gone, but was live when that was asked, is not covered: what took its place may not be,
+  // either, so the live files are to be asked for again.
+  bool Covers(const File& file) const;
   // Those that could not be counted: their key files are missing, or not theirs, or damaged.
   std::vector<File> CountFromKeyFiles(const std::vector<File>& files);
   void CountFromHashes(const File& file, std::vector<uint64_t> hashes);
@@ -132,8 +135,9 @@ class TreeFilter {
   // --- settling --------------------------------------------------------------------------------
 
   bool HasUnsettled() const;
-  // Asks for the live files, and settles what has been deleted before, unless some are not known:
-  // these are returned, and are to be counted first.
+  // Asks for the live files (but those of families that pass through anyway), and settles what has
+  // been deleted before, unless some are not known: these are returned, and are to be counted
+  // first.
   std::vector<FileNumber> Settle(const std::function<std::vector<FileNumber>()>& live_files);
 
   struct Figures {
@@ -191,10 +195,14 @@ class TreeFilter {
   bool WriteKeyFile(const File& file, std::vector<uint64_t>* hashes);
   void MarkBad(FileNumber number);  // its key file
   Family* MakeFamily(uint32_t id);
-  bool IsUncounted(FileNumber number) const;  // neither known nor gone
+  bool IsUncounted(const File& file) const;  // neither covered nor gone
   const Family* FamilyOf(uint32_t id) const;
   bool Ask(const Family& family, uint64_t hash) const;
   void Note(uint64_t asked, uint64_t excluded) const;
+
+  // REQUIRES: mutex_ is held.
+  bool IsCovered(FileNumber number) const;
+  void Enter(const File& file, bool has_keys, uint64_t keys);  // as counted
 
   // REQUIRES for the following: writer_ is held.
   SharedQuotientFilter::Keys Keys();
@@ -205,11 +213,12 @@ class TreeFilter {
   // one are not known.
   std::optional<std::vector<File>> CountedFiles(bool settled) const;
   void Count(const File& file, std::span<const uint64_t> hashes, bool has_keys);
-  void RemoveStale();
 
   // REQUIRES: settling_ is held; for Choose mutex_, too.
   void Choose(const std::set<FileNumber>& removed, Settlement* settlement) const;
+  // Part by part, between which others may write.
   void Apply(const Settlement& settlement);
+  void RemoveStale();
 
   const Options options_;
   mutable GracePeriod grace_;

@@ -94,6 +94,7 @@ class World {
     NewMemtable();
     for (const std::string& key : recovered) Put(key);
     counting_ = true;
+    unannounced_ = 0;
   }
 
   void NewMemtable() {
@@ -228,6 +229,14 @@ class World {
     doings_.push_back(std::move(doing));
   }
 
+  // Told when it has come; until it is counted the family passes through.
+  void IngestUnannounced() {
+    const auto file = NewFile();
+    for (uint64_t i = random_.Uniform(60) + 1; i > 0; --i) live_[file.number].insert(RandomKey());
+    tree_->AddDoubts(kFamily, kIngestion);
+    ++unannounced_;
+  }
+
   void DropFile() {
     const std::vector<FileNumber> inputs = ChooseInputs();
     if (inputs.empty()) return;
@@ -263,6 +272,8 @@ class World {
       Ingest();
     } else if (choice < 18 && random_.OneIn(3)) {
       DropFile();
+    } else if (choice < 18 && random_.OneIn(3) && !HasFaults()) {
+      IngestUnannounced();
     } else if (choice < 20 && may_settle) {
       SettleAll();
     } else if (choice < 21 && options_.damages) {
@@ -290,13 +301,14 @@ class World {
   }
 
   void CountUnknown() {
+    const uint64_t unannounced = unannounced_;
     tree_->BeginCounting();
     while (true) {
       std::vector<TreeFilter::File> unknown;
       for (const FileNumber number : LiveFiles()) {
-        if (!tree_->Knows(number)) {
-          unknown.push_back({.number = number, .family = kFamily, .identity = identities_[number]});
-        }
+        const TreeFilter::File file = {
+            .number = number, .family = kFamily, .identity = identities_[number]};
+        if (!tree_->Covers(file)) unknown.push_back(file);
       }
       if (unknown.empty()) break;
       std::map<FileNumber, Keys> contents;  // files that are open can be read when they are gone
@@ -313,10 +325,11 @@ class World {
     }
     tree_->EndCounting();
     counting_ = false;
+    if (unannounced == unannounced_) tree_->ClearDoubts(kFamily, kIngestion);
   }
 
   void SettleAll() {
-    if (counting_) CountUnknown();
+    if (counting_ || (tree_->DoubtsOf(kFamily) & kIngestion) != 0) CountUnknown();
     if (!tree_->Settle([this] { return LiveFiles(); }).empty()) CountUnknown();
     Check();
     const TreeFilter::Figures figures = tree_->figures();
@@ -345,6 +358,7 @@ class World {
   const std::string directory_;
   std::unique_ptr<TreeFilter> tree_;
   bool counting_ = true;
+  uint64_t unannounced_ = 0;
   std::map<FileNumber, Keys> live_;
   std::map<FileNumber, FileIdentity> identities_;
   std::set<FileNumber> busy_;

@@ -1,0 +1,227 @@
+#include "tamis/lsm/database_filter.h"
+
+#include <gtest/gtest.h>
+#include <rocksdb/options.h>
+#include <rocksdb/sst_file_writer.h>
+#include <rocksdb/utilities/checkpoint.h>
+#include <rocksdb/utilities/transaction.h>
+#include <rocksdb/utilities/transaction_db.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "tamis/lsm/filtered_db.h"
+#include "tamis/lsm/sst_keys.h"
+
+namespace tamis::lsm {
+namespace {
+
+using rocksdb::ColumnFamilyHandle;
+
+class DatabaseFilterTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = testing::TempDir() + "database_filter_test." + std::to_string(getpid());
+    std::filesystem::remove_all(path_);
+    std::filesystem::create_directories(path_);
+    options_.create_if_missing = true;
+    options_.disable_auto_compactions = true;
+  }
+  void TearDown() override { std::filesystem::remove_all(path_); }
+
+  // Families by name; the first handle is the default one's.
+  void Open(const std::vector<std::string>& families = {}) {
+    std::vector<rocksdb::ColumnFamilyDescriptor> all = {
+        {rocksdb::kDefaultColumnFamilyName, options_}};
+    for (const std::string& name : families) all.emplace_back(name, options_);
+    filter_ = *DatabaseFilter::Create({.directory = path_ + "/keys"});
+    rocksdb::DBOptions db_options(options_);
+    filter_->Attach(&db_options, &all);
+    rocksdb::DB* db = nullptr;
+    const auto opened = rocksdb::DB::Open(db_options, path_ + "/db", all, &handles_, &db);
+    ASSERT_TRUE(opened.ok()) << opened.ToString();
+    db_.reset(db);
+  }
+  void Start() {
+    filter_->Start(db_.get(), handles_);
+    filter_->WaitUntilCounted();
+  }
+  void Close() {
+    filter_->Stop();
+    for (ColumnFamilyHandle* handle : handles_) (void)db_->DestroyColumnFamilyHandle(handle);
+    handles_.clear();
+    db_.reset();
+    filter_.reset();
+  }
+
+  std::string MakeSst(const std::string& name, const std::vector<std::string>& keys) {
+    const std::string path = path_ + "/" + name;
+    rocksdb::SstFileWriter writer({}, options_);
+    EXPECT_TRUE(writer.Open(path).ok());
+    for (const std::string& key : keys) EXPECT_TRUE(writer.Put(key, "v").ok());
+    EXPECT_TRUE(writer.Finish().ok());
+    return path;
+  }
+
+  rocksdb::Options options_;
+  std::string path_;
+  std::shared_ptr<DatabaseFilter> filter_;
+  std::unique_ptr<rocksdb::DB> db_;
+  std::vector<ColumnFamilyHandle*> handles_;
+};
+
+TEST_F(DatabaseFilterTest, AFamilyThatIsShownLateIsCountedBeforeItIsBelieved) {
+  Open();
+  ColumnFamilyHandle* other = nullptr;
+  ASSERT_TRUE(db_->CreateColumnFamily(options_, "other", &other).ok());
+  handles_.push_back(other);
+  ASSERT_TRUE(db_->Put({}, other, "a", "v").ok());
+  ASSERT_TRUE(db_->Flush({}, other).ok());
+  Close();
+  std::filesystem::remove_all(path_ + "/keys");
+  Open({"other"});
+  filter_->Start(db_.get(), {handles_[0]});
+  filter_->WaitUntilCounted();
+  EXPECT_TRUE(filter_->MayContain(handles_[1], "a"));
+  filter_->Show(handles_[1]);
+  EXPECT_TRUE(filter_->MayContain(handles_[1], "a"));
+  filter_->WaitUntilSettled();
+  EXPECT_EQ(filter_->DoubtsOf(handles_[1]), "");
+  EXPECT_TRUE(filter_->MayContain(handles_[1], "a"));
+  EXPECT_FALSE(filter_->MayContain(handles_[1], "b"));
+  Close();
+}
+
+// Files of the second one were found under the name, and taken for those of the first.
+TEST_F(DatabaseFilterTest, ANameThatComesAgainIsAnotherFamily) {
+  Open();
+  Start();
+  rocksdb::ColumnFamilyOptions attached = options_;
+  filter_->Attach(&attached);
+  ColumnFamilyHandle* first = nullptr;
+  ASSERT_TRUE(db_->CreateColumnFamily(attached, "other", &first).ok());
+  filter_->Show(first);
+  ASSERT_TRUE(db_->DropColumnFamily(first).ok());
+  ColumnFamilyHandle* second = nullptr;
+  ASSERT_TRUE(db_->CreateColumnFamily(attached, "other", &second).ok());
+  ASSERT_TRUE(db_->IngestExternalFile(second, {MakeSst("in.sst", {"a"})}, {}).ok());
+  filter_->WaitUntilSettled();
+  filter_->Show(second);
+  EXPECT_TRUE(filter_->MayContain(second, "a"));
+  filter_->WaitUntilSettled();
+  EXPECT_TRUE(filter_->MayContain(second, "a"));
+  EXPECT_EQ(filter_->DoubtsOf(second), "");
+  EXPECT_FALSE(filter_->MayContain(second, "b"));
+  handles_.push_back(first);
+  handles_.push_back(second);
+  Close();
+}
+
+TEST_F(DatabaseFilterTest, AFileThatCannotBeCountedHoldsUpNobodyElse) {
+  Open();
+  Start();
+  ColumnFamilyHandle* hidden = nullptr;
+  ASSERT_TRUE(db_->CreateColumnFamily(options_, "hidden", &hidden).ok());
+  ASSERT_TRUE(db_->IngestExternalFile(hidden, {MakeSst("in.sst", {"a"})}, {}).ok());
+  for (const char* key : {"a", "b"}) {
+    ASSERT_TRUE(db_->Put({}, handles_[0], key, "v").ok());
+    ASSERT_TRUE(db_->Flush({}, handles_[0]).ok());
+  }
+  ASSERT_TRUE(db_->CompactRange({}, handles_[0], nullptr, nullptr).ok());
+  filter_->WaitUntilSettled();
+  EXPECT_EQ(filter_->tree().figures().unsettled, 0u);
+  EXPECT_TRUE(filter_->tree().IsExact());
+  handles_.push_back(hidden);
+  Close();
+}
+
+TEST_F(DatabaseFilterTest, OneFileMayBeIngestedIntoTwoFamilies) {
+  Open();
+  ColumnFamilyHandle* other = nullptr;
+  ASSERT_TRUE(db_->CreateColumnFamily(options_, "other", &other).ok());
+  handles_.push_back(other);
+  Close();
+  Open({"other"});
+  FilteredDB db(db_.release(), filter_, handles_);
+  filter_->WaitUntilCounted();
+  const std::string file = MakeSst("in.sst", {"a", "b"});
+  rocksdb::IngestExternalFileArg into[2];
+  for (int i = 0; i < 2; ++i) {
+    into[i].column_family = handles_[i];
+    into[i].external_files = {file};
+    into[i].options.failed_move_fall_back_to_copy = true;
+  }
+  ASSERT_TRUE(db.IngestExternalFiles({into[0], into[1]}).ok());
+  filter_->WaitUntilSettled();
+  std::string value;
+  for (ColumnFamilyHandle* handle : handles_) {
+    EXPECT_EQ(filter_->DoubtsOf(handle), "");
+    EXPECT_TRUE(db.Get({}, handle, "a", &value).ok());
+    EXPECT_FALSE(filter_->MayContain(handle, "c"));
+    EXPECT_TRUE(db.DestroyColumnFamilyHandle(handle).ok());
+  }
+  handles_.clear();
+  EXPECT_TRUE(filter_->tree().IsExact());
+}
+
+// A deletion that is prepared and not decided hides nothing, but in a file that is read back.
+TEST_F(DatabaseFilterTest, WhatAPreparedTransactionDeletesIsThereAfterACrash) {
+  rocksdb::TransactionDBOptions transactions;
+  transactions.write_policy = rocksdb::WRITE_PREPARED;
+  for (const bool again : {false, true}) {
+    const auto filter = *DatabaseFilter::Create({.directory = path_ + (again ? "/new" : "/old")});
+    rocksdb::Options options = options_;
+    filter->Attach(&options);
+    rocksdb::TransactionDB* opened = nullptr;
+    ASSERT_TRUE(rocksdb::TransactionDB::Open(options, transactions,
+                                             path_ + (again ? "/crashed" : "/db"), &opened)
+                    .ok());
+    FilteredDB db(opened, filter, {opened->DefaultColumnFamily()});
+    filter->WaitUntilCounted();
+    if (!again) {
+      ASSERT_TRUE(db.Put({}, "a", "v").ok());
+      ASSERT_TRUE(db.Flush({}).ok());
+      rocksdb::Transaction* const deletion = opened->BeginTransaction({});
+      ASSERT_TRUE(deletion->SetName("deletion").ok());
+      ASSERT_TRUE(deletion->Delete("a").ok());
+      ASSERT_TRUE(deletion->Prepare().ok());
+      ASSERT_TRUE(db.Flush({}).ok());
+      ASSERT_TRUE(db.CompactRange({}, nullptr, nullptr).ok());
+      rocksdb::Checkpoint* made = nullptr;
+      ASSERT_TRUE(rocksdb::Checkpoint::Create(opened, &made).ok());
+      const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
+      ASSERT_TRUE(checkpoint->CreateCheckpoint(path_ + "/crashed").ok());
+    }
+    std::string value;
+    EXPECT_TRUE(db.GetBaseDB()->Get({}, "a", &value).ok());
+    EXPECT_TRUE(db.Get({}, "a", &value).ok());
+    EXPECT_TRUE(db.Get({}, "b", &value).IsNotFound());
+    EXPECT_EQ(filter->DoubtsOf(db.DefaultColumnFamily()), "");
+    rocksdb::Transaction* const prepared = opened->GetTransactionByName("deletion");
+    ASSERT_NE(prepared, nullptr);
+    EXPECT_TRUE(prepared->Rollback().ok());
+    delete prepared;
+  }
+}
+
+TEST_F(DatabaseFilterTest, ASnapshotSeesWhatWasImportedUnderATombstone) {
+  Open();
+  Start();
+  ASSERT_TRUE(db_->Put({}, handles_[0], "a", "v").ok());
+  const rocksdb::Snapshot* const snapshot = db_->GetSnapshot();
+  ASSERT_TRUE(db_->Delete({}, handles_[0], "a").ok());
+  ASSERT_TRUE(db_->Flush({}, handles_[0]).ok());
+  std::vector<rocksdb::LiveFileMetaData> files;
+  db_->GetLiveFilesMetaData(&files);
+  ASSERT_EQ(files.size(), 1u);
+  int seen = 0;
+  ASSERT_TRUE(ReadSst(db_->GetEnv(), files[0].db_path + files[0].name, [&](std::string_view key) {
+                seen += key == "a";
+              }).ok());
+  EXPECT_GE(seen, 1);
+  db_->ReleaseSnapshot(snapshot);
+  Close();
+}
+
+}  // namespace
+}  // namespace tamis::lsm
