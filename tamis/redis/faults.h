@@ -12,6 +12,7 @@ struct Faults {
   bool erases_from_both = false;   // what is erased meanwhile is erased from the new one, too
   bool commit_after_loss = false;  // a rebuild whose adds may be lost is committed
   bool commit_what_was_full = false;  // a rebuild that refused an add is committed
+  bool erases_of_other_generation = false;  // what was meant for the filter before is erased
   bool commit_of_another = false;     // the rebuild that somebody else started is committed
 };
 
@@ -21,6 +22,7 @@ inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
     {"erases_from_both", &Faults::erases_from_both},
     {"commit_after_loss", &Faults::commit_after_loss},
     {"commit_what_was_full", &Faults::commit_what_was_full},
+    {"erases_of_other_generation", &Faults::erases_of_other_generation},
     {"commit_of_another", &Faults::commit_of_another},
 };
 

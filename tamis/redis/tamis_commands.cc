@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -170,15 +171,11 @@ bool MayErase(Ctx* ctx, const TrustedFilter& filter) {
   return rebuilt == 0 || delay == 0 || Now() >= rebuilt + delay;
 }
 
-void Erase(Ctx* ctx, Words words) {
-  TamisKey key = Open(ctx, words, kRead | kWrite);
-  if (!Whole(ctx, key)) return;
+void EraseItems(Ctx* ctx, Words words, TamisKey& key, Words items, bool may_erase) {
   if (!key->empty() && !key->filter().type().erases) {
     server.ReplyWithError(ctx, "ERR a filter of this type does not erase");
     return;
   }
-  const Words items = words.subspan(2);
-  const bool may_erase = MayErase(ctx, *key);
   std::vector<String*> erased;  // what a replica has to erase
   erased.reserve(items.size());
   server.ReplyWithArray(ctx, static_cast<long>(items.size()));
@@ -195,6 +192,39 @@ void Erase(Ctx* ctx, Words words) {
   if (erased.empty()) return;
   server.Replicate(ctx, "TAMIS.DEL", "sv", words[1], erased.data(), erased.size());
   Notify(ctx, "tamis.del", words[1]);
+}
+
+void Erase(Ctx* ctx, Words words) {
+  TamisKey key = Open(ctx, words, kRead | kWrite);
+  if (!Whole(ctx, key)) return;
+  EraseItems(ctx, words, key, words.subspan(2), MayErase(ctx, *key));
+}
+
+// False, and the error is sent, when it is no number.
+bool ParseGeneration(Ctx* ctx, const String* word, uint64_t* generation) {
+  long long number = 0;
+  if (!ParseInteger(word, &number) || number < 0) {
+    server.ReplyWithError(ctx, "ERR bad generation");
+    return false;
+  }
+  *generation = static_cast<uint64_t>(number);
+  return true;
+}
+
+void EraseOfGeneration(Ctx* ctx, Words words) {
+  uint64_t generation = 0;
+  if (!ParseGeneration(ctx, words[2], &generation)) return;
+  TamisKey key = Open(ctx, words, kRead | kWrite);
+  if (!Whole(ctx, key)) return;
+  // It held the row that went, whenever it took its place.
+  const bool same = key->generation() == generation || faults.erases_of_other_generation;
+  EraseItems(ctx, words, key, words.subspan(3), same && Believed(ctx, *key));
+}
+
+void Generation(Ctx* ctx, Words words) {
+  const TamisKey key = Open(ctx, words, kRead);
+  const bool whole = key.get() != nullptr && !key->empty();
+  server.ReplyWithLongLong(ctx, whole ? static_cast<long long>(key->generation()) : 0);
 }
 
 void Start(Ctx* ctx, Words words) {
@@ -249,41 +279,58 @@ void AddToRebuild(Ctx* ctx, Words words) {
   TamisKey key = Open(ctx, words, kRead | kWrite);
   if (!Rebuilding(ctx, key)) return;
   const Words items = words.subspan(3);
-  bool changed = !key->rebuild()->incomplete;
-  server.ReplyWithArray(ctx, static_cast<long>(items.size()));
-  for (String* item : items) {
-    const bool added = key->AddToRebuild(TextOf(item));
-    changed |= added;
-    server.ReplyWithLongLong(ctx, added ? 1 : -1);
-  }
-  if (!changed) return;
+  const bool was_complete = !key->rebuild()->incomplete;
+  long long added = 0;
+  for (String* item : items) added += key->AddToRebuild(TextOf(item)) ? 1 : 0;
+  server.ReplyWithLongLong(ctx, added);
+  if (added == 0 && !was_complete) return;
   // A replica knows, too, that one was refused.
   server.ReplicateVerbatim(ctx);
   Notify(ctx, "tamis.rebuild.add", words[1]);
 }
 
-void Commit(Ctx* ctx, Words words) {
-  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
+// What stands behind COMMIT and ABORT.
+struct EndWords {
   const String* mark = nullptr;
-  const String* id_word = nullptr;
-  for (size_t i = 3; i < words.size(); i += 2) {
-    const bool is_mark = Is(words[i], "MARK");
+  std::optional<uint64_t> id;
+};
+
+// False, and the error is sent, when they are not right.
+bool ReadEndWords(Ctx* ctx, Words words, bool may_mark, EndWords* end) {
+  const auto error = [&](const char* text) {
+    server.ReplyWithError(ctx, text);
+    return false;
+  };
+  for (size_t i = 0; i < words.size(); i += 2) {
+    const bool is_mark = may_mark && Is(words[i], "MARK");
     if (i + 1 == words.size() || (!is_mark && !Is(words[i], "ID"))) {
       return error("Unknown argument received");
     }
-    (is_mark ? mark : id_word) = words[i + 1];
+    long long id = 0;
+    if (is_mark) {
+      end->mark = words[i + 1];
+      if (!MarkCanBe(ctx, end->mark)) return false;
+    } else if (!ParseInteger(words[i + 1], &id)) {
+      return error("ERR bad id");
+    } else {
+      end->id = static_cast<uint64_t>(id);
+    }
   }
-  long long id = 0;
-  if (id_word != nullptr && !ParseInteger(id_word, &id)) return error("ERR bad id");
-  if (mark != nullptr && !MarkCanBe(ctx, mark)) return;
+  return true;
+}
+
+constexpr char kOtherRebuild[] = "ERR another rebuild is under way";
+
+void Commit(Ctx* ctx, Words words) {
+  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
+  EndWords end;
+  if (!ReadEndWords(ctx, words.subspan(3), true, &end)) return;
   TamisKey key = Open(ctx, words, kRead | kWrite);
   if (!Rebuilding(ctx, key)) return;
   const TrustedFilter::Rebuild& rebuild = *key->rebuild();
   // What another server has done is repeated; here it has to be right.
   if (LimitsApply(ctx)) {
-    if (id_word != nullptr && static_cast<uint64_t>(id) != rebuild.id && !faults.commit_of_another) {
-      return error("ERR another rebuild is under way");
-    }
+    if (end.id && *end.id != rebuild.id && !faults.commit_of_another) return error(kOtherRebuild);
     if (rebuild.incomplete && !faults.commit_what_was_full) {
       return error("ERR the new filter was full: ABORT, and START with a greater capacity");
     }
@@ -292,15 +339,22 @@ void Commit(Ctx* ctx, Words words) {
     }
   }
   key->Commit(MayTrust(ctx) ? TimeOfTrust() : 0, Now());
-  if (mark != nullptr) key->set_mark(TextOf(mark));
+  // Without one nobody knows where the log goes on behind the snapshot.
+  if (end.mark != nullptr) key->set_mark(TextOf(end.mark));
   server.ReplicateVerbatim(ctx);
   Notify(ctx, "tamis.rebuild.commit", words[1]);
   server.ReplyWithSimpleString(ctx, "OK");
 }
 
 void Abort(Ctx* ctx, Words words) {
+  EndWords end;
+  if (!ReadEndWords(ctx, words.subspan(3), false, &end)) return;
   TamisKey key = Open(ctx, words, kRead | kWrite);
   if (!Rebuilding(ctx, key)) return;
+  if (LimitsApply(ctx) && end.id && *end.id != key->rebuild()->id) {
+    server.ReplyWithError(ctx, kOtherRebuild);
+    return;
+  }
   if (key->empty()) {
     key.Delete();  // there is nothing else
   } else {
@@ -316,8 +370,8 @@ void Rebuild(Ctx* ctx, Words words) {
   if (is("START") && words.size() >= 5) return Start(ctx, words);
   if (is("ADD") && words.size() >= 4) return AddToRebuild(ctx, words);
   if (is("COMMIT")) return Commit(ctx, words);
-  if (is("ABORT") && words.size() == 3) return Abort(ctx, words);
-  server.ReplyWithError(ctx, is("START") || is("ADD") || is("ABORT")
+  if (is("ABORT")) return Abort(ctx, words);
+  server.ReplyWithError(ctx, is("START") || is("ADD")
                                  ? "ERR wrong number of arguments for 'tamis.rebuild' command"
                                  : "ERR no such step of a rebuild; there are: START ADD COMMIT "
                                    "ABORT");
@@ -397,12 +451,22 @@ void Trust(Ctx* ctx, Words words) {
 }
 
 void Mark(Ctx* ctx, Words words) {
+  if (words.size() > 4) {
+    server.ReplyWithError(ctx, "ERR wrong number of arguments for 'tamis.mark' command");
+    return;
+  }
   TamisKey key = Open(ctx, words, kRead | kWrite);
   if (!Whole(ctx, key) || !MarkCanBe(ctx, words[2])) return;
+  uint64_t generation = 0;
+  if (words.size() > 3 && !ParseGeneration(ctx, words[3], &generation)) return;
+  if (words.size() > 3 && generation != key->generation()) {
+    server.ReplyWithError(ctx, "NOGENERATION the filter is another one than when that was read");
+    return;
+  }
   const std::string_view mark = TextOf(words[2]);
   if (mark != key->card().mark) {
     key->set_mark(mark);
-    server.ReplicateVerbatim(ctx);
+    server.Replicate(ctx, "TAMIS.MARK", "ss", words[1], words[2]);
     Notify(ctx, "tamis.mark", words[1]);
   }
   server.ReplyWithSimpleString(ctx, "OK");
@@ -434,11 +498,12 @@ void Info(Ctx* ctx, Words words) {
     server.ReplyWithSimpleString(ctx, name);
     server.ReplyWithDouble(ctx, value);
   };
-  server.ReplyWithMap(ctx, 20);
+  server.ReplyWithMap(ctx, 21);
   text("Type", filter == nullptr ? "" : filter->type().name);
   text("State", state);
   number("Guard", card.guard ? 1 : 0);
   text("Mark", card.mark);
+  number("Generation", filter == nullptr ? 0 : key->generation());
   number("Bytes", key->SizeBytes());
   number("Capacity", card.capacity);
   number("Items", filter == nullptr ? 0 : filter->Count());
@@ -502,6 +567,12 @@ constexpr Command kCommands[] = {
      "Erases one copy of each item: 1 erased, 0 was not there, -1 not erased, since its add may be "
      "lost",
      "key item..."},
+    {"tamis.delif", Run<EraseOfGeneration>, -4, "write", "write", "1.0.0", kPerItem,
+     "Erases one copy of each item, -1 unless the filter is the one whose generation was read",
+     "key generation:integer item..."},
+    {"tamis.generation", Run<Generation>, 2, "readonly fast", "read", "1.0.0", "O(1)",
+     "Tells by a number which filter this is, for TAMIS.DELIF; 0 = there is none", "key",
+     "dont_cache"},
     {"tamis.check", Run<Check>, -3, "readonly fast", "read", "1.0.0", kPerItem,
      "Says of each item: 1 perhaps, 0 certainly not, -1 unknown, ask the database; of any filter",
      "key item..."},
@@ -512,8 +583,9 @@ constexpr Command kCommands[] = {
      "[SEED seed:integer] [ID id:integer] [MARK mark] [item...]"},
     {"tamis.trust", Run<Trust>, 2, "write fast", "write", "1.0.0", "O(1)",
      "Says that a filter holds all that it should, so that its no is believed again", "key"},
-    {"tamis.mark", Run<Mark>, 3, "write fast deny-oom", "write", "1.0.0", "O(1)",
-     "Notes how far a filter is in the log of changes that it follows", "key mark"},
+    {"tamis.mark", Run<Mark>, -3, "write fast deny-oom", "write", "1.0.0", "O(1)",
+     "Notes how far a filter is in the log of changes that it follows; with a generation, if the "
+     "filter is that one", "key mark [generation:integer]"},
     {"tamis.info", Run<Info>, 2, "readonly", "read", "1.0.0", "O(n), where n is the size",
      "Tells of a filter", "key", "dont_cache"},
     {"tamis.loadchunk", Run<LoadChunk>, 4, "write deny-oom", "write", "1.0.0",

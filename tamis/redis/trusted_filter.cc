@@ -5,6 +5,7 @@
 
 #include "tamis/base/coding.h"
 #include "tamis/base/hash.h"
+#include "tamis/base/random.h"
 #include "tamis/redis/faults.h"
 
 namespace tamis::redis {
@@ -192,6 +193,14 @@ bool TrustedFilter::AddToRebuild(std::string_view item) {
   return inserted;
 }
 
+// One that every language can hold.
+uint64_t TrustedFilter::NewGeneration() { return (SeedFromSystem() >> 11) + 1; }
+
+void TrustedFilter::Trust(uint64_t time) {
+  if (trusted_time_ != time) generation_ = NewGeneration();
+  trusted_time_ = time;
+}
+
 void TrustedFilter::Commit(uint64_t trusted_time, uint64_t now_ms) {
   filter_ = std::move(rebuild_->filter);
   card_.incomplete = rebuild_->incomplete && !faults.commit_what_was_full;
@@ -201,6 +210,8 @@ void TrustedFilter::Commit(uint64_t trusted_time, uint64_t now_ms) {
   counters_ = {};
   counters_.skipped = rebuild_->skipped;
   trusted_time_ = trusted_time;
+  generation_ = NewGeneration();
+  card_.mark.clear();
   rebuild_.reset();
 }
 

@@ -100,8 +100,13 @@ class TrustedFilter {
   void set_incomplete() { card_.incomplete = true; }
 
   // A time of trust: the server counts a new one with each change of role.
-  void Trust(uint64_t time) { trusted_time_ = time; }
+  void Trust(uint64_t time);
   bool TrustedAt(uint64_t time) const { return trusted_time_ == time; }
+
+  // Stands for this filter as long as none takes its place and nobody has to say that it is to be
+  // believed again. Drawn at random by each server for itself, never saved: who erases by a
+  // generation that was read before the row went knows that the filter holds it. Never 0.
+  uint64_t generation() const { return generation_; }
 
   struct Counters {
     uint64_t hits = 0;
@@ -114,6 +119,7 @@ class TrustedFilter {
 
  private:
   TrustedFilter() = default;
+  static uint64_t NewGeneration();
   uint64_t PromisedBytes() const { return card_.bytes + (rebuild_ ? rebuild_->bytes : 0); }
 
   Card card_;
@@ -122,6 +128,7 @@ class TrustedFilter {
   bool partial_ = false;
   std::string received_;       // while partial
   uint64_t trusted_time_ = 0;  // 0 = not
+  uint64_t generation_ = NewGeneration();
   Counters counters_;
 };
 

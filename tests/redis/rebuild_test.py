@@ -42,7 +42,8 @@ def fields(**expected):
 REPLIES = [
     ("SET string x", OK),
     ("TAMIS.REBUILD a", ARITY), ("TAMIS.REBUILD a START", ARITY), ("TAMIS.REBUILD a START 0.1", ARITY),
-    ("TAMIS.REBUILD a ADD", ARITY), ("TAMIS.REBUILD a ABORT x", ARITY),
+    ("TAMIS.REBUILD a ADD", ARITY), ("TAMIS.REBUILD a ABORT x", UNKNOWN),
+    ("TAMIS.REBUILD a ABORT MARK m", UNKNOWN), ("TAMIS.REBUILD a ABORT ID x", Error("ERR bad id")),
     ("TAMIS.REBUILD a STOP", starts("ERR no such step of a rebuild; there are: START ")),
     (["TAMIS.REBUILD", "a", ""], starts("ERR no such step")),
     ("TAMIS.REBUILD a START x 100", Error("ERR bad error rate")),
@@ -66,20 +67,21 @@ REPLIES = [
     ("TAMIS.REBUILD a START 0.01 100", Error("ERR a rebuild is under way: COMMIT or ABORT it first")),
     ("TAMIS.INFO a", fields(State=b"none", Rebuild=b"under way", Rebuild_id=5, Type=b"", Guard=1)),
     ("TAMIS.TRUST a", Error("ERR there is only a rebuild: COMMIT it")),
-    ("TAMIS.ADD a x x", [1, 0]), ("TAMIS.DEL a x", [-1]), ("TAMIS.REBUILD a ADD y z", [1, 1]),
+    ("TAMIS.ADD a x x", [1, 0]), ("TAMIS.DEL a x", [-1]), ("TAMIS.REBUILD a ADD y z", 2),
     ("TAMIS.CHECK a x", [-1]), ("TAMIS.MARK a m", OK),
     ("TAMIS.REBUILD a COMMIT x", UNKNOWN), ("TAMIS.REBUILD a COMMIT MARK", UNKNOWN),
     ("TAMIS.REBUILD a COMMIT x y", UNKNOWN), ("TAMIS.REBUILD a COMMIT ID x", Error("ERR bad id")),
     (["TAMIS.REBUILD", "a", "COMMIT", "MARK", b"m" * 1025],
      Error("ERR a mark has at most 1024 bytes")),
-    ("TAMIS.REBUILD a COMMIT ID 6", OTHER), ("TAMIS.REBUILD a commit id 5", OK),
+    ("TAMIS.REBUILD a COMMIT ID 6", OTHER), ("TAMIS.REBUILD a ABORT ID 6", OTHER),
+    ("TAMIS.GENERATION a", 0), ("TAMIS.REBUILD a commit id 5", OK),
     ("TAMIS.CHECK a x y z absent", [1, 1, 1, 0]),
-    ("TAMIS.INFO a", fields(State=b"trusted", Rebuild=b"none", Rebuild_id=0, Mark=b"m", Items=4,
+    ("TAMIS.INFO a", fields(State=b"trusted", Rebuild=b"none", Rebuild_id=0, Mark=b"", Items=4,
                             Skipped_erases=0, Guard=1)),
     # An erase that was sent before the commit is not told from one that was sent behind it.
     ("TAMIS.DEL a x", [-1]), ("TAMIS.INFO a", fields(Skipped_erases=1)),
     ("TAMIS.REBUILD a START 0.01 200 TYPE cuckoo", lambda r: isinstance(r, int) and 0 <= r < 2**53),
-    ("TAMIS.CHECK a x y z absent", [1, 1, 1, 0]), ("TAMIS.REBUILD a ADD x", [1]),
+    ("TAMIS.CHECK a x y z absent", [1, 1, 1, 0]), ("TAMIS.REBUILD a ADD x", 1),
     ("TAMIS.REBUILD a COMMIT MARK n", OK), ("TAMIS.CHECK a x y", [1, 0]),
     ("TAMIS.INFO a", fields(Type=b"cuckoo", Capacity=200, Mark=b"n")),
     ("TAMIS.REBUILD a START 0.01 200", lambda r: isinstance(r, int)),
@@ -87,8 +89,18 @@ REPLIES = [
     ("TAMIS.REBUILD b START 0.01 200", lambda r: isinstance(r, int)),
     ("TAMIS.REBUILD b ABORT", OK), ("EXISTS b", 0),
     ("TAMIS.REBUILD b START 0.01 1 TYPE cuckoo SEED 1 ID 1", 1),
-    (["TAMIS.REBUILD", "b", "ADD"] + ["x"] * 20, lambda r: r[0] == 1 and r[-1] == -1),
+    (["TAMIS.REBUILD", "b", "ADD"] + ["x"] * 20, lambda r: 0 < r < 20),
     ("TAMIS.REBUILD b COMMIT", FULL), ("TAMIS.INFO b", fields(Rebuild=b"full")),
+    # A generation is that of one filter.
+    ("TAMIS.GENERATION", Error("ERR wrong number of arguments for 'tamis.generation' command")),
+    ("TAMIS.GENERATION none", 0), ("TAMIS.GENERATION string", 0),
+    ("TAMIS.DELIF a 1", Error("ERR wrong number of arguments for 'tamis.delif' command")),
+    ("TAMIS.DELIF a x y", Error("ERR bad generation")),
+    ("TAMIS.DELIF a -1 y", Error("ERR bad generation")), ("TAMIS.DELIF none 1 y", NOT_FOUND),
+    ("TAMIS.DELIF a 1 x absent", [-1, -1]), ("TAMIS.CHECK a x", [1]),
+    ("TAMIS.MARK a o x", Error("ERR bad generation")),
+    ("TAMIS.MARK a o 1", starts("NOGENERATION ")), ("TAMIS.INFO a", fields(Mark=b"n")),
+    ("TAMIS.MARK a o 1 x", Error("ERR wrong number of arguments for 'tamis.mark' command")),
     # A filter without GUARD stays one.
     ("TAMIS.ADD plain x", [1]), ("TAMIS.REBUILD plain START 0.01 100 ID 0", 0),
     ("TAMIS.DEL plain x", [1]), ("TAMIS.REBUILD plain COMMIT ID 0", OK),
@@ -114,7 +126,7 @@ def start(client, key="guard", capacity="10000", *words):
 
 
 def fill(client, rows=ROWS, key="guard"):
-    assert client("TAMIS.REBUILD", key, "ADD", *rows) == [1] * len(rows)
+    assert client("TAMIS.REBUILD", key, "ADD", *rows) == len(rows)
 
 
 def fault(name):
@@ -170,12 +182,42 @@ def erases_that_come_late(words):
         return refused(client, "guard", ROWS)
 
 
+def erases_with_a_generation(words):
+    """Who read the generation before the row went erases from that filter alone, and at once."""
+    with Server(MODULE, words=words) as server:
+        client = server.client()
+        guarded(client, rows=ROWS + GONE)
+        read_before = client("TAMIS.GENERATION", "guard")
+        assert read_before > 0 and client("TAMIS.TRUST", "guard") == "OK"
+        assert client("TAMIS.GENERATION", "guard") == read_before, "it was trusted already"
+        assert isinstance(client("TAMIS.REBUILD", "guard", "START", "0.3", "400"), int)
+        fill(client)
+        assert client("TAMIS.DELIF", "guard", read_before, GONE[0]) == [1]
+        assert client("TAMIS.REBUILD", "guard", "COMMIT") == "OK"
+        client("TAMIS.DELIF", "guard", read_before, *GONE[1:])
+        assert client("TAMIS.MARK", "guard", "m", read_before).startswith("NOGENERATION")
+        answer = refused(client, "guard", ROWS)
+        read_now = client("TAMIS.GENERATION", "guard")
+        assert read_now not in (0, read_before)
+        if not words:
+            assert client("TAMIS.DELIF", "guard", read_now, ROWS[0]) == [1]
+            assert client("TAMIS.MARK", "guard", "m", read_now) == "OK"
+        # Its adds may be lost: what is added again makes another one of it.
+        assert client("DEBUG", "RELOAD") == "OK"
+        assert client("TAMIS.DELIF", "guard", read_now, ROWS[1]) == [-1]
+        assert client("TAMIS.DELIF", "guard", client("TAMIS.GENERATION", "guard"), ROWS[1]) == [-1]
+        untrusted = client("TAMIS.GENERATION", "guard")
+        assert client("TAMIS.TRUST", "guard") == "OK"
+        assert client("TAMIS.DELIF", "guard", untrusted, *GONE) == [-1] * len(GONE) or words
+        return answer
+
+
 def filter_that_was_full(words):
     with Server(MODULE, words=words) as server:
         client = server.client()
         guarded(client)
         start(client, "guard", "10", "TYPE", "cuckoo")
-        assert client("TAMIS.REBUILD", "guard", "ADD", *ROWS).count(-1) > 0
+        assert client("TAMIS.REBUILD", "guard", "ADD", *ROWS) < len(ROWS)
         if client("TAMIS.REBUILD", "guard", "COMMIT") != "OK":
             assert client("TAMIS.REBUILD", "guard", "COMMIT") == FULL
         return refused(client, "guard", ROWS)
@@ -314,7 +356,7 @@ def replica_holds_the_same():
         client("TAMIS.DEL", "guard", *LATER[:50])
         fill(client, LATER, "new")
         client("TAMIS.REBUILD", "small", "START", "0.01", "10", "TYPE", "cuckoo")
-        assert client("TAMIS.REBUILD", "small", "ADD", *ROWS).count(-1) > 0
+        assert client("TAMIS.REBUILD", "small", "ADD", *ROWS) < len(ROWS)
         same()
         client("TAMIS.REBUILD", "guard", "COMMIT", "MARK", "m")
         client("TAMIS.REBUILD", "new", "COMMIT")
@@ -335,6 +377,7 @@ def main():
     shown(lost_end_of_the_data, "commit_after_loss")
     shown(promoted_in_the_middle, "commit_after_loss")
     shown(copies, "commit_after_loss")
+    shown(erases_with_a_generation, "erases_of_other_generation")
     assert erases_that_come_late(()) == 0
     assert erases_that_come_late(("tamis-erase-delay", "0")) > 0, "the delay does nothing"
     log_that_is_read_again()

@@ -30,7 +30,7 @@ def fields(**expected):
     def right(reply):
         flat = [x for pair in reply for x in pair] if isinstance(reply, Map) else reply
         got = dict(zip(flat[::2], flat[1::2]))
-        return len(got) == 20 and all(got[Simple(name.replace("_", " "))] == value
+        return len(got) == 21 and all(got[Simple(name.replace("_", " "))] == value
                                       for name, value in expected.items())
     return right
 
