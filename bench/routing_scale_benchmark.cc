@@ -28,8 +28,8 @@
 
 #include "tamis/base/random.h"
 #include "tamis/base/thread_executor.h"
-#include "tamis/query/engine_context.h"
 #include "tamis/query/plan.h"
+#include "tamis/query/query_context.h"
 #include "tamis/query/search.h"
 #include "tamis/routing/filter_matrix.h"
 #include "tamis/table/codec.h"
@@ -174,9 +174,11 @@ class Bench {
       : random_(regions),
         executor_(1),
         schema_(std::make_shared<TableSchema>(Definition(regions))),
-        context_(std::make_shared<EngineContext>(
-            &cluster_, &executor_, Engine::Options{.polling = false},
-            GlobalIndex::Options{.lease_margin = Duration(0)})),
+        context_(std::make_shared<QueryContext>(
+            &cluster_, &executor_,
+            QueryContext::Options{.request_timeout = std::chrono::seconds(5),
+                                  .write_timeout = std::chrono::seconds(30)},
+            std::make_shared<GlobalIndex>(GlobalIndex::Options{.lease_margin = Duration(0)}))),
         index_(context_->global.get()),
         now_(executor_.Now()) {
     figures_.regions = regions;
@@ -622,7 +624,7 @@ class Bench {
   ThreadExecutor executor_;
   SchemaPtr schema_;
   StubCluster cluster_;
-  std::shared_ptr<EngineContext> context_;
+  std::shared_ptr<QueryContext> context_;
   GlobalIndex* index_;
   Time now_;
   std::vector<SplitGeometry> geometries_;

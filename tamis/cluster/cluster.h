@@ -30,8 +30,6 @@
 
 namespace tamis {
 
-using SchemaPtr = std::shared_ptr<const TableSchema>;
-
 template <class T>
 using Callback = std::function<void(Result<T>)>;
 using DoneCallback = std::function<void(Status)>;

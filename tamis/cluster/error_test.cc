@@ -19,7 +19,7 @@ TEST(ErrorTest, EveryCodeComesBackAsItWent) {
 
 TEST(ErrorTest, AnUnknownCodeIsAnInternalError) {
   pb::Error error;
-  error.set_code(4711);
+  error.set_code(static_cast<pb::Error::Code>(4711));
   error.set_message("what it was");
   const Status status = ToStatus(error);
   EXPECT_EQ(status.code(), StatusCode::kInternal);

@@ -3,23 +3,29 @@
 #include <algorithm>
 
 #include "tamis/base/random.h"
-#include "tamis/query/engine_context.h"
 #include "tamis/query/poller.h"
+#include "tamis/query/query_context.h"
 #include "tamis/query/search.h"
 #include "tamis/query/write_batch.h"
 
 namespace tamis {
-struct Engine::State : EngineContext {
-  using EngineContext::EngineContext;
+struct Engine::State : QueryContext {
+  using QueryContext::QueryContext;
   std::shared_ptr<Poller> poller;
 };
 
 Engine::Engine(Cluster* cluster, Executor* executor, Options options)
     : state_(std::make_shared<State>(
-          cluster, executor, options,
-          GlobalIndex::Options{.lease_margin = options.lease_margin,
-                               .coordinator = options.seed != 0 ? options.seed : SeedFromSystem(),
-                               .faults = options.faults})) {
+          cluster, executor,
+          QueryContext::Options{.request_timeout = options.request_timeout,
+                                .write_timeout = options.write_timeout,
+                                .request_ranges = std::max<size_t>(1, options.request_ranges),
+                                .requests_in_flight = std::max(1, options.requests_in_flight),
+                                .faults = options.faults},
+          std::make_shared<GlobalIndex>(GlobalIndex::Options{
+              .lease_margin = options.lease_margin,
+              .coordinator = options.seed != 0 ? options.seed : SeedFromSystem(),
+              .faults = options.faults}))) {
   if (!options.polling) return;
   state_->poller = std::make_shared<Poller>(
       cluster, executor, state_->global,
@@ -29,21 +35,22 @@ Engine::Engine(Cluster* cluster, Executor* executor, Options options)
           .longest_pause = std::min<Duration>(std::chrono::seconds(1), options.request_timeout),
           .look_for_servers =
               std::min<Duration>(std::chrono::seconds(1), options.request_timeout / 4)},
-      [tables = &state_->tables](uint32_t table_id, uint64_t schema_version) {
+      [tables = state_->tables](uint32_t table_id, uint64_t schema_version) {
         tables->Heard(table_id, schema_version);
       });
   state_->poller->Start();
 }
 
 Engine::~Engine() {
+  state_->tables->Stop();
   if (state_->poller) state_->poller->Stop();
 }
 
 Cluster& Engine::cluster() { return *state_->cluster; }
 Executor& Engine::executor() { return *state_->executor; }
 
-Result<SchemaPtr> Engine::Table(const std::string& name) { return state_->tables.Table(name); }
-void Engine::ForgetTable(const std::string& name) { state_->tables.Forget(name); }
+Result<SchemaPtr> Engine::Table(const std::string& name) { return state_->tables->Table(name); }
+void Engine::ForgetTable(const std::string& name) { state_->tables->Forget(name); }
 
 RowStream Engine::Search(SchemaPtr schema, SearchOptions options) {
   return RowStream(

@@ -5,8 +5,6 @@
 // executor's task.
 #pragma once
 
-#include <atomic>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,29 +12,17 @@
 
 #include "tamis/base/executor.h"
 #include "tamis/base/status.h"
-#include "tamis/cluster/cluster.h"
 #include "tamis/query/explain.h"
+#include "tamis/query/search_options.h"
+#include "tamis/query/write.h"
 #include "tamis/routing/faults.h"
-#include "tamis/table/predicate.h"
 #include "tamis/table/row.h"
 #include "tamis/table/schema.h"
 
 namespace tamis {
 
+class Cluster;
 struct RoutingTerm;
-
-struct SearchOptions {
-  Predicate predicate;
-  std::optional<std::vector<uint32_t>>
-      columns;              // positions wanted; nullopt = all. Others read NULL.
-  uint64_t limit = 0;       // 0 = no limit
-  uint64_t first_rows = 0;  // so many are fetched first; more follow when they are asked for
-  bool key_order = false;   // rows come in row-key order
-  bool use_filters = true;  // false: ask every region
-  bool use_indexes = true;  // false: scan and filter
-  Duration timeout = std::chrono::seconds(60);
-  const std::atomic<bool>* cancelled = nullptr;  // set to true from anywhere, a signal handler too
-};
 
 // The rows of one search, fetched page by page. Not thread-safe. Destroying it ends the search.
 class RowStream {
@@ -57,14 +43,6 @@ class RowStream {
   std::shared_ptr<State> state_;
 };
 
-struct Write {
-  enum class Kind { kPut, kInsert, kUpdate, kDelete };
-  Kind kind = Kind::kPut;
-  Row row;                             // kDelete: only the key columns are read
-  std::vector<uint32_t> columns;       // kUpdate: the positions to set
-  std::optional<Predicate> condition;  // on the row as it is; kFailedPrecondition when it is not so
-};
-
 class Engine {
  public:
   struct Options {
@@ -73,9 +51,10 @@ class Engine {
     Duration lease_margin = std::chrono::milliseconds(20);
     Duration request_timeout = std::chrono::seconds(5);
     Duration write_timeout = std::chrono::seconds(30);
-    uint64_t page_rows = 1000;
-    uint64_t seed = 0;    // of the coordinator's number; 0 = drawn from the system
-    bool polling = true;  // false: knows no filters, asks everyone
+    size_t request_ranges = 8;   // of one search request
+    int requests_in_flight = 4;  // of one search, to one server
+    uint64_t seed = 0;           // of the coordinator's number; 0 = drawn from the system
+    bool polling = true;         // false: knows no filters, asks everyone
     Faults faults;
   };
 

@@ -25,18 +25,22 @@ void Explain::Add(const Explain& other) {
   Join(&index, other.index);
   Join(&reason, other.reason);
   for (const std::string& term : other.terms) terms.push_back(term);
-  for (auto field :
-       {&Explain::regions_total, &Explain::regions_asked, &Explain::regions_excluded_by_filter,
-        &Explain::regions_excluded_by_range, &Explain::regions_excluded_by_key,
-        &Explain::regions_unknown, &Explain::regions_scanned, &Explain::false_positive_regions,
-        &Explain::servers_total, &Explain::servers_asked, &Explain::requests, &Explain::index_seeks,
-        &Explain::entries_read, &Explain::rows_read, &Explain::rows_returned,
-        &Explain::cells_undecodable, &Explain::rows_unparsed}) {
-    this->*field += other.*field;
-  }
-  for (auto field : {&Explain::routing_time, &Explain::server_time, &Explain::merge_time}) {
-    this->*field += other.*field;
-  }
+  for (const Number& number : Numbers()) this->*number.value += other.*number.value;
+  for (const Time& time : Times()) this->*time.value += other.*time.value;
+}
+
+std::span<const Explain::Number> Explain::Numbers() {
+#define TAMIS_EXPLAIN_NUMBER(name) {#name, &Explain::name},
+  static constexpr Number kNumbers[] = {TAMIS_EXPLAIN_NUMBERS(TAMIS_EXPLAIN_NUMBER)};
+#undef TAMIS_EXPLAIN_NUMBER
+  return kNumbers;
+}
+
+std::span<const Explain::Time> Explain::Times() {
+  static constexpr Time kTimes[] = {{"routing_us", &Explain::routing_time},
+                                    {"server_us", &Explain::server_time},
+                                    {"merge_us", &Explain::merge_time}};
+  return kTimes;
 }
 
 std::string Explain::ToLine() const {
@@ -80,31 +84,13 @@ std::string Explain::ToText() const {
 }
 
 std::string Explain::ToJson() const {
-  const nlohmann::ordered_json json = {{"table", table},
-                                       {"predicate", predicate},
-                                       {"index", index},
-                                       {"terms", terms},
-                                       {"reason", reason},
-                                       {"regions_total", regions_total},
-                                       {"regions_asked", regions_asked},
-                                       {"regions_excluded_by_filter", regions_excluded_by_filter},
-                                       {"regions_excluded_by_range", regions_excluded_by_range},
-                                       {"regions_excluded_by_key", regions_excluded_by_key},
-                                       {"regions_unknown", regions_unknown},
-                                       {"regions_scanned", regions_scanned},
-                                       {"false_positive_regions", false_positive_regions},
-                                       {"servers_total", servers_total},
-                                       {"servers_asked", servers_asked},
-                                       {"requests", requests},
-                                       {"index_seeks", index_seeks},
-                                       {"entries_read", entries_read},
-                                       {"rows_read", rows_read},
-                                       {"rows_returned", rows_returned},
-                                       {"cells_undecodable", cells_undecodable},
-                                       {"rows_unparsed", rows_unparsed},
-                                       {"routing_us", Micros(routing_time)},
-                                       {"server_us", Micros(server_time)},
-                                       {"merge_us", Micros(merge_time)}};
+  nlohmann::ordered_json json = {{"table", table},
+                                 {"predicate", predicate},
+                                 {"index", index},
+                                 {"terms", terms},
+                                 {"reason", reason}};
+  for (const Number& number : Numbers()) json[std::string(number.name)] = this->*number.value;
+  for (const Time& time : Times()) json[std::string(time.name)] = Micros(this->*time.value);
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 

@@ -2,12 +2,35 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tamis/base/executor.h"
 
 namespace tamis {
+
+// Every number of a search, by the name that it has everywhere: as a member, in JSON, as a column
+// of tamis_explain. Sums, rows and documents are made of this table.
+#define TAMIS_EXPLAIN_NUMBERS(X)                                                               \
+  X(regions_total)                                                                             \
+  X(regions_asked)                                                                             \
+  X(regions_excluded_by_filter)                                                                \
+  X(regions_excluded_by_range)                                                                 \
+  X(regions_excluded_by_key)                                                                   \
+  X(regions_unknown)        /* asked since their filters are not known (building, no lease) */ \
+  X(regions_scanned)        /* asked and answered by a scan */                                 \
+  X(false_positive_regions) /* asked because of a filter, and had no row */                    \
+  X(servers_total)                                                                             \
+  X(servers_asked)                                                                             \
+  X(requests) /* RPCs, pages and repeats included */                                           \
+  X(index_seeks)                                                                               \
+  X(entries_read)                                                                              \
+  X(rows_read)                                                                                 \
+  X(rows_returned)                                                                             \
+  X(cells_undecodable) /* of the rows read, and taken for NULL */                              \
+  X(rows_unparsed)     /* read and left out, since their keys are not the table's */
 
 struct Explain {
   std::string table;
@@ -16,26 +39,24 @@ struct Explain {
   std::vector<std::string> terms;  // the conditions that were looked up in filters
   std::string reason;              // why this plan, in a sentence
 
-  uint64_t regions_total = 0;
-  uint64_t regions_asked = 0;
-  uint64_t regions_excluded_by_filter = 0;
-  uint64_t regions_excluded_by_range = 0;
-  uint64_t regions_excluded_by_key = 0;
-  uint64_t regions_unknown = 0;  // asked since their filters are not known (building, no lease)
-  uint64_t regions_scanned = 0;  // asked and answered by a scan
-  uint64_t false_positive_regions = 0;  // asked because of a filter, and had no row
-  uint64_t servers_total = 0;
-  uint64_t servers_asked = 0;
-  uint64_t requests = 0;  // RPCs, pages and repeats included
-  uint64_t index_seeks = 0;
-  uint64_t entries_read = 0;
-  uint64_t rows_read = 0;
-  uint64_t rows_returned = 0;
-  uint64_t cells_undecodable = 0;  // of the rows read, and taken for NULL
-  uint64_t rows_unparsed = 0;      // read and left out, since their keys are not the table's
+#define TAMIS_EXPLAIN_MEMBER(name) uint64_t name = 0;
+  TAMIS_EXPLAIN_NUMBERS(TAMIS_EXPLAIN_MEMBER)
+#undef TAMIS_EXPLAIN_MEMBER
+
   Duration routing_time{};
-  Duration server_time{};  // from sending to the last answer, summed over rounds
+  Duration server_time{};  // spent waiting for servers
   Duration merge_time{};
+
+  struct Number {
+    std::string_view name;
+    uint64_t Explain::*value;
+  };
+  static std::span<const Number> Numbers();
+  struct Time {
+    std::string_view name;  // in microseconds
+    Duration Explain::*value;
+  };
+  static std::span<const Time> Times();
 
   // Counters are added; texts are joined where they differ.
   void Add(const Explain& other);

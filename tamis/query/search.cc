@@ -4,14 +4,14 @@
 #include <iterator>
 
 #include "tamis/cluster/error.h"
-#include "tamis/query/gather.h"
 #include "tamis/table/codec.h"
 #include "tamis/table/key_format.h"
 
 namespace tamis {
 namespace {
 
-constexpr Duration kBackOff = std::chrono::milliseconds(20);
+// Of a search that wants so many rows only, under way at a time: whose choice it is whom to ask.
+constexpr size_t kRequestsForLimit = 8;
 
 bool IsWorthAnotherTry(StatusCode code) {
   return code == StatusCode::kUnavailable || code == StatusCode::kBusy ||
@@ -20,8 +20,11 @@ bool IsWorthAnotherTry(StatusCode code) {
 
 }  // namespace
 
-Search::Search(std::shared_ptr<EngineContext> context, SchemaPtr schema, SearchOptions options)
-    : context_(std::move(context)), schema_(std::move(schema)), options_(std::move(options)) {}
+Search::Search(std::shared_ptr<QueryContext> context, SchemaPtr schema, SearchOptions options)
+    : context_(std::move(context)),
+      schema_(std::move(schema)),
+      options_(std::move(options)),
+      answers_(context_->executor) {}
 
 Result<std::optional<Row>> Search::Next() {
   if (!begun_) {
@@ -37,9 +40,9 @@ Result<std::optional<Row>> Search::Next() {
       ++given_;
       return row;
     }
-    if (IsDone()) {
+    if (regions_ != nullptr && IsDone()) {
       ended_ = Status::Ok();
-    } else if (Status status = FetchRound(); !status.ok()) {
+    } else if (Status status = Advance(); !status.ok()) {
       ended_ = status.WithContext("cannot search table \"" + schema_->name + "\"");
     }
   }
@@ -60,41 +63,34 @@ Status Search::Begin() {
   explain_.terms = plan_.terms;
   explain_.reason = plan_.reason;
   for (const KeyRange& range : plan_.keys.ranges()) pieces_.push_back({.range = range});
-  regions_ = context_->tables.KnownRegions(schema_->id);
-  if (!regions_) TAMIS_RETURN_IF_ERROR(RefreshRegions());
-  const Time before = context_->executor->Now();
-  Exclude();
-  explain_.routing_time += context_->executor->Now() - before;
+  regions_ = context_->tables->KnownRegions(schema_->id);
+  if (regions_ != nullptr) Exclude();  // else once they are known
   return Status::Ok();
 }
 
 // Takes off what the filters exclude as of now.
 void Search::Exclude() {
   if (plan_.routing.kind == RoutingTerm::Kind::kAll) return;
-  GlobalIndex::Route route =
-      context_->global->Find(schema_->id, plan_.keys, plan_.routing, context_->executor->Now());
-  std::list<Piece> rest;
-  for (Piece& piece : pieces_) {
-    if (!piece.rows.empty() || piece.done) {
-      rest.push_back(std::move(piece));
+  const Time before = context_->executor->Now();
+  GlobalIndex::Route route = context_->global->Find(schema_->id, plan_.keys, plan_.routing, before);
+  // Pieces that are asked stay where they are: their requests point to them.
+  for (auto piece = pieces_.begin(); piece != pieces_.end();) {
+    if (!piece->IsIdle()) {
+      ++piece;
       continue;
     }
-    KeyRanges left = KeyRanges::Of(piece.range);
+    KeyRanges left = KeyRanges::Of(piece->range);
     left.Subtract(route.excluded);
-    for (const KeyRange& range : left.ranges())
-      rest.push_back({.range = range, .resume = piece.resume});
+    for (const KeyRange& range : left.ranges()) {
+      Piece part = *piece;
+      part.range = range;
+      pieces_.insert(piece, std::move(part));
+    }
+    piece = pieces_.erase(piece);
   }
-  pieces_ = std::move(rest);
   // Told as of the last time before the first answer.
   if (rows_of_region_.empty()) excluded_ = std::move(route.excluded);
-}
-
-Status Search::RefreshRegions() {
-  auto regions = context_->tables.RefreshRegions(*schema_, options_.cancelled);
-  if (!regions.ok()) return regions.status();
-  if ((*regions)->empty()) return NotFound("the table does not exist any more");
-  regions_ = std::move(*regions);
-  return Status::Ok();
+  explain_.routing_time += context_->executor->Now() - before;
 }
 
 bool Search::IsDone() const {
@@ -102,22 +98,19 @@ bool Search::IsDone() const {
 }
 
 std::optional<Row> Search::TakeRow() {
-  while (!pieces_.empty()) {
-    Piece& first = pieces_.front();
-    if (!first.rows.empty()) {
-      Row row = std::move(first.rows.front());
-      first.rows.pop_front();
+  for (auto piece = pieces_.begin(); piece != pieces_.end();) {
+    if (!piece->rows.empty()) {
+      Row row = std::move(piece->rows.front());
+      piece->rows.pop_front();
       return row;
     }
-    if (!first.done) break;
-    pieces_.pop_front();
-  }
-  if (options_.key_order) return std::nullopt;
-  for (Piece& piece : pieces_) {
-    if (piece.rows.empty()) continue;
-    Row row = std::move(piece.rows.front());
-    piece.rows.pop_front();
-    return row;
+    if (piece->done) {
+      piece = pieces_.erase(piece);
+    } else if (options_.key_order) {
+      return std::nullopt;
+    } else {
+      ++piece;
+    }
   }
   return std::nullopt;
 }
@@ -127,39 +120,148 @@ uint64_t Search::Missing() const {
   return wanted - std::min(fetched_, wanted);
 }
 
+// ---- Asking
+
+Status Search::CheckTime() const {
+  if (options_.cancelled != nullptr && options_.cancelled->load()) return Cancelled("cancelled");
+  if (context_->executor->Now() < deadline_) return Status::Ok();
+  std::string message = "the time is over";
+  if (!last_failure_.ok()) message += "; the last failure: " + last_failure_.message();
+  return DeadlineExceeded(message);
+}
+
+// Asks whom there is to ask, and takes in one answer; or goes on when a moment has come.
+Status Search::Advance() {
+  TAMIS_RETURN_IF_ERROR(CheckTime());
+  GiveUpLate(context_->executor->Now());
+  Send();
+  RefreshMap();  // last: sending finds keys that have no server
+  const Time before = context_->executor->Now();
+  auto answer = answers_.Next({.deadline = NextLook(), .cancelled = options_.cancelled});
+  const Time answered = context_->executor->Now();
+  explain_.server_time += answered - before;
+  if (!answer.has_value()) return Status::Ok();
+  if (answer->question == 0) return TakeMap(std::get<1>(answer->value));
+  auto request = requests_.extract(answer->question);
+  if (request.empty()) return Status::Ok();  // given up before
+  const Status status = TakeReply(request.mapped(), std::get<0>(std::move(answer->value)));
+  explain_.merge_time += context_->executor->Now() - answered;
+  return status;
+}
+
+// When there is something to do although nobody has answered.
+Time Search::NextLook() const {
+  const Time now = context_->executor->Now();
+  Time next = deadline_;
+  for (const auto& [number, request] : requests_) next = std::min(next, request.deadline);
+  for (const Piece& piece : pieces_) {
+    if (piece.IsIdle() && piece.not_before > now) next = std::min(next, piece.not_before);
+  }
+  return next;
+}
+
+void Search::GiveUpLate(Time now) {
+  std::erase_if(requests_, [&](auto& entry) {
+    const Request& request = entry.second;
+    if (now < request.deadline) return false;
+    const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(now - request.sent);
+    const Status late =
+        DeadlineExceeded("region server " + request.server + " did not answer within " +
+                         std::to_string(waited.count()) + " ms");
+    for (const Part& part : request.parts) Failed(&*part.piece, late);
+    return true;
+  });
+}
+
+// The piece is asked again, later and later, and not before the map has been looked at there.
+void Search::Failed(Piece* piece, const Status& status) {
+  last_failure_ = status;
+  piece->asked = false;
+  piece->map = Piece::Map::kStale;
+  piece->not_before = context_->executor->Now() + piece->back_off.Next();
+  if (context_->options.faults.no_coverage_check) piece->done = true;
+}
+
+void Search::RefreshMap() {
+  if (map_asked_) return;
+  std::vector<KeyRange> stale;
+  for (Piece& piece : pieces_) {
+    if (piece.map != Piece::Map::kStale) continue;
+    piece.map = Piece::Map::kAsked;
+    stale.push_back(piece.range);
+  }
+  if (stale.empty() && regions_ != nullptr) return;
+  if (regions_ == nullptr) stale.clear();
+  map_asked_ = true;
+  context_->tables->RefreshRegions(
+      *schema_, stale,
+      [to = answers_.To(0)](Result<TableCache::Regions> regions) { to(std::move(regions)); });
+}
+
+Status Search::TakeMap(const Result<TableCache::Regions>& regions) {
+  map_asked_ = false;
+  for (Piece& piece : pieces_) {
+    if (piece.map == Piece::Map::kAsked) {
+      piece.map = regions.ok() ? Piece::Map::kGood : Piece::Map::kStale;
+    }
+  }
+  if (!regions.ok()) {
+    last_failure_ = regions.status();
+    return IsWorthAnotherTry(regions.status().code()) ? Status::Ok() : regions.status();
+  }
+  regions_ = *regions;
+  Exclude();
+  return Status::Ok();
+}
+
 // Makes every piece that is to be asked lie within one region.
 void Search::Align(const std::vector<RegionInfo>& regions) {
   for (auto piece = pieces_.begin(); piece != pieces_.end(); ++piece) {
-    if (piece->done || !piece->rows.empty()) continue;
-    auto region = std::ranges::upper_bound(regions, piece->range.start, {}, &RegionInfo::start);
-    if (region == regions.begin()) continue;
-    --region;
-    const std::string& end = region->end;
+    if (!piece->IsIdle()) continue;
+    // The end of the region that holds its start, or of the gap where none is known.
+    auto next = std::ranges::upper_bound(regions, piece->range.start, {}, &RegionInfo::start);
+    std::string end = next == regions.end() ? "" : next->start;
+    if (next != regions.begin() && std::prev(next)->Contains(piece->range.start)) {
+      end = std::prev(next)->end;
+    }
     if (end.empty() || (!piece->range.end.empty() && piece->range.end <= end)) continue;
-    Piece tail{.range = {end, piece->range.end}, .resume = piece->resume};
-    piece->range.end = end;
+    Piece tail = *piece;
+    tail.range.start = end;
+    piece->range.end = std::move(end);
     pieces_.insert(std::next(piece), std::move(tail));
   }
 }
 
+// For the pieces that may be asked now, as many as may be under way.
 std::vector<Search::Request> Search::MakeRequests() {
+  const Time now = context_->executor->Now();
   Align(*regions_);
-  std::map<std::string, Request> requests;
+  std::map<std::string, int> in_flight;
+  for (const auto& [number, request] : requests_) ++in_flight[request.server];
+  std::vector<Request> list;
+  std::map<std::string, size_t> open;  // by server: its request that takes more ranges
   for (auto piece = pieces_.begin(); piece != pieces_.end(); ++piece) {
-    if (piece->done || !piece->rows.empty()) continue;
+    if (!piece->IsIdle() || piece->map != Piece::Map::kGood || piece->not_before > now) continue;
     auto region = std::ranges::upper_bound(*regions_, piece->range.start, {}, &RegionInfo::start);
-    if (region == regions_->begin()) {
-      map_is_old_ = true;
+    if (region == regions_->begin() || !std::prev(region)->Contains(piece->range.start) ||
+        std::prev(region)->server.empty()) {
+      Failed(&*piece, Unavailable("no region server has some of the keys now"));
       continue;
     }
     --region;
-    if (!region->Contains(piece->range.start) || region->server.empty()) {
-      map_is_old_ = true;
-      continue;
+    auto open_request = open.find(region->server);
+    if (open_request == open.end() ||
+        list[open_request->second].parts.size() >= context_->options.request_ranges) {
+      if (in_flight[region->server] >= context_->options.requests_in_flight) continue;
+      ++in_flight[region->server];
+      open_request = open.insert_or_assign(region->server, list.size()).first;
+      list.push_back({.server = region->server,
+                      .request = std::make_shared<pb::SearchRequest>(),
+                      .parts = {},
+                      .load = nullptr});
     }
-    Request& request = requests[region->server];
-    request.server = region->server;
-    pb::SearchRange* range = request.request.add_ranges();
+    Request& request = list[open_request->second];
+    pb::SearchRange* range = request.request->add_ranges();
     range->set_region_id(region->id.number());
     range->set_epoch(region->epoch);
     range->set_start(piece->range.start);
@@ -169,94 +271,80 @@ std::vector<Search::Request> Search::MakeRequests() {
     // In key order the later pieces are asked once; then only the one that is due.
     if (options_.key_order && !piece->resume.empty()) break;
   }
-  std::vector<Request> list;
-  for (auto& [server, request] : requests) {
-    request.request.set_table_id(schema_->id);
-    request.request.set_schema_version(schema_->version);
-    request.request.set_limit(Missing());
-    for (const pb::Branch& branch : plan_.branches) *request.request.add_branches() = branch;
-    for (uint32_t i = 0; i < schema_->columns.size(); ++i) {
-      if (!options_.columns.has_value() ||
-          std::ranges::find(*options_.columns, i) != options_.columns->end()) {
-        request.request.add_columns(schema_->columns[i].id);
-      }
+  if (Missing() > 0) {
+    // Not all need be asked: in key order the first, else those who have less to do.
+    if (!options_.key_order) {
+      std::ranges::stable_sort(
+          list, {}, [&](const Request& request) { return context_->loads.Of(request.server); });
     }
-    list.push_back(std::move(request));
+    const size_t more = kRequestsForLimit - std::min(kRequestsForLimit, requests_.size());
+    if (list.size() > more) list.resize(more);
   }
   return list;
 }
 
-Status Search::FetchRound() {
-  if (options_.cancelled != nullptr && options_.cancelled->load()) return Cancelled("cancelled");
-  const Time now = context_->executor->Now();
-  if (now >= deadline_) {
-    std::string message = "the time is over";
-    if (!last_failure_.ok()) message += "; the last failure: " + last_failure_.message();
-    return DeadlineExceeded(message);
-  }
-  if (map_is_old_) {
-    map_is_old_ = false;
-    TAMIS_RETURN_IF_ERROR(RefreshRegions());
-    Exclude();
-    if (IsDone()) return Status::Ok();
-  }
-  std::vector<Request> requests = MakeRequests();
-  std::vector<std::function<void(std::function<void(Result<pb::SearchReply>)>)>> calls;
-  for (Request& request : requests) {
-    auto shared = std::make_shared<pb::SearchRequest>(std::move(request.request));
-    auto send = [context = context_, server = request.server,
-                 shared](std::function<void(Result<pb::SearchReply>)> done) {
-      context->cluster->Server(server)->Search(*shared, std::move(done));
-    };
-    if (requests.size() == 1) {
-      calls.push_back(send);
-      continue;
+void Search::Send() {
+  if (regions_ == nullptr) return;
+  std::vector<Request> list = MakeRequests();
+  const bool alone = list.size() == 1 && requests_.empty();
+  for (Request& request : list) SendOne(std::move(request), alone);
+}
+
+void Search::SendOne(Request request, bool alone) {
+  request.sent = context_->executor->Now();
+  request.deadline =
+      request.sent + std::min(context_->options.request_timeout, deadline_ - request.sent);
+  request.request->set_table_id(schema_->id);
+  request.request->set_schema_version(schema_->version);
+  request.request->set_limit(Missing());
+  request.request->set_timeout_ns(static_cast<uint64_t>((request.deadline - request.sent).count()));
+  for (const pb::Branch& branch : plan_.branches) *request.request->add_branches() = branch;
+  for (uint32_t i = 0; i < schema_->columns.size(); ++i) {
+    if (!options_.columns.has_value() ||
+        std::ranges::find(*options_.columns, i) != options_.columns->end()) {
+      request.request->add_columns(schema_->columns[i].id);
     }
-    // Several servers work at the same time.
-    calls.push_back([context = context_, send](std::function<void(Result<pb::SearchReply>)> done) {
-      context->executor->Post([send, done = std::move(done)] { send(done); });
-    });
   }
-  explain_.requests += requests.size();
-  auto replies = Gather<pb::SearchReply>(
-      context_->executor, std::min(context_->options.request_timeout, deadline_ - now),
-      options_.cancelled, calls);
-  const Time answered = context_->executor->Now();
-  explain_.server_time += answered - now;
-  bool progress = false;
-  for (size_t i = 0; i < requests.size(); ++i) {
-    if (!replies[i].ok()) {
-      const Status& status = replies[i].status();
+  for (const Part& part : request.parts) part.piece->asked = true;
+  request.load = std::make_shared<ServerLoads::Request>(&context_->loads, request.server);
+  ++explain_.requests;
+  const size_t number = next_request_++;
+  auto send = [context = context_, server = request.server, message = request.request,
+               to = answers_.To(number)] {
+    context->cluster->Server(server)->Search(
+        *message, [to](Result<pb::SearchReply> reply) { to(std::move(reply)); });
+  };
+  requests_.emplace(number, std::move(request));
+  if (alone) {
+    send();
+  } else {
+    context_->executor->Post(std::move(send));  // several servers work at the same time
+  }
+}
+
+Status Search::TakeReply(const Request& request, Result<pb::SearchReply> reply) {
+  if (reply.ok() && reply->results_size() == 0) {
+    reply = Unavailable("region server " + request.server + " answered nothing");
+  }
+  if (!reply.ok()) {
+    if (!IsWorthAnotherTry(reply.status().code())) return reply.status();
+    for (const Part& part : request.parts) Failed(&*part.piece, reply.status());
+    return Status::Ok();
+  }
+  // Results stand in the order of the ranges; those at the end may be missing.
+  for (size_t i = 0; i < request.parts.size(); ++i) {
+    const Part& part = request.parts[i];
+    part.piece->asked = false;
+    if (static_cast<int>(i) >= reply->results_size()) continue;
+    pb::RangeResult* result = reply->mutable_results(static_cast<int>(i));
+    if (result->has_error()) {
+      const Status status = ToStatus(result->error());
       if (!IsWorthAnotherTry(status.code())) return status;
-      last_failure_ = status;
-      map_is_old_ = true;
-      if (context_->options.faults.no_coverage_check) {
-        for (const Part& part : requests[i].parts) part.piece->done = true;
-      }
-      continue;
-    }
-    // Results stand in the order of the ranges; those at the end may be missing.
-    pb::SearchReply& reply = *replies[i];
-    for (int j = 0; j < reply.results_size() && j < static_cast<int>(requests[i].parts.size());
-         ++j) {
-      const Part& part = requests[i].parts[static_cast<size_t>(j)];
-      if (reply.results(j).has_error()) {
-        Status status = ToStatus(reply.results(j).error());
-        if (!IsWorthAnotherTry(status.code())) return status;
-        last_failure_ = status;
-        map_is_old_ = true;
-        if (context_->options.faults.no_coverage_check) part.piece->done = true;
-        continue;
-      }
-      if (!Take(requests[i].server, part, reply.mutable_results(j))) {
-        return DataLoss("region server " + requests[i].server +
-                        " sent rows that do not fit the table");
-      }
-      progress = true;
+      Failed(&*part.piece, status);
+    } else if (!Take(request.server, part, result)) {
+      return DataLoss("region server " + request.server + " sent rows that do not fit the table");
     }
   }
-  explain_.merge_time += context_->executor->Now() - answered;
-  if (!progress) Sleep(context_->executor, kBackOff);
   return Status::Ok();
 }
 
@@ -271,7 +359,7 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
   explain_.rows_unparsed += counters.rows_unparsed();
   if (counters.scanned_regions() > 0) scanned_.insert(part.region_id);
   if (result->region_id() != part.region_id || result->start() != piece.range.start) {
-    map_is_old_ = true;  // an answer to something else; the piece stays to be asked
+    Failed(&piece, Unavailable("region server " + server + " answered for other keys"));
     return true;
   }
   std::deque<Row> rows;
@@ -291,11 +379,13 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
   const bool shorter =
       !result->end().empty() && (piece.range.end.empty() || result->end() < piece.range.end);
   if (shorter && !context_->options.faults.no_coverage_check) {
-    Piece tail{.range = {result->end(), piece.range.end}, .resume = piece.resume};
+    Piece tail{.range = {result->end(), piece.range.end},
+               .resume = piece.resume,
+               .map = Piece::Map::kStale};
     piece.range.end = result->end();
     pieces_.insert(std::next(part.piece), std::move(tail));
-    map_is_old_ = true;
   }
+  piece.back_off.Reset();
   piece.rows = std::move(rows);
   piece.resume = result->resume();
   piece.done = piece.resume.empty();

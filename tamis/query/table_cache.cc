@@ -2,9 +2,46 @@
 
 #include <algorithm>
 
-#include "tamis/query/gather.h"
-
 namespace tamis {
+namespace {
+
+bool IsSame(const RegionInfo& a, const RegionInfo& b) {
+  return a.id == b.id && a.epoch == b.epoch && a.server == b.server && a.start == b.start &&
+         a.end == b.end;
+}
+
+// The keys of what is known to have been there: who finds one of several daughters of a region does
+// not leave a gap where the others are.
+KeyRange Widened(KeyRange range, const std::vector<RegionInfo>& known) {
+  auto region = std::ranges::upper_bound(known, range.start, {}, &RegionInfo::start);
+  if (region != known.begin() && std::prev(region)->Contains(range.start)) {
+    range.start = std::prev(region)->start;
+  }
+  for (auto next = region == known.begin() ? region : std::prev(region);
+       next != known.end() && range.Overlaps(next->keys()); ++next) {
+    if (!range.end.empty() && (next->end.empty() || next->end > range.end)) range.end = next->end;
+  }
+  return range;
+}
+
+// What is known once `listed` has been told of `asked`.
+std::vector<RegionInfo> Merge(const std::vector<RegionInfo>& known,
+                              const std::vector<KeyRange>& asked,
+                              const std::vector<RegionInfo>& listed) {
+  std::vector<RegionInfo> merged = listed;
+  for (const RegionInfo& old : known) {
+    const auto overlaps = [&](const KeyRange& range) { return range.Overlaps(old.keys()); };
+    if (std::ranges::any_of(asked, overlaps) ||
+        std::ranges::any_of(listed, overlaps, &RegionInfo::keys)) {
+      continue;
+    }
+    merged.push_back(old);
+  }
+  std::ranges::sort(merged, {}, &RegionInfo::start);
+  return merged;
+}
+
+}  // namespace
 
 Result<SchemaPtr> TableCache::Table(const std::string& name) {
   SchemaPtr older;
@@ -25,12 +62,11 @@ Result<SchemaPtr> TableCache::Table(const std::string& name) {
 }
 
 Result<SchemaPtr> TableCache::RefreshTable(const std::string& name) {
-  auto tables = Gather<TableSchema>(executor_, timeout_, nullptr,
-                                    {[&](std::function<void(Result<TableSchema>)> done) {
-                                      cluster_->GetTable(name, std::move(done));
-                                    }});
-  if (!tables[0].ok()) return tables[0].status();
-  auto schema = std::make_shared<const TableSchema>(std::move(*tables[0]));
+  TAMIS_ASSIGN_OR_RETURN(
+      TableSchema table,
+      AwaitResult<TableSchema>(executor_, {.deadline = executor_->Now() + options_.timeout},
+                               [&](auto done) { cluster_->GetTable(name, std::move(done)); }));
+  auto schema = std::make_shared<const TableSchema>(std::move(table));
   std::lock_guard lock(mutex_);
   tables_[name] = schema;
   return SchemaPtr(schema);
@@ -39,24 +75,104 @@ Result<SchemaPtr> TableCache::RefreshTable(const std::string& name) {
 TableCache::Regions TableCache::KnownRegions(uint32_t table_id) const {
   std::lock_guard lock(mutex_);
   auto found = regions_.find(table_id);
-  return found == regions_.end() ? nullptr : found->second;
+  return found == regions_.end() ? nullptr : found->second.known;
 }
 
-Result<TableCache::Regions> TableCache::RefreshRegions(const TableSchema& table,
-                                                       const std::atomic<bool>* cancelled) {
-  auto listed = Gather<std::vector<RegionInfo>>(
-      executor_, timeout_, cancelled,
-      {[&](std::function<void(Result<std::vector<RegionInfo>>)> done) {
-        cluster_->ListRegions(table.name, {}, std::move(done));
-      }});
-  if (!listed[0].ok()) return listed[0].status();
-  if (!listed[0]->empty() && listed[0]->front().table_id != table.id) {
-    return NotFound("the table does not exist any more");
+void TableCache::RefreshRegions(const TableSchema& table, const std::vector<KeyRange>& stale,
+                                Callback<Regions> done) {
+  std::unique_lock lock(mutex_);
+  TableRegions& regions = regions_[table.id];
+  regions.name = table.name;
+  if (stale.empty() || regions.known == nullptr) regions.all_stale = true;
+  for (KeyRange range : stale) {
+    if (regions.known != nullptr) range = Widened(std::move(range), *regions.known);
+    if (std::ranges::find(regions.stale, range) == regions.stale.end()) {
+      regions.stale.push_back(range);
+    }
   }
-  auto regions = std::make_shared<const std::vector<RegionInfo>>(std::move(*listed[0]));
+  regions.waiting.push_back(std::move(done));
+  if (!regions.asking) AskSoon(table.id, &regions, &lock);
+}
+
+void TableCache::AskSoon(uint32_t table_id, TableRegions* regions,
+                         std::unique_lock<std::mutex>* lock) {
+  regions->asking = true;
+  const Duration pause = regions->not_before - executor_->Now();
+  if (pause < -BackOff::kLongest) regions->back_off.Reset();  // another trouble than the last
+  lock->unlock();
+  if (pause <= Duration(0)) return Ask(table_id);
+  executor_->PostAfter(pause, [weak = weak_from_this(), table_id] {
+    if (auto self = weak.lock()) self->Ask(table_id);
+  });
+}
+
+void TableCache::Ask(uint32_t table_id) {
+  std::string name;
+  std::vector<KeyRange> asked;
+  uint64_t question;
+  {
+    std::lock_guard lock(mutex_);
+    if (stopped_) return;
+    ++calls_;
+    TableRegions& regions = regions_[table_id];
+    regions.asked = std::exchange(regions.stale, {});
+    if (std::exchange(regions.all_stale, false)) regions.asked.clear();
+    regions.sharing = std::exchange(regions.waiting, {});
+    question = ++regions.question;
+    name = regions.name;
+    asked = regions.asked;
+  }
+  // A question that is never answered must not end the asking.
+  executor_->PostAfter(options_.timeout, [weak = weak_from_this(), table_id, question] {
+    if (auto self = weak.lock()) {
+      self->Take(table_id, question, DeadlineExceeded("the regions were not listed in time"));
+    }
+  });
+  cluster_->ListRegions(
+      name, std::move(asked),
+      [weak = weak_from_this(), table_id, question](Result<std::vector<RegionInfo>> listed) {
+        if (auto self = weak.lock()) {
+          self->Take(table_id, question, std::move(listed));
+        }
+      });
   std::lock_guard lock(mutex_);
-  regions_[table.id] = regions;
-  return Regions(regions);
+  if (--calls_ == 0) idle_.notify_all();
+}
+
+void TableCache::Take(uint32_t table_id, uint64_t question,
+                      Result<std::vector<RegionInfo>> listed) {
+  std::vector<Callback<Regions>> sharing;
+  Result<Regions> answer = Regions();
+  {
+    std::unique_lock lock(mutex_);
+    auto found = regions_.find(table_id);
+    if (found == regions_.end() || !found->second.asking || found->second.question != question) {
+      return;
+    }
+    TableRegions& regions = found->second;
+    // A table of that name that was made since is another one.
+    const bool gone = listed.ok() && ((listed->empty() && regions.asked.empty()) ||
+                                      (!listed->empty() && listed->front().table_id != table_id));
+    if (gone) listed = NotFound("the table does not exist any more");
+    bool news = false;
+    if (listed.ok()) {
+      const std::vector<RegionInfo> none;
+      const std::vector<RegionInfo>& known = regions.known ? *regions.known : none;
+      auto merged = std::make_shared<const std::vector<RegionInfo>>(
+          regions.asked.empty() ? *std::move(listed) : Merge(known, regions.asked, *listed));
+      news = !std::ranges::equal(known, *merged, IsSame);
+      regions.known = merged;
+      answer = Regions(merged);
+    } else {
+      answer = listed.status();
+    }
+    if (news) regions.back_off.Reset();
+    regions.not_before = executor_->Now() + std::max(regions.back_off.Next(), BackOff::kFirst);
+    sharing = std::exchange(regions.sharing, {});
+    regions.asking = false;
+    if (!regions.waiting.empty()) AskSoon(table_id, &regions, &lock);
+  }
+  for (const auto& done : sharing) done(answer);
 }
 
 void TableCache::Heard(uint32_t table_id, uint64_t version) {
@@ -66,7 +182,7 @@ void TableCache::Heard(uint32_t table_id, uint64_t version) {
     return;
   }
   versions_.erase(table_id);
-  regions_.erase(table_id);
+  if (auto found = regions_.find(table_id); found != regions_.end()) found->second.known = nullptr;
   std::erase_if(tables_, [table_id](const auto& table) { return table.second->id == table_id; });
 }
 
@@ -74,8 +190,16 @@ void TableCache::Forget(const std::string& name) {
   std::lock_guard lock(mutex_);
   auto found = tables_.find(name);
   if (found == tables_.end()) return;
-  regions_.erase(found->second->id);
+  if (auto regions = regions_.find(found->second->id); regions != regions_.end()) {
+    regions->second.known = nullptr;
+  }
   tables_.erase(found);
+}
+
+void TableCache::Stop() {
+  std::unique_lock lock(mutex_);
+  stopped_ = true;
+  idle_.wait(lock, [this] { return calls_ == 0; });
 }
 
 }  // namespace tamis

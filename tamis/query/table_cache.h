@@ -1,54 +1,90 @@
 // TableCache: what an engine knows of tables and of where their regions are; may be old at any
 // time.
 //
-// Threads: safe. What asks the cluster blocks, and must not be called from an executor's task.
+// However many ask, the cluster is asked for the regions of a table once at a time, for the keys
+// that somebody found to be stale and for no others; whoever asks meanwhile shares the next answer.
+// Questions that bring nothing new come less and less often, up to once a second.
+//
+// Threads: safe. Table and RefreshTable block, and must not be called from an executor's task.
 #pragma once
 
-#include <atomic>
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "tamis/base/executor.h"
+#include "tamis/base/answers.h"
 #include "tamis/cluster/cluster.h"
+#include "tamis/query/back_off.h"
 #include "tamis/table/schema.h"
 
 namespace tamis {
 
-class TableCache {
+class TableCache : public std::enable_shared_from_this<TableCache> {
  public:
+  // In key order; with gaps where nothing is known.
   using Regions = std::shared_ptr<const std::vector<RegionInfo>>;
 
-  // A question to the cluster fails after `timeout`.
-  TableCache(Cluster* cluster, Executor* executor, Duration timeout)
-      : cluster_(cluster), executor_(executor), timeout_(timeout) {}
+  struct Options {
+    Duration timeout = std::chrono::seconds(5);  // of a question to the cluster
+  };
+
+  TableCache(Cluster* cluster, Executor* executor, const Options& options)
+      : cluster_(cluster), executor_(executor), options_(options) {}
 
   // As known; asks the cluster when it is not, or when a newer version has been heard of.
   Result<SchemaPtr> Table(const std::string& name);
   Result<SchemaPtr> RefreshTable(const std::string& name);
 
-  // In key order; nullptr when they are not known.
+  // nullptr when nothing is known.
   Regions KnownRegions(uint32_t table_id) const;
-  // kCancelled when *cancelled became true meanwhile.
-  Result<Regions> RefreshRegions(const TableSchema& table,
-                                 const std::atomic<bool>* cancelled = nullptr);
+  // Asks for the regions of `stale` keys (of all when it is empty) and of those regions that were
+  // known there, and gives all that is known then. kNotFound when the table does not exist any
+  // more.
+  void RefreshRegions(const TableSchema& table, const std::vector<KeyRange>& stale,
+                      Callback<Regions> done);
 
   // A server tells which version the schema of a table has; 0 = the table was dropped.
   void Heard(uint32_t table_id, uint64_t version);
 
   // The table and its regions.
   void Forget(const std::string& name);
+  // Waits for calls to the cluster that have begun; none begins afterwards.
+  void Stop();
 
  private:
+  struct TableRegions {
+    std::string name;
+    Regions known;
+    // Of those who are to share the next answer.
+    std::vector<KeyRange> stale;
+    bool all_stale = false;
+    std::vector<Callback<Regions>> waiting;
+    // The question that is under way, or that will be asked after a pause.
+    bool asking = false;
+    uint64_t question = 0;
+    std::vector<KeyRange> asked;  // empty: for all
+    std::vector<Callback<Regions>> sharing;
+    BackOff back_off;
+    Time not_before{};
+  };
+
+  void AskSoon(uint32_t table_id, TableRegions* regions, std::unique_lock<std::mutex>* lock);
+  void Ask(uint32_t table_id);
+  void Take(uint32_t table_id, uint64_t question, Result<std::vector<RegionInfo>> listed);
+
   Cluster* const cluster_;
   Executor* const executor_;
-  const Duration timeout_;
+  const Options options_;
   mutable std::mutex mutex_;
+  std::condition_variable idle_;
+  int calls_ = 0;
+  bool stopped_ = false;
   std::map<std::string, SchemaPtr> tables_;
-  std::map<uint32_t, Regions> regions_;    // by table id
-  std::map<uint32_t, uint64_t> versions_;  // the newest that was heard of, by table id
+  std::map<uint32_t, uint64_t> versions_;     // the newest that was heard of, by table id
+  std::map<uint32_t, TableRegions> regions_;  // by table id
 };
 
 }  // namespace tamis

@@ -4,14 +4,11 @@
 #include <map>
 
 #include "tamis/cluster/error.h"
-#include "tamis/query/gather.h"
 #include "tamis/table/codec.h"
 #include "tamis/table/key_format.h"
 
 namespace tamis {
 namespace {
-
-constexpr Duration kBackOff = std::chrono::milliseconds(20);
 
 pb::Mutation::Kind KindOf(Write::Kind kind) {
   switch (kind) {
@@ -29,7 +26,7 @@ pb::Mutation::Kind KindOf(Write::Kind kind) {
 
 class WriteBatch {
  public:
-  WriteBatch(EngineContext* context, SchemaPtr schema, const std::vector<Write>& writes)
+  WriteBatch(QueryContext* context, SchemaPtr schema, const std::vector<Write>& writes)
       : context_(*context), schema_(std::move(schema)), version_(schema_->version) {
     const KeyFormat format(*schema_);
     for (const Write& write : writes) {
@@ -56,16 +53,14 @@ class WriteBatch {
 
   std::vector<Status> Run() {
     const Time deadline = context_.executor->Now() + context_.options.write_timeout;
-    bool refresh = false;
     while (std::ranges::any_of(items_, [](const Item& item) { return !item.settled; })) {
-      const Time now = context_.executor->Now();
-      if (now >= deadline) break;
-      Round(refresh, deadline - now);
-      refresh = std::ranges::any_of(items_, [](const Item& item) { return !item.settled; });
-      if (refresh) {
-        Sleep(context_.executor, kBackOff);
-        RefreshSchema();
-      }
+      if (context_.executor->Now() >= deadline) break;
+      Round(deadline);
+      if (std::ranges::all_of(items_, [](const Item& item) { return item.settled; })) break;
+      // Nobody is waited for: this waits for the clock.
+      const Duration pause = std::min(back_off_.Next(), deadline - context_.executor->Now());
+      if (pause > Duration(0)) Sleep(context_.executor, pause);
+      if (std::exchange(schema_is_old_, false)) RefreshSchema();
     }
     std::vector<Status> statuses;
     for (Item& item : items_) {
@@ -84,10 +79,12 @@ class WriteBatch {
     Status status;  // the last failure while it is not settled
   };
   struct RegionItems {
+    KeyRange keys;  // of the region
     pb::RegionMutations* mutations;
     std::vector<size_t> items;  // whose mutations these are, in order
   };
   struct Request {
+    std::string server;
     pb::MutateRequest request;
     std::map<uint64_t, RegionItems> regions;
   };
@@ -95,11 +92,12 @@ class WriteBatch {
   void Settle(Item* item, Status status) {
     // Nothing was done: another try is safe. Anything else is an answer.
     item->settled = status.code() != StatusCode::kUnavailable && status.code() != StatusCode::kBusy;
+    if (item->settled) back_off_.Reset();
     item->status = std::move(status);
   }
 
   void RefreshSchema() {
-    auto schema = context_.tables.RefreshTable(schema_->name);
+    auto schema = context_.tables->RefreshTable(schema_->name);
     if (schema.ok() && (*schema)->id == schema_->id) {
       version_ = (*schema)->version;  // columns keep their ids: the encoded rows stay right
     } else if (!schema.ok() && schema.status().code() == StatusCode::kNotFound) {
@@ -111,46 +109,69 @@ class WriteBatch {
     }
   }
 
-  void Round(bool refresh, Duration time_left) {
-    auto regions = refresh ? nullptr : context_.tables.KnownRegions(schema_->id);
-    if (!regions) {
-      auto fresh = context_.tables.RefreshRegions(*schema_);
-      if (!fresh.ok()) {
-        for (Item& item : items_) {
-          if (!item.settled) Settle(&item, fresh.status());
-        }
-        return;
+  // The regions, fresh where the last round found them not to be so.
+  Result<TableCache::Regions> Regions(Time deadline) {
+    auto known = context_.tables->KnownRegions(schema_->id);
+    if (known && stale_.empty()) return known;
+    return AwaitResult<TableCache::Regions>(
+        context_.executor, {.deadline = deadline}, [&](auto done) {
+          context_.tables->RefreshRegions(*schema_, std::exchange(stale_, {}), std::move(done));
+        });
+  }
+
+  void Round(Time deadline) {
+    auto regions = Regions(deadline);
+    if (!regions.ok()) {
+      // Of the writes that were not taken, nothing was done.
+      Status status = regions.status();
+      if (status.code() == StatusCode::kDeadlineExceeded) status = Unavailable(status.message());
+      for (Item& item : items_) {
+        if (!item.settled) Settle(&item, status);
       }
-      regions = std::move(*fresh);
+      return;
     }
-    std::map<std::string, Request> requests;
+    std::map<std::string, Request> by_server;
     for (size_t i = 0; i < items_.size(); ++i) {
       if (items_[i].settled) continue;
       const std::string& key = items_[i].mutation.key();
-      auto region = std::ranges::upper_bound(*regions, key, {}, &RegionInfo::start);
-      if (region == regions->begin() || !std::prev(region)->Contains(key)) {
-        Settle(&items_[i], Unavailable("no region holds the key"));
+      auto region = std::ranges::upper_bound(**regions, key, {}, &RegionInfo::start);
+      if (region == (*regions)->begin() || !std::prev(region)->Contains(key) ||
+          std::prev(region)->server.empty()) {
+        Settle(&items_[i], Unavailable("no region server has the key now"));
+        if (stale_.empty() || !stale_.back().Contains(key)) stale_.push_back({key, key + '\0'});
         continue;
       }
       --region;
-      Add(*region, i, &requests[region->server]);
+      Add(*region, i, &by_server[region->server]);
     }
-    std::vector<std::function<void(std::function<void(Result<pb::MutateReply>)>)>> calls;
-    std::vector<Request*> sent;
-    for (auto& [server, request] : requests) {
+    const Time now = context_.executor->Now();
+    const Time until = std::min(deadline, now + context_.options.request_timeout);
+    Answers<Result<pb::MutateReply>> answers(context_.executor);
+    std::vector<std::shared_ptr<Request>> sent;
+    for (auto& [server, request] : by_server) {
+      request.server = server;
       request.request.set_table_id(schema_->id);
       request.request.set_schema_version(version_);
-      request.request.set_timeout_ns(static_cast<uint64_t>(time_left.count()));
-      sent.push_back(&request);
-      calls.push_back([this, server = server,
-                       sent = &request](std::function<void(Result<pb::MutateReply>)> done) {
-        context_.cluster->Server(server)->Mutate(sent->request, std::move(done));
-      });
+      request.request.set_timeout_ns(static_cast<uint64_t>((until - now).count()));
+      sent.push_back(std::make_shared<Request>(std::move(request)));
     }
-    auto replies = Gather<pb::MutateReply>(
-        context_.executor, std::min(time_left, context_.options.request_timeout), nullptr, calls);
+    for (size_t i = 0; i < sent.size(); ++i) {
+      // What is sent may be read until it is answered, however late.
+      context_.cluster->Server(sent[i]->server)
+          ->Mutate(sent[i]->request, [to = answers.To(i), request = sent[i]](
+                                         Result<pb::MutateReply> reply) { to(std::move(reply)); });
+    }
+    std::vector<Result<pb::MutateReply>> replies(
+        sent.size(),
+        DeadlineExceeded("a region server did not answer in time; the write may stand"));
+    for (size_t i = 0; i < sent.size(); ++i) {
+      auto answer = answers.Next({.deadline = until});
+      if (!answer.has_value()) break;
+      replies[answer->question] = std::move(answer->value);
+    }
     for (size_t i = 0; i < sent.size(); ++i) {
       TakeReply(*sent[i], replies[i]);
+      NoteStale(*sent[i]);
       TakeBack(*sent[i]);
     }
   }
@@ -159,6 +180,7 @@ class WriteBatch {
     auto [found, is_new] = request->regions.try_emplace(region.id.number());
     RegionItems& sent = found->second;
     if (is_new) {
+      sent.keys = region.keys();
       sent.mutations = request->request.add_regions();
       sent.mutations->set_region_id(region.id.number());
       sent.mutations->set_epoch(region.epoch);
@@ -174,6 +196,15 @@ class WriteBatch {
         Item& item = items_[sent.items[k]];
         if (!item.settled)
           sent.mutations->mutable_mutations(static_cast<int>(k))->Swap(&item.mutation);
+      }
+    }
+  }
+
+  // The map is looked at again where a region did not take its writes.
+  void NoteStale(const Request& request) {
+    for (const auto& [region_id, sent] : request.regions) {
+      if (std::ranges::any_of(sent.items, [&](size_t i) { return !items_[i].settled; })) {
+        stale_.push_back(sent.keys);
       }
     }
   }
@@ -199,7 +230,9 @@ class WriteBatch {
             (!found->second->has_error() && static_cast<int>(k) >= found->second->results_size())) {
           Settle(&item, DeadlineExceeded("the answer of a region is missing; the write may stand"));
         } else if (found->second->has_error()) {
-          Settle(&item, ToStatus(found->second->error()));
+          const pb::Error& error = found->second->error();
+          schema_is_old_ |= error.schema_version() != 0 && error.schema_version() != version_;
+          Settle(&item, ToStatus(error));
         } else {
           Settle(&item, ToStatus(found->second->results(static_cast<int>(k))));
         }
@@ -207,15 +240,18 @@ class WriteBatch {
     }
   }
 
-  EngineContext& context_;
+  QueryContext& context_;
   const SchemaPtr schema_;
   uint64_t version_;
   std::vector<Item> items_;
+  BackOff back_off_;
+  bool schema_is_old_ = false;   // a region follows another version
+  std::vector<KeyRange> stale_;  // keys that were not where the map has them
 };
 
 }  // namespace
 
-std::vector<Status> ApplyWrites(EngineContext* context, SchemaPtr schema,
+std::vector<Status> ApplyWrites(QueryContext* context, SchemaPtr schema,
                                 const std::vector<Write>& writes) {
   return WriteBatch(context, std::move(schema), writes).Run();
 }

@@ -4,12 +4,13 @@
 
 #include <vector>
 
-#include "tamis/query/engine_context.h"
+#include "tamis/query/query_context.h"
+#include "tamis/query/write.h"
 
 namespace tamis {
 
 // One status a write, in order. Blocks; must not be called from an executor's task.
-std::vector<Status> ApplyWrites(EngineContext* context, SchemaPtr schema,
+std::vector<Status> ApplyWrites(QueryContext* context, SchemaPtr schema,
                                 const std::vector<Write>& writes);
 
 }  // namespace tamis

@@ -53,6 +53,7 @@ void MutateOperation::Enter() {
   }
   schema_ = region_->schema();
   if (schema_->version != schema_version_) {
+    other_schema_version_ = schema_->version;
     return Fail(Unavailable("table \"" + schema_->name + "\" has schema version " +
                             std::to_string(schema_->version) + ", the request is for version " +
                             std::to_string(schema_version_)));
@@ -316,7 +317,10 @@ void MutateOperation::Fail(Status status) {
 void MutateOperation::Finish(Status status) {
   pb::RegionMutateResult result;
   result.set_region_id(mutations_.region_id());
-  if (!status.ok()) SetError(status, result.mutable_error());
+  if (!status.ok()) {
+    SetError(status, result.mutable_error());
+    result.mutable_error()->set_schema_version(other_schema_version_);
+  }
   for (const Status& each : results_) SetError(each, result.add_results());
   done_(std::move(result));
   if (context_->options.faults.increment_after_ack) {

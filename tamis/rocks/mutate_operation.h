@@ -77,6 +77,7 @@ class MutateOperation : public std::enable_shared_from_this<MutateOperation> {
   const std::shared_ptr<Region> region_;
   const pb::RegionMutations mutations_;
   const uint64_t schema_version_;
+  uint64_t other_schema_version_ = 0;  // the region's, when it is for that that all is refused
   const Time deadline_;
   const Done done_;
 

@@ -14,7 +14,9 @@ namespace tamis {
 struct SearchTask {
   pb::SearchRequest request;
   Callback<pb::SearchReply> done;
-  std::unique_ptr<Searcher> searcher;
+  Time deadline{};  // then it is answered, with what is done by then
+  // By the version of the schema that a region follows.
+  std::map<uint64_t, Result<std::unique_ptr<Searcher>>> searchers;
   pb::SearchReply reply;
   int next = 0;
   uint64_t rows = 0;
@@ -129,11 +131,12 @@ void RocksRegionServer::MutateRegions(const pb::MutateRequest& request,
   const Time deadline = context_->executor->Now() + timeout;
   for (const pb::RegionMutations& mutations : request.regions()) {
     join->Begin();
-    auto region = FindRegion(mutations.region_id());
+    auto id = RegionId::Of(mutations.region_id());
+    auto region = id.ok() ? FindRegion(mutations.region_id()) : nullptr;
     if (!region || region->info().epoch != mutations.epoch()) {
       pb::RegionMutateResult result;
       result.set_region_id(mutations.region_id());
-      SetError(NotOpen(mutations.region_id()), result.mutable_error());
+      SetError(id.ok() ? NotOpen(mutations.region_id()) : id.status(), result.mutable_error());
       finish(std::move(result));
       continue;
     }
@@ -148,43 +151,68 @@ void RocksRegionServer::Search(const pb::SearchRequest& request, Callback<pb::Se
   auto task = std::make_shared<SearchTask>();
   task->request = request;
   task->done = std::move(done);
+  const RegionServerOptions& options = context_->options;
+  const Duration timeout =
+      request.timeout_ns() > 0
+          ? std::min(Duration(static_cast<int64_t>(std::min<uint64_t>(
+                         request.timeout_ns(), std::chrono::nanoseconds::max().count()))),
+                     options.search_timeout)
+          : options.search_timeout;
+  // The rest is for the way back.
+  task->deadline = context_->executor->Now() + timeout / 4 * 3;
   context_->executor->Step([self = shared_from_this(), task] {
     if (!self->context_->options.faults.search_beyond_proof && !self->context_->is_verified()) {
       return task->done(
           Unavailable("server " + self->name() + " does not know that it still owns its regions"));
     }
-    for (const pb::SearchRange& range : task->request.ranges()) {
-      auto region = self->FindRegion(range.region_id());
-      if (!region || region->info().table_id != task->request.table_id()) continue;
-      auto searcher = Searcher::Create(*self->context_, task->request, region->schema());
-      if (!searcher.ok()) return task->done(searcher.status());
-      task->searcher = std::move(*searcher);
-      break;
-    }
     self->SearchNext(task);
   });
+}
+
+pb::RangeResult RocksRegionServer::SearchRange(SearchTask* task, const pb::SearchRange& range,
+                                               uint64_t max_rows) {
+  const auto failed = [&](const Status& status) {
+    pb::RangeResult result;
+    result.set_region_id(range.region_id());
+    result.set_epoch(range.epoch());
+    SetError(status, result.mutable_error());
+    return result;
+  };
+  if (auto id = RegionId::Of(range.region_id()); !id.ok()) return failed(id.status());
+  auto region = FindRegion(range.region_id());
+  if (!region || region->info().epoch != range.epoch() ||
+      region->info().table_id != task->request.table_id()) {
+    return failed(NotOpen(range.region_id()));
+  }
+  const SchemaPtr schema = region->schema();
+  auto found = task->searchers.find(schema->version);
+  if (found == task->searchers.end()) {
+    found =
+        task->searchers.emplace(schema->version, Searcher::Create(*context_, task->request, schema))
+            .first;
+  }
+  if (!found->second.ok()) {
+    pb::RangeResult result = failed(found->second.status());
+    if (schema->version != task->request.schema_version()) {
+      result.mutable_error()->set_schema_version(schema->version);
+    }
+    return result;
+  }
+  return (*found->second)->Search(*region, range, max_rows, task->deadline);
 }
 
 void RocksRegionServer::SearchNext(std::shared_ptr<SearchTask> task) {
   const uint64_t limit = task->request.limit();
   while (task->next < task->request.ranges_size()) {
     if (limit > 0 && task->rows >= limit) break;
+    if (task->next > 0 && context_->executor->Now() >= task->deadline) break;
     if (task->rows >= context_->options.page_rows ||
         task->reply.ByteSizeLong() > context_->options.page_bytes)
       break;
     const pb::SearchRange& range = task->request.ranges(task->next++);
-    auto region = FindRegion(range.region_id());
-    pb::RangeResult result;
-    if (!region || !task->searcher || region->info().epoch != range.epoch() ||
-        region->info().table_id != task->request.table_id()) {
-      result.set_region_id(range.region_id());
-      result.set_epoch(range.epoch());
-      SetError(NotOpen(range.region_id()), result.mutable_error());
-    } else {
-      uint64_t rows = context_->options.page_rows - task->rows;
-      if (limit > 0) rows = std::min(rows, limit - task->rows);
-      result = task->searcher->Search(*region, range, rows);
-    }
+    uint64_t rows = context_->options.page_rows - task->rows;
+    if (limit > 0) rows = std::min(rows, limit - task->rows);
+    pb::RangeResult result = SearchRange(task.get(), range, rows);
     task->rows += result.counters().rows_returned();
     *task->reply.add_results() = std::move(result);
     if (!context_->options.inline_steps) {
@@ -374,7 +402,8 @@ void RocksRegionServer::CloseTable(uint32_t table_id) {
     self->feed().TellTable(table_id, 0);
     for (auto& region : self->Regions()) {
       const RegionInfo& info = region->info();
-      if (info.table_id == table_id) self->CloseRegion(info.id.number(), info.epoch, [](Result<bool>) {});
+      if (info.table_id == table_id)
+        self->CloseRegion(info.id.number(), info.epoch, [](Result<bool>) {});
     }
   });
 }

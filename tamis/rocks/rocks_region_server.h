@@ -89,6 +89,8 @@ class RocksRegionServer : public RegionServer,
   void AfterWrite(const std::shared_ptr<Region>& region);
   void MutateRegions(const pb::MutateRequest& request, Callback<pb::MutateReply> done);
   void SearchNext(std::shared_ptr<struct SearchTask> task);
+  pb::RangeResult SearchRange(struct SearchTask* task, const pb::SearchRange& range,
+                              uint64_t max_rows);
 
   std::shared_ptr<Region> Install(const pb::RegionRecord& record, Time not_before);
   uint64_t TellOpened(const Region& region);

@@ -5,7 +5,7 @@
 namespace tamis {
 
 std::string SearchPosition::Serialize() const {
-  std::string bytes;
+  std::string bytes(1, static_cast<char>(kVersion));
   PutVarint(&bytes, branch);
   bytes.push_back(static_cast<char>(order));
   bytes += last;
@@ -15,6 +15,7 @@ std::string SearchPosition::Serialize() const {
 std::optional<SearchPosition> SearchPosition::Parse(std::string_view bytes) {
   Reader reader(bytes);
   SearchPosition position;
+  if (reader.Byte() != kVersion) return std::nullopt;
   position.branch = reader.Varint();
   const uint8_t order = reader.Byte();
   if (!reader.ok() || order > static_cast<uint8_t>(Order::kEntry)) return std::nullopt;

@@ -1,4 +1,5 @@
-// SearchPosition: how far a search has come in a region; the continuation of a reply is its bytes.
+// SearchPosition: how far a search has come in a region; the continuation of a reply is its bytes
+// (docs/FORMATS.md#continuations).
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 namespace tamis {
 
 struct SearchPosition {
+  static constexpr uint8_t kVersion = 1;
   enum class Order : uint8_t { kRowKey = 0, kEntry = 1 };
 
   uint64_t branch = 0;  // earlier branches are done
@@ -18,7 +20,10 @@ struct SearchPosition {
   std::string last;
 
   std::string Serialize() const;
+  // nullopt when the bytes are damaged, or of another version.
   static std::optional<SearchPosition> Parse(std::string_view bytes);
+
+  friend bool operator==(const SearchPosition&, const SearchPosition&) = default;
 };
 
 }  // namespace tamis

@@ -29,11 +29,12 @@ bool InRange(const pb::IndexRange& range, std::string_view values_and_key) {
 Result<std::unique_ptr<Searcher>> Searcher::Create(const ServerContext& context,
                                                    const pb::SearchRequest& request,
                                                    SchemaPtr schema) {
-  if (request.schema_version() > schema->version) {
+  const auto newer = [&](const std::string& what) {
     return Unavailable("table \"" + schema->name + "\": server " + context.name +
                        " does not have schema version " + std::to_string(request.schema_version()) +
-                       " yet");
-  }
+                       " yet, and " + what);
+  };
+  const bool is_newer = request.schema_version() > schema->version;
   if (request.branches_size() < 1 || request.branches_size() > kMaxBranches) {
     return InvalidArgument("a search has 1 to " + std::to_string(kMaxBranches) + " branches, not " +
                            std::to_string(request.branches_size()));
@@ -41,13 +42,22 @@ Result<std::unique_ptr<Searcher>> Searcher::Create(const ServerContext& context,
   std::unique_ptr<Searcher> searcher(new Searcher(context, request, schema));
   for (const pb::Branch& branch : request.branches()) {
     TAMIS_ASSIGN_OR_RETURN(Predicate predicate, ParsePredicate(branch.predicate()));
-    TAMIS_RETURN_IF_ERROR(predicate.Validate(*schema));
+    if (Status status = predicate.Validate(*schema); !status.ok()) {
+      return is_newer ? newer(status.message()) : status;
+    }
     for (const pb::IndexStream& stream : branch.streams()) {
       if (!stream.equality() && branch.streams_size() > 1) {
         return InvalidArgument("a branch intersects a stream that is not in row-key order");
       }
     }
     searcher->branches_.push_back({std::move(predicate), &branch});
+  }
+  if (is_newer) {
+    for (const uint32_t id : request.columns()) {
+      if (std::ranges::find(schema->columns, id, &Column::id) == schema->columns.end()) {
+        return newer("not its column " + std::to_string(id));
+      }
+    }
   }
   searcher->wanted_.assign(schema->columns.size(), false);
   for (uint32_t i = 0; i < schema->columns.size(); ++i) {
@@ -61,11 +71,12 @@ Result<std::unique_ptr<Searcher>> Searcher::Create(const ServerContext& context,
 class Searcher::Run {
  public:
   Run(const Searcher& searcher, const Region& region, const pb::SearchRange& range,
-      uint64_t max_rows)
+      uint64_t max_rows, Time deadline)
       : searcher_(searcher),
         context_(searcher.context_),
         region_(region),
         max_rows_(max_rows),
+        deadline_(deadline),
         start_(std::max(range.start(), region.info().start)),
         end_(range.end()) {
     const std::string& region_end = region.info().end;
@@ -80,7 +91,8 @@ class Searcher::Run {
     SearchPosition position;
     if (!resume.empty()) {
       auto parsed = SearchPosition::Parse(resume);
-      if (!parsed.has_value()) return Failed(InvalidArgument("a continuation is damaged"));
+      if (!parsed.has_value())
+        return Failed(InvalidArgument("a continuation is damaged, or of another version"));
       position = std::move(*parsed);
     }
     // Before the snapshot: an index that is complete now has all its entries in it.
@@ -97,6 +109,11 @@ class Searcher::Run {
         break;
       }
       position = {.branch = position.branch + 1};
+      came_some_way_ = true;
+      if (position.branch < searcher_.branches_.size() && IsOutOfTime()) {
+        result_.set_resume(position.Serialize());
+        break;
+      }
     }
     // Compactions may have dropped entries that were the region's when the snapshot was taken; they
     // do so only for what the region holds no longer.
@@ -198,6 +215,7 @@ class Searcher::Run {
       ++counters_.rows_read;
       TAMIS_RETURN_IF_ERROR(Consider(position->branch, key, View(it->value())));
       position->last = key;
+      came_some_way_ = true;
     }
     if (!it->status().ok()) return FromRocks(it->status(), "scan rows");
     return true;
@@ -214,6 +232,9 @@ class Searcher::Run {
     std::vector<Candidate> batch;
     std::string target = AfterLast(*position);
     size_t agreeing = 0;  // streams that have shown `target`
+    std::string passed;   // no key up to it is in all streams, but for those in the batch
+    constexpr int kLeastMoves = 16;  // so that a request comes some way
+    int moves = 0;
     bool ended = false;
     for (size_t i = 0; !ended; i = (i + 1) % keys.size()) {
       std::optional<std::string> key = keys[i].Seek(target);
@@ -222,6 +243,10 @@ class Searcher::Run {
       } else if (*key == target && agreeing > 0) {
         ++agreeing;
       } else {
+        if (*key > target) {
+          passed = std::move(target);
+          ++moves;
+        }
         target = std::move(*key);
         agreeing = 1;
       }
@@ -230,13 +255,16 @@ class Searcher::Run {
         target.push_back('\0');  // the least key behind it
         agreeing = 0;
       }
-      if (batch.size() >= kBatch || ended) {
+      const bool stop = !ended && moves >= kLeastMoves && !passed.empty() &&
+                        IsOutOfTime(/*even_if_nothing=*/true);
+      if (batch.size() >= kBatch || ended || stop) {
         // A stream that broke looks like one that has ended.
         for (const KeyStream& stream : keys) {
           if (!stream.status().ok()) return FromRocks(stream.status(), "read index entries");
         }
         TAMIS_ASSIGN_OR_RETURN(const bool all, ConsiderBatch(&batch, position));
-        if (!all || (Full() && !ended)) return false;
+        if (all && stop && passed > position->last) position->last = passed;
+        if (!all || stop || (Full() && !ended)) return false;
       }
     }
     return true;
@@ -271,7 +299,10 @@ class Searcher::Run {
         if (key < start_ || (!end_.empty() && key >= end_)) {
           // Many of them must not hold up a reply, and the next one begins behind them.
           ++candidates_;
-          if (batch.empty()) position->last = entry;
+          if (batch.empty()) {
+            position->last = entry;
+            came_some_way_ = true;
+          }
           if (!Full()) continue;
           TAMIS_RETURN_IF_ERROR(ConsiderBatch(&batch, position).status());
           return false;
@@ -303,6 +334,14 @@ class Searcher::Run {
       if (!it->key().starts_with(RowPrefix(table_id))) break;
       const std::string key(View(it->key()).substr(kRowPrefixSize));
       if (!end_.empty() && key >= end_) break;
+      if (key > start_ && came_some_way_ && IsOutOfTime()) {
+        if (rows_ > 0) return false;  // of earlier branches, and of the whole range
+        // The least entries are known only of the rows up to here: the answer is for those.
+        end_ = key;
+        result_.set_end(end_);
+        break;
+      }
+      came_some_way_ = true;
       ++counters_.rows_read;
       TAMIS_ASSIGN_OR_RETURN(const StoredRow stored,
                              ReadStoredRow(*schema, key, View(it->value())));
@@ -353,6 +392,7 @@ class Searcher::Run {
         return FromRocks(statuses[i], "read a row");
       }
       position->last = candidates[i].position;
+      came_some_way_ = true;
     }
     return true;
   }
@@ -383,7 +423,18 @@ class Searcher::Run {
 
   bool PageFull() const { return rows_ >= max_rows_ || bytes_ >= context_.options.page_bytes; }
   // Or enough work for one request.
-  bool Full() const { return PageFull() || candidates_ >= context_.options.page_candidates; }
+  bool Full() {
+    return PageFull() || candidates_ >= context_.options.page_candidates || IsOutOfTime();
+  }
+  // Never before something is done that need not be done again.
+  bool IsOutOfTime(bool even_if_nothing = false) {
+    static constexpr uint64_t kLooks = 16;  // one of so many looks at the clock
+    if (!came_some_way_ && !even_if_nothing) return false;
+    if (!out_of_time_ && looks_++ % kLooks == 0) {
+      out_of_time_ = context_.executor->Now() >= deadline_;
+    }
+    return out_of_time_;
+  }
 
   std::string AfterLast(const SearchPosition& position) const {
     return position.last.empty() ? start_ : std::max(start_, AfterLast(position.last));
@@ -396,6 +447,7 @@ class Searcher::Run {
   const ServerContext& context_;
   const Region& region_;
   const uint64_t max_rows_;
+  const Time deadline_;
   const std::string start_;
   std::string end_;
   std::unique_ptr<const rocksdb::Snapshot, ReleaseSnapshot> snapshot_;
@@ -408,11 +460,14 @@ class Searcher::Run {
   uint64_t bytes_ = 0;
   uint64_t candidates_ = 0;
   bool scanned_ = false;
+  bool came_some_way_ = false;  // the position is not where it was
+  bool out_of_time_ = false;
+  uint64_t looks_ = 0;
 };
 
 pb::RangeResult Searcher::Search(const Region& region, const pb::SearchRange& range,
-                                 uint64_t max_rows) const {
-  return Run(*this, region, range, max_rows).Search(range.resume());
+                                 uint64_t max_rows, Time deadline) const {
+  return Run(*this, region, range, max_rows, deadline).Search(range.resume());
 }
 
 }  // namespace tamis

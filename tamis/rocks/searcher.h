@@ -26,14 +26,17 @@ namespace tamis {
 
 class Searcher {
  public:
-  // Parses and checks what all ranges of a request share. `context` and `request` must outlive it.
+  // Parses and checks what all ranges of a request share whose regions follow the same schema. That
+  // may be an older one than the request's: what it does not know of indexes is scanned, what it
+  // does not know of columns is kUnavailable. `context` and `request` must outlive it.
   static Result<std::unique_ptr<Searcher>> Create(const ServerContext& context,
                                                   const pb::SearchRequest& request,
                                                   SchemaPtr schema);
 
   // kUnavailable in the result when the region is not here at this epoch. `max_rows` is at least 1.
-  pb::RangeResult Search(const Region& region, const pb::SearchRange& range,
-                         uint64_t max_rows) const;
+  // Ends soon after the deadline with a continuation, but not before it has come some way.
+  pb::RangeResult Search(const Region& region, const pb::SearchRange& range, uint64_t max_rows,
+                         Time deadline) const;
 
  private:
   class Run;

@@ -23,6 +23,7 @@ struct RegionServerOptions {
   // only the proof keeps a server that was expelled from answering.
   bool fence_searches = true;
   Duration write_timeout = std::chrono::seconds(10);  // where a request names none
+  Duration search_timeout = std::chrono::seconds(10);
   uint64_t split_bytes = 64 << 20;        // a region that has grown beyond it is split; 0 = never
   uint64_t page_rows = 1000;              // of one region in one answer
   uint64_t page_bytes = 4 << 20;          // of one answer, roughly

@@ -1,5 +1,6 @@
 #include "tamis/sql/table_functions.h"
 
+#include <algorithm>
 #include <new>
 
 #include "tamis/sql/extension.h"
@@ -13,11 +14,14 @@ using Rows = std::vector<Row>;
 // A function of at most one text argument that gives rows.
 struct Function {
   const char* name;
-  const char* columns;  // as in CREATE TABLE
-  int column_count;
+  std::string columns;  // as in CREATE TABLE
   bool argument;
   Result<Rows> (*rows)(sqlite3* db, const std::shared_ptr<Session>& session,
                        const std::string& text);
+
+  int column_count() const {
+    return 1 + static_cast<int>(std::count(columns.begin(), columns.end(), ','));
+  }
 };
 
 Value Number(uint64_t n) { return Value::Int64(static_cast<int64_t>(n)); }
@@ -30,32 +34,14 @@ Result<Rows> ExplainRows(sqlite3* db, const std::shared_ptr<Session>& session,
   for (const Explain& e : searches) {
     std::string terms;
     for (const std::string& term : e.terms) terms += (terms.empty() ? "" : ", ") + term;
-    rows.push_back({Number(rows.size() + 1),
-                    Value::Text(e.table),
-                    Value::Text(e.predicate),
-                    Value::Text(e.index),
-                    Value::Text(terms),
-                    Value::Text(e.reason),
-                    Number(e.regions_total),
-                    Number(e.regions_asked),
-                    Number(e.regions_excluded_by_filter),
-                    Number(e.regions_excluded_by_range),
-                    Number(e.regions_excluded_by_key),
-                    Number(e.regions_unknown),
-                    Number(e.regions_scanned),
-                    Number(e.false_positive_regions),
-                    Number(e.servers_total),
-                    Number(e.servers_asked),
-                    Number(e.requests),
-                    Number(e.index_seeks),
-                    Number(e.entries_read),
-                    Number(e.rows_read),
-                    Number(e.rows_returned),
-                    Number(e.cells_undecodable),
-                    Number(e.rows_unparsed),
-                    Micros(e.routing_time),
-                    Micros(e.server_time),
-                    Micros(e.merge_time)});
+    rows.push_back({Number(rows.size() + 1), Value::Text(e.table), Value::Text(e.predicate),
+                    Value::Text(e.index), Value::Text(terms), Value::Text(e.reason)});
+    for (const Explain::Number& number : Explain::Numbers()) {
+      rows.back().push_back(Number(e.*number.value));
+    }
+    for (const Explain::Time& time : Explain::Times()) {
+      rows.back().push_back(Micros(e.*time.value));
+    }
   }
   return rows;
 }
@@ -107,24 +93,31 @@ Result<Rows> ServerRows(sqlite3*, const std::shared_ptr<Session>& session, const
   return rows;
 }
 
-constexpr Function kFunctions[] = {
-    {"tamis_explain",
-     "search INTEGER, table_name TEXT, predicate TEXT, \"index\" TEXT, terms TEXT, reason TEXT, "
-     "regions_total INTEGER, regions_asked INTEGER, regions_excluded_by_filter INTEGER, "
-     "regions_excluded_by_range INTEGER, regions_excluded_by_key INTEGER, regions_unknown INTEGER, "
-     "regions_scanned INTEGER, false_positive_regions INTEGER, servers_total INTEGER, "
-     "servers_asked INTEGER, requests INTEGER, index_seeks INTEGER, entries_read INTEGER, "
-     "rows_read INTEGER, rows_returned INTEGER, cells_undecodable INTEGER, rows_unparsed INTEGER, "
-     "routing_us INTEGER, server_us INTEGER, "
-     "merge_us INTEGER",
-     26, true, ExplainRows},
-    {"tamis_regions",
-     "region INTEGER, epoch INTEGER, start_key BLOB, end_key BLOB, server TEXT, size_bytes INTEGER",
-     6, true, RegionRows},
-    {"tamis_indexes", "name TEXT, columns TEXT, fpr REAL, expected_values INTEGER", 4, true,
-     IndexRows},
-    {"tamis_servers", "server TEXT, state TEXT, regions INTEGER", 3, false, ServerRows},
-};
+std::string ExplainColumns() {
+  std::string columns =
+      "search INTEGER, table_name TEXT, predicate TEXT, \"index\" TEXT, terms TEXT, reason TEXT";
+  for (const Explain::Number& number : Explain::Numbers()) {
+    columns += ", " + std::string(number.name) + " INTEGER";
+  }
+  for (const Explain::Time& time : Explain::Times()) {
+    columns += ", " + std::string(time.name) + " INTEGER";
+  }
+  return columns;
+}
+
+const std::vector<Function>& Functions() {
+  static const std::vector<Function> functions = {
+      {"tamis_explain", ExplainColumns(), true, ExplainRows},
+      {"tamis_regions",
+       "region INTEGER, epoch INTEGER, start_key BLOB, end_key BLOB, server TEXT, size_bytes "
+       "INTEGER",
+       true, RegionRows},
+      {"tamis_indexes", "name TEXT, columns TEXT, fpr REAL, expected_values INTEGER", true,
+       IndexRows},
+      {"tamis_servers", "server TEXT, state TEXT, regions INTEGER", false, ServerRows},
+  };
+  return functions;
+}
 
 // ---- One virtual table for all of them
 // -----------------------------------------------------------
@@ -153,7 +146,7 @@ FunctionCursor* CursorOf(sqlite3_vtab_cursor* cursor) {
 int Connect(sqlite3* db, void* client, int, const char* const*, sqlite3_vtab** out,
             char**) noexcept {
   const auto* description = static_cast<Client*>(client);
-  std::string declaration = std::string("CREATE TABLE x(") + description->function->columns;
+  std::string declaration = "CREATE TABLE x(" + description->function->columns;
   if (description->function->argument) declaration += ", argument TEXT HIDDEN";
   const int rc = sqlite3_declare_vtab(db, (declaration + ")").c_str());
   if (rc != SQLITE_OK) return rc;
@@ -179,7 +172,7 @@ int BestIndex(sqlite3_vtab* vtab, sqlite3_index_info* info) noexcept {
   bool unusable = false;
   for (int i = 0; i < info->nConstraint; ++i) {
     const auto& constraint = info->aConstraint[i];
-    if (constraint.iColumn != function.column_count ||
+    if (constraint.iColumn != function.column_count() ||
         constraint.op != SQLITE_INDEX_CONSTRAINT_EQ) {
       continue;
     }
@@ -303,7 +296,7 @@ Status RunToEnd(sqlite3* db, sqlite3_stmt* statement) {
 }  // namespace
 
 int RegisterTableFunctions(sqlite3* db, const std::shared_ptr<Session>& session) {
-  for (const Function& function : kFunctions) {
+  for (const Function& function : Functions()) {
     const int rc =
         sqlite3_create_module_v2(db, function.name, &kModule, new Client{&function, session},
                                  [](void* client) { delete static_cast<Client*>(client); });

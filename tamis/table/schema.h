@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,7 +48,7 @@ enum class IndexNulls : uint8_t { kIndex = 0, kSkip = 1 };
 struct IndexSpec {
   uint32_t id = 0;  // never reused within the table
   std::string name;
-  std::vector<uint32_t> columns;     // positions in TableSchema::columns
+  std::vector<uint32_t> columns;  // positions in TableSchema::columns
   IndexNulls nulls = IndexNulls::kIndex;
   double fpr = 0.001;                // false-positive rate wanted of one full filter layer
   uint64_t expected_values = 10000;  // distinct values a region: the capacity of one filter layer
@@ -59,7 +60,7 @@ struct TableSchema {
   std::string name;
   uint64_t version = 1;
   std::vector<Column> columns;
-  std::vector<uint32_t> key;  // positions in columns, in key order; at least one
+  std::vector<uint32_t> key;       // positions in columns, in key order; at least one
   std::vector<KeyPart> key_parts;  // as key; empty: all are ordered
   std::vector<IndexSpec> indexes;
   uint32_t next_column_id = 1;
@@ -83,6 +84,8 @@ struct TableSchema {
   // CREATE-like text that a person reads in `table describe`.
   std::string ToString() const;
 };
+
+using SchemaPtr = std::shared_ptr<const TableSchema>;
 
 // Reads what stands behind a column's type: "FAMILY:QUALIFIER[:ENCODING]".
 Status ParseCell(std::string_view text, Column* column);

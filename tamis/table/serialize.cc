@@ -8,6 +8,32 @@
 namespace tamis {
 namespace {
 
+// The numbers of the messages are those of our own enums.
+template <class Ours, class Theirs>
+constexpr bool IsSame(Ours ours, Theirs theirs) {
+  return static_cast<int>(ours) == static_cast<int>(theirs);
+}
+static_assert(IsSame(Type::kText, pb::TEXT) && IsSame(Type::kBytes, pb::BYTES) &&
+              IsSame(Type::kInt64, pb::INT64) && IsSame(Type::kDouble, pb::DOUBLE) &&
+              IsSame(Type::kBool, pb::BOOL) && IsSame(Type::kTimestamp, pb::TIMESTAMP) &&
+              IsSame(Type::kDecimal, pb::DECIMAL));
+static_assert(IsSame(Predicate::Kind::kTrue, pb::Predicate::TRUE) &&
+              IsSame(Predicate::Kind::kFalse, pb::Predicate::FALSE) &&
+              IsSame(Predicate::Kind::kAnd, pb::Predicate::AND) &&
+              IsSame(Predicate::Kind::kOr, pb::Predicate::OR) &&
+              IsSame(Predicate::Kind::kNot, pb::Predicate::NOT) &&
+              IsSame(Predicate::Kind::kCompare, pb::Predicate::COMPARE) &&
+              IsSame(Predicate::Kind::kIn, pb::Predicate::IN) &&
+              IsSame(Predicate::Kind::kPrefix, pb::Predicate::PREFIX) &&
+              IsSame(Predicate::Kind::kIsNull, pb::Predicate::IS_NULL) &&
+              IsSame(Predicate::Kind::kNotNull, pb::Predicate::NOT_NULL));
+static_assert(IsSame(Predicate::Op::kEq, pb::Predicate::EQ) &&
+              IsSame(Predicate::Op::kNe, pb::Predicate::NE) &&
+              IsSame(Predicate::Op::kLt, pb::Predicate::LT) &&
+              IsSame(Predicate::Op::kLe, pb::Predicate::LE) &&
+              IsSame(Predicate::Op::kGt, pb::Predicate::GT) &&
+              IsSame(Predicate::Op::kGe, pb::Predicate::GE));
+
 void ToMessage(const Value& value, pb::Value* out) {
   if (value.is_null()) return;
   switch (value.type()) {
@@ -58,8 +84,10 @@ Result<Value> FromMessage(const pb::Value& message) {
 }
 
 void ToMessage(const Predicate& predicate, pb::Predicate* out) {
-  out->set_kind(static_cast<uint32_t>(predicate.kind));
-  if (predicate.kind == Predicate::Kind::kCompare) out->set_op(static_cast<uint32_t>(predicate.op));
+  out->set_kind(static_cast<pb::Predicate::Kind>(predicate.kind));
+  if (predicate.kind == Predicate::Kind::kCompare) {
+    out->set_op(static_cast<pb::Predicate::Op>(predicate.op));
+  }
   out->set_column(predicate.column);
   for (const Value& value : predicate.values) ToMessage(value, out->add_values());
   for (const Predicate& child : predicate.children) ToMessage(child, out->add_children());
@@ -79,8 +107,8 @@ Status Malformed(std::string_view what) {
 Result<Predicate> FromMessage(const pb::Predicate& message) {
   using Kind = Predicate::Kind;
   Predicate predicate;
-  if (message.kind() < static_cast<uint32_t>(Kind::kTrue) ||
-      message.kind() > static_cast<uint32_t>(Kind::kNotNull)) {
+  if (!pb::Predicate::Kind_IsValid(message.kind()) ||
+      message.kind() == pb::Predicate::UNKNOWN_KIND) {
     return Malformed("condition");
   }
   predicate.kind = static_cast<Kind>(message.kind());
@@ -145,7 +173,7 @@ std::string SerializeSchema(const TableSchema& schema) {
     pb::Column* message = out.add_columns();
     message->set_id(column.id);
     message->set_name(column.name);
-    message->set_type(static_cast<uint32_t>(column.type));
+    message->set_type(static_cast<pb::ColumnType>(column.type));
     message->set_not_null(!column.nullable);
     message->set_family(column.cell.family);
     message->set_qualifier(column.cell.qualifier);

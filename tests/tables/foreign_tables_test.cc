@@ -97,8 +97,7 @@ class Database {
         sqlite3_bind_double(statement, i, std::strtod(value.str().c_str(), nullptr));
         return;
       case Type::kBytes:
-        sqlite3_bind_blob64(statement, i, value.str().data(), value.str().size(),
-                            SQLITE_TRANSIENT);
+        sqlite3_bind_blob64(statement, i, value.str().data(), value.str().size(), SQLITE_TRANSIENT);
         return;
       case Type::kTimestamp:
         text = FormatSqlTimestamp(value.int64());
@@ -124,7 +123,9 @@ class Database {
         const auto* bytes = static_cast<const char*>(sqlite3_column_blob(statement, i));
         const std::string text(bytes == nullptr ? "" : bytes,
                                static_cast<size_t>(sqlite3_column_bytes(statement, i)));
-        out += (type == SQLITE_INTEGER ? "" : type == SQLITE_TEXT ? "t" : "x") +
+        out += (type == SQLITE_INTEGER ? ""
+                : type == SQLITE_TEXT  ? "t"
+                                       : "x") +
                (type == SQLITE_INTEGER ? text : Value::Bytes(text).ToString());
       }
     }
@@ -204,7 +205,8 @@ Value AnyValue(Type type, Random& random) {
       return type == Type::kText ? Value::Text(text) : Value::Bytes(text);
     }
     case Type::kInt64: {
-      const int64_t edges[] = {-32769, -32768, -300, -129, -128, -2, -1, 0, 1, 2, 5, 127, 128, 300,
+      const int64_t edges[] = {-32769, -32768, -300,      -129,      -128,      -2,       -1,
+                               0,      1,      2,         5,         127,       128,      300,
                                32767,  65536,  INT64_MIN, INT64_MAX, INT32_MIN, INT32_MAX};
       return Value::Int64(edges[random.Uniform(std::size(edges))]);
     }
@@ -236,34 +238,41 @@ struct Case {
 
 // Each key format, and each encoding of a column in some table.
 const Case kCases[] = {
-    {"ordered", {"k int64", "l text", "a text cell 'd:a'", "b bytes cell 'd:b'",
-                 "c int64 cell 'd:c'", "key (k, l)"}},
-    {"rest", {"k text", "a int64 cell 'd:a:int'", "b int64 cell 'm:b:short'",
-              "c int64 cell 'd:c:byte'", "key (k rest)"}},
-    {"zero_until", {"k text", "l int64", "a int64 cell 'd:a:text'",
-                    "b int64 cell 'd:b:phoenix_long'", "c int64 cell 'd:c:phoenix_int'",
-                    "key (k 'until=\\x00', l long)"}},
-    {"bar_until", {"k text", "l text", "a double cell 'd:a'", "b double cell 'd:b:float'",
-                   "c double cell 'd:c:text'", "key (k 'until=|', l rest)"}},
-    {"long", {"k int64", "l text", "a double cell 'd:a:phoenix_double'",
-              "b double cell 'd:b:phoenix_float'", "c bool cell 'd:c'", "key (k long, l rest)",
-              "marker 'none'"}},
-    {"byte", {"k int64", "l int64", "a bool cell 'd:a:phoenix'", "b bool cell 'd:b:text'",
-              "c timestamp cell 'd:c'", "key (k byte, l short)"}},
-    {"phoenix", {"k int64", "l timestamp", "a timestamp cell 'd:a:seconds'",
-                 "b timestamp cell 'd:b:micros'", "c timestamp cell 'd:c:text'",
-                 "key (k phoenix_int, l phoenix_date)"}},
-    {"double", {"k double", "l bool", "a timestamp cell 'd:a:phoenix_date'", "b decimal cell 'd:b'",
-                "c decimal cell 'd:c:bigdecimal'", "key (k double, l byte)"}},
-    {"float", {"k double", "l double", "a int64", "b text", "c decimal",
-               "key (k phoenix_float, l float)"}},
-    {"digits", {"k int64", "l text", "a int64", "b text", "c bool",
-                "key (k 'text:until=-', l rest)"}},
-    {"decimal", {"k decimal", "a int64 cell 'd:a'", "b text cell 'd:b'", "c bool cell 'd:c'",
-                 "key (k 'text:rest')"}},
-    {"salted", {"s bytes", "k text", "t timestamp", "a int64 cell 'd:a'", "b text cell 'd:b'",
-                "c bool cell 'd:c'", "key (s 'width=1', k 'width=2', t millis)",
-                "marker 'x:mark'"}},
+    {"ordered",
+     {"k int64", "l text", "a text cell 'd:a'", "b bytes cell 'd:b'", "c int64 cell 'd:c'",
+      "key (k, l)"}},
+    {"rest",
+     {"k text", "a int64 cell 'd:a:int'", "b int64 cell 'm:b:short'", "c int64 cell 'd:c:byte'",
+      "key (k rest)"}},
+    {"zero_until",
+     {"k text", "l int64", "a int64 cell 'd:a:text'", "b int64 cell 'd:b:phoenix_long'",
+      "c int64 cell 'd:c:phoenix_int'", "key (k 'until=\\x00', l long)"}},
+    {"bar_until",
+     {"k text", "l text", "a double cell 'd:a'", "b double cell 'd:b:float'",
+      "c double cell 'd:c:text'", "key (k 'until=|', l rest)"}},
+    {"long",
+     {"k int64", "l text", "a double cell 'd:a:phoenix_double'",
+      "b double cell 'd:b:phoenix_float'", "c bool cell 'd:c'", "key (k long, l rest)",
+      "marker 'none'"}},
+    {"byte",
+     {"k int64", "l int64", "a bool cell 'd:a:phoenix'", "b bool cell 'd:b:text'",
+      "c timestamp cell 'd:c'", "key (k byte, l short)"}},
+    {"phoenix",
+     {"k int64", "l timestamp", "a timestamp cell 'd:a:seconds'", "b timestamp cell 'd:b:micros'",
+      "c timestamp cell 'd:c:text'", "key (k phoenix_int, l phoenix_date)"}},
+    {"double",
+     {"k double", "l bool", "a timestamp cell 'd:a:phoenix_date'", "b decimal cell 'd:b'",
+      "c decimal cell 'd:c:bigdecimal'", "key (k double, l byte)"}},
+    {"float",
+     {"k double", "l double", "a int64", "b text", "c decimal", "key (k phoenix_float, l float)"}},
+    {"digits",
+     {"k int64", "l text", "a int64", "b text", "c bool", "key (k 'text:until=-', l rest)"}},
+    {"decimal",
+     {"k decimal", "a int64 cell 'd:a'", "b text cell 'd:b'", "c bool cell 'd:c'",
+      "key (k 'text:rest')"}},
+    {"salted",
+     {"s bytes", "k text", "t timestamp", "a int64 cell 'd:a'", "b text cell 'd:b'",
+      "c bool cell 'd:c'", "key (s 'width=1', k 'width=2', t millis)", "marker 'x:mark'"}},
 };
 
 class ForeignTablesTest : public ::testing::TestWithParam<Case> {
@@ -280,11 +289,11 @@ class ForeignTablesTest : public ::testing::TestWithParam<Case> {
     options.store.directory = directory_;
     options.servers = 3;
     options.server.page_candidates = 7;
+    options.server.page_rows = 5;
     auto cluster = RocksCluster::Open(options, executor_.get());
     EXPECT_TRUE(cluster.ok()) << cluster.status();
     cluster_ = std::move(*cluster);
-    engine_ = std::make_unique<Engine>(cluster_.get(), executor_.get(),
-                                       Engine::Options{.page_rows = 5});
+    engine_ = std::make_unique<Engine>(cluster_.get(), executor_.get(), Engine::Options{});
   }
   ~ForeignTablesTest() override {
     ours_.reset();
@@ -303,8 +312,8 @@ class ForeignTablesTest : public ::testing::TestWithParam<Case> {
   void MakeTables(const std::vector<std::string>& definition) {
     auto wanted = ParseDefinition("t", definition);
     ASSERT_TRUE(wanted.ok()) << wanted.status();
-    const auto made = Wait<Result<TableSchema>>(
-        [&](auto done) { cluster_->CreateTable(*wanted, done); });
+    const auto made =
+        Wait<Result<TableSchema>>([&](auto done) { cluster_->CreateTable(*wanted, done); });
     ASSERT_TRUE(made.ok()) << made.status();
     schema_ = *made;
     std::string columns;
@@ -317,10 +326,10 @@ class ForeignTablesTest : public ::testing::TestWithParam<Case> {
                                                                                 : "INTEGER") +
                  ", ";
     }
-    ASSERT_EQ(model_.Run("CREATE TABLE t (" + columns + "PRIMARY KEY (" + KeyNames() +
-                         ")) WITHOUT ROWID")
-                  .error,
-              "");
+    ASSERT_EQ(
+        model_.Run("CREATE TABLE t (" + columns + "PRIMARY KEY (" + KeyNames() + ")) WITHOUT ROWID")
+            .error,
+        "");
     ours_.emplace(engine_.get());
   }
 
@@ -344,8 +353,8 @@ class ForeignTablesTest : public ::testing::TestWithParam<Case> {
   // Straight into the store: keys and cells as others may have written them.
   void PutRaw(const std::string& key, const std::string& bytes) {
     Store& store = cluster_->store();
-    const auto status = store.db()->Put(rocksdb::WriteOptions(), store.rows(),
-                                        RowStoreKey(schema_.id, key), bytes);
+    const auto status =
+        store.db()->Put(rocksdb::WriteOptions(), store.rows(), RowStoreKey(schema_.id, key), bytes);
     ASSERT_TRUE(status.ok());
   }
 
@@ -413,8 +422,8 @@ class ForeignTablesTest : public ::testing::TestWithParam<Case> {
          .expected_values = 100},
         {.name = "k_a", .columns = {schema_.key[0], a}, .expected_values = 100}};
     for (const IndexSpec& spec : specs) {
-      const auto made = Wait<Result<TableSchema>>(
-          [&](auto done) { cluster_->CreateIndex("t", spec, done); });
+      const auto made =
+          Wait<Result<TableSchema>>([&](auto done) { cluster_->CreateIndex("t", spec, done); });
       ASSERT_TRUE(made.ok()) << made.status();
       schema_ = *made;
     }
@@ -425,8 +434,8 @@ class ForeignTablesTest : public ::testing::TestWithParam<Case> {
     const auto regions = Wait<Result<std::vector<RegionInfo>>>(
         [&](auto done) { cluster_->ListRegions(schema_.name, {}, done); });
     ASSERT_TRUE(regions.ok());
-    const auto key = std::next(raw_keys_.begin(),
-                               static_cast<long>(random_->Uniform(raw_keys_.size())));
+    const auto key =
+        std::next(raw_keys_.begin(), static_cast<long>(random_->Uniform(raw_keys_.size())));
     for (const RegionInfo& region : *regions) {
       if (!region.Contains(*key) || region.start == *key) continue;
       const Status status =
@@ -636,8 +645,8 @@ class SparseIndexTest : public ForeignTablesTest {};
 // Regions that hold nothing but NULL: a sparse index has no entry there, and its filters say no to
 // everything.
 TEST_F(SparseIndexTest, RegionsOfNullsAreFoundThoughASparseIndexHasNothingThere) {
-  ASSERT_NO_FATAL_FAILURE(MakeTables({"k int64", "a int64", "b int64", "key (k)",
-                                      "index a (a) nulls skip", "index b (b)"}));
+  ASSERT_NO_FATAL_FAILURE(MakeTables(
+      {"k int64", "a int64", "b int64", "key (k)", "index a (a) nulls skip", "index b (b)"}));
   for (int64_t k = 0; k < 40; ++k) {
     const Row row = {Value::Int64(k), k < 20 ? Value() : Value::Int64(k % 5),
                      k % 3 == 0 ? Value() : Value::Int64(k % 7)};

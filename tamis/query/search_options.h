@@ -1,0 +1,29 @@
+// SearchOptions: what a search is to find, and how.
+//
+// Threads: a value.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tamis/base/executor.h"
+#include "tamis/table/predicate.h"
+
+namespace tamis {
+
+struct SearchOptions {
+  Predicate predicate;
+  std::optional<std::vector<uint32_t>>
+      columns;              // positions wanted; nullopt = all. Others read NULL.
+  uint64_t limit = 0;       // 0 = no limit
+  uint64_t first_rows = 0;  // so many are fetched first; more follow when they are asked for
+  bool key_order = false;   // rows come in row-key order
+  bool use_filters = true;  // false: ask every region
+  bool use_indexes = true;  // false: scan and filter
+  Duration timeout = std::chrono::seconds(60);
+  const std::atomic<bool>* cancelled = nullptr;  // set to true from anywhere, a signal handler too
+};
+
+}  // namespace tamis

@@ -1,0 +1,224 @@
+// Searches and writes against region servers that do as they are told.
+#include <gtest/gtest.h>
+
+#include "tamis/base/sim_executor.h"
+#include "tamis/query/engine.h"
+#include "tamis/query/scripted_cluster.h"
+
+namespace tamis {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class SearchTest : public testing::Test {
+ protected:
+  void Start(int regions, int64_t width, const std::vector<std::string>& servers,
+             Engine::Options options = {}) {
+    cluster_.Make(regions, width, servers);
+    options.polling = false;
+    options.seed = 1;
+    engine_ = std::make_unique<Engine>(&cluster_, &executor_, options);
+    table_ = std::make_shared<const TableSchema>(cluster_.table);
+  }
+  ~SearchTest() override { executor_.Clear(); }
+
+  // The next row's id and how long it took; -1 at the end.
+  std::pair<int64_t, Duration> Next(RowStream* rows) {
+    const Time begin = executor_.Now();
+    auto row = rows->Next();
+    EXPECT_TRUE(row.ok()) << row.status();
+    const int64_t id = row.ok() && row->has_value() ? (**row)[0].int64() : -1;
+    return {id, executor_.Now() - begin};
+  }
+  std::multiset<int64_t> All(RowStream rows) {
+    std::multiset<int64_t> ids;
+    for (int64_t id = Next(&rows).first; id >= 0; id = Next(&rows).first) ids.insert(id);
+    return ids;
+  }
+  std::multiset<int64_t> Wanted() const { return {cluster_.rows.begin(), cluster_.rows.end()}; }
+
+  SimExecutor executor_{1, std::chrono::microseconds(10)};
+  ScriptedCluster cluster_;
+  std::unique_ptr<Engine> engine_;
+  SchemaPtr table_;
+};
+
+TEST_F(SearchTest, AServerThatHangsDelaysItsOwnRowsAlone) {
+  Start(9, 4, {"a", "b", "c"}, {.request_timeout = seconds(5)});
+  int hung = 0;
+  cluster_.servers["b"]->search = [&, answer = cluster_.servers["b"]->search](
+                                      const pb::SearchRequest& request, auto done) {
+    if (hung++ == 0) return;  // for ever
+    answer(request, done);
+  };
+  RowStream rows = engine_->Search(table_, {});
+  std::multiset<int64_t> ids;
+  for (int i = 0; i < 24; ++i) {  // the rows of a and c
+    const auto [id, took] = Next(&rows);
+    EXPECT_NE(id / 4 % 3, 1) << "a row of the server that hangs";
+    EXPECT_LT(took, milliseconds(100));
+    ids.insert(id);
+  }
+  const auto [late, waited] = Next(&rows);
+  EXPECT_EQ(late / 4 % 3, 1);
+  EXPECT_GE(waited, seconds(4));
+  ids.insert(late);
+  for (int64_t id = Next(&rows).first; id >= 0; id = Next(&rows).first) ids.insert(id);
+  EXPECT_EQ(ids, Wanted());
+}
+
+TEST_F(SearchTest, ALateAnswerToWhatWasAskedAgainIsDropped) {
+  Start(4, 4, {"a", "b"}, {.request_timeout = seconds(1)});
+  std::vector<std::pair<pb::SearchRequest, Callback<pb::SearchReply>>> held;
+  auto answer = cluster_.servers["b"]->search;
+  cluster_.servers["b"]->search = [&](const pb::SearchRequest& request, auto done) {
+    if (held.empty()) {
+      held.emplace_back(request, done);
+      // Later than anybody waits, and twice.
+      executor_.PostAfter(milliseconds(1500), [&] {
+        for (int i = 0; i < 2; ++i) held[0].second(cluster_.Answer(held[0].first));
+      });
+      return;
+    }
+    executor_.PostAfter(milliseconds(800), [=] { answer(request, done); });
+  };
+  EXPECT_EQ(All(engine_->Search(table_, {})), Wanted());
+}
+
+TEST_F(SearchTest, AnswersMayBeCutReorderedAndForeign) {
+  Start(16, 4, {"a", "b"}, {.request_timeout = seconds(1)});
+  Random random(7);
+  for (auto& [name, server] : cluster_.servers) {
+    server->search = [&](const pb::SearchRequest& request, Callback<pb::SearchReply> done) {
+      pb::SearchReply reply = cluster_.Answer(request);
+      switch (random.Uniform(6)) {
+        case 0:  // half a page
+          reply.mutable_results()->DeleteSubrange(reply.results_size() / 2,
+                                                  reply.results_size() - reply.results_size() / 2);
+          break;
+        case 1:  // in another order: answers to other keys
+          std::reverse(reply.mutable_results()->begin(), reply.mutable_results()->end());
+          break;
+        case 2:  // of a region that the range is not of
+          reply.mutable_results(0)->set_region_id(4711);
+          break;
+        case 3:
+          return done(Unavailable("no"));
+        default:
+          break;
+      }
+      executor_.PostAfter(milliseconds(random.Uniform(30)), [=] { done(reply); });
+      if (random.OneIn(4)) done(reply);  // twice
+    };
+  }
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(All(engine_->Search(table_, {})), Wanted());
+}
+
+TEST_F(SearchTest, RequestsAreOfAFewRangesAndAFewAreUnderWayToAServer) {
+  Start(100, 1, {"a"}, {.request_ranges = 8, .requests_in_flight = 4});
+  int under_way = 0;
+  int most = 0;
+  cluster_.servers["a"]->search = [&](const pb::SearchRequest& request, auto done) {
+    EXPECT_LE(request.ranges_size(), 8);
+    EXPECT_GT(request.timeout_ns(), 0u);
+    most = std::max(most, ++under_way);
+    executor_.PostAfter(milliseconds(5), [&, reply = cluster_.Answer(request), done] {
+      --under_way;
+      done(reply);
+    });
+  };
+  EXPECT_EQ(All(engine_->Search(table_, {})), Wanted());
+  EXPECT_EQ(most, 4);
+  EXPECT_EQ(cluster_.servers["a"]->searches, 13);
+}
+
+TEST_F(SearchTest, KeyOrderHoldsHoweverServersAnswer) {
+  Start(30, 3, {"a", "b", "c"}, {.request_ranges = 4});
+  Random random(3);
+  for (auto& [name, server] : cluster_.servers) {
+    server->search = [&](const pb::SearchRequest& request, auto done) {
+      executor_.PostAfter(milliseconds(random.Uniform(50)),
+                          [done, reply = cluster_.Answer(request)] { done(reply); });
+    };
+  }
+  RowStream rows = engine_->Search(table_, {.key_order = true});
+  for (const int64_t wanted : cluster_.rows) ASSERT_EQ(Next(&rows).first, wanted);
+  EXPECT_EQ(Next(&rows).first, -1);
+}
+
+TEST_F(SearchTest, WhatAServerRefusesIsAskedForLessAndLessOften) {
+  Start(2, 4, {"a", "b"});
+  cluster_.servers["b"]->search = [](const auto&, auto done) { done(Unavailable("gone")); };
+  RowStream rows = engine_->Search(table_, {.timeout = seconds(20)});
+  for (int i = 0; i < 4; ++i) EXPECT_LT(Next(&rows).second, milliseconds(10));
+  const auto end = rows.Next();
+  ASSERT_EQ(end.status().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_NE(end.status().message().find("gone"), std::string::npos) << end.status();
+  EXPECT_LE(cluster_.servers["b"]->searches, 30);
+  EXPECT_LE(cluster_.listings.size(), 32u);
+  for (size_t i = 1; i < cluster_.listings.size(); ++i) {
+    EXPECT_EQ(cluster_.listings[i], std::vector<KeyRange>{cluster_.regions[1].keys()});
+  }
+}
+
+TEST_F(SearchTest, AWriteThatFailsAsksForNoSchemaUnlessThatIsWhy) {
+  Start(1, 4, {"a"}, {.write_timeout = seconds(20)});
+  int tries = 0;
+  uint64_t version = 0;  // that the region says it has
+  cluster_.servers["a"]->mutate = [&](const pb::MutateRequest& request, auto done) {
+    ++tries;
+    EXPECT_GT(request.timeout_ns(), 0u);
+    pb::MutateReply reply;
+    auto* result = reply.add_regions();
+    result->set_region_id(request.regions(0).region_id());
+    if (tries < 5 || request.schema_version() != cluster_.table.version) {
+      SetError(Unavailable("no"), result->mutable_error());
+      result->mutable_error()->set_schema_version(version);
+    } else {
+      result->add_results();
+    }
+    done(std::move(reply));
+  };
+  std::vector<Status> statuses = engine_->Apply(table_, {{.row = {Value::Int64(1)}}});
+  EXPECT_TRUE(statuses[0].ok()) << statuses[0];
+  EXPECT_EQ(tries, 5);
+  EXPECT_EQ(cluster_.schemas_asked, 0);
+  version = cluster_.table.version = 2;
+  statuses = engine_->Apply(table_, {{.row = {Value::Int64(1)}}});
+  EXPECT_TRUE(statuses[0].ok()) << statuses[0];
+  EXPECT_EQ(cluster_.schemas_asked, 1);
+
+  cluster_.servers["a"]->mutate = [&](const auto&, auto done) { done(Unavailable("no")); };
+  const size_t listings = cluster_.listings.size();
+  statuses = engine_->Apply(table_, {{.row = {Value::Int64(1)}}});
+  EXPECT_EQ(statuses[0].code(), StatusCode::kUnavailable);
+  EXPECT_LE(cluster_.listings.size() - listings, 30u);
+  EXPECT_EQ(cluster_.schemas_asked, 1);
+}
+
+TEST_F(SearchTest, ASearchOfAGapAsksForItsRegions) {
+  Start(10, 4, {"a", "b"});
+  cluster_.list_regions = [&](const std::vector<KeyRange>& stale, auto done) {
+    auto listed = cluster_.Listed(stale);
+    if (listed.size() > 1) listed.erase(listed.begin() + 1);  // something is always missing
+    done(std::move(listed));
+  };
+  EXPECT_EQ(All(engine_->Search(table_, {})), Wanted());
+}
+
+TEST_F(SearchTest, ARegionWithoutAServerIsLookedForUntilItHasOne) {
+  Start(2, 4, {"a", "b"});
+  cluster_.list_regions = [&](const std::vector<KeyRange>& stale, auto done) {
+    auto listed = cluster_.Listed(stale);
+    if (cluster_.listings.size() < 5) listed.back().server.clear();
+    done(std::move(listed));
+  };
+  const Time begin = executor_.Now();
+  EXPECT_EQ(All(engine_->Search(table_, {})), Wanted());
+  EXPECT_EQ(cluster_.listings.size(), 5u);
+  EXPECT_LT(executor_.Now() - begin, seconds(2));
+}
+
+}  // namespace
+}  // namespace tamis

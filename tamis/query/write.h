@@ -1,0 +1,23 @@
+// Write: one change of one row.
+//
+// Threads: a value.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tamis/table/predicate.h"
+#include "tamis/table/row.h"
+
+namespace tamis {
+
+struct Write {
+  enum class Kind { kPut, kInsert, kUpdate, kDelete };
+  Kind kind = Kind::kPut;
+  Row row;                             // kDelete: only the key columns are read
+  std::vector<uint32_t> columns;       // kUpdate: the positions to set
+  std::optional<Predicate> condition;  // on the row as it is; kFailedPrecondition when it is not so
+};
+
+}  // namespace tamis
