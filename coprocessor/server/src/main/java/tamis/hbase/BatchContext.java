@@ -1,0 +1,65 @@
+package tamis.hbase;
+
+import java.util.ArrayList;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.client.Mutation;
+
+/**
+ * What one thread does to regions now: HBase runs all hooks of a batch on the thread that began it. Threads: each its
+ * own.
+ */
+final class BatchContext {
+  /** Who writes. */
+  enum Writer {
+    CLIENT,
+    /** Entries and markers of our own: no hook looks at them. */
+    INDEX,
+    /** Rows that are given their entries although nothing of them changes. */
+    BUILDER
+  }
+
+  private static final ThreadLocal<BatchContext> CURRENT = ThreadLocal.withInitial(BatchContext::new);
+
+  Writer writer = Writer.CLIENT;
+  /** The conditions of our own writes; null: a plain client's. */
+  ConditionalWrites conditions;
+  /** What increments and appends made, until the batch has them. */
+  final Map<Mutation, List<Cell>> computed = new IdentityHashMap<>();
+
+  // Of the mini-batch that is under way.
+  IndexedRegion region;
+  int[] locks;
+  boolean inside;
+  List<IndexEntry> added = new ArrayList<>();
+  List<IndexEntry> removed = new ArrayList<>();
+  List<IndexEntry> held = new ArrayList<>();
+
+  static BatchContext current() {
+    return CURRENT.get();
+  }
+
+  /** Frees what the mini-batch holds. Whoever comes too late finds nothing. */
+  void release() {
+    computed.clear();
+    if (locks != null) {
+      int[] held = locks;
+      locks = null;
+      RowLocks.release(held);
+    }
+    if (inside) {
+      inside = false;
+      region.gate.readLock().unlock();
+    }
+    region = null;
+    added = new ArrayList<>();
+    removed = new ArrayList<>();
+    this.held = new ArrayList<>();
+  }
+
+  boolean isUnderWay() {
+    return region != null;
+  }
+}

@@ -1,0 +1,282 @@
+package tamis.hbase;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.HConstants.OperationStatusCode;
+import org.apache.hadoop.hbase.RegionTooBusyException;
+import org.apache.hadoop.hbase.client.Append;
+import org.apache.hadoop.hbase.client.Delete;
+import org.apache.hadoop.hbase.client.Durability;
+import org.apache.hadoop.hbase.client.Increment;
+import org.apache.hadoop.hbase.client.Mutation;
+import org.apache.hadoop.hbase.client.Put;
+import org.apache.hadoop.hbase.client.Scan;
+import org.apache.hadoop.hbase.regionserver.MiniBatchOperationInProgress;
+import org.apache.hadoop.hbase.regionserver.OperationStatus;
+import org.apache.hadoop.hbase.util.Bytes;
+import tamis.table.Key;
+
+/**
+ * Keeps the index entries of a mini-batch: our locks, the old rows, the net effect on each row's entries, which then
+ * stand in the same edit of the log as the rows.
+ *
+ * Net effect: one comparison of a row's entries before and after the whole batch, so that an entry is never put and
+ * deleted in one edit. A deleted entry gets a tombstone above all of its versions; the family has HBase's new version
+ * behaviour, where a tombstone masks what came before it and nothing else.
+ *
+ * Threads: safe; what is under way is in the thread's BatchContext.
+ */
+final class IndexMaintenance {
+  /** Within what HBase gives its own row locks, and a client a call. */
+  private static final long LOCK_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(5);
+  /** The gate is closed for a moment only; HBase holds a lock of all updates meanwhile. */
+  private static final long GATE_TIMEOUT_NS = TimeUnit.MILLISECONDS.toNanos(100);
+  /** A cell's own time stamp at the most; the next one means "now". */
+  private static final long LAST_TIMESTAMP = Long.MAX_VALUE - 1;
+
+  /** What a batch does to one row. */
+  private static final class RowWrites {
+    final List<Integer> operations = new ArrayList<>();
+    boolean raw;         // single versions are deleted
+    boolean conditional; // some are our own writes
+  }
+
+  private IndexMaintenance() {}
+
+  static void before(IndexedRegion region, MiniBatchOperationInProgress<Mutation> batch) throws IOException {
+    BatchContext context = BatchContext.current();
+    context.region = region;
+    boolean building = context.writer == BatchContext.Writer.BUILDER;
+    TreeMap<byte[], RowWrites> rows = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+    for (int i = 0; i < batch.size(); ++i) {
+      if (batch.getOperationStatus(i).getOperationStatusCode() != OperationStatusCode.NOT_RUN) continue;
+      Mutation mutation = batch.getOperation(i);
+      if (mutation.getDurability() == Durability.SKIP_WAL) mutation.setDurability(Durability.SYNC_WAL);
+      boolean conditional = context.conditions != null && context.conditions.of(mutation) != null;
+      if (!building && !conditional && !concerns(region.table, mutation, context)) continue;
+      RowWrites writes = rows.computeIfAbsent(mutation.getRow(), row -> new RowWrites());
+      writes.operations.add(i);
+      writes.raw |= deletesVersions(mutation);
+      writes.conditional |= conditional;
+    }
+    if (rows.isEmpty()) return;
+    try {
+      if (!region.gate.readLock().tryLock(GATE_TIMEOUT_NS, TimeUnit.NANOSECONDS)) {
+        throw new RegionTooBusyException("the index of the region is being looked at; nothing was done");
+      }
+      context.inside = true;
+      context.locks = RowLocks.acquire(region.info().hashCode(), rows.keySet(), LOCK_TIMEOUT_NS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new java.io.InterruptedIOException("interrupted while waiting for the locks of rows");
+    }
+    if (context.locks == null) {
+      throw new RegionTooBusyException("rows are locked by other writes for too long; nothing was done");
+    }
+    new Effect(region, batch, context, rows, building).run();
+  }
+
+  /** Whether it may change an entry. */
+  private static boolean concerns(IndexedTable table, Mutation mutation, BatchContext context) {
+    if (mutation instanceof Increment || mutation instanceof Append) {
+      return context.computed.containsKey(mutation);
+    }
+    for (Map.Entry<byte[], List<Cell>> family : mutation.getFamilyCellMap().entrySet()) {
+      if (!table.isOurs(family.getKey()) || family.getValue().isEmpty()) continue;
+      if (mutation instanceof Delete || table.indexesNull) return true;
+      TreeMap<byte[], Integer> indexed = table.indexed().get(family.getKey());
+      if (indexed == null) continue;
+      for (Cell cell : family.getValue()) {
+        if (indexed.containsKey(CellUtil.cloneQualifier(cell))) return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean deletesVersions(Mutation mutation) {
+    if (!(mutation instanceof Delete)) return false;
+    for (List<Cell> cells : mutation.getFamilyCellMap().values()) {
+      for (Cell cell : cells) {
+        if (cell.getType() == Cell.Type.Delete || cell.getType() == Cell.Type.DeleteFamilyVersion) return true;
+      }
+    }
+    return false;
+  }
+
+  /** One mini-batch, with the locks held. */
+  private static final class Effect {
+    final IndexedRegion region;
+    final IndexedTable table;
+    final MiniBatchOperationInProgress<Mutation> batch;
+    final BatchContext context;
+    final TreeMap<byte[], RowWrites> rows;
+    final boolean building;
+    final Map<Integer, List<Mutation>> more = new HashMap<>(); // by operation
+    final TreeMap<byte[], IndexEntry> gone = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+    final Map<Key, Integer> goneWith = new HashMap<>();
+
+    Effect(IndexedRegion region, MiniBatchOperationInProgress<Mutation> batch, BatchContext context,
+        TreeMap<byte[], RowWrites> rows, boolean building) {
+      this.region = region;
+      this.table = region.table;
+      this.batch = batch;
+      this.context = context;
+      this.rows = rows;
+      this.building = building;
+    }
+
+    void run() throws IOException {
+      TreeMap<byte[], RowWrites> raw = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+      Map<byte[], RowImage> images = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+      TreeMap<byte[], RowWrites> seen = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+      rows.forEach((row, writes) -> (writes.raw || region.isHiding(row) ? raw : seen).put(row, writes));
+      boolean conditional = context.conditions != null;
+      images.putAll(RowReader.readSeen(region.region, table, seen, conditional));
+      // Puts at or below a tombstone do not show: what stands at their time stamps or above?
+      TreeMap<byte[], RowWrites> put = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+      long since = Long.MAX_VALUE;
+      for (Map.Entry<byte[], RowWrites> row : seen.entrySet()) {
+        long oldest = oldestPut(row.getValue());
+        if (oldest == Long.MAX_VALUE) continue;
+        put.put(row.getKey(), row.getValue());
+        since = Math.min(since, oldest);
+      }
+      RowReader.addSince(region.region, table, put, since, images);
+      images.putAll(RowReader.readRaw(region.region, table, raw));
+      for (Map.Entry<byte[], RowWrites> row : rows.entrySet()) {
+        RowImage before = images.get(row.getKey());
+        RowImage after = before.copy();
+        boolean written = building;
+        for (int i : row.getValue().operations) written |= apply(i, after);
+        if (!written) continue;
+        int last = row.getValue().operations.get(row.getValue().operations.size() - 1);
+        if (raw.containsKey(row.getKey())) {
+          for (Cell cell : before.uncovered(after)) {
+            if (!table.isOurs(CellUtil.cloneFamily(cell))) continue;
+            add(last, new Put(row.getKey()).add(copy(cell)));
+          }
+        }
+        if (after.hasHidden()) region.setHiding(row.getKey());
+        if (region.hasEntries) compare(last, before, after);
+      }
+      deleteGone();
+      for (Map.Entry<Integer, List<Mutation>> operation : more.entrySet()) {
+        int i = operation.getKey();
+        List<Mutation> all = operation.getValue();
+        Mutation[] others = batch.getOperationsFromCoprocessors(i);
+        if (others != null) all.addAll(0, Arrays.asList(others));
+        batch.addOperationsFromCP(i, all.toArray(new Mutation[0]));
+      }
+    }
+
+    /** Time stamp of the oldest cell that is put; Long.MAX_VALUE when none is. */
+    private long oldestPut(RowWrites writes) {
+      long oldest = Long.MAX_VALUE;
+      for (int i : writes.operations) {
+        Mutation mutation = batch.getOperation(i);
+        if (mutation instanceof Delete) continue;
+        List<Cell> made = context.computed.get(mutation);
+        if (made != null) {
+          for (Cell cell : made) oldest = Math.min(oldest, cell.getTimestamp());
+        } else if (!(mutation instanceof Increment || mutation instanceof Append)) {
+          for (List<Cell> cells : mutation.getFamilyCellMap().values()) {
+            for (Cell cell : cells) oldest = Math.min(oldest, cell.getTimestamp());
+          }
+        }
+      }
+      return oldest;
+    }
+
+    /** False: vetoed. */
+    private boolean apply(int i, RowImage image) throws IOException {
+      Mutation mutation = batch.getOperation(i);
+      ConditionalWrites.Write write = context.conditions == null ? null : context.conditions.of(mutation);
+      if (write != null) {
+        if (!ConditionalWrites.allows(write, table.schema, image)) {
+          batch.setOperationStatus(i, new OperationStatus(OperationStatusCode.FAILURE, "refused by a condition"));
+          return false;
+        }
+        // Behind everything that shows, so that it shows itself.
+        long timestamp = Math.min(LAST_TIMESTAMP, Math.max(stampOf(mutation), image.newestSeen() + 1));
+        ConditionalWrites.stamp(mutation, timestamp);
+        for (Mutation rest : ConditionalWrites.rest(write, table.schema, image, timestamp)) {
+          add(i, rest);
+          for (List<Cell> cells : rest.getFamilyCellMap().values()) cells.forEach(image::addWritten);
+        }
+      }
+      if (mutation instanceof Increment || mutation instanceof Append) {
+        List<Cell> made = context.computed.remove(mutation);
+        if (made != null) made.forEach(image::addWritten);
+        return true;
+      }
+      for (Map.Entry<byte[], List<Cell>> family : mutation.getFamilyCellMap().entrySet()) {
+        if (table.isOurs(family.getKey())) family.getValue().forEach(image::addWritten);
+      }
+      return true;
+    }
+
+    private static long stampOf(Mutation mutation) {
+      for (List<Cell> cells : mutation.getFamilyCellMap().values()) {
+        for (Cell cell : cells) return cell.getTimestamp();
+      }
+      return org.apache.hadoop.hbase.util.EnvironmentEdgeManager.currentTime();
+    }
+
+    private void add(int operation, Mutation mutation) {
+      more.computeIfAbsent(operation, i -> new ArrayList<>()).add(mutation);
+    }
+
+    private static Cell copy(Cell cell) {
+      return org.apache.hadoop.hbase.CellBuilderFactory.create(org.apache.hadoop.hbase.CellBuilderType.SHALLOW_COPY)
+          .setRow(CellUtil.cloneRow(cell)).setFamily(CellUtil.cloneFamily(cell))
+          .setQualifier(CellUtil.cloneQualifier(cell)).setTimestamp(cell.getTimestamp()).setType(Cell.Type.Put)
+          .setValue(CellUtil.cloneValue(cell)).build();
+    }
+
+    private void compare(int operation, RowImage before, RowImage after) {
+      Map<Key, IndexEntry> old = before.entries(region.keys);
+      Map<Key, IndexEntry> now = after.entries(region.keys);
+      for (Map.Entry<Key, IndexEntry> entry : now.entrySet()) {
+        IndexEntry wanted = entry.getValue();
+        context.held.add(wanted);
+        IndexEntry there = old.get(entry.getKey());
+        boolean complete = region.complete().contains(wanted.index.id);
+        // Where cells expire, an entry is as young as its youngest cell.
+        if (there != null && complete && !building && !(table.expires && there.timestamp < wanted.timestamp)) continue;
+        add(operation, new Put(wanted.key).addColumn(IndexedTable.FAMILY, IndexedTable.QUALIFIER, wanted.timestamp,
+            org.apache.hadoop.hbase.HConstants.EMPTY_BYTE_ARRAY));
+        if (there == null || !complete || building) context.added.add(wanted);
+      }
+      for (Map.Entry<Key, IndexEntry> entry : old.entrySet()) {
+        if (now.containsKey(entry.getKey())) continue;
+        gone.put(entry.getValue().key, entry.getValue());
+        goneWith.put(entry.getKey(), operation);
+      }
+    }
+
+    /** Only what stands is deleted and uncounted: a filter must not lose one that it never counted. */
+    private void deleteGone() throws IOException {
+      if (gone.isEmpty()) return;
+      Set<Key> there = new HashSet<>();
+      RowReader.seek(region.region, new Scan().addFamily(IndexedTable.FAMILY), gone,
+          (key, cells) -> there.add(new Key(key)));
+      for (IndexEntry entry : gone.values()) {
+        Key key = new Key(entry.key);
+        if (!there.contains(key)) continue;
+        add(goneWith.get(key),
+            new Delete(entry.key).addColumns(IndexedTable.FAMILY, IndexedTable.QUALIFIER, LAST_TIMESTAMP));
+        context.removed.add(entry);
+      }
+    }
+  }
+}

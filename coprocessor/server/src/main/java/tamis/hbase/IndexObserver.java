@@ -1,0 +1,263 @@
+package tamis.hbase;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CoprocessorEnvironment;
+import org.apache.hadoop.hbase.DoNotRetryIOException;
+import org.apache.hadoop.hbase.client.Append;
+import org.apache.hadoop.hbase.client.CheckAndMutate;
+import org.apache.hadoop.hbase.client.CheckAndMutateResult;
+import org.apache.hadoop.hbase.client.Delete;
+import org.apache.hadoop.hbase.client.Durability;
+import org.apache.hadoop.hbase.client.Get;
+import org.apache.hadoop.hbase.client.Increment;
+import org.apache.hadoop.hbase.client.Mutation;
+import org.apache.hadoop.hbase.client.Put;
+import org.apache.hadoop.hbase.client.Result;
+import org.apache.hadoop.hbase.client.Scan;
+import org.apache.hadoop.hbase.coprocessor.ObserverContext;
+import org.apache.hadoop.hbase.coprocessor.RegionCoprocessor;
+import org.apache.hadoop.hbase.coprocessor.RegionCoprocessorEnvironment;
+import org.apache.hadoop.hbase.coprocessor.RegionObserver;
+import org.apache.hadoop.hbase.regionserver.MiniBatchOperationInProgress;
+import org.apache.hadoop.hbase.regionserver.Region;
+import org.apache.hadoop.hbase.util.Pair;
+import org.apache.hadoop.hbase.wal.WALEdit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import tamis.table.DamagedBytesException;
+
+/**
+ * What HBase calls in a region of an indexed table. Index entries stand in a family of their own, which plain clients
+ * neither see nor write.
+ *
+ * An exception of another kind than IOException would have a write acknowledged without its entries, or the server
+ * aborted: every hook catches everything. After a commit nothing may be thrown that a client repeats, and nothing at
+ * all from postPut and its like, where HBase would never end the operation's nonce.
+ */
+public final class IndexObserver implements RegionCoprocessor, RegionObserver {
+  private static final Logger LOG = LoggerFactory.getLogger(IndexObserver.class);
+
+  private Region region;
+  private IndexedTable table;
+  private volatile IndexedRegion indexed; // null: not of an indexed table, or not readable
+  private String broken; // why the table's schema cannot be read
+
+  @Override
+  public Optional<RegionObserver> getRegionObserver() {
+    return Optional.of(this);
+  }
+
+  @Override
+  public void start(CoprocessorEnvironment environment) {
+    try {
+      region = ((RegionCoprocessorEnvironment) environment).getRegion();
+      if (region.getRegionInfo().getReplicaId() != 0) return;
+      table = IndexedTable.of(region.getTableDescriptor());
+      if (table != null) indexed = new IndexedRegion(region, table);
+    } catch (DamagedBytesException e) {
+      broken = e.getMessage();
+      LOG.error("Region {}: {}; writes are refused", region.getRegionInfo().getEncodedName(), broken);
+    } catch (Throwable e) {
+      broken = e.toString();
+      LOG.error("Cannot keep the indexes of a region; writes to it are refused", e);
+    }
+  }
+
+  IndexedRegion indexed() {
+    return indexed;
+  }
+
+  // ---- Errors
+
+  /** What a hook does. */
+  private interface Work {
+    void run() throws IOException;
+  }
+
+  private static void guarded(String what, Work work) throws IOException {
+    try {
+      work.run();
+    } catch (IOException e) {
+      throw e;
+    } catch (Throwable e) {
+      LOG.error("Failed to {}", what, e);
+      throw new DoNotRetryIOException("cannot " + what + ": " + e, e);
+    }
+  }
+
+  /** Where nothing may be thrown. */
+  private static void quietly(String what, Work work) {
+    try {
+      work.run();
+    } catch (Throwable e) {
+      LOG.error("Failed to {}", what, e);
+    }
+  }
+
+  private static boolean isOwnWork() {
+    return BatchContext.current().writer != BatchContext.Writer.CLIENT;
+  }
+
+  // ---- Writes
+
+  private void check(Mutation mutation) throws IOException {
+    if (broken != null) throw new DoNotRetryIOException("the schema of the table's indexes cannot be read: " + broken);
+    if (indexed == null || isOwnWork()) return;
+    if (mutation.getFamilyCellMap().containsKey(IndexedTable.FAMILY)) {
+      throw new DoNotRetryIOException("family \"tamis\" holds the entries of the table's indexes; it is not written by"
+          + " clients");
+    }
+    if (mutation.getTTL() != Long.MAX_VALUE) {
+      for (byte[] family : mutation.getFamilyCellMap().keySet()) {
+        if (table.isOurs(family)) {
+          throw new DoNotRetryIOException("cells of an indexed table cannot expire one by one: its indexes would not"
+              + " hear of it; write without a TTL");
+        }
+      }
+    }
+    // A row whose entry survives it is an entry too many; an entry that does not survive its row is a missed row.
+    if (mutation.getDurability() == Durability.SKIP_WAL) mutation.setDurability(Durability.SYNC_WAL);
+  }
+
+  @Override
+  public void prePut(ObserverContext<RegionCoprocessorEnvironment> c, Put put, WALEdit edit) throws IOException {
+    guarded("check a put", () -> check(put));
+  }
+
+  @Override
+  public void preDelete(ObserverContext<RegionCoprocessorEnvironment> c, Delete delete, WALEdit edit, Durability d)
+      throws IOException {
+    guarded("check a delete", () -> {
+      // The whole row arrives as all families, ours among them. What names ours alone must not become empty: that
+      // would mean the whole row.
+      if (indexed != null && !isOwnWork() && delete.getFamilyCellMap().size() > 1) {
+        delete.getFamilyCellMap().remove(IndexedTable.FAMILY);
+      }
+      check(delete);
+    });
+  }
+
+  @Override
+  public Result preIncrement(ObserverContext<RegionCoprocessorEnvironment> c, Increment increment, WALEdit edit)
+      throws IOException {
+    guarded("check an increment", () -> check(increment));
+    return null;
+  }
+
+  @Override
+  public Result preAppend(ObserverContext<RegionCoprocessorEnvironment> c, Append append, WALEdit edit)
+      throws IOException {
+    guarded("check an append", () -> check(append));
+    return null;
+  }
+
+  @Override
+  public CheckAndMutateResult preCheckAndMutate(ObserverContext<RegionCoprocessorEnvironment> c, CheckAndMutate check,
+      CheckAndMutateResult result) throws IOException {
+    guarded("check a condition", () -> {
+      if (indexed != null && check.getFamily() != null
+          && java.util.Arrays.equals(check.getFamily(), IndexedTable.FAMILY)) {
+        throw new DoNotRetryIOException("family \"tamis\" holds the entries of the table's indexes; it is not read by"
+            + " clients");
+      }
+    });
+    return result;
+  }
+
+  /** Increment and Append come to preBatchMutate with what is added; what it makes is here. */
+  private List<Pair<Cell, Cell>> keepComputed(Mutation mutation, List<Pair<Cell, Cell>> cells) throws IOException {
+    guarded("keep what an increment made", () -> {
+      if (indexed == null || isOwnWork()) return;
+      for (Pair<Cell, Cell> pair : cells) {
+        if (!table.isOurs(org.apache.hadoop.hbase.CellUtil.cloneFamily(pair.getSecond()))) continue;
+        BatchContext.current().computed.computeIfAbsent(mutation, m -> new ArrayList<>()).add(pair.getSecond());
+      }
+    });
+    return cells;
+  }
+
+  @Override
+  public List<Pair<Cell, Cell>> postIncrementBeforeWAL(ObserverContext<RegionCoprocessorEnvironment> c,
+      Mutation mutation, List<Pair<Cell, Cell>> cells) throws IOException {
+    return keepComputed(mutation, cells);
+  }
+
+  @Override
+  public List<Pair<Cell, Cell>> postAppendBeforeWAL(ObserverContext<RegionCoprocessorEnvironment> c, Mutation mutation,
+      List<Pair<Cell, Cell>> cells) throws IOException {
+    return keepComputed(mutation, cells);
+  }
+
+  @Override
+  public void preBatchMutate(ObserverContext<RegionCoprocessorEnvironment> c,
+      MiniBatchOperationInProgress<Mutation> batch) throws IOException {
+    guarded("keep the indexes of a write", () -> {
+      BatchContext context = BatchContext.current();
+      if (indexed == null || context.writer == BatchContext.Writer.INDEX) return;
+      if (context.isUnderWay()) sweep(context);
+      try {
+        IndexMaintenance.before(indexed, batch);
+      } catch (Throwable e) {
+        context.release();
+        throw e;
+      }
+    });
+  }
+
+  @Override
+  public void postBatchMutateIndispensably(ObserverContext<RegionCoprocessorEnvironment> c,
+      MiniBatchOperationInProgress<Mutation> batch, boolean success) throws IOException {
+    quietly("end a write", () -> {
+      BatchContext context = BatchContext.current();
+      if (context.isUnderWay()) context.release();
+    });
+  }
+
+  /** Comes at the end of a batch even where another coprocessor's exception left the hook above out. */
+  @Override
+  public void postCloseRegionOperation(ObserverContext<RegionCoprocessorEnvironment> c, Region.Operation operation)
+      throws IOException {
+    if (operation != Region.Operation.BATCH_MUTATE) return; // our own scanners end inside of a batch
+    quietly("end a write", () -> {
+      BatchContext context = BatchContext.current();
+      if (context.isUnderWay()) sweep(context);
+      context.computed.clear();
+    });
+  }
+
+  private void sweep(BatchContext context) {
+    LOG.warn("A write of region {} ended without its last hook: another coprocessor threw",
+        region.getRegionInfo().getEncodedName());
+    context.release();
+  }
+
+  // ---- Reads: the entries are hidden
+
+  @Override
+  public void preGetOp(ObserverContext<RegionCoprocessorEnvironment> c, Get get, List<Cell> cells) throws IOException {
+    guarded("check a get", () -> {
+      if (indexed == null) return;
+      if (!get.hasFamilies()) {
+        for (byte[] family : region.getTableDescriptor().getColumnFamilyNames()) get.addFamily(family);
+      }
+      get.getFamilyMap().remove(IndexedTable.FAMILY);
+      if (!get.hasFamilies()) c.bypass(); // no families would mean all
+    });
+  }
+
+  @Override
+  public void preScannerOpen(ObserverContext<RegionCoprocessorEnvironment> c, Scan scan) throws IOException {
+    guarded("check a scan", () -> {
+      if (indexed == null) return;
+      scan.getFamilyMap().remove(IndexedTable.FAMILY);
+      if (!scan.hasFamilies()) {
+        throw new DoNotRetryIOException("family \"tamis\" holds the entries of the table's indexes; it is not read by"
+            + " clients");
+      }
+    });
+  }
+}

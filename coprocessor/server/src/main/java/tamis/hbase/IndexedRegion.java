@@ -1,0 +1,77 @@
+package tamis.hbase;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.regionserver.Region;
+import tamis.table.Schema;
+
+/** One opening of a region of an indexed table on this server. Threads: safe. */
+final class IndexedRegion {
+  private static final int HIDING_BITS = 1 << 14;
+  private static final int HIDING_SHIFT = 18;
+
+  final Region region;
+  final IndexedTable table;
+  final EntryKeys keys;
+  /** Whether there is room for entries; else the region is scanned, always. */
+  final boolean hasEntries;
+
+  /** Writers are inside from before they read the old row until what they removed is uncounted. */
+  final ReentrantReadWriteLock gate = new ReentrantReadWriteLock();
+
+  // Rows (by hash) of which a version was put behind a tombstone. It may show until it is flushed: then it stands in a
+  // file with its tombstone, or behind the file of it, and the next compaction drops it. So this need not be kept longer
+  // than the region is open.
+  private final AtomicLongArray hiding = new AtomicLongArray(HIDING_BITS / 64);
+
+  private volatile Set<Integer> complete = Collections.emptySet();
+
+  IndexedRegion(Region region, IndexedTable table) {
+    this.region = region;
+    this.table = table;
+    RegionInfo info = region.getRegionInfo();
+    keys = new EntryKeys(info.getStartKey(), info.getEndKey(), table.prefixZeros);
+    hasEntries = keys.fit();
+  }
+
+  RegionInfo info() {
+    return region.getRegionInfo();
+  }
+
+  boolean isHiding(byte[] row) {
+    int bit = Arrays.hashCode(row) * 0x9e3779b1 >>> HIDING_SHIFT;
+    return (hiding.get(bit / 64) >>> bit & 1) != 0;
+  }
+
+  void setHiding(byte[] row) {
+    int bit = Arrays.hashCode(row) * 0x9e3779b1 >>> HIDING_SHIFT;
+    hiding.accumulateAndGet(bit / 64, 1L << bit, (a, b) -> a | b);
+  }
+
+  /** Ids of the indexes that have an entry for every row. */
+  Set<Integer> complete() {
+    return complete;
+  }
+
+  void setComplete(Collection<Integer> indexes) {
+    Set<Integer> ids = new HashSet<>();
+    for (Schema.Index index : table.schema.indexes) {
+      if (indexes.contains(index.id)) ids.add(index.id);
+    }
+    complete = Collections.unmodifiableSet(ids);
+  }
+
+  List<Integer> indexIds() {
+    List<Integer> ids = new ArrayList<>();
+    for (Schema.Index index : table.schema.indexes) ids.add(index.id);
+    return ids;
+  }
+}

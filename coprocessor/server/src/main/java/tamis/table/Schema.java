@@ -1,0 +1,205 @@
+package tamis.table;
+
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+import tamis.pb.Table;
+import tamis.shaded.protobuf.ByteString;
+import tamis.shaded.protobuf.InvalidProtocolBufferException;
+
+/** The columns, key and indexes of a table; tamis::TableSchema. A value; every change makes a new version. */
+public final class Schema {
+  /** Where a column stands in a row of cells. */
+  public static final class Column {
+    public final int id;
+    public final String name;
+    public final Type type;
+    public final boolean nullable;
+    public final byte[] family;
+    public final byte[] qualifier;
+    public final CellEncoding encoding; // NONE: in the key, or not a cell
+
+    Column(Table.Column message) throws DamagedBytesException {
+      id = message.getId();
+      name = message.getName();
+      type = Type.of(message.getTypeValue());
+      nullable = !message.getNotNull();
+      family = message.getFamily().toByteArray();
+      qualifier = message.getQualifier().toByteArray();
+      encoding = CellEncoding.of(message.getEncoding());
+      if (type == null || encoding == null || (encoding != CellEncoding.NONE && !encoding.isOf(type))) {
+        throw damaged("column \"" + name + "\" has an unknown type or encoding");
+      }
+    }
+  }
+
+  /** How one column of a row key stands in the key's bytes; tamis::KeyPart. */
+  public static final class KeyPart {
+    /** The numbers are stored. */
+    public enum Form { ORDERED, FIXED, UNTIL, REST }
+
+    public final Form form;
+    public final CellEncoding encoding;
+    public final int width;
+    public final byte[] delimiter;
+
+    public KeyPart(Form form, CellEncoding encoding, int width, byte[] delimiter) {
+      this.form = form;
+      this.encoding = encoding;
+      this.width = width;
+      this.delimiter = delimiter;
+    }
+
+    static KeyPart of(Table.KeyPart message, Type type) throws DamagedBytesException {
+      Form[] forms = Form.values();
+      CellEncoding encoding = CellEncoding.of(message.getEncoding());
+      boolean good = message.getForm() >= 0 && message.getForm() < forms.length && encoding != null;
+      Form form = good ? forms[message.getForm()] : null;
+      byte[] delimiter = message.getDelimiter().toByteArray();
+      if (good && form != Form.ORDERED) {
+        good = encoding.isOf(type) && (form != Form.UNTIL || delimiter.length > 0)
+            && (form != Form.FIXED || encoding.width() > 0 || message.getWidth() > 0);
+      }
+      if (!good) throw damaged("a key part is of an unknown form");
+      return new KeyPart(form, encoding, message.getWidth(), delimiter);
+    }
+  }
+
+  /** An index on one or more columns. */
+  public static final class Index {
+    public final int id;
+    public final String name;
+    public final int[] columns; // positions
+    public final double fpr;
+    public final long expectedValues;
+    public final long seed;
+    public final boolean skipsNull; // no entry while the first column is NULL
+
+    Index(Table.Index message, int columnCount) throws DamagedBytesException {
+      id = message.getId();
+      name = message.getName();
+      columns = positions(message.getColumnsList(), columnCount);
+      fpr = message.getFpr();
+      expectedValues = message.getExpectedValues();
+      seed = message.getSeed();
+      skipsNull = message.getNulls() == 1;
+      if (id == 0 || columns.length == 0 || message.getNulls() < 0 || message.getNulls() > 1
+          || !(fpr >= 1e-9 && fpr <= 0.5) || expectedValues < 1 || expectedValues > 1L << 32) {
+        throw damaged("index \"" + name + "\" is malformed");
+      }
+    }
+
+    public Index(Index other, long seed) {
+      id = other.id;
+      name = other.name;
+      columns = other.columns;
+      fpr = other.fpr;
+      expectedValues = other.expectedValues;
+      this.seed = seed;
+      skipsNull = other.skipsNull;
+    }
+  }
+
+  public final int id;
+  public final String name;
+  public final long version;
+  public final Column[] columns;
+  public final int[] key; // positions, in key order
+  public final KeyPart[] keyParts; // as key
+  public final Index[] indexes;
+  public final boolean cells; // rows are cells of their own; in HBase they always are
+  public final byte[] markerFamily; // null: no marker
+  public final byte[] markerQualifier;
+
+  private final boolean[] isKey;
+  private final Map<Long, Integer> columnsById = new HashMap<>();
+
+  private static DamagedBytesException damaged(String why) {
+    return new DamagedBytesException("cannot read a table schema: " + why);
+  }
+
+  private static int[] positions(java.util.List<Integer> list, int columnCount) throws DamagedBytesException {
+    int[] positions = new int[list.size()];
+    for (int i = 0; i < positions.length; ++i) {
+      positions[i] = list.get(i);
+      if (positions[i] < 0 || positions[i] >= columnCount) throw damaged("it names a column that it does not have");
+    }
+    return positions;
+  }
+
+  private Schema(Table.Schema message) throws DamagedBytesException {
+    id = message.getId();
+    name = message.getName();
+    version = message.getVersion();
+    columns = new Column[message.getColumnsCount()];
+    for (int i = 0; i < columns.length; ++i) {
+      columns[i] = new Column(message.getColumns(i));
+      if (columnsById.put(columns[i].id & 0xffffffffL, i) != null) throw damaged("two columns have one id");
+    }
+    key = positions(message.getKeyList(), columns.length);
+    isKey = new boolean[columns.length];
+    for (int position : key) isKey[position] = true;
+    keyParts = new KeyPart[key.length];
+    if (message.getKeyPartsCount() != 0 && message.getKeyPartsCount() != key.length) {
+      throw damaged("its key has more columns than parts, or fewer");
+    }
+    for (int i = 0; i < key.length; ++i) {
+      keyParts[i] = message.getKeyPartsCount() == 0
+          ? new KeyPart(KeyPart.Form.ORDERED, CellEncoding.NONE, 0, Key.EMPTY)
+          : KeyPart.of(message.getKeyParts(i), columns[key[i]].type);
+    }
+    indexes = new Index[message.getIndexesCount()];
+    for (int i = 0; i < indexes.length; ++i) indexes[i] = new Index(message.getIndexes(i), columns.length);
+    cells = message.getCells();
+    markerFamily = message.hasMarker() ? message.getMarker().getFamily().toByteArray() : null;
+    markerQualifier = message.hasMarker() ? message.getMarker().getQualifier().toByteArray() : null;
+    if (key.length == 0) throw damaged("it has no key");
+    for (int i = 0; cells && i < columns.length; ++i) {
+      if (!isKey[i] && (columns[i].encoding == CellEncoding.NONE || columns[i].family.length == 0)) {
+        throw damaged("column \"" + columns[i].name + "\" has no cell");
+      }
+    }
+  }
+
+  public static Schema parse(byte[] bytes) throws DamagedBytesException {
+    try {
+      return new Schema(Table.Schema.parseFrom(bytes));
+    } catch (InvalidProtocolBufferException e) {
+      throw damaged("the bytes are damaged or foreign");
+    }
+  }
+
+  public static Schema of(Table.Schema message) throws DamagedBytesException {
+    return new Schema(message);
+  }
+
+  public boolean isKey(int column) {
+    return isKey[column];
+  }
+
+  /** null when there is none. */
+  public Integer columnOfId(long id) {
+    return columnsById.get(id);
+  }
+
+  /** null when there is none. */
+  public Index index(int id) {
+    for (Index index : indexes) {
+      if (index.id == id) return index;
+    }
+    return null;
+  }
+
+  /** Whether the table's cells stand in the family. */
+  public boolean hasFamily(byte[] family) {
+    if (markerFamily != null && Arrays.equals(family, markerFamily)) return true;
+    for (Column column : columns) {
+      if (column.encoding != CellEncoding.NONE && Arrays.equals(family, column.family)) return true;
+    }
+    return false;
+  }
+
+  static ByteString bytes(byte[] in) {
+    return ByteString.copyFrom(in);
+  }
+}

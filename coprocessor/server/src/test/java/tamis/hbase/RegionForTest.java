@@ -1,0 +1,159 @@
+package tamis.hbase;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.HBaseConfiguration;
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.client.RegionInfoBuilder;
+import org.apache.hadoop.hbase.client.Scan;
+import org.apache.hadoop.hbase.client.TableDescriptor;
+import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
+import org.apache.hadoop.hbase.regionserver.HRegion;
+import org.apache.hadoop.hbase.regionserver.RegionCoprocessorHost;
+import org.apache.hadoop.hbase.regionserver.RegionScanner;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.util.CommonFSUtils;
+import org.apache.hadoop.hbase.wal.WALFactory;
+import tamis.pb.Table;
+import tamis.shaded.protobuf.ByteString;
+import tamis.table.CellEncoding;
+import tamis.table.Type;
+
+/** A real HRegion of an indexed table, on this machine's disk, without a server around it. */
+final class RegionForTest implements AutoCloseable {
+  static final byte[] F = Bytes.toBytes("f");
+  static final byte[] G = Bytes.toBytes("g");
+
+  final Configuration conf;
+  final TableDescriptor descriptor;
+  private final java.nio.file.Path directory;
+  private final Path root;
+  private final RegionInfo info;
+  private WALFactory wals;
+  HRegion region;
+
+  RegionForTest(TableDescriptor descriptor, byte[] start, byte[] end) throws IOException {
+    this.descriptor = descriptor;
+    directory = Files.createTempDirectory("tamis-region");
+    conf = HBaseConfiguration.create();
+    root = new Path("file://" + directory);
+    conf.set("hbase.rootdir", root.toString());
+    conf.setBoolean("hbase.unsafe.stream.capability.enforce", false);
+    conf.setBoolean("hbase.hregion.memstore.mslab.enabled", false);
+    conf.set("hbase.wal.provider", "filesystem");
+    conf.setInt("hbase.hstore.compaction.min", 2);
+    info = RegionInfoBuilder.newBuilder(descriptor.getTableName()).setStartKey(start).setEndKey(end).build();
+    FileSystem.get(root.toUri(), conf).mkdirs(
+        new Path(CommonFSUtils.getTableDir(root, descriptor.getTableName()), info.getEncodedName()));
+    open();
+  }
+
+  void open() throws IOException {
+    wals = new WALFactory(conf, "test-" + System.nanoTime());
+    region = HRegion.newHRegion(CommonFSUtils.getTableDir(root, descriptor.getTableName()), wals.getWAL(info),
+        FileSystem.get(root.toUri(), conf), conf, info, descriptor, null);
+    region.setCoprocessorHost(new RegionCoprocessorHost(region, null, conf));
+    region.initialize();
+    IndexObserver observer = observer();
+    if (observer.indexed() != null) observer.indexed().setComplete(observer.indexed().indexIds());
+  }
+
+  IndexObserver observer() {
+    return region.getCoprocessorHost().findCoprocessor(IndexObserver.class);
+  }
+
+  void reopen() throws IOException {
+    region.close();
+    wals.close();
+    open();
+  }
+
+  @Override
+  public void close() throws IOException {
+    region.close();
+    wals.close();
+    FileSystem.get(root.toUri(), conf).delete(root, true);
+  }
+
+  List<List<Cell>> scan(byte[]... families) throws IOException {
+    Scan scan = new Scan();
+    for (byte[] family : families) scan.addFamily(family);
+    List<List<Cell>> rows = new ArrayList<>();
+    try (RegionScanner scanner = region.getScanner(scan)) {
+      boolean more = true;
+      while (more) {
+        List<Cell> cells = new ArrayList<>();
+        more = scanner.next(cells);
+        if (!cells.isEmpty()) rows.add(cells);
+      }
+    }
+    return rows;
+  }
+
+  /** "f:a@1003=v1", with the sequence id where it has one. */
+  static String text(Cell cell) {
+    String time = cell.getTimestamp() > 2_000_000_000_000L ? "MAX" : "" + cell.getTimestamp() % 1_000_000;
+    return (cell.getType() == Cell.Type.Put ? "" : cell.getType() + " ") + Bytes.toString(CellUtil.cloneFamily(cell)) + ":"
+        + Bytes.toStringBinary(CellUtil.cloneQualifier(cell)) + "@" + time + "#" + cell.getSequenceId() + "="
+        + Bytes.toStringBinary(CellUtil.cloneValue(cell));
+  }
+
+  /** All versions and tombstones of the row. */
+  String raw(byte[] row) throws IOException {
+    Scan scan = new Scan().withStartRow(row).withStopRow(row, true).setRaw(true).readAllVersions();
+    StringBuilder out = new StringBuilder();
+    try (RegionScanner scanner = region.getScanner(scan)) {
+      List<Cell> cells = new ArrayList<>();
+      scanner.next(cells);
+      for (Cell cell : cells) out.append(text(cell)).append(", ");
+    }
+    return out.toString();
+  }
+
+  List<byte[]> entries() throws IOException {
+    List<byte[]> keys = new ArrayList<>();
+    for (List<Cell> row : scan(IndexedTable.FAMILY)) keys.add(CellUtil.cloneRow(row.get(0)));
+    return keys;
+  }
+
+  static Table.Column column(int id, String name, Type type, byte[] family, CellEncoding encoding) {
+    return Table.Column.newBuilder().setId(id).setName(name).setType(Table.ColumnType.forNumber(type.number))
+        .setFamily(ByteString.copyFrom(family)).setQualifier(ByteString.copyFromUtf8(name))
+        .setEncoding(encoding.ordinal()).build();
+  }
+
+  static Table.Index index(int id, String name, boolean skipsNull, Integer... columns) {
+    return Table.Index.newBuilder().setId(id).setName(name).addAllColumns(java.util.Arrays.asList(columns))
+        .setFpr(0.001).setExpectedValues(1000).setSeed(id).setNulls(skipsNull ? 1 : 0).build();
+  }
+
+  /** Key `k` of all bytes; a, s in f, n in f, b in g. */
+  static Table.Schema.Builder schema() {
+    return Table.Schema.newBuilder().setId(1).setName("t").setVersion(1).setCells(true).setNextColumnId(6)
+        .setNextIndexId(10)
+        .addColumns(Table.Column.newBuilder().setId(1).setName("k").setType(Table.ColumnType.BYTES).setNotNull(true))
+        .addColumns(column(2, "a", Type.TEXT, F, CellEncoding.UTF8))
+        .addColumns(column(3, "n", Type.INT64, F, CellEncoding.LONG))
+        .addColumns(column(4, "b", Type.TEXT, G, CellEncoding.UTF8))
+        .addColumns(column(5, "s", Type.TEXT, F, CellEncoding.UTF8))
+        .addKey(0).addKeyParts(Table.KeyPart.newBuilder().setForm(3).setEncoding(CellEncoding.RAW.ordinal()));
+  }
+
+  static TableDescriptor descriptor(Table.Schema schema, int versions) throws IOException {
+    return TableDescriptorBuilder.newBuilder(TableName.valueOf("t"))
+        .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(F).setMaxVersions(versions).build())
+        .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(G).setMaxVersions(1).build())
+        .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(IndexedTable.FAMILY)
+            .setMaxVersions(Integer.MAX_VALUE).setNewVersionBehavior(true).build())
+        .setValue(IndexedTable.SCHEMA, schema.toByteArray()).setCoprocessor(IndexObserver.class.getName()).build();
+  }
+}
