@@ -27,13 +27,14 @@ ARROWS = {
     "papers": "base filter plot",
     "import": "base",
     "redis": "base filter",
+    "guard": "base",
     "cluster": "base executor table",
     "routing": "base executor filter table cluster",
     "rocks": "base executor filter table cluster routing",
     "query": "base executor filter table cluster routing",
     "store": "base executor cluster rocks query",
     "sql": "base executor table cluster query",
-    "cli": "base executor filter papers table import cluster query store sql",
+    "cli": "base executor filter papers table import cluster query store sql guard",
 }
 EXECUTOR = {"answers", "answers_test", "executor", "executor_test", "sim_executor", "thread_executor"}
 

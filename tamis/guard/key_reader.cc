@@ -1,0 +1,133 @@
+#include "tamis/guard/key_reader.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace tamis {
+namespace {
+
+constexpr size_t kPiece = size_t{256} << 10;
+
+int DigitOf(char c, int base) {
+  const int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : 16;
+  return digit < base ? digit : -1;
+}
+
+}  // namespace
+
+Status KeyReader::Wrong(std::string_view what) const {
+  return DataLoss("cannot read key " + std::to_string(lines_) + ": " + std::string(what));
+}
+
+// Also sets lines_.
+Result<std::optional<std::string_view>> KeyReader::NextLine() {
+  const char delimiter = format_ == Format::kNull ? '\0' : '\n';
+  size_t searched = begin_;
+  while (true) {
+    const void* found = end_ > searched
+                            ? std::memchr(buffer_.data() + searched, delimiter, end_ - searched)
+                            : nullptr;
+    if (found != nullptr) {
+      const size_t end = static_cast<size_t>(static_cast<const char*>(found) - buffer_.data());
+      const std::string_view line(buffer_.data() + begin_, end - begin_);
+      begin_ = end + 1;
+      ++lines_;
+      return std::optional(line);
+    }
+    if (at_end_) {
+      if (begin_ == end_) return std::optional<std::string_view>();
+      ++lines_;
+      return Wrong("it is cut off, since the input ends within the line");
+    }
+    searched = end_ - begin_;
+    if (searched > kGreatestKey) {
+      ++lines_;
+      return Wrong("it is longer than a MiB");
+    }
+    std::copy(buffer_.begin() + static_cast<ptrdiff_t>(begin_),
+              buffer_.begin() + static_cast<ptrdiff_t>(end_), buffer_.begin());
+    end_ = searched;
+    begin_ = 0;
+    buffer_.resize(end_ + kPiece);
+    ssize_t size = 0;
+    do {
+      if (cancelled_->load()) return Cancelled("stopped");
+      size = read(file_, buffer_.data() + end_, kPiece);
+    } while (size < 0 && errno == EINTR);
+    if (size < 0) return Unavailable(std::string("cannot read keys: ") + std::strerror(errno));
+    end_ += static_cast<size_t>(size);
+    at_end_ = size == 0;
+  }
+}
+
+Result<std::string_view> KeyReader::Unescape(std::string_view line) {
+  unescaped_.clear();
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\t') return Wrong("there are two columns; COPY one, the key");
+    if (line[i] != '\\') {
+      unescaped_ += line[i];
+      continue;
+    }
+    if (++i == line.size()) return Wrong("a backslash ends it");
+    constexpr std::string_view kLetters = "bfnrtv";
+    constexpr std::string_view kMeant = "\b\f\n\r\t\v";
+    const bool hexadecimal = line[i] == 'x' && i + 1 < line.size() && DigitOf(line[i + 1], 16) >= 0;
+    if (const size_t letter = kLetters.find(line[i]); letter != kLetters.npos) {
+      unescaped_ += kMeant[letter];
+    } else if (hexadecimal || DigitOf(line[i], 8) >= 0) {
+      const int base = hexadecimal ? 16 : 8;
+      const size_t most = hexadecimal ? 2 : 3;
+      if (hexadecimal) ++i;
+      int byte = 0;
+      size_t digits = 0;
+      while (digits < most && i + digits < line.size() && DigitOf(line[i + digits], base) >= 0) {
+        byte = byte * base + DigitOf(line[i + digits++], base);
+      }
+      unescaped_ += static_cast<char>(byte);
+      i += digits - 1;
+    } else {
+      unescaped_ += line[i];
+    }
+  }
+  return std::string_view(unescaped_);
+}
+
+Result<std::optional<std::string_view>> KeyReader::Next() {
+  while (true) {
+    TAMIS_ASSIGN_OR_RETURN(const std::optional<std::string_view> line, NextLine());
+    const bool end_marker = line && *line == "\\." && (marked_end_ || format_ == Format::kCopy);
+    if (end_marker) {
+      TAMIS_ASSIGN_OR_RETURN(const std::optional<std::string_view> behind, NextLine());
+      if (behind) return Wrong("it comes behind the end, which \"\\.\" says");
+      return std::optional<std::string_view>();
+    }
+    if (!line) {
+      if (!marked_end_) return line;
+      return DataLoss("the keys end after " + std::to_string(lines_) +
+                      " lines without \"\\.\": who gave them may have failed midway; let it print "
+                      "that line when all is well");
+    }
+    if (format_ == Format::kCopy) {
+      if (*line == "\\N") {
+        ++nulls_;
+        continue;
+      }
+      TAMIS_ASSIGN_OR_RETURN(const std::string_view key, Unescape(*line));
+      return std::optional(key);
+    }
+    if (format_ == Format::kPlain && line->find('\\') != line->npos) {
+      return Wrong(
+          "it has a backslash; say --format copy when a backslash is printed as two (COPY of "
+          "PostgreSQL, mysql --batch), --format lines when a line is a key as it stands");
+    }
+    return line;
+  }
+}
+
+}  // namespace tamis

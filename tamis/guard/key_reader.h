@@ -1,0 +1,59 @@
+// KeyReader: the keys that a program prints, one a line.
+//
+// A key that is read wrongly is a row that is refused: PostgreSQL's COPY and `mysql --batch` print
+// a backslash as two, so a line with one means different keys to who knows this and who does not. A
+// line that is cut off is no key.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tamis/base/status.h"
+
+namespace tamis {
+
+class KeyReader {
+ public:
+  enum class Format {
+    kPlain,  // a line is a key; one with a backslash is refused, since nobody said what it means
+    kLines,  // a line is a key, whatever is in it
+    kNull,   // likewise, but each ends with a zero byte
+    kCopy,   // as COPY TO STDOUT prints one column: \\ \n \t \x41 \101; \N is no key and left out
+  };
+  static constexpr size_t kGreatestKey = size_t{1} << 20;
+
+  // Reads what `file` gives until its end or, with `marked_end`, until the line "\.", which must
+  // come. Reading stops when `cancelled` becomes true and a signal came.
+  KeyReader(int file, Format format, bool marked_end, const std::atomic<bool>* cancelled)
+      : file_(file), format_(format), marked_end_(marked_end), cancelled_(cancelled) {}
+
+  // The next key, valid until the next call; nullopt at the end.
+  Result<std::optional<std::string_view>> Next();
+
+  uint64_t lines() const { return lines_; }
+  // Whether a call may give something without reading on.
+  bool has_more() const { return begin_ < end_; }
+  uint64_t nulls() const { return nulls_; }  // left out
+
+ private:
+  Result<std::optional<std::string_view>> NextLine();
+  Result<std::string_view> Unescape(std::string_view line);
+  Status Wrong(std::string_view what) const;
+
+  int file_;
+  Format format_;
+  bool marked_end_;
+  const std::atomic<bool>* cancelled_;
+  std::vector<char> buffer_;
+  size_t begin_ = 0;  // of what was not given away yet
+  size_t end_ = 0;
+  bool at_end_ = false;
+  uint64_t lines_ = 0;
+  uint64_t nulls_ = 0;
+  std::string unescaped_;
+};
+
+}  // namespace tamis

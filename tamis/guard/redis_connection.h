@@ -1,0 +1,93 @@
+// RedisConnection: one connection to a Redis or Valkey server.
+//
+// A command is sent once. When the connection breaks it may have been carried out or not: the
+// status is kUnavailable, and nothing is sent again here, since an erase that is repeated takes
+// away another key. What the server refuses is a value (RedisReply::is_error).
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tamis/base/status.h"
+#include "tamis/guard/redis_address.h"
+
+struct redisContext;
+struct redisReply;
+
+namespace tamis {
+
+class RedisReply {
+ public:
+  explicit RedisReply(redisReply* reply);  // takes it
+
+  bool is_error() const;
+  bool is_nothing() const;
+  bool is_integer() const;
+  bool is_array() const;
+  std::string_view text() const;  // of a string, a status or an error; else ""
+  long long integer() const;      // 0 when it is none
+  size_t size() const;            // of an array; else 0
+  // Elements of an array. REQUIRES: i < size().
+  std::string_view text(size_t i) const;
+  long long integer(size_t i) const;
+  bool is_error(size_t i) const;
+  bool is_integer(size_t i) const;
+  // Elements of an array within the array.
+  size_t size_of(size_t i) const;
+  long long integer(size_t i, size_t j) const;
+
+ private:
+  struct Free {
+    void operator()(redisReply* reply) const;
+  };
+  std::unique_ptr<redisReply, Free> reply_;
+};
+
+class RedisConnection {
+ public:
+  // With the login and the database chosen. Waiting for the server ends after timeout_ms.
+  static Result<RedisConnection> Open(const RedisAddress& address, int timeout_ms);
+
+  // One command and its reply. kUnavailable: it broke, or time was over; it is of no more use.
+  Result<RedisReply> Ask(std::span<const std::string_view> words);
+  Result<RedisReply> Ask(std::initializer_list<std::string_view> words) {
+    return Ask(std::span(words.begin(), words.size()));
+  }
+  // As Ask, but an error that the server sent is a status too.
+  Result<RedisReply> Demand(std::initializer_list<std::string_view> words);
+
+  // Commands in a row: bytes of the protocol, then their replies in turn.
+  Status Send(std::string_view bytes);
+  Result<RedisReply> Receive();
+
+  const RedisAddress& address() const { return address_; }
+  // What a server's error means for who asked.
+  Status ErrorOf(const RedisReply& reply) const;
+
+ private:
+  struct Free {
+    void operator()(redisContext* context) const;
+  };
+
+  RedisConnection(RedisAddress address, redisContext* context)
+      : address_(std::move(address)), context_(context) {}
+  Status Broken(std::string_view doing) const;
+  Status Enter();
+
+  RedisAddress address_;
+  std::unique_ptr<redisContext, Free> context_;
+};
+
+// Appends a command in the protocol's bytes.
+void AppendCommand(std::span<const std::string_view> words, std::string* bytes);
+inline void AppendCommand(std::initializer_list<std::string_view> words, std::string* bytes) {
+  AppendCommand(std::span(words.begin(), words.size()), bytes);
+}
+// A part of that: one word.
+void AppendWord(std::string_view word, std::string* bytes);
+
+}  // namespace tamis

@@ -1,0 +1,452 @@
+#!/usr/bin/env python3
+"""tamis guard load: no row that was committed is refused, whatever goes on beside it.
+
+Each interleaving runs on a real PostgreSQL and a real redis-server. Where a rule keeps a row from
+being refused, the same is done without the rule, and then the row is refused.
+usage: load_test.py TAMIS MODULE
+"""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "redis"))
+
+from postgres import Postgres
+from redis_server import Server
+
+TAMIS, MODULE = sys.argv[1:3]
+ROWS = 2000
+GONE = 4000
+
+
+class Guard:
+    """`tamis guard` on one key."""
+
+    def __init__(self, server, key="rows"):
+        self.server, self.key = server, key
+
+    def start(self, command, *arguments, stdin=subprocess.DEVNULL):
+        return subprocess.Popen(
+            [TAMIS, "guard", command, "--redis", "unix://" + self.server.path, "--key", self.key,
+             *arguments], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def __call__(self, command, *arguments, stdin="", expect=0):
+        """What it printed; of what fails, its message."""
+        process = self.start(command, *arguments, stdin=subprocess.PIPE)
+        output, errors = process.communicate(stdin, timeout=120)
+        assert process.returncode == expect, (process.returncode, output, errors)
+        return output if expect == 0 else errors
+
+
+def copy(postgres, query="SELECT id FROM items"):
+    return "psql -X " + shlex.quote(postgres.dsn) + " -c " + shlex.quote(f"COPY ({query}) TO STDOUT")
+
+
+def finish(process, expect=0):
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == expect, (process.returncode, output, errors)
+    return errors
+
+
+def line_with(process, text):
+    """Reads on until a line of it; that is how far it is then."""
+    for line in process.stderr:
+        if text in line:
+            return line
+    raise AssertionError(f"it ended without \"{text}\"")
+
+
+def check(client, *items, key="rows"):
+    return client("TAMIS.CHECK", key, *items)
+
+
+def add(client, *items):
+    assert all(reply >= 0 for reply in client("TAMIS.ADD", "rows", *items))
+
+
+def rebuild_state(client, key="rows"):
+    reply = client("TAMIS.INFO", key)
+    return dict(zip(reply[::2], reply[1::2]))["Rebuild"]
+
+
+class Gate:
+    """A command that says that it has begun and waits until it is let go."""
+
+    def __init__(self, directory, name):
+        self.reached = os.path.join(directory, name + "-reached")
+        self.go = os.path.join(directory, name + "-go")
+        os.mkfifo(self.reached)
+        os.mkfifo(self.go)
+
+    def before(self, command):
+        return f"echo >{self.reached}; read x <{self.go}; {command}"
+
+    def behind(self, command):
+        return f"{command} && echo >{self.reached} && read x <{self.go}"
+
+    def wait(self):
+        with open(self.reached, encoding="utf-8") as file:
+            file.read()
+
+    def open(self):
+        with open(self.go, "w", encoding="utf-8") as file:
+            file.write("\n")
+
+
+class Fixture:
+    def __init__(self, postgres, directory):
+        self.postgres, self.directory, self.gates = postgres, directory, 0
+
+    def gate(self):
+        self.gates += 1
+        return Gate(self.directory, f"gate{self.gates}")
+
+    def empty(self):
+        self.postgres.run("TRUNCATE items", f"INSERT INTO items SELECT generate_series(1, {ROWS})")
+
+    def load(self, guard, *more, command=None, capacity=20000, expect=0):
+        return guard("load", "--command", command or copy(self.postgres), "--database",
+                     self.postgres.dsn, "--capacity", str(capacity), *more, expect=expect)
+
+    def verified(self, guard):
+        assert guard("verify", "--command", copy(self.postgres)) == ""
+
+
+def loads_and_verifies(fixture):
+    fixture.empty()
+    with Server(MODULE) as server:
+        guard, client = Guard(server), server.client()
+        # Without a filter nothing is refused, and nothing is known.
+        assert guard("verify", "--command", copy(fixture.postgres)) == ""
+        assert "not found" in guard("status", expect=1)
+        fixture.load(guard, "--mark", "m1")
+        fixture.verified(guard)
+        assert check(client, "1", ROWS, "absent") == [1, 1, 0]
+        assert "trusted" in guard("status") and guard("status", "--mark") == "m1\n"
+        # Another one of the same size, without a word about it.
+        guard("load", "--command", copy(fixture.postgres), "--database", fixture.postgres.dsn)
+        assert guard("status", "--mark") == "\n", "the mark was that of the other one"
+        assert "20000" in guard("status")
+        # A row is refused, is named, and is the failure.
+        generation = client("TAMIS.GENERATION", "rows")
+        assert client("TAMIS.DELIF", "rows", generation, "7", "9") == [1, 1]
+        process = guard.start("verify", "--command", copy(fixture.postgres))
+        output, _ = process.communicate(timeout=120)
+        assert sorted(output.split()) == ["7", "9"] and process.returncode == 1
+        # Rows that go while it reads are refused by right.
+        flag = os.path.join(fixture.directory, "flag")
+        command = f"if [ -e {flag} ]; then echo 1; else touch {flag}; printf '1\\n7\\n9\\n'; fi"
+        assert guard("verify", "--command", command) == ""
+
+
+def add_before_start(fixture, waits):
+    """The transaction added before START, and commits when the snapshot was taken."""
+    fixture.empty()
+    with Server(MODULE) as server:
+        guard, client = Guard(server), server.client()
+        fixture.load(guard)
+        writer = fixture.postgres.connect()
+        cursor = writer.cursor()
+        cursor.execute("INSERT INTO items VALUES (1000001)")
+        add(client, "1000001")
+        how = ("--database", fixture.postgres.dsn) if waits else ("--settle", "0")
+        loader = guard.start("load", "--command", copy(fixture.postgres), *how)
+        if waits:
+            line_with(loader, "waiting for 1 transactions")
+            writer.commit()
+        finish(loader)
+        writer.commit()
+        writer.close()
+        return check(client, "1000001").count(0)
+
+
+def add_before_the_first_write(fixture):
+    """So far the transaction only read: it has no number that a snapshot's xmin could show."""
+    fixture.empty()
+    with Server(MODULE) as server:
+        guard, client = Guard(server), server.client()
+        fixture.load(guard)
+        writer = fixture.postgres.connect()
+        cursor = writer.cursor()
+        cursor.execute("SELECT count(*) FROM items")
+        add(client, "1000002")
+        with fixture.postgres.connect() as other, other.cursor() as looking:
+            looking.execute("SELECT pg_snapshot_xmin(s) = pg_snapshot_xmax(s) FROM pg_current_snapshot() s")
+            assert looking.fetchone() == (True,), "xmin shows it: this is no test"
+        other.close()
+        loader = guard.start("load", "--command", copy(fixture.postgres), "--database",
+                             fixture.postgres.dsn)
+        line_with(loader, "waiting for 1 transactions")
+        cursor.execute("INSERT INTO items VALUES (1000002)")
+        writer.commit()
+        finish(loader)
+        writer.close()
+        assert check(client, "1000002") == [1]
+
+
+def prepared_transactions(fixture):
+    """One was prepared before START, one is while the loader waits for it."""
+    fixture.empty()
+    with Server(MODULE) as server:
+        guard, client = Guard(server), server.client()
+        fixture.load(guard)
+        writers = [fixture.postgres.connect() for _ in range(2)]
+        for i, writer in enumerate(writers):
+            writer.tpc_begin(f"tpc{i}")
+            writer.cursor().execute(f"INSERT INTO items VALUES ({1000010 + i})")
+            add(client, 1000010 + i)
+        writers[0].tpc_prepare()
+        loader = guard.start("load", "--command", copy(fixture.postgres), "--database",
+                             fixture.postgres.dsn)
+        line_with(loader, "waiting for 2 transactions")
+        writers[1].tpc_prepare()
+        writers[0].tpc_commit()
+        line_with(loader, "prepared transaction 'tpc1'")
+        writers[1].tpc_commit()
+        finish(loader)
+        for writer in writers:
+            writer.close()
+        assert check(client, 1000010, 1000011) == [1, 1]
+
+
+def writers_after_start(fixture):
+    """Nobody waits for them: their adds go to the new filter, too."""
+    fixture.empty()
+    with Server(MODULE) as server:
+        guard, client = Guard(server), server.client()
+        fixture.load(guard)
+        before, behind = fixture.gate(), fixture.gate()
+        command = behind.behind(before.before(copy(fixture.postgres)))
+        loader = guard.start("load", "--command", command, "--database", fixture.postgres.dsn)
+        before.wait()
+        writer, other = fixture.postgres.connect(), fixture.postgres.connect()
+        writer.cursor().execute("INSERT INTO items VALUES (1000003)")
+        add(client, "1000003")
+        before.open()
+        behind.wait()  # the rows were read
+        other.cursor().execute("INSERT INTO items VALUES (1000004)")
+        add(client, "1000004")
+        behind.open()
+        finish(loader)
+        writer.commit()
+        other.commit()
+        writer.close()
+        other.close()
+        assert check(client, "1000003", "1000004") == [1, 1]
+        fixture.verified(guard)
+
+
+def erases_of_rows_that_the_snapshot_lacks(fixture, words):
+    """The rows went before the snapshot, their erases arrive when the new filter is in its place. Its
+    tags are short, so that each of them would take away another row's sooner or later."""
+    fixture.empty()
+    postgres = fixture.postgres
+    postgres.run(f"INSERT INTO items SELECT generate_series(2000001, 2000000 + {GONE})")
+    gone = [2000001 + i for i in range(GONE)]
+    with Server(MODULE, words=words) as server:
+        guard, client = Guard(server), server.client()
+        fixture.load(guard)
+        generation = client("TAMIS.GENERATION", "rows")
+        postgres.run("DELETE FROM items WHERE id > 2000000")
+        fixture.load(guard, "--fpr", "0.3", capacity=ROWS)
+        client("TAMIS.DELIF", "rows", generation, *gone)
+        answer = client("TAMIS.CHECK", "rows", *range(1, ROWS + 1)).count(0)
+        if not words:  # who does not say the generation is not obeyed for a while
+            assert client("TAMIS.DEL", "rows", *gone) == [-1] * GONE
+            fixture.verified(guard)
+            # What goes now is erased.
+            generation = client("TAMIS.GENERATION", "rows")
+            postgres.run("DELETE FROM items WHERE id = 5")
+            assert client("TAMIS.DELIF", "rows", generation, 5) == [1]
+            fixture.verified(guard)
+        return answer
+
+
+def erases_while_it_is_filled(fixture):
+    """Before and behind the snapshot: the new filter gets none of them, and is not harmed."""
+    fixture.empty()
+    with Server(MODULE) as server:
+        guard, client = Guard(server), server.client()
+        fixture.load(guard)
+        before, behind = fixture.gate(), fixture.gate()
+        loader = guard.start("load", "--command", behind.behind(before.before(copy(fixture.postgres))),
+                             "--database", fixture.postgres.dsn, "--fpr", "0.3")
+        before.wait()
+        for gate, first in ((before, 1), (behind, 201)):
+            generation = client("TAMIS.GENERATION", "rows")
+            fixture.postgres.run(f"DELETE FROM items WHERE id BETWEEN {first} AND {first + 199}")
+            assert client("TAMIS.DELIF", "rows", generation, *range(first, first + 200)) == [1] * 200
+            gate.open()
+            if gate is before:
+                behind.wait()
+        finish(loader)
+        fixture.verified(guard)
+
+
+def failures_leave_the_old_filter(fixture):
+    fixture.empty()
+    postgres = fixture.postgres
+    with Server(MODULE) as server:
+        guard, client = Guard(server), server.client()
+        fixture.load(guard)
+
+        def unharmed():
+            assert rebuild_state(client) == b"none"
+            assert check(client, "1", ROWS, "absent") == [1, 1, 0]
+
+        half = copy(postgres, f"SELECT 1000000 / ({ROWS} - id) FROM items ORDER BY id")
+        for command, why in ((half, "exit status 1"), (half + " | cat", "exit status 1"),
+                             ("echo 1; exit 3", "exit status 3"), ("echo 1; kill -9 $$", "signal 9"),
+                             ("printf '1\\n2'", "cut off"), ("true", "at least 1"),
+                             ("no-such-program", "exit status 127"),
+                             ("echo 'a\\b'", "--format"), ("seq 1 30000", "full"),
+                             (copy(postgres, "SELECT id, id FROM items"), "two columns")):
+            more = ["--format", "copy"] if "columns" in why else []
+            message = fixture.load(guard, *more, command=command, expect=1)
+            assert why in message and "stays as it was" in message, message
+            unharmed()
+        assert "at least 3000" in fixture.load(guard, "--at-least", "3000", expect=1)
+        unharmed()
+        assert "cannot ask PostgreSQL" in guard("load", "--command", copy(postgres), "--database",
+                                                "host=/nonexistent", expect=1)
+        unharmed()
+        assert "--settle" in guard("load", "--command", copy(postgres), expect=1)
+        fixture.load(guard, "--at-least", "0", command="true")
+        assert check(client, "1") == [0], "somebody said that the table is empty"
+
+
+def keys_with_any_bytes(fixture):
+    fixture.postgres.run("DROP TABLE IF EXISTS names", "CREATE TABLE names (name text)")
+    names = ["a\\b", "tab\there", "line\nend", "\\.", "\\N", "ümlaut", "", " ", "'\"", "\r\x01\x7f"]
+    with fixture.postgres.connect() as connection, connection.cursor() as cursor:
+        for name in [*names, None]:
+            cursor.execute("INSERT INTO names VALUES (%s)", (name,))
+    connection.close()
+    with Server(MODULE) as server:
+        guard, client = Guard(server), server.client()
+        command = copy(fixture.postgres, "SELECT name FROM names")
+        assert "--format copy" in fixture.load(guard, command=command, expect=1)
+        fixture.load(guard, "--format", "copy", command=command)
+        assert check(client, *names) == [1] * len(names)
+        assert guard("verify", "--format", "copy", "--command", command) == ""
+        fixture.load(guard, "--format", "null", command="printf 'a\\nb\\0c\\\\\\0'")
+        assert check(client, "a\nb", "c\\", "a") == [1, 1, 0]
+        # A first line that is the snapshot.
+        fixture.load(guard, "--format", "lines", "--mark-first", command="printf 'm 5\\n\\\\.\\n'")
+        assert check(client, "\\.", "m 5") == [1, 0] and guard("status", "--mark") == "m 5\n"
+
+
+def lines_of_standard_input(fixture):
+    """Who gives them may have read the rows before START; and may fail midway."""
+    fixture.empty()
+    with Server(MODULE) as server:
+        guard, client = Guard(server), server.client()
+        assert "guard start" in guard("load", stdin="1\n\\.\n", expect=1)
+        start = ("start", "--capacity", "100", "--settle", "0")
+        rebuild = guard(*start).strip()
+        assert "may have failed midway" in guard("load", "--id", rebuild, stdin="1\n2\n", expect=1)
+        assert client("EXISTS", "rows") == 0
+        rebuild = guard(*start).strip()
+        guard("load", "--id", rebuild, stdin="1\n2\n\\.\n")
+        assert check(client, "1", "3") == [1, 0]
+        # Somebody else has taken over meanwhile: the one does not end what the other does.
+        first = guard(*start).strip()
+        assert "guard abort" in guard(*start, expect=1)
+        second = guard(*start, "--replace").strip()
+        assert "another rebuild" in guard("load", "--id", first, stdin="1\n\\.\n", expect=1)
+        guard("load", "--id", second, stdin="1\n4\n\\.\n")
+        assert check(client, "1", "4", "2") == [1, 1, 0]
+        guard(*start)
+        guard("abort")
+        assert "no rebuild" in guard("abort", expect=1)
+
+
+def connection_lost_in_the_middle(fixture):
+    fixture.empty()
+    with Server(MODULE) as server:
+        guard, client = Guard(server), server.client()
+        fixture.load(guard)
+        gate = fixture.gate()
+        loader = guard.start("load", "--settle", "0", "--command",
+                             f"seq 1 1000; {gate.before('seq 1001 2000')}")
+        gate.wait()
+        assert client("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") >= 1
+        gate.open()
+        assert "stays as it was" in finish(loader, expect=1)
+        assert rebuild_state(client) == b"none", "it was aborted over another connection"
+        assert check(client, "1", ROWS, "absent") == [1, 1, 0]
+
+
+def server_lost_in_the_middle(fixture):
+    """It comes back without the last adds of both filters."""
+    fixture.empty()
+    with Server(MODULE, "appendonly", "yes", "appendfsync", "no") as server:
+        guard, client = Guard(server), server.client()
+        fixture.load(guard)
+        gate = fixture.gate()
+        loader = guard.start("load", "--settle", "0", "--command",
+                             f"seq 1 1000; {gate.before('seq 1001 2000')}")
+        gate.wait()
+        server.kill()
+        server.start()
+        client = server.client()
+        gate.open()
+        finish(loader, expect=1)
+        assert set(check(client, *range(1, ROWS))) == {-1}
+        fixture.load(guard, "--replace")
+        fixture.verified(guard)
+        assert check(client, "absent") == [0]
+
+
+def stopped_by_a_person(fixture):
+    fixture.empty()
+    with Server(MODULE) as server:
+        guard, client = Guard(server), server.client()
+        fixture.load(guard)
+        gate = fixture.gate()
+        loader = guard.start("load", "--settle", "0", "--command", gate.before("seq 1 10"))
+        gate.wait()
+        loader.send_signal(signal.SIGINT)
+        finish(loader, expect=130)
+        assert rebuild_state(client) == b"none"
+        assert check(client, "1", "absent") == [1, 0]
+        # While it waits for others.
+        writer = fixture.postgres.connect()
+        writer.cursor().execute("SELECT 1")
+        loader = guard.start("load", "--command", copy(fixture.postgres), "--database",
+                             fixture.postgres.dsn)
+        line_with(loader, "waiting")
+        loader.send_signal(signal.SIGINT)
+        finish(loader, expect=130)
+        writer.close()
+        assert rebuild_state(client) == b"none"
+
+
+def main():
+    with Postgres() as postgres, tempfile.TemporaryDirectory() as directory:
+        postgres.run("CREATE TABLE items (id bigint PRIMARY KEY)")
+        fixture = Fixture(postgres, directory)
+        loads_and_verifies(fixture)
+        assert add_before_start(fixture, waits=True) == 0
+        assert add_before_start(fixture, waits=False) == 1, "without waiting no row is refused"
+        add_before_the_first_write(fixture)
+        prepared_transactions(fixture)
+        writers_after_start(fixture)
+        assert erases_of_rows_that_the_snapshot_lacks(fixture, ()) == 0
+        assert erases_of_rows_that_the_snapshot_lacks(
+            fixture, ("tamis-fault", "erases_of_other_generation")) > 0
+        erases_while_it_is_filled(fixture)
+        failures_leave_the_old_filter(fixture)
+        keys_with_any_bytes(fixture)
+        lines_of_standard_input(fixture)
+        connection_lost_in_the_middle(fixture)
+        server_lost_in_the_middle(fixture)
+        stopped_by_a_person(fixture)
+
+
+if __name__ == "__main__":
+    main()
