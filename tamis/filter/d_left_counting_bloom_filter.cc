@@ -191,7 +191,8 @@ Status DLeftCountingBloomFilter::Merge(const DLeftCountingBloomFilter& other) {
 }
 
 void DLeftCountingBloomFilter::Clear() {
-  std::vector<WordArray> tables(1, WordArray(layout_.words()));
+  std::vector<WordArray> tables;
+  tables.emplace_back(layout_.words());
   tables_ = std::move(tables);
   count_ = used_ = saturated_ = ignored_decrements_ = 0;
 }

@@ -15,6 +15,8 @@
 #include <span>
 #include <utility>
 
+#include "tamis/base/zeroed_memory.h"
+
 namespace tamis {
 
 class WordArray {
@@ -22,9 +24,8 @@ class WordArray {
   static constexpr size_t kAlignment = 64;
 
   WordArray() = default;
-  explicit WordArray(size_t size) : owned_(Allocate(size)), data_(owned_.get()), size_(size) {
-    std::memset(owned_.get(), 0, size * sizeof(uint64_t));
-  }
+  explicit WordArray(size_t size)
+      : owned_(AllocateZeroed(size)), data_(owned_.get()), size_(size) {}
   static WordArray Borrow(std::span<const uint64_t> words) {
     WordArray array;
     array.data_ = words.data();
@@ -68,29 +69,55 @@ class WordArray {
   // Where an array is large, pages of 2 MB are asked for: a filter jumps about in it, and with
   // pages of 4 KB most jumps would walk the page table too.
   static constexpr size_t kHugePage = size_t{2} << 20;
-  static std::align_val_t AlignmentFor(size_t size_bytes) {
-    return std::align_val_t{size_bytes >= 2 * kHugePage ? kHugePage : kAlignment};
-  }
+  static bool Large(size_t size_bytes) { return size_bytes >= 2 * kHugePage; }
 
   struct Free {
-    std::align_val_t alignment;
-    void operator()(uint64_t* words) const { ::operator delete[](words, alignment); }
+    size_t alignment;
+    void* zeroed;  // the block around the words, of ZeroedMemory; nullptr = operator new's
+    void operator()(uint64_t* words) const {
+      if (zeroed != nullptr) {
+        TheZeroedMemory().free(zeroed);
+      } else {
+        ::operator delete[](words, std::align_val_t{alignment});
+      }
+    }
   };
   using Owned = std::unique_ptr<uint64_t[], Free>;
 
+  static void WishForHugePages([[maybe_unused]] void* words, [[maybe_unused]] size_t size_bytes) {
+#ifdef __linux__
+    (void)madvise(words, size_bytes, MADV_HUGEPAGE);  // a wish, its refusal does no harm
+#endif
+  }
+
   static Owned Allocate(size_t size) {
     const size_t size_bytes = size * sizeof(uint64_t);
-    const auto alignment = AlignmentFor(size_bytes);
-    Owned owned(static_cast<uint64_t*>(::operator new[](size_bytes, alignment)), Free{alignment});
-#ifdef __linux__
-    if (alignment == std::align_val_t{kHugePage}) {
-      (void)madvise(owned.get(), size_bytes, MADV_HUGEPAGE);  // a wish, its refusal does no harm
-    }
-#endif
+    const Free free = {Large(size_bytes) ? kHugePage : kAlignment, nullptr};
+    Owned owned(
+        static_cast<uint64_t*>(::operator new[](size_bytes, std::align_val_t{free.alignment})),
+        free);
+    if (Large(size_bytes)) WishForHugePages(owned.get(), size_bytes);
     return owned;
   }
 
-  Owned owned_{nullptr, Free{std::align_val_t{kAlignment}}};
+  // Of large ones no page is touched.
+  static Owned AllocateZeroed(size_t size) {
+    const size_t size_bytes = size * sizeof(uint64_t);
+    if (!Large(size_bytes)) {
+      Owned owned = Allocate(size);
+      std::memset(owned.get(), 0, size_bytes);
+      return owned;
+    }
+    size_t space = size_bytes + kHugePage;
+    void* words = TheZeroedMemory().allocate(space);
+    if (words == nullptr) throw std::bad_alloc();
+    const Free free = {kHugePage, words};
+    Owned owned(static_cast<uint64_t*>(std::align(kHugePage, size_bytes, words, space)), free);
+    WishForHugePages(owned.get(), size_bytes);
+    return owned;
+  }
+
+  Owned owned_{nullptr, Free{kAlignment, nullptr}};
   const uint64_t* data_ = nullptr;
   size_t size_ = 0;
 };

@@ -1,23 +1,16 @@
 #include "tamis/redis/byte_array.h"
 
-#include <cstdlib>
+#include "tamis/base/zeroed_memory.h"
 
 namespace tamis::redis {
-namespace {
-
-ByteAllocator allocator = {[](size_t size) { return std::calloc(size, 1); }, std::free};
-
-}  // namespace
-
-void SetByteAllocator(ByteAllocator a) { allocator = a; }
 
 ByteArray::~ByteArray() {
-  if (data_ != nullptr) allocator.free(data_);
+  if (data_ != nullptr) TheZeroedMemory().free(data_);
 }
 
 ByteArray ByteArray::Zeroed(size_t size) {
   ByteArray result;
-  result.data_ = static_cast<uint8_t*>(allocator.allocate_zeroed(size));
+  result.data_ = static_cast<uint8_t*>(TheZeroedMemory().allocate(size));
   if (result.data_ != nullptr) result.size_ = size;
   return result;
 }

@@ -1,8 +1,4 @@
-// ByteArray: the bytes of one link or table. They come from an allocator that can say no, since a
-// filter may be as large as the machine, and are zero without having been touched.
-//
-// The allocator is the server's inside of the module, so that maxmemory counts the bytes, and the
-// C library's everywhere else.
+// ByteArray: the bytes of one link or table, of ZeroedMemory.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +7,6 @@
 #include <utility>
 
 namespace tamis::redis {
-
-struct ByteAllocator {
-  void* (*allocate_zeroed)(size_t size);  // nullptr when there is not so much
-  void (*free)(void* bytes);
-};
-
-// What ByteArrays are allocated with from now on. REQUIRES: there is none yet.
-void SetByteAllocator(ByteAllocator allocator);
 
 class ByteArray {
  public:
@@ -34,7 +22,7 @@ class ByteArray {
 
   // Zeros; without data() when memory does not suffice. REQUIRES: size > 0.
   static ByteArray Zeroed(size_t size);
-  // Takes what the same allocator gave.
+  // Takes what the same memory gave.
   static ByteArray Adopt(void* data, size_t size);
 
   uint8_t* data() { return data_; }

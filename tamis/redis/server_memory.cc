@@ -3,13 +3,13 @@
 #include <cstdlib>
 #include <new>
 
-#include "tamis/redis/byte_array.h"
+#include "tamis/base/zeroed_memory.h"
 #include "tamis/redis/server.h"
 
 namespace tamis::redis {
 
 void UseServerMemory() {
-  SetByteAllocator({
+  SetZeroedMemory({
       // The server's calloc ends it when there is no memory, and only its malloc can say so. Both
       // leave large memory untouched; what was just given back is there to be given again.
       [](size_t size) -> void* {
