@@ -360,22 +360,47 @@ void BloomChain::MayContain(std::span<const std::string_view> items, bool* out) 
   }
 }
 
+Status BloomChain::Merge(const BloomChain& other) {
+  if (partial() || other.partial()) return InvalidArgument("chunks are missing");
+  bool alike = options_ == other.options_ && growth_ == other.growth_;
+  for (size_t i = 0; alike && i < std::min(links_.size(), other.links_.size()); ++i) {
+    alike = links_[i].bits == other.links_[i].bits && links_[i].hashes == other.links_[i].hashes;
+  }
+  if (!alike) {
+    return InvalidArgument(
+        "the filters were not made with the same error rate, capacity and "
+        "expansion");
+  }
+  // What can fail comes first.
+  auto more = other.CopyLinks(links_.size());
+  if (!more) return {StatusCode::kResourceExhausted, "memory does not suffice for the filter"};
+  links_.reserve(links_.size() + more->size());
+  for (size_t i = 0; i < std::min(links_.size(), other.links_.size()); ++i) {
+    uint8_t* to = links_[i].bytes.data();
+    const uint8_t* from = other.links_[i].bytes.data();
+    for (size_t at = 0; at < links_[i].bytes.size(); ++at) to[at] |= from[at];
+    links_[i].size += other.links_[i].size;
+  }
+  for (Link& link : *more) {
+    data_bytes_ += link.bytes.size();
+    links_.push_back(std::move(link));
+  }
+  present_ = data_bytes_;
+  size_ += other.size_;
+  return Status::Ok();
+}
+
 uint64_t BloomChain::Capacity() const {
   uint64_t capacity = 0;
   for (const Link& link : links_) capacity += link.entries;
   return capacity;
 }
 
-std::optional<BloomChain> BloomChain::Copy() const {
-  BloomChain copy;
-  copy.size_ = size_;
-  copy.options_ = options_;
-  copy.growth_ = growth_;
-  copy.data_bytes_ = data_bytes_;
-  copy.present_ = present_;
-  copy.links_.reserve(links_.size());
-  for (const Link& link : links_) {
-    Link& to = copy.links_.emplace_back();
+std::optional<std::vector<BloomChain::Link>> BloomChain::CopyLinks(size_t begin) const {
+  std::vector<Link> links;
+  for (size_t i = begin; i < links_.size(); ++i) {
+    const Link& link = links_[i];
+    Link& to = links.emplace_back();
     to.bits = link.bits;
     to.size = link.size;
     to.error_rate = link.error_rate;
@@ -387,6 +412,19 @@ std::optional<BloomChain> BloomChain::Copy() const {
     if (to.bytes.data() == nullptr) return std::nullopt;
     std::memcpy(to.bytes.data(), link.bytes.data(), link.bytes.size());
   }
+  return links;
+}
+
+std::optional<BloomChain> BloomChain::Copy() const {
+  auto links = CopyLinks(0);
+  if (!links) return std::nullopt;
+  BloomChain copy;
+  copy.size_ = size_;
+  copy.options_ = options_;
+  copy.growth_ = growth_;
+  copy.data_bytes_ = data_bytes_;
+  copy.present_ = present_;
+  copy.links_ = std::move(*links);
   return copy;
 }
 

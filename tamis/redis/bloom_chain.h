@@ -94,6 +94,11 @@ class BloomChain {
   // out[i] is the answer for items[i].
   void MayContain(std::span<const std::string_view> items, bool* out) const;
 
+  // Afterwards this contains what both did. kInvalidArgument, and nothing is changed, unless links
+  // of the same number are alike; one may have more of them. kResourceExhausted when memory does not
+  // suffice.
+  Status Merge(const BloomChain& other);
+
   uint64_t size() const { return size_; }
   uint64_t Capacity() const;
   uint64_t SizeBytes() const { return 32 + 64 * links_.size() + data_bytes_; }
@@ -109,6 +114,7 @@ class BloomChain {
  private:
   BloomChain() = default;
   bool AddLink(double error_rate, uint64_t entries);
+  std::optional<std::vector<Link>> CopyLinks(size_t begin) const;
 
   uint64_t size_ = 0;
   uint32_t options_ = kNoRounding | kHash64;

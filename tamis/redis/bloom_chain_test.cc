@@ -255,6 +255,40 @@ TEST(BloomChain, GreatestOfEverythingIsAnErrorAndNoCrash) {
             StatusCode::kResourceExhausted);
 }
 
+TEST(BloomChain, MergedContainsWhatBothDid) {
+  for (const auto& [mine, theirs] : {std::pair{5, 5}, {5, 200}, {200, 5}, {200, 300}}) {
+    BloomChain chain = Make({.error_rate = 0.01, .capacity = 10});
+    BloomChain other = Make({.error_rate = 0.01, .capacity = 10});
+    for (int i = 0; i < mine; ++i) chain.Add("mine" + std::to_string(i), kNoLimit);
+    for (int i = 0; i < theirs; ++i) other.Add("theirs" + std::to_string(i), kNoLimit);
+    const uint64_t size = chain.size() + other.size();
+    const std::string before = AllBytes(other);
+    ASSERT_TRUE(chain.Merge(other).ok());
+    EXPECT_EQ(AllBytes(other), before);
+    EXPECT_EQ(chain.size(), size);
+    for (int i = 0; i < mine; ++i) EXPECT_TRUE(chain.MayContain("mine" + std::to_string(i)));
+    for (int i = 0; i < theirs; ++i) EXPECT_TRUE(chain.MayContain("theirs" + std::to_string(i)));
+    EXPECT_EQ(AllBytes(Load(chain)), AllBytes(chain)) << "what it saves it loads";
+    EXPECT_EQ(chain.Add("later", kNoLimit), Added::kNew);
+    EXPECT_TRUE(chain.MayContain("later"));
+  }
+}
+
+TEST(BloomChain, MergesOnlyWhatIsAlikeAndWhole) {
+  BloomChain chain = Make({.error_rate = 0.01, .capacity = 100});
+  chain.Add("mine", kNoLimit);
+  const std::string before = AllBytes(chain);
+  for (const BloomChain::Options& options :
+       {BloomChain::Options{.error_rate = 0.01, .capacity = 200},
+        {.error_rate = 0.001, .capacity = 100},
+        {.error_rate = 0.01, .capacity = 100, .growth = 4},
+        {.error_rate = 0.01, .capacity = 100, .scaling = false}}) {
+    EXPECT_EQ(chain.Merge(Make(options)).code(), StatusCode::kInvalidArgument);
+  }
+  EXPECT_FALSE(chain.Merge(*BloomChain::FromHeader(chain.Header(), kNoLimit)).ok());
+  EXPECT_EQ(AllBytes(chain), before);
+}
+
 TEST(BloomChain, PartialChainMayContainEverythingAndTakesNothing) {
   BloomChain whole = Make({.capacity = 10});
   for (int i = 0; i < 50; ++i) whole.Add(std::to_string(i), kNoLimit);

@@ -121,7 +121,7 @@ void AddItems(Ctx* ctx, Words words, Words items, const BloomChain::Options& def
     server.ReplyWithError(ctx, kWrongType);
     return;
   }
-  if (key.missing() && !create) {
+  if (key.missing() && !(create && MayCreate(ctx))) {
     server.ReplyWithError(ctx, kNotFound);
     return;
   }
@@ -209,14 +209,23 @@ void Insert(Ctx* ctx, Words words) {
   AddItems(ctx, words, words.subspan(i + 1), options, create, true);
 }
 
+// False, and an error is sent, where there is no filter and the settings do not want a 0.
+bool Answers(Ctx* ctx, const BloomKey& key) {
+  if (key.get() != nullptr || !settings.missing_is_error) return true;
+  server.ReplyWithError(ctx, key.missing() ? kNotFound : kWrongType);
+  return false;
+}
+
 void Exists(Ctx* ctx, Words words) {
   const BloomKey key = Open(ctx, words, kRead);
+  if (!Answers(ctx, key)) return;
   server.ReplyWithBool(ctx, key.get() != nullptr && key->MayContain(TextOf(words[2])));
 }
 
 void ExistMany(Ctx* ctx, Words words) {
   const Words items = words.subspan(2);
   const BloomKey key = Open(ctx, words, kRead);
+  if (!Answers(ctx, key)) return;
   server.ReplyWithArray(ctx, static_cast<long>(items.size()));
   constexpr size_t kGroup = 256;
   std::string_view texts[kGroup];

@@ -34,38 +34,54 @@ constexpr CommandInfoVersion kInfoVersion = {1, sizeof(CommandHistory), sizeof(C
 // Reads Command::syntax; the server copies the result. Names and lists live as long as this.
 class SyntaxReader {
  public:
-  explicit SyntaxReader(std::string_view rest) : rest_(rest) {}
-
-  CommandArg* Read() {
+  CommandArg* Read(std::string_view rest) {
     std::vector<CommandArg> args;
-    while (!rest_.empty()) {
-      if (rest_.front() == ' ') {
-        rest_.remove_prefix(1);
-      } else if (rest_.front() == '[') {
-        const size_t end = rest_.find(']');
-        args.push_back(Option(rest_.substr(1, end - 1)));
-        rest_.remove_prefix(end + 1);
+    while (!rest.empty()) {
+      if (rest.front() == ' ') {
+        rest.remove_prefix(1);
+      } else if (rest.front() == '[') {
+        const size_t end = rest.find(']');
+        args.push_back(Option(rest.substr(1, end - 1)));
+        rest.remove_prefix(end + 1);
+      } else if (rest.front() == '<') {
+        const size_t end = rest.find('>');
+        args.push_back(Choice(rest.substr(1, end - 1)));
+        rest.remove_prefix(end + 1);
       } else {
-        const size_t end = std::min(rest_.find(' '), rest_.size());
-        args.push_back(Word(rest_.substr(0, end)));
-        rest_.remove_prefix(end);
+        const size_t end = std::min(rest.find(' '), rest.size());
+        args.push_back(Word(rest.substr(0, end)));
+        rest.remove_prefix(end);
       }
     }
     return Keep(std::move(args));
   }
 
  private:
+  // Each a word or a block of several.
+  CommandArg Choice(std::string_view text) {
+    std::vector<CommandArg> choices;
+    while (!text.empty()) {
+      const size_t end = std::min(text.find('|'), text.size());
+      const std::string_view choice = text.substr(0, end);
+      const size_t space = choice.find(' ');
+      if (space == choice.npos) {
+        choices.push_back(Word(choice));
+      } else {
+        CommandArg block = New(Word(choice.substr(0, space)).name, kBlockArg);
+        block.subargs = Read(choice);
+        choices.push_back(block);
+      }
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    CommandArg arg = New("single_value", kOneOfArg);
+    arg.subargs = Keep(std::move(choices));
+    return arg;
+  }
+
   CommandArg Option(std::string_view text) {
     CommandArg arg;
     if (text.find('|') != text.npos) {
-      std::vector<CommandArg> choices;
-      while (!text.empty()) {
-        const size_t end = std::min(text.find('|'), text.size());
-        choices.push_back(Word(text.substr(0, end)));
-        text.remove_prefix(std::min(end + 1, text.size()));
-      }
-      arg = New("single_value", kOneOfArg);
-      arg.subargs = Keep(std::move(choices));
+      arg = Choice(text);
     } else if (const size_t space = text.find(' '); space != text.npos) {
       const CommandArg token = Word(text.substr(0, space));
       arg = New(token.name, kBlockArg);
@@ -87,13 +103,13 @@ class SyntaxReader {
     }
     const bool repeated = text.ends_with("...");
     if (repeated) text.remove_suffix(3);
-    int type = text == "key" ? kKeyArg : kStringArg;
+    int type = text == "key" || text == "source" ? kKeyArg : kStringArg;
     if (const size_t colon = text.find(':'); colon != text.npos) {
       type = text.substr(colon + 1) == "double" ? kDoubleArg : kIntegerArg;
       text = text.substr(0, colon);
     }
     CommandArg arg = New(text, type);
-    if (type == kKeyArg) arg.key_spec_index = 0;
+    if (type == kKeyArg) arg.key_spec_index = text == "key" ? 0 : 1;
     if (repeated) arg.flags |= kRepeatedArg;
     return arg;
   }
@@ -112,21 +128,25 @@ class SyntaxReader {
     return lists_.emplace_back(std::move(args)).data();
   }
 
-  std::string_view rest_;
   std::deque<std::string> names_;
   std::deque<std::vector<CommandArg>> lists_;
 };
 
 int Describe(Ctx* ctx, const Command& command) {
-  SyntaxReader reader(command.syntax);
-  CommandKeySpec key_specs[2] = {};
-  key_specs[0].flags = std::strstr(command.flags, "readonly") != nullptr
-                           ? kKeyReadOnly | kKeyAccess
-                           : kKeyReadWrite | kKeyUpdate;
-  key_specs[0].begin_search_type = kByIndex;
-  key_specs[0].begin_search.index = 1;
-  key_specs[0].find_keys_type = kInRange;
-  key_specs[0].find_keys.range = {0, 1, 0};
+  SyntaxReader reader;
+  CommandKeySpec key_specs[3] = {};
+  const auto keys = [&](size_t spec, uint64_t flags, int first, int last) {
+    key_specs[spec].flags = flags;
+    key_specs[spec].begin_search_type = kByIndex;
+    key_specs[spec].begin_search.index = first;
+    key_specs[spec].find_keys_type = kInRange;
+    key_specs[spec].find_keys.range = {last, 1, 0};
+  };
+  const bool reads = std::strstr(command.flags, "readonly") != nullptr;
+  if (command.keys != Keys::kNone) {
+    keys(0, reads ? kKeyReadOnly | kKeyAccess : kKeyReadWrite | kKeyUpdate, 1, 0);
+  }
+  if (command.keys == Keys::kFirstIsMadeOfOthers) keys(1, kKeyReadOnly | kKeyAccess, 2, -1);
   CommandInfo info{};
   info.version = &kInfoVersion;
   info.summary = command.summary;
@@ -135,7 +155,7 @@ int Describe(Ctx* ctx, const Command& command) {
   info.tips = command.tips;
   info.arity = command.arity;
   info.key_specs = key_specs;
-  info.args = reader.Read();
+  info.args = reader.Read(command.syntax);
   RedisModuleCommand* registered = server.GetCommand(ctx, command.name);
   if (registered == nullptr || server.SetCommandInfo(registered, &info) != kOk) return kErr;
   if (server.SetCommandACLCategories != nullptr) {
@@ -148,7 +168,10 @@ int Describe(Ctx* ctx, const Command& command) {
 
 int RegisterCommands(Ctx* ctx, std::span<const Command> commands) {
   for (const Command& command : commands) {
-    if (server.CreateCommand(ctx, command.name, command.run, command.flags, 1, 1, 1) != kOk ||
+    const int first = command.keys == Keys::kNone ? 0 : 1;
+    const int last = command.keys == Keys::kFirstIsMadeOfOthers ? -1 : first;
+    if (server.CreateCommand(ctx, command.name, command.run, command.flags, first, last, first) !=
+            kOk ||
         Describe(ctx, command) != kOk) {
       server.Log(ctx, "warning",
                  "the server refuses the command %s; is another module loaded that has it?",

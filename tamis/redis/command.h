@@ -10,6 +10,9 @@
 
 namespace tamis::redis {
 
+// Where a command has its keys.
+enum class Keys { kFirst, kNone, kFirstIsMadeOfOthers };
+
 struct Command {
   const char* name;
   CommandFunction run;
@@ -19,10 +22,12 @@ struct Command {
   const char* since;
   const char* complexity;
   const char* summary;
-  // The words behind the name: `key` is the key, `x:double` and `x:integer` have types, `item...` is
-  // repeated, [WORD x] and [WORD] are options, [A|B] is a choice, WORD alone stands for itself.
+  // The words behind the name: `key` and `source` are keys, `x:double` and `x:integer` have types, `item...` is
+  // repeated, [WORD x] and [WORD] are options, [A|B] is a choice, <A x [B]|C> one that must be made,
+  // WORD alone stands for itself.
   const char* syntax;
   const char* tips = nullptr;
+  Keys keys = Keys::kFirst;
 };
 
 // kErr when the server refuses one.

@@ -150,7 +150,7 @@ void InsertItems(Ctx* ctx, Words words, Words items, const Insertion& insertion)
   CuckooKey key = Open(ctx, words, kRead | kWrite);
   const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
   if (key.other_type()) return error(kWrongType);
-  if (key.missing() && !insertion.create) return error(kNotFound);
+  if (key.missing() && !(insertion.create && MayCreate(ctx))) return error(kNotFound);
   std::vector<String*> inserted;  // what a replica has to insert
   inserted.reserve(items.size());
   if (key.missing()) {
@@ -207,14 +207,23 @@ void InsertMany(Ctx* ctx, Words words, bool only_new) {
 void Insert(Ctx* ctx, Words words) { InsertMany(ctx, words, false); }
 void InsertNew(Ctx* ctx, Words words) { InsertMany(ctx, words, true); }
 
+// False, and an error is sent, where there is no filter and the settings do not want a 0.
+bool Answers(Ctx* ctx, const CuckooKey& key) {
+  if (key.get() != nullptr || !settings.missing_is_error) return true;
+  server.ReplyWithError(ctx, key.missing() ? kNotFound : kWrongType);
+  return false;
+}
+
 void Exists(Ctx* ctx, Words words) {
   const CuckooKey key = Open(ctx, words, kRead);
+  if (!Answers(ctx, key)) return;
   server.ReplyWithBool(ctx, key.get() != nullptr && key->MayContain(TextOf(words[2])));
 }
 
 void ExistMany(Ctx* ctx, Words words) {
   const Words items = words.subspan(2);
   const CuckooKey key = Open(ctx, words, kRead);
+  if (!Answers(ctx, key)) return;
   server.ReplyWithArray(ctx, static_cast<long>(items.size()));
   constexpr size_t kGroup = 256;
   std::string_view texts[kGroup];
@@ -245,6 +254,7 @@ void Erase(Ctx* ctx, Words words) {
 
 void Count(Ctx* ctx, Words words) {
   const CuckooKey key = Open(ctx, words, kRead);
+  if (!Answers(ctx, key)) return;
   if (key.get() != nullptr && key->partial()) {
     server.ReplyWithError(ctx, kPartial);
     return;

@@ -210,6 +210,9 @@ using ApplyConfig = int (*)(Ctx*, void* privdata, String** error);
      void* privdata))                                                                           \
   F(int, SubscribeToServerEvent, (Ctx*, ServerEvent, EventCallback))                            \
   F(void, Log, (Ctx*, const char* level, const char* format, ...))                              \
+  F(void*, GetServerInfo, (Ctx*, const char* section))                                          \
+  F(const char*, ServerInfoGetFieldC, (void* info, const char* field))                          \
+  F(void, FreeServerInfo, (Ctx*, void* info))                                                   \
   F(long long, Milliseconds, ())                                                                \
   F(int, GetServerVersion, ())
 

@@ -43,6 +43,8 @@ constexpr Number kNumbers[] = {
     {"cf-expansion-factor", "", &Settings::cf_expansion_factor, 0, 32768},
     {"cf-max-expansions", "CF_MAX_EXPANSIONS", &Settings::cf_max_expansions, 1, 65536},
     {"tamis-erase-delay", "", &Settings::erase_delay, 0, 86400},
+    {"tamis-guard-max-lag", "", &Settings::guard_max_lag, 2, 86400},
+    {"tamis-guard-min-replicas", "", &Settings::guard_min_replicas, 0, 1000},
     {"tamis-max-bytes", "", &Settings::max_bytes, 0, 1ll << 62},
 };
 
@@ -52,6 +54,8 @@ struct Flag {
 };
 
 constexpr Flag kFlags[] = {
+    {"tamis-auto-create", &Settings::auto_create},
+    {"tamis-missing-is-error", &Settings::missing_is_error},
     {"tamis-trust-after-restart", &Settings::trust_after_restart},
     {"tamis-trust-on-replicas", &Settings::trust_on_replicas},
 };
@@ -66,10 +70,10 @@ const char* CheckNumber(const Number& number, long long value) {
                   number.least, number.greatest);
     return error;
   }
-  const long long bucket = number.value == &Settings::cf_bucket_size ? value
-                                                                     : settings.cf_bucket_size;
-  const long long size = number.value == &Settings::cf_initial_size ? value
-                                                                    : settings.cf_initial_size;
+  const long long bucket =
+      number.value == &Settings::cf_bucket_size ? value : settings.cf_bucket_size;
+  const long long size =
+      number.value == &Settings::cf_initial_size ? value : settings.cf_initial_size;
   if (bucket * 2 > size) {
     std::snprintf(error, sizeof(error),
                   number.value == &Settings::cf_bucket_size
@@ -85,7 +89,9 @@ const char* CheckErrorRate(double value) {
   return value > 0 && value < 1 ? nullptr : "bf-error-rate must be in the range (0, 1)";
 }
 
-String* Text(const char* text) { return server.CreateString(nullptr, text, std::string_view(text).size()); }
+String* Text(const char* text) {
+  return server.CreateString(nullptr, text, std::string_view(text).size());
+}
 
 int SetNumberSetting(const char*, long long value, void* privdata, String** error) {
   const auto& number = *static_cast<const Number*>(privdata);
@@ -180,8 +186,10 @@ const char* ReadWord(String* name_word, String* value_word) {
 
 int RegisterSettings(Ctx* ctx, String** words, int count) {
   if (count % 2 != 0) {
-    server.Log(ctx, "warning", "loadmodule: the words behind the path are pairs of a name and a "
-                               "value; there are %d", count);
+    server.Log(ctx, "warning",
+               "loadmodule: the words behind the path are pairs of a name and a "
+               "value; there are %d",
+               count);
     return kErr;
   }
   for (int i = 0; i < count; i += 2) {
@@ -196,9 +204,9 @@ int RegisterSettings(Ctx* ctx, String** words, int count) {
   // What the words said is the default, which the configuration file may still change.
   for (const Number& number : kNumbers) {
     const auto add = [&](unsigned flags) {
-      return server.RegisterNumericConfig(
-          ctx, number.name, settings.*number.value, flags, kAnyLeast, kAnyGreatest, GetNumberSetting,
-          SetNumberSetting, nullptr, const_cast<Number*>(&number));
+      return server.RegisterNumericConfig(ctx, number.name, settings.*number.value, flags,
+                                          kAnyLeast, kAnyGreatest, GetNumberSetting,
+                                          SetNumberSetting, nullptr, const_cast<Number*>(&number));
     };
     if (!(unprefixed && add(kUnprefixed) == kOk) && add(0) != kOk) return kErr;
   }
@@ -223,6 +231,8 @@ int RegisterSettings(Ctx* ctx, String** words, int count) {
 bool LimitsApply(Ctx* ctx) {
   return (server.GetContextFlags(ctx) & (kFlagReplicated | kFlagLoading)) == 0;
 }
+
+bool MayCreate(Ctx* ctx) { return settings.auto_create || !LimitsApply(ctx); }
 
 uint64_t GreatestBytes(Ctx* ctx) {
   if (settings.max_bytes == 0 || !LimitsApply(ctx)) return ~uint64_t{0};

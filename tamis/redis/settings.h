@@ -23,6 +23,12 @@ struct Settings {
   // Seconds behind a commit in which nothing is erased: the row of an erase that was sent before
   // the commit may not be in the new filter.
   long long erase_delay = 60;
+  // A primary believes a filter with GUARD while so many replicas have acknowledged within so many
+  // seconds: it is not one that was cut off while another was promoted.
+  long long guard_min_replicas = 0;
+  long long guard_max_lag = 5;
+  bool auto_create = true;  // BF.ADD and the like make a filter
+  bool missing_is_error = false;  // EXISTS of a missing key is an error and not 0
   // What a filter with GUARD is believed in though its last adds may be missing.
   bool trust_after_restart = false;
   bool trust_on_replicas = false;
@@ -36,6 +42,8 @@ int RegisterSettings(Ctx* ctx, String** words, int count);
 
 // Limits bind who asks for something, not who repeats what another server has done.
 bool LimitsApply(Ctx* ctx);
+// Whether a command may make a filter that it was not asked for.
+bool MayCreate(Ctx* ctx);
 // How many bytes a key may have for this command.
 uint64_t GreatestBytes(Ctx* ctx);
 

@@ -1,8 +1,11 @@
 #include "tamis/redis/tamis_commands.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
+#include <deque>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,6 +56,8 @@ struct Wanted {
   bool guard = false;
   uint64_t id = 0;
 
+  double BitsPerKey() const { return AnyFilter::BitsPerKey(*type, options.fpr); }
+  double Bytes() const { return BitsPerKey() / 8 * static_cast<double>(options.capacity); }
   std::string Rate() const {
     char rate[32];
     std::snprintf(rate, sizeof(rate), "%.17g", options.fpr);
@@ -60,8 +65,10 @@ struct Wanted {
   }
 };
 
+enum class Purpose { kReserve, kRebuild, kSize };
+
 // False, and the error is sent, when `words`, a rate, a capacity and options, do not say it.
-bool ReadWanted(Ctx* ctx, Words words, bool rebuild, Wanted* wanted) {
+bool ReadWanted(Ctx* ctx, Words words, Purpose purpose, Wanted* wanted) {
   const auto error = [&](const std::string& text) {
     server.ReplyWithError(ctx, text.c_str());
     return false;
@@ -76,14 +83,14 @@ bool ReadWanted(Ctx* ctx, Words words, bool rebuild, Wanted* wanted) {
   options.seed = SeedFromSystem();
   wanted->id = SeedFromSystem() >> 11;  // one that every language can hold
   for (size_t i = 2; i < words.size(); ++i) {
-    if (!rebuild && Is(words[i], "GUARD")) {
+    if (purpose == Purpose::kReserve && Is(words[i], "GUARD")) {
       wanted->guard = true;
     } else if (Is(words[i], "TYPE") && i + 1 < words.size()) {
       type = TextOf(words[++i]);
-    } else if (Is(words[i], "SEED") && i + 1 < words.size()) {
+    } else if (purpose != Purpose::kSize && Is(words[i], "SEED") && i + 1 < words.size()) {
       if (!ParseInteger(words[++i], &number)) return error("ERR bad seed");
       options.seed = static_cast<uint64_t>(number);
-    } else if (rebuild && Is(words[i], "ID") && i + 1 < words.size()) {
+    } else if (purpose == Purpose::kRebuild && Is(words[i], "ID") && i + 1 < words.size()) {
       if (!ParseInteger(words[++i], &number) || number < 0) return error("ERR bad id");
       wanted->id = static_cast<uint64_t>(number);
     } else {
@@ -102,9 +109,7 @@ bool ReadWanted(Ctx* ctx, Words words, bool rebuild, Wanted* wanted) {
     }
     return error("ERR no such type; there are:" + names);
   }
-  if (AnyFilter::BitsPerKey(*wanted->type, options.fpr) / 8 *
-          static_cast<double>(options.capacity) >
-      static_cast<double>(GreatestBytes(ctx))) {
+  if (purpose != Purpose::kSize && wanted->Bytes() > static_cast<double>(GreatestBytes(ctx))) {
     return error("ERR could not create filter: greater than tamis-max-bytes");
   }
   return true;
@@ -112,7 +117,7 @@ bool ReadWanted(Ctx* ctx, Words words, bool rebuild, Wanted* wanted) {
 
 void Reserve(Ctx* ctx, Words words) {
   Wanted wanted;
-  if (!ReadWanted(ctx, words.subspan(2), false, &wanted)) return;
+  if (!ReadWanted(ctx, words.subspan(2), Purpose::kReserve, &wanted)) return;
   TamisKey key = Open(ctx, words, kRead | kWrite);
   if (!key.missing()) {
     server.ReplyWithError(ctx, key.other_type() ? kWrongType : "ERR item exists");
@@ -229,7 +234,7 @@ void Generation(Ctx* ctx, Words words) {
 
 void Start(Ctx* ctx, Words words) {
   Wanted wanted;
-  if (!ReadWanted(ctx, words.subspan(3), true, &wanted)) return;
+  if (!ReadWanted(ctx, words.subspan(3), Purpose::kRebuild, &wanted)) return;
   TamisKey key = Open(ctx, words, kRead | kWrite);
   if (!key.missing()) {
     if (!Whole(ctx, key)) return;
@@ -436,8 +441,9 @@ void Trust(Ctx* ctx, Words words) {
   TamisKey key = Open(ctx, words, kRead | kWrite);
   if (!Whole(ctx, key)) return;
   if (key->card().incomplete) {
-    server.ReplyWithError(ctx, "ERR an add was refused here that another server took: "
-                               "fill a new filter");
+    server.ReplyWithError(ctx,
+                          "ERR an add was refused here that another server took: "
+                          "fill a new filter");
     return;
   }
   if (key->empty()) {
@@ -472,20 +478,37 @@ void Mark(Ctx* ctx, Words words) {
   server.ReplyWithSimpleString(ctx, "OK");
 }
 
+// The rate of a filter as it is. Some types read all of their bytes for it: of a large one it is
+// seen how many of some hashes that nobody added it would not refuse.
+double RateNow(const AnyFilter& filter) {
+  constexpr size_t kReadWhole = size_t{16} << 20;
+  if (filter.SizeBytes() <= kReadWhole) return filter.ExpectedFpr();
+  constexpr size_t kHashes = 4096;
+  constexpr size_t kRounds = 16;
+  std::vector<uint64_t> hashes(kHashes);
+  Random random(filter.seed());
+  uint64_t found = 0;
+  for (size_t round = 0; round < kRounds; ++round) {
+    for (uint64_t& hash : hashes) hash = random();
+    for (const uint64_t word : filter.MayContain(hashes)) found += std::popcount(word);
+  }
+  return static_cast<double>(found) / (kHashes * kRounds);
+}
+
 void Info(Ctx* ctx, Words words) {
   TamisKey key = Open(ctx, words, kRead);
   if (!Whole(ctx, key)) return;
   const AnyFilter* filter = key->empty() ? nullptr : &key->filter();
   const TrustedFilter::Card& card = key->card();
   const TrustedFilter::Rebuild* rebuild = key->rebuild();
-  const char* state = filter == nullptr      ? "none"
-                      : card.incomplete      ? "incomplete"
+  const char* state = filter == nullptr     ? "none"
+                      : card.incomplete     ? "incomplete"
                       : Believed(ctx, *key) ? "trusted"
-                                             : "not trusted";
-  const char* rebuild_state = rebuild == nullptr                           ? "none"
-                              : rebuild->incomplete                        ? "full"
+                                            : "not trusted";
+  const char* rebuild_state = rebuild == nullptr                     ? "none"
+                              : rebuild->incomplete                  ? "full"
                               : rebuild->sound_time != TimeOfTrust() ? "adds may be lost"
-                                                                           : "under way";
+                                                                     : "under way";
   const auto text = [&](const char* name, std::string_view value) {
     server.ReplyWithSimpleString(ctx, name);
     ReplyText(ctx, value);
@@ -507,9 +530,11 @@ void Info(Ctx* ctx, Words words) {
   number("Bytes", key->SizeBytes());
   number("Capacity", card.capacity);
   number("Items", filter == nullptr ? 0 : filter->Count());
-  real("Fill", filter == nullptr ? 0 : filter->Fill());
+  real("Fill", filter == nullptr || card.capacity == 0
+                   ? 0
+                   : static_cast<double>(filter->Count()) / static_cast<double>(card.capacity));
   real("Wanted rate", card.wanted_rate);
-  real("Expected rate", filter == nullptr ? 1 : filter->ExpectedFpr());
+  real("Expected rate", filter == nullptr ? 1 : RateNow(*filter));
   number("Hits", key->counters().hits);
   number("Misses", key->counters().misses);
   number("Unknown", key->counters().unknown);
@@ -520,6 +545,152 @@ void Info(Ctx* ctx, Words words) {
   number("Rebuild id", rebuild == nullptr ? 0 : rebuild->id);
   number("Rebuild items", rebuild == nullptr ? 0 : rebuild->filter->Count());
   number("Rebuild skipped erases", rebuild == nullptr ? 0 : rebuild->skipped);
+}
+
+void Count(Ctx* ctx, Words words) {
+  TamisKey key = Open(ctx, words, kRead);
+  if (!Whole(ctx, key)) return;
+  server.ReplyWithLongLong(ctx, key->empty() ? 0 : static_cast<long long>(key->filter().Count()));
+}
+
+void Size(Ctx* ctx, Words words) {
+  Wanted wanted;
+  if (!ReadWanted(ctx, words.subspan(1), Purpose::kSize, &wanted)) return;
+  server.ReplyWithMap(ctx, 4);
+  server.ReplyWithSimpleString(ctx, "Type");
+  ReplyText(ctx, wanted.type->name);
+  server.ReplyWithSimpleString(ctx, "Bytes");
+  server.ReplyWithLongLong(ctx, static_cast<long long>(wanted.Bytes()));
+  server.ReplyWithSimpleString(ctx, "Bits per key");
+  server.ReplyWithDouble(ctx, wanted.BitsPerKey());
+  server.ReplyWithSimpleString(ctx, "Rate");
+  server.ReplyWithDouble(ctx, AnyFilter::FprAtCapacity(*wanted.type, wanted.options.fpr));
+}
+
+constexpr char kUnlike[] =
+    "ERR the filters are not alike: they are united when made with the same words and SEED";
+
+// What the source that is merged says of what comes out.
+void UniteTrusted(Ctx* ctx, Words words, std::deque<TamisKey>& sources) {
+  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
+  TamisKey dest = Open(ctx, words, kRead | kWrite);
+  if (dest.other_type()) return error(kWrongType);
+  if (dest.get() != nullptr) {
+    if (!Whole(ctx, dest)) return;
+    if (dest->rebuild() != nullptr) {
+      return error("ERR a rebuild is under way: COMMIT or ABORT it first");
+    }
+  }
+  std::vector<const TrustedFilter*> parts;
+  if (dest.get() != nullptr) parts.push_back(dest.get());
+  for (TamisKey& source : sources) {
+    if (!Whole(ctx, source)) return;
+    if (source->empty()) return error("ERR there is only a rebuild: COMMIT it");
+    // A server opens a key twice: the same one may be named more often.
+    if (std::ranges::find(parts, source.get()) == parts.end()) parts.push_back(source.get());
+  }
+  const TrustedFilter& first = *parts.front();
+  AnyFilter united = first.filter();
+  TrustedFilter::Card card = first.card();
+  if (dest.get() == nullptr) card.mark.clear();
+  bool trusted = true;
+  for (const TrustedFilter* part : parts) {
+    if (part != &first) {
+      const Status status = united.Merge(part->filter());
+      if (status.code() == StatusCode::kResourceExhausted) {
+        return error("ERR the filters have more items than one of them has places");
+      }
+      if (!status.ok()) return error(kUnlike);
+    }
+    card.guard |= part->card().guard;
+    card.incomplete |= part->card().incomplete;
+    card.rebuilt_time = std::max(card.rebuilt_time, part->card().rebuilt_time);
+    trusted &= !part->card().guard || part->TrustedAt(TimeOfTrust());
+  }
+  TrustedFilter filter(std::move(card), std::move(united));
+  filter.Trust(trusted && MayTrust(ctx) ? TimeOfTrust() : 0);
+  if (dest.get() != nullptr) {
+    *dest = std::move(filter);
+  } else {
+    dest.Set(std::move(filter));
+  }
+  server.ReplicateVerbatim(ctx);
+  Notify(ctx, "tamis.union", words[1]);
+  server.ReplyWithSimpleString(ctx, "OK");
+}
+
+void UniteBlooms(Ctx* ctx, Words words, const std::deque<FilterKey<BloomChain>>& sources) {
+  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
+  FilterKey<BloomChain> dest(ctx, words[1], kRead | kWrite, bloom_type);
+  if (dest.other_type()) return error(kWrongType);
+  std::vector<const BloomChain*> parts;
+  if (dest.get() != nullptr) parts.push_back(dest.get());
+  for (const FilterKey<BloomChain>& source : sources) {
+    if (source.get() == nullptr) return error(source.missing() ? kNotFound : kWrongType);
+    if (std::ranges::find(parts, source.get()) == parts.end()) parts.push_back(source.get());
+  }
+  for (const BloomChain* part : parts) {
+    if (part->partial()) return error(kPartial);
+  }
+  auto united = parts.front()->Copy();
+  if (!united) return error("ERR Insufficient memory to create filter");
+  for (const BloomChain* part : std::span(parts).subspan(1)) {
+    const Status status = united->Merge(*part);
+    if (!status.ok()) {
+      return error(status.code() == StatusCode::kResourceExhausted
+                       ? "ERR Insufficient memory to create filter"
+                       : kUnlike);
+    }
+  }
+  if (united->SizeBytes() > GreatestBytes(ctx)) {
+    return error("ERR could not create filter: greater than tamis-max-bytes");
+  }
+  if (dest.get() != nullptr) {
+    *dest = std::move(*united);
+  } else {
+    dest.Set(std::move(*united));
+  }
+  server.ReplicateVerbatim(ctx);
+  Notify(ctx, "tamis.union", words[1]);
+  server.ReplyWithSimpleString(ctx, "OK");
+}
+
+void Unite(Ctx* ctx, Words words) {
+  std::deque<FilterKey<BloomChain>> blooms;
+  std::deque<TamisKey> own;
+  for (String* name : words.subspan(2)) {
+    blooms.emplace_back(ctx, name, kRead, bloom_type);
+    own.emplace_back(ctx, name, kRead, tamis_type);
+  }
+  if (blooms.front().get() != nullptr) {
+    UniteBlooms(ctx, words, blooms);
+  } else {
+    UniteTrusted(ctx, words, own);
+  }
+}
+
+void ScanDump(Ctx* ctx, Words words) {
+  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
+  long long position = 0;
+  if (!ParseInteger(words[2], &position) || position < 0) return error("ERR bad position");
+  TamisKey key = Open(ctx, words, kRead);
+  if (!Whole(ctx, key)) return;
+  if (position == 0) {
+    const TrustedFilter::Saved& dump = key->BeginDump(TimeOfTrust());
+    server.ReplyWithArray(ctx, 2);
+    server.ReplyWithLongLong(ctx, 1);
+    return ReplyText(ctx, dump.header);
+  }
+  const TrustedFilter::Saved* dump = key->dump();
+  if (dump == nullptr) return error("ERR no dump is under way: begin at position 0");
+  const auto at = std::min<uint64_t>(static_cast<uint64_t>(position) - 1, dump->bytes.size());
+  const std::string_view chunk =
+      std::string_view(dump->bytes).substr(at, TrustedFilter::kGreatestChunk);
+  server.ReplyWithArray(ctx, 2);
+  server.ReplyWithLongLong(ctx,
+                           chunk.empty() ? 0 : position + static_cast<long long>(chunk.size()));
+  ReplyText(ctx, chunk);
+  if (chunk.empty()) key->EndDump();
 }
 
 void LoadChunk(Ctx* ctx, Words words) {
@@ -544,7 +715,8 @@ void LoadChunk(Ctx* ctx, Words words) {
       return error("ERR invalid position: chunks are taken one after the other");
     }
     if (const Status status = key->AppendChunk(data); !status.ok()) return bad(status);
-    // One that was moved here may lack what was added there meanwhile; one of a log may be believed.
+    // One that was moved here may lack what was added there meanwhile; one of a log may be
+    // believed.
     TrustLoaded(ctx, key.get());
   }
   server.ReplicateVerbatim(ctx);
@@ -579,8 +751,8 @@ constexpr Command kCommands[] = {
     {"tamis.rebuild", Run<Rebuild>, -3, "write deny-oom", "write", "1.0.0",
      "O(n), where n is the capacity or the number of items",
      "Fills a new filter beside the old one and puts it in its place, believed",
-     "key [START|ADD|COMMIT|ABORT] [error_rate:double] [capacity:integer] [TYPE type] "
-     "[SEED seed:integer] [ID id:integer] [MARK mark] [item...]"},
+     "key <START error_rate:double capacity:integer [TYPE type] [SEED seed:integer] "
+     "[ID id:integer]|ADD item...|COMMIT [ID id:integer] [MARK mark]|ABORT [ID id:integer]>"},
     {"tamis.trust", Run<Trust>, 2, "write fast", "write", "1.0.0", "O(1)",
      "Says that a filter holds all that it should, so that its no is believed again", "key"},
     {"tamis.mark", Run<Mark>, -3, "write fast deny-oom", "write", "1.0.0", "O(1)",
@@ -590,7 +762,21 @@ constexpr Command kCommands[] = {
      "Tells of a filter", "key", "dont_cache"},
     {"tamis.loadchunk", Run<LoadChunk>, 4, "write deny-oom", "write", "1.0.0",
      "O(n), where n is the size of the chunk; the last one reads the whole filter",
-     "Takes a filter in parts, as a rewritten log has them", "key position:integer data"},
+     "Takes the parts that TAMIS.SCANDUMP gave, each at the position that was asked for",
+     "key position:integer data"},
+    {"tamis.scandump", Run<ScanDump>, 3, "readonly", "read", "1.0.0",
+     "O(n), where n is the size of the filter at position 0, else that of the chunk",
+     "Gives one part after the other of a filter as it is at position 0", "key position:integer",
+     "dont_cache"},
+    {"tamis.count", Run<Count>, 2, "readonly fast", "read", "1.0.0", "O(1)",
+     "Counts the items that a filter holds", "key"},
+    {"tamis.size", Run<Size>, -3, "readonly fast", "read", "1.0.0", "O(1)",
+     "Tells how large a filter would be", "error_rate:double capacity:integer [TYPE type]", nullptr,
+     Keys::kNone},
+    {"tamis.union", Run<Unite>, -3, "write deny-oom", "write", "1.0.0",
+     "O(n), where n is the size of all filters",
+     "Makes a filter, or adds to it, of all that the sources hold, which are alike; BF.* ones, too",
+     "key source...", nullptr, Keys::kFirstIsMadeOfOthers},
 };
 
 }  // namespace

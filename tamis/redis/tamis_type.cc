@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tamis/redis/rdb_fields.h"
+#include "tamis/redis/replicas.h"
 #include "tamis/redis/settings.h"
 
 namespace tamis::redis {
@@ -106,6 +107,7 @@ void* Copy(String*, String*, const void* value) noexcept {
     auto* copy = new TrustedFilter(*static_cast<const TrustedFilter*>(value));
     // Two that are changed apart cannot both be right.
     copy->Trust(0);
+    copy->EndDump();
     if (copy->rebuild() != nullptr) copy->rebuild()->sound_time = 0;
     return copy;
   } catch (const std::bad_alloc&) {
@@ -128,6 +130,7 @@ int RegisterTamisType(Ctx* ctx) {
   methods.copy = Copy;
   tamis_type = server.CreateDataType(ctx, kTypeName, kEncoding, &methods);
   if (tamis_type == nullptr) return kErr;
+  if (SubscribeToReplicas(ctx) != kOk) return kErr;
   return server.SubscribeToServerEvent(ctx, {kRoleChangedEvent, 1}, OnRoleChange);
 }
 
@@ -151,7 +154,10 @@ bool Believed(Ctx* ctx, const TrustedFilter& filter) {
   if (filter.empty() || filter.card().incomplete) return false;
   if (!filter.card().guard) return true;
   const bool replica = (server.GetContextFlags(ctx) & kFlagSlave) != 0;
-  return filter.TrustedAt(time_of_trust) && (!replica || settings.trust_on_replicas);
+  if (!filter.TrustedAt(time_of_trust)) return false;
+  if (replica) return settings.trust_on_replicas;
+  return settings.guard_min_replicas == 0 ||
+         ReplicasFollow(ctx, settings.guard_min_replicas, settings.guard_max_lag);
 }
 
 }  // namespace tamis::redis

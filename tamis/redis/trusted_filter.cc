@@ -155,7 +155,7 @@ Status TrustedFilter::AppendChunk(std::string_view chunk) {
 
 size_t TrustedFilter::SizeBytes() const {
   return sizeof(*this) + card_.mark.size() + received_.capacity() +
-         (filter_ ? filter_->SizeBytes() : 0) +
+         (dump_ ? dump_->bytes.capacity() : 0) + (filter_ ? filter_->SizeBytes() : 0) +
          (rebuild_ && rebuild_->filter ? rebuild_->filter->SizeBytes() : 0);
 }
 

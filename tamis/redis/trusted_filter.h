@@ -99,6 +99,11 @@ class TrustedFilter {
   void set_mark(std::string_view mark) { card_.mark = mark; }
   void set_incomplete() { card_.incomplete = true; }
 
+  // What is dumped stays as it was, whatever is changed between its parts.
+  const Saved& BeginDump(uint64_t time) { return dump_.emplace(Save(time)); }
+  const Saved* dump() const { return dump_ ? &*dump_ : nullptr; }
+  void EndDump() { dump_.reset(); }
+
   // A time of trust: the server counts a new one with each change of role.
   void Trust(uint64_t time);
   bool TrustedAt(uint64_t time) const { return trusted_time_ == time; }
@@ -130,6 +135,7 @@ class TrustedFilter {
   uint64_t trusted_time_ = 0;  // 0 = not
   uint64_t generation_ = NewGeneration();
   Counters counters_;
+  std::optional<Saved> dump_;
 };
 
 }  // namespace tamis::redis

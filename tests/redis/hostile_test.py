@@ -182,7 +182,7 @@ def fuzz(server, client, rng, rounds):
     memory = used_memory(client)
     for kind, of_kind in members.items():
         dumps = [client("DUMP", key) for key in of_kind]
-        parts = [dump(kind, client, key) for key in of_kind if dump(kind, client, key)] if kind.scan else []
+        parts = [parts for key in of_kind if (parts := dump(kind, client, key))]
         for i in range(rounds):
             client("DEL", "fuzz", "again")
             if i % 2 or not parts:

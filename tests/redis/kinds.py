@@ -10,6 +10,7 @@ class Bloom:
     name, type, reserve = "BF", "MBbloom--", "BF.RESERVE {} 0.01 {}"
     add, exists, scan, load = "BF.ADD", "BF.MEXISTS", "BF.SCANDUMP", "BF.LOADCHUNK"
     end = b""
+    perhaps = 1  # of what is half loaded
     # Command, and whether it changes anything.
     replicated = [("BF.RESERVE r 0.1 10", True), ("BF.RESERVE r 0.1 10", False), ("BF.ADD r x", True),
                   ("BF.ADD r x", False), ("BF.MADD r x x", False), ("BF.MADD r x y", True),
@@ -30,6 +31,7 @@ class Cuckoo:
     name, type, reserve = "CF", "MBbloomCF", "CF.RESERVE {} {} EXPANSION 2"
     add, exists, scan, load = "CF.ADD", "CF.MEXISTS", "CF.SCANDUMP", "CF.LOADCHUNK"
     end = None
+    perhaps = 1
     replicated = [("CF.RESERVE s 10", True), ("CF.RESERVE s 10", False), ("CF.ADD s x", True),
                   ("CF.ADD s x", True), ("CF.ADDNX s x", False), ("CF.INSERTNX s ITEMS x", False),
                   ("CF.INSERTNX s ITEMS x y", True), ("CF.INSERT s NOCREATE ITEMS x", True),
@@ -56,20 +58,29 @@ class Tamis:
 
     name, type = "TAMIS", "TamisFltr"
     reserve = "TAMIS.RESERVE {} 0.01 {} SEED 1"
-    add, exists, scan, load = "TAMIS.ADD", "TAMIS.CHECK", None, None
+    add, exists, scan, load = "TAMIS.ADD", "TAMIS.CHECK", "TAMIS.SCANDUMP", "TAMIS.LOADCHUNK"
+    end = b""
+    perhaps = -1
     types = ("blocked-quotient", "cuckoo", "quotient", "d-left", "blocked-counting", "counting",
              "split-counting", "scalable")
     replicated = [("TAMIS.RESERVE t 0.01 100", True), ("TAMIS.RESERVE t 0.01 100", False),
                   ("TAMIS.ADD t x", True), ("TAMIS.ADD t x", True), ("TAMIS.DEL t x", True),
                   ("TAMIS.DEL t absent", False), ("TAMIS.CHECK t x", False),
                   ("TAMIS.MARK t m", True), ("TAMIS.MARK t m", False), ("TAMIS.TRUST t", True),
-                  ("TAMIS.ADD none x", False), ("TAMIS.INFO t", False)]
+                  ("TAMIS.ADD none x", False), ("TAMIS.INFO t", False), ("TAMIS.COUNT t", False),
+                  ("TAMIS.REBUILD t ABORT", False), ("TAMIS.REBUILD t START 0.01 100", True),
+                  ("TAMIS.REBUILD t START 0.01 100", False), ("TAMIS.REBUILD t ADD x", True),
+                  ("TAMIS.REBUILD t COMMIT ID 1", False), ("TAMIS.REBUILD t COMMIT", True),
+                  ("TAMIS.REBUILD t COMMIT", False), ("TAMIS.SCANDUMP t 0", False),
+                  ("TAMIS.UNION u t", True), ("TAMIS.UNION u none", False),
+                  ("TAMIS.LOADCHUNK t 1 x", False), ("TAMIS.SIZE 0.01 100", False)]
 
     @staticmethod
     def change(rng, client, key, members, count):
         if client("EXISTS", key) == 0:
             chosen = Tamis.types[sum(key.encode()) % len(Tamis.types)]
             assert client("TAMIS.RESERVE", key, "0.01", "2000", "TYPE", chosen) == "OK"
+        Tamis.rebuild(rng, client, key, members)
         items = [str(rng.randrange(3 * count)) for _ in range(count)]
         for item, added in zip(items, client("TAMIS.ADD", key, *items)):
             members[item] += added >= 0
@@ -78,9 +89,18 @@ class Tamis:
         client("TAMIS.DEL", key, *erased)
         members.subtract(erased)
 
+    @staticmethod
+    def rebuild(rng, client, key, members):
+        """Begins one now and then, and ends it at a later time."""
+        step = rng.randrange(4)
+        if step == 0:
+            client("TAMIS.REBUILD", key, "START", "0.01", "3000", "TYPE", rng.choice(Tamis.types))
+            client("TAMIS.REBUILD", key, "ADD", "0", *members.elements())
+        elif step == 1 and isinstance(client("TAMIS.REBUILD", key, "COMMIT"), Error):
+            client("TAMIS.REBUILD", key, "ABORT")
+
 
 KINDS = {kind.name: kind for kind in (Bloom, Cuckoo, Tamis)}
-CHUNKED = [Bloom, Cuckoo]
 
 
 def fill(kind, client, keys=8, seed=1, steps=6, count=300):
@@ -109,14 +129,20 @@ def check_members(kind, client, members):
 
 
 def dump(kind, client, key):
-    """All chunks of a key."""
+    """All chunks of a key, with the positions at which they are loaded."""
     chunks, at = [], 0
     while True:
+        asked = at
         at, data = client(kind.scan, key, at)
         if at == 0:
             assert data == kind.end
             return chunks
-        chunks.append((at, data))
+        if kind is not Tamis:
+            chunks.append((at, data))
+        elif asked == 0:
+            chunks.append((0, data))
+        else:
+            chunks += [(asked + i, data[i:i + 2000]) for i in range(0, len(data), 2000)]
 
 
 def digests(client, keys):

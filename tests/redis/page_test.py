@@ -24,6 +24,8 @@ def syntax(arguments):
             word = syntax(argument[b"arguments"])
         elif kind == b"oneof":
             word = " / ".join(syntax([one]) for one in argument[b"arguments"])
+            if "optional" not in flags:
+                word = f"({word})"
         else:
             word = argument[b"name"].decode()
         if "multiple" in flags:

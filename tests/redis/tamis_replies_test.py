@@ -112,6 +112,95 @@ USE = [
     ("BF.ADD full x", WRONG_TYPE), ("BF.EXISTS full x", False),
 ]
 
+def near(**expected):
+    """Of a map; numbers to a tenth."""
+    def right(reply):
+        flat = [x for pair in reply for x in pair] if isinstance(reply, Map) else reply
+        got = dict(zip(flat[::2], flat[1::2]))
+        return len(got) == len(expected) and all(
+            got[Simple(name.replace("_", " "))] == value if isinstance(value, bytes)
+            else abs(float(got[Simple(name.replace("_", " "))]) / value - 1) < 0.1
+            for name, value in expected.items())
+    return right
+
+
+MORE = [
+    ("SET string x", OK), ("BF.ADD bf x", True),
+    ("TAMIS.COUNT", arity("tamis.count")), ("TAMIS.COUNT none", NOT_FOUND),
+    ("TAMIS.COUNT string", WRONG_TYPE), ("TAMIS.COUNT bf", WRONG_TYPE),
+    ("TAMIS.RESERVE a 0.01 100 SEED 5", OK), ("TAMIS.COUNT a", 0),
+    ("TAMIS.ADD a x y x", [1, 1, 0]), ("TAMIS.COUNT a", 3), ("TAMIS.DEL a x", [1]), ("TAMIS.COUNT a", 2),
+    ("TAMIS.SIZE 0.01", arity("tamis.size")), ("TAMIS.SIZE x 100", Error("ERR bad error rate")),
+    ("TAMIS.SIZE 0.01 0", Error("ERR bad capacity")), ("TAMIS.SIZE 0.01 100 GUARD", UNKNOWN),
+    ("TAMIS.SIZE 0.01 100 SEED 1", UNKNOWN), ("TAMIS.SIZE 0.01 100 TYPE none", starts("ERR no such type")),
+    ("TAMIS.SIZE 0.01 4294967296", starts("ERR cannot make a filter: capacity is")),
+    ("TAMIS.SIZE 0.01 1000000 TYPE blocked",
+     near(Type=b"blocked", Bytes=1.3e6, Bits_per_key=10.4, Rate=0.01)),
+    ("TAMIS.SIZE 0.01 1000000", near(Type=b"blocked-quotient", Bytes=1.6e6, Bits_per_key=12.8, Rate=0.0027)),
+    ("TAMIS.SIZE 0.000001 2147483648 TYPE counting",
+     near(Type=b"counting", Bytes=30.9e9, Bits_per_key=115, Rate=1e-6)),
+    # Unions.
+    ("TAMIS.UNION a", arity("tamis.union")), ("TAMIS.UNION u none", NOT_FOUND),
+    ("TAMIS.UNION u a none", NOT_FOUND), ("TAMIS.UNION u a string", WRONG_TYPE),
+    ("TAMIS.UNION string a", WRONG_TYPE), ("TAMIS.UNION u a bf", WRONG_TYPE),
+    ("TAMIS.UNION u bf a", WRONG_TYPE), ("TAMIS.UNION bf a", WRONG_TYPE), ("TAMIS.UNION a bf", WRONG_TYPE),
+    ("EXISTS u", 0),
+    *(row for i, other in enumerate(("0.01 100 SEED 6", "0.01 200 SEED 5", "0.001 100 SEED 5 TYPE cuckoo"))
+      for row in ((f"TAMIS.RESERVE b{i} {other}", OK), (f"TAMIS.UNION u a b{i}", starts("ERR the filters are not alike")),
+                  (f"TAMIS.UNION a b{i}", starts("ERR the filters are not alike")))),
+    ("EXISTS u", 0), ("TAMIS.COUNT a", 2),
+    ("TAMIS.RESERVE b 0.01 100 SEED 5", OK), ("TAMIS.ADD b p q", [1, 1]), ("TAMIS.MARK b m", OK),
+    ("TAMIS.UNION u a b a", OK), ("TAMIS.CHECK u x y p q absent", [1, 1, 1, 1, 0]), ("TAMIS.COUNT u", 4),
+    ("TAMIS.INFO u", fields(Guard=0, State=b"trusted", Mark=b"", Capacity=100)),
+    ("TAMIS.UNION b a b", OK), ("TAMIS.COUNT b", 4), ("TAMIS.INFO b", fields(Mark=b"m")),
+    # Trusted when all sources are.
+    ("TAMIS.RESERVE g 0.01 100 SEED 5 GUARD", OK), ("TAMIS.ADD g g", [1]),
+    ("TAMIS.UNION v a g", OK), ("TAMIS.CHECK v x g absent", [-1, -1, -1]),
+    ("TAMIS.INFO v", fields(Guard=1, State=b"not trusted")),
+    ("TAMIS.TRUST v", OK), ("TAMIS.UNION v g", OK), ("TAMIS.CHECK v x", [-1]),
+    ("TAMIS.TRUST g", OK), ("TAMIS.UNION w a g", OK), ("TAMIS.CHECK w x g absent", [1, 1, 0]),
+    ("TAMIS.UNION a g", OK), ("TAMIS.CHECK a x g absent", [1, 1, 0]), ("TAMIS.INFO a", fields(Guard=1)),
+    ("TAMIS.REBUILD a START 0.01 100", lambda r: isinstance(r, int)),
+    ("TAMIS.UNION a g", Error("ERR a rebuild is under way: COMMIT or ABORT it first")),
+    ("TAMIS.REBUILD alone START 0.01 100", lambda r: isinstance(r, int)),
+    ("TAMIS.UNION z alone", Error("ERR there is only a rebuild: COMMIT it")), ("TAMIS.COUNT alone", 0),
+    (["TAMIS.ADD", "b"] + [str(i) for i in range(120)], lambda r: len(r) == 120),
+    (["TAMIS.ADD", "w"] + [str(i) for i in range(200, 320)], lambda r: len(r) == 120),
+    ("TAMIS.UNION y b w", Error("ERR the filters have more items than one of them has places")),
+    # Of the other commands'; one may have grown.
+    ("BF.RESERVE x 0.01 10", OK), ("BF.RESERVE y 0.01 10", OK),
+    (["BF.MADD", "y"] + [str(i) for i in range(50)], lambda r: len(r) == 50),
+    ("BF.ADD x x", True), ("TAMIS.UNION u x", WRONG_TYPE), ("TAMIS.UNION both x y", OK),
+    (["BF.MEXISTS", "both", "x"] + [str(i) for i in range(50)], [True] * 51),
+    ("BF.EXISTS both absent", False), ("TYPE both", Simple("MBbloom--")),
+    ("TAMIS.UNION x y", OK), ("BF.EXISTS x 49", True), ("BF.ADD both later", True),
+    ("TAMIS.UNION both bf", starts("ERR the filters are not alike")),
+    ("BF.RESERVE n 0.01 10 NONSCALING", OK), ("TAMIS.UNION both n", starts("ERR the filters are not alike")),
+    ("CF.ADD cf x", True), ("TAMIS.UNION cf2 cf", WRONG_TYPE), ("TAMIS.UNION both cf", WRONG_TYPE),
+    # Dumps.
+    *((f"TAMIS.SCANDUMP {rest}", reply) for rest, reply in (
+        ("u", arity("tamis.scandump")), ("none 0", NOT_FOUND), ("string 0", WRONG_TYPE), ("bf 0", WRONG_TYPE),
+        ("u x", Error("ERR bad position")), ("u -1", Error("ERR bad position")),
+        ("u 1", Error("ERR no dump is under way: begin at position 0")),
+        ("u 0", lambda r: r[0] == 1 and r[1].startswith(b"TMSF")),
+        ("u 1", lambda r: r[0] == len(r[1]) + 1 > 100), ("u 100", lambda r: r[0] == len(r[1]) + 100))),
+    ("TAMIS.ADD u later", [1]), ("TAMIS.SCANDUMP u 1", lambda r: r[0] == len(r[1]) + 1),
+    ("TAMIS.SCANDUMP u 9223372036854775807", [0, b""]),
+    ("TAMIS.SCANDUMP u 1", Error("ERR no dump is under way: begin at position 0")),
+]
+
+NO_FILTER = [
+    ("SET string x", OK),
+    *((f"{command} none{rest}", NOT_FOUND) for command, rest in (
+        ("BF.EXISTS", " x"), ("BF.MEXISTS", " x y"), ("CF.EXISTS", " x"), ("CF.MEXISTS", " x"),
+        ("CF.COUNT", " x"), ("BF.ADD", " x"), ("BF.MADD", " x"), ("BF.INSERT", " ITEMS x"), ("CF.ADD", " x"),
+        ("CF.ADDNX", " x"), ("CF.INSERT", " ITEMS x"), ("CF.INSERTNX", " ITEMS x"))),
+    *((f"{command} string x", WRONG_TYPE) for command in (
+        "BF.EXISTS", "BF.MEXISTS", "CF.EXISTS", "CF.MEXISTS", "CF.COUNT", "BF.ADD", "CF.ADD")),
+    ("BF.RESERVE a 0.01 100", OK), ("BF.ADD a x", True), ("BF.EXISTS a x", True),
+    ("CF.RESERVE c 100", OK), ("CF.ADD c x", True), ("CF.MEXISTS c x y", [True, False]),
+]
+
 CHUNKS = [
     ("SET string x", OK),
     ("TAMIS.LOADCHUNK a 0", arity("tamis.loadchunk")),
@@ -124,8 +213,11 @@ CHUNKS = [
 
 def main():
     with Server(sys.argv[1]) as server:
-        count = sum(run(server, table) for table in (RESERVE, USE, CHUNKS))
+        count = sum(run(server, table) for table in (RESERVE, USE, MORE, CHUNKS))
         assert server.alive()
+    with Server(sys.argv[1], words=("tamis-auto-create", "no", "tamis-missing-is-error",
+                                    "yes")) as server:
+        count += run(server, NO_FILTER)
     print(f"{count} rows, on RESP2 and RESP3")
 
 

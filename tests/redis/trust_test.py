@@ -5,6 +5,7 @@ Each rule is shown twice: as it is, and switched off, where an item is then refu
 usage: trust_test.py MODULE
 """
 
+import signal
 import sys
 
 from persistence_test import free_port, replicated, rewrite
@@ -142,6 +143,55 @@ def replica_that_lags(switched_off):
             assert reader("TAMIS.CHECK", key, "absent") == [0]
 
 
+def primary_that_was_cut_off(switched_off):
+    """Its replica was promoted and takes adds of which the old primary knows nothing."""
+    words = () if switched_off else ("tamis-guard-min-replicas", "1")
+    with Server(MODULE, "repl-diskless-sync-delay", "0", words=words) as primary, \
+            Server(MODULE) as other:
+        client, reader = primary.client(), other.client()
+        assert client("CONFIG", "SET", "port", str(free_port())) == "OK"
+        port = client("CONFIG", "GET", "port")[1].decode()
+        assert client("TAMIS.RESERVE", "guard", "0.001", "10000", "GUARD") == "OK"
+        add(client, "guard", ITEMS)
+        assert client("TAMIS.TRUST", "guard") == "OK"
+        alone = [1, 0] if switched_off else [-1, -1]
+        assert client("TAMIS.CHECK", "guard", "item1", "absent") == alone
+        assert client("TAMIS.DEL", "guard", "item2") == ([1] if switched_off else [-1])
+        assert reader("REPLICAOF", "127.0.0.1", port) == "OK"
+        replicated(client, reader)
+        while client("TAMIS.CHECK", "guard", "item1", "absent") != [1, 0]:
+            pass  # until the first acknowledgement
+        assert client("CONFIG", "SET", "port", "0") == "OK"
+        assert client("CLIENT", "KILL", "TYPE", "replica") == 1
+        assert reader("REPLICAOF", "NO", "ONE") == "OK"
+        add(reader, "guard", LATER)
+        assert reader("TAMIS.TRUST", "guard") == "OK"
+        assert refused(reader, "guard", LATER) == 0
+        if switched_off:
+            assert refused(client, "guard", LATER) > 0, "the switch does nothing"
+        else:
+            assert client("TAMIS.CHECK", "guard", *LATER) == [-1] * len(LATER)
+
+
+def replica_that_stands_still():
+    """It is connected and says nothing: it may have been cut off. Until it goes on."""
+    words = ("tamis-guard-min-replicas", "1", "tamis-guard-max-lag", "2")
+    with Server(MODULE, "repl-diskless-sync-delay", "0", words=words) as primary, \
+            Server(MODULE) as other:
+        client, reader = primary.client(), other.client()
+        assert client("CONFIG", "SET", "port", str(free_port())) == "OK"
+        port = client("CONFIG", "GET", "port")[1].decode()
+        reserve(client, "plain")
+        assert client("TAMIS.RESERVE", "guard", "0.001", "10000", "GUARD") == "OK"
+        assert client("TAMIS.TRUST", "guard") == "OK"
+        assert reader("REPLICAOF", "127.0.0.1", port) == "OK"
+        for stopped in (False, True, False):
+            other.process.send_signal(signal.SIGSTOP if stopped else signal.SIGCONT)
+            while client("TAMIS.CHECK", "guard", "absent") != [-1 if stopped else 0]:
+                pass
+            assert client("TAMIS.CHECK", "plain", "item1", "absent") == [1, 0]
+
+
 def missing_and_half_loaded():
     """What BF.EXISTS and CF.EXISTS refuse, CHECK does not know."""
     with Server(MODULE) as server:
@@ -166,6 +216,9 @@ def main():
     copies()
     replica_that_lags(False)
     replica_that_lags(True)
+    primary_that_was_cut_off(False)
+    primary_that_was_cut_off(True)
+    replica_that_stands_still()
     missing_and_half_loaded()
 
 
