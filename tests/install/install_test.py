@@ -111,7 +111,7 @@ class InstallTest(unittest.TestCase):
     def test_nothing_else_is_installed(self):
         lib = os.path.relpath(self.lib, self.prefix)
         for path in self.files():
-            self.assertRegex(path, "^(include/tamis/(filter|base/(hash|random|status)|filter/[a-z_]+)[.]h|"
+            self.assertRegex(path, "^(include/tamis/(filter|base/(hash|random|status|zeroed_memory)|filter/[a-z_]+)[.]h|"
                              + lib + "/(libtamis_(filter|base)[.]a|libtamis_filter[.]so[.0-9]*|"
                              "pkgconfig/tamis-filter(-c)?[.]pc|cmake/tamis/tamis-[a-z-]+[.]cmake))$")
             self.assertNotIn("test", path)
