@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tamis/redis/bloom_type.h"
+#include "tamis/redis/bloom_chain.h"
 #include "tamis/redis/filter_key.h"
 #include "tamis/redis/settings.h"
 
@@ -17,7 +17,7 @@ using BloomKey = FilterKey<BloomChain>;
 constexpr char kNotFound[] = "ERR not found";
 constexpr char kPartial[] = "ERR the filter is being loaded: chunks are missing";
 
-BloomKey Open(Ctx* ctx, Words words, int mode) { return {ctx, words[1], mode, bloom_type}; }
+BloomKey Open(Ctx* ctx, Words words, int mode) { return {ctx, words[1], mode}; }
 
 void Notify(Ctx* ctx, const char* event, String* key) {
   server.NotifyKeyspaceEvent(ctx, kNotifyModule, event, key);

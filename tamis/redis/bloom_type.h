@@ -1,12 +1,9 @@
-// The data type MBbloom--: how the server saves, loads, copies and frees a BloomChain.
+// The data type MBbloom--, whose values are BloomChains.
 #pragma once
 
-#include "tamis/redis/bloom_chain.h"
 #include "tamis/redis/server.h"
 
 namespace tamis::redis {
-
-extern RedisModuleType* bloom_type;
 
 int RegisterBloomType(Ctx* ctx);
 

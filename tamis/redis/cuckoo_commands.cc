@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tamis/redis/cuckoo_type.h"
+#include "tamis/redis/cuckoo_chain.h"
 #include "tamis/redis/filter_key.h"
 #include "tamis/redis/settings.h"
 
@@ -20,7 +20,7 @@ constexpr char kPartial[] = "ERR the filter is being loaded: chunks are missing"
 // How many tags one CF.COMPACT looks at: some milliseconds.
 constexpr uint64_t kCompactedTags = uint64_t{1} << 18;
 
-CuckooKey Open(Ctx* ctx, Words words, int mode) { return {ctx, words[1], mode, cuckoo_type}; }
+CuckooKey Open(Ctx* ctx, Words words, int mode) { return {ctx, words[1], mode}; }
 
 void Notify(Ctx* ctx, const char* event, String* key) {
   server.NotifyKeyspaceEvent(ctx, kNotifyModule, event, key);

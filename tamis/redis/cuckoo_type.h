@@ -1,12 +1,9 @@
-// The data type MBbloomCF: how the server saves, loads, copies and frees a CuckooChain.
+// The data type MBbloomCF, whose values are CuckooChains.
 #pragma once
 
-#include "tamis/redis/cuckoo_chain.h"
 #include "tamis/redis/server.h"
 
 namespace tamis::redis {
-
-extern RedisModuleType* cuckoo_type;
 
 int RegisterCuckooType(Ctx* ctx);
 

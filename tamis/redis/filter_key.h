@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "tamis/redis/data_type.h"
 #include "tamis/redis/server.h"
 
 namespace tamis::redis {
@@ -10,12 +11,12 @@ namespace tamis::redis {
 template <class Filter>
 class FilterKey {
  public:
-  // `type` is what the server knows the filter's type as.
-  FilterKey(Ctx* ctx, String* name, int mode, RedisModuleType* type)
-      : key_(static_cast<Key*>(server.OpenKey(ctx, name, mode))), type_(type) {
+  FilterKey(Ctx* ctx, String* name, int mode)
+      : key_(static_cast<Key*>(server.OpenKey(ctx, name, mode))) {
     if (key_ == nullptr || server.KeyType(key_) == kKeyEmpty) {
       missing_ = true;
-    } else if (server.KeyType(key_) == kKeyModule && server.ModuleTypeGetType(key_) == type_) {
+    } else if (server.KeyType(key_) == kKeyModule &&
+               server.ModuleTypeGetType(key_) == data_type<Filter>) {
       filter_ = static_cast<Filter*>(server.ModuleTypeGetValue(key_));
     }
   }
@@ -34,7 +35,7 @@ class FilterKey {
   // REQUIRES: missing() and opened for writing.
   void Set(Filter filter) {
     filter_ = new Filter(std::move(filter));
-    server.ModuleTypeSetValue(key_, type_, filter_);
+    server.ModuleTypeSetValue(key_, data_type<Filter>, filter_);
     missing_ = false;
   }
 
@@ -47,7 +48,6 @@ class FilterKey {
 
  private:
   Key* key_;
-  RedisModuleType* type_;
   Filter* filter_ = nullptr;
   bool missing_ = false;
 };

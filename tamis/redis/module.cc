@@ -7,6 +7,7 @@
 #include "tamis/redis/command.h"
 #include "tamis/redis/cuckoo_commands.h"
 #include "tamis/redis/cuckoo_type.h"
+#include "tamis/redis/metrics.h"
 #include "tamis/redis/server.h"
 #include "tamis/redis/server_memory.h"
 #include "tamis/redis/settings.h"
@@ -32,9 +33,10 @@ int Load(Ctx* ctx, String** words, int count) {
   if (server.AddACLCategory != nullptr) {
     server.AddACLCategory(ctx, "bloom");
     server.AddACLCategory(ctx, "cuckoo");
+    server.AddACLCategory(ctx, "tamis");
   }
   if (RegisterBloomType(ctx) != kOk || RegisterCuckooType(ctx) != kOk ||
-      RegisterTamisType(ctx) != kOk) {
+      RegisterTamisType(ctx) != kOk || RegisterMetrics(ctx) != kOk) {
     return kErr;
   }
   for (const std::span<const Command> commands :

@@ -194,6 +194,10 @@ using ApplyConfig = int (*)(Ctx*, void* privdata, String** error);
   F(void, EmitAOF, (RedisModuleIO*, const char* command, const char* format, ...))              \
   F(void, DigestAddStringBuffer, (RedisModuleDigest*, const char*, size_t))                     \
   F(void, DigestAddLongLong, (RedisModuleDigest*, long long))                                   \
+  F(void*, DefragAlloc, (RedisModuleDefragCtx*, void*))                                         \
+  F(int, DefragShouldStop, (RedisModuleDefragCtx*))                                             \
+  F(int, DefragCursorSet, (RedisModuleDefragCtx*, unsigned long))                               \
+  F(int, DefragCursorGet, (RedisModuleDefragCtx*, unsigned long*))                              \
   F(void, DigestEndSequence, (RedisModuleDigest*))                                              \
   F(int, Replicate, (Ctx*, const char* command, const char* format, ...))                       \
   F(int, ReplicateVerbatim, (Ctx*))                                                             \
@@ -210,6 +214,9 @@ using ApplyConfig = int (*)(Ctx*, void* privdata, String** error);
      void* privdata))                                                                           \
   F(int, SubscribeToServerEvent, (Ctx*, ServerEvent, EventCallback))                            \
   F(void, Log, (Ctx*, const char* level, const char* format, ...))                              \
+  F(int, RegisterInfoFunc, (Ctx*, void (*)(RedisModuleInfoCtx*, int for_crash_report)))         \
+  F(int, InfoAddSection, (RedisModuleInfoCtx*, const char* name))                               \
+  F(int, InfoAddFieldULongLong, (RedisModuleInfoCtx*, const char* name, unsigned long long))    \
   F(void*, GetServerInfo, (Ctx*, const char* section))                                          \
   F(const char*, ServerInfoGetFieldC, (void* info, const char* field))                          \
   F(void, FreeServerInfo, (Ctx*, void* info))                                                   \

@@ -11,10 +11,11 @@
 
 #include "tamis/base/hash.h"
 #include "tamis/base/random.h"
-#include "tamis/redis/bloom_type.h"
-#include "tamis/redis/cuckoo_type.h"
+#include "tamis/redis/bloom_chain.h"
+#include "tamis/redis/cuckoo_chain.h"
 #include "tamis/redis/faults.h"
 #include "tamis/redis/filter_key.h"
+#include "tamis/redis/metrics.h"
 #include "tamis/redis/settings.h"
 #include "tamis/redis/tamis_type.h"
 
@@ -27,7 +28,7 @@ constexpr char kNotFound[] = "ERR not found";
 constexpr char kPartial[] = "ERR the filter is being loaded: chunks are missing";
 constexpr char kDefaultType[] = "blocked-quotient";
 
-TamisKey Open(Ctx* ctx, Words words, int mode) { return {ctx, words[1], mode, tamis_type}; }
+TamisKey Open(Ctx* ctx, Words words, int mode) { return {ctx, words[1], mode}; }
 
 void Notify(Ctx* ctx, const char* event, String* key) {
   server.NotifyKeyspaceEvent(ctx, kNotifyModule, event, key);
@@ -154,6 +155,7 @@ void Add(Ctx* ctx, Words words) {
       added.push_back(item);
     } else {
       ++key->counters().refused;
+      ++metrics.adds_refused;
       // Another server has taken it, and somebody relies on that.
       if (!LimitsApply(ctx)) key->set_incomplete();
     }
@@ -187,6 +189,7 @@ void EraseItems(Ctx* ctx, Words words, TamisKey& key, Words items, bool may_eras
   for (String* item : items) {
     if (!may_erase) {
       ++key->counters().skipped;
+      ++metrics.erases_skipped;
       server.ReplyWithLongLong(ctx, -1);
       continue;
     }
@@ -268,6 +271,7 @@ void Start(Ctx* ctx, Words words) {
                    wanted.type->name.data(), wanted.type->name.size(), "SEED",
                    static_cast<long long>(wanted.options.seed), "ID",
                    static_cast<long long>(wanted.id));
+  ++metrics.rebuilds_started;
   Notify(ctx, "tamis.rebuild.start", words[1]);
   server.ReplyWithLongLong(ctx, static_cast<long long>(wanted.id));
 }
@@ -347,6 +351,7 @@ void Commit(Ctx* ctx, Words words) {
   // Without one nobody knows where the log goes on behind the snapshot.
   if (end.mark != nullptr) key->set_mark(TextOf(end.mark));
   server.ReplicateVerbatim(ctx);
+  ++metrics.rebuilds_committed;
   Notify(ctx, "tamis.rebuild.commit", words[1]);
   server.ReplyWithSimpleString(ctx, "OK");
 }
@@ -385,6 +390,7 @@ void Rebuild(Ctx* ctx, Words words) {
 constexpr size_t kGroup = 256;
 
 void ReplyUnknown(Ctx* ctx, size_t count) {
+  metrics.checks_unknown += count;
   for (size_t i = 0; i < count; ++i) server.ReplyWithLongLong(ctx, -1);
 }
 
@@ -397,7 +403,10 @@ void CheckChain(Ctx* ctx, const Chain& chain, Words items) {
     const size_t count = std::min(kGroup, items.size() - begin);
     for (size_t i = 0; i < count; ++i) texts[i] = TextOf(items[begin + i]);
     chain.MayContain({texts, count}, answers);
-    for (size_t i = 0; i < count; ++i) server.ReplyWithLongLong(ctx, answers[i] ? 1 : 0);
+    for (size_t i = 0; i < count; ++i) {
+      ++(answers[i] ? metrics.checks_perhaps : metrics.checks_absent);
+      server.ReplyWithLongLong(ctx, answers[i] ? 1 : 0);
+    }
   }
 }
 
@@ -410,6 +419,7 @@ void CheckTrusted(Ctx* ctx, TrustedFilter& trusted, Words items) {
   const uint64_t seed = filter.seed();
   const auto reply = [&](bool may_contain) {
     ++(may_contain ? trusted.counters().hits : trusted.counters().misses);
+    ++(may_contain ? metrics.checks_perhaps : metrics.checks_absent);
     server.ReplyWithLongLong(ctx, may_contain ? 1 : 0);
   };
   if (items.size() == 1) return reply(filter.MayContain(Hash(TextOf(items[0]), seed)));
@@ -428,10 +438,10 @@ void Check(Ctx* ctx, Words words) {
   if (const TamisKey key = Open(ctx, words, kRead); key.get() != nullptr) {
     return CheckTrusted(ctx, *key, items);
   }
-  if (const FilterKey<BloomChain> key(ctx, words[1], kRead, bloom_type); key.get() != nullptr) {
+  if (const FilterKey<BloomChain> key(ctx, words[1], kRead); key.get() != nullptr) {
     return CheckChain(ctx, *key, items);
   }
-  if (const FilterKey<CuckooChain> key(ctx, words[1], kRead, cuckoo_type); key.get() != nullptr) {
+  if (const FilterKey<CuckooChain> key(ctx, words[1], kRead); key.get() != nullptr) {
     return CheckChain(ctx, *key, items);
   }
   ReplyUnknown(ctx, items.size());
@@ -621,7 +631,7 @@ void UniteTrusted(Ctx* ctx, Words words, std::deque<TamisKey>& sources) {
 
 void UniteBlooms(Ctx* ctx, Words words, const std::deque<FilterKey<BloomChain>>& sources) {
   const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
-  FilterKey<BloomChain> dest(ctx, words[1], kRead | kWrite, bloom_type);
+  FilterKey<BloomChain> dest(ctx, words[1], kRead | kWrite);
   if (dest.other_type()) return error(kWrongType);
   std::vector<const BloomChain*> parts;
   if (dest.get() != nullptr) parts.push_back(dest.get());
@@ -659,8 +669,8 @@ void Unite(Ctx* ctx, Words words) {
   std::deque<FilterKey<BloomChain>> blooms;
   std::deque<TamisKey> own;
   for (String* name : words.subspan(2)) {
-    blooms.emplace_back(ctx, name, kRead, bloom_type);
-    own.emplace_back(ctx, name, kRead, tamis_type);
+    blooms.emplace_back(ctx, name, kRead);
+    own.emplace_back(ctx, name, kRead);
   }
   if (blooms.front().get() != nullptr) {
     UniteBlooms(ctx, words, blooms);
@@ -727,53 +737,53 @@ void LoadChunk(Ctx* ctx, Words words) {
 constexpr char kPerItem[] = "O(n), where n is the number of items";
 
 constexpr Command kCommands[] = {
-    {"tamis.reserve", Run<Reserve>, -4, "write deny-oom", "write", "1.0.0",
+    {"tamis.reserve", Run<Reserve>, -4, "write deny-oom", "write tamis", "1.0.0",
      "O(n), where n is the capacity",
      "Makes an empty filter; with GUARD its no is believed from TAMIS.TRUST until adds may be lost",
      "key error_rate:double capacity:integer [TYPE type] [SEED seed:integer] [GUARD]"},
-    {"tamis.add", Run<Add>, -3, "write deny-oom", "write", "1.0.0", kPerItem,
+    {"tamis.add", Run<Add>, -3, "write deny-oom", "write tamis", "1.0.0", kPerItem,
      "Adds a copy of each item: 1 added, 0 added though perhaps there already, -1 full; makes no "
      "filter",
      "key item..."},
-    {"tamis.del", Run<Erase>, -3, "write", "write", "1.0.0", kPerItem,
+    {"tamis.del", Run<Erase>, -3, "write", "write tamis", "1.0.0", kPerItem,
      "Erases one copy of each item: 1 erased, 0 was not there, -1 not erased, since its add may be "
      "lost",
      "key item..."},
-    {"tamis.delif", Run<EraseOfGeneration>, -4, "write", "write", "1.0.0", kPerItem,
+    {"tamis.delif", Run<EraseOfGeneration>, -4, "write", "write tamis", "1.0.0", kPerItem,
      "Erases one copy of each item, -1 unless the filter is the one whose generation was read",
      "key generation:integer item..."},
-    {"tamis.generation", Run<Generation>, 2, "readonly fast", "read", "1.0.0", "O(1)",
+    {"tamis.generation", Run<Generation>, 2, "readonly fast", "read fast tamis", "1.0.0", "O(1)",
      "Tells by a number which filter this is, for TAMIS.DELIF; 0 = there is none", "key",
      "dont_cache"},
-    {"tamis.check", Run<Check>, -3, "readonly fast", "read", "1.0.0", kPerItem,
+    {"tamis.check", Run<Check>, -3, "readonly fast", "read fast tamis", "1.0.0", kPerItem,
      "Says of each item: 1 perhaps, 0 certainly not, -1 unknown, ask the database; of any filter",
      "key item..."},
-    {"tamis.rebuild", Run<Rebuild>, -3, "write deny-oom", "write", "1.0.0",
+    {"tamis.rebuild", Run<Rebuild>, -3, "write deny-oom", "write tamis", "1.0.0",
      "O(n), where n is the capacity or the number of items",
      "Fills a new filter beside the old one and puts it in its place, believed",
      "key <START error_rate:double capacity:integer [TYPE type] [SEED seed:integer] "
      "[ID id:integer]|ADD item...|COMMIT [ID id:integer] [MARK mark]|ABORT [ID id:integer]>"},
-    {"tamis.trust", Run<Trust>, 2, "write fast", "write", "1.0.0", "O(1)",
+    {"tamis.trust", Run<Trust>, 2, "write fast", "write fast tamis", "1.0.0", "O(1)",
      "Says that a filter holds all that it should, so that its no is believed again", "key"},
-    {"tamis.mark", Run<Mark>, -3, "write fast deny-oom", "write", "1.0.0", "O(1)",
+    {"tamis.mark", Run<Mark>, -3, "write fast deny-oom", "write fast tamis", "1.0.0", "O(1)",
      "Notes how far a filter is in the log of changes that it follows; with a generation, if the "
      "filter is that one", "key mark [generation:integer]"},
-    {"tamis.info", Run<Info>, 2, "readonly", "read", "1.0.0", "O(n), where n is the size",
+    {"tamis.info", Run<Info>, 2, "readonly", "read tamis", "1.0.0", "O(n), where n is the size",
      "Tells of a filter", "key", "dont_cache"},
-    {"tamis.loadchunk", Run<LoadChunk>, 4, "write deny-oom", "write", "1.0.0",
+    {"tamis.loadchunk", Run<LoadChunk>, 4, "write deny-oom", "write tamis", "1.0.0",
      "O(n), where n is the size of the chunk; the last one reads the whole filter",
      "Takes the parts that TAMIS.SCANDUMP gave, each at the position that was asked for",
      "key position:integer data"},
-    {"tamis.scandump", Run<ScanDump>, 3, "readonly", "read", "1.0.0",
+    {"tamis.scandump", Run<ScanDump>, 3, "readonly", "read tamis", "1.0.0",
      "O(n), where n is the size of the filter at position 0, else that of the chunk",
      "Gives one part after the other of a filter as it is at position 0", "key position:integer",
      "dont_cache"},
-    {"tamis.count", Run<Count>, 2, "readonly fast", "read", "1.0.0", "O(1)",
+    {"tamis.count", Run<Count>, 2, "readonly fast", "read fast tamis", "1.0.0", "O(1)",
      "Counts the items that a filter holds", "key"},
-    {"tamis.size", Run<Size>, -3, "readonly fast", "read", "1.0.0", "O(1)",
+    {"tamis.size", Run<Size>, -3, "readonly fast", "read fast tamis", "1.0.0", "O(1)",
      "Tells how large a filter would be", "error_rate:double capacity:integer [TYPE type]", nullptr,
      Keys::kNone},
-    {"tamis.union", Run<Unite>, -3, "write deny-oom", "write", "1.0.0",
+    {"tamis.union", Run<Unite>, -3, "write deny-oom", "write tamis", "1.0.0",
      "O(n), where n is the size of all filters",
      "Makes a filter, or adds to it, of all that the sources hold, which are alike; BF.* ones, too",
      "key source...", nullptr, Keys::kFirstIsMadeOfOthers},

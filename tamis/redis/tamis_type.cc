@@ -1,136 +1,99 @@
 #include "tamis/redis/tamis_type.h"
 
 #include <algorithm>
-#include <new>
+#include <cstdlib>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
-#include "tamis/redis/rdb_fields.h"
+#include "tamis/redis/data_type.h"
 #include "tamis/redis/replicas.h"
 #include "tamis/redis/settings.h"
 
 namespace tamis::redis {
 
-RedisModuleType* tamis_type = nullptr;
-
 namespace {
-
-constexpr char kTypeName[] = "TamisFltr";
-constexpr int kEncoding = 1;
 
 uint64_t time_of_trust = 1;
 
 void OnRoleChange(Ctx*, ServerEvent, uint64_t, void*) noexcept { ++time_of_trust; }
 
-// A header and pieces.
-Result<TrustedFilter> Decode(RdbFields& fields, uint64_t greatest_bytes) {
-  const auto early = [] { return Status(StatusCode::kDataLoss, "filter: the value ends early"); };
-  const ByteArray header = fields.Bytes();
-  if (fields.failed()) return early();
-  auto filter = TrustedFilter::FromHeader(
-      {reinterpret_cast<const char*>(header.data()), header.size()}, greatest_bytes);
-  if (!filter.ok()) return filter.status();
-  const uint64_t pieces = fields.Unsigned();
-  for (uint64_t i = 0; i < pieces && !fields.failed(); ++i) {
-    const ByteArray piece = fields.Bytes();
-    if (fields.failed()) break;
-    if (piece.size() == 0) return Status(StatusCode::kDataLoss, "filter: an empty piece");
-    const Status status =
-        filter->AppendChunk({reinterpret_cast<const char*>(piece.data()), piece.size()});
-    if (!status.ok()) return status;
-  }
-  if (fields.failed()) return early();
-  return filter;
-}
+struct Methods {
+  using Value = TrustedFilter;
+  static constexpr char kName[] = "TamisFltr";
+  static constexpr int kEncoding = 1;
 
-void* Load(RedisModuleIO* io, int encoding) noexcept {
-  try {
-    RdbFields fields(io);
-    if (encoding == kEncoding) {
-      // Nothing is allocated for what the header promises, only for what comes.
-      auto filter = Decode(fields, ~uint64_t{0});
-      if (filter.ok()) {
-        TrustLoaded(server.GetContextFromIO(io), &*filter);
-        return new TrustedFilter(std::move(*filter));
-      }
-      server.LogIOError(io, "warning", "%s", filter.status().message().c_str());
-    } else {
-      server.LogIOError(io, "warning", "filter: saved by a later version of the module");
+  // A header and pieces. Nothing is allocated for what the header promises, only for what comes.
+  static Result<TrustedFilter> Decode(Ctx* ctx, RdbFields& fields, int encoding) {
+    const auto bad = [](const char* why) { return Status(StatusCode::kDataLoss, why); };
+    if (encoding != kEncoding) return bad("filter: saved by a later version of the module");
+    const auto text = [](const ByteArray& bytes) {
+      return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    };
+    const ByteArray header = fields.Bytes();
+    if (fields.failed()) return bad("filter: the value ends early");
+    auto filter = TrustedFilter::FromHeader(text(header), ~uint64_t{0});
+    if (!filter.ok()) return filter.status();
+    const uint64_t pieces = fields.Unsigned();
+    for (uint64_t i = 0; i < pieces && !fields.failed(); ++i) {
+      const ByteArray piece = fields.Bytes();
+      if (fields.failed()) break;
+      if (piece.size() == 0) return bad("filter: an empty piece");
+      const Status status = filter->AppendChunk(text(piece));
+      if (!status.ok()) return status;
     }
-  } catch (const std::bad_alloc&) {
-    server.LogIOError(io, "warning", "memory does not suffice for the filter");
+    if (fields.failed()) return bad("filter: the value ends early");
+    TrustLoaded(ctx, &*filter);
+    return filter;
   }
-  return nullptr;
-}
 
-void Save(RedisModuleIO* io, void* value) noexcept {
-  const auto [header, bytes] = static_cast<const TrustedFilter*>(value)->Save(time_of_trust);
-  server.SaveStringBuffer(io, header.data(), header.size());
-  constexpr size_t kPiece = TrustedFilter::kGreatestChunk;
-  server.SaveUnsigned(io, (bytes.size() + kPiece - 1) / kPiece);
-  for (size_t at = 0; at < bytes.size(); at += kPiece) {
-    server.SaveStringBuffer(io, bytes.data() + at, std::min(kPiece, bytes.size() - at));
+  static void Encode(RedisModuleIO* io, const TrustedFilter& filter) {
+    const auto [header, bytes] = filter.Save(time_of_trust);
+    server.SaveStringBuffer(io, header.data(), header.size());
+    server.SaveUnsigned(io, (bytes.size() + kPiece - 1) / kPiece);
+    for (size_t at = 0; at < bytes.size(); at += kPiece) {
+      server.SaveStringBuffer(io, bytes.data() + at, std::min(kPiece, bytes.size() - at));
+    }
   }
-}
 
-void Rewrite(RedisModuleIO* io, String* key, void* value) noexcept {
-  const auto [header, bytes] = static_cast<const TrustedFilter*>(value)->Save(time_of_trust);
-  server.EmitAOF(io, "TAMIS.LOADCHUNK", "slb", key, 0ll, header.data(), header.size());
-  constexpr size_t kPiece = TrustedFilter::kGreatestChunk;
-  for (size_t at = 0; at < bytes.size(); at += kPiece) {
-    server.EmitAOF(io, "TAMIS.LOADCHUNK", "slb", key, static_cast<long long>(at + 1),
-                   bytes.data() + at, std::min(kPiece, bytes.size() - at));
+  static void Rewrite(RedisModuleIO* io, String* key, const TrustedFilter& filter) {
+    const auto [header, bytes] = filter.Save(time_of_trust);
+    server.EmitAOF(io, "TAMIS.LOADCHUNK", "slb", key, 0ll, header.data(), header.size());
+    for (size_t at = 0; at < bytes.size(); at += kPiece) {
+      server.EmitAOF(io, "TAMIS.LOADCHUNK", "slb", key, static_cast<long long>(at + 1),
+                     bytes.data() + at, std::min(kPiece, bytes.size() - at));
+    }
   }
-}
 
-void Digest(RedisModuleDigest* digest, void* value) noexcept {
-  const auto& filter = *static_cast<const TrustedFilter*>(value);
-  const std::string header = filter.HeaderToCompare();
-  const std::string bytes = filter.Save(0).bytes;
-  server.DigestAddStringBuffer(digest, header.data(), header.size());
-  server.DigestAddStringBuffer(digest, bytes.data(), bytes.size());
-  server.DigestEndSequence(digest);
-}
+  static void Digest(RedisModuleDigest* digest, const TrustedFilter& filter) {
+    const std::string header = filter.HeaderToCompare();
+    const std::string bytes = filter.Save(0).bytes;
+    server.DigestAddStringBuffer(digest, header.data(), header.size());
+    server.DigestAddStringBuffer(digest, bytes.data(), bytes.size());
+  }
 
-size_t MemoryUsage(const void* value) noexcept {
-  return static_cast<const TrustedFilter*>(value)->SizeBytes();
-}
-
-size_t FreeEffort(String*, const void* value) noexcept {
-  return 1 + static_cast<const TrustedFilter*>(value)->SizeBytes() / 4096;
-}
-
-void Free(void* value) noexcept { delete static_cast<TrustedFilter*>(value); }
-
-void* Copy(String*, String*, const void* value) noexcept {
-  try {
-    auto* copy = new TrustedFilter(*static_cast<const TrustedFilter*>(value));
+  static std::optional<TrustedFilter> Copy(const TrustedFilter& filter) {
+    TrustedFilter copy = filter;
     // Two that are changed apart cannot both be right.
-    copy->Trust(0);
-    copy->EndDump();
-    if (copy->rebuild() != nullptr) copy->rebuild()->sound_time = 0;
+    copy.Trust(0);
+    if (copy.rebuild() != nullptr) copy.rebuild()->sound_time = 0;
+    copy.EndDump();
     return copy;
-  } catch (const std::bad_alloc&) {
-    return nullptr;
   }
-}
+
+  // Large arrays have pages of their own, which defragmentation does not move.
+  static size_t Arrays(const TrustedFilter&) { return 0; }
+  static ByteArray& Array(TrustedFilter&, size_t) { std::abort(); }
+
+ private:
+  static constexpr size_t kPiece = TrustedFilter::kGreatestChunk;
+};
 
 }  // namespace
 
 int RegisterTamisType(Ctx* ctx) {
-  TypeMethods methods{};
-  methods.version = 4;
-  methods.rdb_load = Load;
-  methods.rdb_save = Save;
-  methods.aof_rewrite = Rewrite;
-  methods.mem_usage = MemoryUsage;
-  methods.digest = Digest;
-  methods.free = Free;
-  methods.free_effort = FreeEffort;
-  methods.copy = Copy;
-  tamis_type = server.CreateDataType(ctx, kTypeName, kEncoding, &methods);
-  if (tamis_type == nullptr) return kErr;
-  if (SubscribeToReplicas(ctx) != kOk) return kErr;
+  if (RegisterDataType<Methods>(ctx) != kOk || SubscribeToReplicas(ctx) != kOk) return kErr;
   return server.SubscribeToServerEvent(ctx, {kRoleChangedEvent, 1}, OnRoleChange);
 }
 

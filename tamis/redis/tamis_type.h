@@ -7,18 +7,16 @@
 
 namespace tamis::redis {
 
-extern RedisModuleType* tamis_type;
-
 int RegisterTamisType(Ctx* ctx);
 
 // The present time of trust: a new one begins with each change of role.
 uint64_t TimeOfTrust();
-// Whether what a command says of trust holds: not when it comes from this server's own files, unless
-// the settings say that they lack nothing. The answers of a replica are bound by a setting of their
-// own.
+// Whether what a command says of trust holds: not when it comes from this server's own files,
+// unless the settings say that they lack nothing. The answers of a replica are bound by a setting
+// of their own.
 bool MayTrust(Ctx* ctx);
-// Believes a filter that was trusted where it came from, and its rebuild, if it is this server's own
-// or its primary's.
+// Believes a filter that was trusted where it came from, and its rebuild, if it is this server's
+// own or its primary's.
 void TrustLoaded(Ctx* ctx, TrustedFilter* filter);
 // Whether a "no" of the filter may be believed on this server now.
 bool Believed(Ctx* ctx, const TrustedFilter& filter);

@@ -1,0 +1,88 @@
+// A data type of the server whose values are of one class: how the server saves, loads, copies,
+// moves and frees them. Methods say what is special of the class; all else is the same:
+//
+//   using Value
+//   kName, kEncoding       as the server saves them
+//   Decode(ctx, fields, encoding) -> Result<Value>
+//   Encode(io, value)
+//   Rewrite(io, key, value)           commands that make the value
+//   Digest(digest, value)
+//   Copy(value) -> std::optional<Value>
+//   Arrays(value) -> how many; Array(value, i) -> ByteArray&: those that may be moved
+#pragma once
+
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "tamis/redis/rdb_fields.h"
+#include "tamis/redis/server.h"
+
+namespace tamis::redis {
+
+// What the server knows the type of these values as.
+template <class Value>
+inline RedisModuleType* data_type = nullptr;
+
+template <class Methods>
+int RegisterDataType(Ctx* ctx) {
+  using Value = typename Methods::Value;
+  TypeMethods methods{};
+  methods.version = 4;
+  methods.rdb_load = [](RedisModuleIO* io, int encoding) noexcept -> void* {
+    try {
+      RdbFields fields(io);
+      auto value = Methods::Decode(server.GetContextFromIO(io), fields, encoding);
+      if (value.ok()) return new Value(std::move(*value));
+      server.LogIOError(io, "warning", "%s", value.status().message().c_str());
+    } catch (const std::bad_alloc&) {
+      server.LogIOError(io, "warning", "memory does not suffice for a %s", Methods::kName);
+    }
+    return nullptr;
+  };
+  methods.rdb_save = [](RedisModuleIO* io, void* value) noexcept {
+    Methods::Encode(io, *static_cast<const Value*>(value));
+  };
+  methods.aof_rewrite = [](RedisModuleIO* io, String* key, void* value) noexcept {
+    Methods::Rewrite(io, key, *static_cast<const Value*>(value));
+  };
+  methods.digest = [](RedisModuleDigest* digest, void* value) noexcept {
+    Methods::Digest(digest, *static_cast<const Value*>(value));
+    server.DigestEndSequence(digest);
+  };
+  methods.mem_usage = [](const void* value) noexcept -> size_t {
+    return static_cast<const Value*>(value)->SizeBytes();
+  };
+  methods.free = [](void* value) noexcept { delete static_cast<Value*>(value); };
+  // The server frees what costs more than 64 in the background.
+  methods.free_effort = [](String*, const void* value) noexcept -> size_t {
+    return 1 + static_cast<const Value*>(value)->SizeBytes() / 4096;
+  };
+  methods.copy = [](String*, String*, const void* value) noexcept -> void* {
+    try {
+      auto copy = Methods::Copy(*static_cast<const Value*>(value));
+      if (copy) return new Value(std::move(*copy));
+    } catch (const std::bad_alloc&) {
+    }
+    return nullptr;
+  };
+  // Moves the arrays that the allocator wants elsewhere; 1 = time is up, more is left.
+  methods.defrag = [](RedisModuleDefragCtx* defrag, String*, void** value) noexcept -> int {
+    Value& filter = *static_cast<Value*>(*value);
+    unsigned long i = 0;
+    server.DefragCursorGet(defrag, &i);
+    for (; i < Methods::Arrays(filter); ++i) {
+      if (i % 64 == 63 && server.DefragShouldStop(defrag) != 0 &&
+          server.DefragCursorSet(defrag, i) == kOk) {
+        return 1;
+      }
+      ByteArray& array = Methods::Array(filter, i);
+      if (void* moved = server.DefragAlloc(defrag, array.data())) array.MovedTo(moved);
+    }
+    return 0;
+  };
+  data_type<Value> = server.CreateDataType(ctx, Methods::kName, Methods::kEncoding, &methods);
+  return data_type<Value> == nullptr ? kErr : kOk;
+}
+
+}  // namespace tamis::redis

@@ -1,0 +1,26 @@
+// What the module has done since it was loaded, for INFO.
+#pragma once
+
+#include <cstdint>
+
+#include "tamis/redis/server.h"
+
+namespace tamis::redis {
+
+struct Metrics {
+  // What TAMIS.CHECK answered.
+  uint64_t checks_perhaps = 0;
+  uint64_t checks_absent = 0;
+  uint64_t checks_unknown = 0;
+  uint64_t adds_refused = 0;
+  uint64_t erases_skipped = 0;
+  uint64_t rebuilds_started = 0;
+  uint64_t rebuilds_committed = 0;
+};
+
+inline Metrics metrics;
+
+// The section `bf_filters` of INFO.
+int RegisterMetrics(Ctx* ctx);
+
+}  // namespace tamis::redis
