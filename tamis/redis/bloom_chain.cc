@@ -24,8 +24,16 @@ constexpr uint32_t kGreatestHashes = 1100;
 
 struct ItemHash {
   ItemHash() = default;
-  explicit ItemHash(std::string_view item)
-      : a(MurmurHash64A(item, 0xc6a4a7935bd1e995u)), b(MurmurHash64A(item, a)) {}
+  // Both parts are 64 bits wide, whatever the hash is.
+  ItemHash(std::string_view item, bool hash64) {
+    if (hash64) {
+      a = MurmurHash64A(item, 0xc6a4a7935bd1e995u);
+      b = MurmurHash64A(item, a);
+    } else {
+      a = MurmurHash2(item, 0x9747b28cu);
+      b = MurmurHash2(item, static_cast<uint32_t>(a));
+    }
+  }
 
   uint64_t a;
   uint64_t b;
@@ -54,6 +62,8 @@ double FirstRate(const BloomChain::Options& options) {
              : rate;
 }
 
+uint64_t BytesOf(const BloomChain::Link& link) { return (link.bits + 7) / 8; }
+
 bool Test(const BloomChain::Link& link, ItemHash hash) {
   const uint8_t* bytes = link.bytes.data();
   for (uint32_t i = 0; i < link.hashes; ++i, hash.a += hash.b) {
@@ -75,7 +85,7 @@ Status BadBytes(std::string why) { return {StatusCode::kDataLoss, "Bloom filter:
 
 // What a link says of itself; its bytes are compared elsewhere.
 Status CheckLink(const BloomChain::Link& link) {
-  if (link.bits == 0 || link.bits % 8 != 0 || link.bits >= kGreatestBits) {
+  if (link.bits == 0 || link.bits >= kGreatestBits) {
     return BadBytes("a link of " + std::to_string(link.bits) + " bits");
   }
   if (link.n2 != 0 && (link.n2 > 62 || link.bits != uint64_t{1} << link.n2)) {
@@ -134,14 +144,16 @@ bool BloomChain::AddLink(double error_rate, uint64_t entries) {
   return true;
 }
 
+uint64_t BloomChain::BitsFor(uint64_t entries, double bits_per_entry) {
+  const double bits = static_cast<double>(entries) * bits_per_entry;
+  return bits >= 1 && bits < static_cast<double>(kGreatestBits) ? static_cast<uint64_t>(bits) : 0;
+}
+
 Result<BloomChain> BloomChain::FromParts(Parts parts, uint64_t greatest_bytes) {
   if (parts.links.empty()) return BadBytes("no link");
   if (parts.size >= kGreatestBits) return BadBytes("more items than can be");
   constexpr uint32_t kKnown = kNoRounding | kEntriesAreBits | kHash64 | kNotScaling;
   if ((parts.options & ~kKnown) != 0) return BadBytes("unknown options");
-  if ((parts.options & kHash64) == 0) {
-    return BadBytes("made with the hash of 32 bits, which is not read; fill a new one");
-  }
   if (parts.growth > kGreatestGrowth) return BadBytes("growth out of range");
   if ((parts.options & kNotScaling) == 0 && parts.growth == 0) {
     return BadBytes("it scales, with a growth of 0");
@@ -154,16 +166,16 @@ Result<BloomChain> BloomChain::FromParts(Parts parts, uint64_t greatest_bytes) {
   for (const Link& link : parts.links) {
     if (Status status = CheckLink(link); !status.ok()) return status;
     // Each is below 2^62 and the sum is compared each time: no overflow.
-    chain.data_bytes_ += link.bits / 8;
+    chain.data_bytes_ += BytesOf(link);
     if (link.size > parts.size || size > parts.size - link.size) {
       return BadBytes("the links have more items than the filter");
     }
     size += link.size;
-    if (link.bytes.size() > link.bits / 8 || (missing && link.bytes.size() != 0)) {
+    if (link.bytes.size() > BytesOf(link) || (missing && link.bytes.size() != 0)) {
       return BadBytes("a link's bytes are not those of its bits");
     }
     chain.present_ += link.bytes.size();
-    if (link.bytes.size() < link.bits / 8) {
+    if (link.bytes.size() < BytesOf(link)) {
       missing = true;
       if (chain.data_bytes_ > greatest_bytes) {
         return BadBytes("greater than a key may be; see tamis-max-bytes");
@@ -174,8 +186,8 @@ Result<BloomChain> BloomChain::FromParts(Parts parts, uint64_t greatest_bytes) {
   if (size != parts.size) return BadBytes("the links have fewer items than the filter");
   chain.size_ = size;
   for (Link& link : parts.links) {
-    if (link.bytes.size() == link.bits / 8) continue;
-    ByteArray bytes = ByteArray::Zeroed(link.bits / 8);
+    if (link.bytes.size() == BytesOf(link)) continue;
+    ByteArray bytes = ByteArray::Zeroed(BytesOf(link));
     if (bytes.data() == nullptr) {
       return Status(StatusCode::kResourceExhausted, "memory does not suffice for the filter");
     }
@@ -206,7 +218,7 @@ Result<BloomChain> BloomChain::FromHeader(std::string_view header, uint64_t grea
     link.hashes = reader.Fixed32();
     link.entries = reader.Fixed64();
     link.n2 = reader.Byte();
-    if (link.bits / 8 != bytes || link.bits % 8 != 0) {
+    if (BytesOf(link) != bytes) {
       return BadBytes("a link's bytes are not those of its bits");
     }
   }
@@ -261,7 +273,7 @@ BloomChain::Loaded BloomChain::LoadChunk(uint64_t position, std::string_view chu
 
 BloomChain::Added BloomChain::Add(std::string_view item, uint64_t greatest_bytes) {
   if (partial()) return Added::kPartial;
-  const ItemHash hash(item);
+  const ItemHash hash(item, hash64());
   for (size_t i = links_.size(); i-- > 0;) {
     if (Test(links_[i], hash)) return Added::kPerhaps;
   }
@@ -285,7 +297,7 @@ BloomChain::Added BloomChain::Add(std::string_view item, uint64_t greatest_bytes
 
 bool BloomChain::MayContain(std::string_view item) const {
   if (partial()) return true;
-  const ItemHash hash(item);
+  const ItemHash hash(item, hash64());
   for (size_t i = links_.size(); i-- > 0;) {
     if (Test(links_[i], hash)) return true;
   }
@@ -312,7 +324,7 @@ void BloomChain::MayContain(std::span<const std::string_view> items, bool* out) 
   for (size_t begin = 0; begin < items.size(); begin += kGroup) {
     size_t live = std::min(kGroup, items.size() - begin);
     for (size_t i = 0; i < live; ++i) {
-      probes[i].hash = ItemHash(items[begin + i]);
+      probes[i].hash = ItemHash(items[begin + i], hash64());
       probes[i].item = begin + i;
       out[begin + i] = false;
     }

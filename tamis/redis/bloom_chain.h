@@ -71,6 +71,9 @@ class BloomChain {
   // kResourceExhausted when memory does not suffice. REQUIRES: options are in range.
   static Result<BloomChain> Create(const Options& options);
 
+  // How many bits links had that did not say it, of RDB encoding 0.
+  static uint64_t BitsFor(uint64_t entries, double bits_per_entry);
+
   // The one validator of what comes from outside, dumps and RDB values alike. Links have their
   // bytes; in a partial chain they end somewhere, and what is behind is missing (chunks bring it).
   // All is checked before anything is allocated, and `greatest_bytes` bounds a partial chain.
@@ -103,6 +106,7 @@ class BloomChain {
   uint64_t Capacity() const;
   uint64_t SizeBytes() const { return 32 + 64 * links_.size() + data_bytes_; }
   bool scaling() const { return (options_ & kNotScaling) == 0; }
+  bool hash64() const { return (options_ & kHash64) != 0; }  // else of 32 bits, as old ones are
   uint32_t options() const { return options_; }
   uint32_t growth() const { return growth_; }
   std::span<const Link> links() const { return links_; }

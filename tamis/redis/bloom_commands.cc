@@ -310,9 +310,9 @@ void Debug(Ctx* ctx, Words words) {
     char text[256];
     const int size = std::snprintf(
         text, sizeof(text),
-        "bytes:%llu bits:%llu hashes:%u hashwidth:64 capacity:%llu size:%llu ratio:%g",
+        "bytes:%llu bits:%llu hashes:%u hashwidth:%d capacity:%llu size:%llu ratio:%g",
         static_cast<unsigned long long>(link.bytes.size()),
-        static_cast<unsigned long long>(link.bits), link.hashes,
+        static_cast<unsigned long long>(link.bits), link.hashes, key->hash64() ? 64 : 32,
         static_cast<unsigned long long>(link.entries), static_cast<unsigned long long>(link.size),
         link.error_rate);
     ReplyText(ctx, {text, static_cast<size_t>(size)});

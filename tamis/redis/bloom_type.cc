@@ -17,14 +17,10 @@ struct Methods {
   static constexpr int kEncoding = 4;
 
   static Result<BloomChain> Decode(Ctx* ctx, RdbFields& fields, int encoding) {
-    if (encoding < 2) {
-      return Status(StatusCode::kDataLoss,
-                    "Bloom filter: of a version whose hash of 32 bits is not read; fill a new one");
-    }
     BloomChain::Parts parts;
     parts.size = fields.Unsigned();
     const uint64_t links = fields.Unsigned();
-    const uint64_t options = fields.Unsigned();
+    const uint64_t options = encoding >= 2 ? fields.Unsigned() : 0;
     const uint64_t growth = encoding >= 4 ? fields.Unsigned() : 2;
     // What does not fit its place is out of range all the more.
     parts.options = static_cast<uint32_t>(std::min<uint64_t>(options, ~uint32_t{0}));
@@ -35,8 +31,12 @@ struct Methods {
       link.error_rate = fields.Double();
       link.hashes = static_cast<uint32_t>(std::min<uint64_t>(fields.Unsigned(), ~uint32_t{0}));
       link.bits_per_entry = fields.Double();
-      link.bits = fields.Unsigned();
-      link.n2 = static_cast<uint8_t>(std::min<uint64_t>(fields.Unsigned(), 255));
+      if (encoding >= 1) {
+        link.bits = fields.Unsigned();
+        link.n2 = static_cast<uint8_t>(std::min<uint64_t>(fields.Unsigned(), 255));
+      } else {
+        link.bits = BloomChain::BitsFor(link.entries, link.bits_per_entry);
+      }
       link.bytes = fields.Bytes();
       link.size = fields.Unsigned();
       if (fields.failed()) break;

@@ -8,5 +8,7 @@
 namespace tamis::redis {
 
 uint64_t MurmurHash64A(std::string_view bytes, uint64_t seed);
+// The older one of 32 bits, MurmurHash2.
+uint32_t MurmurHash2(std::string_view bytes, uint32_t seed);
 
 }  // namespace tamis::redis

@@ -12,59 +12,12 @@ import sys
 import time
 
 from kinds import KINDS, check_members, digests, dump, fill
+from rdb_value import BLOOM, D, S, U, payload, sealed
 from redis_server import Error, Server
 
 MODULE = sys.argv[1]
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 else time.time_ns() % 2**32
 
-
-def crc_table():
-    table = []
-    for n in range(256):
-        for _ in range(8):
-            n = (n >> 1) ^ (0x95AC9329AC4BC9B5 if n & 1 else 0)
-        table.append(n)
-    return table
-
-
-CRC = crc_table()
-
-
-def sealed(body):
-    """The bytes of a DUMP without its checksum, with the right one."""
-    crc = 0
-    for byte in body:
-        crc = CRC[(crc ^ byte) & 255] ^ (crc >> 8)
-    return body + struct.pack("<Q", crc)
-
-
-def number(value):
-    if value < 64:
-        return bytes([value])
-    if value < 1 << 14:
-        return bytes([64 | value >> 8, value & 255])
-    if value < 1 << 32:
-        return b"\x80" + struct.pack(">I", value)
-    return b"\x81" + struct.pack(">Q", value)
-
-
-def U(value):
-    return b"\x02" + number(value)
-
-
-def D(value):
-    return b"\x04" + struct.pack("<d", value)
-
-
-def S(data):
-    return b"\x05" + number(len(data)) + data
-
-
-def payload(type_id, fields):
-    return sealed(b"\x07" + type_id + b"".join(fields) + b"\x00" + struct.pack("<H", 10))
-
-
-BLOOM = bytes.fromhex("813016e5a289bef804")
 HUGE = (2**31, 2**32, 2**32 + 1, 2**61, 2**62, 2**63, 2**64 - 1)
 
 
@@ -103,9 +56,9 @@ def fields_out_of_range(client, cuckoo_id):
     for value in (nan, inf, -inf, 0.0, -0.0, -1.0, 1.0, 2.0):
         bad += [(BLOOM, bloom_fields(error=value)), (BLOOM, bloom_fields(bpe=value))]
     bad += [(BLOOM, bloom_fields(**change)) for change in (
-        dict(links=0), dict(links=2), dict(options=1), dict(options=0), dict(growth=0),
+        dict(links=0), dict(links=2), dict(options=16), dict(growth=0),
         dict(entries=0), dict(hashes=0), dict(hashes=6), dict(bits=0), dict(bits=128),
-        dict(bits=63), dict(n2=7), dict(bytes=b""), dict(bytes=bytes(7)), dict(bytes=bytes(9)),
+        dict(bits=56), dict(bits=65), dict(n2=7), dict(bytes=b""), dict(bytes=bytes(7)), dict(bytes=bytes(9)),
         dict(size=0), dict(size=2), dict(bpe=1e300))]
     for name in ("tables", "buckets", "items", "bucket_size", "iterations", "expansion",
                  "table_buckets"):

@@ -8,6 +8,7 @@ import random
 import sys
 
 from kinds import KINDS, check_members, digests, dump, fill
+from rdb_value import BLOOM, D, S, U, payload
 from redis_server import Error, Server
 
 MODULE = sys.argv[1]
@@ -214,7 +215,49 @@ def half_loaded_stays_half_loaded():
                     client("DEL", half)
 
 
+def old_encodings():
+    """What RedisBloom 1.0 to 2.2 saved: each encoding with the bits that a later version of it, which
+    reads them, sets for the same item."""
+    def value(encoding, size, options, bits):
+        fields = [U(0), U(1)]
+        fields += [U(options)] if encoding >= 2 else []
+        fields += [U(2)] if encoding >= 4 else []
+        fields += [U(75), D(0.05), U(5), D(6.5)]
+        fields += [U(bits), U(0)] if encoding >= 1 else []
+        return payload(BLOOM[:-1] + bytes([encoding]), fields + [S(bytes(size)), U(0)])
+
+    cases = [(0, 61, 0, 487, [29, 54, 260, 285, 310])]
+    for encoding in (1, 2, 3, 4):
+        cases += [(encoding, 64, 0, 512, [30, 142, 230, 342, 454]),
+                  (encoding, 72, 0, 576, [86, 270, 294, 454, 478])]
+    for encoding in (2, 3, 4):
+        cases += [(encoding, 64, 4, 512, [95, 139, 256, 373, 490]),
+                  (encoding, 72, 4, 576, [53, 256, 331, 351, 426])]
+    with Server(MODULE) as server:
+        client = server.client()
+        for encoding, size, options, bits, expected in cases:
+            case = (encoding, size, options)
+            assert client("RESTORE", "old", "0", value(*case, bits), "REPLACE") == "OK", case
+            assert client("BF.ADD", "old", "item1") == 1
+            data = client("BF.SCANDUMP", "old", "1")[1]
+            assert [i for i in range(8 * size) if data[i >> 3] >> (i & 7) & 1] == expected, case
+            width = b"hashwidth:%d " % (64 if options else 32)
+            assert width in client("BF.DEBUG", "old")[1]
+            # It grows, and is saved as those of today.
+            client("BF.MADD", "old", *range(500))
+            assert client("BF.MEXISTS", "old", "item1", *range(500)) == [1] * 501
+            assert client("RESTORE", "again", "0", client("DUMP", "old"), "REPLACE") == "OK"
+            for at, chunk in dump(KINDS["BF"], client, "old"):
+                assert client("BF.LOADCHUNK", "loaded", str(at), chunk) == "OK"
+            assert len(set(digests(client, ["old", "again", "loaded"]))) == 1, case
+            assert client("DEL", "loaded") == 1
+        # A byte less or more than the bits need.
+        for wrong in (60, 62):
+            assert "Bad data" in client("RESTORE", "bad", "0", value(0, wrong, 0, 487))
+
+
 def main():
+    old_encodings()
     reload_and_restart()
     aof("yes")
     aof("no")
