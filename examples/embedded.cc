@@ -1,11 +1,10 @@
 // A table with an index in an embedded cluster, without SQL: make it, fill it, ask it, see who was
-// asked.
+// asked. A program like this one needs of Tamis what `cmake --install` puts there (README.md, "As a
+// library").
 //
 //   build/dev/bin/example_embedded /tmp/example.db
 #include <cstdio>
 
-#include "tamis/base/answers.h"
-#include "tamis/sql/definition.h"
 #include "tamis/store/opened_store.h"
 
 namespace {
@@ -16,16 +15,9 @@ Status Run(const std::string& directory) {
   TAMIS_ASSIGN_OR_RETURN(const auto store, OpenedStore::Open(directory, {}));
   Engine& engine = store->engine();
 
-  TAMIS_ASSIGN_OR_RETURN(const TableSchema definition,
-                         ParseDefinition("cities", {"city", "country", "people int64", "key (city)",
-                                                    "index country (country)"}));
-  const auto created = AwaitResult<TableSchema>(&engine.executor(), {}, [&](auto done) {
-    store->admin().CreateTable(definition, std::move(done));
-  });
-  if (!created.ok() && created.status().code() != StatusCode::kAlreadyExists) {
-    return created.status();
-  }
-  TAMIS_ASSIGN_OR_RETURN(const SchemaPtr cities, engine.Table("cities"));
+  TAMIS_ASSIGN_OR_RETURN(const SchemaPtr cities,
+                         store->Define("cities", {"city", "country", "people int64", "key (city)",
+                                                  "index country (country)"}));
 
   std::vector<Write> writes;
   for (const auto& [city, country, people] :

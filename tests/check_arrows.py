@@ -32,7 +32,7 @@ ARROWS = {
     "routing": "base executor filter table cluster",
     "rocks": "base executor filter table cluster routing",
     "query": "base executor filter table cluster routing",
-    "store": "base executor cluster rocks query",
+    "store": "base executor table cluster rocks query",
     "sql": "base executor table cluster query",
     "cli": "base executor filter papers table import cluster query store sql guard",
 }

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "tamis/sql/definition.h"
+#include "tamis/table/definition.h"
 #include "tamis/table/key_format.h"
 
 namespace tamis {

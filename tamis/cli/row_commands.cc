@@ -1,5 +1,7 @@
 // tamis get, put, delete, scan: single rows without SQL.
 
+#include <set>
+
 #include "tamis/cli/command.h"
 #include "tamis/cli/connection.h"
 #include "tamis/cli/printer.h"

@@ -6,7 +6,7 @@
 #include "tamis/cli/command.h"
 #include "tamis/cli/connection.h"
 #include "tamis/cli/table_options.h"
-#include "tamis/sql/definition.h"
+#include "tamis/table/definition.h"
 
 namespace tamis {
 namespace {

@@ -41,7 +41,7 @@ struct TableOptions {
 Result<ColumnOption> ParseColumnOption(const std::string& text);
 KeyOption ParseKeyOption(const std::string& text);
 
-// As CREATE VIRTUAL TABLE writes them (tamis/sql/definition.h).
+// As CREATE VIRTUAL TABLE writes them (tamis/table/definition.h).
 std::string DefinitionOf(const ColumnOption& column);
 std::string DefinitionOf(const std::vector<KeyOption>& key);
 // Of an index on columns with commas between them.

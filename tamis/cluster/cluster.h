@@ -1,8 +1,8 @@
-// The interface of a place that holds tables in regions, as a coordinator needs it: a RegionServer
-// that writes, searches and feeds filters, and a Cluster that knows which tables and regions there
-// are and where. Implemented by the embedded cluster (tamis/rocks), and made for a network: calls
-// are asynchronous, may fail, may be answered late or never (the caller keeps its own deadline).
-// What changes a cluster is in cluster_admin.h.
+// The interface of a place that holds tables in regions, as a coordinator needs it: a Cluster that
+// knows which tables and regions there are and where, and the stubs of its region servers
+// (region_server.h). Implemented by the embedded cluster (tamis/rocks), and made for a network:
+// calls are asynchronous, may fail, may be answered late or never (the caller keeps its own
+// deadline). What changes a cluster is in cluster_admin.h.
 //
 // Names. A table is named by its name, in calls and in messages to people; its id names it on the
 // wire, and tells it from another table that has its name later. A region is named by its RegionId;
@@ -23,7 +23,6 @@
 #include <vector>
 
 #include "tamis/base/status.h"
-#include "tamis/cluster/cluster.pb.h"
 #include "tamis/cluster/region_id.h"
 #include "tamis/table/key_range.h"
 #include "tamis/table/schema.h"
@@ -34,14 +33,7 @@ template <class T>
 using Callback = std::function<void(Result<T>)>;
 using DoneCallback = std::function<void(Status)>;
 
-class RegionServer {
- public:
-  virtual ~RegionServer() = default;
-
-  virtual void Mutate(const pb::MutateRequest& request, Callback<pb::MutateReply> done) = 0;
-  virtual void Search(const pb::SearchRequest& request, Callback<pb::SearchReply> done) = 0;
-  virtual void Poll(const pb::PollRequest& request, Callback<pb::PollReply> done) = 0;
-};
+class RegionServer;
 
 struct RegionInfo {
   RegionId id;

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "tamis/cluster/cluster.h"
+#include "tamis/cluster/cluster.pb.h"
 #include "tamis/routing/global_index.h"
 #include "tamis/routing/key_ranges.h"
 #include "tamis/table/predicate.h"

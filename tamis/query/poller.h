@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "tamis/base/executor.h"
-#include "tamis/cluster/cluster.h"
+#include "tamis/cluster/region_server.h"
 #include "tamis/routing/global_index.h"
 
 namespace tamis {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "tamis/cluster/cluster.h"
+#include "tamis/cluster/region_server.h"
 #include "tamis/cluster/error.h"
 #include "tamis/table/codec.h"
 #include "tamis/table/key_format.h"

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "tamis/cluster/error.h"
+#include "tamis/cluster/region_server.h"
 #include "tamis/table/codec.h"
 #include "tamis/table/key_format.h"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "tamis/cluster/cluster.h"
+#include "tamis/cluster/cluster.pb.h"
 
 namespace tamis {
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "tamis/cluster/cluster.h"
+#include "tamis/cluster/cluster.pb.h"
 #include "tamis/rocks/index_entry.h"
 #include "tamis/rocks/region.h"
 #include "tamis/rocks/server_context.h"

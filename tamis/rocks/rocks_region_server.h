@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "tamis/cluster/cluster.h"
+#include "tamis/cluster/region_server.h"
 #include "tamis/rocks/checker.h"
 #include "tamis/rocks/filter_snapshots.h"
 #include "tamis/rocks/index_builder.h"

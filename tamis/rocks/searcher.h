@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "tamis/cluster/cluster.h"
+#include "tamis/cluster/cluster.pb.h"
 #include "tamis/rocks/region.h"
 #include "tamis/rocks/server_context.h"
 #include "tamis/table/predicate.h"

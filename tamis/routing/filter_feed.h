@@ -33,7 +33,7 @@
 
 #include "tamis/base/executor.h"
 #include "tamis/base/status.h"
-#include "tamis/cluster/cluster.h"
+#include "tamis/cluster/region_server.h"
 #include "tamis/routing/faults.h"
 
 namespace tamis {

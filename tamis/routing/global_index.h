@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "tamis/base/executor.h"
-#include "tamis/cluster/cluster.h"
+#include "tamis/cluster/cluster.pb.h"
 #include "tamis/routing/faults.h"
 #include "tamis/routing/filter_matrix.h"
 #include "tamis/routing/key_ranges.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tamis/cluster/await_job.h"
+#include "tamis/query/define_table.h"
 
 namespace tamis {
 namespace {
@@ -30,6 +31,11 @@ Status Session::CheckAdmin() const {
 
 Wait Session::Patience() const {
   return {.deadline = engine->executor().Now() + kPatience, .cancelled = &cancelled};
+}
+
+Result<SchemaPtr> Session::Define(const TableSchema& definition) {
+  if (!engine->Table(definition.name).ok()) TAMIS_RETURN_IF_ERROR(CheckAdmin());
+  return DefineTable(engine.get(), admin.get(), definition, Patience());
 }
 
 Result<JobInfo> Session::Run(JobSpec spec) {

@@ -59,6 +59,8 @@ struct Session {
     return AwaitStatus(&engine->executor(), Patience(),
                        [&](auto done) { call(*admin, std::move(done)); });
   }
+  // The table, made unless it is there (define_table.h).
+  Result<SchemaPtr> Define(const TableSchema& definition);
   // The job once it has ended, however long that takes.
   Result<JobInfo> Run(JobSpec spec);
 

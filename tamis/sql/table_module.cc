@@ -5,7 +5,7 @@
 #include <new>
 #include <unordered_map>
 
-#include "tamis/sql/definition.h"
+#include "tamis/table/definition.h"
 #include "tamis/sql/plan.h"
 #include "tamis/sql/values.h"
 #include "tamis/sql/write_buffer.h"
@@ -102,19 +102,8 @@ Result<SchemaPtr> FindOrCreate(Session* session, const std::string& name,
                     "\" in the store; make it with CREATE VIRTUAL TABLE " + name +
                     " USING tamis(COLUMN TYPE, ..., key (COLUMN, ...), index NAME (COLUMN, ...))");
   }
-  TAMIS_ASSIGN_OR_RETURN(TableSchema wanted, ParseDefinition(name, parts));
-  if (!existing.ok()) {
-    const auto created = session->Change<TableSchema>(
-        [&](ClusterAdmin& admin, auto done) { admin.CreateTable(wanted, std::move(done)); });
-    if (!created.ok() && created.status().code() != StatusCode::kAlreadyExists) {
-      return created.status();
-    }
-    engine->ForgetTable(name);
-    existing = engine->Table(name);
-    if (!existing.ok()) return existing;
-  }
-  TAMIS_RETURN_IF_ERROR(CheckSameDefinition(**existing, wanted));
-  return existing;
+  TAMIS_ASSIGN_OR_RETURN(const TableSchema wanted, ParseDefinition(name, parts));
+  return session->Define(wanted);
 }
 
 int Connect(sqlite3* db, void* client, int argc, const char* const* argv, sqlite3_vtab** out,

@@ -7,7 +7,9 @@
 #include <thread>
 
 #include "tamis/base/thread_executor.h"
+#include "tamis/query/define_table.h"
 #include "tamis/rocks/rocks_cluster.h"
+#include "tamis/table/definition.h"
 
 namespace tamis {
 namespace {
@@ -90,5 +92,11 @@ Result<std::shared_ptr<OpenedStore>> OpenedStore::OpenShared(const std::string& 
 const std::string& OpenedStore::name() const { return parts_->name; }
 Engine& OpenedStore::engine() { return *parts_->engine; }
 ClusterAdmin& OpenedStore::admin() { return *parts_->cluster; }
+
+Result<SchemaPtr> OpenedStore::Define(const std::string& table,
+                                      const std::vector<std::string>& definition) {
+  TAMIS_ASSIGN_OR_RETURN(const TableSchema wanted, ParseDefinition(table, definition));
+  return DefineTable(&engine(), &admin(), wanted, {});
+}
 
 }  // namespace tamis

@@ -4,11 +4,16 @@
 //
 //   rocks:DIRECTORY     an embedded cluster in a directory; the kind may be left out
 //
+// A program that uses Tamis as a library begins here (examples/embedded.cc): Define, then what
+// engine.h has; indexes, regions and long work are in cluster_admin.h, whose answers AwaitResult
+// (answers.h) and AwaitJob wait for.
+//
 // Threads: safe.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tamis/base/status.h"
 #include "tamis/cluster/cluster_admin.h"
@@ -40,6 +45,14 @@ class OpenedStore {
   const std::string& name() const;
   Engine& engine();
   ClusterAdmin& admin();
+
+  // The table with this name and definition, made unless it is there:
+  //
+  //   store->Define("cities", {"city", "people int64", "key (city)", "index people (people)"})
+  //
+  // The parts are those of definition.h. kAlreadyExists, with the difference, when a table of that
+  // name is another one. Blocks.
+  Result<SchemaPtr> Define(const std::string& table, const std::vector<std::string>& definition);
 
  private:
   struct Parts;

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "tamis/base/sim_executor.h"
-#include "tamis/cluster/cluster.h"
+#include "tamis/cluster/region_server.h"
 
 namespace tamis {
 

@@ -5,6 +5,7 @@ usage: install_test.py BUILD_DIRECTORY C_COMPILER CXX_COMPILER [COMPILER FLAG...
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,9 @@ class InstallTest(unittest.TestCase):
         cls.prefix = os.path.join(cls.work, "moved")
         installed = os.path.join(cls.work, "installed")
         run("cmake", "--install", BUILD, "--component", "filter", "--prefix", installed)
+        filters = os.path.join(cls.work, "filters alone")
+        shutil.copytree(installed, filters, symlinks=True)
+        run("cmake", "--install", BUILD, "--component", "engine", "--prefix", installed)
         os.rename(installed, cls.prefix)  # what is installed must not know where it was
         cls.lib = os.path.dirname(cls.find("libtamis_filter.so"))
 
@@ -51,10 +55,10 @@ class InstallTest(unittest.TestCase):
         return run("pkg-config", *arguments,
                    PKG_CONFIG_PATH=os.path.dirname(self.find("tamis-filter.pc"))).split()
 
-    def configure(self, directory, version="0.1", project=CONSUMER, **environment):
+    def configure(self, directory, version="0.1", project=CONSUMER, prefix=None, **environment):
         return subprocess.run(
             ["cmake", "-S", project, "-B", os.path.join(self.work, directory), "-G", "Ninja",
-             "-DCMAKE_PREFIX_PATH=" + self.prefix, "-DTAMIS_VERSION=" + version,
+             "-DCMAKE_PREFIX_PATH=" + (prefix or self.prefix), "-DTAMIS_VERSION=" + version,
              "-DCMAKE_C_COMPILER=" + CC, "-DCMAKE_CXX_COMPILER=" + CXX,
              "-DCMAKE_C_FLAGS=" + " ".join(FLAGS), "-DCMAKE_CXX_FLAGS=" + " ".join(FLAGS)],
             capture_output=True, text=True, env={**os.environ, **environment}, check=False)
@@ -77,6 +81,33 @@ class InstallTest(unittest.TestCase):
         for_cpp = self.configure("cpp-build", **nothing)
         self.assertNotEqual(for_cpp.returncode, 0)
         self.assertIn("tamis::filter needs Highway", for_cpp.stderr)
+
+    def test_find_package_of_the_engine_needs_no_other_development_package(self):
+        nothing = {"PKG_CONFIG_LIBDIR": self.work, "PKG_CONFIG_PATH": ""}  # no .pc file is there
+        project = os.path.join(HERE, "engine_consumer")
+        done = self.configure("engine-build", project=project, **nothing)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        build = os.path.join(self.work, "engine-build")
+        run("cmake", "--build", build)
+        self.assert_asks_its_store(os.path.join(build, "embedded"), "engine-store")
+
+    def test_find_package_says_that_the_engine_is_not_there(self):
+        done = self.configure("no-engine", project=os.path.join(HERE, "engine_consumer"),
+                              prefix=os.path.join(self.work, "filters alone"))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("tamis::engine is not installed", done.stderr)
+
+    def test_pkg_config_of_the_engine(self):
+        program = os.path.join(self.work, "embedded")
+        run(CXX, "-std=c++20", "-Wall", "-Wextra", "-Werror", *FLAGS,
+            os.path.join(HERE, "../../examples/embedded.cc"), "-o", program,
+            *self.pkg_config("--cflags", "--libs", "tamis-engine"))
+        self.assert_asks_its_store(program, "pkg-config-store", LD_LIBRARY_PATH=self.lib)
+
+    def assert_asks_its_store(self, program, store, **environment):
+        printed = run(program, os.path.join(self.work, store), **environment).splitlines()
+        self.assertEqual(printed[:2], ["Kano: 4103000", "Lagos: 15388000"])
+        self.assertRegex(printed[2], "^index country: 1 of 8 servers, 1 of 1 regions asked")
 
     def test_find_package_of_another_version_fails(self):
         done = self.configure("newer", "0.2")
@@ -111,9 +142,9 @@ class InstallTest(unittest.TestCase):
     def test_nothing_else_is_installed(self):
         lib = os.path.relpath(self.lib, self.prefix)
         for path in self.files():
-            self.assertRegex(path, "^(include/tamis/(filter|base/(hash|random|status|zeroed_memory)|filter/[a-z_]+)[.]h|"
-                             + lib + "/(libtamis_(filter|base)[.]a|libtamis_filter[.]so[.0-9]*|"
-                             "pkgconfig/tamis-filter(-c)?[.]pc|cmake/tamis/tamis-[a-z-]+[.]cmake))$")
+            self.assertRegex(path, "^(include/tamis/(filter|[a-z]+/[a-z_]+)[.]h|"
+                             + lib + "/(libtamis_(filter|base)[.]a|libtamis_(filter|engine)[.]so[.0-9]*|"
+                             "pkgconfig/tamis-(engine|filter(-c)?)[.]pc|cmake/tamis/tamis-[a-z-]+[.]cmake))$")
             self.assertNotIn("test", path)
 
     def test_the_shared_library_shows_the_c_api_and_needs_little(self):
@@ -130,6 +161,17 @@ class InstallTest(unittest.TestCase):
         needed = re.findall(r"NEEDED.*\[(\w+)", dynamic)
         self.assertLessEqual(set(needed), {"libhwy", "libstdc", "libm", "libgcc_s", "libc", "ld",
                                            "libasan", "libubsan", "libtsan"})
+
+    def test_the_engine_shows_names_of_its_own_only_and_its_headers_none_of_others(self):
+        names = run("nm", "-DC", "--defined-only", os.path.join(self.lib, "libtamis_engine.so"))
+        shown = {line.split(" ", 2)[2] for line in names.splitlines() if " A " not in line}
+        self.assertIn("tamis::OpenedStore::Open(", "\n".join(shown))
+        for name in shown:
+            self.assertRegex(name, r"\btamis::")
+        for path in self.files():
+            if path.startswith("include/"):
+                with open(os.path.join(self.prefix, path), encoding="utf-8") as header:
+                    self.assertNotRegex(header.read(), r"#include.*(pb[.]h|google/|rocksdb/)", path)
 
     def test_the_program_and_the_sqlite_extension(self):
         prefix = os.path.join(self.work, "program")

@@ -62,12 +62,16 @@ class PackageTest(unittest.TestCase):
         needs = run("dpkg-deb", "-f", self.package("tamis"), "Depends")
         for library in ("librocksdb", "libprotobuf", "libsqlite3-0"):
             self.assertIn(library, needs)
+        needs = run("dpkg-deb", "-f", self.package("libtamis-engine-dev"), "Depends")
+        for library in ("librocksdb", "libtamis-filter-dev (= "):
+            self.assertIn(library, needs)
+        self.assertNotIn("librocksdb-dev", needs)
         self.assertIn("libhwy-dev", run("dpkg-deb", "-f", self.package("libtamis-filter-dev"), "Depends"))
 
     def test_no_package_holds_what_another_holds(self):
         lists = [set(line.split()[-1] for line in run("dpkg-deb", "-c", self.package(name)).splitlines()
-                     if not line.startswith("d")) for name in ("tamis", "libtamis-filter-dev")]
-        self.assertFalse(lists[0] & lists[1])
+                     if not line.startswith("d")) for name in ("tamis", "libtamis-filter-dev", "libtamis-engine-dev")]
+        self.assertEqual(sum(map(len, lists)), len(set().union(*lists)))
         self.assertIn("./usr/include/tamis/filter.h", lists[1])
 
 

@@ -16,7 +16,7 @@
 #include "tamis/base/thread_executor.h"
 #include "tamis/query/engine.h"
 #include "tamis/rocks/rocks_cluster.h"
-#include "tamis/sql/definition.h"
+#include "tamis/table/definition.h"
 #include "tamis/sql/extension.h"
 #include "tamis/table/key_format.h"
 #include "tamis/table/stored_row.h"

@@ -1,9 +1,8 @@
-#include "tamis/sql/definition.h"
+#include "tamis/table/definition.h"
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-
 
 namespace tamis {
 namespace {
