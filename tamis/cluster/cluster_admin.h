@@ -44,8 +44,8 @@ struct JobSpec {
     kCompact,       // drops garbage from the whole store
   };
   Kind kind = Kind::kCheck;
-  std::string table;  // kCheck, kRebuildIndex
-  std::string index;  // kRebuildIndex
+  std::string table = {};  // kCheck, kRebuildIndex
+  std::string index = {};  // kRebuildIndex
 
   std::string ToString() const;  // "check table "t"", as in "cannot check table "t""
 };

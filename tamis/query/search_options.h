@@ -14,9 +14,9 @@
 namespace tamis {
 
 struct SearchOptions {
-  Predicate predicate;
-  std::optional<std::vector<uint32_t>>
-      columns;              // positions wanted; nullopt = all. Others read NULL.
+  Predicate predicate = {};
+  // Positions wanted; nullopt = all. Others read NULL.
+  std::optional<std::vector<uint32_t>> columns = std::nullopt;
   uint64_t limit = 0;       // 0 = no limit
   uint64_t first_rows = 0;  // so many are fetched first; more follow when they are asked for
   bool key_order = false;   // rows come in row-key order

@@ -33,8 +33,8 @@ struct Predicate {
   Kind kind = Kind::kTrue;
   Op op = Op::kEq;
   uint32_t column = 0;  // position in TableSchema::columns
-  std::vector<Value> values;
-  std::vector<Predicate> children;
+  std::vector<Value> values = {};
+  std::vector<Predicate> children = {};
 
   static Predicate True() { return {}; }
   static Predicate False() { return {.kind = Kind::kFalse}; }

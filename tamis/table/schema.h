@@ -32,12 +32,12 @@ struct CellName {
 std::string CellNameText(const CellName& name);
 
 struct Column {
-  uint32_t id = 0;   // stable over changes, never reused
-  std::string name;  // lower_snake
+  uint32_t id = 0;        // stable over changes, never reused
+  std::string name = {};  // lower_snake
   Type type = Type::kText;
   bool nullable = true;  // key columns never are
   // Of a table of cells, for columns that are not in the key.
-  CellName cell;
+  CellName cell = {};
   CellEncoding encoding = CellEncoding::kNone;
 };
 
@@ -47,8 +47,8 @@ enum class IndexNulls : uint8_t { kIndex = 0, kSkip = 1 };
 
 struct IndexSpec {
   uint32_t id = 0;  // never reused within the table
-  std::string name;
-  std::vector<uint32_t> columns;  // positions in TableSchema::columns
+  std::string name = {};
+  std::vector<uint32_t> columns = {};  // positions in TableSchema::columns
   IndexNulls nulls = IndexNulls::kIndex;
   double fpr = 0.001;                // false-positive rate wanted of one full filter layer
   uint64_t expected_values = 10000;  // distinct values a region: the capacity of one filter layer
