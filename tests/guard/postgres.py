@@ -61,9 +61,11 @@ class Postgres:
         return connection
 
     def run(self, *statements):
-        with self.connect(autocommit=True) as connection, connection.cursor() as cursor:
-            for statement in statements:
-                cursor.execute(statement)
+        connection = self.connect(autocommit=True)
+        cursor = connection.cursor()
+        for statement in statements:
+            cursor.execute(statement)
+        connection.close()
 
     def log(self):
         with open(self.log_path, encoding="utf-8", errors="replace") as file:
