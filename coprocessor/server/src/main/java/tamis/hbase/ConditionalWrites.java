@@ -54,10 +54,13 @@ final class ConditionalWrites {
     return Cluster.Error.newBuilder().setCode(code).setMessage(message).build();
   }
 
-  /** Sets the outcome when the row as it is does not allow the write; true: it does. */
+  /** False: it is not to be written, and the outcome says why, or is OK where nothing needs be done. */
   static boolean allows(Write write, Schema schema, RowImage row) {
     write.asked = true;
     Value[] values = row.values();
+    if (write.kind == Cluster.Mutation.Kind.DELETE && write.condition == null && row.newestSeen() == 0) {
+      return false; // nothing is there: done
+    }
     if (write.condition != null && (values == null || !write.condition.matches(values))) {
       write.outcome = error(Cluster.Error.Code.FAILED_PRECONDITION, "the row is not as the condition says");
     } else if (write.kind == Cluster.Mutation.Kind.INSERT_IF_ABSENT && values != null) {

@@ -24,6 +24,7 @@ import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.regionserver.MiniBatchOperationInProgress;
 import org.apache.hadoop.hbase.regionserver.OperationStatus;
 import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 import tamis.table.Key;
 
 /**
@@ -181,7 +182,7 @@ final class IndexMaintenance {
 
     /** Time stamp of the oldest cell that is put; Long.MAX_VALUE when none is. */
     private long oldestPut(RowWrites writes) {
-      long oldest = Long.MAX_VALUE;
+      long oldest = writes.conditional ? EnvironmentEdgeManager.currentTime() : Long.MAX_VALUE;
       for (int i : writes.operations) {
         Mutation mutation = batch.getOperation(i);
         if (mutation instanceof Delete) continue;
@@ -203,11 +204,13 @@ final class IndexMaintenance {
       ConditionalWrites.Write write = context.conditions == null ? null : context.conditions.of(mutation);
       if (write != null) {
         if (!ConditionalWrites.allows(write, table.schema, image)) {
-          batch.setOperationStatus(i, new OperationStatus(OperationStatusCode.FAILURE, "refused by a condition"));
+          boolean done = write.outcome.getCode() == tamis.pb.Cluster.Error.Code.OK;
+          batch.setOperationStatus(i, new OperationStatus(
+              done ? OperationStatusCode.SUCCESS : OperationStatusCode.FAILURE, "refused by a condition"));
           return false;
         }
-        // Behind everything that shows, so that it shows itself.
-        long timestamp = Math.min(LAST_TIMESTAMP, Math.max(stampOf(mutation), image.newestSeen() + 1));
+        // Above everything that shows or hides, so that it shows itself.
+        long timestamp = Math.min(LAST_TIMESTAMP, Math.max(stampOf(mutation), image.newest() + 1));
         ConditionalWrites.stamp(mutation, timestamp);
         for (Mutation rest : ConditionalWrites.rest(write, table.schema, image, timestamp)) {
           add(i, rest);
@@ -229,7 +232,7 @@ final class IndexMaintenance {
       for (List<Cell> cells : mutation.getFamilyCellMap().values()) {
         for (Cell cell : cells) return cell.getTimestamp();
       }
-      return org.apache.hadoop.hbase.util.EnvironmentEdgeManager.currentTime();
+      return EnvironmentEdgeManager.currentTime();
     }
 
     private void add(int operation, Mutation mutation) {

@@ -1,7 +1,9 @@
 package tamis.hbase;
 
+import com.google.protobuf.Service;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import org.apache.hadoop.hbase.Cell;
@@ -23,6 +25,7 @@ import org.apache.hadoop.hbase.coprocessor.RegionCoprocessor;
 import org.apache.hadoop.hbase.coprocessor.RegionCoprocessorEnvironment;
 import org.apache.hadoop.hbase.coprocessor.RegionObserver;
 import org.apache.hadoop.hbase.regionserver.MiniBatchOperationInProgress;
+import org.apache.hadoop.hbase.regionserver.OnlineRegions;
 import org.apache.hadoop.hbase.regionserver.Region;
 import org.apache.hadoop.hbase.util.Pair;
 import org.apache.hadoop.hbase.wal.WALEdit;
@@ -57,7 +60,13 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
       region = ((RegionCoprocessorEnvironment) environment).getRegion();
       if (region.getRegionInfo().getReplicaId() != 0) return;
       table = IndexedTable.of(region.getTableDescriptor());
-      if (table != null) indexed = new IndexedRegion(region, table);
+      if (table == null) return;
+      OnlineRegions regions = ((RegionCoprocessorEnvironment) environment).getOnlineRegions();
+      String name = region.getRegionInfo().getEncodedName();
+      // A region without a server around it is nobody's to ask.
+      indexed = new IndexedRegion(region, table,
+          regions == null ? "" : ((RegionCoprocessorEnvironment) environment).getServerName().getServerName(),
+          () -> regions != null && regions.getRegion(name) != null);
     } catch (DamagedBytesException e) {
       broken = e.getMessage();
       LOG.error("Region {}: {}; writes are refused", region.getRegionInfo().getEncodedName(), broken);
@@ -65,6 +74,34 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
       broken = e.toString();
       LOG.error("Cannot keep the indexes of a region; writes to it are refused", e);
     }
+  }
+
+  @Override
+  public Iterable<Service> getServices() { // before start
+    return Collections.singleton(new Endpoint(RegionServerState.INSTANCE));
+  }
+
+  // ---- Life
+
+  @Override
+  public void postOpen(ObserverContext<RegionCoprocessorEnvironment> c) {
+    quietly("open a region", () -> {
+      if (indexed != null) RegionServerState.INSTANCE.opened(indexed);
+    });
+  }
+
+  @Override
+  public void postClose(ObserverContext<RegionCoprocessorEnvironment> c, boolean abort) {
+    quietly("close a region", () -> {
+      if (indexed != null) RegionServerState.INSTANCE.closed(indexed);
+    });
+  }
+
+  @Override
+  public void stop(CoprocessorEnvironment environment) {
+    quietly("close a region", () -> {
+      if (indexed != null) RegionServerState.INSTANCE.closed(indexed);
+    });
   }
 
   IndexedRegion indexed() {

@@ -7,8 +7,10 @@ import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
+import java.util.function.BooleanSupplier;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.regionserver.Region;
 import tamis.table.Schema;
@@ -17,6 +19,7 @@ import tamis.table.Schema;
 final class IndexedRegion {
   private static final int HIDING_BITS = 1 << 14;
   private static final int HIDING_SHIFT = 18;
+  private static final AtomicLong EPOCHS = new AtomicLong();
 
   final Region region;
   final IndexedTable table;
@@ -34,12 +37,41 @@ final class IndexedRegion {
 
   private volatile Set<Integer> complete = Collections.emptySet();
 
-  IndexedRegion(Region region, IndexedTable table) {
+  /** The first 63 bits of the region's encoded name. */
+  final long id;
+  /** Tells this opening from others of the same life of the server. */
+  final long epoch = EPOCHS.incrementAndGet();
+  final String server;
+
+  private final BooleanSupplier online;
+  private volatile boolean closed;
+
+  IndexedRegion(Region region, IndexedTable table, String server, BooleanSupplier online) {
     this.region = region;
     this.table = table;
+    this.server = server;
+    this.online = online;
+    id = idOf(region.getRegionInfo().getEncodedName());
     RegionInfo info = region.getRegionInfo();
     keys = new EntryKeys(info.getStartKey(), info.getEndKey(), table.prefixZeros);
     hasEntries = keys.fit();
+  }
+
+  static long idOf(String encodedName) {
+    return Math.max(1, Long.parseUnsignedLong(encodedName.substring(0, 16), 16) >>> 1);
+  }
+
+  /** Requests may reach it. */
+  boolean isOnline() {
+    return !closed && online.getAsBoolean();
+  }
+
+  boolean isClosed() {
+    return closed;
+  }
+
+  void setClosed() {
+    closed = true;
   }
 
   RegionInfo info() {

@@ -237,13 +237,15 @@ final class RowImage {
     return false;
   }
 
-  private long newest() {
+  /** The greatest time stamp of all that is known; at least 1. */
+  long newest() {
     long newest = 1;
     for (TreeMap<byte[], Column> family : columns.values()) {
       for (Column column : family.values()) {
-        for (Version version : column.versions) newest = Math.max(newest, version.timestamp);
+        if (!column.versions.isEmpty()) newest = Math.max(newest, column.versions.get(0).timestamp);
       }
     }
+    for (Tombstone tombstone : tombstones) newest = Math.max(newest, tombstone.timestamp);
     return newest;
   }
 
@@ -310,7 +312,7 @@ final class RowImage {
       if (Codec.isSkipped(index, values)) return;
       byte[][] prefixes = Codec.indexPrefixes(index, values);
       byte[] key = keys.entry(index.id, prefixes[prefixes.length - 1], row);
-      IndexEntry entry = new IndexEntry(index, key, prefixes, timestamp == 0 ? newest() : timestamp);
+      IndexEntry entry = new IndexEntry(index, key, prefixes, timestamp == 0 ? Math.max(1, newestSeen()) : timestamp);
       IndexEntry other = entries.put(new Key(key), entry);
       if (other != null && other.timestamp > entry.timestamp) entries.put(new Key(key), other);
       if (entries.size() > MAX_STATES) {

@@ -69,9 +69,19 @@ final class RowReader {
     void row(byte[] row, List<Cell> cells) throws IOException;
   }
 
+  /** Opens scanners. */
+  interface Source {
+    RegionScanner open(Scan scan) throws IOException;
+  }
+
   static void seek(Region region, Scan scan, SortedMap<byte[], ?> rows, OnRow onRow) throws IOException {
+    seek(region::getScanner, scan, rows, onRow);
+  }
+
+  /** REQUIRES: rows is not empty. */
+  static void seek(Source source, Scan scan, SortedMap<byte[], ?> rows, OnRow onRow) throws IOException {
     scan.withStartRow(rows.firstKey()).withStopRow(rows.lastKey(), true);
-    try (RegionScanner scanner = region.getScanner(scan)) {
+    try (RegionScanner scanner = source.open(scan)) {
       List<Cell> cells = new ArrayList<>();
       boolean first = true;
       boolean more = true;

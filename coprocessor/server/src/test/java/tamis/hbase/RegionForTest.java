@@ -34,7 +34,7 @@ final class RegionForTest implements AutoCloseable {
   static final byte[] G = Bytes.toBytes("g");
 
   final Configuration conf;
-  final TableDescriptor descriptor;
+  private TableDescriptor descriptor;
   private final java.nio.file.Path directory;
   private final Path root;
   private final RegionInfo info;
@@ -43,7 +43,10 @@ final class RegionForTest implements AutoCloseable {
 
   RegionForTest(TableDescriptor descriptor, byte[] start, byte[] end) throws IOException {
     this.descriptor = descriptor;
-    directory = Files.createTempDirectory("tamis-region");
+    // In memory where there is such a place: a log that is synced for each write waits for the disk of the machine.
+    java.nio.file.Path memory = java.nio.file.Paths.get("/dev/shm");
+    directory = Files.isWritable(memory) ? Files.createTempDirectory(memory, "tamis-region")
+        : Files.createTempDirectory("tamis-region");
     conf = HBaseConfiguration.create();
     root = new Path("file://" + directory);
     conf.set("hbase.rootdir", root.toString());
@@ -63,8 +66,7 @@ final class RegionForTest implements AutoCloseable {
         FileSystem.get(root.toUri(), conf), conf, info, descriptor, null);
     region.setCoprocessorHost(new RegionCoprocessorHost(region, null, conf));
     region.initialize();
-    IndexObserver observer = observer();
-    if (observer.indexed() != null) observer.indexed().setComplete(observer.indexed().indexIds());
+    RegionServerState.complete(observer().indexed());
   }
 
   IndexObserver observer() {
@@ -75,6 +77,11 @@ final class RegionForTest implements AutoCloseable {
     region.close();
     wals.close();
     open();
+  }
+
+  void reopen(TableDescriptor changed) throws IOException {
+    descriptor = changed;
+    reopen();
   }
 
   @Override

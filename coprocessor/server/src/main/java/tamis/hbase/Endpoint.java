@@ -1,0 +1,99 @@
+package tamis.hbase;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.DescriptorProtos.DescriptorProto;
+import com.google.protobuf.DescriptorProtos.FieldDescriptorProto;
+import com.google.protobuf.DescriptorProtos.FileDescriptorProto;
+import com.google.protobuf.DescriptorProtos.MethodDescriptorProto;
+import com.google.protobuf.DescriptorProtos.ServiceDescriptorProto;
+import com.google.protobuf.Descriptors;
+import com.google.protobuf.DynamicMessage;
+import com.google.protobuf.Message;
+import com.google.protobuf.RpcCallback;
+import com.google.protobuf.RpcController;
+import com.google.protobuf.Service;
+import java.io.IOException;
+import org.apache.hadoop.hbase.DoNotRetryIOException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import tamis.shaded.protobuf.InvalidProtocolBufferException;
+
+/**
+ * The service `tamis.pb.RegionServer`, called on any region of an indexed table, for the whole server. HBase 2 speaks
+ * protobuf 2.5 here; so a call carries the bytes of our own message in field 1 of a message, and so does its answer.
+ */
+final class Endpoint implements Service {
+  /** What it calls; an IOException goes to the caller. */
+  interface Requests {
+    byte[] call(String method, byte[] request) throws IOException, InvalidProtocolBufferException;
+  }
+
+  static final String[] METHODS = {"Mutate", "Search", "Poll"};
+
+  private static final Logger LOG = LoggerFactory.getLogger(Endpoint.class);
+  private static final Descriptors.FileDescriptor FILE = describe();
+  static final Descriptors.Descriptor PAYLOAD = FILE.findMessageTypeByName("Payload");
+  static final Descriptors.FieldDescriptor BYTES = PAYLOAD.findFieldByName("bytes");
+
+  private final Requests requests;
+
+  Endpoint(Requests requests) {
+    this.requests = requests;
+  }
+
+  private static Descriptors.FileDescriptor describe() {
+    ServiceDescriptorProto.Builder service = ServiceDescriptorProto.newBuilder().setName("RegionServer");
+    for (String method : METHODS) {
+      service.addMethod(MethodDescriptorProto.newBuilder().setName(method).setInputType(".tamis.pb.Payload")
+          .setOutputType(".tamis.pb.Payload"));
+    }
+    FileDescriptorProto file = FileDescriptorProto.newBuilder().setName("tamis_region_server.proto")
+        .setPackage("tamis.pb")
+        .addMessageType(DescriptorProto.newBuilder().setName("Payload").addField(FieldDescriptorProto.newBuilder()
+            .setName("bytes").setNumber(1).setType(FieldDescriptorProto.Type.TYPE_BYTES)
+            .setLabel(FieldDescriptorProto.Label.LABEL_OPTIONAL)))
+        .addService(service).build();
+    try {
+      return Descriptors.FileDescriptor.buildFrom(file, new Descriptors.FileDescriptor[0]);
+    } catch (Descriptors.DescriptorValidationException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  @Override
+  public Descriptors.ServiceDescriptor getDescriptorForType() {
+    return FILE.findServiceByName("RegionServer");
+  }
+
+  @Override
+  public Message getRequestPrototype(Descriptors.MethodDescriptor method) {
+    return DynamicMessage.getDefaultInstance(PAYLOAD);
+  }
+
+  @Override
+  public Message getResponsePrototype(Descriptors.MethodDescriptor method) {
+    return DynamicMessage.getDefaultInstance(PAYLOAD);
+  }
+
+  @Override
+  public void callMethod(Descriptors.MethodDescriptor method, RpcController controller, Message request,
+      RpcCallback<Message> done) {
+    Message answer = DynamicMessage.getDefaultInstance(PAYLOAD);
+    try {
+      byte[] bytes = requests.call(method.getName(), ((ByteString) request.getField(BYTES)).toByteArray());
+      answer = DynamicMessage.newBuilder(PAYLOAD).setField(BYTES, ByteString.copyFrom(bytes)).build();
+    } catch (InvalidProtocolBufferException e) {
+      fail(controller, new DoNotRetryIOException("the request of " + method.getName() + " cannot be read"));
+    } catch (IOException e) {
+      fail(controller, e);
+    } catch (Throwable e) {
+      LOG.error("Failed to answer a call of {}", method.getName(), e);
+      fail(controller, new DoNotRetryIOException("cannot answer a call of " + method.getName() + ": " + e, e));
+    }
+    done.run(answer);
+  }
+
+  private static void fail(RpcController controller, IOException e) {
+    org.apache.hadoop.hbase.ipc.CoprocessorRpcUtils.setControllerException(controller, e);
+  }
+}

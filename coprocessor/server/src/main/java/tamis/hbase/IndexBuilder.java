@@ -1,0 +1,183 @@
+package tamis.hbase;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.HConstants.OperationStatusCode;
+import org.apache.hadoop.hbase.client.Get;
+import org.apache.hadoop.hbase.client.Mutation;
+import org.apache.hadoop.hbase.client.Put;
+import org.apache.hadoop.hbase.client.Scan;
+import org.apache.hadoop.hbase.filter.FirstKeyOnlyFilter;
+import org.apache.hadoop.hbase.io.HFileLink;
+import org.apache.hadoop.hbase.regionserver.HRegion;
+import org.apache.hadoop.hbase.regionserver.HStore;
+import org.apache.hadoop.hbase.regionserver.HStoreFile;
+import org.apache.hadoop.hbase.regionserver.OperationStatus;
+import org.apache.hadoop.hbase.regionserver.RegionScanner;
+import org.apache.hadoop.hbase.regionserver.StoreFileInfo;
+import org.apache.hadoop.hbase.util.Bytes;
+import tamis.table.ByteReader;
+import tamis.table.ByteWriter;
+import tamis.table.DamagedBytesException;
+import tamis.table.Key;
+import tamis.table.Schema;
+
+/**
+ * Gives the rows of a region the entries that they lack. Each row is written to without changing anything of it, so
+ * that it goes the way of all writes: locked, read, and its entries put. What is written meanwhile gets its entries by
+ * itself, since it is not believed to have any before the index is complete.
+ *
+ * A marker, one an index, says that every row has its entry; it names the region and its end. Threads: safe.
+ */
+final class IndexBuilder {
+  private static final int BATCH = 100;
+  private static final int MAX_TRIES = 20;
+
+  private IndexBuilder() {}
+
+  private static byte[] markerOf(IndexedRegion region) {
+    return new ByteWriter().putLengthPrefixed(Bytes.toBytes(region.info().getEncodedName()))
+        .putLengthPrefixed(region.info().getEndKey()).toBytes();
+  }
+
+  /** The indexes whose markers hold for this region. */
+  static Set<Integer> markedComplete(IndexedRegion region) throws IOException {
+    Set<Integer> complete = new HashSet<>();
+    Set<String> origins = null;
+    for (Schema.Index index : region.table.schema.indexes) {
+      byte[] value = readMarker(region, index.id);
+      if (value == null) continue;
+      ByteReader in = new ByteReader(value);
+      String name;
+      byte[] end;
+      try {
+        name = Bytes.toString(in.takeLengthPrefixed());
+        end = in.takeLengthPrefixed();
+      } catch (DamagedBytesException e) {
+        continue;
+      }
+      if (name.equals(region.info().getEncodedName())) {
+        complete.add(index.id);
+        continue;
+      }
+      // The lower daughter has its parent's start key, and so its entries: complete if it is made of the parent's
+      // files and no others.
+      byte[] own = region.info().getEndKey();
+      boolean within = end.length == 0 || (own.length > 0 && Key.compare(own, end) <= 0);
+      if (!within) continue;
+      if (origins == null) origins = origins(region);
+      if (origins.size() == 1 && origins.contains(name)) complete.add(index.id);
+    }
+    return complete;
+  }
+
+  private static byte[] readMarker(IndexedRegion region, int indexId) throws IOException {
+    byte[] key = region.keys.marker(indexId);
+    try (RegionScanner scanner = region.region.getScanner(new Scan(new Get(key)).addFamily(IndexedTable.FAMILY))) {
+      List<Cell> cells = new ArrayList<>();
+      scanner.nextRaw(cells);
+      return cells.isEmpty() ? null : CellUtil.cloneValue(cells.get(0));
+    }
+  }
+
+  /** The regions whose files these are, of this table; "" for files that are nobody else's. */
+  private static Set<String> origins(IndexedRegion region) {
+    Set<String> origins = new HashSet<>();
+    if (!(region.region instanceof HRegion)) return origins;
+    for (HStore store : ((HRegion) region.region).getStores()) {
+      for (HStoreFile file : store.getStorefiles()) {
+        String name = file.getPath().getName();
+        if (HFileLink.isHFileLink(name)) {
+          boolean same = HFileLink.getReferencedTableName(name).equals(region.table.name);
+          origins.add(same ? HFileLink.getReferencedRegionName(name) : "");
+        } else if (StoreFileInfo.isReference(name)) {
+          origins.add(name.substring(name.lastIndexOf('.') + 1));
+        } else {
+          origins.add("");
+        }
+      }
+    }
+    return origins;
+  }
+
+  /** Writes the markers of indexes that are complete. REQUIRES: the region is online. */
+  static void mark(IndexedRegion region, Set<Integer> indexes) throws IOException {
+    List<Mutation> markers = new ArrayList<>();
+    for (int id : indexes) {
+      markers.add(new Put(region.keys.marker(id)).addColumn(IndexedTable.FAMILY, IndexedTable.QUALIFIER,
+          markerOf(region)));
+    }
+    write(region, markers, BatchContext.Writer.INDEX);
+  }
+
+  /** Whether the building goes on. */
+  interface Progress {
+    /** Rows so far; false: stop. */
+    boolean rows(long rows);
+  }
+
+  /** False: told to stop. */
+  static boolean build(IndexedRegion region, Progress progress) throws IOException {
+    Scan scan = new Scan().setFilter(new FirstKeyOnlyFilter()).setCacheBlocks(false);
+    for (byte[] family : region.table.families) scan.addFamily(family);
+    long rows = 0;
+    // A scanner that is held open holds back what compactions may forget; so one for each stretch.
+    byte[] from = region.info().getStartKey();
+    while (true) {
+      List<Mutation> touches = new ArrayList<>();
+      boolean more = true;
+      try (RegionScanner scanner = region.region.getScanner(new Scan(scan).withStartRow(from))) {
+        while (more && touches.size() < BATCH) {
+          List<Cell> cells = new ArrayList<>();
+          more = scanner.nextRaw(cells);
+          if (!cells.isEmpty()) touches.add(new Put(CellUtil.cloneRow(cells.get(0))));
+        }
+      }
+      if (touches.isEmpty()) return true;
+      from = Key.after(touches.get(touches.size() - 1).getRow());
+      write(region, touches, BatchContext.Writer.BUILDER);
+      rows += touches.size();
+      if (!progress.rows(rows)) return false;
+      if (!more) return true;
+    }
+  }
+
+  private static void write(IndexedRegion region, List<Mutation> mutations, BatchContext.Writer writer)
+      throws IOException {
+    List<Mutation> left = mutations;
+    for (int tried = 0; !left.isEmpty(); ++tried) {
+      BatchContext context = BatchContext.current();
+      OperationStatus[] statuses = null;
+      IOException busy = null;
+      context.writer = writer;
+      try {
+        statuses = ((HRegion) region.region).batchMutate(left.toArray(new Mutation[0]));
+      } catch (org.apache.hadoop.hbase.RegionTooBusyException e) {
+        busy = e;
+      } finally {
+        context.writer = BatchContext.Writer.CLIENT;
+      }
+      List<Mutation> failed = new ArrayList<>();
+      String why = busy == null ? "" : busy.getMessage();
+      for (int i = 0; statuses != null && i < statuses.length; ++i) {
+        if (statuses[i].getOperationStatusCode() == OperationStatusCode.SUCCESS) continue;
+        failed.add(left.get(i));
+        why = statuses[i].getExceptionMsg();
+      }
+      if (statuses != null) left = failed;
+      if (left.isEmpty()) return;
+      if (tried == MAX_TRIES) throw new IOException("entries could not be written: " + why, busy);
+      try {
+        Thread.sleep(50L * (tried + 1));
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new java.io.InterruptedIOException("interrupted while entries were written");
+      }
+    }
+  }
+}

@@ -1,0 +1,248 @@
+package tamis.hbase;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.junit.jupiter.api.Test;
+import tamis.pb.Cluster;
+import tamis.pb.Table;
+import tamis.shaded.protobuf.ByteString;
+import tamis.table.ByteWriter;
+import tamis.table.Codec;
+import tamis.table.Key;
+import tamis.table.Schema;
+import tamis.table.Value;
+
+/** Our own writes and searches on a real region, against a map. */
+class SearchTest {
+  private static final int A = 1;
+  private static final int N = 2;
+  private static final int B = 3;
+
+  private static Table.Schema schema(boolean marker) {
+    Table.Schema.Builder schema = RegionForTest.schema()
+        .addIndexes(RegionForTest.index(1, "by_a", true, A)).addIndexes(RegionForTest.index(2, "by_n", false, N))
+        .addIndexes(RegionForTest.index(3, "by_b", true, B));
+    if (marker) schema.setMarker(Table.CellName.newBuilder().setFamily(ByteString.copyFrom(RegionForTest.F)));
+    return schema.build();
+  }
+
+  private static Table.Value value(Value value) {
+    Table.Value.Builder out = Table.Value.newBuilder();
+    if (value == null) return out.build();
+    return value.type() == tamis.table.Type.INT64 ? out.setInt64(value.number()).build()
+        : out.setText(ByteString.copyFrom(value.bytes())).build();
+  }
+
+  private static Table.Predicate compare(int column, Table.Predicate.Op op, Value value) {
+    return Table.Predicate.newBuilder().setKind(Table.Predicate.Kind.COMPARE).setOp(op).setColumn(column)
+        .addValues(value(value)).build();
+  }
+
+  private static byte[] encoded(Value value) {
+    ByteWriter out = new ByteWriter();
+    Codec.appendIndexed(value, out);
+    return out.toBytes();
+  }
+
+  private static Cluster.IndexRange equal(Value value) {
+    return Cluster.IndexRange.newBuilder().setLow(ByteString.copyFrom(encoded(value)))
+        .setHigh(ByteString.copyFrom(Key.prefixEnd(encoded(value)))).build();
+  }
+
+  private static Cluster.IndexStream stream(int index, Cluster.IndexRange... ranges) {
+    return Cluster.IndexStream.newBuilder().setIndexId(index).setEquality(true)
+        .addAllRanges(Arrays.asList(ranges)).build();
+  }
+
+  private static Value textOf(Random random) {
+    return Value.text("v" + random.nextInt(4));
+  }
+
+  private static Cluster.RegionMutateResult mutate(IndexedRegion region, Cluster.Mutation... mutations) {
+    return Mutator.mutate(region, Cluster.RegionMutations.newBuilder().setRegionId(region.id)
+        .addAllMutations(Arrays.asList(mutations)).build(), 1);
+  }
+
+  private static Cluster.Mutation.Builder put(Cluster.Mutation.Kind kind, byte[] key, Schema schema, Value... row) {
+    return Cluster.Mutation.newBuilder().setKind(kind).setKey(ByteString.copyFrom(key))
+        .setRow(ByteString.copyFrom(Codec.encodeRow(schema, row, null)));
+  }
+
+  /** All pages of one search: keys in the order they came, each once. */
+  private static List<String> search(IndexedRegion region, Random random, Cluster.Branch... branches)
+      throws StatusException {
+    Cluster.SearchRequest request = Cluster.SearchRequest.newBuilder().setTableId(region.table.tableId)
+        .setSchemaVersion(1).addAllBranches(Arrays.asList(branches)).addColumns(2).build();
+    List<String> keys = new ArrayList<>();
+    ByteString resume = ByteString.EMPTY;
+    for (int page = 0; page == 0 || !resume.isEmpty(); ++page) {
+      assertTrue(page < 1000, "a search does not come to its end");
+      Searcher searcher = new Searcher(request, region.table, "here");
+      Cluster.RangeResult result = searcher.search(region,
+          Cluster.SearchRange.newBuilder().setRegionId(region.id).setResume(resume).build(), 1 + random.nextInt(3),
+          System.nanoTime() + (random.nextInt(4) == 0 ? -1 : TimeUnit.MINUTES.toNanos(1)));
+      assertEquals(Cluster.Error.Code.OK, result.getError().getCode(), result.getError().getMessage());
+      for (Cluster.FoundRow row : result.getRowsList()) keys.add(row.getKey().toStringUtf8());
+      resume = result.getResume();
+    }
+    return keys;
+  }
+
+  @Test
+  void everyPlanFindsWhatMatchesAndEachRowOnce() throws Exception {
+    for (long seed = 1; seed <= 6; ++seed) {
+      Random random = new Random(seed);
+      try (RegionForTest test =
+          new RegionForTest(RegionForTest.descriptor(schema(true), 1), new byte[0], new byte[0])) {
+        IndexedRegion region = test.observer().indexed();
+        Schema schema = region.table.schema;
+        TreeMap<String, Value[]> model = new TreeMap<>();
+        for (int i = 0; i < 150; ++i) {
+          String key = "r" + random.nextInt(60);
+          Value[] row = {null, random.nextInt(4) == 0 ? null : textOf(random),
+              random.nextInt(4) == 0 ? null : Value.int64(random.nextInt(5)),
+              random.nextInt(4) == 0 ? null : textOf(random), null};
+          Cluster.Mutation.Builder mutation;
+          boolean there = model.containsKey(key);
+          Cluster.Error.Code expected = Cluster.Error.Code.OK;
+          switch (random.nextInt(5)) {
+            case 0:
+              mutation = put(Cluster.Mutation.Kind.DELETE, Bytes.toBytes(key), schema, row).clearRow();
+              model.remove(key);
+              break;
+            case 1:
+              mutation = put(Cluster.Mutation.Kind.INSERT_IF_ABSENT, Bytes.toBytes(key), schema, row);
+              if (there) expected = Cluster.Error.Code.ALREADY_EXISTS; else model.put(key, row);
+              break;
+            case 2:
+              mutation = put(Cluster.Mutation.Kind.UPDATE, Bytes.toBytes(key), schema, row).addColumns(2);
+              if (there) model.get(key)[A] = row[A]; else expected = Cluster.Error.Code.NOT_FOUND;
+              break;
+            case 3: {
+              Value n = Value.int64(random.nextInt(5));
+              mutation = put(Cluster.Mutation.Kind.PUT, Bytes.toBytes(key), schema, row)
+                  .setCondition(compare(N, Table.Predicate.Op.GE, n).toByteString());
+              boolean holds = there && model.get(key)[N] != null && model.get(key)[N].compareTo(n) >= 0;
+              if (holds) model.put(key, row); else expected = Cluster.Error.Code.FAILED_PRECONDITION;
+              break;
+            }
+            default:
+              mutation = put(Cluster.Mutation.Kind.PUT, Bytes.toBytes(key), schema, row);
+              model.put(key, row);
+          }
+          Cluster.RegionMutateResult result = mutate(region, mutation.build());
+          assertEquals(Cluster.Error.Code.OK, result.getError().getCode(), result.getError().getMessage());
+          assertEquals(expected, result.getResults(0).getCode(), result.getResults(0).getMessage());
+          if (random.nextInt(40) == 0) test.region.flush(true);
+        }
+        for (int i = 0; i < 60; ++i) {
+          if (random.nextInt(3) == 0) {
+            region.setComplete(random.nextBoolean() ? region.indexIds() : Collections.singletonList(2));
+          }
+          Value a = textOf(random);
+          Value b = textOf(random);
+          Value low = Value.int64(random.nextInt(5));
+          Table.Predicate isA = compare(A, Table.Predicate.Op.EQ, a);
+          Table.Predicate isB = compare(B, Table.Predicate.Op.EQ, b);
+          Cluster.Branch both = Cluster.Branch.newBuilder().addStreams(stream(1, equal(a))).addStreams(stream(3, equal(b)))
+              .setPredicate(Table.Predicate.newBuilder().setKind(Table.Predicate.Kind.AND).addChildren(isA)
+                  .addChildren(isB).build().toByteString()).build();
+          Cluster.Branch one = Cluster.Branch.newBuilder().addStreams(stream(1, equal(a)))
+              .setPredicate(isA.toByteString()).build();
+          Cluster.Branch range = Cluster.Branch.newBuilder()
+              .addStreams(Cluster.IndexStream.newBuilder().setIndexId(2)
+                  .addRanges(Cluster.IndexRange.newBuilder().setLow(ByteString.copyFrom(encoded(low)))))
+              .setPredicate(compare(N, Table.Predicate.Op.GE, low).toByteString()).build();
+          Cluster.Branch all = Cluster.Branch.newBuilder().setPredicate(Table.Predicate.newBuilder()
+              .setKind(Table.Predicate.Kind.IS_NULL).setColumn(N).build().toByteString()).build();
+          TreeSet<String> expected = new TreeSet<>();
+          List<String> found;
+          int plan = random.nextInt(5);
+          for (java.util.Map.Entry<String, Value[]> entry : model.entrySet()) {
+            Value[] row = entry.getValue();
+            boolean matchesA = a.equals(row[A]);
+            boolean matchesRange = row[N] != null && row[N].compareTo(low) >= 0;
+            boolean matches = plan == 0 ? matchesA && b.equals(row[B]) : plan == 1 ? matchesA
+                : plan == 2 ? matchesRange : plan == 3 ? row[N] == null : matchesA || matchesRange;
+            if (matches) expected.add(entry.getKey());
+          }
+          switch (plan) {
+            case 0:
+              found = search(region, random, both);
+              break;
+            case 1:
+              found = search(region, random, one);
+              break;
+            case 2:
+              found = search(region, random, range);
+              break;
+            case 3:
+              found = search(region, random, all);
+              break;
+            default:
+              found = search(region, random, one, range);
+          }
+          assertEquals(found.size(), new TreeSet<>(found).size(), "seed " + seed + " plan " + plan + ": a row came twice");
+          assertEquals(expected, new TreeSet<>(found), "seed " + seed + " plan " + plan);
+        }
+      }
+    }
+  }
+
+  @Test
+  void aRowWithoutValuesNeedsAMarker() throws Exception {
+    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(false), 1), new byte[0], new byte[0])) {
+      IndexedRegion region = test.observer().indexed();
+      Schema schema = region.table.schema;
+      Value[] empty = new Value[5];
+      Value[] row = {null, Value.text("x"), null, null, null};
+      byte[] key = Bytes.toBytes("r");
+      assertEquals(Cluster.Error.Code.INVALID_ARGUMENT,
+          mutate(region, put(Cluster.Mutation.Kind.PUT, key, schema, empty).build()).getResults(0).getCode());
+      assertEquals(Cluster.Error.Code.OK,
+          mutate(region, put(Cluster.Mutation.Kind.PUT, key, schema, row).build()).getResults(0).getCode());
+      assertEquals(Cluster.Error.Code.INVALID_ARGUMENT, mutate(region,
+          put(Cluster.Mutation.Kind.UPDATE, key, schema, empty).addColumns(2).build()).getResults(0).getCode());
+      // Of several in one request each sees what those before it did.
+      Cluster.RegionMutateResult result = mutate(region,
+          put(Cluster.Mutation.Kind.DELETE, key, schema, row).clearRow().build(),
+          put(Cluster.Mutation.Kind.INSERT_IF_ABSENT, key, schema, row).build(),
+          put(Cluster.Mutation.Kind.INSERT_IF_ABSENT, key, schema, row).build());
+      assertEquals(Cluster.Error.Code.OK, result.getResults(1).getCode(), result.getResults(1).getMessage());
+      assertEquals(Cluster.Error.Code.ALREADY_EXISTS, result.getResults(2).getCode());
+      assertEquals(Collections.singletonList("r"), search(region, new Random(1), Cluster.Branch.newBuilder()
+          .addStreams(stream(1, equal(Value.text("x")))).setPredicate(
+              compare(A, Table.Predicate.Op.EQ, Value.text("x")).toByteString()).build()));
+    }
+  }
+
+  @Test
+  void aTableWithRowsGetsItsEntriesAndKeepsThemThroughReopening() throws Exception {
+    Table.Schema without = schema(false).toBuilder().clearIndexes().build();
+    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(without, 1), new byte[0], new byte[0])) {
+      for (int i = 0; i < 250; ++i) {
+        test.region.put(new org.apache.hadoop.hbase.client.Put(Bytes.toBytes("r" + i)).addColumn(RegionForTest.F,
+            Bytes.toBytes("a"), Bytes.toBytes("v" + i % 7)));
+      }
+      assertEquals(0, test.entries().size());
+      test.reopen(RegionForTest.descriptor(schema(false), 1));
+      assertEquals(3, test.observer().indexed().complete().size());
+      assertEquals(250 + 250 + 3, test.entries().size()); // by_a, by_n (NULL), markers
+      assertEquals(3, IndexBuilder.markedComplete(test.observer().indexed()).size());
+      test.reopen();
+      assertEquals(3, IndexBuilder.markedComplete(test.observer().indexed()).size());
+      assertFalse(test.observer().indexed().complete().isEmpty());
+    }
+  }
+}
