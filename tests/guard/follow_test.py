@@ -21,7 +21,7 @@ from redis_server import Error, Server
 
 TAMIS, MODULE = sys.argv[1:3]
 SEED = int(sys.argv[4]) if sys.argv[3:4] == ["--seed"] else random.randrange(10**6)
-FEED = os.path.join(HERE, "..", "..", "examples", "change_feed.py")
+FEED = os.path.join(HERE, "..", "..", "examples", "guard", "change_feed.py")
 
 
 class Proxy:
