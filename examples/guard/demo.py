@@ -281,7 +281,8 @@ class Demo:
         longest = max(run.ticks[-1]["tick"] for run in runs.values())
         seconds = {"title": "seconds", "low": 0, "high": longest,
                    "ticks": [(s, str(s)) for s in range(0, int(longest) + 1, 5)]}
-        marks = "; ".join(f"{p['at']:.0f} s: {p['phase']}" for p in runs["guard"].phases[1:])
+        marks = "; ".join(f"{p['at']:.0f} s: {p['phase']}" for p in runs["guard"].phases[1:]
+                          if not p["phase"].startswith("filled"))
 
         def lines(value, least):
             return [{"name": MODES[mode], "points": [(tick["tick"], max(least, value(before, tick)))
