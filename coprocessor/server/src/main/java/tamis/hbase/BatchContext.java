@@ -29,8 +29,12 @@ final class BatchContext {
   /** What increments and appends made, until the batch has them. */
   final Map<Mutation, List<Cell>> computed = new IdentityHashMap<>();
 
+  /** What our own writes wait for, once for the whole request. */
+  long waitFor;
+
   // Of the mini-batch that is under way.
   IndexedRegion region;
+  long began; // nanoTime
   int[] locks;
   boolean inside;
   List<IndexEntry> added = new ArrayList<>();

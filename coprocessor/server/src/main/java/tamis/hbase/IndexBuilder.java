@@ -86,7 +86,7 @@ final class IndexBuilder {
   }
 
   /** The regions whose files these are, of this table; "" for files that are nobody else's. */
-  private static Set<String> origins(IndexedRegion region) {
+  static Set<String> origins(IndexedRegion region) {
     Set<String> origins = new HashSet<>();
     if (!(region.region instanceof HRegion)) return origins;
     for (HStore store : ((HRegion) region.region).getStores()) {

@@ -57,6 +57,7 @@ final class IndexMaintenance {
   static void before(IndexedRegion region, MiniBatchOperationInProgress<Mutation> batch) throws IOException {
     BatchContext context = BatchContext.current();
     context.region = region;
+    context.began = System.nanoTime();
     boolean building = context.writer == BatchContext.Writer.BUILDER;
     TreeMap<byte[], RowWrites> rows = new TreeMap<>(Bytes.BYTES_COMPARATOR);
     for (int i = 0; i < batch.size(); ++i) {
@@ -71,6 +72,15 @@ final class IndexMaintenance {
       writes.conditional |= conditional;
     }
     if (rows.isEmpty()) return;
+    if (!building) {
+      if (region.notBefore - System.nanoTime() > 0) {
+        throw new RegionTooBusyException("the region was opened behind an owner who did not close it in good order; it"
+            + " takes writes in a moment");
+      }
+      if (RegionServerState.INSTANCE.isCrowded()) {
+        throw new RegionTooBusyException("too many writes wait for coordinators; nothing was done");
+      }
+    }
     try {
       if (!region.gate.readLock().tryLock(GATE_TIMEOUT_NS, TimeUnit.NANOSECONDS)) {
         throw new RegionTooBusyException("the index of the region is being looked at; nothing was done");
@@ -85,6 +95,35 @@ final class IndexMaintenance {
       throw new RegionTooBusyException("rows are locked by other writes for too long; nothing was done");
     }
     new Effect(region, batch, context, rows, building).run();
+    // Counted before anything of it can be read.
+    byIndex(context.added).forEach((id, entries) -> {
+      IndexFilter filter = region.filters.get(id);
+      if (filter != null) filter.add(entries);
+    });
+  }
+
+  private static Map<Integer, List<IndexEntry>> byIndex(List<IndexEntry> entries) {
+    Map<Integer, List<IndexEntry>> byIndex = new HashMap<>();
+    for (IndexEntry entry : entries) byIndex.computeIfAbsent(entry.index.id, id -> new ArrayList<>()).add(entry);
+    return byIndex;
+  }
+
+  /**
+   * After the commit, with the locks held: uncounts what went, and returns the number of the event that coordinators must
+   * have applied before the write is acknowledged. What may or may not stand stays counted.
+   */
+  static long after(BatchContext context) {
+    IndexedRegion region = context.region;
+    byIndex(context.removed).forEach((id, entries) -> {
+      IndexFilter filter = region.filters.get(id);
+      if (filter != null) filter.remove(entries);
+    });
+    long[] sequence = {region.acknowledgeAfter.get()};
+    byIndex(context.held).forEach((id, entries) -> {
+      IndexFilter filter = region.filters.get(id);
+      if (filter != null) sequence[0] = Math.max(sequence[0], filter.waitFor(entries));
+    });
+    return sequence[0];
   }
 
   /** Whether it may change an entry. */

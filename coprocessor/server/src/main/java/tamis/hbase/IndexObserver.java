@@ -61,6 +61,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
       if (region.getRegionInfo().getReplicaId() != 0) return;
       table = IndexedTable.of(region.getTableDescriptor());
       if (table == null) return;
+      RegionServerState.INSTANCE.start((RegionCoprocessorEnvironment) environment);
       OnlineRegions regions = ((RegionCoprocessorEnvironment) environment).getOnlineRegions();
       String name = region.getRegionInfo().getEncodedName();
       // A region without a server around it is nobody's to ask.
@@ -90,17 +91,28 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
     });
   }
 
+  /**
+   * Comes two or three times; in a graceful stop first of all regions on the server's main thread. It must not throw: the
+   * server would abort. Writes go on until the region is closed.
+   */
+  @Override
+  public void preClose(ObserverContext<RegionCoprocessorEnvironment> c, boolean abort) {
+    quietly("tell that a region closes", () -> {
+      if (indexed != null && !abort) RegionServerState.INSTANCE.closing(indexed);
+    });
+  }
+
   @Override
   public void postClose(ObserverContext<RegionCoprocessorEnvironment> c, boolean abort) {
     quietly("close a region", () -> {
-      if (indexed != null) RegionServerState.INSTANCE.closed(indexed);
+      if (indexed != null) RegionServerState.INSTANCE.closed(indexed, !abort);
     });
   }
 
   @Override
   public void stop(CoprocessorEnvironment environment) {
     quietly("close a region", () -> {
-      if (indexed != null) RegionServerState.INSTANCE.closed(indexed);
+      if (indexed != null) RegionServerState.INSTANCE.closed(indexed, false);
     });
   }
 
@@ -112,7 +124,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
 
   /** What a hook does. */
   private interface Work {
-    void run() throws IOException;
+    void run() throws Exception;
   }
 
   private static void guarded(String what, Work work) throws IOException {
@@ -130,6 +142,8 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   private static void quietly(String what, Work work) {
     try {
       work.run();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     } catch (Throwable e) {
       LOG.error("Failed to {}", what, e);
     }
@@ -245,13 +259,33 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
     });
   }
 
+  /**
+   * Behind all locks, before the client is answered. What is thrown here must not be repeated: the write stands, or may.
+   */
   @Override
   public void postBatchMutateIndispensably(ObserverContext<RegionCoprocessorEnvironment> c,
       MiniBatchOperationInProgress<Mutation> batch, boolean success) throws IOException {
+    BatchContext context = BatchContext.current();
+    long[] sequence = new long[1];
+    quietly("uncount what a write removed", () -> {
+      if (!context.isUnderWay() || !success) return;
+      sequence[0] = Long.MAX_VALUE; // when it fails, nobody knows what the write waits for
+      sequence[0] = IndexMaintenance.after(context);
+    });
+    boolean counted = sequence[0] != Long.MAX_VALUE;
     quietly("end a write", () -> {
-      BatchContext context = BatchContext.current();
       if (context.isUnderWay()) context.release();
     });
+    if (!counted) throw new DoNotRetryIOException("the write stands, but searches may not find it: see the server's log");
+    if (context.conditions != null) {
+      context.waitFor = Math.max(context.waitFor, sequence[0]);
+    } else {
+      guarded("wait for coordinators", () -> {
+        if (!RegionServerState.INSTANCE.waitAcknowledged(sequence[0])) {
+          throw new DoNotRetryIOException("coordinators did not acknowledge in time; the write may stand");
+        }
+      });
+    }
   }
 
   /** Comes at the end of a batch even where another coprocessor's exception left the hook above out. */

@@ -6,6 +6,7 @@ import java.util.Collection;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
@@ -42,6 +43,19 @@ final class IndexedRegion {
   /** Tells this opening from others of the same life of the server. */
   final long epoch = EPOCHS.incrementAndGet();
   final String server;
+
+  /** Of the indexes that can be told of; by index id. Set when the region is opened. */
+  volatile Map<Integer, IndexFilter> filters = Collections.emptyMap();
+  /** nanoTime before which nothing is acknowledged. */
+  volatile long notBefore = System.nanoTime();
+  /** Writes are acknowledged only once this event is. */
+  final AtomicLong acknowledgeAfter = new AtomicLong();
+  /** Null until it is raised: till then no search is answered and nothing is told. */
+  volatile OpeningFlag flag;
+  /** The closing was told. */
+  volatile boolean closing;
+  /** The opening was told. */
+  volatile boolean told;
 
   private final BooleanSupplier online;
   private volatile boolean closed;

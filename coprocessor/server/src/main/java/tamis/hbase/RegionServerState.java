@@ -3,6 +3,7 @@ package tamis.hbase;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -11,10 +12,26 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.DoNotRetryIOException;
+import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.client.Scan;
+import org.apache.hadoop.hbase.coprocessor.RegionCoprocessorEnvironment;
+import org.apache.hadoop.hbase.regionserver.HRegion;
+import org.apache.hadoop.hbase.regionserver.RegionScanner;
+import org.apache.hadoop.hbase.regionserver.RegionServerServices;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import tamis.pb.Cluster;
+import tamis.shaded.protobuf.ByteString;
 import tamis.shaded.protobuf.InvalidProtocolBufferException;
+import tamis.table.Codec;
+import tamis.table.DamagedBytesException;
+import tamis.table.Key;
+import tamis.table.Schema;
 
 /**
  * What all observers of a server share: the regions of indexed tables that are open here, and the answers to requests
@@ -27,6 +44,14 @@ final class RegionServerState implements Endpoint.Requests {
   private static final long SEARCH_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(10);
   private static final int BUILDERS = 2;
 
+  private static final long WRITE_WAIT_NS = TimeUnit.SECONDS.toNanos(8); // below the 10 s after which a close interrupts
+  private static final long CLOSING_WAIT_NS = TimeUnit.MILLISECONDS.toNanos(1500); // a lease, and a little
+  private static final long MAX_FILTER_BYTES = Runtime.getRuntime().maxMemory() / 10;
+
+  private volatile FilterFeed feed; // null: no server is around
+  private volatile Ownership ownership;
+  private volatile boolean secured;
+  private volatile BooleanSupplier services = () -> false; // whether the server aborts
   private final Map<Long, IndexedRegion> regions = new ConcurrentHashMap<>();
   private final ExecutorService builders;
 
@@ -43,15 +68,121 @@ final class RegionServerState implements Endpoint.Requests {
 
   // ---- Regions
 
-  /** The region may take writes soon, and is told of by its id. */
-  void opened(IndexedRegion region) {
+  /** Once the server is known: the feed of this life of it. */
+  synchronized void start(RegionCoprocessorEnvironment environment) {
+    if (feed != null || environment.getOnlineRegions() == null) return;
+    ServerName name = environment.getServerName();
+    FeedOptions options = new FeedOptions();
+    options.maxWaiting = Math.max(1, environment.getConfiguration().getInt("hbase.regionserver.handler.count", 30) / 2);
+    secured = environment.getConfiguration().getBoolean("hbase.security.authorization", false);
+    RegionServerServices server = (RegionServerServices) environment.getOnlineRegions();
+    services = server::isAborted;
+    ownership = new Ownership(new ZooKeeperProof(server));
+    feed = new FilterFeed(name.getHostname() + "," + name.getPort(), name.getStartcode(), options, System::nanoTime,
+        this::project);
+  }
+
+  /** A feed without a server around it: nothing is proved, no flag is raised. */
+  FilterFeed startForTest(FeedOptions options) {
+    feed = options == null ? null : new FilterFeed("test", 7, options, System::nanoTime, this::project);
+    return feed;
+  }
+
+  void openForTest(IndexedRegion region) throws IOException, InterruptedException {
     regions.put(region.id, region);
+    tellOpened(region);
+    complete(region);
+    countForTest(region);
+  }
+
+  void countForTest(IndexedRegion region) throws IOException, InterruptedException {
+    for (Schema.Index index : region.table.schema.indexes) count(region, index);
+  }
+
+  private Cluster.Projection project(Cluster.ColumnId column, long maxBytes) {
+    IndexedRegion region = regions.get(column.getRegionId());
+    IndexFilter filter = region == null || region.closing ? null : region.filters.get(column.getIndexId());
+    return filter == null ? null : filter.project(column, maxBytes);
+  }
+
+  /** In postOpen: nothing is written to the region, nothing is told yet. */
+  void opened(IndexedRegion region) {
+    if (feed != null) {
+      // Until it is known how the last owner closed it.
+      region.notBefore = System.nanoTime() + Ownership.OPENING_WAIT_NS;
+      raiseFlag(region);
+    }
+    if (regions.putIfAbsent(region.id, region) != null) {
+      LOG.error("Region {} has the id of another one here: it is neither searched nor told of",
+          region.info().getEncodedName());
+      return;
+    }
     builders.execute(() -> completeWhenOnline(region));
   }
 
-  void closed(IndexedRegion region) {
+  private void raiseFlag(IndexedRegion region) {
+    try {
+      HRegion opened = (HRegion) region.region;
+      Path directory = opened.getRegionFileSystem().getRegionDir();
+      Set<Path> parents = new HashSet<>();
+      for (String parent : IndexBuilder.origins(region)) {
+        if (!parent.isEmpty()) parents.add(new Path(directory.getParent(), parent));
+      }
+      OpeningFlag flag = new OpeningFlag(opened.getRegionFileSystem().getFileSystem(), directory, parents,
+          region.server.replace(',', '-') + "-" + region.epoch);
+      flag.raise();
+      if (!flag.foundOthers()) region.notBefore = System.nanoTime();
+      region.flag = flag;
+    } catch (Throwable e) {
+      LOG.error("Cannot raise the flag of region {}: it is neither searched nor told of",
+          region.info().getEncodedName(), e);
+    }
+  }
+
+  /** Told once; in the second call it waits for what the first one began. */
+  void closing(IndexedRegion region) throws InterruptedException {
+    if (feed == null) return;
+    boolean first;
+    synchronized (region) {
+      first = !region.closing;
+      region.closing = true;
+      if (first) {
+        for (IndexFilter filter : region.filters.values()) filter.retire();
+        // Writers go on, and wait for it: behind it nobody excludes the region.
+        if (region.told) {
+          region.acknowledgeAfter.set(feed.append(Cluster.Event.newBuilder()
+              .setKind(Cluster.Event.Kind.REGION_CLOSED).setRegionId(region.id).setEpoch(region.epoch)));
+        }
+      }
+    }
+    if (!first && !services.getAsBoolean()) {
+      feed.waitAcknowledged(region.acknowledgeAfter.get(), System.nanoTime() + CLOSING_WAIT_NS);
+    }
+  }
+
+  void closed(IndexedRegion region, boolean inOrder) {
+    if (region.isClosed()) return;
     region.setClosed();
     regions.remove(region.id, region);
+    if (feed == null) return;
+    synchronized (region) {
+      if (region.told && !region.closing) { // aborted, or another coprocessor's doing
+        region.closing = true;
+        feed.append(Cluster.Event.newBuilder().setKind(Cluster.Event.Kind.REGION_CLOSED).setRegionId(region.id)
+            .setEpoch(region.epoch));
+        inOrder = false;
+      }
+    }
+    OpeningFlag flag = region.flag;
+    boolean nobodyBelieves = feed.acknowledgedFloor() >= region.acknowledgeAfter.get()
+        && region.notBefore - System.nanoTime() <= 0;
+    if (flag == null || !inOrder || !nobodyBelieves) return;
+    try {
+      flag.deleteOthers();
+      flag.lower();
+    } catch (IOException e) {
+      LOG.warn("The flag of region {} stays: its next owner waits a moment", region.info().getEncodedName(), e);
+    }
   }
 
   /** Nothing is written before the region is online: its log has no opening yet. */
@@ -61,7 +192,10 @@ final class RegionServerState implements Endpoint.Requests {
         if (region.isClosed()) return;
         Thread.sleep(20);
       }
+      tellOpened(region);
+      deleteOldFlags(region);
       complete(region);
+      for (Schema.Index index : region.table.schema.indexes) count(region, index);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (Throwable e) {
@@ -69,6 +203,14 @@ final class RegionServerState implements Endpoint.Requests {
         LOG.error("The indexes of region {} stay incomplete; searches scan it", region.info().getEncodedName(), e);
       }
     }
+  }
+
+  private void deleteOldFlags(IndexedRegion region) throws IOException, InterruptedException {
+    OpeningFlag flag = region.flag;
+    if (flag == null || !flag.foundOthers()) return;
+    long left = region.notBefore - System.nanoTime();
+    if (left > 0) TimeUnit.NANOSECONDS.sleep(left);
+    if (!region.isClosed()) flag.deleteOthers();
   }
 
   /** Completes what is not complete. */
@@ -83,7 +225,129 @@ final class RegionServerState implements Endpoint.Requests {
     region.setComplete(complete);
   }
 
+  // ---- Filters
+
+  private void tellOpened(IndexedRegion region) {
+    boolean flagged = region.flag != null || ownership == null;
+    if (feed == null || !flagged || !region.hasEntries) return;
+    synchronized (region) {
+      if (region.closing) return;
+      region.told = true;
+      feed.append(Cluster.Event.newBuilder().setKind(Cluster.Event.Kind.REGION_OPENED).setRegionId(region.id)
+          .setEpoch(region.epoch).setTableId(region.table.tableId)
+          .setStart(ByteString.copyFrom(region.info().getStartKey()))
+          .setEnd(ByteString.copyFrom(region.info().getEndKey())));
+      feed.tellTable(region.table.tableId, region.table.schema.version);
+      Map<Integer, IndexFilter> filters = new HashMap<>();
+      for (Schema.Index index : region.table.schema.indexes) {
+        filters.put(index.id, new IndexFilter(feed, index, region.id, region.epoch));
+      }
+      region.filters = filters;
+    }
+  }
+
+  /** Counts the entries of an index anew, and publishes the filter. */
+  private void count(IndexedRegion region, Schema.Index index) throws IOException, InterruptedException {
+    IndexFilter filter = region.filters.get(index.id);
+    if (filter == null || !region.complete().contains(index.id)) return;
+    if (filterBytes() > MAX_FILTER_BYTES) {
+      LOG.warn("No filter for an index of region {}: those of this server have {} bytes already",
+          region.info().getEncodedName(), filterBytes());
+      return;
+    }
+    // Nobody is inside while it begins and the instant is taken that is counted: a removal that was committed before that
+    // instant must not be applied to what is counted from it.
+    ReadView view = null;
+    while (view == null) {
+      if (region.isClosed() || region.closing) return;
+      if (!region.gate.writeLock().tryLock(50, TimeUnit.MILLISECONDS)) {
+        Thread.sleep(20);
+        continue;
+      }
+      try {
+        filter.beginGeneration();
+        view = new ReadView(region.region);
+      } finally {
+        region.gate.writeLock().unlock();
+      }
+    }
+    boolean done = false;
+    try {
+      byte[] prefix = region.keys.index(index.id);
+      Scan scan = new Scan().addFamily(IndexedTable.FAMILY).withStartRow(prefix).setCacheBlocks(false);
+      if (Key.prefixEnd(prefix).length > 0) scan.withStopRow(Key.prefixEnd(prefix));
+      List<IndexEntry> entries = new ArrayList<>();
+      try (RegionScanner scanner = view.open(scan)) {
+        List<Cell> cells = new ArrayList<>();
+        boolean more = true;
+        while (more) {
+          if (region.isClosed() || region.closing) return;
+          cells.clear();
+          more = scanner.nextRaw(cells);
+          if (!cells.isEmpty()) {
+            byte[] key = CellUtil.cloneRow(cells.get(0));
+            if (region.keys.kindOf(region.table.schema, key) != EntryKeys.Kind.ENTRY) continue;
+            int from = region.keys.valuesOffset();
+            int to = Codec.rowKeyOffset(region.table.schema, index, key, from);
+            entries.add(new IndexEntry(index, key, Codec.prefixesOf(region.table.schema, index,
+                java.util.Arrays.copyOfRange(key, from, to)), 0));
+          }
+          if (entries.size() >= 1000 || !more) {
+            filter.countExisting(entries);
+            entries.clear();
+          }
+        }
+      }
+      filter.publish();
+      done = true;
+    } catch (DamagedBytesException e) {
+      throw new IOException("an entry of region " + region.info().getEncodedName() + " is damaged", e);
+    } finally {
+      view.close();
+      if (!done) filter.abandonGeneration();
+    }
+  }
+
+  private long filterBytes() {
+    long bytes = 0;
+    for (IndexedRegion region : regions.values()) {
+      for (IndexFilter filter : region.filters.values()) bytes += filter.sizeBytes();
+    }
+    return bytes;
+  }
+
+  boolean isCrowded() {
+    return feed != null && feed.isCrowded();
+  }
+
+  /** False: not in time. */
+  boolean waitAcknowledged(long sequence) throws IOException {
+    if (feed == null || sequence == 0) return true;
+    try {
+      return feed.waitAcknowledged(sequence, System.nanoTime() + WRITE_WAIT_NS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+
   // ---- Requests
+
+  private Cluster.PollReply poll(Cluster.PollRequest request) throws IOException {
+    if (feed == null) throw new IOException("the server is starting");
+    // The bits of a filter tell of values; who may see which ones is not asked yet.
+    if (secured) {
+      throw new DoNotRetryIOException("this cluster asks for rights, and polls do not yet: every region is asked");
+    }
+    ownership.want();
+    ownership.ensure();
+    try {
+      return feed.poll(request, ownership::verifiedUntil);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new java.io.InterruptedIOException("the server stops");
+    }
+  }
 
   @Override
   public byte[] call(String method, byte[] request) throws IOException, InvalidProtocolBufferException {
@@ -92,15 +356,17 @@ final class RegionServerState implements Endpoint.Requests {
         return mutate(Cluster.MutateRequest.parseFrom(request)).toByteArray();
       case "Search":
         return search(Cluster.SearchRequest.parseFrom(request)).toByteArray();
+      case "Poll":
+        return poll(Cluster.PollRequest.parseFrom(request)).toByteArray();
       default:
-        throw new org.apache.hadoop.hbase.DoNotRetryIOException("this server does not answer " + method);
+        throw new DoNotRetryIOException("this server does not answer " + method);
     }
   }
 
   /** null: not here. */
   private IndexedRegion find(long id, long epoch, int tableId) {
     IndexedRegion region = regions.get(id);
-    boolean here = region != null && region.isOnline() && region.table.tableId == tableId
+    boolean here = region != null && region.isOnline() && (ownership == null || region.flag != null) && region.table.tableId == tableId
         && (epoch == 0 || epoch == region.epoch);
     return here ? region : null;
   }
@@ -110,8 +376,20 @@ final class RegionServerState implements Endpoint.Requests {
         "region " + Long.toUnsignedString(id) + " is not open here");
   }
 
-  Cluster.MutateReply mutate(Cluster.MutateRequest request) {
+  private static Cluster.MutateReply mayStand(Cluster.MutateReply reply) throws IOException {
+    Cluster.MutateReply.Builder unknown = Cluster.MutateReply.newBuilder();
+    for (Cluster.RegionMutateResult region : reply.getRegionsList()) {
+      unknown.addRegions(region.hasError() ? region : region.toBuilder().setError(ConditionalWrites.error(
+          Cluster.Error.Code.DEADLINE_EXCEEDED, "coordinators did not acknowledge in time; the writes may stand"))
+          .build());
+    }
+    return unknown.build();
+  }
+
+  Cluster.MutateReply mutate(Cluster.MutateRequest request) throws IOException {
     Cluster.MutateReply.Builder reply = Cluster.MutateReply.newBuilder();
+    BatchContext context = BatchContext.current();
+    context.waitFor = 0;
     for (Cluster.RegionMutations mutations : request.getRegionsList()) {
       IndexedRegion region = find(mutations.getRegionId(), mutations.getEpoch(), request.getTableId());
       reply.addRegions(region == null
@@ -119,6 +397,7 @@ final class RegionServerState implements Endpoint.Requests {
               .setError(notHere(mutations.getRegionId())).build()
           : Mutator.mutate(region, mutations, request.getSchemaVersion()));
     }
+    if (!waitAcknowledged(context.waitFor)) return mayStand(reply.build());
     return reply.build();
   }
 
@@ -127,6 +406,7 @@ final class RegionServerState implements Endpoint.Requests {
     long deadline = System.nanoTime() + timeout / 4 * 3; // the rest is for the way back
     Cluster.SearchReply.Builder reply = Cluster.SearchReply.newBuilder();
     Map<IndexedTable, Searcher> searchers = new HashMap<>();
+    if (!isOwner()) return notOwner(request);
     long rows = 0;
     long bytes = 0;
     List<Cluster.SearchRange> ranges = request.getRangesList();
@@ -140,6 +420,21 @@ final class RegionServerState implements Endpoint.Requests {
       rows += result.getRowsCount();
       bytes += result.getSerializedSize();
       reply.addResults(result);
+    }
+    // A proof that begins now is as good as one that still holds.
+    return isOwner() ? reply.build() : notOwner(request);
+  }
+
+  private boolean isOwner() {
+    return ownership == null || ownership.ensure();
+  }
+
+  private static Cluster.SearchReply notOwner(Cluster.SearchRequest request) {
+    Cluster.SearchReply.Builder reply = Cluster.SearchReply.newBuilder();
+    for (Cluster.SearchRange range : request.getRangesList()) {
+      reply.addResults(Cluster.RangeResult.newBuilder().setRegionId(range.getRegionId()).setEpoch(range.getEpoch())
+          .setError(ConditionalWrites.error(Cluster.Error.Code.UNAVAILABLE,
+              "the server cannot prove that it still owns its regions")));
     }
     return reply.build();
   }

@@ -46,7 +46,10 @@ import tamis.table.Value;
  * merged and moved and, by whoever runs this, its servers killed; at the end, and now and then, every value is looked up
  * by every index and held against a scan of the rows. The class path has the cluster's configuration.
  *
- *   ClusterDrive SECONDS [SEED]
+ *   ClusterDrive SECONDS [SEED [poll]]
+ *
+ * With "poll" a coordinator listens to all servers, and after each acknowledged put is asked whether it would leave the
+ * row's region out.
  */
 public final class ClusterDrive {
   private static final TableName NAME = TableName.valueOf("tamis_drive");
@@ -72,11 +75,12 @@ public final class ClusterDrive {
   public static void main(String[] args) throws Exception {
     long seconds = Long.parseLong(args[0]);
     long seed = args.length > 1 ? Long.parseLong(args[1]) : System.nanoTime();
+    boolean poll = args.length > 2;
     System.out.println("seed " + seed);
     org.apache.hadoop.conf.Configuration conf = HBaseConfiguration.create();
     conf.setInt("hbase.client.retries.number", 30);
     try (Connection connection = ConnectionFactory.createConnection(conf)) {
-      System.exit(new ClusterDrive(connection, seed).run(seconds) ? 0 : 1);
+      System.exit(new ClusterDrive(connection, seed).run(seconds, poll) ? 0 : 1);
     }
   }
 
@@ -93,7 +97,7 @@ public final class ClusterDrive {
         .setRegionSplitPolicyClassName(IndexSplitPolicy.class.getName()).build();
   }
 
-  private boolean run(long seconds) throws Exception {
+  private boolean run(long seconds, boolean poll) throws Exception {
     try (Admin admin = connection.getAdmin()) {
       admin.balancerSwitch(false, true);
       if (admin.tableExists(NAME)) {
@@ -102,9 +106,15 @@ public final class ClusterDrive {
       }
       admin.createTable(descriptor(), new byte[][] {key(130), key(260)});
       List<Thread> threads = new ArrayList<>();
+      if (poll) {
+        Thread thread = new Thread(this::pollAll);
+        thread.setDaemon(true);
+        thread.start();
+      }
       for (int i = 0; i < THREADS; ++i) {
         long seed = random.nextLong();
-        Thread thread = new Thread(() -> write(new Random(seed)));
+        int writer = i;
+        Thread thread = new Thread(() -> write(writer, new Random(seed)));
         thread.start();
         threads.add(thread);
       }
@@ -123,7 +133,8 @@ public final class ClusterDrive {
       stop = true;
       pause = false;
       for (Thread thread : threads) thread.join();
-      good = good && check();
+      good = good && check() && leftOut.get() == 0;
+      if (poll) System.out.println(excluded + " times a region could be left out, " + leftOut + " times wrongly");
       System.out.println(writes + " writes, " + failures + " failed or unknown, " + lookups + " lookups: "
           + (good ? "nothing missed, nothing else found" : "WRONG"));
       return good;
@@ -136,7 +147,79 @@ public final class ClusterDrive {
 
   // ---- Writes
 
-  private void write(Random random) {
+  // ---- A coordinator
+
+  private final Map<String, FeedCopy> copies = new java.util.concurrent.ConcurrentHashMap<>();
+  private final AtomicLong excluded = new AtomicLong();
+  private final AtomicLong leftOut = new AtomicLong();
+
+  /** A thread for each server, found through the regions. */
+  private void pollAll() {
+    while (!stop) {
+      try {
+        Map<String, HRegionLocation> servers = new TreeMap<>();
+        for (HRegionLocation location : connection.getRegionLocator(NAME).getAllRegionLocations()) {
+          if (location.getServerName() != null) servers.put(location.getServerName().getServerName(), location);
+        }
+        servers.forEach((server, location) -> regionsOf.put(server, location));
+        for (String server : servers.keySet()) {
+          if (copies.containsKey(server)) continue;
+          FeedCopy copy = new FeedCopy(random.nextLong());
+          copies.put(server, copy);
+          Thread thread = new Thread(() -> pollOne(server, copy));
+          thread.setDaemon(true);
+          thread.start();
+        }
+        Thread.sleep(500);
+      } catch (Exception e) {
+        // regions are on their way
+      }
+    }
+  }
+
+  private final Map<String, HRegionLocation> regionsOf = new java.util.concurrent.ConcurrentHashMap<>();
+
+  private void pollOne(String server, FeedCopy copy) {
+    int failed = 0;
+    while (!stop && failed < 200) {
+      try {
+        long sent = System.nanoTime();
+        byte[] reply = call(regionsOf.get(server), "Poll", copy.request(TimeUnit.MILLISECONDS.toNanos(300)).toByteArray());
+        Cluster.PollReply parsed = Cluster.PollReply.parseFrom(reply);
+        // Any server may have answered, if the region has moved; the copy is of this one.
+        if (!server.endsWith("," + parsed.getStartCode())) throw new IOException("another server");
+        copy.apply(parsed, sent);
+        failed = 0;
+      } catch (Throwable e) {
+        if (e instanceof AssertionError) e.printStackTrace();
+        ++failed;
+        try {
+          Thread.sleep(100);
+        } catch (InterruptedException interrupted) {
+          return;
+        }
+      }
+    }
+  }
+
+  private void ask(byte[] row, String column, byte[] value) {
+    if (copies.isEmpty()) return;
+    int index = column.equals("a") ? 1 : 3;
+    ByteWriter encoded = new ByteWriter();
+    Codec.appendIndexed(Value.text(value), encoded);
+    byte[] first = encoded.toBytes();
+    byte[] absent = Bytes.add(new byte[] {2}, Bytes.toBytes("v1~nothing has it"), new byte[] {0, 1});
+    int table = IndexedTable.tableId(NAME, 1);
+    for (Map.Entry<String, FeedCopy> copy : copies.entrySet()) {
+      if (copy.getValue().excludesRow(table, row, index, tamis.filter.Hash.of(first, index), first)) {
+        leftOut.incrementAndGet();
+        System.out.println("LEFT OUT by the copy of " + copy.getKey() + ": " + column + " of " + Bytes.toString(row));
+      }
+      if (copy.getValue().excludesRow(table, row, index, tamis.filter.Hash.of(absent, index), absent)) excluded.incrementAndGet();
+    }
+  }
+
+  private void write(int writer, Random random) {
     try (Table table = connection.getTable(NAME)) {
       while (!stop) {
         if (pause) {
@@ -145,7 +228,7 @@ public final class ClusterDrive {
           paused.decrementAndGet();
         }
         try {
-          write(table, random);
+          write(table, writer, random);
           writes.incrementAndGet();
         } catch (IOException e) {
           failures.incrementAndGet();
@@ -183,8 +266,13 @@ public final class ClusterDrive {
     return delete;
   }
 
-  private static void write(Table table, Random random) throws IOException {
-    byte[] row = key(random.nextInt(KEYS));
+  /** Rows are one writer's, so that it knows what they hold. */
+  private static byte[] key(int writer, Random random) {
+    return key(random.nextInt(KEYS / THREADS) * THREADS + writer);
+  }
+
+  private void write(Table table, int writer, Random random) throws IOException {
+    byte[] row = key(writer, random);
     switch (random.nextInt(8)) {
       case 0:
         table.increment(new Increment(row).addColumn(RegionForTest.F, Bytes.toBytes("n"), 1 + random.nextInt(3)));
@@ -197,7 +285,7 @@ public final class ClusterDrive {
       }
       case 2: {
         List<Mutation> batch = new ArrayList<>();
-        for (int i = 0; i < 30; ++i) batch.add(mutation(key(random.nextInt(KEYS)), random));
+        for (int i = 0; i < 30; ++i) batch.add(mutation(key(writer, random), random));
         try {
           table.batch(batch, new Object[batch.size()]);
         } catch (InterruptedException e) {
@@ -207,7 +295,15 @@ public final class ClusterDrive {
       }
       default: {
         Mutation mutation = mutation(row, random);
-        if (mutation instanceof Put) table.put((Put) mutation); else table.delete((Delete) mutation);
+        if (mutation instanceof Delete) {
+          table.delete((Delete) mutation);
+          break;
+        }
+        table.put((Put) mutation);
+        for (Cell cell : mutation.getFamilyCellMap().get(RegionForTest.F)) {
+          ask(row, Bytes.toString(org.apache.hadoop.hbase.CellUtil.cloneQualifier(cell)),
+              org.apache.hadoop.hbase.CellUtil.cloneValue(cell));
+        }
       }
     }
   }
@@ -336,7 +432,7 @@ public final class ClusterDrive {
             .setTableId(IndexedTable.tableId(NAME, 1)).setSchemaVersion(1).addBranches(branch)
             .setTimeoutNs(TimeUnit.SECONDS.toNanos(5));
         left.forEach((id, resume) -> request.addRanges(Cluster.SearchRange.newBuilder().setRegionId(id).setResume(resume)));
-        for (Cluster.RangeResult result : call(regions.get(0), request.build()).getResultsList()) {
+        for (Cluster.RangeResult result : Cluster.SearchReply.parseFrom(call(regions.get(0), "Search", request.build().toByteArray())).getResultsList()) {
           if (result.getError().getCode() != Cluster.Error.Code.OK) throw new IOException(result.getError().getMessage());
           for (Cluster.FoundRow row : result.getRowsList()) found.add(row.getKey().toStringUtf8());
           scanned += result.getCounters().getScannedRegions();
@@ -348,13 +444,13 @@ public final class ClusterDrive {
     return scanned;
   }
 
-  private Cluster.SearchReply call(HRegionLocation location, Cluster.SearchRequest request) throws IOException {
+  private byte[] call(HRegionLocation location, String name, byte[] request) throws IOException {
     byte[] row = location.getRegion().getStartKey();
     try (Table table = connection.getTable(NAME)) {
       com.google.protobuf.Descriptors.MethodDescriptor method =
-          new Endpoint(null).getDescriptorForType().findMethodByName("Search");
+          new Endpoint(null).getDescriptorForType().findMethodByName(name);
       DynamicMessage message = DynamicMessage.newBuilder(Endpoint.PAYLOAD)
-          .setField(Endpoint.BYTES, ByteString.copyFrom(request.toByteArray())).build();
+          .setField(Endpoint.BYTES, ByteString.copyFrom(request)).build();
       com.google.protobuf.Message answer;
       try {
         answer = table.coprocessorService(row).callBlockingMethod(method, null, message,
@@ -362,8 +458,7 @@ public final class ClusterDrive {
       } catch (com.google.protobuf.ServiceException e) {
         throw new IOException(e);
       }
-      return Cluster.SearchReply.parseFrom(((ByteString) answer.getField(answer.getDescriptorForType()
-          .findFieldByName("bytes"))).toByteArray());
+      return ((ByteString) answer.getField(answer.getDescriptorForType().findFieldByName("bytes"))).toByteArray();
     }
   }
 }

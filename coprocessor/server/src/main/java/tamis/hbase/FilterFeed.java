@@ -1,0 +1,373 @@
+package tamis.hbase;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.function.LongSupplier;
+import tamis.pb.Cluster;
+import tamis.pb.Cluster.Event;
+
+/**
+ * The region server's end of routing: it tells coordinators what changed in the filters, grants them leases, and knows
+ * when a put may be acknowledged. tamis::FilterFeed tells how; here polls and puts wait on threads, since HBase has no
+ * other answers than those that a thread returns.
+ *
+ * Threads: safe. Lock order: an IndexFilter before the feed.
+ */
+final class FilterFeed {
+  /** At most so many bytes of the bits of a column as they are, or null when the region does not have them. */
+  interface Projections {
+    Cluster.Projection project(Cluster.ColumnId column, long maxBytes);
+  }
+
+  private static final class KeptEvent {
+    final Event event;
+    final int bytes;
+
+    KeptEvent(Event event) {
+      this.event = event;
+      bytes = event.getSerializedSize();
+    }
+  }
+
+  private static final class Coordinator {
+    long acked;
+    long leaseUntil;
+    long heardAt;
+    boolean leased;
+    // The oldest answer that is not applied yet: its last number and when it was sent.
+    long sentTo;
+    long sentAt;
+    boolean parked;
+    long polls; // a later one ends the one before it
+  }
+
+  /** What is open, and per index what is complete, with layers and range as of the last event. */
+  private static final class OpenRegion {
+    final Event opened;
+    final Map<Integer, Event> complete = new TreeMap<>();
+
+    OpenRegion(Event opened) {
+      this.opened = opened;
+    }
+  }
+
+  private final String server;
+  private final long startCode;
+  private final FeedOptions options;
+  private final LongSupplier clock;
+  private final Projections projections;
+
+  private long last; // number of the last event
+  private final ArrayDeque<KeptEvent> events = new ArrayDeque<>(); // the last ones, ending with `last`
+  private long eventBytes;
+  private final Map<Long, OpenRegion> regions = new TreeMap<>();
+  private final Map<Integer, Event> tables = new TreeMap<>();
+  private final Map<Long, Coordinator> coordinators = new HashMap<>();
+  private int parked;
+  private int waiting;
+
+  FilterFeed(String server, long startCode, FeedOptions options, LongSupplier clock, Projections projections) {
+    this.server = server;
+    this.startCode = startCode;
+    this.options = options;
+    this.clock = clock;
+    this.projections = projections;
+  }
+
+  long startCode() {
+    return startCode;
+  }
+
+  // ---- Events
+
+  /**
+   * Appends an event and returns its number. The number is set here. News of entries (FLIPS, LAYER_ADDED, RANGE_WIDENED)
+   * wakes parked polls only once somebody waits for it.
+   */
+  synchronized long append(Event.Builder builder) {
+    Event event = builder.setSequence(++last).build();
+    remember(event);
+    KeptEvent kept = new KeptEvent(event);
+    events.add(kept);
+    eventBytes += kept.bytes;
+    forgetEvents(clock.getAsLong());
+    boolean somebodyWillWait = event.getKind() == Event.Kind.FLIPS || event.getKind() == Event.Kind.LAYER_ADDED
+        || event.getKind() == Event.Kind.RANGE_WIDENED;
+    if (!somebodyWillWait) notifyAll();
+    return last;
+  }
+
+  /** A schema has changed, or the table was dropped (version 0): appends that unless it was told. */
+  synchronized void tellTable(int tableId, long schemaVersion) {
+    Event told = tables.get(tableId);
+    long toldVersion = told == null ? 0 : told.getSchemaVersion();
+    if (schemaVersion == toldVersion || (schemaVersion != 0 && schemaVersion < toldVersion)) return;
+    append(Event.newBuilder().setKind(Event.Kind.TABLE_CHANGED).setTableId(tableId).setSchemaVersion(schemaVersion));
+  }
+
+  synchronized long last() {
+    return last;
+  }
+
+  synchronized long eventBytes() {
+    return eventBytes;
+  }
+
+  /** Drops what all who listen have applied, and what is too much. */
+  private void forgetEvents(long now) {
+    long applied = last;
+    for (Coordinator coordinator : coordinators.values()) {
+      boolean listens = hasLease(coordinator, now) || coordinator.parked
+          || now - coordinator.heardAt < options.silenceNs;
+      if (listens) applied = Math.min(applied, coordinator.acked);
+    }
+    while (!events.isEmpty() && (events.peek().event.getSequence() <= applied || events.size() > options.maxEvents
+        || eventBytes > options.maxEventBytes)) {
+      eventBytes -= events.poll().bytes;
+    }
+  }
+
+  private void remember(Event event) {
+    switch (event.getKind()) {
+      case TABLE_CHANGED:
+        if (event.getSchemaVersion() == 0) tables.remove(event.getTableId()); else tables.put(event.getTableId(), event);
+        return;
+      case REGION_OPENED:
+        regions.put(event.getRegionId(), new OpenRegion(event));
+        return;
+      case REGION_CLOSED:
+        regions.remove(event.getRegionId());
+        return;
+      default:
+        break;
+    }
+    OpenRegion region = regions.get(event.getRegionId());
+    if (region == null) return;
+    switch (event.getKind()) {
+      case INDEX_COMPLETE:
+        region.complete.put(event.getIndexId(), event);
+        break;
+      case INDEX_DROPPED:
+        region.complete.remove(event.getIndexId());
+        break;
+      case LAYER_ADDED:
+        region.complete.computeIfPresent(event.getIndexId(),
+            (id, complete) -> complete.toBuilder().setLayers(event.getLayers()).build());
+        break;
+      case RANGE_WIDENED:
+        region.complete.computeIfPresent(event.getIndexId(), (id, complete) -> complete.toBuilder()
+            .setMin(event.getMin()).setMax(event.getMax()).setHasRange(true).build());
+        break;
+      default:
+        break;
+    }
+  }
+
+  // ---- Polls
+
+  /** Holds the poll while there is nothing to say, not longer than it allows and as many as the server bears. */
+  Cluster.PollReply poll(Cluster.PollRequest request, LongSupplier verifiedUntil) throws InterruptedException {
+    boolean crowdedOut = false;
+    synchronized (this) {
+      long now = clock.getAsLong();
+      hear(request, now);
+      forgetEvents(now);
+      notifyAll(); // puts may wait for what was applied
+      boolean answerNow = request.getStartCode() != startCode || request.getApplied() != last
+          || request.getWantedCount() > 0 || request.getWaitNs() <= 0;
+      if (!answerNow && parked >= options.maxParked) crowdedOut = true;
+      if (!answerNow && !crowdedOut) park(request, now);
+    }
+    // Bits first, events after: every projection is as of a number that the events reach, unless more have come
+    // meanwhile than fit.
+    List<Cluster.Projection> bits = new ArrayList<>();
+    boolean all;
+    synchronized (this) {
+      all = isServedByEvents(request) && endOfReply(request) == last;
+    }
+    if (request.getWantedCount() > 0 && all) {
+      long left = options.projectionBytes;
+      for (Cluster.ColumnId column : request.getWantedList()) {
+        Cluster.Projection projection = projections.project(column, left);
+        if (projection == null) continue;
+        bits.add(projection);
+        long bytes = 0;
+        for (tamis.shaded.protobuf.ByteString layer : projection.getLayersList()) bytes += layer.size();
+        if (bytes + 8 > left) break;
+        left -= bytes;
+      }
+    }
+    Cluster.PollReply.Builder reply = Cluster.PollReply.newBuilder().setStartCode(startCode).setServer(server);
+    if (crowdedOut) reply.setNextPollNs(options.nextPollNs);
+    long sureUntil = verifiedUntil.getAsLong();
+    synchronized (this) {
+      fillEvents(request, reply);
+      // A reply that was cut grants nothing: puts that wait for later events may have been acknowledged without it.
+      if (reply.getTo() == last) grantLease(request, sureUntil, reply);
+    }
+    for (Cluster.Projection projection : bits) {
+      if (projection.getAsOf() <= reply.getTo()) reply.addProjections(projection);
+    }
+    return reply.build();
+  }
+
+  private void park(Cluster.PollRequest request, long now) throws InterruptedException {
+    Coordinator coordinator = coordinators.get(request.getCoordinator());
+    if (coordinator == null) return;
+    long mine = ++coordinator.polls;
+    long until = now + Math.min(request.getWaitNs(), options.maxParkedNs);
+    ++parked;
+    coordinator.parked = true;
+    try {
+      while (request.getApplied() == last && coordinator.polls == mine) {
+        long left = until - clock.getAsLong();
+        if (left <= 0) break;
+        waitNs(left);
+      }
+    } finally {
+      --parked;
+      if (coordinator.polls == mine) coordinator.parked = false;
+    }
+  }
+
+  private void waitNs(long left) throws InterruptedException {
+    long ms = left / 1_000_000;
+    wait(Math.min(ms, 1000), ms == 0 ? (int) left : 0);
+  }
+
+  private void hear(Cluster.PollRequest request, long now) {
+    Coordinator coordinator = coordinators.get(request.getCoordinator());
+    if (coordinator == null) {
+      if (coordinators.size() >= options.maxListeners) {
+        for (Iterator<Coordinator> it = coordinators.values().iterator(); it.hasNext();) {
+          Coordinator other = it.next();
+          if (!hasLease(other, now) && !other.parked && now - other.heardAt >= options.leaseNs) it.remove();
+        }
+        if (coordinators.size() >= options.maxListeners) return;
+      }
+      coordinator = new Coordinator();
+      coordinators.put(request.getCoordinator(), coordinator);
+    }
+    coordinator.heardAt = now;
+    if (request.getStartCode() != startCode) return;
+    coordinator.acked = Math.max(coordinator.acked, Math.min(request.getApplied(), last));
+    if (coordinator.acked >= coordinator.sentTo) coordinator.sentTo = 0;
+  }
+
+  private long before() {
+    return last - events.size();
+  }
+
+  private boolean isServedByEvents(Cluster.PollRequest request) {
+    return request.getStartCode() == startCode && request.getApplied() >= before() && request.getApplied() <= last;
+  }
+
+  /** Number of the last event that fits in the reply. */
+  private long endOfReply(Cluster.PollRequest request) {
+    long number = before();
+    long end = request.getApplied();
+    long bytes = 0;
+    for (KeptEvent kept : events) {
+      if (++number <= request.getApplied()) continue;
+      if (end > request.getApplied() && bytes + kept.bytes > options.replyBytes) break;
+      bytes += kept.bytes;
+      end = number;
+    }
+    return end;
+  }
+
+  private void fillEvents(Cluster.PollRequest request, Cluster.PollReply.Builder reply) {
+    reply.setFull(!isServedByEvents(request));
+    if (!reply.getFull()) {
+      long end = endOfReply(request);
+      for (KeptEvent kept : events) {
+        long number = kept.event.getSequence();
+        if (number > request.getApplied() && number <= end) reply.addEvents(kept.event);
+      }
+      reply.setFrom(request.getApplied()).setTo(end);
+      return;
+    }
+    reply.setFrom(last).setTo(last);
+    reply.addAllEvents(tables.values());
+    for (OpenRegion region : regions.values()) {
+      reply.addEvents(region.opened);
+      reply.addAllEvents(region.complete.values());
+    }
+  }
+
+  // ---- Leases
+
+  private static boolean hasLease(Coordinator coordinator, long now) {
+    return coordinator.leased && coordinator.leaseUntil - now > 0;
+  }
+
+  private void grantLease(Cluster.PollRequest request, long sureUntil, Cluster.PollReply.Builder reply) {
+    long now = clock.getAsLong();
+    Coordinator coordinator = coordinators.get(request.getCoordinator());
+    if (coordinator == null) return;
+    int leased = 0;
+    for (Coordinator other : coordinators.values()) leased += hasLease(other, now) ? 1 : 0;
+    if (!hasLease(coordinator, now) && leased >= options.maxCoordinators) return;
+    if (coordinator.sentTo != 0 && now - coordinator.sentAt > options.leaseNs) return; // lags
+    if (coordinator.sentTo == 0 && last > coordinator.acked) {
+      coordinator.sentTo = last;
+      coordinator.sentAt = now;
+    }
+    long lease = Math.min(options.leaseNs, sureUntil - now);
+    if (lease <= 0) return;
+    long until = now + lease + options.leaseMarginNs;
+    if (!coordinator.leased || until - coordinator.leaseUntil > 0) coordinator.leaseUntil = until;
+    coordinator.leased = true;
+    reply.setLeaseNs(lease);
+  }
+
+  private long floor(long now) {
+    long floor = last;
+    for (Coordinator coordinator : coordinators.values()) {
+      if (hasLease(coordinator, now)) floor = Math.min(floor, coordinator.acked);
+    }
+    return floor;
+  }
+
+  /** The number up to which no live lease holds anything back. */
+  synchronized long acknowledgedFloor() {
+    return floor(clock.getAsLong());
+  }
+
+  /** True while so many puts wait that a further one should be refused before it does anything. */
+  synchronized boolean isCrowded() {
+    return waiting >= options.maxWaiting;
+  }
+
+  /** True once every coordinator with a live lease has applied the event; false: not before the deadline. */
+  synchronized boolean waitAcknowledged(long sequence, long deadline) throws InterruptedException {
+    ++waiting;
+    if (sequence > floor(clock.getAsLong())) notifyAll();
+    try {
+      while (true) {
+        long now = clock.getAsLong();
+        if (sequence <= floor(now) || options.faultNoWait) return true;
+        if (now - deadline >= 0) return false;
+        long next = deadline;
+        for (Coordinator coordinator : coordinators.values()) {
+          if (hasLease(coordinator, now) && coordinator.leaseUntil - next < 0) next = coordinator.leaseUntil;
+        }
+        waitNs(Math.max(1, next - now));
+      }
+    } finally {
+      --waiting;
+    }
+  }
+
+  /** For tests and metrics. */
+  synchronized Set<Long> openRegions() {
+    return new HashSet<>(regions.keySet());
+  }
+}

@@ -1,0 +1,351 @@
+package tamis.hbase;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import tamis.filter.ScalableSplitCountingBloomFilter;
+import tamis.filter.SplitGeometry;
+import tamis.pb.Cluster;
+import tamis.pb.Cluster.Event;
+import tamis.shaded.protobuf.ByteString;
+import tamis.table.ByteWriter;
+import tamis.table.Key;
+import tamis.table.Schema;
+
+/**
+ * What one opening of a region knows of the values of one index: the counters, which of their flips coordinators have
+ * not acknowledged yet, and the smallest and largest value; tamis::IndexFilter tells how. Two generations of counters at
+ * the most: the published one, whose flips are told, and one that is being built beside it.
+ *
+ * Threads: safe. Lock order: before the feed.
+ */
+final class IndexFilter {
+  private static final long LEAST_CAPACITY = 64;
+
+  /** Smallest and largest first value, inclusive. */
+  private static final class Range {
+    final byte[] min;
+    final byte[] max;
+
+    Range(byte[] min, byte[] max) {
+      this.min = min;
+      this.max = max;
+    }
+
+    boolean covers(byte[] value) {
+      return Key.compare(min, value) <= 0 && Key.compare(value, max) <= 0;
+    }
+  }
+
+  private static final class Generation {
+    final long number;
+    final ScalableSplitCountingBloomFilter filter;
+    Range range;
+    boolean counted; // from entries that stand: what it lacks is not on its way
+    long added;
+
+    Generation(long number, ScalableSplitCountingBloomFilter filter) {
+      this.number = number;
+      this.filter = filter;
+    }
+
+    boolean widen(byte[] first) {
+      if (range != null && range.covers(first)) return false;
+      range = range == null ? new Range(first, first)
+          : Key.compare(first, range.min) < 0 ? new Range(first, range.max) : new Range(range.min, first);
+      return true;
+    }
+  }
+
+  private static final class Pending {
+    final long sequence;
+    final long bit;
+
+    Pending(long sequence, long bit) {
+      this.sequence = sequence;
+      this.bit = bit;
+    }
+  }
+
+  private static final class Widening {
+    final long sequence;
+    final Range range;
+
+    Widening(long sequence, Range range) {
+      this.sequence = sequence;
+      this.range = range;
+    }
+  }
+
+  private final FilterFeed feed;
+  private final Schema.Index index;
+  private final long regionId;
+  private final long epoch;
+
+  private Generation current; // published
+  private Generation next;    // being built
+  private final List<IndexEntry> heldRemovals = new ArrayList<>();
+  private long generations;
+  private boolean retired;
+  // Set bits that are told but not acknowledged: bit -> number of the event.
+  private final Map<Long, Long> pending = new HashMap<>();
+  private final ArrayDeque<Pending> pendingOrder = new ArrayDeque<>();
+  private Range acknowledgedRange;
+  private final ArrayDeque<Widening> widenings = new ArrayDeque<>();
+  private long replaced; // number of the publication that replaced an older one
+
+  IndexFilter(FilterFeed feed, Schema.Index index, long regionId, long epoch) {
+    this.feed = feed;
+    this.index = index;
+    this.regionId = regionId;
+    this.epoch = epoch;
+  }
+
+  private Event.Builder event(Event.Kind kind, Generation generation) {
+    return Event.newBuilder().setKind(kind).setRegionId(regionId).setEpoch(epoch).setIndexId(index.id)
+        .setGeneration(generation.number);
+  }
+
+  // ---- Entries
+
+  /** Before the entries are committed. */
+  synchronized void add(Collection<IndexEntry> entries) {
+    if (next != null) addTo(next, entries, false);
+    if (current != null) addTo(current, entries, true);
+  }
+
+  /** After the commit. */
+  synchronized void remove(Collection<IndexEntry> entries) {
+    if (current != null) removeFrom(current, entries, true);
+    // The scan that counts old entries may come to them later.
+    if (next != null) heldRemovals.addAll(entries);
+  }
+
+  private void addTo(Generation generation, Collection<IndexEntry> entries, boolean tell) {
+    ScalableSplitCountingBloomFilter filter = generation.filter;
+    List<Long> flips = new ArrayList<>();
+    boolean widened = false;
+    int layersBefore = filter.layers();
+    for (IndexEntry entry : entries) {
+      generation.added += entry.hashes().length;
+      for (long hash : entry.hashes()) filter.insert(hash, (layer, position, set) -> flips.add(flip(layer, position, set)));
+      widened |= generation.widen(entry.first());
+    }
+    if (!tell) return;
+    if (filter.layers() != layersBefore) {
+      feed.append(event(Event.Kind.LAYER_ADDED, generation).setLayers(filter.layers()));
+    }
+    if (!flips.isEmpty()) {
+      long sequence = feed.append(event(Event.Kind.FLIPS, generation).addAllFlips(flips));
+      for (long flip : flips) {
+        pending.put(flip / 2, sequence);
+        pendingOrder.add(new Pending(sequence, flip / 2));
+      }
+    }
+    if (widened) {
+      long sequence = feed.append(event(Event.Kind.RANGE_WIDENED, generation).setHasRange(true)
+          .setMin(ByteString.copyFrom(generation.range.min)).setMax(ByteString.copyFrom(generation.range.max)));
+      widenings.add(new Widening(sequence, generation.range));
+    }
+  }
+
+  private void removeFrom(Generation generation, Collection<IndexEntry> entries, boolean tell) {
+    List<Long> flips = new ArrayList<>();
+    for (IndexEntry entry : entries) {
+      for (long hash : entry.hashes()) {
+        generation.filter.erase(hash, (layer, position, set) -> flips.add(flip(layer, position, set)));
+      }
+    }
+    if (tell && !flips.isEmpty()) feed.append(event(Event.Kind.FLIPS, generation).addAllFlips(flips));
+  }
+
+  private static long flip(int layer, long position, boolean set) {
+    return (((long) layer << 32) + position) * 2 + (set ? 1 : 0);
+  }
+
+  /**
+   * The number of the event that coordinators must have applied before a row with these entries may be acknowledged,
+   * whoever made the flips; 0: none.
+   */
+  synchronized long waitFor(Collection<IndexEntry> entries) {
+    if (current == null) return 0;
+    forgetAcknowledged();
+    long sequence = replaced;
+    SplitGeometry geometry = current.filter.geometry();
+    for (IndexEntry entry : entries) {
+      for (long hash : entry.hashes()) {
+        if (pending.isEmpty()) break;
+        int layer = current.filter.findLayer(hash);
+        if (layer < 0) continue; // a removal of the same row runs after us: nothing to find
+        for (int slice = 0; slice < geometry.slices; ++slice) {
+          Long told = pending.get(((long) layer << 32) + geometry.position(hash, slice));
+          if (told != null) sequence = Math.max(sequence, told);
+        }
+      }
+      sequence = Math.max(sequence, widenedAt(entry.first()));
+    }
+    return sequence;
+  }
+
+  private long widenedAt(byte[] first) {
+    if (acknowledgedRange != null && acknowledgedRange.covers(first)) return 0;
+    for (Widening widening : widenings) {
+      if (widening.range.covers(first)) return widening.sequence;
+    }
+    return 0;
+  }
+
+  private void forgetAcknowledged() {
+    long floor = feed.acknowledgedFloor();
+    while (!pendingOrder.isEmpty() && pendingOrder.peek().sequence <= floor) {
+      Pending oldest = pendingOrder.poll();
+      pending.remove(oldest.bit, oldest.sequence);
+    }
+    while (!widenings.isEmpty() && widenings.peek().sequence <= floor) acknowledgedRange = widenings.poll().range;
+    if (replaced <= floor) replaced = 0;
+  }
+
+  // ---- Generations
+
+  /** REQUIRES: no writer is between its add and its commit. From here on both generations are fed. */
+  synchronized void beginGeneration() {
+    SplitGeometry geometry = current == null ? SplitGeometry.of(index.fpr, index.expectedValues)
+        : geometryFor(distinct(current));
+    next = new Generation(++generations, new ScalableSplitCountingBloomFilter(geometry, index.seed));
+    heldRemovals.clear();
+  }
+
+  /** Counts entries that stood before beginGeneration. */
+  synchronized void countExisting(Collection<IndexEntry> entries) {
+    if (next == null) return;
+    next.counted = true;
+    addTo(next, entries, false);
+  }
+
+  synchronized void publish() {
+    if (next == null || retired) return;
+    removeFrom(next, heldRemovals, false);
+    heldRemovals.clear();
+    boolean replaces = current != null;
+    current = next;
+    next = null;
+    pending.clear();
+    pendingOrder.clear();
+    widenings.clear();
+    acknowledgedRange = current.range; // who has not applied the publication does not exclude by it
+    SplitGeometry geometry = current.filter.geometry();
+    Event.Builder event = event(Event.Kind.INDEX_COMPLETE, current).setLayers(current.filter.layers())
+        .setGeometry(Cluster.Geometry.newBuilder().setSlices(geometry.slices)
+            .setSlicePositions((int) geometry.slicePositions));
+    if (current.range != null) {
+      event.setHasRange(true).setMin(ByteString.copyFrom(current.range.min))
+          .setMax(ByteString.copyFrom(current.range.max));
+    }
+    long sequence = feed.append(event);
+    if (replaces) replaced = sequence;
+  }
+
+  synchronized void abandonGeneration() {
+    next = null;
+    heldRemovals.clear();
+  }
+
+  /** The region closes: nothing is published any more. */
+  synchronized void retire() {
+    retired = true;
+  }
+
+  /** The published generation is to be replaced by one counted anew. */
+  synchronized boolean wantsRebuild(long ignored) {
+    if (current == null || next != null || retired) return false;
+    ScalableSplitCountingBloomFilter filter = current.filter;
+    if (filter.ignored() >= ignored) return true;
+    boolean small = filter.layers() >= 3;
+    boolean large = filter.layers() == 1 && filter.fill(0) < 0.25
+        && (current.counted || current.added >= filter.geometry().capacity());
+    // Never one that would be like this one.
+    return (small || large) && !geometryFor(distinct(current)).equals(filter.geometry());
+  }
+
+  /** Distinct hashes, by how full the layers are. */
+  private static long distinct(Generation generation) {
+    double positions = generation.filter.geometry().slicePositions;
+    if (positions < 2) return generation.filter.layers();
+    double distinct = 0;
+    double came = 1; // for each hash that went to this layer
+    for (int i = 0; i < generation.filter.layers(); ++i) {
+      double fill = Math.min(generation.filter.fill(i), 1 - 1 / (2 * positions));
+      distinct += came * Math.log1p(-fill) / Math.log1p(-1 / positions);
+      came = Math.min(1000, came / (1 - Math.min(generation.filter.expectedFpr(i), 0.9)));
+    }
+    return Math.round(distinct);
+  }
+
+  /** Sizes go in steps of the square root of two, so that few of them share matrices at coordinators. */
+  private SplitGeometry geometryFor(long distinct) {
+    long least = Math.max(1, Math.min(index.expectedValues, LEAST_CAPACITY));
+    long capacity = least;
+    for (int halfSteps = 1; capacity < distinct && capacity < SplitGeometry.MAX_CAPACITY; ++halfSteps) {
+      capacity = (long) Math.ceil(least * Math.pow(2, halfSteps / 2.0));
+    }
+    return SplitGeometry.of(index.fpr, capacity);
+  }
+
+  synchronized boolean isPublished() {
+    return current != null;
+  }
+
+  synchronized long sizeBytes() {
+    return (current == null ? 0 : current.filter.sizeBytes()) + (next == null ? 0 : next.filter.sizeBytes());
+  }
+
+  synchronized boolean mayContain(IndexEntry entry) {
+    if (current == null) return true;
+    if (current.range == null || !current.range.covers(entry.first())) return false;
+    for (long hash : entry.hashes()) {
+      if (current.filter.findLayer(hash) < 0) return false;
+    }
+    return true;
+  }
+
+  // ---- Bits
+
+  /** From where the column id says, at most so many bytes, but one word at the least; null: nothing is published. */
+  synchronized Cluster.Projection project(Cluster.ColumnId from, long maxBytes) {
+    if (current == null) return null;
+    ScalableSplitCountingBloomFilter filter = current.filter;
+    SplitGeometry geometry = filter.geometry();
+    int layerWords = filter.projectionWords();
+    Cluster.Projection.Builder projection = Cluster.Projection.newBuilder().setRegionId(regionId).setEpoch(epoch)
+        .setIndexId(index.id).setGeneration(current.number)
+        // Whoever appends for this filter holds this lock, so the bits are as of the feed's last number.
+        .setAsOf(feed.last()).setLayerCount(filter.layers()).setGeometry(Cluster.Geometry.newBuilder()
+            .setSlices(geometry.slices).setSlicePositions((int) geometry.slicePositions));
+    int firstLayer = 0;
+    int word = 0;
+    boolean goesOn = from.getGeneration() == current.number && from.getFirstLayer() >= 0
+        && from.getFirstLayer() < filter.layers() && from.getFirstWord() >= 0 && from.getFirstWord() < layerWords;
+    if (goesOn) {
+      firstLayer = from.getFirstLayer();
+      word = (int) from.getFirstWord();
+    }
+    projection.setFirstLayer(firstLayer).setFirstWord(word);
+    long left = Math.max(1, maxBytes / 8);
+    for (int layer = firstLayer; layer < filter.layers() && left > 0; ++layer) {
+      int end = (int) (word + Math.min(left, layerWords - word));
+      left -= end - word;
+      ByteWriter bytes = new ByteWriter();
+      for (long bits : filter.projection(layer, word, end)) bytes.putLittle64(bits);
+      projection.addLayers(ByteString.copyFrom(bytes.toBytes()));
+      word = 0;
+    }
+    if (current.range != null) {
+      projection.setHasRange(true).setMin(ByteString.copyFrom(current.range.min))
+          .setMax(ByteString.copyFrom(current.range.max));
+    }
+    return projection.build();
+  }
+}

@@ -1,0 +1,68 @@
+package tamis.hbase;
+
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * A file in the directory of a region, one an opening: who opened it and has not closed it in good order. HBase tells
+ * nobody how a region was closed. Whoever finds another's waits; in the end each deletes its own, or those that it has
+ * waited for. Not a row: between a row and the closing a server can lose the region without knowing, and the next one
+ * would read "in order". Threads: one at a time.
+ */
+final class OpeningFlag {
+  private static final String DIRECTORY = ".tamis"; // HBase takes it for no family
+
+  private final FileSystem files;
+  private final Path directory;
+  private final Path own;
+  private final List<Path> others = new ArrayList<>();
+
+  /** `parents`: directories of regions that this one was made of. */
+  OpeningFlag(FileSystem files, Path region, Set<Path> parents, String opening) throws IOException {
+    this.files = files;
+    directory = new Path(region, DIRECTORY);
+    own = new Path(directory, opening);
+    others.addAll(list(directory));
+    for (Path parent : parents) others.addAll(list(new Path(parent, DIRECTORY)));
+  }
+
+  private List<Path> list(Path in) throws IOException {
+    List<Path> paths = new ArrayList<>();
+    try {
+      for (FileStatus file : files.listStatus(in)) paths.add(file.getPath());
+    } catch (FileNotFoundException e) {
+      // nobody opened it yet
+    }
+    return paths;
+  }
+
+  /** Whether an earlier owner may still be believed. */
+  boolean foundOthers() {
+    return !others.isEmpty();
+  }
+
+  void raise() throws IOException {
+    files.mkdirs(directory);
+    try (FSDataOutputStream out = files.create(own, true)) {
+      out.write('\n');
+      out.hsync();
+    }
+  }
+
+  /** REQUIRES: the opening wait is over. */
+  void deleteOthers() throws IOException {
+    for (Path other : others) files.delete(other, false);
+    others.clear();
+  }
+
+  void lower() throws IOException {
+    files.delete(own, false);
+  }
+}

@@ -1,0 +1,111 @@
+package tamis.hbase;
+
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Until when this server may be believed to own its regions: W behind the beginning of its last proof. A proof is
+ * something that whoever gives its regions away must come after; a session that has not run out is none.
+ *
+ * Times are System.nanoTime, which stands still while the machine sleeps. So the wall clock is compared with it: where
+ * that has run ahead, nothing is believed before the next proof.
+ *
+ * Threads: safe.
+ */
+final class Ownership {
+  static final long TERM_NS = TimeUnit.MILLISECONDS.toNanos(1500); // W
+  /** How long a region waits that was opened behind an owner who may still be believed: W by a clock that runs slow. */
+  static final long OPENING_WAIT_NS = TERM_NS + TERM_NS * 3 / 100 + TimeUnit.MILLISECONDS.toNanos(10);
+  private static final long INTERVAL_NS = TimeUnit.MILLISECONDS.toNanos(300);
+  private static final long JUMP_NS = TimeUnit.MILLISECONDS.toNanos(100);
+
+  private static final Logger LOG = LoggerFactory.getLogger(Ownership.class);
+
+  /** Something to prove it by. */
+  interface Proof {
+    /** Returns when it is done; else throws. */
+    void prove() throws Exception;
+  }
+
+  private static final class Proved {
+    final long at;
+    final long wallAheadNs;
+
+    Proved(long at, long wallAheadNs) {
+      this.at = at;
+      this.wallAheadNs = wallAheadNs;
+    }
+  }
+
+  private final Proof proof;
+  private final AtomicLong wantedAt = new AtomicLong(System.nanoTime() - TimeUnit.HOURS.toNanos(1));
+  private volatile Proved proved;
+  private Thread prover;
+
+  Ownership(Proof proof) {
+    this.proof = proof;
+  }
+
+  private static long wallAheadNs() {
+    return TimeUnit.MILLISECONDS.toNanos(System.currentTimeMillis()) - System.nanoTime();
+  }
+
+  /** A proof that began then has succeeded. */
+  void proved(long began, long wallAheadNs) {
+    synchronized (this) {
+      if (proved == null || began - proved.at > 0) proved = new Proved(began, wallAheadNs);
+    }
+  }
+
+  /** When the last proof ends, in nanoTime; a time that is over where there is none. */
+  long verifiedUntil() {
+    Proved last = proved;
+    long now = System.nanoTime();
+    if (last == null || wallAheadNs() - last.wallAheadNs > JUMP_NS) return now - 1;
+    return last.at + TERM_NS;
+  }
+
+  /** Proves it now unless a proof still holds. */
+  boolean ensure() {
+    if (verifiedUntil() - System.nanoTime() > 0) return true;
+    return proveNow() && verifiedUntil() - System.nanoTime() > 0;
+  }
+
+  private boolean proveNow() {
+    long began = System.nanoTime();
+    long ahead = wallAheadNs();
+    try {
+      proof.prove();
+      proved(began, ahead);
+      return true;
+    } catch (Throwable e) {
+      LOG.warn("Cannot prove that this server owns its regions: {}", e.toString());
+      return false;
+    }
+  }
+
+  /** Somebody polls: proofs are made ahead for a while. */
+  void want() {
+    wantedAt.set(System.nanoTime());
+    synchronized (this) {
+      if (prover != null && prover.isAlive()) return;
+      prover = new Thread(this::proveOn, "tamis-ownership");
+      prover.setDaemon(true);
+      prover.start();
+    }
+  }
+
+  private void proveOn() {
+    try {
+      while (System.nanoTime() - wantedAt.get() < TimeUnit.SECONDS.toNanos(10)) {
+        Proved last = proved;
+        if (last == null || System.nanoTime() - last.at > INTERVAL_NS) proveNow();
+        TimeUnit.NANOSECONDS.sleep(INTERVAL_NS / 2);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

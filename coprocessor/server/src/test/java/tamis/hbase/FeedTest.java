@@ -1,0 +1,221 @@
+package tamis.hbase;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import org.apache.hadoop.hbase.client.Delete;
+import org.apache.hadoop.hbase.client.Put;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import tamis.filter.Hash;
+import tamis.pb.Cluster;
+import tamis.table.ByteWriter;
+import tamis.table.Codec;
+import tamis.table.Value;
+
+/** A coordinator that listens never leaves out what has been acknowledged. */
+class FeedTest {
+  private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
+
+  @AfterEach
+  void stopFeed() {
+    RegionServerState.INSTANCE.startForTest(null);
+  }
+
+  private static byte[] encoded(String value) {
+    ByteWriter out = new ByteWriter();
+    Codec.appendIndexed(Value.text(value), out);
+    return out.toBytes();
+  }
+
+  /** Asks whether the value of index `by_a`, whose seed is 1, would be looked for in the region. */
+  private static boolean excludes(FeedCopy copy, IndexedRegion region, String value) {
+    return copy.excludes(region.id, 1, Hash.of(encoded(value), 1), encoded(value));
+  }
+
+  @Test
+  void noAcknowledgedValueIsLeftOut() throws Exception {
+    assertNull(play(new FeedOptions()));
+  }
+
+  @Test
+  void aValueIsLeftOutWherePutsDoNotWait() throws Exception {
+    FeedOptions options = new FeedOptions();
+    options.faultNoWait = true;
+    String wrong = play(options);
+    assertTrue(wrong != null && wrong.endsWith("is acknowledged and left out"), wrong);
+  }
+
+  /** What went wrong, or null. */
+  private String play(FeedOptions options) throws Exception {
+    Random seeds = new Random(17);
+    FilterFeed feed = RegionServerState.INSTANCE.startForTest(options);
+    tamis.pb.Table.Schema schema =
+        RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1).toBuilder().setExpectedValues(64)).build();
+    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema, 1), new byte[0], new byte[0])) {
+      IndexedRegion region = test.observer().indexed();
+      RegionServerState.INSTANCE.openForTest(region);
+      FeedCopy copy = new FeedCopy(99);
+      AtomicReference<String> wrong = new AtomicReference<>();
+      AtomicLong trusted = new AtomicLong();
+      boolean[] stop = new boolean[1];
+      List<Thread> threads = new ArrayList<>();
+      long seed = seeds.nextLong();
+      Thread poller = new Thread(() -> {
+        Random random = new Random(seed);
+        try {
+          while (!stop[0]) {
+            long sent = System.nanoTime();
+            copy.apply(feed.poll(copy.request(SECOND / 20), () -> System.nanoTime() + SECOND), sent);
+            if (random.nextInt(400) == 0) Thread.sleep(1200); // the lease ends, and puts go on
+          }
+        } catch (Throwable e) {
+          wrong.compareAndSet(null, e.toString());
+        }
+      });
+      poller.start();
+      for (int t = 0; t < 3; ++t) {
+        int writer = t;
+        long own = seeds.nextLong();
+        Thread thread = new Thread(() -> {
+          Random random = new Random(own);
+          try {
+            for (int i = 0; i < 250 && wrong.get() == null; ++i) {
+              byte[] row = Bytes.toBytes(writer + "-" + random.nextInt(30));
+              if (random.nextInt(4) == 0) {
+                test.region.delete(new Delete(row));
+                continue;
+              }
+              String value = "v" + random.nextInt(random.nextBoolean() ? 20 : 100_000);
+              test.region.put(new Put(row).addColumn(RegionForTest.F, Bytes.toBytes("a"), Bytes.toBytes(value)));
+              // The row is ours alone, and holds the value until we change it.
+              if (excludes(copy, region, value)) wrong.compareAndSet(null, value + " is acknowledged and left out");
+              if (!excludes(copy, region, "never there")) continue;
+              trusted.incrementAndGet();
+            }
+          } catch (Throwable e) {
+            wrong.compareAndSet(null, e.toString());
+          }
+        });
+        thread.start();
+        threads.add(thread);
+      }
+      for (int i = 0; i < 5; ++i) {
+        Thread.sleep(100);
+        RegionServerState.INSTANCE.countForTest(region); // a new generation while all of this goes on
+      }
+      for (Thread thread : threads) thread.join();
+      stop[0] = true;
+      poller.join();
+      if (wrong.get() != null) return wrong.get();
+      assertTrue(trusted.get() > 100, "the coordinator hardly ever had a lease and bits: " + trusted);
+      // What the filter holds is what stands.
+      for (int i = 0; i < 20; ++i) {
+        String value = "v" + i;
+        IndexFilter filter = region.filters.get(1);
+        IndexEntry entry = new IndexEntry(region.table.schema.index(1), new byte[0], new byte[][] {encoded(value)}, 0);
+        boolean stands = false;
+        for (byte[] key : test.entries()) {
+          byte[] want = region.keys.entry(1, encoded(value), new byte[0]);
+          stands |= tamis.table.Key.startsWith(key, want);
+        }
+        if (stands) assertTrue(filter.mayContain(entry), value);
+      }
+    }
+    return null;
+  }
+
+  private static Cluster.PollRequest poll(long coordinator, long startCode, long applied) {
+    return Cluster.PollRequest.newBuilder().setCoordinator(coordinator).setStartCode(startCode).setApplied(applied).build();
+  }
+
+  private static Cluster.Event.Builder closed(long region) {
+    return Cluster.Event.newBuilder().setKind(Cluster.Event.Kind.REGION_CLOSED).setRegionId(region);
+  }
+
+  /** The clock is the test's. */
+  private static final class Feed {
+    long now = 1000 * SECOND;
+    final FeedOptions options = new FeedOptions();
+    final FilterFeed feed = new FilterFeed("s", 7, options, () -> now, (column, bytes) -> null);
+
+    Cluster.PollReply poll(long coordinator, long applied) throws InterruptedException {
+      return feed.poll(FeedTest.poll(coordinator, 7, applied), () -> now + 10 * SECOND);
+    }
+  }
+
+  @Test
+  void aPutWaitsForEachLeaseAndForNoOther() throws Exception {
+    Feed f = new Feed();
+    long first = f.feed.append(closed(1));
+    assertTrue(f.feed.waitAcknowledged(first, f.now));
+    assertTrue(f.poll(1, 0).getFull());
+    assertTrue(f.poll(1, first).getLeaseNs() > 0);
+    long second = f.feed.append(closed(2));
+    assertFalse(f.feed.waitAcknowledged(second, f.now));
+    assertEquals(1, f.poll(1, first).getEventsCount());
+    assertFalse(f.feed.waitAcknowledged(second, f.now)); // sent, not applied
+    f.poll(1, second);
+    assertTrue(f.feed.waitAcknowledged(second, f.now));
+    long third = f.feed.append(closed(3));
+    assertFalse(f.feed.waitAcknowledged(third, f.now));
+    f.now += f.options.leaseNs + f.options.leaseMarginNs;
+    assertTrue(f.feed.waitAcknowledged(third, f.now));
+  }
+
+  @Test
+  void whoPollsButDoesNotApplyGetsNoLease() throws Exception {
+    Feed f = new Feed();
+    f.poll(1, 0);
+    f.feed.append(closed(1));
+    assertTrue(f.poll(1, 0).getLeaseNs() > 0);
+    f.now += 2 * f.options.leaseNs;
+    assertEquals(0, f.poll(1, 0).getLeaseNs());
+    assertTrue(f.poll(1, f.feed.last()).getLeaseNs() > 0);
+  }
+
+  @Test
+  void aCutReplyGrantsNothing() throws Exception {
+    Feed f = new Feed();
+    f.poll(1, 0);
+    f.options.replyBytes = 1;
+    f.feed.append(closed(1));
+    f.feed.append(closed(2));
+    Cluster.PollReply cut = f.poll(1, 0);
+    assertEquals(1, cut.getTo());
+    assertEquals(1, cut.getEventsCount());
+    assertEquals(0, cut.getLeaseNs());
+    assertTrue(f.poll(1, 1).getLeaseNs() > 0);
+  }
+
+  @Test
+  void noLeaseOutlivesTheProof() throws Exception {
+    Feed f = new Feed();
+    assertEquals(5, f.feed.poll(poll(1, 7, 0), () -> f.now + 5).getLeaseNs());
+    assertEquals(0, f.feed.poll(poll(1, 7, 0), () -> f.now - 1).getLeaseNs());
+  }
+
+  @Test
+  void nothingIsKeptWhileNobodyListensAndLittleForWhoLags() throws Exception {
+    Feed f = new Feed();
+    for (int i = 0; i < 100; ++i) f.feed.append(closed(i));
+    assertEquals(0, f.feed.eventBytes());
+    f.poll(1, f.feed.last());
+    f.options.maxEvents = 10;
+    for (int i = 0; i < 100; ++i) f.feed.append(closed(i));
+    assertTrue(f.feed.eventBytes() > 0 && f.feed.eventBytes() < 10 * 20);
+    assertTrue(f.poll(1, 100).getFull());
+    f.now += 2 * f.options.silenceNs;
+    f.feed.append(closed(1));
+    assertEquals(0, f.feed.eventBytes());
+  }
+}
