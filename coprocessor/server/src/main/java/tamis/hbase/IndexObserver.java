@@ -306,6 +306,21 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
     context.release();
   }
 
+  /** Rows would come without their entries, and be excluded by filters that do not know them. */
+  @Override
+  public void preBulkLoadHFile(ObserverContext<RegionCoprocessorEnvironment> c, List<Pair<byte[], String>> files)
+      throws IOException {
+    guarded("check a bulk load", () -> {
+      if (indexed == null) return;
+      for (Pair<byte[], String> file : files) {
+        if (table.isOurs(file.getFirst()) || java.util.Arrays.equals(file.getFirst(), IndexedTable.FAMILY)) {
+          throw new DoNotRetryIOException("files cannot be loaded into an indexed table: its indexes would not hear of"
+              + " their rows; put the rows");
+        }
+      }
+    });
+  }
+
   // ---- Reads: the entries are hidden
 
   @Override

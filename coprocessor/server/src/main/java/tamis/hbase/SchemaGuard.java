@@ -1,0 +1,146 @@
+package tamis.hbase;
+
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.Optional;
+import org.apache.hadoop.hbase.DoNotRetryIOException;
+import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.KeepDeletedCells;
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.ColumnFamilyDescriptor;
+import org.apache.hadoop.hbase.client.CoprocessorDescriptor;
+import org.apache.hadoop.hbase.client.Durability;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.client.SnapshotDescription;
+import org.apache.hadoop.hbase.client.SnapshotType;
+import org.apache.hadoop.hbase.client.TableDescriptor;
+import org.apache.hadoop.hbase.coprocessor.MasterCoprocessor;
+import org.apache.hadoop.hbase.coprocessor.MasterCoprocessorEnvironment;
+import org.apache.hadoop.hbase.coprocessor.MasterObserver;
+import org.apache.hadoop.hbase.coprocessor.ObserverContext;
+import tamis.table.DamagedBytesException;
+
+/**
+ * What the master refuses, so that an indexed table stays one: changes of a schema that do not follow on the one that is
+ * there (HBase's own change of a table compares nothing, so of two at once one would be lost), and settings under which
+ * rows change without anybody being told. hbase.coprocessor.master.classes loads it.
+ */
+public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
+  @Override
+  public Optional<MasterObserver> getMasterObserver() {
+    return Optional.of(this);
+  }
+
+  private static void refuse(TableName table, String why) throws DoNotRetryIOException {
+    throw new DoNotRetryIOException("table " + table + " is indexed: " + why);
+  }
+
+  /** Throws when the table could not be kept as an indexed one. */
+  static void check(TableDescriptor descriptor) throws IOException {
+    IndexedTable table;
+    try {
+      table = IndexedTable.of(descriptor);
+    } catch (DamagedBytesException e) {
+      throw new DoNotRetryIOException("table " + descriptor.getTableName() + ": " + e.getMessage(), e);
+    }
+    if (table == null) return;
+    TableName name = descriptor.getTableName();
+    ColumnFamilyDescriptor entries = descriptor.getColumnFamily(IndexedTable.FAMILY);
+    if (entries == null || !entries.isNewVersionBehavior() || entries.getMaxVersions() != Integer.MAX_VALUE
+        || entries.getScope() != HConstants.REPLICATION_SCOPE_LOCAL) {
+      refuse(name, "its family \"tamis\" must be there with NEW_VERSION_BEHAVIOR true, VERSIONS 2147483647 and"
+          + " REPLICATION_SCOPE 0");
+    }
+    boolean observed = false;
+    for (CoprocessorDescriptor coprocessor : descriptor.getCoprocessorDescriptors()) {
+      observed |= coprocessor.getClassName().equals(IndexObserver.class.getName());
+    }
+    if (!observed) refuse(name, "it must have the coprocessor " + IndexObserver.class.getName());
+    if (!IndexSplitPolicy.class.getName().equals(descriptor.getRegionSplitPolicyClassName())) {
+      refuse(name, "its split policy must be " + IndexSplitPolicy.class.getName());
+    }
+    if (descriptor.getDurability() == Durability.SKIP_WAL) {
+      refuse(name, "its durability cannot be SKIP_WAL, which loses an entry and keeps its row");
+    }
+    if (descriptor.getRegionReplication() > 1) refuse(name, "its regions cannot have replicas");
+    for (ColumnFamilyDescriptor family : descriptor.getColumnFamilies()) {
+      boolean ours = table.isOurs(family.getName());
+      if (!ours && !Arrays.equals(family.getName(), IndexedTable.FAMILY)) continue;
+      String which = "family \"" + family.getNameAsString() + "\": ";
+      if (ours && family.isNewVersionBehavior()) refuse(name, which + "NEW_VERSION_BEHAVIOR is not supported there");
+      if (family.getKeepDeletedCells() != KeepDeletedCells.FALSE) refuse(name, which + "KEEP_DELETED_CELLS is not supported");
+      if (family.isMobEnabled()) refuse(name, which + "MOB is not supported");
+      if (family.getMinVersions() > 0) refuse(name, which + "MIN_VERSIONS is not supported");
+      if (ours && family.getTimeToLive() != HConstants.FOREVER && table.indexesNull) {
+        refuse(name, which + "cells that expire leave an index of several columns, or with entries for NULL, without being"
+            + " told: only sparse indexes on one column go with a TTL");
+      }
+      if (!ours && family.getTimeToLive() < longestLife(descriptor, table)) {
+        refuse(name, which + "its TTL must be the longest one of the table's columns");
+      }
+    }
+  }
+
+  private static int longestLife(TableDescriptor descriptor, IndexedTable table) {
+    int longest = 0;
+    for (byte[] family : table.families) longest = Math.max(longest, descriptor.getColumnFamily(family).getTimeToLive());
+    return longest;
+  }
+
+  /** Throws unless `changed` follows on `current`. */
+  static void checkChange(TableDescriptor current, TableDescriptor changed) throws IOException {
+    check(changed);
+    byte[] before = current.getValue(IndexedTable.SCHEMA);
+    byte[] after = changed.getValue(IndexedTable.SCHEMA);
+    if (before == null || after == null || Arrays.equals(before, after)) return;
+    try {
+      long from = tamis.table.Schema.parse(before).version;
+      long to = tamis.table.Schema.parse(after).version;
+      if (to != from + 1) {
+        refuse(current.getTableName(), "its schema has version " + from + ", and is not followed by version " + to
+            + ": read it again, and change that");
+      }
+    } catch (DamagedBytesException e) {
+      throw new DoNotRetryIOException(e.getMessage(), e);
+    }
+  }
+
+  /** What a hook does; what is no IOException would abort the master. */
+  private interface Work {
+    void run() throws IOException;
+  }
+
+  private static void guarded(Work work) throws IOException {
+    try {
+      work.run();
+    } catch (IOException e) {
+      throw e;
+    } catch (Throwable e) {
+      throw new DoNotRetryIOException("cannot check an indexed table: " + e, e);
+    }
+  }
+
+  @Override
+  public void preCreateTable(ObserverContext<MasterCoprocessorEnvironment> c, TableDescriptor descriptor,
+      RegionInfo[] regions) throws IOException {
+    guarded(() -> check(descriptor));
+  }
+
+  /** Under the table's lock: only here is the descriptor that is changed the one that is there. */
+  @Override
+  public void preModifyTableAction(ObserverContext<MasterCoprocessorEnvironment> c, TableName name,
+      TableDescriptor current, TableDescriptor changed) throws IOException {
+    guarded(() -> checkChange(current, changed));
+  }
+
+  @Override
+  public void preSnapshot(ObserverContext<MasterCoprocessorEnvironment> c, SnapshotDescription snapshot,
+      TableDescriptor descriptor) throws IOException {
+    guarded(() -> {
+      if (snapshot.getType() == SnapshotType.SKIPFLUSH && descriptor.getValue(IndexedTable.SCHEMA) != null) {
+        refuse(descriptor.getTableName(), "a snapshot without a flush has rows without their entries; take one with a"
+            + " flush");
+      }
+    });
+  }
+}

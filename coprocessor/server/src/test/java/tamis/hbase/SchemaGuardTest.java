@@ -1,0 +1,60 @@
+package tamis.hbase;
+
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import org.apache.hadoop.hbase.KeepDeletedCells;
+import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
+import org.apache.hadoop.hbase.client.Durability;
+import org.apache.hadoop.hbase.client.TableDescriptor;
+import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
+import org.junit.jupiter.api.Test;
+import tamis.pb.Table;
+
+class SchemaGuardTest {
+  private static Table.Schema schema(long version, boolean sparse) {
+    return RegionForTest.schema().setVersion(version).addIndexes(RegionForTest.index(1, "by_a", sparse, 1)).build();
+  }
+
+  private static TableDescriptorBuilder table(Table.Schema schema) throws IOException {
+    return TableDescriptorBuilder.newBuilder(RegionForTest.descriptor(schema, 1))
+        .setRegionSplitPolicyClassName(IndexSplitPolicy.class.getName());
+  }
+
+  private static ColumnFamilyDescriptorBuilder f() {
+    return ColumnFamilyDescriptorBuilder.newBuilder(RegionForTest.F);
+  }
+
+  private static void refused(TableDescriptor descriptor, String why) {
+    IOException e = assertThrows(IOException.class, () -> SchemaGuard.check(descriptor));
+    assertTrue(e.getMessage().contains(why), e.getMessage());
+  }
+
+  @Test
+  void aTableIsTakenOrRefusedForAReason() throws Exception {
+    SchemaGuard.check(table(schema(1, true)).build());
+    SchemaGuard.check(TableDescriptorBuilder.newBuilder(org.apache.hadoop.hbase.TableName.valueOf("plain")).build());
+    refused(RegionForTest.descriptor(schema(1, true), 1), "split policy");
+    refused(table(schema(1, true)).setDurability(Durability.SKIP_WAL).build(), "SKIP_WAL");
+    refused(table(schema(1, true)).removeCoprocessor(IndexObserver.class.getName()).build(), "coprocessor");
+    refused(table(schema(1, true)).modifyColumnFamily(
+        ColumnFamilyDescriptorBuilder.newBuilder(IndexedTable.FAMILY).build()).build(), "NEW_VERSION_BEHAVIOR");
+    refused(table(schema(1, true)).modifyColumnFamily(f().setKeepDeletedCells(KeepDeletedCells.TRUE).build()).build(),
+        "KEEP_DELETED_CELLS");
+    refused(table(schema(1, false)).modifyColumnFamily(f().setTimeToLive(100).build()).build(), "expire");
+    SchemaGuard.check(table(schema(1, true)).modifyColumnFamily(f().setTimeToLive(100).build()).build());
+    refused(table(schema(1, true)).setValue(IndexedTable.SCHEMA, new byte[] {1, 2, 3}).build(), "schema");
+    refused(table(schema(1, true)).removeColumnFamily(RegionForTest.G).build(), "family g");
+  }
+
+  @Test
+  void aSchemaIsFollowedByTheNextVersionOnly() throws Exception {
+    TableDescriptor first = table(schema(1, true)).build();
+    SchemaGuard.checkChange(first, first);
+    SchemaGuard.checkChange(first, table(schema(2, false)).build());
+    assertThrows(IOException.class, () -> SchemaGuard.checkChange(first, table(schema(1, false)).build()));
+    assertThrows(IOException.class, () -> SchemaGuard.checkChange(first, table(schema(3, true)).build()));
+    SchemaGuard.checkChange(first, TableDescriptorBuilder.newBuilder(first).removeValue(IndexedTable.SCHEMA).build());
+  }
+}
