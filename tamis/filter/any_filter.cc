@@ -256,6 +256,30 @@ Bitmap AnyFilter::Erase(std::span<const uint64_t> hashes) {
       filter_);
 }
 
+bool AnyFilter::Insert(uint64_t hash) {
+  return std::visit(
+      [&]<class F>(F& filter) {
+        if constexpr (FixedFilter<F>) {
+          return false;
+        } else {
+          return InsertOne(&filter, hash);
+        }
+      },
+      filter_);
+}
+
+bool AnyFilter::Erase(uint64_t hash) {
+  return std::visit(
+      [&]<class F>(F& filter) {
+        if constexpr (ErasableFilter<F>) {
+          return EraseOne(&filter, hash);
+        } else {
+          return false;
+        }
+      },
+      filter_);
+}
+
 bool AnyFilter::MayContain(uint64_t hash) const {
   return std::visit([&](const auto& filter) { return filter.MayContain(hash); }, filter_);
 }

@@ -68,8 +68,10 @@ class AnyFilter {
   // How many, from the front, were inserted; fewer than all when the filter is full. None into a
   // fixed one.
   size_t Insert(std::span<const uint64_t> hashes);
+  [[nodiscard]] bool Insert(uint64_t hash);
   // Bit i: hashes[i] was contained and erased. REQUIRES: type().erases.
   Bitmap Erase(std::span<const uint64_t> hashes);
+  bool Erase(uint64_t hash);  // REQUIRES: type().erases
   bool MayContain(uint64_t hash) const;
   Bitmap MayContain(std::span<const uint64_t> hashes) const;
   // kInvalidArgument unless type, size and seed are the same; kFailedPrecondition for a fixed type.

@@ -22,23 +22,6 @@ constexpr uint64_t kGreatestBits = uint64_t{1} << 62;
 // A link of the least error rate that a double can say has 1075.
 constexpr uint32_t kGreatestHashes = 1100;
 
-struct ItemHash {
-  ItemHash() = default;
-  // Both parts are 64 bits wide, whatever the hash is.
-  ItemHash(std::string_view item, bool hash64) {
-    if (hash64) {
-      a = MurmurHash64A(item, 0xc6a4a7935bd1e995u);
-      b = MurmurHash64A(item, a);
-    } else {
-      a = MurmurHash2(item, 0x9747b28cu);
-      b = MurmurHash2(item, static_cast<uint32_t>(a));
-    }
-  }
-
-  uint64_t a;
-  uint64_t b;
-};
-
 struct Geometry {
   double bits_per_entry;
   uint64_t bits;
@@ -64,23 +47,6 @@ double FirstRate(const BloomChain::Options& options) {
 
 uint64_t BytesOf(const BloomChain::Link& link) { return (link.bits + 7) / 8; }
 
-bool Test(const BloomChain::Link& link, ItemHash hash) {
-  const uint8_t* bytes = link.bytes.data();
-  for (uint32_t i = 0; i < link.hashes; ++i, hash.a += hash.b) {
-    const uint64_t bit = hash.a % link.bits;
-    if ((bytes[bit >> 3] & (1 << (bit & 7))) == 0) return false;
-  }
-  return true;
-}
-
-void Set(BloomChain::Link& link, ItemHash hash) {
-  uint8_t* bytes = link.bytes.data();
-  for (uint32_t i = 0; i < link.hashes; ++i, hash.a += hash.b) {
-    const uint64_t bit = hash.a % link.bits;
-    bytes[bit >> 3] |= static_cast<uint8_t>(1 << (bit & 7));
-  }
-}
-
 Status BadBytes(std::string why) { return {StatusCode::kDataLoss, "Bloom filter: " + why}; }
 
 // What a link says of itself; its bytes are compared elsewhere.
@@ -104,6 +70,44 @@ Status CheckLink(const BloomChain::Link& link) {
     return BadBytes("a link for " + std::to_string(link.entries) + " entries");
   }
   return Status::Ok();
+}
+
+}  // namespace
+
+struct BloomChain::ItemHash {
+  ItemHash() = default;
+  // Both parts are 64 bits wide, whatever the hash is.
+  ItemHash(std::string_view item, bool hash64) {
+    if (hash64) {
+      a = MurmurHash64A(item, 0xc6a4a7935bd1e995u);
+      b = MurmurHash64A(item, a);
+    } else {
+      a = MurmurHash2(item, 0x9747b28cu);
+      b = MurmurHash2(item, static_cast<uint32_t>(a));
+    }
+  }
+
+  uint64_t a;
+  uint64_t b;
+};
+
+namespace {
+
+bool Test(const BloomChain::Link& link, auto hash) {
+  const uint8_t* bytes = link.bytes.data();
+  for (uint32_t i = 0; i < link.hashes; ++i, hash.a += hash.b) {
+    const uint64_t bit = hash.a % link.bits;
+    if ((bytes[bit >> 3] & (1 << (bit & 7))) == 0) return false;
+  }
+  return true;
+}
+
+void Set(BloomChain::Link& link, auto hash) {
+  uint8_t* bytes = link.bytes.data();
+  for (uint32_t i = 0; i < link.hashes; ++i, hash.a += hash.b) {
+    const uint64_t bit = hash.a % link.bits;
+    bytes[bit >> 3] |= static_cast<uint8_t>(1 << (bit & 7));
+  }
 }
 
 }  // namespace
@@ -272,8 +276,39 @@ BloomChain::Loaded BloomChain::LoadChunk(uint64_t position, std::string_view chu
 }
 
 BloomChain::Added BloomChain::Add(std::string_view item, uint64_t greatest_bytes) {
-  if (partial()) return Added::kPartial;
-  const ItemHash hash(item, hash64());
+  return partial() ? Added::kPartial : AddHash(ItemHash(item, hash64()), greatest_bytes);
+}
+
+// An item that is new, as most are, touches all of its bits in the newest link.
+size_t BloomChain::Add(std::span<const std::string_view> items, uint64_t greatest_bytes,
+                       Added* out) {
+  constexpr size_t kGroup = 16;
+  std::array<ItemHash, kGroup> hashes;
+  size_t done = 0;
+  for (size_t begin = 0; begin < items.size(); begin += kGroup) {
+    const size_t count = std::min(kGroup, items.size() - begin);
+    if (partial()) {
+      out[done] = Added::kPartial;
+      return done + 1;
+    }
+    const Link& newest = links_.back();
+    for (size_t i = 0; i < count; ++i) {
+      hashes[i] = ItemHash(items[begin + i], hash64());
+      ItemHash hash = hashes[i];
+      for (uint32_t k = 0; k < newest.hashes; ++k, hash.a += hash.b) {
+        __builtin_prefetch(newest.bytes.data() + (hash.a % newest.bits >> 3), 1);
+      }
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const Added added = AddHash(hashes[i], greatest_bytes);
+      out[done++] = added;
+      if (added != Added::kNew && added != Added::kPerhaps) return done;
+    }
+  }
+  return done;
+}
+
+BloomChain::Added BloomChain::AddHash(const ItemHash& hash, uint64_t greatest_bytes) {
   for (size_t i = links_.size(); i-- > 0;) {
     if (Test(links_[i], hash)) return Added::kPerhaps;
   }

@@ -93,6 +93,9 @@ class BloomChain {
 
   // A link that would make the chain larger than `greatest_bytes` is not made: kTooLarge.
   Added Add(std::string_view item, uint64_t greatest_bytes);
+  // The same one after the other, until one is neither kNew nor kPerhaps; answers how many out[i]
+  // there are, which is that of items[i].
+  size_t Add(std::span<const std::string_view> items, uint64_t greatest_bytes, Added* out);
   bool MayContain(std::string_view item) const;
   // out[i] is the answer for items[i].
   void MayContain(std::span<const std::string_view> items, bool* out) const;
@@ -116,7 +119,10 @@ class BloomChain {
   std::optional<BloomChain> Copy() const;
 
  private:
+  struct ItemHash;
+
   BloomChain() = default;
+  Added AddHash(const ItemHash& hash, uint64_t greatest_bytes);
   bool AddLink(double error_rate, uint64_t entries);
   std::optional<std::vector<Link>> CopyLinks(size_t begin) const;
 

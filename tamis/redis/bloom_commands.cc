@@ -138,15 +138,24 @@ void AddItems(Ctx* ctx, Words words, Words items, const BloomChain::Options& def
   if (array) server.ReplyWithArray(ctx, kPostponedLength);
   const uint64_t greatest_bytes = GreatestBytes(ctx);
   long replies = 0;
-  for (String* item : items) {
-    const BloomChain::Added result = key->Add(TextOf(item), greatest_bytes);
-    ++replies;
-    if (result != BloomChain::Added::kNew && result != BloomChain::Added::kPerhaps) {
-      server.ReplyWithError(ctx, ErrorOf(result));
-      break;
+  constexpr size_t kGroup = 256;
+  std::string_view texts[kGroup];
+  BloomChain::Added results[kGroup];
+  bool failed = false;
+  for (size_t begin = 0; begin < items.size() && !failed; begin += kGroup) {
+    const size_t count = std::min(kGroup, items.size() - begin);
+    for (size_t i = 0; i < count; ++i) texts[i] = TextOf(items[begin + i]);
+    const size_t done = key->Add({texts, count}, greatest_bytes, results);
+    for (size_t i = 0; i < done; ++i, ++replies) {
+      const bool is_new = results[i] == BloomChain::Added::kNew;
+      if (!is_new && results[i] != BloomChain::Added::kPerhaps) {
+        server.ReplyWithError(ctx, ErrorOf(results[i]));
+        failed = true;
+      } else {
+        if (is_new) added.push_back(items[begin + i]);
+        server.ReplyWithBool(ctx, is_new);
+      }
     }
-    if (result == BloomChain::Added::kNew) added.push_back(item);
-    server.ReplyWithBool(ctx, result == BloomChain::Added::kNew);
   }
   if (array) server.ReplySetArrayLength(ctx, replies);
   if (!added.empty()) {

@@ -40,6 +40,22 @@ std::optional<uint64_t> Times(uint64_t bytes, uint64_t expansion) {
   return bytes * expansion;
 }
 
+// Buckets are small: a call costs more than a look.
+uint8_t* Find(uint8_t* bucket, uint8_t tag, uint32_t size) {
+  if (size > 8) return static_cast<uint8_t*>(std::memchr(bucket, tag, size));
+  for (uint32_t i = 0; i < size; ++i) {
+    if (bucket[i] == tag) return bucket + i;
+  }
+  return nullptr;
+}
+
+bool Holds(const uint8_t* bucket, uint8_t tag, uint32_t size) {
+  if (size > 8) return std::memchr(bucket, tag, size) != nullptr;
+  bool found = false;
+  for (uint32_t i = 0; i < size; ++i) found |= bucket[i] == tag;
+  return found;
+}
+
 bool EightZeros(const uint8_t* bytes) {
   uint64_t word;
   std::memcpy(&word, bytes, 8);
@@ -207,6 +223,32 @@ CuckooChain::Inserted CuckooChain::InsertNew(std::string_view item, const Limits
   return InsertPlace(place, limits);
 }
 
+void CuckooChain::Fetch(const Place& place) const {
+  __builtin_prefetch(Bucket(tables_.size() - 1, place.hash));
+  __builtin_prefetch(Bucket(tables_.size() - 1, place.other));
+}
+
+void CuckooChain::Insert(std::span<const std::string_view> items, bool only_new,
+                         const Limits& limits, Inserted* out) {
+  if (partial()) {
+    std::fill_n(out, items.size(), Inserted::kPartial);
+    return;
+  }
+  constexpr size_t kGroup = 32;
+  std::array<Place, kGroup> places;
+  for (size_t begin = 0; begin < items.size(); begin += kGroup) {
+    const size_t count = std::min(kGroup, items.size() - begin);
+    for (size_t i = 0; i < count; ++i) {
+      places[i] = PlaceOf(items[begin + i]);
+      Fetch(places[i]);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      out[begin + i] = only_new && Contains(places[i]) ? Inserted::kThere
+                                                       : InsertPlace(places[i], limits);
+    }
+  }
+}
+
 CuckooChain::Inserted CuckooChain::InsertPlace(const Place& place, const Limits& limits) {
   if (!TakeFreeSlot(place) && !Kick(place)) {
     if (expansion_ == 0) return Inserted::kFull;
@@ -232,8 +274,8 @@ bool CuckooChain::TakeFreeSlot(const Place& place) {
   for (size_t i = tables_.size(); i-- > 0;) {
     for (const uint64_t hash : {place.hash, place.other}) {
       uint8_t* bucket = Bucket(i, hash);
-      if (void* slot = std::memchr(bucket, 0, bucket_size_)) {
-        *static_cast<uint8_t*>(slot) = place.tag;
+      if (uint8_t* slot = Find(bucket, 0, bucket_size_)) {
+        *slot = place.tag;
         return true;
       }
     }
@@ -250,8 +292,8 @@ bool CuckooChain::Kick(const Place& place) {
     std::swap(Bucket(newest, bucket)[slot], tag);
     bucket = Alternate(bucket, tag);
     uint8_t* other = Bucket(newest, bucket);
-    if (void* empty = std::memchr(other, 0, bucket_size_)) {
-      *static_cast<uint8_t*>(empty) = tag;
+    if (uint8_t* empty = Find(other, 0, bucket_size_)) {
+      *empty = tag;
       return true;
     }
     slot = (slot + 1) % bucket_size_;
@@ -286,7 +328,7 @@ bool CuckooChain::Erase(std::string_view item) {
 bool CuckooChain::Contains(const Place& place) const {
   for (size_t i = tables_.size(); i-- > 0;) {
     for (const uint64_t hash : {place.hash, place.other}) {
-      if (std::memchr(Bucket(i, hash), place.tag, bucket_size_) != nullptr) return true;
+      if (Holds(Bucket(i, hash), place.tag, bucket_size_)) return true;
     }
   }
   return false;
@@ -307,8 +349,7 @@ void CuckooChain::MayContain(std::span<const std::string_view> items, bool* out)
     const size_t count = std::min(kGroup, items.size() - begin);
     for (size_t i = 0; i < count; ++i) {
       places[i] = PlaceOf(items[begin + i]);
-      __builtin_prefetch(Bucket(tables_.size() - 1, places[i].hash));
-      __builtin_prefetch(Bucket(tables_.size() - 1, places[i].other));
+      Fetch(places[i]);
     }
     for (size_t i = 0; i < count; ++i) out[begin + i] = Contains(places[i]);
   }

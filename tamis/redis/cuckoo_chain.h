@@ -83,6 +83,9 @@ class CuckooChain {
   Inserted Insert(std::string_view item, const Limits& limits);
   // Not when its tag is there: kThere.
   Inserted InsertNew(std::string_view item, const Limits& limits);
+  // One after the other, whatever comes of each.
+  void Insert(std::span<const std::string_view> items, bool only_new, const Limits& limits,
+              Inserted* out);
   // False when it is not there.
   bool Erase(std::string_view item);
   bool MayContain(std::string_view item) const;
@@ -116,6 +119,7 @@ class CuckooChain {
 
   CuckooChain() = default;
   static Place PlaceOf(std::string_view item);
+  void Fetch(const Place& place) const;
   bool Contains(const Place& place) const;
   Inserted InsertPlace(const Place& place, const Limits& limits);
   bool TakeFreeSlot(const Place& place);

@@ -160,11 +160,17 @@ void InsertItems(Ctx* ctx, Words words, Words items, const Insertion& insertion)
   if (key->partial()) return error(kPartial);
   const CuckooChain::Limits limits = LimitsFor(ctx);
   if (insertion.array) server.ReplyWithArray(ctx, static_cast<long>(items.size()));
-  for (String* item : items) {
-    const Inserted result = insertion.only_new ? key->InsertNew(TextOf(item), limits)
-                                               : key->Insert(TextOf(item), limits);
-    if (result == Inserted::kYes) inserted.push_back(item);
-    ReplyInserted(ctx, result, insertion);
+  constexpr size_t kGroup = 256;
+  std::string_view texts[kGroup];
+  Inserted results[kGroup];
+  for (size_t begin = 0; begin < items.size(); begin += kGroup) {
+    const size_t count = std::min(kGroup, items.size() - begin);
+    for (size_t i = 0; i < count; ++i) texts[i] = TextOf(items[begin + i]);
+    key->Insert({texts, count}, insertion.only_new, limits, results);
+    for (size_t i = 0; i < count; ++i) {
+      if (results[i] == Inserted::kYes) inserted.push_back(items[begin + i]);
+      ReplyInserted(ctx, results[i], insertion);
+    }
   }
   if (inserted.empty()) return;
   server.Replicate(ctx, "CF.INSERT", "sccv", words[1], "NOCREATE", "ITEMS", inserted.data(),

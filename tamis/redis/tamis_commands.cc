@@ -142,6 +142,19 @@ void Reserve(Ctx* ctx, Words words) {
   server.ReplyWithSimpleString(ctx, "OK");
 }
 
+constexpr size_t kGroup = 256;
+
+// Calls visit(texts, begin) for items[begin, begin + texts.size()), group by group.
+template <class Visit>
+void ForGroups(Words items, Visit&& visit) {
+  std::string_view texts[kGroup];
+  for (size_t begin = 0; begin < items.size(); begin += kGroup) {
+    const size_t count = std::min(kGroup, items.size() - begin);
+    for (size_t i = 0; i < count; ++i) texts[i] = TextOf(items[begin + i]);
+    visit(std::span<const std::string_view>(texts, count), begin);
+  }
+}
+
 void Add(Ctx* ctx, Words words) {
   TamisKey key = Open(ctx, words, kRead | kWrite);
   if (!Whole(ctx, key)) return;
@@ -149,20 +162,23 @@ void Add(Ctx* ctx, Words words) {
   std::vector<String*> added;  // what a replica has to add
   added.reserve(items.size());
   server.ReplyWithArray(ctx, static_cast<long>(items.size()));
-  for (String* item : items) {
-    const TrustedFilter::Added done = key->Add(TextOf(item));
-    if (done != TrustedFilter::Added::kFull) {
-      added.push_back(item);
-    } else {
-      ++key->counters().refused;
-      ++metrics.adds_refused;
-      // Another server has taken it, and somebody relies on that.
-      if (!LimitsApply(ctx)) key->set_incomplete();
+  ForGroups(items, [&](std::span<const std::string_view> texts, size_t begin) {
+    key->Fetch(texts);
+    for (size_t i = 0; i < texts.size(); ++i) {
+      const TrustedFilter::Added done = key->Add(texts[i]);
+      if (done != TrustedFilter::Added::kFull) {
+        added.push_back(items[begin + i]);
+      } else {
+        ++key->counters().refused;
+        ++metrics.adds_refused;
+        // Another server has taken it, and somebody relies on that.
+        if (!LimitsApply(ctx)) key->set_incomplete();
+      }
+      server.ReplyWithLongLong(ctx, done == TrustedFilter::Added::kNew       ? 1
+                                    : done == TrustedFilter::Added::kPerhaps ? 0
+                                                                             : -1);
     }
-    server.ReplyWithLongLong(ctx, done == TrustedFilter::Added::kNew       ? 1
-                                  : done == TrustedFilter::Added::kPerhaps ? 0
-                                                                           : -1);
-  }
+  });
   if (added.empty()) return;
   server.Replicate(ctx, "TAMIS.ADD", "sv", words[1], added.data(), added.size());
   Notify(ctx, "tamis.add", words[1]);
@@ -186,17 +202,20 @@ void EraseItems(Ctx* ctx, Words words, TamisKey& key, Words items, bool may_eras
   std::vector<String*> erased;  // what a replica has to erase
   erased.reserve(items.size());
   server.ReplyWithArray(ctx, static_cast<long>(items.size()));
-  for (String* item : items) {
-    if (!may_erase) {
-      ++key->counters().skipped;
-      ++metrics.erases_skipped;
-      server.ReplyWithLongLong(ctx, -1);
-      continue;
+  ForGroups(items, [&](std::span<const std::string_view> texts, size_t begin) {
+    if (may_erase) key->Fetch(texts);
+    for (size_t i = 0; i < texts.size(); ++i) {
+      if (!may_erase) {
+        ++key->counters().skipped;
+        ++metrics.erases_skipped;
+        server.ReplyWithLongLong(ctx, -1);
+        continue;
+      }
+      const bool done = key->Erase(texts[i]);
+      if (done) erased.push_back(items[begin + i]);
+      server.ReplyWithLongLong(ctx, done ? 1 : 0);
     }
-    const bool done = key->Erase(TextOf(item));
-    if (done) erased.push_back(item);
-    server.ReplyWithLongLong(ctx, done ? 1 : 0);
-  }
+  });
   if (erased.empty()) return;
   server.Replicate(ctx, "TAMIS.DEL", "sv", words[1], erased.data(), erased.size());
   Notify(ctx, "tamis.del", words[1]);
@@ -290,7 +309,9 @@ void AddToRebuild(Ctx* ctx, Words words) {
   const Words items = words.subspan(3);
   const bool was_complete = !key->rebuild()->incomplete;
   long long added = 0;
-  for (String* item : items) added += key->AddToRebuild(TextOf(item)) ? 1 : 0;
+  ForGroups(items, [&](std::span<const std::string_view> texts, size_t) {
+    added += static_cast<long long>(key->AddToRebuild(texts));
+  });
   server.ReplyWithLongLong(ctx, added);
   if (added == 0 && !was_complete) return;
   // A replica knows, too, that one was refused.
@@ -387,49 +408,45 @@ void Rebuild(Ctx* ctx, Words words) {
                                    "ABORT");
 }
 
-constexpr size_t kGroup = 256;
-
 void ReplyUnknown(Ctx* ctx, size_t count) {
   metrics.checks_unknown += count;
   for (size_t i = 0; i < count; ++i) server.ReplyWithLongLong(ctx, -1);
 }
 
+void ReplyMayContain(Ctx* ctx, bool may_contain) {
+  ++(may_contain ? metrics.checks_perhaps : metrics.checks_absent);
+  server.ReplyWithLongLong(ctx, may_contain ? 1 : 0);
+}
+
 template <class Chain>
 void CheckChain(Ctx* ctx, const Chain& chain, Words items) {
   if (chain.partial()) return ReplyUnknown(ctx, items.size());
-  std::string_view texts[kGroup];
-  bool answers[kGroup] = {};
-  for (size_t begin = 0; begin < items.size(); begin += kGroup) {
-    const size_t count = std::min(kGroup, items.size() - begin);
-    for (size_t i = 0; i < count; ++i) texts[i] = TextOf(items[begin + i]);
-    chain.MayContain({texts, count}, answers);
-    for (size_t i = 0; i < count; ++i) {
-      ++(answers[i] ? metrics.checks_perhaps : metrics.checks_absent);
-      server.ReplyWithLongLong(ctx, answers[i] ? 1 : 0);
-    }
-  }
+  ForGroups(items, [&](std::span<const std::string_view> texts, size_t) {
+    bool answers[kGroup];
+    chain.MayContain(texts, answers);
+    for (size_t i = 0; i < texts.size(); ++i) ReplyMayContain(ctx, answers[i]);
+  });
 }
 
 void CheckTrusted(Ctx* ctx, TrustedFilter& trusted, Words items) {
+  TrustedFilter::Counters& counters = trusted.counters();
   if (!Believed(ctx, trusted)) {
-    trusted.counters().unknown += items.size();
+    counters.unknown += items.size();
     return ReplyUnknown(ctx, items.size());
   }
   const AnyFilter& filter = trusted.filter();
   const uint64_t seed = filter.seed();
   const auto reply = [&](bool may_contain) {
-    ++(may_contain ? trusted.counters().hits : trusted.counters().misses);
-    ++(may_contain ? metrics.checks_perhaps : metrics.checks_absent);
-    server.ReplyWithLongLong(ctx, may_contain ? 1 : 0);
+    ++(may_contain ? counters.hits : counters.misses);
+    ReplyMayContain(ctx, may_contain);
   };
   if (items.size() == 1) return reply(filter.MayContain(Hash(TextOf(items[0]), seed)));
-  uint64_t hashes[kGroup];
-  for (size_t begin = 0; begin < items.size(); begin += kGroup) {
-    const size_t count = std::min(kGroup, items.size() - begin);
-    for (size_t i = 0; i < count; ++i) hashes[i] = Hash(TextOf(items[begin + i]), seed);
-    const Bitmap answers = filter.MayContain(std::span<const uint64_t>(hashes, count));
-    for (size_t i = 0; i < count; ++i) reply(TestBit(answers, i));
-  }
+  ForGroups(items, [&](std::span<const std::string_view> texts, size_t) {
+    uint64_t hashes[kGroup];
+    for (size_t i = 0; i < texts.size(); ++i) hashes[i] = Hash(texts[i], seed);
+    const Bitmap answers = filter.MayContain(std::span<const uint64_t>(hashes, texts.size()));
+    for (size_t i = 0; i < texts.size(); ++i) reply(TestBit(answers, i));
+  });
 }
 
 void Check(Ctx* ctx, Words words) {
@@ -767,7 +784,8 @@ constexpr Command kCommands[] = {
      "Says that a filter holds all that it should, so that its no is believed again", "key"},
     {"tamis.mark", Run<Mark>, -3, "write fast deny-oom", "write fast tamis", "1.0.0", "O(1)",
      "Notes how far a filter is in the log of changes that it follows; with a generation, if the "
-     "filter is that one", "key mark [generation:integer]"},
+     "filter is that one",
+     "key mark [generation:integer]"},
     {"tamis.info", Run<Info>, 2, "readonly", "read tamis", "1.0.0", "O(n), where n is the size",
      "Tells of a filter", "key", "dont_cache"},
     {"tamis.loadchunk", Run<LoadChunk>, 4, "write deny-oom", "write tamis", "1.0.0",

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <utility>
+#include <vector>
 
 #include "tamis/base/coding.h"
 #include "tamis/base/hash.h"
@@ -165,11 +166,12 @@ TrustedFilter::Added TrustedFilter::Add(std::string_view item) {
   if (filter_) {
     const uint64_t hash = Hash(item, filter_->seed());
     if (filter_->MayContain(hash)) added = Added::kPerhaps;
-    if (filter_->Insert({&hash, 1}) != 1) return Added::kFull;
+    if (!filter_->Insert(hash)) return Added::kFull;
   }
   if (!rebuild_ || (faults.adds_to_old_alone && filter_)) return added;
-  const bool there = rebuild_->filter->MayContain(Hash(item, rebuild_->filter->seed()));
-  const bool inserted = AddToRebuild(item);
+  const uint64_t hash = Hash(item, rebuild_->filter->seed());
+  const bool there = !filter_ && rebuild_->filter->MayContain(hash);
+  const bool inserted = InsertIntoRebuild(hash);
   if (filter_) return added;
   return !inserted ? Added::kFull : there ? Added::kPerhaps : Added::kNew;
 }
@@ -179,18 +181,36 @@ bool TrustedFilter::Erase(std::string_view item) {
     AnyFilter& filter = *rebuild_->filter;
     const uint64_t hash = Hash(item, filter.seed());
     if (filter.MayContain(hash)) ++rebuild_->skipped;
-    if (faults.erases_from_both) filter.Erase({&hash, 1});
+    if (faults.erases_from_both) filter.Erase(hash);
   }
   if (!filter_) return false;
   const uint64_t hash = Hash(item, filter_->seed());
-  return TestBit(filter_->Erase({&hash, 1}), 0);
+  return filter_->Erase(hash);
 }
 
-bool TrustedFilter::AddToRebuild(std::string_view item) {
-  const uint64_t hash = Hash(item, rebuild_->filter->seed());
-  const bool inserted = rebuild_->filter->Insert({&hash, 1}) == 1;
+bool TrustedFilter::InsertIntoRebuild(uint64_t hash) {
+  const bool inserted = rebuild_->filter->Insert(hash);
   if (!inserted) rebuild_->incomplete = true;
   return inserted;
+}
+
+size_t TrustedFilter::AddToRebuild(std::span<const std::string_view> items) {
+  std::vector<uint64_t> hashes(items.size());
+  for (size_t i = 0; i < items.size(); ++i) hashes[i] = Hash(items[i], rebuild_->filter->seed());
+  size_t added = rebuild_->filter->Insert(hashes);
+  for (size_t i = added; i < hashes.size(); ++i) added += InsertIntoRebuild(hashes[i]) ? 1 : 0;
+  return added;
+}
+
+void TrustedFilter::Fetch(std::span<const std::string_view> items) const {
+  if (items.size() < 2) return;
+  std::vector<uint64_t> hashes(items.size());
+  for (const AnyFilter* filter :
+       {filter_ ? &*filter_ : nullptr, rebuild_ ? &*rebuild_->filter : nullptr}) {
+    if (filter == nullptr) continue;
+    for (size_t i = 0; i < items.size(); ++i) hashes[i] = Hash(items[i], filter->seed());
+    (void)filter->MayContain(hashes);
+  }
 }
 
 // One that every language can hold.

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -81,6 +82,9 @@ class TrustedFilter {
 
   size_t SizeBytes() const;
 
+  // Brings what the next calls with these items touch into the cache. REQUIRES: !partial()
+  void Fetch(std::span<const std::string_view> items) const;
+
   // REQUIRES (both): !partial(). The filter, and the rebuild with it.
   enum class Added { kNew, kPerhaps, kFull };
   Added Add(std::string_view item);
@@ -92,7 +96,7 @@ class TrustedFilter {
   // REQUIRES: !partial(), and none is under way.
   void Start(Rebuild rebuild) { rebuild_ = std::move(rebuild); }
   // REQUIRES: one is under way.
-  bool AddToRebuild(std::string_view item);  // false: it is full
+  size_t AddToRebuild(std::span<const std::string_view> items);  // how many it had places for
   void Commit(uint64_t trusted_time, uint64_t now_ms);
   void Abort() { rebuild_.reset(); }
 
@@ -125,6 +129,7 @@ class TrustedFilter {
  private:
   TrustedFilter() = default;
   static uint64_t NewGeneration();
+  bool InsertIntoRebuild(uint64_t hash);
   uint64_t PromisedBytes() const { return card_.bytes + (rebuild_ ? rebuild_->bytes : 0); }
 
   Card card_;

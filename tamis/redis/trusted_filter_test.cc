@@ -39,10 +39,14 @@ TrustedFilter::Rebuild MakeRebuild(uint64_t capacity = 1000) {
   return rebuild;
 }
 
+bool AddToRebuild(TrustedFilter* filter, std::string_view item) {
+  return filter->AddToRebuild({&item, 1}) == 1;
+}
+
 TrustedFilter MakeRebuilding() {
   TrustedFilter filter = Make(true);
   filter.Start(MakeRebuild());
-  for (int i = 0; i < 50; ++i) EXPECT_TRUE(filter.AddToRebuild("row" + std::to_string(i)));
+  for (int i = 0; i < 50; ++i) EXPECT_TRUE(AddToRebuild(&filter, "row" + std::to_string(i)));
   return filter;
 }
 
@@ -157,7 +161,7 @@ TEST(TrustedFilter, RebuildTakesAddsAndNoErases) {
   EXPECT_EQ(filter.Add("before"), TrustedFilter::Added::kNew);
   filter.Start(MakeRebuild());
   EXPECT_EQ(filter.Add("meanwhile"), TrustedFilter::Added::kNew);
-  EXPECT_TRUE(filter.AddToRebuild("row"));
+  EXPECT_TRUE(AddToRebuild(&filter, "row"));
   EXPECT_TRUE(filter.Erase("meanwhile"));
   EXPECT_TRUE(filter.Erase("before"));
   EXPECT_EQ(filter.rebuild()->skipped, 1u) << "the other one is not in the new filter";
