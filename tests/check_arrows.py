@@ -26,6 +26,7 @@ ARROWS = {
     "plot": "",
     "papers": "base filter plot",
     "import": "base",
+    "hbase": "base",
     "redis": "base filter",
     "guard": "base",
     "cluster": "base executor table",

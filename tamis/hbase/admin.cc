@@ -1,0 +1,357 @@
+#include "tamis/hbase/admin.h"
+
+#include <algorithm>
+
+#include "tamis/hbase/backoff.h"
+#include "tamis/hbase/printable.h"
+#include "tamis/hbase/session.h"
+#include "tamis/hbase/wire.pb.h"
+
+namespace tamis::hbase {
+namespace {
+
+template <class Map, class Pairs>
+void ToPairs(const Map& map, Pairs* out) {
+  for (const auto& [name, value] : map) {
+    auto& pair = *out->Add();
+    if constexpr (requires { pair.set_first(name); }) {
+      pair.set_first(name);
+      pair.set_second(value);
+    } else {
+      pair.set_name(name);
+      pair.set_value(value);
+    }
+  }
+}
+
+template <class Pairs>
+std::map<std::string, std::string> FromPairs(const Pairs& pairs) {
+  std::map<std::string, std::string> map;
+  for (const auto& pair : pairs) {
+    if constexpr (requires { pair.first(); }) {
+      map[pair.first()] = pair.second();
+    } else {
+      map[pair.name()] = pair.value();
+    }
+  }
+  return map;
+}
+
+void SchemaToProto(const TableDescription& table, pb::TableSchema* out) {
+  ToProto(NormalTableName(table.name), out->mutable_table_name());
+  ToPairs(table.attributes, out->mutable_attributes());
+  ToPairs(table.configuration, out->mutable_configuration());
+  for (const FamilySchema& family : table.families) {
+    pb::ColumnFamilySchema& one = *out->add_column_families();
+    one.set_name(family.name);
+    ToPairs(family.attributes, one.mutable_attributes());
+    ToPairs(family.configuration, one.mutable_configuration());
+  }
+}
+
+TableDescription SchemaFromProto(const pb::TableSchema& schema) {
+  TableDescription table{.name = FromProto(schema.table_name()),
+                         .attributes = FromPairs(schema.attributes()),
+                         .configuration = FromPairs(schema.configuration()),
+                         .families = {}};
+  for (const pb::ColumnFamilySchema& family : schema.column_families()) {
+    table.families.push_back({.name = family.name(),
+                              .attributes = FromPairs(family.attributes()),
+                              .configuration = FromPairs(family.configuration())});
+  }
+  return table;
+}
+
+}  // namespace
+
+Task<Status> Admin::Ask(std::string method, std::shared_ptr<const Message> request, Message* answer,
+                        bool repeat, Deadline deadline) {
+  Backoff backoff;
+  int unknown = 0;
+  Status last = Unavailable("no time left");
+  bool may_have_run = false;
+  while (!session_.closed() && Clock::now() < deadline) {
+    if (master_.address.host.empty()) {
+      auto found = co_await session_.registry.ActiveMaster(deadline);
+      if (!found.ok()) {
+        last = found.status();
+        co_await session_.SleepUntil(
+            std::min(deadline, Clock::now() + backoff.Next(session_.random)));
+        continue;
+      }
+      master_ = *found;
+    }
+    const ServerName master = master_;
+    // The master moves regions while it is asked to: it has all the time there is.
+    Call call{.method = method, .parameter = request, .cells = {}, .deadline = deadline};
+    if (repeat) call.deadline = session_.CallDeadline(deadline);
+    const Reply reply = co_await session_.Send(
+        session_.channels.To(master.address, "MasterService"), std::move(call));
+    if (reply.outcome == Reply::Outcome::kAnswer) {
+      if (answer == nullptr ||
+          answer->ParseFromArray(reply.message.data(), static_cast<int>(reply.message.size()))) {
+        co_return Status();
+      }
+      co_return DataLoss(method + ": an answer of the master that cannot be read");
+    }
+    last = reply.ToStatus().WithContext("master " + master.address.ToString());
+    bool fails = last.code() == StatusCode::kInvalidArgument;
+    if (reply.outcome == Reply::Outcome::kException) {
+      const Remedy remedy = reply.exception.remedy();
+      fails = remedy == Remedy::kFail ||
+              (remedy == Remedy::kUnknown && (!repeat || ++unknown == kTriesOfUnknown));
+      if (remedy == Remedy::kRelocate) master_ = {};
+    } else {
+      if (reply.outcome == Reply::Outcome::kUnknown) {
+        may_have_run = true;
+        fails |= !repeat;
+      }
+      if (master_ == master) master_ = {};
+      session_.registry.Distrust();
+    }
+    if (fails) break;
+    co_await session_.SleepUntil(std::min(deadline, Clock::now() + backoff.Next(session_.random)));
+  }
+  if (session_.closed()) co_return Cancelled("the client was closed");
+  if (may_have_run && !repeat) {
+    co_return DeadlineExceeded(method + " may have been carried out: " + last.message());
+  }
+  co_return last.WithContext(method);
+}
+
+Task<Result<uint64_t>> Admin::Start(std::string method, std::shared_ptr<const Message> request,
+                                    Deadline deadline) {
+  pb::CreateTableResponse answer;
+  const Status asked = co_await Ask(std::move(method), std::move(request), &answer, true, deadline);
+  if (!asked.ok()) co_return asked;
+  co_return answer.proc_id();
+}
+
+Task<Result<uint64_t>> Admin::StartCreateTable(TableDescription table,
+                                               std::vector<std::string> split_keys,
+                                               Deadline deadline) {
+  auto request = std::make_shared<pb::CreateTableRequest>();
+  SchemaToProto(table, request->mutable_table_schema());
+  for (const std::string& key : split_keys) request->add_split_keys(key);
+  request->set_nonce_group(session_.nonce_group);
+  request->set_nonce(session_.NextNonce());
+  co_return co_await Start("CreateTable", std::move(request), deadline);
+}
+
+Task<Result<uint64_t>> Admin::StartModifyTable(TableDescription table, bool reopen,
+                                               Deadline deadline) {
+  auto request = std::make_shared<pb::ModifyTableRequest>();
+  ToProto(NormalTableName(table.name), request->mutable_table_name());
+  SchemaToProto(table, request->mutable_table_schema());
+  request->set_reopen_regions(reopen);
+  request->set_nonce_group(session_.nonce_group);
+  request->set_nonce(session_.NextNonce());
+  co_return co_await Start("ModifyTable", std::move(request), deadline);
+}
+
+Task<Result<uint64_t>> Admin::StartOnTable(std::string method, std::string table,
+                                           Deadline deadline) {
+  auto request = std::make_shared<pb::EnableTableRequest>();
+  ToProto(NormalTableName(table), request->mutable_table_name());
+  request->set_nonce_group(session_.nonce_group);
+  request->set_nonce(session_.NextNonce());
+  co_return co_await Start(std::move(method), std::move(request), deadline);
+}
+
+Task<Result<uint64_t>> Admin::StartSplit(Region region, std::string key, Deadline deadline) {
+  auto request = std::make_shared<pb::SplitTableRegionRequest>();
+  ToProto(region, request->mutable_region_info());
+  if (!key.empty()) request->set_split_row(key);
+  request->set_nonce_group(session_.nonce_group);
+  request->set_nonce(session_.NextNonce());
+  co_return co_await Start("SplitRegion", std::move(request), deadline);
+}
+
+Task<Result<uint64_t>> Admin::StartMerge(std::vector<Region> regions, Deadline deadline) {
+  auto request = std::make_shared<pb::MergeTableRegionsRequest>();
+  for (const Region& region : regions) {
+    pb::RegionSpecifier& one = *request->add_region();
+    one.set_type(pb::RegionSpecifier::ENCODED_REGION_NAME);
+    one.set_value(region.encoded);
+  }
+  request->set_nonce_group(session_.nonce_group);
+  request->set_nonce(session_.NextNonce());
+  co_return co_await Start("MergeTableRegions", std::move(request), deadline);
+}
+
+Task<Result<uint64_t>> Admin::StartCreateNamespace(std::string name, Deadline deadline) {
+  auto request = std::make_shared<pb::CreateNamespaceRequest>();
+  request->mutable_namespacedescriptor()->set_name(name);
+  request->set_nonce_group(session_.nonce_group);
+  request->set_nonce(session_.NextNonce());
+  co_return co_await Start("CreateNamespace", std::move(request), deadline);
+}
+
+Task<Result<uint64_t>> Admin::StartDeleteNamespace(std::string name, Deadline deadline) {
+  auto request = std::make_shared<pb::DeleteNamespaceRequest>();
+  request->set_namespacename(name);
+  request->set_nonce_group(session_.nonce_group);
+  request->set_nonce(session_.NextNonce());
+  co_return co_await Start("DeleteNamespace", std::move(request), deadline);
+}
+
+Task<Status> Admin::AwaitProcedure(uint64_t id, Deadline deadline) {
+  Backoff backoff;
+  while (Clock::now() < deadline && !session_.closed()) {
+    auto request = std::make_shared<pb::GetProcedureResultRequest>();
+    request->set_proc_id(id);
+    pb::GetProcedureResultResponse answer;
+    const Status asked =
+        co_await Ask("getProcedureResult", std::move(request), &answer, true, deadline);
+    if (!asked.ok()) co_return asked;
+    switch (answer.state()) {
+      case pb::GetProcedureResultResponse::NOT_FOUND:
+        co_return NotFound("the master knows no procedure " + std::to_string(id) + " (any more)");
+      case pb::GetProcedureResultResponse::FINISHED:
+        if (answer.has_exception()) {
+          const auto& exception = answer.exception().generic_exception();
+          Exception thrown = ExceptionOf(exception.class_name(), exception.message());
+          thrown.do_not_retry = true;  // the procedure is over
+          co_return thrown.ToStatus().WithContext("procedure " + std::to_string(id));
+        }
+        co_return Status();
+      case pb::GetProcedureResultResponse::RUNNING:
+        break;
+    }
+    co_await session_.SleepUntil(std::min(
+        deadline, Clock::now() + std::min<Clock::duration>(backoff.Next(session_.random),
+                                                           std::chrono::milliseconds(200))));
+  }
+  co_return DeadlineExceeded("procedure " + std::to_string(id) +
+                             " of the master goes on: ask again later");
+}
+
+Task<Status> Admin::MoveRegion(Region region, ServerName to, Deadline deadline) {
+  auto request = std::make_shared<pb::MoveRegionRequest>();
+  request->mutable_region()->set_type(pb::RegionSpecifier::ENCODED_REGION_NAME);
+  request->mutable_region()->set_value(region.encoded);
+  if (!to.address.host.empty()) ToProto(to, request->mutable_dest_server_name());
+  co_return co_await Ask("MoveRegion", std::move(request), nullptr, false, deadline);
+}
+
+Task<Result<std::vector<TableDescription>>> Admin::Tables(std::string name_space,
+                                                          Deadline deadline) {
+  auto request = std::make_shared<pb::GetTableDescriptorsRequest>();
+  if (!name_space.empty()) request->set_namespace_(name_space);
+  pb::GetTableDescriptorsResponse answer;
+  const Status asked =
+      co_await Ask("GetTableDescriptors", std::move(request), &answer, true, deadline);
+  if (!asked.ok()) co_return asked;
+  std::vector<TableDescription> tables;
+  for (const pb::TableSchema& schema : answer.table_schema())
+    tables.push_back(SchemaFromProto(schema));
+  co_return tables;
+}
+
+Task<Result<TableDescription>> Admin::Table(std::string name, Deadline deadline) {
+  auto request = std::make_shared<pb::GetTableDescriptorsRequest>();
+  ToProto(NormalTableName(name), request->add_table_names());
+  pb::GetTableDescriptorsResponse answer;
+  const Status asked =
+      co_await Ask("GetTableDescriptors", std::move(request), &answer, true, deadline);
+  if (!asked.ok()) co_return asked;
+  if (answer.table_schema_size() == 0) {
+    co_return NotFound("there is no table " + Printable(name));
+  }
+  co_return SchemaFromProto(answer.table_schema(0));
+}
+
+Task<Result<TableState>> Admin::StateOfTable(std::string name, Deadline deadline) {
+  auto request = std::make_shared<pb::GetTableStateRequest>();
+  ToProto(NormalTableName(name), request->mutable_table_name());
+  pb::GetTableStateResponse answer;
+  const Status asked = co_await Ask("GetTableState", std::move(request), &answer, true, deadline);
+  if (!asked.ok()) co_return asked;
+  co_return static_cast<TableState>(answer.table_state().state());
+}
+
+Task<Result<std::vector<std::string>>> Admin::Namespaces(Deadline deadline) {
+  pb::ListNamespacesResponse answer;
+  const Status asked = co_await Ask("ListNamespaces", std::make_shared<pb::ListNamespacesRequest>(),
+                                    &answer, true, deadline);
+  if (!asked.ok()) co_return asked;
+  co_return std::vector<std::string>(answer.namespacename().begin(), answer.namespacename().end());
+}
+
+Task<Result<ClusterState>> Admin::Cluster(Deadline deadline) {
+  pb::GetClusterStatusResponse answer;
+  const Status asked = co_await Ask(
+      "GetClusterStatus", std::make_shared<pb::GetClusterStatusRequest>(), &answer, true, deadline);
+  if (!asked.ok()) co_return asked;
+  const pb::ClusterStatus& status = answer.cluster_status();
+  ClusterState state{.version = status.hbase_version().version(),
+                     .cluster_id = status.cluster_id().cluster_id(),
+                     .master = FromProto(status.master()),
+                     .master_coprocessors = {},
+                     .backup_masters = {},
+                     .servers = {},
+                     .dead_servers = {},
+                     .balancer_on = status.balancer_on()};
+  for (const pb::Coprocessor& one : status.master_coprocessors()) {
+    state.master_coprocessors.push_back(one.name());
+  }
+  for (const pb::ServerName& one : status.backup_masters()) {
+    state.backup_masters.push_back(FromProto(one));
+  }
+  for (const pb::ServerName& one : status.dead_servers()) {
+    state.dead_servers.push_back(FromProto(one));
+  }
+  for (const pb::LiveServerInfo& live : status.live_servers()) {
+    ClusterState::Server server{.name = FromProto(live.server()),
+                                .coprocessors = {},
+                                .used_heap_mb = live.server_load().used_heap_mb(),
+                                .max_heap_mb = live.server_load().max_heap_mb()};
+    for (const pb::Coprocessor& one : live.server_load().coprocessors()) {
+      server.coprocessors.push_back(one.name());
+    }
+    state.servers.push_back(std::move(server));
+  }
+  co_return state;
+}
+
+Task<Result<bool>> Admin::SwitchBalancer(bool on, Deadline deadline) {
+  auto request = std::make_shared<pb::SetBalancerRunningRequest>();
+  request->set_on(on);
+  request->set_synchronous(true);
+  pb::SetBalancerRunningResponse answer;
+  const Status asked =
+      co_await Ask("SetBalancerRunning", std::move(request), &answer, true, deadline);
+  if (!asked.ok()) co_return asked;
+  co_return answer.prev_balance_value();
+}
+
+Task<Result<uint64_t>> Admin::Balance(Deadline deadline) {
+  pb::BalanceResponse answer;
+  const Status asked =
+      co_await Ask("Balance", std::make_shared<pb::BalanceRequest>(), &answer, false, deadline);
+  if (!asked.ok()) co_return asked;
+  co_return answer.moves_executed();
+}
+
+Task<Status> Admin::AskServer(ServerName server, std::string method,
+                              std::shared_ptr<const Message> request, Deadline deadline) {
+  Call call{.method = method, .parameter = std::move(request), .cells = {}, .deadline = deadline};
+  const Reply reply =
+      co_await session_.Send(session_.channels.To(server.address, "AdminService"), std::move(call));
+  co_return reply.ToStatus().WithContext(method + " at " + server.ToString());
+}
+
+Task<Status> Admin::FlushRegion(Region region, Deadline deadline) {
+  auto request = std::make_shared<pb::FlushRegionRequest>();
+  ToProto(region, request->mutable_region());
+  co_return co_await AskServer(region.server, "FlushRegion", std::move(request), deadline);
+}
+
+Task<Status> Admin::CompactRegion(Region region, bool major, Deadline deadline) {
+  auto request = std::make_shared<pb::CompactRegionRequest>();
+  ToProto(region, request->mutable_region());
+  request->set_major(major);
+  co_return co_await AskServer(region.server, "CompactRegion", std::move(request), deadline);
+}
+
+}  // namespace tamis::hbase

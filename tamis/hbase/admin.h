@@ -1,0 +1,73 @@
+// What the master does for a client: tables, regions, servers.
+//
+// The master's work is a procedure that goes on if nobody asks: Start... says its number, and
+// AwaitProcedure waits for its end. Each request that starts one carries a nonce, so that it is
+// repeated safely, also at the next master.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tamis/base/status.h"
+#include "tamis/hbase/connection.h"
+#include "tamis/hbase/region.h"
+#include "tamis/hbase/table_schema.h"
+#include "tamis/hbase/task.h"
+
+namespace tamis::hbase {
+
+class Session;
+
+class Admin {
+ public:
+  explicit Admin(Session& session) : session_(session) {}
+
+  Task<Result<uint64_t>> StartCreateTable(TableDescription table,
+                                          std::vector<std::string> split_keys, Deadline deadline);
+  // With `reopen` every region is closed and opened with the new description.
+  Task<Result<uint64_t>> StartModifyTable(TableDescription table, bool reopen, Deadline deadline);
+  // "EnableTable", "DisableTable", "DeleteTable"
+  Task<Result<uint64_t>> StartOnTable(std::string method, std::string table, Deadline deadline);
+  // Of an empty key, where HBase would split.
+  Task<Result<uint64_t>> StartSplit(Region region, std::string key, Deadline deadline);
+  Task<Result<uint64_t>> StartMerge(std::vector<Region> regions, Deadline deadline);
+  Task<Result<uint64_t>> StartCreateNamespace(std::string name, Deadline deadline);
+  Task<Result<uint64_t>> StartDeleteNamespace(std::string name, Deadline deadline);
+  Task<Status> AwaitProcedure(uint64_t id, Deadline deadline);
+
+  // To any server when `to` has no host. HBase says ok when it has opened the region anywhere.
+  Task<Status> MoveRegion(Region region, ServerName to, Deadline deadline);
+  // A namespace's, or all.
+  Task<Result<std::vector<TableDescription>>> Tables(std::string name_space, Deadline deadline);
+  Task<Result<TableDescription>> Table(std::string name, Deadline deadline);
+  Task<Result<hbase::TableState>> StateOfTable(std::string name, Deadline deadline);
+  Task<Result<std::vector<std::string>>> Namespaces(Deadline deadline);
+  Task<Result<ClusterState>> Cluster(Deadline deadline);
+  // What it was before.
+  Task<Result<bool>> SwitchBalancer(bool on, Deadline deadline);
+  // How many regions it moved.
+  Task<Result<uint64_t>> Balance(Deadline deadline);
+
+  // Of the server that has the region.
+  Task<Status> FlushRegion(Region region, Deadline deadline);
+  Task<Status> CompactRegion(Region region, bool major, Deadline deadline);
+
+ private:
+  using Message = google::protobuf::MessageLite;
+
+  // `repeat`: also when it may have been carried out.
+  Task<Status> Ask(std::string method, std::shared_ptr<const Message> request, Message* answer,
+                   bool repeat, Deadline deadline);
+  Task<Result<uint64_t>> Start(std::string method, std::shared_ptr<const Message> request,
+                               Deadline deadline);
+  Task<Status> AskServer(ServerName server, std::string method,
+                         std::shared_ptr<const Message> request, Deadline deadline);
+
+  Session& session_;
+  ServerName master_;
+};
+
+}  // namespace tamis::hbase

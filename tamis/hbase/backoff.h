@@ -1,0 +1,30 @@
+// How long to wait before the next try: longer each time, up to a second, and never the same for
+// two clients that failed together.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+#include "tamis/base/random.h"
+
+namespace tamis::hbase {
+
+class Backoff {
+ public:
+  static constexpr std::chrono::microseconds kFirst{10'000};
+  static constexpr std::chrono::microseconds kLongest{1'000'000};
+
+  // Between 3/4 and all of 10 ms, 20 ms, 40 ms, ... 1 s.
+  std::chrono::microseconds Next(Random& random) { return At(tries_++, random); }
+  int tries() const { return tries_; }
+
+  static std::chrono::microseconds At(int tries, Random& random) {
+    const auto full = std::min(kLongest, kFirst * (1 << std::min(tries, 10)));
+    return full - std::chrono::microseconds(random.Uniform(full.count() / 4));
+  }
+
+ private:
+  int tries_ = 0;
+};
+
+}  // namespace tamis::hbase

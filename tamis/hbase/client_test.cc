@@ -1,0 +1,404 @@
+// The client against scripted servers: what it asks whom, how often, and what it never asks twice.
+#include "tamis/hbase/client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <set>
+
+#include "tamis/hbase/scripted_cluster.h"
+
+namespace tamis::hbase {
+namespace {
+
+using testing::HasSubstr;
+
+class ClientTest : public testing::Test {
+ protected:
+  std::unique_ptr<Client> Open(ClientOptions options = {}) {
+    // Any server will do; the last one shows that none has to have hbase:meta.
+    if (options.addresses.empty()) options.addresses = cluster_.server(2).address().ToString();
+    return *Client::Open(std::move(options));
+  }
+
+  void AnswerGets(size_t server, const std::string& value) {
+    cluster_.server(server).On("Get", [value](const auto& request, const auto& peer) {
+      ScriptedCluster::AnswerGet(request, peer, value);
+    });
+  }
+
+  static std::string Value(const Result<Row>& row) {
+    return row.ok() ? std::string(row->Find("f", "q").value_or("absent")) : row.status().ToString();
+  }
+
+  ScriptedCluster cluster_{3};
+};
+
+TEST_F(ClientTest, ARegionIsLookedUpOnce) {
+  cluster_.SetRegion("", "m", 1);
+  cluster_.SetRegion("m", "", 2);
+  AnswerGets(1, "one");
+  AnswerGets(2, "two");
+  const auto client = Open();
+  for (const char* row : {"a", "b", "l"}) EXPECT_EQ(Value(client->Get("t", {.row = row})), "one");
+  for (const char* row : {"m", "z"}) EXPECT_EQ(Value(client->Get("t", {.row = row})), "two");
+  EXPECT_EQ(client->counts().meta_lookups, 2u);
+  EXPECT_EQ(client->counts().registry_lookups, 1u);
+}
+
+TEST_F(ClientTest, ManyWhoMissTheSameShareOneLookup) {
+  cluster_.SetRegion("", "", 1);
+  AnswerGets(1, "v");
+  const auto client = Open();
+  std::mutex mutex;
+  std::condition_variable changed;
+  int left = 200;
+  for (int i = 0; i < 200; ++i) {
+    client->Get("t", {.row = "r" + std::to_string(i)}, [&](const Result<Row>& row) {
+      EXPECT_EQ(Value(row), "v");
+      std::lock_guard lock(mutex);
+      if (--left == 0) changed.notify_all();
+    });
+  }
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return left == 0; });
+  EXPECT_EQ(client->counts().meta_lookups, 1u);
+}
+
+TEST_F(ClientTest, AHintIsTakenUnlessItIsOlder) {
+  cluster_.SetRegion("", "", 1, 5);
+  AnswerGets(2, "there");
+  const auto hint = [&](int64_t sequence) {
+    cluster_.server(1).On("Get", [this, sequence](const auto& request, const auto& peer) {
+      peer->Throw(request.call_id, "exceptions.RegionMovedException",
+                  "Region moved to: hostname=127.0.0.1 port=" +
+                      std::to_string(cluster_.server(2).address().port) +
+                      " startCode=1. As of locationSeqNum=" + std::to_string(sequence) + ".");
+    });
+  };
+  hint(5);
+  const auto client = Open();
+  EXPECT_EQ(Value(client->Get("t", {.row = "a"})), "there");
+  EXPECT_EQ(client->counts().hints_taken, 1u);
+  EXPECT_EQ(client->counts().meta_lookups, 1u);
+
+  // An old one is not: hbase:meta is asked, and knows better.
+  hint(4);
+  const auto other = Open();
+  std::thread moves([&] {
+    while (cluster_.server(1).calls("Get") < 2) std::this_thread::yield();
+    cluster_.SetRegion("", "", 2, 8);
+  });
+  EXPECT_EQ(Value(other->Get("t", {.row = "a"})), "there");
+  moves.join();
+  EXPECT_EQ(other->counts().hints_taken, 0u);
+  EXPECT_GE(other->counts().meta_lookups, 2u);
+}
+
+TEST_F(ClientTest, WhileMetaNamesADeadServerItIsAskedSeldomForAllTogether) {
+  cluster_.SetRegion("", "", 1);
+  cluster_.server(1).On("Get", [](const auto& request, const auto& peer) {
+    peer->Throw(request.call_id, "NotServingRegionException");
+  });
+  const auto client = Open({.operation_timeout = std::chrono::milliseconds(1000)});
+  std::mutex mutex;
+  std::condition_variable changed;
+  int left = 100;
+  for (int i = 0; i < 100; ++i) {
+    client->Get("t", {.row = "r"}, [&](const Result<Row>& row) {
+      // Most were waiting for the next look at hbase:meta, some may have been asking the server.
+      EXPECT_TRUE(row.status().code() == StatusCode::kUnavailable ||
+                  row.status().code() == StatusCode::kDeadlineExceeded)
+          << row.status();
+      std::lock_guard lock(mutex);
+      if (--left == 0) changed.notify_all();
+    });
+  }
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return left == 0; });
+  // Pauses of at least 7.5, 15, 30, ... ms fit into the second; without pauses there are thousands.
+  EXPECT_LE(client->counts().meta_lookups, 12u);
+}
+
+TEST_F(ClientTest, WhatMayHaveRunIsNotSentAgain) {
+  cluster_.SetRegion("", "", 1);
+  cluster_.server(1).On("Mutate", [](const auto&, const auto& peer) { peer->Close(); });
+  const auto client = Open();
+  const auto put = client->Mutate("t", Mutation::Put("a").Set("f", "q", "v"));
+  EXPECT_EQ(put.status().code(), StatusCode::kDeadlineExceeded) << put.status();
+  EXPECT_THAT(put.status().message(), HasSubstr("may have been carried out"));
+  EXPECT_EQ(cluster_.server(1).calls("Mutate"), 1);
+  const auto conditional =
+      client->Mutate("t", Mutation::Put("a").Set("f", "q", "v"),
+                     {.condition = Condition::Absent("f", "q"), .repeat = true});
+  EXPECT_EQ(conditional.status().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(cluster_.server(1).calls("Mutate"), 2);
+  cluster_.server(1).On("ExecService", [](const auto&, const auto& peer) { peer->Close(); });
+  EXPECT_EQ(client->Exec("t", "a", {.service = "s", .method = "m"}).status().code(),
+            StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(cluster_.server(1).calls("ExecService"), 1);
+}
+
+TEST_F(ClientTest, WithLeaveAPutIsSentAgain) {
+  cluster_.SetRegion("", "", 1);
+  std::atomic<int> tries = 0;
+  cluster_.server(1).On("Mutate", [&](const auto& request, const auto& peer) {
+    if (++tries < 3) return peer->Close();
+    pb::MutateResponse answer;
+    answer.set_processed(true);
+    peer->Answer(request.call_id, answer);
+  });
+  const auto client = Open();
+  EXPECT_TRUE(client->Mutate("t", Mutation::Put("a").Set("f", "q", "v"), {.repeat = true}).ok());
+  EXPECT_EQ(tries, 3);
+}
+
+TEST_F(ClientTest, AnIncrementIsRepeatedWithItsNonceAtTheSameServerOnly) {
+  cluster_.SetRegion("", "", 1);
+  std::mutex mutex;
+  std::set<uint64_t> nonces;
+  std::atomic<int> tries = 0;
+  cluster_.server(1).On("Mutate", [&](const auto& request, const auto& peer) {
+    const auto mutate = request.template Parsed<pb::MutateRequest>();
+    {
+      std::lock_guard lock(mutex);
+      nonces.insert(mutate.mutation().nonce());
+    }
+    EXPECT_NE(mutate.nonce_group(), 0u);
+    if (++tries < 3) return peer->Close();
+    peer->Answer(request.call_id, pb::MutateResponse());
+  });
+  const auto client = Open();
+  const auto increment = [&] {
+    return client->Mutate("t", Mutation::Increment("a").Add("f", "n", 1)).status();
+  };
+  EXPECT_EQ(increment(), Status());
+  EXPECT_EQ(tries, 3);
+  EXPECT_EQ(nonces.size(), 1u);
+  EXPECT_FALSE(nonces.contains(0));
+
+  // The region moves after the first try: nobody there knows the nonce.
+  cluster_.server(1).On("Mutate", [&](const auto&, const auto& peer) {
+    cluster_.SetRegion("", "", 2, 10);
+    peer->Close();
+  });
+  const Status moved = increment();
+  EXPECT_EQ(moved.code(), StatusCode::kDeadlineExceeded) << moved;
+  EXPECT_EQ(cluster_.server(2).calls("Mutate"), 0);
+}
+
+TEST_F(ClientTest, ABatchRepeatsOnlyWhatDidNotRun) {
+  cluster_.SetRegion("", "m", 1);
+  cluster_.SetRegion("m", "", 2);
+  const auto answer_all = [](const auto& request, const auto& peer) {
+    const auto multi = request.template Parsed<pb::MultiRequest>();
+    pb::MultiResponse answer;
+    for (const auto& of_region : multi.regionaction()) {
+      auto& result = *answer.add_regionactionresult();
+      // In another order than asked.
+      for (int i = of_region.action_size(); i-- > 0;) {
+        auto& one = *result.add_resultorexception();
+        one.set_index(of_region.action(i).index());
+        one.mutable_result();
+      }
+    }
+    peer->Answer(request.call_id, answer);
+  };
+  std::atomic<int> tries = 0;
+  cluster_.server(1).On("Multi", [&](const auto& request, const auto& peer) {
+    if (++tries > 1) return answer_all(request, peer);
+    const auto multi = request.template Parsed<pb::MultiRequest>();
+    EXPECT_EQ(multi.regionaction(0).action_size(), 3);
+    pb::MultiResponse answer;
+    auto& result = *answer.add_regionactionresult();
+    auto& busy = *result.add_resultorexception();
+    busy.set_index(2);
+    busy.mutable_exception()->set_name("org.apache.hadoop.hbase.RegionTooBusyException");
+    auto& done = *result.add_resultorexception();
+    done.set_index(0);
+    auto& wrong = *result.add_resultorexception();
+    wrong.set_index(1);
+    wrong.mutable_exception()->set_name("a.b.NoSuchColumnFamilyException");
+    wrong.mutable_exception()->set_value("a.b.NoSuchColumnFamilyException: no g\n\tat x");
+    peer->Answer(request.call_id, answer);
+  });
+  cluster_.server(2).On("Multi", [](const auto&, const auto& peer) { peer->Close(); });
+  const auto client = Open();
+  std::vector<Mutation> puts;
+  for (const char* row : {"a", "b", "c", "x"}) {
+    puts.push_back(Mutation::Put(row).Set("f", "q", "v"));
+  }
+  const auto results = client->Mutate("t", puts, WriteOptions());
+  ASSERT_EQ(results.size(), 4u);
+  EXPECT_TRUE(results[0].ok()) << results[0].status();
+  EXPECT_EQ(results[1].status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(results[1].status().message(), HasSubstr("no g"));
+  EXPECT_TRUE(results[2].ok()) << results[2].status();
+  EXPECT_EQ(results[3].status().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(tries, 2);
+  EXPECT_EQ(cluster_.server(2).calls("Multi"), 1);
+}
+
+TEST_F(ClientTest, AnUnknownExceptionIsRepeatedForReadsAndNotForEver) {
+  cluster_.SetRegion("", "", 1);
+  const auto fails = [](const auto& request, const auto& peer) {
+    peer->Throw(request.call_id, "SomethingNew", "never seen");
+  };
+  cluster_.server(1).On("Get", fails);
+  cluster_.server(1).On("Mutate", fails);
+  const auto client = Open();
+  const auto get = client->Get("t", {.row = "a"});
+  EXPECT_EQ(get.status().code(), StatusCode::kInternal);
+  EXPECT_THAT(get.status().message(), HasSubstr("SomethingNew: never seen"));
+  EXPECT_EQ(cluster_.server(1).calls("Get"), 3);
+  EXPECT_FALSE(client->Mutate("t", Mutation::Put("a").Set("f", "q", "v")).ok());
+  EXPECT_EQ(cluster_.server(1).calls("Mutate"), 1);
+}
+
+TEST_F(ClientTest, ABootstrapServerThatIsDeadIsPassedOver) {
+  cluster_.SetRegion("", "", 1);
+  AnswerGets(1, "v");
+  Address dead;
+  {
+    ScriptedServer gone;
+    dead = gone.address();
+  }
+  const auto client =
+      Open({.addresses = dead.ToString() + "," + cluster_.server(2).address().ToString()});
+  EXPECT_EQ(Value(client->Get("t", {.row = "a"})), "v");
+
+  const auto lost =
+      Open({.addresses = dead.ToString(), .operation_timeout = std::chrono::milliseconds(100)});
+  const auto get = lost->Get("t", {.row = "a"});
+  EXPECT_EQ(get.status().code(), StatusCode::kUnavailable) << get.status();
+  EXPECT_THAT(get.status().message(), HasSubstr(dead.ToString()));
+}
+
+TEST_F(ClientTest, AClientThatIsClosedEndsAllThatIsUnderWay) {
+  cluster_.SetRegion("", "", 1);
+  auto client = Open();
+  Status status;
+  std::thread closes([&] {
+    while (cluster_.server(1).calls("Get") == 0) std::this_thread::yield();
+    client.reset();
+  });
+  client->Get("t", {.row = "a"}, [&](const Result<Row>& row) { status = row.status(); });
+  closes.join();
+  EXPECT_EQ(status.code(), StatusCode::kCancelled) << status;
+}
+
+TEST_F(ClientTest, AddressesThatAreNone) {
+  for (const char* text :
+       {"", "host", "host:", "host:x", "host:0", "host:70000", ":1", "a:1,,b:2"}) {
+    const auto client = Client::Open({.addresses = text});
+    EXPECT_EQ(client.status().code(), StatusCode::kInvalidArgument) << text;
+  }
+  EXPECT_TRUE(Client::Open({.addresses = "a:1,[::1]:2"}).ok());
+}
+
+// ---- Scans.
+
+class ScanTest : public ClientTest {
+ protected:
+  // An answer of rows with one cell each.
+  static void Answer(const ScriptedServer::Request& request, const ScriptedServer::PeerPtr& peer,
+                     const std::vector<std::string>& rows, bool more_in_region,
+                     bool heartbeat = false) {
+    pb::ScanResponse answer;
+    std::string cells;
+    for (const std::string& row : rows) {
+      AppendCell(row, {.family = "f", .qualifier = "q", .timestamp = 1, .value = "v"}, &cells);
+      answer.add_cells_per_result(1);
+      answer.add_partial_flag_per_result(false);
+    }
+    answer.set_scanner_id(42);
+    answer.set_more_results(true);
+    answer.set_more_results_in_region(more_in_region);
+    answer.set_heartbeat_message(heartbeat);
+    peer->Answer(request.call_id, answer, cells);
+  }
+
+  Result<std::string> Keys(Client& client, Scan scan) {
+    const auto stream = client.Scan("t", std::move(scan));
+    std::string keys;
+    while (true) {
+      const auto rows = stream->Next();
+      if (!rows.ok()) return rows.status();
+      if (rows->empty()) return keys;
+      for (const Row& row : *rows) keys += std::string(row.key()) + " ";
+    }
+  }
+};
+
+TEST_F(ScanTest, HeartbeatsAreNoEndAndABrokenScannerGoesOnBehindTheLastRow) {
+  cluster_.SetRegion("", "m", 1);
+  cluster_.SetRegion("m", "", 2);
+  int step = 0;
+  cluster_.server(1).On("Scan", [&](const auto& request, const auto& peer) {
+    const auto scan = request.template Parsed<pb::ScanRequest>();
+    switch (step++) {
+      case 0:
+        EXPECT_TRUE(scan.has_scan());
+        EXPECT_TRUE(scan.client_handles_heartbeats());
+        EXPECT_TRUE(scan.client_handles_partials());
+        EXPECT_FALSE(scan.has_next_call_seq());
+        return Answer(request, peer, {"a", "b"}, true);
+      case 1:
+        EXPECT_EQ(scan.scanner_id(), 42u);
+        EXPECT_EQ(scan.next_call_seq(), 0u);
+        return Answer(request, peer, {}, true, true);
+      case 2:
+        EXPECT_EQ(scan.next_call_seq(), 1u);
+        return peer->Throw(request.call_id, "UnknownScannerException", "gone", true);
+      case 3:
+        EXPECT_EQ(scan.scan().start_row(), "b");
+        EXPECT_FALSE(scan.scan().include_start_row());
+        return Answer(request, peer, {"c"}, true);
+      case 4:
+        return peer->Close();
+      case 5:
+        EXPECT_EQ(scan.scan().start_row(), "c");
+        return Answer(request, peer, {"d"}, false);
+    }
+  });
+  cluster_.server(2).On("Scan", [&](const auto& request, const auto& peer) {
+    const auto scan = request.template Parsed<pb::ScanRequest>();
+    EXPECT_EQ(scan.scan().start_row(), "m");
+    EXPECT_TRUE(scan.scan().include_start_row());
+    Answer(request, peer, {"m", "n"}, false);
+  });
+  const auto client = Open();
+  const auto keys = Keys(*client, {});
+  ASSERT_TRUE(keys.ok()) << keys.status();
+  EXPECT_EQ(*keys, "a b c d m n ");
+  EXPECT_EQ(step, 6);
+}
+
+TEST_F(ScanTest, AScanThatEndsInARegionAsksNoOther) {
+  cluster_.SetRegion("", "m", 1);
+  cluster_.SetRegion("m", "", 2);
+  cluster_.server(1).On(
+      "Scan", [](const auto& request, const auto& peer) { Answer(request, peer, {"a"}, false); });
+  const auto client = Open();
+  EXPECT_EQ(*Keys(*client, {.stop_row = "m"}), "a ");
+  EXPECT_EQ(*Keys(*client, {.start_row = "c", .stop_row = "b", .reversed = true}), "a ");
+  EXPECT_EQ(cluster_.server(2).calls("Scan"), 0);
+}
+
+TEST_F(ScanTest, AServerThatNeverGetsFurtherEndsWithTheDeadline) {
+  cluster_.SetRegion("", "", 1);
+  cluster_.server(1).On("Scan", [](const auto& request, const auto& peer) {
+    peer->Throw(request.call_id, "exceptions.ScannerResetException", "again", true);
+  });
+  const auto client = Open({.operation_timeout = std::chrono::milliseconds(500)});
+  const auto keys = Keys(*client, {});
+  EXPECT_TRUE(keys.status().code() == StatusCode::kUnavailable ||
+              keys.status().code() == StatusCode::kDeadlineExceeded)
+      << keys.status();
+  EXPECT_LE(cluster_.server(1).calls("Scan"), 12);
+}
+
+}  // namespace
+}  // namespace tamis::hbase

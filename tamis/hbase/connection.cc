@@ -1,0 +1,284 @@
+#include "tamis/hbase/connection.h"
+
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <asio/buffer.hpp>
+#include <asio/connect.hpp>
+#include <asio/post.hpp>
+#include <asio/write.hpp>
+#include <utility>
+
+#include "tamis/base/coding.h"
+#include "tamis/hbase/wire.pb.h"
+
+namespace tamis::hbase {
+namespace {
+
+constexpr std::string_view kSimplePreamble("HBas\0\x50", 6);
+constexpr uint32_t kFatalCallId = 0xffffffff;  // of an exception that ends the connection
+
+std::string Text(const asio::error_code& error) {
+  return error == asio::error::eof ? "closed by the server" : error.message();
+}
+
+// asio has no names for these.
+void SetOption(asio::ip::tcp::socket& socket, int level, int name, int value) {
+  ::setsockopt(socket.native_handle(), level, name, &value, sizeof(value));
+}
+
+}  // namespace
+
+Status Reply::ToStatus() const {
+  switch (outcome) {
+    case Outcome::kAnswer:
+      return {};
+    case Outcome::kException:
+      return exception.ToStatus();
+    default:
+      return status;
+  }
+}
+
+std::shared_ptr<Connection> Connection::Open(asio::io_context& io, Timers& timers, Address address,
+                                             Options options) {
+  std::shared_ptr<Connection> connection(
+      new Connection(io, timers, std::move(address), std::move(options)));
+  connection->Connect();
+  return connection;
+}
+
+Connection::~Connection() {
+  if (has_connect_timer_) timers_.TakeBack(connect_timer_);
+  for (auto& [id, waiting] : calls_) timers_.TakeBack(waiting.timer);
+}
+
+void Connection::Connect() {
+  const auto self = weak_from_this();
+  has_connect_timer_ = true;
+  connect_timer_ = timers_.Add(Clock::now() + options_.connect_timeout, [self, this] {
+    if (const auto alive = self.lock()) {
+      has_connect_timer_ = false;
+      Fail(Unavailable("no connection within " + std::to_string(options_.connect_timeout.count()) +
+                       " ms"));
+    }
+  });
+  resolver_.async_resolve(
+      address_.host, std::to_string(address_.port),
+      [self, this](const asio::error_code& error, const auto& found) {
+        const auto alive = self.lock();
+        if (!alive || state_ == State::kClosed) return;
+        if (error) return Fail(Unavailable("its name cannot be resolved: " + error.message()));
+        asio::async_connect(socket_, found,
+                            [self, this](const asio::error_code& refused, const auto&) {
+                              const auto still_alive = self.lock();
+                              if (!still_alive || state_ == State::kClosed) return;
+                              if (refused) return Fail(Unavailable(refused.message()));
+                              Connected();
+                            });
+      });
+}
+
+void Connection::Connected() {
+  timers_.TakeBack(connect_timer_);
+  has_connect_timer_ = false;
+  asio::error_code ignored;
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  socket_.set_option(asio::socket_base::keep_alive(true), ignored);
+  const int seconds = std::max<int>(1, static_cast<int>(options_.silence.count() / 2000));
+  SetOption(socket_, IPPROTO_TCP, TCP_KEEPIDLE, seconds);
+  SetOption(socket_, IPPROTO_TCP, TCP_KEEPINTVL, seconds);
+  SetOption(socket_, IPPROTO_TCP, TCP_KEEPCNT, 2);
+  SetOption(socket_, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(options_.silence.count()));
+  state_ = State::kOpen;
+  // Other ways to prove who one is begin here: another last byte of the preamble, then tokens back
+  // and forth, then the header.
+  writing_ = Greeting();
+  asio::async_write(socket_, asio::buffer(writing_),
+                    [self = shared_from_this()](const asio::error_code& error, size_t) {
+                      self->writing_.clear();
+                      if (!error) self->Write();  // an error is told by the reading side
+                    });
+  Read();
+}
+
+std::string Connection::Greeting() const {
+  pb::ConnectionHeader header;
+  header.mutable_user_info()->set_effective_user(options_.user);
+  header.set_service_name(options_.service);
+  header.set_cell_block_codec_class("org.apache.hadoop.hbase.codec.KeyValueCodec");
+  pb::VersionInfo& version = *header.mutable_version_info();
+  version.set_version("2.6.0");
+  version.set_url("");
+  version.set_revision("");
+  version.set_user("");
+  version.set_date("");
+  version.set_src_checksum("");
+  version.set_version_major(2);
+  version.set_version_minor(6);
+  std::string bytes(kSimplePreamble);
+  PutBig32(&bytes, static_cast<uint32_t>(header.ByteSizeLong()));
+  header.AppendToString(&bytes);
+  return bytes;
+}
+
+void Connection::Send(Call call, Done done) {
+  const auto refuse = [&](Status why) {
+    asio::post(io_, [done = std::move(done), why = std::move(why)]() mutable {
+      done(Reply::NotSent(std::move(why)));
+    });
+  };
+  if (state_ == State::kClosed) return refuse(status_);
+  const size_t size = call.parameter->ByteSizeLong() + call.cells.size();
+  if (size > options_.max_request_bytes) {
+    return refuse(InvalidArgument("a request of " + std::to_string(size) + " bytes, where " +
+                                  std::to_string(options_.max_request_bytes) +
+                                  " are allowed: send less at once"));
+  }
+  if (++last_id_ == kFatalCallId) last_id_ = 1;
+  const uint32_t id = last_id_;
+  pb::RequestHeader header;
+  header.set_call_id(id);
+  header.set_method_name(call.method);
+  header.set_request_param(true);
+  if (!call.cells.empty()) {
+    header.mutable_cell_block_meta()->set_length(static_cast<uint32_t>(call.cells.size()));
+  }
+  if (call.priority != 0) header.set_priority(call.priority);
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(call.deadline - Clock::now()).count();
+  header.set_timeout(static_cast<uint32_t>(std::clamp<int64_t>(left, 1, 1 << 30)));
+
+  Waiting waiting{.done = std::move(done), .begin = given_ + out_.size()};
+  waiting.timer = timers_.Add(call.deadline, [self = weak_from_this(), id] {
+    if (const auto alive = self.lock()) alive->TimedOut(id);
+  });
+  calls_.emplace(id, std::move(waiting));
+  AppendCall(header, *call.parameter, call.cells, &out_);
+  if (state_ == State::kOpen && writing_.empty() && !write_posted_) {
+    // Calls of one turn leave in one write.
+    write_posted_ = true;
+    asio::post(io_, [self = shared_from_this()] {
+      self->write_posted_ = false;
+      self->Write();
+    });
+  }
+}
+
+void Connection::Write() {
+  if (state_ != State::kOpen || out_.empty() || !writing_.empty()) return;
+  writing_.swap(out_);
+  given_ += writing_.size();
+  asio::async_write(socket_, asio::buffer(writing_),
+                    [self = shared_from_this()](const asio::error_code& error, size_t) {
+                      // The capacity is kept, but not that of a single large request.
+                      self->writing_.clear();
+                      if (self->writing_.capacity() > (1 << 20)) self->writing_.shrink_to_fit();
+                      if (!error) self->Write();
+                    });
+}
+
+void Connection::Read() {
+  const auto space = reader_.Space();
+  socket_.async_read_some(asio::buffer(space.data(), space.size()),
+                          [self = shared_from_this()](const asio::error_code& error, size_t size) {
+                            if (self->state_ == State::kClosed) return;
+                            if (error) {
+                              std::string why = "the connection broke: " + Text(error);
+                              if (!self->answered_) {
+                                why += " before its first answer (is there a " +
+                                       self->options_.service +
+                                       " on this port, without TLS and Kerberos?)";
+                              }
+                              return self->Fail(Unavailable(std::move(why)));
+                            }
+                            self->reader_.Commit(size);
+                            if (self->TakeAnswers()) self->Read();
+                          });
+}
+
+bool Connection::TakeAnswers() {
+  while (state_ == State::kOpen) {
+    const auto frame = reader_.Next();
+    if (!frame.ok()) {
+      Fail(frame.status());
+      break;
+    }
+    if (!*frame) break;
+    TakeAnswer(**frame);
+  }
+  return state_ == State::kOpen;
+}
+
+void Connection::TakeAnswer(std::string_view frame) {
+  pb::ResponseHeader header;
+  Reply reply{.outcome = Reply::Outcome::kAnswer,
+              .frame = std::make_shared<const std::string>(frame)};
+  const auto parts = ParseAnswer(*reply.frame, &header);
+  if (!parts.ok()) return Fail(parts.status());
+  reply.message = parts->message;
+  reply.cells = parts->cells;
+  if (header.has_exception()) {
+    reply.outcome = Reply::Outcome::kException;
+    reply.exception = ExceptionOf(header.exception());
+  }
+  if (header.call_id() == kFatalCallId) {
+    const Status why = reply.ToStatus();
+    return Fail(FailedPrecondition("the server refused the connection: " +
+                                   (why.ok() ? "without a reason" : why.message())));
+  }
+  answered_ = true;
+  const auto found = calls_.find(header.call_id());
+  if (found == calls_.end()) {
+    // Late: its caller has given up. An id that was never given away means that bytes are lost.
+    if (header.call_id() == 0 || header.call_id() > last_id_) {
+      Fail(DataLoss("an answer to call " + std::to_string(header.call_id()) +
+                    ", which was never made"));
+    }
+    return;
+  }
+  Waiting waiting = std::move(found->second);
+  calls_.erase(found);
+  timers_.TakeBack(waiting.timer);
+  waiting.done(std::move(reply));
+}
+
+void Connection::TimedOut(uint32_t id) {
+  const auto found = calls_.find(id);
+  if (found == calls_.end()) return;
+  Waiting waiting = std::move(found->second);
+  calls_.erase(found);
+  // What has not left yet will leave all the same: its bytes stand between others.
+  waiting.done(Reply::Unknown(DeadlineExceeded("no answer in time")));
+}
+
+void Connection::Close(const Status& why) {
+  if (state_ != State::kClosed) Fail(why);
+}
+
+void Connection::Fail(Status why) {
+  const auto self = shared_from_this();  // whoever hears of it may let go of the last other owner
+  if (state_ == State::kConnecting && has_connect_timer_) {
+    timers_.TakeBack(connect_timer_);
+    has_connect_timer_ = false;
+  }
+  const bool refused =
+      state_ == State::kConnecting || why.code() == StatusCode::kFailedPrecondition;
+  state_ = State::kClosed;
+  status_ = why;
+  resolver_.cancel();
+  asio::error_code ignored;
+  socket_.close(ignored);
+  auto calls = std::exchange(calls_, {});
+  for (auto& [id, waiting] : calls) timers_.TakeBack(waiting.timer);
+  for (auto& [id, waiting] : calls) {
+    // What was not given to the socket has not left, nor has what a server did not read.
+    const bool left = !refused && waiting.begin < given_;
+    asio::post(io_, [done = std::move(waiting.done), left, why] {
+      done(left ? Reply::Unknown(why) : Reply::NotSent(why));
+    });
+  }
+}
+
+}  // namespace tamis::hbase

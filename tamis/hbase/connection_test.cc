@@ -1,0 +1,343 @@
+#include "tamis/hbase/connection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <asio/executor_work_guard.hpp>
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "tamis/base/coding.h"
+#include "tamis/hbase/channel.h"
+#include "tamis/hbase/scripted_server.h"
+
+namespace tamis::hbase {
+namespace {
+
+using testing::HasSubstr;
+using Outcome = Reply::Outcome;
+
+constexpr std::chrono::seconds kLong(60);
+
+class ConnectionTest : public testing::Test {
+ protected:
+  void Connect(Connection::Options options = {}) {
+    options.service = "ClientService";
+    options.user = "somebody";
+    connection_ = Connection::Open(io_, timers_, server_.address(), options);
+  }
+
+  static Call MakeCall(const std::string& method, Clock::duration time = kLong) {
+    return {.method = method,
+            .parameter = std::make_shared<pb::GetClusterIdRequest>(),
+            .cells = {},
+            .deadline = Clock::now() + time};
+  }
+
+  // Sends all, then runs until all have ended.
+  std::vector<Reply> SendAll(std::vector<Call> calls) {
+    std::vector<std::optional<Reply>> replies(calls.size());
+    size_t left = calls.size();
+    for (size_t i = 0; i < calls.size(); ++i) {
+      connection_->Send(std::move(calls[i]), [&, i](Reply reply) {
+        replies[i] = std::move(reply);
+        --left;
+      });
+    }
+    while (left > 0) io_.run_one();
+    std::vector<Reply> out;
+    for (auto& reply : replies) out.push_back(*std::move(reply));
+    return out;
+  }
+
+  Reply Send(Call call) {
+    std::vector<Call> calls;
+    calls.push_back(std::move(call));
+    return SendAll(std::move(calls)).front();
+  }
+
+  void TearDown() override {
+    if (connection_) connection_->Close(Cancelled("over"));
+    io_.poll();
+  }
+
+  asio::io_context io_;
+  const asio::executor_work_guard<asio::io_context::executor_type> work_ =
+      asio::make_work_guard(io_);
+  Timers timers_{io_};
+  ScriptedServer server_;
+  std::shared_ptr<Connection> connection_;
+};
+
+pb::GetClusterIdResponse Id(const std::string& id) {
+  pb::GetClusterIdResponse answer;
+  answer.set_cluster_id(id);
+  return answer;
+}
+
+TEST_F(ConnectionTest, AnswersInAnyOrderFindTheirCalls) {
+  std::vector<uint32_t> ids;
+  server_.On("Ask", [&](const auto& request, const auto& peer) {
+    ids.push_back(request.call_id);
+    if (ids.size() < 10) return;
+    for (auto id = ids.rbegin(); id != ids.rend(); ++id) {
+      peer->Answer(*id, Id("answer to " + std::to_string(*id)), "cells");
+    }
+  });
+  Connect();
+  std::vector<Call> calls;
+  for (int i = 0; i < 10; ++i) calls.push_back(MakeCall("Ask"));
+  const auto replies = SendAll(std::move(calls));
+  for (size_t i = 0; i < 10; ++i) {
+    ASSERT_EQ(replies[i].outcome, Outcome::kAnswer) << replies[i].status;
+    EXPECT_THAT(std::string(replies[i].message), HasSubstr("answer to " + std::to_string(i + 1)));
+    EXPECT_EQ(replies[i].cells, "cells");
+  }
+}
+
+TEST_F(ConnectionTest, ACallTellsTheServerItsTimeAndPriority) {
+  uint32_t timeout = 0;
+  uint32_t priority = 0;
+  std::string service;
+  server_.On("Ask", [&](const auto& request, const auto& peer) {
+    timeout = request.timeout_ms;
+    priority = request.priority;
+    service = request.service;
+    peer->Answer(request.call_id, Id(""));
+  });
+  Connect();
+  Call call = MakeCall("Ask", kLong);
+  call.priority = 100;
+  EXPECT_EQ(Send(std::move(call)).outcome, Outcome::kAnswer);
+  EXPECT_LE(timeout, 60000u);
+  EXPECT_GT(timeout, 0u);
+  EXPECT_EQ(priority, 100u);
+  EXPECT_EQ(service, "ClientService");
+}
+
+TEST_F(ConnectionTest, AnExceptionIsAnAnswer) {
+  server_.On("Ask", [](const auto& request, const auto& peer) {
+    peer->Throw(request.call_id, "exceptions.RegionMovedException",
+                "Region moved to: hostname=h port=7 startCode=8. As of locationSeqNum=9.");
+  });
+  Connect();
+  const Reply reply = Send(MakeCall("Ask"));
+  ASSERT_EQ(reply.outcome, Outcome::kException);
+  EXPECT_EQ(reply.exception.remedy(), Remedy::kRelocate);
+  ASSERT_TRUE(reply.exception.moved);
+  EXPECT_EQ(reply.exception.moved->server.ToString(), "h,7,8");
+  EXPECT_EQ(reply.exception.moved->sequence, 9);
+  EXPECT_TRUE(connection_->status().ok());
+}
+
+TEST_F(ConnectionTest, ACallThatIsNotAnsweredEndsAndALateAnswerIsIgnored) {
+  uint32_t late = 0;
+  server_.On("Never", [&](const auto& request, const auto&) { late = request.call_id; });
+  server_.On("Ask", [&](const auto& request, const auto& peer) {
+    peer->Answer(late, Id("late"));
+    peer->Answer(late, Id("later"));
+    peer->Answer(request.call_id, Id("in time"));
+  });
+  Connect();
+  const Reply lost = Send(MakeCall("Never", std::chrono::milliseconds(20)));
+  EXPECT_EQ(lost.outcome, Outcome::kUnknown);
+  EXPECT_EQ(lost.status.code(), StatusCode::kDeadlineExceeded);
+  // The server may not have read it when its time was over.
+  while (server_.calls("Never") == 0) std::this_thread::yield();
+  const Reply reply = Send(MakeCall("Ask"));
+  ASSERT_EQ(reply.outcome, Outcome::kAnswer);
+  EXPECT_THAT(std::string(reply.message), HasSubstr("in time"));
+}
+
+TEST_F(ConnectionTest, ACutInMidCallLeavesOpenWhetherItRan) {
+  server_.On("Ask", [](const auto&, const auto& peer) { peer->Close(); });
+  server_.On("First",
+             [](const auto& request, const auto& peer) { peer->Answer(request.call_id, Id("")); });
+  Connect();
+  EXPECT_EQ(Send(MakeCall("First")).outcome, Outcome::kAnswer);
+  std::vector<Call> calls;
+  for (int i = 0; i < 5; ++i) calls.push_back(MakeCall("Ask"));
+  for (const Reply& reply : SendAll(std::move(calls))) {
+    EXPECT_EQ(reply.outcome, Outcome::kUnknown);
+    EXPECT_THAT(reply.status.message(), HasSubstr("the connection broke"));
+  }
+  // What is sent now does not leave.
+  EXPECT_EQ(Send(MakeCall("Ask")).outcome, Outcome::kNotSent);
+}
+
+TEST_F(ConnectionTest, ACloseBeforeTheFirstAnswerNamesTheSuspects) {
+  server_.On("Ask", [](const auto&, const auto& peer) { peer->Close(); });
+  Connect();
+  EXPECT_THAT(Send(MakeCall("Ask")).status.message(),
+              HasSubstr("is there a ClientService on this port"));
+}
+
+TEST_F(ConnectionTest, ARefusedConnectionRanNothing) {
+  server_.On("Ask", [](const auto&, const auto& peer) {
+    peer->Throw(0xffffffff, "ipc.BadAuthException", "not so", true);
+    peer->Close();
+  });
+  Connect();
+  const Reply reply = Send(MakeCall("Ask"));
+  EXPECT_EQ(reply.outcome, Outcome::kNotSent);
+  EXPECT_EQ(reply.status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(reply.status.message(), HasSubstr("not so"));
+}
+
+TEST_F(ConnectionTest, NobodyThere) {
+  Address nobody;
+  {
+    ScriptedServer gone;
+    nobody = gone.address();
+  }
+  connection_ = Connection::Open(io_, timers_, nobody, {});
+  EXPECT_EQ(Send(MakeCall("Ask")).outcome, Outcome::kNotSent);
+}
+
+TEST_F(ConnectionTest, ForeignBytesEndTheConnection) {
+  std::string bytes;
+  server_.On("Ask", [&](const auto&, const auto& peer) { peer->SendBytes(bytes); });
+  const auto after = [&](std::string sent) {
+    bytes = std::move(sent);
+    Connect();
+    const Reply reply = Send(MakeCall("Ask"));
+    EXPECT_EQ(reply.outcome, Outcome::kUnknown);
+    EXPECT_EQ(reply.status.code(), StatusCode::kDataLoss) << reply.status;
+    return reply.status.message();
+  };
+  EXPECT_THAT(after("HTTP/1.1 400 Bad Request\r\n"), HasSubstr("are allowed"));
+  EXPECT_THAT(after(std::string("\0\0\0\3\2\x08\1", 7)), HasSubstr("do not fit together"));
+  EXPECT_THAT(after(std::string("\0\0\0\2\x7f\1", 6)), HasSubstr("header cannot be read"));
+  // An answer to call 77, where there was one call.
+  EXPECT_THAT(after(std::string("\0\0\0\4\2\x08\x4d\0", 8)), HasSubstr("never made"));
+}
+
+TEST_F(ConnectionTest, AnAnswerThatIsTooLargeIsNotWaitedFor) {
+  server_.On("Ask", [&](const auto&, const auto& peer) {
+    std::string size;
+    PutBig32(&size, 2000);
+    peer->SendBytes(size);
+  });
+  Connect({.max_frame_bytes = 1999});
+  const Reply reply = Send(MakeCall("Ask"));
+  EXPECT_EQ(reply.outcome, Outcome::kUnknown);
+  EXPECT_THAT(reply.status.message(), HasSubstr("2000 bytes, where 1999 are allowed"));
+}
+
+TEST_F(ConnectionTest, ARequestThatIsTooLargeDoesNotLeave) {
+  server_.On("Ask",
+             [](const auto& request, const auto& peer) { peer->Answer(request.call_id, Id("")); });
+  Connect({.max_request_bytes = 100});
+  Call call = MakeCall("Ask");
+  call.cells = std::string(101, 'c');
+  const Reply reply = Send(std::move(call));
+  EXPECT_EQ(reply.outcome, Outcome::kNotSent);
+  EXPECT_EQ(reply.status.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Send(MakeCall("Ask")).outcome, Outcome::kAnswer);
+}
+
+TEST_F(ConnectionTest, AnAnswerByteByByte) {
+  server_.On("Ask", [](const auto& request, const auto& peer) {
+    pb::ResponseHeader header;
+    header.set_call_id(request.call_id);
+    std::string body;
+    AppendDelimited(header, &body);
+    AppendDelimited(Id("slow"), &body);
+    std::string frame;
+    PutBig32(&frame, static_cast<uint32_t>(body.size()));
+    for (const char c : frame + body) peer->SendBytes({&c, 1});
+  });
+  Connect();
+  EXPECT_THAT(std::string(Send(MakeCall("Ask")).message), HasSubstr("slow"));
+}
+
+// ---- Channels.
+
+class ChannelTest : public ConnectionTest {
+ protected:
+  std::shared_ptr<Channel> To(const Address& address, double window) {
+    Channel::Options options;
+    options.connection.service = "ClientService";
+    options.max_window = window;
+    return std::make_shared<Channel>(io_, timers_, address, options);
+  }
+};
+
+TEST_F(ChannelTest, NoMoreThanTheWindowIsInFlight) {
+  std::vector<std::pair<uint32_t, ScriptedServer::PeerPtr>> held;
+  held.reserve(20);
+  std::atomic<int> received = 0;
+  server_.On("Ask", [&](const auto& request, const auto& peer) {
+    held.emplace_back(request.call_id, peer);
+    ++received;
+  });
+  server_.On("Go", [](const auto&, const auto&) {});
+  const auto channel = To(server_.address(), 8);
+  int ended = 0;
+  for (int i = 0; i < 20; ++i) channel->Send(MakeCall("Ask"), [&](const Reply&) { ++ended; });
+  EXPECT_EQ(channel->in_flight(), 8u);
+  for (int answered = 0; answered < 20; ++answered) {
+    while (received <= answered) io_.poll();
+    EXPECT_LE(received, answered + 8);
+    held[answered].second->Answer(held[answered].first, Id(""));
+    while (ended <= answered) io_.run_one();
+  }
+  EXPECT_EQ(server_.connections(), 1);
+  channel->Close(Cancelled("over"));
+}
+
+TEST_F(ChannelTest, TheWindowShrinksWhenTheServerIsOverloaded) {
+  server_.On("Ask", [](const auto& request, const auto& peer) {
+    pb::ResponseHeader header;
+    header.set_call_id(request.call_id);
+    header.mutable_exception()->set_exception_class_name("x.CallQueueTooBigException");
+    header.mutable_exception()->set_server_overloaded(true);
+    std::string body;
+    AppendDelimited(header, &body);
+    std::string frame;
+    PutBig32(&frame, static_cast<uint32_t>(body.size()));
+    peer->SendBytes(frame + body);
+  });
+  const auto channel = To(server_.address(), 64);
+  for (int i = 0; i < 3; ++i) {
+    bool ended = false;
+    channel->Send(MakeCall("Ask"), [&](const Reply& reply) {
+      EXPECT_EQ(reply.exception.remedy(), Remedy::kBackOff);
+      ended = true;
+    });
+    while (!ended) io_.run_one();
+  }
+  EXPECT_EQ(channel->window(), 8);
+  channel->Close(Cancelled("over"));
+}
+
+TEST_F(ChannelTest, ABrokenConnectionIsOpenedAnew) {
+  bool first = true;
+  server_.On("Ask", [&](const auto& request, const auto& peer) {
+    if (std::exchange(first, false)) return peer->Close();
+    peer->Answer(request.call_id, Id("again"));
+  });
+  const auto channel = To(server_.address(), 8);
+  const auto ask = [&] {
+    std::optional<Reply> reply;
+    channel->Send(MakeCall("Ask"), [&](Reply r) { reply = std::move(r); });
+    while (!reply) io_.run_one();
+    return *reply;
+  };
+  const Reply broken = ask();
+  EXPECT_EQ(broken.outcome, Outcome::kUnknown);
+  EXPECT_THAT(broken.status.message(), HasSubstr(server_.address().ToString()));
+  // For a moment it is not tried again, and says why.
+  Reply reply = ask();
+  while (reply.outcome == Outcome::kNotSent) {
+    EXPECT_THAT(reply.status.message(), HasSubstr("the connection broke"));
+    reply = ask();
+  }
+  EXPECT_EQ(reply.outcome, Outcome::kAnswer);
+  EXPECT_EQ(server_.connections(), 2);
+  channel->Close(Cancelled("over"));
+}
+
+}  // namespace
+}  // namespace tamis::hbase

@@ -1,0 +1,58 @@
+// What an HBase server threw, and what a client does next.
+//
+// Classes are known by their full Java names. One that is not known is believed only as far as its
+// do_not_retry goes, and is never repeated without bound.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tamis/base/status.h"
+#include "tamis/hbase/server_name.h"
+
+namespace tamis::hbase {
+
+namespace pb {
+class ExceptionResponse;
+class NameBytesPair;
+}  // namespace pb
+
+enum class Remedy {
+  kRelocate,       // the region is elsewhere, or not open: look it up again. The call did not run
+  kBackOff,        // too much at once: the same again, later. The call did not run
+  kReopenScanner,  // the scanner is gone, the rows are not
+  kFail,           // repeating is no use
+  kUnknown,        // a class that is not known: it may have run, and may go better the next time
+};
+
+// Of a call that changes nothing.
+inline constexpr int kTriesOfUnknown = 3;
+
+struct Exception {
+  std::string class_name;  // "org.apache.hadoop.hbase.NotServingRegionException"
+  std::string message;     // the first line of the stack trace, without the class
+  // Where the region has gone (RegionMovedException); the sequence number tells an old hint.
+  struct Moved {
+    ServerName server;
+    int64_t sequence = -1;
+  };
+  std::optional<Moved> moved;
+  bool do_not_retry = false;
+  bool server_overloaded = false;
+
+  // The class without its packages.
+  std::string_view ShortName() const;
+  Remedy remedy() const;
+  // Its code is named for what the caller does next.
+  Status ToStatus() const;
+};
+
+Exception ExceptionOf(const pb::ExceptionResponse& response);
+// Of one action or region of a Multi; a hint is only in the text there.
+Exception ExceptionOf(const pb::NameBytesPair& pair);
+// Of a class and the text of a stack trace.
+Exception ExceptionOf(std::string_view class_name, std::string_view stack_trace);
+
+}  // namespace tamis::hbase

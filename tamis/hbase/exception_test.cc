@@ -1,0 +1,60 @@
+#include "tamis/hbase/exception.h"
+
+#include <gtest/gtest.h>
+
+namespace tamis::hbase {
+namespace {
+
+TEST(ExceptionTest, KnownByClassWithoutPackages) {
+  const Exception exception =
+      ExceptionOf("org.apache.hadoop.hbase.NotServingRegionException",
+                  "org.apache.hadoop.hbase.NotServingRegionException: t,,1 is not online\n\tat A");
+  EXPECT_EQ(exception.ShortName(), "NotServingRegionException");
+  EXPECT_EQ(exception.message, "t,,1 is not online");
+  EXPECT_EQ(exception.remedy(), Remedy::kRelocate);
+  EXPECT_EQ(exception.ToStatus(), Unavailable("NotServingRegionException: t,,1 is not online"));
+  EXPECT_EQ(ExceptionOf("a.Outer$LeaseException", "").remedy(), Remedy::kReopenScanner);
+}
+
+TEST(ExceptionTest, AScannerThatIsGoneIsReopenedThoughItSaysDoNotRetry) {
+  Exception exception = ExceptionOf("a.b.UnknownScannerException", "");
+  exception.do_not_retry = true;
+  EXPECT_EQ(exception.remedy(), Remedy::kReopenScanner);
+}
+
+TEST(ExceptionTest, WhatIsNotKnownGoesByItsFlag) {
+  Exception exception = ExceptionOf("a.b.NewException", "a.b.NewException: what");
+  EXPECT_EQ(exception.remedy(), Remedy::kUnknown);
+  EXPECT_EQ(exception.ToStatus().code(), StatusCode::kInternal);
+  exception.do_not_retry = true;
+  EXPECT_EQ(exception.remedy(), Remedy::kFail);
+}
+
+TEST(ExceptionTest, AHintThatCannotBeReadIsNone) {
+  const auto moved = [](const std::string& text) {
+    return ExceptionOf("x.RegionMovedException", "x.RegionMovedException: " + text).moved;
+  };
+  const std::string good =
+      "Region moved to: hostname=h port=16020 startCode=123. As of locationSeqNum=45.";
+  ASSERT_TRUE(moved(good));
+  EXPECT_EQ(moved(good)->server.ToString(), "h,16020,123");
+  EXPECT_EQ(moved(good)->sequence, 45);
+  for (const char* bad :
+       {"", "hostname= port=1 startCode=1. As of locationSeqNum=1.",
+        "hostname=h port=x startCode=1. As of locationSeqNum=1.",
+        "hostname=h port=99999 startCode=1. As of locationSeqNum=1.",
+        "hostname=h port=1 startCode=-1. As of locationSeqNum=1.", "hostname=h port=1",
+        "hostname=h port=1 startCode=99999999999999999999. As of locationSeqNum=1."}) {
+    EXPECT_FALSE(moved(bad)) << bad;
+  }
+  EXPECT_FALSE(ExceptionOf("x.OtherException", good).moved);
+}
+
+TEST(ExceptionTest, TextsAreBounded) {
+  const std::string long_text(1 << 20, 'x');
+  const Exception exception = ExceptionOf(long_text, long_text);
+  EXPECT_LE(exception.class_name.size() + exception.message.size(), 2000u);
+}
+
+}  // namespace
+}  // namespace tamis::hbase

@@ -1,0 +1,91 @@
+#include "tamis/hbase/frame.h"
+
+#include <google/protobuf/message_lite.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "tamis/base/coding.h"
+#include "tamis/hbase/wire.pb.h"
+
+namespace tamis::hbase {
+namespace {
+
+constexpr size_t kFirstBufferBytes = 64 << 10;
+// A buffer that one large answer needed is not kept for ever.
+constexpr size_t kKeptBufferBytes = 4 << 20;
+
+}  // namespace
+
+void AppendDelimited(const google::protobuf::MessageLite& message, std::string* out) {
+  PutVarint(out, message.ByteSizeLong());
+  message.AppendPartialToString(out);
+}
+
+std::optional<std::string_view> TakeDelimited(std::string_view* bytes) {
+  Reader reader(*bytes);
+  const uint64_t size = reader.Varint();
+  if (!reader.ok() || size > reader.rest().size()) return {};
+  const std::string_view message = reader.Bytes(size);
+  *bytes = reader.rest();
+  return message;
+}
+
+void AppendCall(const pb::RequestHeader& header, const google::protobuf::MessageLite& parameter,
+                std::string_view cells, std::string* out) {
+  const size_t begin = out->size();
+  out->append(4, '\0');
+  AppendDelimited(header, out);
+  AppendDelimited(parameter, out);
+  out->append(cells);
+  std::string size;
+  PutBig32(&size, static_cast<uint32_t>(out->size() - begin - 4));
+  out->replace(begin, 4, size);
+}
+
+std::span<char> FrameReader::Space() {
+  if (begin_ == end_) {
+    begin_ = end_ = 0;
+    if (buffer_.size() > kKeptBufferBytes) std::vector<char>().swap(buffer_);
+  }
+  if (buffer_.empty()) buffer_.resize(kFirstBufferBytes);
+  if (end_ == buffer_.size()) {
+    if (begin_ >= buffer_.size() / 2) {
+      std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+      end_ -= begin_;
+      begin_ = 0;
+    } else {
+      buffer_.resize(2 * buffer_.size());
+    }
+  }
+  return std::span(buffer_).subspan(end_);
+}
+
+Result<std::optional<std::string_view>> FrameReader::Next() {
+  const std::string_view bytes(buffer_.data() + begin_, end_ - begin_);
+  Reader reader(bytes);
+  const uint32_t size = reader.Big32();
+  if (!reader.ok()) return std::optional<std::string_view>();
+  if (size > max_frame_bytes_) {
+    return DataLoss("an answer of " + std::to_string(size) + " bytes, where " +
+                    std::to_string(max_frame_bytes_) + " are allowed");
+  }
+  if (reader.rest().size() < size) return std::optional<std::string_view>();
+  begin_ += 4 + size;
+  return std::optional(reader.Bytes(size));
+}
+
+Result<AnswerParts> ParseAnswer(std::string_view frame, pb::ResponseHeader* header) {
+  const auto bytes = TakeDelimited(&frame);
+  if (!bytes || !header->ParseFromArray(bytes->data(), static_cast<int>(bytes->size()))) {
+    return DataLoss("an answer whose header cannot be read");
+  }
+  if (header->has_exception()) return AnswerParts{};
+  const auto message = TakeDelimited(&frame);
+  if (!message || frame.size() != header->cell_block_meta().length()) {
+    return DataLoss("an answer whose parts do not fit together");
+  }
+  return AnswerParts{.message = *message, .cells = frame};
+}
+
+}  // namespace tamis::hbase

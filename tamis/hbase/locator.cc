@@ -1,0 +1,243 @@
+#include "tamis/hbase/locator.h"
+
+#include <algorithm>
+
+#include "tamis/hbase/backoff.h"
+#include "tamis/hbase/printable.h"
+#include "tamis/hbase/scanner.h"
+#include "tamis/hbase/session.h"
+
+namespace tamis::hbase {
+namespace {
+
+// What was doubtful for so long is looked up without a pause again.
+constexpr std::chrono::seconds kForgotten(10);
+constexpr size_t kMostDoubts = 10'000;
+// Rows of hbase:meta read at a lookup: the one wanted may stand behind parents of a split.
+constexpr uint64_t kLookupRows = 5;
+
+bool Fits(const std::string& start, const std::string& end, std::string_view row, bool before) {
+  if (!before) return row >= start && (end.empty() || row < end);
+  return row.empty() ? end.empty() : start < row && (end.empty() || row <= end);
+}
+
+// The entry with the largest start key that can fit.
+template <class Map>
+typename Map::const_iterator Candidate(const Map& map, std::string_view row, bool before) {
+  auto next = before ? (row.empty() ? map.end() : map.lower_bound(row)) : map.upper_bound(row);
+  return next == map.begin() ? map.end() : std::prev(next);
+}
+
+}  // namespace
+
+Locator::Table::Table(Session& session) : waiters(session.io, session.timers) {}
+
+Locator::Table& Locator::TableOf(const std::string& name) {
+  auto& table = tables_[name];
+  if (!table) table = std::make_unique<Table>(session_);
+  return *table;
+}
+
+RegionPtr Locator::Known(const Table& table, std::string_view row, bool before) const {
+  const auto found = Candidate(table.regions, row, before);
+  if (found == table.regions.end() || !Fits(found->first, found->second->end, row, before)) {
+    return {};
+  }
+  return found->second;
+}
+
+Deadline Locator::NotBefore(const Table& table, std::string_view row, bool before) const {
+  const auto found = Candidate(table.doubts, row, before);
+  if (found == table.doubts.end() || !Fits(found->first, found->second.end, row, before)) {
+    return Deadline::min();
+  }
+  return found->second.not_before;
+}
+
+void Locator::Insert(Table& table, RegionPtr region) {
+  // Whatever overlaps it is older.
+  auto begin = table.regions.upper_bound(region->start);
+  if (begin != table.regions.begin()) {
+    const auto before = std::prev(begin);
+    if (before->second->end.empty() || before->second->end > region->start) begin = before;
+  }
+  const auto end =
+      region->end.empty() ? table.regions.end() : table.regions.lower_bound(region->end);
+  table.regions.erase(begin, end);
+  std::string start = region->start;
+  table.regions.insert_or_assign(std::move(start), std::move(region));
+}
+
+void Locator::Doubted(Table& table, const Region& region) {
+  const Deadline now = Clock::now();
+  if (table.doubts.size() >= kMostDoubts) {
+    std::erase_if(table.doubts, [&](const auto& one) { return one.second.not_before < now; });
+  }
+  Doubt& doubt = table.doubts[region.start];
+  const bool again = doubt.failures > 0 && doubt.server == region.server &&
+                     doubt.open_sequence == region.open_sequence &&
+                     now < doubt.not_before + kForgotten;
+  // A region that is open nowhere was just looked up.
+  if (!again) doubt.failures = region.server.address.host.empty() ? 1 : 0;
+  doubt.end = region.end;
+  doubt.server = region.server;
+  doubt.open_sequence = region.open_sequence;
+  doubt.not_before =
+      doubt.failures == 0 ? now : now + Backoff::At(doubt.failures - 1, session_.random);
+  ++doubt.failures;
+}
+
+void Locator::Suspect(const RegionPtr& region) {
+  Table& table = TableOf(region->table);
+  const auto found = table.regions.find(region->start);
+  if (found == table.regions.end() || found->second != region) return;  // somebody was quicker
+  table.regions.erase(found);
+  Doubted(table, *region);
+  if (region->table == kMetaTable) session_.registry.Distrust();
+}
+
+void Locator::Refused(const RegionPtr& region, const Exception& exception) {
+  // The number is that of the closing: not below the opening's, and equal to it when nothing was
+  // written in between.
+  if (!exception.moved || exception.moved->sequence < region->open_sequence) {
+    return Suspect(region);
+  }
+  Table& table = TableOf(region->table);
+  const auto found = table.regions.find(region->start);
+  if (found == table.regions.end() || found->second != region) return;
+  ++counts_.hints_taken;
+  auto moved = std::make_shared<Region>(*region);
+  moved->server = exception.moved->server;
+  moved->open_sequence = exception.moved->sequence;
+  found->second = std::move(moved);
+}
+
+Task<Result<RegionPtr>> Locator::Holding(std::string table, std::string row, Deadline deadline) {
+  return Find(std::move(table), std::move(row), false, deadline);
+}
+
+Task<Result<RegionPtr>> Locator::Before(std::string table, std::string row, Deadline deadline) {
+  return Find(std::move(table), std::move(row), true, deadline);
+}
+
+Task<Result<RegionPtr>> Locator::Find(std::string name, std::string row, bool before,
+                                      Deadline deadline) {
+  Table& table = TableOf(name);
+  Status last = Unavailable("no time left");
+  while (!session_.closed()) {
+    if (RegionPtr known = Known(table, row, before)) co_return known;
+    if (Clock::now() >= deadline) {
+      co_return last.WithContext("cannot find the region of row " + Printable(row) + " of table " +
+                                 Printable(name));
+    }
+    if (table.refreshing) {
+      co_await table.waiters.Wait(deadline);
+      continue;
+    }
+    const Deadline not_before = NotBefore(table, row, before);
+    if (Clock::now() < not_before) {
+      co_await session_.SleepUntil(std::min(not_before, deadline));
+      continue;
+    }
+    table.refreshing = true;
+    Status status = co_await Refresh(table, name, row, before, deadline);
+    table.refreshing = false;
+    table.waiters.WakeAll();
+    if (status.ok()) continue;
+    if (status.code() != StatusCode::kUnavailable && status.code() != StatusCode::kBusy &&
+        status.code() != StatusCode::kDeadlineExceeded) {
+      co_return status;
+    }
+    last = std::move(status);
+  }
+  co_return Cancelled("the client was closed");
+}
+
+Task<Status> Locator::Refresh(Table& table, std::string name, std::string row, bool before,
+                              Deadline deadline) {
+  if (name == kMetaTable) {
+    ++counts_.registry_lookups;
+    auto server = co_await session_.registry.MetaServer(deadline);
+    if (!server.ok()) {
+      Doubted(table, MetaRegion({}));
+      co_return server.status();
+    }
+    Insert(table, std::make_shared<Region>(MetaRegion(*server)));
+    co_return Status();
+  }
+  ++counts_.meta_lookups;
+  Scan scan;
+  scan.reversed = true;
+  scan.start_row = !before       ? MetaKeyOfRow(name, row)
+                   : row.empty() ? MetaKeyEnd(name)
+                                 : MetaKeyBefore(name, row);
+  scan.stop_row = MetaKeyFirst(name);
+  scan.include_stop = true;
+  scan.columns = {{"info", {}}};
+  scan.limit = kLookupRows;
+  Scanner scanner(session_, std::string(kMetaTable), std::move(scan));
+  bool any = false;
+  for (uint64_t rows = 0; rows < kLookupRows;) {
+    auto batch = co_await scanner.Next(deadline);
+    if (!batch.ok()) co_return batch.status();
+    if (batch->empty()) break;
+    for (const Row& meta_row : *batch) {
+      ++rows;
+      any = true;
+      auto parsed = ParseMetaRow(meta_row);
+      if (!parsed.ok()) co_return parsed.status();
+      if (!*parsed || (*parsed)->region.table != name) continue;
+      MetaRow& found = **parsed;
+      if (!Fits(found.region.start, found.region.end, row, before)) continue;
+      if (found.open) {
+        Insert(table, std::make_shared<Region>(std::move(found.region)));
+        co_return Status();
+      }
+      const std::string region_name = found.region.name;
+      found.region.server = {};
+      Doubted(table, found.region);
+      co_return Unavailable("region " + Printable(region_name) + " is open nowhere");
+    }
+  }
+  if (!any) co_return NotFound("there is no table " + Printable(name));
+  // Between two batches of hbase:meta, as at a split; or holes, which somebody has to repair.
+  Region hole;
+  hole.start = row;
+  hole.end = row + '\0';
+  Doubted(table, hole);
+  co_return Unavailable("hbase:meta has no region for row " + Printable(row) + " of table " +
+                        Printable(name));
+}
+
+Task<Result<std::vector<RegionPtr>>> Locator::All(std::string name, Deadline deadline) {
+  Table& table = TableOf(name);
+  ++counts_.meta_table_scans;
+  Scan scan;
+  scan.start_row = MetaKeyFirst(name);
+  scan.stop_row = MetaKeyEnd(name);
+  scan.columns = {{"info", {}}};
+  Scanner scanner(session_, std::string(kMetaTable), std::move(scan));
+  std::vector<RegionPtr> regions;
+  while (true) {
+    auto batch = co_await scanner.Next(deadline);
+    if (!batch.ok()) co_return batch.status();
+    if (batch->empty()) break;
+    for (const Row& meta_row : *batch) {
+      auto parsed = ParseMetaRow(meta_row);
+      if (!parsed.ok()) co_return parsed.status();
+      if (!*parsed || (*parsed)->region.table != name) continue;
+      MetaRow& found = **parsed;
+      if (!found.open) found.region.server = {};
+      regions.push_back(std::make_shared<Region>(std::move(found.region)));
+    }
+  }
+  if (regions.empty()) co_return NotFound("there is no table " + Printable(name));
+  // Rows of hbase:meta stand in the order of start keys. What a coroutine found meanwhile is as
+  // new.
+  for (const RegionPtr& region : regions) {
+    if (!region->server.address.host.empty()) Insert(table, region);
+  }
+  co_return regions;
+}
+
+}  // namespace tamis::hbase

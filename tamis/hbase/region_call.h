@@ -1,0 +1,42 @@
+// A call to whatever server has a row, repeated where that is right until it is answered.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "tamis/base/status.h"
+#include "tamis/hbase/channel.h"
+#include "tamis/hbase/region.h"
+#include "tamis/hbase/task.h"
+
+namespace tamis::hbase {
+
+class Session;
+
+// Whether a call that may have run is sent again.
+enum class Repeat {
+  kAlways,      // it changes nothing, or the caller says that it does not matter
+  kSameServer,  // it has a nonce, which only the life of the server that may have run it knows
+  kNever,
+};
+
+struct RegionCall {
+  std::string table;
+  std::string row;
+  std::string method;  // "Get"
+  Repeat repeat = Repeat::kNever;
+  uint32_t priority = 0;
+  Channels::Lane lane = Channels::Lane::kNormal;
+  Deadline deadline;
+  std::optional<std::chrono::milliseconds> call_timeout;  // of one try; else the client's
+  // The parameter and the cells for this region.
+  std::function<Call(const Region&)> make;
+  // An exception inside of an answer, where a message has one.
+  std::function<std::optional<Exception>(const Reply&)> inner;
+};
+
+// The answer. What may have run and is not repeated ends with kDeadlineExceeded.
+Task<Result<Reply>> CallRegion(Session& session, RegionCall call);
+
+}  // namespace tamis::hbase

@@ -1,0 +1,92 @@
+#include "tamis/hbase/registry.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "tamis/hbase/region.h"
+#include "tamis/hbase/session.h"
+#include "tamis/hbase/wire.pb.h"
+
+namespace tamis::hbase {
+namespace {
+
+// One server has so long: another one may be quicker.
+constexpr std::chrono::milliseconds kOneTry(2000);
+constexpr size_t kMostAddresses = 32;
+
+}  // namespace
+
+Task<Status> Registry::Ask(std::string method, google::protobuf::MessageLite* answer,
+                           Deadline deadline) {
+  std::string reasons;
+  const size_t count = addresses_.size();
+  for (size_t i = 0; i < count && Clock::now() < deadline && !session_.closed(); ++i) {
+    const Address address = addresses_[next_];
+    Call call{.method = method,
+              .parameter = std::make_shared<pb::GetClusterIdRequest>(),  // they are all empty
+              .cells = {},
+              .deadline = std::min(deadline, Clock::now() + kOneTry)};
+    const Reply reply =
+        co_await session_.Send(session_.channels.To(address, "ClientMetaService"), std::move(call));
+    Status status = reply.ToStatus();
+    if (status.ok()) {
+      if (answer->ParseFromArray(reply.message.data(), static_cast<int>(reply.message.size()))) {
+        co_return Status();
+      }
+      status = DataLoss(address.ToString() + ": an answer that cannot be read");
+    }
+    reasons += (reasons.empty() ? "" : "; ") + status.message();
+    next_ = (next_ + 1) % addresses_.size();
+  }
+  co_return Unavailable("no server answers " + method + ": " +
+                        (reasons.empty() ? "no time left" : reasons));
+}
+
+Task<void> Registry::Learn(Deadline deadline) {
+  if (learned_) co_return;
+  learned_ = true;
+  pb::GetBootstrapNodesResponse nodes;
+  const Status asked = co_await Ask("GetBootstrapNodes", &nodes, deadline);
+  if (!asked.ok()) co_return;  // they only add
+  for (const pb::ServerName& node : nodes.server_name()) {
+    const Address address = FromProto(node).address;
+    if (addresses_.size() < std::max(kMostAddresses, configured_) &&
+        std::ranges::find(addresses_, address) == addresses_.end()) {
+      addresses_.push_back(address);
+    }
+  }
+}
+
+Task<Result<ServerName>> Registry::MetaServer(Deadline deadline) {
+  pb::GetMetaRegionLocationsResponse locations;
+  const Status asked = co_await Ask("GetMetaRegionLocations", &locations, deadline);
+  if (!asked.ok()) co_return asked;
+  co_await Learn(deadline);
+  for (const pb::RegionLocation& location : locations.meta_locations()) {
+    if (location.has_server_name() && location.region_info().replica_id() == 0) {
+      co_return FromProto(location.server_name());
+    }
+  }
+  Distrust();
+  co_return Unavailable("hbase:meta is open nowhere");
+}
+
+Task<Result<ServerName>> Registry::ActiveMaster(Deadline deadline) {
+  pb::GetActiveMasterResponse master;
+  const Status asked = co_await Ask("GetActiveMaster", &master, deadline);
+  if (!asked.ok()) co_return asked;
+  if (!master.has_server_name()) {
+    Distrust();
+    co_return Unavailable("no master is active");
+  }
+  co_return FromProto(master.server_name());
+}
+
+Task<Result<std::string>> Registry::ClusterId(Deadline deadline) {
+  pb::GetClusterIdResponse id;
+  const Status asked = co_await Ask("GetClusterId", &id, deadline);
+  if (!asked.ok()) co_return asked;
+  co_return id.cluster_id();
+}
+
+}  // namespace tamis::hbase

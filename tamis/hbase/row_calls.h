@@ -1,0 +1,36 @@
+// Operations on one row, and calls to coprocessors, as coroutines.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tamis/base/status.h"
+#include "tamis/hbase/operations.h"
+#include "tamis/hbase/region_call.h"
+#include "tamis/hbase/row.h"
+#include "tamis/hbase/task.h"
+#include "tamis/hbase/write_options.h"
+
+namespace tamis::hbase {
+
+class Session;
+
+Task<Result<Row>> GetRow(Session& session, std::string table, Get get, Deadline deadline);
+Task<Result<MutateResult>> MutateRow(Session& session, std::string table, Mutation mutation,
+                                     WriteOptions options, Deadline deadline);
+// All of them, or none; all of one row.
+Task<Result<MutateResult>> MutateRowTogether(Session& session, std::string table,
+                                             std::vector<Mutation> mutations, WriteOptions options,
+                                             Deadline deadline);
+Task<Result<std::string>> ExecService(Session& session, std::string table, std::string row,
+                                      ServiceCall call, Deadline deadline);
+// One try at this server, with what it thinks of the region.
+Task<Result<std::string>> ExecServiceAt(Session& session, ServerName server,
+                                        std::string region_name, ServiceCall call,
+                                        Deadline deadline);
+Task<Result<std::string>> ExecRegionServerService(Session& session, ServerName server,
+                                                  ServiceCall call, Deadline deadline);
+
+}  // namespace tamis::hbase

@@ -1,0 +1,89 @@
+// A server for tests that does what it is told: it listens on this machine, reads what a client
+// sends, and gives each call to the test.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "tamis/hbase/server_name.h"
+#include "tamis/hbase/wire.pb.h"
+
+namespace tamis::hbase {
+
+class ScriptedServer {
+ public:
+  // One connection; may be used from any thread, and after it is closed.
+  class Peer {
+   public:
+    explicit Peer(int socket) : socket_(socket) {}
+    ~Peer();
+    void Answer(uint32_t call_id, const google::protobuf::MessageLite& message,
+                std::string_view cells = {});
+    void Throw(uint32_t call_id, const std::string& class_name, const std::string& text = "",
+               bool do_not_retry = false);
+    void SendBytes(std::string_view bytes);
+    void Close();
+    // Exactly so many bytes, or nothing when the client has closed.
+    std::string Receive(size_t size);
+
+   private:
+    const int socket_;
+    std::mutex mutex_;
+  };
+  using PeerPtr = std::shared_ptr<Peer>;
+
+  struct Request {
+    std::string service;
+    std::string method;
+    uint32_t call_id = 0;
+    uint32_t timeout_ms = 0;
+    uint32_t priority = 0;
+    std::string parameter;
+    std::string cells;
+
+    template <class Message>
+    Message Parsed() const {
+      Message message;
+      message.ParseFromString(parameter);
+      return message;
+    }
+  };
+  using Handler = std::function<void(const Request&, const PeerPtr&)>;
+
+  ScriptedServer();
+  ~ScriptedServer();
+  ScriptedServer(const ScriptedServer&) = delete;
+  ScriptedServer& operator=(const ScriptedServer&) = delete;
+
+  const Address& address() const { return address_; }
+  ServerName name() const { return {address_, 1}; }
+
+  // What is done with calls of a method from now on; what nobody asked for is never answered.
+  void On(const std::string& method, Handler handler);
+  // How often a method was called.
+  int calls(const std::string& method) const;
+  int connections() const { return connections_; }
+
+ private:
+  void Accept();
+  void Serve(const PeerPtr& peer);
+
+  int listener_ = -1;
+  Address address_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Handler> handlers_;
+  std::map<std::string, int> calls_;
+  std::vector<PeerPtr> peers_;
+  std::vector<std::thread> threads_;
+  std::atomic<int> connections_ = 0;
+  std::thread acceptor_;
+};
+
+}  // namespace tamis::hbase

@@ -1,0 +1,78 @@
+// A coroutine of the client, and a place where coroutines wait for one another.
+#pragma once
+
+#include <asio/async_result.hpp>
+#include <asio/awaitable.hpp>
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+#include <asio/use_awaitable.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "tamis/hbase/timers.h"
+
+namespace tamis::hbase {
+
+template <class T>
+using Task = asio::awaitable<T>;
+
+// Leaves the coroutine with the status when it is not ok.
+#define TAMIS_CO_RETURN_IF_ERROR(expr)                                                     \
+  do {                                                                                     \
+    if (::tamis::Status tamis_status = (expr); !tamis_status.ok()) co_return tamis_status; \
+  } while (false)
+
+// Suspends the coroutine and calls start(resume); resume is called once, later, with the value. To
+// be called outside of the expression that awaits it when `start` captures more than pointers and
+// numbers: g++ 12 destroys a closure twice that is made inside of a co_await.
+template <class T, class Start>
+Task<T> Suspended(Start start) {
+  return asio::async_initiate<const asio::use_awaitable_t<>, void(T)>(
+      [start = std::move(start)](auto handler) mutable {
+        auto shared = std::make_shared<decltype(handler)>(std::move(handler));
+        start([shared](T value) { (*shared)(std::move(value)); });
+      },
+      asio::use_awaitable);
+}
+
+// Waits for a call from somebody else, or until time is over.
+class Waiters {
+ public:
+  Waiters(asio::io_context& io, Timers& timers) : io_(io), timers_(timers) {}
+
+  Task<bool> Wait(Deadline deadline) {  // whether somebody called
+    return Suspended<bool>([this, deadline](std::function<void(bool)> resume) {
+      const uint64_t id = ++last_id_;
+      const auto timer = timers_.Add(deadline, [this, id] { Resume(id, false); });
+      waiting_.emplace(id, One{std::move(resume), timer});
+    });
+  }
+
+  void WakeAll() {
+    while (!waiting_.empty()) {
+      auto node = waiting_.extract(waiting_.begin());
+      timers_.TakeBack(node.mapped().timer);
+      asio::post(io_, [resume = std::move(node.mapped().resume)] { resume(true); });
+    }
+  }
+
+ private:
+  struct One {
+    std::function<void(bool)> resume;
+    Timers::Entry timer;
+  };
+
+  void Resume(uint64_t id, bool called) {
+    auto node = waiting_.extract(id);
+    node.mapped().resume(called);
+  }
+
+  asio::io_context& io_;
+  Timers& timers_;
+  std::map<uint64_t, One> waiting_;
+  uint64_t last_id_ = 0;
+};
+
+}  // namespace tamis::hbase
