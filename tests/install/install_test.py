@@ -173,6 +173,33 @@ class InstallTest(unittest.TestCase):
                 with open(os.path.join(self.prefix, path), encoding="utf-8") as header:
                     self.assertNotRegex(header.read(), r"#include.*(pb[.]h|google/|rocksdb/)", path)
 
+    def test_the_hbase_client(self):
+        prefix = os.path.join(self.work, "hbase")
+        run("cmake", "--install", BUILD, "--component", "hbase", "--prefix", prefix)
+        files = sorted(os.path.relpath(os.path.join(directory, name), prefix)
+                       for directory, _, names in os.walk(prefix) for name in names)
+        for path in files:
+            self.assertRegex(path, "^(include/tamis/(base|hbase)/[a-z_]+[.]h|"
+                             "lib[^ ]*/(libtamis_(base|hbase)[.]a|cmake/tamis/tamis-[a-z-]+[.]cmake))$")
+        headers = [path for path in files if path.startswith("include/tamis/hbase/")]
+        self.assertIn("include/tamis/hbase/client.h", headers)
+        include = os.path.join(prefix, "include")
+        source = os.path.join(self.work, "hbase_headers.cc")
+        for header in headers:
+            with open(source, "w", encoding="utf-8") as file:
+                file.write('#include "%s"\n' % os.path.relpath(header, "include"))
+            run(CXX, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I" + include, source)
+        done = self.configure("hbase-build", project=os.path.join(HERE, "hbase_consumer"),
+                              prefix=prefix)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        build = os.path.join(self.work, "hbase-build")
+        run("cmake", "--build", build)
+        # Nobody listens there, and it says so; that it works with a server is the matter of tests/hbase.
+        asked = subprocess.run([os.path.join(build, "rows"), "nowhere"], capture_output=True, text=True,
+                               check=False)
+        self.assertEqual(asked.returncode, 1)
+        self.assertIn("write host:port", asked.stderr)
+
     def test_the_program_and_the_sqlite_extension(self):
         prefix = os.path.join(self.work, "program")
         run("cmake", "--install", BUILD, "--component", "program", "--prefix", prefix)

@@ -1,0 +1,24 @@
+// The real HBase of a test program: started by tools/hbase-local, deleted at the end.
+#pragma once
+
+#include <string>
+
+namespace tamis {
+
+class LocalHBase {
+ public:
+  // Starts three region servers, anew. Ends the program when they do not start.
+  static LocalHBase& Get();
+
+  const std::string& addresses() const { return addresses_; }
+  // hbase-local with these words; fails the test when it fails.
+  std::string Run(const std::string& words) const;
+  // The role of the server on this port: "rs2".
+  std::string RoleOf(unsigned port) const;
+
+ private:
+  LocalHBase();
+  std::string addresses_;
+};
+
+}  // namespace tamis
