@@ -1,6 +1,9 @@
 // tamis region, tamis server, tamis status, tamis check.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "tamis/cli/command.h"
 #include "tamis/cli/connection.h"
@@ -16,6 +19,8 @@ struct Options {
   std::string server;
   std::vector<std::string> key;
   std::string format = "table";
+  bool hex = false;
+  bool json = false;
 };
 
 Status Query(Connection* connection, const Options& options, const std::string& sql,
@@ -26,7 +31,11 @@ Status Query(Connection* connection, const Options& options, const std::string& 
 }
 
 Status ListRegions(Connection* connection, const Options& options) {
-  return Query(connection, options, "SELECT * FROM tamis_regions(?)", {Value::Text(options.table)});
+  const std::string keys =
+      options.hex ? "start_key, end_key" : "start_values AS start, end_values AS \"end\"";
+  return Query(connection, options,
+               "SELECT region, epoch, " + keys + ", server, size_bytes FROM tamis_regions(?)",
+               {Value::Text(options.table)});
 }
 
 Status ListServers(Connection* connection, const Options& options) {
@@ -96,22 +105,114 @@ Status Balance(Connection* connection, const Options&) {
   return Status::Ok();
 }
 
-Status ShowStatus(Connection* connection, const Options&) {
+std::string_view StateName(ServerInfo::State state) {
+  switch (state) {
+    case ServerInfo::State::kLive:
+      return "live";
+    case ServerInfo::State::kPaused:
+      return "paused";
+    case ServerInfo::State::kDead:
+      return "dead";
+  }
+  return "";
+}
+
+int64_t Millis(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+}
+
+// What `tamis status` says, as JSON; people are shown the same.
+Result<nlohmann::ordered_json> StatusOf(Connection* connection) {
   TAMIS_ASSIGN_OR_RETURN(const ClusterStatus status, connection->session()->Change<ClusterStatus>(
                                                          [](ClusterAdmin& admin, auto done) {
                                                            admin.GetStatus(std::move(done));
                                                          }));
   TAMIS_ASSIGN_OR_RETURN(const auto tables, ListTables(connection));
-  const auto live =
-      std::ranges::count(status.servers, ServerInfo::State::kLive, &ServerInfo::state);
-  std::printf("store    %s\n", connection->store_name().c_str());
-  std::printf("servers  %zu, %td live\n", status.servers.size(), live);
+  auto json = nlohmann::ordered_json{{"store", connection->store_name()},
+                                     {"pending_work", status.pending_work}};
+  auto& servers = json["servers"] = nlohmann::ordered_json::array();
+  for (const ServerStatus& server : status.servers) {
+    auto coordinators = nlohmann::ordered_json::array();
+    for (const CoordinatorStatus& coordinator : server.coordinators) {
+      coordinators.push_back({{"coordinator", coordinator.coordinator},
+                              {"events_behind", coordinator.events_behind},
+                              {"lease_ms", Millis(coordinator.lease_left)}});
+    }
+    servers.push_back({{"name", server.info.name},
+                       {"state", StateName(server.info.state)},
+                       {"regions", server.info.regions},
+                       {"filter_bytes", server.filter_bytes},
+                       {"feed_events", server.feed_events},
+                       {"feed_bytes", server.feed_bytes},
+                       {"coordinators", std::move(coordinators)}});
+  }
+  const Engine::Knowledge known = connection->engine().knowledge();
+  json["coordinator"] = {{"servers", known.servers},
+                         {"regions", known.regions},
+                         {"indexes_missing", known.indexes_missing},
+                         {"indexes_left_out", known.indexes_left_out},
+                         {"filter_bytes", known.filter_bytes}};
+  auto& listed = json["tables"] = nlohmann::ordered_json::array();
   for (const TableSchema& table : tables) {
     TAMIS_ASSIGN_OR_RETURN(const auto regions, RegionsOf(connection, table));
-    double bytes = 0;
-    for (const RegionInfo& region : regions) bytes += static_cast<double>(region.size_bytes);
-    std::printf("table    %s: %zu regions, %.1f MB, %zu columns, %zu indexes\n", table.name.c_str(),
-                regions.size(), bytes / 1e6, table.columns.size(), table.indexes.size());
+    uint64_t bytes = 0;
+    for (const RegionInfo& region : regions) bytes += region.size_bytes;
+    listed.push_back({{"name", table.name},
+                      {"regions", regions.size()},
+                      {"size_bytes", bytes},
+                      {"columns", table.columns.size()},
+                      {"indexes", table.indexes.size()}});
+  }
+  return json;
+}
+
+std::string Megabytes(const nlohmann::ordered_json& bytes) {
+  return fmt::format("{:.1f} MB", bytes.get<double>() / 1e6);
+}
+
+std::string Number(const nlohmann::ordered_json& number) { return number.dump(); }
+
+// "lease 290 ms, 0 events behind", of each coordinator.
+std::string FollowersOf(const nlohmann::ordered_json& server) {
+  if (server["coordinators"].empty()) return "nobody listens";
+  std::string text;
+  for (const auto& one : server["coordinators"]) {
+    text +=
+        fmt::format("{}{}, {} events behind", text.empty() ? "" : "; ",
+                    one["lease_ms"] == 0 ? "no lease" : "lease " + Number(one["lease_ms"]) + " ms",
+                    Number(one["events_behind"]));
+  }
+  return text;
+}
+
+Status ShowStatus(Connection* connection, const Options& options) {
+  // What has just been opened is being told of its filters.
+  connection->WaitUntilRouted(std::chrono::seconds(10));
+  TAMIS_ASSIGN_OR_RETURN(const auto status, StatusOf(connection));
+  if (options.json) {
+    fmt::print("{}\n", status.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    return Status::Ok();
+  }
+  const auto& servers = status["servers"];
+  const auto live =
+      std::ranges::count_if(servers, [](const auto& server) { return server["state"] == "live"; });
+  const auto& known = status["coordinator"];
+  fmt::print("store    {}\n", status["store"].get<std::string>());
+  fmt::print("servers  {}, {} live\n", servers.size(), live);
+  for (const auto& server : servers) {
+    fmt::print("server   {} {}: {} regions, filters {}; feed of {} events, {} bytes; {}\n",
+               server["name"].get<std::string>(), server["state"].get<std::string>(),
+               Number(server["regions"]), Megabytes(server["filter_bytes"]),
+               Number(server["feed_events"]), Number(server["feed_bytes"]), FollowersOf(server));
+  }
+  fmt::print(
+      "routing  {} regions of {} servers, filters {}; {} not known, {} of these for want of room\n",
+      Number(known["regions"]), Number(known["servers"]), Megabytes(known["filter_bytes"]),
+      Number(known["indexes_missing"]), Number(known["indexes_left_out"]));
+  for (const auto& table : status["tables"]) {
+    fmt::print("table    {}: {} regions, {}, {} columns, {} indexes\n",
+               table["name"].get<std::string>(), Number(table["regions"]),
+               Megabytes(table["size_bytes"]), Number(table["columns"]), Number(table["indexes"]));
   }
   return Status::Ok();
 }
@@ -149,6 +250,7 @@ void AddClusterCommands(Command app, Context* context) {
   region.RequireCommand();
   Command list = add(region, "list", "Print the regions of a table", ListRegions);
   list.AddOption("TABLE", options->table, "The table").Required();
+  list.AddFlag("--hex", options->hex, "Keys as bytes, not as the values that they hold");
   format(list);
   Command split = add(region, "split", "Split a region, near its middle or at a key", SplitRegion);
   region_argument(split);
@@ -164,7 +266,9 @@ void AddClusterCommands(Command app, Context* context) {
   server.RequireCommand();
   format(add(server, "list", "Print the region servers", ListServers));
 
-  add(app, "status", "Print what the store holds", ShowStatus);
+  add(app, "status", "Print what the store holds: servers, filters, feeds, leases, tables",
+      ShowStatus)
+      .AddFlag("--json", options->json, "As JSON");
   add(app, "check", "Compare every row with every index and every filter", RunCheck)
       .AddOption("TABLE", options->table, "The table")
       .Required();

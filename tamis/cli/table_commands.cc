@@ -13,6 +13,7 @@ namespace {
 
 struct Options {
   std::string table;
+  std::string column;
   std::string index;
   std::vector<std::string> columns;
   double fpr = IndexSpec{}.fpr;
@@ -82,6 +83,16 @@ Status CreateTable(Connection* connection, const Options& options) {
       .status();
 }
 
+Status AddColumn(Connection* connection, const Options& options) {
+  TAMIS_ASSIGN_OR_RETURN(const ColumnOption option, ParseColumnOption(options.column));
+  TAMIS_ASSIGN_OR_RETURN(const Column column, ParseColumnDefinition(DefinitionOf(option)));
+  return connection->session()
+      ->Change<TableSchema>([&](ClusterAdmin& admin, auto done) {
+        admin.AddColumn(options.table, column, std::move(done));
+      })
+      .status();
+}
+
 Status DropTable(Connection* connection, const Options& options) {
   return connection->session()->Do(
       [&](ClusterAdmin& admin, auto done) { admin.DropTable(options.table, std::move(done)); });
@@ -137,7 +148,7 @@ void AddTableCommands(Command app, Context* context) {
     sub.AddOption("TABLE", options->table, "The table").Required();
   };
 
-  Command table = app.AddCommand("table", "Create, list, describe and drop tables");
+  Command table = app.AddCommand("table", "Create, list, describe, extend and drop tables");
   table.RequireCommand();
   Command create_table = table.AddCommand("create", "Create a table, and the store with it");
   OnStore(
@@ -148,6 +159,12 @@ void AddTableCommands(Command app, Context* context) {
   options->definition.AddTo(create_table);
   add(table, "list", "Print the names of the tables", ListTables);
   table_argument(add(table, "describe", "Print a table's columns, key and indexes", DescribeTable));
+  Command add_column = add(
+      table, "add-column", "Add a column, NULL in the rows that are there, while the table is in use",
+      AddColumn);
+  table_argument(add_column);
+  add_column.AddOption("COLUMN", options->column, "NAME[:TYPE], as --column of table create")
+      .Required();
   table_argument(add(table, "drop", "Delete a table with all its rows", DropTable));
 
   Command index = app.AddCommand("index", "Create, drop, rebuild and list indexes");

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tamis/base/executor.h"
 #include "tamis/cluster/check_report.h"
 #include "tamis/cluster/cluster.h"
 
@@ -29,8 +30,24 @@ struct IndexProgress {
   uint64_t entries = 0;   // in those
 };
 
+// How a coordinator follows a server, as the server knows it.
+struct CoordinatorStatus {
+  uint64_t coordinator = 0;    // its number
+  uint64_t events_behind = 0;  // told, and not acknowledged yet
+  Duration lease_left{};       // zero: it has none, and asks all regions of the server
+};
+
+// What a server that is not dead holds for its filters.
+struct ServerStatus {
+  ServerInfo info;
+  uint64_t filter_bytes = 0;
+  uint64_t feed_events = 0;  // kept for coordinators that have not applied them
+  uint64_t feed_bytes = 0;
+  std::vector<CoordinatorStatus> coordinators;
+};
+
 struct ClusterStatus {
-  std::vector<ServerInfo> servers;
+  std::vector<ServerStatus> servers;
   uint64_t pending_work = 0;  // in the background: indexes being built, splits, moves
 };
 

@@ -83,6 +83,15 @@ bool Engine::WaitUntilRouted(const TableSchema& schema, Duration timeout) {
   return true;
 }
 
+Engine::Knowledge Engine::knowledge() const {
+  const GlobalIndex::Stats stats = state_->global->stats();
+  return {.servers = stats.servers,
+          .regions = stats.regions,
+          .indexes_missing = stats.indexes_missing,
+          .indexes_left_out = stats.indexes_left_out,
+          .filter_bytes = stats.matrix_bytes};
+}
+
 bool Engine::LeavesOut(uint32_t table_id, const RoutingTerm& asked, const std::string& key) const {
   const KeyRanges keys = KeyRanges::Of({key, key + '\0'});
   return state_->global->Find(table_id, keys, asked, state_->executor->Now())

@@ -79,6 +79,16 @@ class Engine {
   // that the first queries are routed.
   bool WaitUntilRouted(const TableSchema& schema, Duration timeout);
 
+  // What is known here of the regions' filters.
+  struct Knowledge {
+    uint64_t servers = 0;
+    uint64_t regions = 0;
+    uint64_t indexes_missing = 0;   // of regions, whose bits are to come: these are always asked
+    uint64_t indexes_left_out = 0;  // of these, those that find no room in memory
+    uint64_t filter_bytes = 0;
+  };
+  Knowledge knowledge() const;
+
   // Whether a search that asks the filters this would leave out the row with this key now: for
   // tests of the promise.
   bool LeavesOut(uint32_t table_id, const RoutingTerm& asked, const std::string& key) const;

@@ -666,9 +666,15 @@ void RocksCluster::RunJob(uint64_t job, const JobSpec& spec) {
 }
 
 void RocksCluster::GetStatus(Callback<ClusterStatus> done) {
-  ListServers([pending = pending_work(), done](Result<std::vector<ServerInfo>> servers) {
+  ListServers([this, done](Result<std::vector<ServerInfo>> servers) {
     if (!servers.ok()) return done(servers.status());
-    done(ClusterStatus{.servers = *std::move(servers), .pending_work = pending});
+    ClusterStatus status{.pending_work = pending_work()};
+    for (ServerInfo& info : *servers) {
+      const auto server = LocalServer(info.name);
+      status.servers.push_back(server ? server->GetStatus() : ServerStatus{});
+      status.servers.back().info = std::move(info);
+    }
+    done(std::move(status));
   });
 }
 

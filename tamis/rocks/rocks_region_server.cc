@@ -113,6 +113,25 @@ std::shared_ptr<Region> RocksRegionServer::FindRegion(uint64_t region_id) const 
   return found == regions_.end() ? nullptr : found->second;
 }
 
+ServerStatus RocksRegionServer::GetStatus() const {
+  ServerStatus status;
+  if (killed()) return status;
+  for (const auto& region : Regions()) {
+    for (const auto& [index_id, state] : *region->indexes()) {
+      status.filter_bytes += state.filter->SizeBytes();
+    }
+  }
+  const FilterFeed& feed = *context_->feed;
+  status.feed_events = feed.EventCount();
+  status.feed_bytes = feed.EventBytes();
+  for (const FilterFeed::Follower& follower : feed.Followers()) {
+    status.coordinators.push_back({.coordinator = follower.coordinator,
+                                   .events_behind = follower.behind,
+                                   .lease_left = follower.lease_left});
+  }
+  return status;
+}
+
 void RocksRegionServer::Mutate(const pb::MutateRequest& request, Callback<pb::MutateReply> done) {
   if (context_->options.inline_steps && !paused()) return MutateRegions(request, std::move(done));
   context_->executor->Step([self = shared_from_this(), request, done = std::move(done)] {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tamis/cluster/cluster_admin.h"
 #include "tamis/cluster/region_server.h"
 #include "tamis/rocks/checker.h"
 #include "tamis/rocks/filter_snapshots.h"
@@ -76,6 +77,8 @@ class RocksRegionServer : public RegionServer,
   bool killed() const { return context_->executor->killed(); }
   std::vector<std::shared_ptr<Region>> Regions() const;
   std::shared_ptr<Region> FindRegion(uint64_t region_id) const;
+  // All but the info, which the cluster knows.
+  ServerStatus GetStatus() const;
   size_t pending_builds() const { return builder_->pending(); }
   FilterFeed& feed() { return *context_->feed; }
 

@@ -75,6 +75,23 @@ size_t FilterFeed::EventBytes() const {
   return event_bytes_;
 }
 
+size_t FilterFeed::EventCount() const {
+  std::lock_guard lock(mutex_);
+  return events_.size();
+}
+
+std::vector<FilterFeed::Follower> FilterFeed::Followers() const {
+  std::lock_guard lock(mutex_);
+  const Time now = executor_->Now();
+  std::vector<Follower> followers;
+  for (const auto& [number, coordinator] : coordinators_) {
+    followers.push_back({.coordinator = number,
+                         .behind = last_ - coordinator.acked,
+                         .lease_left = std::max(coordinator.lease_until - now, Duration(0))});
+  }
+  return followers;
+}
+
 // Keeps regions_ and tables_ the state that all events together describe.
 void FilterFeed::Remember(const pb::Event& event) {
   if (event.kind() == pb::Event::TABLE_CHANGED) {

@@ -98,6 +98,15 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
   uint64_t Last() const;  // number of the last event
 
   size_t EventBytes() const;  // of the events that are kept
+  size_t EventCount() const;
+
+  // A coordinator that polls.
+  struct Follower {
+    uint64_t coordinator = 0;
+    uint64_t behind = 0;  // events that it has not acknowledged
+    Duration lease_left{};
+  };
+  std::vector<Follower> Followers() const;
 
   // The server dies: polls and waits that are under way are dropped unanswered, later ones refused.
   void Abandon();

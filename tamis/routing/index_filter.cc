@@ -342,6 +342,11 @@ bool IndexFilter::as_restored() const {
   return current_ && current_->as_restored;
 }
 
+size_t IndexFilter::SizeBytes() const {
+  std::lock_guard lock(mutex_);
+  return (current_ ? current_->filter.SizeBytes() : 0) + (next_ ? next_->filter.SizeBytes() : 0);
+}
+
 bool IndexFilter::published() const {
   std::lock_guard lock(mutex_);
   return current_ != nullptr;

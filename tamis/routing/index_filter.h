@@ -88,6 +88,7 @@ class IndexFilter {
   // Decrements that sticky counters and ambiguous layers ignored since the generation was begun.
   uint64_t ignored_removals() const;
   size_t layers() const;
+  size_t SizeBytes() const;  // of the counters, those of a generation that is being built too
   uint64_t entries() const;  // counted; sticky counters and stuck erases make it too large
 
   // The bits from where `from` says, at most so many bytes of them, but one word at the least; all

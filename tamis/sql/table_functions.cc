@@ -5,6 +5,7 @@
 
 #include "tamis/sql/extension.h"
 #include "tamis/sql/values.h"
+#include "tamis/table/key_format.h"
 
 namespace tamis {
 namespace {
@@ -53,12 +54,16 @@ Result<Rows> RegionRows(sqlite3*, const std::shared_ptr<Session>& session,
                          session->Ask<std::vector<RegionInfo>>([&](Cluster& cluster, auto done) {
                            cluster.ListRegions(schema->name, {}, std::move(done));
                          }));
+  const KeyFormat format(*schema);
+  const auto text = [&](const std::string& key) {
+    return key.empty() ? Value() : Value::Text(format.ToText(key));
+  };
   Rows rows;
   for (const RegionInfo& region : regions) {
     rows.push_back({Number(region.id.number()), Number(region.epoch), Value::Bytes(region.start),
                     region.end.empty() ? Value() : Value::Bytes(region.end),
                     region.server.empty() ? Value() : Value::Text(region.server),
-                    Number(region.size_bytes)});
+                    Number(region.size_bytes), text(region.start), text(region.end)});
   }
   return rows;
 }
@@ -110,7 +115,7 @@ const std::vector<Function>& Functions() {
       {"tamis_explain", ExplainColumns(), true, ExplainRows},
       {"tamis_regions",
        "region INTEGER, epoch INTEGER, start_key BLOB, end_key BLOB, server TEXT, size_bytes "
-       "INTEGER",
+       "INTEGER, start_values TEXT, end_values TEXT",
        true, RegionRows},
       {"tamis_indexes", "name TEXT, columns TEXT, fpr REAL, expected_values INTEGER", true,
        IndexRows},

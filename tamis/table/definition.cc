@@ -166,6 +166,30 @@ Status SetMarker(const std::optional<std::string>& text, TableSchema* schema) {
   return Status::Ok();
 }
 
+// What stands behind a column's name, as far as it is understood.
+Result<Column> ReadColumn(const std::string& part, const std::string& name, Tokens* tokens,
+                          bool* is_key) {
+  Column column{.name = name};
+  if (!tokens->done() && tokens->word() != "not" && tokens->word() != "primary" &&
+      tokens->word() != "cell") {
+    const auto type = ParseType(tokens->TakeWord());
+    if (!type.ok()) return Unreadable(part, type.status().message());
+    column.type = *type;
+  }
+  while (!tokens->done()) {
+    if (tokens->Take("not") && tokens->Take("null")) {
+      column.nullable = false;
+    } else if (tokens->Take("primary") && tokens->Take("key")) {
+      *is_key = true;
+    } else if (tokens->Take("cell")) {
+      TAMIS_RETURN_IF_ERROR(ParseCell(tokens->TakeWord(), &column));
+    } else {
+      break;
+    }
+  }
+  return column;
+}
+
 std::string FormOf(const TableSchema& schema, size_t part) {
   if (schema.key_parts.empty()) return "ordered";
   return KeyPartText(schema.columns[schema.key[part]].type, schema.key_parts[part]);
@@ -198,25 +222,11 @@ Result<TableSchema> ParseDefinition(const std::string& table,
       TAMIS_ASSIGN_OR_RETURN(IndexPart index, ParseIndex(part, &tokens));
       indexes.push_back(std::move(index));
     } else {
-      Column column{.id = schema.next_column_id++, .name = first};
-      if (!tokens.done() && tokens.word() != "not" && tokens.word() != "primary" &&
-          tokens.word() != "cell") {
-        const auto type = ParseType(tokens.TakeWord());
-        if (!type.ok()) return Unreadable(part, type.status().message());
-        column.type = *type;
-      }
-      while (!tokens.done()) {
-        if (tokens.Take("not") && tokens.Take("null")) {
-          column.nullable = false;
-        } else if (tokens.Take("primary") && tokens.Take("key")) {
-          key.push_back(first);
-        } else if (tokens.Take("cell")) {
-          TAMIS_RETURN_IF_ERROR(ParseCell(tokens.TakeWord(), &column));
-          schema.cells = true;
-        } else {
-          break;
-        }
-      }
+      bool is_key = false;
+      TAMIS_ASSIGN_OR_RETURN(Column column, ReadColumn(part, first, &tokens, &is_key));
+      if (is_key) key.push_back(first);
+      column.id = schema.next_column_id++;
+      if (column.encoding != CellEncoding::kNone) schema.cells = true;
       schema.columns.push_back(std::move(column));
     }
     if (!tokens.done()) return Unreadable(part, "\"" + tokens.word() + "\" is not understood");
@@ -235,6 +245,16 @@ Result<TableSchema> ParseDefinition(const std::string& table,
   }
   TAMIS_RETURN_IF_ERROR(schema.Validate());
   return schema;
+}
+
+Result<Column> ParseColumnDefinition(const std::string& text) {
+  Tokens tokens(text);
+  const std::string name = tokens.TakeWord();
+  bool is_key = false;
+  TAMIS_ASSIGN_OR_RETURN(Column column, ReadColumn(text, name, &tokens, &is_key));
+  if (is_key) return Unreadable(text, "a key is given to a table when it is made");
+  if (!tokens.done()) return Unreadable(text, "\"" + tokens.word() + "\" is not understood");
+  return column;
 }
 
 Status CheckSameDefinition(const TableSchema& existing, const TableSchema& wanted) {

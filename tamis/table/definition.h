@@ -25,6 +25,9 @@ namespace tamis {
 Result<TableSchema> ParseDefinition(const std::string& table,
                                     const std::vector<std::string>& parts);
 
+// The one argument of a column that is added: "essential bool", "note text cell 'd:note'".
+Result<Column> ParseColumnDefinition(const std::string& text);
+
 // Whether the existing table is what is wanted: the same columns, key and indexes (ids and seeds
 // aside). kAlreadyExists, with the difference, when it is not.
 Status CheckSameDefinition(const TableSchema& existing, const TableSchema& wanted);

@@ -5,6 +5,7 @@
 #include "tamis/base/coding.h"
 #include "tamis/table/codec.h"
 #include "tamis/table/escape.h"
+#include "tamis/table/literal.h"
 #include "tamis/table/ordered_bounds.h"
 
 namespace tamis {
@@ -164,8 +165,7 @@ Status KeyFormat::Append(size_t i, const Value& value, std::string* key) const {
     return refused("a value of " + std::to_string(bytes->size()) + " bytes; the key has " +
                    std::to_string(part.width) + " for it");
   }
-  if (part.form == Form::kUntil &&
-      SizeBeforeDelimiter(*bytes, part.delimiter) != bytes->size()) {
+  if (part.form == Form::kUntil && SizeBeforeDelimiter(*bytes, part.delimiter) != bytes->size()) {
     return refused("the value holds the delimiter that ends it in the key, '" +
                    Escape(part.delimiter, "") + "', or the beginning of it at its end");
   }
@@ -225,6 +225,17 @@ Status KeyFormat::Decode(std::string_view key, Row* row) const {
   return Status::Ok();
 }
 
+std::string KeyFormat::ToText(std::string_view key) const {
+  std::string text;
+  const auto add = [&](const std::string& value) { text += (text.empty() ? "" : ", ") + value; };
+  Value value;
+  for (size_t i = 0; i < schema_.key.size() && !key.empty() && Take(i, &key, &value); ++i) {
+    add(Literal(value));
+  }
+  if (!key.empty()) add(Literal(Value::Bytes(std::string(key))));
+  return "(" + text + ")";
+}
+
 KeySpan KeyFormat::SpanOf(const std::string& prefix, size_t parts) const {
   return {prefix, parts == schema_.key.size() ? prefix + '\0' : PrefixEnd(prefix)};
 }
@@ -252,8 +263,8 @@ std::optional<std::vector<KeySpan>> KeyFormat::SpansOf(size_t i, const Predicate
   if (part.form == Form::kOrdered) {
     const auto bounds = BoundsOf(leaf, /*indexed=*/false);
     if (!bounds.has_value()) return std::nullopt;
-    return One(Within(prefix, prefix + bounds->low,
-                      bounds->high.empty() ? "" : prefix + bounds->high));
+    return One(
+        Within(prefix, prefix + bounds->low, bounds->high.empty() ? "" : prefix + bounds->high));
   }
   if (leaf.kind == Kind::kIsNull) return std::vector<KeySpan>();
   if ((leaf.kind != Kind::kCompare && leaf.kind != Kind::kPrefix) || leaf.values[0].is_null()) {
@@ -262,9 +273,9 @@ std::optional<std::vector<KeySpan>> KeyFormat::SpansOf(size_t i, const Predicate
   const Value& bound = leaf.values[0];
   if (leaf.kind == Kind::kPrefix) {
     const std::string& head = bound.str();
-    const bool impossible = (part.width != 0 && head.size() > part.width) ||
-                            (part.form == Form::kUntil &&
-                             head.find(part.delimiter) != std::string::npos);
+    const bool impossible =
+        (part.width != 0 && head.size() > part.width) ||
+        (part.form == Form::kUntil && head.find(part.delimiter) != std::string::npos);
     if (impossible) return std::vector<KeySpan>();
     return One(KeySpan{prefix + head, PrefixEnd(prefix + head)});
   }

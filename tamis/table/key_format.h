@@ -40,6 +40,10 @@ class KeyFormat {
   // Fills the key columns of *row. kDataLoss: the bytes are no key of this format.
   Status Decode(std::string_view key, Row* row) const;
 
+  // What people read for a key, or for the beginning of one where a region begins: its values,
+  // "('bash', '5.2', 'amd64')"; bytes behind those that parse as one of bytes, x'ff'.
+  std::string ToText(std::string_view key) const;
+
   // Appends the bytes of one part, with its delimiter: what all keys with this value have behind
   // the parts before it.
   Status Append(size_t part, const Value& value, std::string* key) const;

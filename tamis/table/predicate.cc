@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "tamis/base/coding.h"
+#include "tamis/table/literal.h"
 
 namespace tamis {
 namespace {
@@ -247,18 +248,6 @@ Status ValidateAt(const Predicate& predicate, const TableSchema& schema, int dep
   return Status::Ok();
 }
 
-std::string Quoted(const Value& value) {
-  if (value.is_null()) return "NULL";
-  if (value.type() == Type::kBytes) return "x'" + value.ToString().substr(2) + "'";
-  if (value.type() != Type::kText && value.type() != Type::kTimestamp) return value.ToString();
-  std::string out = "'";
-  for (const char c : value.ToString()) {
-    if (c == '\'') out += '\'';
-    out += c;
-  }
-  return out + "'";
-}
-
 // The conjunction `low <= column AND column <= high` as BETWEEN is the same; it is printed as it
 // is.
 std::string Print(const Predicate& predicate, const TableSchema& schema, bool in_and) {
@@ -284,18 +273,18 @@ std::string Print(const Predicate& predicate, const TableSchema& schema, bool in
     case Kind::kNot:
       return "NOT (" + Print(predicate.children[0], schema, false) + ")";
     case Kind::kCompare:
-      return column + " " + std::string(OpName(predicate.op)) + " " + Quoted(predicate.values[0]);
+      return column + " " + std::string(OpName(predicate.op)) + " " + Literal(predicate.values[0]);
     case Kind::kIn: {
       std::string out;
       for (const Value& value : predicate.values) {
         if (!out.empty()) out += ", ";
-        out += Quoted(value);
+        out += Literal(value);
       }
       return column + " IN (" + out + ")";
     }
     case Kind::kPrefix:
       return column + " LIKE " +
-             Quoted(predicate.values[0].is_null()
+             Literal(predicate.values[0].is_null()
                         ? Value()
                         : LikeValue(predicate.values[0], predicate.values[0].str() + "%"));
     case Kind::kIsNull:

@@ -273,6 +273,42 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(self.run_tamis("table", "list"), "")
         self.assertIn("people", self.run_tamis("table", "describe", "people", expect=1))
 
+    def test_a_column_is_added_while_rows_stand(self):
+        self.import_people()
+        self.run_tamis("table", "add-column", "people", "children:int64")
+        self.assertIn("children int64", self.run_tamis("table", "describe", "people"))
+        self.run_tamis("put", "people", "name=emmy", "children=0")
+        self.assertEqual(self.sql("SELECT name, children FROM people WHERE name >= 'emmy' LIMIT 1"),
+                         [{"name": "emmy", "children": 0}])
+        self.assertEqual(self.sql("SELECT count(*) AS n FROM people WHERE children IS NULL"), [{"n": 3}])
+        self.assertIn("children", self.run_tamis("table", "add-column", "people", "children", expect=1))
+        self.assertIn("are not cells", self.run_tamis("table", "add-column", "people", "x=d:x:int64", expect=1))
+        self.assertIn("colour", self.run_tamis("table", "add-column", "people", "x:colour", expect=1))
+
+    def test_regions_are_shown_by_the_values_of_their_keys(self):
+        self.import_people()
+        region = self.sql("SELECT region FROM tamis_regions('people')")[0]["region"]
+        self.run_tamis("region", "split", str(region), "alan")
+        shown = json.loads(self.run_tamis("region", "list", "people", "--format", "json"))
+        self.assertEqual([(r["start"], r["end"]) for r in shown], [(None, "('alan')"), ("('alan')", None)])
+        shown = json.loads(self.run_tamis("region", "list", "people", "--hex", "--format", "json"))
+        self.assertEqual([r["start_key"] for r in shown], ["0x", "0x02616c616e0001"])
+
+    def test_status_says_what_filters_leases_and_feeds_hold(self):
+        self.import_people()
+        status = json.loads(self.run_tamis("status", "--json"))
+        self.assertEqual(status["store"], self.store)
+        self.assertEqual([table["name"] for table in status["tables"]], ["people"])
+        self.assertEqual(len(status["servers"]), 8)
+        holder, = (server for server in status["servers"] if server["regions"] == 1)
+        self.assertGreater(holder["filter_bytes"], 0)
+        self.assertEqual([c["events_behind"] for c in holder["coordinators"]], [0])
+        self.assertGreater(holder["coordinators"][0]["lease_ms"], 0)
+        self.assertEqual(status["coordinator"]["regions"], 1)
+        self.assertEqual(status["coordinator"]["indexes_missing"], 0)
+        self.assertGreater(status["coordinator"]["filter_bytes"], 0)
+        self.assertRegex(self.run_tamis("status"), "rs1 live: .* regions, filters .*; feed .* behind")
+
     def test_check(self):
         self.import_people()
         self.assertIn("3 rows", self.run_tamis("check", "people"))

@@ -184,8 +184,8 @@ TEST_F(ClusterAdminTest, StatusTellsOfServers) {
   const auto status = Ask<ClusterStatus>([&](auto done) { admin_->GetStatus(done); });
   ASSERT_TRUE(status.ok());
   ASSERT_EQ(status->servers.size(), 3u);
-  EXPECT_EQ(status->servers[1].state, ServerInfo::State::kPaused);
-  EXPECT_EQ(status->servers[2].state, ServerInfo::State::kDead);
+  EXPECT_EQ(status->servers[1].info.state, ServerInfo::State::kPaused);
+  EXPECT_EQ(status->servers[2].info.state, ServerInfo::State::kDead);
 }
 
 }  // namespace
