@@ -1,4 +1,5 @@
-// The embedded cluster as its users drive it: real threads, a real directory.
+// What the embedded cluster does with its store: garbage of splits, growth. What every kind of
+// cluster does is in cluster_suite_test.cc.
 
 #include <gtest/gtest.h>
 
@@ -11,15 +12,15 @@
 namespace tamis {
 namespace {
 
-class ClusterTest : public ::testing::Test {
+class EmbeddedClusterTest : public ::testing::Test {
  protected:
-  ClusterTest() {
+  EmbeddedClusterTest() {
     directory_ = std::filesystem::temp_directory_path() /
-                 ("tamis_cluster_test." + std::to_string(::getpid()));
+                 ("tamis_embedded_cluster_test." + std::to_string(::getpid()));
     std::filesystem::remove_all(directory_);
     Open();
   }
-  ~ClusterTest() override {
+  ~EmbeddedClusterTest() override {
     Close();
     std::filesystem::remove_all(directory_);
   }
@@ -29,7 +30,6 @@ class ClusterTest : public ::testing::Test {
     RocksCluster::Options options;
     options.store.directory = directory_;
     options.servers = 4;
-    options.server.page_candidates = page_candidates_;
     options.server.split_bytes = split_bytes_;
     options.store.background_compactions = background_compactions_;
     auto cluster = RocksCluster::Open(options, executor_.get());
@@ -109,7 +109,6 @@ class ClusterTest : public ::testing::Test {
     return rows;
   }
 
-  uint64_t page_candidates_ = RegionServerOptions().page_candidates;
   uint64_t split_bytes_ = 0;
   bool background_compactions_ = true;
   std::filesystem::path directory_;
@@ -118,52 +117,7 @@ class ClusterTest : public ::testing::Test {
   std::unique_ptr<Engine> engine_;
 };
 
-TEST_F(ClusterTest, ARareValueIsAskedOfOneRegionAfterSplitsMovesAndReopening) {
-  SchemaPtr schema = MakeTable();
-  Fill(schema, 4000);
-  for (int round = 0; round < 3; ++round) SplitAll(schema);
-  auto balanced =
-      Await<Result<uint64_t>>(executor_.get(), [&](auto done) { cluster_->Balance(done); });
-  ASSERT_TRUE(balanced.ok()) << balanced.status();
-  for (int again = 0; again < 2; ++again) {
-    ASSERT_TRUE(engine_->WaitUntilRouted(*schema, std::chrono::seconds(60)));
-    Explain explain;
-    auto rows =
-        Find(schema, Predicate::Compare(1, Predicate::Op::kEq, Value::Text("s7")), &explain);
-    EXPECT_EQ(rows.size(), 100u);
-    EXPECT_EQ(explain.regions_total, 8u) << explain.ToText();
-    EXPECT_LE(explain.regions_asked, 2u) << explain.ToText();
-    EXPECT_EQ(explain.regions_asked + explain.regions_excluded_by_filter +
-                  explain.regions_excluded_by_range + explain.regions_excluded_by_key,
-              explain.regions_total);
-    rows = Find(schema, Predicate::Compare(1, Predicate::Op::kEq, Value::Text("none")), &explain);
-    EXPECT_EQ(rows.size(), 0u);
-    EXPECT_EQ(explain.regions_asked, explain.false_positive_regions) << explain.ToText();
-    rows = Find(schema, Predicate::Between(2, Value::Int64(1000), Value::Int64(1009)), &explain);
-    EXPECT_EQ(rows.size(), 10u);
-    EXPECT_LE(explain.regions_asked, 2u) << explain.ToText();
-    EXPECT_EQ(Find(schema, Predicate::True()).size(), 4000u);
-    Close();
-    Open();
-    schema = *engine_->Table("packages");
-  }
-}
-
-// Entries that lie outside of the keys asked for are passed over, a bounded number in a request;
-// the next one goes on behind them.
-TEST_F(ClusterTest, ASearchByIndexGetsPastAnyNumberOfEntriesOfOtherKeys) {
-  Close();
-  page_candidates_ = 10;
-  Open();
-  const SchemaPtr schema = MakeTable();
-  Fill(schema, 1000);
-  const auto rows = Find(
-      schema, Predicate::And({Predicate::Compare(0, Predicate::Op::kGe, Value::Text("p000900")),
-                              Predicate::Compare(2, Predicate::Op::kGe, Value::Int64(0))}));
-  EXPECT_EQ(rows.size(), 100u);
-}
-
-TEST_F(ClusterTest, TheGarbageOfSplitsIsDroppedOnceTheDaughtersAreComplete) {
+TEST_F(EmbeddedClusterTest, TheGarbageOfSplitsIsDroppedOnceTheDaughtersAreComplete) {
   for (const bool compact : {false, true}) {
     Close();
     std::filesystem::remove_all(directory_);
@@ -188,7 +142,7 @@ TEST_F(ClusterTest, TheGarbageOfSplitsIsDroppedOnceTheDaughtersAreComplete) {
 }
 
 // Overwriting is no growth.
-TEST_F(ClusterTest, ARegionThatIsOnlyOverwrittenIsNotSplit) {
+TEST_F(EmbeddedClusterTest, ARegionThatIsOnlyOverwrittenIsNotSplit) {
   Close();
   split_bytes_ = 64 << 10;
   Open();
@@ -205,31 +159,6 @@ TEST_F(ClusterTest, ARegionThatIsOnlyOverwrittenIsNotSplit) {
   // at the time limit, or well.)
   Fill(schema, 20000);
   while (count() < 4) Fill(schema, 20000);
-}
-
-// Planning is not exponential: none of the alternatives has an index that helps.
-TEST_F(ClusterTest, ManyAlternativesThatNoIndexHelpsArePlannedAtOnce) {
-  const SchemaPtr schema = MakeTable();
-  Fill(schema, 100);
-  std::vector<Predicate> all;
-  for (int i = 0; i < 16; ++i) {
-    all.push_back(Predicate::Or(
-        {Predicate::IsNull(1),
-         Predicate::Compare(1, Predicate::Op::kNe, Value::Text("x" + std::to_string(i)))}));
-  }
-  EXPECT_EQ(Find(schema, Predicate::And(std::move(all))).size(), 100u);
-}
-
-TEST_F(ClusterTest, AfterAKilledServerEveryRowIsFoundAndWritable) {
-  SchemaPtr schema = MakeTable();
-  Fill(schema, 1000);
-  for (int round = 0; round < 2; ++round) SplitAll(schema);
-  (void)Await<Result<uint64_t>>(executor_.get(), [&](auto done) { cluster_->Balance(done); });
-  ASSERT_TRUE(cluster_->Kill("rs2").ok());
-  EXPECT_EQ(Find(schema, Predicate::True()).size(), 1000u);
-  Fill(schema, 1000);
-  EXPECT_EQ(Find(schema, Predicate::Compare(1, Predicate::Op::kEq, Value::Text("s3"))).size(),
-            100u);
 }
 
 }  // namespace

@@ -3,12 +3,11 @@
 //   random_cluster --seed 7 --operations 1000000 [--seeds 10] [--fault NAME] [--drift 10]
 //   random_cluster --seed 7 --operations 10000 --threads 8    on real threads, in a temporary store
 
-#include <unistd.h>
-
 #include <cstdio>
 #include <cstring>
 #include <string>
 
+#include "tests/cluster/embedded_kinds.h"
 #include "tests/cluster/random_cluster.h"
 #include "tests/cluster/threaded_cluster.h"
 
@@ -30,14 +29,12 @@ int main(int argc, char** argv) {
   }
   for (uint64_t i = 0; i < seeds; ++i, ++options.seed) {
     const tamis::RandomClusterResult result =
-        threads == 0 ? tamis::RunRandomCluster(options)
-                     : tamis::RunThreadedCluster(
-                           {.seed = options.seed,
-                            .operations = options.operations,
-                            .clients = threads,
-                            .faults = options.faults,
-                            .directory = std::filesystem::temp_directory_path() /
-                                         ("tamis_threads." + std::to_string(::getpid()))});
+        threads == 0
+            ? tamis::RunRandomCluster(options)
+            : tamis::RunThreadedCluster(tamis::EmbeddedKind(), {.seed = options.seed,
+                                                                .operations = options.operations,
+                                                                .clients = threads,
+                                                                .faults = options.faults});
     std::printf("seed %llu: %llu operations\n", static_cast<unsigned long long>(options.seed),
                 static_cast<unsigned long long>(result.operations));
     for (const auto& [name, count] : result.counts) {

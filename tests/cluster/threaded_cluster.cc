@@ -7,14 +7,10 @@
 #include <set>
 #include <thread>
 
-#include "tamis/base/thread_executor.h"
-#include "tamis/query/engine.h"
-#include "tamis/rocks/rocks_cluster.h"
 #include "tamis/table/codec.h"
-#include "tests/cluster/layout.h"
 #include "tests/cluster/random_rows.h"
-#include "tests/cluster/row_history.h"
 #include "tests/cluster/sql_client.h"
+#include "tests/cluster/write_log.h"
 
 namespace tamis {
 namespace {
@@ -23,30 +19,22 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr int kServers = 5;
-constexpr int kExecutorThreads = 4;
 constexpr size_t kMaxRegions = 10;
 constexpr int kMostAsleep = 2;        // servers killed or paused at a time
 constexpr uint64_t kEventEvery = 12;  // operations
-constexpr int kSettlingTries = 1500;
+constexpr int64_t kShared = 4;        // rows that all clients write: those with the least keys
 
 class ThreadedCluster {
  public:
-  explicit ThreadedCluster(const ThreadedClusterOptions& options)
-      : options_(options), executor_(kExecutorThreads) {
-    std::filesystem::remove_all(options_.directory);
-    OpenCluster();
-    if (failed_) return;
-    for (auto& engine : engines_) engine = StartEngine();
-    CreateTable();
-    for (int i = 0; i < options_.clients && !failed_; ++i) OpenSql(*engines_[i % engines_.size()]);
+  ThreadedCluster(const ClusterKind& kind, const ThreadedClusterOptions& options)
+      : options_(options) {
+    Open(kind);
   }
 
   ~ThreadedCluster() {
     sql_.clear();
-    executor_.Stop();
     for (auto& engine : engines_) engine.reset();
     cluster_.reset();
-    std::filesystem::remove_all(options_.directory);
   }
 
   RandomClusterResult Run() {
@@ -87,32 +75,16 @@ class ThreadedCluster {
 
   // ---- The cluster
 
-  void OpenCluster() {
-    RocksCluster::Options options;
-    options.store.directory = options_.directory;
-    options.servers = kServers;
-    options.session_timeout = milliseconds(500);
-    options.operation_timeout = seconds(5);
-    options.balance = false;
-    options.seed = options_.seed;
-    options.server.feed.lease = milliseconds(200);
-    options.server.proof_term = milliseconds(400);
-    options.server.heartbeat_interval = milliseconds(100);
-    options.server.write_timeout = seconds(3);
-    options.server.split_bytes = 0;
-    options.server.build_rows = 16;
-    options.server.rebuild_after_ignored = 200;
-    options.server.faults = options_.faults;
-    auto cluster = RocksCluster::Open(options, &executor_);
-    if (!cluster.ok()) return Fail("cannot open the cluster: " + cluster.status().ToString());
-    cluster_ = std::move(*cluster);
-  }
-
-  void CreateTable() {
-    auto made = Await<Result<TableSchema>>(
-        &executor_, [&](auto done) { cluster_->CreateTable(RandomRows::Schema(), done); });
+  void Open(const ClusterKind& kind) {
+    auto opened = kind.open(
+        {.servers = kServers, .seed = options_.seed, .restless = true, .faults = options_.faults});
+    if (!opened.ok()) return Fail("cannot open the cluster: " + opened.status().ToString());
+    cluster_ = std::move(*opened);
+    for (auto& engine : engines_) engine = StartEngine();
+    auto made = cluster_->CreateTable(RandomRows::Schema());
     if (!made.ok()) return Fail("cannot create the table: " + made.status().ToString());
-    table_ = std::make_shared<const TableSchema>(*made);
+    table_ = std::move(*made);
+    for (int i = 0; i < options_.clients && !failed_; ++i) OpenSql(*engines_[i % engines_.size()]);
   }
 
   std::unique_ptr<Engine> StartEngine() {
@@ -122,7 +94,7 @@ class ThreadedCluster {
     options.write_timeout = seconds(15);
     options.seed = Mix(options_.seed) + ++engines_started_;
     options.faults = options_.faults;
-    return std::make_unique<Engine>(cluster_.get(), &executor_, options);
+    return std::make_unique<Engine>(&cluster_->cluster(), &cluster_->executor(), options);
   }
 
   // One a client.
@@ -159,7 +131,8 @@ class ThreadedCluster {
 
   // ---- Clients
 
-  // Client i alone writes the rows whose key modulo the number of clients is i.
+  // Client i alone writes the rows whose key modulo the number of clients is i, but for the first
+  // few, which all write.
   void Client(int i) {
     Random random = RandomOf(static_cast<uint64_t>(i));
     RandomRows rows(&random);
@@ -170,6 +143,8 @@ class ThreadedCluster {
         WriteBySql(i, sql, rows);
       } else if (random.OneIn(10)) {
         SearchBySql(sql, random, rows);
+      } else if (random.OneIn(4)) {
+        WriteShared(engine, random, rows);
       } else if (random.OneIn(2)) {
         const std::vector<int64_t> acknowledged = WriteSome(i, engine, random, rows);
         // Whoever asks now must find them, by any coordinator.
@@ -187,67 +162,109 @@ class ThreadedCluster {
     std::map<int64_t, RandomWrite> drawn;
     for (size_t i = 0; i < wanted; ++i) {
       const int64_t key = OwnKey(client, rows);
-      if (history_.IsUnknown(key) || drawn.contains(key)) continue;
-      drawn.emplace(key, rows.RandomWriteOf(key, history_.Sure(key)));
+      const auto sure = Sure(key);
+      if (!sure.has_value() || drawn.contains(key)) continue;
+      drawn.emplace(key, rows.RandomWriteOf(key, *sure));
     }
-    auto schema = engine.Table("t");
-    if (!schema.ok()) {
-      Fail("no schema: " + schema.status().ToString());
-      return {};
-    }
+    const SchemaPtr schema = SchemaOf(engine);
+    if (!schema) return {};
     std::vector<Write> writes;
+    std::vector<uint64_t> begun;
     for (const auto& [key, write] : drawn) {
-      history_.Begin(key, write.after);
+      begun.push_back(log_.Begin(key, write.after));
       writes.push_back(write.write);
       Count(write.kind);
     }
-    const std::vector<Status> statuses = engine.Apply(*schema, std::move(writes));
+    const std::vector<Status> statuses = engine.Apply(schema, std::move(writes));
     std::vector<int64_t> acknowledged;
     size_t i = 0;
     for (const auto& [key, write] : drawn) {
-      if (TakeAnswer(key, write, statuses[i++])) acknowledged.push_back(key);
+      if (TakeAnswer(key, begun[i], write, statuses[i])) acknowledged.push_back(key);
+      ++i;
     }
     return acknowledged;
   }
 
+  // A row that others write at the same time: a put, sometimes of what another one is putting, or a
+  // delete; what comes of it does not depend on what was there.
+  void WriteShared(Engine& engine, Random& random, RandomRows& rows) {
+    const int64_t key = static_cast<int64_t>(random.Uniform(kShared));
+    Row row = rows.RandomRow(key);
+    if (random.OneIn(2)) {
+      const std::vector<RowState> states = log_.Now(key);
+      const RowState& state = states[random.Uniform(states.size())];
+      if (state.has_value()) row = *state;
+    }
+    const bool is_delete = random.OneIn(4);
+    RandomWrite drawn{.write = {.row = row}, .after = row, .kind = "writes of shared rows"};
+    if (is_delete) {
+      drawn.write.kind = Write::Kind::kDelete;
+      drawn.after.reset();
+    }
+    const SchemaPtr schema = SchemaOf(engine);
+    if (!schema) return;
+    Count(drawn.kind);
+    const uint64_t begun = log_.Begin(key, drawn.after);
+    const Status status = engine.Apply(schema, {drawn.write}).front();
+    if (!TakeAnswer(key, begun, drawn, status) || is_delete) return;
+    Check(*engines_[random.Uniform(engines_.size())], {.predicate = rows.ProbeOf(row)});
+  }
+
   void WriteBySql(int client, SqlClient& sql, RandomRows& rows) {
     const int64_t key = OwnKey(client, rows);
-    if (history_.IsUnknown(key)) return;
-    const RandomWrite drawn = rows.RandomWriteOf(key, history_.Sure(key));
-    history_.Begin(key, drawn.after);
+    const auto sure = Sure(key);
+    if (!sure.has_value()) return;
+    const RandomWrite drawn = rows.RandomWriteOf(key, *sure);
+    const uint64_t begun = log_.Begin(key, drawn.after);
     Count("writes through SQL");
-    TakeAnswer(key, drawn, sql.Apply(*table_, drawn.write));
+    TakeAnswer(key, begun, drawn, sql.Apply(*table_, drawn.write));
+  }
+
+  SchemaPtr SchemaOf(Engine& engine) {
+    auto schema = engine.Table("t");
+    if (schema.ok()) return *schema;
+    Fail("no schema: " + schema.status().ToString());
+    return nullptr;
   }
 
   int64_t OwnKey(int client, RandomRows& rows) const {
-    return rows.RandomKey() / options_.clients * options_.clients + client;
+    return kShared + rows.RandomKey() / options_.clients * options_.clients + client;
   }
+  int64_t EndOfKeys() const { return kShared + RandomRows::kKeys + options_.clients; }
+
+  // How the row stands; nullopt when it may stand in several ways. As its only writer sees it.
+  std::optional<RowState> Sure(int64_t key) const {
+    const std::vector<RowState> states = log_.Now(key);
+    if (states.size() != 1) return std::nullopt;
+    return states.front();
+  }
+  // Some state of the row, for what is drawn near it.
+  RowState Near(int64_t key) const { return log_.Now(key).back(); }
 
   // True when the write was done.
-  bool TakeAnswer(int64_t key, const RandomWrite& write, const Status& status) {
+  bool TakeAnswer(int64_t key, uint64_t begun, const RandomWrite& write, const Status& status) {
     const StatusCode code = status.code();
     if (code == StatusCode::kDeadlineExceeded) {
-      history_.Unknown(key);
       Count("writes unknown");
     } else if (code == StatusCode::kUnavailable || code == StatusCode::kBusy) {
-      history_.Refuse(key);
+      log_.Refuse(key, begun);
       Count("writes refused");
     } else if (code != write.answer) {
       Fail("a write of row " + std::to_string(key) + " (" + write.kind + ") was answered with " +
-           status.ToString() + "; the row stands as " + RowStateText(history_.Sure(key)));
+           status.ToString());
     } else if (code == StatusCode::kOk) {
-      history_.Acknowledge(key);
+      log_.Acknowledge(key, begun);
       Count("writes acknowledged");
       return true;
     } else {
-      history_.Refuse(key);
+      log_.Refuse(key, begun);
       Count("writes not done by condition");
     }
     return false;
   }
 
   void SearchFor(int64_t key, Engine& engine, RandomRows& rows) {
-    const RowState sure = history_.Sure(key);
+    const RowState sure = Near(key);
     SearchOptions options;
     if (sure.has_value()) {
       options.predicate = rows.ProbeOf(*sure);
@@ -261,7 +278,7 @@ class ThreadedCluster {
 
   void SearchAny(Engine& engine, Random& random, RandomRows& rows) {
     SearchOptions options;
-    options.predicate = rows.RandomPredicate(history_.Sure(rows.RandomKey()));
+    options.predicate = rows.RandomPredicate(Near(rows.RandomKey()));
     options.key_order = random.OneIn(10);
     options.use_indexes = !random.OneIn(30);
     if (random.OneIn(25)) options.limit = 1 + random.Uniform(5);
@@ -270,9 +287,9 @@ class ThreadedCluster {
 
   void SearchBySql(SqlClient& sql, Random& random, RandomRows& rows) {
     SearchOptions options;
-    options.predicate = rows.RandomPredicate(history_.Sure(rows.RandomKey()));
+    options.predicate = rows.RandomPredicate(Near(rows.RandomKey()));
     options.key_order = random.OneIn(10);
-    const RowHistory::Mark mark = history_.Now();
+    const WriteLog::Mark mark(&log_);
     auto found = sql.Search(*table_, options);
     if (!found.ok()) return Fail("a search through SQL failed: " + found.status().ToString());
     Count("searches through SQL");
@@ -280,7 +297,7 @@ class ThreadedCluster {
                         .key_order = options.key_order,
                         .one_instant = sql.searches().size() == 1,
                         .rows = std::move(*found)};
-    const auto fault = answer.FindFault(*table_, history_.Since(mark));
+    const auto fault = answer.FindFault(*table_, log_.Since(mark));
     if (fault.has_value()) Fail(fault->what + "\nby SQL: " + SqlOf(*table_, options));
   }
 
@@ -289,13 +306,17 @@ class ThreadedCluster {
     if (!schema.ok()) return Fail("no schema: " + schema.status().ToString());
     Answer answer{
         .predicate = options.predicate, .limit = options.limit, .key_order = options.key_order};
-    const RowHistory::Mark mark = history_.Now();
+    const WriteLog::Mark mark(&log_);
     RowStream stream = engine.Search(*schema, std::move(options));
     while (true) {
       auto row = stream.Next();
       if (!row.ok()) {
-        Count("searches out of time");
-        if (row.status().code() == StatusCode::kDeadlineExceeded) return;
+        if (row.status().code() == StatusCode::kDeadlineExceeded)
+          return Count("searches out of time");
+        // Its index was dropped while it ran: whoever asks is told so, and nothing else.
+        if (row.status().code() == StatusCode::kFailedPrecondition) {
+          return Count("searches by a dropped index");
+        }
         return Fail("a search failed: " + row.status().ToString());
       }
       if (!row->has_value()) break;
@@ -304,10 +325,13 @@ class ThreadedCluster {
     const Explain& explain = stream.explain();
     Count("searches");
     if (explain.regions_asked < explain.regions_total) Count("searches that left regions out");
-    const auto fault = answer.FindFault(*table_, history_.Since(mark));
-    if (!fault.has_value()) return;
-    const RowState row = fault->missed.has_value() ? history_.Sure(*fault->missed) : RowState();
-    Fail(fault->what + Layout(*cluster_, *table_, row) + "\n" + explain.ToText());
+    const auto fault = answer.FindFault(*table_, log_.Since(mark));
+    if (!fault.has_value()) {
+      for (const Row& row : answer.rows) log_.Saw(mark, row[RandomRows::kId].int64(), row);
+      return;
+    }
+    const RowState row = fault->missed.has_value() ? Near(*fault->missed) : RowState();
+    Fail(fault->what + cluster_->Describe(*table_, row) + "\n" + explain.ToText());
   }
 
   // ---- Events
@@ -317,21 +341,23 @@ class ThreadedCluster {
     RandomRows rows(&random);
     uint64_t seen = 0;
     while (AwaitOperations(&seen, 1 + random.Uniform(2 * kEventEvery))) {
-      const auto regions = cluster_->catalog().Regions(table_->id);
-      const RegionId region(regions[random.Uniform(regions.size())].id());
+      const auto listed = cluster_->Regions("t");
+      if (!listed.ok()) return Fail("cannot list the regions: " + listed.status().ToString());
+      const std::vector<RegionInfo>& regions = *listed;
+      const RegionId region = regions[random.Uniform(regions.size())].id;
       switch (random.Uniform(4)) {
         case 0:
           if (regions.size() < kMaxRegions) {
             const Row row = RandomRows::KeyRow(rows.RandomKey());
-            cluster_->SplitRegion(region, random.OneIn(3) ? "" : EncodeKey(*table_, row),
-                                  Order("splits"));
+            cluster_->admin().SplitRegion(region, random.OneIn(3) ? "" : EncodeKey(*table_, row),
+                                          Order("splits"));
           }
           break;
         case 1:
-          if (regions.size() > 2) cluster_->MergeRegion(region, Order("merges"));
+          if (regions.size() > 2) cluster_->admin().MergeRegion(region, Order("merges"));
           break;
         default:
-          cluster_->MoveRegion(region, RandomServer(random), Order("moves"));
+          cluster_->admin().MoveRegion(region, RandomServer(random), Order("moves"));
       }
     }
   }
@@ -345,12 +371,12 @@ class ThreadedCluster {
       const bool may_sleep = asleep.size() < kMostAsleep && !asleep.contains(server);
       switch (random.Uniform(10)) {
         case 0:
-          if (!may_sleep || !cluster_->Kill(server).ok()) break;
+          if (!may_sleep || !Can(Capability::kKillServer) || !cluster_->Kill(server).ok()) break;
           asleep.insert(server);
           Count("server kills");
           break;
         case 1:
-          if (!may_sleep || !cluster_->Pause(server).ok()) break;
+          if (!may_sleep || !Can(Capability::kPauseServer) || !cluster_->Pause(server).ok()) break;
           asleep.insert(server);
           Count("server pauses");
           break;
@@ -363,13 +389,12 @@ class ThreadedCluster {
           Count("server resumptions");
           break;
         case 5:
-          // Not an order: nobody answers when a server dies meanwhile.
-          cluster_->RebuildIndex("t", "", [this](const Status& status) {
-            if (status.ok()) Count("index rebuilds");
-          });
+          StartJob(JobSpec::Kind::kRebuildIndex, "index rebuilds begun");
           break;
         case 6:
-          if (cluster_->Compact().ok()) Count("compactions");
+          if (Can(Capability::kCompact)) {
+            StartJob(JobSpec::Kind::kCompact, "compactions begun");
+          }
           break;
         case 7:
           engines_[random.Uniform(engines_.size())]->ForgetTable("t");
@@ -381,18 +406,29 @@ class ThreadedCluster {
     for (const std::string& server : asleep) (void)cluster_->Resume(server);
   }
 
+  bool Can(Capability capability) { return cluster_->admin().Can(capability); }
+
+  // Nobody waits for it: a server may die meanwhile.
+  void StartJob(JobSpec::Kind kind, const char* what) {
+    const auto started = cluster_->Ask<uint64_t>(
+        [&](auto done) { cluster_->admin().StartJob({.kind = kind, .table = "t"}, done); });
+    if (started.ok()) Count(what);
+  }
+
   void ToggleIndex(Random& random) {
     const IndexSpec index = random.OneIn(3) ? RandomRows::IndexOnName() : RandomRows::IndexOnBoth();
-    const auto schema = cluster_->catalog().Table(table_->id);
+    const auto schema =
+        cluster_->Ask<TableSchema>([&](auto done) { cluster_->cluster().GetTable("t", done); });
+    if (!schema.ok()) return;
     const bool there = schema->FindIndex(index.name) != nullptr;
     DoneCallback done = Order(there ? "index drops" : "index creations");
     const auto changed = [done](Result<TableSchema> result) {
       done(result.ok() ? Status::Ok() : result.status());
     };
     if (there) {
-      cluster_->DropIndex("t", index.name, changed);
+      cluster_->admin().DropIndex("t", index.name, changed);
     } else {
-      cluster_->CreateIndex("t", index, changed);
+      cluster_->admin().CreateIndex("t", index, changed);
     }
   }
 
@@ -434,23 +470,12 @@ class ThreadedCluster {
       progress_.wait(lock, [this] { return orders_ == 0; });
     }
     // Dead servers' regions are given to others, indexes are built: both in the background.
-    std::string last;
-    for (int i = 0; i < kSettlingTries; ++i) {
-      auto report =
-          Await<Result<CheckReport>>(&executor_, [&](auto done) { cluster_->Check("t", done); });
-      if (report.ok() && !report->ok())
-        return Fail("the check is not clean: " + report->ToString());
-      if (report.ok() && report->incomplete == 0 && cluster_->pending_work() == 0) {
-        Count("checks");
-        return CompareAll();
-      }
-      last = (report.ok() ? report->ToString() : report.status().ToString()) + ", " +
-             std::to_string(cluster_->pending_work()) + " jobs are pending";
-      Await<bool>(&executor_, [&](auto done) {
-        executor_.PostAfter(milliseconds(20), [done] { done(true); });
-      });
+    const auto report = cluster_->Settle("t");
+    if (!report.ok()) {
+      return Fail(report.status().ToString() + cluster_->Describe(*table_, RowState()));
     }
-    Fail("the cluster does not come to rest: " + last + Layout(*cluster_, *table_));
+    Count("checks");
+    CompareAll();
   }
 
   // Nothing is under way: by every index, from every coordinator.
@@ -460,20 +485,19 @@ class ThreadedCluster {
     for (auto& engine : engines_) {
       engine->ForgetTable("t");
       Check(*engine, {});
-      for (int64_t key = 0; key < RandomRows::kKeys && !failed_; ++key) {
-        if (history_.Sure(key).has_value()) SearchFor(key, *engine, rows);
+      for (int64_t key = 0; key < EndOfKeys() && !failed_; ++key) {
+        if (Near(key).has_value()) SearchFor(key, *engine, rows);
       }
     }
   }
 
   const ThreadedClusterOptions options_;
-  ThreadExecutor executor_;
-  std::unique_ptr<RocksCluster> cluster_;
+  std::unique_ptr<ClusterUnderTest> cluster_;
   std::array<std::unique_ptr<Engine>, 2> engines_;
   std::atomic<uint64_t> engines_started_ = 0;
   std::vector<std::unique_ptr<SqlClient>> sql_;
   SchemaPtr table_;  // as created: columns do not change
-  RowHistory history_;
+  WriteLog log_;
   std::atomic<uint64_t> operations_ = 0;
   std::atomic<bool> failed_ = false;
 
@@ -487,8 +511,9 @@ class ThreadedCluster {
 
 }  // namespace
 
-RandomClusterResult RunThreadedCluster(const ThreadedClusterOptions& options) {
-  return ThreadedCluster(options).Run();
+RandomClusterResult RunThreadedCluster(const ClusterKind& kind,
+                                       const ThreadedClusterOptions& options) {
+  return ThreadedCluster(kind, options).Run();
 }
 
 }  // namespace tamis
