@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "tamis/cluster/error.h"
 #include "tamis/cluster/region_server.h"
@@ -62,6 +63,10 @@ class WriteBatch {
       const Duration pause = std::min(back_off_.Next(), deadline - context_.executor->Now());
       if (pause > Duration(0)) Sleep(context_.executor, pause);
       if (std::exchange(schema_is_old_, false)) RefreshSchema();
+    }
+    // Nobody waits for that: who writes to these keys next is not to ask a server that is silent.
+    if (!stale_.empty()) {
+      context_.tables->RefreshRegions(*schema_, stale_, [](const Result<TableCache::Regions>&) {});
     }
     std::vector<Status> statuses;
     for (Item& item : items_) {
@@ -162,17 +167,18 @@ class WriteBatch {
           ->Mutate(sent[i]->request, [to = answers.To(i), request = sent[i]](
                                          Result<pb::MutateReply> reply) { to(std::move(reply)); });
     }
-    std::vector<Result<pb::MutateReply>> replies(
-        sent.size(),
-        DeadlineExceeded("a region server did not answer in time; the write may stand"));
-    for (size_t i = 0; i < sent.size(); ++i) {
+    std::vector<std::optional<Result<pb::MutateReply>>> replies(sent.size());
+    for (size_t missing = sent.size(); missing > 0;) {
       auto answer = answers.Next({.deadline = until});
       if (!answer.has_value()) break;
-      replies[answer->question] = std::move(answer->value);
+      if (replies[answer->question].has_value()) continue;  // it came twice
+      replies[answer->question].emplace(std::move(answer->value));
+      --missing;
     }
     for (size_t i = 0; i < sent.size(); ++i) {
-      TakeReply(*sent[i], replies[i]);
-      NoteStale(*sent[i]);
+      if (!replies[i].has_value()) replies[i].emplace(DeadlineExceeded(""));
+      TakeReply(*sent[i], *replies[i]);
+      NoteStale(*sent[i], replies[i]->ok());
       TakeBack(*sent[i]);
     }
   }
@@ -201,10 +207,12 @@ class WriteBatch {
     }
   }
 
-  // The map is looked at again where a region did not take its writes.
-  void NoteStale(const Request& request) {
+  // The map is looked at again where a region did not take its writes, or its server did not
+  // answer.
+  void NoteStale(const Request& request, bool answered) {
     for (const auto& [region_id, sent] : request.regions) {
-      if (std::ranges::any_of(sent.items, [&](size_t i) { return !items_[i].settled; })) {
+      if (!answered ||
+          std::ranges::any_of(sent.items, [&](size_t i) { return !items_[i].settled; })) {
         stale_.push_back(sent.keys);
       }
     }
