@@ -1,5 +1,5 @@
-// Writes the golden files: what the byte formats of tables and filters are, as text that a test in
-// another language reads. A change of one of these bytes is a change of a format.
+// Writes the golden files: what the byte formats of tables, filters and messages are, as text that
+// a test in another language reads. A change of one of these bytes is a change of a format.
 //
 //   golden_writer DIRECTORY            writes the files
 //   golden_writer --check DIRECTORY    says which ones differ from what it would write
@@ -18,7 +18,9 @@
 #include <sstream>
 
 #include "tamis/base/hash.h"
+#include "tamis/cluster/cluster.pb.h"
 #include "tamis/filter/scalable_split_counting_bloom_filter.h"
+#include "tamis/rocks/search_position.h"
 #include "tamis/table/codec.h"
 #include "tamis/table/decimal.h"
 #include "tamis/table/random_keys.h"
@@ -72,11 +74,38 @@ std::string Pattern(size_t size) {
   return out;
 }
 
-const char* const kDecimals[] = {
-    "0", "-0.00", "1", "-1", "10", "0.1", "12.5", "-12.50e3", "99", "100", "101", "0.001", "1e40",
-    "1e41", "1e-9", "1e-10", "127", "128", "-128", "-129", "255", "256", "-256", "32767", "32768",
-    "12345678901234567890", "-12345678901234567890123456789.123456789", "1e999999999",
-    "1e-999999999", "9.99e-20", "18446744073709551616", "-18446744073709551616"};
+const char* const kDecimals[] = {"0",
+                                 "-0.00",
+                                 "1",
+                                 "-1",
+                                 "10",
+                                 "0.1",
+                                 "12.5",
+                                 "-12.50e3",
+                                 "99",
+                                 "100",
+                                 "101",
+                                 "0.001",
+                                 "1e40",
+                                 "1e41",
+                                 "1e-9",
+                                 "1e-10",
+                                 "127",
+                                 "128",
+                                 "-128",
+                                 "-129",
+                                 "255",
+                                 "256",
+                                 "-256",
+                                 "32767",
+                                 "32768",
+                                 "12345678901234567890",
+                                 "-12345678901234567890123456789.123456789",
+                                 "1e999999999",
+                                 "1e-999999999",
+                                 "9.99e-20",
+                                 "18446744073709551616",
+                                 "-18446744073709551616"};
 
 // Values of a type, the edges of the encodings among them.
 std::vector<Value> Values(Type type) {
@@ -86,26 +115,25 @@ std::vector<Value> Values(Type type) {
     case Type::kBytes:
       for (const std::string& text :
            {std::string(), std::string("a"), std::string("ab|c"), std::string("\0", 1),
-            std::string("a\0b", 3), std::string("\xff\xfe"), std::string("\xc3\xa9"),
-            Pattern(1024), Pattern(1025), std::string(1023, 'x') + '\0' + "y"}) {
+            std::string("a\0b", 3), std::string("\xff\xfe"), std::string("\xc3\xa9"), Pattern(1024),
+            Pattern(1025), std::string(1023, 'x') + '\0' + "y"}) {
         values.push_back(type == Type::kText ? Value::Text(text) : Value::Bytes(text));
       }
       break;
     case Type::kInt64:
-      for (const int64_t n : {int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{127}, int64_t{128},
-                              int64_t{-128}, int64_t{-129}, int64_t{300}, int64_t{32767},
-                              int64_t{32768}, int64_t{-32768}, int64_t{1000000},
-                              int64_t{2147483647}, int64_t{2147483648}, int64_t{-2147483648},
-                              std::numeric_limits<int64_t>::min(),
-                              std::numeric_limits<int64_t>::max()}) {
+      for (const int64_t n :
+           {int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{127}, int64_t{128}, int64_t{-128},
+            int64_t{-129}, int64_t{300}, int64_t{32767}, int64_t{32768}, int64_t{-32768},
+            int64_t{1000000}, int64_t{2147483647}, int64_t{2147483648}, int64_t{-2147483648},
+            std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()}) {
         values.push_back(Value::Int64(n));
       }
       break;
     case Type::kDouble:
-      for (const double d : {0.0, -0.0, 1.0, -1.0, 1.5, -2.5, 0.1, 1e300, -1e300, 5e-324, 1e10,
-                             3.4028234663852886e38, 1.401298464324817e-45, 123456.789,
-                             std::numeric_limits<double>::infinity(),
-                             -std::numeric_limits<double>::infinity()}) {
+      for (const double d :
+           {0.0, -0.0, 1.0, -1.0, 1.5, -2.5, 0.1, 1e300, -1e300, 5e-324, 1e10,
+            3.4028234663852886e38, 1.401298464324817e-45, 123456.789,
+            std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()}) {
         values.push_back(*Value::Double(d));
       }
       break;
@@ -113,10 +141,10 @@ std::vector<Value> Values(Type type) {
       values = {Value::Bool(false), Value::Bool(true)};
       break;
     case Type::kTimestamp:
-      for (const int64_t n : {int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{1000}, int64_t{-1000},
-                              int64_t{1500000}, int64_t{-3000000}, int64_t{1767322984000000},
-                              int64_t{1767322984250000}, std::numeric_limits<int64_t>::min(),
-                              std::numeric_limits<int64_t>::max()}) {
+      for (const int64_t n :
+           {int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{1000}, int64_t{-1000}, int64_t{1500000},
+            int64_t{-3000000}, int64_t{1767322984000000}, int64_t{1767322984250000},
+            std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()}) {
         values.push_back(Value::Timestamp(n));
       }
       break;
@@ -235,7 +263,10 @@ std::string Decimals() {
     for (const char* b : kDecimals) {
       const auto order = *Value::Decimal(a) <=> *Value::Decimal(b);
       out << "O " << Value::Decimal(a)->str() << " " << Value::Decimal(b)->str() << " "
-          << (order < 0 ? "<" : order > 0 ? ">" : "=") << "\n";
+          << (order < 0   ? "<"
+              : order > 0 ? ">"
+                          : "=")
+          << "\n";
     }
   }
   return out.str();
@@ -368,9 +399,8 @@ std::string Filters() {
          "# - hash layer:position,...|stuck|absent: erased; the bits that were cleared\n"
          "# B bytes: the filter as it then is\n"
          "# L layer projection: 64-bit words, little-endian\n";
-  for (const SplitGeometry geometry :
-       {SplitGeometry{.slices = 3, .slice_positions = 64},
-        SplitGeometry{.slices = 7, .slice_positions = 100}}) {
+  for (const SplitGeometry geometry : {SplitGeometry{.slices = 3, .slice_positions = 64},
+                                       SplitGeometry{.slices = 7, .slice_positions = 100}}) {
     ScalableSplitCountingBloomFilter filter(geometry, 5);
     out << "G " << geometry.slices << " " << geometry.slice_positions << " 5\n";
     Random random(23);
@@ -378,8 +408,8 @@ std::string Filters() {
     for (int i = 0; i < 120; ++i) {
       std::string flips;
       const auto note = [&](uint32_t layer, uint64_t position, bool) {
-        flips += (flips.empty() ? "" : ",") + std::to_string(layer) + ":" +
-                 std::to_string(position);
+        flips +=
+            (flips.empty() ? "" : ",") + std::to_string(layer) + ":" + std::to_string(position);
       };
       if (!held.empty() && random.OneIn(4)) {
         const size_t at = random.Uniform(held.size());
@@ -410,15 +440,158 @@ std::string Filters() {
   return out.str();
 }
 
+std::string Positions() {
+  File out;
+  out << "# P branch key|entry last bytes: how far a search has come in a region\n"
+         "# X bytes: no position\n";
+  for (const uint64_t branch :
+       {uint64_t{0}, uint64_t{1}, uint64_t{127}, uint64_t{128}, uint64_t{300}, ~uint64_t{0}}) {
+    for (const auto order : {SearchPosition::Order::kRowKey, SearchPosition::Order::kEntry}) {
+      for (const std::string& last : {std::string(), std::string("a"), std::string("\0\xff", 2)}) {
+        const SearchPosition position{.branch = branch, .order = order, .last = last};
+        out << "P " << branch << " " << (order == SearchPosition::Order::kRowKey ? "key" : "entry")
+            << " " << Hex(last) << " " << Hex(position.Serialize()) << "\n";
+      }
+    }
+  }
+  for (const std::string& bytes :
+       {std::string(), std::string("\0", 1), std::string("\1"), std::string("\1\0", 2),
+        std::string("\1\0\2", 3), std::string("\2\0\0", 3), std::string("\1\x80", 2),
+        "\1" + std::string(10, '\xff') + "\1"}) {
+    if (!SearchPosition::Parse(bytes).has_value()) out << "X " << Hex(bytes) << "\n";
+  }
+  return out.str();
+}
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+std::string ScalarText(const Message& message, const FieldDescriptor& field, int i) {
+  const auto& get = *message.GetReflection();
+  const bool many = field.is_repeated();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return std::to_string(many ? get.GetRepeatedUInt32(message, &field, i)
+                                 : get.GetUInt32(message, &field));
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return std::to_string(many ? get.GetRepeatedUInt64(message, &field, i)
+                                 : get.GetUInt64(message, &field));
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return (many ? get.GetRepeatedBool(message, &field, i) : get.GetBool(message, &field)) ? "1"
+                                                                                             : "0";
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return std::to_string(many ? get.GetRepeatedEnumValue(message, &field, i)
+                                 : get.GetEnumValue(message, &field));
+    case FieldDescriptor::CPPTYPE_STRING:
+      return Hex(many ? get.GetRepeatedString(message, &field, i) : get.GetString(message, &field));
+    default:
+      return "?";  // the messages have no others
+  }
+}
+
+// " 3.1.2=value" for each field that is set, by field numbers; a repeated one as often as it is
+// there.
+void AppendFields(const Message& message, const std::string& path, std::string* out) {
+  std::vector<const FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const std::string name = path + std::to_string(field->number());
+    const auto& get = *message.GetReflection();
+    const int count = field->is_repeated() ? get.FieldSize(message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+        *out += " " + name + "{";
+        AppendFields(field->is_repeated() ? get.GetRepeatedMessage(message, field, i)
+                                          : get.GetMessage(message, field),
+                     "", out);
+        *out += " }";
+      } else {
+        *out += " " + name + "=" + ScalarText(message, *field, i);
+      }
+    }
+  }
+}
+
+// Sets every field, and every one of what is inside, to a value of its own.
+void FillIn(Message* message, uint64_t* next) {
+  const auto& set = *message->GetReflection();
+  const auto& type = *message->GetDescriptor();
+  for (int f = 0; f < type.field_count(); ++f) {
+    const FieldDescriptor* field = type.field(f);
+    for (int i = 0; i < (field->is_repeated() ? 2 : 1); ++i) {
+      const bool many = field->is_repeated();
+      const uint64_t n = ++*next;
+      switch (field->cpp_type()) {
+        case FieldDescriptor::CPPTYPE_UINT32:
+          many ? set.AddUInt32(message, field, static_cast<uint32_t>(n * 1000))
+               : set.SetUInt32(message, field, static_cast<uint32_t>(n * 1000));
+          break;
+        case FieldDescriptor::CPPTYPE_UINT64:
+          many ? set.AddUInt64(message, field, ~uint64_t{0} - n)
+               : set.SetUInt64(message, field, ~uint64_t{0} - n);
+          break;
+        case FieldDescriptor::CPPTYPE_BOOL:
+          many ? set.AddBool(message, field, true) : set.SetBool(message, field, true);
+          break;
+        case FieldDescriptor::CPPTYPE_ENUM: {
+          const auto& values = *field->enum_type();
+          const int value = values.value(static_cast<int>(n) % values.value_count())->number();
+          many ? set.AddEnumValue(message, field, value) : set.SetEnumValue(message, field, value);
+          break;
+        }
+        case FieldDescriptor::CPPTYPE_STRING: {
+          const std::string text = field->type() == FieldDescriptor::TYPE_BYTES
+                                       ? std::string("\0\xff", 2) + std::to_string(n)
+                                       : "text " + std::to_string(n);
+          many ? set.AddString(message, field, text) : set.SetString(message, field, text);
+          break;
+        }
+        case FieldDescriptor::CPPTYPE_MESSAGE:
+          FillIn(many ? set.AddMessage(message, field) : set.MutableMessage(message, field), next);
+          break;
+        default:
+          break;
+      }
+    }
+  }
+}
+
+template <class T>
+void AppendMessage(T message, File* out) {
+  for (const bool filled : {false, true}) {
+    uint64_t next = 0;
+    if (filled) FillIn(&message, &next);
+    std::string fields;
+    AppendFields(message, "", &fields);
+    *out << "M " << message.GetDescriptor()->name() << " " << Hex(message.SerializeAsString())
+         << fields << "\n";
+  }
+}
+
+std::string Messages() {
+  File out;
+  out << "# M message bytes fields: NUMBER=VALUE of each field that is set, a message inside as\n"
+         "# NUMBER{ ... }; numbers, enumerations as numbers, 0 or 1, text and bytes in "
+         "hexadecimal\n";
+  AppendMessage(pb::MutateRequest(), &out);
+  AppendMessage(pb::MutateReply(), &out);
+  AppendMessage(pb::SearchRequest(), &out);
+  AppendMessage(pb::SearchReply(), &out);
+  AppendMessage(pb::PollRequest(), &out);
+  AppendMessage(pb::PollReply(), &out);
+  return out.str();
+}
+
 struct Golden {
   const char* name;
   std::string (*text)();
 };
 
 constexpr Golden kFiles[] = {
-    {"codec.txt", Codec},       {"hashes.txt", Hashes}, {"cells.txt", Cells},
-    {"decimals.txt", Decimals}, {"keys.txt", Keys},     {"rows.txt", Rows},
-    {"predicates.txt", Predicates}, {"filters.txt", Filters},
+    {"codec.txt", Codec},           {"hashes.txt", Hashes},   {"cells.txt", Cells},
+    {"decimals.txt", Decimals},     {"keys.txt", Keys},       {"rows.txt", Rows},
+    {"predicates.txt", Predicates}, {"filters.txt", Filters}, {"positions.txt", Positions},
+    {"messages.txt", Messages},
 };
 
 int Run(bool check, const std::string& directory) {

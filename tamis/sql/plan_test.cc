@@ -1,0 +1,152 @@
+// Which parts of a statement are sent down to the cluster, and which are left to SQLite: as EXPLAIN
+// QUERY PLAN shows it.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <string>
+
+#include "tamis/base/sim_executor.h"
+#include "tamis/query/scripted_cluster.h"
+#include "tamis/sql/extension.h"
+
+namespace tamis {
+namespace {
+
+// SQLite hands its own functions only to an extension's entry point.
+std::shared_ptr<Session> opening;
+
+int Entry(sqlite3* db, const char**, const sqlite3_api_routines* api) {
+  if (opening == nullptr) return SQLITE_OK;
+  return Extend(db, api, std::exchange(opening, nullptr)).ok() ? SQLITE_OK : SQLITE_ERROR;
+}
+
+class SqlPlanTest : public testing::Test {
+ protected:
+  SqlPlanTest() {
+    cluster_.table.columns = {{.id = 1, .name = "a", .type = Type::kInt64, .nullable = false},
+                              {.id = 2, .name = "b", .type = Type::kText, .nullable = false},
+                              {.id = 3, .name = "n", .type = Type::kInt64},
+                              {.id = 4, .name = "s", .type = Type::kText},
+                              {.id = 5, .name = "d", .type = Type::kDouble}};
+    cluster_.table.key = {0, 1};
+    cluster_.table.indexes = {{.id = 1, .name = "n", .columns = {2}}};
+    cluster_.regions.push_back({.id = RegionId(1), .name = "1", .epoch = 1, .table_id = 1});
+    Engine::Options options;
+    options.polling = false;
+    options.seed = 1;
+    auto session = std::make_shared<Session>();
+    session->engine = std::make_shared<Engine>(&cluster_, &executor_, options);
+    opening = session;
+    sqlite3_auto_extension(reinterpret_cast<void (*)()>(Entry));
+    EXPECT_EQ(sqlite3_open(":memory:", &db_), SQLITE_OK) << sqlite3_errmsg(db_);
+    sqlite3_exec(db_, "CREATE TABLE other (x INTEGER, y TEXT)", nullptr, nullptr, nullptr);
+  }
+  ~SqlPlanTest() override {
+    sqlite3_close(db_);
+    executor_.Clear();
+  }
+
+  // "a = ?, in key order", and " | sorted" when SQLite sorts the rows itself.
+  std::string PlanOf(const std::string& sql) {
+    sqlite3_stmt* statement = nullptr;
+    const std::string explain = "EXPLAIN QUERY PLAN " + sql;
+    EXPECT_EQ(sqlite3_prepare_v2(db_, explain.c_str(), -1, &statement, nullptr), SQLITE_OK)
+        << sqlite3_errmsg(db_);
+    std::string plan;
+    bool sorted = false;
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+      const std::string detail = reinterpret_cast<const char*>(sqlite3_column_text(statement, 3));
+      const std::string mark = "VIRTUAL TABLE INDEX 0:";
+      if (const size_t at = detail.find(mark); at != std::string::npos) {
+        const size_t begin = at + mark.size();
+        plan += (plan.empty() ? "" : " | ") + detail.substr(begin, detail.rfind(" #") - begin);
+      }
+      sorted |= detail.find("FOR ORDER BY") != std::string::npos;
+    }
+    sqlite3_finalize(statement);
+    return plan + (sorted ? " | sorted" : "");
+  }
+
+  SimExecutor executor_{1, std::chrono::microseconds(10)};
+  ScriptedCluster cluster_;
+  sqlite3* db_ = nullptr;
+};
+
+TEST_F(SqlPlanTest, ConditionsOnColumnsGoDown) {
+  for (const auto& [condition, plan] :
+       std::vector<std::pair<const char*, const char*>>{{"n = 5", "n = ?"},
+                                                        {"5 < n", "n > ?"},
+                                                        {"n >= 1 AND n <= 5", "n >= ?, n <= ?"},
+                                                        {"n BETWEEN 1 AND 5", "n >= ?, n <= ?"},
+                                                        {"n <> 5", "n <> ?"},
+                                                        {"n IN (1, 2, 3)", "n IN ?"},
+                                                        {"n IS NULL", "n IS NULL"},
+                                                        {"n IS NOT NULL", "n IS NOT NULL"},
+                                                        {"n IS 5", "n IS ?"},
+                                                        {"s = 'x'", "s = ?"},
+                                                        {"s GLOB 'x*'", "s >= ?, s < ?, s GLOB ?"},
+                                                        {"s LIKE 'x%'", "s LIKE ?"},
+                                                        {"a = 1 AND b = 'x'", "a = ?, b = ?"},
+                                                        {"n = 5 AND s = 'x'", "n = ?, s = ?"}}) {
+    EXPECT_EQ(PlanOf(std::string("SELECT n FROM t WHERE ") + condition), plan) << condition;
+  }
+}
+
+TEST_F(SqlPlanTest, WhatIsNoConditionOnAColumnStaysUp) {
+  for (const char* condition : {"n + 1 = 5", "abs(n) = 5", "n = d", "NOT s LIKE 'x%'",
+                                "n = 5 OR s = 'x' || s", "s = 'x' COLLATE NOCASE", "n LIKE '5%'"}) {
+    EXPECT_EQ(PlanOf(std::string("SELECT a FROM t WHERE ") + condition), "all rows") << condition;
+  }
+}
+
+TEST_F(SqlPlanTest, KeyOrderIsGivenWhereTheKeyIsInTheOrderOfItsValues) {
+  for (const auto& [rest, plan] : std::vector<std::pair<const char*, const char*>>{
+           {"ORDER BY a", "all rows, in key order"},
+           {"ORDER BY a, b", "all rows, in key order"},
+           {"ORDER BY a DESC", "all rows | sorted"},
+           {"ORDER BY b", "all rows | sorted"},
+           {"ORDER BY a, n", "all rows | sorted"},
+           {"WHERE a = 1 ORDER BY b", "a = ?, in key order"},
+           {"WHERE a = 1 ORDER BY a, b", "a = ?, in key order"},
+           {"WHERE n = 1 ORDER BY n, a", "n = ?, in key order"},
+           {"WHERE n = 1 ORDER BY n, b", "n = ? | sorted"},
+           {"WHERE a > 1 ORDER BY b", "a > ? | sorted"},
+           {"WHERE b = 'x' ORDER BY a", "b = ?, in key order"},
+           {"WHERE a IN (1, 2) ORDER BY b", "a IN ? | sorted"}}) {
+    EXPECT_EQ(PlanOf(std::string("SELECT n FROM t ") + rest), plan) << rest;
+  }
+}
+
+TEST_F(SqlPlanTest, ALimitGoesDownOnlyWhereNothingIsLeftToDoAbove) {
+  for (const auto& [rest, plan] : std::vector<std::pair<const char*, const char*>>{
+           {"LIMIT 3", "LIMIT ?"},
+           {"WHERE n = 5 LIMIT 3", "n = ?, LIMIT ?"},
+           {"WHERE n = 5 LIMIT 3 OFFSET 2", "n = ?, LIMIT ?, OFFSET ?"},
+           {"WHERE n = 5 ORDER BY a LIMIT 3", "n = ?, in key order, LIMIT ?"},
+           {"WHERE s LIKE 'x%' LIMIT 3", "s LIKE ?"},
+           {"WHERE n + 1 = 5 LIMIT 3", "all rows"},
+           {"ORDER BY n LIMIT 3", "all rows | sorted"}}) {
+    std::string shown = PlanOf(std::string("SELECT n FROM t ") + rest);
+    // The order is told behind all terms.
+    if (const size_t at = shown.find(", LIMIT ?, in key order"); at != std::string::npos) {
+      shown = shown.substr(0, at) + ", in key order, LIMIT ?";
+    }
+    EXPECT_EQ(shown, plan) << rest;
+  }
+}
+
+TEST_F(SqlPlanTest, AJoinAsksByIndexForEachRowOfTheOther) {
+  EXPECT_EQ(PlanOf("SELECT t.s FROM other CROSS JOIN t ON t.n = other.x"), "n = ?");
+  EXPECT_EQ(PlanOf("SELECT t.s FROM other CROSS JOIN t ON t.a = other.x AND t.b = other.y"),
+            "a = ?, b = ?");
+}
+
+TEST_F(SqlPlanTest, AWholeKeyIsOneRow) {
+  // SQLite begins with what it believes to be one row.
+  EXPECT_EQ(PlanOf("SELECT 1 FROM t AS many, t AS one "
+                   "WHERE many.n = one.n AND one.a = 1 AND one.b = 'x'"),
+            "a = ?, b = ? | n = ?");
+}
+
+}  // namespace
+}  // namespace tamis
