@@ -89,7 +89,7 @@ Status FilterRebuild::Abort() {
     }
     return connection->Demand({"TAMIS.REBUILD", key_, "ABORT", "ID", std::to_string(id_)}).status();
   };
-  const Status status = abort(connection_);
+  Status status = abort(connection_);
   if (status.code() != StatusCode::kUnavailable) return status;
   auto other = RedisConnection::Open(connection_->address(), 5000);
   if (!other.ok()) return other.status();

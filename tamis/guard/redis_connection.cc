@@ -46,7 +46,7 @@ long long RedisReply::integer(size_t i, size_t j) const {
 void RedisConnection::Free::operator()(redisContext* context) const { redisFree(context); }
 
 Result<RedisConnection> RedisConnection::Open(const RedisAddress& address, int timeout_ms) {
-  const timeval timeout = {timeout_ms / 1000, timeout_ms % 1000 * 1000};
+  const timeval timeout = {timeout_ms / 1000, timeout_ms % 1000 * 1000L};
   redisContext* context =
       address.host.empty() ? redisConnectUnixWithTimeout(address.socket.c_str(), timeout)
                            : redisConnectWithTimeout(address.host.c_str(), address.port, timeout);
