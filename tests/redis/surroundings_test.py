@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""What the server shows of the module and its keys: events, INFO, keys of commands, memory, categories.
+
+usage: surroundings_test.py MODULE
+"""
+
+import sys
+
+from redis_server import Error, Server
+
+MODULE = sys.argv[1]
+
+EVENTS = [
+    ("BF.RESERVE b 0.01 100", ["bf.reserve"]), ("BF.ADD b x", ["bf.add"]), ("BF.ADD b x", []),
+    ("BF.MADD new x y", ["bf.reserve", "bf.add"]), ("BF.EXISTS b x", []),
+    ("CF.RESERVE c 100", ["cf.reserve"]), ("CF.ADD c x", ["cf.add"]), ("CF.ADDNX c x", []),
+    ("CF.DEL c x", ["cf.del"]), ("CF.DEL c x", []), ("CF.COMPACT c", ["cf.compact"]),
+    ("TAMIS.RESERVE t 0.01 100 GUARD", ["tamis.reserve"]), ("TAMIS.ADD t x", ["tamis.add"]),
+    ("TAMIS.DEL t x", []), ("TAMIS.TRUST t", ["tamis.trust"]), ("TAMIS.DEL t x", ["tamis.del"]),
+    ("TAMIS.MARK t m", ["tamis.mark"]), ("TAMIS.MARK t m", []), ("TAMIS.CHECK t x", []),
+    ("TAMIS.UNION u t", ["tamis.union"]), ("TAMIS.REBUILD t START 0.01 100", ["tamis.rebuild.start"]),
+    ("TAMIS.REBUILD t ADD x", ["tamis.rebuild.add"]), ("TAMIS.REBUILD t COMMIT", ["tamis.rebuild.commit"]),
+    ("TAMIS.REBUILD t COMMIT", []), ("TAMIS.REBUILD t START 0.01 100", ["tamis.rebuild.start"]),
+    ("TAMIS.REBUILD t ABORT", ["tamis.rebuild.abort"]),
+]
+
+KEYS = [("BF.MADD a x y", [b"a"]), ("CF.INSERT a ITEMS x", [b"a"]), ("TAMIS.UNION a b c", [b"a", b"b", b"c"]),
+        ("TAMIS.REBUILD a START 0.01 100", [b"a"]), ("TAMIS.CHECK a x", [b"a"])]
+
+TYPES = ("blocked-quotient", "blocked", "cuckoo", "quotient", "d-left", "blocked-counting", "projected", "counting",
+         "dynamic-count", "split-counting", "scalable", "scalable-bloom", "bloom")
+
+
+def fields(client, section):
+    lines = client("INFO", section).decode().split("\r\n")
+    return dict(line.split(":", 1) for line in lines if ":" in line)
+
+
+def events(server):
+    client, listener = server.client(), server.client()
+    assert client("CONFIG", "SET", "notify-keyspace-events", "Ed") == "OK"
+    assert listener("PSUBSCRIBE", "__keyevent@0__:*")[0] == b"psubscribe"
+    for number, (command, expected) in enumerate(EVENTS):
+        reply = client(*command.split())
+        assert not isinstance(reply, Error) or not expected, (command, reply)
+        client("BF.ADD", f"end{number}", "x")  # behind it everything has come
+        got = []
+        while True:
+            _, _, channel, key = listener.read()
+            if key == b"end%d" % number:
+                if channel.endswith(b"bf.add"):
+                    break
+                continue
+            got.append(channel.split(b":", 1)[1].decode())
+        assert got == expected, (command, got)
+
+
+def counters(client):
+    assert client("FLUSHALL") == "OK"
+    before = fields(client, "bf_filters")
+    assert client("TAMIS.RESERVE", "t", "0.001", "100", "GUARD") == "OK"
+    client("TAMIS.ADD", "t", "x")
+    client("TAMIS.CHECK", "t", "x", "y")
+    client("TAMIS.DEL", "t", "x")
+    client("TAMIS.TRUST", "t")
+    client("TAMIS.CHECK", "t", "x", "y", "z")
+    after = fields(client, "bf_filters")
+    changed = {name[3:]: int(after[name]) - int(before[name]) for name in after}
+    assert changed == {"checks_perhaps": 1, "checks_absent": 2, "checks_unknown": 2, "adds_refused": 0,
+                       "erases_skipped": 1, "rebuilds_started": 0, "rebuilds_committed": 0}, changed
+
+
+def memory(client):
+    """maxmemory knows of it at once; an empty one touches no page, however large."""
+    for name in TYPES:
+        before = fields(client, "memory")
+        assert client("TAMIS.RESERVE", "large", "0.003", "30000000", "TYPE", name) == "OK"
+        after = fields(client, "memory")
+        said = client("MEMORY", "USAGE", "large")
+        grown = int(after["used_memory"]) - int(before["used_memory"])
+        assert 0.9 * said < grown < 1.2 * said, (name, said, grown)
+        assert said > 30_000_000, (name, said)
+        resident = int(after["used_memory_rss"]) - int(before["used_memory_rss"])
+        assert resident < said / 4, (name, "pages were touched", resident, said)
+        assert client("DEL", "large") == 1  # before the next one
+
+
+def categories(client):
+    """Where modules may name them."""
+    def members(category):
+        return client("ACL", "CAT", category)
+
+    if isinstance(members("bloom"), Error):
+        return
+    for category, prefix in (("bloom", b"bf."), ("cuckoo", b"cf."), ("tamis", b"tamis.")):
+        listed = members(category)
+        assert listed and all(name.lower().startswith(prefix) for name in listed), listed
+        assert set(listed) <= set(members("read")) | set(members("write"))
+    assert b"tamis.check" in members("read") and b"tamis.add" in members("write")
+
+
+def main():
+    with Server(MODULE) as server:
+        client = server.client()
+        events(server)
+        counters(client)
+        for command, expected in KEYS:
+            assert client("COMMAND", "GETKEYS", *command.split()) == expected, command
+        assert isinstance(client("COMMAND", "GETKEYS", "TAMIS.SIZE", "0.01", "100"), Error)
+        memory(client)
+        categories(client)
+
+
+if __name__ == "__main__":
+    main()
