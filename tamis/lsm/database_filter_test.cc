@@ -152,6 +152,7 @@ TEST_F(DatabaseFilterTest, OneFileMayBeIngestedIntoTwoFamilies) {
     into[i].options.failed_move_fall_back_to_copy = true;
   }
   ASSERT_TRUE(db.IngestExternalFiles({into[0], into[1]}).ok());
+  for (ColumnFamilyHandle* handle : handles_) EXPECT_EQ(filter_->DoubtsOf(handle), "");
   filter_->WaitUntilSettled();
   std::string value;
   for (ColumnFamilyHandle* handle : handles_) {

@@ -26,6 +26,34 @@ std::span<const uint64_t> InSections(std::span<const uint64_t> hashes, uint32_t 
   return {begin, end};
 }
 
+// How many of the sorted hashes take a slot, and how much more room they need than if no two were
+// equal: copies lie in one line, so lines are filled less evenly. The mean fill m of a line of s
+// slots leaves 1.2 standard deviations free, which for clumps of c are sqrt(c m).
+struct Slots {
+  uint64_t taken = 0;
+  double stretch = 1;
+};
+Slots SlotsFor(std::span<const uint64_t> hashes) {
+  Slots slots;
+  double squares = 0;
+  for (size_t i = 0; i < hashes.size();) {
+    size_t end = i + 1;
+    while (end < hashes.size() && hashes[end] == hashes[i]) ++end;
+    const uint64_t copies = std::min<uint64_t>(end - i, BlockedQuotientFilter::kMaxCopies);
+    slots.taken += copies;
+    squares += static_cast<double>(copies * copies);
+    i = end;
+  }
+  const auto fill = [](double clump) {
+    constexpr double kSlots = 48;
+    const double free = 1.2 * std::sqrt(clump);
+    const double root = (std::sqrt(free * free + 4 * kSlots) - free) / 2;
+    return root * root;
+  };
+  if (slots.taken > 0) slots.stretch = fill(1) / fill(squares / static_cast<double>(slots.taken));
+  return slots;
+}
+
 }  // namespace
 
 SharedQuotientFilter::Shard::Shard(BlockedQuotientFilter made, uint32_t first, uint32_t count,
@@ -48,7 +76,7 @@ Result<std::unique_ptr<SharedQuotientFilter>> SharedQuotientFilter::Create(doubl
   std::unique_ptr<SharedQuotientFilter> filter(
       new SharedQuotientFilter(fpr, grace, std::max<uint64_t>(shard_keys, 1)));
   Shards first;
-  first.push_back(filter->MakeShard(0, kSections, kMinCapacity));
+  first.push_back(filter->MakeShard(0, kSections, kMinCapacity, kMinCapacity));
   filter->Install(std::move(first));
   return filter;
 }
@@ -137,15 +165,16 @@ uint64_t SharedQuotientFilter::CapacityFor(uint64_t keys, double spare) const {
 }
 
 std::unique_ptr<SharedQuotientFilter::Shard> SharedQuotientFilter::MakeShard(
-    uint32_t first, uint32_t count, uint64_t capacity) const {
-  auto filter = BlockedQuotientFilter::Create({.capacity = capacity, .fpr = fpr_, .seed = 0});
+    uint32_t first, uint32_t count, uint64_t room, uint64_t capacity) const {
+  auto filter = BlockedQuotientFilter::Create({.capacity = room, .fpr = fpr_, .seed = 0});
   assert(filter.ok());
   return std::make_unique<Shard>(*std::move(filter), first, count, capacity);
 }
 
 void SharedQuotientFilter::Make(uint32_t first, uint32_t count, std::span<const uint64_t> hashes,
                                 const Coming& coming, double spare, Shards* made) const {
-  const uint64_t capacity = CapacityFor(hashes.size() + coming(first, first + count), spare);
+  const Slots slots = SlotsFor(hashes);
+  const uint64_t capacity = CapacityFor(slots.taken + coming(first, first + count), spare);
   if (count > 1 && capacity > shard_keys_) {
     const uint32_t half = count / 2;
     const uint32_t middle = first + half;
@@ -155,16 +184,17 @@ void SharedQuotientFilter::Make(uint32_t first, uint32_t count, std::span<const 
     return;
   }
   // More room should it be refused: so few lines, or so many equal places.
-  for (uint64_t room = capacity;; room += room / 8) {
-    std::unique_ptr<Shard> shard = MakeShard(first, count, room);
+  const auto least = static_cast<uint64_t>(static_cast<double>(capacity) * slots.stretch);
+  for (uint64_t room = least;; room += room / 4) {
+    std::unique_ptr<Shard> shard = MakeShard(first, count, room, capacity);
     std::vector<uint64_t> inside(hashes.size());
     std::ranges::transform(hashes, inside.begin(),
                            [&](uint64_t hash) { return shard->HashIn(hash); });
     const Bitmap inserted = shard->filter.Insert(inside);
-    for (size_t i = 0; i < hashes.size(); ++i) {
+    for (size_t i = 0; i < hashes.size() && !shard->passing.load(); ++i) {
       if ((inserted[i / 64] >> i % 64 & 1) == 0) Add(shard.get(), hashes[i]);
     }
-    if (shard->passing.load() && room < 4 * capacity) continue;
+    if (shard->passing.load() && room < 8 * least) continue;
     made->push_back(std::move(shard));
     return;
   }
@@ -217,14 +247,15 @@ void SharedQuotientFilter::Reserve(std::span<const uint64_t> added, const Keys& 
     Shard* const shard = At(section);
     const uint32_t last = shard->first + shard->count;
     const std::span<const uint64_t> coming = InSections(added, shard->first, last);
-    const bool is_full = !coming.empty() && shard->Count() + coming.size() > shard->capacity;
+    const bool is_full = !coming.empty() && shard->filter.Count() + coming.size() > shard->capacity;
     if (is_full || shard->passing.load()) {
       const uint32_t first = shard->first;
       const auto in_sections = [added](uint32_t from, uint32_t to) {
         return InSections(added, from, to).size();
       };
       if (!MakeAnew(first, shard->count, keys, in_sections)) {
-        while (At(first)->Count() + coming.size() > At(first)->capacity && Double(At(first))) {
+        while (At(first)->filter.Count() + coming.size() > At(first)->capacity &&
+               Double(At(first))) {
         }
       }
     }
@@ -236,7 +267,8 @@ void SharedQuotientFilter::Trim(const Keys& keys) {
   for (uint32_t section = 0; section < kSections;) {
     const Shard* const shard = At(section);
     const uint32_t last = shard->first + shard->count;
-    const bool half_empty = shard->capacity > kMinCapacity && shard->Count() < shard->capacity / 2;
+    const bool half_empty =
+        shard->capacity > kMinCapacity && shard->filter.Count() < shard->capacity / 2;
     section = half_empty || shard->passing.load() ? Renew(section, keys).value_or(last) : last;
   }
 }
@@ -246,12 +278,12 @@ std::optional<uint32_t> SharedQuotientFilter::Renew(uint32_t section, const Keys
   // With its other half, when both are small.
   uint32_t first = shard->first;
   uint32_t count = shard->count;
-  uint64_t together = shard->Count();
+  uint64_t together = shard->filter.Count();
   while (count < kSections) {
     const uint32_t other = first ^ count;
     const Shard* const buddy = At(other);
     if (buddy->first != other || buddy->count != count) break;
-    together += buddy->Count();
+    together += buddy->filter.Count();
     if (CapacityFor(together, 2 * kSpare) > shard_keys_) break;
     first &= ~count;
     count *= 2;

@@ -94,9 +94,9 @@ class SharedQuotientFilter {
     LineVersions versions;
     const uint32_t shift;  // the bits of a hash that are the same in the whole shard
     std::atomic<bool> passing = false;
-    const uint32_t first;  // section
-    const uint32_t count;  // of sections
-    const uint64_t capacity;
+    const uint32_t first;     // section
+    const uint32_t count;     // of sections
+    const uint64_t capacity;  // in copies that take a slot
     uint64_t excess_count = 0;
     std::map<std::pair<uint64_t, uint64_t>, uint64_t> excess;  // (line, fingerprint) -> copies
   };
@@ -110,7 +110,9 @@ class SharedQuotientFilter {
   static void Add(Shard* shard, uint64_t hash);
   void Remove(Shard* shard, uint64_t hash);
   uint64_t CapacityFor(uint64_t keys, double spare) const;
-  std::unique_ptr<Shard> MakeShard(uint32_t first, uint32_t count, uint64_t capacity) const;
+  // `room`: the slots' worth of keys; `capacity`: of keys as they are, with their copies.
+  std::unique_ptr<Shard> MakeShard(uint32_t first, uint32_t count, uint64_t room,
+                                   uint64_t capacity) const;
   // Shards for these sections, which hold these hashes and have room for so many more in
   // [first, last) of the sections.
   using Coming = std::function<uint64_t(uint32_t first, uint32_t last)>;

@@ -132,6 +132,28 @@ TEST(SharedQuotientFilterTest, AShardThatIsFullAndHasNoKeysSaysMaybe) {
   EXPECT_FALSE(Ask(*filter, Key(1, 1)));
 }
 
+// Copies of a key lie in one line: twenty of each fill lines unevenly, and most of a shard's lines
+// would overflow if it were made for as many keys that are all different.
+TEST(SharedQuotientFilterTest, ManyCopiesOfEachKeyFindRoom) {
+  const auto filter = Make(1 << 16);
+  std::multiset<uint64_t> model;
+  for (int copy = 0; copy < 20; ++copy) {
+    std::vector<uint64_t> added;
+    for (uint64_t i = 0; i < 3000; ++i) added.push_back(Key(7, i));
+    std::ranges::sort(added);
+    filter->Reserve(added, KeysOf(model));
+    filter->Apply(added, {});
+    model.insert(added.begin(), added.end());
+    filter->Trim(KeysOf(model));
+    ASSERT_EQ(filter->figures().passing, 0u) << copy;
+  }
+  EXPECT_EQ(filter->figures().keys, model.size());
+  EXPECT_EQ(filter->figures().excess, 3000u * 4);
+  EXPECT_LT(filter->figures().rebuilt, 60u);
+  EXPECT_TRUE(filter->IsExactly(KeysOf(model)));
+  for (uint64_t i = 0; i < 3000; ++i) EXPECT_TRUE(Ask(*filter, Key(7, i)));
+}
+
 TEST(SharedQuotientFilterTest, RateAndMemoryAreThoseOfTheFormula) {
   constexpr uint64_t kKeys = 400'000;
   const auto filter = Make(1 << 16);

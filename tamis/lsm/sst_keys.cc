@@ -25,21 +25,25 @@ class AnyMerge : public rocksdb::MergeOperator {
 };
 
 // For an iterator from the first key to the last, which compares only to tell whether an entry is
-// of the same key as the one before it: no entry is, so that a tombstone hides nothing.
+// of the same key as the one before it: none is, once we say so, and a tombstone hides nothing.
 class NeverEqual : public rocksdb::Comparator {
  public:
+  void Begin() { begun_ = true; }
   int Compare(const Slice& a, const Slice& b) const override {
     const int order = a.compare(b);
-    return order == 0 ? 1 : order;
+    return order == 0 && begun_ ? 1 : order;
   }
   int CompareWithoutTimestamp(const Slice& a, bool, const Slice& b, bool) const override {
     return Compare(a, b);
   }
-  bool Equal(const Slice&, const Slice&) const override { return false; }
-  bool EqualWithoutTimestamp(const Slice&, const Slice&) const override { return false; }
+  bool Equal(const Slice& a, const Slice& b) const override { return Compare(a, b) == 0; }
+  bool EqualWithoutTimestamp(const Slice& a, const Slice& b) const override { return Equal(a, b); }
   void FindShortestSeparator(std::string*, const Slice&) const override {}
   void FindShortSuccessor(std::string*) const override {}
   const char* Name() const override { return rocksdb::BytewiseComparator()->Name(); }
+
+ private:
+  bool begun_ = false;
 };
 
 Status CannotRead(const std::string& path, const rocksdb::Status& status) {
@@ -73,7 +77,7 @@ Result<FileIdentity> ReadSst(rocksdb::Env* env, const std::string& path,
   rocksdb::Options options;
   options.env = env;
   options.merge_operator = std::make_shared<AnyMerge>();
-  const NeverEqual never_equal;
+  NeverEqual never_equal;
   options.comparator = &never_equal;
   rocksdb::SstFileReader reader(options);
   if (const rocksdb::Status status = reader.Open(path); !status.ok()) {
@@ -81,6 +85,7 @@ Result<FileIdentity> ReadSst(rocksdb::Env* env, const std::string& path,
   }
   rocksdb::ReadOptions read;
   read.fill_cache = false;
+  never_equal.Begin();
   const std::unique_ptr<rocksdb::Iterator> keys(reader.NewIterator(read));
   for (keys->SeekToFirst(); keys->Valid(); keys->Next()) {
     visit({keys->key().data(), keys->key().size()});

@@ -302,8 +302,11 @@ void TreeFilter::CompactionEnded(int job) {
 void TreeFilter::Count(const File& file, std::span<const uint64_t> hashes, bool has_keys) {
   filter_->Reserve(hashes, Keys());
   filter_->Apply(hashes, {});
-  const std::lock_guard lock(mutex_);
-  Enter(file, has_keys, hashes.size());
+  {
+    const std::lock_guard lock(mutex_);
+    Enter(file, has_keys, hashes.size());
+  }
+  filter_->Trim(Keys());
 }
 
 void TreeFilter::Enter(const File& file, bool has_keys, uint64_t keys) {
