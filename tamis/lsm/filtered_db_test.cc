@@ -5,10 +5,13 @@
 #include <rocksdb/options.h>
 #include <rocksdb/sst_file_writer.h>
 #include <rocksdb/utilities/options_util.h>
+#include <rocksdb/utilities/replayer.h>
 #include <rocksdb/utilities/transaction_db.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <thread>
 
 #include "tamis/base/random.h"
@@ -17,6 +20,7 @@ namespace tamis::lsm {
 namespace {
 
 using rocksdb::ColumnFamilyHandle;
+using rocksdb::Status;
 
 class FilteredDBTest : public testing::Test {
  protected:
@@ -193,6 +197,199 @@ TEST_F(FilteredDBTest, AFamilyThatIsNotWatchedPassesThroughAndSaysWhy) {
   handles_.push_back(watched);
   EXPECT_EQ(db_->filter().DoubtsOf(watched), "");
   EXPECT_TRUE(db_->Get({}, watched, "a", &value).IsNotFound());
+}
+
+// What StackableDB forgets is answered by the defaults of rocksdb::DB, and differs here.
+TEST_F(FilteredDBTest, WhateverCanBeAskedOfADatabaseIsAnsweredByTheBase) {
+  using rocksdb::DB;
+  db_->filter().WaitUntilCounted();
+  for (uint64_t i = 0; i < 2000; ++i) Put(Key(i));
+  ASSERT_TRUE(db_->Flush({}, handles_[0]).ok());
+  ASSERT_TRUE(db_->CompactRange({}, handles_[0], nullptr, nullptr).ok());
+  db_->filter().WaitUntilSettled();
+  ColumnFamilyHandle* const family = handles_[0];
+  const auto text = [](const Status& status) { return status.ToString(); };
+  const std::map<std::string, std::function<std::string(DB*)>> kQuestions = {
+      {"Resume", [&](DB* db) { return text(db->Resume()); }},
+      {"Get with a timestamp",
+       [&](DB* db) {
+         std::string value;
+         std::string timestamp;
+         return text(db->Get({}, family, Key(1), &value, &timestamp)) + value;
+       }},
+      {"MultiGet with timestamps",
+       [&](DB* db) {
+         std::vector<std::string> values;
+         std::vector<std::string> timestamps;
+         return text(db->MultiGet({}, {family}, {Key(1)}, &values, &timestamps)[0]);
+       }},
+      {"GetMergeOperands",
+       [&](DB* db) {
+         rocksdb::PinnableSlice operands[4];
+         rocksdb::GetMergeOperandsOptions options;
+         options.expected_max_number_of_operands = 4;
+         int count = 0;
+         return text(db->GetMergeOperands({}, family, Key(1), operands, &options, &count)) +
+                std::to_string(count);
+       }},
+      {"GetProperty",
+       [&](DB* db) {
+         std::string value;
+         return std::to_string(db->GetProperty(family, "rocksdb.levelstats", &value)) + value;
+       }},
+      {"GetMapProperty",
+       [&](DB* db) {
+         std::map<std::string, std::string> values;
+         return std::to_string(db->GetMapProperty(family, "rocksdb.cfstats", &values)) +
+                std::to_string(values.size());
+       }},
+      {"GetAggregatedIntProperty",
+       [&](DB* db) {
+         uint64_t value = 0;
+         return std::to_string(
+                    db->GetAggregatedIntProperty(DB::Properties::kEstimateNumKeys, &value)) +
+                std::to_string(value);
+       }},
+      {"NumberLevels", [&](DB* db) { return std::to_string(db->NumberLevels(family)); }},
+      {"MaxMemCompactionLevel",
+       [&](DB* db) { return std::to_string(db->MaxMemCompactionLevel(family)); }},
+      {"Level0StopWriteTrigger",
+       [&](DB* db) { return std::to_string(db->Level0StopWriteTrigger(family)); }},
+      {"GetName", [&](DB* db) { return db->GetName(); }},
+      {"GetEnv",
+       [&](DB* db) { return std::to_string(db->GetEnv() == db_->GetBaseDB()->GetEnv()); }},
+      {"GetFileSystem",
+       [&](DB* db) {
+         return std::to_string(db->GetFileSystem() == db_->GetBaseDB()->GetFileSystem());
+       }},
+      {"GetOptions",
+       [&](DB* db) { return std::to_string(db->GetOptions(family).write_buffer_size); }},
+      {"GetDBOptions", [&](DB* db) { return std::to_string(db->GetDBOptions().listeners.size()); }},
+      {"GetLatestSequenceNumber",
+       [&](DB* db) { return std::to_string(db->GetLatestSequenceNumber()); }},
+      {"GetDbIdentity",
+       [&](DB* db) {
+         std::string identity;
+         return text(db->GetDbIdentity(identity)) + identity;
+       }},
+      {"GetDbSessionId",
+       [&](DB* db) {
+         std::string identity;
+         return text(db->GetDbSessionId(identity)) + identity;
+       }},
+      {"GetLiveFiles",
+       [&](DB* db) {
+         std::vector<std::string> files;
+         uint64_t size = 0;
+         return text(db->GetLiveFiles(files, &size, false)) + std::to_string(files.size());
+       }},
+      {"GetSortedWalFiles",
+       [&](DB* db) {
+         rocksdb::VectorLogPtr files;
+         return text(db->GetSortedWalFiles(files)) + std::to_string(files.size());
+       }},
+      {"GetCurrentWalFile",
+       [&](DB* db) {
+         std::unique_ptr<rocksdb::LogFile> file;
+         return text(db->GetCurrentWalFile(&file));
+       }},
+      {"GetCreationTimeOfOldestFile",
+       [&](DB* db) {
+         uint64_t time = 0;
+         return text(db->GetCreationTimeOfOldestFile(&time)) + std::to_string(time);
+       }},
+      {"GetUpdatesSince",
+       [&](DB* db) {
+         std::unique_ptr<rocksdb::TransactionLogIterator> updates;
+         return text(db->GetUpdatesSince(db->GetLatestSequenceNumber(), &updates));
+       }},
+      {"GetLiveFilesMetaData",
+       [&](DB* db) {
+         std::vector<rocksdb::LiveFileMetaData> files;
+         db->GetLiveFilesMetaData(&files);
+         return std::to_string(files.size());
+       }},
+      {"GetColumnFamilyMetaData",
+       [&](DB* db) {
+         rocksdb::ColumnFamilyMetaData metadata;
+         db->GetColumnFamilyMetaData(family, &metadata);
+         return std::to_string(metadata.file_count);
+       }},
+      {"GetAllColumnFamilyMetaData",
+       [&](DB* db) {
+         std::vector<rocksdb::ColumnFamilyMetaData> metadata;
+         db->GetAllColumnFamilyMetaData(&metadata);
+         return std::to_string(metadata.size());
+       }},
+      {"GetLiveFilesStorageInfo",
+       [&](DB* db) {
+         std::vector<rocksdb::LiveFileStorageInfo> files;
+         return text(db->GetLiveFilesStorageInfo({}, &files)) + std::to_string(files.size());
+       }},
+      {"VerifyChecksum", [&](DB* db) { return text(db->VerifyChecksum({})); }},
+      {"VerifyFileChecksums", [&](DB* db) { return text(db->VerifyFileChecksums({})); }},
+      {"GetPropertiesOfAllTables",
+       [&](DB* db) {
+         rocksdb::TablePropertiesCollection all;
+         return text(db->GetPropertiesOfAllTables(family, &all)) + std::to_string(all.size());
+       }},
+      {"SuggestCompactRange",
+       [&](DB* db) { return text(db->SuggestCompactRange(family, nullptr, nullptr)); }},
+      {"PromoteL0", [&](DB* db) { return text(db->PromoteL0(family, 1)); }},
+      {"TryCatchUpWithPrimary", [&](DB* db) { return text(db->TryCatchUpWithPrimary()); }},
+      {"GetFullHistoryTsLow",
+       [&](DB* db) {
+         std::string low;
+         return text(db->GetFullHistoryTsLow(family, &low));
+       }},
+      {"IncreaseFullHistoryTsLow",
+       [&](DB* db) { return text(db->IncreaseFullHistoryTsLow(family, "1")); }},
+      {"SyncWAL", [&](DB* db) { return text(db->SyncWAL()); }},
+      {"FlushWAL", [&](DB* db) { return text(db->FlushWAL(true)); }},
+      {"LockWAL",
+       [&](DB* db) {
+         const Status first = db->LockWAL();
+         return text(first) + text(db->UnlockWAL());
+       }},
+      {"PauseBackgroundWork",
+       [&](DB* db) {
+         const Status first = db->PauseBackgroundWork();
+         return text(first) + text(db->ContinueBackgroundWork());
+       }},
+      {"DisableFileDeletions",
+       [&](DB* db) {
+         const Status first = db->DisableFileDeletions();
+         return text(first) + text(db->EnableFileDeletions(true));
+       }},
+      {"EnableAutoCompaction", [&](DB* db) { return text(db->EnableAutoCompaction({family})); }},
+      {"SetOptions",
+       [&](DB* db) {
+         return text(db->SetOptions(family, {{"max_write_buffer_number", "3"}}));
+       }},
+      {"SetDBOptions",
+       [&](DB* db) {
+         return text(db->SetDBOptions({{"stats_dump_period_sec", "60"}}));
+       }},
+      {"ResetStats", [&](DB* db) { return text(db->ResetStats()); }},
+      {"EndTrace", [&](DB* db) { return text(db->EndTrace()); }},
+      {"EndIOTrace", [&](DB* db) { return text(db->EndIOTrace()); }},
+      {"EndBlockCacheTrace", [&](DB* db) { return text(db->EndBlockCacheTrace()); }},
+      {"NewDefaultReplayer",
+       [&](DB* db) {
+         std::unique_ptr<rocksdb::Replayer> replayer;
+         return text(db->NewDefaultReplayer({family}, nullptr, &replayer));
+       }},
+      {"NewIterators",
+       [&](DB* db) {
+         std::vector<rocksdb::Iterator*> iterators;
+         const Status status = db->NewIterators({}, {family}, &iterators);
+         for (rocksdb::Iterator* iterator : iterators) delete iterator;
+         return text(status) + std::to_string(iterators.size());
+       }},
+  };
+  for (const auto& [name, ask] : kQuestions) {
+    EXPECT_EQ(ask(db_.get()), ask(db_->GetBaseDB())) << name;
+  }
 }
 
 TEST_F(FilteredDBTest, WithoutUsItIsAPlainDatabaseAgain) {
