@@ -44,6 +44,8 @@ std::optional<RowAndCell> TakeCell(std::string_view* block) {
   out.cell.family = key.Bytes(key.Byte());
   // Tags may follow the value when a server sends them in spite of the codec: they are left out.
   if (!reader.ok() || !cell.ok() || !key.ok() || key.rest().size() < 9) return {};
+  // Sizes that HBase's own signed numbers cannot say.
+  if (out.row.size() > kMaxRowBytes || out.cell.family.size() > kMaxFamilyBytes) return {};
   out.cell.qualifier = key.Bytes(key.rest().size() - 9);
   out.cell.timestamp = static_cast<int64_t>(key.Big64());
   out.cell.type = static_cast<CellType>(key.Byte());

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tamis/base/coding.h"
 #include "tamis/hbase/operations.h"
 #include "tamis/hbase/row.h"
 #include "tamis/hbase/wire.pb.h"
@@ -61,6 +62,30 @@ TEST(CellBlockTest, DamagedBytesAreNoCell) {
     std::string_view rest = damaged;
     EXPECT_FALSE(TakeCell(&rest)) << at;
   }
+}
+
+TEST(CellBlockTest, NamesLongerThanHBaseHasAreNoCell) {
+  const auto block = [](size_t row, size_t family) {
+    std::string key;
+    key += static_cast<char>(row >> 8);
+    key += static_cast<char>(row);
+    key += std::string(row, 'r');
+    key += static_cast<char>(family);
+    key += std::string(family, 'f') + std::string(9, '\4');
+    std::string bytes;
+    PutBig32(&bytes, static_cast<uint32_t>(8 + key.size()));
+    PutBig32(&bytes, static_cast<uint32_t>(key.size()));
+    PutBig32(&bytes, 0);
+    return bytes + key;
+  };
+  const auto is_cell = [&](size_t row, size_t family) {
+    const std::string bytes = block(row, family);
+    std::string_view rest = bytes;
+    return TakeCell(&rest).has_value();
+  };
+  EXPECT_TRUE(is_cell(kMaxRowBytes, kMaxFamilyBytes));
+  EXPECT_FALSE(is_cell(kMaxRowBytes + 1, 1));
+  EXPECT_FALSE(is_cell(1, kMaxFamilyBytes + 1));
 }
 
 TEST(RowTest, MoreCellsThanThereAreBytesAreNotBelieved) {
