@@ -42,6 +42,7 @@ final class IndexMaintenance {
   private static final long LOCK_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(5);
   /** The gate is closed for a moment only; HBase holds a lock of all updates meanwhile. */
   private static final long GATE_TIMEOUT_NS = TimeUnit.MILLISECONDS.toNanos(100);
+  private static final int LOOK_AT_FILTERS = 256; // writes
   /** A cell's own time stamp at the most; the next one means "now". */
   private static final long LAST_TIMESTAMP = Long.MAX_VALUE - 1;
 
@@ -123,6 +124,7 @@ final class IndexMaintenance {
       IndexFilter filter = region.filters.get(id);
       if (filter != null) sequence[0] = Math.max(sequence[0], filter.waitFor(entries));
     });
+    if (region.writes.incrementAndGet() % LOOK_AT_FILTERS == 0) RegionServerState.INSTANCE.lookAtFilters(region);
     return sequence[0];
   }
 

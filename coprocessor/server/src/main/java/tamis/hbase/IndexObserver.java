@@ -24,9 +24,16 @@ import org.apache.hadoop.hbase.coprocessor.ObserverContext;
 import org.apache.hadoop.hbase.coprocessor.RegionCoprocessor;
 import org.apache.hadoop.hbase.coprocessor.RegionCoprocessorEnvironment;
 import org.apache.hadoop.hbase.coprocessor.RegionObserver;
+import org.apache.hadoop.hbase.regionserver.InternalScanner;
 import org.apache.hadoop.hbase.regionserver.MiniBatchOperationInProgress;
 import org.apache.hadoop.hbase.regionserver.OnlineRegions;
 import org.apache.hadoop.hbase.regionserver.Region;
+import org.apache.hadoop.hbase.regionserver.ScanType;
+import org.apache.hadoop.hbase.regionserver.ScannerContext;
+import org.apache.hadoop.hbase.regionserver.Shipper;
+import org.apache.hadoop.hbase.regionserver.Store;
+import org.apache.hadoop.hbase.regionserver.compactions.CompactionLifeCycleTracker;
+import org.apache.hadoop.hbase.regionserver.compactions.CompactionRequest;
 import org.apache.hadoop.hbase.util.Pair;
 import org.apache.hadoop.hbase.wal.WALEdit;
 import org.slf4j.Logger;
@@ -319,6 +326,52 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
         }
       }
     });
+  }
+
+  // ---- Compactions
+
+  /** Drops entries of other regions, of indexes that are no more, and of rows that lie elsewhere since a split. */
+  private static final class Sieve implements InternalScanner, Shipper {
+    private final InternalScanner in;
+    private final IndexedRegion region;
+
+    Sieve(InternalScanner in, IndexedRegion region) {
+      this.in = in;
+      this.region = region;
+    }
+
+    @Override
+    public boolean next(List<Cell> out, ScannerContext context) throws IOException {
+      List<Cell> cells = new ArrayList<>();
+      boolean more = in.next(cells, context);
+      byte[] key = null;
+      boolean garbage = false;
+      for (Cell cell : cells) {
+        if (key == null || !org.apache.hadoop.hbase.CellUtil.matchingRows(cell, key)) {
+          key = org.apache.hadoop.hbase.CellUtil.cloneRow(cell);
+          garbage = region.keys.kindOf(region.table.schema, key) == EntryKeys.Kind.GARBAGE;
+        }
+        if (!garbage) out.add(cell);
+      }
+      return more;
+    }
+
+    @Override
+    public void close() throws IOException {
+      in.close();
+    }
+
+    @Override
+    public void shipped() throws IOException {
+      if (in instanceof Shipper) ((Shipper) in).shipped();
+    }
+  }
+
+  @Override
+  public InternalScanner preCompact(ObserverContext<RegionCoprocessorEnvironment> c, Store store,
+      InternalScanner scanner, ScanType type, CompactionLifeCycleTracker tracker, CompactionRequest request) {
+    boolean entries = store.getColumnFamilyDescriptor().getNameAsString().equals("tamis");
+    return indexed != null && entries ? new Sieve(scanner, indexed) : scanner;
   }
 
   // ---- Reads: the entries are hidden

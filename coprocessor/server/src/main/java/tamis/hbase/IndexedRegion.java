@@ -8,6 +8,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
@@ -52,6 +53,10 @@ final class IndexedRegion {
   final AtomicLong acknowledgeAfter = new AtomicLong();
   /** Null until it is raised: till then no search is answered and nothing is told. */
   volatile OpeningFlag flag;
+  /** Now and then it is asked whether the filters still fit. */
+  final AtomicLong writes = new AtomicLong();
+  /** A job that counts filters anew is under way or waits for its turn. */
+  final AtomicBoolean counting = new AtomicBoolean();
   /** The closing was told. */
   volatile boolean closing;
   /** The opening was told. */

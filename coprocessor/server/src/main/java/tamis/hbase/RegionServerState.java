@@ -46,6 +46,7 @@ final class RegionServerState implements Endpoint.Requests {
 
   private static final long WRITE_WAIT_NS = TimeUnit.SECONDS.toNanos(8); // below the 10 s after which a close interrupts
   private static final long CLOSING_WAIT_NS = TimeUnit.MILLISECONDS.toNanos(1500); // a lease, and a little
+  private static final long REBUILD_AFTER_IGNORED = 1000; // removals that a filter could not follow
   private static final long MAX_FILTER_BYTES = Runtime.getRuntime().maxMemory() / 10;
 
   private volatile FilterFeed feed; // null: no server is around
@@ -306,6 +307,31 @@ final class RegionServerState implements Endpoint.Requests {
       view.close();
       if (!done) filter.abandonGeneration();
     }
+  }
+
+  /** Counts those anew that do not fit any more, on a thread of the builders'. */
+  void lookAtFilters(IndexedRegion region) {
+    if (region.closing || !region.counting.compareAndSet(false, true)) return;
+    List<Schema.Index> worn = new ArrayList<>();
+    for (Schema.Index index : region.table.schema.indexes) {
+      IndexFilter filter = region.filters.get(index.id);
+      if (filter != null && filter.wantsRebuild(REBUILD_AFTER_IGNORED)) worn.add(index);
+    }
+    if (worn.isEmpty()) {
+      region.counting.set(false);
+      return;
+    }
+    builders.execute(() -> {
+      try {
+        for (Schema.Index index : worn) count(region, index);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      } catch (Throwable e) {
+        if (!region.isClosed()) LOG.error("A filter of region {} stays as it is", region.info().getEncodedName(), e);
+      } finally {
+        region.counting.set(false);
+      }
+    });
   }
 
   private long filterBytes() {

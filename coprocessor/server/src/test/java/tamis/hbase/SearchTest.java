@@ -245,4 +245,29 @@ class SearchTest {
       assertFalse(test.observer().indexed().complete().isEmpty());
     }
   }
+
+  @Test
+  void compactionsDropWhatIsNoEntryOfTheRegion() throws Exception {
+    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(false), 1), new byte[0], Bytes.toBytes("s"))) {
+      IndexedRegion region = test.observer().indexed();
+      test.region.put(new org.apache.hadoop.hbase.client.Put(Bytes.toBytes("r1")).addColumn(RegionForTest.F,
+          Bytes.toBytes("a"), Bytes.toBytes("v")));
+      byte[] values = encoded(Value.text("v"));
+      byte[][] garbage = {region.keys.entry(1, values, Bytes.toBytes("t")), // of a row behind the region's end
+          region.keys.entry(9, values, Bytes.toBytes("r1")),                // of an index that is no more
+          Key.concat(Bytes.toBytes("q"), region.keys.entry(1, values, Bytes.toBytes("r1")))}; // of another region
+      List<byte[]> before = test.entries();
+      BatchContext.current().writer = BatchContext.Writer.INDEX;
+      for (byte[] key : garbage) {
+        test.region.put(new org.apache.hadoop.hbase.client.Put(key).addColumn(IndexedTable.FAMILY, IndexedTable.QUALIFIER,
+            new byte[0]));
+      }
+      BatchContext.current().writer = BatchContext.Writer.CLIENT;
+      assertEquals(before.size() + garbage.length, test.entries().size());
+      test.region.flush(true);
+      test.region.compact(true);
+      assertEquals(before.size(), test.entries().size());
+      for (int i = 0; i < before.size(); ++i) assertTrue(Arrays.equals(before.get(i), test.entries().get(i)));
+    }
+  }
 }
