@@ -33,14 +33,12 @@ class SimExecutor : public Executor {
   void Clear() { tasks_.clear(); }
 
   Random& random() { return random_; }
-  uint64_t tasks_run() const { return tasks_run_; }
 
  private:
   Random random_;
   Duration max_delay_;
   Time now_{std::chrono::hours(1)};
   uint64_t next_id_ = 0;
-  uint64_t tasks_run_ = 0;
   std::map<std::pair<Time, uint64_t>, Task> tasks_;
 };
 

@@ -5,7 +5,7 @@ namespace tamis {
 std::optional<IndexEntry> IndexEntry::Of(const IndexSpec& index, const Row& row) {
   if (IsSkipped(index, row)) return std::nullopt;
   const std::vector<std::string> prefixes = IndexPrefixes(index, row);
-  return IndexEntry{prefixes.back(), MakeEntryKey(index, prefixes, prefixes.front())};
+  return IndexEntry{prefixes.back(), MakeEntryKey(index, prefixes)};
 }
 
 Result<IndexEntry> IndexEntry::OfValues(const TableSchema& schema, const IndexSpec& index,
@@ -17,7 +17,7 @@ Result<IndexEntry> IndexEntry::OfValues(const TableSchema& schema, const IndexSp
     TAMIS_ASSIGN_OR_RETURN(const auto split, SplitIndexEntry(schema, leading, values));
     prefixes.emplace_back(split.first);
   }
-  return IndexEntry{prefixes.back(), MakeEntryKey(index, prefixes, prefixes.front())};
+  return IndexEntry{prefixes.back(), MakeEntryKey(index, prefixes)};
 }
 
 }  // namespace tamis

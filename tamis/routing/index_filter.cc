@@ -24,9 +24,8 @@ bool Covers(const ValueRange& range, std::string_view value) {
 
 }  // namespace
 
-EntryKey MakeEntryKey(const IndexSpec& index, std::span<const std::string> prefixes,
-                      std::string_view first) {
-  EntryKey key{.hashes = {}, .first = std::string(first)};
+EntryKey MakeEntryKey(const IndexSpec& index, std::span<const std::string> prefixes) {
+  EntryKey key{.hashes = {}, .first = prefixes.front()};
   key.hashes.reserve(prefixes.size());
   for (const std::string& prefix : prefixes) key.hashes.push_back(Hash(prefix, index.seed));
   return key;

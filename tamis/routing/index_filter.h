@@ -38,8 +38,8 @@ struct EntryKey {
   std::vector<uint64_t> hashes;  // of every leading prefix of the encoded values
   std::string first;             // the first encoded value, for the range
 };
-EntryKey MakeEntryKey(const IndexSpec& index, std::span<const std::string> prefixes,
-                      std::string_view first);
+// Of the encoded values up to each column of the index. REQUIRES: there is one.
+EntryKey MakeEntryKey(const IndexSpec& index, std::span<const std::string> prefixes);
 
 class IndexFilter {
  public:

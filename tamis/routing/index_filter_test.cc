@@ -17,7 +17,7 @@ class IndexFilterTest : public ::testing::Test {
   }
   static EntryKey Entry(int i) {
     const std::vector<std::string> prefixes = {"value " + std::to_string(i)};
-    return MakeEntryKey(Index(), prefixes, prefixes[0]);
+    return MakeEntryKey(Index(), prefixes);
   }
   std::unique_ptr<IndexFilter> Filled(int entries) {
     auto filter = Make(Index());
