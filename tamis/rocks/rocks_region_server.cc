@@ -502,7 +502,13 @@ void RocksRegionServer::Check(uint32_t table_id, Callback<CheckReport> done) {
       join->Begin();
       const bool open = region->Quiesce([self, region, finish, moved] {
         if (region->closed()) return finish(moved);
-        finish(CheckRegion(*self->context_->store, *region));
+        const auto is_owner = [&] {
+          return region->fence().Enter(region->info().epoch).owns_lock();
+        };
+        // Expelled without knowing it: the next owner is asked, too, and has other filters.
+        if (!is_owner()) return finish(CheckReport());
+        const Result<CheckReport> report = CheckRegion(*self->context_->store, *region);
+        finish(is_owner() ? report : Result<CheckReport>(moved));
       });
       if (!open) finish(moved);
     }

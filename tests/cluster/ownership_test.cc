@@ -186,6 +186,28 @@ TEST_F(OwnershipTest, NoLeaseLivesBeyondTheProof) {
   }
 }
 
+// Its filters know nothing of what is written elsewhere: that is no fault of an index.
+TEST_F(OwnershipTest, AFormerOwnerIsNotChecked) {
+  Open();
+  Expel();
+  AcknowledgedAfter(Region(0), 7, 5);
+  cut_.clear();  // it comes back, and closes its region when it learns that it was expelled
+  int checked = 0;
+  for (int i = 0; i < 1000 && checked < 10; ++i) {
+    const auto report =
+        Await<Result<CheckReport>>(&executor_, [&](auto done) { cluster_->Check("t", done); });
+    if (report.ok()) {
+      EXPECT_TRUE(report->ok()) << report->ToString();
+      EXPECT_EQ(report->rows, 1u) << i;
+      ++checked;
+    } else {
+      EXPECT_EQ(report.status().code(), StatusCode::kUnavailable) << report.status();
+    }
+    executor_.RunFor(5ms);
+  }
+  EXPECT_EQ(checked, 10);
+}
+
 TEST_F(OwnershipTest, NoSearchIsAnsweredBeyondTheProof) {
   for (const bool fault : {false, true}) {
     Open({.search_beyond_proof = fault});
