@@ -23,6 +23,12 @@ bool HasNonce(const Mutation& mutation) {
          mutation.kind() == Mutation::Kind::kIncrement;
 }
 
+Repeat RepeatOf(const WriteOptions& options, bool has_nonce) {
+  if (options.condition) return Repeat::kNever;
+  if (has_nonce) return Repeat::kSameServer;
+  return options.repeat ? Repeat::kAlways : Repeat::kNever;
+}
+
 pb::CoprocessorServiceRequest ToProto(const ServiceCall& call, std::string_view row) {
   pb::CoprocessorServiceRequest request;
   request.mutable_call()->set_row(std::string(row));
@@ -90,10 +96,7 @@ Task<Result<MutateResult>> MutateRow(Session& session, std::string table, Mutati
   RegionCall call{.table = NormalTableName(table),
                   .row = mutation.row(),
                   .method = "Mutate",
-                  .repeat = options.condition ? Repeat::kNever
-                            : has_nonce       ? Repeat::kSameServer
-                            : options.repeat  ? Repeat::kAlways
-                                              : Repeat::kNever,
+                  .repeat = RepeatOf(options, has_nonce),
                   .deadline = deadline};
   call.make = [&](const Region& region) {
     auto request = std::make_shared<pb::MutateRequest>();
@@ -141,10 +144,7 @@ Task<Result<MutateResult>> MutateRowTogether(Session& session, std::string table
   RegionCall call{.table = NormalTableName(table),
                   .row = mutations.front().row(),
                   .method = "Multi",
-                  .repeat = options.condition ? Repeat::kNever
-                            : has_nonce       ? Repeat::kSameServer
-                            : options.repeat  ? Repeat::kAlways
-                                              : Repeat::kNever,
+                  .repeat = RepeatOf(options, has_nonce),
                   .deadline = deadline};
   call.make = [&](const Region& region) {
     auto request = std::make_shared<pb::MultiRequest>();
