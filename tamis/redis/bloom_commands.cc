@@ -7,6 +7,7 @@
 
 #include "tamis/redis/bloom_chain.h"
 #include "tamis/redis/filter_key.h"
+#include "tamis/redis/item_groups.h"
 #include "tamis/redis/settings.h"
 
 namespace tamis::redis {
@@ -138,14 +139,11 @@ void AddItems(Ctx* ctx, Words words, Words items, const BloomChain::Options& def
   if (array) server.ReplyWithArray(ctx, kPostponedLength);
   const uint64_t greatest_bytes = GreatestBytes(ctx);
   long replies = 0;
-  constexpr size_t kGroup = 256;
-  std::string_view texts[kGroup];
-  BloomChain::Added results[kGroup];
   bool failed = false;
-  for (size_t begin = 0; begin < items.size() && !failed; begin += kGroup) {
-    const size_t count = std::min(kGroup, items.size() - begin);
-    for (size_t i = 0; i < count; ++i) texts[i] = TextOf(items[begin + i]);
-    const size_t done = key->Add({texts, count}, greatest_bytes, results);
+  ForGroups(items, [&](std::span<const std::string_view> texts, size_t begin) {
+    if (failed) return;
+    BloomChain::Added results[kGroup];
+    const size_t done = key->Add(texts, greatest_bytes, results);
     for (size_t i = 0; i < done; ++i, ++replies) {
       const bool is_new = results[i] == BloomChain::Added::kNew;
       if (!is_new && results[i] != BloomChain::Added::kPerhaps) {
@@ -156,7 +154,7 @@ void AddItems(Ctx* ctx, Words words, Words items, const BloomChain::Options& def
         server.ReplyWithBool(ctx, is_new);
       }
     }
-  }
+  });
   if (array) server.ReplySetArrayLength(ctx, replies);
   if (!added.empty()) {
     server.Replicate(ctx, "BF.MADD", "sv", words[1], added.data(), added.size());
@@ -236,17 +234,9 @@ void ExistMany(Ctx* ctx, Words words) {
   const BloomKey key = Open(ctx, words, kRead);
   if (!Answers(ctx, key)) return;
   server.ReplyWithArray(ctx, static_cast<long>(items.size()));
-  constexpr size_t kGroup = 256;
-  std::string_view texts[kGroup];
-  bool answers[kGroup] = {};
-  for (size_t begin = 0; begin < items.size(); begin += kGroup) {
-    const size_t count = std::min(kGroup, items.size() - begin);
-    if (key.get() != nullptr) {
-      for (size_t i = 0; i < count; ++i) texts[i] = TextOf(items[begin + i]);
-      key->MayContain({texts, count}, answers);
-    }
-    for (size_t i = 0; i < count; ++i) server.ReplyWithBool(ctx, answers[i]);
-  }
+  const auto reply = [ctx](bool may_contain) { server.ReplyWithBool(ctx, may_contain); };
+  if (key.get() != nullptr) return ForAnswers(*key, items, reply);
+  for (size_t i = 0; i < items.size(); ++i) reply(false);
 }
 
 void Info(Ctx* ctx, Words words) {

@@ -228,12 +228,8 @@ void CuckooChain::Fetch(const Place& place) const {
   __builtin_prefetch(Bucket(tables_.size() - 1, place.other));
 }
 
-void CuckooChain::Insert(std::span<const std::string_view> items, bool only_new,
-                         const Limits& limits, Inserted* out) {
-  if (partial()) {
-    std::fill_n(out, items.size(), Inserted::kPartial);
-    return;
-  }
+template <class Visit>
+void CuckooChain::ForPlaces(std::span<const std::string_view> items, Visit&& visit) const {
   constexpr size_t kGroup = 32;
   std::array<Place, kGroup> places;
   for (size_t begin = 0; begin < items.size(); begin += kGroup) {
@@ -242,11 +238,19 @@ void CuckooChain::Insert(std::span<const std::string_view> items, bool only_new,
       places[i] = PlaceOf(items[begin + i]);
       Fetch(places[i]);
     }
-    for (size_t i = 0; i < count; ++i) {
-      out[begin + i] = only_new && Contains(places[i]) ? Inserted::kThere
-                                                       : InsertPlace(places[i], limits);
-    }
+    for (size_t i = 0; i < count; ++i) visit(begin + i, places[i]);
   }
+}
+
+void CuckooChain::Insert(std::span<const std::string_view> items, bool only_new,
+                         const Limits& limits, Inserted* out) {
+  if (partial()) {
+    std::fill_n(out, items.size(), Inserted::kPartial);
+    return;
+  }
+  ForPlaces(items, [&](size_t i, const Place& place) {
+    out[i] = only_new && Contains(place) ? Inserted::kThere : InsertPlace(place, limits);
+  });
 }
 
 CuckooChain::Inserted CuckooChain::InsertPlace(const Place& place, const Limits& limits) {
@@ -343,16 +347,7 @@ void CuckooChain::MayContain(std::span<const std::string_view> items, bool* out)
     std::fill_n(out, items.size(), true);
     return;
   }
-  constexpr size_t kGroup = 32;
-  std::array<Place, kGroup> places;
-  for (size_t begin = 0; begin < items.size(); begin += kGroup) {
-    const size_t count = std::min(kGroup, items.size() - begin);
-    for (size_t i = 0; i < count; ++i) {
-      places[i] = PlaceOf(items[begin + i]);
-      Fetch(places[i]);
-    }
-    for (size_t i = 0; i < count; ++i) out[begin + i] = Contains(places[i]);
-  }
+  ForPlaces(items, [&](size_t i, const Place& place) { out[i] = Contains(place); });
 }
 
 uint64_t CuckooChain::Count(std::string_view item) const {

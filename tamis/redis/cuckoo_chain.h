@@ -120,6 +120,9 @@ class CuckooChain {
   CuckooChain() = default;
   static Place PlaceOf(std::string_view item);
   void Fetch(const Place& place) const;
+  // Calls visit(i, place) for each item in turn, having fetched ahead for those behind it.
+  template <class Visit>
+  void ForPlaces(std::span<const std::string_view> items, Visit&& visit) const;
   bool Contains(const Place& place) const;
   Inserted InsertPlace(const Place& place, const Limits& limits);
   bool TakeFreeSlot(const Place& place);

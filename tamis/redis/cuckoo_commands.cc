@@ -6,6 +6,7 @@
 
 #include "tamis/redis/cuckoo_chain.h"
 #include "tamis/redis/filter_key.h"
+#include "tamis/redis/item_groups.h"
 #include "tamis/redis/settings.h"
 
 namespace tamis::redis {
@@ -160,18 +161,14 @@ void InsertItems(Ctx* ctx, Words words, Words items, const Insertion& insertion)
   if (key->partial()) return error(kPartial);
   const CuckooChain::Limits limits = LimitsFor(ctx);
   if (insertion.array) server.ReplyWithArray(ctx, static_cast<long>(items.size()));
-  constexpr size_t kGroup = 256;
-  std::string_view texts[kGroup];
-  Inserted results[kGroup];
-  for (size_t begin = 0; begin < items.size(); begin += kGroup) {
-    const size_t count = std::min(kGroup, items.size() - begin);
-    for (size_t i = 0; i < count; ++i) texts[i] = TextOf(items[begin + i]);
-    key->Insert({texts, count}, insertion.only_new, limits, results);
-    for (size_t i = 0; i < count; ++i) {
+  ForGroups(items, [&](std::span<const std::string_view> texts, size_t begin) {
+    Inserted results[kGroup];
+    key->Insert(texts, insertion.only_new, limits, results);
+    for (size_t i = 0; i < texts.size(); ++i) {
       if (results[i] == Inserted::kYes) inserted.push_back(items[begin + i]);
       ReplyInserted(ctx, results[i], insertion);
     }
-  }
+  });
   if (inserted.empty()) return;
   server.Replicate(ctx, "CF.INSERT", "sccv", words[1], "NOCREATE", "ITEMS", inserted.data(),
                    inserted.size());
@@ -231,17 +228,9 @@ void ExistMany(Ctx* ctx, Words words) {
   const CuckooKey key = Open(ctx, words, kRead);
   if (!Answers(ctx, key)) return;
   server.ReplyWithArray(ctx, static_cast<long>(items.size()));
-  constexpr size_t kGroup = 256;
-  std::string_view texts[kGroup];
-  bool answers[kGroup] = {};
-  for (size_t begin = 0; begin < items.size(); begin += kGroup) {
-    const size_t count = std::min(kGroup, items.size() - begin);
-    if (key.get() != nullptr) {
-      for (size_t i = 0; i < count; ++i) texts[i] = TextOf(items[begin + i]);
-      key->MayContain({texts, count}, answers);
-    }
-    for (size_t i = 0; i < count; ++i) server.ReplyWithBool(ctx, answers[i]);
-  }
+  const auto reply = [ctx](bool may_contain) { server.ReplyWithBool(ctx, may_contain); };
+  if (key.get() != nullptr) return ForAnswers(*key, items, reply);
+  for (size_t i = 0; i < items.size(); ++i) reply(false);
 }
 
 void Erase(Ctx* ctx, Words words) {

@@ -15,6 +15,7 @@
 #include "tamis/redis/cuckoo_chain.h"
 #include "tamis/redis/faults.h"
 #include "tamis/redis/filter_key.h"
+#include "tamis/redis/item_groups.h"
 #include "tamis/redis/metrics.h"
 #include "tamis/redis/settings.h"
 #include "tamis/redis/tamis_type.h"
@@ -140,19 +141,6 @@ void Reserve(Ctx* ctx, Words words) {
                    static_cast<long long>(wanted.options.seed), "GUARD");
   Notify(ctx, "tamis.reserve", words[1]);
   server.ReplyWithSimpleString(ctx, "OK");
-}
-
-constexpr size_t kGroup = 256;
-
-// Calls visit(texts, begin) for items[begin, begin + texts.size()), group by group.
-template <class Visit>
-void ForGroups(Words items, Visit&& visit) {
-  std::string_view texts[kGroup];
-  for (size_t begin = 0; begin < items.size(); begin += kGroup) {
-    const size_t count = std::min(kGroup, items.size() - begin);
-    for (size_t i = 0; i < count; ++i) texts[i] = TextOf(items[begin + i]);
-    visit(std::span<const std::string_view>(texts, count), begin);
-  }
 }
 
 void Add(Ctx* ctx, Words words) {
@@ -421,11 +409,7 @@ void ReplyMayContain(Ctx* ctx, bool may_contain) {
 template <class Chain>
 void CheckChain(Ctx* ctx, const Chain& chain, Words items) {
   if (chain.partial()) return ReplyUnknown(ctx, items.size());
-  ForGroups(items, [&](std::span<const std::string_view> texts, size_t) {
-    bool answers[kGroup];
-    chain.MayContain(texts, answers);
-    for (size_t i = 0; i < texts.size(); ++i) ReplyMayContain(ctx, answers[i]);
-  });
+  ForAnswers(chain, items, [ctx](bool may_contain) { ReplyMayContain(ctx, may_contain); });
 }
 
 void CheckTrusted(Ctx* ctx, TrustedFilter& trusted, Words items) {

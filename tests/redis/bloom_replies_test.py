@@ -6,17 +6,13 @@ import struct
 import sys
 
 from redis_server import Error, Map, Server, Simple
-from replies import run
+from replies import arity, run
 
 OK = Simple("OK")
 WRONG_TYPE = Error("WRONGTYPE Operation against a key holding the wrong kind of value")
 NOT_FOUND = Error("ERR not found")
 PARTIAL = Error("ERR the filter is being loaded: chunks are missing")
 UNKNOWN = Error("Unknown argument received")
-
-
-def arity(command):
-    return Error(f"ERR wrong number of arguments for '{command}' command")
 
 
 def info(capacity, size, filters, items, expansion):

@@ -5,7 +5,7 @@ import struct
 import sys
 
 from redis_server import Error, Map, Server, Simple
-from replies import run
+from replies import arity, run
 
 OK = Simple("OK")
 WRONG_TYPE = Error("WRONGTYPE Operation against a key holding the wrong kind of value")
@@ -13,10 +13,6 @@ NOT_FOUND = Error("ERR not found")
 PARTIAL = Error("ERR the filter is being loaded: chunks are missing")
 UNKNOWN = Error("Unknown argument received")
 CAPACITY = Error("Capacity must be in the range [2 * BUCKETSIZE, 1073741824]")
-
-
-def arity(command):
-    return Error(f"ERR wrong number of arguments for '{command}' command")
 
 
 def info(*values):

@@ -9,8 +9,8 @@ usage: rebuild_test.py MODULE
 import sys
 
 from persistence_test import free_port, replicated, rewrite
-from redis_server import Error, Map, Server, Simple
-from replies import run
+from redis_server import Error, Server, Simple
+from replies import arity, info_fields, run, starts
 
 MODULE = sys.argv[1]
 ROWS = [f"row{i}" for i in range(300)]
@@ -19,24 +19,15 @@ OK = Simple("OK")
 NOT_FOUND = Error("ERR not found")
 WRONG_TYPE = Error("WRONGTYPE Operation against a key holding the wrong kind of value")
 NONE = Error("ERR no rebuild is under way")
-ARITY = Error("ERR wrong number of arguments for 'tamis.rebuild' command")
+ARITY = arity("tamis.rebuild")
 UNKNOWN = Error("Unknown argument received")
 FULL = Error("ERR the new filter was full: ABORT, and START with a greater capacity")
 LOST = Error("ERR adds may be lost since START: ABORT, and START again")
 OTHER = Error("ERR another rebuild is under way")
 
 
-def starts(text):
-    return lambda reply: isinstance(reply, Error) and reply.startswith(text)
-
-
 def fields(**expected):
-    def right(reply):
-        flat = [x for pair in reply for x in pair] if isinstance(reply, Map) else reply
-        got = dict(zip(flat[::2], flat[1::2]))
-        return all(got[Simple(name.replace("_", " "))] == value
-                   for name, value in expected.items())
-    return right
+    return info_fields(expected)
 
 
 REPLIES = [

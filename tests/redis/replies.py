@@ -5,7 +5,25 @@ split at blanks, or a list of words. A reply that is a function is called with t
 whether it is right. A boolean reply is written as True or False and is 1 or 0 on RESP2.
 """
 
-from redis_server import Map
+from redis_server import Error, Map, Simple
+
+
+def arity(command):
+    return Error(f"ERR wrong number of arguments for '{command}' command")
+
+
+def starts(text):
+    return lambda reply: isinstance(reply, Error) and reply.startswith(text)
+
+
+def info_fields(expected, number=None):
+    """Right is an INFO, a map on RESP3 and flat on RESP2, that has these among its `number` fields."""
+    def right(reply):
+        flat = [x for pair in reply for x in pair] if isinstance(reply, Map) else reply
+        got = dict(zip(flat[::2], flat[1::2]))
+        return number in (None, len(got)) and all(got[Simple(name.replace("_", " "))] == value
+                                                  for name, value in expected.items())
+    return right
 
 
 def resp2(reply):

@@ -4,7 +4,7 @@
 import sys
 
 from redis_server import Error, Map, Server, Simple
-from replies import run
+from replies import arity, info_fields, run, starts
 
 OK = Simple("OK")
 WRONG_TYPE = Error("WRONGTYPE Operation against a key holding the wrong kind of value")
@@ -17,22 +17,8 @@ ERASING = ("blocked-quotient", "cuckoo", "quotient", "d-left", "blocked-counting
 OTHERS = ("blocked", "bloom", "scalable-bloom")
 
 
-def arity(command):
-    return Error(f"ERR wrong number of arguments for '{command}' command")
-
-
-def starts(text):
-    return lambda reply: isinstance(reply, Error) and reply.startswith(text)
-
-
 def fields(**expected):
-    """Of INFO, a map on RESP3 and flat on RESP2."""
-    def right(reply):
-        flat = [x for pair in reply for x in pair] if isinstance(reply, Map) else reply
-        got = dict(zip(flat[::2], flat[1::2]))
-        return len(got) == 21 and all(got[Simple(name.replace("_", " "))] == value
-                                      for name, value in expected.items())
-    return right
+    return info_fields(expected, number=21)
 
 
 RESERVE = [
