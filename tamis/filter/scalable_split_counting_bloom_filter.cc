@@ -28,6 +28,19 @@ std::optional<uint32_t> ScalableSplitCountingBloomFilter::FindLayer(uint64_t has
   return std::nullopt;
 }
 
+std::optional<uint64_t> ScalableSplitCountingBloomFilter::CountBound(uint64_t hash) const {
+  uint64_t sum = 0;
+  for (const SplitCountingBloomFilter& layer : layers_) {
+    uint32_t least = CounterArray::kSaturated;
+    for (uint32_t s = 0; s < geometry_.slices; ++s) {
+      least = std::min(least, layer.Counter(geometry_.Position(hash, s)));
+    }
+    if (least == CounterArray::kSaturated) return std::nullopt;
+    sum += least;
+  }
+  return sum;
+}
+
 bool ScalableSplitCountingBloomFilter::MatchesBeyond(uint64_t hash, uint32_t layer) const {
   for (uint32_t i = layer + 1; i < layers(); ++i) {
     if (layers_[i].MayContain(hash)) return true;

@@ -79,6 +79,8 @@ class ScalableSplitCountingBloomFilter {
   // The first layer that matches.
   std::optional<uint32_t> FindLayer(uint64_t hash) const;
   bool MayContain(uint64_t hash) const { return FindLayer(hash).has_value(); }
+  // Not below how often the hash was inserted and not erased; nullopt when the counters do not say.
+  std::optional<uint64_t> CountBound(uint64_t hash) const;
   Bitmap MayContain(std::span<const uint64_t> hashes) const;
 
   // Takes over the other's layers behind its own. kInvalidArgument unless geometry and seed are the

@@ -25,6 +25,7 @@ void Explain::Add(const Explain& other) {
   Join(&index, other.index);
   Join(&reason, other.reason);
   for (const std::string& term : other.terms) terms.push_back(term);
+  for (const IndexUse& use : other.uses) uses.push_back(use);
   for (const Number& number : Numbers()) this->*number.value += other.*number.value;
   for (const Time& time : Times()) this->*time.value += other.*time.value;
 }
@@ -73,6 +74,10 @@ std::string Explain::ToText() const {
        fmt::format("{} of {} asked, in {} requests", servers_asked, servers_total, requests));
   line("read", fmt::format("{} index seeks, {} entries, {} rows; {} rows returned", index_seeks,
                            entries_read, rows_read, rows_returned));
+  for (const IndexUse& use : uses) {
+    line("", fmt::format("{}: {} entries read, {} expected; led in {} regions, joined in {}",
+                         use.index, use.entries_read, use.entries_expected, use.led, use.joined));
+  }
   if (cells_undecodable + rows_unparsed > 0) {
     line("foreign", fmt::format("{} cells do not decode and count as NULL, {} rows have keys that "
                                 "do not parse and are left out",
@@ -89,6 +94,14 @@ std::string Explain::ToJson() const {
                                  {"index", index},
                                  {"terms", terms},
                                  {"reason", reason}};
+  json["uses"] = nlohmann::ordered_json::array();
+  for (const IndexUse& use : uses) {
+    json["uses"].push_back({{"index", use.index},
+                            {"led", use.led},
+                            {"joined", use.joined},
+                            {"entries_expected", use.entries_expected},
+                            {"entries_read", use.entries_read}});
+  }
   for (const Number& number : Numbers()) json[std::string(number.name)] = this->*number.value;
   for (const Time& time : Times()) json[std::string(time.name)] = Micros(this->*time.value);
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

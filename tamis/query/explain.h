@@ -26,6 +26,7 @@ namespace tamis {
   X(servers_asked)                                                                             \
   X(requests) /* RPCs, pages and repeats included */                                           \
   X(index_seeks)                                                                               \
+  X(entries_expected) /* by the regions that had a choice, or counted them */                  \
   X(entries_read)                                                                              \
   X(rows_read)                                                                                 \
   X(rows_returned)                                                                             \
@@ -35,7 +36,7 @@ namespace tamis {
 struct Explain {
   std::string table;
   std::string predicate;           // as text
-  std::string index;               // names, "+" between streams that are intersected, "" = scan
+  std::string index;               // names, "|" between those that regions choose from, "" = scan
   std::vector<std::string> terms;  // the conditions that were looked up in filters
   std::string reason;              // why this plan, in a sentence
 
@@ -46,6 +47,16 @@ struct Explain {
   Duration routing_time{};
   Duration server_time{};  // spent waiting for servers
   Duration merge_time{};
+
+  // What the regions made of each index.
+  struct IndexUse {
+    std::string index;
+    uint64_t led = 0;     // regions whose rows were found by it
+    uint64_t joined = 0;  // regions where it narrowed what another one found
+    uint64_t entries_expected = 0;
+    uint64_t entries_read = 0;
+  };
+  std::vector<IndexUse> uses;
 
   struct Number {
     std::string_view name;

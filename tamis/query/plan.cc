@@ -77,6 +77,13 @@ class Conjunction {
  public:
   explicit Conjunction(const Predicate& p) {
     ForEachLeaf(p, [&](const Predicate& leaf) { Add(leaf); });
+    for (auto& [column, condition] : columns_) {
+      if (!condition.values.has_value() || !condition.bounds.has_value()) continue;
+      std::erase_if(*condition.values, [&](const std::string& value) {
+        const OrderedBounds& bounds = *condition.bounds;
+        return value < bounds.low || (!bounds.high.empty() && value >= bounds.high);
+      });
+    }
   }
 
   const ColumnCondition* Of(uint32_t column) const {
@@ -216,9 +223,8 @@ bool ArePoints(const TableSchema& schema, const Predicate& p) {
       return ArePoints(schema, child);
     });
   }
-  return std::ranges::all_of(schema.key, [&](uint32_t column) {
-    return KeyConditionOf(p, column).values.has_value();
-  });
+  return std::ranges::all_of(
+      schema.key, [&](uint32_t column) { return KeyConditionOf(p, column).values.has_value(); });
 }
 
 // ---- Routing
@@ -381,53 +387,42 @@ class WayFinder {
   struct Choice {
     const IndexSpec* index = nullptr;
     pb::IndexStream stream;
-    int score = 0;  // the higher the better
+    std::set<uint32_t> columns;  // whose conditions the stream's ranges are made of
   };
 
   std::optional<Way> OfConjunction(const Predicate& p) const {
     const Conjunction conjunction(p);
-    std::vector<Choice> whole;  // equalities on all columns
-    Choice best;
+    std::vector<Choice> choices;
     for (const IndexSpec& index : schema_.indexes) {
       if (!CanAnswer(index, conjunction, options_)) continue;
       auto choice = OfIndex(index, conjunction);
-      if (!choice.has_value()) continue;
-      if (choice->stream.equality()) {
-        whole.push_back(std::move(*choice));
-      } else if (best.index == nullptr || choice->score > best.score) {
-        best = std::move(*choice);
-      }
+      if (!choice.has_value() || (options_.key_order && !choice->stream.equality())) continue;
+      choices.push_back(std::move(*choice));
     }
     Way way;
-    way.branch.set_predicate(SerializePredicate(p));
-    if (!whole.empty()) {
-      for (const Choice& choice : whole) {
-        const bool covered = std::ranges::any_of(whole, [&](const Choice& other) {
-          return Covers(*other.index, *choice.index) && &other != &choice;
-        });
-        if (covered) continue;
-        *way.branch.add_streams() = choice.stream;
-        way.index += (way.index.empty() ? "" : "+") + choice.index->name;
-      }
-      return way;
+    for (const Choice& choice : choices) {
+      const bool covered = std::ranges::any_of(
+          choices, [&](const Choice& other) { return &other != &choice && Covers(other, choice); });
+      if (covered) continue;
+      *way.branch.add_streams() = choice.stream;
+      way.index += (way.index.empty() ? "" : "|") + choice.index->name;
     }
-    if (best.index == nullptr || options_.key_order) return std::nullopt;
-    *way.branch.add_streams() = best.stream;
-    way.index = best.index->name;
+    if (way.index.empty()) return std::nullopt;
+    way.branch.set_predicate(SerializePredicate(p));
     return way;
   }
 
-  // True when a's columns are all of b's and more (or the same, and a comes first).
-  static bool Covers(const IndexSpec& a, const IndexSpec& b) {
-    const bool contains = std::ranges::all_of(b.columns, [&](uint32_t column) {
-      return std::ranges::find(a.columns, column) != a.columns.end();
-    });
-    return contains && (a.columns.size() > b.columns.size() ||
-                        (a.columns.size() == b.columns.size() && a.id < b.id));
+  // True when all entries of a stand for rows that b has entries of, too: a is made of all of b's
+  // conditions and more (or of the same, and is better to read, or comes first).
+  static bool Covers(const Choice& a, const Choice& b) {
+    if (!std::ranges::includes(a.columns, b.columns)) return false;
+    if (a.columns.size() > b.columns.size()) return true;
+    if (a.stream.equality() != b.stream.equality()) return a.stream.equality();
+    return a.index->id < b.index->id;
   }
 
   static std::optional<Choice> OfIndex(const IndexSpec& index, const Conjunction& conjunction) {
-    Choice choice{.index = &index, .stream = {}, .score = 0};
+    Choice choice{.index = &index, .stream = {}, .columns = {}};
     choice.stream.set_index_id(index.id);
     std::vector<std::string> prefixes = {""};
     bool equality = true;
@@ -440,12 +435,12 @@ class WayFinder {
           for (const std::string& value : *condition->values) longer.push_back(prefix + value);
         }
         prefixes = std::move(longer);
-        choice.score += condition->values->size() == 1 ? 10 : 8;
+        choice.columns.insert(column);
         continue;
       }
       equality = false;
       if (condition != nullptr && condition->bounds.has_value()) {
-        choice.score += condition->bounds->high.empty() ? 1 : 3;
+        choice.columns.insert(column);
         for (const std::string& prefix : prefixes) {
           const KeyRange range = RangeOf(prefix, *condition->bounds);
           if (!range.empty()) AddRange(range.start, range.end, &choice.stream);
@@ -454,7 +449,7 @@ class WayFinder {
       }
       break;
     }
-    if (choice.score == 0) return std::nullopt;
+    if (choice.columns.empty()) return std::nullopt;
     choice.stream.set_equality(equality && prefixes.size() <= kMaxMergedValues);
     for (const std::string& prefix : prefixes) AddRange(prefix, PrefixEnd(prefix), &choice.stream);
     return choice;
@@ -488,8 +483,7 @@ Plan MakePlan(const TableSchema& schema, const Predicate& predicate, const PlanO
     plan.terms = router.terms();
   }
   std::optional<std::vector<Way>> ways;
-  if (options.use_indexes && !ArePoints(schema, p))
-    ways = WayFinder(schema, options).Of(p);
+  if (options.use_indexes && !ArePoints(schema, p)) ways = WayFinder(schema, options).Of(p);
   if (ways.has_value() && options.key_order && ways->size() > 1) ways.reset();
   if (ways.has_value()) {
     std::set<std::string> names;
@@ -498,9 +492,10 @@ Plan MakePlan(const TableSchema& schema, const Predicate& predicate, const PlanO
       if (names.insert(way.index).second)
         plan.index += (plan.index.empty() ? "" : ", ") + way.index;
     }
-    plan.reason = plan.branches.size() > 1              ? "each alternative is looked up by index"
-                  : plan.branches[0].streams_size() > 1 ? "indexes are intersected by row key"
-                                                        : "looked up by index";
+    plan.reason = plan.branches.size() > 1 ? "each alternative is looked up by index"
+                  : plan.branches[0].streams_size() > 1
+                      ? "looked up by the index with the fewest entries in each region"
+                      : "looked up by index";
     return plan;
   }
   pb::Branch scan;

@@ -1,11 +1,10 @@
 // Plan: from a condition to what is sent: which row keys can match at all, what routing asks the
 // filters, and the branches by which a region server finds the rows.
 //
-// A branch is chosen for each alternative of the condition (it is split at OR where that lets an
-// index be used, up to a bound): the equalities on whole indexes are intersected; failing those,
-// one index is walked, the one with the longest equality prefix, then IN, then ranges. Without any
-// index the rows of the key range are scanned. The whole condition is verified on every row in any
-// case.
+// There is a branch for each alternative of the condition (it is split at OR where that lets an
+// index be used, up to a bound), with the streams of all indexes that help: what each region reads
+// first is the region's choice, since it knows how many entries each has there. Without any index
+// the rows of the key range are scanned. The whole condition is verified on every row in any case.
 //
 // Threads: pure functions.
 #pragma once
@@ -24,7 +23,7 @@ namespace tamis {
 struct PlanOptions {
   bool use_filters = true;
   bool use_indexes = true;
-  bool key_order = false;  // only branches that give row-key order
+  bool key_order = false;        // only branches that give row-key order
   bool sparse_as_whole = false;  // a fault, for tests: sparse indexes are asked for NULL
 };
 
@@ -32,7 +31,7 @@ struct Plan {
   KeyRanges keys;
   RoutingTerm routing;
   std::vector<pb::Branch> branches;  // none: nothing can match
-  std::string index;                 // names, "+" between those that are intersected, "" = scan
+  std::string index;                 // names, "|" between those of one branch, "" = scan
   std::vector<std::string> terms;    // what is asked of filters
   std::string reason;
 };

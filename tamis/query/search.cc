@@ -356,6 +356,16 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
   explain_.index_seeks += counters.index_seeks();
   explain_.entries_read += counters.entries_read();
   explain_.rows_read += counters.rows_read();
+  for (const pb::IndexUse& use : counters.uses()) {
+    pb::IndexUse& sum = uses_[use.index_id()];
+    // A region is one, however many pages it answers with.
+    const bool first = piece.resume.empty();
+    sum.set_led(sum.led() + (first ? use.led() : 0));
+    sum.set_joined(sum.joined() + (first ? use.joined() : 0));
+    sum.set_entries_expected(sum.entries_expected() + use.entries_expected());
+    sum.set_entries_read(sum.entries_read() + use.entries_read());
+    explain_.entries_expected += use.entries_expected();
+  }
   explain_.cells_undecodable += counters.cells_undecodable();
   explain_.rows_unparsed += counters.rows_unparsed();
   if (counters.scanned_regions() > 0) scanned_.insert(part.region_id);
@@ -407,6 +417,15 @@ void Search::Conclude() {
   explain_.regions_asked = rows_of_region_.size();
   explain_.servers_asked = servers_asked_.size();
   explain_.regions_scanned = scanned_.size();
+  explain_.uses.clear();
+  for (const auto& [index_id, use] : uses_) {
+    const IndexSpec* index = schema_->FindIndex(index_id);
+    explain_.uses.push_back({.index = index == nullptr ? "the rows" : index->name,
+                             .led = use.led(),
+                             .joined = use.joined(),
+                             .entries_expected = use.entries_expected(),
+                             .entries_read = use.entries_read()});
+  }
   if (plan_.routing.kind == RoutingTerm::Kind::kAll) return;
   const GlobalIndex::Reasons reasons = context_->global->Explain(
       schema_->id, plan_.keys, plan_.routing, excluded_, context_->executor->Now());

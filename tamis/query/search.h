@@ -115,6 +115,7 @@ class Search {
   KeyRanges excluded_;                              // by filters, for explain
   std::set<std::string> servers_asked_;
   std::set<uint64_t> scanned_;
+  std::map<uint32_t, pb::IndexUse> uses_;  // by index
 };
 
 }  // namespace tamis

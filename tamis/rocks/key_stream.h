@@ -6,12 +6,14 @@
 
 #include <rocksdb/db.h>
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "tamis/cluster/cluster.pb.h"
+#include "tamis/table/key_range.h"
 
 namespace tamis {
 
@@ -25,12 +27,18 @@ struct ReadCounters {
 
 class KeyStream {
  public:
+  // Of the row keys in `keys`.
   KeyStream(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family,
             const rocksdb::ReadOptions& read_options, const std::string& index_prefix,
-            const pb::IndexStream& stream, ReadCounters* counters);
+            const pb::IndexStream& stream, KeyRange keys, ReadCounters* counters);
 
   // The first row key >= target; nullopt when there is none. Targets must not fall.
   std::optional<std::string> Seek(const std::string& target);
+
+  // Holds the next n keys, or all that there are, which is true then. Seek reads none of them
+  // again.
+  bool ReadAhead(size_t n);
+  size_t ahead() const;
 
   rocksdb::Status status() const;
 
@@ -38,12 +46,15 @@ class KeyStream {
   struct Cursor {
     std::string prefix;
     std::unique_ptr<rocksdb::Iterator> iterator;
-    std::optional<std::string> at;
+    std::deque<std::string> ahead;  // keys read and not passed
     bool started = false;
-    bool ended = false;
+    bool ended = false;  // there are none but those ahead
   };
   void Advance(Cursor* cursor, const std::string& target);
+  void SeekTo(Cursor* cursor, const std::string& entry);
+  void Take(Cursor* cursor);
 
+  const KeyRange keys_;
   std::vector<Cursor> cursors_;
   ReadCounters* const counters_;
 };

@@ -31,7 +31,7 @@ class KeyStreamTest : public ::testing::Test {
     stream.set_index_id(1);
     for (const char value : values) stream.add_ranges()->set_low(std::string(1, value));
     return KeyStream(store_->db(), store_->index(), rocksdb::ReadOptions(), IndexPrefix(1, 1),
-                     stream, &counters_);
+                     stream, {}, &counters_);
   }
 
   std::unique_ptr<rocksdb::Env> env_{rocksdb::NewMemEnv(rocksdb::Env::Default())};

@@ -8,6 +8,7 @@ std::string SearchPosition::Serialize() const {
   std::string bytes(1, static_cast<char>(kVersion));
   PutVarint(&bytes, branch);
   bytes.push_back(static_cast<char>(order));
+  PutVarint(&bytes, index_id);
   bytes += last;
   return bytes;
 }
@@ -18,7 +19,11 @@ std::optional<SearchPosition> SearchPosition::Parse(std::string_view bytes) {
   if (reader.Byte() != kVersion) return std::nullopt;
   position.branch = reader.Varint();
   const uint8_t order = reader.Byte();
-  if (!reader.ok() || order > static_cast<uint8_t>(Order::kEntry)) return std::nullopt;
+  const uint64_t index_id = reader.Varint();
+  if (!reader.ok() || order > static_cast<uint8_t>(Order::kEntry) || index_id > UINT32_MAX) {
+    return std::nullopt;
+  }
+  position.index_id = static_cast<uint32_t>(index_id);
   position.order = static_cast<Order>(order);
   position.last = reader.rest();
   return position;

@@ -12,9 +12,10 @@ using std::string_literals::operator""s;
 
 TEST(SearchPositionTest, BytesAreAsDocumented) {
   for (const auto& [position, bytes] :
-       {std::pair(SearchPosition{}, "\x01\x00\x00"s),
-        {{.branch = 300, .order = Order::kRowKey, .last = "k\0y"s}, "\x01\xac\x02\x00k\0y"s},
-        {{.branch = 1, .order = Order::kEntry, .last = "\xff"s}, "\x01\x01\x01\xff"s}}) {
+       {std::pair(SearchPosition{}, "\x02\x00\x00\x00"s),
+        {{.branch = 300, .order = Order::kRowKey, .last = "k\0y"s}, "\x02\xac\x02\x00\x00k\0y"s},
+        {{.branch = 1, .order = Order::kEntry, .index_id = 200, .last = "\xff"s},
+         "\x02\x01\x01\xc8\x01\xff"s}}) {
     EXPECT_EQ(position.Serialize(), bytes);
     EXPECT_EQ(SearchPosition::Parse(bytes), position);
   }
@@ -25,6 +26,7 @@ TEST(SearchPositionTest, WhatIsSerializedIsParsed) {
   for (int i = 0; i < 2000; ++i) {
     SearchPosition position{.branch = random() >> random.Uniform(64)};
     if (random.OneIn(2)) position.order = Order::kEntry;
+    position.index_id = static_cast<uint32_t>(random() >> (32 + random.Uniform(32)));
     for (uint64_t n = random.Uniform(40); n > 0; --n) {
       position.last.push_back(static_cast<char>(random.Uniform(256)));
     }
@@ -38,8 +40,9 @@ TEST(SearchPositionTest, NoBytesAreEmpty) {
 }
 
 TEST(SearchPositionTest, DamagedBytesAndOtherVersionsAreRefused) {
-  for (const std::string& bytes : {""s, "\x01"s, "\x01\x00"s, "\x00\x00\x00"s, "\x02\x00\x00"s,
-                                   "\x01\x00\x02"s, "\x01\xff"s, "\x01\xff\xff\xff\xff\xff\xff"s}) {
+  for (const std::string& bytes :
+       {""s, "\x02"s, "\x02\x00"s, "\x02\x00\x01"s, "\x01\x00\x00\x00"s, "\x02\x00\x02\x00"s,
+        "\x02\xff"s, "\x02\xff\xff\xff\xff\xff\xff"s, "\x02\x00\x01\x80\x80\x80\x80\x10"s}) {
     EXPECT_FALSE(SearchPosition::Parse(bytes).has_value());
   }
 }

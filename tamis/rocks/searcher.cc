@@ -4,10 +4,11 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <unordered_set>
 
 #include "tamis/cluster/error.h"
+#include "tamis/rocks/branch_streams.h"
 #include "tamis/rocks/index_entry.h"
-#include "tamis/rocks/key_stream.h"
 #include "tamis/rocks/search_position.h"
 #include "tamis/table/codec.h"
 #include "tamis/table/stored_row.h"
@@ -17,6 +18,14 @@ namespace {
 
 constexpr int kMaxBranches = 1024;
 constexpr size_t kBatch = 32;  // rows read at once
+// Rows looked at before a stream is joined.
+constexpr uint64_t kSample = 32;
+// Reading a row costs as much as reading so many entries one after the other; and where rows are
+// read one after the other, so many.
+constexpr uint64_t kRowCost = 8;
+constexpr uint64_t kScanCost = 2;
+// Who wants fewer rows than these is not helped by a scan.
+constexpr uint64_t kLeastToScan = 256;
 
 std::string_view View(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
@@ -45,9 +54,10 @@ Result<std::unique_ptr<Searcher>> Searcher::Create(const ServerContext& context,
     if (Status status = predicate.Validate(*schema); !status.ok()) {
       return is_newer ? newer(status.message()) : status;
     }
+    std::set<uint32_t> index_ids;
     for (const pb::IndexStream& stream : branch.streams()) {
-      if (!stream.equality() && branch.streams_size() > 1) {
-        return InvalidArgument("a branch intersects a stream that is not in row-key order");
+      if (!index_ids.insert(stream.index_id()).second) {
+        return InvalidArgument("a branch has two streams of one index");
       }
     }
     searcher->branches_.push_back({std::move(predicate), &branch});
@@ -170,29 +180,195 @@ class Searcher::Run {
     return Status::Ok();
   }
 
+  using Stream = BranchStreams::Stream;
+
   // True when the branch is done; else *position tells how far it came.
   Result<bool> RunBranch(SearchPosition* position) {
+    BranchStreams streams(context_, read_options_, region_.info().id.number());
+    streams_ = &streams;
+    Result<bool> done = RunBranch(position, &streams);
+    for (const Stream& stream : streams.all()) NoteUse(stream);
+    sampled_ = 0;
+    joins_done_ = false;
+    rows_before_ = rows_;
+    joined_keys_.clear();
+    leaps_.clear();
+    streams_ = nullptr;
+    leader_ = nullptr;
+    return done;
+  }
+
+  Result<bool> RunBranch(SearchPosition* position, BranchStreams* streams) {
     const pb::Branch& plan = *searcher_.branches_[position->branch].plan;
-    std::vector<const pb::IndexStream*> usable;
+    const bool by_entry = position->order == SearchPosition::Order::kEntry;
+    const bool begun = by_entry || !position->last.empty();
+    const pb::IndexStream* named = nullptr;
+    const auto indexes = region_.indexes();
     for (const pb::IndexStream& stream : plan.streams()) {
-      if (!complete_.contains(stream.index_id())) continue;
-      usable.push_back(&stream);
+      const bool is_named = stream.index_id() == position->index_id;
+      if (is_named) named = &stream;
+      const IndexSpec* index = searcher_.schema_->FindIndex(stream.index_id());
+      const auto state = indexes->find(stream.index_id());
+      if (index == nullptr || !complete_.contains(index->id) || state == indexes->end()) continue;
       used_.insert(stream.index_id());
+      // What was begun in one order goes on in it.
+      const bool may_lead = by_entry ? is_named : (!begun || stream.equality());
+      streams->Add(stream, *index, state->second.filter, may_lead,
+                   {by_entry ? start_ : AfterLast(*position), end_},
+                   by_entry && is_named ? position->last : "");
     }
-    const bool in_index_order = plan.streams_size() == 1 && !plan.streams(0).equality();
-    if (in_index_order && position->order == SearchPosition::Order::kEntry) {
-      return usable.empty() ? SortRows(plan.streams(0), position)
-                            : WalkEntries(plan.streams(0), position);
+    if (by_entry && (named == nullptr || named->equality())) {
+      return InvalidArgument("a continuation counts in the order of an index of another search");
     }
-    if (in_index_order && !usable.empty() && position->last.empty()) {
-      position->order = SearchPosition::Order::kEntry;
-      return WalkEntries(plan.streams(0), position);
-    }
-    if (in_index_order || usable.empty()) {
-      scanned_ |= plan.streams_size() > 0;
+    const bool scanning = begun && position->index_id == 0;
+    if (!scanning) leader_ = streams->Lead(begun ? position->index_id : 0);
+    if (leader_ == nullptr && by_entry) return SortRows(*named, position);
+    const bool by_choice =
+        scanning ? !streams->all().empty()
+                 : leader_ != nullptr && !begun && max_rows_ >= kLeastToScan && IsScanCheaper();
+    if (leader_ == nullptr || by_choice) {
+      leader_ = nullptr;
+      scanned_ |= !by_choice && plan.streams_size() > 0;
+      if (by_choice) result_.mutable_counters()->add_uses()->set_led(1);
+      position->index_id = 0;
       return ScanRows(position);
     }
-    return Intersect(usable, position);
+    leader_->led = true;
+    if (!begun) leader_->expected = leader_->size.value_or(0);
+    position->index_id = leader_->index->id;
+    if (leader_->equality()) return WalkKeys(position);
+    position->order = SearchPosition::Order::kEntry;
+    return WalkEntries(position);
+  }
+
+  // Whether reading all rows of the range costs less than what the leader finds.
+  bool IsScanCheaper() {
+    if (!context_.options.streams_by_cost) return false;
+    std::optional<uint64_t> rows;  // of the region
+    for (const auto& [index_id, state] : *region_.indexes()) {
+      const IndexSpec* index = searcher_.schema_->FindIndex(index_id);
+      if (index == nullptr || index->nulls == IndexNulls::kSkip || state.filter == nullptr ||
+          !complete_.contains(index_id) || !state.filter->published()) {
+        continue;
+      }
+      rows = std::min(rows.value_or(~uint64_t{0}), state.filter->entries());
+    }
+    if (!rows.has_value()) return false;
+    const auto most = [](uint64_t entries) { return entries * (1 + kRowCost) / kScanCost; };
+    const RegionInfo& info = region_.info();
+    const bool whole = start_ <= info.start && end_ == info.end;
+    const uint64_t entries = streams_->SizeOf(leader_);
+    if (whole) return *rows <= most(entries);
+    // So few rows that they can be counted?
+    if (entries <= context_.options.probe_entries) return CountRows(2 * entries) < 2 * entries;
+    const Store& store = *context_.store;
+    const auto all =
+        static_cast<double>(store.ApproximateRowBytes(info.table_id, info.start, info.end));
+    const auto part = static_cast<double>(store.ApproximateRowBytes(info.table_id, start_, end_));
+    return all > 0 && static_cast<double>(*rows) * part / all <= static_cast<double>(most(entries));
+  }
+
+  // Rows of the range searched, `most` for as many or more.
+  uint64_t CountRows(uint64_t most) const {
+    const uint32_t table_id = region_.info().table_id;
+    std::unique_ptr<rocksdb::Iterator> it(
+        context_.store->db()->NewIterator(read_options_, context_.store->rows()));
+    const std::string upper = end_.empty() ? RowPrefix(table_id + 1) : RowStoreKey(table_id, end_);
+    uint64_t count = 0;
+    for (it->Seek(RowStoreKey(table_id, start_));
+         count < most && it->Valid() && it->key().compare(upper) < 0; it->Next()) {
+      ++count;
+    }
+    return it->status().ok() ? count : most;
+  }
+
+  void NoteUse(const Stream& stream) {
+    counters_.index_seeks += stream.read.index_seeks;
+    counters_.entries_read += stream.read.entries_read;
+    if (!stream.led && !stream.joined && stream.read.entries_read == 0) return;
+    pb::IndexUse* use = result_.mutable_counters()->add_uses();
+    use->set_index_id(stream.index->id);
+    use->set_led(stream.led ? 1 : 0);
+    use->set_joined(stream.joined ? 1 : 0);
+    use->set_entries_expected(stream.expected);
+    use->set_entries_read(stream.read.entries_read);
+  }
+
+  // Joins streams that spare more than they cost, once enough rows were looked at.
+  Status JoinStreams() {
+    if (sampled_ < kSample || joins_done_ || !context_.options.join_streams) return Status::Ok();
+    joins_done_ = true;
+    std::vector<Stream*> others;
+    for (Stream& stream : streams_->all()) {
+      if (&stream != leader_ && stream.rows_in * 4 <= sampled_ * 3) others.push_back(&stream);
+    }
+    if (others.empty()) return Status::Ok();
+    std::ranges::stable_sort(others, {}, &Stream::rows_in);
+    // What is still to be read of the leader for this answer.
+    const uint64_t size = streams_->SizeOf(leader_);
+    double left = static_cast<double>(size - std::min(size, sampled_));
+    left = std::min(left, static_cast<double>(context_.options.page_candidates));
+    if (max_rows_ > rows_ && rows_ > rows_before_) {
+      left = std::min(left, static_cast<double>((max_rows_ - rows_) * sampled_) /
+                                static_cast<double>(rows_ - rows_before_));
+    }
+    for (Stream* stream : others) {
+      const double share = static_cast<double>(stream->rows_in) / static_cast<double>(sampled_);
+      // Half of what it spares, so that little is lost where the first rows are not like the rest.
+      const auto most = static_cast<uint64_t>(left * (1 - share) * kRowCost / 2);
+      if (most < kSample || streams_->SizeOf(stream) > most) continue;
+      TAMIS_RETURN_IF_ERROR(Join(stream, 2 * most));
+      if (stream->joined) left *= share;
+    }
+    return Status::Ok();
+  }
+
+  Status Join(Stream* stream, uint64_t most) {
+    streams_->Open(stream);
+    if (leader_->equality() && stream->equality()) {
+      stream->joined = true;
+      leaps_.push_back(stream);
+      return Status::Ok();
+    }
+    std::unordered_set<std::string> keys;
+    std::string target = start_;
+    while (keys.size() <= most && !IsOutOfTime()) {
+      std::optional<std::string> key;
+      if (stream->equality()) {
+        key = stream->by_key->Seek(target);
+        if (key.has_value()) target = *key + '\0';
+      } else if (const auto entry = stream->by_entry->Next()) {
+        TAMIS_ASSIGN_OR_RETURN(const auto split,
+                               SplitIndexEntry(*searcher_.schema_, *stream->index, *entry));
+        key = split.second;
+      }
+      if (!key.has_value()) {
+        if (!stream->status().ok()) return FromRocks(stream->status(), "read index entries");
+        stream->joined = true;
+        joined_keys_.push_back(std::move(keys));
+        break;
+      }
+      keys.insert(*std::move(key));
+    }
+    return Status::Ok();
+  }
+
+  bool IsInJoined(const std::string& key) const {
+    return std::ranges::all_of(joined_keys_, [&](const auto& keys) { return keys.contains(key); });
+  }
+
+  // Notes in which of the other streams the row has an entry.
+  void Sample(const Row& row, std::string_view key) {
+    if (streams_ == nullptr || leader_ == nullptr || joins_done_) return;
+    ++sampled_;
+    for (Stream& stream : streams_->all()) {
+      if (&stream == leader_) continue;
+      const auto given = IndexEntry::Of(*stream.index, row);
+      if (!given.has_value()) continue;
+      const std::string entry = given->values + std::string(key);
+      stream.rows_in += std::ranges::any_of(
+          stream.plan->ranges(), [&](const auto& range) { return InRange(range, entry); });
+    }
   }
 
   Result<bool> ScanRows(SearchPosition* position) {
@@ -221,50 +397,55 @@ class Searcher::Run {
     return true;
   }
 
-  Result<bool> Intersect(const std::vector<const pb::IndexStream*>& streams,
-                         SearchPosition* position) {
-    std::vector<KeyStream> keys;
-    for (const pb::IndexStream* stream : streams) {
-      keys.emplace_back(context_.store->db(), context_.store->index(), read_options_,
-                        IndexPrefix(region_.info().id.number(), stream->index_id()), *stream,
-                        &counters_);
-    }
+  // By the row keys of the leader that are in all joined streams, in their order.
+  Result<bool> WalkKeys(SearchPosition* position) {
+    KeyStream& keys = *leader_->by_key;
     std::vector<Candidate> batch;
     std::string target = AfterLast(*position);
-    size_t agreeing = 0;  // streams that have shown `target`
-    std::string passed;   // no key up to it is in all streams, but for those in the batch
+    std::string passed;  // no key up to it is in all streams, but for those in the batch
     constexpr int kLeastMoves = 16;  // so that a request comes some way
     int moves = 0;
     bool ended = false;
-    for (size_t i = 0; !ended; i = (i + 1) % keys.size()) {
-      std::optional<std::string> key = keys[i].Seek(target);
-      if (!key.has_value() || (!end_.empty() && *key >= end_)) {
-        ended = true;
-      } else if (*key == target && agreeing > 0) {
-        ++agreeing;
-      } else {
-        if (*key > target) {
-          passed = std::move(target);
-          ++moves;
+    const auto go_to = [&](std::string next) {
+      passed = std::exchange(target, std::move(next));
+      ++moves;
+    };
+    while (!ended) {
+      std::optional<std::string> key = keys.Seek(target);
+      const bool found = key.has_value() && (end_.empty() || *key < end_);
+      if (found && *key > target) go_to(*key);
+      ended = !found;
+      bool everywhere = found;
+      for (Stream* stream : leaps_) {
+        if (!everywhere) break;
+        const auto other = stream->by_key->Seek(target);
+        if (other == target) continue;
+        everywhere = false;
+        if (other.has_value()) {
+          go_to(*other);
+        } else {
+          ended = true;
         }
-        target = std::move(*key);
-        agreeing = 1;
       }
-      if (!ended && agreeing == keys.size()) {
+      if (everywhere && !IsInJoined(target)) {
+        everywhere = false;
+        go_to(target + '\0');
+      }
+      if (everywhere) {
         batch.push_back({target, target});
         target.push_back('\0');  // the least key behind it
-        agreeing = 0;
       }
       const bool stop = !ended && moves >= kLeastMoves && !passed.empty() &&
                         IsOutOfTime(/*even_if_nothing=*/true);
       if (batch.size() >= kBatch || ended || stop) {
         // A stream that broke looks like one that has ended.
-        for (const KeyStream& stream : keys) {
+        for (const Stream& stream : streams_->all()) {
           if (!stream.status().ok()) return FromRocks(stream.status(), "read index entries");
         }
         TAMIS_ASSIGN_OR_RETURN(const bool all, ConsiderBatch(&batch, position));
         if (all && stop && passed > position->last) position->last = passed;
         if (!all || stop || (Full() && !ended)) return false;
+        TAMIS_RETURN_IF_ERROR(JoinStreams());
       }
     }
     return true;
@@ -278,42 +459,33 @@ class Searcher::Run {
     return FailedPrecondition("an index was dropped while it was searched; search again");
   }
 
-  Result<bool> WalkEntries(const pb::IndexStream& stream, SearchPosition* position) {
-    const SchemaPtr schema = region_.schema();
-    const IndexSpec* index = schema->FindIndex(stream.index_id());
-    if (index == nullptr) return UnknownIndex(stream.index_id());
-    const std::string prefix = IndexPrefix(region_.info().id.number(), stream.index_id());
-    std::unique_ptr<rocksdb::Iterator> it(
-        context_.store->db()->NewIterator(read_options_, context_.store->index()));
+  // By the entries of the leader whose row keys are in all joined streams, in their order.
+  Result<bool> WalkEntries(SearchPosition* position) {
+    const TableSchema& schema = *searcher_.schema_;
     std::vector<Candidate> batch;
-    for (const pb::IndexRange& range : stream.ranges()) {
-      if (!range.high().empty() && position->last >= range.high()) continue;
-      it->Seek(prefix + std::max(range.low(), AfterLast(position->last)));
-      ++counters_.index_seeks;
-      for (; it->Valid() && it->key().starts_with(prefix); it->Next()) {
-        const std::string_view entry = View(it->key()).substr(prefix.size());
-        if (!InRange(range, entry)) break;
-        ++counters_.entries_read;
-        TAMIS_ASSIGN_OR_RETURN(const auto split, SplitIndexEntry(*schema, *index, entry));
-        const std::string_view key = split.second;
-        if (key < start_ || (!end_.empty() && key >= end_)) {
-          // Many of them must not hold up a reply, and the next one begins behind them.
-          ++candidates_;
-          if (batch.empty()) {
-            position->last = entry;
-            came_some_way_ = true;
-          }
-          if (!Full()) continue;
-          TAMIS_RETURN_IF_ERROR(ConsiderBatch(&batch, position).status());
-          return false;
+    uint64_t left_out = 0;
+    while (const std::optional<std::string> entry = leader_->by_entry->Next()) {
+      TAMIS_ASSIGN_OR_RETURN(const auto split, SplitIndexEntry(schema, *leader_->index, *entry));
+      std::string key(split.second);
+      const bool garbage = key < start_ || (!end_.empty() && key >= end_);
+      if (garbage || !IsInJoined(key)) {
+        // Many of them must not hold up a reply, and the next one begins behind them.
+        if (garbage || ++left_out % kRowCost == 0) ++candidates_;
+        if (batch.empty()) {
+          position->last = *entry;
+          came_some_way_ = true;
         }
-        batch.push_back({std::string(key), std::string(entry)});
-        if (batch.size() < kBatch) continue;
-        TAMIS_ASSIGN_OR_RETURN(const bool all, ConsiderBatch(&batch, position));
-        if (!all || Full()) return false;
+        if (!Full()) continue;
+        TAMIS_RETURN_IF_ERROR(ConsiderBatch(&batch, position).status());
+        return false;
       }
-      if (!it->status().ok()) return FromRocks(it->status(), "read index entries");
+      batch.push_back({std::move(key), *entry});
+      if (batch.size() < kBatch) continue;
+      TAMIS_ASSIGN_OR_RETURN(const bool all, ConsiderBatch(&batch, position));
+      if (!all || Full()) return false;
+      TAMIS_RETURN_IF_ERROR(JoinStreams());
     }
+    if (!leader_->status().ok()) return FromRocks(leader_->status(), "read index entries");
     return ConsiderBatch(&batch, position);
   }
 
@@ -404,6 +576,7 @@ class Searcher::Run {
     if (read.state == StoredRow::State::kForeignKey) ++counters_.rows_unparsed;
     if (read.state != StoredRow::State::kRow) return Status::Ok();
     Row& row = read.row;
+    Sample(row, key);
     if (!context_.options.faults.no_row_verification) {
       if (!searcher_.branches_[branch].predicate.Matches(row)) return Status::Ok();
       for (uint64_t i = 0; i < branch; ++i) {
@@ -456,6 +629,13 @@ class Searcher::Run {
   std::set<uint32_t> used_;
   pb::RangeResult result_;
   ReadCounters counters_;
+  BranchStreams* streams_ = nullptr;  // of the branch under way
+  Stream* leader_ = nullptr;
+  std::vector<Stream*> leaps_;                                // joined, in row-key order
+  std::vector<std::unordered_set<std::string>> joined_keys_;  // of the others
+  uint64_t sampled_ = 0;                                      // rows
+  bool joins_done_ = false;
+  uint64_t rows_before_ = 0;  // of earlier branches
   uint64_t rows_ = 0;
   uint64_t bytes_ = 0;
   uint64_t candidates_ = 0;

@@ -1,13 +1,17 @@
 // Searcher: answers one range of a search request in one region, from one snapshot.
 //
-// Branches are taken in order. A branch is a set of index streams in row-key order that are
-// intersected (leapfrog: each stream seeks to the largest key that another one has shown), or one
-// stream in index order, or a scan of the rows. Every row found is read, checked against the whole
+// Branches are taken in order. In each, the index stream with the fewest entries leads
+// (BranchStreams), or rows are scanned. Every row found is read, checked against the whole
 // predicate of its branch, and left out when an earlier branch matches it, too: that branch returns
 // it. Entries that do not belong to the region's key range are garbage and skipped.
 //
-// A continuation names the branch and how far it came: a row key, or an entry of the branch's
-// stream. What it says is true of rows ("everything up to here in this order is done"), so it holds
+// The first rows read also show how many of the rows that the leader finds are in the branch's
+// other streams. One that few of them are in, and that costs less to read than the rows that it
+// spares, is joined: an equality beside an equality by leaping to the row keys that the other one
+// has, any other as the set of its row keys.
+//
+// A continuation names the branch, the leader, and how far it came: a row key, or an entry of the
+// leader. What it says is true of rows ("everything up to here in this order is done"), so it holds
 // for the daughters of a region that was split meanwhile.
 //
 // Threads: const after construction; Search may run concurrently.

@@ -24,10 +24,15 @@ struct RegionServerOptions {
   bool fence_searches = true;
   Duration write_timeout = std::chrono::seconds(10);  // where a request names none
   Duration search_timeout = std::chrono::seconds(10);
-  uint64_t split_bytes = 64 << 20;        // a region that has grown beyond it is split; 0 = never
-  uint64_t page_rows = 1000;              // of one region in one answer
-  uint64_t page_bytes = 4 << 20;          // of one answer, roughly
-  uint64_t page_candidates = 20'000;      // rows looked at for one region in one answer
+  uint64_t split_bytes = 64 << 20;    // a region that has grown beyond it is split; 0 = never
+  uint64_t page_rows = 1000;          // of one region in one answer
+  uint64_t page_bytes = 4 << 20;      // of one answer, roughly
+  uint64_t page_candidates = 20'000;  // rows looked at for one region in one answer
+  // Index streams of one branch are read side by side for so many entries, to see which ends first;
+  // beyond that RocksDB's estimates decide.
+  uint64_t probe_entries = 256;
+  bool streams_by_cost = true;            // false: the first one leads, whatever it costs
+  bool join_streams = true;               // false: none is looked into but the one that leads
   uint64_t build_rows = 256;              // rows or entries taken in one step of a background job
   uint64_t rebuild_after_ignored = 5000;  // removals that the counters could not follow
   bool inline_steps = true;               // see ServerExecutor

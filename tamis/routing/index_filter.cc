@@ -412,6 +412,12 @@ std::optional<pb::Projection> IndexFilter::Project(const pb::ColumnId& from,
   return projection;
 }
 
+std::optional<uint64_t> IndexFilter::CountBound(std::string_view prefix) const {
+  std::lock_guard lock(mutex_);
+  if (!current_) return std::nullopt;
+  return current_->filter.CountBound(Hash(prefix, index_.seed));
+}
+
 bool IndexFilter::MayContain(const EntryKey& entry) const {
   std::lock_guard lock(mutex_);
   if (!current_) return true;

@@ -97,6 +97,9 @@ class IndexFilter {
                                         size_t max_bytes = ~size_t{0}) const;
   const IndexSpec& index() const { return index_; }
 
+  // Entries with these encoded values of leading columns: not more than this. nullopt when the
+  // counters do not say.
+  std::optional<uint64_t> CountBound(std::string_view prefix) const;
   // True when the published counters say that the entry may be there: for checks.
   bool MayContain(const EntryKey& entry) const;
   // Test only: plants the fault that `check` must find.

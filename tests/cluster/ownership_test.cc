@@ -44,7 +44,8 @@ class OwnershipTest : public ::testing::Test {
     options.balance = false;
     options.session_timeout = 1h;  // nobody is expelled but by order
     options.server.inline_steps = false;
-    options.server.fence_searches = false;  // as where the store has no fence for reads
+    options.server.streams_by_cost = false;  // few rows are scanned, and the rows are everybody's
+    options.server.fence_searches = false;   // as where the store has no fence for reads
     options.server.proof_term = kTerm;
     options.server.faults = faults;
     options.heartbeat_link = [this](const std::string& server, std::function<void()> deliver) {

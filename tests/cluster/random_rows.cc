@@ -60,6 +60,10 @@ Row RandomRows::RandomRow(int64_t key) {
   row[kGroup] = RandomGroup();
   row[kNumber] = RandomNumber();
   row[kName] = RandomName();
+  if (!row[kGroup].is_null() && random_.OneIn(3)) {
+    // The number follows from the group, as a city's country does.
+    row[kNumber] = Value::Int64(static_cast<int64_t>(row[kGroup].str().back() - '0') * 10 - 5);
+  }
   for (uint32_t column = kColumns; column < columns_; ++column) row[column] = RandomNumber();
   return row;
 }
@@ -160,6 +164,8 @@ Predicate RandomRows::RandomPredicate(const std::optional<Row>& near) {
     case 3:
       if (random_.OneIn(4)) return Predicate::Not(RandomLeaf(near));
       return RandomLeaf(near);
+    case 4:
+      return Predicate::And({RandomLeaf(near), RandomLeaf(near), RandomLeaf(near)});
     default:
       return RandomLeaf(near);
   }

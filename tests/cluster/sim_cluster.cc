@@ -62,6 +62,8 @@ Status SimCluster::OpenCluster() {
   options.server.rebuild_after_ignored = 200;
   options.server.page_rows = options_.small_pages ? 5 : 1000;
   if (options_.small_pages) options.server.page_candidates = 20;
+  // The estimates beyond it are not the same in each run.
+  options.server.probe_entries = 1'000'000;
   options.server.inline_steps = false;
   options.server.faults = options_.faults;
   options.heartbeat_link = [this](const std::string& server, std::function<void()> deliver) {
