@@ -6,23 +6,17 @@
 #include <vector>
 
 #include "tamis/redis/bloom_chain.h"
-#include "tamis/redis/filter_key.h"
-#include "tamis/redis/item_groups.h"
-#include "tamis/redis/settings.h"
+#include "tamis/redis/chain_commands.h"
+#include "tamis/redis/option_words.h"
 
 namespace tamis::redis {
 namespace {
 
 using BloomKey = FilterKey<BloomChain>;
 
-constexpr char kNotFound[] = "ERR not found";
-constexpr char kPartial[] = "ERR the filter is being loaded: chunks are missing";
+constexpr auto kGreatestCapacity = static_cast<long long>(BloomChain::kGreatestCapacity);
 
 BloomKey Open(Ctx* ctx, Words words, int mode) { return {ctx, words[1], mode}; }
-
-void Notify(Ctx* ctx, const char* event, String* key) {
-  server.NotifyKeyspaceEvent(ctx, kNotifyModule, event, key);
-}
 
 BloomChain::Options DefaultOptions() {
   return {.error_rate = settings.bf_error_rate,
@@ -68,6 +62,13 @@ const char* ErrorOf(BloomChain::Added added) {
   }
 }
 
+constexpr char kCannotExpand[] = "Nonscaling filters cannot expand";
+
+void Scale(bool nonscaling, std::optional<long long> expansion, BloomChain::Options* options) {
+  options->scaling = !nonscaling;
+  if (expansion) options->growth = static_cast<uint32_t>(*expansion);
+}
+
 void Reserve(Ctx* ctx, Words words) {
   if (words.size() > 7) {
     server.WrongArity(ctx);
@@ -77,35 +78,29 @@ void Reserve(Ctx* ctx, Words words) {
   long long number = 0;
   const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
   if (!ParseDouble(words[2], &options.error_rate)) return error("ERR bad error rate");
-  if (!(options.error_rate > 0 && options.error_rate < 1)) {
+  if (!IsRate(options.error_rate)) {
     return error("ERR error rate must be in the range (0.000000, 1.000000)");
   }
   if (!ParseInteger(words[3], &number)) return error("ERR bad capacity");
-  if (number < 1 || number > static_cast<long long>(BloomChain::kGreatestCapacity)) {
+  if (number < 1 || number > kGreatestCapacity) {
     return error("ERR capacity must be in the range [1, 1073741824]");
   }
   options.capacity = static_cast<uint64_t>(number);
+  bool nonscaling = false;
   std::optional<long long> expansion;
-  for (size_t i = 4; i < words.size(); ++i) {
-    if (Is(words[i], "NONSCALING")) {
-      options.scaling = false;
-    } else if (Is(words[i], "EXPANSION")) {
-      if (++i == words.size()) return error("ERR no expansion");
-      if (!ParseInteger(words[i], &number)) return error("ERR bad expansion");
-      expansion = number;
-    } else {
-      return error("Unknown argument received");
-    }
+  const Option known[] = {
+      {"NONSCALING", &nonscaling},
+      {.name = "EXPANSION",
+       .value = &expansion,
+       .bad = "ERR bad expansion",
+       .no_value = "ERR no expansion"},
+  };
+  if (!ReadOptions(ctx, words, 4, known)) return;
+  if (nonscaling && expansion.value_or(0) > 0) return error(kCannotExpand);
+  if (expansion.value_or(0) < 0 || expansion.value_or(0) > BloomChain::kGreatestGrowth) {
+    return error("ERR expansion must be in the range [0, 32768]");
   }
-  if (!options.scaling && expansion.value_or(0) > 0) {
-    return error("Nonscaling filters cannot expand");
-  }
-  if (expansion) {
-    if (*expansion < 0 || *expansion > BloomChain::kGreatestGrowth) {
-      return error("ERR expansion must be in the range [0, 32768]");
-    }
-    options.growth = static_cast<uint32_t>(*expansion);
-  }
+  Scale(nonscaling, expansion, &options);
   BloomKey key = Open(ctx, words, kRead | kWrite);
   if (!key.missing()) return error(key.other_type() ? kWrongType : "ERR item exists");
   if (const char* wrong = Create(ctx, key, options)) return error(wrong);
@@ -172,71 +167,38 @@ void AddMany(Ctx* ctx, Words words) {
 
 void Insert(Ctx* ctx, Words words) {
   BloomChain::Options options = DefaultOptions();
-  bool create = true;
-  bool expands = false;
-  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
-  size_t i = 2;
-  for (; i < words.size() && !Is(words[i], "ITEMS"); ++i) {
-    long long number = 0;
-    const bool last = i + 1 == words.size();
-    if (Is(words[i], "NOCREATE")) {
-      create = false;
-    } else if (Is(words[i], "NONSCALING")) {
-      options.scaling = false;
-    } else if (Is(words[i], "CAPACITY")) {
-      if (last) break;
-      if (!ParseInteger(words[++i], &number) || number < 1 ||
-          number > static_cast<long long>(BloomChain::kGreatestCapacity)) {
-        return error("Bad capacity");
-      }
-      options.capacity = static_cast<uint64_t>(number);
-    } else if (Is(words[i], "ERROR")) {
-      if (last) break;
-      if (!ParseDouble(words[++i], &options.error_rate) ||
-          !(options.error_rate > 0 && options.error_rate < 1)) {
-        return error("Bad error rate");
-      }
-    } else if (Is(words[i], "EXPANSION")) {
-      if (last) break;
-      if (!ParseInteger(words[++i], &number) || number < 0 ||
-          number > BloomChain::kGreatestGrowth) {
-        return error("Bad expansion");
-      }
-      options.growth = static_cast<uint32_t>(number);
-      expands = number > 0;
-    } else {
-      return error("Unknown argument received");
-    }
-  }
-  if (i + 1 >= words.size()) {
+  bool no_create = false;
+  bool nonscaling = false;
+  std::optional<long long> capacity;
+  std::optional<long long> expansion;
+  const Option known[] = {
+      {"NOCREATE", &no_create},
+      {"NONSCALING", &nonscaling},
+      {.name = "CAPACITY",
+       .value = &capacity,
+       .bad = "Bad capacity",
+       .least = 1,
+       .greatest = kGreatestCapacity},
+      {.name = "ERROR", .value = &options.error_rate, .bad = "Bad error rate"},
+      {.name = "EXPANSION",
+       .value = &expansion,
+       .bad = "Bad expansion",
+       .least = 0,
+       .greatest = BloomChain::kGreatestGrowth},
+  };
+  const std::optional<size_t> end = ReadOptions(ctx, words, 2, known, "ITEMS");
+  if (!end) return;
+  if (*end + 1 >= words.size()) {
     server.WrongArity(ctx);
     return;
   }
-  if (!options.scaling && expands) return error("Nonscaling filters cannot expand");
-  AddItems(ctx, words, words.subspan(i + 1), options, create, true);
-}
-
-// False, and an error is sent, where there is no filter and the settings do not want a 0.
-bool Answers(Ctx* ctx, const BloomKey& key) {
-  if (key.get() != nullptr || !settings.missing_is_error) return true;
-  server.ReplyWithError(ctx, key.missing() ? kNotFound : kWrongType);
-  return false;
-}
-
-void Exists(Ctx* ctx, Words words) {
-  const BloomKey key = Open(ctx, words, kRead);
-  if (!Answers(ctx, key)) return;
-  server.ReplyWithBool(ctx, key.get() != nullptr && key->MayContain(TextOf(words[2])));
-}
-
-void ExistMany(Ctx* ctx, Words words) {
-  const Words items = words.subspan(2);
-  const BloomKey key = Open(ctx, words, kRead);
-  if (!Answers(ctx, key)) return;
-  server.ReplyWithArray(ctx, static_cast<long>(items.size()));
-  const auto reply = [ctx](bool may_contain) { server.ReplyWithBool(ctx, may_contain); };
-  if (key.get() != nullptr) return ForAnswers(*key, items, reply);
-  for (size_t i = 0; i < items.size(); ++i) reply(false);
+  if (nonscaling && expansion.value_or(0) > 0) {
+    server.ReplyWithError(ctx, kCannotExpand);
+    return;
+  }
+  if (capacity) options.capacity = static_cast<uint64_t>(*capacity);
+  Scale(nonscaling, expansion, &options);
+  AddItems(ctx, words, words.subspan(*end + 1), options, !no_create, true);
 }
 
 void Info(Ctx* ctx, Words words) {
@@ -341,8 +303,8 @@ void ScanDump(Ctx* ctx, Words words) {
   }
   const std::string_view chunk =
       position < 1 ? std::string_view() : key->Chunk(static_cast<uint64_t>(position) - 1);
-  server.ReplyWithLongLong(
-      ctx, chunk.empty() ? 0 : position + static_cast<long long>(chunk.size()));
+  server.ReplyWithLongLong(ctx,
+                           chunk.empty() ? 0 : position + static_cast<long long>(chunk.size()));
   ReplyText(ctx, chunk);
 }
 
@@ -399,10 +361,10 @@ constexpr Command kCommands[] = {
      "Adds items to a Bloom filter and says how it is made when it is not there",
      "key [CAPACITY capacity:integer] [ERROR error:double] [EXPANSION expansion:integer] "
      "[NOCREATE] [NONSCALING] ITEMS item..."},
-    {"bf.exists", Run<Exists>, 3, "readonly fast", "read bloom", "1.0.0",
+    {"bf.exists", Run<Exists<BloomChain>>, 3, "readonly fast", "read bloom", "1.0.0",
      "O(k), where k is the number of hashes, in each link",
      "Says whether an item may have been added; without a filter, no", "key item"},
-    {"bf.mexists", Run<ExistMany>, -3, "readonly fast", "read bloom", "1.0.0",
+    {"bf.mexists", Run<ExistMany<BloomChain>>, -3, "readonly fast", "read bloom", "1.0.0",
      "O(k * n), where k is the number of hashes and n that of items",
      "Says of each item whether it may have been added; without a filter, no", "key item..."},
     {"bf.info", Run<Info>, -2, "readonly fast", "read fast bloom", "1.0.0", "O(1)",

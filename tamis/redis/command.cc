@@ -205,4 +205,8 @@ void ReplyText(Ctx* ctx, std::string_view text) {
 
 bool Resp3(Ctx* ctx) { return (server.GetContextFlags(ctx) & kFlagResp3) != 0; }
 
+void Notify(Ctx* ctx, const char* event, String* key) {
+  server.NotifyKeyspaceEvent(ctx, kNotifyModule, event, key);
+}
+
 }  // namespace tamis::redis

@@ -22,9 +22,9 @@ struct Command {
   const char* since;
   const char* complexity;
   const char* summary;
-  // The words behind the name: `key` and `source` are keys, `x:double` and `x:integer` have types, `item...` is
-  // repeated, [WORD x] and [WORD] are options, [A|B] is a choice, <A x [B]|C> one that must be made,
-  // WORD alone stands for itself.
+  // The words behind the name: `key` and `source` are keys, `x:double` and `x:integer` have types,
+  // `item...` is repeated, [WORD x] and [WORD] are options, [A|B] is a choice, <A x [B]|C> one that
+  // must be made, WORD alone stands for itself.
   const char* syntax;
   const char* tips = nullptr;
   Keys keys = Keys::kFirst;
@@ -61,8 +61,12 @@ bool ParseDouble(const String* word, double* value);
 
 inline constexpr char kWrongType[] =
     "WRONGTYPE Operation against a key holding the wrong kind of value";
+inline constexpr char kNotFound[] = "ERR not found";
+inline constexpr char kPartial[] = "ERR the filter is being loaded: chunks are missing";
 
 void ReplyText(Ctx* ctx, std::string_view text);
 bool Resp3(Ctx* ctx);
+// A keyspace event of class `d`.
+void Notify(Ctx* ctx, const char* event, String* key);
 
 }  // namespace tamis::redis

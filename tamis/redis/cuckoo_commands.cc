@@ -1,13 +1,13 @@
 #include "tamis/redis/cuckoo_commands.h"
 
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "tamis/redis/chain_commands.h"
 #include "tamis/redis/cuckoo_chain.h"
-#include "tamis/redis/filter_key.h"
-#include "tamis/redis/item_groups.h"
-#include "tamis/redis/settings.h"
+#include "tamis/redis/option_words.h"
 
 namespace tamis::redis {
 namespace {
@@ -15,17 +15,12 @@ namespace {
 using CuckooKey = FilterKey<CuckooChain>;
 using Inserted = CuckooChain::Inserted;
 
-constexpr char kNotFound[] = "ERR not found";
-constexpr char kPartial[] = "ERR the filter is being loaded: chunks are missing";
-
 // How many tags one CF.COMPACT looks at: some milliseconds.
 constexpr uint64_t kCompactedTags = uint64_t{1} << 18;
 
-CuckooKey Open(Ctx* ctx, Words words, int mode) { return {ctx, words[1], mode}; }
+constexpr auto kGreatestCapacity = static_cast<long long>(CuckooChain::kGreatestCapacity);
 
-void Notify(Ctx* ctx, const char* event, String* key) {
-  server.NotifyKeyspaceEvent(ctx, kNotifyModule, event, key);
-}
+CuckooKey Open(Ctx* ctx, Words words, int mode) { return {ctx, words[1], mode}; }
 
 CuckooChain::Options DefaultOptions() {
   return {.capacity = static_cast<uint64_t>(settings.cf_initial_size),
@@ -68,44 +63,29 @@ void Reserve(Ctx* ctx, Words words) {
   }
   long long capacity = 0;
   if (!ParseInteger(words[2], &capacity)) return error("Bad capacity");
-  struct Option {
-    const char* name;
-    long long least;
-    long long greatest;
-    long long value;
+  std::optional<long long> iterations;
+  std::optional<long long> bucket;
+  std::optional<long long> expansion;
+  const Option known[] = {
+      {"MAXITERATIONS", &iterations, "Couldn't parse MAXITERATIONS",
+       "MAXITERATIONS: value must be in the range [1, 65535]", 1, 65535},
+      {"BUCKETSIZE", &bucket, "Couldn't parse BUCKETSIZE",
+       "BUCKETSIZE: value must be in the range [1, 255]", 1, 255},
+      {"EXPANSION", &expansion, "Couldn't parse EXPANSION",
+       "EXPANSION: value must be in the range [0, 32768]", 0, 32768},
   };
-  Option options[] = {{"MAXITERATIONS", 1, 65535, settings.cf_max_iterations},
-                      {"BUCKETSIZE", 1, 255, settings.cf_bucket_size},
-                      {"EXPANSION", 0, 32768, settings.cf_expansion_factor}};
-  for (size_t i = 3; i < words.size(); i += 2) {
-    bool known = false;
-    for (Option& option : options) {
-      if (!Is(words[i], option.name)) continue;
-      known = true;
-      char text[128];
-      if (!ParseInteger(words[i + 1], &option.value)) {
-        std::snprintf(text, sizeof(text), "Couldn't parse %s", option.name);
-        return error(text);
-      }
-      if (option.value < option.least || option.value > option.greatest) {
-        std::snprintf(text, sizeof(text), "%s: value must be in the range [%lld, %lld]",
-                      option.name, option.least, option.greatest);
-        return error(text);
-      }
-    }
-    if (!known) return error("Unknown argument received");
-  }
-  const long long bucket_size = options[1].value;
-  if (capacity < bucket_size * 2 ||
-      capacity > static_cast<long long>(CuckooChain::kGreatestCapacity)) {
+  if (!ReadOptions(ctx, words, 3, known)) return;
+  const long long bucket_size = bucket.value_or(settings.cf_bucket_size);
+  if (capacity < bucket_size * 2 || capacity > kGreatestCapacity) {
     return error("Capacity must be in the range [2 * BUCKETSIZE, 1073741824]");
   }
   CuckooKey key = Open(ctx, words, kRead | kWrite);
   if (!key.missing()) return error(key.other_type() ? kWrongType : "ERR item exists");
-  const CuckooChain::Options chosen = {.capacity = static_cast<uint64_t>(capacity),
-                                       .bucket_size = static_cast<uint16_t>(bucket_size),
-                                       .max_iterations = static_cast<uint16_t>(options[0].value),
-                                       .expansion = static_cast<uint16_t>(options[2].value)};
+  const CuckooChain::Options chosen = {
+      .capacity = static_cast<uint64_t>(capacity),
+      .bucket_size = static_cast<uint16_t>(bucket_size),
+      .max_iterations = static_cast<uint16_t>(iterations.value_or(settings.cf_max_iterations)),
+      .expansion = static_cast<uint16_t>(expansion.value_or(settings.cf_expansion_factor))};
   if (const char* wrong = Create(ctx, key, chosen)) return error(wrong);
   ReplicateCreation(ctx, words[1], chosen);
   server.ReplyWithSimpleString(ctx, "OK");
@@ -182,56 +162,27 @@ void AddNew(Ctx* ctx, Words words) {
 
 void InsertMany(Ctx* ctx, Words words, bool only_new) {
   Insertion insertion{.only_new = only_new, .array = true};
-  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
-  size_t i = 2;
-  for (; i < words.size() && !Is(words[i], "ITEMS"); ++i) {
-    if (Is(words[i], "NOCREATE")) {
-      insertion.create = false;
-    } else if (Is(words[i], "CAPACITY")) {
-      if (i + 1 == words.size()) break;
-      long long capacity = 0;
-      if (!ParseInteger(words[++i], &capacity)) return error("Bad capacity");
-      if (capacity < settings.cf_bucket_size * 2 ||
-          capacity > static_cast<long long>(CuckooChain::kGreatestCapacity)) {
-        return error("Capacity must be in the range [cf-bucket-size * 2, 1073741824]");
-      }
-      insertion.options.capacity = static_cast<uint64_t>(capacity);
-    } else {
-      return error("Unknown argument received");
-    }
-  }
-  if (i + 1 >= words.size()) {
+  bool no_create = false;
+  std::optional<long long> capacity;
+  const Option known[] = {
+      {"NOCREATE", &no_create},
+      {"CAPACITY", &capacity, "Bad capacity",
+       "Capacity must be in the range [cf-bucket-size * 2, 1073741824]",
+       settings.cf_bucket_size * 2, kGreatestCapacity},
+  };
+  const std::optional<size_t> end = ReadOptions(ctx, words, 2, known, "ITEMS");
+  if (!end) return;
+  if (*end + 1 >= words.size()) {
     server.WrongArity(ctx);
     return;
   }
-  InsertItems(ctx, words, words.subspan(i + 1), insertion);
+  insertion.create = !no_create;
+  if (capacity) insertion.options.capacity = static_cast<uint64_t>(*capacity);
+  InsertItems(ctx, words, words.subspan(*end + 1), insertion);
 }
 
 void Insert(Ctx* ctx, Words words) { InsertMany(ctx, words, false); }
 void InsertNew(Ctx* ctx, Words words) { InsertMany(ctx, words, true); }
-
-// False, and an error is sent, where there is no filter and the settings do not want a 0.
-bool Answers(Ctx* ctx, const CuckooKey& key) {
-  if (key.get() != nullptr || !settings.missing_is_error) return true;
-  server.ReplyWithError(ctx, key.missing() ? kNotFound : kWrongType);
-  return false;
-}
-
-void Exists(Ctx* ctx, Words words) {
-  const CuckooKey key = Open(ctx, words, kRead);
-  if (!Answers(ctx, key)) return;
-  server.ReplyWithBool(ctx, key.get() != nullptr && key->MayContain(TextOf(words[2])));
-}
-
-void ExistMany(Ctx* ctx, Words words) {
-  const Words items = words.subspan(2);
-  const CuckooKey key = Open(ctx, words, kRead);
-  if (!Answers(ctx, key)) return;
-  server.ReplyWithArray(ctx, static_cast<long>(items.size()));
-  const auto reply = [ctx](bool may_contain) { server.ReplyWithBool(ctx, may_contain); };
-  if (key.get() != nullptr) return ForAnswers(*key, items, reply);
-  for (size_t i = 0; i < items.size(); ++i) reply(false);
-}
 
 void Erase(Ctx* ctx, Words words) {
   CuckooKey key = Open(ctx, words, kRead | kWrite);
@@ -264,15 +215,14 @@ void Info(Ctx* ctx, Words words) {
     server.ReplyWithError(ctx, kNotFound);
     return;
   }
-  const std::pair<const char*, uint64_t> fields[] = {
-      {"Size", key->SizeBytes()},
-      {"Number of buckets", key->buckets()},
-      {"Number of filters", key->tables().size()},
-      {"Number of items inserted", key->items()},
-      {"Number of items deleted", key->deletes()},
-      {"Bucket size", key->bucket_size()},
-      {"Expansion rate", key->expansion()},
-      {"Max iterations", key->max_iterations()}};
+  const std::pair<const char*, uint64_t> fields[] = {{"Size", key->SizeBytes()},
+                                                     {"Number of buckets", key->buckets()},
+                                                     {"Number of filters", key->tables().size()},
+                                                     {"Number of items inserted", key->items()},
+                                                     {"Number of items deleted", key->deletes()},
+                                                     {"Bucket size", key->bucket_size()},
+                                                     {"Expansion rate", key->expansion()},
+                                                     {"Max iterations", key->max_iterations()}};
   server.ReplyWithMap(ctx, std::size(fields));
   for (const auto& [name, value] : fields) {
     server.ReplyWithSimpleString(ctx, name);
@@ -292,16 +242,15 @@ void Debug(Ctx* ctx, Words words) {
       "bktsize:%u buckets:%llu items:%llu deletes:%llu filters:%zu max_iterations:%u expansion:%u",
       key->bucket_size(), static_cast<unsigned long long>(key->buckets()),
       static_cast<unsigned long long>(key->items()),
-      static_cast<unsigned long long>(key->deletes()), key->tables().size(),
-      key->max_iterations(), key->expansion());
+      static_cast<unsigned long long>(key->deletes()), key->tables().size(), key->max_iterations(),
+      key->expansion());
   ReplyText(ctx, {text, static_cast<size_t>(size)});
 }
 
 void Compact(Ctx* ctx, Words words) {
   CuckooKey key = Open(ctx, words, kRead | kWrite);
   if (key.get() == nullptr || key->partial()) {
-    server.ReplyWithError(ctx,
-                          key.get() == nullptr ? "Cuckoo filter was not found" : kPartial);
+    server.ReplyWithError(ctx, key.get() == nullptr ? "Cuckoo filter was not found" : kPartial);
     return;
   }
   key->Compact(kCompactedTags, true);
@@ -387,12 +336,11 @@ constexpr Command kCommands[] = {
     {"cf.insertnx", Run<InsertNew>, -4, "write deny-oom", "write cuckoo", "1.0.0", kPerInsert,
      "Adds each item unless it may be there and says how the filter is made when it is not",
      "key [CAPACITY capacity:integer] [NOCREATE] ITEMS item..."},
-    {"cf.exists", Run<Exists>, 3, "readonly fast", "read cuckoo", "1.0.0", kPerTable,
+    {"cf.exists", Run<Exists<CuckooChain>>, 3, "readonly fast", "read cuckoo", "1.0.0", kPerTable,
      "Says whether an item may be in a cuckoo filter; without a filter, no", "key item"},
-    {"cf.mexists", Run<ExistMany>, -3, "readonly fast", "read cuckoo", "1.0.0",
+    {"cf.mexists", Run<ExistMany<CuckooChain>>, -3, "readonly fast", "read cuckoo", "1.0.0",
      "O(n * m), where n is the number of tables and m that of items",
-     "Says of each item whether it may be in a cuckoo filter; without a filter, no",
-     "key item..."},
+     "Says of each item whether it may be in a cuckoo filter; without a filter, no", "key item..."},
     {"cf.del", Run<Erase>, 3, "write fast", "write cuckoo", "1.0.0", kPerTable,
      "Erases one copy of an item, which must have been added: another one is lost otherwise",
      "key item"},

@@ -19,6 +19,8 @@ const char* Server::Resolve(Ctx* ctx) {
   if (get_api("RedisModule_" #name, &name) != kOk) name = nullptr;
   TAMIS_OPTIONAL_FUNCTIONS(TAMIS_RESOLVE)
 #undef TAMIS_RESOLVE
+  void* function = nullptr;
+  is_valkey = get_api("ValkeyModule_Alloc", &function) == kOk;
   return nullptr;
 }
 

@@ -232,6 +232,7 @@ struct Server {
   TAMIS_SERVER_FUNCTIONS(TAMIS_DECLARE)
   TAMIS_OPTIONAL_FUNCTIONS(TAMIS_DECLARE)
 #undef TAMIS_DECLARE
+  bool is_valkey = false;  // which has every function under a second name
 
   // nullptr when all functions are there that must be, else the name of one that is not.
   const char* Resolve(Ctx* ctx);

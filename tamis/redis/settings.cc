@@ -16,8 +16,8 @@ Settings settings;
 
 namespace {
 
-// Of Redis 8: the name stands without that of the module. Older servers refuse it, and Valkey takes
-// it and prefixes all the same.
+// Of Redis 8: the name stands without that of the module. Valkey, whose versions are numbered anew,
+// warns of it or takes it for something else.
 constexpr unsigned kUnprefixed = 1 << 9;
 constexpr int kVersion8 = 8 << 16;
 
@@ -200,31 +200,29 @@ int RegisterSettings(Ctx* ctx, String** words, int count) {
       return kErr;
     }
   }
-  const bool unprefixed = server.GetServerVersion() >= kVersion8;
+  const unsigned flags =
+      server.GetServerVersion() >= kVersion8 && !server.is_valkey ? kUnprefixed : 0;
   // What the words said is the default, which the configuration file may still change.
   for (const Number& number : kNumbers) {
-    const auto add = [&](unsigned flags) {
-      return server.RegisterNumericConfig(ctx, number.name, settings.*number.value, flags,
-                                          kAnyLeast, kAnyGreatest, GetNumberSetting,
-                                          SetNumberSetting, nullptr, const_cast<Number*>(&number));
-    };
-    if (!(unprefixed && add(kUnprefixed) == kOk) && add(0) != kOk) return kErr;
+    if (server.RegisterNumericConfig(ctx, number.name, settings.*number.value, flags, kAnyLeast,
+                                     kAnyGreatest, GetNumberSetting, SetNumberSetting, nullptr,
+                                     const_cast<Number*>(&number)) != kOk) {
+      return kErr;
+    }
   }
   for (const Flag& flag : kFlags) {
-    const auto add = [&](unsigned flags) {
-      return server.RegisterBoolConfig(ctx, flag.name, settings.*flag.value ? 1 : 0, flags,
-                                       GetFlagSetting, SetFlagSetting, nullptr,
-                                       const_cast<Flag*>(&flag));
-    };
-    if (!(unprefixed && add(kUnprefixed) == kOk) && add(0) != kOk) return kErr;
+    if (server.RegisterBoolConfig(ctx, flag.name, settings.*flag.value ? 1 : 0, flags,
+                                  GetFlagSetting, SetFlagSetting, nullptr,
+                                  const_cast<Flag*>(&flag)) != kOk) {
+      return kErr;
+    }
   }
   String* rate = GetErrorRate(nullptr, nullptr);
   const std::string text = server.StringPtrLen(rate, nullptr);
-  const auto add = [&](unsigned flags) {
-    return server.RegisterStringConfig(ctx, kErrorRate, text.c_str(), flags, GetErrorRate,
-                                       SetErrorRate, nullptr, nullptr);
-  };
-  if (!(unprefixed && add(kUnprefixed) == kOk) && add(0) != kOk) return kErr;
+  if (server.RegisterStringConfig(ctx, kErrorRate, text.c_str(), flags, GetErrorRate, SetErrorRate,
+                                  nullptr, nullptr) != kOk) {
+    return kErr;
+  }
   return server.LoadConfigs(ctx);
 }
 

@@ -17,6 +17,7 @@
 #include "tamis/redis/filter_key.h"
 #include "tamis/redis/item_groups.h"
 #include "tamis/redis/metrics.h"
+#include "tamis/redis/option_words.h"
 #include "tamis/redis/settings.h"
 #include "tamis/redis/tamis_type.h"
 
@@ -25,15 +26,9 @@ namespace {
 
 using TamisKey = FilterKey<TrustedFilter>;
 
-constexpr char kNotFound[] = "ERR not found";
-constexpr char kPartial[] = "ERR the filter is being loaded: chunks are missing";
 constexpr char kDefaultType[] = "blocked-quotient";
 
 TamisKey Open(Ctx* ctx, Words words, int mode) { return {ctx, words[1], mode}; }
-
-void Notify(Ctx* ctx, const char* event, String* key) {
-  server.NotifyKeyspaceEvent(ctx, kNotifyModule, event, key);
-}
 
 // False, and the error is sent, unless there is a whole filter.
 bool Whole(Ctx* ctx, TamisKey& key) {
@@ -80,29 +75,28 @@ bool ReadWanted(Ctx* ctx, Words words, Purpose purpose, Wanted* wanted) {
   if (!ParseDouble(words[0], &options.fpr)) return error("ERR bad error rate");
   if (!ParseInteger(words[1], &number) || number < 1) return error("ERR bad capacity");
   options.capacity = static_cast<uint64_t>(number);
-  std::string type = kDefaultType;
-  // Those that nobody knows in advance; replicas are told.
-  options.seed = SeedFromSystem();
-  wanted->id = SeedFromSystem() >> 11;  // one that every language can hold
-  for (size_t i = 2; i < words.size(); ++i) {
-    if (purpose == Purpose::kReserve && Is(words[i], "GUARD")) {
-      wanted->guard = true;
-    } else if (Is(words[i], "TYPE") && i + 1 < words.size()) {
-      type = TextOf(words[++i]);
-    } else if (purpose != Purpose::kSize && Is(words[i], "SEED") && i + 1 < words.size()) {
-      if (!ParseInteger(words[++i], &number)) return error("ERR bad seed");
-      options.seed = static_cast<uint64_t>(number);
-    } else if (purpose == Purpose::kRebuild && Is(words[i], "ID") && i + 1 < words.size()) {
-      if (!ParseInteger(words[++i], &number) || number < 0) return error("ERR bad id");
-      wanted->id = static_cast<uint64_t>(number);
-    } else {
-      return error("Unknown argument received");
-    }
+  const String* type = nullptr;
+  std::optional<long long> seed;
+  std::optional<long long> id;
+  std::vector<Option> known = {{.name = "TYPE", .value = &type, .no_value = kUnknownWord}};
+  if (purpose != Purpose::kSize) {
+    known.push_back(
+        {.name = "SEED", .value = &seed, .bad = "ERR bad seed", .no_value = kUnknownWord});
   }
+  if (purpose == Purpose::kReserve) known.push_back({"GUARD", &wanted->guard});
+  if (purpose == Purpose::kRebuild) {
+    known.push_back(
+        {.name = "ID", .value = &id, .bad = "ERR bad id", .least = 0, .no_value = kUnknownWord});
+  }
+  if (!ReadOptions(ctx, words, 2, known)) return false;
+  // Those that nobody knows in advance; replicas are told.
+  options.seed = seed ? static_cast<uint64_t>(*seed) : SeedFromSystem();
+  // One that every language can hold.
+  wanted->id = id ? static_cast<uint64_t>(*id) : SeedFromSystem() >> 11;
   if (const Status status = options.Validate(); !status.ok()) {
     return error("ERR " + status.message());
   }
-  wanted->type = AnyFilter::FindType(type);
+  wanted->type = AnyFilter::FindType(type == nullptr ? kDefaultType : std::string(TextOf(type)));
   // A type that is not known may come from the wire with any bytes: they do not belong in an error.
   if (wanted->type == nullptr || wanted->type->fixed) {
     std::string names;
@@ -310,31 +304,15 @@ void AddToRebuild(Ctx* ctx, Words words) {
 // What stands behind COMMIT and ABORT.
 struct EndWords {
   const String* mark = nullptr;
-  std::optional<uint64_t> id;
+  std::optional<long long> id;
 };
 
 // False, and the error is sent, when they are not right.
 bool ReadEndWords(Ctx* ctx, Words words, bool may_mark, EndWords* end) {
-  const auto error = [&](const char* text) {
-    server.ReplyWithError(ctx, text);
-    return false;
-  };
-  for (size_t i = 0; i < words.size(); i += 2) {
-    const bool is_mark = may_mark && Is(words[i], "MARK");
-    if (i + 1 == words.size() || (!is_mark && !Is(words[i], "ID"))) {
-      return error("Unknown argument received");
-    }
-    long long id = 0;
-    if (is_mark) {
-      end->mark = words[i + 1];
-      if (!MarkCanBe(ctx, end->mark)) return false;
-    } else if (!ParseInteger(words[i + 1], &id)) {
-      return error("ERR bad id");
-    } else {
-      end->id = static_cast<uint64_t>(id);
-    }
-  }
-  return true;
+  std::vector<Option> known = {
+      {.name = "ID", .value = &end->id, .bad = "ERR bad id", .no_value = kUnknownWord}};
+  if (may_mark) known.push_back({.name = "MARK", .value = &end->mark, .no_value = kUnknownWord});
+  return ReadOptions(ctx, words, 0, known) && (end->mark == nullptr || MarkCanBe(ctx, end->mark));
 }
 
 constexpr char kOtherRebuild[] = "ERR another rebuild is under way";
@@ -348,7 +326,8 @@ void Commit(Ctx* ctx, Words words) {
   const TrustedFilter::Rebuild& rebuild = *key->rebuild();
   // What another server has done is repeated; here it has to be right.
   if (LimitsApply(ctx)) {
-    if (end.id && *end.id != rebuild.id && !faults.commit_of_another) return error(kOtherRebuild);
+    if (end.id && static_cast<uint64_t>(*end.id) != rebuild.id && !faults.commit_of_another)
+      return error(kOtherRebuild);
     if (rebuild.incomplete && !faults.commit_what_was_full) {
       return error("ERR the new filter was full: ABORT, and START with a greater capacity");
     }
@@ -370,7 +349,7 @@ void Abort(Ctx* ctx, Words words) {
   if (!ReadEndWords(ctx, words.subspan(3), false, &end)) return;
   TamisKey key = Open(ctx, words, kRead | kWrite);
   if (!Rebuilding(ctx, key)) return;
-  if (LimitsApply(ctx) && end.id && *end.id != key->rebuild()->id) {
+  if (LimitsApply(ctx) && end.id && static_cast<uint64_t>(*end.id) != key->rebuild()->id) {
     server.ReplyWithError(ctx, kOtherRebuild);
     return;
   }

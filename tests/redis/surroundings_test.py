@@ -72,6 +72,7 @@ def counters(client):
 
 def memory(client):
     """maxmemory knows of it at once; an empty one touches no page, however large."""
+    assert client("CONFIG", "SET", "lazyfree-lazy-user-del", "no") == "OK"
     for name in TYPES:
         before = fields(client, "memory")
         assert client("TAMIS.RESERVE", "large", "0.003", "30000000", "TYPE", name) == "OK"
