@@ -15,7 +15,7 @@ class SimExecutor : public Executor {
   // interleave in every order.
   SimExecutor(uint64_t seed, Duration max_delay) : random_(seed), max_delay_(max_delay) {}
 
-  Time Now() const override { return now_; }
+  Time Now() const override { return now_ += step_; }
   void Post(Task task) override;
   void PostAfter(Duration delay, Task task) override;
   using Executor::WaitFor;
@@ -27,6 +27,8 @@ class SimExecutor : public Executor {
   bool RunOne();
   // Runs everything that is due up to now + duration, and sets the clock there.
   void RunFor(Duration duration);
+  // Code takes time, too: so long between two looks at the clock.
+  void set_step(Duration step) { step_ = step; }
   // The clock goes on, but nothing runs: what becomes due runs late, as after a suspended machine.
   void Jump(Duration duration) { now_ += duration; }
   // Drops all tasks, as a process that dies.
@@ -37,7 +39,8 @@ class SimExecutor : public Executor {
  private:
   Random random_;
   Duration max_delay_;
-  Time now_{std::chrono::hours(1)};
+  mutable Time now_{std::chrono::hours(1)};
+  Duration step_{0};
   uint64_t next_id_ = 0;
   std::map<std::pair<Time, uint64_t>, Task> tasks_;
 };

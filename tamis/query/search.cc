@@ -123,22 +123,30 @@ uint64_t Search::Missing() const {
 
 // ---- Asking
 
-Status Search::CheckTime() const {
+Status Search::CheckTime(Time now) const {
   if (options_.cancelled != nullptr && options_.cancelled->load()) return Cancelled("cancelled");
-  if (context_->executor->Now() < deadline_) return Status::Ok();
+  if (now < deadline_) return Status::Ok();
   std::string message = "the time is over";
+  if (regions_ == nullptr || map_asked_) message += " while the regions were asked for";
+  std::string silent;
+  for (const auto& [number, request] : requests_) {
+    silent += (silent.empty() ? "; not answered by " : ", ") + request.server;
+  }
+  message += silent;
   if (!last_failure_.ok()) message += "; the last failure: " + last_failure_.message();
   return DeadlineExceeded(message);
 }
 
 // Asks whom there is to ask, and takes in one answer; or goes on when a moment has come.
 Status Search::Advance() {
-  TAMIS_RETURN_IF_ERROR(CheckTime());
-  GiveUpLate(context_->executor->Now());
-  Send();
+  // One instant for all of it: what is not due when it is sent must be due when it is waited for.
+  const Time now = context_->executor->Now();
+  TAMIS_RETURN_IF_ERROR(CheckTime(now));
+  GiveUpLate(now);
+  Send(now);
   RefreshMap();  // last: sending finds keys that have no server
   const Time before = context_->executor->Now();
-  auto answer = answers_.Next({.deadline = NextLook(), .cancelled = options_.cancelled});
+  auto answer = answers_.Next({.deadline = NextLook(now), .cancelled = options_.cancelled});
   const Time answered = context_->executor->Now();
   explain_.server_time += answered - before;
   if (!answer.has_value()) return Status::Ok();
@@ -150,9 +158,8 @@ Status Search::Advance() {
   return status;
 }
 
-// When there is something to do although nobody has answered.
-Time Search::NextLook() const {
-  const Time now = context_->executor->Now();
+// When there is something to do although nobody has answered; `now` is when it was last done.
+Time Search::NextLook(Time now) const {
   Time next = deadline_;
   for (const auto& [number, request] : requests_) next = std::min(next, request.deadline);
   for (const Piece& piece : pieces_) {
@@ -234,8 +241,7 @@ void Search::Align(const std::vector<RegionInfo>& regions) {
 }
 
 // For the pieces that may be asked now, as many as may be under way.
-std::vector<Search::Request> Search::MakeRequests() {
-  const Time now = context_->executor->Now();
+std::vector<Search::Request> Search::MakeRequests(Time now) {
   Align(*regions_);
   std::map<std::string, int> in_flight;
   for (const auto& [number, request] : requests_) ++in_flight[request.server];
@@ -284,15 +290,15 @@ std::vector<Search::Request> Search::MakeRequests() {
   return list;
 }
 
-void Search::Send() {
+void Search::Send(Time now) {
   if (regions_ == nullptr) return;
-  std::vector<Request> list = MakeRequests();
+  std::vector<Request> list = MakeRequests(now);
   const bool alone = list.size() == 1 && requests_.empty();
-  for (Request& request : list) SendOne(std::move(request), alone);
+  for (Request& request : list) SendOne(std::move(request), now, alone);
 }
 
-void Search::SendOne(Request request, bool alone) {
-  request.sent = context_->executor->Now();
+void Search::SendOne(Request request, Time now, bool alone) {
+  request.sent = now;
   request.deadline =
       request.sent + std::min(context_->options.request_timeout, deadline_ - request.sent);
   request.request->set_table_id(schema_->id);

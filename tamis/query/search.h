@@ -74,13 +74,13 @@ class Search {
   Status Begin();
   void Exclude();
   Status Advance();
-  Status CheckTime() const;
-  Time NextLook() const;
+  Status CheckTime(Time now) const;
+  Time NextLook(Time now) const;
   void RefreshMap();
   Status TakeMap(const Result<TableCache::Regions>& regions);
-  void Send();
-  std::vector<Request> MakeRequests();
-  void SendOne(Request request, bool alone);
+  void Send(Time now);
+  std::vector<Request> MakeRequests(Time now);
+  void SendOne(Request request, Time now, bool alone);
   // Splits the pieces that are to be asked at region boundaries; what is before the first region
   // that is known stays as it is.
   void Align(const std::vector<RegionInfo>& regions);

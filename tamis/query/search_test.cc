@@ -197,6 +197,24 @@ TEST_F(SearchTest, AWriteThatFailsAsksForNoSchemaUnlessThatIsWhy) {
   EXPECT_EQ(cluster_.schemas_asked, 1);
 }
 
+// What may be asked again at an instant between the look for what to ask and the wait is asked.
+TEST_F(SearchTest, NoTimeIsLostBetweenTwoLooksAtTheClock) {
+  for (int microseconds = 1; microseconds < 10'000; microseconds += 1 + microseconds / 8) {
+    executor_.set_step(std::chrono::microseconds(microseconds));
+    Start(2, 4, {"a", "b"});
+    int refused = 0;
+    cluster_.servers["b"]->search = [&, answer = cluster_.servers["b"]->search](
+                                        const pb::SearchRequest& request, auto done) {
+      if (refused++ < 4) return done(Unavailable("no"));
+      answer(request, done);
+    };
+    const Time begin = executor_.Now();
+    EXPECT_EQ(All(engine_->Search(table_, {.timeout = seconds(60)})), Wanted());
+    EXPECT_LT(executor_.Now() - begin, seconds(5)) << "a step of " << microseconds << " us";
+    executor_.Clear();
+  }
+}
+
 TEST_F(SearchTest, ASearchOfAGapAsksForItsRegions) {
   Start(10, 4, {"a", "b"});
   cluster_.list_regions = [&](const std::vector<KeyRange>& stale, auto done) {

@@ -136,6 +136,8 @@ class WriteBatch {
       }
       return;
     }
+    const Time now = context_.executor->Now();
+    if (now >= deadline) return;
     std::map<std::string, Request> by_server;
     for (size_t i = 0; i < items_.size(); ++i) {
       if (items_[i].settled) continue;
@@ -150,7 +152,6 @@ class WriteBatch {
       --region;
       Add(*region, i, &by_server[region->server]);
     }
-    const Time now = context_.executor->Now();
     const Time until = std::min(deadline, now + context_.options.request_timeout);
     Answers<Result<pb::MutateReply>> answers(context_.executor);
     std::vector<std::shared_ptr<Request>> sent;

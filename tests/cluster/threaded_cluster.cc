@@ -311,8 +311,10 @@ class ThreadedCluster {
     while (true) {
       auto row = stream.Next();
       if (!row.ok()) {
-        if (row.status().code() == StatusCode::kDeadlineExceeded)
+        if (row.status().code() == StatusCode::kDeadlineExceeded) {
+          std::printf("%s\n", row.status().ToString().c_str());
           return Count("searches out of time");
+        }
         // Its index was dropped while it ran: whoever asks is told so, and nothing else.
         if (row.status().code() == StatusCode::kFailedPrecondition) {
           return Count("searches by a dropped index");
