@@ -22,11 +22,15 @@ public final class ScalableSplitCountingBloomFilter {
 
   /** A split counting filter: counters of 4 bits, sixteen to a word. */
   private final class Layer {
-    final long[] words = new long[(int) ((geometry.positions() + 15) / 16)];
+    final long[] words;
     long count;
     long ignored;
     long nonzero;
     long saturated;
+
+    Layer(long[] words) {
+      this.words = words;
+    }
 
     int get(long position) {
       return (int) (words[(int) (position >>> 4)] >>> (position & 15) * 4) & 15;
@@ -80,7 +84,19 @@ public final class ScalableSplitCountingBloomFilter {
   public ScalableSplitCountingBloomFilter(SplitGeometry geometry, long seed) {
     this.geometry = geometry;
     this.seed = seed;
-    layers.add(new Layer());
+    addLayer();
+  }
+
+  private void addLayer() {
+    layers.add(new Layer(new long[(int) ((geometry.positions() + 15) / 16)]));
+  }
+
+  /** For lookups. */
+  public ScalableSplitCountingBloomFilter copy() {
+    ScalableSplitCountingBloomFilter copy = new ScalableSplitCountingBloomFilter(geometry, seed);
+    copy.layers.clear();
+    for (Layer layer : layers) copy.layers.add(copy.new Layer(layer.words.clone()));
+    return copy;
   }
 
   public SplitGeometry geometry() {
@@ -106,7 +122,7 @@ public final class ScalableSplitCountingBloomFilter {
     }
     if (layer < 0) {
       layer = layers.size();
-      layers.add(new Layer());
+      addLayer();
     }
     layers.get(layer).insert(hash, layer, onFlip);
   }

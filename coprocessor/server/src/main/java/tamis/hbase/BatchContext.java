@@ -1,11 +1,14 @@
 package tamis.hbase;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.client.Mutation;
+import tamis.table.Key;
 
 /**
  * What one thread does to regions now: HBase runs all hooks of a batch on the thread that began it. Threads: each its
@@ -24,6 +27,9 @@ final class BatchContext {
   private static final ThreadLocal<BatchContext> CURRENT = ThreadLocal.withInitial(BatchContext::new);
 
   Writer writer = Writer.CLIENT;
+  /** What a builder builds: ids of indexes, and entries that may be no row's, by the row that they name. */
+  Set<Integer> indexes = Collections.emptySet();
+  Map<Key, List<IndexEntry>> suspects = Collections.emptyMap();
   /** The conditions of our own writes; null: a plain client's. */
   ConditionalWrites conditions;
   /** What increments and appends made, until the batch has them. */

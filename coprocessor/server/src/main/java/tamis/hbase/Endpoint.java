@@ -28,7 +28,7 @@ final class Endpoint implements Service {
     byte[] call(String method, byte[] request) throws IOException, InvalidProtocolBufferException;
   }
 
-  static final String[] METHODS = {"Mutate", "Search", "Poll"};
+  static final String[] METHODS = {"Mutate", "Search", "Poll", "Status", "StartJob", "GetJob"};
 
   private static final Logger LOG = LoggerFactory.getLogger(Endpoint.class);
   private static final Descriptors.FileDescriptor FILE = describe();

@@ -2,6 +2,7 @@ package tamis.hbase;
 
 import java.util.Arrays;
 import tamis.table.ByteWriter;
+import tamis.table.Codec;
 import tamis.table.DamagedBytesException;
 import tamis.table.Key;
 import tamis.table.Schema;
@@ -40,22 +41,20 @@ public final class EntryKeys {
     return new ByteWriter().put(prefix).putBig(0, 4).putBig(indexId, 4).toBytes();
   }
 
-  /** Where encoded values begin in an entry. */
-  public int valuesOffset() {
-    return prefix.length + 4;
-  }
-
   public boolean contains(byte[] row) {
     return Key.compare(row, start) >= 0 && (end.length == 0 || Key.compare(row, end) < 0);
   }
 
   /** What the row of the index family is. */
-  public enum Kind { ENTRY, MARKER, GARBAGE }
+  public enum Kind { ENTRY, MARKER, GARBAGE, DAMAGED }
 
-  /** GARBAGE: another region's, of an index that is no more, or of a row that is not here. */
+  /**
+   * GARBAGE: another region's, of an index that is no more, or of a row that is not here. DAMAGED: of an index, and
+   * cannot be read.
+   */
   public Kind kindOf(Schema schema, byte[] key) {
     if (!Key.startsWith(key, prefix) || key.length < prefix.length + 4) return Kind.GARBAGE;
-    int id = idAt(key, prefix.length);
+    int id = indexOf(key);
     if (id == 0) {
       return key.length == prefix.length + 8 && schema.index(idAt(key, prefix.length + 4)) != null ? Kind.MARKER
           : Kind.GARBAGE;
@@ -63,11 +62,27 @@ public final class EntryKeys {
     Schema.Index index = schema.index(id);
     if (index == null) return Kind.GARBAGE;
     try {
-      int at = tamis.table.Codec.rowKeyOffset(schema, index, key, prefix.length + 4);
-      return contains(Arrays.copyOfRange(key, at, key.length)) ? Kind.ENTRY : Kind.GARBAGE;
+      return contains(rowOf(schema, index, key)) ? Kind.ENTRY : Kind.GARBAGE;
     } catch (DamagedBytesException e) {
-      return Kind.GARBAGE;
+      return Kind.DAMAGED;
     }
+  }
+
+  /** Of an entry: the id of its index. */
+  int indexOf(byte[] key) {
+    return idAt(key, prefix.length);
+  }
+
+  /** Of an entry: the row that it is for. */
+  byte[] rowOf(Schema schema, Schema.Index index, byte[] key) throws DamagedBytesException {
+    return Arrays.copyOfRange(key, Codec.rowKeyOffset(schema, index, key, prefix.length + 4), key.length);
+  }
+
+  /** The entry as its key says it; when it was written is not told. */
+  IndexEntry read(Schema schema, Schema.Index index, byte[] key) throws DamagedBytesException {
+    int end = Codec.rowKeyOffset(schema, index, key, prefix.length + 4);
+    byte[] values = Arrays.copyOfRange(key, prefix.length + 4, end);
+    return new IndexEntry(index, key, Codec.prefixesOf(schema, index, values), 0, true);
   }
 
   private static int idAt(byte[] key, int at) {

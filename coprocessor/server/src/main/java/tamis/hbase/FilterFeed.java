@@ -366,6 +366,20 @@ final class FilterFeed {
     }
   }
 
+  /** As of now. */
+  synchronized void describe(Cluster.StatusReply.Builder status) {
+    long now = clock.getAsLong();
+    forgetEvents(now);
+    status.setStartCode(startCode).setServer(server).setFeedEvents(events.size()).setFeedBytes(eventBytes);
+    coordinators.forEach((number, coordinator) -> {
+      boolean silent = !hasLease(coordinator, now) && now - coordinator.heardAt >= options.silenceNs;
+      if (silent) return;
+      status.addCoordinators(Cluster.CoordinatorStatus.newBuilder().setCoordinator(number)
+          .setEventsBehind(last - coordinator.acked)
+          .setLeaseLeftNs(hasLease(coordinator, now) ? coordinator.leaseUntil - now : 0));
+    });
+  }
+
   /** For tests and metrics. */
   synchronized Set<Long> openRegions() {
     return new HashSet<>(regions.keySet());

@@ -2,12 +2,17 @@ package tamis.hbase;
 
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.HConstants.OperationStatusCode;
+import org.apache.hadoop.hbase.client.Delete;
 import org.apache.hadoop.hbase.client.Get;
 import org.apache.hadoop.hbase.client.Mutation;
 import org.apache.hadoop.hbase.client.Put;
@@ -28,21 +33,30 @@ import tamis.table.Key;
 import tamis.table.Schema;
 
 /**
- * Gives the rows of a region the entries that they lack. Each row is written to without changing anything of it, so
- * that it goes the way of all writes: locked, read, and its entries put. What is written meanwhile gets its entries by
- * itself, since it is not believed to have any before the index is complete.
+ * Makes the entries of a region what its rows want. Each row is written to without changing anything of it, so that it
+ * goes the way of all writes: locked, read, and its entries put where there are none. First the rows that entries name
+ * which stand already: what they do not want (of an earlier region with these rows, say) is deleted. What is written
+ * meanwhile gets its entries by itself.
  *
- * A marker, one an index, says that every row has its entry; it names the region and its end. Threads: safe.
+ * A marker, one an index, says that every row has its entry; it names the region, its end, and the restoring of a
+ * snapshot that it came after. Threads: safe, but one a region.
  */
 final class IndexBuilder {
   private static final int BATCH = 100;
   private static final int MAX_TRIES = 20;
+  private static final long LAST_TIMESTAMP = Long.MAX_VALUE - 1;
 
   private IndexBuilder() {}
 
   private static byte[] markerOf(IndexedRegion region) {
     return new ByteWriter().putLengthPrefixed(Bytes.toBytes(region.info().getEncodedName()))
         .putLengthPrefixed(region.info().getEndKey()).toBytes();
+  }
+
+  /** Whether the building goes on. */
+  interface Progress {
+    /** Rows so far; false: stop. */
+    boolean rows(long rows);
   }
 
   /** The indexes whose markers hold for this region. */
@@ -108,24 +122,88 @@ final class IndexBuilder {
   /** Writes the markers of indexes that are complete. REQUIRES: the region is online. */
   static void mark(IndexedRegion region, Set<Integer> indexes) throws IOException {
     List<Mutation> markers = new ArrayList<>();
+    byte[] marker = markerOf(region);
     for (int id : indexes) {
-      markers.add(new Put(region.keys.marker(id)).addColumn(IndexedTable.FAMILY, IndexedTable.QUALIFIER,
-          markerOf(region)));
+      if (Arrays.equals(marker, readMarker(region, id))) continue;
+      markers.add(new Put(region.keys.marker(id)).addColumn(IndexedTable.FAMILY, IndexedTable.QUALIFIER, marker));
     }
-    write(region, markers, BatchContext.Writer.INDEX);
+    if (!markers.isEmpty()) write(region, markers, BatchContext.Writer.INDEX);
   }
 
-  /** Whether the building goes on. */
-  interface Progress {
-    /** Rows so far; false: stop. */
-    boolean rows(long rows);
+  /** The indexes of these ids. False: told to stop. */
+  static boolean build(IndexedRegion region, Set<Integer> indexes, Progress progress) throws IOException {
+    BatchContext context = BatchContext.current();
+    context.indexes = indexes;
+    try {
+      long[] rows = new long[1];
+      return sweep(region, indexes, rows, progress) && visit(region, rows, progress);
+    } finally {
+      context.indexes = Collections.emptySet();
+    }
   }
 
-  /** False: told to stop. */
-  static boolean build(IndexedRegion region, Progress progress) throws IOException {
+  /** Looks at the rows that the entries name. */
+  private static boolean sweep(IndexedRegion region, Set<Integer> indexes, long[] rows, Progress progress)
+      throws IOException {
+    for (int id : indexes) {
+      byte[] prefix = region.keys.index(id);
+      byte[] end = Key.prefixEnd(prefix);
+      byte[] from = prefix;
+      while (from != null) {
+        Scan scan = new Scan().addFamily(IndexedTable.FAMILY).setCacheBlocks(false).withStartRow(from);
+        if (end.length > 0) scan.withStopRow(end);
+        Map<Key, List<IndexEntry>> suspects = new TreeMap<>();
+        List<Mutation> nobodys = new ArrayList<>();
+        from = collect(region, scan, suspects, nobodys);
+        write(region, nobodys, BatchContext.Writer.INDEX);
+        List<Mutation> touches = new ArrayList<>();
+        for (Key row : suspects.keySet()) touches.add(new Put(row.bytes()));
+        BatchContext context = BatchContext.current();
+        context.suspects = suspects;
+        try {
+          write(region, touches, BatchContext.Writer.BUILDER);
+        } finally {
+          context.suspects = Collections.emptyMap();
+        }
+        rows[0] += touches.size();
+        if (!progress.rows(rows[0])) return false;
+      }
+    }
+    return true;
+  }
+
+  /** Some entries by their rows, and deletes of those that no row here can want; returns where others begin, or null. */
+  private static byte[] collect(IndexedRegion region, Scan scan, Map<Key, List<IndexEntry>> suspects,
+      List<Mutation> nobodys) throws IOException {
+    Schema schema = region.table.schema;
+    try (RegionScanner scanner = region.region.getScanner(scan)) {
+      List<Cell> cells = new ArrayList<>();
+      boolean more = true;
+      byte[] last = null;
+      while (more && suspects.size() + nobodys.size() < BATCH) {
+        cells.clear();
+        more = scanner.nextRaw(cells);
+        if (cells.isEmpty()) continue;
+        last = CellUtil.cloneRow(cells.get(0));
+        Schema.Index index = schema.index(region.keys.indexOf(last));
+        if (region.keys.kindOf(schema, last) != EntryKeys.Kind.ENTRY) {
+          nobodys.add(new Delete(last).addColumns(IndexedTable.FAMILY, IndexedTable.QUALIFIER, LAST_TIMESTAMP));
+          continue;
+        }
+        try {
+          IndexEntry entry = region.keys.read(schema, index, last);
+          suspects.computeIfAbsent(new Key(region.keys.rowOf(schema, index, last)), row -> new ArrayList<>()).add(entry);
+        } catch (DamagedBytesException e) {
+          throw new IOException("an entry has changed while it was read", e);
+        }
+      }
+      return more ? Key.after(last) : null;
+    }
+  }
+
+  private static boolean visit(IndexedRegion region, long[] rows, Progress progress) throws IOException {
     Scan scan = new Scan().setFilter(new FirstKeyOnlyFilter()).setCacheBlocks(false);
     for (byte[] family : region.table.families) scan.addFamily(family);
-    long rows = 0;
     // A scanner that is held open holds back what compactions may forget; so one for each stretch.
     byte[] from = region.info().getStartKey();
     while (true) {
@@ -141,8 +219,8 @@ final class IndexBuilder {
       if (touches.isEmpty()) return true;
       from = Key.after(touches.get(touches.size() - 1).getRow());
       write(region, touches, BatchContext.Writer.BUILDER);
-      rows += touches.size();
-      if (!progress.rows(rows)) return false;
+      rows[0] += touches.size();
+      if (!progress.rows(rows[0])) return false;
       if (!more) return true;
     }
   }

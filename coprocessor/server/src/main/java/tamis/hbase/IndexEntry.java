@@ -9,14 +9,17 @@ final class IndexEntry {
   final byte[] key;
   final byte[][] prefixes; // of the encoded values, each leading one
   final long timestamp;
+  /** The row's until somebody writes; else it may come to be nobody's, or shows only then. */
+  final boolean certain;
 
   private long[] hashes;
 
-  IndexEntry(Schema.Index index, byte[] key, byte[][] prefixes, long timestamp) {
+  IndexEntry(Schema.Index index, byte[] key, byte[][] prefixes, long timestamp, boolean certain) {
     this.index = index;
     this.key = key;
     this.prefixes = prefixes;
     this.timestamp = timestamp;
+    this.certain = certain;
   }
 
   /** What a filter counts. */

@@ -6,6 +6,7 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 import tamis.filter.ScalableSplitCountingBloomFilter;
 import tamis.filter.SplitGeometry;
 import tamis.pb.Cluster;
@@ -46,10 +47,19 @@ final class IndexFilter {
     Range range;
     boolean counted; // from entries that stand: what it lacks is not on its way
     long added;
+    long entries; // added, and not removed again
 
     Generation(long number, ScalableSplitCountingBloomFilter filter) {
       this.number = number;
       this.filter = filter;
+    }
+
+    boolean mayContain(IndexEntry entry) {
+      if (range == null || !range.covers(entry.first())) return false;
+      for (long hash : entry.hashes()) {
+        if (filter.findLayer(hash) < 0) return false;
+      }
+      return true;
     }
 
     boolean widen(byte[] first) {
@@ -131,6 +141,7 @@ final class IndexFilter {
     int layersBefore = filter.layers();
     for (IndexEntry entry : entries) {
       generation.added += entry.hashes().length;
+      ++generation.entries;
       for (long hash : entry.hashes()) filter.insert(hash, (layer, position, set) -> flips.add(flip(layer, position, set)));
       widened |= generation.widen(entry.first());
     }
@@ -155,6 +166,7 @@ final class IndexFilter {
   private void removeFrom(Generation generation, Collection<IndexEntry> entries, boolean tell) {
     List<Long> flips = new ArrayList<>();
     for (IndexEntry entry : entries) {
+      --generation.entries;
       for (long hash : entry.hashes()) {
         generation.filter.erase(hash, (layer, position, set) -> flips.add(flip(layer, position, set)));
       }
@@ -303,12 +315,20 @@ final class IndexFilter {
   }
 
   synchronized boolean mayContain(IndexEntry entry) {
-    if (current == null) return true;
-    if (current.range == null || !current.range.covers(entry.first())) return false;
-    for (long hash : entry.hashes()) {
-      if (current.filter.findLayer(hash) < 0) return false;
-    }
-    return true;
+    return current == null || current.mayContain(entry);
+  }
+
+  /** What it says now, whatever comes; null: nothing is published. */
+  synchronized Predicate<IndexEntry> frozen() {
+    if (current == null) return null;
+    Generation copy = new Generation(current.number, current.filter.copy());
+    copy.range = current.range;
+    return copy::mayContain;
+  }
+
+  /** In the published filter, if there is one. */
+  synchronized long entries() {
+    return current == null ? 0 : current.entries;
   }
 
   // ---- Bits

@@ -3,6 +3,7 @@ package tamis.hbase;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -166,6 +167,8 @@ final class IndexMaintenance {
     final Map<Integer, List<Mutation>> more = new HashMap<>(); // by operation
     final TreeMap<byte[], IndexEntry> gone = new TreeMap<>(Bytes.BYTES_COMPARATOR);
     final Map<Key, Integer> goneWith = new HashMap<>();
+    final TreeMap<byte[], IndexEntry> missing = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+    final Map<Key, Integer> missingWith = new HashMap<>();
 
     Effect(IndexedRegion region, MiniBatchOperationInProgress<Mutation> batch, BatchContext context,
         TreeMap<byte[], RowWrites> rows, boolean building) {
@@ -183,7 +186,7 @@ final class IndexMaintenance {
       TreeMap<byte[], RowWrites> seen = new TreeMap<>(Bytes.BYTES_COMPARATOR);
       rows.forEach((row, writes) -> (writes.raw || region.isHiding(row) ? raw : seen).put(row, writes));
       boolean conditional = context.conditions != null;
-      images.putAll(RowReader.readSeen(region.region, table, seen, conditional));
+      images.putAll(RowReader.readSeen(region.region::getScanner, table, seen, conditional));
       // Puts at or below a tombstone do not show: what stands at their time stamps or above?
       TreeMap<byte[], RowWrites> put = new TreeMap<>(Bytes.BYTES_COMPARATOR);
       long since = Long.MAX_VALUE;
@@ -193,8 +196,8 @@ final class IndexMaintenance {
         put.put(row.getKey(), row.getValue());
         since = Math.min(since, oldest);
       }
-      RowReader.addSince(region.region, table, put, since, images);
-      images.putAll(RowReader.readRaw(region.region, table, raw));
+      RowReader.addSince(region.region::getScanner, table, put, since, images);
+      images.putAll(RowReader.readRaw(region.region::getScanner, table, raw));
       for (Map.Entry<byte[], RowWrites> row : rows.entrySet()) {
         RowImage before = images.get(row.getKey());
         RowImage after = before.copy();
@@ -209,9 +212,15 @@ final class IndexMaintenance {
           }
         }
         if (after.hasHidden()) region.setHiding(row.getKey());
-        if (region.hasEntries) compare(last, before, after);
+        if (!region.hasEntries) continue;
+        if (building) {
+          mend(last, row.getKey(), after);
+        } else {
+          compare(last, before, after);
+        }
       }
       deleteGone();
+      putMissing();
       for (Map.Entry<Integer, List<Mutation>> operation : more.entrySet()) {
         int i = operation.getKey();
         List<Mutation> all = operation.getValue();
@@ -287,6 +296,11 @@ final class IndexMaintenance {
           .setValue(CellUtil.cloneValue(cell)).build();
     }
 
+    private void put(int operation, IndexEntry entry) {
+      add(operation, new Put(entry.key).addColumn(IndexedTable.FAMILY, IndexedTable.QUALIFIER, entry.timestamp,
+          entry.certain ? IndexedTable.CERTAIN : IndexedTable.UNCERTAIN));
+    }
+
     private void compare(int operation, RowImage before, RowImage after) {
       Map<Key, IndexEntry> old = before.entries(region.keys);
       Map<Key, IndexEntry> now = after.entries(region.keys);
@@ -296,10 +310,11 @@ final class IndexMaintenance {
         IndexEntry there = old.get(entry.getKey());
         boolean complete = region.complete().contains(wanted.index.id);
         // Where cells expire, an entry is as young as its youngest cell.
-        if (there != null && complete && !building && !(table.expires && there.timestamp < wanted.timestamp)) continue;
-        add(operation, new Put(wanted.key).addColumn(IndexedTable.FAMILY, IndexedTable.QUALIFIER, wanted.timestamp,
-            org.apache.hadoop.hbase.HConstants.EMPTY_BYTE_ARRAY));
-        if (there == null || !complete || building) context.added.add(wanted);
+        boolean younger = there != null && table.expires && there.timestamp < wanted.timestamp;
+        boolean doubtful = there != null && there.certain && !wanted.certain;
+        if (there != null && complete && !younger && !doubtful) continue;
+        put(operation, wanted);
+        if (there == null || !complete) context.added.add(wanted);
       }
       for (Map.Entry<Key, IndexEntry> entry : old.entrySet()) {
         if (now.containsKey(entry.getKey())) continue;
@@ -308,18 +323,50 @@ final class IndexMaintenance {
       }
     }
 
+    /** Of the indexes that are built: what the row lacks, and what it has besides. */
+    private void mend(int operation, byte[] row, RowImage image) {
+      Map<Key, IndexEntry> now = image.entries(region.keys);
+      for (Map.Entry<Key, IndexEntry> entry : now.entrySet()) {
+        if (!context.indexes.contains(entry.getValue().index.id)) continue;
+        context.held.add(entry.getValue());
+        missing.put(entry.getValue().key, entry.getValue());
+        missingWith.put(entry.getKey(), operation);
+      }
+      for (IndexEntry suspect : context.suspects.getOrDefault(new Key(row), Collections.emptyList())) {
+        Key key = new Key(suspect.key);
+        if (now.containsKey(key)) continue;
+        gone.put(suspect.key, suspect);
+        goneWith.put(key, operation);
+      }
+    }
+
+    private void putMissing() throws IOException {
+      if (missing.isEmpty()) return;
+      RowReader.seek(region.region::getScanner, new Scan().addFamily(IndexedTable.FAMILY), new TreeMap<>(missing),
+          (key, cells) -> {
+            // Where cells expire, an entry is as young as its youngest cell.
+            boolean old = table.expires && cells.get(0).getTimestamp() < missing.get(key).timestamp;
+            if (!old) missing.remove(key);
+          });
+      for (IndexEntry entry : missing.values()) {
+        put(missingWith.get(new Key(entry.key)), entry);
+        context.added.add(entry);
+      }
+    }
+
     /** Only what stands is deleted and uncounted: a filter must not lose one that it never counted. */
     private void deleteGone() throws IOException {
       if (gone.isEmpty()) return;
       Set<Key> there = new HashSet<>();
-      RowReader.seek(region.region, new Scan().addFamily(IndexedTable.FAMILY), gone,
+      RowReader.seek(region.region::getScanner, new Scan().addFamily(IndexedTable.FAMILY), gone,
           (key, cells) -> there.add(new Key(key)));
       for (IndexEntry entry : gone.values()) {
         Key key = new Key(entry.key);
         if (!there.contains(key)) continue;
         add(goneWith.get(key),
             new Delete(entry.key).addColumns(IndexedTable.FAMILY, IndexedTable.QUALIFIER, LAST_TIMESTAMP));
-        context.removed.add(entry);
+        // Nobody knows whether an entry that no row gave was counted. A builder's work is counted anew.
+        if (!building) context.removed.add(entry);
       }
     }
   }

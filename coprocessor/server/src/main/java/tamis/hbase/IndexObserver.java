@@ -71,10 +71,9 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
       RegionServerState.INSTANCE.start((RegionCoprocessorEnvironment) environment);
       OnlineRegions regions = ((RegionCoprocessorEnvironment) environment).getOnlineRegions();
       String name = region.getRegionInfo().getEncodedName();
-      // A region without a server around it is nobody's to ask.
       indexed = new IndexedRegion(region, table,
           regions == null ? "" : ((RegionCoprocessorEnvironment) environment).getServerName().getServerName(),
-          () -> regions != null && regions.getRegion(name) != null);
+          () -> regions == null || regions.getRegion(name) != null);
     } catch (DamagedBytesException e) {
       broken = e.getMessage();
       LOG.error("Region {}: {}; writes are refused", region.getRegionInfo().getEncodedName(), broken);

@@ -1,5 +1,6 @@
 package tamis.hbase;
 
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
@@ -8,9 +9,11 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.BooleanSupplier;
 import org.apache.hadoop.hbase.client.RegionInfo;
@@ -62,6 +65,11 @@ final class IndexedRegion {
   /** The opening was told. */
   volatile boolean told;
 
+  /** Held by whoever makes its entries or counts its filters: one at a time. */
+  final ReentrantLock building = new ReentrantLock();
+  /** By whoever makes its entries. */
+  volatile long rowsVisited;
+
   private final BooleanSupplier online;
   private volatile boolean closed;
 
@@ -87,6 +95,36 @@ final class IndexedRegion {
 
   boolean isClosed() {
     return closed;
+  }
+
+  /** What is done while nobody writes. */
+  interface Work {
+    void run() throws IOException;
+  }
+
+  /**
+   * Does it while no writer is inside, and waits for such a moment without holding anybody up for long. False: the region
+   * closes.
+   */
+  boolean whileQuiet(Work work) throws IOException, InterruptedException {
+    while (!isGoing()) {
+      if (!gate.writeLock().tryLock(50, TimeUnit.MILLISECONDS)) {
+        Thread.sleep(20);
+        continue;
+      }
+      try {
+        work.run();
+        return true;
+      } finally {
+        gate.writeLock().unlock();
+      }
+    }
+    return false;
+  }
+
+  /** It closes or has been closed: long work on it ends. */
+  boolean isGoing() {
+    return closed || closing;
   }
 
   void setClosed() {

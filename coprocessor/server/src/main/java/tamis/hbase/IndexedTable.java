@@ -23,6 +23,9 @@ public final class IndexedTable {
   /** The family that holds the entries. */
   public static final byte[] FAMILY = Bytes.toBytes("tamis");
   public static final byte[] QUALIFIER = HConstants.EMPTY_BYTE_ARRAY;
+  /** Values of entries: the second kind may be no row's one day without a write, once a tombstone is forgotten. */
+  public static final byte[] CERTAIN = HConstants.EMPTY_BYTE_ARRAY;
+  public static final byte[] UNCERTAIN = {1};
 
   private static final int DEFAULT_PREFIX_ZEROS = 8;
   private static final int MAX_PREFIX_ZEROS = 64;

@@ -28,7 +28,6 @@ import org.slf4j.LoggerFactory;
 import tamis.pb.Cluster;
 import tamis.shaded.protobuf.ByteString;
 import tamis.shaded.protobuf.InvalidProtocolBufferException;
-import tamis.table.Codec;
 import tamis.table.DamagedBytesException;
 import tamis.table.Key;
 import tamis.table.Schema;
@@ -55,6 +54,7 @@ final class RegionServerState implements Endpoint.Requests {
   private volatile BooleanSupplier services = () -> false; // whether the server aborts
   private final Map<Long, IndexedRegion> regions = new ConcurrentHashMap<>();
   private final ExecutorService builders;
+  private final RegionJobs jobs = new RegionJobs(this::work);
 
   private RegionServerState() {
     ThreadPoolExecutor pool =
@@ -96,6 +96,10 @@ final class RegionServerState implements Endpoint.Requests {
     countForTest(region);
   }
 
+  void closeForTest(IndexedRegion region) {
+    regions.remove(region.id, region);
+  }
+
   void countForTest(IndexedRegion region) throws IOException, InterruptedException {
     for (Schema.Index index : region.table.schema.indexes) count(region, index);
   }
@@ -108,6 +112,7 @@ final class RegionServerState implements Endpoint.Requests {
 
   /** In postOpen: nothing is written to the region, nothing is told yet. */
   void opened(IndexedRegion region) {
+    if (region.server.isEmpty()) return; // no server around it: nobody asks for it
     if (feed != null) {
       // Until it is known how the last owner closed it.
       region.notBefore = System.nanoTime() + Ownership.OPENING_WAIT_NS;
@@ -195,14 +200,30 @@ final class RegionServerState implements Endpoint.Requests {
       }
       tellOpened(region);
       deleteOldFlags(region);
-      complete(region);
-      for (Schema.Index index : region.table.schema.indexes) count(region, index);
+      completeAndCount(region);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (Throwable e) {
       if (!region.isClosed()) {
         LOG.error("The indexes of region {} stay incomplete; searches scan it", region.info().getEncodedName(), e);
       }
+    }
+  }
+
+  /** What has its entries is counted before the others get theirs. */
+  private void completeAndCount(IndexedRegion region) throws IOException, InterruptedException {
+    Set<Integer> counted = new HashSet<>();
+    if (region.hasEntries) {
+      region.setComplete(IndexBuilder.markedComplete(region));
+      for (Schema.Index index : region.table.schema.indexes) {
+        if (!region.complete().contains(index.id)) continue;
+        count(region, index);
+        counted.add(index.id);
+      }
+    }
+    complete(region);
+    for (Schema.Index index : region.table.schema.indexes) {
+      if (!counted.contains(index.id)) count(region, index);
     }
   }
 
@@ -217,13 +238,53 @@ final class RegionServerState implements Endpoint.Requests {
   /** Completes what is not complete. */
   static void complete(IndexedRegion region) throws IOException {
     if (!region.hasEntries) return;
-    Set<Integer> complete = IndexBuilder.markedComplete(region);
-    if (complete.size() < region.indexIds().size()) {
-      if (!IndexBuilder.build(region, rows -> !region.isClosed())) return;
-      complete.addAll(region.indexIds());
+    region.building.lock();
+    try {
+      Set<Integer> complete = IndexBuilder.markedComplete(region);
+      region.setComplete(complete); // those that have been built need not wait for the others
+      Set<Integer> missing = new HashSet<>(region.indexIds());
+      missing.removeAll(complete);
+      if (!missing.isEmpty() && !build(region, missing)) return;
+      complete.addAll(missing);
+      IndexBuilder.mark(region, complete);
+      region.setComplete(complete);
+    } finally {
+      region.building.unlock();
     }
-    IndexBuilder.mark(region, complete);
-    region.setComplete(complete);
+  }
+
+  private static boolean build(IndexedRegion region, Set<Integer> indexes) throws IOException {
+    return IndexBuilder.build(region, indexes, rows -> {
+      region.rowsVisited = rows;
+      return !region.isGoing();
+    });
+  }
+
+  /** Entries and filters of the indexes (0: all) agree with the rows at the end, for coordinators too. False: it closes. */
+  boolean rebuild(IndexedRegion region, int indexId, IndexBuilder.Progress progress)
+      throws IOException, InterruptedException {
+    Set<Integer> indexes = new HashSet<>(region.indexIds());
+    if (indexId != 0) indexes.retainAll(java.util.Collections.singleton(indexId));
+    if (!region.hasEntries) return true;
+    region.building.lockInterruptibly();
+    try {
+      if (!IndexBuilder.build(region, indexes, rows -> progress.rows(rows) && !region.isGoing())) return false;
+      Set<Integer> complete = new HashSet<>(region.complete());
+      complete.addAll(indexes);
+      IndexBuilder.mark(region, complete);
+      region.setComplete(complete);
+      for (Schema.Index index : region.table.schema.indexes) {
+        if (indexes.contains(index.id)) count(region, index);
+      }
+    } finally {
+      region.building.unlock();
+    }
+    if (feed == null) return !region.isGoing();
+    long told = feed.last();
+    while (!region.isGoing()) { // leases end
+      if (feed.waitAcknowledged(told, System.nanoTime() + CLOSING_WAIT_NS)) return true;
+    }
+    return false;
   }
 
   // ---- Filters
@@ -258,20 +319,21 @@ final class RegionServerState implements Endpoint.Requests {
     }
     // Nobody is inside while it begins and the instant is taken that is counted: a removal that was committed before that
     // instant must not be applied to what is counted from it.
-    ReadView view = null;
-    while (view == null) {
-      if (region.isClosed() || region.closing) return;
-      if (!region.gate.writeLock().tryLock(50, TimeUnit.MILLISECONDS)) {
-        Thread.sleep(20);
-        continue;
-      }
-      try {
+    ReadView[] taken = new ReadView[1];
+    region.building.lockInterruptibly();
+    try {
+      boolean quiet = region.whileQuiet(() -> {
+        taken[0] = new ReadView(region.region);
         filter.beginGeneration();
-        view = new ReadView(region.region);
-      } finally {
-        region.gate.writeLock().unlock();
-      }
+      });
+      if (quiet) countEntries(region, index, filter, taken[0]);
+    } finally {
+      region.building.unlock();
     }
+  }
+
+  private static void countEntries(IndexedRegion region, Schema.Index index, IndexFilter filter, ReadView view)
+      throws IOException {
     boolean done = false;
     try {
       byte[] prefix = region.keys.index(index.id);
@@ -282,16 +344,14 @@ final class RegionServerState implements Endpoint.Requests {
         List<Cell> cells = new ArrayList<>();
         boolean more = true;
         while (more) {
-          if (region.isClosed() || region.closing) return;
+          if (region.isGoing()) return;
           cells.clear();
           more = scanner.nextRaw(cells);
           if (!cells.isEmpty()) {
             byte[] key = CellUtil.cloneRow(cells.get(0));
-            if (region.keys.kindOf(region.table.schema, key) != EntryKeys.Kind.ENTRY) continue;
-            int from = region.keys.valuesOffset();
-            int to = Codec.rowKeyOffset(region.table.schema, index, key, from);
-            entries.add(new IndexEntry(index, key, Codec.prefixesOf(region.table.schema, index,
-                java.util.Arrays.copyOfRange(key, from, to)), 0));
+            if (region.keys.kindOf(region.table.schema, key) == EntryKeys.Kind.ENTRY) {
+              entries.add(region.keys.read(region.table.schema, index, key));
+            }
           }
           if (entries.size() >= 1000 || !more) {
             filter.countExisting(entries);
@@ -359,6 +419,65 @@ final class RegionServerState implements Endpoint.Requests {
 
   // ---- Requests
 
+  Cluster.StatusReply status(Cluster.StatusRequest request) {
+    Cluster.StatusReply.Builder reply = Cluster.StatusReply.newBuilder().setFilterBytes(filterBytes());
+    if (feed != null) feed.describe(reply);
+    long work = 0;
+    for (IndexedRegion region : regions.values()) {
+      if (region.building.isLocked() || region.counting.get()) ++work;
+      if (request.getTableId() == 0 || region.table.tableId != request.getTableId() || !isHere(region)) continue;
+      reply.addRegions(statusOf(region));
+    }
+    return reply.setPendingWork(work).build();
+  }
+
+  private static Cluster.RegionStatus statusOf(IndexedRegion region) {
+    Cluster.RegionStatus.Builder status = Cluster.RegionStatus.newBuilder().setRegionId(region.id)
+        .setEpoch(region.epoch).setSchemaVersion(region.table.schema.version).setRowsVisited(region.rowsVisited);
+    for (Schema.Index index : region.table.schema.indexes) {
+      IndexFilter filter = region.filters.get(index.id);
+      boolean complete = region.complete().contains(index.id);
+      boolean published = complete && filter != null && filter.isPublished();
+      status.addIndexes(Cluster.IndexStatus.newBuilder().setIndexId(index.id).setComplete(complete)
+          .setPublished(published).setEntries(published ? filter.entries() : 0));
+    }
+    return status.build();
+  }
+
+  Cluster.StartJobReply startJob(Cluster.StartJobRequest request) {
+    try {
+      for (IndexedRegion region : regions.values()) {
+        if (region.table.tableId != request.getTableId()) continue;
+        Rights.mayReadIndexed(region); // as for any other region of the table
+        break;
+      }
+      jobs.start(request);
+      return Cluster.StartJobReply.getDefaultInstance();
+    } catch (Throwable e) {
+      return Cluster.StartJobReply.newBuilder().setError(StatusException.errorOf(e)).build();
+    }
+  }
+
+  /** One region of a job. */
+  private void work(Cluster.StartJobRequest job, long regionId, IndexBuilder.Progress progress,
+      Cluster.RegionJobResult.Builder result) throws IOException, InterruptedException {
+    IndexedRegion region = find(regionId, 0, job.getTableId());
+    boolean stayed = false;
+    if (region != null && job.getKind() == Cluster.StartJobRequest.Kind.REBUILD) {
+      stayed = rebuild(region, job.getIndexId(), progress);
+    } else if (region != null) {
+      Cluster.RegionCheck check = Checker.check(region, rows -> progress.rows(rows) && !region.isGoing());
+      stayed = check != null && isOwner();
+      if (stayed) result.setCheck(check);
+    }
+    if (!stayed) {
+      result.setError(notHere(regionId));
+      return;
+    }
+    result.setStart(ByteString.copyFrom(region.info().getStartKey()));
+    result.setEnd(ByteString.copyFrom(region.info().getEndKey()));
+  }
+
   private Cluster.PollReply poll(Cluster.PollRequest request) throws IOException {
     if (feed == null) throw new IOException("the server is starting");
     // The bits of a filter tell of values; who may see which ones is not asked yet.
@@ -384,6 +503,12 @@ final class RegionServerState implements Endpoint.Requests {
         return search(Cluster.SearchRequest.parseFrom(request)).toByteArray();
       case "Poll":
         return poll(Cluster.PollRequest.parseFrom(request)).toByteArray();
+      case "Status":
+        return status(Cluster.StatusRequest.parseFrom(request)).toByteArray();
+      case "StartJob":
+        return startJob(Cluster.StartJobRequest.parseFrom(request)).toByteArray();
+      case "GetJob":
+        return jobs.get(Cluster.GetJobRequest.parseFrom(request)).toByteArray();
       default:
         throw new DoNotRetryIOException("this server does not answer " + method);
     }
@@ -392,9 +517,13 @@ final class RegionServerState implements Endpoint.Requests {
   /** null: not here. */
   private IndexedRegion find(long id, long epoch, int tableId) {
     IndexedRegion region = regions.get(id);
-    boolean here = region != null && region.isOnline() && (ownership == null || region.flag != null) && region.table.tableId == tableId
+    boolean here = region != null && isHere(region) && region.table.tableId == tableId
         && (epoch == 0 || epoch == region.epoch);
     return here ? region : null;
+  }
+
+  private boolean isHere(IndexedRegion region) {
+    return region.isOnline() && (ownership == null || region.flag != null);
   }
 
   private static Cluster.Error notHere(long id) {

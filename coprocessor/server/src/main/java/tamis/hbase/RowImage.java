@@ -300,21 +300,26 @@ final class RowImage {
     Value[] values = new Value[schema.columns.length];
     if (!KeyFormat.decode(schema, row, values) || !exists()) return Collections.emptyMap();
     Map<Key, IndexEntry> entries = new LinkedHashMap<>();
+    boolean certain = newestSeen() > 0;
     for (Schema.Index index : schema.indexes) {
-      addEntries(index, 0, values.clone(), 0, keys, entries);
+      addEntries(index, 0, values.clone(), 0, certain, keys, entries);
     }
     return entries;
   }
 
-  private void addEntries(Schema.Index index, int at, Value[] values, long timestamp, EntryKeys keys,
+  private void addEntries(Schema.Index index, int at, Value[] values, long timestamp, boolean certain, EntryKeys keys,
       Map<Key, IndexEntry> entries) {
     if (at == index.columns.length) {
       if (Codec.isSkipped(index, values)) return;
       byte[][] prefixes = Codec.indexPrefixes(index, values);
       byte[] key = keys.entry(index.id, prefixes[prefixes.length - 1], row);
-      IndexEntry entry = new IndexEntry(index, key, prefixes, timestamp == 0 ? Math.max(1, newestSeen()) : timestamp);
-      IndexEntry other = entries.put(new Key(key), entry);
-      if (other != null && other.timestamp > entry.timestamp) entries.put(new Key(key), other);
+      long stamp = timestamp == 0 ? Math.max(1, newestSeen()) : timestamp;
+      IndexEntry other = entries.get(new Key(key));
+      if (other != null) {
+        stamp = Math.max(stamp, other.timestamp);
+        certain |= other.certain;
+      }
+      entries.put(new Key(key), new IndexEntry(index, key, prefixes, stamp, certain));
       if (entries.size() > MAX_STATES) {
         throw new IllegalStateException("row " + Bytes.toStringBinary(row) + " has more than " + MAX_STATES
             + " index entries: too many of its versions stand behind tombstones");
@@ -323,7 +328,7 @@ final class RowImage {
     }
     int position = index.columns[at];
     if (table.schema.isKey(position)) {
-      addEntries(index, at + 1, values, timestamp, keys, entries);
+      addEntries(index, at + 1, values, timestamp, certain, keys, entries);
       return;
     }
     List<Version> states = new ArrayList<>();
@@ -339,8 +344,8 @@ final class RowImage {
     }
     for (Version version : states) {
       values[position] = decode(position, version);
-      addEntries(index, at + 1, values, version == null ? timestamp : Math.max(timestamp, version.timestamp), keys,
-          entries);
+      addEntries(index, at + 1, values, version == null ? timestamp : Math.max(timestamp, version.timestamp),
+          certain && states.size() == 1, keys, entries);
     }
   }
 }

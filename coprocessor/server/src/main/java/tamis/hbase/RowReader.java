@@ -10,7 +10,6 @@ import java.util.TreeMap;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.client.Scan;
-import org.apache.hadoop.hbase.regionserver.Region;
 import org.apache.hadoop.hbase.regionserver.RegionScanner;
 import org.apache.hadoop.hbase.util.Bytes;
 
@@ -19,7 +18,7 @@ final class RowReader {
   private RowReader() {}
 
   /** The newest version of what indexes need of the rows, or of the whole rows. */
-  static Map<byte[], RowImage> readSeen(Region region, IndexedTable table, SortedMap<byte[], ?> rows, boolean whole)
+  static Map<byte[], RowImage> readSeen(Source source, IndexedTable table, SortedMap<byte[], ?> rows, boolean whole)
       throws IOException {
     Scan scan = new Scan();
     if (whole || table.indexesNull) { // whether the row exists, by any cell
@@ -30,25 +29,25 @@ final class RowReader {
       }
     }
     Map<byte[], RowImage> images = images(table, rows);
-    read(region, rows, scan.readVersions(1), images);
+    read(source, rows, scan.readVersions(1), images);
     return images;
   }
 
   /** Adds all versions and tombstones from the time stamp on: mostly there are none, and no file need be looked at. */
-  static void addSince(Region region, IndexedTable table, SortedMap<byte[], ?> rows, long timestamp,
+  static void addSince(Source source, IndexedTable table, SortedMap<byte[], ?> rows, long timestamp,
       Map<byte[], RowImage> images) throws IOException {
     Scan scan = new Scan().setRaw(true).readAllVersions().setTimeRange(timestamp, Long.MAX_VALUE);
     for (byte[] family : table.families) scan.addFamily(family);
-    read(region, rows, scan, images);
+    read(source, rows, scan, images);
   }
 
   /** All versions and tombstones that there are. */
-  static Map<byte[], RowImage> readRaw(Region region, IndexedTable table, SortedMap<byte[], ?> rows)
+  static Map<byte[], RowImage> readRaw(Source source, IndexedTable table, SortedMap<byte[], ?> rows)
       throws IOException {
     Scan scan = new Scan().setRaw(true).readAllVersions();
     for (byte[] family : table.families) scan.addFamily(family);
     Map<byte[], RowImage> images = images(table, rows);
-    read(region, rows, scan, images);
+    read(source, rows, scan, images);
     return images;
   }
 
@@ -58,10 +57,10 @@ final class RowReader {
     return images;
   }
 
-  private static void read(Region region, SortedMap<byte[], ?> rows, Scan scan, Map<byte[], RowImage> images)
+  private static void read(Source source, SortedMap<byte[], ?> rows, Scan scan, Map<byte[], RowImage> images)
       throws IOException {
     if (rows.isEmpty() || !scan.hasFamilies()) return;
-    seek(region, scan, rows, (row, cells) -> images.get(row).addStored(cells));
+    seek(source, scan, rows, (row, cells) -> images.get(row).addStored(cells));
   }
 
   /** Hears of the rows that are there. */
@@ -72,10 +71,6 @@ final class RowReader {
   /** Opens scanners. */
   interface Source {
     RegionScanner open(Scan scan) throws IOException;
-  }
-
-  static void seek(Region region, Scan scan, SortedMap<byte[], ?> rows, OnRow onRow) throws IOException {
-    seek(region::getScanner, scan, rows, onRow);
   }
 
   /** REQUIRES: rows is not empty. */

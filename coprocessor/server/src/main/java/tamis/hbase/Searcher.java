@@ -105,33 +105,11 @@ final class Searcher {
   /** Ends soon after the deadline (nanoTime) with a continuation, but not before it has come some way. */
   Cluster.RangeResult search(IndexedRegion region, Cluster.SearchRange range, long maxRows, long deadline) {
     try {
-      mayRead(region);
+      Rights.mayRead(region, read);
       return new Run(region, range, maxRows, deadline).search();
     } catch (Throwable e) {
       return Cluster.RangeResult.newBuilder().setRegionId(range.getRegionId()).setEpoch(range.getEpoch())
           .setError(StatusException.errorOf(e)).build();
-    }
-  }
-
-  /**
-   * A scanner of the region asks nobody for rights. So the region's own hooks are asked about a scan of all that is
-   * read; one that would see only some of the cells is refused, since an index tells of all.
-   */
-  private void mayRead(IndexedRegion region) throws IOException, StatusException {
-    if (!(region.region instanceof HRegion) || ((HRegion) region.region).getCoprocessorHost() == null) return;
-    Scan scan = new Scan();
-    for (int i = 0; i < read.length; ++i) {
-      Schema.Column column = schema.columns[i];
-      if (read[i] && !schema.isKey(i)) scan.addColumn(column.family, column.qualifier);
-    }
-    if (!scan.hasFamilies()) { // keys alone: of all rows
-      for (byte[] family : table.families) scan.addFamily(family);
-    }
-    ((HRegion) region.region).getCoprocessorHost().preScannerOpen(scan);
-    if (scan.getFilter() != null) {
-      throw new StatusException(Cluster.Error.Code.FAILED_PRECONDITION,
-          "you may read only some cells of table \"" + schema.name + "\": a search needs all of the columns of its"
-              + " condition, indexes and output");
     }
   }
 

@@ -122,7 +122,7 @@ class FeedTest {
       for (int i = 0; i < 20; ++i) {
         String value = "v" + i;
         IndexFilter filter = region.filters.get(1);
-        IndexEntry entry = new IndexEntry(region.table.schema.index(1), new byte[0], new byte[][] {encoded(value)}, 0);
+        IndexEntry entry = new IndexEntry(region.table.schema.index(1), new byte[0], new byte[][] {encoded(value)}, 0, true);
         boolean stands = false;
         for (byte[] key : test.entries()) {
           byte[] want = region.keys.entry(1, encoded(value), new byte[0]);

@@ -132,6 +132,7 @@ class IndexPropertyTest {
         if (!mode.sameMillisecond || random.nextInt(3) == 0) clock.now += 1 + random.nextInt(3);
         history.add(step(test, random, mode));
         over = check(test, seed, history);
+        if (i % 12 == 0 || i == OPERATIONS - 1) agreesWithTheChecker(test, seed, history);
       }
     }
     return over;
@@ -264,6 +265,13 @@ class IndexPropertyTest {
         return "batch " + said;
       }
     }
+  }
+
+  /** It says the same of what is right, and knows which entries too many are harmless. */
+  private static void agreesWithTheChecker(RegionForTest test, long seed, List<String> history) throws Exception {
+    tamis.pb.Cluster.RegionCheck report = Checker.check(test.observer().indexed(), rows -> true);
+    assertEquals(0, report.getMissingEntries() + report.getForeignEntries(),
+        () -> "seed " + seed + ": " + report + "\n" + String.join("\n", history));
   }
 
   /** Entries that no row wants. What a row wants is computed from what HBase shows of it, and from nothing else. */
