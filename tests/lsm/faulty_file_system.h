@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "tests/lsm/foreign_assertions.h"
+
 namespace tamis::lsm {
 
 class FaultyFileSystem : public rocksdb::FileSystemWrapper {
@@ -60,7 +62,9 @@ class FaultyFileSystem : public rocksdb::FileSystemWrapper {
   };
 
   rocksdb::IOStatus Refusal() const {
-    switch (mood_.load(std::memory_order_relaxed)) {
+    const Mood mood = mood_.load(std::memory_order_relaxed);
+    if (mood != Mood::kWell) NoteFault();
+    switch (mood) {
       case Mood::kWell:
         return rocksdb::IOStatus::OK();
       case Mood::kFull:

@@ -32,7 +32,7 @@ OracleConfig ConfigOf(uint64_t seed);
 struct OracleCounts {
   std::atomic<uint64_t> lives, checks, denied, missed, different, inexact, exact, snapshots,
       iterators, flushes, compactions, files_compacted, ingestions, imports, families,
-      files_dropped, transactions, disk_faults, lost_key_files, writes;
+      files_dropped, transactions, disk_faults, lost_key_files, writes, killed, asserted;
 };
 
 // Runs for so long; false when an answer was wrong, which is said on stderr.
