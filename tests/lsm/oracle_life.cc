@@ -227,8 +227,13 @@ class Life {
       for (ColumnFamilyHandle* handle : *handles) (void)db_->DestroyColumnFamilyHandle(handle);
     }
     filter_->Stop();
-    // Whose assertions do not bear transactions that are prepared and not decided.
-    if (config_.kind == Kind::kPrepared || config_.kind == Kind::kUnprepared) (void)db_.release();
+    // Whose assertions do not bear transactions that are prepared and not decided; and which, closed
+    // while it recovers from a fault by itself, may come to no end (RocksDB's issue 11440).
+    const bool is_undecided = config_.kind == Kind::kPrepared || config_.kind == Kind::kUnprepared;
+    if (is_undecided || config_.disk_fails) {
+      (void)db_.release();
+      (void)env_.release();
+    }
     db_.reset();
   }
 
