@@ -69,9 +69,7 @@ bool RunSeed(const Run& run, uint64_t seed, OracleCounts* counts) {
   for (uint64_t life = 0; Clock::now() < end && is_good && counts->missed == 0; ++life) {
     const double left = std::chrono::duration<double>(end - Clock::now()).count();
     const double lasts = std::min(left, 0.3 + 4 * random.UniformDouble());
-    // Stock's FIFO may have let go of a file that its manifest still names.
-    const bool is_killed =
-        config.style != OracleConfig::Style::kFifo && random.OneIn(2) && lasts < left;
+    const bool is_killed = random.OneIn(2) && lasts < left;
     const pid_t child = fork();
     if (child == 0) {
       ShowStacksWhenAsked();
