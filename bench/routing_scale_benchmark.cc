@@ -28,6 +28,7 @@
 
 #include "tamis/base/random.h"
 #include "tamis/base/thread_executor.h"
+#include "tamis/cluster/region_server.h"
 #include "tamis/query/plan.h"
 #include "tamis/query/query_context.h"
 #include "tamis/query/search.h"

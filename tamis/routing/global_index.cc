@@ -583,15 +583,36 @@ GlobalIndex::Route GlobalIndex::Find(uint32_t table_id, const KeyRanges& keys,
     const uint32_t position = layout.position(static_cast<Slot>(slot));
     if (position != TableLayout::kAside) candidates.Set(position);
   });
+  // Runs of excluded regions that touch each other, by position, the last one included.
   const RegionBits& breaks = layout.breaks();
+  std::vector<std::pair<uint32_t, uint32_t>> runs;
   for (const KeyRange& range : keys.ranges()) {
     const auto [begin, end] = layout.Positions(range);
+    size_t next_break = breaks.Find(begin, true);
     for (size_t i = candidates.Find(begin, false); i < end; i = candidates.Find(i, false)) {
-      // A run of excluded regions that touch each other.
-      const size_t last = std::min({candidates.Find(i, true) - 1, breaks.Find(i, true), end - 1});
-      route.excluded.Add({layout.range(layout.at(i)).start, layout.range(layout.at(last)).end});
+      if (next_break < i) next_break = breaks.Find(i, true);
+      const size_t last = std::min({candidates.Find(i, true) - 1, next_break, end - 1});
+      runs.emplace_back(static_cast<uint32_t>(i), static_cast<uint32_t>(last));
       i = last + 1;
     }
+  }
+  // Regions lie in memory in no order: those needed soon are on their way.
+  constexpr size_t kAhead = 8;
+  const auto fetch = [&](uint32_t position) {
+    __builtin_prefetch(&layout.range(layout.at(position)));
+  };
+  route.excluded.Reserve(runs.size());
+  for (size_t i = 0; i < std::min(kAhead, runs.size()); ++i) {
+    fetch(runs[i].first);
+    fetch(runs[i].second);
+  }
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (i + kAhead < runs.size()) {
+      fetch(runs[i + kAhead].first);
+      fetch(runs[i + kAhead].second);
+    }
+    route.excluded.Add({layout.range(layout.at(runs[i].first)).start,
+                        layout.range(layout.at(runs[i].second)).end});
   }
   return route;
 }

@@ -26,11 +26,11 @@ KeyRanges KeyRanges::Of(KeyRange range) {
   return ranges;
 }
 
-void KeyRanges::Add(const KeyRange& range) {
+void KeyRanges::Add(KeyRange range) {
   if (range.empty()) return;
   if (ranges_.empty() ||
       EndsBefore(ranges_.back().end, range.start)) {  // mostly they come in order
-    ranges_.push_back(range);
+    ranges_.push_back(std::move(range));
     return;
   }
   // [first, last): the ranges that overlap or touch the new one.
@@ -39,7 +39,7 @@ void KeyRanges::Add(const KeyRange& range) {
       [](const std::string& end, const std::string& start) { return EndsBefore(end, start); },
       &KeyRange::end);
   auto last = first;
-  KeyRange merged = range;
+  KeyRange merged = std::move(range);
   while (last != ranges_.end() && (merged.end.empty() || last->start <= merged.end)) {
     merged.start = std::min(merged.start, last->start);
     if (EndLess(merged.end, last->end)) merged.end = last->end;

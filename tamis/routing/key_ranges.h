@@ -17,7 +17,8 @@ class KeyRanges {
   static KeyRanges All() { return Of({"", ""}); }
   static KeyRanges Of(KeyRange range);
 
-  void Add(const KeyRange& range);
+  void Reserve(size_t ranges) { ranges_.reserve(ranges); }
+  void Add(KeyRange range);
   void Subtract(const KeyRange& range);
   void Subtract(const KeyRanges& other);
   KeyRanges Intersect(const KeyRange& range) const;
