@@ -2,7 +2,8 @@
 """Random commands against models of BF.*, CF.* and TAMIS.*, on a real server.
 
 Replies and SCANDUMP are compared with the models, byte for byte, also after a reload, a log that is read again, DUMP
-and RESTORE, and chunks. Of TAMIS.* filters it is only known what must be found: what was added and not erased.
+and RESTORE, chunks, a restart, and on a replica of other settings. Of TAMIS.* filters it is only known what must be
+found: what was added and not erased.
 usage: model_test.py MODULE [--commands N] [--seed N]
 """
 
@@ -13,7 +14,8 @@ import struct
 import time
 from collections import Counter
 
-from kinds import KINDS, dump
+from kinds import KINDS, digests, dump
+from persistence_test import free_port, replicated
 from redis_server import Error, Server
 
 M64 = (1 << 64) - 1
@@ -148,15 +150,41 @@ class CuckooModel:
         found[0][found[1]] = 0
         self.items -= 1
         self.deletes += 1
+        if len(self.tables) > 1 and self.deletes > self.items / 10:
+            self.compact(False)
         return 1
+
+    def compact(self, go_on):
+        """Tags of newer tables go to free places of older ones; newest tables that are empty are dropped."""
+        for i in range(len(self.tables) - 1, 0, -1):
+            table = self.tables[i]
+            for at, tag in enumerate(table):
+                if tag and self.move_down(i, at // self.slots, tag):
+                    table[at] = 0
+            stuck = any(table)
+            if not stuck and i == len(self.tables) - 1:
+                self.tables.pop()
+            if stuck and not go_on:
+                break
+        self.deletes = 0
+
+    def move_down(self, i, bucket, tag):
+        for table in self.tables[:i]:
+            for x in (bucket, bucket ^ tag * 0x5BD1E995):
+                at = table.find(0, self.at(table, x), self.at(table, x) + self.slots)
+                if at >= 0:
+                    table[at] = tag
+                    return True
+        return False
 
     def bytes(self):
         return b"".join(map(bytes, self.tables))
 
 
 class Run:
-    def __init__(self, client, rng):
-        self.client, self.rng = client, rng
+    def __init__(self, server, reader, rng):
+        self.server, self.reader, self.rng = server, reader, rng
+        self.client, self.sent = server.client(), 0
         self.models, self.members = {}, {}
 
     def item(self):
@@ -177,7 +205,7 @@ class Run:
             self.models[key] = BloomModel(rate, capacity, growth)
         model = self.models[key]
         items = [self.item() for _ in range(rng.randrange(1, 40))]
-        step = rng.randrange(4)
+        step = rng.randrange(5)
         if step == 0:
             self.expect(client("BF.ADD", key, items[0]), model.add(items[0]), key)
         elif step == 1:
@@ -187,10 +215,13 @@ class Run:
             assert len(replies) == len(items) or isinstance(replies[-1], Error)
         elif step == 2:
             assert client("BF.MEXISTS", key, *items) == [model.exists(x) for x in items]
-        else:
+        elif step == 3:
             assert client("BF.EXISTS", key, items[0]) == model.exists(items[0])
             assert client("BF.CARD", key) == model.size
-        return 1 if step in (0, 3) else len(items)
+        else:
+            replies = client("BF.INSERT", key, "CAPACITY", "7", "NOCREATE", "ITEMS", *items)
+            for reply, item in zip(replies, items):
+                self.expect(reply, model.add(item), key, item)
 
     def cuckoo(self, key):
         client, rng = self.client, self.rng
@@ -203,37 +234,46 @@ class Run:
             self.members[key] = Counter()
         model, members = self.models[key], self.members[key]
         items = [self.item() for _ in range(rng.randrange(1, 20))]
-        step = rng.randrange(6)
+        step = rng.randrange(9)
         if len(model.tables) > 12:  # elsewhere is more to be seen
             client("DEL", key)
             del self.models[key]
-            return 1
+            return
         if step == 0:
             replies = client("CF.INSERT", key, "ITEMS", *items)
             for reply, item in zip(replies, items):
-                done = model.insert(item)
-                self.expect(reply, done, key, item)
-                members[item] += done or 0
+                self.inserted(key, reply, item, model.insert(item))
         elif step == 1:
             item = items[0]
-            done = 0 if model.exists(item) else model.insert(item)
-            self.expect(client("CF.ADDNX", key, item), done, key, item)
-            members[item] += done or 0
+            self.inserted(key, client("CF.ADDNX", key, item), item,
+                          0 if model.exists(item) else model.insert(item))
         elif step == 2:
             assert client("CF.MEXISTS", key, *items) == [model.exists(x) for x in items]
         elif step == 3:
             assert client("CF.COUNT", key, items[0]) == model.count(items[0])
-        elif step == 4 and len(model.tables) == 1:
-            # An erase among several tables compacts, which has no model but what must be found.
-            there = [x for x in items if members[x] > 0]
-            for item in there:
+            assert client("CF.EXISTS", key, items[0]) == model.exists(items[0])
+        elif step == 4:
+            for item in (x for x in items if members[x] > 0):
                 assert client("CF.DEL", key, item) == model.delete(item) == 1
                 members[item] -= 1
+        elif step == 5:
+            replies = client("CF.INSERTNX", key, "NOCREATE", "ITEMS", *items)
+            for reply, item in zip(replies, items):
+                self.inserted(key, reply, item, 0 if model.exists(item) else model.insert(item))
+        elif step == 6:
+            item = items[0]
+            self.inserted(key, client("CF.ADD", key, item), item, model.insert(item))
+        elif step == 7 and rng.randrange(10) == 0:
+            assert client("CF.COMPACT", key) == "OK"
+            model.compact(True)
         else:
             there = [x for x, n in members.items() if n > 0][:50]
             if there:
                 assert client("CF.MEXISTS", key, *there) == [1] * len(there)
-        return len(items)
+
+    def inserted(self, key, reply, item, done):
+        self.expect(reply, done, key, item)
+        self.members[key][item] += done or 0
 
     def own(self, key):
         members = self.members.setdefault(key, Counter())
@@ -241,12 +281,11 @@ class Run:
         there = [x for x, n in members.items() if n > 0]
         if there:
             assert 0 not in self.client("TAMIS.CHECK", key, *there)
-        return 30 + len(there)
 
-    def compare(self):
+    def compare(self, client):
         for key, model in self.models.items():
             kind = KINDS["BF" if isinstance(model, BloomModel) else "CF"]
-            parts = dump(kind, self.client, key)
+            parts = dump(kind, client, key)
             data = b"".join(data for at, data in parts[1:])
             assert data == model.bytes() or (not data and not any(model.bytes())), f"{key} has other bytes"
             if isinstance(model, CuckooModel) and parts:
@@ -254,15 +293,22 @@ class Run:
         for key, members in self.members.items():
             if key.startswith("TAMIS"):
                 there = [x for x, n in members.items() if n > 0]
-                assert not there or 0 not in self.client("TAMIS.CHECK", key, *there), key
+                assert not there or 0 not in client("TAMIS.CHECK", key, *there), key
 
     def move(self):
         """Everything goes some way, and is the same."""
-        client, way = self.client, self.rng.randrange(4)
+        client, way = self.client, self.rng.randrange(6)
         if way == 0:
             assert client("DEBUG", "RELOAD") == "OK"
         elif way == 1:
             assert client("DEBUG", "LOADAOF") == "OK"
+        elif way == 4:
+            replicated(client, self.reader)
+            self.compare(self.reader)
+            keys = client("KEYS", "*")
+            assert digests(client, keys) == digests(self.reader, keys)
+        elif way == 5:
+            self.restart()
         for key in list(self.models):
             if way == 2:
                 payload = client("DUMP", key)
@@ -274,31 +320,44 @@ class Run:
                     client("DEL", key)
                 for at, data in parts:
                     assert client(kind.load, key, at, data) == "OK"
-        self.compare()
+        self.compare(self.client)
+
+    def restart(self):
+        self.server.shutdown("NOSAVE")  # what it knows afterwards is in the log
+        self.server.start()
+        self.sent += self.client.sent
+        self.client = self.server.client()
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("module")
-    parser.add_argument("--commands", type=int, default=60_000)
+    parser.add_argument("--commands", type=int, default=4_000)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**32)
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}", flush=True)
-    done = moved = 0
+    sent = moved = 0
     rng = random.Random(arguments.seed)
-    while done < arguments.commands:
-        with Server(arguments.module, "appendonly", "yes", words=("cf-max-expansions", "65536")) as server:
-            run = Run(server.client(), rng)
-            end = done + 20_000
-            while done < end:
-                for kind in (run.bloom, run.cuckoo, run.own):
-                    name = {"bloom": "BF", "cuckoo": "CF", "own": "TAMIS"}[kind.__name__]
-                    done += kind(f"{name}{rng.randrange(6)}")
-                if rng.randrange(60) == 0:
+    words = ("cf-max-expansions", "65536")
+    others = ("bf-error-rate", "0.2", "bf-expansion-factor", "7", "cf-bucket-size", "5", "cf-max-expansions", "1",
+              "tamis-max-bytes", "1", "tamis-erase-delay", "0", "tamis-auto-create", "no")
+    while sent < arguments.commands:
+        port = free_port()
+        with (Server(arguments.module, "appendonly", "yes", words=words, port=port) as server,
+              Server(arguments.module, words=others) as replica):
+            reader = replica.client()
+            assert reader("REPLICAOF", "127.0.0.1", port) == "OK"
+            run = Run(server, reader, rng)
+            while run.sent + run.client.sent < 4_000:
+                run.bloom(f"BF{rng.randrange(6)}")
+                run.cuckoo(f"CF{rng.randrange(6)}")
+                run.own(f"TAMIS{rng.randrange(6)}")
+                if rng.randrange(40) == 0:
                     run.move()
                     moved += 1
-            run.compare()
-    print(f"{done} items added, erased and asked for; {moved} times everything was moved")
+            run.compare(run.client)
+            sent += run.sent + run.client.sent
+    print(f"{sent} commands; {moved} times everything was moved")
 
 
 if __name__ == "__main__":

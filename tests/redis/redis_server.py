@@ -46,11 +46,13 @@ class Client:
         self.socket.settimeout(120)
         self.socket.connect(path)
         self.file = self.socket.makefile("rb")
+        self.sent = 0  # commands
         if protocol == 3:
             reply = self("HELLO", "3")
             assert isinstance(reply, Map), reply
 
     def send(self, *words):
+        self.sent += 1
         self.socket.sendall(pack(words))
 
     def __call__(self, *words):
@@ -63,6 +65,7 @@ class Client:
         replies = []
         for i in range(0, len(commands), 500):
             piece = commands[i:i + 500]
+            self.sent += len(piece)
             self.socket.sendall(b"".join(pack(words) for words in piece))
             replies += [self.read() for _ in piece]
         return replies
