@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "tamis/base/coding.h"
@@ -93,24 +94,76 @@ struct BloomChain::ItemHash {
 
 namespace {
 
-bool Test(const BloomChain::Link& link, auto hash) {
-  const uint8_t* bytes = link.bytes.data();
-  for (uint32_t i = 0; i < link.hashes; ++i, hash.a += hash.b) {
-    const uint64_t bit = hash.a % link.bits;
-    if ((bytes[bit >> 3] & (1 << (bit & 7))) == 0) return false;
+uint64_t Reciprocal(uint64_t bits) { return ~uint64_t{0} / bits; }
+
+// hash % link.bits. The quotient by multiplication is right or one too small.
+uint64_t BitOf(const BloomChain::Link& link, uint64_t hash) {
+  const auto quotient =
+      static_cast<uint64_t>(static_cast<unsigned __int128>(hash) * link.reciprocal >> 64);
+  const uint64_t rest = hash - quotient * link.bits;
+  return rest < link.bits ? rest : rest - link.bits;
+}
+
+bool Has(const BloomChain::Link& link, uint64_t bit) {
+  return (link.bytes.data()[bit >> 3] & (1 << (bit & 7))) != 0;
+}
+
+void Set(BloomChain::Link& link, uint64_t bit) {
+  link.bytes.data()[bit >> 3] |= static_cast<uint8_t>(1 << (bit & 7));
+}
+
+// Probes [first, link.hashes).
+bool Test(const BloomChain::Link& link, const auto& hash, uint32_t first = 0) {
+  uint64_t a = hash.a + first * hash.b;
+  for (uint32_t i = first; i < link.hashes; ++i, a += hash.b) {
+    if (!Has(link, BitOf(link, a))) return false;
   }
   return true;
 }
 
-void Set(BloomChain::Link& link, auto hash) {
-  uint8_t* bytes = link.bytes.data();
-  for (uint32_t i = 0; i < link.hashes; ++i, hash.a += hash.b) {
-    const uint64_t bit = hash.a % link.bits;
-    bytes[bit >> 3] |= static_cast<uint8_t>(1 << (bit & 7));
+// A miss ends after two probes in a link that is half full.
+constexpr uint32_t kFirst = 2;
+constexpr uint32_t kAhead = 16;  // probes behind these are not fetched ahead
+
+void FetchFirst(const BloomChain::Link& link, const auto& hash) {
+  for (uint32_t i = 0; i < kFirst; ++i) {
+    __builtin_prefetch(link.bytes.data() + (BitOf(link, hash.a + i * hash.b) >> 3));
   }
 }
 
 }  // namespace
+
+// Where an item lies in the newest link, which was fetched ahead: one that is new, as most are,
+// touches all of its bits there.
+struct BloomChain::Probes {
+  Probes() = default;
+  Probes(const ItemHash& of, const BloomChain& chain) : hash(of), links(chain.links_.size()) {
+    const Link& newest = chain.links_.back();
+    count = std::min(kAhead, newest.hashes);
+    for (uint32_t i = 0; i < count; ++i) {
+      bits[i] = BitOf(newest, hash.a + i * hash.b);
+      __builtin_prefetch(newest.bytes.data() + (bits[i] >> 3), 1);
+    }
+  }
+
+  bool Test(const Link& newest) const {
+    for (uint32_t i = 0; i < count; ++i) {
+      if (!Has(newest, bits[i])) return false;
+    }
+    return redis::Test(newest, hash, count);
+  }
+  void Set(Link& newest) const {
+    for (uint32_t i = 0; i < count; ++i) redis::Set(newest, bits[i]);
+    for (uint32_t i = count; i < newest.hashes; ++i) {
+      redis::Set(newest, BitOf(newest, hash.a + i * hash.b));
+    }
+  }
+
+  ItemHash hash;
+  size_t links;  // how many the chain had
+  uint32_t count;
+  uint64_t bits[kAhead];
+};
 
 uint64_t BloomChain::FirstLinkBytes(const Options& options) {
   const auto geometry = GeometryFor(FirstRate(options), options.capacity);
@@ -131,7 +184,7 @@ Result<BloomChain> BloomChain::Create(const Options& options) {
   return chain;
 }
 
-bool BloomChain::AddLink(double error_rate, uint64_t entries) {
+bool BloomChain::AddLink(double error_rate, uint64_t entries) try {
   const auto geometry = GeometryFor(error_rate, entries);
   if (!geometry) return false;
   links_.reserve(links_.size() + 1);
@@ -139,6 +192,7 @@ bool BloomChain::AddLink(double error_rate, uint64_t entries) {
   link.bytes = ByteArray::Zeroed(geometry->bits / 8);
   if (link.bytes.data() == nullptr) return false;
   link.bits = geometry->bits;
+  link.reciprocal = Reciprocal(link.bits);
   link.error_rate = error_rate;
   link.bits_per_entry = geometry->bits_per_entry;
   link.hashes = geometry->hashes;
@@ -146,6 +200,8 @@ bool BloomChain::AddLink(double error_rate, uint64_t entries) {
   data_bytes_ += link.bytes.size();
   links_.push_back(std::move(link));
   return true;
+} catch (const std::bad_alloc&) {
+  return false;
 }
 
 uint64_t BloomChain::BitsFor(uint64_t entries, double bits_per_entry) {
@@ -190,6 +246,7 @@ Result<BloomChain> BloomChain::FromParts(Parts parts, uint64_t greatest_bytes) {
   if (size != parts.size) return BadBytes("the links have fewer items than the filter");
   chain.size_ = size;
   for (Link& link : parts.links) {
+    link.reciprocal = Reciprocal(link.bits);
     if (link.bytes.size() == BytesOf(link)) continue;
     ByteArray bytes = ByteArray::Zeroed(BytesOf(link));
     if (bytes.data() == nullptr) {
@@ -276,14 +333,14 @@ BloomChain::Loaded BloomChain::LoadChunk(uint64_t position, std::string_view chu
 }
 
 BloomChain::Added BloomChain::Add(std::string_view item, uint64_t greatest_bytes) {
-  return partial() ? Added::kPartial : AddHash(ItemHash(item, hash64()), greatest_bytes);
+  if (partial()) return Added::kPartial;
+  return AddProbes(Probes(ItemHash(item, hash64()), *this), greatest_bytes);
 }
 
-// An item that is new, as most are, touches all of its bits in the newest link.
 size_t BloomChain::Add(std::span<const std::string_view> items, uint64_t greatest_bytes,
                        Added* out) {
   constexpr size_t kGroup = 16;
-  std::array<ItemHash, kGroup> hashes;
+  std::array<Probes, kGroup> probes;
   size_t done = 0;
   for (size_t begin = 0; begin < items.size(); begin += kGroup) {
     const size_t count = std::min(kGroup, items.size() - begin);
@@ -291,16 +348,13 @@ size_t BloomChain::Add(std::span<const std::string_view> items, uint64_t greates
       out[done] = Added::kPartial;
       return done + 1;
     }
-    const Link& newest = links_.back();
+    for (size_t i = 0; i < count; ++i)
+      probes[i] = Probes(ItemHash(items[begin + i], hash64()), *this);
     for (size_t i = 0; i < count; ++i) {
-      hashes[i] = ItemHash(items[begin + i], hash64());
-      ItemHash hash = hashes[i];
-      for (uint32_t k = 0; k < newest.hashes; ++k, hash.a += hash.b) {
-        __builtin_prefetch(newest.bytes.data() + (hash.a % newest.bits >> 3), 1);
-      }
-    }
-    for (size_t i = 0; i < count; ++i) {
-      const Added added = AddHash(hashes[i], greatest_bytes);
+      // Those before it may have made a link.
+      const Added added =
+          AddProbes(probes[i].links == links_.size() ? probes[i] : Probes(probes[i].hash, *this),
+                    greatest_bytes);
       out[done++] = added;
       if (added != Added::kNew && added != Added::kPerhaps) return done;
     }
@@ -308,10 +362,17 @@ size_t BloomChain::Add(std::span<const std::string_view> items, uint64_t greates
   return done;
 }
 
-BloomChain::Added BloomChain::AddHash(const ItemHash& hash, uint64_t greatest_bytes) {
-  for (size_t i = links_.size(); i-- > 0;) {
-    if (Test(links_[i], hash)) return Added::kPerhaps;
+bool BloomChain::OlderContain(const ItemHash& hash) const {
+  for (size_t i = links_.size() - 1; i-- > 0;) FetchFirst(links_[i], hash);
+  for (size_t i = links_.size() - 1; i-- > 0;) {
+    if (Test(links_[i], hash)) return true;
   }
+  return false;
+}
+
+// REQUIRES: the probes are of the newest link.
+BloomChain::Added BloomChain::AddProbes(const Probes& probes, uint64_t greatest_bytes) {
+  if (OlderContain(probes.hash) || probes.Test(links_.back())) return Added::kPerhaps;
   if (const Link& newest = links_.back(); newest.size >= newest.entries) {
     if (!scaling()) return Added::kFull;
     const double rate = std::max(newest.error_rate * 0.5, std::numeric_limits<double>::min());
@@ -323,8 +384,10 @@ BloomChain::Added BloomChain::AddHash(const ItemHash& hash, uint64_t greatest_by
     }
     if (!AddLink(rate, entries)) return Added::kNoMemory;
     present_ = data_bytes_;
+    Probes(probes.hash, *this).Set(links_.back());
+  } else {
+    probes.Set(links_.back());
   }
-  Set(links_.back(), hash);
   ++links_.back().size;
   ++size_;
   return Added::kNew;
@@ -333,22 +396,18 @@ BloomChain::Added BloomChain::AddHash(const ItemHash& hash, uint64_t greatest_by
 bool BloomChain::MayContain(std::string_view item) const {
   if (partial()) return true;
   const ItemHash hash(item, hash64());
-  for (size_t i = links_.size(); i-- > 0;) {
-    if (Test(links_[i], hash)) return true;
-  }
-  return false;
+  FetchFirst(links_.back(), hash);
+  return (links_.size() > 1 && OlderContain(hash)) || Test(links_.back(), hash);
 }
 
-// A miss ends after two probes in a link that is half full, so two are fetched ahead for all items;
-// those that pass them are mostly hits, and get the rest.
+// Two probes are fetched ahead for all items; those that pass them are mostly hits, and get the
+// rest.
 void BloomChain::MayContain(std::span<const std::string_view> items, bool* out) const {
   if (partial()) {
     std::fill_n(out, items.size(), true);
     return;
   }
   constexpr size_t kGroup = 32;
-  constexpr uint32_t kFirst = 2;
-  constexpr uint32_t kAhead = 16;  // probes behind these are not fetched ahead
   struct Probe {
     ItemHash hash;
     size_t item;
@@ -370,14 +429,13 @@ void BloomChain::MayContain(std::span<const std::string_view> items, bool* out) 
       const uint32_t ahead = std::min(kAhead, link.hashes);
       const auto fetch = [&](Probe& probe, uint32_t from, uint32_t to) {
         for (uint32_t i = from; i < to; ++i) {
-          probe.bits[i] = (probe.hash.a + i * probe.hash.b) % link.bits;
+          probe.bits[i] = BitOf(link, probe.hash.a + i * probe.hash.b);
           __builtin_prefetch(bytes + (probe.bits[i] >> 3));
         }
       };
       const auto passes = [&](const Probe& probe, uint32_t from, uint32_t to) {
         for (uint32_t i = from; i < to; ++i) {
-          const uint64_t bit = probe.bits[i];
-          if ((bytes[bit >> 3] & (1 << (bit & 7))) == 0) return false;
+          if (!Has(link, probe.bits[i])) return false;
         }
         return true;
       };
@@ -390,8 +448,7 @@ void BloomChain::MayContain(std::span<const std::string_view> items, bool* out) 
       }
       for (size_t j = 0; j < passes_first; ++j) {
         const Probe& probe = probes[passed[j]];
-        out[probe.item] =
-            passes(probe, first, ahead) && (ahead == link.hashes || Test(link, probe.hash));
+        out[probe.item] = passes(probe, first, ahead) && Test(link, probe.hash, ahead);
       }
       size_t kept = 0;
       for (size_t i = 0; i < live; ++i) {
@@ -449,6 +506,7 @@ std::optional<std::vector<BloomChain::Link>> BloomChain::CopyLinks(size_t begin)
     const Link& link = links_[i];
     Link& to = links.emplace_back();
     to.bits = link.bits;
+    to.reciprocal = link.reciprocal;
     to.size = link.size;
     to.error_rate = link.error_rate;
     to.bits_per_entry = link.bits_per_entry;

@@ -56,6 +56,7 @@ class BloomChain {
     uint64_t entries = 0;  // capacity
     uint8_t n2 = 0;        // log2(bits) of filters that were rounded to it, else 0
     ByteArray bytes;
+    uint64_t reciprocal = 0;  // of bits, which the chain sets: a division costs as much as a probe
   };
   struct Parts {
     uint64_t size = 0;
@@ -101,8 +102,8 @@ class BloomChain {
   void MayContain(std::span<const std::string_view> items, bool* out) const;
 
   // Afterwards this contains what both did. kInvalidArgument, and nothing is changed, unless links
-  // of the same number are alike; one may have more of them. kResourceExhausted when memory does not
-  // suffice.
+  // of the same number are alike; one may have more of them. kResourceExhausted when memory does
+  // not suffice.
   Status Merge(const BloomChain& other);
 
   uint64_t size() const { return size_; }
@@ -120,9 +121,11 @@ class BloomChain {
 
  private:
   struct ItemHash;
+  struct Probes;
 
   BloomChain() = default;
-  Added AddHash(const ItemHash& hash, uint64_t greatest_bytes);
+  Added AddProbes(const Probes& probes, uint64_t greatest_bytes);
+  bool OlderContain(const ItemHash& hash) const;
   bool AddLink(double error_rate, uint64_t entries);
   std::optional<std::vector<Link>> CopyLinks(size_t begin) const;
 

@@ -109,29 +109,41 @@ void Reserve(Ctx* ctx, Words words) {
   server.ReplyWithSimpleString(ctx, "OK");
 }
 
-// Adds the items; replies one by one, or with an array that ends at the first error.
-void AddItems(Ctx* ctx, Words words, Words items, const BloomChain::Options& defaults, bool create,
-              bool array) {
+// False, and the error is sent, when there is no filter and none is made.
+bool OpenToAdd(Ctx* ctx, String* name, BloomKey& key, const BloomChain::Options& options,
+               bool create) {
+  return OpenForItems(ctx, key, create, [&](BloomKey& missing) {
+    const char* wrong = Create(ctx, missing, options);
+    if (wrong == nullptr) {
+      ReplicateCreation(ctx, name, options);
+      Notify(ctx, "bf.reserve", name);
+    }
+    return wrong;
+  });
+}
+
+void Add(Ctx* ctx, Words words) {
   BloomKey key = Open(ctx, words, kRead | kWrite);
-  if (key.other_type()) {
-    server.ReplyWithError(ctx, kWrongType);
+  if (!OpenToAdd(ctx, words[1], key, DefaultOptions(), true)) return;
+  const BloomChain::Added added = key->Add(TextOf(words[2]), GreatestBytes(ctx));
+  if (added == BloomChain::Added::kNew) {
+    server.ReplicateVerbatim(ctx);
+    Notify(ctx, "bf.add", words[1]);
+  } else if (added != BloomChain::Added::kPerhaps) {
+    server.ReplyWithError(ctx, ErrorOf(added));
     return;
   }
-  if (key.missing() && !(create && MayCreate(ctx))) {
-    server.ReplyWithError(ctx, kNotFound);
-    return;
-  }
+  server.ReplyWithBool(ctx, added == BloomChain::Added::kNew);
+}
+
+// Replies with an array that ends at the first error.
+void AddItems(Ctx* ctx, Words words, Words items, const BloomChain::Options& defaults,
+              bool create) {
+  BloomKey key = Open(ctx, words, kRead | kWrite);
   std::vector<String*> added;  // what a replica has to add
   added.reserve(items.size());
-  if (key.missing()) {
-    if (const char* wrong = Create(ctx, key, defaults)) {
-      server.ReplyWithError(ctx, wrong);
-      return;
-    }
-    ReplicateCreation(ctx, words[1], defaults);
-    Notify(ctx, "bf.reserve", words[1]);
-  }
-  if (array) server.ReplyWithArray(ctx, kPostponedLength);
+  if (!OpenToAdd(ctx, words[1], key, defaults, create)) return;
+  server.ReplyWithArray(ctx, kPostponedLength);
   const uint64_t greatest_bytes = GreatestBytes(ctx);
   long replies = 0;
   bool failed = false;
@@ -150,19 +162,15 @@ void AddItems(Ctx* ctx, Words words, Words items, const BloomChain::Options& def
       }
     }
   });
-  if (array) server.ReplySetArrayLength(ctx, replies);
+  server.ReplySetArrayLength(ctx, replies);
   if (!added.empty()) {
     server.Replicate(ctx, "BF.MADD", "sv", words[1], added.data(), added.size());
     Notify(ctx, "bf.add", words[1]);
   }
 }
 
-void Add(Ctx* ctx, Words words) {
-  AddItems(ctx, words, words.subspan(2), DefaultOptions(), true, false);
-}
-
 void AddMany(Ctx* ctx, Words words) {
-  AddItems(ctx, words, words.subspan(2), DefaultOptions(), true, true);
+  AddItems(ctx, words, words.subspan(2), DefaultOptions(), true);
 }
 
 void Insert(Ctx* ctx, Words words) {
@@ -198,7 +206,7 @@ void Insert(Ctx* ctx, Words words) {
   }
   if (capacity) options.capacity = static_cast<uint64_t>(*capacity);
   Scale(nonscaling, expansion, &options);
-  AddItems(ctx, words, words.subspan(*end + 1), options, !no_create, true);
+  AddItems(ctx, words, words.subspan(*end + 1), options, !no_create);
 }
 
 void Info(Ctx* ctx, Words words) {

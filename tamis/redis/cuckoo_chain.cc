@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "tamis/base/coding.h"
@@ -213,30 +214,40 @@ const uint8_t* CuckooChain::Bucket(size_t table, uint64_t hash) const {
 
 CuckooChain::Inserted CuckooChain::Insert(std::string_view item, const Limits& limits) {
   if (partial()) return Inserted::kPartial;
-  return InsertPlace(PlaceOf(item), limits);
+  const Place place = PlaceOf(item);
+  FetchNewest(place);
+  return InsertPlace(place, limits);
 }
 
 CuckooChain::Inserted CuckooChain::InsertNew(std::string_view item, const Limits& limits) {
   if (partial()) return Inserted::kPartial;
   const Place place = PlaceOf(item);
-  if (Contains(place)) return Inserted::kThere;
-  return InsertPlace(place, limits);
+  FetchAll(place);
+  return Contains(place) ? Inserted::kThere : InsertPlace(place, limits);
 }
 
-void CuckooChain::Fetch(const Place& place) const {
-  __builtin_prefetch(Bucket(tables_.size() - 1, place.hash));
-  __builtin_prefetch(Bucket(tables_.size() - 1, place.other));
+void CuckooChain::FetchNewest(const Place& place) const {
+  __builtin_prefetch(Bucket(tables_.size() - 1, place.hash), 1);
+  __builtin_prefetch(Bucket(tables_.size() - 1, place.other), 1);
 }
 
-template <class Visit>
-void CuckooChain::ForPlaces(std::span<const std::string_view> items, Visit&& visit) const {
+void CuckooChain::FetchAll(const Place& place) const {
+  constexpr size_t kFetched = 8;  // more would drive out one another
+  for (size_t i = tables_.size(), end = i - std::min(i, kFetched); i-- > end;) {
+    __builtin_prefetch(Bucket(i, place.hash));
+    __builtin_prefetch(Bucket(i, place.other));
+  }
+}
+
+template <class Fetch, class Visit>
+void CuckooChain::ForPlaces(std::span<const std::string_view> items, Fetch&& fetch, Visit&& visit) {
   constexpr size_t kGroup = 32;
   std::array<Place, kGroup> places;
   for (size_t begin = 0; begin < items.size(); begin += kGroup) {
     const size_t count = std::min(kGroup, items.size() - begin);
     for (size_t i = 0; i < count; ++i) {
       places[i] = PlaceOf(items[begin + i]);
-      Fetch(places[i]);
+      fetch(places[i]);
     }
     for (size_t i = 0; i < count; ++i) visit(begin + i, places[i]);
   }
@@ -248,7 +259,8 @@ void CuckooChain::Insert(std::span<const std::string_view> items, bool only_new,
     std::fill_n(out, items.size(), Inserted::kPartial);
     return;
   }
-  ForPlaces(items, [&](size_t i, const Place& place) {
+  const auto fetch = [&](const Place& place) { only_new ? FetchAll(place) : FetchNewest(place); };
+  ForPlaces(items, fetch, [&](size_t i, const Place& place) {
     out[i] = only_new && Contains(place) ? Inserted::kThere : InsertPlace(place, limits);
   });
 }
@@ -261,17 +273,24 @@ CuckooChain::Inserted CuckooChain::InsertPlace(const Place& place, const Limits&
     if (!bytes || SizeBytes() + 16 + *bytes > limits.bytes) {
       return Inserted::kTooLarge;
     }
-    tables_.reserve(tables_.size() + 1);
-    ByteArray table = ByteArray::Zeroed(*bytes);
-    if (table.data() == nullptr) return Inserted::kNoMemory;
-    data_bytes_ += *bytes;
-    present_ = data_bytes_;
-    tables_.push_back(std::move(table));
+    if (!AddTable(*bytes)) return Inserted::kNoMemory;
     TakeFreeSlot(place);
   }
   // Bytes from outside may have said more items than there are.
   items_ = std::min(items_ + 1, data_bytes_);
   return Inserted::kYes;
+}
+
+bool CuckooChain::AddTable(uint64_t bytes) try {
+  tables_.reserve(tables_.size() + 1);
+  ByteArray table = ByteArray::Zeroed(bytes);
+  if (table.data() == nullptr) return false;
+  data_bytes_ += bytes;
+  present_ = data_bytes_;
+  tables_.push_back(std::move(table));
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
 }
 
 bool CuckooChain::TakeFreeSlot(const Place& place) {
@@ -339,7 +358,10 @@ bool CuckooChain::Contains(const Place& place) const {
 }
 
 bool CuckooChain::MayContain(std::string_view item) const {
-  return partial() || Contains(PlaceOf(item));
+  if (partial()) return true;
+  const Place place = PlaceOf(item);
+  FetchAll(place);
+  return Contains(place);
 }
 
 void CuckooChain::MayContain(std::span<const std::string_view> items, bool* out) const {
@@ -347,7 +369,9 @@ void CuckooChain::MayContain(std::span<const std::string_view> items, bool* out)
     std::fill_n(out, items.size(), true);
     return;
   }
-  ForPlaces(items, [&](size_t i, const Place& place) { out[i] = Contains(place); });
+  ForPlaces(
+      items, [&](const Place& place) { FetchAll(place); },
+      [&](size_t i, const Place& place) { out[i] = Contains(place); });
 }
 
 uint64_t CuckooChain::Count(std::string_view item) const {

@@ -17,6 +17,7 @@
 // everything, and neither takes nor gives.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -106,7 +107,9 @@ class CuckooChain {
   std::span<const ByteArray> tables() const { return tables_; }
   std::span<ByteArray> mutable_tables() { return tables_; }  // for the allocator that moves bytes
   // How many buckets table i has.
-  uint64_t Buckets(size_t table) const { return tables_[table].size() / bucket_size_; }
+  uint64_t Buckets(size_t table) const {
+    return buckets_ << (table * static_cast<size_t>(std::countr_zero(expansion_)));
+  }
 
   std::optional<CuckooChain> Copy() const;
 
@@ -119,12 +122,15 @@ class CuckooChain {
 
   CuckooChain() = default;
   static Place PlaceOf(std::string_view item);
-  void Fetch(const Place& place) const;
-  // Calls visit(i, place) for each item in turn, having fetched ahead for those behind it.
-  template <class Visit>
-  void ForPlaces(std::span<const std::string_view> items, Visit&& visit) const;
+  // Of the newest table, which takes items, or of all tables.
+  void FetchNewest(const Place& place) const;
+  void FetchAll(const Place& place) const;
+  // Calls visit(i, place) for each item in turn, having called fetch(place) for those behind it.
+  template <class Fetch, class Visit>
+  static void ForPlaces(std::span<const std::string_view> items, Fetch&& fetch, Visit&& visit);
   bool Contains(const Place& place) const;
   Inserted InsertPlace(const Place& place, const Limits& limits);
+  bool AddTable(uint64_t bytes);  // false when memory does not suffice
   bool TakeFreeSlot(const Place& place);
   bool Kick(const Place& place);
   bool MoveDown(size_t table, uint64_t bucket, uint8_t tag);

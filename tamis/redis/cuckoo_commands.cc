@@ -91,27 +91,31 @@ void Reserve(Ctx* ctx, Words words) {
   server.ReplyWithSimpleString(ctx, "OK");
 }
 
-struct Insertion {
-  CuckooChain::Options options = DefaultOptions();
-  bool create = true;
-  bool only_new = false;
-  bool array = false;
-};
+// False, and the error is sent, when there is no filter that takes items and none is made.
+bool OpenToInsert(Ctx* ctx, String* name, CuckooKey& key, const CuckooChain::Options& options,
+                  bool create) {
+  const bool opened = OpenForItems(ctx, key, create, [&](CuckooKey& missing) {
+    const char* wrong = Create(ctx, missing, options);
+    if (wrong == nullptr) ReplicateCreation(ctx, name, options);
+    return wrong;
+  });
+  if (opened && key->partial()) server.ReplyWithError(ctx, kPartial);
+  return opened && !key->partial();
+}
 
-void ReplyInserted(Ctx* ctx, Inserted result, const Insertion& insertion) {
-  if (insertion.array) {
-    const int number = result == Inserted::kYes ? 1 : result == Inserted::kThere ? 0 : -1;
-    if (!insertion.only_new && Resp3(ctx)) {
-      server.ReplyWithBool(ctx, number == 1);
-    } else {
-      server.ReplyWithLongLong(ctx, number);
-    }
-    return;
-  }
-  switch (result) {
+void AddOne(Ctx* ctx, Words words, bool only_new) {
+  CuckooKey key = Open(ctx, words, kRead | kWrite);
+  if (!OpenToInsert(ctx, words[1], key, DefaultOptions(), true)) return;
+  const std::string_view item = TextOf(words[2]);
+  const CuckooChain::Limits limits = LimitsFor(ctx);
+  switch (only_new ? key->InsertNew(item, limits) : key->Insert(item, limits)) {
     case Inserted::kYes:
+      server.ReplicateVerbatim(ctx);
+      Notify(ctx, "cf.add", words[1]);
+      server.ReplyWithBool(ctx, 1);
+      break;
     case Inserted::kThere:
-      server.ReplyWithBool(ctx, result == Inserted::kYes);
+      server.ReplyWithBool(ctx, 0);
       break;
     case Inserted::kFull:
       server.ReplyWithError(ctx, "Filter is full");
@@ -127,26 +131,35 @@ void ReplyInserted(Ctx* ctx, Inserted result, const Insertion& insertion) {
   }
 }
 
+void Add(Ctx* ctx, Words words) { AddOne(ctx, words, false); }
+void AddNew(Ctx* ctx, Words words) { AddOne(ctx, words, true); }
+
+struct Insertion {
+  CuckooChain::Options options = DefaultOptions();
+  bool create = true;
+  bool only_new = false;
+};
+
+// Replies with as many as there are items: -1 = it could not be added.
 void InsertItems(Ctx* ctx, Words words, Words items, const Insertion& insertion) {
   CuckooKey key = Open(ctx, words, kRead | kWrite);
-  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
-  if (key.other_type()) return error(kWrongType);
-  if (key.missing() && !(insertion.create && MayCreate(ctx))) return error(kNotFound);
   std::vector<String*> inserted;  // what a replica has to insert
   inserted.reserve(items.size());
-  if (key.missing()) {
-    if (const char* wrong = Create(ctx, key, insertion.options)) return error(wrong);
-    ReplicateCreation(ctx, words[1], insertion.options);
-  }
-  if (key->partial()) return error(kPartial);
+  if (!OpenToInsert(ctx, words[1], key, insertion.options, insertion.create)) return;
   const CuckooChain::Limits limits = LimitsFor(ctx);
-  if (insertion.array) server.ReplyWithArray(ctx, static_cast<long>(items.size()));
+  const bool as_bool = !insertion.only_new && Resp3(ctx);
+  server.ReplyWithArray(ctx, static_cast<long>(items.size()));
   ForGroups(items, [&](std::span<const std::string_view> texts, size_t begin) {
     Inserted results[kGroup];
     key->Insert(texts, insertion.only_new, limits, results);
     for (size_t i = 0; i < texts.size(); ++i) {
-      if (results[i] == Inserted::kYes) inserted.push_back(items[begin + i]);
-      ReplyInserted(ctx, results[i], insertion);
+      const bool yes = results[i] == Inserted::kYes;
+      if (yes) inserted.push_back(items[begin + i]);
+      if (as_bool) {
+        server.ReplyWithBool(ctx, yes);
+      } else {
+        server.ReplyWithLongLong(ctx, yes ? 1 : results[i] == Inserted::kThere ? 0 : -1);
+      }
     }
   });
   if (inserted.empty()) return;
@@ -155,13 +168,8 @@ void InsertItems(Ctx* ctx, Words words, Words items, const Insertion& insertion)
   Notify(ctx, "cf.add", words[1]);
 }
 
-void Add(Ctx* ctx, Words words) { InsertItems(ctx, words, words.subspan(2), {}); }
-void AddNew(Ctx* ctx, Words words) {
-  InsertItems(ctx, words, words.subspan(2), {.only_new = true});
-}
-
 void InsertMany(Ctx* ctx, Words words, bool only_new) {
-  Insertion insertion{.only_new = only_new, .array = true};
+  Insertion insertion{.only_new = only_new};
   bool no_create = false;
   std::optional<long long> capacity;
   const Option known[] = {
