@@ -22,6 +22,4 @@ final class FeedOptions {
   long nextPollNs = TimeUnit.MILLISECONDS.toNanos(50);
   long replyBytes = 2 << 20;
   long projectionBytes = 2 << 20;
-  /** For tests, which then see a row missed: puts do not wait. */
-  boolean faultNoWait;
 }

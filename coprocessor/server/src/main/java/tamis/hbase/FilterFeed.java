@@ -210,7 +210,7 @@ final class FilterFeed {
     synchronized (this) {
       fillEvents(request, reply);
       // A reply that was cut grants nothing: puts that wait for later events may have been acknowledged without it.
-      if (reply.getTo() == last) grantLease(request, sureUntil, reply);
+      if (reply.getTo() == last || Fault.LEASE_FOR_CUT_REPLY.isOn()) grantLease(request, sureUntil, reply);
     }
     for (Cluster.Projection projection : bits) {
       if (projection.getAsOf() <= reply.getTo()) reply.addProjections(projection);
@@ -353,7 +353,7 @@ final class FilterFeed {
     try {
       while (true) {
         long now = clock.getAsLong();
-        if (sequence <= floor(now) || options.faultNoWait) return true;
+        if (sequence <= floor(now) || Fault.NO_WAIT.isOn()) return true;
         if (now - deadline >= 0) return false;
         long next = deadline;
         for (Coordinator coordinator : coordinators.values()) {

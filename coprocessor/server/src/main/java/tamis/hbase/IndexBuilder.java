@@ -20,6 +20,7 @@ import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.filter.FirstKeyOnlyFilter;
 import org.apache.hadoop.hbase.io.HFileLink;
 import org.apache.hadoop.hbase.regionserver.HRegion;
+import org.apache.hadoop.hbase.regionserver.HRegionFileSystem;
 import org.apache.hadoop.hbase.regionserver.HStore;
 import org.apache.hadoop.hbase.regionserver.HStoreFile;
 import org.apache.hadoop.hbase.regionserver.OperationStatus;
@@ -48,9 +49,15 @@ final class IndexBuilder {
 
   private IndexBuilder() {}
 
-  private static byte[] markerOf(IndexedRegion region) {
+  private static byte[] markerOf(IndexedRegion region) throws IOException {
     return new ByteWriter().putLengthPrefixed(Bytes.toBytes(region.info().getEncodedName()))
-        .putLengthPrefixed(region.info().getEndKey()).toBytes();
+        .putLengthPrefixed(region.info().getEndKey()).putLengthPrefixed(Bytes.toBytes(lastRestoring(region))).toBytes();
+  }
+
+  private static String lastRestoring(IndexedRegion region) throws IOException {
+    if (!(region.region instanceof HRegion)) return "";
+    HRegionFileSystem files = ((HRegion) region.region).getRegionFileSystem();
+    return RestoreMark.last(files.getFileSystem(), files.getTableDir());
   }
 
   /** Whether the building goes on. */
@@ -63,18 +70,22 @@ final class IndexBuilder {
   static Set<Integer> markedComplete(IndexedRegion region) throws IOException {
     Set<Integer> complete = new HashSet<>();
     Set<String> origins = null;
+    String restoring = lastRestoring(region);
     for (Schema.Index index : region.table.schema.indexes) {
       byte[] value = readMarker(region, index.id);
       if (value == null) continue;
       ByteReader in = new ByteReader(value);
       String name;
       byte[] end;
+      String after;
       try {
         name = Bytes.toString(in.takeLengthPrefixed());
         end = in.takeLengthPrefixed();
+        after = in.isEmpty() ? "" : Bytes.toString(in.takeLengthPrefixed());
       } catch (DamagedBytesException e) {
         continue;
       }
+      if (!after.equals(restoring) && !Fault.RESTORED_MARKER_BELIEVED.isOn()) continue;
       if (name.equals(region.info().getEncodedName())) {
         complete.add(index.id);
         continue;
@@ -126,6 +137,16 @@ final class IndexBuilder {
     for (int id : indexes) {
       if (Arrays.equals(marker, readMarker(region, id))) continue;
       markers.add(new Put(region.keys.marker(id)).addColumn(IndexedTable.FAMILY, IndexedTable.QUALIFIER, marker));
+    }
+    if (!markers.isEmpty()) write(region, markers, BatchContext.Writer.INDEX);
+  }
+
+  /** No index is complete any more, whoever opens the region next. */
+  static void unmark(IndexedRegion region) throws IOException {
+    List<Mutation> markers = new ArrayList<>();
+    for (int id : region.indexIds()) {
+      markers.add(new Delete(region.keys.marker(id)).addColumns(IndexedTable.FAMILY, IndexedTable.QUALIFIER,
+          LAST_TIMESTAMP));
     }
     if (!markers.isEmpty()) write(region, markers, BatchContext.Writer.INDEX);
   }

@@ -6,6 +6,7 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
 import tamis.filter.ScalableSplitCountingBloomFilter;
 import tamis.filter.SplitGeometry;
@@ -222,12 +223,17 @@ final class IndexFilter {
 
   // ---- Generations
 
-  /** REQUIRES: no writer is between its add and its commit. From here on both generations are fed. */
-  synchronized void beginGeneration() {
+  /**
+   * REQUIRES: no writer is between its add and its commit. From here on both generations are fed. False: it may not begin,
+   * which is asked with the filter locked, so that nothing of what is dropped begins behind that.
+   */
+  synchronized boolean beginGeneration(BooleanSupplier allowed) {
+    if (!allowed.getAsBoolean()) return false;
     SplitGeometry geometry = current == null ? SplitGeometry.of(index.fpr, index.expectedValues)
         : geometryFor(distinct(current));
     next = new Generation(++generations, new ScalableSplitCountingBloomFilter(geometry, index.seed));
     heldRemovals.clear();
+    return true;
   }
 
   /** Counts entries that stood before beginGeneration. */
@@ -268,6 +274,20 @@ final class IndexFilter {
   /** The region closes: nothing is published any more. */
   synchronized void retire() {
     retired = true;
+  }
+
+  /** Coordinators forget it, and nothing is counted before the next generation. The number of the event, or 0. */
+  synchronized long drop() {
+    next = null;
+    heldRemovals.clear();
+    if (current == null) return 0;
+    long sequence = feed.append(event(Event.Kind.INDEX_DROPPED, current));
+    current = null;
+    pending.clear();
+    pendingOrder.clear();
+    widenings.clear();
+    replaced = 0;
+    return sequence;
   }
 
   /** The published generation is to be replaced by one counted anew. */

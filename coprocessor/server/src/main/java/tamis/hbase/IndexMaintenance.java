@@ -65,7 +65,7 @@ final class IndexMaintenance {
     for (int i = 0; i < batch.size(); ++i) {
       if (batch.getOperationStatus(i).getOperationStatusCode() != OperationStatusCode.NOT_RUN) continue;
       Mutation mutation = batch.getOperation(i);
-      if (mutation.getDurability() == Durability.SKIP_WAL) mutation.setDurability(Durability.SYNC_WAL);
+      if (mutation.getDurability() == Durability.SKIP_WAL && !Fault.SKIP_WAL_KEPT.isOn()) mutation.setDurability(Durability.SYNC_WAL);
       boolean conditional = context.conditions != null && context.conditions.of(mutation) != null;
       if (!building && !conditional && !concerns(region.table, mutation, context)) continue;
       RowWrites writes = rows.computeIfAbsent(mutation.getRow(), row -> new RowWrites());
@@ -184,7 +184,7 @@ final class IndexMaintenance {
       TreeMap<byte[], RowWrites> raw = new TreeMap<>(Bytes.BYTES_COMPARATOR);
       Map<byte[], RowImage> images = new TreeMap<>(Bytes.BYTES_COMPARATOR);
       TreeMap<byte[], RowWrites> seen = new TreeMap<>(Bytes.BYTES_COMPARATOR);
-      rows.forEach((row, writes) -> (writes.raw || region.isHiding(row) ? raw : seen).put(row, writes));
+      rows.forEach((row, writes) -> (writes.raw || region.isHiding(row) || (building && region.loaded) ? raw : seen).put(row, writes));
       boolean conditional = context.conditions != null;
       images.putAll(RowReader.readSeen(region.region::getScanner, table, seen, conditional));
       // Puts at or below a tombstone do not show: what stands at their time stamps or above?

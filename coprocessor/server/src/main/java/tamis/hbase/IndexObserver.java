@@ -3,9 +3,12 @@ package tamis.hbase;
 import com.google.protobuf.Service;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CoprocessorEnvironment;
 import org.apache.hadoop.hbase.DoNotRetryIOException;
@@ -51,6 +54,7 @@ import tamis.table.DamagedBytesException;
 public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   private static final Logger LOG = LoggerFactory.getLogger(IndexObserver.class);
 
+  private final RegionServerState state = RegionServerState.INSTANCE;
   private Region region;
   private IndexedTable table;
   private volatile IndexedRegion indexed; // null: not of an indexed table, or not readable
@@ -68,7 +72,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
       if (region.getRegionInfo().getReplicaId() != 0) return;
       table = IndexedTable.of(region.getTableDescriptor());
       if (table == null) return;
-      RegionServerState.INSTANCE.start((RegionCoprocessorEnvironment) environment);
+      state.start((RegionCoprocessorEnvironment) environment);
       OnlineRegions regions = ((RegionCoprocessorEnvironment) environment).getOnlineRegions();
       String name = region.getRegionInfo().getEncodedName();
       indexed = new IndexedRegion(region, table,
@@ -85,7 +89,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
 
   @Override
   public Iterable<Service> getServices() { // before start
-    return Collections.singleton(new Endpoint(RegionServerState.INSTANCE));
+    return Collections.singleton(new Endpoint(state));
   }
 
   // ---- Life
@@ -93,7 +97,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   @Override
   public void postOpen(ObserverContext<RegionCoprocessorEnvironment> c) {
     quietly("open a region", () -> {
-      if (indexed != null) RegionServerState.INSTANCE.opened(indexed);
+      if (indexed != null) state.opened(indexed);
     });
   }
 
@@ -104,21 +108,21 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   @Override
   public void preClose(ObserverContext<RegionCoprocessorEnvironment> c, boolean abort) {
     quietly("tell that a region closes", () -> {
-      if (indexed != null && !abort) RegionServerState.INSTANCE.closing(indexed);
+      if (indexed != null && !abort) state.closing(indexed);
     });
   }
 
   @Override
   public void postClose(ObserverContext<RegionCoprocessorEnvironment> c, boolean abort) {
     quietly("close a region", () -> {
-      if (indexed != null) RegionServerState.INSTANCE.closed(indexed, !abort);
+      if (indexed != null) state.closed(indexed, !abort);
     });
   }
 
   @Override
   public void stop(CoprocessorEnvironment environment) {
     quietly("close a region", () -> {
-      if (indexed != null) RegionServerState.INSTANCE.closed(indexed, false);
+      if (indexed != null) state.closed(indexed, false);
     });
   }
 
@@ -177,7 +181,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
       }
     }
     // A row whose entry survives it is an entry too many; an entry that does not survive its row is a missed row.
-    if (mutation.getDurability() == Durability.SKIP_WAL) mutation.setDurability(Durability.SYNC_WAL);
+    if (mutation.getDurability() == Durability.SKIP_WAL && !Fault.SKIP_WAL_KEPT.isOn()) mutation.setDurability(Durability.SYNC_WAL);
   }
 
   @Override
@@ -217,7 +221,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
       CheckAndMutateResult result) throws IOException {
     guarded("check a condition", () -> {
       if (indexed != null && check.getFamily() != null
-          && java.util.Arrays.equals(check.getFamily(), IndexedTable.FAMILY)) {
+          && Arrays.equals(check.getFamily(), IndexedTable.FAMILY)) {
         throw new DoNotRetryIOException("family \"tamis\" holds the entries of the table's indexes; it is not read by"
             + " clients");
       }
@@ -287,7 +291,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
       context.waitFor = Math.max(context.waitFor, sequence[0]);
     } else {
       guarded("wait for coordinators", () -> {
-        if (!RegionServerState.INSTANCE.waitAcknowledged(sequence[0])) {
+        if (!state.waitAcknowledged(sequence[0])) {
           throw new DoNotRetryIOException("coordinators did not acknowledge in time; the write may stand");
         }
       });
@@ -301,7 +305,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
     if (operation != Region.Operation.BATCH_MUTATE) return; // our own scanners end inside of a batch
     quietly("end a write", () -> {
       BatchContext context = BatchContext.current();
-      if (context.isUnderWay()) sweep(context);
+      if (context.isUnderWay() && !Fault.NO_SWEEP.isOn()) sweep(context);
       context.computed.clear();
     });
   }
@@ -312,17 +316,37 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
     context.release();
   }
 
-  /** Rows would come without their entries, and be excluded by filters that do not know them. */
+  /**
+   * The rows come without their entries. So before any of them can be seen nobody excludes the region, and no index of it
+   * is believed; behind the load the entries are made.
+   */
   @Override
   public void preBulkLoadHFile(ObserverContext<RegionCoprocessorEnvironment> c, List<Pair<byte[], String>> files)
       throws IOException {
-    guarded("check a bulk load", () -> {
+    guarded("prepare a bulk load", () -> {
+      if (indexed == null) return;
+      boolean concerns = false;
+      for (Pair<byte[], String> file : files) {
+        if (Arrays.equals(file.getFirst(), IndexedTable.FAMILY)) {
+          throw new DoNotRetryIOException("family \"tamis\" holds the entries of the table's indexes; no files are loaded"
+              + " into it");
+        }
+        concerns |= table.isOurs(file.getFirst());
+      }
+      if (concerns) state.beforeLoad(indexed);
+    });
+  }
+
+  /** Comes whether files were loaded or not. */
+  @Override
+  public void postBulkLoadHFile(ObserverContext<RegionCoprocessorEnvironment> c, List<Pair<byte[], String>> files,
+      Map<byte[], List<Path>> loaded) {
+    quietly("index what was loaded", () -> {
       if (indexed == null) return;
       for (Pair<byte[], String> file : files) {
-        if (table.isOurs(file.getFirst()) || java.util.Arrays.equals(file.getFirst(), IndexedTable.FAMILY)) {
-          throw new DoNotRetryIOException("files cannot be loaded into an indexed table: its indexes would not hear of"
-              + " their rows; put the rows");
-        }
+        if (!table.isOurs(file.getFirst())) continue;
+        state.afterLoad(indexed);
+        return;
       }
     });
   }

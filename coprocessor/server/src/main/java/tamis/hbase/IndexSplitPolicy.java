@@ -17,7 +17,7 @@ public final class IndexSplitPolicy extends SteppingSplitPolicy {
   protected void configureForRegion(HRegion opened) {
     super.configureForRegion(opened);
     if (opened.getTableDescriptor().getValue(IndexedTable.SCHEMA) == null) return;
-    if (opened.getRegionInfo().getReplicaId() != 0) return;
+    if (opened.getRegionInfo().getReplicaId() != 0 || Fault.OPENS_UNOBSERVED.isOn()) return;
     if (opened.getCoprocessorHost() == null
         || opened.getCoprocessorHost().findCoprocessor(IndexObserver.class) == null) {
       // An exception of any other kind would abort the server, and then the next one.

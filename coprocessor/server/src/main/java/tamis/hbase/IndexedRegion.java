@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.ReentrantLock;
@@ -60,6 +61,14 @@ final class IndexedRegion {
   final AtomicLong writes = new AtomicLong();
   /** A job that counts filters anew is under way or waits for its turn. */
   final AtomicBoolean counting = new AtomicBoolean();
+  /** Loads of files that are under way. */
+  final AtomicInteger loads = new AtomicInteger();
+  /** Those that ever began. */
+  final AtomicLong loadsBegun = new AtomicLong();
+  /** Held while it is said which indexes are complete, here and by markers. */
+  final Object marking = new Object();
+  /** Files were loaded since it was opened: what they brought may stand behind tombstones of any row. */
+  volatile boolean loaded;
   /** The closing was told. */
   volatile boolean closing;
   /** The opening was told. */
@@ -120,6 +129,12 @@ final class IndexedRegion {
       }
     }
     return false;
+  }
+
+  /** Tells the state of its files from one after a further load; negative while one is under way: it equals no other. */
+  long filesSince() {
+    long begun = loadsBegun.get();
+    return loads.get() > 0 ? -begun - 1 : begun;
   }
 
   /** It closes or has been closed: long work on it ends. */

@@ -2,6 +2,7 @@ package tamis.hbase;
 
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -42,14 +43,22 @@ final class Ownership {
   private final Proof proof;
   private final AtomicLong wantedAt = new AtomicLong(System.nanoTime() - TimeUnit.HOURS.toNanos(1));
   private volatile Proved proved;
+  private final LongSupplier nanoClock;
+  private final LongSupplier wallClockMs;
   private Thread prover;
 
   Ownership(Proof proof) {
-    this.proof = proof;
+    this(proof, System::nanoTime, System::currentTimeMillis);
   }
 
-  private static long wallAheadNs() {
-    return TimeUnit.MILLISECONDS.toNanos(System.currentTimeMillis()) - System.nanoTime();
+  Ownership(Proof proof, LongSupplier nanoClock, LongSupplier wallClockMs) {
+    this.proof = proof;
+    this.nanoClock = nanoClock;
+    this.wallClockMs = wallClockMs;
+  }
+
+  private long wallAheadNs() {
+    return TimeUnit.MILLISECONDS.toNanos(wallClockMs.getAsLong()) - nanoClock.getAsLong();
   }
 
   /** A proof that began then has succeeded. */
@@ -62,23 +71,24 @@ final class Ownership {
   /** When the last proof ends, in nanoTime; a time that is over where there is none. */
   long verifiedUntil() {
     Proved last = proved;
-    long now = System.nanoTime();
-    if (last == null || wallAheadNs() - last.wallAheadNs > JUMP_NS) return now - 1;
+    long now = nanoClock.getAsLong();
+    boolean slept = last != null && wallAheadNs() - last.wallAheadNs > JUMP_NS && !Fault.SLEEP_NOT_NOTICED.isOn();
+    if (last == null || slept) return now - 1;
     return last.at + TERM_NS;
   }
 
   /** Proves it now unless a proof still holds. */
   boolean ensure() {
-    if (verifiedUntil() - System.nanoTime() > 0) return true;
-    return proveNow() && verifiedUntil() - System.nanoTime() > 0;
+    if (verifiedUntil() - nanoClock.getAsLong() > 0) return true;
+    return proveNow() && verifiedUntil() - nanoClock.getAsLong() > 0;
   }
 
   private boolean proveNow() {
-    long began = System.nanoTime();
+    long began = nanoClock.getAsLong();
     long ahead = wallAheadNs();
     try {
       proof.prove();
-      proved(began, ahead);
+      proved(Fault.PROOF_AS_OF_ITS_END.isOn() ? nanoClock.getAsLong() : began, ahead);
       return true;
     } catch (Throwable e) {
       LOG.warn("Cannot prove that this server owns its regions: {}", e.toString());
@@ -101,7 +111,7 @@ final class Ownership {
     try {
       while (System.nanoTime() - wantedAt.get() < TimeUnit.SECONDS.toNanos(10)) {
         Proved last = proved;
-        if (last == null || System.nanoTime() - last.at > INTERVAL_NS) proveNow();
+        if (last == null || nanoClock.getAsLong() - last.at > INTERVAL_NS) proveNow();
         TimeUnit.NANOSECONDS.sleep(INTERVAL_NS / 2);
       }
     } catch (InterruptedException e) {

@@ -12,15 +12,13 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
-import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.DoNotRetryIOException;
+import org.apache.hadoop.hbase.RegionTooBusyException;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.coprocessor.RegionCoprocessorEnvironment;
-import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.RegionScanner;
 import org.apache.hadoop.hbase.regionserver.RegionServerServices;
 import org.slf4j.Logger;
@@ -44,14 +42,14 @@ final class RegionServerState implements Endpoint.Requests {
   private static final int BUILDERS = 2;
 
   private static final long WRITE_WAIT_NS = TimeUnit.SECONDS.toNanos(8); // below the 10 s after which a close interrupts
-  private static final long CLOSING_WAIT_NS = TimeUnit.MILLISECONDS.toNanos(1500); // a lease, and a little
+  private static final long LEASES_WAIT_NS = TimeUnit.MILLISECONDS.toNanos(1500); // a lease, and a little
   private static final long REBUILD_AFTER_IGNORED = 1000; // removals that a filter could not follow
   private static final long MAX_FILTER_BYTES = Runtime.getRuntime().maxMemory() / 10;
 
   private volatile FilterFeed feed; // null: no server is around
   private volatile Ownership ownership;
   private volatile boolean secured;
-  private volatile BooleanSupplier services = () -> false; // whether the server aborts
+  private volatile RegionLife life;
   private final Map<Long, IndexedRegion> regions = new ConcurrentHashMap<>();
   private final ExecutorService builders;
   private final RegionJobs jobs = new RegionJobs(this::work);
@@ -77,10 +75,24 @@ final class RegionServerState implements Endpoint.Requests {
     options.maxWaiting = Math.max(1, environment.getConfiguration().getInt("hbase.regionserver.handler.count", 30) / 2);
     secured = environment.getConfiguration().getBoolean("hbase.security.authorization", false);
     RegionServerServices server = (RegionServerServices) environment.getOnlineRegions();
-    services = server::isAborted;
-    ownership = new Ownership(new ZooKeeperProof(server));
-    feed = new FilterFeed(name.getHostname() + "," + name.getPort(), name.getStartcode(), options, System::nanoTime,
+    ownership = new Ownership(proofFor(server, environment));
+    FilterFeed made = new FilterFeed(name.getHostname() + "," + name.getPort(), name.getStartcode(), options, System::nanoTime,
         this::project);
+    life = new RegionLife(made, System::nanoTime, server::isAborted);
+    feed = made;
+  }
+
+  /** By the log where its file system lets one owner write it, else by ZooKeeper. */
+  private Ownership.Proof proofFor(RegionServerServices server, RegionCoprocessorEnvironment environment) {
+    boolean leases = false;
+    try {
+      leases = WalProof.hasLeases(environment.getConfiguration());
+    } catch (IOException e) {
+      LOG.warn("Cannot see where the logs lie", e);
+    }
+    LOG.info("Ownership of regions is proved by {}", leases ? "the log" : "ZooKeeper");
+    if (!leases || Fault.PROOF_WITHOUT_FENCE.isOn()) return new ZooKeeperProof(server);
+    return new WalProof(() -> new ArrayList<>(regions.values()));
   }
 
   /** A feed without a server around it: nothing is proved, no flag is raised. */
@@ -113,11 +125,7 @@ final class RegionServerState implements Endpoint.Requests {
   /** In postOpen: nothing is written to the region, nothing is told yet. */
   void opened(IndexedRegion region) {
     if (region.server.isEmpty()) return; // no server around it: nobody asks for it
-    if (feed != null) {
-      // Until it is known how the last owner closed it.
-      region.notBefore = System.nanoTime() + Ownership.OPENING_WAIT_NS;
-      raiseFlag(region);
-    }
+    if (life != null) life.opened(region);
     if (regions.putIfAbsent(region.id, region) != null) {
       LOG.error("Region {} has the id of another one here: it is neither searched nor told of",
           region.info().getEncodedName());
@@ -126,69 +134,15 @@ final class RegionServerState implements Endpoint.Requests {
     builders.execute(() -> completeWhenOnline(region));
   }
 
-  private void raiseFlag(IndexedRegion region) {
-    try {
-      HRegion opened = (HRegion) region.region;
-      Path directory = opened.getRegionFileSystem().getRegionDir();
-      Set<Path> parents = new HashSet<>();
-      for (String parent : IndexBuilder.origins(region)) {
-        if (!parent.isEmpty()) parents.add(new Path(directory.getParent(), parent));
-      }
-      OpeningFlag flag = new OpeningFlag(opened.getRegionFileSystem().getFileSystem(), directory, parents,
-          region.server.replace(',', '-') + "-" + region.epoch);
-      flag.raise();
-      if (!flag.foundOthers()) region.notBefore = System.nanoTime();
-      region.flag = flag;
-    } catch (Throwable e) {
-      LOG.error("Cannot raise the flag of region {}: it is neither searched nor told of",
-          region.info().getEncodedName(), e);
-    }
-  }
-
-  /** Told once; in the second call it waits for what the first one began. */
   void closing(IndexedRegion region) throws InterruptedException {
-    if (feed == null) return;
-    boolean first;
-    synchronized (region) {
-      first = !region.closing;
-      region.closing = true;
-      if (first) {
-        for (IndexFilter filter : region.filters.values()) filter.retire();
-        // Writers go on, and wait for it: behind it nobody excludes the region.
-        if (region.told) {
-          region.acknowledgeAfter.set(feed.append(Cluster.Event.newBuilder()
-              .setKind(Cluster.Event.Kind.REGION_CLOSED).setRegionId(region.id).setEpoch(region.epoch)));
-        }
-      }
-    }
-    if (!first && !services.getAsBoolean()) {
-      feed.waitAcknowledged(region.acknowledgeAfter.get(), System.nanoTime() + CLOSING_WAIT_NS);
-    }
+    if (life != null) life.closing(region);
   }
 
   void closed(IndexedRegion region, boolean inOrder) {
     if (region.isClosed()) return;
     region.setClosed();
     regions.remove(region.id, region);
-    if (feed == null) return;
-    synchronized (region) {
-      if (region.told && !region.closing) { // aborted, or another coprocessor's doing
-        region.closing = true;
-        feed.append(Cluster.Event.newBuilder().setKind(Cluster.Event.Kind.REGION_CLOSED).setRegionId(region.id)
-            .setEpoch(region.epoch));
-        inOrder = false;
-      }
-    }
-    OpeningFlag flag = region.flag;
-    boolean nobodyBelieves = feed.acknowledgedFloor() >= region.acknowledgeAfter.get()
-        && region.notBefore - System.nanoTime() <= 0;
-    if (flag == null || !inOrder || !nobodyBelieves) return;
-    try {
-      flag.deleteOthers();
-      flag.lower();
-    } catch (IOException e) {
-      LOG.warn("The flag of region {} stays: its next owner waits a moment", region.info().getEncodedName(), e);
-    }
+    if (life != null) life.closed(region, inOrder);
   }
 
   /** Nothing is written before the region is online: its log has no opening yet. */
@@ -199,7 +153,7 @@ final class RegionServerState implements Endpoint.Requests {
         Thread.sleep(20);
       }
       tellOpened(region);
-      deleteOldFlags(region);
+      if (life != null) life.settle(region);
       completeAndCount(region);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -214,7 +168,8 @@ final class RegionServerState implements Endpoint.Requests {
   private void completeAndCount(IndexedRegion region) throws IOException, InterruptedException {
     Set<Integer> counted = new HashSet<>();
     if (region.hasEntries) {
-      region.setComplete(IndexBuilder.markedComplete(region));
+      long files = region.filesSince();
+      setComplete(region, IndexBuilder.markedComplete(region), files);
       for (Schema.Index index : region.table.schema.indexes) {
         if (!region.complete().contains(index.id)) continue;
         count(region, index);
@@ -227,29 +182,30 @@ final class RegionServerState implements Endpoint.Requests {
     }
   }
 
-  private void deleteOldFlags(IndexedRegion region) throws IOException, InterruptedException {
-    OpeningFlag flag = region.flag;
-    if (flag == null || !flag.foundOthers()) return;
-    long left = region.notBefore - System.nanoTime();
-    if (left > 0) TimeUnit.NANOSECONDS.sleep(left);
-    if (!region.isClosed()) flag.deleteOthers();
-  }
-
   /** Completes what is not complete. */
   static void complete(IndexedRegion region) throws IOException {
     if (!region.hasEntries) return;
     region.building.lock();
     try {
+      long files = region.filesSince();
       Set<Integer> complete = IndexBuilder.markedComplete(region);
-      region.setComplete(complete); // those that have been built need not wait for the others
+      setComplete(region, complete, files); // those that have been built need not wait for the others
       Set<Integer> missing = new HashSet<>(region.indexIds());
       missing.removeAll(complete);
       if (!missing.isEmpty() && !build(region, missing)) return;
       complete.addAll(missing);
-      IndexBuilder.mark(region, complete);
-      region.setComplete(complete);
+      setComplete(region, complete, files);
     } finally {
       region.building.unlock();
+    }
+  }
+
+  /** Nothing where files were loaded since: whoever loaded them has the indexes built anew. */
+  private static void setComplete(IndexedRegion region, Set<Integer> indexes, long files) throws IOException {
+    synchronized (region.marking) {
+      if (files < 0 || region.filesSince() != files) return;
+      IndexBuilder.mark(region, indexes);
+      region.setComplete(indexes);
     }
   }
 
@@ -268,11 +224,11 @@ final class RegionServerState implements Endpoint.Requests {
     if (!region.hasEntries) return true;
     region.building.lockInterruptibly();
     try {
+      long files = region.filesSince();
       if (!IndexBuilder.build(region, indexes, rows -> progress.rows(rows) && !region.isGoing())) return false;
       Set<Integer> complete = new HashSet<>(region.complete());
       complete.addAll(indexes);
-      IndexBuilder.mark(region, complete);
-      region.setComplete(complete);
+      setComplete(region, complete, files);
       for (Schema.Index index : region.table.schema.indexes) {
         if (indexes.contains(index.id)) count(region, index);
       }
@@ -282,9 +238,55 @@ final class RegionServerState implements Endpoint.Requests {
     if (feed == null) return !region.isGoing();
     long told = feed.last();
     while (!region.isGoing()) { // leases end
-      if (feed.waitAcknowledged(told, System.nanoTime() + CLOSING_WAIT_NS)) return true;
+      if (feed.waitAcknowledged(told, System.nanoTime() + LEASES_WAIT_NS)) return true;
     }
     return false;
+  }
+
+  // ---- Files that are loaded
+
+  /** Ends once nobody excludes the region and no marker says that an index is complete; throws where that takes long. */
+  void beforeLoad(IndexedRegion region) throws IOException, InterruptedException {
+    region.loads.incrementAndGet();
+    region.loadsBegun.incrementAndGet();
+    boolean ready = false;
+    try {
+      synchronized (region.marking) {
+        region.loaded = true;
+        region.setComplete(java.util.Collections.emptySet());
+        if (!Fault.LOAD_WITHOUT_UNMARKING.isOn()) IndexBuilder.unmark(region);
+      }
+      if (!Fault.LOAD_WITHOUT_TELLING.isOn()) tellIncomplete(region);
+      ready = true;
+    } finally {
+      if (!ready) afterLoad(region);
+    }
+  }
+
+  private void tellIncomplete(IndexedRegion region) throws IOException {
+    // What is being counted is dropped as well.
+    long told = 0;
+    for (IndexFilter filter : region.filters.values()) told = Math.max(told, filter.drop());
+    region.acknowledgeAfter.accumulateAndGet(told, Math::max);
+    if (!waitAcknowledged(told)) {
+      throw new RegionTooBusyException("coordinators did not acknowledge in time that files are loaded; nothing was done");
+    }
+  }
+
+  void afterLoad(IndexedRegion region) {
+    if (region.loads.decrementAndGet() > 0) return;
+    builders.execute(() -> {
+      try {
+        completeAndCount(region);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      } catch (Throwable e) {
+        if (!region.isGoing()) {
+          LOG.error("The indexes of region {} stay incomplete behind a bulk load; searches scan it: rebuild them",
+              region.info().getEncodedName(), e);
+        }
+      }
+    });
   }
 
   // ---- Filters
@@ -323,10 +325,13 @@ final class RegionServerState implements Endpoint.Requests {
     region.building.lockInterruptibly();
     try {
       boolean quiet = region.whileQuiet(() -> {
-        taken[0] = new ReadView(region.region);
-        filter.beginGeneration();
+        if (!filter.beginGeneration(() -> region.complete().contains(index.id))) return;
+        taken[0] = new ReadView(region.region); // behind it: what is dropped and complete again meanwhile begins anew
       });
-      if (quiet) countEntries(region, index, filter, taken[0]);
+      if (quiet && taken[0] != null) countEntries(region, index, filter, taken[0]);
+    } catch (IOException e) {
+      filter.abandonGeneration();
+      throw e;
     } finally {
       region.building.unlock();
     }

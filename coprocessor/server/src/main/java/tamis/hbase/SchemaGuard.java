@@ -3,6 +3,8 @@ package tamis.hbase;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.Optional;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.DoNotRetryIOException;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.KeepDeletedCells;
@@ -18,6 +20,7 @@ import org.apache.hadoop.hbase.coprocessor.MasterCoprocessor;
 import org.apache.hadoop.hbase.coprocessor.MasterCoprocessorEnvironment;
 import org.apache.hadoop.hbase.coprocessor.MasterObserver;
 import org.apache.hadoop.hbase.coprocessor.ObserverContext;
+import org.apache.hadoop.hbase.util.CommonFSUtils;
 import tamis.table.DamagedBytesException;
 
 /**
@@ -71,7 +74,8 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
       if (family.getKeepDeletedCells() != KeepDeletedCells.FALSE) refuse(name, which + "KEEP_DELETED_CELLS is not supported");
       if (family.isMobEnabled()) refuse(name, which + "MOB is not supported");
       if (family.getMinVersions() > 0) refuse(name, which + "MIN_VERSIONS is not supported");
-      if (ours && family.getTimeToLive() != HConstants.FOREVER && table.indexesNull) {
+      boolean expires = family.getTimeToLive() != HConstants.FOREVER && !Fault.EXPIRY_NOT_REFUSED.isOn();
+      if (ours && expires && table.indexesNull) {
         refuse(name, which + "cells that expire leave an index of several columns, or with entries for NULL, without being"
             + " told: only sparse indexes on one column go with a TTL");
       }
@@ -131,6 +135,18 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
   public void preModifyTableAction(ObserverContext<MasterCoprocessorEnvironment> c, TableName name,
       TableDescriptor current, TableDescriptor changed) throws IOException {
     guarded(() -> checkChange(current, changed));
+  }
+
+  /** What comes back has entries as old as its rows only by luck: its markers are not believed. */
+  @Override
+  public void preRestoreSnapshot(ObserverContext<MasterCoprocessorEnvironment> c, SnapshotDescription snapshot,
+      TableDescriptor descriptor) throws IOException {
+    guarded(() -> {
+      Configuration conf = c.getEnvironment().getConfiguration();
+      Path root = CommonFSUtils.getRootDir(conf);
+      RestoreMark.make(root.getFileSystem(conf), CommonFSUtils.getTableDir(root, snapshot.getTableName()),
+          System.currentTimeMillis());
+    });
   }
 
   @Override

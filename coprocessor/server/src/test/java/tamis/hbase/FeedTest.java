@@ -28,6 +28,7 @@ class FeedTest {
 
   @AfterEach
   void stopFeed() {
+    Fault.only();
     RegionServerState.INSTANCE.startForTest(null);
   }
 
@@ -49,9 +50,8 @@ class FeedTest {
 
   @Test
   void aValueIsLeftOutWherePutsDoNotWait() throws Exception {
-    FeedOptions options = new FeedOptions();
-    options.faultNoWait = true;
-    String wrong = play(options);
+    Fault.only(Fault.NO_WAIT);
+    String wrong = play(new FeedOptions());
     assertTrue(wrong != null && wrong.endsWith("is acknowledged and left out"), wrong);
   }
 

@@ -79,6 +79,27 @@ final class RegionForTest implements AutoCloseable {
     open();
   }
 
+  /** As on a server where the observer is not loaded. */
+  void reopenUnobserved() throws IOException {
+    region.close();
+    wals.close();
+    wals = new WALFactory(conf, "test-" + System.nanoTime());
+    region = HRegion.newHRegion(CommonFSUtils.getTableDir(root, descriptor.getTableName()), wals.getWAL(info),
+        FileSystem.get(root.toUri(), conf), conf, info, descriptor, null);
+    region.initialize();
+  }
+
+  /** What was in memory is gone, and comes back from the log as far as it is there. */
+  void crash() throws IOException {
+    wals.shutdown();
+    Path logs = new Path(root, "WALs");
+    FileSystem files = FileSystem.get(root.toUri(), conf);
+    for (org.apache.hadoop.fs.FileStatus server : files.listStatus(logs)) {
+      org.apache.hadoop.hbase.wal.WALSplitter.split(root, server.getPath(), new Path(root, "oldWALs"), files, conf, wals);
+    }
+    open();
+  }
+
   void reopen(TableDescriptor changed) throws IOException {
     descriptor = changed;
     reopen();

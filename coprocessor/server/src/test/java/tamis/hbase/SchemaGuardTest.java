@@ -26,6 +26,11 @@ class SchemaGuardTest {
     return ColumnFamilyDescriptorBuilder.newBuilder(RegionForTest.F);
   }
 
+  /** With an index that would hold entries of rows that lost a cell. */
+  TableDescriptor expiring() throws IOException {
+    return table(schema(1, false)).modifyColumnFamily(f().setTimeToLive(100).build()).build();
+  }
+
   private static void refused(TableDescriptor descriptor, String why) {
     IOException e = assertThrows(IOException.class, () -> SchemaGuard.check(descriptor));
     assertTrue(e.getMessage().contains(why), e.getMessage());

@@ -1,0 +1,69 @@
+package tamis.hbase;
+
+import java.util.EnumSet;
+import java.util.Set;
+
+/**
+ * For tests only. Each switches one rule off, so that a test can show that it would find what is lost without the rule.
+ * Named in the property `tamis.faults`, or switched on by a test of this package.
+ */
+enum Fault {
+  /** Puts do not wait for coordinators. */
+  NO_WAIT,
+  /** A mutation without a log entry stays one. */
+  SKIP_WAL_KEPT,
+  /** A marker is believed after a snapshot was restored, too. */
+  RESTORED_MARKER_BELIEVED,
+  /** A region opens without its observer. */
+  OPENS_UNOBSERVED,
+  /** A table with cells that expire may have any indexes. */
+  EXPIRY_NOT_REFUSED,
+  /** A poll's answer that was cut grants a lease. */
+  LEASE_FOR_CUT_REPLY,
+  /** Nobody notices that the machine slept. */
+  SLEEP_NOT_NOTICED,
+  /** The region's filters stay while files are loaded. */
+  LOAD_WITHOUT_TELLING,
+  /** The index is believed while files are loaded. */
+  LOAD_WITHOUT_UNMARKING,
+  /** What a batch holds is not freed where its last hook did not come. */
+  NO_SWEEP,
+  /** ZooKeeper proves ownership though the log has a fence. */
+  PROOF_WITHOUT_FENCE,
+  /** A proof counts from its end. */
+  PROOF_AS_OF_ITS_END,
+  /** A region opened behind a dead owner acknowledges at once. */
+  NO_OPENING_WAIT,
+  /** The closing of a region is not told. */
+  CLOSING_NOT_TOLD,
+  /** A region closed within its opening wait was closed in good order. */
+  FLAG_LOWERED_BEFORE_ITS_WAIT,
+  /** A region was closed in good order though a coordinator does not know. */
+  FLAG_LOWERED_BEFORE_ALL_KNOW,
+  /** Who closes takes down all flags that there are. */
+  EVERY_FLAG_LOWERED,
+  /** A region is searched and told of before its flag stands. */
+  BELIEVED_BEFORE_ITS_FLAG;
+
+  private static volatile Set<Fault> on = named(System.getProperty("tamis.faults", ""));
+
+  private static Set<Fault> named(String names) {
+    Set<Fault> faults = EnumSet.noneOf(Fault.class);
+    for (String name : names.split(",")) {
+      if (!name.isEmpty()) faults.add(valueOf(name.trim()));
+    }
+    return faults;
+  }
+
+  boolean isOn() {
+    Set<Fault> faults = on;
+    return !faults.isEmpty() && faults.contains(this);
+  }
+
+  /** These and no others. */
+  static void only(Fault... faults) {
+    Set<Fault> set = EnumSet.noneOf(Fault.class);
+    for (Fault fault : faults) set.add(fault);
+    on = set;
+  }
+}

@@ -1,0 +1,111 @@
+package tamis.hbase;
+
+import java.io.IOException;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import java.util.function.LongSupplier;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hbase.regionserver.HRegion;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import tamis.pb.Cluster;
+
+/**
+ * What is done when a region opens and closes, so that nobody who still believes in its former owner misses what the next
+ * one acknowledges: the flag of the opening, the wait behind an owner who did not close it in good order, the news of the
+ * closing. Threads: safe.
+ */
+final class RegionLife {
+  private static final Logger LOG = LoggerFactory.getLogger(RegionLife.class);
+  private static final long CLOSING_WAIT_NS = TimeUnit.MILLISECONDS.toNanos(1500); // a lease, and a little
+
+  private final FilterFeed feed;
+  private final LongSupplier clock;
+  private final BooleanSupplier aborts;
+
+  RegionLife(FilterFeed feed, LongSupplier clock, BooleanSupplier aborts) {
+    this.feed = feed;
+    this.clock = clock;
+    this.aborts = aborts;
+  }
+
+  /** In postOpen: nothing is written to the region, nothing is told yet. */
+  void opened(IndexedRegion region) {
+    // Until it is known how the last owner closed it.
+    region.notBefore = clock.getAsLong() + Ownership.OPENING_WAIT_NS;
+    try {
+      HRegion opened = (HRegion) region.region;
+      Path directory = opened.getRegionFileSystem().getRegionDir();
+      Set<Path> parents = new HashSet<>();
+      for (String parent : IndexBuilder.origins(region)) {
+        if (!parent.isEmpty()) parents.add(new Path(directory.getParent(), parent));
+      }
+      OpeningFlag flag = new OpeningFlag(opened.getRegionFileSystem().getFileSystem(), directory, parents,
+          region.server.replace(',', '-') + "-" + region.epoch);
+      if (Fault.BELIEVED_BEFORE_ITS_FLAG.isOn()) region.flag = flag;
+      flag.raise();
+      if (!flag.foundOthers() || Fault.NO_OPENING_WAIT.isOn()) region.notBefore = clock.getAsLong();
+      region.flag = flag;
+    } catch (Throwable e) {
+      LOG.error("Cannot raise the flag of region {}: it is neither searched nor told of",
+          region.info().getEncodedName(), e);
+    }
+  }
+
+  /** Once it is online: waits out its opening wait, and takes down the flags of those that it has waited for. */
+  void settle(IndexedRegion region) throws IOException, InterruptedException {
+    OpeningFlag flag = region.flag;
+    if (flag == null || !flag.foundOthers()) return;
+    long left = region.notBefore - clock.getAsLong();
+    if (left > 0) TimeUnit.NANOSECONDS.sleep(left);
+    if (!region.isClosed()) flag.deleteOthers();
+  }
+
+  /** Told once; in the second call it waits for what the first one began. */
+  void closing(IndexedRegion region) throws InterruptedException {
+    boolean first;
+    synchronized (region) {
+      first = !region.closing;
+      region.closing = true;
+      if (first) {
+        for (IndexFilter filter : region.filters.values()) filter.retire();
+        // Writers go on, and wait for it: behind it nobody excludes the region.
+        if (region.told && !Fault.CLOSING_NOT_TOLD.isOn()) {
+          region.acknowledgeAfter.accumulateAndGet(tellClosed(region), Math::max);
+        }
+      }
+    }
+    if (!first && !aborts.getAsBoolean()) {
+      feed.waitAcknowledged(region.acknowledgeAfter.get(), clock.getAsLong() + CLOSING_WAIT_NS);
+    }
+  }
+
+  private long tellClosed(IndexedRegion region) {
+    return feed.append(Cluster.Event.newBuilder().setKind(Cluster.Event.Kind.REGION_CLOSED).setRegionId(region.id)
+        .setEpoch(region.epoch));
+  }
+
+  void closed(IndexedRegion region, boolean inOrder) {
+    synchronized (region) {
+      if (region.told && !region.closing) { // aborted, or another coprocessor's doing
+        region.closing = true;
+        tellClosed(region);
+        inOrder = false;
+      }
+    }
+    OpeningFlag flag = region.flag;
+    if (flag == null || !inOrder) return;
+    // Nobody believes in this opening any more, nor in one before it.
+    boolean known = feed.acknowledgedFloor() >= region.acknowledgeAfter.get() || Fault.FLAG_LOWERED_BEFORE_ALL_KNOW.isOn();
+    boolean settled = region.notBefore - clock.getAsLong() <= 0 || Fault.FLAG_LOWERED_BEFORE_ITS_WAIT.isOn();
+    if (!known || !settled) return;
+    try {
+      flag.deleteOthers();
+      flag.lower();
+    } catch (IOException e) {
+      LOG.warn("The flag of region {} stays: its next owner waits a moment", region.info().getEncodedName(), e);
+    }
+  }
+}

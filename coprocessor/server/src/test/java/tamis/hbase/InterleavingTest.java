@@ -1,0 +1,331 @@
+package tamis.hbase;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.util.Collections;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hbase.DoNotRetryIOException;
+import org.apache.hadoop.hbase.KeyValue;
+import org.apache.hadoop.hbase.client.Durability;
+import org.apache.hadoop.hbase.client.Put;
+import org.apache.hadoop.hbase.client.TableDescriptor;
+import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
+import org.apache.hadoop.hbase.coprocessor.ObserverContext;
+import org.apache.hadoop.hbase.coprocessor.RegionCoprocessor;
+import org.apache.hadoop.hbase.coprocessor.RegionCoprocessorEnvironment;
+import org.apache.hadoop.hbase.coprocessor.RegionObserver;
+import org.apache.hadoop.hbase.io.hfile.CacheConfig;
+import org.apache.hadoop.hbase.io.hfile.HFile;
+import org.apache.hadoop.hbase.io.hfile.HFileContextBuilder;
+import org.apache.hadoop.hbase.regionserver.HRegion;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.util.Pair;
+import org.apache.hadoop.hbase.wal.WALEdit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import tamis.filter.Hash;
+import tamis.pb.Cluster;
+import tamis.table.ByteWriter;
+import tamis.table.Codec;
+import tamis.table.Value;
+
+/**
+ * What would lose a row if one rule were not there: each test comes with the rule, and with it switched off, when it sees
+ * the row missed.
+ */
+class InterleavingTest {
+  private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
+  private static final byte[] A = Bytes.toBytes("a");
+
+  private final RegionServerState state = RegionServerState.INSTANCE;
+
+  @AfterEach
+  void reset() {
+    Fault.only();
+    state.startForTest(null);
+  }
+
+  private static TableDescriptor descriptor() throws IOException {
+    return TableDescriptorBuilder.newBuilder(RegionForTest.descriptor(
+        RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1))
+        .setRegionSplitPolicyClassName(IndexSplitPolicy.class.getName()).build();
+  }
+
+  private static RegionForTest open(TableDescriptor descriptor) throws IOException {
+    return new RegionForTest(descriptor, new byte[0], new byte[0]);
+  }
+
+  private static byte[] encoded(String value) {
+    ByteWriter out = new ByteWriter();
+    Codec.appendIndexed(Value.text(value), out);
+    return out.toBytes();
+  }
+
+  private static Put put(String row, String value) {
+    return new Put(Bytes.toBytes(row)).addColumn(RegionForTest.F, A, Bytes.toBytes(value));
+  }
+
+  /** Rows that no search by the index would find though it is believed to be complete. */
+  private static long missed(RegionForTest test) throws Exception {
+    return Checker.check(test.observer().indexed(), rows -> true).getMissingEntries();
+  }
+
+  // ---- SKIP_WAL: the family of the rows is flushed, the entries are in memory only
+
+  private static long missedAfterACrash() throws Exception {
+    try (RegionForTest test = open(descriptor())) {
+      for (int i = 0; i < 10; ++i) test.region.put(put("r" + i, "v" + i).setDurability(Durability.SKIP_WAL));
+      test.region.flushcache(Collections.singletonList(RegionForTest.F), false,
+          org.apache.hadoop.hbase.regionserver.FlushLifeCycleTracker.DUMMY);
+      test.crash();
+      assertEquals(10, Checker.check(test.observer().indexed(), rows -> true).getRows());
+      return missed(test);
+    }
+  }
+
+  @Test
+  void aRowWithoutALogEntryDoesNotOutliveItsIndexEntry() throws Exception {
+    assertEquals(0, missedAfterACrash());
+    Fault.only(Fault.SKIP_WAL_KEPT);
+    assertEquals(10, missedAfterACrash());
+  }
+
+  // ---- A snapshot that took the files of the rows later than those of the entries
+
+  private static long missedAfterARestoring() throws Exception {
+    try (RegionForTest test = open(descriptor())) {
+      test.region.put(put("early", "v"));
+      Path directory = test.region.getRegionFileSystem().getTableDir();
+      FileSystem files = test.region.getRegionFileSystem().getFileSystem();
+      // As it comes back: the entry is not in the files, the row and the marker are.
+      BatchContext.current().writer = BatchContext.Writer.INDEX;
+      try {
+        IndexedRegion region = test.observer().indexed();
+        test.region.delete(new org.apache.hadoop.hbase.client.Delete(
+            region.keys.entry(1, encoded("v"), Bytes.toBytes("early"))).addColumns(IndexedTable.FAMILY, IndexedTable.QUALIFIER));
+      } finally {
+        BatchContext.current().writer = BatchContext.Writer.CLIENT;
+      }
+      RestoreMark.make(files, directory, 5);
+      test.reopen();
+      return missed(test);
+    }
+  }
+
+  @Test
+  void aMarkerFromBeforeARestoringIsNotBelieved() throws Exception {
+    assertEquals(0, missedAfterARestoring());
+    Fault.only(Fault.RESTORED_MARKER_BELIEVED);
+    assertEquals(1, missedAfterARestoring());
+  }
+
+  // ---- A server without the observer takes rows, and the region comes back
+
+  private static long missedAfterAVisitUnobserved() throws Exception {
+    try (RegionForTest test = open(descriptor())) {
+      test.region.put(put("early", "v"));
+      test.reopenUnobserved();
+      test.region.put(put("late", "w"));
+      test.reopen();
+      return missed(test);
+    }
+  }
+
+  @Test
+  void aRegionDoesNotOpenUnobserved() throws Exception {
+    IOException e = assertThrows(IOException.class, InterleavingTest::missedAfterAVisitUnobserved);
+    assertTrue(e.getMessage().contains("IndexObserver is not loaded"), e.toString());
+    Fault.only(Fault.OPENS_UNOBSERVED);
+    assertEquals(1, missedAfterAVisitUnobserved());
+  }
+
+  // ---- Cells that expire
+
+  @Test
+  void onlyWhatSurvivesExpiryGoesWithATtl() throws Exception {
+    SchemaGuardTest guard = new SchemaGuardTest();
+    assertThrows(IOException.class, () -> SchemaGuard.check(guard.expiring()));
+    Fault.only(Fault.EXPIRY_NOT_REFUSED);
+    SchemaGuard.check(guard.expiring());
+  }
+
+  // ---- Another coprocessor throws behind the commit
+
+  /** Throws in postPut. */
+  public static final class Thrower implements RegionCoprocessor, RegionObserver {
+    @Override
+    public Optional<RegionObserver> getRegionObserver() {
+      return Optional.of(this);
+    }
+
+    @Override
+    public void postPut(ObserverContext<RegionCoprocessorEnvironment> c, Put put, WALEdit edit) throws IOException {
+      if (Bytes.toString(put.getRow()).equals("bad")) throw new DoNotRetryIOException("thrown by another coprocessor");
+    }
+  }
+
+  /** Whether another thread can write the row afterwards. */
+  private static boolean rowIsFree() throws Exception {
+    TableDescriptor descriptor =
+        TableDescriptorBuilder.newBuilder(descriptor()).setCoprocessor(Thrower.class.getName()).build();
+    try (RegionForTest test = open(descriptor)) {
+      Thread thread = new Thread(() -> {
+        try {
+          test.region.put(put("bad", "v"));
+        } catch (IOException e) {
+          // as it should
+        }
+      });
+      thread.start();
+      thread.join();
+      IndexedRegion region = test.observer().indexed();
+      boolean free = region.gate.writeLock().tryLock();
+      if (free) region.gate.writeLock().unlock();
+      return free;
+    }
+  }
+
+  @Test
+  void whatABatchHoldsIsFreedWhereItsLastHookDoesNotCome() throws Exception {
+    assertTrue(rowIsFree());
+    Fault.only(Fault.NO_SWEEP);
+    assertFalse(rowIsFree());
+  }
+
+  // ---- An answer to a poll that was cut
+
+  /** Whether the coordinator would leave out a row that was acknowledged while it had no lease. */
+  private static boolean cutReplyMisleads() throws Exception {
+    long[] now = {1000 * SECOND};
+    FeedOptions options = new FeedOptions();
+    FilterFeed feed = new FilterFeed("s", 7, options, () -> now[0], (column, bytes) -> null);
+    feed.append(Cluster.Event.newBuilder().setKind(Cluster.Event.Kind.REGION_OPENED).setRegionId(1));
+    poll(feed, now, 0);
+    options.replyBytes = 1;
+    long first = feed.append(Cluster.Event.newBuilder().setKind(Cluster.Event.Kind.RANGE_WIDENED).setRegionId(1));
+    long second = feed.append(Cluster.Event.newBuilder().setKind(Cluster.Event.Kind.RANGE_WIDENED).setRegionId(1));
+    assertTrue(feed.waitAcknowledged(second, now[0])); // nobody has a lease: the put is acknowledged
+    Cluster.PollReply cut = poll(feed, now, first - 1);
+    return cut.getLeaseNs() > 0 && cut.getTo() < second;
+  }
+
+  private static Cluster.PollReply poll(FilterFeed feed, long[] now, long applied) throws InterruptedException {
+    return feed.poll(Cluster.PollRequest.newBuilder().setCoordinator(1).setStartCode(applied == 0 ? 0 : 7)
+        .setApplied(applied).build(), () -> applied == 0 ? now[0] - 1 : now[0] + 10 * SECOND);
+  }
+
+  @Test
+  void anAnswerThatWasCutGrantsNoLease() throws Exception {
+    assertFalse(cutReplyMisleads());
+    Fault.only(Fault.LEASE_FOR_CUT_REPLY);
+    assertTrue(cutReplyMisleads());
+  }
+
+  // ---- Files are loaded
+
+  private static Path file(RegionForTest test, String... rows) throws IOException {
+    FileSystem files = test.region.getRegionFileSystem().getFileSystem();
+    Path path = new Path(new Path(test.region.getRegionFileSystem().getTableDir(), "load-" + System.nanoTime()), "f/file");
+    try (HFile.Writer writer = HFile.getWriterFactory(test.conf, new CacheConfig(test.conf)).withPath(files, path)
+        .withFileContext(new HFileContextBuilder().build()).create()) {
+      for (String row : rows) {
+        writer.append(new KeyValue(Bytes.toBytes(row), RegionForTest.F, A, 1000, Bytes.toBytes("loaded")));
+      }
+    }
+    return path;
+  }
+
+  private static void load(RegionForTest test, Path file) throws IOException {
+    java.util.List<Pair<byte[], String>> files = Collections.singletonList(new Pair<>(RegionForTest.F, file.toString()));
+    test.region.getCoprocessorHost().preBulkLoadHFile(files);
+    java.util.Map<byte[], java.util.List<Path>> loaded = null;
+    try {
+      loaded = ((HRegion) test.region).bulkLoadHFiles(files, true, null);
+    } finally {
+      if (!Fault.LOAD_WITHOUT_TELLING.isOn()) test.region.getCoprocessorHost().postBulkLoadHFile(files, loaded);
+    }
+  }
+
+  private void awaitBuilt(IndexedRegion region) throws Exception {
+    while (!region.complete().contains(1) || !region.filters.get(1).isPublished()) Thread.yield();
+  }
+
+  /** Whether a coordinator with a lease leaves out a row that was loaded. */
+  private boolean leavesOutWhatWasLoaded(boolean listens) throws Exception {
+    FeedOptions options = new FeedOptions();
+    options.leaseNs = 60 * SECOND;
+    FilterFeed feed = state.startForTest(options);
+    try (RegionForTest test = open(descriptor())) {
+      IndexedRegion region = test.observer().indexed();
+      test.region.put(put("there", "before"));
+      state.openForTest(region);
+      FeedCopy copy = new FeedCopy(3);
+      for (int i = 0; i < 3; ++i) {
+        copy.apply(feed.poll(copy.request(0), () -> System.nanoTime() + 100 * SECOND), System.nanoTime());
+      }
+      assertTrue(copy.excludes(region.id, 1, Hash.of(encoded("loaded"), 1), encoded("loaded")));
+      boolean[] stop = new boolean[1];
+      Thread poller = new Thread(() -> {
+        try {
+          while (!stop[0]) copy.apply(feed.poll(copy.request(SECOND / 50), () -> System.nanoTime() + 100 * SECOND), System.nanoTime());
+        } catch (InterruptedException e) {
+          Thread.currentThread().interrupt();
+        }
+      });
+      if (listens) poller.start();
+      load(test, file(test, "x1", "x2", "x3"));
+      boolean left = copy.excludes(region.id, 1, Hash.of(encoded("loaded"), 1), encoded("loaded"));
+      if (listens) {
+        awaitBuilt(region);
+        Cluster.RegionCheck check = Checker.check(region, rows -> true);
+        assertEquals(4, check.getEntries(), check.toString());
+        assertEquals(0, check.getMissingEntries() + check.getForeignEntries() + check.getMissingInFilter());
+        left |= copy.excludes(region.id, 1, Hash.of(encoded("loaded"), 1), encoded("loaded"));
+        stop[0] = true;
+        poller.join();
+      }
+      return left;
+    }
+  }
+
+  @Test
+  void nobodyLeavesOutWhatIsLoaded() throws Exception {
+    assertFalse(leavesOutWhatWasLoaded(true));
+    Fault.only(Fault.LOAD_WITHOUT_TELLING);
+    assertTrue(leavesOutWhatWasLoaded(false));
+  }
+
+  private long missedAfterALoad() throws Exception {
+    state.startForTest(new FeedOptions());
+    try (RegionForTest test = open(descriptor())) {
+      IndexedRegion region = test.observer().indexed();
+      test.region.put(put("x1", "before"));
+      state.openForTest(region);
+      load(test, file(test, "x0", "x1", "x2"));
+      awaitBuilt(region);
+      return missed(test);
+    }
+  }
+
+  @Test
+  void noMarkerOutlivesALoad() throws Exception {
+    assertEquals(0, missedAfterALoad());
+    Fault.only(Fault.LOAD_WITHOUT_UNMARKING);
+    assertEquals(2, missedAfterALoad());
+  }
+
+  @Test
+  void filesAreNotLoadedIntoTheIndexFamily() throws Exception {
+    try (RegionForTest test = open(descriptor())) {
+      assertThrows(DoNotRetryIOException.class, () -> test.region.getCoprocessorHost().preBulkLoadHFile(
+          Collections.singletonList(new Pair<>(IndexedTable.FAMILY, "/nowhere"))));
+    }
+  }
+}

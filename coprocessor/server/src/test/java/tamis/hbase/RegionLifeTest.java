@@ -1,0 +1,264 @@
+package tamis.hbase;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import tamis.pb.Cluster;
+
+/** Servers that open one region after the other, or believe that they have it still. The clock is the test's. */
+class RegionLifeTest {
+  private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
+
+  private long now = 1000 * SECOND;
+  private RegionForTest test;
+
+  /** One life of a server. */
+  private final class Server {
+    final FilterFeed feed = new FilterFeed("s", 7, new FeedOptions(), () -> now, (column, bytes) -> null);
+    final RegionLife life = new RegionLife(feed, () -> now, () -> false);
+
+    /** As far as postOpen. */
+    IndexedRegion open() {
+      IndexedRegion region =
+          new IndexedRegion(test.region, test.observer().indexed().table, "s,1,2", () -> true);
+      life.opened(region);
+      return region;
+    }
+
+    /** Once it is online. */
+    void tell(IndexedRegion region) {
+      region.told = true;
+      feed.append(Cluster.Event.newBuilder().setKind(Cluster.Event.Kind.REGION_OPENED).setRegionId(region.id)
+          .setEpoch(region.epoch));
+    }
+
+    void close(IndexedRegion region) throws InterruptedException {
+      life.closing(region);
+      region.setClosed();
+      life.closed(region, true);
+    }
+
+    /** Everything that a coordinator is told of, applied; true: it has a lease. */
+    boolean poll(long applied) throws InterruptedException {
+      return feed.poll(Cluster.PollRequest.newBuilder().setCoordinator(1).setStartCode(7).setApplied(applied).build(),
+          () -> now + 10 * SECOND).getLeaseNs() > 0;
+    }
+  }
+
+  @BeforeEach
+  void openRegion() throws Exception {
+    test = new RegionForTest(RegionForTest.descriptor(RegionForTest.schema()
+        .addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1), new byte[0], new byte[0]);
+  }
+
+  @AfterEach
+  void closeRegion() throws Exception {
+    Fault.only();
+    test.close();
+  }
+
+  private boolean waits(IndexedRegion region) {
+    return region.notBefore - now > 0;
+  }
+
+  private void waitOut(Server server, IndexedRegion region) throws Exception {
+    now += Ownership.OPENING_WAIT_NS;
+    server.life.settle(region);
+  }
+
+  private int flags() throws Exception {
+    Path directory = new Path(test.region.getRegionFileSystem().getRegionDir(), ".tamis");
+    FileSystem files = test.region.getRegionFileSystem().getFileSystem();
+    return files.exists(directory) ? files.listStatus(directory).length : 0;
+  }
+
+  @Test
+  void aRegionThatWasClosedInGoodOrderOpensAtOnce() throws Exception {
+    Server a = new Server();
+    IndexedRegion first = a.open();
+    assertFalse(waits(first));
+    assertEquals(1, flags());
+    a.tell(first);
+    a.close(first);
+    assertEquals(0, flags());
+    assertFalse(waits(new Server().open()));
+  }
+
+  /** False: the rule is off, and the next owner acknowledges while a zombie may still be believed. */
+  private boolean waitsBehindTheDead() throws Exception {
+    new Server().open();
+    Server b = new Server();
+    IndexedRegion second = b.open();
+    if (!waits(second)) return false;
+    waitOut(b, second);
+    assertFalse(waits(second));
+    assertEquals(1, flags());
+    return true;
+  }
+
+  @Test
+  void whoOpensBehindADeadOwnerWaits() throws Exception {
+    assertTrue(waitsBehindTheDead());
+  }
+
+  @Test
+  void withoutTheOpeningWaitItAcknowledgesAtOnce() throws Exception {
+    Fault.only(Fault.NO_OPENING_WAIT);
+    assertFalse(waitsBehindTheDead());
+  }
+
+  /** A dies, B opens and is closed within its wait: C must wait all the same. */
+  private boolean thirdOwnerWaits() throws Exception {
+    new Server().open();
+    Server b = new Server();
+    b.close(b.open());
+    return waits(new Server().open());
+  }
+
+  @Test
+  void aRegionClosedWithinItsWaitLeavesItToTheNext() throws Exception {
+    assertTrue(thirdOwnerWaits());
+  }
+
+  @Test
+  void withoutThatTheThirdOwnerWouldNotWait() throws Exception {
+    Fault.only(Fault.FLAG_LOWERED_BEFORE_ITS_WAIT);
+    assertFalse(thirdOwnerWaits());
+  }
+
+  /** A is expelled without knowing, B opens the region, A closes it: B's flag stays, and C waits when B dies. */
+  private boolean zombiesCloseLeavesTheFlag() throws Exception {
+    Server a = new Server();
+    IndexedRegion first = a.open();
+    Server b = new Server();
+    IndexedRegion second = b.open();
+    waitOut(b, second);
+    a.close(first);
+    return waits(new Server().open());
+  }
+
+  @Test
+  void eachTakesDownItsOwnFlagOnly() throws Exception {
+    assertTrue(zombiesCloseLeavesTheFlag());
+  }
+
+  @Test
+  void aZombieThatTakesDownAllFlagsHidesTheNextOwnersDeath() throws Exception {
+    Fault.only(Fault.EVERY_FLAG_LOWERED);
+    assertFalse(zombiesCloseLeavesTheFlag());
+  }
+
+  /** A coordinator has a lease, and has not heard of the closing: the next owner must wait. */
+  private boolean waitsForWhoDoesNotKnow() throws Exception {
+    Server a = new Server();
+    IndexedRegion region = a.open();
+    a.tell(region);
+    assertTrue(a.poll(a.feed.last()));
+    a.close(region);
+    return waits(new Server().open());
+  }
+
+  @Test
+  void theFlagStaysWhileACoordinatorDoesNotKnowOfTheClosing() throws Exception {
+    assertTrue(waitsForWhoDoesNotKnow());
+    Server b = new Server();
+    IndexedRegion region = b.open();
+    waitOut(b, region);
+    b.tell(region);
+    assertTrue(b.poll(b.feed.last()));
+    b.life.closing(region);
+    b.poll(b.feed.last()); // it knows
+    b.life.closed(region, true);
+    assertFalse(waits(new Server().open()));
+  }
+
+  @Test
+  void withoutTheEventTheNextOwnerWouldNotWait() throws Exception {
+    Fault.only(Fault.CLOSING_NOT_TOLD);
+    assertFalse(waitsForWhoDoesNotKnow());
+  }
+
+  @Test
+  void withoutItsAcknowledgementTheNextOwnerWouldNotWait() throws Exception {
+    Fault.only(Fault.FLAG_LOWERED_BEFORE_ALL_KNOW);
+    assertFalse(waitsForWhoDoesNotKnow());
+  }
+
+  @Test
+  void anAbortedRegionLeavesItsFlag() throws Exception {
+    Server a = new Server();
+    IndexedRegion region = a.open();
+    region.setClosed();
+    a.life.closed(region, false);
+    assertTrue(waits(new Server().open()));
+  }
+
+  /** Its flag cannot be written. */
+  private IndexedRegion openWithoutAFlag() throws Exception {
+    Path directory = new Path(test.region.getRegionFileSystem().getRegionDir(), ".tamis");
+    FileSystem files = test.region.getRegionFileSystem().getFileSystem();
+    files.create(directory).close(); // a file stands in the way
+    return new Server().open();
+  }
+
+  @Test
+  void withoutItsFlagARegionIsNeitherSearchedNorToldOf() throws Exception {
+    IndexedRegion region = openWithoutAFlag();
+    assertNull(region.flag); // asked before every search and telling
+    assertTrue(waits(region));
+  }
+
+  @Test
+  void withoutThatRuleItWouldBe() throws Exception {
+    Fault.only(Fault.BELIEVED_BEFORE_ITS_FLAG);
+    assertTrue(openWithoutAFlag().flag != null);
+  }
+
+  // ---- Proofs
+
+  /** The machine sleeps: its clock stands still, the wall's does not. */
+  private boolean believesAfterSleep() {
+    long[] wallMs = {1_000_000};
+    boolean[] fails = new boolean[1];
+    Ownership ownership = new Ownership(() -> {
+      if (fails[0]) throw new java.io.IOException("another one has the regions");
+    }, () -> now, () -> wallMs[0]);
+    assertTrue(ownership.ensure());
+    fails[0] = true;
+    assertTrue(ownership.ensure()); // the last one holds
+    wallMs[0] += 10_000;
+    return ownership.ensure();
+  }
+
+  @Test
+  void whatWasProvedBeforeASleepIsNotBelieved() {
+    assertFalse(believesAfterSleep());
+  }
+
+  @Test
+  void whereNobodyNoticesItIs() {
+    Fault.only(Fault.SLEEP_NOT_NOTICED);
+    assertTrue(believesAfterSleep());
+  }
+
+  /** The log's last sync ends long after it began, when the region may be open elsewhere already. */
+  private boolean believesASlowProof() {
+    Ownership ownership = new Ownership(() -> now += 3 * SECOND, () -> now, () -> now / 1_000_000);
+    return ownership.ensure();
+  }
+
+  @Test
+  void aProofCountsFromItsBegin() {
+    assertFalse(believesASlowProof());
+    Fault.only(Fault.PROOF_AS_OF_ITS_END);
+    assertTrue(believesASlowProof());
+  }
+}
