@@ -23,9 +23,7 @@ struct OracleConfig {
   bool blobs = false;        // in one of the families
   bool disk_fails = false;   // now and then
   bool loses_files = false;  // key files get lost and damaged
-  bool keeps_stats =
-      false;          // RocksDB has a family of its own, of which nobody has a handle at first
-  std::string fault;  // of faults.h
+  std::string fault;         // of faults.h
   std::string Text() const;
 };
 OracleConfig ConfigOf(uint64_t seed);
