@@ -30,7 +30,7 @@ Section Introduction(uint64_t seed) {
 Document Assemble(uint64_t seed, const CounterRuns& runs) {
   return {"Published figures",
           {Introduction(seed), SplitCountingSizes(seed), Overflow(seed, runs), DLeft(seed),
-           CacheSystems(seed), Penetration(seed), Cuckoo(seed)}};
+           CacheSystems(seed), Penetration(seed), Cuckoo(seed), LevelIds(seed)}};
 }
 
 }  // namespace

@@ -18,5 +18,6 @@ Section DLeft(uint64_t seed);
 Section CacheSystems(uint64_t seed);
 Section Penetration(uint64_t seed);
 Section Cuckoo(uint64_t seed);
+Section LevelIds(uint64_t seed);
 
 }  // namespace tamis
