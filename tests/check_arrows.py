@@ -35,7 +35,7 @@ ARROWS = {
     "query": "base executor filter table cluster routing",
     "store": "base executor table cluster rocks query",
     "sql": "base executor table cluster query",
-    "cli": "base executor filter papers table import cluster query store sql guard",
+    "cli": "base executor filter papers table import cluster query store sql guard lsm",
 }
 EXECUTOR = {"answers", "answers_test", "executor", "executor_test", "sim_executor", "thread_executor"}
 

@@ -39,6 +39,7 @@ void AddImportCommand(Command app, Context* context);       // import
 void AddRowCommands(Command app, Context* context);         // get, put, delete, scan
 void AddTableCommands(Command app, Context* context);       // table, index
 void AddFilterCommand(Command app, Context* context);       // filter
+void AddLsmCommand(Command app, Context* context);          // lsm
 void AddGuardCommand(Command app, Context* context);        // guard
 void AddClusterCommands(Command app, Context* context);     // region, server, status, check
 void AddHelpCommands(CommandLine& line, Context* context);  // completion, man

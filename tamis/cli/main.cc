@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
   tamis::AddTableCommands(line, &context);
   tamis::AddClusterCommands(line, &context);
   tamis::AddFilterCommand(line, &context);
+  tamis::AddLsmCommand(line, &context);
   tamis::AddGuardCommand(line, &context);
   tamis::AddHelpCommands(line, &context);
 

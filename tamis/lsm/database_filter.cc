@@ -36,6 +36,7 @@ Result<std::shared_ptr<DatabaseFilter>> DatabaseFilter::Create(const Options& op
   TAMIS_ASSIGN_OR_RETURN(auto tree, TreeFilter::Create({.directory = options.directory,
                                                         .fpr = options.fpr,
                                                         .seed = SeedFor(options.directory),
+                                                        .writes_files = options.writes_files,
                                                         .faults = options.faults}));
   return std::shared_ptr<DatabaseFilter>(
       new DatabaseFilter(options, std::make_shared<HookState>(std::move(tree))));
@@ -206,6 +207,21 @@ void DatabaseFilter::CountUnknown() {
   }
   tree.EndCounting();
   hooks_->HaveCounted(uncounted);
+}
+
+std::map<std::string, uint64_t> DatabaseFilter::Metrics() const {
+  const TreeFilter::Figures figures = tree().figures();
+  return {{"asked", figures.asked},
+          {"excluded", figures.excluded},
+          {"false_passes", figures.false_passes},
+          {"disturbed", figures.disturbed},
+          {"unsettled", figures.unsettled},
+          {"counting", tree().IsCounting() ? 1u : 0u},
+          {"keys", figures.filter.keys},
+          {"stale", figures.stale},
+          {"files", figures.files},
+          {"size_bytes", figures.filter.size_bytes},
+          {"memtable_bytes", figures.memtable_bytes}};
 }
 
 void DatabaseFilter::WaitUntilCounted() {

@@ -15,6 +15,7 @@
 #include <rocksdb/db.h>
 
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -32,6 +33,7 @@ class DatabaseFilter {
   struct Options {
     std::string directory;  // of the key files
     double fpr = 0.003;
+    bool writes_files = true;  // else key files are only read, for a database that is, too
     Faults faults;
   };
 
@@ -60,6 +62,10 @@ class DatabaseFilter {
   std::string DoubtsOf(rocksdb::ColumnFamilyHandle* family) const {
     return DoubtNames(tree().DoubtsOf(family->GetID()));
   }
+
+  // For who watches it, by name: asked, excluded, false_passes, disturbed, unsettled, ...; of all
+  // families together.
+  std::map<std::string, uint64_t> Metrics() const;
 
   // Files from elsewhere: counted before they are ingested, each under the path it comes from.
   class Ingestion {

@@ -13,6 +13,8 @@ using rocksdb::ReadOptions;
 using rocksdb::Slice;
 using rocksdb::Status;
 
+const Slice kProperty = "tamis.lsm";
+
 }  // namespace
 
 Result<std::unique_ptr<FilteredDB>> FilteredDB::Open(
@@ -55,13 +57,17 @@ Status FilteredDB::Close() {
 Status FilteredDB::Get(const ReadOptions& options, ColumnFamilyHandle* family, const Slice& key,
                        PinnableSlice* value) {
   if (!filter_->MayContain(family, key)) return Status::NotFound();
-  return db_->Get(options, family, key, value);
+  Status status = db_->Get(options, family, key, value);
+  Note(family, status);
+  return status;
 }
 
 Status FilteredDB::GetEntity(const ReadOptions& options, ColumnFamilyHandle* family,
                              const Slice& key, rocksdb::PinnableWideColumns* columns) {
   if (!filter_->MayContain(family, key)) return Status::NotFound();
-  return db_->GetEntity(options, family, key, columns);
+  Status status = db_->GetEntity(options, family, key, columns);
+  Note(family, status);
+  return status;
 }
 
 bool FilteredDB::KeyMayExist(const ReadOptions& options, ColumnFamilyHandle* family,
@@ -137,6 +143,7 @@ std::vector<Status> FilteredDB::MultiGet(const ReadOptions& options,
         std::vector<std::string> found;
         auto some = db_->MultiGet(options, some_families, some_keys, &found);
         for (size_t i = 0; i < places.size(); ++i) {
+          Note(families[places[i]], some[i]);
           statuses[places[i]] = std::move(some[i]);
           (*values)[places[i]] = std::move(found[i]);
         }
@@ -161,6 +168,7 @@ void FilteredDB::MultiGet(const ReadOptions& options, ColumnFamilyHandle* family
         db_->MultiGet(options, family, places.size(), some_keys.data(), found.data(), some.data(),
                       sorted);
         for (size_t i = 0; i < places.size(); ++i) {
+          Note(family, some[i]);
           statuses[places[i]] = std::move(some[i]);
           values[places[i]] = std::move(found[i]);
         }
@@ -189,6 +197,7 @@ void FilteredDB::MultiGet(const ReadOptions& options, size_t count, ColumnFamily
         db_->MultiGet(options, places.size(), some_families.data(), some_keys.data(), found.data(),
                       some.data(), sorted);
         for (size_t i = 0; i < places.size(); ++i) {
+          Note(families[places[i]], some[i]);
           statuses[places[i]] = std::move(some[i]);
           values[places[i]] = std::move(found[i]);
         }
@@ -198,6 +207,39 @@ void FilteredDB::MultiGet(const ReadOptions& options, size_t count, ColumnFamily
         statuses[i] = Status::NotFound();
         values[i].Reset();
       });
+}
+
+bool FilteredDB::GetProperty(ColumnFamilyHandle* family, const Slice& property,
+                             std::string* value) {
+  std::map<std::string, std::string> lines;
+  if (property != kProperty || !GetMapProperty(family, property, &lines)) {
+    return db_->GetProperty(family, property, value);
+  }
+  value->clear();
+  for (const auto& [name, text] : lines) *value += name + ": " + text + "\n";
+  return true;
+}
+
+bool FilteredDB::GetMapProperty(ColumnFamilyHandle* family, const Slice& property,
+                                std::map<std::string, std::string>* value) {
+  if (property != kProperty) return db_->GetMapProperty(family, property, value);
+  value->clear();
+  for (const auto& [name, number] : filter_->Metrics()) (*value)[name] = std::to_string(number);
+  const std::string doubts = filter_->DoubtsOf(family);
+  (*value)["state"] = doubts.empty() ? "answers" : "passes through: " + doubts;
+  return true;
+}
+
+bool FilteredDB::GetIntProperty(ColumnFamilyHandle* family, const Slice& property,
+                                uint64_t* value) {
+  Slice name = property;
+  if (!name.starts_with(kProperty)) return db_->GetIntProperty(family, property, value);
+  name.remove_prefix(std::min(name.size(), kProperty.size() + 1));
+  const auto numbers = filter_->Metrics();
+  const auto at = numbers.find(name.ToString());
+  if (at == numbers.end()) return false;
+  *value = at->second;
+  return true;
 }
 
 Status FilteredDB::CreateColumnFamily(const rocksdb::ColumnFamilyOptions& options,

@@ -4,12 +4,16 @@
 //   std::vector<rocksdb::ColumnFamilyHandle*> handles;
 //   auto db = FilteredDB::Open({.fpr = 0.003}, options, path, families, &handles);
 //
+//   db->GetProperty("tamis.lsm", &text);        asked, excluded, ..., and the state of the family
+//   db->GetIntProperty("tamis.lsm.excluded", &number);
+//
 // StackableDB forwards the calls, all but Resume, Get with timestamps and
 // GetAllColumnFamilyMetaData, which it forgets: they stand here.
 #pragma once
 
 #include <rocksdb/utilities/stackable_db.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -80,6 +84,18 @@ class FilteredDB : public rocksdb::StackableDB {
                 rocksdb::PinnableSlice* values, rocksdb::Status* statuses,
                 bool sorted = false) override;
 
+  // Beside RocksDB's own: tamis.lsm, of the figures of the filter; its "state" is "answers", or why
+  // the family passes through.
+  using StackableDB::GetProperty;
+  bool GetProperty(rocksdb::ColumnFamilyHandle* family, const rocksdb::Slice& property,
+                   std::string* value) override;
+  using StackableDB::GetMapProperty;
+  bool GetMapProperty(rocksdb::ColumnFamilyHandle* family, const rocksdb::Slice& property,
+                      std::map<std::string, std::string>* value) override;
+  using StackableDB::GetIntProperty;
+  bool GetIntProperty(rocksdb::ColumnFamilyHandle* family, const rocksdb::Slice& property,
+                      uint64_t* value) override;
+
   using StackableDB::CreateColumnFamily;
   rocksdb::Status CreateColumnFamily(const rocksdb::ColumnFamilyOptions& options,
                                      const std::string& name,
@@ -105,6 +121,10 @@ class FilteredDB : public rocksdb::StackableDB {
       const std::vector<rocksdb::IngestExternalFileArg>& files) override;
 
  private:
+  // Of a key that was let pass.
+  void Note(rocksdb::ColumnFamilyHandle* family, const rocksdb::Status& status) const {
+    if (status.IsNotFound()) filter_->tree().NoteFalsePasses(family->GetID(), 1);
+  }
   // ask(places): reads what stands at these places of the batch. Those that the filter denies are
   // not among them.
   template <class FamilyAt, class Read, class ReadAll, class Deny>

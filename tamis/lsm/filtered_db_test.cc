@@ -416,5 +416,41 @@ TEST_F(FilteredDBTest, WithoutUsItIsAPlainDatabaseAgain) {
   EXPECT_GT(Compare(8000), 1900u);
 }
 
+TEST_F(FilteredDBTest, TellsItsFiguresAndItsStateAsProperties) {
+  db_->filter().WaitUntilCounted();
+  for (uint64_t i = 0; i < 1000; ++i) Put(Key(i));
+  ASSERT_TRUE(db_->Delete({}, handles_[0], Key(0)).ok());
+  ASSERT_TRUE(db_->Flush({}, handles_[0]).ok());
+  std::string value;
+  EXPECT_TRUE(
+      db_->Get({}, handles_[0], Key(0), &value).IsNotFound());  // a tombstone of it is there
+  EXPECT_TRUE(db_->Get({}, handles_[0], Key(1), &value).ok());
+  for (uint64_t i = 1000; i < 2000; ++i) {
+    EXPECT_TRUE(db_->Get({}, handles_[0], Key(i), &value).IsNotFound());
+  }
+  const auto number = [&](const std::string& name) {
+    uint64_t found = 0;
+    EXPECT_TRUE(db_->GetIntProperty(handles_[0], "tamis.lsm." + name, &found)) << name;
+    return found;
+  };
+  EXPECT_EQ(number("asked"), 1002);
+  EXPECT_EQ(number("excluded") + number("false_passes"), 1001);
+  EXPECT_GE(number("false_passes"), 1);
+  EXPECT_EQ(number("counting"), 0);
+  uint64_t none = 0;
+  EXPECT_FALSE(db_->GetIntProperty(handles_[0], "tamis.lsm.nothing", &none));
+  EXPECT_FALSE(db_->GetIntProperty(handles_[0], "tamis.lsm", &none));
+  EXPECT_TRUE(db_->GetIntProperty(handles_[0], "rocksdb.estimate-num-keys", &none));
+  std::map<std::string, std::string> lines;
+  ASSERT_TRUE(db_->GetMapProperty(handles_[0], "tamis.lsm", &lines));
+  EXPECT_EQ(lines["state"], "answers");
+  db_->filter().tree().AddDoubts(handles_[0]->GetID(), kComparator);
+  ASSERT_TRUE(db_->GetProperty(handles_[0], "tamis.lsm", &value));
+  EXPECT_NE(value.find("state: passes through: its comparator is not bytewise\n"), value.npos);
+  const uint64_t before = number("false_passes");
+  EXPECT_TRUE(db_->Get({}, handles_[0], Key(5000), &value).IsNotFound());
+  EXPECT_EQ(number("false_passes"), before);
+}
+
 }  // namespace
 }  // namespace tamis::lsm

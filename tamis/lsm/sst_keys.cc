@@ -14,7 +14,6 @@ namespace {
 
 using rocksdb::Slice;
 
-// Lets a file be read whose merge operator is not known: only its keys are wanted.
 class AnyMerge : public rocksdb::MergeOperator {
  public:
   bool FullMergeV2(const MergeOperationInput&, MergeOperationOutput* out) const override {
@@ -62,6 +61,8 @@ FileIdentity IdentityOf(const rocksdb::TableProperties& properties) {
   return identity;
 }
 
+std::shared_ptr<rocksdb::MergeOperator> MakeAnyMerge() { return std::make_shared<AnyMerge>(); }
+
 Result<FileIdentity> ReadSstIdentity(rocksdb::Env* env, const std::string& path) {
   rocksdb::Options options;
   options.env = env;
@@ -76,7 +77,7 @@ Result<FileIdentity> ReadSst(rocksdb::Env* env, const std::string& path,
                              const std::function<void(std::string_view)>& visit) {
   rocksdb::Options options;
   options.env = env;
-  options.merge_operator = std::make_shared<AnyMerge>();
+  options.merge_operator = MakeAnyMerge();
   NeverEqual never_equal;
   options.comparator = &never_equal;
   rocksdb::SstFileReader reader(options);

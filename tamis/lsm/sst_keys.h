@@ -2,10 +2,12 @@
 #pragma once
 
 #include <rocksdb/env.h>
+#include <rocksdb/merge_operator.h>
 #include <rocksdb/table_properties.h>
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -16,6 +18,9 @@ namespace tamis::lsm {
 
 // Names the file wherever it lies; zeros when it has no name, which is nobody's.
 FileIdentity IdentityOf(const rocksdb::TableProperties& properties);
+
+// Lets files be read whose merge operator is not known, where only keys are wanted.
+std::shared_ptr<rocksdb::MergeOperator> MakeAnyMerge();
 
 Result<FileIdentity> ReadSstIdentity(rocksdb::Env* env, const std::string& path);
 

@@ -56,9 +56,9 @@ Result<std::unique_ptr<TreeFilter>> TreeFilter::Create(Options options) {
       SharedQuotientFilter::Create(tree->options_.fpr, &tree->grace_, tree->options_.shard_keys));
   const std::string& directory = tree->options_.directory;
   std::error_code error;
-  std::filesystem::create_directories(directory, error);
+  if (tree->options_.writes_files) std::filesystem::create_directories(directory, error);
   std::filesystem::directory_iterator files(directory, error);
-  if (error) {
+  if (error && tree->options_.writes_files) {
     return Unavailable("cannot keep key files in \"" + directory + "\": " + error.message() +
                        "; name a directory that can be written");
   }
@@ -70,7 +70,7 @@ Result<std::unique_ptr<TreeFilter>> TreeFilter::Create(Options options) {
     if (std::string_view(end) == kSuffix) {
       tree->leftovers_.insert(number);
     } else if (name.ends_with(std::string(kSuffix) + ".tmp")) {
-      unlink(entry.path().c_str());
+      tree->DeleteKeyFile(entry.path());
     }
   }
   return tree;
@@ -90,7 +90,7 @@ const TreeFilter::Family* TreeFilter::FamilyOf(uint32_t id) const {
   return id < kMaxFamilies ? families_[id].load(std::memory_order_acquire) : nullptr;
 }
 
-void TreeFilter::Note(uint64_t asked, uint64_t excluded) const {
+void TreeFilter::Note(uint64_t asked, uint64_t excluded, uint64_t false_passes) const {
   static std::atomic<uint32_t> next{0};
   thread_local const uint32_t mine = next.fetch_add(1, std::memory_order_relaxed);
   Counters& counters = counters_[mine % counters_.size()];
@@ -100,6 +100,12 @@ void TreeFilter::Note(uint64_t asked, uint64_t excluded) const {
   };
   add(counters.asked, asked);
   add(counters.excluded, excluded);
+  if (false_passes > 0) add(counters.false_passes, false_passes);
+}
+
+void TreeFilter::NoteFalsePasses(uint32_t family, uint64_t count) const {
+  // Who passes through lets nothing pass falsely.
+  if (count > 0 && DoubtsOf(family) == 0) Note(0, 0, count);
 }
 
 bool TreeFilter::Ask(const Family& family, uint64_t hash) const {
@@ -221,7 +227,15 @@ bool TreeFilter::WriteKeyFile(const File& file, std::vector<uint64_t>* hashes) {
     const std::lock_guard lock(mutex_);
     leftovers_.erase(file.number);
   }
-  return KeyFile::Write(PathOf(file.number), HeaderOf(file), *hashes).ok();
+  if (!options_.writes_files) return false;
+  if (!KeyFile::Write(PathOf(file.number), HeaderOf(file), *hashes).ok()) return false;
+  const std::lock_guard lock(mutex_);
+  ++written_;
+  return true;
+}
+
+void TreeFilter::DeleteKeyFile(const std::string& path) const {
+  if (options_.writes_files) unlink(path.c_str());
 }
 
 std::optional<std::vector<TreeFilter::File>> TreeFilter::CountedFiles(bool settled) const {
@@ -478,7 +492,7 @@ void TreeFilter::CountFromHashes(const File& file, std::vector<uint64_t> hashes)
 void TreeFilter::EndCounting() {
   const std::lock_guard lock(mutex_);
   for (const FileNumber number : leftovers_) {
-    if (!Has(ledger_, number)) unlink(PathOf(number).c_str());
+    if (!Has(ledger_, number)) DeleteKeyFile(PathOf(number));
   }
   leftovers_.clear();
   if (tickets_.empty()) gone_.clear();
@@ -633,7 +647,7 @@ void TreeFilter::Apply(const Settlement& settlement) {
         removed_.erase(number);
         // Found before it was announced, it is not to be counted again.
         if (!tickets_.empty()) gone_.insert(number);
-        unlink(PathOf(number).c_str());
+        DeleteKeyFile(PathOf(number));
       }
     }
     settlement_.reset();
@@ -662,6 +676,7 @@ TreeFilter::Figures TreeFilter::figures() const {
   for (const Counters& counters : counters_) {
     figures.asked += counters.asked.load(std::memory_order_relaxed);
     figures.excluded += counters.excluded.load(std::memory_order_relaxed);
+    figures.false_passes += counters.false_passes.load(std::memory_order_relaxed);
   }
   for (const std::atomic<Family*>& family : families_) {
     if (const Family* const made = family.load()) {
@@ -677,6 +692,7 @@ TreeFilter::Figures TreeFilter::figures() const {
   figures.stale = stale_;
   figures.touched = touched_;
   figures.compared = compared_;
+  figures.written = written_;
   return figures;
 }
 

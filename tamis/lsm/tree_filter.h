@@ -68,6 +68,7 @@ class TreeFilter {
     double fpr = 0.003;
     uint64_t seed = 0;
     uint64_t shard_keys = 1 << 16;
+    bool writes_files = true;  // else key files are only read
     Faults faults;
   };
   static Result<std::unique_ptr<TreeFilter>> Create(Options options);
@@ -79,6 +80,9 @@ class TreeFilter {
   // answers[i] for keys[i].
   void MayContain(uint32_t family, std::span<const std::string_view> keys,
                   std::span<bool> answers) const;
+
+  // For the figures: so many of the keys that it let pass were not there.
+  void NoteFalsePasses(uint32_t family, uint64_t count) const;
 
   // --- column families -------------------------------------------------------------------------
 
@@ -142,14 +146,16 @@ class TreeFilter {
 
   struct Figures {
     SharedQuotientFilter::Figures filter;
-    uint64_t asked = 0;     // about
-    uint64_t excluded = 0;  // about
+    uint64_t asked = 0;         // about
+    uint64_t excluded = 0;      // about
+    uint64_t false_passes = 0;  // about, of those that were told
     uint64_t disturbed = 0;
     uint64_t files = 0;
     uint64_t unsettled = 0;  // files
     uint64_t stale = 0;      // copies of keys of files that are gone
     uint64_t touched = 0;    // copies that settling has added and removed
     uint64_t compared = 0;   // hashes read by settling
+    uint64_t written = 0;    // key files
     uint64_t memtable_bytes = 0;
   };
   Figures figures() const;
@@ -184,6 +190,7 @@ class TreeFilter {
   struct alignas(64) Counters {
     std::atomic<uint64_t> asked{0};
     std::atomic<uint64_t> excluded{0};
+    std::atomic<uint64_t> false_passes{0};
   };
 
   explicit TreeFilter(Options options);
@@ -193,12 +200,13 @@ class TreeFilter {
   Result<KeyFile> OpenKeyFile(const File& file) const;
   // Sorts and writes; false when there is no key file now.
   bool WriteKeyFile(const File& file, std::vector<uint64_t>* hashes);
+  void DeleteKeyFile(const std::string& path) const;
   void MarkBad(FileNumber number);  // its key file
   Family* MakeFamily(uint32_t id);
   bool IsUncounted(const File& file) const;  // neither covered nor gone
   const Family* FamilyOf(uint32_t id) const;
   bool Ask(const Family& family, uint64_t hash) const;
-  void Note(uint64_t asked, uint64_t excluded) const;
+  void Note(uint64_t asked, uint64_t excluded, uint64_t false_passes = 0) const;
 
   // REQUIRES: mutex_ is held.
   bool IsCovered(FileNumber number) const;
@@ -243,6 +251,7 @@ class TreeFilter {
   uint64_t stale_ = 0;
   uint64_t touched_ = 0;
   uint64_t compared_ = 0;
+  uint64_t written_ = 0;
 };
 
 }  // namespace tamis::lsm
