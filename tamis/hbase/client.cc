@@ -80,6 +80,10 @@ Client::~Client() {
   inside_->thread.join();
 }
 
+void Client::Close() {
+  asio::post(inside_->io, [inside = inside_] { inside->session.Close(); });
+}
+
 RowStream::~RowStream() {
   asio::io_context& io = inside_->client->io;
   asio::post(io, [inside = std::move(inside_)] { inside->scanner.Close(); });
@@ -208,8 +212,8 @@ Result<std::string> Client::Exec(std::string table, std::string row, ServiceCall
       [&](auto done) { Exec(std::move(table), std::move(row), std::move(call), std::move(done)); });
 }
 
-void Client::ExecAt(const Region& region, ServiceCall call, Done<Result<std::string>> done) {
-  Spawn<Result<std::string>>(
+void Client::ExecAt(const Region& region, ServiceCall call, Done<ServiceReply> done) {
+  Spawn<ServiceReply>(
       inside_->io, inside_,
       [server = region.server, name = region.name,
        call = std::move(call)](ClientThread& inside) mutable {
@@ -219,19 +223,18 @@ void Client::ExecAt(const Region& region, ServiceCall call, Done<Result<std::str
       std::move(done));
 }
 
-Result<std::string> Client::ExecAt(const Region& region, ServiceCall call) {
-  return Block<Result<std::string>>(
-      [&](auto done) { ExecAt(region, std::move(call), std::move(done)); });
+ServiceReply Client::ExecAt(const Region& region, ServiceCall call) {
+  return Block<ServiceReply>([&](auto done) { ExecAt(region, std::move(call), std::move(done)); });
 }
 
 void Client::ExecServer(ServerName server, ServiceCall call, Done<Result<std::string>> done) {
-  Spawn<Result<std::string>>(
+  Spawn<ServiceReply>(
       inside_->io, inside_,
       [server = std::move(server), call = std::move(call)](ClientThread& inside) mutable {
         return ExecRegionServerService(inside.session, std::move(server), std::move(call),
                                        inside.OperationDeadline());
       },
-      std::move(done));
+      [done = std::move(done)](ServiceReply reply) { done(std::move(reply.answer)); });
 }
 
 Result<std::string> Client::ExecServer(ServerName server, ServiceCall call) {
@@ -266,6 +269,18 @@ void Client::Regions(std::string table, Done<Result<std::vector<RegionPtr>>> don
 Result<std::vector<RegionPtr>> Client::Regions(std::string table) {
   return Block<Result<std::vector<RegionPtr>>>(
       [&](auto done) { Regions(std::move(table), std::move(done)); });
+}
+
+void Client::Regions(std::string table, std::string start, std::string end,
+                     Done<Result<std::vector<RegionPtr>>> done) {
+  Spawn<Result<std::vector<RegionPtr>>>(
+      inside_->io, inside_,
+      [table = std::move(table), start = std::move(start),
+       end = std::move(end)](ClientThread& inside) mutable {
+        return inside.session.locator.Between(NormalTableName(table), std::move(start),
+                                              std::move(end), inside.OperationDeadline());
+      },
+      std::move(done));
 }
 
 void Client::Suspect(RegionPtr region) {

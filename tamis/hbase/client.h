@@ -62,6 +62,9 @@ class Client {
   static Result<std::unique_ptr<Client>> Open(ClientOptions options);
   // What has not ended ends with kCancelled first.
   ~Client();
+  // What has not ended ends with kCancelled, soon, and so does what is asked for later: for who has
+  // threads that block on it, and is about to destroy it.
+  void Close();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
@@ -93,8 +96,8 @@ class Client {
   void Exec(std::string table, std::string row, ServiceCall call, Done<Result<std::string>> done);
   Result<std::string> Exec(std::string table, std::string row, ServiceCall call);
   // One try, at this server, by a region that it is believed to have.
-  void ExecAt(const Region& region, ServiceCall call, Done<Result<std::string>> done);
-  Result<std::string> ExecAt(const Region& region, ServiceCall call);
+  void ExecAt(const Region& region, ServiceCall call, Done<ServiceReply> done);
+  ServiceReply ExecAt(const Region& region, ServiceCall call);
   // Of the server itself, which takes the right to administrate where rights are checked.
   void ExecServer(ServerName server, ServiceCall call, Done<Result<std::string>> done);
   Result<std::string> ExecServer(ServerName server, ServiceCall call);
@@ -106,6 +109,9 @@ class Client {
   // As hbase:meta has them now; one that is open nowhere has no server.
   void Regions(std::string table, Done<Result<std::vector<RegionPtr>>> done);
   Result<std::vector<RegionPtr>> Regions(std::string table);
+  // Those that hold rows from `start` to before `end`; none for a table that there is not.
+  void Regions(std::string table, std::string start, std::string end,
+               Done<Result<std::vector<RegionPtr>>> done);
   // It does not answer as it should: what is known of it is looked up again when it is asked for.
   void Suspect(RegionPtr region);
 

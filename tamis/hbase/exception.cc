@@ -99,6 +99,12 @@ Remedy Exception::remedy() const {
   return do_not_retry ? Remedy::kFail : Remedy::kUnknown;
 }
 
+bool Exception::tells_region_is_not_here() const {
+  const std::string_view name = ShortName();
+  return name == "NotServingRegionException" || name == "RegionMovedException" ||
+         name == "RegionOpeningException";
+}
+
 Status Exception::ToStatus() const {
   const KnownClass* known = Find(ShortName());
   const StatusCode code = known          ? known->code

@@ -210,11 +210,50 @@ Task<Status> Locator::Refresh(Table& table, std::string name, std::string row, b
 }
 
 Task<Result<std::vector<RegionPtr>>> Locator::All(std::string name, Deadline deadline) {
-  Table& table = TableOf(name);
   ++counts_.meta_table_scans;
+  auto regions = co_await ReadRegions(name, MetaKeyFirst(name), MetaKeyEnd(name), deadline);
+  if (regions.ok() && regions->empty()) co_return NotFound("there is no table " + Printable(name));
+  co_return regions;
+}
+
+Task<Result<std::vector<RegionPtr>>> Locator::Between(std::string name, std::string start,
+                                                      std::string end, Deadline deadline) {
+  ++counts_.meta_lookups;
+  // From the region that holds `start`, or where one that does would stand.
+  std::string from_key = MetaKeyBefore(name, start);
   Scan scan;
-  scan.start_row = MetaKeyFirst(name);
-  scan.stop_row = MetaKeyEnd(name);
+  scan.reversed = true;
+  scan.start_row = MetaKeyOfRow(name, start);
+  scan.stop_row = MetaKeyFirst(name);
+  scan.include_stop = true;
+  scan.columns = {{"info", "regioninfo"}};
+  scan.limit = kLookupRows;
+  Scanner scanner(session_, std::string(kMetaTable), std::move(scan));
+  bool found = false;
+  for (uint64_t rows = 0; rows < kLookupRows && !found;) {
+    auto batch = co_await scanner.Next(deadline);
+    if (!batch.ok()) co_return batch.status();
+    if (batch->empty()) break;
+    for (const Row& meta_row : *batch) {
+      ++rows;
+      auto parsed = ParseMetaRow(meta_row);
+      if (!parsed.ok()) co_return parsed.status();
+      if (found || !*parsed || (*parsed)->region.table != name) continue;
+      const Region& region = (*parsed)->region;
+      found = Fits(region.start, region.end, start, false);
+      if (found) from_key = MetaKeyBefore(name, region.start);
+    }
+  }
+  std::string to_key = end.empty() ? MetaKeyEnd(name) : MetaKeyBefore(name, end);
+  co_return co_await ReadRegions(std::move(name), std::move(from_key), std::move(to_key), deadline);
+}
+
+Task<Result<std::vector<RegionPtr>>> Locator::ReadRegions(std::string name, std::string from_key,
+                                                          std::string to_key, Deadline deadline) {
+  Table& table = TableOf(name);
+  Scan scan;
+  scan.start_row = std::move(from_key);
+  scan.stop_row = std::move(to_key);
   scan.columns = {{"info", {}}};
   Scanner scanner(session_, std::string(kMetaTable), std::move(scan));
   std::vector<RegionPtr> regions;
@@ -231,7 +270,6 @@ Task<Result<std::vector<RegionPtr>>> Locator::All(std::string name, Deadline dea
       regions.push_back(std::make_shared<Region>(std::move(found.region)));
     }
   }
-  if (regions.empty()) co_return NotFound("there is no table " + Printable(name));
   // Rows of hbase:meta stand in the order of start keys. What a coroutine found meanwhile is as
   // new.
   for (const RegionPtr& region : regions) {

@@ -36,6 +36,11 @@ class Locator {
   // All regions, in order, from hbase:meta; some may be open nowhere at the moment (no server).
   Task<Result<std::vector<RegionPtr>>> All(std::string table, Deadline deadline);
 
+  // Those that hold rows from `start` to before `end` (empty: to the end), likewise. None when
+  // there is no such table.
+  Task<Result<std::vector<RegionPtr>>> Between(std::string table, std::string start,
+                                               std::string end, Deadline deadline);
+
   // The server does not answer, or no longer has it. Of many who say so of one look-up, the first
   // counts.
   void Suspect(const RegionPtr& region);
@@ -67,6 +72,8 @@ class Locator {
   };
 
   Task<Result<RegionPtr>> Find(std::string table, std::string row, bool before, Deadline deadline);
+  Task<Result<std::vector<RegionPtr>>> ReadRegions(std::string table, std::string from_key,
+                                                   std::string to_key, Deadline deadline);
   Task<Status> Refresh(Table& table, std::string name, std::string row, bool before,
                        Deadline deadline);
   Table& TableOf(const std::string& name);

@@ -44,9 +44,9 @@ Result<std::string> ServiceAnswer(const Reply& reply) {
   return answer.value().value();
 }
 
-Task<Result<std::string>> ExecAt(Session& session, ServerName server, std::string method,
-                                 pb::CoprocessorServiceRequest request, ServiceCall call,
-                                 Deadline deadline) {
+Task<ServiceReply> ExecAt(Session& session, ServerName server, std::string method,
+                          pb::CoprocessorServiceRequest request, ServiceCall call,
+                          Deadline deadline) {
   Call one{.method = std::move(method),
            .parameter = std::make_shared<pb::CoprocessorServiceRequest>(std::move(request)),
            .cells = {},
@@ -58,11 +58,13 @@ Task<Result<std::string>> ExecAt(Session& session, ServerName server, std::strin
       session.channels.To(server.address, "ClientService", lane), std::move(one));
   switch (reply.outcome) {
     case Reply::Outcome::kAnswer:
-      co_return ServiceAnswer(reply);
+      co_return ServiceReply{ServiceAnswer(reply)};
     case Reply::Outcome::kUnknown:
-      co_return DeadlineExceeded(reply.status.message());
+      co_return ServiceReply{DeadlineExceeded(reply.status.message())};
     default:
-      co_return reply.ToStatus().WithContext(call.method + " at " + server.ToString());
+      co_return ServiceReply{reply.ToStatus().WithContext(call.method + " at " + server.ToString()),
+                             reply.outcome == Reply::Outcome::kException &&
+                                 reply.exception.tells_region_is_not_here()};
   }
 }
 
@@ -215,9 +217,8 @@ Task<Result<std::string>> ExecService(Session& session, std::string table, std::
   co_return ServiceAnswer(*reply);
 }
 
-Task<Result<std::string>> ExecServiceAt(Session& session, ServerName server,
-                                        std::string region_name, ServiceCall call,
-                                        Deadline deadline) {
+Task<ServiceReply> ExecServiceAt(Session& session, ServerName server, std::string region_name,
+                                 ServiceCall call, Deadline deadline) {
   pb::CoprocessorServiceRequest request = ToProto(call, {});
   request.mutable_region()->set_type(pb::RegionSpecifier::REGION_NAME);
   request.mutable_region()->set_value(region_name);
@@ -225,8 +226,8 @@ Task<Result<std::string>> ExecServiceAt(Session& session, ServerName server,
                 deadline);
 }
 
-Task<Result<std::string>> ExecRegionServerService(Session& session, ServerName server,
-                                                  ServiceCall call, Deadline deadline) {
+Task<ServiceReply> ExecRegionServerService(Session& session, ServerName server, ServiceCall call,
+                                           Deadline deadline) {
   pb::CoprocessorServiceRequest request = ToProto(call, {});
   request.mutable_region()->set_type(pb::RegionSpecifier::REGION_NAME);
   request.mutable_region()->set_value("");

@@ -27,10 +27,9 @@ Task<Result<MutateResult>> MutateRowTogether(Session& session, std::string table
 Task<Result<std::string>> ExecService(Session& session, std::string table, std::string row,
                                       ServiceCall call, Deadline deadline);
 // One try at this server, with what it thinks of the region.
-Task<Result<std::string>> ExecServiceAt(Session& session, ServerName server,
-                                        std::string region_name, ServiceCall call,
-                                        Deadline deadline);
-Task<Result<std::string>> ExecRegionServerService(Session& session, ServerName server,
-                                                  ServiceCall call, Deadline deadline);
+Task<ServiceReply> ExecServiceAt(Session& session, ServerName server, std::string region_name,
+                                 ServiceCall call, Deadline deadline);
+Task<ServiceReply> ExecRegionServerService(Session& session, ServerName server, ServiceCall call,
+                                           Deadline deadline);
 
 }  // namespace tamis::hbase

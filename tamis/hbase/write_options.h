@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "tamis/base/status.h"
 #include "tamis/hbase/operations.h"
 #include "tamis/hbase/row.h"
 
@@ -38,6 +39,13 @@ struct ServiceCall {
   // It changes nothing, or doing it twice is as good as once.
   bool repeat = false;
   std::optional<std::chrono::milliseconds> timeout;  // of one try; else the client's
+};
+
+// How one try of it ended.
+struct ServiceReply {
+  Result<std::string> answer;
+  // The server does not have the region that it was sent to: it did not run.
+  bool not_here = false;
 };
 
 }  // namespace tamis::hbase

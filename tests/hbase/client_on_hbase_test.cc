@@ -586,7 +586,7 @@ TEST_F(ClientOnHBaseTest, AServiceThatIsNotThere) {
   EXPECT_EQ(of_region.status().code(), StatusCode::kFailedPrecondition) << of_region.status();
   EXPECT_THAT(of_region.status().message(), HasSubstr("No registered coprocessor service"));
   const RegionPtr region = Regions()[0];
-  EXPECT_EQ(client_->ExecAt(*region, call).status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(client_->ExecAt(*region, call).answer.status().code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(client_->ExecServer(region->server, call).status().code(),
             StatusCode::kFailedPrecondition);
 }
