@@ -18,8 +18,8 @@
 
 #include "tamis/cluster/cluster.h"
 #include "tamis/cluster/cluster_admin.h"
+#include "tamis/cluster/job_table.h"
 #include "tamis/rocks/catalog.h"
-#include "tamis/rocks/job_table.h"
 #include "tamis/rocks/membership.h"
 #include "tamis/rocks/rocks_region_server.h"
 #include "tamis/rocks/store.h"

@@ -1,4 +1,4 @@
-#include "tamis/rocks/job_table.h"
+#include "tamis/cluster/job_table.h"
 
 #include <gtest/gtest.h>
 
