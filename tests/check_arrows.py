@@ -32,6 +32,7 @@ ARROWS = {
     "cluster": "base executor table",
     "routing": "base executor filter table cluster",
     "rocks": "base executor filter table cluster routing",
+    "hbase_cluster": "base executor table cluster hbase",
     "query": "base executor filter table cluster routing",
     "store": "base executor table cluster rocks query",
     "sql": "base executor table cluster query",

@@ -1,0 +1,310 @@
+#include "tamis/hbase_cluster/hbase_cluster.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tamis/base/join.h"
+
+namespace tamis {
+namespace {
+
+constexpr int kWaiters = 3;
+
+Status NoTable(const std::string& name) { return NotFound("no table \"" + name + "\""); }
+
+Result<RegionInfo> InfoOf(const hbase::Region& region, uint32_t table_id) {
+  TAMIS_ASSIGN_OR_RETURN(const RegionId id, RegionIdOf(region.encoded));
+  RegionInfo info{.id = id,
+                  .name = region.encoded,
+                  .epoch = 0,  // whoever has the region
+                  .table_id = table_id,
+                  .start = region.start,
+                  .end = region.end};
+  if (!region.server.address.host.empty()) info.server = region.server.address.ToString();
+  return info;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HBaseCluster>> HBaseCluster::Open(Options options, Executor* executor) {
+  TAMIS_ASSIGN_OR_RETURN(auto client, hbase::Client::Open(options.client));
+  return std::unique_ptr<HBaseCluster>(
+      new HBaseCluster(std::move(options), executor, std::move(client)));
+}
+
+HBaseCluster::HBaseCluster(Options options, Executor* executor,
+                           std::unique_ptr<hbase::Client> client)
+    : options_(std::move(options)),
+      executor_(executor),
+      client_(std::move(client)),
+      link_(std::make_shared<ServerLink>()),
+      pause_(options_.first_look),
+      waiters_(kWaiters) {
+  link_->client = client_.get();
+  link_->executor = executor;
+  link_->on_gone = [this](const hbase::RegionPtr& region) { LookAt(region); };
+}
+
+HBaseCluster::~HBaseCluster() {
+  client_->Close();  // ends the waits of
+  waiters_.Stop();
+}
+
+std::shared_ptr<RegionServer> HBaseCluster::Server(const std::string& name) {
+  return std::make_shared<HBaseRegionServer>(name, link_);
+}
+
+// ---- Tables
+
+template <class T>
+void HBaseCluster::Ask(Shared<T>* shared, Callback<T> done, std::function<Result<T>()> ask) {
+  {
+    std::lock_guard lock(mutex_);
+    shared->waiting.push_back(std::move(done));
+    if (std::exchange(shared->asked, true)) return;
+  }
+  waiters_.Post([this, shared, ask = std::move(ask)] {
+    Result<T> answer = ask();
+    std::vector<Callback<T>> waiting;
+    {
+      std::lock_guard lock(mutex_);
+      shared->asked = false;
+      waiting.swap(shared->waiting);
+    }
+    executor_->Post([waiting = std::move(waiting), answer = std::move(answer)] {
+      for (const auto& one : waiting) one(answer);
+    });
+  });
+}
+
+Result<std::vector<IndexedTable>> HBaseCluster::Tables() {
+  TAMIS_ASSIGN_OR_RETURN(auto descriptions, client_->Tables(options_.name_space));
+  std::vector<IndexedTable> tables;
+  for (hbase::TableDescription& description : descriptions) {
+    // One that cannot be read must not hide the others; who names it is told.
+    auto table = ReadIndexedTable(std::move(description));
+    if (table.ok() && table->has_value()) tables.push_back(**std::move(table));
+  }
+  return tables;
+}
+
+Result<IndexedTable> HBaseCluster::Find(const std::string& name) {
+  std::string guess;
+  {
+    std::lock_guard lock(mutex_);
+    const auto known = known_.find(name);
+    guess = known != known_.end() ? known->second.hbase_name
+                                  : HBaseTableName(options_.name_space, name);
+  }
+  auto description = client_->Table(guess);
+  if (description.ok()) {
+    TAMIS_ASSIGN_OR_RETURN(auto table, ReadIndexedTable(*std::move(description)));
+    if (table && table->stored.name == name) return *std::move(table);
+  } else if (description.status().code() != StatusCode::kNotFound) {
+    return description.status().WithContext("cannot look up table \"" + name + "\"");
+  }
+  TAMIS_ASSIGN_OR_RETURN(auto tables, Tables());
+  const auto found = std::ranges::find(tables, name, [](const auto& t) { return t.stored.name; });
+  if (found == tables.end()) return NoTable(name);
+  return std::move(*found);
+}
+
+void HBaseCluster::Remember(const std::string& name, const Result<IndexedTable>& table) {
+  std::lock_guard lock(mutex_);
+  if (table.ok()) {
+    known_[name] = {table->description.name,
+                    TableIdInMessages(table->description.name, table->stored.id), executor_->Now()};
+  } else if (table.status().code() == StatusCode::kNotFound) {
+    known_.erase(name);
+  }
+}
+
+void HBaseCluster::Distrust(const std::string& name) {
+  std::lock_guard lock(mutex_);
+  const auto known = known_.find(name);
+  if (known == known_.end()) return;
+  link_->regions.ForgetTable(known->second.hbase_name);
+  known_.erase(known);
+}
+
+void HBaseCluster::GetTable(const std::string& name, Callback<TableSchema> done) {
+  Shared<IndexedTable>* find;
+  {
+    std::lock_guard lock(mutex_);
+    find = &finds_[name];
+  }
+  Ask<IndexedTable>(
+      find,
+      [done = std::move(done)](const Result<IndexedTable>& table) {
+        if (!table.ok()) return done(table.status());
+        done(table->schema());
+      },
+      [this, name] {
+        auto table = Find(name);
+        Remember(name, table);
+        return table;
+      });
+}
+
+void HBaseCluster::ListTables(Callback<std::vector<TableSchema>> done) {
+  Ask<std::vector<TableSchema>>(&tables_, std::move(done),
+                                [this]() -> Result<std::vector<TableSchema>> {
+                                  TAMIS_ASSIGN_OR_RETURN(const auto tables, Tables());
+                                  std::vector<TableSchema> schemas;
+                                  for (const IndexedTable& table : tables) {
+                                    schemas.push_back(table.schema());
+                                  }
+                                  std::ranges::sort(schemas, {}, &TableSchema::name);
+                                  return schemas;
+                                });
+}
+
+// ---- Regions
+
+// What the table is in HBase: as known, unless that is old and the master says otherwise.
+void HBaseCluster::FindKnown(const std::string& name, Callback<Known> done) {
+  std::optional<Known> old;
+  {
+    std::lock_guard lock(mutex_);
+    const auto known = known_.find(name);
+    if (known != known_.end()) old = known->second;
+  }
+  if (old && executor_->Now() - old->heard < options_.description_age) return done(*old);
+  auto answered = std::make_shared<std::atomic<bool>>(false);
+  const auto once = [answered, done = std::move(done)](const Result<Known>& known) {
+    if (!answered->exchange(true)) done(known);
+  };
+  if (old) {
+    executor_->PostAfter(options_.patience, [once, known = *old] { once(known); });
+  }
+  GetTable(name, [this, name, once, old](const Result<TableSchema>& schema) {
+    if (schema.ok()) {
+      std::unique_lock lock(mutex_);
+      const auto known = known_.find(name);
+      const Result<Known> answer =
+          known != known_.end() ? Result<Known>(known->second) : Result<Known>(NoTable(name));
+      lock.unlock();
+      return once(answer);
+    }
+    const bool master_knows = schema.status().code() == StatusCode::kNotFound;
+    once(old && !master_knows ? Result<Known>(*old) : Result<Known>(schema.status()));
+  });
+}
+
+void HBaseCluster::ListRegions(const std::string& table, std::vector<KeyRange> stale,
+                               Callback<std::vector<RegionInfo>> done) {
+  FindKnown(table, [this, stale = std::move(stale),
+                    done = std::move(done)](const Result<Known>& known) mutable {
+    if (!known.ok()) return done(known.status());
+    ListKnown(*known, std::move(stale), std::move(done));
+  });
+}
+
+void HBaseCluster::ListKnown(const Known& table, std::vector<KeyRange> stale,
+                             Callback<std::vector<RegionInfo>> done) {
+  using Regions = std::vector<hbase::RegionPtr>;
+  if (stale.empty()) stale.push_back({});
+  auto join = std::make_shared<Join<Result<Regions>>>(
+      Regions(), [this, table_id = table.table_id, done](const Result<Regions>& regions) {
+        executor_->Post([table_id, done, regions] {
+          if (!regions.ok()) return done(regions.status());
+          std::map<std::string, RegionInfo> infos;  // by start key: ranges may share a region
+          for (const hbase::RegionPtr& region : *regions) {
+            auto info = InfoOf(*region, table_id);
+            if (!info.ok()) return done(info.status());
+            infos.insert_or_assign(region->start, *std::move(info));
+          }
+          std::vector<RegionInfo> sorted;
+          for (auto& [start, info] : infos) sorted.push_back(std::move(info));
+          done(std::move(sorted));
+        });
+      });
+  for (const KeyRange& range : stale) {
+    join->Begin();
+    client_->Regions(table.hbase_name, range.start, range.end,
+                     [this, join, range, name = table.hbase_name](const Result<Regions>& regions) {
+                       if (regions.ok()) link_->regions.Learn(name, range, *regions);
+                       join->End([&](Result<Regions>* all) {
+                         if (!all->ok()) return;
+                         if (!regions.ok()) {
+                           *all = regions.status();
+                           return;
+                         }
+                         (*all)->insert((*all)->end(), regions->begin(), regions->end());
+                       });
+                     });
+  }
+  join->End();
+}
+
+// A region is not where it was: where it is now is asked once, so that its server is reached.
+void HBaseCluster::LookAt(const hbase::RegionPtr& gone) {
+  client_->Regions(gone->table, gone->start, gone->end,
+                   [this, gone](const Result<std::vector<hbase::RegionPtr>>& regions) {
+                     if (!regions.ok()) return;
+                     link_->regions.Learn(gone->table, {gone->start, gone->end}, *regions);
+                   });
+}
+
+// ---- Servers
+
+void HBaseCluster::ListServers(Callback<std::vector<ServerInfo>> done) {
+  Ask<std::vector<ServerInfo>>(&servers_, std::move(done), [this] {
+    auto servers = AskServers();
+    if (servers.ok()) LookForRegions(*servers);
+    return servers;
+  });
+}
+
+Result<std::vector<ServerInfo>> HBaseCluster::AskServers() {
+  TAMIS_ASSIGN_OR_RETURN(const hbase::ClusterState state, client_->Cluster());
+  std::map<std::string, ServerInfo> servers;
+  for (const hbase::ServerName& name : state.dead_servers) {
+    const std::string address = name.address.ToString();
+    servers[address] = {.name = address, .state = ServerInfo::State::kDead};
+  }
+  for (const auto& server : state.servers) {
+    const std::string address = server.name.address.ToString();
+    servers[address] = {.name = address, .regions = link_->regions.CountAt(address)};
+  }
+  std::vector<ServerInfo> list;
+  for (auto& [name, info] : servers) list.push_back(std::move(info));
+  return list;
+}
+
+// A server is reached by a region of an indexed table. Where none is known there may be one all the
+// same: after a while of nothing new the look is taken seldom.
+void HBaseCluster::LookForRegions(const std::vector<ServerInfo>& servers) {
+  std::vector<std::string> bare;
+  for (const ServerInfo& server : servers) {
+    if (server.state == ServerInfo::State::kLive && server.regions == 0) {
+      bare.push_back(server.name);
+    }
+  }
+  {
+    std::lock_guard lock(mutex_);
+    const Time now = executor_->Now();
+    if (bare != bare_) {
+      bare_ = bare;
+      pause_ = options_.first_look;
+      next_look_ = std::min(next_look_, now);
+    }
+    if (bare.empty() || looking_ || now < next_look_) return;
+    looking_ = true;
+    next_look_ = now + pause_;
+    pause_ = std::min(2 * pause_, options_.last_look);
+  }
+  waiters_.Post([this] {
+    const auto tables = Tables();
+    if (tables.ok()) {
+      for (const IndexedTable& table : *tables) {
+        const auto regions = client_->Regions(table.description.name);
+        if (regions.ok()) link_->regions.Learn(table.description.name, {}, *regions);
+      }
+    }
+    std::lock_guard lock(mutex_);
+    looking_ = false;
+  });
+}
+
+}  // namespace tamis

@@ -1,0 +1,108 @@
+// HBaseCluster: the indexed tables of one namespace of an HBase cluster whose servers load our
+// coprocessor (docs/HBASE.md).
+//
+// A table of HBase is one of ours when its description has a schema. It is known here by the
+// schema's name, which for a table that Tamis made is its name in HBase, too. Regions are those of
+// hbase:meta; what is stale is read anew there, key range by key range. Who is master, and whether
+// there is one, matters only to what asks for tables and servers.
+//
+// Threads: safe. Answers come on the executor. REQUIRES: no task of the executor's uses the cluster
+// when it ends.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tamis/base/thread_executor.h"
+#include "tamis/cluster/cluster.h"
+#include "tamis/hbase/client.h"
+#include "tamis/hbase_cluster/hbase_region_server.h"
+#include "tamis/hbase_cluster/indexed_table.h"
+
+namespace tamis {
+
+class HBaseCluster : public Cluster {
+ public:
+  struct Options {
+    hbase::ClientOptions client;
+    std::string name_space = "default";
+    // So long what a table's description says is believed; a region list names the table by it.
+    Duration description_age = std::chrono::seconds(1);
+    // So long the master is waited for where what it said last will do.
+    Duration patience = std::chrono::seconds(1);
+    // Between looks for regions at servers where none is known: from the first to the last.
+    Duration first_look = std::chrono::seconds(1);
+    Duration last_look = std::chrono::seconds(30);
+  };
+
+  // Asks nobody yet. kInvalidArgument for addresses that are none.
+  static Result<std::unique_ptr<HBaseCluster>> Open(Options options, Executor* executor);
+  ~HBaseCluster() override;
+
+  std::shared_ptr<RegionServer> Server(const std::string& name) override;
+  // By "HOST:PORT". Those that have died and did not come back are listed, too.
+  void ListServers(Callback<std::vector<ServerInfo>> done) override;
+  void ListRegions(const std::string& table, std::vector<KeyRange> stale,
+                   Callback<std::vector<RegionInfo>> done) override;
+  void ListTables(Callback<std::vector<TableSchema>> done) override;
+  void GetTable(const std::string& name, Callback<TableSchema> done) override;
+
+  // What an administrator needs beyond that. These block; not to be called from a task of the
+  // executor.
+  Result<IndexedTable> Find(const std::string& name);
+  Result<std::vector<IndexedTable>> Tables();
+  const std::string& name_space() const { return options_.name_space; }
+  KnownRegions& known_regions() { return link_->regions; }
+  // What is remembered of the table's description is too old.
+  void Distrust(const std::string& name);
+
+ private:
+  HBaseCluster(Options options, Executor* executor, std::unique_ptr<hbase::Client> client);
+
+  // Questions that many ask at one time are asked once.
+  template <class T>
+  struct Shared {
+    bool asked = false;
+    std::vector<Callback<T>> waiting;
+  };
+  struct Known {
+    std::string hbase_name;
+    uint32_t table_id = 0;
+    Time heard{};
+  };
+
+  template <class T>
+  void Ask(Shared<T>* shared, Callback<T> done, std::function<Result<T>()> ask);
+  void FindKnown(const std::string& name, Callback<Known> done);
+  void Remember(const std::string& name, const Result<IndexedTable>& table);
+  void ListKnown(const Known& table, std::vector<KeyRange> stale,
+                 Callback<std::vector<RegionInfo>> done);
+  Result<std::vector<ServerInfo>> AskServers();
+  void LookForRegions(const std::vector<ServerInfo>& servers);
+  void LookAt(const hbase::RegionPtr& gone);
+
+  const Options options_;
+  Executor* const executor_;
+  const std::unique_ptr<hbase::Client> client_;
+  const std::shared_ptr<ServerLink> link_;
+
+  std::mutex mutex_;
+  std::map<std::string, Known> known_;  // by the schema's name
+  std::map<std::string, Shared<IndexedTable>> finds_;
+  Shared<std::vector<TableSchema>> tables_;
+  Shared<std::vector<ServerInfo>> servers_;
+  // Looks for regions where none is known.
+  bool looking_ = false;
+  Time next_look_{};
+  Duration pause_{};
+  std::vector<std::string> bare_;  // servers without a known region, at the last look
+
+  // For what waits for the master.
+  ThreadExecutor waiters_;
+};
+
+}  // namespace tamis

@@ -1,0 +1,335 @@
+#include "tamis/hbase_cluster/hbase_cluster_admin.h"
+
+#include <algorithm>
+
+#include "tamis/base/random.h"
+#include "tamis/hbase/filter.h"
+#include "tamis/table/schema_change.h"
+
+namespace tamis {
+namespace {
+
+constexpr int kWorkers = 4;
+// Of a schema that somebody else changes at the same time.
+constexpr int kTriesOfChange = 5;
+
+// Of a region, by the master, for what HBase mends by a compaction.
+bool IsNotYet(const Status& status) {
+  if (status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kBusy) return true;
+  for (const std::string_view why : {"NOT splittable", "not mergeable", "merge qualifier"}) {
+    if (status.message().find(why) != std::string::npos) return true;
+  }
+  return false;
+}
+
+// HBase knows of no key in the middle: the region is small, or nothing of it is on the disk.
+bool HasNoMiddle(const Status& status) {
+  return status.message().find("bestSplitPoint") != std::string::npos ||
+         status.message().find("split point") != std::string::npos ||
+         status.message().find("splitKey") != std::string::npos;
+}
+
+uint64_t NewSeed() { return std::max<uint64_t>(1, SeedFromSystem()); }
+
+}  // namespace
+
+Result<std::unique_ptr<HBaseClusterAdmin>> HBaseClusterAdmin::Open(Options options,
+                                                                   HBaseCluster* cluster,
+                                                                   Executor* executor) {
+  TAMIS_ASSIGN_OR_RETURN(auto client, hbase::Client::Open(options.client));
+  return std::unique_ptr<HBaseClusterAdmin>(
+      new HBaseClusterAdmin(options, cluster, executor, std::move(client)));
+}
+
+HBaseClusterAdmin::HBaseClusterAdmin(const Options& options, HBaseCluster* cluster,
+                                     Executor* executor, std::unique_ptr<hbase::Client> client)
+    : options_(options),
+      cluster_(cluster),
+      executor_(executor),
+      client_(std::move(client)),
+      workers_(kWorkers) {}
+
+HBaseClusterAdmin::~HBaseClusterAdmin() {
+  client_->Close();  // ends the waits of
+  workers_.Stop();
+}
+
+template <class T>
+void HBaseClusterAdmin::Do(Callback<T> done, std::function<Result<T>()> work) {
+  workers_.Post([this, done = std::move(done), work = std::move(work)] {
+    executor_->Post([done, answer = work()] { done(answer); });
+  });
+}
+
+void HBaseClusterAdmin::DoStatus(DoneCallback done, std::function<Status()> work) {
+  workers_.Post([this, done = std::move(done), work = std::move(work)] {
+    executor_->Post([done, status = work()] { done(status); });
+  });
+}
+
+// ---- Servers
+
+bool HBaseClusterAdmin::Can(Capability capability) const {
+  return capability == Capability::kBalance || capability == Capability::kCompact;
+}
+
+void HBaseClusterAdmin::KillServer(const std::string&, DoneCallback done) {
+  done(CannotDo(Capability::kKillServer));
+}
+
+void HBaseClusterAdmin::PauseServer(const std::string&, DoneCallback done) {
+  done(CannotDo(Capability::kPauseServer));
+}
+
+void HBaseClusterAdmin::ResumeServer(const std::string&, DoneCallback done) {
+  done(CannotDo(Capability::kResumeServer));
+}
+
+void HBaseClusterAdmin::GetStatus(Callback<ClusterStatus> done) {
+  cluster_->ListServers([done = std::move(done)](Result<std::vector<ServerInfo>> servers) {
+    if (!servers.ok()) return done(servers.status());
+    ClusterStatus status;
+    for (ServerInfo& server : *servers) {
+      status.servers.push_back({.info = std::move(server)});
+    }
+    done(std::move(status));
+  });
+}
+
+// ---- Schemas
+
+void HBaseClusterAdmin::CreateTable(TableSchema schema, Callback<TableSchema> done) {
+  Do<TableSchema>(std::move(done), [this, schema = std::move(schema)] { return Create(schema); });
+}
+
+Result<TableSchema> HBaseClusterAdmin::Create(TableSchema schema) {
+  const std::string what = "cannot create table \"" + schema.name + "\"";
+  const auto existing = cluster_->Find(schema.name);
+  if (existing.ok()) return AlreadyExists(what + ": there is one");
+  if (existing.status().code() != StatusCode::kNotFound) return existing.status().WithContext(what);
+  const auto drawn = static_cast<uint32_t>(SeedFromSystem() >> 33);
+  TAMIS_ASSIGN_OR_RETURN(TableSchema stored, NewTable(InCells(std::move(schema)), drawn + 1));
+  for (IndexSpec& index : stored.indexes) {
+    if (index.seed == 0) index.seed = NewSeed();
+  }
+  IndexedTable table{.description = {.name = HBaseTableName(cluster_->name_space(), stored.name)},
+                     .stored = std::move(stored)};
+  table.description = DescribeIndexed(std::move(table.description), table.stored);
+  Status created = client_->CreateTable(table.description);
+  if (created.message().find("NamespaceNotFoundException") != std::string::npos) {
+    created = client_->CreateNamespace(cluster_->name_space());
+    if (created.ok() || created.code() == StatusCode::kAlreadyExists) {
+      created = client_->CreateTable(table.description);
+    }
+  }
+  if (created.code() == StatusCode::kAlreadyExists) {
+    return AlreadyExists(what + ": HBase has a table \"" + table.description.name +
+                         "\" without a schema of ours; attach it: tamis table attach");
+  }
+  TAMIS_RETURN_IF_ERROR(created.WithContext(what));
+  cluster_->Distrust(table.stored.name);
+  return table.schema();
+}
+
+void HBaseClusterAdmin::DropTable(const std::string& table, DoneCallback done) {
+  DoStatus(std::move(done), [this, table] {
+    return Drop(table).WithContext("cannot drop table \"" + table + "\"");
+  });
+}
+
+Status HBaseClusterAdmin::Drop(const std::string& name) {
+  TAMIS_ASSIGN_OR_RETURN(const IndexedTable table, cluster_->Find(name));
+  const Status disabled = client_->DisableTable(table.description.name);
+  // It may be disabled since somebody gave up in between.
+  if (!disabled.ok() && disabled.code() != StatusCode::kFailedPrecondition) return disabled;
+  TAMIS_RETURN_IF_ERROR(client_->DeleteTable(table.description.name));
+  cluster_->Distrust(name);
+  return Status::Ok();
+}
+
+// The master refuses a schema that does not follow on the one that is there: somebody else was
+// quicker.
+Result<TableSchema> HBaseClusterAdmin::Change(
+    const std::string& name, const std::function<Result<TableSchema>(TableSchema)>& change) {
+  for (int i = 0;; ++i) {
+    TAMIS_ASSIGN_OR_RETURN(IndexedTable table, cluster_->Find(name));
+    TAMIS_ASSIGN_OR_RETURN(table.stored, change(table.stored));
+    const hbase::TableDescription changed = DescribeIndexed(table.description, table.stored);
+    const Status modified = client_->ModifyTable(changed);
+    if (modified.ok()) {
+      cluster_->Distrust(name);
+      return table.schema();
+    }
+    const auto now = cluster_->Find(name);
+    const bool overtaken = modified.code() == StatusCode::kInvalidArgument && now.ok() &&
+                           now->stored.version >= table.stored.version;
+    if (!overtaken || i == kTriesOfChange) {
+      return modified.WithContext("cannot change the schema of table \"" + name + "\"");
+    }
+  }
+}
+
+void HBaseClusterAdmin::AddColumn(const std::string& table, Column column,
+                                  Callback<TableSchema> done) {
+  Do<TableSchema>(std::move(done), [this, table, column = std::move(column)] {
+    return Change(table, [&](TableSchema old) {
+      Column placed = InCell(old, column);
+      return WithColumn(std::move(old), std::move(placed));
+    });
+  });
+}
+
+void HBaseClusterAdmin::CreateIndex(const std::string& table, IndexSpec index,
+                                    Callback<TableSchema> done) {
+  if (index.seed == 0) index.seed = NewSeed();
+  Do<TableSchema>(std::move(done), [this, table, index = std::move(index)] {
+    return Change(table, [&](TableSchema old) { return WithIndex(std::move(old), index); });
+  });
+}
+
+void HBaseClusterAdmin::DropIndex(const std::string& table, const std::string& index,
+                                  Callback<TableSchema> done) {
+  Do<TableSchema>(std::move(done), [this, table, index] {
+    return Change(table, [&](TableSchema old) { return WithoutIndex(std::move(old), index); });
+  });
+}
+
+void HBaseClusterAdmin::GetIndexProgress(const std::string& table, const std::string& index,
+                                         Callback<IndexProgress> done) {
+  Do<IndexProgress>(std::move(done), [this, table, index]() -> Result<IndexProgress> {
+    TAMIS_ASSIGN_OR_RETURN(const IndexedTable found, cluster_->Find(table));
+    if (found.stored.FindIndex(index) == nullptr) {
+      return NotFound("table \"" + table + "\" has no index \"" + index + "\"");
+    }
+    return FailedPrecondition("the region servers do not tell how far an index is yet");
+  });
+}
+
+// ---- Regions
+
+Result<std::vector<hbase::RegionPtr>> HBaseClusterAdmin::RegionsOf(const std::string& hbase_table) {
+  TAMIS_ASSIGN_OR_RETURN(auto regions, client_->Regions(hbase_table));
+  cluster_->known_regions().Learn(hbase_table, {}, regions);
+  return regions;
+}
+
+Result<hbase::Region> HBaseClusterAdmin::FindRegion(RegionId id, std::string_view doing) {
+  const auto look = [&](const std::string& hbase_table) -> Result<hbase::RegionPtr> {
+    TAMIS_ASSIGN_OR_RETURN(const auto regions, RegionsOf(hbase_table));
+    for (const hbase::RegionPtr& region : regions) {
+      const auto its = RegionIdOf(region->encoded);
+      if (its.ok() && *its == id) return region;
+    }
+    return hbase::RegionPtr();
+  };
+  // In the table that had it when it was last heard of, then in all.
+  if (const auto known = cluster_->known_regions().Find(id)) {
+    const auto region = look(known->table);
+    if (region.ok() && *region) return **region;
+  }
+  TAMIS_ASSIGN_OR_RETURN(const auto tables, cluster_->Tables());
+  for (const IndexedTable& table : tables) {
+    const auto region = look(table.description.name);
+    if (region.status().code() == StatusCode::kNotFound) continue;  // dropped meanwhile
+    if (!region.ok()) return region.status();
+    if (*region) return **region;
+  }
+  return NotFound("cannot " + std::string(doing) + " region " + id.ToString() + ": there is none");
+}
+
+Status HBaseClusterAdmin::Patiently(const std::vector<hbase::Region>& regions,
+                                    const std::function<Status()>& work) {
+  const Time end = executor_->Now() + options_.patience;
+  Duration pause = std::chrono::milliseconds(100);
+  while (true) {
+    const Status status = work();
+    if (status.ok() || !IsNotYet(status) || executor_->Now() >= end) return status;
+    for (const hbase::Region& region : regions) (void)client_->CompactRegion(region, false);
+    Sleep(&workers_, pause);
+    pause = std::min<Duration>(2 * pause, std::chrono::seconds(2));
+  }
+}
+
+void HBaseClusterAdmin::SplitRegion(RegionId region, std::string key, DoneCallback done) {
+  DoStatus(std::move(done), [this, region, key = std::move(key)] { return Split(region, key); });
+}
+
+Status HBaseClusterAdmin::Split(RegionId id, const std::string& key) {
+  TAMIS_ASSIGN_OR_RETURN(const hbase::Region region, FindRegion(id, "split"));
+  Status split = Patiently({region}, [&]() -> Status {
+    const Status tried = client_->SplitRegion(region, key);
+    if (!key.empty() || !HasNoMiddle(tried)) return tried;
+    TAMIS_ASSIGN_OR_RETURN(const std::string middle, MiddleOf(region));
+    return client_->SplitRegion(region, middle);
+  });
+  return split.WithContext("cannot split region " + id.ToString());
+}
+
+// Of the keys that it holds, of which HBase has none on the disk that is good for a split: so they
+// are not many.
+Result<std::string> HBaseClusterAdmin::MiddleOf(const hbase::Region& region) {
+  hbase::Scan scan;
+  scan.start_row = region.start;
+  scan.stop_row = region.end;
+  scan.filter = hbase::Filter::All({hbase::Filter::FirstKeyOnly(), hbase::Filter::KeysOnly()});
+  scan.cache_blocks = false;
+  const auto stream = client_->Scan(region.table, std::move(scan));
+  std::vector<std::string> keys;
+  while (true) {
+    TAMIS_ASSIGN_OR_RETURN(const auto rows, stream->Next());
+    if (rows.empty()) break;
+    for (const hbase::Row& row : rows) keys.emplace_back(row.key());
+  }
+  const size_t middle = keys.size() / 2;
+  if (keys.empty() || keys[middle] <= region.start) {
+    return FailedPrecondition("it has too few rows to be split");
+  }
+  return keys[middle];
+}
+
+void HBaseClusterAdmin::MergeRegion(RegionId region, DoneCallback done) {
+  DoStatus(std::move(done), [this, region] { return Merge(region); });
+}
+
+Status HBaseClusterAdmin::Merge(RegionId id) {
+  const std::string what = "cannot merge region " + id.ToString();
+  TAMIS_ASSIGN_OR_RETURN(const hbase::Region left, FindRegion(id, "merge"));
+  if (left.end.empty()) {
+    return FailedPrecondition(what + ": it is the last one of its table");
+  }
+  TAMIS_ASSIGN_OR_RETURN(const auto regions, RegionsOf(left.table));
+  const auto right = std::ranges::find(regions, left.end, [](const auto& r) { return r->start; });
+  if (right == regions.end()) return Unavailable(what + ": hbase:meta has no region behind it now");
+  const std::vector<hbase::Region> both = {left, **right};
+  return Patiently(both, [&] { return client_->MergeRegions(both); }).WithContext(what);
+}
+
+void HBaseClusterAdmin::MoveRegion(RegionId region, const std::string& server, DoneCallback done) {
+  DoStatus(std::move(done), [this, region, server] { return Move(region, server); });
+}
+
+Status HBaseClusterAdmin::Move(RegionId id, const std::string& server) {
+  const std::string what = "cannot move region " + id.ToString();
+  TAMIS_ASSIGN_OR_RETURN(const hbase::Region region, FindRegion(id, "move"));
+  TAMIS_ASSIGN_OR_RETURN(const hbase::ClusterState state, client_->Cluster());
+  const auto target = std::ranges::find(
+      state.servers, server, [](const auto& one) { return one.name.address.ToString(); });
+  if (target == state.servers.end()) {
+    return NotFound(what + ": there is no live region server \"" + server + "\"");
+  }
+  if (region.server == target->name) return Status::Ok();
+  TAMIS_RETURN_IF_ERROR(client_->MoveRegion(region, target->name).WithContext(what));
+  TAMIS_ASSIGN_OR_RETURN(const hbase::Region moved, FindRegion(id, "move"));
+  if (moved.server == target->name) return Status::Ok();
+  return Unavailable(what + ": it is at " + moved.server.ToString() + " now");
+}
+
+// ---- Jobs
+
+void HBaseClusterAdmin::StartJob(JobSpec spec, Callback<uint64_t> done) {
+  done(FailedPrecondition("cannot " + spec.ToString() + ": this cluster does not do that yet"));
+}
+
+void HBaseClusterAdmin::GetJob(uint64_t job, Callback<JobInfo> done) { done(jobs_.Find(job)); }
+
+}  // namespace tamis

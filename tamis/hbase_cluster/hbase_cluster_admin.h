@@ -1,0 +1,93 @@
+// HBaseClusterAdmin: what changes the indexed tables of an HBaseCluster and looks after them: by
+// HBase's master where it can, by our coprocessor where it must.
+//
+// HBase does much of this slowly: a change of a schema ends when every region of the table was
+// opened again. Calls are answered then; each has the time that ClientOptions::operation_timeout
+// gives. Servers are killed, paused and started by whoever runs them, not from here.
+//
+// Threads: safe. Answers come on the executor. REQUIRES: the cluster outlives it; no task of the
+// executor's uses it when it ends.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tamis/base/thread_executor.h"
+#include "tamis/cluster/cluster_admin.h"
+#include "tamis/cluster/job_table.h"
+#include "tamis/hbase_cluster/hbase_cluster.h"
+
+namespace tamis {
+
+class HBaseClusterAdmin : public ClusterAdmin {
+ public:
+  struct Options {
+    hbase::ClientOptions client{.operation_timeout = std::chrono::minutes(10)};
+    // A region that was just split or merged is not split or merged again before it was compacted.
+    Duration patience = std::chrono::minutes(1);
+  };
+
+  static Result<std::unique_ptr<HBaseClusterAdmin>> Open(Options options, HBaseCluster* cluster,
+                                                         Executor* executor);
+  ~HBaseClusterAdmin() override;
+
+  bool Can(Capability capability) const override;
+
+  // In cells: a column for which the schema names no cell gets one.
+  void CreateTable(TableSchema schema, Callback<TableSchema> done) override;
+  void DropTable(const std::string& table, DoneCallback done) override;
+  void AddColumn(const std::string& table, Column column, Callback<TableSchema> done) override;
+  void CreateIndex(const std::string& table, IndexSpec index, Callback<TableSchema> done) override;
+  void DropIndex(const std::string& table, const std::string& index,
+                 Callback<TableSchema> done) override;
+  void GetIndexProgress(const std::string& table, const std::string& index,
+                        Callback<IndexProgress> done) override;
+
+  void SplitRegion(RegionId region, std::string key, DoneCallback done) override;
+  void MergeRegion(RegionId region, DoneCallback done) override;
+  void MoveRegion(RegionId region, const std::string& server, DoneCallback done) override;
+
+  void KillServer(const std::string& server, DoneCallback done) override;
+  void PauseServer(const std::string& server, DoneCallback done) override;
+  void ResumeServer(const std::string& server, DoneCallback done) override;
+
+  void GetStatus(Callback<ClusterStatus> done) override;
+
+  void StartJob(JobSpec spec, Callback<uint64_t> done) override;
+  void GetJob(uint64_t job, Callback<JobInfo> done) override;
+
+ private:
+  HBaseClusterAdmin(const Options& options, HBaseCluster* cluster, Executor* executor,
+                    std::unique_ptr<hbase::Client> client);
+
+  // Blocking work on a thread of its own; its answer on the executor.
+  template <class T>
+  void Do(Callback<T> done, std::function<Result<T>()> work);
+  void DoStatus(DoneCallback done, std::function<Status()> work);
+
+  Result<TableSchema> Create(TableSchema schema);
+  Status Drop(const std::string& table);
+  Result<TableSchema> Change(const std::string& table,
+                             const std::function<Result<TableSchema>(TableSchema)>& change);
+  // As hbase:meta has it now.
+  Result<hbase::Region> FindRegion(RegionId id, std::string_view doing);
+  Result<std::vector<hbase::RegionPtr>> RegionsOf(const std::string& hbase_table);
+  Status Split(RegionId id, const std::string& key);
+  Result<std::string> MiddleOf(const hbase::Region& region);
+  Status Merge(RegionId id);
+  Status Move(RegionId id, const std::string& server);
+  // Again while it fails for what compactions will mend, which it asks for.
+  Status Patiently(const std::vector<hbase::Region>& regions, const std::function<Status()>& work);
+
+  const Options options_;
+  HBaseCluster* const cluster_;
+  Executor* const executor_;
+  const std::unique_ptr<hbase::Client> client_;
+  JobTable jobs_;
+  ThreadExecutor workers_;
+};
+
+}  // namespace tamis

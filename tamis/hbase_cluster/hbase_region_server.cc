@@ -1,0 +1,137 @@
+#include "tamis/hbase_cluster/hbase_region_server.h"
+
+#include "tamis/hbase_cluster/payload.pb.h"
+
+namespace tamis {
+namespace {
+
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+
+// A server that lost all of its regions at once is not asked by each of them in turn.
+constexpr size_t kMostTries = 8;
+constexpr milliseconds kNoTimeout(10'000);
+// Beyond what the server was given.
+constexpr milliseconds kOnTheWay(1'000);
+// With priority, so that polls are not behind the puts that wait for them.
+constexpr uint32_t kPollPriority = 100;
+
+// One message: the regions that it may travel on, one after the other.
+struct Message {
+  std::string server;
+  std::shared_ptr<ServerLink> link;
+  std::vector<hbase::RegionPtr> regions;
+  size_t next = 0;
+  hbase::ServiceCall call;
+  std::function<void(Result<std::string>)> done;  // on the executor
+};
+
+void Deliver(const std::shared_ptr<Message>& message, Result<std::string> answer) {
+  message->link->executor->Post(
+      [message, answer = std::move(answer)]() mutable { message->done(std::move(answer)); });
+}
+
+void Send(const std::shared_ptr<Message>& message) {
+  if (message->next == message->regions.size()) {
+    return Deliver(message, Unavailable("no region of an indexed table is known to be at region "
+                                        "server " +
+                                        message->server));
+  }
+  const hbase::RegionPtr region = message->regions[message->next++];
+  message->link->client->ExecAt(*region, message->call,
+                                [message, region](hbase::ServiceReply reply) {
+                                  if (!reply.not_here)
+                                    return Deliver(message, std::move(reply.answer));
+                                  if (message->link->regions.Forget(region))
+                                    message->link->on_gone(region);
+                                  Send(message);
+                                });
+}
+
+template <class Reply>
+Result<Reply> Parse(const std::string& server, Result<std::string> bytes) {
+  if (!bytes.ok()) return bytes.status();
+  pb::Payload payload;
+  Reply reply;
+  if (!payload.ParseFromString(*bytes) || !reply.ParseFromString(payload.bytes())) {
+    return DataLoss("region server " + server + " sent an answer that cannot be read");
+  }
+  return reply;
+}
+
+std::string InPayload(const google::protobuf::MessageLite& request) {
+  pb::Payload payload;
+  request.SerializeToString(payload.mutable_bytes());
+  return payload.SerializeAsString();
+}
+
+milliseconds TimeoutOf(uint64_t timeout_ns) {
+  constexpr uint64_t kLongest = 3'600'000'000'000;
+  if (timeout_ns == 0) return kNoTimeout;
+  return kOnTheWay +
+         duration_cast<milliseconds>(std::chrono::nanoseconds(std::min(timeout_ns, kLongest)));
+}
+
+template <class Ranges>
+std::vector<RegionId> IdsOf(const Ranges& ranges) {
+  std::vector<RegionId> ids;
+  for (const auto& range : ranges) {
+    if (RegionId::IsValid(range.region_id())) ids.emplace_back(range.region_id());
+  }
+  return ids;
+}
+
+std::shared_ptr<Message> NewMessage(const std::string& server,
+                                    const std::shared_ptr<ServerLink>& link,
+                                    const std::vector<RegionId>& first, const char* method,
+                                    const google::protobuf::MessageLite& request,
+                                    milliseconds timeout) {
+  auto message = std::make_shared<Message>();
+  message->server = server;
+  message->link = link;
+  message->regions = link->regions.At(server, first, kMostTries);
+  message->call = {.service = "tamis.pb.RegionServer",
+                   .method = method,
+                   .request = InPayload(request),
+                   .timeout = timeout};
+  return message;
+}
+
+}  // namespace
+
+void HBaseRegionServer::Mutate(const pb::MutateRequest& request, Callback<pb::MutateReply> done) {
+  auto message = NewMessage(name_, link_, IdsOf(request.regions()), "Mutate", request,
+                            TimeoutOf(request.timeout_ns()));
+  message->done = [server = name_, done = std::move(done)](Result<std::string> bytes) {
+    auto reply = Parse<pb::MutateReply>(server, std::move(bytes));
+    const StatusCode code = reply.status().code();
+    if (code == StatusCode::kInternal || code == StatusCode::kInvalidArgument ||
+        code == StatusCode::kDataLoss) {
+      // It failed there somewhere: before, in, or behind the commit.
+      return done(DeadlineExceeded("the write may stand: " + reply.status().message()));
+    }
+    done(std::move(reply));
+  };
+  Send(message);
+}
+
+void HBaseRegionServer::Search(const pb::SearchRequest& request, Callback<pb::SearchReply> done) {
+  auto message = NewMessage(name_, link_, IdsOf(request.ranges()), "Search", request,
+                            TimeoutOf(request.timeout_ns()));
+  message->done = [server = name_, done = std::move(done)](Result<std::string> bytes) {
+    done(Parse<pb::SearchReply>(server, std::move(bytes)));
+  };
+  Send(message);
+}
+
+void HBaseRegionServer::Poll(const pb::PollRequest& request, Callback<pb::PollReply> done) {
+  auto message = NewMessage(name_, link_, {}, "Poll", request, TimeoutOf(request.wait_ns()));
+  message->call.priority = kPollPriority;
+  message->call.waits = true;
+  message->done = [server = name_, done = std::move(done)](Result<std::string> bytes) {
+    done(Parse<pb::PollReply>(server, std::move(bytes)));
+  };
+  Send(message);
+}
+
+}  // namespace tamis

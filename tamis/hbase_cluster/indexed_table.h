@@ -1,0 +1,53 @@
+// IndexedTable: a table of HBase whose indexes Tamis keeps, as its description says
+// (docs/HBASE.md#what-a-table-holds).
+//
+// The schema in it has an id that was drawn when the table was made; coordinators and servers name
+// the table by a number that both compute from that id and the table's name, so that a copy under
+// another name is another table.
+//
+// Threads: values, pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tamis/base/status.h"
+#include "tamis/cluster/region_id.h"
+#include "tamis/hbase/table_schema.h"
+#include "tamis/table/schema.h"
+
+namespace tamis {
+
+struct IndexedTable {
+  hbase::TableDescription description;
+  TableSchema stored;  // as the description has it
+
+  // As coordinators know it: under the id that is used in messages.
+  TableSchema schema() const;
+};
+
+// nullopt: Tamis keeps no indexes of it. kDataLoss when it cannot be read.
+Result<std::optional<IndexedTable>> ReadIndexedTable(hbase::TableDescription description);
+
+// The description with the schema, and with what the servers ask of a table that has one. What else
+// the description says stays; families that the schema names and that are not there are added.
+hbase::TableDescription DescribeIndexed(hbase::TableDescription description,
+                                        const TableSchema& stored);
+// A plain table again.
+hbase::TableDescription DescribePlain(hbase::TableDescription description);
+
+// A table of HBase has its rows in cells: columns for which none is named get one, named as they
+// are, in one family. So does a column that is added to such a table.
+TableSchema InCells(TableSchema schema);
+Column InCell(const TableSchema& schema, Column column);
+
+// "orders", "shop:orders"; the namespace "default" is left out.
+std::string HBaseTableName(std::string_view name_space, std::string_view name);
+// `hbase_table` as HBaseTableName gives it.
+uint32_t TableIdInMessages(std::string_view hbase_table, uint32_t stored_id);
+// Of the 32 hexadecimal digits of a region's name.
+Result<RegionId> RegionIdOf(std::string_view encoded_name);
+
+}  // namespace tamis
