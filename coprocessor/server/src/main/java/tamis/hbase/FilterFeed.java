@@ -28,10 +28,12 @@ final class FilterFeed {
 
   private static final class KeptEvent {
     final Event event;
+    final int tableId; // 0: of a region that was not open
     final int bytes;
 
-    KeptEvent(Event event) {
+    KeptEvent(Event event, int tableId) {
       this.event = event;
+      this.tableId = tableId;
       bytes = event.getSerializedSize();
     }
   }
@@ -46,6 +48,8 @@ final class FilterFeed {
     long sentAt;
     boolean parked;
     long polls; // a later one ends the one before it
+    Set<Integer> tables; // that it is told of; null: all
+    long tablesSince;    // who has not applied this number was told of others
   }
 
   /** What is open, and per index what is complete, with layers and range as of the last event. */
@@ -93,8 +97,8 @@ final class FilterFeed {
    */
   synchronized long append(Event.Builder builder) {
     Event event = builder.setSequence(++last).build();
+    KeptEvent kept = new KeptEvent(event, tableOf(event));
     remember(event);
-    KeptEvent kept = new KeptEvent(event);
     events.add(kept);
     eventBytes += kept.bytes;
     forgetEvents(clock.getAsLong());
@@ -132,6 +136,14 @@ final class FilterFeed {
         || eventBytes > options.maxEventBytes)) {
       eventBytes -= events.poll().bytes;
     }
+  }
+
+  private int tableOf(Event event) {
+    if (event.getKind() == Event.Kind.TABLE_CHANGED || event.getKind() == Event.Kind.REGION_OPENED) {
+      return event.getTableId();
+    }
+    OpenRegion region = regions.get(event.getRegionId());
+    return region == null ? 0 : region.opened.getTableId();
   }
 
   private void remember(Event event) {
@@ -172,12 +184,21 @@ final class FilterFeed {
 
   // ---- Polls
 
-  /** Holds the poll while there is nothing to say, not longer than it allows and as many as the server bears. */
   Cluster.PollReply poll(Cluster.PollRequest request, LongSupplier verifiedUntil) throws InterruptedException {
+    return poll(request, verifiedUntil, null);
+  }
+
+  /**
+   * Holds the poll while there is nothing to say, not longer than it allows and as many as the server bears. Who may know
+   * of some tables only (null: of all) is told of those; where that changes he begins anew, so that he believes nothing of
+   * a table of which he is told no more.
+   */
+  Cluster.PollReply poll(Cluster.PollRequest request, LongSupplier verifiedUntil, Set<Integer> tables)
+      throws InterruptedException {
     boolean crowdedOut = false;
     synchronized (this) {
       long now = clock.getAsLong();
-      hear(request, now);
+      hear(request, now, tables);
       forgetEvents(now);
       notifyAll(); // puts may wait for what was applied
       boolean answerNow = request.getStartCode() != startCode || request.getApplied() != last
@@ -195,6 +216,7 @@ final class FilterFeed {
     if (request.getWantedCount() > 0 && all) {
       long left = options.projectionBytes;
       for (Cluster.ColumnId column : request.getWantedList()) {
+        if (!mayKnow(column.getRegionId(), tables)) continue;
         Cluster.Projection projection = projections.project(column, left);
         if (projection == null) continue;
         bits.add(projection);
@@ -208,7 +230,7 @@ final class FilterFeed {
     if (crowdedOut) reply.setNextPollNs(options.nextPollNs);
     long sureUntil = verifiedUntil.getAsLong();
     synchronized (this) {
-      fillEvents(request, reply);
+      fillEvents(request, reply, tables);
       // A reply that was cut grants nothing: puts that wait for later events may have been acknowledged without it.
       if (reply.getTo() == last || Fault.LEASE_FOR_CUT_REPLY.isOn()) grantLease(request, sureUntil, reply);
     }
@@ -242,7 +264,12 @@ final class FilterFeed {
     wait(Math.min(ms, 1000), ms == 0 ? (int) left : 0);
   }
 
-  private void hear(Cluster.PollRequest request, long now) {
+  private synchronized boolean mayKnow(long regionId, Set<Integer> tables) {
+    OpenRegion region = regions.get(regionId);
+    return tables == null || (region != null && tables.contains(region.opened.getTableId()));
+  }
+
+  private void hear(Cluster.PollRequest request, long now, Set<Integer> tables) {
     Coordinator coordinator = coordinators.get(request.getCoordinator());
     if (coordinator == null) {
       if (coordinators.size() >= options.maxListeners) {
@@ -255,6 +282,12 @@ final class FilterFeed {
       coordinator = new Coordinator();
       coordinators.put(request.getCoordinator(), coordinator);
     }
+    if (!java.util.Objects.equals(coordinator.tables, tables)) {
+      coordinator.tables = tables;
+      // A number of its own, by something that everybody has heard already.
+      if (!this.tables.isEmpty()) append(this.tables.values().iterator().next().toBuilder());
+      coordinator.tablesSince = last;
+    }
     coordinator.heardAt = now;
     if (request.getStartCode() != startCode) return;
     coordinator.acked = Math.max(coordinator.acked, Math.min(request.getApplied(), last));
@@ -266,7 +299,10 @@ final class FilterFeed {
   }
 
   private boolean isServedByEvents(Cluster.PollRequest request) {
-    return request.getStartCode() == startCode && request.getApplied() >= before() && request.getApplied() <= last;
+    Coordinator coordinator = coordinators.get(request.getCoordinator());
+    long since = coordinator == null ? 0 : coordinator.tablesSince;
+    return request.getStartCode() == startCode && request.getApplied() >= Math.max(before(), since)
+        && request.getApplied() <= last;
   }
 
   /** Number of the last event that fits in the reply. */
@@ -283,20 +319,24 @@ final class FilterFeed {
     return end;
   }
 
-  private void fillEvents(Cluster.PollRequest request, Cluster.PollReply.Builder reply) {
+  private void fillEvents(Cluster.PollRequest request, Cluster.PollReply.Builder reply, Set<Integer> tables) {
     reply.setFull(!isServedByEvents(request));
     if (!reply.getFull()) {
       long end = endOfReply(request);
       for (KeptEvent kept : events) {
         long number = kept.event.getSequence();
-        if (number > request.getApplied() && number <= end) reply.addEvents(kept.event);
+        boolean known = tables == null || tables.contains(kept.tableId);
+        if (known && number > request.getApplied() && number <= end) reply.addEvents(kept.event);
       }
       reply.setFrom(request.getApplied()).setTo(end);
       return;
     }
     reply.setFrom(last).setTo(last);
-    reply.addAllEvents(tables.values());
+    this.tables.forEach((id, event) -> {
+      if (tables == null || tables.contains(id)) reply.addEvents(event);
+    });
     for (OpenRegion region : regions.values()) {
+      if (tables != null && !tables.contains(region.opened.getTableId())) continue;
       reply.addEvents(region.opened);
       reply.addAllEvents(region.complete.values());
     }
@@ -378,6 +418,10 @@ final class FilterFeed {
           .setEventsBehind(last - coordinator.acked)
           .setLeaseLeftNs(hasLease(coordinator, now) ? coordinator.leaseUntil - now : 0));
     });
+  }
+
+  synchronized int waiting() {
+    return waiting;
   }
 
   /** For tests and metrics. */

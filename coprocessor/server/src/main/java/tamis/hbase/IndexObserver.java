@@ -54,6 +54,7 @@ import tamis.table.DamagedBytesException;
 public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   private static final Logger LOG = LoggerFactory.getLogger(IndexObserver.class);
 
+  private static final String VISIBILITY = "VISIBILITY"; // of HBase's Mutation.setCellVisibility
   private final RegionServerState state = RegionServerState.INSTANCE;
   private Region region;
   private IndexedTable table;
@@ -171,6 +172,10 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
     if (mutation.getFamilyCellMap().containsKey(IndexedTable.FAMILY)) {
       throw new DoNotRetryIOException("family \"tamis\" holds the entries of the table's indexes; it is not written by"
           + " clients");
+    }
+    if (mutation.getAttribute(VISIBILITY) != null) {
+      throw new DoNotRetryIOException("cells of an indexed table cannot have visibility labels: its indexes and filters"
+          + " would tell of them to everybody who may read the columns");
     }
     if (mutation.getTTL() != Long.MAX_VALUE) {
       for (byte[] family : mutation.getFamilyCellMap().keySet()) {

@@ -44,7 +44,7 @@ final class RegionServerState implements Endpoint.Requests {
   private static final long WRITE_WAIT_NS = TimeUnit.SECONDS.toNanos(8); // below the 10 s after which a close interrupts
   private static final long LEASES_WAIT_NS = TimeUnit.MILLISECONDS.toNanos(1500); // a lease, and a little
   private static final long REBUILD_AFTER_IGNORED = 1000; // removals that a filter could not follow
-  private static final long MAX_FILTER_BYTES = Runtime.getRuntime().maxMemory() / 10;
+  static final long MAX_FILTER_BYTES = Runtime.getRuntime().maxMemory() / 10;
 
   private volatile FilterFeed feed; // null: no server is around
   private volatile Ownership ownership;
@@ -53,6 +53,8 @@ final class RegionServerState implements Endpoint.Requests {
   private final Map<Long, IndexedRegion> regions = new ConcurrentHashMap<>();
   private final ExecutorService builders;
   private final RegionJobs jobs = new RegionJobs(this::work);
+  private final TableReaders readers = new TableReaders();
+  final RegionServerMetrics metrics = new RegionServerMetrics(this);
 
   private RegionServerState() {
     ThreadPoolExecutor pool =
@@ -80,6 +82,7 @@ final class RegionServerState implements Endpoint.Requests {
         this::project);
     life = new RegionLife(made, System::nanoTime, server::isAborted);
     feed = made;
+    metrics.register();
   }
 
   /** By the log where its file system lets one owner write it, else by ZooKeeper. */
@@ -399,7 +402,7 @@ final class RegionServerState implements Endpoint.Requests {
     });
   }
 
-  private long filterBytes() {
+  long filterBytes() {
     long bytes = 0;
     for (IndexedRegion region : regions.values()) {
       for (IndexFilter filter : region.filters.values()) bytes += filter.sizeBytes();
@@ -408,14 +411,23 @@ final class RegionServerState implements Endpoint.Requests {
   }
 
   boolean isCrowded() {
-    return feed != null && feed.isCrowded();
+    boolean crowded = feed != null && feed.isCrowded();
+    if (crowded) metrics.writesTurnedAway.increment();
+    return crowded;
+  }
+
+  FilterFeed feed() {
+    return feed;
   }
 
   /** False: not in time. */
   boolean waitAcknowledged(long sequence) throws IOException {
     if (feed == null || sequence == 0) return true;
+    metrics.writesWaited.increment();
     try {
-      return feed.waitAcknowledged(sequence, System.nanoTime() + WRITE_WAIT_NS);
+      boolean inTime = feed.waitAcknowledged(sequence, System.nanoTime() + WRITE_WAIT_NS);
+      if (!inTime) metrics.writesNotAcknowledged.increment();
+      return inTime;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return false;
@@ -485,14 +497,12 @@ final class RegionServerState implements Endpoint.Requests {
 
   private Cluster.PollReply poll(Cluster.PollRequest request) throws IOException {
     if (feed == null) throw new IOException("the server is starting");
-    // The bits of a filter tell of values; who may see which ones is not asked yet.
-    if (secured) {
-      throw new DoNotRetryIOException("this cluster asks for rights, and polls do not yet: every region is asked");
-    }
+    Set<Integer> tables = secured ? readers.tablesOf(regions.values()) : null;
     ownership.want();
     ownership.ensure();
+    metrics.polls.increment();
     try {
-      return feed.poll(request, ownership::verifiedUntil);
+      return feed.poll(request, ownership::verifiedUntil, tables);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new java.io.InterruptedIOException("the server stops");
@@ -581,12 +591,15 @@ final class RegionServerState implements Endpoint.Requests {
       bytes += result.getSerializedSize();
       reply.addResults(result);
     }
+    for (Cluster.RangeResult result : reply.getResultsList()) metrics.searched(result.getCounters());
     // A proof that begins now is as good as one that still holds.
     return isOwner() ? reply.build() : notOwner(request);
   }
 
   private boolean isOwner() {
-    return ownership == null || ownership.ensure();
+    boolean owner = ownership == null || ownership.ensure();
+    if (!owner) metrics.searchesNotProved.increment();
+    return owner;
   }
 
   private static Cluster.SearchReply notOwner(Cluster.SearchRequest request) {

@@ -172,6 +172,59 @@ class FeedTest {
     assertTrue(f.feed.waitAcknowledged(third, f.now));
   }
 
+  // ---- Who may know of some tables only
+
+  private static Cluster.Event.Builder opened(long region, int table) {
+    return Cluster.Event.newBuilder().setKind(Cluster.Event.Kind.REGION_OPENED).setRegionId(region).setTableId(table);
+  }
+
+  private static Cluster.Event.Builder widened(long region) {
+    return Cluster.Event.newBuilder().setKind(Cluster.Event.Kind.RANGE_WIDENED).setRegionId(region);
+  }
+
+  private static java.util.Set<Long> regionsOf(Cluster.PollReply reply) {
+    java.util.Set<Long> regions = new java.util.TreeSet<>();
+    for (Cluster.Event event : reply.getEventsList()) {
+      if (event.getRegionId() != 0) regions.add(event.getRegionId());
+    }
+    return regions;
+  }
+
+  @Test
+  void aCallerIsToldOfTheTablesThatHeMayRead() throws Exception {
+    Feed f = new Feed();
+    java.util.function.LongSupplier sure = () -> f.now + 10 * SECOND;
+    java.util.Set<Integer> one = java.util.Collections.singleton(1);
+    java.util.Set<Integer> both = new java.util.HashSet<>(java.util.Arrays.asList(1, 2));
+    f.feed.append(opened(10, 1));
+    f.feed.append(opened(20, 2));
+    f.feed.tellTable(1, 5);
+    f.feed.tellTable(2, 5);
+    assertEquals(both, f.poll(9, 0).getEventsList().stream().map(Cluster.Event::getTableId)
+        .collect(java.util.stream.Collectors.toSet()));
+    Cluster.PollReply first = f.feed.poll(poll(1, 0, 0), sure, both);
+    assertTrue(first.getFull());
+    assertEquals(new java.util.TreeSet<>(java.util.Arrays.asList(10L, 20L)), regionsOf(first));
+    f.feed.append(widened(20));
+    assertEquals(java.util.Collections.singleton(20L), regionsOf(f.feed.poll(poll(1, 7, first.getTo()), sure, both)));
+
+    // He may read table 2 no more: what he holds of it must go, also when the answer that says so is lost.
+    long applied = f.feed.last();
+    assertTrue(f.feed.poll(poll(1, 7, applied), sure, one).getFull());
+    f.feed.append(widened(20));
+    Cluster.PollReply anew = f.feed.poll(poll(1, 7, applied), sure, one);
+    assertTrue(anew.getFull());
+    assertEquals(java.util.Collections.singleton(10L), regionsOf(anew));
+    f.feed.append(widened(20));
+    f.feed.append(closed(20));
+    f.feed.append(widened(10));
+    Cluster.PollReply delta = f.feed.poll(poll(1, 7, anew.getTo()), sure, one);
+    assertFalse(delta.getFull());
+    assertEquals(java.util.Collections.singleton(10L), regionsOf(delta));
+    assertEquals(f.feed.last(), delta.getTo());
+    assertTrue(f.feed.poll(poll(1, 7, delta.getTo()), sure, both).getFull());
+  }
+
   @Test
   void whoPollsButDoesNotApplyGetsNoLease() throws Exception {
     Feed f = new Feed();

@@ -12,9 +12,12 @@ import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
 import org.apache.hadoop.hbase.HRegionLocation;
+import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.ClusterConnection;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.Table;
+import org.apache.hadoop.hbase.ipc.CoprocessorRpcUtils;
 import tamis.pb.Cluster;
 
 /** Our messages to the servers of a table of a real cluster, by a plain client. */
@@ -45,6 +48,23 @@ final class ServerCalls {
         throw e.getCause() instanceof IOException ? (IOException) e.getCause() : new IOException(e);
       }
       return ((ByteString) answer.getField(answer.getDescriptorForType().findFieldByName("bytes"))).toByteArray();
+    }
+  }
+
+  /** To this server, whatever the region is said to be on: one call, not repeated. */
+  static byte[] callDirectly(Connection connection, ServerName server, byte[] regionName, String method, byte[] request)
+      throws IOException {
+    com.google.protobuf.Descriptors.MethodDescriptor descriptor =
+        new Endpoint(null).getDescriptorForType().findMethodByName(method);
+    DynamicMessage message = DynamicMessage.newBuilder(Endpoint.PAYLOAD)
+        .setField(Endpoint.BYTES, ByteString.copyFrom(request)).build();
+    try {
+      return ((ByteString) CoprocessorRpcUtils.getResponse(
+          ((ClusterConnection) connection).getClient(server).execService(null,
+              CoprocessorRpcUtils.getCoprocessorServiceRequest(descriptor, message, new byte[0], regionName)),
+          DynamicMessage.getDefaultInstance(Endpoint.PAYLOAD)).getField(Endpoint.BYTES)).toByteArray();
+    } catch (org.apache.hbase.thirdparty.com.google.protobuf.ServiceException e) {
+      throw e.getCause() instanceof IOException ? (IOException) e.getCause() : new IOException(e);
     }
   }
 
