@@ -11,9 +11,12 @@ struct Faults {
   bool adds_to_old_alone = false;  // what is added while a filter is rebuilt is not in the new one
   bool erases_from_both = false;   // what is erased meanwhile is erased from the new one, too
   bool commit_after_loss = false;  // a rebuild whose adds may be lost is committed
-  bool commit_what_was_full = false;  // a rebuild that refused an add is committed
+  bool commit_what_was_full = false;        // a rebuild that refused an add is committed
   bool erases_of_other_generation = false;  // what was meant for the filter before is erased
-  bool commit_of_another = false;     // the rebuild that somebody else started is committed
+  bool commit_of_another = false;           // the rebuild that somebody else started is committed
+  // There is a setting tamis-failing-allocation: how many allocations of the module from now on it
+  // is until one fails; 0 = none does.
+  bool allocations = false;
 };
 
 // Every fault by its name.
@@ -24,9 +27,14 @@ inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
     {"commit_what_was_full", &Faults::commit_what_was_full},
     {"erases_of_other_generation", &Faults::erases_of_other_generation},
     {"commit_of_another", &Faults::commit_of_another},
+    {"allocations", &Faults::allocations},
 };
 
 inline Faults faults;
+inline long long failing_allocation = 0;
+
+// Whether this allocation is the one that fails.
+inline bool AllocationFails() { return failing_allocation != 0 && --failing_allocation == 0; }
 
 // False when there is no fault of that name.
 inline bool SetFault(std::string_view name) {

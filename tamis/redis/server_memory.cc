@@ -7,16 +7,33 @@
 #include <new>
 
 #include "tamis/base/zeroed_memory.h"
+#include "tamis/redis/faults.h"
 #include "tamis/redis/server.h"
 
 namespace tamis::redis {
+
+namespace {
+
+void* TryAllocate(size_t size) {
+  if (server.TryAlloc == nullptr || AllocationFails()) return nullptr;
+  return server.TryAlloc(size == 0 ? 1 : size);
+}
+
+}  // namespace
+
+void* AllocateOrThrow(size_t size) {
+  if (void* bytes = TryAllocate(size)) return bytes;
+  throw std::bad_alloc();
+}
+
+void* AllocateOrNot(size_t size) noexcept { return TryAllocate(size); }
 
 void UseServerMemory() {
   SetZeroedMemory({
       // The server's calloc ends it when there is no memory, and only its malloc can say so. Both
       // leave large memory untouched; what was just given back is there to be given again.
       [](size_t size) -> void* {
-        void* probe = server.TryAlloc(size);
+        void* probe = TryAllocate(size);
         if (probe == nullptr) return nullptr;
         server.Free(probe);
         void* bytes = server.Calloc(size, 1);
@@ -38,16 +55,9 @@ void UseServerMemory() {
 
 // Before the server is known only what the loader itself runs allocates; the C++ library's own
 // pool comes from malloc. A block is freed by whoever is there, so nothing may be allocated before.
-void* operator new(size_t size) {
-  if (tamis::redis::server.TryAlloc != nullptr) {
-    if (void* bytes = tamis::redis::server.TryAlloc(size == 0 ? 1 : size)) return bytes;
-  }
-  throw std::bad_alloc();
-}
+void* operator new(size_t size) { return tamis::redis::AllocateOrThrow(size); }
 void* operator new(size_t size, const std::nothrow_t&) noexcept {
-  return tamis::redis::server.TryAlloc != nullptr
-             ? tamis::redis::server.TryAlloc(size == 0 ? 1 : size)
-             : nullptr;
+  return tamis::redis::AllocateOrNot(size);
 }
 void* operator new[](size_t size) { return operator new(size); }
 void* operator new[](size_t size, const std::nothrow_t& tag) noexcept {

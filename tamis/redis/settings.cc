@@ -223,6 +223,16 @@ int RegisterSettings(Ctx* ctx, String** words, int count) {
                                   nullptr, nullptr) != kOk) {
     return kErr;
   }
+  if (faults.allocations && server.RegisterNumericConfig(
+                                ctx, "tamis-failing-allocation", 0, flags, 0, kAnyGreatest,
+                                [](const char*, void*) { return failing_allocation; },
+                                [](const char*, long long value, void*, String**) {
+                                  failing_allocation = value;
+                                  return kOk;
+                                },
+                                nullptr, nullptr) != kOk) {
+    return kErr;
+  }
   return server.LoadConfigs(ctx);
 }
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdio>
 #include <deque>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -176,6 +177,13 @@ bool MayErase(Ctx* ctx, const TrustedFilter& filter) {
   return rebuilt == 0 || delay == 0 || Now() >= rebuilt + delay;
 }
 
+// nullopt when memory does not suffice.
+std::optional<bool> EraseIfMemory(TrustedFilter& filter, std::string_view item) try {
+  return filter.Erase(item);
+} catch (const std::bad_alloc&) {
+  return std::nullopt;
+}
+
 void EraseItems(Ctx* ctx, Words words, TamisKey& key, Words items, bool may_erase) {
   if (!key->empty() && !key->filter().type().erases) {
     server.ReplyWithError(ctx, "ERR a filter of this type does not erase");
@@ -187,15 +195,14 @@ void EraseItems(Ctx* ctx, Words words, TamisKey& key, Words items, bool may_eras
   ForGroups(items, [&](std::span<const std::string_view> texts, size_t begin) {
     if (may_erase) key->Fetch(texts);
     for (size_t i = 0; i < texts.size(); ++i) {
-      if (!may_erase) {
+      const std::optional<bool> done = may_erase ? EraseIfMemory(*key, texts[i]) : std::nullopt;
+      if (!done) {
         ++key->counters().skipped;
         ++metrics.erases_skipped;
-        server.ReplyWithLongLong(ctx, -1);
-        continue;
+      } else if (*done) {
+        erased.push_back(items[begin + i]);
       }
-      const bool done = key->Erase(texts[i]);
-      if (done) erased.push_back(items[begin + i]);
-      server.ReplyWithLongLong(ctx, done ? 1 : 0);
+      server.ReplyWithLongLong(ctx, !done ? -1 : *done ? 1 : 0);
     }
   });
   if (erased.empty()) return;
@@ -335,9 +342,9 @@ void Commit(Ctx* ctx, Words words) {
       return error("ERR adds may be lost since START: ABORT, and START again");
     }
   }
-  key->Commit(MayTrust(ctx) ? TimeOfTrust() : 0, Now());
   // Without one nobody knows where the log goes on behind the snapshot.
-  if (end.mark != nullptr) key->set_mark(TextOf(end.mark));
+  std::string mark(end.mark == nullptr ? std::string_view() : TextOf(end.mark));
+  key->Commit(MayTrust(ctx) ? TimeOfTrust() : 0, Now(), std::move(mark));
   server.ReplicateVerbatim(ctx);
   ++metrics.rebuilds_committed;
   Notify(ctx, "tamis.rebuild.commit", words[1]);
@@ -407,7 +414,13 @@ void CheckTrusted(Ctx* ctx, TrustedFilter& trusted, Words items) {
   ForGroups(items, [&](std::span<const std::string_view> texts, size_t) {
     uint64_t hashes[kGroup];
     for (size_t i = 0; i < texts.size(); ++i) hashes[i] = Hash(texts[i], seed);
-    const Bitmap answers = filter.MayContain(std::span<const uint64_t>(hashes, texts.size()));
+    Bitmap answers;
+    try {
+      answers = filter.MayContain(std::span<const uint64_t>(hashes, texts.size()));
+    } catch (const std::bad_alloc&) {
+      counters.unknown += texts.size();
+      return ReplyUnknown(ctx, texts.size());
+    }
     for (size_t i = 0; i < texts.size(); ++i) reply(TestBit(answers, i));
   });
 }

@@ -1,6 +1,7 @@
 #include "tamis/redis/trusted_filter.h"
 
 #include <bit>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,13 @@ constexpr uint64_t kRebuildIncomplete = 16;
 constexpr uint64_t kRebuildSound = 32;
 constexpr uint64_t kAllFlags = 63;
 constexpr size_t kGreatestMark = 1024;
+
+// What finds no memory is as full.
+bool InsertInto(AnyFilter& filter, uint64_t hash) try {
+  return filter.Insert(hash);
+} catch (const std::bad_alloc&) {
+  return false;
+}
 
 Status BadBytes(std::string why) { return {StatusCode::kDataLoss, "filter: " + why}; }
 
@@ -166,7 +174,7 @@ TrustedFilter::Added TrustedFilter::Add(std::string_view item) {
   if (filter_) {
     const uint64_t hash = Hash(item, filter_->seed());
     if (filter_->MayContain(hash)) added = Added::kPerhaps;
-    if (!filter_->Insert(hash)) return Added::kFull;
+    if (!InsertInto(*filter_, hash)) return Added::kFull;
   }
   if (!rebuild_ || (faults.adds_to_old_alone && filter_)) return added;
   const uint64_t hash = Hash(item, rebuild_->filter->seed());
@@ -189,20 +197,23 @@ bool TrustedFilter::Erase(std::string_view item) {
 }
 
 bool TrustedFilter::InsertIntoRebuild(uint64_t hash) {
-  const bool inserted = rebuild_->filter->Insert(hash);
+  const bool inserted = InsertInto(*rebuild_->filter, hash);
   if (!inserted) rebuild_->incomplete = true;
   return inserted;
 }
 
-size_t TrustedFilter::AddToRebuild(std::span<const std::string_view> items) {
+size_t TrustedFilter::AddToRebuild(std::span<const std::string_view> items) try {
   std::vector<uint64_t> hashes(items.size());
   for (size_t i = 0; i < items.size(); ++i) hashes[i] = Hash(items[i], rebuild_->filter->seed());
   size_t added = rebuild_->filter->Insert(hashes);
   for (size_t i = added; i < hashes.size(); ++i) added += InsertIntoRebuild(hashes[i]) ? 1 : 0;
   return added;
+} catch (const std::bad_alloc&) {
+  rebuild_->incomplete = true;  // some of them may be in it, and nobody knows which
+  return 0;
 }
 
-void TrustedFilter::Fetch(std::span<const std::string_view> items) const {
+void TrustedFilter::Fetch(std::span<const std::string_view> items) const try {
   if (items.size() < 2) return;
   std::vector<uint64_t> hashes(items.size());
   for (const AnyFilter* filter :
@@ -211,6 +222,7 @@ void TrustedFilter::Fetch(std::span<const std::string_view> items) const {
     for (size_t i = 0; i < items.size(); ++i) hashes[i] = Hash(items[i], filter->seed());
     (void)filter->MayContain(hashes);
   }
+} catch (const std::bad_alloc&) {  // it was a wish
 }
 
 // One that every language can hold.
@@ -221,7 +233,7 @@ void TrustedFilter::Trust(uint64_t time) {
   trusted_time_ = time;
 }
 
-void TrustedFilter::Commit(uint64_t trusted_time, uint64_t now_ms) {
+void TrustedFilter::Commit(uint64_t trusted_time, uint64_t now_ms, std::string mark) {
   filter_ = std::move(rebuild_->filter);
   card_.incomplete = rebuild_->incomplete && !faults.commit_what_was_full;
   card_.wanted_rate = rebuild_->wanted_rate;
@@ -231,7 +243,7 @@ void TrustedFilter::Commit(uint64_t trusted_time, uint64_t now_ms) {
   counters_.skipped = rebuild_->skipped;
   trusted_time_ = trusted_time;
   generation_ = NewGeneration();
-  card_.mark.clear();
+  card_.mark = std::move(mark);
   rebuild_.reset();
 }
 

@@ -97,7 +97,7 @@ class TrustedFilter {
   void Start(Rebuild rebuild) { rebuild_ = std::move(rebuild); }
   // REQUIRES: one is under way.
   size_t AddToRebuild(std::span<const std::string_view> items);  // how many it had places for
-  void Commit(uint64_t trusted_time, uint64_t now_ms);
+  void Commit(uint64_t trusted_time, uint64_t now_ms, std::string mark = {});
   void Abort() { rebuild_.reset(); }
 
   void set_mark(std::string_view mark) { card_.mark = mark; }
