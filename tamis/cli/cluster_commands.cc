@@ -142,6 +142,8 @@ Result<nlohmann::ordered_json> StatusOf(Connection* connection) {
                        {"state", StateName(server.info.state)},
                        {"regions", server.info.regions},
                        {"filter_bytes", server.filter_bytes},
+                       {"max_filter_bytes", server.max_filter_bytes},
+                       {"filters_of_bits", server.filters_of_bits},
                        {"feed_events", server.feed_events},
                        {"feed_bytes", server.feed_bytes},
                        {"coordinators", std::move(coordinators)}});
@@ -200,9 +202,13 @@ Status ShowStatus(Connection* connection, const Options& options) {
   fmt::print("store    {}\n", status["store"].get<std::string>());
   fmt::print("servers  {}, {} live\n", servers.size(), live);
   for (const auto& server : servers) {
-    fmt::print("server   {} {}: {} regions, filters {}; feed of {} events, {} bytes; {}\n",
+    fmt::print("server   {} {}: {} regions, filters {}{}; feed of {} events, {} bytes; {}\n",
                server["name"].get<std::string>(), server["state"].get<std::string>(),
                Number(server["regions"]), Megabytes(server["filter_bytes"]),
+               server["filters_of_bits"] == 0 ? ""
+                                              : fmt::format(" (of {}, so {} are bits alone)",
+                                                            Megabytes(server["max_filter_bytes"]),
+                                                            Number(server["filters_of_bits"])),
                Number(server["feed_events"]), Number(server["feed_bytes"]), FollowersOf(server));
   }
   fmt::print(

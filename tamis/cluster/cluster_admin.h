@@ -41,6 +41,8 @@ struct CoordinatorStatus {
 struct ServerStatus {
   ServerInfo info;
   uint64_t filter_bytes = 0;
+  uint64_t max_filter_bytes = 0;  // beyond it filters keep bits alone; 0 = not known
+  uint64_t filters_of_bits = 0;   // those that do
   uint64_t feed_events = 0;  // kept for coordinators that have not applied them
   uint64_t feed_bytes = 0;
   std::vector<CoordinatorStatus> coordinators;

@@ -59,6 +59,7 @@ RocksRegionServer::RocksRegionServer(std::string name, uint64_t start_code,
   context_->options = options;
   context_->store = surroundings_.store;
   context_->catalog = surroundings_.catalog;
+  context_->filter_budget = std::make_shared<FilterBudget>(options.filter_bytes);
   context_->feed = std::make_shared<FilterFeed>(context_->executor.get(), context_->name,
                                                 start_code, options.feed);
   builder_ = std::make_shared<IndexBuilder>(context_);
@@ -119,8 +120,10 @@ ServerStatus RocksRegionServer::GetStatus() const {
   for (const auto& region : Regions()) {
     for (const auto& [index_id, state] : *region->indexes()) {
       status.filter_bytes += state.filter->SizeBytes();
+      status.filters_of_bits += state.filter->bits_only() ? 1 : 0;
     }
   }
+  status.max_filter_bytes = context_->options.filter_bytes;
   const FilterFeed& feed = *context_->feed;
   status.feed_events = feed.EventCount();
   status.feed_bytes = feed.EventBytes();
@@ -281,8 +284,9 @@ Region::Indexes RocksRegionServer::MakeIndexes(
       continue;
     }
     Region::IndexState state;
-    state.filter = std::make_shared<IndexFilter>(context_->feed.get(), index, info.id.number(),
-                                                 info.epoch, context_->options.faults);
+    state.filter =
+        std::make_shared<IndexFilter>(context_->feed.get(), index, info.id.number(), info.epoch,
+                                      context_->options.faults, context_->filter_budget);
     state.entries_complete = std::ranges::find(complete, index.id) != complete.end();
     if (!state.entries_complete) {
       // Entries of a backfill that did not come to its end are written anew, so that what stands

@@ -7,6 +7,7 @@
 #include "tamis/rocks/catalog.h"
 #include "tamis/rocks/server_executor.h"
 #include "tamis/rocks/store.h"
+#include "tamis/routing/filter_budget.h"
 #include "tamis/routing/filter_feed.h"
 
 namespace tamis {
@@ -35,6 +36,8 @@ struct RegionServerOptions {
   bool join_streams = true;               // false: none is looked into but the one that leads
   uint64_t build_rows = 256;              // rows or entries taken in one step of a background job
   uint64_t rebuild_after_ignored = 5000;  // removals that the counters could not follow
+  // Of all filters; those that it is too little for keep bits alone (filter_budget.h).
+  uint64_t filter_bytes = uint64_t{1} << 30;
   bool inline_steps = true;               // see ServerExecutor
   Faults faults;
 };
@@ -46,6 +49,7 @@ struct ServerContext {
   Catalog* catalog = nullptr;
   std::shared_ptr<ServerExecutor> executor;
   std::shared_ptr<FilterFeed> feed;
+  std::shared_ptr<FilterBudget> filter_budget;
   std::function<bool()> is_verified;                                      // ownership, now
   std::function<void(const std::shared_ptr<class Region>&)> after_write;  // sizes, rebuilds
 };

@@ -26,6 +26,7 @@ struct Faults {
   bool no_coverage_check = false;     // a search is complete when the answers are in
   bool no_row_verification = false;   // what the index says is returned
   bool erase_first_match = false;  // the scalable filter erases from the first layer that matches
+  bool erase_bits = false;         // a removal clears bits that nobody counts
 };
 
 // Every fault by its name.
@@ -47,6 +48,7 @@ inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
     {"no_coverage_check", &Faults::no_coverage_check},
     {"no_row_verification", &Faults::no_row_verification},
     {"erase_first_match", &Faults::erase_first_match},
+    {"erase_bits", &Faults::erase_bits},
 };
 
 // False when there is no fault of that name.

@@ -32,8 +32,10 @@ EntryKey MakeEntryKey(const IndexSpec& index, std::span<const std::string> prefi
 }
 
 IndexFilter::IndexFilter(FilterFeed* feed, const IndexSpec& index, uint64_t region_id,
-                         uint64_t epoch, const Faults& faults)
-    : feed_(feed), index_(index), region_id_(region_id), epoch_(epoch), faults_(faults) {}
+                         uint64_t epoch, const Faults& faults, std::shared_ptr<FilterBudget> budget)
+    : feed_(feed), index_(index), region_id_(region_id), epoch_(epoch), faults_(faults) {
+  if (budget != nullptr) share_.emplace(std::move(budget));
+}
 
 pb::Event IndexFilter::NewEvent(pb::Event::Kind kind, const Generation& generation) const {
   pb::Event event;
@@ -46,28 +48,36 @@ pb::Event IndexFilter::NewEvent(pb::Event::Kind kind, const Generation& generati
 }
 
 IndexFilter::Generation IndexFilter::NewGeneration(uint64_t number) const {
-  const SplitGeometry geometry = current_ ? GeometryFor(DistinctOf(*current_))
+  const SplitGeometry geometry = current_ ? GeometryFor(current_->filter.Distinct())
                                           : SplitGeometry::For(index_.fpr, index_.expected_values);
-  Generation generation{.number = number,
-                        .filter = ScalableSplitCountingBloomFilter(geometry, index_.seed)};
-  generation.filter.set_erase_first_match_for_test(faults_.erase_first_match);
-  return generation;
+  if (!HasRoomFor(geometry)) {
+    BitLayers bits(geometry);
+    bits.set_erase_bits_for_test(faults_.erase_bits);
+    return {.number = number, .filter = IndexCounters(std::move(bits))};
+  }
+  ScalableSplitCountingBloomFilter counters(geometry, index_.seed);
+  counters.set_erase_first_match_for_test(faults_.erase_first_match);
+  return {.number = number, .filter = IndexCounters(std::move(counters))};
 }
 
-// A slice of m positions of which a share f is in use holds ln(1 - f) / ln(1 - 1/m) hashes. Of
-// those that came while a layer filled, the layers before it took some for their own.
-uint64_t IndexFilter::DistinctOf(const Generation& generation) {
-  const double positions = generation.filter.geometry().slice_positions;
-  if (positions < 2) return generation.filter.layers();
-  double distinct = 0;
-  double came = 1;  // for each hash that went to this layer
-  for (uint32_t i = 0; i < generation.filter.layers(); ++i) {
-    const double fill = std::min(generation.filter.layer(i).Fill(), 1 - 1 / (2 * positions));
-    distinct += came * std::log1p(-fill) / std::log1p(-1 / positions);
-    came /= 1 - std::min(generation.filter.layer(i).ExpectedFpr(), 0.9);
-    came = std::min(came, 1000.0);
-  }
-  return static_cast<uint64_t>(std::llround(distinct));
+// Who has bits alone does not get counters that are taken away again at once.
+bool IndexFilter::HasRoomFor(SplitGeometry geometry) const {
+  const size_t quarters = current_ && current_->filter.bits_only() ? 3 : 4;
+  return !share_.has_value() || share_->Fits(IndexCounters::CounterBytes(geometry), quarters);
+}
+
+bool IndexFilter::WantsOtherForm() const {
+  if (!share_.has_value()) return false;
+  const bool bits_only = current_->filter.bits_only();
+  // Nearly always this says all.
+  if (share_->Fits(current_->filter.SizeBytes(), bits_only ? 3 : 4) != bits_only) return false;
+  return HasRoomFor(GeometryFor(current_->filter.Distinct())) == bits_only;
+}
+
+void IndexFilter::Account() {
+  if (!share_.has_value()) return;
+  share_->Set((current_ ? current_->filter.SizeBytes() : 0) +
+              (next_ ? next_->filter.SizeBytes() : 0));
 }
 
 SplitGeometry IndexFilter::GeometryFor(uint64_t distinct) const {
@@ -85,17 +95,22 @@ bool IndexFilter::WantsRebuild(uint64_t ignored) const {
   std::lock_guard lock(mutex_);
   if (!current_ || next_ || retired_) return false;
   const auto& filter = current_->filter;
-  if (filter.ignored_decrements() + filter.stuck_count() >= ignored) return true;
+  if (filter.Ignored() >= ignored || WantsOtherForm()) return true;
   const bool small = filter.layers() >= 3;
-  const bool large = filter.layers() == 1 && filter.Fill() < 0.25 &&
+  const bool large = filter.layers() == 1 && filter.Fill(0) < 0.25 &&
                      (current_->counted || current_->added >= filter.geometry().Capacity());
   // Never one that would be like this one.
-  return (small || large) && GeometryFor(DistinctOf(*current_)) != filter.geometry();
+  return (small || large) && GeometryFor(filter.Distinct()) != filter.geometry();
 }
 
 uint64_t IndexFilter::distinct() const {
   std::lock_guard lock(mutex_);
-  return current_ ? DistinctOf(*current_) : 0;
+  return current_ ? current_->filter.Distinct() : 0;
+}
+
+bool IndexFilter::bits_only() const {
+  std::lock_guard lock(mutex_);
+  return current_ && current_->filter.bits_only();
 }
 
 SplitGeometry IndexFilter::geometry() const {
@@ -134,6 +149,7 @@ uint64_t IndexFilter::AddTo(Generation* generation, std::span<const EntryKey> en
     }
     widened |= Widen(generation, entry);
   }
+  if (filter.layers() != layers_before) Account();
   uint64_t sequence = 0;
   if (!tell) return sequence;
   if (filter.layers() != layers_before) {
@@ -247,6 +263,7 @@ void IndexFilter::BeginGeneration(bool hold_removals) {
   next_ = std::make_unique<Generation>(NewGeneration(++generations_));
   hold_removals_ = hold_removals;
   held_removals_.clear();
+  Account();
 }
 
 void IndexFilter::CountExisting(std::span<const EntryKey> entries) {
@@ -268,6 +285,7 @@ void IndexFilter::Publish() {
   held_removals_ = {};
   const bool replaces = current_ != nullptr;
   current_ = std::move(next_);
+  Account();
   pending_.clear();
   pending_order_.clear();
   widenings_.clear();
@@ -291,18 +309,19 @@ void IndexFilter::AbandonGeneration() {
   std::lock_guard lock(mutex_);
   next_.reset();
   held_removals_ = {};
+  Account();
 }
 
 std::optional<std::string> IndexFilter::Snapshot() const {
   std::lock_guard lock(mutex_);
-  if (!current_) return std::nullopt;
+  if (!current_ || current_->filter.bits_only()) return std::nullopt;
   std::string body;
   body.push_back(current_->range.has_value() ? 1 : 0);
   if (current_->range.has_value()) {
     PutLengthPrefixed(&body, current_->range->first);
     PutLengthPrefixed(&body, current_->range->second);
   }
-  body += current_->filter.Serialize();
+  body += current_->filter.counters()->Serialize();
   std::string bytes;
   PutFixed64(&bytes, Hash(body, 0));
   return bytes + body;
@@ -326,13 +345,15 @@ bool IndexFilter::RestoreGeneration(std::string_view bytes) {
   if (filter->geometry().slices != SplitGeometry::For(index_.fpr, 1).slices) return false;
   filter->set_erase_first_match_for_test(faults_.erase_first_match);
   std::lock_guard lock(mutex_);
+  if (share_.has_value() && !share_->Fits(filter->SizeBytes(), 4)) return false;
   next_ = std::make_unique<Generation>(Generation{.number = ++generations_,
-                                                  .filter = *std::move(filter),
+                                                  .filter = IndexCounters(*std::move(filter)),
                                                   .range = std::move(range),
                                                   .as_restored = true,
                                                   .counted = true});
   hold_removals_ = false;
   held_removals_.clear();
+  Account();
   return true;
 }
 
@@ -358,7 +379,7 @@ bool IndexFilter::building() const {
 
 uint64_t IndexFilter::ignored_removals() const {
   std::lock_guard lock(mutex_);
-  return current_ ? current_->filter.ignored_decrements() + current_->filter.stuck_count() : 0;
+  return current_ ? current_->filter.Ignored() : 0;
 }
 
 uint64_t IndexFilter::entries() const {

@@ -9,7 +9,9 @@
 // A generation has one geometry. The first one is made for the values expected; each later one for
 // the distinct hashes that the counters in use show, whatever the number of entries, rounded up to
 // a power of the square root of two. So filters have few sizes, and those of one size share a
-// matrix at coordinators. One that does not fit its region any more asks for the next generation.
+// matrix at coordinators. One that does not fit its region any more asks for the next generation;
+// so does one whose counters the server has no memory for, and one of bits alone for whose counters
+// it has memory again (filter_budget.h).
 //
 // Rules that keep acknowledged rows findable: Add before the entries are committed, Remove after;
 // then wait in the feed for WaitFor() of every entry that the row holds afterwards.
@@ -27,8 +29,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tamis/filter/scalable_split_counting_bloom_filter.h"
+#include "tamis/routing/filter_budget.h"
 #include "tamis/routing/filter_feed.h"
+#include "tamis/routing/index_counters.h"
 #include "tamis/table/schema.h"
 
 namespace tamis {
@@ -43,8 +46,9 @@ EntryKey MakeEntryKey(const IndexSpec& index, std::span<const std::string> prefi
 
 class IndexFilter {
  public:
+  // Without a budget memory is not short.
   IndexFilter(FilterFeed* feed, const IndexSpec& index, uint64_t region_id, uint64_t epoch,
-              const Faults& faults);
+              const Faults& faults, std::shared_ptr<FilterBudget> budget = nullptr);
 
   // Returns the number of the last event that it made; 0 = none.
   uint64_t Add(std::span<const EntryKey> entries);
@@ -67,10 +71,11 @@ class IndexFilter {
   void Retire();
 
   // The published counters and range (docs/FORMATS.md#filter-snapshots); nullopt while nothing is
-  // published.
+  // published, or bits alone are.
   std::optional<std::string> Snapshot() const;
   // Begins a generation with what a snapshot holds. False, and nothing happens, when the bytes are
-  // damaged or not of this index. REQUIRES: the snapshot counts exactly the entries that stand.
+  // damaged or not of this index, or there is no memory for them. REQUIRES: the snapshot counts
+  // exactly the entries that stand.
   bool RestoreGeneration(std::string_view bytes);
   // Whether what is published is still as it was restored.
   bool as_restored() const;
@@ -79,13 +84,17 @@ class IndexFilter {
   bool building() const;
   // The published generation is to be replaced by one counted anew: it has three layers or more, or
   // is less than a quarter full although its entries were counted or as many were added as would
-  // have filled it; or `ignored` removals were ignored.
+  // have filled it; or `ignored` removals were ignored; or memory has become short, or is so no
+  // longer.
   bool WantsRebuild(uint64_t ignored) const;
   // Distinct hashes in the published counters, estimated from how full the layers are.
   uint64_t distinct() const;
+  // What is published is bits alone.
+  bool bits_only() const;
   SplitGeometry geometry() const;
 
-  // Decrements that sticky counters and ambiguous layers ignored since the generation was begun.
+  // Removals that left bits set (counters stick, layers are ambiguous, there are bits alone) since
+  // the generation was begun.
   uint64_t ignored_removals() const;
   size_t layers() const;
   size_t SizeBytes() const;  // of the counters, those of a generation that is being built too
@@ -110,8 +119,7 @@ class IndexFilter {
 
   struct Generation {
     uint64_t number = 0;
-    ScalableSplitCountingBloomFilter filter;
-    uint64_t ignored = 0;
+    IndexCounters filter;
     std::optional<ValueRange> range;
     bool as_restored = false;
     bool counted = false;  // from entries that stand: what it lacks is not on its way
@@ -124,8 +132,12 @@ class IndexFilter {
 
   pb::Event NewEvent(pb::Event::Kind kind, const Generation& generation) const;
   Generation NewGeneration(uint64_t number) const;
-  static uint64_t DistinctOf(const Generation& generation);
   SplitGeometry GeometryFor(uint64_t distinct) const;
+  // Whether there is memory for such counters instead of what is published.
+  bool HasRoomFor(SplitGeometry geometry) const;
+  bool WantsOtherForm() const;
+  // After whatever changes how much memory it takes.
+  void Account();
   static bool Widen(Generation* generation, const EntryKey& entry);
   uint64_t AddTo(Generation* generation, std::span<const EntryKey> entries, bool tell);
   void RemoveFrom(Generation* generation, std::span<const EntryKey> entries, bool tell);
@@ -137,6 +149,7 @@ class IndexFilter {
   const uint64_t region_id_;
   const uint64_t epoch_;
   const Faults faults_;
+  std::optional<FilterBudget::Share> share_;
 
   mutable std::mutex mutex_;
   std::unique_ptr<Generation> current_;  // published

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "tamis/base/random.h"
 #include "tamis/base/sim_executor.h"
 
 namespace tamis {
@@ -264,6 +269,93 @@ TEST_F(WaitForTest, TheWideningOfANewGenerationIntoTheRangeOfTheOldOne) {
   const uint64_t widened = Add(far);
   EXPECT_GT(widened, 0u);
   EXPECT_EQ(WaitFor(far), widened);
+}
+
+// Values come and go, memory gets short and is there again: whatever is in stays findable, here and
+// by the bits that coordinators have.
+TEST_F(IndexFilterTest, WithLittleMemoryFiltersAreBitsAloneAndLoseNothing) {
+  for (const bool erase_bits : {false, true}) {
+    Random random(7);
+    auto budget = std::make_shared<FilterBudget>(2000);
+    std::optional<FilterBudget::Share> others(budget);
+    IndexFilter filter(feed_.get(), Index(), 1, 1, Faults{.erase_bits = erase_bits}, budget);
+    filter.BeginGeneration(false);
+    filter.Publish();
+    std::multiset<int> in;
+    uint64_t turned = 0;
+    uint64_t lost = 0;
+    bool bits_only = false;
+    for (int step = 0; step < 20'000; ++step) {
+      if (step % 2000 == 0) others->Set(step % 4000 == 0 ? 0 : 1900);
+      const bool removes = !in.empty() && random.OneIn(2);
+      const int value = removes
+                            ? *std::next(in.begin(), static_cast<int>(random.Uniform(in.size())))
+                            : static_cast<int>(random.Uniform(120));
+      const EntryKey entry = Entry(value);
+      if (removes) {
+        in.erase(in.find(value));
+        filter.Remove(std::span(&entry, 1));
+      } else {
+        in.insert(value);
+        filter.Add(std::span(&entry, 1));
+      }
+      if (filter.WantsRebuild(/*ignored=*/100)) {
+        filter.BeginGeneration(false);
+        for (const int old : in) {
+          const EntryKey counted = Entry(old);
+          filter.CountExisting(std::span(&counted, 1));
+        }
+        filter.Publish();
+        EXPECT_LT(filter.ignored_removals(), 100u);
+        turned += filter.bits_only() != bits_only;
+        bits_only = filter.bits_only();
+        EXPECT_EQ(filter.Snapshot().has_value(), !bits_only);
+      }
+      if (step % 16 != 0) continue;
+      const pb::Projection told = *filter.Project();
+      const SplitGeometry geometry = filter.geometry();
+      for (const int there : in) {
+        const EntryKey wanted = Entry(there);
+        const bool any = std::ranges::any_of(told.layers(), [&](const std::string& layer) {
+          for (uint32_t s = 0; s < geometry.slices; ++s) {
+            const uint64_t position = geometry.Position(wanted.hashes[0], s);
+            if ((layer[position / 8] >> (position % 8) & 1) == 0) return false;
+          }
+          return true;
+        });
+        lost += !any || !filter.MayContain(wanted);
+      }
+    }
+    EXPECT_GE(turned, 5u);
+    EXPECT_EQ(lost > 0, erase_bits);
+    filter.Retire();
+  }
+}
+
+TEST_F(IndexFilterTest, ABudgetKnowsWhatFiltersTake) {
+  auto budget = std::make_shared<FilterBudget>(1 << 20);
+  {
+    IndexFilter filter(feed_.get(), Index(), 1, 1, Faults{}, budget);
+    EXPECT_EQ(budget->used_bytes(), 0u);
+    filter.BeginGeneration(false);
+    filter.Publish();
+    for (int i = 0; i < 500; ++i) {
+      const EntryKey entry = Entry(i);
+      filter.Add(std::span(&entry, 1));
+      ASSERT_EQ(budget->used_bytes(), filter.SizeBytes());
+    }
+    EXPECT_GE(filter.layers(), 3u);
+    filter.BeginGeneration(true);
+    EXPECT_EQ(budget->used_bytes(), filter.SizeBytes());
+    filter.AbandonGeneration();
+    EXPECT_EQ(budget->used_bytes(), filter.SizeBytes());
+    const std::string bytes = *filter.Snapshot();
+    auto small = std::make_shared<FilterBudget>(bytes.size() / 2);
+    IndexFilter other(feed_.get(), Index(), 1, 1, Faults{}, small);
+    EXPECT_FALSE(other.RestoreGeneration(bytes));
+    EXPECT_EQ(small->used_bytes(), 0u);
+  }
+  EXPECT_EQ(budget->used_bytes(), 0u);
 }
 
 }  // namespace

@@ -80,6 +80,7 @@ class EmbeddedCluster : public ClusterUnderTest {
     options.server.split_bytes = 0;
     options.server.build_rows = 16;
     options.server.rebuild_after_ignored = 200;
+    if (wishes_.seed % 2 == 0) options.server.filter_bytes = 400;
     return options;
   }
 

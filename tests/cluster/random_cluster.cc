@@ -617,6 +617,12 @@ class RandomCluster {
     if (!report->ok()) return Fail("the check is not clean: " + report->ToString());
     if (report->incomplete > 0) return Fail("an index is not complete after all has come to rest");
     Count("checks");
+    const auto status =
+        Await<Result<ClusterStatus>>(&executor(), [&](auto done) { cluster().GetStatus(done); });
+    if (!status.ok()) return Fail("no status: " + status.status().ToString());
+    for (const ServerStatus& server : status->servers) {
+      counts_["filters of bits alone"] += server.filters_of_bits;
+    }
     SearchOptions all;
     Check(std::move(all));
     // By every index, from both coordinators: a copy that went wrong stays wrong.

@@ -1,0 +1,52 @@
+// FilterBudget: the memory that the filters of one region server may take together.
+//
+// Counters take four bits where coordinators need one. So a filter for whose counters there is no
+// room keeps bits alone: it excludes as well as any, but removals leave their bits, until so many
+// were ignored that it is counted anew. When there is room again, it gets counters again. What bits
+// take is never refused, so the budget can be exceeded, by as many values as there are.
+//
+// Threads: safe.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+namespace tamis {
+
+class FilterBudget {
+ public:
+  explicit FilterBudget(size_t max_bytes) : max_bytes_(max_bytes) {}
+
+  size_t max_bytes() const { return max_bytes_; }
+  size_t used_bytes() const { return used_bytes_; }
+
+  // What one filter takes of it; nothing once it is gone.
+  class Share {
+   public:
+    explicit Share(std::shared_ptr<FilterBudget> budget) : budget_(std::move(budget)) {}
+    Share(const Share&) = delete;
+    Share& operator=(const Share&) = delete;
+    ~Share() { Set(0); }
+
+    void Set(size_t bytes) {
+      budget_->used_bytes_ += bytes - bytes_;  // modulo 2^64
+      bytes_ = bytes;
+    }
+    // Whether `bytes` instead of its own would fit into so many quarters of all.
+    bool Fits(size_t bytes, size_t quarters) const {
+      return budget_->used_bytes_ - bytes_ + bytes <= budget_->max_bytes_ / 4 * quarters;
+    }
+
+   private:
+    const std::shared_ptr<FilterBudget> budget_;
+    size_t bytes_ = 0;
+  };
+
+ private:
+  const size_t max_bytes_;
+  std::atomic<size_t> used_bytes_ = 0;
+};
+
+}  // namespace tamis
