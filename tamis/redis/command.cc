@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "tamis/redis/settings.h"
+#include "tamis/redis/tamis_type.h"
+
 namespace tamis::redis {
 namespace {
 
@@ -182,7 +185,11 @@ int RegisterCommands(Ctx* ctx, std::span<const Command> commands) {
   return kOk;
 }
 
-void ReplyOutOfMemory(Ctx* ctx) noexcept { server.ReplyWithError(ctx, "ERR Insufficient memory"); }
+void ReplyOutOfMemory(Ctx* ctx) noexcept {
+  // What another server has done is not done here.
+  if (!LimitsApply(ctx)) DoubtAll();
+  server.ReplyWithError(ctx, "ERR Insufficient memory");
+}
 
 bool Is(const String* word, std::string_view name) {
   const std::string_view text = TextOf(word);

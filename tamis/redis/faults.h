@@ -14,6 +14,9 @@ struct Faults {
   bool commit_what_was_full = false;        // a rebuild that refused an add is committed
   bool erases_of_other_generation = false;  // what was meant for the filter before is erased
   bool commit_of_another = false;           // the rebuild that somebody else started is committed
+  bool copies_are_believed = false;  // what came by COPY, RESTORE or LOADCHUNK, as its source was
+  bool erases_when_unsure = false;   // an item is erased whose add may be lost
+  bool incomplete_is_believed = false;  // a filter that refused an add which another server took
   // There is a setting tamis-failing-allocation: how many allocations of the module from now on it
   // is until one fails; 0 = none does.
   bool allocations = false;
@@ -27,6 +30,9 @@ inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
     {"commit_what_was_full", &Faults::commit_what_was_full},
     {"erases_of_other_generation", &Faults::erases_of_other_generation},
     {"commit_of_another", &Faults::commit_of_another},
+    {"copies_are_believed", &Faults::copies_are_believed},
+    {"erases_when_unsure", &Faults::erases_when_unsure},
+    {"incomplete_is_believed", &Faults::incomplete_is_believed},
     {"allocations", &Faults::allocations},
 };
 

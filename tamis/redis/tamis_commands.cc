@@ -143,7 +143,12 @@ void Add(Ctx* ctx, Words words) {
   if (!Whole(ctx, key)) return;
   const Words items = words.subspan(2);
   std::vector<String*> added;  // what a replica has to add
-  added.reserve(items.size());
+  try {
+    added.reserve(items.size());
+  } catch (const std::bad_alloc&) {
+    if (!LimitsApply(ctx)) key->set_incomplete();
+    throw;
+  }
   server.ReplyWithArray(ctx, static_cast<long>(items.size()));
   ForGroups(items, [&](std::span<const std::string_view> texts, size_t begin) {
     key->Fetch(texts);
@@ -170,7 +175,7 @@ void Add(Ctx* ctx, Words words) {
 // Whether an erase may take place. Where adds may be lost, an item may not be there, and its erase
 // would take away another one; so may be the last erases that were meant for the filter before.
 bool MayErase(Ctx* ctx, const TrustedFilter& filter) {
-  if (!LimitsApply(ctx)) return true;
+  if (!LimitsApply(ctx) || faults.erases_when_unsure) return true;
   if (!Believed(ctx, filter)) return false;
   const uint64_t delay = static_cast<uint64_t>(settings.erase_delay) * 1000;
   const uint64_t rebuilt = filter.card().rebuilt_time;
@@ -443,7 +448,7 @@ void Check(Ctx* ctx, Words words) {
 void Trust(Ctx* ctx, Words words) {
   TamisKey key = Open(ctx, words, kRead | kWrite);
   if (!Whole(ctx, key)) return;
-  if (key->card().incomplete) {
+  if (key->card().incomplete && !faults.incomplete_is_believed) {
     server.ReplyWithError(ctx,
                           "ERR an add was refused here that another server took: "
                           "fill a new filter");

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tamis/redis/data_type.h"
+#include "tamis/redis/faults.h"
 #include "tamis/redis/replicas.h"
 #include "tamis/redis/settings.h"
 
@@ -17,7 +18,7 @@ namespace {
 
 uint64_t time_of_trust = 1;
 
-void OnRoleChange(Ctx*, ServerEvent, uint64_t, void*) noexcept { ++time_of_trust; }
+void OnRoleChange(Ctx*, ServerEvent, uint64_t, void*) noexcept { DoubtAll(); }
 
 struct Methods {
   using Value = TrustedFilter;
@@ -76,7 +77,7 @@ struct Methods {
   static std::optional<TrustedFilter> Copy(const TrustedFilter& filter) {
     TrustedFilter copy = filter;
     // Two that are changed apart cannot both be right.
-    copy.Trust(0);
+    if (!faults.copies_are_believed) copy.Trust(0);
     if (copy.rebuild() != nullptr) copy.rebuild()->sound_time = 0;
     copy.EndDump();
     return copy;
@@ -99,6 +100,8 @@ int RegisterTamisType(Ctx* ctx) {
 
 uint64_t TimeOfTrust() { return time_of_trust; }
 
+void DoubtAll() { ++time_of_trust; }
+
 bool MayTrust(Ctx* ctx) {
   const int flags = server.GetContextFlags(ctx);
   return (flags & kFlagLoading) == 0 || (flags & kFlagSlave) != 0 || settings.trust_after_restart;
@@ -106,7 +109,7 @@ bool MayTrust(Ctx* ctx) {
 
 void TrustLoaded(Ctx* ctx, TrustedFilter* filter) {
   const bool loading = (server.GetContextFlags(ctx) & kFlagLoading) != 0;
-  if (filter->partial() || !loading || !MayTrust(ctx)) return;
+  if (filter->partial() || (!loading && !faults.copies_are_believed) || !MayTrust(ctx)) return;
   if (filter->card().was_trusted) filter->Trust(time_of_trust);
   if (TrustedFilter::Rebuild* rebuild = filter->rebuild(); rebuild && rebuild->was_sound) {
     rebuild->sound_time = time_of_trust;
@@ -114,7 +117,8 @@ void TrustLoaded(Ctx* ctx, TrustedFilter* filter) {
 }
 
 bool Believed(Ctx* ctx, const TrustedFilter& filter) {
-  if (filter.empty() || filter.card().incomplete) return false;
+  if (filter.empty()) return false;
+  if (filter.card().incomplete && !faults.incomplete_is_believed) return false;
   if (!filter.card().guard) return true;
   const bool replica = (server.GetContextFlags(ctx) & kFlagSlave) != 0;
   if (!filter.TrustedAt(time_of_trust)) return false;

@@ -9,8 +9,11 @@ namespace tamis::redis {
 
 int RegisterTamisType(Ctx* ctx);
 
-// The present time of trust: a new one begins with each change of role.
+// The present time of trust: a new one begins with each change of role, and when a command that
+// another server has done finds no memory here.
 uint64_t TimeOfTrust();
+// Begins the next one.
+void DoubtAll();
 // Whether what a command says of trust holds: not when it comes from this server's own files,
 // unless the settings say that they lack nothing. The answers of a replica are bound by a setting
 // of their own.

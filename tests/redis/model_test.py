@@ -4,7 +4,7 @@
 Replies and SCANDUMP are compared with the models, byte for byte, also after a reload, a log that is read again, DUMP
 and RESTORE, chunks, a restart, and on a replica of other settings. Of TAMIS.* filters it is only known what must be
 found: what was added and not erased.
-usage: model_test.py MODULE [--commands N] [--seed N]
+usage: model_test.py MODULE [--commands N] [--moves N] [--seed N]
 """
 
 import argparse
@@ -333,6 +333,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("module")
     parser.add_argument("--commands", type=int, default=4_000)
+    parser.add_argument("--moves", type=int, default=40, help="everything moves in one of so many rounds")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**32)
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}", flush=True)
@@ -352,12 +353,12 @@ def main():
                 run.bloom(f"BF{rng.randrange(6)}")
                 run.cuckoo(f"CF{rng.randrange(6)}")
                 run.own(f"TAMIS{rng.randrange(6)}")
-                if rng.randrange(40) == 0:
+                if rng.randrange(arguments.moves) == 0:
                     run.move()
                     moved += 1
             run.compare(run.client)
             sent += run.sent + run.client.sent
-    print(f"{sent} commands; {moved} times everything was moved")
+        print(f"{sent} commands; {moved} times everything was moved", flush=True)
 
 
 if __name__ == "__main__":

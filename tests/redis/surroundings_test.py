@@ -100,6 +100,34 @@ def categories(client):
     assert b"tamis.check" in members("read") and b"tamis.add" in members("write")
 
 
+def defragmentation(client):
+    """Arrays that the allocator moves, where it can: what was added is there, meanwhile and afterwards."""
+    client("FLUSHALL")
+    if isinstance(client("CONFIG", "SET", "activedefrag", "yes"), Error):
+        return  # Debian's server has the system's allocator
+    items = [str(i) for i in range(400)]  # a few links and tables
+    for i in range(600):
+        client("BF.MADD", f"BF{i}", *items)
+        client("CF.INSERT", f"CF{i}", "CAPACITY", "64", "ITEMS", *items)
+        client("TAMIS.RESERVE", f"TAMIS{i}", "0.01", "1000")
+        client("TAMIS.ADD", f"TAMIS{i}", *items)
+    kept = [f"{kind}{i}" for kind in ("BF", "CF", "TAMIS") for i in range(0, 600, 2)]
+    before = client("DEBUG", "DIGEST-VALUE", *kept)
+    for i in range(1, 600, 2):
+        client("DEL", f"BF{i}", f"CF{i}", f"TAMIS{i}")
+    for name, value in (("ignore-bytes", "1"), ("threshold-lower", "0"), ("cycle-min", "50"), ("cycle-max", "75")):
+        assert client("CONFIG", "SET", "active-defrag-" + name, value) == "OK"
+    hits = int(fields(client, "stats")["active_defrag_hits"])
+    while int(fields(client, "stats")["active_defrag_hits"]) < hits + 500:
+        for key in kept[::50]:
+            assert client("TAMIS.CHECK", key, *items) == [1] * len(items), key
+    assert client("DEBUG", "DIGEST-VALUE", *kept) == before
+    for key in kept:
+        assert client("TAMIS.CHECK", key, *items) == [1] * len(items), key
+    assert client("DEBUG", "RELOAD") == "OK"
+    assert client("DEBUG", "DIGEST-VALUE", *kept) == before
+
+
 def main():
     with Server(MODULE) as server:
         client = server.client()
@@ -110,6 +138,7 @@ def main():
         assert isinstance(client("COMMAND", "GETKEYS", "TAMIS.SIZE", "0.01", "100"), Error)
         memory(client)
         categories(client)
+        defragmentation(client)
 
 
 if __name__ == "__main__":

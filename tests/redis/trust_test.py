@@ -8,6 +8,7 @@ usage: trust_test.py MODULE
 import signal
 import sys
 
+from kinds import KINDS, dump
 from persistence_test import free_port, replicated, rewrite
 from redis_server import Error, Server
 
@@ -209,7 +210,73 @@ def missing_and_half_loaded():
             assert client("TAMIS.CHECK", key, "x") == [-1]
 
 
+def copy_that_takes_the_place(words, way):
+    """A copy of yesterday is put in the place of the filter that has had adds since."""
+    with Server(MODULE, words=words) as server:
+        client = server.client()
+        reserve(client, "guard", "GUARD")
+        if way == "COPY":
+            assert client("COPY", "guard", "old") == 1
+        elif way == "RESTORE":
+            assert client("RESTORE", "old", "0", client("DUMP", "guard")) == "OK"
+        else:
+            for at, data in dump(KINDS["TAMIS"], client, "guard"):
+                assert client("TAMIS.LOADCHUNK", "old", at, data) == "OK"
+        add(client, "guard", LATER)
+        assert client("RENAME", "old", "guard") == "OK"
+        return refused(client, "guard", LATER)
+
+
+def erase_of_what_was_lost(words):
+    """A row whose add is lost goes: what lies where its add would have lain is another row's."""
+    with Server(MODULE, words=words) as server:
+        client = server.client()
+        assert client("TAMIS.RESERVE", "guard", "0.2", "400", "TYPE", "cuckoo", "SEED", "1", "GUARD") == "OK"
+        add(client, "guard", ITEMS)
+        assert client("TAMIS.TRUST", "guard") == "OK" and client("SAVE") == "OK"
+        add(client, "guard", LATER)
+        server.kill()
+        server.start()
+        client = server.client()
+        client("TAMIS.DEL", "guard", *LATER)
+        assert client("TAMIS.TRUST", "guard") == "OK"
+        return refused(client, "guard", ITEMS)
+
+
+def replica_without_memory(words):
+    """It refused adds that its primary took, and takes over."""
+    fails = ("tamis-fault", "allocations")
+    with Server(MODULE, "repl-diskless-sync-delay", "0") as primary, Server(MODULE, words=(*fails, *words)) as other:
+        client, reader = primary.client(), other.client()
+        assert client("CONFIG", "SET", "port", str(free_port())) == "OK"
+        port = client("CONFIG", "GET", "port")[1].decode()
+        assert reader("REPLICAOF", "127.0.0.1", port) == "OK"
+        keys = [f"guard{n}" for n in range(1, 31)]
+        for n, key in enumerate(keys, 1):
+            assert client("TAMIS.RESERVE", key, "0.01", "10", "TYPE", "scalable", "GUARD") == "OK"
+            replicated(client, reader)
+            assert "OK" in [reader("CONFIG", "SET", name, n)
+                            for name in ("bf.tamis-failing-allocation", "tamis-failing-allocation")]
+            for item in ITEMS[:20]:
+                add(client, key, [item])
+            replicated(client, reader)
+        assert reader("REPLICAOF", "NO", "ONE") == "OK"
+        for key in keys:
+            reader("TAMIS.TRUST", key)
+        return sum(refused(reader, key, ITEMS[:20]) for key in keys)
+
+
+def shown(rule, name, *arguments):
+    """`rule` answers how many rows were refused."""
+    assert rule((), *arguments) == 0, name
+    assert rule(("tamis-fault", name), *arguments) > 0, f"{name}: no row is refused without the rule"
+
+
 def main():
+    for way in ("COPY", "RESTORE", "LOADCHUNK"):
+        shown(copy_that_takes_the_place, "copies_are_believed", way)
+    shown(erase_of_what_was_lost, "erases_when_unsure")
+    shown(replica_without_memory, "incomplete_is_believed")
     lost_end_of_the_data(False)
     lost_end_of_the_data(True)
     log_that_is_read_again()
