@@ -1,8 +1,11 @@
 #include "tamis/filter/blocked_quotient_filter.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <optional>
 
 #include "tamis/filter/fpr.h"
@@ -31,8 +34,16 @@ double FprOf(const QuotientLineShape& shape) {
   return fpr::Fingerprints(KeysPerLine(shape), 1, shape.fingerprint_bits());
 }
 
+// Remembered: to compute it takes longer than to fill a small filter.
 double SpillSlotsPerLine(const QuotientLineShape& shape) {
-  return fpr::Excess(LoadsOf(shape).limit * shape.slots, shape.slots) / kSpillLoad;
+  static std::array<std::atomic<double>, std::size(kQuotientLineShapes)> known{};
+  const auto* const at = std::ranges::find(kQuotientLineShapes, shape);
+  std::atomic<double>& slots = known[static_cast<size_t>(at - kQuotientLineShapes)];
+  if (slots.load(std::memory_order_relaxed) == 0) {
+    slots.store(fpr::Excess(LoadsOf(shape).limit * shape.slots, shape.slots) / kSpillLoad,
+                std::memory_order_relaxed);
+  }
+  return slots.load(std::memory_order_relaxed);
 }
 
 uint64_t SpillWords(const QuotientLineShape& shape, uint64_t lines) {
