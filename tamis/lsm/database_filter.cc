@@ -178,12 +178,18 @@ void DatabaseFilter::CountUnknown() {
       files.push_back(*file);
     }
     if (files.empty()) break;
+    std::map<TreeFilter::FileNumber, uint64_t> entries;
     for (TreeFilter::File& file : files) {
-      if (const auto read = ReadSstIdentity(db_->GetEnv(), paths[file.number]); read.ok()) {
-        file.identity = *read;
+      if (const auto read = ReadSstHead(db_->GetEnv(), paths[file.number]); read.ok()) {
+        file.identity = read->identity;
+        entries[file.number] = read->entries;
       }
     }
-    for (const TreeFilter::File& file : tree.CountFromKeyFiles(files)) {
+    const std::vector<TreeFilter::File> to_read = tree.CountFromKeyFiles(files);
+    uint64_t coming = 0;
+    for (const TreeFilter::File& file : to_read) coming += entries[file.number];
+    tree.MakeRoom(coming);
+    for (const TreeFilter::File& file : to_read) {
       {
         const std::lock_guard lock(mutex_);
         if (stops_) return;

@@ -51,6 +51,24 @@ TEST(SortedHashesTest, SortsAsTheStandardLibraryDoes) {
   }
 }
 
+TEST(SortedHashesTest, SortsFewAndManySortedPiecesOfAnySize) {
+  Random random(2);
+  for (const size_t pieces : {1, 2, 3, 15, 16, 17, 40}) {
+    std::vector<uint64_t> hashes;
+    for (size_t piece = 0; piece < pieces; ++piece) {
+      const auto begin = static_cast<std::ptrdiff_t>(hashes.size());
+      for (uint64_t i = random.Uniform(1 << random.Uniform(14)); i > 0; --i) {
+        hashes.push_back((random.OneIn(3) ? random.Uniform(9) << 20 : random()) & kKeptBits);
+      }
+      std::sort(hashes.begin() + begin, hashes.end());
+    }
+    std::vector<uint64_t> expected = hashes;
+    std::ranges::sort(expected);
+    SortHashes(&hashes);
+    ASSERT_EQ(hashes, expected) << pieces;
+  }
+}
+
 TEST(SortedHashesTest, DifferenceCountsCopies) {
   const HashDifference difference =
       DifferenceOf(std::vector<uint64_t>{1, 2, 2, 3, 5}, std::vector<uint64_t>{2, 3, 3, 4, 5});

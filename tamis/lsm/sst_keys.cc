@@ -63,14 +63,15 @@ FileIdentity IdentityOf(const rocksdb::TableProperties& properties) {
 
 std::shared_ptr<rocksdb::MergeOperator> MakeAnyMerge() { return std::make_shared<AnyMerge>(); }
 
-Result<FileIdentity> ReadSstIdentity(rocksdb::Env* env, const std::string& path) {
+Result<SstHead> ReadSstHead(rocksdb::Env* env, const std::string& path) {
   rocksdb::Options options;
   options.env = env;
   rocksdb::SstFileReader reader(options);
   if (const rocksdb::Status status = reader.Open(path); !status.ok()) {
     return CannotRead(path, status);
   }
-  return IdentityOf(*reader.GetTableProperties());
+  const auto properties = reader.GetTableProperties();
+  return SstHead{IdentityOf(*properties), properties->num_entries};
 }
 
 Result<FileIdentity> ReadSst(rocksdb::Env* env, const std::string& path,

@@ -22,7 +22,11 @@ FileIdentity IdentityOf(const rocksdb::TableProperties& properties);
 // Lets files be read whose merge operator is not known, where only keys are wanted.
 std::shared_ptr<rocksdb::MergeOperator> MakeAnyMerge();
 
-Result<FileIdentity> ReadSstIdentity(rocksdb::Env* env, const std::string& path);
+struct SstHead {
+  FileIdentity identity{};
+  uint64_t entries = 0;  // keys, each with all its versions
+};
+Result<SstHead> ReadSstHead(rocksdb::Env* env, const std::string& path);
 
 // visit(key) for each key of which the file holds a value or a merge operand, also under a
 // tombstone of the same file, where a snapshot or a transaction that is not decided may still see

@@ -16,7 +16,7 @@ namespace tamis::lsm {
 namespace {
 
 constexpr std::string_view kSuffix = ".keys";
-constexpr double kSpareAtStart = 0.05;
+constexpr double kSpareAtStart = 0.03;
 constexpr uint64_t kHashesAtOnce = 1 << 20;  // that settling holds in memory
 constexpr size_t kBatch = 32;
 
@@ -320,7 +320,12 @@ void TreeFilter::Count(const File& file, std::span<const uint64_t> hashes, bool 
     const std::lock_guard lock(mutex_);
     Enter(file, has_keys, hashes.size());
   }
-  filter_->Trim(Keys());
+  Trim();
+}
+
+// Shards that are still to be filled are not half empty.
+void TreeFilter::Trim() {
+  if (!awaits_keys_) filter_->Trim(Keys());
 }
 
 void TreeFilter::Enter(const File& file, bool has_keys, uint64_t keys) {
@@ -465,7 +470,9 @@ std::vector<TreeFilter::File> TreeFilter::CountFromKeyFiles(const std::vector<Fi
   if (settlement.added.empty()) return failed;
   {
     const std::lock_guard writer(writer_);
-    if (coming >= filter_->figures().keys) filter_->MakeRoom(counts, Keys(), kSpareAtStart);
+    if (coming >= filter_->figures().keys) {
+      awaits_keys_ = filter_->MakeRoom(counts, Keys(), kSpareAtStart);
+    }
     const std::lock_guard lock(mutex_);
     settlement_ = settlement;
   }
@@ -482,6 +489,16 @@ std::vector<TreeFilter::File> TreeFilter::CountFromKeyFiles(const std::vector<Fi
   return failed;
 }
 
+void TreeFilter::MakeRoom(uint64_t keys) {
+  const std::lock_guard settling(settling_);
+  const std::lock_guard writer(writer_);
+  // For a few more keys all the others are not read again.
+  if (keys == 0 || keys < filter_->figures().keys) return;
+  SharedQuotientFilter::Counts counts;
+  counts.fill(keys / counts.size() + 1);
+  awaits_keys_ = filter_->MakeRoom(counts, Keys(), kSpareAtStart);
+}
+
 void TreeFilter::CountFromHashes(const File& file, std::vector<uint64_t> hashes) {
   const bool has_keys = WriteKeyFile(file, &hashes);
   const std::lock_guard settling(settling_);
@@ -490,6 +507,10 @@ void TreeFilter::CountFromHashes(const File& file, std::vector<uint64_t> hashes)
 }
 
 void TreeFilter::EndCounting() {
+  {
+    const std::lock_guard writer(writer_);
+    if (std::exchange(awaits_keys_, false)) Trim();
+  }
   const std::lock_guard lock(mutex_);
   for (const FileNumber number : leftovers_) {
     if (!Has(ledger_, number)) DeleteKeyFile(PathOf(number));
@@ -623,7 +644,7 @@ void TreeFilter::Apply(const Settlement& settlement) {
       touched_ += difference.added.size() + difference.removed.size();
       compared_ += before.size() + after.size();
     }
-    filter_->Trim(Keys());
+    Trim();
   }
   {
     const std::lock_guard writer(writer_);

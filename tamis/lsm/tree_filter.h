@@ -133,6 +133,9 @@ class TreeFilter {
   // Those that could not be counted: their key files are missing, or not theirs, or damaged.
   std::vector<File> CountFromKeyFiles(const std::vector<File>& files);
   void CountFromHashes(const File& file, std::vector<uint64_t> hashes);
+  // Room for so many keys that are going to be counted, at once rather than file by file, which
+  // leaves more of it free.
+  void MakeRoom(uint64_t keys);
   void EndCounting();
   bool IsCounting() const { return counting_.load(std::memory_order_acquire); }
 
@@ -221,6 +224,7 @@ class TreeFilter {
   // one are not known.
   std::optional<std::vector<File>> CountedFiles(bool settled) const;
   void Count(const File& file, std::span<const uint64_t> hashes, bool has_keys);
+  void Trim();
 
   // REQUIRES: settling_ is held; for Choose mutex_, too.
   void Choose(const std::set<FileNumber>& removed, Settlement* settlement) const;
@@ -237,6 +241,7 @@ class TreeFilter {
 
   mutable std::mutex settling_;
   mutable std::mutex writer_;  // of filter_, and of what is counted
+  bool awaits_keys_ = false;   // room was made for keys that are being counted; by writer_
   mutable std::mutex mutex_;   // of all below
   std::map<FileNumber, Entry> ledger_;
   bool remembers_ = true;         // what is gone, since it may just be being counted

@@ -515,6 +515,58 @@ TEST(TreeFilterTest, WithoutKeyFilesNoKeyIsMissed) {
   }
 }
 
+// From key files, and from hashes when it is told how many come: shards are made once, with room
+// for all, not trimmed while they are still to be filled, and read by who only reads.
+TEST(TreeFilterTest, CountingAnewMakesEachShardOnce) {
+  const std::string directory = testing::TempDir() + "tree_filter_anew." + std::to_string(getpid());
+  std::filesystem::remove_all(directory);
+  constexpr uint64_t kFiles = 8;
+  constexpr uint64_t kKeys = 20'000;
+  const auto identity = [](uint64_t number) {
+    FileIdentity made{};
+    made[0] = static_cast<char>(number);
+    return made;
+  };
+  std::map<uint64_t, uint64_t> sizes;
+  for (const bool has_files : {false, true, true}) {
+    const bool only_reads = !sizes.empty();
+    auto tree = *TreeFilter::Create(
+        {.directory = directory, .shard_keys = 4096, .writes_files = !only_reads});
+    tree->ClearDoubts(0, kNotShown);
+    const auto memtable = tree->MemtableMade(0);
+    tree->BeginCounting();
+    std::vector<TreeFilter::File> files;
+    for (uint64_t i = 1; i <= kFiles; ++i) files.push_back({.number = i, .identity = identity(i)});
+    const auto failed = tree->CountFromKeyFiles(files);
+    EXPECT_EQ(failed.size(), has_files ? 0 : kFiles);
+    tree->MakeRoom(failed.size() * kKeys);
+    for (const TreeFilter::File& file : failed) {
+      std::vector<uint64_t> hashes;
+      for (uint64_t i = 0; i < kKeys; ++i) {
+        hashes.push_back(tree->HashOf(0, std::to_string(file.number * kKeys + i)));
+      }
+      tree->CountFromHashes(file, hashes);
+    }
+    tree->EndCounting();
+    const TreeFilter::Figures figures = tree->figures();
+    EXPECT_EQ(figures.filter.keys, kFiles * kKeys);
+    EXPECT_EQ(figures.written, has_files ? 0 : kFiles);
+    // Shares of random keys differ from what was expected, counts in key files do not.
+    EXPECT_LE(figures.filter.rebuilt, figures.filter.shards * (has_files ? 1 : 2));
+    EXPECT_TRUE(tree->IsExact());
+    for (uint64_t i = kKeys; i < (kFiles + 1) * kKeys; i += 97) {
+      ASSERT_TRUE(tree->MayContain(0, std::to_string(i)));
+    }
+    tree.reset();
+    sizes.clear();
+    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+      sizes[std::stoull(entry.path().stem())] = entry.file_size();
+    }
+    EXPECT_EQ(sizes.size(), kFiles);
+  }
+  std::filesystem::remove_all(directory);
+}
+
 // What a compaction made of a file that nobody had counted is not covered by any copy.
 TEST(TreeFilterTest, WhatWasMadeOfAnUnknownFileIsCounted) {
   const std::string directory = testing::TempDir() + "tree_filter_made." + std::to_string(getpid());
