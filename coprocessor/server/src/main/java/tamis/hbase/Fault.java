@@ -5,7 +5,7 @@ import java.util.Set;
 
 /**
  * For tests only. Each switches one rule off, so that a test can show that it would find what is lost without the rule.
- * Named in the property `tamis.faults`, or switched on by a test of this package.
+ * Named in the setting `tamis.faults` of a cluster that is there for tests, or switched on by a test of this package.
  */
 enum Fault {
   /** Puts do not wait for coordinators. */
@@ -45,14 +45,17 @@ enum Fault {
   /** A region is searched and told of before its flag stands. */
   BELIEVED_BEFORE_ITS_FLAG;
 
-  private static volatile Set<Fault> on = named(System.getProperty("tamis.faults", ""));
+  static final String SETTING = "tamis.faults";
 
-  private static Set<Fault> named(String names) {
+  private static volatile Set<Fault> on = EnumSet.noneOf(Fault.class);
+
+  /** Those of the setting; throws for one that there is not. */
+  static void only(String names) {
     Set<Fault> faults = EnumSet.noneOf(Fault.class);
     for (String name : names.split(",")) {
-      if (!name.isEmpty()) faults.add(valueOf(name.trim()));
+      if (!name.trim().isEmpty()) faults.add(valueOf(name.trim()));
     }
-    return faults;
+    on = faults;
   }
 
   boolean isOn() {

@@ -73,6 +73,11 @@ final class RegionServerState implements Endpoint.Requests {
   synchronized void start(RegionCoprocessorEnvironment environment) {
     if (feed != null || environment.getOnlineRegions() == null) return;
     ServerName name = environment.getServerName();
+    String faults = environment.getConfiguration().get(Fault.SETTING, "");
+    if (!faults.isEmpty()) {
+      LOG.warn("{} = {}: ROWS WILL BE MISSED. This is for tests only", Fault.SETTING, faults);
+      Fault.only(faults);
+    }
     FeedOptions options = new FeedOptions();
     options.maxWaiting = Math.max(1, environment.getConfiguration().getInt("hbase.regionserver.handler.count", 30) / 2);
     secured = environment.getConfiguration().getBoolean("hbase.security.authorization", false);
@@ -93,8 +98,9 @@ final class RegionServerState implements Endpoint.Requests {
     } catch (IOException e) {
       LOG.warn("Cannot see where the logs lie", e);
     }
+    leases &= !Fault.PROOF_WITHOUT_FENCE.isOn();
     LOG.info("Ownership of regions is proved by {}", leases ? "the log" : "ZooKeeper");
-    if (!leases || Fault.PROOF_WITHOUT_FENCE.isOn()) return new ZooKeeperProof(server);
+    if (!leases) return new ZooKeeperProof(server);
     return new WalProof(() -> new ArrayList<>(regions.values()));
   }
 
