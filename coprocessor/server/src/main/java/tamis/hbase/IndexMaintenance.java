@@ -192,7 +192,7 @@ final class IndexMaintenance {
       long since = Long.MAX_VALUE;
       for (Map.Entry<byte[], RowWrites> row : seen.entrySet()) {
         long oldest = oldestPut(row.getValue());
-        if (oldest == Long.MAX_VALUE) continue;
+        if (oldest == Long.MAX_VALUE || !region.newest.mayStand(region, row.getKey(), oldest)) continue;
         put.put(row.getKey(), row.getValue());
         since = Math.min(since, oldest);
       }
@@ -204,6 +204,7 @@ final class IndexMaintenance {
         boolean written = building;
         for (int i : row.getValue().operations) written |= apply(i, after);
         if (!written) continue;
+        region.newest.note(row.getKey(), after.newest());
         int last = row.getValue().operations.get(row.getValue().operations.size() - 1);
         if (raw.containsKey(row.getKey())) {
           for (Cell cell : before.uncovered(after)) {

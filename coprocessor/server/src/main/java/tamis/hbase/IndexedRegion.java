@@ -41,6 +41,8 @@ final class IndexedRegion {
   // than the region is open.
   private final AtomicLongArray hiding = new AtomicLongArray(HIDING_BITS / 64);
 
+  final NewestTimestamps newest = new NewestTimestamps();
+
   private volatile Set<Integer> complete = Collections.emptySet();
 
   /** The first 63 bits of the region's encoded name. */
