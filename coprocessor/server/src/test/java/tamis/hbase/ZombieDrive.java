@@ -69,7 +69,7 @@ public final class ZombieDrive {
     try (Connection connection = ConnectionFactory.createConnection(conf)) {
       good = new ZombieDrive(args[0], args[1], connection).run(args[2]);
     }
-    System.exit(good ? 0 : 1);
+    System.exit(good ? 0 : 1); // 1: a row was missed
   }
 
   private void local(String... words) throws Exception {
@@ -235,7 +235,7 @@ public final class ZombieDrive {
       hold = false;
       while (acknowledged.get() < before + 5) Thread.sleep(20);
       if (how.equals("pause")) local("resume", role);
-      Thread.sleep(8000); // what it answers now
+      Thread.sleep(8000); // it may go on answering
       stop = true;
       for (Thread thread : threads) thread.join(20_000);
       if (how.equals("cut")) local("heal");

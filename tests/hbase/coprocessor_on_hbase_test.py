@@ -1,0 +1,74 @@
+"""The jar on a real cluster: what is done to tables and indexes, plain clients through splits, merges and moves with a
+coordinator that listens, users with and without rights, servers that have lost their regions and do not know it.
+
+usage: coprocessor_on_hbase_test.py HBASE_LOCAL COPROCESSOR DIRECTORY [SECONDS [SEED]]
+
+COPROCESSOR is the module's directory, packaged. A failure prints its seed.
+"""
+
+import os
+import random
+import subprocess
+import sys
+import unittest
+
+TOOL, MODULE, DIRECTORY = (os.path.abspath(path) for path in sys.argv[1:4])
+SECONDS = sys.argv[4] if len(sys.argv) > 4 else "40"
+SEED = sys.argv[5] if len(sys.argv) > 5 else str(random.randrange(1 << 31))
+JAR = os.path.join(MODULE, "server", "target", "tamis-coprocessor-0.1.0.jar")
+CLASSES = os.path.join(MODULE, "server", "target", "test-classes")
+OPENED = ["java.io", "java.nio", "sun.nio.ch", "java.lang", "jdk.internal.ref", "java.lang.reflect", "java.util",
+          "java.util.concurrent", "java.net"]
+GUARD = "tamis.hbase.SchemaGuard"
+ACCESS = "org.apache.hadoop.hbase.security.access.AccessController"
+
+
+def local(*words):
+    done = subprocess.run([TOOL, "--directory", DIRECTORY, *words], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(done.stdout + done.stderr)
+    return done.stdout
+
+
+class CoprocessorTest(unittest.TestCase):
+    def setUp(self):
+        local("clean")
+        self.addCleanup(local, "clean")
+
+    def drive(self, name, *words, expected=0):
+        path = CLASSES + ":" + local("classpath").strip()
+        done = subprocess.run(["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx512m"]
+                              + ["--add-opens=java.base/%s=ALL-UNNAMED" % module for module in OPENED]
+                              + ["-cp", path, "tamis.hbase." + name, *words],
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+        said = "\n".join((done.stdout + done.stderr).splitlines()[-60:])
+        self.assertEqual(done.returncode, expected, "seed %s\n%s" % (SEED, said))
+
+    def test_definitions_and_plain_clients(self):
+        local("start", "2", "--jar", JAR, "-D", "hbase.coprocessor.master.classes=" + GUARD)
+        self.drive("DefinitionDrive", SEED)
+        self.drive("ClusterDrive", SECONDS, SEED, "poll")
+
+    def test_zombies(self):
+        """A server that has lost its regions and does not know it. By its own report it would hear of that in minutes."""
+        local("start", "3", "--hdfs", "--cuts", "--jar", JAR, "-D", "hbase.coprocessor.master.classes=" + GUARD,
+              "-D", "hbase.regionserver.msginterval=120000")
+        self.drive("ZombieDrive", TOOL, DIRECTORY, "pause")
+        self.drive("ZombieDrive", TOOL, DIRECTORY, "cut")
+        # Without the log's fence: the session lives, and what it proves is wrong.
+        servers = ["rs1", "rs2", "rs3"]
+        local("stop", *servers)
+        local("start", *servers, "-D", "tamis.faults=PROOF_WITHOUT_FENCE")
+        self.drive("ZombieDrive", TOOL, DIRECTORY, "cut", expected=1)
+
+    def test_rights(self):
+        local("start", "1", "--jar", JAR, "-D", "hbase.security.authorization=true",
+              "-D", "hbase.coprocessor.master.classes=%s,%s" % (GUARD, ACCESS),
+              "-D", "hbase.coprocessor.region.classes=" + ACCESS,
+              "-D", "hbase.coprocessor.regionserver.classes=" + ACCESS)
+        self.drive("RightsDrive")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
