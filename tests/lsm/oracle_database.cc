@@ -1,0 +1,205 @@
+#include "tests/lsm/oracle_database.h"
+
+#include <rocksdb/merge_operator.h>
+#include <rocksdb/utilities/transaction.h>
+
+#include <cstdio>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace tamis::lsm {
+namespace {
+
+using rocksdb::ColumnFamilyHandle;
+using rocksdb::Slice;
+using rocksdb::Status;
+using Kind = OracleConfig::Kind;
+using Style = OracleConfig::Style;
+
+const std::vector<std::string> kFamilies = {rocksdb::kDefaultColumnFamilyName, "a", "b"};
+
+class LastOperand : public rocksdb::MergeOperator {
+ public:
+  bool FullMergeV2(const MergeOperationInput& in, MergeOperationOutput* out) const override {
+    // GetEntity merges into what it has read, without an operand.
+    if (!in.operand_list.empty()) out->new_value = in.operand_list.back().ToString();
+    if (in.operand_list.empty() && in.existing_value)
+      out->new_value = in.existing_value->ToString();
+    return true;
+  }
+  bool PartialMergeMulti(const Slice&, const std::deque<Slice>& operands, std::string* value,
+                         rocksdb::Logger*) const override {
+    *value = operands.back().ToString();
+    return true;
+  }
+  const char* Name() const override { return "LastOperand"; }
+};
+
+// Compactions by what could be another machine: no event tells of what they write.
+class OtherMachine : public rocksdb::CompactionService {
+ public:
+  explicit OtherMachine(std::string path) : path_(std::move(path)) {}
+  const char* Name() const override { return "OtherMachine"; }
+  rocksdb::CompactionServiceJobStatus StartV2(const rocksdb::CompactionServiceJobInfo& info,
+                                              const std::string& input) override {
+    const std::lock_guard lock(mutex_);
+    inputs_[info.job_id] = input;
+    return rocksdb::CompactionServiceJobStatus::kSuccess;
+  }
+  rocksdb::CompactionServiceJobStatus WaitForCompleteV2(
+      const rocksdb::CompactionServiceJobInfo& info, std::string* result) override {
+    std::string input;
+    {
+      const std::lock_guard lock(mutex_);
+      input = std::move(inputs_[info.job_id]);
+      inputs_.erase(info.job_id);
+    }
+    rocksdb::CompactionServiceOptionsOverride options;
+    options.merge_operator = std::make_shared<LastOperand>();
+    options.table_factory.reset(rocksdb::NewBlockBasedTableFactory());
+    const std::string output = path_ + "/" + std::to_string(next_.fetch_add(1));
+    const Status status = rocksdb::DB::OpenAndCompact(info.db_name, output, input, result, options);
+    return status.ok() ? rocksdb::CompactionServiceJobStatus::kSuccess
+                       : rocksdb::CompactionServiceJobStatus::kFailure;
+  }
+
+ private:
+  const std::string path_;
+  std::mutex mutex_;
+  std::map<uint64_t, std::string> inputs_;
+  std::atomic<uint64_t> next_{0};
+};
+
+}  // namespace
+
+std::string OracleDatabase::Numbered(char kind, uint64_t number) {
+  char text[24];
+  std::snprintf(text, sizeof text, "%c%05u", kind, static_cast<uint32_t>(number));
+  return text;
+}
+
+OracleDatabase::OracleDatabase(const OracleConfig& config, uint64_t life, OracleCounts* counts)
+    : config(config),
+      seed(config.seed * 1000 + life),
+      counts(*counts),
+      path(config.directory + "/db"),
+      keys_path(path + "/tamis.keys"),
+      drops_files(config.style == Style::kFifo || config.seed % 3 == 0),
+      random(seed) {}
+
+rocksdb::Options OracleDatabase::MakeOptions() {
+  rocksdb::Options options;
+  options.create_if_missing = true;
+  options.create_missing_column_families = true;
+  options.write_buffer_size = 48 << 10;
+  options.max_write_buffer_number = 4;
+  options.target_file_size_base = 32 << 10;
+  options.max_bytes_for_level_base = 96 << 10;
+  options.max_bytes_for_level_multiplier = 4;
+  options.level0_file_num_compaction_trigger = 3;
+  options.level0_slowdown_writes_trigger = 200;
+  options.level0_stop_writes_trigger = 400;
+  options.max_background_jobs = 3;
+  options.max_subcompactions = 2;
+  options.compression = rocksdb::kNoCompression;
+  options.merge_operator = std::make_shared<LastOperand>();
+  // Without persist_stats_to_disk, which stock RocksDB does not bear: at its closing it frees the
+  // family of the statistics first, and then deletes the file that its manifest names for it; and
+  // killed while it makes that family it may not open again.
+  if (config.style == Style::kUniversal) {
+    options.compaction_style = rocksdb::kCompactionStyleUniversal;
+  }
+  if (config.style == Style::kFifo) {
+    options.compaction_style = rocksdb::kCompactionStyleFIFO;
+    options.compaction_options_fifo.max_table_files_size = 256 << 10;
+    options.max_background_compactions = 1;  // two of them may choose the same file
+    options.max_background_flushes = 1;
+  }
+  if (config.style == Style::kRemote) {
+    std::filesystem::create_directories(config.directory + "/remote");
+    options.compaction_service = std::make_shared<OtherMachine>(config.directory + "/remote");
+  }
+  if (config.disk_fails) {
+    disk = std::make_shared<FaultyFileSystem>();
+    env = rocksdb::NewCompositeEnv(disk);
+    options.env = env.get();
+  }
+  return options;
+}
+
+bool OracleDatabase::Open(std::function<void()> between_questions) {
+  options = MakeOptions();
+  Faults faults;
+  for (const auto& [name, fault] : kFaults) faults.*fault = name == config.fault;
+  faults.between_questions = std::move(between_questions);
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  std::vector<std::string> names;
+  if (!rocksdb::DB::ListColumnFamilies(options, path, &names).ok()) names = kFamilies;
+  for (const std::string& name : kFamilies) {
+    families.emplace_back(name, options);
+    families.back().options.enable_blob_files = config.blobs && name == "b";
+    families.back().options.min_blob_size = 40;
+    families.back().options.enable_blob_garbage_collection = true;
+  }
+  for (const std::string& name : names) {
+    if (name[0] == 't') families.emplace_back(name, options);
+  }
+  filter = *DatabaseFilter::Create({.directory = keys_path, .faults = faults});
+  rocksdb::DBOptions db_options(options);
+  filter->Attach(&db_options, &families);
+  std::vector<ColumnFamilyHandle*> handles;
+  rocksdb::DB* opened = nullptr;
+  Status status;
+  if (config.kind == Kind::kPlain) {
+    status = rocksdb::DB::Open(db_options, path, families, &handles, &opened);
+  } else {
+    rocksdb::TransactionDBOptions kind;
+    kind.write_policy = config.kind == Kind::kCommitted  ? rocksdb::WRITE_COMMITTED
+                        : config.kind == Kind::kPrepared ? rocksdb::WRITE_PREPARED
+                                                         : rocksdb::WRITE_UNPREPARED;
+    kind.default_lock_timeout = 50;
+    status =
+        rocksdb::TransactionDB::Open(db_options, kind, path, families, &handles, &transactions);
+    opened = transactions;
+  }
+  if (!status.ok()) {
+    std::fprintf(stderr, "cannot open: %s\n", status.ToString().c_str());
+    return false;
+  }
+  db = std::make_unique<FilteredDB>(opened, filter, handles);
+  base = opened;
+  for (size_t i = 0; i < handles.size(); ++i) {
+    (i < kFamilies.size() ? fixed : temporary).push_back(handles[i]);
+  }
+  if (transactions != nullptr) {
+    std::vector<rocksdb::Transaction*> prepared;
+    transactions->GetAllPreparedTransactions(&prepared);
+    for (rocksdb::Transaction* transaction : prepared) {
+      (void)(random.OneIn(2) ? transaction->Commit() : transaction->Rollback());
+      delete transaction;
+    }
+  }
+  ++counts.lives;
+  return true;
+}
+
+void OracleDatabase::Close() {
+  if (db == nullptr) return;
+  for (auto* handles : {&fixed, &temporary}) {
+    for (ColumnFamilyHandle* handle : *handles) (void)db->DestroyColumnFamilyHandle(handle);
+  }
+  filter->Stop();
+  // Whose assertions do not bear transactions that are prepared and not decided; and which,
+  // closed while it recovers from a fault by itself, may come to no end (RocksDB's issue 11440).
+  const bool is_undecided = config.kind == Kind::kPrepared || config.kind == Kind::kUnprepared;
+  if (is_undecided || config.disk_fails) {
+    (void)db.release();
+    (void)env.release();
+  }
+  db.reset();
+}
+
+}  // namespace tamis::lsm

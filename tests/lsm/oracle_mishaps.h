@@ -1,0 +1,42 @@
+// OracleMishaps: what else happens to a database: flushes, compactions, ingestion and imports,
+// families and files that come and go, key files that get lost, disks that fail.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/lsm/oracle_database.h"
+#include "tests/lsm/oracle_questions.h"
+
+namespace tamis::lsm {
+
+class OracleMishaps {
+ public:
+  OracleMishaps(OracleDatabase* database, OracleQuestions* questions)
+      : database_(*database), questions_(*questions) {}
+
+  // One of them.
+  void Disturb();
+
+ private:
+  void CompactRange();
+  void CompactFiles();
+  std::string MakeSst(char kind, std::vector<std::string>* keys);
+  void Ingest();
+  void Import();
+  void WaitUntilCounted(rocksdb::ColumnFamilyHandle* handle);
+  std::string NewName();
+  void ChangeFamilies();
+  void DropFiles();
+  void LoseKeyFile();
+  void FailDisk();
+  rocksdb::ColumnFamilyHandle* AnyFamily() {
+    return database_.fixed[database_.random.Uniform(database_.fixed.size())];
+  }
+
+  OracleDatabase& database_;
+  OracleQuestions& questions_;
+  bool keeps_files_ = false;
+};
+
+}  // namespace tamis::lsm

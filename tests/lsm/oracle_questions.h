@@ -1,0 +1,37 @@
+// OracleQuestions: asks the filter and the database beside each other, in every way there is, and
+// counts and says where they differ.
+#pragma once
+
+#include <rocksdb/db.h>
+
+#include <atomic>
+#include <string>
+
+#include "tamis/base/random.h"
+#include "tests/lsm/oracle_database.h"
+
+namespace tamis::lsm {
+
+class OracleQuestions {
+ public:
+  explicit OracleQuestions(OracleDatabase* database) : database_(*database) {}
+
+  // REQUIRES: nobody else writes the key, or the snapshot is held since before.
+  void Ask(rocksdb::ColumnFamilyHandle* family, const std::string& key, const char* how,
+           const rocksdb::Snapshot* snapshot = nullptr);
+  // Each key that is there. REQUIRES: nobody else writes the family, or a snapshot.
+  void AskAll(rocksdb::ColumnFamilyHandle* family, const rocksdb::Snapshot* snapshot,
+              const char* how);
+  // On a thread of its own, with snapshots and iterators that are held for long.
+  void ReadAlong(const std::atomic<bool>& stops);
+
+ private:
+  void Missed(rocksdb::ColumnFamilyHandle* family, const std::string& key, const char* how);
+  void Different(const std::string& key, const char* how, const rocksdb::Status& ours,
+                 const rocksdb::Status& base);
+  void Compare(Random* random, const rocksdb::Snapshot* snapshot);
+
+  OracleDatabase& database_;
+};
+
+}  // namespace tamis::lsm
