@@ -1,5 +1,8 @@
-// usage: java JedisProgram PORT
+// usage: java JedisProgram PORT EVERY_COMMAND
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -76,11 +79,25 @@ class JedisProgram {
     }
   }
 
-  public static void main(String[] words) {
+  static void everyCommand(JedisPooled jedis, String path) throws IOException {
+    for (String line : Files.readAllLines(Path.of(path))) {
+      String[] words = line.split(" ");
+      String got = "ok";
+      try {
+        call(jedis, words[1], Arrays.copyOfRange(words, 2, words.length));
+      } catch (JedisDataException error) {
+        got = "error";
+      }
+      if (!got.equals(words[0])) throw new AssertionError(line + ": " + got);
+    }
+  }
+
+  public static void main(String[] words) throws IOException {
     for (RedisProtocol protocol : RedisProtocol.values()) {
       try (JedisPooled jedis = new JedisPooled(new HostAndPort("127.0.0.1", Integer.parseInt(words[0])),
                DefaultJedisClientConfig.builder().protocol(protocol).build())) {
         check(jedis);
+        everyCommand(jedis, words[1]);
       }
     }
   }

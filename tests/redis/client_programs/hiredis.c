@@ -1,4 +1,4 @@
-// usage: hiredis PORT. Debian's hiredis speaks RESP2 only.
+// usage: hiredis PORT EVERY_COMMAND. Debian's hiredis speaks RESP2 only.
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,8 +34,29 @@ static void Expect(const char* what, redisReply* reply, const char* expected) {
   freeReplyObject(reply);
 }
 
+// Lines of "ok" or "error" and a command.
+static void EveryCommand(redisContext* redis, const char* path) {
+  FILE* file = fopen(path, "r");
+  char line[256];
+  if (file == NULL) Fail(path, NULL);
+  while (fgets(line, sizeof(line), file) != NULL) {
+    char whole[256];
+    const char* words[16];
+    int count = 0;
+    snprintf(whole, sizeof(whole), "%s", line);
+    const char* expected = strtok(line, " \n");
+    for (const char* word; count < 16 && (word = strtok(NULL, " \n")) != NULL;) words[count++] = word;
+    redisReply* reply = redisCommandArgv(redis, count, words, NULL);
+    if (reply == NULL || (reply->type == REDIS_REPLY_ERROR) != (strcmp(expected, "error") == 0)) {
+      Fail(whole, reply);
+    }
+    freeReplyObject(reply);
+  }
+  fclose(file);
+}
+
 int main(int count, char** words) {
-  redisContext* redis = redisConnect("127.0.0.1", count == 2 ? atoi(words[1]) : 0);
+  redisContext* redis = redisConnect("127.0.0.1", count == 3 ? atoi(words[1]) : 0);
   if (redis == NULL || redis->err) {
     fprintf(stderr, "%s\n", redis ? redis->errstr : "no memory");
     return 1;
@@ -81,6 +102,7 @@ int main(int count, char** words) {
   }
   Expect("bytes", redisCommand(redis, "TAMIS.ADD t %b", kItem, sizeof(kItem) - 1), "1");
   Expect("bytes", redisCommand(redis, "TAMIS.CHECK t %b", kItem, sizeof(kItem) - 1), "1");
+  EveryCommand(redis, words[2]);
   redisFree(redis);
   return 0;
 }

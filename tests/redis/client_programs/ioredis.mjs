@@ -1,5 +1,6 @@
-// usage: node ioredis.mjs PORT
+// usage: node ioredis.mjs PORT EVERY_COMMAND
 import assert from 'node:assert/strict';
+import {readFileSync} from 'node:fs';
 import Redis from 'ioredis';
 
 const redis = new Redis({port: Number(process.argv[2]), host: '127.0.0.1'});
@@ -36,4 +37,9 @@ for (;;) {
 }
 assert.equal(await call('BF.EXISTS', 'copy', item), 1);
 assert.equal(await call('BF.EXISTS', 'copy', 'absent'), 0);
+for (const line of readFileSync(process.argv[3], 'utf8').trim().split('\n')) {
+  const [expected, ...words] = line.split(' ');
+  const got = await call(...words).then(() => 'ok', () => 'error');
+  assert.equal(got, expected, line);
+}
 await redis.quit();

@@ -1,5 +1,6 @@
-// usage: node node_redis.mjs PORT
+// usage: node node_redis.mjs PORT EVERY_COMMAND
 import assert from 'node:assert/strict';
+import {readFileSync} from 'node:fs';
 import {createClient} from 'redis';
 
 for (const RESP of [2, 3]) {
@@ -39,5 +40,10 @@ for (const RESP of [2, 3]) {
   assert.deepEqual(both, [[1, 0], [1], [-1]]);
   const replies = await client.multi().addCommand(['TAMIS.DEL', 't', 'x']).bf.exists('b', 'y').exec();
   assert.deepEqual(replies, [[1], true]);
+  for (const line of readFileSync(process.argv[3], 'utf8').trim().split('\n')) {
+    const [expected, ...words] = line.split(' ');
+    const got = await call(...words).then(() => 'ok', () => 'error');
+    assert.equal(got, expected, line);
+  }
   await client.close();
 }

@@ -1,4 +1,4 @@
-"""usage: redis_py.py PORT"""
+"""usage: redis_py.py PORT EVERY_COMMAND"""
 
 import sys
 
@@ -64,7 +64,20 @@ def check(r):
     assert replies[1] == [1] and replies[3] == [0, 1], replies
 
 
+def every_command(r):
+    with open(sys.argv[2], encoding="utf-8") as file:
+        for line in file:
+            expected, *words = line.split()
+            try:
+                r.execute_command(*words)
+                got = "ok"
+            except redis.ResponseError:
+                got = "error"
+            assert got == expected, line
+
+
 PORT = int(sys.argv[1])
 for protocol in (2, 3):
     for decode in (False, True):
         check(redis.Redis(port=PORT, protocol=protocol, decode_responses=decode))
+        every_command(redis.Redis(port=PORT, protocol=protocol))
