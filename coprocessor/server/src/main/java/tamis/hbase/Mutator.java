@@ -56,8 +56,15 @@ final class Mutator {
     try {
       run(region, conditions, writes);
     } catch (Throwable e) {
-      // Nothing of it was done: what fails behind the commit does not come as an exception of the batch.
-      return result.setError(StatusException.errorOf(e)).build();
+      Cluster.Error error = StatusException.errorOf(e);
+      boolean begun = false;
+      for (ConditionalWrites.Write write : writes) begun |= write.asked;
+      // Behind that it was on its way into the log, where it may stand; HBase may have cut it in two, too.
+      if (begun) {
+        error = ConditionalWrites.error(Cluster.Error.Code.DEADLINE_EXCEEDED, "the writes may stand: "
+            + error.getMessage());
+      }
+      return result.setError(error).build();
     }
     for (int i = 0; i < writes.size(); ++i) outcomes[numbers.get(i)] = writes.get(i).outcome;
     for (Cluster.Error outcome : outcomes) result.addResults(outcome);

@@ -623,6 +623,10 @@ final class RegionServerState implements Endpoint.Requests {
     IndexedRegion region = find(range.getRegionId(), range.getEpoch(), request.getTableId());
     Cluster.RangeResult.Builder failed =
         Cluster.RangeResult.newBuilder().setRegionId(range.getRegionId()).setEpoch(range.getEpoch());
+    if (range.getRegionId() <= 0) {
+      return failed.setError(ConditionalWrites.error(Cluster.Error.Code.INVALID_ARGUMENT,
+          Long.toUnsignedString(range.getRegionId()) + " is no number of a region; those are from 1 to 2^63 - 1")).build();
+    }
     if (region == null) return failed.setError(notHere(range.getRegionId())).build();
     Searcher searcher = null;
     for (Map.Entry<IndexedTable, Searcher> other : searchers.entrySet()) {
