@@ -34,7 +34,7 @@ ARROWS = {
     "rocks": "base executor filter table cluster routing",
     "hbase_cluster": "base executor table cluster hbase",
     "query": "base executor filter table cluster routing",
-    "store": "base executor table cluster rocks query",
+    "store": "base executor table cluster rocks hbase hbase_cluster query",
     "sql": "base executor table cluster query",
     "cli": "base executor filter papers table import cluster query store sql guard lsm",
 }

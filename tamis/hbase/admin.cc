@@ -334,24 +334,42 @@ Task<Result<uint64_t>> Admin::Balance(Deadline deadline) {
 }
 
 Task<Status> Admin::AskServer(ServerName server, std::string method,
-                              std::shared_ptr<const Message> request, Deadline deadline) {
+                              std::shared_ptr<const Message> request, Message* answer,
+                              Deadline deadline) {
   Call call{.method = method, .parameter = std::move(request), .cells = {}, .deadline = deadline};
   const Reply reply =
       co_await session_.Send(session_.channels.To(server.address, "AdminService"), std::move(call));
-  co_return reply.ToStatus().WithContext(method + " at " + server.ToString());
+  Status status = reply.ToStatus();
+  if (status.ok() && answer != nullptr &&
+      !answer->ParseFromArray(reply.message.data(), static_cast<int>(reply.message.size()))) {
+    status = DataLoss("an answer that cannot be read");
+  }
+  co_return status.WithContext(method + " at " + server.ToString());
 }
 
 Task<Status> Admin::FlushRegion(Region region, Deadline deadline) {
   auto request = std::make_shared<pb::FlushRegionRequest>();
   ToProto(region, request->mutable_region());
-  co_return co_await AskServer(region.server, "FlushRegion", std::move(request), deadline);
+  co_return co_await AskServer(region.server, "FlushRegion", std::move(request), nullptr, deadline);
 }
 
 Task<Status> Admin::CompactRegion(Region region, bool major, Deadline deadline) {
   auto request = std::make_shared<pb::CompactRegionRequest>();
   ToProto(region, request->mutable_region());
   request->set_major(major);
-  co_return co_await AskServer(region.server, "CompactRegion", std::move(request), deadline);
+  co_return co_await AskServer(region.server, "CompactRegion", std::move(request), nullptr,
+                               deadline);
+}
+
+Task<Result<bool>> Admin::IsCompacting(Region region, Deadline deadline) {
+  auto request = std::make_shared<pb::GetRegionInfoRequest>();
+  ToProto(region, request->mutable_region());
+  request->set_compaction_state(true);
+  pb::GetRegionInfoResponse answer;
+  const Status asked =
+      co_await AskServer(region.server, "GetRegionInfo", std::move(request), &answer, deadline);
+  if (!asked.ok()) co_return asked;
+  co_return answer.compaction_state() != pb::GetRegionInfoResponse::NONE;
 }
 
 }  // namespace tamis::hbase

@@ -54,6 +54,7 @@ class Admin {
   // Of the server that has the region.
   Task<Status> FlushRegion(Region region, Deadline deadline);
   Task<Status> CompactRegion(Region region, bool major, Deadline deadline);
+  Task<Result<bool>> IsCompacting(Region region, Deadline deadline);
 
  private:
   using Message = google::protobuf::MessageLite;
@@ -64,7 +65,8 @@ class Admin {
   Task<Result<uint64_t>> Start(std::string method, std::shared_ptr<const Message> request,
                                Deadline deadline);
   Task<Status> AskServer(ServerName server, std::string method,
-                         std::shared_ptr<const Message> request, Deadline deadline);
+                         std::shared_ptr<const Message> request, Message* answer,
+                         Deadline deadline);
 
   Session& session_;
   ServerName master_;

@@ -432,6 +432,12 @@ Status Client::CompactRegion(Region region, bool major) {
   });
 }
 
+Result<bool> Client::IsCompacting(Region region) {
+  return BlockOn<Result<bool>>(inside_->io, inside_, [region](Admin& admin, Deadline deadline) {
+    return admin.IsCompacting(region, deadline);
+  });
+}
+
 Result<bool> Client::SwitchBalancer(bool on) {
   return BlockOn<Result<bool>>(inside_->io, inside_, [on](Admin& admin, Deadline deadline) {
     return admin.SwitchBalancer(on, deadline);

@@ -133,7 +133,9 @@ class Client {
   Status MergeRegions(std::vector<Region> neighbours);
   Status MoveRegion(Region region, ServerName to);
   Status FlushRegion(Region region);
+  // Returns when it has been asked for.
   Status CompactRegion(Region region, bool major);
+  Result<bool> IsCompacting(Region region);
   Result<bool> SwitchBalancer(bool on);
   Result<uint64_t> Balance();
   Result<ClusterState> Cluster();

@@ -50,7 +50,7 @@ HBaseCluster::~HBaseCluster() {
   waiters_.Stop();
 }
 
-std::shared_ptr<RegionServer> HBaseCluster::Server(const std::string& name) {
+std::shared_ptr<HBaseRegionServer> HBaseCluster::Stub(const std::string& name) {
   return std::make_shared<HBaseRegionServer>(name, link_);
 }
 
@@ -78,7 +78,10 @@ void HBaseCluster::Ask(Shared<T>* shared, Callback<T> done, std::function<Result
 }
 
 Result<std::vector<IndexedTable>> HBaseCluster::Tables() {
-  TAMIS_ASSIGN_OR_RETURN(auto descriptions, client_->Tables(options_.name_space));
+  auto listed = client_->Tables(options_.name_space);
+  // A namespace is made with its first table.
+  if (listed.status().code() == StatusCode::kNotFound) return std::vector<IndexedTable>();
+  TAMIS_ASSIGN_OR_RETURN(auto descriptions, std::move(listed));
   std::vector<IndexedTable> tables;
   for (hbase::TableDescription& description : descriptions) {
     // One that cannot be read must not hide the others; who names it is told.
@@ -251,7 +254,9 @@ void HBaseCluster::LookAt(const hbase::RegionPtr& gone) {
 void HBaseCluster::ListServers(Callback<std::vector<ServerInfo>> done) {
   Ask<std::vector<ServerInfo>>(&servers_, std::move(done), [this] {
     auto servers = AskServers();
-    if (servers.ok()) LookForRegions(*servers);
+    if (servers.ok() && LookForRegions(*servers)) {
+      for (ServerInfo& server : *servers) server.regions = link_->regions.CountAt(server.name);
+    }
     return servers;
   });
 }
@@ -274,7 +279,7 @@ Result<std::vector<ServerInfo>> HBaseCluster::AskServers() {
 
 // A server is reached by a region of an indexed table. Where none is known there may be one all the
 // same: after a while of nothing new the look is taken seldom.
-void HBaseCluster::LookForRegions(const std::vector<ServerInfo>& servers) {
+bool HBaseCluster::LookForRegions(const std::vector<ServerInfo>& servers) {
   std::vector<std::string> bare;
   for (const ServerInfo& server : servers) {
     if (server.state == ServerInfo::State::kLive && server.regions == 0) {
@@ -289,22 +294,17 @@ void HBaseCluster::LookForRegions(const std::vector<ServerInfo>& servers) {
       pause_ = options_.first_look;
       next_look_ = std::min(next_look_, now);
     }
-    if (bare.empty() || looking_ || now < next_look_) return;
-    looking_ = true;
+    if (bare.empty() || now < next_look_) return false;
     next_look_ = now + pause_;
     pause_ = std::min(2 * pause_, options_.last_look);
   }
-  waiters_.Post([this] {
-    const auto tables = Tables();
-    if (tables.ok()) {
-      for (const IndexedTable& table : *tables) {
-        const auto regions = client_->Regions(table.description.name);
-        if (regions.ok()) link_->regions.Learn(table.description.name, {}, *regions);
-      }
-    }
-    std::lock_guard lock(mutex_);
-    looking_ = false;
-  });
+  const auto tables = Tables();
+  if (!tables.ok()) return false;
+  for (const IndexedTable& table : *tables) {
+    const auto regions = client_->Regions(table.description.name);
+    if (regions.ok()) link_->regions.Learn(table.description.name, {}, *regions);
+  }
+  return true;
 }
 
 }  // namespace tamis

@@ -43,7 +43,7 @@ class HBaseCluster : public Cluster {
   static Result<std::unique_ptr<HBaseCluster>> Open(Options options, Executor* executor);
   ~HBaseCluster() override;
 
-  std::shared_ptr<RegionServer> Server(const std::string& name) override;
+  std::shared_ptr<RegionServer> Server(const std::string& name) override { return Stub(name); }
   // By "HOST:PORT". Those that have died and did not come back are listed, too.
   void ListServers(Callback<std::vector<ServerInfo>> done) override;
   void ListRegions(const std::string& table, std::vector<KeyRange> stale,
@@ -51,8 +51,9 @@ class HBaseCluster : public Cluster {
   void ListTables(Callback<std::vector<TableSchema>> done) override;
   void GetTable(const std::string& name, Callback<TableSchema> done) override;
 
-  // What an administrator needs beyond that. These block; not to be called from a task of the
-  // executor.
+  // What an administrator needs beyond that. Find and Tables block; not to be called from a task of
+  // the executor.
+  std::shared_ptr<HBaseRegionServer> Stub(const std::string& name);
   Result<IndexedTable> Find(const std::string& name);
   Result<std::vector<IndexedTable>> Tables();
   const std::string& name_space() const { return options_.name_space; }
@@ -82,7 +83,8 @@ class HBaseCluster : public Cluster {
   void ListKnown(const Known& table, std::vector<KeyRange> stale,
                  Callback<std::vector<RegionInfo>> done);
   Result<std::vector<ServerInfo>> AskServers();
-  void LookForRegions(const std::vector<ServerInfo>& servers);
+  // Whether it looked. Blocks.
+  bool LookForRegions(const std::vector<ServerInfo>& servers);
   void LookAt(const hbase::RegionPtr& gone);
 
   const Options options_;
@@ -96,7 +98,6 @@ class HBaseCluster : public Cluster {
   Shared<std::vector<TableSchema>> tables_;
   Shared<std::vector<ServerInfo>> servers_;
   // Looks for regions where none is known.
-  bool looking_ = false;
   Time next_look_{};
   Duration pause_{};
   std::vector<std::string> bare_;  // servers without a known region, at the last look

@@ -1,15 +1,20 @@
 #include "tamis/hbase_cluster/hbase_cluster_admin.h"
 
 #include <algorithm>
+#include <set>
 
+#include "tamis/base/answers.h"
 #include "tamis/base/random.h"
 #include "tamis/hbase/filter.h"
+#include "tamis/hbase_cluster/table_job.h"
 #include "tamis/table/schema_change.h"
 
 namespace tamis {
 namespace {
 
 constexpr int kWorkers = 4;
+constexpr int kJobWorkers = 4;
+constexpr Duration kAnswerTime = std::chrono::seconds(5);
 // Of a schema that somebody else changes at the same time.
 constexpr int kTriesOfChange = 5;
 
@@ -47,11 +52,14 @@ HBaseClusterAdmin::HBaseClusterAdmin(const Options& options, HBaseCluster* clust
       cluster_(cluster),
       executor_(executor),
       client_(std::move(client)),
-      workers_(kWorkers) {}
+      workers_(kWorkers),
+      job_workers_(kJobWorkers) {}
 
 HBaseClusterAdmin::~HBaseClusterAdmin() {
-  client_->Close();  // ends the waits of
+  closed_ = true;
+  client_->Close();
   workers_.Stop();
+  job_workers_.Stop();
 }
 
 template <class T>
@@ -86,14 +94,56 @@ void HBaseClusterAdmin::ResumeServer(const std::string&, DoneCallback done) {
 }
 
 void HBaseClusterAdmin::GetStatus(Callback<ClusterStatus> done) {
-  cluster_->ListServers([done = std::move(done)](Result<std::vector<ServerInfo>> servers) {
-    if (!servers.ok()) return done(servers.status());
-    ClusterStatus status;
-    for (ServerInfo& server : *servers) {
-      status.servers.push_back({.info = std::move(server)});
+  Do<ClusterStatus>(std::move(done), [this] { return AskAll(); });
+}
+
+std::vector<Result<pb::StatusReply>> HBaseClusterAdmin::AskStatus(
+    const std::vector<std::string>& servers, uint32_t table_id) {
+  pb::StatusRequest request;
+  request.set_table_id(table_id);
+  Answers<Result<pb::StatusReply>> answers(executor_);
+  for (size_t i = 0; i < servers.size(); ++i) {
+    cluster_->Stub(servers[i])->GetStatus(request, answers.To(i));
+  }
+  std::vector<Result<pb::StatusReply>> replies(servers.size(),
+                                               DeadlineExceeded("it did not answer in time"));
+  const Wait wait{.deadline = executor_->Now() + kAnswerTime, .cancelled = &closed_};
+  for (size_t missing = servers.size(); missing > 0; --missing) {
+    auto answer = answers.Next(wait);
+    if (!answer.has_value()) break;
+    replies[answer->question] = std::move(answer->value);
+  }
+  return replies;
+}
+
+// A server that has no region of ours, or does not answer, has nothing to tell.
+Result<ClusterStatus> HBaseClusterAdmin::AskAll() {
+  TAMIS_ASSIGN_OR_RETURN(
+      const auto servers,
+      AwaitResult<std::vector<ServerInfo>>(
+          executor_, {.deadline = executor_->Now() + kAnswerTime, .cancelled = &closed_},
+          [&](auto done) { cluster_->ListServers(std::move(done)); }));
+  std::vector<std::string> names;
+  for (const ServerInfo& server : servers) names.push_back(server.name);
+  const auto replies = AskStatus(names, 0);
+  ClusterStatus status;
+  for (size_t i = 0; i < servers.size(); ++i) {
+    ServerStatus& server = status.servers.emplace_back();
+    server.info = servers[i];
+    if (!replies[i].ok()) continue;
+    const pb::StatusReply& reply = *replies[i];
+    server.filter_bytes = reply.filter_bytes();
+    server.feed_events = reply.feed_events();
+    server.feed_bytes = reply.feed_bytes();
+    for (const pb::CoordinatorStatus& one : reply.coordinators()) {
+      server.coordinators.push_back(
+          {.coordinator = one.coordinator(),
+           .events_behind = one.events_behind(),
+           .lease_left = Duration(static_cast<Duration::rep>(one.lease_left_ns()))});
     }
-    done(std::move(status));
-  });
+    status.pending_work += reply.pending_work();
+  }
+  return status;
 }
 
 // ---- Schemas
@@ -196,13 +246,35 @@ void HBaseClusterAdmin::DropIndex(const std::string& table, const std::string& i
 
 void HBaseClusterAdmin::GetIndexProgress(const std::string& table, const std::string& index,
                                          Callback<IndexProgress> done) {
-  Do<IndexProgress>(std::move(done), [this, table, index]() -> Result<IndexProgress> {
-    TAMIS_ASSIGN_OR_RETURN(const IndexedTable found, cluster_->Find(table));
-    if (found.stored.FindIndex(index) == nullptr) {
-      return NotFound("table \"" + table + "\" has no index \"" + index + "\"");
+  Do<IndexProgress>(std::move(done), [this, table, index] { return Progress(table, index); });
+}
+
+Result<IndexProgress> HBaseClusterAdmin::Progress(const std::string& name,
+                                                  const std::string& index) {
+  TAMIS_ASSIGN_OR_RETURN(const IndexedTable table, cluster_->Find(name));
+  const IndexSpec* spec = table.stored.FindIndex(index);
+  if (spec == nullptr) return NotFound("table \"" + name + "\" has no index \"" + index + "\"");
+  TAMIS_ASSIGN_OR_RETURN(const auto regions, RegionsOf(table.description.name));
+  std::set<std::string> servers;
+  std::set<uint64_t> ids;
+  for (const hbase::RegionPtr& region : regions) {
+    TAMIS_ASSIGN_OR_RETURN(const RegionId id, RegionIdOf(region->encoded));
+    ids.insert(id.number());
+    if (!region->server.address.host.empty()) servers.insert(region->server.address.ToString());
+  }
+  IndexProgress progress{.regions = regions.size()};
+  for (const auto& reply : AskStatus({servers.begin(), servers.end()}, table.schema().id)) {
+    if (!reply.ok()) continue;  // its regions are not known to be complete
+    for (const pb::RegionStatus& region : reply->regions()) {
+      if (!ids.contains(region.region_id())) continue;
+      for (const pb::IndexStatus& one : region.indexes()) {
+        if (one.index_id() != spec->id || !one.published()) continue;
+        ++progress.complete;
+        progress.entries += one.entries();
+      }
     }
-    return FailedPrecondition("the region servers do not tell how far an index is yet");
-  });
+  }
+  return progress;
 }
 
 // ---- Regions
@@ -327,7 +399,86 @@ Status HBaseClusterAdmin::Move(RegionId id, const std::string& server) {
 // ---- Jobs
 
 void HBaseClusterAdmin::StartJob(JobSpec spec, Callback<uint64_t> done) {
-  done(FailedPrecondition("cannot " + spec.ToString() + ": this cluster does not do that yet"));
+  Do<uint64_t>(std::move(done), [this, spec = std::move(spec)]() -> Result<uint64_t> {
+    const std::string what = "cannot " + spec.ToString();
+    std::optional<IndexedTable> table;
+    if (spec.kind == JobSpec::Kind::kCheck || spec.kind == JobSpec::Kind::kRebuildIndex) {
+      auto found = cluster_->Find(spec.table);
+      if (!found.ok()) return found.status().WithContext(what);
+      table = *std::move(found);
+      if (!spec.index.empty() && table->stored.FindIndex(spec.index) == nullptr) {
+        return NotFound(what + ": table \"" + spec.table + "\" has no index \"" + spec.index +
+                        "\"");
+      }
+    }
+    const uint64_t job = jobs_.Add(spec, 1);
+    job_workers_.Post([this, job, spec, table = std::move(table)] {
+      const Status status = RunJob(job, spec, table);
+      jobs_.End(job, status.WithContext("cannot " + spec.ToString()));
+    });
+    return job;
+  });
+}
+
+Status HBaseClusterAdmin::RunJob(uint64_t job, const JobSpec& spec,
+                                 const std::optional<IndexedTable>& table) {
+  switch (spec.kind) {
+    case JobSpec::Kind::kCheck:
+    case JobSpec::Kind::kRebuildIndex:
+      break;
+    case JobSpec::Kind::kBalance: {
+      TAMIS_ASSIGN_OR_RETURN(const uint64_t moved, client_->Balance());
+      jobs_.Update(job, [&](JobInfo* info) { info->moved = moved; });
+      return Status::Ok();
+    }
+    case JobSpec::Kind::kCompact:
+      return Compact(job);
+  }
+  TableJob::Options options;
+  if (spec.kind == JobSpec::Kind::kRebuildIndex) {
+    options.kind = pb::StartJobRequest::REBUILD;
+    if (!spec.index.empty()) options.index_id = table->stored.FindIndex(spec.index)->id;
+  }
+  TableJob parts(cluster_, executor_, *table, options, &closed_);
+  TAMIS_RETURN_IF_ERROR(parts.Run([&](uint64_t done, uint64_t total) {
+    jobs_.Update(job, [&](JobInfo* info) {
+      info->done = done;
+      info->total = total;
+    });
+  }));
+  if (spec.kind == JobSpec::Kind::kCheck) {
+    jobs_.Update(job, [&](JobInfo* info) { info->check = parts.report(); });
+  }
+  return Status::Ok();
+}
+
+// Flushes first: what stands in memory is not compacted.
+Status HBaseClusterAdmin::Compact(uint64_t job) {
+  TAMIS_ASSIGN_OR_RETURN(const auto tables, cluster_->Tables());
+  std::vector<hbase::RegionPtr> regions;
+  for (const IndexedTable& table : tables) {
+    const auto its = RegionsOf(table.description.name);
+    if (its.status().code() == StatusCode::kNotFound) continue;  // dropped meanwhile
+    TAMIS_RETURN_IF_ERROR(its.status());
+    regions.insert(regions.end(), its->begin(), its->end());
+  }
+  jobs_.Update(job, [&](JobInfo* info) { info->total = regions.size(); });
+  for (const hbase::RegionPtr& region : regions) {
+    TAMIS_RETURN_IF_ERROR(client_->FlushRegion(*region));
+    TAMIS_RETURN_IF_ERROR(client_->CompactRegion(*region, true));
+  }
+  for (const hbase::RegionPtr& region : regions) {
+    Duration pause = std::chrono::milliseconds(20);
+    while (true) {
+      if (closed_) return Cancelled("the cluster was closed");
+      TAMIS_ASSIGN_OR_RETURN(const bool compacting, client_->IsCompacting(*region));
+      if (!compacting) break;
+      Sleep(executor_, pause);
+      pause = std::min<Duration>(2 * pause, std::chrono::seconds(1));
+    }
+    jobs_.Update(job, [&](JobInfo* info) { ++info->done; });
+  }
+  return Status::Ok();
 }
 
 void HBaseClusterAdmin::GetJob(uint64_t job, Callback<JobInfo> done) { done(jobs_.Find(job)); }

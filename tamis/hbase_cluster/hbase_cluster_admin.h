@@ -9,9 +9,11 @@
 // executor's uses it when it ends.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +28,10 @@ class HBaseClusterAdmin : public ClusterAdmin {
  public:
   struct Options {
     hbase::ClientOptions client{.operation_timeout = std::chrono::minutes(10)};
-    // A region that was just split or merged is not split or merged again before it was compacted.
-    Duration patience = std::chrono::minutes(1);
+    // What came of a split or a merge is not split or merged again before it was compacted, the
+    // files that are no longer needed are gone, and hbase:meta was tidied: HBase does the last two
+    // every two and five minutes.
+    Duration patience = std::chrono::minutes(6);
   };
 
   static Result<std::unique_ptr<HBaseClusterAdmin>> Open(Options options, HBaseCluster* cluster,
@@ -75,10 +79,17 @@ class HBaseClusterAdmin : public ClusterAdmin {
   // As hbase:meta has it now.
   Result<hbase::Region> FindRegion(RegionId id, std::string_view doing);
   Result<std::vector<hbase::RegionPtr>> RegionsOf(const std::string& hbase_table);
+  Result<IndexProgress> Progress(const std::string& table, const std::string& index);
   Status Split(RegionId id, const std::string& key);
   Result<std::string> MiddleOf(const hbase::Region& region);
   Status Merge(RegionId id);
   Status Move(RegionId id, const std::string& server);
+  // What each of them says, in their order.
+  std::vector<Result<pb::StatusReply>> AskStatus(const std::vector<std::string>& servers,
+                                                 uint32_t table_id);
+  Result<ClusterStatus> AskAll();
+  Status RunJob(uint64_t job, const JobSpec& spec, const std::optional<IndexedTable>& table);
+  Status Compact(uint64_t job);
   // Again while it fails for what compactions will mend, which it asks for.
   Status Patiently(const std::vector<hbase::Region>& regions, const std::function<Status()>& work);
 
@@ -87,7 +98,9 @@ class HBaseClusterAdmin : public ClusterAdmin {
   Executor* const executor_;
   const std::unique_ptr<hbase::Client> client_;
   JobTable jobs_;
+  std::atomic<bool> closed_ = false;
   ThreadExecutor workers_;
+  ThreadExecutor job_workers_;  // further jobs wait
 };
 
 }  // namespace tamis

@@ -97,6 +97,14 @@ std::shared_ptr<Message> NewMessage(const std::string& server,
   return message;
 }
 
+template <class Reply>
+void Ask(std::shared_ptr<Message> message, Callback<Reply> done) {
+  message->done = [server = message->server, done = std::move(done)](Result<std::string> bytes) {
+    done(Parse<Reply>(server, std::move(bytes)));
+  };
+  Send(message);
+}
+
 }  // namespace
 
 void HBaseRegionServer::Mutate(const pb::MutateRequest& request, Callback<pb::MutateReply> done) {
@@ -116,22 +124,34 @@ void HBaseRegionServer::Mutate(const pb::MutateRequest& request, Callback<pb::Mu
 }
 
 void HBaseRegionServer::Search(const pb::SearchRequest& request, Callback<pb::SearchReply> done) {
-  auto message = NewMessage(name_, link_, IdsOf(request.ranges()), "Search", request,
-                            TimeoutOf(request.timeout_ns()));
-  message->done = [server = name_, done = std::move(done)](Result<std::string> bytes) {
-    done(Parse<pb::SearchReply>(server, std::move(bytes)));
-  };
-  Send(message);
+  Ask(NewMessage(name_, link_, IdsOf(request.ranges()), "Search", request,
+                 TimeoutOf(request.timeout_ns())),
+      std::move(done));
 }
 
 void HBaseRegionServer::Poll(const pb::PollRequest& request, Callback<pb::PollReply> done) {
   auto message = NewMessage(name_, link_, {}, "Poll", request, TimeoutOf(request.wait_ns()));
   message->call.priority = kPollPriority;
   message->call.waits = true;
-  message->done = [server = name_, done = std::move(done)](Result<std::string> bytes) {
-    done(Parse<pb::PollReply>(server, std::move(bytes)));
-  };
-  Send(message);
+  Ask(std::move(message), std::move(done));
+}
+
+void HBaseRegionServer::GetStatus(const pb::StatusRequest& request,
+                                  Callback<pb::StatusReply> done) {
+  Ask(NewMessage(name_, link_, {}, "Status", request, kNoTimeout), std::move(done));
+}
+
+void HBaseRegionServer::StartJob(const pb::StartJobRequest& request,
+                                 Callback<pb::StartJobReply> done) {
+  std::vector<RegionId> ids;
+  for (const uint64_t id : request.region_ids()) ids.emplace_back(id);
+  Ask(NewMessage(name_, link_, ids, "StartJob", request, kNoTimeout), std::move(done));
+}
+
+void HBaseRegionServer::GetJob(const pb::GetJobRequest& request,
+                               const std::vector<RegionId>& regions,
+                               Callback<pb::GetJobReply> done) {
+  Ask(NewMessage(name_, link_, regions, "GetJob", request, kNoTimeout), std::move(done));
 }
 
 }  // namespace tamis

@@ -38,6 +38,13 @@ class HBaseRegionServer : public RegionServer {
   void Search(const pb::SearchRequest& request, Callback<pb::SearchReply> done) override;
   void Poll(const pb::PollRequest& request, Callback<pb::PollReply> done) override;
 
+  // For those who look after the cluster.
+  void GetStatus(const pb::StatusRequest& request, Callback<pb::StatusReply> done);
+  void StartJob(const pb::StartJobRequest& request, Callback<pb::StartJobReply> done);
+  // The regions are those of the job.
+  void GetJob(const pb::GetJobRequest& request, const std::vector<RegionId>& regions,
+              Callback<pb::GetJobReply> done);
+
  private:
   const std::string name_;
   const std::shared_ptr<ServerLink> link_;

@@ -1,11 +1,8 @@
 #include "tests/cluster/cluster_under_test.h"
 
 #include "tamis/cluster/await_job.h"
-#include "tests/cluster/embedded_kinds.h"
 
 namespace tamis {
-
-std::vector<ClusterKind> ClusterKinds() { return {EmbeddedKind(), EmbeddedVirtualKind()}; }
 
 Status ClusterUnderTest::Kill(const std::string& server) {
   return Order([&](auto done) { admin().KillServer(server, done); });

@@ -2,8 +2,9 @@
 // (cluster_suite_test.cc, threaded_cluster.h): its two interfaces, an executor, and the little that
 // a test needs beyond them.
 //
-// A further kind is one file, which implements this, and its line in ClusterKinds(). What a kind
-// cannot do it says, by Capability or here, and the tests that need it are skipped.
+// A further kind is one file, which implements this, and its line in a ClusterKinds(): the embedded
+// ones are in embedded_kinds.cc, HBase, which takes longer, in hbase_kind.cc for a program of its
+// own. What a kind cannot do it says, by Capability or here, and the tests that need it are skipped.
 #pragma once
 
 #include <functional>
@@ -90,6 +91,7 @@ struct ClusterKind {
 
 inline void PrintTo(const ClusterKind& kind, std::ostream* out) { *out << kind.name; }
 
+// Those that this program is about.
 std::vector<ClusterKind> ClusterKinds();
 
 }  // namespace tamis

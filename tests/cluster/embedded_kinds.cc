@@ -115,5 +115,6 @@ ClusterKind KindOf(std::string name, bool virtual_clock) {
 
 ClusterKind EmbeddedKind() { return KindOf("embedded", false); }
 ClusterKind EmbeddedVirtualKind() { return KindOf("embedded_virtual", true); }
+std::vector<ClusterKind> ClusterKinds() { return {EmbeddedKind(), EmbeddedVirtualKind()}; }
 
 }  // namespace tamis

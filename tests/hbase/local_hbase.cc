@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <sstream>
+#include <nlohmann/json.hpp>
 
 namespace tamis {
 namespace {
@@ -15,9 +15,14 @@ struct Output {
   std::string text;
 };
 
+// One that runs already, and is left as it is: for who tries something again and again.
+const char* RunningDirectory() { return std::getenv("TAMIS_HBASE_RUNNING"); }
+
 Output RunTool(const std::string& words) {
+  const char* running = RunningDirectory();
   const std::string command = std::string(TAMIS_HBASE_LOCAL) + " --directory " +
-                              TAMIS_HBASE_DIRECTORY + " " + words + " 2>&1";
+                              (running != nullptr ? running : TAMIS_HBASE_DIRECTORY) + " " + words +
+                              " 2>&1";
   FILE* pipe = popen(command.c_str(), "r");
   Output output;
   std::array<char, 4096> buffer;
@@ -39,17 +44,17 @@ class Cleanup : public testing::Environment {
 }  // namespace
 
 LocalHBase::LocalHBase() {
-  RunTool("clean");
-  const Output started = RunTool(
-      "start 3 -D hbase.client.scanner.timeout.period=2000 -D hbase.ipc.max.request.size=4194304 "
-      "-D hbase.balancer.period=86400000");
-  if (started.status != 0) {
-    std::fprintf(stderr, "cannot start HBase: %s\n", started.text.c_str());
-    std::exit(1);
+  if (RunningDirectory() == nullptr) {
+    RunTool("clean");
+    const Output started = RunTool("start 3 -D hbase.balancer.period=86400000 " TAMIS_HBASE_START);
+    if (started.status != 0) {
+      std::fprintf(stderr, "cannot start HBase: %s\n", started.text.c_str());
+      std::exit(1);
+    }
+    testing::AddGlobalTestEnvironment(new Cleanup);
   }
   addresses_ = RunTool("addresses").text;
   addresses_.pop_back();  // the end of the line
-  testing::AddGlobalTestEnvironment(new Cleanup);
 }
 
 LocalHBase& LocalHBase::Get() {
@@ -63,13 +68,20 @@ std::string LocalHBase::Run(const std::string& words) const {
   return output.text;
 }
 
+bool LocalHBase::Try(const std::string& words) const { return RunTool(words).status == 0; }
+
 std::string LocalHBase::RoleOf(unsigned port) const {
-  std::istringstream lines(Run("status"));
-  const std::string wanted = " port " + std::to_string(port) + " ";
-  for (std::string line; std::getline(lines, line);) {
-    if (line.find(wanted) != std::string::npos) return line.substr(0, line.find(' '));
+  const std::string role = FindRole(port);
+  if (role.empty()) ADD_FAILURE() << "no role has port " << port;
+  return role;
+}
+
+std::string LocalHBase::FindRole(unsigned port) const {
+  // Of those that are down, too.
+  const auto roles = nlohmann::json::parse(Run("status --json"));
+  for (const auto& role : roles) {
+    if (role["port"] == port) return role["role"];
   }
-  ADD_FAILURE() << "no role has port " << port;
   return "";
 }
 

@@ -13,8 +13,13 @@ class LocalHBase {
   const std::string& addresses() const { return addresses_; }
   // hbase-local with these words; fails the test when it fails.
   std::string Run(const std::string& words) const;
+  // The same, when it may fail.
+  bool Try(const std::string& words) const;
+  // Whoever is down is up again, all of them in one go.
+  void StartAll() const { Run("start"); }
   // The role of the server on this port: "rs2".
   std::string RoleOf(unsigned port) const;
+  std::string FindRole(unsigned port) const;  // empty: there is none
 
  private:
   LocalHBase();

@@ -1,0 +1,167 @@
+#include "tamis/hbase_cluster/table_job.h"
+
+#include <algorithm>
+
+#include "tamis/base/random.h"
+#include "tamis/cluster/error.h"
+
+namespace tamis {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Duration kAnswerTime = seconds(10);
+constexpr Duration kFirstPause = milliseconds(5);
+constexpr Duration kLongestPause = seconds(1);
+
+void Add(const pb::RegionCheck& check, CheckReport* report) {
+  ++report->regions;
+  report->rows += check.rows();
+  report->entries += check.entries();
+  report->filter_lookups += check.filter_lookups();
+  report->garbage += check.garbage();
+  report->incomplete += check.incomplete();
+  report->missing_entries += check.missing_entries();
+  report->foreign_entries += check.foreign_entries();
+  report->missing_in_filter += check.missing_in_filter();
+  report->undecodable_cells += check.undecodable_cells();
+  report->unparsed_rows += check.unparsed_rows();
+  for (const std::string& problem : check.problems()) report->Note(problem);
+}
+
+}  // namespace
+
+TableJob::TableJob(HBaseCluster* cluster, Executor* executor, IndexedTable table, Options options,
+                   const std::atomic<bool>* cancelled)
+    : cluster_(cluster),
+      executor_(executor),
+      table_(std::move(table)),
+      table_id_(table_.schema().id),
+      options_(options),
+      cancelled_(cancelled) {}
+
+Wait TableJob::Soon() const {
+  return {.deadline = executor_->Now() + kAnswerTime, .cancelled = cancelled_};
+}
+
+CheckReport TableJob::report() const {
+  CheckReport report;
+  for (const auto& [start, done] : done_) Add(done.check, &report);
+  return report;
+}
+
+Status TableJob::Run(const OnProgress& on_progress) {
+  on_progress_ = on_progress;
+  last_news_ = executor_->Now();
+  Duration pause = kFirstPause;
+  while (true) {
+    TAMIS_ASSIGN_OR_RETURN(auto parts, StartMissing());
+    const size_t done = done_.size();
+    TAMIS_RETURN_IF_ERROR(Follow(&parts));
+    if (IsWhole()) return Status::Ok();
+    if (done_.size() != done) pause = kFirstPause;
+    if (*cancelled_) return Cancelled("the cluster was closed");
+    if (executor_->Now() - last_news_ > options_.patience) {
+      return Unavailable("some regions could not be asked: " + last_failure_.message());
+    }
+    Sleep(executor_, pause);
+    pause = std::min(2 * pause, kLongestPause);
+  }
+}
+
+// At the servers that have them now, for the regions that are not done.
+Result<std::vector<TableJob::Part>> TableJob::StartMissing() {
+  TAMIS_ASSIGN_OR_RETURN(const auto regions,
+                         AwaitResult<std::vector<RegionInfo>>(executor_, Soon(), [&](auto done) {
+                           cluster_->ListRegions(table_.stored.name, {}, std::move(done));
+                         }));
+  total_ = regions.size();
+  std::map<std::string, pb::StartJobRequest> requests;
+  for (const RegionInfo& region : regions) {
+    const auto done = done_.find(region.start);
+    if (done != done_.end() && done->second.end == region.end) continue;
+    if (region.server.empty()) {
+      last_failure_ = Unavailable("region " + region.name + " is open nowhere");
+    } else {
+      requests[region.server].add_region_ids(region.id.number());
+    }
+  }
+  std::vector<Part> parts;
+  for (auto& [server, request] : requests) {
+    request.set_job(SeedFromSystem());
+    request.set_kind(options_.kind);
+    request.set_table_id(table_id_);
+    request.set_index_id(options_.index_id);
+    const auto reply = AwaitResult<pb::StartJobReply>(executor_, Soon(), [&](auto done) {
+      cluster_->Stub(server)->StartJob(request, std::move(done));
+    });
+    const Status status = !reply.ok()          ? reply.status()
+                          : reply->has_error() ? ToStatus(reply->error())
+                                               : Status::Ok();
+    // It may have begun all the same; then nobody asks for it.
+    if (!status.ok()) {
+      last_failure_ = status;
+      continue;
+    }
+    parts.push_back({.server = server, .job = request.job()});
+    for (const uint64_t id : request.region_ids()) parts.back().regions.emplace_back(id);
+  }
+  return parts;
+}
+
+// Until each has ended, or its server is not to be had.
+Status TableJob::Follow(std::vector<Part>* parts) {
+  Duration pause = kFirstPause;
+  while (std::ranges::any_of(*parts, [](const Part& part) { return !part.ended; })) {
+    if (*cancelled_) return Cancelled("the cluster was closed");
+    for (Part& part : *parts) {
+      if (part.ended) continue;
+      pb::GetJobRequest request;
+      request.set_job(part.job);
+      const auto reply = AwaitResult<pb::GetJobReply>(executor_, Soon(), [&](auto done) {
+        cluster_->Stub(part.server)->GetJob(request, part.regions, std::move(done));
+      });
+      if (!reply.ok() || reply->has_error()) {
+        last_failure_ = reply.ok() ? ToStatus(reply->error()) : reply.status();
+        part.ended = true;  // it died, perhaps: its regions are looked for
+        continue;
+      }
+      last_news_ = executor_->Now();
+      if (!reply->ended()) continue;
+      part.ended = true;
+      for (const pb::RegionJobResult& result : reply->results()) {
+        if (!result.has_error()) {
+          Take(result);
+          continue;
+        }
+        last_failure_ = ToStatus(result.error());
+        if (last_failure_.code() != StatusCode::kUnavailable) return last_failure_;
+      }
+    }
+    Sleep(executor_, pause);
+    pause = std::min(2 * pause, kLongestPause);
+  }
+  return Status::Ok();
+}
+
+void TableJob::Take(const pb::RegionJobResult& result) {
+  const KeyRange keys{result.start(), result.end()};
+  std::erase_if(done_, [&](const auto& older) {
+    return keys.Overlaps({older.first, older.second.end});
+  });
+  done_[keys.start] = {keys.end, result.check()};
+  on_progress_(done_.size(), std::max<uint64_t>(total_, done_.size()));
+}
+
+bool TableJob::IsWhole() const {
+  std::string next;
+  for (const auto& [start, done] : done_) {
+    if (start != next) return false;
+    if (done.end.empty()) return true;
+    next = done.end;
+  }
+  return false;
+}
+
+}  // namespace tamis

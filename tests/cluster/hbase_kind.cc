@@ -1,0 +1,212 @@
+#include "tests/cluster/hbase_kind.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+#include "tamis/base/thread_executor.h"
+#include "tamis/hbase_cluster/hbase_cluster.h"
+#include "tamis/hbase_cluster/hbase_cluster_admin.h"
+#include "tests/cluster/layout.h"
+#include "tests/hbase/local_hbase.h"
+
+namespace tamis {
+namespace {
+
+constexpr int kThreads = 4;
+
+std::string NewNamespace() {
+  static std::atomic<int> number = 0;
+  return "test_" + std::to_string(::getpid()) + "_" + std::to_string(++number);
+}
+
+// What an HBaseClusterAdmin does, and what only who runs the processes can do. A server is
+// "HOST:PORT".
+class AdminOfProcesses : public ClusterAdmin {
+ public:
+  AdminOfProcesses(HBaseClusterAdmin* admin, const LocalHBase* hbase)
+      : admin_(*admin), hbase_(*hbase) {}
+  // Whoever was killed or put to sleep is there for the next test.
+  ~AdminOfProcesses() override {
+    // One that slept may end by itself any moment.
+    for (const auto& [server, state] : states_) hbase_.Try("kill " + RoleOf(server));
+    if (!states_.empty()) hbase_.StartAll();
+  }
+
+  bool Can(Capability capability) const override {
+    return capability == Capability::kKillServer || capability == Capability::kPauseServer ||
+           capability == Capability::kResumeServer || admin_.Can(capability);
+  }
+  void KillServer(const std::string& server, DoneCallback done) override {
+    Order(server, "kill", ServerInfo::State::kDead, std::move(done));
+  }
+  void PauseServer(const std::string& server, DoneCallback done) override {
+    Order(server, "pause", ServerInfo::State::kPaused, std::move(done));
+  }
+  void ResumeServer(const std::string& server, DoneCallback done) override {
+    const bool dead = StateOf(server) == ServerInfo::State::kDead;
+    Order(server, dead ? "start" : "resume", ServerInfo::State::kLive, std::move(done));
+  }
+  void GetStatus(Callback<ClusterStatus> done) override {
+    admin_.GetStatus([this, done = std::move(done)](Result<ClusterStatus> status) {
+      if (!status.ok()) return done(std::move(status));
+      for (ServerStatus& server : status->servers) {
+        const ServerInfo::State state = StateOf(server.info.name);
+        if (state != ServerInfo::State::kLive) server.info.state = state;
+      }
+      done(std::move(status));
+    });
+  }
+
+  void CreateTable(TableSchema schema, Callback<TableSchema> done) override {
+    admin_.CreateTable(std::move(schema), std::move(done));
+  }
+  void DropTable(const std::string& table, DoneCallback done) override {
+    admin_.DropTable(table, std::move(done));
+  }
+  void AddColumn(const std::string& table, Column column, Callback<TableSchema> done) override {
+    admin_.AddColumn(table, std::move(column), std::move(done));
+  }
+  void CreateIndex(const std::string& table, IndexSpec index, Callback<TableSchema> done) override {
+    admin_.CreateIndex(table, std::move(index), std::move(done));
+  }
+  void DropIndex(const std::string& table, const std::string& index,
+                 Callback<TableSchema> done) override {
+    admin_.DropIndex(table, index, std::move(done));
+  }
+  void GetIndexProgress(const std::string& table, const std::string& index,
+                        Callback<IndexProgress> done) override {
+    admin_.GetIndexProgress(table, index, std::move(done));
+  }
+  void SplitRegion(RegionId region, std::string key, DoneCallback done) override {
+    admin_.SplitRegion(region, std::move(key), std::move(done));
+  }
+  void MergeRegion(RegionId region, DoneCallback done) override {
+    admin_.MergeRegion(region, std::move(done));
+  }
+  void MoveRegion(RegionId region, const std::string& server, DoneCallback done) override {
+    admin_.MoveRegion(region, server, std::move(done));
+  }
+  void StartJob(JobSpec spec, Callback<uint64_t> done) override {
+    admin_.StartJob(std::move(spec), std::move(done));
+  }
+  void GetJob(uint64_t job, Callback<JobInfo> done) override {
+    admin_.GetJob(job, std::move(done));
+  }
+
+ private:
+  std::string RoleOf(const std::string& server) const {
+    return hbase_.FindRole(
+        static_cast<unsigned>(std::atoi(server.c_str() + server.rfind(':') + 1)));
+  }
+  ServerInfo::State StateOf(const std::string& server) const {
+    std::lock_guard lock(mutex_);
+    const auto found = states_.find(server);
+    return found == states_.end() ? ServerInfo::State::kLive : found->second;
+  }
+  void Order(const std::string& server, const std::string& verb, ServerInfo::State state,
+             DoneCallback done) {
+    const std::string role = RoleOf(server);
+    if (role.empty()) return done(NotFound("no region server \"" + server + "\""));
+    if (verb != "start" && StateOf(server) == ServerInfo::State::kDead) {
+      return done(FailedPrecondition("region server " + server + " is not running"));
+    }
+    // One that slept for too long ends when it wakes.
+    const bool done_well = hbase_.Try(verb + " " + role);
+    {
+      std::lock_guard lock(mutex_);
+      states_[server] = state;
+    }
+    done(done_well ? Status::Ok() : Unavailable("cannot " + verb + " " + role));
+  }
+
+  HBaseClusterAdmin& admin_;
+  const LocalHBase& hbase_;
+  mutable std::mutex mutex_;
+  std::map<std::string, ServerInfo::State> states_;  // of those that something was done to
+};
+
+class HBaseUnderTest : public ClusterUnderTest {
+ public:
+  explicit HBaseUnderTest(const ClusterWishes& wishes)
+      : wishes_(wishes), hbase_(LocalHBase::Get()), name_space_(NewNamespace()) {}
+  ~HBaseUnderTest() override {
+    processes_.reset();
+    DropTables();
+    Close();
+  }
+
+  Status Open() {
+    executor_ = std::make_unique<ThreadExecutor>(kThreads);
+    TAMIS_ASSIGN_OR_RETURN(
+        cluster_,
+        HBaseCluster::Open({.client = {.addresses = hbase_.addresses()}, .name_space = name_space_},
+                           executor_.get()));
+    hbase::ClientOptions client{.addresses = hbase_.addresses()};
+    client.operation_timeout = std::chrono::minutes(2);
+    TAMIS_ASSIGN_OR_RETURN(
+        admin_, HBaseClusterAdmin::Open({.client = client}, cluster_.get(), executor_.get()));
+    processes_ = std::make_unique<AdminOfProcesses>(admin_.get(), &hbase_);
+    return Status::Ok();
+  }
+
+  Cluster& cluster() override { return *cluster_; }
+  ClusterAdmin& admin() override { return *processes_; }
+  Executor& executor() override { return *executor_; }
+  bool has_virtual_clock() const override { return false; }
+  // It takes half a minute, and is tried by tests of its own.
+  bool can_restart() const override { return false; }
+  Status Restart() override { return Internal("it does not restart"); }
+  std::string Describe(const TableSchema& table, const RowState&) override {
+    std::string text = "\n";
+    const auto regions = Regions(table.name);
+    if (!regions.ok()) return text + regions.status().ToString();
+    for (const RegionInfo& region : *regions) {
+      text += region.name + " " + region.id.ToString() + " at " + region.server + "\n";
+    }
+    return text;
+  }
+
+ private:
+  void DropTables() {
+    const auto tables =
+        Ask<std::vector<TableSchema>>([&](auto done) { cluster_->ListTables(done); });
+    if (!tables.ok()) return;
+    for (const TableSchema& table : *tables) {
+      (void)AwaitStatus(executor_.get(), Soon(),
+                        [&](auto done) { admin_->DropTable(table.name, done); });
+    }
+  }
+  void Close() {
+    executor_->Stop();
+    admin_.reset();
+    cluster_.reset();
+    executor_.reset();
+  }
+
+  const ClusterWishes wishes_;
+  const LocalHBase& hbase_;
+  const std::string name_space_;
+  std::unique_ptr<ThreadExecutor> executor_;
+  std::unique_ptr<HBaseCluster> cluster_;
+  std::unique_ptr<HBaseClusterAdmin> admin_;
+  std::unique_ptr<AdminOfProcesses> processes_;
+};
+
+}  // namespace
+
+ClusterKind HBaseKind() {
+  return {.name = "hbase",
+          .open = [](const ClusterWishes& wishes) -> Result<std::unique_ptr<ClusterUnderTest>> {
+            auto opened = std::make_unique<HBaseUnderTest>(wishes);
+            TAMIS_RETURN_IF_ERROR(opened->Open());
+            return std::unique_ptr<ClusterUnderTest>(std::move(opened));
+          }};
+}
+
+std::vector<ClusterKind> ClusterKinds() { return {HBaseKind()}; }
+
+}  // namespace tamis
