@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
       "its rows.",
       "tamis " TAMIS_VERSION);
   tamis::Context context{.store = "./tamis.db"};
-  line.AddOption("--store", context.store, "The store: a directory, or rocks:DIRECTORY")
+  line.AddOption("--store", context.store, "The store: a directory, or hbase://HOST:PORT,...[/NAMESPACE]")
       .FromEnvironment("TAMIS_STORE")
       .ShowDefault();
   line.AddOption("--servers", context.servers, "Region servers of the embedded cluster")

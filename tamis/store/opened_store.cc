@@ -7,6 +7,8 @@
 #include <thread>
 
 #include "tamis/base/thread_executor.h"
+#include "tamis/hbase_cluster/hbase_cluster.h"
+#include "tamis/hbase_cluster/hbase_cluster_admin.h"
 #include "tamis/query/define_table.h"
 #include "tamis/rocks/rocks_cluster.h"
 #include "tamis/table/definition.h"
@@ -23,12 +25,44 @@ std::string_view KindOf(std::string_view name) {
   return std::ranges::all_of(kind, is_letter) ? kind : "";
 }
 
+constexpr std::string_view kHBase = "hbase";
+// So long a cluster has to say that it is there.
+constexpr Duration kPatience = std::chrono::seconds(20);
+
+struct HBaseName {
+  std::string addresses;
+  std::string name_space = "default";
+};
+
+Result<HBaseName> ParseHBaseName(const std::string& name) {
+  constexpr std::string_view kPrefix = "hbase://";
+  const auto unreadable = [&](const std::string& why) {
+    return InvalidArgument("cannot open store \"" + name + "\": " + why +
+                           "; write hbase://HOST:PORT,...[/NAMESPACE]");
+  };
+  if (!name.starts_with(kPrefix)) return unreadable("two slashes follow on \"hbase:\"");
+  HBaseName parsed;
+  parsed.addresses = name.substr(kPrefix.size());
+  const size_t slash = parsed.addresses.find('/');
+  if (slash != std::string::npos) {
+    parsed.name_space = parsed.addresses.substr(slash + 1);
+    parsed.addresses.resize(slash);
+    if (parsed.name_space.empty() || parsed.name_space.find('/') != std::string::npos) {
+      return unreadable("no namespace is named behind the slash");
+    }
+  }
+  const auto addresses = hbase::ParseAddresses(parsed.addresses);
+  if (!addresses.ok()) return unreadable(addresses.status().message());
+  return parsed;
+}
+
 Result<std::string> DirectoryOf(const std::string& name) {
   const std::string_view kind = KindOf(name);
   if (!kind.empty() && kind != "rocks") {
-    return InvalidArgument(
-        "cannot open store \"" + name + "\": there is no kind of store \"" + std::string(kind) +
-        "\"; there is rocks:DIRECTORY (write a directory of that name as \"./" + name + "\")");
+    return InvalidArgument("cannot open store \"" + name + "\": there is no kind of store \"" +
+                           std::string(kind) +
+                           "\"; there is rocks:DIRECTORY (write a directory of that name as \"./" +
+                           name + "\") and hbase://HOST:PORT,...[/NAMESPACE]");
   }
   std::string directory = kind.empty() ? name : name.substr(kind.size() + 1);
   if (!directory.empty()) return directory;
@@ -40,16 +74,64 @@ Result<std::string> DirectoryOf(const std::string& name) {
 struct OpenedStore::Parts {
   std::string name;
   std::unique_ptr<ThreadExecutor> executor;
-  std::unique_ptr<RocksCluster> cluster;
+  // Of one kind or the other.
+  std::unique_ptr<RocksCluster> rocks;
+  std::unique_ptr<HBaseCluster> hbase;
+  std::unique_ptr<HBaseClusterAdmin> hbase_admin;
   std::unique_ptr<Engine> engine;
+
+  Cluster* cluster() const {
+    if (hbase) return hbase.get();
+    return rocks.get();
+  }
+  ClusterAdmin* admin() const {
+    if (hbase_admin) return hbase_admin.get();
+    return rocks.get();
+  }
+  Status OpenRocks(const std::string& store, const Options& options);
+  Status OpenHBase(const std::string& store);
 
   ~Parts() {
     // Tasks use all of it until the executor has stopped.
     if (executor) executor->Stop();
     engine.reset();
-    cluster.reset();
+    hbase_admin.reset();
+    hbase.reset();
+    rocks.reset();
   }
 };
+
+Status OpenedStore::Parts::OpenRocks(const std::string& store, const Options& options) {
+  TAMIS_ASSIGN_OR_RETURN(name, DirectoryOf(store));
+  RocksCluster::Options cluster;
+  cluster.store.directory = name;
+  cluster.store.create = options.create;
+  cluster.store.sync = options.sync;
+  cluster.store.salvage = options.salvage;
+  cluster.servers = options.servers;
+  cluster.server.split_bytes = options.split_bytes;
+  TAMIS_ASSIGN_OR_RETURN(rocks, RocksCluster::Open(std::move(cluster), executor.get()));
+  return Status::Ok();
+}
+
+Status OpenedStore::Parts::OpenHBase(const std::string& store) {
+  TAMIS_ASSIGN_OR_RETURN(const HBaseName parsed, ParseHBaseName(store));
+  name = store;
+  const hbase::ClientOptions client{.addresses = parsed.addresses};
+  TAMIS_ASSIGN_OR_RETURN(
+      hbase,
+      HBaseCluster::Open({.client = client, .name_space = parsed.name_space}, executor.get()));
+  HBaseClusterAdmin::Options options;
+  options.client.addresses = parsed.addresses;
+  TAMIS_ASSIGN_OR_RETURN(hbase_admin,
+                         HBaseClusterAdmin::Open(options, hbase.get(), executor.get()));
+  // Who names a wrong address is told now.
+  const auto tables = AwaitResult<std::vector<TableSchema>>(
+      executor.get(), {.deadline = executor->Now() + kPatience},
+      [&](auto done) { hbase->ListTables(std::move(done)); });
+  if (tables.ok()) return Status::Ok();
+  return tables.status().WithContext("cannot open store \"" + store + "\": HBase does not answer");
+}
 
 OpenedStore::OpenedStore(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 OpenedStore::~OpenedStore() = default;
@@ -57,20 +139,15 @@ OpenedStore::~OpenedStore() = default;
 Result<std::shared_ptr<OpenedStore>> OpenedStore::Open(const std::string& name,
                                                        const Options& options) {
   auto parts = std::make_unique<Parts>();
-  TAMIS_ASSIGN_OR_RETURN(parts->name, DirectoryOf(name));
   parts->executor = std::make_unique<ThreadExecutor>(
       static_cast<int>(std::max(4u, 2 * std::thread::hardware_concurrency())));
-  RocksCluster::Options cluster;
-  cluster.store.directory = parts->name;
-  cluster.store.create = options.create;
-  cluster.store.sync = options.sync;
-  cluster.store.salvage = options.salvage;
-  cluster.servers = options.servers;
-  cluster.server.split_bytes = options.split_bytes;
-  TAMIS_ASSIGN_OR_RETURN(parts->cluster,
-                         RocksCluster::Open(std::move(cluster), parts->executor.get()));
+  if (KindOf(name) == kHBase) {
+    TAMIS_RETURN_IF_ERROR(parts->OpenHBase(name));
+  } else {
+    TAMIS_RETURN_IF_ERROR(parts->OpenRocks(name, options));
+  }
   parts->engine =
-      std::make_unique<Engine>(parts->cluster.get(), parts->executor.get(), Engine::Options{});
+      std::make_unique<Engine>(parts->cluster(), parts->executor.get(), Engine::Options{});
   return std::shared_ptr<OpenedStore>(new OpenedStore(std::move(parts)));
 }
 
@@ -78,9 +155,12 @@ Result<std::shared_ptr<OpenedStore>> OpenedStore::OpenShared(const std::string& 
                                                              const Options& options) {
   static std::mutex mutex;
   static std::map<std::string, std::weak_ptr<OpenedStore>> open;
-  TAMIS_ASSIGN_OR_RETURN(const std::string directory, DirectoryOf(name));
-  std::error_code ignored;
-  const std::string canonical = std::filesystem::weakly_canonical(directory, ignored).string();
+  std::string canonical = name;
+  if (KindOf(name) != kHBase) {
+    TAMIS_ASSIGN_OR_RETURN(const std::string directory, DirectoryOf(name));
+    std::error_code ignored;
+    canonical = std::filesystem::weakly_canonical(directory, ignored).string();
+  }
   std::lock_guard lock(mutex);
   std::weak_ptr<OpenedStore>& known = open[canonical];
   if (auto store = known.lock()) return store;
@@ -91,7 +171,7 @@ Result<std::shared_ptr<OpenedStore>> OpenedStore::OpenShared(const std::string& 
 
 const std::string& OpenedStore::name() const { return parts_->name; }
 Engine& OpenedStore::engine() { return *parts_->engine; }
-ClusterAdmin& OpenedStore::admin() { return *parts_->cluster; }
+ClusterAdmin& OpenedStore::admin() { return *parts_->admin(); }
 
 Result<SchemaPtr> OpenedStore::Define(const std::string& table,
                                       const std::vector<std::string>& definition) {

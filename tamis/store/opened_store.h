@@ -2,7 +2,11 @@
 // over it. The one place that knows which kinds of store there are; the program, the extension and
 // the examples open theirs here.
 //
-//   rocks:DIRECTORY     an embedded cluster in a directory; the kind may be left out
+//   rocks:DIRECTORY                       an embedded cluster in a directory; the kind may be left
+//   out hbase://HOST:PORT,...[/NAMESPACE]     a namespace of an HBase whose servers load our
+//   coprocessor;
+//                                         the addresses are those of some masters and region
+//                                         servers
 //
 // A program that uses Tamis as a library begins here (examples/embedded.cc): Define, then what
 // engine.h has; indexes, regions and long work are in cluster_admin.h, whose answers AwaitResult
@@ -23,7 +27,7 @@ namespace tamis {
 
 class OpenedStore {
  public:
-  // Of an embedded cluster.
+  // Of an embedded cluster; for another kind they say nothing.
   struct Options {
     int servers = 8;
     uint64_t split_bytes = uint64_t{64} << 20;
@@ -34,14 +38,14 @@ class OpenedStore {
 
   static Result<std::shared_ptr<OpenedStore>> Open(const std::string& name, const Options& options);
   // As Open, but the stores of a process are shared: several connections of one process may work on
-  // one directory, which is locked against other processes.
+  // one directory, which is locked against other processes, and share what they know of a cluster.
   static Result<std::shared_ptr<OpenedStore>> OpenShared(const std::string& name,
                                                          const Options& options);
   ~OpenedStore();
   OpenedStore(const OpenedStore&) = delete;
   OpenedStore& operator=(const OpenedStore&) = delete;
 
-  // What people call it: of an embedded cluster, the directory.
+  // What people call it: of an embedded cluster the directory, of another one as it was opened.
   const std::string& name() const;
   Engine& engine();
   ClusterAdmin& admin();

@@ -31,13 +31,22 @@ TEST_F(OpenedStoreTest, ADirectoryIsAStoreWithItsKindOrWithout) {
 }
 
 TEST_F(OpenedStoreTest, AKindThatThereIsNotIsAnErrorThatSaysWhatThereIs) {
-  for (const char* name : {"hbase://host:2181", "https://host", "hbase:", "rock:x"}) {
+  for (const char* name : {"https://host", "rock:x"}) {
     const auto store = OpenedStore::Open(name, {});
     ASSERT_FALSE(store.ok());
     EXPECT_EQ(store.status().code(), StatusCode::kInvalidArgument);
     EXPECT_NE(store.status().message().find("rocks:DIRECTORY"), std::string::npos)
         << store.status();
     EXPECT_FALSE(std::filesystem::exists(name));
+  }
+  for (const char* name :
+       {"hbase:", "hbase://", "hbase://host", "hbase://host:1/", "hbase://a:1/b/c"}) {
+    const auto store = OpenedStore::OpenShared(name, {});
+    ASSERT_FALSE(store.ok());
+    EXPECT_EQ(store.status().code(), StatusCode::kInvalidArgument);
+    EXPECT_NE(store.status().message().find("write hbase://HOST:PORT,...[/NAMESPACE]"),
+              std::string::npos)
+        << store.status();
   }
   EXPECT_FALSE(OpenedStore::Open("", {}).ok());
   EXPECT_FALSE(OpenedStore::Open("rocks:", {}).ok());

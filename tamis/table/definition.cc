@@ -262,6 +262,8 @@ Status CheckSameDefinition(const TableSchema& existing, const TableSchema& wante
     return AlreadyExists("table \"" + existing.name + "\" exists with another definition: " + what +
                          "; see it with: tamis table describe " + existing.name);
   };
+  // Who says nothing of cells leaves it to the cluster where the columns stand.
+  const bool placed = existing.cells && !wanted.cells;
   if (existing.columns.size() != wanted.columns.size()) {
     return differs("it has " + std::to_string(existing.columns.size()) + " columns, not " +
                    std::to_string(wanted.columns.size()));
@@ -275,7 +277,7 @@ Status CheckSameDefinition(const TableSchema& existing, const TableSchema& wante
                      b.name + "\" of type " + std::string(TypeName(b.type)) +
                      (b.nullable ? "" : " not null"));
     }
-    if (CellOf(a) != CellOf(b)) {
+    if (!placed && CellOf(a) != CellOf(b)) {
       return differs("column \"" + a.name + "\" has the cell '" + CellOf(a) + "', not '" +
                      CellOf(b) + "'");
     }
@@ -286,7 +288,7 @@ Status CheckSameDefinition(const TableSchema& existing, const TableSchema& wante
     return differs("key column \"" + existing.columns[existing.key[i]].name + "\" is '" +
                    FormOf(existing, i) + "', not '" + FormOf(wanted, i) + "'");
   }
-  if (existing.cells != wanted.cells || existing.marker != wanted.marker) {
+  if (!placed && (existing.cells != wanted.cells || existing.marker != wanted.marker)) {
     return differs("its rows have another marker, or are no cells");
   }
   for (const IndexSpec& index : wanted.indexes) {
