@@ -27,8 +27,8 @@ std::string NewNamespace() {
 // "HOST:PORT".
 class AdminOfProcesses : public ClusterAdmin {
  public:
-  AdminOfProcesses(HBaseClusterAdmin* admin, const LocalHBase* hbase)
-      : admin_(*admin), hbase_(*hbase) {}
+  AdminOfProcesses(HBaseClusterAdmin* admin, const LocalHBase* hbase, bool may_pause)
+      : admin_(*admin), hbase_(*hbase), may_pause_(may_pause) {}
   // Whoever was killed or put to sleep is there for the next test.
   ~AdminOfProcesses() override {
     // One that slept may end by itself any moment.
@@ -37,8 +37,9 @@ class AdminOfProcesses : public ClusterAdmin {
   }
 
   bool Can(Capability capability) const override {
-    return capability == Capability::kKillServer || capability == Capability::kPauseServer ||
-           capability == Capability::kResumeServer || admin_.Can(capability);
+    if (capability == Capability::kPauseServer) return may_pause_;
+    return capability == Capability::kKillServer || capability == Capability::kResumeServer ||
+           admin_.Can(capability);
   }
   void KillServer(const std::string& server, DoneCallback done) override {
     Order(server, "kill", ServerInfo::State::kDead, std::move(done));
@@ -125,6 +126,7 @@ class AdminOfProcesses : public ClusterAdmin {
 
   HBaseClusterAdmin& admin_;
   const LocalHBase& hbase_;
+  const bool may_pause_;
   mutable std::mutex mutex_;
   std::map<std::string, ServerInfo::State> states_;  // of those that something was done to
 };
@@ -148,8 +150,12 @@ class HBaseUnderTest : public ClusterUnderTest {
     hbase::ClientOptions client{.addresses = hbase_.addresses()};
     client.operation_timeout = std::chrono::minutes(2);
     TAMIS_ASSIGN_OR_RETURN(
-        admin_, HBaseClusterAdmin::Open({.client = client}, cluster_.get(), executor_.get()));
-    processes_ = std::make_unique<AdminOfProcesses>(admin_.get(), &hbase_);
+        admin_, HBaseClusterAdmin::Open({.client = client, .patience = std::chrono::seconds(50)},
+                                        cluster_.get(), executor_.get()));
+    // Who sleeps for longer than its session, and is written to when it wakes, loses rows that it
+    // acknowledges: on the local file system HBase has nothing against that.
+    const bool may_pause = !wishes_.restless;
+    processes_ = std::make_unique<AdminOfProcesses>(admin_.get(), &hbase_, may_pause);
     return Status::Ok();
   }
 
