@@ -69,6 +69,7 @@ final class FilterFeed {
   private final Projections projections;
 
   private long last; // number of the last event
+  private long urgentUntil; // number of the last one that somebody may wait for
   private final ArrayDeque<KeptEvent> events = new ArrayDeque<>(); // the last ones, ending with `last`
   private long eventBytes;
   private final Map<Long, OpenRegion> regions = new TreeMap<>();
@@ -91,20 +92,23 @@ final class FilterFeed {
 
   // ---- Events
 
-  /**
-   * Appends an event and returns its number. The number is set here. News of entries (FLIPS, LAYER_ADDED, RANGE_WIDENED)
-   * wakes parked polls only once somebody waits for it.
-   */
-  synchronized long append(Event.Builder builder) {
+  /** Appends an event and returns its number, which is set here. It goes out at once: the poll's way is a put's log sync long. */
+  long append(Event.Builder builder) {
+    return append(builder, true);
+  }
+
+  /** Not urgent: nobody will wait for it, and parked polls sleep on. */
+  synchronized long append(Event.Builder builder, boolean urgent) {
     Event event = builder.setSequence(++last).build();
     KeptEvent kept = new KeptEvent(event, tableOf(event));
     remember(event);
     events.add(kept);
     eventBytes += kept.bytes;
     forgetEvents(clock.getAsLong());
-    boolean somebodyWillWait = event.getKind() == Event.Kind.FLIPS || event.getKind() == Event.Kind.LAYER_ADDED
-        || event.getKind() == Event.Kind.RANGE_WIDENED;
-    if (!somebodyWillWait) notifyAll();
+    if (urgent) {
+      urgentUntil = last;
+      notifyAll();
+    }
     return last;
   }
 
@@ -248,7 +252,7 @@ final class FilterFeed {
     ++parked;
     coordinator.parked = true;
     try {
-      while (request.getApplied() == last && coordinator.polls == mine) {
+      while (request.getApplied() >= urgentUntil && coordinator.polls == mine) {
         long left = until - clock.getAsLong();
         if (left <= 0) break;
         waitNs(left);
@@ -389,7 +393,6 @@ final class FilterFeed {
   /** True once every coordinator with a live lease has applied the event; false: not before the deadline. */
   synchronized boolean waitAcknowledged(long sequence, long deadline) throws InterruptedException {
     ++waiting;
-    if (sequence > floor(clock.getAsLong())) notifyAll();
     try {
       while (true) {
         long now = clock.getAsLong();

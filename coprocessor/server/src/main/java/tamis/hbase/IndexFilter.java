@@ -172,7 +172,7 @@ final class IndexFilter {
         generation.filter.erase(hash, (layer, position, set) -> flips.add(flip(layer, position, set)));
       }
     }
-    if (tell && !flips.isEmpty()) feed.append(event(Event.Kind.FLIPS, generation).addAllFlips(flips));
+    if (tell && !flips.isEmpty()) feed.append(event(Event.Kind.FLIPS, generation).addAllFlips(flips), false);
   }
 
   private static long flip(int layer, long position, boolean set) {

@@ -31,6 +31,7 @@ import tamis.pb.Cluster;
 public final class PutBenchmark {
   private static final int ROWS = 20_000;
   private static final int BATCH = 100;
+  private static final int VALUES = 300; // so few that a region holds some rows of each
   private static final byte[] A = Bytes.toBytes("a");
   private static final byte[] B = Bytes.toBytes("b");
   private static final byte[] S = Bytes.toBytes("s");
@@ -110,7 +111,7 @@ public final class PutBenchmark {
   }
 
   private static byte[] known(Random random) {
-    return Bytes.toBytes("v" + random.nextInt(2000));
+    return Bytes.toBytes("v" + random.nextInt(VALUES));
   }
 
   private Put put(byte[] row, Random random, boolean fresh) {
