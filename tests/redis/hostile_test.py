@@ -183,6 +183,23 @@ def kill_loses_nothing_acknowledged():
             assert client(kind.exists, f"{kind.name}kill", *acknowledged) == [1] * len(acknowledged)
 
 
+def copies_without_end(client):
+    """Of one item: refused in the end, in bounded memory, and counted right; then erased, each once."""
+    before = used_memory(client)
+    taken = 0
+    for _ in range(20):
+        replies = client("CF.INSERT", "copies", "ITEMS", *["x"] * 10_000)
+        assert set(replies) <= {1, -1}, replies
+        taken += replies.count(1)
+    assert client("CF.ADD", "copies", "x") == Error("Maximum expansions reached")
+    assert client("CF.COUNT", "copies", "x") == taken < 1000
+    assert used_memory(client) < before + (4 << 20)
+    assert client("RESTORE", "again", "0", client("DUMP", "copies")) == "OK"
+    assert client.pipeline([("CF.DEL", "copies", "x")] * (taken + 1)) == [1] * taken + [0]
+    assert client("CF.COUNT", "again", "x") == taken
+    client("DEL", "copies", "again")
+
+
 def main():
     print(f"seed {SEED}")
     rng = random.Random(SEED)
@@ -197,6 +214,7 @@ def main():
         client("CF.ADD", "c", "x")
         truncated(client, "c")
         client("FLUSHALL")
+        copies_without_end(client)
         taken = fuzz(server, client, rng, 1000)
         assert server.alive()
     kill_loses_nothing_acknowledged()
