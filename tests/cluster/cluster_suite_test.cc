@@ -222,6 +222,13 @@ TEST_P(ClusterSuite, ARowThatMatchesTwoAlternativesComesOnce) {
             2u);
 }
 
+TEST_P(ClusterSuite, AnEqualityAndARangeOfAnotherIndexAreAskedTogether) {
+  Fill(300);
+  const auto rows = Find(Predicate::And(
+      {Section("s1"), Predicate::Between(kSize, Value::Int64(90), Value::Int64(104))}));
+  EXPECT_EQ(rows.size(), 5u);
+}
+
 TEST_P(ClusterSuite, ColumnsThatAreNotWantedAreNull) {
   Fill(10);
   const auto rows = Find(*engine_, {.predicate = Size(3), .columns = std::vector<uint32_t>{kSize}});

@@ -39,11 +39,18 @@ final class Searcher {
   /** A branch of the request. */
   private static final class Branch {
     final Predicate predicate;
-    final Cluster.Branch plan;
+    /**
+     * All equalities, which are in the order of row keys, or else one range. What matches is in every stream of the plan, so
+     * that the others may be left out; and a continuation goes on in the same order, whichever indexes are complete.
+     */
+    final List<Cluster.IndexStream> streams = new ArrayList<>();
 
     Branch(Predicate predicate, Cluster.Branch plan) {
       this.predicate = predicate;
-      this.plan = plan;
+      for (Cluster.IndexStream stream : plan.getStreamsList()) {
+        if (stream.getEquality()) streams.add(stream);
+      }
+      if (streams.isEmpty() && plan.getStreamsCount() > 0) streams.add(plan.getStreams(0));
     }
   }
 
@@ -75,10 +82,9 @@ final class Searcher {
       if (why != null) {
         throw newer ? new StatusException(Cluster.Error.Code.UNAVAILABLE, older + why) : invalid(why);
       }
+      java.util.Set<Integer> indexes = new java.util.HashSet<>();
       for (Cluster.IndexStream stream : branch.getStreamsList()) {
-        if (!stream.getEquality() && branch.getStreamsCount() > 1) {
-          throw invalid("a branch intersects a stream that is not in row-key order");
-        }
+        if (!indexes.add(stream.getIndexId())) throw invalid("a branch has two streams of one index");
         Schema.Index index = schema.index(stream.getIndexId());
         if (index != null) {
           for (int column : index.columns) read[column] = true;
@@ -184,21 +190,21 @@ final class Searcher {
 
     /** True when the branch is done; else the position tells how far it came. */
     boolean runBranch() throws IOException, StatusException, DamagedBytesException {
-      Cluster.Branch plan = branches.get((int) position.branch).plan;
+      List<Cluster.IndexStream> streams = branches.get((int) position.branch).streams;
       List<Cluster.IndexStream> usable = new ArrayList<>();
-      for (Cluster.IndexStream stream : plan.getStreamsList()) {
+      for (Cluster.IndexStream stream : streams) {
         if (complete.contains(stream.getIndexId())) usable.add(stream);
       }
-      boolean inIndexOrder = plan.getStreamsCount() == 1 && !plan.getStreams(0).getEquality();
+      boolean inIndexOrder = streams.size() == 1 && !streams.get(0).getEquality();
       if (inIndexOrder && position.entryOrder) {
-        return usable.isEmpty() ? sortRows(plan.getStreams(0)) : walkEntries(plan.getStreams(0));
+        return usable.isEmpty() ? sortRows(streams.get(0)) : walkEntries(streams.get(0));
       }
       if (inIndexOrder && !usable.isEmpty() && position.last.length == 0) {
         position = position.inEntryOrder();
-        return walkEntries(plan.getStreams(0));
+        return walkEntries(streams.get(0));
       }
       if (inIndexOrder || usable.isEmpty()) {
-        counts.scanned |= plan.getStreamsCount() > 0;
+        counts.scanned |= !streams.isEmpty();
         return scanRows();
       }
       return intersect(usable);
