@@ -51,15 +51,16 @@ class CoprocessorTest(unittest.TestCase):
         self.drive("ClusterDrive", SECONDS, SEED, "poll")
 
     def test_zombies(self):
-        """A server that has lost its regions and does not know it. By its own report it would hear of that in minutes."""
+        """A server that has lost its regions and does not know it. Its own reports to the master are so rare
+        that it does not hear of that by them."""
         local("start", "3", "--hdfs", "--cuts", "--jar", JAR, "-D", "hbase.coprocessor.master.classes=" + GUARD,
-              "-D", "hbase.regionserver.msginterval=120000")
+              "-D", "hbase.regionserver.msginterval=20000")
         self.drive("ZombieDrive", TOOL, DIRECTORY, "pause")
         self.drive("ZombieDrive", TOOL, DIRECTORY, "cut")
-        # Without the log's fence: the session lives, and what it proves is wrong.
+        # Without the log's fence: the session lives, and what it proves is wrong. Its own report ends that.
         servers = ["rs1", "rs2", "rs3"]
         local("stop", *servers)
-        local("start", *servers, "-D", "tamis.faults=PROOF_WITHOUT_FENCE")
+        local("start", *servers, "-D", "tamis.faults=PROOF_WITHOUT_FENCE", "-D", "hbase.regionserver.msginterval=60000")
         self.drive("ZombieDrive", TOOL, DIRECTORY, "cut", expected=1)
 
     def test_rights(self):
