@@ -7,7 +7,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   if(TAMIS_PRECOMPILED)
     # What is precompiled counts as no system header: it sees faults in the standard library that are none.
     target_compile_options(tamis_warnings INTERFACE
-      -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+      -Wno-array-bounds -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-stringop-overread)
   endif()
   # g++ 12 sees overlapping copies in `"text" + std::string` when it optimizes (GCC bug 105651).
   target_compile_options(tamis_warnings INTERFACE -Wno-restrict)
