@@ -1,6 +1,7 @@
 #include "tamis/hbase_cluster/hbase_cluster.h"
 
 #include <algorithm>
+#include <future>
 #include <set>
 
 #include "tamis/base/join.h"
@@ -294,17 +295,25 @@ bool HBaseCluster::LookForRegions(const std::vector<ServerInfo>& servers) {
       pause_ = options_.first_look;
       next_look_ = std::min(next_look_, now);
     }
-    if (bare.empty() || now < next_look_) return false;
+    if (bare.empty() || looking_ || now < next_look_) return false;
+    looking_ = true;
     next_look_ = now + pause_;
     pause_ = std::min(2 * pause_, options_.last_look);
   }
-  const auto tables = Tables();
-  if (!tables.ok()) return false;
-  for (const IndexedTable& table : *tables) {
-    const auto regions = client_->Regions(table.description.name);
-    if (regions.ok()) link_->regions.Learn(table.description.name, {}, *regions);
-  }
-  return true;
+  const auto looked = std::make_shared<std::promise<void>>();
+  waiters_.Post([this, looked] {
+    if (const auto tables = Tables(); tables.ok()) {
+      for (const IndexedTable& table : *tables) {
+        const auto regions = client_->Regions(table.description.name);
+        if (regions.ok()) link_->regions.Learn(table.description.name, {}, *regions);
+      }
+    }
+    std::lock_guard lock(mutex_);
+    looking_ = false;
+    looked->set_value();
+  });
+  // Where hbase:meta is on a server that is silent this takes as long as giving it to another.
+  return looked->get_future().wait_for(options_.patience) == std::future_status::ready;
 }
 
 }  // namespace tamis

@@ -98,6 +98,7 @@ class HBaseCluster : public Cluster {
   Shared<std::vector<TableSchema>> tables_;
   Shared<std::vector<ServerInfo>> servers_;
   // Looks for regions where none is known.
+  bool looking_ = false;
   Time next_look_{};
   Duration pause_{};
   std::vector<std::string> bare_;  // servers without a known region, at the last look
