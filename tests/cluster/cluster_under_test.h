@@ -33,7 +33,7 @@ struct ClusterWishes {
 class ClusterUnderTest {
  public:
   // So long a test waits for what must come.
-  static constexpr Duration kPatience = std::chrono::seconds(60);
+  static constexpr Duration kPatience = std::chrono::seconds(180);
 
   virtual ~ClusterUnderTest() = default;
 
