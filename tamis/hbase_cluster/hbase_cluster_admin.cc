@@ -380,20 +380,30 @@ void HBaseClusterAdmin::MoveRegion(RegionId region, const std::string& server, D
   DoStatus(std::move(done), [this, region, server] { return Move(region, server); });
 }
 
+// HBase takes another server where the target does not open the region at once, and calls that done:
+// then it is moved again.
 Status HBaseClusterAdmin::Move(RegionId id, const std::string& server) {
   const std::string what = "cannot move region " + id.ToString();
-  TAMIS_ASSIGN_OR_RETURN(const hbase::Region region, FindRegion(id, "move"));
-  TAMIS_ASSIGN_OR_RETURN(const hbase::ClusterState state, client_->Cluster());
-  const auto target = std::ranges::find(
-      state.servers, server, [](const auto& one) { return one.name.address.ToString(); });
-  if (target == state.servers.end()) {
-    return NotFound(what + ": there is no live region server \"" + server + "\"");
+  const Time end = executor_->Now() + options_.patience;
+  Duration pause = std::chrono::milliseconds(100);
+  while (true) {
+    TAMIS_ASSIGN_OR_RETURN(const hbase::Region region, FindRegion(id, "move"));
+    TAMIS_ASSIGN_OR_RETURN(const hbase::ClusterState state, client_->Cluster());
+    const auto target = std::ranges::find(
+        state.servers, server, [](const auto& one) { return one.name.address.ToString(); });
+    if (target == state.servers.end()) {
+      return NotFound(what + ": there is no live region server \"" + server + "\"");
+    }
+    if (region.server == target->name) return Status::Ok();
+    TAMIS_RETURN_IF_ERROR(client_->MoveRegion(region, target->name).WithContext(what));
+    TAMIS_ASSIGN_OR_RETURN(const hbase::Region moved, FindRegion(id, "move"));
+    if (moved.server == target->name) return Status::Ok();
+    if (executor_->Now() >= end) {
+      return Unavailable(what + ": HBase leaves it at " + moved.server.ToString());
+    }
+    Sleep(&workers_, pause);
+    pause = std::min<Duration>(2 * pause, std::chrono::seconds(2));
   }
-  if (region.server == target->name) return Status::Ok();
-  TAMIS_RETURN_IF_ERROR(client_->MoveRegion(region, target->name).WithContext(what));
-  TAMIS_ASSIGN_OR_RETURN(const hbase::Region moved, FindRegion(id, "move"));
-  if (moved.server == target->name) return Status::Ok();
-  return Unavailable(what + ": it is at " + moved.server.ToString() + " now");
 }
 
 // ---- Jobs
