@@ -380,8 +380,8 @@ void HBaseClusterAdmin::MoveRegion(RegionId region, const std::string& server, D
   DoStatus(std::move(done), [this, region, server] { return Move(region, server); });
 }
 
-// HBase takes another server where the target does not open the region at once, and calls that done:
-// then it is moved again.
+// HBase takes another server where the target does not open the region at once, and calls that
+// done: then it is moved again.
 Status HBaseClusterAdmin::Move(RegionId id, const std::string& server) {
   const std::string what = "cannot move region " + id.ToString();
   const Time end = executor_->Now() + options_.patience;
