@@ -384,9 +384,7 @@ void HBaseClusterAdmin::MoveRegion(RegionId region, const std::string& server, D
 // done: then it is moved again.
 Status HBaseClusterAdmin::Move(RegionId id, const std::string& server) {
   const std::string what = "cannot move region " + id.ToString();
-  const Time end = executor_->Now() + options_.patience;
-  Duration pause = std::chrono::milliseconds(100);
-  while (true) {
+  return Patiently({}, [&]() -> Status {
     TAMIS_ASSIGN_OR_RETURN(const hbase::Region region, FindRegion(id, "move"));
     TAMIS_ASSIGN_OR_RETURN(const hbase::ClusterState state, client_->Cluster());
     const auto target = std::ranges::find(
@@ -398,12 +396,8 @@ Status HBaseClusterAdmin::Move(RegionId id, const std::string& server) {
     TAMIS_RETURN_IF_ERROR(client_->MoveRegion(region, target->name).WithContext(what));
     TAMIS_ASSIGN_OR_RETURN(const hbase::Region moved, FindRegion(id, "move"));
     if (moved.server == target->name) return Status::Ok();
-    if (executor_->Now() >= end) {
-      return Unavailable(what + ": HBase leaves it at " + moved.server.ToString());
-    }
-    Sleep(&workers_, pause);
-    pause = std::min<Duration>(2 * pause, std::chrono::seconds(2));
-  }
+    return Unavailable(what + ": HBase leaves it at " + moved.server.ToString());
+  });
 }
 
 // ---- Jobs
