@@ -59,9 +59,27 @@ Status Count(DatabaseFilter* filter, const std::string& what) {
       filter->Stop();
       return Stopped(what);
     }
+    // Who interrupts is a signal handler, which can wake nobody: so it is looked for.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return Status::Ok();
+}
+
+// A database that nobody else has open, with a filter that has counted it and leaves no file.
+struct Counted {
+  StoredDatabase database;
+  std::shared_ptr<DatabaseFilter> filter;
+};
+
+Result<Counted> OpenCounted(const Arguments& arguments, const std::string& doing) {
+  TAMIS_ASSIGN_OR_RETURN(StoredDatabase database, StoredDatabase::Read(arguments.directory));
+  TAMIS_RETURN_IF_ERROR(database.Lock());
+  TAMIS_ASSIGN_OR_RETURN(auto filter, DatabaseFilter::Create({.directory = database.key_directory(),
+                                                              .fpr = arguments.fpr,
+                                                              .writes_files = false}));
+  TAMIS_RETURN_IF_ERROR(database.Open(arguments.bench.cache_bytes, filter));
+  TAMIS_RETURN_IF_ERROR(Count(filter.get(), doing));
+  return Counted{std::move(database), std::move(filter)};
 }
 
 // --- inspect -----------------------------------------------------------------------------------
@@ -330,14 +348,8 @@ Result<Verified> AskEveryKey(const StoredDatabase& database, const DatabaseFilte
 }
 
 Status Verify(const Arguments& arguments) {
-  TAMIS_ASSIGN_OR_RETURN(StoredDatabase database, StoredDatabase::Read(arguments.directory));
-  TAMIS_RETURN_IF_ERROR(database.Lock());
-  TAMIS_ASSIGN_OR_RETURN(
-      const auto filter,
-      DatabaseFilter::Create(
-          {.directory = database.key_directory(), .fpr = arguments.fpr, .writes_files = false}));
-  TAMIS_RETURN_IF_ERROR(database.Open(arguments.bench.cache_bytes, filter));
-  TAMIS_RETURN_IF_ERROR(Count(filter.get(), "verifying"));
+  TAMIS_ASSIGN_OR_RETURN(const Counted counted, OpenCounted(arguments, "verifying"));
+  const auto& [database, filter] = counted;
   Json json{{"database", database.directory()}, {"families", Json::array()}};
   uint64_t missed = 0;
   bool is_sure = false;
@@ -408,15 +420,9 @@ Status Verify(const Arguments& arguments) {
 }
 
 Status Bench(const Arguments& arguments) {
-  TAMIS_ASSIGN_OR_RETURN(StoredDatabase database, StoredDatabase::Read(arguments.directory));
-  TAMIS_RETURN_IF_ERROR(database.Lock());
-  TAMIS_ASSIGN_OR_RETURN(
-      const auto filter,
-      DatabaseFilter::Create(
-          {.directory = database.key_directory(), .fpr = arguments.fpr, .writes_files = false}));
-  TAMIS_RETURN_IF_ERROR(database.Open(arguments.bench.cache_bytes, filter));
-  TAMIS_RETURN_IF_ERROR(Count(filter.get(), "measuring"));
-  TAMIS_ASSIGN_OR_RETURN(const LsmBench::Report report, arguments.bench.Run(database, &cancelled));
+  TAMIS_ASSIGN_OR_RETURN(Counted counted, OpenCounted(arguments, "measuring"));
+  TAMIS_ASSIGN_OR_RETURN(const LsmBench::Report report,
+                         arguments.bench.Run(counted.database, &cancelled));
   arguments.json ? Print(Json::parse(report.AsJson())) : (void)fmt::print("{}", report.AsText());
   return Status::Ok();
 }

@@ -67,8 +67,8 @@ StoredDatabase::StoredDatabase(StoredDatabase&& other) noexcept
       families_(std::move(other.families_)),
       lock_(std::exchange(other.lock_, nullptr)),
       db_(std::move(other.db_)),
-      base_(other.base_),
-      filtered_(other.filtered_) {}
+      base_(std::exchange(other.base_, nullptr)),
+      filtered_(std::exchange(other.filtered_, nullptr)) {}
 
 StoredDatabase::~StoredDatabase() {
   if (filtered_ != nullptr) filtered_->filter().Stop();
