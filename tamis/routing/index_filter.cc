@@ -149,10 +149,11 @@ uint64_t IndexFilter::AddTo(Generation* generation, std::span<const EntryKey> en
     }
     widened |= Widen(generation, entry);
   }
-  if (filter.layers() != layers_before) Account();
+  const bool grown = filter.layers() != layers_before;
+  if (grown) Account();
   uint64_t sequence = 0;
   if (!tell) return sequence;
-  if (filter.layers() != layers_before) {
+  if (grown) {
     pb::Event event = NewEvent(pb::Event::LAYER_ADDED, *generation);
     event.set_layers(static_cast<uint32_t>(filter.layers()));
     sequence = feed_->Append(std::move(event));

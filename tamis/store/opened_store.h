@@ -2,11 +2,11 @@
 // over it. The one place that knows which kinds of store there are; the program, the extension and
 // the examples open theirs here.
 //
-//   rocks:DIRECTORY                       an embedded cluster in a directory; the kind may be left
-//   out hbase://HOST:PORT,...[/NAMESPACE]     a namespace of an HBase whose servers load our
-//   coprocessor;
-//                                         the addresses are those of some masters and region
-//                                         servers
+//   rocks:DIRECTORY
+//       an embedded cluster in a directory; the kind may be left out
+//   hbase://HOST:PORT,...[/NAMESPACE]
+//       a namespace of an HBase whose servers load our coprocessor; the addresses are those of some
+//       masters and region servers
 //
 // A program that uses Tamis as a library begins here (examples/embedded.cc): Define, then what
 // engine.h has; indexes, regions and long work are in cluster_admin.h, whose answers AwaitResult

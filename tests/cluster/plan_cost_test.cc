@@ -110,22 +110,28 @@ class PlanCostTest : public testing::Test {
     uint64_t cost() const { return entries + kRowCost * rows_read; }
   };
 
+  pb::SearchRequest RequestOf(const RegionInfo& region,
+                              const std::vector<pb::Branch>& branches) const {
+    pb::SearchRequest request;
+    request.set_table_id(table_->id);
+    request.set_schema_version(table_->version);
+    pb::SearchRange* range = request.add_ranges();
+    range->set_region_id(region.id.number());
+    range->set_epoch(region.epoch);
+    range->set_start(region.start);
+    range->set_end(region.end);
+    for (const pb::Branch& branch : branches) *request.add_branches() = branch;
+    return request;
+  }
+
   Outcome Ask(const std::vector<pb::Branch>& branches) {
     Outcome outcome;
     const auto server = cluster_->Server("rs1");
     for (const RegionInfo& region : Regions()) {
       std::string resume;
       do {
-        pb::SearchRequest request;
-        request.set_table_id(table_->id);
-        request.set_schema_version(table_->version);
-        pb::SearchRange* range = request.add_ranges();
-        range->set_region_id(region.id.number());
-        range->set_epoch(region.epoch);
-        range->set_start(region.start);
-        range->set_end(region.end);
-        range->set_resume(resume);
-        for (const pb::Branch& branch : branches) *request.add_branches() = branch;
+        pb::SearchRequest request = RequestOf(region, branches);
+        request.mutable_ranges(0)->set_resume(resume);
         const auto reply = AwaitResult<pb::SearchReply>(
             &executor_, {}, [&](auto done) { server->Search(request, done); });
         EXPECT_TRUE(reply.ok()) << reply.status();
@@ -303,16 +309,8 @@ TEST_F(PlanCostTest, MostRowsOfARegionAreScannedAndNotLookedUp) {
 TEST_F(PlanCostTest, AContinuationOfAnotherSearchIsRefused) {
   Open([](RegionServerOptions* options) { options->page_rows = 1; });
   const auto server = cluster_->Server("rs1");
-  const RegionInfo region = Regions().front();
-  pb::SearchRequest request;
-  request.set_table_id(table_->id);
-  request.set_schema_version(table_->version);
-  pb::SearchRange* range = request.add_ranges();
-  range->set_region_id(region.id.number());
-  range->set_epoch(region.epoch);
-  range->set_start(region.start);
-  range->set_end(region.end);
-  *request.add_branches() = MakePlan(*table_, Between(kAmount, 0, 60), {}).branches[0];
+  const pb::Branch first = MakePlan(*table_, Between(kAmount, 0, 60), {}).branches[0];
+  pb::SearchRequest request = RequestOf(Regions().front(), {first});
   const auto ask = [&] {
     return AwaitResult<pb::SearchReply>(&executor_, {},
                                         [&](auto done) { server->Search(request, done); });

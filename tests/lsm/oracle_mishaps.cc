@@ -59,6 +59,7 @@ void OracleMishaps::Disturb() {
   } else if (choice < 78) {
     if (database_.config.disk_fails) FailDisk();
   } else {
+    // Nothing happens for a while: what was begun comes to its end, too.
     std::this_thread::sleep_for(std::chrono::milliseconds(database_.random.Uniform(30)));
   }
 }
@@ -196,7 +197,8 @@ void OracleMishaps::Import() {
   std::filesystem::remove_all(exported, error);
 }
 
-// Gives up when something else keeps it in doubt.
+// The filter tells nobody that a family is counted, so it is asked. Gives up when something else
+// keeps it in doubt.
 void OracleMishaps::WaitUntilCounted(ColumnFamilyHandle* handle) {
   for (int i = 0; i < 100 && !database_.filter->DoubtsOf(handle).empty(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -280,8 +282,10 @@ void OracleMishaps::FailDisk() {
   ++database_.counts.disk_faults;
   database_.disk->SetMood(database_.random.OneIn(2) ? Mood::kFull : Mood::kFailing);
   (void)database_.db->Flush({}, AnyFamily());
+  // So long the others write to a disk that fails.
   std::this_thread::sleep_for(std::chrono::milliseconds(database_.random.Uniform(50)));
   database_.disk->SetMood(Mood::kWell);
+  // Refused while RocksDB recovers by itself, of whose end it tells nobody.
   for (int i = 0; i < 50 && !database_.db->Resume().ok(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }

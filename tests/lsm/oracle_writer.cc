@@ -95,6 +95,7 @@ void OracleWriter::Write(int thread, const std::atomic<bool>& stops) {
         (void)transaction->SetName(std::to_string(database_.seed) + "." + std::to_string(thread) +
                                    "." + std::to_string(database_.next_name++));
         if (transaction->Prepare().ok() && random.OneIn(4)) {
+          // It stays prepared while others flush, compact and are killed.
           std::this_thread::sleep_for(std::chrono::milliseconds(random.Uniform(20)));
         }
       }
