@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tamis/base/hash.h"
-#include "tamis/filter/word_array.h"
+#include "tamis/filter/internal/word_array.h"
 
 namespace tamis {
 

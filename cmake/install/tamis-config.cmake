@@ -1,6 +1,7 @@
-# find_package(tamis [COMPONENTS engine filter filter_c hbase]): the targets tamis::engine (C++, shared),
-# tamis::filter (C++, static), which needs Highway's development files, tamis::filter_c (C, shared), and
-# tamis::hbase (C++, static), which needs protobuf's. The shared ones need no development files but ours.
+# find_package(tamis [COMPONENTS engine filter filter_c hbase lsm]): the targets tamis::engine (C++, shared),
+# tamis::filter (C++, static), which needs Highway's development files, tamis::filter_c (C, shared),
+# tamis::hbase (C++, static), which needs protobuf's and OpenSSL's, and tamis::lsm (C++, static), which needs
+# tamis::filter and RocksDB's. The shared ones need no development files but ours.
 # Who names no component gets those that are installed and can be had.
 set(tamis_filter_c_FOUND FALSE)
 if(EXISTS ${CMAKE_CURRENT_LIST_DIR}/tamis-filter-c-targets.cmake)
@@ -10,7 +11,8 @@ endif()
 
 set(tamis_filter_FOUND FALSE)
 if(EXISTS ${CMAKE_CURRENT_LIST_DIR}/tamis-filter-targets.cmake
-    AND (NOT tamis_FIND_COMPONENTS OR "filter" IN_LIST tamis_FIND_COMPONENTS))
+    AND (NOT tamis_FIND_COMPONENTS OR "filter" IN_LIST tamis_FIND_COMPONENTS
+         OR "lsm" IN_LIST tamis_FIND_COMPONENTS))
   find_package(PkgConfig QUIET)
   if(PkgConfig_FOUND)
     pkg_check_modules(HWY QUIET IMPORTED_TARGET libhwy)
@@ -26,9 +28,10 @@ include(${CMAKE_CURRENT_LIST_DIR}/tamis-engine-targets.cmake OPTIONAL RESULT_VAR
 set(tamis_hbase_FOUND FALSE)
 if(EXISTS ${CMAKE_CURRENT_LIST_DIR}/tamis-hbase-targets.cmake
     AND (NOT tamis_FIND_COMPONENTS OR "hbase" IN_LIST tamis_FIND_COMPONENTS))
+  find_package(OpenSSL 3 QUIET)
   find_package(Protobuf QUIET)
   find_package(Threads QUIET)
-  if(Protobuf_FOUND AND Threads_FOUND)
+  if(OPENSSL_FOUND AND Protobuf_FOUND AND Threads_FOUND)
     if(NOT TARGET tamis::hbase_base)
       add_library(tamis::hbase_base STATIC IMPORTED)
       set_target_properties(tamis::hbase_base PROPERTIES
@@ -36,6 +39,19 @@ if(EXISTS ${CMAKE_CURRENT_LIST_DIR}/tamis-hbase-targets.cmake
     endif()
     include(${CMAKE_CURRENT_LIST_DIR}/tamis-hbase-targets.cmake)
     set(tamis_hbase_FOUND TRUE)
+  endif()
+endif()
+
+set(tamis_lsm_FOUND FALSE)
+if(EXISTS ${CMAKE_CURRENT_LIST_DIR}/tamis-lsm-targets.cmake AND tamis_filter_FOUND
+    AND (NOT tamis_FIND_COMPONENTS OR "lsm" IN_LIST tamis_FIND_COMPONENTS))
+  include(${CMAKE_CURRENT_LIST_DIR}/tamis-lsm-rocksdb.cmake)
+  find_package(RocksDB CONFIG QUIET)
+  find_package(Threads QUIET)
+  # What overrides a class of one RocksDB is of no use with another.
+  if(RocksDB_FOUND AND Threads_FOUND AND RocksDB_VERSION VERSION_EQUAL tamis_lsm_rocksdb)
+    include(${CMAKE_CURRENT_LIST_DIR}/tamis-lsm-targets.cmake)
+    set(tamis_lsm_FOUND TRUE)
   endif()
 endif()
 
@@ -47,16 +63,20 @@ foreach(component IN LISTS tamis_FIND_COMPONENTS)
         "tamis::filter needs Highway, which pkg-config does not find (Debian: libhwy-dev, pkg-config)")
     elseif(component STREQUAL "hbase" AND EXISTS ${CMAKE_CURRENT_LIST_DIR}/tamis-hbase-targets.cmake)
       set(tamis_NOT_FOUND_MESSAGE
-        "tamis::hbase needs protobuf and threads, which are not found (Debian: libprotobuf-dev)")
+        "tamis::hbase needs protobuf, OpenSSL and threads, which are not found (Debian: libprotobuf-dev, libssl-dev)")
+    elseif(component STREQUAL "lsm" AND EXISTS ${CMAKE_CURRENT_LIST_DIR}/tamis-lsm-targets.cmake)
+      set(tamis_NOT_FOUND_MESSAGE
+        "tamis::lsm needs tamis::filter (cmake --install BUILD --component filter), with Highway, and the RocksDB \
+that it was built with (Debian: libhwy-dev, pkg-config, librocksdb-dev)")
     elseif(component STREQUAL "engine")
       set(tamis_NOT_FOUND_MESSAGE
         "tamis::engine is not installed beside the filters (cmake --install BUILD --component engine)")
-    elseif(component MATCHES "^(filter|filter_c|hbase)$")
+    elseif(component MATCHES "^(filter|filter_c|hbase|lsm)$")
       set(tamis_NOT_FOUND_MESSAGE
         "tamis::${component} is not installed here (cmake --install BUILD --component NAME)")
     else()
       set(tamis_NOT_FOUND_MESSAGE
-        "tamis has no component \"${component}\", only engine, filter, filter_c and hbase")
+        "tamis has no component \"${component}\", only engine, filter, filter_c, hbase and lsm")
     endif()
   endif()
 endforeach()

@@ -1,9 +1,12 @@
 // Executor: the clock and the place where things run, both injected.
 //
-// Nothing in Tamis reads a clock or starts a thread on its own; it is given an Executor. There are
-// two: ThreadExecutor (real threads, CLOCK_BOOTTIME) and SimExecutor (one thread, virtual time, an
-// order drawn from a seed), so that a whole cluster runs deterministically in a test. This is why
-// it is an interface although the project has few of those.
+// What a cluster and its coordinators do, they do by the clock and the threads of an Executor that
+// they are given: ThreadExecutor (real threads, CLOCK_BOOTTIME) or SimExecutor (one thread, virtual
+// time, an order drawn from a seed), so that a whole cluster runs deterministically in a test. This
+// is why it is an interface although the project has few of those. Others stand before one of the
+// two: a region server's (tamis/rocks/server_executor.h) can be paused and killed. Threads of their
+// own have those whose time nothing depends on: a store's writers and compactions, and a
+// connection to a network.
 #pragma once
 
 #include <algorithm>

@@ -10,6 +10,9 @@ namespace tamis {
 struct ZeroedMemory {
   void* (*allocate)(size_t size);  // nullptr when there is not so much
   void (*free)(void* bytes);
+  // Whether huge pages are asked for at once. To clear one takes the better part of a millisecond,
+  // at the first touch; who cannot wait for it sees to them himself.
+  bool huge_pages = true;
 };
 
 // The C library's, unless somebody says another one.

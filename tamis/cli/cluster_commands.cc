@@ -146,6 +146,11 @@ Result<nlohmann::ordered_json> StatusOf(Connection* connection) {
                        {"filters_of_bits", server.filters_of_bits},
                        {"feed_events", server.feed_events},
                        {"feed_bytes", server.feed_bytes},
+                       {"searches", server.searches},
+                       {"regions_searched", server.regions_searched},
+                       {"file_filters_asked", server.file_filters_asked},
+                       {"file_filters_said_no", server.file_filters_said_no},
+                       {"file_filters_missing", server.file_filters_missing},
                        {"coordinators", std::move(coordinators)}});
   }
   const Engine::Knowledge known = connection->engine().knowledge();
@@ -202,14 +207,23 @@ Status ShowStatus(Connection* connection, const Options& options) {
   fmt::print("store    {}\n", status["store"].get<std::string>());
   fmt::print("servers  {}, {} live\n", servers.size(), live);
   for (const auto& server : servers) {
-    fmt::print("server   {} {}: {} regions, filters {}{}; feed of {} events, {} bytes; {}\n",
-               server["name"].get<std::string>(), server["state"].get<std::string>(),
-               Number(server["regions"]), Megabytes(server["filter_bytes"]),
-               server["filters_of_bits"] == 0 ? ""
-                                              : fmt::format(" (of {}, so {} are bits alone)",
-                                                            Megabytes(server["max_filter_bytes"]),
-                                                            Number(server["filters_of_bits"])),
-               Number(server["feed_events"]), Number(server["feed_bytes"]), FollowersOf(server));
+    fmt::print(
+        "server   {} {}: {} regions, filters {}{}; feed of {} events, {} bytes; {} searches of {} "
+        "regions; {}\n",
+        server["name"].get<std::string>(), server["state"].get<std::string>(),
+        Number(server["regions"]), Megabytes(server["filter_bytes"]),
+        server["filters_of_bits"] == 0
+            ? ""
+            : fmt::format(" (of {}, so {} are bits alone)", Megabytes(server["max_filter_bytes"]),
+                          Number(server["filters_of_bits"])),
+        Number(server["feed_events"]), Number(server["feed_bytes"]), Number(server["searches"]),
+        Number(server["regions_searched"]), FollowersOf(server));
+    if (server["file_filters_asked"] == 0 && server["file_filters_missing"] == 0) continue;
+    fmt::print(
+        "         files of rows: {} times a filter was asked, {} of these the file needed no "
+        "reading; {} times there was none\n",
+        Number(server["file_filters_asked"]), Number(server["file_filters_said_no"]),
+        Number(server["file_filters_missing"]));
   }
   fmt::print(
       "routing  {} regions of {} servers, filters {}; {} not known, {} of these for want of room\n",
@@ -239,12 +253,12 @@ Status RunCheck(Connection* connection, const Options& options) {
 
 }  // namespace
 
-void AddClusterCommands(Command app, Context* context) {
+void AddClusterCommands(Command app, Invocation* invocation) {
   using Run = Status (*)(Connection*, const Options&);
   auto options = std::make_shared<Options>();
   const auto add = [&](Command group, const char* name, const char* help, Run run) {
     Command sub = group.AddCommand(name, help);
-    OnStore(sub, context, [=](Connection* connection) { return run(connection, *options); });
+    OnStore(sub, invocation, [=](Connection* connection) { return run(connection, *options); });
     return sub;
   };
   const auto format = [&](Command sub) { AddFormatOption(sub, options->format); };

@@ -1,7 +1,8 @@
 // What the commands of the program share: the options before the command, the chosen command, and
 // the way a failure reaches the shell.
 //
-// A command's file adds its subcommands to the parser, each with a callback that sets Context::run.
+// A command's file adds its subcommands to the parser, each with a callback that sets
+// Invocation::run.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ enum ExitCode : int {
   kExitInterrupted = 130,  // Ctrl-C
 };
 
-struct Context {
+struct Invocation {
   std::string store;
   int servers = 8;
   uint64_t split_bytes = uint64_t{64} << 20;
@@ -34,14 +35,15 @@ struct Context {
 // Prints the message on stderr; the exit code that goes with it.
 int Report(const Status& status);
 
-void AddSqlCommands(Command app, Context* context);         // sql, explain
-void AddImportCommand(Command app, Context* context);       // import
-void AddRowCommands(Command app, Context* context);         // get, put, delete, scan
-void AddTableCommands(Command app, Context* context);       // table, index
-void AddFilterCommand(Command app, Context* context);       // filter
-void AddLsmCommand(Command app, Context* context);          // lsm
-void AddGuardCommand(Command app, Context* context);        // guard
-void AddClusterCommands(Command app, Context* context);     // region, server, status, check
-void AddHelpCommands(CommandLine& line, Context* context);  // completion, man
+void AddSqlCommands(Command app, Invocation* invocation);         // sql, explain
+void AddImportCommand(Command app, Invocation* invocation);       // import
+void AddRowCommands(Command app, Invocation* invocation);         // get, put, delete, scan
+void AddTableCommands(Command app, Invocation* invocation);       // table, index
+void AddFilterCommand(Command app, Invocation* invocation);       // filter
+void AddLsmCommand(Command app, Invocation* invocation);          // lsm
+void AddGuardCommand(Command app, Invocation* invocation);        // guard
+void AddClusterCommands(Command app, Invocation* invocation);     // region, server, status, check
+void AddDoctorCommand(Command app, Invocation* invocation);       // doctor
+void AddHelpCommands(CommandLine& line, Invocation* invocation);  // completion, man
 
 }  // namespace tamis

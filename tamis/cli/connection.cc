@@ -22,14 +22,14 @@ int Entry(sqlite3* db, const char**, const sqlite3_api_routines* api) {
 
 }  // namespace
 
-Result<std::unique_ptr<Connection>> Connection::Open(const Context& context, bool create) {
+Result<std::unique_ptr<Connection>> Connection::Open(const Invocation& invocation, bool create) {
   std::unique_ptr<Connection> connection(new Connection());
   TAMIS_ASSIGN_OR_RETURN(connection->store_,
-                         OpenedStore::Open(context.store, {.servers = context.servers,
-                                                           .split_bytes = context.split_bytes,
-                                                           .sync = context.sync,
-                                                           .salvage = context.salvage,
-                                                           .create = create}));
+                         OpenedStore::Open(invocation.store, {.servers = invocation.servers,
+                                                              .split_bytes = invocation.split_bytes,
+                                                              .sync = invocation.sync,
+                                                              .salvage = invocation.salvage,
+                                                              .create = create}));
   connection->session_ = std::make_shared<Session>();
   connection->session_->engine =
       std::shared_ptr<Engine>(connection->store_, &connection->store_->engine());
@@ -136,11 +136,11 @@ Status Connection::RunBound(const std::string& sql, const std::vector<Value>& va
   return status;
 }
 
-void OnStore(Command sub, Context* context, std::function<Status(Connection*)> command,
+void OnStore(Command sub, Invocation* invocation, std::function<Status(Connection*)> command,
              bool create) {
-  sub.OnParsed([context, create, command = std::move(command)] {
-    context->run = [context, create, command] {
-      auto connection = Connection::Open(*context, create);
+  sub.OnParsed([invocation, create, command = std::move(command)] {
+    invocation->run = [invocation, create, command] {
+      auto connection = Connection::Open(*invocation, create);
       if (!connection.ok()) return Report(connection.status());
       return Report(command(connection->get()));
     };

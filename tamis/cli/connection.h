@@ -25,7 +25,7 @@ struct RowSink {
 class Connection {
  public:
   // Opens the store that the command line names.
-  static Result<std::unique_ptr<Connection>> Open(const Context& context, bool create = true);
+  static Result<std::unique_ptr<Connection>> Open(const Invocation& invocation, bool create = true);
   ~Connection();
 
   Connection(const Connection&) = delete;
@@ -62,7 +62,7 @@ class Connection {
 
 // Makes `sub` run the command on the store that the command line names, which must exist unless it
 // is to be made.
-void OnStore(Command sub, Context* context, std::function<Status(Connection*)> command,
+void OnStore(Command sub, Invocation* invocation, std::function<Status(Connection*)> command,
              bool create = false);
 
 }  // namespace tamis

@@ -11,7 +11,6 @@
 #include "tamis/cli/command.h"
 #include "tamis/cli/dedupe_window.h"
 #include "tamis/cli/filter_advisor.h"
-#include "tamis/cli/filter_demo.h"
 #include "tamis/cli/line_reader.h"
 #include "tamis/cli/line_writer.h"
 #include "tamis/filter/any_filter.h"
@@ -349,20 +348,21 @@ int RunOrTrouble(const std::function<int()>& run) {
 
 }  // namespace
 
-void AddFilterCommand(Command app, Context* context) {
+void AddFilterCommand(Command app, Invocation* invocation) {
   Command filter = app.AddCommand(
       "filter", "Sets of lines in files: certainly not in it, or maybe. Needs no store");
   filter.RequireCommand();
   // After that of the subcommand.
-  filter.OnParsed(
-      [context] { context->run = [run = std::move(context->run)] { return RunOrTrouble(run); }; });
+  filter.OnParsed([invocation] {
+    invocation->run = [run = std::move(invocation->run)] { return RunOrTrouble(run); };
+  });
   auto arguments = std::make_shared<Arguments>();
   Arguments* a = arguments.get();
 
   const auto add = [&](const char* name, const char* description, auto command) {
     Command sub = filter.AddCommand(name, description);
     sub.OnParsed(
-        [=] { context->run = [arguments, command] { return Finish(command(*arguments)); }; });
+        [=] { invocation->run = [arguments, command] { return Finish(command(*arguments)); }; });
     return sub;
   };
   const auto lines = [a](Command sub) {
@@ -434,8 +434,6 @@ void AddFilterCommand(Command app, Context* context) {
   Option leaves = size.AddFlag("--erase", a->erase, "Keys leave the set");
   size.AddFlag("--static", a->fixed, "The set never changes").Excludes(leaves);
   size.AddFlag("--count", a->count, "A key may be in it more than 8 times");
-
-  AddFilterDemo(filter, context);
 }
 
 }  // namespace tamis

@@ -335,7 +335,7 @@ int Finish(const Result<bool>& all_well) {
 
 }  // namespace
 
-void AddGuardCommand(Command app, Context* context) {
+void AddGuardCommand(Command app, Invocation* invocation) {
   Command guard =
       app.AddCommand("guard",
                      "Filters on a Redis or Valkey server that keep lookups of missing rows from a "
@@ -352,7 +352,7 @@ void AddGuardCommand(Command app, Context* context) {
     sub.AddOption("--timeout", a->timeout_s, "Seconds to wait for an answer of the server")
         .ShowDefault();
     sub.OnParsed([=] {
-      context->run = [arguments, command] {
+      invocation->run = [arguments, command] {
         // A server that is gone is an error and not the end of this program.
         std::signal(SIGPIPE, SIG_IGN);
         const InterruptScope scope(&cancelled);

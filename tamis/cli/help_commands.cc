@@ -7,13 +7,13 @@
 
 namespace tamis {
 
-void AddHelpCommands(CommandLine& line, Context* context) {
+void AddHelpCommands(CommandLine& line, Invocation* invocation) {
   auto shell = std::make_shared<std::string>();
   const Command completion = line.AddCommand(
       "completion", "Print the script by which a shell completes this command line");
   completion.AddOption("SHELL", *shell, "The shell").Required().OneOf({"bash", "zsh"});
-  completion.OnParsed([&line, context, shell] {
-    context->run = [&line, shell] {
+  completion.OnParsed([&line, invocation, shell] {
+    invocation->run = [&line, shell] {
       const CommandDescription program = line.Describe();
       const std::string script =
           *shell == "bash" ? BashCompletion(program) : ZshCompletion(program);
@@ -21,12 +21,13 @@ void AddHelpCommands(CommandLine& line, Context* context) {
       return kExitOk;
     };
   });
-  line.AddCommand("man", "Print the manual page: tamis man | man -l -").OnParsed([&line, context] {
-    context->run = [&line] {
-      std::fputs(ManualPage(line.Describe(), line.version()).c_str(), stdout);
-      return kExitOk;
-    };
-  });
+  line.AddCommand("man", "Print the manual page: tamis man | man -l -")
+      .OnParsed([&line, invocation] {
+        invocation->run = [&line] {
+          std::fputs(ManualPage(line.Describe(), line.version()).c_str(), stdout);
+          return kExitOk;
+        };
+      });
 }
 
 }  // namespace tamis

@@ -11,7 +11,7 @@
 namespace tamis {
 namespace {
 
-int RunImport(const Context& context, ImportOptions options, const std::string& file,
+int RunImport(const Invocation& invocation, ImportOptions options, const std::string& file,
               const std::string& format) {
   const auto record_format = ParseRecordFormat(format);
   if (!record_format.ok()) return Report(record_format.status());
@@ -19,7 +19,7 @@ int RunImport(const Context& context, ImportOptions options, const std::string& 
   auto input = InputFile::Open(file);
   if (!input.ok()) return Report(input.status());
   options.input_bytes = (*input)->size_bytes();
-  auto connection = Connection::Open(context);
+  auto connection = Connection::Open(invocation);
   if (!connection.ok()) return Report(connection.status());
   const InterruptScope interrupt(&(*connection)->session()->cancelled);
   options.cancelled = &(*connection)->session()->cancelled;
@@ -34,7 +34,7 @@ int RunImport(const Context& context, ImportOptions options, const std::string& 
 
 }  // namespace
 
-void AddImportCommand(Command app, Context* context) {
+void AddImportCommand(Command app, Invocation* invocation) {
   auto options = std::make_shared<ImportOptions>();
   auto file = std::make_shared<std::string>();
   auto format = std::make_shared<std::string>();
@@ -52,7 +52,7 @@ void AddImportCommand(Command app, Context* context) {
       .ShowDefault();
   import.OnParsed([=] {
     options->skip_bad = *on_error == "skip";
-  context->run = [=] { return RunImport(*context, *options, *file, *format); };
+  invocation->run = [=] { return RunImport(*invocation, *options, *file, *format); };
 });
 }  // namespace tamis
 

@@ -1,5 +1,7 @@
 #include "tamis/cli/importer.h"
 
+#include <fmt/core.h>
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -353,12 +355,10 @@ void Importer::ShowProgress(const RecordReader& reader, bool last) {
 std::string Importer::Summary() const {
   if (schema_ == nullptr) return "";
   const double seconds = std::max(1e-3, Seconds(engine_->executor().Now() - started_));
-  char text[256];
-  std::snprintf(text, sizeof(text), "%s: %llu rows put in %.1f s (%.0f rows/s), %llu bad records\n",
-                schema_->name.c_str(), static_cast<unsigned long long>(written_.load()), seconds,
-                static_cast<double>(written_.load()) / seconds,
-                static_cast<unsigned long long>(bad_.load()));
-  std::string out = text;
+  const uint64_t written = written_;
+  std::string out =
+      fmt::format("{}: {} rows put in {:.1f} s ({:.0f} rows/s), {} bad records\n", schema_->name,
+                  written, seconds, static_cast<double>(written) / seconds, bad_.load());
   if (!undeclared_.empty()) {
     out += "fields left out, since the table has no such columns:";
     for (const auto& [name, count] : undeclared_) {

@@ -11,6 +11,7 @@
 
 #include "tamis/base/random.h"
 #include "tamis/lsm/filtered_db.h"
+#include "tamis/lsm/tree_filter.h"
 
 namespace tamis {
 namespace {

@@ -14,6 +14,7 @@
 #include "tamis/cli/command.h"
 #include "tamis/cli/interrupt.h"
 #include "tamis/cli/lsm_bench.h"
+#include "tamis/lsm/hooks.h"
 #include "tamis/lsm/key_file.h"
 #include "tamis/lsm/sst_keys.h"
 #include "tamis/lsm/stored_database.h"
@@ -429,7 +430,7 @@ Status Bench(const Arguments& arguments) {
 
 }  // namespace
 
-void AddLsmCommand(Command app, Context* context) {
+void AddLsmCommand(Command app, Invocation* invocation) {
   Command lsm =
       app.AddCommand("lsm", "One filter for a whole RocksDB: look, prepare, check, measure");
   lsm.RequireCommand();
@@ -440,7 +441,7 @@ void AddLsmCommand(Command app, Context* context) {
     sub.AddOption("DIR", a->directory, "The directory of the database").Required();
     sub.AddFlag("--json", a->json, "As JSON");
     sub.OnParsed([=] {
-      context->run = [arguments, run] {
+      invocation->run = [arguments, run] {
         const InterruptScope scope(&cancelled);
         return Report(run(*arguments));
       };

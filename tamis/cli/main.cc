@@ -25,34 +25,37 @@ int main(int argc, char** argv) {
       "Indexed tables in regions, asked in SQL: a query goes only to the servers that can hold "
       "its rows.",
       "tamis " TAMIS_VERSION);
-  tamis::Context context{.store = "./tamis.db"};
-  line.AddOption("--store", context.store, "The store: a directory, or hbase://HOST:PORT,...[/NAMESPACE]")
+  tamis::Invocation invocation{.store = "./tamis.db"};
+  line.AddOption("--store", invocation.store,
+                 "The store: a directory, or hbase://HOST:PORT,...[/NAMESPACE][?tls=true&ca=FILE]")
       .FromEnvironment("TAMIS_STORE")
       .ShowDefault();
-  line.AddOption("--servers", context.servers, "Region servers of the embedded cluster")
+  line.AddOption("--servers", invocation.servers, "Region servers of the embedded cluster")
       .InRange(1, 1000)
       .ShowDefault();
-  line.AddOption("--split-bytes", context.split_bytes, "Split a region that grows beyond this size")
+  line.AddOption("--split-bytes", invocation.split_bytes,
+                 "Split a region that grows beyond this size")
       .AsSizeBytes()
       .ShowDefault();
-  line.AddFlag("--sync", context.sync, "A write reaches the disk before it is acknowledged");
-  line.AddFlag("--salvage", context.salvage,
+  line.AddFlag("--sync", invocation.sync, "A write reaches the disk before it is acknowledged");
+  line.AddFlag("--salvage", invocation.salvage,
                "Open a store whose log is damaged, without what was written after the damage");
 
-  tamis::AddSqlCommands(line, &context);
-  tamis::AddImportCommand(line, &context);
-  tamis::AddRowCommands(line, &context);
-  tamis::AddTableCommands(line, &context);
-  tamis::AddClusterCommands(line, &context);
-  tamis::AddFilterCommand(line, &context);
-  tamis::AddLsmCommand(line, &context);
-  tamis::AddGuardCommand(line, &context);
-  tamis::AddHelpCommands(line, &context);
+  tamis::AddSqlCommands(line, &invocation);
+  tamis::AddImportCommand(line, &invocation);
+  tamis::AddRowCommands(line, &invocation);
+  tamis::AddTableCommands(line, &invocation);
+  tamis::AddClusterCommands(line, &invocation);
+  tamis::AddDoctorCommand(line, &invocation);
+  tamis::AddFilterCommand(line, &invocation);
+  tamis::AddLsmCommand(line, &invocation);
+  tamis::AddGuardCommand(line, &invocation);
+  tamis::AddHelpCommands(line, &invocation);
 
   int exit_code = tamis::kExitOk;
   if (!line.Parse(argc, argv, tamis::kExitUsage, &exit_code)) return exit_code;
   try {
-    return AfterOutput(context.run());
+    return AfterOutput(invocation.run());
   } catch (const std::exception& error) {
     return tamis::Report(
         tamis::Internal(std::string("an error that was not foreseen: ") + error.what()));

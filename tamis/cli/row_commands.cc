@@ -137,13 +137,13 @@ Status Scan(Connection* connection, const RowOptions& options) {
 
 }  // namespace
 
-void AddRowCommands(Command app, Context* context) {
+void AddRowCommands(Command app, Invocation* invocation) {
   using Run = Status (*)(Connection*, const RowOptions&);
   const auto add = [&](const char* name, const char* help, Run run) {
     auto options = std::make_shared<RowOptions>();
     Command sub = app.AddCommand(name, help);
     sub.AddOption("TABLE", options->table, "The table").Required();
-    OnStore(sub, context, [=](Connection* connection) { return run(connection, *options); });
+    OnStore(sub, invocation, [=](Connection* connection) { return run(connection, *options); });
     return std::pair(sub, options);
   };
 

@@ -1,6 +1,7 @@
 #include "tamis/cli/shell.h"
 
 #include <editline/readline.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -28,53 +29,10 @@ constexpr const char* kHelp =
     ".quit                 leave (Ctrl-D does too; Ctrl-C stops a statement)\n"
     "Everything else is SQL, ended by a semicolon.\n";
 
-constexpr const char* kKeywords[] = {"SELECT",
-                                     "FROM",
-                                     "WHERE",
-                                     "AND",
-                                     "OR",
-                                     "NOT",
-                                     "IN",
-                                     "BETWEEN",
-                                     "LIKE",
-                                     "GLOB",
-                                     "IS",
-                                     "NULL",
-                                     "ORDER",
-                                     "BY",
-                                     "GROUP",
-                                     "HAVING",
-                                     "LIMIT",
-                                     "OFFSET",
-                                     "JOIN",
-                                     "ON",
-                                     "AS",
-                                     "INSERT",
-                                     "INTO",
-                                     "VALUES",
-                                     "REPLACE",
-                                     "IGNORE",
-                                     "UPDATE",
-                                     "SET",
-                                     "DELETE",
-                                     "BEGIN",
-                                     "COMMIT",
-                                     "ROLLBACK",
-                                     "CREATE",
-                                     "VIRTUAL",
-                                     "TABLE",
-                                     "USING",
-                                     "DROP",
-                                     "count",
-                                     "sum",
-                                     "avg",
-                                     "min",
-                                     "max",
-                                     "tamis",
-                                     "tamis_explain",
-                                     "tamis_regions",
-                                     "tamis_indexes",
-                                     "tamis_servers"};
+// Beside the keywords of SQL.
+constexpr const char* kWords[] = {"count",         "sum",          "avg",           "min",
+                                  "max",           "tamis",        "tamis_explain", "tamis_regions",
+                                  "tamis_indexes", "tamis_servers"};
 
 // What completion offers, while the user types; libedit asks through a plain function.
 std::vector<std::string>* completion_words = nullptr;
@@ -167,18 +125,20 @@ Status Shell::RunCommand(const std::string& line) {
 }
 
 void Shell::PrintTotal() const {
-  const auto number = [](uint64_t n) { return static_cast<unsigned long long>(n); };
-  std::printf(
-      "%llu searches: %llu of %llu times a server was asked, %llu of %llu times a region; %llu "
-      "rows "
-      "read, %llu returned\n",
-      number(searches_), number(total_.servers_asked), number(total_.servers_total),
-      number(total_.regions_asked), number(total_.regions_total), number(total_.rows_read),
-      number(total_.rows_returned));
+  fmt::print(
+      "{} searches: {} of {} times a server was asked, {} of {} times a region; {} rows read, {} "
+      "returned\n",
+      searches_, total_.servers_asked, total_.servers_total, total_.regions_asked,
+      total_.regions_total, total_.rows_read, total_.rows_returned);
 }
 
 void Shell::Interact() {
-  std::set<std::string> words(std::begin(kKeywords), std::end(kKeywords));
+  std::set<std::string> words(std::begin(kWords), std::end(kWords));
+  for (int i = 0; i < sqlite3_keyword_count(); ++i) {
+    const char* word = nullptr;
+    int size = 0;
+    if (sqlite3_keyword_name(i, &word, &size) == SQLITE_OK) words.emplace(word, size);
+  }
   const auto tables = connection_->session()->Ask<std::vector<TableSchema>>(
       [](Cluster& cluster, auto done) { cluster.ListTables(std::move(done)); });
   if (tables.ok()) {

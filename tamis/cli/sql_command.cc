@@ -59,10 +59,10 @@ Status RunStream(Shell* shell, std::istream* in) {
   return shell->Run(statement);
 }
 
-int RunSql(const Context& context, const SqlOptions& options) {
+int RunSql(const Invocation& invocation, const SqlOptions& options) {
   const auto format = ParseFormat(options.format);
   if (!format.ok()) return Report(format.status());
-  auto connection = Connection::Open(context);
+  auto connection = Connection::Open(invocation);
   if (!connection.ok()) return Report(connection.status());
   if (options.explain) {
     (*connection)->WaitUntilRouted(kRoutingPatience);
@@ -89,8 +89,8 @@ int RunSql(const Context& context, const SqlOptions& options) {
   return Report(RunStream(&shell, &std::cin));
 }
 
-int RunExplain(const Context& context, const std::string& statement, bool json) {
-  auto connection = Connection::Open(context, false);
+int RunExplain(const Invocation& invocation, const std::string& statement, bool json) {
+  auto connection = Connection::Open(invocation, false);
   if (!connection.ok()) return Report(connection.status());
   (*connection)->WaitUntilRouted(kRoutingPatience);
   const auto searches = ExplainSql((*connection)->db(), (*connection)->session(), statement);
@@ -125,7 +125,7 @@ int RunExplain(const Context& context, const std::string& statement, bool json) 
 
 }  // namespace
 
-void AddSqlCommands(Command app, Context* context) {
+void AddSqlCommands(Command app, Invocation* invocation) {
   auto options = std::make_shared<SqlOptions>();
   Command sql = app.AddCommand(
       "sql", "Run SQL: the statements given, those of a pipe, or a shell when on a terminal");
@@ -134,7 +134,7 @@ void AddSqlCommands(Command app, Context* context) {
   sql.AddFlag("--explain", options->explain,
               "After each statement, say in a line what its searches did");
   sql.AddFlag("--echo", options->echo, "Print each statement before it is run");
-  sql.OnParsed([=] { context->run = [=] { return RunSql(*context, *options); }; });
+  sql.OnParsed([=] { invocation->run = [=] { return RunSql(*invocation, *options); }; });
 
   auto statement = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
@@ -144,7 +144,8 @@ void AddSqlCommands(Command app, Context* context) {
       "DELETE only the search is run");
   explain.AddOption("STATEMENT", *statement, "One SQL statement").Required();
   explain.AddFlag("--json", *json, "As JSON");
-  explain.OnParsed([=] { context->run = [=] { return RunExplain(*context, *statement, *json); }; });
+  explain.OnParsed(
+      [=] { invocation->run = [=] { return RunExplain(*invocation, *statement, *json); }; });
 }
 
 }  // namespace tamis

@@ -13,6 +13,7 @@ namespace {
 
 struct Options {
   std::string table;
+  std::string hbase_table;
   std::string column;
   std::string index;
   std::vector<std::string> columns;
@@ -62,49 +63,49 @@ Status ListIndexes(Connection* connection, const Options& options) {
 }
 
 Status CreateTable(Connection* connection, const Options& options) {
-  std::vector<std::string> definition;
-  for (const std::string& text : options.definition.columns) {
-    TAMIS_ASSIGN_OR_RETURN(const ColumnOption column, ParseColumnOption(text));
-    definition.push_back(DefinitionOf(column));
-  }
-  std::vector<KeyOption> key;
-  for (const std::string& text : options.definition.key) key.push_back(ParseKeyOption(text));
-  if (!key.empty()) definition.push_back(DefinitionOf(key));
-  for (const std::string& index : options.definition.indexes) {
-    definition.push_back(IndexDefinition(index, options.definition.nulls));
-  }
-  if (!options.definition.marker.empty()) {
-    definition.push_back(MarkerDefinition(options.definition.marker));
-  }
-  TAMIS_ASSIGN_OR_RETURN(const TableSchema schema, ParseDefinition(options.table, definition));
+  TAMIS_ASSIGN_OR_RETURN(const TableSchema schema, options.definition.Define(options.table));
   return connection->session()
-      ->Change<TableSchema>(
+      ->ChangeAtLength<TableSchema>(
           [&](ClusterAdmin& admin, auto done) { admin.CreateTable(schema, std::move(done)); })
       .status();
+}
+
+Status AttachTable(Connection* connection, const Options& options) {
+  TAMIS_ASSIGN_OR_RETURN(const TableSchema schema,
+                         options.definition.DefineAttached(options.table));
+  return connection->session()
+      ->ChangeAtLength<TableSchema>([&](ClusterAdmin& admin, auto done) {
+        admin.AttachTable(schema, options.hbase_table, std::move(done));
+      })
+      .status();
+}
+
+Status DetachTable(Connection* connection, const Options& options) {
+  return connection->session()->DoAtLength(
+      [&](ClusterAdmin& admin, auto done) { admin.DetachTable(options.table, std::move(done)); });
 }
 
 Status AddColumn(Connection* connection, const Options& options) {
   TAMIS_ASSIGN_OR_RETURN(const ColumnOption option, ParseColumnOption(options.column));
   TAMIS_ASSIGN_OR_RETURN(const Column column, ParseColumnDefinition(DefinitionOf(option)));
   return connection->session()
-      ->Change<TableSchema>([&](ClusterAdmin& admin, auto done) {
+      ->ChangeAtLength<TableSchema>([&](ClusterAdmin& admin, auto done) {
         admin.AddColumn(options.table, column, std::move(done));
       })
       .status();
 }
 
 Status DropTable(Connection* connection, const Options& options) {
-  return connection->session()->Do(
+  return connection->session()->DoAtLength(
       [&](ClusterAdmin& admin, auto done) { admin.DropTable(options.table, std::move(done)); });
 }
 
 Status CreateIndex(Connection* connection, const Options& options) {
   TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, connection->engine().Table(options.table));
-  IndexSpec spec{
-      .name = options.index,
-      .nulls = options.nulls == "skip" ? IndexNulls::kSkip : IndexNulls::kIndex,
-      .fpr = options.fpr,
-      .expected_values = options.expected_values};
+  IndexSpec spec{.name = options.index,
+                 .nulls = options.nulls == "skip" ? IndexNulls::kSkip : IndexNulls::kIndex,
+                 .fpr = options.fpr,
+                 .expected_values = options.expected_values};
   for (const std::string& name : options.columns) {
     const auto column = schema->FindColumn(name);
     if (!column) {
@@ -114,7 +115,7 @@ Status CreateIndex(Connection* connection, const Options& options) {
     spec.columns.push_back(*column);
   }
   return connection->session()
-      ->Change<TableSchema>([&](ClusterAdmin& admin, auto done) {
+      ->ChangeAtLength<TableSchema>([&](ClusterAdmin& admin, auto done) {
         admin.CreateIndex(options.table, spec, std::move(done));
       })
       .status();
@@ -122,7 +123,7 @@ Status CreateIndex(Connection* connection, const Options& options) {
 
 Status DropIndex(Connection* connection, const Options& options) {
   return connection->session()
-      ->Change<TableSchema>([&](ClusterAdmin& admin, auto done) {
+      ->ChangeAtLength<TableSchema>([&](ClusterAdmin& admin, auto done) {
         admin.DropIndex(options.table, options.index, std::move(done));
       })
       .status();
@@ -136,35 +137,47 @@ Status RebuildIndex(Connection* connection, const Options& options) {
 
 }  // namespace
 
-void AddTableCommands(Command app, Context* context) {
+void AddTableCommands(Command app, Invocation* invocation) {
   using Run = Status (*)(Connection*, const Options&);
   auto options = std::make_shared<Options>();
   const auto add = [&](Command group, const char* name, const char* help, Run run) {
     Command sub = group.AddCommand(name, help);
-    OnStore(sub, context, [=](Connection* connection) { return run(connection, *options); });
+    OnStore(sub, invocation, [=](Connection* connection) { return run(connection, *options); });
     return sub;
   };
   const auto table_argument = [&](Command sub) {
     sub.AddOption("TABLE", options->table, "The table").Required();
   };
 
-  Command table = app.AddCommand("table", "Create, list, describe, extend and drop tables");
+  Command table = app.AddCommand("table", "Create, attach, list, describe, extend and drop tables");
   table.RequireCommand();
   Command create_table = table.AddCommand("create", "Create a table, and the store with it");
   OnStore(
-      create_table, context,
+      create_table, invocation,
       [options](Connection* connection) { return CreateTable(connection, *options); },
       /*create=*/true);
   table_argument(create_table);
   options->definition.AddTo(create_table);
   add(table, "list", "Print the names of the tables", ListTables);
   table_argument(add(table, "describe", "Print a table's columns, key and indexes", DescribeTable));
-  Command add_column = add(
-      table, "add-column", "Add a column, NULL in the rows that are there, while the table is in use",
-      AddColumn);
+  Command add_column =
+      add(table, "add-column",
+          "Add a column, NULL in the rows that are there, while the table is in use", AddColumn);
   table_argument(add_column);
   add_column.AddOption("COLUMN", options->column, "NAME[:TYPE], as --column of table create")
       .Required();
+  Command attach = add(table, "attach",
+                       "Make a table that HBase has already one of the store's: its rows as they "
+                       "are, its clients as "
+                       "before. --key takes NAME:TYPE[:FORM] here",
+                       AttachTable);
+  table_argument(attach);
+  attach.AddOption("--hbase-table", options->hbase_table, "NAME or NAMESPACE:NAME of it in HBase")
+      .Required();
+  options->definition.AddTo(attach);
+  table_argument(add(table, "detach",
+                     "Make a table of HBase one that Tamis knows nothing of; its rows stay",
+                     DetachTable));
   table_argument(add(table, "drop", "Delete a table with all its rows", DropTable));
 
   Command index = app.AddCommand("index", "Create, drop, rebuild and list indexes");

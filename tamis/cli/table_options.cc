@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
+#include "tamis/table/cell_encoding.h"
+#include "tamis/table/definition.h"
+
 namespace tamis {
 namespace {
 
@@ -18,12 +23,30 @@ std::string Quoted(const std::string& text) {
   return out + "'";
 }
 
+// How a key part of the type stands in tables of others.
+Result<std::string> LikelyForm(const std::string& column, const std::string& type, bool last) {
+  Type parsed = Type::kText;
+  if (!type.empty()) {
+    const auto named = ParseType(type);
+    if (!named.ok()) return named.status().WithContext("cannot read key column \"" + column + "\"");
+    parsed = *named;
+  }
+  const CellEncoding encoding = DefaultEncoding(parsed);
+  if (EncodingWidth(parsed, encoding)) return std::string(EncodingName(encoding));
+  if (last) return std::string("rest");
+  return InvalidArgument("cannot read the key: columns follow on \"" + column +
+                         "\", so say where it ends, --key " + column + ":" +
+                         std::string(TypeName(parsed)) + ":width=N or :until=DELIMITER");
+}
+
 }  // namespace
 
 void TableOptions::AddTo(Command command) {
-  command.AddOption("--key", key,
-                    "Columns of the key. NAME:FORM for a key of another format than ours: an "
-                    "encoding of fixed width, width=N, until=DELIMITER, or rest").Delimiter(',');
+  command
+      .AddOption("--key", key,
+                 "Columns of the key. NAME:FORM for a key of another format than ours: an "
+                 "encoding of fixed width, width=N, until=DELIMITER, or rest")
+      .Delimiter(',');
   command.AddOption("--column", columns,
                     "NAME or NAME:TYPE; types are text, bytes, int64, double, bool, timestamp, "
                     "decimal. NAME=FAMILY:QUALIFIER:TYPE[:ENCODING] for a column that is a cell");
@@ -35,6 +58,45 @@ void TableOptions::AddTo(Command command) {
       .ShowDefault();
   command.AddOption("--marker", marker,
                     "FAMILY:QUALIFIER of the cell that each row of cells has, or none");
+}
+
+Result<TableSchema> TableOptions::Define(const std::string& table) const {
+  std::vector<std::string> definition;
+  for (const std::string& text : columns) {
+    TAMIS_ASSIGN_OR_RETURN(const ColumnOption column, ParseColumnOption(text));
+    definition.push_back(DefinitionOf(column));
+  }
+  std::vector<KeyOption> parts;
+  for (const std::string& text : key) parts.push_back(ParseKeyOption(text));
+  if (!parts.empty()) definition.push_back(DefinitionOf(parts));
+  for (const std::string& index : indexes) definition.push_back(IndexDefinition(index, nulls));
+  if (!marker.empty()) definition.push_back(MarkerDefinition(marker));
+  return ParseDefinition(table, definition);
+}
+
+Result<TableSchema> TableOptions::DefineAttached(const std::string& table) const {
+  TableOptions full = *this;
+  std::map<std::string, std::string> types;  // by column
+  for (const std::string& text : columns) {
+    TAMIS_ASSIGN_OR_RETURN(const ColumnOption column, ParseColumnOption(text));
+    types[column.name] = column.type;
+  }
+  for (size_t i = 0; i < key.size(); ++i) {
+    KeyOption part = ParseKeyOption(key[i]);
+    if (!types.contains(part.name)) {
+      const KeyOption typed = ParseKeyOption(part.form);
+      full.columns.push_back(part.name + ":" + typed.name);
+      types[part.name] = typed.name;
+      part.form = typed.form;
+    }
+    if (part.form.empty()) {
+      TAMIS_ASSIGN_OR_RETURN(part.form,
+                             LikelyForm(part.name, types[part.name], i + 1 == key.size()));
+    }
+    full.key[i] = part.name + ":" + part.form;
+  }
+  if (marker.empty()) full.marker = "none";
+  return full.Define(table);
 }
 
 Result<ColumnOption> ParseColumnOption(const std::string& text) {

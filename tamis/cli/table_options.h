@@ -7,6 +7,10 @@
 //   --index COLUMN[,COLUMN...]                        an index, named after its columns
 //   --nulls index|skip                                what these indexes do with NULL
 //   --marker FAMILY:QUALIFIER|none
+//
+// A table that somebody else made is attached with the same options, where they say the most likely
+// thing of it: a column of the key may be defined where it is named, --key NAME:TYPE[:FORM],...; a
+// form that is not said is the type's first encoding, or the rest of the key; rows get no marker.
 #pragma once
 
 #include <string>
@@ -14,6 +18,7 @@
 
 #include "tamis/base/status.h"
 #include "tamis/cli/command_line.h"
+#include "tamis/table/schema.h"
 
 namespace tamis {
 
@@ -36,6 +41,9 @@ struct TableOptions {
   std::string marker;
 
   void AddTo(Command command);
+  // Of a table of this name.
+  Result<TableSchema> Define(const std::string& table) const;
+  Result<TableSchema> DefineAttached(const std::string& table) const;
 };
 
 Result<ColumnOption> ParseColumnOption(const std::string& text);

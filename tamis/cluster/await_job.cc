@@ -1,12 +1,14 @@
 #include "tamis/cluster/await_job.h"
 
+#include "tamis/base/growing_pause.h"
+
 namespace tamis {
 
 Result<JobInfo> AwaitJob(ClusterAdmin* admin, Executor* executor, const Wait& wait, JobSpec spec) {
   TAMIS_ASSIGN_OR_RETURN(const uint64_t job, AwaitResult<uint64_t>(executor, wait, [&](auto done) {
                            admin->StartJob(std::move(spec), std::move(done));
                          }));
-  Duration pause = std::chrono::milliseconds(1);
+  GrowingPause pause(std::chrono::milliseconds(1), std::chrono::seconds(1));
   while (true) {
     TAMIS_ASSIGN_OR_RETURN(JobInfo info, AwaitResult<JobInfo>(executor, wait, [&](auto done) {
                              admin->GetJob(job, std::move(done));
@@ -15,14 +17,13 @@ Result<JobInfo> AwaitJob(ClusterAdmin* admin, Executor* executor, const Wait& wa
     if (info.ended) return info;
     // Nobody answers: what ends the pause is the clock, or who cancels.
     Answers<bool> nobody(executor);
-    Wait next{.deadline = std::min(wait.deadline, executor->Now() + pause),
+    Wait next{.deadline = std::min(wait.deadline, executor->Now() + pause.Next()),
               .cancelled = wait.cancelled};
     (void)nobody.Next(next);
     if (wait.IsCancelled() || executor->Now() >= wait.deadline) {
       return wait.Failure().WithContext("waited for job " + std::to_string(job) + ", to " +
                                         info.spec.ToString() + ", which goes on");
     }
-    pause = std::min<Duration>(2 * pause, std::chrono::seconds(1));
   }
 }
 

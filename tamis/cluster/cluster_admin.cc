@@ -14,12 +14,28 @@ std::string_view CapabilityName(Capability capability) {
       return "balance its regions";
     case Capability::kCompact:
       return "compact its store";
+    case Capability::kAttachTable:
+      return "attach or detach tables: all of its tables are its own";
+    case Capability::kExamine:
+      return "be looked over: nothing of it is set up by hand";
   }
   return "do that";
 }
 
 Status CannotDo(Capability capability) {
   return FailedPrecondition("this cluster cannot " + std::string(CapabilityName(capability)));
+}
+
+void ClusterAdmin::AttachTable(TableSchema, const std::string&, Callback<TableSchema> done) {
+  done(CannotDo(Capability::kAttachTable));
+}
+
+void ClusterAdmin::DetachTable(const std::string&, DoneCallback done) {
+  done(CannotDo(Capability::kAttachTable));
+}
+
+void ClusterAdmin::Examine(Callback<std::vector<Finding>> done) {
+  done(CannotDo(Capability::kExamine));
 }
 
 std::string JobSpec::ToString() const {

@@ -17,7 +17,15 @@
 namespace tamis {
 
 // What not every cluster can do.
-enum class Capability { kKillServer, kPauseServer, kResumeServer, kBalance, kCompact };
+enum class Capability {
+  kKillServer,
+  kPauseServer,
+  kResumeServer,
+  kBalance,
+  kCompact,
+  kAttachTable,
+  kExamine,
+};
 
 std::string_view CapabilityName(Capability capability);  // "pause a server"
 // The answer to a call for what a cluster cannot do: kFailedPrecondition.
@@ -43,14 +51,33 @@ struct ServerStatus {
   uint64_t filter_bytes = 0;
   uint64_t max_filter_bytes = 0;  // beyond it filters keep bits alone; 0 = not known
   uint64_t filters_of_bits = 0;   // those that do
-  uint64_t feed_events = 0;  // kept for coordinators that have not applied them
+  uint64_t feed_events = 0;       // kept for coordinators that have not applied them
   uint64_t feed_bytes = 0;
+  uint64_t searches = 0;          // requests that were answered, since it began
+  uint64_t regions_searched = 0;  // for these
+  // Of the filters that the store itself has in its files of rows, where it tells of them: how often
+  // one was asked, how often its file needed no reading then, how often a file had none.
+  uint64_t file_filters_asked = 0;
+  uint64_t file_filters_said_no = 0;
+  uint64_t file_filters_missing = 0;
   std::vector<CoordinatorStatus> coordinators;
 };
 
 struct ClusterStatus {
   std::vector<ServerStatus> servers;
   uint64_t pending_work = 0;  // in the background: indexes being built, splits, moves
+};
+
+// What was seen when a place was looked over.
+struct Finding {
+  enum class Kind {
+    kFine,
+    kNote,  // good to know; nothing needs to be done
+    kToDo,
+  };
+  Kind kind = Kind::kFine;
+  std::vector<std::string> subjects;  // "region server a:16020"
+  std::string text;                   // what is so of each of them, and what to do
 };
 
 struct JobSpec {
@@ -89,6 +116,12 @@ class ClusterAdmin {
   // Ids and version are given by the cluster. kAlreadyExists when the name is taken.
   virtual void CreateTable(TableSchema schema, Callback<TableSchema> done) = 0;
   virtual void DropTable(const std::string& table, DoneCallback done) = 0;
+  // A table that is there already, under a name that the cluster gives it, and that others go on
+  // writing: it is known as the schema says from now on. Detached it is theirs alone again, with
+  // its rows as they are. For clusters that Can(kAttachTable).
+  virtual void AttachTable(TableSchema schema, const std::string& foreign_name,
+                           Callback<TableSchema> done);
+  virtual void DetachTable(const std::string& table, DoneCallback done);
   virtual void AddColumn(const std::string& table, Column column, Callback<TableSchema> done) = 0;
   // Online. Done when puts maintain the index; regions complete it in the background, and until one
   // has, a search by the index scans that region.
@@ -111,6 +144,9 @@ class ClusterAdmin {
   virtual void ResumeServer(const std::string& server, DoneCallback done) = 0;
 
   virtual void GetStatus(Callback<ClusterStatus> done) = 0;
+  // Whether the place that the tables are in is set up as it should be. For those that
+  // Can(kExamine).
+  virtual void Examine(Callback<std::vector<Finding>> done);
 
   // Begins long work; what cannot be begun is no job. A job goes on when nobody asks for it, and
   // ends with the process that does it.

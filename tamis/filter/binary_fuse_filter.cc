@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "tamis/filter/batch.h"
+#include "tamis/filter/internal/batch.h"
 
 namespace tamis {
 namespace {

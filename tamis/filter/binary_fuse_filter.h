@@ -25,7 +25,7 @@
 #include "tamis/base/hash.h"
 #include "tamis/filter/filter_bytes.h"
 #include "tamis/filter/filter_options.h"
-#include "tamis/filter/word_array.h"
+#include "tamis/filter/internal/word_array.h"
 
 namespace tamis {
 

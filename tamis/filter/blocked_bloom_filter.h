@@ -19,8 +19,8 @@
 
 #include "tamis/filter/filter_bytes.h"
 #include "tamis/filter/filter_options.h"
-#include "tamis/filter/split_block.h"
-#include "tamis/filter/word_array.h"
+#include "tamis/filter/internal/split_block.h"
+#include "tamis/filter/internal/word_array.h"
 
 namespace tamis {
 

@@ -6,7 +6,6 @@
 #include <bit>
 #include <cmath>
 #include <iterator>
-#include <optional>
 
 #include "tamis/filter/fpr.h"
 
@@ -167,62 +166,72 @@ uint32_t BlockedQuotientFilter::CopiesOf(uint64_t hash) const {
   return copies;
 }
 
-// The line is changed apart and put in its place word by word. The table can only be touched when
-// the line is full, and then both versions are odd: a reader who was in the line before and in the
-// table afterwards sees that the line's version moved on.
-template <class Change>
-bool BlockedQuotientFilter::ChangeWhileRead(uint64_t hash, LineVersions* versions,
-                                            Change&& change) {
-  const QuotientPlace place = lines().Find(hash);
-  uint64_t* const line = OwnedLine(place);
-  alignas(WordArray::kAlignment) uint64_t changed[kQuotientLineWords];
-  std::copy_n(line, kQuotientLineWords, changed);
-  const LineVersions::Change line_change(versions->OfLine(place.line));
-  std::optional<LineVersions::Change> table_change;
-  if (QuotientLineView(shape_, changed).IsFull()) table_change.emplace(versions->OfTable());
-  spill_.Share();
-  if (!change(place, changed)) return false;
-  for (uint32_t i = 0; i < kQuotientLineWords; ++i) {
-    __atomic_store_n(line + i, changed[i], __ATOMIC_RELAXED);
+// A line is changed apart and put in its place word by word. Where the table of spilled keys is
+// touched, too, both versions are odd from before that: a reader who was in the line before and in
+// the table afterwards sees that the line's version moved on. In all other cases the line's is odd
+// for no longer than eight stores take, so that a reader who is disturbed finds his answer soon.
+class BlockedQuotientFilter::SharedLine {
+ public:
+  SharedLine(uint64_t* line, LineVersions::Version& version) : line_(line), version_(version) {
+    std::copy_n(line, kQuotientLineWords, changed);
   }
+  void Publish() {
+    const LineVersions::Change change(version_);
+    Store();
+  }
+  template <class Change>
+  bool PublishWithTable(LineVersions::Version& table, Change&& change) {
+    const LineVersions::Change line_change(version_);
+    const LineVersions::Change table_change(table);
+    if (!change()) return false;
+    Store();
+    return true;
+  }
+
+  alignas(WordArray::kAlignment) uint64_t changed[kQuotientLineWords];
+
+ private:
+  void Store() {
+    for (uint32_t i = 0; i < kQuotientLineWords; ++i) {
+      __atomic_store_n(line_ + i, changed[i], __ATOMIC_RELAXED);
+    }
+  }
+
+  uint64_t* const line_;
+  LineVersions::Version& version_;
+};
+
+bool BlockedQuotientFilter::InsertWhileRead(uint64_t hash, LineVersions* versions) {
+  const QuotientPlace place = lines().Find(hash);
+  SharedLine line(OwnedLine(place), versions->OfLine(place.line));
+  spill_.Share();
+  switch (functions_.insert(line.changed, place.fingerprint, kMaxCopies)) {
+    case Placed::kTooManyCopies:
+      return false;
+    case Placed::kDone:
+      line.Publish();
+      break;
+    case Placed::kFull:
+      if (!line.PublishWithTable(versions->OfTable(),
+                                 [&] { return AddToFull(place, line.changed); })) {
+        return false;
+      }
+  }
+  ++count_;
   return true;
 }
 
-bool BlockedQuotientFilter::InsertWhileRead(uint64_t hash, LineVersions* versions) {
-  return ChangeWhileRead(hash, versions, [this](const QuotientPlace& place, uint64_t* line) {
-    return AddTo(place, line);
-  });
-}
-
 bool BlockedQuotientFilter::EraseWhileRead(uint64_t hash, LineVersions* versions) {
-  return ChangeWhileRead(hash, versions, [this](const QuotientPlace& place, uint64_t* line) {
-    return EraseFrom(place, line);
-  });
-}
-
-BlockedQuotientFilter::Answer BlockedQuotientFilter::MayContainWhileWritten(
-    uint64_t hash, const LineVersions& versions) const {
   const QuotientPlace place = lines().Find(hash);
-  const LineVersions::Version& line_version = versions.OfLine(place.line);
-  const uint64_t line_begun = LineVersions::Begin(line_version);
-  const uint64_t* const line = lines().Line(place.line);
-  alignas(WordArray::kAlignment) uint64_t words[kQuotientLineWords];
-  for (uint32_t i = 0; i < kQuotientLineWords; ++i) {
-    words[i] = __atomic_load_n(line + i, __ATOMIC_RELAXED);
+  SharedLine line(OwnedLine(place), versions->OfLine(place.line));
+  spill_.Share();
+  if (QuotientLineView(shape_, line.changed).HasSpilled()) {
+    return line.PublishWithTable(versions->OfTable(),
+                                 [&] { return EraseFrom(place, line.changed); });
   }
-  const Found found = functions_.find(words, place.fingerprint);
-  // Who finds the key in a line that is half written may find one that is not there: no harm.
-  if (found == Found::kHere) return Answer::kMaybe;
-  if (line_begun % 2 != 0) return Answer::kDisturbed;
-  if (found == Found::kPerhapsSpilled) {
-    const LineVersions::Version& table_version = versions.OfTable();
-    const uint64_t table_begun = LineVersions::Begin(table_version);
-    if (spill_.Contains(place.line, place.fingerprint)) return Answer::kMaybe;
-    if (table_begun % 2 != 0 || !LineVersions::StillIs(table_version, table_begun)) {
-      return Answer::kDisturbed;
-    }
-  }
-  return LineVersions::StillIs(line_version, line_begun) ? Answer::kNo : Answer::kDisturbed;
+  if (!EraseFrom(place, line.changed)) return false;
+  line.Publish();
+  return true;
 }
 
 // many(piece, answers, others) does what can be done in the lines and lists the others, for which

@@ -38,13 +38,23 @@
 
 #include "tamis/filter/filter_bytes.h"
 #include "tamis/filter/filter_options.h"
-#include "tamis/filter/line_versions.h"
-#include "tamis/filter/quotient_line.h"
-#include "tamis/filter/spill_table.h"
+#include "tamis/filter/internal/line_versions.h"
+#include "tamis/filter/internal/quotient_line.h"
+#include "tamis/filter/internal/spill_table.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define TAMIS_THREAD_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TAMIS_THREAD_SANITIZER
+#endif
+#endif
 
 namespace tamis {
 
 class BlockedQuotientFilter {
+  using Found = QuotientLineFunctions::Found;
+
  public:
   using Options = FilterOptions;
   static constexpr FilterKind kKind = FilterKind::kBlockedQuotient;
@@ -89,7 +99,30 @@ class BlockedQuotientFilter {
   enum class Answer { kNo, kMaybe, kDisturbed };
   [[nodiscard]] bool InsertWhileRead(uint64_t hash, LineVersions* versions);
   bool EraseWhileRead(uint64_t hash, LineVersions* versions);
-  Answer MayContainWhileWritten(uint64_t hash, const LineVersions& versions) const;
+  Answer MayContainWhileWritten(uint64_t hash, const LineVersions& versions) const {
+    return Reader(*this, versions).MayContain(hash);
+  }
+  // The same for who asks often: all that is needed to find a line lies together. Of a filter and
+  // versions that stay where they are, and that the writer only changes by the two above.
+  class Reader {
+   public:
+    Reader(const BlockedQuotientFilter& filter, const LineVersions& versions)
+        : lines_(filter.lines()),
+          find_(filter.functions_.find),
+          spill_(&filter.spill_),
+          versions_(versions) {}
+
+    void Prefetch(uint64_t hash) const { __builtin_prefetch(lines_.Line(lines_.Find(hash).line)); }
+    Answer MayContain(uint64_t hash) const;
+
+   private:
+    Found Find(const uint64_t* line, uint64_t fingerprint) const;
+
+    QuotientLineSet lines_;
+    Found (*find_)(const uint64_t* line, uint64_t fingerprint);
+    const SpillTable* spill_;
+    LineVersions::View versions_;
+  };
 
   // Afterwards this holds the keys of both. kInvalidArgument unless both have the same size and
   // seed; kResourceExhausted, and nothing is changed, when they do not fit.
@@ -116,7 +149,6 @@ class BlockedQuotientFilter {
                                                    OpenMode mode = OpenMode::kCopy);
 
  private:
-  using Found = QuotientLineFunctions::Found;
   using Placed = QuotientLineFunctions::Placed;
 
   BlockedQuotientFilter(uint64_t seed, const QuotientLineShape& shape, uint32_t lost_bits,
@@ -138,8 +170,7 @@ class BlockedQuotientFilter {
   bool EraseFrom(const QuotientPlace& place, uint64_t* line);
   // Takes the least of the line's fingerprints back from the table, when there is one.
   void Refill(uint64_t number, uint64_t* line);
-  template <class Change>
-  bool ChangeWhileRead(uint64_t hash, LineVersions* versions, Change&& change);
+  class SharedLine;  // a line as it is going to be, beside readers
   template <class Many, class Other>
   Bitmap AnswerPieces(std::span<const uint64_t> hashes, Many&& many, Other&& other) const;
   // visit(place) -> bool for each key, in ascending order, until one says false.
@@ -156,5 +187,41 @@ class BlockedQuotientFilter {
   SpillTable spill_;
   QuotientLineFunctions functions_;
 };
+
+inline BlockedQuotientFilter::Found BlockedQuotientFilter::Reader::Find(
+    const uint64_t* line, uint64_t fingerprint) const {
+#ifdef TAMIS_THREAD_SANITIZER
+  alignas(WordArray::kAlignment) uint64_t words[kQuotientLineWords];
+  for (uint32_t i = 0; i < kQuotientLineWords; ++i) {
+    words[i] = __atomic_load_n(line + i, __ATOMIC_RELAXED);
+  }
+  return find_(words, fingerprint);
+#else
+  // Read where it lies, by vectors, of which the language has no atomic ones: words that are copied
+  // one by one cannot be loaded as vectors before they have left the store buffer. Nothing but the
+  // line is read, whatever is in it, and what was found in it counts if its version has not moved.
+  return find_(line, fingerprint);
+#endif
+}
+
+inline BlockedQuotientFilter::Answer BlockedQuotientFilter::Reader::MayContain(
+    uint64_t hash) const {
+  const QuotientPlace place = lines_.Find(hash);
+  const LineVersions::Version& line_version = versions_.OfLine(place.line);
+  const uint64_t line_begun = LineVersions::Begin(line_version);
+  const Found found = Find(lines_.Line(place.line), place.fingerprint);
+  // Who finds the key in a line that is half written may find one that is not there: no harm.
+  if (found == Found::kHere) return Answer::kMaybe;
+  if (line_begun % 2 != 0) return Answer::kDisturbed;
+  if (found == Found::kPerhapsSpilled) {
+    const LineVersions::Version& table_version = versions_.OfTable();
+    const uint64_t table_begun = LineVersions::Begin(table_version);
+    if (spill_->Contains(place.line, place.fingerprint)) return Answer::kMaybe;
+    if (table_begun % 2 != 0 || !LineVersions::StillIs(table_version, table_begun)) {
+      return Answer::kDisturbed;
+    }
+  }
+  return LineVersions::StillIs(line_version, line_begun) ? Answer::kNo : Answer::kDisturbed;
+}
 
 }  // namespace tamis

@@ -20,10 +20,10 @@
 #include <string>
 #include <string_view>
 
-#include "tamis/filter/counter_array.h"
-#include "tamis/filter/counter_block.h"
 #include "tamis/filter/filter_bytes.h"
 #include "tamis/filter/filter_options.h"
+#include "tamis/filter/internal/counter_array.h"
+#include "tamis/filter/internal/counter_block.h"
 
 namespace tamis {
 

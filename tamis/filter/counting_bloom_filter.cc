@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "tamis/filter/batch.h"
 #include "tamis/filter/fpr.h"
+#include "tamis/filter/internal/batch.h"
 
 namespace tamis {
 

@@ -29,9 +29,9 @@
 #include <string>
 #include <string_view>
 
-#include "tamis/filter/cuckoo_table.h"
 #include "tamis/filter/filter_bytes.h"
 #include "tamis/filter/filter_options.h"
+#include "tamis/filter/internal/cuckoo_table.h"
 
 namespace tamis {
 

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "tamis/base/hash.h"
-#include "tamis/filter/batch.h"
 #include "tamis/filter/fpr.h"
+#include "tamis/filter/internal/batch.h"
 
 namespace tamis {
 namespace {

@@ -33,9 +33,9 @@
 #include <string_view>
 #include <vector>
 
-#include "tamis/filter/d_left_layout.h"
 #include "tamis/filter/filter_bytes.h"
 #include "tamis/filter/filter_options.h"
+#include "tamis/filter/internal/d_left_layout.h"
 
 namespace tamis {
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <new>
 
-#include "tamis/filter/batch.h"
 #include "tamis/filter/fpr.h"
+#include "tamis/filter/internal/batch.h"
 
 namespace tamis {
 

@@ -20,9 +20,9 @@
 #include <string>
 #include <string_view>
 
-#include "tamis/filter/bloom_positions.h"
 #include "tamis/filter/filter_bytes.h"
 #include "tamis/filter/filter_options.h"
+#include "tamis/filter/internal/bloom_positions.h"
 
 namespace tamis {
 

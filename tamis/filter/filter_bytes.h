@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "tamis/base/status.h"
-#include "tamis/filter/word_array.h"
+#include "tamis/filter/internal/word_array.h"
 
 namespace tamis {
 

@@ -21,10 +21,10 @@
 #include <string>
 #include <string_view>
 
-#include "tamis/filter/counter_array.h"
 #include "tamis/filter/filter_bytes.h"
 #include "tamis/filter/filter_options.h"
-#include "tamis/filter/split_block.h"
+#include "tamis/filter/internal/counter_array.h"
+#include "tamis/filter/internal/split_block.h"
 
 namespace tamis {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "tamis/filter/batch.h"
 #include "tamis/filter/fpr.h"
+#include "tamis/filter/internal/batch.h"
 
 namespace tamis {
 namespace {

@@ -3,8 +3,8 @@
 #include <iterator>
 #include <utility>
 
-#include "tamis/filter/batch.h"
 #include "tamis/filter/fpr.h"
+#include "tamis/filter/internal/batch.h"
 
 namespace tamis {
 

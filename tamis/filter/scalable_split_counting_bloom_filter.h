@@ -94,6 +94,9 @@ class ScalableSplitCountingBloomFilter {
   std::vector<uint64_t> Projection(uint32_t layer) const { return layers_[layer].Projection(); }
 
   size_t SizeBytes() const;
+  static size_t LayerBytes(SplitGeometry geometry) {  // of each
+    return CounterArray::WordsFor(geometry.positions()) * sizeof(uint64_t);
+  }
   uint64_t Count() const;      // inserted and not erased, stuck ones included
   double Fill() const;         // share of all layers' counters above 0
   double ExpectedFpr() const;  // from the fill as it is

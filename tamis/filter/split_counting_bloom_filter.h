@@ -20,9 +20,9 @@
 #include <string_view>
 #include <vector>
 
-#include "tamis/filter/counter_array.h"
 #include "tamis/filter/filter_bytes.h"
 #include "tamis/filter/filter_options.h"
+#include "tamis/filter/internal/counter_array.h"
 #include "tamis/filter/split_geometry.h"
 
 namespace tamis {

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <optional>
 
+#include "tamis/base/percent_encoding.h"
+
 namespace tamis {
 namespace {
 
@@ -12,23 +14,6 @@ std::optional<int> ParseNumber(std::string_view text, int greatest) {
   if (text.empty() || error != std::errc() || end != text.data() + text.size()) return {};
   if (number < 0 || number > greatest) return {};
   return number;
-}
-
-std::optional<std::string> DecodePercents(std::string_view text) {
-  std::string decoded;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      decoded += text[i];
-      continue;
-    }
-    unsigned byte = 0;
-    if (i + 2 >= text.size()) return {};
-    const char* digits = text.data() + i + 1;
-    if (std::from_chars(digits, digits + 2, byte, 16).ptr != digits + 2) return {};
-    decoded += static_cast<char>(byte);
-    i += 2;
-  }
-  return decoded;
 }
 
 bool Remove(std::string_view prefix, std::string_view* text) {

@@ -4,6 +4,7 @@
 
 #include "tamis/hbase/backoff.h"
 #include "tamis/hbase/printable.h"
+#include "tamis/hbase/refusals.h"
 #include "tamis/hbase/session.h"
 #include "tamis/hbase/wire.pb.h"
 
@@ -49,6 +50,14 @@ void SchemaToProto(const TableDescription& table, pb::TableSchema* out) {
   }
 }
 
+// "TABLE,START,TIME.ENCODED."
+std::string EncodedName(const pb::RegionSpecifier& region) {
+  std::string_view name = region.value();
+  if (region.type() != pb::RegionSpecifier::REGION_NAME) return std::string(name);
+  if (name.ends_with('.')) name.remove_suffix(1);
+  return std::string(name.substr(name.rfind('.') + 1));
+}
+
 TableDescription SchemaFromProto(const pb::TableSchema& schema) {
   TableDescription table{.name = FromProto(schema.table_name()),
                          .attributes = FromPairs(schema.attributes()),
@@ -70,11 +79,13 @@ Task<Status> Admin::Ask(std::string method, std::shared_ptr<const Message> reque
   int unknown = 0;
   Status last = Unavailable("no time left");
   bool may_have_run = false;
+  Refusals refusals;
   while (!session_.closed() && Clock::now() < deadline) {
     if (master_.address.host.empty()) {
       auto found = co_await session_.registry.ActiveMaster(deadline);
       if (!found.ok()) {
         last = found.status();
+        if (last.code() == StatusCode::kFailedPrecondition) break;
         co_await session_.SleepUntil(
             std::min(deadline, Clock::now() + backoff.Next(session_.random)));
         continue;
@@ -105,6 +116,8 @@ Task<Status> Admin::Ask(std::string method, std::shared_ptr<const Message> reque
       if (reply.outcome == Reply::Outcome::kUnknown) {
         may_have_run = true;
         fails |= !repeat;
+      } else {
+        fails |= refusals.IsFinal(master, last);
       }
       if (master_ == master) master_ = {};
       session_.registry.Distrust();
@@ -278,10 +291,31 @@ Task<Result<std::vector<std::string>>> Admin::Namespaces(Deadline deadline) {
   co_return std::vector<std::string>(answer.namespacename().begin(), answer.namespacename().end());
 }
 
-Task<Result<ClusterState>> Admin::Cluster(Deadline deadline) {
+Task<Result<std::string>> Admin::ExecMasterService(ServiceCall call, Deadline deadline) {
+  auto request = std::make_shared<pb::CoprocessorServiceRequest>();
+  request->mutable_region()->set_type(pb::RegionSpecifier::REGION_NAME);
+  request->mutable_region()->set_value("");
+  request->mutable_call()->set_row("");
+  request->mutable_call()->set_service_name(call.service);
+  request->mutable_call()->set_method_name(call.method);
+  request->mutable_call()->set_request(call.request);
+  pb::CoprocessorServiceResponse answer;
+  const Status asked =
+      co_await Ask("ExecMasterService", std::move(request), &answer, call.repeat, deadline);
+  if (!asked.ok()) co_return asked;
+  co_return answer.value().value();
+}
+
+Task<Result<ClusterState>> Admin::Cluster(ClusterDetail detail, Deadline deadline) {
+  auto request = std::make_shared<pb::GetClusterStatusRequest>();
+  if (detail == ClusterDetail::kServers) {
+    for (const auto part : {pb::SERVERS_NAME, pb::DEAD_SERVERS, pb::MASTER}) {
+      request->add_options(part);
+    }
+  }
   pb::GetClusterStatusResponse answer;
-  const Status asked = co_await Ask(
-      "GetClusterStatus", std::make_shared<pb::GetClusterStatusRequest>(), &answer, true, deadline);
+  const Status asked =
+      co_await Ask("GetClusterStatus", std::move(request), &answer, true, deadline);
   if (!asked.ok()) co_return asked;
   const pb::ClusterStatus& status = answer.cluster_status();
   ClusterState state{.version = status.hbase_version().version(),
@@ -301,6 +335,11 @@ Task<Result<ClusterState>> Admin::Cluster(Deadline deadline) {
   for (const pb::ServerName& one : status.dead_servers()) {
     state.dead_servers.push_back(FromProto(one));
   }
+  if (detail == ClusterDetail::kServers) {
+    for (const pb::ServerName& one : status.servers_name()) {
+      state.servers.push_back({.name = FromProto(one), .coprocessors = {}});
+    }
+  }
   for (const pb::LiveServerInfo& live : status.live_servers()) {
     ClusterState::Server server{.name = FromProto(live.server()),
                                 .coprocessors = {},
@@ -308,6 +347,10 @@ Task<Result<ClusterState>> Admin::Cluster(Deadline deadline) {
                                 .max_heap_mb = live.server_load().max_heap_mb()};
     for (const pb::Coprocessor& one : live.server_load().coprocessors()) {
       server.coprocessors.push_back(one.name());
+    }
+    for (const pb::RegionLoad& load : live.server_load().region_loads()) {
+      const uint64_t megabytes = uint64_t{load.storefile_size_mb()} + load.mem_store_size_mb();
+      server.region_bytes[EncodedName(load.region_specifier())] = megabytes << 20;
     }
     state.servers.push_back(std::move(server));
   }

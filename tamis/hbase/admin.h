@@ -16,6 +16,7 @@
 #include "tamis/hbase/region.h"
 #include "tamis/hbase/table_schema.h"
 #include "tamis/hbase/task.h"
+#include "tamis/hbase/write_options.h"
 
 namespace tamis::hbase {
 
@@ -45,7 +46,9 @@ class Admin {
   Task<Result<TableDescription>> Table(std::string name, Deadline deadline);
   Task<Result<hbase::TableState>> StateOfTable(std::string name, Deadline deadline);
   Task<Result<std::vector<std::string>>> Namespaces(Deadline deadline);
-  Task<Result<ClusterState>> Cluster(Deadline deadline);
+  Task<Result<ClusterState>> Cluster(ClusterDetail detail, Deadline deadline);
+  // Of the active master.
+  Task<Result<std::string>> ExecMasterService(ServiceCall call, Deadline deadline);
   // What it was before.
   Task<Result<bool>> SwitchBalancer(bool on, Deadline deadline);
   // How many regions it moved.

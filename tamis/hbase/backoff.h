@@ -2,9 +2,9 @@
 // two clients that failed together.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 
+#include "tamis/base/growing_pause.h"
 #include "tamis/base/random.h"
 
 namespace tamis::hbase {
@@ -19,7 +19,8 @@ class Backoff {
   int tries() const { return tries_; }
 
   static std::chrono::microseconds At(int tries, Random& random) {
-    const auto full = std::min(kLongest, kFirst * (1 << std::min(tries, 10)));
+    const auto full = std::chrono::duration_cast<std::chrono::microseconds>(
+        GrowingPause(kFirst, kLongest).At(tries));
     return full - std::chrono::microseconds(random.Uniform(full.count() / 4));
   }
 

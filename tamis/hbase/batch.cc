@@ -8,6 +8,8 @@
 #include "tamis/hbase/backoff.h"
 #include "tamis/hbase/messages.h"
 #include "tamis/hbase/printable.h"
+#include "tamis/hbase/refusals.h"
+#include "tamis/hbase/region_call.h"
 #include "tamis/hbase/session.h"
 
 namespace tamis::hbase {
@@ -52,6 +54,7 @@ class Batch {
     std::optional<Result<Row>> result;
     uint64_t nonce = 0;
     std::optional<ServerName> may_have_run;
+    Refusals refusals;
     int unknown = 0;
     Status last;
   };
@@ -129,21 +132,26 @@ class Batch {
     std::map<ServerName, std::vector<Part>> parts;
     const std::vector<size_t> pending = std::exchange(pending_, {});
     for (const size_t i : pending) {
-      auto region = co_await session_.locator.Holding(table_, RowOf(i), deadline_);
-      if (!region.ok()) {
-        if (states_[i].may_have_run) {
-          GiveUp(i);
-        } else {
-          states_[i].result = region.status();
+      RegionPtr region = session_.locator.Known(table_, RowOf(i));
+      if (!region) {
+        auto found = co_await session_.locator.Holding(table_, RowOf(i), deadline_);
+        if (!found.ok()) {
+          if (states_[i].may_have_run) {
+            GiveUp(i);
+          } else {
+            const Status& last = states_[i].last;
+            states_[i].result = last.ok() ? found.status() : After(found.status(), last);
+          }
+          continue;
         }
-        continue;
+        region = *std::move(found);
       }
-      const ServerName& server = (*region)->server;
+      const ServerName& server = region->server;
       if (states_[i].may_have_run && server != *states_[i].may_have_run) {
         GiveUp(i);
         continue;
       }
-      AddTo(parts[server], *region, i);
+      AddTo(parts[server], region, i);
     }
     std::vector<Part> sent;
     std::vector<std::pair<Channel*, Call>> calls;
@@ -219,7 +227,13 @@ class Batch {
           return;
         }
         if (reply.status.code() != StatusCode::kBusy) SuspectAll(part);
-        each([&](size_t i) { Again(i, reply.status); });
+        each([&](size_t i) {
+          if (!states_[i].refusals.IsFinal(part.server, reply.status)) {
+            return Again(i, reply.status);
+          }
+          states_[i].last = reply.status;
+          GiveUp(i);
+        });
         return;
       case Reply::Outcome::kUnknown:
         SuspectAll(part);

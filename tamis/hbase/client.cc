@@ -13,11 +13,13 @@
 #include "tamis/hbase/row_calls.h"
 #include "tamis/hbase/scanner.h"
 #include "tamis/hbase/session.h"
+#include "tamis/hbase/tls_context.h"
 
 namespace tamis::hbase {
 
 struct ClientThread {
-  explicit ClientThread(ClientOptions options) : session(io, std::move(options)), admin(session) {}
+  ClientThread(ClientOptions options, std::shared_ptr<TlsContext> tls)
+      : session(io, std::move(options), std::move(tls)), admin(session) {}
 
   Deadline OperationDeadline() const { return Clock::now() + session.options.operation_timeout; }
 
@@ -67,7 +69,11 @@ Result<std::unique_ptr<Client>> Client::Open(ClientOptions options) {
       options.call_timeout.count() < 1 || options.connect_timeout.count() < 1) {
     return InvalidArgument("a client's window and timeouts are at least 1");
   }
-  auto inside = std::make_shared<ClientThread>(std::move(options));
+  std::shared_ptr<TlsContext> tls;
+  if (options.tls) {
+    TAMIS_ASSIGN_OR_RETURN(tls, TlsContext::Load(*options.tls));
+  }
+  auto inside = std::make_shared<ClientThread>(std::move(options), std::move(tls));
   inside->thread = std::thread([io = &inside->io] { io->run(); });
   return std::unique_ptr<Client>(new Client(std::move(inside)));
 }
@@ -450,10 +456,16 @@ Result<uint64_t> Client::Balance() {
   });
 }
 
-Result<ClusterState> Client::Cluster() {
-  return BlockOn<Result<ClusterState>>(inside_->io, inside_, [](Admin& admin, Deadline deadline) {
-    return admin.Cluster(deadline);
-  });
+Result<ClusterState> Client::Cluster(ClusterDetail detail) {
+  return BlockOn<Result<ClusterState>>(
+      inside_->io, inside_,
+      [detail](Admin& admin, Deadline deadline) { return admin.Cluster(detail, deadline); });
+}
+
+Result<std::string> Client::ExecMaster(ServiceCall call) {
+  return BlockOn<Result<std::string>>(
+      inside_->io, inside_,
+      [call](Admin& admin, Deadline deadline) { return admin.ExecMasterService(call, deadline); });
 }
 
 }  // namespace tamis::hbase

@@ -58,7 +58,7 @@ class RowStream {
 class Client {
  public:
   // Starts a thread, and connects when there is something to ask. kInvalidArgument for addresses
-  // that are none.
+  // that are none, and for files of TLS that cannot be used.
   static Result<std::unique_ptr<Client>> Open(ClientOptions options);
   // What has not ended ends with kCancelled first.
   ~Client();
@@ -101,6 +101,8 @@ class Client {
   // Of the server itself, which takes the right to administrate where rights are checked.
   void ExecServer(ServerName server, ServiceCall call, Done<Result<std::string>> done);
   Result<std::string> ExecServer(ServerName server, ServiceCall call);
+  // Of the active master, likewise.
+  Result<std::string> ExecMaster(ServiceCall call);
 
   // ---- Regions.
   // As far as it is known; hbase:meta is asked for what is not.
@@ -138,7 +140,7 @@ class Client {
   Result<bool> IsCompacting(Region region);
   Result<bool> SwitchBalancer(bool on);
   Result<uint64_t> Balance();
-  Result<ClusterState> Cluster();
+  Result<ClusterState> Cluster(ClusterDetail detail = ClusterDetail::kAll);
 
   // ---- How it goes.
   struct Counts {

@@ -3,21 +3,48 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
+#include <optional>
 #include <string>
 
+#include "tamis/hbase/server_name.h"
+
 namespace tamis::hbase {
+
+// TLS, as HBase 2.6 has it (hbase.server.netty.tls.enabled). Files are PEM, and are read once.
+struct TlsOptions {
+  // Whom to trust: certificates of those who sign for servers, or of the servers themselves. Empty:
+  // whom this machine trusts.
+  std::string ca_file;
+  // Who we are: our certificate, then those between it and its CA. Servers ask for it unless
+  // hbase.server.netty.tls.client.auth.mode says otherwise.
+  std::string certificate_file;
+  std::string key_file;  // empty: it stands in certificate_file, too
+  // Whether a server's certificate has to be for the host as which the cluster knows it.
+  bool verify_host = true;
+
+  bool operator==(const TlsOptions&) const = default;
+};
 
 struct ClientOptions {
   // "host:port,..." of some masters and region servers. Any one that lives is enough to find the
   // others.
   std::string addresses;
-  // As whom the servers see us; empty: who runs the process.
+  // Nothing: everything travels in the open.
+  std::optional<TlsOptions> tls;
+  // Where a connection to a server goes: through a tunnel, say. Nothing: to the server's own
+  // address. By any thread of the client's.
+  std::function<Address(const Address& server)> way = {};
+  // As whom the servers see us; empty: whom HADOOP_USER_NAME names, or who runs the process.
   std::string user;
   // Of a whole operation, tries and waits between them included.
   std::chrono::milliseconds operation_timeout{60'000};
   // Of one try.
   std::chrono::milliseconds call_timeout{10'000};
+  // Of a new connection; inside of TLS, the handshake on it has its own time after that. One server
+  // has two seconds to say where the cluster is, whatever stands here: then the next one is asked.
   std::chrono::milliseconds connect_timeout{1'000};
+  std::chrono::milliseconds handshake_timeout{1'500};
   // Calls to one server that are in flight at once. HBase's queue holds ten for each handler.
   int window = 64;
   // What HBase allows as it comes.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <set>
@@ -335,7 +336,7 @@ class ScanTest : public ClientTest {
 TEST_F(ScanTest, HeartbeatsAreNoEndAndABrokenScannerGoesOnBehindTheLastRow) {
   cluster_.SetRegion("", "m", 1);
   cluster_.SetRegion("m", "", 2);
-  int step = 0;
+  std::atomic<int> step = 0;  // each connection has a thread
   cluster_.server(1).On("Scan", [&](const auto& request, const auto& peer) {
     const auto scan = request.template Parsed<pb::ScanRequest>();
     switch (step++) {

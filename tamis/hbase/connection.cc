@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "tamis/base/coding.h"
+#include "tamis/hbase/transport.h"
 #include "tamis/hbase/wire.pb.h"
 
 namespace tamis::hbase {
@@ -18,10 +19,6 @@ namespace {
 
 constexpr std::string_view kSimplePreamble("HBas\0\x50", 6);
 constexpr uint32_t kFatalCallId = 0xffffffff;  // of an exception that ends the connection
-
-std::string Text(const asio::error_code& error) {
-  return error == asio::error::eof ? "closed by the server" : error.message();
-}
 
 // asio has no names for these.
 void SetOption(asio::ip::tcp::socket& socket, int level, int name, int value) {
@@ -49,28 +46,31 @@ std::shared_ptr<Connection> Connection::Open(asio::io_context& io, Timers& timer
   return connection;
 }
 
+Connection::Connection(asio::io_context& io, Timers& timers, Address address, Options options)
+    : io_(io),
+      timers_(timers),
+      address_(std::move(address)),
+      options_(std::move(options)),
+      resolver_(io),
+      transport_(std::make_unique<Transport>(io, options_.tls)),
+      reader_(options_.max_frame_bytes) {}
+
 Connection::~Connection() {
-  if (has_connect_timer_) timers_.TakeBack(connect_timer_);
+  TakeBackConnectTimer();
   for (auto& [id, waiting] : calls_) timers_.TakeBack(waiting.timer);
 }
 
 void Connection::Connect() {
+  SetConnectTimer(options_.connect_timeout, "no connection");
   const auto self = weak_from_this();
-  has_connect_timer_ = true;
-  connect_timer_ = timers_.Add(Clock::now() + options_.connect_timeout, [self, this] {
-    if (const auto alive = self.lock()) {
-      has_connect_timer_ = false;
-      Fail(Unavailable("no connection within " + std::to_string(options_.connect_timeout.count()) +
-                       " ms"));
-    }
-  });
+  const Address way = options_.way ? options_.way(address_) : address_;
   resolver_.async_resolve(
-      address_.host, std::to_string(address_.port),
+      way.host, std::to_string(way.port),
       [self, this](const asio::error_code& error, const auto& found) {
         const auto alive = self.lock();
         if (!alive || state_ == State::kClosed) return;
         if (error) return Fail(Unavailable("its name cannot be resolved: " + error.message()));
-        asio::async_connect(socket_, found,
+        asio::async_connect(transport_->socket(), found,
                             [self, this](const asio::error_code& refused, const auto&) {
                               const auto still_alive = self.lock();
                               if (!still_alive || state_ == State::kClosed) return;
@@ -80,22 +80,52 @@ void Connection::Connect() {
       });
 }
 
-void Connection::Connected() {
-  timers_.TakeBack(connect_timer_);
+void Connection::SetConnectTimer(std::chrono::milliseconds timeout, std::string missing) {
+  TakeBackConnectTimer();
+  missing_ = std::move(missing);
+  has_connect_timer_ = true;
+  connect_timer_ = timers_.Add(Clock::now() + timeout, [self = weak_from_this(), timeout] {
+    const auto alive = self.lock();
+    if (!alive) return;
+    alive->has_connect_timer_ = false;
+    alive->Fail(
+        Unavailable(alive->missing_ + " within " + std::to_string(timeout.count()) + " ms"));
+  });
+}
+
+void Connection::TakeBackConnectTimer() {
+  if (has_connect_timer_) timers_.TakeBack(connect_timer_);
   has_connect_timer_ = false;
+}
+
+void Connection::Connected() {
+  TakeBackConnectTimer();
+  asio::ip::tcp::socket& socket = transport_->socket();
   asio::error_code ignored;
-  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
-  socket_.set_option(asio::socket_base::keep_alive(true), ignored);
+  socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+  socket.set_option(asio::socket_base::keep_alive(true), ignored);
   const int seconds = std::max<int>(1, static_cast<int>(options_.silence.count() / 2000));
-  SetOption(socket_, IPPROTO_TCP, TCP_KEEPIDLE, seconds);
-  SetOption(socket_, IPPROTO_TCP, TCP_KEEPINTVL, seconds);
-  SetOption(socket_, IPPROTO_TCP, TCP_KEEPCNT, 2);
-  SetOption(socket_, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(options_.silence.count()));
+  SetOption(socket, IPPROTO_TCP, TCP_KEEPIDLE, seconds);
+  SetOption(socket, IPPROTO_TCP, TCP_KEEPINTVL, seconds);
+  SetOption(socket, IPPROTO_TCP, TCP_KEEPCNT, 2);
+  SetOption(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(options_.silence.count()));
+  if (!transport_->has_tls()) return Greet();
+  SetConnectTimer(options_.handshake_timeout, "no TLS handshake");
+  // The transport has to be there to the end of it.
+  transport_->Handshake(address_.host, [self = shared_from_this()](Status status) {
+    if (self->state_ == State::kClosed) return;
+    self->TakeBackConnectTimer();
+    if (!status.ok()) return self->Fail(std::move(status));
+    self->Greet();
+  });
+}
+
+void Connection::Greet() {
   state_ = State::kOpen;
   // Other ways to prove who one is begin here: another last byte of the preamble, then tokens back
   // and forth, then the header.
   writing_ = Greeting();
-  asio::async_write(socket_, asio::buffer(writing_),
+  asio::async_write(*transport_, asio::buffer(writing_),
                     [self = shared_from_this()](const asio::error_code& error, size_t) {
                       self->writing_.clear();
                       if (!error) self->Write();  // an error is told by the reading side
@@ -170,7 +200,7 @@ void Connection::Write() {
   if (state_ != State::kOpen || out_.empty() || !writing_.empty()) return;
   writing_.swap(out_);
   given_ += writing_.size();
-  asio::async_write(socket_, asio::buffer(writing_),
+  asio::async_write(*transport_, asio::buffer(writing_),
                     [self = shared_from_this()](const asio::error_code& error, size_t) {
                       // The capacity is kept, but not that of a single large request.
                       self->writing_.clear();
@@ -181,21 +211,23 @@ void Connection::Write() {
 
 void Connection::Read() {
   const auto space = reader_.Space();
-  socket_.async_read_some(asio::buffer(space.data(), space.size()),
-                          [self = shared_from_this()](const asio::error_code& error, size_t size) {
-                            if (self->state_ == State::kClosed) return;
-                            if (error) {
-                              std::string why = "the connection broke: " + Text(error);
-                              if (!self->answered_) {
-                                why += " before its first answer (is there a " +
-                                       self->options_.service +
-                                       " on this port, without TLS and Kerberos?)";
-                              }
-                              return self->Fail(Unavailable(std::move(why)));
-                            }
-                            self->reader_.Commit(size);
-                            if (self->TakeAnswers()) self->Read();
-                          });
+  transport_->async_read_some(
+      asio::buffer(space.data(), space.size()),
+      [self = shared_from_this()](const asio::error_code& error, size_t size) {
+        if (self->state_ == State::kClosed) return;
+        if (error) return self->Fail(self->WhyBroken(error));
+        self->reader_.Commit(size);
+        if (self->TakeAnswers()) self->Read();
+      });
+}
+
+Status Connection::WhyBroken(const asio::error_code& error) const {
+  const std::string why = "the connection broke: " + EndOf(error);
+  if (answered_) return Unavailable(why);
+  if (Status refusal = transport_->Refusal(error); !refusal.ok()) return refusal;
+  return Unavailable(
+      why + " before its first answer (is there a " + options_.service + " on this port" +
+      (transport_->has_tls() ? ", without Kerberos?)" : ", without Kerberos? Does it want TLS?)"));
 }
 
 bool Connection::TakeAnswers() {
@@ -213,8 +245,9 @@ bool Connection::TakeAnswers() {
 
 void Connection::TakeAnswer(std::string_view frame) {
   pb::ResponseHeader header;
-  Reply reply{.outcome = Reply::Outcome::kAnswer,
-              .frame = std::make_shared<const std::string>(frame)};
+  Reply reply;
+  reply.outcome = Reply::Outcome::kAnswer;
+  reply.frame = std::make_shared<const std::string>(frame);
   const auto parts = ParseAnswer(*reply.frame, &header);
   if (!parts.ok()) return Fail(parts.status());
   reply.message = parts->message;
@@ -250,7 +283,8 @@ void Connection::TimedOut(uint32_t id) {
   Waiting waiting = std::move(found->second);
   calls_.erase(found);
   // What has not left yet will leave all the same: its bytes stand between others.
-  waiting.done(Reply::Unknown(DeadlineExceeded("no answer in time")));
+  const std::string missing = state_ == State::kConnecting ? missing_ : "no answer";
+  waiting.done(Reply::Unknown(DeadlineExceeded(missing + " in time")));
 }
 
 void Connection::Close(const Status& why) {
@@ -259,17 +293,14 @@ void Connection::Close(const Status& why) {
 
 void Connection::Fail(Status why) {
   const auto self = shared_from_this();  // whoever hears of it may let go of the last other owner
-  if (state_ == State::kConnecting && has_connect_timer_) {
-    timers_.TakeBack(connect_timer_);
-    has_connect_timer_ = false;
-  }
+  TakeBackConnectTimer();
   const bool refused =
       state_ == State::kConnecting || why.code() == StatusCode::kFailedPrecondition;
   state_ = State::kClosed;
   status_ = why;
   resolver_.cancel();
   asio::error_code ignored;
-  socket_.close(ignored);
+  transport_->socket().close(ignored);
   auto calls = std::exchange(calls_, {});
   for (auto& [id, waiting] : calls) timers_.TakeBack(waiting.timer);
   for (auto& [id, waiting] : calls) {

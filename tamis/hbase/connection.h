@@ -12,6 +12,7 @@
 
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -26,6 +27,9 @@
 #include "tamis/hbase/timers.h"
 
 namespace tamis::hbase {
+
+class TlsContext;
+class Transport;
 
 // How a call ended.
 struct Reply {
@@ -68,7 +72,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   struct Options {
     std::string service;  // "ClientService"
     std::string user;
+    std::shared_ptr<TlsContext> tls;  // nothing: in the open
+    std::function<Address(const Address&)> way = {};  // nothing: to the address itself
     std::chrono::milliseconds connect_timeout{1000};
+    std::chrono::milliseconds handshake_timeout{1500};
     // The kernel gives a connection up whose bytes the other machine does not confirm for so long.
     std::chrono::milliseconds silence{10000};
     size_t max_frame_bytes = 256 << 20;
@@ -99,23 +106,20 @@ class Connection : public std::enable_shared_from_this<Connection> {
     uint64_t begin = 0;  // of its first byte in all that was ever written
   };
 
-  Connection(asio::io_context& io, Timers& timers, Address address, Options options)
-      : io_(io),
-        timers_(timers),
-        address_(std::move(address)),
-        options_(std::move(options)),
-        resolver_(io),
-        socket_(io),
-        reader_(options_.max_frame_bytes) {}
+  Connection(asio::io_context& io, Timers& timers, Address address, Options options);
 
   void Connect();
   void Connected();
+  void Greet();
+  void SetConnectTimer(std::chrono::milliseconds timeout, std::string missing);
+  void TakeBackConnectTimer();
   std::string Greeting() const;
   void Write();
   void Read();
   bool TakeAnswers();
   void TakeAnswer(std::string_view frame);
   void TimedOut(uint32_t id);
+  Status WhyBroken(const asio::error_code& error) const;
   void Fail(Status why);
 
   asio::io_context& io_;
@@ -123,10 +127,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const Address address_;
   const Options options_;
   asio::ip::tcp::resolver resolver_;
-  asio::ip::tcp::socket socket_;
+  const std::unique_ptr<Transport> transport_;
   FrameReader reader_;
   State state_ = State::kConnecting;
   Status status_;
+  std::string missing_;  // while it connects: what it waits for
   bool has_connect_timer_ = false;
   Timers::Entry connect_timer_;
 

@@ -3,14 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <asio/executor_work_guard.hpp>
 #include <atomic>
 #include <memory>
 #include <optional>
 
 #include "tamis/base/coding.h"
 #include "tamis/hbase/channel.h"
-#include "tamis/hbase/scripted_server.h"
+#include "tamis/hbase/connection_fixture.h"
 
 namespace tamis::hbase {
 namespace {
@@ -18,70 +17,14 @@ namespace {
 using testing::HasSubstr;
 using Outcome = Reply::Outcome;
 
-constexpr std::chrono::seconds kLong(60);
-
-class ConnectionTest : public testing::Test {
- protected:
-  void Connect(Connection::Options options = {}) {
-    options.service = "ClientService";
-    options.user = "somebody";
-    connection_ = Connection::Open(io_, timers_, server_.address(), options);
-  }
-
-  static Call MakeCall(const std::string& method, Clock::duration time = kLong) {
-    return {.method = method,
-            .parameter = std::make_shared<pb::GetClusterIdRequest>(),
-            .cells = {},
-            .deadline = Clock::now() + time};
-  }
-
-  // Sends all, then runs until all have ended.
-  std::vector<Reply> SendAll(std::vector<Call> calls) {
-    std::vector<std::optional<Reply>> replies(calls.size());
-    size_t left = calls.size();
-    for (size_t i = 0; i < calls.size(); ++i) {
-      connection_->Send(std::move(calls[i]), [&, i](Reply reply) {
-        replies[i] = std::move(reply);
-        --left;
-      });
-    }
-    while (left > 0) io_.run_one();
-    std::vector<Reply> out;
-    for (auto& reply : replies) out.push_back(*std::move(reply));
-    return out;
-  }
-
-  Reply Send(Call call) {
-    std::vector<Call> calls;
-    calls.push_back(std::move(call));
-    return SendAll(std::move(calls)).front();
-  }
-
-  void TearDown() override {
-    if (connection_) connection_->Close(Cancelled("over"));
-    io_.poll();
-  }
-
-  asio::io_context io_;
-  const asio::executor_work_guard<asio::io_context::executor_type> work_ =
-      asio::make_work_guard(io_);
-  Timers timers_{io_};
-  ScriptedServer server_;
-  std::shared_ptr<Connection> connection_;
-};
-
-pb::GetClusterIdResponse Id(const std::string& id) {
-  pb::GetClusterIdResponse answer;
-  answer.set_cluster_id(id);
-  return answer;
-}
-
 TEST_F(ConnectionTest, AnswersInAnyOrderFindTheirCalls) {
   std::vector<uint32_t> ids;
   server_.On("Ask", [&](const auto& request, const auto& peer) {
     ids.push_back(request.call_id);
     if (ids.size() < 10) return;
-    for (auto id = ids.rbegin(); id != ids.rend(); ++id) {
+    // Its own: with the last answer the test may end.
+    const std::vector<uint32_t> all = ids;
+    for (auto id = all.rbegin(); id != all.rend(); ++id) {
       peer->Answer(*id, Id("answer to " + std::to_string(*id)), "cells");
     }
   });
@@ -196,10 +139,9 @@ TEST_F(ConnectionTest, NobodyThere) {
 }
 
 TEST_F(ConnectionTest, ForeignBytesEndTheConnection) {
-  std::string bytes;
-  server_.On("Ask", [&](const auto&, const auto& peer) { peer->SendBytes(bytes); });
-  const auto after = [&](std::string sent) {
-    bytes = std::move(sent);
+  const auto after = [&](const std::string& bytes) {
+    // Its own copy: the client may be through with them before the server is.
+    server_.On("Ask", [bytes](const auto&, const auto& peer) { peer->SendBytes(bytes); });
     Connect();
     const Reply reply = Send(MakeCall("Ask"));
     EXPECT_EQ(reply.outcome, Outcome::kUnknown);
@@ -313,9 +255,9 @@ TEST_F(ChannelTest, TheWindowShrinksWhenTheServerIsOverloaded) {
 }
 
 TEST_F(ChannelTest, ABrokenConnectionIsOpenedAnew) {
-  bool first = true;
+  std::atomic<bool> first = true;  // each connection has a thread
   server_.On("Ask", [&](const auto& request, const auto& peer) {
-    if (std::exchange(first, false)) return peer->Close();
+    if (first.exchange(false)) return peer->Close();
     peer->Answer(request.call_id, Id("again"));
   });
   const auto channel = To(server_.address(), 8);

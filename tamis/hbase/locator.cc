@@ -112,6 +112,12 @@ void Locator::Refused(const RegionPtr& region, const Exception& exception) {
   found->second = std::move(moved);
 }
 
+RegionPtr Locator::Known(std::string_view table, std::string_view row) const {
+  const auto found = tables_.find(table);
+  if (found == tables_.end() || session_.closed()) return {};
+  return Known(*found->second, row, false);
+}
+
 Task<Result<RegionPtr>> Locator::Holding(std::string table, std::string row, Deadline deadline) {
   return Find(std::move(table), std::move(row), false, deadline);
 }

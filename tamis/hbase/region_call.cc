@@ -2,6 +2,7 @@
 
 #include "tamis/hbase/backoff.h"
 #include "tamis/hbase/printable.h"
+#include "tamis/hbase/refusals.h"
 #include "tamis/hbase/session.h"
 
 namespace tamis::hbase {
@@ -13,11 +14,17 @@ std::string What(const RegionCall& call) {
 
 }  // namespace
 
+Status After(const Status& missing, const Status& last_call) {
+  return {missing.code(), missing.message() + "; the call before: " + last_call.message()};
+}
+
 Task<Result<Reply>> CallRegion(Session& session, RegionCall call) {
   Backoff backoff;
   int unknown = 0;
   std::optional<ServerName> may_have_run;
+  Refusals refusals;
   Status last = Unavailable("no time left");
+  bool called = false;
   while (!session.closed()) {
     if (Clock::now() >= call.deadline) {
       if (may_have_run) {
@@ -25,19 +32,23 @@ Task<Result<Reply>> CallRegion(Session& session, RegionCall call) {
       }
       co_return last.WithContext(What(call));
     }
-    auto region = co_await session.locator.Holding(call.table, call.row, call.deadline);
-    if (!region.ok()) {
-      if (may_have_run) {
-        co_return DeadlineExceeded(What(call) + " may have been carried out: " + last.message());
+    RegionPtr target = session.locator.Known(call.table, call.row);
+    if (!target) {
+      auto region = co_await session.locator.Holding(call.table, call.row, call.deadline);
+      if (!region.ok()) {
+        if (may_have_run) {
+          co_return DeadlineExceeded(What(call) + " may have been carried out: " + last.message());
+        }
+        co_return called ? After(region.status(), last) : region.status();
       }
-      co_return region.status();
+      target = *std::move(region);
     }
-    const RegionPtr target = *region;
     if (may_have_run && call.repeat == Repeat::kSameServer && target->server != *may_have_run) {
       co_return DeadlineExceeded(What(call) + " may have been carried out by " +
                                  may_have_run->ToString() + ", and " + target->server.ToString() +
                                  ", which has the region now, cannot know: " + last.message());
     }
+    called = true;
     Call one = call.make(*target);
     one.method = call.method;
     one.priority = call.priority;
@@ -58,6 +69,10 @@ Task<Result<Reply>> CallRegion(Session& session, RegionCall call) {
         last = std::move(reply.status);
         if (last.code() == StatusCode::kInvalidArgument) co_return last.WithContext(What(call));
         if (last.code() == StatusCode::kBusy) continue;  // it waited, and time is over
+        if (refusals.IsFinal(target->server, last)) {
+          if (!may_have_run) co_return last.WithContext(What(call));
+          co_return DeadlineExceeded(What(call) + " may have been carried out: " + last.message());
+        }
         session.locator.Suspect(target);
         continue;
       case Reply::Outcome::kUnknown:

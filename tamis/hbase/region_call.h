@@ -36,6 +36,9 @@ struct RegionCall {
   std::function<std::optional<Exception>(const Reply&)> inner;
 };
 
+// Why there is no region to ask, and what the last call ended with.
+Status After(const Status& missing, const Status& last_call);
+
 // The answer. What may have run and is not repeated ends with kDeadlineExceeded.
 Task<Result<Reply>> CallRegion(Session& session, RegionCall call);
 

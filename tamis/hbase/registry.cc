@@ -19,6 +19,7 @@ constexpr size_t kMostAddresses = 32;
 Task<Status> Registry::Ask(std::string method, google::protobuf::MessageLite* answer,
                            Deadline deadline) {
   std::string reasons;
+  size_t refusals = 0;
   const size_t count = addresses_.size();
   for (size_t i = 0; i < count && Clock::now() < deadline && !session_.closed(); ++i) {
     const Address address = addresses_[next_];
@@ -35,11 +36,13 @@ Task<Status> Registry::Ask(std::string method, google::protobuf::MessageLite* an
       }
       status = DataLoss(address.ToString() + ": an answer that cannot be read");
     }
+    if (status.code() == StatusCode::kFailedPrecondition) ++refusals;
     reasons += (reasons.empty() ? "" : "; ") + status.message();
     next_ = (next_ + 1) % addresses_.size();
   }
-  co_return Unavailable("no server answers " + method + ": " +
-                        (reasons.empty() ? "no time left" : reasons));
+  co_return Status(
+      refusals == count ? StatusCode::kFailedPrecondition : StatusCode::kUnavailable,
+      "no server answers " + method + ": " + (reasons.empty() ? "no time left" : reasons));
 }
 
 Task<void> Registry::Learn(Deadline deadline) {

@@ -35,7 +35,8 @@ class Registry {
   const std::vector<Address>& addresses() const { return addresses_; }
 
  private:
-  // kUnavailable with every server's reason when none answers.
+  // With every server's reason when none answers: kFailedPrecondition when all of them refuse us,
+  // as they will again, else kUnavailable.
   Task<Status> Ask(std::string method, google::protobuf::MessageLite* answer, Deadline deadline);
   Task<void> Learn(Deadline deadline);
 

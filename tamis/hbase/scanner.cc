@@ -6,9 +6,18 @@
 
 #include "tamis/hbase/messages.h"
 #include "tamis/hbase/printable.h"
+#include "tamis/hbase/refusals.h"
+#include "tamis/hbase/region_call.h"
 #include "tamis/hbase/session.h"
 
 namespace tamis::hbase {
+namespace {
+
+// A cell of empty parts.
+constexpr size_t kLeastCellBytes = 24;
+
+}  // namespace
+
 Scanner::Scanner(Session& session, std::string table, Scan scan)
     : session_(session),
       table_(NormalTableName(table)),
@@ -49,7 +58,9 @@ Call Scanner::MakeCall(Deadline deadline) const {
 
 Task<Result<std::vector<Row>>> Scanner::Next(Deadline deadline) {
   std::vector<Row> rows;
+  Refusals refusals;
   Status last = Unavailable("no time left");
+  bool called = false;
   while (!done_) {
     if (session_.closed()) co_return Cancelled("the client was closed");
     if (Clock::now() >= deadline) {
@@ -58,10 +69,11 @@ Task<Result<std::vector<Row>>> Scanner::Next(Deadline deadline) {
     }
     if (!open_) {
       auto found = co_await Locate(deadline);
-      if (!found.ok()) co_return found.status();
+      if (!found.ok()) co_return called ? After(found.status(), last) : found.status();
       region_ = *found;
     }
     const RegionPtr target = region_;
+    called = true;
     Reply reply = co_await session_.Send(
         session_.channels.To(target->server.address, "ClientService"), MakeCall(deadline));
     if (reply.outcome == Reply::Outcome::kAnswer) {
@@ -78,6 +90,9 @@ Task<Result<std::vector<Row>>> Scanner::Next(Deadline deadline) {
     last = reply.ToStatus().WithContext(target->server.address.ToString());
     if (reply.outcome != Reply::Outcome::kException) {
       if (last.code() == StatusCode::kInvalidArgument) co_return last;
+      if (refusals.IsFinal(target->server, last)) {
+        co_return last.WithContext("Scan of table " + Printable(table_));
+      }
       session_.locator.Suspect(target);
       Reopen();
       continue;
@@ -127,6 +142,8 @@ Status Scanner::Take(const Reply& reply, std::vector<Row>* rows) {
   const bool in_block = answer.cells_per_result_size() > 0;
   const int count = in_block ? answer.cells_per_result_size() : answer.results_size();
   std::string_view cells = reply.cells;
+  // What the server says of its rows is believed as far as there are bytes for them.
+  rows->reserve(std::min(static_cast<size_t>(count), cells.size() / kLeastCellBytes));
   for (int i = 0; i < count; ++i) {
     auto row = in_block ? TakeRow(answer.cells_per_result(i), &cells, reply.frame)
                         : TakeRow(answer.results(i), &cells, reply.frame);

@@ -8,10 +8,13 @@
 namespace tamis::hbase {
 
 ScriptedCluster::ScriptedCluster(size_t servers) {
-  for (size_t i = 0; i < servers; ++i) servers_.push_back(std::make_unique<ScriptedServer>());
-  const ServerName meta = servers_[0]->name();
+  for (size_t i = 0; i < servers; ++i) {
+    servers_.push_back(std::make_unique<ScriptedServer>());
+    names_.push_back(servers_[i]->name());
+  }
   for (const auto& server : servers_) {
-    server->On("GetMetaRegionLocations", [meta](const auto& request, const auto& peer) {
+    server->On("GetMetaRegionLocations", [this](const auto& request, const auto& peer) {
+      const ServerName meta = NameOf(0);
       pb::GetMetaRegionLocationsResponse answer;
       pb::RegionLocation& location = *answer.add_meta_locations();
       ToProto(MetaRegion(meta), location.mutable_region_info());
@@ -22,14 +25,24 @@ ScriptedCluster::ScriptedCluster(size_t servers) {
     server->On("GetBootstrapNodes", [](const auto& request, const auto& peer) {
       peer->Answer(request.call_id, pb::GetBootstrapNodesResponse());
     });
-    server->On("GetActiveMaster", [meta](const auto& request, const auto& peer) {
+    server->On("GetActiveMaster", [this](const auto& request, const auto& peer) {
       pb::GetActiveMasterResponse answer;
-      ToProto(meta, answer.mutable_server_name());
+      ToProto(NameOf(0), answer.mutable_server_name());
       peer->Answer(request.call_id, answer);
     });
   }
   servers_[0]->On("Scan",
                   [this](const auto& request, const auto& peer) { ScanMeta(request, peer); });
+}
+
+void ScriptedCluster::SetAddress(size_t server, const Address& address) {
+  std::lock_guard lock(mutex_);
+  names_[server].address = address;
+}
+
+ServerName ScriptedCluster::NameOf(size_t server) {
+  std::lock_guard lock(mutex_);
+  return names_[server];
 }
 
 Region ScriptedCluster::SetRegion(const std::string& start, const std::string& end, size_t server,
@@ -41,7 +54,7 @@ Region ScriptedCluster::SetRegion(const std::string& start, const std::string& e
   region.id = 7;
   region.encoded = std::string(32, start.empty() ? '0' : start[0]);
   region.name = "t," + start + ",7." + region.encoded + ".";
-  region.server = servers_[server]->name();
+  region.server = NameOf(server);
   region.open_sequence = open_sequence;
   std::lock_guard lock(mutex_);
   rows_[region.name] = region;

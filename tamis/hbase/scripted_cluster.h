@@ -18,6 +18,9 @@ class ScriptedCluster {
   explicit ScriptedCluster(size_t servers);
 
   ScriptedServer& server(size_t i) { return *servers_[i]; }
+  // Names a server so from now on, in answers and in regions that are set: what is there leads to
+  // it.
+  void SetAddress(size_t server, const Address& address);
   // Puts a region of table "t" into hbase:meta, on a server; replaces one with the same start.
   Region SetRegion(const std::string& start, const std::string& end, size_t server,
                    int64_t open_sequence = 1);
@@ -29,10 +32,12 @@ class ScriptedCluster {
                         const std::string& value);
 
  private:
+  ServerName NameOf(size_t server);
   void ScanMeta(const ScriptedServer::Request& request, const ScriptedServer::PeerPtr& peer);
 
   std::mutex mutex_;
   std::map<std::string, Region> rows_;
+  std::vector<ServerName> names_;
   std::vector<std::unique_ptr<ScriptedServer>> servers_;  // last: its threads use the others
 };
 

@@ -121,7 +121,10 @@ void ScriptedServer::Serve(const PeerPtr& peer) {
     const std::string size = peer->Receive(4);
     return size.empty() ? std::string() : peer->Receive(Reader(size).Big32());
   };
-  if (peer->Receive(6) != std::string("HBas\0\x50", 6)) return peer->Close();
+  if (peer->Receive(6) != std::string("HBas\0\x50", 6)) {
+    peer->Throw(0xffffffff, "ipc.FatalConnectionException", "Expected HEADER=HBas", true);
+    return peer->Close();
+  }
   pb::ConnectionHeader greeting;
   if (!greeting.ParseFromString(take_sized())) return peer->Close();
   while (true) {

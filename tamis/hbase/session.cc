@@ -3,12 +3,16 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <memory>
 
 namespace tamis::hbase {
 namespace {
 
 std::string UserOfProcess() {
+  // As Hadoop's own clients do.
+  const char* named = std::getenv("HADOOP_USER_NAME");
+  if (named != nullptr && *named != '\0') return named;
   char buffer[4096];
   passwd entry;
   passwd* found = nullptr;
@@ -18,10 +22,13 @@ std::string UserOfProcess() {
   return std::to_string(geteuid());
 }
 
-Channel::Options ChannelOptions(const ClientOptions& options) {
+Channel::Options ChannelOptions(const ClientOptions& options, std::shared_ptr<TlsContext> tls) {
   return {.connection = {.service = {},
                          .user = options.user.empty() ? UserOfProcess() : options.user,
+                         .tls = std::move(tls),
+                         .way = options.way,
                          .connect_timeout = options.connect_timeout,
+                         .handshake_timeout = options.handshake_timeout,
                          .silence = options.call_timeout,
                          .max_frame_bytes = options.max_answer_bytes,
                          .max_request_bytes = options.max_request_bytes},
@@ -30,13 +37,14 @@ Channel::Options ChannelOptions(const ClientOptions& options) {
 
 }  // namespace
 
-Session::Session(asio::io_context& io_context, ClientOptions client_options)
+Session::Session(asio::io_context& io_context, ClientOptions client_options,
+                 std::shared_ptr<TlsContext> tls)
     : io(io_context),
       options(std::move(client_options)),
       random(SeedFromSystem()),
       nonce_group(random() | 1),
       timers(io),
-      channels(io, timers, ChannelOptions(options)),
+      channels(io, timers, ChannelOptions(options, std::move(tls))),
       registry(*this, *ParseAddresses(options.addresses)),
       locator(*this) {}
 

@@ -26,8 +26,8 @@ namespace tamis::hbase {
 
 class Session {
  public:
-  // REQUIRES: the addresses can be parsed.
-  Session(asio::io_context& io, ClientOptions options);
+  // REQUIRES: the addresses can be parsed; `tls` is what the options say of it.
+  Session(asio::io_context& io, ClientOptions options, std::shared_ptr<TlsContext> tls);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 

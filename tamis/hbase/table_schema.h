@@ -26,12 +26,20 @@ struct TableDescription {
 
 enum class TableState { kEnabled, kDisabled, kDisabling, kEnabling };
 
+// What is asked of a cluster's state. The load of servers comes with that of each of their regions.
+enum class ClusterDetail {
+  kServers,  // who is alive, who is dead, who is master: names only, also of 10,000 regions
+  kAll,
+};
+
 struct ClusterState {
   struct Server {
     ServerName name;
     std::vector<std::string> coprocessors;  // classes without their packages
     uint64_t used_heap_mb = 0;
     uint64_t max_heap_mb = 0;
+    // By their encoded names; on the disk and in memory, of whole megabytes.
+    std::map<std::string, uint64_t> region_bytes = {};
   };
   std::string version;
   std::string cluster_id;

@@ -9,7 +9,7 @@
 namespace tamis {
 namespace {
 
-constexpr int kWaiters = 3;
+constexpr int kWaiters = 4;
 
 Status NoTable(const std::string& name) { return NotFound("no table \"" + name + "\""); }
 
@@ -39,7 +39,7 @@ HBaseCluster::HBaseCluster(Options options, Executor* executor,
       executor_(executor),
       client_(std::move(client)),
       link_(std::make_shared<ServerLink>()),
-      pause_(options_.first_look),
+      pauses_(options_.first_look, options_.last_look),
       waiters_(kWaiters) {
   link_->client = client_.get();
   link_->executor = executor;
@@ -200,8 +200,52 @@ void HBaseCluster::ListRegions(const std::string& table, std::vector<KeyRange> s
   FindKnown(table, [this, stale = std::move(stale),
                     done = std::move(done)](const Result<Known>& known) mutable {
     if (!known.ok()) return done(known.status());
-    ListKnown(*known, std::move(stale), std::move(done));
+    const auto list = [this, known = *known, stale, done] { ListKnown(known, stale, done); };
+    // Who asks for a part only follows regions that went elsewhere.
+    stale.empty() ? LearnSizes(list) : list();
   });
+}
+
+void HBaseCluster::LearnSizes(std::function<void()> then) {
+  bool first = false;
+  bool due = false;
+  {
+    std::lock_guard lock(mutex_);
+    const Time now = executor_->Now();
+    first = !sizes_asked_.has_value();
+    due = first || (!sizing_ && now - *sizes_asked_ >= options_.size_age);
+    if (due) {
+      sizes_asked_ = now;
+      sizing_ = true;
+    }
+  }
+  if (!due) return then();
+  const auto answered = std::make_shared<std::atomic<bool>>(false);
+  const auto once = [answered, then] {
+    if (!answered->exchange(true)) then();
+  };
+  waiters_.Post([this, once] {
+    const auto state = client_->Cluster();
+    {
+      std::lock_guard lock(mutex_);
+      sizing_ = false;
+      if (state.ok()) {
+        sizes_.clear();
+        for (const auto& server : state->servers) {
+          sizes_.insert(server.region_bytes.begin(), server.region_bytes.end());
+        }
+      }
+    }
+    executor_->Post(once);
+  });
+  if (!first) return once();
+  executor_->PostAfter(options_.patience, once);
+}
+
+uint64_t HBaseCluster::SizeOf(const std::string& encoded) {
+  std::lock_guard lock(mutex_);
+  const auto size = sizes_.find(encoded);
+  return size == sizes_.end() ? 0 : size->second;
 }
 
 void HBaseCluster::ListKnown(const Known& table, std::vector<KeyRange> stale,
@@ -210,12 +254,13 @@ void HBaseCluster::ListKnown(const Known& table, std::vector<KeyRange> stale,
   if (stale.empty()) stale.push_back({});
   auto join = std::make_shared<Join<Result<Regions>>>(
       Regions(), [this, table_id = table.table_id, done](const Result<Regions>& regions) {
-        executor_->Post([table_id, done, regions] {
+        executor_->Post([this, table_id, done, regions] {
           if (!regions.ok()) return done(regions.status());
           std::map<std::string, RegionInfo> infos;  // by start key: ranges may share a region
           for (const hbase::RegionPtr& region : *regions) {
             auto info = InfoOf(*region, table_id);
             if (!info.ok()) return done(info.status());
+            info->size_bytes = SizeOf(region->encoded);
             infos.insert_or_assign(region->start, *std::move(info));
           }
           std::vector<RegionInfo> sorted;
@@ -263,7 +308,8 @@ void HBaseCluster::ListServers(Callback<std::vector<ServerInfo>> done) {
 }
 
 Result<std::vector<ServerInfo>> HBaseCluster::AskServers() {
-  TAMIS_ASSIGN_OR_RETURN(const hbase::ClusterState state, client_->Cluster());
+  TAMIS_ASSIGN_OR_RETURN(const hbase::ClusterState state,
+                         client_->Cluster(hbase::ClusterDetail::kServers));
   std::map<std::string, ServerInfo> servers;
   for (const hbase::ServerName& name : state.dead_servers) {
     const std::string address = name.address.ToString();
@@ -292,13 +338,12 @@ bool HBaseCluster::LookForRegions(const std::vector<ServerInfo>& servers) {
     const Time now = executor_->Now();
     if (bare != bare_) {
       bare_ = bare;
-      pause_ = options_.first_look;
+      pauses_.Reset();
       next_look_ = std::min(next_look_, now);
     }
     if (bare.empty() || looking_ || now < next_look_) return false;
     looking_ = true;
-    next_look_ = now + pause_;
-    pause_ = std::min(2 * pause_, options_.last_look);
+    next_look_ = now + pauses_.Next();
   }
   const auto looked = std::make_shared<std::promise<void>>();
   waiters_.Post([this, looked] {

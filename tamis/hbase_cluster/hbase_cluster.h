@@ -14,9 +14,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "tamis/base/growing_pause.h"
 #include "tamis/base/thread_executor.h"
 #include "tamis/cluster/cluster.h"
 #include "tamis/hbase/client.h"
@@ -34,6 +36,8 @@ class HBaseCluster : public Cluster {
     Duration description_age = std::chrono::seconds(1);
     // So long the master is waited for where what it said last will do.
     Duration patience = std::chrono::seconds(1);
+    // So long the sizes of regions are believed.
+    Duration size_age = std::chrono::seconds(10);
     // Between looks for regions at servers where none is known: from the first to the last.
     Duration first_look = std::chrono::seconds(1);
     Duration last_look = std::chrono::seconds(30);
@@ -82,6 +86,10 @@ class HBaseCluster : public Cluster {
   void Remember(const std::string& name, const Result<IndexedTable>& table);
   void ListKnown(const Known& table, std::vector<KeyRange> stale,
                  Callback<std::vector<RegionInfo>> done);
+  // Asks for the sizes of regions where they are old; the first time `then` comes behind the
+  // answer.
+  void LearnSizes(std::function<void()> then);
+  uint64_t SizeOf(const std::string& encoded);
   Result<std::vector<ServerInfo>> AskServers();
   // Whether it looked. Blocks.
   bool LookForRegions(const std::vector<ServerInfo>& servers);
@@ -97,10 +105,13 @@ class HBaseCluster : public Cluster {
   std::map<std::string, Shared<IndexedTable>> finds_;
   Shared<std::vector<TableSchema>> tables_;
   Shared<std::vector<ServerInfo>> servers_;
+  std::map<std::string, uint64_t> sizes_;  // of regions, by their encoded names
+  std::optional<Time> sizes_asked_;
+  bool sizing_ = false;
   // Looks for regions where none is known.
   bool looking_ = false;
   Time next_look_{};
-  Duration pause_{};
+  GrowingPause pauses_;
   std::vector<std::string> bare_;  // servers without a known region, at the last look
 
   // For what waits for the master.

@@ -1,12 +1,18 @@
 #include "tamis/hbase_cluster/hbase_cluster_admin.h"
 
 #include <algorithm>
+#include <future>
 #include <set>
 
 #include "tamis/base/answers.h"
+#include "tamis/base/growing_pause.h"
 #include "tamis/base/random.h"
 #include "tamis/hbase/filter.h"
+#include "tamis/hbase_cluster/attachment.h"
+#include "tamis/hbase_cluster/installation.h"
+#include "tamis/hbase_cluster/payload.pb.h"
 #include "tamis/hbase_cluster/table_job.h"
+#include "tamis/table/definition.h"
 #include "tamis/table/schema_change.h"
 
 namespace tamis {
@@ -15,8 +21,11 @@ namespace {
 constexpr int kWorkers = 4;
 constexpr int kJobWorkers = 4;
 constexpr Duration kAnswerTime = std::chrono::seconds(5);
+constexpr std::chrono::milliseconds kDescribeTime(5'000);
 // Of a schema that somebody else changes at the same time.
 constexpr int kTriesOfChange = 5;
+// Of a table that is attached, to see whether they are what they are said to be.
+constexpr uint64_t kRowsLookedAt = 100;
 
 // Of a region, by the master, for what HBase mends by a compaction.
 bool IsNotYet(const Status& status) {
@@ -35,6 +44,16 @@ bool HasNoMiddle(const Status& status) {
 }
 
 uint64_t NewSeed() { return std::max<uint64_t>(1, SeedFromSystem()); }
+
+// The schema's first version, with a drawn id and seeds where none is given.
+Result<TableSchema> FirstVersion(TableSchema wanted) {
+  const auto drawn = static_cast<uint32_t>(SeedFromSystem() >> 33);
+  TAMIS_ASSIGN_OR_RETURN(TableSchema stored, NewTable(std::move(wanted), drawn + 1));
+  for (IndexSpec& index : stored.indexes) {
+    if (index.seed == 0) index.seed = NewSeed();
+  }
+  return stored;
+}
 
 }  // namespace
 
@@ -78,7 +97,8 @@ void HBaseClusterAdmin::DoStatus(DoneCallback done, std::function<Status()> work
 // ---- Servers
 
 bool HBaseClusterAdmin::Can(Capability capability) const {
-  return capability == Capability::kBalance || capability == Capability::kCompact;
+  return capability == Capability::kBalance || capability == Capability::kCompact ||
+         capability == Capability::kAttachTable || capability == Capability::kExamine;
 }
 
 void HBaseClusterAdmin::KillServer(const std::string&, DoneCallback done) {
@@ -135,6 +155,11 @@ Result<ClusterStatus> HBaseClusterAdmin::AskAll() {
     server.filter_bytes = reply.filter_bytes();
     server.feed_events = reply.feed_events();
     server.feed_bytes = reply.feed_bytes();
+    server.searches = reply.searches();
+    server.regions_searched = reply.regions_searched();
+    server.file_filters_asked = reply.file_filters_asked();
+    server.file_filters_said_no = reply.file_filters_said_no();
+    server.file_filters_missing = reply.file_filters_missing();
     for (const pb::CoordinatorStatus& one : reply.coordinators()) {
       server.coordinators.push_back(
           {.coordinator = one.coordinator(),
@@ -144,6 +169,58 @@ Result<ClusterStatus> HBaseClusterAdmin::AskAll() {
     status.pending_work += reply.pending_work();
   }
   return status;
+}
+
+void HBaseClusterAdmin::Examine(Callback<std::vector<Finding>> done) {
+  Do<std::vector<Finding>>(std::move(done), [this] { return LookOver(); });
+}
+
+// The processes; no tables.
+Result<Installation> HBaseClusterAdmin::AskProcesses() {
+  const hbase::ServiceCall call{.service = "tamis.pb.Installation",
+                                .method = "Describe",
+                                .request = pb::Payload().SerializeAsString(),
+                                .repeat = true,
+                                .timeout = kDescribeTime};
+  const auto read = [](const Result<std::string>& answer) -> Result<pb::DescribeReply> {
+    if (!answer.ok()) return answer.status();
+    pb::Payload payload;
+    pb::DescribeReply reply;
+    if (payload.ParseFromString(*answer) && reply.ParseFromString(payload.bytes())) return reply;
+    return DataLoss("its answer cannot be read");
+  };
+  TAMIS_ASSIGN_OR_RETURN(const hbase::ClusterState state, client_->Cluster());
+  std::vector<std::future<Result<std::string>>> answers;
+  for (const auto& server : state.servers) {
+    auto answer = std::make_shared<std::promise<Result<std::string>>>();
+    answers.push_back(answer->get_future());
+    client_->ExecServer(server.name, call, [answer](Result<std::string> bytes) {
+      answer->set_value(std::move(bytes));
+    });
+  }
+  Installation installation{.program_version = TAMIS_VERSION,
+                            .hbase_version = state.version,
+                            .master = {.address = state.master.address.ToString(),
+                                       .coprocessors = state.master_coprocessors,
+                                       .described = read(client_->ExecMaster(call))},
+                            .servers = {},
+                            .tables = {}};
+  for (size_t i = 0; i < answers.size(); ++i) {
+    installation.servers.push_back({.address = state.servers[i].name.address.ToString(),
+                                    .coprocessors = state.servers[i].coprocessors,
+                                    .described = read(answers[i].get())});
+  }
+  return installation;
+}
+
+Result<std::vector<Finding>> HBaseClusterAdmin::LookOver() {
+  TAMIS_ASSIGN_OR_RETURN(Installation installation, AskProcesses());
+  TAMIS_ASSIGN_OR_RETURN(auto tables, client_->Tables());
+  for (hbase::TableDescription& table : tables) {
+    auto indexed = ReadIndexedTable(table);
+    installation.tables.push_back({std::move(table), std::move(indexed)});
+  }
+  return tamis::Examine(installation);
 }
 
 // ---- Schemas
@@ -157,11 +234,9 @@ Result<TableSchema> HBaseClusterAdmin::Create(TableSchema schema) {
   const auto existing = cluster_->Find(schema.name);
   if (existing.ok()) return AlreadyExists(what + ": there is one");
   if (existing.status().code() != StatusCode::kNotFound) return existing.status().WithContext(what);
-  const auto drawn = static_cast<uint32_t>(SeedFromSystem() >> 33);
-  TAMIS_ASSIGN_OR_RETURN(TableSchema stored, NewTable(InCells(std::move(schema)), drawn + 1));
-  for (IndexSpec& index : stored.indexes) {
-    if (index.seed == 0) index.seed = NewSeed();
-  }
+  TAMIS_ASSIGN_OR_RETURN(TableSchema stored, FirstVersion(InCells(std::move(schema))));
+  // Not everybody who may make tables may ask the servers.
+  TAMIS_RETURN_IF_ERROR(CheckJar(/*strict=*/false).WithContext(what));
   IndexedTable table{.description = {.name = HBaseTableName(cluster_->name_space(), stored.name)},
                      .stored = std::move(stored)};
   table.description = DescribeIndexed(std::move(table.description), table.stored);
@@ -179,6 +254,112 @@ Result<TableSchema> HBaseClusterAdmin::Create(TableSchema schema) {
   TAMIS_RETURN_IF_ERROR(created.WithContext(what));
   cluster_->Distrust(table.stored.name);
   return table.schema();
+}
+
+Status HBaseClusterAdmin::CheckJar(bool strict) {
+  TAMIS_ASSIGN_OR_RETURN(const Installation installation, AskProcesses());
+  const std::vector<std::string> missing = MissingJar(installation, strict);
+  if (missing.empty()) return Status::Ok();
+  return FailedPrecondition(JoinSentences(missing) + "; tamis doctor looks over all of it");
+}
+
+void HBaseClusterAdmin::AttachTable(TableSchema schema, const std::string& foreign_name,
+                                    Callback<TableSchema> done) {
+  Do<TableSchema>(std::move(done), [this, schema = std::move(schema), foreign_name] {
+    auto attached = Attach(schema, foreign_name);
+    if (attached.ok()) return attached;
+    return Result<TableSchema>(attached.status().WithContext(
+        "cannot attach HBase table \"" + foreign_name + "\" as \"" + schema.name + "\""));
+  });
+}
+
+// Of the store's namespace, without it where that is the default one.
+Result<std::string> HBaseClusterAdmin::OwnName(const std::string& foreign_name) const {
+  const size_t colon = foreign_name.find(':');
+  if (colon == std::string::npos) return HBaseTableName(cluster_->name_space(), foreign_name);
+  const std::string name_space = foreign_name.substr(0, colon);
+  if (name_space == cluster_->name_space()) {
+    return HBaseTableName(name_space, foreign_name.substr(colon + 1));
+  }
+  return InvalidArgument("the store is namespace \"" + cluster_->name_space() +
+                         "\"; name the other one in --store, hbase://HOST:PORT,.../" + name_space +
+                         ", with the options of this one behind it, if it has any (?tls=true...)");
+}
+
+// One change of the table's description, which the master carries out also when nobody waits for it
+// any more: so whoever was interrupted asks for the same again, and waits for what is under way.
+Result<TableSchema> HBaseClusterAdmin::Attach(const TableSchema& schema,
+                                              const std::string& foreign_name) {
+  if (!schema.cells) {
+    return InvalidArgument(
+        "no cell of it is named: give --column NAME=FAMILY:QUALIFIER:TYPE, or "
+        "--marker FAMILY:QUALIFIER for a cell that all of its rows have");
+  }
+  TAMIS_ASSIGN_OR_RETURN(const std::string hbase_name, OwnName(foreign_name));
+  auto described = client_->Table(hbase_name);
+  if (described.status().code() == StatusCode::kNotFound) {
+    return NotFound("HBase has no such table; its shell lists those that there are");
+  }
+  TAMIS_ASSIGN_OR_RETURN(hbase::TableDescription description, std::move(described));
+  TAMIS_ASSIGN_OR_RETURN(const auto before, ReadIndexedTable(description));
+  if (before && before->stored.name != schema.name) {
+    return AlreadyExists("it is attached already, as \"" + before->stored.name +
+                         "\"; tamis table detach " + before->stored.name + " ends that");
+  }
+  TAMIS_RETURN_IF_ERROR(CheckJar(/*strict=*/true));
+  if (before) {
+    TAMIS_RETURN_IF_ERROR(CheckSameDefinition(before->stored, schema));
+    // It puts right what somebody took away, too.
+    TAMIS_RETURN_IF_ERROR(client_->ModifyTable(DescribeIndexed(description, before->stored)));
+    cluster_->Distrust(schema.name);
+    return before->schema();
+  }
+  const auto taken = cluster_->Find(schema.name);
+  if (taken.ok()) {
+    return AlreadyExists("\"" + schema.name + "\" is HBase table \"" + taken->description.name +
+                         "\" already; choose another name");
+  }
+  if (taken.status().code() != StatusCode::kNotFound) return taken.status();
+  std::vector<std::string> obstacles = ObstaclesToAttaching(description, schema);
+  TAMIS_ASSIGN_OR_RETURN(const hbase::TableState state, client_->StateOfTable(hbase_name));
+  if (state != hbase::TableState::kEnabled) {
+    obstacles.push_back("it is disabled; in HBase's shell: enable '" + hbase_name + "'");
+  }
+  if (!obstacles.empty()) return FailedPrecondition(JoinSentences(obstacles));
+  TAMIS_RETURN_IF_ERROR(LookAtRows(hbase_name, schema));
+
+  TAMIS_ASSIGN_OR_RETURN(TableSchema stored, FirstVersion(schema));
+  stored = WithIndexesFrom(std::move(stored), 1 + static_cast<uint32_t>(SeedFromSystem() >> 34));
+  IndexedTable table{.description = DescribeIndexed(std::move(description), stored),
+                     .stored = std::move(stored)};
+  TAMIS_RETURN_IF_ERROR(client_->ModifyTable(table.description));
+  cluster_->Distrust(schema.name);
+  return table.schema();
+}
+
+Status HBaseClusterAdmin::LookAtRows(const std::string& hbase_name, const TableSchema& schema) {
+  RowSample sample(schema);
+  const auto stream = client_->Scan(hbase_name, {.limit = kRowsLookedAt});
+  while (true) {
+    TAMIS_ASSIGN_OR_RETURN(const auto rows, stream->Next());
+    if (rows.empty()) break;
+    for (const hbase::Row& row : rows) sample.Add(row);
+  }
+  const std::vector<std::string> faults = sample.Faults();
+  return faults.empty() ? Status::Ok() : InvalidArgument(JoinSentences(faults));
+}
+
+void HBaseClusterAdmin::DetachTable(const std::string& table, DoneCallback done) {
+  DoStatus(std::move(done), [this, table] {
+    return Detach(table).WithContext("cannot detach table \"" + table + "\"");
+  });
+}
+
+Status HBaseClusterAdmin::Detach(const std::string& name) {
+  TAMIS_ASSIGN_OR_RETURN(const IndexedTable table, cluster_->Find(name));
+  TAMIS_RETURN_IF_ERROR(client_->ModifyTable(DescribePlain(table.description)));
+  cluster_->Distrust(name);
+  return Status::Ok();
 }
 
 void HBaseClusterAdmin::DropTable(const std::string& table, DoneCallback done) {
@@ -312,13 +493,12 @@ Result<hbase::Region> HBaseClusterAdmin::FindRegion(RegionId id, std::string_vie
 Status HBaseClusterAdmin::Patiently(const std::vector<hbase::Region>& regions,
                                     const std::function<Status()>& work) {
   const Time end = executor_->Now() + options_.patience;
-  Duration pause = std::chrono::milliseconds(100);
+  GrowingPause pauses(std::chrono::milliseconds(100), std::chrono::seconds(2));
   while (true) {
     const Status status = work();
     if (status.ok() || !IsNotYet(status) || executor_->Now() >= end) return status;
     for (const hbase::Region& region : regions) (void)client_->CompactRegion(region, false);
-    Sleep(&workers_, pause);
-    pause = std::min<Duration>(2 * pause, std::chrono::seconds(2));
+    Sleep(&workers_, pauses.Next());
   }
 }
 
@@ -386,7 +566,8 @@ Status HBaseClusterAdmin::Move(RegionId id, const std::string& server) {
   const std::string what = "cannot move region " + id.ToString();
   return Patiently({}, [&]() -> Status {
     TAMIS_ASSIGN_OR_RETURN(const hbase::Region region, FindRegion(id, "move"));
-    TAMIS_ASSIGN_OR_RETURN(const hbase::ClusterState state, client_->Cluster());
+    TAMIS_ASSIGN_OR_RETURN(const hbase::ClusterState state,
+                           client_->Cluster(hbase::ClusterDetail::kServers));
     const auto target = std::ranges::find(
         state.servers, server, [](const auto& one) { return one.name.address.ToString(); });
     if (target == state.servers.end()) {
@@ -472,13 +653,12 @@ Status HBaseClusterAdmin::Compact(uint64_t job) {
     TAMIS_RETURN_IF_ERROR(client_->CompactRegion(*region, true));
   }
   for (const hbase::RegionPtr& region : regions) {
-    Duration pause = std::chrono::milliseconds(20);
+    GrowingPause pauses(std::chrono::milliseconds(20), std::chrono::seconds(1));
     while (true) {
       if (closed_) return Cancelled("the cluster was closed");
       TAMIS_ASSIGN_OR_RETURN(const bool compacting, client_->IsCompacting(*region));
       if (!compacting) break;
-      Sleep(executor_, pause);
-      pause = std::min<Duration>(2 * pause, std::chrono::seconds(1));
+      Sleep(executor_, pauses.Next());
     }
     jobs_.Update(job, [&](JobInfo* info) { ++info->done; });
   }

@@ -21,6 +21,7 @@
 #include "tamis/cluster/cluster_admin.h"
 #include "tamis/cluster/job_table.h"
 #include "tamis/hbase_cluster/hbase_cluster.h"
+#include "tamis/hbase_cluster/installation.h"
 
 namespace tamis {
 
@@ -43,6 +44,10 @@ class HBaseClusterAdmin : public ClusterAdmin {
   // In cells: a column for which the schema names no cell gets one.
   void CreateTable(TableSchema schema, Callback<TableSchema> done) override;
   void DropTable(const std::string& table, DoneCallback done) override;
+  // `foreign_name` is "NAME" or "NAMESPACE:NAME". Whoever was interrupted may ask again.
+  void AttachTable(TableSchema schema, const std::string& foreign_name,
+                   Callback<TableSchema> done) override;
+  void DetachTable(const std::string& table, DoneCallback done) override;
   void AddColumn(const std::string& table, Column column, Callback<TableSchema> done) override;
   void CreateIndex(const std::string& table, IndexSpec index, Callback<TableSchema> done) override;
   void DropIndex(const std::string& table, const std::string& index,
@@ -59,6 +64,7 @@ class HBaseClusterAdmin : public ClusterAdmin {
   void ResumeServer(const std::string& server, DoneCallback done) override;
 
   void GetStatus(Callback<ClusterStatus> done) override;
+  void Examine(Callback<std::vector<Finding>> done) override;
 
   void StartJob(JobSpec spec, Callback<uint64_t> done) override;
   void GetJob(uint64_t job, Callback<JobInfo> done) override;
@@ -74,6 +80,11 @@ class HBaseClusterAdmin : public ClusterAdmin {
 
   Result<TableSchema> Create(TableSchema schema);
   Status Drop(const std::string& table);
+  Status CheckJar(bool strict);
+  Result<std::string> OwnName(const std::string& foreign_name) const;
+  Result<TableSchema> Attach(const TableSchema& schema, const std::string& foreign_name);
+  Status LookAtRows(const std::string& hbase_name, const TableSchema& schema);
+  Status Detach(const std::string& name);
   Result<TableSchema> Change(const std::string& table,
                              const std::function<Result<TableSchema>(TableSchema)>& change);
   // As hbase:meta has it now.
@@ -88,6 +99,8 @@ class HBaseClusterAdmin : public ClusterAdmin {
   std::vector<Result<pb::StatusReply>> AskStatus(const std::vector<std::string>& servers,
                                                  uint32_t table_id);
   Result<ClusterStatus> AskAll();
+  Result<Installation> AskProcesses();
+  Result<std::vector<Finding>> LookOver();
   Status RunJob(uint64_t job, const JobSpec& spec, const std::optional<IndexedTable>& table);
   Status Compact(uint64_t job);
   // Again while it fails for what compactions will mend, which it asks for.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tamis/base/growing_pause.h"
 #include "tamis/base/random.h"
 #include "tamis/cluster/error.h"
 
@@ -12,8 +13,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration kAnswerTime = seconds(10);
-constexpr Duration kFirstPause = milliseconds(5);
-constexpr Duration kLongestPause = seconds(1);
+constexpr GrowingPause kPauses(milliseconds(5), seconds(1));
 
 void Add(const pb::RegionCheck& check, CheckReport* report) {
   ++report->regions;
@@ -54,19 +54,18 @@ CheckReport TableJob::report() const {
 Status TableJob::Run(const OnProgress& on_progress) {
   on_progress_ = on_progress;
   last_news_ = executor_->Now();
-  Duration pause = kFirstPause;
+  GrowingPause pauses = kPauses;
   while (true) {
     TAMIS_ASSIGN_OR_RETURN(auto parts, StartMissing());
     const size_t done = done_.size();
     TAMIS_RETURN_IF_ERROR(Follow(&parts));
     if (IsWhole()) return Status::Ok();
-    if (done_.size() != done) pause = kFirstPause;
+    if (done_.size() != done) pauses.Reset();
     if (*cancelled_) return Cancelled("the cluster was closed");
     if (executor_->Now() - last_news_ > options_.patience) {
       return Unavailable("some regions could not be asked: " + last_failure_.message());
     }
-    Sleep(executor_, pause);
-    pause = std::min(2 * pause, kLongestPause);
+    Sleep(executor_, pauses.Next());
   }
 }
 
@@ -112,7 +111,7 @@ Result<std::vector<TableJob::Part>> TableJob::StartMissing() {
 
 // Until each has ended, or its server is not to be had.
 Status TableJob::Follow(std::vector<Part>* parts) {
-  Duration pause = kFirstPause;
+  GrowingPause pauses = kPauses;
   while (std::ranges::any_of(*parts, [](const Part& part) { return !part.ended; })) {
     if (*cancelled_) return Cancelled("the cluster was closed");
     for (Part& part : *parts) {
@@ -139,8 +138,7 @@ Status TableJob::Follow(std::vector<Part>* parts) {
         if (last_failure_.code() != StatusCode::kUnavailable) return last_failure_;
       }
     }
-    Sleep(executor_, pause);
-    pause = std::min(2 * pause, kLongestPause);
+    Sleep(executor_, pauses.Next());
   }
   return Status::Ok();
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tamis/base/random.h"
+#include "tamis/lsm/hooks.h"
 #include "tamis/lsm/key_file.h"
 #include "tamis/lsm/sst_keys.h"
 
@@ -14,7 +15,8 @@ namespace tamis::lsm {
 namespace {
 
 // The deletions of one compaction's inputs come one by one: to settle them together spares the
-// filter the keys that are only counted twice meanwhile.
+// filter the keys that are only counted twice meanwhile. So it is waited as long as some come, and
+// then until they are complete.
 constexpr std::chrono::milliseconds kTogether{20};
 
 // That of the key files there, so that they can be used, or a new one, so that nobody can prepare
@@ -30,7 +32,20 @@ uint64_t SeedFor(const std::string& directory) {
   return SeedFromSystem();
 }
 
+// Nothing for one of a family whose answers do not depend on it: it was not shown, or a file of it
+// cannot be counted.
+std::optional<TreeFilter::File> FileOf(HookState& hooks, const rocksdb::LiveFileMetaData& live) {
+  const auto family = hooks.FamilyNamed(live.column_family_name);
+  if (!family.has_value() || (hooks.tree().DoubtsOf(*family) & kUnreadable) != 0) {
+    return std::nullopt;
+  }
+  return TreeFilter::File{.number = live.file_number, .family = *family};
+}
+
 }  // namespace
+
+DatabaseFilter::DatabaseFilter(const Options& options, std::shared_ptr<HookState> hooks)
+    : options_(options), hooks_(std::move(hooks)), tree_(hooks_->tree()) {}
 
 Result<std::shared_ptr<DatabaseFilter>> DatabaseFilter::Create(const Options& options) {
   TAMIS_ASSIGN_OR_RETURN(auto tree, TreeFilter::Create({.directory = options.directory,
@@ -43,6 +58,25 @@ Result<std::shared_ptr<DatabaseFilter>> DatabaseFilter::Create(const Options& op
 }
 
 DatabaseFilter::~DatabaseFilter() { Stop(); }
+
+bool DatabaseFilter::MayContain(rocksdb::ColumnFamilyHandle* family,
+                                const rocksdb::Slice& key) const {
+  return tree_.MayContain(family->GetID(), {key.data(), key.size()});
+}
+
+void DatabaseFilter::MayContain(rocksdb::ColumnFamilyHandle* family,
+                                std::span<const std::string_view> keys,
+                                std::span<bool> answers) const {
+  tree_.MayContain(family->GetID(), keys, answers);
+}
+
+std::string DatabaseFilter::DoubtsOf(rocksdb::ColumnFamilyHandle* family) const {
+  return DoubtNames(tree_.DoubtsOf(family->GetID()));
+}
+
+void DatabaseFilter::CountLater(uint32_t family) { hooks_->AddUncounted(family); }
+
+bool DatabaseFilter::HasWork() const { return hooks_->HasUncounted() || tree_.HasUnsettled(); }
 
 void DatabaseFilter::Attach(rocksdb::Options* options) const {
   AttachTo(hooks_, static_cast<rocksdb::DBOptions*>(options));
@@ -125,14 +159,19 @@ void DatabaseFilter::Run() {
     for (int i = 0; i < 10 && std::exchange(woken_, false) && !stops_; ++i) {
       wake_.wait_for(lock, kTogether, [this] { return stops_; });
     }
+    // Some may be held by an iterator for long, so this has an end.
+    for (int i = 0; i < 50 && tree().IsPartlyDeleted() && !stops_; ++i) {
+      wake_.wait_for(lock, kTogether, [this] { return stops_; });
+    }
     if (stops_) break;
+    woken_ = false;
     busy_ = true;
     lock.unlock();
     if (hooks_->HasUncounted()) CountUnknown();
     const auto unknown = tree().Settle([this] {
       std::vector<TreeFilter::FileNumber> numbers;
       for (const auto& live : LiveFiles()) {
-        if (const auto file = FileOf(live)) numbers.push_back(file->number);
+        if (const auto file = FileOf(*hooks_, live)) numbers.push_back(file->number);
       }
       return numbers;
     });
@@ -153,13 +192,6 @@ std::vector<rocksdb::LiveFileMetaData> DatabaseFilter::LiveFiles() const {
   return files;
 }
 
-std::optional<TreeFilter::File> DatabaseFilter::FileOf(
-    const rocksdb::LiveFileMetaData& live) const {
-  const auto family = hooks_->FamilyNamed(live.column_family_name);
-  if (!family.has_value() || (tree().DoubtsOf(*family) & kUnreadable) != 0) return std::nullopt;
-  return TreeFilter::File{.number = live.file_number, .family = *family};
-}
-
 void DatabaseFilter::CountUnknown() {
   TreeFilter& tree = this->tree();
   const std::vector<uint32_t> uncounted = hooks_->TakeUncounted();
@@ -172,7 +204,7 @@ void DatabaseFilter::CountUnknown() {
     std::map<TreeFilter::FileNumber, std::string> paths;
     std::vector<TreeFilter::File> files;
     for (const rocksdb::LiveFileMetaData& live : LiveFiles()) {
-      const auto file = FileOf(live);
+      const auto file = FileOf(*hooks_, live);
       if (!file.has_value() || tree.Covers(*file)) continue;
       paths[file->number] = live.db_path + live.name;
       files.push_back(*file);

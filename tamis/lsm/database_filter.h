@@ -15,18 +15,23 @@
 #include <rocksdb/db.h>
 
 #include <condition_variable>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "tamis/base/status.h"
-#include "tamis/lsm/hooks.h"
+#include "tamis/lsm/faults.h"
 
 namespace tamis::lsm {
+
+class HookState;
+class TreeFilter;
 
 class DatabaseFilter {
  public:
@@ -51,17 +56,12 @@ class DatabaseFilter {
   // files are counted.
   void Show(rocksdb::ColumnFamilyHandle* handle);
 
-  bool MayContain(rocksdb::ColumnFamilyHandle* family, const rocksdb::Slice& key) const {
-    return tree().MayContain(family->GetID(), {key.data(), key.size()});
-  }
+  bool MayContain(rocksdb::ColumnFamilyHandle* family, const rocksdb::Slice& key) const;
+  // answers[i] for keys[i].
   void MayContain(rocksdb::ColumnFamilyHandle* family, std::span<const std::string_view> keys,
-                  std::span<bool> answers) const {
-    tree().MayContain(family->GetID(), keys, answers);
-  }
+                  std::span<bool> answers) const;
   // Why it passes through; empty: it does not.
-  std::string DoubtsOf(rocksdb::ColumnFamilyHandle* family) const {
-    return DoubtNames(tree().DoubtsOf(family->GetID()));
-  }
+  std::string DoubtsOf(rocksdb::ColumnFamilyHandle* family) const;
 
   // For who watches it, by name: asked, excluded, false_passes, disturbed, unsettled, ...; of all
   // families together.
@@ -79,33 +79,31 @@ class DatabaseFilter {
     DatabaseFilter* const filter_;
     const uint32_t family_;
     bool is_partial_ = false;  // some of the files could not be read
-    std::vector<TreeFilter::Ticket> tickets_;
+    std::vector<uint64_t> tickets_;  // TreeFilter's
   };
   // Files have come, or may have come, into the family without being counted: it passes through
   // until they are.
-  void CountLater(uint32_t family) { hooks_->AddUncounted(family); }
+  void CountLater(uint32_t family);
 
   // Until the live files are counted, and what has been deleted is settled.
   void WaitUntilCounted();
   void WaitUntilSettled();
 
-  TreeFilter& tree() const { return hooks_->tree(); }
+  // tree_filter.h, for who looks inside.
+  TreeFilter& tree() const { return tree_; }
   const Options& options() const { return options_; }
 
  private:
-  DatabaseFilter(const Options& options, std::shared_ptr<HookState> hooks)
-      : options_(options), hooks_(std::move(hooks)) {}
+  DatabaseFilter(const Options& options, std::shared_ptr<HookState> hooks);
 
   void Run();
   void CountUnknown();
-  bool HasWork() const { return hooks_->HasUncounted() || tree().HasUnsettled(); }
-  // Nothing for one of a family whose answers do not depend on it: it was not shown, or a file of
-  // it cannot be counted.
-  std::optional<TreeFilter::File> FileOf(const rocksdb::LiveFileMetaData& live) const;
+  bool HasWork() const;
   std::vector<rocksdb::LiveFileMetaData> LiveFiles() const;
 
   const Options options_;
   const std::shared_ptr<HookState> hooks_;
+  TreeFilter& tree_;  // theirs
   rocksdb::DB* db_ = nullptr;
   std::mutex mutex_;
   std::condition_variable wake_;

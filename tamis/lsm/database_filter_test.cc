@@ -12,6 +12,7 @@
 
 #include "tamis/lsm/filtered_db.h"
 #include "tamis/lsm/sst_keys.h"
+#include "tamis/lsm/tree_filter.h"
 
 namespace tamis::lsm {
 namespace {

@@ -1,8 +1,11 @@
 #include "tamis/lsm/filtered_db.h"
 
 #include <algorithm>
+#include <memory>
 #include <string_view>
 #include <utility>
+
+#include "tamis/lsm/tree_filter.h"
 
 namespace tamis::lsm {
 namespace {
@@ -54,6 +57,10 @@ Status FilteredDB::Close() {
   return db_->Close();
 }
 
+void FilteredDB::Note(ColumnFamilyHandle* family, const Status& status) const {
+  if (status.IsNotFound()) filter_->tree().NoteFalsePasses(family->GetID(), 1);
+}
+
 Status FilteredDB::Get(const ReadOptions& options, ColumnFamilyHandle* family, const Slice& key,
                        PinnableSlice* value) {
   if (!filter_->MayContain(family, key)) return Status::NotFound();
@@ -85,44 +92,49 @@ bool FilteredDB::KeyMayExist(const ReadOptions& options, ColumnFamilyHandle* fam
 template <class FamilyAt, class Read, class ReadAll, class Deny>
 void FilteredDB::ReadMany(size_t count, const Slice* keys, FamilyAt&& family_at, Read&& read,
                           ReadAll&& read_all, Deny&& deny) {
-  const rocksdb::SequenceNumber before = db_->GetLatestSequenceNumber();
-  std::vector<size_t> denied;
-  std::vector<size_t> asked;
-  const auto ask = [&](const std::vector<size_t>* places, size_t size, auto&& take) {
-    constexpr size_t kBatch = 64;
-    std::string_view batch[kBatch];
-    bool answers[kBatch];
-    const auto place = [&](size_t i) { return places == nullptr ? i : (*places)[i]; };
-    for (size_t begin = 0; begin < size;) {
-      ColumnFamilyHandle* const family = family_at(place(begin));
+  // Most batches are small, and most of their keys absent: nothing is allocated for these.
+  constexpr size_t kBatch = 64;
+  bool few_answers[kBatch];
+  std::unique_ptr<bool[]> many_answers;
+  if (count > kBatch) many_answers = std::make_unique_for_overwrite<bool[]>(count);
+  bool* const answers = count > kBatch ? many_answers.get() : few_answers;
+  const auto ask = [&] {
+    size_t denied = 0;
+    for (size_t begin = 0; begin < count;) {
+      ColumnFamilyHandle* const family = family_at(begin);
+      std::string_view batch[kBatch];
       size_t n = 0;
-      for (; n < kBatch && begin + n < size && family_at(place(begin + n)) == family; ++n) {
-        const Slice& key = keys[place(begin + n)];
-        batch[n] = {key.data(), key.size()};
+      for (; n < kBatch && begin + n < count && family_at(begin + n) == family; ++n) {
+        batch[n] = {keys[begin + n].data(), keys[begin + n].size()};
       }
-      filter_->MayContain(family, std::span<const std::string_view>(batch, n),
-                          std::span<bool>(answers, n));
-      for (size_t i = 0; i < n; ++i) take(place(begin + i), answers[i]);
+      filter_->MayContain(family, {batch, n}, {answers + begin, n});
+      denied += static_cast<size_t>(std::count(answers + begin, answers + begin + n, false));
       begin += n;
     }
+    return denied;
   };
-  ask(nullptr, count, [&](size_t i, bool may) { (may ? asked : denied).push_back(i); });
-  if (denied.empty()) {
+  const rocksdb::SequenceNumber before = db_->GetLatestSequenceNumber();
+  const size_t denied = ask();
+  if (denied == 0) {
     read_all();
     return;
   }
-  if (!asked.empty()) {
-    read(asked);
-    bool moved = false;
+  if (denied < count) {
+    std::vector<size_t> places;
+    std::vector<size_t> others;
+    for (size_t i = 0; i < count; ++i) (answers[i] ? places : others).push_back(i);
+    read(places);
     if (db_->GetLatestSequenceNumber() != before) {
-      ask(&denied, denied.size(), [&](size_t, bool may) { moved = moved || may; });
+      ask();
+      if (std::ranges::any_of(others, [&](size_t i) { return answers[i]; })) {
+        read_all();
+        return;
+      }
     }
-    if (moved) {
-      read_all();
-      return;
-    }
+    for (const size_t i : others) deny(i);
+    return;
   }
-  for (const size_t i : denied) deny(i);
+  for (size_t i = 0; i < count; ++i) deny(i);
 }
 
 std::vector<Status> FilteredDB::MultiGet(const ReadOptions& options,

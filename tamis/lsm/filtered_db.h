@@ -7,7 +7,7 @@
 //   db->GetProperty("tamis.lsm", &text);        asked, excluded, ..., and the state of the family
 //   db->GetIntProperty("tamis.lsm.excluded", &number);
 //
-// StackableDB forwards the calls, all but Resume, Get with timestamps and
+// StackableDB forwards the calls, all but Resume, those with timestamps, GetStatsHistory and
 // GetAllColumnFamilyMetaData, which it forgets: they stand here.
 #pragma once
 
@@ -45,6 +45,24 @@ class FilteredDB : public rocksdb::StackableDB {
   rocksdb::Status Resume() override { return db_->Resume(); }
   void GetAllColumnFamilyMetaData(std::vector<rocksdb::ColumnFamilyMetaData>* metadata) override {
     db_->GetAllColumnFamilyMetaData(metadata);
+  }
+
+  rocksdb::Status GetStatsHistory(
+      uint64_t start, uint64_t end,
+      std::unique_ptr<rocksdb::StatsHistoryIterator>* history) override {
+    return db_->GetStatsHistory(start, end, history);
+  }
+  using StackableDB::DeleteRange;
+  rocksdb::Status DeleteRange(const rocksdb::WriteOptions& options,
+                              rocksdb::ColumnFamilyHandle* family, const rocksdb::Slice& begin,
+                              const rocksdb::Slice& end, const rocksdb::Slice& timestamp) override {
+    return db_->DeleteRange(options, family, begin, end, timestamp);
+  }
+  using StackableDB::Merge;
+  rocksdb::Status Merge(const rocksdb::WriteOptions& options, rocksdb::ColumnFamilyHandle* family,
+                        const rocksdb::Slice& key, const rocksdb::Slice& timestamp,
+                        const rocksdb::Slice& value) override {
+    return db_->Merge(options, family, key, timestamp, value);
   }
 
   using StackableDB::Get;
@@ -122,9 +140,7 @@ class FilteredDB : public rocksdb::StackableDB {
 
  private:
   // Of a key that was let pass.
-  void Note(rocksdb::ColumnFamilyHandle* family, const rocksdb::Status& status) const {
-    if (status.IsNotFound()) filter_->tree().NoteFalsePasses(family->GetID(), 1);
-  }
+  void Note(rocksdb::ColumnFamilyHandle* family, const rocksdb::Status& status) const;
   // ask(places): reads what stands at these places of the batch. Those that the filter denies are
   // not among them.
   template <class FamilyAt, class Read, class ReadAll, class Deny>

@@ -1,9 +1,12 @@
 #include "tamis/lsm/filtered_db.h"
+#include "tamis/lsm/tree_filter.h"
 
 #include <gtest/gtest.h>
 #include <rocksdb/convenience.h>
 #include <rocksdb/options.h>
 #include <rocksdb/sst_file_writer.h>
+#include <rocksdb/stats_history.h>
+#include <rocksdb/trace_reader_writer.h>
 #include <rocksdb/utilities/options_util.h>
 #include <rocksdb/utilities/replayer.h>
 #include <rocksdb/utilities/transaction_db.h>
@@ -209,7 +212,154 @@ TEST_F(FilteredDBTest, WhateverCanBeAskedOfADatabaseIsAnsweredByTheBase) {
   db_->filter().WaitUntilSettled();
   ColumnFamilyHandle* const family = handles_[0];
   const auto text = [](const Status& status) { return status.ToString(); };
+  const auto trace_to_nowhere = [&] {
+    std::unique_ptr<rocksdb::TraceWriter> writer;
+    EXPECT_TRUE(
+        rocksdb::NewFileTraceWriter(rocksdb::Env::Default(), {}, path_ + "/trace", &writer).ok());
+    return writer;
+  };
+  const auto value_of = [&](DB* db, const std::string& key) {
+    std::string value;
+    const Status status = db->Get({}, family, key, &value);
+    return text(status) + value;
+  };
   const std::map<std::string, std::function<std::string(DB*)>> kQuestions = {
+      {"DefaultColumnFamily",
+       [&](DB* db) { return std::to_string(db->DefaultColumnFamily()->GetID()); }},
+      {"GetRootDB", [&](DB* db) { return db->GetRootDB()->GetName(); }},
+      {"Put with a timestamp", [&](DB* db) { return text(db->Put({}, family, "a", "t", "v")); }},
+      {"Delete with a timestamp", [&](DB* db) { return text(db->Delete({}, family, "a", "t")); }},
+      {"SingleDelete with a timestamp",
+       [&](DB* db) { return text(db->SingleDelete({}, family, "a", "t")); }},
+      {"DeleteRange with a timestamp",
+       [&](DB* db) { return text(db->DeleteRange({}, family, "a", "b", "t")); }},
+      {"Merge with a timestamp",
+       [&](DB* db) { return text(db->Merge({}, family, "a", "t", "v")); }},
+      {"Put",
+       [&](DB* db) {
+         const Status status = db->Put({}, family, "put", "v");
+         return text(status) + value_of(db, "put");
+       }},
+      {"Delete",
+       [&](DB* db) {
+         const Status status = db->Delete({}, family, Key(7));
+         return text(status) + value_of(db, Key(7));
+       }},
+      {"SingleDelete",
+       [&](DB* db) {
+         const Status status = db->SingleDelete({}, family, Key(8));
+         return text(status) + value_of(db, Key(8));
+       }},
+      {"DeleteRange",
+       [&](DB* db) {
+         const Status status = db->DeleteRange({}, family, Key(9), Key(9) + "x");
+         return text(status) + value_of(db, Key(9));
+       }},
+      {"Merge", [&](DB* db) { return text(db->Merge({}, family, "merged", "v")); }},
+      {"Write",
+       [&](DB* db) {
+         rocksdb::WriteBatch batch;
+         (void)batch.Put(family, "batch", "v");
+         const Status status = db->Write({}, &batch);
+         return text(status) + value_of(db, "batch");
+       }},
+      {"PutEntity and GetEntity",
+       [&](DB* db) {
+         rocksdb::PinnableWideColumns columns;
+         const Status put = db->PutEntity({}, family, "entity", {{"name", "value"}});
+         const Status got = db->GetEntity({}, family, "entity", &columns);
+         return text(put) + text(got) + std::to_string(columns.columns().size());
+       }},
+      {"NewIterator",
+       [&](DB* db) {
+         const std::unique_ptr<rocksdb::Iterator> keys(db->NewIterator({}, family));
+         uint64_t count = 0;
+         for (keys->SeekToFirst(); keys->Valid(); keys->Next()) ++count;
+         return text(keys->status()) + std::to_string(count);
+       }},
+      {"GetSnapshot",
+       [&](DB* db) {
+         const rocksdb::Snapshot* const snapshot = db->GetSnapshot();
+         const auto number = snapshot->GetSequenceNumber();
+         db->ReleaseSnapshot(snapshot);
+         return std::to_string(number);
+       }},
+      {"GetApproximateSizes",
+       [&](DB* db) {
+         const rocksdb::Range range("k", "l");
+         uint64_t size = 0;
+         return text(db->GetApproximateSizes({}, family, &range, 1, &size)) + std::to_string(size);
+       }},
+      {"GetApproximateMemTableStats",
+       [&](DB* db) {
+         uint64_t count = 0;
+         uint64_t size = 0;
+         db->GetApproximateMemTableStats(family, rocksdb::Range("k", "l"), &count, &size);
+         return std::to_string(count) + " " + std::to_string(size);
+       }},
+      {"CompactFiles",
+       [&](DB* db) { return text(db->CompactFiles({}, family, {"/999999.sst"}, 1)); }},
+      {"DeleteFile", [&](DB* db) { return text(db->DeleteFile("/999999.sst")); }},
+      {"DisableManualCompaction",
+       [&](DB* db) {
+         db->DisableManualCompaction();
+         const Status refused = db->CompactRange({}, family, nullptr, nullptr);
+         db->EnableManualCompaction();
+         return text(refused);
+       }},
+      {"GetLiveFilesChecksumInfo",
+       [&](DB* db) {
+         const std::unique_ptr<rocksdb::FileChecksumList> list(rocksdb::NewFileChecksumList());
+         return text(db->GetLiveFilesChecksumInfo(list.get())) + std::to_string(list->size());
+       }},
+      {"GetPropertiesOfTablesInRange",
+       [&](DB* db) {
+         const rocksdb::Range range("k", "l");
+         rocksdb::TablePropertiesCollection some;
+         return text(db->GetPropertiesOfTablesInRange(family, &range, 1, &some)) +
+                std::to_string(some.size());
+       }},
+      {"GetStatsHistory",
+       [&](DB* db) {
+         std::unique_ptr<rocksdb::StatsHistoryIterator> history;
+         return text(db->GetStatsHistory(0, 1, &history));
+       }},
+      {"StartTrace",
+       [&](DB* db) {
+         const Status status = db->StartTrace({}, trace_to_nowhere());
+         return text(status) + text(db->EndTrace());
+       }},
+      {"StartIOTrace",
+       [&](DB* db) {
+         const Status status = db->StartIOTrace({}, trace_to_nowhere());
+         return text(status) + text(db->EndIOTrace());
+       }},
+      {"StartBlockCacheTrace",
+       [&](DB* db) {
+         const Status status = db->StartBlockCacheTrace({}, trace_to_nowhere());
+         return text(status) + text(db->EndBlockCacheTrace());
+       }},
+      {"CreateColumnFamilies",
+       [&](DB* db) {
+         std::vector<ColumnFamilyHandle*> made;
+         const Status status = db->CreateColumnFamilies(options_, {"one", "two"}, &made);
+         const Status dropped = db->DropColumnFamilies(made);
+         const Status again = made.empty() ? Status() : db->DropColumnFamily(made[0]);
+         for (ColumnFamilyHandle* handle : made) (void)db->DestroyColumnFamilyHandle(handle);
+         return text(status) + text(dropped) + text(again) + std::to_string(made.size());
+       }},
+      {"CreateColumnFamilyWithImport",
+       [&](DB* db) {
+         ColumnFamilyHandle* made = nullptr;
+         return text(db->CreateColumnFamilyWithImport(options_, "imported", {}, {}, &made));
+       }},
+      {"IngestExternalFiles",
+       [&](DB* db) {
+         rocksdb::IngestExternalFileArg files;
+         files.column_family = family;
+         files.external_files = {path_ + "/missing"};
+         return text(db->IngestExternalFiles({files}));
+       }},
       {"Resume", [&](DB* db) { return text(db->Resume()); }},
       {"Get with a timestamp",
        [&](DB* db) {

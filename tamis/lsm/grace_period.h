@@ -1,18 +1,23 @@
 // GracePeriod: when nobody can be using any more what has just been replaced.
 //
-// Who replaces something that readers use under a Guard: Wait, then delete; or, where waiting is
-// not wanted, Retire, and somebody will Collect.
+// Who replaces something that readers use under a Guard: Wait, then delete if it says so; or, where
+// waiting is not wanted, Retire, and somebody will Collect.
 //
 // A reader holds a Guard while it uses what it has loaded from a pointer (seq_cst, after Enter).
 // Who has put something else there calls Wait, and may then delete the old. Readers never wait; two
 // counters a slot, so that Wait does not wait for readers who came after it (McKenney's SRCU).
+//
+// A reader's count must be seen before what it loads is chosen. No reader pays for that order: Wait
+// has the system put a fence into every running thread (membarrier, as liburcu does). A locked
+// instruction in each lookup would not only take its time, but keep the next one from beginning
+// before this one has its cache line. Where the system has no such call, and for threads beyond
+// the slots, readers count with one all the same.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,33 +27,38 @@ class GracePeriod {
  public:
   class Guard {
    public:
-    explicit Guard(std::atomic<uint64_t>* inside) : inside_(inside) {}
-    ~Guard() { inside_->fetch_sub(1, std::memory_order_release); }
+    Guard(std::atomic<uint64_t>* inside, uint32_t slot) : inside_(inside), slot_(slot) {}
+    ~Guard() {
+      if (slot_ != kShared) {
+        inside_->store(inside_->load(std::memory_order_relaxed) - 1, std::memory_order_release);
+      } else {
+        inside_->fetch_sub(1, std::memory_order_release);
+      }
+    }
     Guard(const Guard&) = delete;
     Guard& operator=(const Guard&) = delete;
 
    private:
-    std::atomic<uint64_t>* inside_;
+    std::atomic<uint64_t>* const inside_;
+    const uint32_t slot_;
   };
 
   [[nodiscard]] Guard Enter() {
-    std::atomic<uint64_t>* inside =
-        &slots_[Mine()].inside[phase_.load(std::memory_order_relaxed) % 2];
-    inside->fetch_add(1, std::memory_order_seq_cst);
-    return Guard(inside);
+    const uint32_t mine = Mine();
+    std::atomic<uint64_t>* const inside =
+        &slots_[mine].inside[phase_.load(std::memory_order_relaxed) % 2];
+    if (mine != kShared) {
+      inside->store(inside->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      std::atomic_signal_fence(std::memory_order_seq_cst);  // the rest is done by Wait
+    } else {
+      inside->fetch_add(1, std::memory_order_seq_cst);
+    }
+    return {inside, mine};
   }
 
-  // REQUIRES: the thread holds no Guard.
-  void Wait() {
-    const std::lock_guard lock(waiting_);
-    // Twice: a reader may have read the phase long before it counted itself.
-    for (int turn = 0; turn < 2; ++turn) {
-      const uint64_t old = phase_.fetch_add(1, std::memory_order_seq_cst) % 2;
-      for (Slot& slot : slots_) {
-        while (slot.inside[old].load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
-      }
-    }
-  }
+  // False when the system has taken back what it had granted (a sandbox entered later): nobody
+  // knows, and nothing may be deleted. REQUIRES: the thread holds no Guard.
+  [[nodiscard]] bool Wait();
 
   // Keeps it until a Collect that begins later, or its own end.
   void Retire(std::shared_ptr<const void> replaced) {
@@ -56,27 +66,30 @@ class GracePeriod {
     retired_.push_back(std::move(replaced));
   }
   // REQUIRES: as Wait.
-  void Collect() {
-    std::vector<std::shared_ptr<const void>> collected;
-    {
-      const std::lock_guard lock(retiring_);
-      collected.swap(retired_);
-    }
-    if (!collected.empty()) Wait();
+  void Collect();
+
+  static constexpr uint32_t kSlots = 128;
+  static constexpr uint32_t kShared = 0;  // the slot of threads that have none of their own
+  // That of this thread, in all GracePeriods.
+  static uint32_t Mine() {
+    const uint32_t mine = mine_;
+    if (mine == kUnknown) [[unlikely]]
+      return FindMine();
+    return mine;
   }
 
  private:
-  static constexpr uint32_t kSlots = 64;  // threads beyond share them
+  static constexpr uint32_t kUnknown = UINT32_MAX;
 
   struct alignas(64) Slot {
     std::atomic<uint64_t> inside[2]{};
   };
+  class Places;
 
-  static uint32_t Mine() {
-    static std::atomic<uint32_t> next{0};
-    thread_local const uint32_t mine = next.fetch_add(1, std::memory_order_relaxed) % kSlots;
-    return mine;
-  }
+  static uint32_t FindMine();
+
+  // Without a destructor, since others that run at the end of a thread may still ask.
+  static thread_local constinit uint32_t mine_;
 
   Slot slots_[kSlots];
   std::atomic<uint64_t> phase_{0};
@@ -84,5 +97,7 @@ class GracePeriod {
   std::mutex retiring_;
   std::vector<std::shared_ptr<const void>> retired_;
 };
+
+inline thread_local constinit uint32_t GracePeriod::mine_ = GracePeriod::kUnknown;
 
 }  // namespace tamis::lsm

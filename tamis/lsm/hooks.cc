@@ -15,6 +15,11 @@ namespace {
 constexpr char kCollection[] = "tamis.lsm.collection";
 constexpr char kCollectorName[] = "tamis.lsm";
 
+// How many keys the first memtables hold is guessed; a filter that is filled beyond has to ask one
+// line more.
+constexpr uint64_t kBytesOfKey = 256;
+constexpr uint64_t kMostGuessed = 1 << 20;
+
 std::string_view View(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
 // RocksDB's threads must not see exceptions; of ours there is only a lack of memory.
@@ -116,12 +121,12 @@ class Listener : public rocksdb::EventListener {
 class WatchedMemtable : public rocksdb::MemTableRep {
  public:
   WatchedMemtable(std::unique_ptr<rocksdb::MemTableRep> memtable, rocksdb::Allocator* allocator,
-                  std::shared_ptr<HookState> state, uint32_t family)
+                  std::shared_ptr<HookState> state, uint32_t family, uint64_t guess)
       : MemTableRep(allocator),
         memtable_(std::move(memtable)),
         state_(std::move(state)),
         family_(family),
-        filter_(state_->tree().MemtableMade(family)) {}
+        filter_(state_->tree().MemtableMade(family, guess)) {}
   ~WatchedMemtable() override { state_->tree().MemtableGone(family_, filter_.get()); }
 
   rocksdb::KeyHandle Allocate(size_t size, char** buffer) override {
@@ -144,19 +149,19 @@ class WatchedMemtable : public rocksdb::MemTableRep {
     return memtable_->InsertKeyWithHint(handle, hint);
   }
   void InsertWithHintConcurrently(rocksdb::KeyHandle handle, void** hint) override {
-    Note(handle);
+    NoteBesideOthers(handle);
     memtable_->InsertWithHintConcurrently(handle, hint);
   }
   bool InsertKeyWithHintConcurrently(rocksdb::KeyHandle handle, void** hint) override {
-    Note(handle);
+    NoteBesideOthers(handle);
     return memtable_->InsertKeyWithHintConcurrently(handle, hint);
   }
   void InsertConcurrently(rocksdb::KeyHandle handle) override {
-    Note(handle);
+    NoteBesideOthers(handle);
     memtable_->InsertConcurrently(handle);
   }
   bool InsertKeyConcurrently(rocksdb::KeyHandle handle) override {
-    Note(handle);
+    NoteBesideOthers(handle);
     return memtable_->InsertKeyConcurrently(handle);
   }
   bool Contains(const char* key) const override { return memtable_->Contains(key); }
@@ -186,11 +191,17 @@ class WatchedMemtable : public rocksdb::MemTableRep {
   bool IsSnapshotSupported() const override { return memtable_->IsSnapshotSupported(); }
 
  private:
+  uint64_t HashOf(rocksdb::KeyHandle handle) const {
+    return state_->tree().HashOf(family_, View(UserKey(static_cast<const char*>(handle))));
+  }
+  // RocksDB sees to it that nobody inserts beside one who does not say "concurrently".
   void Note(rocksdb::KeyHandle handle) {
     if (filter_ == nullptr) return;
-    Guarded(state_.get(), family_, [&] {
-      filter_->Add(state_->tree().HashOf(family_, View(UserKey(static_cast<const char*>(handle)))));
-    });
+    Guarded(state_.get(), family_, [&] { filter_->AddAlone(HashOf(handle)); });
+  }
+  void NoteBesideOthers(rocksdb::KeyHandle handle) {
+    if (filter_ == nullptr) return;
+    Guarded(state_.get(), family_, [&] { filter_->Add(HashOf(handle)); });
   }
 
   const std::unique_ptr<rocksdb::MemTableRep> memtable_;
@@ -202,8 +213,8 @@ class WatchedMemtable : public rocksdb::MemTableRep {
 class WatchedMemtables : public rocksdb::MemTableRepFactory {
  public:
   WatchedMemtables(std::shared_ptr<rocksdb::MemTableRepFactory> memtables,
-                   std::shared_ptr<HookState> state)
-      : memtables_(std::move(memtables)), state_(std::move(state)) {}
+                   std::shared_ptr<HookState> state, uint64_t guess)
+      : memtables_(std::move(memtables)), state_(std::move(state)), guess_(guess) {}
 
   rocksdb::MemTableRep* CreateMemTableRep(const rocksdb::MemTableRep::KeyComparator& comparator,
                                           rocksdb::Allocator* allocator,
@@ -218,7 +229,7 @@ class WatchedMemtables : public rocksdb::MemTableRepFactory {
                                           rocksdb::Logger* logger, uint32_t family) override {
     return new WatchedMemtable(std::unique_ptr<rocksdb::MemTableRep>(memtables_->CreateMemTableRep(
                                    comparator, allocator, transform, logger, family)),
-                               allocator, state_, family);
+                               allocator, state_, family, guess_);
   }
   const char* Name() const override { return memtables_->Name(); }
   std::string GetId() const override { return memtables_->GetId(); }
@@ -233,6 +244,7 @@ class WatchedMemtables : public rocksdb::MemTableRepFactory {
  private:
   const std::shared_ptr<rocksdb::MemTableRepFactory> memtables_;
   const std::shared_ptr<HookState> state_;
+  const uint64_t guess_;  // how many keys one holds
 };
 
 }  // namespace
@@ -384,7 +396,8 @@ void AttachTo(const std::shared_ptr<HookState>& state, rocksdb::ColumnFamilyOpti
   const auto& memtables = options->memtable_factory;
   if (memtables != nullptr &&
       std::string_view(memtables->Name()) == rocksdb::SkipListFactory::kClassName()) {
-    options->memtable_factory = std::make_shared<WatchedMemtables>(memtables, state);
+    const uint64_t guess = std::min(options->write_buffer_size / kBytesOfKey, kMostGuessed);
+    options->memtable_factory = std::make_shared<WatchedMemtables>(memtables, state, guess);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cerrno>
 #include <cstring>
@@ -24,6 +25,29 @@ constexpr uint32_t kSectionShift = 56 - kDroppedBits;  // of a hash without its 
 
 uint32_t Checksum(std::string_view bytes, uint32_t section) {
   return static_cast<uint32_t>(Hash(bytes, section));
+}
+
+// The varint at `at`, which is moved behind it; UINT64_MAX when there is none, or it has more bytes
+// than a step of 48 bits can have. Without a branch on how long it is, where eight bytes are left.
+uint64_t TakeStep(const char** at, const char* end) {
+  constexpr uint64_t kTop = 0x8080808080808080;
+  uint64_t step = 0;
+  if (std::endian::native == std::endian::little && end - *at >= 8) {
+    std::memcpy(&step, *at, 8);
+    const uint64_t ends = ~step & kTop;
+    if (ends == 0) return UINT64_MAX;
+    step &= ends ^ (ends - 1);
+    *at += std::countr_zero(ends) / 8 + 1;
+    step = (step & 0x007f007f007f007f) | (step & 0x7f007f007f007f00) >> 1;
+    step = (step & 0x00003fff00003fff) | (step & 0x3fff00003fff0000) >> 2;
+    return (step & 0x0fffffff) | (step & 0x0fffffff00000000) >> 4;
+  }
+  for (int shift = 0; *at != end && shift < 56; shift += 7) {
+    const auto byte = static_cast<uint8_t>(*(*at)++);
+    step |= static_cast<uint64_t>(byte & 0x7f) << shift;
+    if (byte < 0x80) return step;
+  }
+  return UINT64_MAX;
 }
 
 Status WriteError(const std::string& path, int error) {
@@ -103,9 +127,9 @@ Status KeyFile::Write(const std::string& path, const KeyFileHeader& header,
     return WriteError(unfinished, error);
   }
   if (rename(unfinished.c_str(), path.c_str()) != 0) {
-    const Status status = WriteError(path, errno);
+    const int refusal = errno;
     unlink(unfinished.c_str());
-    return status;
+    return WriteError(path, refusal);
   }
   return Status::Ok();
 }
@@ -199,20 +223,25 @@ Status KeyFile::Append(uint32_t first, uint32_t last, std::vector<uint64_t>* has
     bytes = bytes_.substr(begin, size);
   }
   const size_t before = hashes->size();
+  size_t coming = 0;
+  for (uint32_t number = first; number < last; ++number) coming += sections_[number].count;
+  hashes->resize(before + coming);
+  uint64_t* next = hashes->data() + before;
   for (uint32_t number = first; number < last; ++number) {
     const Section& section = sections_[number];
     const std::string_view body = bytes.substr(section.offset - begin, section.size);
-    Reader reader(body);
+    const char* at = body.data();
+    const char* const body_end = at + body.size();
     uint64_t value = uint64_t{number} << kSectionShift;
     const uint64_t end = value + (uint64_t{1} << kSectionShift);
     bool good = Checksum(body, number) == section.checksum;
     for (uint32_t i = 0; good && i < section.count; ++i) {
-      const uint64_t step = reader.Varint();
-      good = reader.ok() && step < end - value && (step > 0 || i == 0);
+      const uint64_t step = TakeStep(&at, body_end);
+      good = step < end - value && (step > 0 || i == 0);
       value += step;
-      hashes->push_back(value << kDroppedBits);
+      *next++ = value << kDroppedBits;
     }
-    if (!good || !reader.AtEnd()) {
+    if (!good || at != body_end) {
       hashes->resize(before);
       return DataLossIn("section " + std::to_string(number) + " is damaged");
     }

@@ -23,6 +23,8 @@ struct KeyFileHeader {
   uint32_t family = 0;  // its id
   FileIdentity identity{};
   uint64_t seed = 0;  // of the hashes
+
+  friend bool operator==(const KeyFileHeader&, const KeyFileHeader&) = default;
 };
 
 class KeyFile {

@@ -1,22 +1,33 @@
 #include "tamis/lsm/memtable_filters.h"
 
 #include <algorithm>
-
-#include "tamis/base/hash.h"
+#include <cstdlib>
+#include <new>
 
 namespace tamis::lsm {
 namespace {
 
-constexpr uint64_t kFirstKeys = 1 << 15;
 constexpr uint64_t kLeastKeys = 1 << 10;
-constexpr uint64_t kLineWords = 8;
+constexpr uint64_t kLineBytes = 64;
 
-uint64_t Load(const uint64_t* word) { return __atomic_load_n(word, __ATOMIC_RELAXED); }
+// The first line that begins there or behind it.
+uint64_t* FirstLine(void* bytes) {
+  const uintptr_t into_line = reinterpret_cast<uintptr_t>(bytes) % kLineBytes;
+  return reinterpret_cast<uint64_t*>(static_cast<char*>(bytes) +
+                                     (kLineBytes - into_line) % kLineBytes);
+}
 
 }  // namespace
 
 MemtableFilter::Layer::Layer(uint64_t lines, Layer* older)
-    : lines(lines), words(lines * kLineWords), older(older) {}
+    : lines(lines),
+      zeros(std::calloc(lines + 1, kLineBytes)),
+      words(FirstLine(zeros)),
+      older(older) {
+  if (zeros == nullptr) throw std::bad_alloc();
+}
+
+MemtableFilter::Layer::~Layer() { std::free(zeros); }
 
 MemtableFilter::MemtableFilter(uint64_t expected_keys)
     : newest_(new Layer(expected_keys / kKeysPerLine + 1, nullptr)) {}
@@ -28,26 +39,20 @@ MemtableFilter::~MemtableFilter() {
   }
 }
 
-MemtableFilter::Place MemtableFilter::PlaceOf(uint64_t hash, uint64_t lines) {
-  const uint64_t line = FastRange(hash, lines) * kLineWords;
-  const uint64_t x = hash * 0x9e3779b97f4a7c15u;  // the line is taken from the upper bits
-  const uint64_t y = Mix(hash);
-  const uint64_t first = x >> 61;
-  const uint64_t second = (first + 1 + (x >> 40 & 0xffff) % 7) % kLineWords;
-  const auto bits = [](uint64_t from) {
-    return uint64_t{1} << (from & 63) | uint64_t{1} << (from >> 6 & 63) |
-           uint64_t{1} << (from >> 12 & 63);
-  };
-  return {{line + first, line + second}, {bits(y), bits(y >> 20)}};
-}
-
-void MemtableFilter::Add(uint64_t hash) {
+template <bool kBesideOthers>
+void MemtableFilter::AddAs(uint64_t hash) {
   Layer* const layer = newest_.load(std::memory_order_acquire);
   const Place place = PlaceOf(hash, layer->lines);
-  uint64_t* const words = layer->words.MutableData();
+  uint64_t* const words = layer->words;
   for (int i = 0; i < 2; ++i) {
-    if ((Load(words + place.word[i]) & place.bits[i]) == place.bits[i]) continue;
-    __atomic_fetch_or(words + place.word[i], place.bits[i], __ATOMIC_SEQ_CST);
+    uint64_t* const word = words + place.word[i];
+    const uint64_t old = Load(word);
+    if ((old & place.bits[i]) == place.bits[i]) continue;
+    if (kBesideOthers) {
+      __atomic_fetch_or(word, place.bits[i], __ATOMIC_SEQ_CST);
+    } else {
+      __atomic_store_n(word, old | place.bits[i], __ATOMIC_RELEASE);
+    }
   }
   // Other bits than those that tell the line.
   if ((hash >> 20) % kSample != 0) return;
@@ -55,28 +60,13 @@ void MemtableFilter::Add(uint64_t hash) {
   if (sampled * kSample > layer->lines * kKeysPerLine) AddLayer(layer);
 }
 
+template void MemtableFilter::AddAs<true>(uint64_t hash);
+template void MemtableFilter::AddAs<false>(uint64_t hash);
+
 void MemtableFilter::AddLayer(Layer* full) {
   const std::lock_guard lock(growing_);
   if (newest_.load(std::memory_order_relaxed) != full) return;
   newest_.store(new Layer(4 * full->lines, full), std::memory_order_release);
-}
-
-bool MemtableFilter::MayContain(uint64_t hash) const {
-  for (const Layer* layer = newest_.load(std::memory_order_acquire); layer != nullptr;
-       layer = layer->older) {
-    const Place place = PlaceOf(hash, layer->lines);
-    const uint64_t* const words = layer->words.data();
-    if ((Load(words + place.word[0]) & place.bits[0]) == place.bits[0] &&
-        (Load(words + place.word[1]) & place.bits[1]) == place.bits[1]) {
-      return true;
-    }
-  }
-  return false;
-}
-
-void MemtableFilter::Prefetch(uint64_t hash) const {
-  const Layer* const layer = newest_.load(std::memory_order_acquire);
-  __builtin_prefetch(layer->words.data() + FastRange(hash, layer->lines) * kLineWords);
 }
 
 uint64_t MemtableFilter::keys() const {
@@ -92,7 +82,7 @@ uint64_t MemtableFilter::size_bytes() const {
   uint64_t size = 0;
   for (const Layer* layer = newest_.load(std::memory_order_acquire); layer != nullptr;
        layer = layer->older) {
-    size += layer->words.size_bytes();
+    size += layer->lines * kLineBytes;
   }
   return size;
 }
@@ -100,7 +90,6 @@ uint64_t MemtableFilter::size_bytes() const {
 MemtableFilters::MemtableFilters(GracePeriod* grace)
     : grace_(grace), current_(std::make_shared<const List>()) {
   filters_ = current_.get();
-  held_.fill(kFirstKeys);
 }
 
 MemtableFilters::~MemtableFilters() = default;
@@ -111,8 +100,9 @@ void MemtableFilters::Publish(List list) {
   grace_->Retire(std::exchange(current_, std::move(next)));
 }
 
-std::shared_ptr<MemtableFilter> MemtableFilters::Begin() {
+std::shared_ptr<MemtableFilter> MemtableFilters::Begin(uint64_t guess) {
   const std::lock_guard lock(mutex_);
+  if (ended_ == 0) held_.fill(guess);
   const uint64_t most = *std::ranges::max_element(held_);
   auto filter = std::make_shared<MemtableFilter>(std::max(kLeastKeys, most + most / 4));
   List list = *current_;

@@ -4,7 +4,7 @@
 //   Layout   lines of 64 bytes; a key sets three bits in each of two words of one line. A layer has
 //            16 bits a key; when it has its keys, a layer four times as large is put before it
 //   FP rate  about 0.2 % a layer
-//   Size     what the last memtables held, and a quarter
+//   Size     what the last memtables held, or is expected of the first ones, and a quarter
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 #include <mutex>
 #include <vector>
 
-#include "tamis/filter/word_array.h"
+#include "tamis/base/hash.h"
 #include "tamis/lsm/grace_period.h"
 
 namespace tamis::lsm {
@@ -27,19 +27,38 @@ class MemtableFilter {
   MemtableFilter& operator=(const MemtableFilter&) = delete;
 
   // From its return on the key is found.
-  void Add(uint64_t hash);
-  bool MayContain(uint64_t hash) const;
-  void Prefetch(uint64_t hash) const;
+  void Add(uint64_t hash) { AddAs<true>(hash); }
+  // The same for a thread that nobody adds beside: without a locked instruction.
+  void AddAlone(uint64_t hash) { AddAs<false>(hash); }
+  bool MayContain(uint64_t hash) const {
+    for (const Layer* layer = newest_.load(std::memory_order_acquire); layer != nullptr;
+         layer = layer->older) {
+      const Place place = PlaceOf(hash, layer->lines);
+      const uint64_t* const words = layer->words;
+      if ((Load(words + place.word[0]) & place.bits[0]) == place.bits[0] &&
+          (Load(words + place.word[1]) & place.bits[1]) == place.bits[1]) {
+        return true;
+      }
+    }
+    return false;
+  }
+  void Prefetch(uint64_t hash) const {
+    const Layer* const layer = newest_.load(std::memory_order_acquire);
+    __builtin_prefetch(layer->words + FastRange(hash, layer->lines) * kLineWords);
+  }
 
   uint64_t keys() const;  // about, repeated ones again
   uint64_t size_bytes() const;
 
  private:
+  // Of zeros that no page is touched for: of many families most memtables stay empty.
   struct Layer {
     Layer(uint64_t lines, Layer* older);
-    uint64_t lines;
-    WordArray words;
-    Layer* older;
+    ~Layer();
+    const uint64_t lines;
+    void* const zeros;
+    uint64_t* const words;  // in these, aligned
+    Layer* const older;
     std::atomic<uint64_t> sampled{0};  // of kSample keys one
   };
   struct Place {
@@ -50,7 +69,25 @@ class MemtableFilter {
   static constexpr uint64_t kSample = 16;
   static constexpr uint64_t kKeysPerLine = 32;
 
-  static Place PlaceOf(uint64_t hash, uint64_t lines);
+  static constexpr uint64_t kLineWords = 8;
+
+  static uint64_t Load(const uint64_t* word) { return __atomic_load_n(word, __ATOMIC_RELAXED); }
+  // The line is taken from the upper bits of the hash, the rest from both halves of a product, in
+  // which each bit of the hash has its part.
+  static Place PlaceOf(uint64_t hash, uint64_t lines) {
+    const uint64_t line = FastRange(hash, lines) * kLineWords;
+    const auto product = static_cast<unsigned __int128>(hash) * 0x9e3779b97f4a7c15u;
+    const uint64_t x = static_cast<uint64_t>(product >> 64) ^ static_cast<uint64_t>(product);
+    const uint64_t first = x % kLineWords;
+    const uint64_t second = first ^ (1 + ((x >> 3 & 0xffff) * 7 >> 16));
+    const auto bits = [](uint64_t from) {
+      return uint64_t{1} << (from & 63) | uint64_t{1} << (from >> 6 & 63) |
+             uint64_t{1} << (from >> 12 & 63);
+    };
+    return {{line + first, line + second}, {bits(x >> 19), bits(x >> 37)}};
+  }
+  template <bool kBesideOthers>
+  void AddAs(uint64_t hash);
   void AddLayer(Layer* full);
 
   std::atomic<Layer*> newest_;
@@ -64,7 +101,8 @@ class MemtableFilters {
   explicit MemtableFilters(GracePeriod* grace);
   ~MemtableFilters();
 
-  std::shared_ptr<MemtableFilter> Begin();
+  // `guess`: how many keys it will hold, should no others have ended yet.
+  std::shared_ptr<MemtableFilter> Begin(uint64_t guess);
   // Readers do not ask it any more. Again: nothing.
   void End(const MemtableFilter* filter);
 
@@ -89,7 +127,7 @@ class MemtableFilters {
   std::atomic<const List*> filters_;
   mutable std::mutex mutex_;
   std::shared_ptr<const List> current_;
-  std::array<uint64_t, 4> held_{};  // by the last memtables
+  std::array<uint64_t, 4> held_{};  // by the last memtables, or guessed
   uint64_t ended_ = 0;
 };
 

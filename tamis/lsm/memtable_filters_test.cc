@@ -15,7 +15,12 @@ TEST(MemtableFilterTest, FindsAllKeysAndFewOthersWhateverWasExpected) {
   constexpr uint64_t kKeys = 100'000;
   for (const uint64_t expected : {kKeys, kKeys / 50, kKeys * 10}) {
     MemtableFilter filter(expected);
-    for (uint64_t i = 0; i < kKeys; ++i) filter.Add(Key(1, i));
+    for (uint64_t i = 0; i < kKeys; ++i) {
+      if (i % 3 == 0)
+        filter.Add(Key(1, i));
+      else
+        filter.AddAlone(Key(1, i));
+    }
     for (uint64_t i = 0; i < kKeys; ++i) ASSERT_TRUE(filter.MayContain(Key(1, i)));
     uint64_t found = 0;
     for (uint64_t i = 0; i < kKeys; ++i) found += filter.MayContain(Key(2, i));
@@ -47,7 +52,7 @@ TEST(MemtableFilterTest, WhatAnyThreadHasAddedIsFoundAtOnce) {
     } else {
       filter.Add(Key(1, i));
     }
-    filter.Add(Key(0, i));
+    filter.AddAlone(Key(0, i));
     added.store(i + 1);
   }
   reader.join();
@@ -57,8 +62,8 @@ TEST(MemtableFilterTest, WhatAnyThreadHasAddedIsFoundAtOnce) {
 TEST(MemtableFiltersTest, AMemtableIsAskedUntilItsEnd) {
   GracePeriod grace;
   MemtableFilters filters(&grace);
-  const auto first = filters.Begin();
-  const auto second = filters.Begin();
+  const auto first = filters.Begin(1 << 15);
+  const auto second = filters.Begin(1 << 15);
   first->Add(Key(1, 1));
   second->Add(Key(1, 2));
   {
@@ -79,11 +84,11 @@ TEST(MemtableFiltersTest, SizeFollowsWhatTheLastOnesHeld) {
   GracePeriod grace;
   MemtableFilters filters(&grace);
   for (int i = 0; i < 5; ++i) {
-    const auto filter = filters.Begin();
+    const auto filter = filters.Begin(1 << 15);
     for (uint64_t k = 0; k < 200'000; ++k) filter->Add(Key(1, k));
     filters.End(filter.get());
   }
-  EXPECT_NEAR(static_cast<double>(filters.Begin()->size_bytes()), 250'000 * 2, 30'000);
+  EXPECT_NEAR(static_cast<double>(filters.Begin(1 << 15)->size_bytes()), 250'000 * 2, 30'000);
 }
 
 }  // namespace

@@ -60,6 +60,7 @@ SharedQuotientFilter::Shard::Shard(BlockedQuotientFilter made, uint32_t first, u
                                    uint64_t capacity)
     : filter(std::move(made)),
       versions(filter.LineCount()),
+      reader(filter, versions),
       shift(8 - static_cast<uint32_t>(std::countr_zero(count))),
       first(first),
       count(count),
@@ -97,11 +98,10 @@ void SharedQuotientFilter::ForEachShard(Visit&& visit) const {
   }
 }
 
-bool SharedQuotientFilter::Ask(const Shard& shard, uint64_t hash) const {
+bool SharedQuotientFilter::AskAgain(const Shard& shard, uint64_t hash) const {
   using Answer = BlockedQuotientFilter::Answer;
-  for (int i = 0; i < kTries; ++i) {
-    const Answer answer = shard.filter.MayContainWhileWritten(shard.HashIn(hash), shard.versions);
-    // Looked at after the lines: it is set before a key is left out.
+  for (int i = 1; i < kTries; ++i) {
+    const Answer answer = shard.reader.MayContain(shard.HashIn(hash));
     if (answer != Answer::kDisturbed) {
       return answer == Answer::kMaybe || shard.passing.load(std::memory_order_acquire);
     }
@@ -211,7 +211,8 @@ void SharedQuotientFilter::Install(Shards made) {
       if (before != nullptr && !seen) old.emplace_back(before);
     }
   }
-  if (!old.empty()) grace_->Wait();
+  if (old.empty() || grace_->Wait()) return;
+  for (std::unique_ptr<Shard>& shard : old) (void)shard.release();
 }
 
 bool SharedQuotientFilter::MakeAnew(uint32_t first, uint32_t count, const Keys& keys,
@@ -243,20 +244,30 @@ bool SharedQuotientFilter::Double(Shard* shard) {
 }
 
 void SharedQuotientFilter::Reserve(std::span<const uint64_t> added, const Keys& keys) {
+  ReserveFor([=](uint32_t first, uint32_t last) { return InSections(added, first, last).size(); },
+             keys);
+}
+
+void SharedQuotientFilter::ReserveAll(std::span<const std::vector<uint64_t>> added,
+                                      const Keys& keys) {
+  ReserveFor(
+      [=](uint32_t first, uint32_t last) {
+        uint64_t size = 0;
+        for (const auto& hashes : added) size += InSections(hashes, first, last).size();
+        return size;
+      },
+      keys);
+}
+
+void SharedQuotientFilter::ReserveFor(const Coming& coming, const Keys& keys) {
   for (uint32_t section = 0; section < kSections;) {
     Shard* const shard = At(section);
-    const uint32_t last = shard->first + shard->count;
-    const std::span<const uint64_t> coming = InSections(added, shard->first, last);
-    const bool is_full = !coming.empty() && shard->filter.Count() + coming.size() > shard->capacity;
-    if (is_full || shard->passing.load()) {
-      const uint32_t first = shard->first;
-      const auto in_sections = [added](uint32_t from, uint32_t to) {
-        return InSections(added, from, to).size();
-      };
-      if (!MakeAnew(first, shard->count, keys, in_sections)) {
-        while (At(first)->filter.Count() + coming.size() > At(first)->capacity &&
-               Double(At(first))) {
-        }
+    const uint32_t first = shard->first;
+    const uint32_t last = first + shard->count;
+    const uint64_t added = coming(first, last);
+    const bool is_full = added > 0 && shard->filter.Count() + added > shard->capacity;
+    if ((is_full || shard->passing.load()) && !MakeAnew(first, shard->count, keys, coming)) {
+      while (At(first)->filter.Count() + added > At(first)->capacity && Double(At(first))) {
       }
     }
     section = last;

@@ -47,15 +47,24 @@ class SharedQuotientFilter {
   ~SharedQuotientFilter();
 
   // REQUIRES: a guard of the grace period is held.
-  bool MayContain(uint64_t hash) const { return Ask(*At(SectionOf(hash)), hash); }
+  bool MayContain(uint64_t hash) const {
+    using Answer = BlockedQuotientFilter::Answer;
+    const Shard& shard = *At(SectionOf(hash));
+    const Answer answer = shard.reader.MayContain(shard.HashIn(hash));
+    if (answer == Answer::kDisturbed) [[unlikely]]
+      return AskAgain(shard, hash);
+    // Looked at after the lines: it is set before a key is left out.
+    return answer == Answer::kMaybe || shard.passing.load(std::memory_order_acquire);
+  }
   void Prefetch(uint64_t hash) const {
     const Shard& shard = *At(SectionOf(hash));
-    shard.filter.Prefetch(shard.HashIn(hash));
+    shard.reader.Prefetch(shard.HashIn(hash));
   }
 
   // Hashes in order. To be called in this turn: Reserve with the keys that are there before, Apply,
-  // Trim with those that are there after it.
+  // Trim with those that are there after it. ReserveAll: then Apply for each.
   void Reserve(std::span<const uint64_t> added, const Keys& keys);
+  void ReserveAll(std::span<const std::vector<uint64_t>> added, const Keys& keys);
   void Apply(std::span<const uint64_t> added, std::span<const uint64_t> removed);
   void Trim(const Keys& keys);
   // All of it anew, with room for so many more keys in each section, and for `spare` (0.25: a
@@ -92,6 +101,8 @@ class SharedQuotientFilter {
 
     BlockedQuotientFilter filter;
     LineVersions versions;
+    // All that most lookups read of a shard, in one line.
+    alignas(64) const BlockedQuotientFilter::Reader reader;
     const uint32_t shift;  // the bits of a hash that are the same in the whole shard
     std::atomic<bool> passing = false;
     const uint32_t first;     // section
@@ -106,7 +117,7 @@ class SharedQuotientFilter {
       : fpr_(fpr), grace_(grace), shard_keys_(shard_keys) {}
 
   Shard* At(uint32_t section) const { return shards_[section].load(std::memory_order_seq_cst); }
-  bool Ask(const Shard& shard, uint64_t hash) const;
+  bool AskAgain(const Shard& shard, uint64_t hash) const;
   static void Add(Shard* shard, uint64_t hash);
   void Remove(Shard* shard, uint64_t hash);
   uint64_t CapacityFor(uint64_t keys, double spare) const;
@@ -118,6 +129,7 @@ class SharedQuotientFilter {
   using Coming = std::function<uint64_t(uint32_t first, uint32_t last)>;
   void Make(uint32_t first, uint32_t count, std::span<const uint64_t> hashes, const Coming& coming,
             double spare, Shards* made) const;
+  void ReserveFor(const Coming& coming, const Keys& keys);
   // Puts them in the place of those that are there.
   void Install(Shards made);
   bool MakeAnew(uint32_t first, uint32_t count, const Keys& keys, const Coming& coming);

@@ -16,6 +16,7 @@
 
 #include "tamis/base/status.h"
 #include "tamis/lsm/filtered_db.h"
+#include "tamis/lsm/tree_filter.h"
 
 namespace tamis::lsm {
 

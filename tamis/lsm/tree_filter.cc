@@ -1,12 +1,6 @@
 #include "tamis/lsm/tree_filter.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <charconv>
-#include <cstdio>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "tamis/base/hash.h"
@@ -15,7 +9,6 @@
 namespace tamis::lsm {
 namespace {
 
-constexpr std::string_view kSuffix = ".keys";
 constexpr double kSpareAtStart = 0.03;
 constexpr uint64_t kHashesAtOnce = 1 << 20;  // that settling holds in memory
 constexpr size_t kBatch = 32;
@@ -47,32 +40,17 @@ std::string DoubtNames(Doubts doubts) {
   return names;
 }
 
-TreeFilter::TreeFilter(Options options) : options_(std::move(options)) {}
+TreeFilter::TreeFilter(Options options)
+    : options_(std::move(options)),
+      has_faults_(options_.faults.filter_before_memtables || options_.faults.between_questions) {}
 
 Result<std::unique_ptr<TreeFilter>> TreeFilter::Create(Options options) {
   std::unique_ptr<TreeFilter> tree(new TreeFilter(std::move(options)));
   TAMIS_ASSIGN_OR_RETURN(
       tree->filter_,
       SharedQuotientFilter::Create(tree->options_.fpr, &tree->grace_, tree->options_.shard_keys));
-  const std::string& directory = tree->options_.directory;
-  std::error_code error;
-  if (tree->options_.writes_files) std::filesystem::create_directories(directory, error);
-  std::filesystem::directory_iterator files(directory, error);
-  if (error && tree->options_.writes_files) {
-    return Unavailable("cannot keep key files in \"" + directory + "\": " + error.message() +
-                       "; name a directory that can be written");
-  }
-  for (const auto& entry : files) {
-    const std::string name = entry.path().filename().string();
-    FileNumber number = 0;
-    const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (code != std::errc()) continue;
-    if (std::string_view(end) == kSuffix) {
-      tree->leftovers_.insert(number);
-    } else if (name.ends_with(std::string(kSuffix) + ".tmp")) {
-      tree->DeleteKeyFile(entry.path());
-    }
-  }
+  TAMIS_ASSIGN_OR_RETURN(tree->key_files_, KeyFileDirectory::Open(tree->options_.directory,
+                                                                  tree->options_.writes_files));
   return tree;
 }
 
@@ -90,73 +68,82 @@ const TreeFilter::Family* TreeFilter::FamilyOf(uint32_t id) const {
   return id < kMaxFamilies ? families_[id].load(std::memory_order_acquire) : nullptr;
 }
 
-void TreeFilter::Note(uint64_t asked, uint64_t excluded, uint64_t false_passes) const {
-  static std::atomic<uint32_t> next{0};
-  thread_local const uint32_t mine = next.fetch_add(1, std::memory_order_relaxed);
-  Counters& counters = counters_[mine % counters_.size()];
+const TreeFilter::Family* TreeFilter::FamilyThatAnswers(uint32_t id) const {
+  const Family* const family = FamilyOf(id);
+  const bool answers = family != nullptr && !counting_.load(std::memory_order_acquire) &&
+                       family->doubts.load(std::memory_order_acquire) == 0;
+  return answers ? family : nullptr;
+}
+
+void TreeFilter::Note(uint64_t asked, uint64_t excluded) const {
+  Counters& counters = counters_[GracePeriod::Mine()];
   // Threads that share a counter may overwrite what the other one has added.
   const auto add = [](std::atomic<uint64_t>& to, uint64_t n) {
     to.store(to.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   };
   add(counters.asked, asked);
   add(counters.excluded, excluded);
-  if (false_passes > 0) add(counters.false_passes, false_passes);
 }
 
 void TreeFilter::NoteFalsePasses(uint32_t family, uint64_t count) const {
   // Who passes through lets nothing pass falsely.
-  if (count > 0 && DoubtsOf(family) == 0) Note(0, 0, count);
+  if (count == 0 || DoubtsOf(family) != 0) return;
+  counters_[GracePeriod::Mine()].false_passes.fetch_add(count, std::memory_order_relaxed);
 }
 
-bool TreeFilter::Ask(const Family& family, uint64_t hash) const {
-  const Faults& faults = options_.faults;
-  if (faults.filter_before_memtables) {
-    const bool found = filter_->MayContain(hash);
-    if (faults.between_questions) faults.between_questions();
-    return found || family.memtables.MayContain(hash);
+// A key is in a memtable's filter or counted, at any time, so the memtables are asked first.
+template <size_t kMost>
+size_t TreeFilter::Ask(const Family& family, std::span<const uint64_t> hashes,
+                       bool* answers) const {
+  const GracePeriod::Guard guard = grace_.Enter();
+  const size_t size = kMost == 1 ? 1 : hashes.size();
+  for (size_t i = 0; i < size; ++i) {
+    filter_->Prefetch(hashes[i]);
+    // One alone is asked as soon as it could be fetched.
+    if (kMost > 1) family.memtables.Prefetch(hashes[i]);
   }
-  if (family.memtables.MayContain(hash)) return true;
-  if (faults.between_questions) faults.between_questions();
-  return filter_->MayContain(hash);
+  const auto ask_memtables = [&](size_t i) { return family.memtables.MayContain(hashes[i]); };
+  const auto ask_filter = [&](size_t i) { return filter_->MayContain(hashes[i]); };
+  if (!has_faults_) [[likely]] {
+    for (size_t i = 0; i < size; ++i) answers[i] = ask_memtables(i);
+    for (size_t i = 0; i < size; ++i) answers[i] = answers[i] || ask_filter(i);
+  } else {
+    const Faults& faults = options_.faults;
+    const bool in_order = !faults.filter_before_memtables;
+    for (size_t i = 0; i < size; ++i) answers[i] = in_order ? ask_memtables(i) : ask_filter(i);
+    if (faults.between_questions) faults.between_questions();
+    for (size_t i = 0; i < size; ++i) {
+      answers[i] = answers[i] || (in_order ? ask_filter(i) : ask_memtables(i));
+    }
+  }
+  size_t excluded = 0;
+  for (size_t i = 0; i < size; ++i) excluded += !answers[i];
+  return excluded;
 }
 
 bool TreeFilter::MayContain(uint32_t family, std::string_view key) const {
-  const Family* const asked = FamilyOf(family);
-  bool found = true;
-  if (asked != nullptr && !counting_.load(std::memory_order_acquire) &&
-      asked->doubts.load(std::memory_order_acquire) == 0) {
+  bool answer = true;
+  size_t excluded = 0;
+  if (const Family* const asked = FamilyThatAnswers(family)) {
     const uint64_t hash = HashOf(family, key);
-    const GracePeriod::Guard guard = grace_.Enter();
-    found = Ask(*asked, hash);
+    excluded = Ask<1>(*asked, {&hash, 1}, &answer);
   }
-  Note(1, found ? 0 : 1);
-  return found;
+  Note(1, excluded);
+  return answer;
 }
 
 void TreeFilter::MayContain(uint32_t family, std::span<const std::string_view> keys,
                             std::span<bool> answers) const {
-  const Family* const asked = FamilyOf(family);
-  if (asked == nullptr || counting_.load(std::memory_order_acquire) ||
-      asked->doubts.load(std::memory_order_acquire) != 0) {
+  size_t excluded = 0;
+  if (const Family* const asked = FamilyThatAnswers(family)) {
+    for (size_t begin = 0; begin < keys.size(); begin += kBatch) {
+      const size_t size = std::min(kBatch, keys.size() - begin);
+      uint64_t hashes[kBatch];
+      for (size_t i = 0; i < size; ++i) hashes[i] = HashOf(family, keys[begin + i]);
+      excluded += Ask<kBatch>(*asked, {hashes, size}, &answers[begin]);
+    }
+  } else {
     std::ranges::fill(answers, true);
-    Note(keys.size(), 0);
-    return;
-  }
-  uint64_t excluded = 0;
-  const GracePeriod::Guard guard = grace_.Enter();
-  for (size_t begin = 0; begin < keys.size(); begin += kBatch) {
-    const size_t size = std::min(kBatch, keys.size() - begin);
-    uint64_t hashes[kBatch];
-    for (size_t i = 0; i < size; ++i) {
-      hashes[i] = HashOf(family, keys[begin + i]);
-      filter_->Prefetch(hashes[i]);
-      asked->memtables.Prefetch(hashes[i]);
-    }
-    for (size_t i = 0; i < size; ++i) {
-      const bool found = Ask(*asked, hashes[i]);
-      answers[begin + i] = found;
-      excluded += !found;
-    }
   }
   Note(keys.size(), excluded);
 }
@@ -188,10 +175,10 @@ Doubts TreeFilter::DoubtsOf(uint32_t family) const {
   return doubts | (IsCounting() ? kCounting : 0);
 }
 
-std::shared_ptr<MemtableFilter> TreeFilter::MemtableMade(uint32_t family) {
+std::shared_ptr<MemtableFilter> TreeFilter::MemtableMade(uint32_t family, uint64_t guess) {
   Family* const made = MakeFamily(family);
   if (made == nullptr) return nullptr;
-  auto filter = made->memtables.Begin();
+  auto filter = made->memtables.Begin(guess);
   made->doubts.fetch_and(~kMemtables);
   return filter;
 }
@@ -202,40 +189,17 @@ void TreeFilter::MemtableGone(uint32_t family, const MemtableFilter* filter) {
 
 // --- key files ---------------------------------------------------------------------------------
 
-std::string TreeFilter::PathOf(FileNumber number) const {
-  return options_.directory + "/" + std::to_string(number) + std::string(kSuffix);
-}
-
 KeyFileHeader TreeFilter::HeaderOf(const File& file) const {
   return {.family = file.family, .identity = file.identity, .seed = options_.seed};
 }
 
 Result<KeyFile> TreeFilter::OpenKeyFile(const File& file) const {
-  TAMIS_ASSIGN_OR_RETURN(KeyFile keys, KeyFile::Open(PathOf(file.number)));
-  const KeyFileHeader& header = keys.header();
-  if (header.family != file.family || header.identity != file.identity ||
-      header.seed != options_.seed) {
-    return DataLoss("cannot use key file \"" + PathOf(file.number) +
-                    "\": it belongs to another SST file; it can be deleted");
-  }
-  return keys;
+  return key_files_->Read(file.number, HeaderOf(file));
 }
 
 bool TreeFilter::WriteKeyFile(const File& file, std::vector<uint64_t>* hashes) {
   SortDistinctHashes(hashes);
-  {
-    const std::lock_guard lock(mutex_);
-    leftovers_.erase(file.number);
-  }
-  if (!options_.writes_files) return false;
-  if (!KeyFile::Write(PathOf(file.number), HeaderOf(file), *hashes).ok()) return false;
-  const std::lock_guard lock(mutex_);
-  ++written_;
-  return true;
-}
-
-void TreeFilter::DeleteKeyFile(const std::string& path) const {
-  if (options_.writes_files) unlink(path.c_str());
+  return key_files_->Write(file.number, HeaderOf(file), *hashes);
 }
 
 std::optional<std::vector<TreeFilter::File>> TreeFilter::CountedFiles(bool settled) const {
@@ -401,10 +365,8 @@ bool TreeFilter::FileIngested(Ticket ticket, FileNumber number) {
   Entry entry = std::move(at->second);
   ledger_.erase(at);
   entry.file.number = number;
-  leftovers_.erase(number);
-  if (entry.has_keys && std::rename(PathOf(ticket).c_str(), PathOf(number).c_str()) != 0) {
-    entry.has_keys = false;
-  }
+  key_files_->Use(number);
+  if (entry.has_keys) entry.has_keys = key_files_->Rename(ticket, number);
   ledger_[number] = std::move(entry);
   if (gone_.erase(number) > 0) removed_.insert(number);
   return true;
@@ -462,8 +424,8 @@ std::vector<TreeFilter::File> TreeFilter::CountFromKeyFiles(const std::vector<Fi
     for (uint32_t i = 0; i < KeyFile::kSections; ++i) counts[i] += keys->CountIn(i);
     coming += keys->count();
     settlement.added.push_back(file.number);
+    key_files_->Use(file.number);
     const std::lock_guard lock(mutex_);
-    leftovers_.erase(file.number);
     Enter(file, true, keys->count());
     ledger_[file.number].counted = false;
   }
@@ -512,10 +474,7 @@ void TreeFilter::EndCounting() {
     if (std::exchange(awaits_keys_, false)) Trim();
   }
   const std::lock_guard lock(mutex_);
-  for (const FileNumber number : leftovers_) {
-    if (!Has(ledger_, number)) DeleteKeyFile(PathOf(number));
-  }
-  leftovers_.clear();
+  key_files_->DeleteLeftovers([&](FileNumber number) { return Has(ledger_, number); });
   if (tickets_.empty()) gone_.clear();
   remembers_ = false;
   counting_.store(false, std::memory_order_release);
@@ -526,6 +485,19 @@ void TreeFilter::EndCounting() {
 bool TreeFilter::HasUnsettled() const {
   const std::lock_guard lock(mutex_);
   return !removed_.empty() || !late_.empty();
+}
+
+bool TreeFilter::IsPartlyDeleted() const {
+  const std::lock_guard lock(mutex_);
+  if (removed_.empty()) return false;
+  return std::ranges::any_of(ledger_, [this](const auto& at) {
+    const Entry& entry = at.second;
+    const auto is_deleted = [this](FileNumber input) {
+      return Has(removed_, input) || !Has(ledger_, input);
+    };
+    return !entry.counted && std::ranges::any_of(entry.inputs, is_deleted) &&
+           !std::ranges::all_of(entry.inputs, is_deleted);
+  });
 }
 
 std::vector<TreeFilter::FileNumber> TreeFilter::Settle(
@@ -608,7 +580,7 @@ void TreeFilter::Apply(const Settlement& settlement) {
   const std::vector<Source> added =
       open(options_.faults.forget_outputs ? std::vector<FileNumber>() : settlement.added);
   // True when all of them could be read.
-  const auto read = [this](const std::vector<Source>& sources, uint32_t first, uint32_t last,
+  const auto read = [this](std::span<const Source> sources, uint32_t first, uint32_t last,
                            std::vector<uint64_t>* out) {
     bool all = true;
     for (const Source& source : sources) {
@@ -624,25 +596,39 @@ void TreeFilter::Apply(const Settlement& settlement) {
   for (uint32_t first = 0; first < KeyFile::kSections; first += step) {
     const uint32_t last = std::min(first + step, KeyFile::kSections);
     std::vector<uint64_t> before;
-    std::vector<uint64_t> after;
-    read(removed, first, last, &before);
+    std::vector<std::vector<uint64_t>> afters;
     uint64_t kept = 0;
-    if (!read(added, first, last, &after)) {
-      // The keys of one of them are not known, but that they are among those of the removed: these
-      // stay, and the others come beside them, so that each can leave again.
-      kept = before.size();
-      before.clear();
+    HashDifference difference;
+    if (removed.empty()) {
+      // Nothing is compared, so the hashes of each file come as they are.
+      for (const Source& source : added) read({&source, 1}, first, last, &afters.emplace_back());
+    } else {
+      std::vector<uint64_t>& after = afters.emplace_back();
+      read(removed, first, last, &before);
+      if (!read(added, first, last, &after)) {
+        // The keys of one of them are not known, but that they are among those of the removed:
+        // these stay, and the others come beside them, so that each can leave again.
+        kept = before.size();
+        before.clear();
+      }
+      difference = DifferenceOf(before, after);
     }
-    const HashDifference difference = DifferenceOf(before, after);
+    const std::span<const std::vector<uint64_t>> coming =
+        removed.empty() ? std::span<const std::vector<uint64_t>>(afters)
+                        : std::span<const std::vector<uint64_t>>(&difference.added, 1);
     const std::lock_guard writer(writer_);
-    filter_->Reserve(difference.added, Keys());
-    filter_->Apply(difference.added, difference.removed);
+    filter_->ReserveAll(coming, Keys());
+    for (const std::vector<uint64_t>& hashes : coming) {
+      filter_->Apply(hashes, difference.removed);
+    }
     {
       const std::lock_guard lock(mutex_);
       settlement_->done = last;
       stale_ += kept;
-      touched_ += difference.added.size() + difference.removed.size();
-      compared_ += before.size() + after.size();
+      touched_ += difference.removed.size();
+      for (const std::vector<uint64_t>& hashes : coming) touched_ += hashes.size();
+      compared_ += before.size();
+      for (const std::vector<uint64_t>& after : afters) compared_ += after.size();
     }
     Trim();
   }
@@ -668,7 +654,7 @@ void TreeFilter::Apply(const Settlement& settlement) {
         removed_.erase(number);
         // Found before it was announced, it is not to be counted again.
         if (!tickets_.empty()) gone_.insert(number);
-        DeleteKeyFile(PathOf(number));
+        key_files_->Delete(number);
       }
     }
     settlement_.reset();
@@ -713,7 +699,7 @@ TreeFilter::Figures TreeFilter::figures() const {
   figures.stale = stale_;
   figures.touched = touched_;
   figures.compared = compared_;
-  figures.written = written_;
+  figures.written = key_files_->written();
   return figures;
 }
 

@@ -11,9 +11,9 @@
 //      of counted ones is counted before it is installed.
 //   2. Readers ask the memtables first, the filter afterwards: a flush moves keys the same way.
 //   3. A file's copies leave only after its deletion was told, together with the listing of all
-//   that
-//      was made of it, and only while every live file is counted or listed: what is not known may
-//      hold keys of what is gone. A listed file made of one that is not known joins every settling.
+//      that was made of it, and only while every live file is counted or listed: what is not known
+//      may hold keys of what is gone. A listed file made of one that is not known joins every
+//      settling.
 //   4. A family about which anything is in doubt passes through: every answer is maybe.
 // Invariant: each key of a live file has a copy in the filter from a file that has not left yet.
 //
@@ -42,6 +42,7 @@
 #include "tamis/lsm/faults.h"
 #include "tamis/lsm/grace_period.h"
 #include "tamis/lsm/key_file.h"
+#include "tamis/lsm/key_file_directory.h"
 #include "tamis/lsm/memtable_filters.h"
 #include "tamis/lsm/shared_quotient_filter.h"
 
@@ -91,8 +92,9 @@ class TreeFilter {
   void ClearDoubts(uint32_t family, Doubts doubts);
   Doubts DoubtsOf(uint32_t family) const;  // with kCounting
 
-  // A memtable of ours; each key goes into the filter before it goes into the memtable.
-  std::shared_ptr<MemtableFilter> MemtableMade(uint32_t family);
+  // A memtable of ours; each key goes into the filter before it goes into the memtable. `guess`:
+  // how many there will be, should it be one of the first.
+  std::shared_ptr<MemtableFilter> MemtableMade(uint32_t family, uint64_t guess = 1 << 15);
   // Its keys are in files that are counted, or gone for good.
   void MemtableGone(uint32_t family, const MemtableFilter* filter);
   uint64_t HashOf(uint32_t family, std::string_view key) const;
@@ -142,6 +144,9 @@ class TreeFilter {
   // --- settling --------------------------------------------------------------------------------
 
   bool HasUnsettled() const;
+  // Whether some of the inputs of a compaction are deleted and others are not, or not yet: settled
+  // now, the keys of the others are in the filter twice until they are gone, too.
+  bool IsPartlyDeleted() const;
   // Asks for the live files (but those of families that pass through anyway), and settles what has
   // been deleted before, unless some are not known: these are returned, and are to be counted
   // first.
@@ -198,18 +203,19 @@ class TreeFilter {
 
   explicit TreeFilter(Options options);
 
-  std::string PathOf(FileNumber number) const;
   KeyFileHeader HeaderOf(const File& file) const;
   Result<KeyFile> OpenKeyFile(const File& file) const;
   // Sorts and writes; false when there is no key file now.
   bool WriteKeyFile(const File& file, std::vector<uint64_t>* hashes);
-  void DeleteKeyFile(const std::string& path) const;
   void MarkBad(FileNumber number);  // its key file
   Family* MakeFamily(uint32_t id);
   bool IsUncounted(const File& file) const;  // neither covered nor gone
   const Family* FamilyOf(uint32_t id) const;
-  bool Ask(const Family& family, uint64_t hash) const;
-  void Note(uint64_t asked, uint64_t excluded, uint64_t false_passes = 0) const;
+  const Family* FamilyThatAnswers(uint32_t id) const;  // none: it passes through
+  // How many of the keys, kMost at most, are not there.
+  template <size_t kMost>
+  size_t Ask(const Family& family, std::span<const uint64_t> hashes, bool* answers) const;
+  void Note(uint64_t asked, uint64_t excluded) const;
 
   // REQUIRES: mutex_ is held.
   bool IsCovered(FileNumber number) const;
@@ -233,11 +239,13 @@ class TreeFilter {
   void RemoveStale();
 
   const Options options_;
+  const bool has_faults_;  // those of readers
   mutable GracePeriod grace_;
   std::unique_ptr<SharedQuotientFilter> filter_;
+  std::unique_ptr<KeyFileDirectory> key_files_;
   std::array<std::atomic<Family*>, kMaxFamilies> families_{};
-  std::atomic<bool> counting_{true};  // for the first time
-  mutable std::array<Counters, 16> counters_;
+  std::atomic<bool> counting_{true};                            // for the first time
+  mutable std::array<Counters, GracePeriod::kSlots> counters_;  // a thread's own
 
   mutable std::mutex settling_;
   mutable std::mutex writer_;  // of filter_, and of what is counted
@@ -251,12 +259,10 @@ class TreeFilter {
   std::set<Ticket> tickets_;
   Ticket next_ticket_ = kFirstTicket;
   std::optional<Settlement> settlement_;
-  std::set<FileNumber> leftovers_;           // key files that were there before, not yet used
   std::vector<std::vector<uint64_t>> late_;  // of the fault count_after_install
   uint64_t stale_ = 0;
   uint64_t touched_ = 0;
   uint64_t compared_ = 0;
-  uint64_t written_ = 0;
 };
 
 }  // namespace tamis::lsm

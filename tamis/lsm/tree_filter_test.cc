@@ -451,6 +451,42 @@ TEST(TreeFilterTest, ReadersAskTheMemtablesFirst) {
   }
 }
 
+TEST(TreeFilterTest, ACompactionIsPartlyDeletedUntilAllOfItsInputsAre) {
+  const std::string directory = testing::TempDir() + "tree_filter_part." + std::to_string(getpid());
+  auto tree = *TreeFilter::Create({.directory = directory});
+  tree->EndCounting();
+  const auto hashes = [&](uint64_t first, uint64_t last) {
+    std::vector<uint64_t> made;
+    for (uint64_t i = first; i < last; ++i) made.push_back(tree->HashOf(0, std::to_string(i)));
+    return made;
+  };
+  const auto file = [](uint64_t number) {
+    TreeFilter::File file{.number = number};
+    file.identity[0] = static_cast<uint8_t>(number);
+    return file;
+  };
+  tree->FileCreated(file(1), hashes(0, 1000), {});
+  tree->FileCreated(file(2), hashes(1000, 2000), {});
+  tree->CompactionBegan(7, {1, 2});
+  tree->FileCreated(file(3), hashes(0, 2000), 7);
+  EXPECT_FALSE(tree->IsPartlyDeleted());
+  tree->FileDeleted(2);
+  EXPECT_TRUE(tree->IsPartlyDeleted());
+  // A second compaction, while the first is not settled.
+  tree->CompactionBegan(8, {3});
+  tree->FileCreated(file(4), hashes(0, 2000), 8);
+  tree->FileDeleted(3);
+  EXPECT_TRUE(tree->IsPartlyDeleted());
+  tree->FileDeleted(1);
+  EXPECT_FALSE(tree->IsPartlyDeleted());
+  EXPECT_TRUE(tree->Settle([] { return std::vector<uint64_t>{4}; }).empty());
+  EXPECT_EQ(tree->figures().filter.keys, 2000u);
+  EXPECT_EQ(tree->figures().touched, 0u);
+  EXPECT_TRUE(tree->IsExact());
+  tree.reset();
+  std::filesystem::remove_all(directory);
+}
+
 TEST(TreeFilterTest, WhatIsInDoubtPassesThroughAndSaysWhy) {
   const std::string directory =
       testing::TempDir() + "tree_filter_doubts." + std::to_string(getpid());

@@ -123,8 +123,8 @@ Section CacheSystems(uint64_t seed) {
        Sizes(keys),
        "Our filter of that rate has a little more than m bits, since k is whole. The article adds "
        "that more hashes than 6 gain little and cost time, and that m/n is what to raise. It "
-       "quotes the time of a question at k = 6 and at k = 14, hashing included; `tamis filter "
-       "demo tables` prints them beside ours on the machine it runs on."}};
+       "quotes the time of a question at k = 6 and at k = 14, hashing included; `bench/run "
+       "published_figures tables` prints them beside ours on the machine it runs on."}};
 }
 
 }  // namespace tamis

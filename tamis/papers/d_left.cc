@@ -158,8 +158,8 @@ Section DLeft(uint64_t seed) {
        "not five, unless the bits are kept beside the counters.",
        CounterMemory(),
        "The article also gives times in Java, after 500,000 keys: of one insert, of one query, of "
-       "one erase. `tamis filter demo tables` prints them beside those of our filter on the "
-       "machine it runs on."}};
+       "one erase. `bench/run published_figures tables` prints them beside those of our filter on "
+       "the machine it runs on."}};
 }
 
 }  // namespace tamis

@@ -12,10 +12,9 @@ namespace {
 Section Introduction(uint64_t seed) {
   return {
       "",
-      {fmt::format(
-           "Written by `tamis filter demo tables --seed {} -o docs`; a test compares it with what "
-           "that command writes.",
-           seed),
+      {fmt::format("Written by `bench/run published_figures tables --seed {} -o docs`; a test "
+                   "compares it with what that command writes.",
+                   seed),
        "What has been printed about the kinds of filter that this library has, beside what the "
        "formulas give (`tamis/filter/fpr.h`) and what our own classes show. Where a source has a "
        "formula, the last formula column is the one that holds. *print is* says whether the "

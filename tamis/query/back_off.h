@@ -4,9 +4,10 @@
 // Threads: a value.
 #pragma once
 
-#include <algorithm>
+#include <utility>
 
 #include "tamis/base/executor.h"
+#include "tamis/base/growing_pause.h"
 
 namespace tamis {
 
@@ -16,15 +17,12 @@ class BackOff {
   static constexpr Duration kLongest = std::chrono::seconds(1);
 
   // The pause after one more failure.
-  Duration Next() {
-    const Duration pause = next_;
-    next_ = next_ == Duration(0) ? kFirst : std::min(2 * next_, kLongest);
-    return pause;
-  }
-  void Reset() { next_ = Duration(0); }
+  Duration Next() { return std::exchange(failed_, true) ? pauses_.Next() : Duration(0); }
+  void Reset() { *this = BackOff(); }
 
  private:
-  Duration next_{0};
+  bool failed_ = false;
+  GrowingPause pauses_{kFirst, kLongest};
 };
 
 }  // namespace tamis

@@ -6,7 +6,7 @@
 #include "tamis/query/poller.h"
 #include "tamis/query/query_context.h"
 #include "tamis/query/search.h"
-#include "tamis/query/write_batch.h"
+#include "tamis/query/write_delivery.h"
 
 namespace tamis {
 struct Engine::State : QueryContext {

@@ -141,8 +141,8 @@ void Poller::OnReply(const std::string& name, uint64_t number, Time sent,
       }
     }
   }
-  // In one process a poll may be answered before its call returns; then the next one is sent from
-  // inside of the call, but not for ever.
+  // A poll may be answered before its call returns; then the next one is sent from inside of the
+  // call, but not for ever.
   constexpr int kDeepest = 8;
   thread_local int depth = 0;
   if (pause == Duration(0) && depth < kDeepest) {

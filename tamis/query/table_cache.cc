@@ -150,6 +150,9 @@ void TableCache::Take(uint32_t table_id, uint64_t question,
       return;
     }
     TableRegions& regions = found->second;
+    // It is answered once: a late answer must not end the next one before that is asked, or who
+    // waits for it would never hear.
+    ++regions.question;
     // A table of that name that was made since is another one.
     const bool gone = listed.ok() && ((listed->empty() && regions.asked.empty()) ||
                                       (!listed->empty() && listed->front().table_id != table_id));

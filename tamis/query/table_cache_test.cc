@@ -116,6 +116,25 @@ TEST_F(TableCacheTest, AQuestionThatIsNeverAnsweredDoesNotEndTheAsking) {
   EXPECT_TRUE(Refresh({}).ok());
 }
 
+TEST_F(TableCacheTest, AnAnswerThatComesTooLateDoesNotEndTheNextQuestion) {
+  std::vector<Callback<std::vector<RegionInfo>>> asked;
+  cluster_.list_regions = [&](const auto&, auto done) { asked.push_back(done); };
+  std::vector<bool> answers;
+  const auto keep = [&](const Result<TableCache::Regions>& regions) {
+    answers.push_back(regions.ok());
+  };
+  tables_->RefreshRegions(cluster_.table, {}, keep);
+  tables_->RefreshRegions(cluster_.table, {}, keep);
+  while (answers.empty()) executor_.RunFor(milliseconds(1));
+  EXPECT_EQ(answers, std::vector<bool>{false});
+  ASSERT_EQ(asked.size(), 1u);  // the next one is put off
+  asked[0](cluster_.Listed({}));
+  executor_.RunFor(seconds(1));
+  ASSERT_EQ(asked.size(), 2u);
+  asked[1](cluster_.Listed({}));
+  EXPECT_EQ(answers, (std::vector<bool>{false, true}));
+}
+
 TEST_F(TableCacheTest, ATableOfTheSameNameMadeLaterIsAnotherOne) {
   ASSERT_TRUE(Refresh({}).ok());
   for (RegionInfo& region : cluster_.regions) region.table_id = 2;

@@ -13,6 +13,7 @@
 // everything, and takes nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -91,6 +92,10 @@ class BloomChain {
   Loaded LoadChunk(uint64_t position, std::string_view chunk);
   bool partial() const { return present_ < data_bytes_; }
   uint64_t present() const { return present_; }
+
+  // An item that another server has is not in it and could not be added: like a partial one, it may
+  // contain everything from now on, also where it is saved and loaded.
+  void Spoil() { present_ = std::min(present_, data_bytes_ - 1); }
 
   // A link that would make the chain larger than `greatest_bytes` is not made: kTooLarge.
   Added Add(std::string_view item, uint64_t greatest_bytes);

@@ -31,7 +31,10 @@ const char* Create(Ctx* ctx, BloomKey& key, const BloomChain::Options& options) 
     return "ERR could not create filter: greater than tamis-max-bytes";
   }
   auto chain = BloomChain::Create(options);
-  if (!chain.ok()) return "ERR Insufficient memory to create filter";
+  if (!chain.ok()) {
+    ItemLost(ctx, key);
+    return "ERR Insufficient memory to create filter";
+  }
   key.Set(std::move(*chain));
   return nullptr;
 }
@@ -130,6 +133,7 @@ void Add(Ctx* ctx, Words words) {
     server.ReplicateVerbatim(ctx);
     Notify(ctx, "bf.add", words[1]);
   } else if (added != BloomChain::Added::kPerhaps) {
+    if (added == BloomChain::Added::kNoMemory) ItemLost(ctx, key);
     server.ReplyWithError(ctx, ErrorOf(added));
     return;
   }
@@ -141,7 +145,7 @@ void AddItems(Ctx* ctx, Words words, Words items, const BloomChain::Options& def
               bool create) {
   BloomKey key = Open(ctx, words, kRead | kWrite);
   std::vector<String*> added;  // what a replica has to add
-  added.reserve(items.size());
+  if (!MakeRoom(ctx, key, items.size(), &added)) return;
   if (!OpenToAdd(ctx, words[1], key, defaults, create)) return;
   server.ReplyWithArray(ctx, kPostponedLength);
   const uint64_t greatest_bytes = GreatestBytes(ctx);
@@ -154,6 +158,7 @@ void AddItems(Ctx* ctx, Words words, Words items, const BloomChain::Options& def
     for (size_t i = 0; i < done; ++i, ++replies) {
       const bool is_new = results[i] == BloomChain::Added::kNew;
       if (!is_new && results[i] != BloomChain::Added::kPerhaps) {
+        if (results[i] == BloomChain::Added::kNoMemory) ItemLost(ctx, key);
         server.ReplyWithError(ctx, ErrorOf(results[i]));
         failed = true;
       } else {

@@ -1,13 +1,16 @@
 // What the commands of both chains have in common.
 #pragma once
 
+#include <new>
 #include <optional>
 #include <vector>
 
 #include "tamis/redis/command.h"
+#include "tamis/redis/faults.h"
 #include "tamis/redis/filter_key.h"
 #include "tamis/redis/item_groups.h"
 #include "tamis/redis/settings.h"
+#include "tamis/redis/tamis_type.h"
 
 namespace tamis::redis {
 
@@ -35,6 +38,25 @@ void ExistMany(Ctx* ctx, Words words) {
   const auto reply = [ctx](bool may_contain) { server.ReplyWithBool(ctx, may_contain); };
   if (key.get() != nullptr) return ForAnswers(*key, items, reply);
   for (size_t i = 0; i < items.size(); ++i) reply(false);
+}
+
+// Memory did not suffice to make or fill it as another server has done: it may contain everything.
+template <class Chain>
+void ItemLost(Ctx* ctx, FilterKey<Chain>& key) {
+  if (LimitsApply(ctx)) return;
+  if (key.get() != nullptr && !faults.incomplete_is_believed) key->Spoil();
+  CommandLost(ctx, key.get() != nullptr);
+}
+
+// Room to note which items a replica has to add. False, and the error is sent, when there is none.
+template <class Chain>
+bool MakeRoom(Ctx* ctx, FilterKey<Chain>& key, size_t items, std::vector<String*>* added) try {
+  added->reserve(items);
+  return true;
+} catch (const std::bad_alloc&) {
+  ItemLost(ctx, key);
+  server.ReplyWithError(ctx, kNoMemory);
+  return false;
 }
 
 // The filter that items are added to, which create(key) makes when it is missing and may be made:

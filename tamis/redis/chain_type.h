@@ -23,7 +23,8 @@ void EmitChunks(RedisModuleIO* io, String* key, const char* command, const Chain
   for (uint64_t at = 0; at < chain.present();) {
     const std::string_view chunk = chain.Chunk(at).substr(0, chain.present() - at);
     at += chunk.size();
-    server.EmitAOF(io, command, "slb", key, static_cast<long long>(at + 1), chunk.data(),
+    const uint64_t iterator = at + 1;
+    server.EmitAOF(io, command, "slb", key, static_cast<long long>(iterator), chunk.data(),
                    chunk.size());
   }
 }

@@ -186,9 +186,8 @@ int RegisterCommands(Ctx* ctx, std::span<const Command> commands) {
 }
 
 void ReplyOutOfMemory(Ctx* ctx) noexcept {
-  // What another server has done is not done here.
-  if (!LimitsApply(ctx)) DoubtAll();
-  server.ReplyWithError(ctx, "ERR Insufficient memory");
+  CommandLost(ctx, false);
+  server.ReplyWithError(ctx, kNoMemory);
 }
 
 bool Is(const String* word, std::string_view name) {

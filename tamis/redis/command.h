@@ -62,6 +62,9 @@ bool ParseDouble(const String* word, double* value);
 inline constexpr char kWrongType[] =
     "WRONGTYPE Operation against a key holding the wrong kind of value";
 inline constexpr char kNotFound[] = "ERR not found";
+inline constexpr char kNoMemory[] = "ERR Insufficient memory";
+inline constexpr char kTooLargeToCopy[] =
+    "ERR greater than tamis-max-copied-bytes: the server would stand still while it is copied";
 inline constexpr char kPartial[] = "ERR the filter is being loaded: chunks are missing";
 
 void ReplyText(Ctx* ctx, std::string_view text);

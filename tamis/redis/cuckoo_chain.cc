@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tamis/base/coding.h"
+#include "tamis/redis/faults.h"
 #include "tamis/redis/murmur_hash.h"
 
 namespace tamis::redis {
@@ -63,6 +64,19 @@ bool EightZeros(const uint8_t* bytes) {
   return word == 0;
 }
 
+// In blocks whose counts fit into a byte, which the compiler makes vectors of.
+uint64_t CountTags(const uint8_t* bytes, uint64_t size) {
+  constexpr uint64_t kBlock = 128;
+  uint64_t count = 0;
+  for (; size >= kBlock; size -= kBlock, bytes += kBlock) {
+    uint8_t in_block = 0;
+    for (uint64_t i = 0; i < kBlock; ++i) in_block += bytes[i] != 0 ? 1 : 0;
+    count += in_block;
+  }
+  for (uint64_t i = 0; i < size; ++i) count += bytes[i] != 0;
+  return count;
+}
+
 uint64_t FirstBuckets(const CuckooChain::Options& options) {
   return std::bit_ceil(std::max<uint64_t>(options.capacity / options.bucket_size, 1));
 }
@@ -83,6 +97,7 @@ Result<CuckooChain> CuckooChain::Create(const Options& options) {
   ByteArray table = ByteArray::Zeroed(chain.data_bytes_);
   if (table.data() == nullptr) return NoMemory();
   chain.tables_.push_back(std::move(table));
+  chain.tags_.push_back(0);
   return chain;
 }
 
@@ -139,6 +154,7 @@ Result<CuckooChain> CuckooChain::FromParts(Parts parts, uint64_t greatest_bytes)
       table = std::move(whole);
     }
     size *= std::max<uint64_t>(parts.expansion, 1);
+    chain.tags_.push_back(CountTags(table.data(), table.size()));
   }
   chain.tables_ = std::move(parts.tables);
   return chain;
@@ -186,10 +202,13 @@ std::string_view CuckooChain::Chunk(uint64_t position) const {
 bool CuckooChain::LoadChunk(uint64_t position, std::string_view chunk) {
   if (partial() && position > present_) return false;
   uint64_t at = position;
-  for (ByteArray& table : tables_) {
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    ByteArray& table = tables_[i];
     if (at < table.size()) {
       if (chunk.size() > table.size() - at) return false;
+      tags_[i] -= CountTags(table.data() + at, chunk.size());
       std::copy(chunk.begin(), chunk.end(), table.data() + at);
+      tags_[i] += CountTags(table.data() + at, chunk.size());
       present_ = std::max(present_, position + chunk.size());
       return true;
     }
@@ -283,11 +302,13 @@ CuckooChain::Inserted CuckooChain::InsertPlace(const Place& place, const Limits&
 
 bool CuckooChain::AddTable(uint64_t bytes) try {
   tables_.reserve(tables_.size() + 1);
+  tags_.reserve(tags_.size() + 1);
   ByteArray table = ByteArray::Zeroed(bytes);
   if (table.data() == nullptr) return false;
   data_bytes_ += bytes;
   present_ = data_bytes_;
   tables_.push_back(std::move(table));
+  tags_.push_back(0);
   return true;
 } catch (const std::bad_alloc&) {
   return false;
@@ -299,6 +320,7 @@ bool CuckooChain::TakeFreeSlot(const Place& place) {
       uint8_t* bucket = Bucket(i, hash);
       if (uint8_t* slot = Find(bucket, 0, bucket_size_)) {
         *slot = place.tag;
+        ++tags_[i];
         return true;
       }
     }
@@ -317,6 +339,7 @@ bool CuckooChain::Kick(const Place& place) {
     uint8_t* other = Bucket(newest, bucket);
     if (uint8_t* empty = Find(other, 0, bucket_size_)) {
       *empty = tag;
+      ++tags_[newest];
       return true;
     }
     slot = (slot + 1) % bucket_size_;
@@ -337,10 +360,11 @@ bool CuckooChain::Erase(std::string_view item) {
       void* slot = std::memchr(Bucket(i, hash), place.tag, bucket_size_);
       if (slot == nullptr) continue;
       *static_cast<uint8_t*>(slot) = 0;
+      --tags_[i];
       if (items_ > 0) --items_;
       ++deletes_;
       if (tables_.size() > 1 && data_bytes_ <= kCompactedByErase && deletes_ > items_ / 10.0) {
-        Compact(kCompactedByErase, false);
+        Compact(0, ~uint64_t{0}, false);
       }
       return true;
     }
@@ -388,11 +412,13 @@ uint64_t CuckooChain::Count(std::string_view item) const {
 
 // The tag lies in `bucket` of its table; modulo the buckets of an older one, which divide those of
 // this, that is one of its buckets there.
-bool CuckooChain::MoveDown(size_t table, uint64_t bucket, uint8_t tag) {
+bool CuckooChain::MoveDown(size_t table, uint64_t bucket, uint8_t tag, uint64_t* slots) {
   for (size_t i = 0; i < table; ++i) {
     for (const uint64_t hash : {bucket, Alternate(bucket, tag)}) {
+      *slots -= std::min(*slots, kLook);
       if (void* slot = std::memchr(Bucket(i, hash), 0, bucket_size_)) {
         *static_cast<uint8_t*>(slot) = tag;
+        ++tags_[i];
         return true;
       }
     }
@@ -400,33 +426,66 @@ bool CuckooChain::MoveDown(size_t table, uint64_t bucket, uint8_t tag) {
   return false;
 }
 
-bool CuckooChain::Compact(uint64_t tags, bool go_on_after_stuck_tag) {
-  if (partial()) return false;
-  for (size_t i = tables_.size(); i-- > 1;) {
-    ByteArray& table = tables_[i];
-    bool empty = true;
-    for (uint64_t at = 0; at < table.size(); ++at) {
-      while (at + 8 <= table.size() && EightZeros(table.data() + at)) at += 8;
-      if (at == table.size()) break;
-      uint8_t& slot = table.data()[at];
-      if (slot == 0) continue;
-      if (tags-- == 0) return false;
-      if (MoveDown(i, at / bucket_size_, slot)) {
-        slot = 0;
-      } else {
-        empty = false;
-      }
-    }
-    if (empty && i + 1 == tables_.size()) {
-      data_bytes_ -= table.size();
-      present_ = data_bytes_;
-      tables_.pop_back();
-      items_ = std::min(items_, data_bytes_);
-    }
-    if (!empty && !go_on_after_stuck_tag) break;
+bool CuckooChain::DropEmptyTables(std::vector<ByteArray>* dropped) {
+  const size_t before = tables_.size();
+  while (tables_.size() > 1 && tags_.back() == 0) {
+    data_bytes_ -= tables_.back().size();
+    if (dropped != nullptr) dropped->push_back(std::move(tables_.back()));
+    tables_.pop_back();
+    tags_.pop_back();
   }
+  present_ = data_bytes_;
+  items_ = std::min(items_, data_bytes_);
+  return tables_.size() < before;
+}
+
+CuckooChain::Compacted CuckooChain::Compact(uint64_t position, uint64_t slots,
+                                            bool go_on_after_stuck_tag,
+                                            std::vector<ByteArray>* dropped) {
+  if (partial()) return {};
+  Compacted piece;
+  piece.changed = DropEmptyTables(dropped);
+  size_t i = tables_.size() - 1;
+  uint64_t begin = data_bytes_ - tables_[i].size();
+  uint64_t at = 0;
+  if (position != 0 && position < data_bytes_) {
+    while (position < begin) begin -= tables_[--i].size();
+    at = position - begin;
+  }
+  for (; i > 0; begin -= tables_[--i].size(), at = 0) {
+    uint8_t* const table = tables_[i].data();
+    const uint64_t size = tables_[i].size();
+    bool left = false;  // a tag of this piece, which alone says nothing
+    while (at < size && tags_[i] > 0) {
+      if (slots == 0) {
+        piece.next = next_piece_ = begin + at;
+        return piece;
+      }
+      if (slots >= 8 && at + 8 <= size && EightZeros(table + at)) {
+        slots -= 8;
+        at += 8;
+        continue;
+      }
+      --slots;
+      if (uint8_t& slot = table[at]; slot != 0) {
+        if (MoveDown(i, at / bucket_size_, slot, &slots)) {
+          slot = 0;
+          --tags_[i];
+          piece.changed = true;
+        } else {
+          left = true;
+        }
+      }
+      ++at;
+    }
+    if (faults.drops_what_was_passed && !left) tags_[i] = 0;
+    if (tags_[i] > 0 && !go_on_after_stuck_tag) break;
+  }
+  piece.changed |= DropEmptyTables(dropped);
+  piece.changed |= deletes_ != 0;
   deletes_ = 0;
-  return true;
+  next_piece_ = 0;
+  return piece;
 }
 
 std::optional<CuckooChain> CuckooChain::Copy() const {
@@ -439,6 +498,7 @@ std::optional<CuckooChain> CuckooChain::Copy() const {
   copy.expansion_ = expansion_;
   copy.data_bytes_ = data_bytes_;
   copy.present_ = present_;
+  copy.tags_ = tags_;
   for (const ByteArray& table : tables_) {
     ByteArray bytes = ByteArray::Zeroed(table.size());
     if (bytes.data() == nullptr) return std::nullopt;

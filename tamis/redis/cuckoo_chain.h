@@ -17,6 +17,7 @@
 // everything, and neither takes nor gives.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +38,7 @@ class CuckooChain {
   static constexpr size_t kGreatestChunk = size_t{16} << 20;
   static constexpr size_t kHeaderSize = 38;
   static constexpr uint64_t kGreatestTables = 65536;
+  static constexpr uint64_t kLook = 64;  // a line of memory, of which 64 slots take one, too
 
   struct Options {
     uint64_t capacity = 1024;  // >= 2 * bucket_size
@@ -80,6 +82,10 @@ class CuckooChain {
   bool partial() const { return present_ < data_bytes_; }
   uint64_t present() const { return present_; }
 
+  // An item that another server has is not in it and could not be added: like a partial one, it may
+  // contain everything from now on, also where it is saved and loaded.
+  void Spoil() { present_ = std::min(present_, data_bytes_ - 1); }
+
   // A copy more, whatever is there; kFull and kTooManyTables leave it unchanged.
   Inserted Insert(std::string_view item, const Limits& limits);
   // Not when its tag is there: kThere.
@@ -93,9 +99,21 @@ class CuckooChain {
   void MayContain(std::span<const std::string_view> items, bool* out) const;
   uint64_t Count(std::string_view item) const;
 
-  // Moves tags of newer tables into free places of older ones and drops newest tables that have
-  // become empty. At most so many tags are moved or tried; true when nothing was left to try.
-  bool Compact(uint64_t tags, bool go_on_after_stuck_tag);
+  // One piece of a compaction, which goes through the tables from the newest to the second one,
+  // moves tags into free places of older tables, and drops newest ones that are empty. A piece
+  // begins at `position`, as chunks have them; 0, or one behind the end: at the beginning. It
+  // passes so many slots, a bucket that is looked at for a place counting as kLook of them, and
+  // does at most one tag more. What it does follows from the bytes and its arguments alone. Tables
+  // that were dropped are added to `dropped`, which has room for all; without it they are freed at
+  // once.
+  struct Compacted {
+    uint64_t next = 0;     // where the next piece begins; 0 = the compaction is done
+    bool changed = false;  // anything that is saved
+  };
+  Compacted Compact(uint64_t position, uint64_t slots, bool go_on_after_stuck_tag,
+                    std::vector<ByteArray>* dropped = nullptr);
+  // What the last piece said. It is not saved: elsewhere a compaction begins anew.
+  uint64_t next_piece() const { return next_piece_; }
 
   uint64_t items() const { return items_; }
   uint64_t deletes() const { return deletes_; }
@@ -133,7 +151,8 @@ class CuckooChain {
   bool AddTable(uint64_t bytes);  // false when memory does not suffice
   bool TakeFreeSlot(const Place& place);
   bool Kick(const Place& place);
-  bool MoveDown(size_t table, uint64_t bucket, uint8_t tag);
+  bool MoveDown(size_t table, uint64_t bucket, uint8_t tag, uint64_t* slots);
+  bool DropEmptyTables(std::vector<ByteArray>* dropped);  // the newest; true when there was one
   uint8_t* Bucket(size_t table, uint64_t hash);
   const uint8_t* Bucket(size_t table, uint64_t hash) const;
 
@@ -146,6 +165,8 @@ class CuckooChain {
   uint64_t data_bytes_ = 0;
   uint64_t present_ = 0;
   std::vector<ByteArray> tables_;
+  std::vector<uint64_t> tags_;  // how many each table holds
+  uint64_t next_piece_ = 0;
 };
 
 }  // namespace tamis::redis

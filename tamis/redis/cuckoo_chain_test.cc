@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tamis/base/random.h"
+#include "tamis/redis/faults.h"
 #include "tamis/redis/murmur_hash.h"
 
 namespace tamis::redis {
@@ -76,7 +77,7 @@ class Model {
           slot = 0;
           --items_;
           ++deletes_;
-          if (tables_.size() > 1 && deletes_ * 10 > items_) Compact();
+          if (tables_.size() > 1 && deletes_ * 10 > items_) Compact(false);
           return true;
         }
       }
@@ -104,6 +105,32 @@ class Model {
     }
     return all;
   }
+  // Moves tags of newer tables down and drops the newest ones that are empty.
+  void Compact(bool go_on) {
+    for (size_t i = tables_.size(); i-- > 1;) {
+      bool empty = true;
+      for (uint64_t b = 0; b < tables_[i].size(); ++b) {
+        for (uint8_t& slot : tables_[i][b]) {
+          if (slot == 0) continue;
+          bool moved = false;
+          for (size_t j = 0; j < i && !moved; ++j) {
+            for (const uint64_t h : {b, Other(b, slot)}) {
+              if (TakeFree(tables_[j][h % tables_[j].size()], slot)) {
+                moved = true;
+                break;
+              }
+            }
+          }
+          if (moved) slot = 0;
+          empty = empty && moved;
+        }
+      }
+      if (empty && i + 1 == tables_.size()) tables_.pop_back();
+      if (!empty && !go_on) break;
+    }
+    deletes_ = 0;
+  }
+
   size_t tables() const { return tables_.size(); }
   uint64_t items() const { return items_; }
   uint64_t deletes() const { return deletes_; }
@@ -141,31 +168,6 @@ class Model {
     }
     table = before;
     return false;
-  }
-
-  void Compact() {
-    for (size_t i = tables_.size(); i-- > 1;) {
-      bool empty = true;
-      for (uint64_t b = 0; b < tables_[i].size(); ++b) {
-        for (uint8_t& slot : tables_[i][b]) {
-          if (slot == 0) continue;
-          bool moved = false;
-          for (size_t j = 0; j < i && !moved; ++j) {
-            for (const uint64_t h : {b, Other(b, slot)}) {
-              if (TakeFree(tables_[j][h % tables_[j].size()], slot)) {
-                moved = true;
-                break;
-              }
-            }
-          }
-          if (moved) slot = 0;
-          empty = empty && moved;
-        }
-      }
-      if (empty && i + 1 == tables_.size()) tables_.pop_back();
-      if (!empty) break;
-    }
-    deletes_ = 0;
   }
 
   uint64_t bucket_size_;
@@ -286,27 +288,245 @@ TEST(CuckooChain, HundredThousandCopiesOfOneItemAreRefusedAfterTheLimit) {
   EXPECT_EQ(chain.items(), 0u);
 }
 
-TEST(CuckooChain, CompactionIsBoundedAndKeepsEverything) {
-  CuckooChain chain = Make({.capacity = 1 << 20});
-  std::vector<std::string> kept;
-  for (int i = 0; i < 2'500'000; ++i) {
-    ASSERT_EQ(chain.Insert(std::to_string(i), kDefault), Inserted::kYes);
+// What a random chain of several tables was given, and copies of what must be found in it.
+struct Filled {
+  CuckooChain chain;
+  std::map<std::string, uint64_t> copies;
+};
+
+void Change(Random& random, uint64_t eager, Filled* filled) {
+  const std::string item = std::to_string(random.Uniform(3000));
+  const auto it = filled->copies.find(item);
+  if (random.Uniform(10) < eager) {
+    if (filled->chain.Insert(item, kDefault) == Inserted::kYes) ++filled->copies[item];
+  } else if (it != filled->copies.end()) {
+    ASSERT_TRUE(filled->chain.Erase(item));
+    if (--it->second == 0) filled->copies.erase(it);
   }
-  ASSERT_GT(chain.tables().size(), 2u);
-  for (int i = 0; i < 2'500'000; ++i) {
-    if (i % 5 == 0) {
-      kept.push_back(std::to_string(i));
-    } else {
-      ASSERT_TRUE(chain.Erase(std::to_string(i)));
+}
+
+// The first item that must be found and is not.
+std::string Refused(const Filled& filled) {
+  for (const auto& [item, count] : filled.copies) {
+    if (!filled.chain.MayContain(item) || filled.chain.Count(item) < count) return item;
+  }
+  return "";
+}
+
+Filled Fill(Random& random) {
+  const uint64_t bucket_size = 1 + random.Uniform(6);
+  const uint64_t capacity = bucket_size * 2 + random.Uniform(400);
+  Filled filled{Make({.capacity = capacity,
+                      .bucket_size = static_cast<uint16_t>(bucket_size),
+                      .max_iterations = static_cast<uint16_t>(1 + random.Uniform(30)),
+                      .expansion = static_cast<uint16_t>(uint64_t{1} << random.Uniform(2))}),
+                {}};
+  for (int i = 0; i < 4000; ++i) Change(random, 8, &filled);
+  return filled;
+}
+
+TEST(CuckooChain, PiecesComeToWhatTheWholeCompactionDoes) {
+  const uint64_t seed = SeedFromSystem();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Random random(seed);
+  for (int round = 0; round < 100; ++round) {
+    const uint64_t bucket_size = 1 + random.Uniform(6);
+    const uint64_t capacity = bucket_size * 2 + random.Uniform(400);
+    const uint64_t expansion = uint64_t{1} << random.Uniform(3);
+    CuckooChain chain = Make({.capacity = capacity,
+                              .bucket_size = static_cast<uint16_t>(bucket_size),
+                              .expansion = static_cast<uint16_t>(expansion)});
+    Model model(capacity, bucket_size, 20, expansion);
+    for (int i = 0; i < 3000; ++i) {
+      const std::string item = std::to_string(i);
+      ASSERT_EQ(chain.Insert(item, kDefault), model.Insert(item, kDefault.tables));
     }
+    Filled holes{std::move(chain), {}};
+    const uint64_t kept = random.Uniform(10);
+    for (int i = 0; i < 3000; ++i) {
+      if (random.Uniform(10) < kept) continue;
+      (void)holes.chain.Erase(std::to_string(i));
+      (void)model.Erase(std::to_string(i));
+    }
+    CuckooChain whole = std::move(*holes.chain.Copy());
+    ASSERT_TRUE(AllBytes(whole) == model.AllBytes());
+    EXPECT_EQ(whole.Compact(0, kNoLimit, true).next, 0u);
+    model.Compact(true);
+    ASSERT_TRUE(AllBytes(whole) == model.AllBytes());
+    ASSERT_EQ(whole.tables().size(), model.tables());
+    uint64_t at = 0;
+    uint64_t pieces = 0;
+    do {
+      at = holes.chain.Compact(at, 1 + random.Uniform(3000), true).next;
+      ASSERT_LT(++pieces, 100'000u);
+    } while (at != 0);
+    EXPECT_TRUE(AllBytes(holes.chain) == AllBytes(whole));
+    EXPECT_EQ(holes.chain.Header(), whole.Header());
   }
-  const size_t tables = chain.tables().size();
-  int steps = 1;
-  while (!chain.Compact(10'000, true)) ASSERT_LT(++steps, 1000);
-  EXPECT_GT(steps, 5);
-  EXPECT_LT(chain.tables().size(), tables);
-  EXPECT_EQ(chain.deletes(), 0u);
-  for (const std::string& item : kept) ASSERT_TRUE(chain.MayContain(item));
+}
+
+// Counted in the bytes before and behind: each tag that moved or stayed was looked for a place.
+TEST(CuckooChain, PieceOfACompactionIsBounded) {
+  const uint64_t seed = SeedFromSystem();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Random random(seed);
+  uint64_t pieces = 0;
+  for (int round = 0; round < 50; ++round) {
+    Filled filled = Fill(random);
+    CuckooChain& chain = filled.chain;
+    const uint64_t slots = 1 + random.Uniform(5000);
+    for (uint64_t at = 0;;) {
+      const std::string before = AllBytes(chain);
+      const size_t tables = chain.tables().size();
+      const uint64_t next = chain.Compact(at, slots, true).next;
+      const std::string after = AllBytes(chain);
+      ++pieces;
+      // The tags that the piece passed, by the table that they lay in.
+      uint64_t work = 0;
+      uint64_t begin = before.size();
+      for (size_t i = tables; i-- > 1;) {
+        const uint64_t size = chain.Buckets(i) * chain.bucket_size();
+        begin -= size;
+        if (at != 0 && at < before.size() && at < begin) continue;  // newer than the piece
+        const uint64_t first = at > begin && at < begin + size ? at - begin : 0;
+        const bool stopped_here = next >= begin && next < begin + size;
+        for (uint64_t j = first; j < (stopped_here ? next - begin : size); ++j) {
+          if (before[begin + j] == 0) continue;
+          const bool moved = begin + j >= after.size() || after[begin + j] == 0;
+          work += 1 + CuckooChain::kLook * (moved ? 1 : 2 * i);
+        }
+        if (stopped_here) break;
+      }
+      // The last tag is not left half done.
+      EXPECT_LE(work, slots + 1 + CuckooChain::kLook * 2 * tables);
+      if (next == 0) break;
+      ASSERT_NE(next, at);
+      if (at != 0 && at < before.size() && next > at) {
+        EXPECT_LE(next - at, slots);
+      }
+      at = next;
+    }
+    EXPECT_EQ(chain.deletes(), 0u);
+    EXPECT_EQ(Refused(filled), "");
+  }
+  EXPECT_GT(pieces, 1000u);
+}
+
+// What a compaction in pieces gives with other changes in between: the first item that is refused.
+// A replica has the same bytes throughout, and is copied anew, or starts again, at any time.
+std::string CompactAmongChanges(uint64_t seed, uint64_t* pieces) {
+  Random random(seed);
+  Filled filled = Fill(random);
+  CuckooChain replica = Load(filled.chain);
+  const uint64_t eager = 3 + random.Uniform(5);
+  uint64_t begun = 0;
+  for (int i = 0; i < 300; ++i) {
+    for (uint64_t n = random.Uniform(5); n-- > 0;) {
+      const std::string item = std::to_string(random.Uniform(3000));
+      const auto it = filled.copies.find(item);
+      if (random.Uniform(10) < eager) {
+        const Inserted done = filled.chain.Insert(item, kDefault);
+        if (done == Inserted::kYes) {
+          ++filled.copies[item];
+          EXPECT_EQ(replica.Insert(item, {.tables = kNoLimit}), done);
+        }
+      } else if (it != filled.copies.end()) {
+        EXPECT_TRUE(filled.chain.Erase(item) && replica.Erase(item));
+        if (--it->second == 0) filled.copies.erase(it);
+      }
+    }
+    if (random.OneIn(20)) replica = Load(filled.chain);
+    if (random.OneIn(50)) filled.chain = Load(filled.chain);  // it forgets how far it was
+    const uint64_t at = filled.chain.next_piece();
+    if (at == 0) ++begun;
+    (void)filled.chain.Compact(at, 3000, true);
+    (void)replica.Compact(at, 3000, true);
+    ++*pieces;
+    EXPECT_TRUE(AllBytes(replica) == AllBytes(filled.chain));
+    EXPECT_EQ(replica.Header(), filled.chain.Header());
+    if (std::string refused = Refused(filled); !refused.empty()) return refused;
+  }
+  EXPECT_GT(begun, 0u);
+  while (filled.chain.Compact(filled.chain.next_piece(), 3000, true).next != 0) {
+  }
+  return Refused(filled);
+}
+
+TEST(CuckooChain, PiecesAmongChangesRefuseNothingAndReplicasAreEqual) {
+  const uint64_t seed = SeedFromSystem();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  uint64_t pieces = 0;
+  for (uint64_t i = 0; i < 10; ++i) EXPECT_EQ(CompactAmongChanges(seed + i, &pieces), "");
+  EXPECT_EQ(pieces, 10u * 300);
+}
+
+TEST(CuckooChain, ItemIsRefusedWhenATableIsDroppedThatWasFoundEmptyBefore) {
+  CuckooChain chain = Make({.capacity = 1 << 10});
+  for (int i = 0; i < 3000; ++i)
+    ASSERT_EQ(chain.Insert(std::to_string(i), kDefault), Inserted::kYes);
+  ASSERT_GT(chain.tables().size(), 2u);
+  const auto one_that_is_refused = [&]() -> bool {
+    CuckooChain copy = std::move(*chain.Copy());
+    uint64_t at = 0;
+    do {
+      at = copy.Compact(at, 1000, true).next;
+    } while (at != 0);
+    for (int i = 0; i < 3000; ++i) {
+      if (!copy.MayContain(std::to_string(i))) return true;
+    }
+    return false;
+  };
+  EXPECT_FALSE(one_that_is_refused());
+  faults.drops_what_was_passed = true;
+  EXPECT_TRUE(one_that_is_refused());
+  faults.drops_what_was_passed = false;
+}
+
+TEST(CuckooChain, TagsOfLoadedTablesAreCounted) {
+  const auto table = [](std::string_view bytes) {
+    ByteArray array = ByteArray::Zeroed(bytes.size());
+    std::copy(bytes.begin(), bytes.end(), array.data());
+    return array;
+  };
+  const std::string full(1024, '\7');
+  CuckooChain::Parts parts = {
+      .buckets = 512, .bucket_size = 2, .max_iterations = 20, .expansion = 1, .tables = {}};
+  parts.tables.push_back(table(full));
+  parts.tables.push_back(table(full));
+  auto saved = CuckooChain::FromParts(std::move(parts), 0);
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  CuckooChain in_chunks = Load(*saved);
+  for (CuckooChain* chain : {&*saved, &in_chunks}) {
+    const auto dropped = [&] {
+      return chain->Compact(0, kNoLimit, true).changed && chain->tables().size() == 1;
+    };
+    EXPECT_FALSE(dropped());
+    // Chunks are also taken again.
+    EXPECT_TRUE(chain->LoadChunk(0, std::string(1024, '\0')));
+    EXPECT_TRUE(chain->LoadChunk(1024, std::string(1000, '\0')));
+    EXPECT_TRUE(chain->LoadChunk(2047, "\7"));
+    EXPECT_TRUE(dropped());
+    EXPECT_EQ(std::ranges::count(AllBytes(*chain), '\7'), 24);
+  }
+}
+
+TEST(CuckooChain, EmptyTablesAreDroppedWithoutPassingThem) {
+  CuckooChain chain = Make({.capacity = 1 << 22});
+  std::vector<std::string> items;
+  for (int i = 0; chain.tables().size() < 2; ++i) {
+    items.push_back(std::to_string(i));
+    ASSERT_EQ(chain.Insert(items.back(), kDefault), Inserted::kYes);
+  }
+  ASSERT_TRUE(chain.Erase(items.back()));  // newest tables first
+  items.pop_back();
+  std::vector<ByteArray> dropped;
+  dropped.reserve(2);
+  const CuckooChain::Compacted piece = chain.Compact(0, 0, true, &dropped);
+  EXPECT_EQ(piece.next, 0u);
+  EXPECT_TRUE(piece.changed);
+  EXPECT_EQ(dropped.size(), 1u);
+  EXPECT_EQ(chain.tables().size(), 1u);
+  for (const std::string& item : items) ASSERT_TRUE(chain.MayContain(item));
 }
 
 TEST(CuckooChain, PartialChainMayContainEverythingAndNeitherTakesNorGives) {
@@ -320,7 +540,7 @@ TEST(CuckooChain, PartialChainMayContainEverythingAndNeitherTakesNorGives) {
     EXPECT_EQ(partial->Insert("x", kDefault), Inserted::kPartial);
     EXPECT_EQ(partial->InsertNew("x", kDefault), Inserted::kPartial);
     EXPECT_FALSE(partial->Erase("1"));
-    EXPECT_FALSE(partial->Compact(100, true));
+    EXPECT_FALSE(partial->Compact(0, 100, true).changed);
     EXPECT_FALSE(partial->LoadChunk(at + 1, "x"));
     EXPECT_TRUE(partial->LoadChunk(at, all.substr(at, 1)));
   }
@@ -342,9 +562,8 @@ TEST(CuckooChain, HeaderIsRefusedWhenAnyFieldIsOutOfRange) {
     std::memcpy(bad.data() + at, &value, sizeof(value));
     return CuckooChain::FromHeader(bad, 1 << 20).ok();
   };
-  for (const uint64_t value :
-       {uint64_t{0}, uint64_t{3}, uint64_t{1} << 31, uint64_t{1} << 61, uint64_t{1} << 62,
-        uint64_t{1} << 63, ~uint64_t{0}}) {
+  for (const uint64_t value : {uint64_t{0}, uint64_t{3}, uint64_t{1} << 31, uint64_t{1} << 61,
+                               uint64_t{1} << 62, uint64_t{1} << 63, ~uint64_t{0}}) {
     EXPECT_FALSE(with(8, value)) << "buckets " << value;
   }
   for (const uint64_t value : {uint64_t{0}, uint64_t{65537}, uint64_t{1} << 31, ~uint64_t{0}}) {

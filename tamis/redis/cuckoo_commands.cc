@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tamis/redis/chain_commands.h"
@@ -15,8 +16,10 @@ namespace {
 using CuckooKey = FilterKey<CuckooChain>;
 using Inserted = CuckooChain::Inserted;
 
-// How many tags one CF.COMPACT looks at: some milliseconds.
-constexpr uint64_t kCompactedTags = uint64_t{1} << 18;
+// What one CF.COMPACT passes: ten to twenty milliseconds where each tag costs a look at memory.
+constexpr uint64_t kCompactedSlots = uint64_t{16} << 20;
+// Giving a gigabyte back to the system takes a tenth of a second.
+constexpr uint64_t kFreedAtOnce = uint64_t{16} << 20;
 
 constexpr auto kGreatestCapacity = static_cast<long long>(CuckooChain::kGreatestCapacity);
 
@@ -41,7 +44,10 @@ const char* Create(Ctx* ctx, CuckooKey& key, const CuckooChain::Options& options
     return "ERR Could not create filter: greater than tamis-max-bytes";
   }
   auto chain = CuckooChain::Create(options);
-  if (!chain.ok()) return "ERR Insufficient memory to create filter";
+  if (!chain.ok()) {
+    ItemLost(ctx, key);
+    return "ERR Insufficient memory to create filter";
+  }
   key.Set(std::move(*chain));
   return nullptr;
 }
@@ -108,7 +114,9 @@ void AddOne(Ctx* ctx, Words words, bool only_new) {
   if (!OpenToInsert(ctx, words[1], key, DefaultOptions(), true)) return;
   const std::string_view item = TextOf(words[2]);
   const CuckooChain::Limits limits = LimitsFor(ctx);
-  switch (only_new ? key->InsertNew(item, limits) : key->Insert(item, limits)) {
+  const Inserted done = only_new ? key->InsertNew(item, limits) : key->Insert(item, limits);
+  if (done == Inserted::kNoMemory) ItemLost(ctx, key);
+  switch (done) {
     case Inserted::kYes:
       server.ReplicateVerbatim(ctx);
       Notify(ctx, "cf.add", words[1]);
@@ -127,7 +135,7 @@ void AddOne(Ctx* ctx, Words words, bool only_new) {
       server.ReplyWithError(ctx, "ERR the filter would be greater than tamis-max-bytes");
       break;
     default:
-      server.ReplyWithError(ctx, "ERR Insufficient memory");
+      server.ReplyWithError(ctx, kNoMemory);
   }
 }
 
@@ -144,7 +152,7 @@ struct Insertion {
 void InsertItems(Ctx* ctx, Words words, Words items, const Insertion& insertion) {
   CuckooKey key = Open(ctx, words, kRead | kWrite);
   std::vector<String*> inserted;  // what a replica has to insert
-  inserted.reserve(items.size());
+  if (!MakeRoom(ctx, key, items.size(), &inserted)) return;
   if (!OpenToInsert(ctx, words[1], key, insertion.options, insertion.create)) return;
   const CuckooChain::Limits limits = LimitsFor(ctx);
   const bool as_bool = !insertion.only_new && Resp3(ctx);
@@ -155,6 +163,7 @@ void InsertItems(Ctx* ctx, Words words, Words items, const Insertion& insertion)
     for (size_t i = 0; i < texts.size(); ++i) {
       const bool yes = results[i] == Inserted::kYes;
       if (yes) inserted.push_back(items[begin + i]);
+      if (results[i] == Inserted::kNoMemory) ItemLost(ctx, key);
       if (as_bool) {
         server.ReplyWithBool(ctx, yes);
       } else {
@@ -255,16 +264,54 @@ void Debug(Ctx* ctx, Words words) {
   ReplyText(ctx, {text, static_cast<size_t>(size)});
 }
 
+void Free(std::vector<ByteArray> tables) {
+  uint64_t bytes = 0;
+  for (const ByteArray& table : tables) bytes += table.size();
+  if (bytes <= kFreedAtOnce) return;
+  try {
+    std::thread([tables = std::move(tables)] {}).detach();
+  } catch (...) {  // no thread is to be had: they are freed here
+  }
+}
+
 void Compact(Ctx* ctx, Words words) {
+  if (words.size() > 3) {
+    server.WrongArity(ctx);
+    return;
+  }
+  std::optional<long long> position;
+  if (words.size() == 3 && (!ParseInteger(words[2], &position.emplace()) || *position < 0)) {
+    server.ReplyWithError(ctx, "Invalid position");
+    return;
+  }
   CuckooKey key = Open(ctx, words, kRead | kWrite);
   if (key.get() == nullptr || key->partial()) {
     server.ReplyWithError(ctx, key.get() == nullptr ? "Cuckoo filter was not found" : kPartial);
     return;
   }
-  key->Compact(kCompactedTags, true);
-  server.ReplicateVerbatim(ctx);
-  Notify(ctx, "cf.compact", words[1]);
-  server.ReplyWithSimpleString(ctx, "OK");
+  const uint64_t begin = position ? static_cast<uint64_t>(*position) : key->next_piece();
+  if (begin != 0 && begin < key->tables()[0].size()) {
+    server.ReplyWithError(ctx, "Invalid position");
+    return;
+  }
+  std::vector<ByteArray> dropped;
+  dropped.reserve(key->tables().size());
+  const CuckooChain::Compacted piece = key->Compact(begin, kCompactedSlots, true, &dropped);
+  Free(std::move(dropped));
+  if (piece.changed) {
+    // A replica was copied, or this server's log is read again, when a compaction was half done.
+    if (faults.compacts_as_it_stands) {
+      server.ReplicateVerbatim(ctx);
+    } else {
+      server.Replicate(ctx, "CF.COMPACT", "sl", words[1], static_cast<long long>(begin));
+    }
+    Notify(ctx, "cf.compact", words[1]);
+  }
+  if (position) {
+    server.ReplyWithLongLong(ctx, static_cast<long long>(piece.next));
+  } else {
+    server.ReplyWithSimpleString(ctx, "OK");
+  }
 }
 
 void ScanDump(Ctx* ctx, Words words) {
@@ -362,9 +409,11 @@ constexpr Command kCommands[] = {
     {"cf.loadchunk", Run<LoadChunk>, 4, "write deny-oom", "write cuckoo", "1.0.0",
      "O(n), where n is the size of the chunk", "Takes the parts that CF.SCANDUMP gave",
      "key iterator:integer data"},
-    {"cf.compact", Run<Compact>, 2, "write", "write cuckoo", "1.0.0",
-     "O(n), where n is the size of the filter; at most 262144 tags are moved",
-     "Moves what newer tables hold into free places of older ones", "key"},
+    {"cf.compact", Run<Compact>, -2, "write", "write cuckoo", "1.0.0",
+     "O(1): it passes 16 MiB of the filter, or less where they hold many items",
+     "Moves what newer tables hold into free places of older ones, a piece of a large filter at a "
+     "time",
+     "key [position:integer]"},
     {"cf.debug", Run<Debug>, 2, "readonly fast", "read cuckoo", "1.0.0", "O(1)",
      "Tells how a cuckoo filter was made and how full it is", "key", "dont_cache"},
 };

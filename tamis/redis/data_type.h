@@ -17,6 +17,8 @@
 
 #include "tamis/redis/rdb_fields.h"
 #include "tamis/redis/server.h"
+#include "tamis/redis/server_memory.h"
+#include "tamis/redis/settings.h"
 
 namespace tamis::redis {
 
@@ -59,6 +61,11 @@ int RegisterDataType(Ctx* ctx) {
     return 1 + static_cast<const Value*>(value)->SizeBytes() / 4096;
   };
   methods.copy = [](String*, String*, const void* value) noexcept -> void* {
+    if (static_cast<const Value*>(value)->SizeBytes() > GreatestCopiedBytes(nullptr)) {
+      server.Log(nullptr, "warning", "COPY of a %s: it is greater than tamis-max-copied-bytes",
+                 Methods::kName);
+      return nullptr;
+    }
     try {
       auto copy = Methods::Copy(*static_cast<const Value*>(value));
       if (copy) return new Value(std::move(*copy));
@@ -77,7 +84,10 @@ int RegisterDataType(Ctx* ctx) {
         return 1;
       }
       ByteArray& array = Methods::Array(filter, i);
-      if (void* moved = server.DefragAlloc(defrag, array.data())) array.MovedTo(moved);
+      if (void* moved = server.DefragAlloc(defrag, array.data())) {
+        ArrayMoved(array.data(), moved, array.size());
+        array.MovedTo(moved);
+      }
     }
     return 0;
   };

@@ -1,5 +1,5 @@
-// Faults: for tests only. Each switches one rule of trust off, so that a test can show that it
-// would see the row that is refused without the rule. `loadmodule PATH tamis-fault NAME` sets one.
+// Faults: for tests only. Each switches one rule off, so that a test can show that it would see the
+// row that is refused, or the replica that differs, without the rule. `loadmodule PATH tamis-fault NAME` sets one.
 #pragma once
 
 #include <string_view>
@@ -17,6 +17,8 @@ struct Faults {
   bool copies_are_believed = false;  // what came by COPY, RESTORE or LOADCHUNK, as its source was
   bool erases_when_unsure = false;   // an item is erased whose add may be lost
   bool incomplete_is_believed = false;  // a filter that refused an add which another server took
+  bool drops_what_was_passed = false;   // a table in which the last piece of a compaction left no tag
+  bool compacts_as_it_stands = false;   // replicas begin a piece where they themselves stopped
   // There is a setting tamis-failing-allocation: how many allocations of the module from now on it
   // is until one fails; 0 = none does.
   bool allocations = false;
@@ -33,6 +35,8 @@ inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
     {"copies_are_believed", &Faults::copies_are_believed},
     {"erases_when_unsure", &Faults::erases_when_unsure},
     {"incomplete_is_believed", &Faults::incomplete_is_believed},
+    {"drops_what_was_passed", &Faults::drops_what_was_passed},
+    {"compacts_as_it_stands", &Faults::compacts_as_it_stands},
     {"allocations", &Faults::allocations},
 };
 

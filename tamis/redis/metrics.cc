@@ -10,6 +10,7 @@ constexpr std::pair<const char*, uint64_t Metrics::*> kMetrics[] = {
     {"checks_absent", &Metrics::checks_absent},
     {"checks_unknown", &Metrics::checks_unknown},
     {"adds_refused", &Metrics::adds_refused},
+    {"commands_lost", &Metrics::commands_lost},
     {"erases_skipped", &Metrics::erases_skipped},
     {"rebuilds_started", &Metrics::rebuilds_started},
     {"rebuilds_committed", &Metrics::rebuilds_committed},

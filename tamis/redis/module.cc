@@ -27,7 +27,7 @@ int Load(Ctx* ctx, String** words, int count) {
     return kErr;
   }
   server.SetModuleAttribs(ctx, kName, kVersion, 1);
-  UseServerMemory();
+  if (UseServerMemory(ctx) != kOk) return kErr;
   server.SetModuleOptions(ctx, kHandleIoErrors);
   if (RegisterSettings(ctx, words, count) != kOk) return kErr;
   if (server.AddACLCategory != nullptr) {

@@ -6,6 +6,7 @@
 
 #include "tamis/redis/byte_array.h"
 #include "tamis/redis/server.h"
+#include "tamis/redis/server_memory.h"
 
 namespace tamis::redis {
 
@@ -32,6 +33,7 @@ class RdbFields {
       null_ = true;
       return {};
     }
+    ArrayTaken(bytes, size);
     return ByteArray::Adopt(bytes, size);
   }
 

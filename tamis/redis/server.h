@@ -40,6 +40,7 @@ inline constexpr int kFlagLua = 1 << 0;
 inline constexpr int kFlagLoading = 1 << 13;
 inline constexpr int kFlagReplicated = 1 << 12;
 inline constexpr int kFlagSlave = 1 << 3;
+inline constexpr int kFlagActiveChild = 1 << 18;
 inline constexpr int kFlagResp3 = 1 << 22;
 
 inline constexpr int kHandleIoErrors = 1;      // of SetModuleOptions

@@ -2,13 +2,14 @@
 
 #include <sys/mman.h>
 
-#include <cstdint>
-#include <cstdlib>
+#include <fstream>
+#include <memory>
 #include <new>
+#include <string>
 
 #include "tamis/base/zeroed_memory.h"
 #include "tamis/redis/faults.h"
-#include "tamis/redis/server.h"
+#include "tamis/redis/huge_pages.h"
 
 namespace tamis::redis {
 
@@ -17,6 +18,36 @@ namespace {
 void* TryAllocate(size_t size) {
   if (server.TryAlloc == nullptr || AllocationFails()) return nullptr;
   return server.TryAlloc(size == 0 ? 1 : size);
+}
+
+// Of Linux 6.1, which the C library's headers may not know.
+constexpr int kJoinPages = 25;  // MADV_COLLAPSE
+constexpr ServerEvent kClockEvent = {8, 1};
+// Joining one takes about a millisecond.
+constexpr size_t kPagesATime = 4;
+constexpr long long kTimeBetween = 100;  // milliseconds
+
+// Lives as long as the server, whose threads go on when its main one ends.
+HugePages* huge_pages = nullptr;
+
+// Somebody has switched them off for the whole machine, which does not stop who joins them himself.
+bool HugePagesAreUnwanted() {
+  std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
+  std::string modes;
+  std::getline(file, modes);
+  return modes.find("[never]") != modes.npos;
+}
+
+void OnClock(Ctx*, ServerEvent, uint64_t, void*) noexcept {
+  static long long last = 0;
+  const long long now = server.Milliseconds();
+  if (now >= last && now - last < kTimeBetween) return;
+  last = now;
+  // What it shares with a child would be copied.
+  if ((server.GetContextFlags(nullptr) & kFlagActiveChild) != 0) return;
+  // Fails, and does no harm, where nobody has touched it, and on older systems.
+  huge_pages->Advance(kPagesATime,
+                      [](char* page) { (void)madvise(page, HugePages::kSize, kJoinPages); });
 }
 
 }  // namespace
@@ -28,7 +59,17 @@ void* AllocateOrThrow(size_t size) {
 
 void* AllocateOrNot(size_t size) noexcept { return TryAllocate(size); }
 
-void UseServerMemory() {
+void ArrayTaken(void* array, size_t size) {
+  if (array != nullptr) huge_pages->Add(array, size);
+}
+
+void ArrayMoved(void* from, void* to, size_t size) {
+  huge_pages->Remove(from);
+  huge_pages->Add(to, size);
+}
+
+int UseServerMemory(Ctx* ctx) {
+  huge_pages = new HugePages;
   SetZeroedMemory({
       // The server's calloc ends it when there is no memory, and only its malloc can say so. Both
       // leave large memory untouched; what was just given back is there to be given again.
@@ -37,18 +78,16 @@ void UseServerMemory() {
         if (probe == nullptr) return nullptr;
         server.Free(probe);
         void* bytes = server.Calloc(size, 1);
-        // A wish: a filter jumps about, and with pages of 4 KB most jumps walk the page table, too.
-        // A copy that is made while a child saves is larger, but there are few of them in all.
-        constexpr uintptr_t kHugePage = uintptr_t{2} << 20;
-        const auto begin = (reinterpret_cast<uintptr_t>(bytes) + kHugePage - 1) & ~(kHugePage - 1);
-        const auto end = (reinterpret_cast<uintptr_t>(bytes) + size) & ~(kHugePage - 1);
-        if (begin < end) {
-          (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
-        }
+        ArrayTaken(bytes, size);
         return bytes;
       },
-      [](void* bytes) { server.Free(bytes); },
+      [](void* bytes) {
+        huge_pages->Remove(bytes);
+        server.Free(bytes);
+      },
+      /*huge_pages=*/false,
   });
+  return HugePagesAreUnwanted() ? kOk : server.SubscribeToServerEvent(ctx, kClockEvent, OnClock);
 }
 
 }  // namespace tamis::redis
@@ -75,10 +114,11 @@ void* operator new(size_t size, std::align_val_t alignment) {
   const auto align = static_cast<size_t>(alignment);
   if (size > ~size_t{0} - align - sizeof(void*)) throw std::bad_alloc();
   void* block = operator new(size + align + sizeof(void*));
-  const auto begin = reinterpret_cast<uintptr_t>(block) + sizeof(void*);
-  const uintptr_t aligned = (begin + align - 1) / align * align;
-  reinterpret_cast<void**>(aligned)[-1] = block;
-  return reinterpret_cast<void*>(aligned);
+  void* aligned = static_cast<void**>(block) + 1;
+  size_t space = size + align;
+  std::align(align, size, aligned, space);
+  static_cast<void**>(aligned)[-1] = block;
+  return aligned;
 }
 void* operator new[](size_t size, std::align_val_t alignment) {
   return operator new(size, alignment);

@@ -45,6 +45,7 @@ constexpr Number kNumbers[] = {
     {"tamis-erase-delay", "", &Settings::erase_delay, 0, 86400},
     {"tamis-guard-max-lag", "", &Settings::guard_max_lag, 2, 86400},
     {"tamis-guard-min-replicas", "", &Settings::guard_min_replicas, 0, 1000},
+    {"tamis-max-copied-bytes", "", &Settings::max_copied_bytes, 0, 1ll << 62},
     {"tamis-max-bytes", "", &Settings::max_bytes, 0, 1ll << 62},
 };
 
@@ -245,6 +246,13 @@ bool MayCreate(Ctx* ctx) { return settings.auto_create || !LimitsApply(ctx); }
 uint64_t GreatestBytes(Ctx* ctx) {
   if (settings.max_bytes == 0 || !LimitsApply(ctx)) return ~uint64_t{0};
   return static_cast<uint64_t>(settings.max_bytes);
+}
+
+uint64_t GreatestCopiedBytes(Ctx* ctx) {
+  const int flags = server.GetContextFlags(ctx);
+  const int unbound = kFlagLoading | (ctx == nullptr ? kFlagSlave : kFlagReplicated);
+  if (settings.max_copied_bytes == 0 || (flags & unbound) != 0) return ~uint64_t{0};
+  return static_cast<uint64_t>(settings.max_copied_bytes);
 }
 
 }  // namespace tamis::redis

@@ -20,6 +20,8 @@ struct Settings {
   long long cf_expansion_factor = 1;
   long long cf_max_expansions = 32;
   long long max_bytes = (1ll << 32);  // a key's; 0 = no limit
+  // Of filters that one command copies, for as long as which the server stands still; 0 = no limit.
+  long long max_copied_bytes = 1ll << 24;
   // Seconds behind a commit in which nothing is erased: the row of an erase that was sent before
   // the commit may not be in the new filter.
   long long erase_delay = 60;
@@ -27,7 +29,7 @@ struct Settings {
   // seconds: it is not one that was cut off while another was promoted.
   long long guard_min_replicas = 0;
   long long guard_max_lag = 5;
-  bool auto_create = true;  // BF.ADD and the like make a filter
+  bool auto_create = true;        // BF.ADD and the like make a filter
   bool missing_is_error = false;  // EXISTS of a missing key is an error and not 0
   // What a filter with GUARD is believed in though its last adds may be missing.
   bool trust_after_restart = false;
@@ -46,5 +48,8 @@ bool LimitsApply(Ctx* ctx);
 bool MayCreate(Ctx* ctx);
 // How many bytes a key may have for this command.
 uint64_t GreatestBytes(Ctx* ctx);
+// How many it may copy; nullptr for COPY, of which the server does not say who asks for it: on a
+// replica, nobody.
+uint64_t GreatestCopiedBytes(Ctx* ctx);
 
 }  // namespace tamis::redis

@@ -9,6 +9,7 @@
 
 #include "tamis/redis/data_type.h"
 #include "tamis/redis/faults.h"
+#include "tamis/redis/metrics.h"
 #include "tamis/redis/replicas.h"
 #include "tamis/redis/settings.h"
 
@@ -17,6 +18,7 @@ namespace tamis::redis {
 namespace {
 
 uint64_t time_of_trust = 1;
+bool chains_believed = true;
 
 void OnRoleChange(Ctx*, ServerEvent, uint64_t, void*) noexcept { DoubtAll(); }
 
@@ -62,7 +64,8 @@ struct Methods {
     const auto [header, bytes] = filter.Save(time_of_trust);
     server.EmitAOF(io, "TAMIS.LOADCHUNK", "slb", key, 0ll, header.data(), header.size());
     for (size_t at = 0; at < bytes.size(); at += kPiece) {
-      server.EmitAOF(io, "TAMIS.LOADCHUNK", "slb", key, static_cast<long long>(at + 1),
+      const size_t position = at + 1;
+      server.EmitAOF(io, "TAMIS.LOADCHUNK", "slb", key, static_cast<long long>(position),
                      bytes.data() + at, std::min(kPiece, bytes.size() - at));
     }
   }
@@ -101,6 +104,20 @@ int RegisterTamisType(Ctx* ctx) {
 uint64_t TimeOfTrust() { return time_of_trust; }
 
 void DoubtAll() { ++time_of_trust; }
+
+void CommandLost(Ctx* ctx, bool says_so) noexcept {
+  if (LimitsApply(ctx)) return;
+  ++metrics.commands_lost;
+  server.Log(ctx, "warning",
+             "memory does not suffice for a command that another server has done; what it adds is "
+             "missing here, and %s no longer believed",
+             says_so ? "the filter is" : "filters with GUARD and those of BF.* and CF.* are");
+  if (says_so) return;
+  DoubtAll();
+  chains_believed = false;
+}
+
+bool ChainsBelieved() { return chains_believed || faults.incomplete_is_believed; }
 
 bool MayTrust(Ctx* ctx) {
   const int flags = server.GetContextFlags(ctx);

@@ -14,6 +14,12 @@ int RegisterTamisType(Ctx* ctx);
 uint64_t TimeOfTrust();
 // Begins the next one.
 void DoubtAll();
+// When a command that another server has done finds no memory here, the log and INFO tell it, and
+// who could miss something of it is not believed: the one filter that `says_so` itself, or else all
+// with GUARD, until they are trusted anew, and all of BF.* and CF.* for as long as the server
+// lives. A command of somebody who is told of it is none of these.
+void CommandLost(Ctx* ctx, bool says_so) noexcept;
+bool ChainsBelieved();
 // Whether what a command says of trust holds: not when it comes from this server's own files,
 // unless the settings say that they lack nothing. The answers of a replica are bound by a setting
 // of their own.

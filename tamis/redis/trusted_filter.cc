@@ -101,7 +101,7 @@ Result<TrustedFilter> TrustedFilter::FromHeader(std::string_view header, uint64_
   card.mark = reader.LengthPrefixed();
   std::optional<Rebuild> rebuild;
   if ((flags & kRebuild) != 0) {
-    rebuild.emplace();
+    rebuild = Rebuild{};
     rebuild->incomplete = (flags & kRebuildIncomplete) != 0;
     rebuild->was_sound = (flags & kRebuildSound) != 0;
     rebuild->id = reader.Fixed64();
@@ -126,18 +126,18 @@ Result<TrustedFilter> TrustedFilter::FromHeader(std::string_view header, uint64_
   filter.card_ = std::move(card);
   filter.rebuild_ = std::move(rebuild);
   filter.partial_ = true;
-  if (filter.PromisedBytes() > greatest_bytes) {
+  if (filter.promised() > greatest_bytes) {
     return BadBytes("greater than a key may be; see tamis-max-bytes");
   }
   return filter;
 }
 
 Status TrustedFilter::AppendChunk(std::string_view chunk) {
-  const uint64_t promised = partial_ ? PromisedBytes() : 0;
-  if (!partial_ || chunk.size() > promised - received_.size()) {
+  const uint64_t missing = partial_ ? promised() - received_.size() : 0;
+  if (!partial_ || chunk.size() > missing) {
     return InvalidArgument("more bytes than are missing");
   }
-  if (received_.size() + chunk.size() < promised) {
+  if (chunk.size() < missing) {
     received_ += chunk;
     return Status::Ok();
   }
@@ -229,7 +229,7 @@ void TrustedFilter::Fetch(std::span<const std::string_view> items) const try {
 uint64_t TrustedFilter::NewGeneration() { return (SeedFromSystem() >> 11) + 1; }
 
 void TrustedFilter::Trust(uint64_t time) {
-  if (trusted_time_ != time) generation_ = NewGeneration();
+  if (trusted_time_ != time || time == 0) generation_ = NewGeneration();
   trusted_time_ = time;
 }
 

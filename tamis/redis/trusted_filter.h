@@ -79,6 +79,7 @@ class TrustedFilter {
   const Card& card() const { return card_; }
 
   uint64_t received() const { return received_.size(); }  // while partial
+  uint64_t promised() const { return card_.bytes + (rebuild_ ? rebuild_->bytes : 0); }
 
   size_t SizeBytes() const;
 
@@ -130,7 +131,6 @@ class TrustedFilter {
   TrustedFilter() = default;
   static uint64_t NewGeneration();
   bool InsertIntoRebuild(uint64_t hash);
-  uint64_t PromisedBytes() const { return card_.bytes + (rebuild_ ? rebuild_->bytes : 0); }
 
   Card card_;
   std::optional<AnyFilter> filter_;

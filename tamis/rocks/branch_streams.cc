@@ -1,6 +1,7 @@
 #include "tamis/rocks/branch_streams.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace tamis {
@@ -9,12 +10,13 @@ namespace {
 constexpr size_t kStep = 4;              // entries read ahead of each stream in turn
 constexpr int kMaxEstimatedRanges = 64;  // of one stream; more are taken to be like these
 constexpr uint64_t kEntryBytes = 24;     // where nothing is known
+constexpr double kEndBytes = 8192;       // of files, of which RocksDB does not know at either end
 
 }  // namespace
 
-rocksdb::Status BranchStreams::Stream::status() const {
+Status BranchStreams::Stream::status() const {
   if (by_key.has_value()) return by_key->status();
-  return by_entry.has_value() ? by_entry->status() : rocksdb::Status::OK();
+  return by_entry.has_value() ? by_entry->status() : Status::Ok();
 }
 
 void BranchStreams::Add(const pb::IndexStream& stream, const IndexSpec& index,
@@ -31,14 +33,14 @@ void BranchStreams::Add(const pb::IndexStream& stream, const IndexSpec& index,
 
 void BranchStreams::Open(Stream* stream) {
   if (stream->by_key.has_value() || stream->by_entry.has_value()) return;
-  Store* store = context_.store;
+  const Store& store = *context_.store;
   std::string prefix = IndexPrefix(region_id_, stream->index->id);
   if (stream->equality()) {
-    stream->by_key.emplace(store->db(), store->index(), read_options_, prefix, *stream->plan,
-                           stream->keys, &stream->read);
+    stream->by_key.emplace(store, read_options_, prefix, *stream->plan, stream->keys,
+                           &stream->read);
   } else {
-    stream->by_entry.emplace(store->db(), store->index(), read_options_, std::move(prefix),
-                             *stream->plan, stream->last, &stream->read);
+    stream->by_entry.emplace(store, read_options_, std::move(prefix), *stream->plan, stream->last,
+                             &stream->read);
   }
 }
 
@@ -48,6 +50,7 @@ bool BranchStreams::ReadAhead(Stream* stream, size_t n) {
 }
 
 size_t BranchStreams::Ahead(const Stream& stream) {
+  if (!stream.by_key.has_value() && !stream.by_entry.has_value()) return 0;
   return stream.equality() ? stream.by_key->ahead() : stream.by_entry->ahead().size();
 }
 
@@ -63,8 +66,14 @@ std::optional<uint64_t> BranchStreams::Bound(const Stream& stream) const {
   return sum;
 }
 
-// By what RocksDB says that the ranges take of the whole index, in files and in memory.
-uint64_t BranchStreams::Estimate(const Stream& stream) const {
+void BranchStreams::NoteBound(Stream* stream) const {
+  stream->size = Bound(*stream);
+  stream->is_exact = stream->size.has_value();
+}
+
+// By what RocksDB says that the ranges take of the whole index. Of files it knows but for the
+// blocks at both ends; of what is in memory any share may lie in the ranges.
+BranchStreams::Estimate BranchStreams::EstimateOf(const Stream& stream) const {
   const std::string prefix = IndexPrefix(region_id_, stream.index->id);
   std::vector<std::string> bounds;
   const auto add = [&](std::string low, const std::string& high) {
@@ -83,33 +92,55 @@ uint64_t BranchStreams::Estimate(const Stream& stream) const {
   for (size_t i = 0; i < bounds.size(); i += 2) {
     asked.emplace_back(bounds[i], std::max(bounds[i], bounds[i + 1]));
   }
-  std::vector<uint64_t> sizes(asked.size());
-  rocksdb::SizeApproximationOptions options;
-  options.include_memtables = true;
-  const auto status = context_.store->db()->GetApproximateSizes(
-      options, context_.store->index(), asked.data(), static_cast<int>(asked.size()), sizes.data());
-  if (!status.ok()) return ~uint64_t{0};
-  double bytes = 0;
-  for (size_t i = 1; i < sizes.size(); ++i) bytes += static_cast<double>(sizes[i]);
-  bytes *= static_cast<double>(stream.plan->ranges_size()) / std::max(1, ranges);
+  const auto bytes_of = [&](bool files) -> std::optional<std::pair<double, double>> {
+    std::vector<uint64_t> sizes(asked.size());
+    rocksdb::SizeApproximationOptions options;
+    options.include_files = files;
+    options.include_memtables = !files;
+    const auto status =
+        context_.store->db()->GetApproximateSizes(options, context_.store->index(), asked.data(),
+                                                  static_cast<int>(asked.size()), sizes.data());
+    if (!status.ok()) return std::nullopt;
+    double bytes = 0;
+    for (size_t i = 1; i < sizes.size(); ++i) bytes += static_cast<double>(sizes[i]);
+    bytes *= static_cast<double>(stream.plan->ranges_size()) / std::max(1, ranges);
+    return std::pair(bytes, static_cast<double>(sizes[0]));
+  };
+  const auto files = bytes_of(true), memory = bytes_of(false);
+  if (!files.has_value() || !memory.has_value()) return {};
   const uint64_t entries = stream.filter == nullptr ? 0 : stream.filter->entries();
-  const double of_one = entries > 0 && sizes[0] > 0
-                            ? static_cast<double>(sizes[0]) / static_cast<double>(entries)
-                            : kEntryBytes;
-  return static_cast<uint64_t>(bytes / of_one);
+  const double all = files->second + memory->second;
+  const double of_one = entries > 0 && all > 0 ? all / static_cast<double>(entries) : kEntryBytes;
+  const auto count = [&](double bytes) {
+    return static_cast<uint64_t>(std::max(0.0, bytes) / of_one);
+  };
+  const double ends = kEndBytes * stream.plan->ranges_size();
+  return {.likely = count(files->first + memory->first),
+          .least = count(files->first - ends),
+          .most = count(files->first + ends + memory->second)};
 }
 
-uint64_t BranchStreams::SizeOf(Stream* stream) {
-  if (stream->size.has_value()) return *stream->size;
-  stream->size = Bound(*stream);
-  if (stream->size.has_value()) return *stream->size;
-  const bool all = ReadAhead(stream, context_.options.probe_entries);
+uint64_t BranchStreams::SizeOf(Stream* stream, uint64_t probe) {
+  if (!stream->size.has_value()) NoteBound(stream);
+  if (stream->is_exact || (stream->size.has_value() && probe <= stream->probed)) {
+    return *stream->size;
+  }
+  const auto read = [&](uint64_t n) {
+    stream->probed = std::max(stream->probed, n);
+    stream->is_exact = ReadAhead(stream, stream->probed);
+  };
+  read(std::min(probe, context_.options.probe_entries));
+  Estimate estimate;
+  if (!stream->is_exact) {
+    estimate = EstimateOf(*stream);
+    if (estimate.least <= probe && probe <= estimate.most) read(probe);
+  }
   const size_t ahead = Ahead(*stream);
-  stream->size = all ? ahead : std::max<uint64_t>(ahead + 1, Estimate(*stream));
+  stream->size = stream->is_exact ? ahead : std::max<uint64_t>(ahead + 1, estimate.likely);
   return *stream->size;
 }
 
-BranchStreams::Stream* BranchStreams::Lead(uint32_t prefer) {
+BranchStreams::Stream* BranchStreams::Lead(uint32_t prefer, uint64_t probe) {
   Stream* leader = nullptr;
   size_t choices = 0;
   for (Stream& stream : streams_) {
@@ -118,40 +149,75 @@ BranchStreams::Stream* BranchStreams::Lead(uint32_t prefer) {
     if (leader == nullptr || stream.plan->index_id() == prefer) leader = &stream;
   }
   const bool preferred = leader != nullptr && leader->plan->index_id() == prefer;
-  if (choices > 1 && !preferred && context_.options.streams_by_cost) leader = Smallest();
+  if (choices > 1 && !preferred && context_.options.streams_by_cost) leader = Smallest(probe);
   if (leader == nullptr) return nullptr;
-  if (!preferred && !leader->size.has_value()) leader->size = Bound(*leader);
+  if (!preferred && !leader->size.has_value()) NoteBound(leader);
   Open(leader);
   return leader;
 }
 
-BranchStreams::Stream* BranchStreams::Smallest() {
+// Those that have more entries than another has at the most, or than may be read to find that out.
+void BranchStreams::LeaveOutLarger(uint64_t probe, std::vector<Stream*>* streams) const {
+  uint64_t most = probe;
+  std::vector<Estimate> estimates;
+  for (Stream* stream : *streams) {
+    estimates.push_back(EstimateOf(*stream));
+    most = std::min(most, estimates.back().most);
+    stream->size = std::max<uint64_t>(Ahead(*stream) + 1, estimates.back().likely);
+  }
+  size_t i = 0;
+  std::erase_if(*streams, [&](const Stream*) { return estimates[i++].least > most; });
+}
+
+// So many entries of others are read before a stream is opened. With their rows they cost twice as
+// much as opening it, so little is lost when it is the longer one.
+uint64_t BranchStreams::Handicap(const Stream& stream) { return OpeningCost(stream) / 4; }
+
+BranchStreams::Stream* BranchStreams::Smallest(uint64_t probe) {
   Stream* least = nullptr;  // of those whose size is known
-  const auto note = [&](Stream* stream, uint64_t size) {
-    stream->size = size;
-    if (least == nullptr || size < *least->size) least = stream;
+  const auto cost = [](const Stream& stream) { return *stream.size + Handicap(stream); };
+  const auto note = [&](Stream* stream) {
+    if (least == nullptr || cost(*stream) < cost(*least)) least = stream;
   };
   std::vector<Stream*> open;
   for (Stream& stream : streams_) {
     if (!stream.may_lead) continue;
-    if (const auto bound = Bound(stream)) {
-      note(&stream, *bound);
+    NoteBound(&stream);
+    if (stream.is_exact) {
+      note(&stream);
     } else {
       open.push_back(&stream);
     }
   }
-  for (size_t n = kStep; !open.empty(); n += kStep) {
-    if (least != nullptr && *least->size < n) return least;
-    n = std::min<size_t>(n, context_.options.probe_entries);
+  bool estimated = false;
+  for (uint64_t n = kStep; !open.empty() && n < probe; n += std::max<uint64_t>(kStep, n / 8)) {
+    if (least != nullptr && cost(*least) < n) return least;
+    if (n > context_.options.probe_entries && !std::exchange(estimated, true)) {
+      const std::vector<Stream*> all = open;
+      LeaveOutLarger(probe, &open);
+      if (open.empty() && least == nullptr) {
+        return *std::ranges::min_element(all, {}, [&](const Stream* s) { return cost(*s); });
+      }
+      if (open.size() == 1 && least == nullptr) break;
+    }
     std::erase_if(open, [&](Stream* stream) {
-      const bool all = ReadAhead(stream, n);
-      if (all) note(stream, Ahead(*stream));
-      return all;
+      if (n <= Handicap(*stream)) return false;
+      stream->probed = n - Handicap(*stream);
+      stream->is_exact = ReadAhead(stream, stream->probed);
+      if (!stream->is_exact) return false;
+      stream->size = Ahead(*stream);
+      note(stream);
+      return true;
     });
-    if (least != nullptr && *least->size <= n) return least;
-    if (n == context_.options.probe_entries) break;
+    // Those that are open cost more than n.
+    if (least != nullptr && cost(*least) <= n) return least;
   }
-  for (Stream* stream : open) note(stream, SizeOf(stream));
+  if (open.size() == 1 && least == nullptr) return open.front();
+  for (Stream* stream : open) {
+    const uint64_t handicap = Handicap(*stream);
+    SizeOf(stream, std::max(stream->probed, probe > handicap ? probe - handicap : 0));
+    note(stream);
+  }
   return least;
 }
 

@@ -2,16 +2,19 @@
 // entries.
 //
 // The filter's counters bound an equality while its entries are few. The others are read side by
-// side, a few entries at a time, until one has ended: that one has the fewest. When none ends
-// within probe_entries, RocksDB's estimates decide. What was read ahead is not read again by the
-// stream that leads.
+// side, some entries at a time, until one has ended: that one has the fewest. A stream of many
+// ranges joins in when the others are as long as it costs to open it. When none ends within the
+// entries that may be read for that, RocksDB's estimates decide: good ones of files, but of what is
+// still in memory they say little. What was read ahead is not read again by the stream that leads.
 //
 // Threads: exclusive access.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tamis/rocks/entry_stream.h"
 #include "tamis/rocks/key_stream.h"
@@ -31,6 +34,8 @@ class BranchStreams {
     std::string last;
     ReadCounters read;
     std::optional<uint64_t> size;     // entries to come, as they were known first
+    bool is_exact = false;            // the size: bounded by the filter, or counted
+    uint64_t probed = 0;              // entries read ahead to find it out
     uint64_t expected = 0;            // the same, of one that leads, as far as it was known then
     std::optional<KeyStream> by_key;  // once opened, of an equality
     std::optional<EntryStream> by_entry;  // once opened, of others
@@ -39,7 +44,7 @@ class BranchStreams {
     bool joined = false;
 
     bool equality() const { return plan->equality(); }
-    rocksdb::Status status() const;
+    Status status() const;
   };
 
   BranchStreams(const ServerContext& context, const rocksdb::ReadOptions& read_options,
@@ -53,18 +58,34 @@ class BranchStreams {
   std::deque<Stream>& all() { return streams_; }
 
   // The one that costs least of those that may lead, opened; the one of index `prefer` if that is
-  // among them. nullptr when none may.
-  Stream* Lead(uint32_t prefer);
-  // Entries to come; exact while there are few. Reads at most probe_entries ahead.
-  uint64_t SizeOf(Stream* stream);
+  // among them. nullptr when none may. Reads at most so many entries of each ahead.
+  Stream* Lead(uint32_t prefer, uint64_t probe);
+  // Entries to come; exact up to `probe`, which are read ahead for that.
+  uint64_t SizeOf(Stream* stream, uint64_t probe);
   void Open(Stream* stream);
+
+  // To begin a range costs as much as reading so many entries.
+  static constexpr uint64_t kSeekCost = 8;
+  // To begin the ranges of a stream behind the first.
+  static uint64_t OpeningCost(const Stream& stream) {
+    return kSeekCost * static_cast<uint64_t>(std::max(stream.plan->ranges_size() - 1, 0));
+  }
 
  private:
   bool ReadAhead(Stream* stream, size_t n);
   static size_t Ahead(const Stream& stream);
   std::optional<uint64_t> Bound(const Stream& stream) const;
-  uint64_t Estimate(const Stream& stream) const;
-  Stream* Smallest();
+  void NoteBound(Stream* stream) const;
+  // Entries of the stream, without reading any.
+  struct Estimate {
+    uint64_t likely = ~uint64_t{0};
+    uint64_t least = 0;
+    uint64_t most = ~uint64_t{0};
+  };
+  Estimate EstimateOf(const Stream& stream) const;
+  void LeaveOutLarger(uint64_t probe, std::vector<Stream*>* streams) const;
+  static uint64_t Handicap(const Stream& stream);
+  Stream* Smallest(uint64_t probe);
 
   const ServerContext& context_;
   const rocksdb::ReadOptions& read_options_;

@@ -4,15 +4,15 @@
 
 #include <set>
 
+#include "tamis/rocks/entry_cursor.h"
 #include "tamis/rocks/index_entry.h"
+#include "tamis/rocks/row_cursor.h"
 #include "tamis/table/codec.h"
 #include "tamis/table/key_format.h"
 #include "tamis/table/stored_row.h"
 
 namespace tamis {
 namespace {
-
-std::string_view View(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
 std::string KeyText(const TableSchema& schema, std::string_view key) {
   Row row(schema.columns.size());
@@ -38,8 +38,8 @@ void NoteForeign(const Region& region, const TableSchema& schema, const StoredRo
                  std::string_view key, CheckReport* report) {
   report->undecodable_cells += stored.undecodable;
   if (stored.undecodable > 0) {
-    report->Note(fmt::format("region {}: row {} has {} cells that do not decode", region.info().id.number(),
-                             KeyText(schema, key), stored.undecodable));
+    report->Note(fmt::format("region {}: row {} has {} cells that do not decode",
+                             region.info().id.number(), KeyText(schema, key), stored.undecodable));
   }
   if (stored.state != StoredRow::State::kForeignKey) return;
   ++(schema.key_parts.empty() ? report->damaged_keys : report->unparsed_rows);
@@ -64,15 +64,10 @@ Status CheckIndex(const Store& store, const Region& region, const TableSchema& s
     return Status::Ok();
   }
   std::set<std::string> expected;  // values + row key
-  std::unique_ptr<rocksdb::Iterator> rows(
-      store.db()->NewIterator(rocksdb::ReadOptions(), store.rows()));
-  const std::string row_prefix = RowPrefix(info.table_id);
-  for (rows->Seek(RowStoreKey(info.table_id, info.start));
-       rows->Valid() && rows->key().starts_with(row_prefix); rows->Next()) {
-    const std::string_view key = View(rows->key()).substr(kRowPrefixSize);
-    if (!info.Contains(key)) break;
-    TAMIS_ASSIGN_OR_RETURN(const StoredRow stored,
-                           ReadRow(region, schema, key, View(rows->value())));
+  RowCursor rows(store, info.table_id, {info.start, info.end});
+  for (; rows.Valid(); rows.Next()) {
+    const std::string_view key = rows.key();
+    TAMIS_ASSIGN_OR_RETURN(const StoredRow stored, ReadRow(region, schema, key, rows.value()));
     if (stored.state != StoredRow::State::kRow) continue;
     const auto given = IndexEntry::Of(index, stored.row);
     if (!given.has_value()) continue;
@@ -86,14 +81,11 @@ Status CheckIndex(const Store& store, const Region& region, const TableSchema& s
                                info.id.number(), index.name, KeyText(schema, key)));
     }
   }
-  if (!rows->status().ok()) return FromRocks(rows->status(), "read rows");
+  TAMIS_RETURN_IF_ERROR(rows.status("read rows"));
 
-  const std::string prefix = IndexPrefix(info.id.number(), index.id);
-  std::unique_ptr<rocksdb::Iterator> entries(
-      store.db()->NewIterator(rocksdb::ReadOptions(), store.index()));
-  for (entries->Seek(prefix); entries->Valid() && entries->key().starts_with(prefix);
-       entries->Next()) {
-    const std::string_view entry = View(entries->key()).substr(prefix.size());
+  EntryCursor entries(store, IndexPrefix(info.id.number(), index.id));
+  for (entries.Seek(""); entries.Valid(); entries.Next()) {
+    const std::string_view entry = entries.entry();
     const auto split = SplitIndexEntry(schema, index, entry);
     if (!split.ok()) {
       ++report->foreign_entries;
@@ -111,7 +103,7 @@ Status CheckIndex(const Store& store, const Region& region, const TableSchema& s
                                has_row ? "which has another value" : "which is not there"));
     }
   }
-  if (!entries->status().ok()) return FromRocks(entries->status(), "read index entries");
+  TAMIS_RETURN_IF_ERROR(entries.status());
   for (const std::string& entry : expected) {
     ++report->missing_entries;
     const auto split = SplitIndexEntry(schema, index, entry);
@@ -151,19 +143,14 @@ Result<CheckReport> CheckRegion(const Store& store, const Region& region) {
   CheckReport report;
   const SchemaPtr schema = region.schema();
   const RegionInfo& info = region.info();
-  std::unique_ptr<rocksdb::Iterator> rows(
-      store.db()->NewIterator(rocksdb::ReadOptions(), store.rows()));
-  const std::string prefix = RowPrefix(info.table_id);
-  for (rows->Seek(RowStoreKey(info.table_id, info.start));
-       rows->Valid() && rows->key().starts_with(prefix); rows->Next()) {
-    const std::string_view key = View(rows->key()).substr(kRowPrefixSize);
-    if (!info.Contains(key)) break;
-    TAMIS_ASSIGN_OR_RETURN(const StoredRow stored,
-                           ReadRow(region, *schema, key, View(rows->value())));
+  RowCursor rows(store, info.table_id, {info.start, info.end});
+  for (; rows.Valid(); rows.Next()) {
+    const std::string_view key = rows.key();
+    TAMIS_ASSIGN_OR_RETURN(const StoredRow stored, ReadRow(region, *schema, key, rows.value()));
     NoteForeign(region, *schema, stored, key, &report);
     if (stored.state == StoredRow::State::kRow) ++report.rows;
   }
-  if (!rows->status().ok()) return FromRocks(rows->status(), "read rows");
+  TAMIS_RETURN_IF_ERROR(rows.status("read rows"));
   report.regions = 1;
   const auto indexes = region.indexes();
   for (const auto& [index_id, state] : *indexes) {

@@ -4,14 +4,13 @@
 
 namespace tamis {
 
-EntryStream::EntryStream(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family,
-                         const rocksdb::ReadOptions& read_options, std::string index_prefix,
-                         const pb::IndexStream& stream, std::string last, ReadCounters* counters)
-    : prefix_(std::move(index_prefix)),
-      stream_(stream),
+EntryStream::EntryStream(const Store& store, const rocksdb::ReadOptions& read_options,
+                         std::string index_prefix, const pb::IndexStream& stream, std::string last,
+                         ReadCounters* counters)
+    : stream_(stream),
       last_(std::move(last)),
       counters_(counters),
-      iterator_(db->NewIterator(read_options, family)) {}
+      entries_(store, std::move(index_prefix), read_options) {}
 
 std::optional<std::string> EntryStream::Next() {
   if (ahead_.empty()) Read();
@@ -36,21 +35,19 @@ void EntryStream::Read() {
     const pb::IndexRange& range = stream_.ranges(range_);
     if (!range.high().empty() && last_ >= range.high()) continue;
     if (in_range_) {
-      iterator_->Next();
+      entries_.Next();
     } else {
-      iterator_->Seek(prefix_ + std::max(range.low(), last_.empty() ? last_ : last_ + '\0'));
+      entries_.Seek(std::max(range.low(), last_.empty() ? last_ : last_ + '\0'));
       ++counters_->index_seeks;
       in_range_ = true;
     }
-    if (!iterator_->Valid()) {
-      if (!iterator_->status().ok()) range_ = stream_.ranges_size();
+    if (!entries_.Valid()) {
+      if (!entries_.status().ok()) range_ = stream_.ranges_size();
       continue;
     }
     ++counters_->entries_read;
-    if (!iterator_->key().starts_with(prefix_)) continue;
-    std::string entry = iterator_->key().ToString().substr(prefix_.size());
-    if (!range.high().empty() && entry >= range.high()) continue;
-    ahead_.push_back(std::move(entry));
+    if (!range.high().empty() && entries_.entry() >= range.high()) continue;
+    ahead_.emplace_back(entries_.entry());
     return;
   }
 }

@@ -3,14 +3,12 @@
 // Threads: exclusive access.
 #pragma once
 
-#include <rocksdb/db.h>
-
 #include <deque>
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "tamis/cluster/cluster.pb.h"
+#include "tamis/rocks/entry_cursor.h"
 #include "tamis/rocks/key_stream.h"
 
 namespace tamis {
@@ -18,9 +16,9 @@ namespace tamis {
 class EntryStream {
  public:
   // Those behind `last`; all when it is empty. `stream` must outlive this.
-  EntryStream(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family,
-              const rocksdb::ReadOptions& read_options, std::string index_prefix,
-              const pb::IndexStream& stream, std::string last, ReadCounters* counters);
+  EntryStream(const Store& store, const rocksdb::ReadOptions& read_options,
+              std::string index_prefix, const pb::IndexStream& stream, std::string last,
+              ReadCounters* counters);
 
   // Encoded values, then row key; nullopt when there are no more.
   std::optional<std::string> Next();
@@ -30,18 +28,17 @@ class EntryStream {
   bool ReadAhead(size_t n);
   const std::deque<std::string>& ahead() const { return ahead_; }
 
-  rocksdb::Status status() const { return iterator_->status(); }
+  Status status() const { return entries_.status(); }
 
  private:
   void Read();
 
-  const std::string prefix_;
   const pb::IndexStream& stream_;
   const std::string last_;
   ReadCounters* const counters_;
-  std::unique_ptr<rocksdb::Iterator> iterator_;
+  EntryCursor entries_;
   int range_ = 0;
-  bool in_range_ = false;  // the iterator is
+  bool in_range_ = false;  // the cursor is
   std::deque<std::string> ahead_;
 };
 

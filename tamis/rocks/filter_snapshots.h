@@ -1,8 +1,8 @@
 // FilterSnapshots: the counters of all indexes, kept in the store while nobody has it open, so that
 // they need not be counted anew. Saved when the store is closed in good order.
 //
-//   "L"                      -> SnapshotList: what is there, and the sequence number of its own
-//   write "S" region id, index id  -> IndexFilter::Snapshot
+//   "L"                      -> SnapshotList: what is there, and the number of its own write
+//   "S" region id, index id  -> IndexFilter::Snapshot
 //
 // The list is the last thing that is written before the store is closed. So the snapshots are those
 // of the store as it is exactly when nothing has been written since: when the list's number is

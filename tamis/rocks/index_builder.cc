@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
+#include "tamis/rocks/entry_cursor.h"
 #include "tamis/rocks/index_entry.h"
+#include "tamis/rocks/row_cursor.h"
 #include "tamis/table/codec.h"
 #include "tamis/table/stored_row.h"
 
 namespace tamis {
 namespace {
-
-std::string_view View(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
 constexpr Duration kRetryAfter = std::chrono::seconds(1);
 
@@ -21,24 +21,24 @@ void IndexBuilder::Enqueue(std::shared_ptr<Region> region, uint32_t index_id) {
   Add(std::move(region), index_id, nullptr);
 }
 
-void IndexBuilder::Mend(std::shared_ptr<Region> region, uint32_t index_id, DoneCallback done) {
+void IndexBuilder::Rebuild(std::shared_ptr<Region> region, uint32_t index_id, DoneCallback done) {
   Add(std::move(region), index_id, std::move(done));
 }
 
-void IndexBuilder::Add(std::shared_ptr<Region> region, uint32_t index_id, DoneCallback mended) {
+void IndexBuilder::Add(std::shared_ptr<Region> region, uint32_t index_id, DoneCallback rebuilt) {
   {
     std::lock_guard lock(mutex_);
     const auto waits = std::ranges::find_if(waiting_, [&](const JobPtr& job) {
       return job->region == region && job->index_id == index_id;
     });
     if (waits != waiting_.end()) {
-      if (mended) (*waits)->mended.push_back(std::move(mended));
+      if (rebuilt) (*waits)->rebuilt.push_back(std::move(rebuilt));
       return;
     }
     auto job = std::make_shared<Job>();
     job->region = std::move(region);
     job->index_id = index_id;
-    if (mended) job->mended.push_back(std::move(mended));
+    if (rebuilt) job->rebuilt.push_back(std::move(rebuilt));
     waiting_.push_back(std::move(job));
     if (running_) return;
     running_ = waiting_.front();
@@ -53,10 +53,10 @@ size_t IndexBuilder::pending() const {
 }
 
 void IndexBuilder::Finish(JobPtr job, const Status& status) {
-  for (const DoneCallback& mended : job->mended) mended(status);
+  for (const DoneCallback& rebuilt : job->rebuilt) rebuilt(status);
   // Without a filter the index was dropped, and all is well.
   const bool again =
-      !status.ok() && !job->region->closed() && (job->mended.empty() || !job->filter->published());
+      !status.ok() && !job->region->closed() && (job->rebuilt.empty() || !job->filter->published());
   if (again) {
     // The store did not let us: later again. Until then the region is searched without the index.
     std::vector<uint32_t> ids = {job->index_id};
@@ -85,10 +85,10 @@ void IndexBuilder::Start(JobPtr job) {
   job->filter = job->region->filter(job->index_id);
   if (job->region->closed()) return Finish(job, Moved());
   if (!job->filter) return Finish(job, Status::Ok());  // dropped meanwhile
-  if (job->region->IsEntriesComplete(job->index_id) && job->mended.empty()) {
+  if (job->region->IsEntriesComplete(job->index_id) && job->rebuilt.empty()) {
     // Asked for more than once, and done since.
-    const bool done = job->filter->published() &&
-                      !job->filter->WantsRebuild(context_->options.rebuild_after_ignored);
+    const bool done =
+        job->filter->published() && !job->filter->WantsRecount(context_->options.recount);
     if (done) return Finish(job, Status::Ok());
     BeginRecount(job);
     return;
@@ -102,10 +102,10 @@ void IndexBuilder::Start(JobPtr job) {
 
 std::vector<IndexBuilder::Target> IndexBuilder::TakeTargets(const Job& job) {
   std::vector<Target> targets = {{job.index_id, job.filter}};
-  if (!job.mended.empty()) return targets;
+  if (!job.rebuilt.empty()) return targets;
   std::lock_guard lock(mutex_);
   std::erase_if(waiting_, [&](const JobPtr& other) {
-    if (other->region != job.region || !other->mended.empty() ||
+    if (other->region != job.region || !other->rebuilt.empty() ||
         job.region->IsEntriesComplete(other->index_id)) {
       return false;
     }
@@ -122,20 +122,15 @@ std::vector<IndexBuilder::Target> IndexBuilder::TakeTargets(const Job& job) {
 void IndexBuilder::Backfill(JobPtr job) {
   const Region& region = *job->region;
   if (region.closed()) return Finish(job, Moved());
-  const uint32_t table_id = region.info().table_id;
+  const RegionInfo& info = region.info();
   auto keys = std::make_shared<std::vector<std::string>>();
-  std::unique_ptr<rocksdb::Iterator> it(
-      context_->store->db()->NewIterator(rocksdb::ReadOptions(), context_->store->rows()));
-  const std::string start = job->cursor.empty() ? region.info().start : job->cursor + '\0';
-  const std::string prefix = RowPrefix(table_id);
-  for (it->Seek(RowStoreKey(table_id, start)); it->Valid() && it->key().starts_with(prefix);
-       it->Next()) {
-    const std::string_view key = View(it->key()).substr(kRowPrefixSize);
-    if (key.empty()) continue;  // no row of any table; and no cursor to go on from
-    if (!region.info().Contains(key) || keys->size() >= context_->options.build_rows) break;
-    keys->emplace_back(key);
+  const std::string start = job->cursor.empty() ? info.start : job->cursor + '\0';
+  RowCursor rows(*context_->store, info.table_id, {start, info.end});
+  for (; rows.Valid() && keys->size() < context_->options.build_rows; rows.Next()) {
+    if (rows.key().empty()) continue;  // no row of any table; and no cursor to go on from
+    keys->emplace_back(rows.key());
   }
-  if (!it->status().ok()) return Finish(job, FromRocks(it->status(), "read rows"));
+  if (Status status = rows.status("read rows"); !status.ok()) return Finish(job, status);
   if (keys->empty()) {
     job->cursor.clear();
     if (region.IsEntriesComplete(job->index_id)) return Sweep(job);
@@ -161,21 +156,17 @@ void IndexBuilder::WriteEntries(JobPtr job, std::shared_ptr<const std::vector<st
 Status IndexBuilder::ReadRows(
     const Job& job, const std::vector<std::string>& keys,
     const std::function<Status(const std::string& key, const Row& row)>& take) {
-  const uint32_t table_id = job.region->info().table_id;
-  std::unique_ptr<rocksdb::Iterator> it(
-      context_->store->db()->NewIterator(rocksdb::ReadOptions(), context_->store->rows()));
   // They stand beside each other, but for rows that came since the keys were listed.
-  it->Seek(RowStoreKey(table_id, keys.front()));
+  const RegionInfo& info = job.region->info();
+  RowCursor rows(*context_->store, info.table_id, {keys.front(), info.end});
   for (const std::string& key : keys) {
-    const std::string store_key = RowStoreKey(table_id, key);
-    while (it->Valid() && View(it->key()) < store_key) it->Next();
-    if (!it->Valid()) break;
-    if (View(it->key()) != store_key) continue;  // deleted since
-    TAMIS_ASSIGN_OR_RETURN(const StoredRow read,
-                           ReadStoredRow(*job.schema, key, View(it->value())));
+    while (rows.Valid() && rows.key() < key) rows.Next();
+    if (!rows.Valid()) break;
+    if (rows.key() != key) continue;  // deleted since
+    TAMIS_ASSIGN_OR_RETURN(const StoredRow read, ReadStoredRow(*job.schema, key, rows.value()));
     if (read.state == StoredRow::State::kRow) TAMIS_RETURN_IF_ERROR(take(key, read.row));
   }
-  return FromRocks(it->status(), "read rows");
+  return rows.status("read rows");
 }
 
 Status IndexBuilder::WriteLocked(Job* job, const std::vector<std::string>& keys) {
@@ -237,7 +228,7 @@ void IndexBuilder::CompleteBackfill(JobPtr job) {
 
 // The size of the first generation is a guess; now it is known.
 void IndexBuilder::CountAgainToFit(const std::shared_ptr<Region>& region, const Target& target) {
-  if (target.filter->WantsRebuild(context_->options.rebuild_after_ignored)) {
+  if (target.filter->WantsRecount(context_->options.recount)) {
     Enqueue(region, target.index_id);
   }
 }
@@ -247,25 +238,21 @@ void IndexBuilder::CountAgainToFit(const std::shared_ptr<Region>& region, const 
 void IndexBuilder::Sweep(JobPtr job) {
   const Region& region = *job->region;
   if (region.closed()) return Finish(job, Moved());
-  const std::string prefix = IndexPrefix(region.info().id.number(), job->index_id);
   auto keys = std::make_shared<std::vector<std::string>>();
   job->suspects.clear();
-  std::unique_ptr<rocksdb::Iterator> it(
-      context_->store->db()->NewIterator(rocksdb::ReadOptions(), context_->store->index()));
-  it->Seek(job->cursor.empty() ? prefix : job->cursor + '\0');
+  EntryCursor entries(*context_->store, IndexPrefix(region.info().id.number(), job->index_id));
+  entries.SeekBehind(job->cursor);
   uint64_t seen = 0;
-  for (; it->Valid() && it->key().starts_with(prefix) && seen < context_->options.build_rows;
-       it->Next(), ++seen) {
-    job->cursor = it->key().ToString();
-    const auto split =
-        SplitIndexEntry(*job->schema, job->filter->index(), View(it->key()).substr(prefix.size()));
+  for (; entries.Valid() && seen < context_->options.build_rows; entries.Next(), ++seen) {
+    job->cursor = entries.entry();
+    const auto split = SplitIndexEntry(*job->schema, job->filter->index(), job->cursor);
     if (split.ok()) {
       if (!region.info().Contains(split->second)) continue;  // garbage is the compactions' matter
       keys->emplace_back(split->second);
     }
     job->suspects.push_back(job->cursor);
   }
-  if (!it->status().ok()) return Finish(job, FromRocks(it->status(), "read index entries"));
+  if (Status status = entries.status(); !status.ok()) return Finish(job, status);
   if (seen == 0) {
     job->cursor.clear();
     return BeginRecount(job);
@@ -288,11 +275,11 @@ void IndexBuilder::RemoveForeign(JobPtr job, std::shared_ptr<const std::vector<s
 // What is removed stays counted until the recount.
 Status IndexBuilder::RemoveLocked(const Job& job) {
   const RegionInfo& info = job.region->info();
+  const std::string prefix = IndexPrefix(info.id.number(), job.index_id);
   rocksdb::WriteBatch batch;
   for (const std::string& entry : job.suspects) {
-    TAMIS_ASSIGN_OR_RETURN(const bool given,
-                           IsGiven(job, std::string_view(entry).substr(kIndexPrefixSize)));
-    if (!given) batch.Delete(context_->store->index(), entry);
+    TAMIS_ASSIGN_OR_RETURN(const bool given, IsGiven(job, entry));
+    if (!given) batch.Delete(context_->store->index(), prefix + entry);
   }
   if (batch.Count() == 0) return Status::Ok();
   auto fence = job.region->fence().Enter(info.epoch);
@@ -338,20 +325,17 @@ void IndexBuilder::BeginRecount(JobPtr job) {
 void IndexBuilder::Recount(JobPtr job) {
   const Region& region = *job->region;
   if (region.closed()) return Finish(job, Moved());
-  const std::string prefix = IndexPrefix(region.info().id.number(), job->index_id);
   rocksdb::ReadOptions read_options;
   read_options.snapshot = job->snapshot.get();
   read_options.fill_cache = false;
-  std::unique_ptr<rocksdb::Iterator> it(
-      context_->store->db()->NewIterator(read_options, context_->store->index()));
+  EntryCursor entries(*context_->store, IndexPrefix(region.info().id.number(), job->index_id),
+                      read_options);
   std::vector<EntryKey> counted;
-  it->Seek(job->cursor.empty() ? prefix : job->cursor + '\0');
+  entries.SeekBehind(job->cursor);
   uint64_t seen = 0;
-  for (; it->Valid() && it->key().starts_with(prefix) && seen < context_->options.build_rows;
-       it->Next(), ++seen) {
-    job->cursor = it->key().ToString();
-    const auto split =
-        SplitIndexEntry(*job->schema, job->filter->index(), View(it->key()).substr(prefix.size()));
+  for (; entries.Valid() && seen < context_->options.build_rows; entries.Next(), ++seen) {
+    job->cursor = entries.entry();
+    const auto split = SplitIndexEntry(*job->schema, job->filter->index(), job->cursor);
     if (!split.ok()) {
       // Unreadable entries cannot be counted; without a filter the region is always asked.
       job->filter->AbandonGeneration();
@@ -365,11 +349,11 @@ void IndexBuilder::Recount(JobPtr job) {
     }
     counted.push_back(std::move(key->filter_key));
   }
-  if (!it->status().ok()) {
+  if (Status status = entries.status(); !status.ok()) {
     job->filter->AbandonGeneration();
-    return Finish(job, FromRocks(it->status(), "read index entries"));
+    return Finish(job, status);
   }
-  const bool more = it->Valid() && it->key().starts_with(prefix);
+  const bool more = entries.Valid();
   job->filter->CountExisting(counted);
   if (more) {
     context_->executor->Post([self = shared_from_this(), job] { self->Recount(job); });

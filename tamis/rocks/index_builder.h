@@ -7,7 +7,7 @@
 //   recount    the entries stand, the filter does not (region opened) or has grown inexact: a new
 //              generation is begun while no write is under way, and the entries of a snapshot taken
 //              at that moment are counted into it; removals wait until the end
-//   mend       somebody doubts an index that should be complete: a backfill writes the entries that
+//   rebuild    somebody doubts an index that should be complete: a backfill writes the entries that
 //              lack, a sweep removes those that no row gives, a recount follows. Writes and
 //              searches go on meanwhile
 //
@@ -37,7 +37,7 @@ class IndexBuilder : public std::enable_shared_from_this<IndexBuilder> {
   void Enqueue(std::shared_ptr<Region> region, uint32_t index_id);
   // Makes entries and filter agree with the rows, whatever they were. Calls done at the end; a
   // failure is told, and not tried again.
-  void Mend(std::shared_ptr<Region> region, uint32_t index_id, DoneCallback done);
+  void Rebuild(std::shared_ptr<Region> region, uint32_t index_id, DoneCallback done);
 
   // Jobs that wait or run.
   size_t pending() const;
@@ -56,11 +56,11 @@ class IndexBuilder : public std::enable_shared_from_this<IndexBuilder> {
     std::string cursor;           // backfill: the last row key done; sweep, recount: the last entry
     std::vector<std::string> suspects;  // sweep: the entries that are being compared
     std::shared_ptr<const rocksdb::Snapshot> snapshot;
-    std::vector<DoneCallback> mended;  // who waits for the index to be mended
+    std::vector<DoneCallback> rebuilt;  // who waits for the index to be rebuilt
   };
   using JobPtr = std::shared_ptr<Job>;
 
-  void Add(std::shared_ptr<Region> region, uint32_t index_id, DoneCallback mended);
+  void Add(std::shared_ptr<Region> region, uint32_t index_id, DoneCallback rebuilt);
   void Start(JobPtr job);
   // The index of the job, and those of other jobs that wait for the same pass, which end with it.
   std::vector<Target> TakeTargets(const Job& job);

@@ -4,15 +4,12 @@
 // Threads: exclusive access.
 #pragma once
 
-#include <rocksdb/db.h>
-
 #include <deque>
-#include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "tamis/cluster/cluster.pb.h"
+#include "tamis/rocks/entry_cursor.h"
 #include "tamis/table/key_range.h"
 
 namespace tamis {
@@ -28,9 +25,9 @@ struct ReadCounters {
 class KeyStream {
  public:
   // Of the row keys in `keys`.
-  KeyStream(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family,
-            const rocksdb::ReadOptions& read_options, const std::string& index_prefix,
-            const pb::IndexStream& stream, KeyRange keys, ReadCounters* counters);
+  KeyStream(const Store& store, const rocksdb::ReadOptions& read_options,
+            const std::string& index_prefix, const pb::IndexStream& stream, KeyRange keys,
+            ReadCounters* counters);
 
   // The first row key >= target; nullopt when there is none. Targets must not fall.
   std::optional<std::string> Seek(const std::string& target);
@@ -40,22 +37,24 @@ class KeyStream {
   bool ReadAhead(size_t n);
   size_t ahead() const;
 
-  rocksdb::Status status() const;
+  Status status() const;
 
  private:
-  struct Cursor {
-    std::string prefix;
-    std::unique_ptr<rocksdb::Iterator> iterator;
+  struct KeysOfValue {
+    KeysOfValue(const Store& store, std::string prefix, const rocksdb::ReadOptions& read_options)
+        : entries(store, std::move(prefix), read_options) {}
+
+    EntryCursor entries;            // what follows the value is the row key
     std::deque<std::string> ahead;  // keys read and not passed
     bool started = false;
     bool ended = false;  // there are none but those ahead
   };
-  void Advance(Cursor* cursor, const std::string& target);
-  void SeekTo(Cursor* cursor, const std::string& entry);
-  void Take(Cursor* cursor);
+  void Advance(KeysOfValue* keys, const std::string& target);
+  void SeekTo(KeysOfValue* keys, const std::string& target);
+  void Take(KeysOfValue* keys);
 
   const KeyRange keys_;
-  std::vector<Cursor> cursors_;
+  std::deque<KeysOfValue> values_;
   ReadCounters* const counters_;
 };
 

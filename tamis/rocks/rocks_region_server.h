@@ -7,18 +7,17 @@
 #pragma once
 
 #include <atomic>
-#include <map>
 #include <memory>
-#include <shared_mutex>
 #include <string>
 #include <vector>
 
 #include "tamis/cluster/cluster_admin.h"
 #include "tamis/cluster/region_server.h"
 #include "tamis/rocks/checker.h"
-#include "tamis/rocks/filter_snapshots.h"
 #include "tamis/rocks/index_builder.h"
+#include "tamis/rocks/open_regions.h"
 #include "tamis/rocks/region.h"
+#include "tamis/rocks/region_splitter.h"
 #include "tamis/rocks/server_context.h"
 
 namespace tamis {
@@ -26,23 +25,8 @@ namespace tamis {
 class RocksRegionServer : public RegionServer,
                           public std::enable_shared_from_this<RocksRegionServer> {
  public:
-  // What lies outside of the server.
-  struct Surroundings {
-    Executor* executor = nullptr;
-    Store* store = nullptr;
-    Catalog* catalog = nullptr;
-    FenceTable* fences = nullptr;
-    FilterSnapshots* snapshots = nullptr;
-    // Sends a heartbeat; answered with whether this life of the server has not been expelled.
-    std::function<void(const std::string& server, uint64_t start_code, std::function<void(bool)>)>
-        heartbeat;
-    std::function<void(const std::string& server, uint64_t start_code)> on_expelled;
-    std::function<void()> on_split;  // a region that had grown was split
-  };
-
-  static std::shared_ptr<RocksRegionServer> Start(std::string name, uint64_t start_code,
-                                                  RegionServerOptions options,
-                                                  Surroundings surroundings);
+  // `context` holds what lies outside of the server; its own is made here.
+  static std::shared_ptr<RocksRegionServer> Start(ServerContext context, Executor* executor);
 
   void Mutate(const pb::MutateRequest& request, Callback<pb::MutateReply> done) override;
   void Search(const pb::SearchRequest& request, Callback<pb::SearchReply> done) override;
@@ -63,7 +47,7 @@ class RocksRegionServer : public RegionServer,
   void UpdateSchema(uint32_t table_id, std::function<void()> done);
   // Makes entries and filters of the index agree with the rows, in all regions of the table that
   // are open here; done when coordinators know.
-  void MendIndex(uint32_t table_id, uint32_t index_id, DoneCallback done);
+  void RebuildIndex(uint32_t table_id, uint32_t index_id, DoneCallback done);
   // Compares the regions of the table that are open here with their indexes and filters.
   void Check(uint32_t table_id, Callback<CheckReport> done);
 
@@ -72,21 +56,19 @@ class RocksRegionServer : public RegionServer,
   void Kill();
 
   const std::string& name() const { return context_->name; }
-  uint64_t start_code() const { return start_code_; }
+  uint64_t start_code() const { return context_->start_code; }
   bool paused() const { return context_->executor->paused(); }
   bool killed() const { return context_->executor->killed(); }
-  std::vector<std::shared_ptr<Region>> Regions() const;
-  std::shared_ptr<Region> FindRegion(uint64_t region_id) const;
+  std::vector<std::shared_ptr<Region>> Regions() const { return regions_->All(); }
+  std::shared_ptr<Region> FindRegion(uint64_t region_id) const { return regions_->Find(region_id); }
   // All but the info, which the cluster knows.
   ServerStatus GetStatus() const;
   size_t pending_builds() const { return builder_->pending(); }
   FilterFeed& feed() { return *context_->feed; }
 
  private:
-  RocksRegionServer(std::string name, uint64_t start_code, RegionServerOptions options,
-                    Surroundings surroundings);
+  RocksRegionServer(ServerContext context, Executor* executor);
 
-  Status NotOpen(uint64_t region_id) const;
   void Heartbeat();
   Time VerifiedUntil() const;
   void AfterWrite(const std::shared_ptr<Region>& region);
@@ -95,33 +77,13 @@ class RocksRegionServer : public RegionServer,
   pb::RangeResult SearchRange(struct SearchTask* task, const pb::SearchRange& range,
                               uint64_t max_rows);
 
-  std::shared_ptr<Region> Install(const pb::RegionRecord& record, Time not_before);
-  uint64_t TellOpened(const Region& region);
-  uint64_t TellClosed(const Region& region);
-  void FollowSchema(const std::shared_ptr<Region>& region, SchemaPtr schema);
-  Region::Indexes MakeIndexes(const RegionInfo& info, const TableSchema& schema,
-                              const Region::Indexes& old,
-                              const google::protobuf::RepeatedField<uint32_t>& complete);
-  bool ClearEntries(uint64_t region_id, uint32_t index_id);
-  void BuildMissing(const std::shared_ptr<Region>& region);
-  struct Rows {
-    uint64_t bytes = 0;
-    std::string middle;  // the key of a row near the middle; empty when there are fewer than two
-  };
-  Result<Rows> MeasureRows(const Region& region) const;
-  void SplitAt(const std::shared_ptr<Region>& region, std::string key, DoneCallback done);
-  // Splits near the middle if the region is larger than split_bytes when it is measured.
-  void SplitGrown(const std::shared_ptr<Region>& region);
-  Status SplitAlone(const std::shared_ptr<Region>& region, const std::string& key);
-
-  const uint64_t start_code_;
-  const Surroundings surroundings_;
-  std::shared_ptr<ServerContext> context_;
+  const std::shared_ptr<ServerContext> context_;
   std::shared_ptr<IndexBuilder> builder_;
+  std::shared_ptr<OpenRegions> regions_;
+  std::shared_ptr<RegionSplitter> splitter_;
+  std::atomic<uint64_t> searches_ = 0;
+  std::atomic<uint64_t> regions_searched_ = 0;
   std::atomic<Time> proved_at_ = Time::min() / 2;  // when the last proof of ownership was begun
-
-  mutable std::shared_mutex mutex_;
-  std::map<uint64_t, std::shared_ptr<Region>> regions_;
 };
 
 }  // namespace tamis

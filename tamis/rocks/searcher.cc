@@ -9,6 +9,7 @@
 #include "tamis/cluster/error.h"
 #include "tamis/rocks/branch_streams.h"
 #include "tamis/rocks/index_entry.h"
+#include "tamis/rocks/row_cursor.h"
 #include "tamis/rocks/search_position.h"
 #include "tamis/table/codec.h"
 #include "tamis/table/stored_row.h"
@@ -26,8 +27,6 @@ constexpr uint64_t kRowCost = 8;
 constexpr uint64_t kScanCost = 2;
 // Who wants fewer rows than these is not helped by a scan.
 constexpr uint64_t kLeastToScan = 256;
-
-std::string_view View(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
 bool InRange(const pb::IndexRange& range, std::string_view values_and_key) {
   return values_and_key >= range.low() && (range.high().empty() || values_and_key < range.high());
@@ -221,11 +220,11 @@ class Searcher::Run {
       return InvalidArgument("a continuation counts in the order of an index of another search");
     }
     const bool scanning = begun && position->index_id == 0;
-    if (!scanning) leader_ = streams->Lead(begun ? position->index_id : 0);
+    const bool may_scan = !begun && max_rows_ >= kLeastToScan && context_.options.streams_by_cost;
+    if (!scanning) leader_ = streams->Lead(begun ? position->index_id : 0, Probe(may_scan));
     if (leader_ == nullptr && by_entry) return SortRows(*named, position);
     const bool by_choice =
-        scanning ? !streams->all().empty()
-                 : leader_ != nullptr && !begun && max_rows_ >= kLeastToScan && IsScanCheaper();
+        scanning ? !streams->all().empty() : leader_ != nullptr && may_scan && IsScanCheaper();
     if (leader_ == nullptr || by_choice) {
       leader_ = nullptr;
       scanned_ |= !by_choice && plan.streams_size() > 0;
@@ -241,10 +240,21 @@ class Searcher::Run {
     return WalkEntries(position);
   }
 
-  // Whether reading all rows of the range costs less than what the leader finds.
-  bool IsScanCheaper() {
-    if (!context_.options.streams_by_cost) return false;
-    std::optional<uint64_t> rows;  // of the region
+  // Entries that may be read ahead to see which stream has the fewest: as many as cost what reading
+  // the rows does that are wanted, and no more than make a scan cheaper.
+  uint64_t Probe(bool may_scan) const {
+    const RegionServerOptions& options = context_.options;
+    const uint64_t most =
+        std::max(options.probe_entries, std::min(options.page_candidates, kRowCost * max_rows_));
+    const auto rows = may_scan && IsWhole() ? RowCount() : std::nullopt;
+    return rows.has_value() ? std::min(most, *rows * kScanCost / (1 + kRowCost) + 1) : most;
+  }
+
+  bool IsWhole() const { return start_ <= region_.info().start && end_ == region_.info().end; }
+
+  // Of the region, as its filters know it.
+  std::optional<uint64_t> RowCount() const {
+    std::optional<uint64_t> rows;
     for (const auto& [index_id, state] : *region_.indexes()) {
       const IndexSpec* index = searcher_.schema_->FindIndex(index_id);
       if (index == nullptr || index->nulls == IndexNulls::kSkip || state.filter == nullptr ||
@@ -253,33 +263,39 @@ class Searcher::Run {
       }
       rows = std::min(rows.value_or(~uint64_t{0}), state.filter->entries());
     }
+    return rows;
+  }
+
+  // Whether reading all rows of the range costs less than what the leader finds.
+  bool IsScanCheaper() {
+    const auto rows = RowCount();
     if (!rows.has_value()) return false;
-    const auto most = [](uint64_t entries) { return entries * (1 + kRowCost) / kScanCost; };
     const RegionInfo& info = region_.info();
-    const bool whole = start_ <= info.start && end_ == info.end;
-    const uint64_t entries = streams_->SizeOf(leader_);
-    if (whole) return *rows <= most(entries);
+    const uint64_t entries = streams_->SizeOf(leader_, Probe(true));
+    // Rows that cost as much when they are read in turn.
+    const uint64_t most =
+        (entries * (1 + kRowCost) + BranchStreams::OpeningCost(*leader_)) / kScanCost;
+    if (IsWhole()) return *rows <= most;
     // So few rows that they can be counted?
     if (entries <= context_.options.probe_entries) return CountRows(2 * entries) < 2 * entries;
     const Store& store = *context_.store;
     const auto all =
         static_cast<double>(store.ApproximateRowBytes(info.table_id, info.start, info.end));
     const auto part = static_cast<double>(store.ApproximateRowBytes(info.table_id, start_, end_));
-    return all > 0 && static_cast<double>(*rows) * part / all <= static_cast<double>(most(entries));
+    return all > 0 && static_cast<double>(*rows) * part / all <= static_cast<double>(most);
+  }
+
+  // Of the range searched.
+  RowCursor RowsFrom(const std::string& start) const {
+    return RowCursor(*context_.store, region_.info().table_id, {start, end_}, read_options_);
   }
 
   // Rows of the range searched, `most` for as many or more.
   uint64_t CountRows(uint64_t most) const {
-    const uint32_t table_id = region_.info().table_id;
-    std::unique_ptr<rocksdb::Iterator> it(
-        context_.store->db()->NewIterator(read_options_, context_.store->rows()));
-    const std::string upper = end_.empty() ? RowPrefix(table_id + 1) : RowStoreKey(table_id, end_);
+    RowCursor rows = RowsFrom(start_);
     uint64_t count = 0;
-    for (it->Seek(RowStoreKey(table_id, start_));
-         count < most && it->Valid() && it->key().compare(upper) < 0; it->Next()) {
-      ++count;
-    }
-    return it->status().ok() ? count : most;
+    for (; count < most && rows.Valid(); rows.Next()) ++count;
+    return rows.status("count rows").ok() ? count : most;
   }
 
   void NoteUse(const Stream& stream) {
@@ -305,7 +321,7 @@ class Searcher::Run {
     if (others.empty()) return Status::Ok();
     std::ranges::stable_sort(others, {}, &Stream::rows_in);
     // What is still to be read of the leader for this answer.
-    const uint64_t size = streams_->SizeOf(leader_);
+    const uint64_t size = streams_->SizeOf(leader_, context_.options.probe_entries);
     double left = static_cast<double>(size - std::min(size, sampled_));
     left = std::min(left, static_cast<double>(context_.options.page_candidates));
     if (max_rows_ > rows_ && rows_ > rows_before_) {
@@ -316,8 +332,11 @@ class Searcher::Run {
       const double share = static_cast<double>(stream->rows_in) / static_cast<double>(sampled_);
       // Half of what it spares, so that little is lost where the first rows are not like the rest.
       const auto most = static_cast<uint64_t>(left * (1 - share) * kRowCost / 2);
-      if (most < kSample || streams_->SizeOf(stream) > most) continue;
-      TAMIS_RETURN_IF_ERROR(Join(stream, 2 * most));
+      const uint64_t opening = BranchStreams::OpeningCost(*stream);
+      if (most < kSample + opening) continue;
+      const uint64_t probe = std::min(context_.options.probe_entries, most);
+      if (streams_->SizeOf(stream, probe) > most - opening) continue;
+      TAMIS_RETURN_IF_ERROR(Join(stream, most));
       if (stream->joined) left *= share;
     }
     return Status::Ok();
@@ -343,7 +362,7 @@ class Searcher::Run {
         key = split.second;
       }
       if (!key.has_value()) {
-        if (!stream->status().ok()) return FromRocks(stream->status(), "read index entries");
+        TAMIS_RETURN_IF_ERROR(stream->status());
         stream->joined = true;
         joined_keys_.push_back(std::move(keys));
         break;
@@ -372,28 +391,21 @@ class Searcher::Run {
   }
 
   Result<bool> ScanRows(SearchPosition* position) {
-    const uint32_t table_id = region_.info().table_id;
-    rocksdb::ReadOptions read_options = read_options_;
-    const std::string upper = end_.empty() ? RowPrefix(table_id + 1) : RowStoreKey(table_id, end_);
-    const rocksdb::Slice upper_slice(upper);
-    read_options.iterate_upper_bound = &upper_slice;
-    std::unique_ptr<rocksdb::Iterator> it(
-        context_.store->db()->NewIterator(read_options, context_.store->rows()));
-    it->Seek(RowStoreKey(table_id, AfterLast(*position)));
-    for (; it->Valid(); it->Next()) {
+    RowCursor rows = RowsFrom(AfterLast(*position));
+    for (; rows.Valid(); rows.Next()) {
       if (Full()) return false;
-      const std::string_view key = View(it->key()).substr(kRowPrefixSize);
+      const std::string_view key = rows.key();
       if (key.empty()) {  // no row of any table; and no position to go on from
         ++counters_.rows_unparsed;
         continue;
       }
       ++candidates_;
       ++counters_.rows_read;
-      TAMIS_RETURN_IF_ERROR(Consider(position->branch, key, View(it->value())));
+      TAMIS_RETURN_IF_ERROR(Consider(position->branch, key, rows.value()));
       position->last = key;
       came_some_way_ = true;
     }
-    if (!it->status().ok()) return FromRocks(it->status(), "scan rows");
+    TAMIS_RETURN_IF_ERROR(rows.status("scan rows"));
     return true;
   }
 
@@ -440,7 +452,7 @@ class Searcher::Run {
       if (batch.size() >= kBatch || ended || stop) {
         // A stream that broke looks like one that has ended.
         for (const Stream& stream : streams_->all()) {
-          if (!stream.status().ok()) return FromRocks(stream.status(), "read index entries");
+          TAMIS_RETURN_IF_ERROR(stream.status());
         }
         TAMIS_ASSIGN_OR_RETURN(const bool all, ConsiderBatch(&batch, position));
         if (all && stop && passed > position->last) position->last = passed;
@@ -485,7 +497,7 @@ class Searcher::Run {
       if (!all || Full()) return false;
       TAMIS_RETURN_IF_ERROR(JoinStreams());
     }
-    if (!leader_->status().ok()) return FromRocks(leader_->status(), "read index entries");
+    TAMIS_RETURN_IF_ERROR(leader_->status());
     return ConsiderBatch(&batch, position);
   }
 
@@ -496,16 +508,12 @@ class Searcher::Run {
     const SchemaPtr schema = region_.schema();
     const IndexSpec* index = schema->FindIndex(stream.index_id());
     if (index == nullptr) return UnknownIndex(stream.index_id());
-    const uint32_t table_id = region_.info().table_id;
     std::map<std::string, std::string> sorted;  // entry -> row key; the least ones
     const size_t keep = std::max<size_t>(max_rows_, context_.options.page_candidates);
     bool dropped = false;
-    std::unique_ptr<rocksdb::Iterator> it(
-        context_.store->db()->NewIterator(read_options_, context_.store->rows()));
-    for (it->Seek(RowStoreKey(table_id, start_)); it->Valid(); it->Next()) {
-      if (!it->key().starts_with(RowPrefix(table_id))) break;
-      const std::string key(View(it->key()).substr(kRowPrefixSize));
-      if (!end_.empty() && key >= end_) break;
+    RowCursor rows = RowsFrom(start_);
+    for (; rows.Valid(); rows.Next()) {
+      const std::string key(rows.key());
       if (key > start_ && came_some_way_ && IsOutOfTime()) {
         if (rows_ > 0) return false;  // of earlier branches, and of the whole range
         // The least entries are known only of the rows up to here: the answer is for those.
@@ -515,8 +523,7 @@ class Searcher::Run {
       }
       came_some_way_ = true;
       ++counters_.rows_read;
-      TAMIS_ASSIGN_OR_RETURN(const StoredRow stored,
-                             ReadStoredRow(*schema, key, View(it->value())));
+      TAMIS_ASSIGN_OR_RETURN(const StoredRow stored, ReadStoredRow(*schema, key, rows.value()));
       if (stored.state != StoredRow::State::kRow) continue;
       const auto given = IndexEntry::Of(*index, stored.row);
       if (!given.has_value()) continue;
@@ -530,7 +537,7 @@ class Searcher::Run {
         dropped = true;
       }
     }
-    if (!it->status().ok()) return FromRocks(it->status(), "scan rows");
+    TAMIS_RETURN_IF_ERROR(rows.status("scan rows"));
     std::vector<Candidate> batch;
     for (const auto& [entry, key] : sorted) {
       batch.push_back({key, entry});

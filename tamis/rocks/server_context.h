@@ -5,10 +5,13 @@
 #include <memory>
 
 #include "tamis/rocks/catalog.h"
+#include "tamis/rocks/fence.h"
+#include "tamis/rocks/filter_snapshots.h"
 #include "tamis/rocks/server_executor.h"
 #include "tamis/rocks/store.h"
 #include "tamis/routing/filter_budget.h"
 #include "tamis/routing/filter_feed.h"
+#include "tamis/routing/index_filter.h"
 
 namespace tamis {
 
@@ -29,29 +32,40 @@ struct RegionServerOptions {
   uint64_t page_rows = 1000;          // of one region in one answer
   uint64_t page_bytes = 4 << 20;      // of one answer, roughly
   uint64_t page_candidates = 20'000;  // rows looked at for one region in one answer
-  // Index streams of one branch are read side by side for so many entries, to see which ends first;
-  // beyond that RocksDB's estimates decide.
+  // Index streams of one branch are read side by side, to see which ends first, for so many entries
+  // at the least, and for as many as the rows that are wanted may cost; beyond that RocksDB's
+  // estimates decide.
   uint64_t probe_entries = 256;
-  bool streams_by_cost = true;            // false: the first one leads, whatever it costs
-  bool join_streams = true;               // false: none is looked into but the one that leads
-  uint64_t build_rows = 256;              // rows or entries taken in one step of a background job
-  uint64_t rebuild_after_ignored = 5000;  // removals that the counters could not follow
+  bool streams_by_cost = true;  // false: the first one leads, whatever it costs
+  bool join_streams = true;     // false: none is looked into but the one that leads
+  uint64_t build_rows = 256;    // rows or entries taken in one step of a background job
+  RecountRule recount;          // of a filter, for removals that it could not follow
   // Of all filters; those that it is too little for keep bits alone (filter_budget.h).
   uint64_t filter_bytes = uint64_t{1} << 30;
-  bool inline_steps = true;               // see ServerExecutor
+  bool inline_steps = true;  // see ServerExecutor
   Faults faults;
 };
 
 struct ServerContext {
+  // What lies outside of the server: given when it is started.
   std::string name;
+  uint64_t start_code = 0;
   RegionServerOptions options;
   Store* store = nullptr;
   Catalog* catalog = nullptr;
+  FenceTable* fences = nullptr;
+  FilterSnapshots* snapshots = nullptr;
+  // Sends a heartbeat; answered with whether this life of the server has not been expelled.
+  std::function<void(std::function<void(bool)>)> heartbeat;
+  std::function<void()> on_expelled;
+  std::function<void()> on_split;  // a region that had grown was split
+
+  // Its own.
   std::shared_ptr<ServerExecutor> executor;
   std::shared_ptr<FilterFeed> feed;
   std::shared_ptr<FilterBudget> filter_budget;
   std::function<bool()> is_verified;                                      // ownership, now
-  std::function<void(const std::shared_ptr<class Region>&)> after_write;  // sizes, rebuilds
+  std::function<void(const std::shared_ptr<class Region>&)> after_write;  // sizes, recounts
 };
 
 }  // namespace tamis

@@ -46,6 +46,8 @@ class ServerExecutor : public Executor, public std::enable_shared_from_this<Serv
     }
   }
 
+  bool steps_are_inline() const { return inline_steps_; }
+
   void Pause() { paused_ = true; }
   void Resume();
   void Kill() {

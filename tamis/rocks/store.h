@@ -27,7 +27,6 @@ std::string RowStoreKey(uint32_t table_id, std::string_view key);
 std::string IndexPrefix(uint64_t region_id, uint32_t index_id);
 std::string RegionIndexPrefix(uint64_t region_id);
 inline constexpr size_t kRowPrefixSize = 4;
-inline constexpr size_t kIndexPrefixSize = 12;
 
 // A failure of RocksDB as ours: "cannot <doing>: <what RocksDB says>; <what to do>".
 Status FromRocks(const rocksdb::Status& status, const std::string& doing);

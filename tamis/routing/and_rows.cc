@@ -1,5 +1,7 @@
 #include "tamis/routing/and_rows.h"
 
+#include "tamis/base/lookup_targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tamis/routing/and_rows.cc"
 #include <hwy/foreach_target.h>  // compiles this file once for each target

@@ -19,6 +19,7 @@ struct Faults {
   bool search_beyond_proof = false;   // searches are answered beyond it
   bool early_close_in_order = false;  // a region closed before its opening wait is over was
                                       // closed in good order all the same
+  bool expired_lease_excludes = false;  // a coordinator believes its copy when the lease is over
   bool ignore_sequence = false;       // a reply is applied whatever its numbers: late ones, too
   bool lease_for_cut_reply = false;   // a reply that was cut grants a lease all the same
   bool young_projections = false;     // one that was cut carries bits younger than its events
@@ -41,6 +42,7 @@ inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
     {"lease_beyond_proof", &Faults::lease_beyond_proof},
     {"search_beyond_proof", &Faults::search_beyond_proof},
     {"early_close_in_order", &Faults::early_close_in_order},
+    {"expired_lease_excludes", &Faults::expired_lease_excludes},
     {"ignore_sequence", &Faults::ignore_sequence},
     {"lease_for_cut_reply", &Faults::lease_for_cut_reply},
     {"young_projections", &Faults::young_projections},

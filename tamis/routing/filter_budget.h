@@ -2,8 +2,9 @@
 //
 // Counters take four bits where coordinators need one. So a filter for whose counters there is no
 // room keeps bits alone: it excludes as well as any, but removals leave their bits, until so many
-// were ignored that it is counted anew. When there is room again, it gets counters again. What bits
-// take is never refused, so the budget can be exceeded, by as many values as there are.
+// were ignored that it is counted anew (RecountRule). When there is room again, it gets counters
+// again. What bits take is never refused, so the budget can be exceeded, by as many values as there
+// are.
 //
 // Threads: safe.
 #pragma once

@@ -267,6 +267,7 @@ struct GlobalIndex::State {
   }
 
   void GrantLease(Server* server, Time until, Time now) {
+    if (options.faults.expired_lease_excludes) until += std::chrono::hours(1);
     Time& lease = lease_until[server->number];
     const bool revived = lease <= now && until > now;
     lease = std::max(lease, until);
@@ -636,8 +637,11 @@ GlobalIndex::Reasons GlobalIndex::Explain(uint32_t table_id, const KeyRanges& ke
       const Slot slot = layout.at(i);
       const std::string& start = layout.range(slot).start;
       if (!excluded.Contains(std::max(start, range.start))) {
-        reasons.candidates.push_back(start);
-        if (unknown.Get(slot)) ++reasons.unknown;
+        if (unknown.Get(slot)) {
+          ++reasons.unknown;
+        } else {
+          reasons.candidates.push_back(start);
+        }
       } else if (by_range.Get(slot)) {
         ++reasons.excluded_by_filter;
       } else {

@@ -79,8 +79,8 @@ class GlobalIndex {
     uint64_t regions = 0;
     uint64_t excluded_by_filter = 0;
     uint64_t excluded_by_range = 0;
-    uint64_t unknown = 0;                 // candidates since their filters are not known
-    std::vector<std::string> candidates;  // start keys of the others
+    uint64_t unknown = 0;                 // asked since their filters are not known
+    std::vector<std::string> candidates;  // start keys of the others that are asked
   };
   // `excluded` is what Find answered; ranges and filters are asked as they are now.
   Reasons Explain(uint32_t table_id, const KeyRanges& keys, const RoutingTerm& term,

@@ -52,10 +52,16 @@ uint64_t IndexCounters::Distinct() const {
   return static_cast<uint64_t>(std::llround(distinct));
 }
 
+uint64_t IndexCounters::Count() const {
+  const auto* filter = counters();
+  if (filter == nullptr) return std::get<BitLayers>(form_).Count();
+  return filter->Count() - std::min(filter->Count(), filter->stuck_count());
+}
+
 uint64_t IndexCounters::Ignored() const {
   const auto* filter = counters();
-  return filter == nullptr ? std::get<BitLayers>(form_).ignored()
-                           : filter->ignored_decrements() + filter->stuck_count();
+  if (filter == nullptr) return std::get<BitLayers>(form_).ignored();
+  return filter->ignored_decrements() / filter->geometry().slices + filter->stuck_count();
 }
 
 }  // namespace tamis

@@ -93,7 +93,7 @@ class IndexCounters {
     return std::get_if<ScalableSplitCountingBloomFilter>(&form_);
   }
   static size_t CounterBytes(SplitGeometry geometry) {
-    return CounterArray::WordsFor(geometry.positions()) * sizeof(uint64_t);
+    return ScalableSplitCountingBloomFilter::LayerBytes(geometry);
   }
 
   // Calls on_flip(layer, position, set) for each bit that changes.
@@ -130,11 +130,8 @@ class IndexCounters {
   size_t SizeBytes() const {
     return std::visit([](const auto& form) { return form.SizeBytes(); }, form_);
   }
-  // Inserted less erased; counters that stick and erases that did nothing make it too large.
-  uint64_t Count() const {
-    return std::visit([](const auto& form) { return form.Count(); }, form_);
-  }
-  // Erases that left bits which a recount would clear.
+  uint64_t Count() const;  // inserted less erased, whatever the erases could lower
+  // Erases that left all bits of their hash where a recount would clear them.
   uint64_t Ignored() const;
 
  private:

@@ -91,11 +91,13 @@ SplitGeometry IndexFilter::GeometryFor(uint64_t distinct) const {
   return SplitGeometry::For(index_.fpr, capacity);
 }
 
-bool IndexFilter::WantsRebuild(uint64_t ignored) const {
+bool IndexFilter::WantsRecount(const RecountRule& rule) const {
   std::lock_guard lock(mutex_);
   if (!current_ || next_ || retired_) return false;
   const auto& filter = current_->filter;
-  if (filter.Ignored() >= ignored || WantsOtherForm()) return true;
+  const uint64_t an_entry = filter.bits_only() ? rule.an_entry_of_bits : rule.an_entry;
+  const bool worn = filter.Ignored() >= std::max(rule.least, an_entry * CountedEntries());
+  if (worn || WantsOtherForm()) return true;
   const bool small = filter.layers() >= 3;
   const bool large = filter.layers() == 1 && filter.Fill(0) < 0.25 &&
                      (current_->counted || current_->added >= filter.geometry().Capacity());
@@ -291,7 +293,7 @@ void IndexFilter::Publish() {
   pending_order_.clear();
   widenings_.clear();
   acknowledged_range_ =
-      current_->range;  // who has not applied the publication does not prune by it
+      current_->range;  // who has not applied the publication excludes nothing by it
   pb::Event event = NewEvent(pb::Event::INDEX_COMPLETE, *current_);
   const SplitGeometry& geometry = current_->filter.geometry();
   event.mutable_geometry()->set_slices(geometry.slices);
@@ -383,9 +385,13 @@ uint64_t IndexFilter::ignored_removals() const {
   return current_ ? current_->filter.Ignored() : 0;
 }
 
+uint64_t IndexFilter::CountedEntries() const {
+  return current_->filter.Count() / std::max<size_t>(1, index_.columns.size());
+}
+
 uint64_t IndexFilter::entries() const {
   std::lock_guard lock(mutex_);
-  return current_ ? current_->filter.Count() / std::max<size_t>(1, index_.columns.size()) : 0;
+  return current_ ? CountedEntries() : 0;
 }
 
 size_t IndexFilter::layers() const {

@@ -44,6 +44,16 @@ struct EntryKey {
 // Of the encoded values up to each column of the index. REQUIRES: there is one.
 EntryKey MakeEntryKey(const IndexSpec& index, std::span<const std::string> prefixes);
 
+// When removals that were ignored make a filter be counted anew. That reads all entries, so it
+// waits for some removals an entry, whatever there are of them. A counter that is full says yes to
+// a value that is gone only once all of its rows are, which are 15 removals at the least; in bits
+// alone each one may have left its value.
+struct RecountRule {
+  uint64_t least = 100;   // removals, where the entries are few
+  uint64_t an_entry = 4;  // 0: `least`, however many entries there are
+  uint64_t an_entry_of_bits = 1;
+};
+
 class IndexFilter {
  public:
   // Without a budget memory is not short.
@@ -84,9 +94,9 @@ class IndexFilter {
   bool building() const;
   // The published generation is to be replaced by one counted anew: it has three layers or more, or
   // is less than a quarter full although its entries were counted or as many were added as would
-  // have filled it; or `ignored` removals were ignored; or memory has become short, or is so no
+  // have filled it; or too many removals were ignored; or memory has become short, or is so no
   // longer.
-  bool WantsRebuild(uint64_t ignored) const;
+  bool WantsRecount(const RecountRule& rule) const;
   // Distinct hashes in the published counters, estimated from how full the layers are.
   uint64_t distinct() const;
   // What is published is bits alone.
@@ -98,7 +108,7 @@ class IndexFilter {
   uint64_t ignored_removals() const;
   size_t layers() const;
   size_t SizeBytes() const;  // of the counters, those of a generation that is being built too
-  uint64_t entries() const;  // counted; sticky counters and stuck erases make it too large
+  uint64_t entries() const;  // added less removed
 
   // The bits from where `from` says, at most so many bytes of them, but one word at the least; all
   // that there are when `from` names another generation. nullopt while nothing is published.
@@ -136,6 +146,7 @@ class IndexFilter {
   // Whether there is memory for such counters instead of what is published.
   bool HasRoomFor(SplitGeometry geometry) const;
   bool WantsOtherForm() const;
+  uint64_t CountedEntries() const;  // REQUIRES: current_
   // After whatever changes how much memory it takes.
   void Account();
   static bool Widen(Generation* generation, const EntryKey& entry);
@@ -163,7 +174,8 @@ class IndexFilter {
   std::deque<std::pair<uint64_t, uint64_t>> pending_order_;  // (number, bit)
   std::optional<ValueRange> acknowledged_range_;
   std::deque<Widening> widenings_;  // behind it, not acknowledged
-  // Number of the publication that replaced an older one; coordinators without it prune by the old.
+  // Number of the publication that replaced an older one; coordinators without it exclude by the
+  // old.
   uint64_t replaced_ = 0;
 };
 

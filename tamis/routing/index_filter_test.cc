@@ -12,6 +12,8 @@
 namespace tamis {
 namespace {
 
+constexpr RecountRule kForSizeAlone = {.least = 1'000'000};
+
 class IndexFilterTest : public ::testing::Test {
  protected:
   static IndexSpec Index() {
@@ -49,6 +51,7 @@ TEST_F(IndexFilterTest, ASnapshotRestoresWhatWasCounted) {
     restored->Publish();
     EXPECT_TRUE(restored->as_restored());
     EXPECT_EQ(*restored->Snapshot(), bytes);
+    EXPECT_EQ(restored->entries(), static_cast<uint64_t>(entries));
     for (int i = 0; i < entries; ++i) EXPECT_TRUE(restored->MayContain(Entry(i)));
     const EntryKey other = Entry(1000);
     EXPECT_FALSE(restored->MayContain(other));
@@ -102,8 +105,8 @@ TEST_F(IndexFilterTest, NothingIsSavedBeforeSomethingIsPublished) {
 
 // ---- Sizes
 
-// Counts the entries into a new generation, as a rebuild does.
-void Rebuild(IndexFilter* filter, const std::vector<EntryKey>& entries) {
+// Counts the entries into a new generation, as a recount does.
+void Recount(IndexFilter* filter, const std::vector<EntryKey>& entries) {
   filter->BeginGeneration(true);
   filter->CountExisting(entries);
   filter->Publish();
@@ -114,9 +117,9 @@ TEST_F(IndexFilterTest, AThirdLayerAsksForASizeThatFits) {
     std::vector<EntryKey> entries;
     for (int i = 0; i < values; ++i) entries.push_back(Entry(i));
     auto filter = Filled(values);
-    EXPECT_EQ(filter->WantsRebuild(1'000'000), filter->layers() >= 3);
+    EXPECT_EQ(filter->WantsRecount(kForSizeAlone), filter->layers() >= 3);
     EXPECT_NEAR(static_cast<double>(filter->distinct()), values, 10 + 0.06 * values);
-    while (filter->WantsRebuild(1'000'000)) Rebuild(filter.get(), entries);
+    while (filter->WantsRecount(kForSizeAlone)) Recount(filter.get(), entries);
     EXPECT_LE(filter->layers(), 2u);
     if (values < 300) continue;
     EXPECT_GE(static_cast<double>(filter->geometry().Capacity()), 0.9 * values);
@@ -134,13 +137,13 @@ TEST_F(IndexFilterTest, ManyEntriesOfFewValuesGetASmallFilter) {
   std::vector<EntryKey> entries;
   for (int i = 0; i < 9'000; ++i) entries.push_back(Entry(i % 5));
   filter->Add(entries);
-  EXPECT_FALSE(filter->WantsRebuild(1'000'000)) << "others may be on their way";
+  EXPECT_FALSE(filter->WantsRecount(kForSizeAlone)) << "others may be on their way";
   for (int i = 0; i < 1'000; ++i) entries.push_back(Entry(i % 5));
   filter->Add(std::span(entries).last(1'000));
-  EXPECT_TRUE(filter->WantsRebuild(1'000'000));
-  Rebuild(filter.get(), entries);
+  EXPECT_TRUE(filter->WantsRecount(kForSizeAlone));
+  Recount(filter.get(), entries);
   EXPECT_LE(filter->geometry().Capacity(), 64u);
-  EXPECT_FALSE(filter->WantsRebuild(1'000'000));
+  EXPECT_FALSE(filter->WantsRecount(kForSizeAlone));
   EXPECT_TRUE(filter->MayContain(Entry(3)));
 }
 
@@ -150,25 +153,25 @@ TEST_F(IndexFilterTest, SizesDoNotSwingToAndFro) {
     std::vector<EntryKey> entries;
     for (int i = 0; i < values; ++i) entries.push_back(Entry(i));
     auto filter = Filled(values);
-    int rebuilds = 0;
+    int recounts = 0;
     for (int round = 0; round < 50; ++round) {
       const int changed = values / 4;
       std::vector<EntryKey> others;
       for (int i = 0; i < changed; ++i) others.push_back(Entry(10'000 + i));
       filter->Add(others);
-      if (filter->WantsRebuild(1'000'000)) {
-        ++rebuilds;
+      if (filter->WantsRecount(kForSizeAlone)) {
+        ++recounts;
         std::vector<EntryKey> all = entries;
         all.insert(all.end(), others.begin(), others.end());
-        Rebuild(filter.get(), all);
+        Recount(filter.get(), all);
       }
       filter->Remove(others);
-      if (filter->WantsRebuild(1'000'000)) {
-        ++rebuilds;
-        Rebuild(filter.get(), entries);
+      if (filter->WantsRecount(kForSizeAlone)) {
+        ++recounts;
+        Recount(filter.get(), entries);
       }
     }
-    EXPECT_LE(rebuilds, 2) << values;
+    EXPECT_LE(recounts, 2) << values;
   }
 }
 
@@ -176,12 +179,95 @@ TEST_F(IndexFilterTest, ASnapshotOfAFittedFilterIsRestored) {
   std::vector<EntryKey> entries;
   for (int i = 0; i < 1000; ++i) entries.push_back(Entry(i));
   auto filter = Filled(1000);
-  Rebuild(filter.get(), entries);
+  Recount(filter.get(), entries);
   auto restored = Make(Index());
   ASSERT_TRUE(restored->RestoreGeneration(*filter->Snapshot()));
   restored->Publish();
   EXPECT_EQ(restored->geometry(), filter->geometry());
-  EXPECT_FALSE(restored->WantsRebuild(1'000'000));
+  EXPECT_FALSE(restored->WantsRecount(kForSizeAlone));
+}
+
+// ---- Removals that are ignored
+
+// How many entries were read to count filters anew while rows were updated, one by one, each to
+// another of the values; the filter is looked at after every write, as a region's is.
+class RecountTest : public IndexFilterTest {
+ protected:
+  void Count() {
+    Recount(filter_.get(), standing_);
+    counted_ += standing_.size();
+  }
+  void Update(size_t row, int value, const RecountRule& rule) {
+    const EntryKey now = Entry(value);
+    filter_->Add(std::span(&now, 1));
+    filter_->Remove(std::span(&standing_[row], 1));
+    standing_[row] = now;
+    EXPECT_EQ(filter_->entries(), standing_.size());
+    if (filter_->WantsRecount(rule)) Count();
+  }
+  uint64_t CountedFor(int updates, size_t rows, int values, bool bits_only,
+                      const RecountRule& rule) {
+    auto budget = std::make_shared<FilterBudget>(bits_only ? 0 : 1 << 20);
+    filter_ = std::make_unique<IndexFilter>(feed_.get(), Index(), 1, 1, Faults{}, budget);
+    standing_.clear();
+    Random random(5);
+    for (size_t row = 0; row < rows; ++row) {
+      standing_.push_back(Entry(static_cast<int>(row) % values));
+    }
+    for (int i = 0; i < 3; ++i) Count();  // the size fits
+    EXPECT_EQ(filter_->bits_only(), bits_only);
+    counted_ = 0;
+    for (int i = 0; i < updates; ++i) {
+      Update(random.Uniform(rows), static_cast<int>(random.Uniform(values)), rule);
+    }
+    for (const EntryKey& entry : standing_) EXPECT_TRUE(filter_->MayContain(entry));
+    filter_->Retire();
+    return counted_;
+  }
+
+  std::unique_ptr<IndexFilter> filter_;
+  std::vector<EntryKey> standing_;
+  uint64_t counted_ = 0;
+};
+
+TEST_F(RecountTest, ALargeIndexIsNotReadForAFewUpdates) {
+  constexpr int kUpdates = 40'000;
+  const RecountRule for_any_size = {.an_entry = 0, .an_entry_of_bits = 0};
+  for (const size_t rows : {1000u, 5000u}) {
+    EXPECT_LE(CountedFor(kUpdates, rows, 10, false, {}), kUpdates / 4);
+    EXPECT_LE(CountedFor(kUpdates, rows, 10, true, {}), kUpdates);
+    EXPECT_GT(CountedFor(kUpdates, rows, 10, false, for_any_size), kUpdates * rows / 200);
+    EXPECT_GT(CountedFor(kUpdates, rows, 10, true, for_any_size), kUpdates * rows / 200);
+  }
+}
+
+// Rows come twenty a value and go again: more than a counter holds, so each value leaves its bits
+// until they are counted anew. Few rows at a time are too few to fill the filter, which would have
+// it counted, too.
+TEST_F(RecountTest, ASmallIndexForgetsValuesThatAreGone) {
+  constexpr int kRows = 200;
+  constexpr int kValues = 90;
+  const auto left_behind = [&](bool bits_only, const RecountRule& rule) {
+    auto budget = std::make_shared<FilterBudget>(bits_only ? 0 : 1 << 20);
+    IndexSpec index = Index();
+    index.expected_values = 150;
+    filter_ = std::make_unique<IndexFilter>(feed_.get(), index, 1, 1, Faults{}, budget);
+    standing_.clear();
+    for (int row = 0; row < kRows; ++row) standing_.push_back(Entry(row / 20));
+    Count();
+    for (int row = kRows; row < 20 * kValues; ++row) {
+      Update(static_cast<size_t>(row % kRows), row / 20, rule);
+    }
+    const int gone = kValues - kRows / 20;
+    int left = 0;
+    for (int value = 0; value < gone; ++value) left += filter_->MayContain(Entry(value)) ? 1 : 0;
+    filter_->Retire();
+    return left;
+  };
+  for (const bool bits_only : {false, true}) {
+    EXPECT_LE(left_behind(bits_only, {}), 45) << bits_only;
+    EXPECT_GE(left_behind(bits_only, {.least = 5000}), 75) << bits_only;
+  }
 }
 
 // ---- What a put waits for
@@ -299,7 +385,7 @@ TEST_F(IndexFilterTest, WithLittleMemoryFiltersAreBitsAloneAndLoseNothing) {
         in.insert(value);
         filter.Add(std::span(&entry, 1));
       }
-      if (filter.WantsRebuild(/*ignored=*/100)) {
+      if (filter.WantsRecount({.least = 100, .an_entry_of_bits = 0})) {
         filter.BeginGeneration(false);
         for (const int old : in) {
           const EntryKey counted = Entry(old);

@@ -52,11 +52,24 @@ struct Session {
     return AwaitResult<T>(&engine->executor(), Patience(),
                           [&](auto done) { call(*admin, std::move(done)); });
   }
+  // However long that takes: regions are opened again one after the other.
+  template <class T, class Call>
+  Result<T> ChangeAtLength(Call&& call) {
+    TAMIS_RETURN_IF_ERROR(CheckAdmin());
+    return AwaitResult<T>(&engine->executor(), {.cancelled = &cancelled},
+                          [&](auto done) { call(*admin, std::move(done)); });
+  }
   // Where nothing but how it ended is told.
   template <class Call>
   Status Do(Call&& call) {
     TAMIS_RETURN_IF_ERROR(CheckAdmin());
     return AwaitStatus(&engine->executor(), Patience(),
+                       [&](auto done) { call(*admin, std::move(done)); });
+  }
+  template <class Call>
+  Status DoAtLength(Call&& call) {
+    TAMIS_RETURN_IF_ERROR(CheckAdmin());
+    return AwaitStatus(&engine->executor(), {.cancelled = &cancelled},
                        [&](auto done) { call(*admin, std::move(done)); });
   }
   // The table, made unless it is there (define_table.h).

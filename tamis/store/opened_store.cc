@@ -11,6 +11,7 @@
 #include "tamis/hbase_cluster/hbase_cluster_admin.h"
 #include "tamis/query/define_table.h"
 #include "tamis/rocks/rocks_cluster.h"
+#include "tamis/store/hbase_name.h"
 #include "tamis/table/definition.h"
 
 namespace tamis {
@@ -29,40 +30,13 @@ constexpr std::string_view kHBase = "hbase";
 // So long a cluster has to say that it is there.
 constexpr Duration kPatience = std::chrono::seconds(20);
 
-struct HBaseName {
-  std::string addresses;
-  std::string name_space = "default";
-};
-
-Result<HBaseName> ParseHBaseName(const std::string& name) {
-  constexpr std::string_view kPrefix = "hbase://";
-  const auto unreadable = [&](const std::string& why) {
-    return InvalidArgument("cannot open store \"" + name + "\": " + why +
-                           "; write hbase://HOST:PORT,...[/NAMESPACE]");
-  };
-  if (!name.starts_with(kPrefix)) return unreadable("two slashes follow on \"hbase:\"");
-  HBaseName parsed;
-  parsed.addresses = name.substr(kPrefix.size());
-  const size_t slash = parsed.addresses.find('/');
-  if (slash != std::string::npos) {
-    parsed.name_space = parsed.addresses.substr(slash + 1);
-    parsed.addresses.resize(slash);
-    if (parsed.name_space.empty() || parsed.name_space.find('/') != std::string::npos) {
-      return unreadable("no namespace is named behind the slash");
-    }
-  }
-  const auto addresses = hbase::ParseAddresses(parsed.addresses);
-  if (!addresses.ok()) return unreadable(addresses.status().message());
-  return parsed;
-}
-
 Result<std::string> DirectoryOf(const std::string& name) {
   const std::string_view kind = KindOf(name);
   if (!kind.empty() && kind != "rocks") {
     return InvalidArgument("cannot open store \"" + name + "\": there is no kind of store \"" +
                            std::string(kind) +
                            "\"; there is rocks:DIRECTORY (write a directory of that name as \"./" +
-                           name + "\") and hbase://HOST:PORT,...[/NAMESPACE]");
+                           name + "\") and hbase://HOST:PORT,...[/NAMESPACE][?tls=true&ca=FILE]");
   }
   std::string directory = kind.empty() ? name : name.substr(kind.size() + 1);
   if (!directory.empty()) return directory;
@@ -117,12 +91,13 @@ Status OpenedStore::Parts::OpenRocks(const std::string& store, const Options& op
 Status OpenedStore::Parts::OpenHBase(const std::string& store) {
   TAMIS_ASSIGN_OR_RETURN(const HBaseName parsed, ParseHBaseName(store));
   name = store;
-  const hbase::ClientOptions client{.addresses = parsed.addresses};
+  const hbase::ClientOptions client{.addresses = parsed.addresses, .tls = parsed.tls};
   TAMIS_ASSIGN_OR_RETURN(
       hbase,
       HBaseCluster::Open({.client = client, .name_space = parsed.name_space}, executor.get()));
   HBaseClusterAdmin::Options options;
   options.client.addresses = parsed.addresses;
+  options.client.tls = parsed.tls;
   TAMIS_ASSIGN_OR_RETURN(hbase_admin,
                          HBaseClusterAdmin::Open(options, hbase.get(), executor.get()));
   // Who names a wrong address is told now.

@@ -4,9 +4,9 @@
 //
 //   rocks:DIRECTORY
 //       an embedded cluster in a directory; the kind may be left out
-//   hbase://HOST:PORT,...[/NAMESPACE]
+//   hbase://HOST:PORT,...[/NAMESPACE][?tls=true&ca=FILE...]
 //       a namespace of an HBase whose servers load our coprocessor; the addresses are those of some
-//       masters and region servers
+//       masters and region servers; hbase_name.h has the options
 //
 // A program that uses Tamis as a library begins here (examples/embedded.cc): Define, then what
 // engine.h has; indexes, regions and long work are in cluster_admin.h, whose answers AwaitResult

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""What shells complete, by the shells themselves, and the manual page, as man(1) reads it.
+"""What shells complete, by the shells themselves, ours too, and the manual page, as man(1) reads it.
 
 usage: completion_test.py TAMIS
 """
 
+import os
+import pty
+import select
 import subprocess
 import sys
+import tempfile
 import unittest
 
 TAMIS = sys.argv.pop(1)
@@ -75,6 +79,33 @@ class CompletionTest(unittest.TestCase):
         self.assertEqual(zsh("scan", "--format", ""), ["table", "csv", "json", "line"])
         self.assertEqual(zsh("--store", ""), ["FILES"])
         self.assertEqual(zsh("import", "people", ""), ["FILES"])
+
+    def test_our_own_shell_completes_the_keywords_of_sqlite(self):
+        with tempfile.TemporaryDirectory() as directory:
+            process, terminal = pty.fork()
+            if process == 0:
+                os.environ.update(HOME=directory, TERM="xterm")
+                os.execv(TAMIS, [TAMIS, "--store", os.path.join(directory, "store"), "sql"])
+            seen = b""
+
+            def await_output(wanted):
+                nonlocal seen
+                while wanted not in seen:
+                    self.assertTrue(select.select([terminal], [], [], 60)[0], seen)
+                    seen += os.read(terminal, 4096)
+
+            try:
+                await_output(b"tamis> ")
+                os.write(terminal, b"EXCLUS\t")
+                await_output(b"IVE ")  # what is added
+                os.write(terminal, b"\x15.quit\n")
+                self.assertEqual(os.waitpid(process, 0)[1], 0)
+                process = 0
+            finally:
+                if process:
+                    os.kill(process, 9)
+                    os.waitpid(process, 0)
+                os.close(terminal)
 
     def test_every_command_is_in_the_manual_page_which_man_reads_without_a_warning(self):
         page = output(TAMIS, "man")

@@ -234,8 +234,7 @@ class FilterCommandTest(unittest.TestCase):
     def test_an_output_that_is_full_says_so_and_is_trouble(self):
         self.build("f", ["a"])
         for command in (["query", "f"], ["query", "-c", "f"], ["info", "f"], ["dedupe"],
-                        ["size", "--capacity", "1000"], ["build", "-o", "-"],
-                        ["demo", "overflow"]):
+                        ["size", "--capacity", "1000"], ["build", "-o", "-"]):
             with self.subTest(command), open("/dev/full", "wb") as full:
                 done = subprocess.run([TAMIS, "filter", *command], input=b"a\n", stdout=full,
                                       stderr=subprocess.PIPE, cwd=self.directory.name)

@@ -40,6 +40,21 @@ class ProgramTest(unittest.TestCase):
         return self.run_tamis("import", "people", "-", "--format", "csv", "--key", "name", "--column",
                               "born:int64", "--index", "home_town", *more, stdin=stdin, expect=expect)
 
+    def test_what_only_hbase_has(self):
+        attach = ["table", "attach", "t", "--hbase-table", "n:T", "--column", "a=d:A:text"]
+        self.run_tamis("table", "create", "x", "--column", "id", "--key", "id")
+        self.assertIn("all of its tables are its own",
+                      self.run_tamis(*attach, "--key", "id:int64", expect=1))
+        self.assertIn("all of its tables are its own", self.run_tamis("table", "detach", "x", expect=1))
+        self.assertIn("nothing of it is set up by hand", self.run_tamis("doctor", expect=2))
+        # How keys are said to be made.
+        self.assertIn("width=N or :until=DELIMITER",
+                      self.run_tamis(*attach, "--key", "host:text,at:timestamp", expect=1))
+        self.assertIn("colour", self.run_tamis(*attach, "--key", "id:colour", expect=1))
+        self.assertIn("two columns", self.run_tamis(*attach, "--column", "a=d:B:text", "--key", "id:int64", expect=1))
+        self.run_tamis(*attach, "--key", "host:text:until=|,at:timestamp", expect=1)
+        self.assertIn("--hbase-table", self.run_tamis("table", "attach", "t", expect=2))
+
     def test_a_table_of_other_formats(self):
         self.run_tamis("table", "create", "metrics", "--column", "host", "--column", "n:int64",
                        "--column", "load=d:load:double:float", "--column", "note=d:note\\x3a:text",

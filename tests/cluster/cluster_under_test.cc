@@ -58,8 +58,8 @@ Status ClusterUnderTest::SplitAll(const std::string& table) {
   return Status::Ok();
 }
 
-Result<CheckReport> ClusterUnderTest::Settle(const std::string& table) {
-  const Time end = executor().Now() + kPatience;
+Result<CheckReport> ClusterUnderTest::Settle(const std::string& table, Duration patience) {
+  const Time end = executor().Now() + patience;
   std::string last;
   while (executor().Now() < end) {
     const auto job = Run({.kind = JobSpec::Kind::kCheck, .table = table});

@@ -4,7 +4,8 @@
 //
 // A further kind is one file, which implements this, and its line in a ClusterKinds(): the embedded
 // ones are in embedded_kinds.cc, HBase, which takes longer, in hbase_kind.cc for a program of its
-// own. What a kind cannot do it says, by Capability or here, and the tests that need it are skipped.
+// own. What a kind cannot do it says, by Capability or here, and the tests that need it are
+// skipped.
 #pragma once
 
 #include <functional>
@@ -30,6 +31,19 @@ struct ClusterWishes {
   Faults faults;
 };
 
+// The cluster as a coordinator sees it whose network can be cut, alone: the servers go on, and so
+// does the coordinator.
+class FarCluster {
+ public:
+  virtual ~FarCluster() = default;
+
+  virtual Cluster& cluster() = 0;
+  virtual Executor& executor() = 0;
+  // From here on nothing that either side sends arrives, and nobody is told.
+  virtual void Cut() = 0;
+  virtual void Heal() = 0;
+};
+
 class ClusterUnderTest {
  public:
   // So long a test waits for what must come.
@@ -48,6 +62,10 @@ class ClusterUnderTest {
   // and `executor` are others afterwards.
   virtual bool can_restart() const = 0;
   virtual Status Restart() = 0;
+  // By what name another process opens it; empty: none can.
+  virtual std::string StoreName() { return ""; }
+  // nullptr: this kind has no network. Ends before this.
+  virtual Result<std::unique_ptr<FarCluster>> OpenFar() { return std::unique_ptr<FarCluster>(); }
   // For the report of a failed test: where the regions are, and what is known of the row.
   virtual std::string Describe(const TableSchema& table, const RowState& row) = 0;
 
@@ -68,7 +86,7 @@ class ClusterUnderTest {
 
   // Waits until every region of the table is served, its indexes are complete, nothing is pending
   // and the check is clean: its report. An error when that does not come, or the check has faults.
-  Result<CheckReport> Settle(const std::string& table);
+  Result<CheckReport> Settle(const std::string& table, Duration patience = kPatience);
 
   template <class T, class Call>
   Result<T> Ask(Call&& call) {

@@ -79,7 +79,7 @@ class EmbeddedCluster : public ClusterUnderTest {
     options.server.write_timeout = seconds(3);
     options.server.split_bytes = 0;
     options.server.build_rows = 16;
-    options.server.rebuild_after_ignored = 200;
+    options.server.recount = {.least = 20, .an_entry = 1};
     if (wishes_.seed % 2 == 0) options.server.filter_bytes = 400;
     return options;
   }

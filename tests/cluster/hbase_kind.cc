@@ -12,6 +12,7 @@
 #include "tamis/hbase_cluster/hbase_cluster_admin.h"
 #include "tests/cluster/layout.h"
 #include "tests/hbase/local_hbase.h"
+#include "tests/hbase/wires.h"
 
 namespace tamis {
 namespace {
@@ -131,6 +132,34 @@ class AdminOfProcesses : public ClusterAdmin {
   std::map<std::string, ServerInfo::State> states_;  // of those that something was done to
 };
 
+class FarHBase : public FarCluster {
+ public:
+  static Result<std::unique_ptr<FarCluster>> Open(const std::string& addresses,
+                                                  const std::string& name_space) {
+    auto far = std::make_unique<FarHBase>();
+    hbase::ClientOptions client{.addresses = addresses};
+    client.way = [wires = &far->wires_](const hbase::Address& to) { return wires->WayTo(to); };
+    TAMIS_ASSIGN_OR_RETURN(
+        far->cluster_, HBaseCluster::Open({.client = std::move(client), .name_space = name_space},
+                                          &far->executor_));
+    return std::unique_ptr<FarCluster>(std::move(far));
+  }
+  ~FarHBase() override {
+    wires_.Heal();
+    executor_.Stop();
+  }
+
+  Cluster& cluster() override { return *cluster_; }
+  Executor& executor() override { return executor_; }
+  void Cut() override { wires_.Cut(); }
+  void Heal() override { wires_.Heal(); }
+
+ private:
+  Wires wires_;
+  ThreadExecutor executor_{kThreads};
+  std::unique_ptr<HBaseCluster> cluster_;
+};
+
 class HBaseUnderTest : public ClusterUnderTest {
  public:
   explicit HBaseUnderTest(const ClusterWishes& wishes)
@@ -166,6 +195,10 @@ class HBaseUnderTest : public ClusterUnderTest {
   // It takes half a minute, and is tried by tests of its own.
   bool can_restart() const override { return false; }
   Status Restart() override { return Internal("it does not restart"); }
+  std::string StoreName() override { return "hbase://" + hbase_.addresses() + "/" + name_space_; }
+  Result<std::unique_ptr<FarCluster>> OpenFar() override {
+    return FarHBase::Open(hbase_.addresses(), name_space_);
+  }
   std::string Describe(const TableSchema& table, const RowState&) override {
     std::string text = "\n";
     const auto regions = Regions(table.name);

@@ -62,7 +62,7 @@ Status SimCluster::OpenCluster() {
   options.server.write_timeout = seconds(1);
   options.server.split_bytes = options_.split_bytes;
   options.server.build_rows = options_.build_rows;
-  options.server.rebuild_after_ignored = 200;
+  options.server.recount = {.least = 20, .an_entry = 1};
   if (options_.seed % 5 == 2) options.server.filter_bytes = 400;  // little: most are bits alone
   options.server.page_rows = options_.small_pages ? 5 : 1000;
   if (options_.small_pages) options.server.page_candidates = 20;

@@ -98,15 +98,20 @@ Result<std::unique_ptr<SqlClient>> SqlClient::Open(Engine* engine) {
 
 SqlClient::~SqlClient() { sqlite3_close(db_); }
 
-Status SqlClient::ErrorOf(int rc, const std::string& sql) const {
-  const std::string message = sqlite3_errmsg(db_);
+Status ErrorOfSql(int rc, const std::string& message) {
   const auto says = [&](const char* text) { return message.find(text) != std::string::npos; };
   const int code = rc & 0xff;
   if (code == SQLITE_CONSTRAINT) return AlreadyExists(message);
   if (says("may stand") || says("in time")) return DeadlineExceeded(message);
   // A row that only this client writes is never changed by somebody else.
   if (code == SQLITE_BUSY && !says("somebody else")) return Unavailable(message);
-  return Internal(message + " (" + sql + ")");
+  return Internal(message);
+}
+
+Status SqlClient::ErrorOf(int rc, const std::string& sql) const {
+  const Status error = ErrorOfSql(rc, sqlite3_errmsg(db_));
+  return error.code() == StatusCode::kInternal ? Internal(error.message() + " (" + sql + ")")
+                                               : error;
 }
 
 Status SqlClient::Run(const TableSchema& schema, const std::string& sql, std::vector<Row>* rows) {

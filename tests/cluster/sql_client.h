@@ -21,6 +21,9 @@ std::string SqlOf(const TableSchema& schema, const Write& write);
 // Of the predicate, the limit and the order; all columns.
 std::string SqlOf(const TableSchema& schema, const SearchOptions& options);
 
+// What Engine would have said where SQLite says this. kInternal: it must not.
+Status ErrorOfSql(int code, const std::string& message);
+
 class SqlClient {
  public:
   // Attaches the tables of the engine's cluster. The engine must outlive the client.

@@ -1,5 +1,6 @@
 #include "tests/cluster/threaded_cluster.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <condition_variable>
@@ -10,6 +11,7 @@
 #include "tamis/table/codec.h"
 #include "tests/cluster/random_rows.h"
 #include "tests/cluster/sql_client.h"
+#include "tests/cluster/sql_process.h"
 #include "tests/cluster/write_log.h"
 
 namespace tamis {
@@ -20,7 +22,9 @@ using std::chrono::seconds;
 
 constexpr int kServers = 5;
 constexpr size_t kMaxRegions = 10;
-constexpr int kMostAsleep = 2;        // servers killed or paused at a time
+// A server that could not tell the master of a closed region tells it again after 200 seconds.
+constexpr seconds kPatienceAfterOutages{400};
+constexpr int kMostOrders = 8;        // to the cluster, not answered yet
 constexpr uint64_t kEventEvery = 12;  // operations
 constexpr int64_t kShared = 4;        // rows that all clients write: those with the least keys
 
@@ -32,6 +36,9 @@ class ThreadedCluster {
   }
 
   ~ThreadedCluster() {
+    process_.reset();
+    far_engine_.reset();
+    far_.reset();
     sql_.clear();
     for (auto& engine : engines_) engine.reset();
     cluster_.reset();
@@ -45,6 +52,9 @@ class ThreadedCluster {
       others.emplace_back([this] { RegionEvents(); });
       others.emplace_back([this] { ServerAndIndexEvents(); });
       others.emplace_back([this] { ComingAndGoingCoordinator(); });
+      others.emplace_back([this] { Outages(); });
+      others.emplace_back([this] { CoordinatorOfItsOwnProcess(); });
+      others.emplace_back([this] { CoordinatorThatIsCutOff(); });
       for (auto& client : clients) client.join();
       EndOperations();
       for (auto& other : others) other.join();
@@ -80,21 +90,52 @@ class ThreadedCluster {
         {.servers = kServers, .seed = options_.seed, .restless = true, .faults = options_.faults});
     if (!opened.ok()) return Fail("cannot open the cluster: " + opened.status().ToString());
     cluster_ = std::move(*opened);
+    auto servers = cluster_->Servers();
+    if (!servers.ok()) return Fail("cannot list the servers: " + servers.status().ToString());
+    servers_ = std::move(*servers);
     for (auto& engine : engines_) engine = StartEngine();
     auto made = cluster_->CreateTable(RandomRows::Schema());
     if (!made.ok()) return Fail("cannot create the table: " + made.status().ToString());
     table_ = std::move(*made);
+    // In an outage few orders succeed: there is something to leave out from the beginning.
+    if (!options_.outages.empty()) SplitInHalf();
     for (int i = 0; i < options_.clients && !failed_; ++i) OpenSql(*engines_[i % engines_.size()]);
+    if (!options_.coordinator.empty() && !failed_) StartProcess();
+    if (!options_.cut_off) return;
+    auto far = cluster_->OpenFar();
+    if (!far.ok()) return Fail("cannot open the cluster from afar: " + far.status().ToString());
+    far_ = std::move(*far);
+    if (far_) far_engine_ = StartEngine(far_->cluster(), far_->executor());
+  }
+
+  void StartProcess() {
+    std::vector<std::string> command = options_.coordinator;
+    command.push_back(cluster_->StoreName());
+    auto started = SqlProcess::Start(command);
+    if (!started.ok()) return Fail("cannot start a coordinator: " + started.status().ToString());
+    std::lock_guard lock(mutex_);
+    process_ = std::move(*started);
+  }
+
+  void SplitInHalf() {
+    const auto regions = cluster_->Regions("t");
+    if (!regions.ok()) return Fail("cannot list the regions: " + regions.status().ToString());
+    const Row middle = RandomRows::KeyRow(kShared + RandomRows::kKeys / 2);
+    const Status split = cluster_->Split(regions->front().id, EncodeKey(*table_, middle));
+    if (!split.ok()) Fail("cannot split the table: " + split.ToString());
   }
 
   std::unique_ptr<Engine> StartEngine() {
+    return StartEngine(cluster_->cluster(), cluster_->executor());
+  }
+  std::unique_ptr<Engine> StartEngine(Cluster& cluster, Executor& executor) {
     Engine::Options options;
     options.poll_wait = milliseconds(100);
     options.request_timeout = seconds(1);
     options.write_timeout = seconds(15);
     options.seed = Mix(options_.seed) + ++engines_started_;
     options.faults = options_.faults;
-    return std::make_unique<Engine>(&cluster_->cluster(), &cluster_->executor(), options);
+    return std::make_unique<Engine>(&cluster, &executor, options);
   }
 
   // One a client.
@@ -143,6 +184,8 @@ class ThreadedCluster {
         WriteBySql(i, sql, rows);
       } else if (random.OneIn(10)) {
         SearchBySql(sql, random, rows);
+      } else if (!options_.coordinator.empty() && random.OneIn(8)) {
+        SearchByProcess({.predicate = rows.RandomPredicate(Near(rows.RandomKey()))});
       } else if (random.OneIn(4)) {
         WriteShared(engine, random, rows);
       } else if (random.OneIn(2)) {
@@ -150,6 +193,9 @@ class ThreadedCluster {
         // Whoever asks now must find them, by any coordinator.
         for (const int64_t key : acknowledged) {
           if (random.OneIn(2)) SearchFor(key, *engines_[random.Uniform(engines_.size())], rows);
+          if (!options_.coordinator.empty() && random.OneIn(2)) {
+            SearchByProcess({.predicate = ProbeFor(key, rows)});
+          }
         }
       } else {
         SearchAny(engine, random, rows);
@@ -223,8 +269,19 @@ class ThreadedCluster {
   SchemaPtr SchemaOf(Engine& engine) {
     auto schema = engine.Table("t");
     if (schema.ok()) return *schema;
-    Fail("no schema: " + schema.status().ToString());
+    if (!TakeAbsence("schemas", schema.status())) {
+      Fail("no schema: " + schema.status().ToString());
+    }
     return nullptr;
+  }
+
+  // True when the answer is that nobody was there who could give one, as it may be in an outage.
+  bool TakeAbsence(const std::string& of, const Status& status) {
+    const StatusCode code = status.code();
+    if (options_.outages.empty() || at_rest_) return false;
+    if (code != StatusCode::kUnavailable && code != StatusCode::kDeadlineExceeded) return false;
+    Count(of + " out of time");
+    return true;
   }
 
   int64_t OwnKey(int client, RandomRows& rows) const {
@@ -263,17 +320,15 @@ class ThreadedCluster {
     return false;
   }
 
+  Predicate ProbeFor(int64_t key, RandomRows& rows) const {
+    const RowState near = Near(key);
+    if (near.has_value()) return rows.ProbeOf(*near);
+    return Predicate::Compare(RandomRows::kId, Predicate::Op::kEq, Value::Int64(key));
+  }
+
   void SearchFor(int64_t key, Engine& engine, RandomRows& rows) {
-    const RowState sure = Near(key);
-    SearchOptions options;
-    if (sure.has_value()) {
-      options.predicate = rows.ProbeOf(*sure);
-    } else {
-      options.predicate =
-          Predicate::Compare(RandomRows::kId, Predicate::Op::kEq, Value::Int64(key));
-    }
     Count("searches for a row just acknowledged");
-    Check(engine, std::move(options));
+    Check(engine, {.predicate = ProbeFor(key, rows)});
   }
 
   void SearchAny(Engine& engine, Random& random, RandomRows& rows) {
@@ -291,27 +346,58 @@ class ThreadedCluster {
     options.key_order = random.OneIn(10);
     const WriteLog::Mark mark(&log_);
     auto found = sql.Search(*table_, options);
-    if (!found.ok()) return Fail("a search through SQL failed: " + found.status().ToString());
+    if (!found.ok()) {
+      if (TakeAbsence("searches through SQL", found.status())) return;
+      return Fail("a search through SQL failed: " + found.status().ToString());
+    }
     Count("searches through SQL");
     const Answer answer{.predicate = options.predicate,
                         .key_order = options.key_order,
                         .one_instant = sql.searches().size() == 1,
                         .rows = std::move(*found)};
+    JudgeSql(answer, mark, "by SQL", options);
+  }
+
+  void JudgeSql(const Answer& answer, const WriteLog::Mark& mark, const char* how,
+                const SearchOptions& options) {
     const auto fault = answer.FindFault(*table_, log_.Since(mark));
-    if (fault.has_value()) Fail(fault->what + "\nby SQL: " + SqlOf(*table_, options));
+    if (fault.has_value()) Fail(fault->what + "\n" + how + ": " + SqlOf(*table_, options));
+  }
+
+  void SearchByProcess(const SearchOptions& options) {
+    std::shared_ptr<SqlProcess> process;
+    {
+      std::lock_guard lock(mutex_);
+      process = process_;
+    }
+    const WriteLog::Mark mark(&log_);
+    auto found = process->Search(*table_, options);
+    if (!found.ok()) {
+      const StatusCode code = found.status().code();
+      if (code == StatusCode::kBusy && !at_rest_) return;
+      if (code == StatusCode::kUnavailable && !at_rest_) {
+        return Count("searches by the process not answered");
+      }
+      return Fail("a search by another process failed: " + found.status().ToString());
+    }
+    Count("searches by the process");
+    // It does not tell of how many searches it made its answer.
+    const Answer answer{
+        .predicate = options.predicate, .one_instant = false, .rows = std::move(*found)};
+    JudgeSql(answer, mark, "by another process", options);
   }
 
   void Check(Engine& engine, SearchOptions options) {
-    auto schema = engine.Table("t");
-    if (!schema.ok()) return Fail("no schema: " + schema.status().ToString());
+    const SchemaPtr schema = SchemaOf(engine);
+    if (!schema) return;
     Answer answer{
         .predicate = options.predicate, .limit = options.limit, .key_order = options.key_order};
     const WriteLog::Mark mark(&log_);
-    RowStream stream = engine.Search(*schema, std::move(options));
+    RowStream stream = engine.Search(schema, std::move(options));
     while (true) {
       auto row = stream.Next();
       if (!row.ok()) {
-        if (row.status().code() == StatusCode::kDeadlineExceeded) {
+        if (row.status().code() == StatusCode::kDeadlineExceeded && !at_rest_) {
           std::printf("%s\n", row.status().ToString().c_str());
           return Count("searches out of time");
         }
@@ -343,7 +429,9 @@ class ThreadedCluster {
     RandomRows rows(&random);
     uint64_t seen = 0;
     while (AwaitOperations(&seen, 1 + random.Uniform(2 * kEventEvery))) {
+      if (HasManyOrders()) continue;
       const auto listed = cluster_->Regions("t");
+      if (TakeAbsence("lists of regions", listed.status())) continue;
       if (!listed.ok()) return Fail("cannot list the regions: " + listed.status().ToString());
       const std::vector<RegionInfo>& regions = *listed;
       const RegionId region = regions[random.Uniform(regions.size())].id;
@@ -370,8 +458,9 @@ class ThreadedCluster {
     uint64_t seen = 0;
     while (AwaitOperations(&seen, 1 + random.Uniform(3 * kEventEvery))) {
       const std::string server = RandomServer(random);
-      const bool may_sleep = asleep.size() < kMostAsleep && !asleep.contains(server);
-      switch (random.Uniform(10)) {
+      const bool may_sleep = options_.outages.empty() && asleep.size() < servers_.size() / 2 &&
+                             !asleep.contains(server);
+      switch (random.Uniform(11)) {
         case 0:
           if (!may_sleep || !Can(Capability::kKillServer) || !cluster_->Kill(server).ok()) break;
           asleep.insert(server);
@@ -399,6 +488,9 @@ class ThreadedCluster {
           }
           break;
         case 7:
+          if (Can(Capability::kBalance)) StartJob(JobSpec::Kind::kBalance, "balances begun");
+          break;
+        case 8:
           engines_[random.Uniform(engines_.size())]->ForgetTable("t");
           break;
         default:
@@ -409,6 +501,31 @@ class ThreadedCluster {
   }
 
   bool Can(Capability capability) { return cluster_->admin().Can(capability); }
+
+  void Outages() {
+    Random random = RandomOf(104);
+    std::vector<const Outage*> left;
+    uint64_t seen = 0;
+    while (!options_.outages.empty() && AwaitOperations(&seen, 1 + random.Uniform(kEventEvery))) {
+      if (left.empty()) {
+        for (const Outage& outage : options_.outages) left.push_back(&outage);
+        std::ranges::shuffle(left, random);
+      }
+      const Outage& outage = *left.back();
+      left.pop_back();
+      if (!outage.begin()) {
+        outage.end();  // whoever it needs may have ended after the end of an earlier one
+        continue;
+      }
+      Count("outages");
+      Count("outages: " + outage.name);
+      {
+        std::unique_lock lock(mutex_);
+        progress_.wait_for(lock, outage.lasts, [this] { return over_ || failed_; });
+      }
+      outage.end();
+    }
+  }
 
   // Nobody waits for it: a server may die meanwhile.
   void StartJob(JobSpec::Kind kind, const char* what) {
@@ -448,8 +565,75 @@ class ThreadedCluster {
     }
   }
 
-  static std::string RandomServer(Random& random) {
-    return "rs" + std::to_string(1 + random.Uniform(kServers));
+  // It sleeps for less, and for more, than a lease; it is killed, sometimes asleep.
+  void CoordinatorOfItsOwnProcess() {
+    Random random = RandomOf(105);
+    uint64_t seen = 0;
+    while (process_ != nullptr && AwaitOperations(&seen, 1 + random.Uniform(2 * kEventEvery))) {
+      if (!random.OneIn(4)) {
+        process_->Pause();
+        Count("coordinator pauses");
+        std::unique_lock lock(mutex_);
+        progress_.wait_for(lock, milliseconds(random.OneIn(2) ? 300 : 4000),
+                           [this] { return over_ || failed_; });
+      }
+      process_->Resume();
+      if (!random.OneIn(4)) continue;
+      process_->Kill();
+      Count("coordinator kills");
+      StartProcess();
+    }
+    if (process_ != nullptr) process_->Resume();
+  }
+
+  // Its network is cut for less, and for more, than a lease, while it and the servers go on. It
+  // finds every row, or says that nobody answers.
+  void CoordinatorThatIsCutOff() {
+    if (far_engine_ == nullptr) return;
+    Random random = RandomOf(106);
+    RandomRows rows(&random);
+    SchemaPtr schema = table_;
+    uint64_t seen = 0;
+    while (AwaitOperations(&seen, 1 + random.Uniform(kEventEvery))) {
+      if (auto now = far_engine_->Table("t"); now.ok()) schema = *now;
+      for (uint64_t i = 1 + random.Uniform(5); i > 0; --i) {
+        SearchFromAfar(schema, rows, seconds(20));
+      }
+      far_->Cut();
+      Count("cuts of a coordinator's network");
+      const Time healed = cluster_->executor().Now() + milliseconds(random.OneIn(2) ? 300 : 4000);
+      while (!failed_ && cluster_->executor().Now() < healed) {
+        SearchFromAfar(schema, rows, milliseconds(700));
+      }
+      far_->Heal();
+    }
+  }
+
+  void SearchFromAfar(const SchemaPtr& schema, RandomRows& rows, Duration timeout) {
+    Answer answer{.predicate = ProbeFor(rows.RandomKey(), rows)};
+    const WriteLog::Mark mark(&log_);
+    RowStream stream =
+        far_engine_->Search(schema, {.predicate = answer.predicate, .timeout = timeout});
+    while (true) {
+      auto row = stream.Next();
+      if (!row.ok()) {
+        const StatusCode code = row.status().code();
+        if (code == StatusCode::kDeadlineExceeded || code == StatusCode::kUnavailable) {
+          return Count("searches from afar not answered");
+        }
+        if (code == StatusCode::kFailedPrecondition) return;  // its index was dropped
+        return Fail("a search from afar failed: " + row.status().ToString());
+      }
+      if (!row->has_value()) break;
+      answer.rows.push_back(std::move(**row));
+    }
+    Count("searches from afar");
+    const auto fault = answer.FindFault(*table_, log_.Since(mark));
+    if (fault.has_value()) Fail(fault->what + "\nfrom afar\n" + stream.explain().ToText());
+  }
+
+  const std::string& RandomServer(Random& random) const {
+    return servers_[random.Uniform(servers_.size())];
   }
 
   // The callback of an order to the cluster that nobody waits for before the end.
@@ -459,9 +643,15 @@ class ThreadedCluster {
     return [this, what](Status status) {
       std::lock_guard done_lock(mutex_);
       --orders_;
-      if (status.ok()) ++counts_[what];
+      ++counts_[status.ok() ? what : std::string(what) + " not done"];
       progress_.notify_all();
     };
+  }
+
+  // In an outage each may take minutes.
+  bool HasManyOrders() {
+    std::lock_guard lock(mutex_);
+    return orders_ >= kMostOrders;
   }
 
   // ---- The end
@@ -472,7 +662,8 @@ class ThreadedCluster {
       progress_.wait(lock, [this] { return orders_ == 0; });
     }
     // Dead servers' regions are given to others, indexes are built: both in the background.
-    const auto report = cluster_->Settle("t");
+    const auto report = cluster_->Settle(
+        "t", options_.outages.empty() ? ClusterUnderTest::kPatience : kPatienceAfterOutages);
     if (!report.ok()) {
       return Fail(report.status().ToString() + cluster_->Describe(*table_, RowState()));
     }
@@ -482,8 +673,16 @@ class ThreadedCluster {
 
   // Nothing is under way: by every index, from every coordinator.
   void CompareAll() {
+    at_rest_ = true;
     Random random = RandomOf(103);
     RandomRows rows(&random);
+    if (process_ != nullptr) SearchByProcess({});
+    if (far_engine_ != nullptr) {
+      // It may still wait for what was lost with the cut connections.
+      SearchFromAfar(table_, rows, seconds(180));
+      far_engine_->ForgetTable("t");
+      Check(*far_engine_, {});
+    }
     for (auto& engine : engines_) {
       engine->ForgetTable("t");
       Check(*engine, {});
@@ -495,13 +694,19 @@ class ThreadedCluster {
 
   const ThreadedClusterOptions options_;
   std::unique_ptr<ClusterUnderTest> cluster_;
+  std::vector<std::string> servers_;
   std::array<std::unique_ptr<Engine>, 2> engines_;
   std::atomic<uint64_t> engines_started_ = 0;
   std::vector<std::unique_ptr<SqlClient>> sql_;
+  std::shared_ptr<SqlProcess> process_;  // replaced by one thread, with mutex_; nullptr: none
+  // A coordinator whose network is cut; nullptr: the kind has none.
+  std::unique_ptr<FarCluster> far_;
+  std::unique_ptr<Engine> far_engine_;
   SchemaPtr table_;  // as created: columns do not change
   WriteLog log_;
   std::atomic<uint64_t> operations_ = 0;
   std::atomic<bool> failed_ = false;
+  bool at_rest_ = false;  // set when no other thread is left
 
   std::mutex mutex_;
   std::condition_variable progress_;

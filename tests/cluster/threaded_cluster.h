@@ -10,17 +10,37 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "tests/cluster/cluster_under_test.h"
 #include "tests/cluster/random_cluster.h"
 
 namespace tamis {
 
+// What befalls a cluster from outside: it begins, lasts, and is undone, which may take its time.
+struct Outage {
+  std::string name;  // as it is counted
+  Duration lasts{};
+  std::function<bool()> begin;  // false: it could not
+  std::function<void()> end;    // then, too
+};
+
 struct ThreadedClusterOptions {
   uint64_t seed = 1;
   uint64_t operations = 4000;  // writes and searches of all clients together
   int clients = 4;
   Faults faults;
+  // One at a time, each as often as the others. Servers die by these, when there are any, and while
+  // they go on nobody needs to be there who can say which tables and regions there are.
+  std::vector<Outage> outages = {};
+  // How a coordinator in a process of its own is started, but for the last argument, the store: it
+  // sleeps, for longer than its leases too, and is killed, while clients ask it. Empty: there is
+  // none.
+  std::vector<std::string> coordinator = {};
+  // With a coordinator whose network is cut now and then, where the kind has one.
+  bool cut_off = false;
 };
 
 // REQUIRES: the kind has no virtual clock.

@@ -19,35 +19,31 @@
 #include "tamis/rocks/catalog.h"
 #include "tamis/rocks/filter_snapshots.h"
 #include "tamis/rocks/index_entry.h"
+#include "tamis/rocks/row_cursor.h"
 #include "tamis/rocks/store.h"
+#include "tamis/table/stored_row.h"
 
 namespace tamis {
 namespace {
 
-struct StoredRow {
+struct VictimRow {
   uint64_t region = 0;
   std::string key;
   Row row;
 };
 
 // The first and the last row of the last region that has two.
-Result<std::pair<StoredRow, StoredRow>> FindRows(const Store& store, const Catalog& catalog,
+Result<std::pair<VictimRow, VictimRow>> FindRows(const Store& store, const Catalog& catalog,
                                                  const TableSchema& schema) {
-  std::pair<StoredRow, StoredRow> found;
+  std::pair<VictimRow, VictimRow> found;
   for (const pb::RegionRecord& region : catalog.Regions(schema.id)) {
-    std::vector<StoredRow> rows;
-    std::unique_ptr<rocksdb::Iterator> it(
-        store.db()->NewIterator(rocksdb::ReadOptions(), store.rows()));
-    const std::string prefix = RowPrefix(schema.id);
-    for (it->Seek(RowStoreKey(schema.id, region.start()));
-         it->Valid() && it->key().starts_with(prefix); it->Next()) {
-      StoredRow row{region.id(), it->key().ToString().substr(kRowPrefixSize),
-                    Row(schema.columns.size())};
-      if (!region.end().empty() && row.key >= region.end()) break;
-      TAMIS_RETURN_IF_ERROR(DecodeKey(schema, row.key, &row.row));
-      TAMIS_RETURN_IF_ERROR(DecodeRow(schema, it->value().ToStringView(), &row.row));
-      rows.push_back(std::move(row));
+    std::vector<VictimRow> rows;
+    RowCursor cursor(store, schema.id, {region.start(), region.end()});
+    for (; cursor.Valid(); cursor.Next()) {
+      TAMIS_ASSIGN_OR_RETURN(StoredRow read, ReadStoredRow(schema, cursor.key(), cursor.value()));
+      rows.push_back({region.id(), std::string(cursor.key()), std::move(read.row)});
     }
+    TAMIS_RETURN_IF_ERROR(cursor.status("read rows"));
     if (rows.size() > 1) found = {rows.front(), rows.back()};
   }
   if (found.first.key.empty()) return NotFound("no region has two rows");
@@ -55,7 +51,7 @@ Result<std::pair<StoredRow, StoredRow>> FindRows(const Store& store, const Catal
 }
 
 // Takes the value out of the saved counters, as often as they have it.
-Status ForgetInFilter(FilterSnapshots* snapshots, const StoredRow& row, const IndexSpec& index) {
+Status ForgetInFilter(FilterSnapshots* snapshots, const VictimRow& row, const IndexSpec& index) {
   const auto bytes = snapshots->Take(row.region, index.id);
   if (!bytes.has_value()) return NotFound("no filter is saved");
   ThreadExecutor executor(1);

@@ -10,6 +10,8 @@
 namespace tamis {
 namespace {
 
+std::string added_words;  // for the start
+
 struct Output {
   int status;
   std::string text;
@@ -46,7 +48,8 @@ class Cleanup : public testing::Environment {
 LocalHBase::LocalHBase() {
   if (RunningDirectory() == nullptr) {
     RunTool("clean");
-    const Output started = RunTool("start 3 -D hbase.balancer.period=86400000 " TAMIS_HBASE_START);
+    const Output started =
+        RunTool("start 3 -D hbase.balancer.period=86400000 " TAMIS_HBASE_START + added_words);
     if (started.status != 0) {
       std::fprintf(stderr, "cannot start HBase: %s\n", started.text.c_str());
       std::exit(1);
@@ -61,6 +64,8 @@ LocalHBase& LocalHBase::Get() {
   static LocalHBase hbase;
   return hbase;
 }
+
+void LocalHBase::AddToStart(const std::string& words) { added_words += " " + words; }
 
 std::string LocalHBase::Run(const std::string& words) const {
   const Output output = RunTool(words);
@@ -83,6 +88,14 @@ std::string LocalHBase::FindRole(unsigned port) const {
     if (role["port"] == port) return role["role"];
   }
   return "";
+}
+
+std::string LocalHBase::StateOf(const std::string& role) const {
+  const auto roles = nlohmann::json::parse(Run("status --json"));
+  for (const auto& one : roles) {
+    if (one["role"] == role) return one["state"];
+  }
+  return "down";
 }
 
 }  // namespace tamis

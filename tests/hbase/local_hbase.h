@@ -7,8 +7,11 @@ namespace tamis {
 
 class LocalHBase {
  public:
-  // Starts three region servers, anew. Ends the program when they do not start.
+  // Starts three region servers, anew. Ends the program when they do not start. With
+  // TAMIS_HBASE_RUNNING=DIRECTORY it takes the cluster that runs there, as it is.
   static LocalHBase& Get();
+  // Further words for that start; before the first Get. Nothing comes of them where none is started.
+  static void AddToStart(const std::string& words);
 
   const std::string& addresses() const { return addresses_; }
   // hbase-local with these words; fails the test when it fails.
@@ -19,7 +22,8 @@ class LocalHBase {
   void StartAll() const { Run("start"); }
   // The role of the server on this port: "rs2".
   std::string RoleOf(unsigned port) const;
-  std::string FindRole(unsigned port) const;  // empty: there is none
+  std::string FindRole(unsigned port) const;           // empty: there is none
+  std::string StateOf(const std::string& role) const;  // "up", "paused" or "down"
 
  private:
   LocalHBase();

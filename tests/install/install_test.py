@@ -142,7 +142,7 @@ class InstallTest(unittest.TestCase):
     def test_nothing_else_is_installed(self):
         lib = os.path.relpath(self.lib, self.prefix)
         for path in self.files():
-            self.assertRegex(path, "^(include/tamis/(filter|[a-z]+/[a-z_]+)[.]h|"
+            self.assertRegex(path, "^(include/tamis/(filter|[a-z]+/(internal/)?[a-z_]+)[.]h|"
                              + lib + "/(libtamis_(filter|base)[.]a|libtamis_(filter|engine)[.]so[.0-9]*|"
                              "pkgconfig/tamis-(engine|filter(-c)?)[.]pc|cmake/tamis/tamis-[a-z-]+[.]cmake))$")
             self.assertNotIn("test", path)
@@ -199,6 +199,26 @@ class InstallTest(unittest.TestCase):
                                check=False)
         self.assertEqual(asked.returncode, 1)
         self.assertIn("write host:port", asked.stderr)
+
+    def test_the_filter_for_a_rocksdb(self):
+        prefix = os.path.join(self.work, "lsm")
+        run("cmake", "--install", BUILD, "--component", "lsm", "--prefix", prefix)
+        files = sorted(os.path.relpath(os.path.join(directory, name), prefix)
+                       for directory, _, names in os.walk(prefix) for name in names)
+        self.assertEqual([path for path in files if path.endswith(".h")],
+                         ["include/tamis/lsm/%s.h" % name for name in ("database_filter", "faults", "filtered_db")])
+        alone = self.configure("lsm-alone", project=os.path.join(HERE, "lsm_consumer"), prefix=prefix)
+        self.assertNotEqual(alone.returncode, 0)
+        self.assertIn("tamis::lsm needs tamis::filter", alone.stderr)
+        run("cmake", "--install", BUILD, "--component", "filter", "--prefix", prefix)
+        done = self.configure("lsm-build", project=os.path.join(HERE, "lsm_consumer"), prefix=prefix)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        build = os.path.join(self.work, "lsm-build")
+        run("cmake", "--build", build)
+        printed = run(os.path.join(build, "absent_keys"), os.path.join(self.work, "database")).splitlines()
+        self.assertEqual(printed[0], "100000 keys: found 100000, and 0 that were never put")
+        self.assertEqual(printed[1], "nearly all of the others were denied at once: yes")
+        self.assertEqual(printed[-1], "without the filter: the same answers")
 
     def test_the_program_and_the_sqlite_extension(self):
         prefix = os.path.join(self.work, "program")

@@ -13,6 +13,7 @@
 
 #include "tamis/base/random.h"
 #include "tamis/lsm/filtered_db.h"
+#include "tamis/lsm/tree_filter.h"
 #include "tests/lsm/faulty_file_system.h"
 #include "tests/lsm/oracle_config.h"
 #include "tests/lsm/oracle_counts.h"

@@ -1,13 +1,13 @@
 /* How a coordinator may leave regions out, and why it never misses an acknowledged row.
 
    A region server counts the values of its regions and tells coordinators when a bit of a filter
-   changes. A coordinator that holds a live lease of that server leaves out ("prunes") a region whose
+   changes. A coordinator that holds a live lease of that server leaves out ("excludes") a region whose
    bit is 0. This model holds the rules of that protocol against everything that can happen between
    servers and coordinators: messages that are lost, late or out of order, puts and deletes, rebuilds
    of a filter, a split, moves, crashes, restarts, servers that do not know that they have been
    expelled, which may happen to them at any time.
 
-   Claim     No coordinator ever prunes a range while an acknowledged put in it stands, and no server
+   Claim     No coordinator ever excludes a range while an acknowledged put in it stands, and no server
              answers a search when a put that it does not know has been acknowledged elsewhere.
    Modelled  One value, hence one bit. Two rows that may hold it, one in each half of the key range.
              One region, which may split once into its halves. NS servers, NC coordinators, SLOTS
@@ -21,7 +21,7 @@
    Left out  Values that share bits, the layers of a scalable filter (a rebuild holds decrements of
              the new generation back because of them), merges, several indexes, ranges (to widen one
              is to set a bit). Also left out is the check that no other replica overlaps a region that
-             is pruned: the claim holds without it.
+             is excluded: the claim holds without it.
 
    Each rule has a switch, -DNAME, that drops it. check.py shows that each is needed:
 
@@ -208,14 +208,14 @@ byte i; byte j; byte m; byte q; bit flipped;
 #endif
 
 #define SAYS_NO(col) (col.open && col.complete && col.loaded && !col.b)
-#define PRUNES(c, x, h) (V(c, x).lease > 0 && \
+#define EXCLUDES(c, x, h) (V(c, x).lease > 0 && \
   ((SAYS_NO(V(c, x).r[0]) && ((h) == 0 || V(c, x).r[0].wide)) || ((h) == 1 && SAYS_NO(V(c, x).r[1]))))
 
 /* The first half of the claim. It can come untrue only when a put is acknowledged or a coordinator learns something. */
 inline check(c) {
   for (m : 0 .. NS - 1) {
-    assert(!(acknowledged[0] && PRUNES(c, m, 0)));
-    assert(!(acknowledged[1] && PRUNES(c, m, 1)))
+    assert(!(acknowledged[0] && EXCLUDES(c, m, 0)));
+    assert(!(acknowledged[1] && EXCLUDES(c, m, 1)))
   }
 }
 

@@ -99,7 +99,7 @@ ASK = [
     ("SET string x", OK),
     *((f"{command}", arity(command.split()[0].lower())) for command in
       ("CF.EXISTS a", "CF.EXISTS a b c", "CF.MEXISTS a", "CF.COUNT a", "CF.DEL a", "CF.DEL a b c",
-       "CF.INFO", "CF.INFO a b", "CF.COMPACT", "CF.DEBUG", "CF.SCANDUMP a", "CF.LOADCHUNK a 1")),
+       "CF.INFO", "CF.INFO a b", "CF.COMPACT", "CF.COMPACT a 0 0", "CF.DEBUG", "CF.SCANDUMP a", "CF.LOADCHUNK a 1")),
     *((f"CF.EXISTS {key} x", False) for key in ("none", "string")),
     *((f"CF.MEXISTS {key} x y", [False, False]) for key in ("none", "string")),
     *((f"CF.COUNT {key} x", 0) for key in ("none", "string")),
@@ -114,6 +114,11 @@ ASK = [
     ("CF.INFO a", info(1080, 512, 1, 2, 2, 2, 1, 20)),
     ("CF.DEBUG a", b"bktsize:2 buckets:512 items:2 deletes:2 filters:1 max_iterations:20 expansion:1"),
     ("CF.COMPACT a", OK), ("CF.INFO a", info(1080, 512, 1, 2, 0, 2, 1, 20)),
+    *((f"CF.COMPACT a {n}", 0) for n in (0, 1024, 2**63 - 1)),
+    *((f"CF.COMPACT {key} {n}", Error("Invalid position"))
+      for key in ("a", "none") for n in ("x", -1, 2**63)),
+    *((f"CF.COMPACT a {n}", Error("Invalid position")) for n in (1, 1023)),
+    ("CF.COMPACT none 0", Error("Cuckoo filter was not found")),
 ]
 
 DUMP = [

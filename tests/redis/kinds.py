@@ -37,6 +37,7 @@ class Cuckoo:
                   ("CF.INSERTNX s ITEMS x y", True), ("CF.INSERT s NOCREATE ITEMS x", True),
                   ("CF.INSERT none NOCREATE ITEMS x", False), ("CF.EXISTS s x", False),
                   ("CF.DEL s x", True), ("CF.DEL s absent", False), ("CF.COMPACT s", True),
+                  ("CF.COMPACT s", False), ("CF.COMPACT s 0", False), ("CF.COMPACT s x", False),
                   ("CF.SCANDUMP s 0", False), ("CF.LOADCHUNK s 1 x", False),
                   ("CF.LOADCHUNK s 100000 x", False)]
 

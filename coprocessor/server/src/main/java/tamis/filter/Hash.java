@@ -4,10 +4,29 @@ import tamis.shaded.openhft.hashing.LongHashFunction;
 
 /** The one seeded hash of bytes: XXH3-64, as tamis/base/hash.h. */
 public final class Hash {
+  /** A seed takes longer to prepare than a value to hash, and there are few. */
+  private static final class Seeded {
+    final long seed;
+    final LongHashFunction function;
+
+    Seeded(long seed) {
+      this.seed = seed;
+      function = LongHashFunction.xx3(seed);
+    }
+  }
+
+  private static final Seeded[] RECENT = new Seeded[256]; // whoever writes over another's loses nothing
+
   private Hash() {}
 
   public static long of(byte[] bytes, long seed) {
-    return LongHashFunction.xx3(seed).hashBytes(bytes);
+    int slot = (int) mix(seed) & RECENT.length - 1;
+    Seeded seeded = RECENT[slot];
+    if (seeded == null || seeded.seed != seed) {
+      seeded = new Seeded(seed);
+      RECENT[slot] = seeded;
+    }
+    return seeded.function.hashBytes(bytes);
   }
 
   /** The finalizer of SplitMix64. */

@@ -91,11 +91,18 @@ public final class ScalableSplitCountingBloomFilter {
     layers.add(new Layer(new long[(int) ((geometry.positions() + 15) / 16)]));
   }
 
-  /** For lookups. */
   public ScalableSplitCountingBloomFilter copy() {
     ScalableSplitCountingBloomFilter copy = new ScalableSplitCountingBloomFilter(geometry, seed);
     copy.layers.clear();
-    for (Layer layer : layers) copy.layers.add(copy.new Layer(layer.words.clone()));
+    for (Layer layer : layers) {
+      Layer same = copy.new Layer(layer.words.clone());
+      same.count = layer.count;
+      same.ignored = layer.ignored;
+      same.nonzero = layer.nonzero;
+      same.saturated = layer.saturated;
+      copy.layers.add(same);
+    }
+    copy.stuck = stuck;
     return copy;
   }
 
@@ -113,6 +120,20 @@ public final class ScalableSplitCountingBloomFilter {
       if (layers.get(i).mayContain(hash)) return i;
     }
     return -1;
+  }
+
+  /** Not below how often the hash was inserted and not erased; -1 when the counters do not say. */
+  public long countBound(long hash) {
+    long sum = 0;
+    for (Layer layer : layers) {
+      int least = SATURATED;
+      for (int slice = 0; slice < geometry.slices; ++slice) {
+        least = Math.min(least, layer.get(geometry.position(hash, slice)));
+      }
+      if (least == SATURATED) return -1;
+      sum += least;
+    }
+    return sum;
   }
 
   public void insert(long hash, OnFlip onFlip) {

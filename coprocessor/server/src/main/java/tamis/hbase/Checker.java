@@ -110,7 +110,7 @@ final class Checker {
       report.setUndecodableCells(report.getUndecodableCells() + 1);
       note("row " + text(row) + " has a cell that does not decode, of column \"" + of.name + "\"");
     }
-    RowImage image = new RowImage(region.table, row);
+    RowImage image = new RowImage(region.table, row, false);
     image.addStored(cells);
     for (IndexEntry entry : image.entries(region.keys).values()) {
       if (!complete.contains(entry.index.id)) continue;

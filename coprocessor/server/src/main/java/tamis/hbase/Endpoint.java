@@ -19,8 +19,9 @@ import org.slf4j.LoggerFactory;
 import tamis.shaded.protobuf.InvalidProtocolBufferException;
 
 /**
- * The service `tamis.pb.RegionServer`, called on any region of an indexed table, for the whole server. HBase 2 speaks
- * protobuf 2.5 here; so a call carries the bytes of our own message in field 1 of a message, and so does its answer.
+ * A service of ours as HBase calls it. HBase 2 speaks protobuf 2.5 here; so a call carries the bytes of our own message
+ * in field 1 of a message, and so does its answer. `tamis.pb.RegionServer` is called on any region of an indexed table,
+ * for the whole server.
  */
 final class Endpoint implements Service {
   /** What it calls; an IOException goes to the caller. */
@@ -28,33 +29,45 @@ final class Endpoint implements Service {
     byte[] call(String method, byte[] request) throws IOException, InvalidProtocolBufferException;
   }
 
-  static final String[] METHODS = {"Mutate", "Search", "Poll", "Status", "StartJob", "GetJob"};
-
   private static final Logger LOG = LoggerFactory.getLogger(Endpoint.class);
-  private static final Descriptors.FileDescriptor FILE = describe();
-  static final Descriptors.Descriptor PAYLOAD = FILE.findMessageTypeByName("Payload");
+  private static final Descriptors.FileDescriptor MESSAGES = describe(FileDescriptorProto.newBuilder()
+      .setName("tamis_payload.proto").setPackage("tamis.pb")
+      .addMessageType(DescriptorProto.newBuilder().setName("Payload").addField(FieldDescriptorProto.newBuilder()
+          .setName("bytes").setNumber(1).setType(FieldDescriptorProto.Type.TYPE_BYTES)
+          .setLabel(FieldDescriptorProto.Label.LABEL_OPTIONAL))));
+  static final Descriptors.Descriptor PAYLOAD = MESSAGES.findMessageTypeByName("Payload");
   static final Descriptors.FieldDescriptor BYTES = PAYLOAD.findFieldByName("bytes");
 
+  private static final Descriptors.ServiceDescriptor REGION_SERVER =
+      service("RegionServer", "Mutate", "Search", "Poll", "Status", "StartJob", "GetJob");
+  static final Descriptors.ServiceDescriptor INSTALLATION = service("Installation", "Describe");
+
+  private final Descriptors.ServiceDescriptor service;
   private final Requests requests;
 
   Endpoint(Requests requests) {
+    this(REGION_SERVER, requests);
+  }
+
+  Endpoint(Descriptors.ServiceDescriptor service, Requests requests) {
+    this.service = service;
     this.requests = requests;
   }
 
-  private static Descriptors.FileDescriptor describe() {
-    ServiceDescriptorProto.Builder service = ServiceDescriptorProto.newBuilder().setName("RegionServer");
-    for (String method : METHODS) {
+  private static Descriptors.ServiceDescriptor service(String name, String... methods) {
+    ServiceDescriptorProto.Builder service = ServiceDescriptorProto.newBuilder().setName(name);
+    for (String method : methods) {
       service.addMethod(MethodDescriptorProto.newBuilder().setName(method).setInputType(".tamis.pb.Payload")
           .setOutputType(".tamis.pb.Payload"));
     }
-    FileDescriptorProto file = FileDescriptorProto.newBuilder().setName("tamis_region_server.proto")
-        .setPackage("tamis.pb")
-        .addMessageType(DescriptorProto.newBuilder().setName("Payload").addField(FieldDescriptorProto.newBuilder()
-            .setName("bytes").setNumber(1).setType(FieldDescriptorProto.Type.TYPE_BYTES)
-            .setLabel(FieldDescriptorProto.Label.LABEL_OPTIONAL)))
-        .addService(service).build();
+    return describe(FileDescriptorProto.newBuilder().setName("tamis_" + name + ".proto").setPackage("tamis.pb")
+        .addDependency(MESSAGES.getName()).addService(service), MESSAGES).findServiceByName(name);
+  }
+
+  private static Descriptors.FileDescriptor describe(FileDescriptorProto.Builder file,
+      Descriptors.FileDescriptor... others) {
     try {
-      return Descriptors.FileDescriptor.buildFrom(file, new Descriptors.FileDescriptor[0]);
+      return Descriptors.FileDescriptor.buildFrom(file.build(), others);
     } catch (Descriptors.DescriptorValidationException e) {
       throw new IllegalStateException(e);
     }
@@ -62,7 +75,7 @@ final class Endpoint implements Service {
 
   @Override
   public Descriptors.ServiceDescriptor getDescriptorForType() {
-    return FILE.findServiceByName("RegionServer");
+    return service;
   }
 
   @Override

@@ -43,7 +43,19 @@ enum Fault {
   /** Who closes takes down all flags that there are. */
   EVERY_FLAG_LOWERED,
   /** A region is searched and told of before its flag stands. */
-  BELIEVED_BEFORE_ITS_FLAG;
+  BELIEVED_BEFORE_ITS_FLAG,
+  /** A read of ZooKeeper proves ownership. */
+  PROOF_BY_A_READ,
+  /** A write that a condition refused is answered as HBase's own call for one row does. */
+  REFUSAL_ANSWERED_AS_DONE,
+  /** An index without a marker is believed. */
+  UNMARKED_BELIEVED,
+  /** A region takes its parent's filters, whatever was written in between. */
+  INHERITED_WHATEVER_CAME,
+  /** A row is returned for each of its entries. */
+  ANY_ENTRY_NAMES_ITS_ROW,
+  /** The observer is not the last one that sees a write. */
+  NOT_THE_LAST_OBSERVER;
 
   static final String SETTING = "tamis.faults";
 

@@ -9,7 +9,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import tamis.pb.Cluster;
 import tamis.pb.Cluster.Event;
 
@@ -17,6 +20,9 @@ import tamis.pb.Cluster.Event;
  * The region server's end of routing: it tells coordinators what changed in the filters, grants them leases, and knows
  * when a put may be acknowledged. tamis::FilterFeed tells how; here polls and puts wait on threads, since HBase has no
  * other answers than those that a thread returns.
+ *
+ * Polls wait for news, puts for what coordinators have applied: who appends wakes no put, and a poll wakes puts only where it
+ * tells of something.
  *
  * Threads: safe. Lock order: an IndexFilter before the feed.
  */
@@ -77,6 +83,9 @@ final class FilterFeed {
   private final Map<Long, Coordinator> coordinators = new HashMap<>();
   private int parked;
   private int waiting;
+  private final ReentrantLock lock = new ReentrantLock(); // of all of that
+  private final Condition news = lock.newCondition();     // for parked polls
+  private final Condition applied = lock.newCondition();  // for puts
 
   FilterFeed(String server, long startCode, FeedOptions options, LongSupplier clock, Projections projections) {
     this.server = server;
@@ -98,34 +107,53 @@ final class FilterFeed {
   }
 
   /** Not urgent: nobody will wait for it, and parked polls sleep on. */
-  synchronized long append(Event.Builder builder, boolean urgent) {
+  long append(Event.Builder builder, boolean urgent) {
+    return locked(() -> appendLocked(builder, urgent));
+  }
+
+  private <T> T locked(Supplier<T> work) {
+    lock.lock();
+    try {
+      return work.get();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private long appendLocked(Event.Builder builder, boolean urgent) {
     Event event = builder.setSequence(++last).build();
     KeptEvent kept = new KeptEvent(event, tableOf(event));
     remember(event);
     events.add(kept);
     eventBytes += kept.bytes;
     forgetEvents(clock.getAsLong());
-    if (urgent) {
+    // No reply shall have to be cut by what waited.
+    if (urgent || eventBytes > options.replyBytes / 2) {
       urgentUntil = last;
-      notifyAll();
+      news.signalAll();
     }
     return last;
   }
 
   /** A schema has changed, or the table was dropped (version 0): appends that unless it was told. */
-  synchronized void tellTable(int tableId, long schemaVersion) {
-    Event told = tables.get(tableId);
-    long toldVersion = told == null ? 0 : told.getSchemaVersion();
-    if (schemaVersion == toldVersion || (schemaVersion != 0 && schemaVersion < toldVersion)) return;
-    append(Event.newBuilder().setKind(Event.Kind.TABLE_CHANGED).setTableId(tableId).setSchemaVersion(schemaVersion));
+  void tellTable(int tableId, long schemaVersion) {
+    lock.lock();
+    try {
+      Event told = tables.get(tableId);
+      long toldVersion = told == null ? 0 : told.getSchemaVersion();
+      if (schemaVersion == toldVersion || (schemaVersion != 0 && schemaVersion < toldVersion)) return;
+      append(Event.newBuilder().setKind(Event.Kind.TABLE_CHANGED).setTableId(tableId).setSchemaVersion(schemaVersion));
+    } finally {
+      lock.unlock();
+    }
   }
 
-  synchronized long last() {
-    return last;
+  long last() {
+    return locked(() -> last);
   }
 
-  synchronized long eventBytes() {
-    return eventBytes;
+  long eventBytes() {
+    return locked(() -> eventBytes);
   }
 
   /** Drops what all who listen have applied, and what is too much. */
@@ -200,24 +228,23 @@ final class FilterFeed {
   Cluster.PollReply poll(Cluster.PollRequest request, LongSupplier verifiedUntil, Set<Integer> tables)
       throws InterruptedException {
     boolean crowdedOut = false;
-    synchronized (this) {
+    lock.lock();
+    try {
       long now = clock.getAsLong();
-      hear(request, now, tables);
+      if (hear(request, now, tables) && waiting > 0) applied.signalAll();
       forgetEvents(now);
-      notifyAll(); // puts may wait for what was applied
-      boolean answerNow = request.getStartCode() != startCode || request.getApplied() != last
-          || request.getWantedCount() > 0 || request.getWaitNs() <= 0;
+      // What is not urgent travels with what is: an answer of its own would have the next put wait for one more poll.
+      boolean answerNow = !isServedByEvents(request) || request.getApplied() < urgentUntil
+          || endOfReply(request) != last || request.getWantedCount() > 0 || request.getWaitNs() <= 0;
       if (!answerNow && parked >= options.maxParked) crowdedOut = true;
       if (!answerNow && !crowdedOut) park(request, now);
+    } finally {
+      lock.unlock();
     }
     // Bits first, events after: every projection is as of a number that the events reach, unless more have come
     // meanwhile than fit.
     List<Cluster.Projection> bits = new ArrayList<>();
-    boolean all;
-    synchronized (this) {
-      all = isServedByEvents(request) && endOfReply(request) == last;
-    }
-    if (request.getWantedCount() > 0 && all) {
+    if (request.getWantedCount() > 0 && locked(() -> isServedByEvents(request) && endOfReply(request) == last)) {
       long left = options.projectionBytes;
       for (Cluster.ColumnId column : request.getWantedList()) {
         if (!mayKnow(column.getRegionId(), tables)) continue;
@@ -233,10 +260,13 @@ final class FilterFeed {
     Cluster.PollReply.Builder reply = Cluster.PollReply.newBuilder().setStartCode(startCode).setServer(server);
     if (crowdedOut) reply.setNextPollNs(options.nextPollNs);
     long sureUntil = verifiedUntil.getAsLong();
-    synchronized (this) {
+    lock.lock();
+    try {
       fillEvents(request, reply, tables);
       // A reply that was cut grants nothing: puts that wait for later events may have been acknowledged without it.
       if (reply.getTo() == last || Fault.LEASE_FOR_CUT_REPLY.isOn()) grantLease(request, sureUntil, reply);
+    } finally {
+      lock.unlock();
     }
     for (Cluster.Projection projection : bits) {
       if (projection.getAsOf() <= reply.getTo()) reply.addProjections(projection);
@@ -248,6 +278,7 @@ final class FilterFeed {
     Coordinator coordinator = coordinators.get(request.getCoordinator());
     if (coordinator == null) return;
     long mine = ++coordinator.polls;
+    if (coordinator.parked) news.signalAll(); // the one before this
     long until = now + Math.min(request.getWaitNs(), options.maxParkedNs);
     ++parked;
     coordinator.parked = true;
@@ -255,7 +286,7 @@ final class FilterFeed {
       while (request.getApplied() >= urgentUntil && coordinator.polls == mine) {
         long left = until - clock.getAsLong();
         if (left <= 0) break;
-        waitNs(left);
+        waitNs(news, left);
       }
     } finally {
       --parked;
@@ -263,17 +294,20 @@ final class FilterFeed {
     }
   }
 
-  private void waitNs(long left) throws InterruptedException {
-    long ms = left / 1_000_000;
-    wait(Math.min(ms, 1000), ms == 0 ? (int) left : 0);
+  /** Not longer than a second: the clock may be a test's. */
+  private static void waitNs(Condition condition, long left) throws InterruptedException {
+    condition.awaitNanos(Math.min(left, 1_000_000_000));
   }
 
-  private synchronized boolean mayKnow(long regionId, Set<Integer> tables) {
-    OpenRegion region = regions.get(regionId);
-    return tables == null || (region != null && tables.contains(region.opened.getTableId()));
+  private boolean mayKnow(long regionId, Set<Integer> tables) {
+    return locked(() -> {
+      OpenRegion region = regions.get(regionId);
+      return tables == null || (region != null && tables.contains(region.opened.getTableId()));
+    });
   }
 
-  private void hear(Cluster.PollRequest request, long now, Set<Integer> tables) {
+  /** Whether puts that wait for it may go on. */
+  private boolean hear(Cluster.PollRequest request, long now, Set<Integer> tables) {
     Coordinator coordinator = coordinators.get(request.getCoordinator());
     if (coordinator == null) {
       if (coordinators.size() >= options.maxListeners) {
@@ -281,7 +315,7 @@ final class FilterFeed {
           Coordinator other = it.next();
           if (!hasLease(other, now) && !other.parked && now - other.heardAt >= options.leaseNs) it.remove();
         }
-        if (coordinators.size() >= options.maxListeners) return;
+        if (coordinators.size() >= options.maxListeners) return false;
       }
       coordinator = new Coordinator();
       coordinators.put(request.getCoordinator(), coordinator);
@@ -293,9 +327,11 @@ final class FilterFeed {
       coordinator.tablesSince = last;
     }
     coordinator.heardAt = now;
-    if (request.getStartCode() != startCode) return;
+    if (request.getStartCode() != startCode) return false;
+    long before = coordinator.acked;
     coordinator.acked = Math.max(coordinator.acked, Math.min(request.getApplied(), last));
     if (coordinator.acked >= coordinator.sentTo) coordinator.sentTo = 0;
+    return coordinator.acked > before;
   }
 
   private long before() {
@@ -381,17 +417,18 @@ final class FilterFeed {
   }
 
   /** The number up to which no live lease holds anything back. */
-  synchronized long acknowledgedFloor() {
-    return floor(clock.getAsLong());
+  long acknowledgedFloor() {
+    return locked(() -> floor(clock.getAsLong()));
   }
 
   /** True while so many puts wait that a further one should be refused before it does anything. */
-  synchronized boolean isCrowded() {
-    return waiting >= options.maxWaiting;
+  boolean isCrowded() {
+    return locked(() -> waiting >= options.maxWaiting);
   }
 
   /** True once every coordinator with a live lease has applied the event; false: not before the deadline. */
-  synchronized boolean waitAcknowledged(long sequence, long deadline) throws InterruptedException {
+  boolean waitAcknowledged(long sequence, long deadline) throws InterruptedException {
+    lock.lock();
     ++waiting;
     try {
       while (true) {
@@ -402,16 +439,25 @@ final class FilterFeed {
         for (Coordinator coordinator : coordinators.values()) {
           if (hasLease(coordinator, now) && coordinator.leaseUntil - next < 0) next = coordinator.leaseUntil;
         }
-        waitNs(Math.max(1, next - now));
+        waitNs(applied, Math.max(1, next - now));
       }
     } finally {
       --waiting;
+      lock.unlock();
     }
   }
 
   /** As of now. */
-  synchronized void describe(Cluster.StatusReply.Builder status) {
-    long now = clock.getAsLong();
+  void describe(Cluster.StatusReply.Builder status) {
+    lock.lock();
+    try {
+      describeLocked(status, clock.getAsLong());
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void describeLocked(Cluster.StatusReply.Builder status, long now) {
     forgetEvents(now);
     status.setStartCode(startCode).setServer(server).setFeedEvents(events.size()).setFeedBytes(eventBytes);
     coordinators.forEach((number, coordinator) -> {
@@ -423,12 +469,12 @@ final class FilterFeed {
     });
   }
 
-  synchronized int waiting() {
-    return waiting;
+  int waiting() {
+    return locked(() -> waiting);
   }
 
   /** For tests and metrics. */
-  synchronized Set<Long> openRegions() {
-    return new HashSet<>(regions.keySet());
+  Set<Long> openRegions() {
+    return locked(() -> new HashSet<>(regions.keySet()));
   }
 }

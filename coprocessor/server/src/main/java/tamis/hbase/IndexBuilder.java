@@ -54,7 +54,7 @@ final class IndexBuilder {
         .putLengthPrefixed(region.info().getEndKey()).putLengthPrefixed(Bytes.toBytes(lastRestoring(region))).toBytes();
   }
 
-  private static String lastRestoring(IndexedRegion region) throws IOException {
+  static String lastRestoring(IndexedRegion region) throws IOException {
     if (!(region.region instanceof HRegion)) return "";
     HRegionFileSystem files = ((HRegion) region.region).getRegionFileSystem();
     return RestoreMark.last(files.getFileSystem(), files.getTableDir());
@@ -73,7 +73,10 @@ final class IndexBuilder {
     String restoring = lastRestoring(region);
     for (Schema.Index index : region.table.schema.indexes) {
       byte[] value = readMarker(region, index.id);
-      if (value == null) continue;
+      if (value == null) {
+        if (Fault.UNMARKED_BELIEVED.isOn()) complete.add(index.id);
+        continue;
+      }
       ByteReader in = new ByteReader(value);
       String name;
       byte[] end;

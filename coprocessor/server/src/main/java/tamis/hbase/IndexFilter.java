@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
+import tamis.filter.Hash;
 import tamis.filter.ScalableSplitCountingBloomFilter;
 import tamis.filter.SplitGeometry;
 import tamis.pb.Cluster;
@@ -26,6 +27,7 @@ import tamis.table.Schema;
  */
 final class IndexFilter {
   private static final long LEAST_CAPACITY = 64;
+  private static final long IGNORED_AN_ENTRY = 4;
 
   /** Smallest and largest first value, inclusive. */
   private static final class Range {
@@ -266,6 +268,20 @@ final class IndexFilter {
     if (replaces) replaced = sequence;
   }
 
+  /**
+   * Of a region that is made of this one and opens: the published generation is its next one. Null: none is published.
+   * REQUIRES: nothing is added here any more, and nothing there yet.
+   */
+  synchronized IndexFilter inheritedBy(FilterFeed feed, Schema.Index index, long regionId, long epoch) {
+    if (current == null) return null;
+    IndexFilter heir = new IndexFilter(feed, index, regionId, epoch);
+    heir.next = new Generation(++heir.generations, current.filter.copy());
+    heir.next.range = current.range;
+    heir.next.added = current.added;
+    heir.next.entries = current.entries;
+    return heir;
+  }
+
   synchronized void abandonGeneration() {
     next = null;
     heldRemovals.clear();
@@ -290,11 +306,17 @@ final class IndexFilter {
     return sequence;
   }
 
-  /** The published generation is to be replaced by one counted anew. */
+  /**
+   * The published generation is to be replaced by one counted anew. A counter that was full stays at its height, which
+   * costs nothing while rows with its value are left: so counting waits for several times as many removals that were
+   * ignored as there are entries, since it reads what was removed in memory, too; and for `ignored` at the least.
+   */
   synchronized boolean wantsRebuild(long ignored) {
     if (current == null || next != null || retired) return false;
     ScalableSplitCountingBloomFilter filter = current.filter;
-    if (filter.ignored() >= ignored) return true;
+    if (filter.ignored() / filter.geometry().slices >= Math.max(ignored, IGNORED_AN_ENTRY * current.entries)) {
+      return true;
+    }
     boolean small = filter.layers() >= 3;
     boolean large = filter.layers() == 1 && filter.fill(0) < 0.25
         && (current.counted || current.added >= filter.geometry().capacity());
@@ -336,6 +358,11 @@ final class IndexFilter {
 
   synchronized boolean mayContain(IndexEntry entry) {
     return current == null || current.mayContain(entry);
+  }
+
+  /** Entries with these encoded values of leading columns: not more than this; -1 when the counters do not say. */
+  synchronized long countBound(byte[] prefix) {
+    return current == null ? -1 : current.filter.countBound(Hash.of(prefix, index.seed));
   }
 
   /** What it says now, whatever comes; null: nothing is published. */

@@ -13,7 +13,9 @@ import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.HConstants.OperationStatusCode;
+import org.apache.hadoop.hbase.KeyValue;
 import org.apache.hadoop.hbase.RegionTooBusyException;
 import org.apache.hadoop.hbase.client.Append;
 import org.apache.hadoop.hbase.client.Delete;
@@ -125,7 +127,7 @@ final class IndexMaintenance {
       IndexFilter filter = region.filters.get(id);
       if (filter != null) sequence[0] = Math.max(sequence[0], filter.waitFor(entries));
     });
-    if (region.writes.incrementAndGet() % LOOK_AT_FILTERS == 0) RegionServerState.INSTANCE.lookAtFilters(region);
+    if (region.writes.incrementAndGet() % LOOK_AT_FILTERS == 0) RegionServerState.INSTANCE.filters.lookAt(region);
     return sequence[0];
   }
 
@@ -137,10 +139,9 @@ final class IndexMaintenance {
     for (Map.Entry<byte[], List<Cell>> family : mutation.getFamilyCellMap().entrySet()) {
       if (!table.isOurs(family.getKey()) || family.getValue().isEmpty()) continue;
       if (mutation instanceof Delete || table.indexesNull) return true;
-      TreeMap<byte[], Integer> indexed = table.indexed().get(family.getKey());
-      if (indexed == null) continue;
       for (Cell cell : family.getValue()) {
-        if (indexed.containsKey(CellUtil.cloneQualifier(cell))) return true;
+        int column = table.columnOf(cell);
+        if (column >= 0 && table.isIndexed(column)) return true;
       }
     }
     return false;
@@ -165,6 +166,7 @@ final class IndexMaintenance {
     final TreeMap<byte[], RowWrites> rows;
     final boolean building;
     final Map<Integer, List<Mutation>> more = new HashMap<>(); // by operation
+    final Map<Integer, List<Cell>> cells = new HashMap<>();    // of entries, by operation
     final TreeMap<byte[], IndexEntry> gone = new TreeMap<>(Bytes.BYTES_COMPARATOR);
     final Map<Key, Integer> goneWith = new HashMap<>();
     final TreeMap<byte[], IndexEntry> missing = new TreeMap<>(Bytes.BYTES_COMPARATOR);
@@ -186,7 +188,9 @@ final class IndexMaintenance {
       TreeMap<byte[], RowWrites> seen = new TreeMap<>(Bytes.BYTES_COMPARATOR);
       rows.forEach((row, writes) -> (writes.raw || region.isHiding(row) || (building && region.loaded) ? raw : seen).put(row, writes));
       boolean conditional = context.conditions != null;
-      images.putAll(RowReader.readSeen(region.region::getScanner, table, seen, conditional));
+      TreeMap<byte[], RowWrites> hard = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+      NewestCells.readAll(region, seen, conditional, images, hard);
+      images.putAll(RowReader.readSeen(region.region::getScanner, table, hard, conditional));
       // Puts at or below a tombstone do not show: what stands at their time stamps or above?
       TreeMap<byte[], RowWrites> put = new TreeMap<>(Bytes.BYTES_COMPARATOR);
       long since = Long.MAX_VALUE;
@@ -201,11 +205,12 @@ final class IndexMaintenance {
       for (Map.Entry<byte[], RowWrites> row : rows.entrySet()) {
         RowImage before = images.get(row.getKey());
         RowImage after = before.copy();
-        boolean written = building;
-        for (int i : row.getValue().operations) written |= apply(i, after);
-        if (!written) continue;
+        int last = -1; // of those that are written: HBase drops what comes with one that is vetoed
+        for (int i : row.getValue().operations) {
+          if (apply(i, after)) last = i;
+        }
+        if (last < 0) continue;
         region.newest.note(row.getKey(), after.newest());
-        int last = row.getValue().operations.get(row.getValue().operations.size() - 1);
         if (raw.containsKey(row.getKey())) {
           for (Cell cell : before.uncovered(after)) {
             if (!table.isOurs(CellUtil.cloneFamily(cell))) continue;
@@ -222,6 +227,12 @@ final class IndexMaintenance {
       }
       deleteGone();
       putMissing();
+      cells.forEach((i, entries) -> {
+        // One mutation for all of them, of the row that they are for: HBase locks the row of each, and this one is locked.
+        Delete carrier = new Delete(batch.getOperation(i).getRow());
+        carrier.getFamilyCellMap().put(IndexedTable.FAMILY, entries);
+        add(i, carrier);
+      });
       for (Map.Entry<Integer, List<Mutation>> operation : more.entrySet()) {
         int i = operation.getKey();
         List<Mutation> all = operation.getValue();
@@ -297,9 +308,14 @@ final class IndexMaintenance {
           .setValue(CellUtil.cloneValue(cell)).build();
     }
 
-    private void put(int operation, IndexEntry entry) {
-      add(operation, new Put(entry.key).addColumn(IndexedTable.FAMILY, IndexedTable.QUALIFIER, entry.timestamp,
-          entry.certain ? IndexedTable.CERTAIN : IndexedTable.UNCERTAIN));
+    private void add(int operation, IndexEntry entry, long timestamp, KeyValue.Type type, byte[] value) {
+      cells.computeIfAbsent(operation, i -> new ArrayList<>()).add(
+          new KeyValue(entry.key, IndexedTable.FAMILY, IndexedTable.QUALIFIER, timestamp, type, value));
+    }
+
+    private void put(int operation, IndexEntry entry, long timestamp) {
+      add(operation, entry, timestamp, KeyValue.Type.Put,
+          entry.certain ? IndexedTable.CERTAIN : IndexedTable.UNCERTAIN);
     }
 
     private void compare(int operation, RowImage before, RowImage after) {
@@ -314,7 +330,8 @@ final class IndexMaintenance {
         boolean younger = there != null && table.expires && there.timestamp < wanted.timestamp;
         boolean doubtful = there != null && there.certain && !wanted.certain;
         if (there != null && complete && !younger && !doubtful) continue;
-        put(operation, wanted);
+        // What says that it is doubtful must be read, not the version that it was certain by, whatever that one's time is.
+        put(operation, wanted, doubtful ? LAST_TIMESTAMP : wanted.timestamp);
         if (there == null || !complete) context.added.add(wanted);
       }
       for (Map.Entry<Key, IndexEntry> entry : old.entrySet()) {
@@ -350,22 +367,35 @@ final class IndexMaintenance {
             if (!old) missing.remove(key);
           });
       for (IndexEntry entry : missing.values()) {
-        put(missingWith.get(new Key(entry.key)), entry);
+        put(missingWith.get(new Key(entry.key)), entry, entry.timestamp);
         context.added.add(entry);
       }
     }
 
-    /** Only what stands is deleted and uncounted: a filter must not lose one that it never counted. */
+    /** Of an entry that the row gave: every row has its entry in an index that is complete. */
+    private boolean stands(IndexEntry entry) {
+      return !building && entry.certain && region.complete().contains(entry.index.id) && !table.expires && !region.loaded;
+    }
+
+    /**
+     * Only what stands is deleted and uncounted: a filter must not lose one that it never counted. Whether it stands is
+     * read, but where it cannot be otherwise: that costs as much as reading the rows does.
+     */
     private void deleteGone() throws IOException {
       if (gone.isEmpty()) return;
       Set<Key> there = new HashSet<>();
-      RowReader.seek(region.region::getScanner, new Scan().addFamily(IndexedTable.FAMILY), gone,
-          (key, cells) -> there.add(new Key(key)));
+      TreeMap<byte[], IndexEntry> doubtful = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+      for (IndexEntry entry : gone.values()) {
+        if (stands(entry)) there.add(new Key(entry.key)); else doubtful.put(entry.key, entry);
+      }
+      if (!doubtful.isEmpty()) {
+        RowReader.seek(region.region::getScanner, new Scan().addFamily(IndexedTable.FAMILY), doubtful,
+            (key, cells) -> there.add(new Key(key)));
+      }
       for (IndexEntry entry : gone.values()) {
         Key key = new Key(entry.key);
         if (!there.contains(key)) continue;
-        add(goneWith.get(key),
-            new Delete(entry.key).addColumns(IndexedTable.FAMILY, IndexedTable.QUALIFIER, LAST_TIMESTAMP));
+        add(goneWith.get(key), entry, LAST_TIMESTAMP, KeyValue.Type.DeleteColumn, HConstants.EMPTY_BYTE_ARRAY);
         // Nobody knows whether an entry that no row gave was counted. A builder's work is counted anew.
         if (!building) context.removed.add(entry);
       }

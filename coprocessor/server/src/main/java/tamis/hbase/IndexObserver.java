@@ -338,7 +338,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
         }
         concerns |= table.isOurs(file.getFirst());
       }
-      if (concerns) state.beforeLoad(indexed);
+      if (concerns) state.indexes.beforeLoad(indexed);
     });
   }
 
@@ -350,7 +350,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
       if (indexed == null) return;
       for (Pair<byte[], String> file : files) {
         if (!table.isOurs(file.getFirst())) continue;
-        state.afterLoad(indexed);
+        state.indexes.afterLoad(indexed);
         return;
       }
     });

@@ -53,6 +53,8 @@ final class IndexedRegion {
 
   /** Of the indexes that can be told of; by index id. Set when the region is opened. */
   volatile Map<Integer, IndexFilter> filters = Collections.emptyMap();
+  /** From its parent; null: nothing. */
+  volatile Inheritance.Heirlooms heirlooms;
   /** nanoTime before which nothing is acknowledged. */
   volatile long notBefore = System.nanoTime();
   /** Writes are acknowledged only once this event is. */

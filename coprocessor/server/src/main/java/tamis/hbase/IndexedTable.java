@@ -5,6 +5,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.TreeMap;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptor;
@@ -38,23 +40,51 @@ public final class IndexedTable {
   public final List<byte[]> families = new ArrayList<>();
   /** Whether one of those forgets cells after a time: then entries are as old as the cells. */
   public final boolean expires;
-  /** Whether an index has entries for NULL: then whether a row exists matters, by whatever cell. */
+  /** Whether a row has an entry for being there: for NULL, or for its key. Then all of its cells matter. */
   public final boolean indexesNull;
 
   private final TreeMap<byte[], TreeMap<byte[], Integer>> columns = new TreeMap<>(Bytes.BYTES_COMPARATOR);
   private final TreeMap<byte[], TreeMap<byte[], Integer>> indexed = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+
+  /** The columns of one family, ordered by their qualifiers. */
+  private static final class CellColumns {
+    final byte[] family;
+    final byte[][] qualifiers;
+    final int[] positions;
+
+    CellColumns(byte[] family, TreeMap<byte[], Integer> columns) {
+      this.family = family;
+      qualifiers = columns.keySet().toArray(new byte[0][]);
+      positions = columns.values().stream().mapToInt(Integer::intValue).toArray();
+    }
+
+    int find(Cell cell) {
+      int low = 0;
+      int high = qualifiers.length;
+      while (low < high) {
+        int middle = (low + high) / 2;
+        int order = CellUtil.compareQualifiers(cell, qualifiers[middle], 0, qualifiers[middle].length);
+        if (order == 0) return positions[middle];
+        if (order < 0) high = middle; else low = middle + 1;
+      }
+      return -1;
+    }
+  }
+
+  private final List<CellColumns> cellColumns = new ArrayList<>();
+  private final boolean[] used; // by an index
 
   private IndexedTable(TableDescriptor descriptor, Schema schema, int prefixZeros) {
     name = descriptor.getTableName();
     this.schema = schema;
     this.prefixZeros = prefixZeros;
     tableId = tableId(name, schema.id);
-    boolean[] used = new boolean[schema.columns.length];
+    used = new boolean[schema.columns.length];
     boolean nulls = false;
     for (Schema.Index index : schema.indexes) {
       for (int column : index.columns) used[column] = true;
-      // Of a sparse index on one column no entry says NULL.
-      nulls |= !index.skipsNull || index.columns.length > 1;
+      // Of a sparse index on one column no entry says NULL; but columns of the key are never NULL.
+      nulls |= !index.skipsNull || index.columns.length > 1 || schema.isKey(index.columns[0]);
     }
     indexesNull = nulls;
     for (int i = 0; i < schema.columns.length; ++i) {
@@ -66,6 +96,7 @@ public final class IndexedTable {
         indexed.computeIfAbsent(column.family, f -> new TreeMap<>(Bytes.BYTES_COMPARATOR)).put(column.qualifier, i);
       }
     }
+    columns.forEach((family, ofFamily) -> cellColumns.add(new CellColumns(family, ofFamily)));
     if (schema.markerFamily != null) addFamily(schema.markerFamily);
     boolean ttl = false;
     for (ColumnFamilyDescriptor family : descriptor.getColumnFamilies()) {
@@ -126,6 +157,19 @@ public final class IndexedTable {
     TreeMap<byte[], Integer> qualifiers = columns.get(family);
     Integer column = qualifiers == null ? null : qualifiers.get(qualifier);
     return column == null ? -1 : column;
+  }
+
+  /** The same, of a cell. */
+  public int columnOf(Cell cell) {
+    for (CellColumns columns : cellColumns) {
+      if (CellUtil.matchingFamily(cell, columns.family)) return columns.find(cell);
+    }
+    return -1;
+  }
+
+  /** Whether an index reads the column. */
+  public boolean isIndexed(int column) {
+    return used[column];
   }
 
   /** The cells that indexes read, by family. */

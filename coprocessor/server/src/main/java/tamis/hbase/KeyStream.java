@@ -1,9 +1,11 @@
 package tamis.hbase;
 
 import java.io.IOException;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.client.Scan;
@@ -19,60 +21,69 @@ final class KeyStream implements AutoCloseable {
   /** The entries of one value. */
   private final class Cursor {
     final byte[] prefix;
+    final ArrayDeque<byte[]> ahead = new ArrayDeque<>(); // keys read and not passed
     RegionScanner scanner;
-    byte[] at;
-    boolean more = true;
+    boolean ended; // there are none but those ahead
 
     Cursor(byte[] prefix) {
       this.prefix = prefix;
     }
 
     void advance(byte[] target) throws IOException {
-      byte[] wanted = Key.concat(prefix, target);
+      while (!ahead.isEmpty() && Key.compare(ahead.peek(), target) < 0) ahead.poll();
+      if (!ahead.isEmpty() || ended) return;
       if (scanner == null) {
-        Scan scan = new Scan().addFamily(IndexedTable.FAMILY).withStartRow(wanted);
-        byte[] end = Key.prefixEnd(prefix);
-        if (end.length > 0) scan.withStopRow(end);
-        scanner = view.open(scan);
-        ++counts.indexSeeks;
-        next();
-        return;
-      }
-      if (!more) {
-        at = null;
+        open(target);
         return;
       }
       // The next entry is often the wanted one, and a step costs less than a seek.
-      next();
-      if (at == null || Key.compare(at, target) >= 0 || !more) {
-        if (at != null && Key.compare(at, target) < 0) at = null;
-        return;
-      }
-      scanner.reseek(wanted);
+      take();
+      if (ahead.isEmpty() || Key.compare(ahead.peek(), target) >= 0) return;
+      ahead.clear();
+      if (ended) return;
+      scanner.reseek(Key.concat(prefix, target));
       ++counts.indexSeeks;
-      next();
+      take();
     }
 
-    private void next() throws IOException {
-      List<Cell> cells = new ArrayList<>();
-      more = scanner.nextRaw(cells);
-      ++counts.entriesRead;
-      if (cells.isEmpty()) {
-        more = false;
-        at = null;
+    private void open(byte[] target) throws IOException {
+      byte[] first = Key.concat(prefix, Key.compare(target, start) < 0 ? start : target);
+      byte[] stop = end.length > 0 ? Key.concat(prefix, end) : Key.prefixEnd(prefix);
+      if (stop.length > 0 && Key.compare(first, stop) >= 0) {
+        ended = true;
         return;
       }
+      Scan scan = new Scan().addFamily(IndexedTable.FAMILY).withStartRow(first);
+      if (stop.length > 0) scan.withStopRow(stop);
+      scanner = view.open(scan);
+      ++counts.indexSeeks;
+      take();
+    }
+
+    private void take() throws IOException {
+      List<Cell> cells = new ArrayList<>();
+      while (cells.isEmpty() && !ended) ended = !scanner.nextRaw(cells);
+      if (cells.isEmpty()) return;
+      ++counts.entriesRead;
       byte[] row = CellUtil.cloneRow(cells.get(0));
-      at = Arrays.copyOfRange(row, prefix.length, row.length);
+      ahead.add(Arrays.copyOfRange(row, prefix.length, row.length));
     }
   }
 
+  static final int LOOK_AT_CLOCK = 64; // entries
+
   private final ReadView view;
+  private final byte[] start; // of the row keys; an empty end is none
+  private final byte[] end;
   private final SearchCounts counts;
   private final List<Cursor> cursors = new ArrayList<>();
 
-  KeyStream(ReadView view, byte[] indexPrefix, Cluster.IndexStream stream, SearchCounts counts) {
+  /** Of the row keys from `start` to `end`. */
+  KeyStream(ReadView view, byte[] indexPrefix, Cluster.IndexStream stream, byte[] start, byte[] end,
+      SearchCounts counts) {
     this.view = view;
+    this.start = start;
+    this.end = end;
     this.counts = counts;
     for (Cluster.IndexRange range : stream.getRangesList()) {
       cursors.add(new Cursor(Key.concat(indexPrefix, range.getLow().toByteArray())));
@@ -83,11 +94,36 @@ final class KeyStream implements AutoCloseable {
   byte[] seek(byte[] target) throws IOException {
     byte[] least = null;
     for (Cursor cursor : cursors) {
-      boolean behind = cursor.at == null ? cursor.more : Key.compare(cursor.at, target) < 0;
-      if (behind) cursor.advance(target);
-      if (cursor.at != null && (least == null || Key.compare(cursor.at, least) < 0)) least = cursor.at;
+      cursor.advance(target);
+      byte[] at = cursor.ahead.peek();
+      if (at != null && (least == null || Key.compare(at, least) < 0)) least = at;
     }
     return least;
+  }
+
+  /**
+   * Holds the next n keys, or all that there are, which is true then; fewer where the time is over. `seek` reads none of
+   * them again.
+   */
+  boolean readAhead(long n, BooleanSupplier timeIsOver) throws IOException {
+    long held = ahead();
+    boolean all = true;
+    for (Cursor cursor : cursors) {
+      while (!cursor.ended && held < n) {
+        if (held % LOOK_AT_CLOCK == 0 && timeIsOver.getAsBoolean()) return false;
+        int before = cursor.ahead.size();
+        if (cursor.scanner == null) cursor.open(start); else cursor.take();
+        held += cursor.ahead.size() - before;
+      }
+      all &= cursor.ended;
+    }
+    return all;
+  }
+
+  long ahead() {
+    long sum = 0;
+    for (Cursor cursor : cursors) sum += cursor.ahead.size();
+    return sum;
   }
 
   @Override

@@ -84,6 +84,10 @@ final class Mutator {
     } finally {
       context.conditions = null;
     }
+    if (Fault.REFUSAL_ANSWERED_AS_DONE.isOn()) {
+      for (ConditionalWrites.Write write : writes) write.outcome = Cluster.Error.getDefaultInstance();
+      return;
+    }
     for (int i = 0; i < mutations.length; ++i) {
       ConditionalWrites.Write write = writes.get(i);
       if (write.outcome.getCode() != Cluster.Error.Code.OK) continue;

@@ -42,6 +42,8 @@ public final class RegionServerMetrics {
 
     long getPolls();
 
+    long getSearches();
+
     long getSearchedRanges();
 
     long getSearchesNotProved();
@@ -61,7 +63,8 @@ public final class RegionServerMetrics {
   final LongAdder polls = new LongAdder();
   final LongAdder searchesNotProved = new LongAdder();
 
-  private final LongAdder searchedRanges = new LongAdder();
+  final LongAdder searches = new LongAdder();
+  final LongAdder searchedRanges = new LongAdder();
   private final LongAdder scannedRegions = new LongAdder();
   private final LongAdder entriesRead = new LongAdder();
   private final LongAdder rowsRead = new LongAdder();
@@ -117,12 +120,12 @@ public final class RegionServerMetrics {
 
     @Override
     public long getFilterBytes() {
-      return state.filterBytes();
+      return state.filters.bytes();
     }
 
     @Override
     public long getFilterBytesMax() {
-      return RegionServerState.MAX_FILTER_BYTES;
+      return RegionFilters.MAX_BYTES;
     }
 
     @Override
@@ -163,6 +166,11 @@ public final class RegionServerMetrics {
     @Override
     public long getPolls() {
       return polls.sum();
+    }
+
+    @Override
+    public long getSearches() {
+      return searches.sum();
     }
 
     @Override

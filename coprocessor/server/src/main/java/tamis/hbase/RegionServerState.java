@@ -2,8 +2,8 @@ package tamis.hbase;
 
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -12,22 +12,18 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import org.apache.hadoop.hbase.Cell;
-import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.DoNotRetryIOException;
-import org.apache.hadoop.hbase.RegionTooBusyException;
 import org.apache.hadoop.hbase.ServerName;
-import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.coprocessor.RegionCoprocessorEnvironment;
-import org.apache.hadoop.hbase.regionserver.RegionScanner;
+import org.apache.hadoop.hbase.regionserver.HRegion;
+import org.apache.hadoop.hbase.regionserver.HStore;
 import org.apache.hadoop.hbase.regionserver.RegionServerServices;
+import org.apache.hadoop.hbase.regionserver.Store;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import tamis.pb.Cluster;
 import tamis.shaded.protobuf.ByteString;
 import tamis.shaded.protobuf.InvalidProtocolBufferException;
-import tamis.table.DamagedBytesException;
-import tamis.table.Key;
 import tamis.table.Schema;
 
 /**
@@ -42,9 +38,6 @@ final class RegionServerState implements Endpoint.Requests {
   private static final int BUILDERS = 2;
 
   private static final long WRITE_WAIT_NS = TimeUnit.SECONDS.toNanos(8); // below the 10 s after which a close interrupts
-  private static final long LEASES_WAIT_NS = TimeUnit.MILLISECONDS.toNanos(1500); // a lease, and a little
-  private static final long REBUILD_AFTER_IGNORED = 1000; // removals that a filter could not follow
-  static final long MAX_FILTER_BYTES = Runtime.getRuntime().maxMemory() / 10;
 
   private volatile FilterFeed feed; // null: no server is around
   private volatile Ownership ownership;
@@ -53,6 +46,9 @@ final class RegionServerState implements Endpoint.Requests {
   private final Map<Long, IndexedRegion> regions = new ConcurrentHashMap<>();
   private final ExecutorService builders;
   private final RegionJobs jobs = new RegionJobs(this::work);
+  final RegionFilters filters;
+  private final Inheritance inheritance = new Inheritance(RegionFilters.MAX_BYTES / 4);
+  final RegionIndexes indexes;
   private final TableReaders readers = new TableReaders();
   final RegionServerMetrics metrics = new RegionServerMetrics(this);
 
@@ -65,6 +61,8 @@ final class RegionServerState implements Endpoint.Requests {
         });
     pool.allowCoreThreadTimeOut(true);
     builders = pool;
+    filters = new RegionFilters(regions::values, builders);
+    indexes = new RegionIndexes(this, filters, builders);
   }
 
   // ---- Regions
@@ -110,10 +108,25 @@ final class RegionServerState implements Endpoint.Requests {
     return feed;
   }
 
-  void openForTest(IndexedRegion region) throws IOException, InterruptedException {
+  /** As a server that proves by this what it owns; null: nobody asks for a proof. */
+  void ownForTest(Ownership by) {
+    ownership = by;
+  }
+
+  /** Once it is online, and nothing more. */
+  void tellForTest(IndexedRegion region) {
+    tellForTest(region, 0);
+  }
+
+  /** `opened`: the number that it was opened with. */
+  void tellForTest(IndexedRegion region, long opened) {
     regions.put(region.id, region);
-    tellOpened(region);
-    complete(region);
+    tellOpened(region, opened);
+  }
+
+  void openForTest(IndexedRegion region) throws IOException, InterruptedException {
+    tellForTest(region);
+    RegionIndexes.complete(region);
     countForTest(region);
   }
 
@@ -122,7 +135,7 @@ final class RegionServerState implements Endpoint.Requests {
   }
 
   void countForTest(IndexedRegion region) throws IOException, InterruptedException {
-    for (Schema.Index index : region.table.schema.indexes) count(region, index);
+    for (Schema.Index index : region.table.schema.indexes) filters.count(region, index);
   }
 
   private Cluster.Projection project(Cluster.ColumnId column, long maxBytes) {
@@ -140,6 +153,10 @@ final class RegionServerState implements Endpoint.Requests {
           region.info().getEncodedName());
       return;
     }
+    if (feed != null) {
+      region.heirlooms = inheritance.take(region, feed);
+      if (region.heirlooms != null) region.filters = region.heirlooms.filters; // what is written is counted there, too
+    }
     builders.execute(() -> completeWhenOnline(region));
   }
 
@@ -151,6 +168,7 @@ final class RegionServerState implements Endpoint.Requests {
     if (region.isClosed()) return;
     region.setClosed();
     regions.remove(region.id, region);
+    if (inOrder) inheritance.leave(region);
     if (life != null) life.closed(region, inOrder);
   }
 
@@ -161,9 +179,9 @@ final class RegionServerState implements Endpoint.Requests {
         if (region.isClosed()) return;
         Thread.sleep(20);
       }
-      tellOpened(region);
+      tellOpened(region, ((HRegion) region.region).getOpenSeqNum());
       if (life != null) life.settle(region);
-      completeAndCount(region);
+      indexes.completeAndCount(region);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (Throwable e) {
@@ -173,134 +191,7 @@ final class RegionServerState implements Endpoint.Requests {
     }
   }
 
-  /** What has its entries is counted before the others get theirs. */
-  private void completeAndCount(IndexedRegion region) throws IOException, InterruptedException {
-    Set<Integer> counted = new HashSet<>();
-    if (region.hasEntries) {
-      long files = region.filesSince();
-      setComplete(region, IndexBuilder.markedComplete(region), files);
-      for (Schema.Index index : region.table.schema.indexes) {
-        if (!region.complete().contains(index.id)) continue;
-        count(region, index);
-        counted.add(index.id);
-      }
-    }
-    complete(region);
-    for (Schema.Index index : region.table.schema.indexes) {
-      if (!counted.contains(index.id)) count(region, index);
-    }
-  }
-
-  /** Completes what is not complete. */
-  static void complete(IndexedRegion region) throws IOException {
-    if (!region.hasEntries) return;
-    region.building.lock();
-    try {
-      long files = region.filesSince();
-      Set<Integer> complete = IndexBuilder.markedComplete(region);
-      setComplete(region, complete, files); // those that have been built need not wait for the others
-      Set<Integer> missing = new HashSet<>(region.indexIds());
-      missing.removeAll(complete);
-      if (!missing.isEmpty() && !build(region, missing)) return;
-      complete.addAll(missing);
-      setComplete(region, complete, files);
-    } finally {
-      region.building.unlock();
-    }
-  }
-
-  /** Nothing where files were loaded since: whoever loaded them has the indexes built anew. */
-  private static void setComplete(IndexedRegion region, Set<Integer> indexes, long files) throws IOException {
-    synchronized (region.marking) {
-      if (files < 0 || region.filesSince() != files) return;
-      IndexBuilder.mark(region, indexes);
-      region.setComplete(indexes);
-    }
-  }
-
-  private static boolean build(IndexedRegion region, Set<Integer> indexes) throws IOException {
-    return IndexBuilder.build(region, indexes, rows -> {
-      region.rowsVisited = rows;
-      return !region.isGoing();
-    });
-  }
-
-  /** Entries and filters of the indexes (0: all) agree with the rows at the end, for coordinators too. False: it closes. */
-  boolean rebuild(IndexedRegion region, int indexId, IndexBuilder.Progress progress)
-      throws IOException, InterruptedException {
-    Set<Integer> indexes = new HashSet<>(region.indexIds());
-    if (indexId != 0) indexes.retainAll(java.util.Collections.singleton(indexId));
-    if (!region.hasEntries) return true;
-    region.building.lockInterruptibly();
-    try {
-      long files = region.filesSince();
-      if (!IndexBuilder.build(region, indexes, rows -> progress.rows(rows) && !region.isGoing())) return false;
-      Set<Integer> complete = new HashSet<>(region.complete());
-      complete.addAll(indexes);
-      setComplete(region, complete, files);
-      for (Schema.Index index : region.table.schema.indexes) {
-        if (indexes.contains(index.id)) count(region, index);
-      }
-    } finally {
-      region.building.unlock();
-    }
-    if (feed == null) return !region.isGoing();
-    long told = feed.last();
-    while (!region.isGoing()) { // leases end
-      if (feed.waitAcknowledged(told, System.nanoTime() + LEASES_WAIT_NS)) return true;
-    }
-    return false;
-  }
-
-  // ---- Files that are loaded
-
-  /** Ends once nobody excludes the region and no marker says that an index is complete; throws where that takes long. */
-  void beforeLoad(IndexedRegion region) throws IOException, InterruptedException {
-    region.loads.incrementAndGet();
-    region.loadsBegun.incrementAndGet();
-    boolean ready = false;
-    try {
-      synchronized (region.marking) {
-        region.loaded = true;
-        region.setComplete(java.util.Collections.emptySet());
-        if (!Fault.LOAD_WITHOUT_UNMARKING.isOn()) IndexBuilder.unmark(region);
-      }
-      if (!Fault.LOAD_WITHOUT_TELLING.isOn()) tellIncomplete(region);
-      ready = true;
-    } finally {
-      if (!ready) afterLoad(region);
-    }
-  }
-
-  private void tellIncomplete(IndexedRegion region) throws IOException {
-    // What is being counted is dropped as well.
-    long told = 0;
-    for (IndexFilter filter : region.filters.values()) told = Math.max(told, filter.drop());
-    region.acknowledgeAfter.accumulateAndGet(told, Math::max);
-    if (!waitAcknowledged(told)) {
-      throw new RegionTooBusyException("coordinators did not acknowledge in time that files are loaded; nothing was done");
-    }
-  }
-
-  void afterLoad(IndexedRegion region) {
-    if (region.loads.decrementAndGet() > 0) return;
-    builders.execute(() -> {
-      try {
-        completeAndCount(region);
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-      } catch (Throwable e) {
-        if (!region.isGoing()) {
-          LOG.error("The indexes of region {} stay incomplete behind a bulk load; searches scan it: rebuild them",
-              region.info().getEncodedName(), e);
-        }
-      }
-    });
-  }
-
-  // ---- Filters
-
-  private void tellOpened(IndexedRegion region) {
+  private void tellOpened(IndexedRegion region, long opened) {
     boolean flagged = region.flag != null || ownership == null;
     if (feed == null || !flagged || !region.hasEntries) return;
     synchronized (region) {
@@ -311,109 +202,16 @@ final class RegionServerState implements Endpoint.Requests {
           .setStart(ByteString.copyFrom(region.info().getStartKey()))
           .setEnd(ByteString.copyFrom(region.info().getEndKey())));
       feed.tellTable(region.table.tableId, region.table.schema.version);
-      Map<Integer, IndexFilter> filters = new HashMap<>();
+      Inheritance.Heirlooms heirlooms = region.heirlooms;
+      region.heirlooms = null;
+      boolean inherits = heirlooms != null && heirlooms.isAllThere(opened);
+      Map<Integer, IndexFilter> filters = new HashMap<>(inherits ? heirlooms.filters : Collections.emptyMap());
       for (Schema.Index index : region.table.schema.indexes) {
-        filters.put(index.id, new IndexFilter(feed, index, region.id, region.epoch));
+        filters.computeIfAbsent(index.id, id -> new IndexFilter(feed, index, region.id, region.epoch));
       }
       region.filters = filters;
+      if (inherits) heirlooms.filters.values().forEach(IndexFilter::publish);
     }
-  }
-
-  /** Counts the entries of an index anew, and publishes the filter. */
-  private void count(IndexedRegion region, Schema.Index index) throws IOException, InterruptedException {
-    IndexFilter filter = region.filters.get(index.id);
-    if (filter == null || !region.complete().contains(index.id)) return;
-    if (filterBytes() > MAX_FILTER_BYTES) {
-      LOG.warn("No filter for an index of region {}: those of this server have {} bytes already",
-          region.info().getEncodedName(), filterBytes());
-      return;
-    }
-    // Nobody is inside while it begins and the instant is taken that is counted: a removal that was committed before that
-    // instant must not be applied to what is counted from it.
-    ReadView[] taken = new ReadView[1];
-    region.building.lockInterruptibly();
-    try {
-      boolean quiet = region.whileQuiet(() -> {
-        if (!filter.beginGeneration(() -> region.complete().contains(index.id))) return;
-        taken[0] = new ReadView(region.region); // behind it: what is dropped and complete again meanwhile begins anew
-      });
-      if (quiet && taken[0] != null) countEntries(region, index, filter, taken[0]);
-    } catch (IOException e) {
-      filter.abandonGeneration();
-      throw e;
-    } finally {
-      region.building.unlock();
-    }
-  }
-
-  private static void countEntries(IndexedRegion region, Schema.Index index, IndexFilter filter, ReadView view)
-      throws IOException {
-    boolean done = false;
-    try {
-      byte[] prefix = region.keys.index(index.id);
-      Scan scan = new Scan().addFamily(IndexedTable.FAMILY).withStartRow(prefix).setCacheBlocks(false);
-      if (Key.prefixEnd(prefix).length > 0) scan.withStopRow(Key.prefixEnd(prefix));
-      List<IndexEntry> entries = new ArrayList<>();
-      try (RegionScanner scanner = view.open(scan)) {
-        List<Cell> cells = new ArrayList<>();
-        boolean more = true;
-        while (more) {
-          if (region.isGoing()) return;
-          cells.clear();
-          more = scanner.nextRaw(cells);
-          if (!cells.isEmpty()) {
-            byte[] key = CellUtil.cloneRow(cells.get(0));
-            if (region.keys.kindOf(region.table.schema, key) == EntryKeys.Kind.ENTRY) {
-              entries.add(region.keys.read(region.table.schema, index, key));
-            }
-          }
-          if (entries.size() >= 1000 || !more) {
-            filter.countExisting(entries);
-            entries.clear();
-          }
-        }
-      }
-      filter.publish();
-      done = true;
-    } catch (DamagedBytesException e) {
-      throw new IOException("an entry of region " + region.info().getEncodedName() + " is damaged", e);
-    } finally {
-      view.close();
-      if (!done) filter.abandonGeneration();
-    }
-  }
-
-  /** Counts those anew that do not fit any more, on a thread of the builders'. */
-  void lookAtFilters(IndexedRegion region) {
-    if (region.closing || !region.counting.compareAndSet(false, true)) return;
-    List<Schema.Index> worn = new ArrayList<>();
-    for (Schema.Index index : region.table.schema.indexes) {
-      IndexFilter filter = region.filters.get(index.id);
-      if (filter != null && filter.wantsRebuild(REBUILD_AFTER_IGNORED)) worn.add(index);
-    }
-    if (worn.isEmpty()) {
-      region.counting.set(false);
-      return;
-    }
-    builders.execute(() -> {
-      try {
-        for (Schema.Index index : worn) count(region, index);
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-      } catch (Throwable e) {
-        if (!region.isClosed()) LOG.error("A filter of region {} stays as it is", region.info().getEncodedName(), e);
-      } finally {
-        region.counting.set(false);
-      }
-    });
-  }
-
-  long filterBytes() {
-    long bytes = 0;
-    for (IndexedRegion region : regions.values()) {
-      for (IndexFilter filter : region.filters.values()) bytes += filter.sizeBytes();
-    }
-    return bytes;
   }
 
   boolean isCrowded() {
@@ -443,15 +241,35 @@ final class RegionServerState implements Endpoint.Requests {
   // ---- Requests
 
   Cluster.StatusReply status(Cluster.StatusRequest request) {
-    Cluster.StatusReply.Builder reply = Cluster.StatusReply.newBuilder().setFilterBytes(filterBytes());
+    Cluster.StatusReply.Builder reply = Cluster.StatusReply.newBuilder().setFilterBytes(filters.bytes() + inheritance.bytes());
     if (feed != null) feed.describe(reply);
     long work = 0;
+    FileFilters all = new FileFilters();
     for (IndexedRegion region : regions.values()) {
       if (region.building.isLocked() || region.counting.get()) ++work;
+      all.add(region);
       if (request.getTableId() == 0 || region.table.tableId != request.getTableId() || !isHere(region)) continue;
       reply.addRegions(statusOf(region));
     }
-    return reply.setPendingWork(work).build();
+    return reply.setPendingWork(work).setSearches(metrics.searches.sum()).setRegionsSearched(metrics.searchedRanges.sum())
+        .setFileFiltersAsked(all.asked).setFileFiltersSaidNo(all.saidNo).setFileFiltersMissing(all.missing).build();
+  }
+
+  /** What HBase counts of the Bloom filters of the files of rows, for all readers together. */
+  private static final class FileFilters {
+    long asked;
+    long saidNo;
+    long missing;
+
+    void add(IndexedRegion region) {
+      for (Store store : region.region.getStores()) {
+        if (!(store instanceof HStore) || !region.table.isOurs(store.getColumnFamilyDescriptor().getName())) continue;
+        HStore files = (HStore) store;
+        asked += files.getBloomFilterRequestsCount();
+        saidNo += files.getBloomFilterNegativeResultsCount();
+        missing += files.getBloomFilterEligibleRequestsCount();
+      }
+    }
   }
 
   private static Cluster.RegionStatus statusOf(IndexedRegion region) {
@@ -464,7 +282,10 @@ final class RegionServerState implements Endpoint.Requests {
       status.addIndexes(Cluster.IndexStatus.newBuilder().setIndexId(index.id).setComplete(complete)
           .setPublished(published).setEntries(published ? filter.entries() : 0));
     }
-    return status.build();
+    FileFilters files = new FileFilters();
+    files.add(region);
+    return status.setFileFiltersAsked(files.asked).setFileFiltersSaidNo(files.saidNo).setFileFiltersMissing(files.missing)
+        .build();
   }
 
   Cluster.StartJobReply startJob(Cluster.StartJobRequest request) {
@@ -487,7 +308,7 @@ final class RegionServerState implements Endpoint.Requests {
     IndexedRegion region = find(regionId, 0, job.getTableId());
     boolean stayed = false;
     if (region != null && job.getKind() == Cluster.StartJobRequest.Kind.REBUILD) {
-      stayed = rebuild(region, job.getIndexId(), progress);
+      stayed = indexes.rebuild(region, job.getIndexId(), progress);
     } else if (region != null) {
       Cluster.RegionCheck check = Checker.check(region, rows -> progress.rows(rows) && !region.isGoing());
       stayed = check != null && isOwner();
@@ -597,6 +418,7 @@ final class RegionServerState implements Endpoint.Requests {
       bytes += result.getSerializedSize();
       reply.addResults(result);
     }
+    metrics.searches.increment();
     for (Cluster.RangeResult result : reply.getResultsList()) metrics.searched(result.getCounters());
     // A proof that begins now is as good as one that still holds.
     return isOwner() ? reply.build() : notOwner(request);

@@ -9,6 +9,8 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.KeyValue;
+import org.apache.hadoop.hbase.KeyValueUtil;
 import org.apache.hadoop.hbase.util.Bytes;
 import tamis.table.Codec;
 import tamis.table.Key;
@@ -36,16 +38,16 @@ final class RowImage {
 
   /** One version of a cell. */
   static final class Version {
-    final Cell cell;
+    final Cell cell; // null where only that it stands matters
     final long timestamp;
     final long sequence;
     byte[] value;
     Value decoded;
     boolean isDecoded;
 
-    Version(Cell cell, long sequence) {
+    Version(Cell cell, long timestamp, long sequence) {
       this.cell = cell;
-      this.timestamp = cell.getTimestamp();
+      this.timestamp = timestamp;
       this.sequence = sequence;
     }
 
@@ -101,34 +103,68 @@ final class RowImage {
 
   private final IndexedTable table;
   private final byte[] row;
-  private final TreeMap<byte[], TreeMap<byte[], Column>> columns = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+  private final boolean raw;
+  private final Value[] key; // null: the row's key is none of the table's
+  private final Column[] columns; // of the schema, by position
+  // Others. Families that the table's columns are not in do not come here.
+  private final TreeMap<byte[], TreeMap<byte[], Column>> strangers;
   private final List<Tombstone> tombstones = new ArrayList<>();
 
-  RowImage(IndexedTable table, byte[] row) {
+  /** Raw: all versions and tombstones come. */
+  RowImage(IndexedTable table, byte[] row, boolean raw) {
+    this(table, row, raw, keyOf(table.schema, row));
+  }
+
+  private RowImage(IndexedTable table, byte[] row, boolean raw, Value[] key) {
     this.table = table;
     this.row = row;
+    this.raw = raw;
+    this.key = key;
+    columns = new Column[table.schema.columns.length];
+    strangers = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+  }
+
+  private static Value[] keyOf(Schema schema, byte[] row) {
+    Value[] key = new Value[schema.columns.length];
+    return KeyFormat.decode(schema, row, key) ? key : null;
   }
 
   /** Cells as they were read. */
   void addStored(List<Cell> cells) {
-    for (Cell cell : cells) add(cell, cell.getSequenceId(), false);
+    for (Cell cell : cells) addStored(cell);
+  }
+
+  /** Its bytes are HBase's, and may be used for other cells once the scanner is closed. */
+  void addStored(Cell cell) {
+    boolean kept = raw || table.columnOf(cell) >= 0;
+    add(kept && cell.getTypeByte() == KeyValue.Type.Put.getCode() ? KeyValueUtil.copyToNewKeyValue(cell) : null, cell,
+        cell.getSequenceId(), false);
   }
 
   /** A cell of the batch, in the batch's order, its time stamp final. */
   void addWritten(Cell cell) {
-    add(cell, NOW, true);
+    add(cell, cell, NOW, true);
   }
 
-  private void add(Cell cell, long sequence, boolean later) {
-    switch (cell.getType()) {
-      case Put: {
-        byte[] family = CellUtil.cloneFamily(cell);
-        byte[] qualifier = CellUtil.cloneQualifier(cell);
-        columns.computeIfAbsent(family, f -> new TreeMap<>(Bytes.BYTES_COMPARATOR))
-            .computeIfAbsent(qualifier, q -> new Column(family, q, table.columnOf(family, q)))
-            .add(new Version(cell, sequence), later);
-        break;
+  private Column columnOf(Cell cell) {
+    int position = table.columnOf(cell);
+    if (position >= 0) {
+      if (columns[position] == null) {
+        Schema.Column column = table.schema.columns[position];
+        columns[position] = new Column(column.family, column.qualifier, position);
       }
+      return columns[position];
+    }
+    byte[] family = CellUtil.cloneFamily(cell);
+    return strangers.computeIfAbsent(family, f -> new TreeMap<>(Bytes.BYTES_COMPARATOR))
+        .computeIfAbsent(CellUtil.cloneQualifier(cell), q -> new Column(family, q, -1));
+  }
+
+  private void add(Cell kept, Cell cell, long sequence, boolean later) {
+    switch (cell.getType()) {
+      case Put:
+        columnOf(cell).add(new Version(kept, cell.getTimestamp(), sequence), later);
+        break;
       case Delete:
         tombstones.add(new Tombstone(cell, sequence, true, false));
         break;
@@ -148,12 +184,14 @@ final class RowImage {
 
   /** The same row, to which a batch may be added. */
   RowImage copy() {
-    RowImage copy = new RowImage(table, row);
-    for (TreeMap<byte[], Column> family : columns.values()) {
-      for (Column column : family.values()) {
-        Column other = new Column(column.family, column.qualifier, column.position);
-        other.versions.addAll(column.versions);
-        copy.columns.computeIfAbsent(column.family, f -> new TreeMap<>(Bytes.BYTES_COMPARATOR)).put(column.qualifier,
+    RowImage copy = new RowImage(table, row, raw, key);
+    for (Column column : all()) {
+      Column other = new Column(column.family, column.qualifier, column.position);
+      other.versions.addAll(column.versions);
+      if (column.position >= 0) {
+        copy.columns[column.position] = other;
+      } else {
+        copy.strangers.computeIfAbsent(column.family, f -> new TreeMap<>(Bytes.BYTES_COMPARATOR)).put(column.qualifier,
             other);
       }
     }
@@ -161,11 +199,28 @@ final class RowImage {
     return copy;
   }
 
+  private List<Column> all() {
+    List<Column> all = new ArrayList<>();
+    for (Column column : columns) {
+      if (column != null) all.add(column);
+    }
+    for (TreeMap<byte[], Column> family : strangers.values()) all.addAll(family.values());
+    return all;
+  }
+
+  private Column find(byte[] family, byte[] qualifier) {
+    int position = table.columnOf(family, qualifier);
+    if (position >= 0) return columns[position];
+    TreeMap<byte[], Column> others = strangers.get(family);
+    return others == null ? null : others.get(qualifier);
+  }
+
   // ---- What shows
 
   private enum Mask { NONE, FOR_EVER, UNTIL_FORGOTTEN }
 
   private Mask maskOf(Column column, Version version) {
+    if (tombstones.isEmpty()) return Mask.NONE;
     Mask mask = Mask.NONE;
     for (Tombstone tombstone : tombstones) {
       if (!tombstone.masks(column, version)) continue;
@@ -179,6 +234,7 @@ final class RowImage {
 
   /** The version that is seen, or null; adds to `maybe` those above it that may come to be seen. */
   private Version seen(Column column, List<Version> maybe) {
+    if (tombstones.isEmpty()) return column.versions.isEmpty() ? null : column.versions.get(0);
     for (Version version : column.versions) {
       switch (maskOf(column, version)) {
         case NONE:
@@ -192,16 +248,9 @@ final class RowImage {
     return null;
   }
 
-  private Column column(int position) {
-    Schema.Column schema = table.schema.columns[position];
-    TreeMap<byte[], Column> family = columns.get(schema.family);
-    return family == null ? null : family.get(schema.qualifier);
-  }
-
   /** Whether the column shows nothing. */
   boolean isNull(byte[] family, byte[] qualifier) {
-    TreeMap<byte[], Column> qualifiers = columns.get(family);
-    Column column = qualifiers == null ? null : qualifiers.get(qualifier);
+    Column column = find(family, qualifier);
     return column == null || seen(column, new ArrayList<>()) == null;
   }
 
@@ -212,15 +261,12 @@ final class RowImage {
    */
   List<Cell> uncovered(RowImage after) {
     List<Cell> again = new ArrayList<>();
-    for (TreeMap<byte[], Column> family : after.columns.values()) {
-      for (Column column : family.values()) {
-        Version now = after.seen(column, new ArrayList<>());
-        if (now == null || now.sequence == NOW) continue;
-        TreeMap<byte[], Column> oldFamily = columns.get(column.family);
-        Column old = oldFamily == null ? null : oldFamily.get(column.qualifier);
-        Version before = old == null ? null : seen(old, new ArrayList<>());
-        if (before != now) again.add(now.cell);
-      }
+    for (Column column : after.all()) {
+      Version now = after.seen(column, new ArrayList<>());
+      if (now == null || now.sequence == NOW) continue;
+      Column old = find(column.family, column.qualifier);
+      Version before = old == null ? null : seen(old, new ArrayList<>());
+      if (before != now) again.add(now.cell);
     }
     return again;
   }
@@ -228,11 +274,8 @@ final class RowImage {
   /** Whether any cell of the table's families shows, or may come to. */
   private boolean exists() {
     List<Version> maybe = new ArrayList<>();
-    for (TreeMap<byte[], Column> family : columns.values()) {
-      for (Column column : family.values()) {
-        if (!table.isOurs(column.family)) break;
-        if (seen(column, maybe) != null || !maybe.isEmpty()) return true;
-      }
+    for (Column column : all()) {
+      if (seen(column, maybe) != null || !maybe.isEmpty()) return true;
     }
     return false;
   }
@@ -240,10 +283,8 @@ final class RowImage {
   /** The greatest time stamp of all that is known; at least 1. */
   long newest() {
     long newest = 1;
-    for (TreeMap<byte[], Column> family : columns.values()) {
-      for (Column column : family.values()) {
-        if (!column.versions.isEmpty()) newest = Math.max(newest, column.versions.get(0).timestamp);
-      }
+    for (Column column : all()) {
+      if (!column.versions.isEmpty()) newest = Math.max(newest, column.versions.get(0).timestamp);
     }
     for (Tombstone tombstone : tombstones) newest = Math.max(newest, tombstone.timestamp);
     return newest;
@@ -251,33 +292,29 @@ final class RowImage {
 
   /** Whether a version stands behind an older tombstone: it may come to show. */
   boolean hasHidden() {
+    if (tombstones.isEmpty()) return false;
     List<Version> maybe = new ArrayList<>();
-    for (TreeMap<byte[], Column> family : columns.values()) {
-      for (Column column : family.values()) seen(column, maybe);
-    }
+    for (Column column : all()) seen(column, maybe);
     return !maybe.isEmpty();
   }
 
   /** The greatest time stamp that shows; 0 when nothing does. */
   long newestSeen() {
     long newest = 0;
-    for (TreeMap<byte[], Column> family : columns.values()) {
-      for (Column column : family.values()) {
-        Version version = seen(column, new ArrayList<>());
-        if (version != null) newest = Math.max(newest, version.timestamp);
-      }
+    for (Column column : all()) {
+      Version version = seen(column, new ArrayList<>());
+      if (version != null) newest = Math.max(newest, version.timestamp);
     }
     return newest;
   }
 
   /** The row as it is seen; null where a key column does not parse or nothing is there. */
   Value[] values() {
-    Value[] values = new Value[table.schema.columns.length];
-    if (!KeyFormat.decode(table.schema, row, values) || !exists()) return null;
+    if (key == null || !exists()) return null;
+    Value[] values = key.clone();
     for (int i = 0; i < values.length; ++i) {
       if (table.schema.isKey(i)) continue;
-      Column column = column(i);
-      values[i] = column == null ? null : decode(i, seen(column, new ArrayList<>()));
+      values[i] = columns[i] == null ? null : decode(i, seen(columns[i], new ArrayList<>()));
     }
     return values;
   }
@@ -296,13 +333,11 @@ final class RowImage {
 
   /** What the row puts into its indexes: by key. */
   Map<Key, IndexEntry> entries(EntryKeys keys) {
-    Schema schema = table.schema;
-    Value[] values = new Value[schema.columns.length];
-    if (!KeyFormat.decode(schema, row, values) || !exists()) return Collections.emptyMap();
+    if (key == null || !exists()) return Collections.emptyMap();
     Map<Key, IndexEntry> entries = new LinkedHashMap<>();
     boolean certain = newestSeen() > 0;
-    for (Schema.Index index : schema.indexes) {
-      addEntries(index, 0, values.clone(), 0, certain, keys, entries);
+    for (Schema.Index index : table.schema.indexes) {
+      addEntries(index, 0, key.clone(), 0, certain, keys, entries);
     }
     return entries;
   }
@@ -332,7 +367,7 @@ final class RowImage {
       return;
     }
     List<Version> states = new ArrayList<>();
-    Column column = column(position);
+    Column column = columns[position];
     states.add(column == null ? null : seen(column, states)); // null: NULL
     if (states.size() > 1) {
       // A flush may count the hidden version, drop those below as too many, and hide it all the same.

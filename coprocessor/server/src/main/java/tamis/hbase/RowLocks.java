@@ -7,8 +7,8 @@ import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * Exclusive locks of rows, for all regions of the server: HBase takes shared ones for puts. Taken behind HBase's own,
- * and in one order, so that nobody waits in a circle; where a row of the index family is a row of the data as well, a
- * circle through HBase's locks is ended by the deadline. Threads: safe.
+ * and in one order, so that nobody waits in a circle. Behind them HBase locks rows again that it holds, and no others.
+ * Threads: safe.
  */
 final class RowLocks {
   private static final int STRIPES = 1 << 14;

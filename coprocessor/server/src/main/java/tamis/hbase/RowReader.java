@@ -28,7 +28,7 @@ final class RowReader {
         for (byte[] qualifier : family.getValue().keySet()) scan.addColumn(family.getKey(), qualifier);
       }
     }
-    Map<byte[], RowImage> images = images(table, rows);
+    Map<byte[], RowImage> images = images(table, rows, false);
     read(source, rows, scan.readVersions(1), images);
     return images;
   }
@@ -46,14 +46,14 @@ final class RowReader {
       throws IOException {
     Scan scan = new Scan().setRaw(true).readAllVersions();
     for (byte[] family : table.families) scan.addFamily(family);
-    Map<byte[], RowImage> images = images(table, rows);
+    Map<byte[], RowImage> images = images(table, rows, true);
     read(source, rows, scan, images);
     return images;
   }
 
-  private static Map<byte[], RowImage> images(IndexedTable table, SortedMap<byte[], ?> rows) {
+  private static Map<byte[], RowImage> images(IndexedTable table, SortedMap<byte[], ?> rows, boolean raw) {
     Map<byte[], RowImage> images = new TreeMap<>(Bytes.BYTES_COMPARATOR);
-    for (byte[] row : rows.keySet()) images.put(row, new RowImage(table, row));
+    for (byte[] row : rows.keySet()) images.put(row, new RowImage(table, row, raw));
     return images;
   }
 

@@ -2,9 +2,12 @@ package tamis.hbase;
 
 import java.io.IOException;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.Optional;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hbase.Coprocessor;
+import org.apache.hadoop.hbase.CoprocessorEnvironment;
 import org.apache.hadoop.hbase.DoNotRetryIOException;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.KeepDeletedCells;
@@ -29,6 +32,19 @@ import tamis.table.DamagedBytesException;
  * rows change without anybody being told. hbase.coprocessor.master.classes loads it.
  */
 public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
+  private volatile MasterCoprocessorEnvironment environment;
+
+  @Override
+  public void start(CoprocessorEnvironment started) {
+    environment = (MasterCoprocessorEnvironment) started;
+  }
+
+  @Override
+  public Iterable<com.google.protobuf.Service> getServices() {
+    return InstallationReport.service(() -> InstallationReport.describe(environment.getConfiguration(),
+        environment.getServerName(), Collections.emptyList()));
+  }
+
   @Override
   public Optional<MasterObserver> getMasterObserver() {
     return Optional.of(this);
@@ -54,11 +70,7 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
       refuse(name, "its family \"tamis\" must be there with NEW_VERSION_BEHAVIOR true, VERSIONS 2147483647 and"
           + " REPLICATION_SCOPE 0");
     }
-    boolean observed = false;
-    for (CoprocessorDescriptor coprocessor : descriptor.getCoprocessorDescriptors()) {
-      observed |= coprocessor.getClassName().equals(IndexObserver.class.getName());
-    }
-    if (!observed) refuse(name, "it must have the coprocessor " + IndexObserver.class.getName());
+    checkObserver(descriptor);
     if (!IndexSplitPolicy.class.getName().equals(descriptor.getRegionSplitPolicyClassName())) {
       refuse(name, "its split policy must be " + IndexSplitPolicy.class.getName());
     }
@@ -82,6 +94,30 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
       if (!ours && family.getTimeToLive() < longestLife(descriptor, table)) {
         refuse(name, which + "its TTL must be the longest one of the table's columns");
       }
+    }
+  }
+
+  /** It sees a write as others have left it. */
+  private static void checkObserver(TableDescriptor descriptor) throws IOException {
+    TableName name = descriptor.getTableName();
+    CoprocessorDescriptor observer = null;
+    String asLate = null;
+    for (CoprocessorDescriptor coprocessor : descriptor.getCoprocessorDescriptors()) {
+      if (coprocessor.getClassName().equals(IndexObserver.class.getName())) {
+        observer = coprocessor;
+      } else if (coprocessor.getPriority() == Coprocessor.PRIORITY_LOWEST) {
+        asLate = coprocessor.getClassName();
+      }
+    }
+    if (observer == null) refuse(name, "it must have the coprocessor " + IndexObserver.class.getName());
+    if (Fault.NOT_THE_LAST_OBSERVER.isOn()) return;
+    if (observer.getPriority() != Coprocessor.PRIORITY_LOWEST) {
+      refuse(name, "the priority of " + IndexObserver.class.getName() + " must be " + Coprocessor.PRIORITY_LOWEST
+          + ", so that it sees what other coprocessors make of a write");
+    }
+    if (asLate != null) {
+      refuse(name, "coprocessor " + asLate + " cannot have the priority " + Coprocessor.PRIORITY_LOWEST + ": it would"
+          + " change writes whose index entries are made already; give it a smaller number");
     }
   }
 

@@ -3,7 +3,10 @@ package tamis.hbase;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -11,8 +14,7 @@ import java.util.TreeMap;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.client.Scan;
-import org.apache.hadoop.hbase.regionserver.HRegion;
-import org.apache.hadoop.hbase.regionserver.Region;
+import org.apache.hadoop.hbase.filter.FirstKeyOnlyFilter;
 import org.apache.hadoop.hbase.regionserver.RegionScanner;
 import org.apache.hadoop.hbase.util.Bytes;
 import tamis.pb.Cluster;
@@ -26,8 +28,9 @@ import tamis.table.Schema;
 import tamis.table.Value;
 
 /**
- * Answers ranges of a search request in one region each, from one instant; tamis::Searcher tells how. What is parsed
- * here is parsed once for all regions of a request that follow the same schema. Threads: exclusive access.
+ * Answers ranges of a search request in one region each, from one instant; tamis::Searcher tells how, and what leads in a
+ * region. What is parsed here is parsed once for all regions of a request that follow the same schema. Threads: exclusive
+ * access.
  */
 final class Searcher {
   static final long PAGE_ROWS = 1000;
@@ -35,22 +38,21 @@ final class Searcher {
   private static final long PAGE_CANDIDATES = 20_000;
   private static final int MAX_BRANCHES = 1024;
   private static final int BATCH = 32; // rows read at once
+  private static final int SAMPLE = 32; // rows looked at before a stream is joined
+  // Reading a row costs as much as reading so many entries one after the other; and where rows are read one after the
+  // other, so many.
+  private static final long ROW_COST = 8;
+  private static final long SCAN_COST = 2;
+  private static final long LEAST_TO_SCAN = 256; // who wants fewer rows is not helped by a scan
 
   /** A branch of the request. */
   private static final class Branch {
     final Predicate predicate;
-    /**
-     * All equalities, which are in the order of row keys, or else one range. What matches is in every stream of the plan, so
-     * that the others may be left out; and a continuation goes on in the same order, whichever indexes are complete.
-     */
-    final List<Cluster.IndexStream> streams = new ArrayList<>();
+    final List<Cluster.IndexStream> streams;
 
     Branch(Predicate predicate, Cluster.Branch plan) {
       this.predicate = predicate;
-      for (Cluster.IndexStream stream : plan.getStreamsList()) {
-        if (stream.getEquality()) streams.add(stream);
-      }
-      if (streams.isEmpty() && plan.getStreamsCount() > 0) streams.add(plan.getStreams(0));
+      streams = plan.getStreamsList();
     }
   }
 
@@ -59,9 +61,16 @@ final class Searcher {
   private final List<Branch> branches = new ArrayList<>();
   private final boolean[] wanted;
   private final boolean[] read; // columns of conditions, indexes and output
+  private final BranchStreams.Choice choice;
 
   Searcher(Cluster.SearchRequest request, IndexedTable table, String server) throws StatusException {
+    this(request, table, server, new BranchStreams.Choice());
+  }
+
+  Searcher(Cluster.SearchRequest request, IndexedTable table, String server, BranchStreams.Choice choice)
+      throws StatusException {
     this.table = table;
+    this.choice = choice;
     schema = table.schema;
     boolean newer = request.getSchemaVersion() > schema.version;
     String older = "table \"" + schema.name + "\": server " + server + " does not have schema version "
@@ -123,10 +132,16 @@ final class Searcher {
   private static final class Candidate {
     final byte[] key;
     final byte[] position;
+    final Schema.Index named; // of the entry that is the position; null: that is none
 
     Candidate(byte[] key, byte[] position) {
+      this(key, position, null);
+    }
+
+    Candidate(byte[] key, byte[] position, Schema.Index named) {
       this.key = key;
       this.position = position;
+      this.named = named;
     }
   }
 
@@ -140,9 +155,18 @@ final class Searcher {
     byte[] end;
     final SearchCounts counts = new SearchCounts();
     final List<Cluster.FoundRow> rows = new ArrayList<>();
+    final List<Cluster.IndexUse> uses = new ArrayList<>();
     SearchPosition position;
     ReadView view;
     Set<Integer> complete;
+    // Of the branch that is under way.
+    BranchStreams streams;
+    BranchStreams.Stream leader; // null: rows are scanned
+    List<BranchStreams.Stream> leaps; // joined, in row-key order
+    List<Set<Key>> joinedKeys;        // of the others that are joined
+    long sampled; // rows
+    boolean joinsDone;
+    int rowsBefore; // of earlier branches
     long bytes;
     long candidates;
     boolean cameSomeWay;
@@ -185,36 +209,224 @@ final class Searcher {
       return result.setCounters(Cluster.SearchCounters.newBuilder().setIndexSeeks(counts.indexSeeks)
           .setEntriesRead(counts.entriesRead).setRowsRead(counts.rowsRead).setRowsReturned(counts.rowsReturned)
           .setScannedRegions(counts.scanned ? 1 : 0).setCellsUndecodable(counts.cellsUndecodable)
-          .setRowsUnparsed(counts.rowsUnparsed)).build();
+          .setRowsUnparsed(counts.rowsUnparsed).addAllUses(uses)).build();
     }
 
     /** True when the branch is done; else the position tells how far it came. */
     boolean runBranch() throws IOException, StatusException, DamagedBytesException {
-      List<Cluster.IndexStream> streams = branches.get((int) position.branch).streams;
-      List<Cluster.IndexStream> usable = new ArrayList<>();
-      for (Cluster.IndexStream stream : streams) {
-        if (complete.contains(stream.getIndexId())) usable.add(stream);
+      leader = null;
+      leaps = new ArrayList<>();
+      joinedKeys = new ArrayList<>();
+      sampled = 0;
+      joinsDone = false;
+      rowsBefore = rows.size();
+      try (BranchStreams opened = new BranchStreams(view, region, choice, this::isOutOfTime)) {
+        streams = opened;
+        boolean done = runStreams(branches.get((int) position.branch).streams);
+        for (BranchStreams.Stream stream : opened.all()) noteUse(stream);
+        return done;
       }
-      boolean inIndexOrder = streams.size() == 1 && !streams.get(0).getEquality();
-      if (inIndexOrder && position.entryOrder) {
-        return usable.isEmpty() ? sortRows(streams.get(0)) : walkEntries(streams.get(0));
+    }
+
+    private boolean runStreams(List<Cluster.IndexStream> plan) throws IOException, StatusException, DamagedBytesException {
+      boolean byEntry = position.entryOrder;
+      boolean begun = byEntry || position.last.length > 0;
+      Cluster.IndexStream named = null;
+      for (Cluster.IndexStream stream : plan) {
+        boolean isNamed = stream.getIndexId() == position.indexId;
+        if (isNamed) named = stream;
+        Schema.Index index = schema.index(stream.getIndexId());
+        if (index == null || !complete.contains(index.id)) continue;
+        // What was begun in one order goes on in it.
+        boolean mayLead = byEntry ? isNamed : !begun || stream.getEquality();
+        streams.add(new BranchStreams.Stream(stream, index, region.filters.get(index.id), mayLead,
+            byEntry ? start : afterLast(), end, byEntry && isNamed ? position.last : Key.EMPTY));
       }
-      if (inIndexOrder && !usable.isEmpty() && position.last.length == 0) {
-        position = position.inEntryOrder();
-        return walkEntries(streams.get(0));
+      if (byEntry && (named == null || named.getEquality())) {
+        throw invalid("a continuation counts in the order of an index of another search");
       }
-      if (inIndexOrder || usable.isEmpty()) {
-        counts.scanned |= !streams.isEmpty();
+      boolean scanning = begun && position.indexId == 0;
+      boolean mayScan = !begun && maxRows >= LEAST_TO_SCAN && choice.byCost;
+      if (!scanning) leader = streams.lead(begun ? position.indexId : 0, probe(mayScan));
+      if (leader == null && byEntry) return sortRows(named);
+      boolean byChoice = scanning ? !streams.all().isEmpty() : leader != null && mayScan && isScanCheaper();
+      if (leader == null || byChoice) {
+        leader = null;
+        counts.scanned |= !byChoice && !plan.isEmpty();
+        if (byChoice) uses.add(Cluster.IndexUse.newBuilder().setLed(1).build());
+        position = position.byRowKey(0);
         return scanRows();
       }
-      return intersect(usable);
+      leader.led = true;
+      if (!begun) leader.expected = Math.max(leader.size, 0);
+      position = leader.equality() ? position.byRowKey(leader.index.id) : position.byEntry(leader.index.id);
+      return leader.equality() ? walkKeys() : walkEntries();
     }
+
+    private void noteUse(BranchStreams.Stream stream) {
+      counts.indexSeeks += stream.read.indexSeeks;
+      counts.entriesRead += stream.read.entriesRead;
+      if (!stream.led && !stream.joined && stream.read.entriesRead == 0) return;
+      uses.add(Cluster.IndexUse.newBuilder().setIndexId(stream.index.id).setLed(stream.led ? 1 : 0)
+          .setJoined(stream.joined ? 1 : 0).setEntriesExpected(stream.expected)
+          .setEntriesRead(stream.read.entriesRead).build());
+    }
+
+    // ---- What costs least
+
+    /**
+     * Entries that may be read ahead to see which stream has the fewest: as many as cost what reading the rows does that
+     * are wanted, and no more than make a scan cheaper.
+     */
+    private long probe(boolean mayScan) {
+      long most = Math.max(choice.probeEntries, Math.min(PAGE_CANDIDATES, ROW_COST * Math.min(maxRows, PAGE_CANDIDATES)));
+      long all = mayScan && isWhole() ? rowCount() : -1;
+      return all < 0 ? most : Math.min(most, all * SCAN_COST / (1 + ROW_COST) + 1);
+    }
+
+    private boolean isWhole() {
+      return Key.compare(start, region.info().getStartKey()) <= 0 && Arrays.equals(end, region.info().getEndKey());
+    }
+
+    /** Of the region, as its filters know it; -1: they do not. */
+    private long rowCount() {
+      long least = -1;
+      for (Schema.Index index : schema.indexes) {
+        IndexFilter filter = region.filters.get(index.id);
+        if (index.skipsNull || filter == null || !complete.contains(index.id) || !filter.isPublished()) continue;
+        long entries = filter.entries();
+        if (least < 0 || entries < least) least = entries;
+      }
+      return least;
+    }
+
+    /** Whether reading all rows of the range costs less than what the leader finds. */
+    private boolean isScanCheaper() throws IOException {
+      long all = rowCount();
+      if (all < 0) return false;
+      long entries = streams.sizeOf(leader, probe(true));
+      // Rows that cost as much when they are read in turn.
+      long most = (entries * (1 + ROW_COST) + leader.openingCost()) / SCAN_COST;
+      if (isWhole()) return all <= most;
+      if (entries <= BATCH) return false; // to look how many rows there are costs as much
+      if (entries <= choice.probeEntries) return countRows(2 * entries) < 2 * entries;
+      byte[] family = table.families.get(0);
+      long ofRegion = CellEstimate.of(region.region, family, Collections.singletonList(
+          new CellEstimate.Rows(region.info().getStartKey(), region.info().getEndKey()))).likely;
+      long ofRange = CellEstimate.of(region.region, family,
+          Collections.singletonList(new CellEstimate.Rows(start, end))).likely;
+      return ofRegion > 0 && (double) all * ofRange / ofRegion <= most;
+    }
+
+    /** Rows of the range, `most` for as many or more. */
+    private long countRows(long most) throws IOException {
+      long count = 0;
+      try (RegionScanner scanner = view.open(rowScan(start).setFilter(new FirstKeyOnlyFilter()))) {
+        List<Cell> cells = new ArrayList<>();
+        boolean more = true;
+        while (more && count < most) {
+          cells.clear();
+          more = scanner.nextRaw(cells);
+          if (!cells.isEmpty()) ++count;
+        }
+      }
+      return count;
+    }
+
+    /** Notes in which of the other streams the row has an entry. */
+    private void sample(byte[] key, Value[] row) {
+      if (leader == null || joinsDone) return;
+      ++sampled;
+      for (BranchStreams.Stream stream : streams.all()) {
+        if (stream == leader || Codec.isSkipped(stream.index, row)) continue;
+        byte[][] prefixes = Codec.indexPrefixes(stream.index, row);
+        if (isIn(stream.plan, Key.concat(prefixes[prefixes.length - 1], key))) ++stream.rowsIn;
+      }
+    }
+
+    /** Joins streams that spare more than they cost, once enough rows were looked at. */
+    private void joinStreams() throws IOException, DamagedBytesException {
+      if (sampled < SAMPLE || joinsDone || !choice.join) return;
+      joinsDone = true;
+      List<BranchStreams.Stream> others = new ArrayList<>();
+      for (BranchStreams.Stream stream : streams.all()) {
+        if (stream != leader && stream.rowsIn * 4 <= sampled * 3) others.add(stream);
+      }
+      if (others.isEmpty()) return;
+      others.sort(Comparator.comparingLong(stream -> stream.rowsIn));
+      // What is still to be read of the leader for this answer.
+      double left = Math.max(0, streams.sizeOf(leader, choice.probeEntries) - sampled);
+      left = Math.min(left, PAGE_CANDIDATES);
+      if (maxRows > rows.size() && rows.size() > rowsBefore) {
+        left = Math.min(left, (double) (maxRows - rows.size()) * sampled / (rows.size() - rowsBefore));
+      }
+      for (BranchStreams.Stream stream : others) {
+        double share = (double) stream.rowsIn / sampled;
+        // Half of what it spares, so that little is lost where the first rows are not like the rest.
+        long most = Math.min(PAGE_CANDIDATES, (long) (left * (1 - share) * ROW_COST / 2));
+        if (most < SAMPLE + stream.openingCost()) continue;
+        if (streams.sizeOf(stream, most) > most - stream.openingCost()) continue; // reads so many only if in doubt
+        join(stream, most);
+        if (stream.joined) left *= share;
+      }
+    }
+
+    /** An equality beside an equality is leapt along; of any other, all row keys are read, if they are not too many. */
+    private void join(BranchStreams.Stream stream, long most) throws IOException, DamagedBytesException {
+      streams.open(stream);
+      if (leader.equality() && stream.equality()) {
+        stream.joined = true;
+        leaps.add(stream);
+        return;
+      }
+      Set<Key> keys = new HashSet<>();
+      byte[] target = start;
+      while (keys.size() <= most && !isOutOfTime()) {
+        byte[] key = null;
+        if (stream.equality()) {
+          key = stream.byKey.seek(target);
+          if (key != null) target = Key.after(key);
+        } else {
+          byte[] entry = stream.byEntry.next();
+          if (entry != null) key = rowOf(stream.index, entry);
+        }
+        if (key == null) {
+          stream.joined = true;
+          joinedKeys.add(keys);
+          return;
+        }
+        keys.add(new Key(key));
+      }
+    }
+
+    private boolean isInJoined(byte[] key) {
+      for (Set<Key> keys : joinedKeys) {
+        if (!keys.contains(new Key(key))) return false;
+      }
+      return true;
+    }
+
+    private byte[] rowOf(Schema.Index index, byte[] entry) throws DamagedBytesException {
+      return Arrays.copyOfRange(entry, Codec.rowKeyOffset(schema, index, entry, 0), entry.length);
+    }
+
+    private boolean isIn(Cluster.IndexStream stream, byte[] entry) {
+      for (Cluster.IndexRange range : stream.getRangesList()) {
+        byte[] high = range.getHigh().toByteArray();
+        boolean below = high.length == 0 || Key.compare(entry, high) < 0;
+        if (below && Key.compare(entry, range.getLow().toByteArray()) >= 0) return true;
+      }
+      return false;
+    }
+
+    // ---- Ways to the rows
 
     Scan rowScan(byte[] from) {
       Scan scan = new Scan().withStartRow(from).readVersions(1);
       for (byte[] family : table.families) scan.addFamily(family);
-      if (end.length > 0) scan.withStopRow(end);
-      return scan;
+      if (end.length == 0) return scan;
+      // One key: HBase asks the files' filters only where the first row is the last one.
+      return Arrays.equals(end, Key.after(from)) ? scan.withStopRow(from, true) : scan.withStopRow(end);
     }
 
     boolean scanRows() throws IOException {
@@ -231,7 +443,7 @@ final class Searcher {
           byte[] key = CellUtil.cloneRow(cells.get(0));
           ++candidates;
           ++counts.rowsRead;
-          consider(key, cells);
+          consider(new Candidate(key, key), cells);
           position = position.at(key);
           cameSomeWay = true;
         }
@@ -239,58 +451,49 @@ final class Searcher {
       return true;
     }
 
-    boolean intersect(List<Cluster.IndexStream> streams) throws IOException {
-      List<KeyStream> keys = new ArrayList<>();
-      try {
-        for (Cluster.IndexStream stream : streams) {
-          keys.add(new KeyStream(view, region.keys.index(stream.getIndexId()), stream, counts));
-        }
-        return intersectKeys(keys);
-      } finally {
-        for (KeyStream stream : keys) stream.close();
-      }
-    }
-
-    private boolean intersectKeys(List<KeyStream> keys) throws IOException {
+    /** By the row keys of the leader that are in all joined streams, in their order. */
+    boolean walkKeys() throws IOException, DamagedBytesException {
       final int leastMoves = 16; // so that a request comes some way
       List<Candidate> batch = new ArrayList<>();
       byte[] target = afterLast();
-      int agreeing = 0;   // streams that have shown the target
       byte[] passed = Key.EMPTY; // no key up to it is in all streams, but for those in the batch
       int moves = 0;
       boolean ended = false;
-      for (int i = 0; !ended; i = (i + 1) % keys.size()) {
-        byte[] key = keys.get(i).seek(target);
-        if (key == null || (end.length > 0 && Key.compare(key, end) >= 0)) {
-          ended = true;
-        } else if (agreeing > 0 && Arrays.equals(key, target)) {
-          ++agreeing;
-        } else {
-          if (Key.compare(key, target) > 0) {
-            passed = target;
-            ++moves;
-          }
-          target = key;
-          agreeing = 1;
+      while (!ended) {
+        byte[] next = leader.byKey.seek(target); // where the leader, or the next stream that lacks the target, goes on
+        ended = next == null;
+        boolean everywhere = !ended;
+        if (everywhere && !Arrays.equals(next, target)) {
+          passed = target;
+          target = next;
+          ++moves;
         }
-        if (!ended && agreeing == keys.size()) {
+        for (int i = 0; everywhere && i < leaps.size(); ++i) {
+          next = leaps.get(i).byKey.seek(target);
+          everywhere = next != null && Arrays.equals(next, target);
+          ended = next == null;
+        }
+        if (everywhere && !isInJoined(target)) {
+          everywhere = false;
+          next = Key.after(target);
+        }
+        if (everywhere) {
           batch.add(new Candidate(target, target));
           target = Key.after(target);
-          agreeing = 0;
+        } else if (!ended) {
+          passed = target;
+          target = next;
+          ++moves;
         }
         boolean stop = !ended && moves >= leastMoves && passed.length > 0 && System.nanoTime() - deadline >= 0;
         if (batch.size() >= BATCH || ended || stop) {
           boolean all = considerBatch(batch);
           if (all && stop && Key.compare(passed, position.last) > 0) position = position.at(passed);
           if (!all || stop || (isFull() && !ended)) return false;
+          joinStreams();
         }
       }
       return true;
-    }
-
-    boolean inRange(Cluster.IndexRange range, byte[] entry) {
-      byte[] high = range.getHigh().toByteArray();
-      return Key.compare(entry, range.getLow().toByteArray()) >= 0 && (high.length == 0 || Key.compare(entry, high) < 0);
     }
 
     Schema.Index indexOf(Cluster.IndexStream stream) throws StatusException {
@@ -300,48 +503,28 @@ final class Searcher {
       return index;
     }
 
-    boolean walkEntries(Cluster.IndexStream stream) throws IOException, StatusException, DamagedBytesException {
-      Schema.Index index = indexOf(stream);
-      byte[] prefix = region.keys.index(stream.getIndexId());
+    /** By the entries of the leader whose row keys are in all joined streams, in their order. */
+    boolean walkEntries() throws IOException, DamagedBytesException {
       List<Candidate> batch = new ArrayList<>();
-      for (Cluster.IndexRange range : stream.getRangesList()) {
-        byte[] low = range.getLow().toByteArray();
-        byte[] high = range.getHigh().toByteArray();
-        if (high.length > 0 && Key.compare(position.last, high) >= 0) continue;
-        byte[] behind = position.last.length == 0 ? position.last : Key.after(position.last);
-        byte[] from = Key.concat(prefix, Key.compare(low, behind) < 0 ? behind : low);
-        byte[] to = high.length > 0 ? Key.concat(prefix, high) : Key.prefixEnd(prefix);
-        if (Key.compare(from, to) >= 0 && to.length > 0) continue;
-        Scan scan = new Scan().addFamily(IndexedTable.FAMILY).withStartRow(from);
-        if (to.length > 0) scan.withStopRow(to);
-        ++counts.indexSeeks;
-        try (RegionScanner scanner = view.open(scan)) {
-          List<Cell> cells = new ArrayList<>();
-          boolean more = true;
-          while (more) {
-            cells.clear();
-            more = scanner.nextRaw(cells);
-            if (cells.isEmpty()) continue;
-            byte[] row = CellUtil.cloneRow(cells.get(0));
-            byte[] entry = Arrays.copyOfRange(row, prefix.length, row.length);
-            ++counts.entriesRead;
-            byte[] key = Arrays.copyOfRange(entry, Codec.rowKeyOffset(schema, index, entry, 0), entry.length);
-            if (Key.compare(key, start) < 0 || (end.length > 0 && Key.compare(key, end) >= 0)) {
-              // Many of them must not hold up a reply, and the next one begins behind them.
-              ++candidates;
-              if (batch.isEmpty()) {
-                position = position.at(entry);
-                cameSomeWay = true;
-              }
-              if (!isFull()) continue;
-              considerBatch(batch);
-              return false;
-            }
-            batch.add(new Candidate(key, entry));
-            if (batch.size() < BATCH) continue;
-            if (!considerBatch(batch) || isFull()) return false;
+      long leftOut = 0;
+      for (byte[] entry = leader.byEntry.next(); entry != null; entry = leader.byEntry.next()) {
+        byte[] key = rowOf(leader.index, entry);
+        boolean outside = Key.compare(key, start) < 0 || (end.length > 0 && Key.compare(key, end) >= 0);
+        if (outside || !isInJoined(key)) {
+          // Many of them must not hold up a reply, and the next one begins behind them.
+          if (outside || ++leftOut % ROW_COST == 0) ++candidates;
+          if (batch.isEmpty()) {
+            position = position.at(entry);
+            cameSomeWay = true;
           }
+          if (!isFull()) continue;
+          considerBatch(batch);
+          return false;
         }
+        batch.add(new Candidate(key, entry, leader.index));
+        if (batch.size() < BATCH) continue;
+        if (!considerBatch(batch) || isFull()) return false;
+        joinStreams();
       }
       return considerBatch(batch);
     }
@@ -373,9 +556,7 @@ final class Searcher {
           if (row == null || Codec.isSkipped(index, row)) continue;
           byte[][] prefixes = Codec.indexPrefixes(index, row);
           byte[] entry = Key.concat(prefixes[prefixes.length - 1], key);
-          boolean inStream = false;
-          for (Cluster.IndexRange range : stream.getRangesList()) inStream |= inRange(range, entry);
-          if (!inStream || Key.compare(entry, position.last) <= 0) continue;
+          if (!isIn(stream, entry) || Key.compare(entry, position.last) <= 0) continue;
           sorted.put(new Key(entry), key);
           if (sorted.size() > keep) {
             sorted.pollLastEntry();
@@ -410,7 +591,7 @@ final class Searcher {
         ++candidates;
         ++counts.rowsRead;
         List<Cell> cells = read.get(new Key(candidate.key));
-        if (cells != null) consider(candidate.key, cells);
+        if (cells != null) consider(candidate, cells);
         position = position.at(candidate.position);
         cameSomeWay = true;
       }
@@ -433,9 +614,12 @@ final class Searcher {
       return row;
     }
 
-    void consider(byte[] key, List<Cell> cells) {
+    void consider(Candidate candidate, List<Cell> cells) {
+      byte[] key = candidate.key;
       Value[] row = decode(key, cells, counts);
-      if (row == null || !branches.get((int) position.branch).predicate.matches(row)) return;
+      if (row == null || !isNamedBy(candidate, row)) return;
+      sample(key, row);
+      if (!branches.get((int) position.branch).predicate.matches(row)) return;
       for (int i = 0; i < position.branch; ++i) {
         if (branches.get(i).predicate.matches(row)) return;
       }
@@ -444,6 +628,17 @@ final class Searcher {
       rows.add(Cluster.FoundRow.newBuilder().setKey(ByteString.copyFrom(key)).setRow(ByteString.copyFrom(encoded))
           .build());
       bytes += key.length + encoded.length;
+    }
+
+    /**
+     * A row has an entry for each state that may come to show behind a tombstone, too; in the order of entries it is
+     * returned by the one of the state that it shows.
+     */
+    private boolean isNamedBy(Candidate candidate, Value[] row) {
+      if (candidate.named == null || Fault.ANY_ENTRY_NAMES_ITS_ROW.isOn()) return true;
+      if (Codec.isSkipped(candidate.named, row)) return false;
+      byte[][] prefixes = Codec.indexPrefixes(candidate.named, row);
+      return Arrays.equals(candidate.position, Key.concat(prefixes[prefixes.length - 1], candidate.key));
     }
 
     boolean isPageFull() {

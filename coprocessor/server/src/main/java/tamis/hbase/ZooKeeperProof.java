@@ -2,7 +2,6 @@ package tamis.hbase;
 
 import java.util.Arrays;
 import org.apache.hadoop.hbase.regionserver.RegionServerServices;
-import org.apache.hadoop.hbase.zookeeper.ZKWatcher;
 import org.apache.hadoop.hbase.zookeeper.ZNodePaths;
 import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.KeeperException;
@@ -18,24 +17,42 @@ import org.apache.zookeeper.ZooKeeper;
  * that limit has to be out of reach where this is the proof.
  */
 final class ZooKeeperProof implements Ownership.Proof {
-  private final RegionServerServices services;
+  /** A connection may be made anew, in the same session. */
+  interface Connection {
+    ZooKeeper get() throws Exception;
+  }
+
+  private final Connection connection;
+  private final String alive;
+  private final String parent;
+  private final String own;
   private boolean made;
 
   ZooKeeperProof(RegionServerServices services) {
-    this.services = services;
+    this(() -> services.getZooKeeper().getRecoverableZooKeeper().getZooKeeper(),
+        services.getZooKeeper().getZNodePaths().baseZNode, services.getZooKeeper().getZNodePaths().rsZNode,
+        services.getServerName().toString());
+  }
+
+  /** The node of `server` below `servers` is the one that the master looks at; `base` is HBase's own. */
+  ZooKeeperProof(Connection connection, String base, String servers, String server) {
+    this.connection = connection;
+    alive = ZNodePaths.joinZNode(servers, server);
+    parent = ZNodePaths.joinZNode(base, "tamis");
+    own = ZNodePaths.joinZNode(parent, server);
   }
 
   @Override
   public synchronized void prove() throws Exception {
-    ZKWatcher watcher = services.getZooKeeper();
-    String alive = ZNodePaths.joinZNode(watcher.getZNodePaths().rsZNode, services.getServerName().toString());
-    String parent = ZNodePaths.joinZNode(watcher.getZNodePaths().baseZNode, "tamis");
-    String own = ZNodePaths.joinZNode(parent, services.getServerName().toString());
-    ZooKeeper zooKeeper = watcher.getRecoverableZooKeeper().getZooKeeper();
+    ZooKeeper zooKeeper = connection.get();
     if (!made) {
       create(zooKeeper, parent, CreateMode.PERSISTENT);
       create(zooKeeper, own, CreateMode.EPHEMERAL);
       made = true;
+    }
+    if (Fault.PROOF_BY_A_READ.isOn()) {
+      zooKeeper.getData(alive, false, null);
+      return;
     }
     try {
       // HBase's own wrapper refuses checks.

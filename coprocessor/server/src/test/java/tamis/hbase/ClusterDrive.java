@@ -10,19 +10,22 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.HRegionLocation;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.Admin;
-import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
 import org.apache.hadoop.hbase.client.Delete;
 import org.apache.hadoop.hbase.client.Durability;
+import org.apache.hadoop.hbase.client.Get;
 import org.apache.hadoop.hbase.client.Increment;
 import org.apache.hadoop.hbase.client.Mutation;
 import org.apache.hadoop.hbase.client.Put;
@@ -31,8 +34,6 @@ import org.apache.hadoop.hbase.client.ResultScanner;
 import org.apache.hadoop.hbase.client.RowMutations;
 import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.client.Table;
-import org.apache.hadoop.hbase.client.TableDescriptor;
-import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.HBaseConfiguration;
 import org.apache.hadoop.hbase.util.Bytes;
 import tamis.pb.Cluster;
@@ -43,19 +44,23 @@ import tamis.table.Value;
 
 /**
  * Plain HBase clients write into an indexed table of a real cluster, while its regions are flushed, compacted, split,
- * merged and moved and, by whoever runs this, its servers killed; at the end, and now and then, every value is looked up
+ * merged and moved, and its servers killed; at the end, and now and then, every value is looked up
  * by every index and held against a scan of the rows. The class path has the cluster's configuration.
  *
- *   ClusterDrive SECONDS [SEED [poll]]
+ *   ClusterDrive SECONDS [SEED [poll [HBASE_LOCAL DIRECTORY]]]
  *
  * With "poll" a coordinator listens to all servers, and after each acknowledged put is asked whether it would leave the
- * row's region out.
+ * row's region out. With a directory of tools/hbase-local, servers, master and ZooKeeper of that cluster fail meanwhile
+ * (Outages); a server that has lost its regions goes on answering HBase's own reads for a moment, so that a row just
+ * acknowledged may not be there for them: that is counted.
  */
 public final class ClusterDrive {
   private static final TableName NAME = TableName.valueOf("tamis_drive");
   private static final int THREADS = 4;
   private static final int KEYS = 400;
   private static final int VALUES = 20;
+  private static final int MOST_KEPT = 1000;
+  private static final int SOUGHT = 20; // one in so many of those that are kept
   private static final String[] LETTERS = {"a", "s"};
 
   private final Connection connection;
@@ -66,45 +71,44 @@ public final class ClusterDrive {
   private volatile boolean stop;
   private volatile boolean pause;
   private final AtomicLong paused = new AtomicLong();
+  private final Outages outages; // null: none
+  /** Rows that were acknowledged and are not written again, but deleted after a thousand later ones: the oldest first. */
+  private final BlockingQueue<String> kept = new LinkedBlockingQueue<>();
+  private final AtomicLong keptEver = new AtomicLong();
+  private final AtomicLong staleReads = new AtomicLong();
 
-  private ClusterDrive(Connection connection, long seed) {
+  private ClusterDrive(Connection connection, long seed, LocalCluster cluster) {
     this.connection = connection;
     random = new Random(seed);
+    outages = cluster == null ? null : new Outages(cluster, new Random(seed));
   }
 
-  public static void main(String[] args) throws Exception {
+  public static void main(String[] args) {
     long seconds = Long.parseLong(args[0]);
     long seed = args.length > 1 ? Long.parseLong(args[1]) : System.nanoTime();
     boolean poll = args.length > 2;
     System.out.println("seed " + seed);
     org.apache.hadoop.conf.Configuration conf = HBaseConfiguration.create();
     conf.setInt("hbase.client.retries.number", 30);
-    try (Connection connection = ConnectionFactory.createConnection(conf)) {
-      System.exit(new ClusterDrive(connection, seed).run(seconds, poll) ? 0 : 1);
-    }
+    LocalCluster cluster = args.length > 4 ? new LocalCluster(args[3], args[4]) : null;
+    if (cluster != null) conf.setInt("hbase.rpc.timeout", 5000); // one that sleeps is not waited for
+    DriveEnd.exit(() -> {
+      try (Connection connection = ConnectionFactory.createConnection(conf)) {
+        return new ClusterDrive(connection, seed, cluster).run(seconds, poll);
+      }
+    });
   }
 
-  private static TableDescriptor descriptor() throws IOException {
-    tamis.pb.Table.Schema schema = RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1))
+  private static tamis.pb.Table.Schema schema() {
+    return RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1))
         .addIndexes(RegionForTest.index(2, "by_n", true, 2)).addIndexes(RegionForTest.index(3, "by_s", true, 4))
         .addIndexes(RegionForTest.index(4, "by_ba", false, 3, 1)).build();
-    return TableDescriptorBuilder.newBuilder(NAME)
-        .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(RegionForTest.F).setMaxVersions(1).build())
-        .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(RegionForTest.G).setMaxVersions(1).build())
-        .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(IndexedTable.FAMILY)
-            .setMaxVersions(Integer.MAX_VALUE).setNewVersionBehavior(true).build())
-        .setValue(IndexedTable.SCHEMA, schema.toByteArray()).setCoprocessor(IndexObserver.class.getName())
-        .setRegionSplitPolicyClassName(IndexSplitPolicy.class.getName()).build();
   }
 
-  private boolean run(long seconds, boolean poll) throws Exception {
+  private DriveEnd run(long seconds, boolean poll) throws Exception {
     try (Admin admin = connection.getAdmin()) {
       admin.balancerSwitch(false, true);
-      if (admin.tableExists(NAME)) {
-        if (admin.isTableEnabled(NAME)) admin.disableTable(NAME);
-        admin.deleteTable(NAME);
-      }
-      admin.createTable(descriptor(), new byte[][] {key(130), key(260)});
+      TableForTest.makeAnew(admin, TableForTest.indexed(TableForTest.plain(NAME), schema()), key(130), key(260));
       List<Thread> threads = new ArrayList<>();
       if (poll) {
         Thread thread = new Thread(this::pollAll);
@@ -121,10 +125,13 @@ public final class ClusterDrive {
       long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(seconds);
       boolean good = true;
       while (good && System.nanoTime() - end < 0) {
+        Thread outage = beginOutage();
         for (int i = 0; i < 4; ++i) {
           mishap(admin);
           Thread.sleep(300);
         }
+        outage.join();
+        if (outageFailed) return DriveEnd.FAILED;
         pause = true;
         while (paused.get() < THREADS) Thread.sleep(5);
         good = check();
@@ -134,10 +141,12 @@ public final class ClusterDrive {
       pause = false;
       for (Thread thread : threads) thread.join();
       good = good && check() && leftOut.get() == 0;
+      if (outages == null) good = good && staleReads.get() == 0;
+      System.out.println(keptEver + " rows put once, " + staleReads + " not there for a read at once");
       if (poll) System.out.println(excluded + " times a region could be left out, " + leftOut + " times wrongly");
       System.out.println(writes + " writes, " + failures + " failed or unknown, " + lookups + " lookups: "
           + (good ? "nothing missed, nothing else found" : "WRONG"));
-      return good;
+      return good ? DriveEnd.GOOD : DriveEnd.ROW_MISSED;
     }
   }
 
@@ -202,20 +211,25 @@ public final class ClusterDrive {
     }
   }
 
-  private void ask(byte[] row, String column, byte[] value) {
+  /**
+   * Whether a coordinator would leave out the row, which its writer has put and nobody else writes. Where the same
+   * millisecond had a delete before the put, HBase shows that, and the value is rightly not to be found.
+   */
+  private void ask(Table table, byte[] row, String column, byte[] value) throws IOException {
     if (copies.isEmpty()) return;
     int index = column.equals("a") ? 1 : 3;
     ByteWriter encoded = new ByteWriter();
     Codec.appendIndexed(Value.text(value), encoded);
     byte[] first = encoded.toBytes();
     byte[] absent = Bytes.add(new byte[] {2}, Bytes.toBytes("v1~nothing has it"), new byte[] {0, 1});
-    int table = IndexedTable.tableId(NAME, 1);
+    int tableId = IndexedTable.tableId(NAME, 1);
     for (Map.Entry<String, FeedCopy> copy : copies.entrySet()) {
-      if (copy.getValue().excludesRow(table, row, index, tamis.filter.Hash.of(first, index), first)) {
+      boolean excluded = copy.getValue().excludesRow(tableId, row, index, tamis.filter.Hash.of(first, index), first);
+      if (excluded && Arrays.equals(value, table.get(new Get(row)).getValue(RegionForTest.F, Bytes.toBytes(column)))) {
         leftOut.incrementAndGet();
         System.out.println("LEFT OUT by the copy of " + copy.getKey() + ": " + column + " of " + Bytes.toString(row));
       }
-      if (copy.getValue().excludesRow(table, row, index, tamis.filter.Hash.of(absent, index), absent)) excluded.incrementAndGet();
+      if (copy.getValue().excludesRow(tableId, row, index, tamis.filter.Hash.of(absent, index), absent)) this.excluded.incrementAndGet();
     }
   }
 
@@ -293,6 +307,9 @@ public final class ClusterDrive {
         }
         break;
       }
+      case 3:
+        writeOnce(table, row, Bytes.toBytes("v" + random.nextInt(VALUES)));
+        break;
       default: {
         Mutation mutation = mutation(row, random);
         if (mutation instanceof Delete) {
@@ -301,14 +318,51 @@ public final class ClusterDrive {
         }
         table.put((Put) mutation);
         for (Cell cell : mutation.getFamilyCellMap().get(RegionForTest.F)) {
-          ask(row, Bytes.toString(org.apache.hadoop.hbase.CellUtil.cloneQualifier(cell)),
+          ask(table, row, Bytes.toString(org.apache.hadoop.hbase.CellUtil.cloneQualifier(cell)),
               org.apache.hadoop.hbase.CellUtil.cloneValue(cell));
         }
       }
     }
   }
 
+  /** A value that no other row has: new to every filter. */
+  private static byte[] ownOf(String row) {
+    return Bytes.toBytes("v1~of " + row);
+  }
+
+  /** A row of its own, which is there from now on, for long. */
+  private void writeOnce(Table table, byte[] near, byte[] value) throws IOException {
+    String row = Bytes.toString(near) + "-" + keptEver.incrementAndGet();
+    table.put(new Put(Bytes.toBytes(row)).addColumn(RegionForTest.F, Bytes.toBytes("a"), value)
+        .addColumn(RegionForTest.F, Bytes.toBytes("s"), ownOf(row)));
+    try {
+      ask(table, Bytes.toBytes(row), "a", value);
+      ask(table, Bytes.toBytes(row), "s", ownOf(row));
+      if (table.get(new Get(Bytes.toBytes(row))).isEmpty()) staleReads.incrementAndGet();
+    } finally {
+      kept.add(row); // no sooner: another writer deletes what it finds here
+    }
+    if (kept.size() <= MOST_KEPT) return;
+    String old = kept.poll();
+    if (old != null) table.delete(new Delete(Bytes.toBytes(old)));
+  }
+
   // ---- Mishaps
+
+  private volatile boolean outageFailed;
+
+  private Thread beginOutage() {
+    Thread thread = new Thread(() -> {
+      try {
+        if (outages != null) outages.next();
+      } catch (Exception e) {
+        e.printStackTrace();
+        outageFailed = true;
+      }
+    });
+    thread.start();
+    return thread;
+  }
 
   private void mishap(Admin admin) {
     try {
@@ -361,10 +415,12 @@ public final class ClusterDrive {
   private boolean checkOnce() throws IOException {
     Map<String, Map<Value, TreeSet<String>>> wanted = new HashMap<>();
     int rows = 0;
+    Set<String> lost = new TreeSet<>(kept);
     try (Table table = connection.getTable(NAME);
         ResultScanner scanner = table.getScanner(new Scan().addFamily(RegionForTest.F).addFamily(RegionForTest.G))) {
       for (Result result : scanner) {
         ++rows;
+        lost.remove(Bytes.toString(result.getRow()));
         for (Cell cell : result.rawCells()) {
           String column = Bytes.toString(org.apache.hadoop.hbase.CellUtil.cloneQualifier(cell));
           byte[] bytes = org.apache.hadoop.hbase.CellUtil.cloneValue(cell);
@@ -373,6 +429,10 @@ public final class ClusterDrive {
               .add(Bytes.toString(result.getRow()));
         }
       }
+    }
+    if (!lost.isEmpty()) {
+      System.out.println("acknowledged, and not there: " + lost);
+      return false;
     }
     String[] columns = {"a", "n", "b", "s"};
     int[] positions = {1, 2, 3, 4};
@@ -391,6 +451,15 @@ public final class ClusterDrive {
           return false;
         }
       }
+    }
+    for (String row : kept) {
+      if (random.nextInt(SOUGHT) > 0) continue;
+      TreeSet<String> found = new TreeSet<>();
+      scanned += search(3, 4, Value.text(ownOf(row)), found);
+      lookups.incrementAndGet();
+      if (found.equals(Collections.singleton(row))) continue;
+      System.out.println("s of " + row + ": found " + found);
+      return false;
     }
     System.out.println(rows + " rows, " + connection.getRegionLocator(NAME).getAllRegionLocations().size()
         + " regions, right; " + scanned + " of the regions asked were scanned");

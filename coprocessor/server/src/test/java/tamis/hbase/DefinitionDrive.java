@@ -10,7 +10,6 @@ import org.apache.hadoop.hbase.HBaseConfiguration;
 import org.apache.hadoop.hbase.KeyValue;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.Admin;
-import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
 import org.apache.hadoop.hbase.client.Delete;
@@ -18,7 +17,6 @@ import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.client.SnapshotType;
 import org.apache.hadoop.hbase.client.Table;
-import org.apache.hadoop.hbase.client.TableDescriptor;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.io.hfile.CacheConfig;
 import org.apache.hadoop.hbase.io.hfile.HFile;
@@ -69,12 +67,6 @@ public final class DefinitionDrive {
     System.exit(0);
   }
 
-  private static void drop(Admin admin, TableName name) throws IOException {
-    if (!admin.tableExists(name)) return;
-    if (admin.isTableEnabled(name)) admin.disableTable(name);
-    admin.deleteTable(name);
-  }
-
   private static byte[] key(int i) {
     return Bytes.toBytes(String.format("k%05d", i));
   }
@@ -96,24 +88,15 @@ public final class DefinitionDrive {
   }
 
   /** The next version of the schema, with these indexes. */
-  private byte[] schema(int... indexes) {
+  private tamis.pb.Table.Schema schema(int... indexes) {
     tamis.pb.Table.Schema.Builder schema = RegionForTest.schema().setVersion(++version);
     for (int id : indexes) schema.addIndexes(index(id));
-    return schema.build().toByteArray();
+    return schema.build();
   }
 
   private void change(int... indexes) throws IOException {
     admin.modifyTable(TableDescriptorBuilder.newBuilder(admin.getDescriptor(NAME))
-        .setValue(IndexedTable.SCHEMA, schema(indexes)).build());
-  }
-
-  /** What a plain table needs to become an indexed one. */
-  private TableDescriptor attached(TableDescriptor plain, int... indexes) throws IOException {
-    return TableDescriptorBuilder.newBuilder(plain)
-        .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(IndexedTable.FAMILY).setMaxVersions(Integer.MAX_VALUE)
-            .setNewVersionBehavior(true).build())
-        .setValue(IndexedTable.SCHEMA, schema(indexes)).setCoprocessor(IndexObserver.class.getName())
-        .setRegionSplitPolicyClassName(IndexSplitPolicy.class.getName()).build();
+        .setValue(IndexedTable.SCHEMA, schema(indexes).toByteArray()).build());
   }
 
   private static void refused(String what, Attempt attempt) throws Exception {
@@ -172,19 +155,15 @@ public final class DefinitionDrive {
 
   private void run() throws Exception {
     admin.balancerSwitch(false, true);
-    drop(admin, NAME);
-    drop(admin, CLONE);
+    TableForTest.drop(admin, CLONE);
     admin.deleteSnapshots(java.util.regex.Pattern.compile(SNAPSHOT));
-    admin.createTable(TableDescriptorBuilder.newBuilder(NAME)
-        .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(RegionForTest.F).build())
-        .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(RegionForTest.G).build()).build(),
-        new byte[][] {key(ROWS / 3), key(ROWS / 3 * 2)});
+    TableForTest.makeAnew(admin, TableForTest.plain(NAME).build(), key(ROWS / 3), key(ROWS / 3 * 2));
     try (Table table = connection.getTable(NAME)) {
       List<Put> puts = new java.util.ArrayList<>();
       for (int i = 0; i < ROWS; ++i) puts.add(put(i));
       table.put(puts);
     }
-    admin.modifyTable(attached(admin.getDescriptor(NAME), 1));
+    admin.modifyTable(TableForTest.indexed(TableDescriptorBuilder.newBuilder(admin.getDescriptor(NAME)), schema(1)));
     expect("attach", calls, ROWS, ROWS);
 
     Thread one = writer(0, ROWS / 2);
@@ -233,8 +212,8 @@ public final class DefinitionDrive {
       for (int i = 0; i < 100; ++i) table.put(put(i));
     }
     expect("puts", calls, 100, 200);
-    drop(admin, CLONE);
-    drop(admin, NAME);
+    TableForTest.drop(admin, CLONE);
+    TableForTest.drop(admin, NAME);
     admin.deleteSnapshot(SNAPSHOT);
   }
 

@@ -61,7 +61,7 @@ final class FeedCopy {
     }
     for (Cluster.Event event : reply.getEventsList()) apply(event);
     applied = reply.getTo();
-    for (Cluster.Projection projection : reply.getProjectionsList()) apply(projection);
+    for (Cluster.Projection projection : reply.getProjectionsList()) apply(projection, reply);
     if (reply.getLeaseNs() > 0) leaseUntil = sentAt + reply.getLeaseNs();
   }
 
@@ -116,11 +116,14 @@ final class FeedCopy {
     return new long[(int) ((index.geometry.positions() + 63) / 64)];
   }
 
-  private void apply(Cluster.Projection projection) {
+  /** With what the reply tells of later than its bits. */
+  private void apply(Cluster.Projection projection, Cluster.PollReply reply) {
     Region region = regions.get(projection.getRegionId());
-    Index index = region == null ? null : region.indexes.get(projection.getIndexId());
+    if (region == null || region.opened.getEpoch() != projection.getEpoch()) return;
+    Index index = region.indexes.get(projection.getIndexId());
     if (index == null || index.generation != projection.getGeneration() || projection.getFirstWord() != 0
-        || projection.getFirstLayer() != 0 || projection.getLayersCount() != projection.getLayerCount()) return;
+        || projection.getFirstLayer() != 0 || projection.getLayersCount() != projection.getLayerCount()
+        || projection.getAsOf() < reply.getFrom()) return;
     List<long[]> bits = new ArrayList<>();
     for (tamis.shaded.protobuf.ByteString bytes : projection.getLayersList()) {
       long[] words = empty(index);
@@ -131,6 +134,11 @@ final class FeedCopy {
     index.bits = bits;
     index.asOf = projection.getAsOf();
     index.layers = bits.size();
+    for (Cluster.Event event : reply.getEventsList()) {
+      boolean later = event.getSequence() > index.asOf && event.getRegionId() == projection.getRegionId()
+          && event.getIndexId() == projection.getIndexId();
+      if (later) apply(event);
+    }
   }
 
   /** Whether a query for the value would leave out a region of the table that the row lies in. */

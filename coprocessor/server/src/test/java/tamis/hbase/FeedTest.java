@@ -172,6 +172,28 @@ class FeedTest {
     assertTrue(f.feed.waitAcknowledged(third, f.now));
   }
 
+  @Test
+  void whatNobodyWaitsForTravelsWithWhatSomebodyWaitsFor() throws Exception {
+    Feed f = new Feed();
+    f.poll(1, 0);
+    long urgent = f.feed.append(closed(1));
+    f.feed.append(closed(2), false);
+    AtomicReference<Cluster.PollReply> reply = new AtomicReference<>();
+    Thread poll = new Thread(() -> {
+      try {
+        reply.set(f.feed.poll(poll(1, 7, urgent).toBuilder().setWaitNs(SECOND).build(), () -> f.now + 10 * SECOND));
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    });
+    poll.start();
+    while (poll.isAlive() && poll.getState() != Thread.State.TIMED_WAITING) Thread.yield();
+    f.feed.append(closed(3));
+    poll.join();
+    assertEquals(2, reply.get().getEventsCount());
+    assertTrue(reply.get().getLeaseNs() > 0);
+  }
+
   // ---- Who may know of some tables only
 
   private static Cluster.Event.Builder opened(long region, int table) {
@@ -270,5 +292,42 @@ class FeedTest {
     f.now += 2 * f.options.silenceNs;
     f.feed.append(closed(1));
     assertEquals(0, f.feed.eventBytes());
+  }
+
+  private static Cluster.Event.Builder flips(int bit) {
+    return Cluster.Event.newBuilder().setKind(Cluster.Event.Kind.FLIPS).setRegionId(5).setIndexId(1).setGeneration(1)
+        .addFlips((long) bit << 1 | 1);
+  }
+
+  /** A value comes between the bits and the events of a reply: the copy that loads the bits has that, too. */
+  @Test
+  void whatCameBehindTheBitsIsInTheCopy() throws Exception {
+    tamis.filter.SplitGeometry geometry = new tamis.filter.SplitGeometry(1, 64);
+    AtomicReference<FilterFeed> made = new AtomicReference<>();
+    byte[] value = encoded("new");
+    int bit = (int) geometry.position(Hash.of(value, 1), 0);
+    FilterFeed feed = new FilterFeed("s", 7, new FeedOptions(), System::nanoTime, (column, bytes) -> {
+      Cluster.Projection projection = Cluster.Projection.newBuilder().setRegionId(5).setIndexId(1).setGeneration(1)
+          .setAsOf(made.get().last()).addLayers(tamis.shaded.protobuf.ByteString.copyFrom(new byte[8])).setLayerCount(1)
+          .build();
+      made.get().append(flips(bit));
+      return projection;
+    });
+    made.set(feed);
+    feed.append(opened(5, 1));
+    feed.append(Cluster.Event.newBuilder().setKind(Cluster.Event.Kind.INDEX_COMPLETE).setRegionId(5).setIndexId(1)
+        .setGeneration(1).setGeometry(Cluster.Geometry.newBuilder().setSlices(1).setSlicePositions(64)).setLayers(1)
+        .setMin(tamis.shaded.protobuf.ByteString.EMPTY)
+        .setMax(tamis.shaded.protobuf.ByteString.copyFrom(new byte[] {(byte) 0xff})).setHasRange(true));
+    FeedCopy copy = new FeedCopy(1);
+    for (int i = 0; i < 2; ++i) {
+      long sent = System.nanoTime();
+      copy.apply(feed.poll(copy.request(0), () -> System.nanoTime() + 1000 * SECOND), sent);
+    }
+    assertEquals(3, feed.last());
+    assertFalse(copy.excludes(5, 1, Hash.of(value, 1), value));
+    byte[] other = encoded("other");
+    assertTrue(geometry.position(Hash.of(other, 1), 0) != bit);
+    assertTrue(copy.excludes(5, 1, Hash.of(other, 1), other));
   }
 }

@@ -8,12 +8,18 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.util.Collections;
 import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.Coprocessor;
 import org.apache.hadoop.hbase.DoNotRetryIOException;
 import org.apache.hadoop.hbase.KeyValue;
+import org.apache.hadoop.hbase.client.CoprocessorDescriptorBuilder;
 import org.apache.hadoop.hbase.client.Durability;
+import org.apache.hadoop.hbase.client.Mutation;
 import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.TableDescriptor;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
@@ -25,13 +31,16 @@ import org.apache.hadoop.hbase.io.hfile.CacheConfig;
 import org.apache.hadoop.hbase.io.hfile.HFile;
 import org.apache.hadoop.hbase.io.hfile.HFileContextBuilder;
 import org.apache.hadoop.hbase.regionserver.HRegion;
+import org.apache.hadoop.hbase.regionserver.MiniBatchOperationInProgress;
 import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 import org.apache.hadoop.hbase.util.Pair;
 import org.apache.hadoop.hbase.wal.WALEdit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import tamis.filter.Hash;
 import tamis.pb.Cluster;
+import tamis.shaded.protobuf.ByteString;
 import tamis.table.ByteWriter;
 import tamis.table.Codec;
 import tamis.table.Value;
@@ -146,14 +155,114 @@ class InterleavingTest {
     assertEquals(1, missedAfterAVisitUnobserved());
   }
 
+  // ---- An index is created: regions open with it one after the other
+
+  private static TableDescriptor descriptorOfTwoIndexes() throws IOException {
+    return RegionForTest.descriptor(RegionForTest.schema().setVersion(2)
+        .addIndexes(RegionForTest.index(1, "by_a", true, 1)).addIndexes(RegionForTest.index(2, "by_s", true, 4)).build(), 1);
+  }
+
+  private static Put putBoth(String row) {
+    return put(row, "v").addColumn(RegionForTest.F, Bytes.toBytes("s"), Bytes.toBytes("w"));
+  }
+
+  private static long missedByANewIndex() throws Exception {
+    try (RegionForTest test = open(descriptor())) {
+      for (int i = 0; i < 10; ++i) test.region.put(putBoth("r" + i)); // without entries of the index to come
+      test.reopen(descriptorOfTwoIndexes());
+      return missed(test);
+    }
+  }
+
+  @Test
+  void anIndexIsBelievedOnlyWhereARegionHasItsEntries() throws Exception {
+    assertEquals(0, missedByANewIndex());
+    Fault.only(Fault.UNMARKED_BELIEVED);
+    assertEquals(10, missedByANewIndex());
+  }
+
+  // ---- A condition refuses a write
+
+  /** Whether a write is acknowledged that is not there. */
+  private static boolean refusedWriteIsAcknowledged() throws Exception {
+    try (RegionForTest test = open(descriptor())) {
+      test.region.put(put("r", "before"));
+      IndexedRegion region = test.observer().indexed();
+      Cluster.RegionMutateResult result = Mutator.mutate(region, Cluster.RegionMutations.newBuilder()
+          .setRegionId(region.id).addMutations(Cluster.Mutation.newBuilder()
+              .setKind(Cluster.Mutation.Kind.INSERT_IF_ABSENT).setKey(ByteString.copyFromUtf8("r"))).build(), 1);
+      return result.getResults(0).getCode() == Cluster.Error.Code.OK;
+    }
+  }
+
+  @Test
+  void whatAConditionRefusedIsNotAcknowledged() throws Exception {
+    assertFalse(refusedWriteIsAcknowledged());
+    Fault.only(Fault.REFUSAL_ANSWERED_AS_DONE);
+    assertTrue(refusedWriteIsAcknowledged());
+  }
+
+  // ---- Another coprocessor changes a write
+
+  /** Puts another value into column `a`. */
+  public static final class Changer implements RegionCoprocessor, RegionObserver {
+    @Override
+    public Optional<RegionObserver> getRegionObserver() {
+      return Optional.of(this);
+    }
+
+    @Override
+    public void preBatchMutate(ObserverContext<RegionCoprocessorEnvironment> c,
+        MiniBatchOperationInProgress<Mutation> batch) throws IOException {
+      for (int i = 0; i < batch.size(); ++i) {
+        java.util.List<Cell> cells = batch.getOperation(i).getFamilyCellMap().get(RegionForTest.F);
+        if (cells == null) continue;
+        cells.replaceAll(cell -> new KeyValue(CellUtil.cloneRow(cell), RegionForTest.F, CellUtil.cloneQualifier(cell),
+            cell.getTimestamp(), Bytes.toBytes("changed")));
+      }
+    }
+  }
+
+  private static long missedBesideAChanger(int priority) throws Exception {
+    TableDescriptor descriptor = TableDescriptorBuilder.newBuilder(descriptor()).setCoprocessor(
+        CoprocessorDescriptorBuilder.newBuilder(Changer.class.getName()).setPriority(priority).build()).build();
+    SchemaGuard.check(descriptor); // as the master does
+    try (RegionForTest test = open(descriptor)) {
+      test.region.put(put("r", "v"));
+      return missed(test);
+    }
+  }
+
+  @Test
+  void theObserverSeesAWriteLast() throws Exception {
+    assertEquals(0, missedBesideAChanger(Coprocessor.PRIORITY_USER));
+    assertThrows(IOException.class, () -> missedBesideAChanger(Coprocessor.PRIORITY_LOWEST));
+    Fault.only(Fault.NOT_THE_LAST_OBSERVER);
+    assertEquals(1, missedBesideAChanger(Coprocessor.PRIORITY_LOWEST));
+  }
+
   // ---- Cells that expire
+
+  /** Of a row whose indexed cell expires, while another one stays. */
+  private static long missedAfterExpiry(boolean sparse) throws Exception {
+    TableDescriptor descriptor = new SchemaGuardTest().expiring(sparse);
+    SchemaGuard.check(descriptor); // as the master does
+    try (RegionForTest test = open(descriptor)) {
+      test.region.put(put("r", "v").addColumn(RegionForTest.G, Bytes.toBytes("b"), Bytes.toBytes("stays")));
+      assertEquals(0, missed(test));
+      EnvironmentEdgeManager.injectEdge(() -> System.currentTimeMillis() + TimeUnit.DAYS.toMillis(1));
+      return missed(test);
+    } finally {
+      EnvironmentEdgeManager.reset();
+    }
+  }
 
   @Test
   void onlyWhatSurvivesExpiryGoesWithATtl() throws Exception {
-    SchemaGuardTest guard = new SchemaGuardTest();
-    assertThrows(IOException.class, () -> SchemaGuard.check(guard.expiring()));
+    assertEquals(0, missedAfterExpiry(true));
+    assertThrows(IOException.class, () -> missedAfterExpiry(false));
     Fault.only(Fault.EXPIRY_NOT_REFUSED);
-    SchemaGuard.check(guard.expiring());
+    assertEquals(1, missedAfterExpiry(false));
   }
 
   // ---- Another coprocessor throws behind the commit
@@ -176,18 +285,30 @@ class InterleavingTest {
     TableDescriptor descriptor =
         TableDescriptorBuilder.newBuilder(descriptor()).setCoprocessor(Thrower.class.getName()).build();
     try (RegionForTest test = open(descriptor)) {
+      CountDownLatch written = new CountDownLatch(1);
+      CountDownLatch looked = new CountDownLatch(1);
       Thread thread = new Thread(() -> {
         try {
           test.region.put(put("bad", "v"));
         } catch (IOException e) {
           // as it should
         }
+        written.countDown();
+        try {
+          looked.await();
+        } catch (InterruptedException e) {
+          Thread.currentThread().interrupt();
+        }
+        // Locks of rows are the process's: what nobody frees would stop a test of another region, some day.
+        BatchContext.current().release();
       });
       thread.start();
-      thread.join();
+      written.await();
       IndexedRegion region = test.observer().indexed();
       boolean free = region.gate.writeLock().tryLock();
       if (free) region.gate.writeLock().unlock();
+      looked.countDown();
+      thread.join();
       return free;
     }
   }

@@ -3,6 +3,7 @@ package tamis.hbase;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CountDownLatch;
@@ -11,13 +12,12 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.hbase.HBaseConfiguration;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.Admin;
-import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
 import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.Table;
+import org.apache.hadoop.hbase.client.TableDescriptor;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
-import org.apache.hadoop.hbase.regionserver.BloomType;
 import org.apache.hadoop.hbase.util.Bytes;
 import tamis.pb.Cluster;
 
@@ -26,7 +26,7 @@ import tamis.pb.Cluster;
  * turn, medians of the rounds' ratios. With "poll" a coordinator listens to every server. At the end a check compares all
  * rows, entries and filters. The class path has the cluster's configuration (hbase-local start --full-speed).
  *
- *   PutBenchmark SECONDS_A_ROUND ROUNDS [poll]
+ *   PutBenchmark SECONDS_A_ROUND ROUNDS [poll] [KNOWN] [NEW] [BATCH] [FRESH]
  */
 public final class PutBenchmark {
   private static final int ROWS = 20_000;
@@ -72,7 +72,7 @@ public final class PutBenchmark {
     org.apache.hadoop.conf.Configuration conf = HBaseConfiguration.create();
     try (Connection connection = ConnectionFactory.createConnection(conf)) {
       new PutBenchmark(connection, TimeUnit.MILLISECONDS.toNanos((long) (Double.parseDouble(args[0]) * 1000)))
-          .run(Integer.parseInt(args[1]), args.length > 2);
+          .run(Integer.parseInt(args[1]), Arrays.asList(args).subList(2, args.length));
     }
     System.exit(0);
   }
@@ -82,28 +82,19 @@ public final class PutBenchmark {
   }
 
   private void create(Admin admin, int indexes) throws IOException {
-    TableName name = name(indexes);
-    if (admin.tableExists(name)) {
-      if (admin.isTableEnabled(name)) admin.disableTable(name);
-      admin.deleteTable(name);
-    }
-    TableDescriptorBuilder table = TableDescriptorBuilder.newBuilder(name)
-        .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(RegionForTest.F).setBloomFilterType(BloomType.ROW).build())
-        .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(RegionForTest.G).setBloomFilterType(BloomType.ROW).build());
+    TableDescriptorBuilder plain = TableForTest.plain(name(indexes));
+    TableDescriptor table = plain.build();
     if (indexes > 0) {
       tamis.pb.Table.Schema.Builder schema = RegionForTest.schema();
       int[] columns = {1, 4, 3};
       for (int i = 0; i < indexes; ++i) {
         schema.addIndexes(RegionForTest.index(i + 1, "by_" + i, true, columns[i]).toBuilder().setExpectedValues(10_000));
       }
-      table.setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(IndexedTable.FAMILY)
-          .setMaxVersions(Integer.MAX_VALUE).setNewVersionBehavior(true).build())
-          .setValue(IndexedTable.SCHEMA, schema.build().toByteArray()).setCoprocessor(IndexObserver.class.getName())
-          .setRegionSplitPolicyClassName(IndexSplitPolicy.class.getName());
+      table = TableForTest.indexed(plain, schema.build());
     }
     byte[][] splits = new byte[5][];
     for (int i = 0; i < 5; ++i) splits[i] = key(ROWS / 6 * (i + 1));
-    admin.createTable(table.build(), splits);
+    TableForTest.makeAnew(admin, table, splits);
   }
 
   private static byte[] key(int i) {
@@ -219,7 +210,14 @@ public final class PutBenchmark {
     }
   }
 
-  private void run(int rounds, boolean poll) throws Exception {
+  /** Words: "poll", and the kinds; none: all of them. */
+  private void run(int rounds, List<String> words) throws Exception {
+    boolean poll = words.contains("poll");
+    EnumSet<Kind> kinds = EnumSet.noneOf(Kind.class);
+    for (String word : words) {
+      if (!word.equals("poll")) kinds.add(Kind.valueOf(word));
+    }
+    if (kinds.isEmpty()) kinds = EnumSet.allOf(Kind.class);
     ServerCalls[] calls = new ServerCalls[4];
     try (Admin admin = connection.getAdmin()) {
       admin.balancerSwitch(false, true);
@@ -239,12 +237,10 @@ public final class PutBenchmark {
     }
     System.out.println("| | without the jar: p50, throughput | 1 index: p50, throughput | 3 indexes |");
     System.out.println("|---|---|---|---|");
-    for (int threads : new int[] {1, 16}) {
-      compare(Kind.KNOWN, threads, rounds);
-      compare(Kind.NEW, threads, rounds);
+    for (Kind kind : kinds) {
+      boolean single = kind == Kind.KNOWN || kind == Kind.NEW;
+      for (int threads : single ? new int[] {1, 16} : new int[] {2}) compare(kind, threads, rounds);
     }
-    compare(Kind.BATCH, 2, rounds);
-    compare(Kind.FRESH, 2, rounds);
     stop = true;
     for (int indexes : new int[] {1, 3}) {
       Cluster.RegionCheck check = calls[indexes].check();

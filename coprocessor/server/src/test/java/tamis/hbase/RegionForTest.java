@@ -9,9 +9,12 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.Coprocessor;
 import org.apache.hadoop.hbase.HBaseConfiguration;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
+import org.apache.hadoop.hbase.client.CoprocessorDescriptor;
+import org.apache.hadoop.hbase.client.CoprocessorDescriptorBuilder;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.client.RegionInfoBuilder;
 import org.apache.hadoop.hbase.client.Scan;
@@ -65,8 +68,8 @@ final class RegionForTest implements AutoCloseable {
     region = HRegion.newHRegion(CommonFSUtils.getTableDir(root, descriptor.getTableName()), wals.getWAL(info),
         FileSystem.get(root.toUri(), conf), conf, info, descriptor, null);
     region.setCoprocessorHost(new RegionCoprocessorHost(region, null, conf));
-    region.initialize();
-    RegionServerState.complete(observer().indexed());
+    region.getMVCC().advanceTo(region.initialize()); // as a server does
+    RegionIndexes.complete(observer().indexed());
   }
 
   IndexObserver observer() {
@@ -176,12 +179,17 @@ final class RegionForTest implements AutoCloseable {
         .addKey(0).addKeyParts(Table.KeyPart.newBuilder().setForm(3).setEncoding(CellEncoding.RAW.ordinal()));
   }
 
+  static CoprocessorDescriptor observerDescriptor() {
+    return CoprocessorDescriptorBuilder.newBuilder(IndexObserver.class.getName())
+        .setPriority(Coprocessor.PRIORITY_LOWEST).build();
+  }
+
   static TableDescriptor descriptor(Table.Schema schema, int versions) throws IOException {
     return TableDescriptorBuilder.newBuilder(TableName.valueOf("t"))
         .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(F).setMaxVersions(versions).build())
         .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(G).setMaxVersions(1).build())
         .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(IndexedTable.FAMILY)
             .setMaxVersions(Integer.MAX_VALUE).setNewVersionBehavior(true).build())
-        .setValue(IndexedTable.SCHEMA, schema.toByteArray()).setCoprocessor(IndexObserver.class.getName()).build();
+        .setValue(IndexedTable.SCHEMA, schema.toByteArray()).setCoprocessor(observerDescriptor()).build();
   }
 }

@@ -121,9 +121,9 @@ class RegionJobsTest {
       for (int i = 5; i < 300; i += 100) filter.remove(Collections.singletonList(indexEntry(region, "v5", i)));
       assertEquals("2 missing, 3 foreign, 3 not in filters", problems(check(test)));
 
-      assertTrue(RegionServerState.INSTANCE.rebuild(region, 2, rows -> true));
+      assertTrue(RegionServerState.INSTANCE.indexes.rebuild(region, 2, rows -> true));
       assertEquals("2 missing, 3 foreign, 3 not in filters", problems(check(test)));
-      assertTrue(RegionServerState.INSTANCE.rebuild(region, 1, rows -> true));
+      assertTrue(RegionServerState.INSTANCE.indexes.rebuild(region, 1, rows -> true));
       Cluster.RegionCheck mended = check(test);
       assertEquals("0 missing, 0 foreign, 0 not in filters", problems(mended), mended.toString());
       assertEquals(1, mended.getGarbage()); // of the index that is no more: a compaction takes it
@@ -222,7 +222,7 @@ class RegionJobsTest {
       for (Thread thread : threads) thread.start();
       for (int i = 0; i < 5; ++i) {
         writeEntries(test.region, entryPut(entry(region, 1, "foreign", i)));
-        assertTrue(RegionServerState.INSTANCE.rebuild(region, 0, rows -> true));
+        assertTrue(RegionServerState.INSTANCE.indexes.rebuild(region, 0, rows -> true));
         Cluster.RegionCheck report = check(test); // while they write
         assertEquals("0 missing, 0 foreign, 0 not in filters", problems(report), report.toString());
       }

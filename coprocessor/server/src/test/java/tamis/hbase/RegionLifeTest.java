@@ -2,7 +2,6 @@ package tamis.hbase;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.concurrent.TimeUnit;
@@ -201,25 +200,44 @@ class RegionLifeTest {
     assertTrue(waits(new Server().open()));
   }
 
-  /** Its flag cannot be written. */
-  private IndexedRegion openWithoutAFlag() throws Exception {
+  /** A's flag cannot be written; it is expelled without knowing, and B opens the region and finds no flag. */
+  private boolean believedBesideTheNextOwner() throws Exception {
+    RegionServerState state = RegionServerState.INSTANCE;
+    FilterFeed feed = state.startForTest(new FeedOptions());
+    state.ownForTest(new Ownership(() -> { })); // its last proof still holds
     Path directory = new Path(test.region.getRegionFileSystem().getRegionDir(), ".tamis");
     FileSystem files = test.region.getRegionFileSystem().getFileSystem();
     files.create(directory).close(); // a file stands in the way
-    return new Server().open();
+    IndexedRegion first = new Server().open();
+    assertTrue(waits(first));
+    state.tellForTest(first);
+    files.delete(directory, false);
+    try {
+      assertFalse(waits(new Server().open())); // it acknowledges at once
+      tamis.pb.Table.Predicate every =
+          tamis.pb.Table.Predicate.newBuilder().setKind(tamis.pb.Table.Predicate.Kind.TRUE).build();
+      Cluster.SearchReply reply = state.search(Cluster.SearchRequest.newBuilder().setTableId(first.table.tableId)
+          .setSchemaVersion(1).addRanges(Cluster.SearchRange.newBuilder().setRegionId(first.id))
+          .addBranches(Cluster.Branch.newBuilder().setPredicate(every.toByteString())).build());
+      boolean answers = reply.getResults(0).getError().getCode() == Cluster.Error.Code.OK;
+      assertEquals(answers, feed.openRegions().contains(first.id));
+      return answers;
+    } finally {
+      state.closeForTest(first);
+      state.ownForTest(null);
+      state.startForTest(null);
+    }
   }
 
   @Test
   void withoutItsFlagARegionIsNeitherSearchedNorToldOf() throws Exception {
-    IndexedRegion region = openWithoutAFlag();
-    assertNull(region.flag); // asked before every search and telling
-    assertTrue(waits(region));
+    assertFalse(believedBesideTheNextOwner());
   }
 
   @Test
   void withoutThatRuleItWouldBe() throws Exception {
     Fault.only(Fault.BELIEVED_BEFORE_ITS_FLAG);
-    assertTrue(openWithoutAFlag().flag != null);
+    assertTrue(believedBesideTheNextOwner());
   }
 
   // ---- Proofs

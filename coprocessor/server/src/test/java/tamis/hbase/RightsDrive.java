@@ -7,12 +7,10 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HBaseConfiguration;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.Admin;
-import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
 import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.Table;
-import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.security.User;
 import org.apache.hadoop.hbase.security.access.AccessControlClient;
 import org.apache.hadoop.hbase.security.access.Permission;
@@ -152,17 +150,7 @@ public final class RightsDrive {
 
   private void run() throws Exception {
     try (Connection connection = ConnectionFactory.createConnection(conf); Admin admin = connection.getAdmin()) {
-      if (admin.tableExists(NAME)) {
-        if (admin.isTableEnabled(NAME)) admin.disableTable(NAME);
-        admin.deleteTable(NAME);
-      }
-      admin.createTable(TableDescriptorBuilder.newBuilder(NAME)
-          .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(RegionForTest.F).build())
-          .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(RegionForTest.G).build())
-          .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(IndexedTable.FAMILY)
-              .setMaxVersions(Integer.MAX_VALUE).setNewVersionBehavior(true).build())
-          .setValue(IndexedTable.SCHEMA, schema().toByteArray()).setCoprocessor(IndexObserver.class.getName())
-          .setRegionSplitPolicyClassName(IndexSplitPolicy.class.getName()).build());
+      TableForTest.makeAnew(admin, TableForTest.indexed(TableForTest.plain(NAME), schema()));
       new ServerCalls(connection, NAME, 1).awaitIndexes(1);
       try (Table table = connection.getTable(NAME)) {
         table.put(new Put(Bytes.toBytes("r")).addColumn(RegionForTest.F, A, A).addColumn(RegionForTest.F, S, S));

@@ -26,9 +26,9 @@ class SchemaGuardTest {
     return ColumnFamilyDescriptorBuilder.newBuilder(RegionForTest.F);
   }
 
-  /** With an index that would hold entries of rows that lost a cell. */
-  TableDescriptor expiring() throws IOException {
-    return table(schema(1, false)).modifyColumnFamily(f().setTimeToLive(100).build()).build();
+  /** Its indexed cells expire; unless the index is sparse it would want an entry of a row that lost its cell. */
+  TableDescriptor expiring(boolean sparse) throws IOException {
+    return table(schema(1, sparse)).modifyColumnFamily(f().setTimeToLive(100).build()).build();
   }
 
   private static void refused(TableDescriptor descriptor, String why) {

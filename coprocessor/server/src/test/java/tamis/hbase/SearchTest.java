@@ -12,6 +12,8 @@ import java.util.Random;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.hbase.client.Delete;
+import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.Test;
 import tamis.pb.Cluster;
@@ -37,30 +39,30 @@ class SearchTest {
     return schema.build();
   }
 
-  private static Table.Value value(Value value) {
+  static Table.Value value(Value value) {
     Table.Value.Builder out = Table.Value.newBuilder();
     if (value == null) return out.build();
     return value.type() == tamis.table.Type.INT64 ? out.setInt64(value.number()).build()
         : out.setText(ByteString.copyFrom(value.bytes())).build();
   }
 
-  private static Table.Predicate compare(int column, Table.Predicate.Op op, Value value) {
+  static Table.Predicate compare(int column, Table.Predicate.Op op, Value value) {
     return Table.Predicate.newBuilder().setKind(Table.Predicate.Kind.COMPARE).setOp(op).setColumn(column)
         .addValues(value(value)).build();
   }
 
-  private static byte[] encoded(Value value) {
+  static byte[] encoded(Value value) {
     ByteWriter out = new ByteWriter();
     Codec.appendIndexed(value, out);
     return out.toBytes();
   }
 
-  private static Cluster.IndexRange equal(Value value) {
+  static Cluster.IndexRange equal(Value value) {
     return Cluster.IndexRange.newBuilder().setLow(ByteString.copyFrom(encoded(value)))
         .setHigh(ByteString.copyFrom(Key.prefixEnd(encoded(value)))).build();
   }
 
-  private static Cluster.IndexStream stream(int index, Cluster.IndexRange... ranges) {
+  static Cluster.IndexStream stream(int index, Cluster.IndexRange... ranges) {
     return Cluster.IndexStream.newBuilder().setIndexId(index).setEquality(true)
         .addAllRanges(Arrays.asList(ranges)).build();
   }
@@ -88,15 +90,52 @@ class SearchTest {
     ByteString resume = ByteString.EMPTY;
     for (int page = 0; page == 0 || !resume.isEmpty(); ++page) {
       assertTrue(page < 1000, "a search does not come to its end");
-      Searcher searcher = new Searcher(request, region.table, "here");
+      BranchStreams.Choice choice = new BranchStreams.Choice(); // one page this way, the next one another
+      choice.probeEntries = random.nextInt(3) * 8;
+      choice.byCost = random.nextInt(4) > 0;
+      choice.join = random.nextBoolean();
+      Searcher searcher = new Searcher(request, region.table, "here", choice);
       Cluster.RangeResult result = searcher.search(region,
-          Cluster.SearchRange.newBuilder().setRegionId(region.id).setResume(resume).build(), 1 + random.nextInt(3),
+          Cluster.SearchRange.newBuilder().setRegionId(region.id).setResume(resume).build(),
+          random.nextInt(8) == 0 ? 300 : 1 + random.nextInt(3),
           System.nanoTime() + (random.nextInt(4) == 0 ? -1 : TimeUnit.MINUTES.toNanos(1)));
       assertEquals(Cluster.Error.Code.OK, result.getError().getCode(), result.getError().getMessage());
       for (Cluster.FoundRow row : result.getRowsList()) keys.add(row.getKey().toStringUtf8());
       resume = result.getResume();
     }
     return keys;
+  }
+
+  /** Rows with a value behind a tombstone, which has an entry as well. */
+  private static List<String> searchBehindTombstones() throws Exception {
+    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(false), 3), new byte[0], new byte[0])) {
+      byte[] n = Bytes.toBytes("n");
+      for (int i = 0; i < 5; ++i) {
+        byte[] row = Bytes.toBytes("r" + i);
+        test.region.put(new Put(row).addColumn(RegionForTest.F, n, 100, Bytes.toBytes(5L)));
+        test.region.delete(new Delete(row).addColumn(RegionForTest.F, n, 150));
+        test.region.put(new Put(row).addColumn(RegionForTest.F, n, 150, Bytes.toBytes(7L)));
+      }
+      Cluster.IndexStream range = Cluster.IndexStream.newBuilder().setIndexId(2)
+          .addRanges(Cluster.IndexRange.newBuilder().setLow(ByteString.copyFrom(encoded(Value.int64(0))))
+              .setHigh(ByteString.copyFrom(encoded(Value.int64(10))))).build();
+      Cluster.Branch branch = Cluster.Branch.newBuilder().addStreams(range)
+          .setPredicate(compare(N, Table.Predicate.Op.GE, Value.int64(0)).toByteString()).build();
+      List<String> keys = search(test.observer().indexed(), new Random(1), branch);
+      Collections.sort(keys);
+      return keys;
+    }
+  }
+
+  @Test
+  void aRowWithSeveralEntriesIsReturnedOnce() throws Exception {
+    assertEquals(Arrays.asList("r0", "r1", "r2", "r3", "r4"), searchBehindTombstones());
+    Fault.only(Fault.ANY_ENTRY_NAMES_ITS_ROW);
+    try {
+      assertTrue(searchBehindTombstones().size() > 5);
+    } finally {
+      Fault.only();
+    }
   }
 
   @Test
@@ -166,15 +205,20 @@ class SearchTest {
               .setPredicate(compare(N, Table.Predicate.Op.GE, low).toByteString()).build();
           Cluster.Branch all = Cluster.Branch.newBuilder().setPredicate(Table.Predicate.newBuilder()
               .setKind(Table.Predicate.Kind.IS_NULL).setColumn(N).build().toByteString()).build();
+          Cluster.Branch three = Cluster.Branch.newBuilder().addAllStreams(range.getStreamsList())
+              .addAllStreams(both.getStreamsList()).setPredicate(Table.Predicate.newBuilder()
+                  .setKind(Table.Predicate.Kind.AND).addChildren(isA).addChildren(isB)
+                  .addChildren(compare(N, Table.Predicate.Op.GE, low)).build().toByteString()).build();
           TreeSet<String> expected = new TreeSet<>();
           List<String> found;
-          int plan = random.nextInt(5);
+          int plan = random.nextInt(6);
           for (java.util.Map.Entry<String, Value[]> entry : model.entrySet()) {
             Value[] row = entry.getValue();
             boolean matchesA = a.equals(row[A]);
             boolean matchesRange = row[N] != null && row[N].compareTo(low) >= 0;
-            boolean matches = plan == 0 ? matchesA && b.equals(row[B]) : plan == 1 ? matchesA
-                : plan == 2 ? matchesRange : plan == 3 ? row[N] == null : matchesA || matchesRange;
+            boolean matchesBoth = matchesA && b.equals(row[B]);
+            boolean matches = plan == 0 ? matchesBoth : plan == 1 ? matchesA
+                : plan == 5 ? matchesBoth && matchesRange : plan == 2 ? matchesRange : plan == 3 ? row[N] == null : matchesA || matchesRange;
             if (matches) expected.add(entry.getKey());
           }
           switch (plan) {
@@ -189,6 +233,9 @@ class SearchTest {
               break;
             case 3:
               found = search(region, random, all);
+              break;
+            case 5:
+              found = search(region, random, three);
               break;
             default:
               found = search(region, random, one, range);
@@ -224,6 +271,37 @@ class SearchTest {
       assertEquals(Collections.singletonList("r"), search(region, new Random(1), Cluster.Branch.newBuilder()
           .addStreams(stream(1, equal(Value.text("x")))).setPredicate(
               compare(A, Table.Predicate.Op.EQ, Value.text("x")).toByteString()).build()));
+    }
+  }
+
+  /** Entries come beside a write of their row, and not beside one that is refused. */
+  @Test
+  void aRefusedWriteTakesNothingOfTheOneBeforeIt() throws Exception {
+    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(false), 1), new byte[0], new byte[0])) {
+      IndexedRegion region = test.observer().indexed();
+      Schema schema = region.table.schema;
+      byte[] key = Bytes.toBytes("r");
+      Cluster.RegionMutateResult result = mutate(region,
+          put(Cluster.Mutation.Kind.INSERT_IF_ABSENT, key, schema, null, Value.text("x"), null, null, null).build(),
+          put(Cluster.Mutation.Kind.INSERT_IF_ABSENT, key, schema, null, Value.text("y"), null, null, null).build());
+      assertEquals(Cluster.Error.Code.OK, result.getResults(0).getCode(), result.getResults(0).getMessage());
+      assertEquals(Cluster.Error.Code.ALREADY_EXISTS, result.getResults(1).getCode());
+      assertEquals(Collections.singletonList("r"), search(region, new Random(1), Cluster.Branch.newBuilder()
+          .addStreams(stream(1, equal(Value.text("x")))).setPredicate(
+              compare(A, Table.Predicate.Op.EQ, Value.text("x")).toByteString()).build()));
+    }
+  }
+
+  /** Whatever cell makes it a row. */
+  @Test
+  void anIndexOnTheKeyAloneHasEveryRow() throws Exception {
+    Table.Schema schema = schema(false).toBuilder().clearIndexes().addIndexes(RegionForTest.index(1, "by_k", true, 0)).build();
+    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema, 1), new byte[0], new byte[0])) {
+      test.region.put(new org.apache.hadoop.hbase.client.Put(Bytes.toBytes("r")).addColumn(RegionForTest.F,
+          Bytes.toBytes("unmapped"), Bytes.toBytes("v")));
+      assertEquals(2, test.entries().size()); // and the marker
+      test.region.delete(new org.apache.hadoop.hbase.client.Delete(Bytes.toBytes("r")));
+      assertEquals(1, test.entries().size());
     }
   }
 

@@ -18,6 +18,7 @@ import org.apache.hadoop.hbase.client.ClusterConnection;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.Table;
 import org.apache.hadoop.hbase.ipc.CoprocessorRpcUtils;
+import org.apache.hadoop.hbase.ipc.HBaseRpcControllerImpl;
 import tamis.pb.Cluster;
 
 /** Our messages to the servers of a table of a real cluster, by a plain client. */
@@ -54,13 +55,20 @@ final class ServerCalls {
   /** To this server, whatever the region is said to be on: one call, not repeated. */
   static byte[] callDirectly(Connection connection, ServerName server, byte[] regionName, String method, byte[] request)
       throws IOException {
+    return callDirectly(connection, server, regionName, method, request, org.apache.hadoop.hbase.HConstants.PRIORITY_UNSET);
+  }
+
+  static byte[] callDirectly(Connection connection, ServerName server, byte[] regionName, String method, byte[] request,
+      int priority) throws IOException {
+    HBaseRpcControllerImpl controller = new HBaseRpcControllerImpl();
+    controller.setPriority(priority);
     com.google.protobuf.Descriptors.MethodDescriptor descriptor =
         new Endpoint(null).getDescriptorForType().findMethodByName(method);
     DynamicMessage message = DynamicMessage.newBuilder(Endpoint.PAYLOAD)
         .setField(Endpoint.BYTES, ByteString.copyFrom(request)).build();
     try {
       return ((ByteString) CoprocessorRpcUtils.getResponse(
-          ((ClusterConnection) connection).getClient(server).execService(null,
+          ((ClusterConnection) connection).getClient(server).execService(controller,
               CoprocessorRpcUtils.getCoprocessorServiceRequest(descriptor, message, new byte[0], regionName)),
           DynamicMessage.getDefaultInstance(Endpoint.PAYLOAD)).getField(Endpoint.BYTES)).toByteArray();
     } catch (org.apache.hbase.thirdparty.com.google.protobuf.ServiceException e) {

@@ -2,9 +2,7 @@ package tamis.hbase;
 
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
-import java.util.Scanner;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.hbase.HBaseConfiguration;
@@ -12,12 +10,10 @@ import org.apache.hadoop.hbase.HRegionLocation;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.Admin;
-import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
 import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.Table;
-import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.util.Bytes;
 import tamis.filter.Hash;
 import tamis.pb.Cluster;
@@ -41,7 +37,7 @@ import tamis.table.Value;
 public final class ZombieDrive {
   private static final TableName NAME = TableName.valueOf("tamis_zombie");
 
-  private final String[] tool;
+  private final LocalCluster cluster;
   private final Connection connection;
   private final AtomicLong acknowledged = new AtomicLong();
   private final AtomicLong answers = new AtomicLong();
@@ -56,43 +52,20 @@ public final class ZombieDrive {
   private volatile long movedAt; // number of values when the region was elsewhere
   private HRegionLocation old;
 
-  private ZombieDrive(String tool, String directory, Connection connection) {
-    this.tool = new String[] {tool, "--directory", directory};
+  private ZombieDrive(LocalCluster cluster, Connection connection) {
+    this.cluster = cluster;
     this.connection = connection;
   }
 
-  public static void main(String[] args) throws Exception {
+  public static void main(String[] args) {
     org.apache.hadoop.conf.Configuration conf = HBaseConfiguration.create();
     conf.setInt("hbase.client.retries.number", 50);
     conf.setInt("hbase.rpc.timeout", 4000);
-    boolean good;
-    try (Connection connection = ConnectionFactory.createConnection(conf)) {
-      good = new ZombieDrive(args[0], args[1], connection).run(args[2]);
-    }
-    System.exit(good ? 0 : 1); // 1: a row was missed
-  }
-
-  private void local(String... words) throws Exception {
-    List<String> command = new ArrayList<>(Arrays.asList(tool));
-    command.addAll(Arrays.asList(words));
-    if (new ProcessBuilder(command).inheritIO().start().waitFor() != 0) throw new IOException("failed: " + command);
-  }
-
-  private String status() throws Exception {
-    List<String> command = new ArrayList<>(Arrays.asList(tool));
-    command.addAll(Arrays.asList("status", "--json"));
-    Process process = new ProcessBuilder(command).start();
-    try (Scanner out = new Scanner(process.getInputStream(), "UTF-8")) {
-      return out.useDelimiter("\\A").next();
-    }
-  }
-
-  private String roleOf(int port) throws Exception {
-    String text = status();
-    java.util.regex.Matcher row =
-        java.util.regex.Pattern.compile("\"role\": \"(rs[0-9]+)\"[^}]*\"port\": " + port + "\\b").matcher(text);
-    if (!row.find()) throw new IOException("nobody has port " + port + ": " + text);
-    return row.group(1);
+    DriveEnd.exit(() -> {
+      try (Connection connection = ConnectionFactory.createConnection(conf)) {
+        return new ZombieDrive(new LocalCluster(args[0], args[1]), connection).run(args[2]);
+      }
+    });
   }
 
   private static byte[] value(long n) {
@@ -158,7 +131,8 @@ public final class ZombieDrive {
         }
         answers.incrementAndGet();
         if (movedAt > 0) late.incrementAndGet();
-        if (result.getRowsCount() == 0) missed.incrementAndGet();
+        // More may follow where its time was over.
+        if (result.getRowsCount() == 0 && result.getResume().isEmpty()) missed.incrementAndGet();
       } catch (IOException e) {
         pause();
       }
@@ -191,21 +165,11 @@ public final class ZombieDrive {
     return connection.getRegionLocator(NAME).getRegionLocation(new byte[0], true);
   }
 
-  private boolean run(String how) throws Exception {
+  private DriveEnd run(String how) throws Exception {
     try (Admin admin = connection.getAdmin()) {
       admin.balancerSwitch(false, true);
-      if (admin.tableExists(NAME)) {
-        if (admin.isTableEnabled(NAME)) admin.disableTable(NAME);
-        admin.deleteTable(NAME);
-      }
       tamis.pb.Table.Schema schema = RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build();
-      admin.createTable(TableDescriptorBuilder.newBuilder(NAME)
-          .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(RegionForTest.F).build())
-          .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(RegionForTest.G).build())
-          .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(IndexedTable.FAMILY)
-              .setMaxVersions(Integer.MAX_VALUE).setNewVersionBehavior(true).build())
-          .setValue(IndexedTable.SCHEMA, schema.toByteArray()).setCoprocessor(IndexObserver.class.getName())
-          .setRegionSplitPolicyClassName(IndexSplitPolicy.class.getName()).build());
+      TableForTest.makeAnew(admin, TableForTest.indexed(TableForTest.plain(NAME), schema));
       // Not beside hbase:meta, without which nobody finds the region again.
       ServerName meta = connection.getRegionLocator(TableName.META_TABLE_NAME).getRegionLocation(new byte[0]).getServerName();
       for (ServerName server : admin.getRegionServers()) {
@@ -214,7 +178,7 @@ public final class ZombieDrive {
       }
       new ServerCalls(connection, NAME, 1).awaitIndexes(1);
       old = where();
-      String role = roleOf(old.getServerName().getPort());
+      String role = cluster.roleOf(old.getServerName().getPort());
       List<Thread> threads = new ArrayList<>();
       for (Runnable work : new Runnable[] {this::put, this::search, this::poll}) {
         Thread thread = new Thread(work);
@@ -223,10 +187,10 @@ public final class ZombieDrive {
       }
       while (answers.get() < 20 || leases.get() < 5) Thread.sleep(20);
       if (how.equals("pause")) {
-        local("pause", role);
+        cluster.run("pause", role);
       } else {
         hold = true;
-        local("cut", "master", role);
+        cluster.run("cut", "master", role);
         admin.move(old.getRegion().getEncodedNameAsBytes()); // what the master cannot tell it
       }
       awaitMove();
@@ -234,16 +198,16 @@ public final class ZombieDrive {
       movedAt = before;
       hold = false;
       while (acknowledged.get() < before + 5) Thread.sleep(20);
-      if (how.equals("pause")) local("resume", role);
+      if (how.equals("pause")) cluster.run("resume", role);
       Thread.sleep(8000); // it may go on answering
       stop = true;
       for (Thread thread : threads) thread.join(20_000);
-      if (how.equals("cut")) local("heal");
-      if (!isUp(role)) local("start", role);
+      if (how.equals("cut")) cluster.run("heal");
+      if (!cluster.stateOf(role).equals("up")) cluster.run("start", role);
       System.out.println(acknowledged + " values acknowledged, " + before + " of them before the region was elsewhere; the"
           + " old server answered " + answers + " searches, " + late + " of them after that, and refused " + refusals
           + "; it granted " + leases + " leases; missed by searches: " + missed + ", left out: " + leftOut);
-      return missed.get() + leftOut.get() == 0;
+      return missed.get() + leftOut.get() == 0 ? DriveEnd.GOOD : DriveEnd.ROW_MISSED;
     }
   }
 
@@ -257,10 +221,5 @@ public final class ZombieDrive {
       }
       Thread.sleep(50);
     }
-  }
-
-  /** Whether it runs. */
-  private boolean isUp(String role) throws Exception {
-    return status().contains("\"role\": \"" + role + "\", \"state\": \"up\"");
   }
 }

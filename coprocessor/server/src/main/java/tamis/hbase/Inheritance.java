@@ -1,0 +1,142 @@
+package tamis.hbase;
+
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import org.apache.hadoop.hbase.regionserver.HRegion;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import tamis.table.Key;
+import tamis.table.Schema;
+
+/**
+ * The filters of regions that this server closed in good order, for the daughters of a split: a parent's filter has every
+ * value that a daughter can hold. By a copy of it a daughter is excluded until its own filter is counted; the upper one,
+ * until its entries are made as well.
+ *
+ * That holds where nothing was written in between: for the first opening of a daughter, behind the last closing of its
+ * parent. HBase opens a region with the number that follows the last edit of it or of its parent, and every edit takes a
+ * number, as do opening and closing.
+ *
+ * Threads: safe.
+ */
+final class Inheritance {
+  private static final Logger LOG = LoggerFactory.getLogger(Inheritance.class);
+
+  private static final class Left {
+    final IndexedTable table;
+    final byte[] start;
+    final byte[] end;
+    final Map<Integer, IndexFilter> filters;
+    final long lastEdit;
+    final String restored; // the last restoring of the table
+    long bytes;
+
+    Left(IndexedRegion region, long lastEdit, String restored) {
+      table = region.table;
+      start = region.info().getStartKey();
+      end = region.info().getEndKey();
+      filters = region.filters;
+      this.lastEdit = lastEdit;
+      this.restored = restored;
+      for (IndexFilter filter : filters.values()) bytes += filter.sizeBytes();
+    }
+
+    boolean covers(IndexedRegion heir) {
+      byte[] heirEnd = heir.info().getEndKey();
+      return Key.compare(start, heir.info().getStartKey()) <= 0
+          && (end.length == 0 || (heirEnd.length > 0 && Key.compare(heirEnd, end) <= 0));
+    }
+  }
+
+  /** What a region has from its parent; believed once it is sure that nothing came in between. */
+  static final class Heirlooms {
+    final Map<Integer, IndexFilter> filters;
+    private final long lastEdit;
+
+    Heirlooms(Map<Integer, IndexFilter> filters, long lastEdit) {
+      this.filters = filters;
+      this.lastEdit = lastEdit;
+    }
+
+    /** `opened`: the number that the region was opened with. */
+    boolean isAllThere(long opened) {
+      return opened == lastEdit + 1 || Fault.INHERITED_WHATEVER_CAME.isOn();
+    }
+  }
+
+  private final long maxBytes;
+  private final Map<String, Left> left = new LinkedHashMap<>(); // by the region's name, the oldest first
+  private long bytes;
+
+  Inheritance(long maxBytes) {
+    this.maxBytes = maxBytes;
+  }
+
+  /** In postClose, in good order: no write comes any more. */
+  void leave(IndexedRegion region) {
+    if (!(region.region instanceof HRegion)) return;
+    try {
+      leave(region, ((HRegion) region.region).getMVCC().getReadPoint(), IndexBuilder.lastRestoring(region));
+    } catch (IOException e) {
+      LOG.warn("The filters of region {} are not kept for what may be made of it", region.info().getEncodedName(), e);
+    }
+  }
+
+  synchronized void leave(IndexedRegion region, long lastEdit, String restored) {
+    String name = region.info().getEncodedName();
+    forget(name);
+    Left closed = new Left(region, lastEdit, restored);
+    if (closed.bytes == 0) return;
+    left.put(name, closed);
+    bytes += closed.bytes;
+    Iterator<String> oldest = left.keySet().iterator();
+    while (bytes > maxBytes && oldest.hasNext()) {
+      bytes -= left.get(oldest.next()).bytes;
+      oldest.remove();
+    }
+  }
+
+  synchronized long bytes() {
+    return bytes;
+  }
+
+  private void forget(String name) {
+    Left old = left.remove(name);
+    if (old != null) bytes -= old.bytes;
+  }
+
+  /** In postOpen: nothing is written to the region yet. Null: nothing. */
+  Heirlooms take(IndexedRegion heir, FilterFeed feed) {
+    try {
+      return take(heir, feed, IndexBuilder.origins(heir), IndexBuilder.lastRestoring(heir));
+    } catch (IOException e) {
+      LOG.warn("Region {} has no filter before its own are counted", heir.info().getEncodedName(), e);
+      return null;
+    }
+  }
+
+  synchronized Heirlooms take(IndexedRegion heir, FilterFeed feed, Set<String> origins, String restored) {
+    forget(heir.info().getEncodedName()); // it is opened again: what it was is over
+    if (origins.size() != 1) return null;
+    Left parent = left.get(origins.iterator().next());
+    if (parent == null || parent.table.tableId != heir.table.tableId || !parent.covers(heir)
+        || !parent.restored.equals(restored)) {
+      return null;
+    }
+    Map<Integer, IndexFilter> filters = new HashMap<>();
+    for (Schema.Index index : heir.table.schema.indexes) {
+      Schema.Index theirs = parent.table.schema.index(index.id);
+      IndexFilter filter = parent.filters.get(index.id);
+      boolean same = theirs != null && filter != null && theirs.seed == index.seed
+          && Arrays.equals(theirs.columns, index.columns);
+      IndexFilter copy = same ? filter.inheritedBy(feed, index, heir.id, heir.epoch) : null;
+      if (copy != null) filters.put(index.id, copy);
+    }
+    return filters.isEmpty() ? null : new Heirlooms(filters, parent.lastEdit);
+  }
+}

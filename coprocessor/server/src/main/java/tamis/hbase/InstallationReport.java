@@ -1,0 +1,98 @@
+package tamis.hbase;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.util.Collections;
+import java.util.List;
+import java.util.function.Consumer;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.client.TableDescriptor;
+import org.apache.hadoop.hbase.coprocessor.CoprocessorHost;
+import org.apache.hadoop.hbase.ipc.RpcServer;
+import org.apache.hadoop.hbase.regionserver.HRegion;
+import org.apache.hadoop.hbase.regionserver.Region;
+import org.apache.hadoop.hbase.util.CommonFSUtils;
+import org.apache.hadoop.hbase.util.VersionInfo;
+import tamis.pb.Installation.DescribeReply;
+import tamis.pb.Installation.DescribeRequest;
+import tamis.pb.Installation.RegionProblem;
+import tamis.table.DamagedBytesException;
+
+/** What this process tells of itself to who looks over an installation: the service `tamis.pb.Installation`. */
+final class InstallationReport {
+  private static final int MOST_PROBLEMS = 20;
+
+  private InstallationReport() {}
+
+  /** What makes a report; called when one is asked for, since HBase takes services before it starts their coprocessor. */
+  interface Source {
+    DescribeReply report() throws IOException;
+  }
+
+  static Iterable<com.google.protobuf.Service> service(Source source) {
+    return Collections.singleton(new Endpoint(Endpoint.INSTALLATION, (method, request) -> {
+      DescribeRequest.parseFrom(request);
+      return source.report().toByteArray();
+    }));
+  }
+
+  /** The version of the jar that this class came from. */
+  static String version() throws IOException {
+    try (BufferedReader in = new BufferedReader(new InputStreamReader(
+        InstallationReport.class.getResourceAsStream("version"), StandardCharsets.UTF_8))) {
+      return in.readLine().trim();
+    }
+  }
+
+  /** `regions` are those that are open here; none at a master. */
+  static DescribeReply describe(Configuration conf, ServerName server, List<? extends Region> regions)
+      throws IOException {
+    DescribeReply.Builder reply = DescribeReply.newBuilder()
+        .setJarVersion(version())
+        .setHbaseVersion(VersionInfo.getVersion())
+        .setServer(server.toString())
+        .setUser(RpcServer.getRequestUserName().orElse(""))
+        .setAuthorization(conf.getBoolean("hbase.security.authorization", false))
+        .setLogFileSystem(CommonFSUtils.getWALFileSystem(conf).getClass().getName())
+        .setLogsHaveLeases(WalProof.hasLeases(conf))
+        .setHandlers(conf.getInt(HConstants.REGION_SERVER_HANDLER_COUNT,
+            HConstants.DEFAULT_REGION_SERVER_HANDLER_COUNT))
+        .setCloseThreads(conf.getInt("hbase.regionserver.executor.closeregion.threads", 3))
+        .setFailFastLimit(conf.getInt("hbase.master.rs.remote.proc.fail.fast.limit", 5))
+        .setAbortOnError(conf.getBoolean(CoprocessorHost.ABORT_ON_ERROR_KEY, CoprocessorHost.DEFAULT_ABORT_ON_ERROR))
+        .setUserCoprocessors(conf.getBoolean(CoprocessorHost.COPROCESSORS_ENABLED_CONF_KEY, true)
+            && conf.getBoolean(CoprocessorHost.USER_COPROCESSORS_ENABLED_CONF_KEY, true))
+        .setSessionTimeoutMs(conf.getInt(HConstants.ZK_SESSION_TIMEOUT, HConstants.DEFAULT_ZK_SESSION_TIMEOUT));
+    long[] indexed = new long[1];
+    for (Region region : regions) {
+      look(region, problem -> {
+        if (reply.getProblemsCount() < MOST_PROBLEMS) reply.addProblems(problem);
+      }, indexed);
+    }
+    return reply.setIndexedRegions(indexed[0]).build();
+  }
+
+  private static void look(Region region, Consumer<RegionProblem> problems, long[] indexed) {
+    TableDescriptor descriptor = region.getTableDescriptor();
+    if (descriptor.getValue(IndexedTable.SCHEMA) == null || region.getRegionInfo().getReplicaId() != 0) return;
+    ++indexed[0];
+    RegionProblem.Builder problem = RegionProblem.newBuilder()
+        .setTable(descriptor.getTableName().getNameAsString())
+        .setRegion(region.getRegionInfo().getEncodedName());
+    boolean observed = region instanceof HRegion && ((HRegion) region).getCoprocessorHost() != null
+        && ((HRegion) region).getCoprocessorHost().findCoprocessor(IndexObserver.class) != null;
+    if (!observed) {
+      problems.accept(problem.setProblem("it takes writes without their index entries, since tamis.hbase.IndexObserver"
+          + " is not loaded").build());
+    }
+    try {
+      IndexedTable.of(descriptor);
+    } catch (DamagedBytesException e) {
+      problems.accept(problem.setProblem("the schema that it was opened with cannot be read: " + e.getMessage()).build());
+    }
+  }
+}

@@ -1,0 +1,133 @@
+package tamis.hbase;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.function.Supplier;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.client.Scan;
+import org.apache.hadoop.hbase.regionserver.RegionScanner;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import tamis.table.DamagedBytesException;
+import tamis.table.Key;
+import tamis.table.Schema;
+
+/**
+ * Counts the filters of a server's regions from their entries: when a region opens, when a filter does not fit any more.
+ * Together they are bounded. Threads: safe.
+ */
+final class RegionFilters {
+  static final long MAX_BYTES = Runtime.getRuntime().maxMemory() / 10;
+
+  private static final Logger LOG = LoggerFactory.getLogger(RegionFilters.class);
+  private static final long REBUILD_AFTER_IGNORED = 100; // removals, at the least
+
+  private final Supplier<Collection<IndexedRegion>> regions;
+  private final Executor builders;
+
+  RegionFilters(Supplier<Collection<IndexedRegion>> regions, Executor builders) {
+    this.regions = regions;
+    this.builders = builders;
+  }
+
+  /** Counts the entries of an index anew, and publishes the filter. */
+  void count(IndexedRegion region, Schema.Index index) throws IOException, InterruptedException {
+    IndexFilter filter = region.filters.get(index.id);
+    if (filter == null || !region.complete().contains(index.id)) return;
+    if (bytes() > MAX_BYTES) {
+      LOG.warn("No filter for an index of region {}: those of this server have {} bytes already",
+          region.info().getEncodedName(), bytes());
+      return;
+    }
+    // Nobody is inside while it begins and the instant is taken that is counted: a removal that was committed before that
+    // instant must not be applied to what is counted from it.
+    ReadView[] taken = new ReadView[1];
+    region.building.lockInterruptibly();
+    try {
+      boolean quiet = region.whileQuiet(() -> {
+        if (!filter.beginGeneration(() -> region.complete().contains(index.id))) return;
+        taken[0] = new ReadView(region.region); // behind it: what is dropped and complete again meanwhile begins anew
+      });
+      if (quiet && taken[0] != null) countEntries(region, index, filter, taken[0]);
+    } catch (IOException e) {
+      filter.abandonGeneration();
+      throw e;
+    } finally {
+      region.building.unlock();
+    }
+  }
+
+  private static void countEntries(IndexedRegion region, Schema.Index index, IndexFilter filter, ReadView view)
+      throws IOException {
+    boolean done = false;
+    try {
+      byte[] prefix = region.keys.index(index.id);
+      Scan scan = new Scan().addFamily(IndexedTable.FAMILY).withStartRow(prefix).setCacheBlocks(false);
+      if (Key.prefixEnd(prefix).length > 0) scan.withStopRow(Key.prefixEnd(prefix));
+      List<IndexEntry> entries = new ArrayList<>();
+      try (RegionScanner scanner = view.open(scan)) {
+        List<Cell> cells = new ArrayList<>();
+        boolean more = true;
+        while (more) {
+          if (region.isGoing()) return;
+          cells.clear();
+          more = scanner.nextRaw(cells);
+          if (!cells.isEmpty()) {
+            byte[] key = CellUtil.cloneRow(cells.get(0));
+            if (region.keys.kindOf(region.table.schema, key) == EntryKeys.Kind.ENTRY) {
+              entries.add(region.keys.read(region.table.schema, index, key));
+            }
+          }
+          if (entries.size() >= 1000 || !more) {
+            filter.countExisting(entries);
+            entries.clear();
+          }
+        }
+      }
+      filter.publish();
+      done = true;
+    } catch (DamagedBytesException e) {
+      throw new IOException("an entry of region " + region.info().getEncodedName() + " is damaged", e);
+    } finally {
+      view.close();
+      if (!done) filter.abandonGeneration();
+    }
+  }
+
+  /** Counts those anew that do not fit any more, on a thread of the builders'. */
+  void lookAt(IndexedRegion region) {
+    if (region.closing || !region.counting.compareAndSet(false, true)) return;
+    List<Schema.Index> worn = new ArrayList<>();
+    for (Schema.Index index : region.table.schema.indexes) {
+      IndexFilter filter = region.filters.get(index.id);
+      if (filter != null && filter.wantsRebuild(REBUILD_AFTER_IGNORED)) worn.add(index);
+    }
+    if (worn.isEmpty()) {
+      region.counting.set(false);
+      return;
+    }
+    builders.execute(() -> {
+      try {
+        for (Schema.Index index : worn) count(region, index);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      } catch (Throwable e) {
+        if (!region.isClosed()) LOG.error("A filter of region {} stays as it is", region.info().getEncodedName(), e);
+      } finally {
+        region.counting.set(false);
+      }
+    });
+  }
+
+  long bytes() {
+    long bytes = 0;
+    for (IndexedRegion region : regions.get()) {
+      for (IndexFilter filter : region.filters.values()) bytes += filter.sizeBytes();
+    }
+    return bytes;
+  }
+}

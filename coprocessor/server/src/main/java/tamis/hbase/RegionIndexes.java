@@ -1,0 +1,154 @@
+package tamis.hbase;
+
+import java.io.IOException;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.hbase.RegionTooBusyException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import tamis.table.Schema;
+
+/** Makes the indexes of a region complete: when it opens, when somebody asks, behind files that were loaded. Threads: safe. */
+final class RegionIndexes {
+  private static final Logger LOG = LoggerFactory.getLogger(RegionIndexes.class);
+  private static final long LEASES_WAIT_NS = TimeUnit.MILLISECONDS.toNanos(1500); // a lease, and a little
+
+  private final RegionServerState server;
+  private final RegionFilters filters;
+  private final Executor builders;
+
+  RegionIndexes(RegionServerState server, RegionFilters filters, Executor builders) {
+    this.server = server;
+    this.filters = filters;
+    this.builders = builders;
+  }
+
+  /** What has its entries is counted before the others get theirs. */
+  void completeAndCount(IndexedRegion region) throws IOException, InterruptedException {
+    Set<Integer> counted = new HashSet<>();
+    if (region.hasEntries) {
+      long files = region.filesSince();
+      setComplete(region, IndexBuilder.markedComplete(region), files);
+      for (Schema.Index index : region.table.schema.indexes) {
+        if (!region.complete().contains(index.id)) continue;
+        filters.count(region, index);
+        counted.add(index.id);
+      }
+    }
+    complete(region);
+    for (Schema.Index index : region.table.schema.indexes) {
+      if (!counted.contains(index.id)) filters.count(region, index);
+    }
+  }
+
+  /** Completes what is not complete. */
+  static void complete(IndexedRegion region) throws IOException {
+    if (!region.hasEntries) return;
+    region.building.lock();
+    try {
+      long files = region.filesSince();
+      Set<Integer> complete = IndexBuilder.markedComplete(region);
+      setComplete(region, complete, files); // those that have been built need not wait for the others
+      Set<Integer> missing = new HashSet<>(region.indexIds());
+      missing.removeAll(complete);
+      if (!missing.isEmpty() && !build(region, missing)) return;
+      complete.addAll(missing);
+      setComplete(region, complete, files);
+    } finally {
+      region.building.unlock();
+    }
+  }
+
+  /** Nothing where files were loaded since: whoever loaded them has the indexes built anew. */
+  private static void setComplete(IndexedRegion region, Set<Integer> indexes, long files) throws IOException {
+    synchronized (region.marking) {
+      if (files < 0 || region.filesSince() != files) return;
+      IndexBuilder.mark(region, indexes);
+      region.setComplete(indexes);
+    }
+  }
+
+  private static boolean build(IndexedRegion region, Set<Integer> indexes) throws IOException {
+    return IndexBuilder.build(region, indexes, rows -> {
+      region.rowsVisited = rows;
+      return !region.isGoing();
+    });
+  }
+
+  /** Entries and filters of the indexes (0: all) agree with the rows at the end, for coordinators too. False: it closes. */
+  boolean rebuild(IndexedRegion region, int indexId, IndexBuilder.Progress progress)
+      throws IOException, InterruptedException {
+    Set<Integer> indexes = new HashSet<>(region.indexIds());
+    if (indexId != 0) indexes.retainAll(Collections.singleton(indexId));
+    if (!region.hasEntries) return true;
+    region.building.lockInterruptibly();
+    try {
+      long files = region.filesSince();
+      if (!IndexBuilder.build(region, indexes, rows -> progress.rows(rows) && !region.isGoing())) return false;
+      Set<Integer> complete = new HashSet<>(region.complete());
+      complete.addAll(indexes);
+      setComplete(region, complete, files);
+      for (Schema.Index index : region.table.schema.indexes) {
+        if (indexes.contains(index.id)) filters.count(region, index);
+      }
+    } finally {
+      region.building.unlock();
+    }
+    FilterFeed feed = server.feed();
+    if (feed == null) return !region.isGoing();
+    long told = feed.last();
+    while (!region.isGoing()) { // leases end
+      if (feed.waitAcknowledged(told, System.nanoTime() + LEASES_WAIT_NS)) return true;
+    }
+    return false;
+  }
+
+  // ---- Files that are loaded
+
+  /** Ends once nobody excludes the region and no marker says that an index is complete; throws where that takes long. */
+  void beforeLoad(IndexedRegion region) throws IOException, InterruptedException {
+    region.loads.incrementAndGet();
+    region.loadsBegun.incrementAndGet();
+    boolean ready = false;
+    try {
+      synchronized (region.marking) {
+        region.loaded = true;
+        region.setComplete(Collections.emptySet());
+        if (!Fault.LOAD_WITHOUT_UNMARKING.isOn()) IndexBuilder.unmark(region);
+      }
+      if (!Fault.LOAD_WITHOUT_TELLING.isOn()) tellIncomplete(region);
+      ready = true;
+    } finally {
+      if (!ready) afterLoad(region);
+    }
+  }
+
+  private void tellIncomplete(IndexedRegion region) throws IOException {
+    // What is being counted is dropped as well.
+    long told = 0;
+    for (IndexFilter filter : region.filters.values()) told = Math.max(told, filter.drop());
+    region.acknowledgeAfter.accumulateAndGet(told, Math::max);
+    if (!server.waitAcknowledged(told)) {
+      throw new RegionTooBusyException("coordinators did not acknowledge in time that files are loaded; nothing was done");
+    }
+  }
+
+  void afterLoad(IndexedRegion region) {
+    if (region.loads.decrementAndGet() > 0) return;
+    builders.execute(() -> {
+      try {
+        completeAndCount(region);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      } catch (Throwable e) {
+        if (!region.isGoing()) {
+          LOG.error("The indexes of region {} stay incomplete behind a bulk load; searches scan it: rebuild them",
+              region.info().getEncodedName(), e);
+        }
+      }
+    });
+  }
+}

@@ -1,0 +1,92 @@
+package tamis.hbase;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.apache.hadoop.hbase.DoNotRetryIOException;
+import org.apache.hadoop.hbase.client.Append;
+import org.apache.hadoop.hbase.client.Delete;
+import org.apache.hadoop.hbase.client.Get;
+import org.apache.hadoop.hbase.client.Increment;
+import org.apache.hadoop.hbase.client.Mutation;
+import org.apache.hadoop.hbase.client.Put;
+import org.apache.hadoop.hbase.security.visibility.CellVisibility;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** What a client may not write into an indexed table: it is told, not to try again, and nothing is done. */
+class RefusedWritesTest {
+  private static final byte[] ROW = Bytes.toBytes("r");
+  private static final byte[] A = Bytes.toBytes("a");
+  private static final byte[] N = Bytes.toBytes("n");
+  private static final byte[] S = Bytes.toBytes("s");
+
+  private RegionForTest test;
+
+  /** Of one row. */
+  private interface Write {
+    void into(RegionForTest test) throws Exception;
+  }
+
+  @BeforeEach
+  void openRegion() throws Exception {
+    test = new RegionForTest(RegionForTest.descriptor(RegionForTest.schema()
+        .addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1), new byte[0], new byte[0]);
+    test.region.put(new Put(ROW).addColumn(RegionForTest.F, A, Bytes.toBytes("before")));
+  }
+
+  @AfterEach
+  void closeRegion() throws Exception {
+    test.close();
+  }
+
+  private void refused(String why, Write write) throws Exception {
+    String before = test.raw(ROW);
+    int entries = test.entries().size();
+    DoNotRetryIOException e = assertThrows(DoNotRetryIOException.class, () -> write.into(test));
+    assertTrue(e.getMessage().contains(why), e.toString());
+    assertEquals(before, test.raw(ROW));
+    assertEquals(entries, test.entries().size());
+    // Whoever comes next finds no lock.
+    test.region.put(new Put(ROW).addColumn(RegionForTest.F, S, Bytes.toBytes("next")));
+    assertArrayEquals(Bytes.toBytes("before"), test.region.get(new Get(ROW)).getValue(RegionForTest.F, A));
+  }
+
+  private static <M extends Mutation> M labelled(M mutation) {
+    mutation.setCellVisibility(new CellVisibility("secret"));
+    return mutation;
+  }
+
+  @Test
+  void cellsHaveNoVisibilityLabels() throws Exception {
+    String why = "visibility labels";
+    refused(why, t -> t.region.put(labelled(new Put(ROW).addColumn(RegionForTest.F, A, A))));
+    refused(why, t -> t.region.put(labelled(new Put(ROW).addColumn(RegionForTest.F, Bytes.toBytes("unmapped"), A))));
+    refused(why, t -> t.region.delete(labelled(new Delete(ROW))));
+    refused(why, t -> t.region.delete(labelled(new Delete(ROW).addColumns(RegionForTest.F, A))));
+    refused(why, t -> t.region.increment(labelled(new Increment(ROW).addColumn(RegionForTest.F, N, 1))));
+    refused(why, t -> t.region.append(labelled(new Append(ROW).addColumn(RegionForTest.F, A, A))));
+    refused(why, t -> t.region.batchMutate(new Mutation[] {
+        labelled(new Put(ROW).addColumn(RegionForTest.F, A, A))}));
+  }
+
+  @Test
+  void cellsDoNotExpireOneByOne() throws Exception {
+    String why = "expire one by one";
+    refused(why, t -> t.region.put(new Put(ROW).addColumn(RegionForTest.F, A, A).setTTL(1000)));
+    refused(why, t -> t.region.increment(new Increment(ROW).addColumn(RegionForTest.F, N, 1).setTTL(1000)));
+    refused(why, t -> t.region.append(new Append(ROW).addColumn(RegionForTest.F, A, A).setTTL(1000)));
+  }
+
+  @Test
+  void entriesAreNotWrittenByClients() throws Exception {
+    String why = "holds the entries";
+    byte[] entry = test.entries().get(0);
+    refused(why, t -> t.region.put(new Put(ROW).addColumn(IndexedTable.FAMILY, A, A)));
+    refused(why, t -> t.region.delete(new Delete(entry).addFamily(IndexedTable.FAMILY)));
+  }
+}

@@ -1,0 +1,306 @@
+#include "tamis/hbase_cluster/installation.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tamis/hbase_cluster/attachment.h"
+
+namespace tamis {
+namespace {
+
+constexpr std::string_view kTestedVersion = "2.6";
+// Half of them may wait for coordinators, which leaves few for others.
+constexpr uint32_t kFewHandlers = 10;
+// Beyond it the master does not give up a server whose session lives.
+constexpr uint32_t kOutOfReach = 1000;
+// Each may wait for coordinators, for two seconds at the most.
+constexpr uint64_t kManyRegionsOfAThread = 100;
+
+// Of the coprocessors that HBase itself brings, those that change nothing of what is written.
+constexpr std::string_view kHarmless[] = {
+    "AccessController", "TokenProvider", "SecureBulkLoadEndpoint", "MultiRowMutationEndpoint",
+    "SchemaGuard",      "ServerReport",  "IndexObserver"};
+
+class Findings {
+ public:
+  void Fine(const std::string& subject, std::string text) {
+    Add(Finding::Kind::kFine, subject, std::move(text));
+  }
+  void Note(const std::string& subject, std::string text) {
+    Add(Finding::Kind::kNote, subject, std::move(text));
+  }
+  void ToDo(const std::string& subject, std::string text) {
+    Add(Finding::Kind::kToDo, subject, std::move(text));
+  }
+  size_t to_do() const {
+    return static_cast<size_t>(std::ranges::count(list_, Finding::Kind::kToDo, &Finding::kind));
+  }
+  // In the order in which they were found, subjects of one text together.
+  std::vector<Finding> Take() { return std::move(list_); }
+
+ private:
+  void Add(Finding::Kind kind, const std::string& subject, std::string text) {
+    for (Finding& finding : list_) {
+      if (finding.kind != kind || finding.text != text) continue;
+      if (std::ranges::find(finding.subjects, subject) == finding.subjects.end()) {
+        finding.subjects.push_back(subject);
+      }
+      return;
+    }
+    list_.push_back({.kind = kind, .subjects = {subject}, .text = std::move(text)});
+  }
+
+  std::vector<Finding> list_;
+};
+
+bool IsDenied(const Status& status) {
+  return status.message().find("AccessDenied") != std::string::npos;
+}
+
+// Why it does not say anything of itself.
+std::string WhySilent(const Status& status, bool is_master) {
+  if (status.message().find("No registered") != std::string::npos) {
+    return std::string("does not load the jar: put it on its class path, set ") +
+           (is_master ? "hbase.coprocessor.master.classes to tamis.hbase.SchemaGuard"
+                      : "hbase.coprocessor.regionserver.classes to tamis.hbase.ServerReport") +
+           " in its hbase-site.xml, and restart it";
+  }
+  if (IsDenied(status)) {
+    return "does not tell this user what it loads: that takes the right to administrate all of "
+           "HBase; be another user, or have it granted, in HBase's shell: grant 'USER', 'A'";
+  }
+  return "does not say what it loads: " + status.message();
+}
+
+// What is the same for a master and a region server. Whether it could be asked.
+bool CheckProcess(const Installation& all, const Installation::Server& one, bool is_master,
+                  const std::string& subject, Findings* findings) {
+  if (!one.described.ok()) {
+    findings->ToDo(subject, WhySilent(one.described.status(), is_master));
+    return false;
+  }
+  const pb::DescribeReply& said = *one.described;
+  if (said.jar_version() != all.program_version) {
+    findings->ToDo(subject, "has the jar of version " + said.jar_version() +
+                                ", and this program is " + all.program_version +
+                                ": install the same version everywhere, jars before programs");
+  } else {
+    findings->Fine(subject, "has the jar of version " + said.jar_version());
+  }
+  if (said.hbase_version() != all.hbase_version) {
+    findings->Note(
+        subject, "runs HBase " + said.hbase_version() + ", the active master " + all.hbase_version);
+  }
+  return true;
+}
+
+void CheckServer(const pb::DescribeReply& said, const std::string& subject, Findings* findings) {
+  if (!said.user_coprocessors()) {
+    findings->ToDo(subject,
+                   "opens no region of an indexed table, since coprocessors are switched "
+                   "off: set hbase.coprocessor.enabled and hbase.coprocessor.user.enabled "
+                   "to true and restart it");
+  }
+  if (!said.abort_on_error()) {
+    findings->Note(subject,
+                   "starts without the jar, too, since hbase.coprocessor.abortonerror is "
+                   "false; regions of indexed tables do not open then");
+  }
+  if (said.handlers() < kFewHandlers) {
+    findings->ToDo(subject, "has " + std::to_string(said.handlers()) +
+                                " handlers, half of which may wait for coordinators: set "
+                                "hbase.regionserver.handler.count to 30 or more and restart it");
+  }
+  if (said.indexed_regions() > kManyRegionsOfAThread * said.close_threads()) {
+    findings->Note(subject, "closes " + std::to_string(said.indexed_regions()) +
+                                " indexed regions by " + std::to_string(said.close_threads()) +
+                                " threads, each of which may wait two seconds for coordinators; "
+                                "hbase.regionserver.executor.closeregion.threads gives it more");
+  }
+  if (said.logs_have_leases()) {
+    findings->Fine(subject, "has its logs where nobody writes to those of another server");
+  } else {
+    findings->Note(
+        subject, "has its logs on " + said.log_file_system() +
+                     ", where a server that wakes up late can still write to them: HBase may lose "
+                     "rows that it acknowledged. HDFS has a fence");
+  }
+  for (const pb::RegionProblem& problem : said.problems()) {
+    findings->ToDo("table " + problem.table(),
+                   "region " + problem.region() + ": " + problem.problem());
+  }
+}
+
+void CheckLimit(const Installation& all, Findings* findings) {
+  if (!all.master.described.ok()) return;
+  const bool all_fenced = std::ranges::all_of(all.servers, [](const Installation::Server& one) {
+    return !one.described.ok() || one.described->logs_have_leases();
+  });
+  const uint32_t limit = all.master.described->fail_fast_limit();
+  if (all_fenced || limit >= kOutOfReach) return;
+  findings->ToDo(
+      "master " + all.master.address,
+      "gives up a server after " + std::to_string(limit) +
+          " failed calls although its session lives, and where logs have no fence a search "
+          "there may miss a row: set hbase.master.rs.remote.proc.fail.fast.limit to 100000 "
+          "and restart it");
+}
+
+std::string ClassOf(std::string_view coprocessor) {  // "PATH|CLASS|PRIORITY|ARGUMENTS"
+  const size_t begin = coprocessor.find('|');
+  if (begin == std::string_view::npos) return std::string(coprocessor);
+  const std::string_view rest = coprocessor.substr(begin + 1);
+  return std::string(rest.substr(0, rest.find('|')));
+}
+
+bool IsHarmless(std::string_view class_name) {
+  const size_t dot = class_name.rfind('.');
+  const std::string_view name =
+      dot == std::string_view::npos ? class_name : class_name.substr(dot + 1);
+  return std::ranges::find(kHarmless, name) != std::end(kHarmless);
+}
+
+void CheckPlain(const hbase::TableDescription& table, Findings* findings) {
+  hbase::TableDescription plain = DescribePlain(table);
+  std::string left;
+  for (const auto& [name, value] : table.attributes) {
+    if (!plain.attributes.contains(name)) left += (left.empty() ? "" : ", ") + name;
+  }
+  if (left.empty()) return;
+  findings->ToDo("table " + table.name,
+                 "has " + left +
+                     " and no schema of ours: attach it again and detach it, or remove "
+                     "them in HBase's shell");
+}
+
+// What the servers ask of a table that has a schema.
+void CheckDescription(const IndexedTable& table, const std::string& subject, Findings* findings) {
+  const hbase::TableDescription& now = table.description;
+  const hbase::TableDescription wanted = DescribeIndexed(now, table.stored);
+  std::string missing;
+  const auto miss = [&](const std::string& what) {
+    missing += (missing.empty() ? "" : ", ") + what;
+  };
+  for (const auto& [name, value] : wanted.attributes) {
+    const auto found = now.attributes.find(name);
+    if (name != "tamis.schema" && (found == now.attributes.end() || found->second != value)) {
+      miss(name + " " + value);
+    }
+  }
+  for (const hbase::FamilySchema& family : wanted.families) {
+    const auto found = std::ranges::find(now.families, family.name, &hbase::FamilySchema::name);
+    if (found == now.families.end()) miss("family " + family.name);
+  }
+  if (!missing.empty()) {
+    findings->ToDo(subject, "lacks what keeps its indexes: " + missing +
+                                "; tamis table attach with its definition puts that right, then "
+                                "tamis index rebuild");
+  }
+  for (const hbase::FamilySchema& family : now.families) {
+    if (family.name != "tamis") continue;
+    for (const auto& [name, value] :
+         std::map<std::string, std::string>{{"VERSIONS", "2147483647"},
+                                            {"NEW_VERSION_BEHAVIOR", "true"},
+                                            {"REPLICATION_SCOPE", "0"}}) {
+      const auto said = family.attributes.find(name);
+      if (said != family.attributes.end() && said->second == value) continue;
+      if (name == "REPLICATION_SCOPE" && said == family.attributes.end()) continue;
+      findings->ToDo(subject, "does not have " + name + " " + value +
+                                  " in the family of its entries; in HBase's shell: alter '" +
+                                  now.name + "', {NAME => 'tamis', " + name + " => '" + value +
+                                  "'}, then tamis index rebuild");
+    }
+  }
+}
+
+void CheckIndexed(const IndexedTable& table, Findings* findings) {
+  const std::string subject = "table " + table.description.name;
+  const size_t before = findings->to_do();
+  CheckDescription(table, subject, findings);
+  for (std::string& fault : SettingsAgainst(table.description, table.stored)) {
+    findings->ToDo(subject, std::move(fault));
+  }
+  for (const auto& [name, value] : table.description.attributes) {
+    if (!name.starts_with("coprocessor$") || IsHarmless(ClassOf(value))) continue;
+    findings->Note(subject, "has the coprocessor " + ClassOf(value) +
+                                ", too: what that writes behind the hooks of HBase is not indexed");
+  }
+  const auto durability = table.description.attributes.find("DURABILITY");
+  if (durability != table.description.attributes.end() && durability->second == "ASYNC_WAL") {
+    findings->Note(subject,
+                   "has the durability ASYNC_WAL: a crash may take rows that were "
+                   "acknowledged, and their entries with them");
+  }
+  if (findings->to_do() == before) {
+    findings->Fine(subject, "is indexed as \"" + table.stored.name + "\", schema version " +
+                                std::to_string(table.stored.version));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> MissingJar(const Installation& all, bool strict) {
+  std::vector<std::string> missing;
+  const auto look = [&](const Installation::Server& one, bool is_master) {
+    if (one.described.ok() || (!strict && IsDenied(one.described.status()))) return;
+    missing.push_back((is_master ? "master " : "region server ") + one.address + " " +
+                      WhySilent(one.described.status(), is_master));
+  };
+  look(all.master, true);
+  for (const Installation::Server& one : all.servers) look(one, false);
+  return missing;
+}
+
+std::vector<Finding> Examine(const Installation& all) {
+  Findings findings;
+  const std::string master = "master " + all.master.address;
+  if (!all.hbase_version.starts_with(kTestedVersion)) {
+    findings.Note(master, "runs HBase " + all.hbase_version + "; Tamis is tested with 2.6");
+  } else {
+    findings.Fine(master, "runs HBase " + all.hbase_version);
+  }
+  CheckProcess(all, all.master, /*is_master=*/true, master, &findings);
+  if (!all.master.described.ok() && IsDenied(all.master.described.status())) {
+    findings.Note(master,
+                  "tells this user of no table that it has no right to administrate: of others "
+                  "nothing is said here");
+  }
+  CheckLimit(all, &findings);
+  for (const Installation::Server& one : all.servers) {
+    const std::string subject = "region server " + one.address;
+    if (CheckProcess(all, one, /*is_master=*/false, subject, &findings)) {
+      CheckServer(*one.described, subject, &findings);
+    }
+  }
+  std::set<std::string> others;  // of all regions, or of the server
+  for (const Installation::Server& one : all.servers) {
+    for (const std::string& name : one.coprocessors) {
+      const bool of_a_table =
+          std::ranges::any_of(all.tables, [&](const Installation::Table& table) {
+            return std::ranges::any_of(table.description.attributes, [&](const auto& attribute) {
+              return attribute.first.starts_with("coprocessor$") &&
+                     ClassOf(attribute.second).ends_with("." + name);
+            });
+          });
+      if (IsHarmless(name) || of_a_table || !others.insert(name).second) continue;
+      findings.Note("region server " + one.address,
+                    "loads the coprocessor " + name +
+                        ", too: what that writes behind the hooks of HBase is not indexed");
+    }
+  }
+  for (const Installation::Table& table : all.tables) {
+    const std::string& name = table.description.name;
+    if (!table.indexed.ok()) {
+      findings.ToDo("table " + name, "takes no writes: " + table.indexed.status().message() +
+                                         "; is this program older than the one that made it?");
+    } else if (*table.indexed) {
+      CheckIndexed(**table.indexed, &findings);
+    } else {
+      CheckPlain(table.description, &findings);
+    }
+  }
+  return findings.Take();
+}
+
+}  // namespace tamis

@@ -1,0 +1,230 @@
+#include "tamis/hbase_cluster/installation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tamis/table/definition.h"
+#include "tamis/table/schema_change.h"
+
+namespace tamis {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::Each;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+
+using Kind = Finding::Kind;
+
+pb::DescribeReply Said() {
+  pb::DescribeReply said;
+  said.set_jar_version("1.2");
+  said.set_hbase_version("2.6.4");
+  said.set_user("admin");
+  said.set_log_file_system("org.apache.hadoop.hdfs.DistributedFileSystem");
+  said.set_logs_have_leases(true);
+  said.set_handlers(30);
+  said.set_close_threads(3);
+  said.set_fail_fast_limit(5);
+  said.set_abort_on_error(true);
+  said.set_user_coprocessors(true);
+  said.set_indexed_regions(10);
+  return said;
+}
+
+IndexedTable Orders() {
+  const auto schema = NewTable(
+      InCells(*ParseDefinition(
+          "orders", {"id int64", "customer text", "key (id)", "index customer (customer)"})),
+      1);
+  EXPECT_TRUE(schema.ok()) << schema.status();
+  return {.description = DescribeIndexed({.name = "shop:orders"}, *schema), .stored = *schema};
+}
+
+Installation::Table TableOf(hbase::TableDescription description) {
+  auto indexed = ReadIndexedTable(description);
+  return {.description = std::move(description), .indexed = std::move(indexed)};
+}
+
+Installation Healthy() {
+  return {.program_version = "1.2",
+          .hbase_version = "2.6.4",
+          .master = {"m:1", {"SchemaGuard"}, Said()},
+          .servers = {{"a:1", {"IndexObserver"}, Said()}, {"b:1", {}, Said()}},
+          .tables = {TableOf(Orders().description), TableOf({.name = "plain"})}};
+}
+
+std::vector<Finding> Of(Kind kind, const Installation& installation) {
+  std::vector<Finding> found = Examine(installation);
+  std::erase_if(found, [&](const Finding& finding) { return finding.kind != kind; });
+  return found;
+}
+
+// The one thing that is not fine.
+Finding Only(Kind kind, const Installation& installation) {
+  const std::vector<Finding> found = Of(kind, installation);
+  EXPECT_EQ(found.size(), 1u);
+  for (const Finding& one : found) {
+    EXPECT_FALSE(one.subjects.empty());
+    if (found.size() > 1) ADD_FAILURE() << one.subjects[0] << " " << one.text;
+  }
+  const Kind other = kind == Kind::kToDo ? Kind::kNote : Kind::kToDo;
+  for (const Finding& one : Of(other, installation)) ADD_FAILURE() << one.text;
+  return found.empty() ? Finding() : found[0];
+}
+
+TEST(InstallationTest, WhatIsWellIsSaidToo) {
+  const std::vector<Finding> found = Examine(Healthy());
+  EXPECT_THAT(found, Each(Field(&Finding::kind, Kind::kFine)));
+  EXPECT_THAT(found, Contains(Field(&Finding::text, HasSubstr("indexed as \"orders\""))));
+  // Of both servers in one line.
+  EXPECT_THAT(found, Contains(AllOf(Field(&Finding::subjects,
+                                          ElementsAre("region server a:1", "region server b:1")),
+                                    Field(&Finding::text, HasSubstr("logs")))));
+}
+
+Status Unknown() {
+  return FailedPrecondition(
+      "UnknownProtocolException: No registered Region Server Coprocessor Endpoint found for "
+      "tamis.pb.Installation. Has it been enabled?");
+}
+
+Status Denied() {
+  return FailedPrecondition("AccessDeniedException: Insufficient permissions (user=bob, ADMIN)");
+}
+
+TEST(InstallationTest, WithoutTheJarItIsSaidWhereToPutIt) {
+  Installation bare = Healthy();
+  EXPECT_TRUE(MissingJar(bare, true).empty());
+  bare.master = {"m:1", {}, Unknown()};
+  bare.servers[1] = {"b:1", {}, Unknown()};
+  const auto found = Of(Kind::kToDo, bare);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_THAT(found[0].text, HasSubstr("tamis.hbase.SchemaGuard"));
+  EXPECT_THAT(found[1].subjects, ElementsAre("region server b:1"));
+  EXPECT_THAT(found[1].text, HasSubstr("tamis.hbase.ServerReport"));
+  EXPECT_THAT(MissingJar(bare, false),
+              ElementsAre(HasSubstr("master m:1"), HasSubstr("region server b:1")));
+}
+
+TEST(InstallationTest, VersionsDiffer) {
+  Installation mixed = Healthy();
+  mixed.servers[0].described->set_jar_version("1.1");
+  Finding found = Only(Kind::kToDo, mixed);
+  EXPECT_THAT(found.subjects, ElementsAre("region server a:1"));
+  EXPECT_THAT(found.text, AllOf(HasSubstr("1.1"), HasSubstr("1.2")));
+
+  mixed = Healthy();
+  mixed.servers[0].described->set_hbase_version("2.5.1");
+  EXPECT_THAT(Only(Kind::kNote, mixed).text, HasSubstr("2.5.1"));
+  mixed = Healthy();
+  mixed.hbase_version = "3.0.0";
+  for (auto* one : {&mixed.master, &mixed.servers[0], &mixed.servers[1]}) {
+    one->described->set_hbase_version("3.0.0");
+  }
+  EXPECT_THAT(Only(Kind::kNote, mixed).text, HasSubstr("tested with 2.6"));
+}
+
+TEST(InstallationTest, WhoMayNotAskIsTold) {
+  Installation secured = Healthy();
+  secured.servers[0].described = Denied();
+  EXPECT_THAT(Only(Kind::kToDo, secured).text, HasSubstr("grant 'USER', 'A'"));
+  EXPECT_EQ(MissingJar(secured, true).size(), 1u);
+  EXPECT_TRUE(MissingJar(secured, false).empty());
+  secured.master.described = Denied();
+  const auto notes = Of(Kind::kNote, secured);
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_THAT(notes[0].text, HasSubstr("of others nothing is said here"));
+  secured = Healthy();
+  secured.servers[0].described = DeadlineExceeded("no answer");
+  EXPECT_THAT(Only(Kind::kToDo, secured).text, HasSubstr("no answer"));
+  EXPECT_EQ(MissingJar(secured, false).size(), 1u);
+}
+
+TEST(InstallationTest, SettingsOfServers) {
+  const auto with = [](auto change) {
+    Installation one = Healthy();
+    change(&*one.servers[0].described);
+    return one;
+  };
+  EXPECT_THAT(Only(Kind::kToDo, with([](auto* said) { said->set_user_coprocessors(false); })).text,
+              HasSubstr("hbase.coprocessor.user.enabled"));
+  EXPECT_THAT(Only(Kind::kToDo, with([](auto* said) { said->set_handlers(2); })).text,
+              HasSubstr("hbase.regionserver.handler.count"));
+  EXPECT_THAT(Only(Kind::kNote, with([](auto* said) { said->set_abort_on_error(false); })).text,
+              HasSubstr("abortonerror"));
+  EXPECT_THAT(Only(Kind::kNote, with([](auto* said) { said->set_indexed_regions(500); })).text,
+              HasSubstr("closeregion.threads"));
+  const Finding region = Only(Kind::kToDo, with([](auto* said) {
+                                auto* problem = said->add_problems();
+                                problem->set_table("shop:orders");
+                                problem->set_region("abc");
+                                problem->set_problem("it takes writes without entries");
+                              }));
+  EXPECT_THAT(region.subjects, ElementsAre("table shop:orders"));
+  EXPECT_THAT(region.text, HasSubstr("region abc"));
+}
+
+TEST(InstallationTest, WhereLogsHaveNoFenceTheMasterMustBePatient) {
+  Installation local = Healthy();
+  for (auto& server : local.servers) {
+    server.described->set_logs_have_leases(false);
+    server.described->set_log_file_system("org.apache.hadoop.fs.LocalFileSystem");
+  }
+  const auto to_do = Of(Kind::kToDo, local);
+  ASSERT_EQ(to_do.size(), 1u);
+  EXPECT_THAT(to_do[0].subjects, ElementsAre("master m:1"));
+  EXPECT_THAT(to_do[0].text, HasSubstr("fail.fast.limit to 100000"));
+  const auto notes = Of(Kind::kNote, local);
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_THAT(notes[0].text, HasSubstr("LocalFileSystem"));
+  EXPECT_EQ(notes[0].subjects.size(), 2u);
+  local.master.described->set_fail_fast_limit(100000);
+  EXPECT_TRUE(Of(Kind::kToDo, local).empty());
+}
+
+TEST(InstallationTest, Tables) {
+  const auto with = [](auto change) {
+    Installation one = Healthy();
+    hbase::TableDescription description = Orders().description;
+    change(&description);
+    one.tables[0] = TableOf(std::move(description));
+    return one;
+  };
+  const auto family = [](hbase::TableDescription* table, std::string_view name) {
+    return std::ranges::find(table->families, name, &hbase::FamilySchema::name);
+  };
+  EXPECT_THAT(Only(Kind::kToDo, with([](auto* t) { t->attributes.erase("SPLIT_POLICY"); })).text,
+              HasSubstr("IndexSplitPolicy"));
+  EXPECT_THAT(Only(Kind::kToDo, with([](auto* t) { t->attributes.erase("coprocessor$1"); })).text,
+              HasSubstr("IndexObserver"));
+  EXPECT_THAT(Only(Kind::kToDo, with([&](auto* t) { t->families.erase(family(t, "tamis")); })).text,
+              HasSubstr("family tamis"));
+  EXPECT_THAT(
+      Only(Kind::kToDo, with([&](auto* t) { family(t, "tamis")->attributes["VERSIONS"] = "1"; }))
+          .text,
+      HasSubstr("VERSIONS => '2147483647'"));
+  EXPECT_THAT(
+      Only(Kind::kToDo, with([&](auto* t) { family(t, "d")->attributes["TTL"] = "60"; })).text,
+      HasSubstr("60 s"));
+  EXPECT_THAT(Only(Kind::kToDo, with([](auto* t) { t->attributes["tamis.schema"] = "\xff"; })).text,
+              HasSubstr("cannot read the schema"));
+  EXPECT_THAT(Only(Kind::kToDo, with([](auto* t) { t->attributes.erase("tamis.schema"); })).text,
+              AllOf(HasSubstr("no schema of ours"), HasSubstr("coprocessor$1")));
+  EXPECT_THAT(
+      Only(Kind::kNote, with([](auto* t) { t->attributes["DURABILITY"] = "ASYNC_WAL"; })).text,
+      HasSubstr("ASYNC_WAL"));
+  EXPECT_THAT(Only(Kind::kNote, with([](auto* t) {
+                     t->attributes["coprocessor$2"] = "|org.example.Other|1000|";
+                   }))
+                  .text,
+              HasSubstr("org.example.Other"));
+  Installation other = Healthy();
+  other.servers[1].coprocessors.push_back("Stranger");
+  EXPECT_THAT(Only(Kind::kNote, other).text, HasSubstr("Stranger"));
+}
+
+}  // namespace
+}  // namespace tamis

@@ -1,0 +1,75 @@
+#include "tamis/lsm/key_file_directory.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+namespace tamis::lsm {
+namespace {
+
+class KeyFileDirectoryTest : public ::testing::Test {
+ protected:
+  ~KeyFileDirectoryTest() override { std::filesystem::remove_all(path_); }
+
+  std::unique_ptr<KeyFileDirectory> Open(bool writes = true) {
+    auto opened = KeyFileDirectory::Open(path_, writes);
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    return opened.ok() ? *std::move(opened) : nullptr;
+  }
+  bool Has(const std::string& name) const { return std::filesystem::exists(path_ + "/" + name); }
+
+  const std::string path_ = ::testing::TempDir() + "tamis_key_file_directory_test";
+  const KeyFileHeader header_ = {.family = 3, .seed = 7};
+  const std::vector<uint64_t> hashes_ = {1 << 20, 2 << 20};
+};
+
+TEST_F(KeyFileDirectoryTest, AFileIsReadByItsNumberAndHeader) {
+  auto files = Open();
+  ASSERT_TRUE(files->Write(5, header_, hashes_));
+  EXPECT_EQ(files->Read(5, header_)->count(), 2u);
+  KeyFileHeader other = header_;
+  other.identity[0] = 1;
+  EXPECT_EQ(files->Read(5, other).status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(files->Read(6, header_).status().code(), StatusCode::kNotFound);
+  EXPECT_TRUE(files->Rename(5, 6));
+  EXPECT_TRUE(files->Read(6, header_).ok());
+  EXPECT_FALSE(files->Rename(5, 7));
+  files->Delete(6);
+  EXPECT_FALSE(Has("6.keys"));
+  EXPECT_EQ(files->written(), 1u);
+}
+
+TEST_F(KeyFileDirectoryTest, WhatNobodyUsedOfThoseThatWereThereIsDeleted) {
+  for (const uint64_t number : {1, 2, 3, 4}) ASSERT_TRUE(Open()->Write(number, header_, hashes_));
+  std::ofstream(path_ + "/9.keys.tmp") << "half";
+  std::ofstream(path_ + "/notes.keys") << "somebody else's";
+  auto files = Open();
+  EXPECT_FALSE(Has("9.keys.tmp"));
+  files->Use(1);
+  ASSERT_TRUE(files->Write(2, header_, hashes_));
+  ASSERT_TRUE(files->Write(5, header_, hashes_));
+  files->DeleteLeftovers([](uint64_t number) { return number == 3; });
+  for (const char* name : {"1.keys", "2.keys", "3.keys", "5.keys", "notes.keys"}) {
+    EXPECT_TRUE(Has(name)) << name;
+  }
+  EXPECT_FALSE(Has("4.keys"));
+}
+
+TEST_F(KeyFileDirectoryTest, WhoOnlyReadsChangesNothing) {
+  EXPECT_FALSE(Open(/*writes=*/false)->Write(1, header_, hashes_));
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  ASSERT_TRUE(Open()->Write(1, header_, hashes_));
+  std::ofstream(path_ + "/9.keys.tmp") << "half";
+  auto files = Open(/*writes=*/false);
+  EXPECT_FALSE(files->Write(2, header_, hashes_));
+  files->DeleteLeftovers([](uint64_t) { return false; });
+  files->Delete(1);
+  EXPECT_TRUE(files->Read(1, header_).ok());
+  EXPECT_TRUE(Has("9.keys.tmp"));
+  EXPECT_FALSE(Has("2.keys"));
+}
+
+}  // namespace
+}  // namespace tamis::lsm

@@ -1,0 +1,269 @@
+#include "tamis/query/write_delivery.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "tamis/cluster/error.h"
+#include "tamis/cluster/region_server.h"
+#include "tamis/table/codec.h"
+#include "tamis/table/key_format.h"
+
+namespace tamis {
+namespace {
+
+pb::Mutation::Kind KindOf(Write::Kind kind) {
+  switch (kind) {
+    case Write::Kind::kPut:
+      return pb::Mutation::PUT;
+    case Write::Kind::kInsert:
+      return pb::Mutation::INSERT_IF_ABSENT;
+    case Write::Kind::kUpdate:
+      return pb::Mutation::UPDATE;
+    case Write::Kind::kDelete:
+      return pb::Mutation::DELETE;
+  }
+  return pb::Mutation::PUT;
+}
+
+class WriteDelivery {
+ public:
+  WriteDelivery(QueryContext* context, SchemaPtr schema, const std::vector<Write>& writes)
+      : context_(*context), schema_(std::move(schema)), version_(schema_->version) {
+    const KeyFormat format(*schema_);
+    for (const Write& write : writes) {
+      Item item;
+      auto key = format.Encode(write.row);
+      if (!key.ok()) {
+        item.settled = true;
+        item.status = key.status();
+        items_.push_back(std::move(item));
+        continue;
+      }
+      item.mutation.set_kind(KindOf(write.kind));
+      item.mutation.set_key(*std::move(key));
+      if (write.kind != Write::Kind::kDelete) item.mutation.set_row(EncodeRow(*schema_, write.row));
+      for (const uint32_t column : write.columns) {
+        item.mutation.add_columns(schema_->columns[column].id);
+      }
+      if (write.condition.has_value()) {
+        item.mutation.set_condition(SerializePredicate(*write.condition));
+      }
+      items_.push_back(std::move(item));
+    }
+  }
+
+  std::vector<Status> Run() {
+    const Time deadline = context_.executor->Now() + context_.options.write_timeout;
+    while (std::ranges::any_of(items_, [](const Item& item) { return !item.settled; })) {
+      if (context_.executor->Now() >= deadline) break;
+      Round(deadline);
+      if (std::ranges::all_of(items_, [](const Item& item) { return item.settled; })) break;
+      // Nobody is waited for: this waits for the clock.
+      const Duration pause = std::min(back_off_.Next(), deadline - context_.executor->Now());
+      if (pause > Duration(0)) Sleep(context_.executor, pause);
+      if (std::exchange(schema_is_old_, false)) RefreshSchema();
+    }
+    // Nobody waits for that: who writes to these keys next is not to ask a server that is silent.
+    if (!stale_.empty()) {
+      context_.tables->RefreshRegions(*schema_, stale_, [](const Result<TableCache::Regions>&) {});
+    }
+    std::vector<Status> statuses;
+    for (Item& item : items_) {
+      if (!item.settled && item.status.ok())
+        item.status = Unavailable("no region server took the write in time");
+      statuses.push_back(
+          item.status.WithContext("cannot write to table \"" + schema_->name + "\""));
+    }
+    return statuses;
+  }
+
+ private:
+  struct Item {
+    pb::Mutation mutation;
+    bool settled = false;
+    Status status;  // the last failure while it is not settled
+  };
+  struct RegionItems {
+    KeyRange keys;  // of the region
+    pb::RegionMutations* mutations;
+    std::vector<size_t> items;  // whose mutations these are, in order
+  };
+  struct Request {
+    std::string server;
+    pb::MutateRequest request;
+    std::map<uint64_t, RegionItems> regions;
+  };
+
+  void Settle(Item* item, Status status) {
+    // Nothing was done: another try is safe. Anything else is an answer.
+    item->settled = status.code() != StatusCode::kUnavailable && status.code() != StatusCode::kBusy;
+    if (item->settled) back_off_.Reset();
+    item->status = std::move(status);
+  }
+
+  void RefreshSchema() {
+    auto schema = context_.tables->RefreshTable(schema_->name);
+    if (schema.ok() && (*schema)->id == schema_->id) {
+      version_ = (*schema)->version;  // columns keep their ids: the encoded rows stay right
+    } else if (!schema.ok() && schema.status().code() == StatusCode::kNotFound) {
+      for (Item& item : items_) {
+        if (item.settled) continue;
+        item.settled = true;
+        item.status = schema.status();
+      }
+    }
+  }
+
+  // The regions, fresh where the last round found them not to be so.
+  Result<TableCache::Regions> Regions(Time deadline) {
+    auto known = context_.tables->KnownRegions(schema_->id);
+    if (known && stale_.empty()) return known;
+    return AwaitResult<TableCache::Regions>(
+        context_.executor, {.deadline = deadline}, [&](auto done) {
+          context_.tables->RefreshRegions(*schema_, std::exchange(stale_, {}), std::move(done));
+        });
+  }
+
+  void Round(Time deadline) {
+    auto regions = Regions(deadline);
+    if (!regions.ok()) {
+      // Of the writes that were not taken, nothing was done.
+      Status status = regions.status();
+      if (status.code() == StatusCode::kDeadlineExceeded) status = Unavailable(status.message());
+      for (Item& item : items_) {
+        if (!item.settled) Settle(&item, status);
+      }
+      return;
+    }
+    const Time now = context_.executor->Now();
+    if (now >= deadline) return;
+    std::map<std::string, Request> by_server;
+    for (size_t i = 0; i < items_.size(); ++i) {
+      if (items_[i].settled) continue;
+      const std::string& key = items_[i].mutation.key();
+      auto region = std::ranges::upper_bound(**regions, key, {}, &RegionInfo::start);
+      if (region == (*regions)->begin() || !std::prev(region)->Contains(key) ||
+          std::prev(region)->server.empty()) {
+        Settle(&items_[i], Unavailable("no region server has the key now"));
+        if (stale_.empty() || !stale_.back().Contains(key)) stale_.push_back({key, key + '\0'});
+        continue;
+      }
+      --region;
+      Add(*region, i, &by_server[region->server]);
+    }
+    const Time until = std::min(deadline, now + context_.options.request_timeout);
+    Answers<Result<pb::MutateReply>> answers(context_.executor);
+    std::vector<std::shared_ptr<Request>> sent;
+    for (auto& [server, request] : by_server) {
+      request.server = server;
+      request.request.set_table_id(schema_->id);
+      request.request.set_schema_version(version_);
+      request.request.set_timeout_ns(static_cast<uint64_t>((until - now).count()));
+      sent.push_back(std::make_shared<Request>(std::move(request)));
+    }
+    for (size_t i = 0; i < sent.size(); ++i) {
+      // What is sent may be read until it is answered, however late.
+      context_.cluster->Server(sent[i]->server)
+          ->Mutate(sent[i]->request, [to = answers.To(i), request = sent[i]](
+                                         Result<pb::MutateReply> reply) { to(std::move(reply)); });
+    }
+    std::vector<std::optional<Result<pb::MutateReply>>> replies(sent.size());
+    for (size_t missing = sent.size(); missing > 0;) {
+      auto answer = answers.Next({.deadline = until});
+      if (!answer.has_value()) break;
+      if (replies[answer->question].has_value()) continue;  // it came twice
+      replies[answer->question].emplace(std::move(answer->value));
+      --missing;
+    }
+    for (size_t i = 0; i < sent.size(); ++i) {
+      if (!replies[i].has_value()) replies[i].emplace(DeadlineExceeded(""));
+      TakeReply(*sent[i], *replies[i]);
+      NoteStale(*sent[i], replies[i]->ok());
+      TakeBack(*sent[i]);
+    }
+  }
+
+  void Add(const RegionInfo& region, size_t i, Request* request) {
+    auto [found, is_new] = request->regions.try_emplace(region.id.number());
+    RegionItems& sent = found->second;
+    if (is_new) {
+      sent.keys = region.keys();
+      sent.mutations = request->request.add_regions();
+      sent.mutations->set_region_id(region.id.number());
+      sent.mutations->set_epoch(region.epoch);
+    }
+    sent.items.push_back(i);
+    sent.mutations->add_mutations()->Swap(&items_[i].mutation);
+  }
+
+  // What is to be sent again.
+  void TakeBack(const Request& request) {
+    for (const auto& [region_id, sent] : request.regions) {
+      for (size_t k = 0; k < sent.items.size(); ++k) {
+        Item& item = items_[sent.items[k]];
+        if (!item.settled)
+          sent.mutations->mutable_mutations(static_cast<int>(k))->Swap(&item.mutation);
+      }
+    }
+  }
+
+  // The map is looked at again where a region did not take its writes, or its server did not
+  // answer.
+  void NoteStale(const Request& request, bool answered) {
+    for (const auto& [region_id, sent] : request.regions) {
+      if (!answered ||
+          std::ranges::any_of(sent.items, [&](size_t i) { return !items_[i].settled; })) {
+        stale_.push_back(sent.keys);
+      }
+    }
+  }
+
+  void TakeReply(const Request& request, const Result<pb::MutateReply>& reply) {
+    if (!reply.ok()) {
+      Status status = reply.status();
+      if (status.code() == StatusCode::kDeadlineExceeded) {
+        status = DeadlineExceeded("a region server did not answer in time; the write may stand");
+      }
+      for (const auto& [region_id, sent] : request.regions) {
+        for (const size_t i : sent.items) Settle(&items_[i], status);
+      }
+      return;
+    }
+    std::map<uint64_t, const pb::RegionMutateResult*> results;
+    for (const auto& result : reply->regions()) results[result.region_id()] = &result;
+    for (const auto& [region_id, sent] : request.regions) {
+      auto found = results.find(region_id);
+      for (size_t k = 0; k < sent.items.size(); ++k) {
+        Item& item = items_[sent.items[k]];
+        if (found == results.end() ||
+            (!found->second->has_error() && static_cast<int>(k) >= found->second->results_size())) {
+          Settle(&item, DeadlineExceeded("the answer of a region is missing; the write may stand"));
+        } else if (found->second->has_error()) {
+          const pb::Error& error = found->second->error();
+          schema_is_old_ |= error.schema_version() != 0 && error.schema_version() != version_;
+          Settle(&item, ToStatus(error));
+        } else {
+          Settle(&item, ToStatus(found->second->results(static_cast<int>(k))));
+        }
+      }
+    }
+  }
+
+  QueryContext& context_;
+  const SchemaPtr schema_;
+  uint64_t version_;
+  std::vector<Item> items_;
+  BackOff back_off_;
+  bool schema_is_old_ = false;   // a region follows another version
+  std::vector<KeyRange> stale_;  // keys that were not where the map has them
+};
+
+}  // namespace
+
+std::vector<Status> ApplyWrites(QueryContext* context, SchemaPtr schema,
+                                const std::vector<Write>& writes) {
+  return WriteDelivery(context, std::move(schema), writes).Run();
+}
+
+}  // namespace tamis

@@ -1,0 +1,70 @@
+#include "tamis/redis/dump_commands.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "tamis/redis/option_words.h"
+#include "tamis/redis/settings.h"
+#include "tamis/redis/tamis_key.h"
+
+namespace tamis::redis {
+
+void ScanDump(Ctx* ctx, Words words) {
+  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
+  long long position = 0;
+  if (!ParseInteger(words[2], &position) || position < 0) return error("ERR bad position");
+  TamisKey key = Open(ctx, words, kRead);
+  if (!Whole(ctx, key)) return;
+  if (position == 0) {
+    key->EndDump();  // one that nobody has read to its end
+    if (key->SizeBytes() > GreatestCopiedBytes(ctx)) return error(kTooLargeToCopy);
+    const TrustedFilter::Saved& dump = key->BeginDump(TimeOfTrust());
+    server.ReplyWithArray(ctx, 2);
+    server.ReplyWithLongLong(ctx, 1);
+    return ReplyText(ctx, dump.header);
+  }
+  const TrustedFilter::Saved* dump = key->dump();
+  if (dump == nullptr) return error("ERR no dump is under way: begin at position 0");
+  const auto at = std::min<uint64_t>(static_cast<uint64_t>(position) - 1, dump->bytes.size());
+  const std::string_view chunk =
+      std::string_view(dump->bytes).substr(at, TrustedFilter::kGreatestChunk);
+  server.ReplyWithArray(ctx, 2);
+  server.ReplyWithLongLong(ctx,
+                           chunk.empty() ? 0 : position + static_cast<long long>(chunk.size()));
+  ReplyText(ctx, chunk);
+  if (chunk.empty()) key->EndDump();
+}
+
+void LoadChunk(Ctx* ctx, Words words) {
+  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
+  long long position = 0;
+  if (!ParseInteger(words[2], &position) || position < 0) return error("ERR bad position");
+  const std::string_view data = TextOf(words[3]);
+  TamisKey key = Open(ctx, words, kRead | kWrite);
+  if (key.other_type()) return error(kWrongType);
+  const auto bad = [&](const Status& status) {
+    server.Log(ctx, "notice", "TAMIS.LOADCHUNK: %s", status.message().c_str());
+    error("ERR received bad data");
+  };
+  if (position == 0) {
+    if (!key.missing()) return error("ERR item exists");
+    auto filter = TrustedFilter::FromHeader(data, GreatestBytes(ctx));
+    if (!filter.ok()) return bad(filter.status());
+    if (filter->promised() > GreatestCopiedBytes(ctx)) return error(kTooLargeToCopy);
+    key.Set(std::move(*filter));
+  } else {
+    if (key.missing()) return error(kNotFound);
+    if (!key->partial() || static_cast<uint64_t>(position) != key->received() + 1) {
+      return error("ERR invalid position: chunks are taken one after the other");
+    }
+    if (const Status status = key->AppendChunk(data); !status.ok()) return bad(status);
+    // One that was moved here may lack what was added there meanwhile; one of a log may be
+    // believed.
+    TrustLoaded(ctx, key.get());
+  }
+  server.ReplicateVerbatim(ctx);
+  Notify(ctx, "tamis.loadchunk", words[1]);
+  server.ReplyWithSimpleString(ctx, "OK");
+}
+
+}  // namespace tamis::redis

@@ -1,0 +1,155 @@
+#include "tamis/redis/rebuild_command.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tamis/redis/faults.h"
+#include "tamis/redis/item_groups.h"
+#include "tamis/redis/metrics.h"
+#include "tamis/redis/option_words.h"
+#include "tamis/redis/tamis_key.h"
+#include "tamis/redis/wanted_filter.h"
+
+namespace tamis::redis {
+namespace {
+
+void Start(Ctx* ctx, Words words) {
+  WantedFilter wanted;
+  if (!ReadWanted(ctx, words.subspan(3), Purpose::kRebuild, &wanted)) return;
+  TamisKey key = Open(ctx, words, kRead | kWrite);
+  if (!key.missing()) {
+    if (!Whole(ctx, key)) return;
+    if (key->rebuild() != nullptr) {
+      server.ReplyWithError(ctx, "ERR a rebuild is under way: COMMIT or ABORT it first");
+      return;
+    }
+  }
+  std::optional<AnyFilter> filter = Create(ctx, wanted);
+  if (!filter) return;
+  TrustedFilter::Rebuild rebuild;
+  rebuild.id = wanted.id;
+  rebuild.wanted_rate = wanted.options.fpr;
+  rebuild.capacity = wanted.options.capacity;
+  rebuild.sound_time = MayTrust(ctx) ? TimeOfTrust() : 0;
+  rebuild.filter = std::move(*filter);
+  if (key.missing()) {
+    TrustedFilter::Card card;
+    card.guard = true;
+    card.wanted_rate = rebuild.wanted_rate;
+    card.capacity = rebuild.capacity;
+    key.Set(TrustedFilter(std::move(card), std::move(rebuild)));
+  } else {
+    key->Start(std::move(rebuild));
+  }
+  server.Replicate(ctx, "TAMIS.REBUILD", "scclcbclcl", words[1], "START", wanted.Rate().c_str(),
+                   static_cast<long long>(wanted.options.capacity), "TYPE",
+                   wanted.type->name.data(), wanted.type->name.size(), "SEED",
+                   static_cast<long long>(wanted.options.seed), "ID",
+                   static_cast<long long>(wanted.id));
+  ++metrics.rebuilds_started;
+  Notify(ctx, "tamis.rebuild.start", words[1]);
+  server.ReplyWithLongLong(ctx, static_cast<long long>(wanted.id));
+}
+
+// False, and the error is sent, unless there is a filter that is being rebuilt.
+bool Rebuilding(Ctx* ctx, TamisKey& key) {
+  if (!Whole(ctx, key)) return false;
+  if (key->rebuild() != nullptr) return true;
+  server.ReplyWithError(ctx, "ERR no rebuild is under way");
+  return false;
+}
+
+void AddToRebuild(Ctx* ctx, Words words) {
+  TamisKey key = Open(ctx, words, kRead | kWrite);
+  if (!Rebuilding(ctx, key)) return;
+  const Words items = words.subspan(3);
+  const bool was_complete = !key->rebuild()->incomplete;
+  long long added = 0;
+  ForGroups(items, [&](std::span<const std::string_view> texts, size_t) {
+    added += static_cast<long long>(key->AddToRebuild(texts));
+  });
+  server.ReplyWithLongLong(ctx, added);
+  if (added == 0 && !was_complete) return;
+  // A replica knows, too, that one was refused.
+  server.ReplicateVerbatim(ctx);
+  Notify(ctx, "tamis.rebuild.add", words[1]);
+}
+
+// What stands behind COMMIT and ABORT.
+struct EndWords {
+  const String* mark = nullptr;
+  std::optional<long long> id;
+};
+
+// False, and the error is sent, when they are not right.
+bool ReadEndWords(Ctx* ctx, Words words, bool may_mark, EndWords* end) {
+  std::vector<Option> known = {
+      {.name = "ID", .value = &end->id, .bad = "ERR bad id", .no_value = kUnknownWord}};
+  if (may_mark) known.push_back({.name = "MARK", .value = &end->mark, .no_value = kUnknownWord});
+  return ReadOptions(ctx, words, 0, known) && (end->mark == nullptr || MarkCanBe(ctx, end->mark));
+}
+
+constexpr char kOtherRebuild[] = "ERR another rebuild is under way";
+
+void Commit(Ctx* ctx, Words words) {
+  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
+  EndWords end;
+  if (!ReadEndWords(ctx, words.subspan(3), true, &end)) return;
+  TamisKey key = Open(ctx, words, kRead | kWrite);
+  if (!Rebuilding(ctx, key)) return;
+  const TrustedFilter::Rebuild& rebuild = *key->rebuild();
+  // What another server has done is repeated; here it has to be right.
+  if (LimitsApply(ctx)) {
+    if (end.id && static_cast<uint64_t>(*end.id) != rebuild.id && !faults.commit_of_another)
+      return error(kOtherRebuild);
+    if (rebuild.incomplete && !faults.commit_what_was_full) {
+      return error("ERR the new filter was full: ABORT, and START with a greater capacity");
+    }
+    if (rebuild.sound_time != TimeOfTrust() && !faults.commit_after_loss) {
+      return error("ERR adds may be lost since START: ABORT, and START again");
+    }
+  }
+  // Without one nobody knows where the log goes on behind the snapshot.
+  std::string mark(end.mark == nullptr ? std::string_view() : TextOf(end.mark));
+  key->Commit(MayTrust(ctx) ? TimeOfTrust() : 0, Now(), std::move(mark));
+  server.ReplicateVerbatim(ctx);
+  ++metrics.rebuilds_committed;
+  Notify(ctx, "tamis.rebuild.commit", words[1]);
+  server.ReplyWithSimpleString(ctx, "OK");
+}
+
+void Abort(Ctx* ctx, Words words) {
+  EndWords end;
+  if (!ReadEndWords(ctx, words.subspan(3), false, &end)) return;
+  TamisKey key = Open(ctx, words, kRead | kWrite);
+  if (!Rebuilding(ctx, key)) return;
+  if (LimitsApply(ctx) && end.id && static_cast<uint64_t>(*end.id) != key->rebuild()->id) {
+    server.ReplyWithError(ctx, kOtherRebuild);
+    return;
+  }
+  if (key->empty()) {
+    key.Delete();  // there is nothing else
+  } else {
+    key->Abort();
+  }
+  server.ReplicateVerbatim(ctx);
+  Notify(ctx, "tamis.rebuild.abort", words[1]);
+  server.ReplyWithSimpleString(ctx, "OK");
+}
+
+}  // namespace
+
+void Rebuild(Ctx* ctx, Words words) {
+  const auto is = [&](const char* name) { return Is(words[2], name); };
+  if (is("START") && words.size() >= 5) return Start(ctx, words);
+  if (is("ADD") && words.size() >= 4) return AddToRebuild(ctx, words);
+  if (is("COMMIT")) return Commit(ctx, words);
+  if (is("ABORT")) return Abort(ctx, words);
+  server.ReplyWithError(ctx, is("START") || is("ADD")
+                                 ? "ERR wrong number of arguments for 'tamis.rebuild' command"
+                                 : "ERR no such step of a rebuild; there are: START ADD COMMIT "
+                                   "ABORT");
+}
+
+}  // namespace tamis::redis

@@ -1,0 +1,131 @@
+#include "tamis/redis/union_command.h"
+
+#include <algorithm>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "tamis/redis/bloom_chain.h"
+#include "tamis/redis/settings.h"
+#include "tamis/redis/tamis_key.h"
+
+namespace tamis::redis {
+namespace {
+
+constexpr char kUnlike[] =
+    "ERR the filters are not alike: they are united when made with the same words and SEED";
+
+uint64_t BytesOf(const auto& filters) {
+  uint64_t bytes = 0;
+  for (const auto* filter : filters) bytes += filter->SizeBytes();
+  return bytes;
+}
+
+// What the source that is merged says of what comes out.
+void UniteTrusted(Ctx* ctx, Words words, std::deque<TamisKey>& sources) {
+  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
+  TamisKey dest = Open(ctx, words, kRead | kWrite);
+  if (dest.other_type()) return error(kWrongType);
+  if (dest.get() != nullptr) {
+    if (!Whole(ctx, dest)) return;
+    if (dest->rebuild() != nullptr) {
+      return error("ERR a rebuild is under way: COMMIT or ABORT it first");
+    }
+  }
+  std::vector<const TrustedFilter*> parts;
+  if (dest.get() != nullptr) parts.push_back(dest.get());
+  for (TamisKey& source : sources) {
+    if (!Whole(ctx, source)) return;
+    if (source->empty()) return error("ERR there is only a rebuild: COMMIT it");
+    // A server opens a key twice: the same one may be named more often.
+    if (std::ranges::find(parts, source.get()) == parts.end()) parts.push_back(source.get());
+  }
+  // Those behind the first one are put into its copy item by item, which takes longer.
+  constexpr uint64_t kMerged = 4;
+  if (BytesOf(parts) * (parts.size() > 1 ? kMerged : 1) > GreatestCopiedBytes(ctx)) {
+    return error(kTooLargeToCopy);
+  }
+  const TrustedFilter& first = *parts.front();
+  AnyFilter united = first.filter();
+  TrustedFilter::Card card = first.card();
+  if (dest.get() == nullptr) card.mark.clear();
+  bool trusted = true;
+  for (const TrustedFilter* part : parts) {
+    if (part != &first) {
+      const Status status = united.Merge(part->filter());
+      if (status.code() == StatusCode::kResourceExhausted) {
+        return error("ERR the filters have more items than one of them has places");
+      }
+      if (!status.ok()) return error(kUnlike);
+    }
+    card.guard |= part->card().guard;
+    card.incomplete |= part->card().incomplete;
+    card.rebuilt_time = std::max(card.rebuilt_time, part->card().rebuilt_time);
+    trusted &= !part->card().guard || part->TrustedAt(TimeOfTrust());
+  }
+  TrustedFilter filter(std::move(card), std::move(united));
+  filter.Trust(trusted && MayTrust(ctx) ? TimeOfTrust() : 0);
+  if (dest.get() != nullptr) {
+    *dest = std::move(filter);
+  } else {
+    dest.Set(std::move(filter));
+  }
+  server.ReplicateVerbatim(ctx);
+  Notify(ctx, "tamis.union", words[1]);
+  server.ReplyWithSimpleString(ctx, "OK");
+}
+
+void UniteBlooms(Ctx* ctx, Words words, const std::deque<FilterKey<BloomChain>>& sources) {
+  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
+  FilterKey<BloomChain> dest(ctx, words[1], kRead | kWrite);
+  if (dest.other_type()) return error(kWrongType);
+  std::vector<const BloomChain*> parts;
+  if (dest.get() != nullptr) parts.push_back(dest.get());
+  for (const FilterKey<BloomChain>& source : sources) {
+    if (source.get() == nullptr) return error(source.missing() ? kNotFound : kWrongType);
+    if (std::ranges::find(parts, source.get()) == parts.end()) parts.push_back(source.get());
+  }
+  for (const BloomChain* part : parts) {
+    if (part->partial()) return error(kPartial);
+  }
+  if (BytesOf(parts) > GreatestCopiedBytes(ctx)) return error(kTooLargeToCopy);
+  auto united = parts.front()->Copy();
+  if (!united) return error("ERR Insufficient memory to create filter");
+  for (const BloomChain* part : std::span(parts).subspan(1)) {
+    const Status status = united->Merge(*part);
+    if (!status.ok()) {
+      return error(status.code() == StatusCode::kResourceExhausted
+                       ? "ERR Insufficient memory to create filter"
+                       : kUnlike);
+    }
+  }
+  if (united->SizeBytes() > GreatestBytes(ctx)) {
+    return error("ERR could not create filter: greater than tamis-max-bytes");
+  }
+  if (dest.get() != nullptr) {
+    *dest = std::move(*united);
+  } else {
+    dest.Set(std::move(*united));
+  }
+  server.ReplicateVerbatim(ctx);
+  Notify(ctx, "tamis.union", words[1]);
+  server.ReplyWithSimpleString(ctx, "OK");
+}
+
+}  // namespace
+
+void Unite(Ctx* ctx, Words words) {
+  std::deque<FilterKey<BloomChain>> blooms;
+  std::deque<TamisKey> own;
+  for (String* name : words.subspan(2)) {
+    blooms.emplace_back(ctx, name, kRead);
+    own.emplace_back(ctx, name, kRead);
+  }
+  if (blooms.front().get() != nullptr) {
+    UniteBlooms(ctx, words, blooms);
+  } else {
+    UniteTrusted(ctx, words, own);
+  }
+}
+
+}  // namespace tamis::redis

@@ -1,0 +1,87 @@
+#include "tamis/redis/wanted_filter.h"
+
+#include <cstdio>
+#include <vector>
+
+#include "tamis/base/random.h"
+#include "tamis/redis/option_words.h"
+#include "tamis/redis/settings.h"
+#include "tamis/redis/tamis_type.h"
+
+namespace tamis::redis {
+namespace {
+
+constexpr char kDefaultType[] = "blocked-quotient";
+
+}  // namespace
+
+std::string WantedFilter::Rate() const {
+  char rate[32];
+  std::snprintf(rate, sizeof(rate), "%.17g", options.fpr);
+  return rate;
+}
+
+bool ReadWanted(Ctx* ctx, Words words, Purpose purpose, WantedFilter* wanted) {
+  const auto error = [&](const std::string& text) {
+    server.ReplyWithError(ctx, text.c_str());
+    return false;
+  };
+  FilterOptions& options = wanted->options;
+  long long number = 0;
+  if (!ParseDouble(words[0], &options.fpr)) return error("ERR bad error rate");
+  if (!ParseInteger(words[1], &number) || number < 1) return error("ERR bad capacity");
+  options.capacity = static_cast<uint64_t>(number);
+  const String* type = nullptr;
+  std::optional<long long> seed;
+  std::optional<long long> id;
+  std::vector<Option> known = {{.name = "TYPE", .value = &type, .no_value = kUnknownWord}};
+  if (purpose != Purpose::kSize) {
+    known.push_back(
+        {.name = "SEED", .value = &seed, .bad = "ERR bad seed", .no_value = kUnknownWord});
+  }
+  if (purpose == Purpose::kReserve) known.push_back({"GUARD", &wanted->guard});
+  if (purpose == Purpose::kRebuild) {
+    known.push_back(
+        {.name = "ID", .value = &id, .bad = "ERR bad id", .least = 0, .no_value = kUnknownWord});
+  }
+  if (!ReadOptions(ctx, words, 2, known)) return false;
+  // Those that nobody knows in advance; replicas are told.
+  options.seed = seed ? static_cast<uint64_t>(*seed) : SeedFromSystem();
+  // One that every language can hold.
+  wanted->id = id ? static_cast<uint64_t>(*id) : SeedFromSystem() >> 11;
+  if (const Status status = options.Validate(); !status.ok()) {
+    return error("ERR " + status.message());
+  }
+  wanted->type = AnyFilter::FindType(type == nullptr ? kDefaultType : std::string(TextOf(type)));
+  // A type that is not known may come from the wire with any bytes: they do not belong in an error.
+  if (wanted->type == nullptr || wanted->type->fixed) {
+    std::string names;
+    for (const FilterType& known : AnyFilter::Types()) {
+      if (!known.fixed) names += " " + std::string(known.name);
+    }
+    return error("ERR no such type; there are:" + names);
+  }
+  if (purpose == Purpose::kSize) return true;
+  if (wanted->Bytes() > static_cast<double>(GreatestBytes(ctx))) {
+    return error("ERR could not create filter: greater than tamis-max-bytes");
+  }
+  // An item may make all of its counters wider, several times in a command.
+  constexpr double kWidened = 8;
+  if (wanted->type->kind == FilterKind::kDynamicCount &&
+      wanted->Bytes() * kWidened > static_cast<double>(GreatestCopiedBytes(ctx))) {
+    return error(
+        "ERR could not create filter: an item may have it copied, and it is greater than "
+        "an eighth of tamis-max-copied-bytes");
+  }
+  return true;
+}
+
+std::optional<AnyFilter> Create(Ctx* ctx, const WantedFilter& wanted) {
+  auto filter = AnyFilter::Create(wanted.type->name, wanted.options);
+  if (filter.ok()) return std::move(*filter);
+  CommandLost(ctx, false);
+  server.ReplyWithError(ctx, ("ERR " + filter.status().message()).c_str());
+  return std::nullopt;
+}
+
+}  // namespace tamis::redis

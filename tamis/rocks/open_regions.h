@@ -1,0 +1,54 @@
+// OpenRegions: the regions that one region server has open. A region comes in as its record in the
+// catalog says, is told of in the feed, and follows the schema of its table until it goes.
+//
+// Threads: safe, but for what says "alone" (region.h).
+#pragma once
+
+#include <google/protobuf/repeated_field.h>
+
+#include <map>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "tamis/rocks/index_builder.h"
+#include "tamis/rocks/region.h"
+#include "tamis/rocks/server_context.h"
+
+namespace tamis {
+
+class OpenRegions {
+ public:
+  OpenRegions(std::shared_ptr<ServerContext> context, std::shared_ptr<IndexBuilder> builder)
+      : context_(std::move(context)), builder_(std::move(builder)) {}
+
+  std::vector<std::shared_ptr<Region>> All() const;
+  std::vector<std::shared_ptr<Region>> OfTable(uint32_t table_id) const;
+  std::shared_ptr<Region> Find(uint64_t region_id) const;
+  Status NotOpen(uint64_t region_id) const;
+
+  // nullptr when the order is old, or the table was dropped. It acknowledges no put before
+  // `not_before`.
+  std::shared_ptr<Region> Open(const pb::RegionRecord& record, Time not_before);
+  // Alone in the region. The number of the event that tells of it.
+  uint64_t Close(Region* region);
+  // Takes over a newer schema, alone in the region.
+  void Follow(const std::shared_ptr<Region>& region, SchemaPtr schema);
+
+ private:
+  Region::Indexes MakeIndexes(const RegionInfo& info, const TableSchema& schema,
+                              const Region::Indexes& old,
+                              const google::protobuf::RepeatedField<uint32_t>& complete);
+  bool ClearEntries(uint64_t region_id, uint32_t index_id);
+  void ReplaceSchema(Region* region, SchemaPtr schema);
+  void BuildMissing(const std::shared_ptr<Region>& region);
+  uint64_t TellOpened(const Region& region);
+
+  const std::shared_ptr<ServerContext> context_;
+  const std::shared_ptr<IndexBuilder> builder_;
+  mutable std::shared_mutex mutex_;
+  std::map<uint64_t, std::shared_ptr<Region>> regions_;
+};
+
+}  // namespace tamis

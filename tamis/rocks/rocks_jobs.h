@@ -1,0 +1,44 @@
+// RocksJobs: the long work of an embedded cluster: check, rebuild, balance, compact; started, and
+// asked for.
+//
+// Threads: safe.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "tamis/cluster/cluster_admin.h"
+#include "tamis/cluster/job_table.h"
+#include "tamis/rocks/region_changes.h"
+
+namespace tamis {
+
+class RocksJobs : public std::enable_shared_from_this<RocksJobs> {
+ public:
+  // What it is given must outlive it.
+  RocksJobs(Executor* executor, Store* store, Catalog* catalog, std::shared_ptr<ServerLives> lives,
+            std::shared_ptr<RegionChanges> changes);
+
+  void Start(JobSpec spec, Callback<uint64_t> done);
+  Result<JobInfo> Find(uint64_t job) { return jobs_.Find(job); }
+
+  // What the jobs do. `part` is told of each part that was done.
+  void Check(const std::string& table, Callback<CheckReport> done,
+             const std::function<void()>& part);
+  void RebuildIndex(const std::string& table, const std::string& index, DoneCallback done,
+                    const std::function<void()>& part);
+
+ private:
+  Result<uint64_t> CountParts(const JobSpec& spec) const;
+  void Run(uint64_t job, const JobSpec& spec);
+
+  Executor* const executor_;
+  Store* const store_;
+  Catalog* const catalog_;
+  const std::shared_ptr<ServerLives> lives_;
+  const std::shared_ptr<RegionChanges> changes_;
+  JobTable jobs_;
+};
+
+}  // namespace tamis

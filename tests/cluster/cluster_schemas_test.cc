@@ -1,0 +1,98 @@
+// What every kind of cluster does when tables, indexes and columns come and go.
+#include "tests/cluster/cluster_suite.h"
+
+namespace tamis {
+namespace {
+
+using std::chrono::seconds;
+using Op = Predicate::Op;
+
+TEST_P(ClusterSuite, AnIndexComesAndGoesWhileTheTableIsInUse) {
+  Fill(300);
+  SplitAll(1);
+  ASSERT_TRUE(engine_->WaitUntilRouted(*table_, seconds(60)));
+  const IndexSpec both{.name = "both", .columns = {kSection, kSize}, .expected_values = 500};
+  for (int again = 0; again < 2; ++again) {
+    const auto made = kind_->Ask<TableSchema>(
+        [&](auto done) { kind_->admin().CreateIndex("packages", both, done); });
+    ASSERT_TRUE(made.ok()) << made.status();
+    // By the engine's old schema, by a search that may scan, and when it is complete.
+    const Row row{Value::Text("late" + std::to_string(again)), Value::Text("s1"),
+                  Value::Int64(5000 + again)};
+    EXPECT_TRUE(Put(*engine_, row).ok());
+    engine_->ForgetTable("packages");
+    table_ = *engine_->Table("packages");
+    const auto find = [&] { return Find(Predicate::And({Section("s1"), Size(5000 + again)})); };
+    EXPECT_EQ(find(), std::vector<Row>{row});
+    ExpectClean(301 + static_cast<uint64_t>(again));
+    const auto progress = kind_->Ask<IndexProgress>(
+        [&](auto done) { kind_->admin().GetIndexProgress("packages", "both", done); });
+    ASSERT_TRUE(progress.ok()) << progress.status();
+    EXPECT_EQ(progress->regions, 2u);
+    EXPECT_EQ(progress->complete, 2u);
+    EXPECT_EQ(find(), std::vector<Row>{row});
+    const auto dropped = kind_->Ask<TableSchema>(
+        [&](auto done) { kind_->admin().DropIndex("packages", "both", done); });
+    ASSERT_TRUE(dropped.ok()) << dropped.status();
+    EXPECT_EQ(find(), std::vector<Row>{row});
+    table_ = std::make_shared<const TableSchema>(*dropped);
+    engine_->ForgetTable("packages");
+    EXPECT_EQ(find(), std::vector<Row>{row});
+  }
+}
+
+TEST_P(ClusterSuite, AColumnIsAddedUnderACoordinatorThatKnowsAnOlderSchema) {
+  Fill(50);
+  const auto other = StartEngine();
+  const SchemaPtr old = *other->Table("packages");
+  const auto added = kind_->Ask<TableSchema>([&](auto done) {
+    kind_->admin().AddColumn("packages", {.name = "extra", .type = Type::kInt64}, done);
+  });
+  ASSERT_TRUE(added.ok()) << added.status();
+  engine_->ForgetTable("packages");
+  table_ = *engine_->Table("packages");
+  ASSERT_EQ(table_->columns.size(), 4u);
+  Row row = RowOf(7);
+  row.push_back(Value::Int64(99));
+  ASSERT_TRUE(Put(*engine_, row).ok());
+  EXPECT_EQ(Find(Predicate::Compare(3, Op::kEq, Value::Int64(99))), std::vector<Row>{row});
+  EXPECT_EQ(Find(Predicate::IsNull(3)).size(), 49u);
+  // Who updates a column by the old schema leaves the new one as it is.
+  Row update = RowOf(7);
+  update[kSize] = Value::Int64(-7);
+  const Status updated =
+      other->Apply(old, {{.kind = Write::Kind::kUpdate, .row = update, .columns = {kSize}}})
+          .front();
+  ASSERT_TRUE(updated.ok()) << updated;
+  row[kSize] = Value::Int64(-7);
+  EXPECT_EQ(Find(Size(-7)), std::vector<Row>{row});
+}
+
+TEST_P(ClusterSuite, ATableThatIsMadeAnewUnderItsNameIsEmpty) {
+  Fill(100);
+  const TableSchema schema = *table_;
+  const Status dropped = AwaitStatus(&kind_->executor(), kind_->Soon(), [&](auto done) {
+    kind_->admin().DropTable("packages", done);
+  });
+  ASSERT_TRUE(dropped.ok()) << dropped;
+  EXPECT_EQ(kind_->Regions("packages").status(), NotFound("no table \"packages\""));
+  TableSchema again;
+  again.name = schema.name;
+  again.columns = schema.columns;
+  again.key = schema.key;
+  for (const IndexSpec& index : schema.indexes) {
+    again.indexes.push_back({.name = index.name, .columns = index.columns});
+  }
+  const auto made = kind_->CreateTable(again);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_NE((*made)->id, schema.id);
+  engine_->ForgetTable("packages");
+  table_ = *engine_->Table("packages");
+  EXPECT_TRUE(Find(Predicate::True()).empty());
+  Fill(50);
+  ExpectAll(50);
+  EXPECT_EQ(kind_->CreateTable(again).status().code(), StatusCode::kAlreadyExists);
+}
+
+}  // namespace
+}  // namespace tamis

@@ -1,0 +1,371 @@
+// Tables that other clients of HBase made, fill, and go on writing: attached, asked in SQL, indexed
+// while they are written, detached, attached again (docs/HBASE.md#a-table-that-is-there-already).
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tamis/hbase/client.h"
+#include "tests/hbase/local_hbase.h"
+#include "tests/hbase/program.h"
+
+namespace tamis {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr int kCustomers = 7;
+constexpr int kFirstRows = 300;
+
+std::string Long(uint64_t number) {
+  std::string bytes(8, '\0');
+  for (int i = 7; i >= 0; --i, number >>= 8)
+    bytes[static_cast<size_t>(i)] = static_cast<char>(number);
+  return bytes;
+}
+
+std::string Int(uint32_t number) { return Long(number).substr(4); }
+
+// The rows of a table as its owner writes them, without knowing of Tamis: a number for a key, two
+// columns in two families, and a cell that is nobody's.
+class Owner {
+ public:
+  Owner(hbase::Client* client, std::string table) : client_(*client), table_(std::move(table)) {}
+
+  Status Create(std::map<std::string, std::string> family = {},
+                std::map<std::string, std::string> attributes = {}) {
+    hbase::TableDescription description{.name = table_, .attributes = std::move(attributes)};
+    description.families = {{.name = "d", .attributes = std::move(family)}, {.name = "m"}};
+    return client_.CreateTable(description, {Long(100), Long(200), Long(1000)});
+  }
+  // True when it was acknowledged.
+  Status Put(uint64_t id) {
+    const int customer = static_cast<int>(id * 31 % kCustomers);
+    hbase::Mutation put = hbase::Mutation::Put(Long(id));
+    put.Set("d", "Customer", "c" + std::to_string(customer));
+    put.Set("m", "cents", Int(static_cast<uint32_t>(id * 10)));
+    put.Set("d", "unknown", "stays");
+    const auto done = client_.Mutate(table_, std::move(put));
+    if (!done.ok()) return done.status();
+    std::lock_guard lock(mutex_);
+    customers_[id] = customer;
+    return Status::Ok();
+  }
+  Status Fill(uint64_t from, uint64_t to) {
+    for (uint64_t id = from; id < to; ++id) TAMIS_RETURN_IF_ERROR(Put(id));
+    return Status::Ok();
+  }
+  // Ids of a customer, and of all, as the program prints them.
+  std::string IdsOf(int customer) const {
+    std::lock_guard lock(mutex_);
+    std::string text = "id\n";
+    for (const auto& [id, its] : customers_) {
+      if (its == customer) text += std::to_string(id) + "\n";
+    }
+    return text;
+  }
+  size_t size() const {
+    std::lock_guard lock(mutex_);
+    return customers_.size();
+  }
+  // Read by the owner's own client: how many rows there are, all as they were written.
+  Result<size_t> CountRight() {
+    const auto rows = client_.Scan(table_, {});
+    size_t right = 0;
+    while (true) {
+      TAMIS_ASSIGN_OR_RETURN(const auto some, rows->Next());
+      if (some.empty()) return right;
+      std::lock_guard lock(mutex_);
+      for (const hbase::Row& row : some) {
+        uint64_t id = 0;
+        for (const char c : row.key()) id = id << 8 | static_cast<unsigned char>(c);
+        const auto its = customers_.find(id);
+        if (its == customers_.end() || row.cells().size() != 3) continue;
+        right += row.Find("d", "Customer") == "c" + std::to_string(its->second) &&
+                 row.Find("m", "cents") == Int(static_cast<uint32_t>(id * 10)) &&
+                 row.Find("d", "unknown") == "stays";
+      }
+    }
+  }
+  const std::string& table() const { return table_; }
+
+ private:
+  hbase::Client& client_;
+  const std::string table_;
+  mutable std::mutex mutex_;
+  std::map<uint64_t, int> customers_;  // of the rows that were acknowledged
+};
+
+// Writes further rows all the time.
+class Writer {
+ public:
+  Writer(Owner* owner, uint64_t from)
+      : thread_([this, owner, from] {
+          for (uint64_t id = from; !stop_; ++id) {
+            // What is not acknowledged may stand: it is written until it is.
+            while (!owner->Put(id).ok() && !stop_) {
+            }
+            ++written_;
+          }
+        }) {}
+  ~Writer() { Stop(); }
+  void Stop() {
+    stop_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  int written() const { return written_; }
+
+ private:
+  std::atomic<bool> stop_ = false;
+  std::atomic<int> written_ = 0;
+  std::thread thread_;
+};
+
+class AttachOnHBaseTest : public testing::Test {
+ protected:
+  AttachOnHBaseTest() {
+    static int number = 0;
+    name_space_ = "attach" + std::to_string(++number);
+    auto opened = hbase::Client::Open({.addresses = LocalHBase::Get().addresses()});
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    client_ = *std::move(opened);
+    EXPECT_EQ(client_->CreateNamespace(name_space_), Status());
+    program_ = std::make_unique<Program>(
+        TAMIS_PROGRAM, "hbase://" + LocalHBase::Get().addresses() + "/" + name_space_);
+  }
+  ~AttachOnHBaseTest() override {
+    const auto tables = client_->Tables(name_space_);
+    if (!tables.ok()) return;
+    for (const auto& table : *tables) {
+      (void)client_->DisableTable(table.name);
+      (void)client_->DeleteTable(table.name);
+    }
+    (void)client_->DeleteNamespace(name_space_);
+  }
+
+  Owner NewOwner(const std::string& name) { return Owner(client_.get(), name_space_ + ":" + name); }
+  static std::vector<std::string> Attach(const std::string& name, const std::string& hbase_name) {
+    return {"table",
+            "attach",
+            name,
+            "--hbase-table",
+            hbase_name,
+            "--key",
+            "id:int64",
+            "--column",
+            "customer=d:Customer:text",
+            "--column",
+            "cents=m:cents:int64:int"};
+  }
+  // Starts it, and kills it as soon as the description of the table is what it is to become.
+  void Interrupt(const std::vector<std::string>& words, const std::string& hbase_table,
+                 bool indexed) {
+    const int child = program_->Start(words);
+    while (true) {
+      int status = 0;
+      const bool ended = waitpid(child, &status, WNOHANG) == child;
+      const auto table = client_->Table(hbase_table);
+      ASSERT_TRUE(table.ok()) << table.status();
+      if (table->attributes.contains("tamis.schema") == indexed) {
+        if (ended) return;
+        break;
+      }
+      ASSERT_FALSE(ended) << "it ended with " << status;
+    }
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+  void Complete(const std::string& table) {
+    while (program_->Do({"index", "list", table}).find("being built") != std::string::npos) {
+    }
+  }
+  void ExpectEveryCustomer(const std::string& table, const Owner& owner) {
+    for (int customer = 0; customer < kCustomers; ++customer) {
+      EXPECT_EQ(program_->Do({"sql", "--format", "csv",
+                              "SELECT id FROM " + table + " WHERE customer = 'c" +
+                                  std::to_string(customer) + "' ORDER BY id"}),
+                owner.IdsOf(customer));
+    }
+  }
+
+  std::string name_space_;
+  std::unique_ptr<hbase::Client> client_;
+  std::unique_ptr<Program> program_;
+};
+
+TEST_F(AttachOnHBaseTest, ATableOfOthersIsAskedIndexedAndGivenBackWhileTheyWriteIt) {
+  Owner owner = NewOwner("Orders.2024");
+  ASSERT_EQ(owner.Create(), Status());
+  ASSERT_EQ(owner.Fill(0, kFirstRows), Status());
+  {
+    Writer writer(&owner, 1000);
+    program_->Do(Attach("orders", "Orders.2024"));
+    // At once, with the rows that were there.
+    EXPECT_EQ(program_->Do(
+                  {"sql", "--format", "csv", "SELECT count(*) AS n FROM orders WHERE id < 1000"}),
+              "n\n" + std::to_string(kFirstRows) + "\n");
+    program_->Do({"index", "create", "orders", "customer", "customer"});
+    program_->Do({"index", "create", "orders", "money", "cents,customer"});
+    Complete("orders");
+    writer.Stop();
+    EXPECT_GT(writer.written(), 0);
+  }
+  ExpectEveryCustomer("orders", owner);
+  EXPECT_THAT(program_->Do({"explain", "SELECT id FROM orders WHERE customer = 'c1'"}),
+              HasSubstr("customer"));
+  EXPECT_EQ(program_->Do({"sql", "--format", "csv", "SELECT id FROM orders WHERE cents = 2990"}),
+            "id\n299\n");
+  program_->Do({"check", "orders"});
+  // Their next put is found by index when it is acknowledged, and they read what SQL writes, which
+  // leaves alone what it does not know.
+  ASSERT_EQ(owner.Put(500), Status());
+  ExpectEveryCustomer("orders", owner);
+  program_->Do({"sql", "UPDATE orders SET cents = 5 WHERE id = 3"});
+  auto row = client_->Get(owner.table(), {.row = Long(3)});
+  ASSERT_TRUE(row.ok()) << row.status();
+  EXPECT_EQ(row->Find("m", "cents"), Int(5));
+  EXPECT_EQ(row->Find("d", "unknown"), "stays");
+  EXPECT_EQ(row->cells().size(), 3u);  // no marker
+  ASSERT_EQ(owner.Put(3), Status());
+
+  {
+    Writer writer(&owner, 100'000);
+    program_->Do({"table", "detach", "orders"});
+    writer.Stop();
+  }
+  const auto plain = client_->Table(owner.table());
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  for (const auto& [name, value] : plain->attributes) {
+    EXPECT_THAT(name + value, Not(HasSubstr("tamis")));
+  }
+  EXPECT_EQ(plain->families.size(), 2u);
+  const auto right = owner.CountRight();
+  ASSERT_TRUE(right.ok()) << right.status();
+  EXPECT_EQ(*right, owner.size());
+  EXPECT_THAT(program_->Fail({"sql", "SELECT * FROM orders"}), HasSubstr("orders"));
+  EXPECT_THAT(program_->Fail({"table", "detach", "orders"}), HasSubstr("no table \"orders\""));
+
+  // What they write now nobody hears of; attached again it is indexed all the same.
+  ASSERT_EQ(owner.Fill(2'000'000, 2'000'050), Status());
+  auto again = Attach("sales", name_space_ + ":Orders.2024");
+  again.insert(again.end(), {"--index", "customer"});
+  program_->Do(again);
+  Complete("sales");
+  ExpectEveryCustomer("sales", owner);
+  program_->Do({"check", "sales"});
+}
+
+TEST_F(AttachOnHBaseTest, WhoWasInterruptedAsksAgain) {
+  Owner owner = NewOwner("t");
+  ASSERT_EQ(owner.Create(), Status());
+  ASSERT_EQ(owner.Fill(0, 50), Status());
+  Interrupt(Attach("t", "t"), owner.table(), true);
+  program_->Do(Attach("t", "t"));
+  program_->Do({"index", "create", "t", "customer", "customer"});
+  Complete("t");
+  ExpectEveryCustomer("t", owner);
+
+  Interrupt({"table", "detach", "t"}, owner.table(), false);
+  program_->Do(Attach("t", "t"));  // behind what is under way
+  ExpectEveryCustomer("t", owner);
+}
+
+TEST_F(AttachOnHBaseTest, TheDoctorFindsWhatIsAmiss) {
+  Owner owner = NewOwner("t");
+  ASSERT_EQ(owner.Create(), Status());
+  program_->Do(Attach("t", "t"));
+  const std::string well = program_->Do({"doctor"});
+  EXPECT_THAT(well, AllOf(HasSubstr("each of master"), HasSubstr("has the jar of version"),
+                          HasSubstr("indexed as \"t\""), HasSubstr("LocalFileSystem"),
+                          Not(HasSubstr("to do"))));
+
+  // Somebody took the schema away, and left the rest.
+  auto table = client_->Table(owner.table());
+  ASSERT_TRUE(table.ok()) << table.status();
+  table->attributes.erase("tamis.schema");
+  ASSERT_EQ(client_->ModifyTable(*table), Status());
+  const auto amiss = nlohmann::json::parse(program_->Fail({"doctor", "--json"}));
+  EXPECT_FALSE(amiss["fine"]);
+  int to_do = 0;
+  for (const auto& finding : amiss["findings"]) {
+    if (finding["kind"] != "to do") continue;
+    ++to_do;
+    EXPECT_EQ(finding["subjects"], nlohmann::json::array({"table " + owner.table()}));
+    EXPECT_THAT(finding["text"].get<std::string>(), HasSubstr("no schema of ours"));
+  }
+  EXPECT_EQ(to_do, 1);
+}
+
+TEST_F(AttachOnHBaseTest, RegionsTellTheirSizes) {
+  Owner owner = NewOwner("t");
+  ASSERT_EQ(owner.Create(), Status());
+  constexpr int kMegabytes = 4;
+  for (int i = 0; i < kMegabytes; ++i) {  // in the first of the regions
+    auto put = hbase::Mutation::Put(Long(static_cast<uint64_t>(i)));
+    put.Set("m", "large", std::string(1 << 20, 'x'));
+    const auto done = client_->Mutate(owner.table(), std::move(put));
+    ASSERT_TRUE(done.ok()) << done.status();
+  }
+  program_->Do(Attach("t", "t"));
+  uint64_t bytes = 0;
+  while (bytes == 0) {  // servers tell the master every few seconds
+    bytes = nlohmann::json::parse(program_->Do({"status", "--json"}))["tables"][0]["size_bytes"];
+  }
+  EXPECT_GE(bytes, (kMegabytes - 1) << 20);
+  EXPECT_LE(bytes, (kMegabytes + 4) << 20);
+}
+
+TEST_F(AttachOnHBaseTest, WhatCannotBeAttachedIsSaidWithWhatToDo) {
+  Owner owner = NewOwner("t");
+  ASSERT_EQ(owner.Create(), Status());
+  ASSERT_EQ(owner.Fill(0, 20), Status());
+  const auto refused = [&](const std::vector<std::string>& words) { return program_->Fail(words); };
+
+  EXPECT_THAT(refused(Attach("t", "missing")), HasSubstr("HBase has no such table"));
+  EXPECT_THAT(refused(Attach("t", "elsewhere:t")), HasSubstr("/elsewhere"));
+  EXPECT_THAT(refused({"table", "attach", "t", "--hbase-table", "t", "--key", "id:int64",
+                       "--column", "customer=x:Customer:text"}),
+              AllOf(HasSubstr("family \"x\""), HasSubstr("its families are \"d\", \"m\"")));
+  EXPECT_THAT(refused({"table", "attach", "t", "--hbase-table", "t", "--key", "id:int64",
+                       "--column", "cents=m:cents:int64"}),
+              HasSubstr("they would be read as encoding int"));
+  EXPECT_THAT(refused({"table", "attach", "t", "--hbase-table", "t", "--key", "id:int64:int",
+                       "--column", "cents=m:cents:int64:int"}),
+              AllOf(HasSubstr("none of the 20 rows"), HasSubstr("id int64 'int'")));
+  EXPECT_THAT(refused({"table", "attach", "t", "--hbase-table", "t", "--key", "id:int64"}),
+              HasSubstr("--marker FAMILY:QUALIFIER"));
+
+  Owner kept = NewOwner("kept");
+  ASSERT_EQ(kept.Create({{"KEEP_DELETED_CELLS", "TRUE"}}), Status());
+  EXPECT_THAT(refused(Attach("kept", "kept")), HasSubstr("KEEP_DELETED_CELLS => 'FALSE'"));
+  Owner expiring = NewOwner("expiring");
+  ASSERT_EQ(expiring.Create({{"TTL", "86400"}}), Status());
+  auto with_index = Attach("expiring", "expiring");
+  with_index.insert(with_index.end(), {"--index", "customer"});
+  EXPECT_THAT(refused(with_index), AllOf(HasSubstr("86400"), HasSubstr("--nulls skip")));
+  program_->Do(Attach("expiring", "expiring"));
+  EXPECT_THAT(refused({"index", "create", "expiring", "customer", "customer"}),
+              HasSubstr("only sparse indexes"));
+  program_->Do({"index", "create", "expiring", "customer", "customer", "--nulls", "skip"});
+  EXPECT_THAT(refused(Attach("other", "expiring")), HasSubstr("attached already, as \"expiring\""));
+  EXPECT_THAT(refused(Attach("expiring", "t")), HasSubstr("choose another name"));
+
+  ASSERT_EQ(client_->DisableTable(owner.table()), Status());
+  EXPECT_THAT(refused(Attach("t", "t")), HasSubstr("it is disabled"));
+  // Nothing of all that changed anything.
+  const auto table = client_->Table(owner.table());
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_FALSE(table->attributes.contains("tamis.schema"));
+}
+
+}  // namespace
+}  // namespace tamis

@@ -1,0 +1,82 @@
+// A real HBase that asks who may do what (AccessController): what the program says to a user who
+// may not.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "tests/hbase/local_hbase.h"
+#include "tests/hbase/program.h"
+
+namespace tamis {
+namespace {
+
+using testing::AllOf;
+using testing::AnyOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class RightsOnHBaseTest : public testing::Test {
+ protected:
+  // Who started HBase may do all.
+  static Program AsOwner() {
+    unsetenv("HADOOP_USER_NAME");
+    return Program(TAMIS_PROGRAM, Store());
+  }
+  static Program AsMallory() {
+    setenv("HADOOP_USER_NAME", "mallory", 1);
+    return Program(TAMIS_PROGRAM, Store());
+  }
+  static void SetUpTestSuite() {
+    const Program owner = AsOwner();
+    owner.Do({"table", "create", "t", "--column", "id:int64", "--column", "v:text", "--key", "id",
+              "--index", "v"});
+    owner.Do({"sql", "INSERT INTO t VALUES (1, 'secret')"});
+  }
+  static std::string Store() { return "hbase://" + LocalHBase::Get().addresses() + "/rights"; }
+};
+
+TEST_F(RightsOnHBaseTest, TheDoctorTellsWhoMayNotAskWhatItTakes) {
+  EXPECT_THAT(AsOwner().Do({"doctor"}),
+              AllOf(HasSubstr("has the jar of version"), HasSubstr("is indexed as \"t\""),
+                    Not(HasSubstr("to do"))));
+  const std::string told = AsMallory().Fail({"doctor"});
+  EXPECT_THAT(told,
+              AllOf(HasSubstr("does not tell this user what it loads"),
+                    HasSubstr("the right to administrate all of HBase"),
+                    HasSubstr("grant 'USER', 'A'"), HasSubstr("of others nothing is said here"),
+                    // What it does not know it does not say.
+                    Not(HasSubstr("does not load the jar")), Not(HasSubstr("has the jar"))));
+  // Each process, in one sentence.
+  EXPECT_THAT(told, HasSubstr("master "));
+  EXPECT_THAT(told, HasSubstr("region server "));
+}
+
+TEST_F(RightsOnHBaseTest, WhoMayNotIsToldWhatItTakes) {
+  const std::vector<std::vector<std::string>> commands = {
+      {"table", "create", "u", "--column", "id:int64", "--key", "id"},
+      {"table", "attach", "u", "--hbase-table", "rights:t", "--key", "id", "--column",
+       "v=d:v:text"},
+      {"table", "drop", "t"},
+      {"index", "create", "t", "w", "v"}};
+  for (const auto& command : commands) {
+    SCOPED_TRACE(command[0] + " " + command[1]);
+    EXPECT_THAT(AsMallory().Fail(command),
+                AllOf(HasSubstr("Insufficient permissions (user=mallory"),
+                      AnyOf(HasSubstr("action=CREATE"), HasSubstr("action=ADMIN"))));
+  }
+  // To whom HBase does not show a table's description there is none.
+  for (const char* sql : {"SELECT * FROM t WHERE v = 'secret'", "SELECT * FROM t",
+                          "INSERT INTO t VALUES (2, 'mine')"}) {
+    EXPECT_THAT(AsMallory().Fail({"sql", sql}), HasSubstr("no such table: t"));
+  }
+  // None of it was done.
+  const std::string rows = AsOwner().Do({"sql", "--format", "csv", "SELECT * FROM t"});
+  EXPECT_THAT(rows, AllOf(HasSubstr("1,secret"), Not(HasSubstr("mine"))));
+  AsOwner().Do({"table", "drop", "t"});
+}
+
+}  // namespace
+}  // namespace tamis

@@ -1,0 +1,56 @@
+// Wires: the network between one client and the servers, which can be cut. Each server is reached
+// through a port of this machine.
+//
+// Threads: safe.
+#pragma once
+
+#include <asio/awaitable.hpp>
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "tamis/hbase/server_name.h"
+
+namespace tamis {
+
+class Wires {
+ public:
+  Wires();
+  ~Wires();
+  Wires(const Wires&) = delete;
+  Wires& operator=(const Wires&) = delete;
+
+  // For hbase::ClientOptions::way.
+  hbase::Address WayTo(const hbase::Address& server);
+
+  // What is sent from here on is lost, in both directions, and nobody is told.
+  void Cut();
+  // New connections go through; those that have lost something break.
+  void Heal();
+
+ private:
+  struct Wire;
+  struct Port;
+
+  asio::awaitable<void> Accept(std::shared_ptr<Port> port);
+  asio::awaitable<void> Serve(hbase::Address server, asio::ip::tcp::socket socket);
+  asio::awaitable<void> Carry(std::shared_ptr<Wire> wire, asio::ip::tcp::socket* from,
+                              asio::ip::tcp::socket* to);
+  void Run(const std::function<void()>& task);
+
+  asio::io_context io_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
+  bool cut_ = false;                       // of the thread
+  std::set<std::shared_ptr<Wire>> wires_;  // of the thread
+  std::mutex mutex_;
+  std::map<hbase::Address, hbase::Address> ways_;
+  std::thread thread_;
+};
+
+}  // namespace tamis
