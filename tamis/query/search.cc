@@ -73,7 +73,8 @@ Status Search::Begin() {
 void Search::Exclude() {
   if (plan_.routing.kind == RoutingTerm::Kind::kAll) return;
   const Time before = context_->executor->Now();
-  GlobalIndex::Route route = context_->global->Find(schema_->id, plan_.keys, plan_.routing, before);
+  const GlobalIndex::Route route =
+      context_->global->Find(schema_->id, plan_.keys, plan_.routing, before);
   // Pieces that are asked stay where they are: their requests point to them.
   for (auto piece = pieces_.begin(); piece != pieces_.end();) {
     if (!piece->IsIdle()) {
@@ -82,6 +83,11 @@ void Search::Exclude() {
     }
     KeyRanges left = KeyRanges::Of(piece->range);
     left.Subtract(route.excluded);
+    // A region that has answered is one that was asked, whatever becomes of what is left of it.
+    if (piece->resume.empty()) {
+      const KeyRanges taken = route.excluded.Intersect(piece->range);
+      for (const KeyRange& range : taken.ranges()) excluded_.Add(range);
+    }
     for (const KeyRange& range : left.ranges()) {
       Piece part = *piece;
       part.range = range;
@@ -89,8 +95,6 @@ void Search::Exclude() {
     }
     piece = pieces_.erase(piece);
   }
-  // Told as of the last time before the first answer.
-  if (rows_of_region_.empty()) excluded_ = std::move(route.excluded);
   explain_.routing_time += context_->executor->Now() - before;
 }
 

@@ -112,7 +112,7 @@ class Search {
   Status last_failure_;
   Explain explain_;
   std::map<std::string, uint64_t> rows_of_region_;  // by start key, of regions asked
-  KeyRanges excluded_;                              // by filters, for explain
+  KeyRanges excluded_;                              // by filters and never asked, for explain
   std::set<std::string> servers_asked_;
   std::set<uint64_t> scanned_;
   std::map<uint32_t, pb::IndexUse> uses_;  // by index

@@ -627,6 +627,7 @@ GlobalIndex::Reasons GlobalIndex::Explain(uint32_t table_id, const KeyRanges& ke
   if (found == state_->tables.end()) return reasons;
   const TableLayout& layout = found->second.layout;
   const RegionBits by_range = state_->MayHold(found->second, term, false);
+  const RegionBits by_all = state_->MayHold(found->second, term, true);
   RegionBits unknown(layout.slots());
   state_->AddWithoutLease(table_id, now, &unknown);
   State::AddUnknown(found->second, term, &unknown);
@@ -637,7 +638,7 @@ GlobalIndex::Reasons GlobalIndex::Explain(uint32_t table_id, const KeyRanges& ke
       const Slot slot = layout.at(i);
       const std::string& start = layout.range(slot).start;
       if (!excluded.Contains(std::max(start, range.start))) {
-        if (unknown.Get(slot)) {
+        if (unknown.Get(slot) || !by_all.Get(slot)) {
           ++reasons.unknown;
         } else {
           reasons.candidates.push_back(start);

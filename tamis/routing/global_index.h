@@ -79,7 +79,9 @@ class GlobalIndex {
     uint64_t regions = 0;
     uint64_t excluded_by_filter = 0;
     uint64_t excluded_by_range = 0;
-    uint64_t unknown = 0;                 // asked since their filters are not known
+    // Asked since their filters are not known; or were not when they were asked: who asked a region
+    // that would be excluded now had no lease on it then, or no bits.
+    uint64_t unknown = 0;
     std::vector<std::string> candidates;  // start keys of the others that are asked
   };
   // `excluded` is what Find answered; ranges and filters are asked as they are now.

@@ -68,10 +68,11 @@ class GlobalIndexTest : public testing::Test {
   }
   void Apply(const pb::PollReply& reply) { index_.Apply("rs1", reply, now_, now_); }
 
+  static RoutingTerm Term() {
+    return {.kind = RoutingTerm::Kind::kValue, .index_id = kIndex, .hash = 4711, .first = "m"};
+  }
   bool Excludes() const {
-    RoutingTerm term{
-        .kind = RoutingTerm::Kind::kValue, .index_id = kIndex, .hash = 4711, .first = "m"};
-    return !index_.Find(kTable, KeyRanges::All(), term, now_).excluded.ranges().empty();
+    return !index_.Find(kTable, KeyRanges::All(), Term(), now_).excluded.ranges().empty();
   }
 
   Time now_ = seconds(1000);
@@ -82,6 +83,17 @@ TEST_F(GlobalIndexTest, ARegionWhoseFilterDoesNotKnowTheValueIsExcludedWhileItsL
   EXPECT_TRUE(Excludes());
   now_ += seconds(60);
   EXPECT_FALSE(Excludes());
+}
+
+TEST_F(GlobalIndexTest, ARegionThatWasAskedWithoutALeaseIsExplainedAsUnknownLaterToo) {
+  now_ += seconds(60);
+  const KeyRanges excluded = index_.Find(kTable, KeyRanges::All(), Term(), now_).excluded;
+  ASSERT_TRUE(excluded.empty());
+  Apply(Reply(false, 2, 2));
+  ASSERT_TRUE(Excludes()) << "the lease is there again";
+  const auto reasons = index_.Explain(kTable, KeyRanges::All(), Term(), excluded, now_);
+  EXPECT_EQ(reasons.unknown, 1u);
+  EXPECT_TRUE(reasons.candidates.empty()) << "its filter never said yes";
 }
 
 TEST_F(GlobalIndexTest, FlipsOfALayerThatTheCopyDoesNotHaveEndItsUse) {

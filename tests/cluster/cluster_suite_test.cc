@@ -38,6 +38,26 @@ TEST_P(ClusterSuite, ARareValueIsAskedOfOneRegionAfterSplitsMovesAndARestart) {
   }
 }
 
+// A server sleeps beyond its lease: its region is asked. While nobody answers, the region comes to
+// another server, whose filter excludes it: every region has one place in what explain tells.
+TEST_P(ClusterSuite, ARegionThatIsExcludedAfterItWasAskedInVainIsCountedOnce) {
+  if (!kind_->has_virtual_clock()) GTEST_SKIP() << "the moment between lease and move is not ours";
+  Fill(200);
+  SplitAll(1);
+  Spread();
+  ASSERT_TRUE(engine_->WaitUntilRouted(*table_, seconds(60)));
+  const Status paused = kind_->Pause(Regions()[1].server);
+  ASSERT_TRUE(paused.ok()) << paused;
+  while (engine_->WaitUntilRouted(*table_, {}))
+    Sleep(&kind_->executor(), std::chrono::milliseconds(10));
+  Explain explain;
+  EXPECT_EQ(Find(Section("s0"), &explain).size(), 100u);
+  EXPECT_EQ(explain.regions_asked, 1u) << explain.ToText();
+  EXPECT_EQ(explain.regions_excluded_by_range + explain.regions_excluded_by_filter, 1u)
+      << explain.ToText();
+  EXPECT_GT(explain.requests, 1u) << explain.ToText();
+}
+
 // Entries that lie outside of the keys asked for are passed over, a bounded number in a request;
 // the next one goes on behind them.
 TEST_P(ClusterSuite, ASearchByIndexGetsPastAnyNumberOfEntriesOfOtherKeys) {
