@@ -4,6 +4,7 @@
 
 #include "tamis/base/coding.h"
 #include "tamis/rocks/entry_cursor.h"
+#include "tamis/rocks/row_cursor.h"
 
 namespace tamis {
 
@@ -52,7 +53,7 @@ std::shared_ptr<Region> OpenRegions::Open(const pb::RegionRecord& record, Time n
   }
   region->SetSchema(shared_schema, std::move(made));
   region->acknowledge_not_before = not_before;
-  region->size_bytes = context_->store->ApproximateRowBytes(info.table_id, info.start, info.end);
+  region->size_bytes = RowBytes(info);
   context_->feed->TellTable(info.table_id, schema->version);
   region->acknowledge_after = TellOpened(*region);
   {
@@ -65,6 +66,17 @@ std::shared_ptr<Region> OpenRegions::Open(const pb::RegionRecord& record, Time n
   }
   BuildMissing(region);
   return region;
+}
+
+uint64_t OpenRegions::RowBytes(const RegionInfo& info) const {
+  const Store& store = *context_->store;
+  if (context_->options.estimate_region_bytes) {
+    return store.ApproximateRowBytes(info.table_id, info.start, info.end);
+  }
+  uint64_t bytes = 0;
+  RowCursor rows(store, info.table_id, {info.start, info.end});
+  for (; rows.Valid(); rows.Next()) bytes += rows.SizeBytes();
+  return bytes;
 }
 
 uint64_t OpenRegions::Close(Region* region) {

@@ -40,6 +40,7 @@ class OpenRegions {
   Region::Indexes MakeIndexes(const RegionInfo& info, const TableSchema& schema,
                               const Region::Indexes& old,
                               const google::protobuf::RepeatedField<uint32_t>& complete);
+  uint64_t RowBytes(const RegionInfo& info) const;
   bool ClearEntries(uint64_t region_id, uint32_t index_id);
   void ReplaceSchema(Region* region, SchemaPtr schema);
   void BuildMissing(const std::shared_ptr<Region>& region);

@@ -29,6 +29,9 @@ struct RegionServerOptions {
   Duration write_timeout = std::chrono::seconds(10);  // where a request names none
   Duration search_timeout = std::chrono::seconds(10);
   uint64_t split_bytes = 64 << 20;    // a region that has grown beyond it is split; 0 = never
+  // RocksDB estimates the bytes of a region that opens; of those in memory it says something else in
+  // each run. false: the rows are read instead, so that a run can be repeated.
+  bool estimate_region_bytes = true;
   uint64_t page_rows = 1000;          // of one region in one answer
   uint64_t page_bytes = 4 << 20;      // of one answer, roughly
   uint64_t page_candidates = 20'000;  // rows looked at for one region in one answer

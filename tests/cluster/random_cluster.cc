@@ -78,9 +78,9 @@ class RandomCluster {
       if (random_.OneIn(10)) WriteByEngine();
       if (options_.sql && random_.OneIn(12)) WriteBySql();
       if (random_.OneIn(12)) RestartEngine();
-      if (random_.OneIn(100)) Crash();
-      if (random_.OneIn(200)) FailWrites();
-      if (random_.OneIn(200)) DropTable();
+      if (random_.OneIn(60)) Crash();
+      if (random_.OneIn(60)) FailWrites();
+      if (random_.OneIn(60)) DropTable();
       if (operations_ >= next_settle && !failure_.has_value()) {
         Settle();
         next_settle = operations_ + kSettleEvery;
