@@ -8,8 +8,10 @@
 #include <cassert>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "tamis/routing/and_rows.h"
+#include "tamis/routing/transpose_bits.h"
 
 namespace tamis {
 namespace {
@@ -47,28 +49,20 @@ Pages MapZeroed(size_t size) {
   return Pages(reinterpret_cast<uint64_t*>(begin), Unmap{size});
 }
 
-// Bit j of word i becomes bit i of word j (Hacker's Delight, section 7-3, for bit 0 lowest).
-void Transpose64(std::array<uint64_t, 64>* a) {
-  uint64_t mask = 0x00000000ffffffffu;
-  for (uint32_t j = 32; j != 0; j >>= 1, mask ^= mask << j) {
-    for (uint32_t k = 0; k < 64; k = (k + j + 1) & ~j) {
-      const uint64_t t = (((*a)[k] >> j) ^ (*a)[k + j]) & mask;
-      (*a)[k] ^= t << j;
-      (*a)[k + j] ^= t;
-    }
-  }
-}
-
 static_assert(std::endian::native == std::endian::little);
 
 size_t NextBlockColumns(size_t there) {
   return std::clamp(there, kFirstBlockColumns, kLargestBlockColumns);
 }
 
-uint64_t WordOf(const FilterMatrix::Filling& filling, uint64_t i) {
-  uint64_t word = 0;
-  if (!filling.bytes.empty()) std::memcpy(&word, filling.bytes.data() + i * 8, 8);
-  return word;
+// The words from `first` on, as many as there are and fit; the next ones are on their way then.
+void ReadWords(const FilterMatrix::Filling& filling, uint64_t first,
+               std::array<uint64_t, BitSquares::kSquares>* words) {
+  const size_t offset = first * 8;
+  if (offset >= filling.bytes.size()) return;
+  const char* from = filling.bytes.data() + offset;
+  __builtin_prefetch(from + sizeof *words);
+  std::memcpy(words->data(), from, std::min(sizeof *words, filling.bytes.size() - offset));
 }
 
 }  // namespace
@@ -162,34 +156,48 @@ void FilterMatrix::Load(std::span<const Filling> fillings, uint64_t from, uint64
                       std::span(sorted).subspan(begin, end - begin)});
   }
 
-  // 64 rows at a time through all groups: neighbours share cache lines of the rows, and the words
-  // of a projection are read one after another.
+  // 512 rows at a time through all groups: neighbours share cache lines of the rows, and a cache
+  // line of each projection is read whole.
+  constexpr uint64_t kAhead = 64;  // rows
+  constexpr size_t kFew = 3;       // columns whose bits are picked one by one, which costs less
+  static_assert(kRowsAtOnce == BitSquares::kSide * BitSquares::kSquares);
   to = std::min(to, geometry_.positions());
-  std::array<uint64_t, 64> square;
-  for (uint64_t first = from; first < to; first += 64) {
-    const uint64_t rows = std::min<uint64_t>(64, to - first);
+  BitSquares squares;
+  for (uint64_t first = from; first < to; first += kRowsAtOnce) {
+    const uint64_t rows = std::min(kRowsAtOnce, to - first);
+    const uint64_t* line = nullptr;
     for (const Group& group : groups) {
       uint64_t* word = group.block->Row(first) + group.word;
       const size_t stride = group.block->words_per_row;
-      if (group.fillings.size() == 1) {
-        const uint64_t bits = WordOf(group.fillings[0], first / 64);
-        const uint32_t shift = std::countr_zero(group.mask);
+      // Who comes first to the lines of these rows has them brought while the ones before are used.
+      const uint64_t* begin = word - group.word % kLineWords;
+      const bool fetch = begin != std::exchange(line, begin);
+      const auto write = [&](auto bits_of) {
         for (uint64_t r = 0; r < rows; ++r, word += stride) {
-          __builtin_prefetch(word + 64 * stride);
-          *word = (*word & ~group.mask) | (bits >> r & 1) << shift;
+          if (fetch) __builtin_prefetch(word + kAhead * stride, 1);
+          *word = (*word & ~group.mask) | bits_of(r);
         }
-      } else {
-        // The rows of the next square are on their way while this one is turned.
-        for (uint64_t r = 0; r < 64; ++r) __builtin_prefetch(word + (64 + r) * stride, 1);
-        square.fill(0);
-        for (const Filling& filling : group.fillings) {
-          square[filling.column % 64] = WordOf(filling, first / 64);
+      };
+      if (group.fillings.size() <= kFew) {
+        for (size_t i = 0; i < group.fillings.size(); ++i) {
+          squares.lines[i].fill(0);
+          ReadWords(group.fillings[i], first / 64, &squares.lines[i]);
         }
-        Transpose64(&square);
-        for (uint64_t r = 0; r < rows; ++r, word += stride) {
-          *word = (*word & ~group.mask) | square[r];
-        }
+        write([&](uint64_t r) {
+          uint64_t bits = 0;
+          for (size_t i = 0; i < group.fillings.size(); ++i) {
+            bits |= (squares.lines[i][r / 64] >> (r % 64) & 1) << (group.fillings[i].column % 64);
+          }
+          return bits;
+        });
+        continue;
       }
+      for (auto& words : squares.lines) words.fill(0);
+      for (const Filling& filling : group.fillings) {
+        ReadWords(filling, first / 64, &squares.lines[filling.column % 64]);
+      }
+      TransposeBits(&squares);
+      write([&](uint64_t r) { return squares.lines[r % 64][r / 64]; });
     }
   }
 }

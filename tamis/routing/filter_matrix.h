@@ -55,11 +55,14 @@ class FilterMatrix {
   void Free(Column column);
 
   // Replaces columns, each named once: rows are touched once for 64 neighbouring columns, not once
-  // for each. REQUIRES: projection_bytes() bytes each, or none.
+  // for each, and brought from memory once for 512 neighbours. REQUIRES: projection_bytes() bytes
+  // each, or none.
   void Load(std::span<const Filling> fillings);
   void Load(Column column, std::span<const uint64_t> projection);
   // The same for the positions [first, last) alone, so that others get their turn in between.
-  // REQUIRES: both are multiples of 64, or `last` reaches the end.
+  // REQUIRES: both are multiples of 64, or `last` reaches the end; quickest are multiples of
+  // kRowsAtOnce.
+  static constexpr uint64_t kRowsAtOnce = 512;
   void Load(std::span<const Filling> fillings, uint64_t first, uint64_t last);
   size_t projection_bytes() const { return (geometry_.positions() + 63) / 64 * 8; }
 

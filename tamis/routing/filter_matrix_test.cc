@@ -8,6 +8,7 @@
 #include "tamis/filter/scalable_split_counting_bloom_filter.h"
 #include "tamis/filter/targets_for_test.h"
 #include "tamis/routing/and_rows.h"
+#include "tamis/routing/transpose_bits.h"
 #include "tamis/routing/within.h"
 
 namespace tamis {
@@ -75,7 +76,7 @@ TEST(FilterMatrixTest, LoadedColumnsReadBackAndReplaceWhatWasThere) {
        {SplitGeometry{1, 1}, SplitGeometry{3, 64}, SplitGeometry{5, 77}, SplitGeometry{7, 191}}) {
     FilterMatrix matrix(geometry);
     std::map<uint32_t, std::vector<uint64_t>> model;
-    for (int i = 0; i < 300; ++i) model[matrix.Allocate()] = {};
+    for (int i = 0; i < 700; ++i) model[matrix.Allocate()] = {};
     for (int round = 0; round < 3; ++round) {
       std::vector<FilterMatrix::Filling> fillings;
       for (auto& [column, bits] : model) {
@@ -251,6 +252,25 @@ TEST(AndRowsTest, EveryTargetGivesTheBitsOfTheScalarLoop) {
         AndRows(pointers.data(), count, words, vector.data());
         AndRowsScalar(pointers.data(), count, words, scalar.data());
         ASSERT_EQ(vector, scalar) << count << " " << words;
+      }
+    }
+  });
+}
+
+TEST(TransposeBitsTest, EveryTargetTurnsEachSquare) {
+  Random random(5);
+  BitSquares squares;
+  for (auto& line : squares.lines) {
+    for (uint64_t& word : line) word = random();
+  }
+  ForEachTarget([&] {
+    BitSquares turned = squares;
+    TransposeBits(&turned);
+    for (size_t s = 0; s < BitSquares::kSquares; ++s) {
+      for (size_t i = 0; i < BitSquares::kSide; ++i) {
+        for (size_t j = 0; j < BitSquares::kSide; ++j) {
+          ASSERT_EQ(turned.lines[i][s] >> j & 1, squares.lines[j][s] >> i & 1) << s;
+        }
       }
     }
   });

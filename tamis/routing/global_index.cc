@@ -19,7 +19,7 @@ using Slot = TableLayout::Slot;
 // Bounds on what a reply may make us allocate.
 constexpr uint32_t kMaxSlicePositions = 1u << 26;
 constexpr uint32_t kMaxLayers = 4096;
-constexpr int kMaxWanted = 256;  // columns asked for in one poll
+constexpr int kMaxWanted = 512;  // columns asked for in one poll
 
 // How much is done before searches get their turn: events, flips, regions dropped; and words of
 // rows that are loaded.
@@ -40,8 +40,9 @@ struct Server {
   uint64_t applied = 0;
   Time last_sent = Time::min();  // of the polls whose answers were taken in
   std::unordered_map<uint64_t, Region> regions;
-  std::set<std::pair<uint64_t, uint32_t>>
-      missing;  // (region, index) whose bits are to be asked for
+  // (index, region) whose bits are to be asked for: those that lie side by side in a matrix come in
+  // one reply, and each cache line of its rows is touched once for all of them.
+  std::set<std::pair<uint32_t, uint64_t>> missing;
 };
 
 struct Table {
@@ -121,7 +122,7 @@ struct GlobalIndex::State {
     Table& table = TableOf(found->second);
     for (auto it = table.indexes.begin(); it != table.indexes.end();) {
       it->second.Drop(found->second.slot);
-      server->missing.erase({id, it->first});
+      server->missing.erase({it->first, id});
       it = it->second.empty() ? table.indexes.erase(it) : std::next(it);
     }
     table.layout.Remove(found->second.slot);
@@ -159,7 +160,7 @@ struct GlobalIndex::State {
                                .geometry = ToGeometry(event.geometry()),
                                .layers = event.layers()});
     copies.SetRange(region.slot, event.has_range(), event.min(), event.max());
-    server->missing.insert({event.region_id(), event.index_id()});
+    server->missing.insert({event.index_id(), event.region_id()});
   }
 
   void DropIndex(Server* server, const Region& region, const pb::Event& event) {
@@ -167,7 +168,7 @@ struct GlobalIndex::State {
       copies->Drop(region.slot);
       if (copies->empty()) TableOf(region).indexes.erase(event.index_id());
     }
-    server->missing.erase({event.region_id(), event.index_id()});
+    server->missing.erase({event.index_id(), event.region_id()});
   }
 
   // New bits where nobody looks yet, from one position to the next, others in between.
@@ -175,7 +176,8 @@ struct GlobalIndex::State {
                    Lock* lock) {
     const uint64_t positions = matrix->bits.geometry().positions();
     const uint64_t words = (fillings.size() + 63) / 64;
-    const uint64_t step = std::max<uint64_t>(kWordsAtOnce / words / 64, 1) * 64;
+    constexpr uint64_t kRows = FilterMatrix::kRowsAtOnce;
+    const uint64_t step = std::max<uint64_t>(kWordsAtOnce / words / kRows, 1) * kRows;
     for (uint64_t first = 0; first < positions; first += step) {
       if (first > 0) LetOthers(lock);
       matrix->bits.Load(fillings, first, first + step);
@@ -208,7 +210,7 @@ struct GlobalIndex::State {
           AddLayers(copies, slot, lock);
         } else {
           copies->FreeColumns(slot);
-          server->missing.insert({event.region_id(), event.index_id()});
+          server->missing.insert({event.index_id(), event.region_id()});
         }
         break;
       case pb::Event::FLIPS:
@@ -360,7 +362,7 @@ struct GlobalIndex::State {
     const pb::Projection& projection = *loading.projection;
     IndexCopies* copies = loading.copies;
     copies->SetRange(loading.slot, projection.has_range(), projection.min(), projection.max());
-    server->missing.erase({projection.region_id(), projection.index_id()});
+    server->missing.erase({projection.index_id(), projection.region_id()});
     if (!Replay(server, loading, reply, lock)) return;
     if (copies->Find(loading.slot)->matrix != nullptr) copies->Use(loading.slot);
   }
@@ -505,7 +507,7 @@ pb::PollRequest GlobalIndex::NextPoll(const std::string& name, Duration wait) co
   const Server& server = *found->second;
   request.set_start_code(server.start_code);
   request.set_applied(server.applied);
-  for (const auto& [region_id, index_id] : server.missing) {
+  for (const auto& [index_id, region_id] : server.missing) {
     if (request.wanted_size() >= kMaxWanted) break;
     const Region& region = server.regions.at(region_id);
     const IndexCopies& copies = state_->tables.at(region.table_id).indexes.at(index_id);
@@ -682,7 +684,7 @@ GlobalIndex::Stats GlobalIndex::stats() const {
   for (const auto& [name, server] : state_->servers) {
     stats.regions += server->regions.size();
     stats.indexes_missing += server->missing.size();
-    for (const auto& [region_id, index_id] : server->missing) {
+    for (const auto& [index_id, region_id] : server->missing) {
       const Region& region = server->regions.at(region_id);
       const IndexCopies& copies = state_->tables.at(region.table_id).indexes.at(index_id);
       const IndexCopies::Copy& copy = *copies.Find(region.slot);
