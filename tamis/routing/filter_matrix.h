@@ -6,9 +6,10 @@
 // k rows has a bit for every filter that matches. Ten thousand filters cost k x 1.25 KB of reads in
 // sequence instead of ten thousand times two or more random cache lines.
 //
-//   Layout   column blocks, each rows x (8 to 512 bytes), allocated one by one: the first two have
-//            64 columns, then each doubles what is there, up to 4,096 columns a block. Growing
-//            copies nothing; unused columns are fewer than those in use, or than 4,096.
+//   Layout   column blocks, each rows x (8 to 512 bytes), allocated one by one: the first ones have
+//            64 columns, then each is a quarter of what is there, up to 4,096 columns a block.
+//            Growing copies nothing; unused columns are fewer than a quarter of those in use and
+//            64, or than 4,096. Reserve makes fewer and larger blocks.
 //   Memory   one bit a position and column: k / ln 2 bits for each key of full layers
 //   Probe    k rows of columns() bits, fetched a block ahead, ANDed with the widest vectors there
 //   Threads  const members may run concurrently; others need exclusive access
@@ -78,6 +79,7 @@ class FilterMatrix {
   // How many columns there are, used or not; a multiple of 64.
   size_t columns() const { return columns_; }
   size_t columns_in_use() const { return columns_ - free_.size(); }
+  size_t columns_free() const { return free_.size(); }
   size_t SizeBytes() const;
   // By how much that would grow if this many columns were allocated.
   size_t GrowthBytes(size_t columns) const;

@@ -332,6 +332,13 @@ struct GlobalIndex::State {
     }
     if (!HasRoom(*copies, copy.geometry, layers)) return {};
     copy.layers = layers;
+    if (copies->GrowthBytes(copy.geometry, layers) > 0) {
+      // All who wait for the same, where there is room for all.
+      const size_t lacking = copies->Lacking(copy.geometry);
+      if (lacking > 0 && HasRoom(*copies, copy.geometry, lacking)) {
+        copies->ReserveLacking(copy.geometry);
+      }
+    }
     copies->GiveColumns(region.slot);
     return loading;
   }

@@ -21,10 +21,15 @@ size_t CommonPrefix(std::string_view a, std::string_view b) {
 
 // ---- Taking in
 
-IndexCopies::Matrix* IndexCopies::MatrixOf(SplitGeometry geometry) {
+const IndexCopies::Matrix* IndexCopies::FindMatrix(SplitGeometry geometry) const {
   for (const auto& matrix : matrices_) {
     if (matrix->bits.geometry() == geometry) return matrix.get();
   }
+  return nullptr;
+}
+
+IndexCopies::Matrix* IndexCopies::MatrixOf(SplitGeometry geometry) {
+  if (const Matrix* matrix = FindMatrix(geometry)) return const_cast<Matrix*>(matrix);
   return matrices_.emplace_back(std::make_unique<Matrix>(geometry)).get();
 }
 
@@ -64,6 +69,20 @@ void IndexCopies::FreeColumns(Slot slot) {
     std::erase_if(matrices_, [&](const auto& matrix) { return matrix.get() == copy.matrix; });
   }
   copy.matrix = nullptr;
+}
+
+size_t IndexCopies::Lacking(SplitGeometry geometry) const {
+  size_t wanted = 0;
+  for (const auto& copy : copies_) {
+    if (copy && copy->matrix == nullptr && copy->geometry == geometry) wanted += copy->layers;
+  }
+  const Matrix* matrix = FindMatrix(geometry);
+  return matrix != nullptr && matrix->bits.columns_free() >= wanted ? 0 : wanted;
+}
+
+void IndexCopies::ReserveLacking(SplitGeometry geometry) {
+  FilterMatrix& bits = MatrixOf(geometry)->bits;
+  bits.Reserve(bits.columns_in_use() + Lacking(geometry));
 }
 
 void IndexCopies::GiveColumns(Slot slot) {
@@ -214,10 +233,9 @@ size_t IndexCopies::SizeBytes() const {
 }
 
 size_t IndexCopies::GrowthBytes(SplitGeometry geometry, size_t columns) const {
-  for (const auto& matrix : matrices_) {
-    if (matrix->bits.geometry() == geometry) return matrix->bits.GrowthBytes(columns);
-  }
-  return FilterMatrix(geometry).GrowthBytes(columns);
+  const Matrix* matrix = FindMatrix(geometry);
+  return matrix != nullptr ? matrix->bits.GrowthBytes(columns)
+                           : FilterMatrix(geometry).GrowthBytes(columns);
 }
 
 }  // namespace tamis

@@ -69,6 +69,10 @@ class IndexCopies {
   void Begin(Slot slot, Copy copy);
   void Drop(Slot slot);
   void SetRange(Slot slot, bool has_range, std::string_view min, std::string_view max);
+  // Columns for the layers of all copies of the geometry that have none yet, at once: in fewer
+  // blocks, and none too many. 0: as many are free.
+  size_t Lacking(SplitGeometry geometry) const;
+  void ReserveLacking(SplitGeometry geometry);
   // Gives the copy a column for each layer. Nobody asks them before Use; what they hold is stale.
   void GiveColumns(Slot slot);
   void FreeColumns(Slot slot);
@@ -99,6 +103,7 @@ class IndexCopies {
   };
 
   Matrix* MatrixOf(SplitGeometry geometry);
+  const Matrix* FindMatrix(SplitGeometry geometry) const;
   uint64_t Prefix(std::string_view value) const;
   void PlacePrefixes(Slot slot);
   void PlaceOwner(const Copy& copy, FilterMatrix::Column column, Slot slot);
