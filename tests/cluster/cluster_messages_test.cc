@@ -129,6 +129,26 @@ TEST_P(ClusterMessages, WritesToAWrongRegionAreRefusedAndNotDone) {
   EXPECT_EQ(Find(Size(3)).size(), 1u);
 }
 
+TEST_P(ClusterMessages, AWriteByASchemaThatTheRegionDoesNotKnowYetIsRefusedAndNotDone) {
+  pb::MutateRequest request;
+  request.set_table_id(table_->id);
+  request.set_schema_version(table_->version + 1);
+  auto* region = request.add_regions();
+  region->set_region_id(region_.id.number());
+  region->set_epoch(region_.epoch);
+  auto* mutation = region->add_mutations();
+  mutation->set_kind(pb::Mutation::DELETE);
+  mutation->set_key(KeyOf(3));
+  const auto reply =
+      kind_->Ask<pb::MutateReply>([&](auto done) { server_->Mutate(request, done); });
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  ASSERT_EQ(reply->regions_size(), 1);
+  const pb::Error& error = reply->regions(0).error();
+  EXPECT_EQ(error.code(), pb::Error::UNAVAILABLE) << error.message();
+  EXPECT_EQ(error.schema_version(), table_->version);
+  EXPECT_EQ(Find(Size(3)).size(), 1u);
+}
+
 TEST_P(ClusterMessages, APollOfANewcomerOrOfAnotherLifeBringsTheWholeState) {
   pb::PollRequest request;
   request.set_coordinator(12345);

@@ -90,8 +90,7 @@ class OwnershipTest : public ::testing::Test {
     return "";
   }
 
-  // How long a put to the region takes until it is acknowledged.
-  Duration AcknowledgedAfter(const pb::RegionRecord& region, int64_t id, int64_t n) {
+  pb::MutateRequest PutOf(const pb::RegionRecord& region, int64_t id, int64_t n) const {
     const Row row{Value::Int64(id), Value::Int64(n)};
     pb::MutateRequest request;
     request.set_table_id(table_.id);
@@ -103,6 +102,12 @@ class OwnershipTest : public ::testing::Test {
     auto* mutation = mutations->add_mutations();
     mutation->set_key(EncodeKey(table_, row));
     mutation->set_row(EncodeRow(table_, row));
+    return request;
+  }
+
+  // How long a put to the region takes until it is acknowledged.
+  Duration AcknowledgedAfter(const pb::RegionRecord& region, int64_t id, int64_t n) {
+    const pb::MutateRequest request = PutOf(region, id, n);
     const Time begin = executor_.Now();
     const auto reply = Await<Result<pb::MutateReply>>(
         &executor_, [&](auto done) { cluster_->Server(region.server())->Mutate(request, done); });
@@ -319,6 +324,25 @@ TEST_F(OwnershipTest, ARegionMergedOfSuchWaitsAsLong) {
     AcknowledgedAfter(Region(0), 7, 5);
     EXPECT_EQ(executor_.Now() - merged > kTerm, !fault);
   }
+}
+
+// The entries of a dropped index may be gone before a region hears that it was dropped.
+TEST_F(OwnershipTest, ARegionThatHasNotHeardOfADropDoesNotAnswerByTheIndex) {
+  int refused = 0;
+  for (int i = 0; i < 40; ++i) {
+    Open();
+    AcknowledgedAfter(first_, 1, 5);
+    cluster_->DropIndex("t", "n", [](const auto&) {});
+    while (cluster_->catalog().HasIndex(table_.id, table_.indexes[0].id)) {
+      ASSERT_TRUE(executor_.RunOne());
+    }
+    ASSERT_TRUE(cluster_->Compact().ok());
+    // Who has heard of it scans its rows.
+    const auto found = FoundBy(first_, 5);
+    EXPECT_EQ(found.value_or(1), 1);
+    if (!found.has_value()) ++refused;
+  }
+  EXPECT_GT(refused, 0) << "the search never came before the order";
 }
 
 TEST_F(OwnershipTest, AnEngineHearsOfAChangedSchemaWithoutHavingFailed) {
