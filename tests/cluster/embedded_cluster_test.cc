@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tamis/base/thread_executor.h"
 #include "tamis/query/engine.h"
 #include "tamis/rocks/rocks_cluster.h"
+#include "tamis/table/key_format.h"
 
 namespace tamis {
 namespace {
@@ -139,6 +141,70 @@ TEST_F(EmbeddedClusterTest, TheGarbageOfSplitsIsDroppedOnceTheDaughtersAreComple
     EXPECT_EQ(Find(schema, Predicate::Compare(1, Predicate::Op::kEq, Value::Text("s7"))).size(),
               100u);
   }
+}
+
+// What went wrong behind the back of everything that keeps rows, entries and filters together.
+TEST_F(EmbeddedClusterTest, TheCheckFindsEveryKindOfDamage) {
+  const SchemaPtr schema = MakeTable();
+  Fill(schema, 10);
+  ASSERT_TRUE(Check().ok());
+  const Store& store = cluster_->store();
+  const auto write = [&](auto&& change) {
+    rocksdb::WriteBatch batch;
+    change(&batch);
+    ASSERT_TRUE(store.db()->Write(rocksdb::WriteOptions(), &batch).ok());
+  };
+  const auto key_of = [&](int i) {
+    return RowStoreKey(schema->id, *KeyFormat(*schema).Encode(MakeRow(i)));
+  };
+  std::string row;
+  ASSERT_TRUE(store.db()->Get(rocksdb::ReadOptions(), store.rows(), key_of(3), &row).ok());
+  std::string other;
+  ASSERT_TRUE(store.db()->Get(rocksdb::ReadOptions(), store.rows(), key_of(4), &other).ok());
+  std::string entry;
+  {
+    std::unique_ptr<rocksdb::Iterator> entries(
+        store.db()->NewIterator(rocksdb::ReadOptions(), store.index()));
+    entries->SeekToFirst();
+    ASSERT_TRUE(entries->Valid());
+    entry = entries->key().ToString();
+  }
+  const auto said = [](const CheckReport& report, std::string_view what) {
+    return std::ranges::any_of(report.problems, [&](const std::string& problem) {
+      return problem.find(what) != std::string::npos;
+    });
+  };
+
+  write([&](auto* batch) { batch->Delete(store.rows(), key_of(3)); });
+  CheckReport report = Check();
+  EXPECT_EQ(report.rows, 9u);
+  EXPECT_EQ(report.foreign_entries, 2u) << report.ToString();
+  EXPECT_EQ(report.missing_entries, 0u);
+  EXPECT_EQ(report.garbage, 0u);
+  EXPECT_TRUE(said(report, "which is not there")) << report.ToString();
+
+  write([&](auto* batch) { batch->Put(store.rows(), key_of(3), other); });
+  report = Check();  // both are of one section
+  EXPECT_EQ(report.foreign_entries, 1u) << report.ToString();
+  EXPECT_EQ(report.missing_entries, 1u) << report.ToString();
+  EXPECT_TRUE(said(report, "which has another value")) << report.ToString();
+
+  write([&](auto* batch) { batch->Put(store.rows(), key_of(3), row); });
+  ASSERT_TRUE(Check().ok());
+  write([&](auto* batch) { batch->Delete(store.index(), entry); });
+  report = Check();
+  EXPECT_EQ(report.foreign_entries, 0u);
+  EXPECT_EQ(report.missing_entries, 1u) << report.ToString();
+  EXPECT_TRUE(said(report, "lacks the entry")) << report.ToString();
+
+  write([&](auto* batch) { batch->Put(store.index(), entry, ""); });
+  ASSERT_TRUE(Check().ok());
+  write([&](auto* batch) {
+    batch->Put(store.index(), entry.substr(0, IndexPrefix(0, 0).size()) + "\xff", "");
+  });
+  report = Check();
+  EXPECT_EQ(report.foreign_entries, 1u) << report.ToString();
+  EXPECT_TRUE(said(report, "cannot be read")) << report.ToString();
 }
 
 // Overwriting is no growth.
