@@ -42,6 +42,18 @@ class ClusterMessages : public ClusterSuite {
   Result<pb::SearchReply> Search(const pb::SearchRequest& request) {
     return kind_->Ask<pb::SearchReply>([&](auto done) { server_->Search(request, done); });
   }
+  // Of row 3.
+  void AddDelete(uint64_t region_id, uint64_t epoch, pb::MutateRequest* request) const {
+    auto* region = request->add_regions();
+    region->set_region_id(region_id);
+    region->set_epoch(epoch);
+    auto* mutation = region->add_mutations();
+    mutation->set_kind(pb::Mutation::DELETE);
+    mutation->set_key(KeyOf(3));
+  }
+  Result<pb::MutateReply> Mutate(const pb::MutateRequest& request) {
+    return kind_->Ask<pb::MutateReply>([&](auto done) { server_->Mutate(request, done); });
+  }
   Result<pb::PollReply> Poll(const pb::PollRequest& request) {
     return kind_->Ask<pb::PollReply>([&](auto done) { server_->Poll(request, done); });
   }
@@ -112,15 +124,9 @@ TEST_P(ClusterMessages, WritesToAWrongRegionAreRefusedAndNotDone) {
   request.set_schema_version(table_->version);
   for (const auto& [id, epoch] : {std::pair(region_.id.number(), region_.epoch + kOtherEpoch),
                                   {uint64_t{987'654}, region_.epoch}}) {
-    auto* region = request.add_regions();
-    region->set_region_id(id);
-    region->set_epoch(epoch);
-    auto* mutation = region->add_mutations();
-    mutation->set_kind(pb::Mutation::DELETE);
-    mutation->set_key(KeyOf(3));
+    AddDelete(id, epoch, &request);
   }
-  const auto reply =
-      kind_->Ask<pb::MutateReply>([&](auto done) { server_->Mutate(request, done); });
+  const auto reply = Mutate(request);
   ASSERT_TRUE(reply.ok()) << reply.status();
   ASSERT_EQ(reply->regions_size(), 2);
   for (const auto& region : reply->regions()) {
@@ -133,14 +139,8 @@ TEST_P(ClusterMessages, AWriteByASchemaThatTheRegionDoesNotKnowYetIsRefusedAndNo
   pb::MutateRequest request;
   request.set_table_id(table_->id);
   request.set_schema_version(table_->version + 1);
-  auto* region = request.add_regions();
-  region->set_region_id(region_.id.number());
-  region->set_epoch(region_.epoch);
-  auto* mutation = region->add_mutations();
-  mutation->set_kind(pb::Mutation::DELETE);
-  mutation->set_key(KeyOf(3));
-  const auto reply =
-      kind_->Ask<pb::MutateReply>([&](auto done) { server_->Mutate(request, done); });
+  AddDelete(region_.id.number(), region_.epoch, &request);
+  const auto reply = Mutate(request);
   ASSERT_TRUE(reply.ok()) << reply.status();
   ASSERT_EQ(reply->regions_size(), 1);
   const pb::Error& error = reply->regions(0).error();

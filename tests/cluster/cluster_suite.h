@@ -13,6 +13,7 @@
 
 #include "tamis/table/key_format.h"
 #include "tests/cluster/cluster_under_test.h"
+#include "tests/cluster/find_rows.h"
 
 namespace tamis {
 
@@ -97,16 +98,7 @@ class ClusterSuite : public ::testing::TestWithParam<ClusterKind> {
   }
 
   std::vector<Row> Find(Engine& engine, SearchOptions options, Explain* explain = nullptr) {
-    RowStream stream = engine.Search(table_, std::move(options));
-    std::vector<Row> rows;
-    while (true) {
-      auto row = stream.Next();
-      EXPECT_TRUE(row.ok()) << row.status();
-      if (!row.ok() || !row->has_value()) break;
-      rows.push_back(std::move(**row));
-    }
-    if (explain != nullptr) *explain = stream.explain();
-    return rows;
+    return FindRows(engine, table_, std::move(options), explain);
   }
   std::vector<Row> Find(Predicate predicate, Explain* explain = nullptr) {
     return Find(*engine_, {.predicate = std::move(predicate)}, explain);

@@ -10,6 +10,7 @@
 #include "tamis/query/engine.h"
 #include "tamis/rocks/rocks_cluster.h"
 #include "tamis/table/key_format.h"
+#include "tests/cluster/find_rows.h"
 
 namespace tamis {
 namespace {
@@ -97,18 +98,7 @@ class EmbeddedClusterTest : public ::testing::Test {
   }
 
   std::vector<Row> Find(const SchemaPtr& schema, Predicate predicate, Explain* explain = nullptr) {
-    SearchOptions options;
-    options.predicate = std::move(predicate);
-    RowStream stream = engine_->Search(schema, std::move(options));
-    std::vector<Row> rows;
-    while (true) {
-      auto row = stream.Next();
-      EXPECT_TRUE(row.ok()) << row.status();
-      if (!row.ok() || !row->has_value()) break;
-      rows.push_back(std::move(**row));
-    }
-    if (explain != nullptr) *explain = stream.explain();
-    return rows;
+    return FindRows(*engine_, schema, {.predicate = std::move(predicate)}, explain);
   }
 
   uint64_t split_bytes_ = 0;
