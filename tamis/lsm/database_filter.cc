@@ -32,16 +32,6 @@ uint64_t SeedFor(const std::string& directory) {
   return SeedFromSystem();
 }
 
-// Nothing for one of a family whose answers do not depend on it: it was not shown, or a file of it
-// cannot be counted.
-std::optional<TreeFilter::File> FileOf(HookState& hooks, const rocksdb::LiveFileMetaData& live) {
-  const auto family = hooks.FamilyNamed(live.column_family_name);
-  if (!family.has_value() || (hooks.tree().DoubtsOf(*family) & kUnreadable) != 0) {
-    return std::nullopt;
-  }
-  return TreeFilter::File{.number = live.file_number, .family = *family};
-}
-
 }  // namespace
 
 DatabaseFilter::DatabaseFilter(const Options& options, std::shared_ptr<HookState> hooks)
@@ -170,8 +160,8 @@ void DatabaseFilter::Run() {
     if (hooks_->HasUncounted()) CountUnknown();
     const auto unknown = tree().Settle([this] {
       std::vector<TreeFilter::FileNumber> numbers;
-      for (const auto& live : LiveFiles()) {
-        if (const auto file = FileOf(*hooks_, live)) numbers.push_back(file->number);
+      for (const LiveFile& live : LiveFiles()) {
+        if (FamilyOf(live).has_value()) numbers.push_back(live.number);
       }
       return numbers;
     });
@@ -186,9 +176,32 @@ void DatabaseFilter::Run() {
   }
 }
 
-std::vector<rocksdb::LiveFileMetaData> DatabaseFilter::LiveFiles() const {
-  std::vector<rocksdb::LiveFileMetaData> files;
-  db_->GetLiveFilesMetaData(&files);
+std::optional<uint32_t> DatabaseFilter::FamilyOf(const LiveFile& live) const {
+  const auto family = hooks_->FamilyNamed(live.family);
+  if (!family.has_value() || (tree_.DoubtsOf(*family) & kUnreadable) != 0) return std::nullopt;
+  return family;
+}
+
+std::vector<DatabaseFilter::LiveFile> DatabaseFilter::LiveFiles() const {
+  std::vector<LiveFile> files;
+  if (options_.faults.forget_dropped) {
+    std::vector<rocksdb::LiveFileMetaData> some;
+    db_->GetLiveFilesMetaData(&some);
+    for (const auto& file : some) {
+      files.push_back({file.column_family_name, file.file_number, file.db_path + file.name});
+    }
+    return files;
+  }
+  // Unlike GetLiveFilesMetaData, with those of dropped families. StackableDB does not forward it.
+  std::vector<rocksdb::ColumnFamilyMetaData> families;
+  db_->GetRootDB()->GetAllColumnFamilyMetaData(&families);
+  for (const rocksdb::ColumnFamilyMetaData& family : families) {
+    for (const rocksdb::LevelMetaData& level : family.levels) {
+      for (const rocksdb::SstFileMetaData& file : level.files) {
+        files.push_back({family.name, file.file_number, file.db_path + file.name});
+      }
+    }
+  }
   return files;
 }
 
@@ -203,11 +216,13 @@ void DatabaseFilter::CountUnknown() {
     }
     std::map<TreeFilter::FileNumber, std::string> paths;
     std::vector<TreeFilter::File> files;
-    for (const rocksdb::LiveFileMetaData& live : LiveFiles()) {
-      const auto file = FileOf(*hooks_, live);
-      if (!file.has_value() || tree.Covers(*file)) continue;
-      paths[file->number] = live.db_path + live.name;
-      files.push_back(*file);
+    for (const LiveFile& live : LiveFiles()) {
+      const auto family = FamilyOf(live);
+      if (!family.has_value()) continue;
+      const TreeFilter::File file{.number = live.number, .family = *family};
+      if (tree.Covers(file)) continue;
+      paths[file.number] = live.path;
+      files.push_back(file);
     }
     if (files.empty()) break;
     std::map<TreeFilter::FileNumber, uint64_t> entries;
@@ -238,7 +253,7 @@ void DatabaseFilter::CountUnknown() {
       // Perhaps it has been deleted meanwhile.
       const auto live = LiveFiles();
       if (std::ranges::any_of(live,
-                              [&](const auto& one) { return one.file_number == file.number; })) {
+                              [&](const LiveFile& one) { return one.number == file.number; })) {
         tree.AddDoubts(file.family, kUnreadable);
       }
     }

@@ -19,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -78,7 +79,7 @@ class DatabaseFilter {
    private:
     DatabaseFilter* const filter_;
     const uint32_t family_;
-    bool is_partial_ = false;  // some of the files could not be read
+    bool is_partial_ = false;        // some of the files could not be read
     std::vector<uint64_t> tickets_;  // TreeFilter's
   };
   // Files have come, or may have come, into the family without being counted: it passes through
@@ -99,7 +100,16 @@ class DatabaseFilter {
   void Run();
   void CountUnknown();
   bool HasWork() const;
-  std::vector<rocksdb::LiveFileMetaData> LiveFiles() const;
+  struct LiveFile {
+    std::string family;
+    uint64_t number;
+    std::string path;
+  };
+  // With those of a dropped family, which can be read while somebody has a handle of it.
+  std::vector<LiveFile> LiveFiles() const;
+  // That of the file. Nothing where its answers do not depend on that: it was not shown, or another
+  // file of it cannot be counted.
+  std::optional<uint32_t> FamilyOf(const LiveFile& live) const;
 
   const Options options_;
   const std::shared_ptr<HookState> hooks_;

@@ -1,6 +1,8 @@
 #include "tamis/lsm/database_filter.h"
 
 #include <gtest/gtest.h>
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
 #include <rocksdb/options.h>
 #include <rocksdb/sst_file_writer.h>
 #include <rocksdb/utilities/checkpoint.h>
@@ -8,7 +10,10 @@
 #include <rocksdb/utilities/transaction_db.h>
 #include <unistd.h>
 
+#include <condition_variable>
 #include <filesystem>
+#include <mutex>
+#include <thread>
 
 #include "tamis/lsm/filtered_db.h"
 #include "tamis/lsm/sst_keys.h"
@@ -204,6 +209,109 @@ TEST_F(DatabaseFilterTest, WhatAPreparedTransactionDeletesIsThereAfterACrash) {
     EXPECT_TRUE(prepared->Rollback().ok());
     delete prepared;
   }
+}
+
+// Whose files only the thread that made it can open, while they are held.
+class HeldFileSystem : public rocksdb::FileSystemWrapper {
+ public:
+  HeldFileSystem() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+  const char* Name() const override { return "HeldFileSystem"; }
+
+  void Hold(bool held) {
+    const std::lock_guard lock(mutex_);
+    held_ = held;
+    let_go_.notify_all();
+  }
+
+  rocksdb::IOStatus NewRandomAccessFile(const std::string& name,
+                                        const rocksdb::FileOptions& options,
+                                        std::unique_ptr<rocksdb::FSRandomAccessFile>* file,
+                                        rocksdb::IODebugContext* debug) override {
+    if (std::this_thread::get_id() != maker_) {
+      std::unique_lock lock(mutex_);
+      let_go_.wait(lock, [this] { return !held_; });
+    }
+    return FileSystemWrapper::NewRandomAccessFile(name, options, file, debug);
+  }
+
+ private:
+  const std::thread::id maker_ = std::this_thread::get_id();
+  std::mutex mutex_;
+  std::condition_variable let_go_;
+  bool held_ = false;
+};
+
+// A dropped family can be read as long as there is a handle.
+class DroppedFamilyTest : public DatabaseFilterTest {
+ protected:
+  void SetUp() override {
+    DatabaseFilterTest::SetUp();
+    options_.env = env_.get();
+    Open();
+    Start();
+    ColumnFamilyHandle* source = nullptr;
+    ASSERT_TRUE(db_->CreateColumnFamily(options_, "source", &source).ok());
+    ASSERT_TRUE(db_->Put({}, source, "a", "v").ok());
+    rocksdb::Checkpoint* made = nullptr;
+    ASSERT_TRUE(rocksdb::Checkpoint::Create(db_.get(), &made).ok());
+    const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
+    rocksdb::ExportImportFilesMetaData* metadata = nullptr;
+    ASSERT_TRUE(checkpoint->ExportColumnFamily(source, path_ + "/exported", &metadata).ok());
+    metadata_.reset(metadata);
+    handles_.push_back(source);
+    filter_->WaitUntilSettled();
+    disk_->Hold(true);
+  }
+
+  ColumnFamilyHandle* Import() {
+    rocksdb::ColumnFamilyOptions attached = options_;
+    filter_->Attach(&attached);
+    ColumnFamilyHandle* made = nullptr;
+    const auto imported =
+        db_->CreateColumnFamilyWithImport(attached, "imported", {}, *metadata_, &made);
+    EXPECT_TRUE(imported.ok()) << imported.ToString();
+    return made;
+  }
+
+  std::shared_ptr<HeldFileSystem> disk_ = std::make_shared<HeldFileSystem>();
+  std::unique_ptr<rocksdb::Env> env_ = rocksdb::NewCompositeEnv(disk_);
+  std::unique_ptr<rocksdb::ExportImportFilesMetaData> metadata_;
+};
+
+TEST_F(DroppedFamilyTest, IsCountedAllTheSame) {
+  ColumnFamilyHandle* const family = Import();
+  filter_->Show(family);
+  ASSERT_TRUE(db_->DropColumnFamily(family).ok());
+  disk_->Hold(false);
+  filter_->WaitUntilSettled();
+  std::string value;
+  EXPECT_TRUE(db_->Get({}, family, "a", &value).ok());
+  EXPECT_TRUE(filter_->MayContain(family, "a"));
+  EXPECT_EQ(filter_->DoubtsOf(family), "");
+  EXPECT_FALSE(filter_->MayContain(family, "b"));
+  handles_.push_back(family);
+  Close();
+}
+
+// Whose files those of that name are cannot be told any more.
+TEST_F(DroppedFamilyTest, PassesThroughOnceThereIsAnotherOfItsName) {
+  ColumnFamilyHandle* const first = Import();
+  filter_->Show(first);
+  ASSERT_TRUE(db_->DropColumnFamily(first).ok());
+  ColumnFamilyHandle* const second = Import();
+  filter_->Show(second);
+  disk_->Hold(false);
+  filter_->WaitUntilSettled();
+  std::string value;
+  EXPECT_TRUE(db_->Get({}, first, "a", &value).ok());
+  EXPECT_TRUE(filter_->MayContain(first, "a"));
+  EXPECT_EQ(filter_->DoubtsOf(first), "it was dropped, and its name is another one's");
+  EXPECT_TRUE(filter_->MayContain(second, "a"));
+  EXPECT_EQ(filter_->DoubtsOf(second), "");
+  EXPECT_FALSE(filter_->MayContain(second, "b"));
+  handles_.push_back(first);
+  handles_.push_back(second);
+  Close();
 }
 
 TEST_F(DatabaseFilterTest, ASnapshotSeesWhatWasImportedUnderATombstone) {

@@ -14,6 +14,7 @@ struct Faults {
   bool count_after_install = false;      // a flushed file is counted only at the next settling
   bool ignore_ingestion = false;         // ingested files are not counted, nor passed through
   bool remove_beside_unknown = false;    // copies leave although a live file is not known
+  bool forget_dropped = false;           // files of dropped families are not counted
 
   // Not a fault: called by readers between their two questions, so that a test can put an event
   // where threads would hardly ever meet.
@@ -26,6 +27,7 @@ inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
     {"count_after_install", &Faults::count_after_install},
     {"ignore_ingestion", &Faults::ignore_ingestion},
     {"remove_beside_unknown", &Faults::remove_beside_unknown},
+    {"forget_dropped", &Faults::forget_dropped},
 };
 
 }  // namespace tamis::lsm

@@ -323,7 +323,10 @@ void HookState::ExpectNoMore(TreeFilter::Ticket ticket) {
 
 void HookState::NameFamily(const std::string& name, uint32_t id) {
   const std::lock_guard lock(mutex_);
-  families_[name] = id;
+  const auto [at, is_new] = families_.emplace(name, id);
+  if (is_new || at->second == id) return;
+  tree_->AddDoubts(at->second, kDropped);
+  at->second = id;
 }
 
 std::optional<uint32_t> HookState::FamilyNamed(const std::string& name) const {

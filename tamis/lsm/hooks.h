@@ -49,7 +49,7 @@ class HookState {
   void Expect(const Expected& file);
   void ExpectNoMore(TreeFilter::Ticket ticket);
 
-  // The latest family of that name.
+  // The latest family of that name; an earlier one was dropped.
   void NameFamily(const std::string& name, uint32_t id);
   // Nothing when no handle of it was shown.
   std::optional<uint32_t> FamilyNamed(const std::string& name) const;

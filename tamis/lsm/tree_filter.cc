@@ -30,6 +30,7 @@ std::string DoubtNames(Doubts doubts) {
       {kIngestion, "files are coming in"},
       {kUnreadable, "a file of it cannot be counted"},
       {kSecondary, "another process writes it"},
+      {kDropped, "it was dropped, and its name is another one's"},
   };
   std::string names;
   for (const auto& [doubt, name] : kNames) {
@@ -95,7 +96,6 @@ void TreeFilter::NoteFalsePasses(uint32_t family, uint64_t count) const {
 template <size_t kMost>
 size_t TreeFilter::Ask(const Family& family, std::span<const uint64_t> hashes,
                        bool* answers) const {
-  const GracePeriod::Guard guard = grace_.Enter();
   const size_t size = kMost == 1 ? 1 : hashes.size();
   for (size_t i = 0; i < size; ++i) {
     filter_->Prefetch(hashes[i]);
@@ -124,6 +124,7 @@ size_t TreeFilter::Ask(const Family& family, std::span<const uint64_t> hashes,
 bool TreeFilter::MayContain(uint32_t family, std::string_view key) const {
   bool answer = true;
   size_t excluded = 0;
+  const GracePeriod::Guard guard = grace_.Enter();
   if (const Family* const asked = FamilyThatAnswers(family)) {
     const uint64_t hash = HashOf(family, key);
     excluded = Ask<1>(*asked, {&hash, 1}, &answer);
@@ -135,6 +136,7 @@ bool TreeFilter::MayContain(uint32_t family, std::string_view key) const {
 void TreeFilter::MayContain(uint32_t family, std::span<const std::string_view> keys,
                             std::span<bool> answers) const {
   size_t excluded = 0;
+  const GracePeriod::Guard guard = grace_.Enter();
   if (const Family* const asked = FamilyThatAnswers(family)) {
     for (size_t begin = 0; begin < keys.size(); begin += kBatch) {
       const size_t size = std::min(kBatch, keys.size() - begin);
@@ -162,7 +164,10 @@ TreeFilter::Family* TreeFilter::MakeFamily(uint32_t id) {
 }
 
 void TreeFilter::AddDoubts(uint32_t family, Doubts doubts) {
-  if (Family* const made = MakeFamily(family)) made->doubts.fetch_or(doubts);
+  Family* const made = MakeFamily(family);
+  if (made == nullptr || (made->doubts.fetch_or(doubts) & doubts) == doubts) return;
+  // Where the system does not let it wait, who was asking is only very unlikely to be still at it.
+  (void)grace_.Wait();
 }
 
 void TreeFilter::ClearDoubts(uint32_t family, Doubts doubts) {

@@ -58,6 +58,7 @@ inline constexpr Doubts kTimestamps = 16;  // keys carry user timestamps
 inline constexpr Doubts kIngestion = 32;   // files come in that are not counted yet
 inline constexpr Doubts kUnreadable = 64;  // a live file of it cannot be counted
 inline constexpr Doubts kSecondary = 128;  // another process writes the database
+inline constexpr Doubts kDropped = 256;    // and there is another one of its name
 std::string DoubtNames(Doubts doubts);     // "counting, memtables"; "" for none
 
 class TreeFilter {
@@ -87,7 +88,9 @@ class TreeFilter {
 
   // --- column families -------------------------------------------------------------------------
 
-  // A family is in doubt (kNotShown, kMemtables) until it is cleared of that.
+  // A family is in doubt (kNotShown, kMemtables) until it is cleared of that. From the return of
+  // AddDoubts on no reader denies anything who did not know of them; it waits for those who are at
+  // it, so it is not for them.
   void AddDoubts(uint32_t family, Doubts doubts);
   void ClearDoubts(uint32_t family, Doubts doubts);
   Doubts DoubtsOf(uint32_t family) const;  // with kCounting
@@ -212,7 +215,8 @@ class TreeFilter {
   bool IsUncounted(const File& file) const;  // neither covered nor gone
   const Family* FamilyOf(uint32_t id) const;
   const Family* FamilyThatAnswers(uint32_t id) const;  // none: it passes through
-  // How many of the keys, kMost at most, are not there.
+  // How many of the keys, kMost at most, are not there. REQUIRES: a guard is held, since before
+  // the family's doubts were looked at.
   template <size_t kMost>
   size_t Ask(const Family& family, std::span<const uint64_t> hashes, bool* answers) const;
   void Note(uint64_t asked, uint64_t excluded) const;

@@ -402,6 +402,7 @@ TEST(TreeFilterTest, MissesNoKeyWhenKeyFilesAreLostAndProcessesAre) {
 TEST(TreeFilterTest, EachRuleIsNeeded) {
   for (const auto& [name, fault] : kFaults) {
     if (name == "filter_before_memtables") continue;  // below
+    if (name == "forget_dropped") continue;           // of DroppedFamilyTest
     uint64_t missed = 0;
     for (uint64_t seed = 1; seed <= 8 && missed == 0; ++seed) {
       Faults faults;
@@ -412,6 +413,32 @@ TEST(TreeFilterTest, EachRuleIsNeeded) {
     }
     EXPECT_GT(missed, 0u) << name;
   }
+}
+
+TEST(TreeFilterTest, WhoAddsADoubtWaitsForReadersWhoDidNotKnowOfIt) {
+  const std::string directory = testing::TempDir() + "tree_filter_wait." + std::to_string(getpid());
+  std::atomic<bool> is_asking{false};
+  std::atomic<bool> is_added{false};
+  std::atomic<bool> has_left{false};
+  Faults faults;
+  faults.between_questions = [&] {
+    is_asking = true;
+    // Long enough for whoever does not wait.
+    for (int i = 0; i < 100'000 && !is_added; ++i) std::this_thread::yield();
+    has_left = true;
+  };
+  auto tree = *TreeFilter::Create({.directory = directory, .faults = faults});
+  tree->EndCounting();
+  tree->ClearDoubts(0, kNotShown);
+  const auto memtable = tree->MemtableMade(0);
+  std::thread reader([&] { EXPECT_FALSE(tree->MayContain(0, "a")); });
+  while (!is_asking) std::this_thread::yield();
+  tree->AddDoubts(0, kUnreadable);
+  is_added = true;
+  EXPECT_TRUE(has_left);
+  reader.join();
+  tree.reset();
+  std::filesystem::remove_all(directory);
 }
 
 // A flush between a reader's two questions: threads that run freely do not meet there.

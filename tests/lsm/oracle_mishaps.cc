@@ -181,15 +181,25 @@ void OracleMishaps::Import() {
         (void)into->CompactRange({}, handle, nullptr, nullptr);
       }
       if (is_behind) database_.filter->Show(handle);
+      const bool is_dropped = database_.random.OneIn(3);
+      if (is_dropped) {
+        // Most often before it is counted.
+        (void)(database_.random.OneIn(2) ? database_.base : database_.db.get())
+            ->DropColumnFamily(handle);
+      }
       questions_.AskAll(handle, nullptr, "who imported it");
       if (snapshot != nullptr)
         questions_.AskAll(handle, snapshot, "a snapshot from before the import");
       database_.filter->WaitUntilCounted();
-      if (database_.random.OneIn(2)) WaitUntilCounted(handle);
+      if (is_dropped || database_.random.OneIn(2)) WaitUntilCounted(handle);
       questions_.AskAll(handle, nullptr, "who imported it before");
       if (snapshot != nullptr)
         questions_.AskAll(handle, snapshot, "a snapshot from before the import");
-      database_.temporary.push_back(handle);
+      if (is_dropped) {
+        (void)database_.db->DestroyColumnFamilyHandle(handle);
+      } else {
+        database_.temporary.push_back(handle);
+      }
     }
   }
   delete metadata;
@@ -200,7 +210,7 @@ void OracleMishaps::Import() {
 // The filter tells nobody that a family is counted, so it is asked. Gives up when something else
 // keeps it in doubt.
 void OracleMishaps::WaitUntilCounted(ColumnFamilyHandle* handle) {
-  for (int i = 0; i < 100 && !database_.filter->DoubtsOf(handle).empty(); ++i) {
+  for (int i = 0; i < 1000 && !database_.filter->DoubtsOf(handle).empty(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 }
