@@ -19,6 +19,7 @@ namespace {
 constexpr size_t kFirstBlockColumns = 64;
 constexpr size_t kLargestBlockColumns = 4096;
 constexpr size_t kLineWords = 8;
+constexpr size_t kPage = 4096;
 constexpr size_t kHugePage = size_t{2} << 20;
 
 // Zeroed pages. A probe jumps to k places in every block: with pages of 2 MB, where the system has
@@ -30,7 +31,7 @@ struct Unmap {
 using Pages = std::unique_ptr<uint64_t[], Unmap>;
 
 Pages MapZeroed(size_t size) {
-  const size_t page = size >= kHugePage ? kHugePage : 4096;
+  const size_t page = size >= kHugePage ? kHugePage : kPage;
   size = (size + page - 1) / page * page;
   // Of the surplus that aligning needs nothing is ever touched, so it costs address space only.
   const size_t mapped = size + (page == kHugePage ? kHugePage : 0);
@@ -200,6 +201,20 @@ void FilterMatrix::Load(std::span<const Filling> fillings, uint64_t from, uint64
       TransposeBits(&squares);
       write([&](uint64_t r) { return squares.lines[r % 64][r / 64]; });
     }
+  }
+}
+
+void FilterMatrix::Bring(std::span<const Filling> fillings, uint64_t from, uint64_t to) const {
+  to = std::min(to, geometry_.positions());
+  const Block* last = nullptr;
+  for (const Filling& filling : fillings) {
+    const Block* const block = &BlockOf(filling.column);
+    if (block == std::exchange(last, block)) continue;
+    // Whole pages; mapped memory begins and ends with one.
+    const auto begin = reinterpret_cast<uintptr_t>(block->Row(from)) / kPage * kPage;
+    const auto end = (reinterpret_cast<uintptr_t>(block->Row(to)) + kPage - 1) / kPage * kPage;
+    // A wish as well: whoever writes to a page that is not there has it brought.
+    (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE);
   }
 }
 

@@ -65,6 +65,9 @@ class FilterMatrix {
   // kRowsAtOnce.
   static constexpr uint64_t kRowsAtOnce = 512;
   void Load(std::span<const Filling> fillings, uint64_t first, uint64_t last);
+  // Has the system bring the memory that such a Load writes to, should it be new, which takes it
+  // much longer than the Load: changes nothing, so that others may read meanwhile.
+  void Bring(std::span<const Filling> fillings, uint64_t first, uint64_t last) const;
   size_t projection_bytes() const { return (geometry_.positions() + 63) / 64 * 8; }
 
   void Set(Column column, uint64_t position, bool value);

@@ -171,7 +171,7 @@ struct GlobalIndex::State {
     server->missing.erase({event.index_id(), event.region_id()});
   }
 
-  // New bits where nobody looks yet, from one position to the next, others in between.
+  // New bits where nobody looks yet, from one position to the next, others before each step.
   static void Load(IndexCopies::Matrix* matrix, std::span<const FilterMatrix::Filling> fillings,
                    Lock* lock) {
     const uint64_t positions = matrix->bits.geometry().positions();
@@ -179,7 +179,12 @@ struct GlobalIndex::State {
     constexpr uint64_t kRows = FilterMatrix::kRowsAtOnce;
     const uint64_t step = std::max<uint64_t>(kWordsAtOnce / words / kRows, 1) * kRows;
     for (uint64_t first = 0; first < positions; first += step) {
-      if (first > 0) LetOthers(lock);
+      {
+        lock->unlock();
+        const std::shared_lock beside(*lock->mutex());
+        matrix->bits.Bring(fillings, first, first + step);
+      }
+      lock->lock();
       matrix->bits.Load(fillings, first, first + step);
     }
   }
@@ -378,7 +383,9 @@ struct GlobalIndex::State {
   void LoadProjections(Server* server, const pb::PollReply& reply, Lock* lock) {
     std::vector<Loading> loadings;
     std::map<IndexCopies::Matrix*, std::vector<FilterMatrix::Filling>> fillings;
+    size_t begun = 0;
     for (const pb::Projection& projection : reply.projections()) {
+      if (++begun % kEventsAtOnce == 0) LetOthers(lock);
       auto loading = BeginLoading(server, projection, reply, lock);
       if (!loading) continue;
       const IndexCopies::Copy& copy = *loading->copies->Find(loading->slot);
@@ -393,10 +400,7 @@ struct GlobalIndex::State {
       }
       loadings.push_back(std::move(*loading));
     }
-    for (auto& [matrix, columns] : fillings) {
-      LetOthers(lock);
-      Load(matrix, columns, lock);
-    }
+    for (auto& [matrix, columns] : fillings) Load(matrix, columns, lock);
     for (size_t i = 0; i < loadings.size(); ++i) {
       if (i % kEventsAtOnce == 0) LetOthers(lock);
       EndLoading(server, loadings[i], reply, lock);

@@ -33,6 +33,15 @@ IndexCopies::Matrix* IndexCopies::MatrixOf(SplitGeometry geometry) {
   return matrices_.emplace_back(std::make_unique<Matrix>(geometry)).get();
 }
 
+size_t& IndexCopies::WithoutColumns(SplitGeometry geometry) {
+  const auto found =
+      std::ranges::find(without_columns_, geometry, &std::pair<SplitGeometry, size_t>::first);
+  if (found != without_columns_.end()) return found->second;
+  // Those of which nobody is left are forgotten.
+  std::erase_if(without_columns_, [](const auto& of) { return of.second == 0; });
+  return without_columns_.emplace_back(geometry, 0).second;
+}
+
 void IndexCopies::Begin(Slot slot, Copy copy) {
   Drop(slot);
   if (copies_.size() <= slot) {
@@ -43,6 +52,7 @@ void IndexCopies::Begin(Slot slot, Copy copy) {
     min_prefix_.resize(whole_words, ~uint64_t{0});
     max_prefix_.resize(whole_words, 0);
   }
+  ++WithoutColumns(copy.geometry);
   copies_[slot] = std::make_unique<Copy>(std::move(copy));
   ++count_;
 }
@@ -50,6 +60,7 @@ void IndexCopies::Begin(Slot slot, Copy copy) {
 void IndexCopies::Drop(Slot slot) {
   if (Find(slot) == nullptr) return;
   FreeColumns(slot);
+  --WithoutColumns(copies_[slot]->geometry);
   copies_[slot].reset();
   --count_;
   ranges_[slot] = {};
@@ -65,6 +76,7 @@ void IndexCopies::FreeColumns(Slot slot) {
     copy.matrix->bits.Free(column);
   }
   copy.columns.clear();
+  ++WithoutColumns(copy.geometry);
   if (copy.matrix->bits.columns_in_use() == 0) {
     std::erase_if(matrices_, [&](const auto& matrix) { return matrix.get() == copy.matrix; });
   }
@@ -72,10 +84,9 @@ void IndexCopies::FreeColumns(Slot slot) {
 }
 
 size_t IndexCopies::Lacking(SplitGeometry geometry) const {
-  size_t wanted = 0;
-  for (const auto& copy : copies_) {
-    if (copy && copy->matrix == nullptr && copy->geometry == geometry) wanted += copy->layers;
-  }
+  const auto found =
+      std::ranges::find(without_columns_, geometry, &std::pair<SplitGeometry, size_t>::first);
+  const size_t wanted = found == without_columns_.end() ? 0 : found->second;
   const Matrix* matrix = FindMatrix(geometry);
   return matrix != nullptr && matrix->bits.columns_free() >= wanted ? 0 : wanted;
 }
@@ -89,6 +100,7 @@ void IndexCopies::GiveColumns(Slot slot) {
   Copy& copy = *copies_[slot];
   assert(copy.matrix == nullptr && copy.layers > 0);
   copy.matrix = MatrixOf(copy.geometry);
+  --WithoutColumns(copy.geometry);
   for (uint32_t layer = 0; layer < copy.layers; ++layer) {
     copy.columns.push_back(copy.matrix->bits.Allocate());
   }

@@ -69,8 +69,8 @@ class IndexCopies {
   void Begin(Slot slot, Copy copy);
   void Drop(Slot slot);
   void SetRange(Slot slot, bool has_range, std::string_view min, std::string_view max);
-  // Columns for the layers of all copies of the geometry that have none yet, at once: in fewer
-  // blocks, and none too many. 0: as many are free.
+  // Columns for all copies of the geometry that have none yet, at once: in fewer blocks, and none
+  // too many. One for each; of more layers there are few. 0: as many are free.
   size_t Lacking(SplitGeometry geometry) const;
   void ReserveLacking(SplitGeometry geometry);
   // Gives the copy a column for each layer. Nobody asks them before Use; what they hold is stale.
@@ -103,6 +103,7 @@ class IndexCopies {
   };
 
   Matrix* MatrixOf(SplitGeometry geometry);
+  size_t& WithoutColumns(SplitGeometry geometry);
   const Matrix* FindMatrix(SplitGeometry geometry) const;
   uint64_t Prefix(std::string_view value) const;
   void PlacePrefixes(Slot slot);
@@ -119,6 +120,7 @@ class IndexCopies {
   bool has_common_ = false;
   std::string common_;
   std::vector<std::unique_ptr<Matrix>> matrices_;
+  std::vector<std::pair<SplitGeometry, size_t>> without_columns_;  // so many copies
 };
 
 }  // namespace tamis
