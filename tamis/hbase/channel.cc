@@ -80,6 +80,9 @@ void Channel::Took(Reply reply, const Connection::Done& done,
           std::min(kLongestPause, kFirstPause * (1 << std::min(connect_failures_, 6)));
       ++connect_failures_;
       not_before_ = Clock::now() + pause;
+    } else if (from == connection_ && reply.status.code() == StatusCode::kDeadlineExceeded &&
+               Clock::now() - from->last_heard() >= options_.patience) {
+      connection_.reset();
     }
   }
   done(std::move(reply));

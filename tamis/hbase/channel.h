@@ -8,6 +8,7 @@
 // old reason.
 #pragma once
 
+#include <chrono>
 #include <list>
 #include <map>
 #include <memory>
@@ -24,6 +25,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
     Connection::Options connection;
     double max_window = 64;
     size_t max_waiting = 100'000;
+    // A connection on which nothing has come for so long when the time of a call is over takes no
+    // more calls: they go over a new one. Those that wait on it may still be answered.
+    std::chrono::milliseconds patience{1000};
   };
 
   Channel(asio::io_context& io, Timers& timers, Address address, Options options)

@@ -1,9 +1,9 @@
 #include "tamis/hbase/client.h"
 
 #include <asio/co_spawn.hpp>
-#include <asio/detached.hpp>
 #include <asio/executor_work_guard.hpp>
 #include <asio/post.hpp>
+#include <exception>
 #include <future>
 #include <thread>
 #include <variant>
@@ -49,8 +49,11 @@ Task<void> Run(Keep keep, Make make, Done<T> done) {
 
 template <class T, class Keep, class Make>
 void Spawn(asio::io_context& io, Keep keep, Make make, Done<T> done) {
+  // Out of memory, or a fault of ours: nobody would ever hear of the call, so the process ends.
   asio::co_spawn(io, Run<T, Keep, Make>(std::move(keep), std::move(make), std::move(done)),
-                 asio::detached);
+                 [](const std::exception_ptr& error) {
+                   if (error) std::rethrow_exception(error);
+                 });
 }
 
 // Calls start(done) and waits until done was called.

@@ -33,7 +33,7 @@ struct ClientOptions {
   // Nothing: everything travels in the open.
   std::optional<TlsOptions> tls;
   // Where a connection to a server goes: through a tunnel, say. Nothing: to the server's own
-  // address. By any thread of the client's.
+  // address. By any thread of the client's. Where it throws, the server cannot be reached.
   std::function<Address(const Address& server)> way = {};
   // As whom the servers see us; empty: whom HADOOP_USER_NAME names, or who runs the process.
   std::string user;

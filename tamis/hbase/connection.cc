@@ -63,7 +63,14 @@ Connection::~Connection() {
 void Connection::Connect() {
   SetConnectTimer(options_.connect_timeout, "no connection");
   const auto self = weak_from_this();
-  const Address way = options_.way ? options_.way(address_) : address_;
+  Address way = address_;
+  if (options_.way) {
+    try {
+      way = options_.way(address_);
+    } catch (const std::exception& error) {
+      return Fail(Unavailable(std::string("there is no way to it: ") + error.what()));
+    }
+  }
   resolver_.async_resolve(
       way.host, std::to_string(way.port),
       [self, this](const asio::error_code& error, const auto& found) {
@@ -216,6 +223,7 @@ void Connection::Read() {
       [self = shared_from_this()](const asio::error_code& error, size_t size) {
         if (self->state_ == State::kClosed) return;
         if (error) return self->Fail(self->WhyBroken(error));
+        self->last_heard_ = Clock::now();
         self->reader_.Commit(size);
         if (self->TakeAnswers()) self->Read();
       });

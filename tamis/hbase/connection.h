@@ -72,7 +72,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   struct Options {
     std::string service;  // "ClientService"
     std::string user;
-    std::shared_ptr<TlsContext> tls;  // nothing: in the open
+    std::shared_ptr<TlsContext> tls;                  // nothing: in the open
     std::function<Address(const Address&)> way = {};  // nothing: to the address itself
     std::chrono::milliseconds connect_timeout{1000};
     std::chrono::milliseconds handshake_timeout{1500};
@@ -97,6 +97,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const Status& status() const { return status_; }
   bool connected() const { return state_ == State::kOpen; }
   size_t in_flight() const { return calls_.size(); }
+  // When something came last, or else when it was made.
+  Clock::time_point last_heard() const { return last_heard_; }
 
  private:
   enum class State { kConnecting, kOpen, kClosed };
@@ -138,6 +140,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::unordered_map<uint32_t, Waiting> calls_;
   uint32_t last_id_ = 0;
   bool answered_ = false;
+  Clock::time_point last_heard_ = Clock::now();
 
   std::string out_;      // not given to the socket yet
   std::string writing_;  // being written

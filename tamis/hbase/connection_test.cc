@@ -5,7 +5,9 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <stdexcept>
 
 #include "tamis/base/coding.h"
 #include "tamis/hbase/channel.h"
@@ -279,6 +281,56 @@ TEST_F(ChannelTest, ABrokenConnectionIsOpenedAnew) {
   EXPECT_EQ(reply.outcome, Outcome::kAnswer);
   EXPECT_EQ(server_.connections(), 2);
   channel->Close(Cancelled("over"));
+}
+
+// Its kernel takes what is sent, so nothing breaks: a machine that is cut off behind a proxy, a
+// process that hangs.
+TEST_F(ChannelTest, AConnectionThatHasFallenSilentIsLeft) {
+  std::mutex mutex;
+  std::vector<std::pair<uint32_t, ScriptedServer::PeerPtr>> held;
+  std::atomic<int> received = 0;
+  server_.On("Wait", [&](const auto& request, const auto& peer) {
+    const std::lock_guard lock(mutex);
+    held.emplace_back(request.call_id, peer);
+    ++received;
+  });
+  server_.On("Ask", [&](const auto& request, const auto& peer) {
+    const std::lock_guard lock(mutex);
+    if (held.empty() || held[0].second != peer) peer->Answer(request.call_id, Id("here"));
+  });
+  Channel::Options options;
+  options.connection.service = "ClientService";
+  options.patience = std::chrono::milliseconds(10);
+  const auto channel = std::make_shared<Channel>(io_, timers_, server_.address(), options);
+  const auto send = [&](Call call) {
+    auto reply = std::make_shared<std::optional<Reply>>();
+    channel->Send(std::move(call), [reply](Reply r) { *reply = std::move(r); });
+    return reply;
+  };
+  const auto waiting = send(MakeCall("Wait"));
+  while (received == 0) io_.poll();
+  const auto lost = send(MakeCall("Ask", std::chrono::milliseconds(50)));
+  while (!*lost) io_.run_one();
+  EXPECT_EQ((*lost)->outcome, Outcome::kUnknown);
+  const auto next = send(MakeCall("Ask", std::chrono::seconds(20)));
+  while (!*next) io_.run_one();
+  EXPECT_EQ((*next)->outcome, Outcome::kAnswer) << (*next)->status;
+  EXPECT_EQ(server_.connections(), 2);
+  // What still waits there has its time.
+  EXPECT_FALSE(*waiting);
+  held[0].second->Answer(held[0].first, Id("late, but not too late"));
+  while (!*waiting) io_.run_one();
+  EXPECT_EQ((*waiting)->outcome, Outcome::kAnswer);
+  channel->Close(Cancelled("over"));
+}
+
+TEST_F(ConnectionTest, AWayThatCannotBeFoundBreaksTheConnectionAlone) {
+  Connection::Options options;
+  options.way = [](const Address&) -> Address { throw std::runtime_error("no tunnel is free"); };
+  Connect(options);
+  const Reply reply = Send(MakeCall("Ask"));
+  EXPECT_EQ(reply.outcome, Outcome::kNotSent);
+  EXPECT_THAT(reply.status.message(), HasSubstr("no tunnel is free"));
 }
 
 }  // namespace
