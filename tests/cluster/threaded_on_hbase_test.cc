@@ -4,8 +4,7 @@
 // which is put to sleep and killed. With TAMIS_OUTAGES HDFS lies below, and servers, master and
 // ZooKeeper die, sleep and are cut off as well (hbase_outages.h), which takes minutes.
 //
-// With TAMIS_CUT_OFF one more coordinator has a network that is cut and healed; how soon it hears of
-// the servers again is not settled.
+// With TAMIS_CUT_OFF one more coordinator has a network that is cut and healed.
 //
 //   TAMIS_SEED=7 TAMIS_OPERATIONS=4000 TAMIS_OUTAGES=1 threaded_on_hbase_test
 

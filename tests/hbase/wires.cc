@@ -4,10 +4,11 @@
 #include <asio/buffer.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/connect.hpp>
-#include <asio/detached.hpp>
 #include <asio/post.hpp>
+#include <asio/redirect_error.hpp>
 #include <asio/use_awaitable.hpp>
 #include <asio/write.hpp>
+#include <exception>
 #include <functional>
 #include <future>
 #include <string>
@@ -17,6 +18,15 @@
 namespace tamis {
 
 using asio::ip::tcp;
+
+namespace {
+
+// A wire that is silent for a reason of its own would look like one that is cut.
+void EndIfItThrew(const std::exception_ptr& error) {
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace
 
 struct Wires::Wire {
   explicit Wire(tcp::socket socket) : client(std::move(socket)), server(client.get_executor()) {}
@@ -63,7 +73,7 @@ hbase::Address Wires::WayTo(const hbase::Address& server) {
   const auto port = std::make_shared<Port>(io_, server);
   const hbase::Address way{"127.0.0.1", port->acceptor.local_endpoint().port()};
   ways_.emplace(server, way);
-  asio::co_spawn(io_, Accept(port), asio::detached);
+  asio::co_spawn(io_, Accept(port), EndIfItThrew);
   return way;
 }
 
@@ -82,8 +92,13 @@ void Wires::Heal() {
 
 asio::awaitable<void> Wires::Accept(std::shared_ptr<Port> port) {
   while (true) {
-    tcp::socket socket = co_await port->acceptor.async_accept(asio::use_awaitable);
-    asio::co_spawn(io_, Serve(port->server, std::move(socket)), asio::detached);
+    asio::error_code error;
+    tcp::socket socket =
+        co_await port->acceptor.async_accept(asio::redirect_error(asio::use_awaitable, error));
+    // Whoever tried has gone again; without descriptors left the tests could not go on anyway.
+    if (error == asio::error::connection_aborted) continue;
+    if (error) throw std::system_error(error);
+    asio::co_spawn(io_, Serve(port->server, std::move(socket)), EndIfItThrew);
   }
 }
 
@@ -106,7 +121,7 @@ asio::awaitable<void> Wires::Serve(hbase::Address server, tcp::socket socket) {
     wires_.erase(wire);
     co_return;
   }
-  asio::co_spawn(io_, Carry(wire, &wire->server, &wire->client), asio::detached);
+  asio::co_spawn(io_, Carry(wire, &wire->server, &wire->client), EndIfItThrew);
   co_await Carry(wire, &wire->client, &wire->server);
 }
 
