@@ -115,6 +115,34 @@ TEST_F(SearchTest, AnswersMayBeCutReorderedAndForeign) {
   for (int i = 0; i < 20; ++i) EXPECT_EQ(All(engine_->Search(table_, {})), Wanted());
 }
 
+// A region that holds less than whoever asks believes, and says so.
+TEST_F(SearchTest, WhatARegionDidNotHoldOfARangeIsAskedAgain) {
+  Start(4, 6, {"a", "b"});
+  int cut = 0;
+  for (auto& [name, server] : cluster_.servers) {
+    server->search = [&](const pb::SearchRequest& request, Callback<pb::SearchReply> done) {
+      pb::SearchReply reply = cluster_.Answer(request);
+      for (pb::RangeResult& result : *reply.mutable_results()) {
+        pb::RangeResult shorter = result;
+        shorter.clear_rows();
+        for (const pb::FoundRow& row : result.rows()) {
+          if (shorter.rows_size() < 2) {
+            *shorter.add_rows() = row;
+          } else if (shorter.rows_size() == 2) {
+            shorter.set_end(row.key());
+            ++cut;
+            break;
+          }
+        }
+        result = shorter;
+      }
+      done(reply);
+    };
+  }
+  EXPECT_EQ(All(engine_->Search(table_, {})), Wanted());
+  EXPECT_GE(cut, 4);
+}
+
 TEST_F(SearchTest, RequestsAreOfAFewRangesAndAFewAreUnderWayToAServer) {
   Start(100, 1, {"a"}, {.request_ranges = 8, .requests_in_flight = 4});
   int under_way = 0;
