@@ -85,6 +85,9 @@ void Channel::Took(Reply reply, const Connection::Done& done,
       connection_.reset();
     }
   }
+  if (from != connection_ && from->status().ok() && from->in_flight() == 0) {
+    from->Close(Unavailable("nobody waits on it any more"));
+  }
   done(std::move(reply));
   SendWaiting();
 }

@@ -321,6 +321,8 @@ TEST_F(ChannelTest, AConnectionThatHasFallenSilentIsLeft) {
   held[0].second->Answer(held[0].first, Id("late, but not too late"));
   while (!*waiting) io_.run_one();
   EXPECT_EQ((*waiting)->outcome, Outcome::kAnswer);
+  // Then nobody waits there, and it is closed.
+  while (server_.connections_ended() < 1) io_.poll();
   channel->Close(Cancelled("over"));
 }
 

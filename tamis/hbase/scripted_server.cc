@@ -112,7 +112,10 @@ void ScriptedServer::Accept() {
     auto peer = std::make_shared<Peer>(socket);
     std::lock_guard lock(mutex_);
     peers_.push_back(peer);
-    threads_.emplace_back([this, peer] { Serve(peer); });
+    threads_.emplace_back([this, peer] {
+      Serve(peer);
+      ++connections_ended_;
+    });
   }
 }
 

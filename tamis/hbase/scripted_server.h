@@ -70,6 +70,7 @@ class ScriptedServer {
   // How often a method was called.
   int calls(const std::string& method) const;
   int connections() const { return connections_; }
+  int connections_ended() const { return connections_ended_; }  // by the client, or for nonsense
 
  private:
   void Accept();
@@ -83,6 +84,7 @@ class ScriptedServer {
   std::vector<PeerPtr> peers_;
   std::vector<std::thread> threads_;
   std::atomic<int> connections_ = 0;
+  std::atomic<int> connections_ended_ = 0;
   std::thread acceptor_;
 };
 
