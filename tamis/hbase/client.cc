@@ -3,7 +3,6 @@
 #include <asio/co_spawn.hpp>
 #include <asio/executor_work_guard.hpp>
 #include <asio/post.hpp>
-#include <exception>
 #include <future>
 #include <thread>
 #include <variant>
@@ -13,6 +12,7 @@
 #include "tamis/hbase/row_calls.h"
 #include "tamis/hbase/scanner.h"
 #include "tamis/hbase/session.h"
+#include "tamis/hbase/task.h"
 #include "tamis/hbase/tls_context.h"
 
 namespace tamis::hbase {
@@ -51,9 +51,7 @@ template <class T, class Keep, class Make>
 void Spawn(asio::io_context& io, Keep keep, Make make, Done<T> done) {
   // Out of memory, or a fault of ours: nobody would ever hear of the call, so the process ends.
   asio::co_spawn(io, Run<T, Keep, Make>(std::move(keep), std::move(make), std::move(done)),
-                 [](const std::exception_ptr& error) {
-                   if (error) std::rethrow_exception(error);
-                 });
+                 EndIfItThrew);
 }
 
 // Calls start(done) and waits until done was called.

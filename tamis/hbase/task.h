@@ -6,6 +6,7 @@
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/use_awaitable.hpp>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,6 +18,11 @@ namespace tamis::hbase {
 
 template <class T>
 using Task = asio::awaitable<T>;
+
+// What co_spawn calls for a coroutine whose exception nobody would hear of: the process ends.
+inline void EndIfItThrew(const std::exception_ptr& error) {
+  if (error) std::rethrow_exception(error);
+}
 
 // Leaves the coroutine with the status when it is not ok.
 #define TAMIS_CO_RETURN_IF_ERROR(expr)                                                     \

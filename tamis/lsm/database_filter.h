@@ -79,7 +79,7 @@ class DatabaseFilter {
    private:
     DatabaseFilter* const filter_;
     const uint32_t family_;
-    bool is_partial_ = false;        // some of the files could not be read
+    bool is_partial_ = false;  // some of the files could not be read
     std::vector<uint64_t> tickets_;  // TreeFilter's
   };
   // Files have come, or may have come, into the family without being counted: it passes through

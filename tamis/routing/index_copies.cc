@@ -83,10 +83,8 @@ void IndexCopies::FreeColumns(Slot slot) {
   copy.matrix = nullptr;
 }
 
-size_t IndexCopies::Lacking(SplitGeometry geometry) const {
-  const auto found =
-      std::ranges::find(without_columns_, geometry, &std::pair<SplitGeometry, size_t>::first);
-  const size_t wanted = found == without_columns_.end() ? 0 : found->second;
+size_t IndexCopies::Lacking(SplitGeometry geometry) {
+  const size_t wanted = WithoutColumns(geometry);
   const Matrix* matrix = FindMatrix(geometry);
   return matrix != nullptr && matrix->bits.columns_free() >= wanted ? 0 : wanted;
 }

@@ -71,7 +71,7 @@ class IndexCopies {
   void SetRange(Slot slot, bool has_range, std::string_view min, std::string_view max);
   // Columns for all copies of the geometry that have none yet, at once: in fewer blocks, and none
   // too many. One for each; of more layers there are few. 0: as many are free.
-  size_t Lacking(SplitGeometry geometry) const;
+  size_t Lacking(SplitGeometry geometry);
   void ReserveLacking(SplitGeometry geometry);
   // Gives the copy a column for each layer. Nobody asks them before Use; what they hold is stale.
   void GiveColumns(Slot slot);

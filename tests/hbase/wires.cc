@@ -8,25 +8,20 @@
 #include <asio/redirect_error.hpp>
 #include <asio/use_awaitable.hpp>
 #include <asio/write.hpp>
-#include <exception>
 #include <functional>
 #include <future>
 #include <string>
 #include <system_error>
 #include <utility>
 
+#include "tamis/hbase/task.h"
+
 namespace tamis {
 
 using asio::ip::tcp;
 
-namespace {
-
 // A wire that is silent for a reason of its own would look like one that is cut.
-void EndIfItThrew(const std::exception_ptr& error) {
-  if (error) std::rethrow_exception(error);
-}
-
-}  // namespace
+using hbase::EndIfItThrew;
 
 struct Wires::Wire {
   explicit Wire(tcp::socket socket) : client(std::move(socket)), server(client.get_executor()) {}
