@@ -1,5 +1,6 @@
 package tamis.hbase;
 
+import java.io.Closeable;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -263,9 +264,8 @@ final class BranchStreams implements AutoCloseable {
 
   @Override
   public void close() throws IOException {
-    for (Stream stream : streams) {
-      if (stream.byKey != null) stream.byKey.close();
-      if (stream.byEntry != null) stream.byEntry.close();
-    }
+    List<Closeable> opened = new ArrayList<>();
+    for (Stream stream : streams) opened.add(stream.equality() ? stream.byKey : stream.byEntry);
+    Closing.all(opened);
   }
 }

@@ -72,6 +72,6 @@ final class CellEstimate {
 
   /** -1: before all of the file. */
   private static int blockOf(HFileBlockIndex.BlockIndexReader index, byte[] row) {
-    return index.rootBlockContainingKey(PrivateCellUtil.createFirstOnRow(row));
+    return index.rootBlockContainingKey(PrivateCellUtil.createFirstOnRow(ReadView.firstRow(row)));
   }
 }

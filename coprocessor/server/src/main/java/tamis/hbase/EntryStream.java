@@ -1,27 +1,26 @@
 package tamis.hbase;
 
+import java.io.Closeable;
 import java.io.IOException;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
-import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.regionserver.RegionScanner;
 import tamis.pb.Cluster;
 import tamis.table.Key;
 
 /** The entries of one index of one region that lie in given ranges, in their order. Threads: exclusive access. */
-final class EntryStream implements AutoCloseable {
+final class EntryStream implements Closeable {
   private final ReadView view;
   private final byte[] prefix;
   private final byte[] last;
   private final SearchCounts counts;
   private final byte[][] lows;
   private final byte[][] highs; // empty: to the end of the index
-  private final ArrayDeque<byte[]> ahead = new ArrayDeque<>();
+  private final EntryQueue ahead = new EntryQueue();
   private RegionScanner scanner; // over all ranges: who comes to the next one seeks there
   private int range;
   private boolean ended;
@@ -53,11 +52,12 @@ final class EntryStream implements AutoCloseable {
   }
 
   /**
-   * Holds the next n entries, or all that there are, which is true then; fewer where the time is over. `next` reads none of
-   * them again.
+   * Holds the next n entries, or all that there are, which is true then; fewer where the time is over, or where they are
+   * as many bytes as may be held. `next` reads none of them again.
    */
   boolean readAhead(long n, BooleanSupplier timeIsOver) throws IOException {
     while (ahead.size() < n) {
+      if (ahead.bytes() >= EntryQueue.MAX_BYTES) return false;
       if (ahead.size() % KeyStream.LOOK_AT_CLOCK == 0 && timeIsOver.getAsBoolean()) return false;
       int before = ahead.size();
       read();
@@ -88,7 +88,7 @@ final class EntryStream implements AutoCloseable {
         return;
       }
       if (ended) return;
-      scanner.reseek(Key.concat(prefix, lows[range]));
+      scanner.reseek(ReadView.firstRow(Key.concat(prefix, lows[range])));
       ++counts.indexSeeks;
     }
   }
@@ -102,9 +102,7 @@ final class EntryStream implements AutoCloseable {
       ended = true;
       return false;
     }
-    Scan scan = new Scan().addFamily(IndexedTable.FAMILY).withStartRow(from);
-    if (to.length > 0) scan.withStopRow(to);
-    scanner = view.open(scan);
+    scanner = view.open(ReadView.scan(from, to).addFamily(IndexedTable.FAMILY));
     ++counts.indexSeeks;
     return true;
   }

@@ -233,9 +233,10 @@ final class FilterFeed {
       long now = clock.getAsLong();
       if (hear(request, now, tables) && waiting > 0) applied.signalAll();
       forgetEvents(now);
-      // What is not urgent travels with what is: an answer of its own would have the next put wait for one more poll.
+      // What is not urgent travels with what is: an answer of its own would have the next put wait for one more poll. It is
+      // never more than fits into a reply.
       boolean answerNow = !isServedByEvents(request) || request.getApplied() < urgentUntil
-          || endOfReply(request) != last || request.getWantedCount() > 0 || request.getWaitNs() <= 0;
+          || request.getWantedCount() > 0 || request.getWaitNs() <= 0;
       if (!answerNow && parked >= options.maxParked) crowdedOut = true;
       if (!answerNow && !crowdedOut) park(request, now);
     } finally {

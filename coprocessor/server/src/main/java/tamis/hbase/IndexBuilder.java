@@ -174,8 +174,7 @@ final class IndexBuilder {
       byte[] end = Key.prefixEnd(prefix);
       byte[] from = prefix;
       while (from != null) {
-        Scan scan = new Scan().addFamily(IndexedTable.FAMILY).setCacheBlocks(false).withStartRow(from);
-        if (end.length > 0) scan.withStopRow(end);
+        Scan scan = ReadView.scan(from, end).addFamily(IndexedTable.FAMILY).setCacheBlocks(false);
         Map<Key, List<IndexEntry>> suspects = new TreeMap<>();
         List<Mutation> nobodys = new ArrayList<>();
         from = collect(region, scan, suspects, nobodys);
@@ -226,14 +225,14 @@ final class IndexBuilder {
   }
 
   private static boolean visit(IndexedRegion region, long[] rows, Progress progress) throws IOException {
-    Scan scan = new Scan().setFilter(new FirstKeyOnlyFilter()).setCacheBlocks(false);
-    for (byte[] family : region.table.families) scan.addFamily(family);
     // A scanner that is held open holds back what compactions may forget; so one for each stretch.
     byte[] from = region.info().getStartKey();
     while (true) {
       List<Mutation> touches = new ArrayList<>();
       boolean more = true;
-      try (RegionScanner scanner = region.region.getScanner(new Scan(scan).withStartRow(from))) {
+      Scan scan = ReadView.scan(from, Key.EMPTY).setFilter(new FirstKeyOnlyFilter()).setCacheBlocks(false);
+      for (byte[] family : region.table.families) scan.addFamily(family);
+      try (RegionScanner scanner = region.region.getScanner(scan)) {
         while (more && touches.size() < BATCH) {
           List<Cell> cells = new ArrayList<>();
           more = scanner.nextRaw(cells);

@@ -386,6 +386,7 @@ final class IndexMaintenance {
       Set<Key> there = new HashSet<>();
       TreeMap<byte[], IndexEntry> doubtful = new TreeMap<>(Bytes.BYTES_COMPARATOR);
       for (IndexEntry entry : gone.values()) {
+        if (entry.key.length > HConstants.MAX_ROW_LENGTH) continue; // it never stood: the row is older than the index
         if (stands(entry)) there.add(new Key(entry.key)); else doubtful.put(entry.key, entry);
       }
       if (!doubtful.isEmpty()) {

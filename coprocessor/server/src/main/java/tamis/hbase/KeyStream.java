@@ -1,14 +1,13 @@
 package tamis.hbase;
 
+import java.io.Closeable;
 import java.io.IOException;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
-import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.regionserver.RegionScanner;
 import tamis.pb.Cluster;
 import tamis.table.Key;
@@ -17,11 +16,11 @@ import tamis.table.Key;
  * The row keys of the index entries with given values, in row-key order; several values are merged. Threads: exclusive
  * access.
  */
-final class KeyStream implements AutoCloseable {
+final class KeyStream implements Closeable {
   /** The entries of one value. */
   private final class Cursor {
     final byte[] prefix;
-    final ArrayDeque<byte[]> ahead = new ArrayDeque<>(); // keys read and not passed
+    final EntryQueue ahead = new EntryQueue(); // keys read and not passed
     RegionScanner scanner;
     boolean ended; // there are none but those ahead
 
@@ -39,9 +38,9 @@ final class KeyStream implements AutoCloseable {
       // The next entry is often the wanted one, and a step costs less than a seek.
       take();
       if (ahead.isEmpty() || Key.compare(ahead.peek(), target) >= 0) return;
-      ahead.clear();
+      ahead.poll();
       if (ended) return;
-      scanner.reseek(Key.concat(prefix, target));
+      scanner.reseek(ReadView.firstRow(Key.concat(prefix, target)));
       ++counts.indexSeeks;
       take();
     }
@@ -53,9 +52,7 @@ final class KeyStream implements AutoCloseable {
         ended = true;
         return;
       }
-      Scan scan = new Scan().addFamily(IndexedTable.FAMILY).withStartRow(first);
-      if (stop.length > 0) scan.withStopRow(stop);
-      scanner = view.open(scan);
+      scanner = view.open(ReadView.scan(first, stop).addFamily(IndexedTable.FAMILY));
       ++counts.indexSeeks;
       take();
     }
@@ -102,18 +99,22 @@ final class KeyStream implements AutoCloseable {
   }
 
   /**
-   * Holds the next n keys, or all that there are, which is true then; fewer where the time is over. `seek` reads none of
-   * them again.
+   * Holds the next n keys, or all that there are, which is true then; fewer where the time is over, or where they are as
+   * many bytes as may be held. `seek` reads none of them again.
    */
   boolean readAhead(long n, BooleanSupplier timeIsOver) throws IOException {
     long held = ahead();
+    long bytes = 0;
+    for (Cursor cursor : cursors) bytes += cursor.ahead.bytes();
     boolean all = true;
     for (Cursor cursor : cursors) {
-      while (!cursor.ended && held < n) {
+      while (!cursor.ended && held < n && bytes < EntryQueue.MAX_BYTES) {
         if (held % LOOK_AT_CLOCK == 0 && timeIsOver.getAsBoolean()) return false;
         int before = cursor.ahead.size();
+        long bytesBefore = cursor.ahead.bytes();
         if (cursor.scanner == null) cursor.open(start); else cursor.take();
         held += cursor.ahead.size() - before;
+        bytes += cursor.ahead.bytes() - bytesBefore;
       }
       all &= cursor.ended;
     }
@@ -128,8 +129,8 @@ final class KeyStream implements AutoCloseable {
 
   @Override
   public void close() throws IOException {
-    for (Cursor cursor : cursors) {
-      if (cursor.scanner != null) cursor.scanner.close();
-    }
+    List<RegionScanner> opened = new ArrayList<>();
+    for (Cursor cursor : cursors) opened.add(cursor.scanner);
+    Closing.all(opened);
   }
 }

@@ -13,6 +13,8 @@ import java.util.Set;
 import java.util.TreeMap;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.KeyValueUtil;
 import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.filter.FirstKeyOnlyFilter;
 import org.apache.hadoop.hbase.regionserver.RegionScanner;
@@ -111,6 +113,13 @@ final class Searcher {
         throw new StatusException(Cluster.Error.Code.UNAVAILABLE, older + "not its column " + id);
       }
     }
+  }
+
+  /** Values and row key, as they stand in the index; null: the row has no entry in it. */
+  private static byte[] entryOf(Schema.Index index, Value[] row, byte[] key) {
+    if (Codec.isSkipped(index, row)) return null;
+    byte[][] prefixes = Codec.indexPrefixes(index, row);
+    return Key.concat(prefixes[prefixes.length - 1], key);
   }
 
   private static StatusException invalid(String message) {
@@ -338,9 +347,9 @@ final class Searcher {
       if (leader == null || joinsDone) return;
       ++sampled;
       for (BranchStreams.Stream stream : streams.all()) {
-        if (stream == leader || Codec.isSkipped(stream.index, row)) continue;
-        byte[][] prefixes = Codec.indexPrefixes(stream.index, row);
-        if (isIn(stream.plan, Key.concat(prefixes[prefixes.length - 1], key))) ++stream.rowsIn;
+        if (stream == leader) continue;
+        byte[] entry = entryOf(stream.index, row, key);
+        if (entry != null && isIn(stream.plan, entry)) ++stream.rowsIn;
       }
     }
 
@@ -380,8 +389,9 @@ final class Searcher {
         return;
       }
       Set<Key> keys = new HashSet<>();
+      long held = 0; // bytes
       byte[] target = start;
-      while (keys.size() <= most && !isOutOfTime()) {
+      while (keys.size() <= most && held < EntryQueue.MAX_BYTES && !isOutOfTime()) {
         byte[] key = null;
         if (stream.equality()) {
           key = stream.byKey.seek(target);
@@ -395,7 +405,7 @@ final class Searcher {
           joinedKeys.add(keys);
           return;
         }
-        keys.add(new Key(key));
+        if (keys.add(new Key(key))) held += key.length;
       }
     }
 
@@ -422,11 +432,13 @@ final class Searcher {
     // ---- Ways to the rows
 
     Scan rowScan(byte[] from) {
-      Scan scan = new Scan().withStartRow(from).readVersions(1);
-      for (byte[] family : table.families) scan.addFamily(family);
-      if (end.length == 0) return scan;
       // One key: HBase asks the files' filters only where the first row is the last one.
-      return Arrays.equals(end, Key.after(from)) ? scan.withStopRow(from, true) : scan.withStopRow(end);
+      boolean one = from.length > 0 && from.length <= HConstants.MAX_ROW_LENGTH
+          && Arrays.equals(end, Key.after(from));
+      Scan scan = (one ? ReadView.scan(from, Key.EMPTY).withStopRow(from, true) : ReadView.scan(from, end))
+          .readVersions(1);
+      for (byte[] family : table.families) scan.addFamily(family);
+      return scan;
     }
 
     boolean scanRows() throws IOException {
@@ -533,8 +545,9 @@ final class Searcher {
     boolean sortRows(Cluster.IndexStream stream) throws IOException, StatusException {
       counts.scanned = true;
       Schema.Index index = indexOf(stream);
-      TreeMap<Key, byte[]> sorted = new TreeMap<>(); // entry -> row key; the least ones
+      TreeMap<Key, byte[]> sorted = new TreeMap<>(); // entry -> row key; the least ones, as many as may be held
       long keep = Math.max(maxRows, PAGE_CANDIDATES);
+      long held = 0; // bytes of entries, which end with their row keys
       boolean dropped = false;
       try (RegionScanner scanner = view.open(rowScan(start))) {
         List<Cell> cells = new ArrayList<>();
@@ -553,13 +566,12 @@ final class Searcher {
           cameSomeWay = true;
           ++counts.rowsRead;
           Value[] row = decode(key, cells, null);
-          if (row == null || Codec.isSkipped(index, row)) continue;
-          byte[][] prefixes = Codec.indexPrefixes(index, row);
-          byte[] entry = Key.concat(prefixes[prefixes.length - 1], key);
-          if (!isIn(stream, entry) || Key.compare(entry, position.last) <= 0) continue;
+          byte[] entry = row == null ? null : entryOf(index, row, key);
+          if (entry == null || !isIn(stream, entry) || Key.compare(entry, position.last) <= 0) continue;
           sorted.put(new Key(entry), key);
-          if (sorted.size() > keep) {
-            sorted.pollLastEntry();
+          held += entry.length;
+          while (sorted.size() > keep || (held > EntryQueue.MAX_BYTES && sorted.size() > 1)) {
+            held -= sorted.pollLastEntry().getKey().bytes().length;
             dropped = true;
           }
         }
@@ -585,7 +597,7 @@ final class Searcher {
       Map<Key, List<Cell>> read = new HashMap<>();
       Scan scan = new Scan().readVersions(1);
       for (byte[] family : table.families) scan.addFamily(family);
-      RowReader.seek(view::open, scan, keys, (key, cells) -> read.put(new Key(key), new ArrayList<>(cells)));
+      RowReader.seek(view::open, scan, keys, (key, cells) -> read.put(new Key(key), copiesOf(cells)));
       for (Candidate candidate : taken) {
         if (isPageFull()) return false;
         ++candidates;
@@ -596,6 +608,15 @@ final class Searcher {
         cameSomeWay = true;
       }
       return true;
+    }
+
+    /** What the row's columns stand in; behind its scanner's end a cell's bytes are HBase's again, for other cells. */
+    private List<Cell> copiesOf(List<Cell> cells) {
+      List<Cell> copies = new ArrayList<>();
+      for (Cell cell : cells) {
+        if (table.columnOf(cell) >= 0) copies.add(KeyValueUtil.copyToNewKeyValue(cell));
+      }
+      return copies;
     }
 
     /** null: no row of the table. Counts only where there is something to count in. */
@@ -636,9 +657,7 @@ final class Searcher {
      */
     private boolean isNamedBy(Candidate candidate, Value[] row) {
       if (candidate.named == null || Fault.ANY_ENTRY_NAMES_ITS_ROW.isOn()) return true;
-      if (Codec.isSkipped(candidate.named, row)) return false;
-      byte[][] prefixes = Codec.indexPrefixes(candidate.named, row);
-      return Arrays.equals(candidate.position, Key.concat(prefixes[prefixes.length - 1], candidate.key));
+      return Arrays.equals(candidate.position, entryOf(candidate.named, row, candidate.key));
     }
 
     boolean isPageFull() {

@@ -11,6 +11,7 @@ import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.Coprocessor;
 import org.apache.hadoop.hbase.HBaseConfiguration;
+import org.apache.hadoop.hbase.KeyValueUtil;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
 import org.apache.hadoop.hbase.client.CoprocessorDescriptor;
@@ -46,6 +47,7 @@ final class RegionForTest implements AutoCloseable {
 
   RegionForTest(TableDescriptor descriptor, byte[] start, byte[] end) throws IOException {
     this.descriptor = descriptor;
+    SpoiltBuffers.use();
     // In memory where there is such a place: a log that is synced for each write waits for the disk of the machine.
     java.nio.file.Path memory = java.nio.file.Paths.get("/dev/shm");
     directory = Files.isWritable(memory) ? Files.createTempDirectory(memory, "tamis-region")
@@ -115,6 +117,12 @@ final class RegionForTest implements AutoCloseable {
     FileSystem.get(root.toUri(), conf).delete(root, true);
   }
 
+  private static List<Cell> copiesOf(List<Cell> cells) {
+    List<Cell> copies = new ArrayList<>();
+    for (Cell cell : cells) copies.add(KeyValueUtil.copyToNewKeyValue(cell));
+    return copies;
+  }
+
   List<List<Cell>> scan(byte[]... families) throws IOException {
     Scan scan = new Scan();
     for (byte[] family : families) scan.addFamily(family);
@@ -124,7 +132,7 @@ final class RegionForTest implements AutoCloseable {
       while (more) {
         List<Cell> cells = new ArrayList<>();
         more = scanner.next(cells);
-        if (!cells.isEmpty()) rows.add(cells);
+        if (!cells.isEmpty()) rows.add(copiesOf(cells));
       }
     }
     return rows;

@@ -1,0 +1,47 @@
+package tamis.hbase;
+
+import java.lang.reflect.Field;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import org.apache.hadoop.hbase.io.ByteBuffAllocator;
+
+/**
+ * The memory of blocks that are read, as it is where HBase keeps them off its heap: what nobody holds any more is used for
+ * others. Here it is overwritten at once, so that a cell that is looked at behind its scanner's end is no longer itself.
+ */
+final class SpoiltBuffers extends ByteBuffAllocator {
+  private static final int BUFFERS = 4096;
+  private static final int BUFFER_BYTES = 66 << 10; // a block, and what comes with it
+
+  private static final byte[] SPOIL = new byte[BUFFER_BYTES];
+
+  static {
+    Arrays.fill(SPOIL, (byte) 0xee);
+  }
+
+  private SpoiltBuffers() {
+    super(true, BUFFERS, BUFFER_BYTES, 0);
+  }
+
+  /** For all regions of this process that have no server. */
+  static SpoiltBuffers use() {
+    try {
+      Field field = Class.forName("org.apache.hadoop.hbase.regionserver.RegionServicesForStores")
+          .getDeclaredField("ALLOCATOR_FOR_TEST");
+      field.setAccessible(true);
+      synchronized (SpoiltBuffers.class) {
+        if (!(field.get(null) instanceof SpoiltBuffers)) field.set(null, new SpoiltBuffers());
+        return (SpoiltBuffers) field.get(null);
+      }
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  @Override
+  protected void putbackBuffer(ByteBuffer buffer) {
+    buffer.clear();
+    buffer.put(SPOIL);
+    super.putbackBuffer(buffer);
+  }
+}
