@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <thread>
 #include <vector>
 
 #include "tamis/base/sim_executor.h"
@@ -94,6 +95,28 @@ TEST(ThreadExecutorTest, StopEndsWhatRunsAndDropsTheRest) {
   executor.Stop();
   executor.Post([&] { ++ran; });
   EXPECT_EQ(ran, 1);
+}
+
+// As the thread of a client does that answers to the end.
+TEST(ThreadExecutorTest, OthersMayPostWhileItStopsAndLater) {
+  for (int i = 0; i < 20; ++i) {
+    ThreadExecutor executor(2);
+    std::atomic<int> posted = 0;
+    std::atomic<bool> over = false;
+    std::thread other([&] {
+      while (!over) {
+        executor.Post([] {});
+        executor.PostAfter(std::chrono::hours(1), [] {});
+        ++posted;
+      }
+    });
+    while (posted == 0) std::this_thread::yield();
+    executor.Stop();
+    const int at_stop = posted;
+    while (posted == at_stop) std::this_thread::yield();
+    over = true;
+    other.join();
+  }
 }
 
 }  // namespace

@@ -27,7 +27,9 @@ void ThreadExecutor::Stop() {
   pool_->context.stop();
   for (auto& thread : pool_->threads) thread.join();
   // The tasks that are left are destroyed here, while what they hold still exists.
-  pool_.reset();
+  std::unique_ptr<Pool> ended;
+  std::lock_guard lock(mutex_);
+  ended.swap(pool_);
 }
 
 Time ThreadExecutor::Now() const {
@@ -37,10 +39,12 @@ Time ThreadExecutor::Now() const {
 }
 
 void ThreadExecutor::Post(Task task) {
+  std::lock_guard lock(mutex_);
   if (pool_) asio::post(pool_->context, std::move(task));
 }
 
 void ThreadExecutor::PostAfter(Duration delay, Task task) {
+  std::lock_guard lock(mutex_);
   if (!pool_) return;
   auto timer = std::make_shared<asio::steady_timer>(pool_->context, delay);
   timer->async_wait([timer, task = std::move(task)](const asio::error_code& error) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 
 #include "tamis/base/executor.h"
 
@@ -25,12 +26,13 @@ class ThreadExecutor : public Executor {
     return waiter->Block([=, this] { return deadline - Now(); });
   }
 
-  // Waits for the tasks that run and drops the others; afterwards Post does nothing. REQUIRES: only
-  // tasks and the caller use the executor.
+  // Waits for the tasks that run and drops the others; afterwards Post does nothing. Any thread may
+  // post meanwhile and later. REQUIRES: one caller.
   void Stop();
 
  private:
   struct Pool;
+  std::mutex mutex_;  // against posts while it stops
   std::unique_ptr<Pool> pool_;
 };
 

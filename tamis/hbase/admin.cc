@@ -5,6 +5,7 @@
 #include "tamis/hbase/backoff.h"
 #include "tamis/hbase/printable.h"
 #include "tamis/hbase/refusals.h"
+#include "tamis/hbase/region_call.h"
 #include "tamis/hbase/session.h"
 #include "tamis/hbase/wire.pb.h"
 
@@ -127,7 +128,7 @@ Task<Status> Admin::Ask(std::string method, std::shared_ptr<const Message> reque
   }
   if (session_.closed()) co_return Cancelled("the client was closed");
   if (may_have_run && !repeat) {
-    co_return DeadlineExceeded(method + " may have been carried out: " + last.message());
+    co_return MayHaveRun(method, last);
   }
   co_return last.WithContext(method);
 }

@@ -102,8 +102,7 @@ class Batch {
   void GiveUp(size_t i) {
     State& state = states_[i];
     if (state.may_have_run) {
-      state.result =
-          DeadlineExceeded(What(i) + " may have been carried out: " + state.last.message());
+      state.result = MayHaveRun(What(i), state.last);
     } else if (session_.closed()) {
       state.result = Cancelled("the client was closed");
     } else {
@@ -120,12 +119,19 @@ class Batch {
   // It may have run at `server`.
   void MaybeAgain(size_t i, const ServerName& server, Status why) {
     State& state = states_[i];
-    if (MutationOf(i) == nullptr) return Again(i, std::move(why));
-    if (state.nonce == 0 && options_.repeat) return Again(i, std::move(why));
-    state.may_have_run = server;
-    if (state.nonce != 0) return Again(i, std::move(why));
+    if (MutationOf(i) != nullptr) {
+      state.may_have_run = server;
+      if (state.nonce == 0 && !options_.repeat) return End(i, std::move(why));
+    }
+    Again(i, std::move(why));
+  }
+
+  // No further try. What this one ended with says nothing of those before it.
+  void End(size_t i, Status why) {
+    State& state = states_[i];
     state.last = std::move(why);
-    GiveUp(i);
+    if (state.may_have_run) return GiveUp(i);
+    state.result = state.last.WithContext(What(i));
   }
 
   Task<void> Round() {
@@ -147,7 +153,8 @@ class Batch {
         region = *std::move(found);
       }
       const ServerName& server = region->server;
-      if (states_[i].may_have_run && server != *states_[i].may_have_run) {
+      // Only the server that may have run it knows its nonce.
+      if (states_[i].nonce != 0 && states_[i].may_have_run && server != *states_[i].may_have_run) {
         GiveUp(i);
         continue;
       }
@@ -223,19 +230,26 @@ class Batch {
         return;
       case Reply::Outcome::kNotSent:
         if (reply.status.code() == StatusCode::kInvalidArgument) {
-          each([&](size_t i) { states_[i].result = reply.status.WithContext(What(i)); });
+          each([&](size_t i) { End(i, reply.status); });
           return;
         }
-        if (reply.status.code() != StatusCode::kBusy) SuspectAll(part);
+        if (reply.status.code() == StatusCode::kBusy) {
+          wants_pause_ = true;  // other calls wait here for the same server
+        } else {
+          SuspectAll(part);
+        }
         each([&](size_t i) {
           if (!states_[i].refusals.IsFinal(part.server, reply.status)) {
             return Again(i, reply.status);
           }
-          states_[i].last = reply.status;
-          GiveUp(i);
+          End(i, reply.status);
         });
         return;
       case Reply::Outcome::kUnknown:
+        if (reply.status.code() == StatusCode::kResourceExhausted) {
+          each([&](size_t i) { FailUnread(i, part.server, reply.status); });
+          return;
+        }
         SuspectAll(part);
         each([&](size_t i) { MaybeAgain(i, part.server, reply.status); });
         return;
@@ -272,7 +286,10 @@ class Batch {
           }
           [[fallthrough]];
         default:
-          states_[i].result = status.WithContext(What(i));
+          if (MutationOf(i) != nullptr && exception.may_have_run()) {
+            states_[i].may_have_run = server;
+          }
+          End(i, status);
       }
     }
   }
@@ -295,9 +312,11 @@ class Batch {
       for (const pb::ResultOrException& one : result.resultorexception()) {
         // Results come in another order than their actions, and cells in that of the results.
         Result<Row> row = TakeRow(one.result(), &cells, reply.frame);
+        if (!row.ok()) cells = {};  // nobody knows where those of the next one begin
         if (one.index() >= told.size() || told[one.index()]) continue;
         const size_t i = of_region.actions[one.index()];
         told[one.index()] = true;
+        row = WithKey(RowOf(i), std::move(row));
         if (one.has_exception()) {
           Refused(of_region, part.server, ExceptionOf(one.exception()), {i});
         } else if (!row.ok()) {
@@ -319,14 +338,8 @@ class Batch {
   }
 
   void FailUnread(size_t i, const ServerName& server, const Status& fault) {
-    State& state = states_[i];
-    if (MutationOf(i) == nullptr) {
-      state.result = fault.WithContext(What(i));
-      return;
-    }
-    state.may_have_run = server;
-    state.last = fault;
-    GiveUp(i);
+    if (MutationOf(i) != nullptr) states_[i].may_have_run = server;
+    End(i, fault);
   }
 
   Session& session_;

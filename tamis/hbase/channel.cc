@@ -66,7 +66,7 @@ void Channel::Took(Reply reply, const Connection::Done& done,
   if (reply.outcome == Reply::Outcome::kAnswer || reply.outcome == Reply::Outcome::kException) {
     connect_failures_ = 0;
     if (reply.exception.server_overloaded) {
-      window_ = std::max(kLeastWindow, window_ / 2);
+      window_ = std::min(window_, std::max(kLeastWindow, window_ / 2));
     } else {
       window_ = std::min(options_.max_window, window_ + 1 / window_);
     }
@@ -95,7 +95,8 @@ void Channel::Took(Reply reply, const Connection::Done& done,
 void Channel::Close(const Status& why) {
   not_before_ = Deadline::max();
   last_failure_ = why;
-  if (connection_) connection_->Close(why);
+  // Left first: what its calls end with changes nothing of this.
+  if (const auto left = std::exchange(connection_, nullptr)) left->Close(why);
   auto waiting = std::exchange(waiting_, {});
   for (Waiting& one : waiting) {
     timers_.TakeBack(one.timer);

@@ -6,7 +6,9 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <future>
 #include <mutex>
+#include <optional>
 #include <set>
 
 #include "tamis/hbase/scripted_cluster.h"
@@ -96,6 +98,25 @@ TEST_F(ClientTest, AHintIsTakenUnlessItIsOlder) {
   moves.join();
   EXPECT_EQ(other->counts().hints_taken, 0u);
   EXPECT_GE(other->counts().meta_lookups, 2u);
+}
+
+TEST_F(ClientTest, ARegionThatCanHoldNothingIsLeftOut) {
+  cluster_.SetRegion("", "c", 1);
+  cluster_.SetRegion("c", "m", 1);
+  cluster_.SetRegion("m", "z", 1);
+  cluster_.SetRegion("p", "b", 1);
+  cluster_.SetRegion("q", "q", 1);
+  AnswerGets(1, "v");
+  const auto client = Open();
+  for (int i = 0; i < 2; ++i) {
+    const auto regions = client->Regions("t");
+    ASSERT_TRUE(regions.ok()) << regions.status();
+    std::string starts;
+    for (const RegionPtr& region : *regions) starts += region->start + " ";
+    EXPECT_EQ(starts, " c m ");
+  }
+  for (const char* row : {"a", "d", "q"}) EXPECT_EQ(Value(client->Get("t", {.row = row})), "v");
+  EXPECT_EQ(client->counts().meta_lookups, 0u);
 }
 
 TEST_F(ClientTest, WhileMetaNamesADeadServerItIsAskedSeldomForAllTogether) {
@@ -190,6 +211,102 @@ TEST_F(ClientTest, AnIncrementIsRepeatedWithItsNonceAtTheSameServerOnly) {
   EXPECT_EQ(cluster_.server(2).calls("Mutate"), 0);
 }
 
+// A later answer says nothing of an earlier try of which none came.
+TEST_F(ClientTest, WhatMayHaveRunMayHaveRunWhateverTheNextTryEndsWith) {
+  cluster_.SetRegion("", "", 1);
+  for (const char* method : {"Mutate", "Multi"}) {
+    for (const char* second : {"SomethingNew", "regionserver.NoSuchColumnFamilyException"}) {
+      std::atomic<int> tries = 0;
+      cluster_.server(1).On(method, [&](const auto& request, const auto& peer) {
+        if (++tries == 1) return peer->Close();
+        peer->Throw(request.call_id, second, "as it is");
+      });
+      const auto client = Open();
+      const auto increment = Mutation::Increment("a").Add("f", "n", 1);
+      const Status status =
+          method == std::string("Mutate")
+              ? client->Mutate("t", increment).status()
+              : client->Mutate("t", std::vector{increment}, WriteOptions()).front().status();
+      EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status;
+      EXPECT_THAT(status.message(), HasSubstr("may have been carried out"));
+      EXPECT_THAT(status.message(), HasSubstr("as it is"));
+      EXPECT_EQ(tries, 2);
+    }
+  }
+}
+
+TEST_F(ClientTest, WhatIsRepeatedWithLeaveMayHaveRunToo) {
+  const auto close_and_drop = [&](const auto&, const auto& peer) {
+    cluster_.RemoveRegion("");
+    peer->Close();
+  };
+  for (const char* method : {"Mutate", "Multi", "Get"}) {
+    cluster_.server(1).On(method, close_and_drop);
+  }
+  const auto put = Mutation::Put("a").Set("f", "q", "v");
+  const auto client = Open();
+  cluster_.SetRegion("", "", 1);
+  const Status one = client->Mutate("t", put, {.repeat = true}).status();
+  EXPECT_EQ(one.code(), StatusCode::kDeadlineExceeded) << one;
+  EXPECT_THAT(one.message(), HasSubstr("may have been carried out"));
+  cluster_.SetRegion("", "", 1);
+  const Status of_batch =
+      client->Mutate("t", std::vector{put}, WriteOptions{.repeat = true}).front().status();
+  EXPECT_EQ(of_batch.code(), StatusCode::kDeadlineExceeded) << of_batch;
+  EXPECT_THAT(of_batch.message(), HasSubstr("may have been carried out"));
+  // A Get changes nothing.
+  cluster_.SetRegion("", "", 1);
+  EXPECT_EQ(client->Get("t", {.row = "a"}).status().code(), StatusCode::kNotFound);
+}
+
+// Whatever a coprocessor throws comes as a plain DoNotRetryIOException: before the write or behind
+// it.
+TEST_F(ClientTest, AnExceptionThatProvesNothingLeavesOpenWhetherAChangeRan) {
+  cluster_.SetRegion("", "", 1);
+  const auto client = Open();
+  const auto put = Mutation::Put("a").Set("f", "q", "v");
+  const auto code_after = [&](const std::string& exception, bool do_not_retry) {
+    const auto fails = [=](const auto& request, const auto& peer) {
+      peer->Throw(request.call_id, exception, "the write may stand", do_not_retry);
+    };
+    cluster_.server(1).On("Mutate", fails);
+    cluster_.server(1).On("Multi", fails);
+    const StatusCode one = client->Mutate("t", put).status().code();
+    EXPECT_EQ(client->Mutate("t", std::vector{put}, WriteOptions()).front().status().code(), one);
+    EXPECT_EQ(client->MutateRow("t", {put}).status().code(), one);
+    return one;
+  };
+  EXPECT_EQ(code_after("DoNotRetryIOException", true), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(code_after("SomethingNew", true), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(code_after("SomethingNew", false), StatusCode::kDeadlineExceeded);
+  // These are thrown before anything is done.
+  EXPECT_EQ(code_after("regionserver.NoSuchColumnFamilyException", true), StatusCode::kNotFound);
+  EXPECT_EQ(code_after("TableNotFoundException", true), StatusCode::kNotFound);
+}
+
+TEST_F(ClientTest, AChangeWhoseAnswerCannotBeReadMayHaveRun) {
+  cluster_.SetRegion("", "", 1);
+  const auto client = Open();
+  const auto put = Mutation::Put("a").Set("f", "q", "v");
+  pb::Result more;  // cells than there are
+  more.set_associated_cell_count(7);
+  cluster_.server(1).On("Mutate", [&](const auto& request, const auto& peer) {
+    pb::MutateResponse answer;
+    *answer.mutable_result() = more;
+    peer->Answer(request.call_id, answer);
+  });
+  cluster_.server(1).On("Multi", [&](const auto& request, const auto& peer) {
+    pb::MultiResponse answer;
+    *answer.add_regionactionresult()->add_resultorexception()->mutable_result() = more;
+    peer->Answer(request.call_id, answer);
+  });
+  for (const Status& status :
+       {client->Mutate("t", put).status(), client->MutateRow("t", {put}).status()}) {
+    EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status;
+    EXPECT_THAT(status.message(), HasSubstr("may have been carried out"));
+  }
+}
+
 TEST_F(ClientTest, ABatchRepeatsOnlyWhatDidNotRun) {
   cluster_.SetRegion("", "m", 1);
   cluster_.SetRegion("m", "", 2);
@@ -242,6 +359,55 @@ TEST_F(ClientTest, ABatchRepeatsOnlyWhatDidNotRun) {
   EXPECT_EQ(cluster_.server(2).calls("Multi"), 1);
 }
 
+TEST_F(ClientTest, BehindADamagedResultNoneIsReadThatHasCells) {
+  cluster_.SetRegion("", "", 1);
+  cluster_.server(1).On("Multi", [](const auto& request, const auto& peer) {
+    pb::MultiResponse answer;
+    auto& result = *answer.add_regionactionresult();
+    std::string cells;
+    for (const uint32_t i : {0u, 1u, 2u}) {
+      auto& one = *result.add_resultorexception();
+      one.set_index(i);
+      if (i == 2) continue;
+      // More than there are, then one.
+      one.mutable_result()->set_associated_cell_count(i == 0 ? 100 : 1);
+      AppendCell("b", {.family = "f", .qualifier = "q", .timestamp = 1, .value = "v"}, &cells);
+    }
+    peer->Answer(request.call_id, answer, cells);
+  });
+  const auto client = Open();
+  const auto rows = client->Get("t", std::vector<Get>{{.row = "a"}, {.row = "b"}, {.row = "c"}});
+  EXPECT_EQ(rows[0].status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(rows[1].status().code(), StatusCode::kDataLoss);
+  EXPECT_TRUE(rows[2].ok() && rows[2]->empty()) << rows[2].status();
+}
+
+TEST_F(ClientTest, ARowThatWasNotAskedForIsNoAnswer) {
+  cluster_.SetRegion("", "", 1);
+  pb::Result one_cell;
+  one_cell.set_associated_cell_count(1);
+  std::string foreign;
+  AppendCell("b", {.family = "f", .qualifier = "q", .timestamp = 1, .value = "v"}, &foreign);
+  cluster_.server(1).On("Get", [&](const auto& request, const auto& peer) {
+    pb::GetResponse answer;
+    *answer.mutable_result() = one_cell;
+    peer->Answer(request.call_id, answer, foreign);
+  });
+  cluster_.server(1).On("Multi", [&](const auto& request, const auto& peer) {
+    pb::MultiResponse answer;
+    *answer.add_regionactionresult()->add_resultorexception()->mutable_result() = one_cell;
+    peer->Answer(request.call_id, answer, foreign);
+  });
+  const auto client = Open();
+  const Status one = client->Get("t", {.row = "a"}).status();
+  EXPECT_EQ(one.code(), StatusCode::kDataLoss) << one;
+  const Status of_batch = client->Get("t", std::vector<Get>{{.row = "a"}}).front().status();
+  EXPECT_EQ(of_batch.code(), StatusCode::kDataLoss) << of_batch;
+  // It was made all the same.
+  const Status append = client->MutateRow("t", {Mutation::Append("a").Set("f", "q", "v")}).status();
+  EXPECT_EQ(append.code(), StatusCode::kDeadlineExceeded) << append;
+}
+
 TEST_F(ClientTest, AnUnknownExceptionIsRepeatedForReadsAndNotForEver) {
   cluster_.SetRegion("", "", 1);
   const auto fails = [](const auto& request, const auto& peer) {
@@ -256,6 +422,34 @@ TEST_F(ClientTest, AnUnknownExceptionIsRepeatedForReadsAndNotForEver) {
   EXPECT_EQ(cluster_.server(1).calls("Get"), 3);
   EXPECT_FALSE(client->Mutate("t", Mutation::Put("a").Set("f", "q", "v")).ok());
   EXPECT_EQ(cluster_.server(1).calls("Mutate"), 1);
+}
+
+TEST_F(ClientTest, AnAnswerThatIsTooLargeFailsItsCallAloneAndOnce) {
+  cluster_.SetRegion("", "", 1);
+  std::mutex mutex;
+  std::optional<uint32_t> held;
+  const auto hold = [&](const auto& request, const auto&) {
+    const std::lock_guard lock(mutex);
+    held = request.call_id;
+  };
+  const auto too_much = [&](const auto& request, const auto& peer) {
+    ScriptedCluster::AnswerGet(request, peer, std::string(9000, 'v'));
+    const std::lock_guard lock(mutex);
+    peer->Answer(*held, pb::MutateResponse());
+  };
+  cluster_.server(1).On("Mutate", hold);
+  cluster_.server(1).On("Get", too_much);
+  const auto client = Open({.max_answer_bytes = 8000});
+  std::promise<Status> mutated;
+  client->Mutate("t", Mutation::Put("a").Set("f", "q", "v"), {},
+                 [&](const auto& result) { mutated.set_value(result.status()); });
+  while (cluster_.server(1).calls("Mutate") == 0) std::this_thread::yield();
+  const Status get = client->Get("t", {.row = "a"}).status();
+  EXPECT_EQ(get.code(), StatusCode::kResourceExhausted) << get;
+  EXPECT_THAT(get.message(), HasSubstr("8000 are allowed"));
+  EXPECT_EQ(cluster_.server(1).calls("Get"), 1);
+  EXPECT_EQ(mutated.get_future().get(), Status());
+  EXPECT_EQ(cluster_.server(1).connections(), 1);
 }
 
 TEST_F(ClientTest, ABootstrapServerThatIsDeadIsPassedOver) {
@@ -377,6 +571,111 @@ TEST_F(ScanTest, HeartbeatsAreNoEndAndABrokenScannerGoesOnBehindTheLastRow) {
   EXPECT_EQ(step, 6);
 }
 
+TEST_F(ScanTest, RowsBeforeADamagedOneAreNotLost) {
+  cluster_.SetRegion("", "", 1);
+  std::atomic<int> step = 0;
+  const auto damaged = [](const auto& request, const auto& peer,
+                          const std::vector<std::string>& before) {
+    pb::ScanResponse answer;
+    std::string cells;
+    for (const std::string& row : before) {
+      AppendCell(row, {.family = "f", .qualifier = "q", .timestamp = 1, .value = "v"}, &cells);
+      answer.add_cells_per_result(1);
+    }
+    answer.add_cells_per_result(1);
+    answer.set_scanner_id(42);
+    answer.set_more_results(true);
+    answer.set_more_results_in_region(true);
+    peer->Answer(request.call_id, answer, cells + std::string(100, '\xff'));
+  };
+  cluster_.server(1).On("Scan", [&](const auto& request, const auto& peer) {
+    const auto scan = request.template Parsed<pb::ScanRequest>();
+    EXPECT_TRUE(scan.has_scan());
+    EXPECT_EQ(scan.scan().start_row(), step == 0 ? "" : "b");
+    EXPECT_EQ(scan.scan().include_start_row(), step == 0);
+    switch (step++) {
+      case 0:
+        return damaged(request, peer, {"a", "b"});
+      case 1:
+        return damaged(request, peer, {});
+      case 2:
+        return Answer(request, peer, {"c"}, false);
+    }
+  });
+  const auto client = Open();
+  const auto stream = client->Scan("t", {});
+  const auto before = stream->Next();
+  ASSERT_TRUE(before.ok()) << before.status();
+  ASSERT_EQ(before->size(), 2u);
+  EXPECT_EQ((*before)[1].key(), "b");
+  EXPECT_EQ(stream->Next().status().code(), StatusCode::kDataLoss);
+  const auto behind = stream->Next();
+  ASSERT_TRUE(behind.ok()) << behind.status();
+  ASSERT_EQ(behind->size(), 1u);
+  EXPECT_EQ((*behind)[0].key(), "c");
+}
+
+TEST_F(ScanTest, AfterAnErrorPartsOfARowComeAgain) {
+  cluster_.SetRegion("", "", 1);
+  std::atomic<int> step = 0;
+  const auto answer_a = [](const auto& request, const auto& peer,
+                           const std::vector<std::string>& qualifiers, bool partial) {
+    pb::ScanResponse answer;
+    std::string cells;
+    for (const std::string& qualifier : qualifiers) {
+      AppendCell("a", {.family = "f", .qualifier = qualifier, .timestamp = 1, .value = "v"},
+                 &cells);
+    }
+    answer.add_cells_per_result(static_cast<uint32_t>(qualifiers.size()));
+    answer.add_partial_flag_per_result(partial);
+    answer.set_scanner_id(42);
+    answer.set_more_results(partial);
+    peer->Answer(request.call_id, answer, cells);
+  };
+  for (const char* exception : {"TableNotFoundException", "SomethingNew"}) {
+    step = 0;
+    cluster_.server(1).On("Scan", [&](const auto& request, const auto& peer) {
+      const auto scan = request.template Parsed<pb::ScanRequest>();
+      if (++step == 1) return answer_a(request, peer, {"p"}, true);
+      if (step <= 4 && !(step > 2 && exception[0] == 'T')) {
+        return peer->Throw(request.call_id, exception);
+      }
+      EXPECT_TRUE(scan.has_scan());
+      answer_a(request, peer, {"p", "q"}, false);
+    });
+    const auto client = Open();
+    const auto stream = client->Scan("t", {});
+    EXPECT_FALSE(stream->Next().ok());
+    const auto rows = stream->Next();
+    ASSERT_TRUE(rows.ok()) << rows.status();
+    ASSERT_EQ(rows->size(), 1u);
+    EXPECT_EQ((*rows)[0].cells().size(), 2u);
+  }
+}
+
+TEST_F(ScanTest, ALimitIsKeptWhereTheLastPartOfARowIsNotMarked) {
+  cluster_.SetRegion("", "", 1);
+  std::atomic<int> step = 0;
+  cluster_.server(1).On("Scan", [&](const auto& request, const auto& peer) {
+    const auto scan = request.template Parsed<pb::ScanRequest>();
+    if (scan.close_scanner()) return;
+    pb::ScanResponse answer;
+    std::string cells;
+    AppendCell(step == 0 ? "a" : "b",
+               {.family = "f", .qualifier = "q", .timestamp = 1, .value = "v"}, &cells);
+    answer.add_cells_per_result(1);
+    answer.add_partial_flag_per_result(step == 0);
+    answer.set_scanner_id(42);
+    answer.set_more_results(true);
+    answer.set_more_results_in_region(step++ == 0);
+    peer->Answer(request.call_id, answer, cells);
+  });
+  const auto client = Open();
+  const auto keys = Keys(*client, {.limit = 1});
+  ASSERT_TRUE(keys.ok()) << keys.status();
+  EXPECT_EQ(*keys, "a ");
+}
+
 TEST_F(ScanTest, AScanThatEndsInARegionAsksNoOther) {
   cluster_.SetRegion("", "m", 1);
   cluster_.SetRegion("m", "", 2);
@@ -386,6 +685,21 @@ TEST_F(ScanTest, AScanThatEndsInARegionAsksNoOther) {
   EXPECT_EQ(*Keys(*client, {.stop_row = "m"}), "a ");
   EXPECT_EQ(*Keys(*client, {.start_row = "c", .stop_row = "b", .reversed = true}), "a ");
   EXPECT_EQ(cluster_.server(2).calls("Scan"), 0);
+}
+
+TEST_F(ScanTest, ThatCallsWaitHereIsNoFaultOfTheServer) {
+  cluster_.SetRegion("", "", 1);  // a server that answers nothing
+  const auto client = Open({.operation_timeout = std::chrono::milliseconds(1000),
+                            .call_timeout = std::chrono::milliseconds(50),
+                            .window = 1});
+  client->Exec("t", "a", {.service = "s", .method = "m", .timeout = std::chrono::seconds(60)},
+               [](const auto&) {});
+  while (cluster_.server(1).calls("ExecService") == 0) std::this_thread::yield();
+  // The window is taken until the operation's time is over.
+  const auto keys = Keys(*client, {});
+  EXPECT_FALSE(keys.ok());
+  EXPECT_EQ(cluster_.server(1).calls("Scan"), 0);
+  EXPECT_EQ(client->counts().meta_lookups, 1u);
 }
 
 TEST_F(ScanTest, AServerThatNeverGetsFurtherEndsWithTheDeadline) {

@@ -77,10 +77,10 @@ void Connection::Connect() {
         const auto alive = self.lock();
         if (!alive || state_ == State::kClosed) return;
         if (error) return Fail(Unavailable("its name cannot be resolved: " + error.message()));
+        // asio looks at the socket once more before it calls: it has to be there to the end.
         asio::async_connect(transport_->socket(), found,
-                            [self, this](const asio::error_code& refused, const auto&) {
-                              const auto still_alive = self.lock();
-                              if (!still_alive || state_ == State::kClosed) return;
+                            [alive, this](const asio::error_code& refused, const auto&) {
+                              if (state_ == State::kClosed) return;
                               if (refused) return Fail(Unavailable(refused.message()));
                               Connected();
                             });
@@ -251,15 +251,23 @@ bool Connection::TakeAnswers() {
   return state_ == State::kOpen;
 }
 
-void Connection::TakeAnswer(std::string_view frame) {
+void Connection::TakeAnswer(const FrameReader::Frame& frame) {
   pb::ResponseHeader header;
   Reply reply;
-  reply.outcome = Reply::Outcome::kAnswer;
-  reply.frame = std::make_shared<const std::string>(frame);
-  const auto parts = ParseAnswer(*reply.frame, &header);
-  if (!parts.ok()) return Fail(parts.status());
-  reply.message = parts->message;
-  reply.cells = parts->cells;
+  if (frame.is_cut()) {
+    std::string_view bytes = frame.bytes;
+    if (Status taken = TakeHeader(&bytes, &header); !taken.ok()) return Fail(std::move(taken));
+    reply = Reply::Unknown(
+        ResourceExhausted("an answer of " + std::to_string(frame.size) + " bytes, where " +
+                          std::to_string(options_.max_frame_bytes) + " are allowed"));
+  } else {
+    reply.outcome = Reply::Outcome::kAnswer;
+    reply.frame = std::make_shared<const std::string>(frame.bytes);
+    const auto parts = ParseAnswer(*reply.frame, &header);
+    if (!parts.ok()) return Fail(parts.status());
+    reply.message = parts->message;
+    reply.cells = parts->cells;
+  }
   if (header.has_exception()) {
     reply.outcome = Reply::Outcome::kException;
     reply.exception = ExceptionOf(header.exception());

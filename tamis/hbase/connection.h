@@ -37,7 +37,9 @@ struct Reply {
     kAnswer,
     kException,  // the server's answer is an exception
     kNotSent,    // it did not leave, so it did not run
-    kUnknown,    // it may have run, may still run, or may not
+    // It may have run, may still run, or may not. kResourceExhausted: it has run, and its answer is
+    // larger than an answer may be.
+    kUnknown,
   };
   Outcome outcome = Outcome::kNotSent;
   Status status;        // kNotSent, kUnknown: why
@@ -119,7 +121,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Write();
   void Read();
   bool TakeAnswers();
-  void TakeAnswer(std::string_view frame);
+  void TakeAnswer(const FrameReader::Frame& frame);
   void TimedOut(uint32_t id);
   Status WhyBroken(const asio::error_code& error) const;
   void Fail(Status why);

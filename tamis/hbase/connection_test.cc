@@ -1,7 +1,11 @@
 #include "tamis/hbase/connection.h"
 
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <memory>
@@ -158,15 +162,35 @@ TEST_F(ConnectionTest, ForeignBytesEndTheConnection) {
 }
 
 TEST_F(ConnectionTest, AnAnswerThatIsTooLargeIsNotWaitedFor) {
-  server_.On("Ask", [&](const auto&, const auto& peer) {
-    std::string size;
-    PutBig32(&size, 2000);
-    peer->SendBytes(size);
+  server_.On("Ask", [&](const auto& request, const auto& peer) {
+    std::string begin;
+    PutBig32(&begin, 2000);
+    pb::ResponseHeader header;
+    header.set_call_id(request.call_id);
+    AppendDelimited(header, &begin);
+    peer->SendBytes(begin);
   });
   Connect({.max_frame_bytes = 1999});
   const Reply reply = Send(MakeCall("Ask"));
   EXPECT_EQ(reply.outcome, Outcome::kUnknown);
   EXPECT_THAT(reply.status.message(), HasSubstr("2000 bytes, where 1999 are allowed"));
+}
+
+TEST_F(ConnectionTest, AnAnswerThatIsTooLargeFailsItsCallAlone) {
+  server_.On("Large", [](const auto& request, const auto& peer) {
+    peer->Answer(request.call_id, Id("large"), std::string(200'000, 'c'));
+  });
+  server_.On("Ask",
+             [](const auto& request, const auto& peer) { peer->Answer(request.call_id, Id("")); });
+  Connect({.max_frame_bytes = 1999});
+  std::vector<Call> calls;
+  for (const char* method : {"Ask", "Large", "Ask"}) calls.push_back(MakeCall(method));
+  const auto replies = SendAll(std::move(calls));
+  EXPECT_EQ(replies[0].outcome, Outcome::kAnswer);
+  EXPECT_EQ(replies[1].outcome, Outcome::kUnknown);
+  EXPECT_EQ(replies[1].status.code(), StatusCode::kResourceExhausted) << replies[1].status;
+  EXPECT_EQ(replies[2].outcome, Outcome::kAnswer) << replies[2].status;
+  EXPECT_EQ(Send(MakeCall("Ask")).outcome, Outcome::kAnswer);
 }
 
 TEST_F(ConnectionTest, ARequestThatIsTooLargeDoesNotLeave) {
@@ -254,6 +278,13 @@ TEST_F(ChannelTest, TheWindowShrinksWhenTheServerIsOverloaded) {
   }
   EXPECT_EQ(channel->window(), 8);
   channel->Close(Cancelled("over"));
+  // A small one does not grow by that.
+  const auto narrow = To(server_.address(), 1);
+  bool ended = false;
+  narrow->Send(MakeCall("Ask"), [&](const Reply&) { ended = true; });
+  while (!ended) io_.run_one();
+  EXPECT_EQ(narrow->window(), 1);
+  narrow->Close(Cancelled("over"));
 }
 
 TEST_F(ChannelTest, ABrokenConnectionIsOpenedAnew) {
@@ -281,6 +312,27 @@ TEST_F(ChannelTest, ABrokenConnectionIsOpenedAnew) {
   EXPECT_EQ(reply.outcome, Outcome::kAnswer);
   EXPECT_EQ(server_.connections(), 2);
   channel->Close(Cancelled("over"));
+}
+
+TEST_F(ChannelTest, AClosedChannelStaysClosed) {
+  const auto channel = To(server_.address(), 8);
+  const auto send = [&] {
+    auto reply = std::make_shared<std::optional<Reply>>();
+    channel->Send(MakeCall("Ask"), [reply](Reply r) { *reply = std::move(r); });
+    return reply;
+  };
+  const auto ended = send();
+  while (server_.calls("Ask") == 0) io_.poll();
+  channel->Close(Cancelled("over"));
+  while (!*ended) io_.run_one();
+  // For longer than the pause after a failure.
+  const auto end = Clock::now() + std::chrono::milliseconds(50);
+  while (Clock::now() < end) {
+    const auto later = send();
+    while (!*later) io_.run_one();
+    EXPECT_EQ((*later)->status, Cancelled("over"));
+  }
+  EXPECT_EQ(channel->connections_opened(), 1u);
 }
 
 // Its kernel takes what is sent, so nothing breaks: a machine that is cut off behind a proxy, a
@@ -323,6 +375,51 @@ TEST_F(ChannelTest, AConnectionThatHasFallenSilentIsLeft) {
   EXPECT_EQ((*waiting)->outcome, Outcome::kAnswer);
   // Then nobody waits there, and it is closed.
   while (server_.connections_ended() < 1) io_.poll();
+  channel->Close(Cancelled("over"));
+}
+
+// Who listens and never accepts, with as many waiting as it lets: the next one stays connecting.
+class FullListener {
+ public:
+  FullListener() {
+    listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    where_.sin_family = AF_INET;
+    where_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(where_);
+    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&where_), size), 0);
+    EXPECT_EQ(::listen(listener_, 0), 0);
+    EXPECT_EQ(::getsockname(listener_, reinterpret_cast<sockaddr*>(&where_), &size), 0);
+    for (int& waiting : waiting_) {
+      waiting = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+      ::connect(waiting, reinterpret_cast<sockaddr*>(&where_), sizeof(where_));
+    }
+  }
+  ~FullListener() {
+    for (const int waiting : waiting_) ::close(waiting);
+    ::close(listener_);
+  }
+  Address address() const { return {"127.0.0.1", ntohs(where_.sin_port)}; }
+
+ private:
+  int listener_ = -1;
+  int waiting_[4] = {};
+  sockaddr_in where_{};
+};
+
+TEST_F(ChannelTest, AConnectionMayBeLeftWhileItConnects) {
+  const FullListener silent;
+  Channel::Options options;
+  options.connection.service = "ClientService";
+  options.connection.connect_timeout = std::chrono::seconds(60);
+  options.patience = std::chrono::milliseconds(10);
+  const auto channel = std::make_shared<Channel>(io_, timers_, silent.address(), options);
+  std::optional<Reply> reply;
+  channel->Send(MakeCall("Ask", std::chrono::milliseconds(50)),
+                [&](Reply r) { reply = std::move(r); });
+  while (!reply) io_.run_one();
+  EXPECT_THAT(reply->status.message(), HasSubstr("no connection in time"));
+  // What it had begun ends when nobody has it any more.
+  io_.poll();
   channel->Close(Cancelled("over"));
 }
 

@@ -99,6 +99,13 @@ Remedy Exception::remedy() const {
   return do_not_retry ? Remedy::kFail : Remedy::kUnknown;
 }
 
+bool Exception::may_have_run() const {
+  // Every other class that is known is thrown before anything is done. This one HBase puts around
+  // whatever a coprocessor throws, before the write or behind it.
+  const KnownClass* known = Find(ShortName());
+  return known == nullptr || known->name == "DoNotRetryIOException";
+}
+
 bool Exception::tells_region_is_not_here() const {
   const std::string_view name = ShortName();
   return name == "NotServingRegionException" || name == "RegionMovedException" ||

@@ -45,6 +45,8 @@ struct Exception {
   // The class without its packages.
   std::string_view ShortName() const;
   Remedy remedy() const;
+  // Whether a change that ended so may stand all the same.
+  bool may_have_run() const;
   // The server does not serve the region, and may well serve others.
   bool tells_region_is_not_here() const;
   // Its code is named for what the caller does next.

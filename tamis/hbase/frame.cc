@@ -14,6 +14,11 @@ namespace {
 constexpr size_t kFirstBufferBytes = 64 << 10;
 // A buffer that one large answer needed is not kept for ever.
 constexpr size_t kKeptBufferBytes = 4 << 20;
+// Of an answer that is too large. An exception with its stack trace is in it.
+constexpr size_t kMostHeaderBytes = 64 << 10;
+// A header begins with its call_id.
+constexpr char kHeaderBegin = 0x08;
+constexpr size_t kMostVarintBytes = 10;
 
 }  // namespace
 
@@ -61,25 +66,58 @@ std::span<char> FrameReader::Space() {
   return std::span(buffer_).subspan(end_);
 }
 
-Result<std::optional<std::string_view>> FrameReader::Next() {
+void FrameReader::Commit(size_t size) {
+  end_ += size;
+  PassOver();
+}
+
+void FrameReader::PassOver() {
+  const size_t size = std::min(to_pass_over_, end_ - begin_);
+  begin_ += size;
+  to_pass_over_ -= size;
+}
+
+Result<std::optional<FrameReader::Frame>> FrameReader::Next() {
   const std::string_view bytes(buffer_.data() + begin_, end_ - begin_);
   Reader reader(bytes);
   const uint32_t size = reader.Big32();
-  if (!reader.ok()) return std::optional<std::string_view>();
-  if (size > max_frame_bytes_) {
+  if (!reader.ok()) return std::optional<Frame>();
+  if (size > max_frame_bytes_) return Cut(size, reader.rest());
+  if (reader.rest().size() < size) return std::optional<Frame>();
+  begin_ += 4 + size;
+  return std::optional(Frame{.bytes = reader.Bytes(size), .size = size});
+}
+
+// What is no answer at all is not waited for: a foreign server may send nothing more.
+Result<std::optional<FrameReader::Frame>> FrameReader::Cut(uint32_t size, std::string_view bytes) {
+  const auto fault = [&] {
     return DataLoss("an answer of " + std::to_string(size) + " bytes, where " +
                     std::to_string(max_frame_bytes_) + " are allowed");
+  };
+  Reader reader(bytes);
+  const uint64_t header_size = reader.Varint();
+  if (!reader.ok()) {
+    if (bytes.size() >= kMostVarintBytes) return fault();
+    return std::optional<Frame>();
   }
-  if (reader.rest().size() < size) return std::optional<std::string_view>();
-  begin_ += 4 + size;
-  return std::optional(reader.Bytes(size));
+  const size_t cut = bytes.size() - reader.rest().size() + header_size;
+  if (header_size > kMostHeaderBytes || cut > size) return fault();
+  if (!reader.rest().empty() && reader.rest().front() != kHeaderBegin) return fault();
+  if (bytes.size() < cut) return std::optional<Frame>();
+  begin_ += 4 + cut;
+  to_pass_over_ = size - cut;
+  PassOver();
+  return std::optional(Frame{.bytes = bytes.substr(0, cut), .size = size});
+}
+
+Status TakeHeader(std::string_view* frame, pb::ResponseHeader* header) {
+  const auto bytes = TakeDelimited(frame);
+  if (bytes && header->ParseFromArray(bytes->data(), static_cast<int>(bytes->size()))) return {};
+  return DataLoss("an answer whose header cannot be read");
 }
 
 Result<AnswerParts> ParseAnswer(std::string_view frame, pb::ResponseHeader* header) {
-  const auto bytes = TakeDelimited(&frame);
-  if (!bytes || !header->ParseFromArray(bytes->data(), static_cast<int>(bytes->size()))) {
-    return DataLoss("an answer whose header cannot be read");
-  }
+  TAMIS_RETURN_IF_ERROR(TakeHeader(&frame, header));
   if (header->has_exception()) return AnswerParts{};
   const auto message = TakeDelimited(&frame);
   if (!message || frame.size() != header->cell_block_meta().length()) {

@@ -45,22 +45,35 @@ class FrameReader {
 
   // Where the next bytes are to be put; then say how many there are.
   std::span<char> Space();
-  void Commit(size_t size) { end_ += size; }
+  void Commit(size_t size);
 
+  struct Frame {
+    std::string_view bytes;
+    size_t size = 0;
+    // `bytes` are the header alone: the rest was too large, and is passed over.
+    bool is_cut() const { return bytes.size() < size; }
+  };
   // The next frame, without its size; valid until Space() is called again. Nothing when it has not
-  // all come; an error when it is larger than a frame may be, and then there is no way on.
-  Result<std::optional<std::string_view>> Next();
+  // all come; an error when it is larger than a frame may be and does not begin as an answer, and
+  // then there is no way on.
+  Result<std::optional<Frame>> Next();
 
   size_t buffered() const { return end_ - begin_; }
   size_t capacity() const { return buffer_.size(); }
 
  private:
+  Result<std::optional<Frame>> Cut(uint32_t size, std::string_view bytes);
+  void PassOver();
+
   const size_t max_frame_bytes_;
   std::vector<char> buffer_;
   size_t begin_ = 0;
   size_t end_ = 0;
+  size_t to_pass_over_ = 0;
 };
 
+// Takes the header off the front of a frame; kDataLoss when there is none.
+Status TakeHeader(std::string_view* frame, pb::ResponseHeader* header);
 // An answer: views of the frame.
 struct AnswerParts {
   std::string_view message;

@@ -76,7 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       const auto frame = reader.Next();
       if (!frame.ok()) return 0;
       if (!*frame) break;
-      ReadAnswer(**frame);
+      ReadAnswer((*frame)->bytes);
     }
     if (reader.capacity() > 4 * kMaxFrame) std::abort();
   }

@@ -47,7 +47,7 @@ TEST(FrameTest, TheAnswerOfARealServerIsRead) {
   const auto frame = reader.Next();
   ASSERT_TRUE(frame.ok() && *frame);
   pb::ResponseHeader header;
-  const auto parts = ParseAnswer(**frame, &header);
+  const auto parts = ParseAnswer((*frame)->bytes, &header);
   ASSERT_TRUE(parts.ok()) << parts.status();
   EXPECT_EQ(header.call_id(), 1u);
   pb::GetClusterIdResponse answer;
@@ -68,7 +68,8 @@ TEST(FrameTest, FramesAreCutOutOfWhateverComes) {
         const auto frame = reader.Next();
         ASSERT_TRUE(frame.ok());
         if (!*frame) break;
-        sizes.push_back((*frame)->size());
+        EXPECT_EQ((*frame)->bytes.size(), (*frame)->size);
+        sizes.push_back((*frame)->size);
       }
     }
     EXPECT_EQ(sizes, (std::vector<size_t>{0, 1, 100, 200'000, 5}));
@@ -86,11 +87,41 @@ TEST(FrameTest, MemoryFollowsTheBytesThatCame) {
   EXPECT_LE(reader.capacity(), 1u << 20);
 }
 
-TEST(FrameTest, AFrameThatIsTooLargeIsAnError) {
-  FrameReader reader(10);
-  Feed(&reader, Frame("0123456789") + Frame("0123456789a"));
-  EXPECT_TRUE(reader.Next().ok());
-  EXPECT_EQ(reader.Next().status().code(), StatusCode::kDataLoss);
+TEST(FrameTest, OfAFrameThatIsTooLargeTheHeaderIsReadAndTheRestPassedOver) {
+  const std::string header("\2\x08\7", 3);
+  const std::string bytes = Frame("0123456789") + Frame(header + std::string(1 << 20, 'x')) +
+                            Frame(header + "12345678") + Frame("0123456789");
+  for (const size_t step : {1, 7, 4096, 2 << 20}) {
+    FrameReader reader(10);
+    std::string seen;
+    for (size_t at = 0; at < bytes.size(); at += step) {
+      Feed(&reader, std::string_view(bytes).substr(at, step));
+      while (true) {
+        const auto frame = reader.Next();
+        ASSERT_TRUE(frame.ok()) << frame.status();
+        if (!*frame) break;
+        seen += std::to_string((*frame)->size) + ((*frame)->is_cut() ? " cut, " : ", ");
+        EXPECT_EQ((*frame)->bytes, (*frame)->is_cut() ? header : "0123456789");
+      }
+      if (step <= 4096) {
+        EXPECT_LE(reader.capacity(), 64u << 10);
+      }
+    }
+    EXPECT_EQ(seen, "10, 1048579 cut, 11 cut, 10, ");
+    EXPECT_EQ(reader.buffered(), 0u);
+  }
+}
+
+TEST(FrameTest, WhatIsTooLargeAndNoAnswerIsAnErrorAtOnce) {
+  for (const std::string& body :
+       {std::string("\2x"), std::string("\xff\xff\xff\xff\x0f"), std::string("\x0c\x08"),
+        std::string(10, '\xff'), std::string("/1.1 400 Bad")}) {
+    FrameReader reader(10);
+    std::string size;
+    PutBig32(&size, 11);
+    Feed(&reader, size + body);
+    EXPECT_EQ(reader.Next().status().code(), StatusCode::kDataLoss) << body;
+  }
 }
 
 TEST(FrameTest, ALargeBufferIsGivenBack) {

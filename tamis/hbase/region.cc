@@ -49,6 +49,10 @@ Result<std::optional<MetaRow>> ParseMetaRow(const Row& row) {
     return fault("info:regioninfo is damaged");
   }
   if (info.offline() || info.split() || info.replica_id() != 0) return std::optional<MetaRow>();
+  // It holds no row, so nobody has to ask it; hbase:meta was damaged.
+  if (!info.end_key().empty() && info.end_key() <= info.start_key()) {
+    return std::optional<MetaRow>();
+  }
   MetaRow out;
   out.region.table = FromProto(info.table_name());
   out.region.name = row.key();

@@ -49,7 +49,8 @@ struct MetaRow {
   bool open = false;  // there is a server that has it
 };
 // Nothing for rows that tell of no region that is to be asked: parents of a split that are still
-// there, replicas, rows of other kinds. kDataLoss when the row cannot be read.
+// there, replicas, regions that end before they begin, rows of other kinds. kDataLoss when the row
+// cannot be read.
 Result<std::optional<MetaRow>> ParseMetaRow(const Row& row);
 
 // The keys of hbase:meta at which a search for a table's regions begins and ends.

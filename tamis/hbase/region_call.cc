@@ -18,6 +18,10 @@ Status After(const Status& missing, const Status& last_call) {
   return {missing.code(), missing.message() + "; the call before: " + last_call.message()};
 }
 
+Status MayHaveRun(const std::string& what, const Status& why) {
+  return DeadlineExceeded(what + " may have been carried out: " + why.message());
+}
+
 Task<Result<Reply>> CallRegion(Session& session, RegionCall call) {
   Backoff backoff;
   int unknown = 0;
@@ -25,20 +29,17 @@ Task<Result<Reply>> CallRegion(Session& session, RegionCall call) {
   Refusals refusals;
   Status last = Unavailable("no time left");
   bool called = false;
+  // What the last try ended with says nothing of those before it.
+  const auto end = [&](const Status& why) {
+    return may_have_run ? MayHaveRun(What(call), why) : why.WithContext(What(call));
+  };
   while (!session.closed()) {
-    if (Clock::now() >= call.deadline) {
-      if (may_have_run) {
-        co_return DeadlineExceeded(What(call) + " may have been carried out: " + last.message());
-      }
-      co_return last.WithContext(What(call));
-    }
+    if (Clock::now() >= call.deadline) co_return end(last);
     RegionPtr target = session.locator.Known(call.table, call.row);
     if (!target) {
       auto region = co_await session.locator.Holding(call.table, call.row, call.deadline);
       if (!region.ok()) {
-        if (may_have_run) {
-          co_return DeadlineExceeded(What(call) + " may have been carried out: " + last.message());
-        }
+        if (may_have_run) co_return end(last);
         co_return called ? After(region.status(), last) : region.status();
       }
       target = *std::move(region);
@@ -67,32 +68,38 @@ Task<Result<Reply>> CallRegion(Session& session, RegionCall call) {
         co_return reply;
       case Reply::Outcome::kNotSent:
         last = std::move(reply.status);
-        if (last.code() == StatusCode::kInvalidArgument) co_return last.WithContext(What(call));
-        if (last.code() == StatusCode::kBusy) continue;  // it waited, and time is over
-        if (refusals.IsFinal(target->server, last)) {
-          if (!may_have_run) co_return last.WithContext(What(call));
-          co_return DeadlineExceeded(What(call) + " may have been carried out: " + last.message());
+        if (last.code() == StatusCode::kInvalidArgument) co_return end(last);
+        if (last.code() == StatusCode::kBusy) {
+          // Other calls wait here for the same server.
+          co_await session.SleepUntil(
+              std::min(call.deadline, Clock::now() + backoff.Next(session.random)));
+          continue;
         }
+        if (refusals.IsFinal(target->server, last)) co_return end(last);
         session.locator.Suspect(target);
         continue;
       case Reply::Outcome::kUnknown:
         last = std::move(reply.status);
-        if (call.repeat == Repeat::kNever) {
-          co_return DeadlineExceeded(What(call) + " may have been carried out: " + last.message());
-        }
-        if (call.repeat == Repeat::kSameServer) may_have_run = target->server;
+        if (call.repeat != Repeat::kReads) may_have_run = target->server;
+        if (call.repeat == Repeat::kNever) co_return end(last);
+        // It would be as large again.
+        if (last.code() == StatusCode::kResourceExhausted) co_return end(last);
         session.locator.Suspect(target);
         continue;
       case Reply::Outcome::kException:
         break;
     }
     last = reply.exception.ToStatus().WithContext(target->server.address.ToString());
+    if (call.repeat != Repeat::kReads && reply.exception.may_have_run()) {
+      may_have_run = target->server;
+    }
     switch (reply.exception.remedy()) {
       case Remedy::kRelocate:
         session.locator.Refused(target, reply.exception);
         continue;
       case Remedy::kUnknown:
-        if (call.repeat != Repeat::kAlways || ++unknown == kTriesOfUnknown) break;
+        if (call.repeat == Repeat::kSameServer || call.repeat == Repeat::kNever) break;
+        if (++unknown == kTriesOfUnknown) break;
         [[fallthrough]];
       case Remedy::kBackOff:
         co_await session.SleepUntil(
@@ -102,10 +109,10 @@ Task<Result<Reply>> CallRegion(Session& session, RegionCall call) {
       case Remedy::kFail:
         break;
     }
-    co_return last.WithContext(What(call));
+    co_return end(last);
   }
-  co_return may_have_run ? DeadlineExceeded(What(call) + " may have been carried out: closed")
-                         : Cancelled("the client was closed");
+  if (may_have_run) co_return end(Cancelled("closed"));
+  co_return Cancelled("the client was closed");
 }
 
 }  // namespace tamis::hbase

@@ -16,7 +16,8 @@ class Session;
 
 // Whether a call that may have run is sent again.
 enum class Repeat {
-  kAlways,      // it changes nothing, or the caller says that it does not matter
+  kReads,       // it changes nothing
+  kAlways,      // the caller says that it does not matter
   kSameServer,  // it has a nonce, which only the life of the server that may have run it knows
   kNever,
 };
@@ -38,8 +39,11 @@ struct RegionCall {
 
 // Why there is no region to ask, and what the last call ended with.
 Status After(const Status& missing, const Status& last_call);
+// What a change ends with that is not known to have failed.
+Status MayHaveRun(const std::string& what, const Status& why);
 
-// The answer. What may have run and is not repeated ends with kDeadlineExceeded.
+// The answer. A change that may have run ends with kDeadlineExceeded unless it is answered,
+// whatever later tries end with.
 Task<Result<Reply>> CallRegion(Session& session, RegionCall call);
 
 }  // namespace tamis::hbase

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tamis/hbase/printable.h"
 #include "tamis/hbase/wire.pb.h"
 
 namespace tamis::hbase {
@@ -68,6 +69,12 @@ Result<Row> TakeRow(const pb::Result& result, std::string_view* cells,
   }
   std::string_view rest = *block;
   return TakeRow(static_cast<size_t>(result.cell_size()), &rest, block);
+}
+
+Result<Row> WithKey(std::string_view key, Result<Row> row) {
+  if (!row.ok() || row->empty() || row->key() == key) return row;
+  return DataLoss("an answer with row " + Printable(row->key()) + ", where " + Printable(key) +
+                  " was asked for");
 }
 
 Row JoinParts(const std::vector<Row>& parts) {

@@ -45,6 +45,8 @@ Result<Row> TakeRow(size_t count, std::string_view* cells,
 // Takes the cells of a result, which are in it or in the cell block.
 Result<Row> TakeRow(const pb::Result& result, std::string_view* cells,
                     const std::shared_ptr<const std::string>& bytes);
+// The row; kDataLoss when it is not the one with this key.
+Result<Row> WithKey(std::string_view key, Result<Row> row);
 // One row of parts that came one after the other.
 Row JoinParts(const std::vector<Row>& parts);
 

@@ -18,6 +18,11 @@ Status Read(const Reply& reply, Message* message) {
   return DataLoss("an answer that cannot be read");
 }
 
+// A change was answered, and the answer does not say how it went.
+Status Unread(const std::string& table, const std::string& row, const Status& fault) {
+  return MayHaveRun("the change of row " + Printable(row) + " of table " + Printable(table), fault);
+}
+
 bool HasNonce(const Mutation& mutation) {
   return mutation.kind() == Mutation::Kind::kAppend ||
          mutation.kind() == Mutation::Kind::kIncrement;
@@ -57,15 +62,28 @@ Task<ServiceReply> ExecAt(Session& session, ServerName server, std::string metho
   const Reply reply = co_await session.Send(
       session.channels.To(server.address, "ClientService", lane), std::move(one));
   switch (reply.outcome) {
-    case Reply::Outcome::kAnswer:
-      co_return ServiceReply{ServiceAnswer(reply)};
-    case Reply::Outcome::kUnknown:
-      co_return ServiceReply{DeadlineExceeded(reply.status.message())};
-    default:
-      co_return ServiceReply{reply.ToStatus().WithContext(call.method + " at " + server.ToString()),
-                             reply.outcome == Reply::Outcome::kException &&
-                                 reply.exception.tells_region_is_not_here()};
+    case Reply::Outcome::kAnswer: {
+      auto answer = ServiceAnswer(reply);
+      const bool unread = !answer.ok();
+      co_return ServiceReply{.answer = std::move(answer), .may_have_run = unread};
+    }
+    case Reply::Outcome::kUnknown: {
+      // One that is too large will be so again.
+      const bool is_final = reply.status.code() == StatusCode::kResourceExhausted;
+      co_return ServiceReply{
+          .answer = is_final ? reply.status : DeadlineExceeded(reply.status.message()),
+          .may_have_run = true};
+    }
+    case Reply::Outcome::kNotSent:
+      break;
+    case Reply::Outcome::kException:
+      co_return ServiceReply{
+          .answer = reply.ToStatus().WithContext(call.method + " at " + server.ToString()),
+          .not_here = reply.exception.tells_region_is_not_here(),
+          .may_have_run = reply.exception.may_have_run()};
   }
+  co_return ServiceReply{.answer =
+                             reply.status.WithContext(call.method + " at " + server.ToString())};
 }
 
 }  // namespace
@@ -74,7 +92,7 @@ Task<Result<Row>> GetRow(Session& session, std::string table, Get get, Deadline 
   RegionCall call{.table = NormalTableName(table),
                   .row = get.row,
                   .method = "Get",
-                  .repeat = Repeat::kAlways,
+                  .repeat = Repeat::kReads,
                   .deadline = deadline};
   call.make = [&get](const Region& region) {
     auto request = std::make_shared<pb::GetRequest>();
@@ -87,7 +105,7 @@ Task<Result<Row>> GetRow(Session& session, std::string table, Get get, Deadline 
   pb::GetResponse answer;
   TAMIS_CO_RETURN_IF_ERROR(Read(*reply, &answer));
   std::string_view cells = reply->cells;
-  co_return TakeRow(answer.result(), &cells, reply->frame);
+  co_return WithKey(get.row, TakeRow(answer.result(), &cells, reply->frame));
 }
 
 Task<Result<MutateResult>> MutateRow(Session& session, std::string table, Mutation mutation,
@@ -115,13 +133,15 @@ Task<Result<MutateResult>> MutateRow(Session& session, std::string table, Mutati
   auto reply = co_await CallRegion(session, std::move(call));
   if (!reply.ok()) co_return reply.status();
   pb::MutateResponse answer;
-  TAMIS_CO_RETURN_IF_ERROR(Read(*reply, &answer));
+  if (const Status read = Read(*reply, &answer); !read.ok()) {
+    co_return Unread(table, mutation.row(), read);
+  }
   MutateResult result;
   result.applied = !options.condition || answer.processed();
   if (answer.has_result()) {
     std::string_view cells = reply->cells;
-    auto row = TakeRow(answer.result(), &cells, reply->frame);
-    if (!row.ok()) co_return row.status();
+    auto row = WithKey(mutation.row(), TakeRow(answer.result(), &cells, reply->frame));
+    if (!row.ok()) co_return Unread(table, mutation.row(), row.status());
     result.row = *std::move(row);
   }
   co_return result;
@@ -179,19 +199,23 @@ Task<Result<MutateResult>> MutateRowTogether(Session& session, std::string table
   auto reply = co_await CallRegion(session, std::move(call));
   if (!reply.ok()) co_return reply.status();
   pb::MultiResponse answer;
-  TAMIS_CO_RETURN_IF_ERROR(Read(*reply, &answer));
+  const std::string& row_key = mutations.front().row();
+  if (const Status read = Read(*reply, &answer); !read.ok()) {
+    co_return Unread(table, row_key, read);
+  }
   if (answer.regionactionresult_size() != 1) {
-    co_return DeadlineExceeded("the answer to a change tells of " +
-                               std::to_string(answer.regionactionresult_size()) +
-                               " regions instead of one: it may have been carried out");
+    co_return Unread(
+        table, row_key,
+        DataLoss("an answer that tells of " + std::to_string(answer.regionactionresult_size()) +
+                 " regions instead of one"));
   }
   const pb::RegionActionResult& of_region = answer.regionactionresult(0);
   MutateResult result;
   result.applied = !options.condition || of_region.processed();
   std::string_view cells = reply->cells;
   for (const pb::ResultOrException& one : of_region.resultorexception()) {
-    auto row = TakeRow(one.result(), &cells, reply->frame);
-    if (!row.ok()) co_return row.status();
+    auto row = WithKey(row_key, TakeRow(one.result(), &cells, reply->frame));
+    if (!row.ok()) co_return Unread(table, row_key, row.status());
     if (!row->empty()) result.row = *std::move(row);
   }
   co_return result;

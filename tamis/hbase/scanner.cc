@@ -80,6 +80,8 @@ Task<Result<std::vector<Row>>> Scanner::Next(Deadline deadline) {
       const Status taken = Take(reply, &rows);
       if (!taken.ok()) {
         Reopen();
+        // What came before it is given out first; the fault comes again.
+        if (!rows.empty()) co_return rows;
         co_return taken.WithContext("Scan of table " + Printable(table_));
       }
       backoff_ = {};
@@ -90,6 +92,16 @@ Task<Result<std::vector<Row>>> Scanner::Next(Deadline deadline) {
     last = reply.ToStatus().WithContext(target->server.address.ToString());
     if (reply.outcome != Reply::Outcome::kException) {
       if (last.code() == StatusCode::kInvalidArgument) co_return last;
+      if (last.code() == StatusCode::kResourceExhausted) {
+        Reopen();
+        co_return last.WithContext("Scan of table " + Printable(table_));
+      }
+      if (last.code() == StatusCode::kBusy) {
+        // Other calls wait here for the same server.
+        co_await session_.SleepUntil(
+            std::min(deadline, Clock::now() + backoff_.Next(session_.random)));
+        continue;
+      }
       if (refusals.IsFinal(target->server, last)) {
         co_return last.WithContext("Scan of table " + Printable(table_));
       }
@@ -111,15 +123,16 @@ Task<Result<std::vector<Row>>> Scanner::Next(Deadline deadline) {
         }
         break;
       case Remedy::kUnknown:
+        Reopen();
         if (++unknown_ == kTriesOfUnknown) {
+          unknown_ = 0;
           co_return last.WithContext("Scan of table " + Printable(table_));
         }
-        Reopen();
         break;
       case Remedy::kBackOff:
         break;  // the server has not counted the call
       case Remedy::kFail:
-        open_ = false;
+        Reopen();
         co_return last.WithContext("Scan of table " + Printable(table_));
     }
     co_await session_.SleepUntil(std::min(deadline, Clock::now() + backoff_.Next(session_.random)));
@@ -152,7 +165,10 @@ Status Scanner::Take(const Reply& reply, std::vector<Row>* rows) {
                              ? answer.partial_flag_per_result(i)
                              : !in_block && answer.results(i).partial();
     if (row->empty()) continue;
-    if (!parts_.empty() && parts_.front().key() != row->key()) FinishParts(rows);
+    if (!parts_.empty() && parts_.front().key() != row->key()) {
+      FinishParts(rows);
+      if (rows_left_ == 0) break;
+    }
     if (partial || !parts_.empty()) {
       parts_bytes_ += row->size_bytes();
       if (parts_bytes_ > scan_.max_row_bytes) {
