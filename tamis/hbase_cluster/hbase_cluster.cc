@@ -37,9 +37,9 @@ HBaseCluster::HBaseCluster(Options options, Executor* executor,
                            std::unique_ptr<hbase::Client> client)
     : options_(std::move(options)),
       executor_(executor),
-      client_(std::move(client)),
       link_(std::make_shared<ServerLink>()),
       pauses_(options_.first_look, options_.last_look),
+      client_(std::move(client)),
       waiters_(kWaiters) {
   link_->client = client_.get();
   link_->executor = executor;

@@ -97,7 +97,6 @@ class HBaseCluster : public Cluster {
 
   const Options options_;
   Executor* const executor_;
-  const std::unique_ptr<hbase::Client> client_;
   const std::shared_ptr<ServerLink> link_;
 
   std::mutex mutex_;
@@ -114,6 +113,8 @@ class HBaseCluster : public Cluster {
   GrowingPause pauses_;
   std::vector<std::string> bare_;  // servers without a known region, at the last look
 
+  // What it answers, to the end, uses all of the above.
+  const std::unique_ptr<hbase::Client> client_;
   // For what waits for the master.
   ThreadExecutor waiters_;
 };

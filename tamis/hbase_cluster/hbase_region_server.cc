@@ -23,25 +23,24 @@ struct Message {
   std::vector<hbase::RegionPtr> regions;
   size_t next = 0;
   hbase::ServiceCall call;
-  std::function<void(Result<std::string>)> done;  // on the executor
+  std::function<void(hbase::ServiceReply)> done;  // on the executor
 };
 
-void Deliver(const std::shared_ptr<Message>& message, Result<std::string> answer) {
+void Deliver(const std::shared_ptr<Message>& message, hbase::ServiceReply reply) {
   message->link->executor->Post(
-      [message, answer = std::move(answer)]() mutable { message->done(std::move(answer)); });
+      [message, reply = std::move(reply)]() mutable { message->done(std::move(reply)); });
 }
 
 void Send(const std::shared_ptr<Message>& message) {
   if (message->next == message->regions.size()) {
-    return Deliver(message, Unavailable("no region of an indexed table is known to be at region "
-                                        "server " +
-                                        message->server));
+    return Deliver(message, {.answer = Unavailable("no region of an indexed table is known to be "
+                                                   "at region server " +
+                                                   message->server)});
   }
   const hbase::RegionPtr region = message->regions[message->next++];
   message->link->client->ExecAt(*region, message->call,
                                 [message, region](hbase::ServiceReply reply) {
-                                  if (!reply.not_here)
-                                    return Deliver(message, std::move(reply.answer));
+                                  if (!reply.not_here) return Deliver(message, std::move(reply));
                                   if (message->link->regions.Forget(region))
                                     message->link->on_gone(region);
                                   Send(message);
@@ -99,8 +98,8 @@ std::shared_ptr<Message> NewMessage(const std::string& server,
 
 template <class Reply>
 void Ask(std::shared_ptr<Message> message, Callback<Reply> done) {
-  message->done = [server = message->server, done = std::move(done)](Result<std::string> bytes) {
-    done(Parse<Reply>(server, std::move(bytes)));
+  message->done = [server = message->server, done = std::move(done)](hbase::ServiceReply reply) {
+    done(Parse<Reply>(server, std::move(reply.answer)));
   };
   Send(message);
 }
@@ -110,14 +109,12 @@ void Ask(std::shared_ptr<Message> message, Callback<Reply> done) {
 void HBaseRegionServer::Mutate(const pb::MutateRequest& request, Callback<pb::MutateReply> done) {
   auto message = NewMessage(name_, link_, IdsOf(request.regions()), "Mutate", request,
                             TimeoutOf(request.timeout_ns()));
-  message->done = [server = name_, done = std::move(done)](Result<std::string> bytes) {
-    auto reply = Parse<pb::MutateReply>(server, std::move(bytes));
-    const StatusCode code = reply.status().code();
-    if (code == StatusCode::kInternal || code == StatusCode::kInvalidArgument ||
-        code == StatusCode::kDataLoss) {
-      // It failed there somewhere: before, in, or behind the commit.
-      return done(DeadlineExceeded("the write may stand: " + reply.status().message()));
-    }
+  message->done = [server = name_, done = std::move(done)](hbase::ServiceReply answered) {
+    // It failed there somewhere, before, in, or behind the commit; or it was made, and the answer
+    // does not tell of it.
+    const bool may_stand = answered.may_have_run || answered.answer.ok();
+    auto reply = Parse<pb::MutateReply>(server, std::move(answered.answer));
+    if (!reply.ok() && may_stand) return done(DeadlineExceeded(reply.status().message()));
     done(std::move(reply));
   };
   Send(message);

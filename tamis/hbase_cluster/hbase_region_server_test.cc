@@ -1,0 +1,89 @@
+// What becomes of messages, whatever a server answers.
+#include "tamis/hbase_cluster/hbase_region_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tamis/base/thread_executor.h"
+#include "tamis/hbase/scripted_cluster.h"
+
+namespace tamis {
+namespace {
+
+using testing::HasSubstr;
+
+class HBaseRegionServerTest : public testing::Test {
+ protected:
+  void Open(hbase::ClientOptions options = {}) {
+    const hbase::Region region = cluster_.SetRegion("a", "", 1);
+    options.addresses = cluster_.server(1).address().ToString();
+    client_ = *hbase::Client::Open(std::move(options));
+    link_->client = client_.get();
+    link_->executor = &executor_;
+    link_->on_gone = [](const hbase::RegionPtr&) {};
+    link_->regions.Learn("t", {}, {std::make_shared<hbase::Region>(region)});
+  }
+  ~HBaseRegionServerTest() override {
+    client_.reset();
+    executor_.Stop();
+  }
+
+  Status Mutate(const pb::MutateRequest& request = {}) {
+    HBaseRegionServer server(cluster_.server(1).address().ToString(), link_);
+    return Await<Result<pb::MutateReply>>(
+               &executor_, [&](auto done) { server.Mutate(request, std::move(done)); })
+        .status();
+  }
+  Status MutateThatEndsWith(const std::string& exception, bool do_not_retry) {
+    cluster_.server(1).On("ExecService", [=](const auto& request, const auto& peer) {
+      peer->Throw(request.call_id, exception, "for this reason", do_not_retry);
+    });
+    return Mutate();
+  }
+
+  hbase::ScriptedCluster cluster_{2};
+  ThreadExecutor executor_{1};
+  std::shared_ptr<ServerLink> link_ = std::make_shared<ServerLink>();
+  std::unique_ptr<hbase::Client> client_;
+};
+
+TEST_F(HBaseRegionServerTest, AWriteThatMayStandIsToldAsOneWithTheReason) {
+  Open();
+  for (const char* exception : {"DoNotRetryIOException", "SomethingNew"}) {
+    const Status status = MutateThatEndsWith(exception, true);
+    EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status;
+    EXPECT_THAT(status.message(), HasSubstr("for this reason"));
+  }
+  cluster_.server(1).On("ExecService", [](const auto& request, const auto& peer) {
+    hbase::pb::CoprocessorServiceResponse answer;
+    answer.mutable_region()->set_type(hbase::pb::RegionSpecifier::REGION_NAME);
+    answer.mutable_region()->set_value("t,a,7.");
+    answer.mutable_value()->set_name("");
+    answer.mutable_value()->set_value("\xff");
+    peer->Answer(request.call_id, answer);
+  });
+  const Status unread = Mutate();
+  EXPECT_EQ(unread.code(), StatusCode::kDeadlineExceeded) << unread;
+  EXPECT_THAT(unread.message(), HasSubstr("cannot be read"));
+  cluster_.server(1).On("ExecService", [](const auto&, const auto& peer) { peer->Close(); });
+  const Status broken = Mutate();
+  EXPECT_EQ(broken.code(), StatusCode::kDeadlineExceeded) << broken;
+  EXPECT_THAT(broken.message(), HasSubstr("the connection broke"));
+}
+
+TEST_F(HBaseRegionServerTest, AWriteThatDidNotRunSaysWhy) {
+  Open({.max_request_bytes = 1000});
+  EXPECT_EQ(MutateThatEndsWith("RegionTooBusyException", false).code(), StatusCode::kBusy);
+  EXPECT_EQ(MutateThatEndsWith("RequestTooBigException", true).code(),
+            StatusCode::kInvalidArgument);
+  const int calls = cluster_.server(1).calls("ExecService");
+  pb::MutateRequest large;
+  large.add_regions()->add_mutations()->set_row(std::string(2000, 'r'));
+  const Status unsent = Mutate(large);
+  EXPECT_EQ(unsent.code(), StatusCode::kInvalidArgument) << unsent;
+  EXPECT_THAT(unsent.message(), HasSubstr("send less at once"));
+  EXPECT_EQ(cluster_.server(1).calls("ExecService"), calls);
+}
+
+}  // namespace
+}  // namespace tamis
