@@ -7,6 +7,11 @@
 #include "tamis/rocks/row_cursor.h"
 
 namespace tamis {
+namespace {
+
+constexpr Duration kClearAgainAfter = std::chrono::seconds(1);
+
+}  // namespace
 
 std::vector<std::shared_ptr<Region>> OpenRegions::All() const {
   std::shared_lock lock(mutex_);
@@ -56,16 +61,30 @@ std::shared_ptr<Region> OpenRegions::Open(const pb::RegionRecord& record, Time n
   region->size_bytes = RowBytes(info);
   context_->feed->TellTable(info.table_id, schema->version);
   region->acknowledge_after = TellOpened(*region);
+  // What was restored, before anybody else sees the region and may begin to count.
+  const auto indexes = region->indexes();
+  for (const auto& [index_id, state] : *indexes) {
+    if (state.entries_complete) state.filter->Publish();
+  }
   {
     std::unique_lock lock(mutex_);
     regions_[info.id.number()] = region;
   }
-  const auto indexes = region->indexes();
-  for (const auto& [index_id, state] : *indexes) {
-    if (state.entries_complete) state.filter->Publish();  // what was restored
-  }
   BuildMissing(region);
+  FollowCatalog(region);
   return region;
+}
+
+// Who changed the schema between its being read and the region's entering among the open ones did
+// not find the region here.
+void OpenRegions::FollowCatalog(const std::shared_ptr<Region>& region) {
+  auto schema = context_->catalog->Table(region->info().table_id);
+  if (!schema.has_value() || schema->version == region->schema()->version) return;
+  region->Quiesce([self = shared_from_this(), region,
+                   schema = std::make_shared<const TableSchema>(*std::move(schema))] {
+    self->Follow(region, schema);
+    self->context_->feed->TellTable(schema->id, schema->version);
+  });
 }
 
 uint64_t OpenRegions::RowBytes(const RegionInfo& info) const {
@@ -157,11 +176,37 @@ void OpenRegions::ReplaceSchema(Region* region, SchemaPtr schema) {
 }
 
 void OpenRegions::BuildMissing(const std::shared_ptr<Region>& region) {
+  bool again = false;
   const auto indexes = region->indexes();
   for (const auto& [index_id, state] : *indexes) {
-    if (!state.filter->published() && (state.entries_complete || state.entries_cleared))
+    if (state.filter->published()) continue;
+    if (state.entries_complete || state.entries_cleared) {
       builder_->Enqueue(region, index_id);
+    } else {
+      again = true;
+    }
   }
+  if (!again) return;
+  context_->executor->PostAfter(kClearAgainAfter, [self = shared_from_this(), region] {
+    region->Quiesce([self, region] { self->ClearAgain(region); });
+  });
+}
+
+// Alone in the region: where the store would not clear the entries when the index came into it.
+// What puts have written and counted since goes with them, and comes with the backfill.
+void OpenRegions::ClearAgain(const std::shared_ptr<Region>& region) {
+  if (region->closed()) return;
+  const RegionInfo& info = region->info();
+  const auto indexes = region->indexes();
+  for (const auto& [index_id, state] : *indexes) {
+    if (state.entries_complete || state.entries_cleared) continue;
+    auto fence = region->fence().Enter(info.epoch);
+    if (!fence.owns_lock()) return;
+    if (!ClearEntries(info.id.number(), index_id)) continue;
+    state.filter->BeginGeneration(/*hold_removals=*/false);
+    region->SetEntriesCleared(index_id);
+  }
+  BuildMissing(region);
 }
 
 uint64_t OpenRegions::TellOpened(const Region& region) {

@@ -18,7 +18,7 @@
 
 namespace tamis {
 
-class OpenRegions {
+class OpenRegions : public std::enable_shared_from_this<OpenRegions> {
  public:
   OpenRegions(std::shared_ptr<ServerContext> context, std::shared_ptr<IndexBuilder> builder)
       : context_(std::move(context)), builder_(std::move(builder)) {}
@@ -40,10 +40,12 @@ class OpenRegions {
   Region::Indexes MakeIndexes(const RegionInfo& info, const TableSchema& schema,
                               const Region::Indexes& old,
                               const google::protobuf::RepeatedField<uint32_t>& complete);
+  void FollowCatalog(const std::shared_ptr<Region>& region);
   uint64_t RowBytes(const RegionInfo& info) const;
   bool ClearEntries(uint64_t region_id, uint32_t index_id);
   void ReplaceSchema(Region* region, SchemaPtr schema);
   void BuildMissing(const std::shared_ptr<Region>& region);
+  void ClearAgain(const std::shared_ptr<Region>& region);
   uint64_t TellOpened(const Region& region);
 
   const std::shared_ptr<ServerContext> context_;

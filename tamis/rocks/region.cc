@@ -129,11 +129,19 @@ void Region::SetSchema(SchemaPtr schema, Indexes indexes) {
 }
 
 void Region::SetEntriesComplete(uint32_t index_id) {
+  ChangeState(index_id, [](IndexState* state) { state->entries_complete = true; });
+}
+
+void Region::SetEntriesCleared(uint32_t index_id) {
+  ChangeState(index_id, [](IndexState* state) { state->entries_cleared = true; });
+}
+
+void Region::ChangeState(uint32_t index_id, const std::function<void(IndexState*)>& change) {
   std::lock_guard lock(mutex_);
   Indexes changed = *indexes_;
   auto found = changed.find(index_id);
   if (found == changed.end()) return;
-  found->second.entries_complete = true;
+  change(&found->second);
   indexes_ = std::make_shared<const Indexes>(std::move(changed));
 }
 

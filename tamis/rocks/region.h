@@ -108,6 +108,7 @@ class Region : public std::enable_shared_from_this<Region> {
   void Close();
   void SetSchema(SchemaPtr schema, Indexes indexes);
   void SetEntriesComplete(uint32_t index_id);
+  void SetEntriesCleared(uint32_t index_id);
 
   bool closed() const {
     std::lock_guard lock(mutex_);
@@ -122,6 +123,7 @@ class Region : public std::enable_shared_from_this<Region> {
   std::atomic<bool> split_requested{false};
 
  private:
+  void ChangeState(uint32_t index_id, const std::function<void(IndexState*)>& change);
   void RunAlone(std::unique_lock<std::mutex> lock);
 
   const RegionInfo info_;

@@ -1,7 +1,6 @@
 #include "tamis/rocks/region_assignment.h"
 
 #include <algorithm>
-#include <vector>
 
 namespace tamis {
 
@@ -32,6 +31,7 @@ void RegionAssignment::AssignAll() {
 
 void RegionAssignment::Sweep() {
   lives_->ExpelSilent();
+  ReopenClosed();
   GiveAwayUnserved();
   executor_->PostAfter(lives_->look_interval(), [weak = weak_from_this()] {
     if (auto self = weak.lock()) self->Sweep();
@@ -106,7 +106,19 @@ void RegionAssignment::OpenNew(const pb::RegionRecord& record, Duration wait) {
 
 void RegionAssignment::Reopen(const pb::RegionRecord& record, Duration wait) {
   const std::string target = OwnerLike(record.server());
-  if (!target.empty()) (void)Assign(record, target, wait);
+  if (!target.empty() && Assign(record, target, wait).ok()) return;
+  if (!IsCurrent(record)) return;
+  std::lock_guard lock(mutex_);
+  closed_.push_back({record, wait});
+}
+
+void RegionAssignment::ReopenClosed() {
+  std::vector<Closed> closed;
+  {
+    std::lock_guard lock(mutex_);
+    closed.swap(closed_);
+  }
+  for (const Closed& region : closed) Reopen(region.record, region.wait);
 }
 
 }  // namespace tamis

@@ -7,7 +7,9 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "tamis/rocks/catalog.h"
 #include "tamis/rocks/fence.h"
@@ -31,7 +33,7 @@ class RegionAssignment : public std::enable_shared_from_this<RegionAssignment> {
   // Gives a region away as its record says, unless that is old.
   Status Assign(pb::RegionRecord record, const std::string& server, Duration wait);
   // Opens a region again that was closed for something that did not come about, unless somebody
-  // else has decided about it since.
+  // else has decided about it since. When the catalog cannot be written now, the sweep does it.
   void Reopen(const pb::RegionRecord& record, Duration wait);
   // Opens a region that has just got into the catalog, at its server.
   void OpenNew(const pb::RegionRecord& record, Duration wait);
@@ -48,11 +50,20 @@ class RegionAssignment : public std::enable_shared_from_this<RegionAssignment> {
   bool IsCurrent(const pb::RegionRecord& record) const;
 
  private:
+  struct Closed {
+    pb::RegionRecord record;
+    Duration wait;
+  };
+
+  void ReopenClosed();
+
   Executor* const executor_;
   Catalog* const catalog_;
   FenceTable* const fences_;
   const std::shared_ptr<ServerLives> lives_;
   const Duration opening_wait_;
+  std::mutex mutex_;
+  std::vector<Closed> closed_;  // open nowhere, though their servers live
 };
 
 }  // namespace tamis

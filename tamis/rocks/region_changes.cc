@@ -68,7 +68,10 @@ void RegionChanges::Move(RegionId region, const std::string& target, DoneCallbac
         if (!closed.ok()) return once(closed.status());
         // The target may have died meanwhile; the region must not stay closed.
         RegionAssignment& assignment = *self->assignment_;
-        once(assignment.Assign(record, assignment.OwnerLike(target), assignment.WaitAfter(closed)));
+        const Duration wait = assignment.WaitAfter(closed);
+        const Status moved = assignment.Assign(record, assignment.OwnerLike(target), wait);
+        if (!moved.ok()) assignment.Reopen(record, wait);
+        once(moved);
       });
 }
 

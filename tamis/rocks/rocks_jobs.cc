@@ -112,7 +112,11 @@ void RocksJobs::RebuildIndex(const std::string& table, const std::string& index,
   for (const IndexSpec& spec : schema->indexes) {
     if (index.empty() || spec.name == index) ids.push_back(spec.id);
   }
-  std::map<std::string, std::shared_ptr<RocksRegionServer>> servers;
+  struct Part {
+    std::shared_ptr<RocksRegionServer> server;
+    std::vector<uint64_t> regions;
+  };
+  std::map<std::string, Part> parts;
   for (const pb::RegionRecord& region : catalog_->Regions(schema->id)) {
     auto server = lives_->FindRunning(region.server());
     if (!server || server->paused() || !server->FindRegion(region.id())) {
@@ -120,20 +124,23 @@ void RocksJobs::RebuildIndex(const std::string& table, const std::string& index,
                               std::to_string(region.id()) +
                               " is not open now; wait until it is, then do it again"));
     }
-    servers[server->name()] = std::move(server);
+    Part& of_server = parts[server->name()];
+    of_server.server = std::move(server);
+    of_server.regions.push_back(region.id());
   }
   auto join = std::make_shared<Join<Status>>(Status::Ok(), [table, done](const Status& status) {
     done(status.WithContext("cannot rebuild indexes of table \"" + table + "\""));
   });
   for (const uint32_t id : ids) {
-    for (auto& [name, server] : servers) {
+    for (auto& [name, of_server] : parts) {
       join->Begin();
       DoneCallback rebuilt = [join, part](const Status& status) {
         part();
         EndWith(join.get(), status);
       };
+      const auto& server = of_server.server;
       server->RebuildIndex(
-          schema->id, id,
+          of_server.regions, id,
           UnlessKilled(executor_, lives_->look_interval(), server, std::move(rebuilt)));
     }
   }

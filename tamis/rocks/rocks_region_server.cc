@@ -94,7 +94,8 @@ ServerStatus RocksRegionServer::GetStatus() const {
   ServerStatus status;
   if (killed()) return status;
   for (const auto& region : Regions()) {
-    for (const auto& [index_id, state] : *region->indexes()) {
+    const auto indexes = region->indexes();
+    for (const auto& [index_id, state] : *indexes) {
       status.filter_bytes += state.filter->SizeBytes();
       status.filters_of_bits += state.filter->bits_only() ? 1 : 0;
     }
@@ -254,13 +255,7 @@ void RocksRegionServer::AfterWrite(const std::shared_ptr<Region>& region) {
 void RocksRegionServer::OpenRegion(const pb::RegionRecord& record, Duration wait) {
   const Time not_before = wait > Duration(0) ? context_->executor->Now() + wait : Time{};
   context_->executor->Step([self = shared_from_this(), record, not_before] {
-    auto region = self->regions_->Open(record, not_before);
-    if (!region) return;
-    // The schema may have changed between reading it and entering the region among the open ones.
-    auto schema = self->context_->catalog->Table(record.table_id());
-    if (schema.has_value() && schema->version != region->schema()->version) {
-      self->UpdateSchema(record.table_id(), [] {});
-    }
+    (void)self->regions_->Open(record, not_before);
   });
 }
 
@@ -321,16 +316,22 @@ void RocksRegionServer::UpdateSchema(uint32_t table_id, std::function<void()> do
   });
 }
 
-void RocksRegionServer::RebuildIndex(uint32_t table_id, uint32_t index_id, DoneCallback done) {
-  context_->executor->Step([self = shared_from_this(), table_id, index_id, done] {
+void RocksRegionServer::RebuildIndex(const std::vector<uint64_t>& region_ids, uint32_t index_id,
+                                     DoneCallback done) {
+  context_->executor->Step([self = shared_from_this(), region_ids, index_id, done] {
     auto join = std::make_shared<Join<Status>>(Status::Ok(), [self, done](const Status& status) {
       if (!status.ok()) return done(status);
       FilterFeed& feed = self->feed();
       const Time deadline = self->context_->executor->Now() + self->context_->options.write_timeout;
       feed.WaitAcknowledged(feed.Last(), Time{}, deadline, done);
     });
-    for (auto& region : self->regions_->OfTable(table_id)) {
+    for (const uint64_t id : region_ids) {
+      auto region = self->regions_->Find(id);
       join->Begin();
+      if (region == nullptr) {
+        EndWith(join.get(), self->regions_->NotOpen(id));
+        continue;
+      }
       self->builder_->Rebuild(region, index_id,
                               [join](const Status& status) { EndWith(join.get(), status); });
     }

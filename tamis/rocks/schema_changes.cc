@@ -1,5 +1,6 @@
 #include "tamis/rocks/schema_changes.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "tamis/base/join.h"
@@ -60,7 +61,10 @@ Status SchemaChanges::CommitDrop(const std::string& name) {
   TAMIS_ASSIGN_OR_RETURN(const TableSchema schema, catalog_->Table(name));
   std::vector<std::shared_ptr<Fence>> fences;
   std::vector<std::unique_lock<std::shared_mutex>> excluded;
-  for (const pb::RegionRecord& region : catalog_->Regions(schema.id)) {
+  // In order of their ids, as a merge takes its two.
+  std::vector<pb::RegionRecord> regions = catalog_->Regions(schema.id);
+  std::ranges::sort(regions, {}, &pb::RegionRecord::id);
+  for (const pb::RegionRecord& region : regions) {
     fences.push_back(fences_->Of(region.id()));
     excluded.push_back(fences.back()->Exclude());
   }

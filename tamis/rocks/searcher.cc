@@ -255,7 +255,8 @@ class Searcher::Run {
   // Of the region, as its filters know it.
   std::optional<uint64_t> RowCount() const {
     std::optional<uint64_t> rows;
-    for (const auto& [index_id, state] : *region_.indexes()) {
+    const auto indexes = region_.indexes();
+    for (const auto& [index_id, state] : *indexes) {
       const IndexSpec* index = searcher_.schema_->FindIndex(index_id);
       if (index == nullptr || index->nulls == IndexNulls::kSkip || state.filter == nullptr ||
           !complete_.contains(index_id) || !state.filter->published()) {

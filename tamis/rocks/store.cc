@@ -187,18 +187,32 @@ void Store::GoOn() {
   static std::mutex one_at_a_time;
   std::lock_guard lock(one_at_a_time);
   stalled_ = !db_->Resume().ok();
+  if (stalled_) return;
+  // The log that a write has failed on takes no other: RocksDB aborts. It goes over to another one
+  // when it resumes, if there is anything to flush: should the disk be full again at once, this.
+  rocksdb::WriteOptions unlogged;
+  unlogged.disableWAL = true;
+  rocksdb::WriteBatch nothing;
+  nothing.Delete(meta(), "there is no such key");
+  (void)writers_->Write(unlogged, &nothing);
 }
 
 Status Store::Write(rocksdb::WriteBatch* batch, bool sync) {
   rocksdb::WriteOptions write_options;
   write_options.sync = sync;
-  const std::string doing = "write to store \"" + options_.directory + "\"";
-  Status status = FromRocks(writers_->Write(write_options, batch), doing);
-  if (status.code() != StatusCode::kResourceExhausted) return status;
-  // There may be room by now. The same batch twice is the same as once.
-  stalled_ = true;
-  GoOn();
-  return stalled_ ? status : FromRocks(writers_->Write(write_options, batch), doing);
+  for (bool again = false;; again = true) {
+    const rocksdb::Status written = writers_->Write(write_options, batch);
+    if (written.ok()) return Status::Ok();
+    const Status status = FromRocks(written, "write to store \"" + options_.directory + "\"");
+    const bool full = status.code() == StatusCode::kResourceExhausted;
+    // Where somebody else has met the full disk, RocksDB says no more of the log than that.
+    const bool broken = written.ToString().find("Seen error") != std::string::npos;
+    if (again || (!full && !broken)) return status;
+    // There may be room by now. The same batch twice is the same as once.
+    stalled_ = true;
+    GoOn();
+    if (stalled_) return status;
+  }
 }
 
 void Store::SetGarbage(std::shared_ptr<const IsGarbage> is_garbage) {

@@ -2,9 +2,13 @@
 // cluster does is in cluster_suite_test.cc.
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <fstream>
+#include <thread>
 
 #include "tamis/base/thread_executor.h"
 #include "tamis/query/engine.h"
@@ -215,6 +219,41 @@ TEST_F(EmbeddedClusterTest, ARegionThatIsOnlyOverwrittenIsNotSplit) {
   // at the time limit, or well.)
   Fill(schema, 20000);
   while (count() < 4) Fill(schema, 20000);
+}
+
+// Of this process, by the number that the system gave it.
+bool IsAsleep(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+  std::string number, name, state;
+  file >> number >> name >> state;
+  return state == "S";
+}
+
+TEST_F(EmbeddedClusterTest, ASchemaThatChangesWhileARegionIsOpenedIsFollowed) {
+  const SchemaPtr schema = MakeTable();
+  const pb::RegionRecord record = cluster_->catalog().Regions(schema->id).front();
+  const auto owner = cluster_->LocalServer(record.server());
+  const auto other = cluster_->LocalServer(record.server() == "rs1" ? "rs2" : "rs1");
+  const auto region = owner->FindRegion(record.id());
+  ASSERT_NE(region, nullptr);
+  // Whoever opens it has read the schema when he waits for the fence.
+  auto excluded = region->fence().Exclude();
+  std::atomic<pid_t> opening = 0;
+  std::thread opens([&] {
+    opening = gettid();
+    other->OpenRegion(record, Duration(0));
+  });
+  while (opening == 0 || !IsAsleep(opening)) std::this_thread::yield();
+  TableSchema changed = *schema;
+  ++changed.version;
+  changed.columns.push_back({.name = "later", .type = Type::kText});
+  const Status committed = cluster_->catalog().Commit({.put_tables = {changed}});
+  EXPECT_TRUE(committed.ok()) << committed;
+  excluded.unlock();
+  opens.join();
+  const auto opened = other->FindRegion(record.id());
+  ASSERT_NE(opened, nullptr);
+  EXPECT_EQ(opened->schema()->version, changed.version);
 }
 
 }  // namespace

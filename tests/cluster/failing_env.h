@@ -1,8 +1,11 @@
-// FailingEnv: a file system in memory whose logs take no more bytes while it is told so.
+// FailingEnv: a file system in memory whose logs take no more bytes while it is told so: because
+// the disk fails, which ends a RocksDB, or because it is full, which does not.
 #pragma once
 
 #include <rocksdb/env.h>
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -15,12 +18,17 @@ class FailingEnv : public rocksdb::EnvWrapper {
   void set_failing(bool failing) { failing_ = failing; }
   bool failing() const { return failing_; }
 
+  // After so many more pieces have been taken there is no room for another, until `MakeRoom`.
+  void FillUpAfter(uint64_t pieces) { room_ = pieces; }
+  void MakeRoom() { room_ = ~uint64_t{0}; }
+  bool full() const { return room_ == 0; }
+
   rocksdb::Status NewWritableFile(const std::string& name,
                                   std::unique_ptr<rocksdb::WritableFile>* file,
                                   const rocksdb::EnvOptions& options) override {
     const rocksdb::Status status = rocksdb::EnvWrapper::NewWritableFile(name, file, options);
     if (status.ok() && name.ends_with(".log")) {
-      *file = std::make_unique<Log>(std::move(*file), &failing_);
+      *file = std::make_unique<Log>(std::move(*file), this);
     }
     return status;
   }
@@ -28,24 +36,27 @@ class FailingEnv : public rocksdb::EnvWrapper {
  private:
   class Log : public rocksdb::WritableFileWrapper {
    public:
-    Log(std::unique_ptr<rocksdb::WritableFile> file, const bool* failing)
-        : WritableFileWrapper(file.get()), file_(std::move(file)), failing_(*failing) {}
+    Log(std::unique_ptr<rocksdb::WritableFile> file, FailingEnv* env)
+        : WritableFileWrapper(file.get()), file_(std::move(file)), env_(*env) {}
     using rocksdb::WritableFileWrapper::Append;
     rocksdb::Status Append(const rocksdb::Slice& data) override {
-      if (failing_) return rocksdb::Status::IOError("the disk takes no more bytes");
+      if (env_.failing_) return rocksdb::Status::IOError("the disk takes no more bytes");
+      if (env_.room_ == 0) return rocksdb::Status::NoSpace("no room for more bytes");
+      if (env_.room_ != ~uint64_t{0}) --env_.room_;
       return WritableFileWrapper::Append(data);
     }
 
    private:
     const std::unique_ptr<rocksdb::WritableFile> file_;
-    const bool& failing_;
+    FailingEnv& env_;
   };
 
   explicit FailingEnv(std::unique_ptr<rocksdb::Env> memory)
       : rocksdb::EnvWrapper(memory.get()), memory_(std::move(memory)) {}
 
   const std::unique_ptr<rocksdb::Env> memory_;
-  bool failing_ = false;
+  std::atomic<bool> failing_ = false;
+  std::atomic<uint64_t> room_ = ~uint64_t{0};
 };
 
 }  // namespace tamis

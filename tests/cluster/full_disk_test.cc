@@ -1,0 +1,148 @@
+// A disk that is full for some time, whatever is being written when that begins: nothing stays
+// undone once there is room.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tamis/base/sim_executor.h"
+#include "tamis/query/engine.h"
+#include "tamis/rocks/rocks_cluster.h"
+#include "tests/cluster/failing_env.h"
+
+namespace tamis {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int64_t kRows = 40;
+
+// Two servers, and a table of two regions whose index is half built.
+class HalfBuilt {
+ public:
+  HalfBuilt() {
+    RocksCluster::Options options;
+    options.store.directory = "/store";
+    options.store.env = &env_;
+    options.store.background_compactions = false;  // on their own threads
+    options.servers = 2;
+    options.balance = false;
+    options.server.build_rows = 1;
+    auto cluster = RocksCluster::Open(options, &executor);
+    EXPECT_TRUE(cluster.ok()) << cluster.status();
+    cluster_ = std::move(*cluster);
+    engine_ = std::make_unique<Engine>(cluster_.get(), &executor, Engine::Options{});
+    TableSchema schema;
+    schema.name = "t";
+    schema.columns = {{.name = "id", .type = Type::kInt64, .nullable = false},
+                      {.name = "n", .type = Type::kInt64}};
+    schema.key = {0};
+    const auto made = Await<Result<TableSchema>>(
+        &executor, [&](auto done) { cluster_->CreateTable(schema, done); });
+    EXPECT_TRUE(made.ok()) << made.status();
+    executor.RunFor(1s);
+    EXPECT_TRUE(Put(0).ok());
+    EXPECT_TRUE(Change([&](auto done) {
+                  cluster_->SplitRegion(RegionId(Regions().front().id()), "", done);
+                }).ok());
+    executor.RunFor(1s);
+    const auto index = Await<Result<TableSchema>>(&executor, [&](auto done) {
+      cluster_->CreateIndex("t", {.name = "n", .columns = {1}, .expected_values = 100}, done);
+    });
+    EXPECT_TRUE(index.ok()) << index.status();
+    engine_->ForgetTable("t");
+    executor.RunFor(10ms);
+  }
+  ~HalfBuilt() {
+    executor.Clear();
+    engine_.reset();
+    cluster_.reset();
+  }
+
+  // Every row has another value then.
+  Status Put(int64_t value) {
+    std::vector<Write> writes;
+    for (int64_t i = 0; i < kRows; ++i) {
+      writes.push_back({.row = {Value::Int64(i), Value::Int64(value + i)}});
+    }
+    for (const Status& status : engine_->Apply(*engine_->Table("t"), std::move(writes))) {
+      if (!status.ok()) return status;
+    }
+    return Status::Ok();
+  }
+  std::vector<pb::RegionRecord> Regions() { return cluster_->catalog().Regions(); }
+  Status Change(const std::function<void(DoneCallback)>& change) {
+    return Await<Status>(&executor, [&](auto done) { change(done); });
+  }
+  RocksCluster& cluster() { return *cluster_; }
+  FailingEnv& disk() { return env_; }
+
+  void ExpectAllIsWell() {
+    const Status put = Put(1000);
+    EXPECT_TRUE(put.ok()) << put;
+    const auto progress = Await<Result<IndexProgress>>(
+        &executor, [&](auto done) { cluster_->GetIndexProgress("t", "n", done); });
+    ASSERT_TRUE(progress.ok()) << progress.status();
+    EXPECT_EQ(progress->complete, progress->regions);
+    EXPECT_EQ(progress->regions, Regions().size());
+    const auto check =
+        Await<Result<CheckReport>>(&executor, [&](auto done) { cluster_->Check("t", done); });
+    ASSERT_TRUE(check.ok()) << check.status();
+    EXPECT_TRUE(check->ok()) << check->ToString();
+    EXPECT_EQ(check->rows, static_cast<uint64_t>(kRows));
+  }
+
+  SimExecutor executor{1, 1ms};
+
+ private:
+  FailingEnv env_;
+  std::unique_ptr<RocksCluster> cluster_;
+  std::unique_ptr<Engine> engine_;
+};
+
+// Begins `change` with room for so and so many pieces, more each time, until there was enough.
+void FillUpDuring(const std::function<void(HalfBuilt*, DoneCallback)>& change) {
+  int failed = 0;
+  for (uint64_t room = 0; room < 200; ++room) {
+    SCOPED_TRACE("room for " + std::to_string(room) + " pieces");
+    HalfBuilt store;
+    ASSERT_FALSE(::testing::Test::HasFailure());
+    store.disk().FillUpAfter(room);
+    const Status changed = store.Change([&](DoneCallback done) { change(&store, done); });
+    store.executor.RunFor(3s);
+    const bool filled = store.disk().full();
+    store.disk().MakeRoom();
+    store.executor.RunFor(30s);
+    store.ExpectAllIsWell();
+    if (::testing::Test::HasFailure()) return;
+    failed += changed.ok() ? 0 : 1;
+    if (!filled) break;
+  }
+  EXPECT_GT(failed, 0);
+}
+
+TEST(FullDiskTest, ARegionIsOpenAgainWhateverOfItsMoveFoundNoRoom) {
+  FillUpDuring([](HalfBuilt* store, const DoneCallback& done) {
+    const pb::RegionRecord region = store->Regions().back();
+    store->cluster().MoveRegion(RegionId(region.id()), region.server() == "rs1" ? "rs2" : "rs1",
+                                done);
+  });
+}
+
+TEST(FullDiskTest, RegionsAreOpenAgainWhateverOfTheirMergeFoundNoRoom) {
+  FillUpDuring([](HalfBuilt* store, const DoneCallback& done) {
+    store->cluster().MergeRegion(RegionId(store->Regions().front().id()), done);
+  });
+}
+
+TEST(FullDiskTest, BothHalvesAreOpenWhateverOfASplitFoundNoRoom) {
+  FillUpDuring([](HalfBuilt* store, const DoneCallback& done) {
+    store->cluster().SplitRegion(RegionId(store->Regions().front().id()), "", done);
+  });
+}
+
+}  // namespace
+}  // namespace tamis
