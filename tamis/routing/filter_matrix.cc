@@ -53,8 +53,8 @@ Pages MapZeroed(size_t size) {
 static_assert(std::endian::native == std::endian::little);
 
 size_t NextBlockColumns(size_t there) {
-  const size_t quarter = (there / 4 + kFirstBlockColumns - 1) / kFirstBlockColumns;
-  return std::clamp(quarter * kFirstBlockColumns, kFirstBlockColumns, kLargestBlockColumns);
+  const size_t eighth = there / 8 / kFirstBlockColumns * kFirstBlockColumns;
+  return std::clamp(eighth, kFirstBlockColumns, kLargestBlockColumns);
 }
 
 // The words from `first` on, as many as there are and fit; the next ones are on their way then.

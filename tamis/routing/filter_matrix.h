@@ -7,9 +7,9 @@
 // sequence instead of ten thousand times two or more random cache lines.
 //
 //   Layout   column blocks, each rows x (8 to 512 bytes), allocated one by one: the first ones have
-//            64 columns, then each is a quarter of what is there, up to 4,096 columns a block.
-//            Growing copies nothing; unused columns are fewer than a quarter of those in use and
-//            64, or than 4,096. Reserve makes fewer and larger blocks.
+//            64 columns, then each is an eighth of what is there, up to 4,096 columns a block.
+//            Growing copies nothing; unused columns are fewer than 64, or than an eighth of those
+//            in use, or than 4,096. Reserve makes fewer and larger blocks.
 //   Memory   one bit a position and column: k / ln 2 bits for each key of full layers
 //   Probe    k rows of columns() bits, fetched a block ahead, ANDed with the widest vectors there
 //   Threads  const members may run concurrently; others need exclusive access

@@ -49,11 +49,11 @@ TEST(FilterMatrixTest, ColumnsAreGivenInOrderAndFreedOnesAgain) {
   EXPECT_EQ(matrix.Allocate(), 1000u);
 }
 
-TEST(FilterMatrixTest, UnusedColumnsAreFewerThanAQuarterOfTheUsedOnesOrThanOneLargeBlock) {
+TEST(FilterMatrixTest, UnusedColumnsAreFewerThanAnEighthOfTheUsedOnesOrThanOneLargeBlock) {
   FilterMatrix matrix(SplitGeometry{1, 2});
   for (size_t used = 1; used <= 30000; ++used) {
     matrix.Allocate();
-    ASSERT_LT(matrix.columns() - used, std::min<size_t>(used / 4 + 64, 4096)) << used;
+    ASSERT_LT(matrix.columns() - used, std::clamp<size_t>(used / 8, 64, 4096)) << used;
   }
 }
 

@@ -610,23 +610,28 @@ GlobalIndex::Route GlobalIndex::Find(uint32_t table_id, const KeyRanges& keys,
       i = last + 1;
     }
   }
-  // Regions lie in memory in no order: those needed soon are on their way.
+  // Regions lie in memory in no order: those needed soon are on their way, and before that their
+  // keys, which may lie elsewhere again.
   constexpr size_t kAhead = 8;
-  const auto fetch = [&](uint32_t position) {
-    __builtin_prefetch(&layout.range(layout.at(position)));
+  const auto start_of = [&](size_t run) -> const std::string& {
+    return layout.range(layout.at(runs[run].first)).start;
+  };
+  const auto end_of = [&](size_t run) -> const std::string& {
+    return layout.range(layout.at(runs[run].second)).end;
   };
   route.excluded.Reserve(runs.size());
-  for (size_t i = 0; i < std::min(kAhead, runs.size()); ++i) {
-    fetch(runs[i].first);
-    fetch(runs[i].second);
-  }
-  for (size_t i = 0; i < runs.size(); ++i) {
-    if (i + kAhead < runs.size()) {
-      fetch(runs[i + kAhead].first);
-      fetch(runs[i + kAhead].second);
+  for (size_t i = 0; i < runs.size() + 2 * kAhead; ++i) {
+    if (i < runs.size()) {
+      __builtin_prefetch(&start_of(i));
+      __builtin_prefetch(&end_of(i));
     }
-    route.excluded.Add({layout.range(layout.at(runs[i].first)).start,
-                        layout.range(layout.at(runs[i].second)).end});
+    if (i >= kAhead && i - kAhead < runs.size()) {
+      __builtin_prefetch(start_of(i - kAhead).data());
+      __builtin_prefetch(end_of(i - kAhead).data());
+    }
+    if (i >= 2 * kAhead) {
+      route.excluded.Add({start_of(i - 2 * kAhead), end_of(i - 2 * kAhead)});
+    }
   }
   return route;
 }

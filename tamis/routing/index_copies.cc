@@ -181,6 +181,7 @@ void IndexCopies::AddUnknown(RegionBits* may) const { may->AddAllBut(usable_); }
 void IndexCopies::AddThoseWith(std::span<const Value> values, RegionBits* may) const {
   AddUnknown(may);
   std::vector<uint64_t> columns;
+  std::vector<const Matrix::Owner*> owners;  // of columns that match
   uint64_t hashes[kHashesAtOnce];
   for (size_t first = 0; first < values.size(); first += kHashesAtOnce) {
     const auto batch = values.subspan(first, std::min(kHashesAtOnce, values.size() - first));
@@ -189,15 +190,21 @@ void IndexCopies::AddThoseWith(std::span<const Value> values, RegionBits* may) c
       matrix->bits.Probe(std::span(hashes, batch.size()), &columns);
       const size_t words = matrix->bits.columns() / 64;
       for (size_t i = 0; i < batch.size(); ++i) {
-        const uint64_t prefix = Prefix(batch[i].first);
+        // Of many regions most owners are not in the caches: all are on their way before the first
+        // is looked at.
+        owners.clear();
         for (size_t word = 0; word < words; ++word) {
           for (uint64_t bits = columns[i * words + word]; bits != 0; bits &= bits - 1) {
-            const Matrix::Owner& owner =
-                matrix->owners[word * 64 + static_cast<size_t>(std::countr_zero(bits))];
-            if (owner.slot == kNobody || may->Get(owner.slot)) continue;
-            if (Covers(owner.slot, owner.min_prefix, owner.max_prefix, batch[i].first, prefix)) {
-              may->Set(owner.slot);
-            }
+            owners.push_back(
+                &matrix->owners[word * 64 + static_cast<size_t>(std::countr_zero(bits))]);
+            __builtin_prefetch(owners.back());
+          }
+        }
+        const uint64_t prefix = Prefix(batch[i].first);
+        for (const Matrix::Owner* owner : owners) {
+          if (owner->slot == kNobody || may->Get(owner->slot)) continue;
+          if (Covers(owner->slot, owner->min_prefix, owner->max_prefix, batch[i].first, prefix)) {
+            may->Set(owner->slot);
           }
         }
       }

@@ -4,9 +4,8 @@
 //
 // A copy is *usable* once its bits are here. What is answered for the others is always "may hold".
 //
-//   Value     one probe of each matrix, then a comparison with the range of each region that
-//   matches Range     two comparisons of 8 bytes for each slot, 64 slots at a time; of whole values
-//   only
+//   Value     one probe of each matrix, then a comparison with the range of each region that matches
+//   Range     two comparisons of 8 bytes for each slot, 64 slots at a time; of whole values only
 //             where these are equal. The 8 bytes stand behind the prefix that all values share
 //   Threads   const members may run concurrently; others need exclusive access
 #pragma once
