@@ -602,5 +602,18 @@ TEST_F(FilteredDBTest, TellsItsFiguresAndItsStateAsProperties) {
   EXPECT_EQ(number("false_passes"), before);
 }
 
+// Keys that come in order are never compacted, so that no file is ever deleted.
+TEST_F(FilteredDBTest, FiltersOfMemtablesThatAreGoneAreFreed) {
+  Close();
+  options_.disable_auto_compactions = true;
+  Open();
+  for (int flush = 0; flush < 50; ++flush) {
+    Put("key " + std::to_string(1000 + flush));
+    ASSERT_TRUE(db_->Flush({}, handles_[0]).ok());
+  }
+  // Nobody else wakes who frees them: WaitUntilSettled would.
+  while (db_->filter().tree().figures().retired > 10) std::this_thread::yield();
+}
+
 }  // namespace
 }  // namespace tamis::lsm

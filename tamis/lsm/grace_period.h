@@ -67,6 +67,11 @@ class GracePeriod {
   }
   // REQUIRES: as Wait.
   void Collect();
+  // How many are kept.
+  size_t retired() const {
+    const std::lock_guard lock(retiring_);
+    return retired_.size();
+  }
 
   static constexpr uint32_t kSlots = 128;
   static constexpr uint32_t kShared = 0;  // the slot of threads that have none of their own
@@ -94,7 +99,7 @@ class GracePeriod {
   Slot slots_[kSlots];
   std::atomic<uint64_t> phase_{0};
   std::mutex waiting_;
-  std::mutex retiring_;
+  mutable std::mutex retiring_;
   std::vector<std::shared_ptr<const void>> retired_;
 };
 

@@ -22,13 +22,16 @@ constexpr uint64_t kMostGuessed = 1 << 20;
 
 std::string_view View(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
-// RocksDB's threads must not see exceptions; of ours there is only a lack of memory.
+// RocksDB's threads must not see exceptions; of ours there is only a lack of memory. True when the
+// work was done.
 template <class Work>
-void Guarded(HookState* state, uint32_t family, Work&& work) noexcept {
+bool Guarded(HookState* state, uint32_t family, Work&& work) noexcept {
   try {
     work();
+    return true;
   } catch (...) {
     state->tree().AddDoubts(family, kUnreadable);
+    return false;
   }
 }
 
@@ -42,7 +45,7 @@ class Collector : public rocksdb::TablePropertiesCollector {
   rocksdb::Status AddUserKey(const rocksdb::Slice& key, const rocksdb::Slice&,
                              rocksdb::EntryType type, rocksdb::SequenceNumber, uint64_t) override {
     if (!collects_ || type == rocksdb::kEntryRangeDeletion) return rocksdb::Status::OK();
-    Guarded(state_.get(), family_, [&] {
+    lacks_keys_ |= !Guarded(state_.get(), family_, [&] {
       const uint64_t hash = state_->tree().HashOf(family_, View(key));
       if (hashes_.empty() || hashes_.back() != hash) hashes_.push_back(hash);
     });
@@ -51,7 +54,8 @@ class Collector : public rocksdb::TablePropertiesCollector {
 
   // Is called more than once.
   rocksdb::Status Finish(rocksdb::UserCollectedProperties* properties) override {
-    if (!collects_) return rocksdb::Status::OK();
+    // Without some of them no key file may be written, which a later opening would believe.
+    if (!collects_ || lacks_keys_) return rocksdb::Status::OK();
     Guarded(state_.get(), family_, [&] {
       static std::atomic<uint64_t> next{1};
       if (collection_ == 0) {
@@ -71,6 +75,7 @@ class Collector : public rocksdb::TablePropertiesCollector {
   const uint32_t family_;
   const bool collects_;
   uint64_t collection_ = 0;
+  bool lacks_keys_ = false;
   std::vector<uint64_t> hashes_;
 };
 
@@ -97,6 +102,11 @@ class Listener : public rocksdb::EventListener {
   }
   void OnTableFileDeleted(const rocksdb::TableFileDeletionInfo& info) override {
     state_->OnDeleted(info.file_path);
+  }
+  // The memtable's filter was retired; where no file is ever deleted, nothing else wakes who
+  // collects.
+  void OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo&) override {
+    state_->OnFlushed();
   }
   void OnCompactionBegin(rocksdb::DB*, const rocksdb::CompactionJobInfo& info) override {
     std::vector<TreeFilter::FileNumber> inputs;

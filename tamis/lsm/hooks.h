@@ -37,6 +37,7 @@ class HookState {
   void Collected(uint64_t collection, uint32_t family, std::vector<uint64_t> hashes);
   void OnCreated(const rocksdb::TableFileCreationInfo& info);
   void OnDeleted(const std::string& path);
+  void OnFlushed() { Wake(); }
   void OnIngested(const rocksdb::ExternalFileIngestionInfo& info);
 
   // Whoever has announced an ingestion is told under which number each file came in.

@@ -391,19 +391,20 @@ void TreeFilter::BeginCounting() {
   remembers_ = true;
 }
 
-bool TreeFilter::IsCovered(FileNumber number) const {
+// An input may have been counted as one of another family that had the same name.
+bool TreeFilter::IsCovered(FileNumber number, uint32_t family) const {
   const auto at = ledger_.find(number);
-  if (at == ledger_.end()) return false;
+  if (at == ledger_.end() || at->second.file.family != family) return false;
   const Entry& entry = at->second;
   return entry.counted ||
-         (!entry.inputs.empty() &&
-          std::ranges::all_of(entry.inputs, [this](FileNumber input) { return IsCovered(input); }));
+         (!entry.inputs.empty() && std::ranges::all_of(entry.inputs, [&](FileNumber input) {
+           return IsCovered(input, family);
+         }));
 }
 
 bool TreeFilter::Covers(const File& file) const {
   const std::lock_guard lock(mutex_);
-  const auto at = ledger_.find(file.number);
-  return at != ledger_.end() && at->second.file.family == file.family && IsCovered(file.number);
+  return IsCovered(file.number, file.family);
 }
 
 bool TreeFilter::IsUncounted(const File& file) const {
@@ -695,6 +696,7 @@ TreeFilter::Figures TreeFilter::figures() const {
       figures.memtable_bytes += made->memtables.size_bytes();
     }
   }
+  figures.retired = grace_.retired();
   figures.disturbed = filter_->disturbed();
   const std::lock_guard writer(writer_);
   figures.filter = filter_->figures();

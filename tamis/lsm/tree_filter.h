@@ -168,6 +168,7 @@ class TreeFilter {
     uint64_t compared = 0;   // hashes read by settling
     uint64_t written = 0;    // key files
     uint64_t memtable_bytes = 0;
+    uint64_t retired = 0;  // lists of memtables' filters that nobody has freed yet
   };
   Figures figures() const;
   // Whether the filter is, byte by byte, the one that the key files of the counted files make.
@@ -222,7 +223,7 @@ class TreeFilter {
   void Note(uint64_t asked, uint64_t excluded) const;
 
   // REQUIRES: mutex_ is held.
-  bool IsCovered(FileNumber number) const;
+  bool IsCovered(FileNumber number, uint32_t family) const;
   void Enter(const File& file, bool has_keys, uint64_t keys);  // as counted
 
   // REQUIRES for the following: writer_ is held.

@@ -630,6 +630,23 @@ TEST(TreeFilterTest, CountingAnewMakesEachShardOnce) {
   std::filesystem::remove_all(directory);
 }
 
+// A file was counted for a family whose name another one has by now.
+TEST(TreeFilterTest, WhatWasMadeOfAFileOfAnotherFamilyIsCounted) {
+  const std::string directory =
+      testing::TempDir() + "tree_filter_named." + std::to_string(getpid());
+  auto tree = *TreeFilter::Create({.directory = directory});
+  tree->BeginCounting();
+  tree->CountFromHashes({.number = 10, .family = 1}, {tree->HashOf(1, "a")});
+  tree->EndCounting();
+  tree->CompactionBegan(1, {10});
+  tree->FileCreated({.number = 11, .family = 2}, {tree->HashOf(2, "a")}, 1);
+  tree->CompactionEnded(1);
+  EXPECT_TRUE(tree->Covers({.number = 10, .family = 1}));
+  EXPECT_FALSE(tree->Covers({.number = 11, .family = 2}));
+  tree.reset();
+  std::filesystem::remove_all(directory);
+}
+
 // What a compaction made of a file that nobody had counted is not covered by any copy.
 TEST(TreeFilterTest, WhatWasMadeOfAnUnknownFileIsCounted) {
   const std::string directory = testing::TempDir() + "tree_filter_made." + std::to_string(getpid());
