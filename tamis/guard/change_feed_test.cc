@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdio>
+#include <string>
+
 namespace tamis {
 namespace {
 
@@ -79,6 +83,20 @@ TEST(ChangeFeedTest, NothingToTellIsCaughtUpToo) {
   ASSERT_TRUE(changes.ok() && *changes);
   EXPECT_TRUE((*changes)->caught_up);
   EXPECT_EQ((*changes)->mark, "");
+}
+
+// Not the end of the feed: what comes behind it would be missed.
+TEST(ChangeFeedTest, ALineThatIsTooLongIsRefused) {
+  std::FILE* const file = std::tmpfile();
+  const std::string text = "+a\n=1\n+" + std::string(size_t{2} << 20, 'x') + "\n=2\n";
+  ASSERT_EQ(std::fwrite(text.data(), 1, text.size(), file), text.size());
+  std::rewind(file);
+  const std::atomic<bool> cancelled = false;
+  ChangeFeed feed(fileno(file), &cancelled);
+  auto changes = feed.Next();
+  if (changes.ok()) changes = feed.Next();  // what came before it may come alone
+  EXPECT_EQ(changes.status().code(), StatusCode::kDataLoss);
+  std::fclose(file);
 }
 
 TEST(ChangeFeedTest, AnythingElseIsRefused) {

@@ -149,13 +149,7 @@ Status FilterFollower::Apply(const FeedChanges& changes) {
     }
     // The adds were done, and are not repeated.
     with_adds = false;
-    std::string mark;
-    TAMIS_RETURN_IF_ERROR(ReadPlace(&mark));
-    if (mark != mark_) {
-      return FailedPrecondition("cannot go on from \"" + mark_ + "\": the filter \"" + key_ +
-                                "\" was rebuilt and is at \"" + mark +
-                                "\"; begin again with the feed behind that");
-    }
+    TAMIS_RETURN_IF_ERROR(StillHere());
   }
   if (!changes.mark.empty()) mark_ = changes.mark;
   ++counters_.batches;
@@ -163,9 +157,17 @@ Status FilterFollower::Apply(const FeedChanges& changes) {
   // The filter has all rows that were committed before the feed began, and each later one of it.
   auto trusted = connection_->Demand({"TAMIS.TRUST", key_});
   if (!trusted.ok()) return trusted.status().WithContext("cannot trust \"" + key_ + "\"");
+  return StillHere();
+}
+
+// Reads the generation anew. A filter that was rebuilt meanwhile is further than the feed is.
+Status FilterFollower::StillHere() {
   std::string mark;
   TAMIS_RETURN_IF_ERROR(ReadPlace(&mark));
-  return Status::Ok();
+  if (mark == mark_) return Status::Ok();
+  return FailedPrecondition("cannot go on from \"" + mark_ + "\": the filter \"" + key_ +
+                            "\" was rebuilt and is at \"" + mark +
+                            "\"; begin again with the feed behind that");
 }
 
 }  // namespace tamis

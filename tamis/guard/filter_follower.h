@@ -49,6 +49,7 @@ class FilterFollower {
 
   Status Connect();
   Status ReadPlace(std::string* mark);  // and the generation
+  Status StillHere();
   Result<Outcome> Try(const FeedChanges& changes, bool with_adds);
   Result<bool> Settled(const FeedChanges& changes);  // after an unknown outcome
   Status GiveUpFilter();

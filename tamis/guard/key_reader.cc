@@ -43,6 +43,7 @@ Result<std::optional<std::string_view>> KeyReader::NextLine() {
     if (at_end_) {
       if (begin_ == end_) return std::optional<std::string_view>();
       ++lines_;
+      is_cut_off_ = true;
       return Wrong("it is cut off, since the input ends within the line");
     }
     searched = end_ - begin_;

@@ -34,6 +34,8 @@ class KeyReader {
   Result<std::optional<std::string_view>> Next();
 
   uint64_t lines() const { return lines_; }
+  // The last error is that the input ends within a line.
+  bool is_cut_off() const { return is_cut_off_; }
   // Whether a call may give something without reading on.
   bool has_more() const { return begin_ < end_; }
   uint64_t nulls() const { return nulls_; }  // left out
@@ -51,6 +53,7 @@ class KeyReader {
   size_t begin_ = 0;  // of what was not given away yet
   size_t end_ = 0;
   bool at_end_ = false;
+  bool is_cut_off_ = false;
   uint64_t lines_ = 0;
   uint64_t nulls_ = 0;
   std::string unescaped_;

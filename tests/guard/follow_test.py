@@ -32,6 +32,7 @@ class Proxy:
         self.server, self.rng = server, rng
         self.path = os.path.join(directory, "proxy")
         self.cuts = collections.Counter()
+        self.first_cuts = rng.sample(("before", "behind"), 2)  # then as it comes
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(self.path)
         self.listener.listen()
@@ -50,7 +51,7 @@ class Proxy:
         client.close()
 
     def carry_until_cut(self, client):
-        """Bytes to the server; a cut in every third MULTI."""
+        """Bytes to the server; a cut in every other MULTI, and in the first two."""
         with socket.socket(socket.AF_UNIX) as server:
             server.connect(self.server.path)
             answers = threading.Thread(target=self.answer, args=(server, client), daemon=True)
@@ -60,8 +61,11 @@ class Proxy:
                 held += data
                 if b"MULTI" in held and not held.endswith(b"\r\nEXEC\r\n"):
                     continue
-                cut = self.rng.choice(("before", "behind", "no", "no")) if b"MULTI" in held else "no"
-                self.cuts[cut] += b"MULTI" in held
+                cut = "no"
+                if b"MULTI" in held:
+                    cut = (self.first_cuts.pop() if self.first_cuts else
+                           self.rng.choice(("before", "behind", "no", "no")))
+                    self.cuts[cut] += 1
                 if cut == "before":
                     server.sendall(held[:self.rng.randrange(len(held))])
                     return
