@@ -123,11 +123,16 @@ void Poller::OnReply(const std::string& name, uint64_t number, Time sent,
   Duration pause{};
   {
     std::lock_guard lock(mutex_);
+    if (!servers_.contains(name)) return;  // gone, and forgotten
+  }
+  // Answers of other servers do not wait for this one. A late answer is as good as its numbers are;
+  // the index sees to that.
+  const Time now = executor_->Now();
+  if (reply.ok()) index_->Apply(name, *reply, sent, now);
+  {
+    std::lock_guard lock(mutex_);
     auto found = servers_.find(name);
-    if (found == servers_.end()) return;  // gone, and forgotten
-    // A late answer is as good as its numbers are; the index sees to that.
-    const Time now = executor_->Now();
-    if (reply.ok()) index_->Apply(name, *reply, sent, now);
+    if (found == servers_.end()) return index_->Forget(name, now);  // gone meanwhile
     Server& server = found->second;
     if (server.number == number && server.under_way) {
       server.under_way = false;

@@ -177,7 +177,9 @@ class WriteDelivery {
       --missing;
     }
     for (size_t i = 0; i < sent.size(); ++i) {
-      if (!replies[i].has_value()) replies[i].emplace(DeadlineExceeded(""));
+      if (!replies[i].has_value()) {
+        replies[i].emplace(DeadlineExceeded("a region server did not answer in time"));
+      }
       TakeReply(*sent[i], *replies[i]);
       NoteStale(*sent[i], replies[i]->ok());
       TakeBack(*sent[i]);
@@ -223,7 +225,7 @@ class WriteDelivery {
     if (!reply.ok()) {
       Status status = reply.status();
       if (status.code() == StatusCode::kDeadlineExceeded) {
-        status = DeadlineExceeded("a region server did not answer in time; the write may stand");
+        status = status.WithContext("the write may stand");
       }
       for (const auto& [region_id, sent] : request.regions) {
         for (const size_t i : sent.items) Settle(&items_[i], status);

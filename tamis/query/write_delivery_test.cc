@@ -152,6 +152,19 @@ TEST_F(WriteDeliveryTest, AServersDeadlineIsUnknownToo) {
   EXPECT_EQ(requests_, 1);
 }
 
+TEST_F(WriteDeliveryTest, WhyAWriteMayStandIsSaid) {
+  cluster_.servers["a"]->mutate = [](const pb::MutateRequest&, auto done) {
+    done(DeadlineExceeded("the connection broke"));
+  };
+  cluster_.servers["b"]->mutate = [](const pb::MutateRequest&, auto done) {
+    done(InvalidArgument("send less at once"));
+  };
+  EXPECT_EQ(Apply({5, 15}), (Codes{kUnknown, StatusCode::kInvalidArgument}));
+  EXPECT_EQ(statuses_[0].message(),
+            "cannot write to table \"t\": the write may stand: the connection broke");
+  EXPECT_EQ(statuses_[1].message(), "cannot write to table \"t\": send less at once");
+}
+
 TEST_F(WriteDeliveryTest, WhatAnAnswerDoesNotSpeakOfIsUnknown) {
   cluster_.servers["a"]->mutate = [&](const pb::MutateRequest& request, auto done) {
     ++requests_;

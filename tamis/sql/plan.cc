@@ -187,14 +187,17 @@ double LookupSelectivity(const SqlPlan& plan, const std::vector<uint32_t>& colum
 
 void EstimateCost(const SqlPlan& plan, const TableSchema& schema, double table_rows,
                   sqlite3_index_info* info) {
-  bool whole_key = std::any_of(plan.terms.begin(), plan.terms.end(),
-                               [](const SqlPlan::Term& term) { return term.kind == Kind::kKey; });
-  whole_key = whole_key || std::all_of(schema.key.begin(), schema.key.end(),
-                                       [&](uint32_t c) { return HasEquality(plan, c); });
-  if (whole_key) {
+  const bool by_name = std::ranges::any_of(
+      plan.terms, [](const SqlPlan::Term& term) { return term.kind == Kind::kKey; });
+  if (by_name ||
+      std::ranges::all_of(schema.key, [&](uint32_t c) { return HasEquality(plan, c); })) {
     info->estimatedCost = kSearchCost / 2;
     info->estimatedRows = 1;
-    info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
+    // Of a unique answer SQLite takes the first row and asks for no other: it writes that alone.
+    if (by_name || std::ranges::all_of(schema.key,
+                                       [&](uint32_t c) { return IsHeld(schema, plan, c, info); })) {
+      info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
+    }
     return;
   }
   double lookup = LookupSelectivity(plan, schema.key, 0.01);

@@ -316,9 +316,20 @@ Result<std::vector<Explain>> ExplainSql(sqlite3* db, const std::shared_ptr<Sessi
   std::vector<Explain> searches;
   TAMIS_ASSIGN_OR_RETURN(sqlite3_stmt * statement, PrepareOne(db, sql));
   if (sqlite3_stmt_readonly(statement)) {
+    // COMMIT and the like are read-only to SQLite. A view may explain itself.
+    constexpr int kDeepest = 4;
+    const char* why = sqlite3_column_count(statement) == 0 ? "it neither reads nor writes rows"
+                      : session->explains >= kDeepest ? "too many statements explain each other"
+                                                      : nullptr;
+    if (why != nullptr) {
+      sqlite3_finalize(statement);
+      return InvalidArgument(std::string("cannot explain \"") + sql + "\": " + why);
+    }
     std::vector<Explain>* const outer = session->searches;
     session->searches = &searches;
+    ++session->explains;
     Status status = RunToEnd(db, statement);
+    --session->explains;
     session->searches = outer;
     TAMIS_RETURN_IF_ERROR(status);
     return searches;
