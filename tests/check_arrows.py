@@ -7,8 +7,9 @@ Looks at every #include of tamis/, tests/ and bench/ and at the DEPS of every ta
 an arrow that is not in the table, one to the internal/ of another folder, an include of a file that
 does not exist, files that include one another in a circle, a header of ours in angle brackets, and two
 types of one name in one namespace, defined in two files: the linker keeps one of their members for both
-and says nothing. Before that the check proves on a small tree with planted faults that it finds each of
-them.
+and says nothing. So is a loop over what a pointer points to that a call has just returned: C++20 keeps
+what is walked, not who owns it. Before that the check proves on a small tree with planted faults that it
+finds each of them.
 """
 
 import os
@@ -197,8 +198,18 @@ def check_types(root):
     return faults
 
 
+# Messages give pointers to what is theirs.
+LOOP = re.compile(r"\bfor\s*\([^;{}]*?[^:]:\s*(\*[\w.:>-]*?\b(?!mutable_)\w+\(\))\s*\)\s*[^)]")
+
+
+def check_loops(root):
+    return [f"{path}: for (... : {loop}): nobody owns what is walked if {loop[1:]} returns a shared pointer;"
+            " give that a name before the loop"
+            for path in sorted(files(root, (".h", ".cc"))) for loop in LOOP.findall(read(root, path))]
+
+
 def check(root):
-    return check_includes(root) + check_libraries(root) + check_types(root)
+    return check_includes(root) + check_libraries(root) + check_types(root) + check_loops(root)
 
 
 def prove_that_faults_are_found():
@@ -216,6 +227,8 @@ def prove_that_faults_are_found():
         "tamis/routing/CMakeLists.txt": "tamis_library(matrix DEPS filter)\n"
                                         "tamis_library(routing DEPS matrix executor)\n",
         "tests/cluster_test.cc": '#include "tamis/filter/filter.h"\n',
+        "tamis/table/loops.cc": "void F() {\n  for (auto& a : *m->mutable_all()) G(a);\n  for (auto& a : all()) G(a);\n"
+                                "  for (auto& a : *all) G(*b());\n}\n",
         # Types of one name that never meet.
         "tamis/table/plan.h": "namespace tamis {\nstruct Plan final : Base { struct Term {}; };\n"
                               "class Other;\nstruct Other* F() { struct Local {}; }\n}\n",
@@ -240,6 +253,7 @@ def prove_that_faults_are_found():
         "nested namespace": ("tamis/base/plan.cc", "namespace tamis::pb {\nenum class Plan : int { kA };\n}\n"),
         "behind a quote": ("tamis/base/plan.cc", "namespace tamis {\nint n = 1'000; char c = '\\'';\n"
                                                  'extern "C" {\nstruct alignas(8) Plan {};\n}\n}\n'),
+        "loop": ("tamis/base/plan.cc", "void F() {\n  for (const auto& [a,\n      b] : *region->indexes()) {\n  }\n}\n"),
         "library against an arrow": ("tamis/filter/CMakeLists.txt", "tamis_library(filter DEPS matrix)\n"),
     }
     cases = {"none": None, **planted}

@@ -9,6 +9,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import unittest
 
 TOOL, DIRECTORY = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
@@ -132,6 +133,27 @@ class LauncherTest(unittest.TestCase):
         self.assertIn("-D NAME=VALUE", self.refused("start", "-D", "nonsense"))
         self.assertIn("no /nowhere.jar", self.refused("start", "--jar", "/nowhere.jar"))
         self.assertIn("without --cuts", self.refused("cut", "master", "rs1"))
+
+    def test_what_is_of_somebody_else_is_left_alone(self):
+        with tempfile.TemporaryDirectory() as directory:
+            kept = os.path.join(directory, "log", "kept")
+            os.mkdir(os.path.dirname(kept))
+            with open(kept, "w", encoding="utf-8"):
+                pass
+            for words in (["clean"], ["start", "1"]):
+                done = run(*words, directory=directory)
+                self.assertNotEqual(done.returncode, 0, done.stdout)
+                self.assertIn("give another --directory", done.stderr)
+            self.assertTrue(os.path.exists(kept))
+
+    def test_clean_of_what_never_ran(self):
+        with tempfile.TemporaryDirectory() as parent:
+            directory = os.path.join(parent, "cluster")
+            self.assertEqual(run("clean", directory=directory).returncode, 0)
+            self.assertNotEqual(run("start", "--jar", "/nowhere.jar", directory=directory).returncode, 0)
+            done = run("clean", directory=directory)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(os.listdir(directory), ["lock"])
 
     def test_a_failed_start_names_the_log(self):
         directory = DIRECTORY + ".failing"
