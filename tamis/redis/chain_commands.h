@@ -10,7 +10,7 @@
 #include "tamis/redis/filter_key.h"
 #include "tamis/redis/item_groups.h"
 #include "tamis/redis/settings.h"
-#include "tamis/redis/tamis_type.h"
+#include "tamis/redis/trust.h"
 
 namespace tamis::redis {
 

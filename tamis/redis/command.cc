@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tamis/redis/settings.h"
-#include "tamis/redis/tamis_type.h"
+#include "tamis/redis/trust.h"
 
 namespace tamis::redis {
 namespace {

@@ -6,6 +6,7 @@
 #include "tamis/redis/option_words.h"
 #include "tamis/redis/settings.h"
 #include "tamis/redis/tamis_key.h"
+#include "tamis/redis/trust.h"
 
 namespace tamis::redis {
 
@@ -18,7 +19,7 @@ void ScanDump(Ctx* ctx, Words words) {
   if (position == 0) {
     key->EndDump();  // one that nobody has read to its end
     if (key->SizeBytes() > GreatestCopiedBytes(ctx)) return error(kTooLargeToCopy);
-    const TrustedFilter::Saved& dump = key->BeginDump(TimeOfTrust());
+    const TrustedFilter::Saved& dump = key->BeginDump(TimeToSave());
     server.ReplyWithArray(ctx, 2);
     server.ReplyWithLongLong(ctx, 1);
     return ReplyText(ctx, dump.header);

@@ -15,6 +15,10 @@ struct Faults {
   bool erases_of_other_generation = false;  // what was meant for the filter before is erased
   bool commit_of_another = false;           // the rebuild that somebody else started is committed
   bool copies_are_believed = false;  // what came by COPY, RESTORE or LOADCHUNK, as its source was
+  bool dumps_are_trusted = false;        // what DUMP and SCANDUMP give, as in a primary's files
+  bool replicas_log_trust = false;       // a replica's own files, as a primary's
+  bool old_copies_are_believed = false;  // by a replica: what its own files held at its start
+  bool role_is_not_logged = false;       // another role makes nobody doubt but the server itself
   bool erases_when_unsure = false;   // an item is erased whose add may be lost
   bool incomplete_is_believed = false;  // a filter that refused an add which another server took
   bool drops_what_was_passed = false;   // a table in which the last piece of a compaction left no tag
@@ -33,6 +37,10 @@ inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
     {"erases_of_other_generation", &Faults::erases_of_other_generation},
     {"commit_of_another", &Faults::commit_of_another},
     {"copies_are_believed", &Faults::copies_are_believed},
+    {"dumps_are_trusted", &Faults::dumps_are_trusted},
+    {"replicas_log_trust", &Faults::replicas_log_trust},
+    {"old_copies_are_believed", &Faults::old_copies_are_believed},
+    {"role_is_not_logged", &Faults::role_is_not_logged},
     {"erases_when_unsure", &Faults::erases_when_unsure},
     {"incomplete_is_believed", &Faults::incomplete_is_believed},
     {"drops_what_was_passed", &Faults::drops_what_was_passed},

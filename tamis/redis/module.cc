@@ -13,6 +13,7 @@
 #include "tamis/redis/settings.h"
 #include "tamis/redis/tamis_commands.h"
 #include "tamis/redis/tamis_type.h"
+#include "tamis/redis/trust.h"
 
 namespace tamis::redis {
 namespace {
@@ -36,7 +37,7 @@ int Load(Ctx* ctx, String** words, int count) {
     server.AddACLCategory(ctx, "tamis");
   }
   if (RegisterBloomType(ctx) != kOk || RegisterCuckooType(ctx) != kOk ||
-      RegisterTamisType(ctx) != kOk || RegisterMetrics(ctx) != kOk) {
+      RegisterTamisType(ctx) != kOk || RegisterTrust(ctx) != kOk || RegisterMetrics(ctx) != kOk) {
     return kErr;
   }
   for (const std::span<const Command> commands :

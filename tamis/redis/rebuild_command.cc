@@ -9,6 +9,7 @@
 #include "tamis/redis/metrics.h"
 #include "tamis/redis/option_words.h"
 #include "tamis/redis/tamis_key.h"
+#include "tamis/redis/trust.h"
 #include "tamis/redis/wanted_filter.h"
 
 namespace tamis::redis {
@@ -47,6 +48,7 @@ void Start(Ctx* ctx, Words words) {
                    wanted.type->name.data(), wanted.type->name.size(), "SEED",
                    static_cast<long long>(wanted.options.seed), "ID",
                    static_cast<long long>(wanted.id));
+  DoubtInOwnLog(ctx, words[1]);
   ++metrics.rebuilds_started;
   Notify(ctx, "tamis.rebuild.start", words[1]);
   server.ReplyWithLongLong(ctx, static_cast<long long>(wanted.id));
@@ -114,6 +116,7 @@ void Commit(Ctx* ctx, Words words) {
   std::string mark(end.mark == nullptr ? std::string_view() : TextOf(end.mark));
   key->Commit(MayTrust(ctx) ? TimeOfTrust() : 0, Now(), std::move(mark));
   server.ReplicateVerbatim(ctx);
+  DoubtInOwnLog(ctx, words[1]);
   ++metrics.rebuilds_committed;
   Notify(ctx, "tamis.rebuild.commit", words[1]);
   server.ReplyWithSimpleString(ctx, "OK");

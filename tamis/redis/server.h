@@ -142,8 +142,8 @@ struct ServerEvent {
   uint64_t id;
   uint64_t version;
 };
+using TimerCallback = void (*)(Ctx*, void* data);
 using EventCallback = void (*)(Ctx*, ServerEvent, uint64_t subevent, void* data);
-inline constexpr uint64_t kRoleChangedEvent = 0;
 
 using ApplyConfig = int (*)(Ctx*, void* privdata, String** error);
 
@@ -214,6 +214,7 @@ using ApplyConfig = int (*)(Ctx*, void* privdata, String** error);
     (Ctx*, const char* name, int by_default, unsigned flags, GetFlag, SetFlag, ApplyConfig,     \
      void* privdata))                                                                           \
   F(int, SubscribeToServerEvent, (Ctx*, ServerEvent, EventCallback))                            \
+  F(uint64_t, CreateTimer, (Ctx*, long long milliseconds, TimerCallback, void* data))           \
   F(void, Log, (Ctx*, const char* level, const char* format, ...))                              \
   F(int, RegisterInfoFunc, (Ctx*, void (*)(RedisModuleInfoCtx*, int for_crash_report)))         \
   F(int, InfoAddSection, (RedisModuleInfoCtx*, const char* name))                               \

@@ -19,6 +19,7 @@
 #include "tamis/redis/rebuild_command.h"
 #include "tamis/redis/settings.h"
 #include "tamis/redis/tamis_key.h"
+#include "tamis/redis/trust.h"
 #include "tamis/redis/union_command.h"
 #include "tamis/redis/wanted_filter.h"
 
@@ -238,7 +239,23 @@ void Trust(Ctx* ctx, Words words) {
   }
   if (MayTrust(ctx)) key->Trust(TimeOfTrust());
   server.ReplicateVerbatim(ctx);
+  DoubtInOwnLog(ctx, words[1]);
   Notify(ctx, "tamis.trust", words[1]);
+  server.ReplyWithSimpleString(ctx, "OK");
+}
+
+void Doubt(Ctx* ctx, Words words) {
+  TamisKey key = Open(ctx, words, kRead | kWrite);
+  if (!Whole(ctx, key)) return;
+  key->Doubt();
+  server.ReplicateVerbatim(ctx);
+  Notify(ctx, "tamis.doubt", words[1]);
+  server.ReplyWithSimpleString(ctx, "OK");
+}
+
+void DoubtEvery(Ctx* ctx, Words) {
+  DoubtAll();
+  server.ReplicateVerbatim(ctx);
   server.ReplyWithSimpleString(ctx, "OK");
 }
 
@@ -384,6 +401,11 @@ constexpr Command kCommands[] = {
      "[ID id:integer]|ADD item...|COMMIT [ID id:integer] [MARK mark]|ABORT [ID id:integer]>"},
     {"tamis.trust", Run<Trust>, 2, "write fast", "write fast tamis", "1.0.0", "O(1)",
      "Says that a filter holds all that it should, so that its no is believed again", "key"},
+    {"tamis.doubt", Run<Doubt>, 2, "write fast", "write fast tamis", "1.0.0", "O(1)",
+     "Says that a filter with GUARD may lack adds, so that its no is not believed until TAMIS.TRUST",
+     "key"},
+    {"tamis.doubtall", Run<DoubtEvery>, 1, "write admin fast", "write admin fast tamis", "1.0.0", "O(1)",
+     "Says that all filters with GUARD may lack adds", "", nullptr, Keys::kNone},
     {"tamis.mark", Run<Mark>, -3, "write fast deny-oom", "write fast tamis", "1.0.0", "O(1)",
      "Notes how far a filter is in the log of changes that it follows; with a generation, if the "
      "filter is that one",

@@ -9,18 +9,11 @@
 
 #include "tamis/redis/data_type.h"
 #include "tamis/redis/faults.h"
-#include "tamis/redis/metrics.h"
-#include "tamis/redis/replicas.h"
-#include "tamis/redis/settings.h"
+#include "tamis/redis/trust.h"
 
 namespace tamis::redis {
 
 namespace {
-
-uint64_t time_of_trust = 1;
-bool chains_believed = true;
-
-void OnRoleChange(Ctx*, ServerEvent, uint64_t, void*) noexcept { DoubtAll(); }
 
 struct Methods {
   using Value = TrustedFilter;
@@ -52,7 +45,7 @@ struct Methods {
   }
 
   static void Encode(RedisModuleIO* io, const TrustedFilter& filter) {
-    const auto [header, bytes] = filter.Save(time_of_trust);
+    const auto [header, bytes] = filter.Save(TimeToSave());
     server.SaveStringBuffer(io, header.data(), header.size());
     server.SaveUnsigned(io, (bytes.size() + kPiece - 1) / kPiece);
     for (size_t at = 0; at < bytes.size(); at += kPiece) {
@@ -61,7 +54,7 @@ struct Methods {
   }
 
   static void Rewrite(RedisModuleIO* io, String* key, const TrustedFilter& filter) {
-    const auto [header, bytes] = filter.Save(time_of_trust);
+    const auto [header, bytes] = filter.Save(TimeToSave());
     server.EmitAOF(io, "TAMIS.LOADCHUNK", "slb", key, 0ll, header.data(), header.size());
     for (size_t at = 0; at < bytes.size(); at += kPiece) {
       const size_t position = at + 1;
@@ -72,7 +65,7 @@ struct Methods {
 
   static void Digest(RedisModuleDigest* digest, const TrustedFilter& filter) {
     const std::string header = filter.HeaderToCompare();
-    const std::string bytes = filter.Save(0).bytes;
+    const std::string bytes = filter.Save(kNoTime).bytes;
     server.DigestAddStringBuffer(digest, header.data(), header.size());
     server.DigestAddStringBuffer(digest, bytes.data(), bytes.size());
   }
@@ -80,8 +73,7 @@ struct Methods {
   static std::optional<TrustedFilter> Copy(const TrustedFilter& filter) {
     TrustedFilter copy = filter;
     // Two that are changed apart cannot both be right.
-    if (!faults.copies_are_believed) copy.Trust(0);
-    if (copy.rebuild() != nullptr) copy.rebuild()->sound_time = 0;
+    if (!faults.copies_are_believed) copy.Doubt();
     copy.EndDump();
     return copy;
   }
@@ -97,51 +89,7 @@ struct Methods {
 }  // namespace
 
 int RegisterTamisType(Ctx* ctx) {
-  if (RegisterDataType<Methods>(ctx) != kOk || SubscribeToReplicas(ctx) != kOk) return kErr;
-  return server.SubscribeToServerEvent(ctx, {kRoleChangedEvent, 1}, OnRoleChange);
-}
-
-uint64_t TimeOfTrust() { return time_of_trust; }
-
-void DoubtAll() { ++time_of_trust; }
-
-void CommandLost(Ctx* ctx, bool says_so) noexcept {
-  if (LimitsApply(ctx)) return;
-  ++metrics.commands_lost;
-  server.Log(ctx, "warning",
-             "memory does not suffice for a command that another server has done; what it adds is "
-             "missing here, and %s no longer believed",
-             says_so ? "the filter is" : "filters with GUARD and those of BF.* and CF.* are");
-  if (says_so) return;
-  DoubtAll();
-  chains_believed = false;
-}
-
-bool ChainsBelieved() { return chains_believed || faults.incomplete_is_believed; }
-
-bool MayTrust(Ctx* ctx) {
-  const int flags = server.GetContextFlags(ctx);
-  return (flags & kFlagLoading) == 0 || (flags & kFlagSlave) != 0 || settings.trust_after_restart;
-}
-
-void TrustLoaded(Ctx* ctx, TrustedFilter* filter) {
-  const bool loading = (server.GetContextFlags(ctx) & kFlagLoading) != 0;
-  if (filter->partial() || (!loading && !faults.copies_are_believed) || !MayTrust(ctx)) return;
-  if (filter->card().was_trusted) filter->Trust(time_of_trust);
-  if (TrustedFilter::Rebuild* rebuild = filter->rebuild(); rebuild && rebuild->was_sound) {
-    rebuild->sound_time = time_of_trust;
-  }
-}
-
-bool Believed(Ctx* ctx, const TrustedFilter& filter) {
-  if (filter.empty()) return false;
-  if (filter.card().incomplete && !faults.incomplete_is_believed) return false;
-  if (!filter.card().guard) return true;
-  const bool replica = (server.GetContextFlags(ctx) & kFlagSlave) != 0;
-  if (!filter.TrustedAt(time_of_trust)) return false;
-  if (replica) return settings.trust_on_replicas;
-  return settings.guard_min_replicas == 0 ||
-         ReplicasFollow(ctx, settings.guard_min_replicas, settings.guard_max_lag);
+  return RegisterDataType<Methods>(ctx);
 }
 
 }  // namespace tamis::redis

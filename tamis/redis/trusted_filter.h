@@ -111,6 +111,11 @@ class TrustedFilter {
 
   // A time of trust: the server counts a new one with each change of role.
   void Trust(uint64_t time);
+  // Neither it nor its rebuild has every add.
+  void Doubt() {
+    Trust(0);
+    if (rebuild_) rebuild_->sound_time = 0;
+  }
   bool TrustedAt(uint64_t time) const { return trusted_time_ == time; }
 
   // Stands for this filter as long as none takes its place and nobody has to say that it is to be

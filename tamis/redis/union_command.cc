@@ -8,6 +8,7 @@
 #include "tamis/redis/bloom_chain.h"
 #include "tamis/redis/settings.h"
 #include "tamis/redis/tamis_key.h"
+#include "tamis/redis/trust.h"
 
 namespace tamis::redis {
 namespace {

@@ -6,7 +6,7 @@
 #include "tamis/base/random.h"
 #include "tamis/redis/option_words.h"
 #include "tamis/redis/settings.h"
-#include "tamis/redis/tamis_type.h"
+#include "tamis/redis/trust.h"
 
 namespace tamis::redis {
 namespace {

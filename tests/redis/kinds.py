@@ -68,6 +68,7 @@ class Tamis:
                   ("TAMIS.ADD t x", True), ("TAMIS.ADD t x", True), ("TAMIS.DEL t x", True),
                   ("TAMIS.DEL t absent", False), ("TAMIS.CHECK t x", False),
                   ("TAMIS.MARK t m", True), ("TAMIS.MARK t m", False), ("TAMIS.TRUST t", True),
+                  ("TAMIS.DOUBT t", True), ("TAMIS.DOUBT none", False), ("TAMIS.DOUBTALL", True),
                   ("TAMIS.ADD none x", False), ("TAMIS.INFO t", False), ("TAMIS.COUNT t", False),
                   ("TAMIS.REBUILD t ABORT", False), ("TAMIS.REBUILD t START 0.01 100", True),
                   ("TAMIS.REBUILD t START 0.01 100", False), ("TAMIS.REBUILD t ADD x", True),

@@ -40,7 +40,8 @@ def command_table(client, prefix):
     for name in names:
         docs = pairs(client("COMMAND", "DOCS", name)[1])
         flags = [f for f in client("COMMAND", "INFO", name)[0][2] if f != "module"]
-        rows.append(f"| `{name.decode().upper()} {syntax(docs[b'arguments'])}` | {' '.join(flags)} |"
+        words = f"{name.decode().upper()} {syntax(docs.get(b'arguments', []))}".rstrip()
+        rows.append(f"| `{words}` | {' '.join(flags)} |"
                     f" {docs[b'summary'].decode()} |")
     return rows
 

@@ -18,6 +18,7 @@ EVENTS = [
     ("CF.DEL c x", ["cf.del"]), ("CF.DEL c x", []), ("CF.COMPACT c", ["cf.compact"]), ("CF.COMPACT c", []),
     ("TAMIS.RESERVE t 0.01 100 GUARD", ["tamis.reserve"]), ("TAMIS.ADD t x", ["tamis.add"]),
     ("TAMIS.DEL t x", []), ("TAMIS.TRUST t", ["tamis.trust"]), ("TAMIS.DEL t x", ["tamis.del"]),
+    ("TAMIS.DOUBT t", ["tamis.doubt"]), ("TAMIS.DEL t x", []), ("TAMIS.TRUST t", ["tamis.trust"]),
     ("TAMIS.MARK t m", ["tamis.mark"]), ("TAMIS.MARK t m", []), ("TAMIS.CHECK t x", []),
     ("TAMIS.UNION u t", ["tamis.union"]), ("TAMIS.REBUILD t START 0.01 100", ["tamis.rebuild.start"]),
     ("TAMIS.REBUILD t ADD x", ["tamis.rebuild.add"]), ("TAMIS.REBUILD t COMMIT", ["tamis.rebuild.commit"]),

@@ -52,6 +52,9 @@ RESERVE = [
     ("TAMIS.DEL a x y", [-1, -1], [-1, -1]), ("TAMIS.TRUST a", OK),
     ("TAMIS.CHECK a x y", [1, 0], [1, 0]), ("TAMIS.DEL a x y", [1, 0], [1, 0]),
     ("TAMIS.INFO a", fields(State=b"trusted", Unknown=2)),
+    *((words, expected) for doubt in ("TAMIS.DOUBT a", "TAMIS.DOUBTALL") for words, expected in
+      ((doubt, OK), ("TAMIS.INFO a", fields(State=b"not trusted")), ("TAMIS.TRUST a", OK),
+       ("TAMIS.INFO a", fields(State=b"trusted")))),
     ("TAMIS.RESERVE b 0.01 100 TYPE cuckoo", OK),
     ("TAMIS.INFO b", fields(Type=b"cuckoo", Guard=0, State=b"trusted")),
 ]
@@ -61,10 +64,11 @@ USE = [
     *((f"TAMIS.{command} a", arity(f"tamis.{command.lower()}")) for command in
       ("ADD", "DEL", "CHECK", "MARK")),
     ("TAMIS.INFO", arity("tamis.info")), ("TAMIS.TRUST", arity("tamis.trust")),
+    ("TAMIS.DOUBT", arity("tamis.doubt")), ("TAMIS.DOUBTALL a", arity("tamis.doubtall")),
     *((f"TAMIS.{command} none{rest}", NOT_FOUND) for command, rest in
-      (("ADD", " x"), ("DEL", " x"), ("MARK", " x"), ("INFO", ""), ("TRUST", ""))),
+      (("ADD", " x"), ("DEL", " x"), ("MARK", " x"), ("INFO", ""), ("TRUST", ""), ("DOUBT", ""))),
     *((f"TAMIS.{command} string{rest}", WRONG_TYPE) for command, rest in
-      (("ADD", " x"), ("DEL", " x"), ("MARK", " x"), ("INFO", ""), ("TRUST", ""))),
+      (("ADD", " x"), ("DEL", " x"), ("MARK", " x"), ("INFO", ""), ("TRUST", ""), ("DOUBT", ""))),
     ("EXISTS none", 0),
     # What is not known is never "no".
     ("TAMIS.CHECK none x", [-1], [-1]), ("TAMIS.CHECK string x y", [-1, -1], [-1, -1]),

@@ -290,6 +290,130 @@ def replica_without_memory(words, kind):
         return sum(reader(*asks.format(key).split(), *ITEMS[:20]).count(0) for key in keys)
 
 
+def put_in_its_place(client, way):
+    """A dump of yesterday takes the place of the filter that has had adds since."""
+    if way == "RESTORE":
+        assert client("RESTORE", "old", "0", client("DUMP", "guard")) == "OK"
+    else:
+        for at, data in dump(KINDS["TAMIS"], client, "guard"):
+            assert client("TAMIS.LOADCHUNK", "old", at, data) == "OK"
+    add(client, "guard", LATER)
+    assert client("RENAME", "old", "guard") == "OK"
+    assert refused(client, "guard", LATER) == 0
+
+
+KEEPS_A_LOG = ("appendonly", "yes", "appendfsync", "always")
+OWN_FILES = ("tamis-trust-after-restart", "yes")
+
+
+def dump_in_a_log(words, way):
+    """What a primary's log has of another filter's bytes is read again."""
+    with Server(MODULE, *KEEPS_A_LOG, words=(*OWN_FILES, *words)) as server:
+        client = server.client()
+        reserve(client, "guard", "GUARD")
+        put_in_its_place(client, way)
+        assert client("DEBUG", "LOADAOF") == "OK"
+        return refused(client, "guard", LATER)
+
+
+class Pair:
+    """A primary that lets itself be followed, and then no more."""
+
+    def __init__(self, primary):
+        self.client = primary.client()
+        assert self.client("CONFIG", "SET", "port", str(free_port())) == "OK"
+        self.port = self.client("CONFIG", "GET", "port")[1].decode()
+
+    def follow(self, reader):
+        assert reader("REPLICAOF", "127.0.0.1", self.port) == "OK"
+        replicated(self.client, reader)
+
+    def cut(self):
+        assert self.client("CONFIG", "SET", "port", "0") == "OK"
+        assert self.client("CLIENT", "KILL", "TYPE", "replica") > 0
+
+
+def trust_by(client, way):
+    if way == "TRUST":
+        return reserve(client, "guard", "GUARD")
+    assert client("TAMIS.REBUILD", "guard", "START", "0.001", "10000") > 0
+    add(client, "guard", ITEMS)
+    if way == "COMMIT":
+        assert client("TAMIS.REBUILD", "guard", "COMMIT") == "OK"
+
+
+def log_of_a_replica(words, way, before):
+    """It is started as a primary, from its own log, which ends before the primary's adds: by what was
+    trusted `before` it followed, or by the commands that it heard."""
+    with Server(MODULE, "repl-diskless-sync-delay", "0") as primary, \
+            Server(MODULE, *KEEPS_A_LOG, words=(*OWN_FILES, *words)) as other:
+        pair = Pair(primary)
+        if before:
+            trust_by(pair.client, way)
+        pair.follow(other.client())
+        if not before:
+            trust_by(pair.client, way)
+            replicated(pair.client, other.client())
+        rewritten(other.client())
+        pair.cut()
+        add(pair.client, "guard", LATER)
+        other.kill()
+        other.start()
+        client = other.client()
+        if way == "START":  # what was added before it was sound is not in it
+            client("TAMIS.REBUILD", "guard", "COMMIT")
+        return refused(client, "guard", LATER)
+
+
+def rewritten(client):
+    """Until the log that a first copy begins is there."""
+    while True:
+        info = client("INFO", "persistence")
+        if b"aof_rewrite_in_progress:0" in info and b"aof_rewrite_scheduled:0" in info:
+            return
+
+
+def start_of_a_replica(words):
+    """It was the primary when its files were written, and has heard nothing of its own one yet."""
+    with Server(MODULE, words=(*OWN_FILES, "tamis-trust-on-replicas", "yes", *words)) as server:
+        reserve(server.client(), "guard", "GUARD")
+        server.shutdown("SAVE")
+        server.options += ["replicaof", f"127.0.0.1 {free_port()}"]
+        server.start()
+        return refused(server.client(), "guard", LATER)
+
+
+def primary_that_followed(words):
+    """It was told to follow another, was stopped, and is the primary again: the other has adds."""
+    with Server(MODULE, *KEEPS_A_LOG, words=(*OWN_FILES, *words)) as server:
+        client = server.client()
+        reserve(client, "guard", "GUARD")
+        assert client("REPLICAOF", "127.0.0.1", str(free_port())) == "OK"
+        server.shutdown("NOSAVE")
+        server.start()
+        return refused(server.client(), "guard", LATER)
+
+
+def replica_of_the_promoted(words):
+    """The primary dies with adds that its replica does not have, nor the one behind that."""
+    words = ("tamis-trust-on-replicas", "yes", *words)
+    diskless = ("repl-diskless-sync-delay", "0")
+    with Server(MODULE, *diskless) as primary, Server(MODULE, *diskless, words=words) as between, \
+            Server(MODULE, words=words) as last:
+        pair, next_pair = Pair(primary), Pair(between)
+        pair.follow(next_pair.client)
+        assert last.client()("REPLICAOF", "127.0.0.1", next_pair.port) == "OK"
+        trust_by(pair.client, "TRUST")
+        while last.client()("TAMIS.CHECK", "guard", "item1", "absent") != [1, 0]:
+            pass  # until that has come there
+        pair.cut()
+        add(pair.client, "guard", LATER)
+        assert next_pair.client("REPLICAOF", "NO", "ONE") == "OK"
+        assert refused(next_pair.client, "guard", LATER) == 0
+        replicated(next_pair.client, last.client())
+        return refused(last.client(), "guard", LATER)
+
+
 def shown(rule, name, *arguments):
     """`rule` answers how many rows were refused."""
     assert rule((), *arguments) == 0, name
@@ -299,6 +423,14 @@ def shown(rule, name, *arguments):
 def main():
     for way in ("COPY", "RESTORE", "LOADCHUNK"):
         shown(copy_that_takes_the_place, "copies_are_believed", way)
+    for way in ("RESTORE", "LOADCHUNK"):
+        shown(dump_in_a_log, "dumps_are_trusted", way)
+    for way in ("TRUST", "COMMIT", "START"):
+        shown(log_of_a_replica, "replicas_log_trust", way, False)
+    shown(log_of_a_replica, "replicas_log_trust", "TRUST", True)
+    shown(start_of_a_replica, "old_copies_are_believed")
+    shown(primary_that_followed, "role_is_not_logged")
+    shown(replica_of_the_promoted, "role_is_not_logged")
     shown(erase_of_what_was_lost, "erases_when_unsure")
     for kind in WITHOUT_MEMORY:
         shown(replica_without_memory, "incomplete_is_believed", kind)

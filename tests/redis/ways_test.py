@@ -120,7 +120,7 @@ def users(server, client):
     reader, asker = server.client(), server.client()
     assert reader("AUTH", "reader", "x") == "OK" and asker("AUTH", "asker", "x") == "OK"
     known(reader)
-    for words in ("TAMIS.ADD guard x", "TAMIS.TRUST guard", "TAMIS.CHECK secret item1", "TAMIS.UNION mine secret",
+    for words in ("TAMIS.ADD guard x", "TAMIS.TRUST guard", "TAMIS.DOUBTALL", "TAMIS.CHECK secret item1", "TAMIS.UNION mine secret",
                   "TAMIS.UNION guard guard", "TAMIS.INFO secret", "TAMIS.SCANDUMP secret 0", "TAMIS.DEL guard item1"):
         assert reader(*words.split()).startswith("NOPERM"), words
     known(asker)

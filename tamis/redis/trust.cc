@@ -1,0 +1,110 @@
+#include "tamis/redis/trust.h"
+
+#include "tamis/redis/faults.h"
+#include "tamis/redis/metrics.h"
+#include "tamis/redis/replicas.h"
+#include "tamis/redis/settings.h"
+
+namespace tamis::redis {
+namespace {
+
+constexpr ServerEvent kRoleChanged = {0, 1};
+constexpr ServerEvent kPersistence = {1, 1};
+constexpr ServerEvent kLoading = {3, 1};
+// What these two tell.
+constexpr uint64_t kSavingEnded = 3;
+constexpr uint64_t kSavingFailed = 4;
+constexpr uint64_t kLoadsFirstCopy = 2;
+
+uint64_t time_of_trust = 1;
+bool chains_believed = true;
+bool saves_file = false;        // or a first copy; in the process that does so
+bool loads_first_copy = false;  // of its primary
+
+bool IsReplica(Ctx* ctx) { return (server.GetContextFlags(ctx) & kFlagSlave) != 0; }
+
+// A replica that was promoted lacks what its primary did last, and so do the replicas that follow
+// it now; a primary that follows another lacks what that one did before. Their logs say so, too.
+// Within the command that changes the role nothing may be replicated: the server would take that
+// command for a write, and replicate it, too. A timer runs before its reply goes out.
+void OnRoleChange(Ctx* ctx, ServerEvent, uint64_t, void*) noexcept {
+  DoubtAll();
+  if (faults.role_is_not_logged) return;
+  server.CreateTimer(
+      ctx, 0, [](Ctx* later, void*) noexcept { server.Replicate(later, "TAMIS.DOUBTALL", ""); },
+      nullptr);
+}
+
+void OnPersistence(Ctx*, ServerEvent, uint64_t what, void*) noexcept {
+  saves_file = what != kSavingEnded && what != kSavingFailed;
+}
+
+void OnLoading(Ctx*, ServerEvent, uint64_t what, void*) noexcept {
+  loads_first_copy = what == kLoadsFirstCopy;
+}
+
+}  // namespace
+
+int RegisterTrust(Ctx* ctx) {
+  return SubscribeToReplicas(ctx) == kOk &&
+                 server.SubscribeToServerEvent(ctx, kRoleChanged, OnRoleChange) == kOk &&
+                 server.SubscribeToServerEvent(ctx, kPersistence, OnPersistence) == kOk &&
+                 server.SubscribeToServerEvent(ctx, kLoading, OnLoading) == kOk
+             ? kOk
+             : kErr;
+}
+
+uint64_t TimeOfTrust() { return time_of_trust; }
+
+uint64_t TimeToSave() {
+  if (faults.dumps_are_trusted || faults.copies_are_believed) return time_of_trust;
+  return saves_file && (!IsReplica(nullptr) || faults.replicas_log_trust) ? time_of_trust : kNoTime;
+}
+
+void DoubtAll() { ++time_of_trust; }
+
+void CommandLost(Ctx* ctx, bool says_so) noexcept {
+  if (LimitsApply(ctx)) return;
+  ++metrics.commands_lost;
+  server.Log(ctx, "warning",
+             "memory does not suffice for a command that another server has done; what it adds is "
+             "missing here, and %s no longer believed",
+             says_so ? "the filter is" : "filters with GUARD and those of BF.* and CF.* are");
+  if (says_so) return;
+  DoubtAll();
+  chains_believed = false;
+}
+
+bool ChainsBelieved() { return chains_believed || faults.incomplete_is_believed; }
+
+bool MayTrust(Ctx* ctx) {
+  if ((server.GetContextFlags(ctx) & kFlagLoading) == 0 || loads_first_copy) return true;
+  return settings.trust_after_restart && (!IsReplica(ctx) || faults.old_copies_are_believed);
+}
+
+void DoubtInOwnLog(Ctx* ctx, String* key) {
+  if (IsReplica(ctx) && !faults.replicas_log_trust) {
+    server.Replicate(ctx, "TAMIS.DOUBT", "sR", key);
+  }
+}
+
+void TrustLoaded(Ctx* ctx, TrustedFilter* filter) {
+  const bool loading = (server.GetContextFlags(ctx) & kFlagLoading) != 0;
+  if (filter->partial() || (!loading && !faults.copies_are_believed) || !MayTrust(ctx)) return;
+  if (filter->card().was_trusted) filter->Trust(time_of_trust);
+  if (TrustedFilter::Rebuild* rebuild = filter->rebuild(); rebuild && rebuild->was_sound) {
+    rebuild->sound_time = time_of_trust;
+  }
+}
+
+bool Believed(Ctx* ctx, const TrustedFilter& filter) {
+  if (filter.empty()) return false;
+  if (filter.card().incomplete && !faults.incomplete_is_believed) return false;
+  if (!filter.card().guard) return true;
+  if (!filter.TrustedAt(time_of_trust)) return false;
+  if (IsReplica(ctx)) return settings.trust_on_replicas;
+  return settings.guard_min_replicas == 0 ||
+         ReplicasFollow(ctx, settings.guard_min_replicas, settings.guard_max_lag);
+}
+
+}  // namespace tamis::redis
