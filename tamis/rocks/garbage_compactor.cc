@@ -9,7 +9,7 @@ namespace tamis {
 GarbageCompactor::~GarbageCompactor() {
   {
     std::lock_guard lock(mutex_);
-    cancelled_ = true;
+    ended_ = cancelled_ = true;
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
@@ -23,7 +23,7 @@ void GarbageCompactor::Note(uint64_t region_id) {
 void GarbageCompactor::Start(uint64_t regions) {
   {
     std::lock_guard lock(mutex_);
-    if (noted_.empty() || 4 * noted_.size() < regions || cancelled_) return;
+    if (noted_.empty() || 4 * noted_.size() < regions || ended_) return;
     started_.merge(noted_);
     noted_.clear();
     if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
@@ -36,21 +36,38 @@ void GarbageCompactor::Wait() {
   changed_.wait(lock, [this] { return started_.empty() && !running_; });
 }
 
+void GarbageCompactor::Pause() {
+  std::unique_lock lock(mutex_);
+  paused_ = cancelled_ = true;
+  changed_.wait(lock, [this] { return !running_; });
+}
+
+void GarbageCompactor::Continue() {
+  {
+    std::lock_guard lock(mutex_);
+    paused_ = false;
+    cancelled_ = ended_;
+  }
+  changed_.notify_all();
+}
+
 void GarbageCompactor::Run() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return cancelled_ || !started_.empty(); });
-    if (cancelled_) return;
-    const std::set<uint64_t> regions = std::exchange(started_, {});
+    changed_.wait(lock, [this] { return ended_ || (!paused_ && !started_.empty()); });
+    if (ended_) return;
+    std::set<uint64_t> regions = std::exchange(started_, {});
     running_ = true;
     lock.unlock();
-    for (auto first = regions.begin(); first != regions.end() && !cancelled_;) {
+    while (!regions.empty() && !cancelled_) {
+      const auto first = regions.begin();
       auto last = first, next = std::next(first);
       while (next != regions.end() && *next == *last + 1) last = next++;
       Compact(*first, *last);
-      first = next;
+      if (!cancelled_) regions.erase(first, next);
     }
     lock.lock();
+    started_.merge(regions);  // those that a pause has cut short
     running_ = false;
     changed_.notify_all();
   }

@@ -40,18 +40,24 @@ class GarbageCompactor {
   // Returns when all that was started is done.
   void Wait();
 
+  // Breaks off what runs and begins nothing until Continue, which takes up what was broken off.
+  void Pause();
+  void Continue();
+
  private:
   void Run();
   void Compact(uint64_t first_id, uint64_t last_id);
 
   rocksdb::DB* const db_;
   rocksdb::ColumnFamilyHandle* const index_;
-  std::atomic<bool> cancelled_ = false;
+  std::atomic<bool> cancelled_ = false;  // what runs now
   std::mutex mutex_;
   std::condition_variable changed_;
   std::set<uint64_t> noted_;
   std::set<uint64_t> started_;
   bool running_ = false;
+  bool paused_ = false;
+  bool ended_ = false;
   std::thread thread_;  // once there is something to do
 };
 

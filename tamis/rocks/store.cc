@@ -7,7 +7,12 @@
 #include <rocksdb/table.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <mutex>
+#include <thread>
 
 #include "tamis/base/coding.h"
 #include "tamis/rocks/store_directory.h"
@@ -34,16 +39,77 @@ class GarbageFilter : public rocksdb::CompactionFilter {
   const std::shared_ptr<const Store::IsGarbage> is_garbage_;
 };
 
-// RocksDB's own attempts to go on after a full disk take seconds, in which it refuses ours.
-class NoOwnRecovery : public rocksdb::EventListener {
+}  // namespace
+
+// What becomes of an error that RocksDB meets, and of a full disk in particular.
+class Store::ErrorListener : public rocksdb::EventListener {
  public:
+  explicit ErrorListener(const Store* store) : store_(*store) {}
+
+  // RocksDB's own attempts to go on after a full disk take seconds, in which it refuses ours.
   void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason /*reason*/, rocksdb::Status /*error*/,
                             bool* recovers) override {
     *recovers = false;
   }
-};
 
-}  // namespace
+  // Before the error stops anything.
+  void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) override {
+    if (reason == rocksdb::BackgroundErrorReason::kCompaction && error->IsNoSpace()) {
+      // It has given back what it took. Nothing else need stop; it is tried again, not at once.
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, kPause, [this] { return hurried_; });
+      *error = rocksdb::Status::OK();
+      return;
+    }
+    // A flush that begins between a write's error and the next attempt to go on finds the log as
+    // that write has left it. For RocksDB that is the end; for us it is the same error once more.
+    if (reason == rocksdb::BackgroundErrorReason::kMemTable && stopped_) {
+      *error = rocksdb::Status::OK();
+      return;
+    }
+    const bool first = !stopped_.exchange(true);
+    if (first && reason == rocksdb::BackgroundErrorReason::kWriteCallback) AwaitFlushes();
+  }
+  void Resumed() { stopped_ = false; }
+
+  // While somebody waits for all compactions to end, none pauses here.
+  void Hurry(bool hurried) {
+    {
+      std::lock_guard lock(mutex_);
+      hurried_ = hurried;
+    }
+    changed_.notify_all();
+  }
+
+ private:
+  static constexpr std::chrono::seconds kPause{1};
+
+  // A flush that is queued, and finds at its start that an error has stopped the work, stays in
+  // RocksDB's queue for ever, and whoever resumes waits for it. No other can be queued meanwhile:
+  // the writer that met the error is in the writers' way.
+  void AwaitFlushes() const {
+    const auto wait = std::chrono::milliseconds(1);
+    for (int i = 0; i < 2000 && Flushes(); ++i) std::this_thread::sleep_for(wait);
+  }
+  bool Flushes() const {
+    const auto is = [this](rocksdb::ColumnFamilyHandle* family, const std::string& property) {
+      uint64_t value = 0;
+      return store_.db_->GetIntProperty(family, property, &value) && value != 0;
+    };
+    if (!store_.db_) return false;  // it is being opened
+    using Properties = rocksdb::DB::Properties;
+    return is(store_.meta(), Properties::kNumRunningFlushes) ||
+           std::ranges::any_of(store_.handles_, [&](rocksdb::ColumnFamilyHandle* family) {
+             return is(family, Properties::kMemTableFlushPending);
+           });
+  }
+
+  const Store& store_;
+  std::atomic<bool> stopped_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool hurried_ = false;
+};
 
 class Store::GarbageFilterFactory : public rocksdb::CompactionFilterFactory {
  public:
@@ -126,7 +192,8 @@ Result<std::unique_ptr<Store>> Store::Open(const Options& options) {
   db_options.create_if_missing = options.create;
   db_options.create_missing_column_families = true;
   db_options.max_open_files = 512;
-  db_options.listeners.push_back(std::make_shared<NoOwnRecovery>());
+  store->errors_ = std::make_shared<ErrorListener>(store.get());
+  db_options.listeners.push_back(store->errors_);
   db_options.max_total_wal_size = 4 * options.memtable_bytes;
   // What was acknowledged stands in the log as far as the operating system, so only its very end
   // can be torn, by a process that was killed while it wrote. Damage before that is not passed
@@ -175,6 +242,7 @@ Result<std::unique_ptr<Store>> Store::Open(const Options& options) {
 }
 
 Store::~Store() {
+  if (errors_) errors_->Hurry(true);
   compactor_.reset();
   writers_.reset();
   if (!db_) return;
@@ -183,13 +251,24 @@ Store::~Store() {
 }
 
 // After a full disk RocksDB refuses all writes until it is told to go on.
-void Store::GoOn() {
-  static std::mutex one_at_a_time;
-  std::lock_guard lock(one_at_a_time);
-  stalled_ = !db_->Resume().ok();
-  if (stalled_) return;
-  // The log that a write has failed on takes no other: RocksDB aborts. It goes over to another one
-  // when it resumes, if there is anything to flush: should the disk be full again at once, this.
+bool Store::GoOn(uint64_t seen) {
+  std::lock_guard lock(going_on_);
+  if (times_gone_on_ != seen) return true;  // somebody else has just done it
+  errors_->Hurry(true);
+  compactor_->Pause();  // it flushes, too: see AwaitFlushes
+  const bool resumed = db_->Resume().ok();
+  errors_->Hurry(false);
+  if (!resumed) return false;
+  errors_->Resumed();
+  compactor_->Continue();
+  ++times_gone_on_;
+  LeaveTheLog();
+  return true;
+}
+
+// The log that a write has failed on takes no other: RocksDB aborts. It goes over to another one
+// when it resumes, if there is anything to flush: should the disk be full again at once, this.
+void Store::LeaveTheLog() {
   rocksdb::WriteOptions unlogged;
   unlogged.disableWAL = true;
   rocksdb::WriteBatch nothing;
@@ -200,8 +279,15 @@ void Store::GoOn() {
 Status Store::Write(rocksdb::WriteBatch* batch, bool sync) {
   rocksdb::WriteOptions write_options;
   write_options.sync = sync;
+  std::call_once(begun_, [this] { LeaveTheLog(); });
   for (bool again = false;; again = true) {
-    const rocksdb::Status written = writers_->Write(write_options, batch);
+    rocksdb::Status written;
+    uint64_t seen = 0;
+    {
+      std::shared_lock lock(going_on_);  // nothing is written to the log that is being left
+      seen = times_gone_on_;
+      written = writers_->Write(write_options, batch);
+    }
     if (written.ok()) return Status::Ok();
     const Status status = FromRocks(written, "write to store \"" + options_.directory + "\"");
     const bool full = status.code() == StatusCode::kResourceExhausted;
@@ -209,9 +295,7 @@ Status Store::Write(rocksdb::WriteBatch* batch, bool sync) {
     const bool broken = written.ToString().find("Seen error") != std::string::npos;
     if (again || (!full && !broken)) return status;
     // There may be room by now. The same batch twice is the same as once.
-    stalled_ = true;
-    GoOn();
-    if (stalled_) return status;
+    if (!GoOn(seen)) return status;
   }
 }
 

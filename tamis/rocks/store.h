@@ -11,9 +11,10 @@
 
 #include <rocksdb/db.h>
 
-#include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <shared_mutex>
 #include <string>
 
 #include "tamis/base/status.h"
@@ -89,13 +90,19 @@ class Store {
   Status Compact();
 
  private:
+  class ErrorListener;
   class GarbageFilterFactory;
 
   Store() = default;
-  void GoOn();
+  // False when there is no room yet. `seen` is how often it had gone on when the write failed.
+  bool GoOn(uint64_t seen);
+  void LeaveTheLog();
 
   Options options_;
-  std::atomic<bool> stalled_ = false;  // by a full disk
+  std::shared_ptr<ErrorListener> errors_;
+  std::once_flag begun_;  // to write
+  std::shared_mutex going_on_;  // shared by those who write
+  uint64_t times_gone_on_ = 0;  // after a full disk
   std::shared_ptr<GarbageFilterFactory> garbage_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;
   std::unique_ptr<rocksdb::DB> db_;

@@ -1,5 +1,6 @@
 // FailingEnv: a file system in memory whose logs take no more bytes while it is told so: because
-// the disk fails, which ends a RocksDB, or because it is full, which does not.
+// the disk fails, which ends a RocksDB, or because it is full, which does not, and which no other
+// file has room on either.
 #pragma once
 
 #include <rocksdb/env.h>
@@ -18,7 +19,8 @@ class FailingEnv : public rocksdb::EnvWrapper {
   void set_failing(bool failing) { failing_ = failing; }
   bool failing() const { return failing_; }
 
-  // After so many more pieces have been taken there is no room for another, until `MakeRoom`.
+  // After so many more pieces of logs have been taken there is no room for another, until
+  // `MakeRoom`.
   void FillUpAfter(uint64_t pieces) { room_ = pieces; }
   void MakeRoom() { room_ = ~uint64_t{0}; }
   bool full() const { return room_ == 0; }
@@ -27,27 +29,29 @@ class FailingEnv : public rocksdb::EnvWrapper {
                                   std::unique_ptr<rocksdb::WritableFile>* file,
                                   const rocksdb::EnvOptions& options) override {
     const rocksdb::Status status = rocksdb::EnvWrapper::NewWritableFile(name, file, options);
-    if (status.ok() && name.ends_with(".log")) {
-      *file = std::make_unique<Log>(std::move(*file), this);
+    const bool log = name.ends_with(".log");
+    if (status.ok() && (log || name.ends_with(".sst"))) {
+      *file = std::make_unique<File>(std::move(*file), log, this);
     }
     return status;
   }
 
  private:
-  class Log : public rocksdb::WritableFileWrapper {
+  class File : public rocksdb::WritableFileWrapper {
    public:
-    Log(std::unique_ptr<rocksdb::WritableFile> file, FailingEnv* env)
-        : WritableFileWrapper(file.get()), file_(std::move(file)), env_(*env) {}
+    File(std::unique_ptr<rocksdb::WritableFile> file, bool log, FailingEnv* env)
+        : WritableFileWrapper(file.get()), file_(std::move(file)), log_(log), env_(*env) {}
     using rocksdb::WritableFileWrapper::Append;
     rocksdb::Status Append(const rocksdb::Slice& data) override {
-      if (env_.failing_) return rocksdb::Status::IOError("the disk takes no more bytes");
+      if (env_.failing_ && log_) return rocksdb::Status::IOError("the disk takes no more bytes");
       if (env_.room_ == 0) return rocksdb::Status::NoSpace("no room for more bytes");
-      if (env_.room_ != ~uint64_t{0}) --env_.room_;
+      if (env_.room_ != ~uint64_t{0} && log_) --env_.room_;
       return WritableFileWrapper::Append(data);
     }
 
    private:
     const std::unique_ptr<rocksdb::WritableFile> file_;
+    const bool log_;
     FailingEnv& env_;
   };
 

@@ -234,7 +234,7 @@ TEST_F(FilterSnapshotsTest, ADamagedSnapshotIsCountedAnewTheOthersAreNot) {
     batch.Put(store->filters(), it->key(), bytes);
     list.set_sequence(store->db()->GetLatestSequenceNumber() + 2);
     batch.Put(store->filters(), "L", list.SerializeAsString());
-    ASSERT_TRUE(store->Write(&batch).ok());
+    ASSERT_TRUE(store->db()->Write(rocksdb::WriteOptions(), &batch).ok());
   });
   EXPECT_EQ(restored_, 7);
   ExpectClean();
