@@ -36,6 +36,12 @@ enum class StatusCode : unsigned char {
 
 std::string_view StatusCodeName(StatusCode code);
 
+// Another attempt may go well.
+constexpr bool IsTransient(StatusCode code) {
+  return code == StatusCode::kUnavailable || code == StatusCode::kBusy ||
+         code == StatusCode::kDeadlineExceeded;
+}
+
 class [[nodiscard]] Status {
  public:
   Status() = default;

@@ -150,10 +150,7 @@ Task<Result<RegionPtr>> Locator::Find(std::string name, std::string row, bool be
     table.refreshing = false;
     table.waiters.WakeAll();
     if (status.ok()) continue;
-    if (status.code() != StatusCode::kUnavailable && status.code() != StatusCode::kBusy &&
-        status.code() != StatusCode::kDeadlineExceeded) {
-      co_return status;
-    }
+    if (!IsTransient(status.code())) co_return status;
     last = std::move(status);
   }
   co_return Cancelled("the client was closed");

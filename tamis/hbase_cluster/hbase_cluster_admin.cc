@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <future>
+#include <map>
 #include <set>
 
 #include "tamis/base/answers.h"
@@ -9,6 +10,7 @@
 #include "tamis/base/random.h"
 #include "tamis/hbase/filter.h"
 #include "tamis/hbase_cluster/attachment.h"
+#include "tamis/hbase_cluster/compaction_job.h"
 #include "tamis/hbase_cluster/installation.h"
 #include "tamis/hbase_cluster/payload.pb.h"
 #include "tamis/hbase_cluster/table_job.h"
@@ -436,18 +438,21 @@ Result<IndexProgress> HBaseClusterAdmin::Progress(const std::string& name,
   const IndexSpec* spec = table.stored.FindIndex(index);
   if (spec == nullptr) return NotFound("table \"" + name + "\" has no index \"" + index + "\"");
   TAMIS_ASSIGN_OR_RETURN(const auto regions, RegionsOf(table.description.name));
-  std::set<std::string> servers;
-  std::set<uint64_t> ids;
+  std::map<std::string, std::set<uint64_t>> regions_at;  // by server
   for (const hbase::RegionPtr& region : regions) {
     TAMIS_ASSIGN_OR_RETURN(const RegionId id, RegionIdOf(region->encoded));
-    ids.insert(id.number());
-    if (!region->server.address.host.empty()) servers.insert(region->server.address.ToString());
+    if (region->server.address.host.empty()) continue;
+    regions_at[region->server.address.ToString()].insert(id.number());
   }
+  std::vector<std::string> servers;
+  for (const auto& [server, ids] : regions_at) servers.push_back(server);
   IndexProgress progress{.regions = regions.size()};
-  for (const auto& reply : AskStatus({servers.begin(), servers.end()}, table.schema().id)) {
-    if (!reply.ok()) continue;  // its regions are not known to be complete
-    for (const pb::RegionStatus& region : reply->regions()) {
-      if (!ids.contains(region.region_id())) continue;
+  const auto replies = AskStatus(servers, table.schema().id);
+  for (size_t i = 0; i < servers.size(); ++i) {
+    if (!replies[i].ok()) continue;  // its regions are not known to be complete
+    for (const pb::RegionStatus& region : replies[i]->regions()) {
+      // One that moves meanwhile, two may tell of.
+      if (!regions_at[servers[i]].contains(region.region_id())) continue;
       for (const pb::IndexStatus& one : region.indexes()) {
         if (one.index_id() != spec->id || !one.published()) continue;
         ++progress.complete;
@@ -625,20 +630,15 @@ Status HBaseClusterAdmin::RunJob(uint64_t job, const JobSpec& spec,
     if (!spec.index.empty()) options.index_id = table->stored.FindIndex(spec.index)->id;
   }
   TableJob parts(cluster_, executor_, *table, options, &closed_);
-  TAMIS_RETURN_IF_ERROR(parts.Run([&](uint64_t done, uint64_t total) {
-    jobs_.Update(job, [&](JobInfo* info) {
-      info->done = done;
-      info->total = total;
-    });
-  }));
+  TAMIS_RETURN_IF_ERROR(
+      parts.Run([&](uint64_t done, uint64_t total) { SetProgress(job, done, total); }));
   if (spec.kind == JobSpec::Kind::kCheck) {
     jobs_.Update(job, [&](JobInfo* info) { info->check = parts.report(); });
   }
   return Status::Ok();
 }
 
-// Flushes first: what stands in memory is not compacted.
-Status HBaseClusterAdmin::Compact(uint64_t job) {
+Result<std::vector<hbase::RegionPtr>> HBaseClusterAdmin::RegionsOfAll() {
   TAMIS_ASSIGN_OR_RETURN(const auto tables, cluster_->Tables());
   std::vector<hbase::RegionPtr> regions;
   for (const IndexedTable& table : tables) {
@@ -647,22 +647,32 @@ Status HBaseClusterAdmin::Compact(uint64_t job) {
     TAMIS_RETURN_IF_ERROR(its.status());
     regions.insert(regions.end(), its->begin(), its->end());
   }
-  jobs_.Update(job, [&](JobInfo* info) { info->total = regions.size(); });
-  for (const hbase::RegionPtr& region : regions) {
-    TAMIS_RETURN_IF_ERROR(client_->FlushRegion(*region));
-    TAMIS_RETURN_IF_ERROR(client_->CompactRegion(*region, true));
-  }
-  for (const hbase::RegionPtr& region : regions) {
-    GrowingPause pauses(std::chrono::milliseconds(20), std::chrono::seconds(1));
-    while (true) {
-      if (closed_) return Cancelled("the cluster was closed");
-      TAMIS_ASSIGN_OR_RETURN(const bool compacting, client_->IsCompacting(*region));
-      if (!compacting) break;
-      Sleep(executor_, pauses.Next());
-    }
-    jobs_.Update(job, [&](JobInfo* info) { ++info->done; });
-  }
-  return Status::Ok();
+  return regions;
+}
+
+Status HBaseClusterAdmin::Compact(uint64_t job) {
+  CompactionJob all(
+      {.list = [this] { return RegionsOfAll(); },
+       .begin = [this](const hbase::Region& region) -> Status {
+         TAMIS_RETURN_IF_ERROR(client_->FlushRegion(region));
+         return client_->CompactRegion(region, true);
+       },
+       .is_compacting = [this](const auto& region) { return client_->IsCompacting(region); },
+       .now = [this] { return executor_->Now(); },
+       .pause = [this](Duration pause) {
+         if (closed_) return Cancelled("the cluster was closed");
+         Sleep(executor_, pause);
+         return Status::Ok();
+       }},
+      options_.patience);
+  return all.Run([&](uint64_t done, uint64_t total) { SetProgress(job, done, total); });
+}
+
+void HBaseClusterAdmin::SetProgress(uint64_t job, uint64_t done, uint64_t total) {
+  jobs_.Update(job, [&](JobInfo* info) {
+    info->done = done;
+    info->total = total;
+  });
 }
 
 void HBaseClusterAdmin::GetJob(uint64_t job, Callback<JobInfo> done) { done(jobs_.Find(job)); }

@@ -90,6 +90,7 @@ class HBaseClusterAdmin : public ClusterAdmin {
   // As hbase:meta has it now.
   Result<hbase::Region> FindRegion(RegionId id, std::string_view doing);
   Result<std::vector<hbase::RegionPtr>> RegionsOf(const std::string& hbase_table);
+  Result<std::vector<hbase::RegionPtr>> RegionsOfAll();  // tables of ours
   Result<IndexProgress> Progress(const std::string& table, const std::string& index);
   Status Split(RegionId id, const std::string& key);
   Result<std::string> MiddleOf(const hbase::Region& region);
@@ -103,6 +104,7 @@ class HBaseClusterAdmin : public ClusterAdmin {
   Result<std::vector<Finding>> LookOver();
   Status RunJob(uint64_t job, const JobSpec& spec, const std::optional<IndexedTable>& table);
   Status Compact(uint64_t job);
+  void SetProgress(uint64_t job, uint64_t done, uint64_t total);
   // Again while it fails for what compactions will mend, which it asks for.
   Status Patiently(const std::vector<hbase::Region>& regions, const std::function<Status()>& work);
 

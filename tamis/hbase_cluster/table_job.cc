@@ -56,10 +56,15 @@ Status TableJob::Run(const OnProgress& on_progress) {
   last_news_ = executor_->Now();
   GrowingPause pauses = kPauses;
   while (true) {
-    TAMIS_ASSIGN_OR_RETURN(auto parts, StartMissing());
     const size_t done = done_.size();
-    TAMIS_RETURN_IF_ERROR(Follow(&parts));
-    if (IsWhole()) return Status::Ok();
+    auto parts = StartMissing();
+    if (parts.ok()) {
+      TAMIS_RETURN_IF_ERROR(Follow(&*parts));
+      if (IsWhole()) return Status::Ok();
+    } else {
+      if (!IsTransient(parts.status().code())) return parts.status();
+      last_failure_ = parts.status();
+    }
     if (done_.size() != done) pauses.Reset();
     if (*cancelled_) return Cancelled("the cluster was closed");
     if (executor_->Now() - last_news_ > options_.patience) {

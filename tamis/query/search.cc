@@ -14,11 +14,6 @@ namespace {
 // Of a search that wants so many rows only, under way at a time: whose choice it is whom to ask.
 constexpr size_t kRequestsForLimit = 8;
 
-bool IsWorthAnotherTry(StatusCode code) {
-  return code == StatusCode::kUnavailable || code == StatusCode::kBusy ||
-         code == StatusCode::kDeadlineExceeded;
-}
-
 }  // namespace
 
 Search::Search(std::shared_ptr<QueryContext> context, SchemaPtr schema, SearchOptions options)
@@ -219,7 +214,7 @@ Status Search::TakeMap(const Result<TableCache::Regions>& regions) {
   }
   if (!regions.ok()) {
     last_failure_ = regions.status();
-    return IsWorthAnotherTry(regions.status().code()) ? Status::Ok() : regions.status();
+    return IsTransient(regions.status().code()) ? Status::Ok() : regions.status();
   }
   regions_ = *regions;
   Exclude();
@@ -338,7 +333,7 @@ Status Search::TakeReply(const Request& request, Result<pb::SearchReply> reply) 
     reply = Unavailable("region server " + request.server + " answered nothing");
   }
   if (!reply.ok()) {
-    if (!IsWorthAnotherTry(reply.status().code())) return reply.status();
+    if (!IsTransient(reply.status().code())) return reply.status();
     for (const Part& part : request.parts) Failed(&*part.piece, reply.status());
     return Status::Ok();
   }
@@ -350,7 +345,7 @@ Status Search::TakeReply(const Request& request, Result<pb::SearchReply> reply) 
     pb::RangeResult* result = reply->mutable_results(static_cast<int>(i));
     if (result->has_error()) {
       const Status status = ToStatus(result->error());
-      if (!IsWorthAnotherTry(status.code())) return status;
+      if (!IsTransient(status.code())) return status;
       Failed(&*part.piece, status);
     } else if (!Take(request.server, part, result)) {
       return DataLoss("region server " + request.server + " sent rows that do not fit the table");

@@ -1,0 +1,60 @@
+#include "tamis/hbase_cluster/compaction_job.h"
+
+#include "tamis/base/growing_pause.h"
+
+namespace tamis {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+Status CompactionJob::Run(const OnProgress& on_progress) {
+  GrowingPause pauses(milliseconds(20), seconds(1));
+  last_news_ = actions_.now();
+  while (true) {
+    const auto regions = actions_.list();
+    if (!regions.ok()) {
+      if (!IsTransient(regions.status().code())) return regions.status();
+      last_failure_ = regions.status();
+    } else {
+      uint64_t done = 0;
+      for (const hbase::RegionPtr& region : *regions) {
+        TAMIS_ASSIGN_OR_RETURN(const bool is_done, Advance(*region));
+        if (is_done) on_progress(++done, regions->size());
+      }
+      if (done == regions->size()) return Status::Ok();
+    }
+    if (actions_.now() - last_news_ > patience_) {
+      return Unavailable("some regions could not be compacted: " + last_failure_.message());
+    }
+    TAMIS_RETURN_IF_ERROR(actions_.pause(pauses.Next()));
+  }
+}
+
+Result<bool> CompactionJob::Advance(const hbase::Region& region) {
+  if (done_.contains(region.encoded)) return true;
+  if (region.server == hbase::ServerName()) {
+    last_failure_ = Unavailable("region " + region.encoded + " is open nowhere");
+    return false;
+  }
+  const auto begun = begun_.find(region.encoded);
+  const bool is_here = begun != begun_.end() && begun->second == region.server;
+  Status failure;
+  if (!is_here) {
+    failure = actions_.begin(region);
+    if (failure.ok()) begun_[region.encoded] = region.server;
+  } else {
+    const Result<bool> compacting = actions_.is_compacting(region);
+    failure = compacting.status();
+    if (failure.ok() && !*compacting) done_.insert(region.encoded);
+    if (!failure.ok()) begun_.erase(begun);  // closed meanwhile, perhaps
+  }
+  if (!failure.ok()) {
+    if (!IsTransient(failure.code())) return failure;
+    last_failure_ = failure;
+    return false;
+  }
+  last_news_ = actions_.now();
+  return done_.contains(region.encoded);
+}
+
+}  // namespace tamis
