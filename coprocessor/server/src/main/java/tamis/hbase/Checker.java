@@ -13,7 +13,6 @@ import java.util.function.Predicate;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.client.Scan;
-import org.apache.hadoop.hbase.regionserver.RegionScanner;
 import org.apache.hadoop.hbase.util.Bytes;
 import tamis.pb.Cluster;
 import tamis.table.DamagedBytesException;
@@ -79,20 +78,18 @@ final class Checker {
     TreeMap<byte[], IndexEntry> wanted = new TreeMap<>(Bytes.BYTES_COMPARATOR);
     Scan scan = new Scan().readVersions(1).setCacheBlocks(false);
     for (byte[] family : region.table.families) scan.addFamily(family);
-    try (RegionScanner scanner = view.open(scan)) {
-      List<Cell> cells = new ArrayList<>();
-      boolean more = true;
-      while (more) {
-        cells.clear();
-        more = scanner.nextRaw(cells);
-        if (!cells.isEmpty()) look(CellUtil.cloneRow(cells.get(0)), cells, wanted);
-        if (wanted.size() < BATCH && more) continue;
+    long read = 0;
+    try (RowCursor rows = new RowCursor(view.open(scan))) {
+      for (List<Cell> cells = rows.next(); cells != null; cells = rows.next()) {
+        look(CellUtil.cloneRow(cells.get(0)), cells, wanted);
+        if (++read % BATCH == 0 && !progress.rows(report.getRows())) return false; // not all rows have an entry
+        if (wanted.size() < BATCH) continue;
         findEntries(wanted);
         wanted.clear();
-        if (!progress.rows(report.getRows())) return false;
       }
     }
-    return true;
+    findEntries(wanted);
+    return progress.rows(report.getRows());
   }
 
   private void look(byte[] row, List<Cell> cells, Map<byte[], IndexEntry> wanted) {
@@ -140,20 +137,19 @@ final class Checker {
 
   private boolean checkEntries() throws IOException {
     TreeMap<byte[], List<byte[]>> byRow = new TreeMap<>(Bytes.BYTES_COMPARATOR); // entries that are somebody's
-    try (RegionScanner scanner = view.open(new Scan().addFamily(IndexedTable.FAMILY).setCacheBlocks(false))) {
-      List<Cell> cells = new ArrayList<>();
-      boolean more = true;
-      while (more) {
-        cells.clear();
-        more = scanner.nextRaw(cells);
-        if (!cells.isEmpty()) sort(CellUtil.cloneRow(cells.get(0)), cells.get(0), byRow);
-        if (byRow.size() < BATCH && more) continue;
+    long read = 0;
+    Scan scan = new Scan().addFamily(IndexedTable.FAMILY).setCacheBlocks(false);
+    try (RowCursor entries = new RowCursor(view.open(scan))) {
+      for (List<Cell> cells = entries.next(); cells != null; cells = entries.next()) {
+        sort(CellUtil.cloneRow(cells.get(0)), cells.get(0), byRow);
+        if (++read % BATCH == 0 && !progress.rows(report.getRows())) return false; // not all are somebody's
+        if (byRow.size() < BATCH) continue;
         askRows(byRow);
         byRow.clear();
-        if (!progress.rows(report.getRows())) return false;
       }
     }
-    return true;
+    askRows(byRow);
+    return progress.rows(report.getRows());
   }
 
   private void sort(byte[] key, Cell cell, Map<byte[], List<byte[]>> byRow) {

@@ -108,11 +108,13 @@ final class NewestCells implements AutoCloseable {
   }
 
   @Override
-  public void close() {
+  public void close() throws IOException {
+    List<KeyValueScanner> opened = new ArrayList<>();
     for (Family family : families) {
-      family.memory.forEach(KeyValueScanner::close);
-      family.files.forEach(KeyValueScanner::close);
+      opened.addAll(family.memory);
+      opened.addAll(family.files);
     }
+    Closing.all(opened);
   }
 
   /** null: a scan has to read it. */

@@ -9,7 +9,6 @@ import java.util.function.Supplier;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.client.Scan;
-import org.apache.hadoop.hbase.regionserver.RegionScanner;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import tamis.table.DamagedBytesException;
@@ -53,7 +52,7 @@ final class RegionFilters {
         taken[0] = new ReadView(region.region); // behind it: what is dropped and complete again meanwhile begins anew
       });
       if (quiet && taken[0] != null) countEntries(region, index, filter, taken[0]);
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException | Error e) {
       filter.abandonGeneration();
       throw e;
     } finally {
@@ -69,25 +68,18 @@ final class RegionFilters {
       Scan scan = new Scan().addFamily(IndexedTable.FAMILY).withStartRow(prefix).setCacheBlocks(false);
       if (Key.prefixEnd(prefix).length > 0) scan.withStopRow(Key.prefixEnd(prefix));
       List<IndexEntry> entries = new ArrayList<>();
-      try (RegionScanner scanner = view.open(scan)) {
-        List<Cell> cells = new ArrayList<>();
-        boolean more = true;
-        while (more) {
+      try (RowCursor rows = new RowCursor(view.open(scan))) {
+        for (List<Cell> cells = rows.next(); cells != null; cells = rows.next()) {
           if (region.isGoing()) return;
-          cells.clear();
-          more = scanner.nextRaw(cells);
-          if (!cells.isEmpty()) {
-            byte[] key = CellUtil.cloneRow(cells.get(0));
-            if (region.keys.kindOf(region.table.schema, key) == EntryKeys.Kind.ENTRY) {
-              entries.add(region.keys.read(region.table.schema, index, key));
-            }
-          }
-          if (entries.size() >= 1000 || !more) {
-            filter.countExisting(entries);
-            entries.clear();
-          }
+          byte[] key = CellUtil.cloneRow(cells.get(0));
+          if (region.keys.kindOf(region.table.schema, key) != EntryKeys.Kind.ENTRY) continue;
+          entries.add(region.keys.read(region.table.schema, index, key));
+          if (entries.size() < 1000) continue;
+          filter.countExisting(entries);
+          entries.clear();
         }
       }
+      filter.countExisting(entries);
       filter.publish();
       done = true;
     } catch (DamagedBytesException e) {

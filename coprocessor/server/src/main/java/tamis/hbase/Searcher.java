@@ -17,7 +17,6 @@ import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.KeyValueUtil;
 import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.filter.FirstKeyOnlyFilter;
-import org.apache.hadoop.hbase.regionserver.RegionScanner;
 import org.apache.hadoop.hbase.util.Bytes;
 import tamis.pb.Cluster;
 import tamis.shaded.protobuf.ByteString;
@@ -330,14 +329,8 @@ final class Searcher {
     /** Rows of the range, `most` for as many or more. */
     private long countRows(long most) throws IOException {
       long count = 0;
-      try (RegionScanner scanner = view.open(rowScan(start).setFilter(new FirstKeyOnlyFilter()))) {
-        List<Cell> cells = new ArrayList<>();
-        boolean more = true;
-        while (more && count < most) {
-          cells.clear();
-          more = scanner.nextRaw(cells);
-          if (!cells.isEmpty()) ++count;
-        }
+      try (RowCursor cursor = new RowCursor(view.open(rowScan(start).setFilter(new FirstKeyOnlyFilter())))) {
+        while (count < most && cursor.next() != null) ++count;
       }
       return count;
     }
@@ -444,14 +437,11 @@ final class Searcher {
     boolean scanRows() throws IOException {
       byte[] from = afterLast();
       if (end.length > 0 && Key.compare(from, end) >= 0) return true;
-      try (RegionScanner scanner = view.open(rowScan(from))) {
-        List<Cell> cells = new ArrayList<>();
-        boolean more = true;
-        while (more) {
+      try (RowCursor cursor = new RowCursor(view.open(rowScan(from)))) {
+        while (!cursor.ended()) {
           if (isFull()) return false;
-          cells.clear();
-          more = scanner.nextRaw(cells);
-          if (cells.isEmpty()) continue;
+          List<Cell> cells = cursor.next();
+          if (cells == null) break;
           byte[] key = CellUtil.cloneRow(cells.get(0));
           ++candidates;
           ++counts.rowsRead;
@@ -549,13 +539,8 @@ final class Searcher {
       long keep = Math.max(maxRows, PAGE_CANDIDATES);
       long held = 0; // bytes of entries, which end with their row keys
       boolean dropped = false;
-      try (RegionScanner scanner = view.open(rowScan(start))) {
-        List<Cell> cells = new ArrayList<>();
-        boolean more = true;
-        while (more) {
-          cells.clear();
-          more = scanner.nextRaw(cells);
-          if (cells.isEmpty()) continue;
+      try (RowCursor cursor = new RowCursor(view.open(rowScan(start)))) {
+        for (List<Cell> cells = cursor.next(); cells != null; cells = cursor.next()) {
           byte[] key = CellUtil.cloneRow(cells.get(0));
           if (cameSomeWay && isOutOfTime()) {
             if (!rows.isEmpty()) return false; // of earlier branches, and of the whole range

@@ -38,6 +38,11 @@ final class SpoiltBuffers extends ByteBuffAllocator {
     }
   }
 
+  /** That somebody reads. */
+  int held() {
+    return getUsedBufferCount() - getFreeBufferCount();
+  }
+
   @Override
   protected void putbackBuffer(ByteBuffer buffer) {
     buffer.clear();
