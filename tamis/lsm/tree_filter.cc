@@ -165,7 +165,9 @@ TreeFilter::Family* TreeFilter::MakeFamily(uint32_t id) {
 
 void TreeFilter::AddDoubts(uint32_t family, Doubts doubts) {
   Family* const made = MakeFamily(family);
-  if (made == nullptr || (made->doubts.fetch_or(doubts) & doubts) == doubts) return;
+  if (made == nullptr) return;
+  // Also for what was there: who added it may be waiting still.
+  made->doubts.fetch_or(doubts);
   // Where the system does not let it wait, who was asking is only very unlikely to be still at it.
   (void)grace_.Wait();
 }

@@ -433,10 +433,14 @@ TEST(TreeFilterTest, WhoAddsADoubtWaitsForReadersWhoDidNotKnowOfIt) {
   const auto memtable = tree->MemtableMade(0);
   std::thread reader([&] { EXPECT_FALSE(tree->MayContain(0, "a")); });
   while (!is_asking) std::this_thread::yield();
+  // Two who add the same: neither of them is let go before the reader is.
+  std::thread other([&] { tree->AddDoubts(0, kUnreadable); });
+  while ((tree->DoubtsOf(0) & kUnreadable) == 0) std::this_thread::yield();
   tree->AddDoubts(0, kUnreadable);
   is_added = true;
   EXPECT_TRUE(has_left);
   reader.join();
+  other.join();
   tree.reset();
   std::filesystem::remove_all(directory);
 }
