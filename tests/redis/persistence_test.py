@@ -113,10 +113,15 @@ def replica(diskless):
             check(reader, more, digests_of(client, more))
 
 
-def replicated(client, reader):
-    """Until the replica has everything that the primary has."""
+def linked(reader):
+    """Until the replica has had its first copy, and hears what comes behind it."""
     while b"master_link_status:up" not in reader("INFO", "replication"):
         pass
+
+
+def replicated(client, reader):
+    """Until the replica has everything that the primary has."""
+    linked(reader)
     client("SET", "marker", "x")  # WAIT waits for the last write of its own connection
     while client("WAIT", "1", "1000") < 1:
         pass

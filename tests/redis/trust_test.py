@@ -9,7 +9,7 @@ import signal
 import sys
 
 from kinds import KINDS, dump
-from persistence_test import free_port, replicated, rewrite
+from persistence_test import free_port, linked, replicated, rewrite
 from redis_server import Error, Server
 
 MODULE = sys.argv[1]
@@ -403,6 +403,7 @@ def replica_of_the_promoted(words):
         pair, next_pair = Pair(primary), Pair(between)
         pair.follow(next_pair.client)
         assert last.client()("REPLICAOF", "127.0.0.1", next_pair.port) == "OK"
+        linked(last.client())  # a first copy from a replica is not believed
         trust_by(pair.client, "TRUST")
         while last.client()("TAMIS.CHECK", "guard", "item1", "absent") != [1, 0]:
             pass  # until that has come there
