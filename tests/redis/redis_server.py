@@ -4,12 +4,16 @@ The client is written here since tests look at the very shape of replies, which 
 hide: errors are values (Error), so are simple strings (Simple), and a map is a Map.
 """
 
+import faulthandler
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
+
+# A test that hangs says where, before it is killed for it.
+faulthandler.dump_traceback_later(280)
 
 
 class Error(str):
