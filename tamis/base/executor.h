@@ -23,6 +23,12 @@ namespace tamis {
 using Time = std::chrono::nanoseconds;
 using Duration = std::chrono::nanoseconds;
 
+// Of nanoseconds that somebody sent: an hour at the most, so that it can be added to any time.
+inline Duration SentDuration(uint64_t ns) {
+  constexpr uint64_t kLongest = 3'600'000'000'000;
+  return Duration(ns < kLongest ? ns : kLongest);
+}
+
 class Executor {
  public:
   using Task = std::function<void()>;

@@ -129,7 +129,7 @@ void RocksRegionServer::MutateRegions(const pb::MutateRequest& request,
     join->End([&](pb::MutateReply* reply) { *reply->add_regions() = std::move(result); });
   };
   const Duration timeout =
-      request.timeout_ns() > 0 ? Duration(request.timeout_ns()) : context_->options.write_timeout;
+      request.timeout_ns() > 0 ? SentDuration(request.timeout_ns()) : context_->options.write_timeout;
   const Time deadline = context_->executor->Now() + timeout;
   for (const pb::RegionMutations& mutations : request.regions()) {
     join->Begin();
@@ -157,9 +157,7 @@ void RocksRegionServer::Search(const pb::SearchRequest& request, Callback<pb::Se
   const RegionServerOptions& options = context_->options;
   const Duration timeout =
       request.timeout_ns() > 0
-          ? std::min(Duration(static_cast<int64_t>(std::min<uint64_t>(
-                         request.timeout_ns(), std::chrono::nanoseconds::max().count()))),
-                     options.search_timeout)
+          ? std::min(SentDuration(request.timeout_ns()), options.search_timeout)
           : options.search_timeout;
   // The rest is for the way back.
   task->deadline = context_->executor->Now() + timeout / 4 * 3;

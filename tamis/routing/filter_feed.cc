@@ -162,7 +162,7 @@ void FilterFeed::Poll(const pb::PollRequest& request, std::function<Time()> veri
       crowded_out = !answer_now && parked_.size() >= options_.max_parked;
       answer_now |= crowded_out;
       if (!answer_now) {
-        const Time until = executor_->Now() + Duration(request.wait_ns());
+        const Time until = executor_->Now() + SentDuration(request.wait_ns());
         parked_[request.coordinator()] = {request, verified_until, done, until};
         ArmTimer(until);
       }

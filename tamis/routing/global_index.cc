@@ -71,6 +71,7 @@ struct GlobalIndex::State {
   std::map<std::string, std::shared_ptr<Server>> servers;  // shared with who waits for taking_in
   std::vector<Server*> by_number;                          // nullptr: forgotten
   std::vector<Time> lease_until;                           // by number of the server
+  Time latest = Time::min();                               // that anybody who told of something read
   std::map<uint32_t, Table> tables;
 
   // ---- Taking replies in. The caller holds the mutex exclusively; where it hands over its lock,
@@ -97,6 +98,10 @@ struct GlobalIndex::State {
   }
 
   // Everybody else may look now: the layouts are made as what is known wants them.
+  // Who had to wait may have read the clock before somebody whose answer is in already, by which a
+  // lease was over.
+  Time Seen(Time now) { return latest = std::max(latest, now); }
+
   void Settle(Time now) {
     for (auto it = tables.begin(); it != tables.end();) {
       TableLayout& layout = it->second.layout;
@@ -542,6 +547,7 @@ void GlobalIndex::Forget(const std::string& name, Time now) {
   std::lock_guard one(server->taking_in);
   lock.lock();
   if (state_->by_number[server->number] != server.get()) return;  // somebody else was faster
+  now = state_->Seen(now);
   state_->Clear(server.get(), now, &lock);
   state_->Settle(now);
   state_->by_number[server->number] = nullptr;
@@ -557,6 +563,7 @@ void GlobalIndex::Apply(const std::string& name, const pb::PollReply& reply, Tim
   std::lock_guard one(server.taking_in);
   lock.lock();
   if (state_->by_number[server.number] != &server) return;  // forgotten meanwhile
+  now = state_->Seen(now);
   // Answers that overtook each other, or come from a life of the server that has been followed by
   // another: which life is the later one, only the order of our polls tells.
   if (sent < server.last_sent && !any) return;
@@ -572,7 +579,7 @@ void GlobalIndex::Apply(const std::string& name, const pb::PollReply& reply, Tim
   state_->ApplyEvents(&server, reply, now, &lock);
   server.applied = std::max(server.applied, reply.to());
   if (reply.lease_ns() > 0) {
-    const Time until = sent + Duration(reply.lease_ns()) - state_->options.lease_margin;
+    const Time until = sent + SentDuration(reply.lease_ns()) - state_->options.lease_margin;
     state_->GrantLease(&server, until, now);
   }
   state_->Settle(now);

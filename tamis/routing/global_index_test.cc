@@ -85,6 +85,19 @@ TEST_F(GlobalIndexTest, ARegionWhoseFilterDoesNotKnowTheValueIsExcludedWhileItsL
   EXPECT_FALSE(Excludes());
 }
 
+TEST_F(GlobalIndexTest, ALeaseOfAnyLengthIsOne) {
+  for (const uint64_t ns : {~uint64_t{0}, ~uint64_t{0} >> 1, uint64_t{1} << 63}) {
+    now_ += seconds(60);
+    ASSERT_FALSE(Excludes());
+    pb::PollReply reply = Reply(false, 2, 2);
+    reply.set_lease_ns(ns);
+    Apply(reply);
+    EXPECT_TRUE(Excludes());
+    now_ += seconds(24 * 3600);
+    EXPECT_FALSE(Excludes());
+  }
+}
+
 TEST_F(GlobalIndexTest, ARegionThatWasAskedWithoutALeaseIsExplainedAsUnknownLaterToo) {
   now_ += seconds(60);
   const KeyRanges excluded = index_.Find(kTable, KeyRanges::All(), Term(), now_).excluded;
@@ -262,6 +275,17 @@ TEST_F(GlobalIndexIdentityTest, OfTwoThatOverlapBothAreAskedWhileNeitherLives) {
   pb::PollReply nothing = Bits({.server = "a", .lease_s = 0});
   index_->Apply("a", nothing, now_, now_);
   EXPECT_TRUE(Excluded().empty());
+}
+
+// The answer of x waits while that of y is taken in, by which the lease of x is over.
+TEST_F(GlobalIndexIdentityTest, ALeaseThatWasOverIsOverForWhoReadTheClockEarlier) {
+  Hear({.server = "x", .lease_s = 10});
+  const Time begin = now_;
+  now_ = begin + seconds(11);
+  Hear({.server = "y", .range = {"a", "k"}, .lease_s = 100});
+  EXPECT_EQ(Excluded(), KeyRanges::Of({"a", "k"}));
+  index_->Apply("x", Bits({.server = "x", .lease_s = 10}), begin + seconds(8), begin + seconds(9));
+  EXPECT_TRUE(Excluded().empty()) << "both live: both are asked";
 }
 
 TEST_F(GlobalIndexIdentityTest, IndexesOfTwoTablesAreTwoWhateverTheirIds) {
