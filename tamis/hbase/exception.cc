@@ -112,6 +112,11 @@ bool Exception::tells_region_is_not_here() const {
          name == "RegionOpeningException";
 }
 
+bool Exception::tells_service_is_not_there() const {
+  // The same class tells of a service that lacks the method.
+  return ShortName() == "UnknownProtocolException" && message.starts_with("No registered");
+}
+
 Status Exception::ToStatus() const {
   const KnownClass* known = Find(ShortName());
   const StatusCode code = known          ? known->code

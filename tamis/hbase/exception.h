@@ -49,6 +49,9 @@ struct Exception {
   bool may_have_run() const;
   // The server does not serve the region, and may well serve others.
   bool tells_region_is_not_here() const;
+  // The region is there, and has no such service: its table is not, or not any more, one of those
+  // that load it.
+  bool tells_service_is_not_there() const;
   // Its code is named for what the caller does next.
   Status ToStatus() const;
 };

@@ -80,6 +80,7 @@ Task<ServiceReply> ExecAt(Session& session, ServerName server, std::string metho
       co_return ServiceReply{
           .answer = reply.ToStatus().WithContext(call.method + " at " + server.ToString()),
           .not_here = reply.exception.tells_region_is_not_here(),
+          .no_service = reply.exception.tells_service_is_not_there(),
           .may_have_run = reply.exception.may_have_run()};
   }
   co_return ServiceReply{.answer =

@@ -46,6 +46,8 @@ struct ServiceReply {
   Result<std::string> answer;
   // The server does not have the region that it was sent to: it did not run.
   bool not_here = false;
+  // The region has no such service: it did not run.
+  bool no_service = false;
   // The answer is a failure that does not prove that nothing was done.
   bool may_have_run = false;
 };

@@ -40,8 +40,10 @@ void Send(const std::shared_ptr<Message>& message) {
   const hbase::RegionPtr region = message->regions[message->next++];
   message->link->client->ExecAt(*region, message->call,
                                 [message, region](hbase::ServiceReply reply) {
-                                  if (!reply.not_here) return Deliver(message, std::move(reply));
-                                  if (message->link->regions.Forget(region))
+                                  if (!reply.not_here && !reply.no_service)
+                                    return Deliver(message, std::move(reply));
+                                  // Its table was detached: where it is does not matter any more.
+                                  if (message->link->regions.Forget(region) && reply.not_here)
                                     message->link->on_gone(region);
                                   Send(message);
                                 });
@@ -65,10 +67,8 @@ std::string InPayload(const google::protobuf::MessageLite& request) {
 }
 
 milliseconds TimeoutOf(uint64_t timeout_ns) {
-  constexpr uint64_t kLongest = 3'600'000'000'000;
   if (timeout_ns == 0) return kNoTimeout;
-  return kOnTheWay +
-         duration_cast<milliseconds>(std::chrono::nanoseconds(std::min(timeout_ns, kLongest)));
+  return kOnTheWay + duration_cast<milliseconds>(SentDuration(timeout_ns));
 }
 
 template <class Ranges>

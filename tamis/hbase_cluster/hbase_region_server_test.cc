@@ -71,6 +71,48 @@ TEST_F(HBaseRegionServerTest, AWriteThatMayStandIsToldAsOneWithTheReason) {
   EXPECT_THAT(broken.message(), HasSubstr("the connection broke"));
 }
 
+// Another program has detached the table of the first region, which is still there.
+TEST_F(HBaseRegionServerTest, ARegionWithoutTheServiceIsLeftForTheNextOne) {
+  Open();
+  const hbase::Region other = cluster_.SetRegion("", "a", 1);
+  link_->regions.Learn("u", {}, {std::make_shared<hbase::Region>(other)});
+  const std::string address = cluster_.server(1).address().ToString();
+  const auto regions = link_->regions.At(address, {}, 8);
+  ASSERT_EQ(regions.size(), 2u);
+  bool looked = false;
+  link_->on_gone = [&](const hbase::RegionPtr&) { looked = true; };
+  std::vector<std::string> asked;
+  cluster_.server(1).On("ExecService", [&](const auto& request, const auto& peer) {
+    const auto call = request.template Parsed<hbase::pb::CoprocessorServiceRequest>();
+    asked.push_back(call.region().value());
+    if (call.region().value() == regions[0]->name) {
+      return peer->Throw(request.call_id, "UnknownProtocolException",
+                         "No registered coprocessor service found for tamis.pb.RegionServer", true);
+    }
+    hbase::pb::CoprocessorServiceResponse answer;
+    *answer.mutable_region() = call.region();
+    answer.mutable_value()->set_name("");
+    answer.mutable_value()->set_value("");
+    peer->Answer(request.call_id, answer);
+  });
+  EXPECT_EQ(Mutate(), Status());
+  EXPECT_EQ(Mutate(), Status());
+  EXPECT_THAT(asked, testing::ElementsAre(regions[0]->name, regions[1]->name, regions[1]->name));
+  EXPECT_FALSE(looked);
+}
+
+// Of a jar that is older than the program.
+TEST_F(HBaseRegionServerTest, AServiceWithoutTheMethodIsAnError) {
+  Open();
+  cluster_.server(1).On("ExecService", [](const auto& request, const auto& peer) {
+    peer->Throw(request.call_id, "UnknownProtocolException",
+                "Unknown method Mutate called on service tamis.pb.RegionServer", true);
+  });
+  const Status status = Mutate();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status;
+  EXPECT_THAT(status.message(), HasSubstr("Unknown method"));
+}
+
 TEST_F(HBaseRegionServerTest, AWriteThatDidNotRunSaysWhy) {
   Open({.max_request_bytes = 1000});
   EXPECT_EQ(MutateThatEndsWith("RegionTooBusyException", false).code(), StatusCode::kBusy);
