@@ -35,4 +35,9 @@ Status ToStatus(const pb::Error& error) {
   return {static_cast<StatusCode>(error.code()), error.message()};
 }
 
+Status FailureOf(const pb::Error& error) {
+  if (error.code() != pb::Error::OK) return ToStatus(error);
+  return DataLoss("a region server sent an error that does not say which: " + error.message());
+}
+
 }  // namespace tamis

@@ -26,5 +26,12 @@ TEST(ErrorTest, AnUnknownCodeIsAnInternalError) {
   EXPECT_EQ(status.message(), "error 4711 of a newer region server: what it was");
 }
 
+TEST(ErrorTest, AnErrorThatIsThereIsNeverOk) {
+  pb::Error error;
+  EXPECT_EQ(FailureOf(error).code(), StatusCode::kDataLoss);
+  SetError(Unavailable("what it was"), &error);
+  EXPECT_EQ(FailureOf(error), Unavailable("what it was"));
+}
+
 }  // namespace
 }  // namespace tamis

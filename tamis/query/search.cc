@@ -337,14 +337,14 @@ Status Search::TakeReply(const Request& request, Result<pb::SearchReply> reply) 
     for (const Part& part : request.parts) Failed(&*part.piece, reply.status());
     return Status::Ok();
   }
+  for (const Part& part : request.parts) part.piece->asked = false;
   // Results stand in the order of the ranges; those at the end may be missing.
   for (size_t i = 0; i < request.parts.size(); ++i) {
     const Part& part = request.parts[i];
-    part.piece->asked = false;
     if (static_cast<int>(i) >= reply->results_size()) continue;
     pb::RangeResult* result = reply->mutable_results(static_cast<int>(i));
     if (result->has_error()) {
-      const Status status = ToStatus(result->error());
+      const Status status = FailureOf(result->error());
       if (!IsTransient(status.code())) return status;
       Failed(&*part.piece, status);
     } else if (!Take(request.server, part, result)) {

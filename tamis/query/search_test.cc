@@ -68,6 +68,19 @@ TEST_F(SearchTest, AServerThatHangsDelaysItsOwnRowsAlone) {
   EXPECT_EQ(ids, Wanted());
 }
 
+TEST_F(SearchTest, AnErrorThatSaysItIsNoneEndsTheSearch) {
+  Start(8, 4, {"a"}, {.request_timeout = seconds(5)});
+  cluster_.servers["a"]->search = [&](const pb::SearchRequest& request, auto done) {
+    pb::SearchReply reply = cluster_.Answer(request);
+    reply.mutable_results(0)->Clear();
+    reply.mutable_results(0)->mutable_error();
+    done(reply);
+  };
+  const auto row = engine_->Search(table_, {}).Next();
+  EXPECT_EQ(row.status().code(), StatusCode::kDataLoss) << row.status();
+  EXPECT_LE(cluster_.servers["a"]->searches, 2);
+}
+
 TEST_F(SearchTest, ALateAnswerToWhatWasAskedAgainIsDropped) {
   Start(4, 4, {"a", "b"}, {.request_timeout = seconds(1)});
   std::vector<std::pair<pb::SearchRequest, Callback<pb::SearchReply>>> held;

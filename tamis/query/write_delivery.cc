@@ -244,7 +244,9 @@ class WriteDelivery {
         } else if (found->second->has_error()) {
           const pb::Error& error = found->second->error();
           schema_is_old_ |= error.schema_version() != 0 && error.schema_version() != version_;
-          Settle(&item, ToStatus(error));
+          Settle(&item, error.code() == pb::Error::OK
+                            ? DeadlineExceeded(FailureOf(error).message() + "; the write may stand")
+                            : ToStatus(error));
         } else {
           Settle(&item, ToStatus(found->second->results(static_cast<int>(k))));
         }

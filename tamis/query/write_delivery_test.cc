@@ -126,6 +126,20 @@ TEST_F(WriteDeliveryTest, AnAnswerThatDoesNotComeIsUnknownAndNothingIsSentAgain)
   for (const int64_t id : {5, 15, 25, 35}) EXPECT_EQ(Taken(id), 1);
 }
 
+TEST_F(WriteDeliveryTest, AnErrorThatSaysItIsNoneIsNoAcknowledgement) {
+  cluster_.servers["b"]->mutate = [&](const pb::MutateRequest& request, auto done) {
+    pb::MutateReply reply;
+    for (const auto& region : request.regions()) {
+      auto* result = reply.add_regions();
+      result->set_region_id(region.region_id());
+      result->mutable_error();
+    }
+    done(reply);
+  };
+  EXPECT_EQ(Apply({5, 15}), (Codes{kOk, kUnknown}));
+  EXPECT_NE(statuses_[1].message().find("may stand"), std::string::npos) << statuses_[1];
+}
+
 // A server that hangs is declared dead some time, and its regions are given to others. Its
 // coordinators hear nothing of that from it.
 TEST_F(WriteDeliveryTest, WhoWritesAfterASilenceAsksWhereTheRegionIs) {
