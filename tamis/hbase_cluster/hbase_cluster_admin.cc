@@ -23,6 +23,7 @@ namespace {
 constexpr int kWorkers = 4;
 constexpr int kJobWorkers = 4;
 constexpr Duration kAnswerTime = std::chrono::seconds(5);
+constexpr Duration kJobAnswerTime = std::chrono::seconds(10);
 constexpr std::chrono::milliseconds kDescribeTime(5'000);
 // Of a schema that somebody else changes at the same time.
 constexpr int kTriesOfChange = 5;
@@ -629,7 +630,32 @@ Status HBaseClusterAdmin::RunJob(uint64_t job, const JobSpec& spec,
     options.kind = pb::StartJobRequest::REBUILD;
     if (!spec.index.empty()) options.index_id = table->stored.FindIndex(spec.index)->id;
   }
-  TableJob parts(cluster_, executor_, *table, options, &closed_);
+  const auto soon = [this] {
+    return Wait{.deadline = executor_->Now() + kJobAnswerTime, .cancelled = &closed_};
+  };
+  TableJob parts(
+      {.list =
+           [&] {
+             return AwaitResult<std::vector<RegionInfo>>(executor_, soon(), [&](auto done) {
+               cluster_->ListRegions(table->stored.name, {}, std::move(done));
+             });
+           },
+       .start =
+           [&](const std::string& server, const pb::StartJobRequest& request) {
+             return AwaitResult<pb::StartJobReply>(executor_, soon(), [&](auto done) {
+               cluster_->Stub(server)->StartJob(request, std::move(done));
+             });
+           },
+       .get =
+           [&](const std::string& server, const pb::GetJobRequest& request,
+               const std::vector<RegionId>& regions) {
+             return AwaitResult<pb::GetJobReply>(executor_, soon(), [&](auto done) {
+               cluster_->Stub(server)->GetJob(request, regions, std::move(done));
+             });
+           },
+       .now = [this] { return executor_->Now(); },
+       .pause = [this](Duration pause) { return Pause(pause); }},
+      table->schema().id, options);
   TAMIS_RETURN_IF_ERROR(
       parts.Run([&](uint64_t done, uint64_t total) { SetProgress(job, done, total); }));
   if (spec.kind == JobSpec::Kind::kCheck) {
@@ -659,13 +685,15 @@ Status HBaseClusterAdmin::Compact(uint64_t job) {
        },
        .is_compacting = [this](const auto& region) { return client_->IsCompacting(region); },
        .now = [this] { return executor_->Now(); },
-       .pause = [this](Duration pause) {
-         if (closed_) return Cancelled("the cluster was closed");
-         Sleep(executor_, pause);
-         return Status::Ok();
-       }},
+       .pause = [this](Duration pause) { return Pause(pause); }},
       options_.patience);
   return all.Run([&](uint64_t done, uint64_t total) { SetProgress(job, done, total); });
+}
+
+Status HBaseClusterAdmin::Pause(Duration pause) {
+  if (closed_) return Cancelled("the cluster was closed");
+  Sleep(executor_, pause);
+  return Status::Ok();
 }
 
 void HBaseClusterAdmin::SetProgress(uint64_t job, uint64_t done, uint64_t total) {

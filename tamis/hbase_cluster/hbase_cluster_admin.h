@@ -104,6 +104,7 @@ class HBaseClusterAdmin : public ClusterAdmin {
   Result<std::vector<Finding>> LookOver();
   Status RunJob(uint64_t job, const JobSpec& spec, const std::optional<IndexedTable>& table);
   Status Compact(uint64_t job);
+  Status Pause(Duration pause);  // kCancelled: the cluster was closed
   void SetProgress(uint64_t job, uint64_t done, uint64_t total);
   // Again while it fails for what compactions will mend, which it asks for.
   Status Patiently(const std::vector<hbase::Region>& regions, const std::function<Status()>& work);

@@ -12,7 +12,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Duration kAnswerTime = seconds(10);
 constexpr GrowingPause kPauses(milliseconds(5), seconds(1));
 
 void Add(const pb::RegionCheck& check, CheckReport* report) {
@@ -32,19 +31,6 @@ void Add(const pb::RegionCheck& check, CheckReport* report) {
 
 }  // namespace
 
-TableJob::TableJob(HBaseCluster* cluster, Executor* executor, IndexedTable table, Options options,
-                   const std::atomic<bool>* cancelled)
-    : cluster_(cluster),
-      executor_(executor),
-      table_(std::move(table)),
-      table_id_(table_.schema().id),
-      options_(options),
-      cancelled_(cancelled) {}
-
-Wait TableJob::Soon() const {
-  return {.deadline = executor_->Now() + kAnswerTime, .cancelled = cancelled_};
-}
-
 CheckReport TableJob::report() const {
   CheckReport report;
   for (const auto& [start, done] : done_) Add(done.check, &report);
@@ -53,7 +39,7 @@ CheckReport TableJob::report() const {
 
 Status TableJob::Run(const OnProgress& on_progress) {
   on_progress_ = on_progress;
-  last_news_ = executor_->Now();
+  last_news_ = actions_.now();
   GrowingPause pauses = kPauses;
   while (true) {
     const size_t done = done_.size();
@@ -66,20 +52,16 @@ Status TableJob::Run(const OnProgress& on_progress) {
       last_failure_ = parts.status();
     }
     if (done_.size() != done) pauses.Reset();
-    if (*cancelled_) return Cancelled("the cluster was closed");
-    if (executor_->Now() - last_news_ > options_.patience) {
+    if (actions_.now() - last_news_ > options_.patience) {
       return Unavailable("some regions could not be asked: " + last_failure_.message());
     }
-    Sleep(executor_, pauses.Next());
+    TAMIS_RETURN_IF_ERROR(actions_.pause(pauses.Next()));
   }
 }
 
 // At the servers that have them now, for the regions that are not done.
 Result<std::vector<TableJob::Part>> TableJob::StartMissing() {
-  TAMIS_ASSIGN_OR_RETURN(const auto regions,
-                         AwaitResult<std::vector<RegionInfo>>(executor_, Soon(), [&](auto done) {
-                           cluster_->ListRegions(table_.stored.name, {}, std::move(done));
-                         }));
+  TAMIS_ASSIGN_OR_RETURN(const auto regions, actions_.list());
   total_ = regions.size();
   std::map<std::string, pb::StartJobRequest> requests;
   for (const RegionInfo& region : regions) {
@@ -97,11 +79,9 @@ Result<std::vector<TableJob::Part>> TableJob::StartMissing() {
     request.set_kind(options_.kind);
     request.set_table_id(table_id_);
     request.set_index_id(options_.index_id);
-    const auto reply = AwaitResult<pb::StartJobReply>(executor_, Soon(), [&](auto done) {
-      cluster_->Stub(server)->StartJob(request, std::move(done));
-    });
+    const auto reply = actions_.start(server, request);
     const Status status = !reply.ok()          ? reply.status()
-                          : reply->has_error() ? ToStatus(reply->error())
+                          : reply->has_error() ? FailureOf(reply->error())
                                                : Status::Ok();
     // It may have begun all the same; then nobody asks for it.
     if (!status.ok()) {
@@ -118,37 +98,37 @@ Result<std::vector<TableJob::Part>> TableJob::StartMissing() {
 Status TableJob::Follow(std::vector<Part>* parts) {
   GrowingPause pauses = kPauses;
   while (std::ranges::any_of(*parts, [](const Part& part) { return !part.ended; })) {
-    if (*cancelled_) return Cancelled("the cluster was closed");
     for (Part& part : *parts) {
       if (part.ended) continue;
       pb::GetJobRequest request;
       request.set_job(part.job);
-      const auto reply = AwaitResult<pb::GetJobReply>(executor_, Soon(), [&](auto done) {
-        cluster_->Stub(part.server)->GetJob(request, part.regions, std::move(done));
-      });
+      const auto reply = actions_.get(part.server, request, part.regions);
       if (!reply.ok() || reply->has_error()) {
-        last_failure_ = reply.ok() ? ToStatus(reply->error()) : reply.status();
+        last_failure_ = reply.ok() ? FailureOf(reply->error()) : reply.status();
         part.ended = true;  // it died, perhaps: its regions are looked for
         continue;
       }
-      last_news_ = executor_->Now();
-      if (!reply->ended()) continue;
+      if (!reply->ended()) {
+        last_news_ = actions_.now();
+        continue;
+      }
       part.ended = true;
       for (const pb::RegionJobResult& result : reply->results()) {
         if (!result.has_error()) {
           Take(result);
           continue;
         }
-        last_failure_ = ToStatus(result.error());
+        last_failure_ = FailureOf(result.error());
         if (last_failure_.code() != StatusCode::kUnavailable) return last_failure_;
       }
     }
-    Sleep(executor_, pauses.Next());
+    TAMIS_RETURN_IF_ERROR(actions_.pause(pauses.Next()));
   }
   return Status::Ok();
 }
 
 void TableJob::Take(const pb::RegionJobResult& result) {
+  last_news_ = actions_.now();
   const KeyRange keys{result.start(), result.end()};
   std::erase_if(done_, [&](const auto& older) {
     return keys.Overlaps({older.first, older.second.end});

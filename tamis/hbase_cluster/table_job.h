@@ -3,11 +3,9 @@
 // that moved, split or merged meanwhile is done again where it is then, until regions that were
 // done tile the table.
 //
-// Threads: one at a time; Run blocks, and must not be called from a task of the executor that
-// answers come on.
+// Threads: one at a time; Run blocks.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -15,27 +13,40 @@
 #include <string>
 #include <vector>
 
-#include "tamis/base/answers.h"
+#include "tamis/base/executor.h"
+#include "tamis/base/status.h"
 #include "tamis/cluster/check_report.h"
+#include "tamis/cluster/cluster.h"
 #include "tamis/cluster/cluster.pb.h"
-#include "tamis/hbase_cluster/hbase_cluster.h"
 
 namespace tamis {
 
 class TableJob {
  public:
+  // Each blocks for as long as one call takes.
+  struct Actions {
+    std::function<Result<std::vector<RegionInfo>>()> list;
+    std::function<Result<pb::StartJobReply>(const std::string& server, const pb::StartJobRequest&)>
+        start;
+    std::function<Result<pb::GetJobReply>(const std::string& server, const pb::GetJobRequest&,
+                                          const std::vector<RegionId>& regions)>
+        get;
+    std::function<Time()> now;
+    std::function<Status(Duration)> pause;  // an error ends the job
+  };
   struct Options {
     pb::StartJobRequest::Kind kind = pb::StartJobRequest::CHECK;
     uint32_t index_id = 0;  // of a rebuild; 0: all
-    // Without a region that was done, and without a word from who does one.
+    // Without a region that was done, and without a word from who is at one.
     Duration patience = std::chrono::minutes(1);
   };
   // Regions that are done, and all.
   using OnProgress = std::function<void(uint64_t done, uint64_t total)>;
 
-  TableJob(HBaseCluster* cluster, Executor* executor, IndexedTable table, Options options,
-           const std::atomic<bool>* cancelled);
+  TableJob(Actions actions, uint32_t table_id, Options options)
+      : actions_(std::move(actions)), table_id_(table_id), options_(options) {}
 
+  // kUnavailable: patience is over. An error that another attempt does not mend ends it at once.
   Status Run(const OnProgress& on_progress);
   // Of a check that ended well.
   CheckReport report() const;
@@ -52,18 +63,14 @@ class TableJob {
     pb::RegionCheck check;
   };
 
-  Wait Soon() const;
   Result<std::vector<Part>> StartMissing();
   Status Follow(std::vector<Part>* parts);
   void Take(const pb::RegionJobResult& result);
   bool IsWhole() const;
 
-  HBaseCluster* const cluster_;
-  Executor* const executor_;
-  const IndexedTable table_;
+  const Actions actions_;
   const uint32_t table_id_;
   const Options options_;
-  const std::atomic<bool>* const cancelled_;
   std::map<std::string, Done> done_;  // by start key
   uint64_t total_ = 0;
   Time last_news_{};
