@@ -113,11 +113,15 @@ Result<IndexedTable> HBaseCluster::Find(const std::string& name) {
   return std::move(*found);
 }
 
+HBaseCluster::Known HBaseCluster::KnownOf(const IndexedTable& table) const {
+  return {table.description.name, TableIdInMessages(table.description.name, table.stored.id),
+          executor_->Now()};
+}
+
 void HBaseCluster::Remember(const std::string& name, const Result<IndexedTable>& table) {
   std::lock_guard lock(mutex_);
   if (table.ok()) {
-    known_[name] = {table->description.name,
-                    TableIdInMessages(table->description.name, table->stored.id), executor_->Now()};
+    known_[name] = KnownOf(*table);
   } else if (table.status().code() == StatusCode::kNotFound) {
     known_.erase(name);
   }
@@ -132,22 +136,23 @@ void HBaseCluster::Distrust(const std::string& name) {
 }
 
 void HBaseCluster::GetTable(const std::string& name, Callback<TableSchema> done) {
+  AskTable(name, [done = std::move(done)](const Result<IndexedTable>& table) {
+    if (!table.ok()) return done(table.status());
+    done(table->schema());
+  });
+}
+
+void HBaseCluster::AskTable(const std::string& name, Callback<IndexedTable> done) {
   Shared<IndexedTable>* find;
   {
     std::lock_guard lock(mutex_);
     find = &finds_[name];
   }
-  Ask<IndexedTable>(
-      find,
-      [done = std::move(done)](const Result<IndexedTable>& table) {
-        if (!table.ok()) return done(table.status());
-        done(table->schema());
-      },
-      [this, name] {
-        auto table = Find(name);
-        Remember(name, table);
-        return table;
-      });
+  Ask<IndexedTable>(find, std::move(done), [this, name] {
+    auto table = Find(name);
+    Remember(name, table);
+    return table;
+  });
 }
 
 void HBaseCluster::ListTables(Callback<std::vector<TableSchema>> done) {
@@ -181,17 +186,11 @@ void HBaseCluster::FindKnown(const std::string& name, Callback<Known> done) {
   if (old) {
     executor_->PostAfter(options_.patience, [once, known = *old] { once(known); });
   }
-  GetTable(name, [this, name, once, old](const Result<TableSchema>& schema) {
-    if (schema.ok()) {
-      std::unique_lock lock(mutex_);
-      const auto known = known_.find(name);
-      const Result<Known> answer =
-          known != known_.end() ? Result<Known>(known->second) : Result<Known>(NoTable(name));
-      lock.unlock();
-      return once(answer);
-    }
-    const bool master_knows = schema.status().code() == StatusCode::kNotFound;
-    once(old && !master_knows ? Result<Known>(*old) : Result<Known>(schema.status()));
+  // What was remembered of the answer may be distrusted again by now.
+  AskTable(name, [this, once, old](const Result<IndexedTable>& table) {
+    if (table.ok()) return once(KnownOf(*table));
+    const bool master_knows = table.status().code() == StatusCode::kNotFound;
+    once(old && !master_knows ? Result<Known>(*old) : Result<Known>(table.status()));
   });
 }
 

@@ -83,6 +83,8 @@ class HBaseCluster : public Cluster {
   template <class T>
   void Ask(Shared<T>* shared, Callback<T> done, std::function<Result<T>()> ask);
   void FindKnown(const std::string& name, Callback<Known> done);
+  void AskTable(const std::string& name, Callback<IndexedTable> done);
+  Known KnownOf(const IndexedTable& table) const;
   void Remember(const std::string& name, const Result<IndexedTable>& table);
   void ListKnown(const Known& table, std::vector<KeyRange> stale,
                  Callback<std::vector<RegionInfo>> done);
