@@ -257,9 +257,10 @@ void MutateOperation::Commit() {
       status = Unavailable("the region has moved to another server");
     } else if (batch.Count() > 0) {
       status = context_->store->Write(&batch);
+      // Its record may be in the log all the same: what was counted stays counted.
+      if (!status.ok()) status = DeadlineExceeded("the write may stand: " + status.message());
     }
   }
-  // After a failed write nobody knows whether it stands: what was counted stays counted.
   if (!status.ok()) return Fail(status);
   Next(&MutateOperation::Uncount);
 }

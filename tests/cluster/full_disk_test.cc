@@ -146,5 +146,18 @@ TEST(FullDiskTest, BothHalvesAreOpenWhateverOfASplitFoundNoRoom) {
   });
 }
 
+// Its record may be in the log, and then it is there when the log is read again.
+TEST(FailedWriteTest, AWriteThatTheStoreCouldNotMakeSaysThatItMayStand) {
+  for (const bool full : {false, true}) {
+    HalfBuilt store;
+    full ? store.disk().FillUpAfter(0) : store.disk().set_failing(true);
+    const Status put = store.Put(1000);
+    EXPECT_EQ(put.code(), StatusCode::kDeadlineExceeded) << put;
+    EXPECT_NE(put.message().find("may stand"), std::string::npos) << put;
+    EXPECT_NE(put.message().find(full ? "the disk is full" : "takes no more"), std::string::npos)
+        << put;
+  }
+}
+
 }  // namespace
 }  // namespace tamis

@@ -350,8 +350,7 @@ class RandomCluster {
     Outcome outcome = Outcome::kNotDone;
     if (code == StatusCode::kUnavailable || code == StatusCode::kBusy) {
       Count("writes refused");
-    } else if (code == StatusCode::kDeadlineExceeded ||
-               (code == StatusCode::kInternal && sim_.writes_fail())) {
+    } else if (code == StatusCode::kDeadlineExceeded) {
       outcome = Outcome::kUnknown;
       Count("writes unknown");
     } else if (code != expected) {

@@ -75,7 +75,6 @@ class SimCluster {
 
   // The disk takes no more bytes.
   void FailWrites(bool fail) { env_.set_failing(fail); }
-  bool writes_fail() const { return env_.failing(); }
 
   // The region of the catalog that holds the key.
   std::optional<pb::RegionRecord> RegionOf(uint32_t table_id, const std::string& key) const;
