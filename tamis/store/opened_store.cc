@@ -1,6 +1,7 @@
 #include "tamis/store/opened_store.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -113,6 +114,12 @@ OpenedStore::~OpenedStore() = default;
 
 Result<std::shared_ptr<OpenedStore>> OpenedStore::Open(const std::string& name,
                                                        const Options& options) {
+  TAMIS_ASSIGN_OR_RETURN(auto store, Make(name, options));
+  return std::shared_ptr<OpenedStore>(std::move(store));
+}
+
+Result<std::unique_ptr<OpenedStore>> OpenedStore::Make(const std::string& name,
+                                                       const Options& options) {
   auto parts = std::make_unique<Parts>();
   parts->executor = std::make_unique<ThreadExecutor>(
       static_cast<int>(std::max(4u, 2 * std::thread::hardware_concurrency())));
@@ -123,24 +130,39 @@ Result<std::shared_ptr<OpenedStore>> OpenedStore::Open(const std::string& name,
   }
   parts->engine =
       std::make_unique<Engine>(parts->cluster(), parts->executor.get(), Engine::Options{});
-  return std::shared_ptr<OpenedStore>(new OpenedStore(std::move(parts)));
+  return std::unique_ptr<OpenedStore>(new OpenedStore(std::move(parts)));
 }
 
 Result<std::shared_ptr<OpenedStore>> OpenedStore::OpenShared(const std::string& name,
                                                              const Options& options) {
-  static std::mutex mutex;
-  static std::map<std::string, std::weak_ptr<OpenedStore>> open;
+  // Until one has ended, which may take a while, its directory is locked. Never destroyed: a store
+  // may end behind what is.
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable ended;
+    std::map<std::string, std::weak_ptr<OpenedStore>> open;
+  };
+  static Shared& shared = *new Shared;
   std::string canonical = name;
   if (KindOf(name) != kHBase) {
     TAMIS_ASSIGN_OR_RETURN(const std::string directory, DirectoryOf(name));
     std::error_code ignored;
     canonical = std::filesystem::weakly_canonical(directory, ignored).string();
   }
-  std::lock_guard lock(mutex);
-  std::weak_ptr<OpenedStore>& known = open[canonical];
-  if (auto store = known.lock()) return store;
-  auto store = Open(name, options);
-  if (store.ok()) known = *store;
+  std::unique_lock lock(shared.mutex);
+  for (auto known = shared.open.find(canonical); known != shared.open.end();
+       known = shared.open.find(canonical)) {
+    if (auto store = known->second.lock()) return store;
+    shared.ended.wait(lock);
+  }
+  TAMIS_ASSIGN_OR_RETURN(auto made, Make(name, options));
+  std::shared_ptr<OpenedStore> store(made.release(), [canonical](OpenedStore* last) {
+    delete last;
+    std::lock_guard ending(shared.mutex);
+    shared.open.erase(canonical);
+    shared.ended.notify_all();
+  });
+  shared.open[canonical] = store;
   return store;
 }
 

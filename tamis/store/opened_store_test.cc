@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <future>
+#include <memory>
+#include <thread>
 
 namespace tamis {
 namespace {
@@ -50,6 +53,26 @@ TEST_F(OpenedStoreTest, AKindThatThereIsNotIsAnErrorThatSaysWhatThereIs) {
   }
   EXPECT_FALSE(OpenedStore::Open("", {}).ok());
   EXPECT_FALSE(OpenedStore::Open("rocks:", {}).ok());
+}
+
+// Its directory is locked until it has ended, which a task that is under way delays.
+TEST_F(OpenedStoreTest, WhoOpensASharedStoreThatIsEndingWaitsForItsEnd) {
+  auto store = *OpenedStore::OpenShared(directory_.string(), {.servers = 1});
+  const std::weak_ptr<OpenedStore> known = store;
+  std::promise<void> running, go_on;
+  store->engine().executor().Post([&] {
+    running.set_value();
+    go_on.get_future().wait();
+  });
+  running.get_future().wait();
+  std::thread ends([last = std::move(store)]() mutable { last.reset(); });
+  while (!known.expired()) std::this_thread::yield();
+  auto next = std::async(std::launch::async, [&] {
+    go_on.set_value();
+    return OpenedStore::OpenShared(directory_.string(), {.servers = 1}).status();
+  });
+  EXPECT_EQ(next.get(), Status());
+  ends.join();
 }
 
 TEST_F(OpenedStoreTest, ADirectoryWhoseNameLooksLikeAKindIsOpenedByItsPath) {
