@@ -352,6 +352,11 @@ final class IndexFilter {
     return current != null;
   }
 
+  /** And was counted from the region's own entries, not inherited. */
+  synchronized boolean isCounted() {
+    return current != null && current.counted;
+  }
+
   synchronized long sizeBytes() {
     return (current == null ? 0 : current.filter.sizeBytes()) + (next == null ? 0 : next.filter.sizeBytes());
   }

@@ -26,11 +26,11 @@ final class RegionFilters {
   private static final long REBUILD_AFTER_IGNORED = 100; // removals, at the least
 
   private final Supplier<Collection<IndexedRegion>> regions;
-  private final Executor builders;
+  private final Executor counters;
 
-  RegionFilters(Supplier<Collection<IndexedRegion>> regions, Executor builders) {
+  RegionFilters(Supplier<Collection<IndexedRegion>> regions, Executor counters) {
     this.regions = regions;
-    this.builders = builders;
+    this.counters = counters;
   }
 
   /** Counts the entries of an index anew, and publishes the filter. */
@@ -90,7 +90,7 @@ final class RegionFilters {
     }
   }
 
-  /** Counts those anew that do not fit any more, on a thread of the builders'. */
+  /** Counts those anew that do not fit any more, on a thread of the counters'. */
   void lookAt(IndexedRegion region) {
     if (region.closing || !region.counting.compareAndSet(false, true)) return;
     List<Schema.Index> worn = new ArrayList<>();
@@ -102,7 +102,12 @@ final class RegionFilters {
       region.counting.set(false);
       return;
     }
-    builders.execute(() -> {
+    counters.execute(() -> {
+      // Whoever makes entries has it for long, and looks at the filters behind that.
+      if (!region.building.tryLock()) {
+        region.counting.set(false);
+        return;
+      }
       try {
         for (Schema.Index index : worn) count(region, index);
       } catch (InterruptedException e) {
@@ -110,6 +115,7 @@ final class RegionFilters {
       } catch (Throwable e) {
         if (!region.isClosed()) LOG.error("A filter of region {} stays as it is", region.info().getEncodedName(), e);
       } finally {
+        region.building.unlock();
         region.counting.set(false);
       }
     });

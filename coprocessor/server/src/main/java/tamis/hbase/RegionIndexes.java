@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.Set;
-import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.hbase.RegionTooBusyException;
 import org.slf4j.Logger;
@@ -18,29 +17,61 @@ final class RegionIndexes {
 
   private final RegionServerState server;
   private final RegionFilters filters;
-  private final Executor builders;
+  private final Workers workers;
 
-  RegionIndexes(RegionServerState server, RegionFilters filters, Executor builders) {
+  RegionIndexes(RegionServerState server, RegionFilters filters, Workers workers) {
     this.server = server;
     this.filters = filters;
-    this.builders = builders;
+    this.workers = workers;
   }
 
-  /** What has its entries is counted before the others get theirs. */
-  void completeAndCount(IndexedRegion region) throws IOException, InterruptedException {
-    Set<Integer> counted = new HashSet<>();
-    if (region.hasEntries) {
-      long files = region.filesSince();
-      setComplete(region, IndexBuilder.markedComplete(region), files);
-      for (Schema.Index index : region.table.schema.indexes) {
-        if (!region.complete().contains(index.id)) continue;
-        filters.count(region, index);
-        counted.add(index.id);
+  /** Begun here, and done by the workers. What has its entries is counted before the others get theirs. */
+  void completeAndCount(IndexedRegion region) {
+    workers.counts.execute(() -> {
+      attempt(region, () -> countMarked(region));
+      workers.builds.execute(() -> attempt(region, () -> completeAndCountRest(region)));
+    });
+  }
+
+  /** What is done with a region. */
+  private interface Work {
+    void run() throws IOException, InterruptedException;
+  }
+
+  private static void attempt(IndexedRegion region, Work work) {
+    try {
+      work.run();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } catch (Throwable e) {
+      if (!region.isGoing()) {
+        LOG.error("The indexes of region {} stay incomplete; searches scan it", region.info().getEncodedName(), e);
       }
     }
+  }
+
+  /** Counts what has its entries; nothing where somebody makes some, which takes long. */
+  private void countMarked(IndexedRegion region) throws IOException, InterruptedException {
+    if (!region.hasEntries || !region.building.tryLock()) return;
+    try {
+      long files = region.filesSince();
+      setComplete(region, IndexBuilder.markedComplete(region), files);
+      countUncounted(region);
+    } finally {
+      region.building.unlock();
+    }
+  }
+
+  private void completeAndCountRest(IndexedRegion region) throws IOException, InterruptedException {
     complete(region);
+    countUncounted(region);
+    filters.lookAt(region); // nothing was counted anew while it was built
+  }
+
+  private void countUncounted(IndexedRegion region) throws IOException, InterruptedException {
     for (Schema.Index index : region.table.schema.indexes) {
-      if (!counted.contains(index.id)) filters.count(region, index);
+      IndexFilter filter = region.filters.get(index.id);
+      if (filter != null && !filter.isCounted()) filters.count(region, index);
     }
   }
 
@@ -138,17 +169,6 @@ final class RegionIndexes {
 
   void afterLoad(IndexedRegion region) {
     if (region.loads.decrementAndGet() > 0) return;
-    builders.execute(() -> {
-      try {
-        completeAndCount(region);
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-      } catch (Throwable e) {
-        if (!region.isGoing()) {
-          LOG.error("The indexes of region {} stay incomplete behind a bulk load; searches scan it: rebuild them",
-              region.info().getEncodedName(), e);
-        }
-      }
-    });
+    completeAndCount(region);
   }
 }

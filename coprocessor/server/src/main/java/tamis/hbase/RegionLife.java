@@ -54,13 +54,17 @@ final class RegionLife {
     }
   }
 
-  /** Once it is online: waits out its opening wait, and takes down the flags of those that it has waited for. */
-  void settle(IndexedRegion region) throws IOException, InterruptedException {
+  /**
+   * Once it is online: takes down the flags of those whose time it has waited out. How many ns are left until then; 0:
+   * there is nothing to do any more.
+   */
+  long settle(IndexedRegion region) throws IOException {
     OpeningFlag flag = region.flag;
-    if (flag == null || !flag.foundOthers()) return;
+    if (flag == null || !flag.foundOthers() || region.isClosed()) return 0;
     long left = region.notBefore - clock.getAsLong();
-    if (left > 0) TimeUnit.NANOSECONDS.sleep(left);
-    if (!region.isClosed()) flag.deleteOthers();
+    if (left > 0) return left;
+    flag.deleteOthers();
+    return 0;
   }
 
   /** Told once; in the second call it waits for what the first one began. */

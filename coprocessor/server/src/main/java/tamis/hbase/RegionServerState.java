@@ -8,9 +8,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.hbase.DoNotRetryIOException;
 import org.apache.hadoop.hbase.ServerName;
@@ -35,8 +32,7 @@ final class RegionServerState implements Endpoint.Requests {
 
   private static final Logger LOG = LoggerFactory.getLogger(RegionServerState.class);
   private static final long SEARCH_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(10);
-  private static final int BUILDERS = 2;
-
+  private static final long ONLINE_LOOK_NS = TimeUnit.MILLISECONDS.toNanos(20);
   private static final long WRITE_WAIT_NS = TimeUnit.SECONDS.toNanos(8); // below the 10 s after which a close interrupts
 
   private volatile FilterFeed feed; // null: no server is around
@@ -44,7 +40,7 @@ final class RegionServerState implements Endpoint.Requests {
   private volatile boolean secured;
   private volatile RegionLife life;
   private final Map<Long, IndexedRegion> regions = new ConcurrentHashMap<>();
-  private final ExecutorService builders;
+  private final Workers workers = Workers.threads();
   private final RegionJobs jobs = new RegionJobs(this::work);
   final RegionFilters filters;
   private final Inheritance inheritance = new Inheritance(RegionFilters.MAX_BYTES / 4);
@@ -53,16 +49,8 @@ final class RegionServerState implements Endpoint.Requests {
   final RegionServerMetrics metrics = new RegionServerMetrics(this);
 
   private RegionServerState() {
-    ThreadPoolExecutor pool =
-        new ThreadPoolExecutor(BUILDERS, BUILDERS, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), work -> {
-          Thread thread = new Thread(work, "tamis-index-builder");
-          thread.setDaemon(true);
-          return thread;
-        });
-    pool.allowCoreThreadTimeOut(true);
-    builders = pool;
-    filters = new RegionFilters(regions::values, builders);
-    indexes = new RegionIndexes(this, filters, builders);
+    filters = new RegionFilters(regions::values, workers.counts);
+    indexes = new RegionIndexes(this, filters, workers);
   }
 
   // ---- Regions
@@ -157,7 +145,7 @@ final class RegionServerState implements Endpoint.Requests {
       region.heirlooms = inheritance.take(region, feed);
       if (region.heirlooms != null) region.filters = region.heirlooms.filters; // what is written is counted there, too
     }
-    builders.execute(() -> completeWhenOnline(region));
+    workers.steps.run(() -> beginWhenOnline(region), 0);
   }
 
   void closing(IndexedRegion region) throws InterruptedException {
@@ -173,21 +161,30 @@ final class RegionServerState implements Endpoint.Requests {
   }
 
   /** Nothing is written before the region is online: its log has no opening yet. */
-  private void completeWhenOnline(IndexedRegion region) {
+  private void beginWhenOnline(IndexedRegion region) {
+    if (region.isClosed()) return;
+    if (!region.isOnline()) {
+      workers.steps.run(() -> beginWhenOnline(region), ONLINE_LOOK_NS);
+      return;
+    }
     try {
-      while (!region.isOnline()) {
-        if (region.isClosed()) return;
-        Thread.sleep(20);
-      }
       tellOpened(region, ((HRegion) region.region).getOpenSeqNum());
-      if (life != null) life.settle(region);
+      settle(region);
       indexes.completeAndCount(region);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
     } catch (Throwable e) {
-      if (!region.isClosed()) {
-        LOG.error("The indexes of region {} stay incomplete; searches scan it", region.info().getEncodedName(), e);
-      }
+      LOG.error("Region {} is not told of, or its indexes stay incomplete: searches ask or scan it until it is opened"
+          + " again", region.info().getEncodedName(), e);
+    }
+  }
+
+  private void settle(IndexedRegion region) {
+    if (life == null) return;
+    try {
+      long left = life.settle(region);
+      if (left > 0) workers.steps.run(() -> settle(region), left);
+    } catch (IOException e) {
+      LOG.warn("The flags of former owners of region {} stay: its next owner waits a moment",
+          region.info().getEncodedName(), e);
     }
   }
 

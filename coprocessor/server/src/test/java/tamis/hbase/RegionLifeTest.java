@@ -69,8 +69,9 @@ class RegionLifeTest {
   }
 
   private void waitOut(Server server, IndexedRegion region) throws Exception {
+    assertEquals(Ownership.OPENING_WAIT_NS, server.life.settle(region));
     now += Ownership.OPENING_WAIT_NS;
-    server.life.settle(region);
+    assertEquals(0, server.life.settle(region));
   }
 
   private int flags() throws Exception {
