@@ -82,6 +82,10 @@ final class IndexedRegion {
   final ReentrantLock building = new ReentrantLock();
   /** By whoever makes its entries. */
   volatile long rowsVisited;
+  /** How often it was begun to complete its indexes: the last one goes on, whatever fails. */
+  final AtomicLong completions = new AtomicLong();
+  /** Why its indexes could not be made, or not be counted; it is tried again. Null: it could. */
+  volatile String problem;
 
   private final BooleanSupplier online;
   private volatile boolean closed;

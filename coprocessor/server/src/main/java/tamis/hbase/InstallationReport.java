@@ -15,6 +15,7 @@ import org.apache.hadoop.hbase.coprocessor.CoprocessorHost;
 import org.apache.hadoop.hbase.ipc.RpcServer;
 import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.Region;
+import org.apache.hadoop.hbase.regionserver.RegionCoprocessorHost;
 import org.apache.hadoop.hbase.util.CommonFSUtils;
 import org.apache.hadoop.hbase.util.VersionInfo;
 import tamis.pb.Installation.DescribeReply;
@@ -83,11 +84,17 @@ final class InstallationReport {
     RegionProblem.Builder problem = RegionProblem.newBuilder()
         .setTable(descriptor.getTableName().getNameAsString())
         .setRegion(region.getRegionInfo().getEncodedName());
-    boolean observed = region instanceof HRegion && ((HRegion) region).getCoprocessorHost() != null
-        && ((HRegion) region).getCoprocessorHost().findCoprocessor(IndexObserver.class) != null;
-    if (!observed) {
+    RegionCoprocessorHost host = region instanceof HRegion ? ((HRegion) region).getCoprocessorHost() : null;
+    IndexObserver observer = host == null ? null : host.findCoprocessor(IndexObserver.class);
+    IndexedRegion observed = observer == null ? null : observer.indexed();
+    if (observer == null) {
       problems.accept(problem.setProblem("it takes writes without their index entries, since tamis.hbase.IndexObserver"
           + " is not loaded").build());
+    }
+    String why = observed == null ? null : observed.problem;
+    if (why != null) {
+      problems.accept(problem.setProblem("its indexes cannot be made or counted, so searches scan or ask it; it is tried"
+          + " again and again: " + why).build());
     }
     try {
       IndexedTable.of(descriptor);

@@ -15,6 +15,9 @@ final class RegionIndexes {
   private static final Logger LOG = LoggerFactory.getLogger(RegionIndexes.class);
   private static final long LEASES_WAIT_NS = TimeUnit.MILLISECONDS.toNanos(1500); // a lease, and a little
 
+  private static final long FIRST_PAUSE_NS = TimeUnit.SECONDS.toNanos(1);
+  private static final long LONGEST_PAUSE_NS = TimeUnit.MINUTES.toNanos(5);
+
   private final RegionServerState server;
   private final RegionFilters filters;
   private final Workers workers;
@@ -25,12 +28,37 @@ final class RegionIndexes {
     this.workers = workers;
   }
 
-  /** Begun here, and done by the workers. What has its entries is counted before the others get theirs. */
+  /**
+   * Begun here, and done by the workers. What has its entries is counted before the others get theirs. What fails is tried
+   * again until the region closes, or somebody else begins.
+   */
   void completeAndCount(IndexedRegion region) {
+    completeAndCount(region, region.completions.incrementAndGet(), 0);
+  }
+
+  private void completeAndCount(IndexedRegion region, long number, int failures) {
     workers.counts.execute(() -> {
-      attempt(region, () -> countMarked(region));
-      workers.builds.execute(() -> attempt(region, () -> completeAndCountRest(region)));
+      Throwable uncounted = thrownBy(region, () -> countMarked(region));
+      if (uncounted != null) { // tried again with the rest
+        LOG.warn("The filters of region {} are not counted before all of its indexes are complete",
+            region.info().getEncodedName(), uncounted);
+      }
+      workers.builds.execute(() -> {
+        Throwable failed = thrownBy(region, () -> completeAndCountRest(region));
+        if (region.completions.get() != number) return; // who began later does all of it
+        region.problem = failed == null ? null : failed.toString();
+        if (failed != null && !region.isGoing()) tryAgain(region, number, failures, failed);
+      });
     });
+  }
+
+  private void tryAgain(IndexedRegion region, long number, int failures, Throwable failed) {
+    long pause = Math.min(LONGEST_PAUSE_NS, FIRST_PAUSE_NS << Math.min(failures, 16));
+    LOG.error("The indexes of region {} stay incomplete or without filters: searches scan or ask it. Tried again in {} s",
+        region.info().getEncodedName(), TimeUnit.NANOSECONDS.toSeconds(pause), failed);
+    workers.steps.run(() -> {
+      if (region.completions.get() == number) completeAndCount(region, number, failures + 1);
+    }, pause);
   }
 
   /** What is done with a region. */
@@ -38,16 +66,16 @@ final class RegionIndexes {
     void run() throws IOException, InterruptedException;
   }
 
-  private static void attempt(IndexedRegion region, Work work) {
+  /** Null: nothing that matters. */
+  private static Throwable thrownBy(IndexedRegion region, Work work) {
     try {
-      work.run();
+      if (!region.isGoing()) work.run();
     } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
+      Thread.currentThread().interrupt(); // the server stops
     } catch (Throwable e) {
-      if (!region.isGoing()) {
-        LOG.error("The indexes of region {} stay incomplete; searches scan it", region.info().getEncodedName(), e);
-      }
+      if (!region.isGoing()) return e;
     }
+    return null;
   }
 
   /** Counts what has its entries; nothing where somebody makes some, which takes long. */

@@ -20,6 +20,8 @@ public final class RegionServerMetrics {
 
     long getRegionsIncomplete();
 
+    long getRegionsFailing();
+
     long getRegionsWorkedOn();
 
     long getFilterBytes();
@@ -83,6 +85,11 @@ public final class RegionServerMetrics {
     rowsReturned.add(counters.getRowsReturned());
   }
 
+  /** Whose indexes could not be made, and are tried again. */
+  long regionsFailing() {
+    return state.regions().stream().filter(region -> region.problem != null).count();
+  }
+
   void register() {
     try {
       MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
@@ -111,6 +118,11 @@ public final class RegionServerMetrics {
         if (region.complete().size() < region.table.schema.indexes.length) ++incomplete;
       }
       return incomplete;
+    }
+
+    @Override
+    public long getRegionsFailing() {
+      return regionsFailing();
     }
 
     @Override

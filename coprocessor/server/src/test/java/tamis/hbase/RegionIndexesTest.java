@@ -1,12 +1,29 @@
 package tamis.hbase;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
+import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.client.Mutation;
 import org.apache.hadoop.hbase.client.Put;
+import org.apache.hadoop.hbase.client.TableDescriptor;
+import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
+import org.apache.hadoop.hbase.coprocessor.ObserverContext;
+import org.apache.hadoop.hbase.coprocessor.RegionCoprocessor;
+import org.apache.hadoop.hbase.coprocessor.RegionCoprocessorEnvironment;
+import org.apache.hadoop.hbase.coprocessor.RegionObserver;
+import org.apache.hadoop.hbase.regionserver.MiniBatchOperationInProgress;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -29,19 +46,67 @@ class RegionIndexesTest {
 
   @AfterEach
   void closeRegions() throws Exception {
+    Failing.on = false;
     for (IndexedRegion region : state.regions()) state.closed(region, false);
     for (RegionForTest test : tests) test.close();
     state.startForTest(null);
   }
 
-  /** One row; as a server that opens it has it. Its index is complete. */
-  private IndexedRegion region(String start, String end) throws Exception {
-    RegionForTest test = new RegionForTest(RegionForTest.descriptor(
-        RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1), Bytes.toBytes(start),
-        Bytes.toBytes(end));
+  /** One row, and a complete index. */
+  private RegionForTest open(String start, String end) throws Exception {
+    TableDescriptor table = RegionForTest.descriptor(
+        RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1);
+    RegionForTest test = new RegionForTest(TableDescriptorBuilder.newBuilder(table)
+        .setCoprocessor(Failing.class.getName()).build(), Bytes.toBytes(start), Bytes.toBytes(end));
     tests.add(test);
     test.region.put(new Put(Bytes.toBytes(start)).addColumn(RegionForTest.F, A, A));
+    return test;
+  }
+
+  /** As a server that opens it has it. */
+  private IndexedRegion region(String start, String end) throws Exception {
+    RegionForTest test = open(start, end);
     return new IndexedRegion(test.region, test.observer().indexed().table, "s,1,2", () -> true);
+  }
+
+  /** Another coprocessor, by which no index can be built while that is so. */
+  public static final class Failing implements RegionCoprocessor, RegionObserver {
+    static volatile boolean on;
+    static final AtomicInteger failed = new AtomicInteger();
+
+    @Override
+    public Optional<RegionObserver> getRegionObserver() {
+      return Optional.of(this);
+    }
+
+    @Override
+    public void preBatchMutate(ObserverContext<RegionCoprocessorEnvironment> c,
+        MiniBatchOperationInProgress<Mutation> batch) throws IOException {
+      if (!on || BatchContext.current().writer != BatchContext.Writer.BUILDER) return;
+      failed.incrementAndGet();
+      throw new IOException("the disk is full");
+    }
+  }
+
+  /** Workers that work when they are told to, by a clock of their own. */
+  private static final class Told {
+    long now;
+    final ArrayDeque<Runnable> ready = new ArrayDeque<>();
+    final TreeMap<Long, Runnable> later = new TreeMap<>();
+    final Workers workers = new Workers((step, afterNs) -> assertNull(later.put(now + afterNs, step)), ready::add, ready::add);
+
+    void work() {
+      while (!ready.isEmpty()) ready.poll().run();
+    }
+
+    /** Until the next step is due: so long it took. */
+    long passPause() {
+      long pause = later.firstKey() - now;
+      now = later.firstKey();
+      later.pollFirstEntry().getValue().run();
+      work();
+      return pause;
+    }
   }
 
   private static void await(BooleanSupplier done) throws InterruptedException {
@@ -74,5 +139,91 @@ class RegionIndexesTest {
       for (IndexedRegion region : built) region.building.unlock();
     }
     for (IndexedRegion region : built) await(() -> isPublished(region));
+  }
+
+  // ---- What fails
+
+  /** Nothing says that its index is complete. */
+  private IndexedRegion incomplete(RegionForTest test) throws Exception {
+    IndexedRegion region = test.observer().indexed();
+    IndexBuilder.unmark(region);
+    region.setComplete(Collections.emptySet());
+    state.tellForTest(region);
+    return region;
+  }
+
+  private static List<String> problems(RegionForTest test) throws Exception {
+    List<String> problems = new ArrayList<>();
+    InstallationReport.describe(test.conf, ServerName.valueOf("s", 1, 2), Collections.singletonList(test.region))
+        .getProblemsList().forEach(problem -> problems.add(problem.getProblem()));
+    return problems;
+  }
+
+  @Test
+  void aBuildThatFailsIsTriedAgainEverLessOften() throws Exception {
+    RegionForTest test = open("a", "b");
+    IndexedRegion region = incomplete(test);
+    Told told = new Told();
+    RegionIndexes indexes = new RegionIndexes(state, state.filters, told.workers);
+    Failing.failed.set(0);
+    Failing.on = true;
+    indexes.completeAndCount(region);
+    told.work();
+    long[] pauses = {1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300};
+    for (int i = 0; i < pauses.length; ++i) {
+      assertEquals(i + 1, Failing.failed.get());
+      assertEquals(1, state.metrics.regionsFailing());
+      assertTrue(problems(test).toString().contains("the disk is full"), problems(test).toString());
+      assertEquals(1, told.later.size());
+      assertEquals(TimeUnit.SECONDS.toNanos(pauses[i]), told.passPause());
+    }
+    assertTrue(region.complete().isEmpty());
+    Failing.on = false;
+    told.passPause();
+    assertEquals(Collections.singleton(1), region.complete());
+    assertEquals(1, region.filters.get(1).entries());
+    assertEquals(0, state.metrics.regionsFailing());
+    assertTrue(problems(test).isEmpty() && told.later.isEmpty());
+  }
+
+  @Test
+  void whereTheRegionClosesItIsNotTriedAgain() throws Exception {
+    IndexedRegion region = incomplete(open("a", "b"));
+    Told told = new Told();
+    RegionIndexes indexes = new RegionIndexes(state, state.filters, told.workers);
+    Failing.failed.set(0);
+    Failing.on = true;
+    indexes.completeAndCount(region);
+    told.work();
+    region.closing = true;
+    told.passPause();
+    assertEquals(1, Failing.failed.get());
+    assertTrue(told.later.isEmpty());
+  }
+
+  /** Two loads, one behind the other: the first one's building goes on as the second one's. */
+  @Test
+  void behindALoadABuildThatFailsIsTriedAgain() throws Exception {
+    RegionForTest test = open("a", "b");
+    IndexedRegion region = test.observer().indexed();
+    state.openForTest(region);
+    Told told = new Told();
+    RegionIndexes indexes = new RegionIndexes(state, state.filters, told.workers);
+    Failing.failed.set(0);
+    Failing.on = true;
+    for (int i = 0; i < 2; ++i) {
+      told.now += 1; // two steps at one time would be one
+      indexes.beforeLoad(region);
+      indexes.afterLoad(region);
+      told.work();
+    }
+    assertEquals(2, Failing.failed.get());
+    told.passPause();
+    assertEquals(2, Failing.failed.get());
+    assertTrue(region.complete().isEmpty() && !isPublished(region));
+    Failing.on = false;
+    told.passPause();
+    assertEquals(Collections.singleton(1), region.complete());
+    assertTrue(isPublished(region) && told.later.isEmpty());
   }
 }
