@@ -8,15 +8,7 @@ import tamis.table.ByteWriter;
  * A multiset of any number of 64-bit hashes with erasure, made of identical layers; tamis::
  * ScalableSplitCountingBloomFilter, which tells how it works. Threads: exclusive access.
  */
-public final class ScalableSplitCountingBloomFilter {
-  /** Hears of counters that leave 0 or return to it. */
-  public interface OnFlip {
-    void flip(int layer, long position, boolean set);
-  }
-
-  /** What an erase did. */
-  public enum Erased { ERASED, STUCK, ABSENT }
-
+public final class ScalableSplitCountingBloomFilter implements LayeredFilter {
   private static final int SATURATED = 15;
   private static final OnFlip NOBODY = (layer, position, set) -> { };
 
@@ -91,6 +83,7 @@ public final class ScalableSplitCountingBloomFilter {
     layers.add(new Layer(new long[(int) ((geometry.positions() + 15) / 16)]));
   }
 
+  @Override
   public ScalableSplitCountingBloomFilter copy() {
     ScalableSplitCountingBloomFilter copy = new ScalableSplitCountingBloomFilter(geometry, seed);
     copy.layers.clear();
@@ -106,15 +99,17 @@ public final class ScalableSplitCountingBloomFilter {
     return copy;
   }
 
+  @Override
   public SplitGeometry geometry() {
     return geometry;
   }
 
+  @Override
   public int layers() {
     return layers.size();
   }
 
-  /** The first layer that matches, or -1. */
+  @Override
   public int findLayer(long hash) {
     for (int i = 0; i < layers.size(); ++i) {
       if (layers.get(i).mayContain(hash)) return i;
@@ -122,7 +117,8 @@ public final class ScalableSplitCountingBloomFilter {
     return -1;
   }
 
-  /** Not below how often the hash was inserted and not erased; -1 when the counters do not say. */
+  /** -1 when the counters do not say. */
+  @Override
   public long countBound(long hash) {
     long sum = 0;
     for (Layer layer : layers) {
@@ -136,6 +132,7 @@ public final class ScalableSplitCountingBloomFilter {
     return sum;
   }
 
+  @Override
   public void insert(long hash, OnFlip onFlip) {
     int layer = findLayer(hash);
     for (int i = 0; layer < 0 && i < layers.size(); ++i) {
@@ -148,6 +145,7 @@ public final class ScalableSplitCountingBloomFilter {
     layers.get(layer).insert(hash, layer, onFlip);
   }
 
+  @Override
   public Erased erase(long hash, OnFlip onFlip) {
     int layer = findLayer(hash);
     if (layer < 0) return Erased.ABSENT;
@@ -165,19 +163,22 @@ public final class ScalableSplitCountingBloomFilter {
     insert(hash, NOBODY);
   }
 
+  @Override
   public double fill(int layer) {
     return (double) layers.get(layer).nonzero / geometry.positions();
   }
 
-  public double expectedFpr(int layer) {
-    return Math.pow(fill(layer), geometry.slices);
+  /** A counter that is full stays; an erase whose layer nobody can tell changes nothing. */
+  @Override
+  public long ignoredErases() {
+    long full = 0;
+    for (Layer layer : layers) full += layer.ignored;
+    return full / geometry.slices + stuck;
   }
 
-  /** Erases that changed nothing since nobody could tell what. */
-  public long ignored() {
-    long sum = stuck;
-    for (Layer layer : layers) sum += layer.ignored;
-    return sum;
+  @Override
+  public boolean bitsOnly() {
+    return false;
   }
 
   public long count() {
@@ -186,6 +187,7 @@ public final class ScalableSplitCountingBloomFilter {
     return sum;
   }
 
+  @Override
   public long sizeBytes() {
     return layers.size() * ((geometry.positions() + 15) / 16 * 8);
   }
@@ -194,7 +196,7 @@ public final class ScalableSplitCountingBloomFilter {
     return (geometry.positions() + 15) / 16 * 8;
   }
 
-  /** Words `from` .. `to` of the projection: bit p of word p / 64 is set when counter p is above 0. */
+  @Override
   public long[] projection(int layer, int from, int to) {
     long[] counters = layers.get(layer).words;
     long[] bits = new long[to - from];
@@ -209,10 +211,6 @@ public final class ScalableSplitCountingBloomFilter {
       bits[w - from] = word;
     }
     return bits;
-  }
-
-  public int projectionWords() {
-    return (int) ((geometry.positions() + 63) / 64);
   }
 
   /** docs/FORMATS.md#filters. */

@@ -52,6 +52,8 @@ enum Fault {
   UNMARKED_BELIEVED,
   /** A region takes its parent's filters, whatever was written in between. */
   INHERITED_WHATEVER_CAME,
+  /** A removal clears the bits of a filter that has no counters. */
+  BITS_CLEARED,
   /** A row is returned for each of its entries. */
   ANY_ENTRY_NAMES_ITS_ROW,
   /** The observer is not the last one that sees a write. */

@@ -8,7 +8,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
+import tamis.filter.BitLayers;
 import tamis.filter.Hash;
+import tamis.filter.LayeredFilter;
 import tamis.filter.ScalableSplitCountingBloomFilter;
 import tamis.filter.SplitGeometry;
 import tamis.pb.Cluster;
@@ -21,13 +23,15 @@ import tamis.table.Schema;
 /**
  * What one opening of a region knows of the values of one index: the counters, which of their flips coordinators have
  * not acknowledged yet, and the smallest and largest value; tamis::IndexFilter tells how. Two generations of counters at
- * the most: the published one, whose flips are told, and one that is being built beside it.
+ * the most: the published one, whose flips are told, and one that is being built beside it. Where memory is short a
+ * generation is bits alone.
  *
  * Threads: safe. Lock order: before the feed.
  */
 final class IndexFilter {
   private static final long LEAST_CAPACITY = 64;
   private static final long IGNORED_AN_ENTRY = 4;
+  private static final long IGNORED_AN_ENTRY_OF_BITS = 1;
 
   /** Smallest and largest first value, inclusive. */
   private static final class Range {
@@ -46,13 +50,13 @@ final class IndexFilter {
 
   private static final class Generation {
     final long number;
-    final ScalableSplitCountingBloomFilter filter;
+    final LayeredFilter filter;
     Range range;
     boolean counted; // from entries that stand: what it lacks is not on its way
     long added;
     long entries; // added, and not removed again
 
-    Generation(long number, ScalableSplitCountingBloomFilter filter) {
+    Generation(long number, LayeredFilter filter) {
       this.number = number;
       this.filter = filter;
     }
@@ -103,6 +107,7 @@ final class IndexFilter {
   private final List<IndexEntry> heldRemovals = new ArrayList<>();
   private long generations;
   private boolean retired;
+  private boolean refused; // there was no room for a generation
   // Set bits that are told but not acknowledged: bit -> number of the event.
   private final Map<Long, Long> pending = new HashMap<>();
   private final ArrayDeque<Pending> pendingOrder = new ArrayDeque<>();
@@ -138,7 +143,7 @@ final class IndexFilter {
   }
 
   private void addTo(Generation generation, Collection<IndexEntry> entries, boolean tell) {
-    ScalableSplitCountingBloomFilter filter = generation.filter;
+    LayeredFilter filter = generation.filter;
     List<Long> flips = new ArrayList<>();
     boolean widened = false;
     int layersBefore = filter.layers();
@@ -171,7 +176,9 @@ final class IndexFilter {
     for (IndexEntry entry : entries) {
       --generation.entries;
       for (long hash : entry.hashes()) {
-        generation.filter.erase(hash, (layer, position, set) -> flips.add(flip(layer, position, set)));
+        LayeredFilter.OnFlip note = (layer, position, set) -> flips.add(flip(layer, position, set));
+        generation.filter.erase(hash, note);
+        if (Fault.BITS_CLEARED.isOn() && generation.filter.bitsOnly()) ((BitLayers) generation.filter).clear(hash, note);
       }
     }
     if (tell && !flips.isEmpty()) feed.append(event(Event.Kind.FLIPS, generation).addAllFlips(flips), false);
@@ -227,15 +234,24 @@ final class IndexFilter {
 
   /**
    * REQUIRES: no writer is between its add and its commit. From here on both generations are fed. False: it may not begin,
-   * which is asked with the filter locked, so that nothing of what is dropped begins behind that.
+   * which is asked with the filter locked, so that nothing of what is dropped begins behind that; or there is no room.
    */
-  synchronized boolean beginGeneration(BooleanSupplier allowed) {
+  synchronized boolean beginGeneration(BooleanSupplier allowed, FilterRoom room) {
     if (!allowed.getAsBoolean()) return false;
-    SplitGeometry geometry = current == null ? SplitGeometry.of(index.fpr, index.expectedValues)
-        : geometryFor(distinct(current));
-    next = new Generation(++generations, new ScalableSplitCountingBloomFilter(geometry, index.seed));
+    SplitGeometry geometry = nextGeometry();
+    boolean counters = room.hasForCounters(ScalableSplitCountingBloomFilter.layerBytes(geometry), isOfBits());
+    long bitsBytes = BitLayers.layerBytes(geometry);
+    boolean saves = current != null && bitsBytes <= current.filter.sizeBytes();
+    refused = !counters && !saves && !room.hasForBits(bitsBytes);
+    if (refused) return false;
+    next = new Generation(++generations,
+        counters ? new ScalableSplitCountingBloomFilter(geometry, index.seed) : new BitLayers(geometry));
     heldRemovals.clear();
     return true;
+  }
+
+  private SplitGeometry nextGeometry() {
+    return current == null ? SplitGeometry.of(index.fpr, index.expectedValues) : geometryFor(distinct(current));
   }
 
   /** Counts entries that stood before beginGeneration. */
@@ -296,6 +312,7 @@ final class IndexFilter {
   synchronized long drop() {
     next = null;
     heldRemovals.clear();
+    refused = false;
     if (current == null) return 0;
     long sequence = feed.append(event(Event.Kind.INDEX_DROPPED, current));
     current = null;
@@ -307,21 +324,29 @@ final class IndexFilter {
   }
 
   /**
-   * The published generation is to be replaced by one counted anew. A counter that was full stays at its height, which
-   * costs nothing while rows with its value are left: so counting waits for several times as many removals that were
-   * ignored as there are entries, since it reads what was removed in memory, too; and for `ignored` at the least.
+   * The published generation is to be replaced by one counted anew; or there is none for want of room, and now there is. A
+   * counter that was full stays at its height, which costs nothing while rows with its value are left: so counting waits
+   * for several times as many removals that were ignored as there are entries, since it reads what was removed in memory,
+   * too; and for `ignored` at the least. In bits alone each one may have left its value.
    */
-  synchronized boolean wantsRebuild(long ignored) {
-    if (current == null || next != null || retired) return false;
-    ScalableSplitCountingBloomFilter filter = current.filter;
-    if (filter.ignored() / filter.geometry().slices >= Math.max(ignored, IGNORED_AN_ENTRY * current.entries)) {
-      return true;
-    }
+  synchronized boolean wantsRebuild(long ignored, FilterRoom room) {
+    if (next != null || retired) return false;
+    if (current == null) return refused && room.hasForBits(BitLayers.layerBytes(nextGeometry()));
+    LayeredFilter filter = current.filter;
+    long anEntry = filter.bitsOnly() ? IGNORED_AN_ENTRY_OF_BITS : IGNORED_AN_ENTRY;
+    if (filter.ignoredErases() >= Math.max(ignored, anEntry * current.entries) || wantsOtherForm(room)) return true;
     boolean small = filter.layers() >= 3;
     boolean large = filter.layers() == 1 && filter.fill(0) < 0.25
         && (current.counted || current.added >= filter.geometry().capacity());
     // Never one that would be like this one.
     return (small || large) && !geometryFor(distinct(current)).equals(filter.geometry());
+  }
+
+  private boolean wantsOtherForm(FilterRoom room) {
+    boolean bits = current.filter.bitsOnly();
+    // Nearly always this says all.
+    if (room.hasForCounters(current.filter.sizeBytes(), bits) != bits) return false;
+    return room.hasForCounters(ScalableSplitCountingBloomFilter.layerBytes(nextGeometry()), bits) == bits;
   }
 
   /** Distinct hashes, by how full the layers are. */
@@ -357,6 +382,16 @@ final class IndexFilter {
     return current != null && current.counted;
   }
 
+  /** What is published is bits alone. */
+  synchronized boolean isOfBits() {
+    return current != null && current.filter.bitsOnly();
+  }
+
+  /** Nothing is published, for want of room. */
+  synchronized boolean isRefused() {
+    return current == null && refused;
+  }
+
   synchronized long sizeBytes() {
     return (current == null ? 0 : current.filter.sizeBytes()) + (next == null ? 0 : next.filter.sizeBytes());
   }
@@ -388,7 +423,7 @@ final class IndexFilter {
   /** From where the column id says, at most so many bytes, but one word at the least; null: nothing is published. */
   synchronized Cluster.Projection project(Cluster.ColumnId from, long maxBytes) {
     if (current == null) return null;
-    ScalableSplitCountingBloomFilter filter = current.filter;
+    LayeredFilter filter = current.filter;
     SplitGeometry geometry = filter.geometry();
     int layerWords = filter.projectionWords();
     Cluster.Projection.Builder projection = Cluster.Projection.newBuilder().setRegionId(regionId).setEpoch(epoch)

@@ -17,7 +17,8 @@ import tamis.table.Schema;
 
 /**
  * Counts the filters of a server's regions from their entries: when a region opens, when a filter does not fit any more.
- * Together they are bounded. Threads: safe.
+ * Together they are bounded: where there is no room for counters a filter is bits alone, and where there is none for these
+ * an index has no filter until others go. Threads: safe.
  */
 final class RegionFilters {
   static final long MAX_BYTES = Runtime.getRuntime().maxMemory() / 10;
@@ -27,37 +28,40 @@ final class RegionFilters {
 
   private final Supplier<Collection<IndexedRegion>> regions;
   private final Executor counters;
+  private volatile long maxBytes;
 
-  RegionFilters(Supplier<Collection<IndexedRegion>> regions, Executor counters) {
+  RegionFilters(Supplier<Collection<IndexedRegion>> regions, Executor counters, long maxBytes) {
     this.regions = regions;
     this.counters = counters;
+    this.maxBytes = maxBytes;
   }
 
   /** Counts the entries of an index anew, and publishes the filter. */
   void count(IndexedRegion region, Schema.Index index) throws IOException, InterruptedException {
     IndexFilter filter = region.filters.get(index.id);
     if (filter == null || !region.complete().contains(index.id)) return;
-    if (bytes() > MAX_BYTES) {
-      LOG.warn("No filter for an index of region {}: those of this server have {} bytes already",
-          region.info().getEncodedName(), bytes());
-      return;
-    }
+    FilterRoom room = roomOf(filter);
     // Nobody is inside while it begins and the instant is taken that is counted: a removal that was committed before that
     // instant must not be applied to what is counted from it.
     ReadView[] taken = new ReadView[1];
     region.building.lockInterruptibly();
     try {
       boolean quiet = region.whileQuiet(() -> {
-        if (!filter.beginGeneration(() -> region.complete().contains(index.id))) return;
+        if (!filter.beginGeneration(() -> region.complete().contains(index.id), room)) return;
         taken[0] = new ReadView(region.region); // behind it: what is dropped and complete again meanwhile begins anew
       });
       if (quiet && taken[0] != null) countEntries(region, index, filter, taken[0]);
+      if (filter.isRefused()) {
+        LOG.warn("No filter for an index of region {} before others go: those of this server have {} bytes",
+            region.info().getEncodedName(), bytes());
+      }
     } catch (IOException | RuntimeException | Error e) {
       filter.abandonGeneration();
       throw e;
     } finally {
       region.building.unlock();
     }
+    giveRoom(); // it may be smaller than before
   }
 
   private static void countEntries(IndexedRegion region, Schema.Index index, IndexFilter filter, ReadView view)
@@ -90,13 +94,13 @@ final class RegionFilters {
     }
   }
 
-  /** Counts those anew that do not fit any more, on a thread of the counters'. */
+  /** Counts those anew that do not fit any more, or find room at last, on a thread of the counters'. */
   void lookAt(IndexedRegion region) {
     if (region.closing || !region.counting.compareAndSet(false, true)) return;
     List<Schema.Index> worn = new ArrayList<>();
     for (Schema.Index index : region.table.schema.indexes) {
       IndexFilter filter = region.filters.get(index.id);
-      if (filter != null && filter.wantsRebuild(REBUILD_AFTER_IGNORED)) worn.add(index);
+      if (filter != null && filter.wantsRebuild(REBUILD_AFTER_IGNORED, roomOf(filter))) worn.add(index);
     }
     if (worn.isEmpty()) {
       region.counting.set(false);
@@ -118,7 +122,25 @@ final class RegionFilters {
         region.building.unlock();
         region.counting.set(false);
       }
+      giveRoom(); // this one was left out as long as it was being counted
     });
+  }
+
+  /** Some filter has gone: those for which there was no room are looked at. */
+  void giveRoom() {
+    for (IndexedRegion region : regions.get()) {
+      boolean refused = false;
+      for (IndexFilter filter : region.filters.values()) refused |= filter.isRefused();
+      if (refused) lookAt(region);
+    }
+  }
+
+  void limitForTest(long bytes) {
+    maxBytes = bytes;
+  }
+
+  private FilterRoom roomOf(IndexFilter filter) {
+    return new FilterRoom(maxBytes, bytes() - filter.sizeBytes());
   }
 
   long bytes() {

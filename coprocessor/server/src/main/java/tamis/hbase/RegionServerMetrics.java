@@ -2,6 +2,7 @@ package tamis.hbase;
 
 import java.lang.management.ManagementFactory;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Predicate;
 import javax.management.MBeanServer;
 import javax.management.ObjectName;
 import javax.management.StandardMBean;
@@ -27,6 +28,10 @@ public final class RegionServerMetrics {
     long getFilterBytes();
 
     long getFilterBytesMax();
+
+    long getFiltersOfBits();
+
+    long getFiltersWithoutRoom();
 
     long getFeedEvents();
 
@@ -90,6 +95,10 @@ public final class RegionServerMetrics {
     return state.regions().stream().filter(region -> region.problem != null).count();
   }
 
+  private long filters(Predicate<IndexFilter> which) {
+    return state.regions().stream().flatMap(region -> region.filters.values().stream()).filter(which).count();
+  }
+
   void register() {
     try {
       MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
@@ -138,6 +147,16 @@ public final class RegionServerMetrics {
     @Override
     public long getFilterBytesMax() {
       return RegionFilters.MAX_BYTES;
+    }
+
+    @Override
+    public long getFiltersOfBits() {
+      return filters(IndexFilter::isOfBits);
+    }
+
+    @Override
+    public long getFiltersWithoutRoom() {
+      return filters(IndexFilter::isRefused);
     }
 
     @Override

@@ -49,7 +49,7 @@ final class RegionServerState implements Endpoint.Requests {
   final RegionServerMetrics metrics = new RegionServerMetrics(this);
 
   private RegionServerState() {
-    filters = new RegionFilters(regions::values, workers.counts);
+    filters = new RegionFilters(regions::values, workers.counts, RegionFilters.MAX_BYTES);
     indexes = new RegionIndexes(this, filters, workers);
   }
 
@@ -157,6 +157,7 @@ final class RegionServerState implements Endpoint.Requests {
     region.setClosed();
     regions.remove(region.id, region);
     if (inOrder) inheritance.leave(region);
+    filters.giveRoom();
     if (life != null) life.closed(region, inOrder);
   }
 

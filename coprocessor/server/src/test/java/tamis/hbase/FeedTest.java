@@ -17,6 +17,8 @@ import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import tamis.filter.Hash;
+import tamis.filter.ScalableSplitCountingBloomFilter;
+import tamis.filter.SplitGeometry;
 import tamis.pb.Cluster;
 import tamis.table.ByteWriter;
 import tamis.table.Codec;
@@ -29,6 +31,7 @@ class FeedTest {
   @AfterEach
   void stopFeed() {
     Fault.only();
+    RegionServerState.INSTANCE.filters.limitForTest(RegionFilters.MAX_BYTES);
     RegionServerState.INSTANCE.startForTest(null);
   }
 
@@ -45,6 +48,13 @@ class FeedTest {
 
   @Test
   void noAcknowledgedValueIsLeftOut() throws Exception {
+    assertNull(play(new FeedOptions()));
+  }
+
+  @Test
+  void noAcknowledgedValueIsLeftOutWhereMemoryIsShort() throws Exception {
+    RegionServerState.INSTANCE.filters.limitForTest(
+        ScalableSplitCountingBloomFilter.layerBytes(SplitGeometry.of(0.001, 64)) - 1); // of counters
     assertNull(play(new FeedOptions()));
   }
 

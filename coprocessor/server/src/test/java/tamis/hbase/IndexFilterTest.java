@@ -1,5 +1,7 @@
 package tamis.hbase;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayDeque;
@@ -9,6 +11,7 @@ import java.util.List;
 import java.util.Random;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.Test;
+import tamis.pb.Cluster;
 import tamis.table.ByteWriter;
 import tamis.table.Codec;
 import tamis.table.DamagedBytesException;
@@ -23,6 +26,7 @@ class IndexFilterTest {
   private final Schema.Index index;
   private final IndexFilter filter;
   private final List<IndexEntry> standing = new ArrayList<>();
+  private FilterRoom room = FilterRoom.ENDLESS;
   private long counted;
 
   IndexFilterTest() throws DamagedBytesException {
@@ -41,7 +45,7 @@ class IndexFilterTest {
   }
 
   private void countAnew() {
-    assertTrue(filter.beginGeneration(() -> true));
+    assertTrue(filter.beginGeneration(() -> true, room));
     filter.countExisting(standing);
     filter.publish();
     counted += standing.size();
@@ -49,7 +53,7 @@ class IndexFilterTest {
 
   /** As the region does, now and then. */
   private void lookAt(int update) {
-    if (update % 50 == 0 && filter.wantsRebuild(100)) countAnew();
+    if (update % 50 == 0 && filter.wantsRebuild(100, room)) countAnew();
   }
 
   @Test
@@ -99,5 +103,103 @@ class IndexFilterTest {
     }
     assertTrue(stay <= 4 * rows / 15, stay + " of " + gone + " values that are gone stay");
     for (IndexEntry entry : standing) assertTrue(filter.mayContain(entry));
+  }
+
+  // ---- Where memory is short
+
+  private static final FilterRoom SHORT = new FilterRoom(1 << 20, (1 << 20) + 1); // for bits, and not for counters
+
+  /** Of two rows with a value one goes. */
+  private boolean aRowStaysInBitsAlone() {
+    room = SHORT;
+    standing.add(entry(1, 1));
+    standing.add(entry(1, 2));
+    countAnew();
+    assertTrue(filter.isOfBits());
+    filter.remove(Collections.singletonList(standing.remove(0)));
+    return filter.mayContain(standing.get(0));
+  }
+
+  @Test
+  void inBitsAloneARowStaysThoughOthersGo() {
+    assertTrue(aRowStaysInBitsAlone());
+  }
+
+  @Test
+  void whereRemovalsClearBitsItWouldNot() {
+    Fault.only(Fault.BITS_CLEARED);
+    try {
+      assertFalse(aRowStaysInBitsAlone());
+    } finally {
+      Fault.only();
+    }
+  }
+
+  @Test
+  void bitsAloneSayWhatTheCountersSay() throws Exception {
+    Random random = new Random(11);
+    IndexFilter bits = new IndexFilter(new FilterFeed("test", 7, new FeedOptions(), System::nanoTime, (c, b) -> null), index, 1, 1);
+    countAnew();
+    assertTrue(bits.beginGeneration(() -> true, SHORT));
+    bits.countExisting(standing);
+    bits.publish();
+    for (int row = 0; row < ENTRIES; ++row) { // several layers of them
+      List<IndexEntry> one = Collections.singletonList(entry(random.nextInt(), row));
+      filter.add(one);
+      bits.add(one);
+    }
+    assertTrue(4 * bits.sizeBytes() <= filter.sizeBytes() + 256 && bits.isOfBits() && !filter.isOfBits());
+    Cluster.ColumnId whole = Cluster.ColumnId.getDefaultInstance();
+    assertTrue(filter.project(whole, 1 << 20).getLayersCount() > 1);
+    assertEquals(filter.project(whole, 1 << 20).getLayersList(), bits.project(whole, 1 << 20).getLayersList());
+    assertEquals(-1, bits.countBound(new byte[1]));
+  }
+
+  /** Each row's value goes with it, and none is left: bits that stay are forgotten once as many went as there are. */
+  @Test
+  void whatStaysInBitsAloneIsForgotten() {
+    room = SHORT;
+    for (int row = 0; row < 200; ++row) standing.add(entry(row, row));
+    countAnew();
+    for (int row = 200; row < 1000; ++row) {
+      filter.add(Collections.singletonList(entry(row, row)));
+      filter.remove(Collections.singletonList(standing.remove(0)));
+      standing.add(entry(row, row));
+      lookAt(row);
+    }
+    int stay = 0;
+    for (int row = 0; row < 600; ++row) stay += filter.mayContain(entry(row, row)) ? 1 : 0;
+    assertTrue(stay <= 10, stay + " values that are gone stay");
+    for (IndexEntry entry : standing) assertTrue(filter.mayContain(entry));
+  }
+
+  @Test
+  void aFilterTakesTheFormThatThereIsRoomFor() {
+    standing.add(entry(1, 1));
+    for (int i = 0; i < 2; ++i) countAnew(); // the size fits
+    assertFalse(filter.isOfBits() || filter.wantsRebuild(100, room));
+    assertTrue(filter.wantsRebuild(100, SHORT));
+    room = SHORT;
+    countAnew();
+    assertTrue(filter.isOfBits());
+    assertFalse(filter.wantsRebuild(100, SHORT));
+    // Not as long as it would be without room for them at once.
+    assertFalse(filter.wantsRebuild(100, new FilterRoom(1 << 20, 3 << 18)));
+    room = new FilterRoom(1 << 20, 1 << 19);
+    assertTrue(filter.wantsRebuild(100, room));
+    countAnew();
+    assertFalse(filter.isOfBits());
+  }
+
+  @Test
+  void withoutRoomForBitsThereIsNoneUntilThereIs() {
+    FilterRoom none = new FilterRoom(1 << 20, 5 << 18);
+    assertFalse(filter.wantsRebuild(100, room)); // nobody was to count it yet
+    assertFalse(filter.beginGeneration(() -> true, none));
+    assertTrue(filter.isRefused() && filter.mayContain(entry(1, 1)));
+    assertFalse(filter.wantsRebuild(100, none));
+    assertTrue(filter.wantsRebuild(100, SHORT) && filter.wantsRebuild(100, room));
+    countAnew();
+    assertFalse(filter.isRefused() || filter.mayContain(entry(1, 1)));
   }
 }
