@@ -32,6 +32,11 @@ final class ConditionalWrites {
     Cluster.Error outcome = Cluster.Error.getDefaultInstance();
     boolean asked;
 
+    /** Its outcome tells whether there is a row. */
+    boolean tellsOfRow() {
+      return kind == Cluster.Mutation.Kind.INSERT_IF_ABSENT || kind == Cluster.Mutation.Kind.UPDATE;
+    }
+
     Write(Cluster.Mutation.Kind kind, Mutation mutation, Predicate condition, boolean[] columns) {
       this.kind = kind;
       this.mutation = mutation;

@@ -54,6 +54,14 @@ enum Fault {
   INHERITED_WHATEVER_CAME,
   /** A removal clears the bits of a filter that has no counters. */
   BITS_CLEARED,
+  /** Who may read only some cells is answered as if he might read all. */
+  FILTERED_READ_ALLOWED,
+  /** Nobody asks whether who writes may read what his conditions are about. */
+  CONDITION_FOR_WRITERS,
+  /** Who may read a table may have its indexes written anew. */
+  REBUILD_FOR_READERS,
+  /** What came of a job is told to who knows its number. */
+  JOB_FOR_ANYBODY,
   /** A row is returned for each of its entries. */
   ANY_ENTRY_NAMES_ITS_ROW,
   /** The observer is not the last one that sees a write. */

@@ -448,23 +448,26 @@ final class FilterFeed {
     }
   }
 
-  /** As of now. */
-  void describe(Cluster.StatusReply.Builder status) {
+  /**
+   * As of now. Whoever knows a coordinator's number can poll in its name, and say that it has applied what it does not
+   * know: the number is told only where everybody may do everything.
+   */
+  void describe(Cluster.StatusReply.Builder status, boolean withNumbers) {
     lock.lock();
     try {
-      describeLocked(status, clock.getAsLong());
+      describeLocked(status, withNumbers, clock.getAsLong());
     } finally {
       lock.unlock();
     }
   }
 
-  private void describeLocked(Cluster.StatusReply.Builder status, long now) {
+  private void describeLocked(Cluster.StatusReply.Builder status, boolean withNumbers, long now) {
     forgetEvents(now);
     status.setStartCode(startCode).setServer(server).setFeedEvents(events.size()).setFeedBytes(eventBytes);
     coordinators.forEach((number, coordinator) -> {
       boolean silent = !hasLease(coordinator, now) && now - coordinator.heardAt >= options.silenceNs;
       if (silent) return;
-      status.addCoordinators(Cluster.CoordinatorStatus.newBuilder().setCoordinator(number)
+      status.addCoordinators(Cluster.CoordinatorStatus.newBuilder().setCoordinator(withNumbers ? number : 0)
           .setEventsBehind(last - coordinator.acked)
           .setLeaseLeftNs(hasLease(coordinator, now) ? coordinator.leaseUntil - now : 0));
     });

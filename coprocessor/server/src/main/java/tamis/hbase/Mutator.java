@@ -19,7 +19,10 @@ import tamis.table.RefusedValueException;
 import tamis.table.Schema;
 import tamis.table.Value;
 
-/** Carries out a MutateRequest in one region, as the caller: HBase's own hooks ask for his rights. */
+/**
+ * Carries out a MutateRequest in one region, as the caller: HBase's own hooks ask whether he may write. Whether he may read
+ * what the outcomes tell of is asked here, as HBase does for a checkAndMutate.
+ */
 final class Mutator {
   private Mutator() {}
 
@@ -54,6 +57,7 @@ final class Mutator {
       }
     }
     try {
+      mayRead(region, writes);
       run(region, conditions, writes);
     } catch (Throwable e) {
       Cluster.Error error = StatusException.errorOf(e);
@@ -69,6 +73,20 @@ final class Mutator {
     for (int i = 0; i < writes.size(); ++i) outcomes[numbers.get(i)] = writes.get(i).outcome;
     for (Cluster.Error outcome : outcomes) result.addResults(outcome);
     return result.build();
+  }
+
+  private static void mayRead(IndexedRegion region, List<ConditionalWrites.Write> writes)
+      throws IOException, StatusException {
+    boolean[] columns = new boolean[region.table.schema.columns.length];
+    boolean reads = false;
+    boolean wholeRows = false; // a row is there when any cell of its families is
+    for (ConditionalWrites.Write write : writes) {
+      if (write.condition != null) write.condition.addColumns(columns);
+      reads |= write.condition != null || write.tellsOfRow();
+      wholeRows |= write.tellsOfRow();
+    }
+    if (!reads || Fault.CONDITION_FOR_WRITERS.isOn()) return;
+    Rights.mayRead(region, wholeRows ? new boolean[columns.length] : columns);
   }
 
   private static void run(IndexedRegion region, ConditionalWrites conditions, List<ConditionalWrites.Write> writes)

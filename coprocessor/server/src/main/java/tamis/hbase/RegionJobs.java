@@ -5,6 +5,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
@@ -26,12 +27,16 @@ final class RegionJobs {
 
   private static final class Job {
     final Cluster.StartJobRequest request;
+    final String user;
+    final Set<Long> here; // when it was begun, and its asker's rights were looked at
     final List<Cluster.RegionJobResult> results = new ArrayList<>();
     long rows;
     long endedAt = System.nanoTime();
 
-    Job(Cluster.StartJobRequest request) {
+    Job(Cluster.StartJobRequest request, String user, Set<Long> here) {
       this.request = request;
+      this.user = user;
+      this.here = here;
     }
 
     boolean isEnded() {
@@ -61,9 +66,13 @@ final class RegionJobs {
     executor = pool;
   }
 
-  /** Nothing new where there is a job of that number. */
-  synchronized void start(Cluster.StartJobRequest request) throws StatusException {
-    if (jobs.containsKey(request.getJob())) return;
+  /** Nothing new where the user has a job of that number. Regions that are not in `here` are left out. */
+  synchronized void start(Cluster.StartJobRequest request, String user, Set<Long> here) throws StatusException {
+    Job same = jobs.get(request.getJob());
+    if (same != null && same.user.equals(user)) return;
+    if (same != null) {
+      throw new StatusException(Cluster.Error.Code.ALREADY_EXISTS, "somebody else has a job of that number: draw another");
+    }
     if (request.getKind() == Cluster.StartJobRequest.Kind.UNRECOGNIZED) {
       throw new StatusException(Cluster.Error.Code.INVALID_ARGUMENT,
           "this region server does not know jobs of kind " + request.getKindValue());
@@ -78,7 +87,7 @@ final class RegionJobs {
     if (running >= MAX_RUNNING) {
       throw new StatusException(Cluster.Error.Code.BUSY, running + " jobs wait for their turn already");
     }
-    Job job = new Job(request);
+    Job job = new Job(request, user, here);
     jobs.put(request.getJob(), job);
     executor.execute(() -> run(job));
   }
@@ -95,11 +104,12 @@ final class RegionJobs {
     }
   }
 
-  synchronized Cluster.GetJobReply get(Cluster.GetJobRequest request) {
+  /** To who began it. */
+  synchronized Cluster.GetJobReply get(Cluster.GetJobRequest request, String user) {
     Job job = jobs.get(request.getJob());
-    if (job == null) {
+    if (job == null || !(job.user.equals(user) || Fault.JOB_FOR_ANYBODY.isOn())) {
       return Cluster.GetJobReply.newBuilder().setError(ConditionalWrites.error(Cluster.Error.Code.NOT_FOUND,
-          "this server has no such job: it ended long ago, or with an earlier life of the server")).build();
+          "this server has no such job of yours: it ended long ago, or with an earlier life of the server")).build();
     }
     return Cluster.GetJobReply.newBuilder().setEnded(job.isEnded()).setRegions(job.request.getRegionIdsCount())
         .setRows(job.rows).addAllResults(job.results).build();
@@ -110,6 +120,10 @@ final class RegionJobs {
     for (long region : job.request.getRegionIdsList()) {
       Cluster.RegionJobResult.Builder result = Cluster.RegionJobResult.newBuilder().setRegionId(region);
       try {
+        if (!job.here.contains(region)) {
+          throw new StatusException(Cluster.Error.Code.UNAVAILABLE,
+              "region " + Long.toUnsignedString(region) + " was not open here when the job began");
+        }
         work.run(job.request, region, rows -> {
           synchronized (this) {
             job.rows = before[0] + rows;

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -12,6 +13,7 @@ import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.hbase.DoNotRetryIOException;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.coprocessor.RegionCoprocessorEnvironment;
+import org.apache.hadoop.hbase.ipc.RpcServer;
 import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.HStore;
 import org.apache.hadoop.hbase.regionserver.RegionServerServices;
@@ -99,6 +101,11 @@ final class RegionServerState implements Endpoint.Requests {
   /** As a server that proves by this what it owns; null: nobody asks for a proof. */
   void ownForTest(Ownership by) {
     ownership = by;
+  }
+
+  /** As where rights are checked. */
+  void secureForTest(boolean on) {
+    secured = on;
   }
 
   /** Once it is online, and nothing more. */
@@ -238,19 +245,21 @@ final class RegionServerState implements Endpoint.Requests {
 
   // ---- Requests
 
+  /** Where rights are checked: no numbers of a table's rows to who may not read them, and of no coordinator its number. */
   Cluster.StatusReply status(Cluster.StatusRequest request) {
     Cluster.StatusReply.Builder reply = Cluster.StatusReply.newBuilder().setFilterBytes(filters.bytes() + inheritance.bytes());
-    if (feed != null) feed.describe(reply);
+    if (feed != null) feed.describe(reply, !secured);
+    boolean all = !secured || request.getTableId() == 0 || readers.tablesOf(regions.values()).contains(request.getTableId());
     long work = 0;
-    FileFilters all = new FileFilters();
+    FileFilters files = new FileFilters();
     for (IndexedRegion region : regions.values()) {
       if (region.building.isLocked() || region.counting.get()) ++work;
-      all.add(region);
+      files.add(region);
       if (request.getTableId() == 0 || region.table.tableId != request.getTableId() || !isHere(region)) continue;
-      reply.addRegions(statusOf(region));
+      reply.addRegions(statusOf(region, all));
     }
     return reply.setPendingWork(work).setSearches(metrics.searches.sum()).setRegionsSearched(metrics.searchedRanges.sum())
-        .setFileFiltersAsked(all.asked).setFileFiltersSaidNo(all.saidNo).setFileFiltersMissing(all.missing).build();
+        .setFileFiltersAsked(files.asked).setFileFiltersSaidNo(files.saidNo).setFileFiltersMissing(files.missing).build();
   }
 
   /** What HBase counts of the Bloom filters of the files of rows, for all readers together. */
@@ -270,34 +279,49 @@ final class RegionServerState implements Endpoint.Requests {
     }
   }
 
-  private static Cluster.RegionStatus statusOf(IndexedRegion region) {
+  private static Cluster.RegionStatus statusOf(IndexedRegion region, boolean all) {
     Cluster.RegionStatus.Builder status = Cluster.RegionStatus.newBuilder().setRegionId(region.id)
-        .setEpoch(region.epoch).setSchemaVersion(region.table.schema.version).setRowsVisited(region.rowsVisited);
+        .setEpoch(region.epoch).setSchemaVersion(region.table.schema.version);
     for (Schema.Index index : region.table.schema.indexes) {
       IndexFilter filter = region.filters.get(index.id);
       boolean complete = region.complete().contains(index.id);
       boolean published = complete && filter != null && filter.isPublished();
       status.addIndexes(Cluster.IndexStatus.newBuilder().setIndexId(index.id).setComplete(complete)
-          .setPublished(published).setEntries(published ? filter.entries() : 0));
+          .setPublished(published).setEntries(published && all ? filter.entries() : 0));
     }
+    if (!all) return status.build();
     FileFilters files = new FileFilters();
     files.add(region);
-    return status.setFileFiltersAsked(files.asked).setFileFiltersSaidNo(files.saidNo).setFileFiltersMissing(files.missing)
+    return status.setRowsVisited(region.rowsVisited).setFileFiltersAsked(files.asked).setFileFiltersSaidNo(files.saidNo).setFileFiltersMissing(files.missing)
         .build();
   }
 
   Cluster.StartJobReply startJob(Cluster.StartJobRequest request) {
     try {
-      for (IndexedRegion region : regions.values()) {
-        if (region.table.tableId != request.getTableId()) continue;
-        Rights.mayReadIndexed(region); // as for any other region of the table
-        break;
-      }
-      jobs.start(request);
+      jobs.start(request, caller(), askedOf(request));
       return Cluster.StartJobReply.getDefaultInstance();
     } catch (Throwable e) {
       return Cluster.StartJobReply.newBuilder().setError(StatusException.errorOf(e)).build();
     }
+  }
+
+  private static String caller() {
+    return RpcServer.getRequestUserName().orElse("");
+  }
+
+  /** The regions of a job that are here; throws where whoever calls has no right to that. It is asked of one for all. */
+  private Set<Long> askedOf(Cluster.StartJobRequest request) throws IOException, StatusException {
+    Set<Long> here = new HashSet<>();
+    for (long id : request.getRegionIdsList()) {
+      IndexedRegion region = find(id, 0, request.getTableId());
+      if (region == null) continue;
+      if (here.isEmpty()) {
+        Rights.mayReadIndexed(region);
+        if (request.getKind() == Cluster.StartJobRequest.Kind.REBUILD) Rights.mayRebuild(region);
+      }
+      here.add(id);
+    }
+    return here;
   }
 
   /** One region of a job. */
@@ -348,7 +372,7 @@ final class RegionServerState implements Endpoint.Requests {
       case "StartJob":
         return startJob(Cluster.StartJobRequest.parseFrom(request)).toByteArray();
       case "GetJob":
-        return jobs.get(Cluster.GetJobRequest.parseFrom(request)).toByteArray();
+        return jobs.get(Cluster.GetJobRequest.parseFrom(request), caller()).toByteArray();
       default:
         throw new DoNotRetryIOException("this server does not answer " + method);
     }

@@ -2,7 +2,9 @@ package tamis.hbase;
 
 import java.io.IOException;
 import org.apache.hadoop.hbase.client.Scan;
+import org.apache.hadoop.hbase.regionserver.FlushLifeCycleTracker;
 import org.apache.hadoop.hbase.regionserver.HRegion;
+import org.apache.hadoop.hbase.regionserver.RegionCoprocessorHost;
 import tamis.pb.Cluster;
 import tamis.table.Schema;
 
@@ -15,7 +17,8 @@ final class Rights {
 
   /** `columns`: of the schema. Throws when he may not, or would see only some of the cells: an index tells of all. */
   static void mayRead(IndexedRegion region, boolean[] columns) throws IOException, StatusException {
-    if (!(region.region instanceof HRegion) || ((HRegion) region.region).getCoprocessorHost() == null) return;
+    RegionCoprocessorHost host = hooksOf(region);
+    if (host == null) return;
     Schema schema = region.table.schema;
     Scan scan = new Scan();
     for (int i = 0; i < columns.length; ++i) {
@@ -25,8 +28,8 @@ final class Rights {
     if (!scan.hasFamilies()) { // keys alone: of all rows
       for (byte[] family : region.table.families) scan.addFamily(family);
     }
-    ((HRegion) region.region).getCoprocessorHost().preScannerOpen(scan);
-    if (scan.getFilter() != null) {
+    host.preScannerOpen(scan);
+    if (scan.getFilter() != null && !Fault.FILTERED_READ_ALLOWED.isOn()) {
       throw new StatusException(Cluster.Error.Code.FAILED_PRECONDITION,
           "you may read only some cells of table \"" + schema.name + "\": this needs all of the columns of its"
               + " condition, indexes and output");
@@ -40,5 +43,16 @@ final class Rights {
       for (int column : index.columns) columns[column] = true;
     }
     mayRead(region, columns);
+  }
+
+  /** Whether he may have all of it written anew: he may where he may have it flushed. Throws when he may not. */
+  static void mayRebuild(IndexedRegion region) throws IOException {
+    RegionCoprocessorHost host = hooksOf(region);
+    if (host != null && !Fault.REBUILD_FOR_READERS.isOn()) host.preFlush(FlushLifeCycleTracker.DUMMY);
+  }
+
+  /** Null: there are none. */
+  private static RegionCoprocessorHost hooksOf(IndexedRegion region) {
+    return region.region instanceof HRegion ? ((HRegion) region.region).getCoprocessorHost() : null;
   }
 }

@@ -26,7 +26,7 @@ final class TableReaders {
   private final Map<String, Known> users = new HashMap<>();
 
   /** Ids of the tables of these regions that whoever calls may read. */
-  Set<Integer> tablesOf(Collection<IndexedRegion> regions) throws IOException {
+  Set<Integer> tablesOf(Collection<IndexedRegion> regions) {
     String user = RpcServer.getRequestUserName().orElse("");
     Known known;
     synchronized (this) {

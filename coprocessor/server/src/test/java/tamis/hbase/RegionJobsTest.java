@@ -3,13 +3,16 @@ package tamis.hbase;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
@@ -34,6 +37,7 @@ class RegionJobsTest {
 
   @AfterEach
   void stopFeed() {
+    Fault.only();
     RegionServerState.INSTANCE.startForTest(null);
   }
 
@@ -236,7 +240,7 @@ class RegionJobsTest {
 
   private static Cluster.GetJobReply await(RegionJobs jobs, long job) throws Exception {
     while (true) {
-      Cluster.GetJobReply reply = jobs.get(Cluster.GetJobRequest.newBuilder().setJob(job).build());
+      Cluster.GetJobReply reply = jobs.get(Cluster.GetJobRequest.newBuilder().setJob(job).build(), "kim");
       if (reply.getError().getCode() != Cluster.Error.Code.OK || reply.getEnded()) return reply;
       Thread.yield();
     }
@@ -253,9 +257,10 @@ class RegionJobsTest {
       if (region == 2) throw new IOException("broken");
     });
     Cluster.StartJobRequest request = Cluster.StartJobRequest.newBuilder().setJob(9).addRegionIds(1).addRegionIds(2).build();
-    jobs.start(request);
-    jobs.start(request);
-    Cluster.GetJobReply running = jobs.get(Cluster.GetJobRequest.newBuilder().setJob(9).build());
+    Set<Long> here = new HashSet<>(request.getRegionIdsList());
+    jobs.start(request, "kim", here);
+    jobs.start(request, "kim", here);
+    Cluster.GetJobReply running = jobs.get(Cluster.GetJobRequest.newBuilder().setJob(9).build(), "kim");
     assertFalse(running.getEnded());
     assertEquals(2, running.getRegions());
     go.countDown();
@@ -265,6 +270,35 @@ class RegionJobsTest {
     assertEquals("broken", ended.getResults(1).getError().getMessage());
     assertEquals(java.util.Arrays.asList(1L, 2L), worked);
     assertEquals(Cluster.Error.Code.NOT_FOUND, await(jobs, 10).getError().getCode());
+  }
+
+  private static Cluster.Error.Code toldTo(RegionJobs jobs, String user) {
+    return jobs.get(Cluster.GetJobRequest.newBuilder().setJob(9).build(), user).getError().getCode();
+  }
+
+  @Test
+  void aJobIsToldToWhoBeganIt() throws Exception {
+    RegionJobs jobs = new RegionJobs((job, region, progress, result) -> { });
+    Cluster.StartJobRequest request = Cluster.StartJobRequest.newBuilder().setJob(9).build();
+    jobs.start(request, "kim", Collections.emptySet());
+    assertEquals(Cluster.Error.Code.OK, toldTo(jobs, "kim"));
+    assertEquals(Cluster.Error.Code.NOT_FOUND, toldTo(jobs, "lee"));
+    StatusException e = assertThrows(StatusException.class, () -> jobs.start(request, "lee", Collections.emptySet()));
+    assertEquals(Cluster.Error.Code.ALREADY_EXISTS, e.code);
+    Fault.only(Fault.JOB_FOR_ANYBODY);
+    assertEquals(Cluster.Error.Code.OK, toldTo(jobs, "lee"));
+  }
+
+  /** Nobody asked for the rights to its table. */
+  @Test
+  void aRegionThatComesLaterIsNotWorkedOn() throws Exception {
+    RegionJobs jobs = new RegionJobs((job, region, progress, result) -> result.setCheck(Cluster.RegionCheck.newBuilder().setRows(5)));
+    jobs.start(Cluster.StartJobRequest.newBuilder().setJob(9).addRegionIds(1).addRegionIds(2).build(), "kim",
+        Collections.singleton(2L));
+    Cluster.GetJobReply reply = await(jobs, 9);
+    assertEquals(Cluster.Error.Code.UNAVAILABLE, reply.getResults(0).getError().getCode());
+    assertFalse(reply.getResults(0).hasCheck());
+    assertEquals(5, reply.getResults(1).getCheck().getRows());
   }
 
   @Test

@@ -24,7 +24,7 @@ import tamis.table.Value;
 
 /**
  * What users with and without rights may do by our messages, on a real cluster that asks for them: alice reads and writes,
- * carol reads, dora reads one column, bob nothing. The cluster needs
+ * carol reads, dora reads one column, erin reads and administrates, frank writes, bob nothing. The cluster needs
  *
  *   -D hbase.security.authorization=true
  *   -D hbase.coprocessor.master.classes=tamis.hbase.SchemaGuard,org.apache.hadoop.hbase.security.access.AccessController
@@ -88,9 +88,7 @@ public final class RightsDrive {
   private static String search(Connection connection, int index, int column, String value) throws Exception {
     ByteWriter low = new ByteWriter();
     Codec.appendIndexed(Value.text(value), low);
-    tamis.pb.Table.Predicate predicate = tamis.pb.Table.Predicate.newBuilder()
-        .setKind(tamis.pb.Table.Predicate.Kind.COMPARE).setOp(tamis.pb.Table.Predicate.Op.EQ).setColumn(column)
-        .addValues(tamis.pb.Table.Value.newBuilder().setText(ByteString.copyFromUtf8(value))).build();
+    tamis.pb.Table.Predicate predicate = equal(column, value);
     Cluster.SearchRequest request = Cluster.SearchRequest.newBuilder().setTableId(IndexedTable.tableId(NAME, 1))
         .setSchemaVersion(1).addRanges(Cluster.SearchRange.newBuilder().setRegionId(regionId(connection)))
         .addBranches(Cluster.Branch.newBuilder().setPredicate(predicate.toByteString()).addStreams(
@@ -103,12 +101,18 @@ public final class RightsDrive {
     return outcome.equals("ok") ? result.getRowsCount() + " rows" : outcome;
   }
 
-  private static String mutate(Connection connection) throws Exception {
+  private static tamis.pb.Table.Predicate equal(int column, String value) {
+    return tamis.pb.Table.Predicate.newBuilder()
+        .setKind(tamis.pb.Table.Predicate.Kind.COMPARE).setOp(tamis.pb.Table.Predicate.Op.EQ).setColumn(column)
+        .addValues(tamis.pb.Table.Value.newBuilder().setText(ByteString.copyFromUtf8(value))).build();
+  }
+
+  private static String mutate(Connection connection, Cluster.Mutation.Builder mutation) throws Exception {
     tamis.table.Schema schema = tamis.table.Schema.parse(schema().toByteArray());
     Value[] row = {null, Value.text("by a message"), null, null, null};
     Cluster.MutateRequest request = Cluster.MutateRequest.newBuilder().setTableId(IndexedTable.tableId(NAME, 1))
         .setSchemaVersion(1).addRegions(Cluster.RegionMutations.newBuilder().setRegionId(regionId(connection))
-            .addMutations(Cluster.Mutation.newBuilder().setKey(ByteString.copyFromUtf8("m"))
+            .addMutations(mutation.setKey(ByteString.copyFromUtf8("m"))
                 .setRow(ByteString.copyFrom(Codec.encodeRow(schema, row, null))))).build();
     Cluster.RegionMutateResult result = Cluster.MutateReply.parseFrom(
         new ServerCalls(connection, NAME, 1).call(new byte[0], "Mutate", request.toByteArray())).getRegions(0);
@@ -126,12 +130,21 @@ public final class RightsDrive {
     return opened + " regions";
   }
 
-  private static String check(Connection connection) throws Exception {
+  private static String job(Connection connection, Cluster.StartJobRequest.Kind kind) throws Exception {
     try {
-      return new ServerCalls(connection, NAME, 1).check().getRows() + " rows";
+      return new ServerCalls(connection, NAME, 1).job(kind).getRows() + " rows";
     } catch (IOException e) {
       return e.getMessage().contains("nsufficient permissions") || e.getMessage().contains("only some cells") ? "denied" : e.toString();
     }
+  }
+
+  /** How many entries the first index has, as far as he is told. */
+  private static String status(Connection connection) throws Exception {
+    Cluster.StatusRequest request = Cluster.StatusRequest.newBuilder().setTableId(IndexedTable.tableId(NAME, 1)).build();
+    Cluster.StatusReply reply = Cluster.StatusReply.parseFrom(
+        new ServerCalls(connection, NAME, 1).call(new byte[0], "Status", request.toByteArray()));
+    boolean named = reply.getCoordinatorsList().stream().anyMatch(coordinator -> coordinator.getCoordinator() != 0);
+    return reply.getRegions(0).getIndexes(0).getEntries() + " entries" + (named ? " and numbers of coordinators" : "");
   }
 
   private static String readEntries(Connection connection) throws Exception {
@@ -158,19 +171,32 @@ public final class RightsDrive {
       grant(connection, "alice", null, Permission.Action.READ, Permission.Action.WRITE);
       grant(connection, "carol", null, Permission.Action.READ);
       grant(connection, "dora", A, Permission.Action.READ);
+      grant(connection, "erin", null, Permission.Action.READ, Permission.Action.ADMIN);
+      grant(connection, "frank", null, Permission.Action.WRITE);
     }
-    String[] names = {"alice", "carol", "dora", "bob"};
-    String[] byA = {"1 rows", "1 rows", "1 rows", "denied"}; // no other column than the condition's is read
-    String[] byS = {"1 rows", "1 rows", "denied", "denied"};
-    String[] writes = {"ok", "denied", "denied", "denied"};
-    String[] regions = {"1 regions", "1 regions", "0 regions", "0 regions"};
-    String[] checks = {"2 rows", "2 rows", "denied", "denied"};
+    String[] names = {"alice", "carol", "dora", "erin", "frank", "bob"};
+    // No other column than the condition's is read.
+    String[] byA = {"1 rows", "1 rows", "1 rows", "1 rows", "denied", "denied"};
+    String[] byS = {"1 rows", "1 rows", "denied", "1 rows", "denied", "denied"};
+    String[] writes = {"ok", "denied", "denied", "denied", "ok", "denied"};
+    String[] conditions = {"ok", "denied", "denied", "denied", "denied", "denied"};
+    String[] inserts = {"ALREADY_EXISTS a row with this key exists", "denied", "denied", "denied", "denied", "denied"};
+    String[] regions = {"1 regions", "1 regions", "0 regions", "1 regions", "0 regions", "0 regions"};
+    String[] checks = {"2 rows", "2 rows", "denied", "2 rows", "denied", "denied"};
+    String[] rebuilds = {"denied", "denied", "denied", "0 rows", "denied", "denied"}; // a rebuild reports none
+    String[] counts = {"2 entries", "2 entries", "0 entries", "2 entries", "0 entries", "0 entries"};
     for (int i = 0; i < names.length; ++i) {
       expect(names[i], "a search by a", byA[i], connection -> search(connection, 1, 1, "a"));
       expect(names[i], "a search by s", byS[i], connection -> search(connection, 2, 4, "s"));
-      expect(names[i], "a write", writes[i], RightsDrive::mutate);
+      expect(names[i], "a write", writes[i], connection -> mutate(connection, Cluster.Mutation.newBuilder()));
+      expect(names[i], "a write on a condition", conditions[i], connection -> mutate(connection,
+          Cluster.Mutation.newBuilder().setCondition(equal(1, "by a message").toByteString())));
+      expect(names[i], "an insert", inserts[i], connection -> mutate(connection,
+          Cluster.Mutation.newBuilder().setKind(Cluster.Mutation.Kind.INSERT_IF_ABSENT)));
       expect(names[i], "a poll", regions[i], RightsDrive::poll);
-      expect(names[i], "a check", checks[i], RightsDrive::check);
+      expect(names[i], "a check", checks[i], connection -> job(connection, Cluster.StartJobRequest.Kind.CHECK));
+      expect(names[i], "a rebuild", rebuilds[i], connection -> job(connection, Cluster.StartJobRequest.Kind.REBUILD));
+      expect(names[i], "the status", counts[i], RightsDrive::status);
       expect(names[i], "a scan of the entries", "denied", RightsDrive::readEntries);
     }
     // A right that is taken back.
