@@ -158,7 +158,8 @@ Result<nlohmann::ordered_json> StatusOf(Connection* connection) {
                          {"regions", known.regions},
                          {"indexes_missing", known.indexes_missing},
                          {"indexes_left_out", known.indexes_left_out},
-                         {"filter_bytes", known.filter_bytes}};
+                         {"filter_bytes", known.filter_bytes},
+                         {"max_filter_bytes", known.max_filter_bytes}};
   auto& listed = json["tables"] = nlohmann::ordered_json::array();
   for (const TableSchema& table : tables) {
     TAMIS_ASSIGN_OR_RETURN(const auto regions, RegionsOf(connection, table));
@@ -175,6 +176,13 @@ Result<nlohmann::ordered_json> StatusOf(Connection* connection) {
 
 std::string Megabytes(const nlohmann::ordered_json& bytes) {
   return fmt::format("{:.1f} MB", bytes.get<double>() / 1e6);
+}
+
+// "0.1 MB of at most 1073.7 MB", of a server or the coordinator.
+std::string FilterMemory(const nlohmann::ordered_json& owner) {
+  const std::string used = Megabytes(owner["filter_bytes"]);
+  if (owner["max_filter_bytes"] == 0) return used;
+  return used + " of at most " + Megabytes(owner["max_filter_bytes"]);
 }
 
 std::string Number(const nlohmann::ordered_json& number) { return number.dump(); }
@@ -211,11 +219,10 @@ Status ShowStatus(Connection* connection, const Options& options) {
         "server   {} {}: {} regions, filters {}{}; feed of {} events, {} bytes; {} searches of {} "
         "regions; {}\n",
         server["name"].get<std::string>(), server["state"].get<std::string>(),
-        Number(server["regions"]), Megabytes(server["filter_bytes"]),
+        Number(server["regions"]), FilterMemory(server),
         server["filters_of_bits"] == 0
             ? ""
-            : fmt::format(" (of {}, so {} are bits alone)", Megabytes(server["max_filter_bytes"]),
-                          Number(server["filters_of_bits"])),
+            : fmt::format(", {} of bits alone for want of room", Number(server["filters_of_bits"])),
         Number(server["feed_events"]), Number(server["feed_bytes"]), Number(server["searches"]),
         Number(server["regions_searched"]), FollowersOf(server));
     if (server["file_filters_asked"] == 0 && server["file_filters_missing"] == 0) continue;
@@ -227,7 +234,7 @@ Status ShowStatus(Connection* connection, const Options& options) {
   }
   fmt::print(
       "routing  {} regions of {} servers, filters {}; {} not known, {} of these for want of room\n",
-      Number(known["regions"]), Number(known["servers"]), Megabytes(known["filter_bytes"]),
+      Number(known["regions"]), Number(known["servers"]), FilterMemory(known),
       Number(known["indexes_missing"]), Number(known["indexes_left_out"]));
   for (const auto& table : status["tables"]) {
     fmt::print("table    {}: {} regions, {}, {} columns, {} indexes\n",

@@ -24,7 +24,9 @@ enum ExitCode : int {
 
 struct Invocation {
   std::string store;
+  uint64_t filter_memory = uint64_t{16} << 30;
   int servers = 8;
+  uint64_t server_filter_memory = uint64_t{1} << 30;
   uint64_t split_bytes = uint64_t{64} << 20;
   bool sync = false;
   bool salvage = false;

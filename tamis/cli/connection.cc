@@ -25,11 +25,14 @@ int Entry(sqlite3* db, const char**, const sqlite3_api_routines* api) {
 Result<std::unique_ptr<Connection>> Connection::Open(const Invocation& invocation, bool create) {
   std::unique_ptr<Connection> connection(new Connection());
   TAMIS_ASSIGN_OR_RETURN(connection->store_,
-                         OpenedStore::Open(invocation.store, {.servers = invocation.servers,
-                                                              .split_bytes = invocation.split_bytes,
-                                                              .sync = invocation.sync,
-                                                              .salvage = invocation.salvage,
-                                                              .create = create}));
+                         OpenedStore::Open(invocation.store,
+                                           {.max_filter_bytes = invocation.filter_memory,
+                                            .servers = invocation.servers,
+                                            .server_filter_bytes = invocation.server_filter_memory,
+                                            .split_bytes = invocation.split_bytes,
+                                            .sync = invocation.sync,
+                                            .salvage = invocation.salvage,
+                                            .create = create}));
   connection->session_ = std::make_shared<Session>();
   connection->session_->engine =
       std::shared_ptr<Engine>(connection->store_, &connection->store_->engine());

@@ -30,8 +30,18 @@ int main(int argc, char** argv) {
                  "The store: a directory, or hbase://HOST:PORT,...[/NAMESPACE][?tls=true&ca=FILE]")
       .FromEnvironment("TAMIS_STORE")
       .ShowDefault();
+  line.AddOption("--filter-memory", invocation.filter_memory,
+                 "Memory for copies of the servers' filters; regions whose copies find no room are "
+                 "always asked")
+      .AsSizeBytes()
+      .ShowDefault();
   line.AddOption("--servers", invocation.servers, "Region servers of the embedded cluster")
       .InRange(1, 1000)
+      .ShowDefault();
+  line.AddOption("--server-filter-memory", invocation.server_filter_memory,
+                 "Memory for the filters of one region server of the embedded cluster; beyond it "
+                 "they keep removed values until they are counted anew")
+      .AsSizeBytes()
       .ShowDefault();
   line.AddOption("--split-bytes", invocation.split_bytes,
                  "Split a region that grows beyond this size")

@@ -25,6 +25,7 @@ Engine::Engine(Cluster* cluster, Executor* executor, Options options)
           std::make_shared<GlobalIndex>(GlobalIndex::Options{
               .lease_margin = options.lease_margin,
               .coordinator = options.seed != 0 ? options.seed : SeedFromSystem(),
+              .max_bytes = options.max_filter_bytes,
               .faults = options.faults}))) {
   if (!options.polling) return;
   state_->poller = std::make_shared<Poller>(
@@ -89,7 +90,8 @@ Engine::Knowledge Engine::knowledge() const {
           .regions = stats.regions,
           .indexes_missing = stats.indexes_missing,
           .indexes_left_out = stats.indexes_left_out,
-          .filter_bytes = stats.matrix_bytes};
+          .filter_bytes = stats.matrix_bytes,
+          .max_filter_bytes = stats.max_bytes};
 }
 
 bool Engine::LeavesOut(uint32_t table_id, const RoutingTerm& asked, const std::string& key) const {

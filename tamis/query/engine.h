@@ -53,6 +53,8 @@ class Engine {
     Duration write_timeout = std::chrono::seconds(30);
     size_t request_ranges = 8;   // of one search request
     int requests_in_flight = 4;  // of one search, to one server
+    // Of the filters that are kept here. Regions whose filters find no room are always asked.
+    uint64_t max_filter_bytes = uint64_t{16} << 30;
     uint64_t seed = 0;           // of the coordinator's number; 0 = drawn from the system
     bool polling = true;         // false: knows no filters, asks everyone
     Faults faults;
@@ -75,8 +77,8 @@ class Engine {
   // One status a write, in order. Rows are atomic, the batch is not. kDeadlineExceeded: may stand.
   std::vector<Status> Apply(SchemaPtr schema, std::vector<Write> writes);
 
-  // Waits until every region's filters are known, or the time is over: for tests and `./run`, so
-  // that the first queries are routed.
+  // Waits until every region's filters are known, but for those that find no room here, or the time
+  // is over: for tests and `./run`, so that the first queries are routed.
   bool WaitUntilRouted(const TableSchema& schema, Duration timeout);
 
   // What is known here of the regions' filters.
@@ -86,6 +88,7 @@ class Engine {
     uint64_t indexes_missing = 0;   // of regions, whose bits are to come: these are always asked
     uint64_t indexes_left_out = 0;  // of these, those that find no room in memory
     uint64_t filter_bytes = 0;
+    uint64_t max_filter_bytes = 0;
   };
   Knowledge knowledge() const;
 

@@ -294,6 +294,17 @@ struct GlobalIndex::State {
     return growth == 0 || SizeBytes() + growth <= options.max_bytes;
   }
 
+  // Calls fn(index, region) for the indexes of the server's regions whose bits find no room.
+  template <class Fn>
+  void ForEachLeftOut(const Server& server, Fn&& fn) const {
+    for (const auto& [index_id, region_id] : server.missing) {
+      const Region& region = server.regions.at(region_id);
+      const IndexCopies& copies = tables.at(region.table_id).indexes.at(index_id);
+      const IndexCopies::Copy& copy = *copies.Find(region.slot);
+      if (!HasRoom(copies, copy.geometry, copy.layers)) fn(index_id, region);
+    }
+  }
+
   struct Loading {
     const pb::Projection* projection;
     Slot slot;
@@ -693,7 +704,14 @@ bool GlobalIndex::IsComplete(uint32_t table_id, const std::vector<uint32_t>& ind
   for (const uint32_t index_id : index_ids) {
     auto copies = found->second.indexes.find(index_id);
     if (copies == found->second.indexes.end()) return false;
-    copies->second.AddUnknown(&unknown);
+    RegionBits of_index(layout.slots());
+    copies->second.AddUnknown(&of_index);
+    for (const auto& [name, server] : state_->servers) {
+      state_->ForEachLeftOut(*server, [&](uint32_t left_out, const Region& region) {
+        if (left_out == index_id) of_index.Unset(region.slot);
+      });
+    }
+    unknown |= of_index;
   }
   for (size_t i = 0; i < layout.size(); ++i) {
     if (unknown.Get(layout.at(i))) return false;
@@ -703,16 +721,13 @@ bool GlobalIndex::IsComplete(uint32_t table_id, const std::vector<uint32_t>& ind
 
 GlobalIndex::Stats GlobalIndex::stats() const {
   std::shared_lock lock(state_->mutex);
-  Stats stats{.servers = state_->servers.size(), .matrix_bytes = state_->SizeBytes()};
+  Stats stats{.servers = state_->servers.size(),
+              .matrix_bytes = state_->SizeBytes(),
+              .max_bytes = state_->options.max_bytes};
   for (const auto& [name, server] : state_->servers) {
     stats.regions += server->regions.size();
     stats.indexes_missing += server->missing.size();
-    for (const auto& [index_id, region_id] : server->missing) {
-      const Region& region = server->regions.at(region_id);
-      const IndexCopies& copies = state_->tables.at(region.table_id).indexes.at(index_id);
-      const IndexCopies::Copy& copy = *copies.Find(region.slot);
-      if (!state_->HasRoom(copies, copy.geometry, copy.layers)) ++stats.indexes_left_out;
-    }
+    state_->ForEachLeftOut(*server, [&](uint32_t, const Region&) { ++stats.indexes_left_out; });
   }
   for (const auto& [id, table] : state_->tables) stats.regions_aside += table.layout.aside();
   return stats;

@@ -89,7 +89,7 @@ class GlobalIndex {
                   const KeyRanges& excluded, Time now) const;
 
   // True when every key of the table lies in a region all of whose listed indexes could be used
-  // now.
+  // now, but for those whose bits find no room.
   bool IsComplete(uint32_t table_id, const std::vector<uint32_t>& index_ids, Time now) const;
 
   struct Stats {
@@ -99,6 +99,7 @@ class GlobalIndex {
     uint64_t indexes_missing = 0;   // of regions; their bits are to be asked for
     uint64_t indexes_left_out = 0;  // of these, those that max_bytes has no room for
     size_t matrix_bytes = 0;
+    size_t max_bytes = 0;
   };
   Stats stats() const;
   // Memory of all matrices.

@@ -330,11 +330,25 @@ TEST_F(GlobalIndexIdentityTest, WhatDoesNotFitTheMemoryIsNotAskedForAndStaysACan
   index.Apply("a", FullReply(life), now_, now_);
   EXPECT_TRUE(index.NextPoll("a", seconds(1)).wanted().empty());
   EXPECT_EQ(index.stats().indexes_left_out, 1u);
+  EXPECT_EQ(index.stats().max_bytes, 100u);
   index.Apply("a", Bits(life), now_, now_);  // asked for or not
   EXPECT_EQ(index.SizeBytes(), 0u);
   const RoutingTerm term{
       .kind = RoutingTerm::Kind::kValue, .index_id = kIndex, .hash = 4711, .first = "m"};
   EXPECT_TRUE(index.Find(kTable, KeyRanges::All(), term, now_).excluded.empty());
+}
+
+TEST_F(GlobalIndexIdentityTest, WhoWaitsUntilAllIsKnownDoesNotWaitForWhatFindsNoRoom) {
+  const Life life{.server = "a"};
+  GlobalIndex small{GlobalIndex::Options{.max_bytes = 100}};
+  GlobalIndex large{GlobalIndex::Options{}};
+  EXPECT_FALSE(small.IsComplete(kTable, {kIndex}, now_));
+  for (GlobalIndex* index : {&small, &large}) index->Apply("a", FullReply(life), now_, now_);
+  EXPECT_TRUE(small.IsComplete(kTable, {kIndex}, now_));
+  EXPECT_FALSE(large.IsComplete(kTable, {kIndex}, now_)) << "its bits are to come";
+  EXPECT_FALSE(small.IsComplete(kTable, {kIndex, kIndex + 1}, now_)) << "nothing is known of it";
+  now_ += seconds(3600);
+  EXPECT_FALSE(small.IsComplete(kTable, {kIndex}, now_)) << "its lease is over";
 }
 
 }  // namespace

@@ -85,6 +85,7 @@ Status OpenedStore::Parts::OpenRocks(const std::string& store, const Options& op
   cluster.store.salvage = options.salvage;
   cluster.servers = options.servers;
   cluster.server.split_bytes = options.split_bytes;
+  cluster.server.filter_bytes = options.server_filter_bytes;
   TAMIS_ASSIGN_OR_RETURN(rocks, RocksCluster::Open(std::move(cluster), executor.get()));
   return Status::Ok();
 }
@@ -129,7 +130,8 @@ Result<std::unique_ptr<OpenedStore>> OpenedStore::Make(const std::string& name,
     TAMIS_RETURN_IF_ERROR(parts->OpenRocks(name, options));
   }
   parts->engine =
-      std::make_unique<Engine>(parts->cluster(), parts->executor.get(), Engine::Options{});
+      std::make_unique<Engine>(parts->cluster(), parts->executor.get(),
+                               Engine::Options{.max_filter_bytes = options.max_filter_bytes});
   return std::unique_ptr<OpenedStore>(new OpenedStore(std::move(parts)));
 }
 

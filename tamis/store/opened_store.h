@@ -27,9 +27,15 @@ namespace tamis {
 
 class OpenedStore {
  public:
-  // Of an embedded cluster; for another kind they say nothing.
   struct Options {
+    // Of the coordinator's copies of all filters. Regions whose filters find no room are asked.
+    uint64_t max_filter_bytes = Engine::Options().max_filter_bytes;
+
+    // Of an embedded cluster; for another kind they say nothing.
     int servers = 8;
+    // Of one server's filters; those that it is too little for keep bits alone: removals leave
+    // their bits until the filter is counted anew.
+    uint64_t server_filter_bytes = uint64_t{1} << 30;
     uint64_t split_bytes = uint64_t{64} << 20;
     bool sync = false;
     bool salvage = false;  // see Store::Options

@@ -324,6 +324,29 @@ class ProgramTest(unittest.TestCase):
         self.assertGreater(status["coordinator"]["filter_bytes"], 0)
         self.assertRegex(self.run_tamis("status"), "rs1 live: .* regions, filters .*; feed .* behind")
 
+    def test_filters_that_find_no_room_are_left_out_and_answers_stay_right(self):
+        self.import_people()
+        for memory, left_out, of_bits in ((1_000_000, 0, 0), (100, 1, 1), (0, 1, 1)):
+            little = ["--filter-memory", str(memory), "--server-filter-memory", str(memory)]
+            for town, names in (("New York", ["grace"]), ("Paris", [])):
+                found = json.loads(self.run_tamis(
+                    *little, "sql", "--format", "json",
+                    f"SELECT name FROM people WHERE home_town = '{town}'"))
+                self.assertEqual([row["name"] for row in found], names)
+            status = json.loads(self.run_tamis(*little, "status", "--json"))
+            known = status["coordinator"]
+            self.assertEqual(known["max_filter_bytes"], memory)
+            self.assertLessEqual(known["filter_bytes"], memory)
+            self.assertEqual(known["indexes_missing"], left_out)
+            self.assertEqual(known["indexes_left_out"], left_out)
+            holder, = (server for server in status["servers"] if server["regions"] == 1)
+            self.assertEqual(holder["max_filter_bytes"], memory)
+            self.assertEqual(holder["filters_of_bits"], of_bits)
+            shown = self.run_tamis(*little, "status")
+            self.assertIn(f"{left_out} not known, {left_out} of these for want of room", shown)
+            self.assertEqual("1 of bits alone for want of room" in shown, of_bits == 1)
+            self.assertEqual(shown.count("filters 0.0 MB of at most 1.0 MB"), 9 if memory == 1_000_000 else 0)
+
     def test_check(self):
         self.import_people()
         self.assertIn("3 rows", self.run_tamis("check", "people"))
