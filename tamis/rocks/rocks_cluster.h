@@ -58,7 +58,10 @@ class RocksCluster : public Cluster, public ClusterAdmin {
   void ListTables(Callback<std::vector<TableSchema>> done) override;
   void GetTable(const std::string& name, Callback<TableSchema> done) override;
 
-  bool Can(Capability) const override { return true; }
+  // All but what is for places that others made.
+  bool Can(Capability capability) const override {
+    return capability != Capability::kAttachTable && capability != Capability::kExamine;
+  }
   void CreateTable(TableSchema schema, Callback<TableSchema> done) override {
     done(schemas_->Create(std::move(schema)));
   }
@@ -109,10 +112,10 @@ class RocksCluster : public Cluster, public ClusterAdmin {
   void Balance(Callback<uint64_t> done) { changes_->Balance(std::move(done)); }
   Status Compact() { return store_->Compact(); }
 
-  // kNotFound for a server that there is not.
   // Declares the server dead, whatever it is, and gives its regions to others at once; it notices
   // with its next heartbeat, and starts anew.
   Status Expel(const std::string& server);
+  // kNotFound for a server that there is not.
   Status Kill(const std::string& server) { return lives_->Kill(server); }
   Status Pause(const std::string& server) { return lives_->Pause(server); }
   Status Resume(const std::string& server) { return lives_->Resume(server); }

@@ -354,6 +354,43 @@ TEST_P(ClusterSuite, StatusTellsOfServers) {
   EXPECT_EQ(kind_->Kill("no such server").code(), StatusCode::kNotFound);
 }
 
+// Each call is one that changes nothing. That a cluster refuses it for what it is asked of is no
+// matter, but for the answer that it cannot do such a thing at all.
+TEST_P(ClusterSuite, WhatItSaysThatItCanIsWhatItsCallsDo) {
+  ClusterAdmin& admin = kind_->admin();
+  const std::string nobody = "no such server";
+  const auto order = [&](auto&& call) {
+    return AwaitStatus(&kind_->executor(), kind_->Soon(), std::forward<decltype(call)>(call));
+  };
+  const auto attach = [&] {
+    return kind_
+        ->Ask<TableSchema>([&](auto done) { admin.AttachTable(*table_, "n:none", std::move(done)); })
+        .status();
+  };
+  const auto examine = [&] {
+    return kind_->Ask<std::vector<Finding>>([&](auto done) { admin.Examine(std::move(done)); })
+        .status();
+  };
+  const auto detach = [&](auto done) { admin.DetachTable("no such table", std::move(done)); };
+  const auto kill = [&](auto done) { admin.KillServer(nobody, std::move(done)); };
+  const auto pause = [&](auto done) { admin.PauseServer(nobody, std::move(done)); };
+  const auto resume = [&](auto done) { admin.ResumeServer(nobody, std::move(done)); };
+  const std::vector<std::pair<Capability, Status>> answers = {
+      {Capability::kKillServer, order(kill)},
+      {Capability::kPauseServer, order(pause)},
+      {Capability::kResumeServer, order(resume)},
+      {Capability::kBalance, kind_->Run({.kind = JobSpec::Kind::kBalance}).status()},
+      {Capability::kCompact, kind_->Run({.kind = JobSpec::Kind::kCompact}).status()},
+      {Capability::kAttachTable, attach()},
+      {Capability::kAttachTable, order(detach)},
+      {Capability::kExamine, examine()}};
+  for (const auto& [capability, answer] : answers) {
+    const bool refused = answer.code() == StatusCode::kFailedPrecondition &&
+                         answer.message().find(CannotDo(capability).message()) != std::string::npos;
+    EXPECT_EQ(Can(capability), !refused) << CapabilityName(capability) << ": " << answer;
+  }
+}
+
 TEST(ClusterCapabilities, WhatAClusterCannotDoIsAnAnswer) {
   const Status status = CannotDo(Capability::kPauseServer);
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);

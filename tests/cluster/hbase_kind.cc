@@ -46,6 +46,7 @@ class AdminOfProcesses : public ClusterAdmin {
     Order(server, "kill", ServerInfo::State::kDead, std::move(done));
   }
   void PauseServer(const std::string& server, DoneCallback done) override {
+    if (!may_pause_) return done(CannotDo(Capability::kPauseServer));
     Order(server, "pause", ServerInfo::State::kPaused, std::move(done));
   }
   void ResumeServer(const std::string& server, DoneCallback done) override {
@@ -69,6 +70,14 @@ class AdminOfProcesses : public ClusterAdmin {
   void DropTable(const std::string& table, DoneCallback done) override {
     admin_.DropTable(table, std::move(done));
   }
+  void AttachTable(TableSchema schema, const std::string& foreign_name,
+                   Callback<TableSchema> done) override {
+    admin_.AttachTable(std::move(schema), foreign_name, std::move(done));
+  }
+  void DetachTable(const std::string& table, DoneCallback done) override {
+    admin_.DetachTable(table, std::move(done));
+  }
+  void Examine(Callback<std::vector<Finding>> done) override { admin_.Examine(std::move(done)); }
   void AddColumn(const std::string& table, Column column, Callback<TableSchema> done) override {
     admin_.AddColumn(table, std::move(column), std::move(done));
   }
