@@ -169,13 +169,16 @@ class Searcher::Run {
   }
 
   Status TakeSnapshot() {
-    auto fence = region_.fence().Enter(region_.info().epoch);
-    if (context_.options.fence_searches && !fence.owns_lock()) {
-      return Unavailable("the region is not open here any more");
+    {
+      auto fence = region_.fence().Enter(region_.info().epoch);
+      if (context_.options.fence_searches && !fence.owns_lock()) {
+        return Unavailable("the region is not open here any more");
+      }
+      rocksdb::DB* db = context_.store->db();
+      snapshot_ = {db->GetSnapshot(), ReleaseSnapshot{db}};
+      read_options_.snapshot = snapshot_.get();
     }
-    rocksdb::DB* db = context_.store->db();
-    snapshot_ = {db->GetSnapshot(), ReleaseSnapshot{db}};
-    read_options_.snapshot = snapshot_.get();
+    if (context_.options.during_search) context_.options.during_search();
     return Status::Ok();
   }
 

@@ -45,7 +45,11 @@ class OwnershipTest : public ::testing::Test {
     options.session_timeout = 1h;  // nobody is expelled but by order
     options.server.inline_steps = false;
     options.server.streams_by_cost = false;  // few rows are scanned, and the rows are everybody's
-    options.server.fence_searches = false;   // as where the store has no fence for reads
+    options.server.fence_searches = fence_searches_;
+    options.server.build_rows = build_rows_;
+    options.server.during_search = [this] {
+      if (during_search_) std::exchange(during_search_, nullptr)();
+    };
     options.server.proof_term = kTerm;
     options.server.faults = faults;
     options.heartbeat_link = [this](const std::string& server, std::function<void()> deliver) {
@@ -168,7 +172,20 @@ class OwnershipTest : public ::testing::Test {
     }));
   }
 
+  std::shared_ptr<IndexFilter> Filter(const pb::RegionRecord& region) {
+    const auto opened = cluster_->LocalServer(region.server())->FindRegion(region.id());
+    return opened ? opened->filter(table_.indexes[0].id) : nullptr;
+  }
+  bool HasEntries(const pb::RegionRecord& region) {
+    return cluster_->LocalServer(region.server())
+        ->FindRegion(region.id())
+        ->IsEntriesComplete(table_.indexes[0].id);
+  }
+
   std::filesystem::path directory_;
+  bool fence_searches_ = false;  // as where the store has no fence for reads
+  uint64_t build_rows_ = 256;
+  std::function<void()> during_search_;  // what happens while the next search goes on
   SimExecutor executor_{1, 1ms};
   std::string cut_;                          // its heartbeats do not arrive
   std::vector<std::function<void()>> held_;  // they
@@ -343,6 +360,65 @@ TEST_F(OwnershipTest, ARegionThatHasNotHeardOfADropDoesNotAnswerByTheIndex) {
     if (!found.has_value()) ++refused;
   }
   EXPECT_GT(refused, 0) << "the search never came before the order";
+}
+
+// What compactions drop is gone from snapshots, too.
+TEST_F(OwnershipTest, ASearchWhoseRegionIsSplitMeanwhileIsNotAnswered) {
+  for (const bool fence : {false, true}) {
+    fence_searches_ = fence;
+    Open();
+    AcknowledgedAfter(first_, 1, 5);
+    AcknowledgedAfter(first_, 7, 5);
+    EXPECT_EQ(FoundBy(first_, 5), 2);
+    during_search_ = [&] {
+      ASSERT_TRUE(Split(first_, 5).ok());
+      ASSERT_TRUE(cluster_->Compact().ok());
+    };
+    EXPECT_EQ(FoundBy(first_, 5), fence ? std::nullopt : std::optional(1));
+  }
+}
+
+TEST_F(OwnershipTest, AnIndexWhoseLastEntriesAreYoungerThanTheSnapshotIsNotAsked) {
+  build_rows_ = 1;
+  Open();
+  for (int64_t id = 1; id <= 20; ++id) AcknowledgedAfter(first_, id, 5);
+  const auto change = [&](auto&& call) {
+    const auto changed = Await<Result<TableSchema>>(&executor_, call);
+    ASSERT_TRUE(changed.ok()) << changed.status();
+    table_ = *changed;
+  };
+  change([&](auto done) { cluster_->DropIndex("t", "n", done); });
+  const IndexSpec again{.name = "again", .columns = {1}, .expected_values = 100};
+  change([&](auto done) { cluster_->CreateIndex("t", again, done); });
+  during_search_ = [&] {
+    EXPECT_FALSE(HasEntries(first_)) << "it came too late";
+    executor_.RunFor(1s);
+    EXPECT_TRUE(HasEntries(first_));
+  };
+  EXPECT_EQ(FoundBy(first_, 5), 20);
+}
+
+// Compactions drop the entries of a dropped index under the hands of who counts them.
+TEST_F(OwnershipTest, TheCountOfAnIndexThatIsDroppedMeanwhileIsNotPublished) {
+  build_rows_ = 1;
+  Open();
+  for (int64_t id = 1; id <= 20; ++id) AcknowledgedAfter(first_, id, id);
+  const std::string other = Idle();
+  cluster_->MoveRegion(RegionId(first_.id()), other, [](const Status&) {});
+  std::shared_ptr<IndexFilter> filter;
+  while (Region(0).server() != other || !(filter = Filter(Region(0)))) {
+    ASSERT_TRUE(executor_.RunOne());
+  }
+  ASSERT_FALSE(filter->published());
+  // The catalog has dropped it, and no server has heard of it yet.
+  TableSchema changed = table_;
+  changed.indexes.clear();
+  ++changed.version;
+  ASSERT_TRUE(cluster_->catalog().Commit({.put_tables = {changed}}).ok());
+  ASSERT_TRUE(cluster_->Compact().ok());
+  executor_.RunFor(1s);
+  EXPECT_FALSE(filter->building());
+  EXPECT_FALSE(filter->published());
 }
 
 TEST_F(OwnershipTest, AnEngineHearsOfAChangedSchemaWithoutHavingFailed) {
