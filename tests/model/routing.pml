@@ -47,7 +47,13 @@
      NO_GAP_CHECK      a coordinator applies a reply that does not follow on what it has
      LEASE_UNAPPLIED   a reply that could not be applied extends the lease
      NO_START_CODE     the numbers of one incarnation of a server are taken for those of the next
-     OLD_PROJECTION    bits older than what has been applied are loaded                            */
+     OLD_PROJECTION    bits older than what has been applied are loaded
+
+   And one that the claim holds without, which check.py shows, too. It keeps a copy as of one number:
+
+     YOUNG_PROJECTION  a reply that is cut carries bits younger than its events. A row that was
+                       acknowledged when they were taken is in them; a later one waits for a number
+                       that the coordinator does not reach without the flip                        */
 
 #ifndef NS
 #define NS 1        /* servers: 1 or 2 */
@@ -146,6 +152,9 @@ typedef Replica { byte code; byte applied; byte lease; Column r[2] };
 typedef Part {
   bit want; bit bits;
   bit open; bit wide; bit complete; bit b;
+#ifdef YOUNG_PROJECTION
+  bit young;      /* the bits; b is what the events changed */
+#endif
   byte reset_at; byte split_at; byte flip_at
 };
 typedef Call {
@@ -266,6 +275,11 @@ inline check(c) {
 #define FRESH(c, x, k) true
 #else
 #define FRESH(c, x, k) (call[k].to >= V(c, x).applied)
+#endif
+#ifdef YOUNG_PROJECTION
+#define BITS(k) call[k].r[i].young
+#else
+#define BITS(k) call[k].r[i].b
 #endif
 #ifdef LEASE_UNAPPLIED
 #define APPLIED(c, x, k) true
@@ -557,6 +571,9 @@ inline clear_call(k) {
   for (i : 0 .. 1) {
     call[k].r[i].want = 0; call[k].r[i].bits = 0; call[k].r[i].open = 0; call[k].r[i].wide = 0;
     call[k].r[i].complete = 0; call[k].r[i].b = 0;
+#ifdef YOUNG_PROJECTION
+    call[k].r[i].young = 0;
+#endif
     call[k].r[i].reset_at = 0; call[k].r[i].split_at = 0; call[k].r[i].flip_at = 0
   }
   i = 0
@@ -566,6 +583,19 @@ inline send(c, x, k) {
   call[k].state = 1; call[k].code = V(c, x).code; call[k].from = V(c, x).applied;
   for (i : 0 .. 1) { call[k].r[i].want = V(c, x).r[i].complete && !V(c, x).r[i].loaded }
   i = 0
+}
+
+/* The bits that a reply carries are as of its last event, also when it is cut. */
+inline take_bits(x, k) {
+#ifdef YOUNG_PROJECTION
+  for (i : 0 .. 1) {
+    call[k].r[i].bits = call[k].r[i].bits && s[x].r[i].complete;
+    call[k].r[i].young = call[k].r[i].bits && s[x].r[i].count > 0
+  }
+  i = 0
+#else
+  skip
+#endif
 }
 
 /* What the server tells, as of its last event. */
@@ -596,7 +626,8 @@ inline tell(c, x, k) {
     fi;
     call[k].r[i].b = (call[k].r[i].bits || call[k].r[i].flip_at) && s[x].r[i].count > 0
   }
-  i = 0
+  i = 0;
+  take_bits(x, k)
 }
 
 /* The server counts the lease from now, the coordinator from when it sent the poll. A reply that does
@@ -645,7 +676,7 @@ inline receive(c, x, k) {
          fi;
          if
          :: call[k].r[i].bits && V(c, x).r[i].complete && FRESH(c, x, k) ->
-              V(c, x).r[i].loaded = 1; V(c, x).r[i].b = call[k].r[i].b
+              V(c, x).r[i].loaded = 1; V(c, x).r[i].b = BITS(k)
          :: else
          fi
        }
@@ -719,7 +750,7 @@ proctype Poll(byte c; byte x; byte k) {
        tell(c, x, k); call[k].state = 3;
        printf("server %d: tells coordinator %d events %d to %d\n", x, c, call[k].from, call[k].to) }
   :: d_step { call[k].state == 3 && s[x].up && call[k].code == s[x].code ->
-       give_lease(c, x, k);
+       take_bits(x, k); give_lease(c, x, k);
        printf("server %d: sends the reply to coordinator %d, events %d to %d, lease %d\n", x, c,
               call[k].from, call[k].to, call[k].grant) }
   :: d_step { call[k].state == 3 && !(s[x].up && call[k].code == s[x].code) ->
