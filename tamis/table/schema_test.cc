@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tamis/table/definition.h"
 #include "tamis/table/random_values.h"
+#include "tamis/table/table.pb.h"
 
 namespace tamis {
 namespace {
@@ -96,6 +98,31 @@ TEST(SchemaTest, RefusesWhatCannotBe) {
   EXPECT_THAT(refusal([](auto& s) { s.indexes[0].fpr = __builtin_nan(""); }),
               HasSubstr("false-positive"));
   EXPECT_THAT(refusal([](auto& s) { s.indexes[0].expected_values = 0; }), HasSubstr("expected"));
+}
+
+// Written by a later version, or damaged: no number is taken for one that it is not.
+TEST(SchemaTest, NumbersThatNameNoEncodingFormOrNullsAreRefused) {
+  const auto cells = ParseDefinition("t", {"k bytes not null", "n int64 cell 'd:n:long'",
+                                           "key (k 'rest')", "index n (n) nulls skip"});
+  ASSERT_TRUE(cells.ok()) << cells.status();
+  pb::Schema good;
+  ASSERT_TRUE(good.ParseFromString(SerializeSchema(*cells)));
+  EXPECT_EQ(good.columns(1).encoding(), pb::Column::LONG);
+  EXPECT_EQ(good.key_parts(0).form(), pb::KeyPart::REST);
+  EXPECT_EQ(good.indexes(0).nulls(), pb::Index::SKIP);
+  ASSERT_TRUE(ParseSchema(good.SerializeAsString()).ok());
+  for (const int number : {20, 255, 256, 0x7fffffff, -1}) {
+    for (int field = 0; field < 4; ++field) {
+      pb::Schema bad = good;
+      const auto encoding = static_cast<pb::Column::Encoding>(number);
+      if (field == 0) bad.mutable_columns(1)->set_encoding(encoding);
+      if (field == 1) bad.mutable_key_parts(0)->set_encoding(encoding);
+      if (field == 2) bad.mutable_key_parts(0)->set_form(static_cast<pb::KeyPart::Form>(number));
+      if (field == 3) bad.mutable_indexes(0)->set_nulls(static_cast<pb::Index::Nulls>(number));
+      EXPECT_EQ(ParseSchema(bad.SerializeAsString()).status().code(), StatusCode::kDataLoss)
+          << "field " << field << ", number " << number;
+    }
+  }
 }
 
 TEST(SchemaTest, DamagedBytesAreDataLoss) {

@@ -17,6 +17,32 @@ static_assert(IsSame(Type::kText, pb::TEXT) && IsSame(Type::kBytes, pb::BYTES) &
               IsSame(Type::kInt64, pb::INT64) && IsSame(Type::kDouble, pb::DOUBLE) &&
               IsSame(Type::kBool, pb::BOOL) && IsSame(Type::kTimestamp, pb::TIMESTAMP) &&
               IsSame(Type::kDecimal, pb::DECIMAL));
+static_assert(IsSame(CellEncoding::kNone, pb::Column::NONE) &&
+              IsSame(CellEncoding::kUtf8, pb::Column::UTF8) &&
+              IsSame(CellEncoding::kRaw, pb::Column::RAW) &&
+              IsSame(CellEncoding::kLong, pb::Column::LONG) &&
+              IsSame(CellEncoding::kInt, pb::Column::INT) &&
+              IsSame(CellEncoding::kShort, pb::Column::SHORT) &&
+              IsSame(CellEncoding::kByte, pb::Column::BYTE) &&
+              IsSame(CellEncoding::kText, pb::Column::TEXT) &&
+              IsSame(CellEncoding::kPhoenixLong, pb::Column::PHOENIX_LONG) &&
+              IsSame(CellEncoding::kPhoenixInt, pb::Column::PHOENIX_INT) &&
+              IsSame(CellEncoding::kDouble, pb::Column::DOUBLE) &&
+              IsSame(CellEncoding::kFloat, pb::Column::FLOAT) &&
+              IsSame(CellEncoding::kPhoenixDouble, pb::Column::PHOENIX_DOUBLE) &&
+              IsSame(CellEncoding::kPhoenixFloat, pb::Column::PHOENIX_FLOAT) &&
+              IsSame(CellEncoding::kPhoenix, pb::Column::PHOENIX) &&
+              IsSame(CellEncoding::kMillis, pb::Column::MILLIS) &&
+              IsSame(CellEncoding::kSeconds, pb::Column::SECONDS) &&
+              IsSame(CellEncoding::kMicros, pb::Column::MICROS) &&
+              IsSame(CellEncoding::kPhoenixDate, pb::Column::PHOENIX_DATE) &&
+              IsSame(CellEncoding::kBigDecimal, pb::Column::BIG_DECIMAL));
+static_assert(IsSame(KeyPart::Form::kOrdered, pb::KeyPart::ORDERED) &&
+              IsSame(KeyPart::Form::kFixed, pb::KeyPart::FIXED) &&
+              IsSame(KeyPart::Form::kUntil, pb::KeyPart::UNTIL) &&
+              IsSame(KeyPart::Form::kRest, pb::KeyPart::REST));
+static_assert(IsSame(IndexNulls::kIndex, pb::Index::INDEX) &&
+              IsSame(IndexNulls::kSkip, pb::Index::SKIP));
 static_assert(IsSame(Predicate::Kind::kTrue, pb::Predicate::TRUE) &&
               IsSame(Predicate::Kind::kFalse, pb::Predicate::FALSE) &&
               IsSame(Predicate::Kind::kAnd, pb::Predicate::AND) &&
@@ -94,9 +120,9 @@ void ToMessage(const Predicate& predicate, pb::Predicate* out) {
 }
 
 // What is no value of the enum is one that Validate refuses.
-template <class E>
-E EnumOf(uint32_t number) {
-  return static_cast<E>(std::min<uint32_t>(number, 0xff));
+template <class Ours, class Theirs>
+Ours EnumOf(Theirs theirs) {
+  return static_cast<Ours>(std::min<uint32_t>(static_cast<uint32_t>(theirs), 0xff));
 }
 
 Status Malformed(std::string_view what) {
@@ -177,13 +203,13 @@ std::string SerializeSchema(const TableSchema& schema) {
     message->set_not_null(!column.nullable);
     message->set_family(column.cell.family);
     message->set_qualifier(column.cell.qualifier);
-    message->set_encoding(static_cast<uint32_t>(column.encoding));
+    message->set_encoding(static_cast<pb::Column::Encoding>(column.encoding));
   }
   out.mutable_key()->Assign(schema.key.begin(), schema.key.end());
   for (const KeyPart& part : schema.key_parts) {
     pb::KeyPart* message = out.add_key_parts();
-    message->set_form(static_cast<uint32_t>(part.form));
-    message->set_encoding(static_cast<uint32_t>(part.encoding));
+    message->set_form(static_cast<pb::KeyPart::Form>(part.form));
+    message->set_encoding(static_cast<pb::Column::Encoding>(part.encoding));
     message->set_width(part.width);
     message->set_delimiter(part.delimiter);
   }
@@ -195,7 +221,7 @@ std::string SerializeSchema(const TableSchema& schema) {
     message->set_fpr(index.fpr);
     message->set_expected_values(index.expected_values);
     message->set_seed(index.seed);
-    message->set_nulls(static_cast<uint32_t>(index.nulls));
+    message->set_nulls(static_cast<pb::Index::Nulls>(index.nulls));
   }
   return out.SerializeAsString();
 }

@@ -26,7 +26,7 @@ public final class Schema {
       nullable = !message.getNotNull();
       family = message.getFamily().toByteArray();
       qualifier = message.getQualifier().toByteArray();
-      encoding = CellEncoding.of(message.getEncoding());
+      encoding = CellEncoding.of(message.getEncodingValue());
       if (type == null || encoding == null || (encoding != CellEncoding.NONE && !encoding.isOf(type))) {
         throw damaged("column \"" + name + "\" has an unknown type or encoding");
       }
@@ -52,9 +52,10 @@ public final class Schema {
 
     static KeyPart of(Table.KeyPart message, Type type) throws DamagedBytesException {
       Form[] forms = Form.values();
-      CellEncoding encoding = CellEncoding.of(message.getEncoding());
-      boolean good = message.getForm() >= 0 && message.getForm() < forms.length && encoding != null;
-      Form form = good ? forms[message.getForm()] : null;
+      CellEncoding encoding = CellEncoding.of(message.getEncodingValue());
+      int number = message.getFormValue();
+      boolean good = number >= 0 && number < forms.length && encoding != null;
+      Form form = good ? forms[number] : null;
       byte[] delimiter = message.getDelimiter().toByteArray();
       if (good && form != Form.ORDERED) {
         good = encoding.isOf(type) && (form != Form.UNTIL || delimiter.length > 0)
@@ -82,8 +83,8 @@ public final class Schema {
       fpr = message.getFpr();
       expectedValues = message.getExpectedValues();
       seed = message.getSeed();
-      skipsNull = message.getNulls() == 1;
-      if (id == 0 || columns.length == 0 || message.getNulls() < 0 || message.getNulls() > 1
+      skipsNull = message.getNulls() == Table.Index.Nulls.SKIP;
+      if (id == 0 || columns.length == 0 || message.getNulls() == Table.Index.Nulls.UNRECOGNIZED
           || !(fpr >= 1e-9 && fpr <= 0.5) || expectedValues < 1 || expectedValues > 1L << 32) {
         throw damaged("index \"" + name + "\" is malformed");
       }

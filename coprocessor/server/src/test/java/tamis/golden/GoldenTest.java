@@ -115,14 +115,14 @@ class GoldenTest {
     Table.KeyPart.Builder part = Table.KeyPart.newBuilder();
     if (text.equals("ordered")) return part.build();
     CellEncoding encoding = null;
-    part.setForm(1);
+    part.setForm(Table.KeyPart.Form.FIXED);
     for (String word : text.split(":")) {
       if (word.equals("rest")) {
-        part.setForm(3);
+        part.setForm(Table.KeyPart.Form.REST);
       } else if (word.startsWith("width=")) {
         part.setWidth(Integer.parseInt(word.substring(6)));
       } else if (word.startsWith("until=")) {
-        part.setForm(2);
+        part.setForm(Table.KeyPart.Form.UNTIL);
         ByteWriter delimiter = new ByteWriter();
         for (int i = 6; i < word.length(); ++i) {
           if (word.charAt(i) == '\\') {
@@ -145,7 +145,7 @@ class GoldenTest {
         encoding = first;
       }
     }
-    return part.setEncoding(encoding.ordinal()).build();
+    return part.setEncodingValue(encoding.ordinal()).build();
   }
 
   @Test

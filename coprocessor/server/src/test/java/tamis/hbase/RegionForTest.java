@@ -167,12 +167,12 @@ final class RegionForTest implements AutoCloseable {
   static Table.Column column(int id, String name, Type type, byte[] family, CellEncoding encoding) {
     return Table.Column.newBuilder().setId(id).setName(name).setType(Table.ColumnType.forNumber(type.number))
         .setFamily(ByteString.copyFrom(family)).setQualifier(ByteString.copyFromUtf8(name))
-        .setEncoding(encoding.ordinal()).build();
+        .setEncodingValue(encoding.ordinal()).build();
   }
 
   static Table.Index index(int id, String name, boolean skipsNull, Integer... columns) {
     return Table.Index.newBuilder().setId(id).setName(name).addAllColumns(java.util.Arrays.asList(columns))
-        .setFpr(0.001).setExpectedValues(1000).setSeed(id).setNulls(skipsNull ? 1 : 0).build();
+        .setFpr(0.001).setExpectedValues(1000).setSeed(id).setNullsValue(skipsNull ? 1 : 0).build();
   }
 
   /** Key `k` of all bytes; a, s in f, n in f, b in g. */
@@ -184,7 +184,8 @@ final class RegionForTest implements AutoCloseable {
         .addColumns(column(3, "n", Type.INT64, F, CellEncoding.LONG))
         .addColumns(column(4, "b", Type.TEXT, G, CellEncoding.UTF8))
         .addColumns(column(5, "s", Type.TEXT, F, CellEncoding.UTF8))
-        .addKey(0).addKeyParts(Table.KeyPart.newBuilder().setForm(3).setEncoding(CellEncoding.RAW.ordinal()));
+        .addKey(0).addKeyParts(Table.KeyPart.newBuilder().setForm(Table.KeyPart.Form.REST)
+            .setEncoding(Table.Column.Encoding.RAW));
   }
 
   static CoprocessorDescriptor observerDescriptor() {
