@@ -579,6 +579,12 @@ std::string Messages() {
   AppendMessage(pb::SearchReply(), &out);
   AppendMessage(pb::PollRequest(), &out);
   AppendMessage(pb::PollReply(), &out);
+  AppendMessage(pb::StatusRequest(), &out);
+  AppendMessage(pb::StatusReply(), &out);
+  AppendMessage(pb::StartJobRequest(), &out);
+  AppendMessage(pb::StartJobReply(), &out);
+  AppendMessage(pb::GetJobRequest(), &out);
+  AppendMessage(pb::GetJobReply(), &out);
   return out.str();
 }
 
