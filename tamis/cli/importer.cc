@@ -294,13 +294,13 @@ Status Importer::Add(const Record& record) {
 Status Importer::Flush() {
   if (writing_.valid()) TAMIS_RETURN_IF_ERROR(writing_.get());
   if (batch_.writes.empty()) return Status::Ok();
-  auto write = [this, batch = std::move(batch_)]() mutable { return WriteBatch(std::move(batch)); };
+  auto write = [this, batch = std::move(batch_)]() mutable { return Deliver(std::move(batch)); };
   writing_ = asio::post(writer_, asio::use_future(std::move(write)));
   batch_ = {};
   return Status::Ok();
 }
 
-Status Importer::WriteBatch(Batch batch) {
+Status Importer::Deliver(Batch batch) {
   const std::vector<Status> results = engine_->Apply(schema_, std::move(batch.writes));
   for (size_t i = 0; i < results.size(); ++i) {
     if (results[i].ok()) {

@@ -64,7 +64,7 @@ class Importer {
   Status Add(const Record& record);
   // Hands the batch to the writer, once it has done with the one before.
   Status Flush();
-  Status WriteBatch(Batch batch);
+  Status Deliver(Batch batch);
   Status Finish();
   Status Bad(uint64_t line, const Status& status);
   void ShowProgress(const RecordReader& reader, bool last);

@@ -37,7 +37,7 @@ class CompactionJob {
   CompactionJob(Actions actions, Duration patience)
       : actions_(std::move(actions)), patience_(patience) {}
 
-  // kUnavailable: patience is over. An error that another attempt does not mend ends it at once.
+  // kUnavailable: patience is over. An error that another attempt would meet again ends it at once.
   Status Run(const OnProgress& on_progress);
 
  private:

@@ -30,7 +30,7 @@ constexpr int kTriesOfChange = 5;
 // Of a table that is attached, to see whether they are what they are said to be.
 constexpr uint64_t kRowsLookedAt = 100;
 
-// Of a region, by the master, for what HBase mends by a compaction.
+// Of a region, by the master, for what ends when HBase has compacted it.
 bool IsNotYet(const Status& status) {
   if (status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kBusy) return true;
   for (const std::string_view why : {"NOT splittable", "not mergeable", "merge qualifier"}) {

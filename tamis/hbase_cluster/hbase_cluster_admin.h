@@ -106,7 +106,7 @@ class HBaseClusterAdmin : public ClusterAdmin {
   Status Compact(uint64_t job);
   Status Pause(Duration pause);  // kCancelled: the cluster was closed
   void SetProgress(uint64_t job, uint64_t done, uint64_t total);
-  // Again while it fails for what compactions will mend, which it asks for.
+  // Again while it fails for what a compaction ends, which it asks for.
   Status Patiently(const std::vector<hbase::Region>& regions, const std::function<Status()>& work);
 
   const Options options_;

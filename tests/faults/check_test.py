@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Planted faults: `tamis check` finds each, says what and where, and `tamis index rebuild` mends it.
+"""Planted faults: `tamis check` finds each, says what and where, and `tamis index rebuild` makes it good.
 
 usage: check_test.py TAMIS PLANT_FAULT
 """

@@ -220,7 +220,7 @@ final class IndexMaintenance {
         if (after.hasHidden()) region.setHiding(row.getKey());
         if (!region.hasEntries) continue;
         if (building) {
-          mend(last, row.getKey(), after);
+          rebuild(last, row.getKey(), after);
         } else {
           compare(last, before, after);
         }
@@ -342,7 +342,7 @@ final class IndexMaintenance {
     }
 
     /** Of the indexes that are built: what the row lacks, and what it has besides. */
-    private void mend(int operation, byte[] row, RowImage image) {
+    private void rebuild(int operation, byte[] row, RowImage image) {
       Map<Key, IndexEntry> now = image.entries(region.keys);
       for (Map.Entry<Key, IndexEntry> entry : now.entrySet()) {
         if (!context.indexes.contains(entry.getValue().index.id)) continue;

@@ -30,7 +30,7 @@ import tamis.table.ByteWriter;
 import tamis.table.Codec;
 import tamis.table.Value;
 
-/** What a check finds and a rebuild mends, on a real region. */
+/** What a check finds and a rebuild makes good, on a real region. */
 class RegionJobsTest {
   private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
   private static final byte[] A = Bytes.toBytes("a");
@@ -128,10 +128,10 @@ class RegionJobsTest {
       assertTrue(RegionServerState.INSTANCE.indexes.rebuild(region, 2, rows -> true));
       assertEquals("2 missing, 3 foreign, 3 not in filters", problems(check(test)));
       assertTrue(RegionServerState.INSTANCE.indexes.rebuild(region, 1, rows -> true));
-      Cluster.RegionCheck mended = check(test);
-      assertEquals("0 missing, 0 foreign, 0 not in filters", problems(mended), mended.toString());
-      assertEquals(1, mended.getGarbage()); // of the index that is no more: a compaction takes it
-      assertEquals(300, mended.getEntries());
+      Cluster.RegionCheck rebuilt = check(test);
+      assertEquals("0 missing, 0 foreign, 0 not in filters", problems(rebuilt), rebuilt.toString());
+      assertEquals(1, rebuilt.getGarbage()); // of the index that is no more: a compaction takes it
+      assertEquals(300, rebuilt.getEntries());
       test.region.flush(true);
       test.region.compact(true);
       assertEquals(0, check(test).getGarbage());
