@@ -46,8 +46,8 @@ struct RegionServerOptions {
   // Of all filters; those that it is too little for keep bits alone (filter_budget.h).
   uint64_t filter_bytes = uint64_t{1} << 30;
   bool inline_steps = true;  // see ServerExecutor
-  // For tests: what happens elsewhere while a search of a region has its snapshot and has not looked
-  // yet whether the region is still here.
+  // For tests: what happens elsewhere while a search of a region has its snapshot, and has not
+  // looked yet whether the region is still here.
   std::function<void()> during_search;
   Faults faults;
 };

@@ -363,13 +363,12 @@ TEST_P(ClusterSuite, WhatItSaysThatItCanIsWhatItsCallsDo) {
     return AwaitStatus(&kind_->executor(), kind_->Soon(), std::forward<decltype(call)>(call));
   };
   const auto attach = [&] {
-    return kind_
-        ->Ask<TableSchema>([&](auto done) { admin.AttachTable(*table_, "n:none", std::move(done)); })
-        .status();
+    const auto call = [&](auto done) { admin.AttachTable(*table_, "n:none", std::move(done)); };
+    return kind_->Ask<TableSchema>(call).status();
   };
   const auto examine = [&] {
-    return kind_->Ask<std::vector<Finding>>([&](auto done) { admin.Examine(std::move(done)); })
-        .status();
+    const auto call = [&](auto done) { admin.Examine(std::move(done)); };
+    return kind_->Ask<std::vector<Finding>>(call).status();
   };
   const auto detach = [&](auto done) { admin.DetachTable("no such table", std::move(done)); };
   const auto kill = [&](auto done) { admin.KillServer(nobody, std::move(done)); };
