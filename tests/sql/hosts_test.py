@@ -29,5 +29,6 @@ with tempfile.TemporaryDirectory() as directory:
         done = subprocess.run([*program, os.path.join(EXAMPLES, source), EXTENSION, store], text=True,
                               capture_output=True, timeout=280, env=environment, check=False)
         if done.returncode != 0 or done.stdout != "ada 1815\n":
-            sys.exit(f"{language} ended with {done.returncode} and printed {done.stdout!r}\n{done.stderr}")
+            sys.exit(f"{language} ended with {done.returncode} and printed {done.stdout!r}\n{done.stderr}"
+                     "What it needs is in packages/test.txt and packages/hosts.txt")
         print(f"{language}: as expected")
