@@ -68,6 +68,19 @@ class PackageTest(unittest.TestCase):
         self.assertNotIn("librocksdb-dev", needs)
         self.assertIn("libhwy-dev", run("dpkg-deb", "-f", self.package("libtamis-filter-dev"), "Depends"))
 
+    def test_what_they_need_is_there_for_a_machine_that_has_nothing(self):
+        # As if nothing were installed, by what apt knows of Debian's archive.
+        bare = ["apt-get", "--simulate", "--no-install-recommends", "-o", "Dir::State::status=/dev/null", "install"]
+        try:
+            run(*bare, "libc6")
+        except AssertionError as error:
+            self.skipTest("apt knows no packages here; apt-get update brings their lists\n%s" % error)
+        for name in ("tamis", "libtamis-filter-dev", "libtamis-engine-dev"):
+            packages = [self.package(name)]
+            if name == "libtamis-engine-dev":
+                packages.append(self.package("libtamis-filter-dev"))
+            self.assertIn("Inst %s " % name, run(*bare, *packages))
+
     def test_no_package_holds_what_another_holds(self):
         lists = [set(line.split()[-1] for line in run("dpkg-deb", "-c", self.package(name)).splitlines()
                      if not line.startswith("d")) for name in ("tamis", "libtamis-filter-dev", "libtamis-engine-dev")]
