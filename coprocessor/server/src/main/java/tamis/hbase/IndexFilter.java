@@ -107,7 +107,7 @@ final class IndexFilter {
   private final List<IndexEntry> heldRemovals = new ArrayList<>();
   private long generations;
   private boolean retired;
-  private boolean refused; // there was no room for a generation
+  private boolean missing; // a generation was to be published, and none is: no room, or counting it failed
   // Set bits that are told but not acknowledged: bit -> number of the event.
   private final Map<Long, Long> pending = new HashMap<>();
   private final ArrayDeque<Pending> pendingOrder = new ArrayDeque<>();
@@ -242,8 +242,8 @@ final class IndexFilter {
     boolean counters = room.hasForCounters(ScalableSplitCountingBloomFilter.layerBytes(geometry), isOfBits());
     long bitsBytes = BitLayers.layerBytes(geometry);
     boolean saves = current != null && bitsBytes <= current.filter.sizeBytes();
-    refused = !counters && !saves && !room.hasForBits(bitsBytes);
-    if (refused) return false;
+    missing = current == null;
+    if (!counters && !saves && !room.hasForBits(bitsBytes)) return false;
     next = new Generation(++generations,
         counters ? new ScalableSplitCountingBloomFilter(geometry, index.seed) : new BitLayers(geometry));
     heldRemovals.clear();
@@ -268,6 +268,7 @@ final class IndexFilter {
     boolean replaces = current != null;
     current = next;
     next = null;
+    missing = false;
     pending.clear();
     pendingOrder.clear();
     widenings.clear();
@@ -312,7 +313,7 @@ final class IndexFilter {
   synchronized long drop() {
     next = null;
     heldRemovals.clear();
-    refused = false;
+    missing = false;
     if (current == null) return 0;
     long sequence = feed.append(event(Event.Kind.INDEX_DROPPED, current));
     current = null;
@@ -324,14 +325,14 @@ final class IndexFilter {
   }
 
   /**
-   * The published generation is to be replaced by one counted anew; or there is none for want of room, and now there is. A
+   * The published generation is to be replaced by one counted anew; or it is missing, and there is room. A
    * counter that was full stays at its height, which costs nothing while rows with its value are left: so counting waits
    * for several times as many removals that were ignored as there are entries, since it reads what was removed in memory,
    * too; and for `ignored` at the least. In bits alone each one may have left its value.
    */
   synchronized boolean wantsRebuild(long ignored, FilterRoom room) {
     if (next != null || retired) return false;
-    if (current == null) return refused && room.hasForBits(BitLayers.layerBytes(nextGeometry()));
+    if (current == null) return missing && room.hasForBits(BitLayers.layerBytes(nextGeometry()));
     LayeredFilter filter = current.filter;
     long anEntry = filter.bitsOnly() ? IGNORED_AN_ENTRY_OF_BITS : IGNORED_AN_ENTRY;
     if (filter.ignoredErases() >= Math.max(ignored, anEntry * current.entries) || wantsOtherForm(room)) return true;
@@ -387,9 +388,9 @@ final class IndexFilter {
     return current != null && current.filter.bitsOnly();
   }
 
-  /** Nothing is published, for want of room. */
-  synchronized boolean isRefused() {
-    return current == null && refused;
+  /** It was to be counted, and is not: for want of room, or since that failed. */
+  synchronized boolean isMissing() {
+    return missing && next == null;
   }
 
   synchronized long sizeBytes() {

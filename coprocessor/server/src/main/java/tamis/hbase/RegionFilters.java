@@ -51,7 +51,7 @@ final class RegionFilters {
         taken[0] = new ReadView(region.region); // behind it: what is dropped and complete again meanwhile begins anew
       });
       if (quiet && taken[0] != null) countEntries(region, index, filter, taken[0]);
-      if (filter.isRefused()) {
+      if (filter.isMissing() && !region.isGoing()) {
         LOG.warn("No filter for an index of region {} before others go: those of this server have {} bytes",
             region.info().getEncodedName(), bytes());
       }
@@ -112,8 +112,10 @@ final class RegionFilters {
         region.counting.set(false);
         return;
       }
+      boolean done = false;
       try {
         for (Schema.Index index : worn) count(region, index);
+        done = true;
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
       } catch (Throwable e) {
@@ -122,16 +124,16 @@ final class RegionFilters {
         region.building.unlock();
         region.counting.set(false);
       }
-      giveRoom(); // this one was left out as long as it was being counted
+      if (done) giveRoom(); // this one was left out as long as it was being counted
     });
   }
 
-  /** Some filter has gone: those for which there was no room are looked at. */
+  /** Some filter has gone: those for which there was no room are looked at. Ends where there is none still. */
   void giveRoom() {
     for (IndexedRegion region : regions.get()) {
-      boolean refused = false;
-      for (IndexFilter filter : region.filters.values()) refused |= filter.isRefused();
-      if (refused) lookAt(region);
+      boolean missing = false;
+      for (IndexFilter filter : region.filters.values()) missing |= filter.isMissing();
+      if (missing) lookAt(region);
     }
   }
 

@@ -31,7 +31,7 @@ public final class RegionServerMetrics {
 
     long getFiltersOfBits();
 
-    long getFiltersWithoutRoom();
+    long getFiltersMissing();
 
     long getFeedEvents();
 
@@ -155,8 +155,8 @@ public final class RegionServerMetrics {
     }
 
     @Override
-    public long getFiltersWithoutRoom() {
-      return filters(IndexFilter::isRefused);
+    public long getFiltersMissing() {
+      return filters(IndexFilter::isMissing);
     }
 
     @Override

@@ -196,10 +196,20 @@ class IndexFilterTest {
     FilterRoom none = new FilterRoom(1 << 20, 5 << 18);
     assertFalse(filter.wantsRebuild(100, room)); // nobody was to count it yet
     assertFalse(filter.beginGeneration(() -> true, none));
-    assertTrue(filter.isRefused() && filter.mayContain(entry(1, 1)));
+    assertTrue(filter.isMissing() && filter.mayContain(entry(1, 1)));
     assertFalse(filter.wantsRebuild(100, none));
     assertTrue(filter.wantsRebuild(100, SHORT) && filter.wantsRebuild(100, room));
     countAnew();
-    assertFalse(filter.isRefused() || filter.mayContain(entry(1, 1)));
+    assertFalse(filter.isMissing() || filter.mayContain(entry(1, 1)));
+  }
+
+  @Test
+  void whereCountingFailsItIsMissing() {
+    assertTrue(filter.beginGeneration(() -> true, room));
+    assertFalse(filter.isMissing() || filter.wantsRebuild(100, room)); // under way
+    filter.abandonGeneration();
+    assertTrue(filter.isMissing() && filter.wantsRebuild(100, room));
+    countAnew();
+    assertFalse(filter.isMissing());
   }
 }

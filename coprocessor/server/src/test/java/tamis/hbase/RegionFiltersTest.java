@@ -74,12 +74,12 @@ class RegionFiltersTest {
     assertTrue(filter(open.get(0)).isCounted() && !filter(open.get(0)).isOfBits());
     assertTrue(filter(open.get(1)).isCounted() && filter(open.get(1)).isOfBits());
     IndexedRegion last = open.get(2);
-    assertTrue(filter(last).isRefused());
+    assertTrue(filter(last).isMissing());
     giveRoom();
-    assertTrue(filter(last).isRefused());
+    assertTrue(filter(last).isMissing());
     open.remove(0); // it closes
     giveRoom();
-    assertFalse(filter(last).isRefused());
+    assertFalse(filter(last).isMissing());
     assertTrue(filter(last).isCounted() && filter(last).isOfBits());
     assertEquals(1, filter(last).entries());
   }
