@@ -24,6 +24,8 @@ enum Fault {
   SLEEP_NOT_NOTICED,
   /** The region's filters stay while files are loaded. */
   LOAD_WITHOUT_TELLING,
+  /** Only who drops the filter for the files waits until that is known. */
+  DROP_NOT_WAITED_FOR,
   /** The index is believed while files are loaded. */
   LOAD_WITHOUT_UNMARKING,
   /** What a batch holds is not freed where its last hook did not come. */

@@ -113,7 +113,7 @@ final class IndexFilter {
   private final ArrayDeque<Pending> pendingOrder = new ArrayDeque<>();
   private Range acknowledgedRange;
   private final ArrayDeque<Widening> widenings = new ArrayDeque<>();
-  private long replaced; // number of the publication that replaced an older one
+  private long replaced; // number of the publication that replaced an older one, or of the drop
 
   IndexFilter(FilterFeed feed, Schema.Index index, long regionId, long epoch) {
     this.feed = feed;
@@ -193,9 +193,9 @@ final class IndexFilter {
    * whoever made the flips; 0: none.
    */
   synchronized long waitFor(Collection<IndexEntry> entries) {
-    if (current == null) return 0;
     forgetAcknowledged();
     long sequence = replaced;
+    if (current == null) return sequence; // dropped behind our add, say: some exclude by what we did not get to tell
     SplitGeometry geometry = current.filter.geometry();
     for (IndexEntry entry : entries) {
       for (long hash : entry.hashes()) {
@@ -309,18 +309,21 @@ final class IndexFilter {
     retired = true;
   }
 
-  /** Coordinators forget it, and nothing is counted before the next generation. The number of the event, or 0. */
+  /**
+   * Coordinators forget it, and nothing is counted before the next generation. The number of the event behind which nobody
+   * excludes by it, whoever dropped it, or 0.
+   */
   synchronized long drop() {
     next = null;
     heldRemovals.clear();
     missing = false;
-    if (current == null) return 0;
+    if (current == null) return replaced;
     long sequence = feed.append(event(Event.Kind.INDEX_DROPPED, current));
     current = null;
     pending.clear();
     pendingOrder.clear();
     widenings.clear();
-    replaced = 0;
+    replaced = Fault.DROP_NOT_WAITED_FOR.isOn() ? 0 : sequence;
     return sequence;
   }
 

@@ -189,7 +189,6 @@ final class RegionIndexes {
     // What is being counted is dropped as well.
     long told = 0;
     for (IndexFilter filter : region.filters.values()) told = Math.max(told, filter.drop());
-    region.acknowledgeAfter.accumulateAndGet(told, Math::max);
     if (!server.waitAcknowledged(told)) {
       throw new RegionTooBusyException("coordinators did not acknowledge in time that files are loaded; nothing was done");
     }

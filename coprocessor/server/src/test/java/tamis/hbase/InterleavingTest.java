@@ -1,5 +1,6 @@
 package tamis.hbase;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -43,6 +44,7 @@ import tamis.pb.Cluster;
 import tamis.shaded.protobuf.ByteString;
 import tamis.table.ByteWriter;
 import tamis.table.Codec;
+import tamis.table.Schema;
 import tamis.table.Value;
 
 /**
@@ -421,6 +423,39 @@ class InterleavingTest {
     assertFalse(leavesOutWhatWasLoaded(true));
     Fault.only(Fault.LOAD_WITHOUT_TELLING);
     assertTrue(leavesOutWhatWasLoaded(false));
+  }
+
+  /** The filter is dropped while a put is between its counting and its end: how far both of them wait, behind the drop. */
+  private static long[] waitedForBesideADrop() throws Exception {
+    long[] now = {1000 * SECOND};
+    FilterFeed feed = new FilterFeed("s", 7, new FeedOptions(), () -> now[0], (column, bytes) -> null);
+    Schema.Index index = Schema.parse(RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build()
+        .toByteArray()).index(1);
+    IndexFilter filter = new IndexFilter(feed, index, 1, 1);
+    filter.beginGeneration(() -> true);
+    filter.publish();
+    poll(feed, now, 0);
+    assertTrue(poll(feed, now, feed.last()).getLeaseNs() > 0); // it excludes what the filter lacks
+    java.util.List<IndexEntry> written =
+        Collections.singletonList(new IndexEntry(index, encoded("v"), new byte[][] {encoded("v")}, 1, true));
+    filter.add(written);
+    long dropped = filter.drop();
+    assertEquals(feed.last(), dropped);
+    long[] waited = {filter.waitFor(written) - dropped, filter.drop() - dropped}; // the put, and who loads beside the first
+    filter.beginGeneration(() -> true);
+    filter.countExisting(written);
+    filter.publish();
+    assertEquals(waited[0], filter.waitFor(written) - dropped); // one behind the load
+    poll(feed, now, feed.last());
+    assertEquals(0, filter.waitFor(written)); // it knows
+    return waited;
+  }
+
+  @Test
+  void whoWritesOrLoadsBesideADropWaitsForIt() throws Exception {
+    assertArrayEquals(new long[] {0, 0}, waitedForBesideADrop());
+    Fault.only(Fault.DROP_NOT_WAITED_FOR);
+    for (long behind : waitedForBesideADrop()) assertTrue(behind < 0);
   }
 
   private long missedAfterALoad() throws Exception {
