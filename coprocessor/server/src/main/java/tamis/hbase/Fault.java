@@ -36,6 +36,8 @@ enum Fault {
   PROOF_AS_OF_ITS_END,
   /** A region opened behind a dead owner acknowledges at once. */
   NO_OPENING_WAIT,
+  /** It loads files at once. */
+  LOAD_WITHOUT_OPENING_WAIT,
   /** The closing of a region is not told. */
   CLOSING_NOT_TOLD,
   /** A region closed within its opening wait was closed in good order. */

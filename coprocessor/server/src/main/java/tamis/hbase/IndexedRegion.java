@@ -17,6 +17,7 @@ import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.BooleanSupplier;
+import org.apache.hadoop.hbase.RegionTooBusyException;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.regionserver.Region;
 import tamis.table.Schema;
@@ -112,6 +113,13 @@ final class IndexedRegion {
 
   boolean isClosed() {
     return closed;
+  }
+
+  /** Throws while the last owner may still be believed: he would answer without what is acknowledged here. */
+  void refuseBeforeItsTime() throws RegionTooBusyException {
+    if (notBefore - System.nanoTime() <= 0) return;
+    throw new RegionTooBusyException("the region was opened behind an owner who did not close it in good order; it takes"
+        + " writes in a moment");
   }
 
   /** What is done while nobody writes. */

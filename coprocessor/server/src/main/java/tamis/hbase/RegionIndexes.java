@@ -169,6 +169,7 @@ final class RegionIndexes {
 
   /** Ends once nobody excludes the region and no marker says that an index is complete; throws where that takes long. */
   void beforeLoad(IndexedRegion region) throws IOException, InterruptedException {
+    if (!Fault.LOAD_WITHOUT_OPENING_WAIT.isOn()) region.refuseBeforeItsTime();
     region.loads.incrementAndGet();
     region.loadsBegun.incrementAndGet();
     boolean ready = false;

@@ -18,6 +18,7 @@ import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.Coprocessor;
 import org.apache.hadoop.hbase.DoNotRetryIOException;
 import org.apache.hadoop.hbase.KeyValue;
+import org.apache.hadoop.hbase.RegionTooBusyException;
 import org.apache.hadoop.hbase.client.CoprocessorDescriptorBuilder;
 import org.apache.hadoop.hbase.client.Durability;
 import org.apache.hadoop.hbase.client.Mutation;
@@ -81,6 +82,11 @@ class InterleavingTest {
 
   private static Put put(String row, String value) {
     return new Put(Bytes.toBytes(row)).addColumn(RegionForTest.F, A, Bytes.toBytes(value));
+  }
+
+  /** What is done to a region. */
+  private interface Act {
+    void on(RegionForTest test) throws IOException;
   }
 
   /** Rows that no search by the index would find though it is believed to be complete. */
@@ -475,6 +481,28 @@ class InterleavingTest {
     assertEquals(0, missedAfterALoad());
     Fault.only(Fault.LOAD_WITHOUT_UNMARKING);
     assertEquals(2, missedAfterALoad());
+  }
+
+  // ---- A region is opened behind an owner who may still be believed
+
+  /** Whether it is acknowledged before the region's opening wait is over. */
+  private static boolean comesBeforeItsTime(Act act) throws Exception {
+    try (RegionForTest test = open(descriptor())) {
+      test.observer().indexed().notBefore = System.nanoTime() + 3600 * SECOND;
+      act.on(test);
+      return true;
+    } catch (RegionTooBusyException e) {
+      return false;
+    }
+  }
+
+  @Test
+  void noFileIsLoadedBehindADeadOwner() throws Exception {
+    Act load = test -> test.region.getCoprocessorHost().preBulkLoadHFile(
+        Collections.singletonList(new Pair<>(RegionForTest.F, "/somewhere")));
+    assertFalse(comesBeforeItsTime(load));
+    Fault.only(Fault.LOAD_WITHOUT_OPENING_WAIT);
+    assertTrue(comesBeforeItsTime(load));
   }
 
   @Test
