@@ -38,6 +38,8 @@ enum Fault {
   NO_OPENING_WAIT,
   /** It loads files at once. */
   LOAD_WITHOUT_OPENING_WAIT,
+  /** It acknowledges at once what no index reads. */
+  OPENING_WAIT_OF_INDEXES_ONLY,
   /** The closing of a region is not told. */
   CLOSING_NOT_TOLD,
   /** A region closed within its opening wait was closed in good order. */

@@ -64,10 +64,12 @@ final class IndexMaintenance {
     context.began = System.nanoTime();
     boolean building = context.writer == BatchContext.Writer.BUILDER;
     TreeMap<byte[], RowWrites> rows = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+    boolean ofTable = false;
     for (int i = 0; i < batch.size(); ++i) {
       if (batch.getOperationStatus(i).getOperationStatusCode() != OperationStatusCode.NOT_RUN) continue;
       Mutation mutation = batch.getOperation(i);
       if (mutation.getDurability() == Durability.SKIP_WAL && !Fault.SKIP_WAL_KEPT.isOn()) mutation.setDurability(Durability.SYNC_WAL);
+      ofTable |= isOfTable(region.table, mutation);
       boolean conditional = context.conditions != null && context.conditions.of(mutation) != null;
       if (!building && !conditional && !concerns(region.table, mutation, context)) continue;
       RowWrites writes = rows.computeIfAbsent(mutation.getRow(), row -> new RowWrites());
@@ -75,15 +77,12 @@ final class IndexMaintenance {
       writes.raw |= deletesVersions(mutation);
       writes.conditional |= conditional;
     }
+    // A search may read what no index does: a former owner would answer it with what was there.
+    boolean read = !rows.isEmpty() || (ofTable && !Fault.OPENING_WAIT_OF_INDEXES_ONLY.isOn());
+    if (read && !building) region.refuseBeforeItsTime();
     if (rows.isEmpty()) return;
-    if (!building) {
-      if (region.notBefore - System.nanoTime() > 0) {
-        throw new RegionTooBusyException("the region was opened behind an owner who did not close it in good order; it"
-            + " takes writes in a moment");
-      }
-      if (RegionServerState.INSTANCE.isCrowded()) {
-        throw new RegionTooBusyException("too many writes wait for coordinators; nothing was done");
-      }
+    if (!building && RegionServerState.INSTANCE.isCrowded()) {
+      throw new RegionTooBusyException("too many writes wait for coordinators; nothing was done");
     }
     try {
       if (!region.gate.readLock().tryLock(GATE_TIMEOUT_NS, TimeUnit.NANOSECONDS)) {
@@ -129,6 +128,13 @@ final class IndexMaintenance {
     });
     if (region.writes.incrementAndGet() % LOOK_AT_FILTERS == 0) RegionServerState.INSTANCE.filters.lookAt(region);
     return sequence[0];
+  }
+
+  private static boolean isOfTable(IndexedTable table, Mutation mutation) {
+    for (byte[] family : mutation.getFamilyCellMap().keySet()) {
+      if (table.isOurs(family)) return true;
+    }
+    return false;
   }
 
   /** Whether it may change an entry. */

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
@@ -23,6 +24,7 @@ import org.apache.hadoop.hbase.client.CoprocessorDescriptorBuilder;
 import org.apache.hadoop.hbase.client.Durability;
 import org.apache.hadoop.hbase.client.Mutation;
 import org.apache.hadoop.hbase.client.Put;
+import org.apache.hadoop.hbase.client.RowMutations;
 import org.apache.hadoop.hbase.client.TableDescriptor;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.coprocessor.ObserverContext;
@@ -503,6 +505,24 @@ class InterleavingTest {
     assertFalse(comesBeforeItsTime(load));
     Fault.only(Fault.LOAD_WITHOUT_OPENING_WAIT);
     assertTrue(comesBeforeItsTime(load));
+  }
+
+  /** He would answer for the column as it was, in rows that he finds by the index. */
+  @Test
+  void noColumnIsWrittenBehindADeadOwner() throws Exception {
+    byte[] row = Bytes.toBytes("r");
+    byte[] s = Bytes.toBytes("s"); // in no index
+    Act[] writes = {
+        test -> test.region.put(new Put(row).addColumn(RegionForTest.F, s, s)),
+        test -> test.region.put(new Put(row).addColumn(RegionForTest.G, Bytes.toBytes("unmapped"), s)),
+        test -> test.region.mutateRow(RowMutations.of(Arrays.asList(
+            new Put(row).addColumn(RegionForTest.F, s, s), new Put(row).addColumn(RegionForTest.G, s, s)))),
+    };
+    for (Act write : writes) assertFalse(comesBeforeItsTime(write));
+    assertFalse(comesBeforeItsTime(test -> test.region.put(put("r", "v"))));
+    Fault.only(Fault.OPENING_WAIT_OF_INDEXES_ONLY);
+    for (Act write : writes) assertTrue(comesBeforeItsTime(write));
+    assertFalse(comesBeforeItsTime(test -> test.region.put(put("r", "v"))));
   }
 
   @Test
