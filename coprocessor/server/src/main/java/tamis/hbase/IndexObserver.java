@@ -166,8 +166,13 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
 
   // ---- Writes
 
-  private void check(Mutation mutation) throws IOException {
+  /** What came in would have no entries, and the next observer that can read the schema would believe that it has. */
+  private void refuseUnread() throws IOException {
     if (broken != null) throw new DoNotRetryIOException("the schema of the table's indexes cannot be read: " + broken);
+  }
+
+  private void check(Mutation mutation) throws IOException {
+    refuseUnread();
     if (indexed == null || isOwnWork()) return;
     if (mutation.getFamilyCellMap().containsKey(IndexedTable.FAMILY)) {
       throw new DoNotRetryIOException("family \"tamis\" holds the entries of the table's indexes; it is not written by"
@@ -329,6 +334,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   public void preBulkLoadHFile(ObserverContext<RegionCoprocessorEnvironment> c, List<Pair<byte[], String>> files)
       throws IOException {
     guarded("prepare a bulk load", () -> {
+      refuseUnread();
       if (indexed == null) return;
       boolean concerns = false;
       for (Pair<byte[], String> file : files) {

@@ -71,7 +71,7 @@ final class RegionForTest implements AutoCloseable {
         FileSystem.get(root.toUri(), conf), conf, info, descriptor, null);
     region.setCoprocessorHost(new RegionCoprocessorHost(region, null, conf));
     region.getMVCC().advanceTo(region.initialize()); // as a server does
-    RegionIndexes.complete(observer().indexed());
+    if (observer().indexed() != null) RegionIndexes.complete(observer().indexed());
   }
 
   IndexObserver observer() {
