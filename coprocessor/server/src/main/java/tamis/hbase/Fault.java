@@ -40,6 +40,8 @@ enum Fault {
   LOAD_WITHOUT_OPENING_WAIT,
   /** It acknowledges at once what no index reads. */
   OPENING_WAIT_OF_INDEXES_ONLY,
+  /** Where HBase makes the observers of a region anew, ours knows nothing of what the one before it did. */
+  OBSERVER_BEGINS_ANEW,
   /** The closing of a region is not told. */
   CLOSING_NOT_TOLD,
   /** A region closed within its opening wait was closed in good order. */

@@ -27,10 +27,12 @@ import org.apache.hadoop.hbase.coprocessor.ObserverContext;
 import org.apache.hadoop.hbase.coprocessor.RegionCoprocessor;
 import org.apache.hadoop.hbase.coprocessor.RegionCoprocessorEnvironment;
 import org.apache.hadoop.hbase.coprocessor.RegionObserver;
+import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.InternalScanner;
 import org.apache.hadoop.hbase.regionserver.MiniBatchOperationInProgress;
 import org.apache.hadoop.hbase.regionserver.OnlineRegions;
 import org.apache.hadoop.hbase.regionserver.Region;
+import org.apache.hadoop.hbase.regionserver.RegionCoprocessorHost;
 import org.apache.hadoop.hbase.regionserver.ScanType;
 import org.apache.hadoop.hbase.regionserver.ScannerContext;
 import org.apache.hadoop.hbase.regionserver.Shipper;
@@ -71,6 +73,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
     try {
       region = ((RegionCoprocessorEnvironment) environment).getRegion();
       if (region.getRegionInfo().getReplicaId() != 0) return;
+      if (goesOn()) return;
       table = IndexedTable.of(region.getTableDescriptor());
       if (table == null) return;
       state.start((RegionCoprocessorEnvironment) environment);
@@ -86,6 +89,20 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
       broken = e.toString();
       LOG.error("Cannot keep the indexes of a region; writes to it are refused", e);
     }
+  }
+
+  /**
+   * HBase makes the observers of an open region anew when its settings are read again, and calls neither postOpen nor stop.
+   * What the one before this one knows holds.
+   */
+  private boolean goesOn() {
+    RegionCoprocessorHost host = region instanceof HRegion ? ((HRegion) region).getCoprocessorHost() : null;
+    IndexObserver before = host == null ? null : host.findCoprocessor(IndexObserver.class);
+    if (before == null || Fault.OBSERVER_BEGINS_ANEW.isOn()) return false;
+    table = before.table;
+    indexed = before.indexed;
+    broken = before.broken;
+    return true;
   }
 
   @Override

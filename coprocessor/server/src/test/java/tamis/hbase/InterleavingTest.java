@@ -3,6 +3,7 @@ package tamis.hbase;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -12,6 +13,7 @@ import java.util.Collections;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.Cell;
@@ -523,6 +525,37 @@ class InterleavingTest {
     Fault.only(Fault.OPENING_WAIT_OF_INDEXES_ONLY);
     for (Act write : writes) assertTrue(comesBeforeItsTime(write));
     assertFalse(comesBeforeItsTime(test -> test.region.put(put("r", "v"))));
+  }
+
+  // ---- The settings of a server are read again
+
+  /** HBase makes the observers of the region anew; whether its filter, which is published, lacks a value put after that. */
+  private boolean filterLacksWhatCameAfterAChangeOfSettings() throws Exception {
+    state.startForTest(new FeedOptions());
+    RegionForTest test = open(descriptor());
+    IndexObserver before = test.observer();
+    IndexedRegion region = before.indexed();
+    try {
+      state.openForTest(region);
+      Configuration changed = new Configuration(test.conf);
+      changed.set("hbase.coprocessor.region.classes", Thrower.class.getName());
+      test.region.onConfigurationChange(changed);
+      assertNotSame(before, test.observer());
+      test.region.put(put("r", "v"));
+      return !region.filters.get(1).mayContain(
+          new IndexEntry(region.table.schema.index(1), encoded("v"), new byte[][] {encoded("v")}, 1, true));
+    } finally {
+      test.close();
+      assertEquals(!Fault.OBSERVER_BEGINS_ANEW.isOn(), region.isClosed());
+      state.closeForTest(region);
+    }
+  }
+
+  @Test
+  void aRegionThatGetsItsObserversAnewGoesOn() throws Exception {
+    assertFalse(filterLacksWhatCameAfterAChangeOfSettings());
+    Fault.only(Fault.OBSERVER_BEGINS_ANEW);
+    assertTrue(filterLacksWhatCameAfterAChangeOfSettings());
   }
 
   @Test
