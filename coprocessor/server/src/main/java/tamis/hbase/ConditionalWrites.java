@@ -63,7 +63,7 @@ final class ConditionalWrites {
   static boolean allows(Write write, Schema schema, RowImage row) {
     write.asked = true;
     Value[] values = row.values();
-    if (write.kind == Cluster.Mutation.Kind.DELETE && write.condition == null && row.newestSeen() == 0) {
+    if (write.kind == Cluster.Mutation.Kind.DELETE && write.condition == null && !row.shows()) {
       return false; // nothing is there: done
     }
     if (write.condition != null && (values == null || !write.condition.matches(values))) {

@@ -280,6 +280,14 @@ final class RowImage {
     return false;
   }
 
+  /** Whether any cell of the table's families shows. */
+  boolean shows() {
+    for (Column column : all()) {
+      if (seen(column, new ArrayList<>()) != null) return true;
+    }
+    return false;
+  }
+
   /** The greatest time stamp of all that is known; at least 1. */
   long newest() {
     long newest = 1;
@@ -335,7 +343,7 @@ final class RowImage {
   Map<Key, IndexEntry> entries(EntryKeys keys) {
     if (key == null || !exists()) return Collections.emptyMap();
     Map<Key, IndexEntry> entries = new LinkedHashMap<>();
-    boolean certain = newestSeen() > 0;
+    boolean certain = shows();
     for (Schema.Index index : table.schema.indexes) {
       addEntries(index, 0, key.clone(), 0, certain, keys, entries);
     }
