@@ -12,7 +12,7 @@ enum Fault {
   NO_WAIT,
   /** A mutation without a log entry stays one. */
   SKIP_WAL_KEPT,
-  /** A marker is believed after a snapshot was restored, too. */
+  /** A marker is believed after a snapshot was restored or cloned, too. */
   RESTORED_MARKER_BELIEVED,
   /** A region opens without its observer. */
   OPENS_UNOBSERVED,

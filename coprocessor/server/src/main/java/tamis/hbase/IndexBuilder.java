@@ -20,13 +20,13 @@ import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.filter.FirstKeyOnlyFilter;
 import org.apache.hadoop.hbase.io.HFileLink;
 import org.apache.hadoop.hbase.regionserver.HRegion;
-import org.apache.hadoop.hbase.regionserver.HRegionFileSystem;
 import org.apache.hadoop.hbase.regionserver.HStore;
 import org.apache.hadoop.hbase.regionserver.HStoreFile;
 import org.apache.hadoop.hbase.regionserver.OperationStatus;
 import org.apache.hadoop.hbase.regionserver.RegionScanner;
 import org.apache.hadoop.hbase.regionserver.StoreFileInfo;
 import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.util.CommonFSUtils;
 import tamis.table.ByteReader;
 import tamis.table.ByteWriter;
 import tamis.table.DamagedBytesException;
@@ -56,8 +56,9 @@ final class IndexBuilder {
 
   static String lastRestoring(IndexedRegion region) throws IOException {
     if (!(region.region instanceof HRegion)) return "";
-    HRegionFileSystem files = ((HRegion) region.region).getRegionFileSystem();
-    return RestoreMark.last(files.getFileSystem(), files.getTableDir());
+    HRegion opened = (HRegion) region.region;
+    return RestoreMark.last(opened.getRegionFileSystem().getFileSystem(),
+        CommonFSUtils.getRootDir(opened.getReadOnlyConfiguration()), region.table.name);
   }
 
   /** Whether the building goes on. */

@@ -180,8 +180,19 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
     guarded(() -> {
       Configuration conf = c.getEnvironment().getConfiguration();
       Path root = CommonFSUtils.getRootDir(conf);
-      RestoreMark.make(root.getFileSystem(conf), CommonFSUtils.getTableDir(root, snapshot.getTableName()),
-          System.currentTimeMillis());
+      RestoreMark.restored(root.getFileSystem(conf), root, snapshot.getTableName(), System.currentTimeMillis());
+    });
+  }
+
+  /** Its regions have the names of the snapshot's, where it takes the name of the table that was. */
+  @Override
+  public void preCloneSnapshot(ObserverContext<MasterCoprocessorEnvironment> c, SnapshotDescription snapshot,
+      TableDescriptor descriptor) throws IOException {
+    guarded(() -> {
+      if (descriptor.getValue(IndexedTable.SCHEMA) == null) return;
+      Configuration conf = c.getEnvironment().getConfiguration();
+      Path root = CommonFSUtils.getRootDir(conf);
+      RestoreMark.cloned(root.getFileSystem(conf), root, descriptor.getTableName(), System.currentTimeMillis());
     });
   }
 

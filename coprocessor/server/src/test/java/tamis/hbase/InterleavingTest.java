@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.lang.reflect.Proxy;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.Optional;
@@ -22,13 +23,16 @@ import org.apache.hadoop.hbase.Coprocessor;
 import org.apache.hadoop.hbase.DoNotRetryIOException;
 import org.apache.hadoop.hbase.KeyValue;
 import org.apache.hadoop.hbase.RegionTooBusyException;
+import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.CoprocessorDescriptorBuilder;
 import org.apache.hadoop.hbase.client.Durability;
 import org.apache.hadoop.hbase.client.Mutation;
 import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.RowMutations;
+import org.apache.hadoop.hbase.client.SnapshotDescription;
 import org.apache.hadoop.hbase.client.TableDescriptor;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
+import org.apache.hadoop.hbase.coprocessor.MasterCoprocessorEnvironment;
 import org.apache.hadoop.hbase.coprocessor.ObserverContext;
 import org.apache.hadoop.hbase.coprocessor.RegionCoprocessor;
 import org.apache.hadoop.hbase.coprocessor.RegionCoprocessorEnvironment;
@@ -39,6 +43,7 @@ import org.apache.hadoop.hbase.io.hfile.HFileContextBuilder;
 import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.MiniBatchOperationInProgress;
 import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.util.CommonFSUtils;
 import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 import org.apache.hadoop.hbase.util.Pair;
 import org.apache.hadoop.hbase.wal.WALEdit;
@@ -120,11 +125,9 @@ class InterleavingTest {
 
   // ---- A snapshot that took the files of the rows later than those of the entries
 
-  private static long missedAfterARestoring() throws Exception {
+  private static long missedAfterARestoring(Act restore) throws Exception {
     try (RegionForTest test = open(descriptor())) {
       test.region.put(put("early", "v"));
-      Path directory = test.region.getRegionFileSystem().getTableDir();
-      FileSystem files = test.region.getRegionFileSystem().getFileSystem();
       // As it comes back: the entry is not in the files, the row and the marker are.
       BatchContext.current().writer = BatchContext.Writer.INDEX;
       try {
@@ -134,17 +137,49 @@ class InterleavingTest {
       } finally {
         BatchContext.current().writer = BatchContext.Writer.CLIENT;
       }
-      RestoreMark.make(files, directory, 5);
+      restore.on(test);
       test.reopen();
       return missed(test);
     }
   }
 
+  /** As the master calls its hooks. */
+  @SuppressWarnings("unchecked")
+  private static ObserverContext<MasterCoprocessorEnvironment> master(RegionForTest test) {
+    Object environment = Proxy.newProxyInstance(InterleavingTest.class.getClassLoader(),
+        new Class<?>[] {MasterCoprocessorEnvironment.class}, (proxy, method, with) -> test.conf);
+    return (ObserverContext<MasterCoprocessorEnvironment>) Proxy.newProxyInstance(InterleavingTest.class.getClassLoader(),
+        new Class<?>[] {ObserverContext.class}, (proxy, method, with) -> environment);
+  }
+
   @Test
   void aMarkerFromBeforeARestoringIsNotBelieved() throws Exception {
-    assertEquals(0, missedAfterARestoring());
+    SnapshotDescription snapshot = new SnapshotDescription("s", TableName.valueOf("t"));
+    TableDescriptor table = descriptor();
+    Act[] restorings = {
+        test -> new SchemaGuard().preRestoreSnapshot(master(test), snapshot, table),
+        test -> new SchemaGuard().preCloneSnapshot(master(test), snapshot, table), // it was dropped, and has its name again
+    };
+    for (Act restore : restorings) assertEquals(0, missedAfterARestoring(restore));
     Fault.only(Fault.RESTORED_MARKER_BELIEVED);
-    assertEquals(1, missedAfterARestoring());
+    for (Act restore : restorings) assertEquals(1, missedAfterARestoring(restore));
+  }
+
+  @Test
+  void aRestoringIsNamedAsNoOtherBefore() throws Exception {
+    try (RegionForTest test = open(descriptor())) {
+      FileSystem files = test.region.getRegionFileSystem().getFileSystem();
+      Path root = CommonFSUtils.getRootDir(test.conf);
+      TableName name = TableName.valueOf("t");
+      java.util.Set<String> names = new java.util.HashSet<>();
+      names.add(RestoreMark.last(files, root, name));
+      for (long now : new long[] {5, 7, 7, 6}) { // a clock that is put back
+        RestoreMark.restored(files, root, name, now);
+        assertTrue(names.add(RestoreMark.last(files, root, name)));
+        RestoreMark.cloned(files, root, name, now);
+        assertTrue(names.add(RestoreMark.last(files, root, name)));
+      }
+    }
   }
 
   // ---- A server without the observer takes rows, and the region comes back
