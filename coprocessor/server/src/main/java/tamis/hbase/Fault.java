@@ -14,6 +14,8 @@ enum Fault {
   SKIP_WAL_KEPT,
   /** A marker is believed after a snapshot was restored or cloned, too. */
   RESTORED_MARKER_BELIEVED,
+  /** The schema of a table that was restored has versions that it had before. */
+  VERSION_COMES_AGAIN,
   /** A region opens without its observer. */
   OPENS_UNOBSERVED,
   /** A table with cells that expire may have any indexes. */

@@ -19,11 +19,13 @@ import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.client.SnapshotDescription;
 import org.apache.hadoop.hbase.client.SnapshotType;
 import org.apache.hadoop.hbase.client.TableDescriptor;
+import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.coprocessor.MasterCoprocessor;
 import org.apache.hadoop.hbase.coprocessor.MasterCoprocessorEnvironment;
 import org.apache.hadoop.hbase.coprocessor.MasterObserver;
 import org.apache.hadoop.hbase.coprocessor.ObserverContext;
 import org.apache.hadoop.hbase.util.CommonFSUtils;
+import tamis.pb.Table;
 import tamis.table.DamagedBytesException;
 
 /**
@@ -127,21 +129,48 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
     return longest;
   }
 
-  /** Throws unless `changed` follows on `current`. */
-  static void checkChange(TableDescriptor current, TableDescriptor changed) throws IOException {
-    check(changed);
-    byte[] before = current.getValue(IndexedTable.SCHEMA);
+  private static boolean changesSchema(TableDescriptor current, TableDescriptor changed) {
+    byte[] before = current == null ? null : current.getValue(IndexedTable.SCHEMA);
     byte[] after = changed.getValue(IndexedTable.SCHEMA);
-    if (before == null || after == null || Arrays.equals(before, after)) return;
+    return before != null && after != null && !Arrays.equals(before, after);
+  }
+
+  private static long versionOf(TableDescriptor descriptor) throws IOException {
     try {
-      long from = tamis.table.Schema.parse(before).version;
-      long to = tamis.table.Schema.parse(after).version;
-      if (to != from + 1) {
-        refuse(current.getTableName(), "its schema has version " + from + ", and is not followed by version " + to
-            + ": read it again, and change that");
-      }
+      return tamis.table.Schema.parse(descriptor.getValue(IndexedTable.SCHEMA)).version;
     } catch (DamagedBytesException e) {
       throw new DoNotRetryIOException(e.getMessage(), e);
+    }
+  }
+
+  /**
+   * The version that follows on the table's; `restoring`: the number of its last restoring, or 0. A restored table has a
+   * schema of before. Counted on from there, versions and ids of indexes would come again, and who knows those that were
+   * would never hear that they are others now.
+   */
+  private static long nextVersion(TableDescriptor current, long restoring) throws IOException {
+    long next = versionOf(current) + 1;
+    return Fault.VERSION_COMES_AGAIN.isOn() ? next : Math.max(next, restoring);
+  }
+
+  /** Who changes a schema counts on by one. */
+  static TableDescriptor withNextVersion(TableDescriptor current, TableDescriptor changed, long restoring)
+      throws IOException {
+    if (!changesSchema(current, changed) || versionOf(changed) != versionOf(current) + 1) return changed;
+    Table.Schema schema = Table.Schema.parseFrom(changed.getValue(IndexedTable.SCHEMA)).toBuilder()
+        .setVersion(nextVersion(current, restoring)).build();
+    return TableDescriptorBuilder.newBuilder(changed).setValue(IndexedTable.SCHEMA, schema.toByteArray()).build();
+  }
+
+  /** Throws unless `changed` follows on `current`. */
+  static void checkChange(TableDescriptor current, TableDescriptor changed, long restoring) throws IOException {
+    check(changed);
+    if (!changesSchema(current, changed)) return;
+    long from = versionOf(current);
+    long to = versionOf(changed);
+    if (to != nextVersion(current, restoring)) {
+      refuse(current.getTableName(), "its schema has version " + from + ", and is not followed by version " + to
+          + ": read it again, and change that");
     }
   }
 
@@ -166,11 +195,27 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
     guarded(() -> check(descriptor));
   }
 
+  private static long lastRestoring(ObserverContext<MasterCoprocessorEnvironment> c, TableName name) throws IOException {
+    Configuration conf = c.getEnvironment().getConfiguration();
+    Path root = CommonFSUtils.getRootDir(conf);
+    return RestoreMark.number(RestoreMark.last(root.getFileSystem(conf), root, name));
+  }
+
+  @Override
+  public TableDescriptor preModifyTable(ObserverContext<MasterCoprocessorEnvironment> c, TableName name,
+      TableDescriptor current, TableDescriptor changed) throws IOException {
+    TableDescriptor[] numbered = {changed};
+    guarded(() -> {
+      if (changesSchema(current, changed)) numbered[0] = withNextVersion(current, changed, lastRestoring(c, name));
+    });
+    return numbered[0];
+  }
+
   /** Under the table's lock: only here is the descriptor that is changed the one that is there. */
   @Override
   public void preModifyTableAction(ObserverContext<MasterCoprocessorEnvironment> c, TableName name,
       TableDescriptor current, TableDescriptor changed) throws IOException {
-    guarded(() -> checkChange(current, changed));
+    guarded(() -> checkChange(current, changed, changesSchema(current, changed) ? lastRestoring(c, name) : 0));
   }
 
   /** What comes back has entries as old as its rows only by luck: its markers are not believed. */

@@ -214,6 +214,14 @@ public final class DefinitionDrive {
     expect("puts", calls, 100, 200);
     TableForTest.drop(admin, CLONE);
     TableForTest.drop(admin, NAME);
+    admin.cloneSnapshot(SNAPSHOT, NAME);
+    expect("clone under the name that the table had", calls, cloned, -1);
+    long last = version;
+    change(2, 4);
+    version = IndexedTable.of(admin.getDescriptor(NAME)).schema.version;
+    if (version <= last + 1) throw new IllegalStateException("version " + version + " may have been there before");
+    expect("index drop and create behind it", calls, cloned, -1);
+    TableForTest.drop(admin, NAME);
     admin.deleteSnapshot(SNAPSHOT);
   }
 

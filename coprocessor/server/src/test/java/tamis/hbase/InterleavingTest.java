@@ -182,6 +182,43 @@ class InterleavingTest {
     }
   }
 
+  // ---- A table is restored, and its schema changed once more
+
+  private static TableDescriptor withIndex(long version, String name, int column) throws IOException {
+    return TableDescriptorBuilder.newBuilder(RegionForTest.descriptor(RegionForTest.schema().setVersion(version)
+        .addIndexes(RegionForTest.index(1, "by_a", true, 1)).addIndexes(RegionForTest.index(2, name, true, column)).build(), 1))
+        .setRegionSplitPolicyClassName(IndexSplitPolicy.class.getName()).build();
+  }
+
+  private static TableDescriptor change(RegionForTest test, TableDescriptor from, TableDescriptor to) throws IOException {
+    TableDescriptor changed = new SchemaGuard().preModifyTable(master(test), from.getTableName(), from, to);
+    new SchemaGuard().preModifyTableAction(master(test), from.getTableName(), from, changed);
+    return changed;
+  }
+
+  /** Whether a coordinator that knows index 2 as it was before the restoring is told that it is another one. */
+  private static boolean isToldOfTheIndexBehindARestoring() throws Exception {
+    try (RegionForTest test = open(descriptor())) {
+      FilterFeed feed = new FilterFeed("s", 7, new FeedOptions(), System::nanoTime, (column, bytes) -> null);
+      TableDescriptor before = change(test, descriptor(), withIndex(2, "by_s", 4));
+      feed.tellTable(1, IndexedTable.of(before).schema.version);
+      new SchemaGuard().preRestoreSnapshot(master(test), new SnapshotDescription("s", before.getTableName()), descriptor());
+      feed.tellTable(1, IndexedTable.of(descriptor()).schema.version);
+      long told = feed.last();
+      TableDescriptor behind = change(test, descriptor(), withIndex(2, "by_n", 2));
+      assertEquals("by_n", IndexedTable.of(behind).schema.index(2).name);
+      feed.tellTable(1, IndexedTable.of(behind).schema.version);
+      return feed.last() > told;
+    }
+  }
+
+  @Test
+  void noVersionOfASchemaComesAgain() throws Exception {
+    assertTrue(isToldOfTheIndexBehindARestoring());
+    Fault.only(Fault.VERSION_COMES_AGAIN);
+    assertFalse(isToldOfTheIndexBehindARestoring());
+  }
+
   // ---- A server without the observer takes rows, and the region comes back
 
   private static long missedAfterAVisitUnobserved() throws Exception {

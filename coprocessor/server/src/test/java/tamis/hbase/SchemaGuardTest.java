@@ -1,5 +1,7 @@
 package tamis.hbase;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -56,10 +58,28 @@ class SchemaGuardTest {
   @Test
   void aSchemaIsFollowedByTheNextVersionOnly() throws Exception {
     TableDescriptor first = table(schema(1, true)).build();
-    SchemaGuard.checkChange(first, first);
-    SchemaGuard.checkChange(first, table(schema(2, false)).build());
-    assertThrows(IOException.class, () -> SchemaGuard.checkChange(first, table(schema(1, false)).build()));
-    assertThrows(IOException.class, () -> SchemaGuard.checkChange(first, table(schema(3, true)).build()));
-    SchemaGuard.checkChange(first, TableDescriptorBuilder.newBuilder(first).removeValue(IndexedTable.SCHEMA).build());
+    SchemaGuard.checkChange(first, first, 0);
+    SchemaGuard.checkChange(first, table(schema(2, false)).build(), 0);
+    assertThrows(IOException.class, () -> SchemaGuard.checkChange(first, table(schema(1, false)).build(), 0));
+    assertThrows(IOException.class, () -> SchemaGuard.checkChange(first, table(schema(3, true)).build(), 0));
+    SchemaGuard.checkChange(first, TableDescriptorBuilder.newBuilder(first).removeValue(IndexedTable.SCHEMA).build(), 0);
+  }
+
+  /** Of two who change it at once the second is refused as ever. */
+  @Test
+  void behindARestoringASchemaIsFollowedByAVersionAboveAllBefore() throws Exception {
+    TableDescriptor restored = table(schema(3, true)).build();
+    TableDescriptor changed = SchemaGuard.withNextVersion(restored, table(schema(4, false)).build(), 500);
+    assertEquals(500, IndexedTable.of(changed).schema.version);
+    SchemaGuard.checkChange(restored, changed, 500);
+    assertThrows(IOException.class, () -> SchemaGuard.checkChange(restored, table(schema(4, false)).build(), 500));
+    assertThrows(IOException.class, () -> SchemaGuard.checkChange(changed, table(schema(500, true)).build(), 500));
+    TableDescriptor next = SchemaGuard.withNextVersion(changed, table(schema(501, true)).build(), 500);
+    assertEquals(501, IndexedTable.of(next).schema.version);
+    SchemaGuard.checkChange(changed, next, 500);
+    // Who read another version than the one that is there is left to the check.
+    TableDescriptor late = table(schema(4, true)).build();
+    assertSame(late, SchemaGuard.withNextVersion(changed, late, 500));
+    assertThrows(IOException.class, () -> SchemaGuard.checkChange(changed, late, 500));
   }
 }
