@@ -15,6 +15,7 @@ import java.util.TreeSet;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.CompareOperator;
+import org.apache.hadoop.hbase.DoNotRetryIOException;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.client.Append;
 import org.apache.hadoop.hbase.client.CheckAndMutate;
@@ -151,51 +152,63 @@ class IndexPropertyTest {
   }
 
   private Mutation mutation(byte[] row, Random random, Mode mode) {
-    long timestamp = timestamp(random, mode);
-    Mutation mutation;
-    if (random.nextInt(5) < 3) {
-      Put put = new Put(row);
-      if (random.nextInt(2) == 0) put.addColumn(RegionForTest.F, Bytes.toBytes("a"), timestamp, value(random));
-      if (random.nextInt(3) == 0) put.addColumn(RegionForTest.G, Bytes.toBytes("b"), timestamp, value(random));
-      if (random.nextInt(3) == 0) {
-        put.addColumn(RegionForTest.F, Bytes.toBytes("n"), timestamp(random, mode), Bytes.toBytes((long) random.nextInt(3)));
-      }
-      if (random.nextInt(6) == 0) put.addColumn(RegionForTest.F, Bytes.toBytes("s"), timestamp, value(random));
-      if (put.isEmpty()) put.addColumn(RegionForTest.F, Bytes.toBytes("other"), timestamp, value(random));
-      mutation = put;
-    } else {
-      Delete delete = new Delete(row);
-      byte[] qualifier = Bytes.toBytes(new String[] {"a", "n", "s"}[random.nextInt(3)]);
-      switch (random.nextInt(7)) {
-        case 0:
-          break; // the whole row
-        case 1:
-          delete.addColumn(RegionForTest.F, qualifier, timestamp);
-          break;
-        case 2:
-          delete.addColumns(RegionForTest.F, qualifier, timestamp);
-          break;
-        case 3:
-          delete.addFamily(RegionForTest.F, timestamp);
-          break;
-        case 4:
-          delete.addFamilyVersion(RegionForTest.F,
-              timestamp == HConstants.LATEST_TIMESTAMP ? clock.now - random.nextInt(3) : timestamp);
-          break;
-        case 5:
-          delete.addColumn(RegionForTest.F, qualifier); // the newest version
-          break;
-        default:
-          delete.addColumns(RegionForTest.G, Bytes.toBytes("b"), timestamp);
-      }
-      mutation = delete;
-    }
-    if (random.nextInt(8) == 0) mutation.setDurability(Durability.SKIP_WAL);
+    int kind = random.nextInt(12);
+    Mutation mutation = kind < 6 ? put(row, random, mode) : kind < 10 ? delete(row, random, mode)
+        : kind < 11 ? increment(row, random) : append(row, random);
+    int durability = random.nextInt(8);
+    if (durability == 0) mutation.setDurability(Durability.SKIP_WAL);
+    if (durability == 1) mutation.setDurability(Durability.ASYNC_WAL);
     return mutation;
   }
 
+  private Put put(byte[] row, Random random, Mode mode) {
+    long timestamp = timestamp(random, mode);
+    Put put = new Put(row);
+    if (random.nextInt(2) == 0) put.addColumn(RegionForTest.F, Bytes.toBytes("a"), timestamp, value(random));
+    if (random.nextInt(3) == 0) put.addColumn(RegionForTest.G, Bytes.toBytes("b"), timestamp, value(random));
+    if (random.nextInt(3) == 0) {
+      put.addColumn(RegionForTest.F, Bytes.toBytes("n"), timestamp(random, mode), Bytes.toBytes((long) random.nextInt(3)));
+    }
+    if (random.nextInt(6) == 0) put.addColumn(RegionForTest.F, Bytes.toBytes("s"), timestamp, value(random));
+    if (put.isEmpty()) put.addColumn(RegionForTest.F, Bytes.toBytes("other"), timestamp, value(random));
+    return put;
+  }
+
+  private Delete delete(byte[] row, Random random, Mode mode) {
+    long timestamp = timestamp(random, mode);
+    Delete delete = new Delete(row);
+    byte[] qualifier = Bytes.toBytes(new String[] {"a", "n", "s"}[random.nextInt(3)]);
+    switch (random.nextInt(7)) {
+      case 0:
+        return delete; // the whole row
+      case 1:
+        return delete.addColumn(RegionForTest.F, qualifier, timestamp);
+      case 2:
+        return delete.addColumns(RegionForTest.F, qualifier, timestamp);
+      case 3:
+        return delete.addFamily(RegionForTest.F, timestamp);
+      case 4:
+        return delete.addFamilyVersion(RegionForTest.F,
+            timestamp == HConstants.LATEST_TIMESTAMP ? clock.now - random.nextInt(3) : timestamp);
+      case 5:
+        return delete.addColumn(RegionForTest.F, qualifier); // the newest version
+      default:
+        return delete.addColumns(RegionForTest.G, Bytes.toBytes("b"), timestamp);
+    }
+  }
+
+  private static Increment increment(byte[] row, Random random) {
+    return new Increment(row).addColumn(RegionForTest.F, Bytes.toBytes("n"), 1 + random.nextInt(2));
+  }
+
+  /** Behind a number it leaves what is none, now and then. */
+  private static Append append(byte[] row, Random random) {
+    byte[] qualifier = Bytes.toBytes(random.nextInt(12) == 0 ? "n" : random.nextBoolean() ? "s" : "a");
+    return new Append(row).addColumn(RegionForTest.F, qualifier, value(random));
+  }
+
   private static String text(Mutation mutation) {
-    StringBuilder out = new StringBuilder(Bytes.toString(mutation.getRow()));
+    StringBuilder out = new StringBuilder(mutation.getClass().getSimpleName() + " " + Bytes.toString(mutation.getRow()));
     for (List<Cell> cells : mutation.getFamilyCellMap().values()) {
       for (Cell cell : cells) out.append(' ').append(RegionForTest.text(cell));
     }
@@ -208,7 +221,7 @@ class IndexPropertyTest {
 
   private String step(RegionForTest test, Random random, Mode mode) throws IOException, InterruptedException {
     byte[] row = row(random);
-    switch (random.nextInt(20)) {
+    switch (random.nextInt(22)) {
       case 0:
         test.region.flush(true);
         return "flush";
@@ -231,45 +244,91 @@ class IndexPropertyTest {
         RegionServerState.INSTANCE.openForTest(test.observer().indexed());
         return "reopen";
       case 5: {
-        Increment increment = new Increment(row).addColumn(RegionForTest.F, Bytes.toBytes("n"), 1 + random.nextInt(2));
-        try {
-          test.region.increment(increment);
-        } catch (org.apache.hadoop.hbase.DoNotRetryIOException e) {
-          return "an increment of what is no number";
-        }
-        return "increment " + Bytes.toString(row);
+        Increment increment = increment(row, random);
+        return said(text(increment), () -> test.region.increment(increment));
       }
-      case 6:
-        test.region.append(new Append(row).addColumn(RegionForTest.F, Bytes.toBytes("s"), value(random)));
-        return "append " + Bytes.toString(row);
+      case 6: {
+        Append append = append(row, random);
+        return said(text(append), () -> test.region.append(append));
+      }
       case 7: {
-        RowMutations all = new RowMutations(row);
-        List<String> said = new ArrayList<>();
-        for (int i = 0; i <= random.nextInt(3); ++i) all.add(mutation(row, random, mode));
-        test.region.mutateRow(all);
-        for (Mutation mutation : all.getMutations()) said.add(text(mutation));
-        return "row mutations " + said;
+        RowMutations all = rowMutations(row, random, mode);
+        return said("row mutations " + texts(all.getMutations()), () -> test.region.mutateRow(all));
       }
       case 8: {
         Mutation mutation = mutation(row, random, mode);
-        CheckAndMutate.Builder check = CheckAndMutate.newBuilder(row).ifMatches(RegionForTest.F, Bytes.toBytes("a"),
-            CompareOperator.EQUAL, value(random));
-        test.region.checkAndMutate(mutation instanceof Put ? check.build((Put) mutation) : check.build((Delete) mutation));
-        return "check and " + text(mutation);
+        CheckAndMutate check = check(row, random, mutation);
+        return said("check and " + text(mutation), () -> test.region.checkAndMutate(check));
+      }
+      case 9: {
+        RowMutations all = rowMutations(row, random, mode);
+        CheckAndMutate check = condition(row, random).build(all);
+        return said("check and row mutations " + texts(all.getMutations()), () -> test.region.checkAndMutate(check));
+      }
+      case 10: {
+        List<Mutation> all = mutations(row, random, mode);
+        TreeSet<byte[]> rows = new TreeSet<>(Bytes.BYTES_COMPARATOR);
+        for (Mutation mutation : all) rows.add(mutation.getRow());
+        return said("rows at once " + texts(all),
+            () -> test.region.mutateRowsWithLocks(all, rows, HConstants.NO_NONCE, HConstants.NO_NONCE));
       }
       default: {
-        Mutation[] batch = new Mutation[1 + random.nextInt(4)];
-        List<String> said = new ArrayList<>();
-        for (int i = 0; i < batch.length; ++i) {
-          batch[i] = mutation(random.nextInt(3) == 0 ? row(random) : row, random, mode);
-        }
-        for (OperationStatus status : test.region.batchMutate(batch)) {
-          assertEquals(HConstants.OperationStatusCode.SUCCESS, status.getOperationStatusCode(), status.getExceptionMsg());
-        }
-        for (Mutation mutation : batch) said.add(text(mutation));
-        return "batch " + said;
+        List<Mutation> all = mutations(row, random, mode);
+        return said("batch " + texts(all), () -> {
+          for (OperationStatus status : test.region.batchMutate(all.toArray(new Mutation[0]))) {
+            assertEquals(HConstants.OperationStatusCode.SUCCESS, status.getOperationStatusCode(), status.getExceptionMsg());
+          }
+        });
       }
     }
+  }
+
+  private interface Write {
+    void write() throws IOException;
+  }
+
+  /** What was done. What is no number cannot be added to: HBase ends the batch there. */
+  private static String said(String what, Write write) throws IOException {
+    try {
+      write.write();
+      return what;
+    } catch (DoNotRetryIOException e) {
+      if (!e.getMessage().contains("Field is not a long")) throw e;
+      return what + ": refused";
+    }
+  }
+
+  private static CheckAndMutate.Builder condition(byte[] row, Random random) {
+    return CheckAndMutate.newBuilder(row).ifMatches(RegionForTest.F, Bytes.toBytes("a"),
+        random.nextBoolean() ? CompareOperator.EQUAL : CompareOperator.NOT_EQUAL, value(random));
+  }
+
+  private static CheckAndMutate check(byte[] row, Random random, Mutation mutation) {
+    CheckAndMutate.Builder check = condition(row, random);
+    if (mutation instanceof Put) return check.build((Put) mutation);
+    if (mutation instanceof Delete) return check.build((Delete) mutation);
+    return mutation instanceof Increment ? check.build((Increment) mutation) : check.build((Append) mutation);
+  }
+
+  private RowMutations rowMutations(byte[] row, Random random, Mode mode) throws IOException {
+    RowMutations all = new RowMutations(row);
+    for (int i = random.nextInt(4); i >= 0; --i) all.add(mutation(row, random, mode));
+    return all;
+  }
+
+  /** Mostly of one row. */
+  private List<Mutation> mutations(byte[] row, Random random, Mode mode) {
+    List<Mutation> all = new ArrayList<>();
+    for (int i = random.nextInt(4); i >= 0; --i) {
+      all.add(mutation(random.nextInt(3) == 0 ? row(random) : row, random, mode));
+    }
+    return all;
+  }
+
+  private static List<String> texts(List<Mutation> mutations) {
+    List<String> texts = new ArrayList<>();
+    for (Mutation mutation : mutations) texts.add(text(mutation));
+    return texts;
   }
 
   /**
