@@ -10,7 +10,7 @@ import tamis.table.Key;
 final class SearchPosition {
   private static final int VERSION = 2;
 
-  final long branch;        // earlier ones are done
+  final long branch;        // unsigned; earlier ones are done
   final boolean entryOrder; // else by row key
   final int indexId;        // of the index that leads; 0: rows are scanned
   final byte[] last;        // the last row key, or entry, that is done; empty: none is
@@ -24,6 +24,11 @@ final class SearchPosition {
 
   static SearchPosition begin() {
     return new SearchPosition(0, false, 0, Key.EMPTY);
+  }
+
+  /** Whether there is a branch left, of so many. */
+  boolean isWithin(int branches) {
+    return Long.compareUnsigned(branch, branches) < 0;
   }
 
   SearchPosition nextBranch() {
@@ -55,7 +60,7 @@ final class SearchPosition {
     long branch = in.takeVarint();
     int order = in.takeByte();
     long indexId = in.takeVarint();
-    if (order > 1 || branch < 0 || indexId < 0 || indexId > 0xffffffffL) throw damaged();
+    if (order > 1 || indexId < 0 || indexId > 0xffffffffL) throw damaged();
     return new SearchPosition(branch, order == 1, (int) indexId, in.rest());
   }
 

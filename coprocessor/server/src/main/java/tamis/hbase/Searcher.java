@@ -199,12 +199,12 @@ final class Searcher {
       boolean done = true;
       try (ReadView opened = new ReadView(region.region)) {
         view = opened;
-        while (position.branch < branches.size()) {
+        while (position.isWithin(branches.size())) {
           done = runBranch();
           if (!done) break;
           position = position.nextBranch();
           cameSomeWay = true;
-          if (position.branch < branches.size() && isOutOfTime()) {
+          if (position.isWithin(branches.size()) && isOutOfTime()) {
             done = false;
             break;
           }

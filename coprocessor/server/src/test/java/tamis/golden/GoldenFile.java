@@ -13,10 +13,10 @@ import tamis.table.Type;
 import tamis.table.Value;
 
 /** The lines of a file of tests/golden, which the C++ side writes: fields separated by single spaces. */
-final class GoldenFile {
+public final class GoldenFile {
   private GoldenFile() {}
 
-  static List<String[]> lines(String name) throws IOException {
+  public static List<String[]> lines(String name) throws IOException {
     Path path = Paths.get(System.getProperty("tamis.root"), "tests", "golden", name);
     List<String[]> lines = new ArrayList<>();
     for (String line : Files.readAllLines(path, StandardCharsets.ISO_8859_1)) {
@@ -26,14 +26,14 @@ final class GoldenFile {
     return lines;
   }
 
-  static byte[] bytes(String hex) {
+  public static byte[] bytes(String hex) {
     if (hex.equals("-")) return new byte[0];
     ByteWriter out = new ByteWriter();
     for (int i = 0; i < hex.length(); i += 2) out.put(Integer.parseInt(hex.substring(i, i + 2), 16));
     return out.toBytes();
   }
 
-  static String hex(byte[] bytes) {
+  public static String hex(byte[] bytes) {
     if (bytes.length == 0) return "-";
     StringBuilder out = new StringBuilder();
     for (byte b : bytes) out.append(String.format("%02x", b & 0xff));

@@ -15,6 +15,7 @@ import static tamis.golden.GoldenFile.text;
 import static tamis.golden.GoldenFile.value;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import tamis.filter.Hash;
@@ -22,6 +23,7 @@ import tamis.filter.ScalableSplitCountingBloomFilter;
 import tamis.filter.SplitGeometry;
 import tamis.pb.Table;
 import tamis.shaded.protobuf.ByteString;
+import tamis.shaded.protobuf.MessageLite;
 import tamis.table.ByteReader;
 import tamis.table.ByteWriter;
 import tamis.table.CellEncoding;
@@ -262,6 +264,20 @@ class GoldenTest {
       }
     }
     assertTrue(conditions > 100);
+  }
+
+  @Test
+  void messages() throws Exception {
+    int filled = 0;
+    for (String[] line : lines("messages.txt")) {
+      String what = line[1] + " of " + line[2];
+      MessageLite message = (MessageLite) Class.forName("tamis.pb.Cluster$" + line[1]).getMethod("parseFrom", byte[].class)
+          .invoke(null, (Object) bytes(line[2]));
+      assertEquals(String.join(" ", Arrays.asList(line).subList(3, line.length)), MessageText.of(message), what);
+      assertEquals(line[2], hex(message.toByteArray()), what);
+      if (line.length > 3) ++filled;
+    }
+    assertEquals(6, filled);
   }
 
   @Test
