@@ -47,6 +47,9 @@ class SchemaGuardTest {
     refused(table(schema(1, true)).removeCoprocessor(IndexObserver.class.getName()).build(), "coprocessor");
     refused(table(schema(1, true)).modifyColumnFamily(
         ColumnFamilyDescriptorBuilder.newBuilder(IndexedTable.FAMILY).build()).build(), "NEW_VERSION_BEHAVIOR");
+    // Another cluster would be shipped entries under names of regions that it does not have.
+    refused(table(schema(1, true)).modifyColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(IndexedTable.FAMILY)
+        .setMaxVersions(Integer.MAX_VALUE).setNewVersionBehavior(true).setScope(1).build()).build(), "REPLICATION_SCOPE 0");
     refused(table(schema(1, true)).modifyColumnFamily(f().setKeepDeletedCells(KeepDeletedCells.TRUE).build()).build(),
         "KEEP_DELETED_CELLS");
     refused(table(schema(1, false)).modifyColumnFamily(f().setTimeToLive(100).build()).build(), "expire");
