@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""What is in the jar that HBase loads: classes for Java 8, all of them ours, and what they name.
+
+usage: jar_content_test.py DIRECTORY_OF_THE_JAR
+"""
+
+import glob
+import io
+import os
+import struct
+import sys
+import unittest
+import zipfile
+
+DIRECTORY = sys.argv.pop(1)
+
+JAVA_8 = 52
+# What a class may name: Java, HBase with what it ships, and what is in the jar itself.
+ALL_MAY_NAME = ("java/", "javax/", "sun/misc/", "sun/nio/ch/", "tamis/")
+HBASE_MAY_NAME = ("org/apache/hadoop/", "org/apache/zookeeper/", "org/slf4j/")
+# HBase's endpoints speak its own protobuf, under its own name; messages of ours never do.
+ENDPOINT_MAY_NAME = ("com/google/protobuf/",)
+SIZES = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 17: 4, 18: 4}
+
+
+def read_class(data):
+    """Its version, and the classes that its pool of constants names."""
+    magic, _, major, count = struct.unpack_from(">IHHH", data)
+    if magic != 0xCAFEBABE:
+        raise ValueError("not a class file")
+    texts, classes = {}, []
+    at, number = 10, 1
+    while number < count:
+        tag = data[at]
+        if tag == 1:
+            size, = struct.unpack_from(">H", data, at + 1)
+            texts[number] = data[at + 3:at + 3 + size].decode("utf-8", "replace")
+            at += 3 + size
+        else:
+            if tag == 7:
+                classes.append(struct.unpack_from(">H", data, at + 1)[0])
+            at += 1 + SIZES[tag]
+        number += 2 if tag in (5, 6) else 1
+    names = (texts[index].lstrip("[") for index in classes)
+    return major, {name[1:].rstrip(";") if name.endswith(";") else name for name in names if len(name) > 1}
+
+
+def may_name(where):
+    if not where.startswith("tamis/hbase/"):
+        return ALL_MAY_NAME
+    return ALL_MAY_NAME + HBASE_MAY_NAME + ENDPOINT_MAY_NAME
+
+
+def faults(jar):
+    found = []
+    with zipfile.ZipFile(jar) as archive:
+        names = archive.namelist()
+        for name in names:
+            if name.endswith("/"):
+                continue
+            if not name.startswith(("tamis/", "META-INF/MANIFEST.MF", "META-INF/maven/tamis/")):
+                found.append("%s is not ours" % name)
+            if not name.endswith(".class"):
+                continue
+            major, named = read_class(archive.read(name))
+            if major > JAVA_8:
+                found.append("%s is for Java %d" % (name, major - 44))
+            for other in sorted(named):
+                if not other.startswith(may_name(name)):
+                    found.append("%s names %s" % (name, other))
+                elif other.startswith("tamis/") and other + ".class" not in names:
+                    found.append("%s names %s, which is not in the jar" % (name, other))
+        if len(set(names)) != len(names):
+            found.append("some files are in it twice")
+    return found
+
+
+def class_file(major, *named):
+    """The least that read_class reads."""
+    pool = b""
+    for i, name in enumerate(named):
+        pool += struct.pack(">BH", 1, len(name)) + name.encode() + struct.pack(">BH", 7, 2 * i + 1)
+    return struct.pack(">IHHH", 0xCAFEBABE, 0, major, 2 * len(named) + 1) + pool
+
+
+def jar_with(name, data):
+    jar = io.BytesIO()
+    with zipfile.ZipFile(jar, "w") as archive:
+        archive.writestr(name, data)
+    return jar
+
+
+class JarContentTest(unittest.TestCase):
+    def test_the_jar_holds_what_is_ours_for_java_8(self):
+        jars = glob.glob(os.path.join(DIRECTORY, "tamis-coprocessor-[0-9]*.jar"))
+        self.assertEqual(len(jars), 1, jars)
+        self.assertEqual(faults(jars[0]), [])
+        with zipfile.ZipFile(jars[0]) as archive:
+            names = archive.namelist()
+        for there in ("tamis/hbase/IndexObserver.class", "tamis/hbase/SchemaGuard.class",
+                      "tamis/hbase/ServerReport.class", "tamis/hbase/IndexSplitPolicy.class",
+                      "tamis/shaded/protobuf/MessageLite.class",
+                      "tamis/shaded/openhft/hashing/LongHashFunction.class"):
+            self.assertIn(there, names)
+
+    def test_what_does_not_belong_there_is_found(self):
+        self.assertEqual(faults(jar_with("tamis/table/A.class", class_file(52, "java/lang/Object"))), [])
+        for name, data, why in (
+                ("tamis/table/A.class", class_file(55), "is for Java 11"),
+                ("com/google/protobuf/A.class", class_file(52), "is not ours"),
+                ("org/apache/hadoop/hbase/A.class", class_file(52), "is not ours"),
+                ("net/openhft/hashing/A.class", class_file(52), "is not ours"),
+                ("META-INF/services/javax.Any", b"", "is not ours"),
+                ("tamis/pb/A.class", class_file(52, "com/google/protobuf/MessageLite"), "names com/google"),
+                ("tamis/table/A.class", class_file(52, "org/apache/hadoop/hbase/Cell"), "names org/apache"),
+                ("tamis/hbase/A.class", class_file(52, "[Lcom/google/common/B;"), "names com/google/common/B"),
+                ("tamis/hbase/A.class", class_file(52, "tamis/table/B"), "not in the jar")):
+            found = faults(jar_with(name, data))
+            self.assertEqual(len(found), 1, found)
+            self.assertIn(why, found[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
