@@ -75,7 +75,9 @@ enum Fault {
   /** A row is returned for each of its entries. */
   ANY_ENTRY_NAMES_ITS_ROW,
   /** The observer is not the last one that sees a write. */
-  NOT_THE_LAST_OBSERVER;
+  NOT_THE_LAST_OBSERVER,
+  /** A region may split at an entry. */
+  SPLITS_AT_ENTRIES;
 
   static final String SETTING = "tamis.faults";
 

@@ -39,7 +39,8 @@ public final class IndexSplitPolicy extends SteppingSplitPolicy {
     byte[] point = null;
     long largest = 0;
     for (HStore store : region.getStores()) {
-      if (Arrays.equals(store.getColumnFamilyDescriptor().getName(), IndexedTable.FAMILY)) continue;
+      boolean entries = Arrays.equals(store.getColumnFamilyDescriptor().getName(), IndexedTable.FAMILY);
+      if (entries && !Fault.SPLITS_AT_ENTRIES.isOn()) continue;
       Optional<byte[]> own = store.getSplitPoint();
       if (own.isPresent() && largest < store.getSize()) {
         point = own.get();
