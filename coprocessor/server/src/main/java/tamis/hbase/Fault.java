@@ -76,6 +76,32 @@ enum Fault {
   ANY_ENTRY_NAMES_ITS_ROW,
   /** The observer is not the last one that sees a write. */
   NOT_THE_LAST_OBSERVER,
+  /** A region's indexes are made before it is online. */
+  WRITTEN_BEFORE_ONLINE,
+  /** Closing in good order ends before the region is closed. */
+  FLAG_LOWERED_IN_PRECLOSE,
+  /** An entry is counted behind the commit that makes it. */
+  COUNTED_AFTER_COMMIT,
+  /** An entry is uncounted before the commit that removes it. */
+  UNCOUNTED_BEFORE_COMMIT,
+  /** A filter is counted anew while writers are between both. */
+  RECOUNT_AMONG_WRITERS,
+  /** What goes while a filter is counted anew is uncounted at once. */
+  REMOVALS_NOT_HELD,
+  /** A write does not wait for the filter that it was counted in. */
+  PUBLICATION_NOT_WAITED_FOR,
+  /** A write waits for its own flips alone, not for all that its row needs. */
+  ONLY_OWN_FLIPS_WAITED_FOR,
+  /** A search is answered without a proof that holds at its end. */
+  NO_PROOF_AT_THE_END,
+  /** A search is answered though the region was closed meanwhile. */
+  CLOSED_REGION_ANSWERS,
+  /** A version that shows again is not put again. */
+  UNCOVERED_LEFT_ALONE,
+  /** Tombstones of whole families are not looked at where a row is read without a scan. */
+  FAMILY_TOMBSTONES_OVERLOOKED,
+  /** Files that are older than a cell of the row are not read, whatever columns it lacks. */
+  OLDER_FILES_NOT_READ,
   /** A region may split at an entry. */
   SPLITS_AT_ENTRIES;
 

@@ -138,8 +138,9 @@ final class IndexFilter {
   /** After the commit. */
   synchronized void remove(Collection<IndexEntry> entries) {
     if (current != null) removeFrom(current, entries, true);
+    if (next == null) return;
     // The scan that counts old entries may come to them later.
-    if (next != null) heldRemovals.addAll(entries);
+    if (Fault.REMOVALS_NOT_HELD.isOn()) removeFrom(next, entries, false); else heldRemovals.addAll(entries);
   }
 
   private void addTo(Generation generation, Collection<IndexEntry> entries, boolean tell) {
@@ -194,7 +195,7 @@ final class IndexFilter {
    */
   synchronized long waitFor(Collection<IndexEntry> entries) {
     forgetAcknowledged();
-    long sequence = replaced;
+    long sequence = Fault.PUBLICATION_NOT_WAITED_FOR.isOn() ? 0 : replaced;
     if (current == null) return sequence; // dropped behind our add, say: some exclude by what we did not get to tell
     SplitGeometry geometry = current.filter.geometry();
     for (IndexEntry entry : entries) {

@@ -99,9 +99,21 @@ final class IndexMaintenance {
     }
     new Effect(region, batch, context, rows, building).run();
     // Counted before anything of it can be read.
+    if (!Fault.COUNTED_AFTER_COMMIT.isOn()) count(context);
+    if (Fault.UNCOUNTED_BEFORE_COMMIT.isOn()) uncount(context);
+  }
+
+  private static void count(BatchContext context) {
     byIndex(context.added).forEach((id, entries) -> {
-      IndexFilter filter = region.filters.get(id);
+      IndexFilter filter = context.region.filters.get(id);
       if (filter != null) filter.add(entries);
+    });
+  }
+
+  private static void uncount(BatchContext context) {
+    byIndex(context.removed).forEach((id, entries) -> {
+      IndexFilter filter = context.region.filters.get(id);
+      if (filter != null) filter.remove(entries);
     });
   }
 
@@ -117,12 +129,10 @@ final class IndexMaintenance {
    */
   static long after(BatchContext context) {
     IndexedRegion region = context.region;
-    byIndex(context.removed).forEach((id, entries) -> {
-      IndexFilter filter = region.filters.get(id);
-      if (filter != null) filter.remove(entries);
-    });
+    if (Fault.COUNTED_AFTER_COMMIT.isOn()) count(context);
+    if (!Fault.UNCOUNTED_BEFORE_COMMIT.isOn()) uncount(context);
     long[] sequence = {region.acknowledgeAfter.get()};
-    byIndex(context.held).forEach((id, entries) -> {
+    byIndex(Fault.ONLY_OWN_FLIPS_WAITED_FOR.isOn() ? context.added : context.held).forEach((id, entries) -> {
       IndexFilter filter = region.filters.get(id);
       if (filter != null) sequence[0] = Math.max(sequence[0], filter.waitFor(entries));
     });
@@ -217,7 +227,7 @@ final class IndexMaintenance {
         }
         if (last < 0) continue;
         region.newest.note(row.getKey(), after.newest());
-        if (raw.containsKey(row.getKey())) {
+        if (raw.containsKey(row.getKey()) && !Fault.UNCOVERED_LEFT_ALONE.isOn()) {
           for (Cell cell : before.uncovered(after)) {
             if (!table.isOurs(CellUtil.cloneFamily(cell))) continue;
             add(last, new Put(row.getKey()).add(copy(cell)));

@@ -133,7 +133,8 @@ final class IndexedRegion {
    */
   boolean whileQuiet(Work work) throws IOException, InterruptedException {
     while (!isGoing()) {
-      if (!gate.writeLock().tryLock(50, TimeUnit.MILLISECONDS)) {
+      boolean gated = !Fault.RECOUNT_AMONG_WRITERS.isOn();
+      if (gated && !gate.writeLock().tryLock(50, TimeUnit.MILLISECONDS)) {
         Thread.sleep(20);
         continue;
       }
@@ -141,7 +142,7 @@ final class IndexedRegion {
         work.run();
         return true;
       } finally {
-        gate.writeLock().unlock();
+        if (gated) gate.writeLock().unlock();
       }
     }
     return false;

@@ -155,7 +155,8 @@ final class NewestCells implements AutoCloseable {
     if (family.files.isEmpty()) return true;
     Scan get = new Scan(new Get(row));
     // What is newer than a whole file is not looked for in it.
-    if (family.hasAll()) get.setTimeRange(oldest, Long.MAX_VALUE);
+    boolean hasAll = family.hasAll() || (Fault.OLDER_FILES_NOT_READ.isOn() && oldest != Long.MAX_VALUE);
+    if (hasAll) get.setTimeRange(oldest, Long.MAX_VALUE);
     for (int i = 0; i < family.files.size(); ++i) {
       KeyValueScanner scanner = family.files.get(i);
       if (!scanner.shouldUseScanner(get, family.store, Long.MIN_VALUE)) continue;
@@ -184,7 +185,8 @@ final class NewestCells implements AutoCloseable {
     while (cell != null && CellUtil.matchingRows(cell, row)) {
       // Tombstones of the whole family stand there, among the versions of a column without a name.
       boolean isNameless = cell.getQualifierLength() == 0;
-      if (isNameless && (cell.getTypeByte() != KeyValue.Type.Put.getCode() || ++nameless > MAX_NAMELESS)) return false;
+      boolean hides = cell.getTypeByte() != KeyValue.Type.Put.getCode() && !Fault.FAMILY_TOMBSTONES_OVERLOOKED.isOn();
+      if (isNameless && (hides || ++nameless > MAX_NAMELESS)) return false;
       if (family.qualifiers == null) {
         if (taken == null || !CellUtil.matchingQualifier(cell, taken)) {
           if (!take(cell)) return false;

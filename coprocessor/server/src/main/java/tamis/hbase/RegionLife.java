@@ -84,6 +84,7 @@ final class RegionLife {
     if (!first && !aborts.getAsBoolean()) {
       feed.waitAcknowledged(region.acknowledgeAfter.get(), clock.getAsLong() + CLOSING_WAIT_NS);
     }
+    if (Fault.FLAG_LOWERED_IN_PRECLOSE.isOn()) lowerFlag(region);
   }
 
   private long tellClosed(IndexedRegion region) {
@@ -99,8 +100,13 @@ final class RegionLife {
         inOrder = false;
       }
     }
+    // Not before: until the region is closed it takes writes, and it may never come to that.
+    if (inOrder) lowerFlag(region);
+  }
+
+  private void lowerFlag(IndexedRegion region) {
     OpeningFlag flag = region.flag;
-    if (flag == null || !inOrder) return;
+    if (flag == null) return;
     // Nobody believes in this opening any more, nor in one before it.
     boolean known = feed.acknowledgedFloor() >= region.acknowledgeAfter.get() || Fault.FLAG_LOWERED_BEFORE_ALL_KNOW.isOn();
     boolean settled = region.notBefore - clock.getAsLong() <= 0 || Fault.FLAG_LOWERED_BEFORE_ITS_WAIT.isOn();

@@ -11,10 +11,13 @@ import java.io.IOException;
 import java.lang.reflect.Proxy;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.Cell;
@@ -265,6 +268,57 @@ class InterleavingTest {
     assertEquals(10, missedByANewIndex());
   }
 
+  // ---- A region opens whose index lacks entries
+
+  /**
+   * Whether entries are made before the region is online: what is written then stands in the log before the region's
+   * opening, with numbers below the one that it opens with, and the region may never come to be open here.
+   */
+  private boolean writesBeforeItIsOnline() throws Exception {
+    try (RegionForTest test = open(descriptor())) {
+      BatchContext.current().writer = BatchContext.Writer.INDEX;
+      test.region.put(put("r", "v")); // without its entry
+      BatchContext.current().writer = BatchContext.Writer.CLIENT;
+      IndexBuilder.unmark(test.observer().indexed());
+      AtomicBoolean online = new AtomicBoolean();
+      CountDownLatch asked = new CountDownLatch(1);
+      List<Integer> entries = new CopyOnWriteArrayList<>(); // whenever the region is asked whether it is online
+      IndexedRegion region = new IndexedRegion(test.region, test.observer().indexed().table, "s,1,2", () -> {
+        entries.add(entriesOf(test));
+        asked.countDown();
+        return online.get();
+      });
+      state.opened(region);
+      try {
+        if (!Fault.WRITTEN_BEFORE_ONLINE.isOn()) {
+          asked.await();
+          online.set(true);
+        }
+        while (!region.complete().contains(1)) Thread.yield();
+        assertEquals(1, entriesOf(test) - 1); // and the marker
+        return !online.get() || entries.get(0) > 0;
+      } finally {
+        region.setClosed();
+        state.closeForTest(region);
+      }
+    }
+  }
+
+  private static int entriesOf(RegionForTest test) {
+    try {
+      return test.entries().size();
+    } catch (IOException e) {
+      throw new java.io.UncheckedIOException(e);
+    }
+  }
+
+  @Test
+  void nothingIsWrittenBeforeARegionIsOnline() throws Exception {
+    assertFalse(writesBeforeItIsOnline());
+    Fault.only(Fault.WRITTEN_BEFORE_ONLINE);
+    assertTrue(writesBeforeItIsOnline());
+  }
+
   // ---- A condition refuses a write
 
   /** Whether a write is acknowledged that is not there. */
@@ -299,7 +353,7 @@ class InterleavingTest {
     public void preBatchMutate(ObserverContext<RegionCoprocessorEnvironment> c,
         MiniBatchOperationInProgress<Mutation> batch) throws IOException {
       for (int i = 0; i < batch.size(); ++i) {
-        java.util.List<Cell> cells = batch.getOperation(i).getFamilyCellMap().get(RegionForTest.F);
+        List<Cell> cells = batch.getOperation(i).getFamilyCellMap().get(RegionForTest.F);
         if (cells == null) continue;
         cells.replaceAll(cell -> new KeyValue(CellUtil.cloneRow(cell), RegionForTest.F, CellUtil.cloneQualifier(cell),
             cell.getTimestamp(), Bytes.toBytes("changed")));
@@ -448,9 +502,9 @@ class InterleavingTest {
   }
 
   private static void load(RegionForTest test, Path file) throws IOException {
-    java.util.List<Pair<byte[], String>> files = Collections.singletonList(new Pair<>(RegionForTest.F, file.toString()));
+    List<Pair<byte[], String>> files = Collections.singletonList(new Pair<>(RegionForTest.F, file.toString()));
     test.region.getCoprocessorHost().preBulkLoadHFile(files);
-    java.util.Map<byte[], java.util.List<Path>> loaded = null;
+    java.util.Map<byte[], List<Path>> loaded = null;
     try {
       loaded = ((HRegion) test.region).bulkLoadHFiles(files, true, null);
     } finally {

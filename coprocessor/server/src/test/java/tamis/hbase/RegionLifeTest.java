@@ -192,6 +192,27 @@ class RegionLifeTest {
     assertFalse(waitsForWhoDoesNotKnow());
   }
 
+  /** A is about to close the region, and stops: it is expelled without knowing, and answers searches as before. */
+  private boolean waitsBehindWhoWasAboutToClose() throws Exception {
+    Server a = new Server();
+    IndexedRegion first = a.open();
+    a.tell(first);
+    a.life.closing(first);
+    a.life.closing(first);
+    return waits(new Server().open());
+  }
+
+  @Test
+  void theFlagStaysUntilTheRegionIsClosed() throws Exception {
+    assertTrue(waitsBehindWhoWasAboutToClose());
+  }
+
+  @Test
+  void takenDownBeforeItHidesAZombie() throws Exception {
+    Fault.only(Fault.FLAG_LOWERED_IN_PRECLOSE);
+    assertFalse(waitsBehindWhoWasAboutToClose());
+  }
+
   @Test
   void anAbortedRegionLeavesItsFlag() throws Exception {
     Server a = new Server();
@@ -199,6 +220,17 @@ class RegionLifeTest {
     region.setClosed();
     a.life.closed(region, false);
     assertTrue(waits(new Server().open()));
+  }
+
+  /** Whether a search of all rows is. */
+  private static boolean isAnswered(IndexedRegion region) {
+    tamis.pb.Table.Predicate every =
+        tamis.pb.Table.Predicate.newBuilder().setKind(tamis.pb.Table.Predicate.Kind.TRUE).build();
+    Cluster.SearchReply reply = RegionServerState.INSTANCE.search(Cluster.SearchRequest.newBuilder()
+        .setTableId(region.table.tableId).setSchemaVersion(1)
+        .addRanges(Cluster.SearchRange.newBuilder().setRegionId(region.id))
+        .addBranches(Cluster.Branch.newBuilder().setPredicate(every.toByteString())).build());
+    return reply.getResults(0).getError().getCode() == Cluster.Error.Code.OK;
   }
 
   /** A's flag cannot be written; it is expelled without knowing, and B opens the region and finds no flag. */
@@ -215,12 +247,7 @@ class RegionLifeTest {
     files.delete(directory, false);
     try {
       assertFalse(waits(new Server().open())); // it acknowledges at once
-      tamis.pb.Table.Predicate every =
-          tamis.pb.Table.Predicate.newBuilder().setKind(tamis.pb.Table.Predicate.Kind.TRUE).build();
-      Cluster.SearchReply reply = state.search(Cluster.SearchRequest.newBuilder().setTableId(first.table.tableId)
-          .setSchemaVersion(1).addRanges(Cluster.SearchRange.newBuilder().setRegionId(first.id))
-          .addBranches(Cluster.Branch.newBuilder().setPredicate(every.toByteString())).build());
-      boolean answers = reply.getResults(0).getError().getCode() == Cluster.Error.Code.OK;
+      boolean answers = isAnswered(first);
       assertEquals(answers, feed.openRegions().contains(first.id));
       return answers;
     } finally {
@@ -239,6 +266,61 @@ class RegionLifeTest {
   void withoutThatRuleItWouldBe() throws Exception {
     Fault.only(Fault.BELIEVED_BEFORE_ITS_FLAG);
     assertTrue(believedBesideTheNextOwner());
+  }
+
+  // ---- Searches that take long
+
+  /** Searched on a server that proves by `ownership`; what happens to the region meanwhile is `meanwhile`. */
+  private boolean isAnsweredThough(Ownership ownership, java.util.function.Consumer<IndexedRegion> meanwhile)
+      throws Exception {
+    RegionServerState state = RegionServerState.INSTANCE;
+    state.startForTest(new FeedOptions());
+    state.ownForTest(ownership);
+    IndexedRegion[] region = new IndexedRegion[1];
+    region[0] = new IndexedRegion(test.region, test.observer().indexed().table, "s,1,2", () -> {
+      meanwhile.accept(region[0]);
+      return true;
+    });
+    new Server().life.opened(region[0]);
+    state.tellForTest(region[0]);
+    try {
+      return isAnswered(region[0]);
+    } finally {
+      state.closeForTest(region[0]);
+      state.ownForTest(null);
+      state.startForTest(null);
+    }
+  }
+
+  /** It takes longer than a proof holds, and the region is another server's meanwhile. */
+  private boolean answersPastItsProof() throws Exception {
+    boolean[] expelled = new boolean[1];
+    Ownership ownership = new Ownership(() -> {
+      if (expelled[0]) throw new java.io.IOException("another one has the regions");
+    }, () -> now, () -> now / 1_000_000);
+    return isAnsweredThough(ownership, region -> {
+      expelled[0] = true;
+      now += Ownership.OPENING_WAIT_NS;
+    });
+  }
+
+  @Test
+  void aSearchIsAnsweredOnAProofThatHoldsAtItsEnd() throws Exception {
+    assertFalse(answersPastItsProof());
+    Fault.only(Fault.NO_PROOF_AT_THE_END);
+    assertTrue(answersPastItsProof());
+  }
+
+  /** The region is closed meanwhile, and another server may have opened it at once. */
+  private boolean answersForAClosedRegion() throws Exception {
+    return isAnsweredThough(new Ownership(() -> { }), IndexedRegion::setClosed);
+  }
+
+  @Test
+  void aSearchOfARegionThatWasClosedMeanwhileIsNotAnswered() throws Exception {
+    assertFalse(answersForAClosedRegion());
+    Fault.only(Fault.CLOSED_REGION_ANSWERS);
+    assertTrue(answersForAClosedRegion());
   }
 
   // ---- Proofs
