@@ -244,7 +244,7 @@ class CountingTest {
   private static long othersUncounted() throws Exception {
     Filter f = new Filter();
     List<IndexEntry> others = f.entries(0, 1100);
-    assertTrue(f.filter.beginGeneration(() -> true));
+    assertTrue(f.filter.beginGeneration(() -> true, FilterRoom.ENDLESS));
     f.filter.add(others);
     ScalableSplitCountingBloomFilter same =
         new ScalableSplitCountingBloomFilter(SplitGeometry.of(f.index.fpr, f.index.expectedValues), f.index.seed);
@@ -279,14 +279,14 @@ class CountingTest {
   private static boolean leftOutBesideAPublication() throws Exception {
     Filter f = new Filter();
     f.feed.append(Cluster.Event.newBuilder().setKind(Cluster.Event.Kind.REGION_OPENED).setRegionId(1).setEpoch(1));
-    assertTrue(f.filter.beginGeneration(() -> true));
+    assertTrue(f.filter.beginGeneration(() -> true, FilterRoom.ENDLESS));
     f.filter.countExisting(f.entries(0, 10));
     f.filter.publish();
     FeedCopy copy = new FeedCopy(3);
     applyAll(f.feed, copy);
     IndexEntry entry = f.entry(5000);
     assertTrue(copy.excludes(1, 1, entry.hashes()[0], entry.first()));
-    assertTrue(f.filter.beginGeneration(() -> true));
+    assertTrue(f.filter.beginGeneration(() -> true, FilterRoom.ENDLESS));
     f.filter.add(Collections.singletonList(entry));
     f.filter.countExisting(f.entries(0, 10));
     f.filter.publish();

@@ -213,14 +213,16 @@ public final class DefinitionDrive {
     }
     expect("puts", calls, 100, 200);
     TableForTest.drop(admin, CLONE);
+    admin.deleteSnapshot(SNAPSHOT);
+    admin.snapshot(SNAPSHOT, NAME);
     TableForTest.drop(admin, NAME);
     admin.cloneSnapshot(SNAPSHOT, NAME);
-    expect("clone under the name that the table had", calls, cloned, -1);
+    expect("clone under the name that the table had", calls, 100, 200);
     long last = version;
     change(2, 4);
     version = IndexedTable.of(admin.getDescriptor(NAME)).schema.version;
     if (version <= last + 1) throw new IllegalStateException("version " + version + " may have been there before");
-    expect("index drop and create behind it", calls, cloned, -1);
+    expect("index drop and create behind it", calls, 100, 200);
     TableForTest.drop(admin, NAME);
     admin.deleteSnapshot(SNAPSHOT);
   }

@@ -568,7 +568,7 @@ class InterleavingTest {
     Schema.Index index = Schema.parse(RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build()
         .toByteArray()).index(1);
     IndexFilter filter = new IndexFilter(feed, index, 1, 1);
-    filter.beginGeneration(() -> true);
+    filter.beginGeneration(() -> true, FilterRoom.ENDLESS);
     filter.publish();
     poll(feed, now, 0);
     assertTrue(poll(feed, now, feed.last()).getLeaseNs() > 0); // it excludes what the filter lacks
@@ -578,7 +578,7 @@ class InterleavingTest {
     long dropped = filter.drop();
     assertEquals(feed.last(), dropped);
     long[] waited = {filter.waitFor(written) - dropped, filter.drop() - dropped}; // the put, and who loads beside the first
-    filter.beginGeneration(() -> true);
+    filter.beginGeneration(() -> true, FilterRoom.ENDLESS);
     filter.countExisting(written);
     filter.publish();
     assertEquals(waited[0], filter.waitFor(written) - dropped); // one behind the load
