@@ -48,14 +48,14 @@ class FeedTest {
 
   @Test
   void noAcknowledgedValueIsLeftOut() throws Exception {
-    assertNull(play(new FeedOptions()));
+    assertNull(play(new FeedOptions(), false));
   }
 
   @Test
   void noAcknowledgedValueIsLeftOutWhereMemoryIsShort() throws Exception {
     RegionServerState.INSTANCE.filters.limitForTest(
         ScalableSplitCountingBloomFilter.layerBytes(SplitGeometry.of(0.001, 64)) - 1); // of counters
-    assertNull(play(new FeedOptions()));
+    assertNull(play(new FeedOptions(), true));
   }
 
   /** The lease outlives the test, and nobody polls once the bits are there. */
@@ -88,8 +88,8 @@ class FeedTest {
     test.region.put(new Put(row).addColumn(RegionForTest.F, Bytes.toBytes("a"), Bytes.toBytes(value)));
   }
 
-  /** What went wrong, or null. */
-  private String play(FeedOptions options) throws Exception {
+  /** What went wrong, or null. `bits`: the filter is bits alone. */
+  private String play(FeedOptions options, boolean bits) throws Exception {
     Random seeds = new Random(17);
     FilterFeed feed = RegionServerState.INSTANCE.startForTest(options);
     try (RegionForTest test = newRegion()) {
@@ -149,6 +149,7 @@ class FeedTest {
       stop[0] = true;
       poller.join();
       if (wrong.get() != null) return wrong.get();
+      assertEquals(bits, region.filters.get(1).isOfBits());
       // What the filter holds is what stands.
       for (int i = 0; i < 20; ++i) {
         String value = "v" + i;

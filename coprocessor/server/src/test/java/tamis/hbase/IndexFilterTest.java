@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import java.util.function.Predicate;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.Test;
 import tamis.pb.Cluster;
@@ -153,6 +154,14 @@ class IndexFilterTest {
     assertTrue(filter.project(whole, 1 << 20).getLayersCount() > 1);
     assertEquals(filter.project(whole, 1 << 20).getLayersList(), bits.project(whole, 1 << 20).getLayersList());
     assertEquals(-1, bits.countBound(new byte[1]));
+    List<IndexEntry> later = Collections.singletonList(entry(7, ENTRIES));
+    Predicate<IndexEntry> before = bits.frozen();
+    assertFalse(before.test(later.get(0)));
+    bits.add(later);
+    assertFalse(before.test(later.get(0)));
+    IndexFilter heir = bits.inheritedBy(new FilterFeed("test", 7, new FeedOptions(), System::nanoTime, (c, b) -> null), index, 2, 1);
+    heir.publish();
+    assertTrue(heir.isOfBits() && heir.mayContain(later.get(0)));
   }
 
   /** Each row's value goes with it, and none is left: bits that stay are forgotten once as many went as there are. */
