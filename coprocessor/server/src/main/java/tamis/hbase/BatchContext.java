@@ -11,8 +11,8 @@ import org.apache.hadoop.hbase.client.Mutation;
 import tamis.table.Key;
 
 /**
- * What one thread does to regions now: HBase runs all hooks of a batch on the thread that began it. Threads: each its
- * own.
+ * What one thread does to regions now: HBase runs all hooks of a batch on the thread that began it. In the midst of one
+ * another coprocessor may write, on the same thread: that batch has a context of its own. Threads: each its own.
  */
 final class BatchContext {
   /** Who writes. */
@@ -24,19 +24,28 @@ final class BatchContext {
     BUILDER
   }
 
-  private static final ThreadLocal<BatchContext> CURRENT = ThreadLocal.withInitial(BatchContext::new);
+  /** For whom a batch is. */
+  static final class Caller {
+    Writer writer = Writer.CLIENT;
+    /** What a builder builds: ids of indexes, and entries that may be no row's, by the row that they name. */
+    Set<Integer> indexes = Collections.emptySet();
+    Map<Key, List<IndexEntry>> suspects = Collections.emptyMap();
+    /** The conditions of our own writes; null: a plain client's. */
+    ConditionalWrites conditions;
+    /** What our own writes wait for, once for the whole request. */
+    long waitFor;
+  }
 
-  Writer writer = Writer.CLIENT;
-  /** What a builder builds: ids of indexes, and entries that may be no row's, by the row that they name. */
-  Set<Integer> indexes = Collections.emptySet();
-  Map<Key, List<IndexEntry>> suspects = Collections.emptyMap();
-  /** The conditions of our own writes; null: a plain client's. */
-  ConditionalWrites conditions;
+  private static final ThreadLocal<BatchContext> CURRENT = ThreadLocal.withInitial(() -> new BatchContext(null));
+
+  private final BatchContext outer; // null: no batch is under way
+  private BatchContext inner;       // kept, since batches are many
+  private final Caller next = new Caller();
+
+  /** For whom this batch is. */
+  final Caller caller;
   /** What increments and appends made, until the batch has them. */
   final Map<Mutation, List<Cell>> computed = new IdentityHashMap<>();
-
-  /** What our own writes wait for, once for the whole request. */
-  long waitFor;
 
   // Of the mini-batch that is under way.
   IndexedRegion region;
@@ -47,8 +56,31 @@ final class BatchContext {
   List<IndexEntry> removed = new ArrayList<>();
   List<IndexEntry> held = new ArrayList<>();
 
+  private BatchContext(BatchContext outer) {
+    this.outer = outer;
+    caller = outer == null ? next : outer.next;
+  }
+
   static BatchContext current() {
     return CURRENT.get();
+  }
+
+  /** For whom the next batch of this thread will be: a client's, unless who begins it says so here. */
+  static Caller next() {
+    return current().next;
+  }
+
+  static void begin() {
+    if (Fault.NESTED_BATCH_SHARES_CONTEXT.isOn()) return;
+    BatchContext outer = current();
+    if (outer.inner == null) outer.inner = new BatchContext(outer);
+    CURRENT.set(outer.inner);
+  }
+
+  static void end() {
+    BatchContext ended = current();
+    ended.computed.clear();
+    if (ended.outer != null) CURRENT.set(ended.outer);
   }
 
   /** Frees what the mini-batch holds. Whoever comes too late finds nothing. */

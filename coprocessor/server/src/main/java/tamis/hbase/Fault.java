@@ -32,6 +32,8 @@ enum Fault {
   LOAD_WITHOUT_UNMARKING,
   /** What a batch holds is not freed where its last hook did not come. */
   NO_SWEEP,
+  /** A batch inside of a batch shares what the thread knows of it. */
+  NESTED_BATCH_SHARES_CONTEXT,
   /** ZooKeeper proves ownership though the log has a fence. */
   PROOF_WITHOUT_FENCE,
   /** A proof counts from its end. */

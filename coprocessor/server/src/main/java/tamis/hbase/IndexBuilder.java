@@ -157,13 +157,13 @@ final class IndexBuilder {
 
   /** The indexes of these ids. False: told to stop. */
   static boolean build(IndexedRegion region, Set<Integer> indexes, Progress progress) throws IOException {
-    BatchContext context = BatchContext.current();
-    context.indexes = indexes;
+    BatchContext.Caller caller = BatchContext.next();
+    caller.indexes = indexes;
     try {
       long[] rows = new long[1];
       return sweep(region, indexes, rows, progress) && visit(region, rows, progress);
     } finally {
-      context.indexes = Collections.emptySet();
+      caller.indexes = Collections.emptySet();
     }
   }
 
@@ -182,12 +182,12 @@ final class IndexBuilder {
         write(region, nobodys, BatchContext.Writer.INDEX);
         List<Mutation> touches = new ArrayList<>();
         for (Key row : suspects.keySet()) touches.add(new Put(row.bytes()));
-        BatchContext context = BatchContext.current();
-        context.suspects = suspects;
+        BatchContext.Caller caller = BatchContext.next();
+        caller.suspects = suspects;
         try {
           write(region, touches, BatchContext.Writer.BUILDER);
         } finally {
-          context.suspects = Collections.emptyMap();
+          caller.suspects = Collections.emptyMap();
         }
         rows[0] += touches.size();
         if (!progress.rows(rows[0])) return false;
@@ -253,16 +253,16 @@ final class IndexBuilder {
       throws IOException {
     List<Mutation> left = mutations;
     for (int tried = 0; !left.isEmpty(); ++tried) {
-      BatchContext context = BatchContext.current();
+      BatchContext.Caller caller = BatchContext.next();
       OperationStatus[] statuses = null;
       IOException busy = null;
-      context.writer = writer;
+      caller.writer = writer;
       try {
         statuses = ((HRegion) region.region).batchMutate(left.toArray(new Mutation[0]));
       } catch (org.apache.hadoop.hbase.RegionTooBusyException e) {
         busy = e;
       } finally {
-        context.writer = BatchContext.Writer.CLIENT;
+        caller.writer = BatchContext.Writer.CLIENT;
       }
       List<Mutation> failed = new ArrayList<>();
       String why = busy == null ? "" : busy.getMessage();

@@ -62,7 +62,7 @@ final class IndexMaintenance {
     BatchContext context = BatchContext.current();
     context.region = region;
     context.began = System.nanoTime();
-    boolean building = context.writer == BatchContext.Writer.BUILDER;
+    boolean building = context.caller.writer == BatchContext.Writer.BUILDER;
     TreeMap<byte[], RowWrites> rows = new TreeMap<>(Bytes.BYTES_COMPARATOR);
     boolean ofTable = false;
     for (int i = 0; i < batch.size(); ++i) {
@@ -70,7 +70,7 @@ final class IndexMaintenance {
       Mutation mutation = batch.getOperation(i);
       if (mutation.getDurability() == Durability.SKIP_WAL && !Fault.SKIP_WAL_KEPT.isOn()) mutation.setDurability(Durability.SYNC_WAL);
       ofTable |= isOfTable(region.table, mutation);
-      boolean conditional = context.conditions != null && context.conditions.of(mutation) != null;
+      boolean conditional = context.caller.conditions != null && context.caller.conditions.of(mutation) != null;
       if (!building && !conditional && !concerns(region.table, mutation, context)) continue;
       RowWrites writes = rows.computeIfAbsent(mutation.getRow(), row -> new RowWrites());
       writes.operations.add(i);
@@ -203,7 +203,7 @@ final class IndexMaintenance {
       Map<byte[], RowImage> images = new TreeMap<>(Bytes.BYTES_COMPARATOR);
       TreeMap<byte[], RowWrites> seen = new TreeMap<>(Bytes.BYTES_COMPARATOR);
       rows.forEach((row, writes) -> (writes.raw || region.isHiding(row) || (building && region.loaded) ? raw : seen).put(row, writes));
-      boolean conditional = context.conditions != null;
+      boolean conditional = context.caller.conditions != null;
       TreeMap<byte[], RowWrites> hard = new TreeMap<>(Bytes.BYTES_COMPARATOR);
       NewestCells.readAll(region, seen, conditional, images, hard);
       images.putAll(RowReader.readSeen(region.region::getScanner, table, hard, conditional));
@@ -279,7 +279,7 @@ final class IndexMaintenance {
     /** False: vetoed. */
     private boolean apply(int i, RowImage image) throws IOException {
       Mutation mutation = batch.getOperation(i);
-      ConditionalWrites.Write write = context.conditions == null ? null : context.conditions.of(mutation);
+      ConditionalWrites.Write write = context.caller.conditions == null ? null : context.caller.conditions.of(mutation);
       if (write != null) {
         if (!ConditionalWrites.allows(write, table.schema, image)) {
           boolean done = write.outcome.getCode() == tamis.pb.Cluster.Error.Code.OK;
@@ -361,12 +361,12 @@ final class IndexMaintenance {
     private void rebuild(int operation, byte[] row, RowImage image) {
       Map<Key, IndexEntry> now = image.entries(region.keys);
       for (Map.Entry<Key, IndexEntry> entry : now.entrySet()) {
-        if (!context.indexes.contains(entry.getValue().index.id)) continue;
+        if (!context.caller.indexes.contains(entry.getValue().index.id)) continue;
         context.held.add(entry.getValue());
         missing.put(entry.getValue().key, entry.getValue());
         missingWith.put(entry.getKey(), operation);
       }
-      for (IndexEntry suspect : context.suspects.getOrDefault(new Key(row), Collections.emptyList())) {
+      for (IndexEntry suspect : context.caller.suspects.getOrDefault(new Key(row), Collections.emptyList())) {
         Key key = new Key(suspect.key);
         if (now.containsKey(key)) continue;
         gone.put(suspect.key, suspect);

@@ -178,7 +178,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   }
 
   private static boolean isOwnWork() {
-    return BatchContext.current().writer != BatchContext.Writer.CLIENT;
+    return BatchContext.current().caller.writer != BatchContext.Writer.CLIENT;
   }
 
   // ---- Writes
@@ -281,11 +281,16 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   }
 
   @Override
+  public void postStartRegionOperation(ObserverContext<RegionCoprocessorEnvironment> c, Region.Operation operation) {
+    if (operation == Region.Operation.BATCH_MUTATE) quietly("begin a write", BatchContext::begin);
+  }
+
+  @Override
   public void preBatchMutate(ObserverContext<RegionCoprocessorEnvironment> c,
       MiniBatchOperationInProgress<Mutation> batch) throws IOException {
     guarded("keep the indexes of a write", () -> {
       BatchContext context = BatchContext.current();
-      if (indexed == null || context.writer == BatchContext.Writer.INDEX) return;
+      if (indexed == null || context.caller.writer == BatchContext.Writer.INDEX) return;
       if (context.isUnderWay()) sweep(context);
       try {
         IndexMaintenance.before(indexed, batch);
@@ -314,8 +319,8 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
       if (context.isUnderWay()) context.release();
     });
     if (!counted) throw new DoNotRetryIOException("the write stands, but searches may not find it: see the server's log");
-    if (context.conditions != null) {
-      context.waitFor = Math.max(context.waitFor, sequence[0]);
+    if (context.caller.conditions != null) {
+      context.caller.waitFor = Math.max(context.caller.waitFor, sequence[0]);
     } else {
       guarded("wait for coordinators", () -> {
         if (!state.waitAcknowledged(sequence[0])) {
@@ -332,8 +337,9 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
     if (operation != Region.Operation.BATCH_MUTATE) return; // our own scanners end inside of a batch
     quietly("end a write", () -> {
       BatchContext context = BatchContext.current();
-      if (context.isUnderWay() && !Fault.NO_SWEEP.isOn()) sweep(context);
-      context.computed.clear();
+      if (context.isUnderWay() && Fault.NO_SWEEP.isOn()) return;
+      if (context.isUnderWay()) sweep(context);
+      BatchContext.end();
     });
   }
 

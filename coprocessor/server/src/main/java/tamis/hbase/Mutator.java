@@ -94,13 +94,13 @@ final class Mutator {
     if (writes.isEmpty()) return;
     Mutation[] mutations = new Mutation[writes.size()];
     for (int i = 0; i < mutations.length; ++i) mutations[i] = writes.get(i).mutation;
-    BatchContext context = BatchContext.current();
+    BatchContext.Caller caller = BatchContext.next();
     OperationStatus[] statuses;
-    context.conditions = conditions;
+    caller.conditions = conditions;
     try {
       statuses = ((org.apache.hadoop.hbase.regionserver.HRegion) region.region).batchMutate(mutations);
     } finally {
-      context.conditions = null;
+      caller.conditions = null;
     }
     if (Fault.REFUSAL_ANSWERED_AS_DONE.isOn()) {
       for (ConditionalWrites.Write write : writes) write.outcome = Cluster.Error.getDefaultInstance();

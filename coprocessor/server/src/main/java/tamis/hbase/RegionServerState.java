@@ -407,8 +407,8 @@ final class RegionServerState implements Endpoint.Requests {
 
   Cluster.MutateReply mutate(Cluster.MutateRequest request) throws IOException {
     Cluster.MutateReply.Builder reply = Cluster.MutateReply.newBuilder();
-    BatchContext context = BatchContext.current();
-    context.waitFor = 0;
+    BatchContext.Caller caller = BatchContext.next();
+    caller.waitFor = 0;
     for (Cluster.RegionMutations mutations : request.getRegionsList()) {
       IndexedRegion region = find(mutations.getRegionId(), mutations.getEpoch(), request.getTableId());
       reply.addRegions(region == null
@@ -416,7 +416,7 @@ final class RegionServerState implements Endpoint.Requests {
               .setError(notHere(mutations.getRegionId())).build()
           : Mutator.mutate(region, mutations, request.getSchemaVersion()));
     }
-    if (!waitAcknowledged(context.waitFor)) return mayStand(reply.build());
+    if (!waitAcknowledged(caller.waitFor)) return mayStand(reply.build());
     return reply.build();
   }
 

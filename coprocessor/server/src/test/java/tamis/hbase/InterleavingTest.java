@@ -132,13 +132,13 @@ class InterleavingTest {
     try (RegionForTest test = open(descriptor())) {
       test.region.put(put("early", "v"));
       // As it comes back: the entry is not in the files, the row and the marker are.
-      BatchContext.current().writer = BatchContext.Writer.INDEX;
+      BatchContext.next().writer = BatchContext.Writer.INDEX;
       try {
         IndexedRegion region = test.observer().indexed();
         test.region.delete(new org.apache.hadoop.hbase.client.Delete(
             region.keys.entry(1, encoded("v"), Bytes.toBytes("early"))).addColumns(IndexedTable.FAMILY, IndexedTable.QUALIFIER));
       } finally {
-        BatchContext.current().writer = BatchContext.Writer.CLIENT;
+        BatchContext.next().writer = BatchContext.Writer.CLIENT;
       }
       restore.on(test);
       test.reopen();

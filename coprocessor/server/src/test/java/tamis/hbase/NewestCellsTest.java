@@ -53,10 +53,10 @@ class NewestCellsTest {
         break;
       case 7:
         // As it may stand in a table from before it was indexed: a cell that expires by itself.
-        BatchContext.current().writer = BatchContext.Writer.INDEX;
+        BatchContext.next().writer = BatchContext.Writer.INDEX;
         test.region.put(new Put(row).addColumn(RegionForTest.F, qualifier, timestamp, Bytes.toBytes(7L))
             .setTTL(random.nextBoolean() ? 1 : 1_000_000_000));
-        BatchContext.current().writer = BatchContext.Writer.CLIENT;
+        BatchContext.next().writer = BatchContext.Writer.CLIENT;
         break;
       default: {
         Put put = new Put(row);

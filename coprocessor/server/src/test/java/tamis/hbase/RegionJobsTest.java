@@ -72,11 +72,11 @@ class RegionJobsTest {
 
   /** Past all hooks. */
   private static void writeEntries(HRegion region, Mutation... mutations) throws IOException {
-    BatchContext.current().writer = BatchContext.Writer.INDEX;
+    BatchContext.next().writer = BatchContext.Writer.INDEX;
     try {
       region.batchMutate(mutations);
     } finally {
-      BatchContext.current().writer = BatchContext.Writer.CLIENT;
+      BatchContext.next().writer = BatchContext.Writer.CLIENT;
     }
   }
 

@@ -335,12 +335,12 @@ class SearchTest {
           region.keys.entry(9, values, Bytes.toBytes("r1")),                // of an index that is no more
           Key.concat(Bytes.toBytes("q"), region.keys.entry(1, values, Bytes.toBytes("r1")))}; // of another region
       List<byte[]> before = test.entries();
-      BatchContext.current().writer = BatchContext.Writer.INDEX;
+      BatchContext.next().writer = BatchContext.Writer.INDEX;
       for (byte[] key : garbage) {
         test.region.put(new org.apache.hadoop.hbase.client.Put(key).addColumn(IndexedTable.FAMILY, IndexedTable.QUALIFIER,
             new byte[0]));
       }
-      BatchContext.current().writer = BatchContext.Writer.CLIENT;
+      BatchContext.next().writer = BatchContext.Writer.CLIENT;
       assertEquals(before.size() + garbage.length, test.entries().size());
       test.region.flush(true);
       test.region.compact(true);
