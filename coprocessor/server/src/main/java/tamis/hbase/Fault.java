@@ -30,6 +30,8 @@ enum Fault {
   DROP_NOT_WAITED_FOR,
   /** The index is believed while files are loaded. */
   LOAD_WITHOUT_UNMARKING,
+  /** Rows that are wholly behind tombstones get no entries behind a load of files. */
+  HIDDEN_ROWS_NOT_VISITED,
   /** What a batch holds is not freed where its last hook did not come. */
   NO_SWEEP,
   /** A batch inside of a batch shares what the thread knows of it. */

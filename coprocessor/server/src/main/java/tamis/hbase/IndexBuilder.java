@@ -232,6 +232,8 @@ final class IndexBuilder {
       List<Mutation> touches = new ArrayList<>();
       boolean more = true;
       Scan scan = ReadView.scan(from, Key.EMPTY).setFilter(new FirstKeyOnlyFilter()).setCacheBlocks(false);
+      // What was loaded behind a tombstone may show once a compaction ends that took the tombstone before the files came.
+      scan.setRaw(region.loaded && !Fault.HIDDEN_ROWS_NOT_VISITED.isOn());
       for (byte[] family : region.table.families) scan.addFamily(family);
       try (RegionScanner scanner = region.region.getScanner(scan)) {
         while (more && touches.size() < BATCH) {

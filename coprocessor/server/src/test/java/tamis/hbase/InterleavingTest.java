@@ -28,7 +28,9 @@ import org.apache.hadoop.hbase.KeyValue;
 import org.apache.hadoop.hbase.RegionTooBusyException;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.CoprocessorDescriptorBuilder;
+import org.apache.hadoop.hbase.client.Delete;
 import org.apache.hadoop.hbase.client.Durability;
+import org.apache.hadoop.hbase.client.Get;
 import org.apache.hadoop.hbase.client.Mutation;
 import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.RowMutations;
@@ -44,7 +46,10 @@ import org.apache.hadoop.hbase.io.hfile.CacheConfig;
 import org.apache.hadoop.hbase.io.hfile.HFile;
 import org.apache.hadoop.hbase.io.hfile.HFileContextBuilder;
 import org.apache.hadoop.hbase.regionserver.HRegion;
+import org.apache.hadoop.hbase.regionserver.HStore;
 import org.apache.hadoop.hbase.regionserver.MiniBatchOperationInProgress;
+import org.apache.hadoop.hbase.regionserver.compactions.CompactionContext;
+import org.apache.hadoop.hbase.regionserver.throttle.NoLimitThroughputController;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.util.CommonFSUtils;
 import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
@@ -682,6 +687,34 @@ class InterleavingTest {
     assertFalse(filterLacksWhatCameAfterAChangeOfSettings());
     Fault.only(Fault.OBSERVER_BEGINS_ANEW);
     assertTrue(filterLacksWhatCameAfterAChangeOfSettings());
+  }
+
+  /** A major compaction took the tombstone of a row before a file with the row came, and ends behind the building. */
+  private long missedBehindACompaction() throws Exception {
+    state.startForTest(new FeedOptions());
+    try (RegionForTest test = open(descriptor())) {
+      IndexedRegion region = test.observer().indexed();
+      test.region.put(put("x1", "before"));
+      test.region.delete(new Delete(Bytes.toBytes("x1")));
+      test.region.flush(true);
+      state.openForTest(region);
+      HStore store = test.region.getStore(RegionForTest.F);
+      store.triggerMajorCompaction();
+      CompactionContext compaction = store.requestCompaction().get();
+      load(test, file(test, "x1"));
+      awaitBuilt(region);
+      assertTrue(test.region.get(new Get(Bytes.toBytes("x1"))).isEmpty());
+      assertTrue(test.region.compact(compaction, store, NoLimitThroughputController.INSTANCE));
+      assertFalse(test.region.get(new Get(Bytes.toBytes("x1"))).isEmpty());
+      return missed(test);
+    }
+  }
+
+  @Test
+  void whatIsLoadedBehindATombstoneIsIndexed() throws Exception {
+    assertEquals(0, missedBehindACompaction());
+    Fault.only(Fault.HIDDEN_ROWS_NOT_VISITED);
+    assertEquals(1, missedBehindACompaction());
   }
 
   @Test
