@@ -10,6 +10,8 @@ import org.slf4j.LoggerFactory;
  * Until when this server may be believed to own its regions: W behind the beginning of its last proof. A proof is
  * something that whoever gives its regions away must come after; a session that has not run out is none.
  *
+ * One thread proves, for all who ask: a log or a ZooKeeper that hangs holds that thread, and no handler for long.
+ *
  * Times are System.nanoTime, which stands still while the machine sleeps. So the wall clock is compared with it: where
  * that has run ahead, nothing is believed before the next proof.
  *
@@ -19,6 +21,8 @@ final class Ownership {
   static final long TERM_NS = TimeUnit.MILLISECONDS.toNanos(1500); // W
   /** How long a region waits that was opened behind an owner who may still be believed: W by a clock that runs slow. */
   static final long OPENING_WAIT_NS = TERM_NS + TERM_NS * 3 / 100 + TimeUnit.MILLISECONDS.toNanos(10);
+  /** How long a handler may wait for a proof. */
+  static final long PATIENCE_NS = TERM_NS / 3;
   private static final long INTERVAL_NS = TimeUnit.MILLISECONDS.toNanos(300);
   private static final long JUMP_NS = TimeUnit.MILLISECONDS.toNanos(100);
 
@@ -45,14 +49,29 @@ final class Ownership {
   private volatile Proved proved;
   private final LongSupplier nanoClock;
   private final LongSupplier wallClockMs;
+  private final long patienceNs;
   private Thread prover;
+  private boolean asked;    // a proof that is not ahead of time
+  private boolean proving;
+  private long provingSince;
+  private long attempts;    // that have ended
 
+  Ownership(Proof proof, long patienceNs) {
+    this(proof, patienceNs, System::nanoTime, System::currentTimeMillis);
+  }
+
+  /** For tests: who asks waits as long as it takes. */
   Ownership(Proof proof) {
-    this(proof, System::nanoTime, System::currentTimeMillis);
+    this(proof, Long.MAX_VALUE);
   }
 
   Ownership(Proof proof, LongSupplier nanoClock, LongSupplier wallClockMs) {
+    this(proof, Long.MAX_VALUE, nanoClock, wallClockMs);
+  }
+
+  private Ownership(Proof proof, long patienceNs, LongSupplier nanoClock, LongSupplier wallClockMs) {
     this.proof = proof;
+    this.patienceNs = patienceNs;
     this.nanoClock = nanoClock;
     this.wallClockMs = wallClockMs;
   }
@@ -77,45 +96,87 @@ final class Ownership {
     return last.at + TERM_NS;
   }
 
-  /** Proves it now unless a proof still holds. */
+  /** Whether a proof holds, or the next one to end does and does not take long. */
   boolean ensure() {
-    if (verifiedUntil() - nanoClock.getAsLong() > 0) return true;
-    return proveNow() && verifiedUntil() - nanoClock.getAsLong() > 0;
+    if (holds()) return true;
+    try {
+      return awaitProof() && holds();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
   }
 
-  private boolean proveNow() {
+  private boolean holds() {
+    return verifiedUntil() - nanoClock.getAsLong() > 0;
+  }
+
+  /** False: it takes too long; counted from its beginning, so that few wait for one that hangs. */
+  private synchronized boolean awaitProof() throws InterruptedException {
+    long since = proving ? provingSince : System.nanoTime();
+    asked |= !proving;
+    startProver();
+    notifyAll();
+    for (long before = attempts; attempts == before; ) {
+      long left = patienceNs - (System.nanoTime() - since);
+      if (left <= 0) return false;
+      TimeUnit.NANOSECONDS.timedWait(this, left);
+    }
+    return true;
+  }
+
+  private void proveNow() {
     long began = nanoClock.getAsLong();
     long ahead = wallAheadNs();
     try {
       proof.prove();
       proved(Fault.PROOF_AS_OF_ITS_END.isOn() ? nanoClock.getAsLong() : began, ahead);
-      return true;
     } catch (Throwable e) {
       LOG.warn("Cannot prove that this server owns its regions: {}", e.toString());
-      return false;
     }
   }
 
   /** Somebody polls: proofs are made ahead for a while. */
   void want() {
     wantedAt.set(System.nanoTime());
-    synchronized (this) {
-      if (prover != null && prover.isAlive()) return;
-      prover = new Thread(this::proveOn, "tamis-ownership");
-      prover.setDaemon(true);
-      prover.start();
-    }
+    startProver();
+  }
+
+  private synchronized void startProver() {
+    if (prover != null && prover.isAlive()) return;
+    prover = new Thread(this::proveOn, "tamis-ownership");
+    prover.setDaemon(true);
+    prover.start();
   }
 
   private void proveOn() {
     try {
-      while (System.nanoTime() - wantedAt.get() < TimeUnit.SECONDS.toNanos(10)) {
-        Proved last = proved;
-        if (last == null || nanoClock.getAsLong() - last.at > INTERVAL_NS) proveNow();
-        TimeUnit.NANOSECONDS.sleep(INTERVAL_NS / 2);
+      while (awaitTurn()) {
+        proveNow();
+        synchronized (this) {
+          proving = false;
+          ++attempts;
+          notifyAll();
+        }
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+  }
+
+  /** Until somebody asks for a proof, or one is due ahead of time. False: nobody wants any, and the thread ends. */
+  private synchronized boolean awaitTurn() throws InterruptedException {
+    do {
+      if (!asked) TimeUnit.NANOSECONDS.timedWait(this, INTERVAL_NS / 2);
+      boolean wanted = System.nanoTime() - wantedAt.get() < TimeUnit.SECONDS.toNanos(10);
+      if (!asked && !wanted) {
+        prover = null;
+        return false;
+      }
+    } while (!asked && proved != null && nanoClock.getAsLong() - proved.at <= INTERVAL_NS);
+    asked = false;
+    proving = true;
+    provingSince = System.nanoTime();
+    return true;
   }
 }

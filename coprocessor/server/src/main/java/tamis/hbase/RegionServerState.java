@@ -70,7 +70,7 @@ final class RegionServerState implements Endpoint.Requests {
     options.maxWaiting = Math.max(1, environment.getConfiguration().getInt("hbase.regionserver.handler.count", 30) / 2);
     secured = environment.getConfiguration().getBoolean("hbase.security.authorization", false);
     RegionServerServices server = (RegionServerServices) environment.getOnlineRegions();
-    ownership = new Ownership(proofFor(server, environment));
+    ownership = new Ownership(proofFor(server, environment), Ownership.PATIENCE_NS);
     FilterFeed made = new FilterFeed(name.getHostname() + "," + name.getPort(), name.getStartcode(), options, System::nanoTime,
         this::project);
     life = new RegionLife(made, System::nanoTime, server::isAborted);

@@ -1,0 +1,53 @@
+package tamis.hbase;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+/** Whoever asks whether the server owns its regions holds one of its handlers. */
+class OwnershipTest {
+  /** The log's sync hangs, say. */
+  @Test
+  void aProofThatHangsHoldsNobodyWhoAsks() {
+    CountDownLatch ends = new CountDownLatch(1);
+    Ownership ownership = new Ownership(ends::await, 1);
+    for (int i = 0; i < 20; ++i) {
+      ownership.want();
+      assertFalse(ownership.ensure());
+      assertTrue(ownership.verifiedUntil() - System.nanoTime() <= 0); // no lease
+    }
+    ends.countDown();
+  }
+
+  @Test
+  void oneProofServesAllWhoAsk() throws Exception {
+    CountDownLatch ends = new CountDownLatch(1);
+    AtomicInteger proofs = new AtomicInteger();
+    AtomicInteger owners = new AtomicInteger();
+    Ownership ownership = new Ownership(() -> {
+      proofs.incrementAndGet();
+      ends.await();
+    });
+    List<Thread> threads = new ArrayList<>();
+    for (int i = 0; i < 8; ++i) {
+      Thread thread = new Thread(() -> {
+        if (ownership.ensure()) owners.incrementAndGet();
+      });
+      thread.start();
+      threads.add(thread);
+    }
+    for (Thread thread : threads) {
+      while (thread.getState() != Thread.State.WAITING && thread.getState() != Thread.State.TIMED_WAITING) Thread.yield();
+    }
+    ends.countDown();
+    for (Thread thread : threads) thread.join();
+    assertEquals(8, owners.get());
+    assertEquals(1, proofs.get());
+  }
+}
