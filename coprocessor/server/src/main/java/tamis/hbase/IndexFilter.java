@@ -32,6 +32,9 @@ final class IndexFilter {
   private static final long LEAST_CAPACITY = 64;
   private static final long IGNORED_AN_ENTRY = 4;
   private static final long IGNORED_AN_ENTRY_OF_BITS = 1;
+  private static final int WORN_LAYERS = 3;
+  private static final long OUTGROWN_TIMES = 4; // less would be counted too often, more would leave it too empty
+  static final int MOST_HELD_REMOVALS = 1 << 16;
 
   /** Smallest and largest first value, inclusive. */
   private static final class Range {
@@ -55,6 +58,7 @@ final class IndexFilter {
     boolean counted; // from entries that stand: what it lacks is not on its way
     long added;
     long entries; // added, and not removed again
+    long forgotten; // removals
 
     Generation(long number, LayeredFilter filter) {
       this.number = number;
@@ -105,6 +109,7 @@ final class IndexFilter {
   private Generation current; // published
   private Generation next;    // being built
   private final List<IndexEntry> heldRemovals = new ArrayList<>();
+  private SplitGeometry outgrown; // of the next generation, since one was too small; null: none was
   private long generations;
   private boolean retired;
   private boolean missing; // a generation was to be published, and none is: no room, or counting it failed
@@ -140,7 +145,14 @@ final class IndexFilter {
     if (current != null) removeFrom(current, entries, true);
     if (next == null) return;
     // The scan that counts old entries may come to them later.
-    if (Fault.REMOVALS_NOT_HELD.isOn()) removeFrom(next, entries, false); else heldRemovals.addAll(entries);
+    if (Fault.REMOVALS_NOT_HELD.isOn()) {
+      removeFrom(next, entries, false);
+    } else if (heldRemovals.size() < MOST_HELD_REMOVALS) {
+      heldRemovals.addAll(entries);
+    } else {
+      next.entries -= entries.size();
+      next.forgotten += entries.size();
+    }
   }
 
   private void addTo(Generation generation, Collection<IndexEntry> entries, boolean tell) {
@@ -252,14 +264,41 @@ final class IndexFilter {
   }
 
   private SplitGeometry nextGeometry() {
+    if (outgrown != null) return outgrown;
     return current == null ? SplitGeometry.of(index.fpr, index.expectedValues) : geometryFor(distinct(current));
   }
 
-  /** Counts entries that stood before beginGeneration. */
-  synchronized void countExisting(Collection<IndexEntry> entries) {
-    if (next == null) return;
+  /**
+   * Counts entries that stood before beginGeneration. False: they are too many for the generation, which is given up; the
+   * next one is larger. Nobody knows before how many values an index has, and each layer is asked for each entry.
+   */
+  synchronized boolean countExisting(Collection<IndexEntry> entries) {
+    if (next == null) return true;
     next.counted = true;
     addTo(next, entries, false);
+    return next.filter.layers() < WORN_LAYERS || !outgrow();
+  }
+
+  /** What is being counted is more than what is published, and than there is room for. */
+  synchronized boolean isTooLarge(FilterRoom room) {
+    if (next == null || (current != null && next.filter.sizeBytes() <= current.filter.sizeBytes())) return false;
+    long bytes = next.filter.sizeBytes();
+    return next.filter.bitsOnly() ? !room.hasForBits(bytes) : !room.hasForCounters(bytes, false);
+  }
+
+  /** What is being counted is given up, and the next one is larger: false where none is. */
+  synchronized boolean outgrow() {
+    if (next == null) return false;
+    SplitGeometry geometry = next.filter.geometry();
+    SplitGeometry larger = geometryFor(OUTGROWN_TIMES * geometry.capacity());
+    if (larger.slicePositions <= geometry.slicePositions) return false;
+    abandonGeneration();
+    outgrown = larger;
+    return true;
+  }
+
+  synchronized int heldRemovals() {
+    return heldRemovals.size();
   }
 
   synchronized void publish() {
@@ -270,6 +309,7 @@ final class IndexFilter {
     current = next;
     next = null;
     missing = false;
+    outgrown = null;
     pending.clear();
     pendingOrder.clear();
     widenings.clear();
@@ -339,8 +379,9 @@ final class IndexFilter {
     if (current == null) return missing && room.hasForBits(BitLayers.layerBytes(nextGeometry()));
     LayeredFilter filter = current.filter;
     long anEntry = filter.bitsOnly() ? IGNORED_AN_ENTRY_OF_BITS : IGNORED_AN_ENTRY;
-    if (filter.ignoredErases() >= Math.max(ignored, anEntry * current.entries) || wantsOtherForm(room)) return true;
-    boolean small = filter.layers() >= 3;
+    long stayed = filter.ignoredErases() + current.forgotten;
+    if (stayed >= Math.max(ignored, anEntry * current.entries) || wantsOtherForm(room)) return true;
+    boolean small = filter.layers() >= WORN_LAYERS;
     boolean large = filter.layers() == 1 && filter.fill(0) < 0.25
         && (current.counted || current.added >= filter.geometry().capacity());
     // Never one that would be like this one.

@@ -39,7 +39,20 @@ final class RegionFilters {
   /** Counts the entries of an index anew, and publishes the filter. */
   void count(IndexedRegion region, Schema.Index index) throws IOException, InterruptedException {
     IndexFilter filter = region.filters.get(index.id);
-    if (filter == null || !region.complete().contains(index.id)) return;
+    if (filter == null) return;
+    while (!isCounted(region, index, filter)) { // the next one is larger
+    }
+    if (filter.isMissing() && !region.isGoing()) {
+      LOG.warn("No filter for an index of region {} before others go: those of this server have {} bytes",
+          region.info().getEncodedName(), bytes());
+    }
+    giveRoom(); // it may be smaller than before
+  }
+
+  /** False: it was outgrown. */
+  private boolean isCounted(IndexedRegion region, Schema.Index index, IndexFilter filter)
+      throws IOException, InterruptedException {
+    if (!region.complete().contains(index.id)) return true;
     FilterRoom room = roomOf(filter);
     // Nobody is inside while it begins and the instant is taken that is counted: a removal that was committed before that
     // instant must not be applied to what is counted from it.
@@ -50,21 +63,17 @@ final class RegionFilters {
         if (!filter.beginGeneration(() -> region.complete().contains(index.id), room)) return;
         taken[0] = new ReadView(region.region); // behind it: what is dropped and complete again meanwhile begins anew
       });
-      if (quiet && taken[0] != null) countEntries(region, index, filter, taken[0]);
-      if (filter.isMissing() && !region.isGoing()) {
-        LOG.warn("No filter for an index of region {} before others go: those of this server have {} bytes",
-            region.info().getEncodedName(), bytes());
-      }
+      return !quiet || taken[0] == null || countEntries(region, index, filter, taken[0]);
     } catch (IOException | RuntimeException | Error e) {
       filter.abandonGeneration();
       throw e;
     } finally {
       region.building.unlock();
     }
-    giveRoom(); // it may be smaller than before
   }
 
-  private static void countEntries(IndexedRegion region, Schema.Index index, IndexFilter filter, ReadView view)
+  /** False: it was outgrown. */
+  private boolean countEntries(IndexedRegion region, Schema.Index index, IndexFilter filter, ReadView view)
       throws IOException {
     boolean done = false;
     try {
@@ -74,18 +83,21 @@ final class RegionFilters {
       List<IndexEntry> entries = new ArrayList<>();
       try (RowCursor rows = new RowCursor(view.open(scan))) {
         for (List<Cell> cells = rows.next(); cells != null; cells = rows.next()) {
-          if (region.isGoing()) return;
+          if (region.isGoing()) return true;
           byte[] key = CellUtil.cloneRow(cells.get(0));
           if (region.keys.kindOf(region.table.schema, key) != EntryKeys.Kind.ENTRY) continue;
           entries.add(region.keys.read(region.table.schema, index, key));
           if (entries.size() < 1000) continue;
-          filter.countExisting(entries);
+          if (!filter.countExisting(entries)) return false;
           entries.clear();
+          // A larger one may do as bits alone, or is not begun.
+          if (filter.isTooLarge(roomOf(filter)) && filter.outgrow()) return false;
         }
       }
-      filter.countExisting(entries);
+      if (!filter.countExisting(entries)) return false;
       filter.publish();
       done = true;
+      return true;
     } catch (DamagedBytesException e) {
       throw new IOException("an entry of region " + region.info().getEncodedName() + " is damaged", e);
     } finally {

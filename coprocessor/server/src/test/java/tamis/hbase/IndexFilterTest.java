@@ -75,6 +75,23 @@ class IndexFilterTest {
     for (IndexEntry entry : standing) assertTrue(filter.mayContain(entry));
   }
 
+  /** What goes while a filter is counted is held back until that is done, but for what is too much. */
+  @Test
+  void removalsThatAreTooManyAreForgottenUntilItIsCountedAnew() {
+    int gone = IndexFilter.MOST_HELD_REMOVALS + 1000;
+    IndexEntry stays = entry(10, -1);
+    standing.add(stays);
+    for (int row = 0; row < gone; ++row) standing.add(entry(row % 10, row));
+    assertTrue(filter.beginGeneration(() -> true, FilterRoom.ENDLESS));
+    for (IndexEntry entry : standing.subList(1, standing.size())) filter.remove(Collections.singletonList(entry));
+    assertTrue(filter.heldRemovals() <= IndexFilter.MOST_HELD_REMOVALS, filter.heldRemovals() + " are held");
+    filter.countExisting(standing);
+    filter.publish();
+    assertTrue(filter.mayContain(stays));
+    assertEquals(1, filter.entries());
+    assertTrue(filter.wantsRebuild(100, FilterRoom.ENDLESS));
+  }
+
   /**
    * Twenty rows of a value come and go: more than a counter holds, so each leaves its bits until they are counted anew.
    * They are too few to fill the filter, which would have it counted, too.
