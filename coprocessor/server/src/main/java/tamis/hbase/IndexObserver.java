@@ -12,6 +12,8 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CoprocessorEnvironment;
 import org.apache.hadoop.hbase.DoNotRetryIOException;
+import org.apache.hadoop.hbase.PrivateCellUtil;
+import org.apache.hadoop.hbase.TagType;
 import org.apache.hadoop.hbase.client.Append;
 import org.apache.hadoop.hbase.client.CheckAndMutate;
 import org.apache.hadoop.hbase.client.CheckAndMutateResult;
@@ -199,16 +201,24 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
       throw new DoNotRetryIOException("cells of an indexed table cannot have visibility labels: its indexes and filters"
           + " would tell of them to everybody who may read the columns");
     }
-    if (mutation.getTTL() != Long.MAX_VALUE) {
-      for (byte[] family : mutation.getFamilyCellMap().keySet()) {
-        if (table.isOurs(family)) {
-          throw new DoNotRetryIOException("cells of an indexed table cannot expire one by one: its indexes would not"
-              + " hear of it; write without a TTL");
-        }
-      }
+    if (expires(mutation)) {
+      throw new DoNotRetryIOException("cells of an indexed table cannot expire one by one: its indexes would not"
+          + " hear of it; write without a TTL");
     }
     // A row whose entry survives it is an entry too many; an entry that does not survive its row is a missed row.
     if (mutation.getDurability() == Durability.SKIP_WAL && !Fault.SKIP_WAL_KEPT.isOn()) mutation.setDurability(Durability.SYNC_WAL);
+  }
+
+  /** By a TTL of the whole, or of a cell's own, as replication and clients that send tags bring it. */
+  private boolean expires(Mutation mutation) {
+    for (Map.Entry<byte[], List<Cell>> family : mutation.getFamilyCellMap().entrySet()) {
+      if (!table.isOurs(family.getKey())) continue;
+      if (mutation.getTTL() != Long.MAX_VALUE) return true;
+      for (Cell cell : family.getValue()) {
+        if (cell.getTagsLength() > 0 && PrivateCellUtil.getTag(cell, TagType.TTL_TAG_TYPE).isPresent()) return true;
+      }
+    }
+    return false;
   }
 
   @Override

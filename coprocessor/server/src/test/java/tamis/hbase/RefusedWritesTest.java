@@ -6,7 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.Collections;
+import org.apache.hadoop.hbase.ArrayBackedTag;
+import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.DoNotRetryIOException;
+import org.apache.hadoop.hbase.KeyValue;
+import org.apache.hadoop.hbase.TagType;
 import org.apache.hadoop.hbase.client.Append;
 import org.apache.hadoop.hbase.client.Delete;
 import org.apache.hadoop.hbase.client.Get;
@@ -104,6 +108,23 @@ class RefusedWritesTest {
     }
     test.reopen(good);
     assertArrayEquals(Bytes.toBytes("before"), test.region.get(new Get(ROW)).getValue(RegionForTest.F, A));
+  }
+
+  private static Cell expiring(byte[] qualifier, byte[] value) {
+    byte[] ttl = Bytes.toBytes(1000L);
+    return new KeyValue(ROW, RegionForTest.F, qualifier, System.currentTimeMillis(), KeyValue.Type.Put, value,
+        Collections.singletonList(new ArrayBackedTag(TagType.TTL_TAG_TYPE, ttl)));
+  }
+
+  /** As replication brings them. */
+  @Test
+  void norByTagsOfTheirOwn() throws Exception {
+    String why = "expire one by one";
+    refused(why, t -> t.region.put(new Put(ROW).add(expiring(A, A))));
+    refused(why, t -> t.region.increment(new Increment(ROW).add(expiring(N, Bytes.toBytes(1L)))));
+    refused(why, t -> t.region.append(new Append(ROW).add(expiring(A, A))));
+    test.region.put(new Put(ROW).add(new KeyValue(ROW, RegionForTest.F, S, System.currentTimeMillis(),
+        KeyValue.Type.Put, A, Collections.singletonList(new ArrayBackedTag(TagType.ACL_TAG_TYPE, A)))));
   }
 
   @Test
