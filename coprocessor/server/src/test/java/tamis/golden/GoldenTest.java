@@ -277,7 +277,7 @@ class GoldenTest {
       assertEquals(line[2], hex(message.toByteArray()), what);
       if (line.length > 3) ++filled;
     }
-    assertEquals(6, filled);
+    assertEquals(12, filled);
   }
 
   @Test

@@ -306,12 +306,12 @@ class CountingTest {
   private static long upserted(IndexedRegion region, String row, String value) {
     Value[] values = new Value[region.table.schema.columns.length];
     values[1] = Value.text(value);
-    BatchContext.current().waitFor = 0;
+    BatchContext.next().waitFor = 0;
     Cluster.RegionMutateResult result = Mutator.mutate(region, Cluster.RegionMutations.newBuilder().setRegionId(region.id)
         .addMutations(Cluster.Mutation.newBuilder().setKey(ByteString.copyFromUtf8(row))
             .setRow(ByteString.copyFrom(Codec.encodeRow(region.table.schema, values, null)))).build(), 1);
     assertEquals(Cluster.Error.Code.OK, result.getResults(0).getCode(), result.toString());
-    return BatchContext.current().waitFor;
+    return BatchContext.next().waitFor;
   }
 
   /** A row is written twice alike: the second time there is nothing to count, and nobody has heard of the first. */

@@ -281,9 +281,9 @@ class InterleavingTest {
    */
   private boolean writesBeforeItIsOnline() throws Exception {
     try (RegionForTest test = open(descriptor())) {
-      BatchContext.current().writer = BatchContext.Writer.INDEX;
+      BatchContext.next().writer = BatchContext.Writer.INDEX;
       test.region.put(put("r", "v")); // without its entry
-      BatchContext.current().writer = BatchContext.Writer.CLIENT;
+      BatchContext.next().writer = BatchContext.Writer.CLIENT;
       IndexBuilder.unmark(test.observer().indexed());
       AtomicBoolean online = new AtomicBoolean();
       CountDownLatch asked = new CountDownLatch(1);

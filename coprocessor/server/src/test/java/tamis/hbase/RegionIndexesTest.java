@@ -82,7 +82,7 @@ class RegionIndexesTest {
     @Override
     public void preBatchMutate(ObserverContext<RegionCoprocessorEnvironment> c,
         MiniBatchOperationInProgress<Mutation> batch) throws IOException {
-      if (!on || BatchContext.current().writer != BatchContext.Writer.BUILDER) return;
+      if (!on || BatchContext.current().caller.writer != BatchContext.Writer.BUILDER) return;
       failed.incrementAndGet();
       throw new IOException("the disk is full");
     }
