@@ -107,7 +107,9 @@ enum Fault {
   /** Files that are older than a cell of the row are not read, whatever columns it lacks. */
   OLDER_FILES_NOT_READ,
   /** A region may split at an entry. */
-  SPLITS_AT_ENTRIES;
+  SPLITS_AT_ENTRIES,
+  /** Rows are written past the hooks of batches. */
+  ROW_PROCESSORS_TAKEN;
 
   static final String SETTING = "tamis.faults";
 

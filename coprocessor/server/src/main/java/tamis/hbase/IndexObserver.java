@@ -43,6 +43,7 @@ import org.apache.hadoop.hbase.regionserver.compactions.CompactionLifeCycleTrack
 import org.apache.hadoop.hbase.regionserver.compactions.CompactionRequest;
 import org.apache.hadoop.hbase.util.Pair;
 import org.apache.hadoop.hbase.wal.WALEdit;
+import org.apache.hadoop.hbase.wal.WALKey;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import tamis.table.DamagedBytesException;
@@ -307,6 +308,21 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
       } catch (Throwable e) {
         context.release();
         throw e;
+      }
+    });
+  }
+
+  /** A row processor's edit (HRegion.processRowsWithLocks) passes no other hook, and stands nowhere yet. */
+  @Override
+  public void preWALAppend(ObserverContext<RegionCoprocessorEnvironment> c, WALKey key, WALEdit edit) throws IOException {
+    guarded("look at what comes into the log", () -> {
+      if (indexed == null || isOwnWork() || BatchContext.current().isUnderWay()) return;
+      for (Cell cell : edit.getCells()) {
+        byte[] family = org.apache.hadoop.hbase.CellUtil.cloneFamily(cell);
+        boolean ours = table.isOurs(family) || Arrays.equals(family, IndexedTable.FAMILY);
+        if (!ours || Fault.ROW_PROCESSORS_TAKEN.isOn()) continue;
+        throw new DoNotRetryIOException("a row processor cannot write rows of an indexed table: its indexes would not"
+            + " hear of it; write by batchMutate or mutateRowsWithLocks");
       }
     });
   }
