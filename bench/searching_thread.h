@@ -39,13 +39,16 @@ class ThreadTimes {
 
 // How long searches wait for the coordinator while the thread that made this gives it replies: a
 // thread that does nothing else searches, and of each search the time counts in which it neither
-// ran nor wanted a processor, and in which the other one did not want one either.
+// ran nor wanted a processor, and in which the other one did not want one either. It searches once
+// before the constructor returns.
 class SearchingThread {
  public:
   explicit SearchingThread(std::function<void()> search)
       : search_(std::move(search)),
         other_("self/task/" + std::to_string(gettid())),
-        thread_([this] { Run(); }) {}
+        thread_([this] { Run(); }) {
+    count_.wait(0);
+  }
   ~SearchingThread() { End(); }
 
   void End() {
@@ -54,7 +57,6 @@ class SearchingThread {
   }
   // After the end.
   double longest_us() const { return longest_us_; }
-  uint64_t count() const { return count_; }
 
  private:
   void Run() {
@@ -73,7 +75,7 @@ class SearchingThread {
       search_();
       const double passed = clock_us() - begin;
       longest_us_ = std::max(longest_us_, passed - (accounted_us() - accounted));
-      ++count_;
+      if (++count_ == 1) count_.notify_one();
     }
   }
 
@@ -81,7 +83,7 @@ class SearchingThread {
   ThreadTimes other_;
   std::atomic<bool> stop_ = false;
   double longest_us_ = 0;
-  uint64_t count_ = 0;
+  std::atomic<uint64_t> count_ = 0;
   std::thread thread_;  // the last: it uses the others
 };
 
