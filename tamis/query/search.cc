@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
+#include <utility>
 
 #include "tamis/cluster/error.h"
 #include "tamis/cluster/region_server.h"
@@ -20,6 +22,7 @@ Search::Search(std::shared_ptr<QueryContext> context, SchemaPtr schema, SearchOp
     : context_(std::move(context)),
       schema_(std::move(schema)),
       options_(std::move(options)),
+      due_(context_->options.requests_in_flight),
       answers_(context_->executor) {}
 
 Result<std::optional<Row>> Search::Next() {
@@ -36,7 +39,7 @@ Result<std::optional<Row>> Search::Next() {
       ++given_;
       return row;
     }
-    if (regions_ != nullptr && IsDone()) {
+    if (regions_ != nullptr && pieces_.empty()) {
       ended_ = Status::Ok();
     } else if (Status status = Advance(); !status.ok()) {
       ended_ = status.WithContext("cannot search table \"" + schema_->name + "\"");
@@ -61,15 +64,17 @@ Status Search::Begin() {
   for (const KeyRange& range : plan_.keys.ranges()) pieces_.push_back({.range = range});
   regions_ = context_->tables->KnownRegions(schema_->id);
   if (regions_ != nullptr) Exclude();  // else once they are known
+  EnqueueAll();
   return Status::Ok();
 }
 
-// Takes off what the filters exclude as of now.
+// Takes off what the filters exclude as of now. REQUIRES: EnqueueAll follows.
 void Search::Exclude() {
   if (plan_.routing.kind == RoutingTerm::Kind::kAll) return;
   const Time before = context_->executor->Now();
   const GlobalIndex::Route route =
       context_->global->Find(schema_->id, plan_.keys, plan_.routing, before);
+  KeyRanges never_asked;
   // Pieces that are asked stay where they are: their requests point to them.
   for (auto piece = pieces_.begin(); piece != pieces_.end();) {
     if (!piece->IsIdle()) {
@@ -81,7 +86,7 @@ void Search::Exclude() {
     // A region that has answered is one that was asked, whatever becomes of what is left of it.
     if (piece->resume.empty()) {
       const KeyRanges taken = route.excluded.Intersect(piece->range);
-      for (const KeyRange& range : taken.ranges()) excluded_.Add(range);
+      for (const KeyRange& range : taken.ranges()) never_asked.Add(range);
     }
     for (const KeyRange& range : left.ranges()) {
       Piece part = *piece;
@@ -90,29 +95,40 @@ void Search::Exclude() {
     }
     piece = pieces_.erase(piece);
   }
+  excluded_.Add(never_asked);
   explain_.routing_time += context_->executor->Now() - before;
 }
 
-bool Search::IsDone() const {
-  return std::ranges::all_of(pieces_, [](const Piece& p) { return p.done && p.rows.empty(); });
+// Where pieces wait depends on the map: they are placed anew.
+void Search::EnqueueAll() {
+  due_.Clear();
+  waiting_.clear();
+  stale_.clear();
+  idle_.clear();
+  for (auto piece = pieces_.begin(); piece != pieces_.end(); ++piece) {
+    if (piece->IsIdle()) idle_.push_back(piece);
+  }
 }
 
 std::optional<Row> Search::TakeRow() {
-  for (auto piece = pieces_.begin(); piece != pieces_.end();) {
-    if (!piece->rows.empty()) {
-      Row row = std::move(piece->rows.front());
-      piece->rows.pop_front();
-      return row;
-    }
-    if (piece->done) {
-      piece = pieces_.erase(piece);
-    } else if (options_.key_order) {
-      return std::nullopt;
-    } else {
-      ++piece;
-    }
+  if (options_.key_order ? pieces_.empty() : ready_.empty()) return std::nullopt;
+  const PieceAt piece = options_.key_order ? pieces_.begin() : ready_.front();
+  if (piece->rows.empty()) return std::nullopt;
+  Row row = std::move(piece->rows.back());
+  piece->rows.pop_back();
+  if (piece->rows.empty()) {
+    if (!options_.key_order) ready_.pop_front();
+    Emptied(piece);
   }
-  return std::nullopt;
+  return row;
+}
+
+void Search::Emptied(PieceAt piece) {
+  if (piece->done) {
+    pieces_.erase(piece);
+  } else {
+    idle_.push_back(piece);
+  }
 }
 
 uint64_t Search::Missing() const {
@@ -145,57 +161,59 @@ Status Search::Advance() {
   Send(now);
   RefreshMap();  // last: sending finds keys that have no server
   const Time before = context_->executor->Now();
-  auto answer = answers_.Next({.deadline = NextLook(now), .cancelled = options_.cancelled});
+  auto answer = answers_.Next({.deadline = NextLook(), .cancelled = options_.cancelled});
   const Time answered = context_->executor->Now();
   explain_.server_time += answered - before;
   if (!answer.has_value()) return Status::Ok();
   if (answer->question == 0) return TakeMap(std::get<1>(answer->value));
   auto request = requests_.extract(answer->question);
   if (request.empty()) return Status::Ok();  // given up before
+  due_.End(request.mapped().due);
   const Status status = TakeReply(request.mapped(), std::get<0>(std::move(answer->value)));
   explain_.merge_time += context_->executor->Now() - answered;
   return status;
 }
 
-// When there is something to do although nobody has answered; `now` is when it was last done.
-Time Search::NextLook(Time now) const {
+// When there is something to do although nobody has answered.
+Time Search::NextLook() const {
   Time next = deadline_;
-  for (const auto& [number, request] : requests_) next = std::min(next, request.deadline);
-  for (const Piece& piece : pieces_) {
-    if (piece.IsIdle() && piece.not_before > now) next = std::min(next, piece.not_before);
-  }
+  if (!requests_.empty()) next = std::min(next, requests_.begin()->second.deadline);
+  if (!waiting_.empty()) next = std::min(next, waiting_.begin()->first);
   return next;
 }
 
 void Search::GiveUpLate(Time now) {
-  std::erase_if(requests_, [&](auto& entry) {
-    const Request& request = entry.second;
-    if (now < request.deadline) return false;
+  while (!requests_.empty() && now >= requests_.begin()->second.deadline) {
+    const Request request = std::move(requests_.extract(requests_.begin()).mapped());
+    due_.End(request.due);
     const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(now - request.sent);
     const Status late =
         DeadlineExceeded("region server " + request.server + " did not answer within " +
                          std::to_string(waited.count()) + " ms");
-    for (const Part& part : request.parts) Failed(&*part.piece, late);
-    return true;
-  });
+    for (const Part& part : request.parts) Failed(part.piece, late);
+  }
 }
 
 // The piece is asked again, later and later, and not before the map has been looked at there.
-void Search::Failed(Piece* piece, const Status& status) {
+void Search::Failed(PieceAt piece, const Status& status) {
   last_failure_ = status;
+  if (context_->options.faults.no_coverage_check) {
+    pieces_.erase(piece);
+    return;
+  }
   piece->asked = false;
   piece->map = Piece::Map::kStale;
   piece->not_before = context_->executor->Now() + piece->back_off.Next();
-  if (context_->options.faults.no_coverage_check) piece->done = true;
+  stale_.push_back(piece);
 }
 
 void Search::RefreshMap() {
   if (map_asked_) return;
+  std::ranges::sort(stale_, {}, [](PieceAt piece) { return std::string_view(piece->range.start); });
   std::vector<KeyRange> stale;
-  for (Piece& piece : pieces_) {
-    if (piece.map != Piece::Map::kStale) continue;
-    piece.map = Piece::Map::kAsked;
-    stale.push_back(piece.range);
+  for (const PieceAt piece : std::exchange(stale_, {})) {
+    piece->map = Piece::Map::kAsked;
+    stale.push_back(piece->range);
   }
   if (stale.empty() && regions_ != nullptr) return;
   if (regions_ == nullptr) stale.clear();
@@ -212,86 +230,94 @@ Status Search::TakeMap(const Result<TableCache::Regions>& regions) {
       piece.map = regions.ok() ? Piece::Map::kGood : Piece::Map::kStale;
     }
   }
-  if (!regions.ok()) {
+  if (regions.ok()) {
+    regions_ = *regions;
+    Exclude();
+  } else {
     last_failure_ = regions.status();
-    return IsTransient(regions.status().code()) ? Status::Ok() : regions.status();
+    if (!IsTransient(regions.status().code())) return regions.status();
   }
-  regions_ = *regions;
-  Exclude();
+  EnqueueAll();
   return Status::Ok();
 }
 
-// Makes every piece that is to be asked lie within one region.
-void Search::Align(const std::vector<RegionInfo>& regions) {
-  for (auto piece = pieces_.begin(); piece != pieces_.end(); ++piece) {
-    if (!piece->IsIdle()) continue;
+void Search::Place(PieceAt piece, Time now) {
+  const std::vector<RegionInfo>& regions = *regions_;
+  auto next = std::ranges::upper_bound(regions, piece->range.start, {}, &RegionInfo::start);
+  for (PieceAt tail;; piece = tail) {
     // The end of the region that holds its start, or of the gap where none is known.
-    auto next = std::ranges::upper_bound(regions, piece->range.start, {}, &RegionInfo::start);
-    std::string end = next == regions.end() ? "" : next->start;
-    if (next != regions.begin() && std::prev(next)->Contains(piece->range.start)) {
-      end = std::prev(next)->end;
+    const bool known = next != regions.begin() && std::prev(next)->Contains(piece->range.start);
+    const RegionInfo* region = known ? &*std::prev(next) : nullptr;
+    const std::string end = known ? region->end : next == regions.end() ? "" : next->start;
+    tail = pieces_.end();
+    if (!end.empty() && (piece->range.end.empty() || piece->range.end > end)) {
+      tail = pieces_.insert(std::next(piece), *piece);
+      tail->range.start = end;
+      piece->range.end = end;
     }
-    if (end.empty() || (!piece->range.end.empty() && piece->range.end <= end)) continue;
-    Piece tail = *piece;
-    tail.range.start = end;
-    piece->range.end = std::move(end);
-    pieces_.insert(std::next(piece), std::move(tail));
+    PlaceWithin(piece, region, now);
+    if (tail == pieces_.end()) return;
+    while (next != regions.end() && next->start <= tail->range.start) ++next;
+  }
+}
+
+void Search::PlaceWithin(PieceAt piece, const RegionInfo* region, Time now) {
+  if (piece->map == Piece::Map::kStale) {
+    stale_.push_back(piece);
+  } else if (piece->map == Piece::Map::kAsked) {
+    return;  // until TakeMap
+  } else if (piece->not_before > now) {
+    waiting_.emplace(piece->not_before, piece);
+  } else if (region == nullptr || region->server.empty()) {
+    Failed(piece, Unavailable("no region server has some of the keys now"));
+  } else {
+    due_.Add(piece, *region);
   }
 }
 
 // For the pieces that may be asked now, as many as may be under way.
-std::vector<Search::Request> Search::MakeRequests(Time now) {
-  Align(*regions_);
-  std::map<std::string, int> in_flight;
-  for (const auto& [number, request] : requests_) ++in_flight[request.server];
+std::vector<Search::Request> Search::MakeRequests() {
+  size_t most = std::numeric_limits<size_t>::max();
+  if (Missing() > 0) most = kRequestsForLimit - std::min(kRequestsForLimit, requests_.size());
+  // Where not all need be asked: in key order the first, else those who have less to do.
+  const bool by_load = Missing() > 0 && !options_.key_order;
   std::vector<Request> list;
-  std::map<std::string, size_t> open;  // by server: its request that takes more ranges
-  for (auto piece = pieces_.begin(); piece != pieces_.end(); ++piece) {
-    if (!piece->IsIdle() || piece->map != Piece::Map::kGood || piece->not_before > now) continue;
-    auto region = std::ranges::upper_bound(*regions_, piece->range.start, {}, &RegionInfo::start);
-    if (region == regions_->begin() || !std::prev(region)->Contains(piece->range.start) ||
-        std::prev(region)->server.empty()) {
-      Failed(&*piece, Unavailable("no region server has some of the keys now"));
-      continue;
-    }
-    --region;
-    auto open_request = open.find(region->server);
-    if (open_request == open.end() ||
-        list[open_request->second].parts.size() >= context_->options.request_ranges) {
-      if (in_flight[region->server] >= context_->options.requests_in_flight) continue;
-      ++in_flight[region->server];
-      open_request = open.insert_or_assign(region->server, list.size()).first;
-      list.push_back({.server = region->server,
-                      .request = std::make_shared<pb::SearchRequest>(),
-                      .parts = {},
-                      .load = nullptr});
-    }
-    Request& request = list[open_request->second];
-    pb::SearchRange* range = request.request->add_ranges();
-    range->set_region_id(region->id.number());
-    range->set_epoch(region->epoch);
-    range->set_start(piece->range.start);
-    range->set_end(piece->range.end);
-    range->set_resume(piece->resume);
-    request.parts.push_back({piece, region->id.number(), region->start});
+  while (list.size() < most) {
+    DuePieces::Server* server = by_load ? due_.LeastLoaded(context_->loads) : due_.First();
+    if (server == nullptr) break;
+    list.push_back(MakeRequest(server));
     // In key order the later pieces are asked once; then only the one that is due.
-    if (options_.key_order && !piece->resume.empty()) break;
-  }
-  if (Missing() > 0) {
-    // Not all need be asked: in key order the first, else those who have less to do.
-    if (!options_.key_order) {
-      std::ranges::stable_sort(
-          list, {}, [&](const Request& request) { return context_->loads.Of(request.server); });
-    }
-    const size_t more = kRequestsForLimit - std::min(kRequestsForLimit, requests_.size());
-    if (list.size() > more) list.resize(more);
+    if (options_.key_order && !list.back().parts.back().piece->resume.empty()) break;
   }
   return list;
 }
 
+Search::Request Search::MakeRequest(DuePieces::Server* server) {
+  Request request{.server = server->name,
+                  .due = server,
+                  .request = std::make_shared<pb::SearchRequest>(),
+                  .parts = {},
+                  .load = nullptr};
+  for (const PieceAt piece :
+       due_.Begin(server, context_->options.request_ranges, options_.key_order)) {
+    pb::SearchRange* range = request.request->add_ranges();
+    range->set_region_id(piece->region->id.number());
+    range->set_epoch(piece->region->epoch);
+    range->set_start(piece->range.start);
+    range->set_end(piece->range.end);
+    range->set_resume(piece->resume);
+    request.parts.push_back({piece, piece->region->id.number(), piece->region->start});
+  }
+  return request;
+}
+
 void Search::Send(Time now) {
   if (regions_ == nullptr) return;
-  std::vector<Request> list = MakeRequests(now);
+  while (!waiting_.empty() && waiting_.begin()->first <= now) {
+    idle_.push_back(waiting_.extract(waiting_.begin()).mapped());
+  }
+  for (const PieceAt piece : std::exchange(idle_, {})) Place(piece, now);
+  std::vector<Request> list = MakeRequests();
   const bool alone = list.size() == 1 && requests_.empty();
   for (Request& request : list) SendOne(std::move(request), now, alone);
 }
@@ -334,19 +360,22 @@ Status Search::TakeReply(const Request& request, Result<pb::SearchReply> reply) 
   }
   if (!reply.ok()) {
     if (!IsTransient(reply.status().code())) return reply.status();
-    for (const Part& part : request.parts) Failed(&*part.piece, reply.status());
+    for (const Part& part : request.parts) Failed(part.piece, reply.status());
     return Status::Ok();
   }
-  for (const Part& part : request.parts) part.piece->asked = false;
   // Results stand in the order of the ranges; those at the end may be missing.
   for (size_t i = 0; i < request.parts.size(); ++i) {
     const Part& part = request.parts[i];
-    if (static_cast<int>(i) >= reply->results_size()) continue;
+    part.piece->asked = false;
+    if (static_cast<int>(i) >= reply->results_size()) {
+      idle_.push_back(part.piece);
+      continue;
+    }
     pb::RangeResult* result = reply->mutable_results(static_cast<int>(i));
     if (result->has_error()) {
       const Status status = FailureOf(result->error());
       if (!IsTransient(status.code())) return status;
-      Failed(&*part.piece, status);
+      Failed(part.piece, status);
     } else if (!Take(request.server, part, result)) {
       return DataLoss("region server " + request.server + " sent rows that do not fit the table");
     }
@@ -375,10 +404,10 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
   explain_.rows_unparsed += counters.rows_unparsed();
   if (counters.scanned_regions() > 0) scanned_.insert(part.region_id);
   if (result->region_id() != part.region_id || result->start() != piece.range.start) {
-    Failed(&piece, Unavailable("region server " + server + " answered for other keys"));
+    Failed(part.piece, Unavailable("region server " + server + " answered for other keys"));
     return true;
   }
-  std::deque<Row> rows;
+  std::vector<Row> rows;
   for (const pb::FoundRow& found : result->rows()) {
     Row row(schema_->columns.size());
     if (!KeyFormat(*schema_).Decode(found.key(), &row).ok()) {
@@ -399,12 +428,18 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
                .resume = piece.resume,
                .map = Piece::Map::kStale};
     piece.range.end = result->end();
-    pieces_.insert(std::next(part.piece), std::move(tail));
+    idle_.push_back(pieces_.insert(std::next(part.piece), std::move(tail)));
   }
   piece.back_off.Reset();
+  std::ranges::reverse(rows);
   piece.rows = std::move(rows);
   piece.resume = result->resume();
   piece.done = piece.resume.empty();
+  if (piece.rows.empty()) {
+    Emptied(part.piece);
+  } else if (!options_.key_order) {
+    ready_.push_back(part.piece);
+  }
   return true;
 }
 

@@ -20,11 +20,14 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
 #include "tamis/base/answers.h"
+#include "tamis/query/due_pieces.h"
 #include "tamis/query/explain.h"
+#include "tamis/query/piece.h"
 #include "tamis/query/plan.h"
 #include "tamis/query/query_context.h"
 #include "tamis/query/search_options.h"
@@ -44,27 +47,15 @@ class Search {
   }
 
  private:
-  struct Piece {
-    KeyRange range;
-    std::string resume;
-    std::deque<Row> rows;
-    bool done = false;
-    bool asked = false;  // it is on its way to a server
-    // The map was wrong there: it is not asked before the map is fresh.
-    enum class Map { kGood, kStale, kAsked } map = Map::kGood;
-    Time not_before{};  // when it may be asked again
-    BackOff back_off;
-
-    bool IsIdle() const { return !done && !asked && rows.empty(); }
-  };
   // A piece on its way to the region that holds it.
   struct Part {
-    std::list<Piece>::iterator piece;
+    PieceAt piece;
     uint64_t region_id = 0;
     std::string region_start;
   };
   struct Request {
     std::string server;
+    DuePieces::Server* due = nullptr;
     std::shared_ptr<pb::SearchRequest> request;
     std::vector<Part> parts;  // as request->ranges
     Time sent{};
@@ -73,23 +64,26 @@ class Search {
   };
   Status Begin();
   void Exclude();
+  void EnqueueAll();
   Status Advance();
   Status CheckTime(Time now) const;
-  Time NextLook(Time now) const;
+  Time NextLook() const;
   void RefreshMap();
   Status TakeMap(const Result<TableCache::Regions>& regions);
   void Send(Time now);
-  std::vector<Request> MakeRequests(Time now);
+  // Puts an idle piece where it waits for what it needs, cut where regions end.
+  void Place(PieceAt piece, Time now);
+  void PlaceWithin(PieceAt piece, const RegionInfo* region, Time now);
+  std::vector<Request> MakeRequests();
+  Request MakeRequest(DuePieces::Server* server);
   void SendOne(Request request, Time now, bool alone);
-  // Splits the pieces that are to be asked at region boundaries; what is before the first region
-  // that is known stays as it is.
-  void Align(const std::vector<RegionInfo>& regions);
   Status TakeReply(const Request& request, Result<pb::SearchReply> reply);
   void GiveUpLate(Time now);
-  void Failed(Piece* piece, const Status& status);
+  void Failed(PieceAt piece, const Status& status);
   bool Take(const std::string& server, const Part& part, pb::RangeResult* result);
   std::optional<Row> TakeRow();
-  bool IsDone() const;
+  // Its rows are given out, or it had none.
+  void Emptied(PieceAt piece);
   uint64_t Missing() const;  // rows that the next replies should have; 0 = no limit
   void Conclude();           // walks over all regions
 
@@ -100,19 +94,25 @@ class Search {
   Time deadline_{};
   bool begun_ = false;
   std::optional<Status> ended_;  // ok: the end
-  std::list<Piece> pieces_;      // in key order, disjoint
+  std::list<Piece> pieces_;      // in key order, disjoint; what is done and empty is taken off
+  // Each idle piece that the map is not asked about is in one of these, some of them to be cut.
+  std::vector<PieceAt> idle_;  // to be placed
+  std::vector<PieceAt> stale_;
+  std::multimap<Time, PieceAt> waiting_;  // for the moment when they may be asked again
+  DuePieces due_;
+  std::deque<PieceAt> ready_;  // with rows; not in key order, where the first piece alone matters
   TableCache::Regions regions_;
   // To requests, by their numbers, and, with number 0, to the question for a fresh map.
   Answers<std::variant<Result<pb::SearchReply>, Result<TableCache::Regions>>> answers_;
-  std::map<size_t, Request> requests_;  // under way
+  std::map<size_t, Request> requests_;  // under way; later ones have later deadlines
   size_t next_request_ = 1;
   bool map_asked_ = false;
   uint64_t fetched_ = 0;  // rows in pieces or given
   uint64_t given_ = 0;
   Status last_failure_;
   Explain explain_;
-  std::map<std::string, uint64_t> rows_of_region_;  // by start key, of regions asked
-  KeyRanges excluded_;                              // by filters and never asked, for explain
+  std::unordered_map<std::string, uint64_t> rows_of_region_;  // by start key, of regions asked
+  KeyRanges excluded_;  // by filters and never asked, for explain
   std::set<std::string> servers_asked_;
   std::set<uint64_t> scanned_;
   std::map<uint32_t, pb::IndexUse> uses_;  // by index

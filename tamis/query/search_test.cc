@@ -279,5 +279,151 @@ TEST_F(SearchTest, ARegionWithoutAServerIsLookedForUntilItHasOne) {
   EXPECT_LT(executor_.Now() - begin, seconds(2));
 }
 
+// Regions that are split, merged, moved and lost while they are searched, page by page, by searches
+// of every kind: each row comes once, and in order where that is asked for.
+class MovingRegions {
+ public:
+  explicit MovingRegions(uint64_t seed) : random_(seed) {
+    const int width = 1 + static_cast<int>(random_.Uniform(6));
+    cluster_.Make(1 + static_cast<int>(random_.Uniform(60)), width, {"a", "b", "c", "d"});
+    next_id_ = cluster_.regions.size() + 1;
+    for (const auto& [name, server] : cluster_.servers) {
+      server->search = [this, name = name](const pb::SearchRequest& request,
+                                           Callback<pb::SearchReply> done) {
+        if (random_.OneIn(6)) Change();
+        if (random_.OneIn(200)) return;  // for ever
+        if (random_.OneIn(20)) return done(Unavailable("no"));
+        pb::SearchReply reply;
+        for (const pb::SearchRange& range : request.ranges()) {
+          *reply.add_results() = Page(name, range, request.limit());
+        }
+        executor_.PostAfter(milliseconds(random_.Uniform(30)), [=] { done(reply); });
+      };
+    }
+    Engine::Options options{.request_timeout = seconds(2),
+                            .request_ranges = 1 + random_.Uniform(8),
+                            .requests_in_flight = 1 + static_cast<int>(random_.Uniform(4)),
+                            .seed = 1,
+                            .polling = false};
+    engine_ = std::make_unique<Engine>(&cluster_, &executor_, options);
+  }
+  ~MovingRegions() { executor_.Clear(); }
+
+  void SearchOnce() {
+    const auto id = [&] { return static_cast<int64_t>(random_.Uniform(cluster_.rows.size() + 1)); };
+    SearchOptions options{.timeout = std::chrono::hours(1)};
+    std::set<int64_t> wanted = cluster_.rows;
+    if (random_.OneIn(2)) {
+      const int64_t low = id();
+      const int64_t high = id();
+      options.predicate = Predicate::Between(0, Value::Int64(low), Value::Int64(high));
+      std::erase_if(wanted, [&](int64_t row) { return row < low || row > high; });
+    } else if (random_.OneIn(2)) {
+      std::vector<Value> values;
+      std::set<int64_t> ids;
+      for (uint64_t n = random_.Uniform(20); n > 0; --n) ids.insert(id());
+      for (const int64_t value : ids) values.push_back(Value::Int64(value));
+      options.predicate = Predicate::In(0, std::move(values));
+      std::erase_if(wanted, [&](int64_t row) { return !ids.contains(row); });
+    }
+    options.key_order = random_.OneIn(2);
+    if (random_.OneIn(3)) options.limit = 1 + random_.Uniform(20);
+    if (random_.OneIn(4)) options.first_rows = 1 + random_.Uniform(20);
+    std::vector<int64_t> got;
+    RowStream rows = engine_->Search(std::make_shared<const TableSchema>(cluster_.table), options);
+    for (;;) {
+      auto row = rows.Next();
+      ASSERT_TRUE(row.ok()) << row.status();
+      if (!row->has_value()) break;
+      got.push_back((**row)[0].int64());
+    }
+    if (options.key_order) {
+      std::vector<int64_t> in_order(wanted.begin(), wanted.end());
+      if (options.limit > 0 && options.limit < in_order.size()) in_order.resize(options.limit);
+      ASSERT_EQ(got, in_order);
+      return;
+    }
+    const std::set<int64_t> distinct(got.begin(), got.end());
+    ASSERT_EQ(distinct.size(), got.size()) << "a row came twice";
+    ASSERT_TRUE(std::ranges::includes(wanted, distinct));
+    ASSERT_EQ(got.size(), options.limit > 0 ? std::min(options.limit, wanted.size())
+                                            : wanted.size());
+  }
+
+ private:
+  // What the server says of a range: of a region that it has now, a few rows.
+  pb::RangeResult Page(const std::string& server, const pb::SearchRange& range, uint64_t limit) {
+    pb::RangeResult result;
+    result.set_region_id(range.region_id());
+    result.set_epoch(range.epoch());
+    const auto region = std::ranges::find_if(cluster_.regions, [&](const RegionInfo& info) {
+      return info.id.number() == range.region_id() && info.epoch == range.epoch() &&
+             info.server == server && info.Contains(range.start());
+    });
+    if (region == cluster_.regions.end()) {
+      SetError(Unavailable("not here"), result.mutable_error());
+      return result;
+    }
+    KeyRange keys{range.start(), range.end()};
+    if (!region->end.empty() && (keys.end.empty() || region->end < keys.end)) {
+      keys.end = region->end;
+    }
+    result.set_start(keys.start);
+    result.set_end(keys.end);
+    uint64_t room = random_.Uniform(5);
+    if (limit > 0) room = std::min(room, limit);
+    for (const int64_t id : cluster_.rows) {
+      const std::string key = cluster_.Key(id);
+      if (!keys.Contains(key) || key < range.resume()) continue;
+      if (room-- == 0) {
+        result.set_resume(key);
+        break;
+      }
+      pb::FoundRow* found = result.add_rows();
+      found->set_key(key);
+      found->set_row(EncodeRow(cluster_.table, {Value::Int64(id)}));
+    }
+    return result;
+  }
+
+  void Change() {
+    std::vector<RegionInfo>& regions = cluster_.regions;
+    const size_t at = random_.Uniform(regions.size());
+    RegionInfo& region = regions[at];
+    ++region.epoch;
+    const std::string middle =
+        cluster_.Key(static_cast<int64_t>(random_.Uniform(cluster_.rows.size())));
+    switch (random_.Uniform(3)) {
+      case 0:
+        region.server = std::string(1, static_cast<char>('a' + random_.Uniform(4)));
+        break;
+      case 1:
+        if (middle == region.start || !region.Contains(middle)) break;
+        regions.insert(regions.begin() + static_cast<ptrdiff_t>(at) + 1, region);
+        regions[at].end = regions[at + 1].start = middle;
+        regions[at + 1].id = RegionId(next_id_++);
+        break;
+      default:
+        if (at + 1 == regions.size()) break;
+        region.end = regions[at + 1].end;
+        regions.erase(regions.begin() + static_cast<ptrdiff_t>(at) + 1);
+    }
+  }
+
+  Random random_;
+  SimExecutor executor_{1, std::chrono::microseconds(10)};
+  ScriptedCluster cluster_;
+  std::unique_ptr<Engine> engine_;
+  uint64_t next_id_ = 0;
+};
+
+TEST(MovingRegionsTest, EveryRowComesOnceHoweverRegionsMoveMeanwhile) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    MovingRegions regions(seed);
+    for (int i = 0; i < 5; ++i) ASSERT_NO_FATAL_FAILURE(regions.SearchOnce());
+  }
+}
+
 }  // namespace
 }  // namespace tamis

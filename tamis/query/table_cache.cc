@@ -25,17 +25,13 @@ KeyRange Widened(KeyRange range, const std::vector<RegionInfo>& known) {
 }
 
 // What is known once `listed` has been told of `asked`.
-std::vector<RegionInfo> Merge(const std::vector<RegionInfo>& known,
-                              const std::vector<KeyRange>& asked,
+std::vector<RegionInfo> Merge(const std::vector<RegionInfo>& known, const KeyRanges& asked,
                               const std::vector<RegionInfo>& listed) {
   std::vector<RegionInfo> merged = listed;
+  KeyRanges fresh = asked;
+  for (const RegionInfo& region : listed) fresh.Add(region.keys());
   for (const RegionInfo& old : known) {
-    const auto overlaps = [&](const KeyRange& range) { return range.Overlaps(old.keys()); };
-    if (std::ranges::any_of(asked, overlaps) ||
-        std::ranges::any_of(listed, overlaps, &RegionInfo::keys)) {
-      continue;
-    }
-    merged.push_back(old);
+    if (!fresh.Overlaps(old.keys())) merged.push_back(old);
   }
   std::ranges::sort(merged, {}, &RegionInfo::start);
   return merged;
@@ -86,9 +82,7 @@ void TableCache::RefreshRegions(const TableSchema& table, const std::vector<KeyR
   if (stale.empty() || regions.known == nullptr) regions.all_stale = true;
   for (KeyRange range : stale) {
     if (regions.known != nullptr) range = Widened(std::move(range), *regions.known);
-    if (std::ranges::find(regions.stale, range) == regions.stale.end()) {
-      regions.stale.push_back(range);
-    }
+    regions.stale.Add(std::move(range));
   }
   regions.waiting.push_back(std::move(done));
   if (!regions.asking) AskSoon(table.id, &regions, &lock);
@@ -116,11 +110,11 @@ void TableCache::Ask(uint32_t table_id) {
     ++calls_;
     TableRegions& regions = regions_[table_id];
     regions.asked = std::exchange(regions.stale, {});
-    if (std::exchange(regions.all_stale, false)) regions.asked.clear();
+    if (std::exchange(regions.all_stale, false)) regions.asked = {};
     regions.sharing = std::exchange(regions.waiting, {});
     question = ++regions.question;
     name = regions.name;
-    asked = regions.asked;
+    asked = regions.asked.ranges();
   }
   // A question that is never answered must not end the asking.
   executor_->PostAfter(options_.timeout, [weak = weak_from_this(), table_id, question] {

@@ -18,6 +18,7 @@
 #include "tamis/base/answers.h"
 #include "tamis/cluster/cluster.h"
 #include "tamis/query/back_off.h"
+#include "tamis/routing/key_ranges.h"
 #include "tamis/table/schema.h"
 
 namespace tamis {
@@ -59,13 +60,13 @@ class TableCache : public std::enable_shared_from_this<TableCache> {
     std::string name;
     Regions known;
     // Of those who are to share the next answer.
-    std::vector<KeyRange> stale;
+    KeyRanges stale;
     bool all_stale = false;
     std::vector<Callback<Regions>> waiting;
     // The question that is under way, or that will be asked after a pause.
     bool asking = false;
     uint64_t question = 0;
-    std::vector<KeyRange> asked;  // empty: for all
+    KeyRanges asked;  // empty: for all
     std::vector<Callback<Regions>> sharing;
     BackOff back_off;
     Time not_before{};

@@ -18,6 +18,13 @@ bool EndsBefore(std::string_view end, std::string_view start) {
   return !end.empty() && end < start;
 }
 
+// The number of ranges that end before `start` or touch it there.
+size_t EndedBy(const std::vector<KeyRange>& ranges, std::string_view start) {
+  const auto first = std::ranges::partition_point(
+      ranges, [&](const KeyRange& range) { return !range.end.empty() && range.end <= start; });
+  return static_cast<size_t>(first - ranges.begin());
+}
+
 }  // namespace
 
 KeyRanges KeyRanges::Of(KeyRange range) {
@@ -53,11 +60,22 @@ void KeyRanges::Add(KeyRange range) {
   }
 }
 
+void KeyRanges::Add(const KeyRanges& other) {
+  std::vector<KeyRange> all;
+  all.reserve(ranges_.size() + other.ranges_.size());
+  std::ranges::merge(ranges_, other.ranges_, std::back_inserter(all), {}, &KeyRange::start,
+                     &KeyRange::start);
+  ranges_.clear();
+  for (KeyRange& range : all) Add(std::move(range));
+}
+
 void KeyRanges::Subtract(const KeyRange& range) { Subtract(Of(range)); }
 
 void KeyRanges::Subtract(const KeyRanges& other) {
+  if (ranges_.empty()) return;
   std::vector<KeyRange> rest;
-  size_t next = 0;  // first range of `other` that may reach into what is left
+  // First range of `other` that may reach into what is left.
+  size_t next = EndedBy(other.ranges_, ranges_[0].start);
   for (KeyRange& mine : ranges_) {
     while (next < other.ranges_.size() && !other.ranges_[next].end.empty() &&
            other.ranges_[next].end <= mine.start) {
@@ -83,7 +101,9 @@ KeyRanges KeyRanges::Intersect(const KeyRange& range) const { return Intersect(O
 
 KeyRanges KeyRanges::Intersect(const KeyRanges& other) const {
   KeyRanges result;
-  size_t i = 0, j = 0;
+  if (ranges_.empty() || other.ranges_.empty()) return result;
+  size_t i = EndedBy(ranges_, other.ranges_[0].start);
+  size_t j = EndedBy(other.ranges_, ranges_[0].start);
   while (i < ranges_.size() && j < other.ranges_.size()) {
     const KeyRange& a = ranges_[i];
     const KeyRange& b = other.ranges_[j];
@@ -103,6 +123,9 @@ bool KeyRanges::Contains(std::string_view key) const {
   return it != ranges_.begin() && std::prev(it)->Contains(key);
 }
 
-bool KeyRanges::Overlaps(const KeyRange& range) const { return !Intersect(range).empty(); }
+bool KeyRanges::Overlaps(const KeyRange& range) const {
+  const size_t first = EndedBy(ranges_, range.start);
+  return first < ranges_.size() && !range.empty() && ranges_[first].Overlaps(range);
+}
 
 }  // namespace tamis

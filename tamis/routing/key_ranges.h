@@ -1,6 +1,8 @@
 // KeyRanges: a set of row keys as sorted, disjoint, non-touching half-open ranges. With it a search
 // proves that what was searched and what was excluded tile the table.
 //
+// Of one range and many, what lies elsewhere costs a binary search.
+//
 // Threads: a value.
 #pragma once
 
@@ -19,6 +21,7 @@ class KeyRanges {
 
   void Reserve(size_t ranges) { ranges_.reserve(ranges); }
   void Add(KeyRange range);
+  void Add(const KeyRanges& other);
   void Subtract(const KeyRange& range);
   void Subtract(const KeyRanges& other);
   KeyRanges Intersect(const KeyRange& range) const;

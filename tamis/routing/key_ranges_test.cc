@@ -52,18 +52,25 @@ TEST(KeyRangesTest, RandomOperationsAgreeWithABitmap) {
         if (action == 3 && step > 4 && !in) model[i] = false;
       }
     }
+    const KeyRange asked = random_range();
+    ASSERT_EQ(ranges.Overlaps(asked), !ranges.Intersect(asked).empty()) << "round " << round;
+    KeyRanges either = ranges;
+    either.Add(other);
     KeyRanges difference = ranges;
     difference.Subtract(other);
     const KeyRanges both = ranges.Intersect(other);
     for (int i = 0; i < 26; ++i) {
       const std::string key(1, static_cast<char>('a' + i));
       ASSERT_EQ(ranges.Contains(key), model[i]) << "seed " << seed << " round " << round;
+      ASSERT_EQ(either.Contains(key), model[i] || other_model[i]) << "round " << round;
       ASSERT_EQ(difference.Contains(key), model[i] && !other_model[i]) << "round " << round;
       ASSERT_EQ(both.Contains(key), model[i] && other_model[i]) << "round " << round;
     }
-    for (size_t i = 1; i < ranges.ranges().size(); ++i) {
-      ASSERT_FALSE(ranges.ranges()[i - 1].end.empty());
-      ASSERT_LT(ranges.ranges()[i - 1].end, ranges.ranges()[i].start) << "not merged";
+    for (const KeyRanges& set : {ranges, either}) {
+      for (size_t i = 1; i < set.ranges().size(); ++i) {
+        ASSERT_FALSE(set.ranges()[i - 1].end.empty());
+        ASSERT_LT(set.ranges()[i - 1].end, set.ranges()[i].start) << "not merged";
+      }
     }
   }
 }

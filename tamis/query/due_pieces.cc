@@ -1,0 +1,67 @@
+#include "tamis/query/due_pieces.h"
+
+namespace tamis {
+
+void DuePieces::Add(PieceAt piece, const RegionInfo& region) {
+  auto found = servers_.find(region.server);
+  if (found == servers_.end()) {
+    found = servers_.emplace(region.server, Server{.name = region.server, .due = {}}).first;
+  }
+  Server& server = found->second;
+  piece->region = &region;
+  if (!server.due.empty() && (*server.due.begin())->range.start < piece->range.start) {
+    server.due.insert(server.due.end(), piece);  // mostly they come in order
+    return;
+  }
+  Hide(server);
+  server.due.insert(piece);
+  Show(&server);
+}
+
+void DuePieces::Clear() {
+  by_first_.clear();
+  for (auto& [name, server] : servers_) server.due.clear();
+}
+
+DuePieces::Server* DuePieces::LeastLoaded(const ServerLoads& loads) const {
+  Server* least = nullptr;
+  int least_load = 0;
+  for (const auto& [start, server] : by_first_) {
+    const int load = loads.Of(server->name);
+    if (least != nullptr && load >= least_load) continue;
+    least = server;
+    least_load = load;
+    if (load == 0) break;
+  }
+  return least;
+}
+
+std::vector<PieceAt> DuePieces::Begin(Server* server, size_t most, bool key_order) {
+  Hide(*server);
+  ++server->under_way;
+  std::vector<PieceAt> taken;
+  while (!server->due.empty() && taken.size() < most) {
+    taken.push_back(*server->due.begin());
+    server->due.erase(server->due.begin());
+    if (key_order && !taken.back()->resume.empty()) break;
+  }
+  Show(server);
+  return taken;
+}
+
+void DuePieces::End(Server* server) {
+  Hide(*server);
+  --server->under_way;
+  Show(server);
+}
+
+void DuePieces::Hide(const Server& server) {
+  if (!server.due.empty()) by_first_.erase((*server.due.begin())->range.start);
+}
+
+void DuePieces::Show(Server* server) {
+  if (server->due.empty() || server->under_way >= requests_in_flight_) return;
+  by_first_.emplace((*server->due.begin())->range.start, server);
+}
+
+}  // namespace tamis

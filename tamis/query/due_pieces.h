@@ -1,0 +1,62 @@
+// DuePieces: the pieces of a search that may be asked now, by the server that has them, and how
+// many requests are under way to each server.
+//
+// Who asks for the next server walks over no pieces, and over no servers that have nothing to be
+// asked or are asked as much as they may be: a search of everything costs the same for each region,
+// however many there are.
+//
+// Threads: exclusive access.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tamis/query/piece.h"
+#include "tamis/query/query_context.h"
+
+namespace tamis {
+
+class DuePieces {
+ public:
+  struct Server {
+    struct ByStart {
+      bool operator()(PieceAt a, PieceAt b) const { return a->range.start < b->range.start; }
+    };
+    std::string name;
+    std::set<PieceAt, ByStart> due;
+    int under_way = 0;
+  };
+
+  explicit DuePieces(int requests_in_flight) : requests_in_flight_(requests_in_flight) {}
+
+  // The region has a server, and stays where it is while the piece is due.
+  void Add(PieceAt piece, const RegionInfo& region);
+  // No piece is due. What is under way goes on.
+  void Clear();
+
+  // Of the servers that may be asked now, the one that has the first piece in key order, or of
+  // those with the least load; nullptr when there is none.
+  Server* First() const { return by_first_.empty() ? nullptr : by_first_.begin()->second; }
+  Server* LeastLoaded(const ServerLoads& loads) const;
+
+  // A request begins: takes the first pieces of the server. In key order what comes behind a piece
+  // that has been asked before is not asked with it.
+  std::vector<PieceAt> Begin(Server* server, size_t most, bool key_order);
+  // It was answered, or given up.
+  void End(Server* server);
+
+ private:
+  void Hide(const Server& server);
+  void Show(Server* server);
+
+  const int requests_in_flight_;
+  std::map<std::string, Server> servers_;
+  // Those that may be asked now, by the start of the first piece.
+  std::map<std::string_view, Server*> by_first_;
+};
+
+}  // namespace tamis

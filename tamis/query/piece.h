@@ -1,0 +1,34 @@
+// Piece: keys that a search has still to cover, in one range, and how far it has come there.
+//
+// Threads: a value.
+#pragma once
+
+#include <list>
+#include <string>
+#include <vector>
+
+#include "tamis/cluster/cluster.h"
+#include "tamis/query/back_off.h"
+#include "tamis/table/row.h"
+
+namespace tamis {
+
+struct Piece {
+  KeyRange range;
+  std::string resume;
+  std::vector<Row> rows;  // to be given out, the next one last
+  bool done = false;
+  bool asked = false;  // it is on its way to a server
+  // The map was wrong there: it is not asked before the map is fresh.
+  enum class Map { kGood, kStale, kAsked } map = Map::kGood;
+  Time not_before{};  // when it may be asked again
+  BackOff back_off;
+  const RegionInfo* region = nullptr;  // that holds it, while it is due
+
+  bool IsIdle() const { return !done && !asked && rows.empty(); }
+};
+
+// Pieces stay where they are while others come and go.
+using PieceAt = std::list<Piece>::iterator;
+
+}  // namespace tamis
