@@ -40,6 +40,8 @@ size_t SizeBytes(const Record& record) {
   return size;
 }
 
+Status Interrupted() { return Cancelled("interrupted; run the same command again to go on"); }
+
 double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 }  // namespace
@@ -76,7 +78,7 @@ Status Importer::Run(std::istream& in) {
   Status status;
   while (status.ok()) {
     if (options_.cancelled != nullptr && *options_.cancelled) {
-      status = Cancelled("interrupted; run the same command again to go on");
+      status = Interrupted();
       break;
     }
     auto record = NextRecord(&reader);
@@ -301,12 +303,14 @@ Status Importer::Flush() {
 }
 
 Status Importer::Deliver(Batch batch) {
-  const std::vector<Status> results = engine_->Apply(schema_, std::move(batch.writes));
+  const std::vector<Status> results =
+      engine_->Apply(schema_, std::move(batch.writes), options_.cancelled);
   for (size_t i = 0; i < results.size(); ++i) {
     if (results[i].ok()) {
       ++written_;
       continue;
     }
+    if (options_.cancelled != nullptr && *options_.cancelled) return Interrupted();
     const Status status = results[i].WithContext("line " + std::to_string(batch.lines[i]));
     return Status(status.code(), status.message() + "; run the same command again to go on");
   }

@@ -69,8 +69,9 @@ Result<std::optional<Row>> Engine::Get(SchemaPtr schema, const Row& key_row) {
   return rows.Next();
 }
 
-std::vector<Status> Engine::Apply(SchemaPtr schema, std::vector<Write> writes) {
-  return ApplyWrites(state_.get(), std::move(schema), writes);
+std::vector<Status> Engine::Apply(SchemaPtr schema, std::vector<Write> writes,
+                                  const std::atomic<bool>* cancelled) {
+  return ApplyWrites(state_.get(), std::move(schema), writes, cancelled);
 }
 
 bool Engine::WaitUntilRouted(const TableSchema& schema, Duration timeout) {

@@ -5,6 +5,7 @@
 // executor's task.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -74,8 +75,10 @@ class Engine {
   RowStream Search(SchemaPtr schema, SearchOptions options);
   Result<std::optional<Row>> Get(SchemaPtr schema, const Row& key_row);
 
-  // One status a write, in order. Rows are atomic, the batch is not. kDeadlineExceeded: may stand.
-  std::vector<Status> Apply(SchemaPtr schema, std::vector<Write> writes);
+  // One status a write, in order. Rows are atomic, the batch is not. kDeadlineExceeded: may stand;
+  // kCancelled: was not done, since `cancelled` was set, from anywhere, a signal handler too.
+  std::vector<Status> Apply(SchemaPtr schema, std::vector<Write> writes,
+                            const std::atomic<bool>* cancelled = nullptr);
 
   // Waits until every region's filters are known, but for those that find no room here, or the time
   // is over: for tests and `./run`, so that the first queries are routed.

@@ -57,11 +57,14 @@ Result<SchemaPtr> TableCache::Table(const std::string& name) {
   return refreshed;
 }
 
-Result<SchemaPtr> TableCache::RefreshTable(const std::string& name) {
+Result<SchemaPtr> TableCache::RefreshTable(const std::string& name,
+                                           const std::atomic<bool>* cancelled) {
   TAMIS_ASSIGN_OR_RETURN(
       TableSchema table,
-      AwaitResult<TableSchema>(executor_, {.deadline = executor_->Now() + options_.timeout},
-                               [&](auto done) { cluster_->GetTable(name, std::move(done)); }));
+      AwaitResult<TableSchema>(
+          executor_,
+          {.deadline = executor_->Now() + options_.timeout, .cancelled = cancelled},
+          [&](auto done) { cluster_->GetTable(name, std::move(done)); }));
   auto schema = std::make_shared<const TableSchema>(std::move(table));
   std::lock_guard lock(mutex_);
   tables_[name] = schema;

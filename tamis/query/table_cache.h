@@ -8,6 +8,7 @@
 // Threads: safe. Table and RefreshTable block, and must not be called from an executor's task.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -37,7 +38,8 @@ class TableCache : public std::enable_shared_from_this<TableCache> {
 
   // As known; asks the cluster when it is not, or when a newer version has been heard of.
   Result<SchemaPtr> Table(const std::string& name);
-  Result<SchemaPtr> RefreshTable(const std::string& name);
+  Result<SchemaPtr> RefreshTable(const std::string& name,
+                                 const std::atomic<bool>* cancelled = nullptr);
 
   // nullptr when nothing is known.
   Regions KnownRegions(uint32_t table_id) const;

@@ -28,8 +28,12 @@ pb::Mutation::Kind KindOf(Write::Kind kind) {
 
 class WriteDelivery {
  public:
-  WriteDelivery(QueryContext* context, SchemaPtr schema, const std::vector<Write>& writes)
-      : context_(*context), schema_(std::move(schema)), version_(schema_->version) {
+  WriteDelivery(QueryContext* context, SchemaPtr schema, const std::vector<Write>& writes,
+                const std::atomic<bool>* cancelled)
+      : context_(*context),
+        schema_(std::move(schema)),
+        cancelled_(cancelled),
+        version_(schema_->version) {
     const KeyFormat format(*schema_);
     for (const Write& write : writes) {
       Item item;
@@ -56,12 +60,11 @@ class WriteDelivery {
   std::vector<Status> Run() {
     const Time deadline = context_.executor->Now() + context_.options.write_timeout;
     while (std::ranges::any_of(items_, [](const Item& item) { return !item.settled; })) {
-      if (context_.executor->Now() >= deadline) break;
+      if (context_.executor->Now() >= deadline || IsCancelled()) break;
       Round(deadline);
       if (std::ranges::all_of(items_, [](const Item& item) { return item.settled; })) break;
-      // Nobody is waited for: this waits for the clock.
       const Duration pause = std::min(back_off_.Next(), deadline - context_.executor->Now());
-      if (pause > Duration(0)) Sleep(context_.executor, pause);
+      if (pause > Duration(0)) WaitFor(pause);
       if (std::exchange(schema_is_old_, false)) RefreshSchema();
     }
     // Nobody waits for that: who writes to these keys next is not to ask a server that is silent.
@@ -70,8 +73,11 @@ class WriteDelivery {
     }
     std::vector<Status> statuses;
     for (Item& item : items_) {
-      if (!item.settled && item.status.ok())
+      if (!item.settled && IsCancelled()) {
+        item.status = Cancelled("cancelled before a region server took the write");
+      } else if (!item.settled && item.status.ok()) {
         item.status = Unavailable("no region server took the write in time");
+      }
       statuses.push_back(
           item.status.WithContext("cannot write to table \"" + schema_->name + "\""));
     }
@@ -95,6 +101,14 @@ class WriteDelivery {
     std::map<uint64_t, RegionItems> regions;
   };
 
+  bool IsCancelled() const { return cancelled_ != nullptr && cancelled_->load(); }
+
+  // For the clock: nobody answers.
+  void WaitFor(Duration pause) {
+    Answers<Status>(context_.executor)
+        .Next({.deadline = context_.executor->Now() + pause, .cancelled = cancelled_});
+  }
+
   void Settle(Item* item, Status status) {
     // Nothing was done: another try is safe. Anything else is an answer.
     item->settled = status.code() != StatusCode::kUnavailable && status.code() != StatusCode::kBusy;
@@ -103,7 +117,7 @@ class WriteDelivery {
   }
 
   void RefreshSchema() {
-    auto schema = context_.tables->RefreshTable(schema_->name);
+    auto schema = context_.tables->RefreshTable(schema_->name, cancelled_);
     if (schema.ok() && (*schema)->id == schema_->id) {
       version_ = (*schema)->version;  // columns keep their ids: the encoded rows stay right
     } else if (!schema.ok() && schema.status().code() == StatusCode::kNotFound) {
@@ -120,7 +134,7 @@ class WriteDelivery {
     auto known = context_.tables->KnownRegions(schema_->id);
     if (known && stale_.empty()) return known;
     return AwaitResult<TableCache::Regions>(
-        context_.executor, {.deadline = deadline}, [&](auto done) {
+        context_.executor, {.deadline = deadline, .cancelled = cancelled_}, [&](auto done) {
           context_.tables->RefreshRegions(*schema_, std::exchange(stale_, {}), std::move(done));
         });
   }
@@ -170,7 +184,7 @@ class WriteDelivery {
     }
     std::vector<std::optional<Result<pb::MutateReply>>> replies(sent.size());
     for (size_t missing = sent.size(); missing > 0;) {
-      auto answer = answers.Next({.deadline = until});
+      auto answer = answers.Next({.deadline = until, .cancelled = cancelled_});
       if (!answer.has_value()) break;
       if (replies[answer->question].has_value()) continue;  // it came twice
       replies[answer->question].emplace(std::move(answer->value));
@@ -178,7 +192,9 @@ class WriteDelivery {
     }
     for (size_t i = 0; i < sent.size(); ++i) {
       if (!replies[i].has_value()) {
-        replies[i].emplace(DeadlineExceeded("a region server did not answer in time"));
+        replies[i].emplace(DeadlineExceeded(
+            IsCancelled() ? "cancelled before region server " + sent[i]->server + " answered"
+                          : "region server " + sent[i]->server + " did not answer in time"));
       }
       TakeReply(*sent[i], *replies[i]);
       NoteStale(*sent[i], replies[i]->ok());
@@ -256,6 +272,7 @@ class WriteDelivery {
 
   QueryContext& context_;
   const SchemaPtr schema_;
+  const std::atomic<bool>* const cancelled_;
   uint64_t version_;
   std::vector<Item> items_;
   BackOff back_off_;
@@ -266,8 +283,9 @@ class WriteDelivery {
 }  // namespace
 
 std::vector<Status> ApplyWrites(QueryContext* context, SchemaPtr schema,
-                                const std::vector<Write>& writes) {
-  return WriteDelivery(context, std::move(schema), writes).Run();
+                                const std::vector<Write>& writes,
+                                const std::atomic<bool>* cancelled) {
+  return WriteDelivery(context, std::move(schema), writes, cancelled).Run();
 }
 
 }  // namespace tamis

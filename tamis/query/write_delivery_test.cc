@@ -56,13 +56,21 @@ class WriteDeliveryTest : public testing::Test {
   std::vector<StatusCode> Apply(const std::vector<int64_t>& ids) {
     std::vector<Write> writes;
     for (const int64_t id : ids) writes.push_back({.row = {Value::Int64(id)}});
-    statuses_ = ApplyWrites(&context_, table_, writes);
+    statuses_ = ApplyWrites(&context_, table_, writes, &cancelled_);
     std::vector<StatusCode> codes;
     for (const Status& status : statuses_) codes.push_back(status.code());
     return codes;
   }
   // How often the write was taken.
   int64_t Taken(int64_t id) const { return std::ranges::count(keys_, cluster_.Key(id)); }
+  // Somebody cancels a moment after this, and nobody is waited for any more.
+  std::vector<StatusCode> ApplyCancelled(const std::vector<int64_t>& ids) {
+    executor_.PostAfter(milliseconds(100), [this] { cancelled_ = true; });
+    const Time begin = executor_.Now();
+    const std::vector<StatusCode> codes = Apply(ids);
+    EXPECT_LT(executor_.Now() - begin, milliseconds(300));
+    return codes;
+  }
   // The region goes to the other server, which opens it anew.
   void Move(size_t region, const std::string& server) {
     cluster_.regions[region].server = server;
@@ -72,6 +80,7 @@ class WriteDeliveryTest : public testing::Test {
   using Codes = std::vector<StatusCode>;
   static constexpr StatusCode kOk = StatusCode::kOk;
   static constexpr StatusCode kUnknown = StatusCode::kDeadlineExceeded;
+  static constexpr StatusCode kCancelled = StatusCode::kCancelled;
 
   SimExecutor executor_{1, std::chrono::microseconds(10)};
   ScriptedCluster cluster_;
@@ -80,6 +89,7 @@ class WriteDeliveryTest : public testing::Test {
                         {.request_timeout = seconds(1), .write_timeout = seconds(10)},
                         std::make_shared<GlobalIndex>(GlobalIndex::Options{})};
   SchemaPtr table_;
+  std::atomic<bool> cancelled_ = false;
   std::vector<Status> statuses_;
   int requests_ = 0;
   std::vector<std::string> keys_;  // of the writes that were taken, in order
@@ -258,6 +268,46 @@ TEST_F(WriteDeliveryTest, ARequestSaysHowLongItsAskerWaits) {
   };
   EXPECT_EQ(Apply({5}), Codes{kOk});
   EXPECT_EQ(left, 1'000'000'000u);
+}
+
+TEST_F(WriteDeliveryTest, WhatIsCancelledWhileAServerHasItMayStand) {
+  cluster_.servers["b"]->mutate = [&](const pb::MutateRequest& request, auto) {
+    Take("b", request);  // done, and nobody hears of it
+  };
+  EXPECT_EQ(ApplyCancelled({5, 15}), (Codes{kOk, kUnknown}));
+  EXPECT_NE(statuses_[1].message().find("may stand"), std::string::npos) << statuses_[1];
+  EXPECT_NE(statuses_[1].message().find("cancelled"), std::string::npos) << statuses_[1];
+  for (const int64_t id : {5, 15}) EXPECT_EQ(Taken(id), 1);
+}
+
+TEST_F(WriteDeliveryTest, WhatIsCancelledWhileNobodyTakesItWasNotDone) {
+  cluster_.regions[1].server.clear();
+  EXPECT_EQ(ApplyCancelled({5, 15}), (Codes{kOk, kCancelled}));
+  EXPECT_EQ(Taken(15), 0);
+}
+
+TEST_F(WriteDeliveryTest, WhatIsCancelledBeforeIsNotSent) {
+  cancelled_ = true;
+  EXPECT_EQ(Apply({5, 15}), (Codes{kCancelled, kCancelled}));
+  EXPECT_EQ(requests_, 0);
+}
+
+TEST_F(WriteDeliveryTest, NobodyWhoIsCancelledWaitsForTheRegions) {
+  cluster_.list_regions = [](const auto&, auto) {};
+  EXPECT_EQ(ApplyCancelled({5}), Codes{kCancelled});
+}
+
+TEST_F(WriteDeliveryTest, NobodyWhoIsCancelledWaitsForTheSchema) {
+  cluster_.get_table = [](auto) {};
+  cluster_.servers["a"]->mutate = [&](const pb::MutateRequest& request, auto done) {
+    pb::MutateReply reply;
+    auto* result = reply.add_regions();
+    result->set_region_id(request.regions(0).region_id());
+    SetError(Unavailable("another schema"), result->mutable_error());
+    result->mutable_error()->set_schema_version(table_->version + 1);
+    done(std::move(reply));
+  };
+  EXPECT_EQ(ApplyCancelled({5}), Codes{kCancelled});
 }
 
 }  // namespace

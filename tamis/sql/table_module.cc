@@ -419,7 +419,7 @@ Status Apply(Table* table, Change change) {
 
   const auto send = [&]() -> Status {
     TAMIS_ASSIGN_OR_RETURN(const SchemaPtr current, CurrentSchema(table));
-    return table->writes.Send(table->session->engine.get(), current);
+    return table->writes.Send(table->session->engine.get(), current, table->session->cancelled);
   };
   switch (change.kind) {
     case Change::Kind::kDelete:
@@ -480,7 +480,9 @@ int Sync(sqlite3_vtab* vtab) noexcept {
   if (table->writes.size() == 0) return SQLITE_OK;
   const auto current = CurrentSchema(table);
   const Status status =
-      current.ok() ? table->writes.Send(table->session->engine.get(), *current) : current.status();
+      current.ok() ? table->writes.Send(table->session->engine.get(), *current,
+                                        table->session->cancelled)
+                   : current.status();
   const int rc = Fail(vtab, status);
   return rc == SQLITE_BUSY ? SQLITE_BUSY_SNAPSHOT : rc;
 }

@@ -37,13 +37,19 @@ std::optional<Write::Kind> WriteBuffer::LastKind(const std::string& key) const {
   return writes_[last->second].write.kind;
 }
 
-Status WriteBuffer::Send(Engine* engine, const SchemaPtr& schema) {
+Status WriteBuffer::Send(Engine* engine, const SchemaPtr& schema,
+                         const std::atomic<bool>& cancelled) {
   size_t failed = 0;
   size_t left_out = 0;
   Status first;
   bool done = true;  // the write before the batch
   const size_t total = writes_.size();
   for (size_t begin = 0; begin < total;) {
+    if (cancelled) {
+      failed += total - begin;
+      if (first.ok()) first = Cancelled("cancelled before everything was written");
+      break;
+    }
     if (writes_[begin].options.only_after_previous && !done) {
       ++begin;
       ++left_out;
@@ -57,12 +63,16 @@ Status WriteBuffer::Send(Engine* engine, const SchemaPtr& schema) {
            rows.insert(writes_[end].key).second) {
       batch.push_back(std::move(writes_[end++].write));
     }
-    const std::vector<Status> results = engine->Apply(schema, std::move(batch));
+    const std::vector<Status> results = engine->Apply(schema, std::move(batch), &cancelled);
     for (size_t i = 0; i < results.size(); ++i) {
       const Options& options = writes_[begin + i].options;
       Status outcome = Outcome(results[i], options.ignore_existing, options.conflict);
       if (outcome.ok()) continue;
-      if (failed++ == 0) first = std::move(outcome);
+      // That something may stand is worth more to know than that something was not done.
+      const bool unknown = outcome.code() == StatusCode::kDeadlineExceeded;
+      if (failed++ == 0 || (unknown && first.code() == StatusCode::kCancelled)) {
+        first = std::move(outcome);
+      }
     }
     done = results.back().ok();
     begin = end;

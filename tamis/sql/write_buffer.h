@@ -5,6 +5,7 @@
 // batch is not: what stood before a failure stands, and the message says how much that was.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -32,8 +33,9 @@ class WriteBuffer {
   std::optional<Write::Kind> LastKind(const std::string& key) const;
   size_t size() const { return writes_.size(); }
 
-  // Sends everything, in order: a write never overtakes an earlier one of the same row.
-  Status Send(Engine* engine, const SchemaPtr& schema);
+  // Sends everything, in order: a write never overtakes an earlier one of the same row. Nothing
+  // more is sent once `cancelled` is true.
+  Status Send(Engine* engine, const SchemaPtr& schema, const std::atomic<bool>& cancelled);
   void Clear();
 
   // As SQLite numbers them, from 0; rolling back to -1 is rolling back to where the transaction

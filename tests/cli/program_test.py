@@ -185,6 +185,22 @@ class ProgramTest(unittest.TestCase):
         self.import_people()
         self.assertEqual(self.sql("SELECT count(*) AS n FROM people WHERE name = 'cut'"), [{"n": 0}])
 
+    def test_ctrl_c_stops_a_statement_that_writes(self):
+        self.run_tamis("sql", "CREATE VIRTUAL TABLE numbers USING tamis(n int64, key (n))")
+        process = subprocess.Popen(
+            [TAMIS, "--store", self.store, "sql", "INSERT INTO numbers WITH RECURSIVE i(x) AS "
+             "(SELECT 1 UNION ALL SELECT x + 1 FROM i) SELECT x FROM i"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        # Until the log has rows.
+        while sum(map(os.path.getsize, glob.glob(os.path.join(self.store, "*.log")))) < 20_000:
+            self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGINT)
+        error = process.communicate(timeout=60)[1]
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("interrupted", error)
+        # What was written before stands.
+        self.assertGreater(self.sql("SELECT count(*) AS n FROM numbers")[0]["n"], 0)
+
     def test_needs_a_key_for_a_new_table(self):
         self.assertIn("--key", self.run_tamis("import", "t", "-", "--format", "csv", stdin="a\n1\n",
                                               expect=1))
