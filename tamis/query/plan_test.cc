@@ -89,6 +89,110 @@ TEST(PlanTest, ASparseIndexIsAskedForValues) {
   }
 }
 
+// The ids of the indexes of a branch's streams.
+std::vector<uint32_t> Streams(const pb::Branch& branch) {
+  std::vector<uint32_t> ids;
+  for (const pb::IndexStream& stream : branch.streams()) ids.push_back(stream.index_id());
+  return ids;
+}
+
+using Ids = std::vector<uint32_t>;
+
+// Columns id (key), a, b; indexes on (a), (b, a) and (b).
+TEST(PlanTest, AStreamThatAnotherOneCoversIsLeftOut) {
+  const TableSchema schema = Sparse();
+  const Predicate below = Predicate::Compare(2, Op::kLt, Value::Int64(3));
+  const auto streams_of = [&](const Predicate& p) {
+    const Plan plan = MakePlan(schema, p, {});
+    EXPECT_EQ(plan.branches.size(), 1u);
+    return Streams(plan.branches[0]);
+  };
+  // Of both conditions, where one index knows both.
+  EXPECT_EQ(streams_of(Predicate::And({Equal(1, 5), Equal(2, 6)})), Ids{2});
+  // What is read in the order of row keys, of the same condition; else the index that is older.
+  EXPECT_EQ(streams_of(Equal(2, 6)), Ids{3});
+  EXPECT_EQ(streams_of(below), Ids{2});
+  // Neither covers the other: the region has the choice.
+  EXPECT_EQ(streams_of(Predicate::And({Equal(1, 5), below})), (Ids{1, 2}));
+  EXPECT_EQ(streams_of(Equal(0, 6)), Ids{});
+}
+
+TEST(PlanTest, AnOrIsSplitWhereEachAlternativeHasAnIndex) {
+  const TableSchema schema = Sparse();
+  const Predicate above = Predicate::Compare(0, Op::kGt, Value::Int64(7));
+  const Plan two = MakePlan(schema, Predicate::Or({Equal(1, 5), Equal(2, 6)}), {});
+  ASSERT_EQ(two.branches.size(), 2u);
+  EXPECT_EQ(Streams(two.branches[0]), Ids{1});
+  EXPECT_EQ(Streams(two.branches[1]), Ids{3});
+  // With what stands beside it in each alternative.
+  const Plan inside =
+      MakePlan(schema, Predicate::And({above, Predicate::Or({Equal(1, 5), Equal(2, 6)})}), {});
+  ASSERT_EQ(inside.branches.size(), 2u);
+  for (const pb::Branch& branch : inside.branches) {
+    const auto p = ParsePredicate(branch.predicate());
+    ASSERT_TRUE(p.ok());
+    EXPECT_FALSE(p->Matches({Value::Int64(7), Value::Int64(5), Value::Int64(6)}));
+    EXPECT_TRUE(p->Matches({Value::Int64(8), Value::Int64(5), Value::Int64(6)}));
+  }
+  // An alternative without an index: all is read, once.
+  const Plan one = MakePlan(schema, Predicate::Or({Equal(1, 5), above}), {});
+  ASSERT_EQ(one.branches.size(), 1u);
+  EXPECT_EQ(Streams(one.branches[0]), Ids{});
+}
+
+TEST(PlanTest, AnOrOfMoreAlternativesThanABoundIsNotSplit) {
+  const TableSchema schema = Sparse();
+  std::vector<Predicate> alternatives;
+  for (int64_t i = 0; i < 64; ++i) {
+    alternatives.push_back(Predicate::And({Equal(1, i), Equal(2, i)}));
+  }
+  EXPECT_EQ(MakePlan(schema, Predicate::Or(alternatives), {}).branches.size(), 64u);
+  alternatives.push_back(Predicate::And({Equal(1, 64), Equal(2, 64)}));
+  const Plan plan = MakePlan(schema, Predicate::Or(alternatives), {});
+  ASSERT_EQ(plan.branches.size(), 1u);
+  EXPECT_EQ(Streams(plan.branches[0]), Ids{});
+}
+
+Predicate InFirst(uint32_t column, int64_t count) {
+  std::vector<Value> values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(Value::Int64(i));
+  return Predicate::In(column, std::move(values));
+}
+
+TEST(PlanTest, TheValuesOfAnInAreMergedOrWalkedOrNotLookedUpAtAll) {
+  const TableSchema schema = Sparse();
+  for (const auto& [values, equality] : {std::pair(8, true), {9, false}, {10'000, false}}) {
+    const Plan plan = MakePlan(schema, InFirst(1, values), {});
+    ASSERT_EQ(Streams(plan.branches[0]), Ids{1});
+    EXPECT_EQ(plan.branches[0].streams(0).equality(), equality) << values;
+    EXPECT_EQ(plan.branches[0].streams(0).ranges_size(), values);
+    EXPECT_EQ(plan.routing.children.size(), static_cast<size_t>(values));
+  }
+  const Plan many = MakePlan(schema, InFirst(1, 10'001), {});
+  EXPECT_EQ(Streams(many.branches[0]), Ids{});
+  EXPECT_EQ(many.routing.children.size(), 10'001u);  // the filters are asked all the same
+  // Of two columns the combinations count: beyond the bound the second one is not looked up.
+  const Plan both = MakePlan(schema, Predicate::And({InFirst(2, 101), InFirst(1, 100)}), {});
+  for (const pb::IndexStream& stream : both.branches[0].streams()) {
+    EXPECT_LE(stream.ranges_size(), 101);
+  }
+}
+
+TEST(PlanTest, InKeyOrderOnlyAnEqualityIsLookedUp) {
+  const TableSchema schema = Sparse();
+  const auto streams_of = [&](const Predicate& p) {
+    const Plan plan = MakePlan(schema, p, {.key_order = true});
+    EXPECT_EQ(plan.branches.size(), 1u);
+    return Streams(plan.branches[0]);
+  };
+  EXPECT_EQ(streams_of(Equal(1, 5)), Ids{1});
+  EXPECT_EQ(streams_of(InFirst(1, 8)), Ids{1});
+  EXPECT_EQ(streams_of(InFirst(1, 9)), Ids{});
+  EXPECT_EQ(streams_of(Predicate::Compare(1, Op::kLt, Value::Int64(5))), Ids{});
+  EXPECT_EQ(streams_of(Equal(2, 6)), Ids{3});  // of (b, a) all values of a would be read in turn
+  EXPECT_EQ(streams_of(Predicate::Or({Equal(1, 5), Equal(2, 6)})), Ids{});
+}
+
 // Whatever the key's format is: the keys of the plan hold every row that the condition matches.
 TEST(PlanTest, KeysHoldEveryRowThatMatchesInEveryFormat) {
   Random random(7);
