@@ -48,6 +48,8 @@ enum Fault {
   OPENING_WAIT_OF_INDEXES_ONLY,
   /** Where HBase makes the observers of a region anew, ours knows nothing of what the one before it did. */
   OBSERVER_BEGINS_ANEW,
+  /** A region waits for the former owners of those alone that it knows it was made of. */
+  UNKNOWN_PARENTS_NOT_FEARED,
   /** The closing of a region is not told. */
   CLOSING_NOT_TOLD,
   /** A region closed within its opening wait was closed in good order. */

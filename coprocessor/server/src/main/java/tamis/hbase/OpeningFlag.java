@@ -23,12 +23,14 @@ final class OpeningFlag {
   private final Path directory;
   private final Path own;
   private final List<Path> others = new ArrayList<>();
+  private final boolean wasOpened;
 
   /** `parents`: directories of regions that this one was made of. */
   OpeningFlag(FileSystem files, Path region, Set<Path> parents, String opening) throws IOException {
     this.files = files;
     directory = new Path(region, DIRECTORY);
     own = new Path(directory, opening);
+    wasOpened = files.exists(directory);
     others.addAll(list(directory));
     for (Path parent : parents) others.addAll(list(new Path(parent, DIRECTORY)));
   }
@@ -41,6 +43,11 @@ final class OpeningFlag {
       // nobody opened it yet
     }
     return paths;
+  }
+
+  /** Whether the region was opened before, however it was closed. */
+  boolean wasOpened() {
+    return wasOpened;
   }
 
   /** Whether an earlier owner may still be believed. */

@@ -1,13 +1,23 @@
 package tamis.hbase;
 
+import java.io.FileNotFoundException;
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.regionserver.HRegion;
+import org.apache.hadoop.hbase.regionserver.HRegionFileSystem;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.util.CommonFSUtils;
+import org.apache.hadoop.hbase.wal.WALSplitUtil;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import tamis.pb.Cluster;
@@ -20,6 +30,7 @@ import tamis.pb.Cluster;
 final class RegionLife {
   private static final Logger LOG = LoggerFactory.getLogger(RegionLife.class);
   private static final long CLOSING_WAIT_NS = TimeUnit.MILLISECONDS.toNanos(1500); // a lease, and a little
+  private static final long NEW = 1; // number of a region that was never open, nor what it was made of
 
   private final FilterFeed feed;
   private final LongSupplier clock;
@@ -36,22 +47,68 @@ final class RegionLife {
     // Until it is known how the last owner closed it.
     region.notBefore = clock.getAsLong() + Ownership.OPENING_WAIT_NS;
     try {
-      HRegion opened = (HRegion) region.region;
-      Path directory = opened.getRegionFileSystem().getRegionDir();
-      Set<Path> parents = new HashSet<>();
-      for (String parent : IndexBuilder.origins(region)) {
-        if (!parent.isEmpty()) parents.add(new Path(directory.getParent(), parent));
-      }
-      OpeningFlag flag = new OpeningFlag(opened.getRegionFileSystem().getFileSystem(), directory, parents,
-          region.server.replace(',', '-') + "-" + region.epoch);
-      if (Fault.BELIEVED_BEFORE_ITS_FLAG.isOn()) region.flag = flag;
-      flag.raise();
-      if (!flag.foundOthers() || Fault.NO_OPENING_WAIT.isOn()) region.notBefore = clock.getAsLong();
+      OpeningFlag flag = raise(region);
+      boolean feared = flag.foundOthers() || (!flag.wasOpened() && mayHaveOtherParents(region));
+      if (!feared || Fault.NO_OPENING_WAIT.isOn()) region.notBefore = clock.getAsLong();
       region.flag = flag;
     } catch (Throwable e) {
       LOG.error("Cannot raise the flag of region {}: it is neither searched nor told of",
           region.info().getEncodedName(), e);
     }
+  }
+
+  private static OpeningFlag raise(IndexedRegion region) throws IOException {
+    HRegionFileSystem files = ((HRegion) region.region).getRegionFileSystem();
+    OpeningFlag flag = new OpeningFlag(files.getFileSystem(), files.getRegionDir(), parents(region),
+        region.server.replace(',', '-') + "-" + region.epoch);
+    if (Fault.BELIEVED_BEFORE_ITS_FLAG.isOn()) region.flag = flag;
+    flag.raise();
+    return flag;
+  }
+
+  /** Directories of the regions that its files say it was made of. */
+  private static Set<Path> parents(IndexedRegion region) {
+    Path table = ((HRegion) region.region).getRegionFileSystem().getRegionDir().getParent();
+    Set<Path> parents = new HashSet<>();
+    for (String parent : IndexBuilder.origins(region)) {
+      if (!parent.isEmpty()) parents.add(new Path(table, parent));
+    }
+    return parents;
+  }
+
+  /**
+   * A region that is made of others is given their last number before it is first opened. Files name those others, but an
+   * empty one has none, and not every daughter has some: who left its flag there is not found then.
+   */
+  private static boolean mayHaveOtherParents(IndexedRegion region) throws IOException {
+    if (Fault.UNKNOWN_PARENTS_NOT_FEARED.isOn()) return false;
+    if (IndexBuilder.origins(region).contains("")) return false; // files of its own: it was open, before its table was indexed
+    HRegion opened = (HRegion) region.region;
+    FileSystem logs = CommonFSUtils.getWALFileSystem(opened.getReadOnlyConfiguration());
+    if (WALSplitUtil.getMaxRegionSequenceId(logs, opened.getWALRegionDir()) <= NEW) return false;
+    List<RegionInfo> known = new ArrayList<>();
+    for (Path parent : parents(region)) {
+      try {
+        known.add(HRegionFileSystem.loadRegionInfoFileContent(opened.getRegionFileSystem().getFileSystem(), parent));
+      } catch (FileNotFoundException e) {
+        return true; // it is archived, and links to its files are left
+      }
+    }
+    return !covered(opened.getRegionInfo(), known);
+  }
+
+  /** Whether each key of the region is one of these regions'. */
+  static boolean covered(RegionInfo region, List<RegionInfo> by) {
+    List<RegionInfo> sorted = new ArrayList<>(by);
+    sorted.sort(Comparator.comparing(RegionInfo::getStartKey, Bytes.BYTES_COMPARATOR));
+    byte[] from = region.getStartKey();
+    for (RegionInfo each : sorted) {
+      if (Bytes.compareTo(each.getStartKey(), from) > 0) return false;
+      if (each.getEndKey().length == 0) return true;
+      if (Bytes.compareTo(each.getEndKey(), from) > 0) from = each.getEndKey();
+      if (region.getEndKey().length > 0 && Bytes.compareTo(from, region.getEndKey()) >= 0) return true;
+    }
+    return false;
   }
 
   /**

@@ -4,9 +4,18 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.Arrays;
+import java.util.Collections;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.Put;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.client.RegionInfoBuilder;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.util.CommonFSUtils;
+import org.apache.hadoop.hbase.wal.WALSplitUtil;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -231,6 +240,69 @@ class RegionLifeTest {
         .addRanges(Cluster.SearchRange.newBuilder().setRegionId(region.id))
         .addBranches(Cluster.Branch.newBuilder().setPredicate(every.toByteString())).build());
     return reply.getResults(0).getError().getCode() == Cluster.Error.Code.OK;
+  }
+
+  /** What a region that was made of others begins with: their last number. */
+  private void makeOfOthers() throws Exception {
+    WALSplitUtil.writeRegionSequenceIdFile(CommonFSUtils.getWALFileSystem(test.conf), test.region.getWALRegionDir(), 17);
+  }
+
+  /** A parent that was closed within its wait left its flag with itself, and no file of it names it here. */
+  private boolean waitsBehindAParentWithoutFiles() throws Exception {
+    makeOfOthers();
+    Server a = new Server();
+    IndexedRegion region = a.open();
+    if (!waits(region)) return false;
+    waitOut(a, region);
+    assertFalse(waits(region));
+    a.close(region);
+    assertFalse(waits(new Server().open())); // its own opening is known
+    return true;
+  }
+
+  @Test
+  void whatMayHaveAParentThatItDoesNotKnowWaits() throws Exception {
+    assertTrue(waitsBehindAParentWithoutFiles());
+  }
+
+  @Test
+  void withoutThatItWouldNot() throws Exception {
+    Fault.only(Fault.UNKNOWN_PARENTS_NOT_FEARED);
+    assertFalse(waitsBehindAParentWithoutFiles());
+  }
+
+  private static RegionInfo region(String start, String end) {
+    return RegionInfoBuilder.newBuilder(TableName.valueOf("t")).setStartKey(Bytes.toBytes(start))
+        .setEndKey(Bytes.toBytes(end)).build();
+  }
+
+  /** Keys that none of them had are those of a parent that left no file. */
+  @Test
+  void parentsThatAreKnownHaveAllKeysOfARegion() {
+    assertTrue(RegionLife.covered(region("b", "d"), Arrays.asList(region("a", ""))));
+    assertTrue(RegionLife.covered(region("", ""), Arrays.asList(region("m", ""), region("", "m"))));
+    assertTrue(RegionLife.covered(region("a", "d"), Arrays.asList(region("a", "b"), region("b", "c"), region("c", "d"))));
+    assertFalse(RegionLife.covered(region("a", "d"), Arrays.asList(region("a", "b"), region("c", "d"))));
+    assertFalse(RegionLife.covered(region("a", "d"), Arrays.asList(region("b", "d"))));
+    assertFalse(RegionLife.covered(region("a", ""), Arrays.asList(region("a", "d"))));
+    assertFalse(RegionLife.covered(region("", ""), Collections.emptyList()));
+  }
+
+  /** As all regions of a table that is attached. */
+  @Test
+  void whatHasFilesOfItsOwnOpensAtOnce() throws Exception {
+    makeOfOthers();
+    test.region.put(new Put(Bytes.toBytes("row")).addColumn(RegionForTest.F, Bytes.toBytes("a"), Bytes.toBytes("v")));
+    test.region.flush(true);
+    assertFalse(waits(new Server().open()));
+  }
+
+  @Test
+  void closedWithinThatWaitItLeavesItToTheNext() throws Exception {
+    makeOfOthers();
+    Server a = new Server();
+    a.close(a.open());
+    assertTrue(waits(new Server().open()));
   }
 
   /** A's flag cannot be written; it is expelled without knowing, and B opens the region and finds no flag. */
