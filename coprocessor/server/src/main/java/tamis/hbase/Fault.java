@@ -60,6 +60,8 @@ enum Fault {
   EVERY_FLAG_LOWERED,
   /** A region is searched and told of before its flag stands. */
   BELIEVED_BEFORE_ITS_FLAG,
+  /** A flag that is raised late is good without a proof behind it. */
+  LATE_FLAG_WITHOUT_PROOF,
   /** A read of ZooKeeper proves ownership. */
   PROOF_BY_A_READ,
   /** A write that a condition refused is answered as HBase's own call for one row does. */

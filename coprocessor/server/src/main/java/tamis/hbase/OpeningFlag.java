@@ -32,6 +32,7 @@ final class OpeningFlag {
     own = new Path(directory, opening);
     wasOpened = files.exists(directory);
     others.addAll(list(directory));
+    others.removeIf(path -> path.getName().equals(own.getName())); // left half raised
     for (Path parent : parents) others.addAll(list(new Path(parent, DIRECTORY)));
   }
 

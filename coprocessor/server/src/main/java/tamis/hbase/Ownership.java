@@ -111,6 +111,21 @@ final class Ownership {
     return verifiedUntil() - nanoClock.getAsLong() > 0;
   }
 
+  /** Whether a proof succeeds that begins behind this call, and does not take long. */
+  boolean proveAnew() {
+    long from = nanoClock.getAsLong();
+    try {
+      for (int i = 0; i < 2; ++i) { // one may be under way
+        if (!awaitProof()) return false;
+        Proved last = proved;
+        if (last != null && last.at - from >= 0) return holds();
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    return false;
+  }
+
   /** False: it takes too long; counted from its beginning, so that few wait for one that hangs. */
   private synchronized boolean awaitProof() throws InterruptedException {
     long since = proving ? provingSince : System.nanoTime();

@@ -52,8 +52,25 @@ final class RegionLife {
       if (!feared || Fault.NO_OPENING_WAIT.isOn()) region.notBefore = clock.getAsLong();
       region.flag = flag;
     } catch (Throwable e) {
-      LOG.error("Cannot raise the flag of region {}: it is neither searched nor told of",
+      LOG.error("Cannot raise the flag of region {}: it is neither searched nor told of until that is done",
           region.info().getEncodedName(), e);
+    }
+  }
+
+  /**
+   * Where it could not be raised in postOpen. Meanwhile another server may have opened the region, and found no flag: so this
+   * one is good only where it was proved behind it that the region is still ours. False: not now.
+   */
+  boolean raiseLate(IndexedRegion region, BooleanSupplier proves) {
+    try {
+      OpeningFlag flag = raise(region);
+      if (!Fault.LATE_FLAG_WITHOUT_PROOF.isOn() && !proves.getAsBoolean()) return false;
+      region.flag = flag;
+      return true;
+    } catch (Throwable e) {
+      LOG.warn("Cannot raise the flag of region {}: it is neither searched nor told of until that is done",
+          region.info().getEncodedName(), e);
+      return false;
     }
   }
 

@@ -35,6 +35,8 @@ final class RegionServerState implements Endpoint.Requests {
   private static final Logger LOG = LoggerFactory.getLogger(RegionServerState.class);
   private static final long SEARCH_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(10);
   private static final long ONLINE_LOOK_NS = TimeUnit.MILLISECONDS.toNanos(20);
+  private static final long FLAG_PAUSE_NS = TimeUnit.SECONDS.toNanos(1);
+  private static final long LONGEST_FLAG_PAUSE_NS = TimeUnit.MINUTES.toNanos(1);
   private static final long WRITE_WAIT_NS = TimeUnit.SECONDS.toNanos(8); // below the 10 s after which a close interrupts
 
   private volatile FilterFeed feed; // null: no server is around
@@ -173,8 +175,26 @@ final class RegionServerState implements Endpoint.Requests {
     if (region.isClosed()) return;
     if (!region.isOnline() && !Fault.WRITTEN_BEFORE_ONLINE.isOn()) {
       workers.steps.run(() -> beginWhenOnline(region), ONLINE_LOOK_NS);
-      return;
+    } else if (life != null && region.flag == null) {
+      raiseLate(region, FLAG_PAUSE_NS);
+    } else {
+      begin(region);
     }
+  }
+
+  /** With a thread that may wait for a proof. */
+  private void raiseLate(IndexedRegion region, long pauseNs) {
+    workers.counts.execute(() -> {
+      if (region.isClosed()) return;
+      if (life.raiseLate(region, ownership::proveAnew)) {
+        begin(region);
+      } else {
+        workers.steps.run(() -> raiseLate(region, Math.min(2 * pauseNs, LONGEST_FLAG_PAUSE_NS)), pauseNs);
+      }
+    });
+  }
+
+  private void begin(IndexedRegion region) {
     try {
       tellOpened(region, ((HRegion) region.region).getOpenSeqNum());
       settle(region);

@@ -33,7 +33,7 @@ class OwnershipTest {
     Ownership ownership = new Ownership(() -> {
       proofs.incrementAndGet();
       ends.await();
-    });
+    }, () -> 0, () -> 0); // it holds for ever
     List<Thread> threads = new ArrayList<>();
     for (int i = 0; i < 8; ++i) {
       Thread thread = new Thread(() -> {

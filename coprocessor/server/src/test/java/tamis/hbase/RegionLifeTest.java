@@ -253,7 +253,8 @@ class RegionLifeTest {
     Server a = new Server();
     IndexedRegion region = a.open();
     if (!waits(region)) return false;
-    waitOut(a, region);
+    assertEquals(0, a.life.settle(region)); // there are no flags to take down
+    now = region.notBefore;
     assertFalse(waits(region));
     a.close(region);
     assertFalse(waits(new Server().open())); // its own opening is known
@@ -393,6 +394,47 @@ class RegionLifeTest {
     assertFalse(answersForAClosedRegion());
     Fault.only(Fault.CLOSED_REGION_ANSWERS);
     assertTrue(answersForAClosedRegion());
+  }
+
+  /** A's flag is raised late: while the region is still A's, or when A has lost it to B without knowing. */
+  private boolean believedWithALateFlag(boolean owns) throws Exception {
+    boolean[] lost = new boolean[1];
+    Ownership ownership = new Ownership(() -> {
+      if (lost[0]) throw new java.io.IOException("another one has the regions");
+    }, () -> now, () -> now / 1_000_000);
+    assertTrue(ownership.ensure()); // which holds
+    ++now;
+    Path directory = new Path(test.region.getRegionFileSystem().getRegionDir(), ".tamis");
+    FileSystem files = test.region.getRegionFileSystem().getFileSystem();
+    files.create(directory).close(); // a file stands in the way
+    Server a = new Server();
+    IndexedRegion region = a.open();
+    assertFalse(a.life.raiseLate(region, ownership::proveAnew));
+    files.delete(directory, false);
+    lost[0] = !owns;
+    if (!owns) assertFalse(waits(new Server().open())); // it acknowledges at once
+    boolean raised = a.life.raiseLate(region, ownership::proveAnew);
+    assertEquals(raised, region.flag != null);
+    assertTrue(waits(region));
+    return raised;
+  }
+
+  @Test
+  void aFlagThatCouldNotBeRaisedIsRaisedLater() throws Exception {
+    assertTrue(believedWithALateFlag(true));
+    assertEquals(1, flags());
+    assertTrue(waits(new Server().open())); // when A has died
+  }
+
+  @Test
+  void aLateFlagIsGoodOnlyBehindAProof() throws Exception {
+    assertFalse(believedWithALateFlag(false));
+  }
+
+  @Test
+  void withoutThatAZombieWouldBeBelieved() throws Exception {
+    Fault.only(Fault.LATE_FLAG_WITHOUT_PROOF);
+    assertTrue(believedWithALateFlag(false));
   }
 
   // ---- Proofs
