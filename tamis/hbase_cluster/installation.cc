@@ -118,6 +118,12 @@ void CheckServer(const pb::DescribeReply& said, const std::string& subject, Find
                                 " threads, each of which may wait two seconds for coordinators; "
                                 "hbase.regionserver.executor.closeregion.threads gives it more");
   }
+  if (said.exec_checks()) {
+    findings->Note(subject,
+                   "lets call coprocessors only who may (hbase.security.exec.permission.checks): who "
+                   "searches or writes indexed tables by tamis needs that right on them, as by "
+                   "grant 'USER', 'RWX', 'TABLE' in HBase's shell");
+  }
   if (said.logs_have_leases()) {
     findings->Fine(subject, "has its logs where nobody writes to those of another server");
   } else {

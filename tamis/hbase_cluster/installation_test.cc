@@ -95,6 +95,14 @@ Status Denied() {
   return FailedPrecondition("AccessDeniedException: Insufficient permissions (user=bob, ADMIN)");
 }
 
+TEST(InstallationTest, WhoMayCallCoprocessorsIsSaidWhereThatIsAsked) {
+  Installation asked = Healthy();
+  asked.servers[0].described->set_exec_checks(true);
+  const Finding found = Only(Kind::kNote, asked);
+  EXPECT_THAT(found.subjects, ElementsAre("region server a:1"));
+  EXPECT_THAT(found.text, HasSubstr("grant 'USER', 'RWX', 'TABLE'"));
+}
+
 TEST(InstallationTest, WithoutTheJarItIsSaidWhereToPutIt) {
   Installation bare = Healthy();
   EXPECT_TRUE(MissingJar(bare, true).empty());

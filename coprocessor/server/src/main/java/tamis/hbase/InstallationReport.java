@@ -58,6 +58,8 @@ final class InstallationReport {
         .setServer(server.toString())
         .setUser(RpcServer.getRequestUserName().orElse(""))
         .setAuthorization(conf.getBoolean("hbase.security.authorization", false))
+        .setExecChecks(conf.getBoolean("hbase.security.authorization", false)
+            && conf.getBoolean("hbase.security.exec.permission.checks", false))
         .setLogFileSystem(CommonFSUtils.getWALFileSystem(conf).getClass().getName())
         .setLogsHaveLeases(WalProof.hasLeases(conf))
         .setHandlers(conf.getInt(HConstants.REGION_SERVER_HANDLER_COUNT,
