@@ -1,8 +1,8 @@
 // HBaseRegionServer: the stub of one server of HBase. A message travels by the service that the
 // coprocessor registers on each region of an indexed table, which answers for its whole server: so
 // it is sent on any such region that the server is known to have, on the next one when that one is
-// not there any more or its table has been detached, and never after a region to its new server. When none is left nothing of ours
-// is there: there is nothing to poll.
+// not there any more or its table has been detached, and never after a region to its new server.
+// When none is left nothing of ours is there: there is nothing to poll.
 //
 // Threads: safe. Answers come on the executor.
 #pragma once

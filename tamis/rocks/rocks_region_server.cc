@@ -129,7 +129,8 @@ void RocksRegionServer::MutateRegions(const pb::MutateRequest& request,
     join->End([&](pb::MutateReply* reply) { *reply->add_regions() = std::move(result); });
   };
   const Duration timeout =
-      request.timeout_ns() > 0 ? SentDuration(request.timeout_ns()) : context_->options.write_timeout;
+      request.timeout_ns() > 0 ? SentDuration(request.timeout_ns())
+                               : context_->options.write_timeout;
   const Time deadline = context_->executor->Now() + timeout;
   for (const pb::RegionMutations& mutations : request.regions()) {
     join->Begin();

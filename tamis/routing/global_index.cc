@@ -71,7 +71,7 @@ struct GlobalIndex::State {
   std::map<std::string, std::shared_ptr<Server>> servers;  // shared with who waits for taking_in
   std::vector<Server*> by_number;                          // nullptr: forgotten
   std::vector<Time> lease_until;                           // by number of the server
-  Time latest = Time::min();                               // that anybody who told of something read
+  Time latest = Time::min();                               // seen by anybody who told of something
   std::map<uint32_t, Table> tables;
 
   // ---- Taking replies in. The caller holds the mutex exclusively; where it hands over its lock,
