@@ -97,11 +97,11 @@ struct GlobalIndex::State {
     lock->lock();
   }
 
-  // Everybody else may look now: the layouts are made as what is known wants them.
   // Who had to wait may have read the clock before somebody whose answer is in already, by which a
   // lease was over.
   Time Seen(Time now) { return latest = std::max(latest, now); }
 
+  // Everybody else may look now: the layouts are made as what is known wants them.
   void Settle(Time now) {
     for (auto it = tables.begin(); it != tables.end();) {
       TableLayout& layout = it->second.layout;
@@ -708,7 +708,7 @@ bool GlobalIndex::IsComplete(uint32_t table_id, const std::vector<uint32_t>& ind
     copies->second.AddUnknown(&of_index);
     for (const auto& [name, server] : state_->servers) {
       state_->ForEachLeftOut(*server, [&](uint32_t left_out, const Region& region) {
-        if (left_out == index_id) of_index.Unset(region.slot);
+        if (region.table_id == table_id && left_out == index_id) of_index.Unset(region.slot);
       });
     }
     unknown |= of_index;

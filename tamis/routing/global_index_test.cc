@@ -351,5 +351,16 @@ TEST_F(GlobalIndexIdentityTest, WhoWaitsUntilAllIsKnownDoesNotWaitForWhatFindsNo
   EXPECT_FALSE(small.IsComplete(kTable, {kIndex}, now_)) << "its lease is over";
 }
 
+// The other table has more regions, and an index of the same number.
+TEST_F(GlobalIndexIdentityTest, WhatFindsNoRoomOfAnotherTableIsNoMatterOfThisOne) {
+  GlobalIndex small{GlobalIndex::Options{.max_bytes = 100}};
+  const Life others[] = {{.server = "b", .table = kTable + 1, .range = {"", "m"}},
+                         {.server = "c", .table = kTable + 1, .range = {"m", ""}}};
+  small.Apply("a", FullReply({.server = "a"}), now_, now_);
+  for (const Life& life : others) small.Apply(life.server, FullReply(life), now_, now_);
+  EXPECT_TRUE(small.IsComplete(kTable, {kIndex}, now_));
+  EXPECT_TRUE(small.IsComplete(kTable + 1, {kIndex}, now_));
+}
+
 }  // namespace
 }  // namespace tamis

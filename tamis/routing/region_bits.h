@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -18,8 +19,14 @@ class RegionBits {
 
   size_t size() const { return size_; }
   bool Get(size_t i) const { return (words_[i / 64] >> (i % 64)) & 1; }
-  void Set(size_t i) { words_[i / 64] |= uint64_t{1} << (i % 64); }
-  void Unset(size_t i) { words_[i / 64] &= ~(uint64_t{1} << (i % 64)); }
+  void Set(size_t i) {
+    assert(i < size_);
+    words_[i / 64] |= uint64_t{1} << (i % 64);
+  }
+  void Unset(size_t i) {
+    assert(i < size_);
+    words_[i / 64] &= ~(uint64_t{1} << (i % 64));
+  }
   // New bits are 0.
   void Resize(size_t size) {
     size_ = size;
