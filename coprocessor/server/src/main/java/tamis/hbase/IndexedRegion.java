@@ -66,6 +66,8 @@ final class IndexedRegion {
   final AtomicLong writes = new AtomicLong();
   /** A job that counts filters anew is under way or waits for its turn. */
   final AtomicBoolean counting = new AtomicBoolean();
+  volatile int countsFailed;   // of its filters, one after the other
+  volatile long countAgainAt;  // nanoTime, where some have
   /** Loads of files that are under way. */
   final AtomicInteger loads = new AtomicInteger();
   /** Those that ever began. */

@@ -5,6 +5,8 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
@@ -25,15 +27,23 @@ final class RegionFilters {
 
   private static final Logger LOG = LoggerFactory.getLogger(RegionFilters.class);
   private static final long REBUILD_AFTER_IGNORED = 100; // removals, at the least
+  private static final long FAILED_PAUSE_NS = TimeUnit.SECONDS.toNanos(1);
+  private static final int MOST_DOUBLINGS = 8; // some minutes
 
   private final Supplier<Collection<IndexedRegion>> regions;
   private final Executor counters;
+  private final LongSupplier clock;
   private volatile long maxBytes;
 
   RegionFilters(Supplier<Collection<IndexedRegion>> regions, Executor counters, long maxBytes) {
+    this(regions, counters, maxBytes, System::nanoTime);
+  }
+
+  RegionFilters(Supplier<Collection<IndexedRegion>> regions, Executor counters, long maxBytes, LongSupplier clock) {
     this.regions = regions;
     this.counters = counters;
     this.maxBytes = maxBytes;
+    this.clock = clock;
   }
 
   /** Counts the entries of an index anew, and publishes the filter. */
@@ -108,11 +118,13 @@ final class RegionFilters {
 
   /** Counts those anew that do not fit any more, or find room at last, on a thread of the counters'. */
   void lookAt(IndexedRegion region) {
+    // What could not be read will hardly be so again at once.
+    if (region.countsFailed > 0 && clock.getAsLong() - region.countAgainAt < 0) return;
     if (region.closing || !region.counting.compareAndSet(false, true)) return;
     List<Schema.Index> worn = new ArrayList<>();
     for (Schema.Index index : region.table.schema.indexes) {
       IndexFilter filter = region.filters.get(index.id);
-      if (filter != null && filter.wantsRebuild(REBUILD_AFTER_IGNORED, roomOf(filter))) worn.add(index);
+      if (filter != null && region.complete().contains(index.id) && filter.wantsRebuild(REBUILD_AFTER_IGNORED, roomOf(filter))) worn.add(index);
     }
     if (worn.isEmpty()) {
       region.counting.set(false);
@@ -127,10 +139,13 @@ final class RegionFilters {
       boolean done = false;
       try {
         for (Schema.Index index : worn) count(region, index);
+        region.countsFailed = 0;
         done = true;
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
       } catch (Throwable e) {
+        region.countAgainAt = clock.getAsLong() + (FAILED_PAUSE_NS << Math.min(region.countsFailed, MOST_DOUBLINGS));
+        ++region.countsFailed;
         if (!region.isClosed()) LOG.error("A filter of region {} stays as it is", region.info().getEncodedName(), e);
       } finally {
         region.building.unlock();

@@ -182,9 +182,8 @@ final class RegionServerState implements Endpoint.Requests {
     }
   }
 
-  /** With a thread that may wait for a proof. */
   private void raiseLate(IndexedRegion region, long pauseNs) {
-    workers.counts.execute(() -> {
+    workers.waits.execute(() -> {
       if (region.isClosed()) return;
       if (life.raiseLate(region, ownership::proveAnew)) {
         begin(region);
@@ -220,7 +219,7 @@ final class RegionServerState implements Endpoint.Requests {
     boolean flagged = region.flag != null || ownership == null;
     if (feed == null || !flagged || !region.hasEntries) return;
     synchronized (region) {
-      if (region.closing) return;
+      if (region.closing || region.isClosed()) return;
       region.told = true;
       feed.append(Cluster.Event.newBuilder().setKind(Cluster.Event.Kind.REGION_OPENED).setRegionId(region.id)
           .setEpoch(region.epoch).setTableId(region.table.tableId)

@@ -21,21 +21,24 @@ final class Workers {
 
   /** For steps that neither wait nor read a region. */
   final Timer steps;
+  /** For what waits for a file system or a proof, a moment. */
+  final Executor waits;
   /** For reads of a region's entries. */
   final Executor counts;
   /** For reads and writes of whole regions. */
   final Executor builds;
 
-  Workers(Timer steps, Executor counts, Executor builds) {
+  Workers(Timer steps, Executor waits, Executor counts, Executor builds) {
     this.steps = steps;
+    this.waits = waits;
     this.counts = counts;
     this.builds = builds;
   }
 
   static Workers threads() {
     ScheduledThreadPoolExecutor steps = new ScheduledThreadPoolExecutor(THREADS, named("tamis-region-steps"));
-    return new Workers((step, afterNs) -> steps.schedule(step, afterNs, TimeUnit.NANOSECONDS), pool("tamis-filter-counter"),
-        pool("tamis-index-builder"));
+    return new Workers((step, afterNs) -> steps.schedule(step, afterNs, TimeUnit.NANOSECONDS), pool("tamis-region-flags"),
+        pool("tamis-filter-counter"), pool("tamis-index-builder"));
   }
 
   private static Executor pool(String name) {

@@ -4,10 +4,21 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.hbase.client.Put;
+import org.apache.hadoop.hbase.client.TableDescriptor;
+import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
+import org.apache.hadoop.hbase.coprocessor.ObserverContext;
+import org.apache.hadoop.hbase.coprocessor.RegionCoprocessor;
+import org.apache.hadoop.hbase.coprocessor.RegionCoprocessorEnvironment;
+import org.apache.hadoop.hbase.coprocessor.RegionObserver;
+import org.apache.hadoop.hbase.regionserver.ScanOptions;
+import org.apache.hadoop.hbase.regionserver.Store;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -24,15 +35,18 @@ class RegionFiltersTest {
   private final List<RegionForTest> tests = new ArrayList<>();
   private final List<IndexedRegion> open = new ArrayList<>();
   private final ArrayDeque<Runnable> work = new ArrayDeque<>();
-  private final RegionFilters filters = new RegionFilters(() -> open, work::add, COUNTERS + 16);
+  private long now;
+  private final RegionFilters filters = new RegionFilters(() -> open, work::add, COUNTERS + 16, () -> now);
 
   @BeforeEach
   void openRegions() throws Exception {
     RegionServerState.INSTANCE.startForTest(new FeedOptions());
     Table.Index index = RegionForTest.index(1, "by_a", true, 1).toBuilder().setExpectedValues(64).build();
+    TableDescriptor table = TableDescriptorBuilder
+        .newBuilder(RegionForTest.descriptor(RegionForTest.schema().addIndexes(index).build(), 1))
+        .setCoprocessor(Unreadable.class.getName()).build();
     for (String start : new String[] {"a", "b", "c"}) {
-      RegionForTest test = new RegionForTest(RegionForTest.descriptor(RegionForTest.schema().addIndexes(index).build(), 1),
-          Bytes.toBytes(start), Bytes.toBytes(start + "z"));
+      RegionForTest test = new RegionForTest(table, Bytes.toBytes(start), Bytes.toBytes(start + "z"));
       tests.add(test);
       test.region.put(new Put(Bytes.toBytes(start)).addColumn(RegionForTest.F, A, A));
       IndexedRegion region = test.observer().indexed();
@@ -44,6 +58,7 @@ class RegionFiltersTest {
 
   @AfterEach
   void closeRegions() throws Exception {
+    Unreadable.on = false;
     for (RegionForTest test : tests) {
       RegionServerState.INSTANCE.closeForTest(test.observer().indexed());
       test.close();
@@ -82,6 +97,41 @@ class RegionFiltersTest {
     assertFalse(filter(last).isMissing());
     assertTrue(filter(last).isCounted() && filter(last).isOfBits());
     assertEquals(1, filter(last).entries());
+  }
+
+  /** Another coprocessor, by which no entry can be read while that is so. */
+  public static final class Unreadable implements RegionCoprocessor, RegionObserver {
+    static volatile boolean on;
+
+    @Override
+    public Optional<RegionObserver> getRegionObserver() {
+      return Optional.of(this);
+    }
+
+    @Override
+    public void preStoreScannerOpen(ObserverContext<RegionCoprocessorEnvironment> c, Store store, ScanOptions options)
+        throws IOException {
+      if (on && store.getColumnFamilyName().equals("tamis")) throw new IOException("a block of the file is missing");
+    }
+  }
+
+  /** However often it is looked at: each time the whole index is read up to there. */
+  @Test
+  void whatCannotBeReadIsTriedAgainEverLessOften() throws Exception {
+    IndexedRegion region = open.get(2);
+    Unreadable.on = true;
+    open.remove(0); // there is room
+    for (int failed = 1; failed <= 4; ++failed) {
+      for (int i = 0; i < 3; ++i) lookAt(region);
+      giveRoom();
+      assertEquals(failed, region.countsFailed);
+      assertTrue(filter(region).isMissing());
+      now += TimeUnit.SECONDS.toNanos(1) << (failed - 1);
+    }
+    Unreadable.on = false;
+    lookAt(region);
+    assertTrue(filter(region).isCounted());
+    assertEquals(0, region.countsFailed);
   }
 
   @Test
