@@ -4,14 +4,12 @@
 // Threads: safe; searches one at a time.
 #pragma once
 
-#include <sys/types.h>
-
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "tamis/query/engine.h"
+#include "tests/cluster/line_process.h"
 
 namespace tamis {
 
@@ -19,29 +17,20 @@ class SqlProcess {
  public:
   // `command`: the program and its arguments. Does not wait until it has opened its store.
   static Result<std::unique_ptr<SqlProcess>> Start(const std::vector<std::string>& command);
-  // Kills it.
-  ~SqlProcess();
 
   // Errors are those of ErrorOfSql, and kBusy: another search is under way; kUnavailable: the
   // process has ended.
   Result<std::vector<Row>> Search(const TableSchema& schema, const SearchOptions& options);
 
-  void Pause();
-  void Resume();
+  void Pause() { process_->Pause(); }
+  void Resume() { process_->Resume(); }
   // It ends at once; a search that is under way ends with it.
-  void Kill();
+  void Kill() { process_->Kill(); }
 
  private:
-  SqlProcess(pid_t process, int requests, int answers)
-      : process_(process), requests_(requests), answers_(answers) {}
-  bool Send(const std::string& line);
-  bool Receive(std::string* line);
+  explicit SqlProcess(std::unique_ptr<LineProcess> process) : process_(std::move(process)) {}
 
-  const pid_t process_;
-  const int requests_;
-  const int answers_;
-  std::mutex searching_;
-  std::string received_;  // behind the last line
+  const std::unique_ptr<LineProcess> process_;
 };
 
 }  // namespace tamis
