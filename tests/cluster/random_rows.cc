@@ -171,11 +171,14 @@ Predicate RandomRows::RandomPredicate(const std::optional<Row>& near) {
   }
 }
 
-Predicate RandomRows::ProbeOf(const Row& row) {
-  const uint32_t columns[] = {kGroup, kNumber, kName};
-  const uint32_t column = columns[random_.Uniform(3)];
+Predicate RandomRows::EqualTo(const Row& row, uint32_t column) {
   if (row[column].is_null()) return Predicate::IsNull(column);
   return Predicate::Compare(column, Predicate::Op::kEq, row[column]);
+}
+
+Predicate RandomRows::ProbeOf(const Row& row) {
+  const uint32_t columns[] = {kGroup, kNumber, kName};
+  return EqualTo(row, columns[random_.Uniform(3)]);
 }
 
 }  // namespace tamis

@@ -51,6 +51,8 @@ class RandomRows {
   RandomWrite RandomWriteOf(int64_t key, const RowState& sure);
   // About the values of `near`, when there is a row, as often as not.
   Predicate RandomPredicate(const std::optional<Row>& near);
+  // What the row has in the column, NULL or not.
+  static Predicate EqualTo(const Row& row, uint32_t column);
   // By one indexed value of the row.
   Predicate ProbeOf(const Row& row);
 

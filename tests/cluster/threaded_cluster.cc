@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "tamis/table/codec.h"
+#include "tests/cluster/plain_client.h"
 #include "tests/cluster/random_rows.h"
 #include "tests/cluster/sql_client.h"
 #include "tests/cluster/sql_process.h"
@@ -36,6 +37,7 @@ class ThreadedCluster {
   }
 
   ~ThreadedCluster() {
+    plain_.reset();
     process_.reset();
     far_engine_.reset();
     far_.reset();
@@ -55,6 +57,7 @@ class ThreadedCluster {
       others.emplace_back([this] { Outages(); });
       others.emplace_back([this] { CoordinatorOfItsOwnProcess(); });
       others.emplace_back([this] { CoordinatorThatIsCutOff(); });
+      others.emplace_back([this] { ClientThatKnowsNoIndex(); });
       for (auto& client : clients) client.join();
       EndOperations();
       for (auto& other : others) other.join();
@@ -101,6 +104,7 @@ class ThreadedCluster {
     if (!options_.outages.empty()) SplitInHalf();
     for (int i = 0; i < options_.clients && !failed_; ++i) OpenSql(*engines_[i % engines_.size()]);
     if (!options_.coordinator.empty() && !failed_) StartProcess();
+    if (!options_.plain_client.empty() && !failed_) StartPlainClient();
     if (!options_.cut_off) return;
     auto far = cluster_->OpenFar();
     if (!far.ok()) return Fail("cannot open the cluster from afar: " + far.status().ToString());
@@ -115,6 +119,15 @@ class ThreadedCluster {
     if (!started.ok()) return Fail("cannot start a coordinator: " + started.status().ToString());
     std::lock_guard lock(mutex_);
     process_ = std::move(*started);
+  }
+
+  void StartPlainClient() {
+    std::vector<std::string> command = options_.plain_client;
+    const std::string store = cluster_->StoreName();
+    command.push_back(store.substr(store.rfind('/') + 1) + ":t");
+    auto started = PlainClient::Start(command);
+    if (!started.ok()) return Fail("cannot start a plain client: " + started.status().ToString());
+    plain_ = std::move(*started);
   }
 
   void SplitInHalf() {
@@ -172,8 +185,8 @@ class ThreadedCluster {
 
   // ---- Clients
 
-  // Client i alone writes the rows whose key modulo the number of clients is i, but for the first
-  // few, which all write.
+  // Client i alone writes the rows whose key modulo the number of writers is i, but for the first
+  // few, which all write. Behind these clients comes the plain one, if there is one.
   void Client(int i) {
     Random random = RandomOf(static_cast<uint64_t>(i));
     RandomRows rows(&random);
@@ -294,10 +307,14 @@ class ThreadedCluster {
     return true;
   }
 
-  int64_t OwnKey(int client, RandomRows& rows) const {
-    return kShared + rows.RandomKey() / options_.clients * options_.clients + client;
+  int Writers() const { return options_.clients + (options_.plain_client.empty() ? 0 : 1); }
+  int64_t OwnKey(int writer, RandomRows& rows) const {
+    return kShared + rows.RandomKey() / Writers() * Writers() + writer;
   }
-  int64_t EndOfKeys() const { return kShared + RandomRows::kKeys + options_.clients; }
+  bool IsOfPlainClient(int64_t key) const {
+    return key >= kShared && (key - kShared) % Writers() == options_.clients;
+  }
+  int64_t EndOfKeys() const { return kShared + RandomRows::kKeys + Writers(); }
 
   // How the row stands; nullopt when it may stand in several ways. As its only writer sees it.
   std::optional<RowState> Sure(int64_t key) const {
@@ -333,6 +350,9 @@ class ThreadedCluster {
   Predicate ProbeFor(int64_t key, RandomRows& rows) const {
     const RowState near = Near(key);
     if (near.has_value()) return rows.ProbeOf(*near);
+    return IdIs(key);
+  }
+  static Predicate IdIs(int64_t key) {
     return Predicate::Compare(RandomRows::kId, Predicate::Op::kEq, Value::Int64(key));
   }
 
@@ -644,6 +664,111 @@ class ThreadedCluster {
     if (fault.has_value()) Fail(fault->what + "\nfrom afar\n" + stream.explain().ToText());
   }
 
+  // ---- A client of HBase that has no part in any of this
+
+  // The others pace it: where nobody answers, it hears so at once, again and again.
+  void ClientThatKnowsNoIndex() {
+    if (plain_ == nullptr) return;
+    Random random = RandomOf(107);
+    RandomRows rows(&random);
+    uint64_t seen = 0;
+    do {
+      for (uint64_t i = 1 + random.Uniform(kEventEvery); i > 0 && !failed_; --i) {
+        const int64_t key = OwnKey(options_.clients, rows);
+        if (random.OneIn(4)) {
+          ReadByPlainClient(key);
+        } else if (WriteByPlainClient(key, random, rows)) {
+          SearchFor(key, *engines_[random.Uniform(engines_.size())], rows);
+          if (!options_.coordinator.empty() && random.OneIn(4)) {
+            SearchByProcess({.predicate = ProbeFor(key, rows)});
+          }
+        }
+      }
+    } while (AwaitOperations(&seen, 1));
+  }
+
+  // A put of some columns of the row, which stands as `sure` says.
+  static RandomWrite PlainPutOf(int64_t key, const RowState& sure, Random& random,
+                                RandomRows& rows) {
+    Row row = rows.RandomRow(key);
+    if (row[RandomRows::kNumber].is_null()) row[RandomRows::kNumber] = Value::Int64(0);
+    Row after = sure.value_or(RandomRows::KeyRow(key));
+    for (const uint32_t column : {RandomRows::kNumber, RandomRows::kGroup, RandomRows::kName}) {
+      if (column != RandomRows::kNumber && random.OneIn(3)) row[column] = Value();
+      if (!row[column].is_null()) after[column] = row[column];
+    }
+    return {.write = {.row = std::move(row)}, .after = std::move(after), .kind = "plain puts"};
+  }
+
+  // True when it was done.
+  bool WriteByPlainClient(int64_t key, Random& random, RandomRows& rows) {
+    const auto sure = Sure(key);
+    if (!sure.has_value()) return false;
+    RandomWrite drawn = PlainPutOf(key, *sure, random, rows);
+    if (random.OneIn(4)) {
+      drawn = {.write = {.kind = Write::Kind::kDelete, .row = RandomRows::KeyRow(key)},
+               .kind = "plain deletes"};
+    }
+    const bool deletes = drawn.write.kind == Write::Kind::kDelete;
+    plain_history_[key].push_back(drawn.after);
+    const uint64_t begun = log_.Begin(key, drawn.after);
+    const Status status = deletes ? plain_->Delete(*table_, drawn.write.row)
+                                  : plain_->Put(*table_, drawn.write.row);
+    Count(std::string(deletes ? "deletes" : "puts") + " by a plain client" +
+          (status.ok() ? "" : IsRefused(status) ? " refused" : " unknown"));
+    return TakeAnswer(key, begun, drawn, status);
+  }
+  static bool IsRefused(const Status& status) { return status.code() == StatusCode::kUnavailable; }
+
+  // HBase's own reads may be old: who has lost the region and does not know goes on answering them.
+  void ReadByPlainClient(int64_t key) {
+    const WriteLog::Mark mark(&log_);
+    auto read = plain_->Get(*table_, RandomRows::KeyRow(key));
+    if (!read.ok()) {
+      if (!at_rest_ && IsAbsence(read.status())) {
+        return Count("reads by a plain client not answered");
+      }
+      return Fail("a plain client cannot read: " + read.status().ToString());
+    }
+    Count("reads by a plain client");
+    Answer answer{.predicate = IdIs(key)};
+    if (read->has_value()) answer.rows.push_back(**read);
+    const auto fault = answer.FindFault(*table_, log_.Since(mark));
+    if (!fault.has_value()) return;
+    if (!at_rest_ && HasStoodAs(key, *read)) return Count("old reads by a plain client");
+    Fail(fault->what + "\nby a plain client");
+  }
+
+  bool HasStoodAs(int64_t key, const RowState& read) const {
+    if (!read.has_value()) return true;  // at first
+    const auto past = plain_history_.find(key);
+    return past != plain_history_.end() &&
+           std::ranges::any_of(past->second, [&](const RowState& state) {
+             return state.has_value() && std::equal(read->begin(), read->end(), state->begin());
+           });
+  }
+
+  // At rest: its rows by key and by every index, from every coordinator.
+  void FindRowsOfPlainClient() {
+    if (plain_ == nullptr) return;
+    for (int64_t key = 0; key < EndOfKeys() && !failed_; ++key) {
+      if (!IsOfPlainClient(key)) continue;
+      ReadByPlainClient(key);
+      std::vector<Predicate> probes = {IdIs(key)};
+      if (const RowState row = Near(key); row.has_value()) {
+        for (const uint32_t column : {RandomRows::kGroup, RandomRows::kNumber, RandomRows::kName}) {
+          probes.push_back(RandomRows::EqualTo(*row, column));
+        }
+      }
+      for (const Predicate& probe : probes) {
+        for (auto& engine : engines_) Check(*engine, {.predicate = probe});
+        if (far_engine_ != nullptr) Check(*far_engine_, {.predicate = probe});
+        if (process_ != nullptr) SearchByProcess({.predicate = probe});
+        Count("searches for what a plain client left");
+      }
+    }
+  }
+
   const std::string& RandomServer(Random& random) const {
     return servers_[random.Uniform(servers_.size())];
   }
@@ -702,6 +827,7 @@ class ThreadedCluster {
         if (Near(key).has_value()) SearchFor(key, *engine, rows);
       }
     }
+    FindRowsOfPlainClient();
   }
 
   const ThreadedClusterOptions options_;
@@ -711,6 +837,8 @@ class ThreadedCluster {
   std::atomic<uint64_t> engines_started_ = 0;
   std::vector<std::unique_ptr<SqlClient>> sql_;
   std::shared_ptr<SqlProcess> process_;  // replaced by one thread, with mutex_; nullptr: none
+  std::unique_ptr<PlainClient> plain_;   // nullptr: none
+  std::map<int64_t, std::vector<RowState>> plain_history_;  // how its rows may ever have stood
   // A coordinator whose network is cut; nullptr: the kind has none.
   std::unique_ptr<FarCluster> far_;
   std::unique_ptr<Engine> far_engine_;

@@ -39,6 +39,9 @@ struct ThreadedClusterOptions {
   // sleeps, for longer than its leases too, and is killed, while clients ask it. Empty: there is
   // none.
   std::vector<std::string> coordinator = {};
+  // How HBase's own client is started in a process of its own, but for the last argument, the table
+  // (plain_client.h): it writes rows of its own, and reads them. Empty: there is none.
+  std::vector<std::string> plain_client = {};
   // With a coordinator whose network is cut now and then, where the kind has one.
   bool cut_off = false;
 };

@@ -4,7 +4,10 @@
 // which is put to sleep and killed. With TAMIS_OUTAGES HDFS lies below, and servers, master and
 // ZooKeeper die, sleep and are cut off as well (hbase_outages.h), which takes minutes.
 //
-// With TAMIS_CUT_OFF one more coordinator has a network that is cut and healed.
+// All the time HBase's own client, which knows nothing of indexes, writes and reads the table from
+// a process of its own (plain_client.h). With TAMIS_CUT_OFF one more coordinator has a network that
+// is cut and healed. With TAMIS_JAR_FAULTS rules of the jar are off (Fault.java): the run is to
+// fail.
 //
 //   TAMIS_SEED=7 TAMIS_OPERATIONS=4000 TAMIS_OUTAGES=1 threaded_on_hbase_test
 
@@ -28,6 +31,18 @@ uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
+// What HBase's client has to say of itself is in the logs of the cluster.
+std::vector<std::string> PlainClientOn(const LocalHBase& hbase) {
+  std::string class_path = TAMIS_TEST_CLASSES ":" + hbase.Run("classpath");
+  class_path.pop_back();  // the end of the line
+  return {"/bin/sh",
+          "-c",
+          "exec java -XX:+UseSerialGC -Xmx128m -cp \"$1\" tamis.hbase.PlainClient \"$2\" "
+          "2>\"$0\"",
+          LocalHBase::Directory() + "/log/plain-client.log",
+          class_path};
+}
+
 TEST(ThreadedOnHBaseTest, EveryAcknowledgedRowIsFoundAndNothingElse) {
   // Debian's Python, whose SQLite loads extensions.
   ThreadedClusterOptions options{
@@ -35,6 +50,9 @@ TEST(ThreadedOnHBaseTest, EveryAcknowledgedRowIsFoundAndNothingElse) {
       .operations = FromEnvironment("TAMIS_OPERATIONS", 400),
       .coordinator = {"/usr/bin/python3", TAMIS_SQL_PROCESS, TAMIS_EXTENSION},
       .cut_off = FromEnvironment("TAMIS_CUT_OFF", 0) != 0};
+  if (const char* faults = std::getenv("TAMIS_JAR_FAULTS"); faults != nullptr) {
+    LocalHBase::AddToStart("-D tamis.faults=" + std::string(faults));
+  }
   if (FromEnvironment("TAMIS_OUTAGES", 0) != 0) {
     // Where the file system has a fence the master need not be patient: it expires a server that
     // it cannot reach, though its session lives.
@@ -42,6 +60,7 @@ TEST(ThreadedOnHBaseTest, EveryAcknowledgedRowIsFoundAndNothingElse) {
     options.outages = HBaseOutages(LocalHBase::Get());
     ASSERT_FALSE(HasFailure()) << "outages need a cluster with --hdfs --cuts";
   }
+  options.plain_client = PlainClientOn(LocalHBase::Get());
   std::printf("seed %llu\n", static_cast<unsigned long long>(options.seed));
   std::fflush(stdout);
   const auto result = RunThreadedCluster(HBaseKind(), options);
@@ -54,6 +73,8 @@ TEST(ThreadedOnHBaseTest, EveryAcknowledgedRowIsFoundAndNothingElse) {
   EXPECT_TRUE(result.counts.contains("moves"));
   EXPECT_TRUE(result.counts.contains("coordinator pauses"));
   EXPECT_TRUE(result.counts.contains("searches by the process"));
+  EXPECT_TRUE(result.counts.contains("puts by a plain client"));
+  EXPECT_TRUE(result.counts.contains("reads by a plain client"));
   EXPECT_EQ(result.counts.contains("cuts of a coordinator's network"), options.cut_off);
   EXPECT_EQ(result.counts.contains("outages"), !options.outages.empty());
 }

@@ -21,10 +21,8 @@ struct Output {
 const char* RunningDirectory() { return std::getenv("TAMIS_HBASE_RUNNING"); }
 
 Output RunTool(const std::string& words) {
-  const char* running = RunningDirectory();
   const std::string command = std::string(TAMIS_HBASE_LOCAL) + " --directory " +
-                              (running != nullptr ? running : TAMIS_HBASE_DIRECTORY) + " " + words +
-                              " 2>&1";
+                              LocalHBase::Directory() + " " + words + " 2>&1";
   FILE* pipe = popen(command.c_str(), "r");
   Output output;
   std::array<char, 4096> buffer;
@@ -66,6 +64,11 @@ LocalHBase& LocalHBase::Get() {
 }
 
 void LocalHBase::AddToStart(const std::string& words) { added_words += " " + words; }
+
+std::string LocalHBase::Directory() {
+  const char* running = RunningDirectory();
+  return running != nullptr ? running : TAMIS_HBASE_DIRECTORY;
+}
 
 std::string LocalHBase::Run(const std::string& words) const {
   const Output output = RunTool(words);

@@ -14,6 +14,7 @@ class LocalHBase {
   static void AddToStart(const std::string& words);
 
   const std::string& addresses() const { return addresses_; }
+  static std::string Directory();
   // hbase-local with these words; fails the test when it fails.
   std::string Run(const std::string& words) const;
   // The same, when it may fail.
