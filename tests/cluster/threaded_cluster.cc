@@ -679,7 +679,7 @@ class ThreadedCluster {
           ReadByPlainClient(key);
         } else if (WriteByPlainClient(key, random, rows)) {
           SearchFor(key, *engines_[random.Uniform(engines_.size())], rows);
-          if (!options_.coordinator.empty() && random.OneIn(4)) {
+          if (!options_.coordinator.empty() && random.OneIn(8)) {
             SearchByProcess({.predicate = ProbeFor(key, rows)});
           }
         }
