@@ -66,6 +66,7 @@ final class IndexedRegion {
   final AtomicLong writes = new AtomicLong();
   /** A job that counts filters anew is under way or waits for its turn. */
   final AtomicBoolean counting = new AtomicBoolean();
+  final AtomicBoolean lookAgain = new AtomicBoolean(); // at its filters, once its entries are made
   volatile int countsFailed;   // of its filters, one after the other
   volatile long countAgainAt;  // nanoTime, where some have
   /** Loads of files that are under way. */

@@ -133,6 +133,7 @@ final class RegionFilters {
     counters.execute(() -> {
       // Whoever makes entries has it for long, and looks at the filters behind that.
       if (!region.building.tryLock()) {
+        region.lookAgain.set(true);
         region.counting.set(false);
         return;
       }

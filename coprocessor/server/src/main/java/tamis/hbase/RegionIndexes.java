@@ -93,7 +93,7 @@ final class RegionIndexes {
   private void completeAndCountRest(IndexedRegion region) throws IOException, InterruptedException {
     complete(region);
     countUncounted(region);
-    filters.lookAt(region); // nothing was counted anew while it was built
+    if (region.lookAgain.getAndSet(false)) filters.lookAt(region);
   }
 
   private void countUncounted(IndexedRegion region) throws IOException, InterruptedException {

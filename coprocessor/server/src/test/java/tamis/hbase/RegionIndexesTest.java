@@ -29,6 +29,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import tamis.filter.ScalableSplitCountingBloomFilter;
+import tamis.filter.SplitGeometry;
+import tamis.table.Schema;
 
 /** Regions whose indexes are made complete and counted: in which order, and what comes of those that fail. */
 @Timeout(60) // a test that would wait for ever
@@ -185,6 +188,20 @@ class RegionIndexesTest {
     assertEquals(1, region.filters.get(1).entries());
     assertEquals(0, state.metrics.regionsFailing());
     assertTrue(problems(test).isEmpty() && told.later.isEmpty());
+  }
+
+  /** It has few values when it opens. */
+  @Test
+  void aFilterIsMadeForTheValuesThatItsIndexExpects() throws Exception {
+    IndexedRegion region = incomplete(open("a", "b"));
+    Told told = new Told();
+    RegionFilters filters = new RegionFilters(() -> Collections.singletonList(region), Runnable::run, Long.MAX_VALUE / 8);
+    new RegionIndexes(state, filters, told.workers).completeAndCount(region);
+    told.work();
+    Schema.Index index = region.table.schema.index(1);
+    assertTrue(isPublished(region));
+    assertEquals(ScalableSplitCountingBloomFilter.layerBytes(SplitGeometry.of(index.fpr, index.expectedValues)),
+        region.filters.get(1).sizeBytes());
   }
 
   @Test
