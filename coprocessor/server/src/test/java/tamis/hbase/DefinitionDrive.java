@@ -149,6 +149,7 @@ public final class DefinitionDrive {
         broken.compareAndSet(null, e.toString());
       }
     });
+    thread.setDaemon(true); // what fails ends the drive
     thread.start();
     return thread;
   }
