@@ -21,8 +21,8 @@ import tamis.pb.Cluster.Event;
  * when a put may be acknowledged. tamis::FilterFeed tells how; here polls and puts wait on threads, since HBase has no
  * other answers than those that a thread returns.
  *
- * Polls wait for news, puts for what coordinators have applied: who appends wakes no put, and a poll wakes puts only where it
- * tells of something.
+ * Polls wait for news, puts for what coordinators have applied: who appends wakes no put, and a poll wakes puts only
+ * where it tells of something.
  *
  * Threads: safe. Lock order: an IndexFilter before the feed.
  */
@@ -101,7 +101,10 @@ final class FilterFeed {
 
   // ---- Events
 
-  /** Appends an event and returns its number, which is set here. It goes out at once: the poll's way is a put's log sync long. */
+  /**
+   * Appends an event and returns its number, which is set here. It goes out at once: the poll's way is a put's log sync
+   * long.
+   */
   long append(Event.Builder builder) {
     return append(builder, true);
   }

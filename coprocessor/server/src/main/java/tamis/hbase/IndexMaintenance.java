@@ -68,7 +68,9 @@ final class IndexMaintenance {
     for (int i = 0; i < batch.size(); ++i) {
       if (batch.getOperationStatus(i).getOperationStatusCode() != OperationStatusCode.NOT_RUN) continue;
       Mutation mutation = batch.getOperation(i);
-      if (mutation.getDurability() == Durability.SKIP_WAL && !Fault.SKIP_WAL_KEPT.isOn()) mutation.setDurability(Durability.SYNC_WAL);
+      if (mutation.getDurability() == Durability.SKIP_WAL && !Fault.SKIP_WAL_KEPT.isOn()) {
+        mutation.setDurability(Durability.SYNC_WAL);
+      }
       ofTable |= isOfTable(region.table, mutation);
       boolean conditional = context.caller.conditions != null && context.caller.conditions.of(mutation) != null;
       if (!building && !conditional && !concerns(region.table, mutation, context)) continue;
@@ -202,7 +204,10 @@ final class IndexMaintenance {
       TreeMap<byte[], RowWrites> raw = new TreeMap<>(Bytes.BYTES_COMPARATOR);
       Map<byte[], RowImage> images = new TreeMap<>(Bytes.BYTES_COMPARATOR);
       TreeMap<byte[], RowWrites> seen = new TreeMap<>(Bytes.BYTES_COMPARATOR);
-      rows.forEach((row, writes) -> (writes.raw || region.isHiding(row) || (building && region.loaded) ? raw : seen).put(row, writes));
+      rows.forEach((row, writes) -> {
+        boolean mayHide = writes.raw || region.isHiding(row) || (building && region.loaded);
+        (mayHide ? raw : seen).put(row, writes);
+      });
       boolean conditional = context.caller.conditions != null;
       TreeMap<byte[], RowWrites> hard = new TreeMap<>(Bytes.BYTES_COMPARATOR);
       NewestCells.readAll(region, seen, conditional, images, hard);

@@ -10,7 +10,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
@@ -64,11 +63,7 @@ final class IndexedRegion {
   volatile OpeningFlag flag;
   /** Now and then it is asked whether the filters still fit. */
   final AtomicLong writes = new AtomicLong();
-  /** A job that counts filters anew is under way or waits for its turn. */
-  final AtomicBoolean counting = new AtomicBoolean();
-  final AtomicBoolean lookAgain = new AtomicBoolean(); // at its filters, once its entries are made
-  volatile int countsFailed;   // of its filters, one after the other
-  volatile long countAgainAt;  // nanoTime, where some have
+  final Recounts recounts = new Recounts();
   /** Loads of files that are under way. */
   final AtomicInteger loads = new AtomicInteger();
   /** Those that ever began. */

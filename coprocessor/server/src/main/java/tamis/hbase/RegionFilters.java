@@ -5,7 +5,6 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.Executor;
-import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.apache.hadoop.hbase.Cell;
@@ -27,8 +26,6 @@ final class RegionFilters {
 
   private static final Logger LOG = LoggerFactory.getLogger(RegionFilters.class);
   private static final long REBUILD_AFTER_IGNORED = 100; // removals, at the least
-  private static final long FAILED_PAUSE_NS = TimeUnit.SECONDS.toNanos(1);
-  private static final int MOST_DOUBLINGS = 8; // some minutes
 
   private final Supplier<Collection<IndexedRegion>> regions;
   private final Executor counters;
@@ -118,39 +115,40 @@ final class RegionFilters {
 
   /** Counts those anew that do not fit any more, or find room at last, on a thread of the counters'. */
   void lookAt(IndexedRegion region) {
-    // What could not be read will hardly be so again at once.
-    if (region.countsFailed > 0 && clock.getAsLong() - region.countAgainAt < 0) return;
-    if (region.closing || !region.counting.compareAndSet(false, true)) return;
+    long now = clock.getAsLong();
+    if (region.closing || !region.recounts.begin(now)) return;
+    boolean rests = region.recounts.rests(now);
     List<Schema.Index> worn = new ArrayList<>();
     for (Schema.Index index : region.table.schema.indexes) {
       IndexFilter filter = region.filters.get(index.id);
-      if (filter != null && region.complete().contains(index.id) && filter.wantsRebuild(REBUILD_AFTER_IGNORED, roomOf(filter))) worn.add(index);
+      if (filter == null || !region.complete().contains(index.id) || (rests && !filter.isMissing())) continue;
+      if (filter.wantsRebuild(REBUILD_AFTER_IGNORED, roomOf(filter))) worn.add(index);
     }
     if (worn.isEmpty()) {
-      region.counting.set(false);
+      region.recounts.end();
       return;
     }
     counters.execute(() -> {
       // Whoever makes entries has it for long, and looks at the filters behind that.
       if (!region.building.tryLock()) {
-        region.lookAgain.set(true);
-        region.counting.set(false);
+        region.recounts.putOff();
+        region.recounts.end();
         return;
       }
       boolean done = false;
       try {
+        long began = clock.getAsLong();
         for (Schema.Index index : worn) count(region, index);
-        region.countsFailed = 0;
+        region.recounts.done(began, clock.getAsLong());
         done = true;
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
       } catch (Throwable e) {
-        region.countAgainAt = clock.getAsLong() + (FAILED_PAUSE_NS << Math.min(region.countsFailed, MOST_DOUBLINGS));
-        ++region.countsFailed;
+        region.recounts.failed(clock.getAsLong());
         if (!region.isClosed()) LOG.error("A filter of region {} stays as it is", region.info().getEncodedName(), e);
       } finally {
         region.building.unlock();
-        region.counting.set(false);
+        region.recounts.end();
       }
       if (done) giveRoom(); // this one was left out as long as it was being counted
     });

@@ -10,13 +10,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import tamis.table.Schema;
 
-/** Makes the indexes of a region complete: when it opens, when somebody asks, behind files that were loaded. Threads: safe. */
+/**
+ * Makes the indexes of a region complete: when it opens, when somebody asks, behind files that were loaded. Threads: safe.
+ */
 final class RegionIndexes {
   private static final Logger LOG = LoggerFactory.getLogger(RegionIndexes.class);
   private static final long LEASES_WAIT_NS = TimeUnit.MILLISECONDS.toNanos(1500); // a lease, and a little
-
-  private static final long FIRST_PAUSE_NS = TimeUnit.SECONDS.toNanos(1);
-  private static final long LONGEST_PAUSE_NS = TimeUnit.MINUTES.toNanos(5);
+  private static final GrowingPause FAILED = new GrowingPause(TimeUnit.SECONDS.toNanos(1), TimeUnit.MINUTES.toNanos(5));
 
   private final RegionServerState server;
   private final RegionFilters filters;
@@ -53,7 +53,7 @@ final class RegionIndexes {
   }
 
   private void tryAgain(IndexedRegion region, long number, int failures, Throwable failed) {
-    long pause = Math.min(LONGEST_PAUSE_NS, FIRST_PAUSE_NS << Math.min(failures, 16));
+    long pause = FAILED.after(failures);
     LOG.error("The indexes of region {} stay incomplete or without filters: searches scan or ask it. Tried again in {} s",
         region.info().getEncodedName(), TimeUnit.NANOSECONDS.toSeconds(pause), failed);
     workers.steps.run(() -> {
@@ -93,7 +93,7 @@ final class RegionIndexes {
   private void completeAndCountRest(IndexedRegion region) throws IOException, InterruptedException {
     complete(region);
     countUncounted(region);
-    if (region.lookAgain.getAndSet(false)) filters.lookAt(region);
+    if (region.recounts.takePutOff()) filters.lookAt(region);
   }
 
   private void countUncounted(IndexedRegion region) throws IOException, InterruptedException {

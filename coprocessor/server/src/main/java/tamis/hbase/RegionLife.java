@@ -58,8 +58,8 @@ final class RegionLife {
   }
 
   /**
-   * Where it could not be raised in postOpen. Meanwhile another server may have opened the region, and found no flag: so this
-   * one is good only where it was proved behind it that the region is still ours. False: not now.
+   * Where it could not be raised in postOpen. Meanwhile another server may have opened the region, and found no flag: so
+   * this one is good only where it was proved behind it that the region is still ours. False: not now.
    */
   boolean raiseLate(IndexedRegion region, BooleanSupplier proves) {
     try {
@@ -99,7 +99,8 @@ final class RegionLife {
    */
   private static boolean mayHaveOtherParents(IndexedRegion region) throws IOException {
     if (Fault.UNKNOWN_PARENTS_NOT_FEARED.isOn()) return false;
-    if (IndexBuilder.origins(region).contains("")) return false; // files of its own: it was open, before its table was indexed
+    // Files of its own: it was open, before its table was indexed.
+    if (IndexBuilder.origins(region).contains("")) return false;
     HRegion opened = (HRegion) region.region;
     FileSystem logs = CommonFSUtils.getWALFileSystem(opened.getReadOnlyConfiguration());
     if (WALSplitUtil.getMaxRegionSequenceId(logs, opened.getWALRegionDir()) <= NEW) return false;

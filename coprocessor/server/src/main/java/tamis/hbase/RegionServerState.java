@@ -35,8 +35,7 @@ final class RegionServerState implements Endpoint.Requests {
   private static final Logger LOG = LoggerFactory.getLogger(RegionServerState.class);
   private static final long SEARCH_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(10);
   private static final long ONLINE_LOOK_NS = TimeUnit.MILLISECONDS.toNanos(20);
-  private static final long FLAG_PAUSE_NS = TimeUnit.SECONDS.toNanos(1);
-  private static final long LONGEST_FLAG_PAUSE_NS = TimeUnit.MINUTES.toNanos(1);
+  private static final GrowingPause FLAG_FAILED = new GrowingPause(TimeUnit.SECONDS.toNanos(1), TimeUnit.MINUTES.toNanos(1));
   private static final long WRITE_WAIT_NS = TimeUnit.SECONDS.toNanos(8); // below the 10 s after which a close interrupts
 
   private volatile FilterFeed feed; // null: no server is around
@@ -73,8 +72,8 @@ final class RegionServerState implements Endpoint.Requests {
     secured = environment.getConfiguration().getBoolean("hbase.security.authorization", false);
     RegionServerServices server = (RegionServerServices) environment.getOnlineRegions();
     ownership = new Ownership(proofFor(server, environment), Ownership.PATIENCE_NS);
-    FilterFeed made = new FilterFeed(name.getHostname() + "," + name.getPort(), name.getStartcode(), options, System::nanoTime,
-        this::project);
+    FilterFeed made = new FilterFeed(name.getHostname() + "," + name.getPort(), name.getStartcode(), options,
+        System::nanoTime, this::project);
     life = new RegionLife(made, System::nanoTime, server::isAborted);
     feed = made;
     metrics.register();
@@ -176,19 +175,19 @@ final class RegionServerState implements Endpoint.Requests {
     if (!region.isOnline() && !Fault.WRITTEN_BEFORE_ONLINE.isOn()) {
       workers.steps.run(() -> beginWhenOnline(region), ONLINE_LOOK_NS);
     } else if (life != null && region.flag == null) {
-      raiseLate(region, FLAG_PAUSE_NS);
+      raiseLate(region, 0);
     } else {
       begin(region);
     }
   }
 
-  private void raiseLate(IndexedRegion region, long pauseNs) {
+  private void raiseLate(IndexedRegion region, int failures) {
     workers.waits.execute(() -> {
       if (region.isClosed()) return;
       if (life.raiseLate(region, ownership::proveAnew)) {
         begin(region);
       } else {
-        workers.steps.run(() -> raiseLate(region, Math.min(2 * pauseNs, LONGEST_FLAG_PAUSE_NS)), pauseNs);
+        workers.steps.run(() -> raiseLate(region, failures + 1), FLAG_FAILED.after(failures));
       }
     });
   }
@@ -266,13 +265,14 @@ final class RegionServerState implements Endpoint.Requests {
 
   /** Where rights are checked: no numbers of a table's rows to who may not read them, and of no coordinator its number. */
   Cluster.StatusReply status(Cluster.StatusRequest request) {
-    Cluster.StatusReply.Builder reply = Cluster.StatusReply.newBuilder().setFilterBytes(filters.bytes() + inheritance.bytes());
+    Cluster.StatusReply.Builder reply =
+        Cluster.StatusReply.newBuilder().setFilterBytes(filters.bytes() + inheritance.bytes());
     if (feed != null) feed.describe(reply, !secured);
     boolean all = !secured || request.getTableId() == 0 || readers.tablesOf(regions.values()).contains(request.getTableId());
     long work = 0;
     FileFilters files = new FileFilters();
     for (IndexedRegion region : regions.values()) {
-      if (region.building.isLocked() || region.counting.get()) ++work;
+      if (region.building.isLocked() || region.recounts.isUnderWay()) ++work;
       files.add(region);
       if (request.getTableId() == 0 || region.table.tableId != request.getTableId() || !isHere(region)) continue;
       reply.addRegions(statusOf(region, all));
@@ -311,8 +311,8 @@ final class RegionServerState implements Endpoint.Requests {
     if (!all) return status.build();
     FileFilters files = new FileFilters();
     files.add(region);
-    return status.setRowsVisited(region.rowsVisited).setFileFiltersAsked(files.asked).setFileFiltersSaidNo(files.saidNo).setFileFiltersMissing(files.missing)
-        .build();
+    return status.setRowsVisited(region.rowsVisited).setFileFiltersAsked(files.asked)
+        .setFileFiltersSaidNo(files.saidNo).setFileFiltersMissing(files.missing).build();
   }
 
   Cluster.StartJobReply startJob(Cluster.StartJobRequest request) {

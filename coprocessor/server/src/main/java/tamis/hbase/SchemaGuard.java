@@ -85,7 +85,9 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
       if (!ours && !Arrays.equals(family.getName(), IndexedTable.FAMILY)) continue;
       String which = "family \"" + family.getNameAsString() + "\": ";
       if (ours && family.isNewVersionBehavior()) refuse(name, which + "NEW_VERSION_BEHAVIOR is not supported there");
-      if (family.getKeepDeletedCells() != KeepDeletedCells.FALSE) refuse(name, which + "KEEP_DELETED_CELLS is not supported");
+      if (family.getKeepDeletedCells() != KeepDeletedCells.FALSE) {
+        refuse(name, which + "KEEP_DELETED_CELLS is not supported");
+      }
       if (family.isMobEnabled()) refuse(name, which + "MOB is not supported");
       if (family.getMinVersions() > 0) refuse(name, which + "MIN_VERSIONS is not supported");
       boolean expires = family.getTimeToLive() != HConstants.FOREVER && !Fault.EXPIRY_NOT_REFUSED.isOn();

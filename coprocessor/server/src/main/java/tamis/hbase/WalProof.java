@@ -25,7 +25,8 @@ import org.apache.hadoop.hdfs.DistributedFileSystem;
  * Only where the log's file system lets one writer hold a file. The local one does not.
  */
 final class WalProof implements Ownership.Proof {
-  private static final byte[] QUALIFIER = Bytes.toBytes("TAMIS::PROOF"); // replays and replication skip what they do not know
+  // Replays and replication skip what they do not know.
+  private static final byte[] QUALIFIER = Bytes.toBytes("TAMIS::PROOF");
 
   private final Supplier<List<IndexedRegion>> regions;
 

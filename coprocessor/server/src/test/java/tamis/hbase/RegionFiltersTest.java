@@ -10,6 +10,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.hbase.client.Delete;
+import org.apache.hadoop.hbase.client.Mutation;
 import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.TableDescriptor;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
@@ -17,6 +19,7 @@ import org.apache.hadoop.hbase.coprocessor.ObserverContext;
 import org.apache.hadoop.hbase.coprocessor.RegionCoprocessor;
 import org.apache.hadoop.hbase.coprocessor.RegionCoprocessorEnvironment;
 import org.apache.hadoop.hbase.coprocessor.RegionObserver;
+import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.ScanOptions;
 import org.apache.hadoop.hbase.regionserver.Store;
 import org.apache.hadoop.hbase.util.Bytes;
@@ -25,6 +28,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import tamis.filter.ScalableSplitCountingBloomFilter;
 import tamis.filter.SplitGeometry;
+import tamis.pb.Cluster;
 import tamis.pb.Table;
 
 /** The filters of three regions, for which there is no room together. */
@@ -36,7 +40,8 @@ class RegionFiltersTest {
   private final List<IndexedRegion> open = new ArrayList<>();
   private final ArrayDeque<Runnable> work = new ArrayDeque<>();
   private long now;
-  private final RegionFilters filters = new RegionFilters(() -> open, work::add, COUNTERS + 16, () -> now);
+  private long tick; // what each look at the clock takes
+  private final RegionFilters filters = new RegionFilters(() -> open, work::add, COUNTERS + 16, () -> now += tick);
 
   @BeforeEach
   void openRegions() throws Exception {
@@ -124,14 +129,49 @@ class RegionFiltersTest {
     for (int failed = 1; failed <= 4; ++failed) {
       for (int i = 0; i < 3; ++i) lookAt(region);
       giveRoom();
-      assertEquals(failed, region.countsFailed);
+      assertEquals(failed, region.recounts.failures());
       assertTrue(filter(region).isMissing());
       now += TimeUnit.SECONDS.toNanos(1) << (failed - 1);
     }
     Unreadable.on = false;
     lookAt(region);
     assertTrue(filter(region).isCounted());
-    assertEquals(0, region.countsFailed);
+    assertEquals(0, region.recounts.failures());
+  }
+
+  /** Each value that goes stays in bits alone, and who is counted anew makes writers wait until that is known. */
+  @Test
+  void whatWearsSoonRestsBehindACount() throws Exception {
+    IndexedRegion region = open.get(1);
+    assertTrue(filter(region).isOfBits());
+    tick = TimeUnit.SECONDS.toNanos(1);
+    long first = generation(region);
+    putAndDelete(region, 200);
+    lookAt(region);
+    assertEquals(first + 1, generation(region));
+    putAndDelete(region, 200);
+    lookAt(region);
+    assertEquals(first + 1, generation(region));
+    now += TimeUnit.SECONDS.toNanos(20);
+    lookAt(region);
+    assertEquals(first + 2, generation(region));
+  }
+
+  private static long generation(IndexedRegion region) {
+    return filter(region).project(Cluster.ColumnId.getDefaultInstance(), 8).getGeneration();
+  }
+
+  /** In two batches: who writes often looks at the filters. */
+  private static void putAndDelete(IndexedRegion region, int rows) throws IOException {
+    Mutation[] puts = new Mutation[rows];
+    Mutation[] deletes = new Mutation[rows];
+    for (int i = 0; i < rows; ++i) {
+      byte[] row = Bytes.toBytes("b" + i);
+      puts[i] = new Put(row).addColumn(RegionForTest.F, A, Bytes.toBytes(i));
+      deletes[i] = new Delete(row);
+    }
+    ((HRegion) region.region).batchMutate(puts);
+    ((HRegion) region.region).batchMutate(deletes);
   }
 
   @Test

@@ -1,0 +1,19 @@
+package tamis.hbase;
+
+/** How long to wait before something is tried again: twice as long each time, up to a bound. As tamis::GrowingPause. */
+final class GrowingPause {
+  private final long firstNs;
+  private final long longestNs;
+
+  GrowingPause(long firstNs, long longestNs) {
+    this.firstNs = firstNs;
+    this.longestNs = longestNs;
+  }
+
+  /** The pause after so many others, in nanoseconds. */
+  long after(int others) {
+    long pause = firstNs;
+    for (int i = 0; i < others && pause < longestNs; ++i) pause *= 2;
+    return Math.min(pause, longestNs);
+  }
+}

@@ -1,0 +1,65 @@
+package tamis.hbase;
+
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * When the filters of one region may be counted anew: one time after the other, later and later where that fails, and
+ * with a rest behind it that is several times as long, whatever is removed meanwhile. Threads: safe.
+ */
+final class Recounts {
+  private static final GrowingPause FAILED = new GrowingPause(TimeUnit.SECONDS.toNanos(1), TimeUnit.MINUTES.toNanos(4));
+  private static final int RESTS = 9; // as often as it takes: a tenth of a thread's time
+
+  private final AtomicBoolean underWay = new AtomicBoolean();
+  private final AtomicBoolean putOff = new AtomicBoolean();
+  private volatile int failures; // one after the other
+  private volatile long mayBeginAt;
+  private volatile long doneAt;
+  private volatile long restNs;
+
+  /** A job that counts is under way, or waits for its turn. */
+  boolean isUnderWay() {
+    return underWay.get();
+  }
+
+  int failures() {
+    return failures;
+  }
+
+  /** False: it may not begin now. Else `end` is called. What could not be read will hardly be so again at once. */
+  boolean begin(long now) {
+    if (failures > 0 && now - mayBeginAt < 0) return false;
+    return underWay.compareAndSet(false, true);
+  }
+
+  void end() {
+    underWay.set(false);
+  }
+
+  /** What is only worn waits; what is missing does not. */
+  boolean rests(long now) {
+    return restNs > 0 && now - doneAt < restNs;
+  }
+
+  void failed(long now) {
+    mayBeginAt = now + FAILED.after(failures);
+    ++failures;
+  }
+
+  void done(long began, long now) {
+    failures = 0;
+    doneAt = now;
+    restNs = RESTS * (now - began);
+  }
+
+  /** Whoever makes the region's entries looks at its filters behind that. */
+  void putOff() {
+    putOff.set(true);
+  }
+
+  /** It was; from here on it is not any more. */
+  boolean takePutOff() {
+    return putOff.getAndSet(false);
+  }
+}
