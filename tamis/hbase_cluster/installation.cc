@@ -16,6 +16,8 @@ constexpr uint32_t kFewHandlers = 10;
 constexpr uint32_t kOutOfReach = 1000;
 // Each may wait for coordinators, for two seconds at the most.
 constexpr uint64_t kManyRegionsOfAThread = 100;
+// Of a heap, for all that is not bounded by itself.
+constexpr uint64_t kLittleHeap = uint64_t{200} << 20;
 
 // Of the coprocessors that HBase itself brings, those that change nothing of what is written.
 constexpr std::string_view kHarmless[] = {
@@ -112,6 +114,16 @@ void CheckServer(const pb::DescribeReply& said, const std::string& subject, Find
                                 " handlers, half of which may wait for coordinators: set "
                                 "hbase.regionserver.handler.count to 30 or more and restart it");
   }
+  const uint64_t others = said.heap_bytes() / 100 * said.heap_taken_percent() + said.filter_bytes();
+  if (others + kLittleHeap > said.heap_bytes()) {
+    const auto megabytes = [](uint64_t bytes) { return std::to_string(bytes >> 20) + " MB"; };
+    findings->Note(subject, "has a heap of " + megabytes(said.heap_bytes()) +
+                                ", of which memstores and block cache may take " +
+                                std::to_string(said.heap_taken_percent()) + " % and filters " +
+                                megabytes(said.filter_bytes()) +
+                                ": once these are full it does little but collect garbage. Give it "
+                                "more, or lower hfile.block.cache.size");
+  }
   if (said.indexed_regions() > kManyRegionsOfAThread * said.close_threads()) {
     findings->Note(subject, "closes " + std::to_string(said.indexed_regions()) +
                                 " indexed regions by " + std::to_string(said.close_threads()) +
@@ -120,8 +132,8 @@ void CheckServer(const pb::DescribeReply& said, const std::string& subject, Find
   }
   if (said.exec_checks()) {
     findings->Note(subject,
-                   "lets call coprocessors only who may (hbase.security.exec.permission.checks): who "
-                   "searches or writes indexed tables by tamis needs that right on them, as by "
+                   "lets call coprocessors only who may (hbase.security.exec.permission.checks): "
+                   "who searches or writes indexed tables by tamis needs that right on them, as by "
                    "grant 'USER', 'RWX', 'TABLE' in HBase's shell");
   }
   if (said.logs_have_leases()) {

@@ -31,6 +31,9 @@ pb::DescribeReply Said() {
   said.set_abort_on_error(true);
   said.set_user_coprocessors(true);
   said.set_indexed_regions(10);
+  said.set_heap_bytes(uint64_t{8} << 30);
+  said.set_heap_taken_percent(80);
+  said.set_filter_bytes(uint64_t{1} << 30);
   return said;
 }
 
@@ -165,6 +168,12 @@ TEST(InstallationTest, SettingsOfServers) {
               HasSubstr("abortonerror"));
   EXPECT_THAT(Only(Kind::kNote, with([](auto* said) { said->set_indexed_regions(500); })).text,
               HasSubstr("closeregion.threads"));
+  EXPECT_THAT(Only(Kind::kNote, with([](auto* said) {
+                     said->set_heap_bytes(uint64_t{400} << 20);
+                     said->set_filter_bytes(uint64_t{50} << 20);
+                   }))
+                  .text,
+              HasSubstr("hfile.block.cache.size"));
   const Finding region = Only(Kind::kToDo, with([](auto* said) {
                                 auto* problem = said->add_problems();
                                 problem->set_table("shop:orders");

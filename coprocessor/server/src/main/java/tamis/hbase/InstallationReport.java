@@ -14,6 +14,7 @@ import org.apache.hadoop.hbase.client.TableDescriptor;
 import org.apache.hadoop.hbase.coprocessor.CoprocessorHost;
 import org.apache.hadoop.hbase.ipc.RpcServer;
 import org.apache.hadoop.hbase.regionserver.HRegion;
+import org.apache.hadoop.hbase.io.util.MemorySizeUtil;
 import org.apache.hadoop.hbase.regionserver.Region;
 import org.apache.hadoop.hbase.regionserver.RegionCoprocessorHost;
 import org.apache.hadoop.hbase.util.CommonFSUtils;
@@ -69,6 +70,10 @@ final class InstallationReport {
         .setAbortOnError(conf.getBoolean(CoprocessorHost.ABORT_ON_ERROR_KEY, CoprocessorHost.DEFAULT_ABORT_ON_ERROR))
         .setUserCoprocessors(conf.getBoolean(CoprocessorHost.COPROCESSORS_ENABLED_CONF_KEY, true)
             && conf.getBoolean(CoprocessorHost.USER_COPROCESSORS_ENABLED_CONF_KEY, true))
+        .setHeapBytes(Runtime.getRuntime().maxMemory())
+        .setHeapTakenPercent(Math.round(100 * (MemorySizeUtil.getGlobalMemStoreHeapPercent(conf, false)
+            + MemorySizeUtil.getBlockCacheHeapPercent(conf))))
+        .setFilterBytes(RegionFilters.MAX_BYTES / 4 * 5)
         .setSessionTimeoutMs(conf.getInt(HConstants.ZK_SESSION_TIMEOUT, HConstants.DEFAULT_ZK_SESSION_TIMEOUT));
     long[] indexed = new long[1];
     for (Region region : regions) {

@@ -26,6 +26,7 @@ class InstallationTest {
     conf.set("hbase.regionserver.handler.count", "2");
     conf.set("hbase.master.rs.remote.proc.fail.fast.limit", "100000");
     conf.set("hbase.coprocessor.user.enabled", "false");
+    conf.set("hfile.block.cache.size", "0.25");
     DescribeReply reply = InstallationReport.describe(conf, SERVER, Collections.emptyList());
     assertEquals(2, reply.getHandlers());
     assertEquals(3, reply.getCloseThreads());
@@ -33,6 +34,9 @@ class InstallationTest {
     assertTrue(reply.getAbortOnError());
     assertFalse(reply.getUserCoprocessors());
     assertFalse(reply.getLogsHaveLeases());
+    assertEquals(Runtime.getRuntime().maxMemory(), reply.getHeapBytes());
+    assertEquals(65, reply.getHeapTakenPercent());
+    assertTrue(reply.getFilterBytes() > 0 && reply.getFilterBytes() < reply.getHeapBytes() / 7);
     assertEquals("host,16020,7", reply.getServer());
     assertTrue(reply.getJarVersion().matches("[0-9]+\\.[0-9]+.*"), reply.getJarVersion());
   }
