@@ -9,6 +9,7 @@
 
 #include "tamis/routing/index_copies.h"
 #include "tamis/routing/region_bits.h"
+#include "tamis/routing/routed_table.h"
 #include "tamis/routing/table_layout.h"
 
 namespace tamis {
@@ -45,11 +46,6 @@ struct Server {
   std::set<std::pair<uint32_t, uint64_t>> missing;
 };
 
-struct Table {
-  TableLayout layout;
-  std::map<uint32_t, IndexCopies> indexes;
-};
-
 bool SaneGeometry(const pb::Geometry& geometry) {
   return geometry.slices() >= 1 && geometry.slices() <= SplitGeometry::kMaxSlices &&
          geometry.slice_positions() >= 1 && geometry.slice_positions() <= kMaxSlicePositions;
@@ -72,7 +68,7 @@ struct GlobalIndex::State {
   std::vector<Server*> by_number;                          // nullptr: forgotten
   std::vector<Time> lease_until;                           // by number of the server
   Time latest = Time::min();                               // seen by anybody who told of something
-  std::map<uint32_t, Table> tables;
+  std::map<uint32_t, RoutedTable> tables;
 
   // ---- Taking replies in. The caller holds the mutex exclusively; where it hands over its lock,
   // that is given back and taken again on the way.
@@ -101,20 +97,27 @@ struct GlobalIndex::State {
   // lease was over.
   Time Seen(Time now) { return latest = std::max(latest, now); }
 
-  // Everybody else may look now: the layouts are made as what is known wants them.
-  void Settle(Time now) {
+  // Everybody else may look now: the layouts are made as what is known wants them. True: once more,
+  // when others have had their turn.
+  bool Settle(Time now) {
+    bool again = false;
     for (auto it = tables.begin(); it != tables.end();) {
       TableLayout& layout = it->second.layout;
       if (layout.NeedsSettling(now)) layout.Settle({lease_until, now});
+      again |= layout.NeedsSettling(now);
       it = layout.empty() ? tables.erase(it) : std::next(it);
     }
+    return again;
+  }
+  void SettleAll(Time now, Lock* lock) {
+    while (Settle(now)) LetOthers(lock);
   }
 
   // REQUIRES: of the server; its table, while it is known.
-  Table& TableOf(const Region& region) { return tables.at(region.table_id); }
+  RoutedTable& TableOf(const Region& region) { return tables.at(region.table_id); }
 
   IndexCopies* CopiesOf(const Region& region, uint32_t index_id) {
-    Table& table = TableOf(region);
+    RoutedTable& table = TableOf(region);
     auto found = table.indexes.find(index_id);
     return found == table.indexes.end() || found->second.Find(region.slot) == nullptr
                ? nullptr
@@ -124,7 +127,7 @@ struct GlobalIndex::State {
   void DropRegion(Server* server, uint64_t id) {
     auto found = server->regions.find(id);
     if (found == server->regions.end()) return;
-    Table& table = TableOf(found->second);
+    RoutedTable& table = TableOf(found->second);
     for (auto it = table.indexes.begin(); it != table.indexes.end();) {
       it->second.Drop(found->second.slot);
       server->missing.erase({it->first, id});
@@ -425,72 +428,6 @@ struct GlobalIndex::State {
 
   // ---- Answering. The caller holds the mutex, shared suffices.
 
-  // Bit i: the region in slot i may hold a matching row. Without filters: by ranges only.
-  RegionBits MayHold(const Table& table, const RoutingTerm& term, bool ask_filters) const {
-    RegionBits may(table.layout.slots(), term.kind == RoutingTerm::Kind::kAll);
-    switch (term.kind) {
-      case RoutingTerm::Kind::kAll:
-      case RoutingTerm::Kind::kNone:
-        break;
-      case RoutingTerm::Kind::kAnd:
-        may = RegionBits(may.size(), term.children.empty());
-        for (size_t i = 0; i < term.children.size(); ++i) {
-          if (i == 0) {
-            may = MayHold(table, term.children[0], ask_filters);
-          } else {
-            may &= MayHold(table, term.children[i], ask_filters);
-          }
-        }
-        break;
-      case RoutingTerm::Kind::kOr:
-        AddAny(table, term, ask_filters, &may);
-        break;
-      case RoutingTerm::Kind::kRange:
-      case RoutingTerm::Kind::kValue:
-        AddLeaves(table, std::span(&term, 1), ask_filters, &may);
-    }
-    return may;
-  }
-
-  // Alternatives that are values of one index, side by side, are looked up together.
-  void AddAny(const Table& table, const RoutingTerm& term, bool ask_filters,
-              RegionBits* may) const {
-    const std::span<const RoutingTerm> children(term.children);
-    for (size_t begin = 0, end = 0; begin < children.size(); begin = end) {
-      end = begin + 1;
-      if (children[begin].kind != RoutingTerm::Kind::kValue) {
-        *may |= MayHold(table, children[begin], ask_filters);
-        continue;
-      }
-      while (end < children.size() && children[end].kind == RoutingTerm::Kind::kValue &&
-             children[end].index_id == children[begin].index_id) {
-        ++end;
-      }
-      AddLeaves(table, children.subspan(begin, end - begin), ask_filters, may);
-    }
-  }
-
-  // REQUIRES: one range, or values of one index.
-  void AddLeaves(const Table& table, std::span<const RoutingTerm> leaves, bool ask_filters,
-                 RegionBits* may) const {
-    auto found = table.indexes.find(leaves[0].index_id);
-    if (found == table.indexes.end()) {
-      *may = RegionBits(may->size(), true);
-      return;
-    }
-    const IndexCopies& copies = found->second;
-    if (leaves[0].kind == RoutingTerm::Kind::kRange) {
-      copies.AddThoseInRange(leaves[0].low, leaves[0].high, may);
-    } else if (ask_filters) {
-      std::vector<IndexCopies::Value> values;
-      values.reserve(leaves.size());
-      for (const RoutingTerm& leaf : leaves) values.push_back({leaf.hash, leaf.first});
-      copies.AddThoseWith(values, may);
-    } else {
-      for (const RoutingTerm& leaf : leaves) copies.AddThoseThatCover(leaf.first, may);
-    }
-  }
-
   void AddWithoutLease(uint32_t table_id, Time now, RegionBits* may) const {
     for (size_t number = 0; number < lease_until.size(); ++number) {
       if (lease_until[number] > now || by_number[number] == nullptr) continue;
@@ -500,23 +437,9 @@ struct GlobalIndex::State {
     }
   }
 
-  // Regions of which an index that the term names has no bits here.
-  static void AddUnknown(const Table& table, const RoutingTerm& term, RegionBits* unknown) {
-    for (const auto& child : term.children) AddUnknown(table, child, unknown);
-    if (term.kind != RoutingTerm::Kind::kValue && term.kind != RoutingTerm::Kind::kRange) return;
-    auto found = table.indexes.find(term.index_id);
-    if (found == table.indexes.end()) {
-      *unknown = RegionBits(unknown->size(), true);
-    } else {
-      found->second.AddUnknown(unknown);
-    }
-  }
-
   size_t SizeBytes() const {
     size_t size = 0;
-    for (const auto& [id, table] : tables) {
-      for (const auto& [index_id, copies] : table.indexes) size += copies.SizeBytes();
-    }
+    for (const auto& [id, table] : tables) size += table.SizeBytes();
     return size;
   }
 };
@@ -560,7 +483,7 @@ void GlobalIndex::Forget(const std::string& name, Time now) {
   if (state_->by_number[server->number] != server.get()) return;  // somebody else was faster
   now = state_->Seen(now);
   state_->Clear(server.get(), now, &lock);
-  state_->Settle(now);
+  state_->SettleAll(now, &lock);
   state_->by_number[server->number] = nullptr;
   state_->servers.erase(name);
 }
@@ -593,7 +516,7 @@ void GlobalIndex::Apply(const std::string& name, const pb::PollReply& reply, Tim
     const Time until = sent + SentDuration(reply.lease_ns()) - state_->options.lease_margin;
     state_->GrantLease(&server, until, now);
   }
-  state_->Settle(now);
+  state_->SettleAll(now, &lock);
   if (!reply.full() && server.applied == reply.to() && reply.projections_size() > 0) {
     state_->LoadProjections(&server, reply, &lock);
   }
@@ -605,52 +528,9 @@ GlobalIndex::Route GlobalIndex::Find(uint32_t table_id, const KeyRanges& keys,
   Route route;
   auto found = state_->tables.find(table_id);
   if (found == state_->tables.end()) return route;
-  const Table& table = found->second;
-  const TableLayout& layout = table.layout;
-
-  RegionBits may = state_->MayHold(table, term, true);
+  RegionBits may = found->second.MayHold(term, true);
   state_->AddWithoutLease(table_id, now, &may);
-  RegionBits candidates(layout.size());  // by position
-  may.ForEach([&](size_t slot) {
-    const uint32_t position = layout.position(static_cast<Slot>(slot));
-    if (position != TableLayout::kAside) candidates.Set(position);
-  });
-  // Runs of excluded regions that touch each other, by position, the last one included.
-  const RegionBits& breaks = layout.breaks();
-  std::vector<std::pair<uint32_t, uint32_t>> runs;
-  for (const KeyRange& range : keys.ranges()) {
-    const auto [begin, end] = layout.Positions(range);
-    size_t next_break = breaks.Find(begin, true);
-    for (size_t i = candidates.Find(begin, false); i < end; i = candidates.Find(i, false)) {
-      if (next_break < i) next_break = breaks.Find(i, true);
-      const size_t last = std::min({candidates.Find(i, true) - 1, next_break, end - 1});
-      runs.emplace_back(static_cast<uint32_t>(i), static_cast<uint32_t>(last));
-      i = last + 1;
-    }
-  }
-  // Regions lie in memory in no order: those needed soon are on their way, and before that their
-  // keys, which may lie elsewhere again.
-  constexpr size_t kAhead = 8;
-  const auto start_of = [&](size_t run) -> const std::string& {
-    return layout.range(layout.at(runs[run].first)).start;
-  };
-  const auto end_of = [&](size_t run) -> const std::string& {
-    return layout.range(layout.at(runs[run].second)).end;
-  };
-  route.excluded.Reserve(runs.size());
-  for (size_t i = 0; i < runs.size() + 2 * kAhead; ++i) {
-    if (i < runs.size()) {
-      __builtin_prefetch(&start_of(i));
-      __builtin_prefetch(&end_of(i));
-    }
-    if (i >= kAhead && i - kAhead < runs.size()) {
-      __builtin_prefetch(start_of(i - kAhead).data());
-      __builtin_prefetch(end_of(i - kAhead).data());
-    }
-    if (i >= 2 * kAhead) {
-      route.excluded.Add({start_of(i - 2 * kAhead), end_of(i - 2 * kAhead)});
-    }
-  }
+  route.excluded = found->second.AllBut(may, keys);
   return route;
 }
 
@@ -662,11 +542,11 @@ GlobalIndex::Reasons GlobalIndex::Explain(uint32_t table_id, const KeyRanges& ke
   auto found = state_->tables.find(table_id);
   if (found == state_->tables.end()) return reasons;
   const TableLayout& layout = found->second.layout;
-  const RegionBits by_range = state_->MayHold(found->second, term, false);
-  const RegionBits by_all = state_->MayHold(found->second, term, true);
+  const RegionBits by_range = found->second.MayHold(term, false);
+  const RegionBits by_all = found->second.MayHold(term, true);
   RegionBits unknown(layout.slots());
   state_->AddWithoutLease(table_id, now, &unknown);
-  State::AddUnknown(found->second, term, &unknown);
+  found->second.AddUnknown(term, &unknown);
   for (const KeyRange& range : keys.ranges()) {
     const auto [begin, end] = layout.Positions(range);
     reasons.regions += end - begin;

@@ -26,21 +26,9 @@
 #include "tamis/routing/faults.h"
 #include "tamis/routing/filter_matrix.h"
 #include "tamis/routing/key_ranges.h"
+#include "tamis/routing/routing_term.h"
 
 namespace tamis {
-
-// What routing needs of a predicate: hashes and encoded values instead of columns and values.
-struct RoutingTerm {
-  enum class Kind { kAll, kNone, kAnd, kOr, kValue, kRange };
-  Kind kind = Kind::kAll;
-  uint32_t index_id = 0;
-  uint64_t hash = 0;      // kValue: of a leading prefix of the encoded values
-  std::string first;      // kValue: the first encoded value
-  std::string low, high;  // kRange: low <= first encoded value < high; empty high = no bound
-  std::vector<RoutingTerm> children;
-
-  static RoutingTerm All() { return {}; }
-};
 
 class GlobalIndex {
  public:

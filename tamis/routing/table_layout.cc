@@ -5,6 +5,8 @@
 namespace tamis {
 namespace {
 
+constexpr size_t kOverdueAtOnce = 16;
+
 bool Overlap(const KeyRange& a, const KeyRange& b) {
   return (a.end.empty() || b.start < a.end) && (b.end.empty() || a.start < b.end);
 }
@@ -114,13 +116,6 @@ void TableLayout::Doubt(Slot slot) {
   ForEachOverlapped(slot, [this](Slot other) { doubtful_.push_back(other); });
 }
 
-void TableLayout::DoubtAll() {
-  for (const Aside& aside : aside_) {
-    doubtful_.push_back(aside.slot);
-    ForEachPlacedIn(regions_[aside.slot].range, [this](Slot other) { doubtful_.push_back(other); });
-  }
-}
-
 void TableLayout::PutAside(Slot slot) {
   const size_t i = FirstAside(StartOf(slot));
   aside_.insert(aside_.begin() + static_cast<ptrdiff_t>(i), {slot, slot});
@@ -161,9 +156,14 @@ bool TableLayout::BelongsHere(Slot slot, const Leases& leases) {
 }
 
 void TableLayout::Settle(const Leases& leases) {
-  if (leases.now >= look_again_) {
+  if (overdue_.empty() && leases.now >= look_again_) {
     look_again_ = Time::max();
-    DoubtAll();
+    for (const Aside& aside : aside_) overdue_.push_back(aside.slot);
+  }
+  for (size_t i = 0; i < kOverdueAtOnce && !overdue_.empty(); ++i) {
+    const Slot slot = overdue_.back();
+    overdue_.pop_back();
+    if (!regions_[slot].removed) Doubt(slot);
   }
   std::ranges::sort(doubtful_);
   doubtful_.erase(std::unique(doubtful_.begin(), doubtful_.end()), doubtful_.end());
@@ -181,6 +181,7 @@ void TableLayout::Settle(const Leases& leases) {
     if (position_[slot] != kAside) leaving.push_back(slot);
   }
   Rearrange(std::move(coming), std::move(leaving));
+  std::erase_if(overdue_, [this](Slot slot) { return regions_[slot].removed; });
   for (const Slot slot : removed_) {
     regions_[slot] = {};
     free_.push_back(slot);

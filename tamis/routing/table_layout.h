@@ -50,8 +50,10 @@ class TableLayout {
   void Doubt(Slot slot);
   // False when Settle would change nothing.
   bool NeedsSettling(Time now) const {
-    return !doubtful_.empty() || !removed_.empty() || now >= look_again_;
+    return !doubtful_.empty() || !removed_.empty() || !overdue_.empty() || now >= look_again_;
   }
+  // What came, went or was doubted takes its place at once. Those that a lease kept aside that is
+  // over do so a few at a time; before their turn nothing is concluded from them.
   void Settle(const Leases& leases);
 
   // How many slots there are, used or not: every slot is below.
@@ -94,7 +96,6 @@ class TableLayout {
   template <class Fn>
   void ForEachOverlapped(Slot slot, Fn&& fn) const;
   bool BelongsHere(Slot slot, const Leases& leases);
-  void DoubtAll();
   void PutAside(Slot slot);
   void TakeFromAside(Slot slot);
   size_t FirstAside(std::string_view start) const;
@@ -109,6 +110,7 @@ class TableLayout {
   RegionBits breaks_;
   std::vector<Aside> aside_;       // by start
   std::vector<Slot> doubtful_;     // to be looked at by Settle; some more than once
+  std::vector<Slot> overdue_;      // aside, to be looked at since a lease is over
   std::vector<Slot> removed_;      // free after Settle
   Time look_again_ = Time::max();  // when a lease ends that something was decided by
 };

@@ -1,0 +1,39 @@
+// RoutedTable: what a coordinator knows of one table: where its regions lie, and for each index its
+// copies of what the regions' filters hold.
+//
+//   Threads   const members may run concurrently; others need exclusive access
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+
+#include "tamis/routing/index_copies.h"
+#include "tamis/routing/key_ranges.h"
+#include "tamis/routing/region_bits.h"
+#include "tamis/routing/routing_term.h"
+#include "tamis/routing/table_layout.h"
+
+namespace tamis {
+
+struct RoutedTable {
+  TableLayout layout;
+  std::map<uint32_t, IndexCopies> indexes;  // by id
+
+  // Bit i: the region in slot i may hold a matching row. Without filters: by ranges only.
+  RegionBits MayHold(const RoutingTerm& term, bool ask_filters) const;
+  // Sets the bits of regions of which an index that the term names has no bits here.
+  void AddUnknown(const RoutingTerm& term, RegionBits* unknown) const;
+
+  // The keys that lie in placed regions whose bit, by slot, is not set.
+  KeyRanges AllBut(const RegionBits& may, const KeyRanges& keys) const;
+
+  size_t SizeBytes() const;
+
+ private:
+  void AddAny(const RoutingTerm& term, bool ask_filters, RegionBits* may) const;
+  void AddLeaves(std::span<const RoutingTerm> leaves, bool ask_filters, RegionBits* may) const;
+};
+
+}  // namespace tamis
