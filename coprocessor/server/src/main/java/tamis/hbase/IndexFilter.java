@@ -368,6 +368,13 @@ final class IndexFilter {
     return sequence;
   }
 
+  /** There is no room for it; as after a drop, but it is missed. */
+  synchronized void giveUp() {
+    if (current == null) return;
+    drop();
+    missing = true;
+  }
+
   /**
    * The published generation is to be replaced by one counted anew; or it is missing, and there is room. A
    * counter that was full stays at its height, which costs nothing while rows with its value are left: so counting waits

@@ -122,7 +122,7 @@ final class RegionFilters {
     for (Schema.Index index : region.table.schema.indexes) {
       IndexFilter filter = region.filters.get(index.id);
       if (filter == null || !region.complete().contains(index.id) || (rests && !filter.isMissing())) continue;
-      if (filter.wantsRebuild(REBUILD_AFTER_IGNORED, roomOf(filter))) worn.add(index);
+      if (filter.wantsRebuild(REBUILD_AFTER_IGNORED, roomOf(filter)) || isTooMuch(filter)) worn.add(index);
     }
     if (worn.isEmpty()) {
       region.recounts.end();
@@ -138,7 +138,10 @@ final class RegionFilters {
       boolean done = false;
       try {
         long began = clock.getAsLong();
-        for (Schema.Index index : worn) count(region, index);
+        for (Schema.Index index : worn) {
+          count(region, index);
+          if (isTooMuch(region.filters.get(index.id))) region.filters.get(index.id).giveUp();
+        }
         region.recounts.done(began, clock.getAsLong());
         done = true;
       } catch (InterruptedException e) {
@@ -165,6 +168,11 @@ final class RegionFilters {
 
   void limitForTest(long bytes) {
     maxBytes = bytes;
+  }
+
+  /** What is written adds layers, whatever room there is. */
+  private boolean isTooMuch(IndexFilter filter) {
+    return filter.isPublished() && !roomOf(filter).hasForBits(filter.sizeBytes());
   }
 
   private FilterRoom roomOf(IndexFilter filter) {

@@ -144,6 +144,7 @@ class RegionFiltersTest {
   void whatWearsSoonRestsBehindACount() throws Exception {
     IndexedRegion region = open.get(1);
     assertTrue(filter(region).isOfBits());
+    filters.limitForTest(COUNTERS * 19 / 10); // room for more bits, and for no counters
     tick = TimeUnit.SECONDS.toNanos(1);
     long first = generation(region);
     putAndDelete(region, 200);
@@ -172,6 +173,28 @@ class RegionFiltersTest {
     }
     ((HRegion) region.region).batchMutate(puts);
     ((HRegion) region.region).batchMutate(deletes);
+  }
+
+  /** A put is never turned away for that, and adds a layer where it must. */
+  @Test
+  void whatGrowsBeyondAllRoomIsGivenUp() throws Exception {
+    IndexedRegion region = open.get(1);
+    long most = (COUNTERS + 16) / 4 * 5;
+    for (int i = 0; filters.bytes() <= most; ++i) {
+      assertTrue(i < 100_000);
+      Mutation[] puts = new Mutation[100];
+      for (int row = 0; row < puts.length; ++row) {
+        byte[] value = Bytes.toBytes(i * puts.length + row);
+        puts[row] = new Put(Bytes.add(Bytes.toBytes("b"), value)).addColumn(RegionForTest.F, A, value);
+      }
+      ((HRegion) region.region).batchMutate(puts);
+    }
+    lookAt(region);
+    assertTrue(filters.bytes() <= most, filters.bytes() + " bytes");
+    assertTrue(filter(region).isMissing());
+    filters.limitForTest(100 * COUNTERS);
+    giveRoom();
+    assertTrue(filter(region).isCounted());
   }
 
   @Test
