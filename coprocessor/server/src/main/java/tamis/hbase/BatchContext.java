@@ -50,7 +50,7 @@ final class BatchContext {
   // Of the mini-batch that is under way.
   IndexedRegion region;
   long began; // nanoTime
-  int[] locks;
+  RowLocks.Held locks;
   boolean inside;
   List<IndexEntry> added = new ArrayList<>();
   List<IndexEntry> removed = new ArrayList<>();
@@ -87,9 +87,9 @@ final class BatchContext {
   void release() {
     computed.clear();
     if (locks != null) {
-      int[] held = locks;
+      RowLocks.Held held = locks;
       locks = null;
-      RowLocks.release(held);
+      held.release();
     }
     if (inside) {
       inside = false;

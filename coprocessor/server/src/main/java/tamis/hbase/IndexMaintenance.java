@@ -91,7 +91,7 @@ final class IndexMaintenance {
         throw new RegionTooBusyException("the index of the region is being looked at; nothing was done");
       }
       context.inside = true;
-      context.locks = RowLocks.acquire(region.info().hashCode(), rows.keySet(), LOCK_TIMEOUT_NS);
+      context.locks = RowLocks.acquire(region.id, rows.keySet(), LOCK_TIMEOUT_NS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new java.io.InterruptedIOException("interrupted while waiting for the locks of rows");
