@@ -115,7 +115,8 @@ void CheckServer(const pb::DescribeReply& said, const std::string& subject, Find
                                 "hbase.regionserver.handler.count to 30 or more and restart it");
   }
   const uint64_t others = said.heap_bytes() / 100 * said.heap_taken_percent() + said.filter_bytes();
-  if (others + kLittleHeap > said.heap_bytes()) {
+  // Other versions of the jar do not say.
+  if (said.heap_bytes() > 0 && others + kLittleHeap > said.heap_bytes()) {
     const auto megabytes = [](uint64_t bytes) { return std::to_string(bytes >> 20) + " MB"; };
     findings->Note(subject, "has a heap of " + megabytes(said.heap_bytes()) +
                                 ", of which memstores and block cache may take " +

@@ -15,6 +15,7 @@ using testing::Each;
 using testing::ElementsAre;
 using testing::Field;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 using Kind = Finding::Kind;
 
@@ -174,6 +175,7 @@ TEST(InstallationTest, SettingsOfServers) {
                    }))
                   .text,
               HasSubstr("hfile.block.cache.size"));
+  EXPECT_THAT(Of(Kind::kNote, with([](auto* said) { said->clear_heap_bytes(); })), IsEmpty());
   const Finding region = Only(Kind::kToDo, with([](auto* said) {
                                 auto* problem = said->add_problems();
                                 problem->set_table("shop:orders");

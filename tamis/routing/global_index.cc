@@ -93,24 +93,24 @@ struct GlobalIndex::State {
     lock->lock();
   }
 
-  // Who had to wait may have read the clock before somebody whose answer is in already, by which a
-  // lease was over.
-  Time Seen(Time now) { return latest = std::max(latest, now); }
+  // Who had to wait, at the beginning or in between, may have read the clock before somebody whose
+  // answer is in already, by which a lease was over: the latest time that anybody saw counts.
+  void Saw(Time now) { latest = std::max(latest, now); }
 
   // Everybody else may look now: the layouts are made as what is known wants them. True: once more,
   // when others have had their turn.
-  bool Settle(Time now) {
+  bool Settle() {
     bool again = false;
     for (auto it = tables.begin(); it != tables.end();) {
       TableLayout& layout = it->second.layout;
-      if (layout.NeedsSettling(now)) layout.Settle({lease_until, now});
-      again |= layout.NeedsSettling(now);
+      if (layout.NeedsSettling(latest)) layout.Settle({lease_until, latest});
+      again |= layout.NeedsSettling(latest);
       it = layout.empty() ? tables.erase(it) : std::next(it);
     }
     return again;
   }
-  void SettleAll(Time now, Lock* lock) {
-    while (Settle(now)) LetOthers(lock);
+  void SettleAll(Lock* lock) {
+    while (Settle()) LetOthers(lock);
   }
 
   // REQUIRES: of the server; its table, while it is known.
@@ -137,14 +137,14 @@ struct GlobalIndex::State {
     server->regions.erase(found);
   }
 
-  void Clear(Server* server, Time now, Lock* lock) {
+  void Clear(Server* server, Lock* lock) {
     lease_until[server->number] = Time::min();
     server->applied = 0;
     server->start_code = 0;
     for (size_t dropped = 1; !server->regions.empty(); ++dropped) {
       DropRegion(server, server->regions.begin()->first);
       if (dropped % kEventsAtOnce == 0) {
-        Settle(now);
+        Settle();
         LetOthers(lock);
       }
     }
@@ -266,14 +266,14 @@ struct GlobalIndex::State {
     }
   }
 
-  void ApplyEvents(Server* server, const pb::PollReply& reply, Time now, Lock* lock) {
+  void ApplyEvents(Server* server, const pb::PollReply& reply, Lock* lock) {
     size_t done = 0;
     for (const pb::Event& event : reply.events()) {
       const bool is_new = event.sequence() > server->applied || options.faults.ignore_sequence;
       if (!reply.full() && !is_new) continue;
       if (done >= kEventsAtOnce) {
         done = 0;
-        Settle(now);
+        Settle();
         LetOthers(lock);
       }
       ApplyEvent(server, event, lock);
@@ -281,10 +281,10 @@ struct GlobalIndex::State {
     }
   }
 
-  void GrantLease(Server* server, Time until, Time now) {
+  void GrantLease(Server* server, Time until) {
     if (options.faults.expired_lease_excludes) until += std::chrono::hours(1);
     Time& lease = lease_until[server->number];
-    const bool revived = lease <= now && until > now;
+    const bool revived = lease <= latest && until > latest;
     lease = std::max(lease, until);
     if (!revived) return;
     for (const auto& [id, region] : server->regions) TableOf(region).layout.Doubt(region.slot);
@@ -481,9 +481,9 @@ void GlobalIndex::Forget(const std::string& name, Time now) {
   std::lock_guard one(server->taking_in);
   lock.lock();
   if (state_->by_number[server->number] != server.get()) return;  // somebody else was faster
-  now = state_->Seen(now);
-  state_->Clear(server.get(), now, &lock);
-  state_->SettleAll(now, &lock);
+  state_->Saw(now);
+  state_->Clear(server.get(), &lock);
+  state_->SettleAll(&lock);
   state_->by_number[server->number] = nullptr;
   state_->servers.erase(name);
 }
@@ -497,26 +497,26 @@ void GlobalIndex::Apply(const std::string& name, const pb::PollReply& reply, Tim
   std::lock_guard one(server.taking_in);
   lock.lock();
   if (state_->by_number[server.number] != &server) return;  // forgotten meanwhile
-  now = state_->Seen(now);
+  state_->Saw(now);
   // Answers that overtook each other, or come from a life of the server that has been followed by
   // another: which life is the later one, only the order of our polls tells.
   if (sent < server.last_sent && !any) return;
   const bool known = reply.start_code() == server.start_code;
   if (reply.full()) {
     if (known && reply.to() <= server.applied && !any) return;  // late: we know more
-    state_->Clear(&server, now, &lock);
+    state_->Clear(&server, &lock);
     server.start_code = reply.start_code();
   } else if (!known || reply.from() > server.applied) {
     return;  // events before it are missing: the next poll asks for them
   }
   server.last_sent = std::max(server.last_sent, sent);
-  state_->ApplyEvents(&server, reply, now, &lock);
+  state_->ApplyEvents(&server, reply, &lock);
   server.applied = std::max(server.applied, reply.to());
   if (reply.lease_ns() > 0) {
     const Time until = sent + SentDuration(reply.lease_ns()) - state_->options.lease_margin;
-    state_->GrantLease(&server, until, now);
+    state_->GrantLease(&server, until);
   }
-  state_->SettleAll(now, &lock);
+  state_->SettleAll(&lock);
   if (!reply.full() && server.applied == reply.to() && reply.projections_size() > 0) {
     state_->LoadProjections(&server, reply, &lock);
   }

@@ -181,7 +181,9 @@ void TableLayout::Settle(const Leases& leases) {
     if (position_[slot] != kAside) leaving.push_back(slot);
   }
   Rearrange(std::move(coming), std::move(leaving));
-  std::erase_if(overdue_, [this](Slot slot) { return regions_[slot].removed; });
+  if (!removed_.empty()) {
+    std::erase_if(overdue_, [this](Slot slot) { return regions_[slot].removed; });
+  }
   for (const Slot slot : removed_) {
     regions_[slot] = {};
     free_.push_back(slot);

@@ -368,11 +368,17 @@ final class IndexFilter {
     return sequence;
   }
 
-  /** There is no room for it; as after a drop, but it is missed. */
+  /** There is no room for it; as after a drop, but it is missed, and begins again only where there is room for all of it. */
   synchronized void giveUp() {
     if (current == null) return;
+    outgrown = geometryFor(distinct(current));
     drop();
     missing = true;
+  }
+
+  /** Of what coordinators are told. */
+  synchronized long publishedBytes() {
+    return current == null ? 0 : current.filter.sizeBytes();
   }
 
   /**

@@ -101,7 +101,7 @@ final class RegionFilters {
           if (filter.isTooLarge(roomOf(filter)) && filter.outgrow()) return false;
         }
       }
-      if (!filter.countExisting(entries)) return false;
+      if (!filter.countExisting(entries) || (filter.isTooLarge(roomOf(filter)) && filter.outgrow())) return false;
       filter.publish();
       done = true;
       return true;
@@ -118,11 +118,13 @@ final class RegionFilters {
     long now = clock.getAsLong();
     if (region.closing || !region.recounts.begin(now)) return;
     boolean rests = region.recounts.rests(now);
+    Room room = new Room();
     List<Schema.Index> worn = new ArrayList<>();
     for (Schema.Index index : region.table.schema.indexes) {
       IndexFilter filter = region.filters.get(index.id);
-      if (filter == null || !region.complete().contains(index.id) || (rests && !filter.isMissing())) continue;
-      if (filter.wantsRebuild(REBUILD_AFTER_IGNORED, roomOf(filter)) || isTooMuch(filter)) worn.add(index);
+      if (filter == null || !region.complete().contains(index.id)) continue;
+      boolean rebuild = (!rests || filter.isMissing()) && filter.wantsRebuild(REBUILD_AFTER_IGNORED, room.of(filter));
+      if (rebuild || room.isExceededBy(filter)) worn.add(index);
     }
     if (worn.isEmpty()) {
       region.recounts.end();
@@ -131,8 +133,10 @@ final class RegionFilters {
     counters.execute(() -> {
       // Whoever makes entries has it for long, and looks at the filters behind that.
       if (!region.building.tryLock()) {
-        region.recounts.putOff();
         region.recounts.end();
+        region.recounts.putOff();
+        // Unless he is through already.
+        if (!region.building.isLocked() && region.recounts.takePutOff()) lookAt(region);
         return;
       }
       boolean done = false;
@@ -140,7 +144,8 @@ final class RegionFilters {
         long began = clock.getAsLong();
         for (Schema.Index index : worn) {
           count(region, index);
-          if (isTooMuch(region.filters.get(index.id))) region.filters.get(index.id).giveUp();
+          IndexFilter filter = region.filters.get(index.id);
+          if (new Room().isExceededBy(filter)) filter.giveUp();
         }
         region.recounts.done(began, clock.getAsLong());
         done = true;
@@ -170,20 +175,38 @@ final class RegionFilters {
     maxBytes = bytes;
   }
 
-  /** What is written adds layers, whatever room there is. */
-  private boolean isTooMuch(IndexFilter filter) {
-    return filter.isPublished() && !roomOf(filter).hasForBits(filter.sizeBytes());
+  /** What all filters take at one moment. */
+  private final class Room {
+    private long bytes;
+    private long published; // of `bytes`, without what is being counted
+    private long count;
+
+    Room() {
+      for (IndexedRegion region : regions.get()) {
+        for (IndexFilter filter : region.filters.values()) {
+          bytes += filter.sizeBytes();
+          published += filter.publishedBytes();
+          if (filter.isPublished()) ++count;
+        }
+      }
+    }
+
+    FilterRoom of(IndexFilter filter) {
+      return new FilterRoom(maxBytes, bytes - filter.sizeBytes());
+    }
+
+    /** What is written adds layers, whatever room there is. Those that are smaller than most are not to blame. */
+    boolean isExceededBy(IndexFilter filter) {
+      long own = filter.publishedBytes();
+      return own > 0 && own * count >= published && !new FilterRoom(maxBytes, published - own).hasForBits(own);
+    }
   }
 
   private FilterRoom roomOf(IndexFilter filter) {
-    return new FilterRoom(maxBytes, bytes() - filter.sizeBytes());
+    return new Room().of(filter);
   }
 
   long bytes() {
-    long bytes = 0;
-    for (IndexedRegion region : regions.get()) {
-      for (IndexFilter filter : region.filters.values()) bytes += filter.sizeBytes();
-    }
-    return bytes;
+    return new Room().bytes;
   }
 }

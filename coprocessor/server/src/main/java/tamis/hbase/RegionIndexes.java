@@ -156,6 +156,7 @@ final class RegionIndexes {
     } finally {
       region.building.unlock();
     }
+    if (region.recounts.takePutOff()) filters.lookAt(region);
     FilterFeed feed = server.feed();
     if (feed == null) return !region.isGoing();
     long told = feed.last();

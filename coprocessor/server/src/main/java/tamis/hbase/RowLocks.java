@@ -9,7 +9,8 @@ import tamis.filter.Hash;
 /**
  * Exclusive locks of rows, for all regions of the server: HBase takes shared ones for puts. Taken behind HBase's own,
  * and in one order, so that nobody waits in a circle. Behind them HBase locks rows again that it holds, and no others. A
- * lock goes by the 64-bit hash of its row: batches of hundreds of rows have none in common unless they have a row.
+ * lock goes by the 64-bit hash of its row: batches of hundreds of rows have none in common unless they have a row. Not
+ * fair: of those who wait for a row whoever runs first has it.
  *
  * Threads: safe.
  */
