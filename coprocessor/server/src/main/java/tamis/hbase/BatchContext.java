@@ -8,6 +8,8 @@ import java.util.Map;
 import java.util.Set;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.client.Mutation;
+import org.apache.hadoop.hbase.ipc.RpcCall;
+import org.apache.hadoop.hbase.ipc.RpcServer;
 import tamis.table.Key;
 
 /**
@@ -40,6 +42,7 @@ final class BatchContext {
 
   private final BatchContext outer; // null: no batch is under way
   private BatchContext inner;       // kept, since batches are many
+  private RpcCall call;             // null: none of a client's
   private final Caller next = new Caller();
 
   /** For whom this batch is. */
@@ -72,8 +75,15 @@ final class BatchContext {
 
   static void begin() {
     if (Fault.NESTED_BATCH_SHARES_CONTEXT.isOn()) return;
+    RpcCall call = RpcServer.getCurrentCall().orElse(null);
     BatchContext outer = current();
+    // A batch of another call is over, though other coprocessors' exceptions left out all hooks that would have said so.
+    while (call != null && outer.outer != null && outer.call != call && !Fault.NO_SWEEP.isOn()) {
+      outer.release();
+      outer = outer.outer;
+    }
     if (outer.inner == null) outer.inner = new BatchContext(outer);
+    outer.inner.call = call;
     CURRENT.set(outer.inner);
   }
 

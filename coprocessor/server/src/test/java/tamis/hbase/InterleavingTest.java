@@ -18,6 +18,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.Cell;
@@ -45,9 +46,12 @@ import org.apache.hadoop.hbase.coprocessor.RegionObserver;
 import org.apache.hadoop.hbase.io.hfile.CacheConfig;
 import org.apache.hadoop.hbase.io.hfile.HFile;
 import org.apache.hadoop.hbase.io.hfile.HFileContextBuilder;
+import org.apache.hadoop.hbase.ipc.RpcCall;
+import org.apache.hadoop.hbase.ipc.RpcServer;
 import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.HStore;
 import org.apache.hadoop.hbase.regionserver.MiniBatchOperationInProgress;
+import org.apache.hadoop.hbase.regionserver.Region;
 import org.apache.hadoop.hbase.regionserver.compactions.CompactionContext;
 import org.apache.hadoop.hbase.regionserver.throttle.NoLimitThroughputController;
 import org.apache.hadoop.hbase.util.Bytes;
@@ -410,7 +414,7 @@ class InterleavingTest {
 
   // ---- Another coprocessor throws behind the commit
 
-  /** Throws in postPut. */
+  /** Throws in postPut of one row; and, when told, wherever we would hear of the end. */
   public static final class Thrower implements RegionCoprocessor, RegionObserver {
     @Override
     public Optional<RegionObserver> getRegionObserver() {
@@ -421,6 +425,77 @@ class InterleavingTest {
     public void postPut(ObserverContext<RegionCoprocessorEnvironment> c, Put put, WALEdit edit) throws IOException {
       if (Bytes.toString(put.getRow()).equals("bad")) throw new DoNotRetryIOException("thrown by another coprocessor");
     }
+
+    static volatile boolean throwsEverywhere;
+
+    @Override
+    public void postBatchMutateIndispensably(ObserverContext<RegionCoprocessorEnvironment> c,
+        MiniBatchOperationInProgress<Mutation> batch, boolean success) throws IOException {
+      if (throwsEverywhere) throw new DoNotRetryIOException("thrown by another coprocessor");
+    }
+
+    @Override
+    public void postCloseRegionOperation(ObserverContext<RegionCoprocessorEnvironment> c, Region.Operation operation)
+        throws IOException {
+      if (throwsEverywhere) throw new DoNotRetryIOException("thrown by another coprocessor");
+    }
+  }
+
+  /** A client's call: one that is not late, and equal to itself alone. */
+  private static RpcCall call() {
+    return (RpcCall) Proxy.newProxyInstance(RpcCall.class.getClassLoader(), new Class<?>[] {RpcCall.class},
+        (self, method, arguments) -> {
+          switch (method.getName()) {
+            case "getDeadline": return Long.MAX_VALUE;
+            case "disconnectSince": return -1L;
+            case "hashCode": return System.identityHashCode(self);
+            case "equals": return self == arguments[0];
+            default: return method.getReturnType() == int.class ? (Object) 0
+                : method.getReturnType() == long.class ? (Object) 0L
+                : method.getReturnType() == Optional.class ? Optional.empty() : null;
+          }
+        });
+  }
+
+  /** Whether nobody is inside of the region behind two calls of one handler, of which the first ended without a hook. */
+  private static boolean freeBehindTheNextCall() throws Exception {
+    TableDescriptor descriptor =
+        TableDescriptorBuilder.newBuilder(descriptor()).setCoprocessor(Thrower.class.getName()).build();
+    try (RegionForTest test = open(descriptor)) {
+      boolean[] free = new boolean[2];
+      Thread handler = new Thread(() -> {
+        ReentrantReadWriteLock gate = test.observer().indexed().gate;
+        Thrower.throwsEverywhere = true;
+        RpcServer.setCurrentCall(call());
+        try {
+          test.region.put(put("r", "v"));
+        } catch (IOException e) {
+          // as it should
+        } finally {
+          Thrower.throwsEverywhere = false;
+        }
+        free[0] = gate.getReadHoldCount() == 0;
+        RpcServer.setCurrentCall(call());
+        try {
+          test.region.put(put("s", "v"));
+        } catch (IOException e) {
+          throw new AssertionError(e);
+        }
+        free[1] = gate.getReadHoldCount() == 0;
+        while (gate.getReadHoldCount() > 0) gate.readLock().unlock(); // so that the region can close
+      });
+      handler.start();
+      handler.join();
+      assertFalse(free[0]);
+      return free[1];
+    }
+  }
+
+  @Test
+  void whatABatchHoldsIsFreedByTheNextCallWhereNoHookCame() throws Exception {
+    assertTrue(freeBehindTheNextCall());
+    Fault.only(Fault.NO_SWEEP);
+    assertFalse(freeBehindTheNextCall());
   }
 
   /** Whether another thread can write the row afterwards. */
