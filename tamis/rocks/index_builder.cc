@@ -52,6 +52,14 @@ size_t IndexBuilder::pending() const {
   return waiting_.size() + (running_ ? 1 : 0);
 }
 
+void IndexBuilder::Abandon() {
+  std::deque<JobPtr> waiting;  // destroyed without the lock
+  JobPtr running;
+  std::lock_guard lock(mutex_);
+  waiting.swap(waiting_);
+  running.swap(running_);
+}
+
 void IndexBuilder::Finish(JobPtr job, const Status& status) {
   for (const DoneCallback& rebuilt : job->rebuilt) rebuilt(status);
   // Without a filter the index was dropped, and all is well.

@@ -42,6 +42,10 @@ class IndexBuilder : public std::enable_shared_from_this<IndexBuilder> {
   // Jobs that wait or run.
   size_t pending() const;
 
+  // The server was killed: nothing runs any more. Who waits for a rebuild is not told, and may hold
+  // the server that holds this.
+  void Abandon();
+
  private:
   struct Target {
     uint32_t index_id = 0;

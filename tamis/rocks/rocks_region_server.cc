@@ -86,6 +86,7 @@ void RocksRegionServer::Kill() {
   context_->executor->Kill();
   context_->feed->Abandon();
   for (const auto& region : Regions()) region->Abandon();
+  builder_->Abandon();
 }
 
 // ---- Requests
