@@ -17,14 +17,15 @@ final class FilterRoom {
 
   /** Who has bits alone does not get counters that are taken away again at once. */
   boolean hasForCounters(long bytes, boolean hasBits) {
-    return fits(bytes, hasBits ? 3 : 4);
+    return othersBytes + bytes <= maxBytes / 4 * (hasBits ? 3 : 4);
   }
 
   boolean hasForBits(long bytes) {
-    return fits(bytes, 5);
+    return othersBytes + bytes <= mostBytes(maxBytes);
   }
 
-  private boolean fits(long bytes, int quarters) {
-    return othersBytes + bytes <= maxBytes / 4 * quarters;
+  /** What counters and bits may take together at the most. */
+  static long mostBytes(long maxBytes) {
+    return maxBytes / 4 * 5;
   }
 }

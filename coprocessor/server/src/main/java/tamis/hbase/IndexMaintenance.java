@@ -58,6 +58,13 @@ final class IndexMaintenance {
 
   private IndexMaintenance() {}
 
+  /** A row whose entry survives it is an entry too many; an entry that does not survive its row is a missed row. */
+  static void keepInLog(Mutation mutation) {
+    if (mutation.getDurability() == Durability.SKIP_WAL && !Fault.SKIP_WAL_KEPT.isOn()) {
+      mutation.setDurability(Durability.SYNC_WAL);
+    }
+  }
+
   static void before(IndexedRegion region, MiniBatchOperationInProgress<Mutation> batch) throws IOException {
     BatchContext context = BatchContext.current();
     context.region = region;
@@ -68,9 +75,7 @@ final class IndexMaintenance {
     for (int i = 0; i < batch.size(); ++i) {
       if (batch.getOperationStatus(i).getOperationStatusCode() != OperationStatusCode.NOT_RUN) continue;
       Mutation mutation = batch.getOperation(i);
-      if (mutation.getDurability() == Durability.SKIP_WAL && !Fault.SKIP_WAL_KEPT.isOn()) {
-        mutation.setDurability(Durability.SYNC_WAL);
-      }
+      keepInLog(mutation);
       ofTable |= isOfTable(region.table, mutation);
       boolean conditional = context.caller.conditions != null && context.caller.conditions.of(mutation) != null;
       if (!building && !conditional && !concerns(region.table, mutation, context)) continue;

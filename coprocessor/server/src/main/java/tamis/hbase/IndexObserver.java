@@ -206,10 +206,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
       throw new DoNotRetryIOException("cells of an indexed table cannot expire one by one: its indexes would not"
           + " hear of it; write without a TTL");
     }
-    // A row whose entry survives it is an entry too many; an entry that does not survive its row is a missed row.
-    if (mutation.getDurability() == Durability.SKIP_WAL && !Fault.SKIP_WAL_KEPT.isOn()) {
-      mutation.setDurability(Durability.SYNC_WAL);
-    }
+    IndexMaintenance.keepInLog(mutation);
   }
 
   /** By a TTL of the whole, or of a cell's own, as replication and clients that send tags bring it. */

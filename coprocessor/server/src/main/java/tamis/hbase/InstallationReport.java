@@ -73,7 +73,7 @@ final class InstallationReport {
         .setHeapBytes(Runtime.getRuntime().maxMemory())
         .setHeapTakenPercent(Math.round(100 * (MemorySizeUtil.getGlobalMemStoreHeapPercent(conf, false)
             + MemorySizeUtil.getBlockCacheHeapPercent(conf))))
-        .setFilterBytes(RegionFilters.MAX_BYTES / 4 * 5)
+        .setFilterBytes(FilterRoom.mostBytes(RegionFilters.MAX_BYTES))
         .setSessionTimeoutMs(conf.getInt(HConstants.ZK_SESSION_TIMEOUT, HConstants.DEFAULT_ZK_SESSION_TIMEOUT));
     long[] indexed = new long[1];
     for (Region region : regions) {
