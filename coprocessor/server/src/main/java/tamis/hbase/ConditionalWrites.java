@@ -80,6 +80,27 @@ final class ConditionalWrites {
     return write.outcome.getCode() == Cluster.Error.Code.OK;
   }
 
+  /**
+   * False: no time stamp is left for it, and the outcome says so. A write needs one above everything that shows or hides in
+   * its row; a delete masks what has its own, too.
+   */
+  static boolean isPlaceable(Write write, RowImage row) {
+    long newest = row.newest();
+    boolean deletes = write.kind == Cluster.Mutation.Kind.DELETE;
+    if (newest < RowImage.LAST_TIMESTAMP || (deletes && newest == RowImage.LAST_TIMESTAMP)) return true;
+    if (Fault.LAST_TIMESTAMPS_TAKEN.isOn()) return true;
+    write.outcome = error(Cluster.Error.Code.INVALID_ARGUMENT, "cannot write row \"" + row.rowText() + "\": "
+        + row.newestPlace() + " stands at time stamp " + newest + ", and nothing can be placed above that; "
+        + RowImage.WAY_OUT);
+    return false;
+  }
+
+  /** Of a write that is placeable: `now`, or what makes it show. */
+  static long timestamp(Write write, RowImage row, long now) {
+    long least = write.kind == Cluster.Mutation.Kind.DELETE ? row.newest() : row.newest() + 1;
+    return Math.min(RowImage.LAST_TIMESTAMP, Math.max(now, least));
+  }
+
   private static boolean leavesCells(Write write, Schema schema, Value[] before) {
     if (schema.markerFamily != null || write.mutation.size() > 0) return true;
     // Columns that do not decode show as NULL here, so a row of such cells alone is refused: rather that than a row

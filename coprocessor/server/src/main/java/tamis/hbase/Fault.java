@@ -110,6 +110,8 @@ enum Fault {
   FAMILY_TOMBSTONES_OVERLOOKED,
   /** Files that are older than a cell of the row are not read, whatever columns it lacks. */
   OLDER_FILES_NOT_READ,
+  /** A write is acknowledged where no time stamp is left that would show it. */
+  LAST_TIMESTAMPS_TAKEN,
   /** A region may split at an entry. */
   SPLITS_AT_ENTRIES,
   /** Rows are written past the hooks of batches. */

@@ -13,6 +13,7 @@ import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.DoNotRetryIOException;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.HConstants.OperationStatusCode;
 import org.apache.hadoop.hbase.KeyValue;
@@ -46,8 +47,6 @@ final class IndexMaintenance {
   /** The gate is closed for a moment only; HBase holds a lock of all updates meanwhile. */
   private static final long GATE_TIMEOUT_NS = TimeUnit.MILLISECONDS.toNanos(100);
   private static final int LOOK_AT_FILTERS = 256; // writes
-  /** A cell's own time stamp at the most; the next one means "now". */
-  private static final long LAST_TIMESTAMP = Long.MAX_VALUE - 1;
 
   /** What a batch does to one row. */
   private static final class RowWrites {
@@ -291,14 +290,13 @@ final class IndexMaintenance {
       Mutation mutation = batch.getOperation(i);
       ConditionalWrites.Write write = context.caller.conditions == null ? null : context.caller.conditions.of(mutation);
       if (write != null) {
-        if (!ConditionalWrites.allows(write, table.schema, image)) {
+        if (!ConditionalWrites.allows(write, table.schema, image) || !ConditionalWrites.isPlaceable(write, image)) {
           boolean done = write.outcome.getCode() == tamis.pb.Cluster.Error.Code.OK;
           batch.setOperationStatus(i, new OperationStatus(
               done ? OperationStatusCode.SUCCESS : OperationStatusCode.FAILURE, "refused by a condition"));
           return false;
         }
-        // Above everything that shows or hides, so that it shows itself.
-        long timestamp = Math.min(LAST_TIMESTAMP, Math.max(stampOf(mutation), image.newest() + 1));
+        long timestamp = ConditionalWrites.timestamp(write, image, stampOf(mutation));
         ConditionalWrites.stamp(mutation, timestamp);
         for (Mutation rest : ConditionalWrites.rest(write, table.schema, image, timestamp)) {
           add(i, rest);
@@ -307,13 +305,33 @@ final class IndexMaintenance {
       }
       if (mutation instanceof Increment || mutation instanceof Append) {
         List<Cell> made = context.computed.remove(mutation);
-        if (made != null) made.forEach(image::addWritten);
+        if (made != null) {
+          for (Cell cell : made) addShown(image, cell);
+        }
         return true;
       }
+      boolean placed = write != null || building || !(mutation instanceof Put); // its time stamp is ours, or it puts nothing
       for (Map.Entry<byte[], List<Cell>> family : mutation.getFamilyCellMap().entrySet()) {
-        if (table.isOurs(family.getKey())) family.getValue().forEach(image::addWritten);
+        if (!table.isOurs(family.getKey())) continue;
+        for (Cell cell : family.getValue()) {
+          if (placed) image.addWritten(cell); else addShown(image, cell);
+        }
       }
       return true;
+    }
+
+    /**
+     * A client's cell, of which HBase would tell the client that it is written. It is refused where no read would ever show
+     * it, and where HBase made it of one at the last time stamp: the next one would then be put below it.
+     */
+    private static void addShown(RowImage image, Cell cell) throws DoNotRetryIOException {
+      image.addWritten(cell);
+      if (Fault.LAST_TIMESTAMPS_TAKEN.isOn()) return;
+      String why = cell.getTimestamp() > RowImage.LAST_TIMESTAMP
+          ? "what it makes of the cell at time stamp " + RowImage.LAST_TIMESTAMP + " in " + RowImage.place(cell)
+              + " would get a greater one, and there is none" : image.neverShows(cell);
+      if (why == null) return;
+      throw new DoNotRetryIOException("cannot write row \"" + image.rowText() + "\": " + why + "; " + RowImage.WAY_OUT);
     }
 
     private static long stampOf(Mutation mutation) {
@@ -357,7 +375,7 @@ final class IndexMaintenance {
         boolean doubtful = there != null && there.certain && !wanted.certain;
         if (there != null && complete && !younger && !doubtful) continue;
         // What says that it is doubtful must be read, not the version that it was certain by, whatever that one's time is.
-        put(operation, wanted, doubtful ? LAST_TIMESTAMP : wanted.timestamp);
+        put(operation, wanted, doubtful ? RowImage.LAST_TIMESTAMP : wanted.timestamp);
         if (there == null || !complete) context.added.add(wanted);
       }
       for (Map.Entry<Key, IndexEntry> entry : old.entrySet()) {
@@ -422,7 +440,7 @@ final class IndexMaintenance {
       for (IndexEntry entry : gone.values()) {
         Key key = new Key(entry.key);
         if (!there.contains(key)) continue;
-        add(goneWith.get(key), entry, LAST_TIMESTAMP, KeyValue.Type.DeleteColumn, HConstants.EMPTY_BYTE_ARRAY);
+        add(goneWith.get(key), entry, RowImage.LAST_TIMESTAMP, KeyValue.Type.DeleteColumn, HConstants.EMPTY_BYTE_ARRAY);
         // Nobody knows whether an entry that no row gave was counted. A builder's work is counted anew.
         if (!building) context.removed.add(entry);
       }

@@ -35,6 +35,10 @@ final class RowImage {
   /** More states than that are not looked at: a row that somebody tortures. */
   private static final int MAX_STATES = 256;
   private static final long NOW = Long.MAX_VALUE; // the sequence id of the batch
+  /** A cell's own time stamp at the most; the next one means "now". */
+  static final long LAST_TIMESTAMP = Long.MAX_VALUE - 1;
+  /** What to do about a row where nothing can be placed above such a time stamp. */
+  static final String WAY_OUT = "delete the row, run major_compact of its table in HBase's shell, and write it again";
 
   /** One version of a cell. */
   static final class Version {
@@ -63,6 +67,10 @@ final class RowImage {
     final boolean single; // that version only
     final byte[] family;
     final byte[] qualifier; // null: of the whole family
+
+    String place() {
+      return RowImage.place(family, qualifier);
+    }
 
     Tombstone(Cell cell, long sequence, boolean single, boolean wholeFamily) {
       timestamp = cell.getTimestamp();
@@ -298,6 +306,50 @@ final class RowImage {
     return newest;
   }
 
+  /** A cell or delete marker that has the time stamp `newest()`, as an error names it. */
+  String newestPlace() {
+    long newest = newest();
+    for (Tombstone tombstone : tombstones) {
+      if (tombstone.timestamp == newest) return "a delete marker in " + tombstone.place();
+    }
+    for (Column column : all()) {
+      if (!column.versions.isEmpty() && column.versions.get(0).timestamp == newest) {
+        return "a cell in " + place(column.family, column.qualifier);
+      }
+    }
+    return "nothing";
+  }
+
+  static String place(Cell cell) {
+    return place(CellUtil.cloneFamily(cell), CellUtil.cloneQualifier(cell));
+  }
+
+  private static String place(byte[] family, byte[] qualifier) {
+    return qualifier == null ? "family \"" + Bytes.toStringBinary(family) + "\""
+        : "column \"" + Bytes.toStringBinary(family) + ":" + Bytes.toStringBinary(qualifier) + "\"";
+  }
+
+  /**
+   * Why no read shows a cell that is put now, before a major compaction forgets a delete marker above which no time stamp
+   * is left; null: nothing of that kind masks it.
+   */
+  String neverShows(Cell put) {
+    Column column = find(CellUtil.cloneFamily(put), CellUtil.cloneQualifier(put));
+    if (column == null) return null;
+    Version version = new Version(null, put.getTimestamp(), NOW);
+    for (Tombstone tombstone : tombstones) {
+      if (tombstone.timestamp < LAST_TIMESTAMP || !tombstone.masks(column, version)) continue;
+      return "the cell in " + place(column.family, column.qualifier) + " at time stamp " + put.getTimestamp()
+          + " could never be read, since a delete marker in " + tombstone.place() + " stands at time stamp "
+          + tombstone.timestamp;
+    }
+    return null;
+  }
+
+  String rowText() {
+    return Bytes.toStringBinary(row);
+  }
+
   /** Whether a version stands behind an older tombstone: it may come to show. */
   boolean hasHidden() {
     if (tombstones.isEmpty()) return false;
@@ -356,7 +408,8 @@ final class RowImage {
       if (Codec.isSkipped(index, values)) return;
       byte[][] prefixes = Codec.indexPrefixes(index, values);
       byte[] key = keys.entry(index.id, prefixes[prefixes.length - 1], row);
-      long stamp = timestamp == 0 ? Math.max(1, newestSeen()) : timestamp;
+      // An entry's tombstone stands at LAST_TIMESTAMP, also where a file that was loaded brought a cell above it.
+      long stamp = Math.min(LAST_TIMESTAMP, timestamp == 0 ? Math.max(1, newestSeen()) : timestamp);
       IndexEntry other = entries.get(new Key(key));
       if (other != null) {
         stamp = Math.max(stamp, other.timestamp);
