@@ -90,13 +90,13 @@ void DatabaseFilter::Show(rocksdb::ColumnFamilyHandle* handle) {
   if (db_ != nullptr) {
     rocksdb::ColumnFamilyMetaData metadata;
     db_->GetColumnFamilyMetaData(handle, &metadata);
-    bool is_covered = true;
+    std::vector<TreeFilter::File> files;
     for (const rocksdb::LevelMetaData& level : metadata.levels) {
       for (const rocksdb::SstFileMetaData& file : level.files) {
-        is_covered = is_covered && tree().Covers({.number = file.file_number, .family = id});
+        files.push_back({.number = file.file_number, .family = id});
       }
     }
-    if (!is_covered) hooks_->AddUncounted(id);
+    if (!tree().Uncovered(std::move(files)).empty()) hooks_->AddUncounted(id);
   }
   const rocksdb::Comparator* const comparator = handle->GetComparator();
   if (comparator->timestamp_size() > 0) tree().AddDoubts(id, kTimestamps);
@@ -207,7 +207,7 @@ std::vector<DatabaseFilter::LiveFile> DatabaseFilter::LiveFiles() const {
 
 void DatabaseFilter::CountUnknown() {
   TreeFilter& tree = this->tree();
-  const std::vector<uint32_t> uncounted = hooks_->TakeUncounted();
+  const std::set<uint32_t> uncounted = hooks_->TakeUncounted();
   tree.BeginCounting();
   while (true) {
     {
@@ -219,11 +219,10 @@ void DatabaseFilter::CountUnknown() {
     for (const LiveFile& live : LiveFiles()) {
       const auto family = FamilyOf(live);
       if (!family.has_value()) continue;
-      const TreeFilter::File file{.number = live.number, .family = *family};
-      if (tree.Covers(file)) continue;
-      paths[file.number] = live.path;
-      files.push_back(file);
+      paths[live.number] = live.path;
+      files.push_back({.number = live.number, .family = *family});
     }
+    files = tree.Uncovered(std::move(files));
     if (files.empty()) break;
     std::map<TreeFilter::FileNumber, uint64_t> entries;
     for (TreeFilter::File& file : files) {
@@ -241,6 +240,7 @@ void DatabaseFilter::CountUnknown() {
         const std::lock_guard lock(mutex_);
         if (stops_) return;
       }
+      if ((tree.DoubtsOf(file.family) & kUnreadable) != 0) continue;
       std::vector<uint64_t> hashes;
       const auto read = ReadSst(db_->GetEnv(), paths[file.number], [&](std::string_view key) {
         const uint64_t hash = tree.HashOf(file.family, key);
@@ -303,16 +303,17 @@ DatabaseFilter::Ingestion::Ingestion(DatabaseFilter* filter, uint32_t family,
       if (!std::exchange(is_partial_, true)) filter->hooks_->ArrivalBegan(family);
       continue;
     }
-    tickets_.push_back(
-        tree.IngestionBegan({.family = family, .identity = *read}, std::move(hashes)));
+    const TreeFilter::Ticket ticket =
+        tree.IngestionBegan({.family = family, .identity = *read}, std::move(hashes));
+    tickets_[ticket] = path;
     filter->hooks_->Expect(
-        {.family = family, .external_path = path, .identity = *read, .ticket = tickets_.back()});
+        {.family = family, .external_path = path, .identity = *read, .ticket = ticket});
   }
 }
 
 DatabaseFilter::Ingestion::~Ingestion() {
-  for (const TreeFilter::Ticket ticket : tickets_) {
-    filter_->hooks_->ExpectNoMore(ticket);
+  for (const auto& [ticket, path] : tickets_) {
+    filter_->hooks_->ExpectNoMore(family_, path, ticket);
     filter_->tree().IngestionEnded(ticket);
   }
   if (is_partial_) filter_->hooks_->ArrivalEnded(family_);

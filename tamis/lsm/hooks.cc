@@ -306,12 +306,10 @@ void HookState::OnIngested(const rocksdb::ExternalFileIngestionInfo& info) {
   {
     const std::lock_guard lock(mutex_);
     const FileIdentity identity = IdentityOf(info.table_properties);
-    const auto at = std::ranges::find_if(expected_, [&](const Expected& one) {
-      return one.family == *family && one.external_path == info.external_file_path &&
-             one.identity == identity;
-    });
-    if (at != expected_.end()) {
-      ticket = at->ticket;
+    auto [at, end] = expected_.equal_range({*family, info.external_file_path});
+    while (at != end && at->second.identity != identity) ++at;
+    if (at != end) {
+      ticket = at->second.ticket;
       expected_.erase(at);
     }
   }
@@ -323,12 +321,15 @@ void HookState::OnIngested(const rocksdb::ExternalFileIngestionInfo& info) {
 
 void HookState::Expect(const Expected& file) {
   const std::lock_guard lock(mutex_);
-  expected_.push_back(file);
+  expected_.emplace(std::pair(file.family, file.external_path), file);
 }
 
-void HookState::ExpectNoMore(TreeFilter::Ticket ticket) {
+void HookState::ExpectNoMore(uint32_t family, const std::string& external_path,
+                             TreeFilter::Ticket ticket) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(expected_, [&](const Expected& one) { return one.ticket == ticket; });
+  auto [at, end] = expected_.equal_range({family, external_path});
+  while (at != end && at->second.ticket != ticket) ++at;
+  if (at != end) expected_.erase(at);
 }
 
 void HookState::NameFamily(const std::string& name, uint32_t id) {
@@ -349,7 +350,7 @@ void HookState::AddUncounted(uint32_t family) {
   {
     const std::lock_guard lock(mutex_);
     tree_->AddDoubts(family, kIngestion);
-    uncounted_.push_back(family);
+    uncounted_.insert(family);
   }
   Wake();
 }
@@ -357,19 +358,19 @@ void HookState::AddUncounted(uint32_t family) {
 void HookState::ArrivalBegan(uint32_t family) {
   const std::lock_guard lock(mutex_);
   tree_->AddDoubts(family, kIngestion);
-  arriving_.push_back(family);
+  arriving_.insert(family);
 }
 
 void HookState::ArrivalEnded(uint32_t family) {
   {
     const std::lock_guard lock(mutex_);
-    arriving_.erase(std::ranges::find(arriving_, family));
-    uncounted_.push_back(family);
+    arriving_.erase(arriving_.find(family));
+    uncounted_.insert(family);
   }
   Wake();
 }
 
-std::vector<uint32_t> HookState::TakeUncounted() {
+std::set<uint32_t> HookState::TakeUncounted() {
   const std::lock_guard lock(mutex_);
   return std::exchange(uncounted_, {});
 }
@@ -379,11 +380,10 @@ bool HookState::HasUncounted() const {
   return !uncounted_.empty();
 }
 
-void HookState::HaveCounted(const std::vector<uint32_t>& families) {
+void HookState::HaveCounted(const std::set<uint32_t>& families) {
   const std::lock_guard lock(mutex_);
   for (const uint32_t family : families) {
-    if (std::ranges::find(uncounted_, family) == uncounted_.end() &&
-        std::ranges::find(arriving_, family) == arriving_.end()) {
+    if (!uncounted_.contains(family) && !arriving_.contains(family)) {
       tree_->ClearDoubts(family, kIngestion);
     }
   }

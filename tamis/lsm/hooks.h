@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,7 +49,7 @@ class HookState {
     TreeFilter::Ticket ticket;
   };
   void Expect(const Expected& file);
-  void ExpectNoMore(TreeFilter::Ticket ticket);
+  void ExpectNoMore(uint32_t family, const std::string& external_path, TreeFilter::Ticket ticket);
 
   // The latest family of that name; an earlier one was dropped.
   void NameFamily(const std::string& name, uint32_t id);
@@ -61,10 +62,10 @@ class HookState {
   // As AddUncounted at the end, and it passes through from the beginning.
   void ArrivalBegan(uint32_t family);
   void ArrivalEnded(uint32_t family);
-  std::vector<uint32_t> TakeUncounted();
+  std::set<uint32_t> TakeUncounted();
   bool HasUncounted() const;
   // Those into which nothing has come since they were taken do not pass through any more.
-  void HaveCounted(const std::vector<uint32_t>& families);
+  void HaveCounted(const std::set<uint32_t>& families);
 
   // Called when there is something to settle or to count; from RocksDB's threads.
   void SetWake(std::function<void()> wake);
@@ -80,10 +81,10 @@ class HookState {
   const std::unique_ptr<TreeFilter> tree_;
   mutable std::mutex mutex_;
   std::map<uint64_t, Collection> collections_;
-  std::vector<Expected> expected_;
+  std::multimap<std::pair<uint32_t, std::string>, Expected> expected_;  // by family and path
   std::map<std::string, uint32_t> families_;
-  std::vector<uint32_t> uncounted_;
-  std::vector<uint32_t> arriving_;
+  std::set<uint32_t> uncounted_;
+  std::multiset<uint32_t> arriving_;
   std::mutex waking_;
   std::function<void()> wake_;
 };

@@ -74,14 +74,13 @@ void KeyFileDirectory::Use(uint64_t number) {
   leftovers_.erase(number);
 }
 
-void KeyFileDirectory::DeleteLeftovers(const std::function<bool(uint64_t)>& is_used) {
-  std::set<uint64_t> leftovers;
-  {
+void KeyFileDirectory::DeleteLeftovers() {
+  while (true) {
+    // Held while one is deleted, so that none is that comes into use meanwhile.
     const std::lock_guard lock(mutex_);
-    leftovers.swap(leftovers_);
-  }
-  for (const uint64_t number : leftovers) {
-    if (!is_used(number)) Delete(number);
+    if (leftovers_.empty()) return;
+    Delete(*leftovers_.begin());
+    leftovers_.erase(leftovers_.begin());
   }
 }
 

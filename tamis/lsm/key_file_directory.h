@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -33,8 +32,9 @@ class KeyFileDirectory {
 
   // The file with this number is no leftover any more.
   void Use(uint64_t number);
-  // Of those that were there before: which nobody has used, nor `is_used` says so.
-  void DeleteLeftovers(const std::function<bool(uint64_t)>& is_used);
+  // Of those that were there before: the ones that nothing has used since. May run beside Write and
+  // Use.
+  void DeleteLeftovers();
 
   uint64_t written() const;  // files
 

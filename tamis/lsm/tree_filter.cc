@@ -212,13 +212,10 @@ bool TreeFilter::WriteKeyFile(const File& file, std::vector<uint64_t>* hashes) {
 std::optional<std::vector<TreeFilter::File>> TreeFilter::CountedFiles(bool settled) const {
   const std::lock_guard lock(mutex_);
   std::vector<File> files;
-  const auto contains = [](const std::vector<FileNumber>& numbers, FileNumber number) {
-    return std::ranges::find(numbers, number) != numbers.end();
-  };
   for (const auto& [number, entry] : ledger_) {
-    const bool goes = settled && contains(settlement_->removed, number);
-    const bool comes = settled && contains(settlement_->added, number);
-    const bool is_dropped = settled && contains(settlement_->dropped, number);
+    const bool goes = settled && settlement_->removed.contains(number);
+    const bool comes = settled && settlement_->added.contains(number);
+    const bool is_dropped = settled && settlement_->dropped.contains(number);
     // What covers the keys of a listed file that cannot be read may be in no key file.
     if (!entry.counted && !entry.has_keys && !is_dropped) return std::nullopt;
     if (!comes && (!entry.counted || goes)) continue;
@@ -275,8 +272,9 @@ void TreeFilter::MarkBad(FileNumber number) {
 // --- files -------------------------------------------------------------------------------------
 
 void TreeFilter::CompactionBegan(int job, std::vector<FileNumber> inputs) {
+  auto shared = std::make_shared<const std::vector<FileNumber>>(std::move(inputs));
   const std::lock_guard lock(mutex_);
-  jobs_[job] = std::move(inputs);
+  jobs_[job] = std::move(shared);
 }
 
 void TreeFilter::CompactionEnded(int job) {
@@ -284,12 +282,13 @@ void TreeFilter::CompactionEnded(int job) {
   jobs_.erase(job);
 }
 
-void TreeFilter::Count(const File& file, std::span<const uint64_t> hashes, bool has_keys) {
+void TreeFilter::Count(const File& file, std::span<const uint64_t> hashes, bool has_keys,
+                       bool is_family_certain) {
   filter_->Reserve(hashes, Keys());
   filter_->Apply(hashes, {});
   {
     const std::lock_guard lock(mutex_);
-    Enter(file, has_keys, hashes.size());
+    Enter(file, has_keys, hashes.size(), is_family_certain);
   }
   Trim();
 }
@@ -299,10 +298,14 @@ void TreeFilter::Trim() {
   if (!awaits_keys_) filter_->Trim(Keys());
 }
 
-void TreeFilter::Enter(const File& file, bool has_keys, uint64_t keys) {
+void TreeFilter::Enter(const File& file, bool has_keys, uint64_t keys, bool is_family_certain) {
   Entry& entry = ledger_[file.number];
   if (entry.counted) stale_ += entry.keys;  // of another family
-  entry = {.file = file, .counted = true, .has_keys = has_keys, .keys = keys, .inputs = {}};
+  entry = {.file = file,
+           .counted = true,
+           .has_keys = has_keys,
+           .keys = keys,
+           .is_family_certain = is_family_certain};
   if (gone_.erase(file.number) > 0) removed_.insert(file.number);
 }
 
@@ -319,19 +322,20 @@ void TreeFilter::FileCreated(const File& file, std::vector<uint64_t> hashes,
           .counted = false,
           .has_keys = true,
           .keys = hashes.size(),
-          .inputs = job == jobs_.end() ? std::vector<FileNumber>() : job->second};
+          .inputs = job == jobs_.end() ? nullptr : job->second,
+          .is_family_certain = true};
       return;
     }
   }
   if (options_.faults.count_after_install && !IsCounting()) {
     const std::lock_guard lock(mutex_);
     ledger_[file.number] = {
-        .file = file, .counted = true, .has_keys = has_keys, .keys = hashes.size(), .inputs = {}};
+        .file = file, .counted = true, .has_keys = has_keys, .keys = hashes.size()};
     late_.push_back(std::move(hashes));
     return;
   }
   const std::lock_guard writer(writer_);
-  Count(file, hashes, has_keys);
+  Count(file, hashes, has_keys, /*is_family_certain=*/true);
 }
 
 void TreeFilter::FileDeleted(FileNumber number) {
@@ -353,7 +357,7 @@ TreeFilter::Ticket TreeFilter::IngestionBegan(const File& file, std::vector<uint
   if (options_.faults.ignore_ingestion) return counted.number;
   const bool has_keys = WriteKeyFile(counted, &hashes);
   const std::lock_guard writer(writer_);
-  Count(counted, hashes, has_keys);
+  Count(counted, hashes, has_keys, /*is_family_certain=*/true);
   return counted.number;
 }
 
@@ -393,26 +397,51 @@ void TreeFilter::BeginCounting() {
   remembers_ = true;
 }
 
-// An input may have been counted as one of another family that had the same name.
-bool TreeFilter::IsCovered(FileNumber number, uint32_t family) const {
-  const auto at = ledger_.find(number);
-  if (at == ledger_.end() || at->second.file.family != family) return false;
-  const Entry& entry = at->second;
-  return entry.counted ||
-         (!entry.inputs.empty() && std::ranges::all_of(entry.inputs, [&](FileNumber input) {
-           return IsCovered(input, family);
-         }));
+// A listed file is covered when all of its inputs are. RocksDB numbers a file later than those of
+// which it is made, so one walk in the order of the numbers sees inputs first; what comes in
+// another order is not covered. An input may have been counted as one of another family that had
+// the same name.
+std::unordered_set<TreeFilter::FileNumber> TreeFilter::CoveredOfListed() const {
+  std::unordered_set<FileNumber> covered;
+  std::unordered_map<const std::vector<FileNumber>*, bool> known;
+  for (const auto& [number, entry] : ledger_) {
+    ++walked_;
+    if (entry.counted || entry.inputs == nullptr || entry.inputs->empty()) continue;
+    const auto [at, is_new] = known.try_emplace(entry.inputs.get(), false);
+    if (is_new) {
+      at->second = std::ranges::all_of(*entry.inputs, [&](FileNumber input) {
+        ++walked_;
+        const auto found = ledger_.find(input);
+        return found != ledger_.end() && found->second.IsOf(entry.file.family) &&
+               (found->second.counted || covered.contains(input));
+      });
+    }
+    if (at->second) covered.insert(number);
+  }
+  return covered;
 }
 
-bool TreeFilter::Covers(const File& file) const {
+std::vector<TreeFilter::File> TreeFilter::Uncovered(std::vector<File> files) const {
   const std::lock_guard lock(mutex_);
-  return IsCovered(file.number, file.family);
+  std::optional<std::unordered_set<FileNumber>> covered;  // made for the first that is listed
+  std::erase_if(files, [&](const File& file) {
+    ++walked_;
+    const auto at = ledger_.find(file.number);
+    if (at == ledger_.end() || !at->second.IsOf(file.family)) return false;
+    if (at->second.counted) return true;
+    if (!covered.has_value()) covered = CoveredOfListed();
+    return covered->contains(file.number);
+  });
+  return files;
 }
 
-bool TreeFilter::IsUncounted(const File& file) const {
-  if (Covers(file)) return false;
+std::vector<TreeFilter::File> TreeFilter::Uncounted(std::vector<File> files) const {
+  files = Uncovered(std::move(files));
   const std::lock_guard lock(mutex_);
-  return !Has(gone_, file.number) && !Has(removed_, file.number);
+  std::erase_if(files, [this](const File& file) {
+    return Has(gone_, file.number) || Has(removed_, file.number);
+  });
+  return files;
 }
 
 std::vector<TreeFilter::File> TreeFilter::CountFromKeyFiles(const std::vector<File>& files) {
@@ -421,8 +450,7 @@ std::vector<TreeFilter::File> TreeFilter::CountFromKeyFiles(const std::vector<Fi
   Settlement settlement;
   SharedQuotientFilter::Counts counts{};
   uint64_t coming = 0;
-  for (const File& file : files) {
-    if (!IsUncounted(file)) continue;
+  for (const File& file : Uncounted(files)) {
     const auto keys = OpenKeyFile(file);
     // A file without a name could be another one than that whose keys are there.
     if (!keys.ok() || file.identity == FileIdentity{}) {
@@ -431,10 +459,10 @@ std::vector<TreeFilter::File> TreeFilter::CountFromKeyFiles(const std::vector<Fi
     }
     for (uint32_t i = 0; i < KeyFile::kSections; ++i) counts[i] += keys->CountIn(i);
     coming += keys->count();
-    settlement.added.push_back(file.number);
+    settlement.added.insert(file.number);
     key_files_->Use(file.number);
     const std::lock_guard lock(mutex_);
-    Enter(file, true, keys->count());
+    Enter(file, true, keys->count(), /*is_family_certain=*/false);
     ledger_[file.number].counted = false;
   }
   if (settlement.added.empty()) return failed;
@@ -451,7 +479,7 @@ std::vector<TreeFilter::File> TreeFilter::CountFromKeyFiles(const std::vector<Fi
   for (const File& file : files) {
     const auto at = ledger_.find(file.number);
     if (at == ledger_.end() || at->second.counted || at->second.has_keys) continue;
-    if (std::ranges::find(settlement.added, file.number) == settlement.added.end()) continue;
+    if (!settlement.added.contains(file.number)) continue;
     failed.push_back(file);
     ledger_.erase(at);
     if (removed_.erase(file.number) > 0) gone_.insert(file.number);
@@ -470,10 +498,12 @@ void TreeFilter::MakeRoom(uint64_t keys) {
 }
 
 void TreeFilter::CountFromHashes(const File& file, std::vector<uint64_t> hashes) {
+  // The key file of one that has been counted meanwhile stays as it is.
+  if (Uncounted({file}).empty()) return;
   const bool has_keys = WriteKeyFile(file, &hashes);
   const std::lock_guard settling(settling_);
   const std::lock_guard writer(writer_);
-  if (IsUncounted(file)) Count(file, hashes, has_keys);
+  if (!Uncounted({file}).empty()) Count(file, hashes, has_keys, /*is_family_certain=*/false);
 }
 
 void TreeFilter::EndCounting() {
@@ -481,11 +511,13 @@ void TreeFilter::EndCounting() {
     const std::lock_guard writer(writer_);
     if (std::exchange(awaits_keys_, false)) Trim();
   }
-  const std::lock_guard lock(mutex_);
-  key_files_->DeleteLeftovers([&](FileNumber number) { return Has(ledger_, number); });
-  if (tickets_.empty()) gone_.clear();
-  remembers_ = false;
-  counting_.store(false, std::memory_order_release);
+  {
+    const std::lock_guard lock(mutex_);
+    if (tickets_.empty()) gone_.clear();
+    remembers_ = false;
+    counting_.store(false, std::memory_order_release);
+  }
+  key_files_->DeleteLeftovers();
 }
 
 // --- settling ----------------------------------------------------------------------------------
@@ -498,14 +530,28 @@ bool TreeFilter::HasUnsettled() const {
 bool TreeFilter::IsPartlyDeleted() const {
   const std::lock_guard lock(mutex_);
   if (removed_.empty()) return false;
-  return std::ranges::any_of(ledger_, [this](const auto& at) {
-    const Entry& entry = at.second;
-    const auto is_deleted = [this](FileNumber input) {
-      return Has(removed_, input) || !Has(ledger_, input);
-    };
-    return !entry.counted && std::ranges::any_of(entry.inputs, is_deleted) &&
-           !std::ranges::all_of(entry.inputs, is_deleted);
+  DeletedInputs known;
+  return std::ranges::any_of(ledger_, [&](const auto& at) {
+    return !at.second.counted &&
+           DeletedOf(at.second.inputs, removed_, &known) == Deleted::kSome;
   });
+}
+
+TreeFilter::Deleted TreeFilter::DeletedOf(const Inputs& inputs,
+                                          const std::set<FileNumber>& removed,
+                                          DeletedInputs* known) const {
+  if (inputs == nullptr || inputs->empty()) return Deleted::kNone;
+  const auto [at, is_new] = known->try_emplace(inputs.get(), Deleted::kNone);
+  if (is_new) {
+    const auto deleted = std::ranges::count_if(*inputs, [&](FileNumber input) {
+      return Has(removed, input) || !Has(ledger_, input);
+    });
+    if (deleted > 0) {
+      const bool all = static_cast<size_t>(deleted) == inputs->size();
+      at->second = all ? Deleted::kAll : Deleted::kSome;
+    }
+  }
+  return at->second;
 }
 
 std::vector<TreeFilter::FileNumber> TreeFilter::Settle(
@@ -545,15 +591,15 @@ std::vector<TreeFilter::FileNumber> TreeFilter::Settle(
 }
 
 void TreeFilter::Choose(const std::set<FileNumber>& removed, Settlement* settlement) const {
+  DeletedInputs known;
   for (const auto& [number, entry] : ledger_) {
     if (Has(removed, number)) {
-      (entry.counted ? settlement->removed : settlement->dropped).push_back(number);
+      (entry.counted ? settlement->removed : settlement->dropped).insert(number);
     } else if (!entry.counted) {
-      const bool joins =
-          entry.inputs.empty() || std::ranges::any_of(entry.inputs, [&](FileNumber input) {
-            return Has(removed, input) || !Has(ledger_, input);
-          });
-      if (joins) settlement->added.push_back(number);
+      const bool is_made_of_unknown = entry.inputs == nullptr || entry.inputs->empty();
+      if (is_made_of_unknown || DeletedOf(entry.inputs, removed, &known) != Deleted::kNone) {
+        settlement->added.insert(number);
+      }
     }
   }
 }
@@ -564,7 +610,7 @@ void TreeFilter::Apply(const Settlement& settlement) {
     std::optional<KeyFile> keys;  // none: not known
   };
   uint64_t hashes = 0;
-  const auto open = [&](const std::vector<FileNumber>& numbers) {
+  const auto open = [&](const std::set<FileNumber>& numbers) {
     std::vector<Source> sources;
     for (const FileNumber number : numbers) {
       Entry entry;
@@ -586,7 +632,7 @@ void TreeFilter::Apply(const Settlement& settlement) {
   };
   const std::vector<Source> removed = open(settlement.removed);
   const std::vector<Source> added =
-      open(options_.faults.forget_outputs ? std::vector<FileNumber>() : settlement.added);
+      open(options_.faults.forget_outputs ? std::set<FileNumber>() : settlement.added);
   // True when all of them could be read.
   const auto read = [this](std::span<const Source> sources, uint32_t first, uint32_t last,
                            std::vector<uint64_t>* out) {
@@ -651,7 +697,7 @@ void TreeFilter::Apply(const Settlement& settlement) {
       }
       // Its keys are covered by copies of others, nobody knows whose: it joins every settling, and
       // none removes anything, until what is made of it can be counted in its place.
-      entry.inputs.clear();
+      entry.inputs = nullptr;
       stale_ += entry.keys;
     }
     for (const auto* numbers : {&settlement.removed, &settlement.dropped}) {
@@ -708,6 +754,7 @@ TreeFilter::Figures TreeFilter::figures() const {
   figures.stale = stale_;
   figures.touched = touched_;
   figures.compared = compared_;
+  figures.walked = walked_;
   figures.written = key_files_->written();
   return figures;
 }

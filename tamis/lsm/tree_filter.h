@@ -36,6 +36,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "tamis/base/status.h"
@@ -130,11 +132,12 @@ class TreeFilter {
   // BeginCounting and EndCounting: ask which files are live, count each that is not covered, until
   // all are. One thread at a time.
   void BeginCounting();
-  // Whether the keys of a live file are certain to be in the filter. They are not when it is not
-  // known, is thought to be of another family, or was made of files that are not known. A file that
-  // is gone, but was live when that was asked, is not covered: what took its place may not be,
-  // either, so the live files are to be asked for again.
-  bool Covers(const File& file) const;
+  // Those of the live files whose keys are not certain to be in the filter: a file that is not
+  // known, was counted under another family's name, or was made of files that are not known. A file
+  // that is gone, but was live when that was asked, is not covered: what took its place may not be,
+  // either, so the live files are to be asked for again. Takes time linear in the files of both.
+  std::vector<File> Uncovered(std::vector<File> files) const;
+  bool Covers(const File& file) const { return Uncovered({file}).empty(); }
   // Those that could not be counted: their key files are missing, or not theirs, or damaged.
   std::vector<File> CountFromKeyFiles(const std::vector<File>& files);
   void CountFromHashes(const File& file, std::vector<uint64_t> hashes);
@@ -166,6 +169,7 @@ class TreeFilter {
     uint64_t stale = 0;      // copies of keys of files that are gone
     uint64_t touched = 0;    // copies that settling has added and removed
     uint64_t compared = 0;   // hashes read by settling
+    uint64_t walked = 0;     // files looked at to tell which are covered
     uint64_t written = 0;    // key files
     uint64_t memtable_bytes = 0;
     uint64_t retired = 0;  // lists of memtables' filters that nobody has freed yet
@@ -186,18 +190,25 @@ class TreeFilter {
     std::atomic<Doubts> doubts{kNotShown | kMemtables};
     MemtableFilters memtables;
   };
+  // Shared by all that one compaction writes, so that it is walked once for them together.
+  using Inputs = std::shared_ptr<const std::vector<FileNumber>>;
   struct Entry {
     File file;
     bool counted = false;   // or else listed
     bool has_keys = false;  // its key file was written and has not been found bad
     uint64_t keys = 0;
-    std::vector<FileNumber> inputs;  // listed: of which it was made; none: not known
+    Inputs inputs = nullptr;  // listed: of which it was made; none: not known
+    // RocksDB itself named the family's id; else it was found by the family's name, which another
+    // one may have had.
+    bool is_family_certain = false;
+
+    bool IsOf(uint32_t family) const { return is_family_certain || file.family == family; }
   };
   struct Settlement {
-    std::vector<FileNumber> removed;  // counted, and going
-    std::vector<FileNumber> added;    // listed, and staying
-    std::vector<FileNumber> dropped;  // listed, and going
-    uint32_t done = 0;                // sections that are settled already
+    std::set<FileNumber> removed;  // counted, and going
+    std::set<FileNumber> added;    // listed, and staying
+    std::set<FileNumber> dropped;  // listed, and going
+    uint32_t done = 0;             // sections that are settled already
   };
   struct alignas(64) Counters {
     std::atomic<uint64_t> asked{0};
@@ -213,7 +224,8 @@ class TreeFilter {
   bool WriteKeyFile(const File& file, std::vector<uint64_t>* hashes);
   void MarkBad(FileNumber number);  // its key file
   Family* MakeFamily(uint32_t id);
-  bool IsUncounted(const File& file) const;  // neither covered nor gone
+  // Neither covered nor gone.
+  std::vector<File> Uncounted(std::vector<File> files) const;
   const Family* FamilyOf(uint32_t id) const;
   const Family* FamilyThatAnswers(uint32_t id) const;  // none: it passes through
   // How many of the keys, kMost at most, are not there. REQUIRES: a guard is held, since before
@@ -223,8 +235,14 @@ class TreeFilter {
   void Note(uint64_t asked, uint64_t excluded) const;
 
   // REQUIRES: mutex_ is held.
-  bool IsCovered(FileNumber number, uint32_t family) const;
-  void Enter(const File& file, bool has_keys, uint64_t keys);  // as counted
+  std::unordered_set<FileNumber> CoveredOfListed() const;
+  void Enter(const File& file, bool has_keys, uint64_t keys, bool is_family_certain);  // as counted
+  // Whether some, or all, of the inputs of a listed file are deleted, by the inputs' address: one
+  // answer for all that one compaction has written.
+  enum class Deleted { kNone, kSome, kAll };
+  using DeletedInputs = std::unordered_map<const std::vector<FileNumber>*, Deleted>;
+  Deleted DeletedOf(const Inputs& inputs, const std::set<FileNumber>& removed,
+                    DeletedInputs* known) const;
 
   // REQUIRES for the following: writer_ is held.
   SharedQuotientFilter::Keys Keys();
@@ -234,7 +252,8 @@ class TreeFilter {
   // Those counted before the settlement that is under way, or after it. Nothing when the keys of
   // one are not known.
   std::optional<std::vector<File>> CountedFiles(bool settled) const;
-  void Count(const File& file, std::span<const uint64_t> hashes, bool has_keys);
+  void Count(const File& file, std::span<const uint64_t> hashes, bool has_keys,
+             bool is_family_certain);
   void Trim();
 
   // REQUIRES: settling_ is held; for Choose mutex_, too.
@@ -260,7 +279,7 @@ class TreeFilter {
   bool remembers_ = true;         // what is gone, since it may just be being counted
   std::set<FileNumber> removed_;  // of these whose deletion was told
   std::set<FileNumber> gone_;     // deleted, not known, and perhaps still to be counted
-  std::map<int, std::vector<FileNumber>> jobs_;
+  std::map<int, Inputs> jobs_;
   std::set<Ticket> tickets_;
   Ticket next_ticket_ = kFirstTicket;
   std::optional<Settlement> settlement_;
@@ -268,6 +287,7 @@ class TreeFilter {
   uint64_t stale_ = 0;
   uint64_t touched_ = 0;
   uint64_t compared_ = 0;
+  mutable uint64_t walked_ = 0;
 };
 
 }  // namespace tamis::lsm

@@ -651,6 +651,74 @@ TEST(TreeFilterTest, WhatWasMadeOfAFileOfAnotherFamilyIsCounted) {
   std::filesystem::remove_all(directory);
 }
 
+// Unsettled compactions, each of the outputs of the one before it: the files that are looked at grow
+// with the number of files, not with the number of paths through the inputs.
+TEST(TreeFilterTest, LooksAtEachFileOnceToTellWhatIsCovered) {
+  constexpr uint64_t kLevels = 40;
+  for (const uint64_t width : {2, 10}) {
+    const std::string directory =
+        testing::TempDir() + "tree_filter_levels." + std::to_string(getpid());
+    auto tree = *TreeFilter::Create({.directory = directory});
+    tree->EndCounting();
+    const auto create = [&](uint64_t number, std::optional<int> job) {
+      tree->FileCreated({.number = number}, {tree->HashOf(0, std::to_string(number))}, job);
+    };
+    std::vector<FileNumber> live;
+    for (uint64_t i = 1; i <= width; ++i) {
+      create(i, std::nullopt);
+      live.push_back(i);
+    }
+    std::vector<TreeFilter::File> files;
+    for (uint64_t level = 1; level <= kLevels; ++level) {
+      const int job = static_cast<int>(level);
+      tree->CompactionBegan(job, live);
+      for (FileNumber& number : live) create(number += width, job);
+      tree->CompactionEnded(job);
+      for (const FileNumber number : live) tree->FileDeleted(number - width);
+      for (const FileNumber number : live) files.push_back({.number = number});
+    }
+    const uint64_t count = width * (kLevels + 1);
+    EXPECT_TRUE(tree->Covers({.number = live.back()}));
+    EXPECT_LE(tree->figures().walked, 3 * count);
+    const uint64_t before = tree->figures().walked;
+    EXPECT_TRUE(tree->Uncovered(files).empty());
+    EXPECT_LE(tree->figures().walked - before, 4 * count);
+    // Made of a file that is not known.
+    tree->CompactionBegan(1000, {live.front(), 10'000});
+    create(20'000, 1000);
+    EXPECT_EQ(tree->Uncovered({{.number = 20'000}, {.number = live.front()}}).size(), 1u);
+    tree.reset();
+    std::filesystem::remove_all(directory);
+  }
+}
+
+// RocksDB itself names the family of a file that it writes. The family of a file that is counted
+// later is found by its name, which another family may have had when the counting began.
+TEST(TreeFilterTest, AFamilyFoundByItsNameDoesNotReplaceTheOneThatWroteTheFile) {
+  const std::string directory = testing::TempDir() + "tree_filter_sure." + std::to_string(getpid());
+  auto tree = *TreeFilter::Create({.directory = directory, .shard_keys = 100});
+  tree->ClearDoubts(9, kNotShown);
+  const auto memtable = tree->MemtableMade(9);
+  tree->EndCounting();
+  TreeFilter::File file{.number = 1, .family = 9};
+  file.identity[0] = 1;
+  tree->FileCreated(file, {tree->HashOf(9, "a")}, {});
+  tree->BeginCounting();
+  TreeFilter::File taken_for = file;
+  taken_for.family = 5;
+  tree->CountFromHashes(taken_for, {tree->HashOf(5, "a")});
+  tree->EndCounting();
+  // So many that the shard is made anew, from the key files.
+  std::vector<uint64_t> many;
+  for (int i = 0; i < 1000; ++i) many.push_back(tree->HashOf(9, std::to_string(i)));
+  tree->FileCreated({.number = 2, .family = 9, .identity = file.identity}, many, {});
+  EXPECT_GT(tree->figures().filter.rebuilt, 0u);
+  EXPECT_TRUE(tree->MayContain(9, "a"));
+  EXPECT_TRUE(tree->Covers(file));
+  tree.reset();
+  std::filesystem::remove_all(directory);
+}
+
 // What a compaction made of a file that nobody had counted is not covered by any copy.
 TEST(TreeFilterTest, WhatWasMadeOfAnUnknownFileIsCounted) {
   const std::string directory = testing::TempDir() + "tree_filter_made." + std::to_string(getpid());
