@@ -14,60 +14,25 @@ namespace {
 using Kind = SqlPlan::Term::Kind;
 using Op = Predicate::Op;
 
+bool IsRange(Op op) { return op != Op::kEq; }
+
 // ---- Which constraints go down
 // -------------------------------------------------------------------
+//
+// A constraint may come from SQLite instead of the statement: a range from LIKE or GLOB, the halves
+// of BETWEEN, an IN from an OR. `omit` promises that the search tests the constraint as SQLite
+// would, for every operand; SQLite then leaves out its own test, and for a derived constraint that
+// of the term it came from. Omitted are comparisons of numbers and bytes, and tests for NULL.
+// Constraints on columns shown as text are tested again by SQLite, which knows the affinity of the
+// other side.
+//
+// Not taken at all are <>, IS NOT, IS NOT NULL, LIKE and GLOB. SQLite (3.40) hands those to the
+// left table of a LEFT JOIN too, from an ON clause that must not narrow it; and LIKE and GLOB are
+// functions that an application may replace. No lookup is lost: few indexes help with the former,
+// and for its own LIKE and GLOB SQLite derives a range.
 
-std::optional<SqlPlan::Term> TermFor(const TableSchema& schema, sqlite3_index_info* info, int i) {
-  const auto& constraint = info->aConstraint[i];
-  if (constraint.op == SQLITE_INDEX_CONSTRAINT_LIMIT) return SqlPlan::Term{.kind = Kind::kLimit};
-  if (constraint.op == SQLITE_INDEX_CONSTRAINT_OFFSET) return SqlPlan::Term{.kind = Kind::kOffset};
-  if (constraint.iColumn < 0) return std::nullopt;
-  const auto column = static_cast<uint32_t>(constraint.iColumn);
-  if (column >= schema.columns.size()) {
-    if (constraint.op != SQLITE_INDEX_CONSTRAINT_EQ) return std::nullopt;
-    return SqlPlan::Term{.kind = Kind::kKey};
-  }
-  const bool text = schema.columns[column].type == Type::kText;
-  const bool binary = !text || std::strcmp(sqlite3_vtab_collation(info, i), "BINARY") == 0;
-  const auto compare = [&](Kind kind, Op op) -> std::optional<SqlPlan::Term> {
-    if (!binary) return std::nullopt;
-    return SqlPlan::Term{.kind = kind, .op = op, .column = column};
-  };
-  switch (constraint.op) {
-    case SQLITE_INDEX_CONSTRAINT_EQ:
-      return compare(Kind::kCompare, Op::kEq);
-    case SQLITE_INDEX_CONSTRAINT_NE:
-      return compare(Kind::kCompare, Op::kNe);
-    case SQLITE_INDEX_CONSTRAINT_LT:
-      return compare(Kind::kCompare, Op::kLt);
-    case SQLITE_INDEX_CONSTRAINT_LE:
-      return compare(Kind::kCompare, Op::kLe);
-    case SQLITE_INDEX_CONSTRAINT_GT:
-      return compare(Kind::kCompare, Op::kGt);
-    case SQLITE_INDEX_CONSTRAINT_GE:
-      return compare(Kind::kCompare, Op::kGe);
-    case SQLITE_INDEX_CONSTRAINT_IS:
-      return compare(Kind::kIs, Op::kEq);
-    case SQLITE_INDEX_CONSTRAINT_ISNOT:
-      return compare(Kind::kIsNot, Op::kEq);
-    case SQLITE_INDEX_CONSTRAINT_ISNULL:
-      return SqlPlan::Term{.kind = Kind::kIsNull, .column = column};
-    case SQLITE_INDEX_CONSTRAINT_ISNOTNULL:
-      return SqlPlan::Term{.kind = Kind::kNotNull, .column = column};
-    case SQLITE_INDEX_CONSTRAINT_GLOB:
-      if (!text) return std::nullopt;
-      return SqlPlan::Term{.kind = Kind::kGlob, .column = column};
-    case SQLITE_INDEX_CONSTRAINT_LIKE:
-      if (!text) return std::nullopt;
-      return SqlPlan::Term{.kind = Kind::kLike, .column = column};
-    default:
-      return std::nullopt;
-  }
-}
-
-// GLOB and LIKE send down a wider condition, which SQLite narrows.
-// What SQLite shows as text it compares as text or, with an expression that is a number, as
-// numbers; a virtual table is not told which.
+// SQLite compares these as text or, with an expression that is a number, as numbers; a virtual
+// table is not told which.
 bool IsShownAsText(const TableSchema& schema, const SqlPlan::Term& term) {
   if (!term.OnColumn()) return false;
   const Type type = schema.columns[term.column].type;
@@ -79,7 +44,78 @@ bool IsNumber(sqlite3_value* value) {
   return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
 }
 
-bool IsExact(Kind kind) { return kind != Kind::kGlob && kind != Kind::kLike; }
+// The other side when it is a literal or a bound parameter, and a text.
+std::optional<std::string> KnownText(sqlite3_index_info* info, int i) {
+  sqlite3_value* right = nullptr;
+  if (sqlite3_vtab_rhs_value(info, i, &right) != SQLITE_OK || right == nullptr ||
+      sqlite3_value_type(right) != SQLITE_TEXT) {
+    return std::nullopt;
+  }
+  return FromSqlite(right).str();
+}
+
+std::optional<Op> OpOf(unsigned char constraint) {
+  switch (constraint) {
+    case SQLITE_INDEX_CONSTRAINT_EQ:
+    case SQLITE_INDEX_CONSTRAINT_IS:
+      return Op::kEq;
+    case SQLITE_INDEX_CONSTRAINT_LT:
+      return Op::kLt;
+    case SQLITE_INDEX_CONSTRAINT_LE:
+      return Op::kLe;
+    case SQLITE_INDEX_CONSTRAINT_GT:
+      return Op::kGt;
+    case SQLITE_INDEX_CONSTRAINT_GE:
+      return Op::kGe;
+    default:
+      return std::nullopt;
+  }
+}
+
+// A comparison of a column that is shown as text, by the collation that SQLite uses for it. Times
+// are shown without letters, so that NOCASE orders them as BINARY does.
+std::optional<SqlPlan::Term> TermOfText(const TableSchema& schema, sqlite3_index_info* info, int i,
+                                        const SqlPlan::Term& term) {
+  const std::string_view collation = sqlite3_vtab_collation(info, i);
+  const bool time = schema.columns[term.column].type == Type::kTimestamp;
+  if (collation == "BINARY" || (time && collation == "NOCASE")) return term;
+  if (collation != "NOCASE" || !IsRange(term.op)) return std::nullopt;
+  const auto text = KnownText(info, i);
+  if (!text || !NoCaseRange(term.column, term.op, *text)) return std::nullopt;
+  return SqlPlan::Term{.kind = Kind::kNoCase, .op = term.op, .column = term.column};
+}
+
+std::optional<SqlPlan::Term> TermFor(const TableSchema& schema, sqlite3_index_info* info, int i) {
+  const auto& constraint = info->aConstraint[i];
+  if (constraint.op == SQLITE_INDEX_CONSTRAINT_LIMIT) return SqlPlan::Term{.kind = Kind::kLimit};
+  if (constraint.op == SQLITE_INDEX_CONSTRAINT_OFFSET) return SqlPlan::Term{.kind = Kind::kOffset};
+  if (constraint.iColumn < 0) return std::nullopt;
+  const auto column = static_cast<uint32_t>(constraint.iColumn);
+  if (column >= schema.columns.size()) {
+    if (constraint.op != SQLITE_INDEX_CONSTRAINT_EQ) return std::nullopt;
+    return SqlPlan::Term{.kind = Kind::kKey};
+  }
+  if (constraint.op == SQLITE_INDEX_CONSTRAINT_ISNULL) {
+    return SqlPlan::Term{.kind = Kind::kIsNull, .column = column};
+  }
+  const auto op = OpOf(constraint.op);
+  if (!op) return std::nullopt;
+  const Kind kind = constraint.op == SQLITE_INDEX_CONSTRAINT_IS ? Kind::kIs : Kind::kCompare;
+  const SqlPlan::Term term{.kind = kind, .op = *op, .column = column};
+  if (IsShownAsText(schema, term)) return TermOfText(schema, info, i, term);
+  // SQLite derives `n >= 'xy' AND n < 'xz'` from n LIKE 'xy%' and n GLOB 'xy*'. The range is true
+  // for other values of a column that is not text than the pattern is, and when both halves are
+  // omitted SQLite tests LIKE against the row of NULLs of an outer join.
+  if (IsRange(*op)) {
+    if (const auto text = KnownText(info, i); text && !NumberOfText(*text)) return std::nullopt;
+  }
+  return term;
+}
+
+// The search tests the constraint as SQLite would.
+bool IsExact(const TableSchema& schema, const SqlPlan::Term& term) {
+  return term.kind != Kind::kKey && !IsShownAsText(schema, term);
+}
 
 bool HasEquality(const SqlPlan& plan, uint32_t column) {
   return std::any_of(plan.terms.begin(), plan.terms.end(), [&](const SqlPlan::Term& term) {
@@ -167,8 +203,8 @@ double RangeSelectivity(const SqlPlan& plan, uint32_t column) {
   double selectivity = 1;
   for (const SqlPlan::Term& term : plan.terms) {
     if (term.column != column) continue;
-    if (term.kind == Kind::kGlob || term.kind == Kind::kLike) selectivity *= 0.02;
-    if (term.kind == Kind::kCompare && term.op != Op::kEq && term.op != Op::kNe) selectivity *= 0.3;
+    if (term.kind == Kind::kNoCase) selectivity *= 0.3;
+    if (term.kind == Kind::kCompare && IsRange(term.op)) selectivity *= 0.3;
   }
   return selectivity;
 }
@@ -227,16 +263,10 @@ std::string TermText(const SqlPlan::Term& term, const TableSchema& schema) {
       return column + " IN ?";
     case Kind::kIs:
       return column + " IS ?";
-    case Kind::kIsNot:
-      return column + " IS NOT ?";
     case Kind::kIsNull:
       return column + " IS NULL";
-    case Kind::kNotNull:
-      return column + " IS NOT NULL";
-    case Kind::kGlob:
-      return column + " GLOB ?";
-    case Kind::kLike:
-      return column + " LIKE ?";
+    case Kind::kNoCase:
+      return column + " " + OpText(term.op) + " ? COLLATE NOCASE";
     case Kind::kKey:
       return "tamis_key = ?";
     case Kind::kLimit:
@@ -326,8 +356,8 @@ SqlPlan MakeSqlPlan(Session* session, const TableSchema& schema, sqlite3_index_i
       sqlite3_vtab_in(info, i, 1);
       term->kind = Kind::kIn;
     }
-    use(i, *term, IsExact(term->kind) && !IsShownAsText(schema, *term));
-    all_exact = all_exact && IsExact(term->kind);
+    use(i, *term, IsExact(schema, *term));
+    all_exact = all_exact && term->kind != Kind::kNoCase;
   }
   plan.key_order = OrderIsKeyOrder(schema, plan, info);
   info->orderByConsumed = plan.key_order;
@@ -363,11 +393,9 @@ Result<SearchOptions> MakeSearch(const SqlPlan& plan, const TableSchema& schema,
     const bool as_text = IsShownAsText(schema, term);
     if (as_text && IsNumber(right)) continue;  // SQLite decides alone
     switch (term.kind) {
-      case Kind::kCompare: {
-        TAMIS_ASSIGN_OR_RETURN(Predicate condition, compare(term.op, FromSqlite(right)));
-        conditions.push_back(std::move(condition));
+      case Kind::kCompare:
+        conditions.push_back(compare(term.op, FromSqlite(right)));
         break;
-      }
       case Kind::kIn: {
         std::vector<Value> values;
         bool undecided = false;
@@ -376,7 +404,7 @@ Result<SearchOptions> MakeSearch(const SqlPlan& plan, const TableSchema& schema,
         for (; rc == SQLITE_OK && value != nullptr; rc = sqlite3_vtab_in_next(right, &value)) {
           undecided = undecided || (as_text && IsNumber(value));
           if (undecided) continue;
-          TAMIS_ASSIGN_OR_RETURN(Predicate equal, compare(Op::kEq, FromSqlite(value)));
+          Predicate equal = compare(Op::kEq, FromSqlite(value));
           if (equal.kind == Predicate::Kind::kCompare && equal.op == Op::kEq) {
             values.push_back(std::move(equal.values[0]));
           }  // else it equals nothing
@@ -394,32 +422,15 @@ Result<SearchOptions> MakeSearch(const SqlPlan& plan, const TableSchema& schema,
           conditions.push_back(Predicate::IsNull(term.column));
           break;
         }
-        TAMIS_ASSIGN_OR_RETURN(Predicate condition, compare(Op::kEq, value));
-        conditions.push_back(std::move(condition));
-        break;
-      }
-      case Kind::kIsNot: {
-        const Value value = FromSqlite(right);
-        if (value.is_null()) {
-          conditions.push_back(Predicate::NotNull(term.column));
-          break;
-        }
-        TAMIS_ASSIGN_OR_RETURN(Predicate condition, compare(Op::kNe, value));
-        conditions.push_back(Predicate::Or({Predicate::IsNull(term.column), std::move(condition)}));
+        conditions.push_back(compare(Op::kEq, value));
         break;
       }
       case Kind::kIsNull:
         conditions.push_back(Predicate::IsNull(term.column));
         break;
-      case Kind::kNotNull:
-        conditions.push_back(Predicate::NotNull(term.column));
-        break;
-      case Kind::kGlob:
-      case Kind::kLike: {
+      case Kind::kNoCase: {
         if (sqlite3_value_type(right) != SQLITE_TEXT) break;  // SQLite decides alone
-        const std::string pattern = FromSqlite(right).str();
-        auto condition = term.kind == Kind::kGlob ? GlobPredicate(term.column, pattern)
-                                                  : LikePredicate(term.column, pattern);
+        auto condition = NoCaseRange(term.column, term.op, FromSqlite(right).str());
         if (condition) conditions.push_back(*std::move(condition));
         break;
       }

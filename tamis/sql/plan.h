@@ -25,11 +25,8 @@ struct SqlPlan {
       kCompare,
       kIn,
       kIs,
-      kIsNot,
       kIsNull,
-      kNotNull,
-      kGlob,
-      kLike,
+      kNoCase,  // a range by the collation NOCASE
       kKey,
       kLimit,
       kOffset
@@ -55,8 +52,8 @@ struct SqlPlan {
 // holds the encoded key.
 SqlPlan MakeSqlPlan(Session* session, const TableSchema& schema, sqlite3_index_info* info);
 
-// The search that the plan and its right-hand sides describe. kInvalidArgument when the search
-// cannot be built, kNotFound when it can have no row.
+// The search that the plan and its right-hand sides describe. kInternal when SQLite does not give
+// the values of an IN list.
 Result<SearchOptions> MakeSearch(const SqlPlan& plan, const TableSchema& schema, int argc,
                                  sqlite3_value** argv);
 

@@ -1,8 +1,8 @@
 #include "tamis/sql/values.h"
 
-#include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 
 #include "tamis/table/timestamp.h"
 
@@ -29,6 +29,22 @@ Predicate Constant(uint32_t column, bool truth) {
   return truth ? Predicate::NotNull(column) : never;
 }
 
+// Numbers come before text before bytes.
+Predicate CompareClasses(uint32_t column, Type type, Op op, const Value& value) {
+  const bool below = ClassOf(type) <= ClassOf(value.type());
+  switch (op) {
+    case Op::kEq:
+      return Constant(column, false);
+    case Op::kNe:
+      return Constant(column, true);
+    case Op::kLt:
+    case Op::kLe:
+      return Constant(column, below);
+    default:
+      return Constant(column, !below);
+  }
+}
+
 std::string_view Trimmed(std::string_view text) {
   constexpr std::string_view kSpace = " \t\n\r\f\v";
   const size_t begin = text.find_first_not_of(kSpace);
@@ -36,31 +52,37 @@ std::string_view Trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
 }
 
-// A time or the beginning of one, as ToSqlite writes times.
-Result<Predicate> CompareTime(const Column& column, uint32_t position, Op op,
-                              const std::string& text) {
-  constexpr std::string_view kFirstTime = "0000-01-01 00:00:00";
-  const bool equality = op == Op::kEq || op == Op::kNe;
-  const bool below = op == Op::kLt || op == Op::kLe;
-  if (text.empty()) return Constant(position, op != Op::kEq && !below);
-  const auto time_of = [](const std::string& whole) -> std::optional<Value> {
-    const auto micros = ParseTimestamp(whole);
-    if (!micros.ok() || FormatSqlTimestamp(*micros) != whole) return std::nullopt;
-    return Value::Timestamp(*micros);
-  };
-  if (const auto time = time_of(text)) return Predicate::Compare(position, op, *time);
-  for (const size_t size : {4, 7, 10, 13, 16}) {  // up to the year, month, day, hour, minute
-    if (text.size() != size) continue;
-    const auto begin = time_of(text + std::string(kFirstTime.substr(size)));
-    if (!begin) break;
-    if (equality) return Constant(position, op == Op::kNe);
-    return Predicate::Compare(position, below ? Op::kLt : Op::kGe, *begin);
+// The times that are shown with a year of four digits. Their texts are in the order of time.
+constexpr int64_t kFirstTime = -62'167'219'200'000'000;  // 0000-01-01 00:00:00
+constexpr int64_t kLastTime = 253'402'300'799'999'999;   // 9999-12-31 23:59:59.999999
+
+// The first time whose text is not before the given one; nullopt when there is none.
+std::optional<int64_t> FirstTimeFrom(const std::string& text) {
+  if (FormatSqlTimestamp(kLastTime) < text) return std::nullopt;
+  int64_t low = kFirstTime;
+  int64_t high = kLastTime;
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    if (FormatSqlTimestamp(middle) < text) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
   }
-  const auto meant = ParseTimestamp(text);
-  return InvalidArgument("cannot compare column \"" + column.name + "\" of type timestamp with '" +
-                         text.substr(0, 60) + "': write it as '" +
-                         (meant.ok() ? FormatSqlTimestamp(*meant) : "2026-01-02 03:04:05") + "'" +
-                         (meant.ok() ? "" : " or a beginning of that"));
+  return low;
+}
+
+// A time and any text, compared as ToSqlite writes the time.
+Predicate CompareTime(uint32_t position, Op op, const std::string& text) {
+  const bool below = op == Op::kLt || op == Op::kLe;
+  const auto first = FirstTimeFrom(text);
+  if (!first) return Constant(position, below || op == Op::kNe);
+  if (FormatSqlTimestamp(*first) == text) {
+    return Predicate::Compare(position, op, Value::Timestamp(*first));
+  }
+  if (op == Op::kEq || op == Op::kNe) return Constant(position, op == Op::kNe);
+  if (*first == kFirstTime) return Constant(position, !below);
+  return Predicate::Compare(position, below ? Op::kLt : Op::kGe, Value::Timestamp(*first));
 }
 
 void ResultDecimal(const Value& value, sqlite3_context* context) {
@@ -175,44 +197,63 @@ Result<Value> ConvertForColumn(const Column& column, const Value& value) {
                          column.name + "\" of type " + std::string(TypeName(column.type)));
 }
 
-Result<Predicate> CompareSql(const TableSchema& schema, uint32_t column, Op op,
-                             const Value& value) {
-  const bool time = schema.columns[column].type == Type::kTimestamp;
-  if (time && !value.is_null() && value.type() == Type::kText) {
-    return CompareTime(schema.columns[column], column, op, value.str());
+std::optional<Value> NumberOfText(std::string_view text) {
+  text = Trimmed(text);
+  const bool sign = text.starts_with('+') || text.starts_with('-');
+  const std::string_view digits = text.substr(sign ? 1 : 0);
+  if (text.starts_with('+')) text.remove_prefix(1);
+  if (digits.empty() || std::string_view("0123456789.").find(digits[0]) == std::string_view::npos) {
+    return std::nullopt;  // "+-1", "inf"
   }
-  if (auto converted = CompareConverted(schema, column, op, value)) return *std::move(converted);
-  const int left = ClassOf(schema.columns[column].type);
-  const int right = ClassOf(value.type());
-  const bool below = left <= right;
-  switch (op) {
-    case Op::kEq:
-      return Constant(column, false);
-    case Op::kNe:
-      return Constant(column, true);
-    case Op::kLt:
-    case Op::kLe:
-      return Constant(column, below);
-    default:
-      return Constant(column, !below);
+  const char* end = text.data() + text.size();
+  int64_t n = 0;
+  if (const auto read = std::from_chars(text.data(), end, n);
+      read.ec == std::errc() && read.ptr == end) {
+    return Value::Int64(n);
   }
+  double d = 0;
+  const auto read = std::from_chars(text.data(), end, d);
+  if (read.ec == std::errc::invalid_argument || read.ptr != end) return std::nullopt;
+  // from_chars leaves d alone when it is out of range, strtod tells on which side.
+  if (read.ec == std::errc::result_out_of_range)
+    d = std::strtod(std::string(text).c_str(), nullptr);
+  return *Value::Double(d);
 }
 
-std::optional<Predicate> GlobPredicate(uint32_t column, std::string_view pattern) {
-  const size_t wild = pattern.find_first_of(std::string_view("*?[\0", 4));
-  const std::string_view prefix = pattern.substr(0, wild);
-  if (prefix.empty()) return std::nullopt;
-  return Predicate::Prefix(column, std::string(prefix));
+Predicate CompareSql(const TableSchema& schema, uint32_t column, Op op, const Value& value) {
+  const Type type = schema.columns[column].type;
+  Value meant = value;
+  if (!value.is_null() && value.type() == Type::kText) {
+    if (type == Type::kTimestamp) return CompareTime(column, op, value.str());
+    const bool equality = op == Op::kEq || op == Op::kNe;
+    const auto number = NumberOfText(value.str());
+    if (number && (type == Type::kInt64 || type == Type::kDouble || type == Type::kBool)) {
+      meant = *number;
+    }
+    const bool names_bool = type == Type::kBool && equality;
+    if (ClassOf(type) == 0 && !number && !names_bool)
+      return CompareClasses(column, type, op, value);
+  }
+  if (auto converted = CompareConverted(schema, column, op, meant)) return *std::move(converted);
+  return CompareClasses(column, type, op, value);
 }
 
-std::optional<Predicate> LikePredicate(uint32_t column, std::string_view pattern) {
+std::optional<Predicate> NoCaseRange(uint32_t column, Op op, std::string_view text) {
+  // NOCASE compares texts with A-Z as a-z. Up to the first letter the two orders agree, but for the
+  // characters between Z and a, which come behind the capitals in one order and before them in the
+  // other.
   size_t size = 0;
-  while (size < pattern.size() && pattern[size] != '%' && pattern[size] != '_' &&
-         pattern[size] != '\0' && !std::isalpha(static_cast<unsigned char>(pattern[size]))) {
+  while (size < text.size() &&
+         ((text[size] > 0 && text[size] < 'A') || (text[size] > 'z' && text[size] < '\x7f'))) {
     ++size;
   }
   if (size == 0) return std::nullopt;
-  return Predicate::Prefix(column, std::string(pattern.substr(0, size)));
+  std::string begin(text.substr(0, size));
+  if (op == Op::kGt || op == Op::kGe) {
+    return Predicate::Compare(column, Op::kGe, Value::Text(std::move(begin)));
+  }
+  if (size < text.size() || op == Op::kLe) ++begin.back();  // texts that begin so may be below
+  return Predicate::Compare(column, Op::kLt, Value::Text(std::move(begin)));
 }
 
 }  // namespace tamis

@@ -7,7 +7,9 @@
 //   do double      REAL
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "tamis/sql/sqlite.h"
 #include "tamis/table/predicate.h"
@@ -26,17 +28,20 @@ void ToSqlite(const Value& value, sqlite3_context* context);
 // has no place there.
 Result<Value> ConvertForColumn(const Column& column, const Value& value);
 
+// The number that SQLite makes of a text where it compares it with a number: an int64 or a double.
+// nullopt when the text is no number.
+std::optional<Value> NumberOfText(std::string_view text);
+
 // column op value as SQL means it, for every value: numbers compare as numbers, text that is a
 // number as that number, and where the two cannot be compared numbers come before text before
-// bytes. A time compares as the text that it is shown as: with a whole time in that form, or the
-// beginning of one ("2026-01"), which stands before all times that begin so. kInvalidArgument for
-// other texts, which would compare in no useful way.
-Result<Predicate> CompareSql(const TableSchema& schema, uint32_t column, Predicate::Op op,
-                             const Value& value);
+// bytes. A time compares as the text that it is shown as. On a bool column 'true' and 'false' equal
+// the values that they name.
+Predicate CompareSql(const TableSchema& schema, uint32_t column, Predicate::Op op,
+                     const Value& value);
 
-// The condition that a row GLOB pattern (LIKE pattern) fulfils, or a wider one that SQLite narrows;
-// nullopt when nothing can be said. LIKE ignores the case of ASCII letters.
-std::optional<Predicate> GlobPredicate(uint32_t column, std::string_view pattern);
-std::optional<Predicate> LikePredicate(uint32_t column, std::string_view pattern);
+// A condition that holds for every text of the column for which `column op text COLLATE NOCASE`
+// does, and for others. The operator is <, <=, > or >=. nullopt when nothing can be said, since the
+// text begins with a letter.
+std::optional<Predicate> NoCaseRange(uint32_t column, Predicate::Op op, std::string_view text);
 
 }  // namespace tamis
