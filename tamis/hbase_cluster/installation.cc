@@ -75,6 +75,22 @@ std::string WhySilent(const Status& status, bool is_master) {
   return "does not say what it loads: " + status.message();
 }
 
+// Why the jar, which is loaded, keeps no index in this version of HBase; empty: it does.
+std::string WhyUnfit(const pb::DescribeReply& said) {
+  if (said.missing().empty()) return "";
+  constexpr int kMostShown = 5;
+  std::string missing;
+  for (int i = 0; i < std::min(said.missing_size(), kMostShown); ++i) {
+    missing += (i == 0 ? "" : ", ") + said.missing(i);
+  }
+  if (said.missing_size() > kMostShown) {
+    missing += ", and " + std::to_string(said.missing_size() - kMostShown) + " more";
+  }
+  return "runs HBase " + said.hbase_version() + ", which lacks what the jar of version " +
+         said.jar_version() + " needs, so it takes no write to an indexed table: " + missing +
+         "; run a version of HBase that docs/HBASE.md names, or install a jar for this one";
+}
+
 // What is the same for a master and a region server. Whether it could be asked.
 bool CheckProcess(const Installation& all, const Installation::Server& one, bool is_master,
                   const std::string& subject, Findings* findings) {
@@ -83,6 +99,7 @@ bool CheckProcess(const Installation& all, const Installation::Server& one, bool
     return false;
   }
   const pb::DescribeReply& said = *one.described;
+  if (const std::string why = WhyUnfit(said); !why.empty()) findings->ToDo(subject, why);
   if (said.jar_version() != all.program_version) {
     findings->ToDo(subject, "has the jar of version " + said.jar_version() +
                                 ", and this program is " + all.program_version +
@@ -262,9 +279,11 @@ void CheckIndexed(const IndexedTable& table, Findings* findings) {
 std::vector<std::string> MissingJar(const Installation& all, bool strict) {
   std::vector<std::string> missing;
   const auto look = [&](const Installation::Server& one, bool is_master) {
-    if (one.described.ok() || (!strict && IsDenied(one.described.status()))) return;
-    missing.push_back((is_master ? "master " : "region server ") + one.address + " " +
-                      WhySilent(one.described.status(), is_master));
+    if (!one.described.ok() && !strict && IsDenied(one.described.status())) return;
+    const std::string why = one.described.ok() ? WhyUnfit(*one.described)
+                                               : WhySilent(one.described.status(), is_master);
+    if (why.empty()) return;
+    missing.push_back((is_master ? "master " : "region server ") + one.address + " " + why);
   };
   look(all.master, true);
   for (const Installation::Server& one : all.servers) look(one, false);

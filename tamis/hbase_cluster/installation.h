@@ -34,9 +34,9 @@ struct Installation {
   std::vector<Table> tables;
 };
 
-// Why no table may be indexed: who does not load the jar, since a server that lacks it ends when it
-// is given a region of one, and so does the next. Those who do not tell this user count only if
-// `strict`.
+// Why no table may be indexed: servers that do not load the jar, since such a server ends when it is
+// given a region of one, and so does the next; and servers whose HBase lacks what the jar needs.
+// Servers that do not tell this user count only if `strict`.
 std::vector<std::string> MissingJar(const Installation& installation, bool strict);
 
 // What holds for several servers is said once.

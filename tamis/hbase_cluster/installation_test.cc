@@ -107,6 +107,25 @@ TEST(InstallationTest, WhoMayCallCoprocessorsIsSaidWhereThatIsAsked) {
   EXPECT_THAT(found.text, HasSubstr("grant 'USER', 'RWX', 'TABLE'"));
 }
 
+TEST(InstallationTest, HBaseThatLacksAMethodOfTheJarIsRefused) {
+  Installation old = Healthy();
+  old.servers[1].described->set_hbase_version("2.6.0");
+  for (int i = 0; i < 7; ++i) {
+    old.servers[1].described->add_missing("HStore.getScanners" + std::to_string(i));
+  }
+  std::vector<Finding> to_do = Of(Kind::kToDo, old);
+  ASSERT_EQ(to_do.size(), 1u);
+  EXPECT_THAT(to_do[0].subjects, ElementsAre("region server b:1"));
+  EXPECT_THAT(to_do[0].text, AllOf(HasSubstr("HBase 2.6.0"), HasSubstr("HStore.getScanners4"),
+                                   HasSubstr("and 2 more"), HasSubstr("takes no write")));
+  EXPECT_THAT(MissingJar(old, /*strict=*/false),
+              ElementsAre(AllOf(HasSubstr("region server b:1"), HasSubstr("HStore.getScanners0"))));
+  old.master.described->add_missing("class Gone");
+  EXPECT_THAT(MissingJar(old, /*strict=*/true),
+              ElementsAre(AllOf(HasSubstr("master m:1"), HasSubstr("class Gone")),
+                          HasSubstr("region server b:1")));
+}
+
 TEST(InstallationTest, WithoutTheJarItIsSaidWhereToPutIt) {
   Installation bare = Healthy();
   EXPECT_TRUE(MissingJar(bare, true).empty());

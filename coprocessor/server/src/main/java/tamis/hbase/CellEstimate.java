@@ -1,9 +1,7 @@
 package tamis.hbase;
 
 import java.util.List;
-import org.apache.hadoop.hbase.PrivateCellUtil;
 import org.apache.hadoop.hbase.io.hfile.HFile;
-import org.apache.hadoop.hbase.io.hfile.HFileBlockIndex;
 import org.apache.hadoop.hbase.regionserver.HStoreFile;
 import org.apache.hadoop.hbase.regionserver.Region;
 import org.apache.hadoop.hbase.regionserver.Store;
@@ -47,14 +45,14 @@ final class CellEstimate {
       StoreFileReader opened = ((HStoreFile) file).getReader();
       HFile.Reader reader = opened == null ? null : opened.getHFileReader();
       if (reader == null) continue;
-      HFileBlockIndex.BlockIndexReader index = reader.getDataBlockIndexReader();
-      int blocks = index == null ? 0 : index.getRootBlockCount();
+      BlockIndexRoot index = BlockIndexRoot.of(reader);
+      int blocks = index == null ? 0 : index.blocks();
       if (blocks == 0) continue;
       double ofBlock = (double) reader.getEntries() / blocks;
       all += reader.getEntries();
       for (Rows range : ranges) {
-        int first = blockOf(index, range.start);
-        int last = range.end.length == 0 ? blocks : blockOf(index, range.end);
+        int first = index.blockOf(ReadView.firstRow(range.start));
+        int last = range.end.length == 0 ? blocks : index.blockOf(ReadView.firstRow(range.end));
         inRanges += Math.max(0, last - first) * ofBlock;
         if (first >= 0 || last >= 0) ends += ofBlock;
       }
@@ -68,10 +66,5 @@ final class CellEstimate {
   CellEstimate times(double factor, long cells) {
     return new CellEstimate(Math.min(cells, least * factor), Math.min(cells, likely * factor),
         Math.min(cells, most * factor));
-  }
-
-  /** -1: before all of the file. */
-  private static int blockOf(HFileBlockIndex.BlockIndexReader index, byte[] row) {
-    return index.rootBlockContainingKey(PrivateCellUtil.createFirstOnRow(ReadView.firstRow(row)));
   }
 }

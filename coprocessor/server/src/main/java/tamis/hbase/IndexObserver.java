@@ -64,7 +64,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   private Region region;
   private IndexedTable table;
   private volatile IndexedRegion indexed; // null: not of an indexed table, or not readable
-  private String broken; // why the table's schema cannot be read
+  private String broken; // why the table's indexes cannot be kept
 
   @Override
   public Optional<RegionObserver> getRegionObserver() {
@@ -79,6 +79,8 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
       if (goesOn()) return;
       table = IndexedTable.of(region.getTableDescriptor());
       if (table == null) return;
+      broken = Linkage.refusal();
+      if (broken != null) return; 
       state.start((RegionCoprocessorEnvironment) environment);
       OnlineRegions regions = ((RegionCoprocessorEnvironment) environment).getOnlineRegions();
       String name = region.getRegionInfo().getEncodedName();
@@ -86,10 +88,10 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
           regions == null ? "" : ((RegionCoprocessorEnvironment) environment).getServerName().getServerName(),
           () -> regions == null || regions.getRegion(name) != null);
     } catch (DamagedBytesException e) {
-      broken = e.getMessage();
+      broken = "the schema of the table's indexes cannot be read: " + e.getMessage();
       LOG.error("Region {}: {}; writes are refused", region.getRegionInfo().getEncodedName(), broken);
     } catch (Throwable e) {
-      broken = e.toString();
+      broken = "the indexes cannot be kept: " + e;
       LOG.error("Cannot keep the indexes of a region; writes to it are refused", e);
     }
   }
@@ -186,9 +188,9 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
 
   // ---- Writes
 
-  /** What came in would have no entries, and the next observer that can read the schema would believe that it has. */
+  /** What came in would have no entries, and the next observer that can keep them would believe that it has. */
   private void refuseUnread() throws IOException {
-    if (broken != null) throw new DoNotRetryIOException("the schema of the table's indexes cannot be read: " + broken);
+    if (broken != null) throw new DoNotRetryIOException("the table is indexed, and it takes no writes here: " + broken);
   }
 
   private void check(Mutation mutation) throws IOException {
@@ -315,6 +317,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   @Override
   public void preWALAppend(ObserverContext<RegionCoprocessorEnvironment> c, WALKey key, WALEdit edit) throws IOException {
     guarded("look at what comes into the log", () -> {
+      if (broken != null && !edit.isMetaEdit()) refuseUnread(); // others were refused by the hooks of batches
       if (indexed == null || isOwnWork() || BatchContext.current().isUnderWay()) return;
       for (Cell cell : edit.getCells()) {
         byte[] family = org.apache.hadoop.hbase.CellUtil.cloneFamily(cell);

@@ -56,6 +56,7 @@ final class InstallationReport {
     DescribeReply.Builder reply = DescribeReply.newBuilder()
         .setJarVersion(version())
         .setHbaseVersion(VersionInfo.getVersion())
+        .addAllMissing(Linkage.missing())
         .setServer(server.toString())
         .setUser(RpcServer.getRequestUserName().orElse(""))
         .setAuthorization(conf.getBoolean("hbase.security.authorization", false))

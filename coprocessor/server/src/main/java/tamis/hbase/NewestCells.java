@@ -100,8 +100,7 @@ final class NewestCells implements AutoCloseable {
 
   private void open(Family family, byte[] first, byte[] last) throws IOException {
     // The rows' writers come one after the other: all that stands in them has been written.
-    for (KeyValueScanner scanner : family.store.getScanners(true, true, false, null, first, true, last, true,
-        Long.MAX_VALUE, true)) {
+    for (KeyValueScanner scanner : StoreScanners.open(family.store, first, last)) {
       if (scanner.isFileScanner()) family.files.add(0, scanner); else family.memory.add(scanner);
     }
     family.sought = new boolean[family.files.size()];

@@ -66,6 +66,7 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
     }
     if (table == null) return;
     TableName name = descriptor.getTableName();
+    if (Linkage.refusal() != null) refuse(name, Linkage.refusal());
     ColumnFamilyDescriptor entries = descriptor.getColumnFamily(IndexedTable.FAMILY);
     if (entries == null || !entries.isNewVersionBehavior() || entries.getMaxVersions() != Integer.MAX_VALUE
         || entries.getScope() != HConstants.REPLICATION_SCOPE_LOCAL) {

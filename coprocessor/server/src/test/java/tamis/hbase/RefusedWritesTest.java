@@ -58,6 +58,7 @@ class RefusedWritesTest {
   @AfterEach
   void closeRegion() throws Exception {
     Fault.only();
+    Linkage.pretendForTest(null);
     test.close();
   }
 
@@ -117,6 +118,32 @@ class RefusedWritesTest {
     }
     test.reopen(good);
     assertArrayEquals(Bytes.toBytes("before"), test.region.get(new Get(ROW)).getValue(RegionForTest.F, A));
+  }
+
+  /** Else the first write would find out, in its midst, and so would every one behind it. */
+  @Test
+  void nothingComesIntoATableWhereHBaseLacksAMethod() throws Exception {
+    Linkage.pretendForTest(Collections.singleton("org.apache.hadoop.hbase.Gone.method()void"));
+    test.reopen();
+    Write[] writes = {
+        t -> t.region.put(new Put(ROW).addColumn(RegionForTest.F, A, A)),
+        t -> t.region.delete(new Delete(ROW)),
+        t -> t.region.increment(new Increment(ROW).addColumn(RegionForTest.F, N, 1)),
+        t -> t.region.append(new Append(ROW).addColumn(RegionForTest.F, A, A)),
+        t -> t.region.getCoprocessorHost().preBulkLoadHFile(
+            Collections.singletonList(new Pair<>(RegionForTest.F, "/somewhere"))),
+        t -> t.region.processRowsWithLocks(new RowPut(RegionForTest.F, A)),
+        t -> SchemaGuard.check(t.region.getTableDescriptor()),
+    };
+    for (Write write : writes) {
+      DoNotRetryIOException e = assertThrows(DoNotRetryIOException.class, () -> write.into(test));
+      assertTrue(e.getMessage().contains("Gone.method()void"), e.toString());
+    }
+    test.region.flush(true);
+    Linkage.pretendForTest(null);
+    test.reopen();
+    assertArrayEquals(Bytes.toBytes("before"), test.region.get(new Get(ROW)).getValue(RegionForTest.F, A));
+    assertEquals(0, Checker.check(test.observer().indexed(), rows -> true).getMissingEntries());
   }
 
   private static Cell expiring(byte[] qualifier, byte[] value) {
