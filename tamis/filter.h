@@ -58,7 +58,8 @@ TAMIS_API const char* tamis_last_error(void);
 typedef struct tamis_filter_type {
   const char* name;     // "blocked", "cuckoo", ...
   int erases;           // whether keys can be erased
-  uint32_t copies;      // how often one key can be in it and be erased as often; 0 when not erasing
+  uint32_t copies;      // how often one key can be in it and be erased as often; 0 when not erasing.
+                        // A key that is inserted more often stays for good and takes no more room
   const char* summary;  // one line
   int fixed;            // whether it is built of all its keys at once and never changed
 } tamis_filter_type;
@@ -117,8 +118,8 @@ TAMIS_API void tamis_bytes_free(void* bytes);
 
 // --- one key -------------------------------------------------------------------------------------
 
-// TAMIS_RESOURCE_EXHAUSTED, and nothing is changed, when the filter is full or has the key as often
-// as it can; TAMIS_FAILED_PRECONDITION when its type is a fixed one.
+// TAMIS_RESOURCE_EXHAUSTED, and nothing is changed, when the filter is full;
+// TAMIS_FAILED_PRECONDITION when its type is a fixed one.
 TAMIS_API tamis_code tamis_filter_insert(tamis_filter* filter, const void* key, size_t size);
 // TAMIS_NOT_FOUND, and nothing is changed, when the key is not in it; TAMIS_FAILED_PRECONDITION
 // when its type does not erase, or has layers and the key cannot be told from those of another one,

@@ -235,9 +235,8 @@ Status Add(const Arguments& arguments) {
         lines += inserted;
         if (inserted == batch.size()) return Status::Ok();
         return ResourceExhausted(
-            fmt::format("cannot add line {} to \"{}\": the filter is full, or has that line as "
-                        "often as it can; "
-                        "nothing was added; build a larger one",
+            fmt::format("cannot add line {} to \"{}\": the filter is full; nothing was added; build "
+                        "a larger one",
                         lines + 1, arguments.filter));
       }));
   TAMIS_RETURN_IF_ERROR(ReplaceFile(arguments.filter, filter.Serialize()));

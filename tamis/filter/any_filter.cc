@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <concepts>
+#include <new>
 
 namespace tamis {
 namespace {
@@ -36,17 +37,48 @@ concept ErasableFilter = requires(F filter) {
   filter.Erase(uint64_t{});
 };
 
-// A filter that may refuse a key, and whose counters stick: erasing does not take an insert back.
+// A filter that may refuse a key, and whose counters stick: erasing does not take an insert back;
+// or one whose spans take more copies of a key than it is to have.
 template <class F>
-constexpr bool kInsertsForGood = std::is_same_v<F, DLeftCountingBloomFilter>;
+constexpr bool kInsertsForGood =
+    std::is_same_v<F, DLeftCountingBloomFilter> || std::is_same_v<F, CuckooFilter>;
+
+// How many copies of a key a filter of fingerprints holds at the most; 0 = it has counters. Of the
+// eight slots of its two buckets in a cuckoo filter a key takes as many as one bucket has: then k
+// such keys that share buckets, which nearly always are k + 1 buckets, leave room for others.
+template <class F>
+constexpr uint32_t kMostCopies = 0;
+template <>
+constexpr uint32_t kMostCopies<BlockedQuotientFilter> = BlockedQuotientFilter::kMaxCopies;
+template <>
+constexpr uint32_t kMostCopies<CuckooFilter> = CuckooTable::kSlots;
+// At the end of a quotient filter there are 64 slots for what finds no room in front of it.
+template <>
+constexpr uint32_t kMostCopies<QuotientFilter> = 16;
+
+// A key that has all its copies is as one whose counters stick: it was inserted, and it stays
+// whatever is erased. Nothing else takes its copies away: keys that the filter cannot tell apart
+// have them together.
+template <class F>
+bool Stays(const F& filter, uint64_t hash) {
+  if constexpr (kMostCopies<F> == 0) {
+    return false;
+  } else if constexpr (std::is_same_v<F, QuotientFilter>) {
+    return filter.Copies(hash) >= kMostCopies<F>;
+  } else {
+    return filter.CopiesOf(hash) >= kMostCopies<F>;
+  }
+}
 
 template <class F>
 bool InsertOne(F* filter, uint64_t hash) {
   if constexpr (std::is_same_v<F, ScalableSplitCountingBloomFilter>) {
     filter->Insert(hash);  // returns a layer's number
     return true;
+  } else if constexpr (kMostCopies<F> != 0 && !std::is_same_v<F, BlockedQuotientFilter>) {
+    return Stays(*filter, hash) || filter->Insert(hash);
   } else {
-    return filter->Insert(hash);
+    return filter->Insert(hash) || Stays(*filter, hash);
   }
 }
 
@@ -55,15 +87,31 @@ bool EraseOne(F* filter, uint64_t hash) {
   if constexpr (std::is_same_v<F, ScalableSplitCountingBloomFilter>) {
     return filter->Erase(hash) == EraseOutcome::kErased;
   } else {
-    return filter->Erase(hash);
+    return Stays(*filter, hash) || filter->Erase(hash);
   }
 }
 
-// The first of the n bits that is 0, else n.
-size_t FirstZero(const Bitmap& bits, size_t n) {
-  size_t w = 0;
-  while (w < bits.size() && bits[w] == ~uint64_t{0}) ++w;
-  return w == bits.size() ? n : std::min<size_t>(n, 64 * w + std::countr_one(bits[w]));
+// Brings what hashes[i] and the next ones touch into the cache, a group at a time.
+template <class F>
+void Fetch(const F& filter, std::span<const uint64_t> hashes, size_t i) try {
+  constexpr size_t kGroup = 256;
+  if (i % kGroup != 0 || hashes.size() < 2) return;
+  (void)filter.MayContain(hashes.subspan(i, std::min(kGroup, hashes.size() - i)));
+} catch (const std::bad_alloc&) {  // it is only slower without
+}
+
+// The first of the n keys that was not inserted and does not stay, else n.
+template <class F>
+size_t FirstRefused(const F& filter, std::span<const uint64_t> hashes, const Bitmap& inserted) {
+  for (size_t w = 0; 64 * w < hashes.size(); ++w) {
+    uint64_t others = ~inserted[w];
+    for (; others != 0; others &= others - 1) {
+      const size_t i = 64 * w + static_cast<size_t>(std::countr_zero(others));
+      if (i >= hashes.size()) break;
+      if (!Stays(filter, hashes[i])) return i;
+    }
+  }
+  return hashes.size();
 }
 
 // How many keys are inserted before it is known whether one was refused: enough to fetch ahead, and
@@ -75,9 +123,10 @@ template <class F>
 size_t InsertPiece(F* filter, std::span<const uint64_t> piece) {
   if constexpr (InsertsSpans<F> && !kInsertsForGood<F>) {
     const Bitmap inserted = filter->Insert(piece);
-    const size_t refused = FirstZero(inserted, piece.size());
+    const size_t refused = FirstRefused(*filter, piece, inserted);
     // What was inserted behind the refused key is taken back. Of equal keys it does not matter
-    // which: a filter cannot tell them apart, and holds each as often as before.
+    // which: a filter cannot tell them apart, and holds each as often as before. None that stays is
+    // among them: a filter that has refused a key has no room for its copies later on.
     if constexpr (ErasableFilter<F>) {
       for (size_t i = refused + 1; i < piece.size(); ++i) {
         if (TestBit(inserted, i)) filter->Erase(piece[i]);
@@ -86,6 +135,7 @@ size_t InsertPiece(F* filter, std::span<const uint64_t> piece) {
     return refused;
   } else {
     for (size_t i = 0; i < piece.size(); ++i) {
+      Fetch(*filter, piece, i);
       if (!InsertOne(filter, piece[i])) return i;
     }
     return piece.size();
@@ -106,12 +156,13 @@ const std::vector<FilterType>& AnyFilter::Types() {
       {"bloom", FilterKind::kBloom, false, 0, "the textbook's: a tenth smaller, slower"},
       {"binary-fuse", FilterKind::kBinaryFuse, false, 0,
        "smallest; built of all keys at once, never changed", true},
-      {"blocked-quotient", FilterKind::kBlockedQuotient, true, BlockedQuotientFilter::kMaxCopies,
+      {"blocked-quotient", FilterKind::kBlockedQuotient, true,
+       kMostCopies<BlockedQuotientFilter> - 1,
        "erases, counts, grows; one cache line a key"},
       {"scalable-bloom", FilterKind::kScalableBloom, false, 0,
        "as blocked, for a number of keys not known"},
-      {"cuckoo", FilterKind::kCuckoo, true, 8, "small at low rates, erases"},
-      {"quotient", FilterKind::kQuotient, true, QuotientFilter::kMaxCopies,
+      {"cuckoo", FilterKind::kCuckoo, true, kMostCopies<CuckooFilter> - 1, "small at low rates, erases"},
+      {"quotient", FilterKind::kQuotient, true, kMostCopies<QuotientFilter> - 1,
        "erases, counts, grows, shrinks; can be listed"},
       {"d-left", FilterKind::kDLeftCountingBloom, true, 14,
        "erases, counts; half the memory of counters"},
@@ -241,12 +292,13 @@ size_t AnyFilter::Insert(std::span<const uint64_t> hashes) {
 Bitmap AnyFilter::Erase(std::span<const uint64_t> hashes) {
   return std::visit(
       [&]<class F>(F& filter) {
-        if constexpr (ErasesSpans<F>) {
+        if constexpr (ErasesSpans<F> && kMostCopies<F> == 0) {
           return filter.Erase(hashes);
         } else {
           Bitmap erased((hashes.size() + 63) / 64);
           if constexpr (ErasableFilter<F>) {
             for (size_t i = 0; i < hashes.size(); ++i) {
+              Fetch(filter, hashes, i);
               erased[i / 64] |= uint64_t{EraseOne(&filter, hashes[i])} << (i % 64);
             }
           }
@@ -299,6 +351,8 @@ Status AnyFilter::Merge(const AnyFilter& other) {
         if constexpr (FixedFilter<F>) {
           return FailedPrecondition("cannot merge into a " + std::string(FilterKindName(F::kKind)) +
                                     ": it is never changed; build one of the keys of both");
+        } else if constexpr (kMostCopies<F> != 0) {
+          return filter.Merge(*same, kMostCopies<F>);
         } else {
           return filter.Merge(*same);
         }

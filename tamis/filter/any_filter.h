@@ -29,8 +29,8 @@ struct FilterType {
   std::string_view name;  // on the command line
   FilterKind kind;
   bool erases;
-  uint32_t copies;           // how often one key can be in it and be erased as often; 0 = as often
-                             // as it was inserted, but not by erasing
+  uint32_t copies;           // how often one key can be in it and be erased as often, and at the
+                             // next insert it stays for good; 0 when not erasing
   std::string_view summary;  // one line
   bool fixed = false;        // built of all its keys at once and never changed
 };
@@ -66,15 +66,18 @@ class AnyFilter {
   const FilterType& type() const;
 
   // How many, from the front, were inserted; fewer than all when the filter is full. None into a
-  // fixed one.
+  // fixed one. However often a key is inserted, it fills no filter: one that is in it more often
+  // than type().copies stays for good, takes no more room, and is no longer counted.
   size_t Insert(std::span<const uint64_t> hashes);
   [[nodiscard]] bool Insert(uint64_t hash);
-  // Bit i: hashes[i] was contained and erased. REQUIRES: type().erases.
+  // Bit i: hashes[i] was contained and erased, or stays for good. REQUIRES: type().erases, and each
+  // hash was inserted more often than erased.
   Bitmap Erase(std::span<const uint64_t> hashes);
   bool Erase(uint64_t hash);  // REQUIRES: type().erases
   bool MayContain(uint64_t hash) const;
   Bitmap MayContain(std::span<const uint64_t> hashes) const;
-  // kInvalidArgument unless type, size and seed are the same; kFailedPrecondition for a fixed type.
+  // kInvalidArgument unless type, size and seed are the same; kFailedPrecondition for a fixed type;
+  // kResourceExhausted, and nothing is changed, when the keys of both do not fit.
   Status Merge(const AnyFilter& other);
   void Clear();  // REQUIRES: !type().fixed
 

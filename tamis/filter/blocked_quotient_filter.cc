@@ -156,14 +156,14 @@ void BlockedQuotientFilter::Refill(uint64_t number, uint64_t* line) {
 }
 
 uint32_t BlockedQuotientFilter::CopiesOf(uint64_t hash) const {
-  const QuotientPlace place = lines().Find(hash);
-  const QuotientLineView line(shape_, lines().Line(place.line));
-  const std::vector<uint64_t> fingerprints = line.Fingerprints();
-  auto copies = static_cast<uint32_t>(std::ranges::count(fingerprints, place.fingerprint));
-  if (line.HasSpilled()) {
-    spill_.ForEach(place.line, [&](uint64_t spilled) { copies += spilled == place.fingerprint; });
-  }
-  return copies;
+  return CopiesAt(lines().Find(hash));
+}
+
+uint32_t BlockedQuotientFilter::CopiesAt(const QuotientPlace& place) const {
+  const uint64_t* line = lines().Line(place.line);
+  const uint32_t copies = functions_.copies(line, place.fingerprint);
+  if (!QuotientLineView(shape_, line).HasSpilled()) return copies;
+  return copies + spill_.Copies(place.line, place.fingerprint);
 }
 
 // A line is changed apart and put in its place word by word. Where the table of spilled keys is
@@ -320,13 +320,15 @@ bool BlockedQuotientFilter::ForEach(Visit&& visit) const {
   return true;
 }
 
-Status BlockedQuotientFilter::Merge(const BlockedQuotientFilter& other) {
+Status BlockedQuotientFilter::Merge(const BlockedQuotientFilter& other, uint32_t most_copies) {
   if (LineCount() != other.LineCount() || shape_ != other.shape_ ||
       lost_bits_ != other.lost_bits_ || seed_ != other.seed_) {
     return InvalidArgument("cannot merge blocked quotient filters of different size or seed");
   }
   BlockedQuotientFilter merged = *this;
-  if (!other.ForEach([&](const QuotientPlace& place) { return merged.Add(place); })) {
+  if (!other.ForEach([&](const QuotientPlace& place) {
+        return merged.CopiesAt(place) >= most_copies || merged.Add(place);
+      })) {
     return ResourceExhausted("cannot merge blocked quotient filters: " + std::to_string(Count()) +
                              " and " + std::to_string(other.Count()) +
                              " keys do not fit; let both grow before, or build a larger filter "

@@ -90,7 +90,7 @@ class BlockedQuotientFilter {
     return {2 * place.line + (place.fingerprint >> (bits - 1)),
             place.fingerprint << 1 & ((uint64_t{1} << bits) - 1)};
   }
-  uint32_t CopiesOf(uint64_t hash) const;  // slow; 16 tell why an insert was refused
+  uint32_t CopiesOf(uint64_t hash) const;  // kMaxCopies tell why an insert was refused
 
   // One writer beside any number of readers, who neither lock nor wait: all of them use one
   // LineVersions(LineCount()). Insert and erase as above. Whoever asks meanwhile finds every key
@@ -124,9 +124,10 @@ class BlockedQuotientFilter {
     LineVersions::View versions_;
   };
 
-  // Afterwards this holds the keys of both. kInvalidArgument unless both have the same size and
-  // seed; kResourceExhausted, and nothing is changed, when they do not fit.
-  Status Merge(const BlockedQuotientFilter& other);
+  // Afterwards this holds the keys of both; one that is in it `most_copies` times gets no more, and
+  // may be erased no more. kInvalidArgument unless both have the same size and seed;
+  // kResourceExhausted, and nothing is changed, when they do not fit.
+  Status Merge(const BlockedQuotientFilter& other, uint32_t most_copies = kMaxCopies + 1);
   // Twice as many lines. kFailedPrecondition, and nothing is changed, when fingerprints have no bit
   // left to give.
   Status Grow();
@@ -164,6 +165,7 @@ class BlockedQuotientFilter {
     return OwnedWords() + place.line * kQuotientLineWords;
   }
   bool Add(const QuotientPlace& place) { return AddTo(place, OwnedLine(place)); }
+  uint32_t CopiesAt(const QuotientPlace& place) const;
   // `line` is the place's, or a copy of it that is going to be put there.
   bool AddTo(const QuotientPlace& place, uint64_t* line);
   bool AddToFull(const QuotientPlace& place, uint64_t* line);

@@ -162,7 +162,7 @@ Status Map(const char* path, tamis_filter** out) {
 
 Status Refused(const AnyFilter& filter) {
   return ResourceExhausted(
-      "cannot insert the key: the filter is full, or has it as often as it can; it holds " +
+      "cannot insert the key: the filter is full; it holds " +
       std::to_string(filter.Count()) + " keys; make a larger one");
 }
 

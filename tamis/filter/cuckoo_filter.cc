@@ -73,7 +73,7 @@ Bitmap CuckooFilter::Erase(std::span<const uint64_t> hashes) {
   return erased;
 }
 
-Status CuckooFilter::Merge(const CuckooFilter& other) {
+Status CuckooFilter::Merge(const CuckooFilter& other, uint32_t most_copies) {
   if (table_.buckets() != other.table_.buckets() || table_.tag_bits() != other.table_.tag_bits() ||
       table_.semi_sorted() != other.table_.semi_sorted() || seed_ != other.seed_) {
     return InvalidArgument("cannot merge cuckoo filters of different size or seed");
@@ -81,14 +81,17 @@ Status CuckooFilter::Merge(const CuckooFilter& other) {
   CuckooFilter merged = *this;
   for (uint64_t bucket = 0; bucket < other.table_.buckets(); ++bucket) {
     for (const uint32_t tag : other.table_.Tags(bucket)) {
-      if (tag != 0 && !merged.table_.Insert(merged.table_.PlaceOf(bucket, tag))) {
+      if (tag == 0) continue;
+      const CuckooTable::Place place = merged.table_.PlaceOf(bucket, tag);
+      if (merged.table_.Copies(place) >= most_copies) continue;
+      if (!merged.table_.Insert(place)) {
         return ResourceExhausted("cannot merge cuckoo filters: " + std::to_string(Count()) +
                                  " and " + std::to_string(other.Count()) +
                                  " keys do not fit; build a larger filter from the keys");
       }
+      ++merged.count_;
     }
   }
-  merged.count_ += other.count_;
   *this = std::move(merged);
   return Status::Ok();
 }

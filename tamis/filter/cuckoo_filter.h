@@ -12,7 +12,8 @@
 //               kMaxKicks moves; false = full, unchanged
 //   Erase       O(1), exact. REQUIRES: the hash was inserted more often than erased
 //   Duplicates  a key may be in it as often as two buckets have slots, 8 times (4 for the one tag
-//               in n whose buckets coincide); further inserts are refused
+//               in n whose buckets coincide); further inserts are refused. Three such keys that
+//               share buckets find no room: AnyFilter keeps four copies at the most
 //   Refusal     up to capacity only by a rare accident of a small filter (1 in 10^4 of 32 keys)
 //   Threads     const members may run concurrently; others need exclusive access
 //   Source      Fan et al., CoNEXT 2014, sections 3 and 5.2
@@ -53,14 +54,16 @@ class CuckooFilter {
   // False, and nothing is changed, when the filter does not contain the hash.
   bool Erase(uint64_t hash);
   bool MayContain(uint64_t hash) const { return table_.Contains(table_.PlaceOf(hash)); }
+  uint32_t CopiesOf(uint64_t hash) const { return table_.Copies(table_.PlaceOf(hash)); }
   // Bit i answers for hashes[i]: inserted, erased, perhaps contained.
   Bitmap Insert(std::span<const uint64_t> hashes);
   Bitmap Erase(std::span<const uint64_t> hashes);
   Bitmap MayContain(std::span<const uint64_t> hashes) const { return table_.Contains(hashes); }
 
-  // Afterwards this holds the keys of both. kInvalidArgument unless both have the same size and
-  // seed; kResourceExhausted, and nothing is changed, when they do not fit.
-  Status Merge(const CuckooFilter& other);
+  // Afterwards this holds the keys of both; one that is in it `most_copies` times gets no more, and
+  // may be erased no more. kInvalidArgument unless both have the same size and seed;
+  // kResourceExhausted, and nothing is changed, when they do not fit.
+  Status Merge(const CuckooFilter& other, uint32_t most_copies = 2 * CuckooTable::kSlots + 1);
   void Clear();
 
   size_t SizeBytes() const { return table_.words().size_bytes(); }

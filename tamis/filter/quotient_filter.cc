@@ -168,13 +168,16 @@ Bitmap QuotientFilter::MayContain(std::span<const uint64_t> hashes) const {
       [this](uint64_t hash) { return MayContain(hash); });
 }
 
-Status QuotientFilter::Merge(const QuotientFilter& other) {
+Status QuotientFilter::Merge(const QuotientFilter& other, uint32_t most_copies) {
   if (slots_ != other.slots_ || remainder_bits_ != other.remainder_bits_ || seed_ != other.seed_) {
     return InvalidArgument("cannot merge quotient filters of different size or seed");
   }
   QuotientFilter merged = *this;
   bool fits = true;
-  other.ForEach([&](const Fingerprint& fingerprint) { fits = fits && merged.Add(fingerprint); });
+  other.ForEach([&](const Fingerprint& fingerprint) {
+    fits = fits && (merged.CopiesOf(fingerprint, most_copies) >= most_copies ||
+                    merged.Add(fingerprint));
+  });
   if (!fits) {
     return ResourceExhausted("cannot merge quotient filters: " + std::to_string(Count()) + " and " +
                              std::to_string(other.Count()) +

@@ -50,9 +50,10 @@ class QuotientFilter {
   // How often the hash is in it, or more by those that share its fingerprint.
   uint32_t Copies(uint64_t hash) const { return CopiesOf(Find(hash), UINT32_MAX); }
 
-  // Afterwards this holds the keys of both. kInvalidArgument unless both have the same size and
-  // seed; kResourceExhausted, and nothing is changed, when they do not fit.
-  Status Merge(const QuotientFilter& other);
+  // Afterwards this holds the keys of both; one that is in it `most_copies` times gets no more, and
+  // may be erased no more. kInvalidArgument unless both have the same size and seed;
+  // kResourceExhausted, and nothing is changed, when they do not fit.
+  Status Merge(const QuotientFilter& other, uint32_t most_copies = kMaxCopies + 1);
   // Twice or half the slots, remainders of one bit less or more. kFailedPrecondition, and nothing
   // is changed, when remainders cannot be shorter or longer, or the number of slots is odd;
   // kResourceExhausted when the keys do not fit half the slots.

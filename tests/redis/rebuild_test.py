@@ -80,7 +80,7 @@ REPLIES = [
     ("TAMIS.REBUILD b START 0.01 200", lambda r: isinstance(r, int)),
     ("TAMIS.REBUILD b ABORT", OK), ("EXISTS b", 0),
     ("TAMIS.REBUILD b START 0.01 1 TYPE cuckoo SEED 1 ID 1", 1),
-    (["TAMIS.REBUILD", "b", "ADD"] + ["x"] * 20, lambda r: 0 < r < 20),
+    (["TAMIS.REBUILD", "b", "ADD"] + [f"x{i}" for i in range(60)], lambda r: 0 < r < 60),
     ("TAMIS.REBUILD b COMMIT", FULL), ("TAMIS.INFO b", fields(Rebuild=b"full")),
     # A generation is that of one filter.
     ("TAMIS.GENERATION", Error("ERR wrong number of arguments for 'tamis.generation' command")),

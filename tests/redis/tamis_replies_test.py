@@ -89,7 +89,7 @@ USE = [
         (f"TAMIS.CHECK {name} x z y", [1, 0, 1], [1, 0, 1]),
         (f"TAMIS.DEL {name} x", Error("ERR a filter of this type does not erase")))),
     ("TAMIS.RESERVE full 0.01 1 TYPE cuckoo SEED 1", OK),
-    (["TAMIS.ADD", "full"] + ["x"] * 20, lambda r: r[0] == 1 and r[1] == 0 and r[-1] == -1),
+    (["TAMIS.ADD", "full", "x"] + [f"y{i}" for i in range(60)], lambda r: r[0] == 1 and r[-1] == -1),
     ("TAMIS.CHECK full x", [1], [1]),
     ("TAMIS.MARK full 0/16B3748", OK), ("TAMIS.INFO full", fields(Mark=b"0/16B3748")),
     (["TAMIS.MARK", "full", b"m" * 1025], Error("ERR a mark has at most 1024 bytes")),

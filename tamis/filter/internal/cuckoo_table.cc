@@ -1,5 +1,6 @@
 #include "tamis/filter/internal/cuckoo_table.h"
 
+#include <algorithm>
 #include <cassert>
 
 #include "tamis/filter/internal/batch.h"
@@ -37,6 +38,16 @@ struct Table {
   }
   static bool Contains(const char* bytes, const Place& place) {
     return HasEither(bytes, place, place.tag);
+  }
+
+  static uint32_t CopiesIn(const char* bytes, uint64_t bucket, uint32_t tag) {
+    const CuckooTags tags = B::Tags(B::Load(bytes, bucket));
+    return static_cast<uint32_t>(std::ranges::count(tags, tag));
+  }
+  static uint32_t Copies(const char* bytes, const Place& place) {
+    if (!Contains(bytes, place)) return 0;
+    const uint32_t copies = CopiesIn(bytes, place.bucket, place.tag);
+    return place.other == place.bucket ? copies : copies + CopiesIn(bytes, place.other, place.tag);
   }
 
   static bool Replace(char* bytes, uint64_t bucket, uint32_t old, uint32_t tag) {
@@ -136,6 +147,9 @@ auto CuckooTable::WithWidth(F&& f) const {
 
 bool CuckooTable::Contains(const Place& place) const {
   return WithWidth([&](auto table) { return table.Contains(bytes(), place); });
+}
+uint32_t CuckooTable::Copies(const Place& place) const {
+  return WithWidth([&](auto table) { return table.Copies(bytes(), place); });
 }
 bool CuckooTable::Insert(const Place& place) {
   char* const bytes = MutableBytes();

@@ -56,6 +56,7 @@ class CuckooTable {
   }
 
   bool Contains(const Place& place) const;
+  uint32_t Copies(const Place& place) const;
   Bitmap Contains(std::span<const uint64_t> hashes) const;
   // At most kMaxKicks tags are moved to their other buckets for it; false = full, unchanged.
   bool Insert(const Place& place);

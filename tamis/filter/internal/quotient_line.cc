@@ -242,15 +242,35 @@ HWY_INLINE void MoveTags(uint64_t* line, uint32_t slot) {
 #endif
 }
 
+// The slots of a group, of a line that has `count` tags.
+template <class L>
+struct GroupSlots {
+  HWY_INLINE GroupSlots(const uint64_t* line, uint32_t group, uint32_t count)
+      // The minimum keeps bytes that were never checked from leading out of the line.
+      : begin(std::min(L::Begin(line, group), count)),
+        bits(LowBits(std::countr_one(L::Ones(line, group) >> begin)) << begin) {}
+
+  uint32_t begin;
+  uint64_t bits;
+};
+
+template <uint32_t kTagBits>
+uint32_t Copies(const uint64_t* line, uint64_t fingerprint) {
+  using L = Line<kTagBits>;
+  const uint64_t equal = MatchEqual<L>(line, fingerprint);
+  if (equal == 0) return 0;
+  const auto group = static_cast<uint32_t>(fingerprint >> kTagBits);
+  const uint32_t count = std::min(L::Count(line), L::kShape.slots);
+  return static_cast<uint32_t>(std::popcount(equal & GroupSlots<L>(line, group, count).bits));
+}
+
 template <class L>
 HWY_INLINE Placed InsertIn(uint64_t* line, uint64_t fingerprint, uint32_t copies) {
   const auto group = static_cast<uint32_t>(fingerprint >> L::kShape.tag_bits);
   const auto tag = static_cast<typename L::Tag>(fingerprint);
   const uint32_t count = L::Count(line);
   if (count >= L::kShape.slots) return Placed::kFull;
-  // The minimum keeps bytes that were never checked from leading out of the line.
-  const uint32_t begin = std::min(L::Begin(line, group), count);
-  const uint64_t in_group = LowBits(std::countr_one(L::Ones(line, group) >> begin)) << begin;
+  const auto [begin, in_group] = GroupSlots<L>(line, group, count);
   const uint64_t equal = MatchEqual<L>(line, tag) & in_group;
   if (equal != 0 && static_cast<uint32_t>(std::popcount(equal)) >= copies) {
     return Placed::kTooManyCopies;
@@ -338,7 +358,7 @@ void EraseMany(const QuotientLineSet& lines, uint64_t* words, std::span<const ui
 
 template <uint32_t kTagBits>
 QuotientLineFunctions FunctionsOf() {
-  return {Find<kTagBits>,     Insert<kTagBits>,     Erase<kTagBits>,
+  return {Find<kTagBits>,     Insert<kTagBits>,     Erase<kTagBits>,    Copies<kTagBits>,
           FindMany<kTagBits>, InsertMany<kTagBits>, EraseMany<kTagBits>};
 }
 

@@ -66,6 +66,8 @@ struct QuotientLineFunctions {
   Placed (*insert)(uint64_t* line, uint64_t fingerprint, uint32_t copies);
   // Takes one copy away; false when there is none.
   bool (*erase)(uint64_t* line, uint64_t fingerprint);
+  // How many copies the line has.
+  uint32_t (*copies)(const uint64_t* line, uint64_t fingerprint);
   // The same for many hashes, whose lines are fetched ahead: bit i of `answers` (zeros before) says
   // that hashes[i] was found, inserted or erased. Appended are the numbers of those that may have
   // been spilled, whose line is full, or whose line has spilled some, be they erased here or not.

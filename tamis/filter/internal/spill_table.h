@@ -50,6 +50,12 @@ class SpillTable {
     return Get(LowerBound(line, fingerprint)) == Entry(line, fingerprint);
   }
   bool ContainsLine(uint64_t line) const { return IsOf(Get(LowerBound(line, 0)), line); }
+  uint32_t Copies(uint64_t line, uint64_t fingerprint) const {
+    const uint64_t entry = Entry(line, fingerprint);
+    uint32_t copies = 0;
+    for (uint64_t slot = LowerBound(line, fingerprint); Get(slot) == entry; ++slot) ++copies;
+    return copies;
+  }
   void Prefetch(uint64_t line) const {
     const uint64_t slot = Home(line);
     __builtin_prefetch(words_.data() + (narrow_ ? slot / 2 : slot));
