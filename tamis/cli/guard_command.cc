@@ -42,6 +42,7 @@ struct Arguments {
   std::string type;
   std::string mark;
   std::string after;
+  uint64_t hold_s = 600;
   bool replace = false;
   bool mark_first = false;
   bool mark_only = false;
@@ -79,8 +80,18 @@ Status Pause(std::chrono::milliseconds time) {
 
 // --- load --------------------------------------------------------------------------------------
 
+// As Pause, and the server keeps the rebuild.
+Status PauseAndKeep(std::chrono::milliseconds time, FilterRebuild* rebuild) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) {
+    TAMIS_RETURN_IF_ERROR(rebuild->Keep());
+    TAMIS_RETURN_IF_ERROR(Pause(std::min(time, std::chrono::milliseconds(1000))));
+  }
+  return Status::Ok();
+}
+
 // Until every transaction that may have added a key before the rebuild began has ended.
-Status AwaitOthers(const Arguments& arguments) {
+Status AwaitOthers(const Arguments& arguments, FilterRebuild* rebuild) {
   if (!arguments.database.empty()) {
     TAMIS_ASSIGN_OR_RETURN(OpenTransactions open, OpenTransactions::Of(arguments.database));
     std::string told;
@@ -92,12 +103,12 @@ Status AwaitOthers(const Arguments& arguments) {
                                    open.example()));
       }
       told = open.example();
-      TAMIS_RETURN_IF_ERROR(Pause(std::chrono::milliseconds(200)));
+      TAMIS_RETURN_IF_ERROR(PauseAndKeep(std::chrono::milliseconds(200), rebuild));
     }
   }
   if (arguments.settle_s == kNoId || arguments.settle_s == 0) return Status::Ok();
   Say(arguments, fmt::format("waiting for {} s", arguments.settle_s));
-  return Pause(std::chrono::seconds(arguments.settle_s));
+  return PauseAndKeep(std::chrono::seconds(arguments.settle_s), rebuild);
 }
 
 // How many that a filter of this key had room for; 0 = there is none.
@@ -111,6 +122,41 @@ Result<uint64_t> CapacityOf(RedisConnection* connection, const std::string& key)
   return uint64_t{0};
 }
 
+// Ends a rebuild that its program left behind, when it was killed or the server restarted. A
+// program that is alive renews its lease: then this is an error, unless it is to be replaced.
+Status EndAbandoned(const Arguments& arguments, RedisConnection* connection) {
+  const auto failed = [&](const std::string& why) {
+    return FailedPrecondition(fmt::format("cannot rebuild \"{}\": {}; `tamis guard abort` ends that "
+                                          "rebuild, --replace begins another one in its place",
+                                          arguments.key, why));
+  };
+  std::optional<FilterRebuild::UnderWay> before;
+  while (true) {
+    TAMIS_ASSIGN_OR_RETURN(const auto now, FilterRebuild::Look(connection, arguments.key));
+    if (!now) return Status::Ok();
+    if (now->lease_s == 0 || !now->may_commit || arguments.replace) {
+      Say(arguments, fmt::format("rebuild {} is ended{}", now->id,
+                                 arguments.replace ? "" : ": its program is no more"));
+      TAMIS_RETURN_IF_ERROR(FilterRebuild::End(connection, arguments.key, now->id));
+      before.reset();
+      continue;
+    }
+    if (before && (before->id != now->id || before->lease_s < now->lease_s)) {
+      return failed(fmt::format("another program is at it (rebuild {})", now->id));
+    }
+    if (now->lease_s > FilterRebuild::kLease) {
+      return failed(fmt::format("rebuild {} is kept for {} s more for the load that is to fill it",
+                                now->id, now->lease_s));
+    }
+    if (!before) {
+      Say(arguments, fmt::format("waiting for {} s at most: is the program of rebuild {} alive?",
+                                 now->lease_s, now->id));
+    }
+    before = now;
+    TAMIS_RETURN_IF_ERROR(Pause(std::chrono::milliseconds(250)));
+  }
+}
+
 Result<FilterRebuild> StartRebuild(const Arguments& arguments, RedisConnection* connection) {
   FilterRebuild::Options options{arguments.fpr, arguments.capacity, arguments.type};
   if (options.capacity == 0) {
@@ -120,13 +166,7 @@ Result<FilterRebuild> StartRebuild(const Arguments& arguments, RedisConnection* 
     return InvalidArgument("cannot make the filter \"" + arguments.key +
                            "\": say with --capacity for how many rows");
   }
-  if (arguments.replace) {
-    TAMIS_ASSIGN_OR_RETURN(const RedisReply reply,
-                           connection->Ask({"TAMIS.REBUILD", arguments.key, "ABORT"}));
-    const bool none =
-        reply.text() == "ERR not found" || reply.text() == "ERR no rebuild is under way";
-    if (reply.is_error() && !none) return connection->ErrorOf(reply);
-  }
+  TAMIS_RETURN_IF_ERROR(EndAbandoned(arguments, connection));
   return FilterRebuild::Start(connection, arguments.key, options);
 }
 
@@ -147,7 +187,8 @@ Result<uint64_t> ReadInto(const Arguments& arguments, FilterRebuild* rebuild, st
     TAMIS_ASSIGN_OR_RETURN(ChildProcess started, ChildProcess::StartShell(arguments.command));
     child.emplace(std::move(started));
   }
-  KeyReader reader(child ? child->output() : STDIN_FILENO, format, !child, &cancelled);
+  KeyReader reader(child ? child->output() : STDIN_FILENO, format, !child, &cancelled,
+                   [rebuild] { return rebuild->Keep(); });
   uint64_t keys = 0;
   if (arguments.mark_first) {
     TAMIS_ASSIGN_OR_RETURN(const std::optional<std::string_view> first, reader.Next());
@@ -175,7 +216,7 @@ Result<uint64_t> ReadInto(const Arguments& arguments, FilterRebuild* rebuild, st
 
 Status FillAndCommit(const Arguments& arguments, FilterRebuild* rebuild, bool wait) {
   const auto begin = std::chrono::steady_clock::now();
-  if (wait) TAMIS_RETURN_IF_ERROR(AwaitOthers(arguments));
+  if (wait) TAMIS_RETURN_IF_ERROR(AwaitOthers(arguments, rebuild));
   const auto begin_reading = std::chrono::steady_clock::now();
   std::string mark = arguments.mark;
   TAMIS_ASSIGN_OR_RETURN(const uint64_t keys, ReadInto(arguments, rebuild, &mark));
@@ -213,7 +254,8 @@ Status Start(const Arguments& arguments) {
   TAMIS_RETURN_IF_ERROR(CheckWaiting(arguments));
   TAMIS_ASSIGN_OR_RETURN(RedisConnection connection, Open(arguments));
   TAMIS_ASSIGN_OR_RETURN(FilterRebuild rebuild, StartRebuild(arguments, &connection));
-  Status status = AwaitOthers(arguments);
+  Status status = AwaitOthers(arguments, &rebuild);
+  if (status.ok()) status = rebuild.KeepFor(arguments.hold_s);
   if (status.ok()) status = WriteOutput(fmt::format("{}\n", rebuild.id()));
   if (!status.ok()) (void)rebuild.Abort().ok();
   return status;
@@ -355,7 +397,8 @@ void AddGuardCommand(Command app, Invocation* invocation) {
       invocation->run = [arguments, command] {
         // A server that is gone is an error and not the end of this program.
         std::signal(SIGPIPE, SIG_IGN);
-        const InterruptScope scope(&cancelled);
+        // A rebuild is ended by whatever ends the program, but for SIGKILL.
+        const InterruptScope scope(&cancelled, {SIGINT, SIGTERM, SIGHUP});
         return Finish(command(*arguments));
       };
     });
@@ -381,7 +424,8 @@ void AddGuardCommand(Command app, Invocation* invocation) {
                   "PostgreSQL, as psql takes it: wait until every transaction has ended that was "
                   "open when the rebuild began");
     sub.AddOption("--settle", a->settle_s, "Wait so many seconds instead, or besides");
-    sub.AddFlag("--replace", a->replace, "Abort a rebuild that is under way");
+    sub.AddFlag("--replace", a->replace,
+                "End a rebuild that is under way, also when its program is alive");
   };
 
   Command load = add("load", "Fill a new filter with all rows and put it in its place", Load);
@@ -396,6 +440,8 @@ void AddGuardCommand(Command app, Invocation* invocation) {
 
   Command start = add("start", "Begin a rebuild, wait for others, print its id for `load`", Start);
   rebuild(start);
+  start.AddOption("--hold", a->hold_s, "Seconds until another load may begin in its place")
+      .ShowDefault();
   quiet(start);
   Command abort = add("abort", "End a rebuild whose program is no more", Abort);
   abort.AddOption("--id", a->id, "That one only");

@@ -10,7 +10,6 @@ namespace {
 
 // Read by the signal handler.
 std::atomic<std::atomic<bool>*> current = nullptr;
-struct sigaction former;
 
 void OnInterrupt(int) {
   std::atomic<bool>* cancelled = current.load();
@@ -19,7 +18,7 @@ void OnInterrupt(int) {
 
 }  // namespace
 
-InterruptScope::InterruptScope(std::atomic<bool>* cancelled)
+InterruptScope::InterruptScope(std::atomic<bool>* cancelled, std::initializer_list<int> signals)
     : outermost_(current.load() == nullptr) {
   if (!outermost_) return;
   cancelled->store(false);
@@ -27,12 +26,18 @@ InterruptScope::InterruptScope(std::atomic<bool>* cancelled)
   struct sigaction action = {};
   action.sa_handler = OnInterrupt;
   sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, &former);
+  for (const int signal : signals) {
+    struct sigaction former = {};
+    sigaction(signal, nullptr, &former);
+    if (former.sa_handler == SIG_IGN) continue;  // `nohup`
+    sigaction(signal, &action, nullptr);
+    former_.emplace_back(signal, former);
+  }
 }
 
 InterruptScope::~InterruptScope() {
   if (!outermost_) return;
-  sigaction(SIGINT, &former, nullptr);
+  for (const auto& [signal, former] : former_) sigaction(signal, &former, nullptr);
   current = nullptr;
 }
 

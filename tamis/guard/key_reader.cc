@@ -1,5 +1,6 @@
 #include "tamis/guard/key_reader.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@ namespace tamis {
 namespace {
 
 constexpr size_t kPiece = size_t{256} << 10;
+constexpr int kWaitMs = 200;
 
 int DigitOf(char c, int base) {
   const int digit = c >= '0' && c <= '9'   ? c - '0'
@@ -23,6 +25,20 @@ int DigitOf(char c, int base) {
 
 Status KeyReader::Wrong(std::string_view what) const {
   return DataLoss("cannot read key " + std::to_string(lines_) + ": " + std::string(what));
+}
+
+// Until there is something to read. A signal that comes just before the wait is seen at its end.
+Status KeyReader::Await() const {
+  pollfd input = {file_, POLLIN, 0};
+  while (true) {
+    if (cancelled_->load()) return Cancelled("stopped");
+    if (while_waiting_ != nullptr) TAMIS_RETURN_IF_ERROR(while_waiting_());
+    const int ready = poll(&input, 1, kWaitMs);
+    if (ready > 0) return Status::Ok();
+    if (ready < 0 && errno != EINTR) {
+      return Unavailable(std::string("cannot wait for keys: ") + std::strerror(errno));
+    }
+  }
 }
 
 // Also sets lines_.
@@ -58,7 +74,7 @@ Result<std::optional<std::string_view>> KeyReader::NextLine() {
     buffer_.resize(end_ + kPiece);
     ssize_t size = 0;
     do {
-      if (cancelled_->load()) return Cancelled("stopped");
+      TAMIS_RETURN_IF_ERROR(Await());
       size = read(file_, buffer_.data() + end_, kPiece);
     } while (size < 0 && errno == EINTR);
     if (size < 0) return Unavailable(std::string("cannot read keys: ") + std::strerror(errno));

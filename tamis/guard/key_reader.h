@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,9 +27,15 @@ class KeyReader {
   static constexpr size_t kGreatestKey = size_t{1} << 20;
 
   // Reads what `file` gives until its end or, with `marked_end`, until the line "\.", which must
-  // come. Reading stops when `cancelled` becomes true and a signal came.
-  KeyReader(int file, Format format, bool marked_end, const std::atomic<bool>* cancelled)
-      : file_(file), format_(format), marked_end_(marked_end), cancelled_(cancelled) {}
+  // come. Reading stops soon after `cancelled` becomes true, and when `while_waiting` fails, which
+  // is called before each read and several times a second while there is nothing to read.
+  KeyReader(int file, Format format, bool marked_end, const std::atomic<bool>* cancelled,
+            std::function<Status()> while_waiting = nullptr)
+      : file_(file),
+        format_(format),
+        marked_end_(marked_end),
+        cancelled_(cancelled),
+        while_waiting_(std::move(while_waiting)) {}
 
   // The next key, valid until the next call; nullopt at the end.
   Result<std::optional<std::string_view>> Next();
@@ -43,12 +50,14 @@ class KeyReader {
  private:
   Result<std::optional<std::string_view>> NextLine();
   Result<std::string_view> Unescape(std::string_view line);
+  Status Await() const;
   Status Wrong(std::string_view what) const;
 
   int file_;
   Format format_;
   bool marked_end_;
   const std::atomic<bool>* cancelled_;
+  std::function<Status()> while_waiting_;
   std::vector<char> buffer_;
   size_t begin_ = 0;  // of what was not given away yet
   size_t end_ = 0;

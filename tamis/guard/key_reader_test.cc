@@ -93,6 +93,24 @@ TEST(KeyReaderTest, HalfOfALineIsNoKey) {
   EXPECT_EQ(ReadAll(endless, Format::kPlain).status.code(), StatusCode::kDataLoss);
 }
 
+TEST(KeyReaderTest, WaitingEndsWhenCancelledOrNoLongerWanted) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  std::atomic<bool> cancelled = false;
+  int calls = 0;
+  KeyReader reader(ends[0], Format::kPlain, false, &cancelled, [&] {
+    if (++calls == 2) cancelled = true;  // no signal comes with it
+    return Status::Ok();
+  });
+  EXPECT_EQ(reader.Next().status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(calls, 2);
+  cancelled = false;
+  KeyReader kept(ends[0], Format::kPlain, false, &cancelled, [] { return DataLoss("enough"); });
+  EXPECT_EQ(kept.Next().status().message(), "enough");
+  close(ends[0]);
+  close(ends[1]);
+}
+
 TEST(KeyReaderTest, AMarkedEndMustCome) {
   EXPECT_EQ(ReadAll("a\nb\n", Format::kPlain, true).status.code(), StatusCode::kDataLoss);
   const Read read = ReadAll("a\nb\n\\.\n", Format::kPlain, true);

@@ -15,6 +15,13 @@
 namespace tamis::redis {
 namespace {
 
+constexpr char kOtherRebuild[] = "ERR another rebuild is under way";
+
+// A lease is granted by the server that the program talks to: replicas and logs have none.
+void Renew(Ctx* ctx, TrustedFilter::Rebuild& rebuild) {
+  if (LimitsApply(ctx)) rebuild.lease_end_ms = Now() + rebuild.lease_ms;
+}
+
 void Start(Ctx* ctx, Words words) {
   WantedFilter wanted;
   if (!ReadWanted(ctx, words.subspan(3), Purpose::kRebuild, &wanted)) return;
@@ -34,6 +41,8 @@ void Start(Ctx* ctx, Words words) {
   rebuild.capacity = wanted.options.capacity;
   rebuild.sound_time = MayTrust(ctx) ? TimeOfTrust() : 0;
   rebuild.filter = std::move(*filter);
+  rebuild.lease_ms = wanted.lease_s * 1000;
+  Renew(ctx, rebuild);
   if (key.missing()) {
     TrustedFilter::Card card;
     card.guard = true;
@@ -62,10 +71,25 @@ bool Rebuilding(Ctx* ctx, TamisKey& key) {
   return false;
 }
 
-void AddToRebuild(Ctx* ctx, Words words) {
+// False, and the error is sent, when another rebuild than that of `id` is under way.
+bool IsThatRebuild(Ctx* ctx, const TamisKey& key, long long id) {
+  if (!LimitsApply(ctx) || static_cast<uint64_t>(id) == key->rebuild()->id) return true;
+  server.ReplyWithError(ctx, kOtherRebuild);
+  return false;
+}
+
+// False, and the error is sent, when the word is no id.
+bool ParseId(Ctx* ctx, const String* word, long long* id) {
+  if (ParseInteger(word, id) && *id >= 0) return true;
+  server.ReplyWithError(ctx, "ERR bad id");
+  return false;
+}
+
+// With `id`, to that rebuild or to none.
+void AddToRebuild(Ctx* ctx, Words words, Words items, std::optional<long long> id) {
   TamisKey key = Open(ctx, words, kRead | kWrite);
-  if (!Rebuilding(ctx, key)) return;
-  const Words items = words.subspan(3);
+  if (!Rebuilding(ctx, key) || (id && !IsThatRebuild(ctx, key, *id))) return;
+  Renew(ctx, *key->rebuild());
   const bool was_complete = !key->rebuild()->incomplete;
   long long added = 0;
   ForGroups(items, [&](std::span<const std::string_view> texts, size_t) {
@@ -74,8 +98,29 @@ void AddToRebuild(Ctx* ctx, Words words) {
   server.ReplyWithLongLong(ctx, added);
   if (added == 0 && !was_complete) return;
   // A replica knows, too, that one was refused.
-  server.ReplicateVerbatim(ctx);
+  server.Replicate(ctx, "TAMIS.REBUILD", "scv", words[1], "ADD", items.data(), items.size());
   Notify(ctx, "tamis.rebuild.add", words[1]);
+}
+
+void AddIf(Ctx* ctx, Words words) {
+  long long id = 0;
+  if (ParseId(ctx, words[3], &id)) AddToRebuild(ctx, words, words.subspan(4), id);
+}
+
+// The program that fills a rebuild says that it is alive. Nothing of it is replicated.
+void Keep(Ctx* ctx, Words words) {
+  long long id = 0;
+  if (!ParseId(ctx, words[3], &id)) return;
+  long long lease_s = 0;
+  if (!ParseInteger(words[4], &lease_s) || lease_s < 0 || lease_s > kGreatestLease) {
+    server.ReplyWithError(ctx, "ERR bad lease");
+    return;
+  }
+  TamisKey key = Open(ctx, words, kRead | kWrite);
+  if (!Rebuilding(ctx, key) || !IsThatRebuild(ctx, key, id)) return;
+  key->rebuild()->lease_ms = static_cast<uint64_t>(lease_s) * 1000;
+  Renew(ctx, *key->rebuild());
+  server.ReplyWithSimpleString(ctx, "OK");
 }
 
 // What stands behind COMMIT and ABORT.
@@ -91,8 +136,6 @@ bool ReadEndWords(Ctx* ctx, Words words, bool may_mark, EndWords* end) {
   if (may_mark) known.push_back({.name = "MARK", .value = &end->mark, .no_value = kUnknownWord});
   return ReadOptions(ctx, words, 0, known) && (end->mark == nullptr || MarkCanBe(ctx, end->mark));
 }
-
-constexpr char kOtherRebuild[] = "ERR another rebuild is under way";
 
 void Commit(Ctx* ctx, Words words) {
   const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
@@ -127,10 +170,7 @@ void Abort(Ctx* ctx, Words words) {
   if (!ReadEndWords(ctx, words.subspan(3), false, &end)) return;
   TamisKey key = Open(ctx, words, kRead | kWrite);
   if (!Rebuilding(ctx, key)) return;
-  if (LimitsApply(ctx) && end.id && static_cast<uint64_t>(*end.id) != key->rebuild()->id) {
-    server.ReplyWithError(ctx, kOtherRebuild);
-    return;
-  }
+  if (end.id && !IsThatRebuild(ctx, key, *end.id)) return;
   if (key->empty()) {
     key.Delete();  // there is nothing else
   } else {
@@ -146,13 +186,17 @@ void Abort(Ctx* ctx, Words words) {
 void Rebuild(Ctx* ctx, Words words) {
   const auto is = [&](const char* name) { return Is(words[2], name); };
   if (is("START") && words.size() >= 5) return Start(ctx, words);
-  if (is("ADD") && words.size() >= 4) return AddToRebuild(ctx, words);
+  if (is("ADD") && words.size() >= 4) {
+    return AddToRebuild(ctx, words, words.subspan(3), std::nullopt);
+  }
+  if (is("ADDIF") && words.size() >= 5) return AddIf(ctx, words);
+  if (is("KEEP") && words.size() == 5) return Keep(ctx, words);
   if (is("COMMIT")) return Commit(ctx, words);
   if (is("ABORT")) return Abort(ctx, words);
-  server.ReplyWithError(ctx, is("START") || is("ADD")
+  server.ReplyWithError(ctx, is("START") || is("ADD") || is("ADDIF") || is("KEEP")
                                  ? "ERR wrong number of arguments for 'tamis.rebuild' command"
-                                 : "ERR no such step of a rebuild; there are: START ADD COMMIT "
-                                   "ABORT");
+                                 : "ERR no such step of a rebuild; there are: START ADD ADDIF KEEP "
+                                   "COMMIT ABORT");
 }
 
 }  // namespace tamis::redis

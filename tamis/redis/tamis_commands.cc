@@ -298,6 +298,12 @@ double RateNow(const AnyFilter& filter) {
   return static_cast<double>(found) / (kHashes * kRounds);
 }
 
+// Of the lease, rounded up.
+uint64_t SecondsLeft(const TrustedFilter::Rebuild& rebuild) {
+  const uint64_t now = Now();
+  return rebuild.lease_end_ms <= now ? 0 : (rebuild.lease_end_ms - now + 999) / 1000;
+}
+
 void Info(Ctx* ctx, Words words) {
   TamisKey key = Open(ctx, words, kRead);
   if (!Whole(ctx, key)) return;
@@ -324,7 +330,7 @@ void Info(Ctx* ctx, Words words) {
     server.ReplyWithSimpleString(ctx, name);
     server.ReplyWithDouble(ctx, value);
   };
-  server.ReplyWithMap(ctx, 21);
+  server.ReplyWithMap(ctx, 22);
   text("Type", filter == nullptr ? "" : filter->type().name);
   text("State", state);
   number("Guard", card.guard ? 1 : 0);
@@ -346,6 +352,7 @@ void Info(Ctx* ctx, Words words) {
   number("Skipped erases", key->counters().skipped);
   text("Rebuild", rebuild_state);
   number("Rebuild id", rebuild == nullptr ? 0 : rebuild->id);
+  number("Rebuild lease", rebuild == nullptr ? 0 : SecondsLeft(*rebuild));
   number("Rebuild items", rebuild == nullptr ? 0 : rebuild->filter->Count());
   number("Rebuild skipped erases", rebuild == nullptr ? 0 : rebuild->skipped);
 }
@@ -398,7 +405,8 @@ constexpr Command kCommands[] = {
      "O(n), where n is the capacity or the number of items",
      "Fills a new filter beside the old one and puts it in its place, believed",
      "key <START error_rate:double capacity:integer [TYPE type] [SEED seed:integer] "
-     "[ID id:integer]|ADD item...|COMMIT [ID id:integer] [MARK mark]|ABORT [ID id:integer]>"},
+     "[ID id:integer] [LEASE seconds:integer]|ADD item...|ADDIF id:integer item...|"
+     "KEEP id:integer seconds:integer|COMMIT [ID id:integer] [MARK mark]|ABORT [ID id:integer]>"},
     {"tamis.trust", Run<Trust>, 2, "write fast", "write fast tamis", "1.0.0", "O(1)",
      "Says that a filter holds all that it should, so that its no is believed again", "key"},
     {"tamis.doubt", Run<Doubt>, 2, "write fast", "write fast tamis", "1.0.0", "O(1)",

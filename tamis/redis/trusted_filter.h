@@ -48,6 +48,10 @@ class TrustedFilter {
     uint64_t bytes = 0;               // of the serialized filter
     uint64_t sound_time = 0;          // the time of trust in which it has every add since its start
     uint64_t skipped = 0;             // erases
+    // The lease of the program that fills it, known to the server that granted it alone. Once it
+    // is over, `tamis guard load` may take over.
+    uint64_t lease_ms = 0;
+    uint64_t lease_end_ms = 0;        // since 1970
     std::optional<AnyFilter> filter;  // none while chunks are missing
   };
 

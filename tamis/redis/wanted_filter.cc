@@ -34,6 +34,7 @@ bool ReadWanted(Ctx* ctx, Words words, Purpose purpose, WantedFilter* wanted) {
   const String* type = nullptr;
   std::optional<long long> seed;
   std::optional<long long> id;
+  std::optional<long long> lease;
   std::vector<Option> known = {{.name = "TYPE", .value = &type, .no_value = kUnknownWord}};
   if (purpose != Purpose::kSize) {
     known.push_back(
@@ -43,12 +44,19 @@ bool ReadWanted(Ctx* ctx, Words words, Purpose purpose, WantedFilter* wanted) {
   if (purpose == Purpose::kRebuild) {
     known.push_back(
         {.name = "ID", .value = &id, .bad = "ERR bad id", .least = 0, .no_value = kUnknownWord});
+    known.push_back({.name = "LEASE",
+                     .value = &lease,
+                     .bad = "ERR bad lease",
+                     .least = 0,
+                     .greatest = kGreatestLease,
+                     .no_value = kUnknownWord});
   }
   if (!ReadOptions(ctx, words, 2, known)) return false;
   // Those that nobody knows in advance; replicas are told.
   options.seed = seed ? static_cast<uint64_t>(*seed) : SeedFromSystem();
   // One that every language can hold.
   wanted->id = id ? static_cast<uint64_t>(*id) : SeedFromSystem() >> 11;
+  if (lease) wanted->lease_s = static_cast<uint64_t>(*lease);
   if (const Status status = options.Validate(); !status.ok()) {
     return error("ERR " + status.message());
   }

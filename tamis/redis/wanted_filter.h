@@ -15,11 +15,15 @@ struct WantedFilter {
   const FilterType* type = nullptr;
   bool guard = false;
   uint64_t id = 0;
+  uint64_t lease_s = 600;
 
   double BitsPerKey() const { return AnyFilter::BitsPerKey(*type, options.fpr); }
   double Bytes() const { return BitsPerKey() / 8 * static_cast<double>(options.capacity); }
   std::string Rate() const;  // as a word for a replica
 };
+
+// Of a rebuild, in seconds.
+inline constexpr long long kGreatestLease = 1'000'000'000;
 
 enum class Purpose { kReserve, kRebuild, kSize };
 

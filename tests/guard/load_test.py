@@ -353,11 +353,11 @@ def lines_of_standard_input(fixture):
         rebuild = guard(*start).strip()
         guard("load", "--id", rebuild, stdin="1\n2\n\\.\n")
         assert check(client, "1", "3") == [1, 0]
-        # Somebody else has taken over meanwhile: the one does not end what the other does.
+        # Another program has taken over meanwhile: the first does not end its rebuild.
         first = guard(*start).strip()
         assert "guard abort" in guard(*start, expect=1)
         second = guard(*start, "--replace").strip()
-        assert "another rebuild" in guard("load", "--id", first, stdin="1\n\\.\n", expect=1)
+        assert "is no more" in guard("load", "--id", first, stdin="1\n\\.\n", expect=1)
         guard("load", "--id", second, stdin="1\n4\n\\.\n")
         assert check(client, "1", "4", "2") == [1, 1, 0]
         guard(*start)
@@ -397,7 +397,96 @@ def server_lost_in_the_middle(fixture):
         gate.open()
         finish(loader, expect=1)
         assert set(check(client, *range(1, ROWS))) == {-1}
-        fixture.load(guard, "--replace")
+        # The rebuild came back from the log: a timer's next load, with no word, takes over.
+        assert rebuild_state(client) in (b"adds may be lost", b"none")
+        fixture.load(guard)
+        fixture.verified(guard)
+        assert check(client, "absent") == [0]
+
+
+def rebuild_of(client):
+    reply = client("TAMIS.INFO", "rows")
+    return dict(zip(reply[::2], reply[1::2]))[b"Rebuild id" if isinstance(reply[0], bytes) else "Rebuild id"]
+
+
+def ended_by_a_signal(fixture):
+    """A deploy, systemd, a terminal that is closed: the rebuild is ended. SIGKILL leaves one, which the
+    next load takes over when its lease is over."""
+    fixture.empty()
+    with Server(MODULE) as server:
+        guard, client = Guard(server), server.client()
+        fixture.load(guard)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            gate = fixture.gate()
+            loader = guard.start("load", "--settle", "0", "--command", gate.before("seq 1 10"))
+            gate.wait()
+            loader.send_signal(number)
+            finish(loader, expect=130)
+            assert rebuild_state(client) == b"none", number
+            assert check(client, "1", "absent") == [1, 0]
+        gate = fixture.gate()
+        loader = guard.start("load", "--settle", "0", "--command", "seq 1 50; " + gate.before("true"))
+        gate.wait()
+        loader.kill()
+        loader.wait()
+        loader.stdout.close()
+        loader.stderr.close()
+        left = rebuild_of(client)
+        assert rebuild_state(client) == b"under way"
+        following = guard.start("load", "--command", copy(fixture.postgres), "--database", fixture.postgres.dsn)
+        line_with(following, "is the program of rebuild")
+        assert client("TAMIS.REBUILD", "rows", "KEEP", left, "0") == "OK"  # the lease is over
+        line_with(following, "its program is no more")
+        finish(following)
+        fixture.verified(guard)
+        gate.open()
+
+
+def load_beside_a_load(fixture):
+    """The second one fails and the first goes on; with --replace it is the other way round."""
+    fixture.empty()
+    with Server(MODULE) as server:
+        guard, client = Guard(server), server.client()
+        fixture.load(guard)
+        gate = fixture.gate()
+        command = gate.behind(copy(fixture.postgres))
+        loader = guard.start("load", "--settle", "0", "--command", command)
+        gate.wait()
+        mine = rebuild_of(client)
+        assert client("TAMIS.REBUILD", "rows", "KEEP", mine, "9") == "OK"
+        # While it waits for its command, it renews its lease.
+        message = fixture.load(guard, expect=1)
+        assert "another program is at it" in message and "--replace" in message, message
+        assert rebuild_of(client) == mine
+        gate.open()
+        finish(loader)
+        fixture.verified(guard)
+        # One that is replaced fills nothing of its successor's.
+        gate = fixture.gate()
+        loader = guard.start("load", "--settle", "0", "--command", gate.before("seq 1 50"))
+        gate.wait()
+        second = fixture.gate()
+        successor = guard.start("load", "--settle", "0", "--replace", "--capacity", "60",
+                                "--command", second.behind("seq 51 100"))
+        second.wait()
+        gate.open()
+        errors = finish(loader, expect=1)
+        assert "is no more" in errors and "could not be aborted" not in errors, errors
+        assert rebuild_state(client) == b"under way"
+        second.open()
+        finish(successor)
+        assert check(client, 51, 100) == [1, 1]
+        assert client("TAMIS.COUNT", "rows") == 50
+
+
+def start_without_a_load(fixture):
+    fixture.empty()
+    with Server(MODULE) as server:
+        guard, client = Guard(server), server.client()
+        guard("start", "--capacity", "100", "--settle", "0")
+        assert "guard abort" in fixture.load(guard, expect=1)
+        guard("start", "--capacity", "100", "--settle", "0", "--hold", "0", "--replace")
+        fixture.load(guard)
         fixture.verified(guard)
         assert check(client, "absent") == [0]
 
@@ -447,6 +536,9 @@ def main():
         connection_lost_in_the_middle(fixture)
         server_lost_in_the_middle(fixture)
         stopped_by_a_person(fixture)
+        ended_by_a_signal(fixture)
+        load_beside_a_load(fixture)
+        start_without_a_load(fixture)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,10 @@ def fields(**expected):
 REPLIES = [
     ("SET string x", OK),
     ("TAMIS.REBUILD a", ARITY), ("TAMIS.REBUILD a START", ARITY), ("TAMIS.REBUILD a START 0.1", ARITY),
-    ("TAMIS.REBUILD a ADD", ARITY), ("TAMIS.REBUILD a ABORT x", UNKNOWN),
+    ("TAMIS.REBUILD a ADD", ARITY), ("TAMIS.REBUILD a ADDIF 1", ARITY), ("TAMIS.REBUILD a KEEP 1", ARITY),
+    ("TAMIS.REBUILD a KEEP 1 2 3", ARITY), ("TAMIS.REBUILD a KEEP x 5", Error("ERR bad id")),
+    ("TAMIS.REBUILD a KEEP 1 x", Error("ERR bad lease")), ("TAMIS.REBUILD a KEEP 1 -1", Error("ERR bad lease")),
+    ("TAMIS.REBUILD a ADDIF -1 x", Error("ERR bad id")), ("TAMIS.REBUILD a ABORT x", UNKNOWN),
     ("TAMIS.REBUILD a ABORT MARK m", UNKNOWN), ("TAMIS.REBUILD a ABORT ID x", Error("ERR bad id")),
     ("TAMIS.REBUILD a STOP", starts("ERR no such step of a rebuild; there are: START ")),
     (["TAMIS.REBUILD", "a", ""], starts("ERR no such step")),
@@ -47,16 +50,25 @@ REPLIES = [
     ("TAMIS.REBUILD a START 0.01 100 GUARD", UNKNOWN), ("TAMIS.REBUILD a START 0.01 100 ID", UNKNOWN),
     *((f"TAMIS.REBUILD a START 0.01 100 ID {x}", Error("ERR bad id")) for x in ("x", "-1", 2**63)),
     ("TAMIS.REBUILD a START 0.01 100 SEED x", Error("ERR bad seed")),
+    ("TAMIS.REBUILD a START 0.01 100 LEASE", UNKNOWN),
+    *((f"TAMIS.REBUILD a START 0.01 100 LEASE {x}", Error("ERR bad lease")) for x in ("x", "-1", 10**10)),
     ("EXISTS a", 0),
-    *((f"TAMIS.REBUILD none {rest}", NOT_FOUND) for rest in ("ADD x", "COMMIT", "ABORT")),
+    *((f"TAMIS.REBUILD none {rest}", NOT_FOUND) for rest in ("ADD x", "ADDIF 1 x", "KEEP 1 5", "COMMIT", "ABORT")),
     *((f"TAMIS.REBUILD string {rest}", WRONG_TYPE)
-      for rest in ("START 0.01 100", "ADD x", "COMMIT", "ABORT")),
+      for rest in ("START 0.01 100", "ADD x", "ADDIF 1 x", "KEEP 1 5", "COMMIT", "ABORT")),
     ("TAMIS.RESERVE plain 0.01 100", OK),
-    *((f"TAMIS.REBUILD plain {rest}", NONE) for rest in ("ADD x", "COMMIT", "ABORT")),
+    *((f"TAMIS.REBUILD plain {rest}", NONE) for rest in ("ADD x", "ADDIF 1 x", "KEEP 1 5", "COMMIT", "ABORT")),
     # Without a filter before it, nothing is known until the commit.
     ("TAMIS.REBUILD a START 0.01 100 ID 5", 5), ("TAMIS.CHECK a x", [-1]),
     ("TAMIS.REBUILD a START 0.01 100", Error("ERR a rebuild is under way: COMMIT or ABORT it first")),
-    ("TAMIS.INFO a", fields(State=b"none", Rebuild=b"under way", Rebuild_id=5, Type=b"", Guard=1)),
+    ("TAMIS.INFO a", fields(State=b"none", Rebuild=b"under way", Rebuild_id=5, Type=b"", Guard=1,
+                            Rebuild_lease=600)),
+    # Another program's rebuild is neither filled nor kept.
+    ("TAMIS.REBUILD a ADDIF 6 x", OTHER), ("TAMIS.REBUILD a KEEP 6 5", OTHER),
+    ("TAMIS.INFO a", fields(Rebuild_items=0, Rebuild_lease=600)),
+    ("TAMIS.REBUILD a KEEP 5 0", OK), ("TAMIS.INFO a", fields(Rebuild_lease=0)),
+    ("TAMIS.REBUILD a KEEP 5 900", OK), ("TAMIS.INFO a", fields(Rebuild_lease=900)),
+    ("TAMIS.REBUILD a addif 5 w", 1), ("TAMIS.INFO a", fields(Rebuild_items=1)),
     ("TAMIS.TRUST a", Error("ERR there is only a rebuild: COMMIT it")),
     ("TAMIS.ADD a x x", [1, 0]), ("TAMIS.DEL a x", [-1]), ("TAMIS.REBUILD a ADD y z", 2),
     ("TAMIS.CHECK a x", [-1]), ("TAMIS.MARK a m", OK),
@@ -67,8 +79,8 @@ REPLIES = [
     ("TAMIS.REBUILD a COMMIT ID 6", OTHER), ("TAMIS.REBUILD a ABORT ID 6", OTHER),
     ("TAMIS.GENERATION a", 0), ("TAMIS.REBUILD a commit id 5", OK),
     ("TAMIS.CHECK a x y z absent", [1, 1, 1, 0]),
-    ("TAMIS.INFO a", fields(State=b"trusted", Rebuild=b"none", Rebuild_id=0, Mark=b"", Items=4,
-                            Skipped_erases=0, Guard=1)),
+    ("TAMIS.INFO a", fields(State=b"trusted", Rebuild=b"none", Rebuild_id=0, Mark=b"", Items=5,
+                            Skipped_erases=0, Guard=1, Rebuild_lease=0)),
     # An erase that was sent before the commit is not told from one that was sent behind it.
     ("TAMIS.DEL a x", [-1]), ("TAMIS.INFO a", fields(Skipped_erases=1)),
     ("TAMIS.REBUILD a START 0.01 200 TYPE cuckoo", lambda r: isinstance(r, int) and 0 <= r < 2**53),
@@ -97,6 +109,11 @@ REPLIES = [
     ("TAMIS.DEL plain x", [1]), ("TAMIS.REBUILD plain COMMIT ID 0", OK),
     ("TAMIS.INFO plain", fields(Guard=0)),
 ]
+
+
+def info(client, key):
+    reply = client("TAMIS.INFO", key)
+    return dict(zip((name.decode() if isinstance(name, bytes) else str(name) for name in reply[::2]), reply[1::2]))
 
 
 def refused(client, key, items):
@@ -342,7 +359,9 @@ def replica_holds_the_same():
         assert reader("REPLICAOF", "127.0.0.1", port) == "OK"
         start(client, "new")
         same()
-        fill(client, ROWS[100:])
+        mine = info(client, "guard")["Rebuild id"]
+        assert client("TAMIS.REBUILD", "guard", "ADDIF", mine, *ROWS[100:]) == len(ROWS) - 100
+        assert info(reader, "guard")["Rebuild lease"] == 0, "a replica granted none"
         client("TAMIS.ADD", "guard", *LATER)
         client("TAMIS.DEL", "guard", *LATER[:50])
         fill(client, LATER, "new")

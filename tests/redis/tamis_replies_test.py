@@ -18,7 +18,7 @@ OTHERS = ("blocked", "bloom", "scalable-bloom")
 
 
 def fields(**expected):
-    return info_fields(expected, number=21)
+    return info_fields(expected, number=22)
 
 
 RESERVE = [
