@@ -111,8 +111,10 @@ Task<Status> Admin::Ask(std::string method, std::shared_ptr<const Message> reque
     if (reply.outcome == Reply::Outcome::kException) {
       const Remedy remedy = reply.exception.remedy();
       fails = remedy == Remedy::kFail ||
+              (remedy == Remedy::kElsewhere && !repeat) ||
               (remedy == Remedy::kUnknown && (!repeat || ++unknown == kTriesOfUnknown));
-      if (remedy == Remedy::kRelocate) master_ = {};
+      may_have_run |= remedy == Remedy::kElsewhere;
+      if (remedy == Remedy::kRelocate || remedy == Remedy::kElsewhere) master_ = {};
     } else {
       if (reply.outcome == Reply::Outcome::kUnknown) {
         may_have_run = true;

@@ -270,6 +270,7 @@ class Batch {
     const Status status = exception.ToStatus().WithContext(server.address.ToString());
     const Remedy remedy = exception.remedy();
     if (remedy == Remedy::kRelocate) session_.locator.Refused(of_region.region, exception);
+    if (remedy == Remedy::kElsewhere) session_.locator.Suspect(of_region.region);
     for (const size_t i : actions) {
       switch (remedy) {
         case Remedy::kBackOff:
@@ -278,8 +279,10 @@ class Batch {
         case Remedy::kRelocate:
           Again(i, status);
           break;
+        case Remedy::kElsewhere:
         case Remedy::kUnknown:
-          if (MutationOf(i) == nullptr && ++states_[i].unknown < kTriesOfUnknown) {
+          if (MutationOf(i) == nullptr &&
+              (remedy == Remedy::kElsewhere || ++states_[i].unknown < kTriesOfUnknown)) {
             wants_pause_ = true;
             Again(i, status);
             break;

@@ -424,6 +424,45 @@ TEST_F(ClientTest, AnUnknownExceptionIsRepeatedForReadsAndNotForEver) {
   EXPECT_EQ(cluster_.server(1).calls("Mutate"), 1);
 }
 
+// The server aborts in the midst of its calls, and the region opens elsewhere.
+TEST_F(ClientTest, AFailureInsideOfAServerIsReadAgainElsewhere) {
+  const auto fails = [&](const auto& request, const auto& peer) {
+    // More often than an exception that is not known is repeated.
+    if (cluster_.server(1).calls(request.method) > 3) cluster_.SetRegion("", "", 2);
+    peer->Throw(request.call_id, "java.lang.NullPointerException", "\"this.in\" is null");
+  };
+  for (const char* method : {"Get", "Multi", "Scan", "Mutate"}) {
+    cluster_.server(1).On(method, fails);
+  }
+  AnswerGets(2, "v");
+  cluster_.server(2).On("Multi", [](const auto& request, const auto& peer) {
+    pb::MultiResponse answer;
+    pb::ResultOrException* got = answer.add_regionactionresult()->add_resultorexception();
+    got->set_index(0);
+    got->mutable_result()->set_associated_cell_count(0);
+    peer->Answer(request.call_id, answer);
+  });
+  cluster_.server(2).On("Scan", [](const auto& request, const auto& peer) {
+    pb::ScanResponse answer;
+    answer.set_more_results(false);
+    peer->Answer(request.call_id, answer);
+  });
+  cluster_.SetRegion("", "", 1);
+  EXPECT_EQ(Value(Open()->Get("t", {.row = "a"})), "v");
+  cluster_.SetRegion("", "", 1);
+  const auto batch = Open()->Get("t", std::vector<Get>{{.row = "a"}});
+  EXPECT_TRUE(batch.front().ok()) << batch.front().status();
+  cluster_.SetRegion("", "", 1);
+  const auto client = Open();
+  const auto rows = client->Scan("t", {})->Next();
+  EXPECT_TRUE(rows.ok()) << rows.status();
+  cluster_.SetRegion("", "", 1);
+  const Status append =
+      Open()->MutateRow("t", {Mutation::Append("a").Set("f", "q", "v")}).status();
+  EXPECT_EQ(append.code(), StatusCode::kDeadlineExceeded) << append;
+  EXPECT_THAT(append.message(), HasSubstr("may have been carried out"));
+}
+
 TEST_F(ClientTest, AnAnswerThatIsTooLargeFailsItsCallAloneAndOnce) {
   cluster_.SetRegion("", "", 1);
   std::mutex mutex;

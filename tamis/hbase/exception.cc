@@ -1,6 +1,8 @@
 #include "tamis/hbase/exception.h"
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include "tamis/hbase/wire.pb.h"
 
@@ -57,6 +59,19 @@ const KnownClass* Find(std::string_view short_name) {
   return nullptr;
 }
 
+// Java's own exceptions that a call of the right form does not cause: the state that the server is in
+// does. Those that tell of arguments come again wherever the call is sent.
+bool IsOfServersState(std::string_view class_name) {
+  constexpr std::string_view kOfArguments[] = {
+      "java.lang.IllegalArgumentException", "java.lang.NumberFormatException",
+      "java.lang.UnsupportedOperationException", "java.lang.ClassCastException",
+      "java.lang.ArithmeticException"};
+  if (!class_name.starts_with("java.")) return false;
+  if (class_name == "java.lang.OutOfMemoryError") return true;
+  return class_name.ends_with("Exception") &&
+         std::ranges::find(kOfArguments, class_name) == std::end(kOfArguments);
+}
+
 // The number behind `label` in `text`; -1 when there is none.
 int64_t NumberBehind(std::string_view text, std::string_view label) {
   const size_t at = text.find(label);
@@ -96,7 +111,8 @@ std::string_view Exception::ShortName() const {
 
 Remedy Exception::remedy() const {
   if (const KnownClass* known = Find(ShortName())) return known->remedy;
-  return do_not_retry ? Remedy::kFail : Remedy::kUnknown;
+  if (do_not_retry) return Remedy::kFail;
+  return IsOfServersState(class_name) ? Remedy::kElsewhere : Remedy::kUnknown;
 }
 
 bool Exception::may_have_run() const {
@@ -119,9 +135,10 @@ bool Exception::tells_service_is_not_there() const {
 
 Status Exception::ToStatus() const {
   const KnownClass* known = Find(ShortName());
-  const StatusCode code = known          ? known->code
-                          : do_not_retry ? StatusCode::kInvalidArgument
-                                         : StatusCode::kInternal;
+  const StatusCode code = known                            ? known->code
+                          : do_not_retry                   ? StatusCode::kInvalidArgument
+                          : IsOfServersState(class_name) ? StatusCode::kUnavailable
+                                                         : StatusCode::kInternal;
   return {code, std::string(ShortName()) + (message.empty() ? "" : ": " + message)};
 }
 

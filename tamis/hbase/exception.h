@@ -1,7 +1,8 @@
 // What an HBase server threw, and what a client does next.
 //
 // Classes are known by their full Java names. One that is not known is believed only as far as its
-// do_not_retry goes, and is never repeated without bound.
+// do_not_retry goes, and is never repeated without bound. Java's own exceptions (NullPointerException,
+// "Filesystem closed") are what a server that ends throws in the midst of a call.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,9 @@ enum class Remedy {
   kBackOff,        // too much at once: the same again, later. The call did not run
   kReopenScanner,  // the scanner is gone, the rows are not
   kFail,           // repeating is no use
+  // Something failed inside of the server, which may be ending: that proves nothing about the call,
+  // which may have run. A read is tried again wherever the region is by then, until its deadline.
+  kElsewhere,
   kUnknown,        // a class that is not known: it may have run, and may go better the next time
 };
 

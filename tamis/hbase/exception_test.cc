@@ -30,6 +30,27 @@ TEST(ExceptionTest, WhatIsNotKnownGoesByItsFlag) {
   EXPECT_EQ(exception.remedy(), Remedy::kFail);
 }
 
+// A server that ends closes what its calls still read from.
+TEST(ExceptionTest, JavasOwnExceptionProvesNothing) {
+  for (const char* name :
+       {"java.lang.NullPointerException", "java.lang.IllegalStateException", "java.io.IOException",
+        "java.nio.channels.ClosedChannelException", "java.lang.OutOfMemoryError",
+        "java.util.concurrent.RejectedExecutionException"}) {
+    const Exception exception = ExceptionOf(name, std::string(name) + ": \"this.in\" is null");
+    EXPECT_EQ(exception.remedy(), Remedy::kElsewhere) << name;
+    EXPECT_EQ(exception.ToStatus().code(), StatusCode::kUnavailable) << name;
+    EXPECT_TRUE(exception.may_have_run()) << name;
+  }
+  for (const char* name : {"java.lang.IllegalArgumentException", "java.lang.NoSuchMethodError",
+                           "java.lang.ClassCastException", "com.java.lang.NullPointerException"}) {
+    EXPECT_EQ(ExceptionOf(name, "").remedy(), Remedy::kUnknown) << name;
+    EXPECT_EQ(ExceptionOf(name, "").ToStatus().code(), StatusCode::kInternal) << name;
+  }
+  Exception final = ExceptionOf("java.lang.NullPointerException", "");
+  final.do_not_retry = true;
+  EXPECT_EQ(final.remedy(), Remedy::kFail);
+}
+
 TEST(ExceptionTest, AHintThatCannotBeReadIsNone) {
   const auto moved = [](const std::string& text) {
     return ExceptionOf("x.RegionMovedException", "x.RegionMovedException: " + text).moved;

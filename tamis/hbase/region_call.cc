@@ -97,6 +97,12 @@ Task<Result<Reply>> CallRegion(Session& session, RegionCall call) {
       case Remedy::kRelocate:
         session.locator.Refused(target, reply.exception);
         continue;
+      case Remedy::kElsewhere:
+        if (call.repeat == Repeat::kSameServer || call.repeat == Repeat::kNever) co_return end(last);
+        session.locator.Suspect(target);
+        co_await session.SleepUntil(
+            std::min(call.deadline, Clock::now() + backoff.Next(session.random)));
+        continue;
       case Remedy::kUnknown:
         if (call.repeat == Repeat::kSameServer || call.repeat == Repeat::kNever) break;
         if (++unknown == kTriesOfUnknown) break;

@@ -122,6 +122,10 @@ Task<Result<std::vector<Row>>> Scanner::Next(Deadline deadline) {
           continue;
         }
         break;
+      case Remedy::kElsewhere:
+        session_.locator.Suspect(target);
+        Reopen();
+        break;
       case Remedy::kUnknown:
         Reopen();
         if (++unknown_ == kTriesOfUnknown) {

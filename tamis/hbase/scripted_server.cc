@@ -44,9 +44,10 @@ void ScriptedServer::Peer::Throw(uint32_t call_id, const std::string& class_name
                                  const std::string& text, bool do_not_retry) {
   pb::ResponseHeader header;
   header.set_call_id(call_id);
-  header.mutable_exception()->set_exception_class_name("org.apache.hadoop.hbase." + class_name);
-  header.mutable_exception()->set_stack_trace("org.apache.hadoop.hbase." + class_name + ": " +
-                                              text + "\n\tat somewhere");
+  const std::string full_name =
+      (class_name.starts_with("java.") ? "" : "org.apache.hadoop.hbase.") + class_name;
+  header.mutable_exception()->set_exception_class_name(full_name);
+  header.mutable_exception()->set_stack_trace(full_name + ": " + text + "\n\tat somewhere");
   header.mutable_exception()->set_do_not_retry(do_not_retry);
   std::string body;
   AppendDelimited(header, &body);

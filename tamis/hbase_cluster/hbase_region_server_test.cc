@@ -71,6 +71,22 @@ TEST_F(HBaseRegionServerTest, AWriteThatMayStandIsToldAsOneWithTheReason) {
   EXPECT_THAT(broken.message(), HasSubstr("the connection broke"));
 }
 
+TEST_F(HBaseRegionServerTest, ASearchThatFailsInsideOfAServerIsAskedAgain) {
+  Open();
+  cluster_.server(1).On("ExecService", [](const auto& request, const auto& peer) {
+    peer->Throw(request.call_id, "java.lang.NullPointerException", "\"this.in\" is null");
+  });
+  HBaseRegionServer server(cluster_.server(1).address().ToString(), link_);
+  const Status search =
+      Await<Result<pb::SearchReply>>(&executor_, [&](auto done) {
+        server.Search({}, std::move(done));
+      }).status();
+  EXPECT_EQ(search.code(), StatusCode::kUnavailable) << search;  // which a coordinator repeats
+  const Status write = Mutate();
+  EXPECT_EQ(write.code(), StatusCode::kDeadlineExceeded) << write;
+  EXPECT_THAT(write.message(), HasSubstr("this.in"));
+}
+
 // Another program has detached the table of the first region, which is still there.
 TEST_F(HBaseRegionServerTest, ARegionWithoutTheServiceIsLeftForTheNextOne) {
   Open();

@@ -112,10 +112,23 @@ enum Fault {
   OLDER_FILES_NOT_READ,
   /** A write is acknowledged where no time stamp is left that would show it. */
   LAST_TIMESTAMPS_TAKEN,
+  /** What fails in a region that closes is told as if it proved something about the request. */
+  FAILURE_OF_A_CLOSING_REGION_TOLD,
+  /** No rule: reads fail as those of a store do whose files are closed under them. */
+  STREAM_CLOSED_IN_READ,
+  /** Likewise, once the conditions of a write have been asked. */
+  STREAM_CLOSED_BEHIND_CONDITIONS,
+  /** Likewise, where a call is answered that is of no region. */
+  STREAM_CLOSED_IN_CALL,
   /** A region may split at an entry. */
   SPLITS_AT_ENTRIES,
   /** Rows are written past the hooks of batches. */
   ROW_PROCESSORS_TAKEN;
+
+  /** Of faults that are no rules but what may happen to HBase. */
+  void happen() {
+    if (isOn()) throw new NullPointerException("Cannot invoke \"FSInputStream.read(long, byte[], int, int)\": \"this.in\" is null");
+  }
 
   static final String SETTING = "tamis.faults";
 

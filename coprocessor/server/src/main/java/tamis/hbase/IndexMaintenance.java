@@ -250,6 +250,7 @@ final class IndexMaintenance {
           compare(last, before, after);
         }
       }
+      Fault.STREAM_CLOSED_BEHIND_CONDITIONS.happen();
       deleteGone();
       putMissing();
       cells.forEach((i, entries) -> {

@@ -12,6 +12,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CoprocessorEnvironment;
 import org.apache.hadoop.hbase.DoNotRetryIOException;
+import org.apache.hadoop.hbase.NotServingRegionException;
 import org.apache.hadoop.hbase.PrivateCellUtil;
 import org.apache.hadoop.hbase.TagType;
 import org.apache.hadoop.hbase.client.Append;
@@ -160,14 +161,30 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
     void run() throws Exception;
   }
 
-  private static void guarded(String what, Work work) throws IOException {
+  /** Before anything is written. What fails since the region closes is to be tried again where it opens. */
+  private void guarded(String what, Work work) throws IOException {
+    try {
+      work.run();
+    } catch (IOException e) {
+      throw e;
+    } catch (Throwable e) {
+      if (indexed != null && state.isLeaving(indexed)) {
+        throw new NotServingRegionException("cannot " + what + " while the region closes or its server stops: " + e);
+      }
+      LOG.error("Failed to {}", what, e);
+      throw new DoNotRetryIOException("cannot " + what + ": " + e, e);
+    }
+  }
+
+  /** Behind the commit: no client may repeat the write. */
+  private static void guardedBehind(String what, Work work) throws IOException {
     try {
       work.run();
     } catch (IOException e) {
       throw e;
     } catch (Throwable e) {
       LOG.error("Failed to {}", what, e);
-      throw new DoNotRetryIOException("cannot " + what + ": " + e, e);
+      throw new DoNotRetryIOException("cannot " + what + "; the write may stand: " + e, e);
     }
   }
 
@@ -350,7 +367,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
     if (context.caller.conditions != null) {
       context.caller.waitFor = Math.max(context.caller.waitFor, sequence[0]);
     } else {
-      guarded("wait for coordinators", () -> {
+      guardedBehind("wait for coordinators", () -> {
         if (!state.waitAcknowledged(sequence[0])) {
           throw new DoNotRetryIOException("coordinators did not acknowledge in time; the write may stand");
         }

@@ -36,6 +36,7 @@ final class ReadView implements AutoCloseable {
   }
 
   RegionScanner open(Scan scan) throws IOException {
+    Fault.STREAM_CLOSED_IN_READ.happen();
     PackagePrivateFieldAccessor.setMvccReadPoint(scan, first.getMvccReadPoint());
     return region.getScanner(scan);
   }

@@ -73,7 +73,8 @@ final class RegionIndexes {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt(); // the server stops
     } catch (Throwable e) {
-      if (!region.isGoing()) return e;
+      // A server that aborts closes files before it says that a region closes.
+      if (!RegionServerState.INSTANCE.isLeaving(region)) return e;
     }
     return null;
   }

@@ -132,10 +132,10 @@ final class RegionJobs {
         }, result);
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
-        result.setError(StatusException.errorOf(e));
+        result.setError(StatusException.errorOf(e, false));
       } catch (Throwable e) {
         LOG.warn("A job of kind {} failed in region {}", job.request.getKind(), region, e);
-        result.setError(StatusException.errorOf(e));
+        result.setError(StatusException.errorOf(e, false));
       }
       synchronized (this) {
         before[0] = job.rows;

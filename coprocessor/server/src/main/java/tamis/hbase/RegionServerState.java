@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import org.apache.hadoop.hbase.DoNotRetryIOException;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.coprocessor.RegionCoprocessorEnvironment;
@@ -17,6 +18,7 @@ import org.apache.hadoop.hbase.ipc.RpcServer;
 import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.HStore;
 import org.apache.hadoop.hbase.regionserver.RegionServerServices;
+import org.apache.hadoop.hbase.regionserver.RegionServerStoppedException;
 import org.apache.hadoop.hbase.regionserver.Store;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -41,6 +43,7 @@ final class RegionServerState implements Endpoint.Requests {
   private volatile FilterFeed feed; // null: no server is around
   private volatile Ownership ownership;
   private volatile boolean secured;
+  private volatile BooleanSupplier ending = () -> false;
   private volatile RegionLife life;
   private final Map<Long, IndexedRegion> regions = new ConcurrentHashMap<>();
   private final Workers workers = Workers.threads();
@@ -75,6 +78,7 @@ final class RegionServerState implements Endpoint.Requests {
     FilterFeed made = new FilterFeed(name.getHostname() + "," + name.getPort(), name.getStartcode(), options,
         System::nanoTime, this::project);
     life = new RegionLife(made, System::nanoTime, server::isAborted);
+    ending = () -> server.isAborted() || server.isStopping() || server.isStopped();
     feed = made;
     metrics.register();
   }
@@ -102,6 +106,11 @@ final class RegionServerState implements Endpoint.Requests {
   /** As a server that proves by this what it owns; null: nobody asks for a proof. */
   void ownForTest(Ownership by) {
     ownership = by;
+  }
+
+  /** As a server that stops, or aborts. */
+  void endForTest(boolean ends) {
+    ending = () -> ends;
   }
 
   /** As where rights are checked. */
@@ -237,6 +246,17 @@ final class RegionServerState implements Endpoint.Requests {
     }
   }
 
+  /** The region closes, or its server stops or aborts: HBase closes what calls still read from. */
+  boolean isLeaving(IndexedRegion region) {
+    if (Fault.FAILURE_OF_A_CLOSING_REGION_TOLD.isOn()) return false;
+    boolean closing = region.isGoing() || !region.isOnline();
+    if (region.region instanceof HRegion) {
+      HRegion here = (HRegion) region.region;
+      closing |= here.isClosing() || here.isClosed();
+    }
+    return closing || ending.getAsBoolean();
+  }
+
   boolean isCrowded() {
     boolean crowded = feed != null && feed.isCrowded();
     if (crowded) metrics.writesTurnedAway.increment();
@@ -320,7 +340,7 @@ final class RegionServerState implements Endpoint.Requests {
       jobs.start(request, caller(), askedOf(request));
       return Cluster.StartJobReply.getDefaultInstance();
     } catch (Throwable e) {
-      return Cluster.StartJobReply.newBuilder().setError(StatusException.errorOf(e)).build();
+      return Cluster.StartJobReply.newBuilder().setError(StatusException.errorOf(e, ending.getAsBoolean())).build();
     }
   }
 
@@ -347,6 +367,17 @@ final class RegionServerState implements Endpoint.Requests {
   private void work(Cluster.StartJobRequest job, long regionId, IndexBuilder.Progress progress,
       Cluster.RegionJobResult.Builder result) throws IOException, InterruptedException {
     IndexedRegion region = find(regionId, 0, job.getTableId());
+    try {
+      work(region, job, regionId, progress, result);
+    } catch (IOException | RuntimeException | Error e) {
+      boolean leaving = region != null && isLeaving(region);
+      if (!leaving || !StatusException.provesNothing(e)) throw e;
+      result.setError(StatusException.errorOf(e, leaving));
+    }
+  }
+
+  private void work(IndexedRegion region, Cluster.StartJobRequest job, long regionId, IndexBuilder.Progress progress,
+      Cluster.RegionJobResult.Builder result) throws IOException, InterruptedException {
     boolean stayed = false;
     if (region != null && job.getKind() == Cluster.StartJobRequest.Kind.REBUILD) {
       stayed = indexes.rebuild(region, job.getIndexId(), progress);
@@ -377,8 +408,19 @@ final class RegionServerState implements Endpoint.Requests {
     }
   }
 
+  /** A write that fails here may stand, whatever the server's state: only of others is it told that they did not run. */
   @Override
   public byte[] call(String method, byte[] request) throws IOException, InvalidProtocolBufferException {
+    try {
+      return answer(method, request);
+    } catch (RuntimeException | Error e) {
+      if (method.equals("Mutate") || !ending.getAsBoolean()) throw e;
+      throw new RegionServerStoppedException("the server stops: " + e);
+    }
+  }
+
+  private byte[] answer(String method, byte[] request) throws IOException, InvalidProtocolBufferException {
+    Fault.STREAM_CLOSED_IN_CALL.happen();
     switch (method) {
       case "Mutate":
         return mutate(Cluster.MutateRequest.parseFrom(request)).toByteArray();

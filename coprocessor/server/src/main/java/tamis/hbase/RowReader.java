@@ -75,6 +75,7 @@ final class RowReader {
 
   /** REQUIRES: rows is not empty. */
   static void seek(Source source, Scan scan, SortedMap<byte[], ?> rows, OnRow onRow) throws IOException {
+    Fault.STREAM_CLOSED_IN_READ.happen();
     scan.withStartRow(rows.firstKey()).withStopRow(rows.lastKey(), true);
     try (RegionScanner scanner = source.open(scan)) {
       List<Cell> cells = new ArrayList<>();

@@ -132,7 +132,7 @@ final class Searcher {
       return new Run(region, range, maxRows, deadline).search();
     } catch (Throwable e) {
       return Cluster.RangeResult.newBuilder().setRegionId(range.getRegionId()).setEpoch(range.getEpoch())
-          .setError(StatusException.errorOf(e)).build();
+          .setError(StatusException.errorOf(e, RegionServerState.INSTANCE.isLeaving(region))).build();
     }
   }
 

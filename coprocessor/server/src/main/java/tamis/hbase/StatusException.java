@@ -15,8 +15,14 @@ final class StatusException extends Exception {
     return Cluster.Error.newBuilder().setCode(code).setMessage(String.valueOf(getMessage())).build();
   }
 
-  /** Of what went wrong in HBase. */
-  static Cluster.Error errorOf(Throwable e) {
+  /**
+   * Of what went wrong in HBase. While a region closes or its server stops (`leaving`) HBase closes what calls still read
+   * from: what fails inside of it then proves nothing about the request, and the region will be elsewhere.
+   */
+  static Cluster.Error errorOf(Throwable e, boolean leaving) {
+    if (leaving && provesNothing(e)) {
+      return ConditionalWrites.error(Cluster.Error.Code.UNAVAILABLE, shortened("the region closes or its server stops: " + e));
+    }
     Cluster.Error.Code code = Cluster.Error.Code.INTERNAL;
     if (e instanceof StatusException) {
       code = ((StatusException) e).code;
@@ -33,9 +39,26 @@ final class StatusException extends Exception {
       code = Cluster.Error.Code.UNAVAILABLE;
     } else if (e instanceof tamis.table.DamagedBytesException) {
       code = Cluster.Error.Code.INVALID_ARGUMENT;
+    } else if (e instanceof InterruptedException) { // HBase interrupts calls that hold a region's closing up
+      code = Cluster.Error.Code.UNAVAILABLE;
+    } else if (e instanceof OutOfMemoryError) {
+      code = Cluster.Error.Code.RESOURCE_EXHAUSTED;
     }
-    String message = e.getMessage() == null ? e.toString() : e.getMessage();
-    return Cluster.Error.newBuilder().setCode(code).setMessage(message.length() > 1000 ? message.substring(0, 1000)
-        : message).build();
+    boolean tellsMore = code == Cluster.Error.Code.INTERNAL || e.getMessage() == null; // a bare text names nothing
+    return ConditionalWrites.error(code, shortened(tellsMore ? e.toString() : e.getMessage()));
+  }
+
+  /**
+   * It tells of the state that the server is in: it is unchecked, or HBase made a DoNotRetryIOException of such a one for
+   * a hook that threw it.
+   */
+  static boolean provesNothing(Throwable e) {
+    if (e instanceof RuntimeException || e instanceof Error || e instanceof InterruptedException) return true;
+    return e instanceof org.apache.hadoop.hbase.DoNotRetryIOException && e.getCause() != null && e.getCause() != e
+        && provesNothing(e.getCause());
+  }
+
+  private static String shortened(String message) {
+    return message.length() > 1000 ? message.substring(0, 1000) : message;
   }
 }

@@ -44,6 +44,7 @@ final class StoreScanners {
   /** Of the rows `first` to `last`, both included, with everything that was written. */
   @SuppressWarnings("unchecked")
   static List<KeyValueScanner> open(HStore store, byte[] first, byte[] last) throws IOException {
+    Fault.STREAM_CLOSED_IN_READ.happen();
     if (OPEN == null) throw new IOException("HBase has no method " + missing());
     try {
       return (List<KeyValueScanner>) OPEN.invokeExact(store, true, true, false, (ScanQueryMatcher) null, first, true, last,
