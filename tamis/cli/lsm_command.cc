@@ -139,8 +139,9 @@ Result<Json> FamilyAsJson(const StoredDatabase& database, const StoredDatabase::
     filter_bytes += properties->filter_size;
     with_filter += properties->filter_size > 0;
     if (!properties->filter_policy_name.empty()) policy = properties->filter_policy_name;
-    const auto file = lsm::KeyFile::Open(database.key_directory() + "/" +
-                                         std::to_string(lsm::FileNumberOf(path)) + ".keys");
+    const std::string keys =
+        database.key_directory() + "/" + std::to_string(lsm::FileNumberOf(path)) + ".keys";
+    const auto file = lsm::KeyFile::Open(rocksdb::FileSystem::Default().get(), keys);
     const bool fits = file.ok() && file->header().family == family.handle->GetID() &&
                       file->header().identity == lsm::IdentityOf(*properties);
     with_keys += fits;
@@ -275,8 +276,9 @@ Status Build(const Arguments& arguments) {
   TAMIS_RETURN_IF_ERROR(Unreadable(database, *filter));
   if (files.count < figures.files) {
     return {StatusCode::kResourceExhausted,
-            fmt::format("wrote {} of {} key files in \"{}\": is the disk full?", files.count,
-                        figures.files, database.key_directory())};
+            fmt::format("wrote {} of {} key files in \"{}\": the disk may be full, or the "
+                        "directory not writable",
+                        files.count, figures.files, database.key_directory())};
   }
   if (arguments.json) {
     Print({{"key_files", files.count},

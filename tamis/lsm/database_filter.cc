@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <map>
 #include <utility>
 
-#include "tamis/base/random.h"
 #include "tamis/lsm/hooks.h"
-#include "tamis/lsm/key_file.h"
 #include "tamis/lsm/sst_keys.h"
 
 namespace tamis::lsm {
@@ -19,19 +16,6 @@ namespace {
 // then until they are complete.
 constexpr std::chrono::milliseconds kTogether{20};
 
-// That of the key files there, so that they can be used, or a new one, so that nobody can prepare
-// keys that collide.
-uint64_t SeedFor(const std::string& directory) {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    if (entry.path().extension() != ".keys") continue;
-    if (const auto file = KeyFile::Open(entry.path().string()); file.ok()) {
-      return file->header().seed;
-    }
-  }
-  return SeedFromSystem();
-}
-
 }  // namespace
 
 DatabaseFilter::DatabaseFilter(const Options& options, std::shared_ptr<HookState> hooks)
@@ -40,9 +24,10 @@ DatabaseFilter::DatabaseFilter(const Options& options, std::shared_ptr<HookState
 Result<std::shared_ptr<DatabaseFilter>> DatabaseFilter::Create(const Options& options) {
   TAMIS_ASSIGN_OR_RETURN(auto tree, TreeFilter::Create({.directory = options.directory,
                                                         .fpr = options.fpr,
-                                                        .seed = SeedFor(options.directory),
+                                                        .seed = std::nullopt,
                                                         .writes_files = options.writes_files,
-                                                        .faults = options.faults}));
+                                                        .faults = options.faults,
+                                                        .files = options.env->GetFileSystem()}));
   return std::shared_ptr<DatabaseFilter>(
       new DatabaseFilter(options, std::make_shared<HookState>(std::move(tree))));
 }
@@ -68,19 +53,24 @@ void DatabaseFilter::CountLater(uint32_t family) { hooks_->AddUncounted(family);
 
 bool DatabaseFilter::HasWork() const { return hooks_->HasUncounted() || tree_.HasUnsettled(); }
 
+void DatabaseFilter::AttachTo(rocksdb::DBOptions* options) const {
+  if (options->env->GetFileSystem() != options_.env->GetFileSystem()) tree_.AbandonKeyFiles();
+  lsm::AttachTo(hooks_, options);
+}
+
 void DatabaseFilter::Attach(rocksdb::Options* options) const {
-  AttachTo(hooks_, static_cast<rocksdb::DBOptions*>(options));
-  AttachTo(hooks_, static_cast<rocksdb::ColumnFamilyOptions*>(options));
+  AttachTo(static_cast<rocksdb::DBOptions*>(options));
+  lsm::AttachTo(hooks_, static_cast<rocksdb::ColumnFamilyOptions*>(options));
 }
 
 void DatabaseFilter::Attach(rocksdb::DBOptions* options,
                             std::vector<rocksdb::ColumnFamilyDescriptor>* families) const {
-  AttachTo(hooks_, options);
-  for (rocksdb::ColumnFamilyDescriptor& family : *families) AttachTo(hooks_, &family.options);
+  AttachTo(options);
+  for (rocksdb::ColumnFamilyDescriptor& family : *families) Attach(&family.options);
 }
 
 void DatabaseFilter::Attach(rocksdb::ColumnFamilyOptions* options) const {
-  AttachTo(hooks_, options);
+  lsm::AttachTo(hooks_, options);
 }
 
 void DatabaseFilter::Show(rocksdb::ColumnFamilyHandle* handle) {
@@ -113,6 +103,7 @@ void DatabaseFilter::Start(rocksdb::DB* db,
     }
   }
   for (rocksdb::ColumnFamilyHandle* handle : handles) Show(handle);
+  hooks_->SetDatabase(db->GetName());
   db_ = db;
   hooks_->SetWake([this] {
     {
@@ -272,6 +263,7 @@ std::map<std::string, uint64_t> DatabaseFilter::Metrics() const {
           {"counting", tree().IsCounting() ? 1u : 0u},
           {"keys", figures.filter.keys},
           {"stale", figures.stale},
+          {"unwritten", figures.unwritten},
           {"files", figures.files},
           {"size_bytes", figures.filter.size_bytes},
           {"memtable_bytes", figures.memtable_bytes}};

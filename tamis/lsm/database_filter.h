@@ -39,6 +39,9 @@ class DatabaseFilter {
   struct Options {
     std::string directory;  // of the key files
     double fpr = 0.003;
+    // That of the database: key files go through its file system. Attached to options with another
+    // one, the filter keeps no key files, since they would not lie where the database lies.
+    rocksdb::Env* env = rocksdb::Env::Default();
     bool writes_files = true;  // else key files are only read, for a database that is, too
     Faults faults;
   };
@@ -46,6 +49,7 @@ class DatabaseFilter {
   static Result<std::shared_ptr<DatabaseFilter>> Create(const Options& options);
   ~DatabaseFilter();
 
+  // Also to options that it is attached to already.
   void Attach(rocksdb::Options* options) const;
   void Attach(rocksdb::DBOptions* options,
               std::vector<rocksdb::ColumnFamilyDescriptor>* families) const;
@@ -110,6 +114,8 @@ class DatabaseFilter {
   // That of the file. Nothing where its answers do not depend on that: it was not shown, or another
   // file of it cannot be counted.
   std::optional<uint32_t> FamilyOf(const LiveFile& live) const;
+
+  void AttachTo(rocksdb::DBOptions* options) const;
 
   const Options options_;
   const std::shared_ptr<HookState> hooks_;

@@ -40,7 +40,7 @@ class DatabaseFilterTest : public testing::Test {
     std::vector<rocksdb::ColumnFamilyDescriptor> all = {
         {rocksdb::kDefaultColumnFamilyName, options_}};
     for (const std::string& name : families) all.emplace_back(name, options_);
-    filter_ = *DatabaseFilter::Create({.directory = path_ + "/keys"});
+    filter_ = *DatabaseFilter::Create({.directory = path_ + "/keys", .env = options_.env});
     rocksdb::DBOptions db_options(options_);
     filter_->Attach(&db_options, &all);
     rocksdb::DB* db = nullptr;

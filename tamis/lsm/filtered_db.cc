@@ -25,6 +25,7 @@ Result<std::unique_ptr<FilteredDB>> FilteredDB::Open(
     std::vector<rocksdb::ColumnFamilyDescriptor> families,
     std::vector<ColumnFamilyHandle*>* handles) {
   if (filter.directory.empty()) filter.directory = path + "/tamis.keys";
+  filter.env = options.env;
   TAMIS_ASSIGN_OR_RETURN(auto made, DatabaseFilter::Create(filter));
   made->Attach(&options, &families);
   rocksdb::DB* db = nullptr;

@@ -24,7 +24,8 @@ namespace tamis::lsm {
 
 class FilteredDB : public rocksdb::StackableDB {
  public:
-  using Options = DatabaseFilter::Options;  // without a directory: tamis.keys in the database's
+  // Without a directory: tamis.keys in the database's. The env is that of the database's options.
+  using Options = DatabaseFilter::Options;
 
   static Result<std::unique_ptr<FilteredDB>> Open(
       Options filter, rocksdb::DBOptions options, const std::string& path,

@@ -1,11 +1,13 @@
 #include "tamis/lsm/hooks.h"
 
+#include <rocksdb/db.h>
 #include <rocksdb/table_properties.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <string_view>
+#include <thread>
 
 #include "tamis/lsm/sst_keys.h"
 
@@ -83,9 +85,13 @@ class Collectors : public rocksdb::TablePropertiesCollectorFactory {
  public:
   explicit Collectors(std::shared_ptr<HookState> state) : state_(std::move(state)) {}
   rocksdb::TablePropertiesCollector* CreateTablePropertiesCollector(Context context) override {
-    return new Collector(state_, context.column_family_id);
+    // Of a file that an SstFileWriter writes no listener is told, nor has it a level. Its keys are
+    // read when it is ingested.
+    const bool is_of_database = context.level_at_creation != Context::kUnknownLevelAtCreation;
+    return new Collector(state_, is_of_database ? context.column_family_id : Collector::kNoFamily);
   }
   const char* Name() const override { return kCollectorName; }
+  bool IsOf(const HookState* state) const { return state_.get() == state; }
 
  private:
   const std::shared_ptr<HookState> state_;
@@ -101,6 +107,7 @@ class Listener : public rocksdb::EventListener {
     Guarded(state_.get(), family.value_or(0), [&] { state_->OnCreated(info); });
   }
   void OnTableFileDeleted(const rocksdb::TableFileDeletionInfo& info) override {
+    if (state_->IsOther(info.db_name)) return;
     state_->OnDeleted(info.file_path);
   }
   // The memtable's filter was retired; where no file is ever deleted, nothing else wakes who
@@ -108,20 +115,25 @@ class Listener : public rocksdb::EventListener {
   void OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo&) override {
     state_->OnFlushed();
   }
-  void OnCompactionBegin(rocksdb::DB*, const rocksdb::CompactionJobInfo& info) override {
+  void OnCompactionBegin(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info) override {
+    if (state_->IsOther(db->GetName())) return;
     std::vector<TreeFilter::FileNumber> inputs;
     for (const rocksdb::CompactionFileInfo& file : info.input_file_infos) {
       inputs.push_back(file.file_number);
     }
     state_->tree().CompactionBegan(info.job_id, std::move(inputs));
   }
-  void OnCompactionCompleted(rocksdb::DB*, const rocksdb::CompactionJobInfo& info) override {
+  void OnCompactionCompleted(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info) override {
+    if (state_->IsOther(db->GetName())) return;
     state_->tree().CompactionEnded(info.job_id);
   }
-  void OnExternalFileIngested(rocksdb::DB*,
+  void OnExternalFileIngested(rocksdb::DB* db,
                               const rocksdb::ExternalFileIngestionInfo& info) override {
+    if (state_->IsOther(db->GetName())) return;
     state_->OnIngested(info);
   }
+
+  bool IsOf(const HookState* state) const { return state_.get() == state; }
 
  private:
   const std::shared_ptr<HookState> state_;
@@ -266,21 +278,37 @@ TreeFilter::FileNumber FileNumberOf(const std::string& path) {
 
 void HookState::Collected(uint64_t collection, uint32_t family, std::vector<uint64_t> hashes) {
   const std::lock_guard lock(mutex_);
-  collections_[collection] = {family, std::move(hashes)};
+  ForgetCollectionsOfThread();
+  collections_[collection] = {family, std::this_thread::get_id(), std::move(hashes)};
+}
+
+void HookState::ForgetCollectionsOfThread() {
+  std::erase_if(collections_, [](const auto& at) {
+    return at.second.collector == std::this_thread::get_id();
+  });
+}
+
+size_t HookState::CollectionCount() const {
+  const std::lock_guard lock(mutex_);
+  return collections_.size();
 }
 
 void HookState::OnCreated(const rocksdb::TableFileCreationInfo& info) {
   const auto& properties = info.table_properties.user_collected_properties;
   std::optional<Collection> collection;
-  if (const auto at = properties.find(kCollection); at != properties.end()) {
+  {
     const std::lock_guard lock(mutex_);
-    const auto found = collections_.find(std::strtoull(at->second.c_str(), nullptr, 10));
-    if (found != collections_.end()) {
-      collection = std::move(found->second);
-      collections_.erase(found);
+    if (const auto at = properties.find(kCollection); at != properties.end()) {
+      const auto found = collections_.find(std::strtoull(at->second.c_str(), nullptr, 10));
+      if (found != collections_.end()) {
+        collection = std::move(found->second);
+        collections_.erase(found);
+      }
     }
+    // A file that failed after its keys were complete is announced without its properties.
+    ForgetCollectionsOfThread();
   }
-  if (!info.status.ok() || info.file_size == 0) return;
+  if (!info.status.ok() || info.file_size == 0 || IsOther(info.db_name)) return;
   if (!collection.has_value()) {
     // A table without collectors: its keys leave the memtable, and nobody has seen them.
     if (const auto family = FamilyNamed(info.cf_name)) tree_->AddDoubts(*family, kUnreadable);
@@ -389,6 +417,16 @@ void HookState::HaveCounted(const std::set<uint32_t>& families) {
   }
 }
 
+void HookState::SetDatabase(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  database_ = name;
+}
+
+bool HookState::IsOther(const std::string& database) const {
+  const std::lock_guard lock(mutex_);
+  return !database_.empty() && database != database_;
+}
+
 void HookState::SetWake(std::function<void()> wake) {
   const std::lock_guard lock(waking_);
   wake_ = std::move(wake);
@@ -400,10 +438,23 @@ void HookState::Wake() {
 }
 
 void AttachTo(const std::shared_ptr<HookState>& state, rocksdb::DBOptions* options) {
+  // Options that were taken from the database itself.
+  for (const auto& listener : options->listeners) {
+    if (std::string_view(listener->Name()) == kCollectorName &&
+        static_cast<const Listener&>(*listener).IsOf(state.get())) {
+      return;
+    }
+  }
   options->listeners.push_back(std::make_shared<Listener>(state));
 }
 
 void AttachTo(const std::shared_ptr<HookState>& state, rocksdb::ColumnFamilyOptions* options) {
+  for (const auto& factory : options->table_properties_collector_factories) {
+    if (std::string_view(factory->Name()) == kCollectorName &&
+        static_cast<const Collectors&>(*factory).IsOf(state.get())) {
+      return;
+    }
+  }
   options->table_properties_collector_factories.push_back(std::make_shared<Collectors>(state));
   // Of the others the handles are not keys that could be read.
   const auto& memtables = options->memtable_factory;

@@ -17,6 +17,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -34,8 +35,11 @@ class HookState {
 
   TreeFilter& tree() { return *tree_; }
 
-  // The keys of a file that is being written, under the number that its properties will have.
+  // The keys of a file that is being written, under the number that its properties will have. The
+  // thread that has written the file announces it next (OnCreated), and no other one before that:
+  // what it has collected and not announced by then is forgotten.
   void Collected(uint64_t collection, uint32_t family, std::vector<uint64_t> hashes);
+  size_t CollectionCount() const;  // collected, and not announced yet
   void OnCreated(const rocksdb::TableFileCreationInfo& info);
   void OnDeleted(const std::string& path);
   void OnFlushed() { Wake(); }
@@ -67,16 +71,22 @@ class HookState {
   // Those into which nothing has come since they were taken do not pass through any more.
   void HaveCounted(const std::set<uint32_t>& families);
 
+  // What happens in another database is none of ours, though it was opened with our options.
+  void SetDatabase(const std::string& name);
+  bool IsOther(const std::string& database) const;
+
   // Called when there is something to settle or to count; from RocksDB's threads.
   void SetWake(std::function<void()> wake);
 
  private:
   struct Collection {
     uint32_t family;
+    std::thread::id collector;
     std::vector<uint64_t> hashes;
   };
 
   void Wake();
+  void ForgetCollectionsOfThread();  // REQUIRES: mutex_ is held
 
   const std::unique_ptr<TreeFilter> tree_;
   mutable std::mutex mutex_;
@@ -85,6 +95,7 @@ class HookState {
   std::map<std::string, uint32_t> families_;
   std::set<uint32_t> uncounted_;
   std::multiset<uint32_t> arriving_;
+  std::string database_;  // "" = not known yet
   std::mutex waking_;
   std::function<void()> wake_;
 };

@@ -1,15 +1,9 @@
 #include "tamis/lsm/key_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
 #include <cassert>
-#include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "tamis/base/coding.h"
 #include "tamis/base/hash.h"
@@ -50,44 +44,54 @@ uint64_t TakeStep(const char** at, const char* end) {
   return UINT64_MAX;
 }
 
-Status WriteError(const std::string& path, int error) {
-  return {error == ENOSPC || error == EDQUOT ? StatusCode::kResourceExhausted
-                                             : StatusCode::kUnavailable,
-          "cannot write key file \"" + path + "\": " + std::strerror(error)};
+Status WriteError(const std::string& path, const rocksdb::IOStatus& status) {
+  return {status.IsNoSpace() ? StatusCode::kResourceExhausted : StatusCode::kUnavailable,
+          "cannot write key file \"" + path + "\": " + status.ToString()};
 }
 
-bool WriteAll(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(written));
+rocksdb::IOStatus WriteAll(rocksdb::FileSystem* system, const std::string& path,
+                           std::initializer_list<std::string_view> pieces) {
+  const rocksdb::FileOptions options;
+  std::unique_ptr<rocksdb::FSWritableFile> file;
+  rocksdb::IOStatus status = system->NewWritableFile(path, options, &file, nullptr);
+  if (!status.ok()) return status;
+  for (const std::string_view piece : pieces) {
+    if (status.ok()) {
+      status = file->Append({piece.data(), piece.size()}, options.io_options, nullptr);
+    }
   }
-  return true;
+  const rocksdb::IOStatus closed = file->Close(options.io_options, nullptr);
+  return status.ok() ? closed : status;
 }
 
 // False when there is less, or it cannot be read.
-bool ReadAll(int file, uint64_t offset, char* bytes, size_t size) {
+bool ReadAll(const rocksdb::FSRandomAccessFile& file, uint64_t offset, char* bytes, size_t size) {
   while (size > 0) {
-    const ssize_t got = pread(file, bytes, size, static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    offset += static_cast<uint64_t>(got);
-    bytes += got;
-    size -= static_cast<size_t>(got);
+    rocksdb::Slice got;
+    const auto status = file.Read(offset, size, rocksdb::IOOptions(), &got, bytes, nullptr);
+    if (!status.ok() || got.empty() || got.size() > size) return false;
+    // Some file systems answer with bytes of their own.
+    if (got.data() != bytes) std::memmove(bytes, got.data(), got.size());
+    offset += got.size();
+    bytes += got.size();
+    size -= got.size();
   }
   return true;
 }
 
-}  // namespace
+// The header with the table of the sections, and the sections.
+struct Encoded {
+  std::string head;
+  std::string body;
+};
 
-std::string KeyFile::Encode(const KeyFileHeader& header, std::span<const uint64_t> hashes) {
+Encoded EncodeParts(const KeyFileHeader& header, std::span<const uint64_t> hashes) {
   assert(std::ranges::is_sorted(hashes));
   std::string body;
   body.reserve(hashes.size() * 5);
   std::string table;
   size_t next = 0;
-  for (uint32_t section = 0; section < kSections; ++section) {
+  for (uint32_t section = 0; section < KeyFile::kSections; ++section) {
     const size_t begin = body.size();
     const size_t first = next;
     uint64_t last = uint64_t{section} << kSectionShift;
@@ -109,29 +113,26 @@ std::string KeyFile::Encode(const KeyFileHeader& header, std::span<const uint64_
   bytes += table;
   PutFixed64(&bytes, Hash(bytes, 0));
   assert(bytes.size() == kHeadSize);
-  return bytes + body;
+  return {std::move(bytes), std::move(body)};
 }
 
-Status KeyFile::Write(const std::string& path, const KeyFileHeader& header,
-                      std::span<const uint64_t> hashes) {
-  const std::string bytes = Encode(header, hashes);
+}  // namespace
+
+std::string KeyFile::Encode(const KeyFileHeader& header, std::span<const uint64_t> hashes) {
+  const Encoded encoded = EncodeParts(header, hashes);
+  return encoded.head + encoded.body;
+}
+
+Status KeyFile::Write(rocksdb::FileSystem* system, const std::string& path,
+                      const KeyFileHeader& header, std::span<const uint64_t> hashes) {
+  const Encoded encoded = EncodeParts(header, hashes);
   const std::string unfinished = path + ".tmp";
-  const int file = open(unfinished.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644);
-  if (file < 0) return WriteError(unfinished, errno);
-  const bool written = WriteAll(file, bytes);
-  const int error = errno;
-  // What close has to say of bytes that are not synced would not be believed anyway.
-  close(file);
-  if (!written) {
-    unlink(unfinished.c_str());
-    return WriteError(unfinished, error);
-  }
-  if (rename(unfinished.c_str(), path.c_str()) != 0) {
-    const int refusal = errno;
-    unlink(unfinished.c_str());
-    return WriteError(path, refusal);
-  }
-  return Status::Ok();
+  const rocksdb::IOOptions options;
+  rocksdb::IOStatus status = WriteAll(system, unfinished, {encoded.head, encoded.body});
+  if (status.ok()) status = system->RenameFile(unfinished, path, options, nullptr);
+  if (status.ok()) return Status::Ok();
+  (void)system->DeleteFile(unfinished, options, nullptr);
+  return WriteError(path, status);
 }
 
 Status KeyFile::DataLossIn(std::string_view what) const {
@@ -139,20 +140,23 @@ Status KeyFile::DataLossIn(std::string_view what) const {
                   std::string(what) + "; it can be deleted, the keys are in its SST file");
 }
 
-Result<KeyFile> KeyFile::Open(const std::string& path) {
+Result<KeyFile> KeyFile::Open(rocksdb::FileSystem* system, const std::string& path) {
   KeyFile file;
   file.name_ = path;
-  file.file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file.file_ < 0) {
-    const std::string message = "cannot open key file \"" + path + "\": " + std::strerror(errno);
-    return errno == ENOENT ? NotFound(message) : Unavailable(message);
+  const rocksdb::FileOptions options;
+  const auto status = system->NewRandomAccessFile(path, options, &file.file_, nullptr);
+  if (!status.ok()) {
+    const std::string message = "cannot open key file \"" + path + "\": " + status.ToString();
+    return status.IsNotFound() || status.IsPathNotFound() ? NotFound(message)
+                                                          : Unavailable(message);
   }
-  struct stat status;
-  if (fstat(file.file_, &status) != 0) return file.DataLossIn("its size cannot be told");
-  file.size_bytes_ = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0));
+  if (!system->GetFileSize(path, options.io_options, &file.size_bytes_, nullptr).ok()) {
+    return file.DataLossIn("its size cannot be told");
+  }
   std::string head(std::min<uint64_t>(file.size_bytes_, kHeadSize), '\0');
-  if (!ReadAll(file.file_, 0, head.data(), head.size()))
+  if (!ReadAll(*file.file_, 0, head.data(), head.size())) {
     return file.DataLossIn("it cannot be read");
+  }
   TAMIS_RETURN_IF_ERROR(file.ReadHead(head));
   return file;
 }
@@ -196,28 +200,15 @@ Status KeyFile::ReadHead(std::string_view head) {
   return Status::Ok();
 }
 
-KeyFile::KeyFile(KeyFile&& other) noexcept
-    : name_(std::move(other.name_)),
-      file_(std::exchange(other.file_, -1)),
-      bytes_(other.bytes_),
-      header_(other.header_),
-      count_(other.count_),
-      size_bytes_(other.size_bytes_),
-      sections_(other.sections_) {}
-
-KeyFile::~KeyFile() {
-  if (file_ >= 0) close(file_);
-}
-
 Status KeyFile::Append(uint32_t first, uint32_t last, std::vector<uint64_t>* hashes) const {
   if (first >= last) return Status::Ok();
   const uint64_t begin = sections_[first].offset;
   const uint64_t size = sections_[last - 1].offset + sections_[last - 1].size - begin;
   std::string read;
   std::string_view bytes;
-  if (file_ >= 0) {
+  if (file_ != nullptr) {
     read.resize(size);
-    if (!ReadAll(file_, begin, read.data(), size)) return DataLossIn("it cannot be read");
+    if (!ReadAll(*file_, begin, read.data(), size)) return DataLossIn("it cannot be read");
     bytes = read;
   } else {
     bytes = bytes_.substr(begin, size);

@@ -3,7 +3,12 @@
 //
 // It may be lost, old or damaged: then the reader says so, and its SST is read, or its keys stay in
 // the filter until that is made anew. So it is not synced.
+//
+// It goes through a file system of RocksDB's, so that it lies where the database lies, encrypted
+// and with permissions as its files are.
 #pragma once
+
+#include <rocksdb/file_system.h>
 
 #include <array>
 #include <cstdint>
@@ -33,17 +38,16 @@ class KeyFile {
 
   // The whole file. REQUIRES: ascending, distinct, 48 bits kept; fewer than 2^32 a section.
   static std::string Encode(const KeyFileHeader& header, std::span<const uint64_t> hashes);
-  // Replaces what is there.
-  static Status Write(const std::string& path, const KeyFileHeader& header,
-                      std::span<const uint64_t> hashes);
+  // Replaces what is there. Beside the hashes it takes some 5 bytes of memory for each of them.
+  static Status Write(rocksdb::FileSystem* system, const std::string& path,
+                      const KeyFileHeader& header, std::span<const uint64_t> hashes);
 
   // Reads the header and the table of sections. kNotFound, kDataLoss.
-  static Result<KeyFile> Open(const std::string& path);
+  static Result<KeyFile> Open(rocksdb::FileSystem* system, const std::string& path);
   // Of bytes that must outlive it.
   static Result<KeyFile> Borrow(std::string_view bytes);
-  KeyFile(KeyFile&& other) noexcept;
+  KeyFile(KeyFile&& other) = default;
   KeyFile& operator=(KeyFile&&) = delete;
-  ~KeyFile();
 
   const KeyFileHeader& header() const { return header_; }
   uint64_t count() const { return count_; }
@@ -65,7 +69,7 @@ class KeyFile {
   Status DataLossIn(std::string_view what) const;
 
   std::string name_;
-  int file_ = -1;
+  std::unique_ptr<rocksdb::FSRandomAccessFile> file_;  // or else bytes_
   std::string_view bytes_;
   KeyFileHeader header_;
   uint64_t count_ = 0;

@@ -1,12 +1,19 @@
 // KeyFileDirectory: the key files of one tree, "<number of the SST file>.keys", and those of them
-// that were there before, until somebody uses them.
+// that were there before, until something uses them.
+//
+// It fails nothing: where the directory cannot be made or read, there are no key files. It is made
+// with the first file, so that nothing is left of a database that could not be opened.
 //
 // Threads: safe. No two calls about one number at a time, unless both read.
 #pragma once
 
+#include <rocksdb/file_system.h>
+
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -18,9 +25,9 @@ namespace tamis::lsm {
 
 class KeyFileDirectory {
  public:
-  // `writes`: it is made when it is not there, and what was left of files that were being written
-  // is deleted; else files are only read.
-  static Result<std::unique_ptr<KeyFileDirectory>> Open(std::string path, bool writes);
+  // `writes`: what was left of files that were being written is deleted; else files are only read.
+  static std::unique_ptr<KeyFileDirectory> Open(std::shared_ptr<rocksdb::FileSystem> system,
+                                                std::string path, bool writes);
 
   // kDataLoss too when the file has another header than this one.
   Result<KeyFile> Read(uint64_t number, const KeyFileHeader& header) const;
@@ -36,17 +43,28 @@ class KeyFileDirectory {
   // Use.
   void DeleteLeftovers();
 
-  uint64_t written() const;  // files
+  // From now on there are no key files: nothing is written, and nothing that is there is read.
+  void Abandon() { is_abandoned_.store(true, std::memory_order_relaxed); }
+
+  // The seed of the files that were there before; nothing when there are none that can be read.
+  std::optional<uint64_t> FindSeed() const;
+
+  uint64_t written() const;    // files
+  uint64_t unwritten() const;  // files, though they were to be
 
  private:
-  KeyFileDirectory(std::string path, bool writes) : path_(std::move(path)), writes_(writes) {}
+  KeyFileDirectory(std::shared_ptr<rocksdb::FileSystem> system, std::string path, bool writes)
+      : system_(std::move(system)), path_(std::move(path)), writes_(writes) {}
   std::string PathOf(uint64_t number) const;
 
+  const std::shared_ptr<rocksdb::FileSystem> system_;
   const std::string path_;
   const bool writes_;
+  std::atomic<bool> is_abandoned_{false};
   mutable std::mutex mutex_;  // of the following
   std::set<uint64_t> leftovers_;
   uint64_t written_ = 0;
+  uint64_t unwritten_ = 0;
 };
 
 }  // namespace tamis::lsm

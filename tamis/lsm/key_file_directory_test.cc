@@ -14,9 +14,7 @@ class KeyFileDirectoryTest : public ::testing::Test {
   ~KeyFileDirectoryTest() override { std::filesystem::remove_all(path_); }
 
   std::unique_ptr<KeyFileDirectory> Open(bool writes = true) {
-    auto opened = KeyFileDirectory::Open(path_, writes);
-    EXPECT_TRUE(opened.ok()) << opened.status();
-    return opened.ok() ? *std::move(opened) : nullptr;
+    return KeyFileDirectory::Open(rocksdb::FileSystem::Default(), path_, writes);
   }
   bool Has(const std::string& name) const { return std::filesystem::exists(path_ + "/" + name); }
 
@@ -57,7 +55,38 @@ TEST_F(KeyFileDirectoryTest, DeletesTheOldFilesThatWereNotUsed) {
   EXPECT_FALSE(Has("4.keys"));
 }
 
-TEST_F(KeyFileDirectoryTest, WhoOnlyReadsChangesNothing) {
+TEST_F(KeyFileDirectoryTest, IsMadeWithItsFirstFileAndAgainWhenItWasDeleted) {
+  auto files = KeyFileDirectory::Open(rocksdb::FileSystem::Default(), path_ + "/a/b", true);
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  ASSERT_TRUE(files->Write(1, header_, hashes_));
+  EXPECT_TRUE(Has("a/b/1.keys"));
+  std::filesystem::remove_all(path_);
+  ASSERT_TRUE(files->Write(2, header_, hashes_));
+  EXPECT_EQ(files->unwritten(), 0u);
+}
+
+TEST_F(KeyFileDirectoryTest, ADirectoryThatCannotBeMadeFailsNothing) {
+  const auto files = KeyFileDirectory::Open(rocksdb::FileSystem::Default(), "/proc/no/such", true);
+  EXPECT_FALSE(files->Write(1, header_, hashes_));
+  EXPECT_FALSE(files->Read(1, header_).ok());
+  EXPECT_EQ(files->FindSeed(), std::nullopt);
+  files->DeleteLeftovers();
+  EXPECT_EQ(files->unwritten(), 1u);
+}
+
+TEST_F(KeyFileDirectoryTest, AnAbandonedDirectoryIsLeftAsItIs) {
+  ASSERT_TRUE(Open()->Write(1, header_, hashes_));
+  auto files = Open();
+  EXPECT_EQ(files->FindSeed(), 7u);
+  files->Abandon();
+  EXPECT_FALSE(files->Write(2, header_, hashes_));
+  EXPECT_FALSE(files->Read(1, header_).ok());
+  files->DeleteLeftovers();
+  EXPECT_TRUE(Has("1.keys"));
+  EXPECT_FALSE(Has("2.keys"));
+}
+
+TEST_F(KeyFileDirectoryTest, AReaderChangesNothing) {
   EXPECT_FALSE(Open(/*writes=*/false)->Write(1, header_, hashes_));
   EXPECT_FALSE(std::filesystem::exists(path_));
   ASSERT_TRUE(Open()->Write(1, header_, hashes_));

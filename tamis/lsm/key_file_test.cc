@@ -84,14 +84,15 @@ class KeyFileTest : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }
   std::string directory_;
+  rocksdb::FileSystem* const disk_ = rocksdb::FileSystem::Default().get();
 };
 
 TEST_F(KeyFileTest, GivesBackTheHashesOfAnySections) {
   const std::string path = directory_ + "/1.keys";
   for (const uint64_t count : {0, 1, 5000, 100000}) {
     const std::vector<uint64_t> hashes = Hashes(count + 1, count);
-    ASSERT_TRUE(KeyFile::Write(path, Header(), hashes).ok());
-    const auto file = KeyFile::Open(path);
+    ASSERT_TRUE(KeyFile::Write(disk_, path, Header(), hashes).ok());
+    const auto file = KeyFile::Open(disk_, path);
     ASSERT_TRUE(file.ok()) << file.status();
     EXPECT_EQ(file->header().family, 3u);
     EXPECT_EQ(file->header().identity, Header().identity);
@@ -115,8 +116,8 @@ TEST_F(KeyFileTest, GivesBackTheHashesOfAnySections) {
 
 TEST_F(KeyFileTest, SaysWhatIsWrong) {
   const std::string path = directory_ + "/1.keys";
-  EXPECT_EQ(KeyFile::Open(path).status().code(), StatusCode::kNotFound);
-  EXPECT_EQ(KeyFile::Write(directory_ + "/no/1.keys", Header(), {}).code(),
+  EXPECT_EQ(KeyFile::Open(disk_, path).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(KeyFile::Write(disk_, directory_ + "/no/1.keys", Header(), {}).code(),
             StatusCode::kUnavailable);
   const std::string bytes = KeyFile::Encode(Header(), Hashes(1, 3000));
   // Any byte changed, any length cut: an error, from the header or from its section.
@@ -138,8 +139,8 @@ TEST_F(KeyFileTest, SaysWhatIsWrong) {
     EXPECT_EQ(hashes.size(), 1u);
   }
   // A file that has become shorter since it was opened.
-  ASSERT_TRUE(KeyFile::Write(path, Header(), Hashes(1, 3000)).ok());
-  const auto file = KeyFile::Open(path);
+  ASSERT_TRUE(KeyFile::Write(disk_, path, Header(), Hashes(1, 3000)).ok());
+  const auto file = KeyFile::Open(disk_, path);
   ASSERT_TRUE(file.ok());
   std::filesystem::resize_file(path, 4000);
   std::vector<uint64_t> hashes;

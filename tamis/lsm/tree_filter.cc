@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tamis/base/hash.h"
+#include "tamis/base/random.h"
 #include "tamis/lsm/sorted_hashes.h"
 
 namespace tamis::lsm {
@@ -50,8 +51,10 @@ Result<std::unique_ptr<TreeFilter>> TreeFilter::Create(Options options) {
   TAMIS_ASSIGN_OR_RETURN(
       tree->filter_,
       SharedQuotientFilter::Create(tree->options_.fpr, &tree->grace_, tree->options_.shard_keys));
-  TAMIS_ASSIGN_OR_RETURN(tree->key_files_, KeyFileDirectory::Open(tree->options_.directory,
-                                                                  tree->options_.writes_files));
+  const Options& made = tree->options_;
+  tree->key_files_ = KeyFileDirectory::Open(made.files, made.directory, made.writes_files);
+  tree->seed_ = made.seed.has_value() ? *made.seed
+                                      : tree->key_files_->FindSeed().value_or(SeedFromSystem());
   return tree;
 }
 
@@ -62,7 +65,7 @@ TreeFilter::~TreeFilter() {
 // --- questions ---------------------------------------------------------------------------------
 
 uint64_t TreeFilter::HashOf(uint32_t family, std::string_view key) const {
-  return Hash(key, options_.seed + family * 0x9e3779b97f4a7c15u) & kKeptBits;
+  return Hash(key, seed_ + family * 0x9e3779b97f4a7c15u) & kKeptBits;
 }
 
 const TreeFilter::Family* TreeFilter::FamilyOf(uint32_t id) const {
@@ -197,7 +200,7 @@ void TreeFilter::MemtableGone(uint32_t family, const MemtableFilter* filter) {
 // --- key files ---------------------------------------------------------------------------------
 
 KeyFileHeader TreeFilter::HeaderOf(const File& file) const {
-  return {.family = file.family, .identity = file.identity, .seed = options_.seed};
+  return {.family = file.family, .identity = file.identity, .seed = seed_};
 }
 
 Result<KeyFile> TreeFilter::OpenKeyFile(const File& file) const {
@@ -511,13 +514,11 @@ void TreeFilter::EndCounting() {
     const std::lock_guard writer(writer_);
     if (std::exchange(awaits_keys_, false)) Trim();
   }
-  {
-    const std::lock_guard lock(mutex_);
-    if (tickets_.empty()) gone_.clear();
-    remembers_ = false;
-    counting_.store(false, std::memory_order_release);
-  }
   key_files_->DeleteLeftovers();
+  const std::lock_guard lock(mutex_);
+  if (tickets_.empty()) gone_.clear();
+  remembers_ = false;
+  counting_.store(false, std::memory_order_release);
 }
 
 // --- settling ----------------------------------------------------------------------------------
@@ -756,6 +757,7 @@ TreeFilter::Figures TreeFilter::figures() const {
   figures.compared = compared_;
   figures.walked = walked_;
   figures.written = key_files_->written();
+  figures.unwritten = key_files_->unwritten();
   return figures;
 }
 

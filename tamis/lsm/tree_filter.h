@@ -1,5 +1,6 @@
 // TreeFilter: one filter for all the files and memtables of a tree of sorted runs (an LSM-tree), as
-// a state machine over plain events. It knows no RocksDB; attachment.h brings its events.
+// a state machine over plain events, which hooks.h brings. Of RocksDB it knows the file system that
+// its key files go through, and nothing else.
 //
 // The filter is the multiset of the hashes of (column family, key), one copy for each file that is
 // *counted*. What compactions write holds only keys of its inputs, so it is not counted but
@@ -23,6 +24,8 @@
 // Threads: all members may be called from any thread at any time. Locks are taken in the order
 // settling_, writer_, mutex_; readers take none.
 #pragma once
+
+#include <rocksdb/file_system.h>
 
 #include <array>
 #include <atomic>
@@ -68,12 +71,15 @@ class TreeFilter {
   using FileNumber = uint64_t;
 
   struct Options {
-    std::string directory;  // of the key files; it is made
+    std::string directory;  // of the key files; it is made with the first of them
     double fpr = 0.003;
-    uint64_t seed = 0;
+    // None: that of the key files there, so that they can be used, or else a random one, so that
+    // nobody can prepare keys that collide.
+    std::optional<uint64_t> seed = 0;
     uint64_t shard_keys = 1 << 16;
     bool writes_files = true;  // else key files are only read
     Faults faults;
+    std::shared_ptr<rocksdb::FileSystem> files = rocksdb::FileSystem::Default();
   };
   static Result<std::unique_ptr<TreeFilter>> Create(Options options);
   ~TreeFilter();
@@ -84,6 +90,10 @@ class TreeFilter {
   // answers[i] for keys[i].
   void MayContain(uint32_t family, std::span<const std::string_view> keys,
                   std::span<bool> answers) const;
+
+  // Key files are neither written nor read any more: all is counted at once, as where they cannot
+  // be written.
+  void AbandonKeyFiles() { key_files_->Abandon(); }
 
   // For the figures: so many of the keys that it let pass were not there.
   void NoteFalsePasses(uint32_t family, uint64_t count) const;
@@ -171,6 +181,7 @@ class TreeFilter {
     uint64_t compared = 0;   // hashes read by settling
     uint64_t walked = 0;     // files looked at to tell which are covered
     uint64_t written = 0;    // key files
+    uint64_t unwritten = 0;  // key files that could not be written
     uint64_t memtable_bytes = 0;
     uint64_t retired = 0;  // lists of memtables' filters that nobody has freed yet
   };
@@ -263,6 +274,7 @@ class TreeFilter {
   void RemoveStale();
 
   const Options options_;
+  uint64_t seed_ = 0;
   const bool has_faults_;  // those of readers
   mutable GracePeriod grace_;
   std::unique_ptr<SharedQuotientFilter> filter_;

@@ -1,4 +1,4 @@
-// A file system that for a while fails, or is full: what RocksDB asks of it, not our key files.
+// A file system that for a while fails, or is full, for RocksDB's files and for key files.
 #pragma once
 
 #include <rocksdb/file_system.h>

@@ -133,11 +133,12 @@ void Hold(const std::string& path) {
 }
 
 void Forge(const std::string& path) {
+  rocksdb::FileSystem* const disk = rocksdb::FileSystem::Default().get();
   for (const auto& entry : std::filesystem::directory_iterator(path + "/tamis.keys")) {
     std::vector<uint64_t> half;
     tamis::lsm::KeyFileHeader header;
     {
-      const auto file = tamis::lsm::KeyFile::Open(entry.path());
+      const auto file = tamis::lsm::KeyFile::Open(disk, entry.path());
       if (!file.ok()) continue;
       header = file->header();
       std::vector<uint64_t> hashes;
@@ -146,7 +147,7 @@ void Forge(const std::string& path) {
         if ((hash >> 20 & 1) != 0) half.push_back(hash);
       }
     }
-    if (!tamis::lsm::KeyFile::Write(entry.path(), header, half).ok()) std::exit(1);
+    if (!tamis::lsm::KeyFile::Write(disk, entry.path(), header, half).ok()) std::exit(1);
   }
 }
 

@@ -89,7 +89,8 @@ class Life {
         }
       }
       const auto keys =
-          KeyFile::Open(database_.keys_path + "/" + std::to_string(file.file_number) + ".keys");
+          KeyFile::Open(database_.db->GetEnv()->GetFileSystem().get(),
+                        database_.keys_path + "/" + std::to_string(file.file_number) + ".keys");
       if (!is_known) continue;
       std::vector<uint64_t> hashes;
       std::vector<uint64_t> read;
