@@ -60,6 +60,9 @@ bool RunSeed(const Run& run, uint64_t seed, OracleCounts* counts) {
   config.directory = run.directory + "/" + std::to_string(seed);
   if (!run.fault.empty()) config.loses_files = false;
   std::filesystem::create_directories(config.directory);
+  for (auto& family : counts->model) {
+    for (auto& known : family) known = OracleCounts::kUnknown;
+  }
   std::printf("%s\n", config.Text().c_str());
   std::fflush(stdout);
   Random random(seed);
@@ -76,8 +79,10 @@ bool RunSeed(const Run& run, uint64_t seed, OracleCounts* counts) {
       // Nothing of this process is wanted at its end.
       _exit(RunLife(config, life, is_killed ? 3600 : lasts, counts) ? 0 : 1);
     }
-    const auto patience = Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(
-                                             1000 * (is_killed ? lasts : 10 * lasts + 60)));
+    // Its end looks at each family, and writes their options to a disk that others use, too.
+    const double most = is_killed ? lasts : 10 * lasts + 60 + 3 * config.families;
+    const auto patience =
+        Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(1000 * most));
     int status = 0;
     bool is_stuck = false;
     while (waitpid(child, &status, WNOHANG) == 0) {
@@ -118,6 +123,10 @@ int Main(const Run& run) {
       {"ended by an assertion of RocksDB after a disk fault", counts->asserted},
       {"writes", counts->writes},
       {"transactions", counts->transactions},
+      {"of them prepared", counts->prepared},
+      {"recovered", counts->recovered},
+      {"commits refused", counts->refused},
+      {"LOST by RocksDB itself", counts->lost},
       {"checks", counts->checks},
       {"denied", counts->denied},
       {"MISSED", counts->missed},

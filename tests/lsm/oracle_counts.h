@@ -10,7 +10,14 @@ namespace tamis::lsm {
 struct OracleCounts {
   std::atomic<uint64_t> lives, checks, denied, missed, different, inexact, exact, snapshots,
       iterators, flushes, compactions, files_compacted, ingestions, imports, families,
-      files_dropped, transactions, disk_faults, lost_key_files, writes, killed, asserted;
+      files_dropped, transactions, disk_faults, lost_key_files, writes, killed, asserted, prepared,
+      recovered, refused, lost;
+
+  // What the last life knows of each numbered key of each family.
+  enum Known : uint8_t { kUnknown, kThere, kNotThere };
+  static constexpr uint32_t kModelFamilies = 20;
+  static constexpr uint32_t kModelKeys = 4000;
+  std::atomic<Known> model[kModelFamilies][kModelKeys];
 };
 
 }  // namespace tamis::lsm

@@ -19,8 +19,6 @@ using rocksdb::Status;
 using Kind = OracleConfig::Kind;
 using Style = OracleConfig::Style;
 
-const std::vector<std::string> kFamilies = {rocksdb::kDefaultColumnFamilyName, "a", "b"};
-
 class LastOperand : public rocksdb::MergeOperator {
  public:
   bool FullMergeV2(const MergeOperationInput& in, MergeOperationOutput* out) const override {
@@ -87,7 +85,7 @@ OracleDatabase::OracleDatabase(const OracleConfig& config, uint64_t life, Oracle
       counts(*counts),
       path(config.directory + "/db"),
       keys_path(path + "/tamis.keys"),
-      drops_files(config.style == Style::kFifo || config.seed % 3 == 0),
+      drops_files(!config.has_model && (config.style == Style::kFifo || config.seed % 3 == 0)),
       random(seed) {}
 
 rocksdb::Options OracleDatabase::MakeOptions() {
@@ -130,6 +128,82 @@ rocksdb::Options OracleDatabase::MakeOptions() {
   return options;
 }
 
+std::vector<std::string> OracleDatabase::FixedNames() const {
+  std::vector<std::string> names = {rocksdb::kDefaultColumnFamilyName, "a", "b"};
+  while (names.size() < static_cast<size_t>(config.families)) {
+    names.push_back("more" + std::to_string(names.size()));
+  }
+  return names;
+}
+
+Status OracleDatabase::OpenBase(rocksdb::DBOptions db_options,
+                                std::vector<rocksdb::ColumnFamilyDescriptor> families) {
+  std::vector<ColumnFamilyHandle*> handles;
+  std::vector<size_t> compacted;
+  rocksdb::TransactionDBOptions kind;
+  kind.default_lock_timeout = 50;
+  // Keys that are put once are deleted by SingleDelete, also by a rollback.
+  kind.rollback_deletion_type_callback = [](rocksdb::TransactionDB*, ColumnFamilyHandle*,
+                                            const Slice& key) { return key[0] == 's'; };
+  Status status;
+  switch (config.kind) {
+    case Kind::kWrapped:
+      rocksdb::TransactionDB::PrepareWrap(&db_options, &families, &compacted);
+      [[fallthrough]];
+    case Kind::kPlain:
+      status = rocksdb::DB::Open(db_options, path, families, &handles, &base);
+      break;
+    case Kind::kOptimistic:
+      status = rocksdb::OptimisticTransactionDB::Open(db_options, path, families, &handles,
+                                                      &optimistic);
+      base = optimistic;
+      break;
+    case Kind::kCommitted:
+    case Kind::kPrepared:
+    case Kind::kUnprepared:
+      kind.write_policy = config.kind == Kind::kCommitted  ? rocksdb::WRITE_COMMITTED
+                          : config.kind == Kind::kPrepared ? rocksdb::WRITE_PREPARED
+                                                           : rocksdb::WRITE_UNPREPARED;
+      status =
+          rocksdb::TransactionDB::Open(db_options, kind, path, families, &handles, &transactions);
+      base = transactions;
+  }
+  if (!status.ok()) return status;
+  auto filtered = std::make_unique<FilteredDB>(base, filter, handles);
+  for (ColumnFamilyHandle* handle : handles) {
+    const size_t place = fixed.size();
+    (place < FixedNames().size() ? fixed : temporary).push_back(handle);
+  }
+  if (config.kind != Kind::kWrapped) {
+    db = std::move(filtered);
+    return status;
+  }
+  status = rocksdb::TransactionDB::WrapStackableDB(filtered.release(), kind, compacted, handles,
+                                                   &transactions);
+  db.reset(transactions);
+  return status;
+}
+
+std::unique_ptr<rocksdb::Transaction> OracleDatabase::BeginTransaction(
+    const rocksdb::WriteOptions& write, uint64_t flush_threshold) {
+  if (optimistic != nullptr) {
+    return std::unique_ptr<rocksdb::Transaction>(optimistic->BeginTransaction(write));
+  }
+  if (transactions == nullptr) return nullptr;
+  rocksdb::TransactionOptions options;
+  if (config.kind == Kind::kUnprepared) {
+    options.write_batch_flush_threshold = static_cast<int64_t>(flush_threshold);
+  }
+  return std::unique_ptr<rocksdb::Transaction>(transactions->BeginTransaction(write, options));
+}
+
+void OracleDatabase::DecideRecovered() {
+  if (recovered.empty()) return;
+  const auto at = recovered.begin() + static_cast<long>(random.Uniform(recovered.size()));
+  (void)(random.OneIn(2) ? (*at)->Commit() : (*at)->Rollback());
+  recovered.erase(at);
+}
+
 bool OracleDatabase::Open(std::function<void()> between_questions) {
   options = MakeOptions();
   Faults faults;
@@ -137,50 +211,33 @@ bool OracleDatabase::Open(std::function<void()> between_questions) {
   faults.between_questions = std::move(between_questions);
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   std::vector<std::string> names;
-  if (!rocksdb::DB::ListColumnFamilies(options, path, &names).ok()) names = kFamilies;
-  for (const std::string& name : kFamilies) {
+  (void)rocksdb::DB::ListColumnFamilies(options, path, &names);
+  for (const std::string& name : FixedNames()) {
     families.emplace_back(name, options);
-    families.back().options.enable_blob_files = config.blobs && name == "b";
+    const bool is_second = families.size() % 2 == 1 && families.size() > 2;  // "b", and so on
+    families.back().options.enable_blob_files = config.blobs && is_second;
     families.back().options.min_blob_size = 40;
     families.back().options.enable_blob_garbage_collection = true;
+    if (config.has_model) families.back().options.blob_garbage_collection_age_cutoff = 1;
   }
   for (const std::string& name : names) {
     if (name[0] == 't') families.emplace_back(name, options);
   }
-  filter = *DatabaseFilter::Create({.directory = keys_path, .faults = faults});
+  filter =
+      *DatabaseFilter::Create({.directory = keys_path, .env = options.env, .faults = faults});
   rocksdb::DBOptions db_options(options);
   filter->Attach(&db_options, &families);
-  std::vector<ColumnFamilyHandle*> handles;
-  rocksdb::DB* opened = nullptr;
-  Status status;
-  if (config.kind == Kind::kPlain) {
-    status = rocksdb::DB::Open(db_options, path, families, &handles, &opened);
-  } else {
-    rocksdb::TransactionDBOptions kind;
-    kind.write_policy = config.kind == Kind::kCommitted  ? rocksdb::WRITE_COMMITTED
-                        : config.kind == Kind::kPrepared ? rocksdb::WRITE_PREPARED
-                                                         : rocksdb::WRITE_UNPREPARED;
-    kind.default_lock_timeout = 50;
-    status =
-        rocksdb::TransactionDB::Open(db_options, kind, path, families, &handles, &transactions);
-    opened = transactions;
-  }
-  if (!status.ok()) {
+  if (const Status status = OpenBase(db_options, families); !status.ok()) {
     std::fprintf(stderr, "cannot open: %s\n", status.ToString().c_str());
     return false;
-  }
-  db = std::make_unique<FilteredDB>(opened, filter, handles);
-  base = opened;
-  for (size_t i = 0; i < handles.size(); ++i) {
-    (i < kFamilies.size() ? fixed : temporary).push_back(handles[i]);
   }
   if (transactions != nullptr) {
     std::vector<rocksdb::Transaction*> prepared;
     transactions->GetAllPreparedTransactions(&prepared);
-    for (rocksdb::Transaction* transaction : prepared) {
-      (void)(random.OneIn(2) ? transaction->Commit() : transaction->Rollback());
-      delete transaction;
-    }
+    counts.recovered += prepared.size();
+    for (rocksdb::Transaction* transaction : prepared) recovered.emplace_back(transaction);
+    // Some stay as they are while others write, flush, compact and are killed.
+    while (!recovered.empty() && (!config.has_model || random.OneIn(2))) DecideRecovered();
   }
   ++counts.lives;
   return true;
@@ -188,6 +245,7 @@ bool OracleDatabase::Open(std::function<void()> between_questions) {
 
 void OracleDatabase::Close() {
   if (db == nullptr) return;
+  while (!recovered.empty()) DecideRecovered();
   for (auto* handles : {&fixed, &temporary}) {
     for (ColumnFamilyHandle* handle : *handles) (void)db->DestroyColumnFamilyHandle(handle);
   }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <rocksdb/options.h>
+#include <rocksdb/utilities/optimistic_transaction_db.h>
+#include <rocksdb/utilities/transaction.h>
 #include <rocksdb/utilities/transaction_db.h>
 
 #include <atomic>
@@ -33,6 +35,11 @@ struct OracleDatabase {
 
   // False: it cannot be opened, which is said on stderr. `between_questions`: see faults.h.
   bool Open(std::function<void()> between_questions);
+  // None: the database has no transactions.
+  std::unique_ptr<rocksdb::Transaction> BeginTransaction(const rocksdb::WriteOptions& write,
+                                                         uint64_t flush_threshold);
+  // Commits or rolls back one of those that were recovered.
+  void DecideRecovered();
 
   const OracleConfig config;
   const uint64_t seed;  // of this life
@@ -45,15 +52,20 @@ struct OracleDatabase {
   std::unique_ptr<rocksdb::Env> env;
   rocksdb::Options options;
   std::shared_ptr<DatabaseFilter> filter;
-  std::unique_ptr<FilteredDB> db;
-  rocksdb::DB* base = nullptr;
+  std::unique_ptr<rocksdb::DB> db;  // a FilteredDB, or transactions over one
+  rocksdb::DB* base = nullptr;      // without the filter
   rocksdb::TransactionDB* transactions = nullptr;
+  rocksdb::OptimisticTransactionDB* optimistic = nullptr;
+  std::vector<std::unique_ptr<rocksdb::Transaction>> recovered;  // prepared, and not decided
   std::vector<rocksdb::ColumnFamilyHandle*> fixed;
   std::vector<rocksdb::ColumnFamilyHandle*> temporary;  // of who disturbs
   std::atomic<uint64_t> next_name{0};
 
  private:
   rocksdb::Options MakeOptions();
+  std::vector<std::string> FixedNames() const;
+  rocksdb::Status OpenBase(rocksdb::DBOptions db_options,
+                           std::vector<rocksdb::ColumnFamilyDescriptor> families);
   void Close();
 };
 

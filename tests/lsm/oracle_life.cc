@@ -28,6 +28,7 @@ class Life {
 
   bool Run(double seconds) {
     if (!database_.Open([this] { window_.Pass(stops_); })) return false;
+    if (database_.config.has_model) questions_.AskWholeModel();
     const auto end = std::chrono::steady_clock::now() +
                      std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
     std::vector<std::thread> threads;
@@ -60,6 +61,7 @@ class Life {
       for (ColumnFamilyHandle* handle : *handles)
         questions_.AskAll(handle, nullptr, "who looks at the end");
     }
+    if (database_.config.has_model) questions_.AskWholeModel();
     const TreeFilter::Figures figures = database_.filter->tree().figures();
     if (database_.config.loses_files) return;
     bool is_exact = database_.filter->tree().IsExact() && figures.filter.missed == 0;

@@ -28,7 +28,7 @@ void OracleMishaps::Disturb() {
   // Universal compactions of ingested files that are newer than a memtable which is being flushed
   // fail RocksDB's own check, after which nothing is ever installed again.
   const bool may_ingest =
-      (database_.config.kind == Kind::kPlain || database_.config.kind == Kind::kCommitted) &&
+      database_.config.kind != Kind::kPrepared && database_.config.kind != Kind::kUnprepared &&
       database_.config.style != Style::kUniversal;
   if (choice < 18) {
     ++database_.counts.flushes;
@@ -58,6 +58,7 @@ void OracleMishaps::Disturb() {
     if (database_.config.loses_files) LoseKeyFile();
   } else if (choice < 78) {
     if (database_.config.disk_fails) FailDisk();
+    database_.DecideRecovered();
   } else {
     // Nothing happens for a while: what was begun comes to its end, too.
     std::this_thread::sleep_for(std::chrono::milliseconds(database_.random.Uniform(30)));

@@ -132,6 +132,59 @@ void OracleQuestions::AskAll(ColumnFamilyHandle* family, const rocksdb::Snapshot
   }
 }
 
+void OracleQuestions::AskModelFor(const std::vector<std::pair<size_t, uint64_t>>& keys,
+                                  const char* how) {
+  std::vector<ColumnFamilyHandle*> families;
+  std::vector<std::string> texts;
+  for (const auto& [family, number] : keys) {
+    families.push_back(database_.fixed[family]);
+    texts.push_back(OracleDatabase::Numbered('k', number));
+  }
+  const std::vector<Slice> slices(texts.begin(), texts.end());
+  std::vector<std::string> values;
+  const auto statuses = database_.db->MultiGet({}, families, slices, &values);
+  database_.counts.checks += keys.size();
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const auto known = database_.counts.model[keys[i].first][keys[i].second].load();
+    if (!statuses[i].IsNotFound() || known != OracleCounts::kThere) {
+      database_.counts.denied += statuses[i].IsNotFound();
+      continue;
+    }
+    std::string value;
+    const Status base = database_.base->Get({}, families[i], slices[i], &value);
+    if (base.ok()) Missed(families[i], texts[i], how);
+    if (base.IsNotFound() && database_.counts.lost.fetch_add(1) < 5) {
+      std::fprintf(stderr, "LOST by RocksDB, %s: key \"%s\" of family \"%s\"; the filter says %s\n",
+                   database_.config.Text().c_str(), texts[i].c_str(),
+                   families[i]->GetName().c_str(),
+                   database_.filter->MayContain(families[i], slices[i]) ? "perhaps" : "no");
+    }
+  }
+}
+
+void OracleQuestions::AskModel(Random* random, int thread) {
+  std::vector<std::pair<size_t, uint64_t>> keys(1 + random->Uniform(40));
+  for (auto& [family, number] : keys) {
+    family = random->Uniform(database_.fixed.size());
+    number = random->Uniform(OracleDatabase::kKeys / OracleDatabase::kWriters) *
+                 OracleDatabase::kWriters +
+             static_cast<uint64_t>(thread);
+  }
+  AskModelFor(keys, "what was acknowledged");
+}
+
+void OracleQuestions::AskWholeModel() {
+  for (size_t family = 0; family < database_.fixed.size(); ++family) {
+    for (uint64_t first = 0; first < OracleDatabase::kKeys; first += 100) {
+      std::vector<std::pair<size_t, uint64_t>> keys;
+      for (uint64_t number = first; number < first + 100; ++number) {
+        keys.emplace_back(family, number);
+      }
+      AskModelFor(keys, "what was acknowledged in all lives");
+    }
+  }
+}
+
 void OracleQuestions::Compare(Random* random, const rocksdb::Snapshot* snapshot) {
   static constexpr const char* kHow[] = {
       "Get",      "Get into a string",    "GetEntity",           "KeyMayExist",

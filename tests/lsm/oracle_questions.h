@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tamis/base/random.h"
 #include "tests/lsm/oracle_database.h"
@@ -19,6 +21,10 @@ class OracleQuestions {
   // REQUIRES: nobody else writes the key, or the snapshot is held since before.
   void Ask(rocksdb::ColumnFamilyHandle* family, const std::string& key, const char* how,
            const rocksdb::Snapshot* snapshot = nullptr);
+  // A MultiGet of keys of the writer's, held against what was acknowledged.
+  void AskModel(Random* random, int thread);
+  // The same for every key. REQUIRES: nothing is written.
+  void AskWholeModel();
   // Each key that is there. REQUIRES: nobody else writes the family, or a snapshot.
   void AskAll(rocksdb::ColumnFamilyHandle* family, const rocksdb::Snapshot* snapshot,
               const char* how);
@@ -30,6 +36,7 @@ class OracleQuestions {
   void Different(const std::string& key, const char* how, const rocksdb::Status& ours,
                  const rocksdb::Status& base);
   void Compare(Random* random, const rocksdb::Snapshot* snapshot);
+  void AskModelFor(const std::vector<std::pair<size_t, uint64_t>>& keys, const char* how);
 
   OracleDatabase& database_;
 };

@@ -4,7 +4,9 @@
 #include <rocksdb/wide_columns.h>
 #include <rocksdb/write_batch.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <list>
 #include <memory>
 #include <string>
@@ -20,21 +22,70 @@ namespace {
 using rocksdb::ColumnFamilyHandle;
 using Kind = OracleConfig::Kind;
 
+// What a batch makes of the keys of the model, which are not known from its first change to its
+// acknowledgement.
+class Acknowledged {
+ public:
+  using Known = OracleCounts::Known;
+
+  explicit Acknowledged(OracleDatabase* database) : database_(*database) {}
+
+  void Note(size_t family, uint64_t number, Known known) {
+    if (!database_.config.has_model) return;
+    auto& place = database_.counts.model[family][number];
+    changes_.push_back({&place, place.exchange(OracleCounts::kUnknown), known});
+  }
+  // The last change, which was refused.
+  void Forget() {
+    if (changes_.empty()) return;
+    *changes_.back().place = changes_.back().before;
+    changes_.pop_back();
+  }
+  void Committed() {
+    for (const Change& change : changes_) *change.place = change.after;
+  }
+  void RolledBack() {
+    for (auto at = changes_.rbegin(); at != changes_.rend(); ++at) *at->place = at->before;
+  }
+
+ private:
+  struct Change {
+    std::atomic<Known>* place;
+    Known before;
+    Known after;
+  };
+  OracleDatabase& database_;
+  std::vector<Change> changes_;
+};
+
 }  // namespace
+
+std::string OracleWriter::NewName(int thread) {
+  return std::to_string(database_.seed) + "." + std::to_string(thread) + "." +
+         std::to_string(database_.next_name++);
+}
 
 void OracleWriter::Write(int thread, const std::atomic<bool>& stops) {
   Random random(database_.seed * 7 + 2 + static_cast<uint64_t>(thread));
   std::list<std::pair<ColumnFamilyHandle*, std::string>> once;  // keys that were put once
+  const bool is_modelled = database_.config.has_model;
   uint64_t next_once = random.Uniform(OracleDatabase::kKeys);
   while (!stops) {
     rocksdb::WriteOptions write;
     write.disableWAL = !database_.config.logs;
     rocksdb::WriteBatch batch;
     std::unique_ptr<rocksdb::Transaction> transaction;
-    if (database_.transactions != nullptr && random.OneIn(2)) {
-      rocksdb::TransactionOptions options;
-      transaction.reset(database_.transactions->BeginTransaction(write, options));
+    if (random.OneIn(2)) {
+      transaction = database_.BeginTransaction(write, random.OneIn(2) ? 0 : 100);
     }
+    // Only under a name can it be prepared, and parts of it be written before that.
+    const bool prepares = (is_modelled || database_.config.kind != Kind::kUnprepared) &&
+                          random.OneIn(3);
+    if (transaction != nullptr &&
+        (prepares || (is_modelled && database_.config.kind == Kind::kUnprepared))) {
+      (void)transaction->SetName(NewName(thread));
+    }
+    Acknowledged acknowledged(&database_);
     rocksdb::WriteBatchBase* const to_batch = transaction == nullptr ? &batch : nullptr;
     std::vector<std::pair<ColumnFamilyHandle*, std::string>> written;
     for (uint64_t i = 1 + random.Uniform(20); i > 0; --i) {
@@ -44,15 +95,21 @@ void OracleWriter::Write(int thread, const std::atomic<bool>& stops) {
                               thread;
       const std::string key = OracleDatabase::Numbered('k', number);
       const std::string value(random.Uniform(80), static_cast<char>('a' + random.Uniform(26)));
-      switch (random.Uniform(12)) {
+      const auto choice = random.Uniform(12);
+      const size_t place = static_cast<size_t>(std::ranges::find(database_.fixed, family) -
+                                               database_.fixed.begin());
+      if (choice < 3) acknowledged.Note(place, number, OracleCounts::kNotThere);
+      if (choice == 3 || choice > 7) acknowledged.Note(place, number, OracleCounts::kThere);
+      rocksdb::Status done;
+      switch (choice) {
         case 0:
         case 1:
         case 2:
-          transaction ? transaction->Delete(family, key) : to_batch->Delete(family, key);
+          done = transaction ? transaction->Delete(family, key) : to_batch->Delete(family, key);
           break;
         case 3:
-          transaction ? transaction->Merge(family, key, value)
-                      : to_batch->Merge(family, key, value);
+          done = transaction ? transaction->Merge(family, key, value)
+                             : to_batch->Merge(family, key, value);
           break;
         case 4:
           if (database_.config.kind == Kind::kPlain && !database_.config.disk_fails &&
@@ -85,23 +142,35 @@ void OracleWriter::Write(int thread, const std::atomic<bool>& stops) {
           }
           break;
         default:
-          transaction ? transaction->Put(family, key, value) : to_batch->Put(family, key, value);
+          done = transaction ? transaction->Put(family, key, value)
+                             : to_batch->Put(family, key, value);
           written.emplace_back(family, key);
       }
+      // A transaction that was recovered may have the key locked.
+      if (!done.ok()) acknowledged.Forget();
     }
     if (transaction != nullptr) {
       ++database_.counts.transactions;
-      if (database_.config.kind != Kind::kUnprepared && random.OneIn(3)) {
-        (void)transaction->SetName(std::to_string(database_.seed) + "." + std::to_string(thread) +
-                                   "." + std::to_string(database_.next_name++));
-        if (transaction->Prepare().ok() && random.OneIn(4)) {
-          // It stays prepared while others flush, compact and are killed.
+      if (prepares && transaction->Prepare().ok()) {
+        ++database_.counts.prepared;
+        // It stays prepared while others flush, compact and are killed.
+        if (random.OneIn(4)) {
           std::this_thread::sleep_for(std::chrono::milliseconds(random.Uniform(20)));
         }
       }
-      if (random.OneIn(8) || !transaction->Commit().ok()) (void)transaction->Rollback();
-    } else {
-      (void)database_.db->Write(write, &batch);
+      if (random.OneIn(8)) {
+        if (transaction->Rollback().ok()) acknowledged.RolledBack();
+      } else if (const auto committed = transaction->Commit(); committed.ok()) {
+        acknowledged.Committed();
+      } else {
+        if (database_.counts.refused.fetch_add(1) < 3) {
+          std::fprintf(stderr, "%s: a commit was refused: %s\n", database_.config.Text().c_str(),
+                       committed.ToString().c_str());
+        }
+        (void)transaction->Rollback();
+      }
+    } else if (database_.db->Write(write, &batch).ok()) {
+      acknowledged.Committed();
     }
     ++database_.counts.writes;
     // Who changes a level waits until no flush is due.
@@ -112,6 +181,7 @@ void OracleWriter::Write(int thread, const std::atomic<bool>& stops) {
       FlushWindow::Open(key[0] == 's' && random.OneIn(50));  // it is in a memtable only
       questions_.Ask(family, key, "who wrote it");
     }
+    if (is_modelled) questions_.AskModel(&random, thread);
   }
 }
 

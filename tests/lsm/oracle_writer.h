@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <string>
 
 #include "tests/lsm/oracle_database.h"
 #include "tests/lsm/oracle_questions.h"
@@ -18,6 +19,8 @@ class OracleWriter {
   void Write(int thread, const std::atomic<bool>& stops);
 
  private:
+  std::string NewName(int thread);
+
   OracleDatabase& database_;
   OracleQuestions& questions_;
 };
