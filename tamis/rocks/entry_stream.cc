@@ -15,13 +15,12 @@ EntryStream::EntryStream(const Store& store, const rocksdb::ReadOptions& read_op
 std::optional<std::string> EntryStream::Next() {
   if (ahead_.empty()) Read();
   if (ahead_.empty()) return std::nullopt;
-  std::string entry = std::move(ahead_.front());
-  ahead_.pop_front();
-  return entry;
+  return ahead_.Pop();
 }
 
 bool EntryStream::ReadAhead(size_t n) {
   while (ahead_.size() < n) {
+    if (ahead_.bytes() >= EntryQueue::kMaxBytes) return false;
     const size_t before = ahead_.size();
     Read();
     if (ahead_.size() == before) return true;
@@ -47,7 +46,7 @@ void EntryStream::Read() {
     }
     ++counters_->entries_read;
     if (!range.high().empty() && entries_.entry() >= range.high()) continue;
-    ahead_.emplace_back(entries_.entry());
+    ahead_.Push(entries_.entry());
     return;
   }
 }

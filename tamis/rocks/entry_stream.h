@@ -3,12 +3,12 @@
 // Threads: exclusive access.
 #pragma once
 
-#include <deque>
 #include <optional>
 #include <string>
 
 #include "tamis/cluster/cluster.pb.h"
 #include "tamis/rocks/entry_cursor.h"
+#include "tamis/rocks/entry_queue.h"
 #include "tamis/rocks/key_stream.h"
 
 namespace tamis {
@@ -23,10 +23,10 @@ class EntryStream {
   // Encoded values, then row key; nullopt when there are no more.
   std::optional<std::string> Next();
 
-  // Holds the next n entries, or all that there are, which is true then. Next reads none of them
-  // again.
+  // Holds the next n entries, or all that there are, which is true then; fewer where they are
+  // EntryQueue::kMaxBytes. Next reads none of them again.
   bool ReadAhead(size_t n);
-  const std::deque<std::string>& ahead() const { return ahead_; }
+  const EntryQueue& ahead() const { return ahead_; }
 
   Status status() const { return entries_.status(); }
 
@@ -39,7 +39,7 @@ class EntryStream {
   EntryCursor entries_;
   int range_ = 0;
   bool in_range_ = false;  // the cursor is
-  std::deque<std::string> ahead_;
+  EntryQueue ahead_;
 };
 
 }  // namespace tamis

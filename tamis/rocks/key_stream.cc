@@ -25,7 +25,7 @@ std::optional<std::string> KeyStream::Seek(const std::string& target) {
 }
 
 void KeyStream::Advance(KeysOfValue* keys, const std::string& target) {
-  while (!keys->ahead.empty() && keys->ahead.front() < target) keys->ahead.pop_front();
+  while (!keys->ahead.empty() && keys->ahead.front() < target) keys->ahead.Pop();
   if (!keys->ahead.empty() || keys->ended) return;
   const std::string& wanted = std::max(target, keys_.start);
   // The next entry is often the wanted one, and a step costs less than a seek.
@@ -52,15 +52,18 @@ void KeyStream::Take(KeysOfValue* keys) {
     keys->ended = true;
     return;
   }
-  keys->ahead.emplace_back(keys->entries.entry());
+  keys->ahead.Push(keys->entries.entry());
 }
 
 bool KeyStream::ReadAhead(size_t n) {
   size_t held = ahead();
+  size_t bytes = 0;
+  for (const KeysOfValue& keys : values_) bytes += keys.ahead.bytes();
   bool all = true;
   for (KeysOfValue& keys : values_) {
-    while (!keys.ended && held < n) {
+    while (!keys.ended && held < n && bytes < EntryQueue::kMaxBytes) {
       const size_t before = keys.ahead.size();
+      const size_t bytes_before = keys.ahead.bytes();
       if (keys.started) {
         keys.entries.Next();
         ++counters_->entries_read;
@@ -69,6 +72,7 @@ bool KeyStream::ReadAhead(size_t n) {
       }
       Take(&keys);
       held += keys.ahead.size() - before;
+      bytes += keys.ahead.bytes() - bytes_before;
     }
     all &= keys.ended;
   }

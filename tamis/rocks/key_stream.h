@@ -10,6 +10,7 @@
 
 #include "tamis/cluster/cluster.pb.h"
 #include "tamis/rocks/entry_cursor.h"
+#include "tamis/rocks/entry_queue.h"
 #include "tamis/table/key_range.h"
 
 namespace tamis {
@@ -32,8 +33,8 @@ class KeyStream {
   // The first row key >= target; nullopt when there is none. Targets must not fall.
   std::optional<std::string> Seek(const std::string& target);
 
-  // Holds the next n keys, or all that there are, which is true then. Seek reads none of them
-  // again.
+  // Holds the next n keys, or all that there are, which is true then; fewer where they are
+  // EntryQueue::kMaxBytes. Seek reads none of them again.
   bool ReadAhead(size_t n);
   size_t ahead() const;
 
@@ -44,8 +45,8 @@ class KeyStream {
     KeysOfValue(const Store& store, std::string prefix, const rocksdb::ReadOptions& read_options)
         : entries(store, std::move(prefix), read_options) {}
 
-    EntryCursor entries;            // what follows the value is the row key
-    std::deque<std::string> ahead;  // keys read and not passed
+    EntryCursor entries;  // what follows the value is the row key
+    EntryQueue ahead;     // keys read and not passed
     bool started = false;
     bool ended = false;  // there are none but those ahead
   };

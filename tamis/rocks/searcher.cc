@@ -8,6 +8,7 @@
 
 #include "tamis/cluster/error.h"
 #include "tamis/rocks/branch_streams.h"
+#include "tamis/rocks/entry_queue.h"
 #include "tamis/rocks/index_entry.h"
 #include "tamis/rocks/row_cursor.h"
 #include "tamis/rocks/search_position.h"
@@ -335,7 +336,8 @@ class Searcher::Run {
     for (Stream* stream : others) {
       const double share = static_cast<double>(stream->rows_in) / static_cast<double>(sampled_);
       // Half of what it spares, so that little is lost where the first rows are not like the rest.
-      const auto most = static_cast<uint64_t>(left * (1 - share) * kRowCost / 2);
+      const auto most = std::min<uint64_t>(context_.options.page_candidates,
+                                           static_cast<uint64_t>(left * (1 - share) * kRowCost / 2));
       const uint64_t opening = BranchStreams::OpeningCost(*stream);
       if (most < kSample + opening) continue;
       const uint64_t probe = std::min(context_.options.probe_entries, most);
@@ -354,8 +356,9 @@ class Searcher::Run {
       return Status::Ok();
     }
     std::unordered_set<std::string> keys;
+    size_t held = 0;  // bytes
     std::string target = start_;
-    while (keys.size() <= most && !IsOutOfTime()) {
+    while (keys.size() <= most && held < EntryQueue::kMaxBytes && !IsOutOfTime()) {
       std::optional<std::string> key;
       if (stream->equality()) {
         key = stream->by_key->Seek(target);
@@ -371,7 +374,8 @@ class Searcher::Run {
         joined_keys_.push_back(std::move(keys));
         break;
       }
-      keys.insert(*std::move(key));
+      const size_t bytes = key->size();
+      if (keys.insert(*std::move(key)).second) held += bytes;
     }
     return Status::Ok();
   }
@@ -512,8 +516,10 @@ class Searcher::Run {
     const SchemaPtr schema = region_.schema();
     const IndexSpec* index = schema->FindIndex(stream.index_id());
     if (index == nullptr) return UnknownIndex(stream.index_id());
-    std::map<std::string, std::string> sorted;  // entry -> row key; the least ones
+    // Entry -> row key; the least ones, as many as may be held.
+    std::map<std::string, std::string> sorted;
     const size_t keep = std::max<size_t>(max_rows_, context_.options.page_candidates);
+    size_t held = 0;  // bytes of entries, which end with their row keys
     bool dropped = false;
     RowCursor rows = RowsFrom(start_);
     for (; rows.Valid(); rows.Next()) {
@@ -535,9 +541,12 @@ class Searcher::Run {
       const bool in_stream = std::ranges::any_of(
           stream.ranges(), [&](const pb::IndexRange& range) { return InRange(range, entry); });
       if (!in_stream || entry <= position->last) continue;
+      held += entry.size();
       sorted.emplace(std::move(entry), key);
-      if (sorted.size() > keep) {
-        sorted.erase(std::prev(sorted.end()));
+      while (sorted.size() > keep || (held > EntryQueue::kMaxBytes && sorted.size() > 1)) {
+        const auto last = std::prev(sorted.end());
+        held -= last->first.size();
+        sorted.erase(last);
         dropped = true;
       }
     }
