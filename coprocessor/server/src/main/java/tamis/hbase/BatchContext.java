@@ -55,9 +55,9 @@ final class BatchContext {
   long began; // nanoTime
   RowLocks.Held locks;
   boolean inside;
-  List<IndexEntry> added = new ArrayList<>();
-  List<IndexEntry> removed = new ArrayList<>();
-  List<IndexEntry> held = new ArrayList<>();
+  List<IndexEntry> added = Collections.emptyList();
+  List<IndexEntry> removed = Collections.emptyList();
+  List<IndexEntry> held = Collections.emptyList();
 
   private BatchContext(BatchContext outer) {
     this.outer = outer;
@@ -73,7 +73,9 @@ final class BatchContext {
     return current().next;
   }
 
+  /** Where it throws, the batch must not begin: it would take the one around it for its own. */
   static void begin() {
+    Fault.allocate();
     if (Fault.NESTED_BATCH_SHARES_CONTEXT.isOn()) return;
     RpcCall call = RpcServer.getCurrentCall().orElse(null);
     BatchContext outer = current();
@@ -87,28 +89,38 @@ final class BatchContext {
     CURRENT.set(outer.inner);
   }
 
+  /** Takes no memory. */
   static void end() {
     BatchContext ended = current();
     ended.computed.clear();
     if (ended.outer != null) CURRENT.set(ended.outer);
   }
 
-  /** Frees what the mini-batch holds. Whoever comes too late finds nothing. */
+  /** Of a mini-batch. */
+  void take(IndexedRegion region) {
+    added = new ArrayList<>();
+    removed = new ArrayList<>();
+    held = new ArrayList<>();
+    began = System.nanoTime();
+    this.region = region;
+  }
+
+  /** Frees what the mini-batch holds. Whoever comes too late finds nothing. Takes no memory, which may have run out. */
   void release() {
     computed.clear();
     if (locks != null) {
-      RowLocks.Held held = locks;
+      RowLocks.Held ended = locks;
       locks = null;
-      held.release();
+      ended.release();
     }
     if (inside) {
       inside = false;
       region.gate.readLock().unlock();
     }
     region = null;
-    added = new ArrayList<>();
-    removed = new ArrayList<>();
-    this.held = new ArrayList<>();
+    added = Collections.emptyList();
+    removed = Collections.emptyList();
+    held = Collections.emptyList();
   }
 
   boolean isUnderWay() {

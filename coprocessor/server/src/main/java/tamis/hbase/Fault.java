@@ -2,6 +2,7 @@ package tamis.hbase;
 
 import java.util.EnumSet;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * For tests only. Each switches one rule off, so that a test can show that it would find what is lost without the rule.
@@ -120,6 +121,10 @@ enum Fault {
   STREAM_CLOSED_BEHIND_CONDITIONS,
   /** Likewise, where a call is answered that is of no region. */
   STREAM_CLOSED_IN_CALL,
+  /** A filter is gone on with though memory ran out before its bits were told. */
+  SPOILT_FILTER_KEPT,
+  /** No rule: memory runs out, at the places that `allocate` counts. */
+  OUT_OF_MEMORY,
   /** A region may split at an entry. */
   SPLITS_AT_ENTRIES,
   /** Rows are written past the hooks of batches. */
@@ -128,6 +133,27 @@ enum Fault {
   /** Of faults that are no rules but what may happen to HBase. */
   void happen() {
     if (isOn()) throw new NullPointerException("Cannot invoke \"FSInputStream.read(long, byte[], int, int)\": \"this.in\" is null");
+  }
+
+  private static final AtomicLong LEFT = new AtomicLong();
+  private static volatile long failures;
+
+  /** The n-th of the places to come finds no memory, and so do the ones behind it, `times` altogether. */
+  static void exhaustMemory(long n, long times) {
+    failures = times;
+    LEFT.set(n);
+  }
+
+  /** At least one place found none. */
+  static boolean hasExhaustedMemory() {
+    return LEFT.get() <= 0;
+  }
+
+  /** A place where a hook takes memory. */
+  static void allocate() {
+    if (!OUT_OF_MEMORY.isOn()) return;
+    long left = LEFT.decrementAndGet();
+    if (left <= 0 && left > -failures) throw new OutOfMemoryError("for a test");
   }
 
   static final String SETTING = "tamis.faults";

@@ -124,11 +124,22 @@ final class FilterFeed {
   }
 
   private long appendLocked(Event.Builder builder, boolean urgent) {
-    Event event = builder.setSequence(++last).build();
+    // All of it or nothing, where memory runs out: numbers follow from how many events there are.
+    Fault.allocate();
+    Event event = builder.setSequence(last + 1).build();
     KeptEvent kept = new KeptEvent(event, tableOf(event));
-    remember(event);
     events.add(kept);
+    boolean remembered = false;
+    try {
+      Fault.allocate();
+      remember(event);
+      remembered = true;
+    } finally {
+      if (!remembered) events.removeLast();
+    }
+    ++last;
     eventBytes += kept.bytes;
+    Fault.allocate();
     forgetEvents(clock.getAsLong());
     // No reply shall have to be cut by what waited.
     if (urgent || eventBytes > options.replyBytes / 2) {
@@ -325,10 +336,10 @@ final class FilterFeed {
       coordinators.put(request.getCoordinator(), coordinator);
     }
     if (!java.util.Objects.equals(coordinator.tables, tables)) {
-      coordinator.tables = tables;
       // A number of its own, by something that everybody has heard already.
       if (!this.tables.isEmpty()) append(this.tables.values().iterator().next().toBuilder());
       coordinator.tablesSince = last;
+      coordinator.tables = tables;
     }
     coordinator.heardAt = now;
     if (request.getStartCode() != startCode) return false;

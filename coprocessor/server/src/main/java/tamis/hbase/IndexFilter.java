@@ -118,6 +118,7 @@ final class IndexFilter {
   private final ArrayDeque<Pending> pendingOrder = new ArrayDeque<>();
   private Range acknowledgedRange;
   private final ArrayDeque<Widening> widenings = new ArrayDeque<>();
+  private boolean spoilt; // bits of the published generation may be set that coordinators are never told of
   private long replaced; // number of the publication that replaced an older one, or of the drop
 
   IndexFilter(FilterFeed feed, Schema.Index index, long regionId, long epoch) {
@@ -134,10 +135,32 @@ final class IndexFilter {
 
   // ---- Entries
 
-  /** Before the entries are committed. */
+  /**
+   * Before the entries are committed. Where it throws they must not be; what was counted of them stays, which excludes
+   * nothing.
+   */
   synchronized void add(Collection<IndexEntry> entries) {
+    dropSpoilt();
     if (next != null) addTo(next, entries, false);
-    if (current != null) addTo(current, entries, true);
+    if (current == null) return;
+    boolean done = false;
+    try {
+      addTo(current, entries, true);
+      done = true;
+    } finally {
+      if (!done) spoilt = !Fault.SPOILT_FILTER_KEPT.isOn();
+    }
+  }
+
+  /**
+   * Memory ran out between setting a bit and telling of it. A later write of the same value sets no bit and would wait for
+   * nothing, so coordinators are told to forget the whole filter, before anything else; it is counted anew.
+   */
+  private void dropSpoilt() {
+    if (!spoilt) return;
+    drop();
+    missing = true;
+    spoilt = false;
   }
 
   /** After the commit. */
@@ -163,7 +186,12 @@ final class IndexFilter {
     for (IndexEntry entry : entries) {
       generation.added += entry.hashes().length;
       ++generation.entries;
-      for (long hash : entry.hashes()) filter.insert(hash, (layer, position, set) -> flips.add(flip(layer, position, set)));
+      for (long hash : entry.hashes()) {
+        filter.insert(hash, (layer, position, set) -> {
+          Fault.allocate();
+          if (tell) flips.add(flip(layer, position, set));
+        });
+      }
       widened |= generation.widen(entry.first());
     }
     if (!tell) return;
@@ -173,6 +201,7 @@ final class IndexFilter {
     if (!flips.isEmpty()) {
       long sequence = feed.append(event(Event.Kind.FLIPS, generation).addAllFlips(flips));
       for (long flip : flips) {
+        Fault.allocate();
         pending.put(flip / 2, sequence);
         pendingOrder.add(new Pending(sequence, flip / 2));
       }
@@ -189,7 +218,10 @@ final class IndexFilter {
     for (IndexEntry entry : entries) {
       --generation.entries;
       for (long hash : entry.hashes()) {
-        LayeredFilter.OnFlip note = (layer, position, set) -> flips.add(flip(layer, position, set));
+        LayeredFilter.OnFlip note = (layer, position, set) -> {
+          Fault.allocate();
+          flips.add(flip(layer, position, set));
+        };
         generation.filter.erase(hash, note);
         if (Fault.BITS_CLEARED.isOn() && generation.filter.bitsOnly()) ((BitLayers) generation.filter).clear(hash, note);
       }
@@ -206,6 +238,8 @@ final class IndexFilter {
    * whoever made the flips; 0: none.
    */
   synchronized long waitFor(Collection<IndexEntry> entries) {
+    dropSpoilt();
+    Fault.allocate();
     forgetAcknowledged();
     long sequence = Fault.PUBLICATION_NOT_WAITED_FOR.isOn() ? 0 : replaced;
     if (current == null) return sequence; // dropped behind our add, say: some exclude by what we did not get to tell
@@ -305,25 +339,25 @@ final class IndexFilter {
     if (next == null || retired) return;
     removeFrom(next, heldRemovals, false);
     heldRemovals.clear();
-    boolean replaces = current != null;
+    SplitGeometry geometry = next.filter.geometry();
+    Event.Builder event = event(Event.Kind.INDEX_COMPLETE, next).setLayers(next.filter.layers())
+        .setGeometry(Cluster.Geometry.newBuilder().setSlices(geometry.slices)
+            .setSlicePositions((int) geometry.slicePositions));
+    if (next.range != null) {
+      event.setHasRange(true).setMin(ByteString.copyFrom(next.range.min)).setMax(ByteString.copyFrom(next.range.max));
+    }
+    // Behind this nothing takes memory: what is published is told.
+    long sequence = feed.append(event);
+    if (current != null) replaced = sequence;
     current = next;
     next = null;
     missing = false;
+    spoilt = false;
     outgrown = null;
     pending.clear();
     pendingOrder.clear();
     widenings.clear();
     acknowledgedRange = current.range; // who has not applied the publication does not exclude by it
-    SplitGeometry geometry = current.filter.geometry();
-    Event.Builder event = event(Event.Kind.INDEX_COMPLETE, current).setLayers(current.filter.layers())
-        .setGeometry(Cluster.Geometry.newBuilder().setSlices(geometry.slices)
-            .setSlicePositions((int) geometry.slicePositions));
-    if (current.range != null) {
-      event.setHasRange(true).setMin(ByteString.copyFrom(current.range.min))
-          .setMax(ByteString.copyFrom(current.range.max));
-    }
-    long sequence = feed.append(event);
-    if (replaces) replaced = sequence;
   }
 
   /**

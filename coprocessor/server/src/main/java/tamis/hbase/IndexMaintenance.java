@@ -66,8 +66,7 @@ final class IndexMaintenance {
 
   static void before(IndexedRegion region, MiniBatchOperationInProgress<Mutation> batch) throws IOException {
     BatchContext context = BatchContext.current();
-    context.region = region;
-    context.began = System.nanoTime();
+    context.take(region);
     boolean building = context.caller.writer == BatchContext.Writer.BUILDER;
     TreeMap<byte[], RowWrites> rows = new TreeMap<>(Bytes.BYTES_COMPARATOR);
     boolean ofTable = false;
@@ -103,7 +102,9 @@ final class IndexMaintenance {
     if (context.locks == null) {
       throw new RegionTooBusyException("rows are locked by other writes for too long; nothing was done");
     }
+    Fault.allocate();
     new Effect(region, batch, context, rows, building).run();
+    Fault.allocate();
     // Counted before anything of it can be read.
     if (!Fault.COUNTED_AFTER_COMMIT.isOn()) count(context);
     if (Fault.UNCOUNTED_BEFORE_COMMIT.isOn()) uncount(context);
@@ -135,6 +136,7 @@ final class IndexMaintenance {
    */
   static long after(BatchContext context) {
     IndexedRegion region = context.region;
+    Fault.allocate();
     if (Fault.COUNTED_AFTER_COMMIT.isOn()) count(context);
     if (!Fault.UNCOUNTED_BEFORE_COMMIT.isOn()) uncount(context);
     long[] sequence = {region.acknowledgeAfter.get()};

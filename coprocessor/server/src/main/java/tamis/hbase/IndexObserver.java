@@ -81,7 +81,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
       table = IndexedTable.of(region.getTableDescriptor());
       if (table == null) return;
       broken = Linkage.refusal();
-      if (broken != null) return; 
+      if (broken != null) return;
       state.start((RegionCoprocessorEnvironment) environment);
       OnlineRegions regions = ((RegionCoprocessorEnvironment) environment).getOnlineRegions();
       String name = region.getRegionInfo().getEncodedName();
@@ -156,46 +156,55 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
 
   // ---- Errors
 
-  /** What a hook does. */
+  /** What a hook does where nothing may be thrown. */
   private interface Work {
     void run() throws Exception;
   }
 
-  /** Before anything is written. What fails since the region closes is to be tried again where it opens. */
-  private void guarded(String what, Work work) throws IOException {
+  /** Where memory has run out there is none to say so. */
+  private static final DoNotRetryIOException NO_MEMORY =
+      new DoNotRetryIOException("the server has no memory left; a write that was under way may stand");
+  // Made beforehand, too: behind a commit something must be thrown, and what is thrown must be nothing that a client repeats.
+  private static final DoNotRetryIOException STANDS_UNSEEN =
+      new DoNotRetryIOException("the write stands, but searches may not find it: see the server's log");
+  private static final DoNotRetryIOException NOT_ACKNOWLEDGED =
+      new DoNotRetryIOException("coordinators did not acknowledge in time; the write may stand");
+
+  /**
+   * What a hook throws before anything is written: never anything but an IOException, which has the write fail. What fails
+   * since the region closes is to be tried again where it opens.
+   */
+  private IOException failure(String what, Throwable e) {
+    if (e instanceof IOException) return (IOException) e;
     try {
-      work.run();
-    } catch (IOException e) {
-      throw e;
-    } catch (Throwable e) {
+      if (e instanceof InterruptedException) Thread.currentThread().interrupt();
+      Fault.allocate();
       if (indexed != null && state.isLeaving(indexed)) {
-        throw new NotServingRegionException("cannot " + what + " while the region closes or its server stops: " + e);
+        return new NotServingRegionException("cannot " + what + " while the region closes or its server stops: " + e);
       }
       LOG.error("Failed to {}", what, e);
-      throw new DoNotRetryIOException("cannot " + what + ": " + e, e);
+      return new DoNotRetryIOException("cannot " + what + ": " + e, e);
+    } catch (Throwable another) {
+      return NO_MEMORY;
     }
   }
 
-  /** Behind the commit: no client may repeat the write. */
-  private static void guardedBehind(String what, Work work) throws IOException {
+  private static void logFailure(String what, Throwable e) {
     try {
-      work.run();
-    } catch (IOException e) {
-      throw e;
-    } catch (Throwable e) {
+      Fault.allocate();
       LOG.error("Failed to {}", what, e);
-      throw new DoNotRetryIOException("cannot " + what + "; the write may stand: " + e, e);
+    } catch (Throwable another) {
+      // There is no memory to say more.
     }
   }
 
-  /** Where nothing may be thrown. */
   private static void quietly(String what, Work work) {
     try {
       work.run();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (Throwable e) {
-      LOG.error("Failed to {}", what, e);
+      logFailure(what, e);
     }
   }
 
@@ -242,58 +251,77 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
 
   @Override
   public void prePut(ObserverContext<RegionCoprocessorEnvironment> c, Put put, WALEdit edit) throws IOException {
-    guarded("check a put", () -> check(put));
+    try {
+      check(put);
+    } catch (Throwable e) {
+      throw failure("check a put", e);
+    }
   }
 
   @Override
   public void preDelete(ObserverContext<RegionCoprocessorEnvironment> c, Delete delete, WALEdit edit, Durability d)
       throws IOException {
-    guarded("check a delete", () -> {
+    try {
       // The whole row arrives as all families, ours among them. What names ours alone must not become empty: that
       // would mean the whole row.
       if (indexed != null && !isOwnWork() && delete.getFamilyCellMap().size() > 1) {
         delete.getFamilyCellMap().remove(IndexedTable.FAMILY);
       }
       check(delete);
-    });
+    } catch (Throwable e) {
+      throw failure("check a delete", e);
+    }
   }
 
   @Override
   public Result preIncrement(ObserverContext<RegionCoprocessorEnvironment> c, Increment increment, WALEdit edit)
       throws IOException {
-    guarded("check an increment", () -> check(increment));
+    try {
+      check(increment);
+    } catch (Throwable e) {
+      throw failure("check an increment", e);
+    }
     return null;
   }
 
   @Override
   public Result preAppend(ObserverContext<RegionCoprocessorEnvironment> c, Append append, WALEdit edit)
       throws IOException {
-    guarded("check an append", () -> check(append));
+    try {
+      check(append);
+    } catch (Throwable e) {
+      throw failure("check an append", e);
+    }
     return null;
   }
 
   @Override
   public CheckAndMutateResult preCheckAndMutate(ObserverContext<RegionCoprocessorEnvironment> c, CheckAndMutate check,
       CheckAndMutateResult result) throws IOException {
-    guarded("check a condition", () -> {
+    try {
       if (indexed != null && check.getFamily() != null
           && Arrays.equals(check.getFamily(), IndexedTable.FAMILY)) {
         throw new DoNotRetryIOException("family \"tamis\" holds the entries of the table's indexes; it is not read by"
             + " clients");
       }
-    });
+    } catch (Throwable e) {
+      throw failure("check a condition", e);
+    }
     return result;
   }
 
   /** Increment and Append come to preBatchMutate with what is added; what it makes is here. */
   private List<Pair<Cell, Cell>> keepComputed(Mutation mutation, List<Pair<Cell, Cell>> cells) throws IOException {
-    guarded("keep what an increment made", () -> {
-      if (indexed == null || isOwnWork()) return;
+    try {
+      if (indexed == null || isOwnWork()) return cells;
+      Fault.allocate();
       for (Pair<Cell, Cell> pair : cells) {
         if (!table.isOurs(org.apache.hadoop.hbase.CellUtil.cloneFamily(pair.getSecond()))) continue;
         BatchContext.current().computed.computeIfAbsent(mutation, m -> new ArrayList<>()).add(pair.getSecond());
       }
-    });
+    } catch (Throwable e) {
+      throw failure("keep what an increment made", e);
+    }
     return cells;
   }
 
@@ -310,14 +338,20 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   }
 
   @Override
-  public void postStartRegionOperation(ObserverContext<RegionCoprocessorEnvironment> c, Region.Operation operation) {
-    if (operation == Region.Operation.BATCH_MUTATE) quietly("begin a write", BatchContext::begin);
+  public void postStartRegionOperation(ObserverContext<RegionCoprocessorEnvironment> c, Region.Operation operation)
+      throws IOException {
+    if (operation != Region.Operation.BATCH_MUTATE) return;
+    try {
+      BatchContext.begin();
+    } catch (Throwable e) {
+      throw failure("begin a write", e);
+    }
   }
 
   @Override
   public void preBatchMutate(ObserverContext<RegionCoprocessorEnvironment> c,
       MiniBatchOperationInProgress<Mutation> batch) throws IOException {
-    guarded("keep the indexes of a write", () -> {
+    try {
       BatchContext context = BatchContext.current();
       if (indexed == null || context.caller.writer == BatchContext.Writer.INDEX) return;
       if (context.isUnderWay()) sweep(context);
@@ -327,13 +361,15 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
         context.release();
         throw e;
       }
-    });
+    } catch (Throwable e) {
+      throw failure("keep the indexes of a write", e);
+    }
   }
 
   /** A row processor's edit (HRegion.processRowsWithLocks) passes no other hook, and stands nowhere yet. */
   @Override
   public void preWALAppend(ObserverContext<RegionCoprocessorEnvironment> c, WALKey key, WALEdit edit) throws IOException {
-    guarded("look at what comes into the log", () -> {
+    try {
       if (broken != null && !edit.isMetaEdit()) refuseUnread(); // others were refused by the hooks of batches
       if (indexed == null || isOwnWork() || BatchContext.current().isUnderWay()) return;
       for (Cell cell : edit.getCells()) {
@@ -343,7 +379,9 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
         throw new DoNotRetryIOException("a row processor cannot write rows of an indexed table: its indexes would not"
             + " hear of it; write by batchMutate or mutateRowsWithLocks");
       }
-    });
+    } catch (Throwable e) {
+      throw failure("look at what comes into the log", e);
+    }
   }
 
   /**
@@ -353,26 +391,30 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   public void postBatchMutateIndispensably(ObserverContext<RegionCoprocessorEnvironment> c,
       MiniBatchOperationInProgress<Mutation> batch, boolean success) throws IOException {
     BatchContext context = BatchContext.current();
-    long[] sequence = new long[1];
-    quietly("uncount what a write removed", () -> {
-      if (!context.isUnderWay() || !success) return;
-      sequence[0] = Long.MAX_VALUE; // when it fails, nobody knows what the write waits for
-      sequence[0] = IndexMaintenance.after(context);
-    });
-    boolean counted = sequence[0] != Long.MAX_VALUE;
-    quietly("end a write", () -> {
+    long sequence = 0;
+    IOException failed = null;
+    try {
+      if (context.isUnderWay() && success) sequence = IndexMaintenance.after(context);
+    } catch (Throwable e) {
+      logFailure("uncount what a write removed", e);
+      failed = STANDS_UNSEEN; // nobody knows what the write waits for
+    } finally {
       if (context.isUnderWay()) context.release();
-    });
-    if (!counted) throw new DoNotRetryIOException("the write stands, but searches may not find it: see the server's log");
-    if (context.caller.conditions != null) {
-      context.caller.waitFor = Math.max(context.caller.waitFor, sequence[0]);
-    } else {
-      guardedBehind("wait for coordinators", () -> {
-        if (!state.waitAcknowledged(sequence[0])) {
-          throw new DoNotRetryIOException("coordinators did not acknowledge in time; the write may stand");
-        }
-      });
     }
+    if (failed != null) throw failed;
+    if (context.caller.conditions != null) {
+      context.caller.waitFor = Math.max(context.caller.waitFor, sequence);
+      return;
+    }
+    boolean known = false;
+    try {
+      known = state.waitAcknowledged(sequence);
+    } catch (IOException e) {
+      throw e;
+    } catch (Throwable e) {
+      logFailure("wait for coordinators", e);
+    }
+    if (!known) throw NOT_ACKNOWLEDGED;
   }
 
   /** Comes at the end of a batch even where another coprocessor's exception left the hook above out. */
@@ -380,18 +422,20 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   public void postCloseRegionOperation(ObserverContext<RegionCoprocessorEnvironment> c, Region.Operation operation)
       throws IOException {
     if (operation != Region.Operation.BATCH_MUTATE) return; // our own scanners end inside of a batch
-    quietly("end a write", () -> {
-      BatchContext context = BatchContext.current();
-      if (context.isUnderWay() && Fault.NO_SWEEP.isOn()) return;
-      if (context.isUnderWay()) sweep(context);
-      BatchContext.end();
-    });
+    BatchContext context = BatchContext.current();
+    if (context.isUnderWay() && Fault.NO_SWEEP.isOn()) return;
+    if (context.isUnderWay()) sweep(context);
+    BatchContext.end();
   }
 
   private void sweep(BatchContext context) {
-    LOG.warn("A write of region {} ended without its last hook: another coprocessor threw",
-        region.getRegionInfo().getEncodedName());
     context.release();
+    try {
+      LOG.warn("A write of region {} ended without its last hook: another coprocessor threw",
+          region.getRegionInfo().getEncodedName());
+    } catch (Throwable e) {
+      // There is no memory to say so.
+    }
   }
 
   /**
@@ -401,7 +445,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   @Override
   public void preBulkLoadHFile(ObserverContext<RegionCoprocessorEnvironment> c, List<Pair<byte[], String>> files)
       throws IOException {
-    guarded("prepare a bulk load", () -> {
+    try {
       refuseUnread();
       if (indexed == null) return;
       boolean concerns = false;
@@ -413,7 +457,9 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
         concerns |= table.isOurs(file.getFirst());
       }
       if (concerns) state.indexes.beforeLoad(indexed);
-    });
+    } catch (Throwable e) {
+      throw failure("prepare a bulk load", e);
+    }
   }
 
   /** Comes whether files were loaded or not. */
@@ -472,7 +518,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   @Override
   public InternalScanner preCompact(ObserverContext<RegionCoprocessorEnvironment> c, Store store,
       InternalScanner scanner, ScanType type, CompactionLifeCycleTracker tracker, CompactionRequest request) {
-    boolean entries = store.getColumnFamilyDescriptor().getNameAsString().equals("tamis");
+    boolean entries = Arrays.equals(store.getColumnFamilyDescriptor().getName(), IndexedTable.FAMILY);
     return indexed != null && entries ? new Sieve(scanner, indexed) : scanner;
   }
 
@@ -480,25 +526,29 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
 
   @Override
   public void preGetOp(ObserverContext<RegionCoprocessorEnvironment> c, Get get, List<Cell> cells) throws IOException {
-    guarded("check a get", () -> {
+    try {
       if (indexed == null) return;
       if (!get.hasFamilies()) {
         for (byte[] family : region.getTableDescriptor().getColumnFamilyNames()) get.addFamily(family);
       }
       get.getFamilyMap().remove(IndexedTable.FAMILY);
       if (!get.hasFamilies()) c.bypass(); // no families would mean all
-    });
+    } catch (Throwable e) {
+      throw failure("check a get", e);
+    }
   }
 
   @Override
   public void preScannerOpen(ObserverContext<RegionCoprocessorEnvironment> c, Scan scan) throws IOException {
-    guarded("check a scan", () -> {
+    try {
       if (indexed == null) return;
       scan.getFamilyMap().remove(IndexedTable.FAMILY);
       if (!scan.hasFamilies()) {
         throw new DoNotRetryIOException("family \"tamis\" holds the entries of the table's indexes; it is not read by"
             + " clients");
       }
-    });
+    } catch (Throwable e) {
+      throw failure("check a scan", e);
+    }
   }
 }

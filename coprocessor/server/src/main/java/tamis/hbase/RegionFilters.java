@@ -117,6 +117,18 @@ final class RegionFilters {
   void lookAt(IndexedRegion region) {
     long now = clock.getAsLong();
     if (region.closing || !region.recounts.begin(now)) return;
+    boolean handedOver = false;
+    try {
+      List<Schema.Index> worn = wornOf(region, now);
+      if (worn.isEmpty()) return;
+      counters.execute(() -> countAnew(region, worn));
+      handedOver = true;
+    } finally {
+      if (!handedOver) region.recounts.end(); // memory may have run out: it is looked at again later
+    }
+  }
+
+  private List<Schema.Index> wornOf(IndexedRegion region, long now) {
     boolean rests = region.recounts.rests(now);
     Room room = new Room();
     List<Schema.Index> worn = new ArrayList<>();
@@ -126,40 +138,38 @@ final class RegionFilters {
       boolean rebuild = (!rests || filter.isMissing()) && filter.wantsRebuild(REBUILD_AFTER_IGNORED, room.of(filter));
       if (rebuild || room.isExceededBy(filter)) worn.add(index);
     }
-    if (worn.isEmpty()) {
+    return worn;
+  }
+
+  private void countAnew(IndexedRegion region, List<Schema.Index> worn) {
+    // Whoever makes entries has it for long, and looks at the filters behind that.
+    if (!region.building.tryLock()) {
       region.recounts.end();
+      region.recounts.putOff();
+      // Unless he is through already.
+      if (!region.building.isLocked() && region.recounts.takePutOff()) lookAt(region);
       return;
     }
-    counters.execute(() -> {
-      // Whoever makes entries has it for long, and looks at the filters behind that.
-      if (!region.building.tryLock()) {
-        region.recounts.end();
-        region.recounts.putOff();
-        // Unless he is through already.
-        if (!region.building.isLocked() && region.recounts.takePutOff()) lookAt(region);
-        return;
+    boolean done = false;
+    try {
+      long began = clock.getAsLong();
+      for (Schema.Index index : worn) {
+        count(region, index);
+        IndexFilter filter = region.filters.get(index.id);
+        if (new Room().isExceededBy(filter)) filter.giveUp();
       }
-      boolean done = false;
-      try {
-        long began = clock.getAsLong();
-        for (Schema.Index index : worn) {
-          count(region, index);
-          IndexFilter filter = region.filters.get(index.id);
-          if (new Room().isExceededBy(filter)) filter.giveUp();
-        }
-        region.recounts.done(began, clock.getAsLong());
-        done = true;
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-      } catch (Throwable e) {
-        region.recounts.failed(clock.getAsLong());
-        if (!region.isClosed()) LOG.error("A filter of region {} stays as it is", region.info().getEncodedName(), e);
-      } finally {
-        region.building.unlock();
-        region.recounts.end();
-      }
-      if (done) giveRoom(); // this one was left out as long as it was being counted
-    });
+      region.recounts.done(began, clock.getAsLong());
+      done = true;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } catch (Throwable e) {
+      region.recounts.failed(clock.getAsLong());
+      if (!region.isClosed()) LOG.error("A filter of region {} stays as it is", region.info().getEncodedName(), e);
+    } finally {
+      region.building.unlock();
+      region.recounts.end();
+    }
+    if (done) giveRoom(); // this one was left out as long as it was being counted
   }
 
   /** Some filter has gone: those for which there was no room are looked at. Ends where there is none still. */

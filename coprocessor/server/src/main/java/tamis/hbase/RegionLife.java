@@ -152,7 +152,14 @@ final class RegionLife {
         for (IndexFilter filter : region.filters.values()) filter.retire();
         // Writers go on, and wait for it: behind it nobody excludes the region.
         if (region.told && !Fault.CLOSING_NOT_TOLD.isOn()) {
-          region.acknowledgeAfter.accumulateAndGet(tellClosed(region), Math::max);
+          boolean told = false;
+          try {
+            region.acknowledgeAfter.accumulateAndGet(tellClosed(region), Math::max);
+            told = true;
+          } finally {
+            // Who believes in the region does not hear of it: the flag stays, and its next owner waits.
+            if (!told) region.acknowledgeAfter.set(Long.MAX_VALUE);
+          }
         }
       }
     }

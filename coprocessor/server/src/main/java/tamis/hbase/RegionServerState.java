@@ -173,9 +173,12 @@ final class RegionServerState implements Endpoint.Requests {
     if (region.isClosed()) return;
     region.setClosed();
     regions.remove(region.id, region);
-    if (inOrder) inheritance.leave(region);
-    filters.giveRoom();
-    if (life != null) life.closed(region, inOrder);
+    try {
+      if (inOrder) inheritance.leave(region);
+      filters.giveRoom();
+    } finally {
+      if (life != null) life.closed(region, inOrder);
+    }
   }
 
   /** Nothing is written before the region is online: its log has no opening yet. */
