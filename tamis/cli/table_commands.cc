@@ -21,6 +21,7 @@ struct Options {
   uint64_t expected_values = IndexSpec{}.expected_values;
   std::string nulls = "index";
   TableOptions definition;
+  DropOptions drop;
 };
 
 Status ListTables(Connection* connection, const Options&) {
@@ -29,6 +30,10 @@ Status ListTables(Connection* connection, const Options&) {
                                                   cluster.ListTables(std::move(done));
                                                 }));
   for (const TableSchema& table : tables) std::printf("%s\n", table.name.c_str());
+  const auto unnamed = connection->session()->Change<std::vector<std::string>>(
+      [](ClusterAdmin& admin, auto done) { admin.ListUnnamedTables(std::move(done)); });
+  TAMIS_RETURN_IF_ERROR(unnamed.status());
+  for (const std::string& text : *unnamed) std::fprintf(stderr, "tamis: %s\n", text.c_str());
   return Status::Ok();
 }
 
@@ -81,6 +86,15 @@ Status AttachTable(Connection* connection, const Options& options) {
 }
 
 Status DetachTable(Connection* connection, const Options& options) {
+  if (options.table.empty() == options.hbase_table.empty()) {
+    return InvalidArgument(
+        "cannot detach a table: name it, TABLE or --hbase-table, one of the two");
+  }
+  if (!options.hbase_table.empty()) {
+    return connection->session()->DoAtLength([&](ClusterAdmin& admin, auto done) {
+      admin.DetachForeignTable(options.hbase_table, std::move(done));
+    });
+  }
   return connection->session()->DoAtLength(
       [&](ClusterAdmin& admin, auto done) { admin.DetachTable(options.table, std::move(done)); });
 }
@@ -96,8 +110,9 @@ Status AddColumn(Connection* connection, const Options& options) {
 }
 
 Status DropTable(Connection* connection, const Options& options) {
-  return connection->session()->DoAtLength(
-      [&](ClusterAdmin& admin, auto done) { admin.DropTable(options.table, std::move(done)); });
+  return connection->session()->DoAtLength([&](ClusterAdmin& admin, auto done) {
+    admin.DropTable(options.table, options.drop, std::move(done));
+  });
 }
 
 Status CreateIndex(Connection* connection, const Options& options) {
@@ -169,16 +184,28 @@ void AddTableCommands(Command app, Invocation* invocation) {
   Command attach = add(table, "attach",
                        "Make a table that HBase has already one of the store's: its rows as they "
                        "are, its clients as "
-                       "before. --key takes NAME:TYPE[:FORM] here",
+                       "before. --key takes NAME:TYPE[:FORM] here. A copy of an attached table "
+                       "needs no definition",
                        AttachTable);
   table_argument(attach);
   attach.AddOption("--hbase-table", options->hbase_table, "NAME or NAMESPACE:NAME of it in HBase")
       .Required();
   options->definition.AddTo(attach);
-  table_argument(add(table, "detach",
-                     "Make a table of HBase one that Tamis knows nothing of; its rows stay",
-                     DetachTable));
-  table_argument(add(table, "drop", "Delete a table with all its rows", DropTable));
+  Command detach = add(table, "detach",
+                       "Make a table of HBase one that Tamis knows nothing of; its rows stay",
+                       DetachTable);
+  detach.AddOption("TABLE", options->table, "The table");
+  detach.AddOption("--hbase-table", options->hbase_table,
+                   "NAME or NAMESPACE:NAME of it in HBase, in place of TABLE: for copies and "
+                   "leftovers, which have no name here");
+  Command drop_table = add(table, "drop",
+                           "Delete a table with all its rows; one that was attached is refused, "
+                           "which detach gives back",
+                           DropTable);
+  table_argument(drop_table);
+  drop_table.AddFlag("--delete-hbase-table", options->drop.delete_attached,
+                     "Delete a table that was attached, too, with all the rows that others have "
+                     "in it");
 
   Command index = app.AddCommand("index", "Create, drop, rebuild and list indexes");
   index.RequireCommand();

@@ -75,6 +75,11 @@ Result<TableSchema> TableOptions::Define(const std::string& table) const {
 }
 
 Result<TableSchema> TableOptions::DefineAttached(const std::string& table) const {
+  if (columns.empty() && key.empty() && indexes.empty() && marker.empty()) {
+    TableSchema named;
+    named.name = table;
+    return named;
+  }
   TableOptions full = *this;
   std::map<std::string, std::string> types;  // by column
   for (const std::string& text : columns) {

@@ -43,6 +43,7 @@ struct TableOptions {
   void AddTo(Command command);
   // Of a table of this name.
   Result<TableSchema> Define(const std::string& table) const;
+  // A schema without columns when nothing is said: the table has a definition of its own.
   Result<TableSchema> DefineAttached(const std::string& table) const;
 };
 

@@ -34,6 +34,14 @@ void ClusterAdmin::DetachTable(const std::string&, DoneCallback done) {
   done(CannotDo(Capability::kAttachTable));
 }
 
+void ClusterAdmin::DetachForeignTable(const std::string&, DoneCallback done) {
+  done(CannotDo(Capability::kAttachTable));
+}
+
+void ClusterAdmin::ListUnnamedTables(Callback<std::vector<std::string>> done) {
+  done(std::vector<std::string>());
+}
+
 void ClusterAdmin::Examine(Callback<std::vector<Finding>> done) {
   done(CannotDo(Capability::kExamine));
 }

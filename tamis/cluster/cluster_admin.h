@@ -107,6 +107,10 @@ struct JobInfo {
   uint64_t moved = 0;  // kBalance: regions
 };
 
+struct DropOptions {
+  bool delete_attached = false;  // also a table that was attached, with the rows of its owner
+};
+
 class ClusterAdmin {
  public:
   virtual ~ClusterAdmin() = default;
@@ -115,13 +119,21 @@ class ClusterAdmin {
 
   // Ids and version are given by the cluster. kAlreadyExists when the name is taken.
   virtual void CreateTable(TableSchema schema, Callback<TableSchema> done) = 0;
-  virtual void DropTable(const std::string& table, DoneCallback done) = 0;
+  // Deletes the table with its rows. kFailedPrecondition for an attached table, whose rows are
+  // others', unless `options` say so.
+  virtual void DropTable(const std::string& table, DropOptions options, DoneCallback done) = 0;
   // A table that is there already, under a name that the cluster gives it, and that others go on
-  // writing: it is known as the schema says from now on. Detached it is theirs alone again, with
-  // its rows as they are. For clusters that Can(kAttachTable).
+  // writing: it is known as the schema says from now on. A schema with a name and no columns takes
+  // the definition that the table has itself, as a copy of an attached table does. Detached it is
+  // theirs alone again, with its rows as they are. For clusters that Can(kAttachTable).
   virtual void AttachTable(TableSchema schema, const std::string& foreign_name,
                            Callback<TableSchema> done);
   virtual void DetachTable(const std::string& table, DoneCallback done);
+  // The same by the cluster's name, which a table has also where it has none of ours.
+  virtual void DetachForeignTable(const std::string& foreign_name, DoneCallback done);
+  // Tables that are indexed and have no name of ours, or share one: a sentence for each, which says
+  // what it is and what to do. None for clusters that cannot attach tables.
+  virtual void ListUnnamedTables(Callback<std::vector<std::string>> done);
   virtual void AddColumn(const std::string& table, Column column, Callback<TableSchema> done) = 0;
   // Online. Done when puts maintain the index; regions complete it in the background, and until one
   // has, a search by the index scans that region.

@@ -146,6 +146,11 @@ std::vector<std::string> ObstaclesToAttaching(const hbase::TableDescription& tab
     families += (families.empty() ? "\"" : ", \"") + family.name + "\"";
     there.insert(family.name);
   }
+  if (HasTraces(table)) {
+    obstacles.push_back("it was attached, and its schema was taken away; make it a plain table "
+                        "first: tamis table detach --hbase-table " + FullTableName(table.name));
+    return obstacles;
+  }
   if (there.contains("tamis")) {
     obstacles.push_back(
         "it has a family \"tamis\", which is to hold the entries of indexes; "

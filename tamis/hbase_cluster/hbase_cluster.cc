@@ -11,8 +11,6 @@ namespace {
 
 constexpr int kWaiters = 4;
 
-Status NoTable(const std::string& name) { return NotFound("no table \"" + name + "\""); }
-
 Result<RegionInfo> InfoOf(const hbase::Region& region, uint32_t table_id) {
   TAMIS_ASSIGN_OR_RETURN(const RegionId id, RegionIdOf(region.encoded));
   RegionInfo info{.id = id,
@@ -78,39 +76,56 @@ void HBaseCluster::Ask(Shared<T>* shared, Callback<T> done, std::function<Result
   });
 }
 
-Result<std::vector<IndexedTable>> HBaseCluster::Tables() {
+Result<TableNames> HBaseCluster::Names() {
   auto listed = client_->Tables(options_.name_space);
   // A namespace is made with its first table.
-  if (listed.status().code() == StatusCode::kNotFound) return std::vector<IndexedTable>();
+  if (listed.status().code() == StatusCode::kNotFound) return TableNames({});
   TAMIS_ASSIGN_OR_RETURN(auto descriptions, std::move(listed));
   std::vector<IndexedTable> tables;
   for (hbase::TableDescription& description : descriptions) {
-    // One that cannot be read must not hide the others; who names it is told.
+    // A table that cannot be read must not hide the others; its own name leads to the error.
     auto table = ReadIndexedTable(std::move(description));
     if (table.ok() && table->has_value()) tables.push_back(**std::move(table));
   }
-  return tables;
+  return TableNames(std::move(tables));
 }
 
-Result<IndexedTable> HBaseCluster::Find(const std::string& name) {
-  std::string guess;
+Result<std::vector<IndexedTable>> HBaseCluster::Tables() {
+  TAMIS_ASSIGN_OR_RETURN(const TableNames names, Names());
+  return names.Named();
+}
+
+Result<std::optional<IndexedTable>> HBaseCluster::FindAgain(const std::string& name) {
+  std::string hbase_name;
   {
     std::lock_guard lock(mutex_);
     const auto known = known_.find(name);
-    guess = known != known_.end() ? known->second.hbase_name
-                                  : HBaseTableName(options_.name_space, name);
+    if (known == known_.end()) return std::optional<IndexedTable>();
+    hbase_name = known->second.hbase_name;
   }
-  auto description = client_->Table(guess);
-  if (description.ok()) {
-    TAMIS_ASSIGN_OR_RETURN(auto table, ReadIndexedTable(*std::move(description)));
-    if (table && table->stored.name == name) return *std::move(table);
-  } else if (description.status().code() != StatusCode::kNotFound) {
-    return description.status().WithContext("cannot look up table \"" + name + "\"");
-  }
-  TAMIS_ASSIGN_OR_RETURN(auto tables, Tables());
-  const auto found = std::ranges::find(tables, name, [](const auto& t) { return t.stored.name; });
-  if (found == tables.end()) return NoTable(name);
-  return std::move(*found);
+  auto description = client_->Table(hbase_name);
+  if (description.status().code() == StatusCode::kNotFound) return std::optional<IndexedTable>();
+  TAMIS_ASSIGN_OR_RETURN(auto read, std::move(description));
+  TAMIS_ASSIGN_OR_RETURN(auto table, ReadIndexedTable(std::move(read)));
+  if (!table || table->stored.name != name || !TableNames::HasItsName(*table)) table.reset();
+  return table;
+}
+
+Result<IndexedTable> HBaseCluster::Find(const std::string& name) {
+  const auto look = [&]() -> Result<IndexedTable> {
+    TAMIS_ASSIGN_OR_RETURN(auto again, FindAgain(name));
+    if (again) return *std::move(again);
+    TAMIS_ASSIGN_OR_RETURN(const TableNames names, Names());
+    auto named = names.Find(name);
+    if (named.status().code() != StatusCode::kNotFound) return named;
+    // A schema that cannot be read does not say whose it is; the table's own name does.
+    auto same = client_->Table(HBaseTableName(options_.name_space, name));
+    if (same.ok()) TAMIS_RETURN_IF_ERROR(ReadIndexedTable(*std::move(same)).status());
+    return named;
+  };
+  auto found = look();
+  if (found.ok() || found.status().code() == StatusCode::kNotFound) return found;
+  return found.status().WithContext("cannot look up table \"" + name + "\"");
 }
 
 HBaseCluster::Known HBaseCluster::KnownOf(const IndexedTable& table) const {

@@ -2,9 +2,11 @@
 // coprocessor (docs/HBASE.md).
 //
 // A table of HBase is one of ours when its description has a schema. It is known here by the
-// schema's name, which for a table that Tamis made is its name in HBase, too. Regions are those of
-// hbase:meta; what is stale is read anew there, key range by key range. Who is master, and whether
-// there is one, matters only to what asks for tables and servers.
+// schema's name, which for a table that Tamis made is its name in HBase, too; copies of a table
+// have no name (table_names.h). A table that was found is followed by its HBase name for as long as
+// that has the name. Regions are those of hbase:meta; what is stale is read anew there, key range
+// by key range. Which server is master, and whether there is one, matters only to what asks for
+// tables and servers.
 //
 // Threads: safe. Answers come on the executor. REQUIRES: no task of the executor's uses the cluster
 // when it ends.
@@ -24,6 +26,7 @@
 #include "tamis/hbase/client.h"
 #include "tamis/hbase_cluster/hbase_region_server.h"
 #include "tamis/hbase_cluster/indexed_table.h"
+#include "tamis/hbase_cluster/table_names.h"
 
 namespace tamis {
 
@@ -55,11 +58,12 @@ class HBaseCluster : public Cluster {
   void ListTables(Callback<std::vector<TableSchema>> done) override;
   void GetTable(const std::string& name, Callback<TableSchema> done) override;
 
-  // What an administrator needs beyond that. Find and Tables block; not to be called from a task of
-  // the executor.
+  // What an administrator needs beyond that. Find, Tables and Names block; not to be called from a
+  // task of the executor.
   std::shared_ptr<HBaseRegionServer> Stub(const std::string& name);
   Result<IndexedTable> Find(const std::string& name);
-  Result<std::vector<IndexedTable>> Tables();
+  Result<std::vector<IndexedTable>> Tables();  // those that have a name
+  Result<TableNames> Names();
   const std::string& name_space() const { return options_.name_space; }
   KnownRegions& known_regions() { return link_->regions; }
   // What is remembered of the table's description is too old.
@@ -85,6 +89,8 @@ class HBaseCluster : public Cluster {
   void FindKnown(const std::string& name, Callback<Known> done);
   void AskTable(const std::string& name, Callback<IndexedTable> done);
   Known KnownOf(const IndexedTable& table) const;
+  // The table that had the name when it was last heard of, if it has it still.
+  Result<std::optional<IndexedTable>> FindAgain(const std::string& name);
   void Remember(const std::string& name, const Result<IndexedTable>& table);
   void ListKnown(const Known& table, std::vector<KeyRange> stale,
                  Callback<std::vector<RegionInfo>> done);

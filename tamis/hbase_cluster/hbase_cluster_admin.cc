@@ -58,6 +58,11 @@ Result<TableSchema> FirstVersion(TableSchema wanted) {
   return stored;
 }
 
+Status TakenBy(const IndexedTable& table) {
+  return AlreadyExists("\"" + table.stored.name + "\" is HBase table \"" + table.full_name() +
+                       "\" already; choose another name");
+}
+
 }  // namespace
 
 Result<std::unique_ptr<HBaseClusterAdmin>> HBaseClusterAdmin::Open(Options options,
@@ -242,7 +247,8 @@ Result<TableSchema> HBaseClusterAdmin::Create(TableSchema schema) {
   TAMIS_RETURN_IF_ERROR(CheckJar(/*strict=*/false).WithContext(what));
   IndexedTable table{.description = {.name = HBaseTableName(cluster_->name_space(), stored.name)},
                      .stored = std::move(stored)};
-  table.description = DescribeIndexed(std::move(table.description), table.stored);
+  table.description = WithOrigin(DescribeIndexed(std::move(table.description), table.stored),
+                                 TableOrigin::kCreated);
   Status created = client_->CreateTable(table.description);
   if (created.message().find("NamespaceNotFoundException") != std::string::npos) {
     created = client_->CreateNamespace(cluster_->name_space());
@@ -252,10 +258,12 @@ Result<TableSchema> HBaseClusterAdmin::Create(TableSchema schema) {
   }
   if (created.code() == StatusCode::kAlreadyExists) {
     return AlreadyExists(what + ": HBase has a table \"" + table.description.name +
-                         "\" without a schema of ours; attach it: tamis table attach");
+                         "\", which is not the store's table of that name; attach it: tamis table "
+                         "attach");
   }
   TAMIS_RETURN_IF_ERROR(created.WithContext(what));
   cluster_->Distrust(table.stored.name);
+  TAMIS_RETURN_IF_ERROR(CheckName(table.stored.name));
   return table.schema();
 }
 
@@ -293,35 +301,23 @@ Result<std::string> HBaseClusterAdmin::OwnName(const std::string& foreign_name) 
 // any more: so whoever was interrupted asks for the same again, and waits for what is under way.
 Result<TableSchema> HBaseClusterAdmin::Attach(const TableSchema& schema,
                                               const std::string& foreign_name) {
-  if (!schema.cells) {
+  TAMIS_ASSIGN_OR_RETURN(const std::string hbase_name, OwnName(foreign_name));
+  TAMIS_ASSIGN_OR_RETURN(hbase::TableDescription description, DescribeForeign(hbase_name));
+  TAMIS_ASSIGN_OR_RETURN(const auto before, ReadIndexedTable(description));
+  const bool is_defined = !schema.columns.empty();
+  if (!is_defined && !before) {
+    return InvalidArgument(
+        "it has no definition of its own: say how its rows stand there with --key and --column");
+  }
+  if (is_defined && !schema.cells) {
     return InvalidArgument(
         "no cell of it is named: give --column NAME=FAMILY:QUALIFIER:TYPE, or "
         "--marker FAMILY:QUALIFIER for a cell that all of its rows have");
   }
-  TAMIS_ASSIGN_OR_RETURN(const std::string hbase_name, OwnName(foreign_name));
-  auto described = client_->Table(hbase_name);
-  if (described.status().code() == StatusCode::kNotFound) {
-    return NotFound("HBase has no such table; its shell lists those that there are");
-  }
-  TAMIS_ASSIGN_OR_RETURN(hbase::TableDescription description, std::move(described));
-  TAMIS_ASSIGN_OR_RETURN(const auto before, ReadIndexedTable(description));
-  if (before && before->stored.name != schema.name) {
-    return AlreadyExists("it is attached already, as \"" + before->stored.name +
-                         "\"; tamis table detach " + before->stored.name + " ends that");
-  }
+  if (before) return AttachAgain(*before, schema);
   TAMIS_RETURN_IF_ERROR(CheckJar(/*strict=*/true));
-  if (before) {
-    TAMIS_RETURN_IF_ERROR(CheckSameDefinition(before->stored, schema));
-    // It puts right what somebody took away, too.
-    TAMIS_RETURN_IF_ERROR(client_->ModifyTable(DescribeIndexed(description, before->stored)));
-    cluster_->Distrust(schema.name);
-    return before->schema();
-  }
   const auto taken = cluster_->Find(schema.name);
-  if (taken.ok()) {
-    return AlreadyExists("\"" + schema.name + "\" is HBase table \"" + taken->description.name +
-                         "\" already; choose another name");
-  }
+  if (taken.ok()) return TakenBy(*taken);
   if (taken.status().code() != StatusCode::kNotFound) return taken.status();
   std::vector<std::string> obstacles = ObstaclesToAttaching(description, schema);
   TAMIS_ASSIGN_OR_RETURN(const hbase::TableState state, client_->StateOfTable(hbase_name));
@@ -333,11 +329,66 @@ Result<TableSchema> HBaseClusterAdmin::Attach(const TableSchema& schema,
 
   TAMIS_ASSIGN_OR_RETURN(TableSchema stored, FirstVersion(schema));
   stored = WithIndexesFrom(std::move(stored), 1 + static_cast<uint32_t>(SeedFromSystem() >> 34));
-  IndexedTable table{.description = DescribeIndexed(std::move(description), stored),
+  IndexedTable table{.description = WithOrigin(DescribeIndexed(std::move(description), stored),
+                                               TableOrigin::kAttached),
                      .stored = std::move(stored)};
   TAMIS_RETURN_IF_ERROR(client_->ModifyTable(table.description));
   cluster_->Distrust(schema.name);
+  TAMIS_RETURN_IF_ERROR(CheckName(schema.name));
   return table.schema();
+}
+
+Result<hbase::TableDescription> HBaseClusterAdmin::DescribeForeign(const std::string& hbase_name) {
+  auto described = client_->Table(hbase_name);
+  if (described.status().code() != StatusCode::kNotFound) return described;
+  const std::string full_name = FullTableName(hbase_name);
+  std::string elsewhere;
+  // Not everybody is shown the tables of all namespaces.
+  if (const auto all = client_->Tables(); all.ok()) {
+    const std::string qualifier = full_name.substr(full_name.find(':'));
+    for (const hbase::TableDescription& other : *all) {
+      const std::string its = FullTableName(other.name);
+      if (!its.ends_with(qualifier)) continue;
+      elsewhere += "; there is \"" + its + "\", which is attached in the store " +
+                   "hbase://HOST:PORT,.../" + its.substr(0, its.find(':'));
+    }
+  }
+  return NotFound("HBase has no table \"" + full_name + "\"" +
+                  (elsewhere.empty() ? "; its shell lists those that there are" : elsewhere));
+}
+
+Result<TableSchema> HBaseClusterAdmin::AttachAgain(const IndexedTable& before,
+                                                   const TableSchema& wanted) {
+  TAMIS_ASSIGN_OR_RETURN(const TableNames names, cluster_->Names());
+  const bool is_named =
+      names.StandingOf(before.full_name()) == TableNames::Standing::kNamed;
+  if (is_named && before.stored.name != wanted.name) {
+    return AlreadyExists("it is attached already, as \"" + before.stored.name +
+                         "\"; tamis table detach " + before.stored.name + " ends that");
+  }
+  const auto taken = names.Find(wanted.name);
+  if (taken.ok() && taken->full_name() != before.full_name()) return TakenBy(*taken);
+  IndexedTable after = before;
+  if (after.stored.name != wanted.name) {
+    after.stored.name = wanted.name;
+    ++after.stored.version;
+  }
+  if (!wanted.columns.empty()) TAMIS_RETURN_IF_ERROR(CheckSameDefinition(after.stored, wanted));
+  TAMIS_RETURN_IF_ERROR(CheckJar(/*strict=*/true));
+  after.description = DescribeIndexed(std::move(after.description), after.stored);
+  if (!is_named) {
+    after.description = WithOrigin(std::move(after.description), TableOrigin::kAttached);
+  }
+  TAMIS_RETURN_IF_ERROR(client_->ModifyTable(after.description));
+  cluster_->Distrust(wanted.name);
+  // The master may have given it a later version, and another table may have got the name.
+  TAMIS_ASSIGN_OR_RETURN(const IndexedTable now, cluster_->Find(wanted.name));
+  return now.schema();
+}
+
+Status HBaseClusterAdmin::CheckName(const std::string& name) {
+  TAMIS_ASSIGN_OR_RETURN(const TableNames names, cluster_->Names());
+  return names.Find(name).status();
 }
 
 Status HBaseClusterAdmin::LookAtRows(const std::string& hbase_name, const TableSchema& schema) {
@@ -365,14 +416,51 @@ Status HBaseClusterAdmin::Detach(const std::string& name) {
   return Status::Ok();
 }
 
-void HBaseClusterAdmin::DropTable(const std::string& table, DoneCallback done) {
-  DoStatus(std::move(done), [this, table] {
-    return Drop(table).WithContext("cannot drop table \"" + table + "\"");
+void HBaseClusterAdmin::DetachForeignTable(const std::string& foreign_name, DoneCallback done) {
+  DoStatus(std::move(done), [this, foreign_name] {
+    return DetachForeign(foreign_name)
+        .WithContext("cannot detach HBase table \"" + foreign_name + "\"");
   });
 }
 
-Status HBaseClusterAdmin::Drop(const std::string& name) {
+// Also a table whose schema cannot be read, or was taken away while the rest was left.
+Status HBaseClusterAdmin::DetachForeign(const std::string& foreign_name) {
+  TAMIS_ASSIGN_OR_RETURN(const std::string hbase_name, OwnName(foreign_name));
+  TAMIS_ASSIGN_OR_RETURN(const hbase::TableDescription description, DescribeForeign(hbase_name));
+  if (!HasTraces(description)) return FailedPrecondition("it is not attached");
+  TAMIS_RETURN_IF_ERROR(client_->ModifyTable(DescribePlain(description)));
+  const auto table = ReadIndexedTable(description);
+  if (table.ok() && table->has_value()) cluster_->Distrust((*table)->stored.name);
+  return Status::Ok();
+}
+
+void HBaseClusterAdmin::ListUnnamedTables(Callback<std::vector<std::string>> done) {
+  Do<std::vector<std::string>>(std::move(done), [this]() -> Result<std::vector<std::string>> {
+    TAMIS_ASSIGN_OR_RETURN(const TableNames names, cluster_->Names());
+    std::vector<std::string> texts;
+    for (const TableNames::Unnamed& one : names.ListUnnamed()) {
+      texts.push_back("HBase table \"" + one.table.full_name() + "\": " + one.text);
+    }
+    return texts;
+  });
+}
+
+void HBaseClusterAdmin::DropTable(const std::string& table, DropOptions options,
+                                  DoneCallback done) {
+  DoStatus(std::move(done), [this, table, options] {
+    return Drop(table, options).WithContext("cannot drop table \"" + table + "\"");
+  });
+}
+
+Status HBaseClusterAdmin::Drop(const std::string& name, DropOptions options) {
   TAMIS_ASSIGN_OR_RETURN(const IndexedTable table, cluster_->Find(name));
+  if (table.origin() != TableOrigin::kCreated && !options.delete_attached) {
+    return FailedPrecondition(
+        "it is HBase table \"" + table.full_name() +
+        "\", which was attached, and its rows are others'; tamis table detach " + name +
+        " leaves them as they are, tamis table drop " + name +
+        " --delete-hbase-table deletes the HBase table with all of its rows");
+  }
   const Status disabled = client_->DisableTable(table.description.name);
   // It may be disabled since somebody gave up in between.
   if (!disabled.ok() && disabled.code() != StatusCode::kFailedPrecondition) return disabled;

@@ -43,11 +43,13 @@ class HBaseClusterAdmin : public ClusterAdmin {
 
   // In cells: a column for which the schema names no cell gets one.
   void CreateTable(TableSchema schema, Callback<TableSchema> done) override;
-  void DropTable(const std::string& table, DoneCallback done) override;
+  void DropTable(const std::string& table, DropOptions options, DoneCallback done) override;
   // `foreign_name` is "NAME" or "NAMESPACE:NAME". Whoever was interrupted may ask again.
   void AttachTable(TableSchema schema, const std::string& foreign_name,
                    Callback<TableSchema> done) override;
   void DetachTable(const std::string& table, DoneCallback done) override;
+  void DetachForeignTable(const std::string& foreign_name, DoneCallback done) override;
+  void ListUnnamedTables(Callback<std::vector<std::string>> done) override;
   void AddColumn(const std::string& table, Column column, Callback<TableSchema> done) override;
   void CreateIndex(const std::string& table, IndexSpec index, Callback<TableSchema> done) override;
   void DropIndex(const std::string& table, const std::string& index,
@@ -79,12 +81,18 @@ class HBaseClusterAdmin : public ClusterAdmin {
   void DoStatus(DoneCallback done, std::function<Status()> work);
 
   Result<TableSchema> Create(TableSchema schema);
-  Status Drop(const std::string& table);
+  Status Drop(const std::string& table, DropOptions options);
   Status CheckJar(bool strict);
   Result<std::string> OwnName(const std::string& foreign_name) const;
   Result<TableSchema> Attach(const TableSchema& schema, const std::string& foreign_name);
+  Result<hbase::TableDescription> DescribeForeign(const std::string& hbase_name);
+  // A table that has a schema: gives it the name, or puts right what somebody took away.
+  Result<TableSchema> AttachAgain(const IndexedTable& before, const TableSchema& wanted);
+  // Another table may have been given the name at the same time.
+  Status CheckName(const std::string& name);
   Status LookAtRows(const std::string& hbase_name, const TableSchema& schema);
   Status Detach(const std::string& name);
+  Status DetachForeign(const std::string& foreign_name);
   Result<TableSchema> Change(const std::string& table,
                              const std::function<Result<TableSchema>(TableSchema)>& change);
   // As hbase:meta has it now.

@@ -10,6 +10,10 @@ namespace {
 
 constexpr std::string_view kDefaultNamespace = "default";
 constexpr std::string_view kSchemaAttribute = "tamis.schema";
+constexpr std::string_view kTableAttribute = "tamis.table";
+constexpr std::string_view kOriginAttribute = "tamis.origin";
+constexpr std::string_view kCreated = "created";
+constexpr std::string_view kAttached = "attached";
 constexpr std::string_view kZerosAttribute = "tamis.prefix.zeros";
 constexpr std::string_view kIndexFamily = "tamis";
 constexpr std::string_view kObserver = "tamis.hbase.IndexObserver";
@@ -51,7 +55,27 @@ void AddFamily(const std::string& name, std::map<std::string, std::string> attri
   }
 }
 
+std::string Attribute(const hbase::TableDescription& description, std::string_view name) {
+  const auto found = description.attributes.find(std::string(name));
+  return found == description.attributes.end() ? "" : found->second;
+}
+
+bool IsTrace(const std::string& name, const std::string& value) {
+  return name == kSchemaAttribute || name == kTableAttribute || name == kOriginAttribute ||
+         name == kZerosAttribute || (name == kSplitPolicyAttribute && value == kSplitPolicy) ||
+         (name.starts_with(kCoprocessorAttribute) && HasObserver(value));
+}
+
 }  // namespace
+
+std::string IndexedTable::full_name() const { return FullTableName(description.name); }
+
+std::string IndexedTable::indexed_as() const { return Attribute(description, kTableAttribute); }
+
+TableOrigin IndexedTable::origin() const {
+  return Attribute(description, kOriginAttribute) == kCreated ? TableOrigin::kCreated
+                                                              : TableOrigin::kAttached;
+}
 
 TableSchema IndexedTable::schema() const {
   TableSchema schema = stored;
@@ -73,6 +97,7 @@ Result<std::optional<IndexedTable>> ReadIndexedTable(hbase::TableDescription des
 hbase::TableDescription DescribeIndexed(hbase::TableDescription description,
                                         const TableSchema& stored) {
   description.attributes[std::string(kSchemaAttribute)] = SerializeSchema(stored);
+  description.attributes[std::string(kTableAttribute)] = FullTableName(description.name);
   description.attributes[std::string(kSplitPolicyAttribute)] = kSplitPolicy;
   AddObserver(&description);
   // A search reads rows by their keys: the store files say at once that a key is none of theirs.
@@ -91,12 +116,23 @@ hbase::TableDescription DescribeIndexed(hbase::TableDescription description,
   return description;
 }
 
+hbase::TableDescription WithOrigin(hbase::TableDescription description, TableOrigin origin) {
+  description.attributes[std::string(kOriginAttribute)] =
+      origin == TableOrigin::kCreated ? kCreated : kAttached;
+  return description;
+}
+
+bool HasTraces(const hbase::TableDescription& description) {
+  return std::ranges::any_of(description.attributes, [](const auto& attribute) {
+    return IsTrace(attribute.first, attribute.second);
+  });
+}
+
 hbase::TableDescription DescribePlain(hbase::TableDescription description) {
+  // A family of the name may be somebody else's.
+  if (!HasTraces(description)) return description;
   std::erase_if(description.attributes, [](const auto& attribute) {
-    const auto& [name, value] = attribute;
-    return name == kSchemaAttribute || name == kZerosAttribute ||
-           (name == kSplitPolicyAttribute && value == kSplitPolicy) ||
-           (name.starts_with(kCoprocessorAttribute) && HasObserver(value));
+    return IsTrace(attribute.first, attribute.second);
   });
   std::erase_if(description.families,
                 [](const hbase::FamilySchema& family) { return family.name == kIndexFamily; });
@@ -125,10 +161,13 @@ std::string HBaseTableName(std::string_view name_space, std::string_view name) {
   return std::string(name_space) + ":" + std::string(name);
 }
 
+std::string FullTableName(std::string_view hbase_table) {
+  if (hbase_table.find(':') != std::string_view::npos) return std::string(hbase_table);
+  return std::string(kDefaultNamespace) + ":" + std::string(hbase_table);
+}
+
 uint32_t TableIdInMessages(std::string_view hbase_table, uint32_t stored_id) {
-  std::string name(hbase_table);
-  if (name.find(':') == std::string::npos) name = std::string(kDefaultNamespace) + ":" + name;
-  return std::max(1u, static_cast<uint32_t>(Hash(name, stored_id) >> 33));
+  return std::max(1u, static_cast<uint32_t>(Hash(FullTableName(hbase_table), stored_id) >> 33));
 }
 
 Result<RegionId> RegionIdOf(std::string_view encoded_name) {

@@ -5,6 +5,11 @@
 // the table by a number that both compute from that id and the table's name, so that a copy under
 // another name is another table.
 //
+// HBase copies attributes with a table: clone_snapshot, clone_table_schema and the restore of a
+// backup under another name all give the new table the schema of the old one. So the description
+// also records the HBase name under which the table was indexed. A table whose record is another
+// name than its own is a copy; table_names.h says what that means for the names of a store.
+//
 // Threads: values, pure functions.
 #pragma once
 
@@ -20,9 +25,19 @@
 
 namespace tamis {
 
+// Who made the HBase table, and owns its rows.
+enum class TableOrigin { kCreated, kAttached };
+
 struct IndexedTable {
   hbase::TableDescription description;
   TableSchema stored;  // as the description has it
+
+  // "shop:Orders", with the namespace also where that is "default".
+  std::string full_name() const;
+  // The full name under which it was indexed; empty when a program wrote it that did not record it.
+  std::string indexed_as() const;
+  // kAttached where that is not recorded.
+  TableOrigin origin() const;
 
   // As coordinators know it: under the id that is used in messages.
   TableSchema schema() const;
@@ -35,6 +50,10 @@ Result<std::optional<IndexedTable>> ReadIndexedTable(hbase::TableDescription des
 // the description says stays; families that the schema names and that are not there are added.
 hbase::TableDescription DescribeIndexed(hbase::TableDescription description,
                                         const TableSchema& stored);
+// REQUIRES: it is described as indexed.
+hbase::TableDescription WithOrigin(hbase::TableDescription description, TableOrigin origin);
+// Whether Tamis left anything in it, a schema or not.
+bool HasTraces(const hbase::TableDescription& description);
 // A plain table again.
 hbase::TableDescription DescribePlain(hbase::TableDescription description);
 
@@ -45,7 +64,9 @@ Column InCell(const TableSchema& schema, Column column);
 
 // "orders", "shop:orders"; the namespace "default" is left out.
 std::string HBaseTableName(std::string_view name_space, std::string_view name);
-// `hbase_table` as HBaseTableName gives it.
+// "shop:orders", "default:orders". `hbase_table` as HBaseTableName gives it.
+std::string FullTableName(std::string_view hbase_table);
+// Likewise.
 uint32_t TableIdInMessages(std::string_view hbase_table, uint32_t stored_id);
 // Of the 32 hexadecimal digits of a region's name.
 Result<RegionId> RegionIdOf(std::string_view encoded_name);

@@ -71,6 +71,26 @@ TEST(IndexedTableTest, WhatOthersSaidOfTheTableStays) {
   EXPECT_EQ(plain.families[0].name, "d");
 }
 
+TEST(IndexedTableTest, TheOriginOfATableIsKeptAndNotKnownMeansAttached) {
+  const TableSchema schema = InCells(Orders());
+  IndexedTable table{.description = DescribeIndexed({.name = "t"}, schema), .stored = schema};
+  EXPECT_EQ(table.origin(), TableOrigin::kAttached);
+  table.description = WithOrigin(table.description, TableOrigin::kCreated);
+  table.description = DescribeIndexed(table.description, schema);
+  EXPECT_EQ(table.origin(), TableOrigin::kCreated);
+  EXPECT_EQ(table.indexed_as(), "default:t");
+}
+
+TEST(IndexedTableTest, AFamilyOfOthersIsNoTraceOfOurs) {
+  const hbase::TableDescription theirs{.name = "t", .families = {{.name = "tamis"}}};
+  EXPECT_FALSE(HasTraces(theirs));
+  EXPECT_EQ(DescribePlain(theirs).families.size(), 1u);
+  hbase::TableDescription left = DescribeIndexed(theirs, InCells(Orders()));
+  left.attributes.erase("tamis.schema");
+  EXPECT_TRUE(HasTraces(left));
+  EXPECT_FALSE(HasTraces(DescribePlain(left)));
+}
+
 TEST(IndexedTableTest, NumbersInMessagesAreThoseThatTheServersCompute) {
   // A table's depend on its name with the namespace and on the id that was drawn for it.
   EXPECT_EQ(TableIdInMessages("t", 7), TableIdInMessages("default:t", 7));

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tamis/hbase_cluster/attachment.h"
+#include "tamis/hbase_cluster/table_names.h"
 
 namespace tamis {
 namespace {
@@ -206,8 +207,8 @@ void CheckPlain(const hbase::TableDescription& table, Findings* findings) {
   if (left.empty()) return;
   findings->ToDo("table " + table.name,
                  "has " + left +
-                     " and no schema of ours: attach it again and detach it, or remove "
-                     "them in HBase's shell");
+                     " and no schema of ours, so that plain scans show index entries as rows: "
+                     "tamis table detach --hbase-table " + FullTableName(table.name));
 }
 
 // What the servers ask of a table that has a schema.
@@ -219,10 +220,9 @@ void CheckDescription(const IndexedTable& table, const std::string& subject, Fin
     missing += (missing.empty() ? "" : ", ") + what;
   };
   for (const auto& [name, value] : wanted.attributes) {
+    if (name == "tamis.schema" || name == "tamis.table") continue;
     const auto found = now.attributes.find(name);
-    if (name != "tamis.schema" && (found == now.attributes.end() || found->second != value)) {
-      miss(name + " " + value);
-    }
+    if (found == now.attributes.end() || found->second != value) miss(name + " " + value);
   }
   for (const hbase::FamilySchema& family : wanted.families) {
     const auto found = std::ranges::find(now.families, family.name, &hbase::FamilySchema::name);
@@ -230,8 +230,9 @@ void CheckDescription(const IndexedTable& table, const std::string& subject, Fin
   }
   if (!missing.empty()) {
     findings->ToDo(subject, "lacks what keeps its indexes: " + missing +
-                                "; tamis table attach with its definition puts that right, then "
-                                "tamis index rebuild");
+                                "; tamis table attach " + table.stored.name + " --hbase-table " +
+                                table.full_name() + " puts that right, then tamis index rebuild " +
+                                table.stored.name);
   }
   for (const hbase::FamilySchema& family : now.families) {
     if (family.name != "tamis") continue;
@@ -250,7 +251,45 @@ void CheckDescription(const IndexedTable& table, const std::string& subject, Fin
   }
 }
 
-void CheckIndexed(const IndexedTable& table, Findings* findings) {
+std::string NamespaceOf(const IndexedTable& table) {
+  const std::string name = table.full_name();
+  return name.substr(0, name.find(':'));
+}
+
+// Copies, ambiguous names, and tables that would not be told from a copy. The full names of the
+// tables that have a name.
+std::set<std::string> CheckNames(const std::vector<IndexedTable>& tables, Findings* findings) {
+  std::map<std::string, std::vector<IndexedTable>> by_namespace;
+  std::set<std::string> there;
+  std::set<std::string> named;
+  for (const IndexedTable& table : tables) {
+    by_namespace[NamespaceOf(table)].push_back(table);
+    there.insert(table.full_name());
+  }
+  for (const auto& [name_space, its] : by_namespace) {
+    const TableNames names(its);
+    for (const TableNames::Unnamed& one : names.ListUnnamed()) {
+      const std::string subject = "table " + one.table.description.name;
+      // While its original is there, a copy may be meant to be nothing but a backup.
+      const bool is_backup = one.standing == TableNames::Standing::kCopy &&
+                             (one.table.indexed_as().empty() ||
+                              there.contains(one.table.indexed_as()));
+      is_backup ? findings->Note(subject, one.text) : findings->ToDo(subject, one.text);
+    }
+    for (const IndexedTable& table : names.Named()) {
+      named.insert(table.full_name());
+      if (TableNames::HasItsName(table)) continue;
+      findings->Note("table " + table.description.name,
+                     "was indexed by an older program, which did not record its name in HBase, by "
+                     "which it is told from its copies: tamis table attach " +
+                         table.stored.name + " --hbase-table " + table.full_name() +
+                         " records it");
+    }
+  }
+  return named;
+}
+
+void CheckIndexed(const IndexedTable& table, bool is_named, Findings* findings) {
   const std::string subject = "table " + table.description.name;
   const size_t before = findings->to_do();
   CheckDescription(table, subject, findings);
@@ -268,7 +307,7 @@ void CheckIndexed(const IndexedTable& table, Findings* findings) {
                    "has the durability ASYNC_WAL: a crash may take rows that were "
                    "acknowledged, and their entries with them");
   }
-  if (findings->to_do() == before) {
+  if (findings->to_do() == before && is_named) {
     findings->Fine(subject, "is indexed as \"" + table.stored.name + "\", schema version " +
                                 std::to_string(table.stored.version));
   }
@@ -327,13 +366,18 @@ std::vector<Finding> Examine(const Installation& all) {
                         ", too: what that writes behind the hooks of HBase is not indexed");
     }
   }
+  std::vector<IndexedTable> indexed;
+  for (const Installation::Table& table : all.tables) {
+    if (table.indexed.ok() && *table.indexed) indexed.push_back(**table.indexed);
+  }
+  const std::set<std::string> named = CheckNames(indexed, &findings);
   for (const Installation::Table& table : all.tables) {
     const std::string& name = table.description.name;
     if (!table.indexed.ok()) {
       findings.ToDo("table " + name, "takes no writes: " + table.indexed.status().message() +
                                          "; is this program older than the one that made it?");
     } else if (*table.indexed) {
-      CheckIndexed(**table.indexed, &findings);
+      CheckIndexed(**table.indexed, named.contains((*table.indexed)->full_name()), &findings);
     } else {
       CheckPlain(table.description, &findings);
     }

@@ -259,9 +259,32 @@ TEST(InstallationTest, Tables) {
                    }))
                   .text,
               HasSubstr("org.example.Other"));
+  EXPECT_THAT(Only(Kind::kNote, with([](auto* t) { t->attributes.erase("tamis.table"); })).text,
+              HasSubstr("table attach orders --hbase-table shop:orders records it"));
   Installation other = Healthy();
   other.servers[1].coprocessors.push_back("Stranger");
   EXPECT_THAT(Only(Kind::kNote, other).text, HasSubstr("Stranger"));
+}
+
+TEST(InstallationTest, ACopyIsCalledOneAndMissesItsOriginalWhereThatIsGone) {
+  Installation one = Healthy();
+  hbase::TableDescription copy = Orders().description;
+  copy.name = "backup:orders";
+  one.tables.push_back(TableOf(copy));
+  EXPECT_EQ(Only(Kind::kNote, one).subjects, std::vector<std::string>{"table backup:orders"});
+  EXPECT_THAT(Only(Kind::kNote, one).text, HasSubstr("a copy of \"shop:orders\""));
+  one.tables.erase(one.tables.begin());
+  EXPECT_THAT(Only(Kind::kToDo, one).text, HasSubstr("--hbase-table backup:orders"));
+}
+
+TEST(InstallationTest, TablesThatShareANameAreToBeToldApart) {
+  Installation one = Healthy();
+  IndexedTable second = Orders();
+  second.description.name = "shop:Sales";
+  one.tables.push_back(TableOf(DescribeIndexed(second.description, second.stored)));
+  const Finding found = Only(Kind::kToDo, one);
+  EXPECT_EQ(found.subjects.size(), 2u);
+  EXPECT_THAT(found.text, HasSubstr("\"shop:orders\" and \"shop:Sales\""));
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ class RocksCluster : public Cluster, public ClusterAdmin {
   void CreateTable(TableSchema schema, Callback<TableSchema> done) override {
     done(schemas_->Create(std::move(schema)));
   }
-  void DropTable(const std::string& table, DoneCallback done) override {
+  void DropTable(const std::string& table, DropOptions, DoneCallback done) override {
     done(schemas_->Drop(table));
   }
   void AddColumn(const std::string& table, Column column, Callback<TableSchema> done) override {

@@ -72,7 +72,7 @@ TEST_P(ClusterSuite, ATableThatIsMadeAnewUnderItsNameIsEmpty) {
   Fill(100);
   const TableSchema schema = *table_;
   const Status dropped = AwaitStatus(&kind_->executor(), kind_->Soon(), [&](auto done) {
-    kind_->admin().DropTable("packages", done);
+    kind_->admin().DropTable("packages", {}, done);
   });
   ASSERT_TRUE(dropped.ok()) << dropped;
   EXPECT_EQ(kind_->Regions("packages").status(), NotFound("no table \"packages\""));

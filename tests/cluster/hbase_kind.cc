@@ -67,8 +67,8 @@ class AdminOfProcesses : public ClusterAdmin {
   void CreateTable(TableSchema schema, Callback<TableSchema> done) override {
     admin_.CreateTable(std::move(schema), std::move(done));
   }
-  void DropTable(const std::string& table, DoneCallback done) override {
-    admin_.DropTable(table, std::move(done));
+  void DropTable(const std::string& table, DropOptions options, DoneCallback done) override {
+    admin_.DropTable(table, options, std::move(done));
   }
   void AttachTable(TableSchema schema, const std::string& foreign_name,
                    Callback<TableSchema> done) override {
@@ -76,6 +76,12 @@ class AdminOfProcesses : public ClusterAdmin {
   }
   void DetachTable(const std::string& table, DoneCallback done) override {
     admin_.DetachTable(table, std::move(done));
+  }
+  void DetachForeignTable(const std::string& foreign_name, DoneCallback done) override {
+    admin_.DetachForeignTable(foreign_name, std::move(done));
+  }
+  void ListUnnamedTables(Callback<std::vector<std::string>> done) override {
+    admin_.ListUnnamedTables(std::move(done));
   }
   void Examine(Callback<std::vector<Finding>> done) override { admin_.Examine(std::move(done)); }
   void AddColumn(const std::string& table, Column column, Callback<TableSchema> done) override {
@@ -225,7 +231,7 @@ class HBaseUnderTest : public ClusterUnderTest {
     if (!tables.ok()) return;
     for (const TableSchema& table : *tables) {
       (void)AwaitStatus(executor_.get(), Soon(),
-                        [&](auto done) { admin_->DropTable(table.name, done); });
+                        [&](auto done) { admin_->DropTable(table.name, {}, done); });
     }
   }
   void Close() {

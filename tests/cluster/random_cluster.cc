@@ -188,7 +188,7 @@ class RandomCluster {
     ForgetWrites();
     mishaps_.Forget();
     const Status dropped =
-        Await<Status>(&executor(), [&](auto done) { cluster().DropTable("t", done); });
+        Await<Status>(&executor(), [&](auto done) { cluster().DropTable("t", {}, done); });
     if (!dropped.ok()) return Fail("cannot drop the table: " + dropped.ToString());
     model_ = ModelTable();
     for (size_t i = 0; i < kEngines; ++i) sim_.engine(i).ForgetTable("t");

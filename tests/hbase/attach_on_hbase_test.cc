@@ -12,7 +12,10 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "tamis/base/thread_executor.h"
 #include "tamis/hbase/client.h"
+#include "tamis/hbase_cluster/hbase_cluster.h"
+#include "tamis/query/engine.h"
 #include "tests/hbase/local_hbase.h"
 #include "tests/hbase/program.h"
 
@@ -288,11 +291,14 @@ TEST_F(AttachOnHBaseTest, TheDoctorFindsWhatIsAmiss) {
                           HasSubstr("indexed as \"t\""), HasSubstr("LocalFileSystem"),
                           Not(HasSubstr("to do"))));
 
-  // Somebody took the schema away, and left the rest.
+  // The schema of a table was taken away and the rest was left, before a guard was loaded.
   auto table = client_->Table(owner.table());
   ASSERT_TRUE(table.ok()) << table.status();
+  program_->Do({"table", "detach", "t"});
+  ASSERT_EQ(client_->DisableTable(owner.table()), Status());
+  ASSERT_EQ(client_->DeleteTable(owner.table()), Status());
   table->attributes.erase("tamis.schema");
-  ASSERT_EQ(client_->ModifyTable(*table), Status());
+  ASSERT_EQ(client_->CreateTable(*table), Status());
   const auto amiss = nlohmann::json::parse(program_->Fail({"doctor", "--json"}));
   EXPECT_FALSE(amiss["fine"]);
   int to_do = 0;
@@ -303,6 +309,127 @@ TEST_F(AttachOnHBaseTest, TheDoctorFindsWhatIsAmiss) {
     EXPECT_THAT(finding["text"].get<std::string>(), HasSubstr("no schema of ours"));
   }
   EXPECT_EQ(to_do, 1);
+  EXPECT_THAT(program_->Fail(Attach("t", "t")), HasSubstr("table detach --hbase-table"));
+  program_->Do({"table", "detach", "--hbase-table", "t"});
+  program_->Do(Attach("t", "t"));
+}
+
+TEST_F(AttachOnHBaseTest, ASchemaIsNotTakenAwayAlone) {
+  Owner owner = NewOwner("t");
+  ASSERT_EQ(owner.Create(), Status());
+  program_->Do(Attach("t", "t"));
+  const auto table = client_->Table(owner.table());
+  ASSERT_TRUE(table.ok()) << table.status();
+  for (const char* attribute : {"tamis.schema", "tamis.table", "SPLIT_POLICY", "coprocessor$1"}) {
+    hbase::TableDescription less = *table;
+    ASSERT_EQ(less.attributes.erase(attribute), 1u) << attribute;
+    EXPECT_EQ(client_->ModifyTable(less).code(), StatusCode::kInvalidArgument) << attribute;
+  }
+  hbase::TableDescription less = *table;
+  std::erase_if(less.families, [](const auto& family) { return family.name == "tamis"; });
+  EXPECT_EQ(client_->ModifyTable(less).code(), StatusCode::kInvalidArgument);
+  program_->Do({"table", "detach", "t"});
+}
+
+TEST_F(AttachOnHBaseTest, ACopyHasNoNameUntilItIsAttached) {
+  Owner owner = NewOwner("Rates");
+  ASSERT_EQ(owner.Create(), Status());
+  ASSERT_EQ(owner.Fill(0, 20), Status());
+  auto attach = Attach("rates", "Rates");
+  attach.insert(attach.end(), {"--index", "customer"});
+  program_->Do(attach);
+  // With all attributes, as clone_snapshot and clone_table_schema do. Its name comes first.
+  auto description = client_->Table(owner.table());
+  ASSERT_TRUE(description.ok()) << description.status();
+  Owner copy = NewOwner("Backup_Rates");
+  description->name = copy.table();
+  ASSERT_EQ(client_->CreateTable(*description), Status());
+  ASSERT_EQ(copy.Fill(1000, 1003), Status());
+
+  ExpectEveryCustomer("rates", owner);
+  program_->Do({"sql", "UPDATE rates SET cents = 7 WHERE id = 3"});
+  const auto row = client_->Get(owner.table(), {.row = Long(3)});
+  ASSERT_TRUE(row.ok()) << row.status();
+  EXPECT_EQ(row->Find("m", "cents"), Int(7));
+  ASSERT_EQ(owner.Put(3), Status());
+  const std::string is_copy = "a copy of \"" + owner.table() + "\"";
+  EXPECT_THAT(program_->Do({"table", "list"}), AllOf(HasSubstr("rates\n"), HasSubstr(is_copy)));
+  EXPECT_THAT(program_->Do({"doctor"}), HasSubstr(is_copy));
+  EXPECT_THAT(program_->Fail({"table", "attach", "rates", "--hbase-table", "Backup_Rates"}),
+              AllOf(HasSubstr(owner.table()), HasSubstr("choose another name")));
+
+  program_->Do({"table", "attach", "old_rates", "--hbase-table", "Backup_Rates"});
+  Complete("old_rates");
+  ExpectEveryCustomer("old_rates", copy);
+  ExpectEveryCustomer("rates", owner);
+  program_->Do({"check", "old_rates"});
+  EXPECT_EQ(program_->Do({"table", "list"}), "old_rates\nrates\n");
+  program_->Do({"table", "detach", "--hbase-table", "Backup_Rates"});
+  ExpectEveryCustomer("rates", owner);
+  const auto right = copy.CountRight();
+  ASSERT_TRUE(right.ok()) << right.status();
+  EXPECT_EQ(*right, copy.size());
+  EXPECT_THAT(program_->Fail({"table", "detach", "--hbase-table", "Backup_Rates"}),
+              HasSubstr("it is not attached"));
+  EXPECT_THAT(program_->Fail({"table", "attach", "again", "--hbase-table", "Backup_Rates"}),
+              HasSubstr("it has no definition of its own"));
+}
+
+TEST_F(AttachOnHBaseTest, DropLeavesATableOfOthersUnlessItIsSaid) {
+  Owner owner = NewOwner("Orders");
+  ASSERT_EQ(owner.Create(), Status());
+  ASSERT_EQ(owner.Fill(0, 5), Status());
+  program_->Do(Attach("orders", "Orders"));
+  EXPECT_THAT(program_->Fail({"table", "drop", "orders"}),
+              AllOf(HasSubstr("table detach orders"), HasSubstr("--delete-hbase-table"),
+                    HasSubstr(owner.table())));
+  program_->Do({"sql", "DROP TABLE orders"});
+  ExpectEveryCustomer("orders", owner);
+  program_->Do({"table", "drop", "orders", "--delete-hbase-table"});
+  EXPECT_EQ(client_->Table(owner.table()).status().code(), StatusCode::kNotFound);
+  // Tamis's own goes at once.
+  program_->Do({"table", "create", "made", "--column", "id:int64", "--key", "id"});
+  program_->Do({"table", "drop", "made"});
+  EXPECT_EQ(client_->Table(name_space_ + ":made").status().code(), StatusCode::kNotFound);
+}
+
+TEST_F(AttachOnHBaseTest, ARunningCoordinatorFindsATableThatWasAttachedAgain) {
+  Owner owner = NewOwner("t");
+  ASSERT_EQ(owner.Create(), Status());
+  ASSERT_EQ(owner.Fill(0, 20), Status());
+  program_->Do(Attach("t", "t"));
+  ThreadExecutor executor(2);
+  auto cluster = HBaseCluster::Open({.client = {.addresses = LocalHBase::Get().addresses()},
+                                     .name_space = name_space_},
+                                    &executor);
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
+  Engine engine(cluster->get(), &executor, {});
+  const auto count = [&]() -> Result<size_t> {
+    TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, engine.Table("t"));
+    RowStream rows = engine.Search(schema, {});
+    size_t found = 0;
+    while (true) {
+      TAMIS_ASSIGN_OR_RETURN(const auto row, rows.Next());
+      if (!row) return found;
+      ++found;
+    }
+  };
+  // At most one search learns that the table it knows is gone.
+  const auto expect_soon = [&](size_t rows, const std::string& when) {
+    auto found = count();
+    if (!found.ok()) found = count();
+    ASSERT_TRUE(found.ok()) << when << ": " << found.status();
+    EXPECT_EQ(*found, rows) << when;
+  };
+  expect_soon(20, "first");
+  program_->Do({"table", "detach", "t"});
+  program_->Do(Attach("t", "t"));
+  expect_soon(20, "attached again");
+  program_->Do({"table", "drop", "t", "--delete-hbase-table"});
+  EXPECT_FALSE(count().ok());
+  ASSERT_EQ(owner.Create(), Status());
+  program_->Do(Attach("t", "t"));
+  expect_soon(0, "made anew");
 }
 
 TEST_F(AttachOnHBaseTest, RegionsTellTheirSizes) {
@@ -330,7 +457,14 @@ TEST_F(AttachOnHBaseTest, WhatCannotBeAttachedIsSaidWithWhatToDo) {
   ASSERT_EQ(owner.Fill(0, 20), Status());
   const auto refused = [&](const std::vector<std::string>& words) { return program_->Fail(words); };
 
-  EXPECT_THAT(refused(Attach("t", "missing")), HasSubstr("HBase has no such table"));
+  EXPECT_THAT(refused(Attach("t", "missing")),
+              HasSubstr("HBase has no table \"" + name_space_ + ":missing\""));
+  Owner elsewhere(client_.get(), "attach_elsewhere");
+  ASSERT_EQ(elsewhere.Create(), Status());
+  EXPECT_THAT(refused(Attach("t", "attach_elsewhere")),
+              AllOf(HasSubstr("there is \"default:attach_elsewhere\""), HasSubstr("/default")));
+  ASSERT_EQ(client_->DisableTable(elsewhere.table()), Status());
+  ASSERT_EQ(client_->DeleteTable(elsewhere.table()), Status());
   EXPECT_THAT(refused(Attach("t", "elsewhere:t")), HasSubstr("/elsewhere"));
   EXPECT_THAT(refused({"table", "attach", "t", "--hbase-table", "t", "--key", "id:int64",
                        "--column", "customer=x:Customer:text"}),

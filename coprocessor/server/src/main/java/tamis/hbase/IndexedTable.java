@@ -22,6 +22,12 @@ public final class IndexedTable {
   /** Attributes of the table: the schema's bytes, and the zeros of entry prefixes as digits. */
   public static final byte[] SCHEMA = Bytes.toBytes("tamis.schema");
   public static final byte[] PREFIX_ZEROS = Bytes.toBytes("tamis.prefix.zeros");
+  /**
+   * The full name of the HBase table that was indexed, which a copy of the table inherits; and who made that table,
+   * "created" or "attached". Programs read them, here they are only guarded.
+   */
+  public static final byte[] TABLE = Bytes.toBytes("tamis.table");
+  public static final byte[] ORIGIN = Bytes.toBytes("tamis.origin");
   /** The family that holds the entries. */
   public static final byte[] FAMILY = Bytes.toBytes("tamis");
   public static final byte[] QUALIFIER = HConstants.EMPTY_BYTE_ARRAY;
@@ -140,8 +146,13 @@ public final class IndexedTable {
    * that a clone of a table is another one.
    */
   public static int tableId(TableName name, int creation) {
-    byte[] text = (name.getNamespaceAsString() + ":" + name.getQualifierAsString()).getBytes(StandardCharsets.UTF_8);
+    byte[] text = fullName(name).getBytes(StandardCharsets.UTF_8);
     return Math.max(1, (int) (Hash.of(text, creation & 0xffffffffL) >>> 33));
+  }
+
+  /** "NAMESPACE:NAME", also in the namespace "default". */
+  static String fullName(TableName name) {
+    return name.getNamespaceAsString() + ":" + name.getQualifierAsString();
   }
 
   /** Whether the table's cells stand in the family. */

@@ -1,8 +1,10 @@
 package tamis.hbase;
 
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.List;
 import java.util.Optional;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
@@ -24,6 +26,7 @@ import org.apache.hadoop.hbase.coprocessor.MasterCoprocessor;
 import org.apache.hadoop.hbase.coprocessor.MasterCoprocessorEnvironment;
 import org.apache.hadoop.hbase.coprocessor.MasterObserver;
 import org.apache.hadoop.hbase.coprocessor.ObserverContext;
+import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.util.CommonFSUtils;
 import tamis.pb.Table;
 import tamis.table.DamagedBytesException;
@@ -165,9 +168,38 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
     return TableDescriptorBuilder.newBuilder(changed).setValue(IndexedTable.SCHEMA, schema.toByteArray()).build();
   }
 
+  /** A copy keeps the name of its original until it is attached; a table that has its own name keeps that. */
+  private static void checkRecordedName(TableDescriptor current, TableDescriptor changed) throws IOException {
+    byte[] before = current.getValue(IndexedTable.TABLE);
+    byte[] after = changed.getValue(IndexedTable.TABLE);
+    String own = IndexedTable.fullName(changed.getTableName());
+    if (Arrays.equals(before, after) || (after != null && Bytes.toString(after).equals(own))) return;
+    refuse(changed.getTableName(), "its attribute tamis.table tells it from its copies and can only become " + own);
+  }
+
+  /** A table that is no longer indexed keeps nothing of ours: without the schema plain scans show its entries. */
+  private static void checkDetached(TableDescriptor changed) throws IOException {
+    List<String> left = new ArrayList<>();
+    for (byte[] attribute : new byte[][] {IndexedTable.TABLE, IndexedTable.ORIGIN, IndexedTable.PREFIX_ZEROS}) {
+      if (changed.getValue(attribute) != null) left.add(Bytes.toString(attribute));
+    }
+    if (changed.hasColumnFamily(IndexedTable.FAMILY)) left.add("the family tamis");
+    String observer = IndexObserver.class.getName();
+    if (changed.hasCoprocessor(observer)) left.add("the coprocessor " + observer);
+    if (IndexSplitPolicy.class.getName().equals(changed.getRegionSplitPolicyClassName())) left.add("the split policy");
+    if (left.isEmpty()) return;
+    refuse(changed.getTableName(), "tamis.schema cannot be removed while " + String.join(", ", left) + " stay; remove"
+        + " all of it: tamis table detach --hbase-table " + IndexedTable.fullName(changed.getTableName()));
+  }
+
   /** Throws unless `changed` follows on `current`. */
   static void checkChange(TableDescriptor current, TableDescriptor changed, long restoring) throws IOException {
     check(changed);
+    if (changed.getValue(IndexedTable.SCHEMA) != null) {
+      checkRecordedName(current, changed);
+    } else if (current.getValue(IndexedTable.SCHEMA) != null) {
+      checkDetached(changed);
+    }
     if (!changesSchema(current, changed)) return;
     long from = versionOf(current);
     long to = versionOf(changed);

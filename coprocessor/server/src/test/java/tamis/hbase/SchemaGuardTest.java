@@ -11,6 +11,7 @@ import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
 import org.apache.hadoop.hbase.client.Durability;
 import org.apache.hadoop.hbase.client.TableDescriptor;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
+import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.Test;
 import tamis.pb.Table;
 
@@ -65,7 +66,50 @@ class SchemaGuardTest {
     SchemaGuard.checkChange(first, table(schema(2, false)).build(), 0);
     assertThrows(IOException.class, () -> SchemaGuard.checkChange(first, table(schema(1, false)).build(), 0));
     assertThrows(IOException.class, () -> SchemaGuard.checkChange(first, table(schema(3, true)).build(), 0));
-    SchemaGuard.checkChange(first, TableDescriptorBuilder.newBuilder(first).removeValue(IndexedTable.SCHEMA).build(), 0);
+  }
+
+  private static void refusedChange(TableDescriptor from, TableDescriptorBuilder to, String why) {
+    IOException e = assertThrows(IOException.class, () -> SchemaGuard.checkChange(from, to.build(), 0));
+    assertTrue(e.getMessage().contains(why), e.getMessage());
+  }
+
+  /** Without the schema the observer hides no entry from plain scans, and nothing keeps them. */
+  @Test
+  void aSchemaIsRemovedWithAllThatBelongsToItOrNotAtAll() throws Exception {
+    TableDescriptor indexed = table(schema(1, true)).setValue(IndexedTable.TABLE, Bytes.toBytes("default:t"))
+        .setValue(IndexedTable.ORIGIN, Bytes.toBytes("attached")).build();
+    TableDescriptorBuilder less = TableDescriptorBuilder.newBuilder(indexed).removeValue(IndexedTable.SCHEMA);
+    refusedChange(indexed, less, "tamis.table, tamis.origin, the family tamis, "
+        + "the coprocessor tamis.hbase.IndexObserver, the split policy stay");
+    refusedChange(indexed, less.removeValue(IndexedTable.TABLE).removeValue(IndexedTable.ORIGIN), "the family tamis");
+    refusedChange(indexed, less.removeColumnFamily(IndexedTable.FAMILY), "the coprocessor");
+    refusedChange(indexed, less.removeCoprocessor(IndexObserver.class.getName()), "the split policy");
+    TableDescriptor plain = less.removeValue(TableDescriptorBuilder.SPLIT_POLICY).build();
+    SchemaGuard.checkChange(indexed, plain, 0);
+    SchemaGuard.checkChange(plain, indexed, 0);
+    // Each of the others is kept while the schema is there.
+    refusedChange(indexed, TableDescriptorBuilder.newBuilder(indexed).removeColumnFamily(IndexedTable.FAMILY), "family");
+    refusedChange(indexed, TableDescriptorBuilder.newBuilder(indexed).removeValue(TableDescriptorBuilder.SPLIT_POLICY),
+        "split policy");
+    refusedChange(indexed, TableDescriptorBuilder.newBuilder(indexed).removeCoprocessor(IndexObserver.class.getName()),
+        "coprocessor");
+  }
+
+  @Test
+  void theRecordedNameOfATableBecomesItsOwnNameOnly() throws Exception {
+    TableDescriptor older = table(schema(1, true)).build();
+    String own = IndexedTable.fullName(older.getTableName());
+    TableDescriptor indexed =
+        TableDescriptorBuilder.newBuilder(older).setValue(IndexedTable.TABLE, Bytes.toBytes(own)).build();
+    TableDescriptor copy =
+        TableDescriptorBuilder.newBuilder(older).setValue(IndexedTable.TABLE, Bytes.toBytes("n:other")).build();
+    SchemaGuard.checkChange(older, indexed, 0);
+    SchemaGuard.checkChange(indexed, indexed, 0);
+    SchemaGuard.checkChange(copy, TableDescriptorBuilder.newBuilder(copy).setValue("theirs", "x").build(), 0);
+    SchemaGuard.checkChange(copy, indexed, 0);
+    refusedChange(indexed, TableDescriptorBuilder.newBuilder(copy), "can only become " + own);
+    refusedChange(older, TableDescriptorBuilder.newBuilder(copy), "can only become " + own);
+    refusedChange(indexed, TableDescriptorBuilder.newBuilder(older), "can only become " + own);
   }
 
   /** Of two who change it at once the second is refused as ever. */
