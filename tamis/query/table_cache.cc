@@ -154,6 +154,8 @@ void TableCache::Take(uint32_t table_id, uint64_t question,
     const bool gone = listed.ok() && ((listed->empty() && regions.asked.empty()) ||
                                       (!listed->empty() && listed->front().table_id != table_id));
     if (gone) listed = NotFound("the table does not exist any more");
+    // Who asks for the name next hears of the table that has it now, if one has.
+    if (listed.status().code() == StatusCode::kNotFound) Drop(table_id);
     bool news = false;
     if (listed.ok()) {
       const std::vector<RegionInfo> none;
@@ -181,6 +183,10 @@ void TableCache::Heard(uint32_t table_id, uint64_t version) {
     versions_[table_id] = std::max(versions_[table_id], version);
     return;
   }
+  Drop(table_id);
+}
+
+void TableCache::Drop(uint32_t table_id) {
   versions_.erase(table_id);
   if (auto found = regions_.find(table_id); found != regions_.end()) found->second.known = nullptr;
   std::erase_if(tables_, [table_id](const auto& table) { return table.second->id == table_id; });

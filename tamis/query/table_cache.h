@@ -74,6 +74,7 @@ class TableCache : public std::enable_shared_from_this<TableCache> {
     Time not_before{};
   };
 
+  void Drop(uint32_t table_id);  // what is known of it; REQUIRES: the mutex is held
   void AskSoon(uint32_t table_id, TableRegions* regions, std::unique_lock<std::mutex>* lock);
   void Ask(uint32_t table_id);
   void Take(uint32_t table_id, uint64_t question, Result<std::vector<RegionInfo>> listed);

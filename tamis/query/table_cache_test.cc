@@ -141,5 +141,22 @@ TEST_F(TableCacheTest, ATableOfTheSameNameMadeLaterIsAnotherOne) {
   EXPECT_EQ(Refresh({Ids(1, 2)}).status().code(), StatusCode::kNotFound);
 }
 
+TEST_F(TableCacheTest, ATableThatIsGoneIsLookedUpAnewByItsName) {
+  const auto id = [&] { return (*tables_->Table(cluster_.table.name))->id; };
+  const uint32_t before = id();
+  ASSERT_TRUE(Refresh({}).ok());
+  // No server tells that it is gone: it was detached and attached again.
+  cluster_.table.id = before + 1;
+  EXPECT_EQ(id(), before);
+  TableSchema old = cluster_.table;
+  old.id = before;
+  for (RegionInfo& region : cluster_.regions) region.table_id = before + 1;
+  const auto regions = AwaitResult<TableCache::Regions>(
+      &executor_, {.deadline = executor_.Now() + seconds(60)},
+      [&](auto done) { tables_->RefreshRegions(old, {}, done); });
+  EXPECT_EQ(regions.status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(id(), before + 1);
+}
+
 }  // namespace
 }  // namespace tamis

@@ -161,14 +161,34 @@ int Destroy(sqlite3_vtab* vtab) noexcept {
 // ---- Reading
 // -------------------------------------------------------------------------------------
 
+// Whether rows of `current` have the columns and the key that were declared to SQLite.
+bool FitsDeclaration(const TableSchema& declared, const TableSchema& current) {
+  if (current.columns.size() < declared.columns.size()) return false;
+  for (size_t i = 0; i < declared.columns.size(); ++i) {
+    const Column& a = declared.columns[i];
+    const Column& b = current.columns[i];
+    if (a.name != b.name || a.type != b.type || a.nullable != b.nullable) return false;
+  }
+  return declared.key == current.key;
+}
+
 // The schema as it is now, for its indexes and version. The columns that were declared keep their
-// places: columns are only added, behind them.
+// places: columns are only added, behind them. A table that was dropped and made anew, or detached
+// and attached again, takes the place of the one before if its columns fit, but not within a
+// transaction that has read or written that one.
 Result<SchemaPtr> CurrentSchema(Table* table) {
   TAMIS_ASSIGN_OR_RETURN(SchemaPtr current, table->session->engine->Table(table->schema->name));
-  if (current->id != table->schema->id) {
-    return FailedPrecondition("table \"" + table->schema->name +
-                              "\" was dropped and made anew; open the store again");
+  if (current->id == table->schema->id) return current;
+  const std::string what = "table \"" + table->schema->name + "\" was dropped and made anew";
+  if (table->writes.size() > 0 || !table->read.empty()) {
+    return FailedPrecondition(what + " since this transaction began; begin it again");
   }
+  if (!FitsDeclaration(*table->schema, *current)) {
+    return FailedPrecondition(what + " with other columns; open the store again");
+  }
+  TableSchema declared = *current;
+  declared.columns.resize(table->schema->columns.size());
+  table->schema = std::make_shared<const TableSchema>(std::move(declared));
   return current;
 }
 
