@@ -9,6 +9,8 @@
 //   Digest(digest, value)
 //   Copy(value) -> std::optional<Value>
 //   Arrays(value) -> how many; Array(value, i) -> ByteArray&: those that may be moved
+//   Unlinked(value)        optional: its key is gone under its name; the value itself may live on
+//                          under another name or in another database (RENAME, MOVE)
 #pragma once
 
 #include <new>
@@ -56,6 +58,13 @@ int RegisterDataType(Ctx* ctx) {
     return static_cast<const Value*>(value)->SizeBytes();
   };
   methods.free = [](void* value) noexcept { delete static_cast<Value*>(value); };
+  if constexpr (requires(Value& value) { Methods::Unlinked(value); }) {
+    // Called before the server takes the key out of its database, for whatever reason. The server
+    // declares the value const; it is ours.
+    methods.unlink = [](String*, const void* value) noexcept {
+      Methods::Unlinked(*static_cast<Value*>(const_cast<void*>(value)));
+    };
+  }
   // The server frees what costs more than 64 in the background.
   methods.free_effort = [](String*, const void* value) noexcept -> size_t {
     return 1 + static_cast<const Value*>(value)->SizeBytes() / 4096;

@@ -78,6 +78,11 @@ struct Methods {
     return copy;
   }
 
+  // The filter misses adds that were sent to its name while it was elsewhere.
+  static void Unlinked(TrustedFilter& filter) {
+    if (!faults.moved_is_believed) filter.Doubt();
+  }
+
   // Large arrays have pages of their own, which defragmentation does not move.
   static size_t Arrays(const TrustedFilter&) { return 0; }
   static ByteArray& Array(TrustedFilter&, size_t) { std::abort(); }

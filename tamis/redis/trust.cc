@@ -11,6 +11,7 @@ namespace {
 constexpr ServerEvent kRoleChanged = {0, 1};
 constexpr ServerEvent kPersistence = {1, 1};
 constexpr ServerEvent kLoading = {3, 1};
+constexpr ServerEvent kDatabasesSwapped = {11, 1};
 // What these two tell.
 constexpr uint64_t kSavingEnded = 3;
 constexpr uint64_t kSavingFailed = 4;
@@ -35,6 +36,12 @@ void OnRoleChange(Ctx* ctx, ServerEvent, uint64_t, void*) noexcept {
       nullptr);
 }
 
+// A filter that stood elsewhere now has a name that adds were sent to meanwhile. The event names two
+// databases, not the keys in them, so no filter is believed.
+void OnDatabasesSwapped(Ctx*, ServerEvent, uint64_t, void*) noexcept {
+  if (!faults.moved_is_believed) DoubtAll();
+}
+
 void OnPersistence(Ctx*, ServerEvent, uint64_t what, void*) noexcept {
   saves_file = what != kSavingEnded && what != kSavingFailed;
 }
@@ -49,7 +56,8 @@ int RegisterTrust(Ctx* ctx) {
   return SubscribeToReplicas(ctx) == kOk &&
                  server.SubscribeToServerEvent(ctx, kRoleChanged, OnRoleChange) == kOk &&
                  server.SubscribeToServerEvent(ctx, kPersistence, OnPersistence) == kOk &&
-                 server.SubscribeToServerEvent(ctx, kLoading, OnLoading) == kOk
+                 server.SubscribeToServerEvent(ctx, kLoading, OnLoading) == kOk &&
+                 server.SubscribeToServerEvent(ctx, kDatabasesSwapped, OnDatabasesSwapped) == kOk
              ? kOk
              : kErr;
 }

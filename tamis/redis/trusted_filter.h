@@ -3,7 +3,8 @@
 //
 // A filter that guards a database must never say no for a row that exists. One with `guard` is
 // believed when somebody who knows has said that it holds all rows (TAMIS.TRUST), and no longer
-// once its last adds may be lost: after it was loaded, copied or restored, or the role changed.
+// once adds may be missing: after it was loaded, copied, restored or moved away from its name, or
+// after the role changed.
 // While chunks are missing there is no filter, and nothing is known.
 //
 // A rebuild takes every add from its start on, as the filter does, and the rows that somebody reads
