@@ -148,10 +148,13 @@ class Database {
     PQclear(result);
     return note;
   }
-  void Run(const std::string& statement) {
+  // How many rows it changed.
+  uint64_t Run(const std::string& statement) {
     PGresult* result = PQexec(connection_, statement.c_str());
     if (PQresultStatus(result) != PGRES_COMMAND_OK) Die(PQerrorMessage(connection_));
+    const uint64_t rows = std::strtoull(PQcmdTuples(result), nullptr, 10);
     PQclear(result);
+    return rows;
   }
 
  private:
@@ -271,14 +274,14 @@ class Application {
       const auto replies = redis_.Ask(bytes_, 1);
       if (!replies.empty()) generation = std::to_string(replies[0].integer());
     }
-    database_.Run("DELETE FROM items WHERE id = " + key);
+    const bool deleted = database_.Run("DELETE FROM items WHERE id = " + key) > 0;
     bytes_.clear();
     AppendCommand({"DEL", "row:" + key}, &bytes_);
-    if (shared_->mode == Mode::kGuard) {
-      AppendCommand({"TAMIS.DELIF", kFilter, generation, key}, &bytes_);
-    }
-    // Whatever becomes of it, it is not said twice.
-    redis_.Ask(bytes_, shared_->mode == Mode::kGuard ? 2 : 1);
+    // Only a transaction that deleted the row may erase its key.
+    const bool erase = shared_->mode == Mode::kGuard && deleted;
+    if (erase) AppendCommand({"TAMIS.DELIF", kFilter, generation, key}, &bytes_);
+    // Never sent twice, whatever the outcome is.
+    redis_.Ask(bytes_, erase ? 2 : 1);
   }
 
  private:

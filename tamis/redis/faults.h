@@ -15,6 +15,7 @@ struct Faults {
   bool erases_of_other_generation = false;  // what was meant for the filter before is erased
   bool commit_of_another = false;           // the rebuild that somebody else started is committed
   bool copies_are_believed = false;  // what came by COPY, RESTORE or LOADCHUNK, as its source was
+  bool stray_erases_are_believed = false;  // an erase of what the filter does not hold changes nothing
   bool moved_is_believed = false;    // a filter that was away from its name, as before
   bool dumps_are_trusted = false;        // what DUMP and SCANDUMP give, as in a primary's files
   bool replicas_log_trust = false;       // a replica's own files, as a primary's
@@ -38,6 +39,7 @@ inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
     {"erases_of_other_generation", &Faults::erases_of_other_generation},
     {"commit_of_another", &Faults::commit_of_another},
     {"copies_are_believed", &Faults::copies_are_believed},
+    {"stray_erases_are_believed", &Faults::stray_erases_are_believed},
     {"moved_is_believed", &Faults::moved_is_believed},
     {"dumps_are_trusted", &Faults::dumps_are_trusted},
     {"replicas_log_trust", &Faults::replicas_log_trust},

@@ -107,13 +107,33 @@ std::optional<bool> EraseIfMemory(TrustedFilter& filter, std::string_view item) 
   return std::nullopt;
 }
 
-void EraseItems(Ctx* ctx, Words words, TamisKey& key, Words items, bool may_erase) {
+// TAMIS.DELIF erases the key of a row that the filter held when the row was deleted. One that finds
+// nothing was sent for a row that was not deleted, or twice. Others of that kind may have found the
+// fingerprint of a row that exists and taken it away: the filter is not believed any more.
+// TAMIS.DEL proves nothing: its key may have gone with the filter before.
+void StrayErase(Ctx* ctx, String* name, TrustedFilter& filter) {
+  if (!filter.card().guard || !LimitsApply(ctx) || !Believed(ctx, filter)) return;
+  if (faults.stray_erases_are_believed) return;
+  filter.Doubt();
+  server.Replicate(ctx, "TAMIS.DOUBT", "s", name);
+  Notify(ctx, "tamis.doubt", name);
+  const std::string_view text = TextOf(name);
+  server.Log(ctx, "warning",
+             "filter %.*s is no longer trusted: an erase was sent for a key that it does not hold. "
+             "Send TAMIS.DELIF only for rows that a DELETE has deleted, once each; then load the "
+             "filter again",
+             static_cast<int>(text.size()), text.data());
+}
+
+// True when the filter did not hold one of the items.
+bool EraseItems(Ctx* ctx, Words words, TamisKey& key, Words items, bool may_erase) {
   if (!key->empty() && !key->filter().type().erases) {
     server.ReplyWithError(ctx, "ERR a filter of this type does not erase");
-    return;
+    return false;
   }
   std::vector<String*> erased;  // what a replica has to erase
   erased.reserve(items.size());
+  bool stray = false;
   server.ReplyWithArray(ctx, static_cast<long>(items.size()));
   ForGroups(items, [&](std::span<const std::string_view> texts, size_t begin) {
     if (may_erase) key->Fetch(texts);
@@ -124,13 +144,17 @@ void EraseItems(Ctx* ctx, Words words, TamisKey& key, Words items, bool may_eras
         ++metrics.erases_skipped;
       } else if (*done) {
         erased.push_back(items[begin + i]);
+      } else {
+        stray = true;
       }
       server.ReplyWithLongLong(ctx, !done ? -1 : *done ? 1 : 0);
     }
   });
-  if (erased.empty()) return;
-  server.Replicate(ctx, "TAMIS.DEL", "sv", words[1], erased.data(), erased.size());
-  Notify(ctx, "tamis.del", words[1]);
+  if (!erased.empty()) {
+    server.Replicate(ctx, "TAMIS.DEL", "sv", words[1], erased.data(), erased.size());
+    Notify(ctx, "tamis.del", words[1]);
+  }
+  return stray;
 }
 
 void Erase(Ctx* ctx, Words words) {
@@ -157,7 +181,8 @@ void EraseOfGeneration(Ctx* ctx, Words words) {
   if (!Whole(ctx, key)) return;
   // It held the row that went, whenever it took its place.
   const bool same = key->generation() == generation || faults.erases_of_other_generation;
-  EraseItems(ctx, words, key, words.subspan(3), same && Believed(ctx, *key));
+  const bool stray = EraseItems(ctx, words, key, words.subspan(3), same && Believed(ctx, *key));
+  if (stray) StrayErase(ctx, words[1], *key);
 }
 
 void Generation(Ctx* ctx, Words words) {

@@ -101,6 +101,10 @@ def steps(server, ask):
     answers("delete 2", "none spared", "row spared")
     answers("look_up 2", "none spared")
     assert redis("TAMIS.CHECK", "items", "1") == [1]
+    # A delete that finds no row erases nothing: the key belongs to an insert of somebody else.
+    assert redis("TAMIS.ADD", "items", "8") == [1]
+    answers("delete 8", "none spared", "row spared")
+    assert redis("TAMIS.CHECK", "items", "8") == [1]
     # A server that gives no answer, or none in time.
     os.kill(server.process.pid, signal.SIGSTOP)
     answers("look_up 1", "row asked")
@@ -117,11 +121,12 @@ def steps(server, ask):
     # A filter that is full.
     redis("DEL", "items")
     assert redis("TAMIS.RESERVE", "items", "0.01", "1", "TYPE", "cuckoo") == "OK"
-    while redis("TAMIS.ADD", "items", "6") != [-1]:
-        pass
-    answers("insert 6", "failed spared")
-    answers("look_up 6", "none asked")
-    answers("look_up 5", "none spared")  # this filter was never told of it, nor made with GUARD
+    key = 1000
+    while redis("TAMIS.ADD", "items", str(key)) != [-1]:
+        key += 1
+    answers(f"insert {key}", "failed spared")
+    for row in (key, 5):  # neither was added, and the filter was not made with GUARD
+        answers(f"look_up {row}", "none spared")
     redis("DEL", "items")
     # A server that is gone, and comes back with nothing.
     server.kill()

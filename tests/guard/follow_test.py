@@ -175,7 +175,7 @@ def a_rebuild_comes_between(fault):
     """Its snapshot lacks rows whose erases are still to come in the feed."""
     rows = [f"row{i}" for i in range(2000)]
     gone = [f"gone{i}" for i in range(4000)]
-    words = ("tamis-fault", fault) if fault else ()
+    words = ("tamis-fault", fault, "tamis-fault", "stray_erases_are_believed") if fault else ()
     with Server(MODULE, words=words) as server:
         client = server.client()
         empty_filter(client)

@@ -528,7 +528,8 @@ def main():
         writers_after_start(fixture)
         assert erases_of_rows_that_the_snapshot_lacks(fixture, ()) == 0
         assert erases_of_rows_that_the_snapshot_lacks(
-            fixture, ("tamis-fault", "erases_of_other_generation")) > 0
+            fixture, ("tamis-fault", "erases_of_other_generation",
+                      "tamis-fault", "stray_erases_are_believed")) > 0
         erases_while_it_is_filled(fixture)
         failures_leave_the_old_filter(fixture)
         keys_with_any_bytes(fixture)

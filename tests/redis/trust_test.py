@@ -141,6 +141,21 @@ def moved_away_and_back(words, way):
         return refused(client, "guard", LATER)
 
 
+def erases_without_a_row(words):
+    """An application sends TAMIS.DELIF for rows that it did not delete: one in a hundred finds another key's place."""
+    with Server(MODULE, words=words) as server:
+        client = server.client()
+        assert client("TAMIS.RESERVE", "guard", "0.01", "1000", "SEED", "1", "GUARD") == "OK"
+        add(client, "guard", ITEMS)
+        assert client("TAMIS.TRUST", "guard") == "OK"
+        for i in range(3000):
+            client("TAMIS.DELIF", "guard", client("TAMIS.GENERATION", "guard"), f"absent{i}")
+        if not words:
+            assert state(client, "guard") == b"not trusted"
+            assert "an erase was sent for a key that it does not hold" in server.log()
+        return refused(client, "guard", ITEMS)
+
+
 def moved_away_during_a_rebuild(words, way):
     away, back = WAYS_AWAY[way]
     with Server(MODULE, words=words) as server:
@@ -498,6 +513,7 @@ def main():
     for way in WAYS_AWAY:
         shown(moved_away_and_back, "moved_is_believed", way)
         shown(moved_away_during_a_rebuild, "moved_is_believed", way)
+    shown(erases_without_a_row, "stray_erases_are_believed")
     shown(moved_on_a_replica, "moved_is_believed")
     shown(moved_in_a_log, "moved_is_believed")
     for way in ("RESTORE", "LOADCHUNK"):

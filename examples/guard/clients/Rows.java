@@ -72,7 +72,8 @@ public class Rows {
     } catch (JedisException e) {
       // What stays in the filter costs a lookup now and then.
     }
-    db.rows.remove(id); // and commit
+    boolean deleted = db.rows.remove(id); // executeUpdate() == 1, and commit
+    if (!deleted) return; // no row went: the key in the filter, if any, belongs to another insert
     try {
       if (generation != null) r.sendCommand(Tamis.DELIF, "items", generation.toString(), id);
     } catch (JedisException e) {

@@ -15,7 +15,10 @@ class Database:
         self.rows.add(id)
 
     def delete(self, id):
+        """How many rows it deleted, as a cursor's rowcount tells."""
+        before = len(self.rows)
         self.rows.discard(id)
+        return before - len(self.rows)
 
     @contextlib.contextmanager
     def transaction(self):

@@ -20,10 +20,14 @@ static bool db_find(const char* id) {
 }
 static void db_insert(const char* id) { snprintf(rows[row_count++], sizeof(rows[0]), "%s", id); }
 static void db_rollback(void) { --row_count; }
-static void db_delete(const char* id) {
+/* How many rows it deleted, as PQcmdTuples tells. */
+static int db_delete(const char* id) {
   for (int i = 0; i < row_count; ++i) {
-    if (strcmp(rows[i], id) == 0) memmove(rows[i], rows[--row_count], sizeof(rows[0]));
+    if (strcmp(rows[i], id) != 0) continue;
+    memmove(rows[i], rows[--row_count], sizeof(rows[0]));
+    return 1;
   }
+  return 0;
 }
 
 /* --- as docs/GUARD.md has it --- */
@@ -73,7 +77,8 @@ static void delete(const char* id) {
   char generation[24]; /* before the row goes */
   snprintf(generation, sizeof(generation), "%lld",
            number(ask(2, (const char*[]){"TAMIS.GENERATION", "items"})));
-  db_delete(id); /* and commit */
+  /* The row count, after the commit. No row went: the key in the filter, if any, belongs to another insert. */
+  if (db_delete(id) == 0) return;
   number(ask(4, (const char*[]){"TAMIS.DELIF", "items", generation, id})); /* once */
 }
 /* --- end --- */

@@ -12,7 +12,7 @@ class Database {
     return this.rows.has(id) ? id : null;
   }
   async insert(id) { this.rows.add(id); }
-  async delete(id) { this.rows.delete(id); }
+  async delete(id) { return this.rows.delete(id) ? 1 : 0; }
   async transaction(steps) {
     const before = new Set(this.rows);
     try {
@@ -57,7 +57,8 @@ async function insert(id) {
 
 async function remove(id) {
   const generation = await ask("TAMIS.GENERATION", "items").catch(() => null); // before the row goes
-  await db.delete(id);
+  // The row count, after the commit. No row went: the key in the filter, if any, belongs to another insert.
+  if ((await db.delete(id)) === 0) return;
   // Once, whatever comes of it: what stays in the filter costs a lookup now and then.
   if (generation !== null) await ask("TAMIS.DELIF", "items", String(generation), id).catch(() => {});
 }

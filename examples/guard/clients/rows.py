@@ -44,7 +44,8 @@ def delete(id):
         generation = r.execute_command("TAMIS.GENERATION", "items")  # before the row goes
     except redis.RedisError:
         generation = 0  # of no filter
-    db.delete(id)  # and commit
+    if db.delete(id) == 0:  # the row count, after the commit
+        return  # no row went: the key in the filter, if any, belongs to another insert
     try:
         r.execute_command("TAMIS.DELIF", "items", generation, id)
     except redis.RedisError:
