@@ -7,6 +7,9 @@
 //
 // What comes after its Answers is gone is dropped.
 //
+// An answer for which there is no memory when it comes is lost; Next() throws std::bad_alloc then,
+// on the thread of the one who waits.
+//
 // Threads: answers may come on any thread; all else is for the one that owns it. Next() must not be
 // called from a task of a ThreadExecutor: it blocks.
 #pragma once
@@ -17,6 +20,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -74,17 +78,22 @@ class Answers {
  private:
   class Arrived {
    public:
-    void Put(Answer answer) {
+    void Put(Answer answer) noexcept {
       std::shared_ptr<Executor::Waiter> waiter;
       {
         std::lock_guard lock(mutex_);
-        answers_.push_back(std::move(answer));
+        try {
+          answers_.push_back(std::move(answer));
+        } catch (const std::bad_alloc&) {
+          lost_ = true;
+        }
         waiter = std::move(waiter_);
       }
       if (waiter) waiter->WakeUp();
     }
     std::optional<Answer> Take() {
       std::lock_guard lock(mutex_);
+      if (std::exchange(lost_, false)) throw std::bad_alloc();
       if (answers_.empty()) return std::nullopt;
       std::optional<Answer> first(std::move(answers_.front()));
       answers_.pop_front();
@@ -93,7 +102,7 @@ class Answers {
     // False when there is something already.
     bool WakeWhenPut(std::shared_ptr<Executor::Waiter> waiter) {
       std::lock_guard lock(mutex_);
-      if (!answers_.empty()) return false;
+      if (!answers_.empty() || lost_) return false;
       waiter_ = std::move(waiter);
       return true;
     }
@@ -101,6 +110,7 @@ class Answers {
    private:
     std::mutex mutex_;
     std::deque<Answer> answers_;
+    bool lost_ = false;  // an answer, for want of memory
     std::shared_ptr<Executor::Waiter> waiter_;
   };
 

@@ -5,6 +5,7 @@
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -14,10 +15,29 @@ struct ThreadExecutor::Pool {
   asio::io_context context;
   asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
   std::vector<std::thread> threads;
+
+  ~Pool() {
+    context.stop();
+    for (auto& thread : threads) {
+      if (thread.joinable()) thread.join();
+    }
+  }
+  void Run() {
+    while (true) {
+      try {
+        context.run();
+        return;
+      } catch (const std::bad_alloc&) {  // of one task
+      }
+    }
+  }
 };
 
 ThreadExecutor::ThreadExecutor(int threads) : pool_(std::make_unique<Pool>()) {
-  for (int i = 0; i < threads; ++i) pool_->threads.emplace_back([this] { pool_->context.run(); });
+  pool_->threads.reserve(static_cast<size_t>(threads));
+  for (int i = 0; i < threads; ++i) {
+    pool_->threads.emplace_back([pool = pool_.get()] { pool->Run(); });
+  }
 }
 
 ThreadExecutor::~ThreadExecutor() { Stop(); }

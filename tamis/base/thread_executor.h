@@ -1,5 +1,8 @@
 // Executor on real threads: a pool with timers (asio), and CLOCK_BOOTTIME, which goes on while the
 // machine is suspended, so that a lease does not outlive a closed lid.
+//
+// A task that ends with std::bad_alloc is dropped, and its thread goes on with the next one. Tasks
+// that somebody waits for turn it into an answer themselves.
 #pragma once
 
 #include <memory>
@@ -11,7 +14,7 @@ namespace tamis {
 
 class ThreadExecutor : public Executor {
  public:
-  explicit ThreadExecutor(int threads);
+  explicit ThreadExecutor(int threads);  // throws std::system_error when no thread can be started
   // Waits for the tasks that run, drops the others.
   ~ThreadExecutor() override;
 

@@ -1,9 +1,9 @@
 // The `tamis` program: reads the command line, opens the store that it names, runs the command.
 #include <csignal>
 #include <cstdio>
-#include <exception>
 #include <iostream>
 
+#include "tamis/base/exception_status.h"
 #include "tamis/cli/command.h"
 
 namespace {
@@ -66,8 +66,7 @@ int main(int argc, char** argv) {
   if (!line.Parse(argc, argv, tamis::kExitUsage, &exit_code)) return exit_code;
   try {
     return AfterOutput(invocation.run());
-  } catch (const std::exception& error) {
-    return tamis::Report(
-        tamis::Internal(std::string("an error that was not foreseen: ") + error.what()));
+  } catch (...) {
+    return tamis::Report(tamis::StatusOfException());
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tamis/base/exception_status.h"
 #include "tamis/base/random.h"
 #include "tamis/query/poller.h"
 #include "tamis/query/query_context.h"
@@ -50,23 +51,28 @@ Engine::~Engine() {
 Cluster& Engine::cluster() { return *state_->cluster; }
 Executor& Engine::executor() { return *state_->executor; }
 
-Result<SchemaPtr> Engine::Table(const std::string& name) { return state_->tables->Table(name); }
+Result<SchemaPtr> Engine::Table(const std::string& name) {
+  return WithoutExceptions([&] { return state_->tables->Table(name); });
+}
 void Engine::ForgetTable(const std::string& name) { state_->tables->Forget(name); }
 
 RowStream Engine::Search(SchemaPtr schema, SearchOptions options) {
+  if (state_->poller) state_->poller->KeepLooking();
   return RowStream(
       std::make_shared<RowStream::State>(state_, std::move(schema), std::move(options)));
 }
 
 Result<std::optional<Row>> Engine::Get(SchemaPtr schema, const Row& key_row) {
-  std::vector<Predicate> equal;
-  for (const uint32_t column : schema->key) {
-    equal.push_back(Predicate::Compare(column, Predicate::Op::kEq, key_row[column]));
-  }
-  SearchOptions options;
-  options.predicate = Predicate::And(std::move(equal));
-  RowStream rows = Search(std::move(schema), std::move(options));
-  return rows.Next();
+  return WithoutExceptions([&] {
+    std::vector<Predicate> equal;
+    for (const uint32_t column : schema->key) {
+      equal.push_back(Predicate::Compare(column, Predicate::Op::kEq, key_row[column]));
+    }
+    SearchOptions options;
+    options.predicate = Predicate::And(std::move(equal));
+    RowStream rows = Search(schema, std::move(options));
+    return rows.Next();
+  });
 }
 
 std::vector<Status> Engine::Apply(SchemaPtr schema, std::vector<Write> writes,

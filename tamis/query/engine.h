@@ -1,6 +1,11 @@
 // Engine: the coordinator. It keeps the filters of all regions by polling the region servers, sends
 // each search only to the regions that can hold an answer, and proves that nothing was left out.
 //
+// Memory: where there is not enough, the one call ends with kResourceExhausted ("memory is short"),
+// a write that may stand with kDeadlineExceeded as ever; the engine goes on. There may be too
+// little even for that: std::bad_alloc can leave the members that return no Result. RocksDB, below
+// an embedded cluster, ends the process when its own threads find no memory for half a minute.
+//
 // Threads: all members may be called from any thread. The blocking forms must not be called from an
 // executor's task.
 #pragma once

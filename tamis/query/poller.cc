@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "tamis/base/exception_status.h"
+
 namespace tamis {
 
 void Poller::Start() { LookForServers(); }
@@ -28,13 +30,33 @@ void Poller::Stop() {
 void Poller::LookForServers() {
   const Call call(this);
   if (!call) return;
-  cluster_->ListServers([weak = weak_from_this()](Result<std::vector<ServerInfo>> servers) {
-    auto self = weak.lock();
-    if (self && servers.ok()) self->TakeServers(*servers);
+  looking_ = true;
+  // Without memory the list comes the next time, or the next search begins anew to look.
+  (void)WithoutExceptions([this] {
+    cluster_->ListServers([weak = weak_from_this()](Result<std::vector<ServerInfo>> servers) {
+      auto self = weak.lock();
+      if (self && servers.ok()) self->TakeServers(*servers);
+    });
+    return Status::Ok();
   });
-  executor_->PostAfter(options_.look_for_servers, [weak = weak_from_this()] {
-    if (auto self = weak.lock()) self->LookForServers();
+  const Status posted = WithoutExceptions([this] {
+    executor_->PostAfter(options_.look_for_servers, [weak = weak_from_this()] {
+      if (auto self = weak.lock()) self->LookForServers();
+    });
+    return Status::Ok();
   });
+  looking_ = posted.ok();
+}
+
+std::vector<std::string> Poller::Forgotten() {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (auto& [name, server] : servers_) {
+    if (server.due > executor_->Now() - options_.margin) continue;
+    server.watched = false;
+    names.push_back(name);
+  }
+  return names;
 }
 
 void Poller::TakeServers(const std::vector<ServerInfo>& servers) {
@@ -53,12 +75,14 @@ void Poller::TakeServers(const std::vector<ServerInfo>& servers) {
     for (const std::string& name : names) {
       auto [entry, is_new] = servers_.try_emplace(name);
       if (!is_new) continue;
+      entry->second.due = executor_->Now();
       entry->second.name = name;
       entry->second.stub = cluster_->Server(name);
       added.push_back(name);
     }
   }
   for (const std::string& name : added) Poll(name);
+  for (const std::string& name : Forgotten()) Poll(name);
 }
 
 void Poller::Poll(const std::string& name) {
@@ -78,6 +102,7 @@ void Poller::Poll(const std::string& name) {
     number = ++server.number;
     server.under_way = true;
     server.sent = sent;
+    server.due = sent + options_.wait + options_.margin;
     server.request = request;
     if (!server.watched) {
       server.watched = true;
@@ -112,6 +137,7 @@ void Poller::Look(const std::string& name) {
     server.under_way = false;
     lost = server.number;
     pause = LongerPause(&server);
+    server.due = executor_->Now() + pause;
   }
   PollAfter(name, lost, pause);
 }
@@ -136,7 +162,9 @@ void Poller::OnReply(const std::string& name, uint64_t number, Time sent,
     Server& server = found->second;
     if (server.number == number && server.under_way) {
       server.under_way = false;
+      server.due = now;
       pause = PauseAfter(&server, reply, now);
+      server.due = now + pause;
     }
   }
   if (reply.ok()) {

@@ -4,6 +4,7 @@
 // Threads: safe.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -41,6 +42,10 @@ class Poller : public std::enable_shared_from_this<Poller> {
         on_table_(std::move(on_table)) {}
 
   void Start();
+  // Begins anew to look for servers when that ended for want of memory.
+  void KeepLooking() {
+    if (!looking_.exchange(true)) LookForServers();
+  }
   // Waits for calls to the cluster that have begun; none begins afterwards, none goes on. Not to be
   // called from a task of the executor.
   void Stop();
@@ -55,6 +60,7 @@ class Poller : public std::enable_shared_from_this<Poller> {
     pb::PollRequest request;
     bool watched = false;  // a task looks whether it is lost
     Duration pause{};      // the last one that was made for want of a good answer
+    Time due = Time::max();  // by then it should have been polled again
   };
 
   // A call to the cluster is under way while it lives, unless polling has been stopped.
@@ -80,6 +86,8 @@ class Poller : public std::enable_shared_from_this<Poller> {
   Duration PauseAfter(Server* server, const Result<pb::PollReply>& reply, Time now) const;
   Duration LongerPause(Server* server) const;
   void PollAfter(const std::string& name, uint64_t number, Duration pause);
+  // The servers whose polling ended, since there was no memory for a step of it.
+  std::vector<std::string> Forgotten();
   void PollAgain(const std::string& name, uint64_t number);
 
   Cluster* const cluster_;
@@ -92,6 +100,7 @@ class Poller : public std::enable_shared_from_this<Poller> {
   std::condition_variable idle_;
   int calls_ = 0;
   bool stopped_ = false;
+  std::atomic<bool> looking_ = false;  // a task is to look for servers
   std::map<std::string, Server> servers_;
 };
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "tamis/base/exception_status.h"
 #include "tamis/cluster/error.h"
 #include "tamis/cluster/region_server.h"
 #include "tamis/table/codec.h"
@@ -26,6 +27,12 @@ Search::Search(std::shared_ptr<QueryContext> context, SchemaPtr schema, SearchOp
       answers_(context_->executor) {}
 
 Result<std::optional<Row>> Search::Next() {
+  auto row = WithoutExceptions([this] { return NextRow(); });
+  if (!row.ok() && !ended_.has_value()) ended_ = row.status();
+  return row;
+}
+
+Result<std::optional<Row>> Search::NextRow() {
   if (!begun_) {
     begun_ = true;
     if (Status status = Begin(); !status.ok()) ended_ = status;
@@ -343,8 +350,12 @@ void Search::SendOne(Request request, Time now, bool alone) {
   const size_t number = next_request_++;
   auto send = [context = context_, server = request.server, message = request.request,
                to = answers_.To(number)] {
-    context->cluster->Server(server)->Search(
-        *message, [to](Result<pb::SearchReply> reply) { to(std::move(reply)); });
+    const Status sent = WithoutExceptions([&] {
+      context->cluster->Server(server)->Search(
+          *message, [to](Result<pb::SearchReply> reply) { to(std::move(reply)); });
+      return Status::Ok();
+    });
+    if (!sent.ok()) to(Result<pb::SearchReply>(sent));  // it counts unless an answer came before
   };
   requests_.emplace(number, std::move(request));
   if (alone) {

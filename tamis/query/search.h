@@ -39,6 +39,7 @@ class Search {
  public:
   Search(std::shared_ptr<QueryContext> context, SchemaPtr schema, SearchOptions options);
 
+  // An exception on the way ends the search with its status.
   Result<std::optional<Row>> Next();
   // Of a search that was left early: what it did so far.
   const Explain& explain() {
@@ -62,6 +63,7 @@ class Search {
     Time deadline{};
     std::shared_ptr<ServerLoads::Request> load;
   };
+  Result<std::optional<Row>> NextRow();
   Status Begin();
   void Exclude();
   void EnqueueAll();

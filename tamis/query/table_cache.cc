@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tamis/base/exception_status.h"
+
 namespace tamis {
 namespace {
 
@@ -97,28 +99,64 @@ void TableCache::AskSoon(uint32_t table_id, TableRegions* regions,
   const Duration pause = regions->not_before - executor_->Now();
   if (pause < -BackOff::kLongest) regions->back_off.Reset();  // another trouble than the last
   lock->unlock();
-  if (pause <= Duration(0)) return Ask(table_id);
-  executor_->PostAfter(pause, [weak = weak_from_this(), table_id] {
-    if (auto self = weak.lock()) self->Ask(table_id);
-  });
+  if (pause > Duration(0)) {
+    const Status posted = WithoutExceptions([&] {
+      executor_->PostAfter(pause, [weak = weak_from_this(), table_id] {
+        if (auto self = weak.lock()) self->Ask(table_id);
+      });
+      return Status::Ok();
+    });
+    if (posted.ok()) return;  // else it is asked without the pause
+  }
+  Ask(table_id);
 }
+
+class TableCache::Call {
+ public:
+  explicit Call(TableCache* cache) : cache_(cache) { ++cache_->calls_; }
+  ~Call() {
+    std::lock_guard lock(cache_->mutex_);
+    if (--cache_->calls_ == 0) cache_->idle_.notify_all();
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+ private:
+  TableCache* const cache_;
+};
 
 void TableCache::Ask(uint32_t table_id) {
   std::string name;
   std::vector<KeyRange> asked;
   uint64_t question;
+  Status failed;
+  std::optional<Call> call;
   {
     std::lock_guard lock(mutex_);
     if (stopped_) return;
-    ++calls_;
-    TableRegions& regions = regions_[table_id];
+    call.emplace(this);
+    TableRegions& regions = regions_.at(table_id);
     regions.asked = std::exchange(regions.stale, {});
     if (std::exchange(regions.all_stale, false)) regions.asked = {};
     regions.sharing = std::exchange(regions.waiting, {});
     question = ++regions.question;
-    name = regions.name;
-    asked = regions.asked.ranges();
+    failed = WithoutExceptions([&] {
+      name = regions.name;
+      asked = regions.asked.ranges();
+      return Status::Ok();
+    });
   }
+  if (failed.ok()) {
+    failed = WithoutExceptions([&] {
+      Send(table_id, question, name, std::move(asked));
+      return Status::Ok();
+    });
+  }
+  if (!failed.ok()) Take(table_id, question, failed);
+}
+
+void TableCache::Send(uint32_t table_id, uint64_t question, const std::string& name,
+                      std::vector<KeyRange> asked) {
   // A question that is never answered must not end the asking.
   executor_->PostAfter(options_.timeout, [weak = weak_from_this(), table_id, question] {
     if (auto self = weak.lock()) {
@@ -132,8 +170,6 @@ void TableCache::Ask(uint32_t table_id) {
           self->Take(table_id, question, std::move(listed));
         }
       });
-  std::lock_guard lock(mutex_);
-  if (--calls_ == 0) idle_.notify_all();
 }
 
 void TableCache::Take(uint32_t table_id, uint64_t question,
@@ -150,24 +186,23 @@ void TableCache::Take(uint32_t table_id, uint64_t question,
     // It is answered once: a late answer must not end the next one before that is asked, or who
     // waits for it would never hear.
     ++regions.question;
-    // A table of that name that was made since is another one.
-    const bool gone = listed.ok() && ((listed->empty() && regions.asked.empty()) ||
-                                      (!listed->empty() && listed->front().table_id != table_id));
-    if (gone) listed = NotFound("the table does not exist any more");
-    // Who asks for the name next hears of the table that has it now, if one has.
-    if (listed.status().code() == StatusCode::kNotFound) Drop(table_id);
     bool news = false;
-    if (listed.ok()) {
+    answer = WithoutExceptions([&]() -> Result<Regions> {
+      // A table of that name that was made since is another one.
+      const bool gone = listed.ok() && ((listed->empty() && regions.asked.empty()) ||
+                                        (!listed->empty() && listed->front().table_id != table_id));
+      if (gone) return NotFound("the table does not exist any more");
+      if (!listed.ok()) return listed.status();
       const std::vector<RegionInfo> none;
       const std::vector<RegionInfo>& known = regions.known ? *regions.known : none;
       auto merged = std::make_shared<const std::vector<RegionInfo>>(
           regions.asked.empty() ? *std::move(listed) : Merge(known, regions.asked, *listed));
       news = !std::ranges::equal(known, *merged, IsSame);
       regions.known = merged;
-      answer = Regions(merged);
-    } else {
-      answer = listed.status();
-    }
+      return Regions(merged);
+    });
+    // Who asks for the name next hears of the table that has it now, if one has.
+    if (answer.status().code() == StatusCode::kNotFound) Drop(table_id);
     if (news) regions.back_off.Reset();
     regions.not_before = executor_->Now() + std::max(regions.back_off.Next(), BackOff::kFirst);
     sharing = std::exchange(regions.sharing, {});

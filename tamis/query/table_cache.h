@@ -75,8 +75,14 @@ class TableCache : public std::enable_shared_from_this<TableCache> {
   };
 
   void Drop(uint32_t table_id);  // what is known of it; REQUIRES: the mutex is held
+  // A call to the cluster is under way while it lives. REQUIRES: the mutex is held.
+  class Call;
+
   void AskSoon(uint32_t table_id, TableRegions* regions, std::unique_lock<std::mutex>* lock);
+  // Ends as the question's failure when there is no memory to ask it.
   void Ask(uint32_t table_id);
+  void Send(uint32_t table_id, uint64_t question, const std::string& name,
+            std::vector<KeyRange> asked);
   void Take(uint32_t table_id, uint64_t question, Result<std::vector<RegionInfo>> listed);
 
   Cluster* const cluster_;

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "tamis/base/exception_status.h"
 #include "tamis/cluster/error.h"
 #include "tamis/cluster/region_server.h"
 #include "tamis/table/codec.h"
@@ -58,22 +59,17 @@ class WriteDelivery {
   }
 
   std::vector<Status> Run() {
-    const Time deadline = context_.executor->Now() + context_.options.write_timeout;
-    while (std::ranges::any_of(items_, [](const Item& item) { return !item.settled; })) {
-      if (context_.executor->Now() >= deadline || IsCancelled()) break;
-      Round(deadline);
-      if (std::ranges::all_of(items_, [](const Item& item) { return item.settled; })) break;
-      const Duration pause = std::min(back_off_.Next(), deadline - context_.executor->Now());
-      if (pause > Duration(0)) WaitFor(pause);
-      if (std::exchange(schema_is_old_, false)) RefreshSchema();
-    }
-    // Nobody waits for that: who writes to these keys next is not to ask a server that is silent.
-    if (!stale_.empty()) {
-      context_.tables->RefreshRegions(*schema_, stale_, [](const Result<TableCache::Regions>&) {});
-    }
+    const Status ended = WithoutExceptions([this] {
+      Deliver();
+      return Status::Ok();
+    });
     std::vector<Status> statuses;
     for (Item& item : items_) {
-      if (!item.settled && IsCancelled()) {
+      if (!item.settled && item.sent) {
+        item.status = DeadlineExceeded(ended.message() + "; the write may stand");
+      } else if (!item.settled && !ended.ok()) {
+        item.status = ended;
+      } else if (!item.settled && IsCancelled()) {
         item.status = Cancelled("cancelled before a region server took the write");
       } else if (!item.settled && item.status.ok()) {
         item.status = Unavailable("no region server took the write in time");
@@ -87,6 +83,7 @@ class WriteDelivery {
  private:
   struct Item {
     pb::Mutation mutation;
+    bool sent = false;  // and not answered
     bool settled = false;
     Status status;  // the last failure while it is not settled
   };
@@ -101,6 +98,22 @@ class WriteDelivery {
     std::map<uint64_t, RegionItems> regions;
   };
 
+  void Deliver() {
+    const Time deadline = context_.executor->Now() + context_.options.write_timeout;
+    while (std::ranges::any_of(items_, [](const Item& item) { return !item.settled; })) {
+      if (context_.executor->Now() >= deadline || IsCancelled()) break;
+      Round(deadline);
+      if (std::ranges::all_of(items_, [](const Item& item) { return item.settled; })) break;
+      const Duration pause = std::min(back_off_.Next(), deadline - context_.executor->Now());
+      if (pause > Duration(0)) WaitFor(pause);
+      if (std::exchange(schema_is_old_, false)) RefreshSchema();
+    }
+    // Nobody waits for that: who writes to these keys next is not to ask a server that is silent.
+    if (!stale_.empty()) {
+      context_.tables->RefreshRegions(*schema_, stale_, [](const Result<TableCache::Regions>&) {});
+    }
+  }
+
   bool IsCancelled() const { return cancelled_ != nullptr && cancelled_->load(); }
 
   // For the clock: nobody answers.
@@ -113,6 +126,7 @@ class WriteDelivery {
     // Nothing was done: another try is safe. Anything else is an answer.
     item->settled = status.code() != StatusCode::kUnavailable && status.code() != StatusCode::kBusy;
     if (item->settled) back_off_.Reset();
+    item->sent = false;
     item->status = std::move(status);
   }
 
@@ -177,6 +191,9 @@ class WriteDelivery {
       sent.push_back(std::make_shared<Request>(std::move(request)));
     }
     for (size_t i = 0; i < sent.size(); ++i) {
+      for (const auto& [region_id, mutations] : sent[i]->regions) {
+        for (const size_t item : mutations.items) items_[item].sent = true;
+      }
       // What is sent may be read until it is answered, however late.
       context_.cluster->Server(sent[i]->server)
           ->Mutate(sent[i]->request, [to = answers.To(i), request = sent[i]](

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "tamis/base/coding.h"
+#include "tamis/base/exception_status.h"
 #include "tamis/rocks/store_directory.h"
 #include "tamis/rocks/store_log.h"
 
@@ -201,9 +202,10 @@ Result<std::unique_ptr<Store>> Store::Open(const Options& options) {
   db_options.wal_recovery_mode = options.salvage
                                      ? rocksdb::WALRecoveryMode::kPointInTimeRecovery
                                      : rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
-  if (options.env != nullptr) {
-    db_options.env = options.env;
-  } else {
+  store->env_ = std::make_unique<PatientEnv>(options.env != nullptr ? options.env
+                                                                    : rocksdb::Env::Default());
+  db_options.env = store->env_.get();
+  if (options.env == nullptr) {
     TAMIS_RETURN_IF_ERROR(CheckStoreDirectory(options.directory, options.create, db_options));
     db_options.info_log = std::make_shared<StoreLog>(options.directory);
   }
@@ -276,7 +278,18 @@ void Store::LeaveTheLog() {
   (void)writers_->Write(unlogged, &nothing);
 }
 
+// RocksDB cannot be used after an exception in the middle of a write. A write that would find no
+// memory is refused before, and waits within.
+bool Store::HasMemoryFor(const rocksdb::WriteBatch& batch) {
+  constexpr size_t kOfRocks = 64 << 10;
+  const size_t size = 4 * batch.GetDataSize() + kOfRocks;
+  void* memory = ::operator new(size, std::nothrow);
+  ::operator delete(memory);
+  return memory != nullptr;
+}
+
 Status Store::Write(rocksdb::WriteBatch* batch, bool sync) {
+  if (!HasMemoryFor(*batch)) return OutOfMemory();
   rocksdb::WriteOptions write_options;
   write_options.sync = sync;
   std::call_once(begun_, [this] { LeaveTheLog(); });

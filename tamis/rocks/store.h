@@ -19,6 +19,7 @@
 
 #include "tamis/base/status.h"
 #include "tamis/rocks/garbage_compactor.h"
+#include "tamis/rocks/patient_env.h"
 #include "tamis/rocks/writer_threads.h"
 
 namespace tamis {
@@ -97,8 +98,10 @@ class Store {
   // False when there is no room yet. `seen` is how often it had gone on when the write failed.
   bool GoOn(uint64_t seen);
   void LeaveTheLog();
+  static bool HasMemoryFor(const rocksdb::WriteBatch& batch);
 
   Options options_;
+  std::unique_ptr<PatientEnv> env_;
   std::shared_ptr<ErrorListener> errors_;
   std::once_flag begun_;  // to write
   std::shared_mutex going_on_;  // shared by those who write

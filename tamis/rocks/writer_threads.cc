@@ -5,6 +5,8 @@
 #include <asio/use_future.hpp>
 #include <atomic>
 
+#include "tamis/rocks/patient_env.h"
+
 namespace tamis {
 namespace {
 
@@ -48,8 +50,11 @@ bool WriterThreads::HandsOver(uint64_t entries) const {
 
 rocksdb::Status WriterThreads::Write(const rocksdb::WriteOptions& write_options,
                                      rocksdb::WriteBatch* batch) {
-  if (!HandsOver(batch->Count())) return db_->Write(write_options, batch);
-  const auto write = [&] { return db_->Write(write_options, batch); };
+  const auto write = [&]() noexcept {
+    const WaitsForMemory waits;
+    return db_->Write(write_options, batch);
+  };
+  if (!HandsOver(batch->Count())) return write();
   return asio::post(pool().threads, asio::use_future(write)).get();
 }
 

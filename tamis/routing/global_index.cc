@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -510,15 +511,25 @@ void GlobalIndex::Apply(const std::string& name, const pb::PollReply& reply, Tim
     return;  // events before it are missing: the next poll asks for them
   }
   server.last_sent = std::max(server.last_sent, sent);
-  state_->ApplyEvents(&server, reply, &lock);
-  server.applied = std::max(server.applied, reply.to());
-  if (reply.lease_ns() > 0) {
-    const Time until = sent + SentDuration(reply.lease_ns()) - state_->options.lease_margin;
-    state_->GrantLease(&server, until);
-  }
-  state_->SettleAll(&lock);
-  if (!reply.full() && server.applied == reply.to() && reply.projections_size() > 0) {
-    state_->LoadProjections(&server, reply, &lock);
+  try {
+    state_->ApplyEvents(&server, reply, &lock);
+    server.applied = std::max(server.applied, reply.to());
+    if (reply.lease_ns() > 0) {
+      const Time until = sent + SentDuration(reply.lease_ns()) - state_->options.lease_margin;
+      state_->GrantLease(&server, until);
+    }
+    state_->SettleAll(&lock);
+    if (!reply.full() && server.applied == reply.to() && reply.projections_size() > 0) {
+      state_->LoadProjections(&server, reply, &lock);
+    }
+  } catch (const std::bad_alloc&) {
+    // Part of the reply is taken in. The copy is not believed until the server has sent its whole
+    // state again, which begins with Clear.
+    if (!lock.owns_lock()) lock.lock();
+    state_->lease_until[server.number] = Time::min();
+    server.start_code = 0;
+    server.applied = 0;
+    throw;
   }
 }
 

@@ -33,6 +33,8 @@ struct Session {
 
   // While set, each search leaves its Explain here, in the order in which they end.
   std::vector<Explain>* searches = nullptr;
+  // The Explain of a search found no memory there.
+  bool searches_lost = false;
   // How many statements are being explained, one for the sake of the other.
   int explains = 0;
   // While true nothing is written: a statement is run for its searches only.

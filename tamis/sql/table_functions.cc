@@ -1,9 +1,11 @@
 #include "tamis/sql/table_functions.h"
 
 #include <algorithm>
-#include <new>
+#include <memory>
 
+#include "tamis/base/exception_status.h"
 #include "tamis/sql/extension.h"
+#include "tamis/sql/guarded.h"
 #include "tamis/sql/values.h"
 #include "tamis/table/key_format.h"
 
@@ -148,15 +150,13 @@ FunctionCursor* CursorOf(sqlite3_vtab_cursor* cursor) {
 }
 
 // Eponymous: there is no xCreate, and the argument is a hidden column.
-int Connect(sqlite3* db, void* client, int, const char* const*, sqlite3_vtab** out,
-            char**) noexcept {
+int Connect(sqlite3* db, void* client, int, const char* const*, sqlite3_vtab** out, char**) {
   const auto* description = static_cast<Client*>(client);
   std::string declaration = "CREATE TABLE x(" + description->function->columns;
   if (description->function->argument) declaration += ", argument TEXT HIDDEN";
   const int rc = sqlite3_declare_vtab(db, (declaration + ")").c_str());
   if (rc != SQLITE_OK) return rc;
-  auto* table = new (std::nothrow) FunctionTable();
-  if (table == nullptr) return SQLITE_NOMEM;
+  auto* table = new FunctionTable();
   table->db = db;
   table->client = description;
   *out = table;
@@ -169,7 +169,7 @@ int Disconnect(sqlite3_vtab* table) noexcept {
 }
 
 // The argument must be given; nothing else is looked at.
-int BestIndex(sqlite3_vtab* vtab, sqlite3_index_info* info) noexcept {
+int BestIndex(sqlite3_vtab* vtab, sqlite3_index_info* info) {
   const Function& function = *static_cast<FunctionTable*>(vtab)->client->function;
   info->estimatedCost = 1000;
   info->estimatedRows = 100;
@@ -193,9 +193,9 @@ int BestIndex(sqlite3_vtab* vtab, sqlite3_index_info* info) noexcept {
   return SQLITE_ERROR;
 }
 
-int Open(sqlite3_vtab*, sqlite3_vtab_cursor** out) noexcept {
-  *out = new (std::nothrow) FunctionCursor();
-  return *out == nullptr ? SQLITE_NOMEM : SQLITE_OK;
+int Open(sqlite3_vtab*, sqlite3_vtab_cursor** out) {
+  *out = new FunctionCursor();
+  return SQLITE_OK;
 }
 
 int Close(sqlite3_vtab_cursor* cursor) noexcept {
@@ -203,7 +203,7 @@ int Close(sqlite3_vtab_cursor* cursor) noexcept {
   return SQLITE_OK;
 }
 
-int Filter(sqlite3_vtab_cursor* base, int, const char*, int argc, sqlite3_value** argv) noexcept {
+int Filter(sqlite3_vtab_cursor* base, int, const char*, int argc, sqlite3_value** argv) {
   FunctionCursor* cursor = CursorOf(base);
   const auto* table = static_cast<FunctionTable*>(base->pVtab);
   cursor->rows.clear();
@@ -221,6 +221,7 @@ int Filter(sqlite3_vtab_cursor* base, int, const char*, int argc, sqlite3_value*
     if (rows.ok()) cursor->rows = *std::move(rows);
   }
   if (status.ok()) return SQLITE_OK;
+  if (IsOutOfMemory(status)) return SQLITE_NOMEM;
   sqlite3_free(base->pVtab->zErrMsg);
   base->pVtab->zErrMsg = sqlite3_mprintf("%s", status.message().c_str());
   return SQLITE_ERROR;
@@ -235,7 +236,7 @@ int Eof(sqlite3_vtab_cursor* cursor) noexcept {
   return CursorOf(cursor)->next >= CursorOf(cursor)->rows.size();
 }
 
-int ColumnValue(sqlite3_vtab_cursor* base, sqlite3_context* context, int column) noexcept {
+int ColumnValue(sqlite3_vtab_cursor* base, sqlite3_context* context, int column) {
   const FunctionCursor* cursor = CursorOf(base);
   const Row& row = cursor->rows[cursor->next];
   if (static_cast<size_t>(column) < row.size()) {
@@ -253,38 +254,44 @@ int RowId(sqlite3_vtab_cursor* cursor, sqlite3_int64* rowid) noexcept {
 
 constexpr sqlite3_module kModule = {
     .iVersion = 0,
-    .xConnect = Connect,
-    .xBestIndex = BestIndex,
+    .xConnect = Guarded<Connect>,
+    .xBestIndex = Guarded<BestIndex>,
     .xDisconnect = Disconnect,
     .xDestroy = Disconnect,
-    .xOpen = Open,
+    .xOpen = Guarded<Open>,
     .xClose = Close,
-    .xFilter = Filter,
+    .xFilter = Guarded<Filter>,
     .xNext = Next,
     .xEof = Eof,
-    .xColumn = ColumnValue,
+    .xColumn = Guarded<ColumnValue>,
     .xRowid = RowId,
 };
 
 // ---- Explain
 // -------------------------------------------------------------------------------------
 
+using Statement =
+    std::unique_ptr<sqlite3_stmt,
+                    decltype([](sqlite3_stmt* statement) { sqlite3_finalize(statement); })>;
+using OwnedDb = std::unique_ptr<sqlite3, decltype([](sqlite3* db) { sqlite3_close_v2(db); })>;
+
 Status SqlError(sqlite3* db, int rc) {
+  if ((rc & 0xff) == SQLITE_NOMEM) return OutOfMemory();
   if (rc == SQLITE_INTERRUPT) return Cancelled(sqlite3_errmsg(db));
   return InvalidArgument(sqlite3_errmsg(db));
 }
 
 // Prepares `sql`, which must be one statement.
-Result<sqlite3_stmt*> PrepareOne(sqlite3* db, const std::string& sql) {
-  sqlite3_stmt* statement = nullptr;
+Result<Statement> PrepareOne(sqlite3* db, const std::string& sql) {
+  sqlite3_stmt* prepared = nullptr;
   const char* rest = nullptr;
   const int rc =
-      sqlite3_prepare_v2(db, sql.c_str(), static_cast<int>(sql.size()), &statement, &rest);
+      sqlite3_prepare_v2(db, sql.c_str(), static_cast<int>(sql.size()), &prepared, &rest);
+  Statement statement(prepared);
   if (rc != SQLITE_OK) return SqlError(db, rc);
   const bool more =
       rest != nullptr && std::string_view(rest).find_first_not_of("; \t\r\n") != std::string::npos;
   if (statement == nullptr || more) {
-    sqlite3_finalize(statement);
     return InvalidArgument("cannot explain: one statement is needed");
   }
   return statement;
@@ -293,10 +300,28 @@ Result<sqlite3_stmt*> PrepareOne(sqlite3* db, const std::string& sql) {
 Status RunToEnd(sqlite3* db, sqlite3_stmt* statement) {
   int rc = SQLITE_ROW;
   while (rc == SQLITE_ROW) rc = sqlite3_step(statement);
-  Status status = rc == SQLITE_DONE ? Status::Ok() : SqlError(db, rc);
-  sqlite3_finalize(statement);
-  return status;
+  return rc == SQLITE_DONE ? Status::Ok() : SqlError(db, rc);
 }
+
+// While it lives, searches of the session are noted in `searches`.
+class NotedSearches {
+ public:
+  NotedSearches(Session* session, std::vector<Explain>* searches)
+      : session_(session), outer_(std::exchange(session->searches, searches)) {
+    session_->searches_lost = false;
+    ++session_->explains;
+  }
+  ~NotedSearches() {
+    --session_->explains;
+    session_->searches = outer_;
+  }
+  NotedSearches(const NotedSearches&) = delete;
+  NotedSearches& operator=(const NotedSearches&) = delete;
+
+ private:
+  Session* const session_;
+  std::vector<Explain>* const outer_;
+};
 
 }  // namespace
 
@@ -314,45 +339,45 @@ Result<std::vector<Explain>> ExplainSql(sqlite3* db, const std::shared_ptr<Sessi
                                         const std::string& sql) {
   TAMIS_RETURN_IF_ERROR(session->CheckOpen());
   std::vector<Explain> searches;
-  TAMIS_ASSIGN_OR_RETURN(sqlite3_stmt * statement, PrepareOne(db, sql));
-  if (sqlite3_stmt_readonly(statement)) {
+  TAMIS_ASSIGN_OR_RETURN(Statement statement, PrepareOne(db, sql));
+  if (sqlite3_stmt_readonly(statement.get())) {
     // COMMIT and the like are read-only to SQLite. A view may explain itself.
     constexpr int kDeepest = 4;
-    const char* why = sqlite3_column_count(statement) == 0 ? "it neither reads nor writes rows"
+    const char* why = sqlite3_column_count(statement.get()) == 0
+                          ? "it neither reads nor writes rows"
                       : session->explains >= kDeepest ? "too many statements explain each other"
                                                       : nullptr;
-    if (why != nullptr) {
-      sqlite3_finalize(statement);
+    if (why != nullptr)
       return InvalidArgument(std::string("cannot explain \"") + sql + "\": " + why);
-    }
-    std::vector<Explain>* const outer = session->searches;
-    session->searches = &searches;
-    ++session->explains;
-    Status status = RunToEnd(db, statement);
-    --session->explains;
-    session->searches = outer;
+    const NotedSearches noted(session.get(), &searches);
+    const Status status = RunToEnd(db, statement.get());
+    statement.reset();  // what it still searches is noted, too
     TAMIS_RETURN_IF_ERROR(status);
+    if (session->searches_lost) return OutOfMemory();
     return searches;
   }
-  sqlite3_finalize(statement);
+  statement.reset();
 
   // A connection of its own, whose tables are the store's only: nothing else can be written.
-  sqlite3* apart = nullptr;
   auto dry = std::make_shared<Session>();
   dry->engine = session->engine;
   dry->admin = session->admin;
   dry->dry_run = true;
   dry->searches = &searches;
-  int rc = sqlite3_open_v2(":memory:", &apart, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
-  Status status = rc == SQLITE_OK ? Extend(apart, sqlite3_api, dry) : SqlError(apart, rc);
+  sqlite3* opened = nullptr;
+  const int rc =
+      sqlite3_open_v2(":memory:", &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+  const OwnedDb apart(opened);
+  Status status =
+      rc == SQLITE_OK ? Extend(apart.get(), sqlite3_api, dry) : SqlError(apart.get(), rc);
   if (status.ok()) {
-    auto prepared = PrepareOne(apart, sql);
-    status = prepared.ok() ? RunToEnd(apart, *prepared) : prepared.status();
+    auto prepared = PrepareOne(apart.get(), sql);
+    status = prepared.ok() ? RunToEnd(apart.get(), prepared->get()) : prepared.status();
     status = status.WithContext(
         "cannot explain what writes, unless all its tables are those of the store");
   }
-  sqlite3_close(apart);
   TAMIS_RETURN_IF_ERROR(status);
+  if (dry->searches_lost) return OutOfMemory();
   return searches;
 }
 

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <cassert>
-#include <new>
+#include <memory>
 #include <unordered_map>
 
-#include "tamis/table/definition.h"
+#include "tamis/base/exception_status.h"
+#include "tamis/sql/guarded.h"
 #include "tamis/sql/plan.h"
 #include "tamis/sql/values.h"
 #include "tamis/sql/write_buffer.h"
+#include "tamis/table/definition.h"
 #include "tamis/table/key_format.h"
 
 namespace tamis {
@@ -46,6 +48,7 @@ Table* TableOf(sqlite3_vtab* vtab) { return static_cast<Table*>(vtab); }
 Cursor* CursorOf(sqlite3_vtab_cursor* cursor) { return static_cast<Cursor*>(cursor); }
 
 int ResultCode(const Status& status) {
+  if (IsOutOfMemory(status)) return SQLITE_NOMEM;
   switch (status.code()) {
     case StatusCode::kOk:
       return SQLITE_OK;
@@ -127,24 +130,23 @@ int Connect(sqlite3* db, void* client, int argc, const char* const* argv, sqlite
     *error = sqlite3_mprintf("cannot declare table \"%s\": %s", name.c_str(), sqlite3_errmsg(db));
     return rc;
   }
-  auto* table = new (std::nothrow) Table();
-  if (table == nullptr) return SQLITE_NOMEM;
+  auto table = std::make_unique<Table>();
   table->db = db;
   table->session = session;
   table->schema = *std::move(schema);
-  *out = table;
+  *out = table.release();
   return SQLITE_OK;
 }
 
 // CREATE VIRTUAL TABLE.
 int Create(sqlite3* db, void* client, int argc, const char* const* argv, sqlite3_vtab** out,
-           char** error) noexcept {
+           char** error) {
   return Connect(db, client, argc, argv, out, error, true);
 }
 
 // The table stands in the schema of the connection's own database already.
 int ConnectExisting(sqlite3* db, void* client, int argc, const char* const* argv,
-                    sqlite3_vtab** out, char** error) noexcept {
+                    sqlite3_vtab** out, char** error) {
   return Connect(db, client, argc, argv, out, error, false);
 }
 
@@ -177,6 +179,7 @@ bool FitsDeclaration(const TableSchema& declared, const TableSchema& current) {
 // and attached again, takes the place of the one before if its columns fit, but not within a
 // transaction that has read or written that one.
 Result<SchemaPtr> CurrentSchema(Table* table) {
+  TAMIS_RETURN_IF_ERROR(table->session->CheckOpen());
   TAMIS_ASSIGN_OR_RETURN(SchemaPtr current, table->session->engine->Table(table->schema->name));
   if (current->id == table->schema->id) return current;
   const std::string what = "table \"" + table->schema->name + "\" was dropped and made anew";
@@ -192,7 +195,7 @@ Result<SchemaPtr> CurrentSchema(Table* table) {
   return current;
 }
 
-int BestIndex(sqlite3_vtab* vtab, sqlite3_index_info* info) noexcept {
+int BestIndex(sqlite3_vtab* vtab, sqlite3_index_info* info) {
   Table* table = TableOf(vtab);
   auto current = CurrentSchema(table);
   if (!current.ok()) return Fail(vtab, current.status());
@@ -208,25 +211,31 @@ int BestIndex(sqlite3_vtab* vtab, sqlite3_index_info* info) noexcept {
   return info->idxStr == nullptr ? SQLITE_NOMEM : SQLITE_OK;
 }
 
-int Open(sqlite3_vtab*, sqlite3_vtab_cursor** out) noexcept {
-  *out = new (std::nothrow) Cursor();
-  return *out == nullptr ? SQLITE_NOMEM : SQLITE_OK;
+int Open(sqlite3_vtab*, sqlite3_vtab_cursor** out) {
+  *out = new Cursor();
+  return SQLITE_OK;
 }
 
 void EndSearch(Cursor* cursor) {
   if (!cursor->rows) return;
-  Session* session = TableOf(cursor->pVtab)->session.get();
-  if (session->searches != nullptr) session->searches->push_back(cursor->rows->explain());
+  const RowStream rows = *std::move(cursor->rows);
   cursor->rows.reset();
+  Session* session = TableOf(cursor->pVtab)->session.get();
+  if (session->searches != nullptr) session->searches->push_back(rows.explain());
 }
 
 int Close(sqlite3_vtab_cursor* cursor) noexcept {
-  EndSearch(CursorOf(cursor));
+  // SQLite does not look at what xClose returns.
+  Session* session = TableOf(cursor->pVtab)->session.get();
+  session->searches_lost |= !WithoutExceptions([&] {
+                               EndSearch(CursorOf(cursor));
+                               return Status::Ok();
+                             }).ok();
   delete CursorOf(cursor);
   return SQLITE_OK;
 }
 
-int Next(sqlite3_vtab_cursor* base) noexcept {
+int Next(sqlite3_vtab_cursor* base) {
   Cursor* cursor = CursorOf(base);
   Table* table = TableOf(base->pVtab);
   cursor->remembered.reset();
@@ -255,8 +264,7 @@ int Next(sqlite3_vtab_cursor* base) noexcept {
   return SQLITE_OK;
 }
 
-int Filter(sqlite3_vtab_cursor* base, int, const char* plan_text, int argc,
-           sqlite3_value** argv) noexcept {
+int Filter(sqlite3_vtab_cursor* base, int, const char* plan_text, int argc, sqlite3_value** argv) {
   Cursor* cursor = CursorOf(base);
   Table* table = TableOf(base->pVtab);
   EndSearch(cursor);
@@ -289,14 +297,13 @@ int Remember(Cursor* cursor, const std::string& key) {
                     std::to_string(WriteBuffer::kMaxTransactionWrites) +
                     " rows; change them in parts, by a range of the key");
   }
-  ReadRow& read = table->read[key];
-  read.row = *cursor->row;
-  read.looked_at = cursor->looked_at;
+  ReadRow read{.row = *cursor->row, .looked_at = cursor->looked_at};
   cursor->remembered = key;
+  table->read.insert_or_assign(key, std::move(read));
   return SQLITE_OK;
 }
 
-int ColumnValue(sqlite3_vtab_cursor* base, sqlite3_context* context, int column) noexcept {
+int ColumnValue(sqlite3_vtab_cursor* base, sqlite3_context* context, int column) {
   Cursor* cursor = CursorOf(base);
   Table* table = TableOf(base->pVtab);
   const auto position = static_cast<uint32_t>(column);
@@ -472,7 +479,7 @@ Status Apply(Table* table, Change change) {
   return Status::Ok();
 }
 
-int Update(sqlite3_vtab* vtab, int argc, sqlite3_value** argv, sqlite3_int64*) noexcept {
+int Update(sqlite3_vtab* vtab, int argc, sqlite3_value** argv, sqlite3_int64*) {
   Table* table = TableOf(vtab);
   if (table->session->dry_run) return SQLITE_OK;
   auto change = ReadChange(table, argc, argv);
@@ -485,7 +492,7 @@ int Update(sqlite3_vtab* vtab, int argc, sqlite3_value** argv, sqlite3_int64*) n
 }
 
 // A statement that writes begins, or the first one of a transaction.
-int Begin(sqlite3_vtab* vtab) noexcept {
+int Begin(sqlite3_vtab* vtab) {
   Table* table = TableOf(vtab);
   table->writing = true;
   table->read.clear();
@@ -495,14 +502,13 @@ int Begin(sqlite3_vtab* vtab) noexcept {
 // The statement or transaction ends well: what is left is sent now, while it can still fail. After
 // plain SQLITE_BUSY SQLite would leave the transaction open, to COMMIT it again; its writes are
 // gone by then, so that the next COMMIT would say that all is well.
-int Sync(sqlite3_vtab* vtab) noexcept {
+int Sync(sqlite3_vtab* vtab) {
   Table* table = TableOf(vtab);
   if (table->writes.size() == 0) return SQLITE_OK;
   const auto current = CurrentSchema(table);
-  const Status status =
-      current.ok() ? table->writes.Send(table->session->engine.get(), *current,
-                                        table->session->cancelled)
-                   : current.status();
+  const Status status = current.ok() ? table->writes.Send(table->session->engine.get(), *current,
+                                                          table->session->cancelled)
+                                     : current.status();
   const int rc = Fail(vtab, status);
   return rc == SQLITE_BUSY ? SQLITE_BUSY_SNAPSHOT : rc;
 }
@@ -524,7 +530,7 @@ int Rollback(sqlite3_vtab* vtab) noexcept {
 }
 
 // SQLite makes savepoints of its own, one a statement inside a transaction.
-int Savepoint(sqlite3_vtab* vtab, int number) noexcept {
+int Savepoint(sqlite3_vtab* vtab, int number) {
   TableOf(vtab)->writes.Savepoint(number);
   return SQLITE_OK;
 }
@@ -541,24 +547,24 @@ int RollbackTo(sqlite3_vtab* vtab, int number) noexcept {
 
 constexpr sqlite3_module kModule = {
     .iVersion = 3,
-    .xCreate = Create,
-    .xConnect = ConnectExisting,
-    .xBestIndex = BestIndex,
+    .xCreate = Guarded<Create>,
+    .xConnect = Guarded<ConnectExisting>,
+    .xBestIndex = Guarded<BestIndex>,
     .xDisconnect = Disconnect,
     .xDestroy = Destroy,
-    .xOpen = Open,
+    .xOpen = Guarded<Open>,
     .xClose = Close,
-    .xFilter = Filter,
-    .xNext = Next,
+    .xFilter = Guarded<Filter>,
+    .xNext = Guarded<Next>,
     .xEof = Eof,
-    .xColumn = ColumnValue,
+    .xColumn = Guarded<ColumnValue>,
     .xRowid = RowId,
-    .xUpdate = Update,
-    .xBegin = Begin,
-    .xSync = Sync,
+    .xUpdate = Guarded<Update>,
+    .xBegin = Guarded<Begin>,
+    .xSync = Guarded<Sync>,
     .xCommit = Commit,
     .xRollback = Rollback,
-    .xSavepoint = Savepoint,
+    .xSavepoint = Guarded<Savepoint>,
     .xRelease = Release,
     .xRollbackTo = RollbackTo,
 };
@@ -598,6 +604,7 @@ Status AttachTables(sqlite3* db, Session* session) {
     const int rc = sqlite3_exec(db, sql.c_str(), nullptr, nullptr, &error);
     const std::string message = error != nullptr ? error : "SQLite error " + std::to_string(rc);
     sqlite3_free(error);
+    if (rc == SQLITE_NOMEM) return OutOfMemory();
     if (rc != SQLITE_OK) {
       return Internal("cannot attach table \"" + table.name + "\": " + message);
     }

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <new>
 
 #include "tamis/table/timestamp.h"
 
@@ -138,11 +139,13 @@ Value FromSqlite(sqlite3_value* value) {
     }
     case SQLITE_TEXT: {
       const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value));
+      if (text == nullptr) throw std::bad_alloc();  // it was to be converted
       return Value::Text(std::string(text, sqlite3_value_bytes(value)));
     }
     case SQLITE_BLOB: {
       const auto* bytes = static_cast<const char*>(sqlite3_value_blob(value));
       const int size = sqlite3_value_bytes(value);
+      if (bytes == nullptr && size > 0) throw std::bad_alloc();  // a zeroblob was to be made
       return Value::Bytes(size == 0 ? std::string() : std::string(bytes, size));
     }
     default:

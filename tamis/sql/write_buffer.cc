@@ -26,9 +26,14 @@ Status Outcome(const Status& status, bool ignore_existing, const std::string& co
 }  // namespace
 
 void WriteBuffer::Add(std::string key, Write write, const Options& options) {
-  const auto [last, fresh] = last_.try_emplace(key, writes_.size());
-  const size_t previous = fresh ? kNone : std::exchange(last->second, writes_.size());
-  writes_.push_back({std::move(key), std::move(write), options, previous});
+  // What can fail comes first: nothing is added then.
+  Entry entry{key, std::move(write), options};
+  if (writes_.size() == writes_.capacity()) {
+    writes_.reserve(std::max<size_t>(16, 2 * writes_.size()));
+  }
+  const auto last = last_.try_emplace(std::move(key), kNone).first;
+  entry.previous = std::exchange(last->second, writes_.size());
+  writes_.push_back(std::move(entry));
 }
 
 std::optional<Write::Kind> WriteBuffer::LastKind(const std::string& key) const {
@@ -39,6 +44,12 @@ std::optional<Write::Kind> WriteBuffer::LastKind(const std::string& key) const {
 
 Status WriteBuffer::Send(Engine* engine, const SchemaPtr& schema,
                          const std::atomic<bool>& cancelled) {
+  // An exception does not leave writes behind that were handed over in part.
+  struct Emptied {
+    WriteBuffer* buffer;
+    ~Emptied() { buffer->Clear(); }
+  };
+  const Emptied at_end{this};
   size_t failed = 0;
   size_t left_out = 0;
   Status first;
@@ -77,7 +88,6 @@ Status WriteBuffer::Send(Engine* engine, const SchemaPtr& schema,
     done = results.back().ok();
     begin = end;
   }
-  Clear();
   const size_t sent = total - left_out;
   if (failed == 0 || sent == 1) return first;
   return Status(first.code(), first.message() + " (" + std::to_string(failed) + " of " +

@@ -26,6 +26,7 @@ class WriteBuffer {
     bool only_after_previous = false;  // done only when the write added before it was done
   };
 
+  // Adds nothing when it throws std::bad_alloc.
   void Add(std::string key, Write write, const Options& options);
   // The row has a write that has not been sent.
   bool Holds(const std::string& key) const { return last_.contains(key); }
@@ -34,7 +35,8 @@ class WriteBuffer {
   size_t size() const { return writes_.size(); }
 
   // Sends everything, in order: a write never overtakes an earlier one of the same row. Nothing
-  // more is sent once `cancelled` is true.
+  // more is sent once `cancelled` is true. Empty afterwards, also after an exception; what was sent
+  // before it may stand.
   Status Send(Engine* engine, const SchemaPtr& schema, const std::atomic<bool>& cancelled);
   void Clear();
 

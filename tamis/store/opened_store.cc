@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "tamis/base/exception_status.h"
 #include "tamis/base/thread_executor.h"
 #include "tamis/hbase_cluster/hbase_cluster.h"
 #include "tamis/hbase_cluster/hbase_cluster_admin.h"
@@ -115,8 +116,10 @@ OpenedStore::~OpenedStore() = default;
 
 Result<std::shared_ptr<OpenedStore>> OpenedStore::Open(const std::string& name,
                                                        const Options& options) {
-  TAMIS_ASSIGN_OR_RETURN(auto store, Make(name, options));
-  return std::shared_ptr<OpenedStore>(std::move(store));
+  return WithoutExceptions([&]() -> Result<std::shared_ptr<OpenedStore>> {
+    TAMIS_ASSIGN_OR_RETURN(auto store, Make(name, options));
+    return std::shared_ptr<OpenedStore>(std::move(store));
+  });
 }
 
 Result<std::unique_ptr<OpenedStore>> OpenedStore::Make(const std::string& name,
@@ -135,22 +138,50 @@ Result<std::unique_ptr<OpenedStore>> OpenedStore::Make(const std::string& name,
   return std::unique_ptr<OpenedStore>(new OpenedStore(std::move(parts)));
 }
 
+namespace {
+
+// The stores of the process that OpenShared has opened. Until one has ended, which may take a
+// while, its directory is locked. Never destroyed: a store may end behind what is.
+struct SharedStores {
+  std::mutex mutex;
+  std::condition_variable ended;
+  std::map<std::string, std::weak_ptr<OpenedStore>> open;
+
+  static SharedStores& Get() {
+    static SharedStores& shared = *new SharedStores;
+    return shared;
+  }
+};
+
+struct EndShared {
+  std::string name;
+
+  void operator()(OpenedStore* last) const {
+    delete last;
+    SharedStores& shared = SharedStores::Get();
+    std::lock_guard ending(shared.mutex);
+    shared.open.erase(name);
+    shared.ended.notify_all();
+  }
+};
+
+}  // namespace
+
 Result<std::shared_ptr<OpenedStore>> OpenedStore::OpenShared(const std::string& name,
                                                              const Options& options) {
-  // Until one has ended, which may take a while, its directory is locked. Never destroyed: a store
-  // may end behind what is.
-  struct Shared {
-    std::mutex mutex;
-    std::condition_variable ended;
-    std::map<std::string, std::weak_ptr<OpenedStore>> open;
-  };
-  static Shared& shared = *new Shared;
+  return WithoutExceptions([&] { return FindOrMake(name, options); });
+}
+
+Result<std::shared_ptr<OpenedStore>> OpenedStore::FindOrMake(const std::string& name,
+                                                             const Options& options) {
+  SharedStores& shared = SharedStores::Get();
   std::string canonical = name;
   if (KindOf(name) != kHBase) {
     TAMIS_ASSIGN_OR_RETURN(const std::string directory, DirectoryOf(name));
     std::error_code ignored;
     canonical = std::filesystem::weakly_canonical(directory, ignored).string();
   }
+  std::unique_ptr<OpenedStore, EndShared> owned(nullptr, {canonical});  // ends without the lock
   std::unique_lock lock(shared.mutex);
   for (auto known = shared.open.find(canonical); known != shared.open.end();
        known = shared.open.find(canonical)) {
@@ -158,13 +189,10 @@ Result<std::shared_ptr<OpenedStore>> OpenedStore::OpenShared(const std::string& 
     shared.ended.wait(lock);
   }
   TAMIS_ASSIGN_OR_RETURN(auto made, Make(name, options));
-  std::shared_ptr<OpenedStore> store(made.release(), [canonical](OpenedStore* last) {
-    delete last;
-    std::lock_guard ending(shared.mutex);
-    shared.open.erase(canonical);
-    shared.ended.notify_all();
-  });
-  shared.open[canonical] = store;
+  std::weak_ptr<OpenedStore>& entry = shared.open[canonical];
+  owned.reset(made.release());
+  std::shared_ptr<OpenedStore> store(std::move(owned));
+  entry = store;
   return store;
 }
 
@@ -174,8 +202,10 @@ ClusterAdmin& OpenedStore::admin() { return *parts_->admin(); }
 
 Result<SchemaPtr> OpenedStore::Define(const std::string& table,
                                       const std::vector<std::string>& definition) {
-  TAMIS_ASSIGN_OR_RETURN(const TableSchema wanted, ParseDefinition(table, definition));
-  return DefineTable(&engine(), &admin(), wanted, {});
+  return WithoutExceptions([&]() -> Result<SchemaPtr> {
+    TAMIS_ASSIGN_OR_RETURN(const TableSchema wanted, ParseDefinition(table, definition));
+    return DefineTable(&engine(), &admin(), wanted, {});
+  });
 }
 
 }  // namespace tamis

@@ -66,6 +66,8 @@ class OpenedStore {
 
  private:
   struct Parts;
+  static Result<std::shared_ptr<OpenedStore>> FindOrMake(const std::string& name,
+                                                         const Options& options);
   static Result<std::unique_ptr<OpenedStore>> Make(const std::string& name, const Options& options);
   explicit OpenedStore(std::unique_ptr<Parts> parts);
   const std::unique_ptr<Parts> parts_;

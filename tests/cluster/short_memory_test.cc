@@ -1,0 +1,284 @@
+// Statements of SQL for which memory is short: each allocation of the thread that runs them fails
+// in turn. The process goes on, a statement that says it went well did, and the next one is
+// answered rightly.
+//
+// The steps of the region servers run on other threads here, where nothing fails: they are tested
+// on their own.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <new>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tamis/base/thread_executor.h"
+#include "tamis/query/engine.h"
+#include "tamis/rocks/rocks_cluster.h"
+#include "tamis/sql/extension.h"
+
+namespace {
+
+// Of this thread: how many allocations go well before they fail; -1: all.
+thread_local int64_t allocations_left = -1;
+// Whether all later ones fail, too.
+thread_local bool memory_stays_short = false;
+
+void* Allocate(size_t size, size_t alignment) {
+  if (allocations_left == 0) {
+    if (!memory_stays_short) allocations_left = -2;
+    throw std::bad_alloc();
+  }
+  if (allocations_left > 0) --allocations_left;
+  void* memory = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(size_t size) { return Allocate(size, alignof(std::max_align_t)); }
+void* operator new(size_t size, std::align_val_t alignment) {
+  return Allocate(size, static_cast<size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace tamis {
+namespace {
+
+// SQLite hands its own functions only to an extension's entry point.
+std::shared_ptr<Session> opening;
+
+int Entry(sqlite3* db, const char**, const sqlite3_api_routines* api) {
+  if (opening == nullptr) return SQLITE_OK;
+  return Extend(db, api, std::exchange(opening, nullptr)).ok() ? SQLITE_OK : SQLITE_ERROR;
+}
+
+class ShortMemoryTest : public ::testing::Test {
+ protected:
+  ShortMemoryTest() {
+    directory_ = std::filesystem::temp_directory_path() /
+                 ("tamis_short_memory_test." + std::to_string(::getpid()));
+    std::filesystem::remove_all(directory_);
+    executor_ = std::make_unique<ThreadExecutor>(1);
+    RocksCluster::Options options;
+    options.store.directory = directory_;
+    options.servers = 2;
+    options.server.inline_steps = false;
+    auto cluster = RocksCluster::Open(options, executor_.get());
+    EXPECT_TRUE(cluster.ok()) << cluster.status();
+    cluster_ = std::move(*cluster);
+    engine_ = std::make_shared<Engine>(cluster_.get(), executor_.get(), Engine::Options{});
+    Connect();
+    Must("SELECT tamis_open('the store')");
+    Must("CREATE VIRTUAL TABLE t USING tamis(k int64, s text, n int64, key (k), index s (s))");
+    for (int i = 0; i < 20; ++i) {
+      const std::string k = std::to_string(i);
+      Must("INSERT INTO t VALUES (" + k + ", 'a value that is no short string', " + k + ")");
+    }
+    Must("CREATE TABLE own(x INTEGER)");
+    Must("INSERT INTO own VALUES (1), (2), (3)");
+  }
+  ~ShortMemoryTest() override {
+    sqlite3_close(db_);
+    executor_->Stop();
+    engine_.reset();
+    cluster_.reset();
+    executor_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+
+  void Connect() {
+    auto session = std::make_shared<Session>();
+    session->open = [this](const std::string&) -> Result<SessionStore> {
+      return SessionStore{.engine = engine_,
+                          .admin = std::shared_ptr<ClusterAdmin>(engine_, cluster_.get())};
+    };
+    opening = session;
+    sqlite3_auto_extension(reinterpret_cast<void (*)()>(Entry));
+    ASSERT_EQ(sqlite3_open(":memory:", &db_), SQLITE_OK);
+  }
+
+  struct Answer {
+    int code = SQLITE_OK;
+    std::string text;  // of the rows, or of the error
+  };
+
+  // Makes no allocation of C++ between the failures and their end.
+  Answer Run(const std::string& sql, int64_t allocations = -1, bool stays_short = false) {
+    Answer answer;
+    answer.text.reserve(4096);
+    const char* rest = sql.c_str();
+    allocations_left = allocations;
+    memory_stays_short = stays_short;
+    while (*rest != '\0' && answer.code == SQLITE_OK) {
+      sqlite3_stmt* statement = nullptr;
+      answer.code = sqlite3_prepare_v2(db_, rest, -1, &statement, &rest);
+      while (answer.code == SQLITE_OK || answer.code == SQLITE_ROW) {
+        if (statement == nullptr) break;
+        answer.code = sqlite3_step(statement);
+        if (answer.code != SQLITE_ROW) break;
+        for (int i = 0; i < sqlite3_column_count(statement); ++i) {
+          const unsigned char* text = sqlite3_column_text(statement, i);
+          answer.text += text == nullptr ? "NULL" : reinterpret_cast<const char*>(text);
+          answer.text += i + 1 < sqlite3_column_count(statement) ? "|" : "\n";
+        }
+      }
+      const int end = sqlite3_finalize(statement);
+      if (answer.code == SQLITE_DONE) answer.code = end;
+    }
+    reached_ = allocations_left == 0 || allocations_left == -2;
+    allocations_left = -1;
+    if (answer.code != SQLITE_OK) answer.text = sqlite3_errmsg(db_);
+    return answer;
+  }
+
+  std::string Must(const std::string& sql) {
+    const Answer answer = Run(sql);
+    EXPECT_EQ(answer.code, SQLITE_OK) << sql << ": " << answer.text;
+    return answer.text;
+  }
+
+  // Runs a statement with each allocation failing in turn, until none is reached; `after` looks at
+  // what is left behind.
+  template <class After>
+  void FailEach(const std::string& sql, After after) {
+    FailEach([&] { return sql; }, after);
+  }
+  template <class Statement, class After>
+  requires std::is_invocable_v<Statement>
+  void FailEach(Statement statement, After after) {
+    int failed = 0;
+    for (const bool stays_short : {false, true}) {
+      for (int64_t n = 0;; ++n) {
+        const std::string sql = statement();
+        const Answer answer = Run(sql, n, stays_short);
+        const bool reached = reached_;
+        ASSERT_TRUE(answer.code == SQLITE_OK || reached) << sql << ": " << answer.text;
+        failed += answer.code != SQLITE_OK;
+        if (sqlite3_get_autocommit(db_) == 0) Must("ROLLBACK");
+        ASSERT_NO_FATAL_FAILURE(after(answer)) << sql << " at allocation " << n;
+        if (!reached) break;
+      }
+    }
+    EXPECT_GT(failed, 5) << statement();
+  }
+
+  // A write that ended with "may stand" may be under way. The server's one thread takes a later one
+  // of a new value behind it, and the filter's flips are told in order: once that one is
+  // acknowledged, the row of the first stands, in its index and in the filter here, or never will.
+  void AwaitWritesThatMayStand() {
+    Must("INSERT OR REPLACE INTO t VALUES (-1, 'barrier " + std::to_string(++barriers_) + "', 0)");
+  }
+
+  void ExpectIndexAgrees(const std::string& scan, const std::string& lookup) {
+    AwaitWritesThatMayStand();
+    ASSERT_EQ(Must(lookup), Must(scan));
+  }
+
+  std::filesystem::path directory_;
+  std::unique_ptr<ThreadExecutor> executor_;
+  std::unique_ptr<RocksCluster> cluster_;
+  std::shared_ptr<Engine> engine_;
+  sqlite3* db_ = nullptr;
+  bool reached_ = false;  // an allocation failed
+  int barriers_ = 0;
+};
+
+TEST_F(ShortMemoryTest, AQueryEndsWithItsRowsOrWithAnError) {
+  for (const char* sql :
+       {"SELECT k FROM t WHERE s = 'a value that is no short string' ORDER BY k LIMIT 3",
+        "SELECT sum(n) FROM t WHERE k BETWEEN 3 AND 9 AND s LIKE 'a%'",
+        "SELECT own.x, t.n FROM own LEFT JOIN t ON t.k = own.x + 18 ORDER BY 1",
+        "SELECT k, s FROM t WHERE k IN (1, 2, '3', 99)",
+        "SELECT count(*) FROM tamis_explain('SELECT n FROM t WHERE s = ''x''')",
+        "SELECT count(*) FROM tamis_explain('UPDATE t SET n = 5 WHERE k = 3')",
+        "SELECT name FROM tamis_indexes('t')", "SELECT count(*) FROM tamis_regions('t')",
+        "SELECT count(*) FROM tamis_servers"}) {
+    const std::string wanted = Must(sql);
+    ASSERT_NO_FATAL_FAILURE(FailEach(sql, [&](const Answer& answer) {
+      if (answer.code == SQLITE_OK) {
+        EXPECT_EQ(answer.text, wanted);
+      } else {
+        EXPECT_EQ(answer.code & 0xff, SQLITE_NOMEM) << answer.text;
+      }
+      ASSERT_EQ(Must(sql), wanted);
+    }));
+  }
+}
+
+TEST_F(ShortMemoryTest, ARowThatWasAcknowledgedIsThereAndItsIndexAgrees) {
+  int64_t k = 1000;
+  const auto insert = [&](int64_t key) {
+    return "INSERT INTO t VALUES (" + std::to_string(key) + ", 'put while memory is short', 1)";
+  };
+  for (const bool transaction : {false, true}) {
+    const auto sql = [&] {
+      k += 2;
+      if (!transaction) return insert(k);
+      return "BEGIN; " + insert(k) + "; SAVEPOINT a; " + insert(k + 1) + "; RELEASE a; COMMIT";
+    };
+    ASSERT_NO_FATAL_FAILURE(FailEach(sql, [&](const Answer& answer) {
+      const std::string new_rows = " AND k >= " + std::to_string(k) + " ORDER BY k";
+      ASSERT_NO_FATAL_FAILURE(
+          ExpectIndexAgrees("SELECT k FROM t WHERE +s = 'put while memory is short'" + new_rows,
+                            "SELECT k FROM t WHERE s = 'put while memory is short'" + new_rows));
+      if (answer.code == SQLITE_OK) {
+        EXPECT_EQ(Must("SELECT count(*) FROM t WHERE k >= " + std::to_string(k)),
+                  transaction ? "2\n" : "1\n");
+      }
+    }));
+  }
+}
+
+TEST_F(ShortMemoryTest, AnUpdateOrDeleteThatWasAcknowledgedIsDone) {
+  ASSERT_NO_FATAL_FAILURE(
+      FailEach("UPDATE t SET n = n + 1, s = 'changed' || n WHERE k = 3", [&](const Answer& answer) {
+        ASSERT_NO_FATAL_FAILURE(
+            ExpectIndexAgrees("SELECT s FROM t WHERE k = 3",
+                              "SELECT s FROM t WHERE s = (SELECT s FROM t WHERE k = 3) AND k = 3"));
+        if (answer.code == SQLITE_OK) {
+          EXPECT_EQ(Must("SELECT s = 'changed' || (n - 1) FROM t WHERE k = 3"), "1\n");
+        }
+      }));
+  ASSERT_NO_FATAL_FAILURE(FailEach("DELETE FROM t WHERE k = 5", [&](const Answer& answer) {
+    if (answer.code == SQLITE_OK) {
+      EXPECT_EQ(Must("SELECT count(*) FROM t WHERE k = 5"), "0\n");
+    }
+    Must("INSERT OR REPLACE INTO t VALUES (5, 'there again', 5)");
+  }));
+}
+
+TEST_F(ShortMemoryTest, AStoreThatCouldNotBeOpenedCanBeOpenedLater) {
+  bool opened = false;
+  for (int64_t n = 0; !opened; ++n) {
+    sqlite3_close(db_);
+    Connect();
+    const Answer answer = Run("SELECT tamis_open('the store')", n, true);
+    opened = answer.code == SQLITE_OK;
+    if (!opened) {
+      EXPECT_EQ(answer.code & 0xff, SQLITE_NOMEM) << answer.text;
+      EXPECT_NE(Run("SELECT count(*) FROM t").code, SQLITE_OK);
+      Must("SELECT tamis_open('the store')");
+    }
+    ASSERT_EQ(Must("SELECT count(*) FROM t"), "20\n");
+  }
+}
+
+TEST_F(ShortMemoryTest, ATableThatCouldNotBeMadeCanBeMadeLater) {
+  const std::string sql = "CREATE VIRTUAL TABLE u USING tamis(k int64, v text, key (k))";
+  ASSERT_NO_FATAL_FAILURE(FailEach(sql, [&](const Answer& answer) {
+    if (answer.code != SQLITE_OK) Must(sql);
+    Must("INSERT OR REPLACE INTO u VALUES (1, 'x'); DROP TABLE u");
+  }));
+}
+
+}  // namespace
+}  // namespace tamis
