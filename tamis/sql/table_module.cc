@@ -529,6 +529,16 @@ int Rollback(sqlite3_vtab* vtab) noexcept {
   return SQLITE_OK;
 }
 
+// ALTER TABLE ... RENAME TO. SQLite finds the table of the store by its own name for it. Without
+// this method it would change its own name alone. After an error it undoes that.
+int Rename(sqlite3_vtab* vtab, const char* name) {
+  const std::string& table = TableOf(vtab)->schema->name;
+  return Fail(vtab, SQLITE_ERROR,
+              "cannot rename table \"" + table + "\" to \"" + name +
+                  "\": a table of a store keeps its name; CREATE VIEW \"" + name +
+                  "\" AS SELECT * FROM \"" + table + "\" gives it another one to read by");
+}
+
 // SQLite makes savepoints of its own, one a statement inside a transaction.
 int Savepoint(sqlite3_vtab* vtab, int number) {
   TableOf(vtab)->writes.Savepoint(number);
@@ -564,6 +574,7 @@ constexpr sqlite3_module kModule = {
     .xSync = Guarded<Sync>,
     .xCommit = Commit,
     .xRollback = Rollback,
+    .xRename = Guarded<Rename>,
     .xSavepoint = Guarded<Savepoint>,
     .xRelease = Release,
     .xRollbackTo = RollbackTo,

@@ -139,6 +139,22 @@ class ExtensionTest(unittest.TestCase):
         self.assertEqual(db.execute("SELECT * FROM t").fetchall(), [("a",)])
         db.close()
 
+    def test_a_table_that_could_not_be_renamed_is_there_and_can_be_dropped(self):
+        path = os.path.join(self.directory.name, "own.sqlite")
+        db = connect(self.store)
+        db.execute("ATTACH ? AS own", (path,))
+        db.execute("CREATE VIRTUAL TABLE own.t USING tamis(k, key (k))")
+        db.execute("INSERT INTO own.t VALUES ('a')")
+        for begin, end in (("", ""), ("BEGIN", "COMMIT"), ("BEGIN", "ROLLBACK")):
+            db.execute(begin)
+            with self.assertRaisesRegex(sqlite3.OperationalError, "keeps its name"):
+                db.execute("ALTER TABLE own.t RENAME TO t2")
+            db.execute(end)
+            self.assertEqual(db.execute("SELECT * FROM own.t").fetchall(), [("a",)])
+            self.assertEqual(db.execute("SELECT name FROM own.sqlite_schema").fetchall(), [("t",)])
+        db.execute("DROP TABLE own.t")
+        self.assertEqual(db.execute("SELECT name FROM own.sqlite_schema").fetchall(), [])
+
     def test_parameters_and_many_rows(self):
         db = connect(self.store)
         db.execute("CREATE VIRTUAL TABLE t USING tamis(k int64, s, key (k), index s (s))")
