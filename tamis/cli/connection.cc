@@ -1,6 +1,7 @@
 #include "tamis/cli/connection.h"
 
 #include "tamis/cli/interrupt.h"
+#include "tamis/cli/table_statements.h"
 #include "tamis/sql/extension.h"
 #include "tamis/table/timestamp.h"
 
@@ -99,6 +100,15 @@ Status Connection::Run(const std::string& sql, const RowSink& sink,
   while (status.ok() && *rest != '\0') {
     if (session_->cancelled) status = Cancelled("interrupted");
     if (!status.ok()) break;
+    const auto taken = TableStatements(db_, session_).Run(rest);
+    if (!taken.ok()) {
+      status = taken.status();
+      break;
+    }
+    if (taken->has_value()) {
+      rest = **taken;
+      continue;
+    }
     sqlite3_stmt* statement = nullptr;
     const int rc = sqlite3_prepare_v2(db_, rest, -1, &statement, &rest);
     if (rc != SQLITE_OK) {

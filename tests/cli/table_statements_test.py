@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""CREATE TABLE, CREATE INDEX, DROP TABLE and DROP INDEX in `tamis sql`: as arguments and from a pipe.
+
+usage: table_statements_test.py TAMIS
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TAMIS = sys.argv.pop(1)
+
+
+class TableStatementsTest(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.store = os.path.join(self.directory.name, "store")
+
+    def tearDown(self):
+        self.directory.cleanup()
+
+    def run_tamis(self, *arguments, stdin=None, expect=0):
+        done = subprocess.run([TAMIS, "--store", self.store, *arguments], input=stdin, text=True,
+                              capture_output=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+        return done.stdout if expect == 0 else done.stderr
+
+    def sql(self, *statements, **more):
+        return self.run_tamis("sql", "--format", "csv", *statements, **more)
+
+    def refused(self, statement, *parts):
+        error = self.sql(statement, expect=1)
+        for part in parts:
+            self.assertIn(part, error)
+        return error
+
+    def test_a_table_and_its_index_are_those_of_the_store(self):
+        self.sql("CREATE TABLE Notes(id INTEGER PRIMARY KEY, Body TEXT NOT NULL, at DATETIME); "
+                 "CREATE INDEX of_body ON notes(body)",
+                 "INSERT INTO notes VALUES (1, 'first', '2026-01-02')")
+        self.assertEqual(self.sql("SELECT id, body FROM notes WHERE body = 'first'"),
+                         "id,body\n1,first\n")
+        described = self.run_tamis("table", "describe", "notes")
+        for part in ("id int64 not null", "body text not null", "at timestamp", "key (id)",
+                     "index of_body (body)"):
+            self.assertIn(part, described)
+        self.assertIn("of_body", self.run_tamis("explain", "SELECT id FROM notes WHERE body = 'x'"))
+
+    def test_statements_of_a_pipe_and_in_a_transaction(self):
+        self.sql(stdin="BEGIN;\nCREATE TABLE t (\n  a VARCHAR(10), -- a comment; with a semicolon\n"
+                 "  b DECIMAL(10, 2), c BOOLEAN,\n  PRIMARY KEY (a, b)) WITHOUT ROWID;\n"
+                 "INSERT INTO t VALUES ('x;y', 1.25, true);\nCOMMIT;\n")
+        self.assertEqual(self.sql("SELECT * FROM t"), "a,b,c\nx;y,1.25,1\n")
+
+    def test_if_not_exists(self):
+        create = "TABLE t(a INTEGER PRIMARY KEY, b REAL, c BLOB)"
+        self.sql("CREATE " + create, "CREATE TABLE IF NOT EXISTS t(a INTEGER PRIMARY KEY)",
+                 "CREATE INDEX i ON t(b)", "CREATE INDEX IF NOT EXISTS i ON t(b)")
+        self.refused("CREATE " + create, "exists already", "tamis table describe t")
+        self.refused("CREATE INDEX i ON t(b)", "i")
+        self.sql("DROP TABLE IF EXISTS t", "DROP TABLE IF EXISTS t", "CREATE " + create)
+
+    def test_dropped_with_its_rows(self):
+        self.sql("CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT)", "CREATE INDEX i ON t(b)",
+                 "INSERT INTO t VALUES (1, 'x')", "DROP INDEX i")
+        self.assertEqual(self.run_tamis("index", "list", "t"), "")
+        self.refused("DROP INDEX i", "no such index")
+        self.sql("DROP INDEX IF EXISTS i")
+        self.refused("BEGIN; DROP TABLE t", "in a transaction")
+        self.sql("DROP TABLE t", "CREATE TABLE t(a TEXT PRIMARY KEY)")
+        self.assertEqual(self.sql("SELECT count(*) FROM t"), "count(*)\n0\n")
+
+    def test_an_index_of_several_tables_is_not_dropped(self):
+        for table in ("t", "u"):
+            self.sql(f"CREATE TABLE {table}(a INTEGER PRIMARY KEY, b TEXT)")
+            self.run_tamis("index", "create", table, "i", "b")
+        self.refused("DROP INDEX i", "several tables", "t i, u i")
+
+    def test_what_a_table_cannot_have_is_refused_with_a_statement_that_works(self):
+        for columns, part in (
+                ("id INTEGER, body TEXT", "no PRIMARY KEY"),
+                ("id INTEGER PRIMARY KEY, body", 'column "body" has no type'),
+                ("id INTEGER PRIMARY KEY, body DATE", "has the type DATE"),
+                ("id INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT", "AUTOINCREMENT"),
+                ("id INTEGER PRIMARY KEY, body TEXT DEFAULT 'x'", "has a DEFAULT"),
+                ("id INTEGER PRIMARY KEY, body TEXT UNIQUE", "UNIQUE"),
+                ("id INTEGER PRIMARY KEY, body TEXT COLLATE NOCASE", "the collation NOCASE"),
+                ("id INTEGER PRIMARY KEY, body TEXT CHECK (body <> '')", "CHECK"),
+                ("id INTEGER PRIMARY KEY, body TEXT REFERENCES other(x)", "FOREIGN KEY"),
+                ("id INTEGER PRIMARY KEY, body TEXT AS (id || '')", "GENERATED"),
+                ("id INTEGER PRIMARY KEY ON CONFLICT REPLACE, body TEXT", "ON CONFLICT")):
+            error = self.refused(f"CREATE TABLE t({columns})", part, "CREATE TEMP TABLE")
+            proposed = error[error.index("CREATE TABLE"):error.index(", or CREATE TEMP")]
+            self.sql(proposed, "INSERT INTO t(id, body) VALUES (1, 'x')", "DROP TABLE t")
+        self.refused("CREATE TABLE t AS SELECT 1 AS a", "from a SELECT", "INSERT INTO t SELECT")
+        self.refused("CREATE TABLE t(a INTEGER PRIMARY KEY", "incomplete input")
+        self.assertEqual(self.run_tamis("table", "list"), "")
+
+    def test_what_an_index_cannot_be_is_refused(self):
+        self.sql("CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT)")
+        self.refused("CREATE UNIQUE INDEX i ON t(b)", "not UNIQUE")
+        self.refused("CREATE INDEX i ON t(b) WHERE b IS NOT NULL", "without WHERE")
+        self.refused("CREATE INDEX i ON t(lower(b))", "not of expressions")
+        self.refused("CREATE INDEX i ON t(b COLLATE NOCASE)", "no collation but BINARY")
+        self.refused("CREATE INDEX i ON absent(b)", "no such table")
+
+    def test_views_and_triggers_that_would_be_lost_are_refused(self):
+        self.sql("CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT)")
+        self.refused("CREATE VIEW v AS SELECT a FROM t", "CREATE TEMP VIEW")
+        self.refused("CREATE TRIGGER g AFTER INSERT ON t BEGIN SELECT 1; END", "trigger")
+        self.refused("CREATE VIRTUAL TABLE f USING fts5(x)", "CREATE VIRTUAL TABLE temp.f")
+
+    def test_temporary_tables_are_those_of_sqlite(self):
+        self.assertEqual(
+            self.sql("CREATE TEMP TABLE own(x UNIQUE, y DEFAULT 5)", "INSERT INTO own(x) VALUES (1)",
+                     "CREATE INDEX o ON own(y)", "CREATE TEMP TABLE two AS SELECT * FROM own",
+                     "CREATE TEMP VIEW v AS SELECT * FROM two", "SELECT * FROM v",
+                     "DROP INDEX o", "DROP TABLE own"), "x,y\n1,5\n")
+        self.refused("CREATE TEMP TABLE own(x); CREATE TABLE own(x INTEGER PRIMARY KEY)",
+                     "a temporary table or view of that name")
+        self.assertEqual(self.run_tamis("table", "list"), "")
+        other = os.path.join(self.directory.name, "other.sqlite")
+        self.sql(f"ATTACH '{other}' AS other; CREATE TABLE other.kept(x); "
+                 "INSERT INTO other.kept VALUES (7)")
+        self.assertEqual(self.sql(f"ATTACH '{other}' AS other; SELECT x FROM other.kept"), "x\n7\n")
+
+
+unittest.main()
