@@ -202,6 +202,9 @@ Result<std::unique_ptr<Store>> Store::Open(const Options& options) {
   db_options.wal_recovery_mode = options.salvage
                                      ? rocksdb::WALRecoveryMode::kPointInTimeRecovery
                                      : rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  // All data is in the log. Closing would flush after `LeaveTheLog`, and Debian's RocksDB fails an
+  // assertion where a memtable is switched again after a failure of the disk.
+  db_options.avoid_flush_during_shutdown = true;
   store->env_ = std::make_unique<PatientEnv>(options.env != nullptr ? options.env
                                                                     : rocksdb::Env::Default());
   db_options.env = store->env_.get();
