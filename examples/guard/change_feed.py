@@ -5,7 +5,8 @@
     pg_recvlogical -d shop --slot guard --start --file changes.log &
 
     # All rows, and as the first line the snapshot that shows them: that is the mark.
-    tamis guard load --key items --capacity 1000000 --database dbname=shop --mark-first --command '
+    tamis guard load --key items --capacity 1000000 --database dbname=shop \
+      --query 'SELECT id FROM items' --mark-first --command '
       psql -qAtX -v ON_ERROR_STOP=1 -d shop -c "BEGIN ISOLATION LEVEL REPEATABLE READ"
         -c "SELECT pg_current_snapshot()" -c "COPY (SELECT id FROM items) TO STDOUT" -c COMMIT'
 

@@ -11,7 +11,6 @@ usage: demo.py TAMIS MODULE GUARD_TRAFFIC DIRECTORY [--quick]
 
 import json
 import os
-import shlex
 import socket
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from postgres import Postgres
 from redis_server import Server
 
 MIB = 1 << 20
+QUERY = "SELECT id FROM items"
 CACHE = ("maxmemory", "128mb", "maxmemory-policy", "volatile-lru")  # evicts rows, not the filter
 MODES = {  # what it is called
     "cache": "cache alone",
@@ -119,7 +119,7 @@ class Demo:
         return Server(self.module, *CACHE, "repl-diskless-sync-delay", "0")
 
     def copy(self):
-        return ["psql", "-X", self.postgres.dsn, "-c", "COPY (SELECT id FROM items) TO STDOUT"]
+        return ["psql", "-X", self.postgres.dsn, "-c", f"COPY ({QUERY}) TO STDOUT"]
 
     def guard(self, server, command, *words):
         return subprocess.run(
@@ -130,8 +130,8 @@ class Demo:
         """Returns what the program says of it."""
         capacity = rows * 5 // 4 + 20_000
         if mode == "guard":
-            done = self.guard(server, "load", "--replace", "--command", shlex.join(self.copy()),
-                              "--database", self.postgres.dsn, "--capacity", str(capacity))
+            done = self.guard(server, "load", "--replace", "--query", QUERY, "--database", self.postgres.dsn,
+                              "--capacity", str(capacity))
             if done.returncode != 0:
                 sys.exit(done.stderr)
             return done.stderr.strip().splitlines()[-1]
@@ -224,7 +224,7 @@ class Demo:
             told = self.fill(other, mode, rows)
             time.sleep(pause)
             traffic.end()
-            verified = self.guard(other, "verify", "--command", shlex.join(self.copy()))
+            verified = self.guard(other, "verify", "--query", QUERY, "--database", self.postgres.dsn)
         return traffic, told, verified
 
     @staticmethod

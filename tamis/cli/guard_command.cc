@@ -1,6 +1,7 @@
 // tamis guard: filters on a Redis or Valkey server that keep lookups of rows that do not exist away
 // from a database (docs/GUARD.md).
 #include <fmt/core.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -14,10 +15,9 @@
 #include "tamis/cli/interrupt.h"
 #include "tamis/cli/line_writer.h"
 #include "tamis/guard/change_feed.h"
-#include "tamis/guard/child_process.h"
 #include "tamis/guard/filter_follower.h"
 #include "tamis/guard/filter_rebuild.h"
-#include "tamis/guard/key_reader.h"
+#include "tamis/guard/key_source.h"
 #include "tamis/guard/open_transactions.h"
 #include "tamis/guard/redis_connection.h"
 
@@ -32,6 +32,10 @@ struct Arguments {
   uint64_t timeout_s = 60;
 
   std::string command;
+  std::string query;
+  std::string proof;
+  bool unproved = false;
+  bool as_is = false;
   std::string format = "plain";
   std::string database;
   uint64_t settle_s = kNoId;  // not given
@@ -66,6 +70,21 @@ Result<KeyReader::Format> FormatOf(const std::string& name) {
   if (name == "null") return KeyReader::Format::kNull;
   if (name == "copy") return KeyReader::Format::kCopy;
   return InvalidArgument("there is no format \"" + name + "\"");
+}
+
+// What the options say of where the keys come from.
+Result<KeySource::Options> SourceOf(const Arguments& arguments) {
+  TAMIS_ASSIGN_OR_RETURN(const KeyReader::Format format, FormatOf(arguments.format));
+  if (!arguments.query.empty() && arguments.database.empty()) {
+    return InvalidArgument("--query is asked of a PostgreSQL: say with --database which one");
+  }
+  KeySource::Options options;
+  options.command = arguments.command;
+  options.query = arguments.query;
+  options.database = arguments.database;
+  options.format = format;
+  options.as_is = arguments.as_is;
+  return options;
 }
 
 // Sleeps, unless somebody asked to stop.
@@ -126,9 +145,10 @@ Result<uint64_t> CapacityOf(RedisConnection* connection, const std::string& key)
 // program that is alive renews its lease: then this is an error, unless it is to be replaced.
 Status EndAbandoned(const Arguments& arguments, RedisConnection* connection) {
   const auto failed = [&](const std::string& why) {
-    return FailedPrecondition(fmt::format("cannot rebuild \"{}\": {}; `tamis guard abort` ends that "
-                                          "rebuild, --replace begins another one in its place",
-                                          arguments.key, why));
+    return FailedPrecondition(
+        fmt::format("cannot rebuild \"{}\": {}; `tamis guard abort` ends that rebuild, --replace "
+                    "begins another one in its place",
+                    arguments.key, why));
   };
   std::optional<FilterRebuild::UnderWay> before;
   while (true) {
@@ -178,40 +198,122 @@ Status CheckWaiting(const Arguments& arguments) {
       "longer than any takes from its TAMIS.ADD to its commit (0 when nobody writes)");
 }
 
-// Reads the keys of the command, or of standard input, to the end of what they say is all.
-// With --mark-first the first line is the mark.
-Result<uint64_t> ReadInto(const Arguments& arguments, FilterRebuild* rebuild, std::string* mark) {
-  TAMIS_ASSIGN_OR_RETURN(const KeyReader::Format format, FormatOf(arguments.format));
-  std::optional<ChildProcess> child;
-  if (!arguments.command.empty()) {
-    TAMIS_ASSIGN_OR_RETURN(ChildProcess started, ChildProcess::StartShell(arguments.command));
-    child.emplace(std::move(started));
-  }
-  KeyReader reader(child ? child->output() : STDIN_FILENO, format, !child, &cancelled,
-                   [rebuild] { return rebuild->Keep(); });
+// Which keys were loaded, for a person.
+struct Loaded {
   uint64_t keys = 0;
+  std::string first;
+};
+
+// Reads the keys to the end of what is known to be all. With --mark-first the first line is the
+// mark.
+Result<Loaded> ReadInto(const Arguments& arguments, FilterRebuild* rebuild, std::string* mark) {
+  TAMIS_ASSIGN_OR_RETURN(KeySource::Options options, SourceOf(arguments));
+  if (arguments.id != kNoId && arguments.command.empty()) options.query.clear();
+  options.marked_end = options.command.empty() && options.query.empty();
+  TAMIS_ASSIGN_OR_RETURN(
+      KeySource source,
+      KeySource::Open(options, &cancelled, [rebuild] { return rebuild->Keep(); }));
   if (arguments.mark_first) {
-    TAMIS_ASSIGN_OR_RETURN(const std::optional<std::string_view> first, reader.Next());
+    TAMIS_ASSIGN_OR_RETURN(const std::optional<std::string_view> first, source.TakeFirstLine());
     if (!first || first->empty() || first->size() > 1024) {
       return DataLoss("the first line is to be the mark, of 1 to 1024 bytes");
     }
     *mark = *first;
   }
+  Loaded loaded;
   while (true) {
-    TAMIS_ASSIGN_OR_RETURN(const std::optional<std::string_view> key, reader.Next());
+    TAMIS_ASSIGN_OR_RETURN(const std::optional<std::string_view> key, source.Next());
     if (!key) break;
+    if (loaded.keys == 0) loaded.first = *key;
     TAMIS_RETURN_IF_ERROR(rebuild->Add(*key));
-    if (++keys % 10'000'000 == 0) Say(arguments, fmt::format("{} rows read", keys));
+    if (++loaded.keys % 10'000'000 == 0) Say(arguments, fmt::format("{} rows read", loaded.keys));
   }
-  if (child) TAMIS_RETURN_IF_ERROR(child->Wait());
-  if (reader.nulls() > 0) Say(arguments, fmt::format("{} NULLs left out", reader.nulls()));
+  if (source.nulls() > 0) Say(arguments, fmt::format("{} NULLs left out", source.nulls()));
   TAMIS_RETURN_IF_ERROR(rebuild->Finish());
-  if (keys < arguments.at_least) {
+  if (loaded.keys < arguments.at_least) {
     return FailedPrecondition(
-        fmt::format("there came {} rows, and at least {} were expected (--at-least)", keys,
+        fmt::format("there came {} rows, and at least {} were expected (--at-least)", loaded.keys,
                     arguments.at_least));
   }
-  return keys;
+  return loaded;
+}
+
+// Every key that the source prints is one of the new filter's: else the keys that were loaded are
+// not those of the rows. With a mark, rows that came behind the snapshot are in neither, and half
+// of them have to be.
+Status ProveBy(const Arguments& arguments, const char* option, Result<KeySource> source,
+               const Loaded& loaded, bool may_lack, FilterRebuild* rebuild) {
+  constexpr size_t kGroup = 500;
+  if (!source.ok()) return source.status();
+  std::vector<std::string> group;
+  std::vector<std::string> examples;
+  uint64_t asked = 0;
+  uint64_t missing = 0;
+  const auto check = [&] {
+    TAMIS_ASSIGN_OR_RETURN(const size_t lacks, rebuild->CountMissing(group, &examples));
+    asked += group.size();
+    missing += lacks;
+    group.clear();
+    return Status::Ok();
+  };
+  while (true) {
+    TAMIS_ASSIGN_OR_RETURN(const std::optional<std::string_view> key, source->Next());
+    if (!key) break;
+    group.emplace_back(*key);
+    if (group.size() == kGroup) TAMIS_RETURN_IF_ERROR(check());
+  }
+  if (!group.empty()) TAMIS_RETURN_IF_ERROR(check());
+  if (asked == 0 && loaded.keys > 0) {
+    return FailedPrecondition(fmt::format("{} gave no key, though {} were loaded, such as \"{}\"",
+                                          option, loaded.keys, loaded.first));
+  }
+  if (missing > 0 && (!may_lack || missing * 2 > asked)) {
+    return FailedPrecondition(
+        fmt::format("{} of {} keys of {} are not among those that were loaded, such as \"{}\"; the "
+                    "first one that was loaded is \"{}\"",
+                    missing, asked, option, fmt::join(examples, "\", \""), loaded.first));
+  }
+  Say(arguments, fmt::format("proved by {} keys of {}", asked, option));
+  return Status::Ok();
+}
+
+// Asks for keys in another way than they were loaded in.
+Status Prove(const Arguments& arguments, const Loaded& loaded, bool has_mark,
+             FilterRebuild* rebuild) {
+  constexpr size_t kSample = 1000;
+  const auto keep = [rebuild] { return rebuild->Keep(); };
+  if (!arguments.query.empty()) {
+    TAMIS_RETURN_IF_ERROR(ProveBy(
+        arguments, "--query",
+        KeySource::OpenSample(arguments.query, arguments.database, kSample, &cancelled, keep),
+        loaded, has_mark, rebuild));
+  }
+  if (!arguments.proof.empty()) {
+    KeySource::Options options;
+    options.command = arguments.proof;
+    options.as_is = arguments.as_is;
+    TAMIS_ASSIGN_OR_RETURN(options.format, FormatOf(arguments.format));
+    TAMIS_RETURN_IF_ERROR(ProveBy(arguments, "--proof", KeySource::Open(options, &cancelled, keep),
+                                  loaded, has_mark, rebuild));
+  }
+  if (arguments.query.empty() && arguments.proof.empty() && !arguments.unproved) {
+    Say(arguments, fmt::format("not proved: does the application ask with such keys as \"{}\"? "
+                               "--proof has a second command print some",
+                               loaded.first));
+  }
+  return Status::Ok();
+}
+
+Status CheckProof(const Arguments& arguments) {
+  if (arguments.mark_first && arguments.command.empty() && arguments.id == kNoId) {
+    return InvalidArgument("the first line of a query is a key: --mark-first goes with --command");
+  }
+  const bool proves = !arguments.query.empty() || !arguments.proof.empty();
+  if (proves || arguments.unproved || arguments.database.empty()) return Status::Ok();
+  return InvalidArgument(
+      "say with --query which keys the database has, such as 'SELECT id FROM items', since a "
+      "command that prints them in another form makes a filter that refuses every row; without "
+      "--command the query reads them, too. Or give a second command with --proof, or --unproved");
 }
 
 Status FillAndCommit(const Arguments& arguments, FilterRebuild* rebuild, bool wait) {
@@ -219,12 +321,14 @@ Status FillAndCommit(const Arguments& arguments, FilterRebuild* rebuild, bool wa
   if (wait) TAMIS_RETURN_IF_ERROR(AwaitOthers(arguments, rebuild));
   const auto begin_reading = std::chrono::steady_clock::now();
   std::string mark = arguments.mark;
-  TAMIS_ASSIGN_OR_RETURN(const uint64_t keys, ReadInto(arguments, rebuild, &mark));
+  TAMIS_ASSIGN_OR_RETURN(const Loaded loaded, ReadInto(arguments, rebuild, &mark));
+  const auto end_reading = std::chrono::steady_clock::now();
+  TAMIS_RETURN_IF_ERROR(Prove(arguments, loaded, !mark.empty(), rebuild));
   if (cancelled) return Cancelled("stopped");
   TAMIS_RETURN_IF_ERROR(rebuild->Commit(mark));
-  const auto end = std::chrono::steady_clock::now();
+  const uint64_t keys = loaded.keys;
   const std::chrono::duration<double> waited = begin_reading - begin;
-  const std::chrono::duration<double> read = end - begin_reading;
+  const std::chrono::duration<double> read = end_reading - begin_reading;
   Say(arguments,
       fmt::format("{}: {} rows, waited {:.1f} s, read in {:.1f} s ({:.0f} rows/s)", arguments.key,
                   keys, waited.count(), read.count(), static_cast<double>(keys) / read.count()));
@@ -233,12 +337,14 @@ Status FillAndCommit(const Arguments& arguments, FilterRebuild* rebuild, bool wa
 
 Status Load(const Arguments& arguments) {
   const bool started_before = arguments.id != kNoId;
-  if (arguments.command.empty() && !started_before) {
+  if (arguments.command.empty() && arguments.query.empty() && !started_before) {
     return InvalidArgument(
         "cannot load lines of standard input: who gives them may have read the rows before the "
-        "rebuild began; say --command, or begin with `tamis guard start` and say its --id");
+        "rebuild began; say --query or --command, or begin with `tamis guard start` and say its "
+        "--id");
   }
   if (!started_before) TAMIS_RETURN_IF_ERROR(CheckWaiting(arguments));
+  TAMIS_RETURN_IF_ERROR(CheckProof(arguments));
   TAMIS_ASSIGN_OR_RETURN(RedisConnection connection, Open(arguments));
   auto rebuild = started_before ? FilterRebuild::Take(&connection, arguments.key, arguments.id)
                                 : StartRebuild(arguments, &connection);
@@ -281,13 +387,8 @@ struct Verdict {
 Result<Verdict> CheckAll(const Arguments& arguments, RedisConnection* connection,
                          const std::unordered_set<std::string>* only) {
   constexpr size_t kGroup = 500;
-  TAMIS_ASSIGN_OR_RETURN(const KeyReader::Format format, FormatOf(arguments.format));
-  std::optional<ChildProcess> child;
-  if (!arguments.command.empty()) {
-    TAMIS_ASSIGN_OR_RETURN(ChildProcess started, ChildProcess::StartShell(arguments.command));
-    child.emplace(std::move(started));
-  }
-  KeyReader reader(child ? child->output() : STDIN_FILENO, format, false, &cancelled);
+  TAMIS_ASSIGN_OR_RETURN(const KeySource::Options options, SourceOf(arguments));
+  TAMIS_ASSIGN_OR_RETURN(KeySource source, KeySource::Open(options, &cancelled));
   Verdict verdict;
   std::vector<std::string> group;
   const auto check = [&] {
@@ -305,13 +406,12 @@ Result<Verdict> CheckAll(const Arguments& arguments, RedisConnection* connection
     return Status::Ok();
   };
   while (true) {
-    TAMIS_ASSIGN_OR_RETURN(const std::optional<std::string_view> key, reader.Next());
+    TAMIS_ASSIGN_OR_RETURN(const std::optional<std::string_view> key, source.Next());
     if (!key) break;
     if (only != nullptr && only->count(std::string(*key)) == 0) continue;
     group.emplace_back(*key);
     if (group.size() == kGroup) TAMIS_RETURN_IF_ERROR(check());
   }
-  if (child) TAMIS_RETURN_IF_ERROR(child->Wait());
   if (!group.empty()) TAMIS_RETURN_IF_ERROR(check());
   return verdict;
 }
@@ -321,7 +421,8 @@ Result<bool> Verify(const Arguments& arguments) {
   TAMIS_ASSIGN_OR_RETURN(Verdict verdict, CheckAll(arguments, &connection, nullptr));
   const uint64_t keys = verdict.keys;
   const uint64_t unknown = verdict.unknown;
-  if (!verdict.refused.empty() && !arguments.command.empty()) {
+  const bool from_input = arguments.command.empty() && arguments.query.empty();
+  if (!verdict.refused.empty() && !from_input) {
     // Rows that went meanwhile are refused by right: those that are still there are not.
     TAMIS_ASSIGN_OR_RETURN(verdict, CheckAll(arguments, &connection, &verdict.refused));
   }
@@ -408,12 +509,17 @@ void AddGuardCommand(Command app, Invocation* invocation) {
     sub.AddFlag("-q,--quiet", a->quiet, "Say nothing when all is well");
   };
   const auto keys = [&](Command sub) {
-    sub.AddOption("--command", a->command, "A line for bash that prints the keys, one a line");
+    sub.AddOption("--query", a->query,
+                  "The keys in SQL, of --database, as in 'SELECT id FROM items'");
+    sub.AddOption("--command", a->command,
+                  "A line for bash that prints the keys, one a line, in the query's place");
     sub.AddOption("--format", a->format,
                   "plain: a backslash is refused; lines: it is one; null: keys end with a zero "
                   "byte; copy: as COPY prints one column")
         .OneOf({"plain", "lines", "null", "copy"})
         .ShowDefault();
+    sub.AddFlag("--as-is", a->as_is,
+                "Quotes, blanks, carriage returns around all keys belong to them");
     quiet(sub);
   };
   const auto rebuild = [&](Command sub) {
@@ -431,6 +537,10 @@ void AddGuardCommand(Command app, Invocation* invocation) {
   Command load = add("load", "Fill a new filter with all rows and put it in its place", Load);
   keys(load);
   rebuild(load);
+  load.AddOption("--proof", a->proof,
+                 "A second line for bash: prints keys, as the application asks with them, that the "
+                 "new filter must have");
+  load.AddFlag("--unproved", a->unproved, "Trust the keys of --command alone");
   load.AddOption("--id", a->id,
                  "What `start` printed: keys come from standard input and end with a line \\.");
   const Option mark = load.AddOption("--mark", a->mark,
@@ -452,7 +562,10 @@ void AddGuardCommand(Command app, Invocation* invocation) {
                    "The mark behind which the input begins, which must be the filter's");
   quiet(follow);
 
-  keys(add("verify", "Print each key that the filter refuses; then the exit status is 1", Verify));
+  Command verify =
+      add("verify", "Print each key that the filter refuses; then the exit status is 1", Verify);
+  keys(verify);
+  verify.AddOption("--database", a->database, "PostgreSQL, as psql takes it, for --query");
 
   Command status = add("status", "Say what the filter is and does", PrintStatus);
   status.AddFlag("--mark", a->mark_only, "Print its mark alone");

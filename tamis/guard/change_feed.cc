@@ -8,6 +8,7 @@ namespace {
 std::optional<std::string> Unescape(std::string_view text) {
   std::string key;
   for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\r') return {};  // a line's end of Windows, which is no part of the key
     if (text[i] != '\\') {
       key += text[i];
       continue;
@@ -51,12 +52,13 @@ Result<std::optional<FeedChanges>> ChangeFeed::Next() {
       case '+':
       case '-': {
         auto key = Unescape(text);
-        if (!key) return wrong("a backslash stands before \\, n or r");
+        if (!key) return wrong("a backslash stands before \\, n or r; a carriage return is \\r");
         ((**line)[0] == '+' ? changes.added : changes.erased).push_back(std::move(*key));
         break;
       }
       case '=':
         if (text.empty() || text.size() > 1024) return wrong("a mark has 1 to 1024 bytes");
+        if (text.back() == '\r') return wrong("the mark ends with a carriage return");
         changes.mark = text;
         whole_added = changes.added.size();
         whole_erased = changes.erased.size();

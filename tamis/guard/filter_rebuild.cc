@@ -130,6 +130,27 @@ Status FilterRebuild::Finish() {
   return Status::Ok();
 }
 
+Result<size_t> FilterRebuild::CountMissing(std::span<const std::string> items,
+                                           std::vector<std::string>* examples) {
+  constexpr size_t kExamples = 3;
+  TAMIS_RETURN_IF_ERROR(Finish());
+  const std::string id = std::to_string(id_);
+  std::vector<std::string_view> words = {"TAMIS.REBUILD", key_, "CHECK", id};
+  words.insert(words.end(), items.begin(), items.end());
+  TAMIS_ASSIGN_OR_RETURN(const RedisReply reply, connection_->Ask(words));
+  if (reply.is_error()) return ErrorOf(reply);
+  if (reply.size() != items.size()) {
+    return Internal("TAMIS.REBUILD CHECK gave no answer for each key");
+  }
+  size_t missing = 0;
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (reply.integer(i) != 0) continue;
+    ++missing;
+    if (examples->size() < kExamples) examples->push_back(items[i]);
+  }
+  return missing;
+}
+
 Status FilterRebuild::Commit(const std::string& mark) {
   const std::string id = std::to_string(id_);
   auto reply = mark.empty()

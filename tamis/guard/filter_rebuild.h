@@ -12,8 +12,10 @@
 
 #include <chrono>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tamis/base/status.h"
 #include "tamis/guard/redis_connection.h"
@@ -59,6 +61,9 @@ class FilterRebuild {
   Status KeepFor(uint64_t seconds);
   // Sends the rest and waits until the server has taken all.
   Status Finish();
+  // How many of the items the new filter lacks, and appends a few of these. At most 1000 items.
+  Result<size_t> CountMissing(std::span<const std::string> items,
+                              std::vector<std::string>* examples);
   // REQUIRES: Finish() was ok. kUnavailable: nobody knows whether it is in its place.
   Status Commit(const std::string& mark);
   // Over a new connection when this one is broken. Ok, too, when it is no more.

@@ -115,6 +115,18 @@ Result<std::string_view> KeyReader::Unescape(std::string_view line) {
   return std::string_view(unescaped_);
 }
 
+Result<std::string_view> KeyReader::Decode(std::string_view line) {
+  unescaped_.clear();
+  for (size_t i = 0; i + 1 < line.size(); i += 2) {
+    const int high = DigitOf(line[i], 16);
+    const int low = DigitOf(line[i + 1], 16);
+    if (high < 0 || low < 0) return Wrong("there are other characters than hexadecimal digits");
+    unescaped_ += static_cast<char>(high * 16 + low);
+  }
+  if (line.size() % 2 != 0) return Wrong("it has an odd number of digits");
+  return std::string_view(unescaped_);
+}
+
 Result<std::optional<std::string_view>> KeyReader::Next() {
   while (true) {
     TAMIS_ASSIGN_OR_RETURN(const std::optional<std::string_view> line, NextLine());
@@ -136,6 +148,10 @@ Result<std::optional<std::string_view>> KeyReader::Next() {
         continue;
       }
       TAMIS_ASSIGN_OR_RETURN(const std::string_view key, Unescape(*line));
+      return std::optional(key);
+    }
+    if (format_ == Format::kHex) {
+      TAMIS_ASSIGN_OR_RETURN(const std::string_view key, Decode(*line));
       return std::optional(key);
     }
     if (format_ == Format::kPlain && line->find('\\') != line->npos) {

@@ -23,6 +23,7 @@ class KeyReader {
     kLines,  // a line is a key, whatever is in it
     kNull,   // likewise, but each ends with a zero byte
     kCopy,   // as COPY TO STDOUT prints one column: \\ \n \t \x41 \101; \N is no key and left out
+    kHex,    // two hexadecimal digits a byte
   };
   static constexpr size_t kGreatestKey = size_t{1} << 20;
 
@@ -50,6 +51,7 @@ class KeyReader {
  private:
   Result<std::optional<std::string_view>> NextLine();
   Result<std::string_view> Unescape(std::string_view line);
+  Result<std::string_view> Decode(std::string_view line);
   Status Await() const;
   Status Wrong(std::string_view what) const;
 

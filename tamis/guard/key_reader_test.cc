@@ -83,6 +83,13 @@ TEST(KeyReaderTest, CopyIsUnescaped) {
   }
 }
 
+TEST(KeyReaderTest, HexadecimalDigitsAreBytes) {
+  EXPECT_EQ(ReadAll("61\n0a5C\n\n", Format::kHex).keys, (Keys{"a", "\n\\", ""}));
+  for (const char* wrong : {"6\n", "6g\n", "61\r\n"}) {
+    EXPECT_EQ(ReadAll(wrong, Format::kHex).status.code(), StatusCode::kDataLoss) << wrong;
+  }
+}
+
 TEST(KeyReaderTest, HalfOfALineIsNoKey) {
   for (const Format format : {Format::kPlain, Format::kLines, Format::kCopy, Format::kNull}) {
     const Read read = ReadAll("a", format);

@@ -107,6 +107,19 @@ void AddIf(Ctx* ctx, Words words) {
   if (ParseId(ctx, words[3], &id)) AddToRebuild(ctx, words, words.subspan(4), id);
 }
 
+// Whether the new filter has the items, before anybody relies on it.
+void CheckRebuild(Ctx* ctx, Words words) {
+  long long id = 0;
+  if (!ParseId(ctx, words[3], &id)) return;
+  TamisKey key = Open(ctx, words, kRead);
+  if (!Rebuilding(ctx, key) || !IsThatRebuild(ctx, key, id)) return;
+  const Words items = words.subspan(4);
+  server.ReplyWithArray(ctx, static_cast<long>(items.size()));
+  for (const String* item : items) {
+    server.ReplyWithLongLong(ctx, key->RebuildMayContain(TextOf(item)) ? 1 : 0);
+  }
+}
+
 // The program that fills a rebuild says that it is alive. Nothing of it is replicated.
 void Keep(Ctx* ctx, Words words) {
   long long id = 0;
@@ -190,13 +203,15 @@ void Rebuild(Ctx* ctx, Words words) {
     return AddToRebuild(ctx, words, words.subspan(3), std::nullopt);
   }
   if (is("ADDIF") && words.size() >= 5) return AddIf(ctx, words);
+  if (is("CHECK") && words.size() >= 5) return CheckRebuild(ctx, words);
   if (is("KEEP") && words.size() == 5) return Keep(ctx, words);
   if (is("COMMIT")) return Commit(ctx, words);
   if (is("ABORT")) return Abort(ctx, words);
-  server.ReplyWithError(ctx, is("START") || is("ADD") || is("ADDIF") || is("KEEP")
-                                 ? "ERR wrong number of arguments for 'tamis.rebuild' command"
-                                 : "ERR no such step of a rebuild; there are: START ADD ADDIF KEEP "
-                                   "COMMIT ABORT");
+  const bool known = is("START") || is("ADD") || is("ADDIF") || is("CHECK") || is("KEEP");
+  server.ReplyWithError(
+      ctx, known ? "ERR wrong number of arguments for 'tamis.rebuild' command"
+                 : "ERR no such step of a rebuild; there are: START ADD ADDIF CHECK KEEP COMMIT "
+                   "ABORT");
 }
 
 }  // namespace tamis::redis

@@ -431,7 +431,8 @@ constexpr Command kCommands[] = {
      "Fills a new filter beside the old one and puts it in its place, believed",
      "key <START error_rate:double capacity:integer [TYPE type] [SEED seed:integer] "
      "[ID id:integer] [LEASE seconds:integer]|ADD item...|ADDIF id:integer item...|"
-     "KEEP id:integer seconds:integer|COMMIT [ID id:integer] [MARK mark]|ABORT [ID id:integer]>"},
+     "CHECK id:integer item...|KEEP id:integer seconds:integer|COMMIT [ID id:integer] [MARK mark]|"
+     "ABORT [ID id:integer]>"},
     {"tamis.trust", Run<Trust>, 2, "write fast", "write fast tamis", "1.0.0", "O(1)",
      "Says that a filter holds all that it should, so that its no is believed again", "key"},
     {"tamis.doubt", Run<Doubt>, 2, "write fast", "write fast tamis", "1.0.0", "O(1)",

@@ -213,6 +213,10 @@ size_t TrustedFilter::AddToRebuild(std::span<const std::string_view> items) try 
   return 0;
 }
 
+bool TrustedFilter::RebuildMayContain(std::string_view item) const {
+  return rebuild_->filter->MayContain(Hash(item, rebuild_->filter->seed()));
+}
+
 void TrustedFilter::Fetch(std::span<const std::string_view> items) const try {
   if (items.size() < 2) return;
   std::vector<uint64_t> hashes(items.size());

@@ -103,6 +103,7 @@ class TrustedFilter {
   void Start(Rebuild rebuild) { rebuild_ = std::move(rebuild); }
   // REQUIRES: one is under way.
   size_t AddToRebuild(std::span<const std::string_view> items);  // how many it had places for
+  bool RebuildMayContain(std::string_view item) const;
   void Commit(uint64_t trusted_time, uint64_t now_ms, std::string mark = {});
   void Abort() { rebuild_.reset(); }
 

@@ -20,6 +20,7 @@ from redis_server import Server
 
 TAMIS, MODULE = sys.argv[1:3]
 ROWS = 2000
+QUERY = "SELECT id FROM items"
 GONE = 4000
 
 
@@ -109,8 +110,9 @@ class Fixture:
         self.postgres.run("TRUNCATE items", f"INSERT INTO items SELECT generate_series(1, {ROWS})")
 
     def load(self, guard, *more, command=None, capacity=20000, expect=0):
-        return guard("load", "--command", command or copy(self.postgres), "--database",
-                     self.postgres.dsn, "--capacity", str(capacity), *more, expect=expect)
+        how = ("--command", command, "--unproved") if command else ("--query", QUERY)
+        return guard("load", *how, "--database", self.postgres.dsn, "--capacity", str(capacity), *more,
+                     expect=expect)
 
     def verified(self, guard):
         assert guard("verify", "--command", copy(self.postgres)) == ""
@@ -128,7 +130,7 @@ def loads_and_verifies(fixture):
         assert check(client, "1", ROWS, "absent") == [1, 1, 0]
         assert "trusted" in guard("status") and guard("status", "--mark") == "m1\n"
         # Another one of the same size, without a word about it.
-        guard("load", "--command", copy(fixture.postgres), "--database", fixture.postgres.dsn)
+        guard("load", "--query", QUERY, "--database", fixture.postgres.dsn)
         assert guard("status", "--mark") == "\n", "the mark was that of the other one"
         assert "20000" in guard("status")
         # A row is refused, is named, and is the failure.
@@ -153,7 +155,7 @@ def add_before_start(fixture, waits):
         cursor = writer.cursor()
         cursor.execute("INSERT INTO items VALUES (1000001)")
         add(client, "1000001")
-        how = ("--database", fixture.postgres.dsn) if waits else ("--settle", "0")
+        how = ("--database", fixture.postgres.dsn, "--query", QUERY) if waits else ("--settle", "0")
         loader = guard.start("load", "--command", copy(fixture.postgres), *how)
         if waits:
             line_with(loader, "waiting for 1 transactions")
@@ -178,8 +180,7 @@ def add_before_the_first_write(fixture):
             looking.execute("SELECT pg_snapshot_xmin(s) = pg_snapshot_xmax(s) FROM pg_current_snapshot() s")
             assert looking.fetchone() == (True,), "xmin shows it: this is no test"
         other.close()
-        loader = guard.start("load", "--command", copy(fixture.postgres), "--database",
-                             fixture.postgres.dsn)
+        loader = guard.start("load", "--query", QUERY, "--database", fixture.postgres.dsn)
         line_with(loader, "waiting for 1 transactions")
         cursor.execute("INSERT INTO items VALUES (1000002)")
         writer.commit()
@@ -200,8 +201,7 @@ def prepared_transactions(fixture):
             writer.cursor().execute(f"INSERT INTO items VALUES ({1000010 + i})")
             add(client, 1000010 + i)
         writers[0].tpc_prepare()
-        loader = guard.start("load", "--command", copy(fixture.postgres), "--database",
-                             fixture.postgres.dsn)
+        loader = guard.start("load", "--query", QUERY, "--database", fixture.postgres.dsn)
         line_with(loader, "waiting for 2 transactions")
         writers[1].tpc_prepare()
         writers[0].tpc_commit()
@@ -221,7 +221,7 @@ def writers_after_start(fixture):
         fixture.load(guard)
         before, behind = fixture.gate(), fixture.gate()
         command = behind.behind(before.before(copy(fixture.postgres)))
-        loader = guard.start("load", "--command", command, "--database", fixture.postgres.dsn)
+        loader = guard.start("load", "--command", command, "--database", fixture.postgres.dsn, "--query", QUERY)
         before.wait()
         writer, other = fixture.postgres.connect(), fixture.postgres.connect()
         writer.cursor().execute("INSERT INTO items VALUES (1000003)")
@@ -274,7 +274,7 @@ def erases_while_it_is_filled(fixture):
         fixture.load(guard)
         before, behind = fixture.gate(), fixture.gate()
         loader = guard.start("load", "--command", behind.behind(before.before(copy(fixture.postgres))),
-                             "--database", fixture.postgres.dsn, "--fpr", "0.3")
+                             "--database", fixture.postgres.dsn, "--query", QUERY, "--fpr", "0.3")
         before.wait()
         for gate, first in ((before, 1), (behind, 201)):
             generation = client("TAMIS.GENERATION", "rows")
@@ -312,11 +312,122 @@ def failures_leave_the_old_filter(fixture):
         assert "at least 3000" in fixture.load(guard, "--at-least", "3000", expect=1)
         unharmed()
         assert "cannot ask PostgreSQL" in guard("load", "--command", copy(postgres), "--database",
-                                                "host=/nonexistent", expect=1)
+                                                "host=/nonexistent", "--unproved", expect=1)
         unharmed()
         assert "--settle" in guard("load", "--command", copy(postgres), expect=1)
         fixture.load(guard, "--at-least", "0", command="true")
         assert check(client, "1") == [0], "somebody said that the table is empty"
+
+
+# Each prints the same rows, but no bare key a line.
+FRAMES = {
+    "psql, aligned": "psql -X {dsn} -c {query}",
+    "psql, unaligned": "psql -XA {dsn} -c {query}",
+    "psql, expanded": "psql -Xx {dsn} -c {query}",
+    "psql, without head and footer": "psql -Xt {dsn} -c {query}",
+    "CSV with quotes": "psql -X {dsn} -c \"COPY (SELECT id FROM items) TO STDOUT (FORMAT csv, FORCE_QUOTE *)\"",
+    "lines of Windows": "psql -XAt {dsn} -c {query} | sed 's/$/\\r/'",
+    "a separator behind": "psql -XAt {dsn} -c {query} | sed 's/$/;/'",
+    "a byte order mark": "printf '\\357\\273\\277'; psql -XAt {dsn} -c {query}",
+    "UTF-16": "psql -XAt {dsn} -c {query} | iconv -t UTF-16LE",
+}
+# What no look at the keys alone could tell.
+OTHER_KEYS = {
+    "leading zeros": "SELECT to_char(id, 'FM000000') FROM items",
+    "a prefix": "SELECT 'items:' || id FROM items",
+    "another column": "SELECT id + 5000 FROM items",
+    "half of the rows": f"SELECT id FROM items WHERE id <= {ROWS // 2}",
+}
+
+
+def frames_are_refused(fixture):
+    fixture.empty()
+    dsn = shlex.quote(fixture.postgres.dsn)
+    with Server(MODULE) as server:
+        guard, client = Guard(server), server.client()
+        fixture.load(guard)
+        for name, frame in FRAMES.items():
+            command = frame.format(dsn=dsn, query=shlex.quote(QUERY))
+            # key_shape_test has each frame in each format.
+            for form in ("plain", "lines", "copy", "null") if name in ("psql, aligned", "lines of Windows") else ("plain", "copy"):
+                if form == "null":
+                    command = f"({command}) | tr '\\n' '\\0'"
+                load = ("load", "--settle", "0", "--capacity", "20000")
+                for words in (load, ("verify",)) if form == "plain" else (load,):
+                    message = guard(*words, "--format", form, "--command", command, expect=1)
+                    assert "--as-is" in message, (name, form, words, message)
+                assert check(client, "1", ROWS, "absent") == [1, 1, 0], (name, form)
+                assert rebuild_state(client) == b"none"
+        # It may be meant.
+        guard("load", "--settle", "0", "--as-is", "--format", "lines", "--command", "printf '\"a\"\\n\"b\"\\n'")
+        assert check(client, '"a"', "a") == [1, 0]
+
+
+def other_keys_are_refused(fixture):
+    """The proof: keys that the database gives in another way are among those that were loaded."""
+    fixture.empty()
+    database = ("--database", fixture.postgres.dsn)
+    with Server(MODULE) as server:
+        guard, client = Guard(server), server.client()
+        fixture.load(guard)
+        right = copy(fixture.postgres)
+        assert "--query" in guard("load", *database, "--command", right, expect=1)
+        for name, query in OTHER_KEYS.items():
+            wrong = copy(fixture.postgres, query)
+            for proof in ((*database, "--query", QUERY), ("--settle", "0", "--proof", right)):
+                message = guard("load", *proof, "--command", wrong, expect=1)
+                assert "are not among those that were loaded" in message, (name, message)
+                assert check(client, "1", ROWS, "absent") == [1, 1, 0], name
+        # Without a proof rows are refused: that is the reason for it.
+        fixture.load(guard, command=wrong)
+        assert check(client, ROWS) == [0]
+        # A proof that proves nothing.
+        assert "gave no key" in guard("load", *database, "--command", right, "--query", QUERY + " WHERE false", expect=1)
+        assert "failed" in guard("load", *database, "--command", right, "--query", "SELECT nothing", expect=1)
+        assert "failed" in guard("load", "--settle", "0", "--command", right, "--proof", "echo 1; exit 3", expect=1)
+        assert "--as-is" in guard("load", "--settle", "0", "--command", right, "--proof", "echo ' 1'", expect=1)
+        assert "not proved" in finish(guard.start("load", "--settle", "0", "--command", right))
+        # Rows behind a mark are in neither.
+        fixture.postgres.run("INSERT INTO items VALUES (1000020)")
+        old = copy(fixture.postgres, QUERY + " WHERE id < 1000020")
+        guard("load", *database, "--query", QUERY, "--mark", "m", "--command", old)
+        assert "are not among" in guard("load", *database, "--query", QUERY, "--mark", "m", "--command", "seq 5000 6000",
+                                        expect=1)
+        assert "--mark-first" in guard("load", *database, "--query", QUERY, "--mark-first", expect=1)
+        # What comes with --id is proved as well.
+        fixture.empty()
+        rebuild = guard("start", *database).strip()
+        lines = "".join(f"{i}\n" for i in range(1, ROWS + 1)) + "\\.\n"
+        guard("load", "--id", rebuild, *database, "--query", QUERY, stdin=lines)
+        fixture.verified(guard)
+
+
+def queries_of_any_column(fixture):
+    """A query is read as the application asks with its keys; what has two forms is refused."""
+    fixture.postgres.run(
+        "DROP TABLE IF EXISTS columns",
+        "CREATE TABLE columns (n int, t text, c char(5), u uuid, d timestamp, y bytea, f boolean)",
+        "INSERT INTO columns VALUES (1, E'a\\\\b\\tc\\n\u00fc', 'x', gen_random_uuid(), now(), '\\x0061', true),"
+        " (NULL, NULL, NULL, NULL, NULL, NULL, NULL)")
+    with fixture.postgres.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT n::text, t, u::text, d::text, y::text FROM columns WHERE n = 1")
+        expected = cursor.fetchone()
+    connection.close()
+    database = ("--database", fixture.postgres.dsn)
+    with Server(MODULE) as server:
+        guard, client = Guard(server), server.client()
+        for column, key in zip("ntudy", expected):
+            query = f"SELECT {column} FROM columns -- all rows\n;"
+            guard("load", *database, "--capacity", "100", "--query", query)
+            assert check(client, key, key + " ") == [1, 0], column
+            assert guard("verify", *database, "--query", query) == ""
+        for column in "cf":
+            message = guard("load", *database, "--query", f"SELECT {column} FROM columns", expect=1)
+            assert "are not among those that were loaded" in message, message
+            guard("load", *database, "--query", f"SELECT {column}::text FROM columns")
+        assert check(client, "true") == [1]
+        assert "two columns" in guard("load", *database, "--query", "SELECT n, t FROM columns", expect=1)
+        assert "--database" in guard("verify", "--query", QUERY, expect=1)
 
 
 def keys_with_any_bytes(fixture):
@@ -433,7 +544,7 @@ def ended_by_a_signal(fixture):
         loader.stderr.close()
         left = rebuild_of(client)
         assert rebuild_state(client) == b"under way"
-        following = guard.start("load", "--command", copy(fixture.postgres), "--database", fixture.postgres.dsn)
+        following = guard.start("load", "--query", QUERY, "--database", fixture.postgres.dsn)
         line_with(following, "is the program of rebuild")
         assert client("TAMIS.REBUILD", "rows", "KEEP", left, "0") == "OK"  # the lease is over
         line_with(following, "its program is no more")
@@ -506,8 +617,7 @@ def stopped_by_a_person(fixture):
         # While it waits for others.
         writer = fixture.postgres.connect()
         writer.cursor().execute("SELECT 1")
-        loader = guard.start("load", "--command", copy(fixture.postgres), "--database",
-                             fixture.postgres.dsn)
+        loader = guard.start("load", "--query", QUERY, "--database", fixture.postgres.dsn)
         line_with(loader, "waiting")
         loader.send_signal(signal.SIGINT)
         finish(loader, expect=130)
@@ -532,6 +642,9 @@ def main():
                       "tamis-fault", "stray_erases_are_believed")) > 0
         erases_while_it_is_filled(fixture)
         failures_leave_the_old_filter(fixture)
+        frames_are_refused(fixture)
+        other_keys_are_refused(fixture)
+        queries_of_any_column(fixture)
         keys_with_any_bytes(fixture)
         lines_of_standard_input(fixture)
         connection_lost_in_the_middle(fixture)
