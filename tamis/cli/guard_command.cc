@@ -17,6 +17,7 @@
 #include "tamis/guard/change_feed.h"
 #include "tamis/guard/filter_follower.h"
 #include "tamis/guard/filter_rebuild.h"
+#include "tamis/guard/key_repeats.h"
 #include "tamis/guard/key_source.h"
 #include "tamis/guard/open_transactions.h"
 #include "tamis/guard/redis_connection.h"
@@ -204,6 +205,21 @@ struct Loaded {
   std::string first;
 };
 
+// A key that comes again is another copy, which takes room.
+std::string NotUnique(const KeyRepeats& repeats) {
+  return fmt::format("{:.0f} % of the keys came before: the column is not unique",
+                     repeats.Share() * 100);
+}
+
+// With what to do where the reason is none that a greater filter ends.
+Status FillError(const Status& status, const KeyRepeats& repeats) {
+  constexpr double kFew = 0.05;
+  if (status.code() != StatusCode::kResourceExhausted || repeats.Share() < kFew) return status;
+  return ResourceExhausted("the new filter is full; " + NotUnique(repeats) +
+                           ", and each copy takes room; read a unique column, or say with "
+                           "--capacity how many rows there are, not how many keys");
+}
+
 // Reads the keys to the end of what is known to be all. With --mark-first the first line is the
 // mark.
 Result<Loaded> ReadInto(const Arguments& arguments, FilterRebuild* rebuild, std::string* mark) {
@@ -221,15 +237,20 @@ Result<Loaded> ReadInto(const Arguments& arguments, FilterRebuild* rebuild, std:
     *mark = *first;
   }
   Loaded loaded;
+  KeyRepeats repeats;
   while (true) {
     TAMIS_ASSIGN_OR_RETURN(const std::optional<std::string_view> key, source.Next());
     if (!key) break;
     if (loaded.keys == 0) loaded.first = *key;
-    TAMIS_RETURN_IF_ERROR(rebuild->Add(*key));
+    repeats.Add(*key);
+    const Status added = rebuild->Add(*key);
+    if (!added.ok()) return FillError(added, repeats);
     if (++loaded.keys % 10'000'000 == 0) Say(arguments, fmt::format("{} rows read", loaded.keys));
   }
   if (source.nulls() > 0) Say(arguments, fmt::format("{} NULLs left out", source.nulls()));
-  TAMIS_RETURN_IF_ERROR(rebuild->Finish());
+  const Status finished = rebuild->Finish();
+  if (!finished.ok()) return FillError(finished, repeats);
+  if (repeats.Share() > 0) Say(arguments, NotUnique(repeats) + "; erases may leave copies behind");
   if (loaded.keys < arguments.at_least) {
     return FailedPrecondition(
         fmt::format("there came {} rows, and at least {} were expected (--at-least)", loaded.keys,

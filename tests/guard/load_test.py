@@ -303,7 +303,8 @@ def failures_leave_the_old_filter(fixture):
                              ("echo 1; exit 3", "exit status 3"), ("echo 1; kill -9 $$", "signal 9"),
                              ("printf '1\\n2'", "cut off"), ("true", "at least 1"),
                              ("no-such-program", "exit status 127"),
-                             ("echo 'a\\b'", "--format"), ("seq 1 30000", "full"),
+                             ("echo 'a\\b'", "--format"), ("seq 1 30000", "full; say a greater --capacity"),
+                             ("for i in {1..3}; do seq 1 10000; done", "67 % of the keys came before: the column is not unique"),
                              (copy(postgres, "SELECT id, id FROM items"), "two columns")):
             more = ["--format", "copy"] if "columns" in why else []
             message = fixture.load(guard, *more, command=command, expect=1)
