@@ -96,7 +96,7 @@ bool IndexFilter::WantsRecount(const RecountRule& rule) const {
   if (!current_ || next_ || retired_) return false;
   const auto& filter = current_->filter;
   const uint64_t an_entry = filter.bits_only() ? rule.an_entry_of_bits : rule.an_entry;
-  const bool worn = filter.Ignored() >= std::max(rule.least, an_entry * CountedEntries());
+  const bool worn = Ignored() >= std::max(rule.least, an_entry * CountedEntries());
   if (worn || WantsOtherForm()) return true;
   const bool small = filter.layers() >= 3;
   const bool large = filter.layers() == 1 && filter.Fill(0) < 0.25 &&
@@ -198,9 +198,23 @@ void IndexFilter::RemoveFrom(Generation* generation, std::span<const EntryKey> e
   feed_->Append(std::move(event));
 }
 
+// The range is widened even for a cancelled entry: the scan may not have reached the one that stays.
+void IndexFilter::AddWhileCounting(const EntryKey& entry) {
+  if (held_removals_.Cancel(entry.hashes)) {
+    Widen(next_.get(), entry);
+    return;
+  }
+  AddTo(next_.get(), std::span(&entry, 1), false);
+  held_removals_.Added(entry.hashes);
+}
+
 uint64_t IndexFilter::Add(std::span<const EntryKey> entries) {
   std::lock_guard lock(mutex_);
-  if (next_) AddTo(next_.get(), entries, false);
+  if (next_ && hold_removals_) {
+    for (const EntryKey& entry : entries) AddWhileCounting(entry);
+  } else if (next_) {
+    AddTo(next_.get(), entries, false);
+  }
   return current_ ? AddTo(current_.get(), entries, true) : 0;
 }
 
@@ -208,10 +222,18 @@ void IndexFilter::Remove(std::span<const EntryKey> entries) {
   std::lock_guard lock(mutex_);
   if (current_) RemoveFrom(current_.get(), entries, true);
   if (!next_) return;
-  if (hold_removals_) {
-    held_removals_.insert(held_removals_.end(), entries.begin(), entries.end());
-  } else {
-    RemoveFrom(next_.get(), entries, false);
+  if (!hold_removals_) return RemoveFrom(next_.get(), entries, false);
+  for (const EntryKey& entry : entries) {
+    switch (held_removals_.Remove(entry.hashes)) {
+      case HeldRemovals::Removal::kNow:
+        RemoveFrom(next_.get(), std::span(&entry, 1), false);
+        break;
+      case HeldRemovals::Removal::kHeld:
+        break;
+      case HeldRemovals::Removal::kForgotten:
+        ++next_->forgotten;
+        break;
+    }
   }
 }
 
@@ -265,7 +287,7 @@ void IndexFilter::BeginGeneration(bool hold_removals) {
   std::lock_guard lock(mutex_);
   next_ = std::make_unique<Generation>(NewGeneration(++generations_));
   hold_removals_ = hold_removals;
-  held_removals_.clear();
+  held_removals_.Clear();
   Account();
 }
 
@@ -284,8 +306,10 @@ void IndexFilter::Retire() {
 void IndexFilter::Publish() {
   std::lock_guard lock(mutex_);
   if (!next_ || retired_) return;
-  RemoveFrom(next_.get(), held_removals_, false);
-  held_removals_ = {};
+  held_removals_.Drain([this](const HeldRemovals::Hashes& hashes) {
+    const EntryKey entry{.hashes = hashes, .first = {}};
+    RemoveFrom(next_.get(), std::span(&entry, 1), false);
+  });
   const bool replaces = current_ != nullptr;
   current_ = std::move(next_);
   Account();
@@ -311,13 +335,13 @@ void IndexFilter::Publish() {
 void IndexFilter::AbandonGeneration() {
   std::lock_guard lock(mutex_);
   next_.reset();
-  held_removals_ = {};
+  held_removals_.Clear();
   Account();
 }
 
 std::optional<std::string> IndexFilter::Snapshot() const {
   std::lock_guard lock(mutex_);
-  if (!current_ || current_->filter.bits_only()) return std::nullopt;
+  if (!current_ || current_->filter.bits_only() || current_->forgotten > 0) return std::nullopt;
   std::string body;
   body.push_back(current_->range.has_value() ? 1 : 0);
   if (current_->range.has_value()) {
@@ -355,7 +379,7 @@ bool IndexFilter::RestoreGeneration(std::string_view bytes) {
                                                   .as_restored = true,
                                                   .counted = true});
   hold_removals_ = false;
-  held_removals_.clear();
+  held_removals_.Clear();
   Account();
   return true;
 }
@@ -382,11 +406,16 @@ bool IndexFilter::building() const {
 
 uint64_t IndexFilter::ignored_removals() const {
   std::lock_guard lock(mutex_);
-  return current_ ? current_->filter.Ignored() : 0;
+  return current_ ? Ignored() : 0;
 }
 
 uint64_t IndexFilter::CountedEntries() const {
-  return current_->filter.Count() / std::max<size_t>(1, index_.columns.size());
+  const uint64_t counted = current_->filter.Count() / std::max<size_t>(1, index_.columns.size());
+  return counted - std::min(counted, current_->forgotten);
+}
+
+uint64_t IndexFilter::Ignored() const {
+  return current_->filter.Ignored() + current_->forgotten * index_.columns.size();
 }
 
 uint64_t IndexFilter::entries() const {

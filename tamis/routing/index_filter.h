@@ -31,6 +31,7 @@
 
 #include "tamis/routing/filter_budget.h"
 #include "tamis/routing/filter_feed.h"
+#include "tamis/routing/held_removals.h"
 #include "tamis/routing/index_counters.h"
 #include "tamis/table/schema.h"
 
@@ -70,7 +71,8 @@ class IndexFilter {
 
   // Starts an empty generation beside the published one. From here on Add and Remove feed both.
   // `hold_removals`: removals wait until Publish, since the scan that counts old entries may come
-  // to them later. REQUIRES: no Add or Remove is between its call and the commit it belongs to.
+  // to them later (held_removals.h). REQUIRES: no Add or Remove is between its call and the commit
+  // it belongs to.
   void BeginGeneration(bool hold_removals);
   // Counts an entry that was there before BeginGeneration.
   void CountExisting(std::span<const EntryKey> entries);
@@ -81,7 +83,7 @@ class IndexFilter {
   void Retire();
 
   // The published counters and range (docs/FORMATS.md#filter-snapshots); nullopt while nothing is
-  // published, or bits alone are.
+  // published, or bits alone are, or removals were forgotten.
   std::optional<std::string> Snapshot() const;
   // Begins a generation with what a snapshot holds. False, and nothing happens, when the bytes are
   // damaged or not of this index, or there is no memory for them. REQUIRES: the snapshot counts
@@ -103,8 +105,8 @@ class IndexFilter {
   bool bits_only() const;
   SplitGeometry geometry() const;
 
-  // Removals that left bits set (counters stick, layers are ambiguous, there are bits alone) since
-  // the generation was begun.
+  // Removals that left bits set since the generation was begun: counters stick, layers are
+  // ambiguous, there are bits alone, or too many removals were held.
   uint64_t ignored_removals() const;
   size_t layers() const;
   size_t SizeBytes() const;  // of the counters, those of a generation that is being built too
@@ -133,7 +135,8 @@ class IndexFilter {
     std::optional<ValueRange> range;
     bool as_restored = false;
     bool counted = false;  // from entries that stand: what it lacks is not on its way
-    uint64_t added = 0;    // hashes, since it was begun
+    uint64_t added = 0;      // hashes, since it was begun
+    uint64_t forgotten = 0;  // removals that found no room to be held
   };
   struct Widening {
     uint64_t sequence;
@@ -147,10 +150,12 @@ class IndexFilter {
   bool HasRoomFor(SplitGeometry geometry) const;
   bool WantsOtherForm() const;
   uint64_t CountedEntries() const;  // REQUIRES: current_
+  uint64_t Ignored() const;         // REQUIRES: current_
   // After whatever changes how much memory it takes.
   void Account();
   static bool Widen(Generation* generation, const EntryKey& entry);
   uint64_t AddTo(Generation* generation, std::span<const EntryKey> entries, bool tell);
+  void AddWhileCounting(const EntryKey& entry);  // to the next generation
   void RemoveFrom(Generation* generation, std::span<const EntryKey> entries, bool tell);
   uint64_t WidenedAt(std::string_view first) const;
   void ForgetAcknowledged();
@@ -166,7 +171,7 @@ class IndexFilter {
   std::unique_ptr<Generation> current_;  // published
   std::unique_ptr<Generation> next_;     // being built
   bool hold_removals_ = false;
-  std::vector<EntryKey> held_removals_;
+  HeldRemovals held_removals_;
   uint64_t generations_ = 0;
   bool retired_ = false;
   // Set bits that are told but not acknowledged: bit -> number of the event.

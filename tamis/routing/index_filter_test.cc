@@ -357,6 +357,148 @@ TEST_F(WaitForTest, TheWideningOfANewGenerationIntoTheRangeOfTheOldOne) {
   EXPECT_EQ(WaitFor(far), widened);
 }
 
+// ---- Removals while a generation is counted
+
+class RemovalsDuringRecountTest : public IndexFilterTest {
+ protected:
+  void Add(int i) {
+    const EntryKey entry = Entry(i);
+    filter_->Add(std::span(&entry, 1));
+  }
+  void Remove(int i) {
+    const EntryKey entry = Entry(i);
+    filter_->Remove(std::span(&entry, 1));
+  }
+  void CountExisting(const std::multiset<int>& entries) {
+    for (const int i : entries) {
+      const EntryKey entry = Entry(i);
+      filter_->CountExisting(std::span(&entry, 1));
+    }
+  }
+
+  std::unique_ptr<IndexFilter> filter_ = Filled(20);
+  const std::multiset<int> standing_ = [] {
+    std::multiset<int> entries;
+    for (int i = 0; i < 20; ++i) entries.insert(i);
+    return entries;
+  }();
+};
+
+TEST_F(RemovalsDuringRecountTest, AValueThatComesAndGoesLeavesNoFullCounters) {
+  filter_->BeginGeneration(/*hold_removals=*/true);
+  for (int i = 0; i < 100; ++i) {
+    Add(1000);
+    Remove(1000);
+    Remove(3);  // stands in the snapshot; the scan has not reached it
+    Add(3);
+  }
+  CountExisting(standing_);
+  filter_->Publish();
+  EXPECT_EQ(filter_->ignored_removals(), 0u);
+  EXPECT_EQ(filter_->entries(), 20u);
+  EXPECT_FALSE(filter_->MayContain(Entry(1000)));
+  EXPECT_TRUE(filter_->MayContain(Entry(3)));
+  Remove(3);
+  EXPECT_FALSE(filter_->MayContain(Entry(3)));
+}
+
+// More of them than removals are held.
+TEST_F(RemovalsDuringRecountTest, DistinctValuesThatComeAndGoForgetNothing) {
+  const int last = static_cast<int>(HeldRemovals::kMost) + 1000;
+  filter_->BeginGeneration(/*hold_removals=*/true);
+  for (int i = 1000; i < 1000 + last; ++i) {
+    Add(i);
+    Remove(i);
+  }
+  CountExisting(standing_);
+  filter_->Publish();
+  EXPECT_EQ(filter_->ignored_removals(), 0u);
+  EXPECT_EQ(filter_->entries(), 20u);
+}
+
+TEST_F(RemovalsDuringRecountTest, DistinctValuesThatGoAndComeForgetNothing) {
+  const int last = static_cast<int>(HeldRemovals::kMost) + 1000;
+  std::multiset<int> entries;
+  for (int i = 0; i < last; ++i) entries.insert(i);
+  filter_->BeginGeneration(/*hold_removals=*/true);
+  for (int i = 0; i < last; ++i) {
+    Remove(i);
+    Add(i);
+  }
+  CountExisting(entries);
+  filter_->Publish();
+  EXPECT_EQ(filter_->ignored_removals(), 0u);
+  EXPECT_EQ(filter_->entries(), static_cast<uint64_t>(last));
+}
+
+TEST_F(RemovalsDuringRecountTest, AHotValueLeavesRoomForTheRemovalsOfOthers) {
+  filter_->BeginGeneration(/*hold_removals=*/true);
+  for (size_t i = 0; i < HeldRemovals::kMost + 1000; ++i) {
+    Add(1000);
+    Remove(1000);
+  }
+  Remove(3);
+  CountExisting(standing_);
+  filter_->Publish();
+  EXPECT_FALSE(filter_->MayContain(Entry(3)));
+  EXPECT_EQ(filter_->entries(), 19u);
+  EXPECT_EQ(filter_->ignored_removals(), 0u);
+}
+
+TEST_F(RemovalsDuringRecountTest, RemovalsBeyondTheBoundStayUntilTheNextRecount) {
+  constexpr int kBeyond = 1000;
+  const int gone = static_cast<int>(HeldRemovals::kMost) + kBeyond;
+  std::multiset<int> entries;
+  for (int i = 0; i <= gone; ++i) entries.insert(i);
+  filter_->BeginGeneration(/*hold_removals=*/true);
+  for (int i = 1; i <= gone; ++i) Remove(i);
+  CountExisting(entries);
+  filter_->Publish();
+  EXPECT_TRUE(filter_->MayContain(Entry(0)));
+  EXPECT_EQ(filter_->entries(), 1u);
+  EXPECT_GE(filter_->ignored_removals(), static_cast<uint64_t>(kBeyond));
+  EXPECT_TRUE(filter_->WantsRecount({.least = kBeyond}));
+  EXPECT_FALSE(filter_->Snapshot().has_value()) << "it would count removed entries";
+}
+
+// Entries come and go in random order while a scan counts a snapshot.
+TEST_F(RemovalsDuringRecountTest, StandingValuesStayAndRemovedValuesGo) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Random random(seed);
+    filter_ = Filled(0);
+    std::multiset<int> now;
+    const auto add = [&](int i) {
+      now.insert(i);
+      Add(i);
+    };
+    for (int i = 0; i < 60; ++i) add(static_cast<int>(random.Uniform(30)));
+    const std::vector<int> snapshot(now.begin(), now.end());
+    filter_->BeginGeneration(/*hold_removals=*/true);
+    size_t scanned = 0;
+    while (scanned < snapshot.size()) {
+      if (random.OneIn(6)) {
+        const EntryKey entry = Entry(snapshot[scanned++]);
+        filter_->CountExisting(std::span(&entry, 1));
+      } else if (now.empty() || random.OneIn(2)) {
+        add(static_cast<int>(random.Uniform(40)));
+      } else {
+        auto it = now.begin();
+        std::advance(it, static_cast<ptrdiff_t>(random.Uniform(now.size())));
+        const int i = *it;
+        now.erase(it);
+        Remove(i);
+      }
+    }
+    filter_->Publish();
+    EXPECT_EQ(filter_->entries(), now.size());
+    for (const int i : now) EXPECT_TRUE(filter_->MayContain(Entry(i))) << i;
+    int stay = 0;
+    for (int i = 0; i < 40; ++i) stay += !now.contains(i) && filter_->MayContain(Entry(i));
+    EXPECT_LE(stay, 3);  // false positives
+  }
+}
+
 // Values come and go, memory gets short and is there again: whatever is in stays findable, here and
 // by the bits that coordinators have.
 TEST_F(IndexFilterTest, WithLittleMemoryFiltersAreBitsAloneAndLoseNothing) {

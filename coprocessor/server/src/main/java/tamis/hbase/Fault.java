@@ -97,6 +97,8 @@ enum Fault {
   RECOUNT_AMONG_WRITERS,
   /** What goes while a filter is counted anew is uncounted at once. */
   REMOVALS_NOT_HELD,
+  /** While a filter is counted anew, no removal cancels with an addition of the same values. */
+  REMOVALS_NOT_PAIRED,
   /** A write does not wait for the filter that it was counted in. */
   PUBLICATION_NOT_WAITED_FOR,
   /** A write waits for its own flips alone, not for all that its row needs. */

@@ -34,7 +34,7 @@ final class IndexFilter {
   private static final long IGNORED_AN_ENTRY_OF_BITS = 1;
   private static final int WORN_LAYERS = 3;
   private static final long OUTGROWN_TIMES = 4; // less would be counted too often, more would leave it too empty
-  static final int MOST_HELD_REMOVALS = 1 << 16;
+  private static final LayeredFilter.OnFlip UNTOLD = (layer, position, set) -> { };
 
   /** Smallest and largest first value, inclusive. */
   private static final class Range {
@@ -108,7 +108,7 @@ final class IndexFilter {
 
   private Generation current; // published
   private Generation next;    // being built
-  private final List<IndexEntry> heldRemovals = new ArrayList<>();
+  private final HeldRemovals heldRemovals = new HeldRemovals(); // of `next`
   private SplitGeometry outgrown; // of the next generation, since one was too small; null: none was
   private long generations;
   private boolean retired;
@@ -141,7 +141,7 @@ final class IndexFilter {
    */
   synchronized void add(Collection<IndexEntry> entries) {
     dropSpoilt();
-    if (next != null) addTo(next, entries, false);
+    if (next != null) addToNext(entries);
     if (current == null) return;
     boolean done = false;
     try {
@@ -167,15 +167,41 @@ final class IndexFilter {
   synchronized void remove(Collection<IndexEntry> entries) {
     if (current != null) removeFrom(current, entries, true);
     if (next == null) return;
-    // The scan that counts old entries may come to them later.
     if (Fault.REMOVALS_NOT_HELD.isOn()) {
       removeFrom(next, entries, false);
-    } else if (heldRemovals.size() < MOST_HELD_REMOVALS) {
-      heldRemovals.addAll(entries);
-    } else {
-      next.entries -= entries.size();
-      next.forgotten += entries.size();
+      return;
     }
+    for (IndexEntry entry : entries) {
+      switch (heldRemovals.remove(entry.hashes())) {
+        case NOW:
+          --next.entries;
+          erase(next, entry.hashes(), UNTOLD);
+          break;
+        case FORGOTTEN:
+          --next.entries;
+          ++next.forgotten;
+          break;
+        default:
+      }
+    }
+  }
+
+  /**
+   * An entry that cancels a held removal is not counted. Its range is widened: the scan may not have reached the entry
+   * that stays. Where memory runs out in between, too much is counted, never too little.
+   */
+  private void addToNext(Collection<IndexEntry> entries) {
+    List<IndexEntry> counted = new ArrayList<>(entries.size());
+    for (IndexEntry entry : entries) {
+      if (!Fault.REMOVALS_NOT_PAIRED.isOn() && heldRemovals.cancel(entry.hashes())) {
+        next.widen(entry.first());
+      } else {
+        counted.add(entry);
+      }
+    }
+    addTo(next, counted, false);
+    if (Fault.REMOVALS_NOT_PAIRED.isOn()) return;
+    for (IndexEntry entry : counted) heldRemovals.added(entry.hashes());
   }
 
   private void addTo(Generation generation, Collection<IndexEntry> entries, boolean tell) {
@@ -217,16 +243,19 @@ final class IndexFilter {
     List<Long> flips = new ArrayList<>();
     for (IndexEntry entry : entries) {
       --generation.entries;
-      for (long hash : entry.hashes()) {
-        LayeredFilter.OnFlip note = (layer, position, set) -> {
-          Fault.allocate();
-          flips.add(flip(layer, position, set));
-        };
-        generation.filter.erase(hash, note);
-        if (Fault.BITS_CLEARED.isOn() && generation.filter.bitsOnly()) ((BitLayers) generation.filter).clear(hash, note);
-      }
+      erase(generation, entry.hashes(), (layer, position, set) -> {
+        Fault.allocate();
+        flips.add(flip(layer, position, set));
+      });
     }
     if (tell && !flips.isEmpty()) feed.append(event(Event.Kind.FLIPS, generation).addAllFlips(flips), false);
+  }
+
+  private static void erase(Generation generation, long[] hashes, LayeredFilter.OnFlip note) {
+    for (long hash : hashes) {
+      generation.filter.erase(hash, note);
+      if (Fault.BITS_CLEARED.isOn() && generation.filter.bitsOnly()) ((BitLayers) generation.filter).clear(hash, note);
+    }
   }
 
   private static long flip(int layer, long position, boolean set) {
@@ -337,8 +366,10 @@ final class IndexFilter {
 
   synchronized void publish() {
     if (next == null || retired) return;
-    removeFrom(next, heldRemovals, false);
-    heldRemovals.clear();
+    heldRemovals.drain(hashes -> {
+      --next.entries;
+      erase(next, hashes, UNTOLD);
+    });
     SplitGeometry geometry = next.filter.geometry();
     Event.Builder event = event(Event.Kind.INDEX_COMPLETE, next).setLayers(next.filter.layers())
         .setGeometry(Cluster.Geometry.newBuilder().setSlices(geometry.slices)
