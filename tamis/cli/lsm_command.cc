@@ -239,7 +239,13 @@ Status Inspect(const Arguments& arguments) {
 Status Unreadable(const StoredDatabase& database, const DatabaseFilter& filter) {
   for (const StoredDatabase::Family& family : database.families()) {
     if (family.handle == nullptr || family.doubts != 0) continue;
-    if ((filter.tree().DoubtsOf(family.handle->GetID()) & lsm::kUnreadable) != 0) {
+    const lsm::Doubts doubts = filter.tree().DoubtsOf(family.handle->GetID());
+    if ((doubts & lsm::kNoMemory) != 0) {
+      return {StatusCode::kResourceExhausted, "there is not enough memory for the keys of column "
+                                              "family \"" + family.name + "\" in \"" +
+                                                  database.directory() + "\""};
+    }
+    if ((doubts & lsm::kUnreadable) != 0) {
       return DataLoss("cannot read all files of column family \"" + family.name + "\" in \"" +
                       database.directory() +
                       "\": lookups in it would pass through; ldb checkconsistency tells more");

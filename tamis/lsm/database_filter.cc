@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <new>
 #include <utility>
 
 #include "tamis/lsm/hooks.h"
@@ -15,6 +16,8 @@ namespace {
 // filter the keys that are only counted twice meanwhile. So it is waited as long as some come, and
 // then until they are complete.
 constexpr std::chrono::milliseconds kTogether{20};
+// What memory has run out for is tried again so often.
+constexpr std::chrono::milliseconds kUntilMemory{500};
 
 }  // namespace
 
@@ -128,8 +131,14 @@ void DatabaseFilter::Stop() {
 }
 
 void DatabaseFilter::Run() {
-  CountUnknown();
+  bool is_done = CountUnknown();
   std::unique_lock lock(mutex_);
+  while (!is_done && !stops_) {
+    wake_.wait_for(lock, kUntilMemory, [this] { return stops_; });
+    lock.unlock();
+    is_done = CountUnknown();
+    lock.lock();
+  }
   counted_ = true;
   idle_.notify_all();
   while (!stops_) {
@@ -148,16 +157,12 @@ void DatabaseFilter::Run() {
     woken_ = false;
     busy_ = true;
     lock.unlock();
-    if (hooks_->HasUncounted()) CountUnknown();
-    const auto unknown = tree().Settle([this] {
-      std::vector<TreeFilter::FileNumber> numbers;
-      for (const LiveFile& live : LiveFiles()) {
-        if (FamilyOf(live).has_value()) numbers.push_back(live.number);
-      }
-      return numbers;
-    });
-    if (!unknown.empty()) CountUnknown();
+    is_done = CountAndSettle();
     lock.lock();
+    if (!is_done) {
+      wake_.wait_for(lock, kUntilMemory, [this] { return stops_; });
+      woken_ = true;
+    }
     busy_ = false;
     // What could not be settled now is tried again with the next event.
     idle_.notify_all();
@@ -167,9 +172,25 @@ void DatabaseFilter::Run() {
   }
 }
 
+bool DatabaseFilter::CountAndSettle() noexcept {
+  try {
+    if (hooks_->HasUncounted() && !CountUnknown()) return false;
+    const auto unknown = tree().Settle([this] {
+      std::vector<TreeFilter::FileNumber> numbers;
+      for (const LiveFile& live : LiveFiles()) {
+        if (FamilyOf(live).has_value()) numbers.push_back(live.number);
+      }
+      return numbers;
+    });
+    return unknown.empty() || CountUnknown();
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
 std::optional<uint32_t> DatabaseFilter::FamilyOf(const LiveFile& live) const {
   const auto family = hooks_->FamilyNamed(live.family);
-  if (!family.has_value() || (tree_.DoubtsOf(*family) & kUnreadable) != 0) return std::nullopt;
+  if (!family.has_value() || (tree_.DoubtsOf(*family) & kForGood) != 0) return std::nullopt;
   return family;
 }
 
@@ -196,9 +217,19 @@ std::vector<DatabaseFilter::LiveFile> DatabaseFilter::LiveFiles() const {
   return files;
 }
 
-void DatabaseFilter::CountUnknown() {
+bool DatabaseFilter::CountUnknown() noexcept {
+  std::set<uint32_t> uncounted = hooks_->TakeUncounted();
+  try {
+    CountLiveFiles(uncounted);
+    return true;
+  } catch (const std::bad_alloc&) {
+    hooks_->GiveBackUncounted(std::move(uncounted));
+    return false;
+  }
+}
+
+void DatabaseFilter::CountLiveFiles(const std::set<uint32_t>& uncounted) {
   TreeFilter& tree = this->tree();
-  const std::set<uint32_t> uncounted = hooks_->TakeUncounted();
   tree.BeginCounting();
   while (true) {
     {
@@ -231,7 +262,7 @@ void DatabaseFilter::CountUnknown() {
         const std::lock_guard lock(mutex_);
         if (stops_) return;
       }
-      if ((tree.DoubtsOf(file.family) & kUnreadable) != 0) continue;
+      if ((tree.DoubtsOf(file.family) & kForGood) != 0) continue;
       std::vector<uint64_t> hashes;
       const auto read = ReadSst(db_->GetEnv(), paths[file.number], [&](std::string_view key) {
         const uint64_t hash = tree.HashOf(file.family, key);
@@ -284,26 +315,41 @@ void DatabaseFilter::WaitUntilSettled() {
 DatabaseFilter::Ingestion::Ingestion(DatabaseFilter* filter, uint32_t family,
                                      const std::vector<std::string>& files)
     : filter_(filter), family_(family) {
-  TreeFilter& tree = filter->tree();
-  for (const std::string& path : files) {
-    std::vector<uint64_t> hashes;
-    const auto read = ReadSst(filter->db_->GetEnv(), path, [&](std::string_view key) {
-      hashes.push_back(tree.HashOf(family, key));
-    });
-    // RocksDB says better what is wrong with it; should it take it, it is counted afterwards.
-    if (!read.ok()) {
-      if (!std::exchange(is_partial_, true)) filter->hooks_->ArrivalBegan(family);
-      continue;
-    }
-    const TreeFilter::Ticket ticket =
-        tree.IngestionBegan({.family = family, .identity = *read}, std::move(hashes));
-    tickets_[ticket] = path;
-    filter->hooks_->Expect(
-        {.family = family, .external_path = path, .identity = *read, .ticket = ticket});
+  try {
+    for (const std::string& path : files) Count(path);
+  } catch (const std::bad_alloc&) {
+    End();
+    throw;
   }
 }
 
-DatabaseFilter::Ingestion::~Ingestion() {
+DatabaseFilter::Ingestion::~Ingestion() { End(); }
+
+void DatabaseFilter::Ingestion::Count(const std::string& path) {
+  TreeFilter& tree = filter_->tree();
+  std::vector<uint64_t> hashes;
+  const auto read = ReadSst(filter_->db_->GetEnv(), path, [&](std::string_view key) {
+    hashes.push_back(tree.HashOf(family_, key));
+  });
+  // RocksDB says better what is wrong with it; should it take it, it is counted afterwards.
+  if (!read.ok()) {
+    if (!is_partial_) filter_->hooks_->ArrivalBegan(family_);
+    is_partial_ = true;
+    return;
+  }
+  const TreeFilter::Ticket ticket =
+      tree.IngestionBegan({.family = family_, .identity = *read}, std::move(hashes));
+  try {
+    tickets_[ticket] = path;
+  } catch (const std::bad_alloc&) {
+    tree.IngestionEnded(ticket);
+    throw;
+  }
+  filter_->hooks_->Expect(
+      {.family = family_, .external_path = path, .identity = *read, .ticket = ticket});
+}
+
+void DatabaseFilter::Ingestion::End() noexcept {
   for (const auto& [ticket, path] : tickets_) {
     filter_->hooks_->ExpectNoMore(family_, path, ticket);
     filter_->tree().IngestionEnded(ticket);

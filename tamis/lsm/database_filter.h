@@ -20,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -73,6 +74,7 @@ class DatabaseFilter {
   std::map<std::string, uint64_t> Metrics() const;
 
   // Files from elsewhere: counted before they are ingested, each under the path it comes from.
+  // Throws std::bad_alloc without memory for that: then they must not be ingested.
   class Ingestion {
    public:
     Ingestion(DatabaseFilter* filter, uint32_t family, const std::vector<std::string>& files);
@@ -81,6 +83,9 @@ class DatabaseFilter {
     Ingestion& operator=(const Ingestion&) = delete;
 
    private:
+    void Count(const std::string& path);
+    void End() noexcept;
+
     DatabaseFilter* const filter_;
     const uint32_t family_;
     bool is_partial_ = false;  // some of the files could not be read
@@ -102,7 +107,11 @@ class DatabaseFilter {
   DatabaseFilter(const Options& options, std::shared_ptr<HookState> hooks);
 
   void Run();
-  void CountUnknown();
+  // False without memory: it is to be tried again.
+  bool CountUnknown() noexcept;
+  bool CountAndSettle() noexcept;
+  // Those in doubt for what has come into them are not in doubt any more.
+  void CountLiveFiles(const std::set<uint32_t>& uncounted);
   bool HasWork() const;
   struct LiveFile {
     std::string family;

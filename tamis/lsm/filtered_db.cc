@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -260,7 +261,7 @@ Status FilteredDB::CreateColumnFamily(const rocksdb::ColumnFamilyOptions& option
   rocksdb::ColumnFamilyOptions attached = options;
   filter_->Attach(&attached);
   Status status = db_->CreateColumnFamily(attached, name, handle);
-  if (status.ok()) filter_->Show(*handle);
+  if (status.ok()) Show(*handle);
   return status;
 }
 
@@ -270,7 +271,7 @@ Status FilteredDB::CreateColumnFamilies(const rocksdb::ColumnFamilyOptions& opti
   rocksdb::ColumnFamilyOptions attached = options;
   filter_->Attach(&attached);
   Status status = db_->CreateColumnFamilies(attached, names, handles);
-  for (ColumnFamilyHandle* handle : *handles) filter_->Show(handle);
+  for (ColumnFamilyHandle* handle : *handles) Show(handle);
   return status;
 }
 
@@ -280,7 +281,7 @@ Status FilteredDB::CreateColumnFamilies(
   std::vector<rocksdb::ColumnFamilyDescriptor> attached = families;
   for (rocksdb::ColumnFamilyDescriptor& family : attached) filter_->Attach(&family.options);
   Status status = db_->CreateColumnFamilies(attached, handles);
-  for (ColumnFamilyHandle* handle : *handles) filter_->Show(handle);
+  for (ColumnFamilyHandle* handle : *handles) Show(handle);
   return status;
 }
 
@@ -295,26 +296,50 @@ Status FilteredDB::CreateColumnFamilyWithImport(const rocksdb::ColumnFamilyOptio
   // It passes through until it is shown, and then because of its files, until they are counted.
   if (status.ok()) {
     filter_->tree().AddDoubts((*handle)->GetID(), kIngestion);
-    filter_->Show(*handle);
-    filter_->CountLater((*handle)->GetID());
+    Show(*handle);
+    try {
+      filter_->CountLater((*handle)->GetID());
+    } catch (const std::bad_alloc&) {  // it stays in doubt
+    }
   }
   return status;
+}
+
+void FilteredDB::Show(ColumnFamilyHandle* handle) const noexcept {
+  try {
+    filter_->Show(handle);
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+Status FilteredDB::CountFiles(std::span<const rocksdb::IngestExternalFileArg> files,
+                              Ingestions* ingestions) const noexcept {
+  try {
+    for (const rocksdb::IngestExternalFileArg& one : files) {
+      ingestions->push_back(std::make_unique<DatabaseFilter::Ingestion>(
+          filter_.get(), one.column_family->GetID(), one.external_files));
+    }
+    return Status::OK();
+  } catch (const std::bad_alloc&) {
+    return Status::MemoryLimit();
+  }
 }
 
 Status FilteredDB::IngestExternalFile(ColumnFamilyHandle* family,
                                       const std::vector<std::string>& files,
                                       const rocksdb::IngestExternalFileOptions& options) {
-  const DatabaseFilter::Ingestion ingestion(filter_.get(), family->GetID(), files);
-  return db_->IngestExternalFile(family, files, options);
+  rocksdb::IngestExternalFileArg one;
+  one.column_family = family;
+  one.external_files = files;
+  Ingestions ingestions;
+  const Status counted = CountFiles({&one, 1}, &ingestions);
+  return counted.ok() ? db_->IngestExternalFile(family, files, options) : counted;
 }
 
 Status FilteredDB::IngestExternalFiles(const std::vector<rocksdb::IngestExternalFileArg>& files) {
-  std::vector<std::unique_ptr<DatabaseFilter::Ingestion>> ingestions;
-  for (const rocksdb::IngestExternalFileArg& one : files) {
-    ingestions.push_back(std::make_unique<DatabaseFilter::Ingestion>(
-        filter_.get(), one.column_family->GetID(), one.external_files));
-  }
-  return db_->IngestExternalFiles(files);
+  Ingestions ingestions;
+  const Status counted = CountFiles(files, &ingestions);
+  return counted.ok() ? db_->IngestExternalFiles(files) : counted;
 }
 
 }  // namespace tamis::lsm

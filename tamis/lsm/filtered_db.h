@@ -15,6 +15,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -132,6 +133,7 @@ class FilteredDB : public rocksdb::StackableDB {
                                                const rocksdb::ExportImportFilesMetaData& metadata,
                                                rocksdb::ColumnFamilyHandle** handle) override;
   using StackableDB::IngestExternalFile;
+  // MemoryLimit: there is no memory to count the files, and nothing was ingested.
   rocksdb::Status IngestExternalFile(rocksdb::ColumnFamilyHandle* family,
                                      const std::vector<std::string>& files,
                                      const rocksdb::IngestExternalFileOptions& options) override;
@@ -140,6 +142,12 @@ class FilteredDB : public rocksdb::StackableDB {
       const std::vector<rocksdb::IngestExternalFileArg>& files) override;
 
  private:
+  // Counts the files for as long as the ingestion takes.
+  using Ingestions = std::vector<std::unique_ptr<DatabaseFilter::Ingestion>>;
+  rocksdb::Status CountFiles(std::span<const rocksdb::IngestExternalFileArg> files,
+                             Ingestions* ingestions) const noexcept;
+  // Without memory for that it passes through.
+  void Show(rocksdb::ColumnFamilyHandle* handle) const noexcept;
   // Of a key that was let pass.
   void Note(rocksdb::ColumnFamilyHandle* family, const rocksdb::Status& status) const;
   // ask(places): reads what stands at these places of the batch. Those that the filter denies are

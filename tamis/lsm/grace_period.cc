@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <bitset>
+#include <cstddef>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -74,6 +76,26 @@ bool GracePeriod::Wait() {
   return true;
 }
 
+namespace {
+
+// Some reader may use it for ever.
+void Leak(std::shared_ptr<const void> kept) noexcept {
+  alignas(std::shared_ptr<const void>) std::byte never_destroyed[sizeof kept];
+  new (never_destroyed) std::shared_ptr<const void>(std::move(kept));
+}
+
+}  // namespace
+
+void GracePeriod::Retire(std::shared_ptr<const void> replaced) noexcept {
+  try {
+    const std::lock_guard lock(retiring_);
+    retired_.push_back(std::move(replaced));
+    return;
+  } catch (const std::bad_alloc&) {
+  }
+  if (!Wait()) Leak(std::move(replaced));
+}
+
 void GracePeriod::Collect() {
   std::vector<std::shared_ptr<const void>> collected;
   {
@@ -81,8 +103,14 @@ void GracePeriod::Collect() {
     collected.swap(retired_);
   }
   if (collected.empty() || Wait()) return;
-  const std::lock_guard lock(retiring_);
-  retired_.insert(retired_.end(), collected.begin(), collected.end());
+  for (std::shared_ptr<const void>& one : collected) {
+    try {
+      const std::lock_guard lock(retiring_);
+      retired_.push_back(std::move(one));
+    } catch (const std::bad_alloc&) {
+      Leak(std::move(one));
+    }
+  }
 }
 
 }  // namespace tamis::lsm

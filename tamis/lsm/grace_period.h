@@ -60,11 +60,9 @@ class GracePeriod {
   // knows, and nothing may be deleted. REQUIRES: the thread holds no Guard.
   [[nodiscard]] bool Wait();
 
-  // Keeps it until a Collect that begins later, or its own end.
-  void Retire(std::shared_ptr<const void> replaced) {
-    const std::lock_guard lock(retiring_);
-    retired_.push_back(std::move(replaced));
-  }
+  // Keeps it until a Collect that begins later, or its own end. Without memory for that it waits
+  // itself (REQUIRES: as Wait).
+  void Retire(std::shared_ptr<const void> replaced) noexcept;
   // REQUIRES: as Wait.
   void Collect();
   // How many are kept.

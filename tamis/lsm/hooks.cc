@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
+#include <new>
 #include <string_view>
 #include <thread>
 
@@ -27,15 +29,48 @@ std::string_view View(const rocksdb::Slice& slice) { return {slice.data(), slice
 // RocksDB's threads must not see exceptions; of ours there is only a lack of memory. True when the
 // work was done.
 template <class Work>
-bool Guarded(HookState* state, uint32_t family, Work&& work) noexcept {
+bool Attempt(Work&& work) noexcept {
   try {
     work();
     return true;
   } catch (...) {
-    state->tree().AddDoubts(family, kUnreadable);
     return false;
   }
 }
+
+// Without the work the family is not to be believed any more.
+template <class Work>
+bool Guarded(HookState* state, std::optional<uint32_t> family, Work&& work) noexcept {
+  const bool is_done = Attempt(work);
+  if (!is_done && family.has_value()) state->tree().AddDoubts(*family, kNoMemory);
+  return is_done;
+}
+
+// A little memory for collectors where there is no other, since RocksDB takes no refusal. More of
+// them than there are places are never being filled at the same time.
+class SparePlaces {
+ public:
+  static constexpr size_t kPlaces = 64;
+  static constexpr size_t kSize = 128;
+
+  static void* Take() {
+    for (size_t i = 0; i < kPlaces; ++i) {
+      if (!taken_[i].exchange(true)) return places_[i];
+    }
+    throw std::bad_alloc();
+  }
+  // False: it is none of these.
+  static bool GiveBack(void* place) noexcept {
+    const auto at = static_cast<const char*>(place) - places_[0];
+    if (at < 0 || at >= static_cast<std::ptrdiff_t>(kPlaces * kSize)) return false;
+    taken_[static_cast<size_t>(at) / kSize] = false;
+    return true;
+  }
+
+ private:
+  alignas(std::max_align_t) static inline char places_[kPlaces][kSize];
+  static inline std::atomic<bool> taken_[kPlaces];
+};
 
 class Collector : public rocksdb::TablePropertiesCollector {
  public:
@@ -44,13 +79,25 @@ class Collector : public rocksdb::TablePropertiesCollector {
 
   static constexpr uint32_t kNoFamily = INT32_MAX;  // of files that are written outside
 
+  static void* operator new(size_t size) {
+    static_assert(sizeof(Collector) <= SparePlaces::kSize);
+    void* const place = ::operator new(size, std::nothrow);
+    return place != nullptr ? place : SparePlaces::Take();
+  }
+  static void operator delete(void* place) noexcept {
+    if (!SparePlaces::GiveBack(place)) ::operator delete(place);
+  }
+
   rocksdb::Status AddUserKey(const rocksdb::Slice& key, const rocksdb::Slice&,
                              rocksdb::EntryType type, rocksdb::SequenceNumber, uint64_t) override {
-    if (!collects_ || type == rocksdb::kEntryRangeDeletion) return rocksdb::Status::OK();
-    lacks_keys_ |= !Guarded(state_.get(), family_, [&] {
+    if (!collects_ || lacks_keys_ || type == rocksdb::kEntryRangeDeletion) {
+      return rocksdb::Status::OK();
+    }
+    lacks_keys_ = !Guarded(state_.get(), family_, [&] {
       const uint64_t hash = state_->tree().HashOf(family_, View(key));
       if (hashes_.empty() || hashes_.back() != hash) hashes_.push_back(hash);
     });
+    if (lacks_keys_) std::vector<uint64_t>().swap(hashes_);
     return rocksdb::Status::OK();
   }
 
@@ -102,35 +149,41 @@ class Listener : public rocksdb::EventListener {
   explicit Listener(std::shared_ptr<HookState> state) : state_(std::move(state)) {}
   const char* Name() const override { return kCollectorName; }
 
-  void OnTableFileCreated(const rocksdb::TableFileCreationInfo& info) override {
-    const auto family = state_->FamilyNamed(info.cf_name);
-    Guarded(state_.get(), family.value_or(0), [&] { state_->OnCreated(info); });
+  void OnTableFileCreated(const rocksdb::TableFileCreationInfo& info) noexcept override {
+    if (Attempt([&] { state_->OnCreated(info); }) || !info.status.ok()) return;
+    if (const auto family = state_->FamilyOf(info)) state_->tree().AddDoubts(*family, kNoMemory);
   }
-  void OnTableFileDeleted(const rocksdb::TableFileDeletionInfo& info) override {
+  // A deletion that cannot be noted leaves the copies of its keys, as false positives.
+  void OnTableFileDeleted(const rocksdb::TableFileDeletionInfo& info) noexcept override {
     if (state_->IsOther(info.db_name)) return;
-    state_->OnDeleted(info.file_path);
+    Attempt([&] { state_->OnDeleted(info.file_path); });
   }
   // The memtable's filter was retired; where no file is ever deleted, nothing else wakes who
   // collects.
-  void OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo&) override {
+  void OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo&) noexcept override {
     state_->OnFlushed();
   }
-  void OnCompactionBegin(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info) override {
+  // Of a compaction that cannot be noted the inputs are not known, as of one that is not announced.
+  void OnCompactionBegin(rocksdb::DB* db,
+                         const rocksdb::CompactionJobInfo& info) noexcept override {
     if (state_->IsOther(db->GetName())) return;
-    std::vector<TreeFilter::FileNumber> inputs;
-    for (const rocksdb::CompactionFileInfo& file : info.input_file_infos) {
-      inputs.push_back(file.file_number);
-    }
-    state_->tree().CompactionBegan(info.job_id, std::move(inputs));
+    Attempt([&] {
+      std::vector<TreeFilter::FileNumber> inputs;
+      for (const rocksdb::CompactionFileInfo& file : info.input_file_infos) {
+        inputs.push_back(file.file_number);
+      }
+      state_->tree().CompactionBegan(info.job_id, std::move(inputs));
+    });
   }
-  void OnCompactionCompleted(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info) override {
+  void OnCompactionCompleted(rocksdb::DB* db,
+                             const rocksdb::CompactionJobInfo& info) noexcept override {
     if (state_->IsOther(db->GetName())) return;
     state_->tree().CompactionEnded(info.job_id);
   }
   void OnExternalFileIngested(rocksdb::DB* db,
-                              const rocksdb::ExternalFileIngestionInfo& info) override {
+                              const rocksdb::ExternalFileIngestionInfo& info) noexcept override {
     if (state_->IsOther(db->GetName())) return;
-    state_->OnIngested(info);
+    Guarded(state_.get(), state_->FamilyNamed(info.cf_name), [&] { state_->OnIngested(info); });
   }
 
   bool IsOf(const HookState* state) const { return state_.get() == state; }
@@ -142,14 +195,15 @@ class Listener : public rocksdb::EventListener {
 // A memtable that tells its filter of each key before it takes it.
 class WatchedMemtable : public rocksdb::MemTableRep {
  public:
-  WatchedMemtable(std::unique_ptr<rocksdb::MemTableRep> memtable, rocksdb::Allocator* allocator,
-                  std::shared_ptr<HookState> state, uint32_t family, uint64_t guess)
+  WatchedMemtable(rocksdb::Allocator* allocator, std::shared_ptr<HookState> state, uint32_t family,
+                  uint64_t guess)
       : MemTableRep(allocator),
-        memtable_(std::move(memtable)),
         state_(std::move(state)),
         family_(family),
         filter_(state_->tree().MemtableMade(family, guess)) {}
   ~WatchedMemtable() override { state_->tree().MemtableGone(family_, filter_.get()); }
+
+  void Watch(std::unique_ptr<rocksdb::MemTableRep> memtable) { memtable_ = std::move(memtable); }
 
   rocksdb::KeyHandle Allocate(size_t size, char** buffer) override {
     return memtable_->Allocate(size, buffer);
@@ -218,15 +272,13 @@ class WatchedMemtable : public rocksdb::MemTableRep {
   }
   // RocksDB sees to it that nobody inserts beside one who does not say "concurrently".
   void Note(rocksdb::KeyHandle handle) {
-    if (filter_ == nullptr) return;
-    Guarded(state_.get(), family_, [&] { filter_->AddAlone(HashOf(handle)); });
+    if (filter_ != nullptr) filter_->AddAlone(HashOf(handle));
   }
   void NoteBesideOthers(rocksdb::KeyHandle handle) {
-    if (filter_ == nullptr) return;
-    Guarded(state_.get(), family_, [&] { filter_->Add(HashOf(handle)); });
+    if (filter_ != nullptr) filter_->Add(HashOf(handle));
   }
 
-  const std::unique_ptr<rocksdb::MemTableRep> memtable_;
+  std::unique_ptr<rocksdb::MemTableRep> memtable_;
   const std::shared_ptr<HookState> state_;
   const uint32_t family_;
   const std::shared_ptr<MemtableFilter> filter_;  // none: the family passes through
@@ -249,9 +301,15 @@ class WatchedMemtables : public rocksdb::MemTableRepFactory {
                                           rocksdb::Allocator* allocator,
                                           const rocksdb::SliceTransform* transform,
                                           rocksdb::Logger* logger, uint32_t family) override {
-    return new WatchedMemtable(std::unique_ptr<rocksdb::MemTableRep>(memtables_->CreateMemTableRep(
-                                   comparator, allocator, transform, logger, family)),
-                               allocator, state_, family, guess_);
+    std::unique_ptr<rocksdb::MemTableRep> memtable(
+        memtables_->CreateMemTableRep(comparator, allocator, transform, logger, family));
+    std::unique_ptr<WatchedMemtable> watched;
+    const bool is_watched = Guarded(state_.get(), family, [&] {
+      watched = std::make_unique<WatchedMemtable>(allocator, state_, family, guess_);
+    });
+    if (!is_watched) return memtable.release();
+    watched->Watch(std::move(memtable));
+    return watched.release();
   }
   const char* Name() const override { return memtables_->Name(); }
   std::string GetId() const override { return memtables_->GetId(); }
@@ -311,7 +369,7 @@ void HookState::OnCreated(const rocksdb::TableFileCreationInfo& info) {
   if (!info.status.ok() || info.file_size == 0 || IsOther(info.db_name)) return;
   if (!collection.has_value()) {
     // A table without collectors: its keys leave the memtable, and nobody has seen them.
-    if (const auto family = FamilyNamed(info.cf_name)) tree_->AddDoubts(*family, kUnreadable);
+    if (const auto family = FamilyOf(info)) tree_->AddDoubts(*family, kUnreadable);
     return;
   }
   const bool is_compaction = info.reason == rocksdb::TableFileCreationReason::kCompaction;
@@ -374,6 +432,12 @@ std::optional<uint32_t> HookState::FamilyNamed(const std::string& name) const {
   return at == families_.end() ? std::nullopt : std::optional(at->second);
 }
 
+std::optional<uint32_t> HookState::FamilyOf(const rocksdb::TableFileCreationInfo& info) const {
+  const uint64_t id = info.table_properties.column_family_id;
+  return id < Collector::kNoFamily ? std::optional(static_cast<uint32_t>(id))
+                                   : FamilyNamed(info.cf_name);
+}
+
 void HookState::AddUncounted(uint32_t family) {
   {
     const std::lock_guard lock(mutex_);
@@ -389,11 +453,10 @@ void HookState::ArrivalBegan(uint32_t family) {
   arriving_.insert(family);
 }
 
-void HookState::ArrivalEnded(uint32_t family) {
+void HookState::ArrivalEnded(uint32_t family) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    arriving_.erase(arriving_.find(family));
-    uncounted_.insert(family);
+    uncounted_.insert(arriving_.extract(arriving_.find(family)));
   }
   Wake();
 }
@@ -401,6 +464,11 @@ void HookState::ArrivalEnded(uint32_t family) {
 std::set<uint32_t> HookState::TakeUncounted() {
   const std::lock_guard lock(mutex_);
   return std::exchange(uncounted_, {});
+}
+
+void HookState::GiveBackUncounted(std::set<uint32_t> families) noexcept {
+  const std::lock_guard lock(mutex_);
+  uncounted_.merge(families);
 }
 
 bool HookState::HasUncounted() const {

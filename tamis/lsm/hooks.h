@@ -2,7 +2,8 @@
 // of each SST file that is written, a listener, and a factory of memtables.
 //
 // They keep the names of what they wrap, so that the OPTIONS file stays readable without us. None
-// of them fails anything of RocksDB's: what goes wrong puts a column family in doubt.
+// of them fails anything of RocksDB's, or throws: what goes wrong, a lack of memory too, puts a
+// column family in doubt.
 #pragma once
 
 #include <rocksdb/listener.h>
@@ -59,14 +60,17 @@ class HookState {
   void NameFamily(const std::string& name, uint32_t id);
   // Nothing when no handle of it was shown.
   std::optional<uint32_t> FamilyNamed(const std::string& name) const;
+  // That of a file that was made, also when no handle was shown.
+  std::optional<uint32_t> FamilyOf(const rocksdb::TableFileCreationInfo& info) const;
 
   // Families into which files came that are to be counted; taken by who counts them.
   // They pass through until then.
   void AddUncounted(uint32_t family);
   // As AddUncounted at the end, and it passes through from the beginning.
   void ArrivalBegan(uint32_t family);
-  void ArrivalEnded(uint32_t family);
+  void ArrivalEnded(uint32_t family) noexcept;
   std::set<uint32_t> TakeUncounted();
+  void GiveBackUncounted(std::set<uint32_t> families) noexcept;  // they could not be counted
   bool HasUncounted() const;
   // Those into which nothing has come since they were taken do not pass through any more.
   void HaveCounted(const std::set<uint32_t>& families);

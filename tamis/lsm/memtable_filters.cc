@@ -40,7 +40,7 @@ MemtableFilter::~MemtableFilter() {
 }
 
 template <bool kBesideOthers>
-void MemtableFilter::AddAs(uint64_t hash) {
+void MemtableFilter::AddAs(uint64_t hash) noexcept {
   Layer* const layer = newest_.load(std::memory_order_acquire);
   const Place place = PlaceOf(hash, layer->lines);
   uint64_t* const words = layer->words;
@@ -60,13 +60,16 @@ void MemtableFilter::AddAs(uint64_t hash) {
   if (sampled * kSample > layer->lines * kKeysPerLine) AddLayer(layer);
 }
 
-template void MemtableFilter::AddAs<true>(uint64_t hash);
-template void MemtableFilter::AddAs<false>(uint64_t hash);
+template void MemtableFilter::AddAs<true>(uint64_t hash) noexcept;
+template void MemtableFilter::AddAs<false>(uint64_t hash) noexcept;
 
-void MemtableFilter::AddLayer(Layer* full) {
+void MemtableFilter::AddLayer(Layer* full) noexcept {
   const std::lock_guard lock(growing_);
   if (newest_.load(std::memory_order_relaxed) != full) return;
-  newest_.store(new Layer(4 * full->lines, full), std::memory_order_release);
+  try {
+    newest_.store(new Layer(4 * full->lines, full), std::memory_order_release);
+  } catch (const std::bad_alloc&) {  // tried again with the next key that is sampled
+  }
 }
 
 uint64_t MemtableFilter::keys() const {
@@ -94,6 +97,15 @@ MemtableFilters::MemtableFilters(GracePeriod* grace)
 
 MemtableFilters::~MemtableFilters() = default;
 
+MemtableFilters::List MemtableFilters::NotEnded() const {
+  List list;
+  list.reserve(current_->size() + 1);
+  for (const auto& filter : *current_) {
+    if (!filter->has_ended_) list.push_back(filter);
+  }
+  return list;
+}
+
 void MemtableFilters::Publish(List list) {
   auto next = std::make_shared<const List>(std::move(list));
   filters_.store(next.get(), std::memory_order_seq_cst);
@@ -105,18 +117,23 @@ std::shared_ptr<MemtableFilter> MemtableFilters::Begin(uint64_t guess) {
   if (ended_ == 0) held_.fill(guess);
   const uint64_t most = *std::ranges::max_element(held_);
   auto filter = std::make_shared<MemtableFilter>(std::max(kLeastKeys, most + most / 4));
-  List list = *current_;
+  List list = NotEnded();
   list.push_back(filter);
   Publish(std::move(list));
   return filter;
 }
 
-void MemtableFilters::End(const MemtableFilter* filter) {
+void MemtableFilters::End(const MemtableFilter* filter) noexcept {
   const std::lock_guard lock(mutex_);
-  List list = *current_;
-  if (std::erase_if(list, [&](const auto& one) { return one.get() == filter; }) == 0) return;
+  const auto at = std::ranges::find_if(
+      *current_, [&](const auto& one) { return one.get() == filter && !one->has_ended_; });
+  if (at == current_->end()) return;
+  (*at)->has_ended_ = true;
   held_[ended_++ % held_.size()] = filter->keys();
-  Publish(std::move(list));
+  try {
+    Publish(NotEnded());
+  } catch (const std::bad_alloc&) {  // its keys are false positives until the next list
+  }
 }
 
 uint64_t MemtableFilters::size_bytes() const {

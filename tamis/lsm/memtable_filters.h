@@ -26,7 +26,7 @@ class MemtableFilter {
   MemtableFilter(const MemtableFilter&) = delete;
   MemtableFilter& operator=(const MemtableFilter&) = delete;
 
-  // From its return on the key is found.
+  // From its return on the key is found. Without memory to grow it becomes fuller than it should.
   void Add(uint64_t hash) { AddAs<true>(hash); }
   // The same for a thread that nobody adds beside: without a locked instruction.
   void AddAlone(uint64_t hash) { AddAs<false>(hash); }
@@ -87,9 +87,11 @@ class MemtableFilter {
     return {{line + first, line + second}, {bits(x >> 19), bits(x >> 37)}};
   }
   template <bool kBesideOthers>
-  void AddAs(uint64_t hash);
-  void AddLayer(Layer* full);
+  void AddAs(uint64_t hash) noexcept;
+  void AddLayer(Layer* full) noexcept;
 
+  friend class MemtableFilters;
+  bool has_ended_ = false;  // by MemtableFilters, under its mutex
   std::atomic<Layer*> newest_;
   std::mutex growing_;
 };
@@ -103,8 +105,9 @@ class MemtableFilters {
 
   // `guess`: how many keys it will hold, should no others have ended yet.
   std::shared_ptr<MemtableFilter> Begin(uint64_t guess);
-  // Readers do not ask it any more. Again: nothing.
-  void End(const MemtableFilter* filter);
+  // Readers do not ask it any more; without memory, as soon as another one begins or ends. Again:
+  // nothing.
+  void End(const MemtableFilter* filter) noexcept;
 
   // REQUIRES: a guard of `grace` is held.
   bool MayContain(uint64_t hash) const {
@@ -121,6 +124,7 @@ class MemtableFilters {
  private:
   using List = std::vector<std::shared_ptr<MemtableFilter>>;
 
+  List NotEnded() const;
   void Publish(List list);
 
   GracePeriod* const grace_;

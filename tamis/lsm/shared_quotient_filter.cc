@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <new>
 #include <numeric>
 #include <string>
 
@@ -110,20 +111,25 @@ bool SharedQuotientFilter::AskAgain(const Shard& shard, uint64_t hash) const {
   return true;
 }
 
-void SharedQuotientFilter::Add(Shard* shard, uint64_t hash) {
+void SharedQuotientFilter::Add(Shard* shard, uint64_t hash) noexcept {
   const uint64_t inside = shard->HashIn(hash);
   if (shard->filter.InsertWhileRead(inside, &shard->versions)) return;
-  if (shard->filter.CopiesOf(inside) < BlockedQuotientFilter::kMaxCopies) {
-    // Full, against all expectation. What it says is worth nothing until it is made anew.
-    shard->passing.store(true, std::memory_order_seq_cst);
-    return;
+  bool is_counted = false;
+  try {
+    if (shard->filter.CopiesOf(inside) >= BlockedQuotientFilter::kMaxCopies) {
+      const QuotientPlace place = shard->filter.PlaceOf(inside);
+      ++shard->excess[{place.line, place.fingerprint}];
+      ++shard->excess_count;
+      is_counted = true;
+    }
+  } catch (const std::bad_alloc&) {
   }
-  const QuotientPlace place = shard->filter.PlaceOf(inside);
-  ++shard->excess[{place.line, place.fingerprint}];
-  ++shard->excess_count;
+  // Full, against all expectation, or without memory. What it says is worth nothing until it is
+  // made anew.
+  if (!is_counted) shard->passing.store(true, std::memory_order_seq_cst);
 }
 
-void SharedQuotientFilter::Remove(Shard* shard, uint64_t hash) {
+void SharedQuotientFilter::Remove(Shard* shard, uint64_t hash) noexcept {
   const uint64_t inside = shard->HashIn(hash);
   if (!shard->excess.empty()) {
     const QuotientPlace place = shard->filter.PlaceOf(inside);
@@ -139,7 +145,7 @@ void SharedQuotientFilter::Remove(Shard* shard, uint64_t hash) {
 }
 
 void SharedQuotientFilter::Apply(std::span<const uint64_t> added,
-                                 std::span<const uint64_t> removed) {
+                                 std::span<const uint64_t> removed) noexcept {
   size_t a = 0;
   size_t r = 0;
   const auto fetch = [this](std::span<const uint64_t> hashes, size_t i) {
@@ -201,7 +207,9 @@ void SharedQuotientFilter::Make(uint32_t first, uint32_t count, std::span<const 
 }
 
 void SharedQuotientFilter::Install(Shards made) {
+  // Nothing is allocated once the first of them is in its place.
   std::vector<std::unique_ptr<Shard>> old;
+  old.reserve(kSections);
   for (std::unique_ptr<Shard>& shard : made) {
     Shard* const installed = shard.release();
     for (uint32_t i = 0; i < installed->count; ++i) {

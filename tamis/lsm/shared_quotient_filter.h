@@ -10,7 +10,9 @@
 //               that share these share their 16 copies, so a count by hash could lose one of them
 //   Growth      a shard that is going to be full, or is half empty, is made anew from its keys, a
 //               quarter larger than they need; only who has no keys doubles it (Grow)
-//   Failure     a shard that can neither be made anew nor doubled says maybe to all
+//   Failure     a shard that can neither be made anew nor doubled says maybe to all. A lack of
+//               memory is thrown by Reserve, Trim, Renew and MakeRoom, and leaves a filter with the
+//               same keys; Apply throws nothing
 //   Threads     MayContain: any. All others: one at a time
 #pragma once
 
@@ -65,7 +67,7 @@ class SharedQuotientFilter {
   // Trim with those that are there after it. ReserveAll: then Apply for each.
   void Reserve(std::span<const uint64_t> added, const Keys& keys);
   void ReserveAll(std::span<const std::vector<uint64_t>> added, const Keys& keys);
-  void Apply(std::span<const uint64_t> added, std::span<const uint64_t> removed);
+  void Apply(std::span<const uint64_t> added, std::span<const uint64_t> removed) noexcept;
   void Trim(const Keys& keys);
   // All of it anew, with room for so many more keys in each section, and for `spare` (0.25: a
   // quarter) more than that. False, and nothing has changed, when the keys are not known.
@@ -118,8 +120,8 @@ class SharedQuotientFilter {
 
   Shard* At(uint32_t section) const { return shards_[section].load(std::memory_order_seq_cst); }
   bool AskAgain(const Shard& shard, uint64_t hash) const;
-  static void Add(Shard* shard, uint64_t hash);
-  void Remove(Shard* shard, uint64_t hash);
+  static void Add(Shard* shard, uint64_t hash) noexcept;
+  void Remove(Shard* shard, uint64_t hash) noexcept;
   uint64_t CapacityFor(uint64_t keys, double spare) const;
   // `room`: the slots' worth of keys; `capacity`: of keys as they are, with their copies.
   std::unique_ptr<Shard> MakeShard(uint32_t first, uint32_t count, uint64_t room,

@@ -32,6 +32,7 @@ std::string DoubtNames(Doubts doubts) {
       {kUnreadable, "a file of it cannot be counted"},
       {kSecondary, "another process writes it"},
       {kDropped, "it was dropped, and its name is another one's"},
+      {kNoMemory, "memory ran out when keys of it were to be noted"},
   };
   std::string names;
   for (const auto& [doubt, name] : kNames) {
@@ -44,7 +45,9 @@ std::string DoubtNames(Doubts doubts) {
 
 TreeFilter::TreeFilter(Options options)
     : options_(std::move(options)),
-      has_faults_(options_.faults.filter_before_memtables || options_.faults.between_questions) {}
+      has_faults_(options_.faults.filter_before_memtables || options_.faults.between_questions) {
+  for (std::atomic<Doubts>& doubts : doubts_) doubts = kNotShown | kMemtables;
+}
 
 Result<std::unique_ptr<TreeFilter>> TreeFilter::Create(Options options) {
   std::unique_ptr<TreeFilter> tree(new TreeFilter(std::move(options)));
@@ -75,7 +78,7 @@ const TreeFilter::Family* TreeFilter::FamilyOf(uint32_t id) const {
 const TreeFilter::Family* TreeFilter::FamilyThatAnswers(uint32_t id) const {
   const Family* const family = FamilyOf(id);
   const bool answers = family != nullptr && !counting_.load(std::memory_order_acquire) &&
-                       family->doubts.load(std::memory_order_acquire) == 0;
+                       doubts_[id].load(std::memory_order_acquire) == 0;
   return answers ? family : nullptr;
 }
 
@@ -166,22 +169,20 @@ TreeFilter::Family* TreeFilter::MakeFamily(uint32_t id) {
   return family;
 }
 
-void TreeFilter::AddDoubts(uint32_t family, Doubts doubts) {
-  Family* const made = MakeFamily(family);
-  if (made == nullptr) return;
+void TreeFilter::AddDoubts(uint32_t family, Doubts doubts) noexcept {
+  if (family >= kMaxFamilies) return;
   // Also for what was there: who added it may be waiting still.
-  made->doubts.fetch_or(doubts);
+  doubts_[family].fetch_or(doubts);
   // Where the system does not let it wait, who was asking is only very unlikely to be still at it.
   (void)grace_.Wait();
 }
 
-void TreeFilter::ClearDoubts(uint32_t family, Doubts doubts) {
-  if (Family* const made = MakeFamily(family)) made->doubts.fetch_and(~doubts);
+void TreeFilter::ClearDoubts(uint32_t family, Doubts doubts) noexcept {
+  if (family < kMaxFamilies) doubts_[family].fetch_and(~doubts);
 }
 
 Doubts TreeFilter::DoubtsOf(uint32_t family) const {
-  const Family* const asked = FamilyOf(family);
-  const Doubts doubts = asked == nullptr ? kNotShown | kMemtables : asked->doubts.load();
+  const Doubts doubts = family < kMaxFamilies ? doubts_[family].load() : kNotShown | kMemtables;
   return doubts | (IsCounting() ? kCounting : 0);
 }
 
@@ -189,12 +190,15 @@ std::shared_ptr<MemtableFilter> TreeFilter::MemtableMade(uint32_t family, uint64
   Family* const made = MakeFamily(family);
   if (made == nullptr) return nullptr;
   auto filter = made->memtables.Begin(guess);
-  made->doubts.fetch_and(~kMemtables);
+  ClearDoubts(family, kMemtables);
   return filter;
 }
 
-void TreeFilter::MemtableGone(uint32_t family, const MemtableFilter* filter) {
-  if (Family* const made = MakeFamily(family)) made->memtables.End(filter);
+void TreeFilter::MemtableGone(uint32_t family, const MemtableFilter* filter) noexcept {
+  if (family >= kMaxFamilies) return;
+  if (Family* const made = families_[family].load(std::memory_order_acquire)) {
+    made->memtables.End(filter);
+  }
 }
 
 // --- key files ---------------------------------------------------------------------------------
@@ -289,16 +293,25 @@ void TreeFilter::Count(const File& file, std::span<const uint64_t> hashes, bool 
                        bool is_family_certain) {
   filter_->Reserve(hashes, Keys());
   filter_->Apply(hashes, {});
-  {
+  try {
     const std::lock_guard lock(mutex_);
     Enter(file, has_keys, hashes.size(), is_family_certain);
+  } catch (const std::bad_alloc&) {
+    const std::lock_guard lock(mutex_);
+    stale_ += hashes.size();  // what nobody knows of never leaves
+    throw;
   }
   Trim();
 }
 
-// Shards that are still to be filled are not half empty.
+// Shards that are still to be filled are not half empty. Without memory they stay as large as they
+// are.
 void TreeFilter::Trim() {
-  if (!awaits_keys_) filter_->Trim(Keys());
+  if (awaits_keys_) return;
+  try {
+    filter_->Trim(Keys());
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 void TreeFilter::Enter(const File& file, bool has_keys, uint64_t keys, bool is_family_certain) {
@@ -358,9 +371,14 @@ TreeFilter::Ticket TreeFilter::IngestionBegan(const File& file, std::vector<uint
     tickets_.insert(counted.number);
   }
   if (options_.faults.ignore_ingestion) return counted.number;
-  const bool has_keys = WriteKeyFile(counted, &hashes);
-  const std::lock_guard writer(writer_);
-  Count(counted, hashes, has_keys, /*is_family_certain=*/true);
+  try {
+    const bool has_keys = WriteKeyFile(counted, &hashes);
+    const std::lock_guard writer(writer_);
+    Count(counted, hashes, has_keys, /*is_family_certain=*/true);
+  } catch (const std::bad_alloc&) {
+    IngestionEnded(counted.number);
+    throw;
+  }
   return counted.number;
 }
 
@@ -386,11 +404,14 @@ bool TreeFilter::FileIngested(Ticket ticket, FileNumber number) {
   return true;
 }
 
-void TreeFilter::IngestionEnded(Ticket ticket) {
+void TreeFilter::IngestionEnded(Ticket ticket) noexcept {
   const std::lock_guard lock(mutex_);
   tickets_.erase(ticket);
-  if (Has(ledger_, ticket)) removed_.insert(ticket);
   if (tickets_.empty() && !remembers_) gone_.clear();
+  try {
+    if (Has(ledger_, ticket)) removed_.insert(ticket);
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 // --- counting ----------------------------------------------------------------------------------
@@ -450,6 +471,7 @@ std::vector<TreeFilter::File> TreeFilter::Uncounted(std::vector<File> files) con
 std::vector<TreeFilter::File> TreeFilter::CountFromKeyFiles(const std::vector<File>& files) {
   std::vector<File> failed;
   const std::lock_guard settling(settling_);
+  ApplySettlement();
   Settlement settlement;
   SharedQuotientFilter::Counts counts{};
   uint64_t coming = 0;
@@ -477,7 +499,7 @@ std::vector<TreeFilter::File> TreeFilter::CountFromKeyFiles(const std::vector<Fi
     const std::lock_guard lock(mutex_);
     settlement_ = settlement;
   }
-  Apply(settlement);
+  ApplySettlement();
   const std::lock_guard lock(mutex_);
   for (const File& file : files) {
     const auto at = ledger_.find(file.number);
@@ -559,6 +581,7 @@ std::vector<TreeFilter::FileNumber> TreeFilter::Settle(
     const std::function<std::vector<FileNumber>()>& live_files) {
   const std::lock_guard settling(settling_);
   grace_.Collect();
+  ApplySettlement();
   std::vector<std::vector<uint64_t>> late;
   std::set<FileNumber> removed;
   {
@@ -585,9 +608,9 @@ std::vector<TreeFilter::FileNumber> TreeFilter::Settle(
     }
     if (!unknown.empty() && !options_.faults.remove_beside_unknown) return unknown;
     Choose(removed, &settlement);
-    settlement_ = settlement;
+    settlement_ = std::move(settlement);
   }
-  Apply(settlement);
+  ApplySettlement();
   return {};
 }
 
@@ -605,7 +628,9 @@ void TreeFilter::Choose(const std::set<FileNumber>& removed, Settlement* settlem
   }
 }
 
-void TreeFilter::Apply(const Settlement& settlement) {
+void TreeFilter::ApplySettlement() {
+  if (!settlement_.has_value()) return;
+  const Settlement& settlement = *settlement_;
   struct Source {
     FileNumber number;
     std::optional<KeyFile> keys;  // none: not known
@@ -648,7 +673,7 @@ void TreeFilter::Apply(const Settlement& settlement) {
   };
   const uint64_t pieces = std::clamp<uint64_t>(hashes / kHashesAtOnce + 1, 1, KeyFile::kSections);
   const auto step = static_cast<uint32_t>(KeyFile::kSections / pieces);
-  for (uint32_t first = 0; first < KeyFile::kSections; first += step) {
+  for (uint32_t first = settlement.done; first < KeyFile::kSections; first = settlement.done) {
     const uint32_t last = std::min(first + step, KeyFile::kSections);
     std::vector<uint64_t> before;
     std::vector<std::vector<uint64_t>> afters;
@@ -703,13 +728,14 @@ void TreeFilter::Apply(const Settlement& settlement) {
     }
     for (const auto* numbers : {&settlement.removed, &settlement.dropped}) {
       for (const FileNumber number : *numbers) {
-        const Entry& entry = ledger_[number];
-        if (entry.counted && !entry.has_keys) stale_ += entry.keys;
-        ledger_.erase(number);
-        removed_.erase(number);
         // Found before it was announced, it is not to be counted again.
         if (!tickets_.empty()) gone_.insert(number);
         key_files_->Delete(number);
+        removed_.erase(number);
+        const auto at = ledger_.find(number);
+        if (at == ledger_.end()) continue;  // done before memory ran out
+        if (at->second.counted && !at->second.has_keys) stale_ += at->second.keys;
+        ledger_.erase(at);
       }
     }
     settlement_.reset();

@@ -21,6 +21,10 @@
 // The keys of a file whose key file cannot be written are counted at once. When it goes, its copies
 // stay, as false positives, until the filter is made anew from the key files.
 //
+// Memory: a member that is not noexcept may throw std::bad_alloc. The event is not known then: the
+// caller tells it again, or puts the family in doubt. A settling or a counting that was broken off
+// goes on when it is called again.
+//
 // Threads: all members may be called from any thread at any time. Locks are taken in the order
 // settling_, writer_, mutex_; readers take none.
 #pragma once
@@ -64,6 +68,9 @@ inline constexpr Doubts kIngestion = 32;   // files come in that are not counted
 inline constexpr Doubts kUnreadable = 64;  // a live file of it cannot be counted
 inline constexpr Doubts kSecondary = 128;  // another process writes the database
 inline constexpr Doubts kDropped = 256;    // and there is another one of its name
+inline constexpr Doubts kNoMemory = 512;   // keys of it could not be noted
+// Until the database is opened again, so that its files need not be known.
+inline constexpr Doubts kForGood = kUnreadable | kNoMemory;
 std::string DoubtNames(Doubts doubts);     // "counting, memtables"; "" for none
 
 class TreeFilter {
@@ -103,15 +110,15 @@ class TreeFilter {
   // A family is in doubt (kNotShown, kMemtables) until it is cleared of that. From the return of
   // AddDoubts on no reader denies anything who did not know of them; it waits for those who are at
   // it, so it is not for them.
-  void AddDoubts(uint32_t family, Doubts doubts);
-  void ClearDoubts(uint32_t family, Doubts doubts);
+  void AddDoubts(uint32_t family, Doubts doubts) noexcept;
+  void ClearDoubts(uint32_t family, Doubts doubts) noexcept;
   Doubts DoubtsOf(uint32_t family) const;  // with kCounting
 
   // A memtable of ours; each key goes into the filter before it goes into the memtable. `guess`:
   // how many there will be, should it be one of the first.
   std::shared_ptr<MemtableFilter> MemtableMade(uint32_t family, uint64_t guess = 1 << 15);
   // Its keys are in files that are counted, or gone for good.
-  void MemtableGone(uint32_t family, const MemtableFilter* filter);
+  void MemtableGone(uint32_t family, const MemtableFilter* filter) noexcept;
   uint64_t HashOf(uint32_t family, std::string_view key) const;
 
   // --- files -----------------------------------------------------------------------------------
@@ -134,7 +141,8 @@ class TreeFilter {
   Ticket IngestionBegan(const File& file, std::vector<uint64_t> hashes);
   // False when there is no such ticket: the file is not counted.
   bool FileIngested(Ticket ticket, FileNumber number);
-  void IngestionEnded(Ticket ticket);  // if it was not installed its keys leave
+  // If it was not installed its keys leave; without memory for that they stay, as false positives.
+  void IngestionEnded(Ticket ticket) noexcept;
 
   // --- counting what was there before, or came without an event --------------------------------
 
@@ -198,7 +206,6 @@ class TreeFilter {
 
   struct Family {
     explicit Family(GracePeriod* grace) : memtables(grace) {}
-    std::atomic<Doubts> doubts{kNotShown | kMemtables};
     MemtableFilters memtables;
   };
   // Shared by all that one compaction writes, so that it is walked once for them together.
@@ -269,8 +276,9 @@ class TreeFilter {
 
   // REQUIRES: settling_ is held; for Choose mutex_, too.
   void Choose(const std::set<FileNumber>& removed, Settlement* settlement) const;
-  // Part by part, between which others may write.
-  void Apply(const Settlement& settlement);
+  // The settlement that is under way, if any, from where it was broken off; part by part, between
+  // which others may write.
+  void ApplySettlement();
   void RemoveStale();
 
   const Options options_;
@@ -280,6 +288,7 @@ class TreeFilter {
   std::unique_ptr<SharedQuotientFilter> filter_;
   std::unique_ptr<KeyFileDirectory> key_files_;
   std::array<std::atomic<Family*>, kMaxFamilies> families_{};
+  std::array<std::atomic<Doubts>, kMaxFamilies> doubts_;        // here, to add some without memory
   std::atomic<bool> counting_{true};                            // for the first time
   mutable std::array<Counters, GracePeriod::kSlots> counters_;  // a thread's own
 

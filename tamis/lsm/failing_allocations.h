@@ -1,0 +1,35 @@
+// FailingAllocations: for tests. While one lives, operator new fails for the thread that has made
+// it. A program that links this has operator new replaced.
+#pragma once
+
+#include <cstdint>
+
+namespace tamis::lsm {
+
+class FailingAllocations {
+ public:
+  // So many succeed before the first that fails.
+  explicit FailingAllocations(uint64_t before, bool only_one);
+  ~FailingAllocations();
+  FailingAllocations(const FailingAllocations&) = delete;
+  FailingAllocations& operator=(const FailingAllocations&) = delete;
+
+  // As if one were made that lives on.
+  static void Begin(uint64_t before, bool only_one);
+
+  static uint64_t failed();  // of this thread, since the latest was made or begun
+
+  // Within it nothing fails: for what is not ours and bears no failure.
+  class Pause {
+   public:
+    Pause();
+    ~Pause();
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    const bool was_on_;
+  };
+};
+
+}  // namespace tamis::lsm
