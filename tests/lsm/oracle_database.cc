@@ -236,8 +236,6 @@ bool OracleDatabase::Open(std::function<void()> between_questions) {
     transactions->GetAllPreparedTransactions(&prepared);
     counts.recovered += prepared.size();
     for (rocksdb::Transaction* transaction : prepared) recovered.emplace_back(transaction);
-    // Some stay as they are while others write, flush, compact and are killed.
-    while (!recovered.empty() && (!config.has_model || random.OneIn(2))) DecideRecovered();
   }
   ++counts.lives;
   return true;

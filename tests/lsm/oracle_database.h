@@ -56,7 +56,9 @@ struct OracleDatabase {
   rocksdb::DB* base = nullptr;      // without the filter
   rocksdb::TransactionDB* transactions = nullptr;
   rocksdb::OptimisticTransactionDB* optimistic = nullptr;
-  std::vector<std::unique_ptr<rocksdb::Transaction>> recovered;  // prepared, and not decided
+  // Prepared, and not decided. RocksDB locks no keys for them, so that they must be decided before
+  // anything else is written.
+  std::vector<std::unique_ptr<rocksdb::Transaction>> recovered;
   std::vector<rocksdb::ColumnFamilyHandle*> fixed;
   std::vector<rocksdb::ColumnFamilyHandle*> temporary;  // of who disturbs
   std::atomic<uint64_t> next_name{0};

@@ -29,6 +29,11 @@ class Life {
   bool Run(double seconds) {
     if (!database_.Open([this] { window_.Pass(stops_); })) return false;
     if (database_.config.has_model) questions_.AskWholeModel();
+    // Flushes, compactions, ingestion, or a kill, before and between the decisions.
+    while (!database_.recovered.empty()) {
+      for (uint64_t i = database_.random.Uniform(20); i > 0; --i) mishaps_.Disturb();
+      database_.DecideRecovered();
+    }
     const auto end = std::chrono::steady_clock::now() +
                      std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
     std::vector<std::thread> threads;

@@ -58,7 +58,6 @@ void OracleMishaps::Disturb() {
     if (database_.config.loses_files) LoseKeyFile();
   } else if (choice < 78) {
     if (database_.config.disk_fails) FailDisk();
-    database_.DecideRecovered();
   } else {
     // Nothing happens for a while: what was begun comes to its end, too.
     std::this_thread::sleep_for(std::chrono::milliseconds(database_.random.Uniform(30)));

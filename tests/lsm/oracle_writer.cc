@@ -146,7 +146,7 @@ void OracleWriter::Write(int thread, const std::atomic<bool>& stops) {
                              : to_batch->Put(family, key, value);
           written.emplace_back(family, key);
       }
-      // A transaction that was recovered may have the key locked.
+      // The lock of the key may have been waited for too long.
       if (!done.ok()) acknowledged.Forget();
     }
     if (transaction != nullptr) {
