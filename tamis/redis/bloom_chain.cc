@@ -40,10 +40,9 @@ std::optional<Geometry> GeometryFor(double error_rate, uint64_t entries) {
 }
 
 double FirstRate(const BloomChain::Options& options) {
-  const double rate = std::min(options.error_rate, BloomChain::kGreatestRate);
   return options.scaling && options.growth != 0
-             ? std::max(rate * 0.5, std::numeric_limits<double>::min())
-             : rate;
+             ? std::max(options.error_rate * 0.5, std::numeric_limits<double>::min())
+             : options.error_rate;
 }
 
 uint64_t BytesOf(const BloomChain::Link& link) { return (link.bits + 7) / 8; }
@@ -214,13 +213,13 @@ Result<BloomChain> BloomChain::FromParts(Parts parts, uint64_t greatest_bytes) {
   if (parts.size >= kGreatestBits) return BadBytes("more items than can be");
   constexpr uint32_t kKnown = kNoRounding | kEntriesAreBits | kHash64 | kNotScaling;
   if ((parts.options & ~kKnown) != 0) return BadBytes("unknown options");
-  if (parts.growth > kGreatestGrowth) return BadBytes("growth out of range");
+  if (parts.growth > std::numeric_limits<uint32_t>::max()) return BadBytes("growth out of range");
   if ((parts.options & kNotScaling) == 0 && parts.growth == 0) {
     return BadBytes("it scales, with a growth of 0");
   }
   BloomChain chain;
   chain.options_ = parts.options;
-  chain.growth_ = parts.growth;
+  chain.growth_ = static_cast<uint32_t>(parts.growth);
   uint64_t size = 0;
   bool missing = false;
   for (const Link& link : parts.links) {

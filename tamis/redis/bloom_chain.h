@@ -29,9 +29,6 @@ namespace tamis::redis {
 
 class BloomChain {
  public:
-  static constexpr double kGreatestRate = 0.25;  // a greater one is taken as this
-  static constexpr uint64_t kGreatestCapacity = uint64_t{1} << 30;
-  static constexpr uint32_t kGreatestGrowth = 32768;
   static constexpr size_t kGreatestChunk = size_t{16} << 20;
 
   struct Options {
@@ -62,7 +59,7 @@ class BloomChain {
   struct Parts {
     uint64_t size = 0;
     uint32_t options = kNoRounding | kHash64;
-    uint32_t growth = 2;
+    uint64_t growth = 2;  // of 32 bits
     std::vector<Link> links;  // oldest first
   };
 

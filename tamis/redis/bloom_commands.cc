@@ -1,6 +1,8 @@
 #include "tamis/redis/bloom_commands.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,9 +16,23 @@ namespace {
 
 using BloomKey = FilterKey<BloomChain>;
 
-constexpr auto kGreatestCapacity = static_cast<long long>(BloomChain::kGreatestCapacity);
+// What clients may ask for.
+constexpr double kGreatestRate = 0.25;  // a greater one is taken as this
+constexpr long long kGreatestCapacity = 1ll << 30;
+constexpr long long kGreatestGrowth = 32768;
+// What there can be: other servers have other limits, and what they have made is made here.
+constexpr long long kAnyCapacity = 1ll << 61;
+constexpr long long kAnyGrowth = std::numeric_limits<uint32_t>::max();
 
 BloomKey Open(Ctx* ctx, Words words, int mode) { return {ctx, words[1], mode}; }
+
+long long GreatestCapacity(Ctx* ctx) { return LimitsApply(ctx) ? kGreatestCapacity : kAnyCapacity; }
+long long GreatestGrowth(Ctx* ctx) { return LimitsApply(ctx) ? kGreatestGrowth : kAnyGrowth; }
+
+// As the filter is made, and as replicas are told.
+void BoundRate(Ctx* ctx, BloomChain::Options* options) {
+  if (LimitsApply(ctx)) options->error_rate = std::min(options->error_rate, kGreatestRate);
+}
 
 BloomChain::Options DefaultOptions() {
   return {.error_rate = settings.bf_error_rate,
@@ -65,6 +81,11 @@ const char* ErrorOf(BloomChain::Added added) {
   }
 }
 
+// What another server has added, and this one cannot.
+bool IsLost(BloomChain::Added added) {
+  return added == BloomChain::Added::kNoMemory || added == BloomChain::Added::kTooLarge;
+}
+
 constexpr char kCannotExpand[] = "Nonscaling filters cannot expand";
 
 void Scale(bool nonscaling, std::optional<long long> expansion, BloomChain::Options* options) {
@@ -72,23 +93,26 @@ void Scale(bool nonscaling, std::optional<long long> expansion, BloomChain::Opti
   if (expansion) options->growth = static_cast<uint32_t>(*expansion);
 }
 
-void Reserve(Ctx* ctx, Words words) {
+// False, and the error is sent, when the words are not right.
+bool ReadReserve(Ctx* ctx, Words words, BloomChain::Options* options) {
   if (words.size() > 7) {
     server.WrongArity(ctx);
-    return;
+    return false;
   }
-  BloomChain::Options options = DefaultOptions();
   long long number = 0;
-  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
-  if (!ParseDouble(words[2], &options.error_rate)) return error("ERR bad error rate");
-  if (!IsRate(options.error_rate)) {
+  const auto error = [&](const char* text) {
+    server.ReplyWithError(ctx, text);
+    return false;
+  };
+  if (!ParseDouble(words[2], &options->error_rate)) return error("ERR bad error rate");
+  if (!IsRate(options->error_rate)) {
     return error("ERR error rate must be in the range (0.000000, 1.000000)");
   }
   if (!ParseInteger(words[3], &number)) return error("ERR bad capacity");
-  if (number < 1 || number > kGreatestCapacity) {
+  if (number < 1 || number > GreatestCapacity(ctx)) {
     return error("ERR capacity must be in the range [1, 1073741824]");
   }
-  options.capacity = static_cast<uint64_t>(number);
+  options->capacity = static_cast<uint64_t>(number);
   bool nonscaling = false;
   std::optional<long long> expansion;
   const Option known[] = {
@@ -98,12 +122,21 @@ void Reserve(Ctx* ctx, Words words) {
        .bad = "ERR bad expansion",
        .no_value = "ERR no expansion"},
   };
-  if (!ReadOptions(ctx, words, 4, known)) return;
+  const OtherWords others = LimitsApply(ctx) ? OtherWords::kRefused : OtherWords::kIgnored;
+  if (!ReadOptions(ctx, words, 4, known, {}, others)) return false;
   if (nonscaling && expansion.value_or(0) > 0) return error(kCannotExpand);
-  if (expansion.value_or(0) < 0 || expansion.value_or(0) > BloomChain::kGreatestGrowth) {
+  if (expansion.value_or(0) < 0 || expansion.value_or(0) > GreatestGrowth(ctx)) {
     return error("ERR expansion must be in the range [0, 32768]");
   }
-  Scale(nonscaling, expansion, &options);
+  Scale(nonscaling, expansion, options);
+  BoundRate(ctx, options);
+  return true;
+}
+
+void Reserve(Ctx* ctx, Words words) {
+  BloomChain::Options options = DefaultOptions();
+  if (!ReadReserve(ctx, words, &options)) return CommandRefused(ctx, false);
+  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
   BloomKey key = Open(ctx, words, kRead | kWrite);
   if (!key.missing()) return error(key.other_type() ? kWrongType : "ERR item exists");
   if (const char* wrong = Create(ctx, key, options)) return error(wrong);
@@ -113,8 +146,8 @@ void Reserve(Ctx* ctx, Words words) {
 }
 
 // False, and the error is sent, when there is no filter and none is made.
-bool OpenToAdd(Ctx* ctx, String* name, BloomKey& key, const BloomChain::Options& options,
-               bool create) {
+bool OpenToAdd(Ctx* ctx, String* name, BloomKey& key, BloomChain::Options options, bool create) {
+  BoundRate(ctx, &options);
   return OpenForItems(ctx, key, create, [&](BloomKey& missing) {
     const char* wrong = Create(ctx, missing, options);
     if (wrong == nullptr) {
@@ -133,7 +166,7 @@ void Add(Ctx* ctx, Words words) {
     server.ReplicateVerbatim(ctx);
     Notify(ctx, "bf.add", words[1]);
   } else if (added != BloomChain::Added::kPerhaps) {
-    if (added == BloomChain::Added::kNoMemory) ItemLost(ctx, key);
+    if (IsLost(added)) ItemLost(ctx, key);
     server.ReplyWithError(ctx, ErrorOf(added));
     return;
   }
@@ -158,7 +191,7 @@ void AddItems(Ctx* ctx, Words words, Words items, const BloomChain::Options& def
     for (size_t i = 0; i < done; ++i, ++replies) {
       const bool is_new = results[i] == BloomChain::Added::kNew;
       if (!is_new && results[i] != BloomChain::Added::kPerhaps) {
-        if (results[i] == BloomChain::Added::kNoMemory) ItemLost(ctx, key);
+        if (IsLost(results[i])) ItemLost(ctx, key);
         server.ReplyWithError(ctx, ErrorOf(results[i]));
         failed = true;
       } else {
@@ -191,21 +224,21 @@ void Insert(Ctx* ctx, Words words) {
        .value = &capacity,
        .bad = "Bad capacity",
        .least = 1,
-       .greatest = kGreatestCapacity},
+       .greatest = GreatestCapacity(ctx)},
       {.name = "ERROR", .value = &options.error_rate, .bad = "Bad error rate"},
       {.name = "EXPANSION",
        .value = &expansion,
        .bad = "Bad expansion",
        .least = 0,
-       .greatest = BloomChain::kGreatestGrowth},
+       .greatest = GreatestGrowth(ctx)},
   };
   const std::optional<size_t> end = ReadOptions(ctx, words, 2, known, "ITEMS");
-  if (!end) return;
+  if (!end) return CommandRefused(ctx, true);
   if (*end + 1 >= words.size()) {
     server.WrongArity(ctx);
     return;
   }
-  if (nonscaling && expansion.value_or(0) > 0) {
+  if (nonscaling && expansion.value_or(0) > 0 && LimitsApply(ctx)) {
     server.ReplyWithError(ctx, kCannotExpand);
     return;
   }

@@ -24,7 +24,7 @@ struct Methods {
     const uint64_t growth = encoding >= 4 ? fields.Unsigned() : 2;
     // What does not fit its place is out of range all the more.
     parts.options = static_cast<uint32_t>(std::min<uint64_t>(options, ~uint32_t{0}));
-    parts.growth = static_cast<uint32_t>(std::min<uint64_t>(growth, ~uint32_t{0}));
+    parts.growth = growth;
     for (uint64_t i = 0; i < links && !fields.failed(); ++i) {
       BloomChain::Link link;
       link.entries = fields.Unsigned();

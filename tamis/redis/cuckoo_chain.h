@@ -34,7 +34,6 @@ namespace tamis::redis {
 
 class CuckooChain {
  public:
-  static constexpr uint64_t kGreatestCapacity = uint64_t{1} << 30;
   static constexpr size_t kGreatestChunk = size_t{16} << 20;
   static constexpr size_t kHeaderSize = 38;
   static constexpr uint64_t kGreatestTables = 65536;

@@ -21,7 +21,8 @@ constexpr uint64_t kCompactedSlots = uint64_t{16} << 20;
 // Giving a gigabyte back to the system takes a tenth of a second.
 constexpr uint64_t kFreedAtOnce = uint64_t{16} << 20;
 
-constexpr auto kGreatestCapacity = static_cast<long long>(CuckooChain::kGreatestCapacity);
+constexpr long long kGreatestCapacity = 1ll << 30;  // that clients may ask for
+constexpr long long kAnyCapacity = 1ll << 61;       // that there can be
 
 CuckooKey Open(Ctx* ctx, Words words, int mode) { return {ctx, words[1], mode}; }
 
@@ -37,6 +38,9 @@ CuckooChain::Limits LimitsFor(Ctx* ctx) {
                                      : CuckooChain::kGreatestTables,
           .bytes = GreatestBytes(ctx)};
 }
+
+// Other servers have other limits, and what they have made is made here.
+long long GreatestCapacity(Ctx* ctx) { return LimitsApply(ctx) ? kGreatestCapacity : kAnyCapacity; }
 
 // nullptr, or the error.
 const char* Create(Ctx* ctx, CuckooKey& key, const CuckooChain::Options& options) {
@@ -61,11 +65,15 @@ void ReplicateCreation(Ctx* ctx, String* key, const CuckooChain::Options& option
   Notify(ctx, "cf.reserve", key);
 }
 
-void Reserve(Ctx* ctx, Words words) {
-  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
+// False, and the error is sent, when the words are not right.
+bool ReadReserve(Ctx* ctx, Words words, CuckooChain::Options* chosen) {
+  const auto error = [&](const char* text) {
+    server.ReplyWithError(ctx, text);
+    return false;
+  };
   if (words.size() % 2 == 0) {
     server.WrongArity(ctx);
-    return;
+    return false;
   }
   long long capacity = 0;
   if (!ParseInteger(words[2], &capacity)) return error("Bad capacity");
@@ -80,18 +88,26 @@ void Reserve(Ctx* ctx, Words words) {
       {"EXPANSION", &expansion, "Couldn't parse EXPANSION",
        "EXPANSION: value must be in the range [0, 32768]", 0, 32768},
   };
-  if (!ReadOptions(ctx, words, 3, known)) return;
+  const OtherWords others = LimitsApply(ctx) ? OtherWords::kRefused : OtherWords::kIgnored;
+  if (!ReadOptions(ctx, words, 3, known, {}, others)) return false;
   const long long bucket_size = bucket.value_or(settings.cf_bucket_size);
-  if (capacity < bucket_size * 2 || capacity > kGreatestCapacity) {
+  if (capacity < bucket_size * 2 || capacity > GreatestCapacity(ctx)) {
     return error("Capacity must be in the range [2 * BUCKETSIZE, 1073741824]");
   }
-  CuckooKey key = Open(ctx, words, kRead | kWrite);
-  if (!key.missing()) return error(key.other_type() ? kWrongType : "ERR item exists");
-  const CuckooChain::Options chosen = {
+  *chosen = {
       .capacity = static_cast<uint64_t>(capacity),
       .bucket_size = static_cast<uint16_t>(bucket_size),
       .max_iterations = static_cast<uint16_t>(iterations.value_or(settings.cf_max_iterations)),
       .expansion = static_cast<uint16_t>(expansion.value_or(settings.cf_expansion_factor))};
+  return true;
+}
+
+void Reserve(Ctx* ctx, Words words) {
+  const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
+  CuckooChain::Options chosen;
+  if (!ReadReserve(ctx, words, &chosen)) return CommandRefused(ctx, false);
+  CuckooKey key = Open(ctx, words, kRead | kWrite);
+  if (!key.missing()) return error(key.other_type() ? kWrongType : "ERR item exists");
   if (const char* wrong = Create(ctx, key, chosen)) return error(wrong);
   ReplicateCreation(ctx, words[1], chosen);
   server.ReplyWithSimpleString(ctx, "OK");
@@ -185,10 +201,10 @@ void InsertMany(Ctx* ctx, Words words, bool only_new) {
       {"NOCREATE", &no_create},
       {"CAPACITY", &capacity, "Bad capacity",
        "Capacity must be in the range [cf-bucket-size * 2, 1073741824]",
-       settings.cf_bucket_size * 2, kGreatestCapacity},
+       settings.cf_bucket_size * 2, GreatestCapacity(ctx)},
   };
   const std::optional<size_t> end = ReadOptions(ctx, words, 2, known, "ITEMS");
-  if (!end) return;
+  if (!end) return CommandRefused(ctx, true);
   if (*end + 1 >= words.size()) {
     server.WrongArity(ctx);
     return;

@@ -5,6 +5,12 @@
 namespace tamis::redis {
 namespace {
 
+// Whether the word was there before.
+bool HasValue(const Option& option) {
+  const auto* number = std::get_if<std::optional<long long>*>(&option.value);
+  return number != nullptr && (*number)->has_value();
+}
+
 // nullptr, or the error.
 const char* ReadValue(const Option& option, const String* word) {
   if (const auto* text = std::get_if<const String**>(&option.value)) {
@@ -31,12 +37,14 @@ const char* ReadValue(const Option& option, const String* word) {
 bool IsRate(double rate) { return rate > 0 && rate < 1; }  // not when it is no number
 
 std::optional<size_t> ReadOptions(Ctx* ctx, Words words, size_t begin,
-                                  std::span<const Option> options, std::string_view end) {
+                                  std::span<const Option> options, std::string_view end,
+                                  OtherWords others) {
   size_t i = begin;
   for (; i < words.size() && (end.empty() || !Is(words[i], end)); ++i) {
     const auto option = std::ranges::find_if(
         options, [&](const Option& known) { return Is(words[i], known.name); });
     if (option == options.end()) {
+      if (others == OtherWords::kIgnored) continue;
       server.ReplyWithError(ctx, kUnknownWord);
       return std::nullopt;
     }
@@ -52,6 +60,7 @@ std::optional<size_t> ReadOptions(Ctx* ctx, Words words, size_t begin,
       }
       return std::nullopt;
     }
+    if (end.empty() && HasValue(*option)) continue;
     if (const char* wrong = ReadValue(*option, words[i])) {
       server.ReplyWithError(ctx, wrong);
       return std::nullopt;

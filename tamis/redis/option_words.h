@@ -30,9 +30,14 @@ struct Option {
 // An error rate is greater than 0 and less than 1, whatever `least` and `greatest` say.
 bool IsRate(double rate);
 
+// What becomes of a word that is no option. Other servers ignore some, so that they are in logs.
+enum class OtherWords { kRefused, kIgnored };
+
 // Reads words[begin] and what follows up to the word `end`, or all when `end` is empty. Answers the
-// position behind the last one read; nullopt, and the error is sent, when one is wrong.
+// position behind the last one read; nullopt, and the error is sent, when one is wrong. An option
+// that is there twice counts the last time, and without `end` the first time, as in RedisBloom.
 std::optional<size_t> ReadOptions(Ctx* ctx, Words words, size_t begin,
-                                  std::span<const Option> options, std::string_view end = {});
+                                  std::span<const Option> options, std::string_view end = {},
+                                  OtherWords others = OtherWords::kRefused);
 
 }  // namespace tamis::redis

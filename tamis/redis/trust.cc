@@ -83,6 +83,19 @@ void CommandLost(Ctx* ctx, bool says_so) noexcept {
   chains_believed = false;
 }
 
+void CommandRefused(Ctx* ctx, bool items) noexcept {
+  if (LimitsApply(ctx)) return;
+  ++metrics.commands_lost;
+  server.Log(ctx, "warning",
+             "a command that another server has done is refused here: its words are not understood%s",
+             items ? "; its items are missing, and filters with GUARD and those of BF.* and CF.* are "
+                     "no longer believed"
+                   : "; its filter is made by the next command that adds to it, with other options");
+  if (!items) return;
+  DoubtAll();
+  chains_believed = false;
+}
+
 bool ChainsBelieved() { return chains_believed || faults.incomplete_is_believed; }
 
 bool MayTrust(Ctx* ctx) {

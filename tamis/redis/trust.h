@@ -36,6 +36,10 @@ void DoubtAll();
 // with GUARD, until they are trusted anew, and all of BF.* and CF.* for as long as the server
 // lives. A command of somebody who is told of it is none of these.
 void CommandLost(Ctx* ctx, bool says_so) noexcept;
+// The same for one whose words are not understood here, which has been answered with an error. When
+// `items` were in it, they are missing; else the next one that adds to its key makes a filter of
+// other size. Does nothing for a command of a client.
+void CommandRefused(Ctx* ctx, bool items) noexcept;
 bool ChainsBelieved();
 // Whether what a command says of trust holds: not when it comes from this server's own files,
 // unless the settings say that they lack nothing. The answers of a replica are bound by a setting
