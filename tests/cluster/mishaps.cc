@@ -28,7 +28,7 @@ void Mishaps::Happen() {
   const auto& region = regions[random_.Uniform(regions.size())];
   const std::string server = sim_.RandomServer();
   const Time now = sim_.executor().Now();
-  const uint64_t dice = random_.Uniform(113);
+  const uint64_t dice = random_.Uniform(116);
   if (dice < 14) {
     if (regions.size() < options_.most_regions) Split(region);
   } else if (dice < 24) {
@@ -96,8 +96,10 @@ void Mishaps::Happen() {
       WakeBesideSuccessor(*of_key, key);
     } else if (dice < 109) {
       MoveTwiceDuringBackfill(*of_key);
-    } else {
+    } else if (dice < 113) {
       WritesAcrossMove(*of_key, key);
+    } else {
+      RepliesLostAsLeasesShrink(*of_key, key);
     }
   }
 }
@@ -248,6 +250,18 @@ void Mishaps::MoveTwiceDuringBackfill(const pb::RegionRecord& region) {
                                 });
     });
     sim_.WakeLater(region.server(), SimCluster::kSession + milliseconds(100) + Milliseconds(400));
+  });
+}
+
+// The server's proof of ownership runs out, so each lease that it grants is shorter than the one
+// before, and nobody hears of these. The coordinators go by the last lease that arrived.
+void Mishaps::RepliesLostAsLeasesShrink(const pb::RegionRecord& region, int64_t key) {
+  const Time until = sim_.executor().Now() + milliseconds(100) + Milliseconds(200);
+  sim_.CutHeartbeats(region.server(), until);
+  After(Milliseconds(100), [this, server = region.server(), until, key] {
+    sim_.network().CutPollReplies(server, until);
+    ++counts_["replies lost as leases shrink"];
+    start_burst_(key, WriteBurst::Kind::kNewName);
   });
 }
 

@@ -57,6 +57,7 @@ class Mishaps {
   void DropDuringBackfill();
   void DropWhileAsleep(const std::string& server);
   void MoveTwiceDuringBackfill(const pb::RegionRecord& region);
+  void RepliesLostAsLeasesShrink(const pb::RegionRecord& region, int64_t key);
   void WritesAcrossMove(const pb::RegionRecord& region, int64_t key);
 
   SimCluster& sim_;

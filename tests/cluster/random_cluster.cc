@@ -10,6 +10,7 @@
 #include "tests/cluster/layout.h"
 #include "tests/cluster/mishaps.h"
 #include "tests/cluster/model_table.h"
+#include "tests/cluster/random_batch.h"
 #include "tests/cluster/random_rows.h"
 #include "tests/cluster/routing_oracle.h"
 #include "tests/cluster/sim_cluster.h"
@@ -75,7 +76,7 @@ class RandomCluster {
       const int searches = recent_.empty() ? 1 : 2;
       for (int i = 0; i < searches && !failure_.has_value(); ++i) SearchOnce();
       CheckSomeRegion();
-      if (random_.OneIn(10)) WriteByEngine();
+      if (random_.OneIn(4)) WriteByEngine();
       if (options_.sql && random_.OneIn(12)) WriteBySql();
       if (random_.OneIn(12)) RestartEngine();
       if (random_.OneIn(60)) Crash();
@@ -236,15 +237,16 @@ class RandomCluster {
     if (entry.tainted) return;
     if (entry.busy()) return StartSecondWrite(key);
     Count(drawn.kind);
-    Request request{.key = key, .after = drawn.after, .expected = drawn.answer};
-    request.plain = drawn.write.kind == Write::Kind::kDelete ||
-                    (drawn.write.kind == Write::Kind::kPut && !drawn.write.condition.has_value());
-    if (request.plain && random_.OneIn(20)) {
-      // The same row twice in one request: in order.
-      request.mutations.push_back(MutationOf(PlainWrite(key, random_.OneIn(3)).write));
+    Request request{.row = {.key = key}};
+    request.Add(drawn, MutationOf(drawn.write));
+    // The same row several times in one request: in order.
+    while (random_.OneIn(15)) {
+      const RowState& before = request.row.after();
+      const RandomWrite next = random_.OneIn(2) ? rows_.RandomInsertOf(key, before)
+                                                : rows_.RandomWriteOf(key, before);
+      request.Add(next, MutationOf(next.write));
       Count("rows twice in a request");
     }
-    request.mutations.push_back(MutationOf(drawn.write));
     Send(request);
     // The answer may be lost on its way, and who asked asks again.
     if (!request.plain || !random_.OneIn(10)) return;
@@ -270,7 +272,9 @@ class RandomCluster {
     if (!random_.OneIn(4)) return;
     const RandomWrite rival = PlainWrite(key, random_.OneIn(4));
     Count("rival writes");
-    Send({.key = key, .mutations = {MutationOf(rival.write)}, .after = rival.after, .plain = true});
+    Request request{.row = {.key = key}};
+    request.Add(rival, MutationOf(rival.write));
+    Send(request);
   }
 
   void SendAgain(int64_t key) {
@@ -298,11 +302,16 @@ class RandomCluster {
   }
 
   struct Request {
-    int64_t key = 0;
+    RandomBatch::OfRow row;
     std::vector<pb::Mutation> mutations;
-    RowState after;
-    StatusCode expected = StatusCode::kOk;  // of the last mutation
-    bool plain = false;                     // what comes of it does not depend on what was there
+    bool plain = true;  // what comes of it does not depend on what was there
+
+    void Add(const RandomWrite& write, pb::Mutation mutation) {
+      plain = plain && (write.write.kind == Write::Kind::kDelete ||
+                        (write.write.kind == Write::Kind::kPut && !write.write.condition));
+      row.Add(write, mutations.size());
+      mutations.push_back(std::move(mutation));
+    }
   };
 
   void Send(const Request& sent) {
@@ -320,28 +329,39 @@ class RandomCluster {
     mutations->set_region_id(owner->id());
     mutations->set_epoch(owner->epoch());
     for (const auto& mutation : sent.mutations) *mutations->add_mutations() = mutation;
-    const int64_t key = sent.key;
-    model_.Begin(key, sent.after);
+    const int64_t key = sent.row.key;
+    model_.Begin(key, sent.row.after());
     last_request_[key] = sent;
     ++writes_under_way_;
     ++operations_;
     auto open = std::make_shared<bool>(true);
-    const auto settle = [this, key, after = sent.after, expected = sent.expected, open,
-                         incarnation = incarnation_](const Status& answer) {
+    const auto settle = [this, row = sent.row, open,
+                         incarnation = incarnation_](const std::vector<Status>& answers) {
       if (!*open || incarnation != incarnation_) return;
       *open = false;
       --writes_under_way_;
-      TakeAnswer(key, after, expected, answer);
+      TakeAnswers(row, answers);
+    };
+    const auto settle_all = [settle, n = sent.mutations.size()](const Status& answer) {
+      settle(std::vector<Status>(n, answer));
     };
     sim_.network()
         .Server(owner->server())
-        ->Mutate(request, [settle](const Result<pb::MutateReply>& reply) {
-          if (!reply.ok()) return settle(reply.status());
+        ->Mutate(request, [settle, settle_all](const Result<pb::MutateReply>& reply) {
+          if (!reply.ok()) return settle_all(reply.status());
           const auto& region = reply->regions(0);
-          if (region.has_error()) return settle(ToStatus(region.error()));
-          settle(ToStatus(region.results(region.results_size() - 1)));
+          if (region.has_error()) return settle_all(ToStatus(region.error()));
+          std::vector<Status> answers;
+          for (const pb::Error& result : region.results()) answers.push_back(ToStatus(result));
+          settle(answers);
         });
-    executor().PostAfter(seconds(2), [settle] { settle(DeadlineExceeded("no answer")); });
+    executor().PostAfter(seconds(2), [settle_all] { settle_all(DeadlineExceeded("no answer")); });
+  }
+
+  void TakeAnswers(const RandomBatch::OfRow& row, const std::vector<Status>& answers) {
+    const auto outcome = RandomBatch::OutcomeOf(row, answers);
+    if (!outcome.fault.empty()) return Fail(outcome.fault);
+    TakeAnswer(row.key, row.after(), outcome.expected, outcome.status);
   }
 
   void TakeAnswer(int64_t key, const RowState& after, StatusCode expected, const Status& answer) {
@@ -374,25 +394,22 @@ class RandomCluster {
     const auto schema = engine.Table("t");
     if (!schema.ok()) return;  // the next search tells
     rows_.set_columns(static_cast<uint32_t>((*schema)->columns.size()));
-    std::map<int64_t, RandomWrite> drawn;
-    const uint64_t wanted = 1 + random_.Uniform(5);
-    for (uint64_t i = 0; i < wanted; ++i) {
-      const int64_t key = rows_.RandomKey();
-      const ModelTable::Entry& entry = model_.Of(key);
-      if (entry.busy() || entry.tainted) continue;
-      drawn.emplace(key, rows_.RandomWriteOf(key, entry.sure));
-    }
-    std::vector<Write> writes;
-    for (auto& [key, write] : drawn) {
-      writes.push_back(write.write);
-      model_.Begin(key, write.after);
-      last_request_.erase(key);
+    const RandomBatch batch(
+        &random_, &rows_, 1 + random_.Uniform(8), [this] { return rows_.RandomKey(); },
+        [this](int64_t key) -> std::optional<RowState> {
+          const ModelTable::Entry& entry = model_.Of(key);
+          if (entry.busy() || entry.tainted) return std::nullopt;
+          return entry.sure;
+        });
+    for (const RandomBatch::OfRow& row : batch.rows()) {
+      model_.Begin(row.key, row.after());
+      last_request_.erase(row.key);
       ++operations_;
       Count("writes through an engine");
     }
-    const std::vector<Status> answers = engine.Apply(*schema, std::move(writes));
-    size_t i = 0;
-    for (const auto& [key, write] : drawn) TakeAnswer(key, write.after, write.answer, answers[i++]);
+    counts_["rows twice in a batch"] += batch.repeated();
+    const std::vector<Status> answers = engine.Apply(*schema, batch.Writes());
+    for (const RandomBatch::OfRow& row : batch.rows()) TakeAnswers(row, answers);
   }
 
   // SQLite calls back into the engine, which drives the executor while it waits: one thread still.
@@ -463,6 +480,11 @@ class RandomCluster {
   void CheckRegionOf(const pb::RegionRecord& record) {
     const auto region = sim_.OpenRegion(record);
     if (!region || !region->IsQuiet() || failure_.has_value()) return;
+    // Compactions drop the entries of a dropped index, maybe before the region hears of the drop.
+    const auto indexes = region->indexes();
+    for (const auto& [index_id, state] : *indexes) {
+      if (!cluster().catalog().HasIndex(table_->id, index_id)) return;
+    }
     const auto report = CheckRegion(cluster().store(), *region);
     if (!report.ok()) return Fail("cannot check a region: " + report.status().ToString());
     if (!report->ok()) Fail("the check of a region is not clean: " + report->ToString());

@@ -1,6 +1,7 @@
 // Runs the randomized cluster test for as long as wanted:
 //
 //   random_cluster --seed 7 --operations 1000000 [--seeds 10] [--fault NAME] [--drift 10]
+//                  [--sql 0]
 //   random_cluster --seed 7 --operations 10000 --threads 8    on real threads, in a temporary store
 
 #include <cstdio>
@@ -20,6 +21,7 @@ int main(int argc, char** argv) {
     if (name == "--seed") options.seed = std::stoull(argv[i + 1]);
     if (name == "--seeds") seeds = std::stoull(argv[i + 1]);
     if (name == "--drift") options.clock_drift = std::stoi(argv[i + 1]);
+    if (name == "--sql") options.sql = std::stoi(argv[i + 1]) != 0;
     if (name == "--threads") threads = std::stoi(argv[i + 1]);
     if (name == "--operations") options.operations = std::stoull(argv[i + 1]);
     if (name == "--fault" && !tamis::SetFault(argv[i + 1], &options.faults)) {

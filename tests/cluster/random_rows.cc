@@ -3,6 +3,17 @@
 #include "tamis/rocks/index_entry.h"
 
 namespace tamis {
+namespace {
+
+RandomWrite InsertOf(const Row& row, const RowState& sure) {
+  const bool there = sure.has_value();
+  return {.write = {.kind = Write::Kind::kInsert, .row = row},
+          .after = there ? sure : row,
+          .answer = there ? StatusCode::kAlreadyExists : StatusCode::kOk,
+          .kind = "inserts"};
+}
+
+}  // namespace
 
 TableSchema RandomRows::Schema(double fpr) {
   TableSchema schema;
@@ -68,6 +79,10 @@ Row RandomRows::RandomRow(int64_t key) {
   return row;
 }
 
+RandomWrite RandomRows::RandomInsertOf(int64_t key, const RowState& sure) {
+  return InsertOf(RandomRow(key), sure);
+}
+
 RandomWrite RandomRows::RandomWriteOf(int64_t key, const RowState& sure) {
   Row row = RandomRow(key);
   const uint64_t dice = random_.Uniform(100);
@@ -88,13 +103,7 @@ RandomWrite RandomRows::RandomWriteOf(int64_t key, const RowState& sure) {
     if (sure.has_value()) (*drawn.after)[kNumber] = row[kNumber];
     return drawn;
   }
-  if (dice < 94) {
-    const bool there = sure.has_value();
-    return {.write = {.kind = Write::Kind::kInsert, .row = row},
-            .after = there ? sure : row,
-            .answer = there ? StatusCode::kAlreadyExists : StatusCode::kOk,
-            .kind = "inserts"};
-  }
+  if (dice < 94) return InsertOf(row, sure);
   const Predicate condition = Predicate::Compare(kNumber, Predicate::Op::kLt, Value::Int64(40));
   const bool holds = sure.has_value() && condition.Matches(*sure);
   return {.write = {.row = row, .condition = condition},

@@ -49,6 +49,7 @@ class RandomRows {
   Row RandomRow(int64_t key);
   // A write of the row, which stands as `sure` says.
   RandomWrite RandomWriteOf(int64_t key, const RowState& sure);
+  RandomWrite RandomInsertOf(int64_t key, const RowState& sure);
   // About the values of `near`, when there is a row, as often as not.
   Predicate RandomPredicate(const std::optional<Row>& near);
   // What the row has in the column, NULL or not.

@@ -35,6 +35,8 @@ class SimNetwork : public Cluster {
 
   // Polls to this server are lost until the time given.
   void CutPolls(const std::string& server, Time until) { cut_[server] = until; }
+  // Polls reach this server, which answers and grants leases; the replies are lost.
+  void CutPollReplies(const std::string& server, Time until) { replies_cut_[server] = until; }
 
   std::shared_ptr<RegionServer> Server(const std::string& name) override {
     return std::make_shared<Proxy>(this, cluster_->Server(name), name);
@@ -89,10 +91,11 @@ class SimNetwork : public Cluster {
     const Duration most = !late ? options_.delay : poll ? options_.poll_late : options_.late;
     return Duration(executor_->random().Uniform(static_cast<uint64_t>(most.count()) + 1));
   }
-  bool Lost(bool poll, const std::string& server) {
+  bool Lost(bool poll, bool reply, const std::string& server) {
     ++counts_->messages;
     bool lost = executor_->random().OneIn(poll ? options_.poll_one_in_lost : options_.one_in_lost);
     if (poll && executor_->Now() < cut_[server]) lost = true;
+    if (poll && reply && executor_->Now() < replies_cut_[server]) lost = true;
     if (lost) ++counts_->lost;
     if (lost && poll) ++counts_->polls_lost;
     return lost;
@@ -102,13 +105,13 @@ class SimNetwork : public Cluster {
   void Carry(const Request& request, Callback<Reply> done, bool poll, const std::string& name,
              std::shared_ptr<RegionServer> server,
              void (RegionServer::*method)(const Request&, Callback<Reply>)) {
-    if (Lost(poll, name)) return;
+    if (Lost(poll, false, name)) return;
     executor_->PostAfter(
         Delay(poll), [this, bytes = request.SerializeAsString(), done, poll, name, server, method] {
           Request arrived;
           if (!arrived.ParseFromString(bytes)) return;
           ((*server).*method)(arrived, [this, done, poll, name](Result<Reply> reply) {
-            if (Lost(poll, name)) return;
+            if (Lost(poll, true, name)) return;
             const Status status = reply.ok() ? Status::Ok() : reply.status();
             const std::string reply_bytes = reply.ok() ? reply->SerializeAsString() : "";
             executor_->PostAfter(Delay(poll), [done, status, reply_bytes] {
@@ -125,6 +128,7 @@ class SimNetwork : public Cluster {
   const Options options_;
   NetworkCounts* const counts_;
   std::map<std::string, Time> cut_;
+  std::map<std::string, Time> replies_cut_;
 };
 
 }  // namespace tamis

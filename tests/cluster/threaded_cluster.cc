@@ -10,6 +10,7 @@
 
 #include "tamis/table/codec.h"
 #include "tests/cluster/plain_client.h"
+#include "tests/cluster/random_batch.h"
 #include "tests/cluster/random_rows.h"
 #include "tests/cluster/sql_client.h"
 #include "tests/cluster/sql_process.h"
@@ -218,28 +219,35 @@ class ThreadedCluster {
 
   std::vector<int64_t> WriteSome(int client, Engine& engine, Random& random, RandomRows& rows) {
     const size_t wanted = random.OneIn(3) ? 1 + random.Uniform(8) : 1;
-    std::map<int64_t, RandomWrite> drawn;
-    for (size_t i = 0; i < wanted; ++i) {
-      const int64_t key = OwnKey(client, rows);
-      const auto sure = Sure(key);
-      if (!sure.has_value() || drawn.contains(key)) continue;
-      drawn.emplace(key, rows.RandomWriteOf(key, *sure));
-    }
+    const RandomBatch batch(
+        &random, &rows, wanted, [&] { return OwnKey(client, rows); },
+        [this](int64_t key) { return Sure(key); });
     const SchemaPtr schema = SchemaOf(engine);
     if (!schema) return {};
-    std::vector<Write> writes;
     std::vector<uint64_t> begun;
-    for (const auto& [key, write] : drawn) {
-      begun.push_back(log_.Begin(key, write.after));
-      writes.push_back(write.write);
-      Count(write.kind);
+    for (const RandomBatch::OfRow& row : batch.rows()) {
+      begun.push_back(log_.Begin(row.key, row.after()));
+      for (const RandomWrite& write : row.writes) Count(write.kind);
+      if (row.writes.size() > 1) Count("rows twice in a batch");
     }
-    const std::vector<Status> statuses = engine.Apply(schema, std::move(writes));
+    const std::vector<Status> statuses = engine.Apply(schema, batch.Writes());
     std::vector<int64_t> acknowledged;
-    size_t i = 0;
-    for (const auto& [key, write] : drawn) {
-      if (TakeAnswer(key, begun[i], write, statuses[i])) acknowledged.push_back(key);
-      ++i;
+    for (size_t i = 0; i < begun.size(); ++i) {
+      const RandomBatch::OfRow& row = batch.rows()[i];
+      const auto outcome = RandomBatch::OutcomeOf(row, statuses);
+      if (!outcome.fault.empty()) {
+        Fail(outcome.fault);
+        return {};
+      }
+      if (outcome.status.code() == StatusCode::kDeadlineExceeded) {
+        // HBase may have carried out the first of them only.
+        for (const RandomWrite& write : row.writes) log_.Begin(row.key, write.after);
+      }
+      const RandomWrite all{.write = {},
+                            .after = row.after(),
+                            .answer = outcome.expected,
+                            .kind = row.writes.back().kind};
+      if (TakeAnswer(row.key, begun[i], all, outcome.status)) acknowledged.push_back(row.key);
     }
     return acknowledged;
   }

@@ -113,6 +113,8 @@ enum Fault {
   FAMILY_TOMBSTONES_OVERLOOKED,
   /** Files that are older than a cell of the row are not read, whatever columns it lacks. */
   OLDER_FILES_NOT_READ,
+  /** The writes of a request are judged by the row as it was before the request, not as those before them left it. */
+  FORMER_ROW_JUDGED,
   /** A write is acknowledged where no time stamp is left that would show it. */
   LAST_TIMESTAMPS_TAKEN,
   /** What fails in a region that closes is told as if it proved something about the request. */

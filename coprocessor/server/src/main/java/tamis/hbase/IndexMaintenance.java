@@ -234,7 +234,7 @@ final class IndexMaintenance {
         RowImage after = before.copy();
         int last = -1; // of those that are written: HBase drops what comes with one that is vetoed
         for (int i : row.getValue().operations) {
-          if (apply(i, after)) last = i;
+          if (apply(i, before, after)) last = i;
         }
         if (last < 0) continue;
         region.newest.note(row.getKey(), after.newest());
@@ -288,12 +288,13 @@ final class IndexMaintenance {
       return oldest;
     }
 
-    /** False: vetoed. */
-    private boolean apply(int i, RowImage image) throws IOException {
+    /** `image`: the row as the writes before this one leave it. False: vetoed. */
+    private boolean apply(int i, RowImage before, RowImage image) throws IOException {
       Mutation mutation = batch.getOperation(i);
       ConditionalWrites.Write write = context.caller.conditions == null ? null : context.caller.conditions.of(mutation);
       if (write != null) {
-        if (!ConditionalWrites.allows(write, table.schema, image) || !ConditionalWrites.isPlaceable(write, image)) {
+        RowImage judged = Fault.FORMER_ROW_JUDGED.isOn() ? before : image;
+        if (!ConditionalWrites.allows(write, table.schema, judged) || !ConditionalWrites.isPlaceable(write, image)) {
           boolean done = write.outcome.getCode() == tamis.pb.Cluster.Error.Code.OK;
           batch.setOperationStatus(i, new OperationStatus(
               done ? OperationStatusCode.SUCCESS : OperationStatusCode.FAILURE, "refused by a condition"));

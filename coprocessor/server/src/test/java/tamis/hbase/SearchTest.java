@@ -138,6 +138,83 @@ class SearchTest {
     }
   }
 
+  /**
+   * Requests of one to four writes, often of one row: each sees what those before it left. The first answer that is not
+   * the model's; empty: all are.
+   */
+  private static String writeRandomly(RegionForTest test, Random random, TreeMap<String, Value[]> model)
+      throws Exception {
+    IndexedRegion region = test.observer().indexed();
+    Schema schema = region.table.schema;
+    for (int i = 0; i < 100; ++i) {
+      List<Cluster.Mutation> mutations = new ArrayList<>();
+      List<Cluster.Error.Code> expected = new ArrayList<>();
+      String key = null;
+      do {
+        if (key == null || random.nextInt(3) == 0) key = "r" + random.nextInt(60);
+        mutations.add(randomWrite(key, schema, random, model, expected));
+      } while (mutations.size() < 4 && random.nextInt(3) == 0);
+      Cluster.RegionMutateResult result = mutate(region, mutations.toArray(new Cluster.Mutation[0]));
+      if (result.hasError()) return result.getError().getMessage();
+      for (int j = 0; j < expected.size(); ++j) {
+        Cluster.Error answer = result.getResults(j);
+        if (answer.getCode() != expected.get(j)) {
+          return "write " + j + " of request " + i + " was answered with " + answer + ", not " + expected.get(j);
+        }
+      }
+      if (random.nextInt(40) == 0) test.region.flush(true);
+    }
+    return "";
+  }
+
+  private static Cluster.Mutation randomWrite(String key, Schema schema, Random random, TreeMap<String, Value[]> model,
+      List<Cluster.Error.Code> expected) {
+    Value[] row = {null, random.nextInt(4) == 0 ? null : textOf(random),
+        random.nextInt(4) == 0 ? null : Value.int64(random.nextInt(5)), random.nextInt(4) == 0 ? null : textOf(random),
+        null};
+    byte[] bytes = Bytes.toBytes(key);
+    boolean there = model.containsKey(key);
+    Cluster.Error.Code refused = Cluster.Error.Code.OK;
+    Cluster.Mutation.Builder mutation;
+    switch (random.nextInt(5)) {
+      case 0:
+        mutation = put(Cluster.Mutation.Kind.DELETE, bytes, schema, row).clearRow();
+        model.remove(key);
+        break;
+      case 1:
+        mutation = put(Cluster.Mutation.Kind.INSERT_IF_ABSENT, bytes, schema, row);
+        if (there) refused = Cluster.Error.Code.ALREADY_EXISTS; else model.put(key, row);
+        break;
+      case 2:
+        mutation = put(Cluster.Mutation.Kind.UPDATE, bytes, schema, row).addColumns(2);
+        if (there) model.get(key)[A] = row[A]; else refused = Cluster.Error.Code.NOT_FOUND;
+        break;
+      case 3: {
+        Value n = Value.int64(random.nextInt(5));
+        mutation = put(Cluster.Mutation.Kind.PUT, bytes, schema, row)
+            .setCondition(compare(N, Table.Predicate.Op.GE, n).toByteString());
+        boolean holds = there && model.get(key)[N] != null && model.get(key)[N].compareTo(n) >= 0;
+        if (holds) model.put(key, row); else refused = Cluster.Error.Code.FAILED_PRECONDITION;
+        break;
+      }
+      default:
+        mutation = put(Cluster.Mutation.Kind.PUT, bytes, schema, row);
+        model.put(key, row);
+    }
+    expected.add(refused);
+    return mutation.build();
+  }
+
+  @Test
+  void writesOfARequestThatAreJudgedByTheFormerRowAreNoticed() throws Exception {
+    Fault.only(Fault.FORMER_ROW_JUDGED);
+    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(true), 1), new byte[0], new byte[0])) {
+      assertFalse(writeRandomly(test, new Random(1), new TreeMap<>()).isEmpty());
+    } finally {
+      Fault.only();
+    }
+  }
+
   @Test
   void everyPlanFindsWhatMatchesAndEachRowOnce() throws Exception {
     for (long seed = 1; seed <= 6; ++seed) {
@@ -147,44 +224,7 @@ class SearchTest {
         IndexedRegion region = test.observer().indexed();
         Schema schema = region.table.schema;
         TreeMap<String, Value[]> model = new TreeMap<>();
-        for (int i = 0; i < 150; ++i) {
-          String key = "r" + random.nextInt(60);
-          Value[] row = {null, random.nextInt(4) == 0 ? null : textOf(random),
-              random.nextInt(4) == 0 ? null : Value.int64(random.nextInt(5)),
-              random.nextInt(4) == 0 ? null : textOf(random), null};
-          Cluster.Mutation.Builder mutation;
-          boolean there = model.containsKey(key);
-          Cluster.Error.Code expected = Cluster.Error.Code.OK;
-          switch (random.nextInt(5)) {
-            case 0:
-              mutation = put(Cluster.Mutation.Kind.DELETE, Bytes.toBytes(key), schema, row).clearRow();
-              model.remove(key);
-              break;
-            case 1:
-              mutation = put(Cluster.Mutation.Kind.INSERT_IF_ABSENT, Bytes.toBytes(key), schema, row);
-              if (there) expected = Cluster.Error.Code.ALREADY_EXISTS; else model.put(key, row);
-              break;
-            case 2:
-              mutation = put(Cluster.Mutation.Kind.UPDATE, Bytes.toBytes(key), schema, row).addColumns(2);
-              if (there) model.get(key)[A] = row[A]; else expected = Cluster.Error.Code.NOT_FOUND;
-              break;
-            case 3: {
-              Value n = Value.int64(random.nextInt(5));
-              mutation = put(Cluster.Mutation.Kind.PUT, Bytes.toBytes(key), schema, row)
-                  .setCondition(compare(N, Table.Predicate.Op.GE, n).toByteString());
-              boolean holds = there && model.get(key)[N] != null && model.get(key)[N].compareTo(n) >= 0;
-              if (holds) model.put(key, row); else expected = Cluster.Error.Code.FAILED_PRECONDITION;
-              break;
-            }
-            default:
-              mutation = put(Cluster.Mutation.Kind.PUT, Bytes.toBytes(key), schema, row);
-              model.put(key, row);
-          }
-          Cluster.RegionMutateResult result = mutate(region, mutation.build());
-          assertEquals(Cluster.Error.Code.OK, result.getError().getCode(), result.getError().getMessage());
-          assertEquals(expected, result.getResults(0).getCode(), result.getResults(0).getMessage());
-          if (random.nextInt(40) == 0) test.region.flush(true);
-        }
+        assertEquals("", writeRandomly(test, random, model), "seed " + seed);
         for (int i = 0; i < 60; ++i) {
           if (random.nextInt(3) == 0) {
             region.setComplete(random.nextBoolean() ? region.indexIds() : Collections.singletonList(2));
