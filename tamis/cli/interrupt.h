@@ -27,4 +27,18 @@ class InterruptScope {
   std::vector<std::pair<int, struct sigaction>> former_;
 };
 
+// A wait for a person at the terminal, inside an InterruptScope: SIGINT sets `cancelled` and ends a
+// read() with EINTR, and a second SIGINT does not end the program. An interrupt before the wait is
+// forgotten. Uses SIGALRM.
+class PromptScope {
+ public:
+  PromptScope();
+  ~PromptScope();
+
+  PromptScope(const PromptScope&) = delete;
+  PromptScope& operator=(const PromptScope&) = delete;
+
+  bool interrupted() const;
+};
+
 }  // namespace tamis

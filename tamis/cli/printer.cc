@@ -1,7 +1,11 @@
 #include "tamis/cli/printer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
+
+#include "tamis/base/utf8.h"
+#include "tamis/table/value.h"
 
 namespace tamis {
 namespace {
@@ -42,11 +46,14 @@ std::string CsvField(std::string_view text) {
   return out + "\"";
 }
 
-std::string JsonText(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+// SQLite's own text has 15 digits.
+std::string NumberText(double number) {
+  if (std::isinf(number)) return number > 0 ? "Inf" : "-Inf";
+  return DoubleText(number);
 }
 
 std::string ColumnText(sqlite3_stmt* row, int i) {
+  if (sqlite3_column_type(row, i) == SQLITE_FLOAT) return NumberText(sqlite3_column_double(row, i));
   if (sqlite3_column_type(row, i) == SQLITE_BLOB) {
     const auto* bytes = static_cast<const char*>(sqlite3_column_blob(row, i));
     const int size = sqlite3_column_bytes(row, i);
@@ -62,15 +69,17 @@ Result<Format> ParseFormat(std::string_view name) {
   if (name == "table") return Format::kTable;
   if (name == "csv") return Format::kCsv;
   if (name == "json") return Format::kJson;
+  if (name == "jsonl") return Format::kJsonl;
   if (name == "line") return Format::kLine;
   return InvalidArgument("there is no format \"" + std::string(name) +
-                         "\"; the formats are table, csv, "
-                         "json and line");
+                         "\"; the formats are table, csv, json, jsonl and line");
 }
+
+std::vector<std::string> FormatNames() { return {"table", "csv", "json", "jsonl", "line"}; }
 
 void AddFormatOption(const Command& command, std::string& format) {
   command.AddOption("--format", format, "How rows are printed")
-      .OneOf({"table", "csv", "json", "line"})
+      .OneOf(FormatNames())
       .ShowDefault();
 }
 
@@ -132,18 +141,12 @@ void Printer::Row(std::vector<Cell> cells) {
       std::fputs("\n", out_);
       break;
     case Format::kJson:
-      std::fputs(rows_ == 0 ? "\n{" : ",\n{", out_);
-      for (size_t i = 0; i < cells.size(); ++i) {
-        const Cell& cell = cells[i];
-        const bool bare = cell.type == SQLITE_INTEGER ||
-                          (cell.type == SQLITE_FLOAT &&
-                           cell.text.find_first_of("In") == std::string::npos);  // Inf is no JSON
-        std::fprintf(out_, "%s%s: %s", i == 0 ? "" : ", ", JsonText(columns_[i]).c_str(),
-                     cell.type == SQLITE_NULL ? "null"
-                     : bare                   ? cell.text.c_str()
-                                              : JsonText(cell.text).c_str());
-      }
-      std::fputs("}", out_);
+      Print(rows_ == 0 ? "\n" : ",\n");
+      PrintObject(cells);
+      break;
+    case Format::kJsonl:
+      PrintObject(cells);
+      Print("\n");
       break;
     case Format::kLine: {
       if (rows_ > 0) std::fputs("\n", out_);
@@ -168,6 +171,31 @@ void Printer::End() {
   }
   if (format_ == Format::kJson) std::fputs(rows_ == 0 ? "]\n" : "\n]\n", out_);
   std::fflush(out_);
+  if (replaced_ == 0) return;
+  std::fprintf(stderr,
+               "tamis: %llu texts are not UTF-8, which JSON must be; their other bytes are shown as "
+               "U+FFFD, and as they are with --format csv\n",
+               static_cast<unsigned long long>(replaced_));
+  replaced_ = 0;
+}
+
+// JSON can hold nothing but Unicode.
+std::string Printer::JsonText(std::string_view text) {
+  if (FindInvalidUtf8(text) != std::string_view::npos) ++replaced_;
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void Printer::PrintObject(const std::vector<Cell>& cells) {
+  Print("{");
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const Cell& cell = cells[i];
+    const bool bare =
+        cell.type == SQLITE_INTEGER ||
+        (cell.type == SQLITE_FLOAT && !cell.text.ends_with("Inf"));  // which is not JSON
+    Print((i == 0 ? "" : ", ") + JsonText(columns_[i]) + ": ");
+    Print(cell.type == SQLITE_NULL ? "null" : bare ? cell.text : JsonText(cell.text));
+  }
+  Print("}");
 }
 
 void Printer::PrintTableHeader() {

@@ -1,4 +1,7 @@
 // Printer: the rows of a statement as a table, CSV, JSON or lines.
+//
+// CSV and JSON Lines are what `tamis import` reads: the values that it makes of them are those that
+// were printed. Numbers have the digits for that (DoubleText).
 #pragma once
 
 #include <cstdio>
@@ -15,10 +18,12 @@ enum class Format {
   kTable,  // aligned columns; the first 1,000 rows settle the widths
   kCsv,    // RFC 4180 with a header; NULL is empty, empty text is ""
   kJson,   // an array of objects, one a line; bytes as 0x-prefixed hexadecimal text
+  kJsonl,  // the same objects without the array
   kLine,   // "column = value" lines, an empty line between rows
 };
 
 Result<Format> ParseFormat(std::string_view name);
+std::vector<std::string> FormatNames();
 // --format; `format` holds what it is when it is not given.
 void AddFormatOption(const Command& command, std::string& format);
 
@@ -38,6 +43,8 @@ class Printer {
   void Begin(const std::vector<std::string>& columns);
   void Row(std::vector<Cell> cells);
   void End();
+  void PrintObject(const std::vector<Cell>& cells);
+  std::string JsonText(std::string_view text);
   void PrintTableHeader();
   void PrintTableRow(const std::vector<Cell>& cells);
 
@@ -48,6 +55,7 @@ class Printer {
   std::vector<size_t> widths_;
   bool header_printed_ = false;
   uint64_t rows_ = 0;
+  uint64_t replaced_ = 0;  // JSON: texts that are not UTF-8
 };
 
 }  // namespace tamis

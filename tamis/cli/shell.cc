@@ -1,15 +1,17 @@
 #include "tamis/cli/shell.h"
 
-#include <editline/readline.h>
 #include <fmt/core.h>
+#include <strings.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <memory>
 #include <set>
 #include <sstream>
 
+#include "tamis/base/utf8.h"
+#include "tamis/cli/interrupt.h"
+#include "tamis/cli/line_editor.h"
 #include "tamis/sql/table_functions.h"
 
 namespace tamis {
@@ -26,7 +28,8 @@ constexpr const char* kHelp =
     ".kill SERVER          end a server as a crash would; others take its regions\n"
     ".pause SERVER         stop a server's threads, as if the machine hung\n"
     ".resume SERVER        let a paused server go on, start a killed one\n"
-    ".quit                 leave (Ctrl-D does too; Ctrl-C stops a statement)\n"
+    ".quit                 leave (Ctrl-D does too)\n"
+    "Ctrl-C stops a statement that runs, and drops one that is being typed.\n"
     "Everything else is SQL, ended by a semicolon.\n";
 
 // Beside the keywords of SQL.
@@ -34,18 +37,45 @@ constexpr const char* kWords[] = {"count",         "sum",          "avg",       
                                   "max",           "tamis",        "tamis_explain", "tamis_regions",
                                   "tamis_indexes", "tamis_servers"};
 
-// What completion offers, while the user types; libedit asks through a plain function.
-std::vector<std::string>* completion_words = nullptr;
+using Names = std::vector<std::string>;
 
-char* NextCompletion(const char* prefix, int state) {
-  static size_t next;
-  if (state == 0) next = 0;
-  const size_t size = std::strlen(prefix);
-  while (completion_words != nullptr && next < completion_words->size()) {
-    const std::string& word = (*completion_words)[next++];
-    if (strncasecmp(word.c_str(), prefix, size) == 0) return strdup(word.c_str());
+// A command that begins with a dot; what its argument is, for completion.
+struct DotCommand {
+  const char* name;
+  enum class Argument { kNone, kTable, kServer, kFormat, kSwitch } argument = Argument::kNone;
+};
+constexpr DotCommand kCommands[] = {{".help"},
+                                    {".tables"},
+                                    {".schema", DotCommand::Argument::kTable},
+                                    {".format", DotCommand::Argument::kFormat},
+                                    {".explain", DotCommand::Argument::kSwitch},
+                                    {".total"},
+                                    {".servers"},
+                                    {".kill", DotCommand::Argument::kServer},
+                                    {".pause", DotCommand::Argument::kServer},
+                                    {".resume", DotCommand::Argument::kServer},
+                                    {".quit"},
+                                    {".exit"}};
+
+Names BeginningWith(std::string_view word, const Names& names) {
+  Names found;
+  std::ranges::copy_if(names, std::back_inserter(found), [&](const std::string& name) {
+    return strncasecmp(name.c_str(), word.data(), word.size()) == 0;
+  });
+  return found;
+}
+
+// SQLite would end a statement at a zero byte, and store other encodings as they come.
+Status CheckText(const std::string& statement) {
+  const size_t invalid = FindInvalidUtf8(statement);
+  if (invalid != std::string::npos) {
+    return InvalidArgument("cannot run the statement: its byte " + std::to_string(invalid + 1) +
+                           " is not UTF-8; write it in UTF-8, and other bytes as x'ff'");
   }
-  return nullptr;
+  const size_t zero = statement.find('\0');
+  if (zero == std::string::npos) return Status::Ok();
+  return InvalidArgument("cannot run the statement: its byte " + std::to_string(zero + 1) +
+                         " is zero; it must be UTF-8 (not UTF-16), and zero bytes are char(0)");
 }
 
 std::string HistoryFile() {
@@ -58,6 +88,7 @@ std::string HistoryFile() {
 Status Shell::Run(const std::string& text) {
   const size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos) return Status::Ok();
+  TAMIS_RETURN_IF_ERROR(CheckText(text));
   if (options_.echo) {
     std::printf("\n%s\n", text.substr(begin, text.find_last_not_of(" \n") + 1 - begin).c_str());
   }
@@ -132,7 +163,26 @@ void Shell::PrintTotal() const {
       total_.regions_total, total_.rows_read, total_.rows_returned);
 }
 
-void Shell::Interact() {
+Names Shell::Tables() const {
+  const auto tables = connection_->session()->Ask<std::vector<TableSchema>>(
+      [](Cluster& cluster, auto done) { cluster.ListTables(std::move(done)); });
+  Names names;
+  if (!tables.ok()) return names;
+  for (const TableSchema& table : *tables) names.push_back(table.name);
+  return names;
+}
+
+Names Shell::Servers() const {
+  const auto servers = connection_->session()->Ask<std::vector<ServerInfo>>(
+      [](Cluster& cluster, auto done) { cluster.ListServers(std::move(done)); });
+  Names names;
+  if (!servers.ok()) return names;
+  for (const ServerInfo& server : *servers) names.push_back(server.name);
+  return names;
+}
+
+// Keywords and functions of SQL, tables and their columns.
+Names Shell::SqlWords() const {
   std::set<std::string> words(std::begin(kWords), std::end(kWords));
   for (int i = 0; i < sqlite3_keyword_count(); ++i) {
     const char* word = nullptr;
@@ -147,34 +197,67 @@ void Shell::Interact() {
       for (const Column& column : table.columns) words.insert(column.name);
     }
   }
-  std::vector<std::string> list(words.begin(), words.end());
-  completion_words = &list;
-  rl_completion_entry_function = reinterpret_cast<decltype(rl_completion_entry_function)>(
-      reinterpret_cast<void (*)()>(NextCompletion));
-  using_history();
-  const std::string history = HistoryFile();
-  if (!history.empty()) read_history(history.c_str());
+  return {words.begin(), words.end()};
+}
 
+Names Shell::CommandWords(const std::string& before) const {
+  std::istringstream words(before);
+  std::string name;
+  words >> name;
+  if (name.empty()) {
+    Names names;
+    for (const DotCommand& command : kCommands) names.emplace_back(command.name);
+    return names;
+  }
+  const auto command = std::ranges::find(kCommands, name, &DotCommand::name);
+  if (command == std::end(kCommands) || (words >> name)) return {};  // it has its argument
+  switch (command->argument) {
+    case DotCommand::Argument::kNone:
+      return {};
+    case DotCommand::Argument::kTable:
+      return Tables();
+    case DotCommand::Argument::kServer:
+      return Servers();
+    case DotCommand::Argument::kFormat:
+      return FormatNames();
+    case DotCommand::Argument::kSwitch:
+      return {"on", "off"};
+  }
+  return {};
+}
+
+void Shell::Interact() {
+  const InterruptScope interrupt(&connection_->session()->cancelled);
+  const Names sql_words = SqlWords();
+  std::string statement;
+  LineEditor editor({.history_file = HistoryFile(),
+                     .complete = [&](std::string_view line, std::string_view word) {
+                       const bool command =
+                           statement.empty() && (line.empty() ? word : line).starts_with('.');
+                       return BeginningWith(
+                           word, command ? CommandWords(std::string(line)) : sql_words);
+                     }});
   std::printf("%s: .help for help, a semicolon ends a statement\n",
               connection_->store_name().c_str());
-  std::string statement;
   while (!quit_) {
-    const std::unique_ptr<char, decltype(&std::free)> line(
-        readline(statement.empty() ? "tamis> " : "  ...> "), &std::free);
-    if (line == nullptr) break;
-    if (statement.empty() && *line == '\0') continue;
-    statement += line.get();
+    const LineEditor::Line line = editor.Read(statement.empty() ? "tamis> " : "  ...> ");
+    if (line.kind == LineEditor::Line::Kind::kEnd) break;
+    if (line.kind == LineEditor::Line::Kind::kInterrupted) {
+      statement.clear();
+      continue;
+    }
+    if (statement.empty() && line.text.empty()) continue;
+    statement += line.text;
     const bool command = statement[0] == '.';
     if (!command && !sqlite3_complete(statement.c_str())) {
       statement += "\n";
       continue;
     }
-    add_history(statement.c_str());
+    editor.Remember(statement);
     if (Status status = Run(statement); !status.ok()) Report(status);
     statement.clear();
   }
-  if (!history.empty()) write_history(history.c_str());
-  completion_words = nullptr;
+  if (!statement.empty()) editor.Remember(statement);
 }
 
 }  // namespace tamis

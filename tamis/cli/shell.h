@@ -31,6 +31,12 @@ class Shell {
   Status RunCommand(const std::string& line);
   Status RunSql(const std::string& sql);
   void PrintTotal() const;
+  // For completion.
+  std::vector<std::string> Tables() const;
+  std::vector<std::string> Servers() const;
+  std::vector<std::string> SqlWords() const;
+  // What can follow `before`, the words of a command so far.
+  std::vector<std::string> CommandWords(const std::string& before) const;
 
   Connection* connection_;
   Options options_;

@@ -77,15 +77,15 @@ std::errc ParseNumber(std::string_view text, T* out) {
   return error;
 }
 
-std::string FormatDouble(double d) {
+}  // namespace
+
+std::string DoubleText(double d) {
   char buffer[40];
   const auto [end, error] = std::to_chars(buffer, buffer + sizeof(buffer), d);
   std::string out(buffer, end);
   if (out.find_first_not_of("-0123456789") == std::string::npos) out += ".0";
   return out;
 }
-
-}  // namespace
 
 std::string_view TypeName(Type type) {
   for (const NamedType& named : kTypes) {
@@ -165,7 +165,7 @@ std::string Value::ToString() const {
     case Type::kInt64:
       return std::to_string(int64());
     case Type::kDouble:
-      return FormatDouble(dbl());
+      return DoubleText(dbl());
     case Type::kBool:
       return int64() != 0 ? "true" : "false";
     case Type::kTimestamp:

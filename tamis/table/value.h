@@ -26,6 +26,10 @@ enum class Type : uint8_t {
   kDecimal = 7,    // any number of digits, exact
 };
 
+// The fewest digits that are read as the same double again, and a point or an exponent: "0.1",
+// "2.0", "1e+300", "-0.0", "inf".
+std::string DoubleText(double d);
+
 std::string_view TypeName(Type type);           // "text", "bytes", "int64", ...
 Result<Type> ParseType(std::string_view name);  // the same names, and "int", "string", "float"
 

@@ -63,7 +63,7 @@ class CompletionTest(unittest.TestCase):
         self.assertNotIn("--invert", found)
 
     def test_bash_completes_values(self):
-        self.assertEqual(bash("scan", "--format", ""), ["table", "csv", "json", "line"])
+        self.assertEqual(bash("scan", "--format", ""), ["table", "csv", "json", "jsonl", "line"])
         self.assertEqual(bash("completion", "--help", "z"), [])
 
     def test_bash_completes_files_elsewhere(self):
@@ -76,7 +76,7 @@ class CompletionTest(unittest.TestCase):
 
     def test_zsh_completes_options_and_values(self):
         self.assertIn("--capacity", zsh("filter", "build", "--"))
-        self.assertEqual(zsh("scan", "--format", ""), ["table", "csv", "json", "line"])
+        self.assertEqual(zsh("scan", "--format", ""), ["table", "csv", "json", "jsonl", "line"])
         self.assertEqual(zsh("--store", ""), ["FILES"])
         self.assertEqual(zsh("import", "people", ""), ["FILES"])
 

@@ -372,7 +372,7 @@ class ProgramTest(unittest.TestCase):
         self.run_tamis("nonsense", expect=2)
         self.run_tamis("--split-bytes", "-5", "status", expect=2)
         self.run_tamis("import", "t", expect=2)
-        self.assertIn("{table,csv,json,line}", self.run_tamis("sql", "--format", "xml", "SELECT 1", expect=2))
+        self.assertIn("{table,csv,json,jsonl,line}", self.run_tamis("sql", "--format", "xml", "SELECT 1", expect=2))
         self.assertIn("syntax error", self.run_tamis("sql", "SELEC", expect=1))
         self.assertTrue(self.run_tamis("--version").startswith("tamis "))
         for command in ("", "sql", "import", "region", "index create"):

@@ -1,0 +1,121 @@
+#include "tamis/cli/line_editor.h"
+
+#include <editline/readline.h>
+#include <fcntl.h>
+#include <histedit.h>
+#include <langinfo.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <clocale>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "tamis/cli/interrupt.h"
+
+namespace tamis {
+namespace {
+
+constexpr int kMaxWaitMs = 1000;
+
+// The options of the one LineEditor; libedit calls plain functions.
+const LineEditor::Options* current = nullptr;
+std::vector<std::string> candidates;
+
+bool UseUtf8() {
+  std::setlocale(LC_CTYPE, "");
+  const std::string_view encoding = nl_langinfo(CODESET);
+  if (encoding == "UTF-8") return true;
+  return encoding == "ANSI_X3.4-1968" && std::setlocale(LC_CTYPE, "C.UTF-8") != nullptr;
+}
+
+char* NextCandidate(const char* /*word*/, int state) {
+  const auto at = static_cast<size_t>(state);
+  return at < candidates.size() ? strdup(candidates[at].c_str()) : nullptr;
+}
+
+char** Complete(const char* word, int begin, int /*end*/) {
+  rl_attempted_completion_over = 1;  // no file names
+  candidates.clear();
+  if (current == nullptr || !current->complete) return nullptr;
+  candidates = current->complete(std::string_view(rl_line_buffer, static_cast<size_t>(begin)), word);
+  return candidates.empty() ? nullptr : rl_completion_matches(word, NextCandidate);
+}
+
+// libedit's own append_history takes more entries than are asked for.
+void AppendToFile(const std::string& path, const std::string& text) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (fd < 0) return;
+  const std::unique_ptr<std::FILE, decltype(&std::fclose)> file(fdopen(fd, "a"), &std::fclose);
+  if (file == nullptr) {
+    close(fd);
+    return;
+  }
+  std::fseek(file.get(), 0, SEEK_END);  // a new file gets a first line of its own
+  const std::unique_ptr<History, decltype(&history_end)> entry(history_init(), &history_end);
+  HistEvent event;
+  if (entry == nullptr || history(entry.get(), &event, H_SETSIZE, 1) < 0) return;
+  if (history(entry.get(), &event, H_ENTER, text.c_str()) < 0) return;
+  history(entry.get(), &event, H_SAVE_FP, file.get());
+}
+
+}  // namespace
+
+LineEditor::LineEditor(Options options) : options_(std::move(options)), edits_(UseUtf8()) {
+  if (!edits_) return;
+  current = &options_;
+  rl_attempted_completion_function = Complete;
+  using_history();
+  if (!options_.history_file.empty()) read_history(options_.history_file.c_str());
+}
+
+LineEditor::~LineEditor() {
+  current = nullptr;
+  rl_attempted_completion_function = nullptr;
+}
+
+LineEditor::Line LineEditor::Read(const char* prompt) {
+  const PromptScope waiting;
+  Line line;
+  errno = 0;
+  if (edits_) {
+    const std::unique_ptr<char, decltype(&std::free)> text(readline(prompt), &std::free);
+    if (text != nullptr) line = {.kind = Line::Kind::kText, .text = text.get()};
+  } else {
+    line = ReadPlain(prompt);
+  }
+  // An interrupt after the line is whole stops its statement instead.
+  const bool interrupted = errno == EINTR || waiting.interrupted();
+  if (line.kind == Line::Kind::kText || !interrupted) return line;
+  // libedit's handler sends the signal again, and another thread may take it late. It would then
+  // stop the next statement.
+  for (int i = 0; i < kMaxWaitMs && !waiting.interrupted(); ++i) usleep(1000);
+  std::fputs("^C\n", stdout);
+  return {.kind = Line::Kind::kInterrupted, .text = {}};
+}
+
+LineEditor::Line LineEditor::ReadPlain(const char* prompt) {
+  std::fputs(prompt, stdout);
+  std::fflush(stdout);
+  char* buffer = nullptr;
+  size_t room = 0;
+  const ssize_t size = getline(&buffer, &room, stdin);
+  const std::unique_ptr<char, decltype(&std::free)> owned(buffer, &std::free);
+  if (size < 0) {
+    std::clearerr(stdin);
+    return {};
+  }
+  Line line{.kind = Line::Kind::kText, .text = std::string(buffer, static_cast<size_t>(size))};
+  if (line.text.ends_with('\n')) line.text.pop_back();
+  return line;
+}
+
+void LineEditor::Remember(const std::string& text) {
+  if (!edits_) return;
+  add_history(text.c_str());
+  if (!options_.history_file.empty()) AppendToFile(options_.history_file, text);
+}
+
+}  // namespace tamis

@@ -1,0 +1,50 @@
+// LineEditor: reads lines from the terminal, with editing, completion and a history. A thin layer
+// over libedit, whose state is global: one LineEditor at a time.
+//
+// Text is UTF-8 in every locale. libedit drops each byte that is no character of the locale, so
+// C.UTF-8 is used where no locale is set. Where the locale has another encoding, lines are read
+// without editing.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tamis {
+
+class LineEditor {
+ public:
+  struct Options {
+    std::string history_file;  // empty: the history ends with the program
+    // Gives the words that may replace `word`, the last one before the cursor; `line` is the text
+    // before it.
+    std::function<std::vector<std::string>(std::string_view line, std::string_view word)> complete;
+  };
+  struct Line {
+    enum class Kind { kText, kInterrupted, kEnd } kind = Kind::kEnd;
+    std::string text;
+  };
+
+  explicit LineEditor(Options options);
+  ~LineEditor();
+
+  LineEditor(const LineEditor&) = delete;
+  LineEditor& operator=(const LineEditor&) = delete;
+
+  // Waits for a line. Ctrl-C drops what was typed of it: kInterrupted.
+  // REQUIRES: an InterruptScope
+  Line Read(const char* prompt);
+
+  // Adds a text of one or more lines to the history, and at once to its file. A file that cannot be
+  // written is ignored.
+  void Remember(const std::string& text);
+
+ private:
+  Line ReadPlain(const char* prompt);
+
+  const Options options_;
+  bool edits_ = false;
+};
+
+}  // namespace tamis
