@@ -13,7 +13,7 @@ import org.slf4j.LoggerFactory;
  * One thread proves, for all who ask: a log or a ZooKeeper that hangs holds that thread, and no handler for long.
  *
  * Times are System.nanoTime, which stands still while the machine sleeps. So the wall clock is compared with it: where
- * that has run ahead, nothing is believed before the next proof.
+ * that has run ahead, nothing is believed before the next proof; nor where it was set back, which could hide a sleep.
  *
  * Threads: safe.
  */
@@ -91,7 +91,8 @@ final class Ownership {
   long verifiedUntil() {
     Proved last = proved;
     long now = nanoClock.getAsLong();
-    boolean slept = last != null && wallAheadNs() - last.wallAheadNs > JUMP_NS && !Fault.SLEEP_NOT_NOTICED.isOn();
+    boolean slept = last != null && Math.abs(wallAheadNs() - last.wallAheadNs) > JUMP_NS
+        && !Fault.SLEEP_NOT_NOTICED.isOn();
     if (last == null || slept) return now - 1;
     return last.at + TERM_NS;
   }

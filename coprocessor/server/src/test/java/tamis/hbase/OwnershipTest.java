@@ -7,7 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
 /** Whoever asks whether the server owns its regions holds one of its handlers. */
@@ -23,6 +25,25 @@ class OwnershipTest {
       assertTrue(ownership.verifiedUntil() - System.nanoTime() <= 0); // no lease
     }
     ends.countDown();
+  }
+
+  @Test
+  void aWallClockThatIsSetEndsWhatWasProvedAndNothingElse() {
+    AtomicInteger proofs = new AtomicInteger();
+    AtomicLong wallMs = new AtomicLong();
+    AtomicLong nanos = new AtomicLong();
+    Ownership ownership = new Ownership(proofs::incrementAndGet, nanos::incrementAndGet, wallMs::get);
+    assertTrue(ownership.ensure());
+    assertTrue(ownership.verifiedUntil() > nanos.get());
+    long days = TimeUnit.DAYS.toMillis(400);
+    for (long jump : new long[] {days, -2 * days, days}) {
+      wallMs.addAndGet(jump);
+      assertFalse(ownership.verifiedUntil() > nanos.get());
+      int before = proofs.get();
+      assertTrue(ownership.ensure());
+      assertEquals(before + 1, proofs.get());
+      assertTrue(ownership.verifiedUntil() > nanos.get());
+    }
   }
 
   @Test
