@@ -1,23 +1,26 @@
 // tamis sql, tamis explain.
 #include <unistd.h>
+
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "tamis/cli/command.h"
 #include "tamis/cli/connection.h"
 #include "tamis/cli/interrupt.h"
+#include "tamis/cli/piped_statements.h"
 #include "tamis/cli/printer.h"
 #include "tamis/cli/shell.h"
+#include "tamis/cli/table_statements.h"
 #include "tamis/sql/table_functions.h"
 
 namespace tamis {
 namespace {
 
-// Who asks what was excluded wants to see what the filters do, not how a store starts.
+// A person that asks for the excluded regions wants to see filters at work, not a store that starts.
 constexpr Duration kRoutingPatience = std::chrono::seconds(20);
 
-// Where the servers have their filters, they are here in a moment.
+// Copies of filters that the servers have arrive soon.
 constexpr Duration kShortPatience = std::chrono::milliseconds(200);
 
 struct SqlOptions {
@@ -25,44 +28,38 @@ struct SqlOptions {
   std::string format = "table";
   bool explain = false;
   bool echo = false;
+  bool create = false;
 };
 
-// Nothing but empty lines and comments.
-bool IsBlank(const std::string& text) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const size_t begin = line.find_first_not_of(" \t\r");
-    if (begin != std::string::npos && line.compare(begin, 2, "--") != 0) return false;
+Status RunPiped(Shell* shell, PipedStatements* statements) {
+  while (const auto statement = statements->Next()) {
+    if (Status status = shell->Run(statement->text); !status.ok()) {
+      return status.WithContext("line " + std::to_string(statement->line));
+    }
   }
-  return true;
+  return Status::Ok();
 }
 
-// Statements from a pipe, each as soon as it is whole.
-Status RunStream(Shell* shell, std::istream* in) {
-  std::string statement;
-  std::string line;
-  uint64_t number = 0;
-  while (std::getline(*in, line)) {
-    ++number;
-    const bool command = line.starts_with('.') && IsBlank(statement);
-    if (command) {
-      if (Status status = shell->Run(statement); !status.ok()) return status;
-      statement.clear();
-    }
-    statement += line + "\n";
-    if (!command && !sqlite3_complete(statement.c_str())) continue;
-    if (Status status = shell->Run(statement); !status.ok()) {
-      return status.WithContext("line " + std::to_string(number));
-    }
-    statement.clear();
-  }
-  return shell->Run(statement);
+// A store that is not there is made for statements that make a table; others would find nothing in
+// it, and its name may be mistyped.
+Result<std::unique_ptr<Connection>> OpenFor(const Invocation& invocation, const SqlOptions& options,
+                                            bool interactive, PipedStatements* piped) {
+  auto connection = Connection::Open(invocation, options.create);
+  if (connection.ok() || connection.status().code() != StatusCode::kNotFound) return connection;
+  const bool makes_table =
+      !interactive && (options.statements.empty()
+                           ? piped->FindTable()
+                           : std::ranges::any_of(options.statements, TableStatements::MakesTable));
+  if (!makes_table) return connection;
+  return Connection::Open(invocation, /*create=*/true);
 }
 
 int RunSql(const Invocation& invocation, const SqlOptions& options) {
   const auto format = ParseFormat(options.format);
   if (!format.ok()) return Report(format.status());
-  auto connection = Connection::Open(invocation);
+  const bool interactive = options.statements.empty() && isatty(STDIN_FILENO) != 0;
+  PipedStatements piped(&std::cin);
+  auto connection = OpenFor(invocation, options, interactive, &piped);
   if (!connection.ok()) return Report(connection.status());
   if (options.explain) {
     (*connection)->WaitUntilRouted(kRoutingPatience);
@@ -75,7 +72,7 @@ int RunSql(const Invocation& invocation, const SqlOptions& options) {
   }
   Shell shell(connection->get(),
               {.format = *format, .explain = options.explain, .echo = options.echo});
-  if (options.statements.empty() && isatty(STDIN_FILENO) != 0) {
+  if (interactive) {
     shell.Interact();
     return kExitOk;
   }
@@ -86,7 +83,7 @@ int RunSql(const Invocation& invocation, const SqlOptions& options) {
     }
     return kExitOk;
   }
-  return Report(RunStream(&shell, &std::cin));
+  return Report(RunPiped(&shell, &piped));
 }
 
 int RunExplain(const Invocation& invocation, const std::string& statement, bool json) {
@@ -134,6 +131,8 @@ void AddSqlCommands(Command app, Invocation* invocation) {
   sql.AddFlag("--explain", options->explain,
               "After each statement, say in a line what its searches did");
   sql.AddFlag("--echo", options->echo, "Print each statement before it is run");
+  sql.AddFlag("--create", options->create,
+              "Make the store if it is not there; a statement that makes a table does so, too");
   sql.OnParsed([=] { invocation->run = [=] { return RunSql(*invocation, *options); }; });
 
   auto statement = std::make_shared<std::string>();

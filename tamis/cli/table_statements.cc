@@ -318,6 +318,18 @@ Result<IndexSpec> ReadIndex(Apart* apart, const TableSchema& table, const std::s
 
 }  // namespace
 
+bool TableStatements::MakesTable(const std::string& sql) {
+  for (const char* rest = sql.c_str(); *rest != '\0';) {
+    const std::string_view statement = FirstStatement(rest);
+    const auto words = Words(statement, 2);
+    if (words.size() == 2 && words[0] == "CREATE" && (words[1] == "TABLE" || words[1] == "VIRTUAL")) {
+      return true;
+    }
+    rest += statement.size();
+  }
+  return false;
+}
+
 Result<std::optional<const char*>> TableStatements::Run(const char* sql) {
   const auto words = Words(sql, 3);
   if (words.size() < 2 || (words[0] != "CREATE" && words[0] != "DROP")) {

@@ -33,6 +33,9 @@ class TableStatements {
   TableStatements(sqlite3* db, std::shared_ptr<Session> session)
       : db_(db), session_(std::move(session)) {}
 
+  // Whether a statement of the text is CREATE TABLE or CREATE VIRTUAL TABLE, but no temporary one.
+  static bool MakesTable(const std::string& sql);
+
   // Carries out the first statement of the text when it is one of these, and returns what stands
   // behind it. nullopt: it is another one, and nothing was done.
   Result<std::optional<const char*>> Run(const char* sql);

@@ -25,6 +25,12 @@ bool IsBeginning(const std::string& name) {
          name.ends_with(".dbtmp");
 }
 
+Status NoStore(const std::string& doing) {
+  return NotFound("cannot " + doing +
+                  ": there is none; check the name, or make a store with tamis import, tamis table "
+                  "create or tamis sql --create");
+}
+
 Status CheckFamilies(const std::string& directory, const std::string& doing,
                      const rocksdb::DBOptions& options) {
   std::vector<std::string> names;
@@ -56,7 +62,7 @@ Status CheckStoreDirectory(const std::string& directory, bool create,
   const fs::file_status status = fs::status(directory, error);
   if (status.type() == fs::file_type::not_found) {
     if (!create) {
-      return NotFound("cannot " + doing + ": there is none; tamis import and tamis sql make one");
+      return NoStore(doing);
     }
     if (fs::create_directory(directory, error)) return Status::Ok();
   }
@@ -85,7 +91,7 @@ Status CheckStoreDirectory(const std::string& directory, bool create,
                               ": the directory holds other files and no store; name another one");
   }
   if (create) return Status::Ok();
-  return NotFound("cannot " + doing + ": there is none; tamis import and tamis sql make one");
+  return NoStore(doing);
 }
 
 }  // namespace tamis

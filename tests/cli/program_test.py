@@ -241,6 +241,7 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(self.sql("SELECT * FROM x"), [])
 
     def test_formats(self):
+        self.import_people()
         statement = "SELECT 1 AS a, NULL AS b, 'x''y' AS c, x'00ff' AS d, 1.5 AS e"
         self.assertEqual(self.run_tamis("sql", statement),
                          "a  b     c    d       e\n-  ----  ---  ------  ---\n"
@@ -254,6 +255,7 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(self.sql("SELECT 1 AS a WHERE 0"), [])
 
     def test_text_with_zero_bytes_is_printed_whole(self):
+        self.import_people()
         statement = "SELECT 'a' || char(0) || 'b' AS t"
         self.assertEqual(self.run_tamis("sql", "--format", "csv", statement), "t\na\0b\n")
         self.assertEqual(self.run_tamis("sql", "--format", "line", statement), "t = a\0b\n")
@@ -382,21 +384,44 @@ class ProgramTest(unittest.TestCase):
         self.run_tamis("--split-bytes", "-5", "status", expect=2)
         self.run_tamis("import", "t", expect=2)
         self.assertIn("{table,csv,json,jsonl,line}", self.run_tamis("sql", "--format", "xml", "SELECT 1", expect=2))
-        self.assertIn("syntax error", self.run_tamis("sql", "SELEC", expect=1))
+        self.assertIn("syntax error", self.run_tamis("sql", "--create", "SELEC", expect=1))
         self.assertTrue(self.run_tamis("--version").startswith("tamis "))
         for command in ("", "sql", "import", "region", "index create"):
             self.assertIn("Usage", self.run_tamis(*command.split(), "--help"))
 
     def test_output_that_does_not_arrive_is_a_failure(self):
         with open("/dev/full", "w") as full:
-            done = subprocess.run([TAMIS, "--store", self.store, "sql", "SELECT 1"], stdout=full,
+            done = subprocess.run([TAMIS, "--store", self.store, "sql", "--create", "SELECT 1"], stdout=full,
                                   stderr=subprocess.PIPE, text=True, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("standard output", done.stderr)
 
-    def test_a_store_that_is_not_there_is_not_made_to_read_it(self):
-        self.run_tamis("scan", "t", expect=1)
-        self.assertFalse(os.path.exists(os.path.join(self.store, "CURRENT")))
+    def test_a_mistyped_store_is_not_made(self):
+        for command in (["scan", "t"], ["get", "t", "1"], ["put", "t", "a=1"], ["delete", "t", "1"], ["check", "t"],
+                        ["status"], ["region", "list", "t"], ["table", "list"], ["table", "drop", "t"],
+                        ["index", "list", "t"], ["explain", "SELECT * FROM t"], ["sql", "SELECT * FROM t"],
+                        ["sql", "INSERT INTO t VALUES (1)"], ["sql", "DROP TABLE t", "SELECT 1"],
+                        ["sql", "CREATE TEMP TABLE t(a)"], ["sql", "SELECT 'CREATE TABLE'; -- CREATE TABLE t(a)"]):
+            self.assertIn("there is none; check the name", self.run_tamis(*command, expect=1), command)
+            self.assertFalse(os.path.exists(self.store), command)
+        for piped in ("", ".tables\n", "SELECT 1;\nSELECT 'CREATE TABLE t(a PRIMARY KEY)';\n"):
+            self.run_tamis("sql", stdin=piped, expect=1)
+            self.assertFalse(os.path.exists(self.store), piped)
+
+    def test_sql_makes_a_store_that_is_not_there_for_a_table(self):
+        table = "CREATE TABLE t(a TEXT PRIMARY KEY)"
+        for i, arguments in enumerate((["SELECT 1", table + "; SELECT 1"],
+                                       ["/* of */ create virtual table t using tamis(a, key (a))"],
+                                       ["--create", "SELECT 1"])):
+            self.store = os.path.join(self.directory.name, f"store{i}")
+            self.run_tamis("sql", *arguments)
+            self.run_tamis("status")
+
+    def test_sql_makes_a_store_that_is_not_there_for_a_table_in_a_pipe(self):
+        shown = self.run_tamis("sql", "--format", "csv", stdin="-- Comment\n.tables\nSELECT 1 AS n;\nCREATE TABLE t("
+                               "a TEXT PRIMARY KEY);\nINSERT INTO t VALUES ('x');\nSELECT * FROM t;\n")
+        self.assertEqual(shown, "n\n1\na\nx\n")
+        self.assertIn("line 3", self.run_tamis("sql", stdin="SELECT 1;\nSELECT\n2,;\n", expect=1))
 
     def test_a_second_process_is_told_that_the_store_is_in_use(self):
         process = self.start_endless_query()
@@ -404,7 +429,7 @@ class ProgramTest(unittest.TestCase):
         process.kill()
 
     def start_endless_query(self):
-        self.run_tamis("sql", "SELECT 1")
+        self.run_tamis("sql", "--create", "SELECT 1")
         process = subprocess.Popen(
             [TAMIS, "--store", self.store, "sql", "--format", "csv", "SELECT 1 AS ready",
              "WITH RECURSIVE i(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM i) SELECT count(*) FROM i"],

@@ -114,7 +114,7 @@ class TableStatementsTest(unittest.TestCase):
 
     def test_temporary_tables_are_those_of_sqlite(self):
         self.assertEqual(
-            self.sql("CREATE TEMP TABLE own(x UNIQUE, y DEFAULT 5)", "INSERT INTO own(x) VALUES (1)",
+            self.sql("--create", "CREATE TEMP TABLE own(x UNIQUE, y DEFAULT 5)", "INSERT INTO own(x) VALUES (1)",
                      "CREATE INDEX o ON own(y)", "CREATE TEMP TABLE two AS SELECT * FROM own",
                      "CREATE TEMP VIEW v AS SELECT * FROM two", "SELECT * FROM v",
                      "DROP INDEX o", "DROP TABLE own"), "x,y\n1,5\n")

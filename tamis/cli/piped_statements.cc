@@ -1,0 +1,58 @@
+#include "tamis/cli/piped_statements.h"
+
+#include <sqlite3.h>
+
+#include <sstream>
+#include <utility>
+
+#include "tamis/cli/table_statements.h"
+
+namespace tamis {
+namespace {
+
+// Nothing but empty lines and comments.
+bool IsBlank(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t begin = line.find_first_not_of(" \t\r");
+    if (begin != std::string::npos && line.compare(begin, 2, "--") != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<PipedStatements::Statement> PipedStatements::Next() {
+  if (ahead_.empty()) return Read();
+  std::optional<Statement> statement = std::move(ahead_.front());
+  ahead_.pop_front();
+  return statement;
+}
+
+bool PipedStatements::FindTable() {
+  while (auto statement = Read()) {
+    ahead_.push_back(*std::move(statement));
+    if (TableStatements::MakesTable(ahead_.back().text)) return true;
+  }
+  return false;
+}
+
+std::optional<PipedStatements::Statement> PipedStatements::Read() {
+  if (pending_) return Statement{*std::exchange(pending_, std::nullopt), line_};
+  std::string text;
+  for (std::string line; std::getline(*in_, line);) {
+    ++line_;
+    line += "\n";
+    if (line.starts_with('.') && IsBlank(text)) {
+      if (text.empty()) return Statement{line, line_};
+      pending_ = line;
+      return Statement{text, line_ - 1};
+    }
+    text += line;
+    if (sqlite3_complete(text.c_str()) != 0) return Statement{text, line_};
+  }
+  if (text.empty()) return std::nullopt;
+  return Statement{text, line_};
+}
+
+}  // namespace tamis
