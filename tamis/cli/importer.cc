@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "tamis/base/utf8.h"
 #include "tamis/table/definition.h"
 #include "tamis/table/key_format.h"
 
@@ -92,9 +93,27 @@ Status Importer::Run(std::istream& in) {
     status = Add(**record);
     ShowProgress(reader, false);
   }
+  if (!status.ok() && made_table_ && written_ == 0 && !writing_.valid()) batch_ = {};
   const Status finished = Finish();
   ShowProgress(reader, true);
-  return status.ok() ? finished : status;
+  return LeaveTable(status.ok() ? finished : status);
+}
+
+Status Importer::LeaveTable(const Status& failure) {
+  if (failure.ok() || !made_table_ || failure.code() == StatusCode::kCancelled) return failure;
+  const std::string& table = schema_->name;
+  const auto with = [&](const std::string& more) {
+    return Status(failure.code(), failure.message() + more);
+  };
+  if (written_ > 0) {
+    return with("; table \"" + table + "\" is new and has the rows before that: tamis table drop " +
+                table + " drops it");
+  }
+  const Status dropped = session_->DoAtLength(
+      [&](ClusterAdmin& admin, auto done) { admin.DropTable(table, {}, std::move(done)); });
+  if (dropped.ok()) return failure;
+  return with("; table \"" + table + "\" is new, empty and could not be dropped (" +
+              dropped.message() + "): tamis table drop " + table);
 }
 
 // The records from which the columns of a new table are taken.
@@ -109,7 +128,10 @@ Status Importer::ReadFirst(RecordReader* reader) {
       TAMIS_RETURN_IF_ERROR(Bad(0, record.status()));
       continue;
     }
-    if (!record->has_value()) break;
+    if (!record->has_value()) {
+      all_read_ = true;
+      break;
+    }
     size += SizeBytes(**record);
     first_.push_back(**std::move(record));
   }
@@ -126,6 +148,20 @@ Result<std::optional<Record>> Importer::NextRecord(RecordReader* reader) {
 // ---- The table
 // -----------------------------------------------------------------------------------
 
+// A declared column of no field is most likely mistyped.
+Status Importer::CheckFieldsExist(const std::vector<std::string>& fields) const {
+  for (const ColumnOption& column : columns_) {
+    if (std::ranges::find(fields, column.name) != fields.end()) continue;
+    return InvalidArgument("cannot make table \"" + options_.table + "\": --column names \"" +
+                           column.name + "\", and the fields of the file are " +
+                           JoinNames(fields, ", ") +
+                           "; correct it, or add the column afterwards with: tamis table "
+                           "add-column " +
+                           options_.table + " " + column.name);
+  }
+  return Status::Ok();
+}
+
 Result<TableSchema> Importer::WantedTable(const RecordReader& reader) const {
   std::vector<std::string> names = reader.header();
   std::set<std::string> seen(names.begin(), names.end());
@@ -133,6 +169,9 @@ Result<TableSchema> Importer::WantedTable(const RecordReader& reader) const {
     for (const Field& field : record.fields) {
       if (seen.insert(field.name).second) names.push_back(field.name);
     }
+  }
+  if (!reader.header().empty() || (all_read_ && !first_.empty())) {
+    TAMIS_RETURN_IF_ERROR(CheckFieldsExist(names));
   }
   std::map<std::string, ColumnOption> declared;
   for (const ColumnOption& column : columns_) {
@@ -163,7 +202,8 @@ Result<TableSchema> Importer::WantedTable(const RecordReader& reader) const {
 Status Importer::CheckAgrees(const TableSchema& existing) const {
   const auto differs = [&](const std::string& what) {
     return AlreadyExists("table \"" + existing.name + "\" exists with another definition: " + what +
-                         "; see it with: tamis table describe " + existing.name);
+                         "; see it with: tamis table describe " + existing.name +
+                         "; drop it and its rows with: tamis table drop " + existing.name);
   };
   const auto names_of = [&](const std::vector<uint32_t>& positions) {
     std::vector<std::string> names;
@@ -226,11 +266,13 @@ Status Importer::PrepareTable(const RecordReader& reader) {
                                 admin.CreateTable(wanted, std::move(done));
                               })
                               .status());
+    made_table_ = true;
     engine_->ForgetTable(options_.table);
     existing = engine_->Table(options_.table);
     if (!existing.ok()) return existing.status();
   }
   schema_ = *std::move(existing);
+  given_.resize(schema_->columns.size());
   for (uint32_t i = 0; i < schema_->columns.size(); ++i) positions_[schema_->columns[i].name] = i;
   return Status::Ok();
 }
@@ -246,12 +288,14 @@ Result<Row> Importer::ToRow(const Record& record) {
       ++undeclared_[field.name];
       continue;
     }
+    given_[position->second] = true;
     if (!field.text) continue;
     const Column& column = schema_->columns[position->second];
     // Nothing is written where a number has no value.
     if (field.text->empty() && column.type != Type::kText) continue;
     auto value = Value::Parse(column.type, *field.text);
     if (!value.ok()) return value.status().WithContext("field \"" + field.name + "\"");
+    if (column.type == Type::kText) NoteText(record, field);
     row[position->second] = *std::move(value);
   }
   for (uint32_t i = 0; i < row.size(); ++i) {
@@ -261,6 +305,13 @@ Result<Row> Importer::ToRow(const Record& record) {
     }
   }
   return row;
+}
+
+// Text of another encoding is stored as it is, so that an exported table comes back.
+void Importer::NoteText(const Record& record, const Field& field) {
+  const size_t at = FindInvalidUtf8(*field.text);
+  if (at == std::string_view::npos || ++not_utf8_ > 1) return;
+  not_utf8_at_ = fmt::format("line {}, field \"{}\", byte {}", record.line, field.name, at + 1);
 }
 
 Status Importer::Bad(uint64_t line, const Status& status) {
@@ -369,6 +420,20 @@ std::string Importer::Summary() const {
       out += " " + name + " (" + std::to_string(count) + ")";
     }
     out += "\n";
+  }
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < given_.size() && rows_ > 0; ++i) {
+    if (!given_[i]) missing.push_back(schema_->columns[i].name);
+  }
+  if (!missing.empty()) {
+    out += "columns that the file does not have, NULL in the rows put: " + JoinNames(missing, " ") +
+           "\n";
+  }
+  if (not_utf8_ > 0) {
+    out += fmt::format(
+        "texts that are not UTF-8, stored as they are: {} (the first: {}); iconv -t UTF-8 converts "
+        "a file\n",
+        not_utf8_, not_utf8_at_);
   }
   return out;
 }

@@ -2,8 +2,9 @@
 //
 // The columns of a new table are those of the CSV header or of the first 1,000 records (or 8 MB of
 // them), and those that are declared, all in lower_snake; fields that come later are counted and
-// left out. A table that exists is kept, when what is declared agrees with it. Records are read
-// while the batch before them is written.
+// left out. A declared column that the header, or a whole short file, lacks is an error. An existing
+// table is kept if the declarations agree with it. A new table without a row is dropped when the
+// import fails. Records are read while the batch before them is written.
 #pragma once
 
 #include <asio/thread_pool.hpp>
@@ -59,6 +60,10 @@ class Importer {
   Result<std::optional<Record>> NextRecord(RecordReader* reader);
   Status PrepareTable(const RecordReader& reader);
   Result<TableSchema> WantedTable(const RecordReader& reader) const;
+  Status CheckFieldsExist(const std::vector<std::string>& fields) const;
+  // After a failure: drops a table that this import made and put no row into. Adds what is to be
+  // done about one that stays.
+  Status LeaveTable(const Status& failure);
   Status CheckAgrees(const TableSchema& existing) const;
   Result<Row> ToRow(const Record& record);
   Status Add(const Record& record);
@@ -67,6 +72,7 @@ class Importer {
   Status Deliver(Batch batch);
   Status Finish();
   Status Bad(uint64_t line, const Status& status);
+  void NoteText(const Record& record, const Field& field);
   void ShowProgress(const RecordReader& reader, bool last);
 
   Session* const session_;
@@ -77,11 +83,16 @@ class Importer {
   std::vector<std::string> indexes_;  // COLUMN,COLUMN...
   SchemaPtr schema_;
   std::map<std::string, uint32_t> positions_;  // of the columns, by name
+  std::vector<bool> given_;                    // the columns that a record had a field for
+  bool made_table_ = false;
   std::deque<Record> first_;
+  bool all_read_ = false;  // `first_` are all records
   Batch batch_;
   asio::thread_pool writer_{1};
   std::future<Status> writing_;
   std::map<std::string, uint64_t> undeclared_;  // fields left out, with their numbers
+  uint64_t not_utf8_ = 0;     // texts
+  std::string not_utf8_at_;  // the first of them
   uint64_t rows_ = 0;
   std::atomic<uint64_t> written_ = 0;
   std::atomic<uint64_t> bad_ = 0;

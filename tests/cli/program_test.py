@@ -116,6 +116,43 @@ class ProgramTest(unittest.TestCase):
         self.assertIn("4 rows put", self.import_people("--on-error", "skip", stdin=bad))
         self.assertIn("2 bad records", self.import_people("--on-error", "skip", stdin=bad))
 
+    def test_a_declared_column_that_the_file_lacks_is_refused(self):
+        message = self.import_people("--column", "peple:int64", expect=1)
+        self.assertIn('"peple"', message)
+        self.assertIn("name, born, home_town, note", message)
+        self.assertEqual(self.run_tamis("table", "list"), "")
+        jsonl = ["import", "j", "-", "--format", "jsonl", "--key", "id", "--column", "prise:decimal"]
+        self.assertIn("id, price", self.run_tamis(*jsonl, stdin='{"id": 1, "price": 2}\n', expect=1))
+        # Later records may have it.
+        self.assertIn("does not have, NULL in the rows put: prise\n", self.run_tamis(
+            *jsonl, stdin="".join(f'{{"id": {i}, "price": 2}}\n' for i in range(2000))))
+
+    def test_an_import_that_fails_before_its_first_row_leaves_no_table(self):
+        self.assertIn("line 2", self.import_people("--column", "home_town:int64", expect=1))
+        self.assertEqual(self.run_tamis("table", "list"), "")
+        self.assertIn("line 3", self.import_people(stdin="name,born,home_town\nada,1815,x\nkurt,soon,y\n",
+                                                   expect=1))
+        self.assertEqual(self.run_tamis("table", "list"), "")
+        self.import_people()
+
+    def test_an_import_that_fails_later_names_table_drop(self):
+        rows = "".join(f"p{i},{i},Rome,\n" for i in range(5000))
+        message = self.import_people(stdin="name,born,home_town,note\n" + rows + "kurt,soon,Brno,\n", expect=1)
+        self.assertIn("tamis table drop people", message)
+        message = self.run_tamis("import", "people", "-", "--format", "csv", "--key", "name", "--column",
+                                 "born:text", stdin=PEOPLE, expect=1)
+        self.assertIn("tamis table drop people", message)
+
+    def test_columns_that_a_later_file_lacks_are_named(self):
+        self.assertNotIn("NULL", self.import_people())
+        self.assertIn("NULL in the rows put: born note\n",
+                      self.import_people(stdin="name,home_town\nada,Paris\n"))
+
+    def test_text_that_is_not_utf8_is_said(self):
+        done = subprocess.run([TAMIS, "--store", self.store, "import", "t", "-", "--format", "csv", "--key", "k"],
+                              input=b"k,v\n1,fine\n2,caf\xe9\n3,\xff\n", capture_output=True, check=True, timeout=60)
+        self.assertIn(b'not UTF-8, stored as they are: 2 (the first: line 3, field "v", byte 4)', done.stdout)
+
     def test_imports_jsonl_and_deb822(self):
         self.run_tamis("import", "j", "-", "--format", "jsonl", "--key", "id", "--column", "id:int64",
                        "--column", "price:decimal", stdin='{"id": 1, "price": 1.10}\n{"id": 2}\n')
