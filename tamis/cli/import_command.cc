@@ -1,21 +1,47 @@
 // tamis import.
 #include <cstdio>
-#include <istream>
+#include <sstream>
 
 #include "tamis/cli/command.h"
 #include "tamis/cli/connection.h"
 #include "tamis/cli/importer.h"
 #include "tamis/cli/input_file.h"
 #include "tamis/cli/interrupt.h"
+#include "tamis/import/text_input.h"
 
 namespace tamis {
 namespace {
 
-int RunImport(const Invocation& invocation, ImportOptions options, const std::string& file,
-              const std::string& format) {
-  const auto record_format = ParseRecordFormat(format);
-  if (!record_format.ok()) return Report(record_format.status());
-  options.format = *record_format;
+struct ImportArguments {
+  std::string file;
+  std::string format;
+  std::string delimiter;
+  std::string columns;
+  bool no_header = false;
+  std::string on_error = "stop";
+};
+
+Status ReadArguments(const ImportArguments& arguments, ImportOptions* options) {
+  TAMIS_ASSIGN_OR_RETURN(options->format, ParseRecordFormat(arguments.format));
+  options->skip_bad = arguments.on_error == "skip";
+  CsvOptions& csv = options->csv;
+  if (!arguments.delimiter.empty()) {
+    TAMIS_ASSIGN_OR_RETURN(csv.delimiter, ParseDelimiter(arguments.delimiter));
+  }
+  csv.has_header = !arguments.no_header;
+  std::istringstream names(arguments.columns);
+  for (std::string name; std::getline(names, name, ',');) csv.columns.push_back(name);
+  const bool any = csv.delimiter || !csv.has_header || !csv.columns.empty();
+  if (any && options->format != RecordFormat::kCsv) {
+    return InvalidArgument("--delimiter, --no-header and --columns are for --format csv");
+  }
+  return Status::Ok();
+}
+
+int RunImport(const Invocation& invocation, ImportOptions options,
+              const ImportArguments& arguments) {
+  if (Status status = ReadArguments(arguments, &options); !status.ok()) return Report(status);
+  const std::string& file = arguments.file;
   auto input = InputFile::Open(file);
   if (!input.ok()) return Report(input.status());
   options.input_bytes = (*input)->size_bytes();
@@ -24,9 +50,9 @@ int RunImport(const Invocation& invocation, ImportOptions options, const std::st
   const InterruptScope interrupt(&(*connection)->session()->cancelled);
   options.cancelled = &(*connection)->session()->cancelled;
   (*input)->StopWhen(options.cancelled);
-  std::istream stream(input->get());
+  TextInput text(input->get());
   Importer importer((*connection)->session().get(), options);
-  Status status = importer.Run(stream);
+  Status status = importer.Run(&text);
   if (status.ok()) status = (*input)->status();
   std::fputs(importer.Summary().c_str(), stdout);
   return Report(status);
@@ -36,24 +62,31 @@ int RunImport(const Invocation& invocation, ImportOptions options, const std::st
 
 void AddImportCommand(Command app, Invocation* invocation) {
   auto options = std::make_shared<ImportOptions>();
-  auto file = std::make_shared<std::string>();
-  auto format = std::make_shared<std::string>();
-  auto on_error = std::make_shared<std::string>("stop");
+  auto arguments = std::make_shared<ImportArguments>();
+  ImportArguments* a = arguments.get();
   Command import = app.AddCommand(
       "import",
       "Put the records of a file into a table, which is made when it is not there. A row replaces "
       "the one with the same key, so that an import that was stopped is just run again");
   import.AddOption("TABLE", options->table, "The table").Required();
-  import.AddOption("FILE", *file, "The file; - is standard input").Required();
-  import.AddOption("--format", *format, "csv, jsonl or deb822").Required();
+  import.AddOption("FILE", a->file,
+                   "The file, in UTF-8, UTF-16 or UTF-32, also packed by gzip or zstd; - is standard "
+                   "input").Required();
+  import.AddOption("--format", a->format, "csv, jsonl or deb822").Required();
+  import.AddOption("--delimiter", a->delimiter,
+                   "What stands between the fields of a CSV: a character, or tab; else a comma");
+  import.AddFlag("--no-header", a->no_header,
+                 "The first line of the CSV is a record; columns are column_1, column_2, ... or "
+                 "those of --columns");
+  import.AddOption("--columns", a->columns,
+                   "Names of all columns of the CSV in the place of its header's, such as id,name");
   options->definition.AddTo(import);
-  import.AddOption("--on-error", *on_error, "What a bad record does: stop or skip")
+  import.AddOption("--on-error", a->on_error, "What a bad record does: stop or skip")
       .OneOf({"stop", "skip"})
       .ShowDefault();
   import.OnParsed([=] {
-    options->skip_bad = *on_error == "skip";
-  invocation->run = [=] { return RunImport(*invocation, *options, *file, *format); };
-});
-}  // namespace tamis
+    invocation->run = [=] { return RunImport(*invocation, *options, *arguments); };
+  });
+}
 
 }  // namespace tamis

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "tamis/base/hash.h"
 #include "tamis/base/utf8.h"
 #include "tamis/table/definition.h"
 #include "tamis/table/key_format.h"
@@ -70,11 +71,14 @@ Status Importer::ReadOptions() {
   return Status::Ok();
 }
 
-Status Importer::Run(std::istream& in) {
+Status Importer::Run(TextInput* in) {
   started_ = shown_ = engine_->executor().Now();
-  RecordReader reader(options_.format, &in);
+  input_ = in;
+  std::istream stream(in);
+  RecordReader reader(options_.format, &stream, options_.csv);
   TAMIS_RETURN_IF_ERROR(ReadOptions());
   TAMIS_RETURN_IF_ERROR(ReadFirst(&reader));
+  TAMIS_RETURN_IF_ERROR(CheckFirst(reader));
   TAMIS_RETURN_IF_ERROR(PrepareTable(reader));
   Status status;
   while (status.ok()) {
@@ -85,18 +89,28 @@ Status Importer::Run(std::istream& in) {
     auto record = NextRecord(&reader);
     // What was cut off by Ctrl-C is not a record.
     if (options_.cancelled != nullptr && *options_.cancelled) continue;
+    // Nor is what the input's damage cut off.
+    if (status = in->status(); !status.ok()) break;
     if (!record.ok()) {
-      status = Bad(0, record.status());
+      status = Bad(0, record.status(), !reader.ended());
       continue;
     }
     if (!record->has_value()) break;
     status = Add(**record);
-    ShowProgress(reader, false);
+    ShowProgress(false);
   }
   if (!status.ok() && made_table_ && written_ == 0 && !writing_.valid()) batch_ = {};
   const Status finished = Finish();
-  ShowProgress(reader, true);
-  return LeaveTable(status.ok() ? finished : status);
+  ShowProgress(true);
+  if (status.ok()) status = finished;
+  if (status.ok()) status = in->status();
+  if (status.ok() && rows_ == 0 && bad_ > 0) status = AllBad();
+  return LeaveTable(status);
+}
+
+Status Importer::AllBad() const {
+  return InvalidArgument("nothing was imported: all " + std::to_string(bad_) +
+                         " records of the input are bad");
 }
 
 Status Importer::LeaveTable(const Status& failure) {
@@ -124,8 +138,9 @@ Status Importer::ReadFirst(RecordReader* reader) {
     if (options_.cancelled != nullptr && *options_.cancelled) {
       return Cancelled("interrupted before anything was written");
     }
+    if (!input_->status().ok()) break;  // see CheckFirst
     if (!record.ok()) {
-      TAMIS_RETURN_IF_ERROR(Bad(0, record.status()));
+      TAMIS_RETURN_IF_ERROR(Bad(0, record.status(), !reader->ended()));
       continue;
     }
     if (!record->has_value()) {
@@ -136,6 +151,14 @@ Status Importer::ReadFirst(RecordReader* reader) {
     first_.push_back(**std::move(record));
   }
   return Status::Ok();
+}
+
+// Before anything is made or written.
+Status Importer::CheckFirst(const RecordReader& reader) const {
+  TAMIS_RETURN_IF_ERROR(input_->status());
+  if (!first_.empty() || !reader.header().empty()) return Status::Ok();
+  if (bad_ == 0) return InvalidArgument("the input is empty");
+  return AllBad();
 }
 
 Result<std::optional<Record>> Importer::NextRecord(RecordReader* reader) {
@@ -167,6 +190,11 @@ Result<TableSchema> Importer::WantedTable(const RecordReader& reader) const {
   std::set<std::string> seen(names.begin(), names.end());
   for (const Record& record : first_) {
     for (const Field& field : record.fields) {
+      if (field.name.empty()) {
+        return InvalidArgument("line " + std::to_string(record.line) +
+                               ": the name of a field has no letter or digit of ASCII, so that no "
+                               "column can be named so");
+      }
       if (seen.insert(field.name).second) names.push_back(field.name);
     }
   }
@@ -186,7 +214,14 @@ Result<TableSchema> Importer::WantedTable(const RecordReader& reader) const {
   }
   if (key_.empty()) {
     return InvalidArgument("table \"" + options_.table +
-                           "\" is not there yet: name its key with --key COLUMN[,COLUMN]");
+                           "\" is not there yet: name its key with --key COLUMN[,COLUMN]; there are "
+                           "the columns " +
+                           JoinNames(names, ", "));
+  }
+  for (const KeyOption& part : key_) {
+    if (seen.contains(part.name)) continue;
+    return InvalidArgument("the input has no column \"" + part.name + "\" for the key; it has " +
+                           JoinNames(names, ", "));
   }
   definition.push_back(DefinitionOf(key_));
   for (const std::string& index : indexes_) {
@@ -314,9 +349,11 @@ void Importer::NoteText(const Record& record, const Field& field) {
   not_utf8_at_ = fmt::format("line {}, field \"{}\", byte {}", record.line, field.name, at + 1);
 }
 
-Status Importer::Bad(uint64_t line, const Status& status) {
+// `go_on` = the record can be left out.
+Status Importer::Bad(uint64_t line, const Status& status, bool go_on) {
   const Status bad = line == 0 ? status : status.WithContext("line " + std::to_string(line));
   const uint64_t number = ++bad_;
+  if (!go_on) return bad;
   if (!options_.skip_bad) {
     return InvalidArgument(bad.message() + " (--on-error skip leaves bad records out)");
   }
@@ -336,12 +373,23 @@ Status Importer::Add(const Record& record) {
       batch_.size_bytes >= kBatchBytes) {
     TAMIS_RETURN_IF_ERROR(Flush());
   }
+  NoteKey(key);
   batch_.size_bytes += SizeBytes(record);
   batch_.keys.insert(std::move(key));
   batch_.lines.push_back(record.line);
   batch_.writes.push_back({.kind = Write::Kind::kPut, .row = *std::move(row)});
   ++rows_;
   return Status::Ok();
+}
+
+// Counts records that replace one of the same input.
+void Importer::NoteKey(const std::string& key) {
+  const uint64_t hash = Hash(key, 0);
+  if (keys_.contains(hash)) {
+    ++replaced_;
+  } else if (keys_.size() < kCountedKeys) {
+    keys_.insert(hash);
+  }
 }
 
 Status Importer::Flush() {
@@ -380,7 +428,7 @@ Status Importer::Finish() {
 // ---- What the user sees
 // --------------------------------------------------------------------------
 
-void Importer::ShowProgress(const RecordReader& reader, bool last) {
+void Importer::ShowProgress(bool last) {
   static const bool terminal = isatty(STDERR_FILENO) != 0;
   const Time now = engine_->executor().Now();
   const Duration pause = terminal ? std::chrono::milliseconds(200) : std::chrono::seconds(10);
@@ -391,9 +439,9 @@ void Importer::ShowProgress(const RecordReader& reader, bool last) {
   std::string line = std::to_string(rows_) + " rows, " +
                      std::to_string(static_cast<uint64_t>(static_cast<double>(rows_) / seconds)) +
                      " rows/s";
-  if (options_.input_bytes > 0 && reader.bytes_read() > 0) {
+  if (options_.input_bytes > 0 && input_->source_bytes() > 0) {
     const double part =
-        static_cast<double>(reader.bytes_read()) / static_cast<double>(options_.input_bytes);
+        static_cast<double>(input_->source_bytes()) / static_cast<double>(options_.input_bytes);
     line += ", " + std::to_string(static_cast<int>(100 * part)) + " %, " +
             std::to_string(static_cast<int>(std::lround(seconds / part - seconds))) + " s left";
   }
@@ -413,7 +461,12 @@ std::string Importer::Summary() const {
   const uint64_t written = written_;
   std::string out =
       fmt::format("{}: {} rows put in {:.1f} s ({:.0f} rows/s), {} bad records\n", schema_->name,
-                  written, seconds, static_cast<double>(written) / seconds, bad_.load());
+                  written - std::min(written, replaced_), seconds,
+                  static_cast<double>(written) / seconds, bad_.load());
+  if (replaced_ > 0) {
+    out += fmt::format("{}{} of these records replaced one before it with the same key\n",
+                       keys_.size() < kCountedKeys ? "" : "at least ", replaced_);
+  }
   if (!undeclared_.empty()) {
     out += "fields left out, since the table has no such columns:";
     for (const auto& [name, count] : undeclared_) {

@@ -11,14 +11,15 @@
 #include <atomic>
 #include <deque>
 #include <future>
-#include <istream>
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "tamis/cli/table_options.h"
 #include "tamis/import/record_reader.h"
+#include "tamis/import/text_input.h"
 #include "tamis/query/engine.h"
 #include "tamis/sql/session.h"
 
@@ -27,6 +28,7 @@ namespace tamis {
 struct ImportOptions {
   std::string table;
   RecordFormat format = RecordFormat::kCsv;
+  CsvOptions csv;
   TableOptions definition;
   bool skip_bad = false;     // a bad record is reported and left out; else it stops the import
   uint64_t input_bytes = 0;  // of the file, for the progress; 0 = not known
@@ -37,7 +39,7 @@ class Importer {
  public:
   Importer(Session* session, ImportOptions options);
 
-  Status Run(std::istream& in);
+  Status Run(TextInput* in);
 
   // What was done, for people, several lines. Also after a failure.
   std::string Summary() const;
@@ -47,6 +49,7 @@ class Importer {
   static constexpr size_t kBatch = 1000;
   static constexpr size_t kBatchBytes = size_t{8} << 20;
   static constexpr uint64_t kReportedErrors = 20;
+  static constexpr size_t kCountedKeys = 1'000'000;  // some 40 bytes each
 
   struct Batch {
     std::vector<Write> writes;
@@ -57,6 +60,7 @@ class Importer {
 
   Status ReadOptions();
   Status ReadFirst(RecordReader* reader);
+  Status CheckFirst(const RecordReader& reader) const;
   Result<std::optional<Record>> NextRecord(RecordReader* reader);
   Status PrepareTable(const RecordReader& reader);
   Result<TableSchema> WantedTable(const RecordReader& reader) const;
@@ -71,9 +75,11 @@ class Importer {
   Status Flush();
   Status Deliver(Batch batch);
   Status Finish();
-  Status Bad(uint64_t line, const Status& status);
+  Status Bad(uint64_t line, const Status& status, bool go_on = true);
+  Status AllBad() const;
+  void NoteKey(const std::string& key);
   void NoteText(const Record& record, const Field& field);
-  void ShowProgress(const RecordReader& reader, bool last);
+  void ShowProgress(bool last);
 
   Session* const session_;
   Engine* const engine_;
@@ -90,6 +96,9 @@ class Importer {
   Batch batch_;
   asio::thread_pool writer_{1};
   std::future<Status> writing_;
+  const TextInput* input_ = nullptr;
+  std::unordered_set<uint64_t> keys_;  // hashes of those put so far, kCountedKeys at most
+  uint64_t replaced_ = 0;              // records whose key came again
   std::map<std::string, uint64_t> undeclared_;  // fields left out, with their numbers
   uint64_t not_utf8_ = 0;     // texts
   std::string not_utf8_at_;  // the first of them

@@ -33,7 +33,9 @@ class MemberReader : public nlohmann::json_sax<nlohmann::json> {
   bool end_array() override { return Close(']'); }
   bool key(string_t& name) override {
     if (depth_ == 1) {
-      name_ = LowerSnake(name);
+      auto column = names_.Add(name);
+      if (!column.ok()) return Refuse(column.status().message());
+      name_ = *std::move(column);
       return true;
     }
     Separate();
@@ -41,9 +43,12 @@ class MemberReader : public nlohmann::json_sax<nlohmann::json> {
     first_ = true;
     return true;
   }
-  bool parse_error(std::size_t position, const std::string&,
-                   const nlohmann::detail::exception&) override {
-    error_ = "it is not JSON at byte " + std::to_string(position);
+  bool parse_error(std::size_t position, const std::string& token,
+                   const nlohmann::detail::exception& error) override {
+    constexpr int kNumberOutOfRange = 406;
+    error_ = error.id == kNumberOutOfRange
+                 ? "the number " + token + " is greater than any double; as a JSON string it can be text"
+                 : "it is not JSON at byte " + std::to_string(position);
     return false;
   }
 
@@ -100,6 +105,7 @@ class MemberReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   Record* record_;
+  FieldNames names_;
   std::string name_;
   std::string nested_;
   std::string error_;

@@ -10,9 +10,15 @@ Result<std::optional<std::string>> LineSource::Next() {
   int c = buffer->sbumpc();
   if (c == kEnd) return std::optional<std::string>();
   ++line_;
+  ending_.clear();
   for (; c != kEnd; c = buffer->sbumpc()) {
-    ++bytes_;
-    if (c == '\n') break;
+    if (c == '\n' || c == '\r') {
+      ending_ += static_cast<char>(c);
+      if (c == '\r' && buffer->sgetc() == '\n') {
+        ending_ += static_cast<char>(buffer->sbumpc());
+          }
+      break;
+    }
     if (line.size() < kMaxRecordBytes) {
       line.push_back(static_cast<char>(c));
     } else {

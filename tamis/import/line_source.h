@@ -17,17 +17,18 @@ class LineSource {
   // The stream must outlive the source.
   explicit LineSource(std::istream* in) : in_(in) {}
 
-  // The next line without its "\n"; a "\r" before that stays. nullopt at the end. A line that is
-  // too long is an error; the next call goes on behind it.
+  // The next line without its end, which is "\n", "\r\n" or "\r". nullopt at the end. A line that
+  // is too long is an error; the next call goes on behind it.
   Result<std::optional<std::string>> Next();
 
-  uint64_t line() const { return line_; }    // number of the last line, from 1
-  uint64_t bytes() const { return bytes_; }  // read so far
+  const std::string& ending() const { return ending_; }  // of the last line; "" at the input's end
+
+  uint64_t line() const { return line_; }  // number of the last line, from 1
 
  private:
   std::istream* in_;
+  std::string ending_;
   uint64_t line_ = 0;
-  uint64_t bytes_ = 0;
 };
 
 }  // namespace tamis

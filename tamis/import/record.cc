@@ -4,6 +4,18 @@
 
 namespace tamis {
 
+Result<std::string> FieldNames::Add(std::string_view name) {
+  std::string column = LowerSnake(name);
+  if (column.empty()) return column;  // no column has this name
+  const auto [before, is_new] = names_.emplace(column, name);
+  if (is_new) return column;
+  if (before->second == name) {
+    return InvalidArgument("field \"" + std::string(name) + "\" is there twice");
+  }
+  return InvalidArgument("the fields \"" + before->second + "\" and \"" + std::string(name) +
+                         "\" would both be column \"" + column + "\"");
+}
+
 std::string LowerSnake(std::string_view name) {
   std::string out;
   bool after_lower = false;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +21,16 @@ struct Field {
 struct Record {
   uint64_t line = 0;  // where it begins, from 1
   std::vector<Field> fields;
+};
+
+// The names of one record's fields, as they stand in the input and as columns.
+class FieldNames {
+ public:
+  // The column of a field; kInvalidArgument when a field before it has the same one.
+  Result<std::string> Add(std::string_view name);
+
+ private:
+  std::map<std::string, std::string, std::less<>> names_;  // by column
 };
 
 // "Installed-Size", "installedSize" and "Installed size" are installed_size; "2nd" is _2nd.

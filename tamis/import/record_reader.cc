@@ -1,6 +1,7 @@
 #include "tamis/import/record_reader.h"
 
-#include <set>
+#include <map>
+#include <utility>
 
 #include "tamis/import/json_record.h"
 
@@ -38,23 +39,36 @@ Result<std::optional<Record>> RecordReader::Next() {
 // ---- CSV
 // -----------------------------------------------------------------------------------------
 
+Result<char> ParseDelimiter(std::string_view text) {
+  if (text == "tab" || text == "\\t") return '\t';
+  if (text.size() != 1 || text == "\"" || text == "\n" || text == "\r") {
+    return InvalidArgument("\"" + std::string(text) +
+                           "\" is no delimiter: it is one character of ASCII, or tab");
+  }
+  return text[0];
+}
+
+RecordReader::RecordReader(RecordFormat format, std::istream* in, CsvOptions csv)
+    : format_(format), csv_(std::move(csv)), lines_(in) {
+  delimiter_ = csv_.delimiter.value_or(',');
+}
+
 // The fields of one record, which may take several lines; nullopt at the end.
-Result<std::optional<std::vector<std::optional<std::string>>>> RecordReader::ReadCsvFields(
-    uint64_t* line_number) {
-  using Fields = std::vector<std::optional<std::string>>;
+Result<std::optional<RecordReader::CsvFields>> RecordReader::ReadCsvFields(uint64_t* line_number) {
   std::optional<std::string> line;
   do {
     auto next = lines_.Next();
     *line_number = lines_.line();
     if (!next.ok()) return next.status();
     line = *std::move(next);
-    if (!line) return std::optional<Fields>();
-  } while (line->empty() || *line == "\r");  // an empty line is no record
+    if (!line) return std::optional<CsvFields>();
+  } while (line->empty());  // an empty line is no record
 
-  Fields fields;
+  CsvFields fields;
   std::string field;
   bool in_quotes = false;
   bool was_quoted = false;
+  uint64_t quote_line = 0;
   const auto end_field = [&] {
     if (field.empty() && !was_quoted) {
       fields.emplace_back();
@@ -63,6 +77,13 @@ Result<std::optional<std::vector<std::optional<std::string>>>> RecordReader::Rea
     }
     field.clear();
     was_quoted = false;
+  };
+  const auto does_not_end = [&] {
+    ended_ = true;
+    return InvalidArgument("a quoted field does not end: it begins in line " +
+                           std::to_string(quote_line) + ", and nothing of lines " +
+                           std::to_string(*line_number) + " to " + std::to_string(lines_.line()) +
+                           " can be read");
   };
   for (size_t total = line->size();; total += line->size()) {
     for (size_t i = 0; i < line->size(); ++i) {
@@ -76,48 +97,101 @@ Result<std::optional<std::vector<std::optional<std::string>>>> RecordReader::Rea
         } else {
           in_quotes = false;
         }
-      } else if (c == ',') {
+      } else if (c == delimiter_) {
         end_field();
-      } else if (c == '\r' && i + 1 == line->size()) {
-        break;  // of the line's end; within quotes it is text
       } else if (c == '"' && field.empty() && !was_quoted) {
         in_quotes = was_quoted = true;
+        quote_line = lines_.line();
       } else if (was_quoted) {
-        return InvalidArgument("there is text behind a closing quote");
+        std::string why = "there is text behind a closing quote";
+        if (lines_.line() > *line_number) {
+          why += "; with it lines " + std::to_string(*line_number) + " to " +
+                 std::to_string(lines_.line()) + " are one bad record";
+        }
+        return InvalidArgument(why);
       } else {
         field += c;
       }
     }
     if (!in_quotes) break;
-    field += '\n';
+    field += lines_.ending();
     auto next = lines_.Next();
     if (!next.ok()) return next.status();
     line = *std::move(next);
-    if (!line) return InvalidArgument("a quoted field does not end");
-    if (total + line->size() > LineSource::kMaxRecordBytes) {
-      return InvalidArgument("a quoted field is too long, or does not end");
-    }
+    if (!line || total + line->size() > LineSource::kMaxRecordBytes) return does_not_end();
   }
   end_field();
-  return std::optional<Fields>(std::move(fields));
+  return std::optional<CsvFields>(std::move(fields));
 }
 
 Status RecordReader::ReadHeader() {
   header_read_ = true;
   uint64_t line = 0;
   auto fields = ReadCsvFields(&line);
+  if (fields.ok() && fields->has_value()) {
+    // Excel's line; with the delimiter a comma it is two fields.
+    const std::string first = (**fields)[0].value_or("");
+    const bool comma = (*fields)->size() == 2 && first == "sep=" && !(**fields)[1];
+    if (comma || ((*fields)->size() == 1 && first.size() == 5 && first.starts_with("sep="))) {
+      if (!comma && !csv_.delimiter) delimiter_ = first[4];
+      csv_.delimiter = delimiter_;
+      fields = ReadCsvFields(&line);
+    }
+  }
   if (!fields.ok()) return AtLine(line, fields.status());
   if (!fields->has_value()) return Status::Ok();
-  std::set<std::string> seen;
-  for (const auto& field : **fields) {
-    std::string_view name = field ? std::string_view(*field) : std::string_view();
-    if (header_.empty() && name.starts_with("\xef\xbb\xbf")) name.remove_prefix(3);
-    header_.push_back(LowerSnake(name));
-    if (header_.back().empty() || !seen.insert(header_.back()).second) {
-      return InvalidArgument("line " + std::to_string(line) + ": column " +
-                             std::to_string(header_.size()) +
-                             " of the header has no name, or one that is there already");
+  if (Status status = LookForOtherFormat(**fields); !status.ok()) return AtLine(line, status);
+  if (Status status = NameColumns(**fields); !status.ok()) return AtLine(line, status);
+  if (!csv_.has_header) first_ = *std::move(*fields);
+  return Status::Ok();
+}
+
+// Whether the first line looks as if the file were of another kind.
+Status RecordReader::LookForOtherFormat(const CsvFields& first) const {
+  if (csv_.delimiter) return Status::Ok();
+  const std::string text = first[0].value_or("");
+  if (text.starts_with("{") || text.starts_with("[{")) {
+    return InvalidArgument("it looks like JSON: --format jsonl reads one object a line");
+  }
+  if (first.size() > 1) return Status::Ok();
+  constexpr std::pair<char, const char*> kOthers[] = {{';', "';'"}, {'\t', "tab"}, {'|', "'|'"}};
+  for (const auto& [character, name] : kOthers) {
+    if (text.find(character) == std::string::npos) continue;
+    return InvalidArgument("its only field is \"" + text + "\"; if " + name +
+                           " stands between fields, say --delimiter " + name +
+                           ", and --delimiter , if it does not");
+  }
+  return Status::Ok();
+}
+
+// `first` is the header, or the first record where there is none.
+Status RecordReader::NameColumns(const CsvFields& first) {
+  if (!csv_.columns.empty() && csv_.columns.size() != first.size()) {
+    return InvalidArgument("it has " + std::to_string(first.size()) + " fields, and --columns " +
+                           std::to_string(csv_.columns.size()) + " names");
+  }
+  std::map<std::string, size_t> positions;
+  const auto name_of = [&](size_t i) {
+    if (!csv_.columns.empty()) return csv_.columns[i];
+    return csv_.has_header ? first[i].value_or("") : "";
+  };
+  for (size_t i = 0; i < first.size(); ++i) {
+    const std::string name = name_of(i);
+    const std::string number = std::to_string(i + 1);
+    std::string column = name.empty() ? "column_" + number : LowerSnake(name);
+    if (column.empty()) {
+      return InvalidArgument("column " + number + ", \"" + name +
+                             "\", has no letter or digit of ASCII in its name; name all columns "
+                             "with --columns");
     }
+    const auto [before, is_new] = positions.emplace(column, i);
+    if (!is_new) {
+      return InvalidArgument("column " + number + ", \"" + name + "\", and column " +
+                             std::to_string(before->second + 1) + ", \"" + name_of(before->second) +
+                             "\", would both be \"" + column +
+                             "\"; name all columns with --columns");
+    }
+    header_.push_back(std::move(column));
   }
   return Status::Ok();
 }
@@ -130,16 +204,25 @@ Result<std::optional<Record>> RecordReader::NextCsv() {
     }
   }
   Record record;
-  auto fields = ReadCsvFields(&record.line);
-  if (!fields.ok()) return AtLine(record.line, fields.status());
-  if (!fields->has_value()) return std::optional<Record>();
-  if ((*fields)->size() != header_.size()) {
-    return AtLine(record.line,
-                  InvalidArgument("it has " + std::to_string((*fields)->size()) +
-                                  " fields, the header has " + std::to_string(header_.size())));
+  std::optional<CsvFields> fields;
+  if (first_) {
+    record.line = lines_.line();
+    fields = std::exchange(first_, std::nullopt);
+  } else {
+    auto read = ReadCsvFields(&record.line);
+    if (!read.ok()) return AtLine(record.line, read.status());
+    fields = *std::move(read);
+  }
+  if (!fields) return std::optional<Record>();
+  if (fields->size() != header_.size()) {
+    return AtLine(record.line, InvalidArgument("it has " + std::to_string(fields->size()) +
+                                               " fields, " +
+                                               (csv_.has_header ? "the header has "
+                                                                : "the first record has ") +
+                                               std::to_string(header_.size())));
   }
   for (size_t i = 0; i < header_.size(); ++i) {
-    record.fields.push_back({header_[i], std::move((**fields)[i])});
+    record.fields.push_back({header_[i], std::move((*fields)[i])});
   }
   return std::optional<Record>(std::move(record));
 }
@@ -152,8 +235,12 @@ Result<std::optional<Record>> RecordReader::NextJsonl() {
     auto line = lines_.Next();
     if (!line.ok()) return AtLine(lines_.line(), line.status());
     if (!line->has_value()) return std::optional<Record>();
-    if ((*line)->find_first_not_of(" \t\r") == std::string::npos) continue;
+    if ((*line)->find_first_not_of(" \t") == std::string::npos) continue;
     auto record = ParseJsonRecord(**line);
+    if (!record.ok() && lines_.line() == 1 && (*line)->starts_with("[")) {
+      return AtLine(1, InvalidArgument("it is a JSON array, and not one object a line, which "
+                                       "`jq -c '.[]'` makes of it"));
+    }
     if (!record.ok()) return AtLine(lines_.line(), record.status());
     record->line = lines_.line();
     return std::optional<Record>(*std::move(record));
@@ -165,6 +252,7 @@ Result<std::optional<Record>> RecordReader::NextJsonl() {
 
 Result<std::optional<Record>> RecordReader::NextDeb822() {
   Record record;
+  FieldNames names;
   Status bad;  // the record is read to its end all the same
   size_t size = 0;
   const auto refuse = [&](const std::string& why) {
@@ -180,7 +268,6 @@ Result<std::optional<Record>> RecordReader::NextDeb822() {
     }
     if (!next->has_value()) break;
     std::string& line = **next;
-    if (line.ends_with('\r')) line.pop_back();
     if (line.find_first_not_of(" \t") == std::string::npos) {
       if (any) break;
       continue;
@@ -215,7 +302,12 @@ Result<std::optional<Record>> RecordReader::NextDeb822() {
     const size_t begin = line.find_first_not_of(" \t", colon + 1);
     const size_t end = line.find_last_not_of(" \t");
     std::string value = begin == std::string::npos ? "" : line.substr(begin, end + 1 - begin);
-    record.fields.push_back({LowerSnake(line.substr(0, colon)), std::move(value)});
+    auto name = names.Add(std::string_view(line).substr(0, colon));
+    if (!name.ok()) {
+      refuse(name.status().message());
+      continue;
+    }
+    record.fields.push_back({*std::move(name), std::move(value)});
   }
   if (!bad.ok()) return bad;
   if (!any) return std::optional<Record>();

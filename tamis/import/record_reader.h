@@ -1,11 +1,14 @@
 // RecordReader: the records of a stream in one of three formats, one at a time.
 //
 //   csv     RFC 4180: a header, then one record a line; quoted fields may hold commas, quotes ("")
-//           and line ends. An empty field is no value, a quoted empty one ("") is empty text.
+//           and line ends. An empty field is no value, a quoted empty one ("") is empty text. A first
+//           line `sep=;` names the delimiter, as Excel has it. CsvOptions say what is different.
 //   jsonl   one JSON object a line; null is no value, numbers keep their digits, arrays and objects
 //           are kept as JSON text.
 //   deb822  "Name: value" lines, continued on lines that begin with a space; an empty line ends the
 //           record; lines that begin with # are comments.
+//
+// Lines end with LF, CR LF or CR. Fields of one record whose names make the same column are an error.
 #pragma once
 
 #include <istream>
@@ -24,31 +27,50 @@ enum class RecordFormat { kCsv, kJsonl, kDeb822 };
 
 Result<RecordFormat> ParseRecordFormat(std::string_view name);
 
+struct CsvOptions {
+  std::optional<char> delimiter;     // else that of a line `sep=`, else a comma
+  bool has_header = true;            // else the first line is a record
+  std::vector<std::string> columns;  // names in the place of the header's; empty = these
+};
+
+// A character, "tab" or "\\t".
+Result<char> ParseDelimiter(std::string_view text);
+
 class RecordReader {
  public:
   // The stream must outlive the reader.
-  RecordReader(RecordFormat format, std::istream* in) : format_(format), lines_(in) {}
+  RecordReader(RecordFormat format, std::istream* in, CsvOptions csv = {});
 
   // The next record; nullopt at the end. An error is about one record, its message begins with
-  // "line N: ", and the next call goes on behind it; only a bad CSV header ends the stream.
+  // "line N: ", and the next call goes on behind it, unless ended().
   Result<std::optional<Record>> Next();
+
+  // Nothing follows. Behind an error: a bad CSV header, or a quoted field that does not end, behind
+  // which records cannot be told apart.
+  bool ended() const { return ended_; }
 
   // Of the CSV header, known after the first call of Next; empty for the other formats.
   const std::vector<std::string>& header() const { return header_; }
-  uint64_t bytes_read() const { return lines_.bytes(); }
 
  private:
   Result<std::optional<Record>> NextCsv();
   Result<std::optional<Record>> NextJsonl();
   Result<std::optional<Record>> NextDeb822();
+  using CsvFields = std::vector<std::optional<std::string>>;
+
   Status ReadHeader();
-  Result<std::optional<std::vector<std::optional<std::string>>>> ReadCsvFields(uint64_t* line);
+  Status NameColumns(const CsvFields& first);
+  Status LookForOtherFormat(const CsvFields& first) const;
+  Result<std::optional<CsvFields>> ReadCsvFields(uint64_t* line);
   Status AtLine(uint64_t line, const Status& status) const;
 
   RecordFormat format_;
+  CsvOptions csv_;
+  char delimiter_ = ',';
   LineSource lines_;
   std::vector<std::string> header_;
   bool header_read_ = false;
+  std::optional<CsvFields> first_;  // record of a file without a header, already read
   bool ended_ = false;
 };
 

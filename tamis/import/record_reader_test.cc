@@ -8,13 +8,14 @@
 namespace tamis {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
 // Every record as "line: name=text,..." with ~ for no value; errors as their messages.
-std::vector<std::string> Read(RecordFormat format, const std::string& text) {
+std::vector<std::string> Read(RecordFormat format, const std::string& text, CsvOptions csv = {}) {
   std::istringstream in(text);
-  RecordReader reader(format, &in);
+  RecordReader reader(format, &in, std::move(csv));
   std::vector<std::string> out;
   while (true) {
     const auto record = reader.Next();
@@ -33,14 +34,13 @@ std::vector<std::string> Read(RecordFormat format, const std::string& text) {
 
 TEST(RecordReaderTest, Csv) {
   EXPECT_THAT(Read(RecordFormat::kCsv,
-                   "\xef\xbb\xbf"
                    "a,Some Name\r\n1,\"x, \"\"y\"\"\"\r\n\n,\"\"\n"),
               ElementsAre("2: a=1 some_name=x, \"y\"", "4: a=~ some_name="));
   EXPECT_THAT(Read(RecordFormat::kCsv, "a,b\n\"1\n2\",3\n4,5"),
               ElementsAre("2: a=1\n2 b=3", "4: a=4 b=5"));
   EXPECT_THAT(Read(RecordFormat::kCsv, ""), ElementsAre());
   EXPECT_THAT(Read(RecordFormat::kCsv, "a,b\r\n\r\n\"1\r\n2\r\",3\r\n4,\r\n"),
-              ElementsAre("3: a=1\r\n2\r b=3", "5: a=4 b=~"));
+              ElementsAre("3: a=1\r\n2\r b=3", "6: a=4 b=~"));
 }
 
 TEST(RecordReaderTest, CsvGoesOnBehindABadRecord) {
@@ -48,6 +48,77 @@ TEST(RecordReaderTest, CsvGoesOnBehindABadRecord) {
               ElementsAre(HasSubstr("line 2: it has 1 fields"), HasSubstr("line 3: there is text"),
                           "4: a=4 b=5", HasSubstr("line 5: a quoted field does not end")));
   EXPECT_THAT(Read(RecordFormat::kCsv, "a,A\n1,2\n"), ElementsAre(HasSubstr("line 1: column 2")));
+}
+
+TEST(RecordReaderTest, AQuotedFieldThatDoesNotEndEndsTheCsv) {
+  EXPECT_THAT(Read(RecordFormat::kCsv, "a,b\n1,\"x\n2,y\n3,z\n4,w\n"),
+              ElementsAre(AllOf(HasSubstr("line 2: a quoted field does not end"),
+                                HasSubstr("lines 2 to 5"))));
+  EXPECT_THAT(Read(RecordFormat::kCsv, "a,b\n1,\"x\n2,\"y\n3,z\n"),
+              ElementsAre(AllOf(HasSubstr("line 2: there is text"), HasSubstr("lines 2 to 3")),
+                          "4: a=3 b=z"));
+}
+
+TEST(RecordReaderTest, CsvWithOtherDelimiters) {
+  const std::vector<std::string> rows = {"2: a=1,5 b=x;y", "3: a=2 b=~"};
+  EXPECT_EQ(Read(RecordFormat::kCsv, "a;b\n1,5;\"x;y\"\n2;\n", {.delimiter = ';'}), rows);
+  EXPECT_THAT(Read(RecordFormat::kCsv, "sep=;\r\na;b\r\n1;2\r\n"), ElementsAre("3: a=1 b=2"));
+  EXPECT_THAT(Read(RecordFormat::kCsv, "sep=,\na,b\n1,2\n"), ElementsAre("3: a=1 b=2"));
+  EXPECT_THAT(Read(RecordFormat::kCsv, "sep=\t\na\tb\n1\t2\n"), ElementsAre("3: a=1 b=2"));
+  EXPECT_THAT(Read(RecordFormat::kCsv, "a;b\n1;2\n"),
+              ElementsAre(AllOf(HasSubstr("line 1: its only field is \"a;b\""),
+                                HasSubstr("--delimiter ';'"))));
+  EXPECT_THAT(Read(RecordFormat::kCsv, "a;b\n1\n", {.delimiter = ','}), ElementsAre("2: a_b=1"));
+  EXPECT_THAT(Read(RecordFormat::kCsv, "a\tb\n"), ElementsAre(HasSubstr("--delimiter tab")));
+  EXPECT_THAT(Read(RecordFormat::kCsv, "{\"a\":1}\n"), ElementsAre(HasSubstr("--format jsonl")));
+}
+
+TEST(RecordReaderTest, CsvWithoutAHeaderOrWithOtherNames) {
+  EXPECT_THAT(Read(RecordFormat::kCsv, "1,2\n3,4\n", {.has_header = false}),
+              ElementsAre("1: column_1=1 column_2=2", "2: column_1=3 column_2=4"));
+  EXPECT_THAT(
+      Read(RecordFormat::kCsv, "1,2\n", {.has_header = false, .columns = {"id", "Name"}}),
+      ElementsAre("1: id=1 name=2"));
+  EXPECT_THAT(Read(RecordFormat::kCsv, "名前,a\n1,2\n", {.columns = {"name", "a"}}),
+              ElementsAre("2: name=1 a=2"));
+  EXPECT_THAT(Read(RecordFormat::kCsv, "a,b\n1,2\n", {.columns = {"id"}}),
+              ElementsAre(HasSubstr("line 1: it has 2 fields, and --columns 1 names")));
+  EXPECT_THAT(Read(RecordFormat::kCsv, "", {.has_header = false}), ElementsAre());
+}
+
+TEST(RecordReaderTest, CsvHeadersAsTheyAre) {
+  EXPECT_THAT(Read(RecordFormat::kCsv, ",a\n0,1\n"), ElementsAre("2: column_1=0 a=1"));
+  EXPECT_THAT(Read(RecordFormat::kCsv, "größe,grüße\n"),
+              ElementsAre(AllOf(HasSubstr("größe"), HasSubstr("grüße"), HasSubstr("--columns"))));
+  EXPECT_THAT(Read(RecordFormat::kCsv, "名前,a\n"), ElementsAre(HasSubstr("name all columns")));
+}
+
+TEST(RecordReaderTest, FieldsThatWouldBeOneColumnAreAnError) {
+  EXPECT_THAT(Read(RecordFormat::kJsonl, R"({"a-b":1,"a_b":2})"
+                                         "\n"
+                                         R"({"a":1,"a":2})"
+                                         "\n"
+                                         R"({"a":1,"n":{"x":1,"x":2}})"),
+              ElementsAre("line 1: the fields \"a-b\" and \"a_b\" would both be column \"a_b\"",
+                          "line 2: field \"a\" is there twice", HasSubstr("3: a=1 n=")));
+  EXPECT_THAT(Read(RecordFormat::kDeb822, "A-b: 1\nA_b: 2\n\nA: 1\nA: 2\nB: 1\n\nA: 1\n"),
+              ElementsAre(HasSubstr("line 2: the fields"), HasSubstr("line 5: field \"A\""),
+                          "8: a=1"));
+}
+
+TEST(RecordReaderTest, LinesMayEndWithAReturnAlone) {
+  EXPECT_THAT(Read(RecordFormat::kCsv, "a,b\r1,2\r3,\"4\r5\"\r"),
+              ElementsAre("2: a=1 b=2", "3: a=3 b=4\r5"));
+  EXPECT_THAT(Read(RecordFormat::kCsv, "a,b\n1,2\r3,4\r\n5,6"),
+              ElementsAre("2: a=1 b=2", "3: a=3 b=4", "4: a=5 b=6"));
+  EXPECT_THAT(Read(RecordFormat::kJsonl, "{\"a\":1}\r{\"a\":2}\r"), ElementsAre("1: a=1", "2: a=2"));
+  EXPECT_THAT(Read(RecordFormat::kDeb822, "A: 1\r\rA: 2\r x\r"), ElementsAre("1: a=1", "3: a=2\nx"));
+}
+
+TEST(RecordReaderTest, JsonThatIsMeantOtherwise) {
+  EXPECT_THAT(Read(RecordFormat::kJsonl, "{\"a\":1e400}\n[{\"a\":1}]\n"),
+              ElementsAre(HasSubstr("the number 1e400 is greater"), HasSubstr("line 2: ")));
+  EXPECT_THAT(Read(RecordFormat::kJsonl, "[{\"a\":1}]\n"), ElementsAre(HasSubstr("jq -c")));
 }
 
 TEST(RecordReaderTest, LinesMayEndWithAReturn) {

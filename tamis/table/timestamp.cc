@@ -9,6 +9,7 @@ namespace tamis {
 namespace {
 
 constexpr int64_t kMicrosPerSecond = 1'000'000;
+constexpr size_t kFractionDigits = 6;  // microseconds
 constexpr int64_t kMicrosPerDay = 86'400 * kMicrosPerSecond;
 
 // Days since 1970-01-01 (the era arithmetic of H. Hinnant, "chrono-Compatible Low-Level Date
@@ -67,8 +68,8 @@ bool TakeTimeOfDay(std::string_view* in, int64_t* micros) {
     if (!TakeNumber(in, 2, 2, &second)) return false;
     if (TakeChar(in, '.')) {
       const size_t before = in->size();
-      if (!TakeNumber(in, 1, 6, &fraction)) return false;
-      for (size_t digits = before - in->size(); digits < 6; ++digits) fraction *= 10;
+      if (!TakeNumber(in, 1, kFractionDigits, &fraction)) return false;
+      for (size_t digits = before - in->size(); digits < kFractionDigits; ++digits) fraction *= 10;
       while (TakeChar(in, '0')) {
       }
     }
@@ -142,6 +143,13 @@ Result<int64_t> ParseTimestamp(std::string_view text) {
   if (good && !in.empty()) {
     good = (TakeChar(&in, 'T') || TakeChar(&in, 't') || TakeChar(&in, ' ')) &&
            TakeTimeOfDay(&in, &time) && TakeOffset(&in, &offset) && in.empty();
+  }
+  const size_t point = text.find('.');
+  if (!good && !in.empty() && in[0] >= '0' && in[0] <= '9' &&
+      text.size() - in.size() > point + kFractionDigits && point != std::string_view::npos) {
+    return InvalidArgument("\"" + std::string(text.substr(0, 60)) +
+                           "\" has parts of a microsecond, which a timestamp cannot hold: write at "
+                           "most 6 digits that are not 0 behind the point");
   }
   if (!good) {
     return InvalidArgument("\"" + std::string(text.substr(0, 60)) +

@@ -1,5 +1,6 @@
 #include "tamis/table/value.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -82,6 +83,9 @@ TEST(ValueTest, TimesReadAsPeopleWriteThem) {
   EXPECT_EQ(*ParseTimestamp("2026-01-02 03:04:05"), time);
   EXPECT_EQ(*ParseTimestamp("2026-01-02T04:04:05+01:00"), time);
   EXPECT_EQ(*ParseTimestamp("2026-01-02T03:04:05.250000000"), time + 250'000);
+  for (const char* finer : {"2026-01-02T03:04:05.123456789Z", "2026-01-02T03:04:05.1234567"}) {
+    EXPECT_THAT(ParseTimestamp(finer).status().message(), testing::HasSubstr("microsecond"));
+  }
   EXPECT_EQ(*ParseTimestamp("2026-01-02 03:04"), time - 5'000'000);
   EXPECT_EQ(*ParseTimestamp("1970-01-01"), 0);
   EXPECT_EQ(*ParseTimestamp("1969-12-31T23:59:59.999999Z"), -1);

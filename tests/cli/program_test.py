@@ -6,6 +6,7 @@ usage: program_test.py TAMIS
 
 import contextlib
 import glob
+import gzip
 import json
 import os
 import signal
@@ -152,6 +153,53 @@ class ProgramTest(unittest.TestCase):
         done = subprocess.run([TAMIS, "--store", self.store, "import", "t", "-", "--format", "csv", "--key", "k"],
                               input=b"k,v\n1,fine\n2,caf\xe9\n3,\xff\n", capture_output=True, check=True, timeout=60)
         self.assertIn(b'not UTF-8, stored as they are: 2 (the first: line 3, field "v", byte 4)', done.stdout)
+
+    def import_csv(self, data, *more, expect=0):
+        done = subprocess.run([TAMIS, "--store", self.store, "import", "t", "-", "--format", "csv", "--key", "k", *more],
+                              input=data if isinstance(data, bytes) else data.encode(), capture_output=True, check=False,
+                              timeout=60)
+        message = (done.stdout + done.stderr).decode()
+        self.assertEqual(done.returncode, expect, message)
+        return message
+
+    def test_packed_csv_and_csv_in_utf16(self):
+        text = "k,v\n1,é\n2,b\n"
+        packed = gzip.compress(text.encode())
+        for data in (packed, text.encode("utf-16"), text.encode("utf-8-sig"), text.replace("\n", "\r").encode()):
+            self.assertIn("2 rows put", self.import_csv(data))
+            self.assertEqual(self.sql("SELECT * FROM t ORDER BY k"), [{"k": "1", "v": "é"}, {"k": "2", "v": "b"}])
+            self.run_tamis("table", "drop", "t")
+        self.assertIn("cut off", self.import_csv(packed[:-12], expect=1))
+        self.assertEqual(self.run_tamis("table", "list"), "")
+        self.assertIn("bzip2", self.import_csv(b"BZh91AY&SY...", expect=1))
+
+    def test_csv_with_another_delimiter_or_without_a_header(self):
+        self.import_csv("k;v\n1;a,b\n", "--delimiter", ";")
+        self.assertEqual(self.sql("SELECT * FROM t"), [{"k": "1", "v": "a,b"}])
+        self.import_csv("2\tc\n", "--delimiter", "tab", "--no-header", "--columns", "k,v")
+        self.assertEqual(self.sql("SELECT v FROM t WHERE k = '2'"), [{"v": "c"}])
+        self.assertIn("has no column \"k\" for the key; it has column_1, column_2", self.run_tamis(
+            "import", "u", "-", "--format", "csv", "--no-header", "--key", "k", stdin="1,2\n", expect=1))
+        self.assertIn("--delimiter ';'", self.import_csv("k;v\n1;a\n", expect=1))
+        self.assertIn("no delimiter", self.import_csv("k\n", "--delimiter", ",,", expect=1))
+        self.assertIn("for --format csv", self.run_tamis(
+            "import", "u", "-", "--format", "jsonl", "--no-header", "--key", "k", stdin="", expect=1))
+
+    def test_an_import_of_nothing_is_an_error(self):
+        self.assertIn("the input is empty", self.import_csv("", expect=1))
+        self.assertIn("all 2 records of the input are bad", self.import_csv("k,v\n1\n2\n", "--on-error", "skip", expect=1))
+        self.assertEqual(self.run_tamis("table", "list"), "")
+
+    def test_a_quoted_field_that_does_not_end_is_never_skipped(self):
+        message = self.import_csv('k,v\n1,"x\n2,y\n3,z\n', "--on-error", "skip", expect=1)
+        self.assertIn("nothing of lines 2 to 4 can be read", message)
+        self.assertNotIn("--on-error", message)
+
+    def test_rows_that_replace_others_of_the_same_file_are_counted(self):
+        message = self.import_csv("k,v\n1,a\n2,b\n1,c\n")
+        self.assertIn("t: 2 rows put", message)
+        self.assertIn("1 of these records replaced one before it with the same key", message)
+        self.assertEqual(self.sql("SELECT v FROM t WHERE k = '1'"), [{"v": "c"}])
 
     def test_imports_jsonl_and_deb822(self):
         self.run_tamis("import", "j", "-", "--format", "jsonl", "--key", "id", "--column", "id:int64",
