@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace tamis {
@@ -24,6 +25,7 @@ void Explain::Add(const Explain& other) {
   Join(&predicate, other.predicate);
   Join(&index, other.index);
   Join(&reason, other.reason);
+  searches += std::max<uint64_t>(1, other.searches);
   for (const std::string& term : other.terms) terms.push_back(term);
   for (const IndexUse& use : other.uses) uses.push_back(use);
   for (const Number& number : Numbers()) this->*number.value += other.*number.value;
@@ -45,13 +47,19 @@ std::span<const Explain::Time> Explain::Times() {
 }
 
 std::string Explain::ToLine() const {
-  return fmt::format(
+  std::string line = searches > 1 ? fmt::format("{} searches, sums: ", searches) : "";
+  line += fmt::format(
       "{}: {} of {} servers, {} of {} regions asked ({} excluded by filter, {} by range, {} by "
-      "key); "
-      "{} entries and {} rows read, {} returned",
+      "key); {} entries and {} rows read, {} returned",
       index.empty() ? "scan" : "index " + index, servers_asked, servers_total, regions_asked,
       regions_total, regions_excluded_by_filter, regions_excluded_by_range, regions_excluded_by_key,
       entries_read, rows_read, rows_returned);
+  uint64_t read_whole = 0;
+  for (const IndexUse& use : uses) read_whole += use.index == kRows ? use.led : 0;
+  if (read_whole > 0 && !index.empty()) {
+    line += fmt::format("; {} regions read all rows, the cheaper way there", read_whole);
+  }
+  return line;
 }
 
 std::string Explain::ToText() const {
@@ -64,6 +72,7 @@ std::string Explain::ToText() const {
   line("plan", reason);
   line("index", index.empty() ? "none" : index);
   for (const std::string& term : terms) line("filter term", term);
+  if (searches > 1) line("searches", fmt::format("{}; the numbers are sums", searches));
   line("regions", fmt::format("{} of {} asked; excluded: {} by filter, {} by range, {} by key",
                               regions_asked, regions_total, regions_excluded_by_filter,
                               regions_excluded_by_range, regions_excluded_by_key));
@@ -75,6 +84,10 @@ std::string Explain::ToText() const {
   line("read", fmt::format("{} index seeks, {} entries, {} rows; {} rows returned", index_seeks,
                            entries_read, rows_read, rows_returned));
   for (const IndexUse& use : uses) {
+    if (use.index == kRows) {
+      line("", fmt::format("{} regions read all rows, the cheaper way there", use.led));
+      continue;
+    }
     line("", fmt::format("{}: {} entries read, {} expected; led in {} regions, joined in {}",
                          use.index, use.entries_read, use.entries_expected, use.led, use.joined));
   }
@@ -83,8 +96,10 @@ std::string Explain::ToText() const {
                                 "do not parse and are left out",
                                 cells_undecodable, rows_unparsed));
   }
-  line("time", fmt::format("{} us routing, {} us servers, {} us merging", Micros(routing_time),
-                           Micros(server_time), Micros(merge_time)));
+  const std::string routing = fmt::format("{} us routing", Micros(routing_time));
+  line("time", requests == 0 ? routing + "; no server was asked"
+                             : fmt::format("{}, {} us waiting for servers, {} us merging", routing,
+                                           Micros(server_time), Micros(merge_time)));
   return text;
 }
 

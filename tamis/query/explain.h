@@ -57,6 +57,10 @@ struct Explain {
     uint64_t entries_read = 0;
   };
   std::vector<IndexUse> uses;
+  // The `index` of a use that read all rows of the regions.
+  static constexpr std::string_view kRows = "the rows";
+
+  uint64_t searches = 0;  // that were added up; 0: this is one search
 
   struct Number {
     std::string_view name;
@@ -69,7 +73,7 @@ struct Explain {
   };
   static std::span<const Time> Times();
 
-  // Counters are added; texts are joined where they differ.
+  // Adds counters, so that servers and regions count once for each search; joins texts that differ.
   void Add(const Explain& other);
 
   std::string ToLine() const;  // one line for people

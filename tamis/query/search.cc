@@ -471,7 +471,7 @@ void Search::Conclude() {
   explain_.uses.clear();
   for (const auto& [index_id, use] : uses_) {
     const IndexSpec* index = schema_->FindIndex(index_id);
-    explain_.uses.push_back({.index = index == nullptr ? "the rows" : index->name,
+    explain_.uses.push_back({.index = index == nullptr ? std::string(Explain::kRows) : index->name,
                              .led = use.led(),
                              .joined = use.joined(),
                              .entries_expected = use.entries_expected(),
