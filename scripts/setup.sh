@@ -49,7 +49,21 @@ install_packages() {
     apt-get install -q -y --no-install-recommends "${missing[@]}"
 }
 
-# build PRESET TARGET...: configures when needed and builds, with ninja's progress when on a terminal.
+# Shows lines "STEP STEPS" as progress: in place on a terminal, elsewhere a line for each tenth.
+show_progress() {
+  local step steps tenths=0
+  while read -r step steps; do
+    if [[ -t 1 ]]; then
+      printf '\r    [%s/%s] ' "$step" "$steps"
+    elif (( 10 * step / steps > tenths )); then
+      tenths=$((10 * step / steps))
+      printf '    %s0 %% (%s of %s steps)\n' "$tenths" "$step" "$steps"
+    fi
+  done
+  if [[ -t 1 ]]; then printf '\r'; fi
+}
+
+# build PRESET TARGET...: configures if needed and builds, with progress.
 build() {
   local preset=$1
   shift
@@ -58,22 +72,13 @@ build() {
     say "Configuring build/$preset"
     step "configure-$preset" cmake --preset "$preset"
   fi
-  local targets=()
-  (( $# )) && targets=(--target "$@")
   if [[ -n $(ninja -C "build/$preset" -n "$@" 2>&1 | grep -v -e 'no work to do' -e 'Entering directory') ]]; then
     say "Building build/$preset (the first time takes minutes; output in build/log/build-$preset.log)"
-    if [[ -t 1 ]]; then
-      ninja -C "build/$preset" "$@" 2>&1 | tee "$log_dir/build-$preset.log" |
-        sed -un 's/^\(\[[0-9]*\/[0-9]*\]\).*/\1/p' | while read -r n; do printf '\r    %s ' "$n"; done
-      local status=${PIPESTATUS[0]}
-      printf '\r'
-      if (( status != 0 )); then
-        tail -n 30 "$log_dir/build-$preset.log" >&2
-        echo "build failed; the whole output is in $log_dir/build-$preset.log" >&2
-        exit 1
-      fi
-    else
-      step "build-$preset" cmake --build "build/$preset" "${targets[@]}"
+    if ! ninja -C "build/$preset" "$@" 2>&1 | tee "$log_dir/build-$preset.log" |
+        sed -un 's/^\[\([0-9]*\)\/\([0-9]*\)\].*/\1 \2/p' | show_progress; then
+      tail -n 30 "$log_dir/build-$preset.log" >&2
+      echo "build failed; the whole output is in $log_dir/build-$preset.log" >&2
+      exit 1
     fi
   fi
 }
