@@ -98,7 +98,7 @@ std::string Explain::ToText() const {
   }
   const std::string routing = fmt::format("{} us routing", Micros(routing_time));
   line("time", requests == 0 ? routing + "; no server was asked"
-                             : fmt::format("{}, {} us waiting for servers, {} us merging", routing,
+                             : fmt::format("{}, {} us servers, {} us merging", routing,
                                            Micros(server_time), Micros(merge_time)));
   return text;
 }

@@ -45,7 +45,7 @@ struct Explain {
 #undef TAMIS_EXPLAIN_MEMBER
 
   Duration routing_time{};
-  Duration server_time{};  // spent waiting for servers
+  Duration server_time{};  // from sending to the answers
   Duration merge_time{};
 
   // What the regions made of each index.

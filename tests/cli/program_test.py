@@ -364,6 +364,8 @@ class ProgramTest(unittest.TestCase):
                       "false_positive_regions").split():
             self.assertIn(field, explain)
         self.assertEqual(len(explain["searches"]), 2)
+        for search in explain["searches"]:
+            self.assertGreater(search["server_us"], 0)
         self.assertEqual(explain["rows_returned"],
                          sum(search["rows_returned"] for search in explain["searches"]))
         self.run_tamis("explain", "DELETE FROM people")
