@@ -234,7 +234,8 @@ Status Connection::WhyBroken(const asio::error_code& error) const {
   if (answered_) return Unavailable(why);
   if (Status refusal = transport_->Refusal(error); !refusal.ok()) return refusal;
   return Unavailable(
-      why + " before its first answer (is there a " + options_.service + " on this port" +
+      why + " before its first answer (is there a " + options_.service +
+      " on this port, of a master (16000) or region server (16020), not ZooKeeper's (2181)" +
       (transport_->has_tls() ? ", without Kerberos?)" : ", without Kerberos? Does it want TLS?)"));
 }
 

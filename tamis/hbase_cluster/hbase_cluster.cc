@@ -49,6 +49,14 @@ HBaseCluster::~HBaseCluster() {
   waiters_.Stop();
 }
 
+Status HBaseCluster::WhyNoAnswer(hbase::ClientOptions client, std::chrono::milliseconds time) {
+  client.operation_timeout = time;
+  TAMIS_ASSIGN_OR_RETURN(const auto opened, hbase::Client::Open(std::move(client)));
+  const Status why = opened->Cluster(hbase::ClusterDetail::kServers).status();
+  return why.ok() ? DeadlineExceeded("the master answers, but did not list its tables in time")
+                  : why;
+}
+
 std::shared_ptr<HBaseRegionServer> HBaseCluster::Stub(const std::string& name) {
   return std::make_shared<HBaseRegionServer>(name, link_);
 }

@@ -49,6 +49,9 @@ class HBaseCluster : public Cluster {
   // Asks nobody yet. kInvalidArgument for addresses that are none.
   static Result<std::unique_ptr<HBaseCluster>> Open(Options options, Executor* executor);
   ~HBaseCluster() override;
+  // What keeps a client from an answer: asks each address for as long as `time` allows. A cluster
+  // goes on trying for longer than a person waits, and does not say what it meets. Blocks.
+  static Status WhyNoAnswer(hbase::ClientOptions client, std::chrono::milliseconds time);
 
   std::shared_ptr<RegionServer> Server(const std::string& name) override { return Stub(name); }
   // By "HOST:PORT". Those that have died and did not come back are listed, too.

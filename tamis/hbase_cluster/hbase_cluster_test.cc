@@ -1,14 +1,23 @@
-// The end of a cluster whose client is still answering.
+// A cluster that cannot be reached, and the end of one whose client is still answering.
 #include "tamis/hbase_cluster/hbase_cluster.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/read.hpp>
+#include <functional>
 #include <thread>
 
 #include "tamis/hbase/scripted_cluster.h"
 
 namespace tamis {
 namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
 
 // Of a region that is not where it was, the cluster asks hbase:meta, and hears the answer on the
 // client's thread. It is a long one, so that it is being heard at some of these ends.
@@ -33,6 +42,33 @@ TEST(HBaseClusterTest, AnAnswerMayComeWhileItEnds) {
     for (int turn = 0; turn < 3000 * i; ++turn) std::this_thread::yield();
     cluster.reset();
   }
+}
+
+TEST(HBaseClusterTest, AnAddressThatCannotBeRightIsSaidWithItsReason) {
+  const auto why = [](const std::string& addresses) {
+    return HBaseCluster::WhyNoAnswer({.addresses = addresses}, std::chrono::milliseconds(500))
+        .message();
+  };
+  EXPECT_THAT(why("localhost:1"), AllOf(HasSubstr("localhost:1"), HasSubstr("refused")));
+  EXPECT_THAT(why("nobody.invalid:16000"),
+              AllOf(HasSubstr("nobody.invalid:16000"), HasSubstr("cannot be resolved")));
+  // ZooKeeper reads a length that it does not allow, and closes.
+  asio::io_context io;
+  asio::ip::tcp::acceptor zookeeper(io, {asio::ip::address_v4::loopback(), 0});
+  std::function<void()> accept = [&] {
+    zookeeper.async_accept([&](const asio::error_code&, asio::ip::tcp::socket socket) {
+      std::array<char, 4> length;
+      asio::error_code ignored;
+      asio::read(socket, asio::buffer(length), ignored);
+      accept();
+    });
+  };
+  accept();
+  std::thread server([&] { io.run(); });
+  const std::string said = why("localhost:" + std::to_string(zookeeper.local_endpoint().port()));
+  io.stop();
+  server.join();
+  EXPECT_THAT(said, AllOf(HasSubstr("before its first answer"), HasSubstr("ZooKeeper")));
 }
 
 }  // namespace

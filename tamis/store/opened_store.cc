@@ -31,6 +31,7 @@ std::string_view KindOf(std::string_view name) {
 constexpr std::string_view kHBase = "hbase";
 // So long a cluster has to say that it is there.
 constexpr Duration kPatience = std::chrono::seconds(20);
+constexpr std::chrono::milliseconds kDiagnosis(3'000);
 
 Result<std::string> DirectoryOf(const std::string& name) {
   const std::string_view kind = KindOf(name);
@@ -108,7 +109,9 @@ Status OpenedStore::Parts::OpenHBase(const std::string& store) {
       executor.get(), {.deadline = executor->Now() + kPatience},
       [&](auto done) { hbase->ListTables(std::move(done)); });
   if (tables.ok()) return Status::Ok();
-  return tables.status().WithContext("cannot open store \"" + store + "\": HBase does not answer");
+  const bool late = tables.status().code() == StatusCode::kDeadlineExceeded;
+  return (late ? HBaseCluster::WhyNoAnswer(client, kDiagnosis) : tables.status())
+      .WithContext("cannot open store \"" + store + "\": HBase does not answer");
 }
 
 OpenedStore::OpenedStore(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
