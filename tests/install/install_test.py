@@ -97,6 +97,20 @@ class InstallTest(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("tamis::engine is not installed", done.stderr)
 
+    def test_the_compile_lines_of_the_readme_work(self):
+        with open(os.path.join(HERE, "../../README.md"), encoding="utf-8") as file:
+            lines = re.findall(r"^    \$ (g\+\+|gcc)( .*)$", file.read(), re.MULTILINE)
+        self.assertGreater(len(lines), 5)
+        place = os.path.join(self.work, "readme")
+        os.mkdir(place)
+        for name in ("examples", "tests"):
+            os.symlink(os.path.join(HERE, "../..", name), os.path.join(place, name))
+        for compiler, line in lines:
+            with self.subTest(line):
+                command = " ".join([CXX if compiler == "g++" else CC, *FLAGS]) + line
+                run("bash", "-c", f"cd '{place}' && {command}", LD_LIBRARY_PATH=self.lib,
+                    PKG_CONFIG_PATH=os.path.dirname(self.find("tamis-filter.pc")))
+
     def test_pkg_config_of_the_engine(self):
         program = os.path.join(self.work, "embedded")
         run(CXX, "-std=c++20", "-Wall", "-Wextra", "-Werror", *FLAGS,
