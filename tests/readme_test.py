@@ -8,6 +8,7 @@ the part that makes its own table.
 usage: readme_test.py TAMIS EXTENSION README
 """
 
+import json
 import os
 import re
 import shutil
@@ -92,7 +93,7 @@ class ReadmeTest(unittest.TestCase):
              "--column", "installed_size:int64", "--column", "size:int64", "--index", "maintainer", "--index",
              "section", "--index", "source", "--index", "installed_size", "--index", "section,priority"],
             input=records, text=True, check=True, stdout=subprocess.DEVNULL)
-        areas = "".join(f'{{"section": "{section}", "title": "{title}", "serious": {str(section != "games").lower()}}}\n'
+        areas = "".join(json.dumps({"section": section, "title": title, "serious": section != "games"}) + "\n"
                         for section, title in zip(SECTIONS, TITLES))
         subprocess.run([TAMIS, *store, "import", "areas", "-", "--format", "jsonl", "--key", "section", "--column",
                         "serious:bool"], input=areas, text=True, check=True, stdout=subprocess.DEVNULL)
@@ -114,6 +115,14 @@ class ReadmeTest(unittest.TestCase):
                 self.assertEqual(without_numbers(printed), without_numbers(shown))
                 if "cities" in command and "import" not in command:
                     self.assertEqual(printed, shown)
+
+    def test_a_build_without_a_terminal_shows_its_progress(self):
+        scripts = os.path.join(self.work, "scripts")
+        os.mkdir(scripts)
+        shutil.copy(os.path.join(os.path.dirname(README), "scripts/setup.sh"), scripts)
+        lines = self.run_command("set -euo pipefail; source scripts/setup.sh; seq 200 | sed 's/$/ 200/' | show_progress")
+        self.assertEqual(len(lines), 10)
+        self.assertEqual([lines[0], lines[-1]], ["    10 % (20 of 200 steps)", "    100 % (200 of 200 steps)"])
 
 
 unittest.main()

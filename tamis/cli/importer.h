@@ -2,7 +2,7 @@
 //
 // The columns of a new table are those of the CSV header or of the first 1,000 records (or 8 MB of
 // them), and those that are declared, all in lower_snake; fields that come later are counted and
-// left out. A declared column that the header, or a whole short file, lacks is an error. An existing
+// left out. A declared column that the header, or a whole short file, lacks is an error. A present
 // table is kept if the declarations agree with it. A new table without a row is dropped when the
 // import fails. Records are read while the batch before them is written.
 #pragma once

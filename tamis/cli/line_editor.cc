@@ -40,7 +40,8 @@ char** Complete(const char* word, int begin, int /*end*/) {
   rl_attempted_completion_over = 1;  // no file names
   candidates.clear();
   if (current == nullptr || !current->complete) return nullptr;
-  candidates = current->complete(std::string_view(rl_line_buffer, static_cast<size_t>(begin)), word);
+  const std::string_view line(rl_line_buffer, static_cast<size_t>(begin));
+  candidates = current->complete(line, word);
   return candidates.empty() ? nullptr : rl_completion_matches(word, NextCandidate);
 }
 

@@ -173,8 +173,8 @@ void Printer::End() {
   std::fflush(out_);
   if (replaced_ == 0) return;
   std::fprintf(stderr,
-               "tamis: %llu texts are not UTF-8, which JSON must be; their other bytes are shown as "
-               "U+FFFD, and as they are with --format csv\n",
+               "tamis: %llu texts are not UTF-8, which JSON must be; their other bytes are shown "
+               "as U+FFFD, and as they are with --format csv\n",
                static_cast<unsigned long long>(replaced_));
   replaced_ = 0;
 }

@@ -17,7 +17,7 @@
 namespace tamis {
 namespace {
 
-// A person that asks for the excluded regions wants to see filters at work, not a store that starts.
+// --explain shows filters at work, not a store that starts.
 constexpr Duration kRoutingPatience = std::chrono::seconds(20);
 
 // Copies of filters that the servers have arrive soon.
