@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "tamis/base/utf8.h"
 #include "tamis/cli/command.h"
 #include "tamis/cli/connection.h"
 #include "tamis/cli/printer.h"
@@ -84,7 +85,13 @@ Status Put(Connection* connection, const RowOptions& options) {
                              "\" is not COLUMN=VALUE with a column of table \"" + schema->name +
                              "\"");
     }
-    TAMIS_ASSIGN_OR_RETURN(Value value, ParseCell(*schema, *column, assignment.substr(equals + 1)));
+    const std::string text = assignment.substr(equals + 1);
+    if (schema->columns[*column].type == Type::kText &&
+        FindInvalidUtf8(text) != std::string::npos) {
+      return InvalidArgument("cannot put column \"" + name +
+                             "\": the text is not UTF-8; a column of type bytes holds other bytes");
+    }
+    TAMIS_ASSIGN_OR_RETURN(Value value, ParseCell(*schema, *column, text));
     names += (names.empty() ? "" : ", ") + Quoted(name);
     marks += marks.empty() ? "?" : ", ?";
     values.push_back(std::move(value));

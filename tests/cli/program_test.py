@@ -117,6 +117,11 @@ class ProgramTest(unittest.TestCase):
         self.assertIn("4 rows put", self.import_people("--on-error", "skip", stdin=bad))
         self.assertIn("2 bad records", self.import_people("--on-error", "skip", stdin=bad))
 
+    def test_put_refuses_text_that_is_not_utf8(self):
+        self.import_people()
+        self.assertIn("not UTF-8", self.run_tamis("put", "people", "name=\udcff", expect=1))
+        self.run_tamis("put", "people", "name=é")
+
     def test_a_declared_column_that_the_file_lacks_is_refused(self):
         message = self.import_people("--column", "peple:int64", expect=1)
         self.assertIn('"peple"', message)
