@@ -23,34 +23,57 @@ int Entry(sqlite3* db, const char**, const sqlite3_api_routines* api) {
 
 }  // namespace
 
+Connection::Connection(const Invocation& invocation)
+    : invocation_(invocation), session_(std::make_shared<Session>()) {}
+
 Result<std::unique_ptr<Connection>> Connection::Open(const Invocation& invocation, bool create) {
-  std::unique_ptr<Connection> connection(new Connection());
-  TAMIS_ASSIGN_OR_RETURN(connection->store_,
-                         OpenedStore::Open(invocation.store,
-                                           {.max_filter_bytes = invocation.filter_memory,
-                                            .servers = invocation.servers,
-                                            .server_filter_bytes = invocation.server_filter_memory,
-                                            .split_bytes = invocation.split_bytes,
-                                            .sync = invocation.sync,
-                                            .salvage = invocation.salvage,
-                                            .create = create}));
-  connection->session_ = std::make_shared<Session>();
-  connection->session_->engine =
-      std::shared_ptr<Engine>(connection->store_, &connection->store_->engine());
-  connection->session_->admin =
-      std::shared_ptr<ClusterAdmin>(connection->store_, &connection->store_->admin());
-  sqlite3_auto_extension(reinterpret_cast<void (*)()>(Entry));
-  opening = connection->session_;
-  const int rc = sqlite3_open(":memory:", &connection->db_);
-  if (!opened.ok()) return opened;
-  if (rc != SQLITE_OK) return connection->LastError(rc);
-  // sqlite3_interrupt would miss what has not begun yet.
-  sqlite3_progress_handler(
-      connection->db_, 10'000,
-      [](void* cancelled) -> int { return static_cast<std::atomic<bool>*>(cancelled)->load(); },
-      &connection->session_->cancelled);
+  std::unique_ptr<Connection> connection(new Connection(invocation));
+  TAMIS_RETURN_IF_ERROR(connection->OpenStore(create));
+  TAMIS_RETURN_IF_ERROR(connection->OpenDatabase());
   return connection;
 }
+
+Result<std::unique_ptr<Connection>> Connection::OpenWithoutStore(const Invocation& invocation) {
+  std::unique_ptr<Connection> connection(new Connection(invocation));
+  TAMIS_RETURN_IF_ERROR(connection->OpenDatabase());
+  return connection;
+}
+
+Status Connection::OpenStore(bool create) {
+  TAMIS_ASSIGN_OR_RETURN(store_,
+                         OpenedStore::Open(invocation_.store,
+                                           {.max_filter_bytes = invocation_.filter_memory,
+                                            .servers = invocation_.servers,
+                                            .server_filter_bytes = invocation_.server_filter_memory,
+                                            .split_bytes = invocation_.split_bytes,
+                                            .sync = invocation_.sync,
+                                            .salvage = invocation_.salvage,
+                                            .create = create}));
+  session_->engine = std::shared_ptr<Engine>(store_, &store_->engine());
+  session_->admin = std::shared_ptr<ClusterAdmin>(store_, &store_->admin());
+  return Status::Ok();
+}
+
+Status Connection::OpenDatabase() {
+  sqlite3_auto_extension(reinterpret_cast<void (*)()>(Entry));
+  opening = session_;
+  const int rc = sqlite3_open(":memory:", &db_);
+  if (!opened.ok()) return opened;
+  if (rc != SQLITE_OK) return LastError(rc);
+  // sqlite3_interrupt would miss a statement that has not begun yet.
+  sqlite3_progress_handler(
+      db_, 10'000,
+      [](void* cancelled) -> int { return static_cast<std::atomic<bool>*>(cancelled)->load(); },
+      &session_->cancelled);
+  return Status::Ok();
+}
+
+Status Connection::CheckStore() const {
+  if (store_) return Status::Ok();
+  return NotFound("there is no store \"" + store_name() + "\" yet; CREATE TABLE makes it");
+}
+
+Status Connection::MakeStore() { return OpenStore(/*create=*/true); }
 
 Connection::~Connection() {
   sqlite3_close(db_);

@@ -26,13 +26,18 @@ class Connection {
  public:
   // Opens the store that the command line names.
   static Result<std::unique_ptr<Connection>> Open(const Invocation& invocation, bool create = true);
+  // For a store that is not there: SQL without tables, until MakeStore.
+  static Result<std::unique_ptr<Connection>> OpenWithoutStore(const Invocation& invocation);
   ~Connection();
 
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
   sqlite3* db() const { return db_; }
-  const std::string& store_name() const { return store_->name(); }
+  const std::string& store_name() const { return store_ ? store_->name() : invocation_.store; }
+  // kNotFound without a store. Without one, engine() and admin() must not be called.
+  Status CheckStore() const;
+  Status MakeStore();
   Engine& engine() { return store_->engine(); }
   ClusterAdmin& admin() { return store_->admin(); }
   const std::shared_ptr<Session>& session() const { return session_; }
@@ -51,11 +56,14 @@ class Connection {
   int64_t changes() const { return sqlite3_changes64(db_); }
 
  private:
-  Connection() = default;
+  explicit Connection(const Invocation& invocation);
+  Status OpenStore(bool create);
+  Status OpenDatabase();
   Status Step(sqlite3_stmt* statement, const RowSink& sink);
   Status LastError(int rc) const;
 
-  std::shared_ptr<OpenedStore> store_;
+  const Invocation invocation_;
+  std::shared_ptr<OpenedStore> store_;  // null: there is none
   std::shared_ptr<Session> session_;
   sqlite3* db_ = nullptr;
 };

@@ -12,6 +12,7 @@
 #include "tamis/base/utf8.h"
 #include "tamis/cli/interrupt.h"
 #include "tamis/cli/line_editor.h"
+#include "tamis/cli/table_statements.h"
 #include "tamis/sql/table_functions.h"
 
 namespace tamis {
@@ -92,6 +93,9 @@ Status Shell::Run(const std::string& text) {
   if (options_.echo) {
     std::printf("\n%s\n", text.substr(begin, text.find_last_not_of(" \n") + 1 - begin).c_str());
   }
+  if (!connection_->CheckStore().ok() && TableStatements::MakesTable(text)) {
+    TAMIS_RETURN_IF_ERROR(connection_->MakeStore());
+  }
   return text[begin] == '.' ? RunCommand(text.substr(begin)) : RunSql(text);
 }
 
@@ -117,6 +121,7 @@ Status Shell::RunCommand(const std::string& line) {
   words >> command >> argument;
   using Order = void (ClusterAdmin::*)(const std::string& server, DoneCallback done);
   const auto order = [&](Capability capability, Order call) -> Status {
+    TAMIS_RETURN_IF_ERROR(connection_->CheckStore());
     if (!connection_->admin().Can(capability)) return CannotDo(capability);
     return connection_->session()->Do(
         [&](ClusterAdmin& admin, auto done) { (admin.*call)(argument, std::move(done)); });
@@ -131,6 +136,7 @@ Status Shell::RunCommand(const std::string& line) {
     if (argument != "on" && argument != "off") return InvalidArgument("write .explain on or off");
     options_.explain = argument == "on";
   } else if (command == ".tables" || command == ".schema") {
+    TAMIS_RETURN_IF_ERROR(connection_->CheckStore());
     TAMIS_ASSIGN_OR_RETURN(const auto tables, connection_->session()->Ask<std::vector<TableSchema>>(
                                                   [](Cluster& cluster, auto done) {
                                                     cluster.ListTables(std::move(done));
@@ -164,6 +170,7 @@ void Shell::PrintTotal() const {
 }
 
 Names Shell::Tables() const {
+  if (!connection_->CheckStore().ok()) return {};
   const auto tables = connection_->session()->Ask<std::vector<TableSchema>>(
       [](Cluster& cluster, auto done) { cluster.ListTables(std::move(done)); });
   Names names;
@@ -173,6 +180,7 @@ Names Shell::Tables() const {
 }
 
 Names Shell::Servers() const {
+  if (!connection_->CheckStore().ok()) return {};
   const auto servers = connection_->session()->Ask<std::vector<ServerInfo>>(
       [](Cluster& cluster, auto done) { cluster.ListServers(std::move(done)); });
   Names names;
@@ -189,9 +197,10 @@ Names Shell::SqlWords() const {
     int size = 0;
     if (sqlite3_keyword_name(i, &word, &size) == SQLITE_OK) words.emplace(word, size);
   }
-  const auto tables = connection_->session()->Ask<std::vector<TableSchema>>(
-      [](Cluster& cluster, auto done) { cluster.ListTables(std::move(done)); });
-  if (tables.ok()) {
+  if (connection_->CheckStore().ok()) {
+    const auto tables = connection_->session()->Ask<std::vector<TableSchema>>(
+        [](Cluster& cluster, auto done) { cluster.ListTables(std::move(done)); });
+    if (!tables.ok()) return {words.begin(), words.end()};
     for (const TableSchema& table : *tables) {
       words.insert(table.name);
       for (const Column& column : table.columns) words.insert(column.name);
@@ -239,6 +248,9 @@ void Shell::Interact() {
                      }});
   std::printf("%s: .help for help, a semicolon ends a statement\n",
               connection_->store_name().c_str());
+  if (Status status = connection_->CheckStore(); !status.ok()) {
+    std::printf("%s\n", status.message().c_str());
+  }
   while (!quit_) {
     const LineEditor::Line line = editor.Read(statement.empty() ? "tamis> " : "  ...> ");
     if (line.kind == LineEditor::Line::Kind::kEnd) break;

@@ -41,17 +41,30 @@ Status RunPiped(Shell* shell, PipedStatements* statements) {
 }
 
 // A store that is not there is made for statements that make a table; others would find nothing in
-// it, and its name may be mistyped.
+// it, and its name may be mistyped. The shell makes it when such a statement is typed.
 Result<std::unique_ptr<Connection>> OpenFor(const Invocation& invocation, const SqlOptions& options,
                                             bool interactive, PipedStatements* piped) {
   auto connection = Connection::Open(invocation, options.create);
   if (connection.ok() || connection.status().code() != StatusCode::kNotFound) return connection;
+  if (interactive && !invocation.store.starts_with("hbase:")) {
+    return Connection::OpenWithoutStore(invocation);
+  }
   const bool makes_table =
       !interactive && (options.statements.empty()
                            ? piped->FindTable()
                            : std::ranges::any_of(options.statements, TableStatements::MakesTable));
   if (!makes_table) return connection;
   return Connection::Open(invocation, /*create=*/true);
+}
+
+void AwaitFilters(Connection* connection, bool explain) {
+  if (explain) {
+    connection->WaitUntilRouted(kRoutingPatience);
+    return;
+  }
+  const auto status = connection->session()->Change<ClusterStatus>(
+      [](ClusterAdmin& admin, auto done) { admin.GetStatus(std::move(done)); });
+  if (status.ok() && status->pending_work == 0) connection->WaitUntilRouted(kShortPatience);
 }
 
 int RunSql(const Invocation& invocation, const SqlOptions& options) {
@@ -61,15 +74,7 @@ int RunSql(const Invocation& invocation, const SqlOptions& options) {
   PipedStatements piped(&std::cin);
   auto connection = OpenFor(invocation, options, interactive, &piped);
   if (!connection.ok()) return Report(connection.status());
-  if (options.explain) {
-    (*connection)->WaitUntilRouted(kRoutingPatience);
-  } else {
-    const auto status =
-        (*connection)->session()->Change<ClusterStatus>([](ClusterAdmin& admin, auto done) {
-          admin.GetStatus(std::move(done));
-        });
-    if (status.ok() && status->pending_work == 0) (*connection)->WaitUntilRouted(kShortPatience);
-  }
+  if ((*connection)->CheckStore().ok()) AwaitFilters(connection->get(), options.explain);
   Shell shell(connection->get(),
               {.format = *format, .explain = options.explain, .echo = options.echo});
   if (interactive) {

@@ -285,6 +285,7 @@ Status Mirror(const std::vector<TableSchema>& tables, bool indexes, Apart* apart
 }
 
 Result<std::vector<TableSchema>> TablesOf(Session* session) {
+  if (session->engine == nullptr) return std::vector<TableSchema>();  // no store yet
   return session->Ask<std::vector<TableSchema>>(
       [](Cluster& cluster, auto done) { cluster.ListTables(std::move(done)); });
 }

@@ -20,6 +20,7 @@ constexpr Duration kPatience = std::chrono::seconds(60);
 
 Status Session::CheckOpen() const {
   if (engine != nullptr) return Status::Ok();
+  if (!open) return FailedPrecondition("there is no store yet; CREATE TABLE makes it");
   return FailedPrecondition("no store is open; run SELECT tamis_open('DIRECTORY') first");
 }
 

@@ -85,7 +85,7 @@ class CompletionTest(unittest.TestCase):
             process, terminal = pty.fork()
             if process == 0:
                 os.environ.update(HOME=directory, TERM="xterm")
-                os.execv(TAMIS, [TAMIS, "--store", os.path.join(directory, "store"), "sql", "--create"])
+                os.execv(TAMIS, [TAMIS, "--store", os.path.join(directory, "store"), "sql"])
             seen = b""
 
             def await_output(wanted):

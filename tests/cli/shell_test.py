@@ -107,8 +107,8 @@ class ShellTest(unittest.TestCase):
                               capture_output=True, text=True, check=False, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
 
-    def start(self, **environment):
-        shell = Shell(self.directory.name, **environment)
+    def start(self, home=None, **environment):
+        shell = Shell(home or self.directory.name, **environment)
         self.addCleanup(shell.close)
         return shell
 
@@ -236,6 +236,27 @@ class ShellTest(unittest.TestCase):
             shell.await_output(command[-1:] + b" ")
             shell.type("\x15\n")
             shell.await_prompt()
+        self.assertEqual(shell.leave(), 0)
+
+    def test_a_store_that_is_not_there_is_made_by_the_first_table(self):
+        home = os.path.join(self.directory.name, "other")
+        os.mkdir(home)
+        shell = self.start(home)
+        for line, shown in (("SELECT 1 + 1 AS n;", b"(1 row)"), (".tables", b"there is no store"),
+                            (".servers", b"there is no store"), (".kill rs1", b"there is no store"),
+                            ("SELECT * FROM t;", b"no such table"), ("INSERT INTO t VALUES (1);", b"no such table"),
+                            ("DROP TABLE t;", b"no such table"), ("CREATE INDEX i ON t(a);", b"no such table"),
+                            ("DROP INDEX i;", b"no such index"),
+                            (".schema t", b"there is no store"), (".format line", b""), (".kill \tx", b"no store")):
+            self.assertIn(shown, shell.run(line), line)
+            self.assertFalse(os.path.exists(os.path.join(home, "store")), line)
+        shell.run("CREATE TABLE t(a TEXT PRIMARY KEY);")
+        shell.run("INSERT INTO t VALUES ('kept');")
+        self.assertIn(b"a = kept", shell.run("SELECT * FROM t;"))
+        self.assertIn(b"t\r\n", shell.run(".tables"))
+        self.assertEqual(shell.leave(), 0)
+        shell = self.start(home)
+        self.assertIn(b"was kept", shell.run("SELECT 'was ' || a AS v FROM t;"))
         self.assertEqual(shell.leave(), 0)
 
     def test_statements_that_are_not_utf8_are_refused(self):
