@@ -306,8 +306,8 @@ class Bench {
     // The last part ends when the last batch is written, not when the file has been read.
     WatchedFile file(directory_ / "rows.csv", {part_ends_.begin(), part_ends_.end() - 1},
                      take_turns);
-    std::istream in(&file);
-    const Status status = importer.Run(in);
+    TextInput in(&file);
+    const Status status = importer.Run(&in);
     if (!status.ok()) Die(status.ToString());
     take_turns(kParts - 1);
     std::printf(
