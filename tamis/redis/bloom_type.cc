@@ -73,6 +73,9 @@ struct Methods {
     DigestChain(digest, chain);
   }
   static std::optional<BloomChain> Copy(const BloomChain& chain) { return chain.Copy(); }
+  static size_t MemoryBytes(const BloomChain& chain) {
+    return ChainMemory(chain.SizeBytes(), chain.links());
+  }
   static size_t Arrays(const BloomChain& chain) { return chain.links().size(); }
   static ByteArray& Array(BloomChain& chain, size_t i) { return chain.mutable_links()[i].bytes; }
 };

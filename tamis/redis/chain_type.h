@@ -5,7 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "tamis/redis/bloom_chain.h"
+#include "tamis/redis/byte_array.h"
 #include "tamis/redis/server.h"
+#include "tamis/redis/server_memory.h"
 
 namespace tamis::redis {
 
@@ -27,6 +30,16 @@ void EmitChunks(RedisModuleIO* io, String* key, const char* command, const Chain
     server.EmitAOF(io, command, "slb", key, static_cast<long long>(iterator), chunk.data(),
                    chunk.size());
   }
+}
+
+inline size_t SizeOf(const ByteArray& table) { return table.size(); }
+inline size_t SizeOf(const BloomChain::Link& link) { return link.bytes.size(); }
+
+// `bytes` = what the chain holds, with the sizes of its parts as they are.
+template <class Parts>
+size_t ChainMemory(size_t bytes, const Parts& parts) {
+  for (const auto& part : parts) bytes += AllocatedBytes(SizeOf(part)) - SizeOf(part);
+  return bytes;
 }
 
 template <class Chain>

@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tamis/redis/chain_commands.h"
@@ -18,8 +17,6 @@ using Inserted = CuckooChain::Inserted;
 
 // What one CF.COMPACT passes: ten to twenty milliseconds where each tag costs a look at memory.
 constexpr uint64_t kCompactedSlots = uint64_t{16} << 20;
-// Giving a gigabyte back to the system takes a tenth of a second.
-constexpr uint64_t kFreedAtOnce = uint64_t{16} << 20;
 
 constexpr long long kGreatestCapacity = 1ll << 30;  // that clients may ask for
 constexpr long long kAnyCapacity = 1ll << 61;       // that there can be
@@ -281,13 +278,9 @@ void Debug(Ctx* ctx, Words words) {
 }
 
 void Free(std::vector<ByteArray> tables) {
-  uint64_t bytes = 0;
+  size_t bytes = 0;
   for (const ByteArray& table : tables) bytes += table.size();
-  if (bytes <= kFreedAtOnce) return;
-  try {
-    std::thread([tables = std::move(tables)] {}).detach();
-  } catch (...) {  // no thread is to be had: they are freed here
-  }
+  FreeLater(std::move(tables), bytes);
 }
 
 void Compact(Ctx* ctx, Words words) {

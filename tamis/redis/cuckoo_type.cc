@@ -73,6 +73,9 @@ struct Methods {
     DigestChain(digest, chain);
   }
   static std::optional<CuckooChain> Copy(const CuckooChain& chain) { return chain.Copy(); }
+  static size_t MemoryBytes(const CuckooChain& chain) {
+    return ChainMemory(chain.SizeBytes(), chain.tables());
+  }
   static size_t Arrays(const CuckooChain& chain) { return chain.tables().size(); }
   static ByteArray& Array(CuckooChain& chain, size_t i) { return chain.mutable_tables()[i]; }
 };

@@ -8,6 +8,7 @@
 //   Rewrite(io, key, value)           commands that make the value
 //   Digest(digest, value)
 //   Copy(value) -> std::optional<Value>
+//   MemoryBytes(value)                what the allocator takes for it
 //   Arrays(value) -> how many; Array(value, i) -> ByteArray&: those that may be moved
 //   Unlinked(value)        optional: its key is gone under its name; the value itself may live on
 //                          under another name or in another database (RENAME, MOVE)
@@ -55,7 +56,7 @@ int RegisterDataType(Ctx* ctx) {
     server.DigestEndSequence(digest);
   };
   methods.mem_usage = [](const void* value) noexcept -> size_t {
-    return static_cast<const Value*>(value)->SizeBytes();
+    return Methods::MemoryBytes(*static_cast<const Value*>(value));
   };
   methods.free = [](void* value) noexcept { delete static_cast<Value*>(value); };
   if constexpr (requires(Value& value) { Methods::Unlinked(value); }) {

@@ -150,6 +150,11 @@ bool ReadEndWords(Ctx* ctx, Words words, bool may_mark, EndWords* end) {
   return ReadOptions(ctx, words, 0, known) && (end->mark == nullptr || MarkCanBe(ctx, end->mark));
 }
 
+void Free(std::optional<AnyFilter> filter) {
+  const size_t bytes = filter ? filter->SizeBytes() : 0;
+  FreeLater(std::move(filter), bytes);
+}
+
 void Commit(Ctx* ctx, Words words) {
   const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
   EndWords end;
@@ -170,7 +175,8 @@ void Commit(Ctx* ctx, Words words) {
   }
   // Without one nobody knows where the log goes on behind the snapshot.
   std::string mark(end.mark == nullptr ? std::string_view() : TextOf(end.mark));
-  key->Commit(MayTrust(ctx) ? TimeOfTrust() : 0, Now(), std::move(mark));
+  auto before = key->Commit(MayTrust(ctx) ? TimeOfTrust() : 0, Now(), std::move(mark));
+  Free(std::move(before));
   server.ReplicateVerbatim(ctx);
   DoubtInOwnLog(ctx, words[1]);
   ++metrics.rebuilds_committed;
@@ -187,7 +193,7 @@ void Abort(Ctx* ctx, Words words) {
   if (key->empty()) {
     key.Delete();  // there is nothing else
   } else {
-    key->Abort();
+    Free(key->Abort());
   }
   server.ReplicateVerbatim(ctx);
   Notify(ctx, "tamis.rebuild.abort", words[1]);

@@ -153,6 +153,7 @@ using ApplyConfig = int (*)(Ctx*, void* privdata, String** error);
   F(void*, TryAlloc, (size_t))                                                                  \
   F(void*, Calloc, (size_t, size_t))                                                            \
   F(void, Free, (void*))                                                                        \
+  F(size_t, MallocSize, (void*))                                                                \
   F(int, CreateCommand,                                                                         \
     (Ctx*, const char* name, CommandFunction, const char* flags, int first, int last, int step)) \
   F(RedisModuleCommand*, GetCommand, (Ctx*, const char* name))                                  \

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <bit>
 #include <fstream>
 #include <memory>
 #include <new>
@@ -26,6 +27,18 @@ constexpr ServerEvent kClockEvent = {8, 1};
 // Joining one takes about a millisecond.
 constexpr size_t kPagesATime = 4;
 constexpr long long kTimeBetween = 100;  // milliseconds
+
+// jemalloc's: four to each power of two.
+bool has_size_classes = false;
+
+void FindSizeClasses() {
+  constexpr size_t kClass = size_t{5} << 20;
+  constexpr size_t kBelow = kClass - (size_t{900} << 10);
+  void* probe = server.TryAlloc == nullptr ? nullptr : server.TryAlloc(kBelow);
+  if (probe == nullptr) return;
+  has_size_classes = server.MallocSize(probe) >= kClass;
+  server.Free(probe);
+}
 
 // Lives as long as the server, whose threads go on when its main one ends.
 HugePages* huge_pages = nullptr;
@@ -52,6 +65,13 @@ void OnClock(Ctx*, ServerEvent, uint64_t, void*) noexcept {
 
 }  // namespace
 
+size_t AllocatedBytes(size_t size) {
+  constexpr size_t kLeast = 128;
+  if (!has_size_classes || size <= kLeast) return size;
+  const size_t step = std::bit_floor(size - 1) / 4;
+  return (size + step - 1) / step * step;
+}
+
 void* AllocateOrThrow(size_t size) {
   if (void* bytes = TryAllocate(size)) return bytes;
   throw std::bad_alloc();
@@ -70,6 +90,7 @@ void ArrayMoved(void* from, void* to, size_t size) {
 
 int UseServerMemory(Ctx* ctx) {
   huge_pages = new HugePages;
+  FindSizeClasses();
   SetZeroedMemory({
       // The server's calloc ends it when there is no memory, and only its malloc can say so. Both
       // leave large memory untouched; what was just given back is there to be given again.

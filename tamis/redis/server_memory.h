@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <thread>
+#include <utility>
 
 #include "tamis/redis/server.h"
 
@@ -14,5 +16,20 @@ int UseServerMemory(Ctx* ctx);
 // A large array that the server itself has allocated for a filter, or moved.
 void ArrayTaken(void* array, size_t size);
 void ArrayMoved(void* from, void* to, size_t size);
+
+// What the server's allocator takes, and INFO counts, for an array of so many bytes.
+size_t AllocatedBytes(size_t size);
+
+// What no thread may wait for: to give a large array back to the system takes some 60 ms a gigabyte.
+// Ends the life of `value`, in a thread of its own when it is of that many bytes.
+template <class Value>
+void FreeLater(Value value, size_t bytes) noexcept {
+  constexpr size_t kFreedAtOnce = size_t{16} << 20;
+  if (bytes <= kFreedAtOnce) return;
+  try {
+    std::thread([owned = std::move(value)] {}).detach();
+  } catch (...) {  // no thread is to be had: it is freed here
+  }
+}
 
 }  // namespace tamis::redis

@@ -17,6 +17,7 @@
 #include "tamis/redis/metrics.h"
 #include "tamis/redis/option_words.h"
 #include "tamis/redis/rebuild_command.h"
+#include "tamis/redis/server_memory.h"
 #include "tamis/redis/settings.h"
 #include "tamis/redis/tamis_key.h"
 #include "tamis/redis/trust.h"
@@ -395,7 +396,7 @@ void Size(Ctx* ctx, Words words) {
   server.ReplyWithSimpleString(ctx, "Type");
   ReplyText(ctx, wanted.type->name);
   server.ReplyWithSimpleString(ctx, "Bytes");
-  server.ReplyWithLongLong(ctx, static_cast<long long>(wanted.Bytes()));
+  server.ReplyWithLongLong(ctx, static_cast<long long>(AllocatedBytes(static_cast<size_t>(wanted.Bytes()))));
   server.ReplyWithSimpleString(ctx, "Bits per key");
   server.ReplyWithDouble(ctx, wanted.BitsPerKey());
   server.ReplyWithSimpleString(ctx, "Rate");
@@ -425,7 +426,7 @@ constexpr Command kCommands[] = {
      "dont_cache"},
     {"tamis.check", Run<Check>, -3, "readonly fast", "read fast tamis", "1.0.0", kPerItem,
      "Says of each item: 1 perhaps, 0 certainly not, -1 unknown, ask the database; of any filter",
-     "key item..."},
+     "key item...", "dont_cache"},
     {"tamis.rebuild", Run<Rebuild>, -3, "write deny-oom", "write tamis", "1.0.0",
      "O(n), where n is the capacity or the number of items",
      "Fills a new filter beside the old one and puts it in its place, believed",

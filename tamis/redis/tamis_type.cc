@@ -84,6 +84,9 @@ struct Methods {
   }
 
   // Large arrays have pages of their own, which defragmentation does not move.
+  static size_t MemoryBytes(const TrustedFilter& filter) {
+    return filter.SizeBytes(AllocatedBytes);
+  }
   static size_t Arrays(const TrustedFilter&) { return 0; }
   static ByteArray& Array(TrustedFilter&, size_t) { std::abort(); }
 

@@ -162,10 +162,11 @@ Status TrustedFilter::AppendChunk(std::string_view chunk) {
   return Status::Ok();
 }
 
-size_t TrustedFilter::SizeBytes() const {
-  return sizeof(*this) + card_.mark.size() + received_.capacity() +
-         (dump_ ? dump_->bytes.capacity() : 0) + (filter_ ? filter_->SizeBytes() : 0) +
-         (rebuild_ && rebuild_->filter ? rebuild_->filter->SizeBytes() : 0);
+size_t TrustedFilter::SizeBytes(size_t (*allocated)(size_t size)) const {
+  return sizeof(*this) + card_.mark.size() + allocated(received_.capacity()) +
+         (dump_ ? allocated(dump_->bytes.capacity()) : 0) +
+         (filter_ ? allocated(filter_->SizeBytes()) : 0) +
+         (rebuild_ && rebuild_->filter ? allocated(rebuild_->filter->SizeBytes()) : 0);
 }
 
 TrustedFilter::Added TrustedFilter::Add(std::string_view item) {
@@ -237,8 +238,9 @@ void TrustedFilter::Trust(uint64_t time) {
   trusted_time_ = time;
 }
 
-void TrustedFilter::Commit(uint64_t trusted_time, uint64_t now_ms, std::string mark) {
-  filter_ = std::move(rebuild_->filter);
+std::optional<AnyFilter> TrustedFilter::Commit(uint64_t trusted_time, uint64_t now_ms,
+                                               std::string mark) {
+  std::optional<AnyFilter> before = std::exchange(filter_, std::move(rebuild_->filter));
   card_.incomplete = rebuild_->incomplete && !faults.commit_what_was_full;
   card_.wanted_rate = rebuild_->wanted_rate;
   card_.capacity = rebuild_->capacity;
@@ -249,6 +251,13 @@ void TrustedFilter::Commit(uint64_t trusted_time, uint64_t now_ms, std::string m
   generation_ = NewGeneration();
   card_.mark = std::move(mark);
   rebuild_.reset();
+  return before;
+}
+
+std::optional<AnyFilter> TrustedFilter::Abort() {
+  std::optional<AnyFilter> filter = std::move(rebuild_->filter);
+  rebuild_.reset();
+  return filter;
 }
 
 }  // namespace tamis::redis

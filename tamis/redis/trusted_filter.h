@@ -86,7 +86,9 @@ class TrustedFilter {
   uint64_t received() const { return received_.size(); }  // while partial
   uint64_t promised() const { return card_.bytes + (rebuild_ ? rebuild_->bytes : 0); }
 
-  size_t SizeBytes() const;
+  size_t SizeBytes() const { return SizeBytes([](size_t size) { return size; }); }
+  // With what is taken for an array of so many bytes.
+  size_t SizeBytes(size_t (*allocated)(size_t size)) const;
 
   // Brings what the next calls with these items touch into the cache. REQUIRES: !partial()
   void Fetch(std::span<const std::string_view> items) const;
@@ -104,8 +106,10 @@ class TrustedFilter {
   // REQUIRES: one is under way.
   size_t AddToRebuild(std::span<const std::string_view> items);  // how many it had places for
   bool RebuildMayContain(std::string_view item) const;
-  void Commit(uint64_t trusted_time, uint64_t now_ms, std::string mark = {});
-  void Abort() { rebuild_.reset(); }
+  // Answers the filter before it, which may take long to free.
+  std::optional<AnyFilter> Commit(uint64_t trusted_time, uint64_t now_ms, std::string mark = {});
+  // Answers its filter.
+  std::optional<AnyFilter> Abort();
 
   void set_mark(std::string_view mark) { card_.mark = mark; }
   void set_incomplete() { card_.incomplete = true; }

@@ -89,6 +89,28 @@ def memory(client):
         assert client("DEL", "large") == 1  # before the next one
 
 
+def usage(client):
+    """MEMORY USAGE is what used_memory grows by, nearly: of a filter of several arrays the sum is rounded to a size class,
+    and each array has one of its own."""
+    def used():
+        return int(fields(client, "memory")["used_memory"])
+    for capacity in (700_000, 1_300_000, 2_100_000, 4_500_000):
+        for name in TYPES:
+            before = used()
+            assert client("TAMIS.RESERVE", "some", "0.003", str(capacity), "TYPE", name) == "OK"
+            grown, said = used() - before, client("MEMORY", "USAGE", "some")
+            assert 0.9 * grown < said < 1.27 * grown, (name, capacity, said, grown)
+            foretold = client("TAMIS.SIZE", "0.003", str(capacity), "TYPE", name)[3]
+            assert 0.79 * grown < foretold < 1.27 * grown, (name, capacity, foretold, grown)
+            assert client("DEL", "some") == 1
+        for make in (["BF.RESERVE", "some", "0.003", str(capacity)], ["CF.RESERVE", "some", str(capacity)]):
+            before = used()
+            assert client(*make) == "OK"
+            grown, said = used() - before, client("MEMORY", "USAGE", "some")
+            assert 0.95 * grown < said < 1.05 * grown, (make, said, grown)
+            assert client("DEL", "some") == 1
+
+
 def first_touch(server, client):
     """Items that are added to a large new filter clear a small page each, and not one of 2 MB."""
     def faults():
@@ -199,6 +221,7 @@ def main():
             assert client("COMMAND", "GETKEYS", *command.split()) == expected, command
         assert isinstance(client("COMMAND", "GETKEYS", "TAMIS.SIZE", "0.01", "100"), Error)
         memory(client)
+        usage(client)
         first_touch(server, client)
         categories(client)
         defragmentation(client)

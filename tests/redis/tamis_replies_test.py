@@ -125,10 +125,10 @@ MORE = [
     ("TAMIS.SIZE 0.01 100 SEED 1", UNKNOWN), ("TAMIS.SIZE 0.01 100 TYPE none", starts("ERR no such type")),
     ("TAMIS.SIZE 0.01 4294967296", starts("ERR cannot make a filter: capacity is")),
     ("TAMIS.SIZE 0.01 1000000 TYPE blocked",
-     near(Type=b"blocked", Bytes=1.3e6, Bits_per_key=10.4, Rate=0.01)),
-    ("TAMIS.SIZE 0.01 1000000", near(Type=b"blocked-quotient", Bytes=1.6e6, Bits_per_key=12.8, Rate=0.0027)),
+     near(Type=b"blocked", Bytes=1.44e6, Bits_per_key=10.4, Rate=0.01)),
+    ("TAMIS.SIZE 0.01 1000000", near(Type=b"blocked-quotient", Bytes=1.71e6, Bits_per_key=12.8, Rate=0.0027)),
     ("TAMIS.SIZE 0.000001 2147483648 TYPE counting",
-     near(Type=b"counting", Bytes=30.9e9, Bits_per_key=115, Rate=1e-6)),
+     near(Type=b"counting", Bytes=32.5e9, Bits_per_key=115, Rate=1e-6)),
     # Unions.
     ("TAMIS.UNION a", arity("tamis.union")), ("TAMIS.UNION u none", NOT_FOUND),
     ("TAMIS.UNION u a none", NOT_FOUND), ("TAMIS.UNION u a string", WRONG_TYPE),

@@ -70,6 +70,9 @@ class WordArray {
   // pages of 4 KB most jumps would walk the page table too.
   static constexpr size_t kHugePage = size_t{2} << 20;
   static bool Large(size_t size_bytes) { return size_bytes >= 2 * kHugePage; }
+  static size_t LargeAlignment() {
+    return TheZeroedMemory().huge_pages ? kHugePage : kAlignment;
+  }
 
   struct Free {
     size_t alignment;
@@ -92,11 +95,13 @@ class WordArray {
 
   static Owned Allocate(size_t size) {
     const size_t size_bytes = size * sizeof(uint64_t);
-    const Free free = {Large(size_bytes) ? kHugePage : kAlignment, nullptr};
+    const Free free = {Large(size_bytes) ? LargeAlignment() : kAlignment, nullptr};
     Owned owned(
         static_cast<uint64_t*>(::operator new[](size_bytes, std::align_val_t{free.alignment})),
         free);
-    if (Large(size_bytes)) WishForHugePages(owned.get(), size_bytes);
+    if (Large(size_bytes) && TheZeroedMemory().huge_pages) {
+      WishForHugePages(owned.get(), size_bytes);
+    }
     return owned;
   }
 
@@ -108,11 +113,17 @@ class WordArray {
       std::memset(owned.get(), 0, size_bytes);
       return owned;
     }
-    size_t space = size_bytes + kHugePage;
+    const size_t alignment = LargeAlignment();
+    size_t space = size_bytes;
     void* words = TheZeroedMemory().allocate(space);
+    if (reinterpret_cast<uintptr_t>(words) % alignment != 0) {
+      TheZeroedMemory().free(words);
+      space += alignment;
+      words = TheZeroedMemory().allocate(space);
+    }
     if (words == nullptr) throw std::bad_alloc();
-    const Free free = {kHugePage, words};
-    Owned owned(static_cast<uint64_t*>(std::align(kHugePage, size_bytes, words, space)), free);
+    const Free free = {alignment, words};
+    Owned owned(static_cast<uint64_t*>(std::align(alignment, size_bytes, words, space)), free);
     if (TheZeroedMemory().huge_pages) WishForHugePages(owned.get(), size_bytes);
     return owned;
   }
