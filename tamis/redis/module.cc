@@ -29,7 +29,9 @@ int Load(Ctx* ctx, String** words, int count) {
   }
   server.SetModuleAttribs(ctx, kName, kVersion, 1);
   if (UseServerMemory(ctx) != kOk) return kErr;
-  server.SetModuleOptions(ctx, kHandleIoErrors);
+  // CLUSTER MIGRATESLOTS sends a key by the commands of its Rewrite, in a child that saves no file:
+  // a filter arrives without its trust. The server refuses it where a module has not said so.
+  server.SetModuleOptions(ctx, kHandleIoErrors | (server.is_valkey ? kHandleSlotMigration : 0));
   if (RegisterSettings(ctx, words, count) != kOk) return kErr;
   if (server.AddACLCategory != nullptr) {
     server.AddACLCategory(ctx, "bloom");
