@@ -218,7 +218,7 @@ void ReadColumns(Apart* apart, const std::string& table, Definition* out) {
       problem("has the type " + declared +
               ", which is none of TEXT, INTEGER, REAL, BLOB, BOOLEAN, TIMESTAMP, DECIMAL");
     }
-    if (!row[4].empty()) problem("has a DEFAULT");
+    if (!row[4].empty() && Upper(row[4]) != "NULL") problem("has a DEFAULT");
     if (row[6] != "0") problem("is GENERATED");
     const char* collation = nullptr;
     int increments = 0;
@@ -249,6 +249,13 @@ Definition ReadDefinition(Apart* apart, const std::string& table, const std::str
   }
   for (const Apart::Row& index : apart->Rows("PRAGMA index_list(" + Quoted(table) + ")")) {
     if (index[3] == "u") out.problems.emplace_back("it has a UNIQUE constraint");
+    if (index[3] != "pk") continue;
+    for (const Apart::Row& part : apart->Rows("PRAGMA index_xinfo(" + Quoted(index[1]) + ")")) {
+      const bool is_key = part[5] == "1";
+      if (is_key && part[4] != "BINARY") {
+        out.problems.push_back("its PRIMARY KEY has the collation " + part[4]);
+      }
+    }
   }
   if (!apart->Rows("PRAGMA foreign_key_list(" + Quoted(table) + ")").empty()) {
     out.problems.emplace_back("it has a FOREIGN KEY");
@@ -333,7 +340,8 @@ bool TableStatements::MakesTable(const std::string& sql) {
 
 Result<std::optional<const char*>> TableStatements::Run(const char* sql) {
   const auto words = Words(sql, 3);
-  if (words.size() < 2 || (words[0] != "CREATE" && words[0] != "DROP")) {
+  const bool alters = words.size() >= 2 && words[0] == "ALTER" && words[1] == "TABLE";
+  if (words.size() < 2 || (words[0] != "CREATE" && words[0] != "DROP" && !alters)) {
     return std::optional<const char*>();
   }
   const std::string_view first = FirstStatement(sql);
@@ -349,6 +357,11 @@ Result<std::optional<const char*>> TableStatements::Run(const char* sql) {
   sqlite3_set_authorizer(db_, nullptr, nullptr);
   sqlite3_finalize(statement);
 
+  if (alters) {
+    // SQLite can do it: the table is one of its own, or its module says why not.
+    if (rc != SQLITE_OK) TAMIS_RETURN_IF_ERROR(RefuseToAlter(text));
+    return std::optional<const char*>();
+  }
   bool done = false;
   if (of_index) {
     // SQLite can do it: the table is one of its own.
@@ -386,6 +399,32 @@ Result<std::optional<const char*>> TableStatements::Run(const char* sql) {
     default:
       return std::optional<const char*>();
   }
+}
+
+// Ok where the statement is not about a table of the store.
+Status TableStatements::RefuseToAlter(const std::string& sql) {
+  TAMIS_ASSIGN_OR_RETURN(const std::vector<TableSchema> tables, TablesOf(session_.get()));
+  Apart apart;
+  TAMIS_RETURN_IF_ERROR(Mirror(tables, false, &apart));
+  if (!apart.Run(sql).ok()) return Status::Ok();  // SQLite will say why
+  for (const TableSchema& table : tables) {
+    const auto columns = apart.Rows("PRAGMA table_xinfo(" + Quoted(table.name) + ")");
+    std::string instead;
+    if (columns.size() > table.columns.size()) {
+      const auto type = TypeOf(columns.back()[2]);
+      instead = "write: tamis table add-column " + table.name + " " + Lower(columns.back()[1]) +
+                ":" + std::string(TypeName(type.value_or(Type::kText)));
+    } else if (columns.size() < table.columns.size() ||
+               !std::ranges::equal(columns, table.columns, {},
+                                   [](const Apart::Row& row) { return row[1]; }, &Column::name)) {
+      instead =
+          "a table of a store keeps its columns; make another one by CREATE TABLE, and fill it by "
+          "INSERT INTO ... SELECT";
+    }
+    if (instead.empty()) continue;
+    return InvalidArgument("cannot alter table \"" + table.name + "\" in SQL: " + instead);
+  }
+  return Status::Ok();
 }
 
 Status TableStatements::Execute(const std::string& sql) {

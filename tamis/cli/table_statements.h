@@ -1,5 +1,5 @@
 // TableStatements: CREATE TABLE, CREATE INDEX, DROP TABLE and DROP INDEX of `tamis sql`, carried
-// out on the tables of the store.
+// out on the tables of the store. ALTER TABLE of one of them is refused with the command to use.
 //
 // SQLite would make a table in the memory of the process, and it would end with it. So does a view,
 // a trigger or another module's table: these are refused. TEMP tables, views and triggers are
@@ -42,6 +42,7 @@ class TableStatements {
 
  private:
   Status CreateTable(const std::string& sql);
+  Status RefuseToAlter(const std::string& sql);
   Status CreateIndex(const std::string& sql, bool* done);
   Status DropTable(const std::string& name, const std::string& sql);
   Status DropIndex(const std::string& sql, bool* done);

@@ -535,7 +535,7 @@ int Rename(sqlite3_vtab* vtab, const char* name) {
   const std::string& table = TableOf(vtab)->schema->name;
   return Fail(vtab, SQLITE_ERROR,
               "cannot rename table \"" + table + "\" to \"" + name +
-                  "\": a table of a store keeps its name; CREATE VIEW \"" + name +
+                  "\": a table of a store keeps its name; CREATE TEMP VIEW \"" + name +
                   "\" AS SELECT * FROM \"" + table + "\" gives it another one to read by");
 }
 

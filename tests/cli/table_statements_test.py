@@ -90,6 +90,8 @@ class TableStatementsTest(unittest.TestCase):
                 ("id INTEGER PRIMARY KEY, body TEXT CHECK (body <> '')", "CHECK"),
                 ("id INTEGER PRIMARY KEY, body TEXT REFERENCES other(x)", "FOREIGN KEY"),
                 ("id INTEGER PRIMARY KEY, body TEXT AS (id || '')", "GENERATED"),
+                ("id TEXT, body TEXT, PRIMARY KEY (id COLLATE NOCASE)",
+                 "its PRIMARY KEY has the collation NOCASE"),
                 ("id INTEGER PRIMARY KEY ON CONFLICT REPLACE, body TEXT", "ON CONFLICT")):
             error = self.refused(f"CREATE TABLE t({columns})", part, "CREATE TEMP TABLE")
             proposed = error[error.index("CREATE TABLE"):error.index(", or CREATE TEMP")]
@@ -97,6 +99,27 @@ class TableStatementsTest(unittest.TestCase):
         self.refused("CREATE TABLE t AS SELECT 1 AS a", "from a SELECT", "INSERT INTO t SELECT")
         self.refused("CREATE TABLE t(a INTEGER PRIMARY KEY", "incomplete input")
         self.assertEqual(self.run_tamis("table", "list"), "")
+
+    def test_a_default_of_null_is_none(self):
+        self.sql("CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT DEFAULT NULL)",
+                 "INSERT INTO t(a) VALUES (1)")
+        self.assertEqual(self.sql("SELECT b IS NULL FROM t"), "b IS NULL\n1\n")
+
+    def test_altering_is_refused_with_a_command_that_works(self):
+        self.sql("CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT)", "INSERT INTO t VALUES (1, 'x')")
+        error = self.refused("ALTER TABLE t ADD COLUMN Since DATETIME", 'cannot alter table "t"')
+        command = error[error.index("tamis table add-column"):].split()[1:]
+        self.run_tamis(*command)
+        self.assertEqual(self.sql("SELECT * FROM t"), "a,b,since\n1,x,\n")
+        self.refused("ALTER TABLE t RENAME COLUMN b TO c", "keeps its columns", "INSERT INTO")
+        self.refused("ALTER TABLE t DROP COLUMN b", "keeps its columns")
+        error = self.refused("ALTER TABLE t RENAME TO u", "keeps its name")
+        view = error[error.index("CREATE TEMP VIEW"):error.index(" gives")]
+        self.assertEqual(self.sql(view, "SELECT b FROM u"), "b\nx\n")
+        self.refused("ALTER TABLE absent ADD COLUMN c TEXT", "no such table")
+        self.assertEqual(self.sql("CREATE TEMP TABLE own(x)", "ALTER TABLE own ADD COLUMN y",
+                                  "INSERT INTO own VALUES (1, 2)", "SELECT * FROM own"),
+                         "x,y\n1,2\n")
 
     def test_what_an_index_cannot_be_is_refused(self):
         self.sql("CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT)")
