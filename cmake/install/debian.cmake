@@ -1,10 +1,12 @@
 # What `cpack --config BUILD/CPackConfig.cmake` makes: the Debian packages tamis (the program, the SQLite
-# extension), libtamis-filter-dev (the filter library) and libtamis-engine-dev (the engine). It asks dpkg-shlibdeps what they depend on.
+# extension), tamis-redis (the module for Redis and Valkey), libtamis-engine0 and libtamis-filter0 (shared libraries)
+# with libtamis-engine-dev and libtamis-filter-dev. It asks dpkg-shlibdeps what they depend on.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME tamis)
 set(CPACK_PACKAGE_CONTACT "The authors of Tamis <tamis@localhost>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
-set(CPACK_COMPONENTS_ALL program filter engine)
+set(CPACK_COMPONENTS_ALL program redis filter filter_runtime engine engine_runtime)
+set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/debian_runtime.cmake)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -16,13 +18,28 @@ set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "secondary indexes that ask only the ser
  extension by which any program that uses SQLite asks the same tables.")
 set(CPACK_DEBIAN_FILTER_PACKAGE_NAME libtamis-filter-dev)
 set(CPACK_DEBIAN_FILTER_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_FILTER_PACKAGE_DEPENDS "libhwy-dev")
+set(CPACK_DEBIAN_FILTER_PACKAGE_DEPENDS "libhwy-dev, libtamis-filter0 (= ${PROJECT_VERSION})")
 set(CPACK_COMPONENT_FILTER_DESCRIPTION "approximate-membership filters for C++ and C
  Bloom, counting, split counting, cuckoo, quotient and other filters: headers, a static library for C++ and a
  shared one for C.")
 set(CPACK_DEBIAN_ENGINE_PACKAGE_NAME libtamis-engine-dev)
 set(CPACK_DEBIAN_ENGINE_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_ENGINE_PACKAGE_DEPENDS "libtamis-filter-dev (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_ENGINE_PACKAGE_DEPENDS
+  "libtamis-engine0 (= ${PROJECT_VERSION}), libtamis-filter-dev (= ${PROJECT_VERSION})")
 set(CPACK_COMPONENT_ENGINE_DESCRIPTION "the engine of Tamis as a library for C++
  Opens a store, defines tables and indexes, writes, searches, explains: headers and a shared library.")
+set(CPACK_DEBIAN_ENGINE_RUNTIME_PACKAGE_NAME libtamis-engine0)
+set(CPACK_DEBIAN_ENGINE_RUNTIME_PACKAGE_SECTION libs)
+set(CPACK_COMPONENT_ENGINE_RUNTIME_DESCRIPTION "the engine of Tamis as a shared library
+ What programs need that were built with libtamis-engine-dev.")
+set(CPACK_DEBIAN_FILTER_RUNTIME_PACKAGE_NAME libtamis-filter0)
+set(CPACK_DEBIAN_FILTER_RUNTIME_PACKAGE_SECTION libs)
+set(CPACK_COMPONENT_FILTER_RUNTIME_DESCRIPTION "approximate-membership filters as a shared library for C
+ What programs need that were use the filters through tamis/filter.h.")
+set(CPACK_DEBIAN_REDIS_PACKAGE_NAME tamis-redis)
+set(CPACK_DEBIAN_REDIS_PACKAGE_SECTION database)
+set(CPACK_DEBIAN_REDIS_PACKAGE_ENHANCES "redis-server, valkey-server")
+set(CPACK_COMPONENT_REDIS_DESCRIPTION "filters for Redis and Valkey: a module
+ Bloom and cuckoo filters with the commands of RedisBloom, and filters that keep lookups of rows that do not
+ exist away from a database. redis.conf loads it: loadmodule /usr/lib/redis/modules/tamis_redis.so")
 include(CPack)

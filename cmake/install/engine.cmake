@@ -3,6 +3,9 @@
 install(TARGETS tamis_engine EXPORT tamis-engine
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT engine
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT engine)
+# The shared library alone, for a package of its own.
+install(TARGETS tamis_engine
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_SKIP COMPONENT engine_runtime)
 install(EXPORT tamis-engine FILE tamis-engine-targets.cmake NAMESPACE tamis::
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tamis COMPONENT engine)
 file(RELATIVE_PATH up_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)

@@ -63,9 +63,13 @@ class PackageTest(unittest.TestCase):
         for library in ("librocksdb", "libprotobuf", "libsqlite3-0"):
             self.assertIn(library, needs)
         needs = run("dpkg-deb", "-f", self.package("libtamis-engine-dev"), "Depends")
-        for library in ("librocksdb", "libtamis-filter-dev (= "):
-            self.assertIn(library, needs)
+        for package in ("libtamis-engine0 (= ", "libtamis-filter-dev (= "):
+            self.assertIn(package, needs)
         self.assertNotIn("librocksdb-dev", needs)
+        self.assertIn("librocksdb", run("dpkg-deb", "-f", self.package("libtamis-engine0"), "Depends"))
+        needs = run("dpkg-deb", "-f", self.package("tamis-redis"), "Depends")
+        self.assertIn("libc6", needs)
+        self.assertNotIn("librocksdb", needs)
         self.assertIn("libhwy-dev", run("dpkg-deb", "-f", self.package("libtamis-filter-dev"), "Depends"))
 
     def test_what_they_need_is_there_for_a_machine_that_has_nothing(self):
@@ -75,15 +79,35 @@ class PackageTest(unittest.TestCase):
             run(*bare, "libc6")
         except AssertionError as error:
             self.skipTest("apt knows no packages here; apt-get update brings their lists\n%s" % error)
-        for name in ("tamis", "libtamis-filter-dev", "libtamis-engine-dev"):
-            packages = [self.package(name)]
-            if name == "libtamis-engine-dev":
-                packages.append(self.package("libtamis-filter-dev"))
+        filters = ("libtamis-filter-dev", "libtamis-filter0")
+        for name, others in (("tamis", ()), ("tamis-redis", ()), ("libtamis-filter-dev", filters[1:]),
+                             ("libtamis-engine0", ()), ("libtamis-engine-dev", ("libtamis-engine0", *filters))):
+            packages = [self.package(other) for other in (name, *others)]
             self.assertIn("Inst %s " % name, run(*bare, *packages))
+
+    def test_the_libraries_and_the_module_are_in_packages_of_their_own(self):
+        for name, library in (("libtamis-engine0", "libtamis_engine.so.0"), ("libtamis-filter0", "libtamis_filter.so.0")):
+            files = glob.glob(os.path.join(self.unpacked(name), "usr/lib/**/*"), recursive=True)
+            self.assertIn(library, map(os.path.basename, files))
+            self.assertNotIn(library.removesuffix(".0"), map(os.path.basename, files))
+        module = os.path.join(self.unpacked("tamis-redis"), "usr/lib/redis/modules/tamis_redis.so")
+        with tempfile.TemporaryDirectory() as directory:
+            socket = os.path.join(directory, "socket")
+            server = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", socket, "--dir", directory,
+                                       "--save", "", "--loadmodule", module], stdout=subprocess.DEVNULL)
+            try:
+                while subprocess.run(["redis-cli", "-s", socket, "PING"], capture_output=True, check=False).stdout != b"PONG\n":
+                    self.assertIsNone(server.poll())
+                self.assertEqual(run("redis-cli", "-s", socket, "BF.ADD", "k", "x"), "1\n")
+            finally:
+                server.kill()
+                server.wait()
 
     def test_no_package_holds_what_another_holds(self):
         lists = [set(line.split()[-1] for line in run("dpkg-deb", "-c", self.package(name)).splitlines()
-                     if not line.startswith("d")) for name in ("tamis", "libtamis-filter-dev", "libtamis-engine-dev")]
+                     if not line.startswith("d")) for name in
+                 ("tamis", "libtamis-filter-dev", "libtamis-engine-dev", "libtamis-engine0", "libtamis-filter0",
+                  "tamis-redis")]
         self.assertEqual(sum(map(len, lists)), len(set().union(*lists)))
         self.assertIn("./usr/include/tamis/filter.h", lists[1])
 
