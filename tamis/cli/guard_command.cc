@@ -28,7 +28,7 @@ namespace {
 constexpr uint64_t kNoId = UINT64_MAX;
 
 struct Arguments {
-  std::string redis;
+  std::string redis = "redis://localhost";
   std::string key;
   uint64_t timeout_s = 60;
 
@@ -510,8 +510,8 @@ void AddGuardCommand(Command app, Invocation* invocation) {
   const auto add = [&](const char* name, const char* description, auto command) {
     Command sub = guard.AddCommand(name, description);
     sub.AddOption("--redis", a->redis, "redis://[[USER]:PASSWORD@]HOST[:PORT] or unix:///SOCKET")
-        .Required()
-        .FromEnvironment("TAMIS_REDIS");
+        .FromEnvironment("TAMIS_REDIS")
+        .ShowDefault();
     sub.AddOption("--key", a->key, "The filter").Required();
     sub.AddOption("--timeout", a->timeout_s, "Seconds to wait for an answer of the server")
         .ShowDefault();
