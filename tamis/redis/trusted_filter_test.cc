@@ -194,6 +194,79 @@ TEST(TrustedFilter, AddThatTheRebuildHasNoPlaceForIsAcknowledgedAndRemembered) {
   EXPECT_FALSE(alone.Erase("x"));
 }
 
+// The word behind the magic number.
+uint64_t FlagsOf(const TrustedFilter& filter, uint64_t time) {
+  uint64_t flags = 0;
+  std::memcpy(&flags, filter.Save(time).header.data() + 4, 8);
+  return flags;
+}
+
+TEST(TrustedFilter, HeaderHasAFlagForEachThingThatIsTrue) {
+  constexpr uint64_t kGuard = 1, kIncomplete = 2, kTrusted = 4, kRebuild = 8;
+  constexpr uint64_t kRebuildIncomplete = 16, kRebuildSound = 32;
+  TrustedFilter plain = Make(false);
+  EXPECT_EQ(FlagsOf(plain, 1), 0u);
+  plain.set_incomplete();
+  EXPECT_EQ(FlagsOf(plain, 1), kIncomplete);
+  TrustedFilter guard = Make(true);
+  EXPECT_EQ(FlagsOf(guard, 1), kGuard);
+  guard.Trust(3);
+  EXPECT_EQ(FlagsOf(guard, 3), kGuard | kTrusted);
+  EXPECT_EQ(FlagsOf(guard, 4), kGuard);
+  guard.Start(MakeRebuild());  // sound at 1
+  EXPECT_EQ(FlagsOf(guard, 1), kGuard | kRebuild | kRebuildSound);
+  EXPECT_EQ(FlagsOf(guard, 3), kGuard | kTrusted | kRebuild);
+  TrustedFilter full = Make(true);
+  full.Start(MakeRebuild(1));
+  for (int i = 0; i < 100; ++i) full.Add("row" + std::to_string(i));
+  EXPECT_EQ(FlagsOf(full, 3), kGuard | kRebuild | kRebuildIncomplete);
+}
+
+TEST(TrustedFilter, RebuildSaysHowManyItHadPlacesFor) {
+  TrustedFilter filter = MakeRebuildAlone();
+  filter.Abort();
+  filter.Start(MakeRebuild(1));
+  std::vector<std::string> texts;
+  for (int i = 0; i < 100; ++i) texts.push_back("row" + std::to_string(i));
+  const std::vector<std::string_view> items(texts.begin(), texts.end());
+  const size_t added = filter.AddToRebuild(items);
+  EXPECT_GT(added, 0u);
+  EXPECT_LT(added, 100u);
+  EXPECT_TRUE(filter.rebuild()->incomplete);
+  size_t there = 0;
+  for (const std::string_view item : items) there += filter.RebuildMayContain(item) ? 1 : 0;
+  EXPECT_GE(there, added);
+  EXPECT_EQ(filter.AddToRebuild({}), 0u);
+}
+
+TEST(TrustedFilter, SizeIsThatOfItsParts) {
+  const auto twice = [](size_t size) { return 2 * size; };
+  TrustedFilter filter = Make(true);
+  const size_t own = filter.filter().SizeBytes();
+  const size_t rest = sizeof(filter) + filter.card().mark.size();
+  const size_t unused = std::string().capacity();  // of the chunks that come
+  EXPECT_EQ(filter.SizeBytes(), rest + own + unused);
+  EXPECT_EQ(filter.SizeBytes(twice), rest + 2 * (own + unused));
+  filter.Start(MakeRebuild());
+  const size_t other = filter.rebuild()->filter->SizeBytes();
+  EXPECT_EQ(filter.SizeBytes(), rest + own + other + unused);
+  filter.Commit(1, 1);
+  EXPECT_EQ(filter.SizeBytes(), sizeof(filter) + other + unused) << "the mark went with the old one";
+}
+
+TEST(TrustedFilter, CommitAndAbortAnswerTheFilterThatGoes) {
+  TrustedFilter filter = Make(true);
+  const size_t before = filter.filter().SizeBytes();
+  filter.Start(MakeRebuild(5000));
+  const size_t later = filter.rebuild()->filter->SizeBytes();
+  EXPECT_EQ(filter.Commit(1, 1)->SizeBytes(), before);
+  EXPECT_EQ(filter.filter().SizeBytes(), later);
+  filter.Start(MakeRebuild());
+  const size_t dropped = filter.rebuild()->filter->SizeBytes();
+  EXPECT_EQ(filter.Abort()->SizeBytes(), dropped);
+  EXPECT_EQ(filter.rebuild(), nullptr);
+}
+
 TEST(TrustedFilter, IsTrustedForOneTimeOnly) {
   TrustedFilter filter = Make(true);
   EXPECT_FALSE(filter.TrustedAt(1));
