@@ -117,14 +117,26 @@ Result<Lookups> SampleKeys(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family,
   return lookups;
 }
 
-// Such that lie among those that are there: they differ in their last bytes.
+// A key of the form of those that are there: its last bytes are those of others at these places.
+// Random bytes would lie outside of the range of most keys, where RocksDB answers without reading.
+std::string MixedKey(const Lookups& present, std::string key, Random* random) {
+  constexpr size_t kMixed = 8;
+  for (size_t i = key.size() - std::min(key.size(), kMixed); i < key.size(); ++i) {
+    const std::string& other = present.keys[random->Uniform(present.keys.size())];
+    if (i < other.size()) key[i] = other[i];
+  }
+  return key;
+}
+
+// Such that lie among those that are there.
 Lookups AbsentKeys(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family, const Lookups& present,
                    Random* random) {
   Lookups lookups{.what = "keys that are not"};
-  for (std::string key : present.keys) {
-    for (int tries = 0; tries < 4; ++tries) {
-      if (key.size() < 8) key.resize(8);
-      for (size_t i = key.size() - 8; i < key.size(); ++i) key[i] = static_cast<char>((*random)());
+  constexpr int kTries = 16;
+  for (const std::string& one : present.keys) {
+    for (int tries = 0; tries <= kTries; ++tries) {
+      // Where all keys of the form are there: right behind one of them.
+      std::string key = tries < kTries ? MixedKey(present, one, random) : one + '\x01';
       std::string value;
       if (!db->Get({}, family, key, &value).IsNotFound()) continue;
       lookups.keys.push_back(std::move(key));
