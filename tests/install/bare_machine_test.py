@@ -68,7 +68,7 @@ class BareMachineTest(unittest.TestCase):
         self.assertFalse(os.path.exists(os.path.join(self.root, "usr/bin/tamis")))
 
     def test_the_libraries_are_installed_with_what_a_program_needs(self):
-        self.install("libtamis-filter-dev", "libtamis-engine-dev")
+        self.install("libtamis-filter0", "libtamis-filter-dev", "libtamis-engine0", "libtamis-engine-dev")
         self.assertTrue(os.path.exists(os.path.join(self.root, "usr/include/tamis/filter.h")))
         self.assertTrue(glob.glob(os.path.join(self.root, "usr/lib/**/libtamis_engine.so*"), recursive=True))
         for library in glob.glob(os.path.join(self.root, "usr/lib/**/libtamis_*.so"), recursive=True):
