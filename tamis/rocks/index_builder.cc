@@ -1,7 +1,9 @@
 #include "tamis/rocks/index_builder.h"
 
 #include <algorithm>
+#include <new>
 
+#include "tamis/base/exception_status.h"
 #include "tamis/rocks/entry_cursor.h"
 #include "tamis/rocks/index_entry.h"
 #include "tamis/rocks/row_cursor.h"
@@ -44,7 +46,30 @@ void IndexBuilder::Add(std::shared_ptr<Region> region, uint32_t index_id, DoneCa
     running_ = waiting_.front();
     waiting_.pop_front();
   }
-  context_->executor->Post([self = shared_from_this(), job = running_] { self->Start(job); });
+  try {
+    Continue(running_, &IndexBuilder::Start);
+  } catch (const std::bad_alloc&) {
+    std::lock_guard lock(mutex_);
+    running_.reset();
+    throw;
+  }
+}
+
+void IndexBuilder::Continue(JobPtr job, Step step) {
+  context_->executor->Post(
+      [self = shared_from_this(), job = std::move(job), step] { self->Run(job, step); });
+}
+
+void IndexBuilder::Run(JobPtr job, Step step) noexcept {
+  try {
+    (this->*step)(job);
+  } catch (...) {
+    if (job->snapshot) {
+      job->filter->AbandonGeneration();
+      job->snapshot.reset();
+    }
+    Finish(job, StatusOfException());
+  }
 }
 
 size_t IndexBuilder::pending() const {
@@ -60,32 +85,49 @@ void IndexBuilder::Abandon() {
   running.swap(running_);
 }
 
-void IndexBuilder::Finish(JobPtr job, const Status& status) {
-  for (const DoneCallback& rebuilt : job->rebuilt) rebuilt(status);
-  // Without a filter the index was dropped, and all is well.
-  const bool again =
-      !status.ok() && !job->region->closed() && (job->rebuilt.empty() || !job->filter->published());
-  if (again) {
-    // The store did not let us: later again. Until then the region is searched without the index.
-    std::vector<uint32_t> ids = {job->index_id};
-    for (size_t i = 1; i < job->targets.size(); ++i) ids.push_back(job->targets[i].index_id);
-    context_->executor->PostAfter(
-        kRetryAfter, [self = shared_from_this(), region = job->region, ids = std::move(ids)] {
-          for (const uint32_t id : ids) self->Enqueue(region, id);
-        });
+void IndexBuilder::Finish(JobPtr job, const Status& status) noexcept {
+  for (const DoneCallback& rebuilt : job->rebuilt) {
+    try {
+      rebuilt(status);
+    } catch (const std::bad_alloc&) {
+      rebuilt(OutOfMemory());
+    }
+  }
+  try {
+    TryAgainLater(*job, status);
+  } catch (const std::bad_alloc&) {
+    // The region is searched without the index until it is opened anew.
   }
   JobPtr next;
   {
     std::lock_guard lock(mutex_);
-    // After splits the upper daughters are complete by now.
-    if (waiting_.empty()) context_->store->CompactGarbage(context_->catalog->region_count());
     running_.reset();
     if (!waiting_.empty()) {
       running_ = next = waiting_.front();
       waiting_.pop_front();
     }
   }
-  if (next) context_->executor->Post([self = shared_from_this(), next] { self->Start(next); });
+  try {
+    // After splits the upper daughters are complete by now.
+    if (!next) return context_->store->CompactGarbage(context_->catalog->region_count());
+    Continue(next, &IndexBuilder::Start);
+  } catch (const std::bad_alloc&) {
+    if (next) Run(next, &IndexBuilder::Start);
+  }
+}
+
+void IndexBuilder::TryAgainLater(const Job& job, const Status& status) {
+  // Without a filter the index was dropped, and all is well.
+  const bool again = !status.ok() && !job.region->closed() &&
+                     (job.rebuilt.empty() || !job.filter || !job.filter->published());
+  if (!again) return;
+  // The store did not let us: later again. Until then the region is searched without the index.
+  std::vector<uint32_t> ids = {job.index_id};
+  for (size_t i = 1; i < job.targets.size(); ++i) ids.push_back(job.targets[i].index_id);
+  context_->executor->PostAfter(
+      kRetryAfter, [self = shared_from_this(), region = job.region, ids = std::move(ids)] {
+        for (const uint32_t id : ids) self->Enqueue(region, id);
+      });
 }
 
 void IndexBuilder::Start(JobPtr job) {
@@ -142,23 +184,42 @@ void IndexBuilder::Backfill(JobPtr job) {
   if (keys->empty()) {
     job->cursor.clear();
     if (region.IsEntriesComplete(job->index_id)) return Sweep(job);
-    if (!job->region->Quiesce([self = shared_from_this(), job] { self->CompleteBackfill(job); })) {
+    if (!job->region->Quiesce([self = shared_from_this(), job] {
+          self->Run(job, &IndexBuilder::CompleteBackfill);
+        })) {
       Finish(job, Moved());
     }
     return;
   }
-  job->region->locks().Acquire(keys, [self = shared_from_this(), job, keys] {
-    self->context_->executor->Step([self, job, keys] { self->WriteEntries(job, keys); });
+  job->locked = keys;
+  job->region->locks().Acquire(keys, [self = shared_from_this(), job] {
+    self->RunLocked(job, &IndexBuilder::WriteEntries);
   });
 }
 
-void IndexBuilder::WriteEntries(JobPtr job, std::shared_ptr<const std::vector<std::string>> keys) {
-  const Status status = WriteLocked(job.get(), *keys);
-  for (auto& granted : job->region->locks().Release(*keys))
-    context_->executor->Post(std::move(granted));
+// An operation that was granted its locks goes on in a step, or on this thread where there is no
+// memory for that. It frees them before it does anything else that may throw.
+void IndexBuilder::RunLocked(JobPtr job, Step step) noexcept {
+  try {
+    context_->executor->Step([self = shared_from_this(), job, step] { self->Run(job, step); });
+  } catch (const std::bad_alloc&) {
+    Run(job, step);
+  }
+}
+
+void IndexBuilder::Unlock(const Job& job) noexcept {
+  for (const auto& granted : job.region->locks().Release(*job.locked)) {
+    context_->executor->PostOrRun(granted);
+  }
+}
+
+void IndexBuilder::WriteEntries(JobPtr job) {
+  const auto keys = job->locked;
+  const Status status = WithoutExceptions([&] { return WriteLocked(job.get(), *keys); });
+  Unlock(*job);
   if (!status.ok()) return Finish(job, status);
   job->cursor = keys->back();
-  context_->executor->Post([self = shared_from_this(), job] { self->Backfill(job); });
+  Continue(job, &IndexBuilder::Backfill);
 }
 
 Status IndexBuilder::ReadRows(
@@ -267,17 +328,17 @@ void IndexBuilder::Sweep(JobPtr job) {
   }
   std::ranges::sort(*keys);
   keys->erase(std::unique(keys->begin(), keys->end()), keys->end());
-  job->region->locks().Acquire(keys, [self = shared_from_this(), job, keys] {
-    self->context_->executor->Step([self, job, keys] { self->RemoveForeign(job, keys); });
+  job->locked = keys;
+  job->region->locks().Acquire(keys, [self = shared_from_this(), job] {
+    self->RunLocked(job, &IndexBuilder::RemoveForeign);
   });
 }
 
-void IndexBuilder::RemoveForeign(JobPtr job, std::shared_ptr<const std::vector<std::string>> keys) {
-  const Status status = RemoveLocked(*job);
-  for (auto& granted : job->region->locks().Release(*keys))
-    context_->executor->Post(std::move(granted));
+void IndexBuilder::RemoveForeign(JobPtr job) {
+  const Status status = WithoutExceptions([&] { return RemoveLocked(*job); });
+  Unlock(*job);
   if (!status.ok()) return Finish(job, status);
-  context_->executor->Post([self = shared_from_this(), job] { self->Sweep(job); });
+  Continue(job, &IndexBuilder::Sweep);
 }
 
 // What is removed stays counted until the recount.
@@ -314,20 +375,24 @@ Result<bool> IndexBuilder::IsGiven(const Job& job, std::string_view entry) {
 // ---- Recount
 
 void IndexBuilder::BeginRecount(JobPtr job) {
-  const bool open = job->region->Quiesce([self = shared_from_this(), job] {
-    auto fence = job->region->fence().Enter(job->region->info().epoch);
-    if (job->region->closed() || !fence.owns_lock()) {
-      if (fence.owns_lock()) fence.unlock();
-      return self->Finish(job, Moved());
-    }
-    rocksdb::DB* db = self->context_->store->db();
-    job->filter->BeginGeneration(/*hold_removals=*/true);
-    job->snapshot = std::shared_ptr<const rocksdb::Snapshot>(
-        db->GetSnapshot(),
-        [db](const rocksdb::Snapshot* snapshot) { db->ReleaseSnapshot(snapshot); });
-    self->context_->executor->Post([self, job] { self->Recount(job); });
-  });
+  const bool open = job->region->Quiesce(
+      [self = shared_from_this(), job] { self->Run(job, &IndexBuilder::BeginRecountAlone); });
   if (!open) Finish(job, Moved());
+}
+
+void IndexBuilder::BeginRecountAlone(JobPtr job) {
+  auto fence = job->region->fence().Enter(job->region->info().epoch);
+  if (job->region->closed() || !fence.owns_lock()) {
+    if (fence.owns_lock()) fence.unlock();
+    return Finish(job, Moved());
+  }
+  rocksdb::DB* db = context_->store->db();
+  job->snapshot = std::shared_ptr<const rocksdb::Snapshot>(
+      db->GetSnapshot(),
+      [db](const rocksdb::Snapshot* snapshot) { db->ReleaseSnapshot(snapshot); });
+  job->filter->BeginGeneration(/*hold_removals=*/true);
+  fence.unlock();
+  Continue(job, &IndexBuilder::Recount);
 }
 
 void IndexBuilder::Recount(JobPtr job) {
@@ -364,16 +429,16 @@ void IndexBuilder::Recount(JobPtr job) {
   const bool more = entries.Valid();
   job->filter->CountExisting(counted);
   if (more) {
-    context_->executor->Post([self = shared_from_this(), job] { self->Recount(job); });
-    return;
+    return Continue(job, &IndexBuilder::Recount);
   }
-  job->snapshot.reset();
   // The entries of a dropped index go at compactions, maybe before this region hears of it.
   if (context_->catalog->HasIndex(region.info().table_id, job->index_id)) {
     job->filter->Publish();
+    job->snapshot.reset();
     CountAgainToFit(job->region, {job->index_id, job->filter});
   } else {
     job->filter->AbandonGeneration();
+    job->snapshot.reset();
   }
   Finish(job, Status::Ok());
 }

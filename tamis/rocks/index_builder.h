@@ -58,31 +58,41 @@ class IndexBuilder : public std::enable_shared_from_this<IndexBuilder> {
     std::shared_ptr<IndexFilter> filter;
     std::vector<Target> targets;  // backfill: the indexes that the pass completes
     std::string cursor;           // backfill: the last row key done; sweep, recount: the last entry
+    std::shared_ptr<const std::vector<std::string>> locked;  // keys of rows, while they are
     std::vector<std::string> suspects;  // sweep: the entries that are being compared
     std::shared_ptr<const rocksdb::Snapshot> snapshot;
     std::vector<DoneCallback> rebuilt;  // who waits for the index to be rebuilt
   };
   using JobPtr = std::shared_ptr<Job>;
+  using Step = void (IndexBuilder::*)(JobPtr job);
 
+  // Runs the step in a task of its own.
+  void Continue(JobPtr job, Step step);
+  // A step that throws (std::bad_alloc) ends the job, which is done again later.
+  void Run(JobPtr job, Step step) noexcept;
+  void RunLocked(JobPtr job, Step step) noexcept;
   void Add(std::shared_ptr<Region> region, uint32_t index_id, DoneCallback rebuilt);
   void Start(JobPtr job);
   // The index of the job, and those of other jobs that wait for the same pass, which end with it.
   std::vector<Target> TakeTargets(const Job& job);
   void Backfill(JobPtr job);
-  void WriteEntries(JobPtr job, std::shared_ptr<const std::vector<std::string>> keys);
+  void WriteEntries(JobPtr job);
   Status WriteLocked(Job* job, const std::vector<std::string>& keys);
   // Calls `take` with the rows of the keys that there are.
   Status ReadRows(const Job& job, const std::vector<std::string>& keys,
                   const std::function<Status(const std::string& key, const Row& row)>& take);
   void CompleteBackfill(JobPtr job);
   void Sweep(JobPtr job);
-  void RemoveForeign(JobPtr job, std::shared_ptr<const std::vector<std::string>> keys);
+  void RemoveForeign(JobPtr job);
   Status RemoveLocked(const Job& job);
   Result<bool> IsGiven(const Job& job, std::string_view entry);
+  void Unlock(const Job& job) noexcept;
   void BeginRecount(JobPtr job);
+  void BeginRecountAlone(JobPtr job);
   void Recount(JobPtr job);
   void CountAgainToFit(const std::shared_ptr<Region>& region, const Target& target);
-  void Finish(JobPtr job, const Status& status);
+  void Finish(JobPtr job, const Status& status) noexcept;
+  void TryAgainLater(const Job& job, const Status& status);
 
   const std::shared_ptr<const ServerContext> context_;
   mutable std::mutex mutex_;

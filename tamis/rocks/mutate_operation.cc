@@ -1,7 +1,9 @@
 #include "tamis/rocks/mutate_operation.h"
 
 #include <algorithm>
+#include <new>
 
+#include "tamis/base/exception_status.h"
 #include "tamis/cluster/error.h"
 #include "tamis/table/key_format.h"
 #include "tamis/table/predicate.h"
@@ -20,10 +22,28 @@ MutateOperation::MutateOperation(std::shared_ptr<const ServerContext> context,
       done_(std::move(done)) {}
 
 void MutateOperation::Next(StepFunction step) {
-  context_->executor->Step([self = shared_from_this(), step] { ((*self).*step)(); });
+  context_->executor->Step([self = shared_from_this(), step] { self->Run(step); });
 }
 
-void MutateOperation::Start() {
+void MutateOperation::Run(StepFunction step) noexcept {
+  try {
+    (this->*step)();
+  } catch (...) {
+    Fail(StatusOfStep());
+  }
+}
+
+Status MutateOperation::StatusOfStep() const noexcept {
+  Status status = StatusOfException();
+  if (!may_stand_) return status;
+  try {
+    return DeadlineExceeded("the write may stand: " + status.message());
+  } catch (const std::bad_alloc&) {
+    return DeadlineExceeded("it may stand");  // short enough to take no memory
+  }
+}
+
+void MutateOperation::Begin() {
   auto keys = std::make_shared<std::vector<std::string>>();
   for (const pb::Mutation& mutation : mutations_.mutations()) {
     if (!region_->info().Contains(mutation.key())) {
@@ -39,7 +59,7 @@ void MutateOperation::Start() {
 }
 
 void MutateOperation::Enter() {
-  switch (region_->Enter([self = shared_from_this()] { self->Enter(); })) {
+  switch (region_->Enter([self = shared_from_this()] { self->Run(&MutateOperation::Enter); })) {
     case Region::Entry::kWaiting:
       return;
     case Region::Entry::kClosed:
@@ -64,9 +84,11 @@ void MutateOperation::Enter() {
 void MutateOperation::Lock() {
   region_->locks().Acquire(keys_, [self = shared_from_this()] {
     self->locked_ = true;
-    self->Next(&MutateOperation::Read);
+    self->Run(&MutateOperation::Locked);
   });
 }
+
+void MutateOperation::Locked() { Next(&MutateOperation::Read); }
 
 void MutateOperation::Read() {
   std::vector<std::string> values;
@@ -256,6 +278,7 @@ void MutateOperation::Commit() {
     if (!fence.owns_lock()) {
       status = Unavailable("the region has moved to another server");
     } else if (batch.Count() > 0) {
+      may_stand_ = true;
       status = context_->store->Write(&batch);
       // Its record may be in the log all the same: what was counted stays counted.
       if (!status.ok()) status = DeadlineExceeded("the write may stand: " + status.message());
@@ -279,7 +302,11 @@ void MutateOperation::Uncount() {
   own_events_ = sequence;
   region_->size_bytes += bytes_;
   Release();
-  context_->after_write(region_);
+  try {
+    context_->after_write(region_);
+  } catch (const std::bad_alloc&) {
+    // The region is looked at again after the next write.
+  }
   Acknowledge();
 }
 
@@ -297,11 +324,12 @@ void MutateOperation::Acknowledge() {
       [self = shared_from_this()](Status status) { self->Finish(std::move(status)); });
 }
 
-void MutateOperation::Release() {
+void MutateOperation::Release() noexcept {
   if (locked_) {
     locked_ = false;
-    for (auto& granted : region_->locks().Release(*keys_))
-      context_->executor->Post(std::move(granted));
+    for (const auto& granted : region_->locks().Release(*keys_)) {
+      context_->executor->PostOrRun(granted);
+    }
   }
   if (inside_) {
     inside_ = false;
@@ -309,20 +337,25 @@ void MutateOperation::Release() {
   }
 }
 
-void MutateOperation::Fail(Status status) {
+void MutateOperation::Fail(Status status) noexcept {
   Release();
   for (Change& change : changes_) change.touched = false;
   Finish(std::move(status));
 }
 
-void MutateOperation::Finish(Status status) {
+void MutateOperation::Finish(Status status) noexcept {
   pb::RegionMutateResult result;
   result.set_region_id(mutations_.region_id());
-  if (!status.ok()) {
-    SetError(status, result.mutable_error());
-    result.mutable_error()->set_schema_version(other_schema_version_);
+  try {
+    if (!status.ok()) {
+      SetError(status, result.mutable_error());
+      result.mutable_error()->set_schema_version(other_schema_version_);
+    }
+    for (const Status& each : results_) SetError(each, result.add_results());
+  } catch (const std::bad_alloc&) {
+    result.clear_error();
+    result.clear_results();
   }
-  for (const Status& each : results_) SetError(each, result.add_results());
   done_(std::move(result));
   if (context_->options.faults.increment_after_ack) {
     context_->executor->Post([self = shared_from_this()] {

@@ -7,6 +7,11 @@
 //
 // Each arrow is a step of the server's executor, so that a simulation runs other things in between.
 // In the locked part only memory and the store are touched; the wait holds no lock and no thread.
+//
+// A step that throws (std::bad_alloc) ends the operation alone: locks and gate are freed without
+// taking memory, and the answer says that nothing was done, or, from the commit on, that the write
+// may stand. Values that were counted for it stay counted. An answer for which there is no memory
+// is left without results, which says "may stand".
 #pragma once
 
 #include <functional>
@@ -30,7 +35,7 @@ class MutateOperation : public std::enable_shared_from_this<MutateOperation> {
   MutateOperation(std::shared_ptr<const ServerContext> context, std::shared_ptr<Region> region,
                   pb::RegionMutations mutations, uint64_t schema_version, Time deadline, Done done);
 
-  void Start();
+  void Start() noexcept { Run(&MutateOperation::Begin); }
 
  private:
   // A row that the mutations touch: as it was, and as it is to be.
@@ -54,11 +59,15 @@ class MutateOperation : public std::enable_shared_from_this<MutateOperation> {
 
   using StepFunction = void (MutateOperation::*)();
   void Next(StepFunction step);
-  void Fail(Status status);
-  void Finish(Status status);
+  void Run(StepFunction step) noexcept;
+  void Fail(Status status) noexcept;
+  void Finish(Status status) noexcept;
+  Status StatusOfStep() const noexcept;  // REQUIRES: called from a catch clause
 
+  void Begin();
   void Enter();
   void Lock();
+  void Locked();
   void Read();
   // The values of the keys, as they stand in the store.
   std::vector<rocksdb::Status> ReadRows(std::vector<std::string>* values) const;
@@ -70,7 +79,7 @@ class MutateOperation : public std::enable_shared_from_this<MutateOperation> {
   Status ApplyMutation(const pb::Mutation& mutation, Change* change);
   Status Collect(uint32_t index_id, const Region::IndexState& state, IndexChange* index_change);
   Result<bool> Exists(const std::string& entry_key);
-  void Release();
+  void Release() noexcept;
   Change& ChangeOf(const std::string& key);
 
   const std::shared_ptr<const ServerContext> context_;
@@ -85,6 +94,7 @@ class MutateOperation : public std::enable_shared_from_this<MutateOperation> {
   std::shared_ptr<const std::vector<std::string>> keys_;  // sorted
   bool locked_ = false;
   bool inside_ = false;
+  bool may_stand_ = false;  // the batch was given to the store
   std::vector<Change> changes_;  // in the order of keys_
   std::vector<Status> results_;
   std::vector<IndexChange> index_changes_;

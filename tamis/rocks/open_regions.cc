@@ -4,6 +4,7 @@
 
 #include "tamis/base/coding.h"
 #include "tamis/rocks/entry_cursor.h"
+#include "tamis/rocks/patient_env.h"
 #include "tamis/rocks/row_cursor.h"
 
 namespace tamis {
@@ -38,6 +39,7 @@ Status OpenRegions::NotOpen(uint64_t region_id) const {
 }
 
 std::shared_ptr<Region> OpenRegions::Open(const pb::RegionRecord& record, Time not_before) {
+  const WaitsForMemory waits;
   const auto schema = context_->catalog->Table(record.table_id());
   if (!schema.has_value()) return nullptr;  // dropped meanwhile
   RegionInfo info{.id = RegionId(record.id()),
@@ -99,19 +101,21 @@ uint64_t OpenRegions::RowBytes(const RegionInfo& info) const {
 }
 
 uint64_t OpenRegions::Close(Region* region) {
-  region->Close();
-  {
-    std::unique_lock lock(mutex_);
-    regions_.erase(region->info().id.number());
-  }
+  const WaitsForMemory waits;
   pb::Event event;
   event.set_kind(pb::Event::REGION_CLOSED);
   event.set_region_id(region->info().id.number());
   event.set_epoch(region->info().epoch);
-  return context_->feed->Append(std::move(event));
+  // First what may throw: a region that could not be told of as closed stays open.
+  const uint64_t sequence = context_->feed->Append(std::move(event));
+  region->Close();
+  std::unique_lock lock(mutex_);
+  regions_.erase(region->info().id.number());
+  return sequence;
 }
 
 void OpenRegions::Follow(const std::shared_ptr<Region>& region, SchemaPtr schema) {
+  const WaitsForMemory waits;
   ReplaceSchema(region.get(), std::move(schema));
   BuildMissing(region);
 }
@@ -196,6 +200,7 @@ void OpenRegions::BuildMissing(const std::shared_ptr<Region>& region) {
 // What puts have written and counted since goes with them, and comes with the backfill.
 void OpenRegions::ClearAgain(const std::shared_ptr<Region>& region) {
   if (region->closed()) return;
+  const WaitsForMemory waits;
   const RegionInfo& info = region->info();
   const auto indexes = region->indexes();
   for (const auto& [index_id, state] : *indexes) {

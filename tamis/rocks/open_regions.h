@@ -31,7 +31,8 @@ class OpenRegions : public std::enable_shared_from_this<OpenRegions> {
   // nullptr when the order is old, or the table was dropped. It acknowledges no put before
   // `not_before`.
   std::shared_ptr<Region> Open(const pb::RegionRecord& record, Time not_before);
-  // Alone in the region. The number of the event that tells of it.
+  // Alone in the region. The number of the event that tells of it. After std::bad_alloc it is open
+  // as before.
   uint64_t Close(Region* region);
   // Takes over a newer schema, alone in the region.
   void Follow(const std::shared_ptr<Region>& region, SchemaPtr schema);

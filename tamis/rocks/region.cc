@@ -1,34 +1,49 @@
 #include "tamis/rocks/region.h"
 
+#include <new>
 #include <utility>
 
 namespace tamis {
 
 void RowLocks::Acquire(std::shared_ptr<const std::vector<std::string>> keys, Task granted) {
-  auto request = std::make_shared<Request>(Request{std::move(keys), 0, std::move(granted)});
+  const auto request = std::make_shared<Request>();
+  request->keys = std::move(keys);
+  for (const std::string& key : *request->keys) {
+    request->own.emplace_hint(request->own.end(), key, Queue());
+  }
+  Queue place = {request};
+  request->granted.push_back(std::make_shared<Task>(std::move(granted)));
+  request->place = std::move(place);
   bool all;
   {
     std::lock_guard lock(mutex_);
-    if (abandoned_) return;
-    all = Advance(request);
+    if (abandoned_) {
+      request->place.clear();  // it would hold itself
+      return;
+    }
+    all = Advance(request.get());
   }
-  if (all) request->granted();
+  if (!all) return;
+  request->place.clear();
+  (*request->granted.front())();
 }
 
-bool RowLocks::Advance(const std::shared_ptr<Request>& request) {
+bool RowLocks::Advance(Request* request) {
   while (request->held < request->keys->size()) {
-    auto [entry, is_free] = waiting_.try_emplace((*request->keys)[request->held]);
-    if (!is_free) {
-      entry->second.push_back(request);
+    const std::string& key = (*request->keys)[request->held];
+    if (const auto entry = waiting_.find(key); entry != waiting_.end()) {
+      entry->second.splice(entry->second.end(), request->place);
       return false;
     }
+    waiting_.insert(request->own.extract(key));
     ++request->held;
   }
   return true;
 }
 
-std::vector<RowLocks::Task> RowLocks::Release(const std::vector<std::string>& keys) {
-  std::vector<Task> granted;
+std::list<std::shared_ptr<RowLocks::Task>> RowLocks::Release(
+    const std::vector<std::string>& keys) noexcept {
+  std::list<std::shared_ptr<Task>> granted;
   std::lock_guard lock(mutex_);
   if (abandoned_) return granted;
   for (const std::string& key : keys) {
@@ -37,11 +52,13 @@ std::vector<RowLocks::Task> RowLocks::Release(const std::vector<std::string>& ke
       waiting_.erase(entry);
       continue;
     }
-    // The lock goes to the first who waits.
-    std::shared_ptr<Request> next = std::move(entry->second.front());
-    entry->second.pop_front();
+    // The lock goes to the first that waits.
+    const std::shared_ptr<Request> next = entry->second.front();
+    next->place.splice(next->place.end(), entry->second, entry->second.begin());
     ++next->held;
-    if (Advance(next)) granted.push_back(std::move(next->granted));
+    if (!Advance(next.get())) continue;
+    granted.splice(granted.end(), next->granted);
+    next->place.clear();
   }
   return granted;
 }
@@ -69,7 +86,7 @@ Region::Entry Region::Enter(Task retry) {
   std::lock_guard lock(mutex_);
   if (closed_) return Entry::kClosed;
   if (!alone_.empty() || alone_running_) {
-    at_gate_.push_back(std::move(retry));
+    at_gate_.push_back(std::make_shared<Task>(std::move(retry)));
     return Entry::kWaiting;
   }
   ++inside_;
@@ -96,14 +113,18 @@ void Region::RunAlone(std::unique_lock<std::mutex> lock) {
     alone_.pop_front();
     alone_running_ = true;
     lock.unlock();
-    task();
+    try {
+      task();
+    } catch (const std::bad_alloc&) {  // not of the one that leaves
+    }
     lock.lock();
     alone_running_ = false;
   }
   if (alone_running_ || !alone_.empty()) return;
-  std::deque<Task> tasks = std::exchange(at_gate_, {});
+  std::list<std::shared_ptr<Task>> tasks;
+  tasks.swap(at_gate_);
   lock.unlock();
-  for (auto& task : tasks) executor_->Post(std::move(task));
+  for (const auto& task : tasks) executor_->PostOrRun(task);
 }
 
 void Region::Close() {
@@ -112,7 +133,8 @@ void Region::Close() {
 }
 
 void Region::Abandon() {
-  std::deque<Task> alone, at_gate;  // destroyed without the lock
+  std::deque<Task> alone;  // destroyed without the lock
+  std::list<std::shared_ptr<Task>> at_gate;
   {
     std::lock_guard lock(mutex_);
     closed_ = true;

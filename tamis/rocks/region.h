@@ -11,12 +11,12 @@
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "tamis/base/executor.h"
@@ -29,29 +29,37 @@
 namespace tamis {
 
 // Exclusive locks of row keys, granted in the order of asking.
+//
+// All memory that a request needs is taken when it is made, so that a release never fails.
 class RowLocks {
  public:
   using Task = std::function<void()>;
 
-  // Calls granted once all keys are held, maybe before it returns. REQUIRES: keys sorted, distinct.
+  // Calls granted once all keys are held, maybe before it returns. After std::bad_alloc, unless it
+  // is granted's, nothing is held and granted is not called. REQUIRES: keys sorted, distinct.
   void Acquire(std::shared_ptr<const std::vector<std::string>> keys, Task granted);
-  // Returns the tasks of those who hold everything they wanted now.
-  std::vector<Task> Release(const std::vector<std::string>& keys);
+  // Returns the tasks of the requests that hold everything they wanted now.
+  std::list<std::shared_ptr<Task>> Release(const std::vector<std::string>& keys) noexcept;
   // Drops who waits and grants nothing any more.
   void Abandon();
 
  private:
+  struct Request;
+  using Queue = std::list<std::shared_ptr<Request>>;
+  using Queues = std::map<std::string, Queue>;
   struct Request {
     std::shared_ptr<const std::vector<std::string>> keys;
     size_t held = 0;
-    Task granted;
+    std::list<std::shared_ptr<Task>> granted;  // one
+    Queue place;                               // itself, unless it stands in a queue
+    Queues own;                                // nodes for the keys that it is the first to hold
   };
   // Takes keys until one is held by another; true when all are held.
-  bool Advance(const std::shared_ptr<Request>& request);
+  bool Advance(Request* request);
 
   std::mutex mutex_;
   bool abandoned_ = false;
-  std::unordered_map<std::string, std::deque<std::shared_ptr<Request>>> waiting_;  // of held keys
+  Queues waiting_;  // of held keys
 };
 
 class Region : public std::enable_shared_from_this<Region> {
@@ -87,11 +95,12 @@ class Region : public std::enable_shared_from_this<Region> {
   bool IsEntriesComplete(uint32_t index_id) const;
 
   enum class Entry { kInside, kWaiting, kClosed };
-  // kWaiting: `retry` runs later, and enters anew.
+  // kWaiting: `retry` runs later, and enters anew. It throws nothing.
   Entry Enter(Task retry);
   void Leave();
   // Runs `alone` when nobody is inside; before it returns, when nobody is. False when the region is
-  // closed already; it may also have been closed by the time that `alone` runs, which must look.
+  // closed already; it may also have been closed by the time that `alone` runs, which must look. If
+  // `alone` ends with std::bad_alloc, that is dropped: it runs on the thread of another's write.
   bool Quiesce(Task alone);
 
   // Open, and nobody is inside or about to run alone.
@@ -138,7 +147,7 @@ class Region : public std::enable_shared_from_this<Region> {
   bool alone_running_ = false;
   uint64_t inside_ = 0;
   std::deque<Task> alone_;    // waiting to run alone
-  std::deque<Task> at_gate_;  // waiting to enter
+  std::list<std::shared_ptr<Task>> at_gate_;  // waiting to enter
 };
 
 }  // namespace tamis

@@ -1,5 +1,9 @@
 #include "tamis/rocks/region_splitter.h"
 
+#include <new>
+
+#include "tamis/base/exception_status.h"
+#include "tamis/rocks/patient_env.h"
 #include "tamis/rocks/row_cursor.h"
 
 namespace tamis {
@@ -17,7 +21,9 @@ void RegionSplitter::Split(const std::shared_ptr<Region>& region, std::string ke
                                    ": it has fewer than two rows; name a key to split at"));
   }
   const bool open = region->Quiesce(
-      [self = shared_from_this(), region, key, done] { done(self->SplitAlone(region, key)); });
+      [self = shared_from_this(), region, key, done] {
+        done(WithoutExceptions([&] { return self->SplitAlone(region, key); }));
+      });
   if (!open) done(regions_->NotOpen(region->info().id.number()));
 }
 
@@ -27,7 +33,17 @@ void RegionSplitter::SplitIfGrown(const std::shared_ptr<Region>& region) {
       region->split_requested.exchange(true)) {
     return;
   }
-  context_->executor->Post([self = shared_from_this(), region] { self->MeasureAndSplit(region); });
+  try {
+    context_->executor->Post([self = shared_from_this(), region] {
+      try {
+        self->MeasureAndSplit(region);
+      } catch (const std::bad_alloc&) {
+        region->split_requested = false;
+      }
+    });
+  } catch (const std::bad_alloc&) {
+    region->split_requested = false;
+  }
 }
 
 Result<RegionSplitter::Rows> RegionSplitter::MeasureRows(const Region& region) const {
@@ -84,6 +100,8 @@ Status RegionSplitter::SplitAlone(const std::shared_ptr<Region>& region, const s
   upper.set_epoch(catalog.NewEpoch());
   upper.set_start(key);
   upper.clear_complete_indexes();
+  // From here on the region is no more: its daughters have to be opened.
+  const WaitsForMemory waits;
   TAMIS_RETURN_IF_ERROR(catalog.Commit({.put_regions = {lower, upper}}));
   fence->AdvanceExcluded(lower.epoch());
   excluded.unlock();

@@ -21,7 +21,7 @@ class RowLocksTest : public ::testing::Test {
     locks_.Acquire(KeysOf(std::move(keys)), [this, name] { granted_.push_back(name); });
   }
   void Release(const std::vector<std::string>& keys) {
-    for (auto& task : locks_.Release(keys)) task();
+    for (const auto& task : locks_.Release(keys)) (*task)();
   }
 
   RowLocks locks_;
@@ -74,7 +74,7 @@ TEST_F(RowLocksTest, RandomRequestsAreAllGrantedAndNeverTwoForOneRow) {
     const Keys keys = it->second;
     held.erase(it);
     for (const std::string& key : *keys) locked.erase(key);
-    for (auto& task : locks_.Release(*keys)) task();
+    for (const auto& task : locks_.Release(*keys)) (*task)();
   };
   for (int i = 0; i < 5000; ++i) {
     if (!held.empty() && random.OneIn(2)) release_one();

@@ -1,13 +1,38 @@
 #include "tamis/rocks/rocks_region_server.h"
 
 #include <algorithm>
+#include <new>
 
+#include "tamis/base/exception_status.h"
 #include "tamis/base/join.h"
 #include "tamis/cluster/error.h"
 #include "tamis/rocks/mutate_operation.h"
 #include "tamis/rocks/searcher.h"
 
 namespace tamis {
+
+namespace {
+
+// Where there is no memory for the error either, the result has none: its writes may stand.
+void RefuseForMemory(pb::RegionMutateResult* result) noexcept {
+  try {
+    SetError(OutOfMemory(), result->mutable_error());
+  } catch (const std::bad_alloc&) {
+    result->clear_error();
+  }
+}
+
+// Calls run(done). What it throws is the answer. REQUIRES: it throws before it has answered.
+template <class Reply, class Function>
+void AnswerExceptions(const Callback<Reply>& done, Function&& run) noexcept {
+  try {
+    run();
+  } catch (...) {
+    done(StatusOfException());
+  }
+}
+
+}  // namespace
 
 // One search request on its way through the regions.
 struct SearchTask {
@@ -119,7 +144,7 @@ void RocksRegionServer::Mutate(const pb::MutateRequest& request, Callback<pb::Mu
   if (context_->executor->steps_are_inline() && !paused())
     return MutateRegions(request, std::move(done));
   context_->executor->Step([self = shared_from_this(), request, done = std::move(done)] {
-    self->MutateRegions(request, done);
+    AnswerExceptions(done, [&] { self->MutateRegions(request, done); });
   });
 }
 
@@ -127,7 +152,13 @@ void RocksRegionServer::MutateRegions(const pb::MutateRequest& request,
                                       Callback<pb::MutateReply> done) {
   auto join = std::make_shared<Join<pb::MutateReply>>(pb::MutateReply(), std::move(done));
   const auto finish = [join](pb::RegionMutateResult result) {
-    join->End([&](pb::MutateReply* reply) { *reply->add_regions() = std::move(result); });
+    join->End([&](pb::MutateReply* reply) {
+      try {
+        *reply->add_regions() = std::move(result);
+      } catch (const std::bad_alloc&) {
+        // The writes of a region without a result may stand.
+      }
+    });
   };
   const Duration timeout =
       request.timeout_ns() > 0 ? SentDuration(request.timeout_ns())
@@ -135,19 +166,27 @@ void RocksRegionServer::MutateRegions(const pb::MutateRequest& request,
   const Time deadline = context_->executor->Now() + timeout;
   for (const pb::RegionMutations& mutations : request.regions()) {
     join->Begin();
-    auto id = RegionId::Of(mutations.region_id());
-    auto region = id.ok() ? FindRegion(mutations.region_id()) : nullptr;
-    if (!region || region->info().epoch != mutations.epoch()) {
-      pb::RegionMutateResult result;
-      result.set_region_id(mutations.region_id());
-      SetError(id.ok() ? regions_->NotOpen(mutations.region_id()) : id.status(),
-               result.mutable_error());
-      finish(std::move(result));
-      continue;
+    std::shared_ptr<MutateOperation> operation;
+    pb::RegionMutateResult refused;
+    refused.set_region_id(mutations.region_id());
+    try {
+      auto id = RegionId::Of(mutations.region_id());
+      auto region = id.ok() ? FindRegion(mutations.region_id()) : nullptr;
+      if (region && region->info().epoch == mutations.epoch()) {
+        operation = std::make_shared<MutateOperation>(context_, std::move(region), mutations,
+                                                      request.schema_version(), deadline, finish);
+      } else {
+        SetError(id.ok() ? regions_->NotOpen(mutations.region_id()) : id.status(),
+                 refused.mutable_error());
+      }
+    } catch (const std::bad_alloc&) {
+      RefuseForMemory(&refused);
     }
-    std::make_shared<MutateOperation>(context_, std::move(region), mutations,
-                                      request.schema_version(), deadline, finish)
-        ->Start();
+    if (operation) {
+      operation->Start();
+    } else {
+      finish(std::move(refused));
+    }
   }
   join->End();
 }
@@ -164,11 +203,14 @@ void RocksRegionServer::Search(const pb::SearchRequest& request, Callback<pb::Se
   // The rest is for the way back.
   task->deadline = context_->executor->Now() + timeout / 4 * 3;
   context_->executor->Step([self = shared_from_this(), task] {
-    if (!self->context_->options.faults.search_beyond_proof && !self->context_->is_verified()) {
-      return task->done(
-          Unavailable("server " + self->name() + " does not know that it still owns its regions"));
-    }
-    self->SearchNext(task);
+    AnswerExceptions(task->done, [&] {
+      if (self->context_->options.faults.search_beyond_proof || self->context_->is_verified()) {
+        return self->SearchNext(task);
+      }
+      const Status status =
+          Unavailable("server " + self->name() + " does not know that it still owns its regions");
+      task->done(status);
+    });
   });
 }
 
@@ -220,7 +262,9 @@ void RocksRegionServer::SearchNext(std::shared_ptr<SearchTask> task) {
     *task->reply.add_results() = std::move(result);
     ++regions_searched_;
     if (!context_->executor->steps_are_inline()) {
-      context_->executor->Step([self = shared_from_this(), task] { self->SearchNext(task); });
+      context_->executor->Step([self = shared_from_this(), task] {
+        AnswerExceptions(task->done, [&] { self->SearchNext(task); });
+      });
       return;
     }
   }
@@ -230,13 +274,15 @@ void RocksRegionServer::SearchNext(std::shared_ptr<SearchTask> task) {
 
 void RocksRegionServer::Poll(const pb::PollRequest& request, Callback<pb::PollReply> done) {
   context_->executor->Step([self = shared_from_this(), request, done = std::move(done)] {
-    self->context_->feed->Poll(
-        request,
-        [weak = std::weak_ptr(self)] {
-          auto server = weak.lock();
-          return server ? server->VerifiedUntil() : Time{};
-        },
-        done);
+    AnswerExceptions(done, [&] {
+      self->context_->feed->Poll(
+          request,
+          [weak = std::weak_ptr(self)] {
+            auto server = weak.lock();
+            return server ? server->VerifiedUntil() : Time{};
+          },
+          done);
+    });
   });
 }
 
@@ -266,7 +312,12 @@ void RocksRegionServer::CloseRegion(uint64_t region_id, uint64_t epoch, Callback
     if (!region || region->info().epoch != epoch) return done(gone);
     const bool open = region->Quiesce([self, region, done, gone] {
       if (region->closed()) return done(gone);
-      const uint64_t sequence = self->regions_->Close(region.get());
+      uint64_t sequence = 0;
+      try {
+        sequence = self->regions_->Close(region.get());
+      } catch (const std::bad_alloc&) {
+        return done(OutOfMemory());  // it is open as before
+      }
       // Who gave up waiting for a coordinator has not closed it in good order; nor has who may not
       // acknowledge yet: a former owner may still be trusted.
       const FilterFeed::Options& leases = self->context_->options.feed;
@@ -355,7 +406,8 @@ void RocksRegionServer::Check(uint32_t table_id, Callback<CheckReport> done) {
         };
         // Expelled without knowing it: the next owner is asked, too, and has other filters.
         if (!is_owner()) return finish(CheckReport());
-        const Result<CheckReport> report = CheckRegion(*self->context_->store, *region);
+        const Result<CheckReport> report = WithoutExceptions(
+            [&] { return CheckRegion(*self->context_->store, *region); });
         finish(is_owner() ? report : Result<CheckReport>(moved));
       });
       if (!open) finish(moved);

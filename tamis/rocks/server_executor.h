@@ -9,6 +9,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <new>
 
 #include "tamis/base/executor.h"
 
@@ -43,6 +44,16 @@ class ServerExecutor : public Executor, public std::enable_shared_from_this<Serv
       Run(std::move(task));
     } else {
       Post(std::move(task));
+    }
+  }
+
+  // Posts *task, which throws nothing. Where there is no memory for that, it runs on this thread
+  // before this returns: what waits for a lock or a gate is never lost.
+  void PostOrRun(const std::shared_ptr<Task>& task) noexcept {
+    try {
+      Post([task] { (*task)(); });
+    } catch (const std::bad_alloc&) {
+      if (!killed_) (*task)();
     }
   }
 

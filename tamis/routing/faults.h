@@ -28,6 +28,7 @@ struct Faults {
   bool no_row_verification = false;   // what the index says is returned
   bool erase_first_match = false;  // the scalable filter erases from the first layer that matches
   bool erase_bits = false;         // a removal clears bits that nobody counts
+  bool keep_spoilt_filter = false;  // one whose Add ended with std::bad_alloc stays published
 };
 
 // Every fault by its name.
@@ -51,6 +52,7 @@ inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
     {"no_row_verification", &Faults::no_row_verification},
     {"erase_first_match", &Faults::erase_first_match},
     {"erase_bits", &Faults::erase_bits},
+    {"keep_spoilt_filter", &Faults::keep_spoilt_filter},
 };
 
 // False when there is no fault of that name.

@@ -1,6 +1,10 @@
 #include "tamis/routing/filter_feed.h"
 
 #include <algorithm>
+#include <new>
+#include <utility>
+
+#include "tamis/base/exception_status.h"
 
 namespace tamis {
 
@@ -35,14 +39,21 @@ uint64_t FilterFeed::AppendLocked(pb::Event event) {
     regions_.erase(event.region_id());
     return last_;
   }
-  event.set_sequence(++last_);
-  Remember(event);
+  // All of it or nothing where memory runs out: numbers follow from how many events there are.
+  event.set_sequence(last_ + 1);
   const bool somebody_will_wait = event.kind() == pb::Event::FLIPS ||
                                   event.kind() == pb::Event::LAYER_ADDED ||
                                   event.kind() == pb::Event::RANGE_WIDENED;
   const size_t bytes = event.ByteSizeLong();
-  event_bytes_ += bytes;
   events_.push_back({std::move(event), bytes});
+  try {
+    Remember(events_.back().event);
+  } catch (const std::bad_alloc&) {
+    events_.pop_back();
+    throw;
+  }
+  ++last_;
+  event_bytes_ += bytes;
   ForgetEvents(executor_->Now());
   if (!somebody_will_wait) WakePollsSoon();
   return last_;
@@ -50,8 +61,12 @@ uint64_t FilterFeed::AppendLocked(pb::Event event) {
 
 void FilterFeed::WakePollsSoon() {
   if (parked_.empty() || wake_posted_) return;
-  wake_posted_ = true;
-  executor_->Post([self = shared_from_this()] { self->WakePolls(); });
+  try {
+    executor_->Post([self = shared_from_this()] { self->WakePolls(); });
+    wake_posted_ = true;
+  } catch (const std::bad_alloc&) {
+    // The news waits for other news, or for the end of the polls.
+  }
 }
 
 // Drops what all who listen have applied, and what is too much.
@@ -92,18 +107,19 @@ std::vector<FilterFeed::Follower> FilterFeed::Followers() const {
   return followers;
 }
 
-// Keeps regions_ and tables_ the state that all events together describe.
+// Keeps regions_ and tables_ the state that all events together describe. Changes nothing when it
+// throws std::bad_alloc.
 void FilterFeed::Remember(const pb::Event& event) {
   if (event.kind() == pb::Event::TABLE_CHANGED) {
     if (event.schema_version() == 0) {
       tables_.erase(event.table_id());
     } else {
-      tables_[event.table_id()] = event;
+      tables_.insert_or_assign(event.table_id(), pb::Event(event));
     }
     return;
   }
   if (event.kind() == pb::Event::REGION_OPENED) {
-    regions_[event.region_id()] = {.opened = event, .complete = {}};
+    regions_.insert_or_assign(event.region_id(), OpenRegion{.opened = event, .complete = {}});
     return;
   }
   auto region = regions_.find(event.region_id());
@@ -114,7 +130,7 @@ void FilterFeed::Remember(const pb::Event& event) {
       regions_.erase(region);
       break;
     case pb::Event::INDEX_COMPLETE:
-      complete[event.index_id()] = event;
+      complete.insert_or_assign(event.index_id(), pb::Event(event));
       break;
     case pb::Event::INDEX_DROPPED:
       complete.erase(event.index_id());
@@ -126,9 +142,11 @@ void FilterFeed::Remember(const pb::Event& event) {
       break;
     case pb::Event::RANGE_WIDENED:
       if (auto index = complete.find(event.index_id()); index != complete.end()) {
-        index->second.set_min(event.min());
-        index->second.set_max(event.max());
-        index->second.set_has_range(true);
+        pb::Event widened = index->second;
+        widened.set_min(event.min());
+        widened.set_max(event.max());
+        widened.set_has_range(true);
+        index->second = std::move(widened);
       }
       break;
     default:
@@ -138,37 +156,44 @@ void FilterFeed::Remember(const pb::Event& event) {
 
 void FilterFeed::Poll(const pb::PollRequest& request, std::function<Time()> verified_until,
                       Callback<pb::PollReply> done) {
-  Calls calls;
+  Over over;
+  std::map<uint64_t, ParkedPoll>::node_type replaced;
   bool answer_now;
   bool crowded_out = false;
+  bool abandoned = false;
   {
     std::lock_guard lock(mutex_);
     if (abandoned_) {
-      calls.push_back([done] { done(Unavailable("the region server is shut down")); });
+      abandoned = true;
       answer_now = false;
     } else {
       const Time now = executor_->Now();
       Hear(request, now);
       ForgetEvents(now);
-      CollectWaiters(now, &calls);
+      CollectWaiters(now, &over);
       // A poll of the same coordinator that is still parked is answered by this one.
-      if (auto old = parked_.extract(request.coordinator())) {
-        calls.push_back([done = std::move(old.mapped().done)] {
-          done(Unavailable("replaced by a later poll of the same coordinator"));
-        });
-      }
+      replaced = parked_.extract(request.coordinator());
       answer_now = request.start_code() != start_code_ || request.applied() != last_ ||
                    request.wanted_size() > 0 || request.wait_ns() == 0;
       crowded_out = !answer_now && parked_.size() >= options_.max_parked;
       answer_now |= crowded_out;
       if (!answer_now) {
         const Time until = executor_->Now() + SentDuration(request.wait_ns());
-        parked_[request.coordinator()] = {request, verified_until, done, until};
-        ArmTimer(until);
+        try {
+          ArmTimer(until);
+          parked_.insert_or_assign(request.coordinator(),
+                                   ParkedPoll{request, verified_until, done, until});
+        } catch (const std::bad_alloc&) {
+          answer_now = true;
+        }
       }
     }
   }
-  for (auto& call : calls) call();
+  over.Call();
+  if (abandoned) done(Unavailable("the region server is shut down"));
+  if (replaced) {
+    replaced.mapped().done(Unavailable("replaced by a later poll of the same coordinator"));
+  }
   if (answer_now) Answer({request, verified_until, done, Time{}, crowded_out});
 }
 
@@ -190,9 +215,17 @@ void FilterFeed::Hear(const pb::PollRequest& request, Time now) {
   if (coordinator.acked >= coordinator.sent_to) coordinator.sent_to = 0;
 }
 
+void FilterFeed::Answer(const ParkedPoll& poll) noexcept {
+  try {
+    AnswerOrThrow(poll);
+  } catch (...) {
+    poll.done(StatusOfException());  // a lease that was granted with it runs out
+  }
+}
+
 // Bits first, events after: every projection is as of a number that the events reach, unless more
 // have come meanwhile than fit.
-void FilterFeed::Answer(const ParkedPoll& poll) {
+void FilterFeed::AnswerOrThrow(const ParkedPoll& poll) {
   pb::PollReply reply;
   bool bits = poll.request.wanted_size() > 0 && projection_source_;
   if (bits && !options_.faults.young_projections) {
@@ -212,7 +245,11 @@ void FilterFeed::Answer(const ParkedPoll& poll) {
   }
   if (options_.answer_inline) return AnswerWithBits(poll, std::move(reply));
   executor_->Post([self = shared_from_this(), poll, reply = std::move(reply)] {
-    self->AnswerWithBits(poll, reply);
+    try {
+      self->AnswerWithBits(poll, reply);
+    } catch (...) {
+      poll.done(StatusOfException());
+    }
   });
 }
 
@@ -341,8 +378,8 @@ void FilterFeed::WaitAcknowledged(uint64_t sequence, Time not_before, Time deadl
     } else if (acknowledged && now >= not_before) {
       // Nothing to wait for.
     } else {
-      waiters_.emplace(sequence, Waiter{not_before, deadline, std::move(done)});
       ArmTimer(std::min(deadline, not_before > now ? not_before : NextLeaseEnd(now)));
+      waiters_.emplace(sequence, Waiter{not_before, deadline, std::move(done)});
       if (!options_.answer_inline) WakePollsSoon();
       waits = true;
     }
@@ -354,31 +391,36 @@ void FilterFeed::WaitAcknowledged(uint64_t sequence, Time not_before, Time deadl
   }
 }
 
-void FilterFeed::CollectWaiters(Time now, Calls* calls) {
+void FilterFeed::Over::Call() {
+  for (auto& [sequence, waiter] : acknowledged) waiter.done(Status::Ok());
+  for (auto& [sequence, waiter] : late) {
+    waiter.done(
+        DeadlineExceeded("coordinators did not acknowledge in time; the write may stand"));
+  }
+}
+
+void FilterFeed::CollectWaiters(Time now, Over* over) {
   if (waiters_.empty()) return;
   const uint64_t floor = options_.faults.no_lease_wait ? last_ : FloorLocked(now);
   for (auto it = waiters_.begin(); it != waiters_.end();) {
-    Waiter& waiter = it->second;
+    const auto next = std::next(it);
+    const Waiter& waiter = it->second;
     if (it->first <= floor && now >= waiter.not_before) {
-      calls->push_back([done = std::move(waiter.done)] { done(Status::Ok()); });
+      over->acknowledged.insert(waiters_.extract(it));
     } else if (now >= waiter.deadline) {
-      calls->push_back([done = std::move(waiter.done)] {
-        done(DeadlineExceeded("coordinators did not acknowledge in time; the write may stand"));
-      });
-    } else {
-      ++it;
-      continue;
+      over->late.insert(waiters_.extract(it));
     }
-    it = waiters_.erase(it);
+    it = next;
   }
 }
 
 // Ensures that OnTimer runs at `at` or before. Only the one armed last counts: it arms the next.
+// Where it throws std::bad_alloc the one before still counts.
 void FilterFeed::ArmTimer(Time at) {
   if (at >= timer_at_) return;  // Time::max() included
-  timer_at_ = at;
   executor_->PostAfter(std::max(at - executor_->Now(), Duration(0)),
                        [self = shared_from_this(), at] { self->OnTimer(at); });
+  timer_at_ = at;
 }
 
 // The first moment at which a poll, a wait or a lease that holds waits back can end.
@@ -401,27 +443,28 @@ Time FilterFeed::NextLeaseEnd(Time now) const {
 }
 
 void FilterFeed::OnTimer(Time at) {
-  Calls calls;
-  std::vector<ParkedPoll> due;
+  Over over;
+  std::map<uint64_t, ParkedPoll> due;
   {
     std::lock_guard lock(mutex_);
     if (abandoned_) return;
     if (at != timer_at_) return;  // an earlier one was armed since, which armed what follows
     timer_at_ = Time::max();
     const Time now = executor_->Now();
-    CollectWaiters(now, &calls);
+    CollectWaiters(now, &over);
     for (auto it = parked_.begin(); it != parked_.end();) {
-      if (it->second.until <= now) {
-        due.push_back(std::move(it->second));
-        it = parked_.erase(it);
-      } else {
-        ++it;
-      }
+      const auto next = std::next(it);
+      if (it->second.until <= now) due.insert(parked_.extract(it));
+      it = next;
     }
-    ArmTimer(NextDeadline(now));
+    try {
+      ArmTimer(NextDeadline(now));
+    } catch (const std::bad_alloc&) {
+      // The next poll, or the next write that waits, arms it.
+    }
   }
-  for (auto& call : calls) call();
-  for (const ParkedPoll& poll : due) Answer(poll);
+  over.Call();
+  for (const auto& [id, poll] : due) Answer(poll);
 }
 
 void FilterFeed::WakePolls() {

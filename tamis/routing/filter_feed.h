@@ -72,7 +72,8 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
 
   uint64_t start_code() const { return start_code_; }
 
-  // Appends an event and returns its number. The number is set here. News of entries (FLIPS,
+  // Appends an event and returns its number, or throws std::bad_alloc and appends nothing. The
+  // number is set here. News of entries (FLIPS,
   // LAYER_ADDED, RANGE_WIDENED) wakes parked polls only once somebody waits for it.
   uint64_t Append(pb::Event event);
 
@@ -132,7 +133,14 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
     Time deadline;
     DoneCallback done;
   };
-  using Calls = std::vector<std::function<void()>>;
+  // Waiters that are over, to be called without the lock. They are moved by nodes, which takes no
+  // memory.
+  struct Over {
+    std::multimap<uint64_t, Waiter> acknowledged;
+    std::multimap<uint64_t, Waiter> late;
+
+    void Call();
+  };
 
   uint64_t AppendLocked(pb::Event event);
 
@@ -141,7 +149,8 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
     size_t bytes;
   };
 
-  void Answer(const ParkedPoll& poll);
+  void Answer(const ParkedPoll& poll) noexcept;
+  void AnswerOrThrow(const ParkedPoll& poll);
   void AnswerWithBits(const ParkedPoll& poll, pb::PollReply reply);
   bool IsServedByEvents(const pb::PollRequest& request) const;
   size_t EventsInReply(const pb::PollRequest& request) const;
@@ -151,7 +160,7 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
   void GrantLease(const pb::PollRequest& request, Time verified_until, pb::PollReply* reply);
   void Remember(const pb::Event& event);
   uint64_t FloorLocked(Time now) const;
-  void CollectWaiters(Time now, Calls* calls);
+  void CollectWaiters(Time now, Over* over);
   void ArmTimer(Time at);
   Time NextDeadline(Time now) const;
   Time NextLeaseEnd(Time now) const;

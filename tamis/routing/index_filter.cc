@@ -93,7 +93,8 @@ SplitGeometry IndexFilter::GeometryFor(uint64_t distinct) const {
 
 bool IndexFilter::WantsRecount(const RecountRule& rule) const {
   std::lock_guard lock(mutex_);
-  if (!current_ || next_ || retired_) return false;
+  if (next_ || retired_) return false;
+  if (!current_) return missing_;
   const auto& filter = current_->filter;
   const uint64_t an_entry = filter.bits_only() ? rule.an_entry_of_bits : rule.an_entry;
   const bool worn = Ignored() >= std::max(rule.least, an_entry * CountedEntries());
@@ -210,12 +211,34 @@ void IndexFilter::AddWhileCounting(const EntryKey& entry) {
 
 uint64_t IndexFilter::Add(std::span<const EntryKey> entries) {
   std::lock_guard lock(mutex_);
+  DropSpoilt();
   if (next_ && hold_removals_) {
     for (const EntryKey& entry : entries) AddWhileCounting(entry);
   } else if (next_) {
     AddTo(next_.get(), entries, false);
   }
-  return current_ ? AddTo(current_.get(), entries, true) : 0;
+  if (!current_) return 0;
+  spoilt_ = !faults_.keep_spoilt_filter;  // where AddTo throws
+  const uint64_t sequence = AddTo(current_.get(), entries, true);
+  spoilt_ = false;
+  return sequence;
+}
+
+void IndexFilter::DropSpoilt() {
+  if (!spoilt_) return;
+  replaced_ = feed_->Append(NewEvent(pb::Event::INDEX_DROPPED, *current_));
+  current_.reset();
+  spoilt_ = false;
+  missing_ = true;
+  ForgetTold();
+  Account();
+}
+
+void IndexFilter::ForgetTold() {
+  pending_.clear();
+  pending_order_.clear();
+  widenings_.clear();
+  acknowledged_range_.reset();
 }
 
 void IndexFilter::Remove(std::span<const EntryKey> entries) {
@@ -239,9 +262,10 @@ void IndexFilter::Remove(std::span<const EntryKey> entries) {
 
 uint64_t IndexFilter::WaitFor(std::span<const EntryKey> entries) {
   std::lock_guard lock(mutex_);
-  if (!current_) return 0;
+  DropSpoilt();
   ForgetAcknowledged();
   uint64_t sequence = replaced_;
+  if (!current_) return sequence;
   for (const EntryKey& entry : entries) {
     for (const uint64_t hash : entry.hashes) {
       if (pending_.empty()) break;
@@ -310,26 +334,26 @@ void IndexFilter::Publish() {
     const EntryKey entry{.hashes = hashes, .first = {}};
     RemoveFrom(next_.get(), std::span(&entry, 1), false);
   });
-  const bool replaces = current_ != nullptr;
-  current_ = std::move(next_);
-  Account();
-  pending_.clear();
-  pending_order_.clear();
-  widenings_.clear();
-  acknowledged_range_ =
-      current_->range;  // who has not applied the publication excludes nothing by it
-  pb::Event event = NewEvent(pb::Event::INDEX_COMPLETE, *current_);
-  const SplitGeometry& geometry = current_->filter.geometry();
+  pb::Event event = NewEvent(pb::Event::INDEX_COMPLETE, *next_);
+  const SplitGeometry& geometry = next_->filter.geometry();
   event.mutable_geometry()->set_slices(geometry.slices);
   event.mutable_geometry()->set_slice_positions(geometry.slice_positions);
-  event.set_layers(static_cast<uint32_t>(current_->filter.layers()));
-  if (current_->range.has_value()) {
+  event.set_layers(static_cast<uint32_t>(next_->filter.layers()));
+  if (next_->range.has_value()) {
     event.set_has_range(true);
-    event.set_min(current_->range->first);
-    event.set_max(current_->range->second);
+    event.set_min(next_->range->first);
+    event.set_max(next_->range->second);
   }
+  // Coordinators that have not applied the publication exclude nothing by this range.
+  std::optional<ValueRange> range = next_->range;
   const uint64_t sequence = feed_->Append(std::move(event));
-  if (replaces) replaced_ = sequence;
+  // Nothing from here on takes memory: a generation that was told of is published.
+  if (current_) replaced_ = sequence;
+  current_ = std::move(next_);
+  spoilt_ = missing_ = false;
+  ForgetTold();
+  acknowledged_range_ = std::move(range);
+  Account();
 }
 
 void IndexFilter::AbandonGeneration() {

@@ -61,7 +61,8 @@ class IndexFilter {
   IndexFilter(FilterFeed* feed, const IndexSpec& index, uint64_t region_id, uint64_t epoch,
               const Faults& faults, std::shared_ptr<FilterBudget> budget = nullptr);
 
-  // Returns the number of the last event that it made; 0 = none.
+  // Returns the number of the last event that it made; 0 = none. After std::bad_alloc the entries
+  // must not be committed; what was counted of them stays, which excludes nothing.
   uint64_t Add(std::span<const EntryKey> entries);
   void Remove(std::span<const EntryKey> entries);
 
@@ -76,7 +77,8 @@ class IndexFilter {
   void BeginGeneration(bool hold_removals);
   // Counts an entry that was there before BeginGeneration.
   void CountExisting(std::span<const EntryKey> entries);
-  // Makes the new generation the published one.
+  // Makes the new generation the published one. After std::bad_alloc it is not, and the generation
+  // must be abandoned.
   void Publish();
   void AbandonGeneration();
   // The index is dropped: nothing is published any more, whatever is under way.
@@ -97,7 +99,7 @@ class IndexFilter {
   // The published generation is to be replaced by one counted anew: it has three layers or more, or
   // is less than a quarter full although its entries were counted or as many were added as would
   // have filled it; or too many removals were ignored; or memory has become short, or is so no
-  // longer.
+  // longer; or the published one had to be dropped for want of memory.
   bool WantsRecount(const RecountRule& rule) const;
   // Distinct hashes in the published counters, estimated from how full the layers are.
   uint64_t distinct() const;
@@ -155,10 +157,14 @@ class IndexFilter {
   void Account();
   static bool Widen(Generation* generation, const EntryKey& entry);
   uint64_t AddTo(Generation* generation, std::span<const EntryKey> entries, bool tell);
+  // Memory ran out in an Add, between setting a bit and telling of it. A later Add of the same value
+  // sets no bit and would wait for nothing, so coordinators are told to forget the filter first.
+  void DropSpoilt();
   void AddWhileCounting(const EntryKey& entry);  // to the next generation
   void RemoveFrom(Generation* generation, std::span<const EntryKey> entries, bool tell);
   uint64_t WidenedAt(std::string_view first) const;
   void ForgetAcknowledged();
+  void ForgetTold();  // of current_, which goes
 
   FilterFeed* const feed_;
   const IndexSpec index_;
@@ -174,13 +180,15 @@ class IndexFilter {
   HeldRemovals held_removals_;
   uint64_t generations_ = 0;
   bool retired_ = false;
+  bool spoilt_ = false;   // bits of current_ may be set that coordinators are never told of
+  bool missing_ = false;  // what was published was dropped for that
   // Set bits that are told but not acknowledged: bit -> number of the event.
   std::unordered_map<uint64_t, uint64_t> pending_;
   std::deque<std::pair<uint64_t, uint64_t>> pending_order_;  // (number, bit)
   std::optional<ValueRange> acknowledged_range_;
   std::deque<Widening> widenings_;  // behind it, not acknowledged
-  // Number of the publication that replaced an older one; coordinators without it exclude by the
-  // old.
+  // Number of the publication that replaced an older one, or of its drop; coordinators without it
+  // exclude by the old.
   uint64_t replaced_ = 0;
 };
 

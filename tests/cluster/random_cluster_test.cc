@@ -129,6 +129,8 @@ std::vector<std::string_view> FaultNames() {
                                                 "search_beyond_proof", "early_close_in_order"};
   for (const auto& [name, member] : kFaults) {
     if (ownership.contains(name)) continue;
+    // It wants memory to run out: short_memory_test finds it.
+    if (name == "keep_spoilt_filter") continue;
     // Rows are missed by the second only when flips come within microseconds between the last bits
     // and the events of one reply: ProjectionPartsTest finds it. By the first none are missed: bits
     // younger than what is known otherwise have every value that was acknowledged (FilterFeedTest).
