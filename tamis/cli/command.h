@@ -30,6 +30,7 @@ struct Invocation {
   uint64_t split_bytes = uint64_t{64} << 20;
   bool sync = false;
   bool salvage = false;
+  bool read_only = false;
   // Set by the subcommand that was named; gives the exit code.
   std::function<int()> run;
 };

@@ -48,7 +48,8 @@ Status Connection::OpenStore(bool create) {
                                             .split_bytes = invocation_.split_bytes,
                                             .sync = invocation_.sync,
                                             .salvage = invocation_.salvage,
-                                            .create = create}));
+                                            .create = create,
+                                            .read_only = invocation_.read_only}));
   session_->engine = std::shared_ptr<Engine>(store_, &store_->engine());
   session_->admin = std::shared_ptr<ClusterAdmin>(store_, &store_->admin());
   return Status::Ok();

@@ -411,7 +411,10 @@ Status Importer::Deliver(Batch batch) {
     }
     if (options_.cancelled != nullptr && *options_.cancelled) return Interrupted();
     const Status status = results[i].WithContext("line " + std::to_string(batch.lines[i]));
-    return Status(status.code(), status.message() + "; run the same command again to go on");
+    // A request that is wrong fails again.
+    const bool again = status.code() != StatusCode::kInvalidArgument;
+    return again ? Status(status.code(), status.message() + "; run the same command again to go on")
+                 : status;
   }
   return Status::Ok();
 }

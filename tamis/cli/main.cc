@@ -48,6 +48,9 @@ int main(int argc, char** argv) {
       .AsSizeBytes()
       .ShowDefault();
   line.AddFlag("--sync", invocation.sync, "A write reaches the disk before it is acknowledged");
+  line.AddFlag("--read-only", invocation.read_only,
+               "Open the embedded store without changing anything in its directory, as "
+               "rocks:DIRECTORY?mode=ro; several processes may do so at one time");
   line.AddFlag("--salvage", invocation.salvage,
                "Open a store whose log is damaged, without what was written after the damage");
 

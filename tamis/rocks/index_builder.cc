@@ -143,6 +143,8 @@ void IndexBuilder::Start(JobPtr job) {
     BeginRecount(job);
     return;
   }
+  // An index that is not complete stays so in a store that is read only, and is searched without.
+  if (context_->store->options().read_only) return Finish(job, Status::Ok());
   // Where the index is not complete, the generation that counts the entries was begun when it came
   // into the region.
   job->targets = TakeTargets(*job);

@@ -44,6 +44,9 @@ Status MutateOperation::StatusOfStep() const noexcept {
 }
 
 void MutateOperation::Begin() {
+  if (Status refused = context_->store->RefuseChange(); !refused.ok()) {
+    return Fail(std::move(refused));
+  }
   auto keys = std::make_shared<std::vector<std::string>>();
   for (const pb::Mutation& mutation : mutations_.mutations()) {
     if (!region_->info().Contains(mutation.key())) {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <thread>
@@ -50,30 +51,34 @@ TEST(PatientEnvTest, AJobThatIsTakenBackIsToldSo) {
     std::condition_variable changed;
     bool open = false;
     bool begun = false;
-  } gate;
+  };
+  // The job keeps it: it may still wake up when the test has ended.
+  const auto gate = std::make_shared<Gate>();
   // The one thread of this priority is busy, so that the next job stays in the queue.
   env.SetBackgroundThreads(1, rocksdb::Env::BOTTOM);
   env.Schedule(
       [](void* argument) {
-        auto* gate = static_cast<Gate*>(argument);
+        const std::unique_ptr<std::shared_ptr<Gate>> owned(
+            static_cast<std::shared_ptr<Gate>*>(argument));
+        Gate* const gate = owned->get();
         std::unique_lock lock(gate->mutex);
         gate->begun = true;
         gate->changed.notify_all();
         gate->changed.wait(lock, [&] { return gate->open; });
       },
-      &gate, rocksdb::Env::BOTTOM, nullptr, nullptr);
+      new std::shared_ptr<Gate>(gate), rocksdb::Env::BOTTOM, nullptr, nullptr);
   {
-    std::unique_lock lock(gate.mutex);
-    gate.changed.wait(lock, [&] { return gate.begun; });
+    std::unique_lock lock(gate->mutex);
+    gate->changed.wait(lock, [&] { return gate->begun; });
   }
   int taken_back = 0;
   env.Schedule([](void*) { FAIL() << "it was taken back"; }, &taken_back, rocksdb::Env::BOTTOM,
                &taken_back, [](void* argument) { ++*static_cast<int*>(argument); });
   EXPECT_EQ(env.UnSchedule(&taken_back, rocksdb::Env::BOTTOM), 1);
   EXPECT_EQ(taken_back, 1);
-  std::lock_guard lock(gate.mutex);
-  gate.open = true;
-  gate.changed.notify_all();
+  std::lock_guard lock(gate->mutex);
+  gate->open = true;
+  gate->changed.notify_all();
 }
 
 }  // namespace

@@ -70,6 +70,7 @@ RocksCluster::~RocksCluster() {
 // No task runs any more. The filters of a region are right when its server has it by the catalog,
 // and no write was broken off in it.
 void RocksCluster::SaveFilters() {
+  if (options_.store.read_only) return;
   std::vector<FilterSnapshots::Current> filters;
   for (const pb::RegionRecord& record : catalog_->Regions()) {
     auto server = lives_->FindRunning(record.server());

@@ -63,30 +63,38 @@ class RocksCluster : public Cluster, public ClusterAdmin {
     return capability != Capability::kAttachTable && capability != Capability::kExamine;
   }
   void CreateTable(TableSchema schema, Callback<TableSchema> done) override {
+    if (Status refused = store_->RefuseChange(); !refused.ok()) return done(refused);
     done(schemas_->Create(std::move(schema)));
   }
   void DropTable(const std::string& table, DropOptions, DoneCallback done) override {
+    if (Status refused = store_->RefuseChange(); !refused.ok()) return done(refused);
     done(schemas_->Drop(table));
   }
   void AddColumn(const std::string& table, Column column, Callback<TableSchema> done) override {
+    if (Status refused = store_->RefuseChange(); !refused.ok()) return done(refused);
     schemas_->AddColumn(table, std::move(column), std::move(done));
   }
   void CreateIndex(const std::string& table, IndexSpec index, Callback<TableSchema> done) override {
+    if (Status refused = store_->RefuseChange(); !refused.ok()) return done(refused);
     schemas_->CreateIndex(table, std::move(index), std::move(done));
   }
   void DropIndex(const std::string& table, const std::string& index,
                  Callback<TableSchema> done) override {
+    if (Status refused = store_->RefuseChange(); !refused.ok()) return done(refused);
     schemas_->DropIndex(table, index, std::move(done));
   }
   void GetIndexProgress(const std::string& table, const std::string& index,
                         Callback<IndexProgress> done) override;
   void SplitRegion(RegionId region, std::string key, DoneCallback done) override {
+    if (Status refused = store_->RefuseChange(); !refused.ok()) return done(refused);
     changes_->Split(region, std::move(key), std::move(done));
   }
   void MergeRegion(RegionId region, DoneCallback done) override {
+    if (Status refused = store_->RefuseChange(); !refused.ok()) return done(refused);
     changes_->Merge(region, std::move(done));
   }
   void MoveRegion(RegionId region, const std::string& server, DoneCallback done) override {
+    if (Status refused = store_->RefuseChange(); !refused.ok()) return done(refused);
     changes_->Move(region, server, std::move(done));
   }
   void KillServer(const std::string& server, DoneCallback done) override { done(Kill(server)); }
@@ -94,6 +102,8 @@ class RocksCluster : public Cluster, public ClusterAdmin {
   void ResumeServer(const std::string& server, DoneCallback done) override { done(Resume(server)); }
   void GetStatus(Callback<ClusterStatus> done) override;
   void StartJob(JobSpec spec, Callback<uint64_t> done) override {
+    const bool reads = spec.kind == JobSpec::Kind::kCheck;
+    if (Status refused = store_->RefuseChange(); !reads && !refused.ok()) return done(refused);
     jobs_->Start(std::move(spec), std::move(done));
   }
   void GetJob(uint64_t job, Callback<JobInfo> done) override { done(jobs_->Find(job)); }

@@ -16,7 +16,7 @@
 
 #include "tamis/base/coding.h"
 #include "tamis/base/exception_status.h"
-#include "tamis/rocks/store_directory.h"
+#include "tamis/rocks/overlay_file_system.h"
 #include "tamis/rocks/store_log.h"
 
 namespace tamis {
@@ -173,8 +173,8 @@ Status FromRocks(const rocksdb::Status& status, const std::string& doing) {
   }
   if (status.IsIOError() && (says("Permission denied") || says("Read-only file system"))) {
     return FailedPrecondition(what +
-                              "; a store is opened for reading and writing: ask for the "
-                              "right to, or copy it");
+                              "; get the right to write there, or open the store for reading only: "
+                              "--read-only, or rocks:DIRECTORY?mode=ro");
   }
   if (status.IsNotFound()) return NotFound(what);
   if (status.IsInvalidArgument() && says("does not exist")) return NotFound(what);
@@ -184,6 +184,15 @@ Status FromRocks(const rocksdb::Status& status, const std::string& doing) {
 Result<std::unique_ptr<Store>> Store::Open(const Options& options) {
   std::unique_ptr<Store> store(new Store);
   store->options_ = options;
+  if (options.read_only) {
+    store->options_.create = false;
+    store->options_.background_compactions = false;
+  }
+  return OpenInto(std::move(store));
+}
+
+Result<std::unique_ptr<Store>> Store::OpenInto(std::unique_ptr<Store> store) {
+  const Options& options = store->options_;
   store->garbage_ = std::make_shared<GarbageFilterFactory>();
 
   rocksdb::BlockBasedTableOptions table;
@@ -205,12 +214,20 @@ Result<std::unique_ptr<Store>> Store::Open(const Options& options) {
   // All data is in the log. Closing would flush after `LeaveTheLog`, and Debian's RocksDB fails an
   // assertion where a memtable is switched again after a failure of the disk.
   db_options.avoid_flush_during_shutdown = true;
-  store->env_ = std::make_unique<PatientEnv>(options.env != nullptr ? options.env
-                                                                    : rocksdb::Env::Default());
+  rocksdb::Env* env = options.env != nullptr ? options.env : rocksdb::Env::Default();
+  if (options.read_only) {
+    store->overlay_ = rocksdb::NewCompositeEnv(std::make_shared<OverlayFileSystem>(env));
+    env = store->overlay_.get();
+  }
+  store->env_ = std::make_unique<PatientEnv>(env);
   db_options.env = store->env_.get();
   if (options.env == nullptr) {
+    TAMIS_ASSIGN_OR_RETURN(store->use_, DirectoryUse::Begin(options.directory, options.read_only));
     TAMIS_RETURN_IF_ERROR(CheckStoreDirectory(options.directory, options.create, db_options));
-    db_options.info_log = std::make_shared<StoreLog>(options.directory);
+  }
+  if (options.env == nullptr || options.read_only) {
+    db_options.info_log =
+        std::make_shared<StoreLog>(options.read_only ? std::string() : options.directory);
   }
   rocksdb::ColumnFamilyOptions family;
   family.write_buffer_size = options.memtable_bytes;
@@ -240,6 +257,10 @@ Result<std::unique_ptr<Store>> Store::Open(const Options& options) {
     return store;
   }
   const Status failure = FromRocks(status, "open store \"" + options.directory + "\"");
+  if (failure.code() == StatusCode::kResourceExhausted) {
+    return ResourceExhausted(failure.message() +
+                             "; to read only, open it with --read-only (rocks:DIRECTORY?mode=ro)");
+  }
   if (failure.code() != StatusCode::kDataLoss || options.salvage) return failure;
   return DataLoss(failure.message() +
                   ". The file LOG there says which. If it is a *.log, tamis --salvage opens the "
@@ -315,6 +336,13 @@ Status Store::Write(rocksdb::WriteBatch* batch, bool sync) {
   }
 }
 
+Status Store::RefuseChange() const {
+  if (!options_.read_only) return Status::Ok();
+  return InvalidArgument("store \"" + options_.directory +
+                         "\" is open for reading only; nothing was changed. Open it without "
+                         "--read-only (?mode=ro)");
+}
+
 void Store::SetGarbage(std::shared_ptr<const IsGarbage> is_garbage) {
   garbage_->Set(std::move(is_garbage));
 }
@@ -339,6 +367,7 @@ uint64_t Store::ApproximateRowBytes(uint32_t table_id, std::string_view start,
 
 void Store::FlushBeforeClosing() {
   uint64_t bytes = 0;
+  if (options_.read_only) return;
   db_->GetAggregatedIntProperty(rocksdb::DB::Properties::kCurSizeAllMemTables, &bytes);
   if (bytes < kFlushBytes) return;
   // A failure loses nothing: it all stands in the log.

@@ -20,6 +20,7 @@
 #include "tamis/base/status.h"
 #include "tamis/rocks/garbage_compactor.h"
 #include "tamis/rocks/patient_env.h"
+#include "tamis/rocks/store_directory.h"
 #include "tamis/rocks/writer_threads.h"
 
 namespace tamis {
@@ -38,6 +39,10 @@ class Store {
   struct Options {
     std::string directory;
     bool create = true;    // when it is not there
+    // Nothing in the directory changes: what opening has to write stays in memory, and changes of
+    // tables and rows are refused. Several processes may have a store open so at one time, and none
+    // for writing. Overrides create.
+    bool read_only = false;
     bool sync = false;     // each write reaches the disk before it is acknowledged
     bool salvage = false;  // opens a store with a damaged log without what was written after that
     rocksdb::Env* env = nullptr;  // nullptr: the real file system
@@ -62,6 +67,10 @@ class Store {
   rocksdb::ColumnFamilyHandle* index() const { return handles_[2]; }
   rocksdb::ColumnFamilyHandle* meta() const { return handles_[3]; }
   const Options& options() const { return options_; }
+  // kInvalidArgument where the store is open for reading only (kFailedPrecondition is what a write
+  // with a condition ends with). A change of tables or rows asks before it begins. Write itself
+  // works: the cluster's own notes stay in memory.
+  Status RefuseChange() const;
 
   // Written to the log as far as the operating system (or the disk, with sync) when it returns ok.
   // After an error the batch may or may not be there once the store is opened again. Any thread may
@@ -95,12 +104,15 @@ class Store {
   class GarbageFilterFactory;
 
   Store() = default;
+  static Result<std::unique_ptr<Store>> OpenInto(std::unique_ptr<Store> store);  // with options_
   // False when there is no room yet. `seen` is how often it had gone on when the write failed.
   bool GoOn(uint64_t seen);
   void LeaveTheLog();
   static bool HasMemoryFor(const rocksdb::WriteBatch& batch);
 
   Options options_;
+  std::unique_ptr<DirectoryUse> use_;
+  std::unique_ptr<rocksdb::Env> overlay_;
   std::unique_ptr<PatientEnv> env_;
   std::shared_ptr<ErrorListener> errors_;
   std::once_flag begun_;  // to write

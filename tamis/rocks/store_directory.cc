@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <set>
 #include <vector>
 
@@ -92,6 +94,51 @@ Status CheckStoreDirectory(const std::string& directory, bool create,
   }
   if (create) return Status::Ok();
   return NoStore(doing);
+}
+
+namespace {
+
+// How the stores of this process use a directory.
+struct Uses {
+  size_t readers = 0;
+  size_t writers = 0;  // RocksDB lets one succeed
+};
+
+struct AllUses {
+  std::mutex mutex;
+  std::map<std::string, Uses> of_directory;
+
+  static AllUses& Get() {
+    static AllUses& uses = *new AllUses;  // a store may end after static objects
+    return uses;
+  }
+};
+
+}  // namespace
+
+Result<std::unique_ptr<DirectoryUse>> DirectoryUse::Begin(const std::string& directory,
+                                                          bool read_only) {
+  std::error_code ignored;
+  const std::string canonical = fs::weakly_canonical(directory, ignored).string();
+  AllUses& all = AllUses::Get();
+  std::lock_guard lock(all.mutex);
+  Uses& uses = all.of_directory[canonical];
+  if (read_only ? uses.writers > 0 : uses.readers > 0) {
+    return FailedPrecondition("cannot open store \"" + directory + "\" for " +
+                              (read_only ? "reading only: this process has it open for writing"
+                                         : "writing: this process has it open for reading only"));
+  }
+  std::unique_ptr<DirectoryUse> use(new DirectoryUse(canonical, read_only));
+  ++(read_only ? uses.readers : uses.writers);
+  return use;
+}
+
+DirectoryUse::~DirectoryUse() {
+  AllUses& all = AllUses::Get();
+  std::lock_guard lock(all.mutex);
+  const auto uses = all.of_directory.find(directory_);
+  --(read_only_ ? uses->second.readers : uses->second.writers);
+  if (uses->second.readers + uses->second.writers == 0) all.of_directory.erase(uses);
 }
 
 }  // namespace tamis

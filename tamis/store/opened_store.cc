@@ -33,7 +33,12 @@ constexpr std::string_view kHBase = "hbase";
 constexpr Duration kPatience = std::chrono::seconds(20);
 constexpr std::chrono::milliseconds kDiagnosis(3'000);
 
-Result<std::string> DirectoryOf(const std::string& name) {
+struct Directory {
+  std::string path;
+  bool read_only = false;
+};
+
+Result<Directory> DirectoryOf(const std::string& name) {
   const std::string_view kind = KindOf(name);
   if (!kind.empty() && kind != "rocks") {
     return InvalidArgument("cannot open store \"" + name + "\": there is no kind of store \"" +
@@ -41,8 +46,18 @@ Result<std::string> DirectoryOf(const std::string& name) {
                            "\"; there is rocks:DIRECTORY (write a directory of that name as \"./" +
                            name + "\") and hbase://HOST:PORT,...[/NAMESPACE][?tls=true&ca=FILE]");
   }
-  std::string directory = kind.empty() ? name : name.substr(kind.size() + 1);
-  if (!directory.empty()) return directory;
+  Directory directory{.path = kind.empty() ? name : name.substr(kind.size() + 1)};
+  // A name without a kind is a path, whatever it holds.
+  if (const size_t mode = directory.path.rfind("?mode="); !kind.empty() && mode != std::string::npos) {
+    const std::string value = directory.path.substr(mode + 6);
+    if (value != "ro" && value != "rw") {
+      return InvalidArgument("cannot open store \"" + name + "\": its mode is \"" + value +
+                             "\"; there is ?mode=ro (reading only) and ?mode=rw");
+    }
+    directory.read_only = value == "ro";
+    directory.path.resize(mode);
+  }
+  if (!directory.path.empty()) return directory;
   return InvalidArgument("no store is named; give a directory with --store or $TAMIS_STORE");
 }
 
@@ -79,12 +94,14 @@ struct OpenedStore::Parts {
 };
 
 Status OpenedStore::Parts::OpenRocks(const std::string& store, const Options& options) {
-  TAMIS_ASSIGN_OR_RETURN(name, DirectoryOf(store));
+  TAMIS_ASSIGN_OR_RETURN(const Directory directory, DirectoryOf(store));
+  name = directory.path;
   RocksCluster::Options cluster;
   cluster.store.directory = name;
   cluster.store.create = options.create;
   cluster.store.sync = options.sync;
   cluster.store.salvage = options.salvage;
+  cluster.store.read_only = options.read_only || directory.read_only;
   cluster.servers = options.servers;
   cluster.server.split_bytes = options.split_bytes;
   cluster.server.filter_bytes = options.server_filter_bytes;
@@ -180,9 +197,10 @@ Result<std::shared_ptr<OpenedStore>> OpenedStore::FindOrMake(const std::string& 
   SharedStores& shared = SharedStores::Get();
   std::string canonical = name;
   if (KindOf(name) != kHBase) {
-    TAMIS_ASSIGN_OR_RETURN(const std::string directory, DirectoryOf(name));
+    TAMIS_ASSIGN_OR_RETURN(const Directory directory, DirectoryOf(name));
     std::error_code ignored;
-    canonical = std::filesystem::weakly_canonical(directory, ignored).string();
+    canonical = std::filesystem::weakly_canonical(directory.path, ignored).string();
+    if (options.read_only || directory.read_only) canonical += "?mode=ro";
   }
   std::unique_ptr<OpenedStore, EndShared> owned(nullptr, {canonical});  // ends without the lock
   std::unique_lock lock(shared.mutex);

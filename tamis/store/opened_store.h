@@ -2,8 +2,9 @@
 // over it. The one place that knows which kinds of store there are; the program, the extension and
 // the examples open theirs here.
 //
-//   rocks:DIRECTORY
-//       an embedded cluster in a directory; the kind may be left out
+//   rocks:DIRECTORY[?mode=ro]
+//       an embedded cluster in a directory; the kind may be left out. With mode=ro the directory is
+//       only read: changes are refused, and several processes may have it open
 //   hbase://HOST:PORT,...[/NAMESPACE][?tls=true&ca=FILE...]
 //       a namespace of an HBase whose servers load our coprocessor; the addresses are those of some
 //       masters and region servers; hbase_name.h has the options
@@ -40,6 +41,7 @@ class OpenedStore {
     bool sync = false;
     bool salvage = false;  // see Store::Options
     bool create = true;    // when the directory is not there
+    bool read_only = false;  // as ?mode=ro
   };
 
   static Result<std::shared_ptr<OpenedStore>> Open(const std::string& name, const Options& options);

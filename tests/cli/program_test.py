@@ -520,10 +520,50 @@ class ProgramTest(unittest.TestCase):
         self.assertIn(self.store, self.run_tamis("status", expect=1))
         process.kill()
 
-    def start_endless_query(self):
-        self.run_tamis("sql", "--create", "SELECT 1")
+    def listing(self):
+        """Each file of the store with its size and time; the directory's own time, too."""
+        paths = [self.store, *sorted(glob.glob(os.path.join(self.store, "*")))]
+        return [(path, os.stat(path).st_size, os.stat(path).st_mtime_ns) for path in paths]
+
+    def test_a_store_that_is_read_only_answers_and_stays_as_it_is(self):
+        self.import_people()
+        before = self.listing()
+        directory = self.store
+        for store, options in ((directory, ["--read-only"]), (f"rocks:{directory}?mode=ro", [])):
+            def run(*command, expect=0):
+                self.store = store
+                return self.run_tamis(*options, *command, expect=expect)
+            rows = json.loads(run("sql", "--format", "json", "SELECT name FROM people WHERE home_town = 'London'"))
+            self.assertTrue(rows)
+            run("check", "people")
+            run("status")
+            for refused in (["sql", "INSERT INTO people (name) VALUES ('x')"], ["sql", "DELETE FROM people"],
+                            ["sql", "CREATE TABLE t (a TEXT PRIMARY KEY)"], ["table", "drop", "people"],
+                            ["delete", "people", rows[0]["name"]], ["put", "people", "name=x"],
+                            ["index", "drop", "people", "home_town"], ["index", "rebuild", "people"]):
+                self.assertIn("open for reading only", run(*refused, expect=1), refused)
+            self.assertNotIn("run the same command again", run(
+                "import", "people", "-", "--format", "csv", "--key", "name", expect=1))
+        self.store = f"rocks:{directory}?mode=r"
+        self.assertIn("there is ?mode=ro", self.run_tamis("status", expect=1))
+        self.store = directory
+        self.assertEqual(self.listing(), before)
+
+    def test_several_processes_read_a_store_and_keep_writers_out(self):
+        self.import_people()
+        process = self.start_endless_query("--read-only")
+        self.run_tamis("--read-only", "status")
+        self.assertIn("another process has the store open", self.run_tamis("status", expect=1))
+        process.kill()
+        process.wait()
+        process = self.start_endless_query()
+        self.assertIn("another process has the store open", self.run_tamis("--read-only", "status", expect=1))
+
+    def start_endless_query(self, *options):
+        if not options:
+            self.run_tamis("sql", "--create", "SELECT 1")
         process = subprocess.Popen(
-            [TAMIS, "--store", self.store, "sql", "--format", "csv", "SELECT 1 AS ready",
+            [TAMIS, "--store", self.store, *options, "sql", "--format", "csv", "SELECT 1 AS ready",
              "WITH RECURSIVE i(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM i) SELECT count(*) FROM i"],
             stdout=subprocess.PIPE, text=True)
         self.addCleanup(process.stdout.close)
