@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "tamis/base/exception_status.h"
 #include "tamis/cluster/error.h"
@@ -283,6 +284,27 @@ class WriteDelivery {
         } else {
           Settle(&item, ToStatus(found->second->results(static_cast<int>(k))));
         }
+      }
+      KeepOrder(sent);
+    }
+  }
+
+  // The writes of a row are applied in order or not at all: a write that its region refused is not
+  // sent again once a later write of the same row was answered.
+  void KeepOrder(const RegionItems& sent) {
+    const auto is_settled = [this](size_t i) { return items_[i].settled; };
+    if (std::ranges::all_of(sent.items, is_settled)) return;
+    std::set<std::string> answered;  // rows
+    for (size_t k = sent.items.size(); k-- > 0;) {
+      Item& item = items_[sent.items[k]];
+      const std::string& row = sent.mutations->mutations(static_cast<int>(k)).key();
+      if (item.settled) {
+        answered.insert(row);
+      } else if (answered.contains(row)) {
+        item.settled = true;
+        item.status = Status(item.status.code(),
+                             item.status.message() +
+                                 "; not sent again, since a later write of the row was answered");
       }
     }
   }

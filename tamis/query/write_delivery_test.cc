@@ -176,6 +176,26 @@ TEST_F(WriteDeliveryTest, AServersDeadlineIsUnknownToo) {
   EXPECT_EQ(requests_, 1);
 }
 
+// HBase refuses single writes of a batch when a store of the region is busy.
+TEST_F(WriteDeliveryTest, RefusedWriteIsNotSentAgainAfterALaterWriteOfItsRow) {
+  cluster_.servers["a"]->mutate = [&](const pb::MutateRequest& request, auto done) {
+    if (requests_ > 0) return done(Take("a", request));
+    ++requests_;
+    pb::MutateReply reply;
+    auto* result = reply.add_regions();
+    result->set_region_id(request.regions(0).region_id());
+    SetError(Busy("the store is busy"), result->add_results());
+    result->add_results();
+    SetError(Busy("the store is busy"), result->add_results());
+    done(std::move(reply));
+  };
+  EXPECT_EQ(Apply({5, 5, 6}), (Codes{StatusCode::kBusy, kOk, kOk}));
+  EXPECT_EQ(keys_, std::vector{cluster_.Key(6)});
+  EXPECT_EQ(statuses_[0].message(),
+            "cannot write to table \"t\": the store is busy; not sent again, since a later write of "
+            "the row was answered");
+}
+
 TEST_F(WriteDeliveryTest, WhyAWriteMayStandIsSaid) {
   cluster_.servers["a"]->mutate = [](const pb::MutateRequest&, auto done) {
     done(DeadlineExceeded("the connection broke"));

@@ -337,6 +337,110 @@ TEST_F(FilterFeedTest, TheWholeStateTellsTheVersionsOfTables) {
   EXPECT_EQ((*reply)->events(0).schema_version(), 4u);
 }
 
+TEST_F(FilterFeedTest, TheWholeStateHasLayersAndRangesAsTheyAreNow) {
+  auto feed = MakeFeed();
+  const auto of_index = [](pb::Event::Kind kind) {
+    pb::Event event;
+    event.set_kind(kind);
+    event.set_region_id(1);
+    event.set_index_id(4);
+    return event;
+  };
+  feed->Append(Opened(1));
+  pb::Event complete = of_index(pb::Event::INDEX_COMPLETE);
+  complete.set_layers(1);
+  feed->Append(complete);
+  pb::Event layer = of_index(pb::Event::LAYER_ADDED);
+  layer.set_layers(2);
+  feed->Append(layer);
+  pb::Event widened = of_index(pb::Event::RANGE_WIDENED);
+  widened.set_min("b");
+  widened.set_max("y");
+  feed->Append(widened);
+  auto& whole = Poll(feed.get(), 0, Duration(0), 1, 0);
+  ASSERT_EQ((*whole)->events_size(), 2);
+  const pb::Event& index = (*whole)->events(1);
+  EXPECT_EQ(index.kind(), pb::Event::INDEX_COMPLETE);
+  EXPECT_EQ(index.layers(), 2u);
+  EXPECT_TRUE(index.has_range());
+  EXPECT_EQ(index.min() + index.max(), "by");
+  feed->Append(of_index(pb::Event::INDEX_DROPPED));
+  EXPECT_EQ((*Poll(feed.get(), 0, Duration(0), 1, 0))->events_size(), 1);
+}
+
+TEST_F(FilterFeedTest, NoMoreCoordinatorsThanAllowedHaveALease) {
+  auto feed =
+      MakeFeed({.lease = seconds(1), .lease_margin = milliseconds(10), .max_coordinators = 2});
+  const auto leased = [&](uint64_t coordinator) {
+    return (*Poll(feed.get(), 0, Duration(0), coordinator))->lease_ns() > 0;
+  };
+  EXPECT_TRUE(leased(1));
+  EXPECT_TRUE(leased(2));
+  EXPECT_FALSE(leased(3));
+  EXPECT_TRUE(leased(2)) << "it has one already";
+  executor_.RunFor(milliseconds(1009));
+  EXPECT_FALSE(leased(3)) << "the margin is not over";
+  executor_.RunFor(milliseconds(1));
+  EXPECT_TRUE(leased(3));
+}
+
+TEST_F(FilterFeedTest, ListenersAreBoundedAndSilentOnesMakeRoom) {
+  auto feed =
+      MakeFeed({.lease = seconds(1), .lease_margin = milliseconds(10), .max_listeners = 2});
+  const auto listeners = [&] {
+    std::vector<uint64_t> numbers;
+    for (const auto& follower : feed->Followers()) numbers.push_back(follower.coordinator);
+    return numbers;
+  };
+  Poll(feed.get(), 0, Duration(0), 1);
+  EXPECT_EQ(listeners(), (std::vector<uint64_t>{1}));
+  Poll(feed.get(), 0, Duration(0), 2);
+  EXPECT_EQ((*Poll(feed.get(), 0, Duration(0), 3))->lease_ns(), 0u);
+  EXPECT_EQ(listeners(), (std::vector<uint64_t>{1, 2}));
+  executor_.RunFor(milliseconds(600));
+  Poll(feed.get(), 0, Duration(0), 2);
+  executor_.RunFor(milliseconds(410));
+  EXPECT_GT((*Poll(feed.get(), 0, Duration(0), 3))->lease_ns(), 0u);
+  EXPECT_EQ(listeners(), (std::vector<uint64_t>{2, 3}));
+}
+
+TEST_F(FilterFeedTest, FollowersTellHowFarTheyAreBehindAndTheirLease) {
+  auto feed = MakeFeed({.lease = seconds(1), .lease_margin = milliseconds(10)});
+  Poll(feed.get(), 0);
+  feed->Append(Flips(1, 1));
+  feed->Append(Flips(1, 2));
+  executor_.RunFor(milliseconds(200));
+  auto followers = feed->Followers();
+  ASSERT_EQ(followers.size(), 1u);
+  EXPECT_EQ(followers[0].behind, 2u);
+  EXPECT_EQ(followers[0].lease_left, milliseconds(810));
+  executor_.RunFor(seconds(5));
+  EXPECT_EQ(feed->Followers()[0].lease_left, Duration(0));
+}
+
+TEST_F(FilterFeedTest, AWaitDoesNotEndBeforeItsMoment) {
+  auto feed = MakeFeed();
+  std::optional<Status> status;
+  feed->WaitAcknowledged(0, executor_.Now() + milliseconds(500), executor_.Now() + seconds(10),
+                         [&status](Status s) { status.emplace(std::move(s)); });
+  executor_.RunFor(milliseconds(499));
+  EXPECT_FALSE(status.has_value());
+  executor_.RunFor(milliseconds(2));
+  EXPECT_EQ(status, Status::Ok());
+}
+
+TEST_F(FilterFeedTest, ItIsCrowdedWhileTheMostPutsWait) {
+  auto feed = MakeFeed({.max_waiting = 2});
+  Poll(feed.get(), 0);
+  const uint64_t sequence = feed->Append(Flips(1, 2));
+  Wait(feed.get(), sequence);
+  EXPECT_FALSE(feed->Crowded());
+  Wait(feed.get(), sequence);
+  EXPECT_TRUE(feed->Crowded());
+  Poll(feed.get(), sequence);
+  EXPECT_FALSE(feed->Crowded());
+}
+
 TEST_F(FilterFeedTest, AParkedPollIsAnsweredWhenThereIsNewsOrItsTimeIsOver) {
   auto feed = MakeFeed();
   auto& reply = Poll(feed.get(), 0, milliseconds(300));
@@ -352,21 +456,26 @@ TEST_F(FilterFeedTest, AParkedPollIsAnsweredWhenThereIsNewsOrItsTimeIsOver) {
 }
 
 // Entries are news to a coordinator when a put waits for it, whichever thread answers.
-TEST_F(FilterFeedTest, FlipsWakeAParkedPollOnceAPutWaits) {
+TEST_F(FilterFeedTest, NewsOfEntriesWakesAParkedPollOnceAPutWaits) {
   for (const bool answer_inline : {false, true}) {
-    auto feed = MakeFeed({.answer_inline = answer_inline});
-    Poll(feed.get(), 0);
-    auto& reply = Poll(feed.get(), 0, seconds(5));
-    const uint64_t sequence = feed->Append(Flips(1, 2));
-    executor_.RunFor(milliseconds(2));
-    EXPECT_FALSE(reply.has_value());
-    auto& wait = Wait(feed.get(), sequence);
-    EXPECT_EQ(reply.has_value(), answer_inline);
-    executor_.RunFor(milliseconds(2));
-    ASSERT_TRUE(reply.has_value());
-    EXPECT_FALSE(wait.has_value());
-    Poll(feed.get(), sequence, seconds(5));
-    EXPECT_EQ(wait, Status::Ok());
+    for (const auto kind :
+         {pb::Event::FLIPS, pb::Event::LAYER_ADDED, pb::Event::RANGE_WIDENED}) {
+      auto feed = MakeFeed({.answer_inline = answer_inline});
+      Poll(feed.get(), 0);
+      auto& reply = Poll(feed.get(), 0, seconds(5));
+      pb::Event news = Flips(1, 2);
+      news.set_kind(kind);
+      const uint64_t sequence = feed->Append(news);
+      executor_.RunFor(milliseconds(2));
+      EXPECT_FALSE(reply.has_value());
+      auto& wait = Wait(feed.get(), sequence);
+      EXPECT_EQ(reply.has_value(), answer_inline);
+      executor_.RunFor(milliseconds(2));
+      ASSERT_TRUE(reply.has_value());
+      EXPECT_FALSE(wait.has_value());
+      Poll(feed.get(), sequence, seconds(5));
+      EXPECT_EQ(wait, Status::Ok());
+    }
   }
 }
 

@@ -103,6 +103,27 @@ TEST_F(IndexFilterTest, NothingIsSavedBeforeSomethingIsPublished) {
   EXPECT_FALSE(filter->Snapshot().has_value());
 }
 
+TEST_F(IndexFilterTest, ARetiredFilterPublishesNothing) {
+  auto filter = Make(Index());
+  filter->BeginGeneration(false);
+  filter->Retire();
+  filter->Publish();
+  EXPECT_FALSE(filter->published());
+  EXPECT_FALSE(filter->WantsRecount({.least = 0}));
+}
+
+TEST_F(IndexFilterTest, ASnapshotIsRestoredWhereItsCountersFitTheBudget) {
+  const auto saved = Filled(20);
+  const std::string bytes = *saved->Snapshot();
+  const size_t size = (saved->SizeBytes() + 3) / 4 * 4;  // budgets go by quarters
+  for (const bool fits : {true, false}) {
+    auto budget = std::make_shared<FilterBudget>(fits ? size : size - 4);
+    IndexFilter filter(feed_.get(), Index(), 1, 1, Faults{}, budget);
+    EXPECT_EQ(filter.RestoreGeneration(bytes), fits);
+    EXPECT_EQ(filter.building(), fits);
+  }
+}
+
 // ---- Sizes
 
 // Counts the entries into a new generation, as a recount does.
