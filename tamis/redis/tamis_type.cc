@@ -45,7 +45,7 @@ struct Methods {
   }
 
   static void Encode(RedisModuleIO* io, const TrustedFilter& filter) {
-    const auto [header, bytes] = filter.Save(TimeToSave());
+    const auto [header, bytes] = filter.Save(TimeToSave(), SavesLog());
     server.SaveStringBuffer(io, header.data(), header.size());
     server.SaveUnsigned(io, (bytes.size() + kPiece - 1) / kPiece);
     for (size_t at = 0; at < bytes.size(); at += kPiece) {
@@ -54,7 +54,7 @@ struct Methods {
   }
 
   static void Rewrite(RedisModuleIO* io, String* key, const TrustedFilter& filter) {
-    const auto [header, bytes] = filter.Save(TimeToSave());
+    const auto [header, bytes] = filter.Save(TimeToSave(), SavesLog());
     server.EmitAOF(io, "TAMIS.LOADCHUNK", "slb", key, 0ll, header.data(), header.size());
     for (size_t at = 0; at < bytes.size(); at += kPiece) {
       const size_t position = at + 1;

@@ -13,14 +13,19 @@ constexpr ServerEvent kPersistence = {1, 1};
 constexpr ServerEvent kLoading = {3, 1};
 constexpr ServerEvent kDatabasesSwapped = {11, 1};
 // What these two tell.
+constexpr uint64_t kSavesLogInBackground = 1;
+constexpr uint64_t kSavesLog = 5;
 constexpr uint64_t kSavingEnded = 3;
 constexpr uint64_t kSavingFailed = 4;
+constexpr uint64_t kLoadsLog = 1;
 constexpr uint64_t kLoadsFirstCopy = 2;
 
 uint64_t time_of_trust = 1;
 bool chains_believed = true;
 bool saves_file = false;        // or a first copy; in the process that does so
+bool saves_log = false;
 bool loads_first_copy = false;  // of its primary
+bool loads_log = false;         // its own
 
 bool IsReplica(Ctx* ctx) { return (server.GetContextFlags(ctx) & kFlagSlave) != 0; }
 
@@ -44,10 +49,12 @@ void OnDatabasesSwapped(Ctx*, ServerEvent, uint64_t, void*) noexcept {
 
 void OnPersistence(Ctx*, ServerEvent, uint64_t what, void*) noexcept {
   saves_file = what != kSavingEnded && what != kSavingFailed;
+  saves_log = what == kSavesLog || what == kSavesLogInBackground;
 }
 
 void OnLoading(Ctx*, ServerEvent, uint64_t what, void*) noexcept {
   loads_first_copy = what == kLoadsFirstCopy;
+  loads_log = what == kLoadsLog;
 }
 
 }  // namespace
@@ -68,6 +75,8 @@ uint64_t TimeToSave() {
   if (faults.dumps_are_trusted || faults.copies_are_believed) return time_of_trust;
   return saves_file && (!IsReplica(nullptr) || faults.replicas_log_trust) ? time_of_trust : kNoTime;
 }
+
+bool SavesLog() { return saves_log; }
 
 void DoubtAll() { ++time_of_trust; }
 
@@ -112,6 +121,11 @@ void DoubtInOwnLog(Ctx* ctx, String* key) {
 void TrustLoaded(Ctx* ctx, TrustedFilter* filter) {
   const bool loading = (server.GetContextFlags(ctx) & kFlagLoading) != 0;
   if (filter->partial() || (!loading && !faults.copies_are_believed) || !MayTrust(ctx)) return;
+  // The base of a log that is not of this server's making is its primary's first copy, which lacks
+  // what the primary did later.
+  const bool own = !loads_log || filter->card().was_in_log || faults.replicas_log_trust ||
+                   faults.dumps_are_trusted;
+  if (!own) return;
   if (filter->card().was_trusted) filter->Trust(time_of_trust);
   if (TrustedFilter::Rebuild* rebuild = filter->rebuild(); rebuild && rebuild->was_sound) {
     rebuild->sound_time = time_of_trust;

@@ -9,6 +9,7 @@
 //   own files, written as a primary            if `tamis-trust-after-restart`
 //   own files, written as a replica            no: what the primary did later is missing
 //   own files, read as a replica               no: the same
+//   a log whose base is a copy from elsewhere  no: Valkey 9.1 keeps the first copy as its base
 //   DUMP, TAMIS.SCANDUMP, COPY                 no, also when the log that has the RESTORE is read
 #pragma once
 
@@ -29,6 +30,8 @@ uint64_t TimeOfTrust();
 // What is being saved says of filters that they are trusted when they are at this time: kNoTime but
 // in a primary's files and in first copies.
 uint64_t TimeToSave();
+// Whether what is being saved is the base of this server's own log (AOF).
+bool SavesLog();
 // Begins the next one.
 void DoubtAll();
 // When a command that another server has done finds no memory here, the log and INFO tell it, and

@@ -20,7 +20,8 @@ constexpr uint64_t kTrusted = 4;
 constexpr uint64_t kRebuild = 8;
 constexpr uint64_t kRebuildIncomplete = 16;
 constexpr uint64_t kRebuildSound = 32;
-constexpr uint64_t kAllFlags = 63;
+constexpr uint64_t kInLog = 64;
+constexpr uint64_t kAllFlags = 127;
 constexpr size_t kGreatestMark = 1024;
 
 // What finds no memory is as full.
@@ -40,11 +41,13 @@ struct Sizes {
 };
 
 std::string HeaderOf(const TrustedFilter::Card& card, const TrustedFilter::Rebuild* rebuild,
-                     const Sizes& sizes, bool trusted, bool sound, uint64_t rebuilt_time) {
+                     const Sizes& sizes, bool trusted, bool sound, uint64_t rebuilt_time,
+                     bool in_log) {
   std::string header;
   PutFixed32(&header, kMagic);
   uint64_t flags =
-      (card.guard ? kGuard : 0) | (card.incomplete ? kIncomplete : 0) | (trusted ? kTrusted : 0);
+      (card.guard ? kGuard : 0) | (card.incomplete ? kIncomplete : 0) | (trusted ? kTrusted : 0) |
+      (in_log ? kInLog : 0);
   if (rebuild != nullptr) {
     flags |=
         kRebuild | (rebuild->incomplete ? kRebuildIncomplete : 0) | (sound ? kRebuildSound : 0);
@@ -66,7 +69,7 @@ std::string HeaderOf(const TrustedFilter::Card& card, const TrustedFilter::Rebui
 
 }  // namespace
 
-TrustedFilter::Saved TrustedFilter::Save(uint64_t time) const {
+TrustedFilter::Saved TrustedFilter::Save(uint64_t time, bool in_log) const {
   Saved saved;
   Sizes sizes = {card_.bytes, rebuild_ ? rebuild_->bytes : 0};
   if (partial_) {
@@ -78,12 +81,12 @@ TrustedFilter::Saved TrustedFilter::Save(uint64_t time) const {
     sizes.rebuild = saved.bytes.size() - sizes.filter;
   }
   saved.header = HeaderOf(card_, rebuild(), sizes, TrustedAt(time),
-                          rebuild_ && rebuild_->sound_time == time, card_.rebuilt_time);
+                          rebuild_ && rebuild_->sound_time == time, card_.rebuilt_time, in_log);
   return saved;
 }
 
 std::string TrustedFilter::HeaderToCompare() const {
-  return HeaderOf(card_, rebuild(), {}, false, false, 0);
+  return HeaderOf(card_, rebuild(), {}, false, false, 0, false);
 }
 
 Result<TrustedFilter> TrustedFilter::FromHeader(std::string_view header, uint64_t greatest_bytes) {
@@ -94,6 +97,7 @@ Result<TrustedFilter> TrustedFilter::FromHeader(std::string_view header, uint64_
   card.guard = (flags & kGuard) != 0;
   card.incomplete = (flags & kIncomplete) != 0;
   card.was_trusted = (flags & kTrusted) != 0;
+  card.was_in_log = (flags & kInLog) != 0;
   card.wanted_rate = std::bit_cast<double>(reader.Fixed64());
   card.capacity = reader.Fixed64();
   card.bytes = reader.Fixed64();

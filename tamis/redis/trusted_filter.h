@@ -33,6 +33,7 @@ class TrustedFilter {
     bool guard = false;
     bool incomplete = false;   // an add that another server had taken was refused here
     bool was_trusted = false;  // by the server that saved it
+    bool was_in_log = false;   // saved as a part of that server's own log (AOF)
     double wanted_rate = 0;
     uint64_t capacity = 0;
     uint64_t bytes = 0;         // of the serialized filter; 0 = there is only a rebuild
@@ -69,7 +70,8 @@ class TrustedFilter {
     std::string bytes;  // the rebuild's behind the filter's, or those that have come
   };
   // `time` is the present time of trust.
-  Saved Save(uint64_t time) const;
+  // Trusted if it is so at this time. `in_log`: see Card::was_in_log.
+  Saved Save(uint64_t time, bool in_log = false) const;
   // The header, but the same on all servers that hold the same, whatever they believe.
   std::string HeaderToCompare() const;
 

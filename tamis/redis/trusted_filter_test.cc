@@ -116,6 +116,14 @@ TEST(TrustedFilter, ChunksThatAreNoFilterLeaveItPartial) {
   }
 }
 
+TEST(TrustedFilter, HeaderTellsWhetherItIsPartOfALog) {
+  for (const bool in_log : {true, false}) {
+    const auto copy = TrustedFilter::FromHeader(Make(true).Save(1, in_log).header, 1 << 20);
+    ASSERT_TRUE(copy.ok()) << copy.status();
+    EXPECT_EQ(copy->card().was_in_log, in_log);
+  }
+}
+
 TEST(TrustedFilter, HeaderIsRefusedWhenItIsDamagedOrPromisesTooMuch) {
   const auto [good, bytes] = Make(true).Save(1);
   const auto [two, both] = MakeRebuilding().Save(1);
@@ -148,9 +156,9 @@ TEST(TrustedFilter, HeaderIsRefusedWhenItIsDamagedOrPromisesTooMuch) {
   std::string nothing = good;
   std::memset(nothing.data() + 28, 0, 8);
   EXPECT_FALSE(TrustedFilter::FromHeader(nothing, kNoLimit).ok());
-  for (const char flags : {16, 32, 64}) {
+  for (const unsigned char flags : {16, 32, 128}) {
     std::string unknown_flag = good;
-    unknown_flag[4] = flags;
+    unknown_flag[4] = static_cast<char>(flags);
     EXPECT_FALSE(TrustedFilter::FromHeader(unknown_flag, kNoLimit).ok());
   }
 }
