@@ -97,11 +97,11 @@ class InstallTest(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("tamis::engine is not installed", done.stderr)
 
-    def test_the_compile_lines_of_the_readme_work(self):
-        with open(os.path.join(HERE, "../../README.md"), encoding="utf-8") as file:
+    def test_the_compile_lines_of_the_tutorial_work(self):
+        with open(os.path.join(HERE, "../../docs/TUTORIAL.md"), encoding="utf-8") as file:
             lines = re.findall(r"^    \$ (g\+\+|gcc)( .*)$", file.read(), re.MULTILINE)
         self.assertGreater(len(lines), 5)
-        place = os.path.join(self.work, "readme")
+        place = os.path.join(self.work, "tutorial")
         os.mkdir(place)
         for name in ("examples", "tests"):
             os.symlink(os.path.join(HERE, "../..", name), os.path.join(place, name))

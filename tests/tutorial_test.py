@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The tour of README.md prints what README.md shows.
+"""The commands of docs/TUTORIAL.md print what the page shows, and README.md stays short and its links lead somewhere.
 
-Each command under the heading of the tour is run on a store that this test makes, with a small catalogue in place of
-Debian's, and its output is compared line by line. Numbers may differ, and with them the width of columns, except in
-the part that makes its own table.
+Each command of the first two sections runs on a store that this test makes, with a small catalogue in place of Debian's,
+and its output is compared line by line. Numbers may differ, and with them the width of columns, except in the section
+that makes its own table.
 
-usage: readme_test.py TAMIS EXTENSION README
+usage: tutorial_test.py TAMIS EXTENSION PROJECT_DIRECTORY
 """
 
 import json
@@ -17,7 +17,7 @@ import sys
 import tempfile
 import unittest
 
-TAMIS, EXTENSION, README = map(os.path.abspath, sys.argv[1:4])
+TAMIS, EXTENSION, PROJECT = map(os.path.abspath, sys.argv[1:4])
 del sys.argv[1:4]
 RARE = "Abhijith PA <abhijith@disroot.org>"
 SECTIONS = ("games", "kernel", "embedded", "hamradio", "electronics")
@@ -61,13 +61,20 @@ def without_numbers(lines):
             for line in lines]
 
 
-class ReadmeTest(unittest.TestCase):
+def anchors_of(path):
+    """The anchors that GitHub gives the headings of a page."""
+    with open(path, encoding="utf-8") as file:
+        headings = re.findall(r"^#+ (.*)$", file.read(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+class TutorialTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         directory = tempfile.TemporaryDirectory()
         cls.addClassCleanup(directory.cleanup)
         cls.work = directory.name
-        with open(README, encoding="utf-8") as file:
+        with open(os.path.join(PROJECT, "docs/TUTORIAL.md"), encoding="utf-8") as file:
             cls.sections = sections_of(file.read())
         os.makedirs(os.path.join(cls.work, "build/release/bin"))
         os.makedirs(os.path.join(cls.work, "build/release/lib"))
@@ -106,20 +113,40 @@ class ReadmeTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, command + "\n" + done.stdout + done.stderr)
         return done.stdout.splitlines()
 
-    def test_the_tour_prints_what_it_shows(self):
-        tour = examples_of(self.sections["A tour of five minutes"].split("Both can be installed")[0])
-        self.assertGreater(len(tour), 8)
-        for command, shown in tour:
+    def test_commands_print_what_the_page_shows(self):
+        examples = [example for title in ("The catalogue", "A table of your own")
+                    for example in examples_of(self.sections[title])]
+        self.assertGreater(len(examples), 8)
+        for command, shown in examples:
             with self.subTest(command):
                 printed = self.run_command(command)
                 self.assertEqual(without_numbers(printed), without_numbers(shown))
                 if "cities" in command and "import" not in command:
                     self.assertEqual(printed, shown)
 
+    def test_the_readme_is_short_and_links_to_pages_that_exist(self):
+        with open(os.path.join(PROJECT, "README.md"), encoding="utf-8") as file:
+            readme = file.read()
+        self.assertLessEqual(readme.count("\n"), 150)
+        for page in sorted(["README.md", *(f"docs/{name}" for name in os.listdir(os.path.join(PROJECT, "docs")))]):
+            if not page.endswith(".md"):
+                continue
+            with open(os.path.join(PROJECT, page), encoding="utf-8") as file:
+                links = re.findall(r"\]\(([^)\s]+)\)", file.read())
+            for link in links:
+                if link.startswith(("http:", "https:")):
+                    continue
+                path, _, anchor = link.partition("#")
+                target = os.path.normpath(os.path.join(PROJECT, os.path.dirname(page), path)) if path else \
+                    os.path.join(PROJECT, page)
+                self.assertTrue(os.path.exists(target), f"{page} links to {link}")
+                if anchor and target.endswith(".md"):
+                    self.assertIn(anchor, anchors_of(target), f"{page} links to {link}")
+
     def test_a_build_without_a_terminal_shows_its_progress(self):
         scripts = os.path.join(self.work, "scripts")
         os.mkdir(scripts)
-        shutil.copy(os.path.join(os.path.dirname(README), "scripts/setup.sh"), scripts)
+        shutil.copy(os.path.join(PROJECT, "scripts/setup.sh"), scripts)
         lines = self.run_command("set -euo pipefail; source scripts/setup.sh; seq 200 | sed 's/$/ 200/' | show_progress")
         self.assertEqual(len(lines), 10)
         self.assertEqual([lines[0], lines[-1]], ["    10 % (20 of 200 steps)", "    100 % (200 of 200 steps)"])
