@@ -5,7 +5,7 @@
 //   for (size_t i = 0; i < servers.size(); ++i) servers[i]->Ask(answers.To(i));
 //   while (auto answer = answers.Next(wait)) Take(answer->question, answer->value);
 //
-// What comes after its Answers is gone is dropped.
+// An answer that arrives after its Answers was destroyed is dropped.
 //
 // An answer for which there is no memory when it comes is lost; Next() throws std::bad_alloc then,
 // on the thread of the one who waits.

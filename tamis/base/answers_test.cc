@@ -35,7 +35,7 @@ TEST(AnswersTest, TheWaitEndsAtItsDeadline) {
   const Wait wait{.deadline = executor.Now() + milliseconds(20)};
   EXPECT_FALSE(answers.Next(wait).has_value());
   EXPECT_EQ(executor.Now(), wait.deadline);
-  // What is late comes at the next wait.
+  // A late answer is delivered by the next wait.
   EXPECT_TRUE(answers.Next({}).has_value());
 }
 
@@ -51,7 +51,7 @@ TEST(AnswersTest, TheWaitEndsWhenItIsCancelled) {
   EXPECT_EQ(wait.Failure().code(), StatusCode::kCancelled);
 }
 
-TEST(AnswersTest, WhatComesAfterwardsIsDropped) {
+TEST(AnswersTest, AnswerAfterTheEndIsDropped) {
   SimExecutor executor(1, milliseconds(0));
   std::function<void(int)> to;
   {

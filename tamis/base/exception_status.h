@@ -19,8 +19,8 @@ bool IsOutOfMemory(const Status& status);
 // with its text for others. REQUIRES: called from a catch clause.
 Status StatusOfException() noexcept;
 
-// What `function` returns, or the status of the exception that ended it. It returns a Status or a
-// Result.
+// Returns what `function` returns (a Status or a Result), or the status of the exception that ended
+// it.
 template <class Function>
 auto WithoutExceptions(Function&& function) noexcept -> decltype(function()) {
   try {

@@ -1,12 +1,12 @@
 // Executor: the clock and the place where things run, both injected.
 //
-// What a cluster and its coordinators do, they do by the clock and the threads of an Executor that
-// they are given: ThreadExecutor (real threads, CLOCK_BOOTTIME) or SimExecutor (one thread, virtual
-// time, an order drawn from a seed), so that a whole cluster runs deterministically in a test. This
-// is why it is an interface although the project has few of those. Others stand before one of the
-// two: a region server's (tamis/rocks/server_executor.h) can be paused and killed. Threads of their
-// own have those whose time nothing depends on: a store's writers and compactions, and a
-// connection to a network.
+// A cluster and its coordinators take time and threads from the Executor that they are given:
+// ThreadExecutor (real threads, CLOCK_BOOTTIME) or SimExecutor (one thread, virtual time, an order
+// drawn from a seed), so that a whole cluster runs deterministically in a test. This is why it is
+// an interface although the project has few of those. Other executors wrap one of the two: the
+// executor of a region server (tamis/rocks/server_executor.h) can be paused and killed. Only parts
+// whose timing no result depends on have threads of their own: a store's writers and compactions,
+// and a network connection.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,8 @@ namespace tamis {
 using Time = std::chrono::nanoseconds;
 using Duration = std::chrono::nanoseconds;
 
-// Of nanoseconds that somebody sent: an hour at the most, so that it can be added to any time.
+// Converts nanoseconds that came in a message: capped at one hour, so that the sum with any time is
+// valid.
 inline Duration SentDuration(uint64_t ns) {
   constexpr uint64_t kLongest = 3'600'000'000'000;
   return Duration(ns < kLongest ? ns : kLongest);
@@ -38,7 +39,7 @@ class Executor {
   virtual Time Now() const = 0;
 
   // Runs the task soon, in any order, maybe at the same time as other tasks. Tasks must not block
-  // on other tasks. What has not begun when the executor ends is dropped.
+  // on other tasks. A task that has not begun when the executor ends is dropped.
   virtual void Post(Task task) = 0;
   virtual void PostAfter(Duration delay, Task task) = 0;
 

@@ -97,7 +97,7 @@ TEST(ThreadExecutorTest, StopEndsWhatRunsAndDropsTheRest) {
   EXPECT_EQ(ran, 1);
 }
 
-// As the thread of a client does that answers to the end.
+// Models a client's thread that delivers answers until the end.
 TEST(ThreadExecutorTest, OthersMayPostWhileItStopsAndLater) {
   for (int i = 0; i < 20; ++i) {
     ThreadExecutor executor(2);

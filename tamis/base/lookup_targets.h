@@ -3,8 +3,8 @@
 // would take a tenth off its caller's speed. Later ones (AVX3_DL) are chosen.
 //
 // Highway chooses in an inline function that says something else in files with other targets. Where
-// the compiler inlines nothing, the linker keeps one of them for all files, and it chooses what these
-// have not. So without optimization nothing is left out.
+// the compiler inlines nothing, the linker keeps one of them for all files, and it chooses what
+// these have not. So without optimization nothing is left out.
 #pragma once
 
 #ifdef __OPTIMIZE__

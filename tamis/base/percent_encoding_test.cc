@@ -12,7 +12,7 @@ TEST(DecodePercentsTest, BytesStandForThemselvesOrAsTwoDigits) {
   EXPECT_EQ(DecodePercents("a%00b"), std::string("a\0b", 3));
 }
 
-TEST(DecodePercentsTest, WhatIsNoDigitIsNoText) {
+TEST(DecodePercentsTest, InvalidHexDigitIsRefused) {
   for (const char* text : {"%", "%4", "a%", "%4g", "%g4", "%+4", "%-1", "% 4"}) {
     EXPECT_EQ(DecodePercents(text), std::nullopt) << text;
   }

@@ -1,6 +1,6 @@
-// ZeroedMemory: where large arrays of zeros come from. It can say no, since a filter may be as large
-// as the machine, and leaves pages untouched that the system gives as zeros: what is as large as a
-// machine is made at once, and costs memory as it is filled.
+// ZeroedMemory: where large arrays of zeros come from. It can say no, since a filter may be as
+// large as the machine, and leaves pages untouched that the system gives as zeros: what is as large
+// as a machine is made at once, and costs memory as it is filled.
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,7 @@ Result<JobInfo> AwaitJob(ClusterAdmin* admin, Executor* executor, const Wait& wa
                            }));
     if (info.ended && !info.status.ok()) return info.status;
     if (info.ended) return info;
-    // Nobody answers: what ends the pause is the clock, or who cancels.
+    // Nothing answers: the pause ends by the clock or by cancellation.
     Answers<bool> nobody(executor);
     Wait next{.deadline = std::min(wait.deadline, executor->Now() + pause.Next()),
               .cancelled = wait.cancelled};

@@ -1,8 +1,8 @@
 // The interface of a place that holds tables in regions, as a coordinator needs it: a Cluster that
 // knows which tables and regions there are and where, and the stubs of its region servers
-// (region_server.h). Implemented by the embedded cluster (tamis/rocks), and made for a network:
-// calls are asynchronous, may fail, may be answered late or never (the caller keeps its own
-// deadline). What changes a cluster is in cluster_admin.h.
+// (region_server.h). Implemented by the embedded cluster (tamis/rocks) and by HBase
+// (tamis/hbase_cluster). Calls are asynchronous, may fail, and may be answered late or never (the
+// caller keeps its own deadline). Calls that change a cluster are in cluster_admin.h.
 //
 // Names. A table is named by its name, in calls and in messages to people; its id names it on the
 // wire, and tells it from another table that has its name later. A region is named by its RegionId;
@@ -64,9 +64,9 @@ class Cluster {
   virtual std::shared_ptr<RegionServer> Server(const std::string& name) = 0;
   virtual void ListServers(Callback<std::vector<ServerInfo>> done) = 0;
   // The regions of the table that hold keys of `stale`, or all of them when it is empty, in key
-  // order. `stale` is what the caller does not know, or was refused by the server that it asked:
-  // what the cluster itself remembers of those keys is asked for anew, and nothing else need be.
-  // What is listed may be old when it arrives. kNotFound when there is no such table.
+  // order. `stale` names the keys that the caller does not know or whose server refused it; the
+  // cluster drops its own cached locations of those keys, and only those. The list may be out of
+  // date when it arrives. kNotFound when there is no such table.
   virtual void ListRegions(const std::string& table, std::vector<KeyRange> stale,
                            Callback<std::vector<RegionInfo>> done) = 0;
   virtual void ListTables(Callback<std::vector<TableSchema>> done) = 0;

@@ -16,7 +16,7 @@
 
 namespace tamis {
 
-// What not every cluster can do.
+// Operations that some clusters lack.
 enum class Capability {
   kKillServer,
   kPauseServer,
@@ -45,7 +45,7 @@ struct CoordinatorStatus {
   Duration lease_left{};       // zero: it has none, and asks all regions of the server
 };
 
-// What a server that is not dead holds for its filters.
+// The filter memory and feed state of a server that is not dead.
 struct ServerStatus {
   ServerInfo info;
   uint64_t filter_bytes = 0;
@@ -55,8 +55,8 @@ struct ServerStatus {
   uint64_t feed_bytes = 0;
   uint64_t searches = 0;          // requests that were answered, since it began
   uint64_t regions_searched = 0;  // for these
-  // Of the filters that the store itself has in its files of rows, where it tells of them: how often
-  // one was asked, how often its file needed no reading then, how often a file had none.
+  // Counters of the Bloom filters in the store's own files, where the store reports them: how often
+  // a filter was asked, how often its file was skipped, how often a file had no filter.
   uint64_t file_filters_asked = 0;
   uint64_t file_filters_said_no = 0;
   uint64_t file_filters_missing = 0;
@@ -68,7 +68,7 @@ struct ClusterStatus {
   uint64_t pending_work = 0;  // in the background: indexes being built, splits, moves
 };
 
-// What was seen when a place was looked over.
+// A finding of an examination of the cluster's set-up.
 struct Finding {
   enum class Kind {
     kFine,
@@ -96,7 +96,7 @@ struct JobSpec {
   std::string ToString() const;  // "check table "t"", as in "cannot check table "t""
 };
 
-// As of when it was asked for.
+// The state of a job at the time of the request.
 struct JobInfo {
   JobSpec spec;
   bool ended = false;

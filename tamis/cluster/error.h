@@ -11,8 +11,8 @@ void SetError(const Status& status, pb::Error* error);
 // A code that this build does not know becomes kInternal, and the message says so.
 Status ToStatus(const pb::Error& error);
 
-// Of a field that is there only when something failed: never OK; an error that says so is
-// kDataLoss.
+// Converts a field that is present only after a failure: never returns OK; an error field that says
+// OK is kDataLoss.
 Status FailureOf(const pb::Error& error);
 
 }  // namespace tamis

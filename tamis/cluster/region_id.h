@@ -19,7 +19,7 @@ class RegionId {
   explicit constexpr RegionId(uint64_t number) : number_(number) { assert(IsValid(number)); }
 
   static constexpr bool IsValid(uint64_t number) { return number != 0 && number >> 63 == 0; }
-  // Of a number that came from a wire, a disk or a person.
+  // Checks a number that came from a network, a disk or a person.
   static Result<RegionId> Of(uint64_t number) {
     if (IsValid(number)) return RegionId(number);
     return InvalidArgument(std::to_string(number) +
@@ -27,7 +27,7 @@ class RegionId {
   }
 
   constexpr uint64_t number() const { return number_; }
-  // What people are shown and write, in messages and lists alike.
+  // The form that people see and write, in messages and lists alike.
   std::string ToString() const { return std::to_string(number_); }
 
   friend constexpr auto operator<=>(RegionId, RegionId) = default;

@@ -1,5 +1,5 @@
-// What is ordered of a region server may never be answered: a server that is killed drops what it
-// was doing, its callbacks, too.
+// A request to a region server may never be answered: a server that is killed drops its tasks
+// together with their callbacks.
 #pragma once
 
 #include <atomic>

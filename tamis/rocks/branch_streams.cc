@@ -71,8 +71,8 @@ void BranchStreams::NoteBound(Stream* stream) const {
   stream->is_exact = stream->size.has_value();
 }
 
-// By what RocksDB says that the ranges take of the whole index. Of files it knows but for the
-// blocks at both ends; of what is in memory any share may lie in the ranges.
+// Estimates from RocksDB's share of the ranges in the whole index. In files RocksDB knows it up to
+// the blocks at both ends; of a memtable any share may lie in the ranges.
 BranchStreams::Estimate BranchStreams::EstimateOf(const Stream& stream) const {
   const std::string prefix = IndexPrefix(region_id_, stream.index->id);
   std::vector<std::string> bounds;
@@ -156,7 +156,8 @@ BranchStreams::Stream* BranchStreams::Lead(uint32_t prefer, uint64_t probe) {
   return leader;
 }
 
-// Those that have more entries than another has at the most, or than may be read to find that out.
+// Leaves out the streams that have more entries than another has at most, or more than may be read
+// to find that out.
 void BranchStreams::LeaveOutLarger(uint64_t probe, std::vector<Stream*>* streams) const {
   uint64_t most = probe;
   std::vector<Estimate> estimates;
@@ -209,7 +210,7 @@ BranchStreams::Stream* BranchStreams::Smallest(uint64_t probe) {
       note(stream);
       return true;
     });
-    // Those that are open cost more than n.
+    // Every stream that is already open costs more than n.
     if (least != nullptr && cost(*least) <= n) return least;
   }
   if (open.size() == 1 && least == nullptr) return open.front();

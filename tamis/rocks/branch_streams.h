@@ -1,11 +1,11 @@
 // BranchStreams: the index streams of one branch in one region, and which of them has the fewest
 // entries.
 //
-// The filter's counters bound an equality while its entries are few. The others are read side by
-// side, some entries at a time, until one has ended: that one has the fewest. A stream of many
-// ranges joins in when the others are as long as it costs to open it. When none ends within the
-// entries that may be read for that, RocksDB's estimates decide: good ones of files, but of what is
-// still in memory they say little. What was read ahead is not read again by the stream that leads.
+// The filter's counters bound an equality while its entries are few. The other streams are read
+// side by side, some entries at a time, until one has ended: that one has the fewest. A stream of
+// many ranges joins in when the others are as long as it costs to open it. When none ends within
+// the entries that may be read for this, RocksDB's estimates decide; they are good for files and
+// say little about memtables. The driving stream does not read again what was read ahead.
 //
 // Threads: exclusive access.
 #pragma once

@@ -22,9 +22,9 @@ std::string RegionKey(uint64_t id) {
   return key;
 }
 
-// What a compaction must know to tell garbage: the regions and tables of one moment. Ids are never
-// reused and a region's range only shrinks, so a view that has grown old keeps too much, never too
-// little.
+// The part of the catalog that a compaction needs to recognize garbage: the regions and tables of
+// one moment. Ids are never reused and a region's range only shrinks, so an old view keeps too
+// much, never too little.
 struct GarbageView {
   uint64_t next_region_id;
   std::map<uint64_t, pb::RegionRecord> regions;

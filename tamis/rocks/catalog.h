@@ -1,5 +1,5 @@
-// Catalog: which tables and regions an embedded cluster has, as it stands in the store's "meta"
-// column family. What HBase keeps in its table hbase:meta. Changes are atomic and durable.
+// Catalog: the tables and regions of an embedded cluster, stored in the store's "meta" column
+// family. It is the counterpart of HBase's table hbase:meta. Changes are atomic and durable.
 //
 //   "F"            -> StoreRecord: format version and the next ids
 //   "T" table id   -> SerializeSchema

@@ -33,7 +33,7 @@ Result<StoredRow> ReadRow(const Region& region, const TableSchema& schema, std::
                   KeyText(schema, key)));
 }
 
-// What is not the table's, or reads as NULL.
+// Counts stored rows that do not belong to the table, and values that read as NULL.
 void NoteForeign(const Region& region, const TableSchema& schema, const StoredRow& stored,
                  std::string_view key, CheckReport* report) {
   report->undecodable_cells += stored.undecodable;

@@ -39,7 +39,7 @@ class EntryCursor {
   bool Valid() const { return iterator_->Valid(); }
   void Next() { iterator_->Next(); }
 
-  // What follows the prefix, until the next step. REQUIRES: Valid().
+  // The entry without the prefix; valid until the next step. REQUIRES: Valid().
   std::string_view entry() const {
     const rocksdb::Slice key = iterator_->key();
     return std::string_view(key.data(), key.size()).substr(prefix_.size());

@@ -15,7 +15,7 @@ namespace tamis {
 
 class EntryStream {
  public:
-  // Those behind `last`; all when it is empty. `stream` must outlive this.
+  // Reads the entries after `last`; all entries when it is empty. `stream` must outlive this.
   EntryStream(const Store& store, const rocksdb::ReadOptions& read_options,
               std::string index_prefix, const pb::IndexStream& stream, std::string last,
               ReadCounters* counters);

@@ -10,8 +10,8 @@
 // after a crash, and after anything else that has written, nothing is believed and filters are
 // counted anew.
 //
-// A snapshot is given out once: to the first server that opens the region. Nobody can have written
-// to the region before; somebody may afterwards.
+// A snapshot is given out once: to the first server that opens the region. Nothing has been written
+// to the region before; writes may follow.
 //
 // Threads: Take is safe; Save REQUIRES that nothing else writes to the store from its begin on.
 #pragma once

@@ -2,9 +2,9 @@
 // that nothing waits for.
 //
 // After a split the entries of the upper half stand among those of the lower daughter, ordered by
-// value, so that no range of keys holds nothing but them. A compaction of the region's range drops
-// what the store's view calls garbage (Store::SetGarbage) and nothing else, at any time and after
-// any crash. What is broken off is left to RocksDB's own compactions.
+// value, so that no range of keys holds only garbage. A compaction of the region's range drops what
+// the store's view calls garbage (Store::SetGarbage) and nothing else, at any time and after any
+// crash. Garbage that an interrupted compaction leaves is dropped by RocksDB's own compactions.
 //
 // Regions are noted when garbage comes about and compacted together: files hold entries of several
 // regions, and each compaction writes them anew. So a compaction waits until a quarter of the

@@ -343,7 +343,7 @@ void IndexBuilder::RemoveForeign(JobPtr job) {
   Continue(job, &IndexBuilder::Sweep);
 }
 
-// What is removed stays counted until the recount.
+// A removed entry stays counted until the recount.
 Status IndexBuilder::RemoveLocked(const Job& job) {
   const RegionInfo& info = job.region->info();
   const std::string prefix = IndexPrefix(info.id.number(), job.index_id);

@@ -42,8 +42,8 @@ class IndexBuilder : public std::enable_shared_from_this<IndexBuilder> {
   // Jobs that wait or run.
   size_t pending() const;
 
-  // The server was killed: nothing runs any more. Who waits for a rebuild is not told, and may hold
-  // the server that holds this.
+  // The server was killed: nothing runs any more. Callers that wait for a rebuild are not answered;
+  // a caller may own the server that owns this object.
   void Abandon();
 
  private:

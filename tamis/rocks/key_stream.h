@@ -25,7 +25,7 @@ struct ReadCounters {
 
 class KeyStream {
  public:
-  // Of the row keys in `keys`.
+  // Reads the entries of the row keys in `keys`.
   KeyStream(const Store& store, const rocksdb::ReadOptions& read_options,
             const std::string& index_prefix, const pb::IndexStream& stream, KeyRange keys,
             ReadCounters* counters);

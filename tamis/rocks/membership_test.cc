@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(MembershipTest, WhoIsNotHeardForASessionIsExpelled) {
+TEST(MembershipTest, ServerSilentForASessionIsExpelled) {
   Membership members(1s);
   members.Join("a", 1, 10s);
   members.Join("b", 2, 10s);

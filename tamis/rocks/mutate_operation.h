@@ -47,7 +47,7 @@ class MutateOperation : public std::enable_shared_from_this<MutateOperation> {
     bool there = false;                 // bytes stand under the key
     bool touched = false;
   };
-  // What changes in one index.
+  // The change of one index by a write.
   struct IndexChange {
     std::shared_ptr<IndexFilter> filter;
     std::vector<EntryKey> add;

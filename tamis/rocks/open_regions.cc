@@ -63,7 +63,7 @@ std::shared_ptr<Region> OpenRegions::Open(const pb::RegionRecord& record, Time n
   region->size_bytes = RowBytes(info);
   context_->feed->TellTable(info.table_id, schema->version);
   region->acknowledge_after = TellOpened(*region);
-  // What was restored, before anybody else sees the region and may begin to count.
+  // Restores filters before any other thread sees the region and may begin to count.
   const auto indexes = region->indexes();
   for (const auto& [index_id, state] : *indexes) {
     if (state.entries_complete) state.filter->Publish();
@@ -77,8 +77,8 @@ std::shared_ptr<Region> OpenRegions::Open(const pb::RegionRecord& record, Time n
   return region;
 }
 
-// Who changed the schema between its being read and the region's entering among the open ones did
-// not find the region here.
+// A schema change between reading the schema and publishing the region did not find the region
+// here.
 void OpenRegions::FollowCatalog(const std::shared_ptr<Region>& region) {
   auto schema = context_->catalog->Table(region->info().table_id);
   if (!schema.has_value() || schema->version == region->schema()->version) return;
@@ -196,8 +196,8 @@ void OpenRegions::BuildMissing(const std::shared_ptr<Region>& region) {
   });
 }
 
-// Alone in the region: where the store would not clear the entries when the index came into it.
-// What puts have written and counted since goes with them, and comes with the backfill.
+// Runs alone in the region, if the store could not clear the entries when the index came into it.
+// Entries that puts have written and counted since go with them, and come back with the backfill.
 void OpenRegions::ClearAgain(const std::shared_ptr<Region>& region) {
   if (region->closed()) return;
   const WaitsForMemory waits;

@@ -1,9 +1,9 @@
 // Region: an open region of a region server: its gate, its row locks, its filters.
 //
 // Writes pass the gate: Enter before they lock rows, Leave after their commit and their decrements.
-// Quiesce closes the gate, waits until nobody is inside, runs something alone, and opens the gate
+// Quiesce closes the gate, waits until no write is inside, runs a task alone, and opens the gate
 // again; opening, closing, splitting, changing the schema and starting a new filter generation
-// happen there. Nobody blocks a thread: who has to wait leaves a task.
+// happen there. No thread blocks: an operation that has to wait leaves a task.
 //
 // Threads: safe, but for what says "alone".
 #pragma once
@@ -109,8 +109,8 @@ class Region : public std::enable_shared_from_this<Region> {
     return !closed_ && inside_ == 0 && !alone_running_ && alone_.empty();
   }
 
-  // Closes the region of a server that dies: who waits for anything is dropped, unanswered. What
-  // waits holds the region, and would keep it for ever.
+  // Closes the region of a server that dies: waiting operations are dropped, unanswered. They own
+  // the region and would keep it for ever.
   void Abandon();
 
   // Alone:

@@ -38,7 +38,7 @@ void RegionAssignment::Sweep() {
   });
 }
 
-// Of servers whose life, the one that was given the region, has been declared dead.
+// Gives away the regions whose server life has been declared dead.
 void RegionAssignment::GiveAwayUnserved() {
   for (const pb::RegionRecord& region : catalog_->Regions()) {
     if (lives_->IsMember(region.server(), region.start_code())) continue;

@@ -95,7 +95,7 @@ void RegionChanges::Merge(RegionId region, DoneCallback done) {
                             ": a region server is not running"));
   }
   auto once = Once("merge region " + region.ToString(), std::move(done));
-  // Whatever becomes of it, the left region must not stay closed.
+  // The left region is opened again whatever the outcome: it must not stay closed.
   auto settled = std::make_shared<std::atomic<bool>>(false);
   left_server->CloseRegion(
       left.id(), left.epoch(), [=, weak = weak_from_this()](const Result<bool>& left_closed) {
@@ -132,7 +132,7 @@ void RegionChanges::Merge(RegionId region, DoneCallback done) {
       });
 }
 
-// Of two closed neighbours.
+// REQUIRES: both neighbours are closed.
 Status RegionChanges::CommitMerge(const pb::RegionRecord& left, const pb::RegionRecord& right,
                                   Duration wait) {
   pb::RegionRecord merged;

@@ -14,7 +14,8 @@ namespace tamis {
 
 class RegionChanges : public std::enable_shared_from_this<RegionChanges> {
  public:
-  // What it is given must outlive it. An order that is not answered within `timeout` has failed.
+  // All arguments must outlive this object. A request that a server does not answer within
+  // `timeout` has failed.
   RegionChanges(Executor* executor, Duration timeout, Catalog* catalog, FenceTable* fences,
                 std::shared_ptr<ServerLives> lives, std::shared_ptr<RegionAssignment> assignment);
 

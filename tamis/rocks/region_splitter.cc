@@ -66,7 +66,7 @@ Result<RegionSplitter::Rows> RegionSplitter::MeasureRows(const Region& region) c
   return found;
 }
 
-// What was written was counted; what was overwritten or deleted by it was not.
+// Bytes written were counted; bytes that they overwrote or deleted were not.
 void RegionSplitter::MeasureAndSplit(const std::shared_ptr<Region>& region) {
   auto rows = MeasureRows(*region);
   if (rows.ok()) region->size_bytes = rows->bytes;

@@ -48,7 +48,7 @@ TEST_F(RowLocksTest, OneRowIsGrantedToOneAtATimeInTheOrderOfAsking) {
   EXPECT_EQ(granted_.back(), "e");
 }
 
-TEST_F(RowLocksTest, WhoWaitsForOneRowHoldsThoseBeforeIt) {
+TEST_F(RowLocksTest, RequestThatWaitsForOneRowHoldsTheRowsBeforeIt) {
   Acquire("a", {"2"});
   Acquire("b", {"1", "2", "3"});
   Acquire("c", {"1"});  // b holds it
@@ -112,8 +112,8 @@ class GateTest : public ::testing::Test {
   SimExecutor executor_{1, Duration(0)};
   std::shared_ptr<ServerExecutor> server_ = std::make_shared<ServerExecutor>(&executor_, false);
   std::shared_ptr<Region> region_ =
-      std::make_shared<Region>(RegionInfo{.id = RegionId(1), .epoch = 1}, nullptr, std::make_shared<Fence>(),
-                               server_.get());
+      std::make_shared<Region>(RegionInfo{.id = RegionId(1), .epoch = 1}, nullptr,
+                               std::make_shared<Fence>(), server_.get());
   int retries_ = 0;
 };
 
@@ -138,7 +138,7 @@ TEST_F(GateTest, SomethingRunsAloneWhenTheLastHasLeft) {
   EXPECT_TRUE(ran);
 }
 
-TEST_F(GateTest, WhoComesWhileSomebodyWaitsToRunAloneEntersLater) {
+TEST_F(GateTest, WriteThatComesWhileATaskWaitsToRunAloneEntersLater) {
   EXPECT_EQ(Enter(), Region::Entry::kInside);
   EXPECT_TRUE(region_->Quiesce([] {}));
   EXPECT_EQ(Enter(), Region::Entry::kWaiting);
@@ -150,14 +150,14 @@ TEST_F(GateTest, WhoComesWhileSomebodyWaitsToRunAloneEntersLater) {
   EXPECT_EQ(Enter(), Region::Entry::kInside);
 }
 
-TEST_F(GateTest, NobodyEntersWhileSomethingRunsAlone) {
+TEST_F(GateTest, NoWriteEntersWhileATaskRunsAlone) {
   EXPECT_TRUE(region_->Quiesce([&] { EXPECT_EQ(Enter(), Region::Entry::kWaiting); }));
   executor_.RunFor(std::chrono::seconds(1));
   EXPECT_EQ(retries_, 1);
 }
 
 // One after the other, and what one orders while it runs comes after it.
-TEST_F(GateTest, WhatRunsAloneIsNotInterruptedByWhatRunsAlone) {
+TEST_F(GateTest, TasksThatRunAloneDoNotOverlap) {
   std::vector<int> order;
   EXPECT_TRUE(region_->Quiesce([&] {
     EXPECT_TRUE(region_->Quiesce([&] { order.push_back(2); }));

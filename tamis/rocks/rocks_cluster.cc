@@ -58,7 +58,7 @@ Status RocksCluster::Start() {
 
 RocksCluster::~RocksCluster() {
   if (!lives_) return;
-  // What is called back from here on finds nobody.
+  // Callbacks from here on find these gone.
   jobs_.reset();
   schemas_.reset();
   changes_.reset();
@@ -82,7 +82,7 @@ void RocksCluster::SaveFilters() {
       if (state.entries_complete) filters.push_back({record.id(), index_id, state.filter});
     }
   }
-  // What is not saved is counted at the next opening.
+  // A filter that is not saved is counted at the next opening.
   if (snapshots_->Save(filters).ok()) store_->FlushBeforeClosing();
 }
 
@@ -111,7 +111,7 @@ void RocksCluster::ListRegions(const std::string& table, std::vector<KeyRange> s
   done(InfosOf(*schema, stale));
 }
 
-// Of the regions that hold keys of `wanted`; of all when it is empty.
+// The regions that hold keys of `wanted`; all regions when it is empty.
 std::vector<RegionInfo> RocksCluster::InfosOf(const TableSchema& table,
                                               const std::vector<KeyRange>& wanted) const {
   std::vector<RegionInfo> infos;

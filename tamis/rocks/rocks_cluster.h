@@ -3,7 +3,7 @@
 // region, RegionChanges splits, merges, moves and balances, SchemaChanges makes and changes tables,
 // RocksJobs does what takes long.
 //
-// What they decide stands in the catalog before a server hears of it.
+// A decision is in the catalog before any server is told.
 //
 // Threads: safe.
 #pragma once
@@ -108,7 +108,7 @@ class RocksCluster : public Cluster, public ClusterAdmin {
   }
   void GetJob(uint64_t job, Callback<JobInfo> done) override { done(jobs_->Find(job)); }
 
-  // What the jobs do. `part` is told of each part that was done.
+  // The work of the jobs. `part` is called after each part that was done.
   void Check(
       const std::string& table, Callback<CheckReport> done,
       const std::function<void()>& part = [] {}) {

@@ -16,14 +16,14 @@ namespace tamis {
 
 class RocksJobs : public std::enable_shared_from_this<RocksJobs> {
  public:
-  // What it is given must outlive it.
+  // All arguments must outlive this object.
   RocksJobs(Executor* executor, Store* store, Catalog* catalog, std::shared_ptr<ServerLives> lives,
             std::shared_ptr<RegionChanges> changes);
 
   void Start(JobSpec spec, Callback<uint64_t> done);
   Result<JobInfo> Find(uint64_t job) { return jobs_.Find(job); }
 
-  // What the jobs do. `part` is told of each part that was done.
+  // The work of the jobs. `part` is called after each part that was done.
   void Check(const std::string& table, Callback<CheckReport> done,
              const std::function<void()>& part);
   void RebuildIndex(const std::string& table, const std::string& index, DoneCallback done,

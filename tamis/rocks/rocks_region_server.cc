@@ -22,7 +22,8 @@ void RefuseForMemory(pb::RegionMutateResult* result) noexcept {
   }
 }
 
-// Calls run(done). What it throws is the answer. REQUIRES: it throws before it has answered.
+// Calls run(done); an exception becomes the answer. REQUIRES: run throws only before it has
+// answered.
 template <class Reply, class Function>
 void AnswerExceptions(const Callback<Reply>& done, Function&& run) noexcept {
   try {
@@ -318,8 +319,8 @@ void RocksRegionServer::CloseRegion(uint64_t region_id, uint64_t epoch, Callback
       } catch (const std::bad_alloc&) {
         return done(OutOfMemory());  // it is open as before
       }
-      // Who gave up waiting for a coordinator has not closed it in good order; nor has who may not
-      // acknowledge yet: a former owner may still be trusted.
+      // A close that gave up waiting for a coordinator is not in good order; nor is one of a server
+      // that may not acknowledge yet: a former owner may still be trusted.
       const FilterFeed::Options& leases = self->context_->options.feed;
       const Time deadline =
           self->context_->executor->Now() + 2 * (leases.lease + leases.lease_margin);

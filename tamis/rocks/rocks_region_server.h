@@ -45,8 +45,8 @@ class RocksRegionServer : public RegionServer,
   void SplitRegion(uint64_t region_id, std::string key, DoneCallback done);
   // Takes the table's schema from the catalog; done when all its regions here follow it.
   void UpdateSchema(uint32_t table_id, std::function<void()> done);
-  // Makes entries and filters of the index agree with the rows, in these regions, which must be open
-  // here; done when coordinators know.
+  // Makes entries and filters of the index agree with the rows, in these regions, which must be
+  // open here; done when coordinators know.
   void RebuildIndex(const std::vector<uint64_t>& region_ids, uint32_t index_id, DoneCallback done);
   // Compares the regions of the table that are open here with their indexes and filters.
   void Check(uint32_t table_id, Callback<CheckReport> done);

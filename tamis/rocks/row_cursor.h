@@ -40,7 +40,7 @@ class RowCursor {
   // Until the next step. REQUIRES: Valid().
   std::string_view key() const { return View(iterator_->key()).substr(kRowPrefixSize); }
   std::string_view value() const { return View(iterator_->value()); }
-  // Of key and value as they are stored.
+  // Size of the key and the value as stored.
   uint64_t SizeBytes() const { return iterator_->key().size() + iterator_->value().size(); }
 
   // An error ends the rows, too.

@@ -55,7 +55,7 @@ Status SchemaChanges::Drop(const std::string& table) {
   return CommitDrop(table).WithContext("cannot drop table \"" + table + "\"");
 }
 
-// Nobody writes to the regions any more, or everything stays as it is.
+// No write runs in the regions from here on, or nothing is changed.
 Status SchemaChanges::CommitDrop(const std::string& name) {
   std::lock_guard lock(mutex_);
   TAMIS_ASSIGN_OR_RETURN(const TableSchema schema, catalog_->Table(name));

@@ -17,8 +17,8 @@ namespace tamis {
 
 class SchemaChanges {
  public:
-  // What it is given must outlive it. Servers that do not follow within `timeout` are an error.
-  // `seed`: of the seeds of new indexes; 0 = drawn from the system.
+  // All arguments must outlive this object. A server that does not follow within `timeout` is an
+  // error. `seed` determines the seeds of new indexes; 0 = drawn from the system.
   SchemaChanges(Executor* executor, Duration timeout, uint64_t seed, Catalog* catalog,
                 FenceTable* fences, std::shared_ptr<ServerLives> lives,
                 std::shared_ptr<RegionAssignment> assignment);

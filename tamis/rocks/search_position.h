@@ -15,8 +15,8 @@ struct SearchPosition {
 
   uint64_t branch = 0;  // earlier branches are done
   Order order = Order::kRowKey;
-  // Of the index that leads; 0 = none, rows are scanned. Entries are in its order. Row keys are in
-  // the same order whatever leads, so that another one may take over.
+  // The driving index; 0 = none, rows are scanned. Entries are in its order. Row keys have the same
+  // order whichever index drives, so that another one may take over.
   uint32_t index_id = 0;
   // The last row key, or the last entry (encoded values, row key), of the branch that is done.
   // Empty: nothing is.

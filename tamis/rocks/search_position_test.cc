@@ -21,7 +21,7 @@ TEST(SearchPositionTest, BytesAreAsDocumented) {
   }
 }
 
-TEST(SearchPositionTest, WhatIsSerializedIsParsed) {
+TEST(SearchPositionTest, ParseReadsWhatSerializeWrites) {
   Random random(3);
   for (int i = 0; i < 2000; ++i) {
     SearchPosition position{.branch = random() >> random.Uniform(64)};

@@ -26,7 +26,7 @@ constexpr uint64_t kSample = 32;
 // read one after the other, so many.
 constexpr uint64_t kRowCost = 8;
 constexpr uint64_t kScanCost = 2;
-// Who wants fewer rows than these is not helped by a scan.
+// A search for fewer rows than this gains nothing from a scan.
 constexpr uint64_t kLeastToScan = 256;
 
 bool InRange(const pb::IndexRange& range, std::string_view values_and_key) {
@@ -214,7 +214,7 @@ class Searcher::Run {
       const auto state = indexes->find(stream.index_id());
       if (index == nullptr || !complete_.contains(index->id) || state == indexes->end()) continue;
       used_.insert(stream.index_id());
-      // What was begun in one order goes on in it.
+      // A search continues in the order in which it began.
       const bool may_lead = by_entry ? is_named : (!begun || stream.equality());
       streams->Add(stream, *index, state->second.filter, may_lead,
                    {by_entry ? start_ : AfterLast(*position), end_},
@@ -256,7 +256,7 @@ class Searcher::Run {
 
   bool IsWhole() const { return start_ <= region_.info().start && end_ == region_.info().end; }
 
-  // Of the region, as its filters know it.
+  // The number of rows of the region, as its filters know it.
   std::optional<uint64_t> RowCount() const {
     std::optional<uint64_t> rows;
     const auto indexes = region_.indexes();
@@ -290,7 +290,7 @@ class Searcher::Run {
     return all > 0 && static_cast<double>(*rows) * part / all <= static_cast<double>(most);
   }
 
-  // Of the range searched.
+  // A cursor over the rows of the searched range.
   RowCursor RowsFrom(const std::string& start) const {
     return RowCursor(*context_.store, region_.info().table_id, {start, end_}, read_options_);
   }
@@ -325,7 +325,7 @@ class Searcher::Run {
     }
     if (others.empty()) return Status::Ok();
     std::ranges::stable_sort(others, {}, &Stream::rows_in);
-    // What is still to be read of the leader for this answer.
+    // The entries of the driving stream that are still to be read for this answer.
     const uint64_t size = streams_->SizeOf(leader_, context_.options.probe_entries);
     double left = static_cast<double>(size - std::min(size, sampled_));
     left = std::min(left, static_cast<double>(context_.options.page_candidates));
@@ -336,8 +336,8 @@ class Searcher::Run {
     for (Stream* stream : others) {
       const double share = static_cast<double>(stream->rows_in) / static_cast<double>(sampled_);
       // Half of what it spares, so that little is lost where the first rows are not like the rest.
-      const auto most = std::min<uint64_t>(context_.options.page_candidates,
-                                           static_cast<uint64_t>(left * (1 - share) * kRowCost / 2));
+      const auto spared = static_cast<uint64_t>(left * (1 - share) * kRowCost / 2);
+      const auto most = std::min<uint64_t>(context_.options.page_candidates, spared);
       const uint64_t opening = BranchStreams::OpeningCost(*stream);
       if (most < kSample + opening) continue;
       const uint64_t probe = std::min(context_.options.probe_entries, most);

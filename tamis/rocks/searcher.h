@@ -10,9 +10,9 @@
 // spares, is joined: an equality beside an equality by leaping to the row keys that the other one
 // has, any other as the set of its row keys.
 //
-// A continuation names the branch, the leader, and how far it came: a row key, or an entry of the
-// leader. What it says is true of rows ("everything up to here in this order is done"), so it holds
-// for the daughters of a region that was split meanwhile.
+// A continuation names the branch, the driving index, and the position: a row key, or an entry of
+// the driving index. It makes a claim about rows ("everything up to here in this order is done"),
+// so it holds for the daughters of a region that was split meanwhile.
 //
 // Threads: const after construction; Search may run concurrently.
 #pragma once

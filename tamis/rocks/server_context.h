@@ -29,8 +29,8 @@ struct RegionServerOptions {
   Duration write_timeout = std::chrono::seconds(10);  // where a request names none
   Duration search_timeout = std::chrono::seconds(10);
   uint64_t split_bytes = 64 << 20;    // a region that has grown beyond it is split; 0 = never
-  // RocksDB estimates the bytes of a region that opens; of those in memory it says something else in
-  // each run. false: the rows are read instead, so that a run can be repeated.
+  // RocksDB estimates the bytes of a region that opens; of those in memory it says something else
+  // in each run. false: the rows are read instead, so that a run can be repeated.
   bool estimate_region_bytes = true;
   uint64_t page_rows = 1000;          // of one region in one answer
   uint64_t page_bytes = 4 << 20;      // of one answer, roughly
@@ -43,7 +43,7 @@ struct RegionServerOptions {
   bool join_streams = true;     // false: none is looked into but the one that leads
   uint64_t build_rows = 256;    // rows or entries taken in one step of a background job
   RecountRule recount;          // of a filter, for removals that it could not follow
-  // Of all filters; those that it is too little for keep bits alone (filter_budget.h).
+  // Bound of all filters together; a filter that does not fit keeps bits alone (filter_budget.h).
   uint64_t filter_bytes = uint64_t{1} << 30;
   bool inline_steps = true;  // see ServerExecutor
   // For tests: what happens elsewhere while a search of a region has its snapshot, and has not
@@ -53,7 +53,7 @@ struct RegionServerOptions {
 };
 
 struct ServerContext {
-  // What lies outside of the server: given when it is started.
+  // The surroundings of the server, given when it starts.
   std::string name;
   uint64_t start_code = 0;
   RegionServerOptions options;

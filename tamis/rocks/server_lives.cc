@@ -164,7 +164,7 @@ Status ServerLives::Resume(const std::string& name) {
     server->Resume();
     return Status::Ok();
   }
-  // What the dead life owned is given to the living when it is missed.
+  // The regions of the dead life are given to living servers once it is missed.
   Start(name);
   return Status::Ok();
 }

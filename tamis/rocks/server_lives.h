@@ -32,12 +32,12 @@ class ServerLives : public std::enable_shared_from_this<ServerLives> {
   // `each` is what every life begins with; its name, start code and heartbeats are given here.
   ServerLives(Options options, ServerContext each, Executor* executor);
 
-  // What to do when a region that had grown was split. Said before the first life.
+  // Called after a region that had grown was split. Set before the first life.
   void OnSplit(std::function<void()> on_split) { each_.on_split = std::move(on_split); }
 
   // A life of the server; a former one is over.
   void Start(const std::string& name);
-  // What clients hold: finds the present life of a server at each call.
+  // The stub that clients hold: it finds the present life of the server at each call.
   std::shared_ptr<RegionServer> Stub(const std::string& name);
 
   // The present life, which may have been killed; nullptr when there never was one.
@@ -45,7 +45,7 @@ class ServerLives : public std::enable_shared_from_this<ServerLives> {
   // The same, but nullptr when it was killed.
   std::shared_ptr<RocksRegionServer> FindRunning(const std::string& name) const;
   std::vector<std::shared_ptr<RocksRegionServer>> Running() const;
-  // Those that run and have not been expelled.
+  // The servers that run and have not been expelled.
   std::set<std::string> Alive() const;
   // This life has not been expelled. It may have been killed: that is noticed later.
   bool IsMember(const std::string& name) const { return membership_.IsAlive(name); }

@@ -42,7 +42,7 @@ class GarbageFilter : public rocksdb::CompactionFilter {
 
 }  // namespace
 
-// What becomes of an error that RocksDB meets, and of a full disk in particular.
+// Reacts to errors that RocksDB meets, above all a full disk.
 class Store::ErrorListener : public rocksdb::EventListener {
  public:
   explicit ErrorListener(const Store* store) : store_(*store) {}
@@ -205,9 +205,9 @@ Result<std::unique_ptr<Store>> Store::OpenInto(std::unique_ptr<Store> store) {
   store->errors_ = std::make_shared<ErrorListener>(store.get());
   db_options.listeners.push_back(store->errors_);
   db_options.max_total_wal_size = 4 * options.memtable_bytes;
-  // What was acknowledged stands in the log as far as the operating system, so only its very end
-  // can be torn, by a process that was killed while it wrote. Damage before that is not passed
-  // over: acknowledged rows would be gone without a word.
+  // An acknowledged write is in the log as far as the operating system, so only the very end of the
+  // log can be torn, by a process that was killed while it wrote. Damage before that is an error:
+  // skipping it would lose acknowledged rows silently.
   db_options.wal_recovery_mode = options.salvage
                                      ? rocksdb::WALRecoveryMode::kPointInTimeRecovery
                                      : rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;

@@ -78,17 +78,17 @@ class Store {
   Status Write(rocksdb::WriteBatch* batch) { return Write(batch, options_.sync); }
   Status Write(rocksdb::WriteBatch* batch, bool sync);
 
-  // What compactions from now on drop. The view that a compaction works with is taken at its start.
+  // Sets what later compactions drop. A compaction takes its view at its start.
   void SetGarbage(std::shared_ptr<const IsGarbage> is_garbage);
 
-  // Whose entries hold garbage now. Nothing is compacted before CompactGarbage.
+  // Notes a region whose entries hold garbage. Nothing is compacted before CompactGarbage.
   void NoteGarbage(uint64_t region_id);
   // Begins to drop what was noted, in the background, when it is much of so many regions.
   void CompactGarbage(uint64_t regions);
   // Returns when that is done.
   void AwaitGarbage() { compactor_->Wait(); }
 
-  // What the rows of the key range take in files, compressed, and in memory; rough.
+  // A rough size of the rows of the key range, in files (compressed) and memtables.
   uint64_t ApproximateRowBytes(uint32_t table_id, std::string_view start,
                                std::string_view end) const;
 

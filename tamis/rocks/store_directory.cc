@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 // A file that RocksDB has by the time that it can hold data.
 bool IsData(const std::string& name) { return name.ends_with(".sst") || name.ends_with(".log"); }
 
-// What making a store leaves when it is broken off before CURRENT is there.
+// Files that an interrupted creation of a store leaves before CURRENT is there.
 bool IsBeginning(const std::string& name) {
   return name.starts_with("MANIFEST-") || name.starts_with("OPTIONS-") || name == "LOCK" ||
          name == "LOG" || name.starts_with("LOG.old") || name == "IDENTITY" ||

@@ -16,9 +16,9 @@ namespace tamis {
 Status CheckStoreDirectory(const std::string& directory, bool create,
                            const rocksdb::DBOptions& options);
 
-// The use of a directory by a store of this process. The lock of the file LOCK keeps other processes
-// away from it, but not this one: a second opening takes it once more, and lets go of it for both.
-// Threads: safe.
+// The use of a directory by a store of this process. The lock of the file LOCK keeps other
+// processes away from it, but not this one: a second opening takes it once more, and lets go of it
+// for both. Threads: safe.
 class DirectoryUse {
  public:
   // kFailedPrecondition while the process has the directory open the other way.

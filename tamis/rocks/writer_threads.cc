@@ -15,7 +15,7 @@ uint64_t NewId() {
   return ++last;
 }
 
-// What the thread has written to the store that it wrote to last.
+// The bytes that the thread has written to the store that it wrote to last.
 struct Written {
   uint64_t store = 0;
   uint64_t entries = 0;

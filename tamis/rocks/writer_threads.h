@@ -27,7 +27,7 @@ class WriterThreads {
  public:
   struct Options {
     uint64_t handed_entries = 4096;  // of each thread; 0: every thread writes on its own
-    // As many batches can be one group in RocksDB, with one write to the log.
+    // RocksDB can commit this many batches as one group, with one write to the log.
     int max_threads = 32;
   };
 

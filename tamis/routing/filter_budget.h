@@ -1,10 +1,10 @@
 // FilterBudget: the memory that the filters of one region server may take together.
 //
-// Counters take four bits where coordinators need one. So a filter for whose counters there is no
-// room keeps bits alone: it excludes as well as any, but removals leave their bits, until so many
-// were ignored that it is counted anew (RecountRule). When there is room again, it gets counters
-// again. What bits take is never refused, so the budget can be exceeded, by as many values as there
-// are.
+// A counter takes four bits; coordinators need one bit. A filter whose counters do not fit the
+// budget keeps bits alone. It excludes regions as well as before, but a removed value keeps its
+// bits until so many removals were ignored that the filter is counted anew (RecountRule). It gets
+// counters again once they fit. Memory for bits is never refused, so the budget can be exceeded by
+// the size of the bits.
 //
 // Threads: safe.
 #pragma once
@@ -23,7 +23,7 @@ class FilterBudget {
   size_t max_bytes() const { return max_bytes_; }
   size_t used_bytes() const { return used_bytes_; }
 
-  // What one filter takes of it; nothing once it is gone.
+  // The memory that one filter takes from the budget; destroying the share gives it back.
   class Share {
    public:
     explicit Share(std::shared_ptr<FilterBudget> budget) : budget_(std::move(budget)) {}

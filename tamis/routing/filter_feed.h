@@ -178,7 +178,8 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
   uint64_t last_ = 0;             // number of the last event
   std::deque<KeptEvent> events_;  // the last ones, ending with number last_
   size_t event_bytes_ = 0;
-  // What is open, and per index what is complete, with layers and range as of last_.
+  // The open regions and, for each index, whether it is complete, its layers and its range, as of
+  // event last_.
   struct OpenRegion {
     pb::Event opened;
     std::map<uint32_t, pb::Event> complete;

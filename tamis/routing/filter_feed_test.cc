@@ -161,7 +161,7 @@ TEST_F(FilterFeedTest, ACoordinatorThatPollsButDoesNotApplyLosesItsLease) {
   EXPECT_GT((*Poll(feed.get(), sequence))->lease_ns(), 0u) << "one that has caught up is trusted";
 }
 
-TEST_F(FilterFeedTest, WhoLagsFurtherThanTheEventsKeptGetsTheStateAnew) {
+TEST_F(FilterFeedTest, CoordinatorBehindTheKeptEventsGetsTheWholeState) {
   auto feed = MakeFeed({.max_events = 4});
   Poll(feed.get(), 0);
   feed->Append(Opened(1));
@@ -198,7 +198,7 @@ TEST_F(FilterFeedTest, NothingIsKeptWhileNobodyListens) {
   EXPECT_TRUE((*Poll(feed.get(), 103))->full());
 }
 
-TEST_F(FilterFeedTest, WhatAllWhoListenHaveAppliedIsDropped) {
+TEST_F(FilterFeedTest, EventsThatEveryListenerHasAppliedAreDropped) {
   auto feed = MakeFeed();
   Poll(feed.get(), 0, Duration(0), 1);
   Poll(feed.get(), 0, Duration(0), 2);
@@ -299,7 +299,7 @@ TEST_F(FilterFeedTest, BitsThatDoNotFitComeInParts) {
   EXPECT_EQ(reply.projections(1).layers(0).size(), 36u);
 }
 
-TEST_F(FilterFeedTest, WhoCannotBeParkedIsToldWhenToAskAgain) {
+TEST_F(FilterFeedTest, PollThatCannotBeParkedIsToldWhenToRetry) {
   auto feed = MakeFeed({.max_parked = 1, .next_poll = milliseconds(20)});
   auto& parked = Poll(feed.get(), 0, milliseconds(300), 1);
   EXPECT_FALSE(parked.has_value());

@@ -33,7 +33,7 @@ using Pages = std::unique_ptr<uint64_t[], Unmap>;
 Pages MapZeroed(size_t size) {
   const size_t page = size >= kHugePage ? kHugePage : kPage;
   size = (size + page - 1) / page * page;
-  // Of the surplus that aligning needs nothing is ever touched, so it costs address space only.
+  // The surplus that alignment needs is never touched, so it costs address space only.
   const size_t mapped = size + (page == kHugePage ? kHugePage : 0);
   void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
@@ -171,7 +171,7 @@ void FilterMatrix::Load(std::span<const Filling> fillings, uint64_t from, uint64
     for (const Group& group : groups) {
       uint64_t* word = group.block->Row(first) + group.word;
       const size_t stride = group.block->words_per_row;
-      // Who comes first to the lines of these rows has them brought while the ones before are used.
+      // The first probe of a cache line prefetches it; the probes before it run meanwhile.
       const uint64_t* begin = word - group.word % kLineWords;
       const bool fetch = begin != std::exchange(line, begin);
       const auto write = [&](auto bits_of) {

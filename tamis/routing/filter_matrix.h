@@ -30,8 +30,8 @@ class FilterMatrix {
  public:
   using Column = uint32_t;
 
-  // What a column is to hold: bit p % 64 of word p / 64 for position p, the words little-endian.
-  // No bytes at all: zeros.
+  // The contents of a column: position p is bit p % 64 of word p / 64, words little-endian. An
+  // empty string fills it with zeros.
   struct Filling {
     Filling(Column column, std::string_view bytes) : column(column), bytes(bytes) {}
     Filling(Column column, std::span<const uint64_t> words)

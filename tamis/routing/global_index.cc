@@ -94,8 +94,8 @@ struct GlobalIndex::State {
     lock->lock();
   }
 
-  // Who had to wait, at the beginning or in between, may have read the clock before somebody whose
-  // answer is in already, by which a lease was over: the latest time that anybody saw counts.
+  // A thread that waited for the lock may hold an older clock reading than the thread before it,
+  // which may have ended a lease by a newer one. So the latest reading of all threads counts.
   void Saw(Time now) { latest = std::max(latest, now); }
 
   // Everybody else may look now: the layouts are made as what is known wants them. True: once more,
@@ -198,8 +198,8 @@ struct GlobalIndex::State {
     }
   }
 
-  // Until a copy has as many columns as layers. What it lacks holds nothing before the events
-  // behind this one.
+  // Gives the copy as many columns as the filter has layers. New columns are empty until the events
+  // after this one.
   void AddLayers(IndexCopies* copies, Slot slot, Lock* lock) {
     IndexCopies::Copy& copy = *copies->Find(slot);
     while (copy.columns.size() < copy.layers) {
@@ -372,7 +372,7 @@ struct GlobalIndex::State {
   bool Replay(Server* server, const Loading& loading, const pb::PollReply& reply, Lock* lock) {
     if (options.faults.parts_without_replay) return true;
     const pb::Projection& projection = *loading.projection;
-    // Those behind it stand at the end.
+    // Events after the projection stand at the end of the reply.
     int next = reply.events_size();
     while (next > 0 && reply.events(next - 1).sequence() > projection.as_of()) --next;
     for (; next < reply.events_size(); ++next) {

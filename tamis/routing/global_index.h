@@ -35,7 +35,8 @@ class GlobalIndex {
   struct Options {
     Duration lease_margin = std::chrono::milliseconds(20);  // taken off each lease
     uint64_t coordinator = 1;                               // this coordinator's number
-    // Of all matrices. Bits that find no room are not asked for: their regions stay candidates.
+    // Bound of all matrices together. Bits that do not fit are not requested; their regions stay
+    // candidates.
     size_t max_bytes = size_t{16} << 30;
     Faults faults;
   };
@@ -61,8 +62,8 @@ class GlobalIndex {
   // REQUIRES: now is at or after the start of the query.
   Route Find(uint32_t table_id, const KeyRanges& keys, const RoutingTerm& term, Time now) const;
 
-  // What people want to know of a route and searches do not: of the regions that lie in the asked
-  // keys, at least in part, which ones were excluded, and by what. Walks over all of them.
+  // Why each region that overlaps the asked keys was excluded, for people; a search does not need
+  // it. Walks over all these regions.
   struct Reasons {
     uint64_t regions = 0;
     uint64_t excluded_by_filter = 0;

@@ -39,7 +39,7 @@ using Regions = std::map<uint64_t, Region>;
 
 uint64_t HashOf(const std::string& value) { return Hash(value, 7); }
 
-// What a server does and says, as the feed does, with everything that it ever said kept.
+// A model of a server and its feed that keeps every state it was ever in.
 class Server {
  public:
   Server(Random* random, std::string name) : name(std::move(name)), random_(random) { Restart(); }
@@ -103,7 +103,7 @@ class Server {
     return reply;
   }
 
-  // As of a number of a life; nullptr when that life is too long ago to be known.
+  // The state at an event number of a server's life; nullptr if that life is too old to be kept.
   const Regions& StateAsOf(uint64_t start_code, uint64_t number) const {
     return lives_.at(start_code)[number];
   }
@@ -261,7 +261,7 @@ class Server {
   std::map<uint64_t, std::vector<Regions>> lives_;  // by start code: the state as of each number
 };
 
-// What a coordinator may believe of one server.
+// The states of one server that a coordinator may assume.
 struct Belief {
   uint64_t start_code = 0;
   uint64_t applied = 0;

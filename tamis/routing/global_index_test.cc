@@ -1,5 +1,5 @@
-// What a coordinator makes of answers, good and bad. That the rules are enough together is what the
-// randomized cluster test and the model show.
+// How a coordinator applies good and bad replies. That the rules suffice together is shown by the
+// randomized cluster test and by the model.
 #include "tamis/routing/global_index.h"
 
 #include <gtest/gtest.h>
@@ -241,7 +241,7 @@ class GlobalIndexIdentityTest : public testing::Test {
 };
 
 // The epochs are of different servers and say nothing.
-TEST_F(GlobalIndexIdentityTest, OfTwoThatOverlapTheOneWithoutLeaseIsLeftOutWhicheverItIs) {
+TEST_F(GlobalIndexIdentityTest, OverlappingRegionWithoutLeaseIsLeftOut) {
   for (const uint64_t epoch : {1, 99}) {
     index_.emplace(GlobalIndex::Options{});
     Hear({.server = "dies", .epoch = 50, .lease_s = 10});
@@ -268,7 +268,7 @@ TEST_F(GlobalIndexIdentityTest, OfTwoThatOverlapTheOneWithoutLeaseIsLeftOutWhich
   }
 }
 
-TEST_F(GlobalIndexIdentityTest, OfTwoThatOverlapBothAreAskedWhileNeitherLives) {
+TEST_F(GlobalIndexIdentityTest, OverlappingRegionsAreBothAskedWhileNeitherHasALease) {
   Hear({.server = "a", .lease_s = 10});
   Hear({.server = "b", .lease_s = 10});
   now_ += seconds(20);
@@ -324,7 +324,7 @@ TEST_F(GlobalIndexIdentityTest, AReplyToAnEarlierPollThanTheLastOneIsLeft) {
   EXPECT_TRUE(Excluded().empty()) << "its lease was taken";
 }
 
-TEST_F(GlobalIndexIdentityTest, WhatDoesNotFitTheMemoryIsNotAskedForAndStaysACandidate) {
+TEST_F(GlobalIndexIdentityTest, BitsThatDoNotFitAreNotRequestedAndTheirRegionStaysACandidate) {
   const Life life{.server = "a"};
   GlobalIndex index{GlobalIndex::Options{.max_bytes = 100}};
   index.Apply("a", FullReply(life), now_, now_);
@@ -338,7 +338,7 @@ TEST_F(GlobalIndexIdentityTest, WhatDoesNotFitTheMemoryIsNotAskedForAndStaysACan
   EXPECT_TRUE(index.Find(kTable, KeyRanges::All(), term, now_).excluded.empty());
 }
 
-TEST_F(GlobalIndexIdentityTest, WhoWaitsUntilAllIsKnownDoesNotWaitForWhatFindsNoRoom) {
+TEST_F(GlobalIndexIdentityTest, WaitForCompletenessIgnoresBitsThatDoNotFit) {
   const Life life{.server = "a"};
   GlobalIndex small{GlobalIndex::Options{.max_bytes = 100}};
   GlobalIndex large{GlobalIndex::Options{}};
@@ -352,7 +352,7 @@ TEST_F(GlobalIndexIdentityTest, WhoWaitsUntilAllIsKnownDoesNotWaitForWhatFindsNo
 }
 
 // The other table has more regions, and an index of the same number.
-TEST_F(GlobalIndexIdentityTest, WhatFindsNoRoomOfAnotherTableIsNoMatterOfThisOne) {
+TEST_F(GlobalIndexIdentityTest, BitsOfAnotherTableThatDoNotFitDoNotDelayThisTable) {
   GlobalIndex small{GlobalIndex::Options{.max_bytes = 100}};
   const Life others[] = {{.server = "b", .table = kTable + 1, .range = {"", "m"}},
                          {.server = "c", .table = kTable + 1, .range = {"m", ""}}};

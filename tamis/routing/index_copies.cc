@@ -37,7 +37,7 @@ size_t& IndexCopies::WithoutColumns(SplitGeometry geometry) {
   const auto found =
       std::ranges::find(without_columns_, geometry, &std::pair<SplitGeometry, size_t>::first);
   if (found != without_columns_.end()) return found->second;
-  // Those of which nobody is left are forgotten.
+  // Geometries that no copy has any more are forgotten.
   std::erase_if(without_columns_, [](const auto& of) { return of.second == 0; });
   return without_columns_.emplace_back(geometry, 0).second;
 }
@@ -190,8 +190,8 @@ void IndexCopies::AddThoseWith(std::span<const Value> values, RegionBits* may) c
       matrix->bits.Probe(std::span(hashes, batch.size()), &columns);
       const size_t words = matrix->bits.columns() / 64;
       for (size_t i = 0; i < batch.size(); ++i) {
-        // Of many regions most owners are not in the caches: all are on their way before the first
-        // is looked at.
+        // With many regions most owners are outside of the caches: all are prefetched before the
+        // first is read.
         owners.clear();
         for (size_t word = 0; word < words; ++word) {
           for (uint64_t bits = columns[i * words + word]; bits != 0; bits &= bits - 1) {

@@ -2,11 +2,11 @@
 // table's layout, the bits of its filter, all of one geometry side by side in a FilterMatrix, and
 // the smallest and largest value.
 //
-// A copy is *usable* once its bits are here. What is answered for the others is always "may hold".
+// A copy is *usable* once its bits have arrived. Other copies always answer "may hold".
 //
-//   Value     one probe of each matrix, then a comparison with the range of each region that matches
-//   Range     two comparisons of 8 bytes for each slot, 64 slots at a time; of whole values only
-//             where these are equal. The 8 bytes stand behind the prefix that all values share
+//   Value     one probe of each matrix, then a comparison with the range of each matching region
+//   Range     two comparisons of 8 bytes for each slot, 64 slots at a time; whole values are
+//             compared only where these are equal. The 8 bytes follow the prefix that all values share
 //   Threads   const members may run concurrently; others need exclusive access
 #pragma once
 
@@ -34,8 +34,8 @@ class IndexCopies {
   struct Matrix {
     explicit Matrix(SplitGeometry geometry) : bits(geometry) {}
 
-    // Whose a column is, and what his range of values begins and ends with: all that is asked of a
-    // column that matches, in one place.
+    // The region that a column belongs to and the ends of its value range: all that a search reads
+    // for a matching column, side by side in memory.
     struct Owner {
       Slot slot = kNobody;  // kNobody while the column is not to be asked
       uint64_t min_prefix = 0, max_prefix = 0;
@@ -72,7 +72,8 @@ class IndexCopies {
   // too many. One for each; of more layers there are few. 0: as many are free.
   size_t Lacking(SplitGeometry geometry);
   void ReserveLacking(SplitGeometry geometry);
-  // Gives the copy a column for each layer. Nobody asks them before Use; what they hold is stale.
+  // Gives the copy a column for each layer. The columns hold stale bits and are not searched before
+  // Use.
   void GiveColumns(Slot slot);
   void FreeColumns(Slot slot);
   // REQUIRES: the columns are loaded.
@@ -114,7 +115,8 @@ class IndexCopies {
   size_t count_ = 0;
   RegionBits usable_;               // by slot
   std::vector<ValueRange> ranges_;  // by slot
-  // Of the ranges: 8 bytes behind what all have in common. All ones and 0 where nothing is known.
+  // The ends of the ranges: 8 bytes behind the common prefix. All ones and 0 where a range is not
+  // known.
   std::vector<uint64_t> min_prefix_, max_prefix_;
   bool has_common_ = false;
   std::string common_;

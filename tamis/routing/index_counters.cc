@@ -36,8 +36,9 @@ double IndexCounters::Fill(uint32_t layer) const {
   return filter == nullptr ? std::get<BitLayers>(form_).Fill(layer) : filter->layer(layer).Fill();
 }
 
-// A slice of m positions of which a share f is in use holds ln(1 - f) / ln(1 - 1/m) hashes. Of
-// those that came while a layer filled, the layers before it took some for their own.
+// A slice of m positions of which a share f is in use holds ln(1 - f) / ln(1 - 1/m) hashes. Hashes
+// that came while a layer filled and that earlier layers took for their own are missing from its
+// slices.
 uint64_t IndexCounters::Distinct() const {
   const double positions = geometry().slice_positions;
   if (positions < 2) return layers();

@@ -60,7 +60,8 @@ IndexFilter::Generation IndexFilter::NewGeneration(uint64_t number) const {
   return {.number = number, .filter = IndexCounters(std::move(counters))};
 }
 
-// Who has bits alone does not get counters that are taken away again at once.
+// Hysteresis: a filter of bits alone gets counters only if they will not have to be taken away at
+// once.
 bool IndexFilter::HasRoomFor(SplitGeometry geometry) const {
   const size_t quarters = current_ && current_->filter.bits_only() ? 3 : 4;
   return !share_.has_value() || share_->Fits(IndexCounters::CounterBytes(geometry), quarters);
@@ -199,7 +200,8 @@ void IndexFilter::RemoveFrom(Generation* generation, std::span<const EntryKey> e
   feed_->Append(std::move(event));
 }
 
-// The range is widened even for a cancelled entry: the scan may not have reached the one that stays.
+// The range is widened even for a cancelled entry: the scan may not have reached the one that
+// stays.
 void IndexFilter::AddWhileCounting(const EntryKey& entry) {
   if (held_removals_.Cancel(entry.hashes)) {
     Widen(next_.get(), entry);
@@ -461,7 +463,8 @@ std::optional<pb::Projection> IndexFilter::Project(const pb::ColumnId& from,
   projection.set_epoch(epoch_);
   projection.set_index_id(index_.id);
   projection.set_generation(current_->number);
-  // Whoever appends for this filter holds mutex_, so the bits are as of the feed's last number.
+  // Every append for this filter happens under mutex_, so the bits are as of the feed's last
+  // number.
   projection.set_as_of(feed_->Last());
   const SplitGeometry& geometry = current_->filter.geometry();
   projection.mutable_geometry()->set_slices(geometry.slices);

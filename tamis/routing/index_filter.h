@@ -2,8 +2,8 @@
 // coordinators have not acknowledged yet, and the smallest and largest value.
 //
 // It holds up to two generations of counters: the published one, whose flips are events of the
-// feed, and one that is being built beside it. Both are fed by every put, so that publishing the
-// new one loses nothing. What is counted is index entries: each entry counts the hash of every
+// feed, and one that is being built beside it. Every put updates both, so that publishing the new
+// one loses nothing. The unit of counting is an index entry: each entry counts the hash of every
 // leading prefix of its encoded values once.
 //
 // A generation has one geometry. The first one is made for the values expected; each later one for
@@ -37,12 +37,13 @@
 
 namespace tamis {
 
-// What an index entry means to a filter.
+// The part of an index entry that a filter uses.
 struct EntryKey {
   std::vector<uint64_t> hashes;  // of every leading prefix of the encoded values
   std::string first;             // the first encoded value, for the range
 };
-// Of the encoded values up to each column of the index. REQUIRES: there is one.
+// Makes the key from the encoded values up to each column of the index. REQUIRES: prefixes is not
+// empty.
 EntryKey MakeEntryKey(const IndexSpec& index, std::span<const std::string> prefixes);
 
 // When removals that were ignored make a filter be counted anew. That reads all entries, so it
@@ -67,7 +68,7 @@ class IndexFilter {
   void Remove(std::span<const EntryKey> entries);
 
   // The number of the event that coordinators must have applied before a row with this entry may be
-  // acknowledged; 0 = none. Whoever made the flips.
+  // acknowledged, whichever write set the bits; 0 = none.
   uint64_t WaitFor(std::span<const EntryKey> entries);
 
   // Starts an empty generation beside the published one. From here on Add and Remove feed both.
@@ -103,7 +104,7 @@ class IndexFilter {
   bool WantsRecount(const RecountRule& rule) const;
   // Distinct hashes in the published counters, estimated from how full the layers are.
   uint64_t distinct() const;
-  // What is published is bits alone.
+  // True if the published generation holds bits alone, no counters.
   bool bits_only() const;
   SplitGeometry geometry() const;
 
@@ -157,8 +158,9 @@ class IndexFilter {
   void Account();
   static bool Widen(Generation* generation, const EntryKey& entry);
   uint64_t AddTo(Generation* generation, std::span<const EntryKey> entries, bool tell);
-  // Memory ran out in an Add, between setting a bit and telling of it. A later Add of the same value
-  // sets no bit and would wait for nothing, so coordinators are told to forget the filter first.
+  // Memory ran out in an Add, between setting a bit and telling of it. A later Add of the same
+  // value sets no bit and would wait for nothing, so coordinators are told to forget the filter
+  // first.
   void DropSpoilt();
   void AddWhileCounting(const EntryKey& entry);  // to the next generation
   void RemoveFrom(Generation* generation, std::span<const EntryKey> entries, bool tell);

@@ -61,7 +61,7 @@ TEST_F(IndexFilterTest, ASnapshotRestoresWhatWasCounted) {
   }
 }
 
-TEST_F(IndexFilterTest, WhatIsRemovedAfterRestoringIsGone) {
+TEST_F(IndexFilterTest, EntryRemovedAfterARestoreIsNotFound) {
   auto restored = Make(Index());
   ASSERT_TRUE(restored->RestoreGeneration(*Filled(3)->Snapshot()));
   restored->Publish();

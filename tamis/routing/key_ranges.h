@@ -1,7 +1,7 @@
 // KeyRanges: a set of row keys as sorted, disjoint, non-touching half-open ranges. With it a search
 // proves that what was searched and what was excluded tile the table.
 //
-// Of one range and many, what lies elsewhere costs a binary search.
+// Adding or subtracting one range finds its place among many by binary search.
 //
 // Threads: a value.
 #pragma once

@@ -7,7 +7,8 @@
 
 namespace tamis {
 
-// What routing needs of a predicate: hashes and encoded values instead of columns and values.
+// The form of a predicate that routing uses: hashes and encoded values instead of columns and
+// values.
 struct RoutingTerm {
   enum class Kind { kAll, kNone, kAnd, kOr, kValue, kRange };
   Kind kind = Kind::kAll;

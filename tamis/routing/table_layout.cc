@@ -195,7 +195,7 @@ void TableLayout::Rearrange(std::vector<Slot> coming, std::vector<Slot> leaving)
   if (coming.empty() && leaving.empty()) return;
   std::ranges::sort(coming, {}, [this](Slot slot) { return std::string_view(StartOf(slot)); });
   std::ranges::sort(leaving, {}, [this](Slot slot) { return position_[slot]; });
-  // What comes, by where it comes in between of those that are there.
+  // The new slots, by their position among the present ones.
   std::vector<size_t> places;
   for (const Slot slot : coming) places.push_back(LowerBound(StartOf(slot)));
   const size_t first = std::min(places.empty() ? order_.size() : places.front(),

@@ -52,8 +52,8 @@ class TableLayout {
   bool NeedsSettling(Time now) const {
     return !doubtful_.empty() || !removed_.empty() || !overdue_.empty() || now >= look_again_;
   }
-  // What came, went or was doubted takes its place at once. Those that a lease kept aside that is
-  // over do so a few at a time; before their turn nothing is concluded from them.
+  // Places slots that were added, removed or doubted at once. Slots whose set-aside lease has ended
+  // are examined a few at a time; until then nothing is concluded from them.
   void Settle(const Leases& leases);
 
   // How many slots there are, used or not: every slot is below.

@@ -80,7 +80,7 @@ class Checked {
   const auto& regions() const { return regions_; }
 
  private:
-  // What holds before all have been looked at whom a lease kept aside that is over.
+  // The invariants while some slots whose set-aside lease has ended are still to be examined.
   void CheckThatNobodyIsBelievedWrongly(Time now) {
     for (const auto& [slot, region] : regions_) {
       if (layout_->position(slot) == TableLayout::kAside) continue;
@@ -143,7 +143,7 @@ TEST(TableLayoutTest, RandomChangesGiveWhatTheRulesSay) {
   }
 }
 
-TEST(TableLayoutTest, WhatGoesBeforeItsTurnHasNone) {
+TEST(TableLayoutTest, SlotRemovedBeforeItWasExaminedIsForgotten) {
   TableLayout layout;
   const std::vector<Time> leases = {seconds(9), seconds(1), seconds(1)};
   std::vector<TableLayout::Slot> slots;

@@ -14,7 +14,7 @@
 namespace tamis {
 namespace {
 
-// What the pairs of a type and an encoding have in common.
+// The pairs of a type and an encoding, grouped by how they are read.
 enum class Form : uint8_t {
   kAsIs,
   kTwosComplement,  // of `width` bytes
@@ -233,8 +233,8 @@ std::optional<Value> DecodeDigits(std::string_view text) {
   return Value::Int64(n);
 }
 
-// -?digits with a point and a power of ten where wanted, or -?Infinity. What is too large, or so
-// small that it is no double but 0, does not decode.
+// -?digits with an optional point and exponent, or -?Infinity. A number that is too large, or so
+// small that it would become 0, does not decode.
 std::optional<Value> DecodeDoubleText(std::string_view text) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (text == "Infinity") return *Value::Double(kInfinity);

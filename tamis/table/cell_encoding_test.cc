@@ -46,7 +46,7 @@ TEST(CellEncodingTest, EveryTypeHasItsEncodings) {
   EXPECT_FALSE(ParseEncoding("utf16").ok());
 }
 
-TEST(CellEncodingTest, WhatIsEncodedDecodesToItself) {
+TEST(CellEncodingTest, EncodedValueDecodesToItself) {
   Random random(1);
   ForEachPair([&](Type type, E encoding) {
     int encoded = 0;
@@ -69,7 +69,7 @@ TEST(CellEncodingTest, WhatIsEncodedDecodesToItself) {
   });
 }
 
-TEST(CellEncodingTest, WhatDecodesCanBeEncoded) {
+TEST(CellEncodingTest, DecodedValueCanBeEncoded) {
   Random random(2);
   ForEachPair([&](Type type, E encoding) {
     for (int i = 0; i < 5000; ++i) {
@@ -124,7 +124,7 @@ TEST(CellEncodingTest, NumbersStandAsOthersWriteThem) {
   EXPECT_EQ(*EncodeCell(E::kBigDecimal, *Value::Decimal("100")), Bytes({255, 255, 255, 254, 1}));
 }
 
-TEST(CellEncodingTest, WhatHasNoPlaceIsRefused) {
+TEST(CellEncodingTest, ValueThatDoesNotFitIsRefused) {
   EXPECT_FALSE(EncodeCell(E::kByte, Value::Int64(300)).ok());
   EXPECT_FALSE(EncodeCell(E::kByte, Value::Int64(-129)).ok());
   EXPECT_TRUE(EncodeCell(E::kByte, Value::Int64(-128)).ok());
@@ -138,7 +138,7 @@ TEST(CellEncodingTest, WhatHasNoPlaceIsRefused) {
   EXPECT_FALSE(EncodeCell(E::kBigDecimal, *Value::Decimal(std::string(20000, '7'))).ok());
 }
 
-TEST(CellEncodingTest, WhatMeansNothingDoesNotDecode) {
+TEST(CellEncodingTest, InvalidBytesDoNotDecode) {
   const auto none = [](Type type, E encoding, const std::string& bytes) {
     EXPECT_FALSE(DecodeCell(type, encoding, bytes).has_value()) << EncodingName(encoding);
   };

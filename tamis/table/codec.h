@@ -23,7 +23,7 @@ void AppendOrdered(const Value& value, std::string* out);
 // Takes one value off the front of *in.
 Result<Value> ReadOrdered(Type type, std::string_view* in);
 
-// As AppendOrdered, with long text, bytes and decimals cut to kIndexValueLimit. Two values that
+// Like AppendOrdered, with long text, bytes and decimals cut to kIndexValueLimit. Two values that
 // differ only behind the cut encode equal. Returns true when the value was cut: equality on the
 // encoding must then be verified on the row.
 bool AppendIndexed(const Value& value, std::string* out);

@@ -182,7 +182,7 @@ std::optional<Predicate> CompareConverted(const TableSchema& schema, uint32_t co
   if (value.type() != Type::kText) return std::nullopt;
   const std::string_view text = Trimmed(value.str());
   if (type == Type::kDouble && !Value::Parse(Type::kInt64, text).ok()) {
-    // As SQLite reads text that is no whole number: '0.1' means the double 0.1.
+    // SQLite reads text that is no whole number as a double: '0.1' means the double 0.1.
     auto nearest = Value::Parse(type, text);
     if (nearest.ok()) return Predicate::Compare(column, op, *std::move(nearest));
   }

@@ -78,7 +78,7 @@ TEST(CompareConvertedTest, NumbersCompareExactly) {
   }
 }
 
-TEST(CompareConvertedTest, AsTheHeaderSays) {
+TEST(CompareConvertedTest, ConvertsAsTheHeaderSays) {
   const TableSchema schema = OneColumn(Type::kInt64);
   const auto text = [&](Op op, const Value& value) {
     const auto predicate = CompareConverted(schema, 0, op, value);

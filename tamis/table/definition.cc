@@ -166,7 +166,7 @@ Status SetMarker(const std::optional<std::string>& text, TableSchema* schema) {
   return Status::Ok();
 }
 
-// What stands behind a column's name, as far as it is understood.
+// Reads the words behind a column's name, as far as they are understood.
 Result<Column> ReadColumn(const std::string& part, const std::string& name, Tokens* tokens,
                           bool* is_key) {
   Column column{.name = name};
@@ -262,7 +262,7 @@ Status CheckSameDefinition(const TableSchema& existing, const TableSchema& wante
     return AlreadyExists("table \"" + existing.name + "\" exists with another definition: " + what +
                          "; see it with: tamis table describe " + existing.name);
   };
-  // Who says nothing of cells leaves it to the cluster where the columns stand.
+  // A definition without cells leaves the columns where they stand.
   const bool placed = existing.cells && !wanted.cells;
   if (existing.columns.size() != wanted.columns.size()) {
     return differs("it has " + std::to_string(existing.columns.size()) + " columns, not " +

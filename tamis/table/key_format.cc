@@ -43,7 +43,7 @@ std::vector<KeySpan> One(KeySpan span) {
   return {std::move(span)};
 }
 
-// Those before `high`; empty where it is behind all.
+// The spans before `high`; empty where `high` is behind all keys.
 std::vector<KeySpan> Below(const std::string& prefix, std::string high) {
   return One(Within(prefix, prefix, std::move(high)));
 }

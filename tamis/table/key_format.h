@@ -40,8 +40,8 @@ class KeyFormat {
   // Fills the key columns of *row. kDataLoss: the bytes are no key of this format.
   Status Decode(std::string_view key, Row* row) const;
 
-  // What people read for a key, or for the beginning of one where a region begins: its values,
-  // "('bash', '5.2', 'amd64')"; bytes behind those that parse as one of bytes, x'ff'.
+  // The text of a key, or of the prefix of a key where a region begins: its values, "('bash',
+  // '5.2', 'amd64')"; bytes behind those that parse appear as one bytes value, x'ff'.
   std::string ToText(std::string_view key) const;
 
   // Appends the bytes of one part, with its delimiter: what all keys with this value have behind
@@ -50,8 +50,9 @@ class KeyFormat {
 
   // The keys that begin with `parts` parts, whose bytes `prefix` is.
   KeySpan SpanOf(const std::string& prefix, size_t parts) const;
-  // Of the keys that begin with `prefix`, the bytes of all parts before this one: those that the
-  // condition on this part's column leaves, and maybe more. nullopt where it says nothing of them.
+  // Among the keys that begin with `prefix`, which holds the bytes of all parts before this one:
+  // the spans that satisfy the condition on this part's column, and maybe more. nullopt where the
+  // condition does not restrict them.
   std::optional<std::vector<KeySpan>> SpansOf(size_t part, const Predicate& leaf,
                                               const std::string& prefix) const;
 

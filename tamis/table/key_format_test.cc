@@ -93,7 +93,7 @@ TEST(KeyFormatTest, KeysOfEveryFormatReadBackAndLieWhereConditionsSay) {
   }
 }
 
-// Of an encoding whose byte order is another there are pairs that show it.
+// For each encoding whose byte order differs from the value order there is a pair that shows it.
 TEST(KeyFormatTest, SaysWhichPartsAreNotOrdered) {
   const auto ordered = [](const std::string& part) {
     return KeyFormat(SchemaOfKey({part, "text rest"})).IsOrdered(0);

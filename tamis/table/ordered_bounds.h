@@ -19,8 +19,8 @@ struct OrderedBounds {
   void Narrow(const OrderedBounds& other);
 };
 
-// Of an encoding as it stands in index entries when `indexed`, else in keys. Wider than the
-// condition where a long value is cut; nothing for what is no range.
+// The bounds in the encoding of index entries when `indexed`, else of keys. Wider than the
+// condition where a long value is cut; nullopt for a condition that is no range.
 std::optional<OrderedBounds> BoundsOf(const Predicate& leaf, bool indexed);
 
 }  // namespace tamis

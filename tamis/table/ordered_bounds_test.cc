@@ -16,8 +16,8 @@ bool LiesWithin(const std::string& encoded, const OrderedBounds& bounds) {
   return bounds.low <= encoded && (bounds.high.empty() || encoded < bounds.high);
 }
 
-// Whatever satisfies a condition has its encoding within the bounds, in keys and, cut where it is
-// long, in entries; in keys nothing else has.
+// A value that satisfies a condition has its encoding within the bounds, in keys and, cut where it
+// is long, in entries; in keys no other value has.
 class OrderedBoundsTest : public testing::Test {
  protected:
   void Expect(const Predicate& condition, const Value& value) {

@@ -66,7 +66,7 @@ Status CheckCellName(const std::string& what, const CellName& cell) {
   return Status::Ok();
 }
 
-// What a table of cells, and only that, says of its columns.
+// Checks the properties of columns that only a table of cells has.
 Status CheckCells(const TableSchema& schema, const std::string& in_table) {
   std::set<CellName> names;
   if (schema.marker) {

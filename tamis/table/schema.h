@@ -1,9 +1,10 @@
 // TableSchema: the columns, key and indexes of a table. A value; every change makes a new version
 // (schema_change.h).
 //
-// A table that somebody else wrote says how: its rows are cells, each column names the cell that
-// holds it and the encoding of the bytes, and the key has a format of its own. What does not decode
-// reads as NULL; a row whose key does not parse is none of the table's (docs/TABLES.md).
+// A table that another program wrote describes its format: its rows are cells, each column names
+// the cell that holds it and the encoding of the bytes, and the key has a format of its own. A
+// value that does not decode reads as NULL; a row whose key does not parse is not part of the table
+// (docs/TABLES.md).
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,7 @@ struct Column {
   std::string name = {};  // lower_snake
   Type type = Type::kText;
   bool nullable = true;  // key columns never are
-  // Of a table of cells, for columns that are not in the key.
+  // In a table of cells, for columns that are not in the key.
   CellName cell = {};
   CellEncoding encoding = CellEncoding::kNone;
 };
@@ -66,8 +67,8 @@ struct TableSchema {
   uint32_t next_column_id = 1;
   uint32_t next_index_id = 1;
   bool cells = false;  // rows are cells of a foreign format; else ours (codec.h)
-  // Of a table of cells: written with every row, so that one whose columns are all NULL exists.
-  // Without it such a row cannot be.
+  // In a table of cells: written with every row, so that a row whose columns are all NULL exists.
+  // Without a marker such a row cannot be stored.
   std::optional<CellName> marker;
 
   // Position of the column, or nothing.

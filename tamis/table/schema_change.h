@@ -1,5 +1,5 @@
-// What may become of a schema: pure functions, the same for every cluster. Each gives the next
-// version, with the ids that it takes; ids are given within the table and never again.
+// The changes of a schema: pure functions, the same for every cluster. Each gives the next version,
+// with the ids that it takes; ids are given within the table and never reused.
 #pragma once
 
 #include <string_view>

@@ -24,7 +24,7 @@ TEST(SchemaChangeTest, IdsAreGivenWithinTheTableAndNeverAgain) {
   EXPECT_EQ(ParseSchema(SerializeSchema(schema))->next_index_id, 4u);
 }
 
-TEST(SchemaChangeTest, WhatCannotBeIsRefused) {
+TEST(SchemaChangeTest, InvalidChangeIsRefused) {
   const TableSchema schema = *NewTable(SchemaOfAllTypes(), 9);
   EXPECT_EQ(WithoutIndex(schema, "none").status().code(), StatusCode::kNotFound);
   EXPECT_EQ(WithIndex(schema, {.name = "by_bool", .columns = {1}}).status().code(),

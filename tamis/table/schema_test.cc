@@ -27,7 +27,7 @@ TEST(SchemaTest, ReadsBack) {
   EXPECT_EQ(back->version, 3u);
 }
 
-// As stored while index ids were given by the cluster, and before tables had other formats.
+// A schema as it was stored while the cluster gave index ids, before tables had other formats.
 TEST(SchemaTest, AnOlderSchemaGoesOnBehindItsIndexIds) {
   TableSchema schema = SchemaOfAllTypes();
   schema.next_index_id = 90;

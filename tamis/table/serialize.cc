@@ -119,7 +119,7 @@ void ToMessage(const Predicate& predicate, pb::Predicate* out) {
   for (const Predicate& child : predicate.children) ToMessage(child, out->add_children());
 }
 
-// What is no value of the enum is one that Validate refuses.
+// A number outside the enum becomes a value that Validate refuses.
 template <class Ours, class Theirs>
 Ours EnumOf(Theirs theirs) {
   return static_cast<Ours>(std::min<uint32_t>(static_cast<uint32_t>(theirs), 0xff));

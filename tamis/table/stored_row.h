@@ -1,5 +1,5 @@
-// What stands under a row key in a store, as values and back: our own encoding of a row (codec.h),
-// or cells as somebody else wrote them (docs/FORMATS.md#cells).
+// The value of a row key in a store, as values and back: our own encoding of a row (codec.h), or
+// cells as another program wrote them (docs/FORMATS.md#cells).
 //
 // A cell that does not decode reads as NULL and is counted; it keeps its bytes until its column is
 // set. Cells that no column names are kept by writes. A row of cells exists while any cell of the
@@ -49,7 +49,7 @@ Result<std::string> WriteStoredRow(const TableSchema& schema, const Row& row,
                                    const std::optional<std::string>& before,
                                    const std::optional<std::vector<uint32_t>>& columns);
 
-// What is left when the row is deleted; nullopt = nothing.
+// The stored value after the row is deleted; nullopt = nothing is stored.
 Result<std::optional<std::string>> DeleteStoredRow(const TableSchema& schema,
                                                    const std::string& before);
 

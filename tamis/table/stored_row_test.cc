@@ -38,7 +38,7 @@ StoredRow Read(const TableSchema& schema, const std::vector<Cell>& cells) {
   return *row;
 }
 
-TEST(StoredRowTest, WhatDoesNotDecodeIsNullAndCounted) {
+TEST(StoredRowTest, ValueThatDoesNotDecodeIsNullAndCounted) {
   const TableSchema schema = Cells(false);
   const StoredRow read = Read(schema, {{{"d", "f"}, "bad"},
                                        {{"d", "n"}, std::string("\0\0\0\7", 4)},

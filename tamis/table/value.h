@@ -54,7 +54,7 @@ class Value {
   double dbl() const { return std::get<double>(value_); }
   const std::string& str() const { return std::get<std::string>(value_); }  // text, bytes, decimal
 
-  // As a person reads it, and Parse reads back; NULL is "NULL", bytes are hex with 0x.
+  // A readable form that Parse reads back; NULL is "NULL", bytes are hex with 0x.
   std::string ToString() const;
 
   // NULL < all others. REQUIRES: the same type where neither is NULL.
