@@ -33,7 +33,7 @@ double Seconds(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Of the whole process, with what RocksDB does in the background.
+// Times of the whole process, including RocksDB's background work.
 struct Times {
   double wall = 0;
   double cpu = 0;

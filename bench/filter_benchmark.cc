@@ -1,5 +1,5 @@
-// What each filter costs: bits a key, measured false-positive rate, and the time of each operation
-// as a multiple of the floor: reading one random cache line of the same memory, fetched ahead.
+// The cost of each filter: bits a key, measured false-positive rate, and the time of each operation
+// as a multiple of the floor: reading one random cache line of the same memory, prefetched.
 //
 //   filter_benchmark [--churn] [KEYS [NAME...]]    default 1,000,000, in cache; 50,000,000 is far
 //                                                  out of it
@@ -77,7 +77,7 @@ Floor MeasureFloor(size_t bytes, const std::vector<uint64_t>& keys) {
   return {Median(ahead) * nanoseconds, Median(plain) * nanoseconds};
 }
 
-// Of one filter, in floors; none where it has no such operation, or no goal.
+// The operations of one filter, in floors; none where it lacks the operation, or a goal.
 enum Operation {
   kInsert,
   kInsertBulk,
@@ -293,7 +293,7 @@ class Subject {
   Floor floor_;
 };
 
-// What is asked of a filter, in floors, when it lies in the caches and when it is far larger.
+// The goals of a filter, in floors, when it lies in the caches and when it is far larger.
 struct Goals {
   std::optional<Costs> in_cache;
   std::optional<Costs> beyond;
@@ -312,7 +312,7 @@ constexpr Goals kSemiSorted{kNone, Costs{kNone, kNone, kNone, 5.0, kNone, 5.0, k
 constexpr Goals kDLeft{Costs{kNone, kNone, kNone, 4.0, kNone, 4.0, kNone, kNone},
                        Costs{kNone, kNone, kNone, 4.0, kNone, 4.0, kNone, kNone}};
 
-// Those filters whose names contain one of `only`; all when there is none.
+// Runs the filters whose names contain one of `only`; all when `only` is empty.
 void Run(bool churn, uint64_t n, const std::vector<std::string>& only) {
   const std::vector<uint64_t> keys = Keys(1, n);
   const std::vector<uint64_t> absent = Keys(2, n);

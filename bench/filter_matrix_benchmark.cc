@@ -1,4 +1,4 @@
-// What one probe of a filter matrix costs, against the same filters asked one by one.
+// The cost of one probe of a filter matrix, against the same filters asked one by one.
 //
 //   filter_matrix_benchmark [REGIONS_DIVISOR]      (10: a short run with a tenth of the regions)
 //
@@ -26,7 +26,7 @@ double Nanoseconds(auto&& run) {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// Of `runs` runs of run(i), each for a number i of its own.
+// The median of `runs` runs of run(i), each with a number i of its own.
 double MedianNanoseconds(int runs, auto&& run) {
   std::vector<double> times;
   for (int i = 0; i < runs; ++i) times.push_back(Nanoseconds([&] { run(i); }));
@@ -74,8 +74,8 @@ struct Filters {
     }
   }
 
-  // As well as it can be done: the positions are computed once for all, and the first lines of the
-  // filters ahead are being fetched.
+  // The best possible loop: the positions are computed once for all, and the first lines of the
+  // filters ahead are prefetched.
   void AskPrefetched(uint64_t hash, std::vector<uint64_t>* answer) const {
     std::vector<uint64_t> positions(geometry.slices);
     for (uint32_t s = 0; s < geometry.slices; ++s) positions[s] = geometry.Position(hash, s);

@@ -195,7 +195,7 @@ class Bench {
     return put;
   }
 
-  // As the servers count, and how many they are.
+  // The servers' own counters, and the number of servers.
   std::pair<Counted, size_t> Count() {
     const auto status = Get(Await<Result<ClusterStatus>>(
         &executor_, [&](auto done) { admin_->GetStatus(std::move(done)); }));
@@ -313,7 +313,7 @@ class Bench {
       for (const int64_t row : rows()) writes.push_back({.row = RowOf(row, owner(fresh, row))});
       for (const Status& status : engine_->Apply(table_, std::move(writes))) Check(status);
     };
-    // As clients of HBase do it that know of no index: each region of a Multi waits for itself.
+    // Clients of HBase without knowledge of indexes: each region of a Multi waits for itself.
     const auto multi = [&](bool fresh) {
       std::vector<hbase::Mutation> puts;
       for (const int64_t row : rows()) puts.push_back(PutOf(row, owner(fresh, row)));

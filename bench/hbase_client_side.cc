@@ -179,7 +179,7 @@ class Side {
 
   void ScanAll() {
     hbase::Scan scan;
-    // As in Java: an answer is full when it has 2 MB.
+    // Like the Java side: an answer is full when it has 2 MB.
     scan.rows_per_call = std::numeric_limits<int32_t>::max();
     const auto stream = client_->Scan(kRead, std::move(scan));
     int64_t i = 0;

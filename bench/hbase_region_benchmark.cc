@@ -218,7 +218,7 @@ class Bench {
       split_after = Since(start);
       split = true;
     });
-    // Of values that nobody has: how long some of them were asked for at regions again.
+    // For values that no row has: how long some of them were asked for at regions again.
     double last_asked = 0;
     uint64_t sent = 0;
     uint64_t queries = 0;

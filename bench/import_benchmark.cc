@@ -43,7 +43,7 @@ double Seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
 }
 
-// What this process has used so far.
+// Resources that this process has used so far.
 struct Usage {
   double wall = 0;
   double cpu = 0;
@@ -286,7 +286,7 @@ class Bench {
     Usage begin = Usage::Now();
     const double part_rows = static_cast<double>(rows_.size()) / kParts;
     const auto take_turns = [&](int part) {
-      // What is under way belongs to the part.
+      // Work under way belongs to the part.
       while (cluster->pending_work() > 0) Sleep(executor, std::chrono::milliseconds(2));
       const Usage ours = Usage::Now().Since(begin);
       const Usage straight = straight_->Write(part);

@@ -1,4 +1,4 @@
-// What a lookup costs from a filter that lies in the first cache to one that lies in memory:
+// The cost of a lookup, from a filter that lies in the first cache to one that lies in memory:
 // nanoseconds a key, asked in spans of 4096, one half of them in the filter.
 //
 //   lookup_size_benchmark [FILE]        writes the table to FILE as a picture, too

@@ -116,7 +116,7 @@ constexpr Shape kShapes[] = {
 constexpr size_t kStock = 0;
 constexpr size_t kOurs = 4;
 
-// Of the keys, in each sorted run, from the last level up.
+// The share of the keys in each sorted run, from the last level up.
 std::vector<double> SharesOf(int runs) {
   if (runs == 1) return {1};
   if (runs == 5) return {.90, .09, .009, .0005, .0005};
@@ -236,7 +236,7 @@ class Subject {
     for (uint64_t i = 0; i < kInMemtable; ++i) {
       Check(db_->Put(write, Key((uint64_t{3} << 60) + i), kValue), "put");
     }
-    // Whatever fits into the cache is there from here on.
+    // From here on the cache is as warm as its size allows.
     const std::unique_ptr<rocksdb::Iterator> all(db_->NewIterator({}));
     uint64_t rows = 0;
     for (all->SeekToFirst(); all->Valid(); all->Next()) ++rows;

@@ -80,7 +80,7 @@ class MixedSizes {
     return filter;
   }
 
-  // As many regions as are to have these bits.
+  // Tells as many regions as are to have these bits.
   void Tell(const std::unique_ptr<IndexFilter>& filter, size_t size, uint64_t* sequence, Time now) {
     auto projection = filter->Project();
     if (!projection.has_value()) Die("a filter has no bits");
@@ -145,7 +145,7 @@ class MixedSizes {
                 "memory of a value", memory(index_.SizeBytes(), 1), memory(BytesOf(5), 5));
   }
 
-  // Of matrices for so many times the regions; nothing is put into them.
+  // The bytes of matrices for that many times the regions; they stay empty.
   size_t BytesOf(size_t times) const {
     size_t bytes = 0;
     for (const auto& [positions, columns] : columns_) {

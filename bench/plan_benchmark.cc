@@ -1,5 +1,5 @@
-// What a condition on several indexes costs, beside the cheapest way that is fixed beforehand: each
-// index alone, and a scan.
+// The cost of a condition on several indexes, beside the cheapest plan that is fixed beforehand:
+// each index alone, and a scan.
 //
 //   plan_benchmark [ROWS]      default 200,000
 //
@@ -33,7 +33,7 @@ namespace {
 
 constexpr int kRegions = 4;
 constexpr int64_t kBatch = 1000;
-// Of each region: what finding out may cost where there is hardly anything to read.
+// For each region: the budget of sampling where there is hardly anything to read.
 constexpr uint64_t kFew = 64;
 
 using enum Orders::Column;
@@ -43,7 +43,7 @@ using enum Orders::Column;
   std::exit(1);
 }
 
-// Of the whole process; nothing else is done meanwhile.
+// Processor time of the whole process; nothing else runs meanwhile.
 double Milliseconds(auto&& run) {
   const std::clock_t begin = std::clock();
   run();
@@ -193,7 +193,7 @@ class Bench {
                 static_cast<unsigned long long>(chosen.entries),
                 static_cast<unsigned long long>(chosen.rows_read), chosen.ms, entries, cost,
                 chosen.ms / best->ms, WaysOf(chosen).c_str());
-    // What takes a fraction of a millisecond is not compared.
+    // Times below a millisecond are not compared.
     return {cost, best->ms < 1 ? 0 : chosen.ms / best->ms};
   }
 

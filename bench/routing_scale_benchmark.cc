@@ -1,17 +1,17 @@
-// What routing costs a coordinator of many regions: a simulated cluster, its feeds made by this
-// program, with splits and crashes under way.
+// The cost of routing for a coordinator of many regions: a simulated cluster, its feeds made by
+// this program, with splits and crashes under way.
 //
 //   routing_scale_benchmark [--json] [REGIONS...]      default 1000 10000 100000
 //
 // Times are medians, each of questions that were not asked before; answers are compared with what
 // the bits and ranges of every region say, after every phase.
 //
-// Goals: `find` for one value and for two at once within four probes and, of 10,000 regions, 10 us;
-// IN (100) within 100 probes + 50 us; a range 20 us; a whole search without network and server 50
-// us, and of one that asks all regions as much for each of 100,000 as of 1,000; whatever a server
-// tells 50 us, and no search waits longer than 1 ms while a server dies; the start within three
-// copies of the bits. Of regions whose sizes differ, absent values find no more than the configured
-// rate, for 1.3 x k / ln 2 bits a value.
+// Goals: `find` for one value and for two at once within four probes and, with 10,000 regions, 10
+// us; IN (100) within 100 probes + 50 us; a range 20 us; a whole search without network and server
+// 50 us, and a search that asks all regions costs as much for each of 100,000 as of 1,000; an event
+// of a server 50 us, and no search waits longer than 1 ms while a server dies; the start within
+// three copies of the bits. With regions of different sizes, absent values find no more than the
+// configured rate, for 1.3 x k / ln 2 bits a value.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -291,7 +291,7 @@ class Bench {
     figures_.search_cpu_us = Median(std::move(times));
   }
 
-  // Of what a search that asks every region costs its coordinator, each one's share.
+  // The coordinator's cost of a search that asks every region, for each region.
   double WideSearches(uint64_t limit) {
     std::vector<double> times;
     for (int i = 0; i < 3; ++i) {
@@ -442,8 +442,8 @@ class Bench {
     reply.MergeFrom(cluster_.ReplyOf(*server, from));
     Take(*server, reply);
   }
-  // Notes how long searches had to wait meanwhile. What they wait for above kHeld beside a thread
-  // that never holds a lock for longer is the machine: it wakes whom it has let sleep.
+  // Records how long searches had to wait meanwhile. Waits above kHeld beside a thread that never
+  // holds a lock for longer are due to the machine, which wakes threads that slept.
   void WhileSearching(const std::function<void()>& run) {
     std::shared_mutex mutex;
     const double passed_us = LongestWait(run, &mutex, &figures_.longest_wait_us);

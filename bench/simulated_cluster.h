@@ -20,7 +20,7 @@
 
 namespace tamis {
 
-// Whoever is asked says that it has searched and found nothing, and it is counted.
+// Answers every search with "searched, nothing found", and counts it.
 class EmptyServer : public RegionServer {
  public:
   void Mutate(const pb::MutateRequest&, Callback<pb::MutateReply> done) override {
@@ -100,7 +100,7 @@ class SimulatedCluster {
   }
   // An equality as it is routed.
   RoutingTerm TermOf(size_t index, int64_t value) const;
-  // What the bits and ranges say of a region.
+  // Whether the bits and the range of a region may hold the term.
   bool MayHold(const SimulatedRegion& region, const RoutingTerm& term) const;
 
   // Messages of a server, each event with its next number.

@@ -48,8 +48,7 @@ int main(int argc, char** argv) {
       // A sorted run for each tenth of them.
       if (i % (kKeys / 10) == 0) (void)(*db)->Flush(rocksdb::FlushOptions());
     }
-    // Of a database that had files already it would say "perhaps" to everything until these are
-    // counted.
+    // A database that had files already answers "perhaps" to everything until these are counted.
     (*db)->filter().WaitUntilCounted();
     int found = 0;
     int wrong = 0;

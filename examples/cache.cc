@@ -37,7 +37,7 @@ class Cache {
       places_.erase(order_.back());
       order_.pop_back();
     }
-    // What the filter has no room for is not kept: otherwise the filter would say no to it.
+    // An entry that the filter has no room for is not cached: the filter would say no to it.
     if (!filter_.Insert(Hash(url))) return;
     order_.push_front(url);
     places_[url] = order_.begin();

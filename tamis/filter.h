@@ -13,7 +13,7 @@
 //   tamis_filter_free(names);
 //
 //   Keys      any bytes, hashed here with the filter's seed; no bytes are a key too
-//   Answers   0 is certain. Whatever is not 0 means: look it up. So does an error
+//   Answers   0 is certain. Any other value, an error included, means: look it up
 //   Errors    a tamis_code tells what to do next, tamis_last_error() what went wrong with what.
 //             Pointers that must not be NULL are checked. Nothing is thrown, nothing printed.
 //   Threads   functions that take a const filter may run concurrently; others need the filter for
@@ -58,8 +58,9 @@ TAMIS_API const char* tamis_last_error(void);
 typedef struct tamis_filter_type {
   const char* name;     // "blocked", "cuckoo", ...
   int erases;           // whether keys can be erased
-  uint32_t copies;      // how often one key can be in it and be erased as often; 0 when not erasing.
-                        // A key that is inserted more often stays for good and takes no more room
+  // How often one key can be inserted and erased again; 0 when the type does not erase. A key that
+  // is inserted more often stays for good and takes no more room.
+  uint32_t copies;
   const char* summary;  // one line
   int fixed;            // whether it is built of all its keys at once and never changed
 } tamis_filter_type;
@@ -91,19 +92,19 @@ TAMIS_API uint64_t tamis_random_seed(void);
 // Each of these puts a new filter into *filter, or NULL when it fails.
 TAMIS_API tamis_code tamis_filter_create(const tamis_filter_options* options,
                                          tamis_filter** filter);
-// Of all its keys at once, repeated ones counting once: the only way to a fixed type. Any other
-// gets room for its options' capacity or for all keys, whichever is more.
+// Builds from all keys at once, repeated keys counting once: the only way to make a fixed type.
+// Other types get room for the options' capacity or for all keys, whichever is more.
 TAMIS_API tamis_code tamis_filter_build(const tamis_filter_options* options, const tamis_key* keys,
                                         size_t count, tamis_filter** filter);
-// Of a file: read and checked as a whole, not referred to afterwards. A file that is changed or cut
+// Reads a file: checked as a whole, not referred to afterwards. A file that is changed or cut
 // meanwhile gives an error.
 TAMIS_API tamis_code tamis_filter_load(const char* path, tamis_filter** filter);
-// Of a file that stays where it is: mapped, in an instant whatever its size. Only its header is
-// checked; damage behind it gives wrong answers, nothing worse. The file may be replaced, but must
-// not be changed or cut in place, while it is mapped. The first change of the filter copies it into
-// memory; the file is changed by tamis_filter_save alone.
+// Maps a file, in an instant whatever its size. Only its header is checked; damage behind it gives
+// wrong answers, nothing worse. The file may be replaced, but must not be changed or cut in place,
+// while it is mapped. The first change of the filter copies it into memory; the file is changed by
+// tamis_filter_save alone.
 TAMIS_API tamis_code tamis_filter_map(const char* path, tamis_filter** filter);
-// Of bytes: read and checked as a whole, not referred to afterwards.
+// Reads bytes: checked as a whole, not referred to afterwards.
 TAMIS_API tamis_code tamis_filter_deserialize(const void* bytes, size_t size,
                                               tamis_filter** filter);
 

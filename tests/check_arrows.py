@@ -17,8 +17,8 @@ import re
 import sys
 import tempfile
 
-# Who may know whom. `executor` is a part of tamis/base with a target of its own, so that what must
-# not depend on threads does not.
+# The folders that each folder may include. `executor` is a part of tamis/base with a target of its own, so that code
+# that must not depend on threads does not.
 ARROWS = {
     "base": "",
     "executor": "base",
@@ -154,7 +154,7 @@ def check_libraries(root):
     return faults
 
 
-# What is skipped, what opens or ends a scope, and what names one.
+# Tokens: text to skip, marks that open or end a scope, and words that name one.
 TOKENS = re.compile(
     r"""//[^\n]*|/\*.*?\*/|R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|\b\d[\w']*|'(?:\\.|[^'\\\n])*'"""
     r"""|^[ \t]*\#(?:\\\n|[^\n])*"""

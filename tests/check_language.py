@@ -4,9 +4,9 @@
 usage: check_language.py ROOT [PATH...]
 
 A comment, a sentence in it, and the name of a test begin with what they speak of. This check fails on those that begin
-with a word of OPENINGS, which leave the reader to guess the noun, and on lines of more than 100 columns in C++ and 120 in
-Java and Python. PATHs name the files to check; without them it checks all tracked ones. Before that it proves on a small
-text with planted faults that it finds each of them.
+with a word of OPENINGS, which leave the reader to guess the noun, and on lines of more than 100 columns in C++ and 120
+in Java. PATHs name the files to check; without them it checks all tracked ones. Before that it proves on a small text
+with planted faults that it finds each of them.
 """
 
 import pathlib
@@ -19,7 +19,8 @@ OPENINGS = r"(?:Of|Who|Whoever|Whom|Whose|What|Whatever|Those|Nobody|As)\b"
 EXCEPTIONS = (
     "As is\" BASIS",  # a licence
 )
-COLUMNS = {".cc": 100, ".h": 100, ".java": 120, ".py": 120}
+LANGUAGES = (".cc", ".h", ".java", ".py")
+COLUMNS = {".cc": 100, ".h": 100, ".java": 120}
 
 LINE_COMMENT = re.compile(r"^\s*(?://+!?|\*(?!/)|/\*+)\s?(.*)$")
 TAIL_COMMENT = re.compile(r"[;{}),]\s+// (.*)$")
@@ -79,7 +80,7 @@ def faults_of(path, text):
         if words and re.match(OPENINGS, words[0].capitalize()):
             yield number, f"a test begins with \"{words[0]}\": {name}"
     for number, line in enumerate(lines, 1):
-        if len(line) > COLUMNS[path.suffix]:
+        if len(line) > COLUMNS.get(path.suffix, len(line)):
             yield number, f"{len(line)} columns; at most {COLUMNS[path.suffix]}"
 
 
@@ -106,7 +107,7 @@ def main():
     count = 0
     for name in listed:
         path = pathlib.Path(name)
-        if path.suffix not in COLUMNS or not (root / path).is_file():
+        if path.suffix not in LANGUAGES or not (root / path).is_file():
             continue
         for number, what in faults_of(path, (root / path).read_text()):
             print(f"{name}:{number}: {what}")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The commands of docs/TUTORIAL.md print what the page shows, and README.md stays short and its links lead somewhere.
 
-Each command of the first two sections runs on a store that this test makes, with a small catalogue in place of Debian's,
-and its output is compared line by line. Numbers may differ, and with them the width of columns, except in the section
+Each command of the first two sections runs on a store that this test makes, with a small catalogue in place of
+Debian's, and its output is compared line by line. Numbers may differ, and with them the width of columns, except in the section
 that makes its own table.
 
 usage: tutorial_test.py TAMIS EXTENSION PROJECT_DIRECTORY

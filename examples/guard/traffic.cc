@@ -161,8 +161,8 @@ class Database {
   PGconn* connection_;
 };
 
-// A connection that is opened again when it broke or the server is another one. Whatever fails is
-// no answer, and the application goes on without.
+// A connection that is opened again when it broke or when the server is another one. A failure of
+// any kind is no answer, and the application goes on without.
 class Redis {
  public:
   explicit Redis(Shared* shared) : shared_(shared) {}

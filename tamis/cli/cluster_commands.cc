@@ -121,7 +121,7 @@ int64_t Millis(Duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
 }
 
-// What `tamis status` says, as JSON; people are shown the same.
+// The content of `tamis status` as JSON; the text form shows the same.
 Result<nlohmann::ordered_json> StatusOf(Connection* connection) {
   TAMIS_ASSIGN_OR_RETURN(const ClusterStatus status, connection->session()->Change<ClusterStatus>(
                                                          [](ClusterAdmin& admin, auto done) {
@@ -201,7 +201,7 @@ std::string FollowersOf(const nlohmann::ordered_json& server) {
 }
 
 Status ShowStatus(Connection* connection, const Options& options) {
-  // What has just been opened is being told of its filters.
+  // A store that has just been opened is still learning its filters.
   connection->WaitUntilRouted(std::chrono::seconds(10));
   TAMIS_ASSIGN_OR_RETURN(const auto status, StatusOf(connection));
   if (options.json) {

@@ -1,4 +1,4 @@
-// What the commands of the program share: the options before the command, the chosen command, and
+// Shared by the commands of the program: the options before the command, the chosen command, and
 // the way a failure reaches the shell.
 //
 // A command's file adds its subcommands to the parser, each with a callback that sets

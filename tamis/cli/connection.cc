@@ -95,7 +95,7 @@ void Connection::WaitUntilRouted(Duration timeout) {
 Status Connection::LastError(int rc) const {
   const std::string message = sqlite3_errmsg(db_);
   if (rc == SQLITE_INTERRUPT || session_->cancelled) {
-    // What the table says of it: a write may stand.
+    // The table's own message says more: a write may stand.
     return Cancelled(message == "interrupted" ? message : "interrupted: " + message);
   }
   if ((rc & 0xff) == SQLITE_CONSTRAINT) return AlreadyExists(message);

@@ -15,7 +15,7 @@
 
 namespace tamis {
 
-// What takes the rows of a statement.
+// Receives the rows of a statement.
 struct RowSink {
   std::function<void(const std::vector<std::string>& columns)> begin;
   std::function<void(sqlite3_stmt* row)> row;

@@ -58,7 +58,7 @@ int Doctor(const Invocation& invocation, bool json) {
     PrintJson((*connection)->store_name(), *found, fine);
     return fine ? kAllFine : kSomethingToDo;
   }
-  // What is to be done is read last.
+  // The findings that need work come last, where the reader ends.
   for (const auto kind : {Finding::Kind::kFine, Finding::Kind::kNote, Finding::Kind::kToDo}) {
     for (const Finding& finding : *found) {
       if (finding.kind != kind) continue;

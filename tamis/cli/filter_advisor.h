@@ -7,7 +7,7 @@
 
 namespace tamis {
 
-// What a filter must be able to do.
+// The operations that a filter must support.
 struct FilterNeeds {
   bool erases = false;
   bool counts = false;  // a key more often than a few times
@@ -27,7 +27,7 @@ Result<const FilterType*> Recommended(double fpr, const FilterNeeds& needs);
 // not used.
 Result<std::string> FilterAdvice(const FilterOptions& options, const FilterNeeds& needs);
 
-// As people read it: "2.50 MiB".
+// A readable size: "2.50 MiB".
 std::string SizeText(double bytes);
 
 }  // namespace tamis

@@ -19,7 +19,7 @@
 namespace tamis {
 namespace {
 
-// As grep's: selected, nothing selected, trouble.
+// The exit codes of grep: selected, nothing selected, trouble.
 constexpr int kSelected = 0;
 constexpr int kNothingSelected = 1;
 constexpr int kTrouble = 2;
@@ -235,8 +235,8 @@ Status Add(const Arguments& arguments) {
         lines += inserted;
         if (inserted == batch.size()) return Status::Ok();
         return ResourceExhausted(
-            fmt::format("cannot add line {} to \"{}\": the filter is full; nothing was added; build "
-                        "a larger one",
+            fmt::format("cannot add line {} to \"{}\": the filter is full; nothing was added; "
+                        "build a larger one",
                         lines + 1, arguments.filter));
       }));
   TAMIS_RETURN_IF_ERROR(ReplaceFile(arguments.filter, filter.Serialize()));

@@ -73,7 +73,7 @@ Result<KeyReader::Format> FormatOf(const std::string& name) {
   return InvalidArgument("there is no format \"" + name + "\"");
 }
 
-// What the options say of where the keys come from.
+// Reads from the options where the keys come from.
 Result<KeySource::Options> SourceOf(const Arguments& arguments) {
   TAMIS_ASSIGN_OR_RETURN(const KeyReader::Format format, FormatOf(arguments.format));
   if (!arguments.query.empty() && arguments.database.empty()) {
@@ -100,7 +100,7 @@ Status Pause(std::chrono::milliseconds time) {
 
 // --- load --------------------------------------------------------------------------------------
 
-// As Pause, and the server keeps the rebuild.
+// Pauses, and keeps the server's lease of the rebuild alive.
 Status PauseAndKeep(std::chrono::milliseconds time, FilterRebuild* rebuild) {
   const auto end = std::chrono::steady_clock::now() + time;
   while (std::chrono::steady_clock::now() < end) {

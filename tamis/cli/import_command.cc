@@ -70,8 +70,9 @@ void AddImportCommand(Command app, Invocation* invocation) {
       "the one with the same key, so that an import that was stopped is just run again");
   import.AddOption("TABLE", options->table, "The table").Required();
   import.AddOption("FILE", a->file,
-                   "The file, in UTF-8, UTF-16 or UTF-32, also packed by gzip or zstd; - is standard "
-                   "input").Required();
+                   "The file, in UTF-8, UTF-16 or UTF-32, also packed by gzip or zstd; - is "
+                   "standard input")
+      .Required();
   import.AddOption("--format", a->format, "csv, jsonl or deb822").Required();
   import.AddOption("--delimiter", a->delimiter,
                    "What stands between the fields of a CSV: a character, or tab; else a comma");

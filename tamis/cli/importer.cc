@@ -87,7 +87,7 @@ Status Importer::Run(TextInput* in) {
       break;
     }
     auto record = NextRecord(&reader);
-    // What was cut off by Ctrl-C is not a record.
+    // A record that Ctrl-C cut off is not used.
     if (options_.cancelled != nullptr && *options_.cancelled) continue;
     // Nor is what the input's damage cut off.
     if (status = in->status(); !status.ok()) break;
@@ -214,8 +214,8 @@ Result<TableSchema> Importer::WantedTable(const RecordReader& reader) const {
   }
   if (key_.empty()) {
     return InvalidArgument("table \"" + options_.table +
-                           "\" is not there yet: name its key with --key COLUMN[,COLUMN]; there are "
-                           "the columns " +
+                           "\" is not there yet: name its key with --key COLUMN[,COLUMN]; the "
+                           "columns are " +
                            JoinNames(names, ", "));
   }
   for (const KeyOption& part : key_) {

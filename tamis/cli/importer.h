@@ -41,7 +41,7 @@ class Importer {
 
   Status Run(TextInput* in);
 
-  // What was done, for people, several lines. Also after a failure.
+  // A summary for people, several lines. Also after a failure.
   std::string Summary() const;
 
  private:

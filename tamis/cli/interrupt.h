@@ -10,9 +10,9 @@
 
 namespace tamis {
 
-// While it lives, each of the signals sets `cancelled`; a second one ends the program. A signal that
-// is ignored stays ignored. Inside another scope it does nothing: what is cancelled there stays
-// cancelled.
+// While it lives, each of the signals sets `cancelled`; a second one ends the program. A signal
+// that is ignored stays ignored. Inside another scope it does nothing: what is cancelled there
+// stays cancelled.
 class InterruptScope {
  public:
   explicit InterruptScope(std::atomic<bool>* cancelled,

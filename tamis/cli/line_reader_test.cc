@@ -49,7 +49,7 @@ class LineReaderTest : public testing::Test {
     return ReadLines(path_, delimiter);
   }
 
-  // What read() returns are the pieces, or several of them.
+  // Each call of read() returns one of the pieces, or several.
   static std::vector<std::string> ReadPieces(const std::vector<std::string>& pieces) {
     int ends[2];
     EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
@@ -126,7 +126,7 @@ TEST_F(LineReaderTest, APipeMayDeliverSmallPieces) {
   EXPECT_EQ(ReadPieces(pieces), ReadText(text));
 }
 
-TEST_F(LineReaderTest, WhatCannotBeReadIsNamed) {
+TEST_F(LineReaderTest, UnreadableFileIsNamed) {
   const auto missing = LineReader::Open("/no/such", '\n', 0);
   EXPECT_EQ(missing.status().code(), StatusCode::kNotFound);
   EXPECT_THAT(std::string(missing.status().message()), HasSubstr("\"/no/such\""));

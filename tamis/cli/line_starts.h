@@ -6,7 +6,7 @@
 
 namespace tamis {
 
-// What FindLineStarts may touch after the text and after the last start.
+// FindLineStarts may read and write this far after the text and after the last start.
 inline constexpr size_t kLineStartsSlack = 64;
 
 // For every delimiter in text[begin, end) writes the position after it to `starts`, in order, and

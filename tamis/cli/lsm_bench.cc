@@ -47,7 +47,7 @@ class Subject {
     uint64_t found = 0;
     for (size_t i = 0; i < lookups.keys.size(); ++i) {
       rocksdb::PinnableSlice value;
-      // Of no effect but that the address depends on what was found.
+      // Has no effect but to make the address depend on the result before.
       const size_t at = i + (found > lookups.keys.size() ? 1 : 0);
       found += db_->Get(read_, family_, lookups.keys[at], &value).ok();
     }
@@ -197,7 +197,7 @@ Result<LsmBench::Report> LsmBench::Run(const lsm::StoredDatabase& database,
   static constexpr std::pair<const char*, uint64_t (Subject::*)(const Lookups&)> kWays[] = {
       {"Get", &Subject::OneByOne}, {"MultiGet of 32", &Subject::Batches}};
   for (const Lookups& kind : kinds) {
-    // Whatever is going to be in the cache is there from here on.
+    // The cache is warm from here on.
     const uint64_t found = stock.OneByOne(kind);
     report.blocks.push_back(
         {kind.what, kind.keys.size(), found, stock.BlocksOf(kind), filtered.BlocksOf(kind)});

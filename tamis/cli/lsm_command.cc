@@ -60,7 +60,7 @@ Status Count(DatabaseFilter* filter, const std::string& what) {
       filter->Stop();
       return Stopped(what);
     }
-    // Who interrupts is a signal handler, which can wake nobody: so it is looked for.
+    // The interrupt comes from a signal handler, which cannot wake a thread; so it is polled.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return Status::Ok();
@@ -85,7 +85,7 @@ Result<Counted> OpenCounted(const Arguments& arguments, const std::string& doing
 
 // --- inspect -----------------------------------------------------------------------------------
 
-// Of an entry, as of a shard that is as full as those that were counted from key files.
+// Bits of an entry in a shard that is as full as the shards that were counted from key files.
 Result<double> BitsOfOurs(double fpr) {
   constexpr uint64_t kKeys = 1 << 16;
   TAMIS_ASSIGN_OR_RETURN(
@@ -317,7 +317,7 @@ Status Remove(const Arguments& arguments) {
     return Unavailable("cannot remove the key files in \"" + keys.string() +
                        "\": " + error.message());
   }
-  // What else is in there is not ours.
+  // Other files in the directory are not ours and stay.
   const bool is_gone = !is_there || std::filesystem::remove(keys, error);
   if (arguments.json) {
     Print({{"removed", removed}, {"directory_removed", is_gone}});

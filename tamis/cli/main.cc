@@ -8,7 +8,7 @@
 
 namespace {
 
-// What was printed must have arrived.
+// Output that did not arrive is a failure.
 int AfterOutput(int code) {
   std::cout.flush();
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return code;

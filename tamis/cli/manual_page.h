@@ -7,7 +7,7 @@
 
 namespace tamis {
 
-// Of section 1, for man(7). `version` is "tamis 1.2.3".
+// The page of section 1, for man(7). `version` is "tamis 1.2.3".
 std::string ManualPage(const CommandDescription& program, const std::string& version);
 
 }  // namespace tamis

@@ -35,7 +35,7 @@ class Shell {
   std::vector<std::string> Tables() const;
   std::vector<std::string> Servers() const;
   std::vector<std::string> SqlWords() const;
-  // What can follow `before`, the words of a command so far.
+  // The words that can follow `before`, the words of a command so far.
   std::vector<std::string> CommandWords(const std::string& before) const;
 
   Connection* connection_;

@@ -41,7 +41,7 @@ struct TableOptions {
   std::string marker;
 
   void AddTo(Command command);
-  // Of a table of this name.
+  // The definition of a table of this name.
   Result<TableSchema> Define(const std::string& table) const;
   // A schema without columns when nothing is said: the table has a definition of its own.
   Result<TableSchema> DefineAttached(const std::string& table) const;
@@ -50,10 +50,10 @@ struct TableOptions {
 Result<ColumnOption> ParseColumnOption(const std::string& text);
 KeyOption ParseKeyOption(const std::string& text);
 
-// As CREATE VIRTUAL TABLE writes them (tamis/table/definition.h).
+// The form that CREATE VIRTUAL TABLE uses (tamis/table/definition.h).
 std::string DefinitionOf(const ColumnOption& column);
 std::string DefinitionOf(const std::vector<KeyOption>& key);
-// Of an index on columns with commas between them.
+// The definition of an index on columns separated by commas.
 std::string IndexDefinition(const std::string& columns, const std::string& nulls);
 std::string MarkerDefinition(const std::string& marker);
 

@@ -83,7 +83,7 @@ std::string_view FirstStatement(const char* sql) {
 
 // ---- What SQLite says of it
 
-// What the statement that is being prepared would do.
+// The effect that the statement being prepared would have.
 struct Intent {
   int action = 0;  // of SQLite's authorizer; 0: none that matters here
   std::string name;
@@ -330,7 +330,8 @@ bool TableStatements::MakesTable(const std::string& sql) {
   for (const char* rest = sql.c_str(); *rest != '\0';) {
     const std::string_view statement = FirstStatement(rest);
     const auto words = Words(statement, 2);
-    if (words.size() == 2 && words[0] == "CREATE" && (words[1] == "TABLE" || words[1] == "VIRTUAL")) {
+    if (words.size() == 2 && words[0] == "CREATE" &&
+        (words[1] == "TABLE" || words[1] == "VIRTUAL")) {
       return true;
     }
     rest += statement.size();

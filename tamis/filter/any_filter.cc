@@ -43,8 +43,8 @@ template <class F>
 constexpr bool kInsertsForGood =
     std::is_same_v<F, DLeftCountingBloomFilter> || std::is_same_v<F, CuckooFilter>;
 
-// How many copies of a key a filter of fingerprints holds at the most; 0 = it has counters. Of the
-// eight slots of its two buckets in a cuckoo filter a key takes as many as one bucket has: then k
+// How many copies of a key a filter of fingerprints holds at most; 0 = it has counters. In a cuckoo
+// filter a key has the eight slots of its two buckets and takes as many as one bucket has: then k
 // such keys that share buckets, which nearly always are k + 1 buckets, leave room for others.
 template <class F>
 constexpr uint32_t kMostCopies = 0;
@@ -124,8 +124,8 @@ size_t InsertPiece(F* filter, std::span<const uint64_t> piece) {
   if constexpr (InsertsSpans<F> && !kInsertsForGood<F>) {
     const Bitmap inserted = filter->Insert(piece);
     const size_t refused = FirstRefused(*filter, piece, inserted);
-    // What was inserted behind the refused key is taken back. Of equal keys it does not matter
-    // which: a filter cannot tell them apart, and holds each as often as before. None that stays is
+    // Keys inserted after the refused one are taken back. For equal keys it does not matter which:
+    // a filter cannot tell them apart, and holds each as often as before. A key that stays is not
     // among them: a filter that has refused a key has no room for its copies later on.
     if constexpr (ErasableFilter<F>) {
       for (size_t i = refused + 1; i < piece.size(); ++i) {
@@ -161,7 +161,8 @@ const std::vector<FilterType>& AnyFilter::Types() {
        "erases, counts, grows; one cache line a key"},
       {"scalable-bloom", FilterKind::kScalableBloom, false, 0,
        "as blocked, for a number of keys not known"},
-      {"cuckoo", FilterKind::kCuckoo, true, kMostCopies<CuckooFilter> - 1, "small at low rates, erases"},
+      {"cuckoo", FilterKind::kCuckoo, true, kMostCopies<CuckooFilter> - 1,
+       "small at low rates, erases"},
       {"quotient", FilterKind::kQuotient, true, kMostCopies<QuotientFilter> - 1,
        "erases, counts, grows, shrinks; can be listed"},
       {"d-left", FilterKind::kDLeftCountingBloom, true, 14,

@@ -1,5 +1,5 @@
 // AnyFilter: a filter whose type is chosen at run time: by its name, or by the bytes it is read
-// from. What the command line works with; code that knows the type uses the type.
+// from. Used by the command line; code that knows the type uses the type.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@
 
 namespace tamis {
 
-// What a person needs to know to choose one.
+// Facts for the choice of a type.
 struct FilterType {
   std::string_view name;  // on the command line
   FilterKind kind;
@@ -56,8 +56,8 @@ class AnyFilter {
 
   // kInvalidArgument when there is no such type, the message lists them, or it is a fixed one.
   static Result<AnyFilter> Create(std::string_view type, const FilterOptions& options);
-  // Of distinct hashes, all at once: the only way to a fixed type. The capacity is at least as many
-  // as they are, and more where a filter of that capacity refuses one.
+  // Builds from distinct hashes, all at once: the only way to make a fixed type. The capacity is at
+  // least their number, and more where a filter of that capacity refuses one.
   static Result<AnyFilter> Build(std::string_view type, FilterOptions options,
                                  std::span<const uint64_t> hashes);
   static Result<AnyFilter> Deserialize(std::string_view bytes, OpenMode mode = OpenMode::kCopy);

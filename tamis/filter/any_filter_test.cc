@@ -157,7 +157,7 @@ TEST_P(AnyFilterTest, SpansDoWhatSingleKeysDoAlsoWhereAKeyIsRefused) {
   const bool refuses = GetParam().name == "blocked-quotient" || GetParam().name == "cuckoo" ||
                        GetParam().name == "d-left" || GetParam().name == "quotient";
   EXPECT_EQ(refused > 5, refuses) << refused;
-  // Whatever was taken back left nothing behind but the keys that stay.
+  // Keys that were taken back left nothing behind but the keys that stay.
   if (BoundsCopies(GetParam())) {
     spans.Erase(held);
     EXPECT_EQ(spans.Count(), kept.staying());
@@ -226,8 +226,8 @@ TEST_P(AnyFilterTest, AKeyInsertedTooOftenStaysAndOthersGo) {
   EXPECT_EQ(filter.Serialize(), loaded.Serialize());
 }
 
-// As often as the type says is not too often.
-TEST_P(AnyFilterTest, AsManyCopiesAsTheTypeHasAreErasedOneByOne) {
+// The stated number of copies is not too many.
+TEST_P(AnyFilterTest, StatedNumberOfCopiesIsErasedOneByOne) {
   if (!GetParam().erases) return;
   const uint64_t copies = std::min<uint64_t>(GetParam().copies, 1000);
   AnyFilter filter = Make(GetParam().name, 1000, 0.001);

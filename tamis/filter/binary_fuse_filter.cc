@@ -65,7 +65,7 @@ BinaryFuseFilter::Place BinaryFuseFilter::Find(uint64_t mixed) const {
 }
 
 bool BinaryFuseFilter::TryToBuild(std::span<const uint64_t> mixed) {
-  // Of the keys that use a slot: how many, and their XOR, which is the key when it is one.
+  // For each slot, the number of keys that use it, and their XOR, which is the key when it is one.
   const uint64_t slots = shape_.slots();
   std::vector<uint32_t> counts(slots);
   std::vector<uint64_t> sums(slots);

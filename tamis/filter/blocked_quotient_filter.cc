@@ -24,7 +24,7 @@ Loads LoadsOf(const QuotientLineShape& shape) {
                                 : Loads{0.81, 0.845};
 }
 
-// Of its slots, how many the table of the spilled ones can use before it runs over its end.
+// The share of its slots that the table of spilled tags can use before it runs over its end.
 constexpr double kSpillLoad = 0.93;
 
 double KeysPerLine(const QuotientLineShape& shape) { return LoadsOf(shape).capacity * shape.slots; }

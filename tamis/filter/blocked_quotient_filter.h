@@ -29,8 +29,8 @@
 // than erased, and whoever erases a key takes a copy of its own pair.
 //
 // Why it does not age: an erase that makes room in a line takes the line's least fingerprint back
-// from the table. What lies where follows from the multiset alone: however many keys came and went,
-// the bytes are those of a filter that only ever saw the keys that stayed.
+// from the table. The layout follows from the multiset alone: however many keys came and went, the
+// bytes are those of a filter that only ever saw the keys that stayed.
 #pragma once
 
 #include <string>
@@ -82,7 +82,7 @@ class BlockedQuotientFilter {
     __builtin_prefetch(lines.Line(lines.Find(hash).line));
   }
 
-  // What the filter keeps of a hash: hashes of one place are one key to it.
+  // The part of a hash that the filter keeps: hashes of one place are one key to it.
   QuotientPlace PlaceOf(uint64_t hash) const { return lines().Find(hash); }
   // Where Grow puts what is at a place.
   QuotientPlace GrownPlace(const QuotientPlace& place) const {
@@ -92,9 +92,9 @@ class BlockedQuotientFilter {
   }
   uint32_t CopiesOf(uint64_t hash) const;  // kMaxCopies tell why an insert was refused
 
-  // One writer beside any number of readers, who neither lock nor wait: all of them use one
-  // LineVersions(LineCount()). Insert and erase as above. Whoever asks meanwhile finds every key
-  // that is there from before its question to after it; kDisturbed is no answer, it may ask again.
+  // One writer beside any number of readers, which neither lock nor wait: all of them use one
+  // LineVersions(LineCount()). Insert and erase as above. A reader finds every key that is in the
+  // filter from before its question to after it; kDisturbed is no answer, the reader may ask again.
   // REQUIRES: the filter was not read with OpenMode::kBorrow; nothing else is called that changes.
   enum class Answer { kNo, kMaybe, kDisturbed };
   [[nodiscard]] bool InsertWhileRead(uint64_t hash, LineVersions* versions);
@@ -102,8 +102,9 @@ class BlockedQuotientFilter {
   Answer MayContainWhileWritten(uint64_t hash, const LineVersions& versions) const {
     return Reader(*this, versions).MayContain(hash);
   }
-  // The same for who asks often: all that is needed to find a line lies together. Of a filter and
-  // versions that stay where they are, and that the writer only changes by the two above.
+  // The same for a reader that asks often: the data to find a line lies together. REQUIRES: the
+  // filter and the versions stay where they are, and the writer changes them only by the two
+  // functions above.
   class Reader {
    public:
     Reader(const BlockedQuotientFilter& filter, const LineVersions& versions)
@@ -212,7 +213,7 @@ inline BlockedQuotientFilter::Answer BlockedQuotientFilter::Reader::MayContain(
   const LineVersions::Version& line_version = versions_.OfLine(place.line);
   const uint64_t line_begun = LineVersions::Begin(line_version);
   const Found found = Find(lines_.Line(place.line), place.fingerprint);
-  // Who finds the key in a line that is half written may find one that is not there: no harm.
+  // A key found in a half-written line may not be in the filter: a false positive, no harm.
   if (found == Found::kHere) return Answer::kMaybe;
   if (line_begun % 2 != 0) return Answer::kDisturbed;
   if (found == Found::kPerhapsSpilled) {

@@ -51,7 +51,7 @@ Status BlockedSplitCountingBloomFilter::Merge(const BlockedSplitCountingBloomFil
     return InvalidArgument(
         "cannot merge blocked split counting Bloom filters of different size or seed");
   }
-  // What allocates comes first, so that nothing is changed when it fails.
+  // Allocations come first, so that nothing is changed when one fails.
   WordArray theirs = &other == this ? words_ : WordArray::Borrow(other.words_.words());
   words_.MutableData();
   CounterArray sum = AsCounters(std::move(words_));

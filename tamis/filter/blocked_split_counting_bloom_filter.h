@@ -5,7 +5,7 @@
 // memory; CuckooFilter takes a third of the memory (docs/FILTERS.md#choosing).
 //
 //   Layout      blocks of 8 lanes of 16 4-bit counters, one counter a lane and key
-//                                                             (docs/FORMATS.md#blocked-split-counting)
+//               (docs/FORMATS.md#blocked-split-counting)
 //   Memory      p = 1 %: 45.7 bits/key
 //   FP rate     mean of (1 - (15/16)^i)^8 over the Poisson number i of keys in a block
 //   MayContain, Insert, Erase   one cache line, no branch; insert never refuses

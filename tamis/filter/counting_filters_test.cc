@@ -1,5 +1,5 @@
-// What is particular to the counting filters: vectors against single lanes, counters that stick,
-// bits that follow their counters, golden bytes.
+// Properties of the counting filters alone: vectors against single lanes, counters that stick, bits
+// that follow their counters, golden bytes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -102,7 +102,7 @@ TYPED_TEST(StickyCounterTest, MergeWithItselfCountsAllTwice) {
   EXPECT_EQ(filter.Fill(), 0.0);
 }
 
-// Those that are given many keys at a time.
+// Filters that take many keys at a time.
 template <class F>
 class CountingBatchTest : public testing::Test {};
 using BatchFilters = testing::Types<BlockedSplitCountingBloomFilter, ProjectedCountingBloomFilter>;

@@ -76,7 +76,7 @@ class DLeftCountingBloomFilter {
   size_t tables() const { return tables_.size(); }
   uint64_t buckets() const { return layout_.buckets(); }  // of a subtable
   uint32_t remainder_bits() const { return layout_.remainder_bits(); }
-  // Of each subtable, in all tables; reads all of them.
+  // For each subtable, in all tables; reads all of them.
   std::array<uint64_t, kSubtables> CellsInUse() const;
   uint64_t saturated_count() const { return saturated_; }
   uint64_t ignored_decrements() const { return ignored_decrements_; }

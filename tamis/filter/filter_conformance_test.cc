@@ -1,5 +1,5 @@
-// What every filter promises, as one suite over the list of types. A filter joins by being
-// named in `FilterVariant` and, where its interface differs, in `FilterTraits`.
+// The promises of every filter, as one suite over the list of types. A filter joins by being named
+// in `FilterVariant` and, where its interface differs, in `FilterTraits`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -96,7 +96,7 @@ TYPED_TEST(FilterConformanceTest, ExtremeHashesAreKeysLikeOthers) {
   }
 }
 
-// What the thread sanitizer watches.
+// The thread sanitizer watches this test.
 TYPED_TEST(FilterConformanceTest, ConstMembersMayRunAtTheSameTime) {
   const TypeParam filter = this->Filled(2000, 30);
   const std::string bytes = filter.Serialize();

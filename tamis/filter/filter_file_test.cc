@@ -34,7 +34,7 @@ class FilterFileTest : public testing::Test {
   std::filesystem::path directory_;
 };
 
-TEST_F(FilterFileTest, WhatWasWrittenIsReadAndMapped) {
+TEST_F(FilterFileTest, WrittenFileIsReadAndMapped) {
   for (const std::string& bytes : {std::string(100'000, 'x'), std::string()}) {
     ASSERT_TRUE(ReplaceFile(Path("f"), bytes).ok());
     EXPECT_EQ(*ReadFile(Path("f")), bytes);
@@ -81,7 +81,7 @@ TEST_F(FilterFileTest, LinksInACircleAreAnError) {
   EXPECT_EQ(Files(), 2);
 }
 
-TEST_F(FilterFileTest, WhatIsNoRegularFileIsNeitherReplacedNorRead) {
+TEST_F(FilterFileTest, IrregularFileIsNeitherReplacedNorRead) {
   ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
   std::filesystem::create_directory(Path("directory"));
   std::filesystem::create_symlink("/dev/null", Path("device"));
@@ -101,7 +101,7 @@ TEST_F(FilterFileTest, WhatIsNoRegularFileIsNeitherReplacedNorRead) {
   EXPECT_TRUE(S_ISCHR(info.st_mode));
 }
 
-TEST_F(FilterFileTest, WhatIsNotThereIsNotFound) {
+TEST_F(FilterFileTest, MissingFileIsNotFound) {
   EXPECT_EQ(ReadFile(Path("absent")).status().code(), StatusCode::kNotFound);
   EXPECT_EQ(MappedFile::Open(Path("absent")).status().code(), StatusCode::kNotFound);
   EXPECT_EQ(ReplaceFile(Path("absent/f"), "new").code(), StatusCode::kNotFound);

@@ -1,4 +1,4 @@
-// What a seed is good for, and what it is not.
+// Effects and limits of a seed.
 #include <gtest/gtest.h>
 
 #include <string>

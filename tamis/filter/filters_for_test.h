@@ -14,7 +14,7 @@ namespace tamis {
 // Distinct as long as i < 2^40, since Mix is a bijection: no set is needed to see it.
 inline uint64_t Key(uint64_t stream, uint64_t i) { return Mix((stream << 40) + i); }
 
-// Those whose keys are inserted; a fixed one has tests of its own.
+// Filters that take keys one by one; a fixed one has tests of its own.
 template <class F>
 concept InsertableFilter = requires(F filter) {
   filter.Insert(uint64_t{});

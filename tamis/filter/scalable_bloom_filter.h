@@ -45,7 +45,7 @@ class ScalableBloomFilter {
   uint64_t seed() const { return options_.seed; }
   size_t layers() const { return layers_.size(); }
 
-  // Of the first layer.
+  // For the first layer.
   static uint64_t CapacityFor(size_t size_bytes, double fpr);
   static double FprFor(size_t size_bytes, uint64_t capacity);
 

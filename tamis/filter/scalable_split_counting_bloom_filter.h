@@ -106,7 +106,7 @@ class ScalableSplitCountingBloomFilter {
   uint64_t ignored_decrements() const;
   uint64_t stuck_count() const { return stuck_count_; }
 
-  // Of all layers together: what they hold in `size_bytes` when each has rate `fpr`.
+  // For all layers together: the capacity of `size_bytes` when each layer has rate `fpr`.
   static uint64_t CapacityFor(size_t size_bytes, double fpr);
   static double FprFor(size_t size_bytes, uint64_t capacity);
 

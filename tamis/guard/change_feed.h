@@ -36,8 +36,8 @@ class ChangeFeed {
   ChangeFeed(int file, const std::atomic<bool>* cancelled)
       : lines_(file, KeyReader::Format::kLines, false, cancelled), file_(file) {}
 
-  // What is there, up to a batch; waits for the first mark. nullopt at the end, which may be
-  // anywhere: what no mark follows is left out.
+  // The changes that are there, up to a batch; waits for the first mark. nullopt at the end of the
+  // input, which may be anywhere: changes without a mark behind them are left out.
   Result<std::optional<FeedChanges>> Next();
 
  private:

@@ -51,7 +51,7 @@ TEST(ChangeFeedTest, WholeTransactionsThatAreThereComeTogether) {
   EXPECT_FALSE((*changes)->caught_up);
 }
 
-TEST(ChangeFeedTest, WhatNoMarkFollowsIsLeftOut) {
+TEST(ChangeFeedTest, ChangesWithoutAMarkAreLeftOut) {
   for (const char* rest : {"+b\n", "+b\n-c\n=2", "-", "+b\n=2\n-d\n+e\n"}) {
     Feed feed(std::string("+a\n=1\n") + rest);
     feed.End();

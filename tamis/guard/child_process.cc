@@ -20,7 +20,7 @@ class SpawnSettings {
     posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions_, output, 1);
     posix_spawnattr_init(&attributes_);
-    // What this program ignores is no matter of the child's.
+    // The child does not inherit signals that this program ignores.
     sigset_t defaults;
     sigemptyset(&defaults);
     sigaddset(&defaults, SIGPIPE);

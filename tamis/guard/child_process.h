@@ -1,7 +1,7 @@
 // ChildProcess: a program whose output is read here and whose end counts.
 //
-// What fails midway has given half of its output and then its end of file: only the exit status
-// tells it from the whole.
+// A program that fails midway has given half of its output and then its end of file: only the exit
+// status tells it from the whole.
 #pragma once
 
 #include <sys/types.h>
@@ -37,7 +37,7 @@ class ChildProcess {
   int output_;
 };
 
-// What a program prints, all of it.
+// The whole output of a program.
 Result<std::string> OutputOf(const std::vector<std::string>& arguments);
 
 }  // namespace tamis

@@ -26,7 +26,7 @@ TEST(ChildProcessTest, AnyPartOfAPipeCounts) {
   EXPECT_FALSE(child->Wait().ok());
 }
 
-TEST(ChildProcessTest, WhoIsNotWaitedForIsEnded) {
+TEST(ChildProcessTest, ChildThatIsNotWaitedForIsEnded) {
   const auto child = ChildProcess::StartShell("exec sleep 1000");
   ASSERT_TRUE(child.ok());
 }

@@ -59,7 +59,7 @@ Result<FilterFollower::Outcome> FilterFollower::Try(const FeedChanges& changes, 
     }
   };
   append({"MULTI"});
-  // What came and went again within a transaction is there when it is erased.
+  // An item that came and went again within a transaction is there when it is erased.
   if (with_adds) append_items({"TAMIS.ADD", key_}, changes.added);
   const size_t first_erase = commands - 1;
   append_items({"TAMIS.DELIF", key_, generation_}, changes.erased);

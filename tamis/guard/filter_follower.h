@@ -1,10 +1,10 @@
 // FilterFollower: applies a feed of changes to a filter on the server, each exactly once.
 //
-// The changes and their mark are one MULTI. When the connection breaks nobody knows whether it was
+// The changes and their mark are one MULTI. When the connection breaks it is unknown whether it was
 // carried out, but the mark that stands there then tells: it is sent again exactly if it was not.
-// What is erased carries the generation that was read with the mark: when a rebuild took the
-// filter's place meanwhile, erases and mark are refused, since its snapshot may lack the rows
-// already, and the feed has to begin behind the mark of the rebuild.
+// Erases carry the generation that was read with the mark: when a rebuild took the filter's place
+// meanwhile, erases and mark are refused, since its snapshot may lack the rows already, and the
+// feed has to begin behind the mark of the rebuild.
 #pragma once
 
 #include <atomic>

@@ -1,8 +1,8 @@
 // FilterRebuild: fills a new filter on the server beside the old one and puts it in its place
 // (TAMIS.REBUILD).
 //
-// Only what is known to hold every row may be committed. Whatever fails on the way ends it: there
-// is no going on over another connection, since the last adds may be lost.
+// Only a filter that is known to hold every row may be committed. A failure on the way ends the
+// rebuild: it does not continue over another connection, since the last adds may be lost.
 //
 // The server keeps a rebuild for its program until a lease is over, which the program renews. A
 // rebuild whose lease is over was left behind by a program that was killed: the next one ends it

@@ -16,7 +16,7 @@ class KeyRepeats {
 
   void Add(std::string_view key);
 
-  // Of all keys that were added, the share that came before; from 0 to 1.
+  // The share of the added keys that came before; from 0 to 1.
   double Share() const {
     if (sampled_ == 0) return 0;
     return 1 - static_cast<double>(hashes_.size()) / static_cast<double>(sampled_);

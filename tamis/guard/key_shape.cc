@@ -30,8 +30,8 @@ std::string Quoted(std::string_view key) {
 
 Status Refuse(const std::string& what) {
   return DataLoss(what +
-                  "; let the command print bare keys (psql: COPY (SELECT ...) TO STDOUT, or -At), or "
-                  "say --as-is when this belongs to the keys");
+                  "; let the command print bare keys (psql: COPY (SELECT ...) TO STDOUT, or -At), "
+                  "or say --as-is when this belongs to the keys");
 }
 
 bool IsNumber(std::string_view key) { return !key.empty() && std::ranges::all_of(key, IsDigit); }

@@ -17,8 +17,8 @@ namespace tamis {
 
 class KeyShape {
  public:
-  // Of a plain line each one has to be bare. Other formats say that a line is meant as it stands:
-  // there a frame is what all of them have.
+  // In the plain format each line has to be bare. Other formats say that a line is meant as it
+  // stands: there a frame is one that all lines have.
   explicit KeyShape(KeyReader::Format format)
       : plain_(format == KeyReader::Format::kPlain), copy_(format == KeyReader::Format::kCopy) {}
 

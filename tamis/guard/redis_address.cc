@@ -79,7 +79,7 @@ bool ParseLogin(std::string_view login, RedisAddress* address) {
 }  // namespace
 
 Result<RedisAddress> RedisAddress::Parse(std::string_view url) {
-  // What is wrong may be the password.
+  // The wrong part may be the password, so it is not shown.
   const Status wrong = InvalidArgument(
       "cannot read the URL of the Redis server: it is "
       "redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE] or "

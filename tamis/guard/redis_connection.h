@@ -1,8 +1,8 @@
 // RedisConnection: one connection to a Redis or Valkey server.
 //
 // A command is sent once. When the connection breaks it may have been carried out or not: the
-// status is kUnavailable, and nothing is sent again here, since an erase that is repeated takes
-// away another key. What the server refuses is a value (RedisReply::is_error).
+// status is kUnavailable, and nothing is sent again here, since a repeated erase takes away another
+// key. A refusal of the server is a value (RedisReply::is_error).
 #pragma once
 
 #include <initializer_list>
@@ -57,7 +57,7 @@ class RedisConnection {
   Result<RedisReply> Ask(std::initializer_list<std::string_view> words) {
     return Ask(std::span(words.begin(), words.size()));
   }
-  // As Ask, but an error that the server sent is a status too.
+  // Like Ask, but an error that the server sent is a status too.
   Result<RedisReply> Demand(std::initializer_list<std::string_view> words);
 
   // Commands in a row: bytes of the protocol, then their replies in turn.
@@ -65,7 +65,7 @@ class RedisConnection {
   Result<RedisReply> Receive();
 
   const RedisAddress& address() const { return address_; }
-  // What a server's error means for who asked.
+  // Translates a server's error for the caller.
   Status ErrorOf(const RedisReply& reply) const;
 
  private:

@@ -1,4 +1,4 @@
-// What the master does for a client: tables, regions, servers.
+// Requests to the master: tables, regions, servers.
 //
 // The master's work is a procedure that goes on if nobody asks: Start... says its number, and
 // AwaitProcedure waits for its end. Each request that starts one carries a nonce, so that it is
@@ -32,7 +32,7 @@ class Admin {
   Task<Result<uint64_t>> StartModifyTable(TableDescription table, bool reopen, Deadline deadline);
   // "EnableTable", "DisableTable", "DeleteTable"
   Task<Result<uint64_t>> StartOnTable(std::string method, std::string table, Deadline deadline);
-  // Of an empty key, where HBase would split.
+  // With an empty key, HBase chooses the place.
   Task<Result<uint64_t>> StartSplit(Region region, std::string key, Deadline deadline);
   Task<Result<uint64_t>> StartMerge(std::vector<Region> regions, Deadline deadline);
   Task<Result<uint64_t>> StartCreateNamespace(std::string name, Deadline deadline);
@@ -47,14 +47,14 @@ class Admin {
   Task<Result<hbase::TableState>> StateOfTable(std::string name, Deadline deadline);
   Task<Result<std::vector<std::string>>> Namespaces(Deadline deadline);
   Task<Result<ClusterState>> Cluster(ClusterDetail detail, Deadline deadline);
-  // Of the active master.
+  // Executed by the active master.
   Task<Result<std::string>> ExecMasterService(ServiceCall call, Deadline deadline);
-  // What it was before.
+  // Returns the state before.
   Task<Result<bool>> SwitchBalancer(bool on, Deadline deadline);
   // How many regions it moved.
   Task<Result<uint64_t>> Balance(Deadline deadline);
 
-  // Of the server that has the region.
+  // Sent to the server that has the region.
   Task<Status> FlushRegion(Region region, Deadline deadline);
   Task<Status> CompactRegion(Region region, bool major, Deadline deadline);
   Task<Result<bool>> IsCompacting(Region region, Deadline deadline);

@@ -15,7 +15,7 @@
 namespace tamis::hbase {
 namespace {
 
-// Of one call: more does not save much, and stands long in a server's queue.
+// Bounds of one call: larger calls save little, and wait long in a server's queue.
 constexpr size_t kMostActions = 1000;
 constexpr size_t kMostBytes = 2 << 20;
 class Batch {
@@ -58,7 +58,7 @@ class Batch {
     int unknown = 0;
     Status last;
   };
-  // What goes to one server in one call.
+  // The actions that go to one server in one call.
   struct Part {
     struct OfRegion {
       RegionPtr region;
@@ -126,7 +126,7 @@ class Batch {
     Again(i, std::move(why));
   }
 
-  // No further try. What this one ended with says nothing of those before it.
+  // Ends the action without another try. The outcome of this try says nothing about earlier tries.
   void End(size_t i, Status why) {
     State& state = states_[i];
     state.last = std::move(why);

@@ -15,9 +15,9 @@ namespace tamis::hbase {
 
 class Session;
 
-// A result for each action, in their order; each fails or succeeds alone. Of several actions of one
-// row the order is not kept, and a Get sees the changes beside it or does not. Conditions are
-// refused.
+// A result for each action, in their order; each fails or succeeds alone. Several actions of one
+// row are carried out in any order, and a Get may or may not see the changes beside it. Conditions
+// are refused.
 Task<std::vector<Result<Row>>> RunBatch(Session& session, std::string table,
                                         std::vector<std::variant<Get, Mutation>> actions,
                                         WriteOptions options, Deadline deadline);

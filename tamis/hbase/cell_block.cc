@@ -7,7 +7,7 @@
 namespace tamis::hbase {
 namespace {
 
-// Of the key: the size of the row, of the family, timestamp, type.
+// Parts of the key: the size of the row, of the family, timestamp, type.
 constexpr size_t kFixedKeyBytes = 2 + 1 + 8 + 1;
 
 }  // namespace

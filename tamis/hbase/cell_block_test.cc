@@ -26,7 +26,7 @@ TEST(CellBlockTest, GoldenBytes) {
                                  34));
 }
 
-TEST(CellBlockTest, WhatIsWrittenIsRead) {
+TEST(CellBlockTest, WrittenCellsAreRead) {
   std::string block = Block();
   const Cell second{.family = "",
                     .qualifier = std::string_view("\0", 1),
@@ -124,7 +124,7 @@ TEST(RowTest, CellsMayComeInTheMessage) {
   EXPECT_EQ(TakeRow(result, &nothing, nullptr).status().code(), StatusCode::kDataLoss);
 }
 
-TEST(MutationTest, WhatNoServerTakesIsRefused) {
+TEST(MutationTest, CellThatNoServerTakesIsRefused) {
   EXPECT_TRUE(Mutation::Put("r").Set("f", "", "").Check().ok());
   EXPECT_TRUE(Mutation::Delete("r").Check().ok());
   EXPECT_FALSE(Mutation::Put("r").Check().ok());

@@ -25,8 +25,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
     Connection::Options connection;
     double max_window = 64;
     size_t max_waiting = 100'000;
-    // A connection on which nothing has come for so long when the time of a call is over takes no
-    // more calls: they go over a new one. Those that wait on it may still be answered.
+    // If nothing has arrived on a connection for this long when a call times out, the connection
+    // takes no more calls: they go over a new one. Calls that wait on the old connection may still
+    // be answered.
     std::chrono::milliseconds patience{1000};
   };
 

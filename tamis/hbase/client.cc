@@ -308,7 +308,7 @@ Client::Counts Client::counts() {
   });
 }
 
-// What the master does.
+// Requests to the master.
 
 namespace {
 

@@ -5,8 +5,8 @@
 //   auto row = (*client)->Get("t", {.row = "row"});
 //
 // Every operation finds the servers that it needs, follows regions that split, move, or come back
-// on another server, and is repeated until it is answered or ClientOptions::operation_timeout is
-// over. What may have been carried out is not carried out again (WriteOptions::repeat): then the
+// on another server, and is retried until it is answered or ClientOptions::operation_timeout is
+// over. A change that may have been carried out is not sent again (WriteOptions::repeat): then the
 // status is kDeadlineExceeded.
 //
 // Each operation can be had in two ways: with a callback, which runs on the client's thread and
@@ -60,10 +60,10 @@ class Client {
   // Starts a thread, and connects when there is something to ask. kInvalidArgument for addresses
   // that are none, and for files of TLS that cannot be used.
   static Result<std::unique_ptr<Client>> Open(ClientOptions options);
-  // What has not ended ends with kCancelled first.
+  // Operations that have not ended end with kCancelled first.
   ~Client();
-  // What has not ended ends with kCancelled, soon, and so does what is asked for later: for who has
-  // threads that block on it, and is about to destroy it.
+  // Ends the operations under way with kCancelled, soon, and later ones too: for a caller whose
+  // threads block on the client that it is about to destroy.
   void Close();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -91,27 +91,25 @@ class Client {
 
   std::unique_ptr<RowStream> Scan(std::string table, hbase::Scan scan);
 
-  // ---- Coprocessors.
-  // Of the region that holds the row.
+  // ---- Coprocessors. Executed at the region that holds the row.
   void Exec(std::string table, std::string row, ServiceCall call, Done<Result<std::string>> done);
   Result<std::string> Exec(std::string table, std::string row, ServiceCall call);
   // One try, at this server, by a region that it is believed to have.
   void ExecAt(const Region& region, ServiceCall call, Done<ServiceReply> done);
   ServiceReply ExecAt(const Region& region, ServiceCall call);
-  // Of the server itself, which takes the right to administrate where rights are checked.
+  // Executed by the server itself, which requires the right ADMIN where rights are checked.
   void ExecServer(ServerName server, ServiceCall call, Done<Result<std::string>> done);
   Result<std::string> ExecServer(ServerName server, ServiceCall call);
-  // Of the active master, likewise.
+  // Executed by the active master; the same right is required.
   Result<std::string> ExecMaster(ServiceCall call);
 
-  // ---- Regions.
-  // As far as it is known; hbase:meta is asked for what is not.
+  // ---- Regions. Known locations are used; hbase:meta is asked for the others.
   void Locate(std::string table, std::string row, Done<Result<RegionPtr>> done);
   Result<RegionPtr> Locate(std::string table, std::string row);
-  // As hbase:meta has them now; one that is open nowhere has no server.
+  // Regions as hbase:meta has them now; a region that is open nowhere has no server.
   void Regions(std::string table, Done<Result<std::vector<RegionPtr>>> done);
   Result<std::vector<RegionPtr>> Regions(std::string table);
-  // Those that hold rows from `start` to before `end`; none for a table that there is not.
+  // The regions that hold rows from `start` to before `end`; empty for a table that does not exist.
   void Regions(std::string table, std::string start, std::string end,
                Done<Result<std::vector<RegionPtr>>> done);
   // It does not answer as it should: what is known of it is looked up again when it is asked for.

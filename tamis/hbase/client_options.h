@@ -13,10 +13,10 @@ namespace tamis::hbase {
 
 // TLS, as HBase 2.6 has it (hbase.server.netty.tls.enabled). Files are PEM, and are read once.
 struct TlsOptions {
-  // Whom to trust: certificates of those who sign for servers, or of the servers themselves. Empty:
-  // whom this machine trusts.
+  // The trusted certificates: of CAs that sign for servers, or of the servers themselves. Empty:
+  // the certificates that this machine trusts.
   std::string ca_file;
-  // Who we are: our certificate, then those between it and its CA. Servers ask for it unless
+  // The client's certificate, followed by the ones between it and its CA. Servers require it unless
   // hbase.server.netty.tls.client.auth.mode says otherwise.
   std::string certificate_file;
   std::string key_file;  // empty: it stands in certificate_file, too
@@ -35,19 +35,19 @@ struct ClientOptions {
   // Where a connection to a server goes: through a tunnel, say. Nothing: to the server's own
   // address. By any thread of the client's. Where it throws, the server cannot be reached.
   std::function<Address(const Address& server)> way = {};
-  // As whom the servers see us; empty: whom HADOOP_USER_NAME names, or who runs the process.
+  // The user name that servers see; empty: HADOOP_USER_NAME, or the user that runs the process.
   std::string user;
-  // Of a whole operation, tries and waits between them included.
+  // Time of a whole operation, tries and waits between them included.
   std::chrono::milliseconds operation_timeout{60'000};
-  // Of one try.
+  // Time of one try.
   std::chrono::milliseconds call_timeout{10'000};
-  // Of a new connection; inside of TLS, the handshake on it has its own time after that. One server
-  // has two seconds to say where the cluster is, whatever stands here: then the next one is asked.
+  // Time to connect; with TLS the handshake has its own time after that. Independently of this, a
+  // server has two seconds to say where the cluster is: then the next server is asked.
   std::chrono::milliseconds connect_timeout{1'000};
   std::chrono::milliseconds handshake_timeout{1'500};
   // Calls to one server that are in flight at once. HBase's queue holds ten for each handler.
   int window = 64;
-  // What HBase allows as it comes.
+  // HBase's own default.
   size_t max_request_bytes = 256 << 20;
   size_t max_answer_bytes = 256 << 20;
 };

@@ -144,7 +144,7 @@ TEST_F(ClientTest, WhileMetaNamesADeadServerItIsAskedSeldomForAllTogether) {
   EXPECT_LE(client->counts().meta_lookups, 12u);
 }
 
-TEST_F(ClientTest, WhatMayHaveRunIsNotSentAgain) {
+TEST_F(ClientTest, CallThatMayHaveRunIsNotSentAgain) {
   cluster_.SetRegion("", "", 1);
   cluster_.server(1).On("Mutate", [](const auto&, const auto& peer) { peer->Close(); });
   const auto client = Open();
@@ -212,7 +212,7 @@ TEST_F(ClientTest, AnIncrementIsRepeatedWithItsNonceAtTheSameServerOnly) {
 }
 
 // A later answer says nothing of an earlier try of which none came.
-TEST_F(ClientTest, WhatMayHaveRunMayHaveRunWhateverTheNextTryEndsWith) {
+TEST_F(ClientTest, UnknownOutcomeStaysUnknownAfterRetry) {
   cluster_.SetRegion("", "", 1);
   for (const char* method : {"Mutate", "Multi"}) {
     for (const char* second : {"SomethingNew", "regionserver.NoSuchColumnFamilyException"}) {
@@ -235,7 +235,7 @@ TEST_F(ClientTest, WhatMayHaveRunMayHaveRunWhateverTheNextTryEndsWith) {
   }
 }
 
-TEST_F(ClientTest, WhatIsRepeatedWithLeaveMayHaveRunToo) {
+TEST_F(ClientTest, RepeatedWriteWithUnknownOutcomeStaysUnknown) {
   const auto close_and_drop = [&](const auto&, const auto& peer) {
     cluster_.RemoveRegion("");
     peer->Close();
@@ -259,8 +259,8 @@ TEST_F(ClientTest, WhatIsRepeatedWithLeaveMayHaveRunToo) {
   EXPECT_EQ(client->Get("t", {.row = "a"}).status().code(), StatusCode::kNotFound);
 }
 
-// Whatever a coprocessor throws comes as a plain DoNotRetryIOException: before the write or behind
-// it.
+// An exception of a coprocessor arrives as a plain DoNotRetryIOException, whether it was thrown
+// before the write or after it.
 TEST_F(ClientTest, AnExceptionThatProvesNothingLeavesOpenWhetherAChangeRan) {
   cluster_.SetRegion("", "", 1);
   const auto client = Open();

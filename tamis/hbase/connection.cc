@@ -299,7 +299,7 @@ void Connection::TimedOut(uint32_t id) {
   if (found == calls_.end()) return;
   Waiting waiting = std::move(found->second);
   calls_.erase(found);
-  // What has not left yet will leave all the same: its bytes stand between others.
+  // Calls that have not left yet leave all the same: their bytes stand between others.
   const std::string missing = state_ == State::kConnecting ? missing_ : "no answer";
   waiting.done(Reply::Unknown(DeadlineExceeded(missing + " in time")));
 }
@@ -321,7 +321,8 @@ void Connection::Fail(Status why) {
   auto calls = std::exchange(calls_, {});
   for (auto& [id, waiting] : calls) timers_.TakeBack(waiting.timer);
   for (auto& [id, waiting] : calls) {
-    // What was not given to the socket has not left, nor has what a server did not read.
+    // Bytes that were not given to the socket have not left, nor have bytes that the server did not
+    // read.
     const bool left = !refused && waiting.begin < given_;
     asio::post(io_, [done = std::move(waiting.done), left, why] {
       done(left ? Reply::Unknown(why) : Reply::NotSent(why));

@@ -1,4 +1,4 @@
-// What tests of connections begin with: a scripted server, and calls that are waited for.
+// Basis of the tests of connections: a scripted server, and calls that wait for their answers.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -111,7 +111,7 @@ TEST_F(ConnectionTest, ACutInMidCallLeavesOpenWhetherItRan) {
     EXPECT_EQ(reply.outcome, Outcome::kUnknown);
     EXPECT_THAT(reply.status.message(), HasSubstr("the connection broke"));
   }
-  // What is sent now does not leave.
+  // A call that is sent now does not leave.
   EXPECT_EQ(Send(MakeCall("Ask")).outcome, Outcome::kNotSent);
 }
 
@@ -134,7 +134,7 @@ TEST_F(ConnectionTest, ARefusedConnectionRanNothing) {
   EXPECT_THAT(reply.status.message(), HasSubstr("not so"));
 }
 
-TEST_F(ConnectionTest, NobodyThere) {
+TEST_F(ConnectionTest, AbsentServer) {
   Address nobody;
   {
     ScriptedServer gone;
@@ -368,7 +368,7 @@ TEST_F(ChannelTest, AConnectionThatHasFallenSilentIsLeft) {
   while (!*next) io_.run_one();
   EXPECT_EQ((*next)->outcome, Outcome::kAnswer) << (*next)->status;
   EXPECT_EQ(server_.connections(), 2);
-  // What still waits there has its time.
+  // Calls that still wait there keep their time.
   EXPECT_FALSE(*waiting);
   held[0].second->Answer(held[0].first, Id("late, but not too late"));
   while (!*waiting) io_.run_one();
@@ -378,7 +378,7 @@ TEST_F(ChannelTest, AConnectionThatHasFallenSilentIsLeft) {
   channel->Close(Cancelled("over"));
 }
 
-// Who listens and never accepts, with as many waiting as it lets: the next one stays connecting.
+// A listener that never accepts and whose queue is full: the next connection stays connecting.
 class FullListener {
  public:
   FullListener() {
@@ -418,7 +418,7 @@ TEST_F(ChannelTest, AConnectionMayBeLeftWhileItConnects) {
                 [&](Reply r) { reply = std::move(r); });
   while (!reply) io_.run_one();
   EXPECT_THAT(reply->status.message(), HasSubstr("no connection in time"));
-  // What it had begun ends when nobody has it any more.
+  // The channel's work ends when its last owner is gone.
   io_.poll();
   channel->Close(Cancelled("over"));
 }

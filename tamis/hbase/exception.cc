@@ -59,8 +59,8 @@ const KnownClass* Find(std::string_view short_name) {
   return nullptr;
 }
 
-// Java's own exceptions that a call of the right form does not cause: the state that the server is in
-// does. Those that tell of arguments come again wherever the call is sent.
+// Java's own exceptions that a well-formed call does not cause: the state of the server does.
+// Exceptions about arguments come again wherever the call is sent.
 bool IsOfServersState(std::string_view class_name) {
   constexpr std::string_view kOfArguments[] = {
       "java.lang.IllegalArgumentException", "java.lang.NumberFormatException",

@@ -1,8 +1,9 @@
-// What an HBase server threw, and what a client does next.
+// The exceptions of an HBase server, and how a client reacts.
 //
 // Classes are known by their full Java names. One that is not known is believed only as far as its
-// do_not_retry goes, and is never repeated without bound. Java's own exceptions (NullPointerException,
-// "Filesystem closed") are what a server that ends throws in the midst of a call.
+// do_not_retry goes, and is never repeated without bound. Java's own exceptions
+// (NullPointerException, "Filesystem closed") are what a server that ends throws in the midst of a
+// call.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,7 @@ enum class Remedy {
   kUnknown,        // a class that is not known: it may have run, and may go better the next time
 };
 
-// Of a call that changes nothing.
+// For a call that changes nothing.
 inline constexpr int kTriesOfUnknown = 3;
 
 struct Exception {
@@ -61,9 +62,9 @@ struct Exception {
 };
 
 Exception ExceptionOf(const pb::ExceptionResponse& response);
-// Of one action or region of a Multi; a hint is only in the text there.
+// The exception of one action or region of a Multi; there a hint is only in the text.
 Exception ExceptionOf(const pb::NameBytesPair& pair);
-// Of a class and the text of a stack trace.
+// From a class name and the text of a stack trace.
 Exception ExceptionOf(std::string_view class_name, std::string_view stack_trace);
 
 }  // namespace tamis::hbase

@@ -22,7 +22,7 @@ TEST(ExceptionTest, AScannerThatIsGoneIsReopenedThoughItSaysDoNotRetry) {
   EXPECT_EQ(exception.remedy(), Remedy::kReopenScanner);
 }
 
-TEST(ExceptionTest, WhatIsNotKnownGoesByItsFlag) {
+TEST(ExceptionTest, UnknownClassGoesByItsFlag) {
   Exception exception = ExceptionOf("a.b.NewException", "a.b.NewException: what");
   EXPECT_EQ(exception.remedy(), Remedy::kUnknown);
   EXPECT_EQ(exception.ToStatus().code(), StatusCode::kInternal);

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kFirstBufferBytes = 64 << 10;
 // A buffer that one large answer needed is not kept for ever.
 constexpr size_t kKeptBufferBytes = 4 << 20;
-// Of an answer that is too large. An exception with its stack trace is in it.
+// The header of an answer that is too large may hold an exception with its stack trace.
 constexpr size_t kMostHeaderBytes = 64 << 10;
 // A header begins with its call_id.
 constexpr char kHeaderBegin = 0x08;
@@ -88,7 +88,8 @@ Result<std::optional<FrameReader::Frame>> FrameReader::Next() {
   return std::optional(Frame{.bytes = reader.Bytes(size), .size = size});
 }
 
-// What is no answer at all is not waited for: a foreign server may send nothing more.
+// A frame that cannot be an answer is refused without waiting for its rest: a foreign server may
+// send nothing more.
 Result<std::optional<FrameReader::Frame>> FrameReader::Cut(uint32_t size, std::string_view bytes) {
   const auto fault = [&] {
     return DataLoss("an answer of " + std::to_string(size) + " bytes, where " +

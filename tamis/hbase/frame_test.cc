@@ -87,7 +87,7 @@ TEST(FrameTest, MemoryFollowsTheBytesThatCame) {
   EXPECT_LE(reader.capacity(), 1u << 20);
 }
 
-TEST(FrameTest, OfAFrameThatIsTooLargeTheHeaderIsReadAndTheRestPassedOver) {
+TEST(FrameTest, HeaderOfATooLargeFrameIsReadAndTheRestSkipped) {
   const std::string header("\2\x08\7", 3);
   const std::string bytes = Frame("0123456789") + Frame(header + std::string(1 << 20, 'x')) +
                             Frame(header + "12345678") + Frame("0123456789");
@@ -112,7 +112,7 @@ TEST(FrameTest, OfAFrameThatIsTooLargeTheHeaderIsReadAndTheRestPassedOver) {
   }
 }
 
-TEST(FrameTest, WhatIsTooLargeAndNoAnswerIsAnErrorAtOnce) {
+TEST(FrameTest, TooLargeFrameThatIsNoAnswerIsRefusedAtOnce) {
   for (const std::string& body :
        {std::string("\2x"), std::string("\xff\xff\xff\xff\x0f"), std::string("\x0c\x08"),
         std::string(10, '\xff'), std::string("/1.1 400 Bad")}) {

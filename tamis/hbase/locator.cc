@@ -10,7 +10,7 @@
 namespace tamis::hbase {
 namespace {
 
-// What was doubtful for so long is looked up without a pause again.
+// A region that was doubtful this long ago is looked up without a pause again.
 constexpr std::chrono::seconds kForgotten(10);
 constexpr size_t kMostDoubts = 10'000;
 // Rows of hbase:meta read at a lookup: the one wanted may stand behind parents of a split.
@@ -55,7 +55,7 @@ Deadline Locator::NotBefore(const Table& table, std::string_view row, bool befor
 }
 
 void Locator::Insert(Table& table, RegionPtr region) {
-  // Whatever overlaps it is older.
+  // Known regions that overlap it are older.
   auto begin = table.regions.upper_bound(region->start);
   if (begin != table.regions.begin()) {
     const auto before = std::prev(begin);
@@ -273,8 +273,8 @@ Task<Result<std::vector<RegionPtr>>> Locator::ReadRegions(std::string name, std:
       regions.push_back(std::make_shared<Region>(std::move(found.region)));
     }
   }
-  // Rows of hbase:meta stand in the order of start keys. What a coroutine found meanwhile is as
-  // new.
+  // Rows of hbase:meta stand in the order of start keys. Regions that another coroutine found
+  // meanwhile are as new.
   for (const RegionPtr& region : regions) {
     if (!region->server.address.host.empty()) Insert(table, region);
   }

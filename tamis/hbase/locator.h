@@ -38,13 +38,13 @@ class Locator {
   // All regions, in order, from hbase:meta; some may be open nowhere at the moment (no server).
   Task<Result<std::vector<RegionPtr>>> All(std::string table, Deadline deadline);
 
-  // Those that hold rows from `start` to before `end` (empty: to the end), likewise. None when
-  // there is no such table.
+  // The regions that hold rows from `start` to before `end` (empty: to the end), likewise. Empty
+  // when the table does not exist.
   Task<Result<std::vector<RegionPtr>>> Between(std::string table, std::string start,
                                                std::string end, Deadline deadline);
 
-  // The server does not answer, or no longer has it. Of many who say so of one look-up, the first
-  // counts.
+  // Reports that the server does not answer or no longer has the region. If many calls of one
+  // look-up report it, the first one counts.
   void Suspect(const RegionPtr& region);
   // The server said why; a hint is taken unless it is older than what is known.
   void Refused(const RegionPtr& region, const Exception& exception);

@@ -1,4 +1,4 @@
-// What a client asks of a table: Get, Mutation, Condition, Scan.
+// The operations on a table: Get, Mutation, Condition, Scan.
 #pragma once
 
 #include <cstdint>
@@ -53,12 +53,12 @@ class Mutation {
   static Mutation Append(std::string row) { return {Kind::kAppend, std::move(row)}; }
   static Mutation Increment(std::string row) { return {Kind::kIncrement, std::move(row)}; }
 
-  // Of Put and Append.
+  // For Put and Append.
   Mutation& Set(std::string_view family, std::string_view qualifier, std::string_view value,
                 int64_t timestamp = kLatest);
-  // Of Increment: the column holds eight bytes, big-endian.
+  // For Increment: the column holds eight bytes, big-endian.
   Mutation& Add(std::string_view family, std::string_view qualifier, int64_t amount);
-  // Of Delete: all versions up to the timestamp, that one version, all of the family up to it.
+  // For Delete: all versions up to the timestamp, exactly that version, the whole family up to it.
   Mutation& DeleteColumn(std::string_view family, std::string_view qualifier,
                          int64_t timestamp = kLatest);
   Mutation& DeleteVersion(std::string_view family, std::string_view qualifier,
@@ -91,8 +91,8 @@ class Mutation {
   Attributes attributes_;
 };
 
-// What must hold of a row: the newest value of a column compares so, byte by byte, or the row
-// passes a filter.
+// A condition on a row: the newest value of a column compares so, byte by byte, or the row passes a
+// filter.
 struct Condition {
   std::string family;
   std::string qualifier;
@@ -122,7 +122,7 @@ struct Scan {
   std::optional<TimeRange> time_range;
   std::optional<Filter> filter;
   uint64_t limit = 0;  // rows; 0: no limit
-  // Of one answer.
+  // Bounds of one answer.
   uint32_t rows_per_call = 1000;
   uint64_t bytes_per_call = 2 << 20;
   // A row that is larger ends the scan with an error.

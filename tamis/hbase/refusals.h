@@ -1,6 +1,6 @@
-// Refusals: what one operation remembers of servers that refused a connection, as those do whose
-// certificate is not good, or that do not want ours. Who refused us once will at the next try, too:
-// the operation ends then, unless another server is to be asked by now.
+// Refusals: one operation's memory of servers that refused a connection, such as servers whose
+// certificate is not good, or that do not accept ours. A server that refused once is expected to
+// refuse the next try, too: the operation ends then, unless it turns to another server.
 #pragma once
 
 #include <optional>

@@ -29,7 +29,7 @@ Task<Result<Reply>> CallRegion(Session& session, RegionCall call) {
   Refusals refusals;
   Status last = Unavailable("no time left");
   bool called = false;
-  // What the last try ended with says nothing of those before it.
+  // The outcome of the last try says nothing about earlier tries.
   const auto end = [&](const Status& why) {
     return may_have_run ? MayHaveRun(What(call), why) : why.WithContext(What(call));
   };
@@ -98,7 +98,9 @@ Task<Result<Reply>> CallRegion(Session& session, RegionCall call) {
         session.locator.Refused(target, reply.exception);
         continue;
       case Remedy::kElsewhere:
-        if (call.repeat == Repeat::kSameServer || call.repeat == Repeat::kNever) co_return end(last);
+        if (call.repeat == Repeat::kSameServer || call.repeat == Repeat::kNever) {
+          co_return end(last);
+        }
         session.locator.Suspect(target);
         co_await session.SleepUntil(
             std::min(call.deadline, Clock::now() + backoff.Next(session.random)));

@@ -39,7 +39,7 @@ struct RegionCall {
 
 // Why there is no region to ask, and what the last call ended with.
 Status After(const Status& missing, const Status& last_call);
-// What a change ends with that is not known to have failed.
+// The status of a change that is not known to have failed.
 Status MayHaveRun(const std::string& what, const Status& why);
 
 // The answer. A change that may have run ends with kDeadlineExceeded unless it is answered,

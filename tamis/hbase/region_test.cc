@@ -73,7 +73,7 @@ TEST_F(MetaRowTest, ParentsOfASplitAndReplicasAreNotAsked) {
   EXPECT_FALSE(*Parse());
 }
 
-TEST_F(MetaRowTest, WhatIsNotOpenHasNoServerToAsk) {
+TEST_F(MetaRowTest, RegionThatIsNotOpenHasNoServer) {
   state_ = "OPENING";
   EXPECT_FALSE((**Parse()).open);
   state_ = "OPEN";

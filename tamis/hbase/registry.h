@@ -1,8 +1,8 @@
 // Where a client begins: any master or region server says who the active master is and where
 // hbase:meta is, so that nobody needs ZooKeeper.
 //
-// The addresses that were configured are asked in turn, beginning with the one that answered last;
-// the servers that they name are added. Those configured are never forgotten.
+// The configured addresses are asked in turn, beginning with the one that answered last; the
+// servers that they name are added. Configured addresses are never dropped.
 #pragma once
 
 #include <string>

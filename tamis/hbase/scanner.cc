@@ -80,7 +80,7 @@ Task<Result<std::vector<Row>>> Scanner::Next(Deadline deadline) {
       const Status taken = Take(reply, &rows);
       if (!taken.ok()) {
         Reopen();
-        // What came before it is given out first; the fault comes again.
+        // Rows that came before the fault are given out first; the fault comes again.
         if (!rows.empty()) co_return rows;
         co_return taken.WithContext("Scan of table " + Printable(table_));
       }
@@ -159,7 +159,7 @@ Status Scanner::Take(const Reply& reply, std::vector<Row>* rows) {
   const bool in_block = answer.cells_per_result_size() > 0;
   const int count = in_block ? answer.cells_per_result_size() : answer.results_size();
   std::string_view cells = reply.cells;
-  // What the server says of its rows is believed as far as there are bytes for them.
+  // The server's count of rows is believed only as far as there are bytes for them.
   rows->reserve(std::min(static_cast<size_t>(count), cells.size() / kLeastCellBytes));
   for (int i = 0; i < count; ++i) {
     auto row = in_block ? TakeRow(answer.cells_per_result(i), &cells, reply.frame)

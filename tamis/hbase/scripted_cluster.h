@@ -1,5 +1,5 @@
 // A cluster of scripted servers for tests: all know where hbase:meta is, the first one has it, and
-// its rows are what the test says. What else is asked is the test's matter.
+// its rows are given by the test. The test scripts all other calls.
 #pragma once
 
 #include <map>

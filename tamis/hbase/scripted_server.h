@@ -65,7 +65,7 @@ class ScriptedServer {
   const Address& address() const { return address_; }
   ServerName name() const { return {address_, 1}; }
 
-  // What is done with calls of a method from now on; what nobody asked for is never answered.
+  // Sets the handler of a method's calls from now on; calls of other methods are never answered.
   void On(const std::string& method, Handler handler);
   // How often a method was called.
   int calls(const std::string& method) const;

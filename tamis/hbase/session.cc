@@ -10,7 +10,7 @@ namespace tamis::hbase {
 namespace {
 
 std::string UserOfProcess() {
-  // As Hadoop's own clients do.
+  // Hadoop's own clients do the same.
   const char* named = std::getenv("HADOOP_USER_NAME");
   if (named != nullptr && *named != '\0') return named;
   char buffer[4096];

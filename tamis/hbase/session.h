@@ -1,4 +1,4 @@
-// What all operations of one client share: its thread's clock, its channels, what it knows of
+// State that all operations of one client share: its thread's clock, its channels, the known
 // regions.
 //
 // An operation is a coroutine on the client's thread. It ends: by its deadline, or because the

@@ -26,7 +26,7 @@ struct TableDescription {
 
 enum class TableState { kEnabled, kDisabled, kDisabling, kEnabling };
 
-// What is asked of a cluster's state. The load of servers comes with that of each of their regions.
+// The parts of a cluster's state. The load of servers comes with that of each of their regions.
 enum class ClusterDetail {
   kServers,  // who is alive, who is dead, who is master: names only, also of 10,000 regions
   kAll,

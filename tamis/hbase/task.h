@@ -19,7 +19,8 @@ namespace tamis::hbase {
 template <class T>
 using Task = asio::awaitable<T>;
 
-// What co_spawn calls for a coroutine whose exception nobody would hear of: the process ends.
+// Used as co_spawn's handler for a coroutine without a caller to take its exception: the process
+// ends.
 inline void EndIfItThrew(const std::exception_ptr& error) {
   if (error) std::rethrow_exception(error);
 }

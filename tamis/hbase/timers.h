@@ -47,7 +47,7 @@ class Timers {
 
  private:
   void Arm() {
-    // Who arms anew cancels the wait before. An early wake-up arms again.
+    // Arming anew cancels the wait before. An early wake-up arms again.
     timer_.expires_at(entries_.begin()->first);
     timer_.async_wait([this, alive = std::weak_ptr<int>(alive_)](const asio::error_code& error) {
       if (!error && alive.lock()) RunDue();

@@ -66,8 +66,8 @@ Result<std::shared_ptr<TlsContext>> TlsContext::Load(const TlsOptions& options) 
   asio::ssl::context* context = &tls->context_;
   SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
   context->set_verify_mode(asio::ssl::verify_peer);
-  // Whoever stands among the trusted is, though it be no root: Java sees it so, and certificates of
-  // servers that nobody signed are what HBase's own guide makes.
+  // A trusted certificate is accepted even if it is no root: Java does the same, and HBase's own
+  // guide makes self-signed server certificates.
   X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context->native_handle()),
                               X509_V_FLAG_PARTIAL_CHAIN);
   TAMIS_RETURN_IF_ERROR(LoadTrusted(options.ca_file, context));

@@ -1,4 +1,4 @@
-// What all TLS connections of a client share: whom they trust, and who they are.
+// State that all TLS connections of a client share: the trusted certificates and the client's own.
 #pragma once
 
 #include <asio/ssl/context.hpp>

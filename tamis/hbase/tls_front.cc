@@ -64,7 +64,7 @@ TlsFront::TlsFront(Address behind, const Options& options)
   if (options.newest_version != 0) {
     SSL_CTX* const context = context_.native_handle();
     if (options.newest_version < TLS1_2_VERSION) {
-      // As old servers do, whatever this machine allows.
+      // Models old servers, whatever this machine allows.
       SSL_CTX_set_security_level(context, 0);
       SSL_CTX_set_min_proto_version(context, options.newest_version);
     }

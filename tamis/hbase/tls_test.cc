@@ -37,7 +37,7 @@ class TlsTest : public ConnectionTest {
     ConnectTo(address, {.tls = *tls, .handshake_timeout = handshake_timeout});
   }
 
-  // What a call ends with that must not leave.
+  // The status of a call that must not leave.
   Status Refused() {
     const Reply reply = Send(MakeCall("Ask"));
     EXPECT_EQ(reply.outcome, Outcome::kNotSent);
@@ -67,7 +67,7 @@ TEST_F(TlsTest, CallsAndAnswersOfAllSizesTravelInside) {
   EXPECT_EQ(server_.connections(), 1);
 }
 
-TEST_F(TlsTest, WhoIsSignedBySomebodyElseIsNotTrusted) {
+TEST_F(TlsTest, CertificateOfAnotherSignerIsNotTrusted) {
   TlsFront front(server_.address(), {.identity_file = other_ca_.Sign("IP:127.0.0.1")});
   for (const std::string& file : {ca_.file(), std::string()}) {
     ConnectInside(front.address(), {.ca_file = file});
@@ -94,7 +94,7 @@ TEST_F(TlsTest, ACertificateThatIsNotGoodNowIsNoMatterOfTheCa) {
   }
 }
 
-TEST_F(TlsTest, WhoHasNothingInCommonIsToldSo) {
+TEST_F(TlsTest, MissingCommonCipherIsReported) {
   // Its only cipher is for keys of another kind than its own.
   TlsFront front(server_.address(), {.identity_file = here_,
                                      .client_ca_file = "",
@@ -175,7 +175,7 @@ TEST_F(TlsTest, ACertificateOfAnotherHostIsTakenForThatOneOnly) {
   ExpectAnswer();
 }
 
-TEST_F(TlsTest, WhoHasToShowACertificateIsToldSo) {
+TEST_F(TlsTest, MissingClientCertificateIsReported) {
   // In TLS 1.2 the server says so in the handshake, in 1.3 when the client is through with it.
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     TlsFront front(
@@ -197,7 +197,7 @@ TEST_F(TlsTest, WhoHasToShowACertificateIsToldSo) {
   ExpectAnswer();
 }
 
-TEST_F(TlsTest, WhoSpeaksInTheOpenWhereTheOtherDoesNotIsTold) {
+TEST_F(TlsTest, PlainClientOfATlsServerAndTheReverseAreReported) {
   ConnectInside(server_.address(), {.ca_file = ca_.file()});
   const Status inside = Refused();
   EXPECT_EQ(inside.code(), StatusCode::kFailedPrecondition);
@@ -252,7 +252,7 @@ TEST_F(TlsTest, AClientsOptionsSayHowLongAHandshakeMayTake) {
   session.Close();
 }
 
-TEST_F(TlsTest, WhoWaitsForAHandshakeInVainIsToldSo) {
+TEST_F(TlsTest, HandshakeWithoutAnswerIsReported) {
   SilentPort port(io_);
   ConnectInside(port.address(), {.ca_file = ca_.file()});
   while (!port.WasSpokenTo()) io_.poll();

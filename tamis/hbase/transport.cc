@@ -37,7 +37,7 @@ bool IsAboutOurCertificate(SSL* ssl, int reason) {
   }
 }
 
-// What came is no TLS at all.
+// The peer's bytes are no TLS at all.
 bool IsForeign(int reason) {
   return reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_PACKET_LENGTH_TOO_LONG ||
          reason == SSL_R_HTTP_REQUEST || reason == SSL_R_BAD_RECORD_TYPE;
@@ -51,7 +51,7 @@ bool IsAboutTheProtocol(int reason) {
          reason == SSL_R_UNSUPPORTED_PROTOCOL || reason == SSL_R_WRONG_SSL_VERSION;
 }
 
-// What to do about a certificate that is not good; empty where its reason says it.
+// Advice about a bad certificate; empty where the reason says it.
 std::string AdviceOn(long verified) {
   switch (verified) {
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:

@@ -36,8 +36,8 @@ class Transport {
   // REQUIRES: has_tls(), and the socket is connected to this host. Its end is told once, later; a
   // failure that will be the same at the next try is kFailedPrecondition.
   void Handshake(const std::string& host, std::function<void(Status)> done);
-  // What a failed read says that belongs to the handshake: the server looks at our certificate when
-  // we are through already. Ok: nothing.
+  // A failed read that belongs to the handshake: the server checks our certificate after our side
+  // has finished. Ok: the failure has another reason.
   Status Refusal(const asio::error_code& error);
 
   template <class Buffers, class Handler>

@@ -16,10 +16,10 @@ struct WriteOptions {
   // Only when it holds of the row; else MutateResult::applied is false.
   std::optional<Condition> condition;
   // A Put or Delete that may have been carried out (its server died in the middle) is sent again.
-  // Right when nobody else writes these cells, or when its timestamps are given: else a newer value
-  // of somebody else may be overwritten. Without it such a change ends with kDeadlineExceeded: it
-  // may stand. Increment and Append carry a nonce, and are repeated at the same server. What has a
-  // condition is never repeated.
+  // Safe when no other client writes these cells, or when their timestamps are given: otherwise a
+  // newer value of another client may be overwritten. Without it such a change ends with
+  // kDeadlineExceeded: it may stand. Increment and Append carry a nonce, and are repeated at the
+  // same server. A change with a condition is never repeated.
   bool repeat = false;
 };
 

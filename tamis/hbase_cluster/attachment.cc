@@ -33,7 +33,7 @@ uint64_t NumberOf(const Attributes& attributes, std::string_view name, uint64_t 
   return number;
 }
 
-// What a person types in HBase's shell.
+// The command for HBase's shell.
 std::string AlterTable(const hbase::TableDescription& table, const std::string& what) {
   return "in HBase's shell: alter '" + table.name + "', " + what;
 }
@@ -90,7 +90,7 @@ std::string KeyText(const TableSchema& schema) {
   return text;
 }
 
-// Of the encodings of the type one that all of these are in.
+// The encoding of the type that all of these cells are in.
 std::string BetterEncoding(Type type, const std::vector<std::string>& cells) {
   for (int number = 1; number <= static_cast<int>(CellEncoding::kBigDecimal); ++number) {
     const auto encoding = static_cast<CellEncoding>(number);

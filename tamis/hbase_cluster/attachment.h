@@ -13,8 +13,8 @@
 
 namespace tamis {
 
-// What the description of an indexed table must not say, or rows change without their indexes. The
-// master's guard refuses the same.
+// Settings in the description of an indexed table with which rows would change without their
+// indexes. The master's guard refuses the same.
 std::vector<std::string> SettingsAgainst(const hbase::TableDescription& table,
                                          const TableSchema& schema);
 
@@ -27,8 +27,8 @@ std::vector<std::string> ObstaclesToAttaching(const hbase::TableDescription& tab
 // never used: they go on from `drawn`.
 TableSchema WithIndexesFrom(TableSchema schema, uint32_t drawn);
 
-// What some rows of the table are like when they are read by the schema: a key or a cell that is
-// never what the schema says is said wrongly.
+// Some rows of the table, read by the schema: a key or a cell that never fits the schema shows that
+// its declaration is wrong.
 class RowSample {
  public:
   explicit RowSample(const TableSchema& schema);  // which outlives it

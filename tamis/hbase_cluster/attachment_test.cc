@@ -47,12 +47,12 @@ TEST(AttachmentTest, APlainTableIsAttached) {
   EXPECT_THAT(ObstaclesToAttaching(With("d", "VERSIONS", "3"), Orders()), IsEmpty());
   EXPECT_THAT(ObstaclesToAttaching(With("d", "TTL", "2147483647"), Orders()), IsEmpty());
   EXPECT_THAT(ObstaclesToAttaching(With("DURABILITY", "ASYNC_WAL"), Orders()), IsEmpty());
-  // Of a family that no column is in.
+  // A setting of a family that holds no column.
   EXPECT_THAT(ObstaclesToAttaching(With("other", "KEEP_DELETED_CELLS", "TRUE"), Orders()),
               IsEmpty());
 }
 
-TEST(AttachmentTest, WhatIsInTheWayIsSaidWithWhatToDo) {
+TEST(AttachmentTest, ObstaclesAreNamedWithTheirRemedy) {
   const auto one = [](const hbase::TableDescription& table, const char* what, const char* remedy) {
     EXPECT_THAT(ObstaclesToAttaching(table, Orders()),
                 ElementsAre(AllOf(HasSubstr(what), HasSubstr(remedy))))

@@ -41,7 +41,7 @@ class CompactionJob {
   Status Run(const OnProgress& on_progress);
 
  private:
-  // Of one region; true: it is done.
+  // Advances the work on one region; true: it is done.
   Result<bool> Advance(const hbase::Region& region);
 
   const Actions actions_;

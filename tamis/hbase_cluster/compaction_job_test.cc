@@ -98,7 +98,7 @@ TEST_F(CompactionJobTest, OneThatClosesMeanwhileIsBegunAgain) {
   EXPECT_THAT(begun_, ElementsAre("r@one", "s@two", "r@one", "s@two"));
 }
 
-TEST_F(CompactionJobTest, WhatCameOfASplitIsCompactedInItsPlace) {
+TEST_F(CompactionJobTest, DaughtersOfASplitAreCompactedInItsPlace) {
   compacting_ = true;
   on_pause_ = [this](int pauses) {
     if (pauses != 2) return;
@@ -131,7 +131,7 @@ TEST_F(CompactionJobTest, PatienceIsForWhatDoesNotGoOn) {
   EXPECT_THAT(status.message(), HasSubstr("server one is away"));
 }
 
-TEST_F(CompactionJobTest, WhatAnotherAttemptDoesNotMendEndsIt) {
+TEST_F(CompactionJobTest, ErrorThatARetryDoesNotMendEndsTheJob) {
   begins_ = FailedPrecondition("AccessDeniedException");
   EXPECT_EQ(Run(), begins_);
   begins_ = Status();

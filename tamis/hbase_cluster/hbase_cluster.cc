@@ -195,7 +195,7 @@ void HBaseCluster::ListTables(Callback<std::vector<TableSchema>> done) {
 
 // ---- Regions
 
-// What the table is in HBase: as known, unless that is old and the master says otherwise.
+// Finds the HBase table of a name: as remembered, unless that is old and the master says otherwise.
 void HBaseCluster::FindKnown(const std::string& name, Callback<Known> done) {
   std::optional<Known> old;
   {
@@ -211,7 +211,7 @@ void HBaseCluster::FindKnown(const std::string& name, Callback<Known> done) {
   if (old) {
     executor_->PostAfter(options_.patience, [once, known = *old] { once(known); });
   }
-  // What was remembered of the answer may be distrusted again by now.
+  // The remembered answer may be invalid again by now.
   AskTable(name, [this, once, old](const Result<IndexedTable>& table) {
     if (table.ok()) return once(KnownOf(*table));
     const bool master_knows = table.status().code() == StatusCode::kNotFound;
@@ -225,7 +225,7 @@ void HBaseCluster::ListRegions(const std::string& table, std::vector<KeyRange> s
                     done = std::move(done)](const Result<Known>& known) mutable {
     if (!known.ok()) return done(known.status());
     const auto list = [this, known = *known, stale, done] { ListKnown(known, stale, done); };
-    // Who asks for a part only follows regions that went elsewhere.
+    // A request for a part only follows regions that went elsewhere.
     stale.empty() ? LearnSizes(list) : list();
   });
 }

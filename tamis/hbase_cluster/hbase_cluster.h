@@ -49,27 +49,27 @@ class HBaseCluster : public Cluster {
   // Asks nobody yet. kInvalidArgument for addresses that are none.
   static Result<std::unique_ptr<HBaseCluster>> Open(Options options, Executor* executor);
   ~HBaseCluster() override;
-  // What keeps a client from an answer: asks each address for as long as `time` allows. A cluster
-  // goes on trying for longer than a person waits, and does not say what it meets. Blocks.
+  // Finds out why no answer arrives: asks each address for as long as `time` allows. A cluster goes
+  // on trying for longer than a person waits, and does not report the causes. Blocks.
   static Status WhyNoAnswer(hbase::ClientOptions client, std::chrono::milliseconds time);
 
   std::shared_ptr<RegionServer> Server(const std::string& name) override { return Stub(name); }
-  // By "HOST:PORT". Those that have died and did not come back are listed, too.
+  // Servers by "HOST:PORT". Servers that have died and did not come back are listed, too.
   void ListServers(Callback<std::vector<ServerInfo>> done) override;
   void ListRegions(const std::string& table, std::vector<KeyRange> stale,
                    Callback<std::vector<RegionInfo>> done) override;
   void ListTables(Callback<std::vector<TableSchema>> done) override;
   void GetTable(const std::string& name, Callback<TableSchema> done) override;
 
-  // What an administrator needs beyond that. Find, Tables and Names block; not to be called from a
-  // task of the executor.
+  // For the administrator. Find, Tables and Names block; not to be called from a task of the
+  // executor.
   std::shared_ptr<HBaseRegionServer> Stub(const std::string& name);
   Result<IndexedTable> Find(const std::string& name);
   Result<std::vector<IndexedTable>> Tables();  // those that have a name
   Result<TableNames> Names();
   const std::string& name_space() const { return options_.name_space; }
   KnownRegions& known_regions() { return link_->regions; }
-  // What is remembered of the table's description is too old.
+  // Forgets the remembered description of the table.
   void Distrust(const std::string& name);
 
  private:
@@ -124,7 +124,7 @@ class HBaseCluster : public Cluster {
   GrowingPause pauses_;
   std::vector<std::string> bare_;  // servers without a known region, at the last look
 
-  // What it answers, to the end, uses all of the above.
+  // Its answers use all members above until it has ended.
   const std::unique_ptr<hbase::Client> client_;
   // For what waits for the master.
   ThreadExecutor waiters_;

@@ -25,12 +25,12 @@ constexpr int kJobWorkers = 4;
 constexpr Duration kAnswerTime = std::chrono::seconds(5);
 constexpr Duration kJobAnswerTime = std::chrono::seconds(10);
 constexpr std::chrono::milliseconds kDescribeTime(5'000);
-// Of a schema that somebody else changes at the same time.
+// For a schema that another process changes at the same time.
 constexpr int kTriesOfChange = 5;
-// Of a table that is attached, to see whether they are what they are said to be.
+// Rows of an attached table that are read to check the declared formats.
 constexpr uint64_t kRowsLookedAt = 100;
 
-// Of a region, by the master, for what ends when HBase has compacted it.
+// True when the master refuses for now, until HBase has compacted the region or cleaned up.
 bool IsNotYet(const Status& status) {
   if (status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kBusy) return true;
   for (const std::string_view why : {"NOT splittable", "not mergeable", "merge qualifier"}) {
@@ -284,7 +284,7 @@ void HBaseClusterAdmin::AttachTable(TableSchema schema, const std::string& forei
   });
 }
 
-// Of the store's namespace, without it where that is the default one.
+// The name in the store: without the namespace where that is the store's default.
 Result<std::string> HBaseClusterAdmin::OwnName(const std::string& foreign_name) const {
   const size_t colon = foreign_name.find(':');
   if (colon == std::string::npos) return HBaseTableName(cluster_->name_space(), foreign_name);
@@ -611,8 +611,8 @@ Status HBaseClusterAdmin::Split(RegionId id, const std::string& key) {
   return split.WithContext("cannot split region " + id.ToString());
 }
 
-// Of the keys that it holds, of which HBase has none on the disk that is good for a split: so they
-// are not many.
+// The middle of the keys that the region holds, for a region of which HBase has no split point in
+// its files: so they are not many.
 Result<std::string> HBaseClusterAdmin::MiddleOf(const hbase::Region& region) {
   hbase::Scan scan;
   scan.start_row = region.start;

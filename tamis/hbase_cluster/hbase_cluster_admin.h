@@ -29,9 +29,9 @@ class HBaseClusterAdmin : public ClusterAdmin {
  public:
   struct Options {
     hbase::ClientOptions client{.operation_timeout = std::chrono::minutes(10)};
-    // What came of a split or a merge is not split or merged again before it was compacted, the
-    // files that are no longer needed are gone, and hbase:meta was tidied: HBase does the last two
-    // every two and five minutes.
+    // A region that came of a split or a merge is not split or merged again before it was
+    // compacted, the files that are no longer needed are gone, and hbase:meta was tidied: HBase
+    // does the last two every two and five minutes.
     Duration patience = std::chrono::minutes(6);
   };
 
@@ -44,7 +44,7 @@ class HBaseClusterAdmin : public ClusterAdmin {
   // In cells: a column for which the schema names no cell gets one.
   void CreateTable(TableSchema schema, Callback<TableSchema> done) override;
   void DropTable(const std::string& table, DropOptions options, DoneCallback done) override;
-  // `foreign_name` is "NAME" or "NAMESPACE:NAME". Whoever was interrupted may ask again.
+  // `foreign_name` is "NAME" or "NAMESPACE:NAME". An interrupted call may be repeated.
   void AttachTable(TableSchema schema, const std::string& foreign_name,
                    Callback<TableSchema> done) override;
   void DetachTable(const std::string& table, DoneCallback done) override;
@@ -95,7 +95,7 @@ class HBaseClusterAdmin : public ClusterAdmin {
   Status DetachForeign(const std::string& foreign_name);
   Result<TableSchema> Change(const std::string& table,
                              const std::function<Result<TableSchema>(TableSchema)>& change);
-  // As hbase:meta has it now.
+  // The region as hbase:meta has it now.
   Result<hbase::Region> FindRegion(RegionId id, std::string_view doing);
   Result<std::vector<hbase::RegionPtr>> RegionsOf(const std::string& hbase_table);
   Result<std::vector<hbase::RegionPtr>> RegionsOfAll();  // tables of ours
@@ -104,7 +104,7 @@ class HBaseClusterAdmin : public ClusterAdmin {
   Result<std::string> MiddleOf(const hbase::Region& region);
   Status Merge(RegionId id);
   Status Move(RegionId id, const std::string& server);
-  // What each of them says, in their order.
+  // The reports of the servers, in the order of `servers`.
   std::vector<Result<pb::StatusReply>> AskStatus(const std::vector<std::string>& servers,
                                                  uint32_t table_id);
   Result<ClusterStatus> AskAll();

@@ -19,8 +19,8 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// Of a region that is not where it was, the cluster asks hbase:meta, and hears the answer on the
-// client's thread. It is a long one, so that it is being heard at some of these ends.
+// For a region that is not where it was, the cluster asks hbase:meta, and receives the answer on
+// the client's thread. The answer is long, so that it is being received at some of these ends.
 TEST(HBaseClusterTest, AnAnswerMayComeWhileItEnds) {
   hbase::ScriptedCluster scripted(2);
   constexpr int kRegions = 600;

@@ -19,7 +19,8 @@
 
 namespace tamis {
 
-// What the stubs of a cluster share. It outlives them; `client` does not, and ends their calls.
+// State that the stubs of a cluster share. It outlives them; `client` does not, and ends their
+// calls.
 struct ServerLink {
   hbase::Client* client = nullptr;
   Executor* executor = nullptr;

@@ -1,4 +1,4 @@
-// What becomes of messages, whatever a server answers.
+// How messages fare for every answer of a server.
 #include "tamis/hbase_cluster/hbase_region_server.h"
 
 #include <gmock/gmock.h>
@@ -117,7 +117,7 @@ TEST_F(HBaseRegionServerTest, ARegionWithoutTheServiceIsLeftForTheNextOne) {
   EXPECT_FALSE(looked);
 }
 
-// Of a jar that is older than the program.
+// The server's jar is older than the program.
 TEST_F(HBaseRegionServerTest, AServiceWithoutTheMethodIsAnError) {
   Open();
   cluster_.server(1).On("ExecService", [](const auto& request, const auto& peer) {

@@ -25,7 +25,7 @@
 
 namespace tamis {
 
-// Who made the HBase table, and owns its rows.
+// The maker of the HBase table, which owns its rows.
 enum class TableOrigin { kCreated, kAttached };
 
 struct IndexedTable {
@@ -39,15 +39,15 @@ struct IndexedTable {
   // kAttached where that is not recorded.
   TableOrigin origin() const;
 
-  // As coordinators know it: under the id that is used in messages.
+  // The schema for coordinators: under the id that is used in messages.
   TableSchema schema() const;
 };
 
 // nullopt: Tamis keeps no indexes of it. kDataLoss when it cannot be read.
 Result<std::optional<IndexedTable>> ReadIndexedTable(hbase::TableDescription description);
 
-// The description with the schema, and with what the servers ask of a table that has one. What else
-// the description says stays; families that the schema names and that are not there are added.
+// The description with the schema and the settings that servers require of a table with a schema.
+// The rest of the description stays; families that the schema names and that are missing are added.
 hbase::TableDescription DescribeIndexed(hbase::TableDescription description,
                                         const TableSchema& stored);
 // REQUIRES: it is described as indexed.
@@ -68,7 +68,7 @@ std::string HBaseTableName(std::string_view name_space, std::string_view name);
 std::string FullTableName(std::string_view hbase_table);
 // Likewise.
 uint32_t TableIdInMessages(std::string_view hbase_table, uint32_t stored_id);
-// Of the 32 hexadecimal digits of a region's name.
+// The id from the 32 hexadecimal digits of a region's name.
 Result<RegionId> RegionIdOf(std::string_view encoded_name);
 
 }  // namespace tamis

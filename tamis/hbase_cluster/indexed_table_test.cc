@@ -34,7 +34,7 @@ TEST(IndexedTableTest, ColumnsWithoutACellGetOneNamedAsTheyAre) {
   EXPECT_EQ(added.cell, (CellName{"d", "note"}));
 }
 
-TEST(IndexedTableTest, WhatIsDescribedIsRead) {
+TEST(IndexedTableTest, DescribedTableIsReadBack) {
   const TableSchema schema = InCells(Orders());
   const auto table = ReadIndexedTable(DescribeIndexed({.name = "shop:orders"}, schema));
   ASSERT_TRUE(table.ok() && table->has_value()) << table.status();
@@ -52,7 +52,7 @@ TEST(IndexedTableTest, WhatIsDescribedIsRead) {
   EXPECT_NE(damaged.status().message().find("\"t\""), std::string::npos) << damaged.status();
 }
 
-TEST(IndexedTableTest, WhatOthersSaidOfTheTableStays) {
+TEST(IndexedTableTest, SettingsOfOthersStay) {
   const hbase::TableDescription theirs{
       .name = "t",
       .attributes = {{"coprocessor$1", "|org.example.Other|1000|"}, {"owner", "them"}},

@@ -17,10 +17,10 @@ constexpr uint32_t kFewHandlers = 10;
 constexpr uint32_t kOutOfReach = 1000;
 // Each may wait for coordinators, for two seconds at the most.
 constexpr uint64_t kManyRegionsOfAThread = 100;
-// Of a heap, for all that is not bounded by itself.
+// Share of a heap that is needed for everything without a bound of its own.
 constexpr uint64_t kLittleHeap = uint64_t{200} << 20;
 
-// Of the coprocessors that HBase itself brings, those that change nothing of what is written.
+// HBase's own coprocessors that change nothing of what is written.
 constexpr std::string_view kHarmless[] = {
     "AccessController", "TokenProvider", "SecureBulkLoadEndpoint", "MultiRowMutationEndpoint",
     "SchemaGuard",      "ServerReport",  "IndexObserver"};
@@ -92,7 +92,8 @@ std::string WhyUnfit(const pb::DescribeReply& said) {
          "; run a version of HBase that docs/HBASE.md names, or install a jar for this one";
 }
 
-// What is the same for a master and a region server. Whether it could be asked.
+// Checks the settings that a master and a region server share. Returns whether the process could be
+// asked.
 bool CheckProcess(const Installation& all, const Installation::Server& one, bool is_master,
                   const std::string& subject, Findings* findings) {
   if (!one.described.ok()) {
@@ -211,7 +212,7 @@ void CheckPlain(const hbase::TableDescription& table, Findings* findings) {
                      "tamis table detach --hbase-table " + FullTableName(table.name));
 }
 
-// What the servers ask of a table that has a schema.
+// Checks the settings that servers require of a table with a schema.
 void CheckDescription(const IndexedTable& table, const std::string& subject, Findings* findings) {
   const hbase::TableDescription& now = table.description;
   const hbase::TableDescription wanted = DescribeIndexed(now, table.stored);

@@ -20,7 +20,7 @@ struct Installation {
   struct Server {
     std::string address;
     std::vector<std::string> coprocessors;  // of its regions and logs, as it tells the master
-    // As it says itself, by the jar. Who lacks the jar has nobody who would say anything.
+    // The server's own report, given by the jar. A server without the jar reports nothing.
     Result<pb::DescribeReply> described;
   };
   struct Table {
@@ -34,12 +34,12 @@ struct Installation {
   std::vector<Table> tables;
 };
 
-// Why no table may be indexed: servers that do not load the jar, since such a server ends when it is
-// given a region of one, and so does the next; and servers whose HBase lacks what the jar needs.
+// Why no table may be indexed: servers that do not load the jar, since such a server ends when it
+// is given a region of one, and so does the next; and servers whose HBase lacks what the jar needs.
 // Servers that do not tell this user count only if `strict`.
 std::vector<std::string> MissingJar(const Installation& installation, bool strict);
 
-// What holds for several servers is said once.
+// A finding about several servers is given once.
 std::vector<Finding> Examine(const Installation& installation);
 
 }  // namespace tamis

@@ -79,11 +79,11 @@ Finding Only(Kind kind, const Installation& installation) {
   return found.empty() ? Finding() : found[0];
 }
 
-TEST(InstallationTest, WhatIsWellIsSaidToo) {
+TEST(InstallationTest, HealthyPartsAreReportedToo) {
   const std::vector<Finding> found = Examine(Healthy());
   EXPECT_THAT(found, Each(Field(&Finding::kind, Kind::kFine)));
   EXPECT_THAT(found, Contains(Field(&Finding::text, HasSubstr("indexed as \"orders\""))));
-  // Of both servers in one line.
+  // Both servers in one line.
   EXPECT_THAT(found, Contains(AllOf(Field(&Finding::subjects,
                                           ElementsAre("region server a:1", "region server b:1")),
                                     Field(&Finding::text, HasSubstr("logs")))));
@@ -99,7 +99,7 @@ Status Denied() {
   return FailedPrecondition("AccessDeniedException: Insufficient permissions (user=bob, ADMIN)");
 }
 
-TEST(InstallationTest, WhoMayCallCoprocessorsIsSaidWhereThatIsAsked) {
+TEST(InstallationTest, CallersOfCoprocessorsAreNamedWhereRightsAreChecked) {
   Installation asked = Healthy();
   asked.servers[0].described->set_exec_checks(true);
   const Finding found = Only(Kind::kNote, asked);
@@ -158,7 +158,7 @@ TEST(InstallationTest, VersionsDiffer) {
   EXPECT_THAT(Only(Kind::kNote, mixed).text, HasSubstr("tested with 2.6"));
 }
 
-TEST(InstallationTest, WhoMayNotAskIsTold) {
+TEST(InstallationTest, MissingRightToAskIsReported) {
   Installation secured = Healthy();
   secured.servers[0].described = Denied();
   EXPECT_THAT(Only(Kind::kToDo, secured).text, HasSubstr("grant 'USER', 'A'"));

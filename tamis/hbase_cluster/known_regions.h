@@ -19,7 +19,7 @@ namespace tamis {
 
 class KnownRegions {
  public:
-  // What hbase:meta has in this range of the table.
+  // Learns the regions that hbase:meta has in this range of the table.
   void Learn(const std::string& table, const KeyRange& range,
              const std::vector<hbase::RegionPtr>& regions);
   // Its server says that it is not there. False when something else is known by now.
@@ -27,7 +27,7 @@ class KnownRegions {
   // The table is no more.
   void ForgetTable(const std::string& table);
 
-  // Those at the server, the ones with these ids first; no more than `most`.
+  // The regions at the server, the ones with these ids first; no more than `most`.
   std::vector<hbase::RegionPtr> At(const std::string& server, const std::vector<RegionId>& first,
                                    size_t most) const;
   uint64_t CountAt(const std::string& server) const;

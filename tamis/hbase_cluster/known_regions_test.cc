@@ -32,7 +32,7 @@ TEST(KnownRegionsTest, AServerIsReachedByTheRegionsThatItHas) {
   EXPECT_TRUE(known.At("three:1", {}, 9).empty());
 }
 
-TEST(KnownRegionsTest, WhatIsNewTakesThePlaceOfWhatItOverlaps) {
+TEST(KnownRegionsTest, NewRegionReplacesTheRegionsThatItOverlaps) {
   KnownRegions known;
   const auto parent = NewRegion("2", "", "", "one");
   known.Learn("t", {}, {parent});
@@ -41,7 +41,7 @@ TEST(KnownRegionsTest, WhatIsNewTakesThePlaceOfWhatItOverlaps) {
   known.Learn("t", {"a", "b"}, {lower});
   EXPECT_EQ(known.CountAt("one:1"), 0u);
   EXPECT_EQ(known.Find(*RegionIdOf(parent->encoded)), nullptr);
-  // It moved. Whoever still found it at its old server forgets nothing.
+  // The region moved. A report that it was still at its old server changes nothing.
   const auto moved = NewRegion("4", "", "g", "one");
   known.Learn("t", {"", "g"}, {moved});
   EXPECT_FALSE(known.Forget(lower));

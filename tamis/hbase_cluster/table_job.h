@@ -48,7 +48,7 @@ class TableJob {
 
   // kUnavailable: patience is over. An error that another attempt does not mend ends it at once.
   Status Run(const OnProgress& on_progress);
-  // Of a check that ended well.
+  // The report of a check that ended well.
   CheckReport report() const;
 
  private:

@@ -113,7 +113,7 @@ TEST_F(TableJobTest, ARegionThatCannotBeReadEndsItWithWhatItsServerSays) {
   EXPECT_EQ(done_, 1u);
 }
 
-TEST_F(TableJobTest, WhoIsLongAtARegionIsWaitedFor) {
+TEST_F(TableJobTest, SlowRegionIsWaitedFor) {
   get_ = [&](uint64_t job) -> Result<pb::GetJobReply> {
     if (now_ < seconds(1000) + 10 * kPatience) return pb::GetJobReply();
     return Ended(job, [](uint64_t) { return Status(); });
@@ -121,7 +121,7 @@ TEST_F(TableJobTest, WhoIsLongAtARegionIsWaitedFor) {
   EXPECT_EQ(Run(), Status());
 }
 
-TEST_F(TableJobTest, WhatAnotherAttemptDoesNotMendEndsItAtOnce) {
+TEST_F(TableJobTest, ErrorThatARetryDoesNotMendEndsTheJobAtOnce) {
   get_ = [&](uint64_t job) {
     return Ended(job, [](uint64_t) { return FailedPrecondition("you may not"); });
   };

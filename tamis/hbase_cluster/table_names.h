@@ -34,13 +34,12 @@ class TableNames {
 
   // kNotFound; kFailedPrecondition for an ambiguous name, with the HBase names of all claimants.
   Result<IndexedTable> Find(const std::string& name) const;
-  // Those that have a name.
+  // The tables that have a name.
   std::vector<IndexedTable> Named() const;
   // kCopy for a table that was not given.
   Standing StandingOf(const std::string& full_name) const;
 
-  // Of the copies and ambiguous names: a sentence for each table, which says what it is and what
-  // to do.
+  // A sentence for each copy and each ambiguous name, which says what it is and what to do.
   struct Unnamed {
     IndexedTable table;
     Standing standing;

@@ -22,13 +22,13 @@ IndexedTable Indexed(const std::string& hbase_name, const std::string& name) {
   return {.description = DescribeIndexed({.name = hbase_name}, schema), .stored = schema};
 }
 
-// As clone_snapshot makes it: with all attributes.
+// A table that clone_snapshot made: with all attributes.
 IndexedTable CopyOf(IndexedTable table, const std::string& hbase_name) {
   table.description.name = hbase_name;
   return table;
 }
 
-// As a program wrote it that did not record the HBase name.
+// A table of an older program, which did not record the HBase name.
 IndexedTable ByAnOlderProgram(IndexedTable table) {
   table.description.attributes.erase("tamis.table");
   return table;

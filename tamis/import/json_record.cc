@@ -47,7 +47,8 @@ class MemberReader : public nlohmann::json_sax<nlohmann::json> {
                    const nlohmann::detail::exception& error) override {
     constexpr int kNumberOutOfRange = 406;
     error_ = error.id == kNumberOutOfRange
-                 ? "the number " + token + " is greater than any double; as a JSON string it can be text"
+                 ? "the number " + token +
+                       " is greater than any double; as a JSON string it can be text"
                  : "it is not JSON at byte " + std::to_string(position);
     return false;
   }

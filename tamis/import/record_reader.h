@@ -1,14 +1,16 @@
 // RecordReader: the records of a stream in one of three formats, one at a time.
 //
 //   csv     RFC 4180: a header, then one record a line; quoted fields may hold commas, quotes ("")
-//           and line ends. An empty field is no value, a quoted empty one ("") is empty text. A first
-//           line `sep=;` names the delimiter, as Excel has it. CsvOptions say what is different.
+//           and line ends. An empty field is no value, a quoted empty one ("") is empty text. A
+//           first line `sep=;` names the delimiter, as Excel has it. CsvOptions say what is
+//           different.
 //   jsonl   one JSON object a line; null is no value, numbers keep their digits, arrays and objects
 //           are kept as JSON text.
 //   deb822  "Name: value" lines, continued on lines that begin with a space; an empty line ends the
 //           record; lines that begin with # are comments.
 //
-// Lines end with LF, CR LF or CR. Fields of one record whose names make the same column are an error.
+// Lines end with LF, CR LF or CR. Fields of one record whose names make the same column are an
+// error.
 #pragma once
 
 #include <istream>
@@ -49,7 +51,7 @@ class RecordReader {
   // which records cannot be told apart.
   bool ended() const { return ended_; }
 
-  // Of the CSV header, known after the first call of Next; empty for the other formats.
+  // The header of a CSV, known after the first call of Next; empty for the other formats.
   const std::vector<std::string>& header() const { return header_; }
 
  private:

@@ -111,8 +111,10 @@ TEST(RecordReaderTest, LinesMayEndWithAReturnAlone) {
               ElementsAre("2: a=1 b=2", "3: a=3 b=4\r5"));
   EXPECT_THAT(Read(RecordFormat::kCsv, "a,b\n1,2\r3,4\r\n5,6"),
               ElementsAre("2: a=1 b=2", "3: a=3 b=4", "4: a=5 b=6"));
-  EXPECT_THAT(Read(RecordFormat::kJsonl, "{\"a\":1}\r{\"a\":2}\r"), ElementsAre("1: a=1", "2: a=2"));
-  EXPECT_THAT(Read(RecordFormat::kDeb822, "A: 1\r\rA: 2\r x\r"), ElementsAre("1: a=1", "3: a=2\nx"));
+  EXPECT_THAT(Read(RecordFormat::kJsonl, "{\"a\":1}\r{\"a\":2}\r"),
+              ElementsAre("1: a=1", "2: a=2"));
+  EXPECT_THAT(Read(RecordFormat::kDeb822, "A: 1\r\rA: 2\r x\r"),
+              ElementsAre("1: a=1", "3: a=2\nx"));
 }
 
 TEST(RecordReaderTest, JsonThatIsMeantOtherwise) {

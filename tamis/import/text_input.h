@@ -5,7 +5,7 @@
 //                first two characters are ASCII
 //   UTF-8        the byte order mark is left out
 //
-// What is refused, damaged or cut off ends the text, and status() says why.
+// Input that is refused, damaged or cut off ends the text; status() says why.
 #pragma once
 
 #include <array>

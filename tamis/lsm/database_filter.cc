@@ -16,7 +16,7 @@ namespace {
 // filter the keys that are only counted twice meanwhile. So it is waited as long as some come, and
 // then until they are complete.
 constexpr std::chrono::milliseconds kTogether{20};
-// What memory has run out for is tried again so often.
+// Interval between attempts after memory ran out.
 constexpr std::chrono::milliseconds kUntilMemory{500};
 
 }  // namespace
@@ -164,7 +164,7 @@ void DatabaseFilter::Run() {
       woken_ = true;
     }
     busy_ = false;
-    // What could not be settled now is tried again with the next event.
+    // A settlement that was not possible now is tried again with the next event.
     idle_.notify_all();
     if (!woken_ && HasWork() && !stops_) {
       wake_.wait_for(lock, 10 * kTogether, [this] { return stops_ || woken_; });

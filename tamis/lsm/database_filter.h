@@ -110,7 +110,7 @@ class DatabaseFilter {
   // False without memory: it is to be tried again.
   bool CountUnknown() noexcept;
   bool CountAndSettle() noexcept;
-  // Those in doubt for what has come into them are not in doubt any more.
+  // Families that were in doubt because of files that came in are trusted again.
   void CountLiveFiles(const std::set<uint32_t>& uncounted);
   bool HasWork() const;
   struct LiveFile {

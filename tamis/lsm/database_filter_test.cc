@@ -172,7 +172,7 @@ TEST_F(DatabaseFilterTest, OneFileMayBeIngestedIntoTwoFamilies) {
 }
 
 // A deletion that is prepared and not decided hides nothing, but in a file that is read back.
-TEST_F(DatabaseFilterTest, WhatAPreparedTransactionDeletesIsThereAfterACrash) {
+TEST_F(DatabaseFilterTest, KeyDeletedByAPreparedTransactionIsThereAfterACrash) {
   rocksdb::TransactionDBOptions transactions;
   transactions.write_policy = rocksdb::WRITE_PREPARED;
   for (const bool again : {false, true}) {
@@ -211,7 +211,7 @@ TEST_F(DatabaseFilterTest, WhatAPreparedTransactionDeletesIsThereAfterACrash) {
   }
 }
 
-// Whose files only the thread that made it can open, while they are held.
+// A file system whose held files only the thread that made it can open.
 class HeldFileSystem : public rocksdb::FileSystemWrapper {
  public:
   HeldFileSystem() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
@@ -301,7 +301,7 @@ TEST_F(DroppedFamilyTest, IsCountedAllTheSame) {
   Close();
 }
 
-// Whose files those of that name are cannot be told any more.
+// The owner of the files of that name cannot be known any more.
 TEST_F(DroppedFamilyTest, PassesThroughOnceThereIsAnotherOfItsName) {
   ColumnFamilyHandle* const first = Import();
   ASSERT_TRUE(db_->DropColumnFamily(first).ok());

@@ -14,7 +14,7 @@ class FailingAllocations {
   FailingAllocations(const FailingAllocations&) = delete;
   FailingAllocations& operator=(const FailingAllocations&) = delete;
 
-  // As if one were made that lives on.
+  // Like an object of this class that lives on.
   static void Begin(uint64_t before, bool only_one);
 
   static uint64_t failed();  // of this thread, since the latest was made or begun

@@ -88,9 +88,9 @@ bool FilteredDB::KeyMayExist(const ReadOptions& options, ColumnFamilyHandle* fam
   return db_->KeyMayExist(options, family, key, value, value_found);
 }
 
-// A batch is read as of one moment. What the filter denies is absent as of the moment when it was
-// asked, which is before the others are read; so if something was written meanwhile, it is asked
-// again, and if it denies something no more, all are read together.
+// A batch is read as of one moment. A key that the filter denies is absent as of the moment of the
+// filter's answer, which precedes the read of the others. So if anything was written meanwhile, the
+// filter is asked again, and if a denied key is not denied any more, all keys are read together.
 template <class FamilyAt, class Read, class ReadAll, class Deny>
 void FilteredDB::ReadMany(size_t count, const Slice* keys, FamilyAt&& family_at, Read&& read,
                           ReadAll&& read_all, Deny&& deny) {

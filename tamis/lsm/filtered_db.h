@@ -148,10 +148,10 @@ class FilteredDB : public rocksdb::StackableDB {
                              Ingestions* ingestions) const noexcept;
   // Without memory for that it passes through.
   void Show(rocksdb::ColumnFamilyHandle* handle) const noexcept;
-  // Of a key that was let pass.
+  // Counts a key that the filter let pass.
   void Note(rocksdb::ColumnFamilyHandle* family, const rocksdb::Status& status) const;
-  // ask(places): reads what stands at these places of the batch. Those that the filter denies are
-  // not among them.
+  // ask(places): reads the keys at these places of the batch. Keys that the filter denies are not
+  // among them.
   template <class FamilyAt, class Read, class ReadAll, class Deny>
   void ReadMany(size_t count, const rocksdb::Slice* keys, FamilyAt&& family_at, Read&& read,
                 ReadAll&& read_all, Deny&& deny);

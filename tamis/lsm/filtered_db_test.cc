@@ -202,8 +202,9 @@ TEST_F(FilteredDBTest, AFamilyThatIsNotWatchedPassesThroughAndSaysWhy) {
   EXPECT_TRUE(db_->Get({}, watched, "a", &value).IsNotFound());
 }
 
-// What StackableDB forgets is answered by the defaults of rocksdb::DB, and differs here.
-TEST_F(FilteredDBTest, WhateverCanBeAskedOfADatabaseIsAnsweredByTheBase) {
+// A method that StackableDB does not forward is answered by the defaults of rocksdb::DB, and
+// differs here.
+TEST_F(FilteredDBTest, EveryPropertyAndMethodIsAnsweredByTheBase) {
   using rocksdb::DB;
   db_->filter().WaitUntilCounted();
   for (uint64_t i = 0; i < 2000; ++i) Put(Key(i));
@@ -557,7 +558,7 @@ TEST_F(FilteredDBTest, WithoutUsItIsAPlainDatabaseAgain) {
   ASSERT_TRUE(rocksdb::DB::Open(options_, path_, &plain).ok());
   std::string value;
   for (uint64_t i = 0; i < 3000; ++i) ASSERT_TRUE(plain->Get({}, Key(i), &value).ok());
-  // What it writes while we are not there.
+  // Keys that the plain database writes while no filter is attached.
   for (uint64_t i = 3000; i < 6000; ++i) ASSERT_TRUE(plain->Put({}, Key(i), "v").ok());
   ASSERT_TRUE(plain->CompactRange({}, nullptr, nullptr).ok());
   delete plain;
@@ -611,7 +612,7 @@ TEST_F(FilteredDBTest, FiltersOfMemtablesThatAreGoneAreFreed) {
     Put("key " + std::to_string(1000 + flush));
     ASSERT_TRUE(db_->Flush({}, handles_[0]).ok());
   }
-  // Nobody else wakes who frees them: WaitUntilSettled would.
+  // No other thread wakes the one that frees them: WaitUntilSettled would.
   while (db_->filter().tree().figures().retired > 10) std::this_thread::yield();
 }
 

@@ -63,8 +63,8 @@ uint32_t GracePeriod::FindMine() {
 
 bool GracePeriod::Wait() {
   const std::lock_guard lock(waiting_);
-  // Who counts itself behind this fence finds what was put in the place of the old; the others are
-  // seen below, in one of the phases.
+  // A reader that enters after this fence sees the new pointer; the others are seen below, in one
+  // of the phases.
   if (CanFenceAll() && !Membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return false;
   // Twice: a reader may have read the phase long before it counted itself.
   for (int turn = 0; turn < 2; ++turn) {

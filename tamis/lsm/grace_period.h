@@ -1,11 +1,13 @@
 // GracePeriod: when nobody can be using any more what has just been replaced.
 //
-// Who replaces something that readers use under a Guard: Wait, then delete if it says so; or, where
-// waiting is not wanted, Retire, and somebody will Collect.
+// A writer that replaces an object that readers use under a Guard calls Wait, then deletes it if
+// Wait says so; where waiting is not wanted it calls Retire, and some later Collect frees the
+// object.
 //
-// A reader holds a Guard while it uses what it has loaded from a pointer (seq_cst, after Enter).
-// Who has put something else there calls Wait, and may then delete the old. Readers never wait; two
-// counters a slot, so that Wait does not wait for readers who came after it (McKenney's SRCU).
+// A reader holds a Guard while it uses what it has loaded from a pointer (seq_cst, after Enter). A
+// writer that has replaced the pointer calls Wait, and may then delete the old object. Readers
+// never wait; each slot has two counters, so that Wait does not wait for readers that came after it
+// (McKenney's SRCU).
 //
 // A reader's count must be seen before what it loads is chosen. No reader pays for that order: Wait
 // has the system put a fence into every running thread (membarrier, as liburcu does). A locked

@@ -17,7 +17,7 @@ struct Thing {
 
 // Readers with slots of their own and some that share one, since others keep theirs; some end while
 // others go on.
-TEST(GracePeriodTest, NobodySeesWhatHasBeenDeleted) {
+TEST(GracePeriodTest, ReadersNeverSeeADeletedObject) {
   GracePeriod grace;
   std::vector<Thing> things(200);
   std::atomic<Thing*> current{&things[0]};
@@ -81,7 +81,7 @@ TEST(GracePeriodTest, ThreadsThatAreThereHaveSlotsOfTheirOwnUntilThereAreNone) {
   EXPECT_GE(own - slots.begin(), 5);
 }
 
-TEST(GracePeriodTest, WhatWasRetiredLivesUntilItsReadersAreGone) {
+TEST(GracePeriodTest, RetiredObjectLivesUntilItsReadersAreGone) {
   GracePeriod grace;
   auto thing = std::make_shared<const Thing>();
   const std::weak_ptr<const Thing> watched = thing;

@@ -132,8 +132,8 @@ class Collectors : public rocksdb::TablePropertiesCollectorFactory {
  public:
   explicit Collectors(std::shared_ptr<HookState> state) : state_(std::move(state)) {}
   rocksdb::TablePropertiesCollector* CreateTablePropertiesCollector(Context context) override {
-    // Of a file that an SstFileWriter writes no listener is told, nor has it a level. Its keys are
-    // read when it is ingested.
+    // A file that an SstFileWriter writes has no level and causes no event. Its keys are read when
+    // it is ingested.
     const bool is_of_database = context.level_at_creation != Context::kUnknownLevelAtCreation;
     return new Collector(state_, is_of_database ? context.column_family_id : Collector::kNoFamily);
   }
@@ -163,7 +163,7 @@ class Listener : public rocksdb::EventListener {
   void OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo&) noexcept override {
     state_->OnFlushed();
   }
-  // Of a compaction that cannot be noted the inputs are not known, as of one that is not announced.
+  // A compaction that cannot be noted has unknown inputs, like a compaction that was not announced.
   void OnCompactionBegin(rocksdb::DB* db,
                          const rocksdb::CompactionJobInfo& info) noexcept override {
     if (state_->IsOther(db->GetName())) return;
@@ -294,7 +294,7 @@ class WatchedMemtables : public rocksdb::MemTableRepFactory {
                                           rocksdb::Allocator* allocator,
                                           const rocksdb::SliceTransform* transform,
                                           rocksdb::Logger* logger) override {
-    // Of which family is not said, so it is nothing to be watched.
+    // RocksDB does not say here which family the memtable belongs to, so it is not watched.
     return memtables_->CreateMemTableRep(comparator, allocator, transform, logger);
   }
   rocksdb::MemTableRep* CreateMemTableRep(const rocksdb::MemTableRep::KeyComparator& comparator,
@@ -524,7 +524,7 @@ void AttachTo(const std::shared_ptr<HookState>& state, rocksdb::ColumnFamilyOpti
     }
   }
   options->table_properties_collector_factories.push_back(std::make_shared<Collectors>(state));
-  // Of the others the handles are not keys that could be read.
+  // With other memtables the handles are not keys that could be read.
   const auto& memtables = options->memtable_factory;
   if (memtables != nullptr &&
       std::string_view(memtables->Name()) == rocksdb::SkipListFactory::kClassName()) {

@@ -29,7 +29,7 @@ namespace tamis::lsm {
 // The number in the name of an SST file.
 TreeFilter::FileNumber FileNumberOf(const std::string& path);
 
-// What the hooks of one database share.
+// The state that the hooks of one database share.
 class HookState {
  public:
   explicit HookState(std::unique_ptr<TreeFilter> tree) : tree_(std::move(tree)) {}
@@ -46,7 +46,7 @@ class HookState {
   void OnFlushed() { Wake(); }
   void OnIngested(const rocksdb::ExternalFileIngestionInfo& info);
 
-  // Whoever has announced an ingestion is told under which number each file came in.
+  // The caller that announced an ingestion learns under which number each file came in.
   struct Expected {
     uint32_t family;
     std::string external_path;
@@ -66,16 +66,16 @@ class HookState {
   // Families into which files came that are to be counted; taken by who counts them.
   // They pass through until then.
   void AddUncounted(uint32_t family);
-  // As AddUncounted at the end, and it passes through from the beginning.
+  // Like AddUncounted at the end, and the family passes through from the beginning.
   void ArrivalBegan(uint32_t family);
   void ArrivalEnded(uint32_t family) noexcept;
   std::set<uint32_t> TakeUncounted();
   void GiveBackUncounted(std::set<uint32_t> families) noexcept;  // they could not be counted
   bool HasUncounted() const;
-  // Those into which nothing has come since they were taken do not pass through any more.
+  // Families into which nothing has come since they were taken do not pass through any more.
   void HaveCounted(const std::set<uint32_t>& families);
 
-  // What happens in another database is none of ours, though it was opened with our options.
+  // Events of another database are ignored, even if it was opened with our options.
   void SetDatabase(const std::string& name);
   bool IsOther(const std::string& database) const;
 

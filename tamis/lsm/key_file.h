@@ -44,7 +44,7 @@ class KeyFile {
 
   // Reads the header and the table of sections. kNotFound, kDataLoss.
   static Result<KeyFile> Open(rocksdb::FileSystem* system, const std::string& path);
-  // Of bytes that must outlive it.
+  // Reads bytes that must outlive it.
   static Result<KeyFile> Borrow(std::string_view bytes);
   KeyFile(KeyFile&& other) = default;
   KeyFile& operator=(KeyFile&&) = delete;

@@ -39,7 +39,7 @@ class KeyFileDirectory {
 
   // The file with this number is no leftover any more.
   void Use(uint64_t number);
-  // Of those that were there before: the ones that nothing has used since. May run beside Write and
+  // Deletes the files of earlier openings that nothing has used since. May run beside Write and
   // Use.
   void DeleteLeftovers();
 

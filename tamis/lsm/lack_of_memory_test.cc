@@ -124,7 +124,7 @@ TEST_F(LackOfMemoryTest, AMemtableThatCannotBeWatchedPutsItsFamilyInDoubt) {
       return SkipListFactory::CreateMemTableRep(comparator, allocator, transform, logger);
     }
   };
-  // What of ours RocksDB calls, without memory.
+  // Makes the factories that RocksDB calls fail for want of memory.
   class Failing : public rocksdb::MemTableRepFactory {
    public:
     Failing(std::shared_ptr<rocksdb::MemTableRepFactory> watched, uint64_t turn, bool only_one)
@@ -257,7 +257,7 @@ TEST_F(LackOfMemoryTest, EventsThatCannotBeNotedDenyNothing) {
   });
 }
 
-// What a settling or a counting has begun is finished by the next one, and is exact.
+// A settlement or a count that was broken off is completed by the next one, and is exact.
 TEST_F(LackOfMemoryTest, ASettlingThatWasBrokenOffGoesOn) {
   ForEachAllocation([&](uint64_t turn, bool only_one) -> uint64_t {
     const auto tree = MakeTree();
@@ -337,7 +337,7 @@ TEST_F(LackOfMemoryTest, ACountingThatWasBrokenOffGoesOn) {
   }
 }
 
-// Whose thread has no memory for a while once it has looked at the files.
+// A database whose thread has no memory for a while once it has looked at the files.
 class FailingThread : public rocksdb::StackableDB {
  public:
   explicit FailingThread(rocksdb::DB* db) : StackableDB(db) {}

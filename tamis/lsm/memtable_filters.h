@@ -51,7 +51,7 @@ class MemtableFilter {
   uint64_t size_bytes() const;
 
  private:
-  // Of zeros that no page is touched for: of many families most memtables stay empty.
+  // Zeros whose pages are not touched until used: with many families most memtables stay empty.
   struct Layer {
     Layer(uint64_t lines, Layer* older);
     ~Layer();
@@ -96,10 +96,10 @@ class MemtableFilter {
   std::mutex growing_;
 };
 
-// Those of one column family.
+// The filters of the memtables of one column family.
 class MemtableFilters {
  public:
-  // What readers may still use is handed to `grace`.
+  // Memory that readers may still use is handed to `grace`.
   explicit MemtableFilters(GracePeriod* grace);
   ~MemtableFilters();
 

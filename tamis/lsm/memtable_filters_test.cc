@@ -29,7 +29,7 @@ TEST(MemtableFilterTest, FindsAllKeysAndFewOthersWhateverWasExpected) {
   }
 }
 
-TEST(MemtableFilterTest, WhatAnyThreadHasAddedIsFoundAtOnce) {
+TEST(MemtableFilterTest, KeyAddedByAnyThreadIsFoundAtOnce) {
   MemtableFilter filter(100);
   std::atomic<uint64_t> added{0};
   std::atomic<uint64_t> lost{0};

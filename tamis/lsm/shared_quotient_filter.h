@@ -38,8 +38,8 @@ class SharedQuotientFilter {
   static constexpr uint32_t kSections = 256;
   static uint32_t SectionOf(uint64_t hash) { return static_cast<uint32_t>(hash >> 56); }
 
-  // Of everything that is in the filter the hashes in [first, last) of the sections, in order, with
-  // all copies; false when they are not known.
+  // Gives the hashes of all keys in the filter that lie in [first, last) of the sections, in order,
+  // with all copies; false when they are not known.
   using Keys = std::function<bool(uint32_t first, uint32_t last, std::vector<uint64_t>* hashes)>;
 
   // `shard_keys`: a shard of more is split when it is made anew. For tests smaller than it is best.

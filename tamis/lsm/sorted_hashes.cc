@@ -7,8 +7,8 @@
 namespace tamis::lsm {
 namespace {
 
-// What was read from a few key files, one behind the other, is merged in fewer passes than a radix
-// sort takes. False, and nothing has changed, when there are more ascending runs.
+// Hashes that were read from a few key files, one after the other, are merged in fewer passes than
+// a radix sort takes. Returns false, and changes nothing, when there are more ascending runs.
 bool MergeRuns(std::vector<uint64_t>* hashes) {
   constexpr size_t kRuns = 16;
   std::vector<size_t> begins = {0};

@@ -14,7 +14,7 @@ inline constexpr uint64_t kKeptBits = ~((uint64_t{1} << kDroppedBits) - 1);
 void SortHashes(std::vector<uint64_t>* hashes);
 void SortDistinctHashes(std::vector<uint64_t>* hashes);
 
-// What is in one and not in the other of two sorted multisets, counting copies.
+// The elements of one sorted multiset that the other lacks, counting copies.
 struct HashDifference {
   std::vector<uint64_t> added;    // in `after` only
   std::vector<uint64_t> removed;  // in `before` only

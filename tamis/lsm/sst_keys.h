@@ -1,4 +1,4 @@
-// What an SST file says of its keys.
+// Reads the keys of an SST file.
 #pragma once
 
 #include <rocksdb/env.h>

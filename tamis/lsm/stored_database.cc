@@ -19,8 +19,7 @@
 namespace tamis::lsm {
 namespace {
 
-// What is named in an OPTIONS file; that RocksDB could make nothing of it is not said by its
-// reader.
+// The names in an OPTIONS file; RocksDB's reader does not report names that it does not know.
 using Names = std::map<std::string, std::string>;
 
 std::string_view Trimmed(std::string_view text) {
@@ -119,7 +118,7 @@ Status StoredDatabase::ReadOptions() {
       rocksdb::GetLatestOptionsFileName(directory_, rocksdb::Env::Default(), &file).ok()) {
     named = NamesOfFamilies(directory_ + "/" + file);
   }
-  // What it does besides being read.
+  // Opens nothing and makes nothing besides what reading needs.
   options_.create_if_missing = false;
   options_.statistics = nullptr;
   options_.persist_stats_to_disk = false;
@@ -160,7 +159,7 @@ Status StoredDatabase::ReadOptions() {
 }
 
 std::optional<int> StoredDatabase::OpenedBy() const {
-  // Who closes LOCK lets go of its own lock of it, too.
+  // Closing the file would also release this process's own lock of it.
   if (lock_ != nullptr) return std::nullopt;
   const int file = open((directory_ + "/LOCK").c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return std::nullopt;

@@ -1,8 +1,9 @@
 // StoredDatabase: a RocksDB that some other program has written, read as its own OPTIONS file says.
 //
 // It is opened read-only, so that nothing in its directory changes but LOCK, and, where that is
-// asked for, our key files. What that other program knows and we do not is told, or is no matter:
-// a merge operator is not (only keys are read), a comparator is (its family cannot be opened).
+// asked for, our key files. Parts of the other program that are unknown here are reported if they
+// matter: a merge operator does not (only keys are read), a comparator does (its family cannot be
+// opened).
 #pragma once
 
 #include <rocksdb/db.h>
@@ -30,7 +31,7 @@ class StoredDatabase {
     std::string memtable;
     bool is_comparator_known = true;
     bool is_merge_known = true;
-    // What would make it pass through, for good.
+    // Reasons for which the family would pass through permanently.
     Doubts doubts = 0;
     // Nothing when its comparator is not known, or before Open.
     rocksdb::ColumnFamilyHandle* handle = nullptr;

@@ -93,7 +93,7 @@ void TreeFilter::Note(uint64_t asked, uint64_t excluded) const {
 }
 
 void TreeFilter::NoteFalsePasses(uint32_t family, uint64_t count) const {
-  // Who passes through lets nothing pass falsely.
+  // A family that passes through lets nothing pass falsely.
   if (count == 0 || DoubtsOf(family) != 0) return;
   counters_[GracePeriod::Mine()].false_passes.fetch_add(count, std::memory_order_relaxed);
 }
@@ -223,7 +223,7 @@ std::optional<std::vector<TreeFilter::File>> TreeFilter::CountedFiles(bool settl
     const bool goes = settled && settlement_->removed.contains(number);
     const bool comes = settled && settlement_->added.contains(number);
     const bool is_dropped = settled && settlement_->dropped.contains(number);
-    // What covers the keys of a listed file that cannot be read may be in no key file.
+    // Entries that cover the keys of a listed file that cannot be read may be in no key file.
     if (!entry.counted && !entry.has_keys && !is_dropped) return std::nullopt;
     if (!comes && (!entry.counted || goes)) continue;
     if (!entry.has_keys) return std::nullopt;
@@ -328,7 +328,7 @@ void TreeFilter::Enter(const File& file, bool has_keys, uint64_t keys, bool is_f
 void TreeFilter::FileCreated(const File& file, std::vector<uint64_t> hashes,
                              std::optional<int> compaction) {
   const bool has_keys = WriteKeyFile(file, &hashes);
-  // Of what a compaction writes before all is counted the inputs may not be counted yet.
+  // The inputs of a compaction that ends before everything is counted may not be counted yet.
   if (compaction.has_value() && has_keys) {
     const std::lock_guard lock(mutex_);
     if (!IsCounting()) {

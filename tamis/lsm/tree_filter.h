@@ -1,6 +1,6 @@
 // TreeFilter: one filter for all the files and memtables of a tree of sorted runs (an LSM-tree), as
-// a state machine over plain events, which hooks.h brings. Of RocksDB it knows the file system that
-// its key files go through, and nothing else.
+// a state machine over plain events, which hooks.h delivers. It uses RocksDB's file system for its
+// key files, and nothing else of RocksDB.
 //
 // The filter is the multiset of the hashes of (column family, key), one copy for each file that is
 // *counted*. What compactions write holds only keys of its inputs, so it is not counted but
@@ -150,13 +150,14 @@ class TreeFilter {
   // BeginCounting and EndCounting: ask which files are live, count each that is not covered, until
   // all are. One thread at a time.
   void BeginCounting();
-  // Those of the live files whose keys are not certain to be in the filter: a file that is not
-  // known, was counted under another family's name, or was made of files that are not known. A file
-  // that is gone, but was live when that was asked, is not covered: what took its place may not be,
-  // either, so the live files are to be asked for again. Takes time linear in the files of both.
+  // The live files whose keys are not certain to be in the filter: a file that is not known, was
+  // counted under another family's name, or was made of files that are not known. A file that is
+  // gone, but was live when the list was made, is not covered: its successor may not be covered
+  // either, so the live files must be listed again. Takes time linear in the files of both.
   std::vector<File> Uncovered(std::vector<File> files) const;
   bool Covers(const File& file) const { return Uncovered({file}).empty(); }
-  // Those that could not be counted: their key files are missing, or not theirs, or damaged.
+  // Returns the files that could not be counted: their key files are missing, of another file, or
+  // damaged.
   std::vector<File> CountFromKeyFiles(const std::vector<File>& files);
   void CountFromHashes(const File& file, std::vector<uint64_t> hashes);
   // Room for so many keys that are going to be counted, at once rather than file by file, which
@@ -267,8 +268,8 @@ class TreeFilter {
   using OpenedFiles = std::map<FileNumber, KeyFile>;
   bool AppendKeys(bool settled, uint32_t first, uint32_t last, OpenedFiles* opened,
                   std::vector<uint64_t>* hashes);
-  // Those counted before the settlement that is under way, or after it. Nothing when the keys of
-  // one are not known.
+  // The files counted before the settlement that is under way, or after it. nullopt when the keys
+  // of one are not known.
   std::optional<std::vector<File>> CountedFiles(bool settled) const;
   void Count(const File& file, std::span<const uint64_t> hashes, bool has_keys,
              bool is_family_certain);

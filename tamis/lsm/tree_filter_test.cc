@@ -415,7 +415,7 @@ TEST(TreeFilterTest, EachRuleIsNeeded) {
   }
 }
 
-TEST(TreeFilterTest, WhoAddsADoubtWaitsForReadersWhoDidNotKnowOfIt) {
+TEST(TreeFilterTest, NewDoubtWaitsForReadersThatDidNotKnowOfIt) {
   const std::string directory = testing::TempDir() + "tree_filter_wait." + std::to_string(getpid());
   std::atomic<bool> is_asking{false};
   std::atomic<bool> is_added{false};
@@ -518,7 +518,7 @@ TEST(TreeFilterTest, ACompactionIsPartlyDeletedUntilAllOfItsInputsAre) {
   std::filesystem::remove_all(directory);
 }
 
-TEST(TreeFilterTest, WhatIsInDoubtPassesThroughAndSaysWhy) {
+TEST(TreeFilterTest, FamilyInDoubtPassesThroughAndSaysWhy) {
   const std::string directory =
       testing::TempDir() + "tree_filter_doubts." + std::to_string(getpid());
   auto tree = *TreeFilter::Create({.directory = directory});
@@ -637,7 +637,7 @@ TEST(TreeFilterTest, CountingAnewMakesEachShardOnce) {
 }
 
 // A file was counted for a family whose name another one has by now.
-TEST(TreeFilterTest, WhatWasMadeOfAFileOfAnotherFamilyIsCounted) {
+TEST(TreeFilterTest, OutputOfAFileOfAnotherFamilyIsCounted) {
   const std::string directory =
       testing::TempDir() + "tree_filter_named." + std::to_string(getpid());
   auto tree = *TreeFilter::Create({.directory = directory});
@@ -721,8 +721,8 @@ TEST(TreeFilterTest, AFamilyFoundByItsNameDoesNotReplaceTheOneThatWroteTheFile) 
   std::filesystem::remove_all(directory);
 }
 
-// What a compaction made of a file that nobody had counted is not covered by any copy.
-TEST(TreeFilterTest, WhatWasMadeOfAnUnknownFileIsCounted) {
+// The output of a compaction of a file that was never counted is not covered by any copy.
+TEST(TreeFilterTest, OutputOfAnUnknownFileIsCounted) {
   const std::string directory = testing::TempDir() + "tree_filter_made." + std::to_string(getpid());
   auto tree = *TreeFilter::Create({.directory = directory});
   tree->ClearDoubts(0, kNotShown);

@@ -1,7 +1,7 @@
 // Document: sections of text, tables and pictures, written as Markdown or for a terminal.
 //
 // A table compares: each row is one quantity as it was printed, as formulas give it, and as it was
-// measured. What is wrong in print is found here, not said by the author of the table.
+// measured. Errors in print are found here, not declared by the author of the table.
 #pragma once
 
 #include <optional>

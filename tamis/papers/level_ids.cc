@@ -28,7 +28,8 @@ constexpr int kManyLevels = 60;
 
 using Shares = std::vector<double>;
 
-// Of the keys, in level 1, 2, ...: each level holds `ratio` times as many as the one above it.
+// The share of the keys in level 1, 2, ...: each level holds `ratio` times as many as the one above
+// it.
 Shares SharesOfLevels(int ratio, int levels) {
   Shares shares(static_cast<size_t>(levels));
   double share = 1;

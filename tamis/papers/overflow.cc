@@ -175,9 +175,9 @@ Table LayerRates(const Keys& keys) {
 //
 // While layer c is open, every key that no full layer matches goes to it, so that its share of the
 // keys is as 1 / (1 - P)^c; d - 1 - c layers follow it. These match less often than P: their keys
-// are such as no earlier layer matches, and all layers have the same positions. Of a key that a
-// half full layer does not match, a given position is set there with probability (1/2 - P) / (1 -
-// P), so that so much less of the later layer's keys fall on what is set in the earlier one.
+// are such as no earlier layer matches, and all layers have the same positions. If a half full
+// layer does not match a key, a given position of the key is set there with probability (1/2 - P) /
+// (1 - P), so that so much less of the later layer's keys fall on set positions of the earlier one.
 double StuckShare(const SplitGeometry& geometry, uint32_t layers) {
   const double rate = LayerRate(geometry);
   const double later_fill = 1 - std::exp2(-(1 - 2 * rate) / (1 - rate));
@@ -238,7 +238,7 @@ CounterRuns CountCounters(uint64_t seed) {
   CounterRuns runs;
   for (uint32_t run = 0; run < CounterRuns::kRuns; ++run) {
     SplitCountingBloomFilter split({CounterRuns::kSlices, CounterRuns::kSlicePositions});
-    // As many positions and hashes, to a few in a hundred thousand.
+    // The same number of positions and hashes, to a few in a hundred thousand.
     auto plain = *CountingBloomFilter::Create(
         {.capacity = CounterRuns::kKeys, .fpr = std::exp2(-double{CounterRuns::kSlices})});
     InsertKeys(&split, keys, 100 + run, CounterRuns::kKeys);

@@ -18,7 +18,7 @@ struct CounterRuns {
   static constexpr double kCounters = double{kSlices} * kSlicePositions;
   static constexpr uint64_t kKeys = 25552;  // m ln 2
 
-  // Of the filters of one kind, all runs together.
+  // Sums over the filters of one kind, all runs together.
   struct Kind {
     uint64_t counters = 0;
     std::array<uint64_t, 16> at_least = {};  // [j]: counters of j or more

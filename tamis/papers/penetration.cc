@@ -146,7 +146,7 @@ Table Reached(const std::vector<Guarded>& guards, uint64_t existing) {
   return table;
 }
 
-// Of the day's requests, were all of them for rows that do not exist.
+// The day's requests, if all of them were for rows that do not exist.
 Table ADay(const std::vector<Guarded>& guards, uint64_t existing) {
   Table table{
       .title = "Of 2 billion requests a day for rows that do not exist, those that reach it",

@@ -1,5 +1,5 @@
-// What has been published about the filters of this library, each section a publication or a part
-// of one: its tables and quoted tests as printed, by formula, and measured on our filters.
+// Published claims about the filters of this library, each section a publication or a part of one:
+// its tables and quoted tests as printed, by formula, and measured on our filters.
 //
 // The same seed gives the same figures everywhere. No times: they are not reproducible (times.h).
 #pragma once

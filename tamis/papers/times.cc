@@ -57,7 +57,7 @@ std::string BloomTimes(uint64_t seed, double hashes, const char* what, double qu
   auto filter = *BloomFilter::Create(BloomOptionsFor(1.6e6, hashes));
   InsertKeys(&filter, keys, 1, 80'000);
   return Line(what, quoted, to, Microseconds(kCalls, [&](uint64_t i) {
-                // Of text, as there.
+                // Text of the form that the publication uses.
                 char text[24] = "type-1||content-";
                 const uint64_t number = keys(2, i);
                 std::char_traits<char>::copy(text + 16, reinterpret_cast<const char*>(&number), 8);

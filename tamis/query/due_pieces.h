@@ -1,9 +1,9 @@
 // DuePieces: the pieces of a search that may be asked now, by the server that has them, and how
 // many requests are under way to each server.
 //
-// Who asks for the next server walks over no pieces, and over no servers that have nothing to be
-// asked or are asked as much as they may be: a search of everything costs the same for each region,
-// however many there are.
+// Finding the next server walks over no pieces, and over no servers that have nothing to be asked
+// or are at their limit: a search of everything costs the same for each region, however many there
+// are.
 //
 // Threads: exclusive access.
 #pragma once
@@ -35,11 +35,11 @@ class DuePieces {
 
   // The region has a server, and stays where it is while the piece is due.
   void Add(PieceAt piece, const RegionInfo& region);
-  // No piece is due. What is under way goes on.
+  // Makes no piece due. Requests under way go on.
   void Clear();
 
-  // Of the servers that may be asked now, the one that has the first piece in key order, or of
-  // those with the least load; nullptr when there is none.
+  // Among the servers that may be asked now: the one that has the first piece in key order, or the
+  // one with the least load; nullptr when there is none.
   Server* First() const { return by_first_.empty() ? nullptr : by_first_.begin()->second; }
   Server* LeastLoaded(const ServerLoads& loads) const;
 
@@ -55,7 +55,7 @@ class DuePieces {
 
   const int requests_in_flight_;
   std::map<std::string, Server> servers_;
-  // Those that may be asked now, by the start of the first piece.
+  // The servers that may be asked now, by the start of their first piece.
   std::map<std::string_view, Server*> by_first_;
 };
 

@@ -55,7 +55,7 @@ TEST_F(DuePiecesTest, AServerThatIsAskedAsMuchAsMayBeIsNotNamed) {
   EXPECT_EQ(Take(due_.First(), 1), "");
 }
 
-TEST_F(DuePiecesTest, OfServersWithTheSameLoadTheOneThatHasTheFirstPieceIsNamed) {
+TEST_F(DuePiecesTest, ServersWithTheSameLoadAreTakenInKeyOrder) {
   ServerLoads loads;
   Add('a', "x");
   Add('b', "y");
@@ -75,7 +75,7 @@ TEST_F(DuePiecesTest, InKeyOrderNothingIsAskedBehindWhatGoesOn) {
   EXPECT_EQ(Take(due_.First(), 8, /*key_order=*/true), "x:c");
 }
 
-TEST_F(DuePiecesTest, WhatIsUnderWayCountsAfterTheMapHasChanged) {
+TEST_F(DuePiecesTest, RequestUnderWayCountsAfterTheMapHasChanged) {
   for (const char start : {'a', 'b', 'c'}) Add(start, "x");
   EXPECT_EQ(Take(due_.First(), 1), "x:a");
   EXPECT_EQ(Take(due_.First(), 1), "x:b");

@@ -59,7 +59,7 @@ class Engine {
     Duration write_timeout = std::chrono::seconds(30);
     size_t request_ranges = 8;   // of one search request
     int requests_in_flight = 4;  // of one search, to one server
-    // Of the filters that are kept here. Regions whose filters find no room are always asked.
+    // Bound of the filters that are kept here. Regions whose filters do not fit are always asked.
     uint64_t max_filter_bytes = uint64_t{16} << 30;
     uint64_t seed = 0;           // of the coordinator's number; 0 = drawn from the system
     bool polling = true;         // false: knows no filters, asks everyone
@@ -89,7 +89,7 @@ class Engine {
   // is over: for tests and `./run`, so that the first queries are routed.
   bool WaitUntilRouted(const TableSchema& schema, Duration timeout);
 
-  // What is known here of the regions' filters.
+  // The state of this coordinator's copies of the regions' filters.
   struct Knowledge {
     uint64_t servers = 0;
     uint64_t regions = 0;

@@ -48,7 +48,7 @@ struct Explain {
   Duration server_time{};  // from sending to the answers
   Duration merge_time{};
 
-  // What the regions made of each index.
+  // How the regions used each index.
   struct IndexUse {
     std::string index;
     uint64_t led = 0;     // regions whose rows were found by it

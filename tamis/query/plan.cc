@@ -140,7 +140,7 @@ KeyCondition KeyConditionOf(const Predicate& conjunction, uint32_t column) {
   return condition;
 }
 
-// What all leaves leave of the keys that begin with `prefix`; nullopt when none says anything.
+// The keys that begin with `prefix` and satisfy all leaves; nullopt when no leaf restricts them.
 std::optional<KeyRanges> KeysOfPart(const KeyFormat& format, size_t part,
                                     const KeyCondition& condition, const std::string& prefix) {
   std::optional<KeyRanges> all;
@@ -246,8 +246,8 @@ RoutingTerm ValueTerm(const IndexSpec& index, const std::string& first, const st
   return term;
 }
 
-// What the filters of one index say of a conjunction; nothing when it has no condition on the first
-// column.
+// The filter condition of one index for a conjunction; nullopt when it has no condition on the
+// first column.
 std::optional<RoutingTerm> RouteByIndex(const IndexSpec& index, const Conjunction& conjunction) {
   const ColumnCondition* first = conjunction.Of(index.columns[0]);
   if (first == nullptr) return std::nullopt;

@@ -1,6 +1,5 @@
-// Whatever the schema, the rows and the condition are: nothing that a plan says leaves out a row
-// that matches. Filters are modelled as exact, so that a wrong hash or range is not hidden by a
-// false positive.
+// For any schema, rows and condition: a plan excludes no row that matches. Filters are modelled as
+// exact, so that a wrong hash or range is not hidden by a false positive.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -121,7 +120,7 @@ class Drawing {
   std::vector<std::vector<Value>> values_;  // by column
 };
 
-// What the filters say of a region that holds this row alone, if they are never wrong.
+// The answer of filters, if they are never wrong, for a region that holds this row alone.
 bool MayHold(const TableSchema& schema, const RoutingTerm& term, const Row& row) {
   const auto may_hold = [&](const RoutingTerm& child) { return MayHold(schema, child, row); };
   switch (term.kind) {

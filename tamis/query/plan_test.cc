@@ -107,9 +107,9 @@ TEST(PlanTest, AStreamThatAnotherOneCoversIsLeftOut) {
     EXPECT_EQ(plan.branches.size(), 1u);
     return Streams(plan.branches[0]);
   };
-  // Of both conditions, where one index knows both.
+  // An index on both columns serves both conditions.
   EXPECT_EQ(streams_of(Predicate::And({Equal(1, 5), Equal(2, 6)})), Ids{2});
-  // What is read in the order of row keys, of the same condition; else the index that is older.
+  // An index whose entries are in the order of row keys is preferred; else the older index.
   EXPECT_EQ(streams_of(Equal(2, 6)), Ids{3});
   EXPECT_EQ(streams_of(below), Ids{2});
   // Neither covers the other: the region has the choice.
@@ -171,7 +171,7 @@ TEST(PlanTest, TheValuesOfAnInAreMergedOrWalkedOrNotLookedUpAtAll) {
   const Plan many = MakePlan(schema, InFirst(1, 10'001), {});
   EXPECT_EQ(Streams(many.branches[0]), Ids{});
   EXPECT_EQ(many.routing.children.size(), 10'001u);  // the filters are asked all the same
-  // Of two columns the combinations count: beyond the bound the second one is not looked up.
+  // With two columns the combinations count: beyond the bound the second one is not looked up.
   const Plan both = MakePlan(schema, Predicate::And({InFirst(2, 101), InFirst(1, 100)}), {});
   for (const pb::IndexStream& stream : both.branches[0].streams()) {
     EXPECT_LE(stream.ranges_size(), 101);
@@ -193,7 +193,7 @@ TEST(PlanTest, InKeyOrderOnlyAnEqualityIsLookedUp) {
   EXPECT_EQ(streams_of(Predicate::Or({Equal(1, 5), Equal(2, 6)})), Ids{});
 }
 
-// Whatever the key's format is: the keys of the plan hold every row that the condition matches.
+// The keys of the plan hold every row that the condition matches, in every format of the key.
 TEST(PlanTest, KeysHoldEveryRowThatMatchesInEveryFormat) {
   Random random(7);
   uint64_t narrowed = 0;

@@ -1,5 +1,5 @@
-// QueryContext: what searches and writes stand on: the cluster, what is known of it, and how it is
-// asked. Those of one engine share it.
+// QueryContext: the basis of searches and writes: the cluster, what is known of it, and how it is
+// asked. Shared by all searches and writes of one engine.
 #pragma once
 
 #include <map>

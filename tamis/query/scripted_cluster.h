@@ -71,7 +71,7 @@ class ScriptedCluster : public Cluster {
     }
   }
 
-  // What a server that is in order says.
+  // The answer of a healthy server.
   pb::SearchReply Answer(const pb::SearchRequest& request) const {
     pb::SearchReply reply;
     for (const pb::SearchRange& range : request.ranges()) {

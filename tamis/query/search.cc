@@ -14,7 +14,7 @@
 namespace tamis {
 namespace {
 
-// Of a search that wants so many rows only, under way at a time: whose choice it is whom to ask.
+// Requests under way at a time for a search with a LIMIT, which chooses the servers itself.
 constexpr size_t kRequestsForLimit = 8;
 
 }  // namespace
@@ -430,7 +430,7 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
   fetched_ += rows.size();
   servers_asked_.insert(server);
   rows_of_region_[part.region_start] += rows.size();
-  // What the region did not hold of the piece stays to be asked.
+  // The part of the piece that the region did not hold is asked again.
   const bool shorter =
       !result->end().empty() && (piece.range.end.empty() || result->end() < piece.range.end);
   if (shorter && !context_->options.faults.no_coverage_check) {

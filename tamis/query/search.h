@@ -3,8 +3,8 @@
 //
 // The keys that can match are cut into pieces. A piece is done when a region server has searched it
 // to its end, or when the filters prove, at or after the start of the search, that it holds no
-// match. What was not searched (the region moved, was split, its server died) is asked again, by a
-// map that is fresh there.
+// match. A piece that was not searched (the region moved, was split, its server died) is asked
+// again, with a region map that is fresh there.
 //
 // Several requests of a few ranges each are under way at a time, to one server and to all; rows are
 // given out as servers answer, so that one that does not answer delays its own rows alone (in key
@@ -41,7 +41,7 @@ class Search {
 
   // An exception on the way ends the search with its status.
   Result<std::optional<Row>> Next();
-  // Of a search that was left early: what it did so far.
+  // After an early end: the work done so far.
   const Explain& explain() {
     Conclude();
     return explain_;

@@ -129,7 +129,7 @@ TEST_F(SearchTest, AnswersMayBeCutReorderedAndForeign) {
 }
 
 // A region that holds less than whoever asks believes, and says so.
-TEST_F(SearchTest, WhatARegionDidNotHoldOfARangeIsAskedAgain) {
+TEST_F(SearchTest, PartOfARangeThatARegionDoesNotHoldIsAskedAgain) {
   Start(4, 6, {"a", "b"});
   int cut = 0;
   for (auto& [name, server] : cluster_.servers) {
@@ -188,7 +188,7 @@ TEST_F(SearchTest, KeyOrderHoldsHoweverServersAnswer) {
   EXPECT_EQ(Next(&rows).first, -1);
 }
 
-TEST_F(SearchTest, WhatAServerRefusesIsAskedForLessAndLessOften) {
+TEST_F(SearchTest, RefusingServerIsAskedForLessAndLessOften) {
   Start(2, 4, {"a", "b"});
   cluster_.servers["b"]->search = [](const auto&, auto done) { done(Unavailable("gone")); };
   RowStream rows = engine_->Search(table_, {.timeout = seconds(20)});
@@ -238,7 +238,7 @@ TEST_F(SearchTest, AWriteThatFailsAsksForNoSchemaUnlessThatIsWhy) {
   EXPECT_EQ(cluster_.schemas_asked, 1);
 }
 
-// What may be asked again at an instant between the look for what to ask and the wait is asked.
+// A piece that becomes due between the check for due pieces and the wait is asked.
 TEST_F(SearchTest, NoTimeIsLostBetweenTwoLooksAtTheClock) {
   for (int microseconds = 1; microseconds < 10'000; microseconds += 1 + microseconds / 8) {
     executor_.set_step(std::chrono::microseconds(microseconds));
@@ -351,7 +351,7 @@ class MovingRegions {
   }
 
  private:
-  // What the server says of a range: of a region that it has now, a few rows.
+  // The server's answer to a range: a few rows of a region that it has now.
   pb::RangeResult Page(const std::string& server, const pb::SearchRange& range, uint64_t limit) {
     pb::RangeResult result;
     result.set_region_id(range.region_id());

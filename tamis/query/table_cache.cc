@@ -26,7 +26,7 @@ KeyRange Widened(KeyRange range, const std::vector<RegionInfo>& known) {
   return range;
 }
 
-// What is known once `listed` has been told of `asked`.
+// The regions known after `listed` arrived as the answer for `asked`.
 std::vector<RegionInfo> Merge(const std::vector<RegionInfo>& known, const KeyRanges& asked,
                               const std::vector<RegionInfo>& listed) {
   std::vector<RegionInfo> merged = listed;
@@ -201,7 +201,7 @@ void TableCache::Take(uint32_t table_id, uint64_t question,
       regions.known = merged;
       return Regions(merged);
     });
-    // Who asks for the name next hears of the table that has it now, if one has.
+    // The next request for the name finds the table that has it now, if there is one.
     if (answer.status().code() == StatusCode::kNotFound) Drop(table_id);
     if (news) regions.back_off.Reset();
     regions.not_before = executor_->Now() + std::max(regions.back_off.Next(), BackOff::kFirst);

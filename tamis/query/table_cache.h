@@ -36,7 +36,8 @@ class TableCache : public std::enable_shared_from_this<TableCache> {
   TableCache(Cluster* cluster, Executor* executor, const Options& options)
       : cluster_(cluster), executor_(executor), options_(options) {}
 
-  // As known; asks the cluster when it is not, or when a newer version has been heard of.
+  // The schema from the cache; asks the cluster when it is missing, or when a newer version is
+  // known to exist.
   Result<SchemaPtr> Table(const std::string& name);
   Result<SchemaPtr> RefreshTable(const std::string& name,
                                  const std::atomic<bool>* cancelled = nullptr);
@@ -61,7 +62,7 @@ class TableCache : public std::enable_shared_from_this<TableCache> {
   struct TableRegions {
     std::string name;
     Regions known;
-    // Of those who are to share the next answer.
+    // Keys of the callers that share the next answer.
     KeyRanges stale;
     bool all_stale = false;
     std::vector<Callback<Regions>> waiting;

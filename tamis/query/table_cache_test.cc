@@ -44,7 +44,7 @@ TEST_F(TableCacheTest, OnlyStaleKeysAreAskedFor) {
       << "the keys of the region that was known there";
 }
 
-TEST_F(TableCacheTest, WhatTheListedRegionsOverlapIsForgotten) {
+TEST_F(TableCacheTest, KnownRegionsThatTheListedOnesOverlapAreForgotten) {
   ASSERT_TRUE(Refresh({}).ok());
   // Regions 2 and 3 have become one, 5 was split.
   cluster_.regions[2].id = RegionId(20);
@@ -85,7 +85,7 @@ TEST_F(TableCacheTest, OneQuestionIsUnderWayAtATimeAndItsAnswerIsShared) {
   ASSERT_EQ(asked.size(), 2u);
   asked[1](cluster_.Listed({}));
   EXPECT_EQ(answered, 21);
-  // Nobody knew of regions when they asked, so all are asked for; later only what is stale.
+  // No caller knew of regions when it asked, so all are asked for; later only the stale ones.
   tables_->RefreshRegions(cluster_.table, {Ids(1, 2)}, count);
   executor_.RunFor(seconds(1));
   EXPECT_EQ(cluster_.listings.back(), (std::vector<KeyRange>{cluster_.regions[0].keys()}));

@@ -109,7 +109,8 @@ class WriteDelivery {
       if (pause > Duration(0)) WaitFor(pause);
       if (std::exchange(schema_is_old_, false)) RefreshSchema();
     }
-    // Nobody waits for that: who writes to these keys next is not to ask a server that is silent.
+    // Nothing waits for this refresh: it keeps the next write of these keys from asking a silent
+    // server.
     if (!stale_.empty()) {
       context_.tables->RefreshRegions(*schema_, stale_, [](const Result<TableCache::Regions>&) {});
     }
@@ -157,7 +158,7 @@ class WriteDelivery {
   void Round(Time deadline) {
     auto regions = Regions(deadline);
     if (!regions.ok()) {
-      // Of the writes that were not taken, nothing was done.
+      // Writes that were not taken had no effect.
       Status status = regions.status();
       if (status.code() == StatusCode::kDeadlineExceeded) status = Unavailable(status.message());
       for (Item& item : items_) {
@@ -195,7 +196,7 @@ class WriteDelivery {
       for (const auto& [region_id, mutations] : sent[i]->regions) {
         for (const size_t item : mutations.items) items_[item].sent = true;
       }
-      // What is sent may be read until it is answered, however late.
+      // A request may be read until it is answered, however late.
       context_.cluster->Server(sent[i]->server)
           ->Mutate(sent[i]->request, [to = answers.To(i), request = sent[i]](
                                          Result<pb::MutateReply> reply) { to(std::move(reply)); });
@@ -233,7 +234,7 @@ class WriteDelivery {
     sent.mutations->add_mutations()->Swap(&items_[i].mutation);
   }
 
-  // What is to be sent again.
+  // Takes back the writes that must be sent again.
   void TakeBack(const Request& request) {
     for (const auto& [region_id, sent] : request.regions) {
       for (size_t k = 0; k < sent.items.size(); ++k) {

@@ -1,4 +1,4 @@
-// What comes of writes, whatever region servers answer, and when.
+// The outcome of writes for every answer of region servers, and every time of it.
 #include "tamis/query/write_delivery.h"
 
 #include <gtest/gtest.h>
@@ -98,12 +98,12 @@ class WriteDeliveryTest : public testing::Test {
 TEST_F(WriteDeliveryTest, EachServerIsSentOneRequestWithTheWritesOfItsRegionsInOrder) {
   EXPECT_EQ(Apply({25, 5, 35, 7, 15, 6}), Codes(6, kOk));
   EXPECT_EQ(requests_, 2);
-  // Of the region of 5, 7 and 6.
+  // The keys of the region of 5, 7 and 6.
   std::erase_if(keys_, [&](const std::string& key) { return key >= cluster_.Key(10); });
   EXPECT_EQ(keys_, std::vector({cluster_.Key(5), cluster_.Key(7), cluster_.Key(6)}));
 }
 
-TEST_F(WriteDeliveryTest, WhatARegionRefusesIsSentAgainByAFreshMapTheRestIsNot) {
+TEST_F(WriteDeliveryTest, OnlyWritesThatARegionRefusesAreSentAgainByAFreshMap) {
   EXPECT_EQ(Apply({5, 15}), Codes(2, kOk));
   Move(1, "a");
   cluster_.listings.clear();
@@ -152,7 +152,7 @@ TEST_F(WriteDeliveryTest, AnErrorThatSaysItIsNoneIsNoAcknowledgement) {
 
 // A server that hangs is declared dead some time, and its regions are given to others. Its
 // coordinators hear nothing of that from it.
-TEST_F(WriteDeliveryTest, WhoWritesAfterASilenceAsksWhereTheRegionIs) {
+TEST_F(WriteDeliveryTest, WriteAfterASilenceAsksWhereTheRegionIs) {
   EXPECT_EQ(Apply({15}), Codes{kOk});
   cluster_.servers["b"]->mutate = [](const pb::MutateRequest&, auto) {};
   Move(1, "a");
@@ -192,8 +192,8 @@ TEST_F(WriteDeliveryTest, RefusedWriteIsNotSentAgainAfterALaterWriteOfItsRow) {
   EXPECT_EQ(Apply({5, 5, 6}), (Codes{StatusCode::kBusy, kOk, kOk}));
   EXPECT_EQ(keys_, std::vector{cluster_.Key(6)});
   EXPECT_EQ(statuses_[0].message(),
-            "cannot write to table \"t\": the store is busy; not sent again, since a later write of "
-            "the row was answered");
+            "cannot write to table \"t\": the store is busy; not sent again, since a later write "
+            "of the row was answered");
 }
 
 TEST_F(WriteDeliveryTest, WhyAWriteMayStandIsSaid) {
@@ -209,7 +209,7 @@ TEST_F(WriteDeliveryTest, WhyAWriteMayStandIsSaid) {
   EXPECT_EQ(statuses_[1].message(), "cannot write to table \"t\": send less at once");
 }
 
-TEST_F(WriteDeliveryTest, WhatAnAnswerDoesNotSpeakOfIsUnknown) {
+TEST_F(WriteDeliveryTest, WriteThatAnAnswerOmitsIsUnknown) {
   cluster_.servers["a"]->mutate = [&](const pb::MutateRequest& request, auto done) {
     ++requests_;
     pb::MutateReply reply;
@@ -290,7 +290,7 @@ TEST_F(WriteDeliveryTest, ARequestSaysHowLongItsAskerWaits) {
   EXPECT_EQ(left, 1'000'000'000u);
 }
 
-TEST_F(WriteDeliveryTest, WhatIsCancelledWhileAServerHasItMayStand) {
+TEST_F(WriteDeliveryTest, WriteCancelledWhileAServerHasItMayStand) {
   cluster_.servers["b"]->mutate = [&](const pb::MutateRequest& request, auto) {
     Take("b", request);  // done, and nobody hears of it
   };
@@ -300,24 +300,24 @@ TEST_F(WriteDeliveryTest, WhatIsCancelledWhileAServerHasItMayStand) {
   for (const int64_t id : {5, 15}) EXPECT_EQ(Taken(id), 1);
 }
 
-TEST_F(WriteDeliveryTest, WhatIsCancelledWhileNobodyTakesItWasNotDone) {
+TEST_F(WriteDeliveryTest, WriteCancelledBeforeAServerTakesItWasNotDone) {
   cluster_.regions[1].server.clear();
   EXPECT_EQ(ApplyCancelled({5, 15}), (Codes{kOk, kCancelled}));
   EXPECT_EQ(Taken(15), 0);
 }
 
-TEST_F(WriteDeliveryTest, WhatIsCancelledBeforeIsNotSent) {
+TEST_F(WriteDeliveryTest, WriteCancelledBeforehandIsNotSent) {
   cancelled_ = true;
   EXPECT_EQ(Apply({5, 15}), (Codes{kCancelled, kCancelled}));
   EXPECT_EQ(requests_, 0);
 }
 
-TEST_F(WriteDeliveryTest, NobodyWhoIsCancelledWaitsForTheRegions) {
+TEST_F(WriteDeliveryTest, CancelledWriteDoesNotWaitForTheRegions) {
   cluster_.list_regions = [](const auto&, auto) {};
   EXPECT_EQ(ApplyCancelled({5}), Codes{kCancelled});
 }
 
-TEST_F(WriteDeliveryTest, NobodyWhoIsCancelledWaitsForTheSchema) {
+TEST_F(WriteDeliveryTest, CancelledWriteDoesNotWaitForTheSchema) {
   cluster_.get_table = [](auto) {};
   cluster_.servers["a"]->mutate = [&](const pb::MutateRequest& request, auto done) {
     pb::MutateReply reply;

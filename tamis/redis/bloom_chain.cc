@@ -49,7 +49,7 @@ uint64_t BytesOf(const BloomChain::Link& link) { return (link.bits + 7) / 8; }
 
 Status BadBytes(std::string why) { return {StatusCode::kDataLoss, "Bloom filter: " + why}; }
 
-// What a link says of itself; its bytes are compared elsewhere.
+// Checks a link's header; its bytes are compared elsewhere.
 Status CheckLink(const BloomChain::Link& link) {
   if (link.bits == 0 || link.bits >= kGreatestBits) {
     return BadBytes("a link of " + std::to_string(link.bits) + " bits");
@@ -61,7 +61,7 @@ Status CheckLink(const BloomChain::Link& link) {
   if (!(link.bits_per_entry > 0 && link.bits_per_entry < kGreatestHashes * 2)) {
     return BadBytes("bits per entry out of range");
   }
-  // As many as the bits per entry want, which also says that they are few.
+  // The number of hashes must follow from the bits per entry, which also bounds it.
   if (link.hashes == 0 || link.hashes > kGreatestHashes ||
       link.hashes != static_cast<uint32_t>(std::ceil(kLn2 * link.bits_per_entry))) {
     return BadBytes(std::to_string(link.hashes) + " hashes do not fit the bits per entry");
@@ -350,7 +350,7 @@ size_t BloomChain::Add(std::span<const std::string_view> items, uint64_t greates
     for (size_t i = 0; i < count; ++i)
       probes[i] = Probes(ItemHash(items[begin + i], hash64()), *this);
     for (size_t i = 0; i < count; ++i) {
-      // Those before it may have made a link.
+      // Items before it may have added a link.
       const Added added =
           AddProbes(probes[i].links == links_.size() ? probes[i] : Probes(probes[i].hash, *this),
                     greatest_bytes);
@@ -474,7 +474,7 @@ Status BloomChain::Merge(const BloomChain& other) {
         "the filters were not made with the same error rate, capacity and "
         "expansion");
   }
-  // What can fail comes first.
+  // Steps that can fail come first.
   auto more = other.CopyLinks(links_.size());
   if (!more) return {StatusCode::kResourceExhausted, "memory does not suffice for the filter"};
   links_.reserve(links_.size() + more->size());

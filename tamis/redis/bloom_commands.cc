@@ -16,11 +16,12 @@ namespace {
 
 using BloomKey = FilterKey<BloomChain>;
 
-// What clients may ask for.
+// Limits for clients.
 constexpr double kGreatestRate = 0.25;  // a greater one is taken as this
 constexpr long long kGreatestCapacity = 1ll << 30;
 constexpr long long kGreatestGrowth = 32768;
-// What there can be: other servers have other limits, and what they have made is made here.
+// Limits for replicated and loaded commands: other servers have other limits, and their filters
+// must be made here, too.
 constexpr long long kAnyCapacity = 1ll << 61;
 constexpr long long kAnyGrowth = std::numeric_limits<uint32_t>::max();
 
@@ -29,7 +30,7 @@ BloomKey Open(Ctx* ctx, Words words, int mode) { return {ctx, words[1], mode}; }
 long long GreatestCapacity(Ctx* ctx) { return LimitsApply(ctx) ? kGreatestCapacity : kAnyCapacity; }
 long long GreatestGrowth(Ctx* ctx) { return LimitsApply(ctx) ? kGreatestGrowth : kAnyGrowth; }
 
-// As the filter is made, and as replicas are told.
+// The rate of the filter, also for replicas.
 void BoundRate(Ctx* ctx, BloomChain::Options* options) {
   if (LimitsApply(ctx)) options->error_rate = std::min(options->error_rate, kGreatestRate);
 }
@@ -81,7 +82,7 @@ const char* ErrorOf(BloomChain::Added added) {
   }
 }
 
-// What another server has added, and this one cannot.
+// True for an item that another server has added and this one cannot.
 bool IsLost(BloomChain::Added added) {
   return added == BloomChain::Added::kNoMemory || added == BloomChain::Added::kTooLarge;
 }

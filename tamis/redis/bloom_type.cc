@@ -22,7 +22,7 @@ struct Methods {
     const uint64_t links = fields.Unsigned();
     const uint64_t options = encoding >= 2 ? fields.Unsigned() : 0;
     const uint64_t growth = encoding >= 4 ? fields.Unsigned() : 2;
-    // What does not fit its place is out of range all the more.
+    // A value that does not fit its field is out of range all the more.
     parts.options = static_cast<uint32_t>(std::min<uint64_t>(options, ~uint32_t{0}));
     parts.growth = growth;
     for (uint64_t i = 0; i < links && !fields.failed(); ++i) {

@@ -1,4 +1,4 @@
-// What the commands of both chains have in common.
+// Shared by the commands of both chains.
 #pragma once
 
 #include <new>

@@ -1,4 +1,4 @@
-// What the data types of both chains have in common.
+// Shared by the data types of both chains.
 #pragma once
 
 #include <cstdint>

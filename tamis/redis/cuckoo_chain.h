@@ -56,7 +56,7 @@ class CuckooChain {
     std::vector<ByteArray> tables;  // oldest first
   };
 
-  // What bounds growth. Commands that are replicated or loaded have no limits.
+  // Bounds of growth. Commands that are replicated or loaded have no limits.
   struct Limits {
     uint64_t tables = 32;
     uint64_t bytes = ~uint64_t{0};
@@ -75,7 +75,7 @@ class CuckooChain {
   static Result<CuckooChain> FromHeader(std::string_view header, uint64_t greatest_bytes);
   std::string Header() const;
 
-  // As in BloomChain.
+  // Like those of BloomChain.
   std::string_view Chunk(uint64_t position) const;
   bool LoadChunk(uint64_t position, std::string_view chunk);
   bool partial() const { return present_ < data_bytes_; }
@@ -99,19 +99,18 @@ class CuckooChain {
   uint64_t Count(std::string_view item) const;
 
   // One piece of a compaction, which goes through the tables from the newest to the second one,
-  // moves tags into free places of older tables, and drops newest ones that are empty. A piece
-  // begins at `position`, as chunks have them; 0, or one behind the end: at the beginning. It
-  // passes so many slots, a bucket that is looked at for a place counting as kLook of them, and
-  // does at most one tag more. What it does follows from the bytes and its arguments alone. Tables
-  // that were dropped are added to `dropped`, which has room for all; without it they are freed at
-  // once.
+  // moves tags into free places of older tables, and drops newest tables that are empty. A piece
+  // begins at `position`, numbered like chunks; 0, or a position behind the end, is the beginning.
+  // It passes that many slots, a bucket that is searched for a place counting as kLook of them, and
+  // does at most one tag more. The result follows from the bytes and the arguments alone. Dropped
+  // tables are added to `dropped`, which has room for all; without it they are freed at once.
   struct Compacted {
     uint64_t next = 0;     // where the next piece begins; 0 = the compaction is done
     bool changed = false;  // anything that is saved
   };
   Compacted Compact(uint64_t position, uint64_t slots, bool go_on_after_stuck_tag,
                     std::vector<ByteArray>* dropped = nullptr);
-  // What the last piece said. It is not saved: elsewhere a compaction begins anew.
+  // The end of the last piece. It is not saved: elsewhere a compaction begins anew.
   uint64_t next_piece() const { return next_piece_; }
 
   uint64_t items() const { return items_; }
@@ -139,7 +138,7 @@ class CuckooChain {
 
   CuckooChain() = default;
   static Place PlaceOf(std::string_view item);
-  // Of the newest table, which takes items, or of all tables.
+  // Prefetches the place in the newest table, which takes items, or in all tables.
   void FetchNewest(const Place& place) const;
   void FetchAll(const Place& place) const;
   // Calls visit(i, place) for each item in turn, having called fetch(place) for those behind it.

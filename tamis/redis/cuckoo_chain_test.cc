@@ -288,7 +288,7 @@ TEST(CuckooChain, HundredThousandCopiesOfOneItemAreRefusedAfterTheLimit) {
   EXPECT_EQ(chain.items(), 0u);
 }
 
-// What a random chain of several tables was given, and copies of what must be found in it.
+// A random chain of several tables, and copies of the items that must be found in it.
 struct Filled {
   CuckooChain chain;
   std::map<std::string, uint64_t> copies;
@@ -412,8 +412,8 @@ TEST(CuckooChain, PieceOfACompactionIsBounded) {
   EXPECT_GT(pieces, 1000u);
 }
 
-// What a compaction in pieces gives with other changes in between: the first item that is refused.
-// A replica has the same bytes throughout, and is copied anew, or starts again, at any time.
+// Compacts in pieces with other changes in between, and returns the first item that is refused. A
+// replica has the same bytes throughout, and is copied anew, or starts again, at any time.
 std::string CompactAmongChanges(uint64_t seed, uint64_t* pieces) {
   Random random(seed);
   Filled filled = Fill(random);

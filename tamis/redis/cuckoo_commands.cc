@@ -15,7 +15,8 @@ namespace {
 using CuckooKey = FilterKey<CuckooChain>;
 using Inserted = CuckooChain::Inserted;
 
-// What one CF.COMPACT passes: ten to twenty milliseconds where each tag costs a look at memory.
+// The slots that one CF.COMPACT passes: ten to twenty milliseconds where each tag costs a memory
+// access.
 constexpr uint64_t kCompactedSlots = uint64_t{16} << 20;
 
 constexpr long long kGreatestCapacity = 1ll << 30;  // that clients may ask for

@@ -21,7 +21,7 @@ struct Methods {
     const uint64_t tables = fields.Unsigned();
     parts.buckets = fields.Unsigned();
     parts.items = fields.Unsigned();
-    // What older versions did not save.
+    // Defaults for fields that older versions did not save.
     parts.bucket_size = 2;
     parts.max_iterations = 20;
     parts.expansion = 1;

@@ -25,7 +25,7 @@
 
 namespace tamis::redis {
 
-// What the server knows the type of these values as.
+// The server's handle for the type of these values.
 template <class Value>
 inline RedisModuleType* data_type = nullptr;
 

@@ -1,5 +1,6 @@
 // Faults: for tests only. Each switches one rule off, so that a test can show that it would see the
-// row that is refused, or the replica that differs, without the rule. `loadmodule PATH tamis-fault NAME` sets one.
+// row that is refused, or the replica that differs, without the rule. `loadmodule PATH tamis-fault
+// NAME` sets one.
 #pragma once
 
 #include <string_view>
@@ -15,7 +16,7 @@ struct Faults {
   bool erases_of_other_generation = false;  // what was meant for the filter before is erased
   bool commit_of_another = false;           // the rebuild that somebody else started is committed
   bool copies_are_believed = false;  // what came by COPY, RESTORE or LOADCHUNK, as its source was
-  bool stray_erases_are_believed = false;  // an erase of what the filter does not hold changes nothing
+  bool stray_erases_are_believed = false;  // an erase of an absent item does not end trust
   bool moved_is_believed = false;    // a filter that was away from its name, as before
   bool dumps_are_trusted = false;        // what DUMP and SCANDUMP give, as in a primary's files
   bool replicas_log_trust = false;       // a replica's own files, as a primary's
@@ -23,7 +24,7 @@ struct Faults {
   bool role_is_not_logged = false;       // another role makes nobody doubt but the server itself
   bool erases_when_unsure = false;   // an item is erased whose add may be lost
   bool incomplete_is_believed = false;  // a filter that refused an add which another server took
-  bool drops_what_was_passed = false;   // a table in which the last piece of a compaction left no tag
+  bool drops_what_was_passed = false;  // drops a table in which the last piece left no tag
   bool compacts_as_it_stands = false;   // replicas begin a piece where they themselves stopped
   // There is a setting tamis-failing-allocation: how many allocations of the module from now on it
   // is until one fails; 0 = none does.

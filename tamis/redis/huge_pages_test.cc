@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kPage = HugePages::kSize;
 
-// A place as far from one where a huge page begins. Nobody looks at what is there.
+// A place at this distance from the begin of a huge page. Its contents do not matter.
 char* At(size_t offset) {
   static std::vector<char> space(64 * kPage);
   void* first = space.data();

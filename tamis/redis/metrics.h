@@ -1,4 +1,4 @@
-// What the module has done since it was loaded, for INFO.
+// The module's counters since it was loaded, for INFO.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 namespace tamis::redis {
 
 struct Metrics {
-  // What TAMIS.CHECK answered.
+  // The answers of TAMIS.CHECK.
   uint64_t checks_perhaps = 0;
   uint64_t checks_absent = 0;
   uint64_t checks_unknown = 0;

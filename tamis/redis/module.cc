@@ -1,4 +1,4 @@
-// What the server calls when it loads the module.
+// The function that the server calls when it loads the module.
 #include <cstdio>
 #include <span>
 
@@ -24,7 +24,8 @@ constexpr int kVersion = 80000;  // whose replies these are; clients compare it
 int Load(Ctx* ctx, String** words, int count) {
   if (const char* missing = server.Resolve(ctx)) {
     // Nothing is known to tell it with.
-    std::fprintf(stderr, "tamis_redis: this server has no RedisModule_%s; Redis 7.0 has\n", missing);
+    std::fprintf(stderr, "tamis_redis: this server has no RedisModule_%s; Redis 7.0 has\n",
+                 missing);
     return kErr;
   }
   server.SetModuleAttribs(ctx, kName, kVersion, 1);

@@ -30,7 +30,7 @@ struct Option {
 // An error rate is greater than 0 and less than 1, whatever `least` and `greatest` say.
 bool IsRate(double rate);
 
-// What becomes of a word that is no option. Other servers ignore some, so that they are in logs.
+// How to treat a word that is no option. Other servers ignore some, so that they appear in logs.
 enum class OtherWords { kRefused, kIgnored };
 
 // Reads words[begin] and what follows up to the word `end`, or all when `end` is empty. Answers the

@@ -136,7 +136,7 @@ void Keep(Ctx* ctx, Words words) {
   server.ReplyWithSimpleString(ctx, "OK");
 }
 
-// What stands behind COMMIT and ABORT.
+// The words behind COMMIT and ABORT.
 struct EndWords {
   const String* mark = nullptr;
   std::optional<long long> id;
@@ -162,7 +162,7 @@ void Commit(Ctx* ctx, Words words) {
   TamisKey key = Open(ctx, words, kRead | kWrite);
   if (!Rebuilding(ctx, key)) return;
   const TrustedFilter::Rebuild& rebuild = *key->rebuild();
-  // What another server has done is repeated; here it has to be right.
+  // A command that another server has done is repeated; a client's command has to be right.
   if (LimitsApply(ctx)) {
     if (end.id && static_cast<uint64_t>(*end.id) != rebuild.id && !faults.commit_of_another)
       return error(kOtherRebuild);

@@ -8,8 +8,8 @@ namespace tamis::redis {
 // Tells of replicas that come and go.
 int SubscribeToReplicas(Ctx* ctx);
 
-// Whether `count` replicas have acknowledged within `seconds`. What the server says is asked for
-// anew ten times a second at most; how old it is, is taken into account.
+// Whether `count` replicas have acknowledged within `seconds`. The server's report is read at most
+// ten times a second; its age is taken into account.
 bool ReplicasFollow(Ctx* ctx, long long count, long long seconds);
 
 }  // namespace tamis::redis

@@ -1,8 +1,8 @@
 // The server's module interface, declared here and resolved by name when the module is loaded: no
 // header of a server is needed, and one binary loads on every server that has the functions.
 //
-// `server.X(...)` is RedisModule_X. Those under TAMIS_OPTIONAL_FUNCTIONS are nullptr on servers that
-// do not have them.
+// `server.X(...)` is RedisModule_X. Those under TAMIS_OPTIONAL_FUNCTIONS are nullptr on servers
+// that do not have them.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ inline constexpr int kWrite = 2;
 inline constexpr int kKeyEmpty = 0;
 inline constexpr int kKeyModule = 6;
 
-// Of GetContextFlags.
+// The flags of GetContextFlags.
 inline constexpr int kFlagLua = 1 << 0;
 inline constexpr int kFlagLoading = 1 << 13;
 inline constexpr int kFlagReplicated = 1 << 12;

@@ -21,7 +21,7 @@ void* TryAllocate(size_t size) {
   return server.TryAlloc(size == 0 ? 1 : size);
 }
 
-// Of Linux 6.1, which the C library's headers may not know.
+// From Linux 6.1; the C library's headers may lack it.
 constexpr int kJoinPages = 25;  // MADV_COLLAPSE
 constexpr ServerEvent kClockEvent = {8, 1};
 // Joining one takes about a millisecond.
@@ -56,7 +56,7 @@ void OnClock(Ctx*, ServerEvent, uint64_t, void*) noexcept {
   const long long now = server.Milliseconds();
   if (now >= last && now - last < kTimeBetween) return;
   last = now;
-  // What it shares with a child would be copied.
+  // Memory shared with a child process would be copied.
   if ((server.GetContextFlags(nullptr) & kFlagActiveChild) != 0) return;
   // Fails, and does no harm, where nobody has touched it, and on older systems.
   huge_pages->Advance(kPagesATime,

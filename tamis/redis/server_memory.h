@@ -17,11 +17,12 @@ int UseServerMemory(Ctx* ctx);
 void ArrayTaken(void* array, size_t size);
 void ArrayMoved(void* from, void* to, size_t size);
 
-// What the server's allocator takes, and INFO counts, for an array of so many bytes.
+// The bytes that the server's allocator takes, and INFO counts, for an array of this size.
 size_t AllocatedBytes(size_t size);
 
-// What no thread may wait for: to give a large array back to the system takes some 60 ms a gigabyte.
-// Ends the life of `value`, in a thread of its own when it is of that many bytes.
+// Frees a value without delaying the calling thread: giving a large array back to the system takes
+// some 60 ms a gigabyte. Ends the life of `value`, in a thread of its own when it has that many
+// bytes.
 template <class Value>
 void FreeLater(Value value, size_t bytes) noexcept {
   constexpr size_t kFreedAtOnce = size_t{16} << 20;

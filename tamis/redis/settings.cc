@@ -16,8 +16,8 @@ Settings settings;
 
 namespace {
 
-// Of Redis 8: the name stands without that of the module. Valkey, whose versions are numbered anew,
-// warns of it or takes it for something else.
+// From Redis 8: the name stands without that of the module. Valkey, whose versions are numbered
+// anew, warns of it or takes it for something else.
 constexpr unsigned kUnprefixed = 1 << 9;
 constexpr int kVersion8 = 8 << 16;
 
@@ -203,7 +203,7 @@ int RegisterSettings(Ctx* ctx, String** words, int count) {
   }
   const unsigned flags =
       server.GetServerVersion() >= kVersion8 && !server.is_valkey ? kUnprefixed : 0;
-  // What the words said is the default, which the configuration file may still change.
+  // The words' values become the defaults, which the configuration file may still change.
   for (const Number& number : kNumbers) {
     if (server.RegisterNumericConfig(ctx, number.name, settings.*number.value, flags, kAnyLeast,
                                      kAnyGreatest, GetNumberSetting, SetNumberSetting, nullptr,

@@ -1,6 +1,6 @@
 // Settings of the module, which `loadmodule` words, the configuration file and CONFIG SET change.
 //
-// What a command was given wins over a setting, and a creation is replicated with all of its
+// An argument of a command overrides a setting, and a creation is replicated with all of its
 // parameters: servers of different settings hold equal filters.
 #pragma once
 
@@ -20,7 +20,7 @@ struct Settings {
   long long cf_expansion_factor = 1;
   long long cf_max_expansions = 32;
   long long max_bytes = (1ll << 32);  // a key's; 0 = no limit
-  // Of filters that one command copies, for as long as which the server stands still; 0 = no limit.
+  // Bytes of filters that one command copies; the server stands still for that time; 0 = no limit.
   long long max_copied_bytes = 1ll << 24;
   // Seconds behind a commit in which nothing is erased: the row of an erase that was sent before
   // the commit may not be in the new filter.
@@ -31,7 +31,7 @@ struct Settings {
   long long guard_max_lag = 5;
   bool auto_create = true;        // BF.ADD and the like make a filter
   bool missing_is_error = false;  // EXISTS of a missing key is an error and not 0
-  // What a filter with GUARD is believed in though its last adds may be missing.
+  // Conditions under which a filter with GUARD is believed although its last adds may be missing.
   bool trust_after_restart = false;
   bool trust_on_replicas = false;
 };

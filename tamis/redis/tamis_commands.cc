@@ -324,7 +324,7 @@ double RateNow(const AnyFilter& filter) {
   return static_cast<double>(found) / (kHashes * kRounds);
 }
 
-// Of the lease, rounded up.
+// The rest of the lease, rounded up.
 uint64_t SecondsLeft(const TrustedFilter::Rebuild& rebuild) {
   const uint64_t now = Now();
   return rebuild.lease_end_ms <= now ? 0 : (rebuild.lease_end_ms - now + 999) / 1000;
@@ -396,7 +396,8 @@ void Size(Ctx* ctx, Words words) {
   server.ReplyWithSimpleString(ctx, "Type");
   ReplyText(ctx, wanted.type->name);
   server.ReplyWithSimpleString(ctx, "Bytes");
-  server.ReplyWithLongLong(ctx, static_cast<long long>(AllocatedBytes(static_cast<size_t>(wanted.Bytes()))));
+  const size_t bytes = AllocatedBytes(static_cast<size_t>(wanted.Bytes()));
+  server.ReplyWithLongLong(ctx, static_cast<long long>(bytes));
   server.ReplyWithSimpleString(ctx, "Bits per key");
   server.ReplyWithDouble(ctx, wanted.BitsPerKey());
   server.ReplyWithSimpleString(ctx, "Rate");
@@ -437,10 +438,11 @@ constexpr Command kCommands[] = {
     {"tamis.trust", Run<Trust>, 2, "write fast", "write fast tamis", "1.0.0", "O(1)",
      "Says that a filter holds all that it should, so that its no is believed again", "key"},
     {"tamis.doubt", Run<Doubt>, 2, "write fast", "write fast tamis", "1.0.0", "O(1)",
-     "Says that a filter with GUARD may lack adds, so that its no is not believed until TAMIS.TRUST",
+     "Says that a filter with GUARD may lack adds, so that its no is not believed until "
+     "TAMIS.TRUST",
      "key"},
-    {"tamis.doubtall", Run<DoubtEvery>, 1, "write admin fast", "write admin fast tamis", "1.0.0", "O(1)",
-     "Says that all filters with GUARD may lack adds", "", nullptr, Keys::kNone},
+    {"tamis.doubtall", Run<DoubtEvery>, 1, "write admin fast", "write admin fast tamis", "1.0.0",
+     "O(1)", "Says that all filters with GUARD may lack adds", "", nullptr, Keys::kNone},
     {"tamis.mark", Run<Mark>, -3, "write fast deny-oom", "write fast tamis", "1.0.0", "O(1)",
      "Notes how far a filter is in the log of changes that it follows; with a generation, if the "
      "filter is that one",

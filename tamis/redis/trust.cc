@@ -12,7 +12,7 @@ constexpr ServerEvent kRoleChanged = {0, 1};
 constexpr ServerEvent kPersistence = {1, 1};
 constexpr ServerEvent kLoading = {3, 1};
 constexpr ServerEvent kDatabasesSwapped = {11, 1};
-// What these two tell.
+// Sub-events of these two.
 constexpr uint64_t kSavesLogInBackground = 1;
 constexpr uint64_t kSavesLog = 5;
 constexpr uint64_t kSavingEnded = 3;
@@ -41,8 +41,8 @@ void OnRoleChange(Ctx* ctx, ServerEvent, uint64_t, void*) noexcept {
       nullptr);
 }
 
-// A filter that stood elsewhere now has a name that adds were sent to meanwhile. The event names two
-// databases, not the keys in them, so no filter is believed.
+// A filter that stood elsewhere now has a name that adds were sent to meanwhile. The event names
+// two databases, not the keys in them, so no filter is believed.
 void OnDatabasesSwapped(Ctx*, ServerEvent, uint64_t, void*) noexcept {
   if (!faults.moved_is_believed) DoubtAll();
 }
@@ -96,10 +96,12 @@ void CommandRefused(Ctx* ctx, bool items) noexcept {
   if (LimitsApply(ctx)) return;
   ++metrics.commands_lost;
   server.Log(ctx, "warning",
-             "a command that another server has done is refused here: its words are not understood%s",
-             items ? "; its items are missing, and filters with GUARD and those of BF.* and CF.* are "
-                     "no longer believed"
-                   : "; its filter is made by the next command that adds to it, with other options");
+             "a command that another server has done is refused here: its words are not "
+             "understood%s",
+             items ? "; its items are missing, and filters with GUARD and those of BF.* and CF.* "
+                     "are no longer believed"
+                   : "; its filter is made by the next command that adds to it, with other "
+                     "options");
   if (!items) return;
   DoubtAll();
   chains_believed = false;

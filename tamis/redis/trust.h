@@ -1,8 +1,8 @@
 // Whether a "no" of a filter made with GUARD may be believed on this server now.
 //
 // Trust is bound to a time of trust, a counter of this process: a new time begins when adds that
-// were acknowledged elsewhere may be missing here. What is written into a file or a log says whether
-// it was trusted; that is believed again where it was written by a primary that lost nothing:
+// were acknowledged elsewhere may be missing here. A file or a log records whether a filter was
+// trusted; the record is believed where it was written by a primary that lost nothing:
 //
 //   what is read                               is believed
 //   the first copy from the primary, its log   as the primary did (`tamis-trust-on-replicas`)
@@ -27,8 +27,8 @@ int RegisterTrust(Ctx* ctx);
 inline constexpr uint64_t kNoTime = ~uint64_t{0};
 
 uint64_t TimeOfTrust();
-// What is being saved says of filters that they are trusted when they are at this time: kNoTime but
-// in a primary's files and in first copies.
+// Filters that are trusted at this time are saved as trusted: kNoTime except in a primary's files
+// and in first copies.
 uint64_t TimeToSave();
 // Whether what is being saved is the base of this server's own log (AOF).
 bool SavesLog();

@@ -24,7 +24,7 @@ constexpr uint64_t kInLog = 64;
 constexpr uint64_t kAllFlags = 127;
 constexpr size_t kGreatestMark = 1024;
 
-// What finds no memory is as full.
+// Lack of memory is treated as a full filter.
 bool InsertInto(AnyFilter& filter, uint64_t hash) try {
   return filter.Insert(hash);
 } catch (const std::bad_alloc&) {
@@ -174,7 +174,7 @@ size_t TrustedFilter::SizeBytes(size_t (*allocated)(size_t size)) const {
 }
 
 TrustedFilter::Added TrustedFilter::Add(std::string_view item) {
-  // What the filter has no place for is not acknowledged: the rebuild need not have it.
+  // An item that the filter has no place for is not acknowledged: the rebuild need not have it.
   Added added = Added::kNew;
   if (filter_) {
     const uint64_t hash = Hash(item, filter_->seed());

@@ -28,7 +28,7 @@ class TrustedFilter {
  public:
   static constexpr size_t kGreatestChunk = size_t{16} << 20;
 
-  // What was asked for, and what is said of it.
+  // The options of the reservation, and facts about the filter.
   struct Card {
     bool guard = false;
     bool incomplete = false;   // an add that another server had taken was refused here
@@ -116,7 +116,7 @@ class TrustedFilter {
   void set_mark(std::string_view mark) { card_.mark = mark; }
   void set_incomplete() { card_.incomplete = true; }
 
-  // What is dumped stays as it was, whatever is changed between its parts.
+  // A dump does not change between its parts, whatever is changed meanwhile.
   const Saved& BeginDump(uint64_t time) { return dump_.emplace(Save(time)); }
   const Saved* dump() const { return dump_ ? &*dump_ : nullptr; }
   void EndDump() { dump_.reset(); }

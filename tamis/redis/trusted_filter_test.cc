@@ -259,7 +259,7 @@ TEST(TrustedFilter, SizeIsThatOfItsParts) {
   const size_t other = filter.rebuild()->filter->SizeBytes();
   EXPECT_EQ(filter.SizeBytes(), rest + own + other + unused);
   filter.Commit(1, 1);
-  EXPECT_EQ(filter.SizeBytes(), sizeof(filter) + other + unused) << "the mark went with the old one";
+  EXPECT_EQ(filter.SizeBytes(), sizeof(filter) + other + unused) << "the old mark";
 }
 
 TEST(TrustedFilter, CommitAndAbortAnswerTheFilterThatGoes) {

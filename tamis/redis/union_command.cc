@@ -22,7 +22,7 @@ uint64_t BytesOf(const auto& filters) {
   return bytes;
 }
 
-// What the source that is merged says of what comes out.
+// Sets the trust of a union from its sources.
 void UniteTrusted(Ctx* ctx, Words words, std::deque<TamisKey>& sources) {
   const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
   TamisKey dest = Open(ctx, words, kRead | kWrite);
@@ -41,7 +41,7 @@ void UniteTrusted(Ctx* ctx, Words words, std::deque<TamisKey>& sources) {
     // A server opens a key twice: the same one may be named more often.
     if (std::ranges::find(parts, source.get()) == parts.end()) parts.push_back(source.get());
   }
-  // Those behind the first one are put into its copy item by item, which takes longer.
+  // Sources after the first are added to its copy item by item, which takes longer.
   constexpr uint64_t kMerged = 4;
   if (BytesOf(parts) * (parts.size() > 1 ? kMerged : 1) > GreatestCopiedBytes(ctx)) {
     return error(kTooLargeToCopy);

@@ -52,7 +52,7 @@ bool ReadWanted(Ctx* ctx, Words words, Purpose purpose, WantedFilter* wanted) {
                      .no_value = kUnknownWord});
   }
   if (!ReadOptions(ctx, words, 2, known)) return false;
-  // Those that nobody knows in advance; replicas are told.
+  // Random values, which replicas receive.
   options.seed = seed ? static_cast<uint64_t>(*seed) : SeedFromSystem();
   // One that every language can hold.
   wanted->id = id ? static_cast<uint64_t>(*id) : SeedFromSystem() >> 11;

@@ -22,7 +22,7 @@ struct WantedFilter {
   std::string Rate() const;  // as a word for a replica
 };
 
-// Of a rebuild, in seconds.
+// For a rebuild, in seconds.
 inline constexpr long long kGreatestLease = 1'000'000'000;
 
 enum class Purpose { kReserve, kRebuild, kSize };

@@ -6,7 +6,7 @@
 //
 //   Value     one probe of each matrix, then a comparison with the range of each matching region
 //   Range     two comparisons of 8 bytes for each slot, 64 slots at a time; whole values are
-//             compared only where these are equal. The 8 bytes follow the prefix that all values share
+//             compared only where these are equal. The 8 bytes follow the values' common prefix
 //   Threads   const members may run concurrently; others need exclusive access
 #pragma once
 

@@ -209,7 +209,8 @@ double RangeSelectivity(const SqlPlan& plan, uint32_t column) {
   return selectivity;
 }
 
-// What a lookup on these columns leaves of the table: equalities on leading columns, then a range.
+// The share of the table that a lookup on these columns reads: equalities on leading columns, then
+// a range.
 double LookupSelectivity(const SqlPlan& plan, const std::vector<uint32_t>& columns,
                          double equality) {
   double selectivity = 1;
@@ -229,7 +230,8 @@ void EstimateCost(const SqlPlan& plan, const TableSchema& schema, double table_r
       std::ranges::all_of(schema.key, [&](uint32_t c) { return HasEquality(plan, c); })) {
     info->estimatedCost = kSearchCost / 2;
     info->estimatedRows = 1;
-    // Of a unique answer SQLite takes the first row and asks for no other: it writes that alone.
+    // From a unique answer SQLite takes the first row and asks for no other: it writes that row
+    // alone.
     if (by_name || std::ranges::all_of(schema.key,
                                        [&](uint32_t c) { return IsHeld(schema, plan, c, info); })) {
       info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;

@@ -96,7 +96,7 @@ TEST_F(SqlPlanTest, ConditionsOnColumnsGoDown) {
   }
 }
 
-TEST_F(SqlPlanTest, WhatIsNoConditionOnAColumnStaysUp) {
+TEST_F(SqlPlanTest, ConditionOnNoColumnStaysInSQLite) {
   for (const char* condition : {"n + 1 = 5", "abs(n) = 5", "n = d", "NOT s LIKE '1x%'",
                                 "n = 5 OR s = 'x' || s", "s = 'x' COLLATE NOCASE", "n LIKE '5%'"}) {
     EXPECT_EQ(PlanOf(std::string("SELECT a FROM t WHERE ") + condition), "all rows") << condition;

@@ -1,4 +1,4 @@
-// What xBestIndex hands to xFilter through SQLite.
+// The text that xBestIndex hands to xFilter through SQLite.
 #include <gtest/gtest.h>
 
 #include "tamis/base/random.h"

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kBytesPerRow = 150;
 constexpr double kLeastRows = 100;
-// Of a region that does not know its size yet; what there is only one of may be small.
+// Assumed for a region that does not know its size yet; a table of one region may be small.
 constexpr double kRowsPerRegion = 20'000;
 constexpr double kRowsOfOneRegion = 1000;
 constexpr Duration kEstimateAge = std::chrono::seconds(5);

@@ -155,7 +155,7 @@ int Disconnect(sqlite3_vtab* vtab) noexcept {
   return SQLITE_OK;
 }
 
-// DROP TABLE: the table stays in the store. What waits for COMMIT would be lost.
+// DROP TABLE: the table stays in the store. Writes that wait for COMMIT would be lost.
 int Destroy(sqlite3_vtab* vtab) noexcept {
   return TableOf(vtab)->writes.size() > 0 ? SQLITE_LOCKED : Disconnect(vtab);
 }

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kBatch = 1000;
 
-// What a write's status means to the statement.
+// Translates a write's status into the result of the statement.
 Status Outcome(const Status& status, bool ignore_existing, const std::string& conflict) {
   switch (status.code()) {
     case StatusCode::kAlreadyExists:
@@ -26,7 +26,7 @@ Status Outcome(const Status& status, bool ignore_existing, const std::string& co
 }  // namespace
 
 void WriteBuffer::Add(std::string key, Write write, const Options& options) {
-  // What can fail comes first: nothing is added then.
+  // Steps that can fail come first: nothing is added then.
   Entry entry{key, std::move(write), options};
   if (writes_.size() == writes_.capacity()) {
     writes_.reserve(std::max<size_t>(16, 2 * writes_.size()));

@@ -30,7 +30,7 @@ class WriteBuffer {
   void Add(std::string key, Write write, const Options& options);
   // The row has a write that has not been sent.
   bool Holds(const std::string& key) const { return last_.contains(key); }
-  // What the last such write does.
+  // The kind of the last such write.
   std::optional<Write::Kind> LastKind(const std::string& key) const;
   size_t size() const { return writes_.size(); }
 
@@ -40,9 +40,9 @@ class WriteBuffer {
   Status Send(Engine* engine, const SchemaPtr& schema, const std::atomic<bool>& cancelled);
   void Clear();
 
-  // As SQLite numbers them, from 0; rolling back to -1 is rolling back to where the transaction
-  // began. A table that joins late is told only of the innermost one: the buffer is empty then, and
-  // so it was at those around it.
+  // Numbered as SQLite numbers them, from 0; rolling back to -1 rolls back to the begin of the
+  // transaction. A table that joins late hears of the innermost savepoint only: the buffer is empty
+  // then, and was so at the outer ones.
   void Savepoint(int number);
   void RollbackTo(int number);
   void Release(int number);

@@ -1,4 +1,4 @@
-// What becomes of buffered writes when somebody cancels while they are sent.
+// The outcome of buffered writes when the statement is cancelled while they are sent.
 #include "tamis/sql/write_buffer.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ class WriteBufferTest : public testing::Test {
   int taken_ = 0;
 };
 
-TEST_F(WriteBufferTest, WhatMayStandIsToldBeforeWhatWasNotSent) {
+TEST_F(WriteBufferTest, WriteThatMayStandIsReportedBeforeWritesNotSent) {
   cluster_.servers["b"]->mutate = [](const pb::MutateRequest&, auto) {};  // it hangs
   for (int64_t id = 9500; id < 12'500; ++id) Add(id);
   executor_.PostAfter(milliseconds(100), [this] { cancelled_ = true; });
@@ -64,7 +64,7 @@ TEST_F(WriteBufferTest, WhatMayStandIsToldBeforeWhatWasNotSent) {
   EXPECT_EQ(writes_.size(), 0u);
 }
 
-TEST_F(WriteBufferTest, WhatIsCancelledBeforeIsNotSent) {
+TEST_F(WriteBufferTest, WriteCancelledBeforehandIsNotSent) {
   for (int64_t id = 0; id < 3000; ++id) Add(id);
   cancelled_ = true;
   EXPECT_EQ(Send().code(), StatusCode::kCancelled);

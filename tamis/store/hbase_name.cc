@@ -9,7 +9,7 @@
 namespace tamis {
 namespace {
 
-// What stands before the first `separator`; `text` keeps what stands behind it.
+// Returns the text before the first `separator`; `text` keeps the rest.
 std::string_view TakeUntil(char separator, std::string_view* text) {
   const size_t at = text->find(separator);
   const std::string_view taken = text->substr(0, at);

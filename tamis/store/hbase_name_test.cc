@@ -36,7 +36,7 @@ TEST(HBaseNameTest, OptionsOfTls) {
   EXPECT_EQ(machine->tls, hbase::TlsOptions());
 }
 
-TEST(HBaseNameTest, WhatCannotBeReadIsNamed) {
+TEST(HBaseNameTest, UnreadablePartIsNamed) {
   const auto why = [](const std::string& options) {
     const auto name = ParseHBaseName("hbase://a:1/shop?" + options);
     EXPECT_EQ(name.status().code(), StatusCode::kInvalidArgument) << options;

@@ -48,7 +48,8 @@ Result<Directory> DirectoryOf(const std::string& name) {
   }
   Directory directory{.path = kind.empty() ? name : name.substr(kind.size() + 1)};
   // A name without a kind is a path, whatever it holds.
-  if (const size_t mode = directory.path.rfind("?mode="); !kind.empty() && mode != std::string::npos) {
+  const size_t mode = directory.path.rfind("?mode=");
+  if (!kind.empty() && mode != std::string::npos) {
     const std::string value = directory.path.substr(mode + 6);
     if (value != "ro" && value != "rw") {
       return InvalidArgument("cannot open store \"" + name + "\": its mode is \"" + value +
@@ -66,7 +67,7 @@ Result<Directory> DirectoryOf(const std::string& name) {
 struct OpenedStore::Parts {
   std::string name;
   std::unique_ptr<ThreadExecutor> executor;
-  // Of one kind or the other.
+  // Exactly one of the two kinds.
   std::unique_ptr<RocksCluster> rocks;
   std::unique_ptr<HBaseCluster> hbase;
   std::unique_ptr<HBaseClusterAdmin> hbase_admin;
@@ -121,7 +122,7 @@ Status OpenedStore::Parts::OpenHBase(const std::string& store) {
   options.client.tls = parsed.tls;
   TAMIS_ASSIGN_OR_RETURN(hbase_admin,
                          HBaseClusterAdmin::Open(options, hbase.get(), executor.get()));
-  // Who names a wrong address is told now.
+  // A wrong address is reported here, at opening.
   const auto tables = AwaitResult<std::vector<TableSchema>>(
       executor.get(), {.deadline = executor->Now() + kPatience},
       [&](auto done) { hbase->ListTables(std::move(done)); });

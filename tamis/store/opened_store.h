@@ -29,13 +29,14 @@ namespace tamis {
 class OpenedStore {
  public:
   struct Options {
-    // Of the coordinator's copies of all filters. Regions whose filters find no room are asked.
+    // Bound of the coordinator's copies of all filters. Regions whose filters do not fit are asked
+    // by every search.
     uint64_t max_filter_bytes = Engine::Options().max_filter_bytes;
 
-    // Of an embedded cluster; for another kind they say nothing.
+    // For an embedded cluster; other kinds ignore these.
     int servers = 8;
-    // Of one server's filters; those that it is too little for keep bits alone: removals leave
-    // their bits until the filter is counted anew.
+    // Bound of one server's filters; a filter that does not fit keeps bits alone: a removed value
+    // keeps its bits until the filter is counted anew.
     uint64_t server_filter_bytes = uint64_t{1} << 30;
     uint64_t split_bytes = uint64_t{64} << 20;
     bool sync = false;
@@ -45,15 +46,17 @@ class OpenedStore {
   };
 
   static Result<std::shared_ptr<OpenedStore>> Open(const std::string& name, const Options& options);
-  // As Open, but the stores of a process are shared: several connections of one process may work on
-  // one directory, which is locked against other processes, and share what they know of a cluster.
+  // Like Open, but the stores of a process are shared: several connections of one process may work
+  // on one directory, which is locked against other processes, and share what they know of a
+  // cluster.
   static Result<std::shared_ptr<OpenedStore>> OpenShared(const std::string& name,
                                                          const Options& options);
   ~OpenedStore();
   OpenedStore(const OpenedStore&) = delete;
   OpenedStore& operator=(const OpenedStore&) = delete;
 
-  // What people call it: of an embedded cluster the directory, of another one as it was opened.
+  // The name for people: the directory of an embedded cluster; for other kinds the name that was
+  // opened.
   const std::string& name() const;
   Engine& engine();
   ClusterAdmin& admin();

@@ -56,7 +56,7 @@ TEST_F(OpenedStoreTest, AKindThatThereIsNotIsAnErrorThatSaysWhatThereIs) {
 }
 
 // Its directory is locked until it has ended, which a task that is under way delays.
-TEST_F(OpenedStoreTest, WhoOpensASharedStoreThatIsEndingWaitsForItsEnd) {
+TEST_F(OpenedStoreTest, OpeningASharedStoreThatIsEndingWaitsForItsEnd) {
   auto store = *OpenedStore::OpenShared(directory_.string(), {.servers = 1});
   const std::weak_ptr<OpenedStore> known = store;
   std::promise<void> running, go_on;

@@ -108,7 +108,7 @@ class FilterCommandTest(unittest.TestCase):
         self.assertEqual(self.read("f"), before)
         self.assertEqual(os.listdir(self.directory.name), ["f"])
 
-    def test_what_cannot_erase_says_how_to_get_one_that_can(self):
+    def test_type_without_erasure_says_how_to_get_one_that_erases(self):
         self.build("f", ["a"])
         done = self.run_tamis("remove", "f", stdin=b"a\n", expect=2)
         self.assertIn("--erase", done.stderr.decode())
@@ -187,7 +187,7 @@ class FilterCommandTest(unittest.TestCase):
         self.assertIn("take blocked", out)
         out = self.run_tamis("size", "--capacity", "1000000", "--fpr", "0.001", "--erase").stdout
         self.assertIn("take cuckoo", out.decode())
-        # What else there is, and that a type in steps has a lower rate than asked for.
+        # Alternatives are shown, and that a type in steps has a lower rate than asked for.
         self.assertRegex(out.decode(), r"\n  blocked-quotient would come first, and takes \d+ % more\n")
         self.assertRegex(out.decode(), r"\nblocked-quotient +25\.60 +3\.05 MiB +1e-05 +yes")
         out = self.run_tamis("size", "--capacity", "1000000", "--count").stdout.decode()
@@ -265,7 +265,7 @@ class FilterCommandTest(unittest.TestCase):
                 self.assertIn("cannot make a filter: fpr is", done.stderr.decode())
             self.run_tamis("size", "--capacity", "10", "--fpr", rate, expect=2)
 
-    def test_what_is_recommended_keeps_the_rate(self):
+    def test_recommended_type_keeps_the_rate(self):
         for rate in ("0.3", "0.01", "0.001", "1e-5", "1e-7", "2e-9", "1e-9"):
             for need in ("--erase", "--static", "--count", "-q"):
                 with self.subTest(rate=rate, need=need):

@@ -72,7 +72,7 @@ class LsmCommandTest(unittest.TestCase):
         self.assertEqual(report["missed"], 0)
         self.assertGreater(self.family(report, "default")["keys"], 50000)
 
-    def test_what_would_pass_through_is_told_with_its_reason(self):
+    def test_families_that_would_pass_through_are_listed_with_their_reason(self):
         self.make("families")
         report = self.as_json("inspect")
         self.assertEqual(self.family(report, "plain")["passes_through"], "")

@@ -50,7 +50,7 @@ class ProgramTest(unittest.TestCase):
         return self.run_tamis("import", "people", "-", "--format", "csv", "--key", "name", "--column",
                               "born:int64", "--index", "home_town", *more, stdin=stdin, expect=expect)
 
-    def test_what_only_hbase_has(self):
+    def test_commands_for_hbase_alone_are_refused(self):
         attach = ["table", "attach", "t", "--hbase-table", "n:T", "--column", "a=d:A:text"]
         self.run_tamis("table", "create", "x", "--column", "id", "--key", "id")
         self.assertIn("all of its tables are its own",
@@ -259,7 +259,7 @@ class ProgramTest(unittest.TestCase):
                                                    "name"))
         writer.join()
 
-    def test_what_cannot_be_read_is_not_imported(self):
+    def test_unreadable_input_is_not_imported(self):
         for path, why in ((self.directory.name, "Is a directory"), ("/nonexistent", "No such file")):
             message = self.run_tamis("import", "t", path, "--format", "csv", "--key", "a", expect=1)
             self.assertIn(path, message)
@@ -297,7 +297,7 @@ class ProgramTest(unittest.TestCase):
         error = process.communicate(timeout=60)[1]
         self.assertEqual(process.returncode, 130)
         self.assertIn("interrupted", error)
-        # What was written before stands.
+        # Rows that were written before stand.
         self.assertGreater(self.sql("SELECT count(*) AS n FROM numbers")[0]["n"], 0)
 
     def test_needs_a_key_for_a_new_table(self):

@@ -78,7 +78,7 @@ class TableStatementsTest(unittest.TestCase):
             self.run_tamis("index", "create", table, "i", "b")
         self.refused("DROP INDEX i", "several tables", "t i, u i")
 
-    def test_what_a_table_cannot_have_is_refused_with_a_statement_that_works(self):
+    def test_impossible_table_is_refused_with_a_statement_that_works(self):
         for columns, part in (
                 ("id INTEGER, body TEXT", "no PRIMARY KEY"),
                 ("id INTEGER PRIMARY KEY, body", 'column "body" has no type'),
@@ -121,7 +121,7 @@ class TableStatementsTest(unittest.TestCase):
                                   "INSERT INTO own VALUES (1, 2)", "SELECT * FROM own"),
                          "x,y\n1,2\n")
 
-    def test_what_an_index_cannot_be_is_refused(self):
+    def test_impossible_index_is_refused(self):
         self.sql("CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT)")
         self.refused("CREATE UNIQUE INDEX i ON t(b)", "not UNIQUE")
         self.refused("CREATE INDEX i ON t(b) WHERE b IS NOT NULL", "without WHERE")

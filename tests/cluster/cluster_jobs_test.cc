@@ -75,7 +75,7 @@ TEST_P(ClusterSuite, AJobThatIsNotWaitedForGoesOn) {
   EXPECT_TRUE(info->ended);
 }
 
-TEST_P(ClusterSuite, WhatCannotBeBegunIsNoJob) {
+TEST_P(ClusterSuite, RequestThatCannotBeginMakesNoJob) {
   for (const JobSpec& spec :
        {JobSpec{.kind = JobSpec::Kind::kCheck, .table = "no"},
         {.kind = JobSpec::Kind::kRebuildIndex, .table = "packages", .index = "no"}}) {

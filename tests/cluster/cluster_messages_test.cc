@@ -1,4 +1,4 @@
-// What region servers of every kind of cluster answer to single messages.
+// The replies of region servers, of every kind of cluster, to single messages.
 #include "tests/cluster/cluster_suite.h"
 
 #include <set>
@@ -42,7 +42,7 @@ class ClusterMessages : public ClusterSuite {
   Result<pb::SearchReply> Search(const pb::SearchRequest& request) {
     return kind_->Ask<pb::SearchReply>([&](auto done) { server_->Search(request, done); });
   }
-  // Of row 3.
+  // Deletes row 3.
   void AddDelete(uint64_t region_id, uint64_t epoch, pb::MutateRequest* request) const {
     auto* region = request->add_regions();
     region->set_region_id(region_id);

@@ -1,4 +1,4 @@
-// What every kind of cluster does when tables, indexes and columns come and go.
+// Changes of tables, indexes and columns on every kind of cluster.
 #include "tests/cluster/cluster_suite.h"
 
 namespace tamis {
@@ -57,7 +57,7 @@ TEST_P(ClusterSuite, AColumnIsAddedUnderACoordinatorThatKnowsAnOlderSchema) {
   ASSERT_TRUE(Put(*engine_, row).ok());
   EXPECT_EQ(Find(Predicate::Compare(3, Op::kEq, Value::Int64(99))), std::vector<Row>{row});
   EXPECT_EQ(Find(Predicate::IsNull(3)).size(), 49u);
-  // Who updates a column by the old schema leaves the new one as it is.
+  // An update of a column by the old schema leaves the new column as it is.
   Row update = RowOf(7);
   update[kSize] = Value::Int64(-7);
   const Status updated =

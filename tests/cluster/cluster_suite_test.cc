@@ -1,4 +1,4 @@
-// What every kind of cluster does: the suite runs once for each of ClusterKinds().
+// Runs the suite once for each of ClusterKinds().
 #include "tests/cluster/cluster_suite.h"
 
 namespace tamis {
@@ -150,7 +150,7 @@ TEST_P(ClusterSuite, AConditionIsJudgedOnTheRowAsItStands) {
   ExpectClean(0);
 }
 
-TEST_P(ClusterSuite, WhatIsAcknowledgedIsFoundByAnotherCoordinatorAtOnceWhileRegionsChange) {
+TEST_P(ClusterSuite, AcknowledgedRowIsFoundByAnotherCoordinatorAtOnceWhileRegionsChange) {
   Fill(200);
   SplitAll(2);
   Spread();
@@ -242,7 +242,7 @@ TEST_P(ClusterSuite, AfterAKilledServerEveryRowIsFoundAndWritable) {
   ExpectClean(400);
 }
 
-TEST_P(ClusterSuite, WhoPausesLosesNothing) {
+TEST_P(ClusterSuite, PausedServerLosesNothing) {
   if (!Can(Capability::kPauseServer) || !Can(Capability::kResumeServer)) {
     GTEST_SKIP() << "it cannot pause a server and let it go on";
   }
@@ -254,8 +254,8 @@ TEST_P(ClusterSuite, WhoPausesLosesNothing) {
   const RegionInfo region = Regions()[1];
   const Status paused = kind_->Pause(region.server);
   ASSERT_TRUE(paused.ok()) << paused;
-  // Whoever sends it to the sleeper does not learn what came of it, and sends it again. Nobody goes
-  // on believing what the sleeper last said.
+  // A write sent to the sleeping server has an unknown outcome and is sent again. The sleeper's
+  // last report is not believed any more.
   const Row row{Value::Text(NameOf(199)), Value::Text("new"), Value::Int64(-1)};
   Status put = DeadlineExceeded("not sent yet");
   const Time end = kind_->Soon().deadline;
@@ -303,7 +303,7 @@ TEST_P(ClusterSuite, TheIndexWithTheFewestEntriesLeads) {
   EXPECT_LE(expected, 40u);  // the lower half may still have the entries of the upper one
 }
 
-// What a search says of itself is what the servers saw of it.
+// The searches' own counts equal those of the servers.
 TEST_P(ClusterSuite, ServersCountWhatTheyAreAsked) {
   Fill(500);
   SplitAll(2);
@@ -356,7 +356,7 @@ TEST_P(ClusterSuite, StatusTellsOfServers) {
 
 // Each call is one that changes nothing. That a cluster refuses it for what it is asked of is no
 // matter, but for the answer that it cannot do such a thing at all.
-TEST_P(ClusterSuite, WhatItSaysThatItCanIsWhatItsCallsDo) {
+TEST_P(ClusterSuite, CapabilitiesMatchTheCalls) {
   ClusterAdmin& admin = kind_->admin();
   const std::string nobody = "no such server";
   const auto order = [&](auto&& call) {
@@ -390,7 +390,7 @@ TEST_P(ClusterSuite, WhatItSaysThatItCanIsWhatItsCallsDo) {
   }
 }
 
-TEST(ClusterCapabilities, WhatAClusterCannotDoIsAnAnswer) {
+TEST(ClusterCapabilities, MissingCapabilityIsAnAnswer) {
   const Status status = CannotDo(Capability::kPauseServer);
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(status.message(), "this cluster cannot pause a server");

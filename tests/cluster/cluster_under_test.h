@@ -4,7 +4,7 @@
 //
 // A further kind is one file, which implements this, and its line in a ClusterKinds(): the embedded
 // ones are in embedded_kinds.cc, HBase, which takes longer, in hbase_kind.cc for a program of its
-// own. What a kind cannot do it says, by Capability or here, and the tests that need it are
+// own. A kind names what it cannot do, by Capability or here, and the tests that need it are
 // skipped.
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace tamis {
 
-// What a test would like. A kind that cannot grant it leaves it: no test may rely on it, but for
+// Wishes of a test. A kind that cannot grant one ignores it: no test may rely on it, but for
 // `servers`.
 struct ClusterWishes {
   int servers = 4;
@@ -109,7 +109,7 @@ struct ClusterKind {
 
 inline void PrintTo(const ClusterKind& kind, std::ostream* out) { *out << kind.name; }
 
-// Those that this program is about.
+// The kinds that this program tests.
 std::vector<ClusterKind> ClusterKinds();
 
 }  // namespace tamis

@@ -1,4 +1,4 @@
-// Who asked a server that dies is told.
+// A caller of a server that dies gets an answer.
 
 #include <gtest/gtest.h>
 

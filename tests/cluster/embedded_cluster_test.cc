@@ -1,5 +1,5 @@
-// What the embedded cluster does with its store: garbage of splits, growth. What every kind of
-// cluster does is in cluster_suite_test.cc.
+// The embedded cluster and its store: garbage of splits, growth. The behaviour of every kind of
+// cluster is in cluster_suite_test.cc.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -137,7 +137,7 @@ TEST_F(EmbeddedClusterTest, TheGarbageOfSplitsIsDroppedOnceTheDaughtersAreComple
   }
 }
 
-// What went wrong behind the back of everything that keeps rows, entries and filters together.
+// Damage that was done without the code that keeps rows, entries and filters together.
 TEST_F(EmbeddedClusterTest, TheCheckFindsEveryKindOfDamage) {
   const SchemaPtr schema = MakeTable();
   Fill(schema, 10);
@@ -221,7 +221,7 @@ TEST_F(EmbeddedClusterTest, ARegionThatIsOnlyOverwrittenIsNotSplit) {
   while (count() < 4) Fill(schema, 20000);
 }
 
-// Of this process, by the number that the system gave it.
+// For a thread of this process, by the number that the system gave it.
 bool IsAsleep(pid_t thread) {
   std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
   std::string number, name, state;
@@ -236,7 +236,7 @@ TEST_F(EmbeddedClusterTest, ASchemaThatChangesWhileARegionIsOpenedIsFollowed) {
   const auto other = cluster_->LocalServer(record.server() == "rs1" ? "rs2" : "rs1");
   const auto region = owner->FindRegion(record.id());
   ASSERT_NE(region, nullptr);
-  // Whoever opens it has read the schema when he waits for the fence.
+  // The thread that opens it has read the schema when it waits for the fence.
   auto excluded = region->fence().Exclude();
   std::atomic<pid_t> opening = 0;
   std::thread opens([&] {

@@ -128,7 +128,7 @@ class FilterSnapshotsTest : public ::testing::Test {
     for (const int group : {0, 7, 150, 299}) EXPECT_EQ(Find(group), 10u);
   }
 
-  // As Open after a clean end, in between something done to the closed store.
+  // Like Open after a clean end, with a change of the closed store in between.
   void Tamper(const std::function<void(Store*)>& tamper) {
     Close();
     auto store = Store::Open({.directory = directory_});
@@ -159,7 +159,7 @@ TEST_F(FilterSnapshotsTest, AfterACleanEndNothingIsCountedAndTheFirstQueryIsRout
   }
 }
 
-TEST_F(FilterSnapshotsTest, WhatIsWrittenLaterIsInTheNextSnapshot) {
+TEST_F(FilterSnapshotsTest, LaterWriteIsInTheNextSnapshot) {
   Close();
   Open();
   std::vector<Write> writes;
@@ -184,7 +184,7 @@ TEST_F(FilterSnapshotsTest, AfterACrashNothingIsBelieved) {
   Close();
   Open();
   ASSERT_EQ(restored_, 8);
-  // What a kill -9 leaves: the files as they are while the store is open.
+  // The state after a kill -9: the files as they are while the store is open.
   Apply({{.row = {Value::Int64(5), Value::Text("new"), Value::Int64(1)}}});
   std::filesystem::copy(directory_, Copy());
   Close();

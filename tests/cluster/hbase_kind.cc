@@ -24,13 +24,13 @@ std::string NewNamespace() {
   return "test_" + std::to_string(::getpid()) + "_" + std::to_string(++number);
 }
 
-// What an HBaseClusterAdmin does, and what only who runs the processes can do. A server is
-// "HOST:PORT".
+// An HBaseClusterAdmin, with the operations that only the owner of the processes can do. A server
+// is "HOST:PORT".
 class AdminOfProcesses : public ClusterAdmin {
  public:
   AdminOfProcesses(HBaseClusterAdmin* admin, const LocalHBase* hbase, bool may_pause)
       : admin_(*admin), hbase_(*hbase), may_pause_(may_pause) {}
-  // Whoever was killed or put to sleep is there for the next test.
+  // Servers that were killed or paused run again for the next test.
   ~AdminOfProcesses() override {
     // One that slept may end by itself any moment.
     for (const auto& [server, state] : states_) hbase_.Try("kill " + RoleOf(server));
@@ -196,8 +196,8 @@ class HBaseUnderTest : public ClusterUnderTest {
     TAMIS_ASSIGN_OR_RETURN(
         admin_, HBaseClusterAdmin::Open({.client = client, .patience = std::chrono::seconds(50)},
                                         cluster_.get(), executor_.get()));
-    // Who sleeps for longer than its session, and is written to when it wakes, loses rows that it
-    // acknowledges: on the local file system HBase has nothing against that.
+    // A server that is paused for longer than its session and is written to when it wakes loses
+    // rows that it acknowledges: on the local file system HBase does not prevent that.
     const bool may_pause = !wishes_.restless;
     processes_ = std::make_unique<AdminOfProcesses>(admin_.get(), &hbase_, may_pause);
     return Status::Ok();

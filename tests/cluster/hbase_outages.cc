@@ -17,7 +17,7 @@ constexpr seconds kBeyondSession{9};
 constexpr seconds kMustEnd{40};
 constexpr seconds kMayEnd{6};
 
-// Who was taken for dead hears of it when it is back, and ends; then it can be started.
+// A server that was declared dead learns it when it is back, and ends; then it can be started.
 void AwaitEnd(const LocalHBase& hbase, const std::string& role, seconds patience) {
   const auto until = std::chrono::steady_clock::now() + patience;
   while (hbase.StateOf(role) != "down" && std::chrono::steady_clock::now() < until) {
@@ -63,7 +63,7 @@ std::vector<Outage> HBaseOutages(const LocalHBase& hbase) {
   }
   outages.push_back({"master killed", kWithinSession, order("kill master"), nothing});
   outages.push_back({"ZooKeeper killed", kWithinSession, order("kill zk"), nothing});
-  // Who ended only after the end of its own outage is started at the end of the next one.
+  // A server that ended only after the end of its own outage is started at the end of the next one.
   for (Outage& outage : outages) {
     outage.end = [&hbase, undo = outage.end] {
       undo();

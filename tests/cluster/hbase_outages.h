@@ -1,11 +1,11 @@
-// HBaseOutages: what befalls a real HBase from outside. Servers are killed, sleep for less or for
-// more than their session lasts, are cut off from the master or from ZooKeeper; these two go away.
-// Whoever is down at the end of an outage is started again; who ends only later, at the end of the
-// next one.
+// HBaseOutages: outages of a real HBase. Servers are killed, paused for less or for more than their
+// session lasts, cut off from the master or from ZooKeeper; these two go away. A server that is
+// down at the end of an outage is started again; one that ends only later, at the end of the next
+// outage.
 //
-// The cluster must have been started with --cuts, else the test fails, and with --hdfs: on the local file system a
-// server that has slept for too long writes into a log that is not its own any more, and HBase
-// loses rows.
+// The cluster must have been started with --cuts, else the test fails, and with --hdfs: on the
+// local file system a server that has slept for too long writes into a log that is not its own any
+// more, and HBase loses rows.
 #pragma once
 
 #include <vector>

@@ -15,8 +15,8 @@ std::string EntriesText(RocksCluster& cluster, const Region& region, const std::
     const auto entry = IndexEntry::Of(state.filter->index(), row);
     if (!entry.has_value()) continue;  // the index is sparse
     std::string bytes;
-    const auto status = store.db()->Get(rocksdb::ReadOptions(), store.index(),
-                                        entry->StoreKey(region.info().id.number(), id, row_key), &bytes);
+    const std::string key = entry->StoreKey(region.info().id.number(), id, row_key);
+    const auto status = store.db()->Get(rocksdb::ReadOptions(), store.index(), key, &bytes);
     text += "\n    index " + std::to_string(id) + (state.entries_complete ? " complete" : "") +
             (state.filter->published() ? " published" : "") +
             (status.ok() ? ", entry there" : ", entry missing") +

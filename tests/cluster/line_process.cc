@@ -11,7 +11,7 @@
 namespace tamis {
 
 Result<std::unique_ptr<LineProcess>> LineProcess::Start(const std::vector<std::string>& command) {
-  // Who writes to a process that has ended is told so.
+  // A write to a process that has ended is an error.
   std::signal(SIGPIPE, SIG_IGN);
   std::array<int, 2> requests;
   std::array<int, 2> answers;

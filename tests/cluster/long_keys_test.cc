@@ -21,7 +21,7 @@ using Op = Predicate::Op;
 constexpr uint32_t kKey = 0, kA = 1, kB = 2;
 constexpr size_t kLongKey = 32'000;
 constexpr int kRows = 400;  // their entries are three times what may be kept of them
-// What may be kept, and a batch and some more entries.
+// The entries that may be kept, and a batch and some more.
 constexpr uint64_t kMostEntries = EntryQueue::kMaxBytes / kLongKey + 40;
 
 std::string KeyOf(char first, int i) {

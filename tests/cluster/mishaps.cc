@@ -86,7 +86,7 @@ void Mishaps::Happen() {
   } else if (dice < 102) {
     if (MaySleep(server)) DropWhileAsleep(server);
   } else {
-    // What follows is about one row and its region.
+    // The mishap concerns one row and its region.
     const int64_t key = rows_.RandomKey();
     const auto of_key = sim_.RegionOf(table_->id, EncodeKey(*table_, RandomRows::KeyRow(key)));
     if (!of_key.has_value() || !MaySleep(of_key->server())) return;
@@ -174,7 +174,8 @@ void Mishaps::MoveSoonAfterReopening(const pb::RegionRecord& region, int64_t key
     if (random_.OneIn(2)) {
       sim_.cluster().MoveRegion(RegionId(opened.id()), sim_.RandomServer(), done);
     } else {
-      sim_.cluster().SplitRegion(RegionId(opened.id()), EncodeKey(*table_, RandomRows::KeyRow(key)), done);
+      const std::string at = EncodeKey(*table_, RandomRows::KeyRow(key));
+      sim_.cluster().SplitRegion(RegionId(opened.id()), at, done);
     }
   });
 }

@@ -18,7 +18,7 @@ class Mishaps {
     size_t most_regions = 12;
     double fpr = RandomRows::kFpr;  // of the indexes that come and go
   };
-  // What is done to make a mishap matter: writes of rows near to the key.
+  // Writes of rows near to the key, which make a mishap matter.
   using StartBurst = std::function<void(int64_t key, WriteBurst::Kind kind)>;
 
   Mishaps(SimCluster* cluster, Random* random, RandomRows* rows, const Options& options,
@@ -40,7 +40,9 @@ class Mishaps {
  private:
   bool MaySleep(const std::string& server) const;
   DoneCallback Counted(const char* what);
-  Duration Milliseconds(uint64_t below) { return std::chrono::milliseconds(random_.Uniform(below)); }
+  Duration Milliseconds(uint64_t below) {
+    return std::chrono::milliseconds(random_.Uniform(below));
+  }
   void After(Duration delay, std::function<void()> task);
   // Calls `then` once a life of a server that is not the record's has the region open; gives up
   // after a while.

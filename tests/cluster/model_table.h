@@ -27,7 +27,7 @@ class ModelTable {
     bool tainted = false;  // nothing is under way, but a write may even happen later
 
     bool busy() const { return under_way > 0; }
-    // Whatever happens now, or has happened, the row stands as sure says.
+    // For every possible history and future of the open writes, the row stands as `sure` says.
     bool is_sure() const {
       return !tainted &&
              std::ranges::all_of(maybe, [this](const State& state) { return state == sure; });
@@ -57,7 +57,7 @@ class ModelTable {
     if (outcome == Outcome::kUnknown) entry.unknown = true;
     const bool all_alike = std::ranges::all_of(
         entry.maybe, [&](const State& other) { return other == entry.maybe.front(); });
-    // What is still under way is the same write again.
+    // The writes still under way are all the same write again.
     if (outcome == Outcome::kDone && all_alike) entry.sure = state;
     if (entry.busy()) return true;
     if (entry.unknown) {

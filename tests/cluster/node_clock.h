@@ -27,7 +27,7 @@ class NodeClock : public Executor {
   }
 
  private:
-  // What this node calls `duration`, by the executor's clock; never less.
+  // The executor's duration that this node's clock shows as `duration`; never less.
   Duration Real(Duration duration) const { return duration * 1000 / (1000 + drift_) + Duration(1); }
 
   SimExecutor* const executor_;

@@ -285,7 +285,7 @@ TEST_F(OwnershipTest, ARegionThatWasNotClosedInGoodOrderAcknowledgesNothingForAT
   }
 }
 
-TEST_F(OwnershipTest, WhoClosesARegionBeforeThatTimeIsOverHasNotClosedItInGoodOrder) {
+TEST_F(OwnershipTest, CloseBeforeThatTimeIsOverIsNotInGoodOrder) {
   for (const bool fault : {false, true}) {
     Open({.early_close_in_order = fault});
     Expel();
@@ -297,7 +297,7 @@ TEST_F(OwnershipTest, WhoClosesARegionBeforeThatTimeIsOverHasNotClosedItInGoodOr
   }
 }
 
-TEST_F(OwnershipTest, WhoClosesItLaterHas) {
+TEST_F(OwnershipTest, CloseAfterThatTimeIsInGoodOrder) {
   Open();
   Expel();
   executor_.RunFor(2s);
@@ -354,7 +354,7 @@ TEST_F(OwnershipTest, ARegionThatHasNotHeardOfADropDoesNotAnswerByTheIndex) {
       ASSERT_TRUE(executor_.RunOne());
     }
     ASSERT_TRUE(cluster_->Compact().ok());
-    // Who has heard of it scans its rows.
+    // A coordinator that knows of the new owner scans its rows.
     const auto found = FoundBy(first_, 5);
     EXPECT_EQ(found.value_or(1), 1);
     if (!found.has_value()) ++refused;
@@ -362,7 +362,7 @@ TEST_F(OwnershipTest, ARegionThatHasNotHeardOfADropDoesNotAnswerByTheIndex) {
   EXPECT_GT(refused, 0) << "the search never came before the order";
 }
 
-// What compactions drop is gone from snapshots, too.
+// Entries that compactions drop are gone from snapshots, too.
 TEST_F(OwnershipTest, ASearchWhoseRegionIsSplitMeanwhileIsNotAnswered) {
   for (const bool fence : {false, true}) {
     fence_searches_ = fence;

@@ -57,7 +57,7 @@ TEST(PlainClientTest, ReadsCellsAsARow) {
   EXPECT_EQ(*none, RowState());
 }
 
-TEST(PlainClientTest, WhoHasEndedIsNotTakenForAServerThatDoesNotAnswer) {
+TEST(PlainClientTest, ClientThatHasEndedIsNotTakenForAServerThatDoesNotAnswer) {
   auto started = PlainClient::Start({"/bin/sh", "-c", "echo ready"});
   ASSERT_TRUE(started.ok()) << started.status();
   EXPECT_EQ((*started)->Put(Schema(), kRow).code(), StatusCode::kInternal);

@@ -177,7 +177,7 @@ TEST_F(PlanCostTest, ARangeOfFewLeadsBeforeAnEqualityOfManyAndSaysWhatItExpected
 }
 
 // RocksDB's estimates of what is in memory are no better than guesses.
-TEST_F(PlanCostTest, WhatIsStillInMemoryIsReadToSeeHowMuchItIs) {
+TEST_F(PlanCostTest, EntriesInMemtablesAreReadToEstimateTheirNumber) {
   Open([](RegionServerOptions* options) { options->probe_entries = 16; }, /*in_memory=*/true);
   for (const Predicate& question : Questions()) {
     SCOPED_TRACE(question.ToString(*table_));
@@ -222,7 +222,7 @@ TEST_F(PlanCostTest, AStreamIsJoinedWhereItSparesMoreThanItCosts) {
   }
 }
 
-// Whatever leads, and whatever the pages are: each row is found once.
+// For every driving index and page size: each row is found once.
 TEST_F(PlanCostTest, AContinuationGoesOnInTheOrderThatItWasBegunIn) {
   for (const uint64_t probe : {0, 8, 256}) {
     Open([&](RegionServerOptions* options) {

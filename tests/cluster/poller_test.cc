@@ -37,7 +37,7 @@ class ScriptedServer : public RegionServer {
 
 class PollerTest : public ::testing::Test {
  protected:
-  // Of a cluster, a poller needs the list of servers and what they answer.
+  // A cluster as a poller sees it: the list of servers and their replies.
   class ScriptedCluster : public SimNetwork {
    public:
     ScriptedCluster(SimExecutor* executor, NetworkCounts* counts)
@@ -61,7 +61,7 @@ class PollerTest : public ::testing::Test {
     executor_.Clear();
   }
 
-  // What a server says that has nothing to say.
+  // The reply of a server without news.
   static pb::PollReply Nothing(const pb::PollRequest& request) {
     pb::PollReply reply;
     reply.set_start_code(7);
@@ -141,7 +141,7 @@ TEST_F(PollerTest, AServerThatIsGoneIsForgotten) {
   EXPECT_GE(PollsDuring(3s), 5u);
 }
 
-TEST_F(PollerTest, WhatServersSayOfTablesIsTold) {
+TEST_F(PollerTest, TableVersionsInRepliesAreReported) {
   server_->answer = [](const pb::PollRequest& request) {
     pb::PollReply reply = Nothing(request);
     pb::Event* event = reply.add_events();

@@ -25,7 +25,7 @@ class RandomBatch {
       places.push_back(place);
     }
   };
-  // What came of the writes of one row.
+  // The outcome of the writes of one row.
   struct Outcome {
     StatusCode expected = StatusCode::kOk;  // what `status` must be, unless nobody took the writes
     Status status;

@@ -164,7 +164,7 @@ class RandomCluster {
     if (Status status = sim_.Crash(saved); !status.ok()) {
       return Fail("cannot open the cluster after a crash: " + status.ToString());
     }
-    // What the crash interrupted is over: the rows are what the store says.
+    // The writes that the crash interrupted are over: the rows are as the store has them.
     SettleTainted();
     ScheduleWrites();
     ScheduleEvents();
@@ -388,7 +388,8 @@ class RandomCluster {
     AskRouting(entry.sure);
   }
 
-  // What Engine::Apply says of several rows at once. It drives the executor while it waits.
+  // Checks the answers of Engine::Apply for several rows at once. It drives the executor while it
+  // waits.
   void WriteByEngine() {
     Engine& engine = RandomEngine();
     const auto schema = engine.Table("t");

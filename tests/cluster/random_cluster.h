@@ -2,8 +2,8 @@
 // a seed: writes and searches of every kind, some through SQL, several writers of one row, while
 // regions split, merge and move, servers die and pause, polls are lost, late and reordered,
 // coordinators restart, clocks drift and jump, indexes, columns and tables come and go, the store
-// compacts, its writes fail and the process crashes. Every acknowledged row must be found by key and
-// by every index, and nothing else returned; at no moment from its acknowledgement on may any
+// compacts, its writes fail and the process crashes. Every acknowledged row must be found by key
+// and by every index, and nothing else returned; at no moment from its acknowledgement on may any
 // coordinator leave it out. The seed says how coarse the filters are, how long the steps of
 // background jobs, and the like.
 #pragma once

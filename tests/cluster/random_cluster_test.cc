@@ -67,8 +67,8 @@ TEST(RandomClusterTest, EveryAcknowledgedRowIsFoundAndNothingElse) {
   }
 }
 
-// What it finds can be looked at again: everything follows from the seed, not from addresses,
-// threads or clocks.
+// A finding can be reproduced: everything follows from the seed, not from addresses, threads or
+// clocks.
 TEST(RandomClusterTest, TheSameSeedGivesTheSameRun) {
   for (const uint64_t seed : {102, 104}) {  // in the second regions split when they have grown
     const RandomClusterOptions options{.seed = seed,
@@ -99,7 +99,7 @@ void ExpectFound(RandomClusterOptions options) {
 
 TEST_P(FaultTest, IsFound) {
   if (!kFullLength) GTEST_SKIP() << "some faults need many operations; see TAMIS_RANDOM_OPERATIONS";
-  // What goes through SQL takes its time, in which fewer writes and polls meet.
+  // Statements through SQL take their time, in which fewer writes and polls meet.
   RandomClusterOptions options{.operations = 40'000, .clock_drift = 0, .sql = false};
   ASSERT_TRUE(SetFault(GetParam(), &options.faults));
   ExpectFound(options);

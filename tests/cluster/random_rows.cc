@@ -147,7 +147,7 @@ Predicate RandomRows::RandomLeaf(const std::optional<Row>& near) {
       return Predicate::Prefix(kName, "n" + std::to_string(random_.Uniform(40)));
     case 8:
     case 9: {
-      // Of long names, too, which are equal as far as an entry holds them.
+      // For long names, too, which are equal as far as an entry holds them.
       constexpr Predicate::Op kOps[] = {Predicate::Op::kLt, Predicate::Op::kLe, Predicate::Op::kGt,
                                         Predicate::Op::kGe};
       Value name = pick(kName, RandomName());

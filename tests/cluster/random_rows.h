@@ -17,7 +17,7 @@ namespace tamis {
 struct RandomWrite {
   Write write;
   RowState after;  // how the row stands then
-  // What it is answered with: anything but kOk means that the row stays as it was.
+  // The expected answer: anything but kOk means that the row stays as it was.
   StatusCode answer = StatusCode::kOk;
   const char* kind = "";
 };
@@ -36,7 +36,7 @@ class RandomRows {
 
   static constexpr double kFpr = 0.02;
   static TableSchema Schema(double fpr = kFpr);
-  // Those that come and go.
+  // Indexes that are created and dropped.
   static IndexSpec IndexOnBoth(double fpr = kFpr);
   static IndexSpec IndexOnName(double fpr = kFpr);
   static Column AddedColumn(size_t position);
@@ -52,7 +52,7 @@ class RandomRows {
   RandomWrite RandomInsertOf(int64_t key, const RowState& sure);
   // About the values of `near`, when there is a row, as often as not.
   Predicate RandomPredicate(const std::optional<Row>& near);
-  // What the row has in the column, NULL or not.
+  // Equal to the row's value in the column, NULL or not.
   static Predicate EqualTo(const Row& row, uint32_t column);
   // By one indexed value of the row.
   Predicate ProbeOf(const Row& row);

@@ -1,4 +1,4 @@
-// What a coordinator must not do: leave a row out that has been acknowledged.
+// Detects a coordinator that leaves out an acknowledged row.
 #pragma once
 
 #include <optional>

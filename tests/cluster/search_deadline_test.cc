@@ -155,7 +155,7 @@ class SearchDeadlineTest : public testing::Test {
     return outcome;
   }
 
-  // What is done in many short requests is what is done in long ones.
+  // Many short requests do the same work as a few long ones.
   void ExpectTheSameWork(const Predicate& predicate) {
     server_clock_.tick = Duration(0);
     const Outcome one = Cover(predicate, seconds(100));

@@ -30,7 +30,7 @@
 
 namespace {
 
-// Of this thread: how many allocations go well before they fail; -1: all.
+// For this thread: how many allocations succeed before they fail; -1: all.
 thread_local int64_t allocations_left = -1;
 // Whether all later ones fail, too.
 thread_local bool memory_stays_short = false;

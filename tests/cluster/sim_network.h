@@ -44,7 +44,7 @@ class SimNetwork : public Cluster {
   void ListServers(Callback<std::vector<ServerInfo>> done) override { cluster_->ListServers(done); }
   void ListRegions(const std::string& table, std::vector<KeyRange> stale,
                    Callback<std::vector<RegionInfo>> done) override {
-    // What arrives is what was there when it was asked.
+    // The reply is as of the time of the question.
     const auto listed = [this, done](Result<std::vector<RegionInfo>> regions) {
       // RocksDB's estimates differ from run to run, and SQLite plans by them.
       if (regions.ok()) {

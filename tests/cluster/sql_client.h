@@ -18,10 +18,10 @@ namespace tamis {
 
 // "DELETE FROM t WHERE id = 5". A put on a condition is an UPDATE of all columns.
 std::string SqlOf(const TableSchema& schema, const Write& write);
-// Of the predicate, the limit and the order; all columns.
+// The statement for the predicate, the limit and the order; all columns.
 std::string SqlOf(const TableSchema& schema, const SearchOptions& options);
 
-// What Engine would have said where SQLite says this. kInternal: it must not.
+// The engine's status for an error of SQLite. kInternal: SQLite must not give it.
 Status ErrorOfSql(int code, const std::string& message);
 
 class SqlClient {
@@ -33,10 +33,10 @@ class SqlClient {
   SqlClient(const SqlClient&) = delete;
   SqlClient& operator=(const SqlClient&) = delete;
 
-  // What Engine::Apply says of the write. kInternal: SQL says what it must not.
+  // The engine's answer to the write. kInternal: SQL gave an answer that it must not give.
   Status Apply(const TableSchema& schema, const Write& write);
   Result<std::vector<Row>> Search(const TableSchema& schema, const SearchOptions& options);
-  // What the last statement searched: an OR may be several searches, each of its own moment.
+  // The searches of the last statement: an OR may be several searches, each of its own moment.
   const std::vector<Explain>& searches() const { return searches_; }
 
  private:

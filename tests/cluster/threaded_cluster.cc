@@ -204,7 +204,7 @@ class ThreadedCluster {
         WriteShared(engine, random, rows);
       } else if (random.OneIn(2)) {
         const std::vector<int64_t> acknowledged = WriteSome(i, engine, random, rows);
-        // Whoever asks now must find them, by any coordinator.
+        // Every search from here on must find them, by any coordinator.
         for (const int64_t key : acknowledged) {
           if (random.OneIn(2)) SearchFor(key, *engines_[random.Uniform(engines_.size())], rows);
           if (!options_.coordinator.empty() && random.OneIn(2)) {
@@ -302,7 +302,7 @@ class ThreadedCluster {
     }
   }
 
-  // Nobody was there who could give an answer, or not in time.
+  // No server could give an answer, or not in time.
   static bool IsAbsence(const Status& status) {
     return status.code() == StatusCode::kUnavailable ||
            status.code() == StatusCode::kDeadlineExceeded;
@@ -324,7 +324,7 @@ class ThreadedCluster {
   }
   int64_t EndOfKeys() const { return kShared + RandomRows::kKeys + Writers(); }
 
-  // How the row stands; nullopt when it may stand in several ways. As its only writer sees it.
+  // The state of the row, as its only writer sees it; nullopt when several states are possible.
   std::optional<RowState> Sure(int64_t key) const {
     const std::vector<RowState> states = log_.Now(key);
     if (states.size() != 1) return std::nullopt;
@@ -565,7 +565,7 @@ class ThreadedCluster {
     }
   }
 
-  // Nobody waits for it: a server may die meanwhile.
+  // The job is not waited for: a server may die meanwhile.
   void StartJob(JobSpec::Kind kind, const char* what) {
     const auto started = cluster_->Ask<uint64_t>(
         [&](auto done) { cluster_->admin().StartJob({.kind = kind, .table = "t"}, done); });

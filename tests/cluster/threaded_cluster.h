@@ -19,7 +19,8 @@
 
 namespace tamis {
 
-// What befalls a cluster from outside: it begins, lasts, and is undone, which may take its time.
+// An event that harms a cluster from outside: it begins, lasts, and is undone, which may take its
+// time.
 struct Outage {
   std::string name;  // as it is counted
   Duration lasts{};

@@ -31,7 +31,7 @@ uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-// What HBase's client has to say of itself is in the logs of the cluster.
+// The messages of HBase's client are in the logs of the cluster.
 std::vector<std::string> PlainClientOn(const LocalHBase& hbase) {
   std::string class_path = TAMIS_TEST_CLASSES ":" + hbase.Run("classpath");
   class_path.pop_back();  // the end of the line
@@ -138,7 +138,7 @@ TEST(CoordinatorCutOffTest, ItAsksOrErrsOnceItsLeasesAreOver) {
   EXPECT_FALSE(MissesWhatCameWhenItWasCutOff({}));
 }
 
-TEST(CoordinatorCutOffTest, WhoBelievesItsCopyWithoutALeaseMissesARow) {
+TEST(CoordinatorCutOffTest, CoordinatorThatUsesItsCopyWithoutALeaseMissesARow) {
   EXPECT_TRUE(MissesWhatCameWhenItWasCutOff({.expired_lease_excludes = true}));
 }
 

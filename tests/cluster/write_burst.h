@@ -1,5 +1,5 @@
-// WriteBurst: writes that follow each other closely, to rows beside each other, with few names: what
-// a single random write hardly ever meets.
+// WriteBurst: writes that follow each other closely, to rows beside each other, with few names:
+// what a single random write hardly ever meets.
 #pragma once
 
 #include <algorithm>

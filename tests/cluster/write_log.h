@@ -1,11 +1,11 @@
 // WriteLog: which states a row may have had, when any number of threads write it: what the threads
 // of a test know of the order of their own calls, and no more.
 //
-// Every call begins and ends at a moment of one count. Of two writes of a row, one that ended
-// before the other began was done before it; two that overlap were done in an order that nobody
-// knows until a search shows one of them: then what had ended before that search began was done
-// before the one shown, and is never seen again. A write of unknown outcome may be done at any time
-// from its beginning on.
+// Every call begins and ends at a moment of one count. If one of two writes of a row ended before
+// the other began, it was done first. Two that overlap were done in an unknown order until a search
+// shows one of them: then writes that had ended before that search began were done before the one
+// shown, and are never seen again. A write of unknown outcome may be done at any time from its
+// beginning on.
 //
 // Threads: safe.
 #pragma once
@@ -122,8 +122,8 @@ class WriteLog {
   static std::vector<Write>::iterator Find(RowPast& row, uint64_t begin) {
     return std::ranges::find(row.writes, begin, &Write::begin);
   }
-  // What ended before this moment cannot be seen at `moment` or later: another write began after
-  // that and ended before `moment`.
+  // Writes that ended before this moment cannot be seen at `moment` or later: another write began
+  // after that and ended before `moment`.
   static uint64_t SettledBefore(const RowPast& row, uint64_t moment) {
     uint64_t settled = 0;
     for (const Write& write : row.writes) {

@@ -51,7 +51,7 @@ TEST_F(WriteLogTest, ARefusedWriteLeavesNothingAnUnknownOneStaysPossible) {
   EXPECT_EQ(Now(), Numbers({3, 5}));
 }
 
-TEST_F(WriteLogTest, OfWritesThatOverlapEitherMayHaveBeenTheLast) {
+TEST_F(WriteLogTest, EitherOfOverlappingWritesMayBeTheLast) {
   const uint64_t first = Begin(1), second = Begin(2);
   Acknowledge(first);
   EXPECT_EQ(Now(), Numbers({1, 2}));
@@ -61,7 +61,7 @@ TEST_F(WriteLogTest, OfWritesThatOverlapEitherMayHaveBeenTheLast) {
   EXPECT_EQ(Now(), Numbers({3}));
 }
 
-TEST_F(WriteLogTest, WhatASearchHasShownWasDoneAfterAllThatHadEnded) {
+TEST_F(WriteLogTest, WriteThatASearchShowsWasDoneAfterAllThatHadEnded) {
   const uint64_t first = Begin(1), second = Begin(2);
   Acknowledge(first);
   Acknowledge(second);
@@ -75,7 +75,7 @@ TEST_F(WriteLogTest, WhatASearchHasShownWasDoneAfterAllThatHadEnded) {
   EXPECT_EQ(Since(early), Numbers({1, 2}));
 }
 
-TEST_F(WriteLogTest, WhatASearchHasShownSaysNothingOfWritesUnderWay) {
+TEST_F(WriteLogTest, WriteThatASearchShowsSaysNothingAboutWritesUnderWay) {
   const uint64_t first = Begin(1);
   Begin(2);
   Acknowledge(first);

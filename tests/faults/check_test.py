@@ -134,7 +134,7 @@ class CheckTest(unittest.TestCase):
         self.assertIn(key, self.find("grp", f"'group {int(key[1:]) // 5}'"))
         self.assert_clean()
 
-    def test_what_is_not_there_cannot_be_checked_or_rebuilt(self):
+    def test_missing_table_or_index_cannot_be_checked_or_rebuilt(self):
         self.assertIn("u", self.run_tamis("check", "u", expect=1))
         self.assertIn("section", self.run_tamis("index", "rebuild", "t", "section", expect=1))
 

@@ -142,7 +142,7 @@ class StoreTest(unittest.TestCase):
         self.assertRegex(done.stderr, "line [0-9]+")
         written = int(re.search("t: ([0-9]+) rows put", done.stdout).group(1))
         self.assertLess(written, ROWS)
-        # What was acknowledged is there.
+        # Acknowledged rows are there.
         count = json.loads(self.succeed("sql", "--format", "json", "SELECT count(*) AS n FROM t"))[0]["n"]
         self.assertGreaterEqual(count, written)
         self.assertIn("missing entries 0, foreign entries 0, missing in filters 0",

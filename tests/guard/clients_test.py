@@ -96,7 +96,7 @@ def steps(server, ask):
     for row in ("1", "2"):
         answers(f"look_up {row}", "row asked")
     answers("look_up absent", "none spared")
-    # What went is erased; not when another filter has come in between, which each program's own
+    # Erased keys are those of deleted rows; not when another filter has come in between, which each program's own
     # generation tells and the tests of the commands show.
     answers("delete 2", "none spared", "row spared")
     answers("look_up 2", "none spared")

@@ -357,7 +357,7 @@ def a_real_database(rng):
             postgres.run("INSERT INTO items VALUES ('last', '')")
             pipeline.wait_for(lambda: client("TAMIS.CHECK", "rows", "last") == [1])
             there = rows()
-            # What the one before added while the new filter was filled is in it twice.
+            # Keys that the previous follower added while the new filter was filled are in it twice.
             assert info(client)["Items"] >= len(there), (info(client), len(there))
             assert client("TAMIS.CHECK", "rows", *there) == [1] * len(there)
             postgres.run("TRUNCATE items")

@@ -258,7 +258,7 @@ def erases_of_rows_that_the_snapshot_lacks(fixture, words):
         if not words:  # who does not say the generation is not obeyed for a while
             assert client("TAMIS.DEL", "rows", *gone) == [-1] * GONE
             fixture.verified(guard)
-            # What goes now is erased.
+            # A row deleted now is erased.
             generation = client("TAMIS.GENERATION", "rows")
             postgres.run("DELETE FROM items WHERE id = 5")
             assert client("TAMIS.DELIF", "rows", generation, 5) == [1]
@@ -332,7 +332,7 @@ FRAMES = {
     "a byte order mark": "printf '\\357\\273\\277'; psql -XAt {dsn} -c {query}",
     "UTF-16": "psql -XAt {dsn} -c {query} | iconv -t UTF-16LE",
 }
-# What no look at the keys alone could tell.
+# Errors that the keys alone cannot show.
 OTHER_KEYS = {
     "leading zeros": "SELECT to_char(id, 'FM000000') FROM items",
     "a prefix": "SELECT 'items:' || id FROM items",
@@ -395,7 +395,7 @@ def other_keys_are_refused(fixture):
         assert "are not among" in guard("load", *database, "--query", QUERY, "--mark", "m", "--command", "seq 5000 6000",
                                         expect=1)
         assert "--mark-first" in guard("load", *database, "--query", QUERY, "--mark-first", expect=1)
-        # What comes with --id is proved as well.
+        # Keys given with --id are proved as well.
         fixture.empty()
         rebuild = guard("start", *database).strip()
         lines = "".join(f"{i}\n" for i in range(1, ROWS + 1)) + "\\.\n"

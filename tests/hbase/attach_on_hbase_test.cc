@@ -114,7 +114,7 @@ class Writer {
   Writer(Owner* owner, uint64_t from)
       : thread_([this, owner, from] {
           for (uint64_t id = from; !stop_; ++id) {
-            // What is not acknowledged may stand: it is written until it is.
+            // A write that is not acknowledged may stand: it is repeated until it is acknowledged.
             while (!owner->Put(id).ok() && !stop_) {
             }
             ++written_;
@@ -257,7 +257,7 @@ TEST_F(AttachOnHBaseTest, ATableOfOthersIsAskedIndexedAndGivenBackWhileTheyWrite
   EXPECT_THAT(program_->Fail({"sql", "SELECT * FROM orders"}), HasSubstr("orders"));
   EXPECT_THAT(program_->Fail({"table", "detach", "orders"}), HasSubstr("no table \"orders\""));
 
-  // What they write now nobody hears of; attached again it is indexed all the same.
+  // The jar does not see these writes; attached again, the table is indexed all the same.
   ASSERT_EQ(owner.Fill(2'000'000, 2'000'050), Status());
   auto again = Attach("sales", name_space_ + ":Orders.2024");
   again.insert(again.end(), {"--index", "customer"});
@@ -267,7 +267,7 @@ TEST_F(AttachOnHBaseTest, ATableOfOthersIsAskedIndexedAndGivenBackWhileTheyWrite
   program_->Do({"check", "sales"});
 }
 
-TEST_F(AttachOnHBaseTest, WhoWasInterruptedAsksAgain) {
+TEST_F(AttachOnHBaseTest, InterruptedAttachCanBeRepeated) {
   Owner owner = NewOwner("t");
   ASSERT_EQ(owner.Create(), Status());
   ASSERT_EQ(owner.Fill(0, 50), Status());
@@ -451,7 +451,7 @@ TEST_F(AttachOnHBaseTest, RegionsTellTheirSizes) {
   EXPECT_LE(bytes, (kMegabytes + 4) << 20);
 }
 
-TEST_F(AttachOnHBaseTest, WhatCannotBeAttachedIsSaidWithWhatToDo) {
+TEST_F(AttachOnHBaseTest, TableThatCannotBeAttachedIsRefusedWithTheRemedy) {
   Owner owner = NewOwner("t");
   ASSERT_EQ(owner.Create(), Status());
   ASSERT_EQ(owner.Fill(0, 20), Status());

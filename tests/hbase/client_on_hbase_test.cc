@@ -105,7 +105,7 @@ class ClientOnHBaseTest : public testing::Test {
   std::string table_;
 };
 
-TEST_F(ClientOnHBaseTest, WhatIsWrittenIsRead) {
+TEST_F(ClientOnHBaseTest, WrittenRowIsRead) {
   Create();
   EXPECT_EQ(Put("a", "1"), Status());
   EXPECT_EQ(Value("a"), "1");
@@ -551,7 +551,7 @@ TEST_F(ClientOnHBaseTest, WithoutAMasterRowsAreThereAndTablesWait) {
   LocalHBase::Get().Run("kill master");
   EXPECT_EQ(Value("r0003"), "3");
   EXPECT_EQ(Put("r0003", "new"), Status());
-  // Who begins anew needs no master, either.
+  // A new client needs no master, either.
   auto fresh = Client::Open({.addresses = LocalHBase::Get().addresses()});
   EXPECT_TRUE((*fresh)->Get(table_, {.row = "r0003"}).ok());
   Status split = Cancelled("not yet");

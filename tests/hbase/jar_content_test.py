@@ -15,7 +15,7 @@ import zipfile
 DIRECTORY = sys.argv.pop(1)
 
 JAVA_8 = 52
-# What a class may name: Java, HBase with what it ships, and what is in the jar itself.
+# Names that a class may use: Java, HBase with its dependencies, and the jar itself.
 ALL_MAY_NAME = ("java/", "javax/", "sun/misc/", "sun/nio/ch/", "tamis/")
 HBASE_MAY_NAME = ("org/apache/hadoop/", "org/apache/zookeeper/", "org/slf4j/")
 # HBase's endpoints speak its own protobuf, under its own name; messages of ours never do.
@@ -103,7 +103,7 @@ class JarContentTest(unittest.TestCase):
                       "tamis/shaded/openhft/hashing/LongHashFunction.class"):
             self.assertIn(there, names)
 
-    def test_what_does_not_belong_there_is_found(self):
+    def test_class_that_does_not_belong_there_is_found(self):
         self.assertEqual(faults(jar_with("tamis/table/A.class", class_file(52, "java/lang/Object"))), [])
         for name, data, why in (
                 ("tamis/table/A.class", class_file(55), "is for Java 11"),

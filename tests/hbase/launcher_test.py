@@ -134,7 +134,7 @@ class LauncherTest(unittest.TestCase):
         self.assertIn("no /nowhere.jar", self.refused("start", "--jar", "/nowhere.jar"))
         self.assertIn("without --cuts", self.refused("cut", "master", "rs1"))
 
-    def test_what_is_of_somebody_else_is_left_alone(self):
+    def test_files_of_other_programs_are_left_alone(self):
         with tempfile.TemporaryDirectory() as directory:
             kept = os.path.join(directory, "log", "kept")
             os.mkdir(os.path.dirname(kept))

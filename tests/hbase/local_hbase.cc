@@ -36,7 +36,7 @@ Output RunTool(const std::string& words) {
 class Cleanup : public testing::Environment {
  public:
   void TearDown() override {
-    // What failed may be read in the logs.
+    // After a failure the logs are kept.
     RunTool(testing::UnitTest::GetInstance()->Passed() ? "clean" : "stop");
   }
 };
@@ -85,7 +85,7 @@ std::string LocalHBase::RoleOf(unsigned port) const {
 }
 
 std::string LocalHBase::FindRole(unsigned port) const {
-  // Of those that are down, too.
+  // Servers that are down are included.
   const auto roles = nlohmann::json::parse(Run("status --json"));
   for (const auto& role : roles) {
     if (role["port"] == port) return role["role"];

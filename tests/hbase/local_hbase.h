@@ -10,7 +10,8 @@ class LocalHBase {
   // Starts three region servers, anew. Ends the program when they do not start. With
   // TAMIS_HBASE_RUNNING=DIRECTORY it takes the cluster that runs there, as it is.
   static LocalHBase& Get();
-  // Further words for that start; before the first Get. Nothing comes of them where none is started.
+  // Further words for that start; before the first Get. Nothing comes of them where none is
+  // started.
   static void AddToStart(const std::string& words);
 
   const std::string& addresses() const { return addresses_; }
@@ -19,7 +20,7 @@ class LocalHBase {
   std::string Run(const std::string& words) const;
   // The same, when it may fail.
   bool Try(const std::string& words) const;
-  // Whoever is down is up again, all of them in one go.
+  // Starts all servers that are down, in one go.
   void StartAll() const { Run("start"); }
   // The role of the server on this port: "rs2".
   std::string RoleOf(unsigned port) const;

@@ -13,14 +13,14 @@ struct Ended {
 
 class Program {
  public:
-  // Of the store `hbase://ADDRESSES/NAMESPACE`.
+  // Runs the program on the store `hbase://ADDRESSES/NAMESPACE`.
   Program(std::string program, std::string store)
       : program_(std::move(program)), store_(std::move(store)) {}
 
   Ended Run(const std::vector<std::string>& words) const;
-  // What it printed; the test fails when it fails.
+  // Its output; the test fails when the program fails.
   std::string Do(const std::vector<std::string>& words) const;
-  // What it printed; the test fails unless it ends with this code.
+  // Its output; the test fails unless the program ends with this code.
   std::string Fail(const std::vector<std::string>& words, int code = 1) const;
   // Started, with its output thrown away: its process.
   int Start(const std::vector<std::string>& words) const;

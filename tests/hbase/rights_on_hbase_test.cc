@@ -20,7 +20,7 @@ using testing::Not;
 
 class RightsOnHBaseTest : public testing::Test {
  protected:
-  // Who started HBase may do all.
+  // The user who started HBase has all rights.
   static Program AsOwner() {
     unsetenv("HADOOP_USER_NAME");
     return Program(TAMIS_PROGRAM, Store());
@@ -47,14 +47,14 @@ TEST_F(RightsOnHBaseTest, TheDoctorTellsWhoMayNotAskWhatItTakes) {
               AllOf(HasSubstr("does not tell this user what it loads"),
                     HasSubstr("the right to administrate all of HBase"),
                     HasSubstr("grant 'USER', 'A'"), HasSubstr("of others nothing is said here"),
-                    // What it does not know it does not say.
+                    // Facts that it may not see are not reported.
                     Not(HasSubstr("does not load the jar")), Not(HasSubstr("has the jar"))));
   // Each process, in one sentence.
   EXPECT_THAT(told, HasSubstr("master "));
   EXPECT_THAT(told, HasSubstr("region server "));
 }
 
-TEST_F(RightsOnHBaseTest, WhoMayNotIsToldWhatItTakes) {
+TEST_F(RightsOnHBaseTest, MissingRightIsNamed) {
   const std::vector<std::vector<std::string>> commands = {
       {"table", "create", "u", "--column", "id:int64", "--key", "id"},
       {"table", "attach", "u", "--hbase-table", "rights:t", "--key", "id", "--column",

@@ -30,7 +30,7 @@ class TlsOnHBaseTest : public testing::Test {
     if (name.ok() && name->tls) tls_ = *name->tls;
   }
 
-  // What a client is told that comes like this.
+  // The status that a client with these settings gets.
   Status Refusal(std::optional<hbase::TlsOptions> tls) const {
     const auto client = hbase::Client::Open({.addresses = addresses_,
                                              .tls = std::move(tls),
@@ -97,7 +97,7 @@ TEST_F(TlsOnHBaseTest, TablesIndexesAndSql) {
   program.Do({"check", "orders"});
 }
 
-TEST_F(TlsOnHBaseTest, WhoDoesNotBelongThereIsToldWhy) {
+TEST_F(TlsOnHBaseTest, ForeignClientIsRefusedWithTheReason) {
   const Status plain = Refusal({});
   EXPECT_THAT(plain.message(), HasSubstr("Does it want TLS?"));
 

@@ -90,7 +90,7 @@ asio::awaitable<void> Wires::Accept(std::shared_ptr<Port> port) {
     asio::error_code error;
     tcp::socket socket =
         co_await port->acceptor.async_accept(asio::redirect_error(asio::use_awaitable, error));
-    // Whoever tried has gone again; without descriptors left the tests could not go on anyway.
+    // The peer has gone again; without descriptors left the tests could not go on anyway.
     if (error == asio::error::connection_aborted) continue;
     if (error) throw std::system_error(error);
     asio::co_spawn(io_, Serve(port->server, std::move(socket)), EndIfItThrew);

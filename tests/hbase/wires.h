@@ -29,7 +29,7 @@ class Wires {
   // For hbase::ClientOptions::way.
   hbase::Address WayTo(const hbase::Address& server);
 
-  // What is sent from here on is lost, in both directions, and nobody is told.
+  // From here on bytes are lost, in both directions, without an error.
   void Cut();
   // New connections go through; those that have lost something break.
   void Heal();

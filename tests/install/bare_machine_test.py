@@ -81,7 +81,7 @@ if __name__ == "__main__":
         sys.exit(__doc__)
     if os.geteuid() != 0 or not shutil.which("debootstrap"):
         sys.exit("bare_machine_test.py needs root and debootstrap (packages/bare.txt)")
-    # What is mounted inside is nobody else's, and gone at the end, before the directory is removed.
+    # Mounts inside are private, and gone at the end, before the directory is removed.
     if os.environ.get("TAMIS_MOUNTS_ARE_PRIVATE") != "1":
         os.environ["TAMIS_MOUNTS_ARE_PRIVATE"] = "1"
         os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv])

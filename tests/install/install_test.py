@@ -208,7 +208,7 @@ class InstallTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         build = os.path.join(self.work, "hbase-build")
         run("cmake", "--build", build)
-        # Nobody listens there, and it says so; that it works with a server is the matter of tests/hbase.
+        # No server listens there, and the program says so; tests/hbase shows that it works with one.
         asked = subprocess.run([os.path.join(build, "rows"), "nowhere"], capture_output=True, text=True,
                                check=False)
         self.assertEqual(asked.returncode, 1)

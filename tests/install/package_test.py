@@ -72,8 +72,8 @@ class PackageTest(unittest.TestCase):
         self.assertNotIn("librocksdb", needs)
         self.assertIn("libhwy-dev", run("dpkg-deb", "-f", self.package("libtamis-filter-dev"), "Depends"))
 
-    def test_what_they_need_is_there_for_a_machine_that_has_nothing(self):
-        # As if nothing were installed, by what apt knows of Debian's archive.
+    def test_dependencies_are_there_for_a_machine_that_has_nothing(self):
+        # Simulates a machine on which nothing is installed, with Debian's archive as apt knows it.
         bare = ["apt-get", "--simulate", "--no-install-recommends", "-o", "Dir::State::status=/dev/null", "install"]
         try:
             run(*bare, "libc6")

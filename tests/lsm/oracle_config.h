@@ -6,7 +6,7 @@
 
 namespace tamis::lsm {
 
-// What a seed makes of a database, for all its lives.
+// The properties of a database, for all its lives, as a seed determines them.
 struct OracleConfig {
   // All but the first have transactions. kWrapped: TransactionDB::WrapStackableDB over FilteredDB;
   // the others: a FilteredDB over the database of transactions.

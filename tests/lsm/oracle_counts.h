@@ -13,7 +13,7 @@ struct OracleCounts {
       files_dropped, transactions, disk_faults, lost_key_files, writes, killed, asserted, prepared,
       recovered, refused, lost;
 
-  // What the last life knows of each numbered key of each family.
+  // The last life's knowledge of each numbered key of each family.
   enum Known : uint8_t { kUnknown, kThere, kNotThere };
   static constexpr uint32_t kModelFamilies = 20;
   static constexpr uint32_t kModelKeys = 4000;

@@ -248,8 +248,9 @@ void OracleDatabase::Close() {
     for (ColumnFamilyHandle* handle : *handles) (void)db->DestroyColumnFamilyHandle(handle);
   }
   filter->Stop();
-  // Whose assertions do not bear transactions that are prepared and not decided; and which,
-  // closed while it recovers from a fault by itself, may come to no end (RocksDB's issue 11440).
+  // RocksDB's assertions do not bear transactions that are prepared and not decided; and a database
+  // that is closed while it recovers from a fault by itself may come to no end (RocksDB's issue
+  // 11440).
   const bool is_undecided = config.kind == Kind::kPrepared || config.kind == Kind::kUnprepared;
   if (is_undecided || config.disk_fails) {
     (void)db.release();

@@ -80,7 +80,7 @@ class Life {
     ++(is_exact ? database_.counts.exact : database_.counts.inexact);
   }
 
-  // What the filter was compared with is what the SST files hold; a key of which one holds nothing
+  // The filter was compared with the contents of the SST files; a key of which a file holds nothing
   // but a tombstone cannot be read back.
   bool HaveKeyFilesAllKeys() {
     std::vector<rocksdb::LiveFileMetaData> files;

@@ -22,7 +22,7 @@ namespace {
 using rocksdb::ColumnFamilyHandle;
 using Kind = OracleConfig::Kind;
 
-// What a batch makes of the keys of the model, which are not known from its first change to its
+// The effect of a batch on the keys of the model, which are not known from its first change to its
 // acknowledgement.
 class Acknowledged {
  public:
@@ -173,7 +173,7 @@ void OracleWriter::Write(int thread, const std::atomic<bool>& stops) {
       acknowledged.Committed();
     }
     ++database_.counts.writes;
-    // Who changes a level waits until no flush is due.
+    // A thread that changes a level waits until no flush is due.
     if (random.OneIn(2)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     // A range that the other one deletes, and what is dropped with its file, is gone before or
     // after both questions.

@@ -27,8 +27,8 @@ EXACT_MEMORY_BYTES = 16 << 30
 SEARCH_SECONDS = 600
 DEPTH = 1_000_000
 
-# What each configuration explores, the rules that can be seen to be needed in it, and those without
-# which it is searched to the end in vain.
+# For each configuration: its extent, the rules that can be seen to be needed in it, and those without which it is
+# searched to the end in vain.
 CONFIGURATIONS = {
     # One server: puts and deletes of both rows, filters replaced and given up.
     "writes": (

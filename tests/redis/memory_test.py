@@ -114,7 +114,7 @@ def main():
                     reply = client(*split(words))
                     assert not isinstance(reply, Error), (words, reply)
                 was = state(client)
-                # Of one connection and one write: nothing else allocates meanwhile.
+                # With one connection and one write: nothing else allocates meanwhile.
                 client("CONFIG", "SET", name, str(n))
                 client.send(*split(command))
                 client.send("PING")

@@ -27,7 +27,7 @@ def cuckoo(bucket_size, buckets, expansion=1):
     return f"bktsize:{bucket_size} buckets:{buckets} items:0 deletes:0 filters:1 max_iterations:20 expansion:{expansion}".encode()
 
 
-# What was done there, and what *.DEBUG said there when the 700 items had been added.
+# Commands of that server, and the output of *.DEBUG there when the 700 items had been added.
 THERE = [
     ("BF.RESERVE k 0.5 100 NONSCALING", bloom((192, 2, 100, 100, 0.5))),
     ("BF.RESERVE k 0.26 100 NONSCALING", bloom((320, 2, 100, 100, 0.26))),
@@ -49,7 +49,7 @@ CUCKOOS = [
     ("CF.RESERVE k 100 FOO BUCKETSIZE 4 BAR", cuckoo(4, 32)), ("CF.RESERVE k 100 A B C D E F G H", cuckoo(2, 64)),
     ("CF.RESERVE k 100 BUCKETSIZE 2 BUCKETSIZE 4", cuckoo(2, 64)),
 ]
-# Of no server that is known, and whether items are missing behind them.
+# Commands of no known server, and whether items are missing behind them.
 STRANGE = [("BF.RESERVE k 0.01 100 EXPANSION 4294967296", False), ("CF.RESERVE k 100 BUCKETSIZE 300", False),
            ("CF.RESERVE k 100 BUCKETSIZE", False), ("BF.INSERT k FOO ITEMS a", True), ("CF.INSERT k FOO ITEMS a", True)]
 
@@ -79,7 +79,7 @@ def written_logs():
     load = Loading()
     with load.server:
         for text, debug in THERE:
-            # As that server logs them: with those that a full filter refused.
+            # The log of that server holds the items that a full filter refused, too.
             client = load([text.split(), *(["BF.MADD", "k", item] for item in ITEMS)])
             assert client("BF.DEBUG", "k") == debug, (text, debug, client("BF.DEBUG", "k"))
             assert lost(client) == 0, text

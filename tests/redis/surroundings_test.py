@@ -125,7 +125,7 @@ def first_touch(server, client):
         assert client(*reserve.split()) == "OK"
         before = faults()
         assert client(*add.split(), *range(items)).count(1) > 0.9 * items
-        # Of huge pages there would be less than a hundred. Some may have been joined meanwhile.
+        # With huge pages there would be less than a hundred. Some may have been joined meanwhile.
         assert faults() - before > items * places / 2, (reserve, faults() - before)
         client("UNLINK", "large")
 

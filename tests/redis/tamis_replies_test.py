@@ -70,7 +70,7 @@ USE = [
     *((f"TAMIS.{command} string{rest}", WRONG_TYPE) for command, rest in
       (("ADD", " x"), ("DEL", " x"), ("MARK", " x"), ("INFO", ""), ("TRUST", ""), ("DOUBT", ""))),
     ("EXISTS none", 0),
-    # What is not known is never "no".
+    # An unknown answer is never "no".
     ("TAMIS.CHECK none x", [-1], [-1]), ("TAMIS.CHECK string x y", [-1, -1], [-1, -1]),
     *(row for name in ERASING for row in (
         (f"TAMIS.RESERVE {name} 0.0001 1000 TYPE {name} SEED 1", OK),
@@ -157,7 +157,7 @@ MORE = [
     (["TAMIS.ADD", "b"] + [str(i) for i in range(120)], lambda r: len(r) == 120),
     (["TAMIS.ADD", "w"] + [str(i) for i in range(200, 320)], lambda r: len(r) == 120),
     ("TAMIS.UNION y b w", Error("ERR the filters have more items than one of them has places")),
-    # Of the other commands'; one may have grown.
+    # For filters of the other commands; one may have grown.
     ("BF.RESERVE x 0.01 10", OK), ("BF.RESERVE y 0.01 10", OK),
     (["BF.MADD", "y"] + [str(i) for i in range(50)], lambda r: len(r) == 50),
     ("BF.ADD x x", True), ("TAMIS.UNION u x", WRONG_TYPE), ("TAMIS.UNION both x y", OK),

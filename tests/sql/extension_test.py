@@ -89,7 +89,7 @@ class ExtensionTest(unittest.TestCase):
             first.execute("COMMIT")
         self.assertEqual(second.execute("SELECT n, s FROM t").fetchall(), [(70, "other column")])
 
-    def test_what_a_condition_said_of_a_row_still_holds_when_it_is_written(self):
+    def test_condition_of_a_statement_still_holds_when_its_row_is_written(self):
         first = connect(self.store)
         first.execute("CREATE VIRTUAL TABLE t USING tamis(k int64, a text, n int64, key (k), "
                       "index a (a))")

@@ -70,7 +70,7 @@ public class Rows {
     try {
       generation = r.sendCommand(Tamis.GENERATION, "items"); // before the row goes
     } catch (JedisException e) {
-      // What stays in the filter costs a lookup now and then.
+      // A key that stays in the filter costs a lookup now and then.
     }
     boolean deleted = db.rows.remove(id); // executeUpdate() == 1, and commit
     if (!deleted) return; // no row went: the key in the filter, if any, belongs to another insert

@@ -52,7 +52,7 @@ HWY_INLINE bool TestCounters(const uint64_t* block, uint32_t low) {
   return true;
 }
 
-// Moves every counter of the key by one, up or down. Those at 15 stay there.
+// Moves every counter of the key by one, up or down. A counter at 15 stays there.
 template <bool kUp>
 HWY_INLINE void MoveCounters(uint64_t* block, uint32_t low, CounterChange* change) {
   const D d;

@@ -13,7 +13,7 @@ namespace tamis {
 
 inline constexpr uint32_t kCounterBlockWords = 8;
 
-// What raising or lowering blocks did, in counters.
+// The effect of raising or lowering blocks, in counters.
 struct CounterChange {
   uint64_t zeros = 0;   // that left 0, or returned to it
   uint64_t sticky = 0;  // that began to stick, or were left as they are since they stick
@@ -22,7 +22,7 @@ struct CounterChange {
 // Chosen for this processor.
 struct CounterBlockFunctions {
   bool (*test)(const uint64_t* block, uint32_t low);
-  // What they do is added to the change. To lower a block that test() says no to does nothing, and
+  // Both add their effect to the change. Lowering a block that test() says no to does nothing, and
   // is false.
   void (*raise)(uint64_t* block, uint32_t low, CounterChange* change);
   bool (*lower)(uint64_t* block, uint32_t low, CounterChange* change);

@@ -161,7 +161,7 @@ struct CuckooBuckets {
     return kSemiSorted ? Slot(bucket, tag) : slot;
   }
 
-  // As bytes should be: a semi-sorted bucket has a known code, and its tags are in order.
+  // Checks bytes: a semi-sorted bucket has a known code, and its tags are in order.
   static bool IsConsistent(Word bucket) {
     return !kSemiSorted || SemiSorted(Tags(bucket)) == (bucket & MaskOf(kBits));
   }

@@ -27,7 +27,7 @@ class DLeftLayout {
   static constexpr uint32_t kMinRemainderBits = 8;
   static constexpr uint32_t kMaxRemainderBits = 40;
 
-  // What a hash stands for: one of n 2^r.
+  // The value of a hash: one of n 2^r.
   struct Value {
     uint64_t bucket;
     uint64_t remainder;
@@ -62,7 +62,7 @@ class DLeftLayout {
     return {static_cast<uint64_t>(product >> 64),
             static_cast<uint64_t>(product) >> (64 - remainder_bits_)};
   }
-  // As the remainder grows from 0 to its end, the step grows from 0 to all buckets.
+  // While the remainder grows from 0 to its end, the step grows from 0 to all buckets.
   uint64_t Step(uint64_t remainder) const {
     return FastRange(remainder << (64 - remainder_bits_), buckets_);
   }

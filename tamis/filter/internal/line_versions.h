@@ -22,7 +22,7 @@ class LineVersions {
 
   Version& OfTable() { return versions_[0]; }
   Version& OfLine(uint64_t line) { return versions_[1 + line / kLines]; }
-  // Those of a LineVersions that stays where it is.
+  // The versions of a LineVersions that stays where it is.
   class View {
    public:
     explicit View(const LineVersions& of) : versions_(of.versions_.data()) {}
@@ -51,8 +51,8 @@ class LineVersions {
     Version& version_;
   };
 
-  // What was read in between, by relaxed loads, is of one moment when Begin says an even number and
-  // StillIs says true.
+  // Data that was read in between, by relaxed loads, is of one moment when Begin gives an even
+  // number and StillIs gives true.
   static uint64_t Begin(const Version& version) { return version.load(std::memory_order_acquire); }
   static bool StillIs(const Version& version, uint64_t begun) {
     std::atomic_thread_fence(std::memory_order_acquire);

@@ -152,7 +152,7 @@ HWY_INLINE uint64_t Match(const uint64_t* line, uint64_t tag, Compare&& compare)
 #if HWY_HAVE_SCALABLE
     uint64_t found = 0;
 #else
-    // Of the very size that is stored, so that it stays in a register.
+    // The exact size that is stored, so that it stays in a register.
     constexpr size_t kBytes = (hn::MaxLanes(d) + 7) / 8;
     std::conditional_t<kBytes == 8, uint64_t,
                        std::conditional_t<kBytes == 4, uint32_t,
@@ -196,8 +196,8 @@ Found Find(const uint64_t* line, uint64_t fingerprint) {
   return FindIn<Line<kTagBits>>(line, fingerprint);
 }
 
-// Moves the tags from this slot on to the next one each, or back. What stands in the slot that
-// opens is undefined.
+// Moves the tags from this slot on to the next slot each, or back. The contents of the slot that
+// opens are undefined.
 template <class L, bool kOpen>
 HWY_INLINE void MoveTags(uint64_t* line, uint32_t slot) {
   constexpr uint32_t kSize = sizeof(typename L::Tag);

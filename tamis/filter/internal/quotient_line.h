@@ -84,7 +84,7 @@ struct QuotientLineFunctions {
   static QuotientLineFunctions For(const QuotientLineShape& shape);
 };
 
-// What is not done all the time, one bit after the other; it doubles as the test of the above.
+// Rare operations, one bit after the other; it doubles as the test of the above.
 class QuotientLineView {
  public:
   // `line` has kQuotientLineWords words.

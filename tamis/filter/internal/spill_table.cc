@@ -87,7 +87,7 @@ bool SpillTable::Insert(uint64_t line, uint64_t fingerprint, uint32_t copies) {
   uint64_t end = at;
   while (Get(end) == entry) ++end;
   if (end - at >= copies) return false;
-  // Those that make room for it are of its line or later ones: none of them gets farther away.
+  // Tags that make room for it are of its line or later ones: none of them gets farther away.
   end = FirstEmpty(end);
   if (end >= slots_ || end - Home(line) > kMaxDisplacement) return false;
   Move(at + 1, at, end);

@@ -105,7 +105,7 @@ class WordArray {
     return owned;
   }
 
-  // Of large ones no page is touched.
+  // The pages of a large array are not touched.
   static Owned AllocateZeroed(size_t size) {
     const size_t size_bytes = size * sizeof(uint64_t);
     if (!Large(size_bytes)) {
