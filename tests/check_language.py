@@ -5,13 +5,12 @@ usage: check_language.py ROOT [PATH...]
 
 A comment, a sentence in it, and the name of a test begin with what they speak of. This check fails on those that begin
 with a word of OPENINGS, which leave the reader to guess the noun, and on lines of more than 100 columns in C++ and 120
-in Java. PATHs name the files to check; without them it checks all tracked ones. Before that it proves on a small text
+in Java. PATHs name the files to check; without them it checks all sources. Before that it proves on a small text
 with planted faults that it finds each of them.
 """
 
 import pathlib
 import re
-import subprocess
 import sys
 
 OPENINGS = r"(?:Of|Who|Whoever|Whom|Whose|What|Whatever|Those|Nobody|As)\b"
@@ -19,6 +18,7 @@ OPENINGS = r"(?:Of|Who|Whoever|Whom|Whose|What|Whatever|Those|Nobody|As)\b"
 EXCEPTIONS = (
     "As is\" BASIS",  # a licence
 )
+FOLDERS = ("tamis", "coprocessor", "tests", "bench", "examples", "tools")
 LANGUAGES = (".cc", ".h", ".java", ".py")
 COLUMNS = {".cc": 100, ".h": 100, ".java": 120}
 
@@ -99,18 +99,24 @@ def prove():
         sys.exit(f"the check does not find what was planted: it found lines {found}")
 
 
+def files_of(root):
+    """The sources, without what builds leave beside them."""
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            name = path.relative_to(root)
+            if not {"target", "build", "node_modules"}.intersection(name.parts):
+                yield name
+
+
 def main():
     prove()
     root = pathlib.Path(sys.argv[1])
-    listed = sys.argv[2:] or subprocess.run(["git", "ls-files"], cwd=root, check=True, capture_output=True,
-                                            text=True).stdout.splitlines()
     count = 0
-    for name in listed:
-        path = pathlib.Path(name)
+    for path in map(pathlib.Path, sys.argv[2:] or files_of(root)):
         if path.suffix not in LANGUAGES or not (root / path).is_file():
             continue
         for number, what in faults_of(path, (root / path).read_text()):
-            print(f"{name}:{number}: {what}")
+            print(f"{path}:{number}: {what}")
             count += 1
     sys.exit(f"{count} faults of language" if count else 0)
 

@@ -5,8 +5,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The layers of a scalable split counting Bloom filter, a bit for each counter: a quarter of its memory. Bits never clear:
- * nobody knows whose they are, too. tamis::BitLayers. Threads: exclusive access.
+ * The layers of a scalable split counting Bloom filter, a bit for each counter: a quarter of its memory. Bits never
+ * clear: nobody knows whose they are, too. tamis::BitLayers. Threads: exclusive access.
  */
 public final class BitLayers implements LayeredFilter {
   private static final class Layer {
@@ -103,7 +103,7 @@ public final class BitLayers implements LayeredFilter {
     return Erased.STUCK;
   }
 
-  /** What erase must not do; for tests that want to see a value lost. */
+  /** Clears bits of a value, which an erase must not do; for tests that want to see a value lost. */
   public void clear(long hash, OnFlip onFlip) {
     int number = findLayer(hash);
     if (number < 0) return;

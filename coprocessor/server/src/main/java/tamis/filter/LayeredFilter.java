@@ -1,8 +1,8 @@
 package tamis.filter;
 
 /**
- * The hashes of one generation of an index filter, in layers of one geometry: counted; or, where memory is short, only the
- * bits that counters above 0 stand for. Who asks for the projection sees no difference. Threads: exclusive access.
+ * The hashes of one generation of an index filter, in layers of one geometry: counted; or, where memory is short, only
+ * the bits that counters above 0 stand for. The projection is the same for both. Threads: exclusive access.
  */
 public interface LayeredFilter {
   /** Hears of bits that are set or cleared. */
@@ -10,7 +10,7 @@ public interface LayeredFilter {
     void flip(int layer, long position, boolean set);
   }
 
-  /** What an erase did. */
+  /** The effect of an erase. */
   enum Erased { ERASED, STUCK, ABSENT }
 
   LayeredFilter copy();

@@ -13,11 +13,12 @@ import org.apache.hadoop.hbase.ipc.RpcServer;
 import tamis.table.Key;
 
 /**
- * What one thread does to regions now: HBase runs all hooks of a batch on the thread that began it. In the midst of one
- * another coprocessor may write, on the same thread: that batch has a context of its own. Threads: each its own.
+ * The state of the batch that a thread carries out: HBase runs all hooks of a batch on the thread that began it. A
+ * coprocessor may begin another batch on the same thread in the middle of one: the inner batch has a context of its
+ * own. Threads: one context each.
  */
 final class BatchContext {
-  /** Who writes. */
+  /** The origin of a write. */
   enum Writer {
     CLIENT,
     /** Entries and markers of our own: no hook looks at them. */
@@ -29,12 +30,12 @@ final class BatchContext {
   /** For whom a batch is. */
   static final class Caller {
     Writer writer = Writer.CLIENT;
-    /** What a builder builds: ids of indexes, and entries that may be no row's, by the row that they name. */
+    /** For a builder: ids of the indexes to build, and entries that may belong to no row, by the row that they name. */
     Set<Integer> indexes = Collections.emptySet();
     Map<Key, List<IndexEntry>> suspects = Collections.emptyMap();
     /** The conditions of our own writes; null: a plain client's. */
     ConditionalWrites conditions;
-    /** What our own writes wait for, once for the whole request. */
+    /** The feed event that our own writes wait for, once for the whole request. */
     long waitFor;
   }
 
@@ -47,10 +48,10 @@ final class BatchContext {
 
   /** For whom this batch is. */
   final Caller caller;
-  /** What increments and appends made, until the batch has them. */
+  /** Cells that increments and appends made, until the batch has them. */
   final Map<Mutation, List<Cell>> computed = new IdentityHashMap<>();
 
-  // Of the mini-batch that is under way.
+  // For the mini-batch that is under way.
   IndexedRegion region;
   long began; // nanoTime
   RowLocks.Held locks;
@@ -79,7 +80,8 @@ final class BatchContext {
     if (Fault.NESTED_BATCH_SHARES_CONTEXT.isOn()) return;
     RpcCall call = RpcServer.getCurrentCall().orElse(null);
     BatchContext outer = current();
-    // A batch of another call is over, though other coprocessors' exceptions left out all hooks that would have said so.
+    // A batch of another call is over, though other coprocessors' exceptions left out all hooks that would have said
+    // so.
     while (call != null && outer.outer != null && outer.call != call && !Fault.NO_SWEEP.isOn()) {
       outer.release();
       outer = outer.outer;
@@ -96,7 +98,7 @@ final class BatchContext {
     if (ended.outer != null) CURRENT.set(ended.outer);
   }
 
-  /** Of a mini-batch. */
+  /** Begins a mini-batch. */
   void take(IndexedRegion region) {
     added = new ArrayList<>();
     removed = new ArrayList<>();
@@ -105,7 +107,9 @@ final class BatchContext {
     this.region = region;
   }
 
-  /** Frees what the mini-batch holds. Whoever comes too late finds nothing. Takes no memory, which may have run out. */
+  /**
+   * Frees the locks and counts of the mini-batch. A second call does nothing. Takes no memory, which may have run out.
+   */
   void release() {
     computed.clear();
     if (locks != null) {

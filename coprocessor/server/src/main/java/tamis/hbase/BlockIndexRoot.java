@@ -8,8 +8,8 @@ import org.apache.hadoop.hbase.PrivateCellUtil;
 import org.apache.hadoop.hbase.io.hfile.HFile;
 
 /**
- * The root of a file's block index, which is in memory. Its class in HBase is not public before 2.6.2, though its methods
- * are: so they are found by name. A value.
+ * The root of a file's block index, which is in memory. Its class in HBase is not public before 2.6.2, though its
+ * methods are: so they are found by name. A value.
  */
 final class BlockIndexRoot {
   private static final String CLASS = "org.apache.hadoop.hbase.io.hfile.HFileBlockIndex$BlockIndexReader";
@@ -35,7 +35,8 @@ final class BlockIndexRoot {
 
   /** A method that this class needs and HBase does not have; null: it has all. */
   static String missing() {
-    return COUNT == null ? CLASS + ".getRootBlockCount()int" : FIND == null ? CLASS + ".rootBlockContainingKey(Cell)int" : null;
+    if (COUNT == null) return CLASS + ".getRootBlockCount()int";
+    return FIND == null ? CLASS + ".rootBlockContainingKey(Cell)int" : null;
   }
 
   /** null: the file has none. */

@@ -11,8 +11,8 @@ import tamis.table.Key;
 import tamis.table.Schema;
 
 /**
- * The index streams of one branch in one region, and which of them has the fewest entries; tamis::BranchStreams tells how.
- * Threads: exclusive access.
+ * The index streams of one branch in one region, and which of them has the fewest entries; tamis::BranchStreams tells
+ * how. Threads: exclusive access.
  */
 final class BranchStreams implements AutoCloseable {
   /** How the choice is made. A value. */
@@ -229,7 +229,7 @@ final class BranchStreams implements AutoCloseable {
         least = lesser(least, stream);
         it.remove();
       }
-      // Those that are open cost more than n.
+      // Streams that are already open cost more than n.
       if (least != null && least.cost() <= n) return least;
     }
     if (open.size() == 1 && least == null) return open.get(0);
@@ -245,7 +245,7 @@ final class BranchStreams implements AutoCloseable {
     return least == null || stream.cost() < least.cost() ? stream : least;
   }
 
-  /** Those that have more entries than another has at the most, or than may be read to find that out. */
+  /** Leaves out streams that have more entries than another has at most, or more than may be read to find that out. */
   private void leaveOutLarger(long probe, List<Stream> open) {
     long most = probe;
     List<CellEstimate> estimates = new ArrayList<>();

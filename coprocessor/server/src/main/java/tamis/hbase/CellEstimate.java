@@ -10,7 +10,8 @@ import org.apache.hadoop.hbase.regionserver.StoreFileReader;
 
 /**
  * How many cells of a family lie in ranges of rows, without reading any: the roots of its files' block indexes are in
- * memory, and say it but for a block at either end; of what is not in files yet any share may lie in the ranges. A value.
+ * memory, and say it but for a block at either end; of what is not in files yet any share may lie in the ranges. A
+ * value.
  */
 final class CellEstimate {
   /** A range of rows; an empty end is none. */
@@ -62,7 +63,7 @@ final class CellEstimate {
     return new CellEstimate(inRanges - ends, inRanges + share * inMemory, inRanges + ends + inMemory);
   }
 
-  /** Of so many times as many ranges, that have at most so many cells together. */
+  /** For that many times as many ranges, which have at most that many cells together. */
   CellEstimate times(double factor, long cells) {
     return new CellEstimate(Math.min(cells, least * factor), Math.min(cells, likely * factor),
         Math.min(cells, most * factor));

@@ -182,7 +182,7 @@ final class Checker {
     Map<byte[], RowImage> images = RowReader.readSeen(view::open, region.table, byRow, true);
     byRow.forEach((row, keys) -> keep(row, keys, images.get(row), left));
     if (left.isEmpty()) return;
-    // What it does not show it may come to show.
+    // A hidden version may become visible later.
     Map<byte[], RowImage> all = RowReader.readRaw(view::open, region.table, left);
     TreeMap<byte[], List<byte[]>> foreign = new TreeMap<>(Bytes.BYTES_COMPARATOR);
     left.forEach((row, keys) -> keep(row, keys, all.get(row), foreign));

@@ -3,7 +3,9 @@ package tamis.hbase;
 import java.io.Closeable;
 import java.io.IOException;
 
-/** The end of several scanners: one that stays open keeps what it sees from being dropped, as long as its region lives. */
+/**
+ * The end of several scanners: one that stays open keeps what it sees from being dropped, as long as its region lives.
+ */
 final class Closing {
   private Closing() {}
 

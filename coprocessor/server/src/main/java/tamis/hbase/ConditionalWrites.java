@@ -81,8 +81,8 @@ final class ConditionalWrites {
   }
 
   /**
-   * False: no time stamp is left for it, and the outcome says so. A write needs one above everything that shows or hides in
-   * its row; a delete masks what has its own, too.
+   * False: no time stamp is left for it, and the outcome says so. A write needs one above everything that shows or
+   * hides in its row; a delete masks what has its own, too.
    */
   static boolean isPlaceable(Write write, RowImage row) {
     long newest = row.newest();
@@ -95,7 +95,7 @@ final class ConditionalWrites {
     return false;
   }
 
-  /** Of a write that is placeable: `now`, or what makes it show. */
+  /** For a write that is placeable: `now`, or the time stamp that makes it visible. */
   static long timestamp(Write write, RowImage row, long now) {
     long least = write.kind == Cluster.Mutation.Kind.DELETE ? row.newest() : row.newest() + 1;
     return Math.min(RowImage.LAST_TIMESTAMP, Math.max(now, least));
@@ -112,8 +112,8 @@ final class ConditionalWrites {
   }
 
   /**
-   * What belongs to the write besides its own cells: tombstones of columns that become NULL, the marker. `timestamp` is
-   * the one that all of its cells get.
+   * Mutations that accompany the write's own cells: tombstones of columns that become NULL, the marker. All of its
+   * cells get `timestamp`.
    */
   static List<Mutation> rest(Write write, Schema schema, RowImage row, long timestamp) {
     List<Mutation> rest = new ArrayList<>();

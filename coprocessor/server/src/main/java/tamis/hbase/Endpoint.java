@@ -24,7 +24,7 @@ import tamis.shaded.protobuf.InvalidProtocolBufferException;
  * for the whole server.
  */
 final class Endpoint implements Service {
-  /** What it calls; an IOException goes to the caller. */
+  /** The handler of requests; an IOException goes to the caller. */
   interface Requests {
     byte[] call(String method, byte[] request) throws IOException, InvalidProtocolBufferException;
   }

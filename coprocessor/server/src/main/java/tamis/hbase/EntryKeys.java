@@ -45,7 +45,7 @@ public final class EntryKeys {
     return Key.compare(row, start) >= 0 && (end.length == 0 || Key.compare(row, end) < 0);
   }
 
-  /** What the row of the index family is. */
+  /** The kind of a row of the index family. */
   public enum Kind { ENTRY, MARKER, GARBAGE, DAMAGED }
 
   /**
@@ -68,12 +68,12 @@ public final class EntryKeys {
     }
   }
 
-  /** Of an entry: the id of its index. */
+  /** The id of an entry's index. */
   int indexOf(byte[] key) {
     return idAt(key, prefix.length);
   }
 
-  /** Of an entry: the row that it is for. */
+  /** The row of an entry. */
   byte[] rowOf(Schema schema, Schema.Index index, byte[] key) throws DamagedBytesException {
     return Arrays.copyOfRange(key, Codec.rowKeyOffset(schema, index, key, prefix.length + 4), key.length);
   }

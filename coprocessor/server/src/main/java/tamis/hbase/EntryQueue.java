@@ -2,7 +2,9 @@ package tamis.hbase;
 
 import java.util.ArrayDeque;
 
-/** Entries, or row keys of entries, that were read and are still to come, and their bytes. Threads: exclusive access. */
+/**
+ * Entries, or row keys of entries, that were read and are still to come, and their bytes. Threads: exclusive access.
+ */
 final class EntryQueue {
   /** More of one stream are not read ahead. */
   static final long MAX_BYTES = 4 << 20;

@@ -25,7 +25,7 @@ final class EntryStream implements Closeable {
   private int range;
   private boolean ended;
 
-  /** Those behind `last`; all when it is empty. */
+  /** Reads the entries after `last`; all entries when it is empty. */
   EntryStream(ReadView view, byte[] indexPrefix, Cluster.IndexStream stream, byte[] last, SearchCounts counts) {
     this.view = view;
     this.prefix = indexPrefix;
@@ -52,8 +52,8 @@ final class EntryStream implements Closeable {
   }
 
   /**
-   * Holds the next n entries, or all that there are, which is true then; fewer where the time is over, or where they are
-   * as many bytes as may be held. `next` reads none of them again.
+   * Holds the next n entries, or all that there are, which is true then; fewer where the time is over, or where they
+   * are as many bytes as may be held. `next` reads none of them again.
    */
   boolean readAhead(long n, BooleanSupplier timeIsOver) throws IOException {
     while (ahead.size() < n) {

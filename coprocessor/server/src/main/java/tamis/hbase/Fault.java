@@ -23,7 +23,7 @@ enum Fault {
   EXPIRY_NOT_REFUSED,
   /** A poll's answer that was cut grants a lease. */
   LEASE_FOR_CUT_REPLY,
-  /** Nobody notices that the machine slept. */
+  /** Does not notice that the machine slept. */
   SLEEP_NOT_NOTICED,
   /** The region's filters stay while files are loaded. */
   LOAD_WITHOUT_TELLING,
@@ -33,7 +33,7 @@ enum Fault {
   LOAD_WITHOUT_UNMARKING,
   /** Rows that are wholly behind tombstones get no entries behind a load of files. */
   HIDDEN_ROWS_NOT_VISITED,
-  /** What a batch holds is not freed where its last hook did not come. */
+  /** Does not free the locks of a batch whose last hook did not come. */
   NO_SWEEP,
   /** A batch inside of a batch shares what the thread knows of it. */
   NESTED_BATCH_SHARES_CONTEXT,
@@ -57,7 +57,7 @@ enum Fault {
   FLAG_LOWERED_BEFORE_ITS_WAIT,
   /** A region was closed in good order though a coordinator does not know. */
   FLAG_LOWERED_BEFORE_ALL_KNOW,
-  /** Who closes takes down all flags that there are. */
+  /** A close takes down all flags that exist. */
   EVERY_FLAG_LOWERED,
   /** A region is searched and told of before its flag stands. */
   BELIEVED_BEFORE_ITS_FLAG,
@@ -73,13 +73,13 @@ enum Fault {
   INHERITED_WHATEVER_CAME,
   /** A removal clears the bits of a filter that has no counters. */
   BITS_CLEARED,
-  /** Who may read only some cells is answered as if he might read all. */
+  /** A user that may read only some cells is answered like one that may read all. */
   FILTERED_READ_ALLOWED,
-  /** Nobody asks whether who writes may read what his conditions are about. */
+  /** Does not check whether a writer may read the columns of its conditions. */
   CONDITION_FOR_WRITERS,
-  /** Who may read a table may have its indexes written anew. */
+  /** A user that may read a table may have its indexes rebuilt. */
   REBUILD_FOR_READERS,
-  /** What came of a job is told to who knows its number. */
+  /** The result of a job is given to every caller that knows its number. */
   JOB_FOR_ANYBODY,
   /** A row is returned for each of its entries. */
   ANY_ENTRY_NAMES_ITS_ROW,
@@ -95,7 +95,7 @@ enum Fault {
   UNCOUNTED_BEFORE_COMMIT,
   /** A filter is counted anew while writers are between both. */
   RECOUNT_AMONG_WRITERS,
-  /** What goes while a filter is counted anew is uncounted at once. */
+  /** A removal during a recount is counted at once. */
   REMOVALS_NOT_HELD,
   /** While a filter is counted anew, no removal cancels with an addition of the same values. */
   REMOVALS_NOT_PAIRED,
@@ -117,7 +117,7 @@ enum Fault {
   FORMER_ROW_JUDGED,
   /** A write is acknowledged where no time stamp is left that would show it. */
   LAST_TIMESTAMPS_TAKEN,
-  /** What fails in a region that closes is told as if it proved something about the request. */
+  /** A failure in a region that closes is reported as if it proved something about the request. */
   FAILURE_OF_A_CLOSING_REGION_TOLD,
   /** No rule: reads fail as those of a store do whose files are closed under them. */
   STREAM_CLOSED_IN_READ,
@@ -134,9 +134,10 @@ enum Fault {
   /** Rows are written past the hooks of batches. */
   ROW_PROCESSORS_TAKEN;
 
-  /** Of faults that are no rules but what may happen to HBase. */
+  /** For faults that are no rules but events that may happen to HBase. */
   void happen() {
-    if (isOn()) throw new NullPointerException("Cannot invoke \"FSInputStream.read(long, byte[], int, int)\": \"this.in\" is null");
+    if (!isOn()) return;
+    throw new NullPointerException("Cannot invoke \"FSInputStream.read(long, byte[], int, int)\": \"this.in\" is null");
   }
 
   private static final AtomicLong LEFT = new AtomicLong();
@@ -164,7 +165,7 @@ enum Fault {
 
   private static volatile Set<Fault> on = EnumSet.noneOf(Fault.class);
 
-  /** Those of the setting; throws for one that there is not. */
+  /** Switches on the faults that the setting names; throws for an unknown one. */
   static void only(String names) {
     Set<Fault> faults = EnumSet.noneOf(Fault.class);
     for (String name : names.split(",")) {

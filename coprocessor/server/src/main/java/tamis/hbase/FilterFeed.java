@@ -58,7 +58,7 @@ final class FilterFeed {
     long tablesSince;    // who has not applied this number was told of others
   }
 
-  /** What is open, and per index what is complete, with layers and range as of the last event. */
+  /** The open regions and, per index, completeness, layers and range as of the last event. */
   private static final class OpenRegion {
     final Event opened;
     final Map<Integer, Event> complete = new TreeMap<>();
@@ -195,7 +195,11 @@ final class FilterFeed {
   private void remember(Event event) {
     switch (event.getKind()) {
       case TABLE_CHANGED:
-        if (event.getSchemaVersion() == 0) tables.remove(event.getTableId()); else tables.put(event.getTableId(), event);
+        if (event.getSchemaVersion() == 0) {
+          tables.remove(event.getTableId());
+        } else {
+          tables.put(event.getTableId(), event);
+        }
         return;
       case REGION_OPENED:
         regions.put(event.getRegionId(), new OpenRegion(event));
@@ -235,9 +239,9 @@ final class FilterFeed {
   }
 
   /**
-   * Holds the poll while there is nothing to say, not longer than it allows and as many as the server bears. Who may know
-   * of some tables only (null: of all) is told of those; where that changes he begins anew, so that he believes nothing of
-   * a table of which he is told no more.
+   * Holds the poll while there are no news, at most for the time that it allows, and at most as many polls as the
+   * server bears. A coordinator that may know of some tables only (null: of all) receives events of those; when that
+   * set changes it begins anew, so that it keeps no state of a table whose events it no longer receives.
    */
   Cluster.PollReply poll(Cluster.PollRequest request, LongSupplier verifiedUntil, Set<Integer> tables)
       throws InterruptedException {
@@ -247,8 +251,8 @@ final class FilterFeed {
       long now = clock.getAsLong();
       if (hear(request, now, tables) && waiting > 0) applied.signalAll();
       forgetEvents(now);
-      // What is not urgent travels with what is: an answer of its own would have the next put wait for one more poll. It is
-      // never more than fits into a reply.
+      // News that are not urgent travel with urgent ones: an answer of their own would have the next put wait for one
+      // more poll. They never exceed a reply.
       boolean answerNow = !isServedByEvents(request) || request.getApplied() < urgentUntil
           || request.getWantedCount() > 0 || request.getWaitNs() <= 0;
       if (!answerNow && parked >= options.maxParked) crowdedOut = true;
@@ -463,8 +467,8 @@ final class FilterFeed {
   }
 
   /**
-   * As of now. Whoever knows a coordinator's number can poll in its name, and say that it has applied what it does not
-   * know: the number is told only where everybody may do everything.
+   * As of now. A caller that knows a coordinator's number can poll in its name, and acknowledge events that the
+   * coordinator does not know: numbers are shown only where every user has all rights.
    */
   void describe(Cluster.StatusReply.Builder status, boolean withNumbers) {
     lock.lock();

@@ -1,8 +1,8 @@
 package tamis.hbase;
 
 /**
- * The memory that is left to one filter: what those of a server may take together, less what the others take. Counters may
- * fill it; bits alone, a quarter of their size, may go a quarter beyond it. As tamis::FilterBudget.
+ * The memory that is left to one filter: the bound of all filters of a server, less the memory of the others. Counters
+ * may fill it; bits alone, a quarter of their size, may exceed it by a quarter. Like tamis::FilterBudget.
  */
 final class FilterRoom {
   static final FilterRoom ENDLESS = new FilterRoom(Long.MAX_VALUE / 8, 0);
@@ -15,7 +15,7 @@ final class FilterRoom {
     this.othersBytes = othersBytes;
   }
 
-  /** Who has bits alone does not get counters that are taken away again at once. */
+  /** Hysteresis: a filter of bits alone gets counters only if they will not have to be taken away at once. */
   boolean hasForCounters(long bytes, boolean hasBits) {
     return othersBytes + bytes <= maxBytes / 4 * (hasBits ? 3 : 4);
   }
@@ -24,7 +24,7 @@ final class FilterRoom {
     return othersBytes + bytes <= mostBytes(maxBytes);
   }
 
-  /** What counters and bits may take together at the most. */
+  /** The most that counters and bits may take together. */
   static long mostBytes(long maxBytes) {
     return maxBytes / 4 * 5;
   }

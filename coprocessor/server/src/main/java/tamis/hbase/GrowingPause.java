@@ -1,6 +1,6 @@
 package tamis.hbase;
 
-/** How long to wait before something is tried again: twice as long each time, up to a bound. As tamis::GrowingPause. */
+/** Backoff of retries: each pause is twice as long as the one before, up to a bound. Like tamis::GrowingPause. */
 final class GrowingPause {
   private final long firstNs;
   private final long longestNs;

@@ -8,14 +8,14 @@ import java.util.function.Consumer;
 
 /**
  * The removals that a generation of an index filter defers while the entries of a snapshot are counted into it;
- * tamis::HeldRemovals. The scan may reach an entry after the entry was removed, and counters must not be lowered for what
- * they do not hold yet. So a removal is held until the scan is over, with two exceptions that leave the sum as it is: an
- * entry with the same values that was added since is removed at once, and an entry with the same values that is added
- * later cancels the removal. Without them a value that comes and goes would fill its counters, which stick once they are
- * full, and would take the room of other removals.
+ * tamis::HeldRemovals. The scan may reach an entry after the entry was removed, and counters must not be lowered for
+ * what they do not hold yet. So a removal is held until the scan is over, with two exceptions that leave the sum as it
+ * is: an entry with the same values that was added since is removed at once, and an entry with the same values that is
+ * added later cancels the removal. Without them a value that comes and goes would fill its counters, which stick once
+ * they are full, and would take the room of other removals.
  *
- * Memory is bounded: MOST distinct values in each of two maps. A removal beyond that is forgotten, and its bits stay until
- * the filter is counted anew. Threads: exclusive access.
+ * Memory is bounded: MOST distinct values in each of two maps. A removal beyond that is forgotten, and its bits stay
+ * until the filter is counted anew. Threads: exclusive access.
  */
 final class HeldRemovals {
   /** Distinct values whose removals are held, and as many that were added and not removed. */
@@ -28,8 +28,8 @@ final class HeldRemovals {
   private final Map<LongBuffer, Long> held = new HashMap<>();
 
   /**
-   * An entry is about to be added. True: a removal with the same values was held and is dropped; the caller must not count
-   * the entry.
+   * An entry is about to be added. True: a removal with the same values was held and is dropped; the caller must not
+   * count the entry.
    */
   boolean cancel(long[] entry) {
     return take(held, LongBuffer.wrap(entry));

@@ -34,10 +34,10 @@ import tamis.table.Key;
 import tamis.table.Schema;
 
 /**
- * Makes the entries of a region what its rows want. Each row is written to without changing anything of it, so that it
- * goes the way of all writes: locked, read, and its entries put where there are none. First the rows that entries name
- * which stand already: what they do not want (of an earlier region with these rows, say) is deleted. What is written
- * meanwhile gets its entries by itself.
+ * Makes the entries of a region agree with its rows. Each row is written to without changing it, so that it takes the
+ * way of all writes: locked, read, and missing entries put. Rows that existing entries name come first: entries that
+ * they do not want (of an earlier region with these rows, say) are deleted. Concurrent writes make their entries
+ * themselves.
  *
  * A marker, one an index, says that every row has its entry; it names the region, its end, and the restoring of a
  * snapshot that it came after. Threads: safe, but one a region.
@@ -196,7 +196,9 @@ final class IndexBuilder {
     return true;
   }
 
-  /** Some entries by their rows, and deletes of those that no row here can want; returns where others begin, or null. */
+  /**
+   * Some entries by their rows, and deletes of those that no row here can want; returns where others begin, or null.
+   */
   private static byte[] collect(IndexedRegion region, Scan scan, Map<Key, List<IndexEntry>> suspects,
       List<Mutation> nobodys) throws IOException {
     Schema schema = region.table.schema;
@@ -216,7 +218,8 @@ final class IndexBuilder {
         }
         try {
           IndexEntry entry = region.keys.read(schema, index, last);
-          suspects.computeIfAbsent(new Key(region.keys.rowOf(schema, index, last)), row -> new ArrayList<>()).add(entry);
+          suspects.computeIfAbsent(new Key(region.keys.rowOf(schema, index, last)), row ->
+              new ArrayList<>()).add(entry);
         } catch (DamagedBytesException e) {
           throw new IOException("an entry has changed while it was read", e);
         }
@@ -232,7 +235,8 @@ final class IndexBuilder {
       List<Mutation> touches = new ArrayList<>();
       boolean more = true;
       Scan scan = ReadView.scan(from, Key.EMPTY).setFilter(new FirstKeyOnlyFilter()).setCacheBlocks(false);
-      // What was loaded behind a tombstone may show once a compaction ends that took the tombstone before the files came.
+      // A version that was loaded behind a tombstone may become visible once a compaction ends that took the tombstone
+      // before the files came.
       scan.setRaw(region.loaded && !Fault.HIDDEN_ROWS_NOT_VISITED.isOn());
       for (byte[] family : region.table.families) scan.addFamily(family);
       try (RegionScanner scanner = region.region.getScanner(scan)) {

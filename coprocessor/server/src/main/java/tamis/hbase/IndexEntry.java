@@ -3,7 +3,7 @@ package tamis.hbase;
 import tamis.filter.Hash;
 import tamis.table.Schema;
 
-/** What a row puts into one index. A value. */
+/** The entry of a row in one index. A value. */
 final class IndexEntry {
   final Schema.Index index;
   final byte[] key;
@@ -22,7 +22,7 @@ final class IndexEntry {
     this.certain = certain;
   }
 
-  /** What a filter counts. */
+  /** The hashes that a filter counts. */
   long[] hashes() {
     if (hashes == null) {
       hashes = new long[prefixes.length];

@@ -21,9 +21,9 @@ import tamis.table.Key;
 import tamis.table.Schema;
 
 /**
- * What one opening of a region knows of the values of one index: the counters, which of their flips coordinators have
- * not acknowledged yet, and the smallest and largest value; tamis::IndexFilter tells how. Two generations of counters at
- * the most: the published one, whose flips are told, and one that is being built beside it. Where memory is short a
+ * The values of one index in one opening of a region: the counters, which of their flips coordinators have not
+ * acknowledged yet, and the smallest and largest value; described at tamis::IndexFilter. At most two generations of
+ * counters: the published one, whose flips are sent, and one that is being built beside it. Where memory is short a
  * generation is bits alone.
  *
  * Threads: safe. Lock order: before the feed.
@@ -153,8 +153,8 @@ final class IndexFilter {
   }
 
   /**
-   * Memory ran out between setting a bit and telling of it. A later write of the same value sets no bit and would wait for
-   * nothing, so coordinators are told to forget the whole filter, before anything else; it is counted anew.
+   * Memory ran out between setting a bit and telling of it. A later write of the same value sets no bit and would wait
+   * for nothing, so coordinators are told to forget the whole filter, before anything else; it is counted anew.
    */
   private void dropSpoilt() {
     if (!spoilt) return;
@@ -309,8 +309,9 @@ final class IndexFilter {
   // ---- Generations
 
   /**
-   * REQUIRES: no writer is between its add and its commit. From here on both generations are fed. False: it may not begin,
-   * which is asked with the filter locked, so that nothing of what is dropped begins behind that; or there is no room.
+   * REQUIRES: no writer is between its add and its commit. From here on both generations are fed. False: it may not
+   * begin, which is asked with the filter locked, so that nothing of what is dropped begins behind that; or there is no
+   * room.
    */
   synchronized boolean beginGeneration(BooleanSupplier allowed, FilterRoom room) {
     if (!allowed.getAsBoolean()) return false;
@@ -332,8 +333,9 @@ final class IndexFilter {
   }
 
   /**
-   * Counts entries that stood before beginGeneration. False: they are too many for the generation, which is given up; the
-   * next one is larger. Nobody knows before how many values an index has, and each layer is asked for each entry.
+   * Counts entries that stood before beginGeneration. False: they are too many for the generation, which is given up;
+   * the next one is larger. The number of values of an index is not known before, and each layer is probed for each
+   * entry.
    */
   synchronized boolean countExisting(Collection<IndexEntry> entries) {
     if (next == null) return true;
@@ -342,14 +344,14 @@ final class IndexFilter {
     return next.filter.layers() < WORN_LAYERS || !outgrow();
   }
 
-  /** What is being counted is more than what is published, and than there is room for. */
+  /** True if the generation that is being counted is larger than the published one, and than the room for it. */
   synchronized boolean isTooLarge(FilterRoom room) {
     if (next == null || (current != null && next.filter.sizeBytes() <= current.filter.sizeBytes())) return false;
     long bytes = next.filter.sizeBytes();
     return next.filter.bitsOnly() ? !room.hasForBits(bytes) : !room.hasForCounters(bytes, false);
   }
 
-  /** What is being counted is given up, and the next one is larger: false where none is. */
+  /** Gives up the generation that is being counted; the next one is larger. False where none is. */
   synchronized boolean outgrow() {
     if (next == null) return false;
     SplitGeometry geometry = next.filter.geometry();
@@ -392,8 +394,8 @@ final class IndexFilter {
   }
 
   /**
-   * Of a region that is made of this one and opens: the published generation is its next one. Null: none is published.
-   * REQUIRES: nothing is added here any more, and nothing there yet.
+   * The filter for a region that is made of this one and opens: the published generation becomes its next one. Null:
+   * none is published. REQUIRES: nothing is added here any more, and nothing there yet.
    */
   synchronized IndexFilter inheritedBy(FilterFeed feed, Schema.Index index, long regionId, long epoch) {
     if (current == null) return null;
@@ -416,8 +418,8 @@ final class IndexFilter {
   }
 
   /**
-   * Coordinators forget it, and nothing is counted before the next generation. The number of the event behind which nobody
-   * excludes by it, whoever dropped it, or 0.
+   * Coordinators forget it, and nothing is counted before the next generation. The number of the event behind which
+   * nobody excludes by it, whoever dropped it, or 0.
    */
   synchronized long drop() {
     next = null;
@@ -433,7 +435,10 @@ final class IndexFilter {
     return sequence;
   }
 
-  /** There is no room for it; as after a drop, but it is missed, and begins again only where there is room for all of it. */
+  /**
+   * There is no room for it; as after a drop, but it is missed, and begins again only where there is room for all of
+   * it.
+   */
   synchronized void giveUp() {
     if (current == null) return;
     outgrown = geometryFor(distinct(current));
@@ -441,16 +446,16 @@ final class IndexFilter {
     missing = true;
   }
 
-  /** Of what coordinators are told. */
+  /** Bytes of the published generation. */
   synchronized long publishedBytes() {
     return current == null ? 0 : current.filter.sizeBytes();
   }
 
   /**
-   * The published generation is to be replaced by one counted anew; or it is missing, and there is room. A
-   * counter that was full stays at its height, which costs nothing while rows with its value are left: so counting waits
-   * for several times as many removals that were ignored as there are entries, since it reads what was removed in memory,
-   * too; and for `ignored` at the least. In bits alone each one may have left its value.
+   * The published generation is to be replaced by one counted anew; or it is missing, and there is room. A counter that
+   * was full stays at its height, which costs nothing while rows with its value are left: so counting waits for several
+   * times as many removals that were ignored as there are entries, since it reads what was removed in memory, too; and
+   * for `ignored` at the least. In bits alone each one may have left its value.
    */
   synchronized boolean wantsRebuild(long ignored, FilterRoom room) {
     if (next != null || retired) return false;
@@ -506,7 +511,7 @@ final class IndexFilter {
     return current != null && current.counted;
   }
 
-  /** What is published is bits alone. */
+  /** True if the published generation is bits alone. */
   synchronized boolean isOfBits() {
     return current != null && current.filter.bitsOnly();
   }
@@ -529,7 +534,7 @@ final class IndexFilter {
     return current == null ? -1 : current.filter.countBound(Hash.of(prefix, index.seed));
   }
 
-  /** What it says now, whatever comes; null: nothing is published. */
+  /** Its answers as of now, whatever comes later; null: nothing is published. */
   synchronized Predicate<IndexEntry> frozen() {
     if (current == null) return null;
     Generation copy = new Generation(current.number, current.filter.copy());
@@ -552,7 +557,7 @@ final class IndexFilter {
     int layerWords = filter.projectionWords();
     Cluster.Projection.Builder projection = Cluster.Projection.newBuilder().setRegionId(regionId).setEpoch(epoch)
         .setIndexId(index.id).setGeneration(current.number)
-        // Whoever appends for this filter holds this lock, so the bits are as of the feed's last number.
+        // Every append for this filter happens under this lock, so the bits are as of the feed's last number.
         .setAsOf(feed.last()).setLayerCount(filter.layers()).setGeometry(Cluster.Geometry.newBuilder()
             .setSlices(geometry.slices).setSlicePositions((int) geometry.slicePositions));
     int firstLayer = 0;

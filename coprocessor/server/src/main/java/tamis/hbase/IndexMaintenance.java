@@ -48,7 +48,7 @@ final class IndexMaintenance {
   private static final long GATE_TIMEOUT_NS = TimeUnit.MILLISECONDS.toNanos(100);
   private static final int LOOK_AT_FILTERS = 256; // writes
 
-  /** What a batch does to one row. */
+  /** The changes of a batch to one row. */
   private static final class RowWrites {
     final List<Integer> operations = new ArrayList<>();
     boolean raw;         // single versions are deleted
@@ -131,8 +131,8 @@ final class IndexMaintenance {
   }
 
   /**
-   * After the commit, with the locks held: uncounts what went, and returns the number of the event that coordinators must
-   * have applied before the write is acknowledged. What may or may not stand stays counted.
+   * After the commit, with the locks held: uncounts removed entries, and returns the number of the event that
+   * coordinators must have applied before the write is acknowledged. Entries that may or may not stand stay counted.
    */
   static long after(BatchContext context) {
     IndexedRegion region = context.region;
@@ -256,7 +256,8 @@ final class IndexMaintenance {
       deleteGone();
       putMissing();
       cells.forEach((i, entries) -> {
-        // One mutation for all of them, of the row that they are for: HBase locks the row of each, and this one is locked.
+        // One mutation for all of them, of the row that they are for: HBase locks the row of each, and this one is
+        // locked.
         Delete carrier = new Delete(batch.getOperation(i).getRow());
         carrier.getFamilyCellMap().put(IndexedTable.FAMILY, entries);
         add(i, carrier);
@@ -314,7 +315,8 @@ final class IndexMaintenance {
         }
         return true;
       }
-      boolean placed = write != null || building || !(mutation instanceof Put); // its time stamp is ours, or it puts nothing
+      // Its time stamp is ours, or it puts nothing.
+      boolean placed = write != null || building || !(mutation instanceof Put);
       for (Map.Entry<byte[], List<Cell>> family : mutation.getFamilyCellMap().entrySet()) {
         if (!table.isOurs(family.getKey())) continue;
         for (Cell cell : family.getValue()) {
@@ -325,8 +327,8 @@ final class IndexMaintenance {
     }
 
     /**
-     * A client's cell, of which HBase would tell the client that it is written. It is refused where no read would ever show
-     * it, and where HBase made it of one at the last time stamp: the next one would then be put below it.
+     * A client's cell, of which HBase would tell the client that it is written. It is refused where no read would ever
+     * show it, and where HBase made it of one at the last time stamp: the next one would then be put below it.
      */
     private static void addShown(RowImage image, Cell cell) throws DoNotRetryIOException {
       image.addWritten(cell);
@@ -378,7 +380,8 @@ final class IndexMaintenance {
         boolean younger = there != null && table.expires && there.timestamp < wanted.timestamp;
         boolean doubtful = there != null && there.certain && !wanted.certain;
         if (there != null && complete && !younger && !doubtful) continue;
-        // What says that it is doubtful must be read, not the version that it was certain by, whatever that one's time is.
+        // The mark that an entry is doubtful must be the visible version, whatever the time of the version that it was
+        // certain by.
         put(operation, wanted, doubtful ? RowImage.LAST_TIMESTAMP : wanted.timestamp);
         if (there == null || !complete) context.added.add(wanted);
       }
@@ -389,7 +392,7 @@ final class IndexMaintenance {
       }
     }
 
-    /** Of the indexes that are built: what the row lacks, and what it has besides. */
+    /** For the indexes that are built: adds the entries that the row lacks, and removes the others. */
     private void rebuild(int operation, byte[] row, RowImage image) {
       Map<Key, IndexEntry> now = image.entries(region.keys);
       for (Map.Entry<Key, IndexEntry> entry : now.entrySet()) {
@@ -420,9 +423,10 @@ final class IndexMaintenance {
       }
     }
 
-    /** Of an entry that the row gave: every row has its entry in an index that is complete. */
+    /** For an entry that the row gave: every row has its entry in an index that is complete. */
     private boolean stands(IndexEntry entry) {
-      return !building && entry.certain && region.complete().contains(entry.index.id) && !table.expires && !region.loaded;
+      return !building && entry.certain && region.complete().contains(entry.index.id) && !table.expires
+          && !region.loaded;
     }
 
     /**
@@ -445,7 +449,7 @@ final class IndexMaintenance {
         Key key = new Key(entry.key);
         if (!there.contains(key)) continue;
         add(goneWith.get(key), entry, RowImage.LAST_TIMESTAMP, KeyValue.Type.DeleteColumn, HConstants.EMPTY_BYTE_ARRAY);
-        // Nobody knows whether an entry that no row gave was counted. A builder's work is counted anew.
+        // It is not known whether an entry that no row gave was counted. A builder's work is counted anew.
         if (!building) context.removed.add(entry);
       }
     }

@@ -50,8 +50,8 @@ import org.slf4j.LoggerFactory;
 import tamis.table.DamagedBytesException;
 
 /**
- * What HBase calls in a region of an indexed table. Index entries stand in a family of their own, which plain clients
- * neither see nor write.
+ * The hooks that HBase calls in a region of an indexed table. Index entries stand in a family of their own, which plain
+ * clients neither see nor write.
  *
  * An exception of another kind than IOException would have a write acknowledged without its entries, or the server
  * aborted: every hook catches everything. After a commit nothing may be thrown that a client repeats, and nothing at
@@ -98,8 +98,8 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   }
 
   /**
-   * HBase makes the observers of an open region anew when its settings are read again, and calls neither postOpen nor stop.
-   * What the one before this one knows holds.
+   * HBase makes the observers of an open region anew when its settings are read again, and calls neither postOpen nor
+   * stop. The state of the previous observer stays valid.
    */
   private boolean goesOn() {
     RegionCoprocessorHost host = region instanceof HRegion ? ((HRegion) region).getCoprocessorHost() : null;
@@ -126,8 +126,8 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   }
 
   /**
-   * Comes two or three times; in a graceful stop first of all regions on the server's main thread. It must not throw: the
-   * server would abort. Writes go on until the region is closed.
+   * Comes two or three times; in a graceful stop first of all regions on the server's main thread. It must not throw:
+   * the server would abort. Writes go on until the region is closed.
    */
   @Override
   public void preClose(ObserverContext<RegionCoprocessorEnvironment> c, boolean abort) {
@@ -156,7 +156,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
 
   // ---- Errors
 
-  /** What a hook does where nothing may be thrown. */
+  /** The work of a hook that must not throw. */
   private interface Work {
     void run() throws Exception;
   }
@@ -164,15 +164,16 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   /** Where memory has run out there is none to say so. */
   private static final DoNotRetryIOException NO_MEMORY =
       new DoNotRetryIOException("the server has no memory left; a write that was under way may stand");
-  // Made beforehand, too: behind a commit something must be thrown, and what is thrown must be nothing that a client repeats.
+  // Made beforehand, too: behind a commit something must be thrown, and what is thrown must be nothing that a client
+  // repeats.
   private static final DoNotRetryIOException STANDS_UNSEEN =
       new DoNotRetryIOException("the write stands, but searches may not find it: see the server's log");
   private static final DoNotRetryIOException NOT_ACKNOWLEDGED =
       new DoNotRetryIOException("coordinators did not acknowledge in time; the write may stand");
 
   /**
-   * What a hook throws before anything is written: never anything but an IOException, which has the write fail. What fails
-   * since the region closes is to be tried again where it opens.
+   * The exception of a hook before anything is written: never anything but an IOException, which makes the write fail.
+   * A failure that comes from the region's closing is to be retried where it opens.
    */
   private IOException failure(String what, Throwable e) {
     if (e instanceof IOException) return (IOException) e;
@@ -214,7 +215,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
 
   // ---- Writes
 
-  /** What came in would have no entries, and the next observer that can keep them would believe that it has. */
+  /** Rows that came in would have no entries, and the next observer that can keep them would believe that they have. */
   private void refuseUnread() throws IOException {
     if (broken != null) throw new DoNotRetryIOException("the table is indexed, and it takes no writes here: " + broken);
   }
@@ -262,8 +263,8 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   public void preDelete(ObserverContext<RegionCoprocessorEnvironment> c, Delete delete, WALEdit edit, Durability d)
       throws IOException {
     try {
-      // The whole row arrives as all families, ours among them. What names ours alone must not become empty: that
-      // would mean the whole row.
+      // A delete of the whole row arrives as all families, ours among them. A delete that names ours alone must not
+      // become empty: that would mean the whole row.
       if (indexed != null && !isOwnWork() && delete.getFamilyCellMap().size() > 1) {
         delete.getFamilyCellMap().remove(IndexedTable.FAMILY);
       }
@@ -368,7 +369,8 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
 
   /** A row processor's edit (HRegion.processRowsWithLocks) passes no other hook, and stands nowhere yet. */
   @Override
-  public void preWALAppend(ObserverContext<RegionCoprocessorEnvironment> c, WALKey key, WALEdit edit) throws IOException {
+  public void preWALAppend(ObserverContext<RegionCoprocessorEnvironment> c, WALKey key,
+      WALEdit edit) throws IOException {
     try {
       if (broken != null && !edit.isMetaEdit()) refuseUnread(); // others were refused by the hooks of batches
       if (indexed == null || isOwnWork() || BatchContext.current().isUnderWay()) return;
@@ -385,7 +387,8 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   }
 
   /**
-   * Behind all locks, before the client is answered. What is thrown here must not be repeated: the write stands, or may.
+   * Behind all locks, before the client is answered. An exception here must not cause a retry: the write stands, or
+   * may.
    */
   @Override
   public void postBatchMutateIndispensably(ObserverContext<RegionCoprocessorEnvironment> c,
@@ -439,8 +442,8 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   }
 
   /**
-   * The rows come without their entries. So before any of them can be seen nobody excludes the region, and no index of it
-   * is believed; behind the load the entries are made.
+   * The rows come without their entries. So before any of them can be seen nobody excludes the region, and no index of
+   * it is believed; behind the load the entries are made.
    */
   @Override
   public void preBulkLoadHFile(ObserverContext<RegionCoprocessorEnvironment> c, List<Pair<byte[], String>> files)
@@ -451,7 +454,8 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
       boolean concerns = false;
       for (Pair<byte[], String> file : files) {
         if (Arrays.equals(file.getFirst(), IndexedTable.FAMILY)) {
-          throw new DoNotRetryIOException("family \"tamis\" holds the entries of the table's indexes; no files are loaded"
+          throw new DoNotRetryIOException("family \"tamis\" holds the entries of the table's indexes; no files"
+              + " are loaded"
               + " into it");
         }
         concerns |= table.isOurs(file.getFirst());

@@ -22,7 +22,8 @@ public final class IndexSplitPolicy extends SteppingSplitPolicy {
         || opened.getCoprocessorHost().findCoprocessor(IndexObserver.class) == null) {
       // An exception of any other kind would abort the server, and then the next one.
       IndexSplitPolicy.<RuntimeException>refuse(new IOException("region "
-          + opened.getRegionInfo().getEncodedName() + " belongs to an indexed table, and tamis.hbase.IndexObserver is not"
+          + opened.getRegionInfo().getEncodedName()
+              + " belongs to an indexed table, and tamis.hbase.IndexObserver is not"
           + " loaded here: set hbase.coprocessor.enabled and hbase.coprocessor.user.enabled to true, or put the jar on"
           + " the class path of this server"));
     }

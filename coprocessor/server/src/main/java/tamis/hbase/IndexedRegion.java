@@ -37,8 +37,8 @@ final class IndexedRegion {
   final ReentrantReadWriteLock gate = new ReentrantReadWriteLock();
 
   // Rows (by hash) of which a version was put behind a tombstone. It may show until it is flushed: then it stands in a
-  // file with its tombstone, or behind the file of it, and the next compaction drops it. So this need not be kept longer
-  // than the region is open.
+  // file with its tombstone, or behind the file of it, and the next compaction drops it. So this need not be kept
+  // longer than the region is open.
   private final AtomicLongArray hiding = new AtomicLongArray(HIDING_BITS / 64);
 
   final NewestTimestamps newest = new NewestTimestamps();
@@ -51,7 +51,7 @@ final class IndexedRegion {
   final long epoch = EPOCHS.incrementAndGet();
   final String server;
 
-  /** Of the indexes that can be told of; by index id. Set when the region is opened. */
+  /** The indexes that can be reported; by index id. Set when the region is opened. */
   volatile Map<Integer, IndexFilter> filters = Collections.emptyMap();
   /** From its parent; null: nothing. */
   volatile Inheritance.Heirlooms heirlooms;
@@ -66,7 +66,7 @@ final class IndexedRegion {
   final Recounts recounts = new Recounts();
   /** Loads of files that are under way. */
   final AtomicInteger loads = new AtomicInteger();
-  /** Those that ever began. */
+  /** The number of loads that ever began. */
   final AtomicLong loadsBegun = new AtomicLong();
   /** Held while it is said which indexes are complete, here and by markers. */
   final Object marking = new Object();
@@ -116,18 +116,19 @@ final class IndexedRegion {
   /** Throws while the last owner may still be believed: he would answer without what is acknowledged here. */
   void refuseBeforeItsTime() throws RegionTooBusyException {
     if (notBefore - System.nanoTime() <= 0) return;
-    throw new RegionTooBusyException("the region was opened behind an owner who did not close it in good order; it takes"
+    throw new RegionTooBusyException("the region was opened behind an owner who did not close it in good order;"
+        + " it takes"
         + " writes in a moment");
   }
 
-  /** What is done while nobody writes. */
+  /** Work that runs while no writer is inside. */
   interface Work {
     void run() throws IOException;
   }
 
   /**
-   * Does it while no writer is inside, and waits for such a moment without holding anybody up for long. False: the region
-   * closes.
+   * Does it while no writer is inside, and waits for such a moment without holding anybody up for long. False: the
+   * region closes.
    */
   boolean whileQuiet(Work work) throws IOException, InterruptedException {
     while (!isGoing()) {
@@ -146,7 +147,9 @@ final class IndexedRegion {
     return false;
   }
 
-  /** Tells the state of its files from one after a further load; negative while one is under way: it equals no other. */
+  /**
+   * Tells the state of its files from one after a further load; negative while one is under way: it equals no other.
+   */
   long filesSince() {
     long begun = loadsBegun.get();
     return loads.get() > 0 ? -begun - 1 : begun;

@@ -17,7 +17,7 @@ import tamis.table.CellEncoding;
 import tamis.table.DamagedBytesException;
 import tamis.table.Schema;
 
-/** What the descriptor of a table says of its indexes (docs/HBASE.md#what-a-table-holds). A value. */
+/** The schema and the settings of a table's indexes in its descriptor (docs/HBASE.md#what-a-table-holds). A value. */
 public final class IndexedTable {
   /** Attributes of the table: the schema's bytes, and the zeros of entry prefixes as digits. */
   public static final byte[] SCHEMA = Bytes.toBytes("tamis.schema");
@@ -89,7 +89,7 @@ public final class IndexedTable {
     boolean nulls = false;
     for (Schema.Index index : schema.indexes) {
       for (int column : index.columns) used[column] = true;
-      // Of a sparse index on one column no entry says NULL; but columns of the key are never NULL.
+      // In a sparse index on one column no entry says NULL; but columns of the key are never NULL.
       nulls |= !index.skipsNull || index.columns.length > 1 || schema.isKey(index.columns[0]);
     }
     indexesNull = nulls;
@@ -142,7 +142,7 @@ public final class IndexedTable {
   }
 
   /**
-   * What names a table in requests and events: 31 bits, computed by each server from the name that the table has, so
+   * The number of a table in requests and events: 31 bits, computed by each server from the name that the table has, so
    * that a clone of a table is another one.
    */
   public static int tableId(TableName name, int creation) {

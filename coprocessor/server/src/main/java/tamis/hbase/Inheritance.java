@@ -14,13 +14,13 @@ import tamis.table.Key;
 import tamis.table.Schema;
 
 /**
- * The filters of regions that this server closed in good order, for the daughters of a split: a parent's filter has every
- * value that a daughter can hold. By a copy of it a daughter is excluded until its own filter is counted; the upper one,
- * until its entries are made as well.
+ * The filters of regions that this server closed in good order, for the daughters of a split: a parent's filter has
+ * every value that a daughter can hold. By a copy of it a daughter is excluded until its own filter is counted; the
+ * upper one, until its entries are made as well.
  *
  * That holds where nothing was written in between: for the first opening of a daughter, behind the last closing of its
- * parent. HBase opens a region with the number that follows the last edit of it or of its parent, and every edit takes a
- * number, as do opening and closing.
+ * parent. HBase opens a region with the number that follows the last edit of it or of its parent, and every edit takes
+ * a number, as do opening and closing.
  *
  * Threads: safe.
  */
@@ -53,7 +53,7 @@ final class Inheritance {
     }
   }
 
-  /** What a region has from its parent; believed once it is sure that nothing came in between. */
+  /** The filters of a region's parent; used once it is certain that nothing was written in between. */
   static final class Heirlooms {
     final Map<Integer, IndexFilter> filters;
     private final long lastEdit;

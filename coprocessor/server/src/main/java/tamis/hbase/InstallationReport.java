@@ -24,13 +24,13 @@ import tamis.pb.Installation.DescribeRequest;
 import tamis.pb.Installation.RegionProblem;
 import tamis.table.DamagedBytesException;
 
-/** What this process tells of itself to who looks over an installation: the service `tamis.pb.Installation`. */
+/** This process's report for the examination of an installation: the service `tamis.pb.Installation`. */
 final class InstallationReport {
   private static final int MOST_PROBLEMS = 20;
 
   private InstallationReport() {}
 
-  /** What makes a report; called when one is asked for, since HBase takes services before it starts their coprocessor. */
+  /** Makes a report; called for each request, since HBase takes services before it starts their coprocessor. */
   interface Source {
     DescribeReply report() throws IOException;
   }
@@ -101,13 +101,14 @@ final class InstallationReport {
     }
     String why = observed == null ? null : observed.problem;
     if (why != null) {
-      problems.accept(problem.setProblem("its indexes cannot be made or counted, so searches scan or ask it; it is tried"
+      problems.accept(problem.setProblem("its indexes cannot be made or counted, so searches scan or ask it; retried"
           + " again and again: " + why).build());
     }
     try {
       IndexedTable.of(descriptor);
     } catch (DamagedBytesException e) {
-      problems.accept(problem.setProblem("the schema that it was opened with cannot be read: " + e.getMessage()).build());
+      problems.accept(problem.setProblem("the schema that it was opened with cannot be read: "
+          + e.getMessage()).build());
     }
   }
 }

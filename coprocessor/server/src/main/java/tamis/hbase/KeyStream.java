@@ -75,7 +75,7 @@ final class KeyStream implements Closeable {
   private final SearchCounts counts;
   private final List<Cursor> cursors = new ArrayList<>();
 
-  /** Of the row keys from `start` to `end`. */
+  /** Reads the entries of the row keys from `start` to `end`. */
   KeyStream(ReadView view, byte[] indexPrefix, Cluster.IndexStream stream, byte[] start, byte[] end,
       SearchCounts counts) {
     this.view = view;
@@ -99,8 +99,8 @@ final class KeyStream implements Closeable {
   }
 
   /**
-   * Holds the next n keys, or all that there are, which is true then; fewer where the time is over, or where they are as
-   * many bytes as may be held. `seek` reads none of them again.
+   * Holds the next n keys, or all that there are, which is true then; fewer where the time is over, or where they are
+   * as many bytes as may be held. `seek` reads none of them again.
    */
   boolean readAhead(long n, BooleanSupplier timeIsOver) throws IOException {
     long held = ahead();

@@ -22,11 +22,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Whether the HBase that loads this jar has all that the jar calls there. Much of it is not HBase's public interface, and
- * comes and goes with releases. Java resolves a call when it is first made, so a method that is missing would be noticed
- * in the midst of a write; and a hook that has another name is never called at all. So all of it is looked up before
- * anything is written: each reference in the constant pools of our classes, and for each method that implements or
- * overrides one of HBase's, that there is one.
+ * Whether the HBase that loads this jar has all that the jar calls there. Much of it is not HBase's public interface,
+ * and comes and goes with releases. Java resolves a call when it is first made, so a method that is missing would be
+ * noticed in the midst of a write; and a hook that has another name is never called at all. So all of it is looked up
+ * before anything is written: each reference in the constant pools of our classes, and for each method that implements
+ * or overrides one of HBase's, that there is one.
  *
  * Threads: safe.
  */
@@ -39,7 +39,7 @@ final class Linkage {
   private static final List<String> CARRIED = Arrays.asList("tamis/", "java/", "javax/", "[");
   private static final int MOST_SHOWN = 5;
 
-  /** Of this process: the jar's file may be replaced while it runs. */
+  /** For this process: the jar's file may be replaced while it runs. */
   private static final class Found {
     static final Set<String> MISSING = find();
 
@@ -65,7 +65,7 @@ final class Linkage {
 
   private Linkage() {}
 
-  /** What this HBase lacks, in order; mostly nothing. */
+  /** The references that this HBase lacks, in order; usually none. */
   static Set<String> missing() {
     Set<String> pretended = pretendedForTest;
     return pretended == null ? Found.MISSING : pretended;
@@ -218,7 +218,8 @@ final class Linkage {
     checkAccess(type);
     String shown = dotted(owner) + "." + member;
     try {
-      MethodType signature = MethodType.fromMethodDescriptorString(tag == FIELD ? "()" + descriptor : descriptor, loader);
+      MethodType signature = MethodType.fromMethodDescriptorString(tag == FIELD ? "()" + descriptor : descriptor,
+          loader);
       shown += tag == FIELD ? "" : signature.toString();
       boolean there = tag == FIELD ? hasField(type, member, signature.returnType())
           : (tag == INTERFACE_METHOD) == type.isInterface() && hasMethod(type, member, signature);
@@ -265,7 +266,8 @@ final class Linkage {
     for (Class<?> each = type; each != null; each = each.getSuperclass()) {
       List<Executable> declared = new ArrayList<>();
       try {
-        declared.addAll(Arrays.asList(name.equals("<init>") ? each.getDeclaredConstructors() : each.getDeclaredMethods()));
+        declared.addAll(Arrays.asList(name.equals("<init>") ? each.getDeclaredConstructors()
+            : each.getDeclaredMethods()));
       } catch (NoClassDefFoundError e) {
         return true; // HBase is installed without a part that the class names elsewhere
       }

@@ -20,8 +20,8 @@ import tamis.table.Schema;
 import tamis.table.Value;
 
 /**
- * Carries out a MutateRequest in one region, as the caller: HBase's own hooks ask whether he may write. Whether he may read
- * what the outcomes tell of is asked here, as HBase does for a checkAndMutate.
+ * Carries out a MutateRequest in one region, as the caller: HBase's own hooks ask whether he may write. Whether he may
+ * read what the outcomes tell of is asked here, as HBase does for a checkAndMutate.
  */
 final class Mutator {
   private Mutator() {}

@@ -23,9 +23,10 @@ import org.apache.hadoop.hbase.regionserver.HStore;
 import org.apache.hadoop.hbase.regionserver.KeyValueScanner;
 
 /**
- * The newest cells of rows, as a scan for one version tells them, for less: one seek a row in memory, and files are read
- * only where neither their Bloom filter nor their time stamps rule the row out, which HBase asks for single rows alone. That
- * does for rows that are as puts leave them. Where a tombstone or a tag stands, it says so: a scan knows what shows.
+ * The newest cells of rows, as a scan for one version tells them, for less: one seek a row in memory, and files are
+ * read only where neither their Bloom filter nor their time stamps rule the row out, which HBase asks for single rows
+ * alone. That does for rows that are as puts leave them. Where a tombstone or a tag stands, it says so: a scan knows
+ * what shows.
  *
  * REQUIRES: nobody writes to the rows meanwhile. Threads: exclusive access.
  */
@@ -62,7 +63,7 @@ final class NewestCells implements AutoCloseable {
   private final IndexedTable table;
   private final List<Family> families = new ArrayList<>();
 
-  // Of the row that is read.
+  // For the row that is read.
   private RowImage image;
   private long oldest; // time stamp of what was found
 
@@ -70,7 +71,10 @@ final class NewestCells implements AutoCloseable {
     this.table = table;
   }
 
-  /** What indexes need of the rows, or the whole rows; null: a scan has to read them. Rows are read in their order. */
+  /**
+   * Opens the columns that indexes need of the rows, or the whole rows; null: a scan has to read them. Rows are read in
+   * their order.
+   */
   static NewestCells open(IndexedRegion region, byte[] first, byte[] last, boolean whole) throws IOException {
     if (!(region.region instanceof HRegion)) return null;
     NewestCells cells = new NewestCells(region.table);
@@ -137,7 +141,7 @@ final class NewestCells implements AutoCloseable {
     }
   }
 
-  /** Of the kind that cells in memory are, mostly: HBase compares those faster. */
+  /** A cell of the kind that cells in memory mostly are: HBase compares those faster. */
   private static Cell firstOn(byte[] row, byte[] family, byte[] qualifier) {
     byte[] key = new KeyValue(row, family, qualifier, HConstants.LATEST_TIMESTAMP, KeyValue.Type.Maximum).getBuffer();
     return new ByteBufferKeyValue(ByteBuffer.wrap(key), 0, key.length);
@@ -153,7 +157,7 @@ final class NewestCells implements AutoCloseable {
     }
     if (family.files.isEmpty()) return true;
     Scan get = new Scan(new Get(row));
-    // What is newer than a whole file is not looked for in it.
+    // A whole file whose versions are older than the found one is not read.
     boolean hasAll = family.hasAll() || (Fault.OLDER_FILES_NOT_READ.isOn() && oldest != Long.MAX_VALUE);
     if (hasAll) get.setTimeRange(oldest, Long.MAX_VALUE);
     for (int i = 0; i < family.files.size(); ++i) {
@@ -246,7 +250,8 @@ final class NewestCells implements AutoCloseable {
     Cell cell = null;
     for (int i = 0; i < STEPS; ++i) {
       cell = step(scanner);
-      if (cell == null || !CellUtil.matchingRows(cell, row) || !CellUtil.matchingQualifier(cell, qualifier)) return cell;
+      boolean same = cell != null && CellUtil.matchingRows(cell, row) && CellUtil.matchingQualifier(cell, qualifier);
+      if (!same) return cell;
     }
     scanner.reseek(PrivateCellUtil.createLastOnRowCol(cell));
     return scanner.peek();

@@ -9,8 +9,8 @@ import org.apache.hadoop.hbase.regionserver.HStoreFile;
 
 /**
  * A bound on the time stamps that stand in a row, of versions and tombstones alike: what its files had when they were
- * first looked at, and what was written since, by a hash of the row. A put above it need not look for what would hide it,
- * which is how nearly all puts are. Threads: safe; a row's writers one after the other.
+ * first looked at, and what was written since, by a hash of the row. A put above it need not look for what would hide
+ * it, which is how nearly all puts are. Threads: safe; a row's writers one after the other.
  */
 final class NewestTimestamps {
   private static final int STRIPES = 1 << 10;

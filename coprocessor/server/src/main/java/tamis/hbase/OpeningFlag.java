@@ -11,10 +11,10 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * A file in the directory of a region, one an opening: who opened it and has not closed it in good order. HBase tells
- * nobody how a region was closed. Whoever finds another's waits; in the end each deletes its own, or those that it has
- * waited for. Not a row: between a row and the closing a server can lose the region without knowing, and the next one
- * would read "in order". Threads: one at a time.
+ * A file in the directory of a region, one for each opening: its owner has not closed the region in good order. HBase
+ * tells nobody how a region was closed. An owner that finds another's flag waits; in the end each deletes its own, or
+ * those that it has waited for. Not a row: between a row and the closing a server can lose the region without knowing,
+ * and the next one would read "in order". Threads: one at a time.
  */
 final class OpeningFlag {
   private static final String DIRECTORY = ".tamis"; // HBase takes it for no family

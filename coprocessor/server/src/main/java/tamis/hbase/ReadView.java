@@ -20,7 +20,7 @@ final class ReadView implements AutoCloseable {
     first = region.getScanner(new Scan().addFamily(IndexedTable.FAMILY).withStartRow(start).withStopRow(start, true));
   }
 
-  /** Of the rows from one to the other, which may be longer than any row is; an empty end is none. */
+  /** The rows from one to the other, which may be longer than any row is; an empty end is none. */
   static Scan scan(byte[] start, byte[] end) {
     Scan scan = new Scan();
     // Behind what a longer one begins with comes no row before that one.

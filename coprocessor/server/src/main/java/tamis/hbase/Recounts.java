@@ -27,7 +27,7 @@ final class Recounts {
     return failures;
   }
 
-  /** False: it may not begin now. Else `end` is called. What could not be read will hardly be so again at once. */
+  /** False: it may not begin now. Otherwise the caller calls `end`. A read that failed would hardly succeed at once. */
   boolean begin(long now) {
     if (failures > 0 && now - mayBeginAt < 0) return false;
     return underWay.compareAndSet(false, true);
@@ -37,7 +37,7 @@ final class Recounts {
     underWay.set(false);
   }
 
-  /** What is only worn waits; what is missing does not. */
+  /** A worn filter waits; a missing one does not. */
   boolean rests(long now) {
     return restNs > 0 && now - doneAt < restNs;
   }
@@ -53,7 +53,7 @@ final class Recounts {
     restNs = RESTS * (now - began);
   }
 
-  /** Whoever makes the region's entries looks at its filters behind that. */
+  /** The job that makes the region's entries looks at its filters afterwards. */
   void putOff() {
     putOff.set(true);
   }

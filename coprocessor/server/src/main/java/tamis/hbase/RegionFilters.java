@@ -17,9 +17,9 @@ import tamis.table.Key;
 import tamis.table.Schema;
 
 /**
- * Counts the filters of a server's regions from their entries: when a region opens, when a filter does not fit any more.
- * Together they are bounded: where there is no room for counters a filter is bits alone, and where there is none for these
- * an index has no filter until others go. Threads: safe.
+ * Counts the filters of a server's regions from their entries: when a region opens, when a filter does not fit any
+ * more. Together they are bounded: where there is no room for counters a filter is bits alone, and where there is none
+ * for these an index has no filter until others go. Threads: safe.
  */
 final class RegionFilters {
   static final long MAX_BYTES = Runtime.getRuntime().maxMemory() / 10;
@@ -61,8 +61,8 @@ final class RegionFilters {
       throws IOException, InterruptedException {
     if (!region.complete().contains(index.id)) return true;
     FilterRoom room = roomOf(filter);
-    // Nobody is inside while it begins and the instant is taken that is counted: a removal that was committed before that
-    // instant must not be applied to what is counted from it.
+    // No write is inside while it begins and its snapshot is taken: a removal that was committed before the snapshot
+    // must not be applied to counts made from it.
     ReadView[] taken = new ReadView[1];
     region.building.lockInterruptibly();
     try {
@@ -142,7 +142,7 @@ final class RegionFilters {
   }
 
   private void countAnew(IndexedRegion region, List<Schema.Index> worn) {
-    // Whoever makes entries has it for long, and looks at the filters behind that.
+    // A job that makes entries holds it for long, and looks at the filters afterwards.
     if (!region.building.tryLock()) {
       region.recounts.end();
       region.recounts.putOff();
@@ -185,7 +185,7 @@ final class RegionFilters {
     maxBytes = bytes;
   }
 
-  /** What all filters take at one moment. */
+  /** The memory of all filters at one moment. */
   private final class Room {
     private long bytes;
     private long published; // of `bytes`, without what is being counted
@@ -205,7 +205,7 @@ final class RegionFilters {
       return new FilterRoom(maxBytes, bytes - filter.sizeBytes());
     }
 
-    /** What is written adds layers, whatever room there is. Those that are smaller than most are not to blame. */
+    /** Writes add layers, whatever room there is. Filters that are smaller than most are not to blame. */
     boolean isExceededBy(IndexFilter filter) {
       long own = filter.publishedBytes();
       return own > 0 && own * count >= published && !new FilterRoom(maxBytes, published - own).hasForBits(own);

@@ -11,7 +11,8 @@ import org.slf4j.LoggerFactory;
 import tamis.table.Schema;
 
 /**
- * Makes the indexes of a region complete: when it opens, when somebody asks, behind files that were loaded. Threads: safe.
+ * Makes the indexes of a region complete: when it opens, when somebody asks, behind files that were loaded. Threads:
+ * safe.
  */
 final class RegionIndexes {
   private static final Logger LOG = LoggerFactory.getLogger(RegionIndexes.class);
@@ -29,8 +30,8 @@ final class RegionIndexes {
   }
 
   /**
-   * Begun here, and done by the workers. What has its entries is counted before the others get theirs. What fails is tried
-   * again until the region closes, or somebody else begins.
+   * Begins here; the workers do it. Indexes that have their entries are counted before the others get theirs. A failure
+   * is retried until the region closes, or another call begins.
    */
   void completeAndCount(IndexedRegion region) {
     completeAndCount(region, region.completions.incrementAndGet(), 0);
@@ -54,14 +55,14 @@ final class RegionIndexes {
 
   private void tryAgain(IndexedRegion region, long number, int failures, Throwable failed) {
     long pause = FAILED.after(failures);
-    LOG.error("The indexes of region {} stay incomplete or without filters: searches scan or ask it. Tried again in {} s",
+    LOG.error("The indexes of region {} stay incomplete or without filters: searches scan or ask it. Retry in {} s",
         region.info().getEncodedName(), TimeUnit.NANOSECONDS.toSeconds(pause), failed);
     workers.steps.run(() -> {
       if (region.completions.get() == number) completeAndCount(region, number, failures + 1);
     }, pause);
   }
 
-  /** What is done with a region. */
+  /** Work on a region. */
   private interface Work {
     void run() throws IOException, InterruptedException;
   }
@@ -138,7 +139,9 @@ final class RegionIndexes {
     });
   }
 
-  /** Entries and filters of the indexes (0: all) agree with the rows at the end, for coordinators too. False: it closes. */
+  /**
+   * Entries and filters of the indexes (0: all) agree with the rows at the end, for coordinators too. False: it closes.
+   */
   boolean rebuild(IndexedRegion region, int indexId, IndexBuilder.Progress progress)
       throws IOException, InterruptedException {
     Set<Integer> indexes = new HashSet<>(region.indexIds());
@@ -169,7 +172,9 @@ final class RegionIndexes {
 
   // ---- Files that are loaded
 
-  /** Ends once nobody excludes the region and no marker says that an index is complete; throws where that takes long. */
+  /**
+   * Ends once nobody excludes the region and no marker says that an index is complete; throws where that takes long.
+   */
   void beforeLoad(IndexedRegion region) throws IOException, InterruptedException {
     if (!Fault.LOAD_WITHOUT_OPENING_WAIT.isOn()) region.refuseBeforeItsTime();
     region.loads.incrementAndGet();
@@ -189,11 +194,12 @@ final class RegionIndexes {
   }
 
   private void tellIncomplete(IndexedRegion region) throws IOException {
-    // What is being counted is dropped as well.
+    // A generation that is being counted is dropped as well.
     long told = 0;
     for (IndexFilter filter : region.filters.values()) told = Math.max(told, filter.drop());
     if (!server.waitAcknowledged(told)) {
-      throw new RegionTooBusyException("coordinators did not acknowledge in time that files are loaded; nothing was done");
+      throw new RegionTooBusyException(
+          "coordinators did not acknowledge in time that files are loaded; nothing was done");
     }
   }
 

@@ -15,8 +15,8 @@ import org.slf4j.LoggerFactory;
 import tamis.pb.Cluster;
 
 /**
- * Long work on regions of this server that somebody asked for: region by region, on one thread. Whoever asked comes again
- * to see how far it is. Threads: safe.
+ * Long work on regions of this server on request: region by region, on one thread. The caller polls its progress.
+ * Threads: safe.
  */
 final class RegionJobs {
   /** Does the job in one region. */
@@ -71,7 +71,8 @@ final class RegionJobs {
     Job same = jobs.get(request.getJob());
     if (same != null && same.user.equals(user)) return;
     if (same != null) {
-      throw new StatusException(Cluster.Error.Code.ALREADY_EXISTS, "somebody else has a job of that number: draw another");
+      throw new StatusException(Cluster.Error.Code.ALREADY_EXISTS,
+          "somebody else has a job of that number: draw another");
     }
     if (request.getKind() == Cluster.StartJobRequest.Kind.UNRECOGNIZED) {
       throw new StatusException(Cluster.Error.Code.INVALID_ARGUMENT,

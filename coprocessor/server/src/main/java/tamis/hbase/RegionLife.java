@@ -23,9 +23,9 @@ import org.slf4j.LoggerFactory;
 import tamis.pb.Cluster;
 
 /**
- * What is done when a region opens and closes, so that nobody who still believes in its former owner misses what the next
- * one acknowledges: the flag of the opening, the wait behind an owner who did not close it in good order, the news of the
- * closing. Threads: safe.
+ * The steps of opening and closing a region which ensure that a coordinator that still believes in the former owner
+ * misses no row that the next owner acknowledges: the flag of the opening, the wait behind an owner that did not close
+ * it in good order, the event of the closing. Threads: safe.
  */
 final class RegionLife {
   private static final Logger LOG = LoggerFactory.getLogger(RegionLife.class);
@@ -58,8 +58,8 @@ final class RegionLife {
   }
 
   /**
-   * Where it could not be raised in postOpen. Meanwhile another server may have opened the region, and found no flag: so
-   * this one is good only where it was proved behind it that the region is still ours. False: not now.
+   * Where it could not be raised in postOpen. Meanwhile another server may have opened the region, and found no flag:
+   * so this one is good only where it was proved behind it that the region is still ours. False: not now.
    */
   boolean raiseLate(IndexedRegion region, BooleanSupplier proves) {
     try {
@@ -94,8 +94,8 @@ final class RegionLife {
   }
 
   /**
-   * A region that is made of others is given their last number before it is first opened. Files name those others, but an
-   * empty one has none, and not every daughter has some: who left its flag there is not found then.
+   * A region that is made of others is given their last number before it is first opened. Files name those others, but
+   * an empty one has none, and not every daughter has some: who left its flag there is not found then.
    */
   private static boolean mayHaveOtherParents(IndexedRegion region) throws IOException {
     if (Fault.UNKNOWN_PARENTS_NOT_FEARED.isOn()) return false;
@@ -157,7 +157,7 @@ final class RegionLife {
             region.acknowledgeAfter.accumulateAndGet(tellClosed(region), Math::max);
             told = true;
           } finally {
-            // Who believes in the region does not hear of it: the flag stays, and its next owner waits.
+            // Coordinators that believe in the region do not hear of it: the flag stays, and its next owner waits.
             if (!told) region.acknowledgeAfter.set(Long.MAX_VALUE);
           }
         }
@@ -189,8 +189,9 @@ final class RegionLife {
   private void lowerFlag(IndexedRegion region) {
     OpeningFlag flag = region.flag;
     if (flag == null) return;
-    // Nobody believes in this opening any more, nor in one before it.
-    boolean known = feed.acknowledgedFloor() >= region.acknowledgeAfter.get() || Fault.FLAG_LOWERED_BEFORE_ALL_KNOW.isOn();
+    // No coordinator believes in this opening any more, nor in one before it.
+    boolean known = feed.acknowledgedFloor() >= region.acknowledgeAfter.get()
+        || Fault.FLAG_LOWERED_BEFORE_ALL_KNOW.isOn();
     boolean settled = region.notBefore - clock.getAsLong() <= 0 || Fault.FLAG_LOWERED_BEFORE_ITS_WAIT.isOn();
     if (!known || !settled) return;
     try {

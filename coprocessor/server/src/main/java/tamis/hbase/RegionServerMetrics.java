@@ -10,7 +10,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import tamis.pb.Cluster;
 
-/** What the jar does on this server, as the bean `tamis:type=RegionServer` shows it. Threads: safe. */
+/** The jar's activity on this server, as the bean `tamis:type=RegionServer` shows it. Threads: safe. */
 public final class RegionServerMetrics {
   private static final Logger LOG = LoggerFactory.getLogger(RegionServerMetrics.class);
   static final String NAME = "tamis:type=RegionServer";
@@ -90,7 +90,7 @@ public final class RegionServerMetrics {
     rowsReturned.add(counters.getRowsReturned());
   }
 
-  /** Whose indexes could not be made, and are tried again. */
+  /** Regions whose indexes could not be made, and are tried again. */
   long regionsFailing() {
     return state.regions().stream().filter(region -> region.problem != null).count();
   }

@@ -28,8 +28,8 @@ import tamis.shaded.protobuf.InvalidProtocolBufferException;
 import tamis.table.Schema;
 
 /**
- * What all observers of a server share: the regions of indexed tables that are open here, and the answers to requests
- * for them. One a process, as long as the jar is on the class path. Threads: safe.
+ * State that all observers of a server share: the regions of indexed tables that are open here, and the answers to
+ * requests for them. One for each process, as long as the jar is on the class path. Threads: safe.
  */
 final class RegionServerState implements Endpoint.Requests {
   static final RegionServerState INSTANCE = new RegionServerState();
@@ -37,8 +37,10 @@ final class RegionServerState implements Endpoint.Requests {
   private static final Logger LOG = LoggerFactory.getLogger(RegionServerState.class);
   private static final long SEARCH_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(10);
   private static final long ONLINE_LOOK_NS = TimeUnit.MILLISECONDS.toNanos(20);
-  private static final GrowingPause FLAG_FAILED = new GrowingPause(TimeUnit.SECONDS.toNanos(1), TimeUnit.MINUTES.toNanos(1));
-  private static final long WRITE_WAIT_NS = TimeUnit.SECONDS.toNanos(8); // below the 10 s after which a close interrupts
+  private static final GrowingPause FLAG_FAILED = new GrowingPause(TimeUnit.SECONDS.toNanos(1),
+      TimeUnit.MINUTES.toNanos(1));
+  // Below the 10 s after which a close interrupts.
+  private static final long WRITE_WAIT_NS = TimeUnit.SECONDS.toNanos(8);
 
   private volatile FilterFeed feed; // null: no server is around
   private volatile Ownership ownership;
@@ -103,17 +105,17 @@ final class RegionServerState implements Endpoint.Requests {
     return feed;
   }
 
-  /** As a server that proves by this what it owns; null: nobody asks for a proof. */
+  /** Models a server that proves its ownership by this; null: no proof is required. */
   void ownForTest(Ownership by) {
     ownership = by;
   }
 
-  /** As a server that stops, or aborts. */
+  /** Models a server that stops, or aborts. */
   void endForTest(boolean ends) {
     ending = () -> ends;
   }
 
-  /** As where rights are checked. */
+  /** Models a server that checks rights. */
   void secureForTest(boolean on) {
     secured = on;
   }
@@ -286,12 +288,15 @@ final class RegionServerState implements Endpoint.Requests {
 
   // ---- Requests
 
-  /** Where rights are checked: no numbers of a table's rows to who may not read them, and of no coordinator its number. */
+  /**
+   * Where rights are checked: no numbers of a table's rows to who may not read them, and of no coordinator its number.
+   */
   Cluster.StatusReply status(Cluster.StatusRequest request) {
     Cluster.StatusReply.Builder reply =
         Cluster.StatusReply.newBuilder().setFilterBytes(filters.bytes() + inheritance.bytes());
     if (feed != null) feed.describe(reply, !secured);
-    boolean all = !secured || request.getTableId() == 0 || readers.tablesOf(regions.values()).contains(request.getTableId());
+    boolean all = !secured || request.getTableId() == 0
+        || readers.tablesOf(regions.values()).contains(request.getTableId());
     long work = 0;
     FileFilters files = new FileFilters();
     for (IndexedRegion region : regions.values()) {
@@ -300,11 +305,12 @@ final class RegionServerState implements Endpoint.Requests {
       if (request.getTableId() == 0 || region.table.tableId != request.getTableId() || !isHere(region)) continue;
       reply.addRegions(statusOf(region, all));
     }
-    return reply.setPendingWork(work).setSearches(metrics.searches.sum()).setRegionsSearched(metrics.searchedRanges.sum())
-        .setFileFiltersAsked(files.asked).setFileFiltersSaidNo(files.saidNo).setFileFiltersMissing(files.missing).build();
+    return reply.setPendingWork(work).setSearches(metrics.searches.sum())
+        .setRegionsSearched(metrics.searchedRanges.sum()).setFileFiltersAsked(files.asked)
+        .setFileFiltersSaidNo(files.saidNo).setFileFiltersMissing(files.missing).build();
   }
 
-  /** What HBase counts of the Bloom filters of the files of rows, for all readers together. */
+  /** HBase's counters of the Bloom filters of the files of rows, for all readers together. */
   private static final class FileFilters {
     long asked;
     long saidNo;
@@ -351,7 +357,9 @@ final class RegionServerState implements Endpoint.Requests {
     return RpcServer.getRequestUserName().orElse("");
   }
 
-  /** The regions of a job that are here; throws where whoever calls has no right to that. It is asked of one for all. */
+  /**
+   * The regions of a job that are here; throws where whoever calls has no right to that. It is asked of one for all.
+   */
   private Set<Long> askedOf(Cluster.StartJobRequest request) throws IOException, StatusException {
     Set<Long> here = new HashSet<>();
     for (long id : request.getRegionIdsList()) {
@@ -411,7 +419,9 @@ final class RegionServerState implements Endpoint.Requests {
     }
   }
 
-  /** A write that fails here may stand, whatever the server's state: only of others is it told that they did not run. */
+  /**
+   * A write that fails here may stand, whatever the server's state: only of others is it told that they did not run.
+   */
   @Override
   public byte[] call(String method, byte[] request) throws IOException, InvalidProtocolBufferException {
     try {
@@ -533,7 +543,8 @@ final class RegionServerState implements Endpoint.Requests {
         Cluster.RangeResult.newBuilder().setRegionId(range.getRegionId()).setEpoch(range.getEpoch());
     if (range.getRegionId() <= 0) {
       return failed.setError(ConditionalWrites.error(Cluster.Error.Code.INVALID_ARGUMENT,
-          Long.toUnsignedString(range.getRegionId()) + " is no number of a region; those are from 1 to 2^63 - 1")).build();
+          Long.toUnsignedString(range.getRegionId())
+              + " is no number of a region; those are from 1 to 2^63 - 1")).build();
     }
     if (region == null) return failed.setError(notHere(range.getRegionId())).build();
     Searcher searcher = null;

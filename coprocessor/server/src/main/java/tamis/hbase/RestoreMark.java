@@ -10,9 +10,9 @@ import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.util.CommonFSUtils;
 
 /**
- * A file for each snapshot that a table was restored from: in its directory, or, where it was made anew as a clone, in one
- * of our own. A snapshot takes the files of one family after the other while the table is in use, and its regions come back
- * under their old names: a marker that was written before a restoring says nothing of what is there now.
+ * A file for each snapshot that a table was restored from: in its directory, or, where it was made anew as a clone, in
+ * one of our own. A snapshot takes the files of one family after the other while the table is in use, and its regions
+ * come back under their old names: a marker that was written before a restoring says nothing of what is there now.
  */
 final class RestoreMark {
   private static final String PREFIX = ".tamis-restored-"; // HBase takes it for no region
@@ -54,7 +54,7 @@ final class RestoreMark {
     return restored.compareTo(cloned) > 0 ? restored : cloned;
   }
 
-  /** As a number, above those of all before; 0: there was none. */
+  /** A number above those of all restorings before; 0: there was none. */
   static long number(String restoring) {
     return restoring.isEmpty() ? 0 : Long.parseLong(restoring);
   }

@@ -9,9 +9,9 @@ import org.apache.hadoop.hbase.regionserver.RegionScanner;
 import org.apache.hadoop.hbase.regionserver.Shipper;
 
 /**
- * The rows of a long scan, one after the other. The blocks that HBase reads them from are given back every so often, as it
- * does between the pages of a client's scan: a row's cells are of no use once the next row is asked for. Threads: exclusive
- * access.
+ * The rows of a long scan, one after the other. The blocks that HBase reads them from are given back every so often, as
+ * it does between the pages of a client's scan: a row's cells are of no use once the next row is asked for. Threads:
+ * exclusive access.
  */
 final class RowCursor implements Closeable {
   static final int ROWS_HELD = 100;

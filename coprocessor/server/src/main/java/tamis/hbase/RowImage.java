@@ -37,7 +37,7 @@ final class RowImage {
   private static final long NOW = Long.MAX_VALUE; // the sequence id of the batch
   /** A cell's own time stamp at the most; the next one means "now". */
   static final long LAST_TIMESTAMP = Long.MAX_VALUE - 1;
-  /** What to do about a row where nothing can be placed above such a time stamp. */
+  /** Advice for a row in which nothing can be placed above such a time stamp. */
   static final String WAY_OUT = "delete the row, run major_compact of its table in HBase's shell, and write it again";
 
   /** One version of a cell. */
@@ -264,8 +264,8 @@ final class RowImage {
 
   /**
    * The cells that show in `after` and are not new: a version that shows again since a newer one was deleted. A
-   * compaction that meets it with the newer one, but not with the tombstone, would drop it as one version too many. It is
-   * put again beside the tombstone.
+   * compaction that meets it with the newer one, but not with the tombstone, would drop it as one version too many. It
+   * is put again beside the tombstone.
    */
   List<Cell> uncovered(RowImage after) {
     List<Cell> again = new ArrayList<>();
@@ -330,8 +330,8 @@ final class RowImage {
   }
 
   /**
-   * Why no read shows a cell that is put now, before a major compaction forgets a delete marker above which no time stamp
-   * is left; null: nothing of that kind masks it.
+   * Why no read shows a cell that is put now, before a major compaction forgets a delete marker above which no time
+   * stamp is left; null: nothing of that kind masks it.
    */
   String neverShows(Cell put) {
     Column column = find(CellUtil.cloneFamily(put), CellUtil.cloneQualifier(put));
@@ -391,7 +391,7 @@ final class RowImage {
 
   // ---- Entries
 
-  /** What the row puts into its indexes: by key. */
+  /** The row's entries in its indexes: by key. */
   Map<Key, IndexEntry> entries(EntryKeys keys) {
     if (key == null || !exists()) return Collections.emptyMap();
     Map<Key, IndexEntry> entries = new LinkedHashMap<>();

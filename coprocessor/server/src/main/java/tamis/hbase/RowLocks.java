@@ -8,16 +8,16 @@ import tamis.filter.Hash;
 
 /**
  * Exclusive locks of rows, for all regions of the server: HBase takes shared ones for puts. Taken behind HBase's own,
- * and in one order, so that nobody waits in a circle. Behind them HBase locks rows again that it holds, and no others. A
- * lock goes by the 64-bit hash of its row: batches of hundreds of rows have none in common unless they have a row. Not
- * fair: of those who wait for a row whoever runs first has it.
+ * and in one order, so that nobody waits in a circle. Behind them HBase locks rows again that it holds, and no others.
+ * A lock goes by the 64-bit hash of its row: batches of hundreds of rows have none in common unless they have a row.
+ * Not fair: of those who wait for a row whoever runs first has it.
  *
  * Threads: safe.
  */
 final class RowLocks {
   private static final ConcurrentHashMap<Long, Held> LOCKS = new ConcurrentHashMap<>();
 
-  /** What one batch has locked; released as a whole, by the thread that acquired it. */
+  /** The locks of one batch; released as a whole, by the thread that acquired them. */
   static final class Held {
     private final Thread owner = Thread.currentThread();
     private final long[] rows; // hashes, in the order in which they are locked
@@ -29,7 +29,7 @@ final class RowLocks {
     }
 
     void release() {
-      // Those that an outer batch of the thread holds are its own to release.
+      // Locks that an outer batch of the thread holds are its own to release.
       for (int i = 0; i < locked; ++i) LOCKS.remove(rows[i], this);
       synchronized (this) {
         released = true;

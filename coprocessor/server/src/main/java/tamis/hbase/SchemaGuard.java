@@ -32,9 +32,9 @@ import tamis.pb.Table;
 import tamis.table.DamagedBytesException;
 
 /**
- * What the master refuses, so that an indexed table stays one: changes of a schema that do not follow on the one that is
- * there (HBase's own change of a table compares nothing, so of two at once one would be lost), and settings under which
- * rows change without anybody being told. hbase.coprocessor.master.classes loads it.
+ * The changes that the master refuses, so that an indexed table stays one: changes of a schema that do not follow the
+ * present version (HBase's own change of a table compares nothing, so one of two concurrent changes would be lost), and
+ * settings under which rows change without the jar noticing. hbase.coprocessor.master.classes loads it.
  */
 public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
   private volatile MasterCoprocessorEnvironment environment;
@@ -96,7 +96,8 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
       if (family.getMinVersions() > 0) refuse(name, which + "MIN_VERSIONS is not supported");
       boolean expires = family.getTimeToLive() != HConstants.FOREVER && !Fault.EXPIRY_NOT_REFUSED.isOn();
       if (ours && expires && table.indexesNull) {
-        refuse(name, which + "cells that expire leave an index of several columns, or with entries for NULL, without being"
+        refuse(name, which + "cells that expire leave an index of several columns, or with entries for NULL,"
+            + " without being"
             + " told: only sparse indexes on one column go with a TTL");
       }
       if (!ours && family.getTimeToLive() < longestLife(descriptor, table)) {
@@ -131,7 +132,8 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
 
   private static int longestLife(TableDescriptor descriptor, IndexedTable table) {
     int longest = 0;
-    for (byte[] family : table.families) longest = Math.max(longest, descriptor.getColumnFamily(family).getTimeToLive());
+    for (byte[] family : table.families) longest = Math.max(longest,
+        descriptor.getColumnFamily(family).getTimeToLive());
     return longest;
   }
 
@@ -150,16 +152,16 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
   }
 
   /**
-   * The version that follows on the table's; `restoring`: the number of its last restoring, or 0. A restored table has a
-   * schema of before. Counted on from there, versions and ids of indexes would come again, and who knows those that were
-   * would never hear that they are others now.
+   * The version that follows on the table's; `restoring`: the number of its last restoring, or 0. A restored table has
+   * a schema of before. Counted on from there, versions and ids of indexes would come again, and who knows those that
+   * were would never hear that they are others now.
    */
   private static long nextVersion(TableDescriptor current, long restoring) throws IOException {
     long next = versionOf(current) + 1;
     return Fault.VERSION_COMES_AGAIN.isOn() ? next : Math.max(next, restoring);
   }
 
-  /** Who changes a schema counts on by one. */
+  /** A change of the schema increases the version by one. */
   static TableDescriptor withNextVersion(TableDescriptor current, TableDescriptor changed, long restoring)
       throws IOException {
     if (!changesSchema(current, changed) || versionOf(changed) != versionOf(current) + 1) return changed;
@@ -209,7 +211,7 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
     }
   }
 
-  /** What a hook does; what is no IOException would abort the master. */
+  /** The work of a hook; an exception that is no IOException would abort the master. */
   private interface Work {
     void run() throws IOException;
   }
@@ -230,7 +232,8 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
     guarded(() -> check(descriptor));
   }
 
-  private static long lastRestoring(ObserverContext<MasterCoprocessorEnvironment> c, TableName name) throws IOException {
+  private static long lastRestoring(ObserverContext<MasterCoprocessorEnvironment> c,
+      TableName name) throws IOException {
     Configuration conf = c.getEnvironment().getConfiguration();
     Path root = CommonFSUtils.getRootDir(conf);
     return RestoreMark.number(RestoreMark.last(root.getFileSystem(conf), root, name));
@@ -253,7 +256,7 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
     guarded(() -> checkChange(current, changed, changesSchema(current, changed) ? lastRestoring(c, name) : 0));
   }
 
-  /** What comes back has entries as old as its rows only by luck: its markers are not believed. */
+  /** Restored entries match the restored rows only by luck: their markers are not believed. */
   @Override
   public void preRestoreSnapshot(ObserverContext<MasterCoprocessorEnvironment> c, SnapshotDescription snapshot,
       TableDescriptor descriptor) throws IOException {

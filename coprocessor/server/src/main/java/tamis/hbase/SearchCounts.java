@@ -1,6 +1,6 @@
 package tamis.hbase;
 
-/** What a search did in one region. */
+/** The counters of a search in one region. */
 final class SearchCounts {
   long indexSeeks;
   long entriesRead;

@@ -29,9 +29,9 @@ import tamis.table.Schema;
 import tamis.table.Value;
 
 /**
- * Answers ranges of a search request in one region each, from one instant; tamis::Searcher tells how, and what leads in a
- * region. What is parsed here is parsed once for all regions of a request that follow the same schema. Threads: exclusive
- * access.
+ * Answers ranges of a search request in one region each, from one snapshot; described at tamis::Searcher, with the
+ * choice of the driving index. A request's plan is parsed once for all of its regions that follow the same schema.
+ * Threads: exclusive access.
  */
 final class Searcher {
   static final long PAGE_ROWS = 1000;
@@ -167,7 +167,7 @@ final class Searcher {
     SearchPosition position;
     ReadView view;
     Set<Integer> complete;
-    // Of the branch that is under way.
+    // For the branch that is under way.
     BranchStreams streams;
     BranchStreams.Stream leader; // null: rows are scanned
     List<BranchStreams.Stream> leaps; // joined, in row-key order
@@ -236,7 +236,8 @@ final class Searcher {
       }
     }
 
-    private boolean runStreams(List<Cluster.IndexStream> plan) throws IOException, StatusException, DamagedBytesException {
+    private boolean runStreams(List<Cluster.IndexStream> plan) throws IOException, StatusException,
+        DamagedBytesException {
       boolean byEntry = position.entryOrder;
       boolean begun = byEntry || position.last.length > 0;
       Cluster.IndexStream named = null;
@@ -245,7 +246,7 @@ final class Searcher {
         if (isNamed) named = stream;
         Schema.Index index = schema.index(stream.getIndexId());
         if (index == null || !complete.contains(index.id)) continue;
-        // What was begun in one order goes on in it.
+        // A search continues in the order in which it began.
         boolean mayLead = byEntry ? isNamed : !begun || stream.getEquality();
         streams.add(new BranchStreams.Stream(stream, index, region.filters.get(index.id), mayLead,
             byEntry ? start : afterLast(), end, byEntry && isNamed ? position.last : Key.EMPTY));
@@ -283,11 +284,12 @@ final class Searcher {
     // ---- What costs least
 
     /**
-     * Entries that may be read ahead to see which stream has the fewest: as many as cost what reading the rows does that
-     * are wanted, and no more than make a scan cheaper.
+     * Entries that may be read ahead to see which stream has the fewest: as many as cost what reading the rows does
+     * that are wanted, and no more than make a scan cheaper.
      */
     private long probe(boolean mayScan) {
-      long most = Math.max(choice.probeEntries, Math.min(PAGE_CANDIDATES, ROW_COST * Math.min(maxRows, PAGE_CANDIDATES)));
+      long most = Math.max(choice.probeEntries, Math.min(PAGE_CANDIDATES,
+          ROW_COST * Math.min(maxRows, PAGE_CANDIDATES)));
       long all = mayScan && isWhole() ? rowCount() : -1;
       return all < 0 ? most : Math.min(most, all * SCAN_COST / (1 + ROW_COST) + 1);
     }
@@ -296,7 +298,7 @@ final class Searcher {
       return Key.compare(start, region.info().getStartKey()) <= 0 && Arrays.equals(end, region.info().getEndKey());
     }
 
-    /** Of the region, as its filters know it; -1: they do not. */
+    /** The number of rows of the region, as its filters know it; -1: they do not. */
     private long rowCount() {
       long least = -1;
       for (Schema.Index index : schema.indexes) {
@@ -356,7 +358,7 @@ final class Searcher {
       }
       if (others.isEmpty()) return;
       others.sort(Comparator.comparingLong(stream -> stream.rowsIn));
-      // What is still to be read of the leader for this answer.
+      // The entries of the driving stream that are still to be read for this answer.
       double left = Math.max(0, streams.sizeOf(leader, choice.probeEntries) - sampled);
       left = Math.min(left, PAGE_CANDIDATES);
       if (maxRows > rows.size() && rows.size() > rowsBefore) {
@@ -595,7 +597,7 @@ final class Searcher {
       return true;
     }
 
-    /** What the row's columns stand in; behind its scanner's end a cell's bytes are HBase's again, for other cells. */
+    /** Copies the cells of the row's columns; after its scanner moves on, HBase reuses their bytes for other cells. */
     private List<Cell> copiesOf(List<Cell> cells) {
       List<Cell> copies = new ArrayList<>();
       for (Cell cell : cells) {

@@ -2,7 +2,7 @@ package tamis.hbase;
 
 import tamis.pb.Cluster;
 
-/** What a request is answered with instead of what it asked for. */
+/** The answer to a request that cannot be carried out. */
 final class StatusException extends Exception {
   final Cluster.Error.Code code;
 
@@ -16,12 +16,13 @@ final class StatusException extends Exception {
   }
 
   /**
-   * Of what went wrong in HBase. While a region closes or its server stops (`leaving`) HBase closes what calls still read
-   * from: what fails inside of it then proves nothing about the request, and the region will be elsewhere.
+   * The error for a failure in HBase. While a region closes or its server stops (`leaving`), HBase closes the streams
+   * that calls still read from: a failure then proves nothing about the request, and the region will be elsewhere.
    */
   static Cluster.Error errorOf(Throwable e, boolean leaving) {
     if (leaving && provesNothing(e)) {
-      return ConditionalWrites.error(Cluster.Error.Code.UNAVAILABLE, shortened("the region closes or its server stops: " + e));
+      return ConditionalWrites.error(Cluster.Error.Code.UNAVAILABLE,
+          shortened("the region closes or its server stops: " + e));
     }
     Cluster.Error.Code code = Cluster.Error.Code.INTERNAL;
     if (e instanceof StatusException) {
@@ -49,8 +50,8 @@ final class StatusException extends Exception {
   }
 
   /**
-   * It tells of the state that the server is in: it is unchecked, or HBase made a DoNotRetryIOException of such a one for
-   * a hook that threw it.
+   * It tells of the state that the server is in: it is unchecked, or HBase made a DoNotRetryIOException of such a one
+   * for a hook that threw it.
    */
   static boolean provesNothing(Throwable e) {
     if (e instanceof RuntimeException || e instanceof Error || e instanceof InterruptedException) return true;

@@ -10,8 +10,8 @@ import org.apache.hadoop.hbase.regionserver.KeyValueScanner;
 import org.apache.hadoop.hbase.regionserver.querymatcher.ScanQueryMatcher;
 
 /**
- * The scanners of a store's memory and files, one by one, oldest first. HBase gained a parameter of the method that opens
- * them between two releases of 2.6: whichever is there is called. Threads: safe.
+ * The scanners of a store's memory and files, one by one, oldest first. HBase gained a parameter of the method that
+ * opens them between two releases of 2.6: whichever is there is called. Threads: safe.
  */
 final class StoreScanners {
   private static final MethodType UNTIL_2_6_0 = MethodType.methodType(List.class, boolean.class, boolean.class,
@@ -41,13 +41,14 @@ final class StoreScanners {
     return OPEN == null ? HStore.class.getName() + ".getScanners" + SINCE : null;
   }
 
-  /** Of the rows `first` to `last`, both included, with everything that was written. */
+  /** The scanners of the rows `first` to `last`, both included, with every version and tombstone. */
   @SuppressWarnings("unchecked")
   static List<KeyValueScanner> open(HStore store, byte[] first, byte[] last) throws IOException {
     Fault.STREAM_CLOSED_IN_READ.happen();
     if (OPEN == null) throw new IOException("HBase has no method " + missing());
     try {
-      return (List<KeyValueScanner>) OPEN.invokeExact(store, true, true, false, (ScanQueryMatcher) null, first, true, last,
+      return (List<KeyValueScanner>) OPEN.invokeExact(store, true, true, false, (ScanQueryMatcher) null, first, true,
+          last,
           true, Long.MAX_VALUE);
     } catch (IOException | RuntimeException | Error e) {
       throw e;

@@ -10,8 +10,8 @@ import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.hbase.ipc.RpcServer;
 
 /**
- * Of which tables a caller may know everything that their indexes tell: the bits of a filter tell of values. What was
- * found out is kept for some seconds. Threads: safe.
+ * The tables of which a caller may know everything that their indexes tell: the bits of a filter tell of values.
+ * Results are cached for some seconds. Threads: safe.
  */
 final class TableReaders {
   private static final long KEPT_NS = TimeUnit.SECONDS.toNanos(5);

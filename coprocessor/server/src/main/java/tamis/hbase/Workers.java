@@ -37,7 +37,8 @@ final class Workers {
 
   static Workers threads() {
     ScheduledThreadPoolExecutor steps = new ScheduledThreadPoolExecutor(THREADS, named("tamis-region-steps"));
-    return new Workers((step, afterNs) -> steps.schedule(step, afterNs, TimeUnit.NANOSECONDS), pool("tamis-region-flags"),
+    return new Workers((step, afterNs) -> steps.schedule(step, afterNs, TimeUnit.NANOSECONDS),
+        pool("tamis-region-flags"),
         pool("tamis-filter-counter"), pool("tamis-index-builder"));
   }
 

@@ -37,7 +37,7 @@ import tamis.table.Schema;
 import tamis.table.Type;
 import tamis.table.Value;
 
-/** What is written here is what the C++ side writes, and the other way round. */
+/** Bytes written here equal those of the C++ side, and the reverse. */
 class GoldenTest {
   private static byte[] pattern(int size) {
     byte[] out = new byte[size];
@@ -271,7 +271,8 @@ class GoldenTest {
     int filled = 0;
     for (String[] line : lines("messages.txt")) {
       String what = line[1] + " of " + line[2];
-      MessageLite message = (MessageLite) Class.forName("tamis.pb.Cluster$" + line[1]).getMethod("parseFrom", byte[].class)
+      MessageLite message = (MessageLite) Class.forName("tamis.pb.Cluster$" + line[1]).getMethod("parseFrom",
+          byte[].class)
           .invoke(null, (Object) bytes(line[2]));
       assertEquals(String.join(" ", Arrays.asList(line).subList(3, line.length)), MessageText.of(message), what);
       assertEquals(line[2], hex(message.toByteArray()), what);

@@ -25,8 +25,8 @@ import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.util.Bytes;
 
 /**
- * One side of bench/hbase_client_benchmark: HBase's own AsyncConnection. bench/hbase_client_side.cc is the other one, and
- * tells what the lines on the standard input ask for; the work is the same. The class path has the cluster's
+ * One side of bench/hbase_client_benchmark: HBase's own AsyncConnection. bench/hbase_client_side.cc is the other one,
+ * and tells what the lines on the standard input ask for; the work is the same. The class path has the cluster's
  * configuration.
  *
  *   ClientSide ROWS
@@ -203,7 +203,8 @@ public final class ClientSide {
         String[] words = line.split(" ");
         long cpu = system.getProcessCpuTime();
         long begin = System.nanoTime();
-        side.run(words[0], words.length > 1 ? Long.parseLong(words[1]) : 0, words.length > 2 ? Long.parseLong(words[2]) : 0);
+        side.run(words[0], words.length > 1 ? Long.parseLong(words[1]) : 0, words.length > 2
+            ? Long.parseLong(words[2]) : 0);
         long time = System.nanoTime() - begin;
         System.out.printf("%.6f %.6f%n", time / 1e9, (system.getProcessCpuTime() - cpu) / 1e9);
         System.out.flush();

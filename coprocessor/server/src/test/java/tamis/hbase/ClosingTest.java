@@ -64,7 +64,8 @@ class ClosingTest {
       try (ReadView view = new ReadView(breaking(test.region))) {
         BranchStreams streams = new BranchStreams(view, region, new BranchStreams.Choice(), () -> false);
         for (Cluster.IndexStream plan : new Cluster.IndexStream[] {values, range}) {
-          BranchStreams.Stream stream = new BranchStreams.Stream(plan, region.table.schema.index(plan.getIndexId()), null,
+          BranchStreams.Stream stream = new BranchStreams.Stream(plan, region.table.schema.index(plan.getIndexId()),
+              null,
               true, Key.EMPTY, Key.EMPTY, Key.EMPTY);
           streams.add(stream);
           assertEquals(2, streams.sizeOf(stream, 100));

@@ -72,7 +72,9 @@ public final class ClusterDrive {
   private volatile boolean pause;
   private final AtomicLong paused = new AtomicLong();
   private final Outages outages; // null: none
-  /** Rows that were acknowledged and are not written again, but deleted after a thousand later ones: the oldest first. */
+  /**
+   * Rows that were acknowledged and are not written again, but deleted after a thousand later ones: the oldest first.
+   */
   private final BlockingQueue<String> kept = new LinkedBlockingQueue<>();
   private final AtomicLong keptEver = new AtomicLong();
   private final AtomicLong staleReads = new AtomicLong();
@@ -193,7 +195,8 @@ public final class ClusterDrive {
     while (!stop && failed < 200) {
       try {
         long sent = System.nanoTime();
-        byte[] reply = call(regionsOf.get(server), "Poll", copy.request(TimeUnit.MILLISECONDS.toNanos(300)).toByteArray());
+        byte[] reply = call(regionsOf.get(server), "Poll",
+            copy.request(TimeUnit.MILLISECONDS.toNanos(300)).toByteArray());
         Cluster.PollReply parsed = Cluster.PollReply.parseFrom(reply);
         // Any server may have answered, if the region has moved; the copy is of this one.
         if (!server.endsWith("," + parsed.getStartCode())) throw new IOException("another server");
@@ -229,7 +232,8 @@ public final class ClusterDrive {
         leftOut.incrementAndGet();
         System.out.println("LEFT OUT by the copy of " + copy.getKey() + ": " + column + " of " + Bytes.toString(row));
       }
-      if (copy.getValue().excludesRow(tableId, row, index, tamis.filter.Hash.of(absent, index), absent)) this.excluded.incrementAndGet();
+      if (copy.getValue().excludesRow(tableId, row, index, tamis.filter.Hash.of(absent, index),
+          absent)) this.excluded.incrementAndGet();
     }
   }
 
@@ -256,8 +260,10 @@ public final class ClusterDrive {
   private static Mutation mutation(byte[] row, Random random) {
     if (random.nextInt(3) > 0) {
       Put put = new Put(row);
-      put.addColumn(RegionForTest.F, Bytes.toBytes(LETTERS[random.nextInt(2)]), Bytes.toBytes("v" + random.nextInt(VALUES)));
-      if (random.nextBoolean()) put.addColumn(RegionForTest.G, Bytes.toBytes("b"), Bytes.toBytes("v" + random.nextInt(VALUES)));
+      put.addColumn(RegionForTest.F, Bytes.toBytes(LETTERS[random.nextInt(2)]),
+          Bytes.toBytes("v" + random.nextInt(VALUES)));
+      if (random.nextBoolean()) put.addColumn(RegionForTest.G, Bytes.toBytes("b"),
+          Bytes.toBytes("v" + random.nextInt(VALUES)));
       if (random.nextInt(5) == 0) put.setDurability(Durability.SKIP_WAL);
       return put;
     }
@@ -383,7 +389,8 @@ public final class ClusterDrive {
           break;
         case 4:
         case 5:
-          if (regions.size() < 8) admin.splitRegionAsync(region.getRegionName(), key(random.nextInt(KEYS))).get(30, TimeUnit.SECONDS);
+          if (regions.size() < 8) admin.splitRegionAsync(region.getRegionName(), key(random.nextInt(KEYS))).get(30,
+              TimeUnit.SECONDS);
           break;
         case 6: {
           int i = random.nextInt(regions.size() - 1);
@@ -483,7 +490,8 @@ public final class ClusterDrive {
         .setKind(tamis.pb.Table.Predicate.Kind.COMPARE).setOp(tamis.pb.Table.Predicate.Op.EQ).setColumn(column)
         .addValues(constant).build();
     Cluster.Branch branch = Cluster.Branch.newBuilder().setPredicate(predicate.toByteString())
-        .addStreams(Cluster.IndexStream.newBuilder().setIndexId(index).setEquality(index != 4).addRanges(range)).build();
+        .addStreams(Cluster.IndexStream.newBuilder().setIndexId(index).setEquality(index != 4).addRanges(range))
+            .build();
     long scanned = 0;
     // All regions of a server by one call, on any of its regions.
     Map<String, List<HRegionLocation>> servers = new TreeMap<>();
@@ -500,9 +508,12 @@ public final class ClusterDrive {
         Cluster.SearchRequest.Builder request = Cluster.SearchRequest.newBuilder()
             .setTableId(IndexedTable.tableId(NAME, 1)).setSchemaVersion(1).addBranches(branch)
             .setTimeoutNs(TimeUnit.SECONDS.toNanos(5));
-        left.forEach((id, resume) -> request.addRanges(Cluster.SearchRange.newBuilder().setRegionId(id).setResume(resume)));
-        for (Cluster.RangeResult result : Cluster.SearchReply.parseFrom(call(regions.get(0), "Search", request.build().toByteArray())).getResultsList()) {
-          if (result.getError().getCode() != Cluster.Error.Code.OK) throw new IOException(result.getError().getMessage());
+        left.forEach((id, resume) -> request.addRanges(Cluster.SearchRange.newBuilder().setRegionId(id)
+            .setResume(resume)));
+        for (Cluster.RangeResult result : Cluster.SearchReply.parseFrom(call(regions.get(0), "Search",
+            request.build().toByteArray())).getResultsList()) {
+          if (result.getError().getCode() != Cluster.Error.Code.OK) throw new IOException(result.getError()
+              .getMessage());
           for (Cluster.FoundRow row : result.getRowsList()) found.add(row.getKey().toStringUtf8());
           scanned += result.getCounters().getScannedRegions();
           left.remove(result.getRegionId());

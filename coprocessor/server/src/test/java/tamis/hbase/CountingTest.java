@@ -59,7 +59,8 @@ class CountingTest {
     }
 
     @Override
-    public void preWALAppend(ObserverContext<RegionCoprocessorEnvironment> c, WALKey key, WALEdit edit) throws IOException {
+    public void preWALAppend(ObserverContext<RegionCoprocessorEnvironment> c, WALKey key,
+        WALEdit edit) throws IOException {
       Hook hook = beforeTheLog;
       if (hook != null) hook.run();
     }
@@ -238,8 +239,8 @@ class CountingTest {
   }
 
   /**
-   * An entry goes before the scan that counts it has come to it. What is counted already fills a layer and looks as if it
-   * held that entry: those counters are others'.
+   * An entry is removed before the scan that counts it has reached it. Entries counted before fill a layer and look as
+   * if it held that entry: those counters belong to others.
    */
   private static long othersUncounted() throws Exception {
     Filter f = new Filter();
@@ -261,7 +262,7 @@ class CountingTest {
   }
 
   @Test
-  void whatGoesWhileItIsCountedAnewIsUncountedAtTheEnd() throws Exception {
+  void entryRemovedDuringARecountIsUncountedAtTheEnd() throws Exception {
     assertEquals(0, othersUncounted());
     Fault.only(Fault.REMOVALS_NOT_HELD);
     assertTrue(othersUncounted() > 0);
@@ -307,7 +308,8 @@ class CountingTest {
     Value[] values = new Value[region.table.schema.columns.length];
     values[1] = Value.text(value);
     BatchContext.next().waitFor = 0;
-    Cluster.RegionMutateResult result = Mutator.mutate(region, Cluster.RegionMutations.newBuilder().setRegionId(region.id)
+    Cluster.RegionMutateResult result = Mutator.mutate(region,
+        Cluster.RegionMutations.newBuilder().setRegionId(region.id)
         .addMutations(Cluster.Mutation.newBuilder().setKey(ByteString.copyFromUtf8(row))
             .setRow(ByteString.copyFrom(Codec.encodeRow(region.table.schema, values, null)))).build(), 1);
     assertEquals(Cluster.Error.Code.OK, result.getResults(0).getCode(), result.toString());

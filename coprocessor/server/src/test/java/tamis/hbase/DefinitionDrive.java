@@ -26,7 +26,7 @@ import org.apache.hadoop.hbase.util.Bytes;
 import tamis.pb.Cluster;
 
 /**
- * What is done to tables and their indexes, on a real cluster, while plain clients write: a table with rows becomes an
+ * Changes of tables and their indexes, on a real cluster, while plain clients write: a table with rows becomes an
  * indexed one, gets and loses indexes, is split and merged, truncated, restored, cloned, loaded with files. After each
  * step a check compares all rows, entries and filters. The class path has the cluster's configuration.
  *
@@ -182,7 +182,8 @@ public final class DefinitionDrive {
     change(2, 3);
     expect("index drop and create, while others write", calls, -1, -1);
     List<RegionInfo> regions = admin.getRegions(NAME);
-    admin.mergeRegionsAsync(new byte[][] {regions.get(1).getEncodedNameAsBytes(), regions.get(2).getEncodedNameAsBytes()},
+    admin.mergeRegionsAsync(new byte[][] {regions.get(1).getEncodedNameAsBytes(),
+        regions.get(2).getEncodedNameAsBytes()},
         false).get();
     expect("merge, while others write", calls, -1, -1);
 
@@ -231,12 +232,14 @@ public final class DefinitionDrive {
   /** Files with rows of all regions, some of them there already. */
   private void loadFiles() throws Exception {
     org.apache.hadoop.conf.Configuration conf = connection.getConfiguration();
-    Path directory = new Path(org.apache.hadoop.hbase.util.CommonFSUtils.getRootDir(conf), "tamis-load-" + System.nanoTime());
+    Path directory = new Path(org.apache.hadoop.hbase.util.CommonFSUtils.getRootDir(conf), "tamis-load-"
+        + System.nanoTime());
     FileSystem files = directory.getFileSystem(conf);
     try (HFile.Writer writer = HFile.getWriterFactory(conf, new CacheConfig(conf))
         .withPath(files, new Path(directory, "f/file")).withFileContext(new HFileContextBuilder().build()).create()) {
       for (int i = 0; i < ROWS * 2; i += 7) {
-        writer.append(new KeyValue(key(i), RegionForTest.F, A, System.currentTimeMillis(), Bytes.toBytes("loaded" + i)));
+        writer.append(new KeyValue(key(i), RegionForTest.F, A, System.currentTimeMillis(),
+            Bytes.toBytes("loaded" + i)));
       }
     }
     BulkLoadHFiles.create(conf).bulkLoad(NAME, directory);

@@ -44,7 +44,8 @@ final class FeedCopy {
         .setStartCode(startCode).setApplied(applied).setWaitNs(waitNs);
     regions.forEach((id, region) -> region.indexes.forEach((index, copy) -> {
       if (copy.bits == null) {
-        request.addWanted(Cluster.ColumnId.newBuilder().setRegionId(id).setIndexId(index).setGeneration(copy.generation));
+        request.addWanted(Cluster.ColumnId.newBuilder().setRegionId(id).setIndexId(index)
+            .setGeneration(copy.generation));
       }
     }));
     return request.build();

@@ -88,7 +88,7 @@ class FeedTest {
     test.region.put(new Put(row).addColumn(RegionForTest.F, Bytes.toBytes("a"), Bytes.toBytes(value)));
   }
 
-  /** What went wrong, or null. `bits`: the filter is bits alone. */
+  /** Returns the first fault, or null. `bits`: the filter is bits alone. */
   private String play(FeedOptions options, boolean bits) throws Exception {
     Random seeds = new Random(17);
     FilterFeed feed = RegionServerState.INSTANCE.startForTest(options);
@@ -150,11 +150,12 @@ class FeedTest {
       poller.join();
       if (wrong.get() != null) return wrong.get();
       assertEquals(bits, region.filters.get(1).isOfBits());
-      // What the filter holds is what stands.
+      // The filter holds exactly the values that stand.
       for (int i = 0; i < 20; ++i) {
         String value = "v" + i;
         IndexFilter filter = region.filters.get(1);
-        IndexEntry entry = new IndexEntry(region.table.schema.index(1), new byte[0], new byte[][] {encoded(value)}, 0, true);
+        IndexEntry entry = new IndexEntry(region.table.schema.index(1), new byte[0], new byte[][] {encoded(value)}, 0,
+            true);
         boolean stands = false;
         for (byte[] key : test.entries()) {
           byte[] want = region.keys.entry(1, encoded(value), new byte[0]);
@@ -167,7 +168,8 @@ class FeedTest {
   }
 
   private static Cluster.PollRequest poll(long coordinator, long startCode, long applied) {
-    return Cluster.PollRequest.newBuilder().setCoordinator(coordinator).setStartCode(startCode).setApplied(applied).build();
+    return Cluster.PollRequest.newBuilder().setCoordinator(coordinator).setStartCode(startCode).setApplied(applied)
+        .build();
   }
 
   private static Cluster.Event.Builder closed(long region) {
@@ -205,7 +207,7 @@ class FeedTest {
   }
 
   @Test
-  void whatNobodyWaitsForTravelsWithWhatSomebodyWaitsFor() throws Exception {
+  void newsWithoutAWaitingPutTravelWithOtherNews() throws Exception {
     Feed f = new Feed();
     f.poll(1, 0);
     long urgent = f.feed.append(closed(1));
@@ -280,7 +282,7 @@ class FeedTest {
   }
 
   @Test
-  void whoPollsButDoesNotApplyGetsNoLease() throws Exception {
+  void coordinatorThatDoesNotApplyGetsNoLease() throws Exception {
     Feed f = new Feed();
     f.poll(1, 0);
     f.feed.append(closed(1));
@@ -333,7 +335,7 @@ class FeedTest {
 
   /** A value comes between the bits and the events of a reply: the copy that loads the bits has that, too. */
   @Test
-  void whatCameBehindTheBitsIsInTheCopy() throws Exception {
+  void newsBehindTheBitsAreInTheCopy() throws Exception {
     tamis.filter.SplitGeometry geometry = new tamis.filter.SplitGeometry(1, 64);
     AtomicReference<FilterFeed> made = new AtomicReference<>();
     byte[] value = encoded("new");

@@ -34,15 +34,16 @@ import tamis.table.Key;
 import tamis.table.Value;
 
 /**
- * Fifty plain clients at a time put into a server with two handlers, while coordinators poll it as ours do, by a priority
- * that has handlers of its own. Each put must be acknowledged in the end, and each is of a value that is new, so that it
- * waits for all coordinators: none may leave its region out afterwards. Then all rows are found by key and by the index,
- * and the server's beans tell of just that.
+ * Fifty plain clients at a time put into a server with two handlers, while coordinators poll it as ours do, by a
+ * priority that has handlers of its own. Each put must be acknowledged in the end, and each is of a value that is new,
+ * so that it waits for all coordinators: none may leave its region out afterwards. Then all rows are found by key and
+ * by the index, and the server's beans tell of just that.
  *
  *   HandlersDrive
  *
- * It ends with 3 when a coordinator leaves out what was acknowledged, with 2 when anything else is wrong: Java itself ends
- * with 1 for many reasons. The cluster is one server with hbase.regionserver.handler.count=2 and hbase.regionserver.info.port=0.
+ * It ends with 3 when a coordinator leaves out what was acknowledged, with 2 when anything else is wrong: Java itself
+ * ends with 1 for many reasons. The cluster is one server with hbase.regionserver.handler.count=2 and
+ * hbase.regionserver.info.port=0.
  */
 public final class HandlersDrive {
   private static final TableName NAME = TableName.valueOf("tamis_handlers");
@@ -175,7 +176,8 @@ public final class HandlersDrive {
     lookUpAll();
     Cluster.RegionCheck check = calls.check();
     if (check.getRows() != WRITERS * PUTS || check.getEntries() != WRITERS * PUTS || check.getProblemsCount() > 0
-        || check.getMissingEntries() + check.getForeignEntries() + check.getMissingInFilter() + check.getIncomplete() > 0) {
+        || check.getMissingEntries() + check.getForeignEntries() + check.getMissingInFilter()
+            + check.getIncomplete() > 0) {
       System.out.println("the check is not clean: " + check);
       ++wrong;
     }
@@ -228,7 +230,8 @@ public final class HandlersDrive {
     }
     for (long deadline = System.nanoTime() + PATIENCE_NS;; Thread.sleep(20)) {
       ++searches;
-      Cluster.SearchReply reply = Cluster.SearchReply.parseFrom(ServerCalls.callDirectly(connection, any.getServerName(),
+      Cluster.SearchReply reply = Cluster.SearchReply.parseFrom(ServerCalls.callDirectly(connection,
+          any.getServerName(),
           any.getRegion().getRegionName(), "Search", request.build().toByteArray()));
       Set<String> found = new TreeSet<>();
       String lacks = reply.getResultsCount() < regions.size() ? "not all regions were searched in time" : null;

@@ -52,7 +52,7 @@ class IndexFilterTest {
     counted += standing.size();
   }
 
-  /** As the region does, now and then. */
+  /** Checks now and then whether to recount, like the region. */
   private void lookAt(int update) {
     if (update % 50 == 0 && filter.wantsRebuild(100, room)) countAnew();
   }
@@ -214,7 +214,7 @@ class IndexFilterTest {
 
   private static final FilterRoom SHORT = new FilterRoom(1 << 20, (1 << 20) + 1); // for bits, and not for counters
 
-  /** Of two rows with a value one goes. */
+  /** One of two rows with a value is removed. */
   private boolean aRowStaysInBitsAlone() {
     room = SHORT;
     standing.add(entry(1, 1));
@@ -243,7 +243,8 @@ class IndexFilterTest {
   @Test
   void bitsAloneSayWhatTheCountersSay() throws Exception {
     Random random = new Random(11);
-    IndexFilter bits = new IndexFilter(new FilterFeed("test", 7, new FeedOptions(), System::nanoTime, (c, b) -> null), index, 1, 1);
+    IndexFilter bits = new IndexFilter(new FilterFeed("test", 7, new FeedOptions(), System::nanoTime, (c, b) -> null),
+        index, 1, 1);
     countAnew();
     assertTrue(bits.beginGeneration(() -> true, SHORT));
     bits.countExisting(standing);
@@ -263,14 +264,15 @@ class IndexFilterTest {
     assertFalse(before.test(later.get(0)));
     bits.add(later);
     assertFalse(before.test(later.get(0)));
-    IndexFilter heir = bits.inheritedBy(new FilterFeed("test", 7, new FeedOptions(), System::nanoTime, (c, b) -> null), index, 2, 1);
+    IndexFilter heir = bits.inheritedBy(new FilterFeed("test", 7, new FeedOptions(), System::nanoTime, (c, b) -> null),
+        index, 2, 1);
     heir.publish();
     assertTrue(heir.isOfBits() && heir.mayContain(later.get(0)));
   }
 
   /** Each row's value goes with it, and none is left: bits that stay are forgotten once as many went as there are. */
   @Test
-  void whatStaysInBitsAloneIsForgotten() {
+  void valueThatStaysInBitsAloneIsForgotten() {
     room = SHORT;
     for (int row = 0; row < 200; ++row) standing.add(entry(row, row));
     countAnew();

@@ -64,7 +64,7 @@ class IndexPropertyTest {
     RegionServerState.INSTANCE.startForTest(null);
   }
 
-  /** What a run may do. */
+  /** The actions that a run may take. */
   private static final class Mode {
     boolean clientTimestamps;
     boolean sameMillisecond; // several writes may carry one time stamp of the server's
@@ -108,7 +108,7 @@ class IndexPropertyTest {
       mode.sameMillisecond = true;
       over[0] += play(seed, mode);
     });
-    // Of puts at or below a tombstone, which may show once the tombstone is forgotten.
+    // Entries of puts at or below a tombstone, which may become visible once the tombstone is forgotten.
     System.out.println("entries without a row that shows, at the ends of all runs: " + over[0]);
   }
 
@@ -167,7 +167,8 @@ class IndexPropertyTest {
     if (random.nextInt(2) == 0) put.addColumn(RegionForTest.F, Bytes.toBytes("a"), timestamp, value(random));
     if (random.nextInt(3) == 0) put.addColumn(RegionForTest.G, Bytes.toBytes("b"), timestamp, value(random));
     if (random.nextInt(3) == 0) {
-      put.addColumn(RegionForTest.F, Bytes.toBytes("n"), timestamp(random, mode), Bytes.toBytes((long) random.nextInt(3)));
+      put.addColumn(RegionForTest.F, Bytes.toBytes("n"), timestamp(random, mode),
+          Bytes.toBytes((long) random.nextInt(3)));
     }
     if (random.nextInt(6) == 0) put.addColumn(RegionForTest.F, Bytes.toBytes("s"), timestamp, value(random));
     if (put.isEmpty()) put.addColumn(RegionForTest.F, Bytes.toBytes("other"), timestamp, value(random));
@@ -208,7 +209,8 @@ class IndexPropertyTest {
   }
 
   private static String text(Mutation mutation) {
-    StringBuilder out = new StringBuilder(mutation.getClass().getSimpleName() + " " + Bytes.toString(mutation.getRow()));
+    StringBuilder out = new StringBuilder(mutation.getClass().getSimpleName() + " "
+        + Bytes.toString(mutation.getRow()));
     for (List<Cell> cells : mutation.getFamilyCellMap().values()) {
       for (Cell cell : cells) out.append(' ').append(RegionForTest.text(cell));
     }
@@ -276,7 +278,8 @@ class IndexPropertyTest {
         List<Mutation> all = mutations(row, random, mode);
         return said("batch " + texts(all), () -> {
           for (OperationStatus status : test.region.batchMutate(all.toArray(new Mutation[0]))) {
-            assertEquals(HConstants.OperationStatusCode.SUCCESS, status.getOperationStatusCode(), status.getExceptionMsg());
+            assertEquals(HConstants.OperationStatusCode.SUCCESS, status.getOperationStatusCode(),
+                status.getExceptionMsg());
           }
         });
       }
@@ -287,7 +290,7 @@ class IndexPropertyTest {
     void write() throws IOException;
   }
 
-  /** What was done. What is no number cannot be added to: HBase ends the batch there. */
+  /** A description of the write. An increment of a value that is no number fails: HBase ends the batch there. */
   private static String said(String what, Write write) throws IOException {
     try {
       write.write();
@@ -332,8 +335,8 @@ class IndexPropertyTest {
   }
 
   /**
-   * It says the same of what is right, and knows which entries too many are harmless. The filters have counted what stands;
-   * an entry that became nobody's without a write, and somebody's again, twice.
+   * It says the same of what is right, and knows which entries too many are harmless. The filters have counted what
+   * stands; an entry that became nobody's without a write, and somebody's again, twice.
    */
   private static void agreesWithTheChecker(RegionForTest test, long seed, Mode mode, List<String> history)
       throws Exception {
@@ -347,7 +350,10 @@ class IndexPropertyTest {
         counted + " are counted, " + said);
   }
 
-  /** Entries that no row wants. What a row wants is computed from what HBase shows of it, and from nothing else. */
+  /**
+   * Entries that no row wants. The wanted entries of a row are computed from the cells that HBase shows, and from
+   * nothing else.
+   */
   private int check(RegionForTest test, long seed, List<String> history) throws IOException {
     IndexedRegion indexed = test.observer().indexed();
     Schema schema = indexed.table.schema;

@@ -31,7 +31,8 @@ class IndexSplitPolicyTest {
   /** Small blocks: a file has a middle. */
   private static TableDescriptor descriptor() throws Exception {
     TableDescriptor made = RegionForTest.descriptor(RegionForTest.schema()
-        .addIndexes(RegionForTest.index(1, "by_a", true, 1)).addIndexes(RegionForTest.index(2, "by_s", true, 4)).build(), 1);
+        .addIndexes(RegionForTest.index(1, "by_a", true, 1)).addIndexes(RegionForTest.index(2, "by_s", true,
+            4)).build(), 1);
     TableDescriptorBuilder descriptor =
         TableDescriptorBuilder.newBuilder(made).setRegionSplitPolicyClassName(IndexSplitPolicy.class.getName());
     for (ColumnFamilyDescriptor family : made.getColumnFamilies()) {

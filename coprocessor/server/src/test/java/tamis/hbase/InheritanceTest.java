@@ -119,12 +119,13 @@ class InheritanceTest {
 
   /** Rows whose entries are not made yet change and go: nothing is uncounted that another row still has. */
   @Test
-  void whatWasNotMadeIsNotUncounted() throws Exception {
+  void rowThatWasNotMadeIsNotUncounted() throws Exception {
     try (Split split = new Split(1 << 20)) {
       split.open(split.take(), 42);
       for (int i = 0; i < 40; ++i) {
         put(split.upper, "y", "x high");
-        if (i % 2 == 0) put(split.upper, "y", "x other"); else split.upper.region.delete(new Delete(Bytes.toBytes("y")));
+        if (i % 2 == 0) put(split.upper, "y",
+            "x other"); else split.upper.region.delete(new Delete(Bytes.toBytes("y")));
       }
       assertFalse(split.excludes("x high")); // of row z, which the parent had
     }
@@ -163,7 +164,7 @@ class InheritanceTest {
   }
 
   @Test
-  void whatIsKeptIsBounded() throws Exception {
+  void keptFiltersAreBounded() throws Exception {
     try (Split split = new Split(100)) {
       assertEquals(0, split.inheritance.bytes());
       assertNull(split.take());

@@ -70,8 +70,8 @@ import tamis.table.Schema;
 import tamis.table.Value;
 
 /**
- * What would lose a row if one rule were not there: each test comes with the rule, and with it switched off, when it sees
- * the row missed.
+ * Interleavings that would lose a row if one rule were missing: each test runs with the rule, and with it switched off,
+ * where it sees the row missed.
  */
 class InterleavingTest {
   private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
@@ -105,7 +105,7 @@ class InterleavingTest {
     return new Put(Bytes.toBytes(row)).addColumn(RegionForTest.F, A, Bytes.toBytes(value));
   }
 
-  /** What is done to a region. */
+  /** An action on a region. */
   private interface Act {
     void on(RegionForTest test) throws IOException;
   }
@@ -140,12 +140,13 @@ class InterleavingTest {
   private static long missedAfterARestoring(Act restore) throws Exception {
     try (RegionForTest test = open(descriptor())) {
       test.region.put(put("early", "v"));
-      // As it comes back: the entry is not in the files, the row and the marker are.
+      // The restored state: the entry is not in the files, the row and the marker are.
       BatchContext.next().writer = BatchContext.Writer.INDEX;
       try {
         IndexedRegion region = test.observer().indexed();
         test.region.delete(new org.apache.hadoop.hbase.client.Delete(
-            region.keys.entry(1, encoded("v"), Bytes.toBytes("early"))).addColumns(IndexedTable.FAMILY, IndexedTable.QUALIFIER));
+            region.keys.entry(1, encoded("v"), Bytes.toBytes("early"))).addColumns(IndexedTable.FAMILY,
+                IndexedTable.QUALIFIER));
       } finally {
         BatchContext.next().writer = BatchContext.Writer.CLIENT;
       }
@@ -155,12 +156,13 @@ class InterleavingTest {
     }
   }
 
-  /** As the master calls its hooks. */
+  /** The context in which the master calls its hooks. */
   @SuppressWarnings("unchecked")
   private static ObserverContext<MasterCoprocessorEnvironment> master(RegionForTest test) {
     Object environment = Proxy.newProxyInstance(InterleavingTest.class.getClassLoader(),
         new Class<?>[] {MasterCoprocessorEnvironment.class}, (proxy, method, with) -> test.conf);
-    return (ObserverContext<MasterCoprocessorEnvironment>) Proxy.newProxyInstance(InterleavingTest.class.getClassLoader(),
+    return (ObserverContext<MasterCoprocessorEnvironment>) Proxy.newProxyInstance(
+        InterleavingTest.class.getClassLoader(),
         new Class<?>[] {ObserverContext.class}, (proxy, method, with) -> environment);
   }
 
@@ -170,7 +172,8 @@ class InterleavingTest {
     TableDescriptor table = descriptor();
     Act[] restorings = {
         test -> new SchemaGuard().preRestoreSnapshot(master(test), snapshot, table),
-        test -> new SchemaGuard().preCloneSnapshot(master(test), snapshot, table), // it was dropped, and has its name again
+        // It was dropped, and has its name again.
+        test -> new SchemaGuard().preCloneSnapshot(master(test), snapshot, table),
     };
     for (Act restore : restorings) assertEquals(0, missedAfterARestoring(restore));
     Fault.only(Fault.RESTORED_MARKER_BELIEVED);
@@ -198,11 +201,13 @@ class InterleavingTest {
 
   private static TableDescriptor withIndex(long version, String name, int column) throws IOException {
     return TableDescriptorBuilder.newBuilder(RegionForTest.descriptor(RegionForTest.schema().setVersion(version)
-        .addIndexes(RegionForTest.index(1, "by_a", true, 1)).addIndexes(RegionForTest.index(2, name, true, column)).build(), 1))
+        .addIndexes(RegionForTest.index(1, "by_a", true, 1)).addIndexes(RegionForTest.index(2, name, true,
+            column)).build(), 1))
         .setRegionSplitPolicyClassName(IndexSplitPolicy.class.getName()).build();
   }
 
-  private static TableDescriptor change(RegionForTest test, TableDescriptor from, TableDescriptor to) throws IOException {
+  private static TableDescriptor change(RegionForTest test, TableDescriptor from,
+      TableDescriptor to) throws IOException {
     TableDescriptor changed = new SchemaGuard().preModifyTable(master(test), from.getTableName(), from, to);
     new SchemaGuard().preModifyTableAction(master(test), from.getTableName(), from, changed);
     return changed;
@@ -214,7 +219,8 @@ class InterleavingTest {
       FilterFeed feed = new FilterFeed("s", 7, new FeedOptions(), System::nanoTime, (column, bytes) -> null);
       TableDescriptor before = change(test, descriptor(), withIndex(2, "by_s", 4));
       feed.tellTable(1, IndexedTable.of(before).schema.version);
-      new SchemaGuard().preRestoreSnapshot(master(test), new SnapshotDescription("s", before.getTableName()), descriptor());
+      new SchemaGuard().preRestoreSnapshot(master(test), new SnapshotDescription("s", before.getTableName()),
+          descriptor());
       feed.tellTable(1, IndexedTable.of(descriptor()).schema.version);
       long told = feed.last();
       TableDescriptor behind = change(test, descriptor(), withIndex(2, "by_n", 2));
@@ -255,7 +261,8 @@ class InterleavingTest {
 
   private static TableDescriptor descriptorOfTwoIndexes() throws IOException {
     return RegionForTest.descriptor(RegionForTest.schema().setVersion(2)
-        .addIndexes(RegionForTest.index(1, "by_a", true, 1)).addIndexes(RegionForTest.index(2, "by_s", true, 4)).build(), 1);
+        .addIndexes(RegionForTest.index(1, "by_a", true, 1)).addIndexes(RegionForTest.index(2, "by_s", true,
+            4)).build(), 1);
   }
 
   private static Put putBoth(String row) {
@@ -343,7 +350,7 @@ class InterleavingTest {
   }
 
   @Test
-  void whatAConditionRefusedIsNotAcknowledged() throws Exception {
+  void writeThatAConditionRefusedIsNotAcknowledged() throws Exception {
     assertFalse(refusedWriteIsAcknowledged());
     Fault.only(Fault.REFUSAL_ANSWERED_AS_DONE);
     assertTrue(refusedWriteIsAcknowledged());
@@ -390,7 +397,7 @@ class InterleavingTest {
 
   // ---- Cells that expire
 
-  /** Of a row whose indexed cell expires, while another one stays. */
+  /** A row whose indexed cell expires, while another cell stays. */
   private static long missedAfterExpiry(boolean sparse) throws Exception {
     TableDescriptor descriptor = new SchemaGuardTest().expiring(sparse);
     SchemaGuard.check(descriptor); // as the master does
@@ -457,7 +464,9 @@ class InterleavingTest {
         });
   }
 
-  /** Whether nobody is inside of the region behind two calls of one handler, of which the first ended without a hook. */
+  /**
+   * Whether nobody is inside of the region behind two calls of one handler, of which the first ended without a hook.
+   */
   private static boolean freeBehindTheNextCall() throws Exception {
     TableDescriptor descriptor =
         TableDescriptorBuilder.newBuilder(descriptor()).setCoprocessor(Thrower.class.getName()).build();
@@ -492,7 +501,7 @@ class InterleavingTest {
   }
 
   @Test
-  void whatABatchHoldsIsFreedByTheNextCallWhereNoHookCame() throws Exception {
+  void locksOfABatchAreFreedByTheNextCallWhereNoHookCame() throws Exception {
     assertTrue(freeBehindTheNextCall());
     Fault.only(Fault.NO_SWEEP);
     assertFalse(freeBehindTheNextCall());
@@ -532,7 +541,7 @@ class InterleavingTest {
   }
 
   @Test
-  void whatABatchHoldsIsFreedWhereItsLastHookDoesNotCome() throws Exception {
+  void locksOfABatchAreFreedWhereItsLastHookDoesNotCome() throws Exception {
     assertTrue(rowIsFree());
     Fault.only(Fault.NO_SWEEP);
     assertFalse(rowIsFree());
@@ -571,7 +580,8 @@ class InterleavingTest {
 
   private static Path file(RegionForTest test, String... rows) throws IOException {
     FileSystem files = test.region.getRegionFileSystem().getFileSystem();
-    Path path = new Path(new Path(test.region.getRegionFileSystem().getTableDir(), "load-" + System.nanoTime()), "f/file");
+    Path path = new Path(new Path(test.region.getRegionFileSystem().getTableDir(), "load-" + System.nanoTime()),
+        "f/file");
     try (HFile.Writer writer = HFile.getWriterFactory(test.conf, new CacheConfig(test.conf)).withPath(files, path)
         .withFileContext(new HFileContextBuilder().build()).create()) {
       for (String row : rows) {
@@ -613,7 +623,8 @@ class InterleavingTest {
       boolean[] stop = new boolean[1];
       Thread poller = new Thread(() -> {
         try {
-          while (!stop[0]) copy.apply(feed.poll(copy.request(SECOND / 50), () -> System.nanoTime() + 100 * SECOND), System.nanoTime());
+          while (!stop[0]) copy.apply(feed.poll(copy.request(SECOND / 50), () -> System.nanoTime() + 100 * SECOND),
+              System.nanoTime());
         } catch (InterruptedException e) {
           Thread.currentThread().interrupt();
         }
@@ -635,13 +646,15 @@ class InterleavingTest {
   }
 
   @Test
-  void nobodyLeavesOutWhatIsLoaded() throws Exception {
+  void loadedRowsAreNotExcluded() throws Exception {
     assertFalse(leavesOutWhatWasLoaded(true));
     Fault.only(Fault.LOAD_WITHOUT_TELLING);
     assertTrue(leavesOutWhatWasLoaded(false));
   }
 
-  /** The filter is dropped while a put is between its counting and its end: how far both of them wait, behind the drop. */
+  /**
+   * The filter is dropped while a put is between its counting and its end: how far both of them wait, behind the drop.
+   */
   private static long[] waitedForBesideADrop() throws Exception {
     long[] now = {1000 * SECOND};
     FilterFeed feed = new FilterFeed("s", 7, new FeedOptions(), () -> now[0], (column, bytes) -> null);
@@ -657,7 +670,8 @@ class InterleavingTest {
     filter.add(written);
     long dropped = filter.drop();
     assertEquals(feed.last(), dropped);
-    long[] waited = {filter.waitFor(written) - dropped, filter.drop() - dropped}; // the put, and who loads beside the first
+    // The put, and who loads beside the first.
+    long[] waited = {filter.waitFor(written) - dropped, filter.drop() - dropped};
     filter.beginGeneration(() -> true, FilterRoom.ENDLESS);
     filter.countExisting(written);
     filter.publish();
@@ -668,7 +682,7 @@ class InterleavingTest {
   }
 
   @Test
-  void whoWritesOrLoadsBesideADropWaitsForIt() throws Exception {
+  void writeOrLoadBesideADropWaitsForIt() throws Exception {
     assertArrayEquals(new long[] {0, 0}, waitedForBesideADrop());
     Fault.only(Fault.DROP_NOT_WAITED_FOR);
     for (long behind : waitedForBesideADrop()) assertTrue(behind < 0);
@@ -735,7 +749,9 @@ class InterleavingTest {
 
   // ---- The settings of a server are read again
 
-  /** HBase makes the observers of the region anew; whether its filter, which is published, lacks a value put after that. */
+  /**
+   * HBase makes the observers of the region anew; whether its filter, which is published, lacks a value put after that.
+   */
   private boolean filterLacksWhatCameAfterAChangeOfSettings() throws Exception {
     state.startForTest(new FeedOptions());
     RegionForTest test = open(descriptor());
@@ -786,7 +802,7 @@ class InterleavingTest {
   }
 
   @Test
-  void whatIsLoadedBehindATombstoneIsIndexed() throws Exception {
+  void versionLoadedBehindATombstoneIsIndexed() throws Exception {
     assertEquals(0, missedBehindACompaction());
     Fault.only(Fault.HIDDEN_ROWS_NOT_VISITED);
     assertEquals(1, missedBehindACompaction());

@@ -150,7 +150,8 @@ class LastTimestampsTest {
 
   @Test
   void aDeleteMarkerOfAnyKindIsSeen() throws Exception {
-    Delete[] deletes = {new Delete(ROW).addFamily(RegionForTest.F, LAST), new Delete(ROW).addColumns(RegionForTest.F, A, LAST),
+    Delete[] deletes = {new Delete(ROW).addFamily(RegionForTest.F, LAST),
+        new Delete(ROW).addColumns(RegionForTest.F, A, LAST),
         new Delete(ROW).addColumn(RegionForTest.F, A, LAST), new Delete(ROW).addFamilyVersion(RegionForTest.F, LAST),
         new Delete(ROW).addColumns(RegionForTest.F, Bytes.toBytes("unmapped"), LAST)};
     for (Delete delete : deletes) {
@@ -179,7 +180,8 @@ class LastTimestampsTest {
   private void clientRefused(Write write) throws Exception {
     String before = test.raw(ROW);
     DoNotRetryIOException e = assertThrows(DoNotRetryIOException.class, () -> write.into(test));
-    assertTrue(e.getMessage().contains("row \"r\"") && e.getMessage().contains("\"f:") && e.getMessage().contains("" + LAST),
+    assertTrue(e.getMessage().contains("row \"r\"") && e.getMessage().contains("\"f:")
+        && e.getMessage().contains("" + LAST),
         e.toString());
     assertEquals(before, test.raw(ROW));
     agree();
@@ -194,7 +196,8 @@ class LastTimestampsTest {
     clientRefused(t -> t.region.append(new Append(ROW).addColumn(RegionForTest.F, A, A)));
     clientRefused(t -> t.region.checkAndMutate(CheckAndMutate.newBuilder(ROW).ifNotExists(RegionForTest.F, A)
         .build(new Put(ROW).addColumn(RegionForTest.F, A, A))));
-    clientRefused(t -> t.region.mutateRow(new RowMutations(ROW).add((Mutation) new Put(ROW).addColumn(RegionForTest.F, A, A))
+    clientRefused(t -> t.region.mutateRow(new RowMutations(ROW).add((Mutation) new Put(ROW).addColumn(RegionForTest.F,
+        A, A))
         .add((Mutation) new Put(ROW).addColumn(RegionForTest.G, A, A))));
     clientRefused(t -> t.region.batchMutate(new Mutation[] {new Put(ROW).addColumn(RegionForTest.F, A, A)}));
     // Other rows, families and single versions are not masked.
@@ -219,8 +222,9 @@ class LastTimestampsTest {
   }
 
   @Test
-  void whatGrowsOverTheLastTimeStampIsRefused() throws Exception {
-    test.region.put(new Put(ROW).addColumn(RegionForTest.F, A, LAST, A).addColumn(RegionForTest.F, N, LAST, Bytes.toBytes(5L)));
+  void incrementBeyondTheLastTimeStampIsRefused() throws Exception {
+    test.region.put(new Put(ROW).addColumn(RegionForTest.F, A, LAST, A).addColumn(RegionForTest.F, N, LAST,
+        Bytes.toBytes(5L)));
     for (int i = 0; i < 3; ++i) {
       clientRefused(t -> t.region.increment(new Increment(ROW).addColumn(RegionForTest.F, N, 1)));
       clientRefused(t -> t.region.append(new Append(ROW).addColumn(RegionForTest.F, A, A)));

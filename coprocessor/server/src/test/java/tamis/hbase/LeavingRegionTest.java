@@ -47,7 +47,8 @@ class LeavingRegionTest {
   }
 
   private Cluster.Error search() {
-    Cluster.SearchRequest request = Cluster.SearchRequest.newBuilder().setTableId(region.table.tableId).setSchemaVersion(1)
+    Cluster.SearchRequest request = Cluster.SearchRequest.newBuilder().setTableId(region.table.tableId)
+        .setSchemaVersion(1)
         .addRanges(Cluster.SearchRange.newBuilder().setRegionId(region.id)).addBranches(Cluster.Branch.newBuilder()
             .setPredicate(SearchTest.compare(1, tamis.pb.Table.Predicate.Op.EQ, Value.text("a")).toByteString())
             .addStreams(SearchTest.stream(1, SearchTest.equal(Value.text("a"))))).build();
@@ -58,9 +59,12 @@ class LeavingRegionTest {
     Value[] values = new Value[5];
     values[0] = Value.bytes(row);
     values[1] = Value.text("b");
-    Cluster.MutateRequest request = Cluster.MutateRequest.newBuilder().setTableId(region.table.tableId).setSchemaVersion(1)
-        .addRegions(Cluster.RegionMutations.newBuilder().setRegionId(region.id).addMutations(Cluster.Mutation.newBuilder()
-            .setKey(ByteString.copyFrom(row)).setRow(ByteString.copyFrom(Codec.encodeRow(region.table.schema, values, null)))))
+    Cluster.MutateRequest request = Cluster.MutateRequest.newBuilder().setTableId(region.table.tableId)
+        .setSchemaVersion(1)
+        .addRegions(Cluster.RegionMutations.newBuilder().setRegionId(region.id)
+            .addMutations(Cluster.Mutation.newBuilder()
+            .setKey(ByteString.copyFrom(row)).setRow(ByteString.copyFrom(Codec.encodeRow(region.table.schema, values,
+                null)))))
         .build();
     return STATE.mutate(request).getRegions(0).getError();
   }
@@ -118,7 +122,8 @@ class LeavingRegionTest {
     STATE.endForTest(true);
     String before = test.raw(ROW);
     fail();
-    assertThrows(NotServingRegionException.class, () -> test.region.put(new Put(ROW).addColumn(RegionForTest.F, A, ROW)));
+    assertThrows(NotServingRegionException.class, () -> test.region.put(new Put(ROW).addColumn(RegionForTest.F, A,
+        ROW)));
     assertThrows(NotServingRegionException.class, () -> test.region.delete(new Delete(ROW)));
     Fault.only();
     assertEquals(before, test.raw(ROW));
@@ -136,7 +141,7 @@ class LeavingRegionTest {
   }
 
   @Test
-  void whatFailsOutsideOfARegionIsToldAsAStop() throws Exception {
+  void failureOutsideOfARegionIsReportedAsAStop() throws Exception {
     Fault.only(Fault.STREAM_CLOSED_IN_CALL);
     byte[] none = new byte[0];
     assertThrows(NullPointerException.class, () -> STATE.call("Status", none));
@@ -150,7 +155,8 @@ class LeavingRegionTest {
   void onlyWhatIsUncheckedProvesNothing() {
     Throwable failure = new IllegalStateException("closed");
     for (Throwable e : new Throwable[] {failure, new OutOfMemoryError(), new InterruptedException(),
-        new DoNotRetryIOException("a hook", failure), new DoNotRetryIOException("twice", new DoNotRetryIOException("", failure))}) {
+        new DoNotRetryIOException("a hook", failure), new DoNotRetryIOException("twice",
+            new DoNotRetryIOException("", failure))}) {
       assertTrue(StatusException.provesNothing(e), e.toString());
       assertEquals(Cluster.Error.Code.UNAVAILABLE, StatusException.errorOf(e, true).getCode());
     }
@@ -160,10 +166,12 @@ class LeavingRegionTest {
         StatusException.errorOf(new StatusException(Cluster.Error.Code.INVALID_ARGUMENT, "wrong"), true).getCode());
     assertEquals(Cluster.Error.Code.INVALID_ARGUMENT,
         StatusException.errorOf(new DoNotRetryIOException("a hook", new IOException("wrong")), true).getCode());
-    // Of a server that stays.
+    // The server does not stop.
     assertEquals(Cluster.Error.Code.INTERNAL, StatusException.errorOf(failure, false).getCode());
-    assertEquals(Cluster.Error.Code.RESOURCE_EXHAUSTED, StatusException.errorOf(new OutOfMemoryError(), false).getCode());
+    assertEquals(Cluster.Error.Code.RESOURCE_EXHAUSTED, StatusException.errorOf(new OutOfMemoryError(),
+        false).getCode());
     assertEquals(Cluster.Error.Code.UNAVAILABLE, StatusException.errorOf(new InterruptedException(), false).getCode());
-    assertEquals(Cluster.Error.Code.UNAVAILABLE, StatusException.errorOf(new InterruptedIOException(), false).getCode());
+    assertEquals(Cluster.Error.Code.UNAVAILABLE, StatusException.errorOf(new InterruptedIOException(),
+        false).getCode());
   }
 }

@@ -12,7 +12,7 @@ import java.util.Set;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 
-/** What is noticed of an HBase that lacks something, before a write is. */
+/** Missing methods of HBase are noticed before anything is written. */
 class LinkageTest {
   private static final String STORE = "org.apache.hadoop.hbase.regionserver.HStore";
   private static final String REGION = "org.apache.hadoop.hbase.regionserver.HRegion";
@@ -119,8 +119,10 @@ class LinkageTest {
   @Test
   void aParameterOfAnotherTypeIsNoticed() throws Exception {
     String files = "org.apache.hadoop.hbase.regionserver.HRegionFileSystem";
-    String before = "(Lorg/apache/hadoop/fs/FileSystem;Lorg/apache/hadoop/fs/Path;)Lorg/apache/hadoop/hbase/client/RegionInfo;";
-    assertMissing(files + ".loadRegionInfoFileContent", new OtherHBase(files, before, before.replace("/Path;", "/Math;")));
+    String before = "(Lorg/apache/hadoop/fs/FileSystem;Lorg/apache/hadoop/fs/Path;)"
+        + "Lorg/apache/hadoop/hbase/client/RegionInfo;";
+    assertMissing(files + ".loadRegionInfoFileContent", new OtherHBase(files, before,
+        before.replace("/Path;", "/Math;")));
   }
 
   @Test
@@ -142,6 +144,7 @@ class LinkageTest {
     java.lang.reflect.Method method = Class.forName("tamis.hbase.Linkage", true, other).getDeclaredMethod("refusal");
     method.setAccessible(true);
     String why = (String) method.invoke(null);
-    assertTrue(why.contains(org.apache.hadoop.hbase.util.VersionInfo.getVersion()) && why.contains("getOpenSeqNum"), why);
+    assertTrue(why.contains(org.apache.hadoop.hbase.util.VersionInfo.getVersion()) && why.contains("getOpenSeqNum"),
+        why);
   }
 }

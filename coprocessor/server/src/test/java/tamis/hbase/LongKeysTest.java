@@ -123,8 +123,8 @@ class LongKeysTest {
   }
 
   /**
-   * What leads has the long keys, what it leaps along the long values, and the counters know the size of both. Between two
-   * of the keys lie several entries of one value.
+   * The driving index has the long keys, the joined index skips along the long values, and the counters know the size
+   * of both. Between two of the keys lie several entries of one value.
    */
   @Test
   void aStreamIsSoughtByAKeyThatItsValueLeavesNoRoomFor() throws Exception {
@@ -162,7 +162,7 @@ class LongKeysTest {
         search(branch, Cluster.SearchRange.newBuilder(), 100).keys);
   }
 
-  /** What is behind the longest key is looked at all the same when an index is made of rows that are there. */
+  /** Rows behind the longest key are read as well when an index is made of existing rows. */
   @Test
   void anIndexIsMadeBehindTheLongestKey() throws Exception {
     test = new RegionForTest(RegionForTest.descriptor(schema().toBuilder().clearIndexes().build(), 1), new byte[0],
@@ -198,7 +198,7 @@ class LongKeysTest {
 
   /** Values, keys and ends of ranges that no entry and no row can have. */
   @Test
-  void whatIsAskedForMayBeLongerThanARow() throws Exception {
+  void requestedKeyMayBeLongerThanARow() throws Exception {
     open(new byte[0]);
     String longest = padded("k001", HConstants.MAX_ROW_LENGTH);
     for (String key : new String[] {"k000", longest, "k002"}) {

@@ -167,7 +167,7 @@ class NestedBatchTest {
   }
 
   @Test
-  void whatIsWrittenBesideABuilderGetsAllOfItsEntries() throws Exception {
+  void writeBesideABuilderGetsAllOfItsEntries() throws Exception {
     assertEquals(0, missedBesideABuilder());
     Fault.only(Fault.NESTED_BATCH_SHARES_CONTEXT);
     assertEquals(1, missedBesideABuilder());

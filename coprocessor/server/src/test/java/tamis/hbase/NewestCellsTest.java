@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import tamis.pb.Table;
 import tamis.table.Key;
 
-/** What is read without a scan is what a scan reads, of random rows in memory and in files; a failure names its seed. */
+/** A read without a scan gives the same as a scan, for random rows in memory and in files; a failure names its seed. */
 class NewestCellsTest {
   private static final int ROWS = 12;
   private static final String[] QUALIFIERS = {"a", "s", "n", "other", ""};
@@ -52,7 +52,7 @@ class NewestCellsTest {
         test.region.compact(random.nextInt(4) > 0);
         break;
       case 7:
-        // As it may stand in a table from before it was indexed: a cell that expires by itself.
+        // A cell that expires by itself, as it may stand in a table from before it was indexed.
         BatchContext.next().writer = BatchContext.Writer.INDEX;
         test.region.put(new Put(row).addColumn(RegionForTest.F, qualifier, timestamp, Bytes.toBytes(7L))
             .setTTL(random.nextBoolean() ? 1 : 1_000_000_000));
@@ -64,7 +64,8 @@ class NewestCellsTest {
           byte[] name = Bytes.toBytes(QUALIFIERS[random.nextInt(QUALIFIERS.length)]);
           put.addColumn(RegionForTest.F, name, 1000 + random.nextInt(40), Bytes.toBytes((long) random.nextInt(100)));
         }
-        if (random.nextInt(3) == 0) put.addColumn(RegionForTest.G, Bytes.toBytes("b"), timestamp, Bytes.toBytes("v" + random.nextInt(9)));
+        if (random.nextInt(3) == 0) put.addColumn(RegionForTest.G, Bytes.toBytes("b"), timestamp,
+            Bytes.toBytes("v" + random.nextInt(9)));
         test.region.put(put);
       }
     }
@@ -97,7 +98,7 @@ class NewestCellsTest {
   }
 
   @Test
-  void whatIsReadIsWhatAScanReads() throws Exception {
+  void readEqualsAScan() throws Exception {
     for (long seed = 1; seed <= 8; ++seed) {
       Random random = new Random(seed);
       Table.Schema.Builder schema = RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1))
@@ -115,7 +116,7 @@ class NewestCellsTest {
     assertTrue(read > putAside && putAside > 0, read + " rows were read, " + putAside + " put aside");
   }
 
-  /** Of a file that the row's cells in memory are newer than, or that does not have the row, nothing is read. */
+  /** A file that is older than the row's cells in memory, or that lacks the row, is not read. */
   @Test
   void aRowThatNoFileHasIsReadInMemoryAlone() throws Exception {
     Table.Schema schema = RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build();

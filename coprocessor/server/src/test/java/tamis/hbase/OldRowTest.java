@@ -11,7 +11,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import tamis.pb.Table;
 
-/** What a write finds of the row before it: each rule with it and without it, when the row lacks an entry. */
+/** The old row as a write finds it: each rule with it and without it, where the row lacks an entry. */
 class OldRowTest {
   private static final byte[] ROW = Bytes.toBytes("r");
   private static final byte[] A = Bytes.toBytes("a");

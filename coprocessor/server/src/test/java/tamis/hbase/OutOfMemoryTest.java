@@ -26,8 +26,8 @@ import tamis.table.Codec;
 import tamis.table.Value;
 
 /**
- * Memory runs out in the hooks of a write, at each of their places in turn, while a coordinator listens: no entry is lost,
- * nothing that is acknowledged is excluded, and no lock stays.
+ * Memory runs out in the hooks of a write, at each of their places in turn, while a coordinator listens: no entry is
+ * lost, nothing that is acknowledged is excluded, and no lock stays.
  */
 class OutOfMemoryTest {
   private static final long SECOND = TimeUnit.SECONDS.toNanos(1);

@@ -7,8 +7,8 @@ import java.util.Random;
 import java.util.concurrent.TimeUnit;
 
 /**
- * What befalls a cluster of three servers from outside, one thing at a time, each as often as the others. The cluster needs
- * --hdfs and --cuts. Threads: one.
+ * Outages of a cluster of three servers, one at a time, each as often as the others. The cluster needs --hdfs and
+ * --cuts. Threads: one.
  */
 final class Outages {
   private static final int SERVERS = 3;

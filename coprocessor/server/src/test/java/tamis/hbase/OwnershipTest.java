@@ -12,7 +12,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
-/** Whoever asks whether the server owns its regions holds one of its handlers. */
+/** A check of the server's ownership holds one of its handlers. */
 class OwnershipTest {
   /** The log's sync hangs, say. */
   @Test
@@ -64,7 +64,8 @@ class OwnershipTest {
       threads.add(thread);
     }
     for (Thread thread : threads) {
-      while (thread.getState() != Thread.State.WAITING && thread.getState() != Thread.State.TIMED_WAITING) Thread.yield();
+      while (thread.getState() != Thread.State.WAITING
+          && thread.getState() != Thread.State.TIMED_WAITING) Thread.yield();
     }
     ends.countDown();
     for (Thread thread : threads) thread.join();

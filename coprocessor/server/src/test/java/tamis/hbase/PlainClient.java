@@ -34,7 +34,7 @@ import org.apache.hadoop.hbase.util.Bytes;
  *   delete KEY                            done
  *   get KEY                               cells FAMILY:QUALIFIER=VALUE ...
  *
- * Keys and values are hexadecimal. What fails is answered with "refused MESSAGE" where nothing was done, else with "may
+ * Keys and values are hexadecimal. A failure is answered with "refused MESSAGE" where nothing was done, else with "may
  * stand MESSAGE". The first line is "ready".
  */
 public final class PlainClient {

@@ -22,9 +22,10 @@ import org.apache.hadoop.hbase.util.Bytes;
 import tamis.pb.Cluster;
 
 /**
- * What puts by a plain client cost with the jar, as ratios to the same puts into a table without it, of one run: rounds in
- * turn, medians of the rounds' ratios. With "poll" a coordinator listens to every server. At the end a check compares all
- * rows, entries and filters. The class path has the cluster's configuration (hbase-local start --full-speed).
+ * The cost of puts by a plain client with the jar, as ratios to the same puts into a table without it, of one run:
+ * rounds in turn, medians of the rounds' ratios. With "poll" a coordinator listens to every server. At the end a check
+ * compares all rows, entries and filters. The class path has the cluster's configuration (hbase-local start
+ * --full-speed).
  *
  *   PutBenchmark SECONDS_A_ROUND ROUNDS [poll] [KNOWN] [NEW] [BATCH] [FRESH]
  */
@@ -46,7 +47,7 @@ public final class PutBenchmark {
     this.roundNs = roundNs;
   }
 
-  /** What a client does, and of which values. */
+  /** The kind of a client's writes, and of their values. */
   private enum Kind {
     KNOWN("put of a value that is there"), NEW("put of a new value"), BATCH("batch of 100, rows that are there"),
     FRESH("batch of 100, new rows");
@@ -88,7 +89,8 @@ public final class PutBenchmark {
       tamis.pb.Table.Schema.Builder schema = RegionForTest.schema();
       int[] columns = {1, 4, 3};
       for (int i = 0; i < indexes; ++i) {
-        schema.addIndexes(RegionForTest.index(i + 1, "by_" + i, true, columns[i]).toBuilder().setExpectedValues(10_000));
+        schema.addIndexes(RegionForTest.index(i + 1, "by_" + i, true,
+            columns[i]).toBuilder().setExpectedValues(10_000));
       }
       table = TableForTest.indexed(plain, schema.build());
     }
@@ -106,7 +108,8 @@ public final class PutBenchmark {
   }
 
   private Put put(byte[] row, Random random, boolean fresh) {
-    return new Put(row).addColumn(RegionForTest.F, A, fresh ? Bytes.toBytes("n" + newValue.incrementAndGet()) : known(random))
+    return new Put(row).addColumn(RegionForTest.F, A, fresh ? Bytes.toBytes("n" + newValue.incrementAndGet())
+        : known(random))
         .addColumn(RegionForTest.F, S, known(random)).addColumn(RegionForTest.G, B, known(random));
   }
 
@@ -188,7 +191,8 @@ public final class PutBenchmark {
         throughput.get(i).add(indexed.perSecond / plain.perSecond);
       }
     }
-    System.out.println(String.format("| %s, %d threads | %.2f ms, %.0f rows/s | %.2f x, %.2f x | %.2f x, %.2f x |", kind.text,
+    System.out.println(String.format("| %s, %d threads | %.2f ms, %.0f rows/s | %.2f x, %.2f x | %.2f x, %.2f x |",
+        kind.text,
         threads, median(latency.get(0)), median(throughput.get(0)), median(latency.get(1)), median(throughput.get(1)),
         median(latency.get(2)), median(throughput.get(2))));
   }
@@ -200,7 +204,8 @@ public final class PutBenchmark {
       while (!stop) {
         long sent = System.nanoTime();
         try {
-          copy.apply(Cluster.PollReply.parseFrom(calls.call(row, "Poll", copy.request(200_000_000).toByteArray())), sent);
+          copy.apply(Cluster.PollReply.parseFrom(calls.call(row, "Poll", copy.request(200_000_000).toByteArray())),
+              sent);
         } catch (IOException e) {
           Thread.sleep(50);
         }

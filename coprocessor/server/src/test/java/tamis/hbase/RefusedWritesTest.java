@@ -34,7 +34,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** What a client may not write into an indexed table: it is told, not to try again, and nothing is done. */
+/**
+ * Writes that a client may not send to an indexed table: they are refused with an error that is not retried, and
+ * nothing is done.
+ */
 class RefusedWritesTest {
   private static final byte[] ROW = Bytes.toBytes("r");
   private static final byte[] A = Bytes.toBytes("a");
@@ -43,7 +46,7 @@ class RefusedWritesTest {
 
   private RegionForTest test;
 
-  /** Of one row. */
+  /** A write of one row. */
   private interface Write {
     void into(RegionForTest test) throws Exception;
   }
@@ -69,7 +72,7 @@ class RefusedWritesTest {
     assertTrue(e.getMessage().contains(why), e.toString());
     assertEquals(before, test.raw(ROW));
     assertEquals(entries, test.entries().size());
-    // Whoever comes next finds no lock.
+    // The next write finds no lock.
     test.region.put(new Put(ROW).addColumn(RegionForTest.F, S, Bytes.toBytes("next")));
     assertArrayEquals(Bytes.toBytes("before"), test.region.get(new Get(ROW)).getValue(RegionForTest.F, A));
   }
@@ -100,7 +103,7 @@ class RefusedWritesTest {
     refused(why, t -> t.region.append(new Append(ROW).addColumn(RegionForTest.F, A, A).setTTL(1000)));
   }
 
-  /** As under a jar that is older than the table: what came in would have no entries under the next one. */
+  /** Models a jar that is older than the table: rows that come in would have no entries under the next one. */
   @Test
   void nothingComesIntoATableWhoseSchemaCannotBeRead() throws Exception {
     TableDescriptor good = test.region.getTableDescriptor();
@@ -152,7 +155,7 @@ class RefusedWritesTest {
         Collections.singletonList(new ArrayBackedTag(TagType.TTL_TAG_TYPE, ttl)));
   }
 
-  /** As replication brings them. */
+  /** Tags as replication brings them. */
   @Test
   void norByTagsOfTheirOwn() throws Exception {
     String why = "expire one by one";

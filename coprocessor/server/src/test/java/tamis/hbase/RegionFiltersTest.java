@@ -90,7 +90,7 @@ class RegionFiltersTest {
   }
 
   @Test
-  void whatFindsNoRoomIsCountedOnceThereIsSome() throws Exception {
+  void filterWithoutRoomIsCountedOnceThereIsSome() throws Exception {
     assertTrue(filter(open.get(0)).isCounted() && !filter(open.get(0)).isOfBits());
     assertTrue(filter(open.get(1)).isCounted() && filter(open.get(1)).isOfBits());
     IndexedRegion last = open.get(2);
@@ -122,7 +122,7 @@ class RegionFiltersTest {
 
   /** However often it is looked at: each time the whole index is read up to there. */
   @Test
-  void whatCannotBeReadIsTriedAgainEverLessOften() throws Exception {
+  void unreadableFilterIsRetriedEverLessOften() throws Exception {
     IndexedRegion region = open.get(2);
     Unreadable.on = true;
     open.remove(0); // there is room
@@ -141,7 +141,7 @@ class RegionFiltersTest {
 
   /** Each value that goes stays in bits alone, and who is counted anew makes writers wait until that is known. */
   @Test
-  void whatWearsSoonRestsBehindACount() throws Exception {
+  void filterThatWearsSoonRestsAfterACount() throws Exception {
     IndexedRegion region = open.get(1);
     assertTrue(filter(region).isOfBits());
     filters.limitForTest(COUNTERS * 19 / 10); // room for more bits, and for no counters
@@ -177,7 +177,7 @@ class RegionFiltersTest {
 
   /** A put is never turned away for that, and adds a layer where it must. */
   @Test
-  void whatGrowsBeyondAllRoomIsGivenUp() throws Exception {
+  void filterThatGrowsBeyondAllRoomIsGivenUp() throws Exception {
     IndexedRegion region = open.get(1);
     long most = (COUNTERS + 16) / 4 * 5;
     for (int i = 0; filters.bytes() <= 3 * most; ++i) { // others are smaller

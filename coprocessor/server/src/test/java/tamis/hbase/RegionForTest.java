@@ -84,7 +84,7 @@ final class RegionForTest implements AutoCloseable {
     open();
   }
 
-  /** As on a server where the observer is not loaded. */
+  /** Models a server on which the observer is not loaded. */
   void reopenUnobserved() throws IOException {
     region.close();
     wals.close();
@@ -94,13 +94,14 @@ final class RegionForTest implements AutoCloseable {
     region.initialize();
   }
 
-  /** What was in memory is gone, and comes back from the log as far as it is there. */
+  /** Drops the memory; the log brings back what it has. */
   void crash() throws IOException {
     wals.shutdown();
     Path logs = new Path(root, "WALs");
     FileSystem files = FileSystem.get(root.toUri(), conf);
     for (org.apache.hadoop.fs.FileStatus server : files.listStatus(logs)) {
-      org.apache.hadoop.hbase.wal.WALSplitter.split(root, server.getPath(), new Path(root, "oldWALs"), files, conf, wals);
+      org.apache.hadoop.hbase.wal.WALSplitter.split(root, server.getPath(), new Path(root, "oldWALs"), files, conf,
+          wals);
     }
     open();
   }
@@ -141,7 +142,8 @@ final class RegionForTest implements AutoCloseable {
   /** "f:a@1003=v1", with the sequence id where it has one. */
   static String text(Cell cell) {
     String time = cell.getTimestamp() > 2_000_000_000_000L ? "MAX" : "" + cell.getTimestamp() % 1_000_000;
-    return (cell.getType() == Cell.Type.Put ? "" : cell.getType() + " ") + Bytes.toString(CellUtil.cloneFamily(cell)) + ":"
+    return (cell.getType() == Cell.Type.Put ? "" : cell.getType() + " ") + Bytes.toString(CellUtil.cloneFamily(cell))
+        + ":"
         + Bytes.toStringBinary(CellUtil.cloneQualifier(cell)) + "@" + time + "#" + cell.getSequenceId() + "="
         + Bytes.toStringBinary(CellUtil.cloneValue(cell));
   }

@@ -66,7 +66,7 @@ class RegionIndexesTest {
     return test;
   }
 
-  /** As a server that opens it has it. */
+  /** The region as a server that opens it has it. */
   private IndexedRegion region(String start, String end) throws Exception {
     RegionForTest test = open(start, end);
     return new IndexedRegion(test.region, test.observer().indexed().table, "s,1,2", () -> true);
@@ -96,7 +96,8 @@ class RegionIndexesTest {
     long now;
     final ArrayDeque<Runnable> ready = new ArrayDeque<>();
     final TreeMap<Long, Runnable> later = new TreeMap<>();
-    final Workers workers = new Workers((step, afterNs) -> assertNull(later.put(now + afterNs, step)), ready::add, ready::add,
+    final Workers workers = new Workers((step, afterNs) -> assertNull(later.put(now + afterNs, step)), ready::add,
+        ready::add,
         ready::add);
 
     void work() {
@@ -195,7 +196,8 @@ class RegionIndexesTest {
   void aFilterIsMadeForTheValuesThatItsIndexExpects() throws Exception {
     IndexedRegion region = incomplete(open("a", "b"));
     Told told = new Told();
-    RegionFilters filters = new RegionFilters(() -> Collections.singletonList(region), Runnable::run, Long.MAX_VALUE / 8);
+    RegionFilters filters = new RegionFilters(() -> Collections.singletonList(region), Runnable::run,
+        Long.MAX_VALUE / 8);
     new RegionIndexes(state, filters, told.workers).completeAndCount(region);
     told.work();
     Schema.Index index = region.table.schema.index(1);

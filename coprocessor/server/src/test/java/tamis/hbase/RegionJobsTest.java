@@ -30,7 +30,7 @@ import tamis.table.ByteWriter;
 import tamis.table.Codec;
 import tamis.table.Value;
 
-/** What a check finds and a rebuild makes good, on a real region. */
+/** Findings of a check, and their repair by a rebuild, on a real region. */
 class RegionJobsTest {
   private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
   private static final byte[] A = Bytes.toBytes("a");
@@ -100,7 +100,8 @@ class RegionJobsTest {
   @Test
   void aCheckFindsWhatIsWrongAndARebuildMendsIt() throws Exception {
     FilterFeed feed = RegionServerState.INSTANCE.startForTest(new FeedOptions());
-    tamis.pb.Table.Schema schema = schema(1, RegionForTest.index(1, "by_a", true, 1), RegionForTest.index(2, "by_s", true, 4));
+    tamis.pb.Table.Schema schema = schema(1, RegionForTest.index(1, "by_a", true, 1),
+        RegionForTest.index(2, "by_s", true, 4));
     try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema, 1), new byte[0], Bytes.toBytes("x"))) {
       IndexedRegion region = test.observer().indexed();
       for (int i = 0; i < 300; ++i) test.region.put(put(i, "v" + i % 100));
@@ -144,7 +145,8 @@ class RegionJobsTest {
   void entriesBeforeGarbageAreCounted() throws Exception {
     RegionServerState.INSTANCE.startForTest(new FeedOptions());
     try (RegionForTest test = new RegionForTest(
-        RegionForTest.descriptor(schema(1, RegionForTest.index(1, "by_a", true, 1)), 1), new byte[0], Bytes.toBytes("x"))) {
+        RegionForTest.descriptor(schema(1, RegionForTest.index(1, "by_a", true, 1)), 1), new byte[0],
+            Bytes.toBytes("x"))) {
       IndexedRegion region = test.observer().indexed();
       for (int i = 0; i < 10; ++i) test.region.put(put(i, "v" + i));
       writeEntries(test.region, entryPut(region.keys.entry(1, encoded("w"), Bytes.toBytes("y"))));
@@ -256,7 +258,8 @@ class RegionJobsTest {
       progress.rows(10 * region);
       if (region == 2) throw new IOException("broken");
     });
-    Cluster.StartJobRequest request = Cluster.StartJobRequest.newBuilder().setJob(9).addRegionIds(1).addRegionIds(2).build();
+    Cluster.StartJobRequest request =
+        Cluster.StartJobRequest.newBuilder().setJob(9).addRegionIds(1).addRegionIds(2).build();
     Set<Long> here = new HashSet<>(request.getRegionIdsList());
     jobs.start(request, "kim", here);
     jobs.start(request, "kim", here);
@@ -289,10 +292,11 @@ class RegionJobsTest {
     assertEquals(Cluster.Error.Code.OK, toldTo(jobs, "lee"));
   }
 
-  /** Nobody asked for the rights to its table. */
+  /** The rights to its table were never checked. */
   @Test
   void aRegionThatComesLaterIsNotWorkedOn() throws Exception {
-    RegionJobs jobs = new RegionJobs((job, region, progress, result) -> result.setCheck(Cluster.RegionCheck.newBuilder().setRows(5)));
+    RegionJobs jobs = new RegionJobs((job, region, progress, result) ->
+        result.setCheck(Cluster.RegionCheck.newBuilder().setRows(5)));
     jobs.start(Cluster.StartJobRequest.newBuilder().setJob(9).addRegionIds(1).addRegionIds(2).build(), "kim",
         Collections.singleton(2L));
     Cluster.GetJobReply reply = await(jobs, 9);
@@ -310,7 +314,8 @@ class RegionJobsTest {
       IndexedRegion region = test.observer().indexed();
       for (int i = 0; i < 20; ++i) test.region.put(put(i, "v" + i % 7));
       state.openForTest(region);
-      Cluster.StatusReply status = state.status(Cluster.StatusRequest.newBuilder().setTableId(region.table.tableId).build());
+      Cluster.StatusReply status = state.status(Cluster.StatusRequest.newBuilder().setTableId(region.table.tableId)
+          .build());
       assertEquals(1, status.getRegionsCount());
       assertEquals(20, status.getRegions(0).getIndexes(0).getEntries());
       assertTrue(status.getRegions(0).getIndexes(0).getPublished() && status.getFilterBytes() > 0);

@@ -33,7 +33,7 @@ class RegionLifeTest {
     final FilterFeed feed = new FilterFeed("s", 7, new FeedOptions(), () -> now, (column, bytes) -> null);
     final RegionLife life = new RegionLife(feed, () -> now, () -> false);
 
-    /** As far as postOpen. */
+    /** Opens it as far as postOpen. */
     IndexedRegion open() {
       IndexedRegion region =
           new IndexedRegion(test.region, test.observer().indexed().table, "s,1,2", () -> true);
@@ -114,7 +114,7 @@ class RegionLifeTest {
   }
 
   @Test
-  void whoOpensBehindADeadOwnerWaits() throws Exception {
+  void openingBehindADeadOwnerWaits() throws Exception {
     assertTrue(waitsBehindTheDead());
   }
 
@@ -242,9 +242,10 @@ class RegionLifeTest {
     return reply.getResults(0).getError().getCode() == Cluster.Error.Code.OK;
   }
 
-  /** What a region that was made of others begins with: their last number. */
+  /** The mark of a region that was made of others: their last number. */
   private void makeOfOthers() throws Exception {
-    WALSplitUtil.writeRegionSequenceIdFile(CommonFSUtils.getWALFileSystem(test.conf), test.region.getWALRegionDir(), 17);
+    WALSplitUtil.writeRegionSequenceIdFile(CommonFSUtils.getWALFileSystem(test.conf), test.region.getWALRegionDir(),
+        17);
   }
 
   /** A parent that was closed within its wait left its flag with itself, and no file of it names it here. */
@@ -262,7 +263,7 @@ class RegionLifeTest {
   }
 
   @Test
-  void whatMayHaveAParentThatItDoesNotKnowWaits() throws Exception {
+  void regionThatMayHaveAnUnknownParentWaits() throws Exception {
     assertTrue(waitsBehindAParentWithoutFiles());
   }
 
@@ -282,16 +283,17 @@ class RegionLifeTest {
   void parentsThatAreKnownHaveAllKeysOfARegion() {
     assertTrue(RegionLife.covered(region("b", "d"), Arrays.asList(region("a", ""))));
     assertTrue(RegionLife.covered(region("", ""), Arrays.asList(region("m", ""), region("", "m"))));
-    assertTrue(RegionLife.covered(region("a", "d"), Arrays.asList(region("a", "b"), region("b", "c"), region("c", "d"))));
+    assertTrue(RegionLife.covered(region("a", "d"), Arrays.asList(region("a", "b"), region("b", "c"),
+        region("c", "d"))));
     assertFalse(RegionLife.covered(region("a", "d"), Arrays.asList(region("a", "b"), region("c", "d"))));
     assertFalse(RegionLife.covered(region("a", "d"), Arrays.asList(region("b", "d"))));
     assertFalse(RegionLife.covered(region("a", ""), Arrays.asList(region("a", "d"))));
     assertFalse(RegionLife.covered(region("", ""), Collections.emptyList()));
   }
 
-  /** As all regions of a table that is attached. */
+  /** All regions of a table that is attached are like this. */
   @Test
-  void whatHasFilesOfItsOwnOpensAtOnce() throws Exception {
+  void regionWithFilesOfItsOwnOpensAtOnce() throws Exception {
     makeOfOthers();
     test.region.put(new Put(Bytes.toBytes("row")).addColumn(RegionForTest.F, Bytes.toBytes("a"), Bytes.toBytes("v")));
     test.region.flush(true);
@@ -454,7 +456,7 @@ class RegionLifeTest {
   }
 
   @Test
-  void whatWasProvedBeforeASleepIsNotBelieved() {
+  void proofFromBeforeASleepIsNotBelieved() {
     assertFalse(believesAfterSleep());
   }
 

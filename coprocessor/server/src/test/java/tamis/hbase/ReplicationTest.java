@@ -36,12 +36,12 @@ import org.apache.hadoop.hbase.wal.WALKeyImpl;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** What HBase ships of an indexed table's log to another cluster, and what an indexed table there makes of it. */
+/** The part of an indexed table's log that HBase ships to another cluster, and its effect on an indexed table there. */
 class ReplicationTest {
   private static final byte[] A = Bytes.toBytes("a");
   private static final byte[] N = Bytes.toBytes("n");
 
-  /** What came into the log, edit by edit, as far as its families are shipped; null: nobody listens. */
+  /** The log's edits, as far as their families are shipped; null: nothing is recorded. */
   private static volatile List<List<Cell>> shipped;
 
   /** Hears of the log of its region. */
@@ -110,7 +110,7 @@ class ReplicationTest {
     }
   }
 
-  /** As HBase's sink does: one mutation for each row and kind of cell, all of them at once. */
+  /** Like HBase's sink: one mutation for each row and kind of cell, all of them at once. */
   private static void apply(RegionForTest target, List<List<Cell>> edits) throws IOException {
     List<Mutation> mutations = new ArrayList<>();
     for (List<Cell> edit : edits) {

@@ -23,13 +23,15 @@ import tamis.table.Key;
 import tamis.table.Value;
 
 /**
- * What users with and without rights may do by our messages, on a real cluster that asks for them: alice reads and writes,
- * carol reads, dora reads one column, erin reads and administrates, frank writes, bob nothing. The cluster needs
+ * Requests of users with and without rights, on a real cluster that checks them: alice reads and writes, carol reads,
+ * dora reads one column, erin reads and administrates, frank writes, bob nothing. The cluster needs
  *
  *   -D hbase.security.authorization=true
- *   -D hbase.coprocessor.master.classes=tamis.hbase.SchemaGuard,org.apache.hadoop.hbase.security.access.AccessController
- *   -D hbase.coprocessor.region.classes=org.apache.hadoop.hbase.security.access.AccessController
- *   -D hbase.coprocessor.regionserver.classes=org.apache.hadoop.hbase.security.access.AccessController
+ *   -D hbase.coprocessor.master.classes=tamis.hbase.SchemaGuard,ACCESS
+ *   -D hbase.coprocessor.region.classes=ACCESS
+ *   -D hbase.coprocessor.regionserver.classes=ACCESS
+ *
+ * where ACCESS is org.apache.hadoop.hbase.security.access.AccessController.
  */
 public final class RightsDrive {
   private static final TableName NAME = TableName.valueOf("tamis_rights");
@@ -82,7 +84,8 @@ public final class RightsDrive {
   }
 
   private static long regionId(Connection connection) throws IOException {
-    return IndexedRegion.idOf(connection.getRegionLocator(NAME).getRegionLocation(new byte[0], true).getRegion().getEncodedName());
+    return IndexedRegion.idOf(connection.getRegionLocator(NAME).getRegionLocation(new byte[0],
+        true).getRegion().getEncodedName());
   }
 
   private static String search(Connection connection, int index, int column, String value) throws Exception {
@@ -92,8 +95,10 @@ public final class RightsDrive {
     Cluster.SearchRequest request = Cluster.SearchRequest.newBuilder().setTableId(IndexedTable.tableId(NAME, 1))
         .setSchemaVersion(1).addRanges(Cluster.SearchRange.newBuilder().setRegionId(regionId(connection)))
         .addBranches(Cluster.Branch.newBuilder().setPredicate(predicate.toByteString()).addStreams(
-            Cluster.IndexStream.newBuilder().setIndexId(index).setEquality(true).addRanges(Cluster.IndexRange.newBuilder()
-                .setLow(ByteString.copyFrom(low.toBytes())).setHigh(ByteString.copyFrom(Key.prefixEnd(low.toBytes()))))))
+            Cluster.IndexStream.newBuilder().setIndexId(index).setEquality(true)
+                .addRanges(Cluster.IndexRange.newBuilder()
+                .setLow(ByteString.copyFrom(low.toBytes()))
+                    .setHigh(ByteString.copyFrom(Key.prefixEnd(low.toBytes()))))))
         .build();
     Cluster.RangeResult result = Cluster.SearchReply.parseFrom(
         new ServerCalls(connection, NAME, 1).call(new byte[0], "Search", request.toByteArray())).getResults(0);
@@ -134,13 +139,15 @@ public final class RightsDrive {
     try {
       return new ServerCalls(connection, NAME, 1).job(kind).getRows() + " rows";
     } catch (IOException e) {
-      return e.getMessage().contains("nsufficient permissions") || e.getMessage().contains("only some cells") ? "denied" : e.toString();
+      return e.getMessage().contains("nsufficient permissions") || e.getMessage().contains("only some cells")
+          ? "denied" : e.toString();
     }
   }
 
   /** How many entries the first index has, as far as he is told. */
   private static String status(Connection connection) throws Exception {
-    Cluster.StatusRequest request = Cluster.StatusRequest.newBuilder().setTableId(IndexedTable.tableId(NAME, 1)).build();
+    Cluster.StatusRequest request = Cluster.StatusRequest.newBuilder().setTableId(IndexedTable.tableId(NAME,
+        1)).build();
     Cluster.StatusReply reply = Cluster.StatusReply.parseFrom(
         new ServerCalls(connection, NAME, 1).call(new byte[0], "Status", request.toByteArray()));
     boolean named = reply.getCoordinatorsList().stream().anyMatch(coordinator -> coordinator.getCoordinator() != 0);

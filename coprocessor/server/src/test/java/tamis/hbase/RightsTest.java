@@ -31,14 +31,15 @@ import tamis.table.Codec;
 import tamis.table.Key;
 import tamis.table.Value;
 
-/** What our messages ask of whoever keeps the rights: another coprocessor of the region. */
+/** The rights that our messages require, checked by another coprocessor of the region. */
 class RightsTest {
   private static final byte[] A = Bytes.toBytes("a");
   private static final byte[] ROW = Bytes.toBytes("r");
 
   /** Lets nobody read some columns, or lets read only some cells; lets nobody flush. */
   public static final class Keeper implements RegionCoprocessor, RegionObserver {
-    static volatile BiPredicate<byte[], byte[]> hidden = (family, qualifier) -> false; // qualifier null: of the whole family
+    // Qualifier null: of the whole family.
+    static volatile BiPredicate<byte[], byte[]> hidden = (family, qualifier) -> false;
     static volatile boolean filters;
     static volatile boolean refusesFlush;
 
@@ -59,7 +60,8 @@ class RightsTest {
     }
 
     @Override
-    public void preFlush(ObserverContext<RegionCoprocessorEnvironment> c, FlushLifeCycleTracker tracker) throws IOException {
+    public void preFlush(ObserverContext<RegionCoprocessorEnvironment> c,
+        FlushLifeCycleTracker tracker) throws IOException {
       if (refusesFlush) throw new AccessDeniedException("Insufficient permissions");
     }
   }
@@ -109,7 +111,8 @@ class RightsTest {
 
   /** "1 rows", or why not. */
   private String searchByA() {
-    Cluster.SearchRequest request = Cluster.SearchRequest.newBuilder().setTableId(region.table.tableId).setSchemaVersion(1)
+    Cluster.SearchRequest request = Cluster.SearchRequest.newBuilder().setTableId(region.table.tableId)
+        .setSchemaVersion(1)
         .addRanges(Cluster.SearchRange.newBuilder().setRegionId(region.id))
         .addBranches(Cluster.Branch.newBuilder().setPredicate(isA("known").toByteString())).build();
     Cluster.RangeResult result = state.search(request).getResults(0);
@@ -147,13 +150,14 @@ class RightsTest {
         .setRow(ByteString.copyFrom(Codec.encodeRow(region.table.schema, row, null))).addColumns(2);
     if (condition != null) mutation.setCondition(condition.toByteString());
     Cluster.RegionMutateResult result = state.mutate(Cluster.MutateRequest.newBuilder().setTableId(region.table.tableId)
-        .setSchemaVersion(1).addRegions(Cluster.RegionMutations.newBuilder().setRegionId(region.id).addMutations(mutation))
+        .setSchemaVersion(1).addRegions(Cluster.RegionMutations.newBuilder().setRegionId(region.id)
+            .addMutations(mutation))
         .build()).getRegions(0);
     return result.hasError() ? "refused: " + result.getError().getMessage() : result.getResults(0).getCode().name();
   }
 
   @Test
-  void whoOnlyWritesIsNotToldWhatIsThere() throws Exception {
+  void writerWithoutReadRightIsNotToldWhatIsThere() throws Exception {
     assertEquals("OK", write(Kind.PUT, isA("known")));
     assertEquals("FAILED_PRECONDITION", write(Kind.PUT, isA("other")));
     assertEquals("ALREADY_EXISTS", write(Kind.INSERT_IF_ABSENT, null));
@@ -175,7 +179,7 @@ class RightsTest {
 
   /** Whether a row is there is told by any cell of it. */
   @Test
-  void whoReadsSomeColumnsOnlyIsNotToldWhetherARowIsThere() throws Exception {
+  void readerOfSomeColumnsIsNotToldWhetherARowIsThere() throws Exception {
     Keeper.hidden = (family, qualifier) -> Key.compare(family, RegionForTest.G) == 0;
     assertEquals("OK", write(Kind.PUT, isA("known")));
     assertTrue(write(Kind.UPDATE, null).startsWith("refused"));
@@ -205,7 +209,7 @@ class RightsTest {
   }
 
   @Test
-  void whoMayNotFlushMayNotRebuild() throws Exception {
+  void userThatMayNotFlushMayNotRebuild() throws Exception {
     assertEquals(Code.OK, startJob(Cluster.StartJobRequest.Kind.REBUILD));
     Keeper.refusesFlush = true;
     assertEquals(Code.OK, startJob(Cluster.StartJobRequest.Kind.CHECK));
@@ -222,7 +226,8 @@ class RightsTest {
 
   @Test
   void howManyRowsThereAreIsToldToWhoReadsThem() throws Exception {
-    state.feed().poll(Cluster.PollRequest.newBuilder().setCoordinator(77).build(), () -> System.nanoTime() + 1_000_000_000L);
+    state.feed().poll(Cluster.PollRequest.newBuilder().setCoordinator(77).build(), () -> System.nanoTime()
+        + 1_000_000_000L);
     assertEquals(1, status().getRegions(0).getIndexes(0).getEntries());
     assertEquals(77, status().getCoordinators(0).getCoordinator());
     state.secureForTest(true);

@@ -56,7 +56,7 @@ class RowLocksTest {
   }
 
   @Test
-  void whoComesTooLateHoldsNothing() throws Exception {
+  void lockRequestThatComesTooLateHoldsNothing() throws Exception {
     RowLocks.Held held = RowLocks.acquire(5, rows(5, 6), 0);
     assertNull(elsewhere(() -> RowLocks.acquire(5, rows(0, 10), 1)));
     RowLocks.Held rest = elsewhere(() -> RowLocks.acquire(5, rows(6, 10), 0));

@@ -50,7 +50,8 @@ class SchemaGuardTest {
         ColumnFamilyDescriptorBuilder.newBuilder(IndexedTable.FAMILY).build()).build(), "NEW_VERSION_BEHAVIOR");
     // Another cluster would be shipped entries under names of regions that it does not have.
     refused(table(schema(1, true)).modifyColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(IndexedTable.FAMILY)
-        .setMaxVersions(Integer.MAX_VALUE).setNewVersionBehavior(true).setScope(1).build()).build(), "REPLICATION_SCOPE 0");
+        .setMaxVersions(Integer.MAX_VALUE).setNewVersionBehavior(true).setScope(1).build()).build(),
+            "REPLICATION_SCOPE 0");
     refused(table(schema(1, true)).modifyColumnFamily(f().setKeepDeletedCells(KeepDeletedCells.TRUE).build()).build(),
         "KEEP_DELETED_CELLS");
     refused(table(schema(1, false)).modifyColumnFamily(f().setTimeToLive(100).build()).build(), "expire");
@@ -88,7 +89,8 @@ class SchemaGuardTest {
     SchemaGuard.checkChange(indexed, plain, 0);
     SchemaGuard.checkChange(plain, indexed, 0);
     // Each of the others is kept while the schema is there.
-    refusedChange(indexed, TableDescriptorBuilder.newBuilder(indexed).removeColumnFamily(IndexedTable.FAMILY), "family");
+    refusedChange(indexed, TableDescriptorBuilder.newBuilder(indexed).removeColumnFamily(IndexedTable.FAMILY),
+        "family");
     refusedChange(indexed, TableDescriptorBuilder.newBuilder(indexed).removeValue(TableDescriptorBuilder.SPLIT_POLICY),
         "split policy");
     refusedChange(indexed, TableDescriptorBuilder.newBuilder(indexed).removeCoprocessor(IndexObserver.class.getName()),
@@ -112,7 +114,7 @@ class SchemaGuardTest {
     refusedChange(indexed, TableDescriptorBuilder.newBuilder(older), "can only become " + own);
   }
 
-  /** Of two who change it at once the second is refused as ever. */
+  /** The second of two concurrent changes is refused as before. */
   @Test
   void behindARestoringASchemaIsFollowedByAVersionAboveAllBefore() throws Exception {
     TableDescriptor restored = table(schema(3, true)).build();
@@ -124,7 +126,7 @@ class SchemaGuardTest {
     TableDescriptor next = SchemaGuard.withNextVersion(changed, table(schema(501, true)).build(), 500);
     assertEquals(501, IndexedTable.of(next).schema.version);
     SchemaGuard.checkChange(changed, next, 500);
-    // Who read another version than the one that is there is left to the check.
+    // A change that read another version than the present one is left to the check.
     TableDescriptor late = table(schema(4, true)).build();
     assertSame(late, SchemaGuard.withNextVersion(changed, late, 500));
     assertThrows(IOException.class, () -> SchemaGuard.checkChange(changed, late, 500));

@@ -25,8 +25,8 @@ import tamis.table.Value;
 
 /**
  * In a region the index leads that has the fewest entries; others are joined where that pays. The table is skewed and
- * correlated: half of the rows are of one country `a`, a quarter of the next; a city `b` lies in one country; `n` is a day,
- * and `s` the day of shipping, some days later.
+ * correlated: half of the rows are of one country `a`, a quarter of the next; a city `b` lies in one country; `n` is a
+ * day, and `s` the day of shipping, some days later.
  */
 class SearchCostTest {
   private static final int A = 1;
@@ -337,7 +337,7 @@ class SearchCostTest {
   }
 
   @Test
-  void whatFilesAndMemoryHoldIsEstimated() throws Exception {
+  void estimateCoversFilesAndMemory() throws Exception {
     byte[] prefix = region.keys.index(N);
     CellEstimate.Rows all = new CellEstimate.Rows(prefix, tamis.table.Key.prefixEnd(prefix));
     List<CellEstimate.Rows> ranges = java.util.Collections.singletonList(all);

@@ -234,7 +234,8 @@ class SearchTest {
           Value low = Value.int64(random.nextInt(5));
           Table.Predicate isA = compare(A, Table.Predicate.Op.EQ, a);
           Table.Predicate isB = compare(B, Table.Predicate.Op.EQ, b);
-          Cluster.Branch both = Cluster.Branch.newBuilder().addStreams(stream(1, equal(a))).addStreams(stream(3, equal(b)))
+          Cluster.Branch both = Cluster.Branch.newBuilder().addStreams(stream(1, equal(a))).addStreams(stream(3,
+              equal(b)))
               .setPredicate(Table.Predicate.newBuilder().setKind(Table.Predicate.Kind.AND).addChildren(isA)
                   .addChildren(isB).build().toByteString()).build();
           Cluster.Branch one = Cluster.Branch.newBuilder().addStreams(stream(1, equal(a)))
@@ -258,7 +259,8 @@ class SearchTest {
             boolean matchesRange = row[N] != null && row[N].compareTo(low) >= 0;
             boolean matchesBoth = matchesA && b.equals(row[B]);
             boolean matches = plan == 0 ? matchesBoth : plan == 1 ? matchesA
-                : plan == 5 ? matchesBoth && matchesRange : plan == 2 ? matchesRange : plan == 3 ? row[N] == null : matchesA || matchesRange;
+                : plan == 5 ? matchesBoth && matchesRange : plan == 2 ? matchesRange : plan == 3 ? row[N] == null
+                    : matchesA || matchesRange;
             if (matches) expected.add(entry.getKey());
           }
           switch (plan) {
@@ -280,7 +282,8 @@ class SearchTest {
             default:
               found = search(region, random, one, range);
           }
-          assertEquals(found.size(), new TreeSet<>(found).size(), "seed " + seed + " plan " + plan + ": a row came twice");
+          assertEquals(found.size(), new TreeSet<>(found).size(), "seed " + seed + " plan " + plan
+              + ": a row came twice");
           assertEquals(expected, new TreeSet<>(found), "seed " + seed + " plan " + plan);
         }
       }
@@ -301,7 +304,7 @@ class SearchTest {
           mutate(region, put(Cluster.Mutation.Kind.PUT, key, schema, row).build()).getResults(0).getCode());
       assertEquals(Cluster.Error.Code.INVALID_ARGUMENT, mutate(region,
           put(Cluster.Mutation.Kind.UPDATE, key, schema, empty).addColumns(2).build()).getResults(0).getCode());
-      // Of several in one request each sees what those before it did.
+      // Several conditions in one request: each sees the effect of those before it.
       Cluster.RegionMutateResult result = mutate(region,
           put(Cluster.Mutation.Kind.DELETE, key, schema, row).clearRow().build(),
           put(Cluster.Mutation.Kind.INSERT_IF_ABSENT, key, schema, row).build(),
@@ -332,10 +335,11 @@ class SearchTest {
     }
   }
 
-  /** Whatever cell makes it a row. */
+  /** The row exists by any of its cells. */
   @Test
   void anIndexOnTheKeyAloneHasEveryRow() throws Exception {
-    Table.Schema schema = schema(false).toBuilder().clearIndexes().addIndexes(RegionForTest.index(1, "by_k", true, 0)).build();
+    Table.Schema schema = schema(false).toBuilder().clearIndexes().addIndexes(RegionForTest.index(1, "by_k", true,
+        0)).build();
     try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema, 1), new byte[0], new byte[0])) {
       test.region.put(new org.apache.hadoop.hbase.client.Put(Bytes.toBytes("r")).addColumn(RegionForTest.F,
           Bytes.toBytes("unmapped"), Bytes.toBytes("v")));
@@ -366,7 +370,8 @@ class SearchTest {
 
   @Test
   void compactionsDropWhatIsNoEntryOfTheRegion() throws Exception {
-    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(false), 1), new byte[0], Bytes.toBytes("s"))) {
+    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(false), 1), new byte[0],
+        Bytes.toBytes("s"))) {
       IndexedRegion region = test.observer().indexed();
       test.region.put(new org.apache.hadoop.hbase.client.Put(Bytes.toBytes("r1")).addColumn(RegionForTest.F,
           Bytes.toBytes("a"), Bytes.toBytes("v")));
@@ -377,7 +382,8 @@ class SearchTest {
       List<byte[]> before = test.entries();
       BatchContext.next().writer = BatchContext.Writer.INDEX;
       for (byte[] key : garbage) {
-        test.region.put(new org.apache.hadoop.hbase.client.Put(key).addColumn(IndexedTable.FAMILY, IndexedTable.QUALIFIER,
+        test.region.put(new org.apache.hadoop.hbase.client.Put(key).addColumn(IndexedTable.FAMILY,
+            IndexedTable.QUALIFIER,
             new byte[0]));
       }
       BatchContext.next().writer = BatchContext.Writer.CLIENT;

@@ -55,7 +55,8 @@ final class ServerCalls {
   /** To this server, whatever the region is said to be on: one call, not repeated. */
   static byte[] callDirectly(Connection connection, ServerName server, byte[] regionName, String method, byte[] request)
       throws IOException {
-    return callDirectly(connection, server, regionName, method, request, org.apache.hadoop.hbase.HConstants.PRIORITY_UNSET);
+    return callDirectly(connection, server, regionName, method, request,
+        org.apache.hadoop.hbase.HConstants.PRIORITY_UNSET);
   }
 
   static byte[] callDirectly(Connection connection, ServerName server, byte[] regionName, String method, byte[] request,
@@ -105,7 +106,8 @@ final class ServerCalls {
       connection.clearRegionLocationCache();
       for (List<HRegionLocation> regions : regions().values()) {
         for (HRegionLocation region : regions) wanted.put(id(region), region);
-        Cluster.StatusReply status = Cluster.StatusReply.parseFrom(call(regions.get(0).getRegion().getStartKey(), "Status",
+        Cluster.StatusReply status = Cluster.StatusReply.parseFrom(call(regions.get(0).getRegion().getStartKey(),
+            "Status",
             Cluster.StatusRequest.newBuilder().setTableId(tableId).build().toByteArray()));
         for (Cluster.RegionStatus region : status.getRegionsList()) {
           if (region.getSchemaVersion() != version) return false;
@@ -143,7 +145,8 @@ final class ServerCalls {
         Cluster.StartJobRequest.newBuilder().setJob(RANDOM.nextLong()).setKind(kind).setTableId(tableId);
     for (HRegionLocation region : regions) request.addRegionIds(id(region));
     byte[] row = regions.get(0).getRegion().getStartKey();
-    Cluster.StartJobReply started = Cluster.StartJobReply.parseFrom(call(row, "StartJob", request.build().toByteArray()));
+    Cluster.StartJobReply started = Cluster.StartJobReply.parseFrom(call(row, "StartJob",
+        request.build().toByteArray()));
     if (started.getError().getCode() != Cluster.Error.Code.OK) throw new IOException(started.getError().getMessage());
     while (true) {
       Cluster.GetJobReply reply = Cluster.GetJobReply.parseFrom(

@@ -6,8 +6,9 @@ import java.util.Arrays;
 import org.apache.hadoop.hbase.io.ByteBuffAllocator;
 
 /**
- * The memory of blocks that are read, as it is where HBase keeps them off its heap: what nobody holds any more is used for
- * others. Here it is overwritten at once, so that a cell that is looked at behind its scanner's end is no longer itself.
+ * The memory of blocks that are read, as it is where HBase keeps them off its heap: what nobody holds any more is used
+ * for others. Here it is overwritten at once, so that a cell that is looked at behind its scanner's end is no longer
+ * itself.
  */
 final class SpoiltBuffers extends ByteBuffAllocator {
   private static final int BUFFERS = 4096;

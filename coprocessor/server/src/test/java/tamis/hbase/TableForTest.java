@@ -18,7 +18,7 @@ final class TableForTest {
         .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(RegionForTest.G).build());
   }
 
-  /** What a plain table needs to become an indexed one. */
+  /** The settings that make a plain table an indexed one. */
   static TableDescriptor indexed(TableDescriptorBuilder plain, Table.Schema schema) throws IOException {
     return plain
         .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(IndexedTable.FAMILY)

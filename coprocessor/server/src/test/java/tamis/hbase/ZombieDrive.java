@@ -24,15 +24,15 @@ import tamis.table.Key;
 import tamis.table.Value;
 
 /**
- * A server loses its regions without knowing it: paused beyond its session, or cut off from the master, who then expires it
- * although its session lives. Meanwhile one client puts a new value after the other, and two others speak to the old
- * server alone: one searches it for the last value that was acknowledged, one is a coordinator that listens to it. An
- * answer without that value, or a region left out, is a row missed.
+ * A server loses its regions without knowing it: paused beyond its session, or cut off from the master, who then
+ * expires it although its session lives. Meanwhile one client puts a new value after the other, and two others speak to
+ * the old server alone: one searches it for the last value that was acknowledged, one is a coordinator that listens to
+ * it. An answer without that value, or a region left out, is a row missed.
  *
  *   ZombieDrive HBASE_LOCAL DIRECTORY pause|cut
  *
- * The cluster needs --hdfs, and --cuts for "cut"; a long hbase.regionserver.msginterval keeps a server from hearing of its
- * end by its own report.
+ * The cluster needs --hdfs, and --cuts for "cut"; a long hbase.regionserver.msginterval keeps a server from hearing of
+ * its end by its own report.
  */
 public final class ZombieDrive {
   private static final TableName NAME = TableName.valueOf("tamis_zombie");
@@ -124,7 +124,8 @@ public final class ZombieDrive {
       long n = acknowledged.get();
       if (n == 0) continue;
       try {
-        Cluster.RangeResult result = Cluster.SearchReply.parseFrom(ask("Search", search(n).toByteArray())).getResults(0);
+        Cluster.RangeResult result = Cluster.SearchReply.parseFrom(ask("Search",
+            search(n).toByteArray())).getResults(0);
         if (result.getError().getCode() != Cluster.Error.Code.OK) {
           refusals.incrementAndGet();
           continue;
@@ -171,7 +172,8 @@ public final class ZombieDrive {
       tamis.pb.Table.Schema schema = RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build();
       TableForTest.makeAnew(admin, TableForTest.indexed(TableForTest.plain(NAME), schema));
       // Not beside hbase:meta, without which nobody finds the region again.
-      ServerName meta = connection.getRegionLocator(TableName.META_TABLE_NAME).getRegionLocation(new byte[0]).getServerName();
+      ServerName meta = connection.getRegionLocator(TableName.META_TABLE_NAME).getRegionLocation(new byte[0])
+          .getServerName();
       for (ServerName server : admin.getRegionServers()) {
         if (server.equals(meta) || !where().getServerName().equals(meta)) continue;
         admin.move(where().getRegion().getEncodedNameAsBytes(), server);
@@ -204,7 +206,8 @@ public final class ZombieDrive {
       for (Thread thread : threads) thread.join(20_000);
       if (how.equals("cut")) cluster.run("heal");
       if (!cluster.stateOf(role).equals("up")) cluster.run("start", role);
-      System.out.println(acknowledged + " values acknowledged, " + before + " of them before the region was elsewhere; the"
+      System.out.println(acknowledged + " values acknowledged, " + before
+          + " of them before the region was elsewhere; the"
           + " old server answered " + answers + " searches, " + late + " of them after that, and refused " + refusals
           + "; it granted " + leases + " leases; missed by searches: " + missed + ", left out: " + leftOut);
       return missed.get() + leftOut.get() == 0 ? DriveEnd.GOOD : DriveEnd.ROW_MISSED;

@@ -42,7 +42,8 @@ class ZooKeeperProofTest {
         + "\nadmin.enableServer=false\n");
     int[] ports = {freePort(), freePort(), freePort()};
     for (int i = 1; i <= 3; ++i) {
-      all.append("server.").append(i).append("=127.0.0.1:").append(freePort()).append(':').append(freePort()).append('\n');
+      all.append("server.").append(i).append("=127.0.0.1:").append(freePort()).append(':').append(freePort())
+          .append('\n');
     }
     for (int i = 1; i <= 3; ++i) {
       Path data = Files.createDirectory(directory.resolve("server" + i));
@@ -50,7 +51,8 @@ class ZooKeeperProofTest {
       Path configuration = data.resolve("zoo.cfg");
       Files.write(configuration, (all + "dataDir=" + data + "\nclientPort=" + ports[i - 1] + "\n").getBytes());
       servers.add(new ProcessBuilder("sh", "-c", "echo $$ > " + data.resolve("pid") + "; exec \"$@\"", "zookeeper",
-          System.getProperty("java.home") + "/bin/java", "-Xmx64m", "-cp", System.getProperty("java.class.path"), "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+          System.getProperty("java.home") + "/bin/java", "-Xmx64m", "-cp", System.getProperty("java.class.path"),
+              "org.apache.zookeeper.server.quorum.QuorumPeerMain",
           configuration.toString()).redirectErrorStream(true).redirectOutput(new File(data.toFile(), "out")).start());
     }
     CountDownLatch connected = new CountDownLatch(1);
