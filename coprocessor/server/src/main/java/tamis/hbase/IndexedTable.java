@@ -17,7 +17,7 @@ import tamis.table.CellEncoding;
 import tamis.table.DamagedBytesException;
 import tamis.table.Schema;
 
-/** The schema and the settings of a table's indexes in its descriptor (docs/HBASE.md#what-a-table-holds). A value. */
+/** The schema and the settings of a table's indexes in its descriptor (docs/HBASE.md#contents-of-a-table). A value. */
 public final class IndexedTable {
   /** Attributes of the table: the schema's bytes, and the zeros of entry prefixes as digits. */
   public static final byte[] SCHEMA = Bytes.toBytes("tamis.schema");
