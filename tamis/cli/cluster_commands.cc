@@ -189,7 +189,7 @@ std::string Number(const nlohmann::ordered_json& number) { return number.dump();
 
 // "lease 290 ms, 0 events behind", of each coordinator.
 std::string FollowersOf(const nlohmann::ordered_json& server) {
-  if (server["coordinators"].empty()) return "nobody listens";
+  if (server["coordinators"].empty()) return "no coordinator listens";
   std::string text;
   for (const auto& one : server["coordinators"]) {
     text +=

@@ -74,9 +74,8 @@ void AddDoctorCommand(Command app, Invocation* invocation) {
   auto json = std::make_shared<bool>(false);
   Command doctor =
       app.AddCommand("doctor",
-                     "Look over the HBase that the store is in, before tables are indexed and "
-                     "while they are. Ends "
-                     "with 0: nothing to do; 1: something is; 2: it could not be asked");
+                     "Examine the HBase of the store, before tables are indexed and later. Exit "
+                     "status 0: nothing to do; 1: something to do; 2: it could not be asked");
   doctor.AddFlag("--json", *json, "As JSON");
   doctor.OnParsed([invocation, json] {
     invocation->run = [invocation, json] { return Doctor(*invocation, *json); };

@@ -574,7 +574,7 @@ void AddGuardCommand(Command app, Invocation* invocation) {
   start.AddOption("--hold", a->hold_s, "Seconds until another load may begin in its place")
       .ShowDefault();
   quiet(start);
-  Command abort = add("abort", "End a rebuild whose program is no more", Abort);
+  Command abort = add("abort", "End a rebuild whose program has ended", Abort);
   abort.AddOption("--id", a->id, "That one only");
 
   Command follow =

@@ -21,8 +21,27 @@ struct ImportArguments {
   std::string on_error = "stop";
 };
 
+// The format that the name of a file tells, without the ending of a packed one; empty: none.
+std::string FormatOfName(std::string_view name) {
+  for (const std::string_view packed : {".gz", ".zst"}) {
+    if (name.ends_with(packed)) name.remove_suffix(packed.size());
+  }
+  constexpr std::pair<std::string_view, std::string_view> kEndings[] = {
+      {".csv", "csv"}, {".jsonl", "jsonl"}, {".ndjson", "jsonl"}, {".deb822", "deb822"}};
+  for (const auto& [ending, format] : kEndings) {
+    if (name.ends_with(ending)) return std::string(format);
+  }
+  return "";
+}
+
 Status ReadArguments(const ImportArguments& arguments, ImportOptions* options) {
-  TAMIS_ASSIGN_OR_RETURN(options->format, ParseRecordFormat(arguments.format));
+  const std::string format =
+      arguments.format.empty() ? FormatOfName(arguments.file) : arguments.format;
+  if (format.empty()) {
+    return InvalidArgument("the name \"" + arguments.file +
+                           "\" does not tell the format; give --format csv, jsonl or deb822");
+  }
+  TAMIS_ASSIGN_OR_RETURN(options->format, ParseRecordFormat(format));
   options->skip_bad = arguments.on_error == "skip";
   CsvOptions& csv = options->csv;
   if (!arguments.delimiter.empty()) {
@@ -66,23 +85,25 @@ void AddImportCommand(Command app, Invocation* invocation) {
   ImportArguments* a = arguments.get();
   Command import = app.AddCommand(
       "import",
-      "Put the records of a file into a table, which is made when it is not there. A row replaces "
-      "the one with the same key, so that an import that was stopped is just run again");
+      "Put the records of a file into a table; a missing table is made. A row replaces the row "
+      "with the same key, so an interrupted import can be run again");
   import.AddOption("TABLE", options->table, "The table").Required();
   import.AddOption("FILE", a->file,
                    "The file, in UTF-8, UTF-16 or UTF-32, also packed by gzip or zstd; - is "
                    "standard input")
       .Required();
-  import.AddOption("--format", a->format, "csv, jsonl or deb822").Required();
+  import.AddOption("--format", a->format,
+                   "csv, jsonl or deb822; default: by the ending of the file's name (.csv, .jsonl, "
+                   ".ndjson, .deb822, each also with .gz or .zst)");
   import.AddOption("--delimiter", a->delimiter,
-                   "What stands between the fields of a CSV: a character, or tab; else a comma");
+                   "The delimiter of a CSV: a character, or tab; default: a comma");
   import.AddFlag("--no-header", a->no_header,
                  "The first line of the CSV is a record; columns are column_1, column_2, ... or "
                  "those of --columns");
   import.AddOption("--columns", a->columns,
                    "Names of all columns of the CSV in the place of its header's, such as id,name");
   options->definition.AddTo(import);
-  import.AddOption("--on-error", a->on_error, "What a bad record does: stop or skip")
+  import.AddOption("--on-error", a->on_error, "On a bad record: stop or skip")
       .OneOf({"stop", "skip"})
       .ShowDefault();
   import.OnParsed([=] {

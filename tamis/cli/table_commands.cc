@@ -192,15 +192,15 @@ void AddTableCommands(Command app, Invocation* invocation) {
       .Required();
   options->definition.AddTo(attach);
   Command detach = add(table, "detach",
-                       "Make a table of HBase one that Tamis knows nothing of; its rows stay",
+                       "Take a table of HBase out of the store; its rows stay, its index entries "
+                       "go",
                        DetachTable);
   detach.AddOption("TABLE", options->table, "The table");
   detach.AddOption("--hbase-table", options->hbase_table,
                    "NAME or NAMESPACE:NAME of it in HBase, in place of TABLE: for copies and "
                    "leftovers, which have no name here");
   Command drop_table = add(table, "drop",
-                           "Delete a table with all its rows; one that was attached is refused, "
-                           "which detach gives back",
+                           "Delete a table with all its rows; for an attached table use detach",
                            DropTable);
   table_argument(drop_table);
   drop_table.AddFlag("--delete-hbase-table", options->drop.delete_attached,

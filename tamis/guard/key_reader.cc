@@ -139,8 +139,8 @@ Result<std::optional<std::string_view>> KeyReader::Next() {
     if (!line) {
       if (!marked_end_) return line;
       return DataLoss("the keys end after " + std::to_string(lines_) +
-                      " lines without \"\\.\": who gave them may have failed midway; let it print "
-                      "that line when all is well");
+                      " lines without \"\\.\": their program may have failed midway; let it print "
+                      "that line at the end of all keys");
     }
     if (format_ == Format::kCopy) {
       if (*line == "\\N") {

@@ -152,9 +152,9 @@ void CheckServer(const pb::DescribeReply& said, const std::string& subject, Find
   }
   if (said.exec_checks()) {
     findings->Note(subject,
-                   "lets call coprocessors only who may (hbase.security.exec.permission.checks): "
-                   "who searches or writes indexed tables by tamis needs that right on them, as by "
-                   "grant 'USER', 'RWX', 'TABLE' in HBase's shell");
+                   "checks the right to call coprocessors (hbase.security.exec.permission.checks): "
+                   "users that search or write indexed tables by tamis need it on them; in HBase's "
+                   "shell: grant 'USER', 'RWX', 'TABLE'");
   }
   if (said.logs_have_leases()) {
     findings->Fine(subject, "has its logs where nobody writes to those of another server");

@@ -190,6 +190,15 @@ class ProgramTest(unittest.TestCase):
         self.assertIn("for --format csv", self.run_tamis(
             "import", "u", "-", "--format", "jsonl", "--no-header", "--key", "k", stdin="", expect=1))
 
+    def test_the_name_of_a_file_tells_its_format(self):
+        for ending in ("csv", "csv.gz", "jsonl"):
+            path = os.path.join(self.directory.name, "rows." + ending)
+            data = b'{"k": "x"}\n' if ending == "jsonl" else b"k\nx\n"
+            with (gzip.open(path, "wb") if ending.endswith("gz") else open(path, "wb")) as file:
+                file.write(data)
+            self.assertIn("1 rows put", self.run_tamis("import", "t_" + ending[:3], path, "--key", "k"))
+        self.assertIn("give --format", self.run_tamis("import", "t", "-", "--key", "k", stdin="k\nx\n", expect=1))
+
     def test_an_import_of_nothing_is_an_error(self):
         self.assertIn("the input is empty", self.import_csv("", expect=1))
         self.assertIn("all 2 records of the input are bad", self.import_csv("k,v\n1\n2\n", "--on-error", "skip", expect=1))

@@ -334,8 +334,8 @@ final class IndexMaintenance {
       image.addWritten(cell);
       if (Fault.LAST_TIMESTAMPS_TAKEN.isOn()) return;
       String why = cell.getTimestamp() > RowImage.LAST_TIMESTAMP
-          ? "what it makes of the cell at time stamp " + RowImage.LAST_TIMESTAMP + " in " + RowImage.place(cell)
-              + " would get a greater one, and there is none" : image.neverShows(cell);
+          ? "the result of the cell at time stamp " + RowImage.LAST_TIMESTAMP + " in " + RowImage.place(cell)
+              + " would need a greater one, and there is none" : image.neverShows(cell);
       if (why == null) return;
       throw new DoNotRetryIOException("cannot write row \"" + image.rowText() + "\": " + why + "; " + RowImage.WAY_OUT);
     }
