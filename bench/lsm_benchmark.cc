@@ -578,7 +578,7 @@ void BesideAWriter(const Arguments& arguments) {
         const uint64_t oldest = live.front();
         live.erase(live.begin());
         tree.FileDeleted(oldest);
-        (void)tree.Settle([&] { return live; });
+        (void)tree.Reconcile([&] { return live; });
       }
     });
     const uint64_t before = tree.figures().disturbed;

@@ -1,6 +1,6 @@
 #include "tamis/cluster/await_job.h"
 
-#include "tamis/base/growing_pause.h"
+#include "tamis/base/backoff.h"
 
 namespace tamis {
 
@@ -8,7 +8,7 @@ Result<JobInfo> AwaitJob(ClusterAdmin* admin, Executor* executor, const Wait& wa
   TAMIS_ASSIGN_OR_RETURN(const uint64_t job, AwaitResult<uint64_t>(executor, wait, [&](auto done) {
                            admin->StartJob(std::move(spec), std::move(done));
                          }));
-  GrowingPause pause(std::chrono::milliseconds(1), std::chrono::seconds(1));
+  Backoff pause(std::chrono::milliseconds(1), std::chrono::seconds(1));
   while (true) {
     TAMIS_ASSIGN_OR_RETURN(JobInfo info, AwaitResult<JobInfo>(executor, wait, [&](auto done) {
                              admin->GetJob(job, std::move(done));

@@ -93,7 +93,7 @@ bool EraseOne(F* filter, uint64_t hash) {
 
 // Brings what hashes[i] and the next ones touch into the cache, a group at a time.
 template <class F>
-void Fetch(const F& filter, std::span<const uint64_t> hashes, size_t i) try {
+void Prefetch(const F& filter, std::span<const uint64_t> hashes, size_t i) try {
   constexpr size_t kGroup = 256;
   if (i % kGroup != 0 || hashes.size() < 2) return;
   (void)filter.MayContain(hashes.subspan(i, std::min(kGroup, hashes.size() - i)));
@@ -135,7 +135,7 @@ size_t InsertPiece(F* filter, std::span<const uint64_t> piece) {
     return refused;
   } else {
     for (size_t i = 0; i < piece.size(); ++i) {
-      Fetch(*filter, piece, i);
+      Prefetch(*filter, piece, i);
       if (!InsertOne(filter, piece[i])) return i;
     }
     return piece.size();
@@ -299,7 +299,7 @@ Bitmap AnyFilter::Erase(std::span<const uint64_t> hashes) {
           Bitmap erased((hashes.size() + 63) / 64);
           if constexpr (ErasableFilter<F>) {
             for (size_t i = 0; i < hashes.size(); ++i) {
-              Fetch(filter, hashes, i);
+              Prefetch(filter, hashes, i);
               erased[i / 64] |= uint64_t{EraseOne(&filter, hashes[i])} << (i % 64);
             }
           }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tamis/hbase/backoff.h"
+#include "tamis/hbase/retry_pauses.h"
 #include "tamis/hbase/printable.h"
 #include "tamis/hbase/refusals.h"
 #include "tamis/hbase/region_call.h"
@@ -76,7 +76,7 @@ TableDescription SchemaFromProto(const pb::TableSchema& schema) {
 
 Task<Status> Admin::Ask(std::string method, std::shared_ptr<const Message> request, Message* answer,
                         bool repeat, Deadline deadline) {
-  Backoff backoff;
+  Backoff backoff = kRetryPauses;
   int unknown = 0;
   Status last = Unavailable("no time left");
   bool may_have_run = false;
@@ -109,12 +109,14 @@ Task<Status> Admin::Ask(std::string method, std::shared_ptr<const Message> reque
     last = reply.ToStatus().WithContext("master " + master.address.ToString());
     bool fails = last.code() == StatusCode::kInvalidArgument;
     if (reply.outcome == Reply::Outcome::kException) {
-      const Remedy remedy = reply.exception.remedy();
-      fails = remedy == Remedy::kFail ||
-              (remedy == Remedy::kElsewhere && !repeat) ||
-              (remedy == Remedy::kUnknown && (!repeat || ++unknown == kTriesOfUnknown));
-      may_have_run |= remedy == Remedy::kElsewhere;
-      if (remedy == Remedy::kRelocate || remedy == Remedy::kElsewhere) master_ = {};
+      const RetryAction retry_action = reply.exception.retry_action();
+      fails = retry_action == RetryAction::kFail ||
+              (retry_action == RetryAction::kElsewhere && !repeat) ||
+              (retry_action == RetryAction::kUnknown && (!repeat || ++unknown == kTriesOfUnknown));
+      may_have_run |= retry_action == RetryAction::kElsewhere;
+      const bool moved =
+          retry_action == RetryAction::kRelocate || retry_action == RetryAction::kElsewhere;
+      if (moved) master_ = {};
     } else {
       if (reply.outcome == Reply::Outcome::kUnknown) {
         may_have_run = true;
@@ -123,7 +125,7 @@ Task<Status> Admin::Ask(std::string method, std::shared_ptr<const Message> reque
         fails |= refusals.IsFinal(master, last);
       }
       if (master_ == master) master_ = {};
-      session_.registry.Distrust();
+      session_.registry.TryNext();
     }
     if (fails) break;
     co_await session_.SleepUntil(std::min(deadline, Clock::now() + backoff.Next(session_.random)));
@@ -212,7 +214,7 @@ Task<Result<uint64_t>> Admin::StartDeleteNamespace(std::string name, Deadline de
 }
 
 Task<Status> Admin::AwaitProcedure(uint64_t id, Deadline deadline) {
-  Backoff backoff;
+  Backoff backoff = kRetryPauses;
   while (Clock::now() < deadline && !session_.closed()) {
     auto request = std::make_shared<pb::GetProcedureResultRequest>();
     request->set_proc_id(id);

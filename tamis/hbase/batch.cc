@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "tamis/hbase/backoff.h"
+#include "tamis/hbase/retry_pauses.h"
 #include "tamis/hbase/messages.h"
 #include "tamis/hbase/printable.h"
 #include "tamis/hbase/refusals.h"
@@ -268,21 +268,23 @@ class Batch {
   void Refused(const Part::OfRegion& of_region, const ServerName& server,
                const Exception& exception, const std::vector<size_t>& actions) {
     const Status status = exception.ToStatus().WithContext(server.address.ToString());
-    const Remedy remedy = exception.remedy();
-    if (remedy == Remedy::kRelocate) session_.locator.Refused(of_region.region, exception);
-    if (remedy == Remedy::kElsewhere) session_.locator.Suspect(of_region.region);
+    const RetryAction retry_action = exception.retry_action();
+    if (retry_action == RetryAction::kRelocate) {
+      session_.locator.Refused(of_region.region, exception);
+    }
+    if (retry_action == RetryAction::kElsewhere) session_.locator.Suspect(of_region.region);
     for (const size_t i : actions) {
-      switch (remedy) {
-        case Remedy::kBackOff:
+      switch (retry_action) {
+        case RetryAction::kBackOff:
           wants_pause_ = true;
           [[fallthrough]];
-        case Remedy::kRelocate:
+        case RetryAction::kRelocate:
           Again(i, status);
           break;
-        case Remedy::kElsewhere:
-        case Remedy::kUnknown:
+        case RetryAction::kElsewhere:
+        case RetryAction::kUnknown:
           if (MutationOf(i) == nullptr &&
-              (remedy == Remedy::kElsewhere || ++states_[i].unknown < kTriesOfUnknown)) {
+              (retry_action == RetryAction::kElsewhere || ++states_[i].unknown < kTriesOfUnknown)) {
             wants_pause_ = true;
             Again(i, status);
             break;
@@ -353,7 +355,7 @@ class Batch {
   std::vector<State> states_;
   std::vector<size_t> pending_;
   bool wants_pause_ = false;
-  Backoff backoff_;
+  Backoff backoff_ = kRetryPauses;
 };
 
 }  // namespace

@@ -73,7 +73,7 @@ TEST_F(ConnectionTest, AnExceptionIsAnAnswer) {
   Connect();
   const Reply reply = Send(MakeCall("Ask"));
   ASSERT_EQ(reply.outcome, Outcome::kException);
-  EXPECT_EQ(reply.exception.remedy(), Remedy::kRelocate);
+  EXPECT_EQ(reply.exception.retry_action(), RetryAction::kRelocate);
   ASSERT_TRUE(reply.exception.moved);
   EXPECT_EQ(reply.exception.moved->server.ToString(), "h,7,8");
   EXPECT_EQ(reply.exception.moved->sequence, 9);
@@ -271,7 +271,7 @@ TEST_F(ChannelTest, TheWindowShrinksWhenTheServerIsOverloaded) {
   for (int i = 0; i < 3; ++i) {
     bool ended = false;
     channel->Send(MakeCall("Ask"), [&](const Reply& reply) {
-      EXPECT_EQ(reply.exception.remedy(), Remedy::kBackOff);
+      EXPECT_EQ(reply.exception.retry_action(), RetryAction::kBackOff);
       ended = true;
     });
     while (!ended) io_.run_one();

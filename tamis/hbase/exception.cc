@@ -11,45 +11,45 @@ namespace {
 
 struct KnownClass {
   std::string_view name;  // without packages
-  Remedy remedy;
+  RetryAction retry_action;
   StatusCode code;
 };
 
 constexpr KnownClass kKnown[] = {
-    {"NotServingRegionException", Remedy::kRelocate, StatusCode::kUnavailable},
-    {"RegionMovedException", Remedy::kRelocate, StatusCode::kUnavailable},
-    {"RegionOpeningException", Remedy::kRelocate, StatusCode::kUnavailable},
-    {"RegionServerStoppedException", Remedy::kRelocate, StatusCode::kUnavailable},
-    {"RegionServerAbortedException", Remedy::kRelocate, StatusCode::kUnavailable},
-    {"ServerNotRunningYetException", Remedy::kRelocate, StatusCode::kUnavailable},
-    {"WrongRegionException", Remedy::kRelocate, StatusCode::kUnavailable},
-    {"RegionTooBusyException", Remedy::kBackOff, StatusCode::kBusy},
-    {"CallQueueTooBigException", Remedy::kBackOff, StatusCode::kBusy},
-    {"CallDroppedException", Remedy::kBackOff, StatusCode::kBusy},
-    {"MultiActionResultTooLarge", Remedy::kBackOff, StatusCode::kBusy},
-    {"RpcThrottlingException", Remedy::kBackOff, StatusCode::kBusy},
-    {"PleaseHoldException", Remedy::kBackOff, StatusCode::kUnavailable},
-    {"MasterNotRunningException", Remedy::kRelocate, StatusCode::kUnavailable},
-    {"MasterStoppedException", Remedy::kRelocate, StatusCode::kUnavailable},
-    {"NotActiveMasterException", Remedy::kRelocate, StatusCode::kUnavailable},
-    {"UnknownScannerException", Remedy::kReopenScanner, StatusCode::kUnavailable},
-    {"ScannerResetException", Remedy::kReopenScanner, StatusCode::kUnavailable},
-    {"OutOfOrderScannerNextException", Remedy::kReopenScanner, StatusCode::kUnavailable},
-    {"LeaseException", Remedy::kReopenScanner, StatusCode::kUnavailable},
-    {"TableNotFoundException", Remedy::kFail, StatusCode::kNotFound},
-    {"NamespaceNotFoundException", Remedy::kFail, StatusCode::kNotFound},
-    {"NoSuchColumnFamilyException", Remedy::kFail, StatusCode::kNotFound},
-    {"UnknownRegionException", Remedy::kFail, StatusCode::kNotFound},
-    {"TableExistsException", Remedy::kFail, StatusCode::kAlreadyExists},
-    {"NamespaceExistException", Remedy::kFail, StatusCode::kAlreadyExists},
-    {"TableNotEnabledException", Remedy::kFail, StatusCode::kFailedPrecondition},
-    {"TableNotDisabledException", Remedy::kFail, StatusCode::kFailedPrecondition},
-    {"UnknownProtocolException", Remedy::kFail, StatusCode::kFailedPrecondition},
-    {"AccessDeniedException", Remedy::kFail, StatusCode::kFailedPrecondition},
-    {"FailedSanityCheckException", Remedy::kFail, StatusCode::kInvalidArgument},
-    {"RequestTooBigException", Remedy::kFail, StatusCode::kInvalidArgument},
-    {"InvalidFamilyOperationException", Remedy::kFail, StatusCode::kInvalidArgument},
-    {"DoNotRetryIOException", Remedy::kFail, StatusCode::kInvalidArgument},
+    {"NotServingRegionException", RetryAction::kRelocate, StatusCode::kUnavailable},
+    {"RegionMovedException", RetryAction::kRelocate, StatusCode::kUnavailable},
+    {"RegionOpeningException", RetryAction::kRelocate, StatusCode::kUnavailable},
+    {"RegionServerStoppedException", RetryAction::kRelocate, StatusCode::kUnavailable},
+    {"RegionServerAbortedException", RetryAction::kRelocate, StatusCode::kUnavailable},
+    {"ServerNotRunningYetException", RetryAction::kRelocate, StatusCode::kUnavailable},
+    {"WrongRegionException", RetryAction::kRelocate, StatusCode::kUnavailable},
+    {"RegionTooBusyException", RetryAction::kBackOff, StatusCode::kBusy},
+    {"CallQueueTooBigException", RetryAction::kBackOff, StatusCode::kBusy},
+    {"CallDroppedException", RetryAction::kBackOff, StatusCode::kBusy},
+    {"MultiActionResultTooLarge", RetryAction::kBackOff, StatusCode::kBusy},
+    {"RpcThrottlingException", RetryAction::kBackOff, StatusCode::kBusy},
+    {"PleaseHoldException", RetryAction::kBackOff, StatusCode::kUnavailable},
+    {"MasterNotRunningException", RetryAction::kRelocate, StatusCode::kUnavailable},
+    {"MasterStoppedException", RetryAction::kRelocate, StatusCode::kUnavailable},
+    {"NotActiveMasterException", RetryAction::kRelocate, StatusCode::kUnavailable},
+    {"UnknownScannerException", RetryAction::kReopenScanner, StatusCode::kUnavailable},
+    {"ScannerResetException", RetryAction::kReopenScanner, StatusCode::kUnavailable},
+    {"OutOfOrderScannerNextException", RetryAction::kReopenScanner, StatusCode::kUnavailable},
+    {"LeaseException", RetryAction::kReopenScanner, StatusCode::kUnavailable},
+    {"TableNotFoundException", RetryAction::kFail, StatusCode::kNotFound},
+    {"NamespaceNotFoundException", RetryAction::kFail, StatusCode::kNotFound},
+    {"NoSuchColumnFamilyException", RetryAction::kFail, StatusCode::kNotFound},
+    {"UnknownRegionException", RetryAction::kFail, StatusCode::kNotFound},
+    {"TableExistsException", RetryAction::kFail, StatusCode::kAlreadyExists},
+    {"NamespaceExistException", RetryAction::kFail, StatusCode::kAlreadyExists},
+    {"TableNotEnabledException", RetryAction::kFail, StatusCode::kFailedPrecondition},
+    {"TableNotDisabledException", RetryAction::kFail, StatusCode::kFailedPrecondition},
+    {"UnknownProtocolException", RetryAction::kFail, StatusCode::kFailedPrecondition},
+    {"AccessDeniedException", RetryAction::kFail, StatusCode::kFailedPrecondition},
+    {"FailedSanityCheckException", RetryAction::kFail, StatusCode::kInvalidArgument},
+    {"RequestTooBigException", RetryAction::kFail, StatusCode::kInvalidArgument},
+    {"InvalidFamilyOperationException", RetryAction::kFail, StatusCode::kInvalidArgument},
+    {"DoNotRetryIOException", RetryAction::kFail, StatusCode::kInvalidArgument},
 };
 
 const KnownClass* Find(std::string_view short_name) {
@@ -109,10 +109,10 @@ std::string_view Exception::ShortName() const {
   return dot == std::string_view::npos ? name : name.substr(dot + 1);
 }
 
-Remedy Exception::remedy() const {
-  if (const KnownClass* known = Find(ShortName())) return known->remedy;
-  if (do_not_retry) return Remedy::kFail;
-  return IsOfServersState(class_name) ? Remedy::kElsewhere : Remedy::kUnknown;
+RetryAction Exception::retry_action() const {
+  if (const KnownClass* known = Find(ShortName())) return known->retry_action;
+  if (do_not_retry) return RetryAction::kFail;
+  return IsOfServersState(class_name) ? RetryAction::kElsewhere : RetryAction::kUnknown;
 }
 
 bool Exception::may_have_run() const {

@@ -21,7 +21,7 @@ class ExceptionResponse;
 class NameBytesPair;
 }  // namespace pb
 
-enum class Remedy {
+enum class RetryAction {
   kRelocate,       // the region is elsewhere, or not open: look it up again. The call did not run
   kBackOff,        // too much at once: the same again, later. The call did not run
   kReopenScanner,  // the scanner is gone, the rows are not
@@ -49,7 +49,7 @@ struct Exception {
 
   // The class without its packages.
   std::string_view ShortName() const;
-  Remedy remedy() const;
+  RetryAction retry_action() const;
   // Whether a change that ended so may stand all the same.
   bool may_have_run() const;
   // The server does not serve the region, and may well serve others.

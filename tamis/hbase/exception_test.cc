@@ -11,23 +11,23 @@ TEST(ExceptionTest, KnownByClassWithoutPackages) {
                   "org.apache.hadoop.hbase.NotServingRegionException: t,,1 is not online\n\tat A");
   EXPECT_EQ(exception.ShortName(), "NotServingRegionException");
   EXPECT_EQ(exception.message, "t,,1 is not online");
-  EXPECT_EQ(exception.remedy(), Remedy::kRelocate);
+  EXPECT_EQ(exception.retry_action(), RetryAction::kRelocate);
   EXPECT_EQ(exception.ToStatus(), Unavailable("NotServingRegionException: t,,1 is not online"));
-  EXPECT_EQ(ExceptionOf("a.Outer$LeaseException", "").remedy(), Remedy::kReopenScanner);
+  EXPECT_EQ(ExceptionOf("a.Outer$LeaseException", "").retry_action(), RetryAction::kReopenScanner);
 }
 
 TEST(ExceptionTest, AScannerThatIsGoneIsReopenedThoughItSaysDoNotRetry) {
   Exception exception = ExceptionOf("a.b.UnknownScannerException", "");
   exception.do_not_retry = true;
-  EXPECT_EQ(exception.remedy(), Remedy::kReopenScanner);
+  EXPECT_EQ(exception.retry_action(), RetryAction::kReopenScanner);
 }
 
 TEST(ExceptionTest, UnknownClassGoesByItsFlag) {
   Exception exception = ExceptionOf("a.b.NewException", "a.b.NewException: what");
-  EXPECT_EQ(exception.remedy(), Remedy::kUnknown);
+  EXPECT_EQ(exception.retry_action(), RetryAction::kUnknown);
   EXPECT_EQ(exception.ToStatus().code(), StatusCode::kInternal);
   exception.do_not_retry = true;
-  EXPECT_EQ(exception.remedy(), Remedy::kFail);
+  EXPECT_EQ(exception.retry_action(), RetryAction::kFail);
 }
 
 // A server that ends closes what its calls still read from.
@@ -37,18 +37,18 @@ TEST(ExceptionTest, JavasOwnExceptionProvesNothing) {
         "java.nio.channels.ClosedChannelException", "java.lang.OutOfMemoryError",
         "java.util.concurrent.RejectedExecutionException"}) {
     const Exception exception = ExceptionOf(name, std::string(name) + ": \"this.in\" is null");
-    EXPECT_EQ(exception.remedy(), Remedy::kElsewhere) << name;
+    EXPECT_EQ(exception.retry_action(), RetryAction::kElsewhere) << name;
     EXPECT_EQ(exception.ToStatus().code(), StatusCode::kUnavailable) << name;
     EXPECT_TRUE(exception.may_have_run()) << name;
   }
   for (const char* name : {"java.lang.IllegalArgumentException", "java.lang.NoSuchMethodError",
                            "java.lang.ClassCastException", "com.java.lang.NullPointerException"}) {
-    EXPECT_EQ(ExceptionOf(name, "").remedy(), Remedy::kUnknown) << name;
+    EXPECT_EQ(ExceptionOf(name, "").retry_action(), RetryAction::kUnknown) << name;
     EXPECT_EQ(ExceptionOf(name, "").ToStatus().code(), StatusCode::kInternal) << name;
   }
   Exception final = ExceptionOf("java.lang.NullPointerException", "");
   final.do_not_retry = true;
-  EXPECT_EQ(final.remedy(), Remedy::kFail);
+  EXPECT_EQ(final.retry_action(), RetryAction::kFail);
 }
 
 TEST(ExceptionTest, AHintThatCannotBeReadIsNone) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tamis/hbase/backoff.h"
+#include "tamis/hbase/retry_pauses.h"
 #include "tamis/hbase/printable.h"
 #include "tamis/hbase/scanner.h"
 #include "tamis/hbase/session.h"
@@ -83,7 +83,7 @@ void Locator::Doubted(Table& table, const Region& region) {
   doubt.server = region.server;
   doubt.open_sequence = region.open_sequence;
   doubt.not_before =
-      doubt.failures == 0 ? now : now + Backoff::At(doubt.failures - 1, session_.random);
+      doubt.failures == 0 ? now : now + kRetryPauses.At(doubt.failures - 1, session_.random);
   ++doubt.failures;
 }
 
@@ -93,7 +93,7 @@ void Locator::Suspect(const RegionPtr& region) {
   if (found == table.regions.end() || found->second != region) return;  // somebody was quicker
   table.regions.erase(found);
   Doubted(table, *region);
-  if (region->table == kMetaTable) session_.registry.Distrust();
+  if (region->table == kMetaTable) session_.registry.TryNext();
 }
 
 void Locator::Refused(const RegionPtr& region, const Exception& exception) {

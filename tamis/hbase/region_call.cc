@@ -1,6 +1,6 @@
 #include "tamis/hbase/region_call.h"
 
-#include "tamis/hbase/backoff.h"
+#include "tamis/hbase/retry_pauses.h"
 #include "tamis/hbase/printable.h"
 #include "tamis/hbase/refusals.h"
 #include "tamis/hbase/session.h"
@@ -23,7 +23,7 @@ Status MayHaveRun(const std::string& what, const Status& why) {
 }
 
 Task<Result<Reply>> CallRegion(Session& session, RegionCall call) {
-  Backoff backoff;
+  Backoff backoff = kRetryPauses;
   int unknown = 0;
   std::optional<ServerName> may_have_run;
   Refusals refusals;
@@ -93,11 +93,11 @@ Task<Result<Reply>> CallRegion(Session& session, RegionCall call) {
     if (call.repeat != Repeat::kReads && reply.exception.may_have_run()) {
       may_have_run = target->server;
     }
-    switch (reply.exception.remedy()) {
-      case Remedy::kRelocate:
+    switch (reply.exception.retry_action()) {
+      case RetryAction::kRelocate:
         session.locator.Refused(target, reply.exception);
         continue;
-      case Remedy::kElsewhere:
+      case RetryAction::kElsewhere:
         if (call.repeat == Repeat::kSameServer || call.repeat == Repeat::kNever) {
           co_return end(last);
         }
@@ -105,16 +105,16 @@ Task<Result<Reply>> CallRegion(Session& session, RegionCall call) {
         co_await session.SleepUntil(
             std::min(call.deadline, Clock::now() + backoff.Next(session.random)));
         continue;
-      case Remedy::kUnknown:
+      case RetryAction::kUnknown:
         if (call.repeat == Repeat::kSameServer || call.repeat == Repeat::kNever) break;
         if (++unknown == kTriesOfUnknown) break;
         [[fallthrough]];
-      case Remedy::kBackOff:
+      case RetryAction::kBackOff:
         co_await session.SleepUntil(
             std::min(call.deadline, Clock::now() + backoff.Next(session.random)));
         continue;
-      case Remedy::kReopenScanner:
-      case Remedy::kFail:
+      case RetryAction::kReopenScanner:
+      case RetryAction::kFail:
         break;
     }
     co_return end(last);

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "tamis/base/coding.h"
-#include "tamis/hbase/backoff.h"
 #include "tamis/hbase/printable.h"
 #include "tamis/hbase/wire.pb.h"
 
@@ -101,20 +100,6 @@ TEST(RegionTest, NamesOfTables) {
   pb::TableName proto;
   ToProto("t", &proto);
   EXPECT_EQ(proto.namespace_(), "default");
-}
-
-TEST(BackoffTest, GrowsToASecondAndIsNeverTheSame) {
-  const uint64_t seed = 1;
-  Random random(seed);
-  Backoff backoff;
-  auto full = Backoff::kFirst;
-  for (int i = 0; i < 50; ++i) {
-    const auto pause = backoff.Next(random);
-    EXPECT_LE(pause, full);
-    EXPECT_GE(pause, full * 3 / 4);
-    full = std::min(Backoff::kLongest, full * 2);
-  }
-  EXPECT_EQ(full, std::chrono::seconds(1));
 }
 
 TEST(PrintableTest, AnyBytes) {

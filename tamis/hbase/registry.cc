@@ -70,7 +70,7 @@ Task<Result<ServerName>> Registry::MetaServer(Deadline deadline) {
       co_return FromProto(location.server_name());
     }
   }
-  Distrust();
+  TryNext();
   co_return Unavailable("hbase:meta is open nowhere");
 }
 
@@ -79,7 +79,7 @@ Task<Result<ServerName>> Registry::ActiveMaster(Deadline deadline) {
   const Status asked = co_await Ask("GetActiveMaster", &master, deadline);
   if (!asked.ok()) co_return asked;
   if (!master.has_server_name()) {
-    Distrust();
+    TryNext();
     co_return Unavailable("no master is active");
   }
   co_return FromProto(master.server_name());

@@ -31,7 +31,7 @@ class Registry {
   Task<Result<std::string>> ClusterId(Deadline deadline);
 
   // The next question goes to somebody else: the last answer was wrong.
-  void Distrust() { next_ = (next_ + 1) % addresses_.size(); }
+  void TryNext() { next_ = (next_ + 1) % addresses_.size(); }
   const std::vector<Address>& addresses() const { return addresses_; }
 
  private:

@@ -84,7 +84,7 @@ Task<Result<std::vector<Row>>> Scanner::Next(Deadline deadline) {
         if (!rows.empty()) co_return rows;
         co_return taken.WithContext("Scan of table " + Printable(table_));
       }
-      backoff_ = {};
+      backoff_.Reset();
       unknown_ = 0;
       if (!rows.empty()) co_return rows;
       continue;
@@ -109,12 +109,12 @@ Task<Result<std::vector<Row>>> Scanner::Next(Deadline deadline) {
       Reopen();
       continue;
     }
-    switch (reply.exception.remedy()) {
-      case Remedy::kRelocate:
+    switch (reply.exception.retry_action()) {
+      case RetryAction::kRelocate:
         session_.locator.Refused(target, reply.exception);
         Reopen();
         continue;
-      case Remedy::kReopenScanner:
+      case RetryAction::kReopenScanner:
         Reopen();
         // Once at once; a server that goes on like that is given time.
         if (backoff_.tries() == 0) {
@@ -122,20 +122,20 @@ Task<Result<std::vector<Row>>> Scanner::Next(Deadline deadline) {
           continue;
         }
         break;
-      case Remedy::kElsewhere:
+      case RetryAction::kElsewhere:
         session_.locator.Suspect(target);
         Reopen();
         break;
-      case Remedy::kUnknown:
+      case RetryAction::kUnknown:
         Reopen();
         if (++unknown_ == kTriesOfUnknown) {
           unknown_ = 0;
           co_return last.WithContext("Scan of table " + Printable(table_));
         }
         break;
-      case Remedy::kBackOff:
+      case RetryAction::kBackOff:
         break;  // the server has not counted the call
-      case Remedy::kFail:
+      case RetryAction::kFail:
         Reopen();
         co_return last.WithContext("Scan of table " + Printable(table_));
     }

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tamis/base/status.h"
-#include "tamis/hbase/backoff.h"
+#include "tamis/hbase/retry_pauses.h"
 #include "tamis/hbase/connection.h"
 #include "tamis/hbase/operations.h"
 #include "tamis/hbase/region.h"
@@ -58,7 +58,7 @@ class Scanner {
   size_t parts_bytes_ = 0;
   bool done_ = false;
   uint64_t rows_left_;  // of a limit
-  Backoff backoff_;
+  Backoff backoff_ = kRetryPauses;
   int unknown_ = 0;
   uint64_t reopened_ = 0;
 };

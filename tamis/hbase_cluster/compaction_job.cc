@@ -1,6 +1,6 @@
 #include "tamis/hbase_cluster/compaction_job.h"
 
-#include "tamis/base/growing_pause.h"
+#include "tamis/base/backoff.h"
 
 namespace tamis {
 
@@ -8,7 +8,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 Status CompactionJob::Run(const OnProgress& on_progress) {
-  GrowingPause pauses(milliseconds(20), seconds(1));
+  Backoff pauses(milliseconds(20), seconds(1));
   last_news_ = actions_.now();
   while (true) {
     const auto regions = actions_.list();

@@ -152,7 +152,7 @@ void HBaseCluster::Remember(const std::string& name, const Result<IndexedTable>&
   }
 }
 
-void HBaseCluster::Distrust(const std::string& name) {
+void HBaseCluster::Invalidate(const std::string& name) {
   std::lock_guard lock(mutex_);
   const auto known = known_.find(name);
   if (known == known_.end()) return;

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "tamis/base/growing_pause.h"
+#include "tamis/base/backoff.h"
 #include "tamis/base/thread_executor.h"
 #include "tamis/cluster/cluster.h"
 #include "tamis/hbase/client.h"
@@ -70,7 +70,7 @@ class HBaseCluster : public Cluster {
   const std::string& name_space() const { return options_.name_space; }
   KnownRegions& known_regions() { return link_->regions; }
   // Forgets the remembered description of the table.
-  void Distrust(const std::string& name);
+  void Invalidate(const std::string& name);
 
  private:
   HBaseCluster(Options options, Executor* executor, std::unique_ptr<hbase::Client> client);
@@ -121,7 +121,7 @@ class HBaseCluster : public Cluster {
   // Looks for regions where none is known.
   bool looking_ = false;
   Time next_look_{};
-  GrowingPause pauses_;
+  Backoff pauses_;
   std::vector<std::string> bare_;  // servers without a known region, at the last look
 
   // Its answers use all members above until it has ended.

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "tamis/base/answers.h"
-#include "tamis/base/growing_pause.h"
+#include "tamis/base/backoff.h"
 #include "tamis/base/random.h"
 #include "tamis/hbase/filter.h"
 #include "tamis/hbase_cluster/attachment.h"
@@ -180,7 +180,7 @@ Result<ClusterStatus> HBaseClusterAdmin::AskAll() {
 }
 
 void HBaseClusterAdmin::Examine(Callback<std::vector<Finding>> done) {
-  Do<std::vector<Finding>>(std::move(done), [this] { return LookOver(); });
+  Do<std::vector<Finding>>(std::move(done), [this] { return ExamineInstallation(); });
 }
 
 // The processes; no tables.
@@ -221,7 +221,7 @@ Result<Installation> HBaseClusterAdmin::AskProcesses() {
   return installation;
 }
 
-Result<std::vector<Finding>> HBaseClusterAdmin::LookOver() {
+Result<std::vector<Finding>> HBaseClusterAdmin::ExamineInstallation() {
   TAMIS_ASSIGN_OR_RETURN(Installation installation, AskProcesses());
   TAMIS_ASSIGN_OR_RETURN(auto tables, client_->Tables());
   for (hbase::TableDescription& table : tables) {
@@ -262,7 +262,7 @@ Result<TableSchema> HBaseClusterAdmin::Create(TableSchema schema) {
                          "attach");
   }
   TAMIS_RETURN_IF_ERROR(created.WithContext(what));
-  cluster_->Distrust(table.stored.name);
+  cluster_->Invalidate(table.stored.name);
   TAMIS_RETURN_IF_ERROR(CheckName(table.stored.name));
   return table.schema();
 }
@@ -333,7 +333,7 @@ Result<TableSchema> HBaseClusterAdmin::Attach(const TableSchema& schema,
                                                TableOrigin::kAttached),
                      .stored = std::move(stored)};
   TAMIS_RETURN_IF_ERROR(client_->ModifyTable(table.description));
-  cluster_->Distrust(schema.name);
+  cluster_->Invalidate(schema.name);
   TAMIS_RETURN_IF_ERROR(CheckName(schema.name));
   return table.schema();
 }
@@ -380,7 +380,7 @@ Result<TableSchema> HBaseClusterAdmin::AttachAgain(const IndexedTable& before,
     after.description = WithOrigin(std::move(after.description), TableOrigin::kAttached);
   }
   TAMIS_RETURN_IF_ERROR(client_->ModifyTable(after.description));
-  cluster_->Distrust(wanted.name);
+  cluster_->Invalidate(wanted.name);
   // The master may have given it a later version, and another table may have got the name.
   TAMIS_ASSIGN_OR_RETURN(const IndexedTable now, cluster_->Find(wanted.name));
   return now.schema();
@@ -412,7 +412,7 @@ void HBaseClusterAdmin::DetachTable(const std::string& table, DoneCallback done)
 Status HBaseClusterAdmin::Detach(const std::string& name) {
   TAMIS_ASSIGN_OR_RETURN(const IndexedTable table, cluster_->Find(name));
   TAMIS_RETURN_IF_ERROR(client_->ModifyTable(DescribePlain(table.description)));
-  cluster_->Distrust(name);
+  cluster_->Invalidate(name);
   return Status::Ok();
 }
 
@@ -430,7 +430,7 @@ Status HBaseClusterAdmin::DetachForeign(const std::string& foreign_name) {
   if (!HasTraces(description)) return FailedPrecondition("it is not attached");
   TAMIS_RETURN_IF_ERROR(client_->ModifyTable(DescribePlain(description)));
   const auto table = ReadIndexedTable(description);
-  if (table.ok() && table->has_value()) cluster_->Distrust((*table)->stored.name);
+  if (table.ok() && table->has_value()) cluster_->Invalidate((*table)->stored.name);
   return Status::Ok();
 }
 
@@ -465,7 +465,7 @@ Status HBaseClusterAdmin::Drop(const std::string& name, DropOptions options) {
   // It may be disabled since somebody gave up in between.
   if (!disabled.ok() && disabled.code() != StatusCode::kFailedPrecondition) return disabled;
   TAMIS_RETURN_IF_ERROR(client_->DeleteTable(table.description.name));
-  cluster_->Distrust(name);
+  cluster_->Invalidate(name);
   return Status::Ok();
 }
 
@@ -479,7 +479,7 @@ Result<TableSchema> HBaseClusterAdmin::Change(
     const hbase::TableDescription changed = DescribeIndexed(table.description, table.stored);
     const Status modified = client_->ModifyTable(changed);
     if (modified.ok()) {
-      cluster_->Distrust(name);
+      cluster_->Invalidate(name);
       return table.schema();
     }
     const auto now = cluster_->Find(name);
@@ -584,10 +584,10 @@ Result<hbase::Region> HBaseClusterAdmin::FindRegion(RegionId id, std::string_vie
   return NotFound("cannot " + std::string(doing) + " region " + id.ToString() + ": there is none");
 }
 
-Status HBaseClusterAdmin::Patiently(const std::vector<hbase::Region>& regions,
+Status HBaseClusterAdmin::RetryWhileBusy(const std::vector<hbase::Region>& regions,
                                     const std::function<Status()>& work) {
   const Time end = executor_->Now() + options_.patience;
-  GrowingPause pauses(std::chrono::milliseconds(100), std::chrono::seconds(2));
+  Backoff pauses(std::chrono::milliseconds(100), std::chrono::seconds(2));
   while (true) {
     const Status status = work();
     if (status.ok() || !IsNotYet(status) || executor_->Now() >= end) return status;
@@ -602,7 +602,7 @@ void HBaseClusterAdmin::SplitRegion(RegionId region, std::string key, DoneCallba
 
 Status HBaseClusterAdmin::Split(RegionId id, const std::string& key) {
   TAMIS_ASSIGN_OR_RETURN(const hbase::Region region, FindRegion(id, "split"));
-  Status split = Patiently({region}, [&]() -> Status {
+  Status split = RetryWhileBusy({region}, [&]() -> Status {
     const Status tried = client_->SplitRegion(region, key);
     if (!key.empty() || !HasNoMiddle(tried)) return tried;
     TAMIS_ASSIGN_OR_RETURN(const std::string middle, MiddleOf(region));
@@ -647,7 +647,7 @@ Status HBaseClusterAdmin::Merge(RegionId id) {
   const auto right = std::ranges::find(regions, left.end, [](const auto& r) { return r->start; });
   if (right == regions.end()) return Unavailable(what + ": hbase:meta has no region behind it now");
   const std::vector<hbase::Region> both = {left, **right};
-  return Patiently(both, [&] { return client_->MergeRegions(both); }).WithContext(what);
+  return RetryWhileBusy(both, [&] { return client_->MergeRegions(both); }).WithContext(what);
 }
 
 void HBaseClusterAdmin::MoveRegion(RegionId region, const std::string& server, DoneCallback done) {
@@ -658,7 +658,7 @@ void HBaseClusterAdmin::MoveRegion(RegionId region, const std::string& server, D
 // done: then it is moved again.
 Status HBaseClusterAdmin::Move(RegionId id, const std::string& server) {
   const std::string what = "cannot move region " + id.ToString();
-  return Patiently({}, [&]() -> Status {
+  return RetryWhileBusy({}, [&]() -> Status {
     TAMIS_ASSIGN_OR_RETURN(const hbase::Region region, FindRegion(id, "move"));
     TAMIS_ASSIGN_OR_RETURN(const hbase::ClusterState state,
                            client_->Cluster(hbase::ClusterDetail::kServers));

@@ -109,13 +109,14 @@ class HBaseClusterAdmin : public ClusterAdmin {
                                                  uint32_t table_id);
   Result<ClusterStatus> AskAll();
   Result<Installation> AskProcesses();
-  Result<std::vector<Finding>> LookOver();
+  Result<std::vector<Finding>> ExamineInstallation();
   Status RunJob(uint64_t job, const JobSpec& spec, const std::optional<IndexedTable>& table);
   Status Compact(uint64_t job);
   Status Pause(Duration pause);  // kCancelled: the cluster was closed
   void SetProgress(uint64_t job, uint64_t done, uint64_t total);
-  // Again while it fails for what a compaction ends, which it asks for.
-  Status Patiently(const std::vector<hbase::Region>& regions, const std::function<Status()>& work);
+  // Repeats the work while it fails, until the compaction that it requests has ended.
+  Status RetryWhileBusy(const std::vector<hbase::Region>& regions,
+                        const std::function<Status()>& work);
 
   const Options options_;
   HBaseCluster* const cluster_;

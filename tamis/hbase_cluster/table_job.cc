@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tamis/base/growing_pause.h"
+#include "tamis/base/backoff.h"
 #include "tamis/base/random.h"
 #include "tamis/cluster/error.h"
 
@@ -12,7 +12,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr GrowingPause kPauses(milliseconds(5), seconds(1));
+constexpr Backoff kPauses(milliseconds(5), seconds(1));
 
 void Add(const pb::RegionCheck& check, CheckReport* report) {
   ++report->regions;
@@ -40,7 +40,7 @@ CheckReport TableJob::report() const {
 Status TableJob::Run(const OnProgress& on_progress) {
   on_progress_ = on_progress;
   last_news_ = actions_.now();
-  GrowingPause pauses = kPauses;
+  Backoff pauses = kPauses;
   while (true) {
     const size_t done = done_.size();
     auto parts = StartMissing();
@@ -96,7 +96,7 @@ Result<std::vector<TableJob::Part>> TableJob::StartMissing() {
 
 // Until each has ended, or its server is not to be had.
 Status TableJob::Follow(std::vector<Part>* parts) {
-  GrowingPause pauses = kPauses;
+  Backoff pauses = kPauses;
   while (std::ranges::any_of(*parts, [](const Part& part) { return !part.ended; })) {
     for (Part& part : *parts) {
       if (part.ended) continue;

@@ -175,7 +175,7 @@ void DatabaseFilter::Run() {
 bool DatabaseFilter::CountAndSettle() noexcept {
   try {
     if (hooks_->HasUncounted() && !CountUnknown()) return false;
-    const auto unknown = tree().Settle([this] {
+    const auto unknown = tree().Reconcile([this] {
       std::vector<TreeFilter::FileNumber> numbers;
       for (const LiveFile& live : LiveFiles()) {
         if (FamilyOf(live).has_value()) numbers.push_back(live.number);

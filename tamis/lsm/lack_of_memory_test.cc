@@ -251,7 +251,7 @@ TEST_F(LackOfMemoryTest, EventsThatCannotBeNotedDenyNothing) {
       for (const auto& deletion : deletions) options.listeners[0]->OnTableFileDeleted(deletion);
       failed += FailingAllocations::failed();
     }
-    EXPECT_TRUE(tree.Settle([] { return std::vector<uint64_t>{3}; }).empty());
+    EXPECT_TRUE(tree.Reconcile([] { return std::vector<uint64_t>{3}; }).empty());
     EXPECT_EQ(Denied(tree, 0, 200), 0u);
     return failed;
   });
@@ -277,7 +277,7 @@ TEST_F(LackOfMemoryTest, ASettlingThatWasBrokenOffGoesOn) {
     };
     try {
       const FailingAllocations failing(turn, only_one);
-      (void)tree->Settle(live);
+      (void)tree->Reconcile(live);
     } catch (const std::bad_alloc&) {
     }
     const uint64_t failed = FailingAllocations::failed();
@@ -285,7 +285,7 @@ TEST_F(LackOfMemoryTest, ASettlingThatWasBrokenOffGoesOn) {
     // Others write beside it.
     tree->FileCreated(File(5), Hashes(*tree, 450, 900), {});
     EXPECT_EQ(Denied(*tree, 100, 900), 0u);
-    EXPECT_TRUE(tree->Settle([] { return std::vector<uint64_t>{3, 4, 5}; }).empty());
+    EXPECT_TRUE(tree->Reconcile([] { return std::vector<uint64_t>{3, 4, 5}; }).empty());
     EXPECT_EQ(Denied(*tree, 100, 900), 0u);
     EXPECT_EQ(tree->figures().unsettled, 0u);
     EXPECT_EQ(tree->figures().filter.missed, 0u);

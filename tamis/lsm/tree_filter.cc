@@ -577,7 +577,7 @@ TreeFilter::Deleted TreeFilter::DeletedOf(const Inputs& inputs,
   return at->second;
 }
 
-std::vector<TreeFilter::FileNumber> TreeFilter::Settle(
+std::vector<TreeFilter::FileNumber> TreeFilter::Reconcile(
     const std::function<std::vector<FileNumber>()>& live_files) {
   const std::lock_guard settling(settling_);
   grace_.Collect();

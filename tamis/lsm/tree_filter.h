@@ -175,7 +175,7 @@ class TreeFilter {
   // Asks for the live files (but those of families that pass through anyway), and settles what has
   // been deleted before, unless some are not known: these are returned, and are to be counted
   // first.
-  std::vector<FileNumber> Settle(const std::function<std::vector<FileNumber>()>& live_files);
+  std::vector<FileNumber> Reconcile(const std::function<std::vector<FileNumber>()>& live_files);
 
   struct Figures {
     SharedQuotientFilter::Figures filter;

@@ -331,7 +331,7 @@ class World {
 
   void SettleAll() {
     if (counting_ || (tree_->DoubtsOf(kFamily) & kIngestion) != 0) CountUnknown();
-    if (!tree_->Settle([this] { return LiveFiles(); }).empty()) CountUnknown();
+    if (!tree_->Reconcile([this] { return LiveFiles(); }).empty()) CountUnknown();
     Check();
     const TreeFilter::Figures figures = tree_->figures();
     EXPECT_TRUE(figures.filter.missed == 0 || HasFaults());
@@ -510,7 +510,7 @@ TEST(TreeFilterTest, ACompactionIsPartlyDeletedUntilAllOfItsInputsAre) {
   EXPECT_TRUE(tree->IsPartlyDeleted());
   tree->FileDeleted(1);
   EXPECT_FALSE(tree->IsPartlyDeleted());
-  EXPECT_TRUE(tree->Settle([] { return std::vector<uint64_t>{4}; }).empty());
+  EXPECT_TRUE(tree->Reconcile([] { return std::vector<uint64_t>{4}; }).empty());
   EXPECT_EQ(tree->figures().filter.keys, 2000u);
   EXPECT_EQ(tree->figures().touched, 0u);
   EXPECT_TRUE(tree->IsExact());
@@ -571,7 +571,7 @@ TEST(TreeFilterTest, WithoutKeyFilesNoKeyIsMissed) {
   tree->FileCreated({.number = 51}, std::vector<uint64_t>(all.begin(), all.begin() + 200), 1);
   tree->FileDeleted(1);
   tree->FileDeleted(2);
-  tree->Settle([] { return std::vector<FileNumber>{51}; });
+  tree->Reconcile([] { return std::vector<FileNumber>{51}; });
   EXPECT_EQ(tree->figures().stale, 200u);
   EXPECT_GT(tree->figures().filter.doubled, 0u);
   EXPECT_EQ(tree->figures().unwritten, 51u);
@@ -746,7 +746,7 @@ TEST(TreeFilterTest, OutputOfAnUnknownFileIsCounted) {
     EXPECT_TRUE(tree->MayContain(0, "a"));
     tree->FileDeleted(first + 1);
     tree->FileDeleted(first + 2);
-    EXPECT_TRUE(tree->Settle([] { return std::vector<FileNumber>(); }).empty());
+    EXPECT_TRUE(tree->Reconcile([] { return std::vector<FileNumber>(); }).empty());
     EXPECT_FALSE(tree->MayContain(0, "a"));
   }
   EXPECT_EQ(tree->figures().filter.missed, 0u);
@@ -805,7 +805,7 @@ TEST(TreeFilterTest, ReadersBesideEveryEvent) {
       for (const FileNumber number : live) tree->FileDeleted(number);
       files[next] = all;
       live = {next++};
-      EXPECT_TRUE(tree->Settle([&] { return live; }).empty());
+      EXPECT_TRUE(tree->Reconcile([&] { return live; }).empty());
     }
   }
   done = true;

@@ -46,7 +46,7 @@ Result<std::optional<Row>> Search::NextRow() {
       ++given_;
       return row;
     }
-    if (regions_ != nullptr && pieces_.empty()) {
+    if (regions_ != nullptr && sub_ranges_.empty()) {
       ended_ = Status::Ok();
     } else if (Status status = Advance(); !status.ok()) {
       ended_ = status.WithContext("cannot search table \"" + schema_->name + "\"");
@@ -68,7 +68,7 @@ Status Search::Begin() {
   explain_.index = plan_.index;
   explain_.terms = plan_.terms;
   explain_.reason = plan_.reason;
-  for (const KeyRange& range : plan_.keys.ranges()) pieces_.push_back({.range = range});
+  for (const KeyRange& range : plan_.keys.ranges()) sub_ranges_.push_back({.range = range});
   regions_ = context_->tables->KnownRegions(schema_->id);
   if (regions_ != nullptr) Exclude();  // else once they are known
   EnqueueAll();
@@ -82,59 +82,59 @@ void Search::Exclude() {
   const GlobalIndex::Route route =
       context_->global->Find(schema_->id, plan_.keys, plan_.routing, before);
   KeyRanges never_asked;
-  // Pieces that are asked stay where they are: their requests point to them.
-  for (auto piece = pieces_.begin(); piece != pieces_.end();) {
-    if (!piece->IsIdle()) {
-      ++piece;
+  // Sub-ranges that are asked stay where they are: their requests point to them.
+  for (auto sub_range = sub_ranges_.begin(); sub_range != sub_ranges_.end();) {
+    if (!sub_range->IsIdle()) {
+      ++sub_range;
       continue;
     }
-    KeyRanges left = KeyRanges::Of(piece->range);
+    KeyRanges left = KeyRanges::Of(sub_range->range);
     left.Subtract(route.excluded);
     // A region that has answered is one that was asked, whatever becomes of what is left of it.
-    if (piece->resume.empty()) {
-      const KeyRanges taken = route.excluded.Intersect(piece->range);
+    if (sub_range->resume.empty()) {
+      const KeyRanges taken = route.excluded.Intersect(sub_range->range);
       for (const KeyRange& range : taken.ranges()) never_asked.Add(range);
     }
     for (const KeyRange& range : left.ranges()) {
-      Piece part = *piece;
+      SubRange part = *sub_range;
       part.range = range;
-      pieces_.insert(piece, std::move(part));
+      sub_ranges_.insert(sub_range, std::move(part));
     }
-    piece = pieces_.erase(piece);
+    sub_range = sub_ranges_.erase(sub_range);
   }
   excluded_.Add(never_asked);
   explain_.routing_time += context_->executor->Now() - before;
 }
 
-// Where pieces wait depends on the map: they are placed anew.
+// Where sub-ranges wait depends on the map: they are placed anew.
 void Search::EnqueueAll() {
   due_.Clear();
   waiting_.clear();
   stale_.clear();
   idle_.clear();
-  for (auto piece = pieces_.begin(); piece != pieces_.end(); ++piece) {
-    if (piece->IsIdle()) idle_.push_back(piece);
+  for (auto sub_range = sub_ranges_.begin(); sub_range != sub_ranges_.end(); ++sub_range) {
+    if (sub_range->IsIdle()) idle_.push_back(sub_range);
   }
 }
 
 std::optional<Row> Search::TakeRow() {
-  if (options_.key_order ? pieces_.empty() : ready_.empty()) return std::nullopt;
-  const PieceAt piece = options_.key_order ? pieces_.begin() : ready_.front();
-  if (piece->rows.empty()) return std::nullopt;
-  Row row = std::move(piece->rows.back());
-  piece->rows.pop_back();
-  if (piece->rows.empty()) {
+  if (options_.key_order ? sub_ranges_.empty() : ready_.empty()) return std::nullopt;
+  const SubRangeAt sub_range = options_.key_order ? sub_ranges_.begin() : ready_.front();
+  if (sub_range->rows.empty()) return std::nullopt;
+  Row row = std::move(sub_range->rows.back());
+  sub_range->rows.pop_back();
+  if (sub_range->rows.empty()) {
     if (!options_.key_order) ready_.pop_front();
-    Emptied(piece);
+    Emptied(sub_range);
   }
   return row;
 }
 
-void Search::Emptied(PieceAt piece) {
-  if (piece->done) {
-    pieces_.erase(piece);
+void Search::Emptied(SubRangeAt sub_range) {
+  if (sub_range->done) {
+    sub_ranges_.erase(sub_range);
   } else {
-    idle_.push_back(piece);
+    idle_.push_back(sub_range);
   }
 }
 
@@ -196,30 +196,31 @@ void Search::GiveUpLate(Time now) {
     const Status late =
         DeadlineExceeded("region server " + request.server + " did not answer within " +
                          std::to_string(waited.count()) + " ms");
-    for (const Part& part : request.parts) Failed(part.piece, late);
+    for (const Part& part : request.parts) Failed(part.sub_range, late);
   }
 }
 
-// The piece is asked again, later and later, and not before the map has been looked at there.
-void Search::Failed(PieceAt piece, const Status& status) {
+// The sub-range is asked again, later and later, and not before the map has been looked at there.
+void Search::Failed(SubRangeAt sub_range, const Status& status) {
   last_failure_ = status;
   if (context_->options.faults.no_coverage_check) {
-    pieces_.erase(piece);
+    sub_ranges_.erase(sub_range);
     return;
   }
-  piece->asked = false;
-  piece->map = Piece::Map::kStale;
-  piece->not_before = context_->executor->Now() + piece->back_off.Next();
-  stale_.push_back(piece);
+  sub_range->asked = false;
+  sub_range->map = SubRange::Map::kStale;
+  sub_range->not_before = context_->executor->Now() + sub_range->backoff.Next();
+  stale_.push_back(sub_range);
 }
 
 void Search::RefreshMap() {
   if (map_asked_) return;
-  std::ranges::sort(stale_, {}, [](PieceAt piece) { return std::string_view(piece->range.start); });
+  std::ranges::sort(stale_, {},
+                    [](SubRangeAt at) { return std::string_view(at->range.start); });
   std::vector<KeyRange> stale;
-  for (const PieceAt piece : std::exchange(stale_, {})) {
-    piece->map = Piece::Map::kAsked;
-    stale.push_back(piece->range);
+  for (const SubRangeAt sub_range : std::exchange(stale_, {})) {
+    sub_range->map = SubRange::Map::kAsked;
+    stale.push_back(sub_range->range);
   }
   if (stale.empty() && regions_ != nullptr) return;
   if (regions_ == nullptr) stale.clear();
@@ -231,9 +232,9 @@ void Search::RefreshMap() {
 
 Status Search::TakeMap(const Result<TableCache::Regions>& regions) {
   map_asked_ = false;
-  for (Piece& piece : pieces_) {
-    if (piece.map == Piece::Map::kAsked) {
-      piece.map = regions.ok() ? Piece::Map::kGood : Piece::Map::kStale;
+  for (SubRange& sub_range : sub_ranges_) {
+    if (sub_range.map == SubRange::Map::kAsked) {
+      sub_range.map = regions.ok() ? SubRange::Map::kGood : SubRange::Map::kStale;
     }
   }
   if (regions.ok()) {
@@ -247,41 +248,41 @@ Status Search::TakeMap(const Result<TableCache::Regions>& regions) {
   return Status::Ok();
 }
 
-void Search::Place(PieceAt piece, Time now) {
+void Search::Place(SubRangeAt sub_range, Time now) {
   const std::vector<RegionInfo>& regions = *regions_;
-  auto next = std::ranges::upper_bound(regions, piece->range.start, {}, &RegionInfo::start);
-  for (PieceAt tail;; piece = tail) {
+  auto next = std::ranges::upper_bound(regions, sub_range->range.start, {}, &RegionInfo::start);
+  for (SubRangeAt tail;; sub_range = tail) {
     // The end of the region that holds its start, or of the gap where none is known.
-    const bool known = next != regions.begin() && std::prev(next)->Contains(piece->range.start);
+    const bool known = next != regions.begin() && std::prev(next)->Contains(sub_range->range.start);
     const RegionInfo* region = known ? &*std::prev(next) : nullptr;
     const std::string end = known ? region->end : next == regions.end() ? "" : next->start;
-    tail = pieces_.end();
-    if (!end.empty() && (piece->range.end.empty() || piece->range.end > end)) {
-      tail = pieces_.insert(std::next(piece), *piece);
+    tail = sub_ranges_.end();
+    if (!end.empty() && (sub_range->range.end.empty() || sub_range->range.end > end)) {
+      tail = sub_ranges_.insert(std::next(sub_range), *sub_range);
       tail->range.start = end;
-      piece->range.end = end;
+      sub_range->range.end = end;
     }
-    PlaceWithin(piece, region, now);
-    if (tail == pieces_.end()) return;
+    PlaceWithin(sub_range, region, now);
+    if (tail == sub_ranges_.end()) return;
     while (next != regions.end() && next->start <= tail->range.start) ++next;
   }
 }
 
-void Search::PlaceWithin(PieceAt piece, const RegionInfo* region, Time now) {
-  if (piece->map == Piece::Map::kStale) {
-    stale_.push_back(piece);
-  } else if (piece->map == Piece::Map::kAsked) {
+void Search::PlaceWithin(SubRangeAt sub_range, const RegionInfo* region, Time now) {
+  if (sub_range->map == SubRange::Map::kStale) {
+    stale_.push_back(sub_range);
+  } else if (sub_range->map == SubRange::Map::kAsked) {
     return;  // until TakeMap
-  } else if (piece->not_before > now) {
-    waiting_.emplace(piece->not_before, piece);
+  } else if (sub_range->not_before > now) {
+    waiting_.emplace(sub_range->not_before, sub_range);
   } else if (region == nullptr || region->server.empty()) {
-    Failed(piece, Unavailable("no region server has some of the keys now"));
+    Failed(sub_range, Unavailable("no region server has some of the keys now"));
   } else {
-    due_.Add(piece, *region);
+    due_.Add(sub_range, *region);
   }
 }
 
-// For the pieces that may be asked now, as many as may be under way.
+// For the sub-ranges that may be asked now, as many as may be under way.
 std::vector<Search::Request> Search::MakeRequests() {
   size_t most = std::numeric_limits<size_t>::max();
   if (Missing() > 0) most = kRequestsForLimit - std::min(kRequestsForLimit, requests_.size());
@@ -289,30 +290,30 @@ std::vector<Search::Request> Search::MakeRequests() {
   const bool by_load = Missing() > 0 && !options_.key_order;
   std::vector<Request> list;
   while (list.size() < most) {
-    DuePieces::Server* server = by_load ? due_.LeastLoaded(context_->loads) : due_.First();
+    DueSubRanges::Server* server = by_load ? due_.LeastLoaded(context_->loads) : due_.First();
     if (server == nullptr) break;
     list.push_back(MakeRequest(server));
-    // In key order the later pieces are asked once; then only the one that is due.
-    if (options_.key_order && !list.back().parts.back().piece->resume.empty()) break;
+    // In key order the later sub-ranges are asked once; then only the one that is due.
+    if (options_.key_order && !list.back().parts.back().sub_range->resume.empty()) break;
   }
   return list;
 }
 
-Search::Request Search::MakeRequest(DuePieces::Server* server) {
+Search::Request Search::MakeRequest(DueSubRanges::Server* server) {
   Request request{.server = server->name,
                   .due = server,
                   .request = std::make_shared<pb::SearchRequest>(),
                   .parts = {},
                   .load = nullptr};
-  for (const PieceAt piece :
+  for (const SubRangeAt sub_range :
        due_.Begin(server, context_->options.request_ranges, options_.key_order)) {
     pb::SearchRange* range = request.request->add_ranges();
-    range->set_region_id(piece->region->id.number());
-    range->set_epoch(piece->region->epoch);
-    range->set_start(piece->range.start);
-    range->set_end(piece->range.end);
-    range->set_resume(piece->resume);
-    request.parts.push_back({piece, piece->region->id.number(), piece->region->start});
+    range->set_region_id(sub_range->region->id.number());
+    range->set_epoch(sub_range->region->epoch);
+    range->set_start(sub_range->range.start);
+    range->set_end(sub_range->range.end);
+    range->set_resume(sub_range->resume);
+    request.parts.push_back({sub_range, sub_range->region->id.number(), sub_range->region->start});
   }
   return request;
 }
@@ -322,7 +323,7 @@ void Search::Send(Time now) {
   while (!waiting_.empty() && waiting_.begin()->first <= now) {
     idle_.push_back(waiting_.extract(waiting_.begin()).mapped());
   }
-  for (const PieceAt piece : std::exchange(idle_, {})) Place(piece, now);
+  for (const SubRangeAt sub_range : std::exchange(idle_, {})) Place(sub_range, now);
   std::vector<Request> list = MakeRequests();
   const bool alone = list.size() == 1 && requests_.empty();
   for (Request& request : list) SendOne(std::move(request), now, alone);
@@ -343,7 +344,7 @@ void Search::SendOne(Request request, Time now, bool alone) {
       request.request->add_columns(schema_->columns[i].id);
     }
   }
-  for (const Part& part : request.parts) part.piece->asked = true;
+  for (const Part& part : request.parts) part.sub_range->asked = true;
   request.load = std::make_shared<ServerLoads::Request>(&context_->loads, request.server);
   ++explain_.requests;
   const size_t number = next_request_++;
@@ -370,22 +371,22 @@ Status Search::TakeReply(const Request& request, Result<pb::SearchReply> reply) 
   }
   if (!reply.ok()) {
     if (!IsTransient(reply.status().code())) return reply.status();
-    for (const Part& part : request.parts) Failed(part.piece, reply.status());
+    for (const Part& part : request.parts) Failed(part.sub_range, reply.status());
     return Status::Ok();
   }
   // Results stand in the order of the ranges; those at the end may be missing.
   for (size_t i = 0; i < request.parts.size(); ++i) {
     const Part& part = request.parts[i];
-    part.piece->asked = false;
+    part.sub_range->asked = false;
     if (static_cast<int>(i) >= reply->results_size()) {
-      idle_.push_back(part.piece);
+      idle_.push_back(part.sub_range);
       continue;
     }
     pb::RangeResult* result = reply->mutable_results(static_cast<int>(i));
     if (result->has_error()) {
       const Status status = FailureOf(result->error());
       if (!IsTransient(status.code())) return status;
-      Failed(part.piece, status);
+      Failed(part.sub_range, status);
     } else if (!Take(request.server, part, result)) {
       return DataLoss("region server " + request.server + " sent rows that do not fit the table");
     }
@@ -395,7 +396,7 @@ Status Search::TakeReply(const Request& request, Result<pb::SearchReply> reply) 
 
 // Takes in what a region says of its part.
 bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* result) {
-  Piece& piece = *part.piece;
+  SubRange& sub_range = *part.sub_range;
   const auto& counters = result->counters();
   explain_.index_seeks += counters.index_seeks();
   explain_.entries_read += counters.entries_read();
@@ -403,7 +404,7 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
   for (const pb::IndexUse& use : counters.uses()) {
     pb::IndexUse& sum = uses_[use.index_id()];
     // A region is one, however many pages it answers with.
-    const bool first = piece.resume.empty();
+    const bool first = sub_range.resume.empty();
     sum.set_led(sum.led() + (first ? use.led() : 0));
     sum.set_joined(sum.joined() + (first ? use.joined() : 0));
     sum.set_entries_expected(sum.entries_expected() + use.entries_expected());
@@ -413,8 +414,8 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
   explain_.cells_undecodable += counters.cells_undecodable();
   explain_.rows_unparsed += counters.rows_unparsed();
   if (counters.scanned_regions() > 0) scanned_.insert(part.region_id);
-  if (result->region_id() != part.region_id || result->start() != piece.range.start) {
-    Failed(part.piece, Unavailable("region server " + server + " answered for other keys"));
+  if (result->region_id() != part.region_id || result->start() != sub_range.range.start) {
+    Failed(part.sub_range, Unavailable("region server " + server + " answered for other keys"));
     return true;
   }
   std::vector<Row> rows;
@@ -430,25 +431,25 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
   fetched_ += rows.size();
   servers_asked_.insert(server);
   rows_of_region_[part.region_start] += rows.size();
-  // The part of the piece that the region did not hold is asked again.
-  const bool shorter =
-      !result->end().empty() && (piece.range.end.empty() || result->end() < piece.range.end);
+  // The part of the sub-range that the region did not hold is asked again.
+  const std::string& end = sub_range.range.end;
+  const bool shorter = !result->end().empty() && (end.empty() || result->end() < end);
   if (shorter && !context_->options.faults.no_coverage_check) {
-    Piece tail{.range = {result->end(), piece.range.end},
-               .resume = piece.resume,
-               .map = Piece::Map::kStale};
-    piece.range.end = result->end();
-    idle_.push_back(pieces_.insert(std::next(part.piece), std::move(tail)));
+    SubRange tail{.range = {result->end(), sub_range.range.end},
+               .resume = sub_range.resume,
+               .map = SubRange::Map::kStale};
+    sub_range.range.end = result->end();
+    idle_.push_back(sub_ranges_.insert(std::next(part.sub_range), std::move(tail)));
   }
-  piece.back_off.Reset();
+  sub_range.backoff.Reset();
   std::ranges::reverse(rows);
-  piece.rows = std::move(rows);
-  piece.resume = result->resume();
-  piece.done = piece.resume.empty();
-  if (piece.rows.empty()) {
-    Emptied(part.piece);
+  sub_range.rows = std::move(rows);
+  sub_range.resume = result->resume();
+  sub_range.done = sub_range.resume.empty();
+  if (sub_range.rows.empty()) {
+    Emptied(part.sub_range);
   } else if (!options_.key_order) {
-    ready_.push_back(part.piece);
+    ready_.push_back(part.sub_range);
   }
   return true;
 }

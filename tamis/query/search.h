@@ -1,10 +1,10 @@
 // Search: one search on its way: what is still to be covered, the pages that have come, the proof
 // that nothing was left out.
 //
-// The keys that can match are cut into pieces. A piece is done when a region server has searched it
-// to its end, or when the filters prove, at or after the start of the search, that it holds no
-// match. A piece that was not searched (the region moved, was split, its server died) is asked
-// again, with a region map that is fresh there.
+// The keys that can match are cut into sub-ranges. A sub-range is done when a region server has
+// searched it to its end, or when the filters prove, at or after the start of the search, that it
+// holds no match. A sub-range that was not searched (the region moved, was split, its server died)
+// is asked again, with a region map that is fresh there.
 //
 // Several requests of a few ranges each are under way at a time, to one server and to all; rows are
 // given out as servers answer, so that one that does not answer delays its own rows alone (in key
@@ -25,9 +25,9 @@
 #include <vector>
 
 #include "tamis/base/answers.h"
-#include "tamis/query/due_pieces.h"
+#include "tamis/query/due_sub_ranges.h"
 #include "tamis/query/explain.h"
-#include "tamis/query/piece.h"
+#include "tamis/query/sub_range.h"
 #include "tamis/query/plan.h"
 #include "tamis/query/query_context.h"
 #include "tamis/query/search_options.h"
@@ -48,15 +48,15 @@ class Search {
   }
 
  private:
-  // A piece on its way to the region that holds it.
+  // A sub-range on its way to the region that holds it.
   struct Part {
-    PieceAt piece;
+    SubRangeAt sub_range;
     uint64_t region_id = 0;
     std::string region_start;
   };
   struct Request {
     std::string server;
-    DuePieces::Server* due = nullptr;
+    DueSubRanges::Server* due = nullptr;
     std::shared_ptr<pb::SearchRequest> request;
     std::vector<Part> parts;  // as request->ranges
     Time sent{};
@@ -73,19 +73,19 @@ class Search {
   void RefreshMap();
   Status TakeMap(const Result<TableCache::Regions>& regions);
   void Send(Time now);
-  // Puts an idle piece where it waits for what it needs, cut where regions end.
-  void Place(PieceAt piece, Time now);
-  void PlaceWithin(PieceAt piece, const RegionInfo* region, Time now);
+  // Puts an idle sub-range where it waits for what it needs, cut where regions end.
+  void Place(SubRangeAt sub_range, Time now);
+  void PlaceWithin(SubRangeAt sub_range, const RegionInfo* region, Time now);
   std::vector<Request> MakeRequests();
-  Request MakeRequest(DuePieces::Server* server);
+  Request MakeRequest(DueSubRanges::Server* server);
   void SendOne(Request request, Time now, bool alone);
   Status TakeReply(const Request& request, Result<pb::SearchReply> reply);
   void GiveUpLate(Time now);
-  void Failed(PieceAt piece, const Status& status);
+  void Failed(SubRangeAt sub_range, const Status& status);
   bool Take(const std::string& server, const Part& part, pb::RangeResult* result);
   std::optional<Row> TakeRow();
   // Its rows are given out, or it had none.
-  void Emptied(PieceAt piece);
+  void Emptied(SubRangeAt sub_range);
   uint64_t Missing() const;  // rows that the next replies should have; 0 = no limit
   void Conclude();           // walks over all regions
 
@@ -96,20 +96,22 @@ class Search {
   Time deadline_{};
   bool begun_ = false;
   std::optional<Status> ended_;  // ok: the end
-  std::list<Piece> pieces_;      // in key order, disjoint; what is done and empty is taken off
-  // Each idle piece that the map is not asked about is in one of these, some of them to be cut.
-  std::vector<PieceAt> idle_;  // to be placed
-  std::vector<PieceAt> stale_;
-  std::multimap<Time, PieceAt> waiting_;  // for the moment when they may be asked again
-  DuePieces due_;
-  std::deque<PieceAt> ready_;  // with rows; not in key order, where the first piece alone matters
+  // In key order, disjoint; those that are done and have no rows are taken off.
+  std::list<SubRange> sub_ranges_;
+  // Each idle sub-range that the map is not asked about is in one of these, some of them to be cut.
+  std::vector<SubRangeAt> idle_;  // to be placed
+  std::vector<SubRangeAt> stale_;
+  std::multimap<Time, SubRangeAt> waiting_;  // for the moment when they may be asked again
+  DueSubRanges due_;
+  // With rows; not in key order, where the first sub-range alone matters.
+  std::deque<SubRangeAt> ready_;
   TableCache::Regions regions_;
   // To requests, by their numbers, and, with number 0, to the question for a fresh map.
   Answers<std::variant<Result<pb::SearchReply>, Result<TableCache::Regions>>> answers_;
   std::map<size_t, Request> requests_;  // under way; later ones have later deadlines
   size_t next_request_ = 1;
   bool map_asked_ = false;
-  uint64_t fetched_ = 0;  // rows in pieces or given
+  uint64_t fetched_ = 0;  // rows in sub-ranges or given
   uint64_t given_ = 0;
   Status last_failure_;
   Explain explain_;

@@ -238,7 +238,7 @@ TEST_F(SearchTest, AWriteThatFailsAsksForNoSchemaUnlessThatIsWhy) {
   EXPECT_EQ(cluster_.schemas_asked, 1);
 }
 
-// A piece that becomes due between the check for due pieces and the wait is asked.
+// A sub-range that becomes due between the check for due sub-ranges and the wait is asked.
 TEST_F(SearchTest, NoTimeIsLostBetweenTwoLooksAtTheClock) {
   for (int microseconds = 1; microseconds < 10'000; microseconds += 1 + microseconds / 8) {
     executor_.set_step(std::chrono::microseconds(microseconds));

@@ -97,7 +97,7 @@ void TableCache::AskSoon(uint32_t table_id, TableRegions* regions,
                          std::unique_lock<std::mutex>* lock) {
   regions->asking = true;
   const Duration pause = regions->not_before - executor_->Now();
-  if (pause < -BackOff::kLongest) regions->back_off.Reset();  // another trouble than the last
+  if (pause < -kRetryPauses.longest()) regions->backoff.Reset();  // another trouble than the last
   lock->unlock();
   if (pause > Duration(0)) {
     const Status posted = WithoutExceptions([&] {
@@ -203,8 +203,8 @@ void TableCache::Take(uint32_t table_id, uint64_t question,
     });
     // The next request for the name finds the table that has it now, if there is one.
     if (answer.status().code() == StatusCode::kNotFound) Drop(table_id);
-    if (news) regions.back_off.Reset();
-    regions.not_before = executor_->Now() + std::max(regions.back_off.Next(), BackOff::kFirst);
+    if (news) regions.backoff.Reset();
+    regions.not_before = executor_->Now() + std::max(regions.backoff.Next(), kRetryPauses.first());
     sharing = std::exchange(regions.sharing, {});
     regions.asking = false;
     if (!regions.waiting.empty()) AskSoon(table_id, &regions, &lock);

@@ -18,7 +18,7 @@
 
 #include "tamis/base/answers.h"
 #include "tamis/cluster/cluster.h"
-#include "tamis/query/back_off.h"
+#include "tamis/query/retry_pauses.h"
 #include "tamis/routing/key_ranges.h"
 #include "tamis/table/schema.h"
 
@@ -71,7 +71,7 @@ class TableCache : public std::enable_shared_from_this<TableCache> {
     uint64_t question = 0;
     KeyRanges asked;  // empty: for all
     std::vector<Callback<Regions>> sharing;
-    BackOff back_off;
+    Backoff backoff = kRetryPauses;
     Time not_before{};
   };
 

@@ -41,7 +41,7 @@ class WriteDelivery {
       Item item;
       auto key = format.Encode(write.row);
       if (!key.ok()) {
-        item.settled = true;
+        item.resolved = true;
         item.status = key.status();
         items_.push_back(std::move(item));
         continue;
@@ -66,13 +66,13 @@ class WriteDelivery {
     });
     std::vector<Status> statuses;
     for (Item& item : items_) {
-      if (!item.settled && item.sent) {
+      if (!item.resolved && item.sent) {
         item.status = DeadlineExceeded(ended.message() + "; the write may stand");
-      } else if (!item.settled && !ended.ok()) {
+      } else if (!item.resolved && !ended.ok()) {
         item.status = ended;
-      } else if (!item.settled && IsCancelled()) {
+      } else if (!item.resolved && IsCancelled()) {
         item.status = Cancelled("cancelled before a region server took the write");
-      } else if (!item.settled && item.status.ok()) {
+      } else if (!item.resolved && item.status.ok()) {
         item.status = Unavailable("no region server took the write in time");
       }
       statuses.push_back(
@@ -85,8 +85,8 @@ class WriteDelivery {
   struct Item {
     pb::Mutation mutation;
     bool sent = false;  // and not answered
-    bool settled = false;
-    Status status;  // the last failure while it is not settled
+    bool resolved = false;
+    Status status;  // the last failure while it is not resolved
   };
   struct RegionItems {
     KeyRange keys;  // of the region
@@ -101,11 +101,11 @@ class WriteDelivery {
 
   void Deliver() {
     const Time deadline = context_.executor->Now() + context_.options.write_timeout;
-    while (std::ranges::any_of(items_, [](const Item& item) { return !item.settled; })) {
+    while (std::ranges::any_of(items_, [](const Item& item) { return !item.resolved; })) {
       if (context_.executor->Now() >= deadline || IsCancelled()) break;
       Round(deadline);
-      if (std::ranges::all_of(items_, [](const Item& item) { return item.settled; })) break;
-      const Duration pause = std::min(back_off_.Next(), deadline - context_.executor->Now());
+      if (std::ranges::all_of(items_, [](const Item& item) { return item.resolved; })) break;
+      const Duration pause = std::min(backoff_.Next(), deadline - context_.executor->Now());
       if (pause > Duration(0)) WaitFor(pause);
       if (std::exchange(schema_is_old_, false)) RefreshSchema();
     }
@@ -124,10 +124,11 @@ class WriteDelivery {
         .Next({.deadline = context_.executor->Now() + pause, .cancelled = cancelled_});
   }
 
-  void Settle(Item* item, Status status) {
+  void Resolve(Item* item, Status status) {
     // Nothing was done: another try is safe. Anything else is an answer.
-    item->settled = status.code() != StatusCode::kUnavailable && status.code() != StatusCode::kBusy;
-    if (item->settled) back_off_.Reset();
+    const StatusCode code = status.code();
+    item->resolved = code != StatusCode::kUnavailable && code != StatusCode::kBusy;
+    if (item->resolved) backoff_.Reset();
     item->sent = false;
     item->status = std::move(status);
   }
@@ -138,8 +139,8 @@ class WriteDelivery {
       version_ = (*schema)->version;  // columns keep their ids: the encoded rows stay right
     } else if (!schema.ok() && schema.status().code() == StatusCode::kNotFound) {
       for (Item& item : items_) {
-        if (item.settled) continue;
-        item.settled = true;
+        if (item.resolved) continue;
+        item.resolved = true;
         item.status = schema.status();
       }
     }
@@ -162,7 +163,7 @@ class WriteDelivery {
       Status status = regions.status();
       if (status.code() == StatusCode::kDeadlineExceeded) status = Unavailable(status.message());
       for (Item& item : items_) {
-        if (!item.settled) Settle(&item, status);
+        if (!item.resolved) Resolve(&item, status);
       }
       return;
     }
@@ -170,12 +171,12 @@ class WriteDelivery {
     if (now >= deadline) return;
     std::map<std::string, Request> by_server;
     for (size_t i = 0; i < items_.size(); ++i) {
-      if (items_[i].settled) continue;
+      if (items_[i].resolved) continue;
       const std::string& key = items_[i].mutation.key();
       auto region = std::ranges::upper_bound(**regions, key, {}, &RegionInfo::start);
       if (region == (*regions)->begin() || !std::prev(region)->Contains(key) ||
           std::prev(region)->server.empty()) {
-        Settle(&items_[i], Unavailable("no region server has the key now"));
+        Resolve(&items_[i], Unavailable("no region server has the key now"));
         if (stale_.empty() || !stale_.back().Contains(key)) stale_.push_back({key, key + '\0'});
         continue;
       }
@@ -239,7 +240,7 @@ class WriteDelivery {
     for (const auto& [region_id, sent] : request.regions) {
       for (size_t k = 0; k < sent.items.size(); ++k) {
         Item& item = items_[sent.items[k]];
-        if (!item.settled)
+        if (!item.resolved)
           sent.mutations->mutable_mutations(static_cast<int>(k))->Swap(&item.mutation);
       }
     }
@@ -250,7 +251,7 @@ class WriteDelivery {
   void NoteStale(const Request& request, bool answered) {
     for (const auto& [region_id, sent] : request.regions) {
       if (!answered ||
-          std::ranges::any_of(sent.items, [&](size_t i) { return !items_[i].settled; })) {
+          std::ranges::any_of(sent.items, [&](size_t i) { return !items_[i].resolved; })) {
         stale_.push_back(sent.keys);
       }
     }
@@ -263,7 +264,7 @@ class WriteDelivery {
         status = status.WithContext("the write may stand");
       }
       for (const auto& [region_id, sent] : request.regions) {
-        for (const size_t i : sent.items) Settle(&items_[i], status);
+        for (const size_t i : sent.items) Resolve(&items_[i], status);
       }
       return;
     }
@@ -275,15 +276,16 @@ class WriteDelivery {
         Item& item = items_[sent.items[k]];
         if (found == results.end() ||
             (!found->second->has_error() && static_cast<int>(k) >= found->second->results_size())) {
-          Settle(&item, DeadlineExceeded("the answer of a region is missing; the write may stand"));
+          Resolve(&item,
+                  DeadlineExceeded("the answer of a region is missing; the write may stand"));
         } else if (found->second->has_error()) {
           const pb::Error& error = found->second->error();
           schema_is_old_ |= error.schema_version() != 0 && error.schema_version() != version_;
-          Settle(&item, error.code() == pb::Error::OK
+          Resolve(&item, error.code() == pb::Error::OK
                             ? DeadlineExceeded(FailureOf(error).message() + "; the write may stand")
                             : ToStatus(error));
         } else {
-          Settle(&item, ToStatus(found->second->results(static_cast<int>(k))));
+          Resolve(&item, ToStatus(found->second->results(static_cast<int>(k))));
         }
       }
       KeepOrder(sent);
@@ -293,16 +295,16 @@ class WriteDelivery {
   // The writes of a row are applied in order or not at all: a write that its region refused is not
   // sent again once a later write of the same row was answered.
   void KeepOrder(const RegionItems& sent) {
-    const auto is_settled = [this](size_t i) { return items_[i].settled; };
-    if (std::ranges::all_of(sent.items, is_settled)) return;
+    const auto is_resolved = [this](size_t i) { return items_[i].resolved; };
+    if (std::ranges::all_of(sent.items, is_resolved)) return;
     std::set<std::string> answered;  // rows
     for (size_t k = sent.items.size(); k-- > 0;) {
       Item& item = items_[sent.items[k]];
       const std::string& row = sent.mutations->mutations(static_cast<int>(k)).key();
-      if (item.settled) {
+      if (item.resolved) {
         answered.insert(row);
       } else if (answered.contains(row)) {
-        item.settled = true;
+        item.resolved = true;
         item.status = Status(item.status.code(),
                              item.status.message() +
                                  "; not sent again, since a later write of the row was answered");
@@ -315,7 +317,7 @@ class WriteDelivery {
   const std::atomic<bool>* const cancelled_;
   uint64_t version_;
   std::vector<Item> items_;
-  BackOff back_off_;
+  Backoff backoff_ = kRetryPauses;
   bool schema_is_old_ = false;   // a region follows another version
   std::vector<KeyRange> stale_;  // keys that were not where the map has them
 };

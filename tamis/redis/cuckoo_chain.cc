@@ -234,23 +234,23 @@ const uint8_t* CuckooChain::Bucket(size_t table, uint64_t hash) const {
 CuckooChain::Inserted CuckooChain::Insert(std::string_view item, const Limits& limits) {
   if (partial()) return Inserted::kPartial;
   const Place place = PlaceOf(item);
-  FetchNewest(place);
+  PrefetchNewest(place);
   return InsertPlace(place, limits);
 }
 
 CuckooChain::Inserted CuckooChain::InsertNew(std::string_view item, const Limits& limits) {
   if (partial()) return Inserted::kPartial;
   const Place place = PlaceOf(item);
-  FetchAll(place);
+  PrefetchAll(place);
   return Contains(place) ? Inserted::kThere : InsertPlace(place, limits);
 }
 
-void CuckooChain::FetchNewest(const Place& place) const {
+void CuckooChain::PrefetchNewest(const Place& place) const {
   __builtin_prefetch(Bucket(tables_.size() - 1, place.hash), 1);
   __builtin_prefetch(Bucket(tables_.size() - 1, place.other), 1);
 }
 
-void CuckooChain::FetchAll(const Place& place) const {
+void CuckooChain::PrefetchAll(const Place& place) const {
   constexpr size_t kFetched = 8;  // more would drive out one another
   for (size_t i = tables_.size(), end = i - std::min(i, kFetched); i-- > end;) {
     __builtin_prefetch(Bucket(i, place.hash));
@@ -258,8 +258,9 @@ void CuckooChain::FetchAll(const Place& place) const {
   }
 }
 
-template <class Fetch, class Visit>
-void CuckooChain::ForPlaces(std::span<const std::string_view> items, Fetch&& fetch, Visit&& visit) {
+template <class Prefetch, class Visit>
+void CuckooChain::ForPlaces(std::span<const std::string_view> items, Prefetch&& fetch,
+                            Visit&& visit) {
   constexpr size_t kGroup = 32;
   std::array<Place, kGroup> places;
   for (size_t begin = 0; begin < items.size(); begin += kGroup) {
@@ -278,7 +279,9 @@ void CuckooChain::Insert(std::span<const std::string_view> items, bool only_new,
     std::fill_n(out, items.size(), Inserted::kPartial);
     return;
   }
-  const auto fetch = [&](const Place& place) { only_new ? FetchAll(place) : FetchNewest(place); };
+  const auto fetch = [&](const Place& place) {
+    only_new ? PrefetchAll(place) : PrefetchNewest(place);
+  };
   ForPlaces(items, fetch, [&](size_t i, const Place& place) {
     out[i] = only_new && Contains(place) ? Inserted::kThere : InsertPlace(place, limits);
   });
@@ -384,7 +387,7 @@ bool CuckooChain::Contains(const Place& place) const {
 bool CuckooChain::MayContain(std::string_view item) const {
   if (partial()) return true;
   const Place place = PlaceOf(item);
-  FetchAll(place);
+  PrefetchAll(place);
   return Contains(place);
 }
 
@@ -394,7 +397,7 @@ void CuckooChain::MayContain(std::span<const std::string_view> items, bool* out)
     return;
   }
   ForPlaces(
-      items, [&](const Place& place) { FetchAll(place); },
+      items, [&](const Place& place) { PrefetchAll(place); },
       [&](size_t i, const Place& place) { out[i] = Contains(place); });
 }
 

@@ -139,11 +139,11 @@ class CuckooChain {
   CuckooChain() = default;
   static Place PlaceOf(std::string_view item);
   // Prefetches the place in the newest table, which takes items, or in all tables.
-  void FetchNewest(const Place& place) const;
-  void FetchAll(const Place& place) const;
+  void PrefetchNewest(const Place& place) const;
+  void PrefetchAll(const Place& place) const;
   // Calls visit(i, place) for each item in turn, having called fetch(place) for those behind it.
-  template <class Fetch, class Visit>
-  static void ForPlaces(std::span<const std::string_view> items, Fetch&& fetch, Visit&& visit);
+  template <class Prefetch, class Visit>
+  static void ForPlaces(std::span<const std::string_view> items, Prefetch&& fetch, Visit&& visit);
   bool Contains(const Place& place) const;
   Inserted InsertPlace(const Place& place, const Limits& limits);
   bool AddTable(uint64_t bytes);  // false when memory does not suffice

@@ -44,11 +44,11 @@ void Start(Ctx* ctx, Words words) {
   rebuild.lease_ms = wanted.lease_s * 1000;
   Renew(ctx, rebuild);
   if (key.missing()) {
-    TrustedFilter::Card card;
-    card.guard = true;
-    card.wanted_rate = rebuild.wanted_rate;
-    card.capacity = rebuild.capacity;
-    key.Set(TrustedFilter(std::move(card), std::move(rebuild)));
+    TrustedFilter::Metadata metadata;
+    metadata.guard = true;
+    metadata.wanted_rate = rebuild.wanted_rate;
+    metadata.capacity = rebuild.capacity;
+    key.Set(TrustedFilter(std::move(metadata), std::move(rebuild)));
   } else {
     key->Start(std::move(rebuild));
   }

@@ -37,11 +37,11 @@ void Reserve(Ctx* ctx, Words words) {
   }
   std::optional<AnyFilter> filter = Create(ctx, wanted);
   if (!filter) return;
-  TrustedFilter::Card card;
-  card.guard = wanted.guard;
-  card.wanted_rate = wanted.options.fpr;
-  card.capacity = wanted.options.capacity;
-  key.Set(TrustedFilter(std::move(card), std::move(*filter)));
+  TrustedFilter::Metadata metadata;
+  metadata.guard = wanted.guard;
+  metadata.wanted_rate = wanted.options.fpr;
+  metadata.capacity = wanted.options.capacity;
+  key.Set(TrustedFilter(std::move(metadata), std::move(*filter)));
   server.Replicate(ctx, "TAMIS.RESERVE", wanted.guard ? "sclcbclc" : "sclcbcl", words[1],
                    wanted.Rate().c_str(), static_cast<long long>(wanted.options.capacity), "TYPE",
                    wanted.type->name.data(), wanted.type->name.size(), "SEED",
@@ -52,7 +52,7 @@ void Reserve(Ctx* ctx, Words words) {
 
 // Where another server has taken what is refused here, somebody relies on it.
 void ItemsLost(Ctx* ctx, TrustedFilter& filter) {
-  if (LimitsApply(ctx) || filter.card().incomplete) return;
+  if (LimitsApply(ctx) || filter.metadata().incomplete) return;
   filter.set_incomplete();
   CommandLost(ctx, true);
 }
@@ -71,7 +71,7 @@ void Add(Ctx* ctx, Words words) {
   }
   server.ReplyWithArray(ctx, static_cast<long>(items.size()));
   ForGroups(items, [&](std::span<const std::string_view> texts, size_t begin) {
-    key->Fetch(texts);
+    key->Prefetch(texts);
     for (size_t i = 0; i < texts.size(); ++i) {
       const TrustedFilter::Added done = key->Add(texts[i]);
       if (done != TrustedFilter::Added::kFull) {
@@ -97,7 +97,7 @@ bool MayErase(Ctx* ctx, const TrustedFilter& filter) {
   if (!LimitsApply(ctx) || faults.erases_when_unsure) return true;
   if (!Believed(ctx, filter)) return false;
   const uint64_t delay = static_cast<uint64_t>(settings.erase_delay) * 1000;
-  const uint64_t rebuilt = filter.card().rebuilt_time;
+  const uint64_t rebuilt = filter.metadata().rebuilt_time;
   return rebuilt == 0 || delay == 0 || Now() >= rebuilt + delay;
 }
 
@@ -113,7 +113,7 @@ std::optional<bool> EraseIfMemory(TrustedFilter& filter, std::string_view item) 
 // fingerprint of a row that exists and taken it away: the filter is not believed any more.
 // TAMIS.DEL proves nothing: its key may have gone with the filter before.
 void StrayErase(Ctx* ctx, String* name, TrustedFilter& filter) {
-  if (!filter.card().guard || !LimitsApply(ctx) || !Believed(ctx, filter)) return;
+  if (!filter.metadata().guard || !LimitsApply(ctx) || !Believed(ctx, filter)) return;
   if (faults.stray_erases_are_believed) return;
   filter.Doubt();
   server.Replicate(ctx, "TAMIS.DOUBT", "s", name);
@@ -137,7 +137,7 @@ bool EraseItems(Ctx* ctx, Words words, TamisKey& key, Words items, bool may_eras
   bool stray = false;
   server.ReplyWithArray(ctx, static_cast<long>(items.size()));
   ForGroups(items, [&](std::span<const std::string_view> texts, size_t begin) {
-    if (may_erase) key->Fetch(texts);
+    if (may_erase) key->Prefetch(texts);
     for (size_t i = 0; i < texts.size(); ++i) {
       const std::optional<bool> done = may_erase ? EraseIfMemory(*key, texts[i]) : std::nullopt;
       if (!done) {
@@ -253,7 +253,7 @@ void Check(Ctx* ctx, Words words) {
 void Trust(Ctx* ctx, Words words) {
   TamisKey key = Open(ctx, words, kRead | kWrite);
   if (!Whole(ctx, key)) return;
-  if (key->card().incomplete && !faults.incomplete_is_believed) {
+  if (key->metadata().incomplete && !faults.incomplete_is_believed) {
     server.ReplyWithError(ctx,
                           "ERR an add was refused here that another server took: "
                           "fill a new filter");
@@ -299,7 +299,7 @@ void Mark(Ctx* ctx, Words words) {
     return;
   }
   const std::string_view mark = TextOf(words[2]);
-  if (mark != key->card().mark) {
+  if (mark != key->metadata().mark) {
     key->set_mark(mark);
     server.Replicate(ctx, "TAMIS.MARK", "ss", words[1], words[2]);
     Notify(ctx, "tamis.mark", words[1]);
@@ -334,10 +334,10 @@ void Info(Ctx* ctx, Words words) {
   TamisKey key = Open(ctx, words, kRead);
   if (!Whole(ctx, key)) return;
   const AnyFilter* filter = key->empty() ? nullptr : &key->filter();
-  const TrustedFilter::Card& card = key->card();
+  const TrustedFilter::Metadata& metadata = key->metadata();
   const TrustedFilter::Rebuild* rebuild = key->rebuild();
   const char* state = filter == nullptr     ? "none"
-                      : card.incomplete     ? "incomplete"
+                      : metadata.incomplete     ? "incomplete"
                       : Believed(ctx, *key) ? "trusted"
                                             : "not trusted";
   const char* rebuild_state = rebuild == nullptr                     ? "none"
@@ -359,16 +359,16 @@ void Info(Ctx* ctx, Words words) {
   server.ReplyWithMap(ctx, 22);
   text("Type", filter == nullptr ? "" : filter->type().name);
   text("State", state);
-  number("Guard", card.guard ? 1 : 0);
-  text("Mark", card.mark);
+  number("Guard", metadata.guard ? 1 : 0);
+  text("Mark", metadata.mark);
   number("Generation", filter == nullptr ? 0 : key->generation());
   number("Bytes", key->SizeBytes());
-  number("Capacity", card.capacity);
+  number("Capacity", metadata.capacity);
   number("Items", filter == nullptr ? 0 : filter->Count());
-  real("Fill", filter == nullptr || card.capacity == 0
+  real("Fill", filter == nullptr || metadata.capacity == 0
                    ? 0
-                   : static_cast<double>(filter->Count()) / static_cast<double>(card.capacity));
-  real("Wanted rate", card.wanted_rate);
+                   : static_cast<double>(filter->Count()) / static_cast<double>(metadata.capacity));
+  real("Wanted rate", metadata.wanted_rate);
   real("Expected rate", filter == nullptr ? 1 : RateNow(*filter));
   number("Hits", key->counters().hits);
   number("Misses", key->counters().misses);

@@ -125,10 +125,10 @@ void TrustLoaded(Ctx* ctx, TrustedFilter* filter) {
   if (filter->partial() || (!loading && !faults.copies_are_believed) || !MayTrust(ctx)) return;
   // The base of a log that is not of this server's making is its primary's first copy, which lacks
   // what the primary did later.
-  const bool own = !loads_log || filter->card().was_in_log || faults.replicas_log_trust ||
+  const bool own = !loads_log || filter->metadata().was_in_log || faults.replicas_log_trust ||
                    faults.dumps_are_trusted;
   if (!own) return;
-  if (filter->card().was_trusted) filter->Trust(time_of_trust);
+  if (filter->metadata().was_trusted) filter->Trust(time_of_trust);
   if (TrustedFilter::Rebuild* rebuild = filter->rebuild(); rebuild && rebuild->was_sound) {
     rebuild->sound_time = time_of_trust;
   }
@@ -136,8 +136,8 @@ void TrustLoaded(Ctx* ctx, TrustedFilter* filter) {
 
 bool Believed(Ctx* ctx, const TrustedFilter& filter) {
   if (filter.empty()) return false;
-  if (filter.card().incomplete && !faults.incomplete_is_believed) return false;
-  if (!filter.card().guard) return true;
+  if (filter.metadata().incomplete && !faults.incomplete_is_believed) return false;
+  if (!filter.metadata().guard) return true;
   if (!filter.TrustedAt(time_of_trust)) return false;
   if (IsReplica(ctx)) return settings.trust_on_replicas;
   return settings.guard_min_replicas == 0 ||

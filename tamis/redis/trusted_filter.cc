@@ -40,24 +40,23 @@ struct Sizes {
   uint64_t rebuild;
 };
 
-std::string HeaderOf(const TrustedFilter::Card& card, const TrustedFilter::Rebuild* rebuild,
+std::string HeaderOf(const TrustedFilter::Metadata& metadata, const TrustedFilter::Rebuild* rebuild,
                      const Sizes& sizes, bool trusted, bool sound, uint64_t rebuilt_time,
                      bool in_log) {
   std::string header;
   PutFixed32(&header, kMagic);
-  uint64_t flags =
-      (card.guard ? kGuard : 0) | (card.incomplete ? kIncomplete : 0) | (trusted ? kTrusted : 0) |
-      (in_log ? kInLog : 0);
+  uint64_t flags = (metadata.guard ? kGuard : 0) | (metadata.incomplete ? kIncomplete : 0) |
+                   (trusted ? kTrusted : 0) | (in_log ? kInLog : 0);
   if (rebuild != nullptr) {
     flags |=
         kRebuild | (rebuild->incomplete ? kRebuildIncomplete : 0) | (sound ? kRebuildSound : 0);
   }
   PutFixed64(&header, flags);
-  PutFixed64(&header, std::bit_cast<uint64_t>(card.wanted_rate));
-  PutFixed64(&header, card.capacity);
+  PutFixed64(&header, std::bit_cast<uint64_t>(metadata.wanted_rate));
+  PutFixed64(&header, metadata.capacity);
   PutFixed64(&header, sizes.filter);
   PutFixed64(&header, rebuilt_time);
-  PutLengthPrefixed(&header, card.mark);
+  PutLengthPrefixed(&header, metadata.mark);
   if (rebuild != nullptr) {
     PutFixed64(&header, rebuild->id);
     PutFixed64(&header, std::bit_cast<uint64_t>(rebuild->wanted_rate));
@@ -71,7 +70,7 @@ std::string HeaderOf(const TrustedFilter::Card& card, const TrustedFilter::Rebui
 
 TrustedFilter::Saved TrustedFilter::Save(uint64_t time, bool in_log) const {
   Saved saved;
-  Sizes sizes = {card_.bytes, rebuild_ ? rebuild_->bytes : 0};
+  Sizes sizes = {metadata_.bytes, rebuild_ ? rebuild_->bytes : 0};
   if (partial_) {
     saved.bytes = received_;
   } else {
@@ -80,29 +79,29 @@ TrustedFilter::Saved TrustedFilter::Save(uint64_t time, bool in_log) const {
     if (rebuild_) saved.bytes += rebuild_->filter->Serialize();
     sizes.rebuild = saved.bytes.size() - sizes.filter;
   }
-  saved.header = HeaderOf(card_, rebuild(), sizes, TrustedAt(time),
-                          rebuild_ && rebuild_->sound_time == time, card_.rebuilt_time, in_log);
+  saved.header = HeaderOf(metadata_, rebuild(), sizes, TrustedAt(time),
+                          rebuild_ && rebuild_->sound_time == time, metadata_.rebuilt_time, in_log);
   return saved;
 }
 
 std::string TrustedFilter::HeaderToCompare() const {
-  return HeaderOf(card_, rebuild(), {}, false, false, 0, false);
+  return HeaderOf(metadata_, rebuild(), {}, false, false, 0, false);
 }
 
 Result<TrustedFilter> TrustedFilter::FromHeader(std::string_view header, uint64_t greatest_bytes) {
   Reader reader(header);
   if (reader.Fixed32() != kMagic) return BadBytes("these are not its bytes");
   const uint64_t flags = reader.Fixed64();
-  Card card;
-  card.guard = (flags & kGuard) != 0;
-  card.incomplete = (flags & kIncomplete) != 0;
-  card.was_trusted = (flags & kTrusted) != 0;
-  card.was_in_log = (flags & kInLog) != 0;
-  card.wanted_rate = std::bit_cast<double>(reader.Fixed64());
-  card.capacity = reader.Fixed64();
-  card.bytes = reader.Fixed64();
-  card.rebuilt_time = reader.Fixed64();
-  card.mark = reader.LengthPrefixed();
+  Metadata metadata;
+  metadata.guard = (flags & kGuard) != 0;
+  metadata.incomplete = (flags & kIncomplete) != 0;
+  metadata.was_trusted = (flags & kTrusted) != 0;
+  metadata.was_in_log = (flags & kInLog) != 0;
+  metadata.wanted_rate = std::bit_cast<double>(reader.Fixed64());
+  metadata.capacity = reader.Fixed64();
+  metadata.bytes = reader.Fixed64();
+  metadata.rebuilt_time = reader.Fixed64();
+  metadata.mark = reader.LengthPrefixed();
   std::optional<Rebuild> rebuild;
   if ((flags & kRebuild) != 0) {
     rebuild = Rebuild{};
@@ -117,17 +116,17 @@ Result<TrustedFilter> TrustedFilter::FromHeader(std::string_view header, uint64_
       (!rebuild && (flags & (kRebuildIncomplete | kRebuildSound)) != 0)) {
     return BadBytes("bad header");
   }
-  if (!RateCanBe(card.wanted_rate) || (rebuild && !RateCanBe(rebuild->wanted_rate))) {
+  if (!RateCanBe(metadata.wanted_rate) || (rebuild && !RateCanBe(rebuild->wanted_rate))) {
     return BadBytes("rate not in (0, 1)");
   }
-  if (card.mark.size() > kGreatestMark) return BadBytes("the mark is too long");
+  if (metadata.mark.size() > kGreatestMark) return BadBytes("the mark is too long");
   constexpr uint64_t kLimit = uint64_t{1} << 61;
-  if (card.bytes >= kLimit ||
-      (rebuild ? rebuild->bytes == 0 || rebuild->bytes >= kLimit : card.bytes == 0)) {
+  if (metadata.bytes >= kLimit ||
+      (rebuild ? rebuild->bytes == 0 || rebuild->bytes >= kLimit : metadata.bytes == 0)) {
     return BadBytes("no size that can be");
   }
   TrustedFilter filter;
-  filter.card_ = std::move(card);
+  filter.metadata_ = std::move(metadata);
   filter.rebuild_ = std::move(rebuild);
   filter.partial_ = true;
   if (filter.promised() > greatest_bytes) {
@@ -149,13 +148,13 @@ Status TrustedFilter::AppendChunk(std::string_view chunk) {
   all += chunk;
   const std::string_view bytes = all;
   std::optional<AnyFilter> filter;
-  if (card_.bytes != 0) {
-    auto read = AnyFilter::Deserialize(bytes.substr(0, card_.bytes));
+  if (metadata_.bytes != 0) {
+    auto read = AnyFilter::Deserialize(bytes.substr(0, metadata_.bytes));
     if (!read.ok()) return read.status();
     filter = std::move(*read);
   }
   if (rebuild_) {
-    auto read = AnyFilter::Deserialize(bytes.substr(card_.bytes));
+    auto read = AnyFilter::Deserialize(bytes.substr(metadata_.bytes));
     if (!read.ok()) return read.status();
     if (read->type().fixed) return BadBytes("nothing can be added to a rebuild of this type");
     rebuild_->filter = std::move(*read);
@@ -167,7 +166,7 @@ Status TrustedFilter::AppendChunk(std::string_view chunk) {
 }
 
 size_t TrustedFilter::SizeBytes(size_t (*allocated)(size_t size)) const {
-  return sizeof(*this) + card_.mark.size() + allocated(received_.capacity()) +
+  return sizeof(*this) + metadata_.mark.size() + allocated(received_.capacity()) +
          (dump_ ? allocated(dump_->bytes.capacity()) : 0) +
          (filter_ ? allocated(filter_->SizeBytes()) : 0) +
          (rebuild_ && rebuild_->filter ? allocated(rebuild_->filter->SizeBytes()) : 0);
@@ -222,7 +221,7 @@ bool TrustedFilter::RebuildMayContain(std::string_view item) const {
   return rebuild_->filter->MayContain(Hash(item, rebuild_->filter->seed()));
 }
 
-void TrustedFilter::Fetch(std::span<const std::string_view> items) const try {
+void TrustedFilter::Prefetch(std::span<const std::string_view> items) const try {
   if (items.size() < 2) return;
   std::vector<uint64_t> hashes(items.size());
   for (const AnyFilter* filter :
@@ -245,15 +244,15 @@ void TrustedFilter::Trust(uint64_t time) {
 std::optional<AnyFilter> TrustedFilter::Commit(uint64_t trusted_time, uint64_t now_ms,
                                                std::string mark) {
   std::optional<AnyFilter> before = std::exchange(filter_, std::move(rebuild_->filter));
-  card_.incomplete = rebuild_->incomplete && !faults.commit_what_was_full;
-  card_.wanted_rate = rebuild_->wanted_rate;
-  card_.capacity = rebuild_->capacity;
-  card_.rebuilt_time = now_ms;
+  metadata_.incomplete = rebuild_->incomplete && !faults.commit_what_was_full;
+  metadata_.wanted_rate = rebuild_->wanted_rate;
+  metadata_.capacity = rebuild_->capacity;
+  metadata_.rebuilt_time = now_ms;
   counters_ = {};
   counters_.skipped = rebuild_->skipped;
   trusted_time_ = trusted_time;
   generation_ = NewGeneration();
-  card_.mark = std::move(mark);
+  metadata_.mark = std::move(mark);
   rebuild_.reset();
   return before;
 }

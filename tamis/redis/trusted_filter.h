@@ -29,7 +29,7 @@ class TrustedFilter {
   static constexpr size_t kGreatestChunk = size_t{16} << 20;
 
   // The options of the reservation, and facts about the filter.
-  struct Card {
+  struct Metadata {
     bool guard = false;
     bool incomplete = false;   // an add that another server had taken was refused here
     bool was_trusted = false;  // by the server that saved it
@@ -58,10 +58,11 @@ class TrustedFilter {
   };
 
   // Not trusted.
-  TrustedFilter(Card card, AnyFilter filter) : card_(std::move(card)), filter_(std::move(filter)) {}
+  TrustedFilter(Metadata metadata, AnyFilter filter)
+      : metadata_(std::move(metadata)), filter_(std::move(filter)) {}
   // There is only the rebuild.
-  TrustedFilter(Card card, Rebuild rebuild)
-      : card_(std::move(card)), rebuild_(std::move(rebuild)) {}
+  TrustedFilter(Metadata metadata, Rebuild rebuild)
+      : metadata_(std::move(metadata)), rebuild_(std::move(rebuild)) {}
 
   // AppendChunk brings the bytes, as many as the header says.
   static Result<TrustedFilter> FromHeader(std::string_view header, uint64_t greatest_bytes);
@@ -70,7 +71,7 @@ class TrustedFilter {
     std::string bytes;  // the rebuild's behind the filter's, or those that have come
   };
   // `time` is the present time of trust.
-  // Trusted if it is so at this time. `in_log`: see Card::was_in_log.
+  // Trusted if it is so at this time. `in_log`: see Metadata::was_in_log.
   Saved Save(uint64_t time, bool in_log = false) const;
   // The header, but the same on all servers that hold the same, whatever they believe.
   std::string HeaderToCompare() const;
@@ -83,17 +84,17 @@ class TrustedFilter {
   bool empty() const { return !filter_.has_value(); }  // so, or there is only a rebuild
   AnyFilter& filter() { return *filter_; }             // REQUIRES: !empty()
   const AnyFilter& filter() const { return *filter_; }
-  const Card& card() const { return card_; }
+  const Metadata& metadata() const { return metadata_; }
 
   uint64_t received() const { return received_.size(); }  // while partial
-  uint64_t promised() const { return card_.bytes + (rebuild_ ? rebuild_->bytes : 0); }
+  uint64_t promised() const { return metadata_.bytes + (rebuild_ ? rebuild_->bytes : 0); }
 
   size_t SizeBytes() const { return SizeBytes([](size_t size) { return size; }); }
   // With what is taken for an array of so many bytes.
   size_t SizeBytes(size_t (*allocated)(size_t size)) const;
 
   // Brings what the next calls with these items touch into the cache. REQUIRES: !partial()
-  void Fetch(std::span<const std::string_view> items) const;
+  void Prefetch(std::span<const std::string_view> items) const;
 
   // REQUIRES (both): !partial(). The filter, and the rebuild with it.
   enum class Added { kNew, kPerhaps, kFull };
@@ -113,8 +114,8 @@ class TrustedFilter {
   // Answers its filter.
   std::optional<AnyFilter> Abort();
 
-  void set_mark(std::string_view mark) { card_.mark = mark; }
-  void set_incomplete() { card_.incomplete = true; }
+  void set_mark(std::string_view mark) { metadata_.mark = mark; }
+  void set_incomplete() { metadata_.incomplete = true; }
 
   // A dump does not change between its parts, whatever is changed meanwhile.
   const Saved& BeginDump(uint64_t time) { return dump_.emplace(Save(time)); }
@@ -149,7 +150,7 @@ class TrustedFilter {
   static uint64_t NewGeneration();
   bool InsertIntoRebuild(uint64_t hash);
 
-  Card card_;
+  Metadata metadata_;
   std::optional<AnyFilter> filter_;
   std::optional<Rebuild> rebuild_;
   bool partial_ = false;

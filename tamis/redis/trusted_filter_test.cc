@@ -19,12 +19,12 @@ TrustedFilter Make(bool guard) {
   std::vector<uint64_t> hashes;
   for (uint64_t i = 0; i < 500; ++i) hashes.push_back(Mix(i));
   EXPECT_EQ(filter->Insert(hashes), hashes.size());
-  TrustedFilter::Card card;
-  card.guard = guard;
-  card.wanted_rate = 0.01;
-  card.capacity = 1000;
-  card.mark = "0/16B3748";
-  return TrustedFilter(std::move(card), std::move(*filter));
+  TrustedFilter::Metadata metadata;
+  metadata.guard = guard;
+  metadata.wanted_rate = 0.01;
+  metadata.capacity = 1000;
+  metadata.mark = "0/16B3748";
+  return TrustedFilter(std::move(metadata), std::move(*filter));
 }
 
 TrustedFilter::Rebuild MakeRebuild(uint64_t capacity = 1000) {
@@ -51,11 +51,11 @@ TrustedFilter MakeRebuilding() {
 }
 
 TrustedFilter MakeRebuildAlone() {
-  TrustedFilter::Card card;
-  card.guard = true;
-  card.wanted_rate = 0.001;
-  card.capacity = 1000;
-  return TrustedFilter(std::move(card), MakeRebuild());
+  TrustedFilter::Metadata metadata;
+  metadata.guard = true;
+  metadata.wanted_rate = 0.001;
+  metadata.capacity = 1000;
+  return TrustedFilter(std::move(metadata), MakeRebuild());
 }
 
 TEST(TrustedFilter, HeaderHasTheseBytes) {
@@ -120,7 +120,7 @@ TEST(TrustedFilter, HeaderTellsWhetherItIsPartOfALog) {
   for (const bool in_log : {true, false}) {
     const auto copy = TrustedFilter::FromHeader(Make(true).Save(1, in_log).header, 1 << 20);
     ASSERT_TRUE(copy.ok()) << copy.status();
-    EXPECT_EQ(copy->card().was_in_log, in_log);
+    EXPECT_EQ(copy->metadata().was_in_log, in_log);
   }
 }
 
@@ -184,8 +184,8 @@ TEST(TrustedFilter, RebuildTakesAddsAndNoErases) {
   EXPECT_FALSE(contains("before"));
   EXPECT_TRUE(filter.TrustedAt(5));
   EXPECT_EQ(filter.counters().skipped, 1u);
-  EXPECT_EQ(filter.card().rebuilt_time, 1234u);
-  EXPECT_EQ(filter.card().mark, "");  // it said where the old one was in the log
+  EXPECT_EQ(filter.metadata().rebuilt_time, 1234u);
+  EXPECT_EQ(filter.metadata().mark, "");  // it said where the old one was in the log
   EXPECT_EQ(filter.rebuild(), nullptr);
 }
 
@@ -251,7 +251,7 @@ TEST(TrustedFilter, SizeIsThatOfItsParts) {
   const auto twice = [](size_t size) { return 2 * size; };
   TrustedFilter filter = Make(true);
   const size_t own = filter.filter().SizeBytes();
-  const size_t rest = sizeof(filter) + filter.card().mark.size();
+  const size_t rest = sizeof(filter) + filter.metadata().mark.size();
   const size_t unused = std::string().capacity();  // of the chunks that come
   EXPECT_EQ(filter.SizeBytes(), rest + own + unused);
   EXPECT_EQ(filter.SizeBytes(twice), rest + 2 * (own + unused));

@@ -48,8 +48,8 @@ void UniteTrusted(Ctx* ctx, Words words, std::deque<TamisKey>& sources) {
   }
   const TrustedFilter& first = *parts.front();
   AnyFilter united = first.filter();
-  TrustedFilter::Card card = first.card();
-  if (dest.get() == nullptr) card.mark.clear();
+  TrustedFilter::Metadata metadata = first.metadata();
+  if (dest.get() == nullptr) metadata.mark.clear();
   bool trusted = true;
   for (const TrustedFilter* part : parts) {
     if (part != &first) {
@@ -59,12 +59,12 @@ void UniteTrusted(Ctx* ctx, Words words, std::deque<TamisKey>& sources) {
       }
       if (!status.ok()) return error(kUnlike);
     }
-    card.guard |= part->card().guard;
-    card.incomplete |= part->card().incomplete;
-    card.rebuilt_time = std::max(card.rebuilt_time, part->card().rebuilt_time);
-    trusted &= !part->card().guard || part->TrustedAt(TimeOfTrust());
+    metadata.guard |= part->metadata().guard;
+    metadata.incomplete |= part->metadata().incomplete;
+    metadata.rebuilt_time = std::max(metadata.rebuilt_time, part->metadata().rebuilt_time);
+    trusted &= !part->metadata().guard || part->TrustedAt(TimeOfTrust());
   }
-  TrustedFilter filter(std::move(card), std::move(united));
+  TrustedFilter filter(std::move(metadata), std::move(united));
   filter.Trust(trusted && MayTrust(ctx) ? TimeOfTrust() : 0);
   if (dest.get() != nullptr) {
     *dest = std::move(filter);

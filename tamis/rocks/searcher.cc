@@ -197,7 +197,7 @@ class Searcher::Run {
     joined_keys_.clear();
     leaps_.clear();
     streams_ = nullptr;
-    leader_ = nullptr;
+    driving_ = nullptr;
     return done;
   }
 
@@ -225,21 +225,21 @@ class Searcher::Run {
     }
     const bool scanning = begun && position->index_id == 0;
     const bool may_scan = !begun && max_rows_ >= kLeastToScan && context_.options.streams_by_cost;
-    if (!scanning) leader_ = streams->Lead(begun ? position->index_id : 0, Probe(may_scan));
-    if (leader_ == nullptr && by_entry) return SortRows(*named, position);
+    if (!scanning) driving_ = streams->Lead(begun ? position->index_id : 0, Probe(may_scan));
+    if (driving_ == nullptr && by_entry) return SortRows(*named, position);
     const bool by_choice =
-        scanning ? !streams->all().empty() : leader_ != nullptr && may_scan && IsScanCheaper();
-    if (leader_ == nullptr || by_choice) {
-      leader_ = nullptr;
+        scanning ? !streams->all().empty() : driving_ != nullptr && may_scan && IsScanCheaper();
+    if (driving_ == nullptr || by_choice) {
+      driving_ = nullptr;
       scanned_ |= !by_choice && plan.streams_size() > 0;
       if (by_choice) result_.mutable_counters()->add_uses()->set_led(1);
       position->index_id = 0;
       return ScanRows(position);
     }
-    leader_->led = true;
-    if (!begun) leader_->expected = leader_->size.value_or(0);
-    position->index_id = leader_->index->id;
-    if (leader_->equality()) return WalkKeys(position);
+    driving_->led = true;
+    if (!begun) driving_->expected = driving_->size.value_or(0);
+    position->index_id = driving_->index->id;
+    if (driving_->equality()) return WalkKeys(position);
     position->order = SearchPosition::Order::kEntry;
     return WalkEntries(position);
   }
@@ -276,10 +276,10 @@ class Searcher::Run {
     const auto rows = RowCount();
     if (!rows.has_value()) return false;
     const RegionInfo& info = region_.info();
-    const uint64_t entries = streams_->SizeOf(leader_, Probe(true));
+    const uint64_t entries = streams_->SizeOf(driving_, Probe(true));
     // Rows that cost as much when they are read in turn.
     const uint64_t most =
-        (entries * (1 + kRowCost) + BranchStreams::OpeningCost(*leader_)) / kScanCost;
+        (entries * (1 + kRowCost) + BranchStreams::OpeningCost(*driving_)) / kScanCost;
     if (IsWhole()) return *rows <= most;
     // So few rows that they can be counted?
     if (entries <= context_.options.probe_entries) return CountRows(2 * entries) < 2 * entries;
@@ -321,12 +321,12 @@ class Searcher::Run {
     joins_done_ = true;
     std::vector<Stream*> others;
     for (Stream& stream : streams_->all()) {
-      if (&stream != leader_ && stream.rows_in * 4 <= sampled_ * 3) others.push_back(&stream);
+      if (&stream != driving_ && stream.rows_in * 4 <= sampled_ * 3) others.push_back(&stream);
     }
     if (others.empty()) return Status::Ok();
     std::ranges::stable_sort(others, {}, &Stream::rows_in);
     // The entries of the driving stream that are still to be read for this answer.
-    const uint64_t size = streams_->SizeOf(leader_, context_.options.probe_entries);
+    const uint64_t size = streams_->SizeOf(driving_, context_.options.probe_entries);
     double left = static_cast<double>(size - std::min(size, sampled_));
     left = std::min(left, static_cast<double>(context_.options.page_candidates));
     if (max_rows_ > rows_ && rows_ > rows_before_) {
@@ -350,7 +350,7 @@ class Searcher::Run {
 
   Status Join(Stream* stream, uint64_t most) {
     streams_->Open(stream);
-    if (leader_->equality() && stream->equality()) {
+    if (driving_->equality() && stream->equality()) {
       stream->joined = true;
       leaps_.push_back(stream);
       return Status::Ok();
@@ -386,10 +386,10 @@ class Searcher::Run {
 
   // Notes in which of the other streams the row has an entry.
   void Sample(const Row& row, std::string_view key) {
-    if (streams_ == nullptr || leader_ == nullptr || joins_done_) return;
+    if (streams_ == nullptr || driving_ == nullptr || joins_done_) return;
     ++sampled_;
     for (Stream& stream : streams_->all()) {
-      if (&stream == leader_) continue;
+      if (&stream == driving_) continue;
       const auto given = IndexEntry::Of(*stream.index, row);
       if (!given.has_value()) continue;
       const std::string entry = given->values + std::string(key);
@@ -419,7 +419,7 @@ class Searcher::Run {
 
   // By the row keys of the leader that are in all joined streams, in their order.
   Result<bool> WalkKeys(SearchPosition* position) {
-    KeyStream& keys = *leader_->by_key;
+    KeyStream& keys = *driving_->by_key;
     std::vector<Candidate> batch;
     std::string target = AfterLast(*position);
     std::string passed;  // no key up to it is in all streams, but for those in the batch
@@ -484,8 +484,8 @@ class Searcher::Run {
     const TableSchema& schema = *searcher_.schema_;
     std::vector<Candidate> batch;
     uint64_t left_out = 0;
-    while (const std::optional<std::string> entry = leader_->by_entry->Next()) {
-      TAMIS_ASSIGN_OR_RETURN(const auto split, SplitIndexEntry(schema, *leader_->index, *entry));
+    while (const std::optional<std::string> entry = driving_->by_entry->Next()) {
+      TAMIS_ASSIGN_OR_RETURN(const auto split, SplitIndexEntry(schema, *driving_->index, *entry));
       std::string key(split.second);
       const bool garbage = key < start_ || (!end_.empty() && key >= end_);
       if (garbage || !IsInJoined(key)) {
@@ -505,7 +505,7 @@ class Searcher::Run {
       if (!all || Full()) return false;
       TAMIS_RETURN_IF_ERROR(JoinStreams());
     }
-    TAMIS_RETURN_IF_ERROR(leader_->status());
+    TAMIS_RETURN_IF_ERROR(driving_->status());
     return ConsiderBatch(&batch, position);
   }
 
@@ -650,7 +650,7 @@ class Searcher::Run {
   pb::RangeResult result_;
   ReadCounters counters_;
   BranchStreams* streams_ = nullptr;  // of the branch under way
-  Stream* leader_ = nullptr;
+  Stream* driving_ = nullptr;
   std::vector<Stream*> leaps_;                                // joined, in row-key order
   std::vector<std::unordered_set<std::string>> joined_keys_;  // of the others
   uint64_t sampled_ = 0;                                      // rows

@@ -22,7 +22,7 @@ struct Faults {
   bool expired_lease_excludes = false;  // a coordinator believes its copy when the lease is over
   bool ignore_sequence = false;       // a reply is applied whatever its numbers: late ones, too
   bool lease_for_cut_reply = false;   // a reply that was cut grants a lease all the same
-  bool young_projections = false;     // one that was cut carries bits younger than its events
+  bool newer_projections = false;     // one that was cut carries bits younger than its events
   bool parts_without_replay = false;  // flips behind the number of a part are not applied to it
   bool no_coverage_check = false;     // a search is complete when the answers are in
   bool no_row_verification = false;   // what the index says is returned
@@ -46,7 +46,7 @@ inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
     {"expired_lease_excludes", &Faults::expired_lease_excludes},
     {"ignore_sequence", &Faults::ignore_sequence},
     {"lease_for_cut_reply", &Faults::lease_for_cut_reply},
-    {"young_projections", &Faults::young_projections},
+    {"newer_projections", &Faults::newer_projections},
     {"parts_without_replay", &Faults::parts_without_replay},
     {"no_coverage_check", &Faults::no_coverage_check},
     {"no_row_verification", &Faults::no_row_verification},

@@ -228,7 +228,7 @@ void FilterFeed::Answer(const ParkedPoll& poll) noexcept {
 void FilterFeed::AnswerOrThrow(const ParkedPoll& poll) {
   pb::PollReply reply;
   bool bits = poll.request.wanted_size() > 0 && projection_source_;
-  if (bits && !options_.faults.young_projections) {
+  if (bits && !options_.faults.newer_projections) {
     std::lock_guard lock(mutex_);
     bits = IsServedByEvents(poll.request) && EventsInReply(poll.request) == events_.size();
   }
@@ -267,7 +267,7 @@ void FilterFeed::AnswerWithBits(const ParkedPoll& poll, pb::PollReply reply) {
       GrantLease(poll.request, sure_until, &reply);
     }
   }
-  if (!options_.faults.young_projections) {
+  if (!options_.faults.newer_projections) {
     auto* projections = reply.mutable_projections();
     projections->erase(std::remove_if(projections->begin(), projections->end(),
                                       [&](const pb::Projection& projection) {

@@ -262,7 +262,7 @@ TEST_F(FilterFeedTest, TheWholeStateIsNeverCut) {
 
 TEST_F(FilterFeedTest, AReplyThatIsCutCarriesNoBitsYoungerThanItsEvents) {
   for (const bool fault : {false, true}) {
-    auto feed = MakeFeed({.reply_bytes = 100, .faults = {.young_projections = fault}});
+    auto feed = MakeFeed({.reply_bytes = 100, .faults = {.newer_projections = fault}});
     GiveBits(feed.get(), 4);
     Poll(feed.get(), 0);
     for (uint64_t i = 0; i < 100; ++i) feed->Append(Flips(1, i));

@@ -96,22 +96,22 @@ struct GlobalIndex::State {
 
   // A thread that waited for the lock may hold an older clock reading than the thread before it,
   // which may have ended a lease by a newer one. So the latest reading of all threads counts.
-  void Saw(Time now) { latest = std::max(latest, now); }
+  void NoteTime(Time now) { latest = std::max(latest, now); }
 
   // Everybody else may look now: the layouts are made as what is known wants them. True: once more,
   // when others have had their turn.
-  bool Settle() {
+  bool Reconcile() {
     bool again = false;
     for (auto it = tables.begin(); it != tables.end();) {
       TableLayout& layout = it->second.layout;
-      if (layout.NeedsSettling(latest)) layout.Settle({lease_until, latest});
-      again |= layout.NeedsSettling(latest);
+      if (layout.NeedsReconciling(latest)) layout.Reconcile({lease_until, latest});
+      again |= layout.NeedsReconciling(latest);
       it = layout.empty() ? tables.erase(it) : std::next(it);
     }
     return again;
   }
   void SettleAll(Lock* lock) {
-    while (Settle()) LetOthers(lock);
+    while (Reconcile()) LetOthers(lock);
   }
 
   // REQUIRES: of the server; its table, while it is known.
@@ -145,7 +145,7 @@ struct GlobalIndex::State {
     for (size_t dropped = 1; !server->regions.empty(); ++dropped) {
       DropRegion(server, server->regions.begin()->first);
       if (dropped % kEventsAtOnce == 0) {
-        Settle();
+        Reconcile();
         LetOthers(lock);
       }
     }
@@ -274,7 +274,7 @@ struct GlobalIndex::State {
       if (!reply.full() && !is_new) continue;
       if (done >= kEventsAtOnce) {
         done = 0;
-        Settle();
+        Reconcile();
         LetOthers(lock);
       }
       ApplyEvent(server, event, lock);
@@ -338,8 +338,8 @@ struct GlobalIndex::State {
     if (copies == nullptr) return {};
     IndexCopies::Copy& copy = *copies->Find(region.slot);
     // The events of the reply lead from the number of the bits to where the copy stands.
-    const bool young = projection.as_of() > reply.to() && !options.faults.young_projections;
-    if (copy.matrix != nullptr || young || projection.as_of() < reply.from()) return {};
+    const bool is_ahead = projection.as_of() > reply.to() && !options.faults.newer_projections;
+    if (copy.matrix != nullptr || is_ahead || projection.as_of() < reply.from()) return {};
     Loading loading{&projection, region.slot, copies, nullptr};
     auto layers = static_cast<uint32_t>(projection.layers_size());
     if (copy.arriving || !IsWhole(projection, copy)) {
@@ -482,7 +482,7 @@ void GlobalIndex::Forget(const std::string& name, Time now) {
   std::lock_guard one(server->taking_in);
   lock.lock();
   if (state_->by_number[server->number] != server.get()) return;  // somebody else was faster
-  state_->Saw(now);
+  state_->NoteTime(now);
   state_->Clear(server.get(), &lock);
   state_->SettleAll(&lock);
   state_->by_number[server->number] = nullptr;
@@ -498,7 +498,7 @@ void GlobalIndex::Apply(const std::string& name, const pb::PollReply& reply, Tim
   std::lock_guard one(server.taking_in);
   lock.lock();
   if (state_->by_number[server.number] != &server) return;  // forgotten meanwhile
-  state_->Saw(now);
+  state_->NoteTime(now);
   // Answers that overtook each other, or come from a life of the server that has been followed by
   // another: which life is the later one, only the order of our polls tells.
   if (sent < server.last_sent && !any) return;

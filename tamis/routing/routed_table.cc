@@ -86,7 +86,7 @@ KeyRanges RoutedTable::AllBut(const RegionBits& may, const KeyRanges& keys) cons
   RegionBits candidates(layout.size());  // by position
   may.ForEach([&](size_t slot) {
     const uint32_t position = layout.position(static_cast<TableLayout::Slot>(slot));
-    if (position != TableLayout::kAside) candidates.Set(position);
+    if (position != TableLayout::kNotPlaced) candidates.Set(position);
   });
   // Runs of excluded regions that touch each other, by position, the last one included.
   const RegionBits& breaks = layout.breaks();

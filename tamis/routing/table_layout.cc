@@ -88,7 +88,7 @@ TableLayout::Slot TableLayout::Add(KeyRange range, uint32_t server) {
   if (free_.empty()) {
     slot = static_cast<Slot>(regions_.size());
     regions_.emplace_back();
-    position_.push_back(kAside);
+    position_.push_back(kNotPlaced);
     touches_.push_back(0);
   } else {
     slot = free_.back();
@@ -102,7 +102,7 @@ TableLayout::Slot TableLayout::Add(KeyRange range, uint32_t server) {
 }
 
 void TableLayout::Remove(Slot slot) {
-  const bool placed = position_[slot] != kAside;
+  const bool placed = position_[slot] != kNotPlaced;
   if (!placed) TakeFromAside(slot);
   regions_[slot].removed = true;
   removed_.push_back(slot);
@@ -155,7 +155,7 @@ bool TableLayout::BelongsHere(Slot slot, const Leases& leases) {
   return alone || (look(slot) && !rival);
 }
 
-void TableLayout::Settle(const Leases& leases) {
+void TableLayout::Reconcile(const Leases& leases) {
   if (overdue_.empty() && leases.now >= look_again_) {
     look_again_ = Time::max();
     for (const Aside& aside : aside_) overdue_.push_back(aside.slot);
@@ -170,7 +170,7 @@ void TableLayout::Settle(const Leases& leases) {
   std::vector<Slot> coming, leaving;
   for (const Slot slot : doubtful_) {
     if (regions_[slot].removed) continue;
-    const bool placed = position_[slot] != kAside;
+    const bool placed = position_[slot] != kNotPlaced;
     if (BelongsHere(slot, leases) == placed) continue;
     (placed ? leaving : coming).push_back(slot);
   }
@@ -178,7 +178,7 @@ void TableLayout::Settle(const Leases& leases) {
   for (const Slot slot : coming) TakeFromAside(slot);
   for (const Slot slot : leaving) PutAside(slot);
   for (const Slot slot : removed_) {
-    if (position_[slot] != kAside) leaving.push_back(slot);
+    if (position_[slot] != kNotPlaced) leaving.push_back(slot);
   }
   Rearrange(std::move(coming), std::move(leaving));
   if (!removed_.empty()) {
@@ -224,7 +224,7 @@ void TableLayout::Rearrange(std::vector<Slot> coming, std::vector<Slot> leaving)
     seams.push_back(first + tail.size());
   }
   copy_those_that_stay_to(order_.size());
-  for (const Slot slot : leaving) position_[slot] = kAside;
+  for (const Slot slot : leaving) position_[slot] = kNotPlaced;
   order_.resize(first);
   order_.insert(order_.end(), tail.begin(), tail.end());
   for (const size_t seam : seams) {  // between seam - 1 and seam

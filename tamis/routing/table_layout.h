@@ -1,4 +1,4 @@
-// TableLayout: where the regions of one table lie, as far as a coordinator has been told, in key
+// TableLayout: where the regions of one table lie, as a coordinator knows it, in key
 // order and changed in place.
 //
 // Servers are heard one after the other, so two regions may be known that overlap: one of them is
@@ -11,9 +11,9 @@
 // is placed a position, its number in key order. Bits about regions are kept by slot, so that they
 // stay where they are when regions come and go; answers are given by position.
 //
-//   Settle    O(changes x log n) comparisons of keys, and 4 bytes moved for each region behind the
-//             first change
-//   Threads   const members may run concurrently; others need exclusive access
+//   Reconcile  O(changes x log n) comparisons of keys, and 4 bytes moved for each region behind
+//              the first change
+//   Threads    const members may run concurrently; others need exclusive access
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ namespace tamis {
 class TableLayout {
  public:
   using Slot = uint32_t;
-  static constexpr uint32_t kAside = ~uint32_t{0};
+  static constexpr uint32_t kNotPlaced = ~uint32_t{0};
 
   // The end of each server's lease, by number, and what time it is.
   struct Leases {
@@ -43,24 +43,24 @@ class TableLayout {
     bool Lives(uint32_t server) const { return until[server] > now; }
   };
 
-  // A region that comes, or goes, takes its place at the next Settle. REQUIRES: !range.empty().
+  // A region that comes, or goes, takes its place at the next Reconcile. REQUIRES: !range.empty().
   Slot Add(KeyRange range, uint32_t server);
   void Remove(Slot slot);
-  // The lease of its server lives again: it and what it overlaps is looked at anew by Settle.
+  // The lease of its server lives again: it and what it overlaps is looked at anew by Reconcile.
   void Doubt(Slot slot);
-  // False when Settle would change nothing.
-  bool NeedsSettling(Time now) const {
+  // False when Reconcile would change nothing.
+  bool NeedsReconciling(Time now) const {
     return !doubtful_.empty() || !removed_.empty() || !overdue_.empty() || now >= look_again_;
   }
   // Places slots that were added, removed or doubted at once. Slots whose set-aside lease has ended
   // are examined a few at a time; until then nothing is concluded from them.
-  void Settle(const Leases& leases);
+  void Reconcile(const Leases& leases);
 
   // How many slots there are, used or not: every slot is below.
   size_t slots() const { return regions_.size(); }
   bool empty() const { return order_.empty() && aside_.empty(); }
   const KeyRange& range(Slot slot) const { return regions_[slot].range; }
-  // kAside: not placed.
+  // kNotPlaced: not placed.
   uint32_t position(Slot slot) const { return position_[slot]; }
 
   // Placed regions, in key order.
@@ -109,9 +109,9 @@ class TableLayout {
   std::vector<Slot> order_;  // placed, by start
   RegionBits breaks_;
   std::vector<Aside> aside_;       // by start
-  std::vector<Slot> doubtful_;     // to be looked at by Settle; some more than once
+  std::vector<Slot> doubtful_;     // to be looked at by Reconcile; some more than once
   std::vector<Slot> overdue_;      // aside, to be looked at since a lease is over
-  std::vector<Slot> removed_;      // free after Settle
+  std::vector<Slot> removed_;      // free after Reconcile
   Time look_again_ = Time::max();  // when a lease ends that something was decided by
 };
 

@@ -50,7 +50,7 @@ class Checked {
         rival |= lives(other.second);
       }
       const bool belongs = alone || (lives(region.second) && !rival);
-      ASSERT_EQ(layout_->position(slot) != TableLayout::kAside, belongs) << "slot " << slot;
+      ASSERT_EQ(layout_->position(slot) != TableLayout::kNotPlaced, belongs) << "slot " << slot;
       if (belongs) placed.emplace_back(region.first, slot);
     }
     std::ranges::sort(placed, {}, [](const auto& p) { return p.first.start; });
@@ -71,8 +71,8 @@ class Checked {
 
   // False: all is as the rules say.
   bool SettleSome(Time now) {
-    if (testing::Test::HasFatalFailure() || !layout_->NeedsSettling(now)) return false;
-    layout_->Settle({leases_, now});
+    if (testing::Test::HasFatalFailure() || !layout_->NeedsReconciling(now)) return false;
+    layout_->Reconcile({leases_, now});
     CheckThatNobodyIsBelievedWrongly(now);
     return true;
   }
@@ -83,10 +83,10 @@ class Checked {
   // The invariants while some slots whose set-aside lease has ended are still to be examined.
   void CheckThatNobodyIsBelievedWrongly(Time now) {
     for (const auto& [slot, region] : regions_) {
-      if (layout_->position(slot) == TableLayout::kAside) continue;
+      if (layout_->position(slot) == TableLayout::kNotPlaced) continue;
       for (const auto& [other_slot, other] : regions_) {
         if (slot == other_slot || !Overlap(region.first, other.first)) continue;
-        ASSERT_EQ(layout_->position(other_slot), TableLayout::kAside);
+        ASSERT_EQ(layout_->position(other_slot), TableLayout::kNotPlaced);
         ASSERT_FALSE(leases_[region.second] > now && leases_[other.second] > now);
       }
     }
@@ -152,12 +152,12 @@ TEST(TableLayoutTest, SlotRemovedBeforeItWasExaminedIsForgotten) {
       slots.push_back(layout.Add({std::string(1, c), std::string(1, c) + "z"}, server));
     }
   }
-  layout.Settle({leases, seconds(0)});
+  layout.Reconcile({leases, seconds(0)});
   EXPECT_EQ(layout.aside(), slots.size());
-  layout.Settle({leases, seconds(1)});
-  ASSERT_TRUE(layout.NeedsSettling(seconds(1))) << "all at once";
+  layout.Reconcile({leases, seconds(1)});
+  ASSERT_TRUE(layout.NeedsReconciling(seconds(1))) << "all at once";
   for (size_t i = 2; i < slots.size(); ++i) layout.Remove(slots[i]);
-  while (layout.NeedsSettling(seconds(1))) layout.Settle({leases, seconds(1)});
+  while (layout.NeedsReconciling(seconds(1))) layout.Reconcile({leases, seconds(1)});
   EXPECT_EQ(layout.aside(), 2u);
   EXPECT_EQ(layout.size(), 0u);
 }
@@ -168,7 +168,7 @@ TEST(TableLayoutTest, PositionsAreThoseOfRegionsWithKeysInTheRange) {
   for (const auto& [start, end] : {std::pair("", "b"), {"b", "d"}, {"f", "h"}, {"h", ""}}) {
     layout.Add({start, end}, 0);
   }
-  layout.Settle({std::span(&lease, 1), seconds(0)});
+  layout.Reconcile({std::span(&lease, 1), seconds(0)});
   using Pair = std::pair<size_t, size_t>;
   EXPECT_EQ(layout.Positions({"", ""}), Pair(0, 4));
   EXPECT_EQ(layout.Positions({"a", "b"}), Pair(0, 1));
@@ -184,11 +184,11 @@ TEST(TableLayoutTest, ARegionIsUndecidedWhileNoPartOfItIsPlacedElsewhere) {
   std::vector<Time> leases = {seconds(1), seconds(2)};
   layout.Add({"a", "c"}, 0);
   layout.Add({"b", "d"}, 1);
-  layout.Settle({leases, seconds(0)});
+  layout.Reconcile({leases, seconds(0)});
   EXPECT_EQ(layout.Undecided({"", ""}), 2u);
   EXPECT_EQ(layout.Undecided({"c", ""}), 1u);
-  EXPECT_TRUE(layout.NeedsSettling(seconds(1)));
-  layout.Settle({leases, seconds(1)});
+  EXPECT_TRUE(layout.NeedsReconciling(seconds(1)));
+  layout.Reconcile({leases, seconds(1)});
   EXPECT_EQ(layout.Undecided({"", ""}), 0u);
   EXPECT_EQ(layout.size(), 1u);
   EXPECT_EQ(layout.aside(), 1u);

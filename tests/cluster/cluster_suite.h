@@ -136,7 +136,7 @@ class ClusterSuite : public ::testing::TestWithParam<ClusterKind> {
     }
   }
   void ExpectClean(uint64_t rows) {
-    const auto report = kind_->Settle("packages");
+    const auto report = kind_->Reconcile("packages");
     ASSERT_TRUE(report.ok()) << report.status();
     EXPECT_EQ(report->rows, rows);
     EXPECT_EQ(report->entries, rows * table_->indexes.size());

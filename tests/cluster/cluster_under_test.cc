@@ -58,7 +58,7 @@ Status ClusterUnderTest::SplitAll(const std::string& table) {
   return Status::Ok();
 }
 
-Result<CheckReport> ClusterUnderTest::Settle(const std::string& table, Duration patience) {
+Result<CheckReport> ClusterUnderTest::Reconcile(const std::string& table, Duration patience) {
   const Time end = executor().Now() + patience;
   std::string last;
   while (executor().Now() < end) {

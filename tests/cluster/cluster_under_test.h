@@ -86,7 +86,7 @@ class ClusterUnderTest {
 
   // Waits until every region of the table is served, its indexes are complete, nothing is pending
   // and the check is clean: its report. An error when that does not come, or the check has faults.
-  Result<CheckReport> Settle(const std::string& table, Duration patience = kPatience);
+  Result<CheckReport> Reconcile(const std::string& table, Duration patience = kPatience);
 
   template <class T, class Call>
   Result<T> Ask(Call&& call) {

@@ -49,7 +49,7 @@ class ModelTable {
   }
 
   // One of the writes that would leave the row in `state` is over. False when all are over and
-  // several were done, that differ: only the store knows which was the last. Settle then.
+  // several were done, that differ: only the store knows which was the last. Reconcile then.
   [[nodiscard]] bool End(int64_t key, const State& state, Outcome outcome) {
     Entry& entry = entries_[key];
     --entry.under_way;
@@ -88,7 +88,7 @@ class ModelTable {
     }
   }
   // Nothing is under way that could change the row, and this is what stands.
-  void Settle(int64_t key, State state) { entries_[key] = {.sure = std::move(state)}; }
+  void Reconcile(int64_t key, State state) { entries_[key] = {.sure = std::move(state)}; }
 
   // All states that a row may have had since a moment.
   using Watch = RowStates;

@@ -83,11 +83,11 @@ class RandomCluster {
       if (random_.OneIn(60)) FailWrites();
       if (random_.OneIn(60)) DropTable();
       if (operations_ >= next_settle && !failure_.has_value()) {
-        Settle();
+        Reconcile();
         next_settle = operations_ + kSettleEvery;
       }
     }
-    if (!failure_.has_value()) Settle();
+    if (!failure_.has_value()) Reconcile();
     RandomClusterResult result;
     result.failure = failure_;
     result.operations = operations_;
@@ -165,7 +165,7 @@ class RandomCluster {
       return Fail("cannot open the cluster after a crash: " + status.ToString());
     }
     // The writes that the crash interrupted are over: the rows are as the store has them.
-    SettleTainted();
+    ReconcileTainted();
     ScheduleWrites();
     ScheduleEvents();
     Count("process crashes");
@@ -622,7 +622,7 @@ class RandomCluster {
   // ---- Settling
 
   // Calms everything down and compares all with all.
-  void Settle() {
+  void Reconcile() {
     quiet_ = true;
     burst_.reset();
     mishaps_.Forget();
@@ -630,7 +630,7 @@ class RandomCluster {
     executor().RunFor(seconds(4));
     if (writes_under_way_ != 0)
       return Fail("a write is still under way after all has come to rest");
-    SettleTainted();
+    ReconcileTainted();
     if (cluster().pending_work() > 0) executor().RunFor(seconds(4));
     auto report =
         Await<Result<CheckReport>>(&executor(), [&](auto done) { cluster().Check("t", done); });
@@ -659,7 +659,7 @@ class RandomCluster {
     quiet_ = false;
   }
 
-  void SettleTainted() {
+  void ReconcileTainted() {
     for (const auto& [key, entry] : model_.entries()) {
       if (entry.tainted) SettleRow(key);
     }
@@ -688,7 +688,7 @@ class RandomCluster {
       Fail("row " + std::to_string(key) +
            " stands in a state that nobody wrote: " + RowStateText(stands) + text);
     }
-    model_.Settle(key, std::move(stands));
+    model_.Reconcile(key, std::move(stands));
   }
 
   const RandomClusterOptions options_;

@@ -63,7 +63,7 @@ class ThreadedCluster {
       EndOperations();
       for (auto& other : others) other.join();
     }
-    if (!failed_) Settle();
+    if (!failed_) Reconcile();
     RandomClusterResult result;
     result.operations = operations_;
     std::lock_guard lock(mutex_);
@@ -453,7 +453,7 @@ class ThreadedCluster {
     if (explain.regions_asked < explain.regions_total) Count("searches that left regions out");
     const auto fault = answer.FindFault(*table_, log_.Since(mark));
     if (!fault.has_value()) {
-      for (const Row& row : answer.rows) log_.Saw(mark, row[RandomRows::kId].int64(), row);
+      for (const Row& row : answer.rows) log_.NoteShown(mark, row[RandomRows::kId].int64(), row);
       return;
     }
     const RowState row = fault->missed.has_value() ? Near(*fault->missed) : RowState();
@@ -801,13 +801,13 @@ class ThreadedCluster {
 
   // ---- The end
 
-  void Settle() {
+  void Reconcile() {
     {
       std::unique_lock lock(mutex_);
       progress_.wait(lock, [this] { return orders_ == 0; });
     }
     // Dead servers' regions are given to others, indexes are built: both in the background.
-    const auto report = cluster_->Settle(
+    const auto report = cluster_->Reconcile(
         "t", options_.outages.empty() ? ClusterUnderTest::kPatience : kPatienceAfterOutages);
     if (!report.ok()) {
       return Fail(report.status().ToString() + cluster_->Describe(*table_, RowState()));

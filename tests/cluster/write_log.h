@@ -78,7 +78,7 @@ class WriteLog {
 
   // A search that began at the mark has shown the row in this state, which may be without its last
   // columns.
-  void Saw(const Mark& mark, int64_t key, const Row& shown) {
+  void NoteShown(const Mark& mark, int64_t key, const Row& shown) {
     std::lock_guard lock(mutex_);
     RowPast& row = rows_[key];
     const uint64_t settled = SettledBefore(row, mark.moment_);

@@ -68,7 +68,7 @@ TEST_F(WriteLogTest, WriteThatASearchShowsWasDoneAfterAllThatHadEnded) {
   const WriteLog::Mark early(&log_);
   {
     const WriteLog::Mark mark(&log_);
-    log_.Saw(mark, kKey, State(1));
+    log_.NoteShown(mark, kKey, State(1));
     EXPECT_EQ(Since(mark), Numbers({1, 2})) << "it may have seen the other one before";
   }
   EXPECT_EQ(Now(), Numbers({1}));
@@ -80,10 +80,10 @@ TEST_F(WriteLogTest, WriteThatASearchShowsSaysNothingAboutWritesUnderWay) {
   Begin(2);
   Acknowledge(first);
   const WriteLog::Mark mark(&log_);
-  log_.Saw(mark, kKey, State(2));
+  log_.NoteShown(mark, kKey, State(2));
   EXPECT_EQ(Now(), Numbers({2})) << "the acknowledged one was done before";
   const uint64_t third = Begin(3);
-  log_.Saw(mark, kKey, State(2));
+  log_.NoteShown(mark, kKey, State(2));
   EXPECT_EQ(Now(), Numbers({2, 3}));
   Acknowledge(third);
   EXPECT_EQ(Now(), Numbers({2, 3})) << "the second one has not ended yet";
@@ -93,7 +93,7 @@ TEST_F(WriteLogTest, TwoWritesOfOneStateAreNotToldApart) {
   const uint64_t first = Begin(1), second = Begin(2), third = Begin(1);
   for (const uint64_t write : {first, second, third}) Acknowledge(write);
   const WriteLog::Mark mark(&log_);
-  log_.Saw(mark, kKey, State(1));
+  log_.NoteShown(mark, kKey, State(1));
   EXPECT_EQ(Now(), Numbers({1, 1, 2}));
 }
 
@@ -102,7 +102,7 @@ TEST_F(WriteLogTest, ARowThatIsShownWithoutItsLastColumnsIsThatRow) {
   const uint64_t second = Begin(2);
   Acknowledge(first);
   Acknowledge(second);
-  log_.Saw(WriteLog::Mark(&log_), kKey, State(1));
+  log_.NoteShown(WriteLog::Mark(&log_), kKey, State(1));
   EXPECT_EQ(Now(), Numbers({1}));
 }
 

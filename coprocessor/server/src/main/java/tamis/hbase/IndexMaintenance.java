@@ -258,9 +258,9 @@ final class IndexMaintenance {
       cells.forEach((i, entries) -> {
         // One mutation for all of them, of the row that they are for: HBase locks the row of each, and this one is
         // locked.
-        Delete carrier = new Delete(batch.getOperation(i).getRow());
-        carrier.getFamilyCellMap().put(IndexedTable.FAMILY, entries);
-        add(i, carrier);
+        Delete entryDelete = new Delete(batch.getOperation(i).getRow());
+        entryDelete.getFamilyCellMap().put(IndexedTable.FAMILY, entries);
+        add(i, entryDelete);
       });
       for (Map.Entry<Integer, List<Mutation>> operation : more.entrySet()) {
         int i = operation.getKey();

@@ -54,7 +54,7 @@ final class IndexedRegion {
   /** The indexes that can be reported; by index id. Set when the region is opened. */
   volatile Map<Integer, IndexFilter> filters = Collections.emptyMap();
   /** From its parent; null: nothing. */
-  volatile Inheritance.Heirlooms heirlooms;
+  volatile ParentFilters.Copies parentFilters;
   /** nanoTime before which nothing is acknowledged. */
   volatile long notBefore = System.nanoTime();
   /** Writes are acknowledged only once this event is. */

@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * with a rest behind it that is several times as long, whatever is removed meanwhile. Threads: safe.
  */
 final class Recounts {
-  private static final GrowingPause FAILED = new GrowingPause(TimeUnit.SECONDS.toNanos(1), TimeUnit.MINUTES.toNanos(4));
+  private static final Backoff FAILED = new Backoff(TimeUnit.SECONDS.toNanos(1), TimeUnit.MINUTES.toNanos(4));
   private static final int RESTS = 9; // as often as it takes: a tenth of a thread's time
 
   private final AtomicBoolean underWay = new AtomicBoolean();

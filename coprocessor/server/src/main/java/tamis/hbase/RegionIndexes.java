@@ -17,7 +17,7 @@ import tamis.table.Schema;
 final class RegionIndexes {
   private static final Logger LOG = LoggerFactory.getLogger(RegionIndexes.class);
   private static final long LEASES_WAIT_NS = TimeUnit.MILLISECONDS.toNanos(1500); // a lease, and a little
-  private static final GrowingPause FAILED = new GrowingPause(TimeUnit.SECONDS.toNanos(1), TimeUnit.MINUTES.toNanos(5));
+  private static final Backoff FAILED = new Backoff(TimeUnit.SECONDS.toNanos(1), TimeUnit.MINUTES.toNanos(5));
 
   private final RegionServerState server;
   private final RegionFilters filters;

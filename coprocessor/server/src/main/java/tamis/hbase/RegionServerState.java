@@ -37,7 +37,7 @@ final class RegionServerState implements Endpoint.Requests {
   private static final Logger LOG = LoggerFactory.getLogger(RegionServerState.class);
   private static final long SEARCH_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(10);
   private static final long ONLINE_LOOK_NS = TimeUnit.MILLISECONDS.toNanos(20);
-  private static final GrowingPause FLAG_FAILED = new GrowingPause(TimeUnit.SECONDS.toNanos(1),
+  private static final Backoff FLAG_FAILED = new Backoff(TimeUnit.SECONDS.toNanos(1),
       TimeUnit.MINUTES.toNanos(1));
   // Below the 10 s after which a close interrupts.
   private static final long WRITE_WAIT_NS = TimeUnit.SECONDS.toNanos(8);
@@ -51,7 +51,7 @@ final class RegionServerState implements Endpoint.Requests {
   private final Workers workers = Workers.threads();
   private final RegionJobs jobs = new RegionJobs(this::work);
   final RegionFilters filters;
-  private final Inheritance inheritance = new Inheritance(RegionFilters.MAX_BYTES / 4);
+  private final ParentFilters keptFilters = new ParentFilters(RegionFilters.MAX_BYTES / 4);
   final RegionIndexes indexes;
   private final TableReaders readers = new TableReaders();
   final RegionServerMetrics metrics = new RegionServerMetrics(this);
@@ -161,8 +161,9 @@ final class RegionServerState implements Endpoint.Requests {
       return;
     }
     if (feed != null) {
-      region.heirlooms = inheritance.take(region, feed);
-      if (region.heirlooms != null) region.filters = region.heirlooms.filters; // what is written is counted there, too
+      region.parentFilters = keptFilters.take(region, feed);
+      // Writes are counted there, too.
+      if (region.parentFilters != null) region.filters = region.parentFilters.filters;
     }
     workers.steps.run(() -> beginWhenOnline(region), 0);
   }
@@ -176,7 +177,7 @@ final class RegionServerState implements Endpoint.Requests {
     region.setClosed();
     regions.remove(region.id, region);
     try {
-      if (inOrder) inheritance.leave(region);
+      if (inOrder) keptFilters.leave(region);
       filters.giveRoom();
     } finally {
       if (life != null) life.closed(region, inOrder);
@@ -239,15 +240,15 @@ final class RegionServerState implements Endpoint.Requests {
           .setStart(ByteString.copyFrom(region.info().getStartKey()))
           .setEnd(ByteString.copyFrom(region.info().getEndKey())));
       feed.tellTable(region.table.tableId, region.table.schema.version);
-      Inheritance.Heirlooms heirlooms = region.heirlooms;
-      region.heirlooms = null;
-      boolean inherits = heirlooms != null && heirlooms.isAllThere(opened);
-      Map<Integer, IndexFilter> filters = new HashMap<>(inherits ? heirlooms.filters : Collections.emptyMap());
+      ParentFilters.Copies parentFilters = region.parentFilters;
+      region.parentFilters = null;
+      boolean inherits = parentFilters != null && parentFilters.isAllThere(opened);
+      Map<Integer, IndexFilter> filters = new HashMap<>(inherits ? parentFilters.filters : Collections.emptyMap());
       for (Schema.Index index : region.table.schema.indexes) {
         filters.computeIfAbsent(index.id, id -> new IndexFilter(feed, index, region.id, region.epoch));
       }
       region.filters = filters;
-      if (inherits) heirlooms.filters.values().forEach(IndexFilter::publish);
+      if (inherits) parentFilters.filters.values().forEach(IndexFilter::publish);
     }
   }
 
@@ -293,7 +294,7 @@ final class RegionServerState implements Endpoint.Requests {
    */
   Cluster.StatusReply status(Cluster.StatusRequest request) {
     Cluster.StatusReply.Builder reply =
-        Cluster.StatusReply.newBuilder().setFilterBytes(filters.bytes() + inheritance.bytes());
+        Cluster.StatusReply.newBuilder().setFilterBytes(filters.bytes() + keptFilters.bytes());
     if (feed != null) feed.describe(reply, !secured);
     boolean all = !secured || request.getTableId() == 0
         || readers.tablesOf(regions.values()).contains(request.getTableId());

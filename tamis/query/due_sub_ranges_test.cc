@@ -1,4 +1,4 @@
-#include "tamis/query/due_pieces.h"
+#include "tamis/query/due_sub_ranges.h"
 
 #include <gtest/gtest.h>
 
@@ -7,28 +7,30 @@ namespace {
 
 class DuePiecesTest : public testing::Test {
  protected:
-  // A piece from one letter to the next, in a region of the server.
-  PieceAt Add(char start, const std::string& server, const std::string& resume = "") {
+  // A sub-range from one letter to the next, in a region of the server.
+  SubRangeAt Add(char start, const std::string& server, const std::string& resume = "") {
     regions_.push_back({.server = server});
-    pieces_.push_back({.range = {std::string(1, start), std::string(1, ++start)}});
-    pieces_.back().resume = resume;
-    const PieceAt piece = std::prev(pieces_.end());
-    due_.Add(piece, regions_.back());
-    return piece;
+    sub_ranges_.push_back({.range = {std::string(1, start), std::string(1, ++start)}});
+    sub_ranges_.back().resume = resume;
+    const SubRangeAt sub_range = std::prev(sub_ranges_.end());
+    due_.Add(sub_range, regions_.back());
+    return sub_range;
   }
   // The server that is named, and what is taken of it.
-  std::string Take(DuePieces::Server* server, size_t most = 8, bool key_order = false) {
+  std::string Take(DueSubRanges::Server* server, size_t most = 8, bool key_order = false) {
     if (server == nullptr) return "";
     std::string taken = server->name + ":";
-    for (const PieceAt piece : due_.Begin(server, most, key_order)) taken += piece->range.start;
+    for (const SubRangeAt sub_range : due_.Begin(server, most, key_order)) {
+      taken += sub_range->range.start;
+    }
     under_way_.push_back(server);
     return taken;
   }
 
-  DuePieces due_{2};
-  std::list<Piece> pieces_;
+  DueSubRanges due_{2};
+  std::list<SubRange> sub_ranges_;
   std::list<RegionInfo> regions_;
-  std::vector<DuePieces::Server*> under_way_;
+  std::vector<DueSubRanges::Server*> under_way_;
 };
 
 TEST_F(DuePiecesTest, TheServerThatHasTheFirstPieceIsNamed) {
@@ -80,7 +82,7 @@ TEST_F(DuePiecesTest, RequestUnderWayCountsAfterTheMapHasChanged) {
   EXPECT_EQ(Take(due_.First(), 1), "x:a");
   EXPECT_EQ(Take(due_.First(), 1), "x:b");
   due_.Clear();
-  pieces_.clear();
+  sub_ranges_.clear();
   Add('d', "x");
   EXPECT_EQ(due_.First(), nullptr);
   due_.End(under_way_[1]);

@@ -1,11 +1,11 @@
 package tamis.hbase;
 
-/** Backoff of retries: each pause is twice as long as the one before, up to a bound. Like tamis::GrowingPause. */
-final class GrowingPause {
+/** Backoff of retries: each pause is twice as long as the one before, up to a bound. Like tamis::Backoff. */
+final class Backoff {
   private final long firstNs;
   private final long longestNs;
 
-  GrowingPause(long firstNs, long longestNs) {
+  Backoff(long firstNs, long longestNs) {
     this.firstNs = firstNs;
     this.longestNs = longestNs;
   }

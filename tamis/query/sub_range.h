@@ -1,4 +1,4 @@
-// Piece: keys that a search has still to cover, in one range, and how far it has come there.
+// SubRange: keys that a search has still to cover, in one range, and how far it has come there.
 //
 // Threads: a value.
 #pragma once
@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "tamis/cluster/cluster.h"
-#include "tamis/query/back_off.h"
+#include "tamis/query/retry_pauses.h"
 #include "tamis/table/row.h"
 
 namespace tamis {
 
-struct Piece {
+struct SubRange {
   KeyRange range;
   std::string resume;
   std::vector<Row> rows;  // to be given out, the next one last
@@ -22,13 +22,13 @@ struct Piece {
   // The map was wrong there: it is not asked before the map is fresh.
   enum class Map { kGood, kStale, kAsked } map = Map::kGood;
   Time not_before{};  // when it may be asked again
-  BackOff back_off;
+  Backoff backoff = kRetryPauses;
   const RegionInfo* region = nullptr;  // that holds it, while it is due
 
   bool IsIdle() const { return !done && !asked && rows.empty(); }
 };
 
-// Pieces stay where they are while others come and go.
-using PieceAt = std::list<Piece>::iterator;
+// Sub-ranges stay where they are while others come and go.
+using SubRangeAt = std::list<SubRange>::iterator;
 
 }  // namespace tamis

@@ -24,8 +24,8 @@ import tamis.table.Schema;
  *
  * Threads: safe.
  */
-final class Inheritance {
-  private static final Logger LOG = LoggerFactory.getLogger(Inheritance.class);
+final class ParentFilters {
+  private static final Logger LOG = LoggerFactory.getLogger(ParentFilters.class);
 
   private static final class Left {
     final IndexedTable table;
@@ -46,19 +46,19 @@ final class Inheritance {
       for (IndexFilter filter : filters.values()) bytes += filter.sizeBytes();
     }
 
-    boolean covers(IndexedRegion heir) {
-      byte[] heirEnd = heir.info().getEndKey();
-      return Key.compare(start, heir.info().getStartKey()) <= 0
+    boolean covers(IndexedRegion daughter) {
+      byte[] heirEnd = daughter.info().getEndKey();
+      return Key.compare(start, daughter.info().getStartKey()) <= 0
           && (end.length == 0 || (heirEnd.length > 0 && Key.compare(heirEnd, end) <= 0));
     }
   }
 
   /** The filters of a region's parent; used once it is certain that nothing was written in between. */
-  static final class Heirlooms {
+  static final class Copies {
     final Map<Integer, IndexFilter> filters;
     private final long lastEdit;
 
-    Heirlooms(Map<Integer, IndexFilter> filters, long lastEdit) {
+    Copies(Map<Integer, IndexFilter> filters, long lastEdit) {
       this.filters = filters;
       this.lastEdit = lastEdit;
     }
@@ -73,7 +73,7 @@ final class Inheritance {
   private final Map<String, Left> left = new LinkedHashMap<>(); // by the region's name, the oldest first
   private long bytes;
 
-  Inheritance(long maxBytes) {
+  ParentFilters(long maxBytes) {
     this.maxBytes = maxBytes;
   }
 
@@ -111,32 +111,32 @@ final class Inheritance {
   }
 
   /** In postOpen: nothing is written to the region yet. Null: nothing. */
-  Heirlooms take(IndexedRegion heir, FilterFeed feed) {
+  Copies take(IndexedRegion daughter, FilterFeed feed) {
     try {
-      return take(heir, feed, IndexBuilder.origins(heir), IndexBuilder.lastRestoring(heir));
+      return take(daughter, feed, IndexBuilder.origins(daughter), IndexBuilder.lastRestoring(daughter));
     } catch (IOException e) {
-      LOG.warn("Region {} has no filter before its own are counted", heir.info().getEncodedName(), e);
+      LOG.warn("Region {} has no filter before its own are counted", daughter.info().getEncodedName(), e);
       return null;
     }
   }
 
-  synchronized Heirlooms take(IndexedRegion heir, FilterFeed feed, Set<String> origins, String restored) {
-    forget(heir.info().getEncodedName()); // it is opened again: what it was is over
+  synchronized Copies take(IndexedRegion daughter, FilterFeed feed, Set<String> origins, String restored) {
+    forget(daughter.info().getEncodedName()); // it is opened again: what it was is over
     if (origins.size() != 1) return null;
     Left parent = left.get(origins.iterator().next());
-    if (parent == null || parent.table.tableId != heir.table.tableId || !parent.covers(heir)
+    if (parent == null || parent.table.tableId != daughter.table.tableId || !parent.covers(daughter)
         || !parent.restored.equals(restored)) {
       return null;
     }
     Map<Integer, IndexFilter> filters = new HashMap<>();
-    for (Schema.Index index : heir.table.schema.indexes) {
+    for (Schema.Index index : daughter.table.schema.indexes) {
       Schema.Index theirs = parent.table.schema.index(index.id);
       IndexFilter filter = parent.filters.get(index.id);
       boolean same = theirs != null && filter != null && theirs.seed == index.seed
           && Arrays.equals(theirs.columns, index.columns);
-      IndexFilter copy = same ? filter.inheritedBy(feed, index, heir.id, heir.epoch) : null;
+      IndexFilter copy = same ? filter.inheritedBy(feed, index, daughter.id, daughter.epoch) : null;
       if (copy != null) filters.put(index.id, copy);
     }
-    return filters.isEmpty() ? null : new Heirlooms(filters, parent.lastEdit);
+    return filters.isEmpty() ? null : new Copies(filters, parent.lastEdit);
   }
 }

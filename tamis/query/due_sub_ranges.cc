@@ -1,29 +1,29 @@
-#include "tamis/query/due_pieces.h"
+#include "tamis/query/due_sub_ranges.h"
 
 namespace tamis {
 
-void DuePieces::Add(PieceAt piece, const RegionInfo& region) {
+void DueSubRanges::Add(SubRangeAt sub_range, const RegionInfo& region) {
   auto found = servers_.find(region.server);
   if (found == servers_.end()) {
     found = servers_.emplace(region.server, Server{.name = region.server, .due = {}}).first;
   }
   Server& server = found->second;
-  piece->region = &region;
-  if (!server.due.empty() && (*server.due.begin())->range.start < piece->range.start) {
-    server.due.insert(server.due.end(), piece);  // mostly they come in order
+  sub_range->region = &region;
+  if (!server.due.empty() && (*server.due.begin())->range.start < sub_range->range.start) {
+    server.due.insert(server.due.end(), sub_range);  // mostly they come in order
     return;
   }
   Hide(server);
-  server.due.insert(piece);
+  server.due.insert(sub_range);
   Show(&server);
 }
 
-void DuePieces::Clear() {
+void DueSubRanges::Clear() {
   by_first_.clear();
   for (auto& [name, server] : servers_) server.due.clear();
 }
 
-DuePieces::Server* DuePieces::LeastLoaded(const ServerLoads& loads) const {
+DueSubRanges::Server* DueSubRanges::LeastLoaded(const ServerLoads& loads) const {
   Server* least = nullptr;
   int least_load = 0;
   for (const auto& [start, server] : by_first_) {
@@ -36,10 +36,10 @@ DuePieces::Server* DuePieces::LeastLoaded(const ServerLoads& loads) const {
   return least;
 }
 
-std::vector<PieceAt> DuePieces::Begin(Server* server, size_t most, bool key_order) {
+std::vector<SubRangeAt> DueSubRanges::Begin(Server* server, size_t most, bool key_order) {
   Hide(*server);
   ++server->under_way;
-  std::vector<PieceAt> taken;
+  std::vector<SubRangeAt> taken;
   while (!server->due.empty() && taken.size() < most) {
     taken.push_back(*server->due.begin());
     server->due.erase(server->due.begin());
@@ -49,17 +49,17 @@ std::vector<PieceAt> DuePieces::Begin(Server* server, size_t most, bool key_orde
   return taken;
 }
 
-void DuePieces::End(Server* server) {
+void DueSubRanges::End(Server* server) {
   Hide(*server);
   --server->under_way;
   Show(server);
 }
 
-void DuePieces::Hide(const Server& server) {
+void DueSubRanges::Hide(const Server& server) {
   if (!server.due.empty()) by_first_.erase((*server.due.begin())->range.start);
 }
 
-void DuePieces::Show(Server* server) {
+void DueSubRanges::Show(Server* server) {
   if (server->due.empty() || server->under_way >= requests_in_flight_) return;
   by_first_.emplace((*server->due.begin())->range.start, server);
 }

@@ -21,7 +21,7 @@ import tamis.table.Codec;
 import tamis.table.Value;
 
 /** The upper daughter of a split: what its parent's filter excludes for it, and when nobody may believe that. */
-class InheritanceTest {
+class ParentFiltersTest {
   private static final long SECOND = 1_000_000_000L;
   private static final byte[] A = Bytes.toBytes("a");
   private static final byte[] MIDDLE = Bytes.toBytes("m");
@@ -55,28 +55,28 @@ class InheritanceTest {
     final FilterFeed feed = RegionServerState.INSTANCE.startForTest(new FeedOptions());
     final RegionForTest parent = region(new byte[0], new byte[0]);
     final RegionForTest upper = region(MIDDLE, new byte[0]);
-    final Inheritance inheritance;
-    final IndexedRegion heir;
+    final ParentFilters keptFilters;
+    final IndexedRegion daughter;
     final FeedCopy copy = new FeedCopy(5);
 
     Split(long maxBytes) throws Exception {
-      inheritance = new Inheritance(maxBytes);
+      keptFilters = new ParentFilters(maxBytes);
       put(parent, "b", "x low");
       put(parent, "z", "x high");
       IndexedRegion closed = parent.observer().indexed();
       RegionServerState.INSTANCE.openForTest(closed);
       RegionServerState.INSTANCE.closeForTest(closed);
-      inheritance.leave(closed, 41, "");
-      heir = upper.observer().indexed();
-      heir.setComplete(Collections.emptySet());
+      keptFilters.leave(closed, 41, "");
+      daughter = upper.observer().indexed();
+      daughter.setComplete(Collections.emptySet());
     }
 
     Set<String> origin() {
       return new HashSet<>(Collections.singleton(parent.observer().indexed().info().getEncodedName()));
     }
 
-    Inheritance.Heirlooms take() {
-      return inheritance.take(heir, feed, origin(), "");
+    ParentFilters.Copies take() {
+      return keptFilters.take(daughter, feed, origin(), "");
     }
 
     boolean excludes(String value) throws Exception {
@@ -84,18 +84,18 @@ class InheritanceTest {
         long sent = System.nanoTime();
         copy.apply(feed.poll(copy.request(0), () -> System.nanoTime() + 1000 * SECOND), sent);
       }
-      return copy.excludes(heir.id, 1, Hash.of(encoded(value), 1), encoded(value));
+      return copy.excludes(daughter.id, 1, Hash.of(encoded(value), 1), encoded(value));
     }
 
-    void open(Inheritance.Heirlooms heirlooms, long opened) {
-      heir.heirlooms = heirlooms;
-      if (heirlooms != null) heir.filters = heirlooms.filters;
-      RegionServerState.INSTANCE.tellForTest(heir, opened);
+    void open(ParentFilters.Copies parentFilters, long opened) {
+      daughter.parentFilters = parentFilters;
+      if (parentFilters != null) daughter.filters = parentFilters.filters;
+      RegionServerState.INSTANCE.tellForTest(daughter, opened);
     }
 
     @Override
     public void close() throws Exception {
-      RegionServerState.INSTANCE.closeForTest(heir);
+      RegionServerState.INSTANCE.closeForTest(daughter);
       parent.close();
       upper.close();
     }
@@ -104,11 +104,11 @@ class InheritanceTest {
   @Test
   void theUpperDaughterIsExcludedBeforeItsEntriesAreMade() throws Exception {
     try (Split split = new Split(1 << 20)) {
-      Inheritance.Heirlooms heirlooms = split.take();
-      assertNotNull(heirlooms);
-      split.heir.filters = heirlooms.filters;
+      ParentFilters.Copies parentFilters = split.take();
+      assertNotNull(parentFilters);
+      split.daughter.filters = parentFilters.filters;
       put(split.upper, "y", "x early"); // before it is told
-      split.open(heirlooms, 42);
+      split.open(parentFilters, 42);
       assertTrue(split.excludes("x absent"));
       assertFalse(split.excludes("x high"));
       assertFalse(split.excludes("x early"));
@@ -148,25 +148,25 @@ class InheritanceTest {
   @Test
   void onlyWhatIsMadeOfTheParentAloneInherits() throws Exception {
     try (Split split = new Split(1 << 20)) {
-      assertNull(split.inheritance.take(split.heir, split.feed, Collections.emptySet(), ""));
-      assertNull(split.inheritance.take(split.heir, split.feed, Collections.singleton("another"), ""));
+      assertNull(split.keptFilters.take(split.daughter, split.feed, Collections.emptySet(), ""));
+      assertNull(split.keptFilters.take(split.daughter, split.feed, Collections.singleton("another"), ""));
       Set<String> two = split.origin();
       two.add("another"); // a merge
-      assertNull(split.inheritance.take(split.heir, split.feed, two, ""));
-      assertNull(split.inheritance.take(split.heir, split.feed, split.origin(), "restored since"));
+      assertNull(split.keptFilters.take(split.daughter, split.feed, two, ""));
+      assertNull(split.keptFilters.take(split.daughter, split.feed, split.origin(), "restored since"));
       assertNotNull(split.take());
       assertNotNull(split.take()); // the other daughter
       // The parent is opened here again.
-      split.inheritance.take(split.parent.observer().indexed(), split.feed, Collections.emptySet(), "");
+      split.keptFilters.take(split.parent.observer().indexed(), split.feed, Collections.emptySet(), "");
       assertNull(split.take());
-      assertEquals(0, split.inheritance.bytes());
+      assertEquals(0, split.keptFilters.bytes());
     }
   }
 
   @Test
   void keptFiltersAreBounded() throws Exception {
     try (Split split = new Split(100)) {
-      assertEquals(0, split.inheritance.bytes());
+      assertEquals(0, split.keptFilters.bytes());
       assertNull(split.take());
     }
   }
