@@ -24,7 +24,7 @@
 #include "tamis/filter/counting_bloom_filter.h"
 #include "tamis/filter/cuckoo_filter.h"
 #include "tamis/filter/d_left_counting_bloom_filter.h"
-#include "tamis/plot/plot.h"
+#include "papers/plot/plot.h"
 
 namespace tamis {
 namespace {

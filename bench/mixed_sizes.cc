@@ -11,10 +11,10 @@
 
 #include "tamis/base/random.h"
 #include "tamis/base/thread_executor.h"
-#include "tamis/routing/filter_feed.h"
+#include "tamis/feed/filter_feed.h"
 #include "tamis/routing/filter_matrix.h"
 #include "tamis/routing/global_index.h"
-#include "tamis/routing/index_filter.h"
+#include "tamis/feed/index_filter.h"
 
 namespace tamis {
 namespace {

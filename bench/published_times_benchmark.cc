@@ -3,7 +3,7 @@
 // times as fast at k = 6. `bench/run published_figures tables` prints the same.
 #include <cstdio>
 
-#include "tamis/papers/times.h"
+#include "papers/times.h"
 
 int main() {
   std::fputs(tamis::PublishedTimes(1).c_str(), stdout);

@@ -37,7 +37,7 @@
 
 #include "tamis/base/random.h"
 #include "tamis/guard/redis_connection.h"
-#include "tamis/plot/plot.h"
+#include "papers/plot/plot.h"
 
 namespace {
 

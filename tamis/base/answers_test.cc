@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tamis/base/sim_executor.h"
+#include "tamis/base/testing/sim_executor.h"
 #include "tamis/base/thread_executor.h"
 
 namespace tamis {

@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "tamis/base/sim_executor.h"
+#include "tamis/base/testing/sim_executor.h"
 #include "tamis/base/thread_executor.h"
 
 namespace tamis {

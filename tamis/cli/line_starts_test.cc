@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tamis/base/random.h"
-#include "tamis/filter/targets_for_test.h"
+#include "tamis/filter/testing/targets.h"
 
 namespace tamis {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <new>
 
-#include "tamis/filter/failing_new.h"
-#include "tamis/filter/filters_for_test.h"
+#include "tamis/filter/testing/failing_new.h"
+#include "tamis/filter/testing/filters.h"
 
 namespace tamis {
 namespace {

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "tamis/base/random.h"
-#include "tamis/filter/filters_for_test.h"
+#include "tamis/filter/testing/filters.h"
 
 namespace tamis {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "tamis/base/random.h"
-#include "tamis/filter/filters_for_test.h"
+#include "tamis/filter/testing/filters.h"
 
 namespace tamis {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "tamis/base/random.h"
 #include "tamis/filter/fpr.h"
-#include "tamis/filter/targets_for_test.h"
+#include "tamis/filter/testing/targets.h"
 
 namespace tamis {
 namespace {

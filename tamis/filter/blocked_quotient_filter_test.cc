@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tamis/base/random.h"
-#include "tamis/filter/filters_for_test.h"
-#include "tamis/filter/targets_for_test.h"
+#include "tamis/filter/testing/filters.h"
+#include "tamis/filter/testing/targets.h"
 
 namespace tamis {
 namespace {

@@ -8,10 +8,10 @@
 #include "tamis/base/random.h"
 #include "tamis/filter/blocked_split_counting_bloom_filter.h"
 #include "tamis/filter/counting_bloom_filter.h"
-#include "tamis/filter/filters_for_test.h"
+#include "tamis/filter/testing/filters.h"
 #include "tamis/filter/internal/counter_block.h"
 #include "tamis/filter/projected_counting_bloom_filter.h"
-#include "tamis/filter/targets_for_test.h"
+#include "tamis/filter/testing/targets.h"
 
 namespace tamis {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tamis/base/random.h"
-#include "tamis/filter/filters_for_test.h"
+#include "tamis/filter/testing/filters.h"
 
 namespace tamis {
 namespace {

@@ -8,7 +8,7 @@
 #include <unordered_set>
 
 #include "tamis/base/random.h"
-#include "tamis/filter/filters_for_test.h"
+#include "tamis/filter/testing/filters.h"
 
 namespace tamis {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "tamis/filter/filters_for_test.h"
+#include "tamis/filter/testing/filters.h"
 
 namespace tamis {
 namespace {

@@ -11,7 +11,7 @@
 #include <optional>
 #include <set>
 
-#include "tamis/hbase/scripted_cluster.h"
+#include "tamis/hbase/testing/scripted_cluster.h"
 
 namespace tamis::hbase {
 namespace {

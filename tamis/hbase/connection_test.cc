@@ -15,7 +15,7 @@
 
 #include "tamis/base/coding.h"
 #include "tamis/hbase/channel.h"
-#include "tamis/hbase/connection_fixture.h"
+#include "tamis/hbase/testing/connection_test_case.h"
 
 namespace tamis::hbase {
 namespace {

@@ -7,12 +7,12 @@
 #include <memory>
 
 #include "tamis/hbase/client.h"
-#include "tamis/hbase/connection_fixture.h"
-#include "tamis/hbase/scripted_cluster.h"
+#include "tamis/hbase/testing/connection_test_case.h"
+#include "tamis/hbase/testing/scripted_cluster.h"
 #include "tamis/hbase/session.h"
-#include "tamis/hbase/test_ca.h"
+#include "tamis/hbase/testing/test_ca.h"
 #include "tamis/hbase/tls_context.h"
-#include "tamis/hbase/tls_front.h"
+#include "tamis/hbase/testing/tls_front.h"
 
 namespace tamis::hbase {
 namespace {

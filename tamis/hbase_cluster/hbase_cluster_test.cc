@@ -11,7 +11,7 @@
 #include <functional>
 #include <thread>
 
-#include "tamis/hbase/scripted_cluster.h"
+#include "tamis/hbase/testing/scripted_cluster.h"
 
 namespace tamis {
 namespace {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tamis/base/thread_executor.h"
-#include "tamis/hbase/scripted_cluster.h"
+#include "tamis/hbase/testing/scripted_cluster.h"
 
 namespace tamis {
 namespace {

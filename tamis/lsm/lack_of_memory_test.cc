@@ -13,7 +13,7 @@
 
 #include "tamis/base/hash.h"
 #include "tamis/lsm/database_filter.h"
-#include "tamis/lsm/failing_allocations.h"
+#include "tamis/lsm/testing/failing_allocations.h"
 #include "tamis/lsm/hooks.h"
 #include "tamis/lsm/sorted_hashes.h"
 

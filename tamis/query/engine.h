@@ -21,7 +21,7 @@
 #include "tamis/query/explain.h"
 #include "tamis/query/search_options.h"
 #include "tamis/query/write.h"
-#include "tamis/routing/faults.h"
+#include "tamis/cluster/faults.h"
 #include "tamis/table/row.h"
 #include "tamis/table/schema.h"
 

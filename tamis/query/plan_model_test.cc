@@ -12,7 +12,7 @@
 #include "tamis/query/plan.h"
 #include "tamis/table/codec.h"
 #include "tamis/table/key_format.h"
-#include "tamis/table/random_values.h"
+#include "tamis/table/testing/random_values.h"
 
 namespace tamis {
 namespace {

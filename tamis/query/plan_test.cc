@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tamis/base/random.h"
-#include "tamis/table/random_keys.h"
+#include "tamis/table/testing/random_keys.h"
 
 namespace tamis {
 namespace {

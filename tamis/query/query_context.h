@@ -8,7 +8,7 @@
 #include <string>
 
 #include "tamis/query/table_cache.h"
-#include "tamis/routing/faults.h"
+#include "tamis/cluster/faults.h"
 #include "tamis/routing/global_index.h"
 
 namespace tamis {

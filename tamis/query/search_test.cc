@@ -1,9 +1,9 @@
 // Searches and writes against region servers that do as they are told.
 #include <gtest/gtest.h>
 
-#include "tamis/base/sim_executor.h"
+#include "tamis/base/testing/sim_executor.h"
 #include "tamis/query/engine.h"
-#include "tamis/query/scripted_cluster.h"
+#include "tamis/query/testing/scripted_cluster.h"
 
 namespace tamis {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tamis/base/sim_executor.h"
-#include "tamis/query/scripted_cluster.h"
+#include "tamis/base/testing/sim_executor.h"
+#include "tamis/query/testing/scripted_cluster.h"
 
 namespace tamis {
 namespace {

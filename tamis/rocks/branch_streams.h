@@ -19,7 +19,7 @@
 #include "tamis/rocks/entry_stream.h"
 #include "tamis/rocks/key_stream.h"
 #include "tamis/rocks/server_context.h"
-#include "tamis/routing/index_filter.h"
+#include "tamis/feed/index_filter.h"
 
 namespace tamis {
 

@@ -26,7 +26,7 @@
 
 #include "tamis/base/status.h"
 #include "tamis/rocks/store.h"
-#include "tamis/routing/index_filter.h"
+#include "tamis/feed/index_filter.h"
 
 namespace tamis {
 

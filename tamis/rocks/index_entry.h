@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tamis/rocks/store.h"
-#include "tamis/routing/index_filter.h"
+#include "tamis/feed/index_filter.h"
 #include "tamis/table/codec.h"
 
 namespace tamis {

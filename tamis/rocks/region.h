@@ -23,7 +23,7 @@
 #include "tamis/cluster/cluster.h"
 #include "tamis/rocks/fence.h"
 #include "tamis/rocks/server_executor.h"
-#include "tamis/routing/index_filter.h"
+#include "tamis/feed/index_filter.h"
 #include "tamis/table/schema.h"
 
 namespace tamis {

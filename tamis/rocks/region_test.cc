@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tamis/base/sim_executor.h"
+#include "tamis/base/testing/sim_executor.h"
 
 namespace tamis {
 namespace {

@@ -9,9 +9,9 @@
 #include "tamis/rocks/filter_snapshots.h"
 #include "tamis/rocks/server_executor.h"
 #include "tamis/rocks/store.h"
-#include "tamis/routing/filter_budget.h"
-#include "tamis/routing/filter_feed.h"
-#include "tamis/routing/index_filter.h"
+#include "tamis/feed/filter_budget.h"
+#include "tamis/feed/filter_feed.h"
+#include "tamis/feed/index_filter.h"
 
 namespace tamis {
 

@@ -6,7 +6,7 @@
 
 #include "tamis/base/random.h"
 #include "tamis/filter/scalable_split_counting_bloom_filter.h"
-#include "tamis/filter/targets_for_test.h"
+#include "tamis/filter/testing/targets.h"
 #include "tamis/routing/and_rows.h"
 #include "tamis/routing/transpose_bits.h"
 #include "tamis/routing/within.h"

@@ -23,7 +23,7 @@
 
 #include "tamis/base/executor.h"
 #include "tamis/cluster/cluster.pb.h"
-#include "tamis/routing/faults.h"
+#include "tamis/cluster/faults.h"
 #include "tamis/routing/filter_matrix.h"
 #include "tamis/routing/key_ranges.h"
 #include "tamis/routing/routing_term.h"

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "tamis/base/sim_executor.h"
-#include "tamis/query/scripted_cluster.h"
+#include "tamis/base/testing/sim_executor.h"
+#include "tamis/query/testing/scripted_cluster.h"
 #include "tamis/sql/extension.h"
 
 namespace tamis {

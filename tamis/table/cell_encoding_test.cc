@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "tamis/table/random_values.h"
+#include "tamis/table/testing/random_values.h"
 
 namespace tamis {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tamis/table/cell_encoding.h"
-#include "tamis/table/random_values.h"
+#include "tamis/table/testing/random_values.h"
 #include "tamis/table/stored_row.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

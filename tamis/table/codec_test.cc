@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tamis/base/random.h"
-#include "tamis/table/random_values.h"
+#include "tamis/table/testing/random_values.h"
 
 namespace tamis {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tamis/table/codec.h"
-#include "tamis/table/random_keys.h"
+#include "tamis/table/testing/random_keys.h"
 
 namespace tamis {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "tamis/table/random_keys.h"
+#include "tamis/table/testing/random_keys.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tamis;  // NOLINT(google-build-using-namespace)

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tamis/table/codec.h"
-#include "tamis/table/random_values.h"
+#include "tamis/table/testing/random_values.h"
 
 namespace tamis {
 namespace {

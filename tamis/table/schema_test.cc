@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tamis/table/definition.h"
-#include "tamis/table/random_values.h"
+#include "tamis/table/testing/random_values.h"
 #include "tamis/table/table.pb.h"
 
 namespace tamis {

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "tamis/table/decimal.h"
-#include "tamis/table/random_values.h"
+#include "tamis/table/testing/random_values.h"
 #include "tamis/table/timestamp.h"
 
 namespace tamis {

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <filesystem>
 
-#include "tamis/base/sim_executor.h"
+#include "tamis/base/testing/sim_executor.h"
 #include "tamis/base/thread_executor.h"
 #include "tamis/rocks/rocks_cluster.h"
 #include "tests/cluster/layout.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tamis/base/sim_executor.h"
+#include "tamis/base/testing/sim_executor.h"
 #include "tamis/query/engine.h"
 #include "tamis/rocks/rocks_cluster.h"
 #include "tests/cluster/failing_env.h"

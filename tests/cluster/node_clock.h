@@ -2,7 +2,7 @@
 // the others' and runs a little faster or slower.
 #pragma once
 
-#include "tamis/base/sim_executor.h"
+#include "tamis/base/testing/sim_executor.h"
 
 namespace tamis {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tamis/base/coding.h"
-#include "tamis/base/sim_executor.h"
+#include "tamis/base/testing/sim_executor.h"
 #include "tamis/query/engine.h"
 #include "tamis/rocks/index_entry.h"
 #include "tamis/rocks/rocks_cluster.h"

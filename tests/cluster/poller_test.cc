@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "tamis/base/sim_executor.h"
+#include "tamis/base/testing/sim_executor.h"
 #include "tests/cluster/sim_network.h"
 
 namespace tamis {

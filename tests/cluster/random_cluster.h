@@ -14,7 +14,7 @@
 #include <optional>
 #include <string>
 
-#include "tamis/routing/faults.h"
+#include "tamis/cluster/faults.h"
 
 namespace tamis {
 

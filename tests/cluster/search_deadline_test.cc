@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "tamis/base/answers.h"
-#include "tamis/base/sim_executor.h"
+#include "tamis/base/testing/sim_executor.h"
 #include "tamis/query/engine.h"
 #include "tamis/query/plan.h"
 #include "tamis/rocks/rocks_cluster.h"

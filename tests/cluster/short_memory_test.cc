@@ -25,7 +25,7 @@
 #include "tamis/base/thread_executor.h"
 #include "tamis/query/engine.h"
 #include "tamis/rocks/rocks_cluster.h"
-#include "tamis/routing/index_filter.h"
+#include "tamis/feed/index_filter.h"
 #include "tamis/sql/extension.h"
 
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "tamis/base/sim_executor.h"
+#include "tamis/base/testing/sim_executor.h"
 #include "tamis/query/engine.h"
 #include "tamis/rocks/rocks_cluster.h"
 #include "tests/cluster/failing_env.h"

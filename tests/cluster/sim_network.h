@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "tamis/base/sim_executor.h"
+#include "tamis/base/testing/sim_executor.h"
 #include "tamis/cluster/region_server.h"
 
 namespace tamis {

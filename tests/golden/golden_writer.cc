@@ -23,7 +23,7 @@
 #include "tamis/rocks/search_position.h"
 #include "tamis/table/codec.h"
 #include "tamis/table/decimal.h"
-#include "tamis/table/random_keys.h"
+#include "tamis/table/testing/random_keys.h"
 #include "tamis/table/stored_row.h"
 
 namespace tamis {

@@ -1,0 +1,519 @@
+#include "tamis/feed/index_filter.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tamis/base/coding.h"
+#include "tamis/base/hash.h"
+
+namespace tamis {
+namespace {
+
+using ValueRange = std::pair<std::string, std::string>;
+
+constexpr uint64_t kLeastCapacity = 64;  // or what is expected, where that is less
+
+// An event names a bit as layer * 2^32 + position.
+uint64_t BitName(uint32_t layer, uint64_t position) {
+  return (static_cast<uint64_t>(layer) << 32) | position;
+}
+
+bool Covers(const ValueRange& range, std::string_view value) {
+  return range.first <= value && value <= range.second;
+}
+
+}  // namespace
+
+EntryKey MakeEntryKey(const IndexSpec& index, std::span<const std::string> prefixes) {
+  EntryKey key{.hashes = {}, .first = prefixes.front()};
+  key.hashes.reserve(prefixes.size());
+  for (const std::string& prefix : prefixes) key.hashes.push_back(Hash(prefix, index.seed));
+  return key;
+}
+
+IndexFilter::IndexFilter(FilterFeed* feed, const IndexSpec& index, uint64_t region_id,
+                         uint64_t epoch, const Faults& faults, std::shared_ptr<FilterBudget> budget)
+    : feed_(feed), index_(index), region_id_(region_id), epoch_(epoch), faults_(faults) {
+  if (budget != nullptr) share_.emplace(std::move(budget));
+}
+
+pb::Event IndexFilter::NewEvent(pb::Event::Kind kind, const Generation& generation) const {
+  pb::Event event;
+  event.set_kind(kind);
+  event.set_region_id(region_id_);
+  event.set_epoch(epoch_);
+  event.set_index_id(index_.id);
+  event.set_generation(generation.number);
+  return event;
+}
+
+IndexFilter::Generation IndexFilter::NewGeneration(uint64_t number) const {
+  const SplitGeometry geometry = current_ ? GeometryFor(current_->filter.Distinct())
+                                          : SplitGeometry::For(index_.fpr, index_.expected_values);
+  if (!HasRoomFor(geometry)) {
+    BitLayers bits(geometry);
+    bits.set_erase_bits_for_test(faults_.erase_bits);
+    return {.number = number, .filter = IndexCounters(std::move(bits))};
+  }
+  ScalableSplitCountingBloomFilter counters(geometry, index_.seed);
+  counters.set_erase_first_match_for_test(faults_.erase_first_match);
+  return {.number = number, .filter = IndexCounters(std::move(counters))};
+}
+
+// Hysteresis: a filter of bits alone gets counters only if they will not have to be taken away at
+// once.
+bool IndexFilter::HasRoomFor(SplitGeometry geometry) const {
+  const size_t quarters = current_ && current_->filter.bits_only() ? 3 : 4;
+  return !share_.has_value() || share_->Fits(IndexCounters::CounterBytes(geometry), quarters);
+}
+
+bool IndexFilter::WantsOtherForm() const {
+  if (!share_.has_value()) return false;
+  const bool bits_only = current_->filter.bits_only();
+  // Nearly always this says all.
+  if (share_->Fits(current_->filter.SizeBytes(), bits_only ? 3 : 4) != bits_only) return false;
+  return HasRoomFor(GeometryFor(current_->filter.Distinct())) == bits_only;
+}
+
+void IndexFilter::Account() {
+  if (!share_.has_value()) return;
+  share_->Set((current_ ? current_->filter.SizeBytes() : 0) +
+              (next_ ? next_->filter.SizeBytes() : 0));
+}
+
+SplitGeometry IndexFilter::GeometryFor(uint64_t distinct) const {
+  const uint64_t least = std::clamp<uint64_t>(index_.expected_values, 1, kLeastCapacity);
+  uint64_t capacity = least;
+  for (int half_steps = 1; capacity < distinct && capacity < SplitGeometry::kMaxCapacity;
+       ++half_steps) {
+    capacity =
+        static_cast<uint64_t>(std::ceil(static_cast<double>(least) * std::exp2(half_steps / 2.0)));
+  }
+  return SplitGeometry::For(index_.fpr, capacity);
+}
+
+bool IndexFilter::WantsRecount(const RecountRule& rule) const {
+  std::lock_guard lock(mutex_);
+  if (next_ || retired_) return false;
+  if (!current_) return missing_;
+  const auto& filter = current_->filter;
+  const uint64_t an_entry = filter.bits_only() ? rule.an_entry_of_bits : rule.an_entry;
+  const bool worn = Ignored() >= std::max(rule.least, an_entry * CountedEntries());
+  if (worn || WantsOtherForm()) return true;
+  const bool small = filter.layers() >= 3;
+  const bool large = filter.layers() == 1 && filter.Fill(0) < 0.25 &&
+                     (current_->counted || current_->added >= filter.geometry().Capacity());
+  // Never one that would be like this one.
+  return (small || large) && GeometryFor(filter.Distinct()) != filter.geometry();
+}
+
+uint64_t IndexFilter::distinct() const {
+  std::lock_guard lock(mutex_);
+  return current_ ? current_->filter.Distinct() : 0;
+}
+
+bool IndexFilter::bits_only() const {
+  std::lock_guard lock(mutex_);
+  return current_ && current_->filter.bits_only();
+}
+
+SplitGeometry IndexFilter::geometry() const {
+  std::lock_guard lock(mutex_);
+  return current_ ? current_->filter.geometry() : SplitGeometry{};
+}
+
+bool IndexFilter::Widen(Generation* generation, const EntryKey& entry) {
+  if (!generation->range.has_value()) {
+    generation->range.emplace(entry.first, entry.first);
+    return true;
+  }
+  auto& [min, max] = *generation->range;
+  if (entry.first < min) {
+    min = entry.first;
+  } else if (entry.first > max) {
+    max = entry.first;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+uint64_t IndexFilter::AddTo(Generation* generation, std::span<const EntryKey> entries, bool tell) {
+  auto& filter = generation->filter;
+  generation->as_restored = false;
+  for (const EntryKey& entry : entries) generation->added += entry.hashes.size();
+  std::vector<uint64_t> flips;
+  bool widened = false;
+  const size_t layers_before = filter.layers();
+  for (const EntryKey& entry : entries) {
+    for (const uint64_t hash : entry.hashes) {
+      filter.Insert(hash, [&](uint32_t layer, uint64_t position, bool set) {
+        flips.push_back(BitName(layer, position) * 2 + (set ? 1 : 0));
+      });
+    }
+    widened |= Widen(generation, entry);
+  }
+  const bool grown = filter.layers() != layers_before;
+  if (grown) Account();
+  uint64_t sequence = 0;
+  if (!tell) return sequence;
+  if (grown) {
+    pb::Event event = NewEvent(pb::Event::LAYER_ADDED, *generation);
+    event.set_layers(static_cast<uint32_t>(filter.layers()));
+    sequence = feed_->Append(std::move(event));
+  }
+  if (!flips.empty()) {
+    pb::Event event = NewEvent(pb::Event::FLIPS, *generation);
+    event.mutable_flips()->Add(flips.begin(), flips.end());
+    sequence = feed_->Append(std::move(event));
+    for (const uint64_t flip : flips) {
+      pending_[flip / 2] = sequence;
+      pending_order_.emplace_back(sequence, flip / 2);
+    }
+  }
+  if (widened) {
+    pb::Event event = NewEvent(pb::Event::RANGE_WIDENED, *generation);
+    event.set_min(generation->range->first);
+    event.set_max(generation->range->second);
+    event.set_has_range(true);
+    sequence = feed_->Append(std::move(event));
+    widenings_.push_back({sequence, *generation->range});
+  }
+  return sequence;
+}
+
+void IndexFilter::RemoveFrom(Generation* generation, std::span<const EntryKey> entries, bool tell) {
+  if (entries.empty()) return;
+  auto& filter = generation->filter;
+  generation->as_restored = false;
+  std::vector<uint64_t> flips;
+  for (const EntryKey& entry : entries) {
+    for (const uint64_t hash : entry.hashes) {
+      filter.Erase(hash, [&](uint32_t layer, uint64_t position, bool set) {
+        flips.push_back(BitName(layer, position) * 2 + (set ? 1 : 0));
+      });
+    }
+  }
+  if (!tell || flips.empty()) return;
+  pb::Event event = NewEvent(pb::Event::FLIPS, *generation);
+  event.mutable_flips()->Add(flips.begin(), flips.end());
+  feed_->Append(std::move(event));
+}
+
+// The range is widened even for a cancelled entry: the scan may not have reached the one that
+// stays.
+void IndexFilter::AddWhileCounting(const EntryKey& entry) {
+  if (held_removals_.Cancel(entry.hashes)) {
+    Widen(next_.get(), entry);
+    return;
+  }
+  AddTo(next_.get(), std::span(&entry, 1), false);
+  held_removals_.Added(entry.hashes);
+}
+
+uint64_t IndexFilter::Add(std::span<const EntryKey> entries) {
+  std::lock_guard lock(mutex_);
+  DropSpoilt();
+  if (next_ && hold_removals_) {
+    for (const EntryKey& entry : entries) AddWhileCounting(entry);
+  } else if (next_) {
+    AddTo(next_.get(), entries, false);
+  }
+  if (!current_) return 0;
+  spoilt_ = !faults_.keep_spoilt_filter;  // where AddTo throws
+  const uint64_t sequence = AddTo(current_.get(), entries, true);
+  spoilt_ = false;
+  return sequence;
+}
+
+void IndexFilter::DropSpoilt() {
+  if (!spoilt_) return;
+  replaced_ = feed_->Append(NewEvent(pb::Event::INDEX_DROPPED, *current_));
+  current_.reset();
+  spoilt_ = false;
+  missing_ = true;
+  ForgetTold();
+  Account();
+}
+
+void IndexFilter::ForgetTold() {
+  pending_.clear();
+  pending_order_.clear();
+  widenings_.clear();
+  acknowledged_range_.reset();
+}
+
+void IndexFilter::Remove(std::span<const EntryKey> entries) {
+  std::lock_guard lock(mutex_);
+  if (current_) RemoveFrom(current_.get(), entries, true);
+  if (!next_) return;
+  if (!hold_removals_) return RemoveFrom(next_.get(), entries, false);
+  for (const EntryKey& entry : entries) {
+    switch (held_removals_.Remove(entry.hashes)) {
+      case HeldRemovals::Removal::kNow:
+        RemoveFrom(next_.get(), std::span(&entry, 1), false);
+        break;
+      case HeldRemovals::Removal::kHeld:
+        break;
+      case HeldRemovals::Removal::kForgotten:
+        ++next_->forgotten;
+        break;
+    }
+  }
+}
+
+uint64_t IndexFilter::WaitFor(std::span<const EntryKey> entries) {
+  std::lock_guard lock(mutex_);
+  DropSpoilt();
+  ForgetAcknowledged();
+  uint64_t sequence = replaced_;
+  if (!current_) return sequence;
+  for (const EntryKey& entry : entries) {
+    for (const uint64_t hash : entry.hashes) {
+      if (pending_.empty()) break;
+      const auto layer = current_->filter.FindLayer(hash);
+      if (!layer.has_value()) continue;  // a removal of the same row runs after us: nothing to find
+      const SplitGeometry& geometry = current_->filter.geometry();
+      for (uint32_t slice = 0; slice < geometry.slices; ++slice) {
+        auto bit = pending_.find(BitName(*layer, geometry.Position(hash, slice)));
+        if (bit != pending_.end()) sequence = std::max(sequence, bit->second);
+      }
+    }
+    sequence = std::max(sequence, WidenedAt(entry.first));
+  }
+  return sequence;
+}
+
+// The number of the event that took the value into the range that coordinators know; 0 =
+// acknowledged.
+uint64_t IndexFilter::WidenedAt(std::string_view first) const {
+  if (acknowledged_range_.has_value() && Covers(*acknowledged_range_, first)) return 0;
+  for (const Widening& widening : widenings_) {
+    if (Covers(widening.range, first)) return widening.sequence;
+  }
+  return 0;
+}
+
+void IndexFilter::ForgetAcknowledged() {
+  const uint64_t floor = feed_->AcknowledgedFloor();
+  while (!pending_order_.empty() && pending_order_.front().first <= floor) {
+    const auto [sequence, bit] = pending_order_.front();
+    auto it = pending_.find(bit);
+    if (it != pending_.end() && it->second == sequence) pending_.erase(it);
+    pending_order_.pop_front();
+  }
+  while (!widenings_.empty() && widenings_.front().sequence <= floor) {
+    acknowledged_range_ = std::move(widenings_.front().range);
+    widenings_.pop_front();
+  }
+  if (replaced_ <= floor) replaced_ = 0;
+}
+
+void IndexFilter::BeginGeneration(bool hold_removals) {
+  std::lock_guard lock(mutex_);
+  next_ = std::make_unique<Generation>(NewGeneration(++generations_));
+  hold_removals_ = hold_removals;
+  held_removals_.Clear();
+  Account();
+}
+
+void IndexFilter::CountExisting(std::span<const EntryKey> entries) {
+  std::lock_guard lock(mutex_);
+  if (!next_) return;
+  next_->counted = true;
+  AddTo(next_.get(), entries, false);
+}
+
+void IndexFilter::Retire() {
+  std::lock_guard lock(mutex_);
+  retired_ = true;
+}
+
+void IndexFilter::Publish() {
+  std::lock_guard lock(mutex_);
+  if (!next_ || retired_) return;
+  held_removals_.Drain([this](const HeldRemovals::Hashes& hashes) {
+    const EntryKey entry{.hashes = hashes, .first = {}};
+    RemoveFrom(next_.get(), std::span(&entry, 1), false);
+  });
+  pb::Event event = NewEvent(pb::Event::INDEX_COMPLETE, *next_);
+  const SplitGeometry& geometry = next_->filter.geometry();
+  event.mutable_geometry()->set_slices(geometry.slices);
+  event.mutable_geometry()->set_slice_positions(geometry.slice_positions);
+  event.set_layers(static_cast<uint32_t>(next_->filter.layers()));
+  if (next_->range.has_value()) {
+    event.set_has_range(true);
+    event.set_min(next_->range->first);
+    event.set_max(next_->range->second);
+  }
+  // Coordinators that have not applied the publication exclude nothing by this range.
+  std::optional<ValueRange> range = next_->range;
+  const uint64_t sequence = feed_->Append(std::move(event));
+  // Nothing from here on takes memory: a generation that was told of is published.
+  if (current_) replaced_ = sequence;
+  current_ = std::move(next_);
+  spoilt_ = missing_ = false;
+  ForgetTold();
+  acknowledged_range_ = std::move(range);
+  Account();
+}
+
+void IndexFilter::AbandonGeneration() {
+  std::lock_guard lock(mutex_);
+  next_.reset();
+  held_removals_.Clear();
+  Account();
+}
+
+std::optional<std::string> IndexFilter::Snapshot() const {
+  std::lock_guard lock(mutex_);
+  if (!current_ || current_->filter.bits_only() || current_->forgotten > 0) return std::nullopt;
+  std::string body;
+  body.push_back(current_->range.has_value() ? 1 : 0);
+  if (current_->range.has_value()) {
+    PutLengthPrefixed(&body, current_->range->first);
+    PutLengthPrefixed(&body, current_->range->second);
+  }
+  body += current_->filter.counters()->Serialize();
+  std::string bytes;
+  PutFixed64(&bytes, Hash(body, 0));
+  return bytes + body;
+}
+
+bool IndexFilter::RestoreGeneration(std::string_view bytes) {
+  Reader reader(bytes);
+  const uint64_t checksum = reader.Fixed64();
+  if (!reader.ok() || checksum != Hash(reader.rest(), 0)) return false;
+  const uint8_t has_range = reader.Byte();
+  std::optional<ValueRange> range;
+  if (has_range == 1) {
+    const std::string_view first = reader.LengthPrefixed();
+    const std::string_view second = reader.LengthPrefixed();
+    range.emplace(first, second);
+  }
+  if (!reader.ok() || has_range > 1) return false;
+  auto filter = ScalableSplitCountingBloomFilter::Deserialize(reader.rest());
+  if (!filter.ok() || filter->seed() != index_.seed) return false;
+  // Any size: it was made for the region. The rate is that of the index.
+  if (filter->geometry().slices != SplitGeometry::For(index_.fpr, 1).slices) return false;
+  filter->set_erase_first_match_for_test(faults_.erase_first_match);
+  std::lock_guard lock(mutex_);
+  if (share_.has_value() && !share_->Fits(filter->SizeBytes(), 4)) return false;
+  next_ = std::make_unique<Generation>(Generation{.number = ++generations_,
+                                                  .filter = IndexCounters(*std::move(filter)),
+                                                  .range = std::move(range),
+                                                  .as_restored = true,
+                                                  .counted = true});
+  hold_removals_ = false;
+  held_removals_.Clear();
+  Account();
+  return true;
+}
+
+bool IndexFilter::as_restored() const {
+  std::lock_guard lock(mutex_);
+  return current_ && current_->as_restored;
+}
+
+size_t IndexFilter::SizeBytes() const {
+  std::lock_guard lock(mutex_);
+  return (current_ ? current_->filter.SizeBytes() : 0) + (next_ ? next_->filter.SizeBytes() : 0);
+}
+
+bool IndexFilter::published() const {
+  std::lock_guard lock(mutex_);
+  return current_ != nullptr;
+}
+
+bool IndexFilter::building() const {
+  std::lock_guard lock(mutex_);
+  return next_ != nullptr;
+}
+
+uint64_t IndexFilter::ignored_removals() const {
+  std::lock_guard lock(mutex_);
+  return current_ ? Ignored() : 0;
+}
+
+uint64_t IndexFilter::CountedEntries() const {
+  const uint64_t counted = current_->filter.Count() / std::max<size_t>(1, index_.columns.size());
+  return counted - std::min(counted, current_->forgotten);
+}
+
+uint64_t IndexFilter::Ignored() const {
+  return current_->filter.Ignored() + current_->forgotten * index_.columns.size();
+}
+
+uint64_t IndexFilter::entries() const {
+  std::lock_guard lock(mutex_);
+  return current_ ? CountedEntries() : 0;
+}
+
+size_t IndexFilter::layers() const {
+  std::lock_guard lock(mutex_);
+  return current_ ? current_->filter.layers() : 0;
+}
+
+std::optional<pb::Projection> IndexFilter::Project(const pb::ColumnId& from,
+                                                   size_t max_bytes) const {
+  std::lock_guard lock(mutex_);
+  if (!current_) return std::nullopt;
+  pb::Projection projection;
+  projection.set_region_id(region_id_);
+  projection.set_epoch(epoch_);
+  projection.set_index_id(index_.id);
+  projection.set_generation(current_->number);
+  // Every append for this filter happens under mutex_, so the bits are as of the feed's last
+  // number.
+  projection.set_as_of(feed_->Last());
+  const SplitGeometry& geometry = current_->filter.geometry();
+  projection.mutable_geometry()->set_slices(geometry.slices);
+  projection.mutable_geometry()->set_slice_positions(geometry.slice_positions);
+  const auto layer_count = static_cast<uint32_t>(current_->filter.layers());
+  const uint64_t layer_words = (geometry.positions() + 63) / 64;
+  projection.set_layer_count(layer_count);
+  if (from.generation() == current_->number && from.first_layer() < layer_count &&
+      from.first_word() < layer_words) {
+    projection.set_first_layer(from.first_layer());
+    projection.set_first_word(from.first_word());
+  }
+  uint64_t words_left = std::max<uint64_t>(1, max_bytes / 8);
+  uint64_t word = projection.first_word();
+  for (uint32_t layer = projection.first_layer(); layer < layer_count && words_left > 0; ++layer) {
+    const std::vector<uint64_t> words = current_->filter.Projection(layer);
+    const uint64_t end = word + std::min(words_left, layer_words - word);
+    words_left -= end - word;
+    std::string* bytes = projection.add_layers();
+    bytes->reserve((end - word) * 8);
+    for (; word < end; ++word) PutFixed64(bytes, words[word]);
+    word = 0;
+  }
+  if (current_->range.has_value()) {
+    projection.set_has_range(true);
+    projection.set_min(current_->range->first);
+    projection.set_max(current_->range->second);
+  }
+  return projection;
+}
+
+std::optional<uint64_t> IndexFilter::CountBound(std::string_view prefix) const {
+  std::lock_guard lock(mutex_);
+  if (!current_) return std::nullopt;
+  return current_->filter.CountBound(Hash(prefix, index_.seed));
+}
+
+bool IndexFilter::MayContain(const EntryKey& entry) const {
+  std::lock_guard lock(mutex_);
+  if (!current_) return true;
+  return current_->range.has_value() && Covers(*current_->range, entry.first) &&
+         std::ranges::all_of(entry.hashes, [this](uint64_t hash) {
+           return current_->filter.FindLayer(hash).has_value();
+         });
+}
+
+void IndexFilter::ClearBitsForTest(const EntryKey& entry) {
+  std::lock_guard lock(mutex_);
+  if (current_) RemoveFrom(current_.get(), std::span(&entry, 1), true);
+}
+
+}  // namespace tamis

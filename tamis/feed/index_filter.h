@@ -1,0 +1,197 @@
+// IndexFilter: what one region knows of the values of one index: the counters, which of their flips
+// coordinators have not acknowledged yet, and the smallest and largest value.
+//
+// It holds up to two generations of counters: the published one, whose flips are events of the
+// feed, and one that is being built beside it. Every put updates both, so that publishing the new
+// one loses nothing. The unit of counting is an index entry: each entry counts the hash of every
+// leading prefix of its encoded values once.
+//
+// A generation has one geometry. The first one is made for the values expected; each later one for
+// the distinct hashes that the counters in use show, whatever the number of entries, rounded up to
+// a power of the square root of two. So filters have few sizes, and those of one size share a
+// matrix at coordinators. One that does not fit its region any more asks for the next generation;
+// so does one whose counters the server has no memory for, and one of bits alone for whose counters
+// it has memory again (filter_budget.h).
+//
+// Rules that keep acknowledged rows findable: Add before the entries are committed, Remove after;
+// then wait in the feed for WaitFor() of every entry that the row holds afterwards.
+//
+// Threads: safe. Lock order: an IndexFilter before the feed.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tamis/feed/filter_budget.h"
+#include "tamis/feed/filter_feed.h"
+#include "tamis/feed/held_removals.h"
+#include "tamis/feed/index_counters.h"
+#include "tamis/table/schema.h"
+
+namespace tamis {
+
+// The part of an index entry that a filter uses.
+struct EntryKey {
+  std::vector<uint64_t> hashes;  // of every leading prefix of the encoded values
+  std::string first;             // the first encoded value, for the range
+};
+// Makes the key from the encoded values up to each column of the index. REQUIRES: prefixes is not
+// empty.
+EntryKey MakeEntryKey(const IndexSpec& index, std::span<const std::string> prefixes);
+
+// When removals that were ignored make a filter be counted anew. That reads all entries, so it
+// waits for some removals an entry, whatever there are of them. A counter that is full says yes to
+// a value that is gone only once all of its rows are, which are 15 removals at the least; in bits
+// alone each one may have left its value.
+struct RecountRule {
+  uint64_t least = 100;   // removals, where the entries are few
+  uint64_t an_entry = 4;  // 0: `least`, however many entries there are
+  uint64_t an_entry_of_bits = 1;
+};
+
+class IndexFilter {
+ public:
+  // Without a budget memory is not short.
+  IndexFilter(FilterFeed* feed, const IndexSpec& index, uint64_t region_id, uint64_t epoch,
+              const Faults& faults, std::shared_ptr<FilterBudget> budget = nullptr);
+
+  // Returns the number of the last event that it made; 0 = none. After std::bad_alloc the entries
+  // must not be committed; what was counted of them stays, which excludes nothing.
+  uint64_t Add(std::span<const EntryKey> entries);
+  void Remove(std::span<const EntryKey> entries);
+
+  // The number of the event that coordinators must have applied before a row with this entry may be
+  // acknowledged, whichever write set the bits; 0 = none.
+  uint64_t WaitFor(std::span<const EntryKey> entries);
+
+  // Starts an empty generation beside the published one. From here on Add and Remove feed both.
+  // `hold_removals`: removals wait until Publish, since the scan that counts old entries may come
+  // to them later (held_removals.h). REQUIRES: no Add or Remove is between its call and the commit
+  // it belongs to.
+  void BeginGeneration(bool hold_removals);
+  // Counts an entry that was there before BeginGeneration.
+  void CountExisting(std::span<const EntryKey> entries);
+  // Makes the new generation the published one. After std::bad_alloc it is not, and the generation
+  // must be abandoned.
+  void Publish();
+  void AbandonGeneration();
+  // The index is dropped: nothing is published any more, whatever is under way.
+  void Retire();
+
+  // The published counters and range (docs/FORMATS.md#filter-snapshots); nullopt while nothing is
+  // published, or bits alone are, or removals were forgotten.
+  std::optional<std::string> Snapshot() const;
+  // Begins a generation with what a snapshot holds. False, and nothing happens, when the bytes are
+  // damaged or not of this index, or there is no memory for them. REQUIRES: the snapshot counts
+  // exactly the entries that stand.
+  bool RestoreGeneration(std::string_view bytes);
+  // Whether what is published is still as it was restored.
+  bool as_restored() const;
+
+  bool published() const;
+  bool building() const;
+  // The published generation is to be replaced by one counted anew: it has three layers or more, or
+  // is less than a quarter full although its entries were counted or as many were added as would
+  // have filled it; or too many removals were ignored; or memory has become short, or is so no
+  // longer; or the published one had to be dropped for want of memory.
+  bool WantsRecount(const RecountRule& rule) const;
+  // Distinct hashes in the published counters, estimated from how full the layers are.
+  uint64_t distinct() const;
+  // True if the published generation holds bits alone, no counters.
+  bool bits_only() const;
+  SplitGeometry geometry() const;
+
+  // Removals that left bits set since the generation was begun: counters stick, layers are
+  // ambiguous, there are bits alone, or too many removals were held.
+  uint64_t ignored_removals() const;
+  size_t layers() const;
+  size_t SizeBytes() const;  // of the counters, those of a generation that is being built too
+  uint64_t entries() const;  // added less removed
+
+  // The bits from where `from` says, at most so many bytes of them, but one word at the least; all
+  // that there are when `from` names another generation. nullopt while nothing is published.
+  std::optional<pb::Projection> Project(const pb::ColumnId& from = {},
+                                        size_t max_bytes = ~size_t{0}) const;
+  const IndexSpec& index() const { return index_; }
+
+  // Entries with these encoded values of leading columns: not more than this. nullopt when the
+  // counters do not say.
+  std::optional<uint64_t> CountBound(std::string_view prefix) const;
+  // True when the published counters say that the entry may be there: for checks.
+  bool MayContain(const EntryKey& entry) const;
+  // Test only: plants the fault that `check` must find.
+  void ClearBitsForTest(const EntryKey& entry);
+
+ private:
+  using ValueRange = std::pair<std::string, std::string>;  // smallest and largest, inclusive
+
+  struct Generation {
+    uint64_t number = 0;
+    IndexCounters filter;
+    std::optional<ValueRange> range;
+    bool as_restored = false;
+    bool counted = false;  // from entries that stand: what it lacks is not on its way
+    uint64_t added = 0;      // hashes, since it was begun
+    uint64_t forgotten = 0;  // removals that found no room to be held
+  };
+  struct Widening {
+    uint64_t sequence;
+    ValueRange range;
+  };
+
+  pb::Event NewEvent(pb::Event::Kind kind, const Generation& generation) const;
+  Generation NewGeneration(uint64_t number) const;
+  SplitGeometry GeometryFor(uint64_t distinct) const;
+  // Whether there is memory for such counters instead of what is published.
+  bool HasRoomFor(SplitGeometry geometry) const;
+  bool WantsOtherForm() const;
+  uint64_t CountedEntries() const;  // REQUIRES: current_
+  uint64_t Ignored() const;         // REQUIRES: current_
+  // After whatever changes how much memory it takes.
+  void Account();
+  static bool Widen(Generation* generation, const EntryKey& entry);
+  uint64_t AddTo(Generation* generation, std::span<const EntryKey> entries, bool tell);
+  // Memory ran out in an Add, between setting a bit and telling of it. A later Add of the same
+  // value sets no bit and would wait for nothing, so coordinators are told to forget the filter
+  // first.
+  void DropSpoilt();
+  void AddWhileCounting(const EntryKey& entry);  // to the next generation
+  void RemoveFrom(Generation* generation, std::span<const EntryKey> entries, bool tell);
+  uint64_t WidenedAt(std::string_view first) const;
+  void ForgetAcknowledged();
+  void ForgetTold();  // of current_, which goes
+
+  FilterFeed* const feed_;
+  const IndexSpec index_;
+  const uint64_t region_id_;
+  const uint64_t epoch_;
+  const Faults faults_;
+  std::optional<FilterBudget::Share> share_;
+
+  mutable std::mutex mutex_;
+  std::unique_ptr<Generation> current_;  // published
+  std::unique_ptr<Generation> next_;     // being built
+  bool hold_removals_ = false;
+  HeldRemovals held_removals_;
+  uint64_t generations_ = 0;
+  bool retired_ = false;
+  bool spoilt_ = false;   // bits of current_ may be set that coordinators are never told of
+  bool missing_ = false;  // what was published was dropped for that
+  // Set bits that are told but not acknowledged: bit -> number of the event.
+  std::unordered_map<uint64_t, uint64_t> pending_;
+  std::deque<std::pair<uint64_t, uint64_t>> pending_order_;  // (number, bit)
+  std::optional<ValueRange> acknowledged_range_;
+  std::deque<Widening> widenings_;  // behind it, not acknowledged
+  // Number of the publication that replaced an older one, or of its drop; coordinators without it
+  // exclude by the old.
+  uint64_t replaced_ = 0;
+};
+
+}  // namespace tamis

@@ -1,0 +1,67 @@
+#include "tamis/lsm/testing/failing_allocations.h"
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+namespace tamis::lsm {
+namespace {
+
+thread_local constinit bool is_on = false;
+thread_local constinit bool is_only_one = false;
+thread_local constinit uint64_t before_failure = 0;
+thread_local constinit uint64_t failures = 0;
+
+bool Fails() {
+  if (!is_on) return false;
+  if (before_failure > 0) {
+    --before_failure;
+    return false;
+  }
+  ++failures;
+  if (is_only_one) is_on = false;
+  return true;
+}
+
+}  // namespace
+
+void* AllocateOrFail(size_t size, size_t alignment) {
+  if (Fails()) throw std::bad_alloc();
+  if (size == 0) size = 1;
+  void* const place = alignment <= alignof(std::max_align_t)
+                          ? std::malloc(size)
+                          : std::aligned_alloc(alignment, (size + alignment - 1) / alignment *
+                                                              alignment);
+  if (place == nullptr) throw std::bad_alloc();
+  return place;
+}
+
+FailingAllocations::FailingAllocations(uint64_t before, bool only_one) { Begin(before, only_one); }
+
+void FailingAllocations::Begin(uint64_t before, bool only_one) {
+  before_failure = before;
+  is_only_one = only_one;
+  failures = 0;
+  is_on = true;
+}
+
+FailingAllocations::~FailingAllocations() { is_on = false; }
+
+uint64_t FailingAllocations::failed() { return failures; }
+
+FailingAllocations::Pause::Pause() : was_on_(std::exchange(is_on, false)) {}
+
+FailingAllocations::Pause::~Pause() { is_on = was_on_; }
+
+}  // namespace tamis::lsm
+
+// The other forms come back to these.
+void* operator new(size_t size) { return tamis::lsm::AllocateOrFail(size, 0); }
+void* operator new(size_t size, std::align_val_t alignment) {
+  return tamis::lsm::AllocateOrFail(size, static_cast<size_t>(alignment));
+}
+void operator delete(void* place) noexcept { std::free(place); }
+void operator delete(void* place, size_t) noexcept { std::free(place); }
+void operator delete(void* place, std::align_val_t) noexcept { std::free(place); }
+void operator delete(void* place, size_t, std::align_val_t) noexcept { std::free(place); }
