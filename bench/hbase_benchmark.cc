@@ -301,9 +301,8 @@ class Bench {
     const auto rows = [&] {
       std::vector<int64_t> rows;
       for (int i = 0; i < spread; ++i) {
-        rows.push_back(
-            rows_ * i / spread +
-            static_cast<int64_t>(random_.Uniform(static_cast<uint64_t>(rows_ / spread))));
+        rows.push_back(rows_ * i / spread + static_cast<int64_t>(random_.Uniform(
+                                                static_cast<uint64_t>(rows_ / spread))));
       }
       return rows;
     };

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "bench/floor.h"
+#include "papers/plot/plot.h"
 #include "tamis/base/random.h"
 #include "tamis/filter/blocked_bloom_filter.h"
 #include "tamis/filter/blocked_quotient_filter.h"
@@ -24,7 +25,6 @@
 #include "tamis/filter/counting_bloom_filter.h"
 #include "tamis/filter/cuckoo_filter.h"
 #include "tamis/filter/d_left_counting_bloom_filter.h"
-#include "papers/plot/plot.h"
 
 namespace tamis {
 namespace {

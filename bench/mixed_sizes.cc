@@ -12,9 +12,9 @@
 #include "tamis/base/random.h"
 #include "tamis/base/thread_executor.h"
 #include "tamis/feed/filter_feed.h"
+#include "tamis/feed/index_filter.h"
 #include "tamis/routing/filter_matrix.h"
 #include "tamis/routing/global_index.h"
-#include "tamis/feed/index_filter.h"
 
 namespace tamis {
 namespace {

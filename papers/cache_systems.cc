@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "tamis/filter/bloom_filter.h"
-#include "tamis/filter/fpr.h"
 #include "papers/bloom_of.h"
 #include "papers/sections.h"
+#include "tamis/filter/bloom_filter.h"
+#include "tamis/filter/fpr.h"
 
 namespace tamis {
 namespace {

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <numbers>
 
+#include "papers/sections.h"
 #include "tamis/filter/bloom_filter.h"
 #include "tamis/filter/cuckoo_filter.h"
 #include "tamis/filter/fpr.h"
-#include "papers/sections.h"
 
 namespace tamis {
 namespace {

@@ -1,13 +1,13 @@
 // Tests of a d-left counting Bloom filter in a web article.
 #include <cmath>
 
+#include "papers/bloom_of.h"
+#include "papers/sections.h"
 #include "tamis/filter/bloom_filter.h"
 #include "tamis/filter/counting_bloom_filter.h"
 #include "tamis/filter/d_left_counting_bloom_filter.h"
 #include "tamis/filter/fpr.h"
 #include "tamis/filter/projected_counting_bloom_filter.h"
-#include "papers/bloom_of.h"
-#include "papers/sections.h"
 
 namespace tamis {
 namespace {

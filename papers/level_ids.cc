@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "tamis/base/random.h"
 #include "papers/sections.h"
+#include "tamis/base/random.h"
 
 namespace tamis {
 namespace {

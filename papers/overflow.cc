@@ -7,10 +7,10 @@
 #include <cmath>
 #include <numbers>
 
+#include "papers/sections.h"
 #include "tamis/filter/counting_bloom_filter.h"
 #include "tamis/filter/fpr.h"
 #include "tamis/filter/scalable_split_counting_bloom_filter.h"
-#include "papers/sections.h"
 
 namespace tamis {
 namespace {

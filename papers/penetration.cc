@@ -8,11 +8,11 @@
 #include <string>
 #include <unordered_set>
 
+#include "papers/bloom_of.h"
+#include "papers/sections.h"
 #include "tamis/base/random.h"
 #include "tamis/filter/any_filter.h"
 #include "tamis/filter/fpr.h"
-#include "papers/bloom_of.h"
-#include "papers/sections.h"
 
 namespace tamis {
 namespace {

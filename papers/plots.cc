@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 
+#include "papers/measurement.h"
 #include "tamis/filter/any_filter.h"
 #include "tamis/filter/fpr.h"
-#include "papers/measurement.h"
 
 namespace tamis {
 namespace {

@@ -9,11 +9,11 @@
 #include <filesystem>
 #include <functional>
 
-#include "tamis/filter/filter_file.h"
 #include "papers/overflow.h"
 #include "papers/published.h"
 #include "papers/sections.h"
 #include "papers/times.h"
+#include "tamis/filter/filter_file.h"
 
 namespace tamis {
 namespace {

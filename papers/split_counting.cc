@@ -5,9 +5,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "papers/sections.h"
 #include "tamis/filter/fpr.h"
 #include "tamis/filter/split_counting_bloom_filter.h"
-#include "papers/sections.h"
 
 namespace tamis {
 namespace {

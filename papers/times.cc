@@ -6,10 +6,10 @@
 #include <ctime>
 #include <vector>
 
-#include "tamis/filter/bloom_filter.h"
-#include "tamis/filter/d_left_counting_bloom_filter.h"
 #include "papers/bloom_of.h"
 #include "papers/measurement.h"
+#include "tamis/filter/bloom_filter.h"
+#include "tamis/filter/d_left_counting_bloom_filter.h"
 
 namespace tamis {
 namespace {

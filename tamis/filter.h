@@ -56,8 +56,8 @@ TAMIS_API const char* tamis_last_error(void);
 // --- types ---------------------------------------------------------------------------------------
 
 typedef struct tamis_filter_type {
-  const char* name;     // "blocked", "cuckoo", ...
-  int erases;           // whether keys can be erased
+  const char* name;  // "blocked", "cuckoo", ...
+  int erases;        // whether keys can be erased
   // How often one key can be inserted and erased again; 0 when the type does not erase. A key that
   // is inserted more often stays for good and takes no more room.
   uint32_t copies;

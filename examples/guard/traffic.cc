@@ -35,9 +35,9 @@
 #include <thread>
 #include <vector>
 
+#include "papers/plot/plot.h"
 #include "tamis/base/random.h"
 #include "tamis/guard/redis_connection.h"
-#include "papers/plot/plot.h"
 
 namespace {
 

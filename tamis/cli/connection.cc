@@ -40,9 +40,9 @@ Result<std::unique_ptr<Connection>> Connection::OpenWithoutStore(const Invocatio
 }
 
 Status Connection::OpenStore(bool create) {
-  TAMIS_ASSIGN_OR_RETURN(store_,
-                         OpenedStore::Open(invocation_.store,
-                                           {.max_filter_bytes = invocation_.filter_memory,
+  TAMIS_ASSIGN_OR_RETURN(
+      store_,
+      OpenedStore::Open(invocation_.store, {.max_filter_bytes = invocation_.filter_memory,
                                             .servers = invocation_.servers,
                                             .server_filter_bytes = invocation_.server_filter_memory,
                                             .split_bytes = invocation_.split_bytes,

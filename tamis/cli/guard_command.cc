@@ -226,9 +226,8 @@ Result<Loaded> ReadInto(const Arguments& arguments, FilterRebuild* rebuild, std:
   TAMIS_ASSIGN_OR_RETURN(KeySource::Options options, SourceOf(arguments));
   if (arguments.id != kNoId && arguments.command.empty()) options.query.clear();
   options.marked_end = options.command.empty() && options.query.empty();
-  TAMIS_ASSIGN_OR_RETURN(
-      KeySource source,
-      KeySource::Open(options, &cancelled, [rebuild] { return rebuild->Keep(); }));
+  TAMIS_ASSIGN_OR_RETURN(KeySource source, KeySource::Open(options, &cancelled,
+                                                           [rebuild] { return rebuild->Keep(); }));
   if (arguments.mark_first) {
     TAMIS_ASSIGN_OR_RETURN(const std::optional<std::string_view> first, source.TakeFirstLine());
     if (!first || first->empty() || first->size() > 1024) {

@@ -88,9 +88,10 @@ void AddImportCommand(Command app, Invocation* invocation) {
       "Put the records of a file into a table; a missing table is made. A row replaces the row "
       "with the same key, so an interrupted import can be run again");
   import.AddOption("TABLE", options->table, "The table").Required();
-  import.AddOption("FILE", a->file,
-                   "The file, in UTF-8, UTF-16 or UTF-32, also packed by gzip or zstd; - is "
-                   "standard input")
+  import
+      .AddOption("FILE", a->file,
+                 "The file, in UTF-8, UTF-16 or UTF-32, also packed by gzip or zstd; - is "
+                 "standard input")
       .Required();
   import.AddOption("--format", a->format,
                    "csv, jsonl or deb822; default: by the ending of the file's name (.csv, .jsonl, "
@@ -107,8 +108,10 @@ void AddImportCommand(Command app, Invocation* invocation) {
       .OneOf({"stop", "skip"})
       .ShowDefault();
   import.OnParsed([=] {
-    invocation->run = [=] { return RunImport(*invocation, *options, *arguments); };
-  });
+    invocation->run = [=] { return RunImport(*invocation, *options, *arguments);
+};
+}  // namespace tamis
+);
 }
 
 }  // namespace tamis

@@ -462,10 +462,9 @@ std::string Importer::Summary() const {
   if (schema_ == nullptr) return "";
   const double seconds = std::max(1e-3, Seconds(engine_->executor().Now() - started_));
   const uint64_t written = written_;
-  std::string out =
-      fmt::format("{}: {} rows put in {:.1f} s ({:.0f} rows/s), {} bad records\n", schema_->name,
-                  written - std::min(written, replaced_), seconds,
-                  static_cast<double>(written) / seconds, bad_.load());
+  std::string out = fmt::format("{}: {} rows put in {:.1f} s ({:.0f} rows/s), {} bad records\n",
+                                schema_->name, written - std::min(written, replaced_), seconds,
+                                static_cast<double>(written) / seconds, bad_.load());
   if (replaced_ > 0) {
     out += fmt::format("{}{} of these records replaced one before it with the same key\n",
                        keys_.size() < kCountedKeys ? "" : "at least ", replaced_);

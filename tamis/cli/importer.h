@@ -84,7 +84,7 @@ class Importer {
   Session* const session_;
   Engine* const engine_;
   ImportOptions options_;
-  std::vector<KeyOption> key_;        // names in lower_snake, as the fields of the records
+  std::vector<KeyOption> key_;  // names in lower_snake, as the fields of the records
   std::vector<ColumnOption> columns_;
   std::vector<std::string> indexes_;  // COLUMN,COLUMN...
   SchemaPtr schema_;
@@ -97,11 +97,11 @@ class Importer {
   asio::thread_pool writer_{1};
   std::future<Status> writing_;
   const TextInput* input_ = nullptr;
-  std::unordered_set<uint64_t> keys_;  // hashes of those put so far, kCountedKeys at most
-  uint64_t replaced_ = 0;              // records whose key came again
+  std::unordered_set<uint64_t> keys_;           // hashes of those put so far, kCountedKeys at most
+  uint64_t replaced_ = 0;                       // records whose key came again
   std::map<std::string, uint64_t> undeclared_;  // fields left out, with their numbers
-  uint64_t not_utf8_ = 0;     // texts
-  std::string not_utf8_at_;  // the first of them
+  uint64_t not_utf8_ = 0;                       // texts
+  std::string not_utf8_at_;                     // the first of them
   uint64_t rows_ = 0;
   std::atomic<uint64_t> written_ = 0;
   std::atomic<uint64_t> bad_ = 0;

@@ -241,9 +241,10 @@ Status Unreadable(const StoredDatabase& database, const DatabaseFilter& filter) 
     if (family.handle == nullptr || family.doubts != 0) continue;
     const lsm::Doubts doubts = filter.tree().DoubtsOf(family.handle->GetID());
     if ((doubts & lsm::kNoMemory) != 0) {
-      return {StatusCode::kResourceExhausted, "there is not enough memory for the keys of column "
-                                              "family \"" + family.name + "\" in \"" +
-                                                  database.directory() + "\""};
+      return {StatusCode::kResourceExhausted,
+              "there is not enough memory for the keys of column "
+              "family \"" +
+                  family.name + "\" in \"" + database.directory() + "\""};
     }
     if ((doubts & lsm::kUnreadable) != 0) {
       return DataLoss("cannot read all files of column family \"" + family.name + "\" in \"" +

@@ -78,9 +78,7 @@ Result<Format> ParseFormat(std::string_view name) {
 std::vector<std::string> FormatNames() { return {"table", "csv", "json", "jsonl", "line"}; }
 
 void AddFormatOption(const Command& command, std::string& format) {
-  command.AddOption("--format", format, "How rows are printed")
-      .OneOf(FormatNames())
-      .ShowDefault();
+  command.AddOption("--format", format, "How rows are printed").OneOf(FormatNames()).ShowDefault();
 }
 
 RowSink Printer::Sink() {

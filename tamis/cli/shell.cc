@@ -239,13 +239,12 @@ void Shell::Interact() {
   const InterruptScope interrupt(&connection_->session()->cancelled);
   const Names sql_words = SqlWords();
   std::string statement;
-  LineEditor editor({.history_file = HistoryFile(),
-                     .complete = [&](std::string_view line, std::string_view word) {
-                       const bool command =
-                           statement.empty() && (line.empty() ? word : line).starts_with('.');
-                       return BeginningWith(
-                           word, command ? CommandWords(std::string(line)) : sql_words);
-                     }});
+  LineEditor editor(
+      {.history_file = HistoryFile(),
+       .complete = [&](std::string_view line, std::string_view word) {
+         const bool command = statement.empty() && (line.empty() ? word : line).starts_with('.');
+         return BeginningWith(word, command ? CommandWords(std::string(line)) : sql_words);
+       }});
   std::printf("%s: .help for help, a semicolon ends a statement\n",
               connection_->store_name().c_str());
   if (Status status = connection_->CheckStore(); !status.ok()) {

@@ -199,9 +199,9 @@ void AddTableCommands(Command app, Invocation* invocation) {
   detach.AddOption("--hbase-table", options->hbase_table,
                    "NAME or NAMESPACE:NAME of it in HBase, in place of TABLE: for copies and "
                    "leftovers, which have no name here");
-  Command drop_table = add(table, "drop",
-                           "Delete a table with all its rows; for an attached table use detach",
-                           DropTable);
+  Command drop_table =
+      add(table, "drop", "Delete a table with all its rows; for an attached table use detach",
+          DropTable);
   table_argument(drop_table);
   drop_table.AddFlag("--delete-hbase-table", options->drop.delete_attached,
                      "Delete a table that was attached, too, with all the rows that others have "

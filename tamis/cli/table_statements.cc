@@ -416,8 +416,9 @@ Status TableStatements::RefuseToAlter(const std::string& sql) {
       instead = "write: tamis table add-column " + table.name + " " + Lower(columns.back()[1]) +
                 ":" + std::string(TypeName(type.value_or(Type::kText)));
     } else if (columns.size() < table.columns.size() ||
-               !std::ranges::equal(columns, table.columns, {},
-                                   [](const Apart::Row& row) { return row[1]; }, &Column::name)) {
+               !std::ranges::equal(
+                   columns, table.columns, {}, [](const Apart::Row& row) { return row[1]; },
+                   &Column::name)) {
       instead =
           "a table of a store keeps its columns; make another one by CREATE TABLE, and fill it by "
           "INSERT INTO ... SELECT";

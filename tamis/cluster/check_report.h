@@ -20,9 +20,9 @@ struct CheckReport {
   uint64_t missing_entries = 0;
   uint64_t foreign_entries = 0;  // entries that no row gives, or that cannot be read
   uint64_t missing_in_filter = 0;
-  uint64_t undecodable_cells = 0;  // they count as NULL; a fact of tables that others write
-  uint64_t unparsed_rows = 0;      // their keys are not of the table's format: not its rows
-  uint64_t damaged_keys = 0;       // the same in a table that only we write
+  uint64_t undecodable_cells = 0;     // they count as NULL; a fact of tables that others write
+  uint64_t unparsed_rows = 0;         // their keys are not of the table's format: not its rows
+  uint64_t damaged_keys = 0;          // the same in a table that only we write
   std::vector<std::string> problems;  // the first ones, as text
 
   bool ok() const {

@@ -8,26 +8,26 @@
 namespace tamis {
 
 struct Faults {
-  bool increment_after_ack = false;   // counts a value only after its put has been acknowledged
-  bool ignore_pending_flips = false;  // a put waits for nothing
-  bool own_flips_only = false;        // a put waits for its own flips, not for those of others
-  bool no_lease_wait = false;         // a put does not wait for leases to run out
-  bool no_open_wait = false;          // a region opened after a crash acknowledges at once
-  bool no_close_event = false;        // closing a region is not told
-  bool proof_as_of_answer = false;    // a proof of ownership counts from when its answer came
-  bool lease_beyond_proof = false;    // leases are granted beyond the proof of ownership
-  bool search_beyond_proof = false;   // searches are answered beyond it
-  bool early_close_in_order = false;  // a region closed before its opening wait is over was
-                                      // closed in good order all the same
+  bool increment_after_ack = false;     // counts a value only after its put has been acknowledged
+  bool ignore_pending_flips = false;    // a put waits for nothing
+  bool own_flips_only = false;          // a put waits for its own flips, not for those of others
+  bool no_lease_wait = false;           // a put does not wait for leases to run out
+  bool no_open_wait = false;            // a region opened after a crash acknowledges at once
+  bool no_close_event = false;          // closing a region is not told
+  bool proof_as_of_answer = false;      // a proof of ownership counts from when its answer came
+  bool lease_beyond_proof = false;      // leases are granted beyond the proof of ownership
+  bool search_beyond_proof = false;     // searches are answered beyond it
+  bool early_close_in_order = false;    // a region closed before its opening wait is over was
+                                        // closed in good order all the same
   bool expired_lease_excludes = false;  // a coordinator believes its copy when the lease is over
-  bool ignore_sequence = false;       // a reply is applied whatever its numbers: late ones, too
-  bool lease_for_cut_reply = false;   // a reply that was cut grants a lease all the same
-  bool newer_projections = false;     // one that was cut carries bits younger than its events
-  bool parts_without_replay = false;  // flips behind the number of a part are not applied to it
-  bool no_coverage_check = false;     // a search is complete when the answers are in
-  bool no_row_verification = false;   // what the index says is returned
-  bool erase_first_match = false;  // the scalable filter erases from the first layer that matches
-  bool erase_bits = false;         // a removal clears bits that nobody counts
+  bool ignore_sequence = false;         // a reply is applied whatever its numbers: late ones, too
+  bool lease_for_cut_reply = false;     // a reply that was cut grants a lease all the same
+  bool newer_projections = false;       // one that was cut carries bits younger than its events
+  bool parts_without_replay = false;    // flips behind the number of a part are not applied to it
+  bool no_coverage_check = false;       // a search is complete when the answers are in
+  bool no_row_verification = false;     // what the index says is returned
+  bool erase_first_match = false;   // the scalable filter erases from the first layer that matches
+  bool erase_bits = false;          // a removal clears bits that nobody counts
   bool keep_spoilt_filter = false;  // one whose Add ended with std::bad_alloc stays published
 };
 

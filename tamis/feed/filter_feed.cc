@@ -394,8 +394,7 @@ void FilterFeed::WaitAcknowledged(uint64_t sequence, Time not_before, Time deadl
 void FilterFeed::Over::Call() {
   for (auto& [sequence, waiter] : acknowledged) waiter.done(Status::Ok());
   for (auto& [sequence, waiter] : late) {
-    waiter.done(
-        DeadlineExceeded("coordinators did not acknowledge in time; the write may stand"));
+    waiter.done(DeadlineExceeded("coordinators did not acknowledge in time; the write may stand"));
   }
 }
 

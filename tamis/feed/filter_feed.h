@@ -33,8 +33,8 @@
 
 #include "tamis/base/executor.h"
 #include "tamis/base/status.h"
-#include "tamis/cluster/region_server.h"
 #include "tamis/cluster/faults.h"
+#include "tamis/cluster/region_server.h"
 
 namespace tamis {
 

@@ -385,8 +385,7 @@ TEST_F(FilterFeedTest, NoMoreCoordinatorsThanAllowedHaveALease) {
 }
 
 TEST_F(FilterFeedTest, ListenersAreBoundedAndSilentOnesMakeRoom) {
-  auto feed =
-      MakeFeed({.lease = seconds(1), .lease_margin = milliseconds(10), .max_listeners = 2});
+  auto feed = MakeFeed({.lease = seconds(1), .lease_margin = milliseconds(10), .max_listeners = 2});
   const auto listeners = [&] {
     std::vector<uint64_t> numbers;
     for (const auto& follower : feed->Followers()) numbers.push_back(follower.coordinator);
@@ -458,8 +457,7 @@ TEST_F(FilterFeedTest, AParkedPollIsAnsweredWhenThereIsNewsOrItsTimeIsOver) {
 // Entries are news to a coordinator when a put waits for it, whichever thread answers.
 TEST_F(FilterFeedTest, NewsOfEntriesWakesAParkedPollOnceAPutWaits) {
   for (const bool answer_inline : {false, true}) {
-    for (const auto kind :
-         {pb::Event::FLIPS, pb::Event::LAYER_ADDED, pb::Event::RANGE_WIDENED}) {
+    for (const auto kind : {pb::Event::FLIPS, pb::Event::LAYER_ADDED, pb::Event::RANGE_WIDENED}) {
       auto feed = MakeFeed({.answer_inline = answer_inline});
       Poll(feed.get(), 0);
       auto& reply = Poll(feed.get(), 0, seconds(5));

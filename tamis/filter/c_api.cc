@@ -161,9 +161,8 @@ Status Map(const char* path, tamis_filter** out) {
 }
 
 Status Refused(const AnyFilter& filter) {
-  return ResourceExhausted(
-      "cannot insert the key: the filter is full; it holds " +
-      std::to_string(filter.Count()) + " keys; make a larger one");
+  return ResourceExhausted("cannot insert the key: the filter is full; it holds " +
+                           std::to_string(filter.Count()) + " keys; make a larger one");
 }
 
 Status CheckChanges(const AnyFilter& filter) {

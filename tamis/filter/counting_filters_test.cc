@@ -8,9 +8,9 @@
 #include "tamis/base/random.h"
 #include "tamis/filter/blocked_split_counting_bloom_filter.h"
 #include "tamis/filter/counting_bloom_filter.h"
-#include "tamis/filter/testing/filters.h"
 #include "tamis/filter/internal/counter_block.h"
 #include "tamis/filter/projected_counting_bloom_filter.h"
+#include "tamis/filter/testing/filters.h"
 #include "tamis/filter/testing/targets.h"
 
 namespace tamis {

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "tamis/base/random.h"
-#include "tamis/filter/testing/filters.h"
 #include "tamis/filter/fpr.h"
+#include "tamis/filter/testing/filters.h"
 
 namespace tamis {
 namespace {

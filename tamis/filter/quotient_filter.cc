@@ -175,8 +175,8 @@ Status QuotientFilter::Merge(const QuotientFilter& other, uint32_t most_copies) 
   QuotientFilter merged = *this;
   bool fits = true;
   other.ForEach([&](const Fingerprint& fingerprint) {
-    fits = fits && (merged.CopiesOf(fingerprint, most_copies) >= most_copies ||
-                    merged.Add(fingerprint));
+    fits = fits &&
+           (merged.CopiesOf(fingerprint, most_copies) >= most_copies || merged.Add(fingerprint));
   });
   if (!fits) {
     return ResourceExhausted("cannot merge quotient filters: " + std::to_string(Count()) + " and " +

@@ -100,9 +100,8 @@ TEST(ChangeFeedTest, ALineThatIsTooLongIsRefused) {
 }
 
 TEST(ChangeFeedTest, AnythingElseIsRefused) {
-  for (const char* wrong :
-       {"a\n", "\n", "=\n", "+a\\\n", "+a\\x\n", "+a\n!\n", "!a\n", " +a\n", "=1\n+b\n!\n",
-        "+a\r\n", "=1\r\n"}) {
+  for (const char* wrong : {"a\n", "\n", "=\n", "+a\\\n", "+a\\x\n", "+a\n!\n", "!a\n", " +a\n",
+                            "=1\n+b\n!\n", "+a\r\n", "=1\r\n"}) {
     Feed feed(wrong);
     feed.End();
     EXPECT_EQ(feed.Next().status().code(), StatusCode::kInvalidArgument) << wrong;

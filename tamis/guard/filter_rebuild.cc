@@ -40,9 +40,8 @@ Result<std::optional<FilterRebuild::UnderWay>> FilterRebuild::Look(RedisConnecti
 }
 
 Status FilterRebuild::End(RedisConnection* connection, const std::string& key, uint64_t id) {
-  TAMIS_ASSIGN_OR_RETURN(
-      const RedisReply reply,
-      connection->Ask({"TAMIS.REBUILD", key, "ABORT", "ID", std::to_string(id)}));
+  TAMIS_ASSIGN_OR_RETURN(const RedisReply reply, connection->Ask({"TAMIS.REBUILD", key, "ABORT",
+                                                                  "ID", std::to_string(id)}));
   return !reply.is_error() || IsGone(reply) ? Status::Ok() : connection->ErrorOf(reply);
 }
 
@@ -69,9 +68,8 @@ Result<FilterRebuild> FilterRebuild::Start(RedisConnection* connection, std::str
 FilterRebuild::FilterRebuild(RedisConnection* connection, std::string key, uint64_t id)
     : connection_(connection), key_(std::move(key)), id_(id) {
   const std::string id_word = std::to_string(id_);
-  for (const std::string_view word :
-       {std::string_view("TAMIS.REBUILD"), std::string_view(key_), std::string_view("ADDIF"),
-        std::string_view(id_word)}) {
+  for (const std::string_view word : {std::string_view("TAMIS.REBUILD"), std::string_view(key_),
+                                      std::string_view("ADDIF"), std::string_view(id_word)}) {
     AppendWord(word, &prefix_);
   }
 }

@@ -47,9 +47,8 @@ bool IsFooter(std::string_view key) {
   if (key.starts_with('(')) key.remove_prefix(1);
   const size_t digits = std::min(key.find_first_not_of("0123456789"), key.size());
   key.remove_prefix(digits);
-  return digits > 0 &&
-         (key.starts_with(" rows") || key.starts_with(" row)") ||
-          key.starts_with(" row ") || key == " row");
+  return digits > 0 && (key.starts_with(" rows") || key.starts_with(" row)") ||
+                        key.starts_with(" row ") || key == " row");
 }
 
 }  // namespace

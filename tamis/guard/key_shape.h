@@ -36,13 +36,13 @@ class KeyShape {
   bool plain_;
   bool copy_;
   uint64_t keys_ = 0;
-  uint64_t others_ = 0;                  // that are not empty, without the first one of these
-  uint64_t framed_[kFrames] = {};        // of the others
+  uint64_t others_ = 0;            // that are not empty, without the first one of these
+  uint64_t framed_[kFrames] = {};  // of the others
   bool first_framed_[kFrames] = {};
   bool first_is_number_ = false;
-  uint64_t numbers_ = 0;                 // of the others
-  size_t width_ = 0;                     // of each of the others; 0 = they differ
-  bool padded_ = false;                  // one of these begins or ends with a blank
+  uint64_t numbers_ = 0;  // of the others
+  size_t width_ = 0;      // of each of the others; 0 = they differ
+  bool padded_ = false;   // one of these begins or ends with a blank
   std::string first_;
   std::string last_;
 };

@@ -21,44 +21,46 @@ Status Judge(const Keys& keys, Format format) {
 
 TEST(KeyShapeTest, BareKeysPass) {
   for (const Format format : kAll) {
-    for (const Keys& keys :
-         {Keys{}, Keys{""}, Keys{"1"}, Keys{"1", "2", "3"}, Keys{"a", "", "b c"},
-          Keys{"ab", "cd", "ef"}, Keys{"a,", "b", "c;"}, Keys{"-5", "-7"}, Keys{"1", "{2}", "3"},
-          Keys{"a", "1", "2", "x"}}) {
-      EXPECT_TRUE(Judge(keys, format).ok())
-          << Judge(keys, format).message();
+    for (const Keys& keys : {Keys{}, Keys{""}, Keys{"1"}, Keys{"1", "2", "3"}, Keys{"a", "", "b c"},
+                             Keys{"ab", "cd", "ef"}, Keys{"a,", "b", "c;"}, Keys{"-5", "-7"},
+                             Keys{"1", "{2}", "3"}, Keys{"a", "1", "2", "x"}}) {
+      EXPECT_TRUE(Judge(keys, format).ok()) << Judge(keys, format).message();
     }
   }
 }
 
 TEST(KeyShapeTest, AFrameOfAllKeysIsRefused) {
   const Keys wrong[] = {
-      {" id  ", "-----", "  1", "  2", "(2 rows)", ""},                 // psql
-      {"id", "1", "2", "(2 rows)"},                                     // psql -A
-      {"-[ RECORD 1 ]", "id | 1", "-[ RECORD 2 ]", "id | 2"},           // psql -x
-      {"+----+", "| id |", "+----+", "|  1 |", "|  2 |", "+----+"},     // mysql --table
-      {"id", "1", "2", "3"},                                            // mysql --batch
-      {"id", "--", "1", "2"},                                           // sqlite3 -column
-      {"1\r", "2\r", "3\r"},                                            // CR LF
-      {"id\r", "a\r", "b\r"},                                           //
-      {"\"1\"", "\"2\""},                                               // CSV
-      {"id", "\"a\"", "\"b\""},                                         //
-      {"'1'", "'2'"},                                                   //
-      {"1,", "2,"},                                                     //
-      {"1;", "22;"},                                                    //
-      {"[1]", "[2]"},                                                   // JSON
-      {"{\"id\":1}", "{\"id\":2}"},                                     //
-      {"   1", "  22", ""},                                             // psql -t
-      {" 1", " 2"},                                                     //
-      {"1 ", "2 "},                                                     //
-      {"1\t", "2\t"},                                                   //
-      {"\n1", "\n2"},                                                   // find -print0 and the like
-      {"x", "abc ", "defg", "ab  "},                                    // char(4)
-      {"\xef\xbb\xbf" "1", "2"},                                        // byte order marks
-      {"\xff\xfe" "1", "2"},                                            //
-      {"a", "b", "2 rows selected."},                                   // sqlplus
-      {"a", "b", "(2 rows affected)"},                                  // sqlcmd
-      {"a", "(1 row)"},                                                 //
+      {" id  ", "-----", "  1", "  2", "(2 rows)", ""},              // psql
+      {"id", "1", "2", "(2 rows)"},                                  // psql -A
+      {"-[ RECORD 1 ]", "id | 1", "-[ RECORD 2 ]", "id | 2"},        // psql -x
+      {"+----+", "| id |", "+----+", "|  1 |", "|  2 |", "+----+"},  // mysql --table
+      {"id", "1", "2", "3"},                                         // mysql --batch
+      {"id", "--", "1", "2"},                                        // sqlite3 -column
+      {"1\r", "2\r", "3\r"},                                         // CR LF
+      {"id\r", "a\r", "b\r"},                                        //
+      {"\"1\"", "\"2\""},                                            // CSV
+      {"id", "\"a\"", "\"b\""},                                      //
+      {"'1'", "'2'"},                                                //
+      {"1,", "2,"},                                                  //
+      {"1;", "22;"},                                                 //
+      {"[1]", "[2]"},                                                // JSON
+      {"{\"id\":1}", "{\"id\":2}"},                                  //
+      {"   1", "  22", ""},                                          // psql -t
+      {" 1", " 2"},                                                  //
+      {"1 ", "2 "},                                                  //
+      {"1\t", "2\t"},                                                //
+      {"\n1", "\n2"},                                                // find -print0 and the like
+      {"x", "abc ", "defg", "ab  "},                                 // char(4)
+      {"\xef\xbb\xbf"
+       "1",
+       "2"},  // byte order marks
+      {"\xff\xfe"
+       "1",
+       "2"},                            //
+      {"a", "b", "2 rows selected."},   // sqlplus
+      {"a", "b", "(2 rows affected)"},  // sqlcmd
+      {"a", "(1 row)"},                 //
   };
   for (const Keys& keys : wrong) {
     for (const Format format : kAll) {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "tamis/hbase/retry_pauses.h"
 #include "tamis/hbase/printable.h"
 #include "tamis/hbase/refusals.h"
 #include "tamis/hbase/region_call.h"
+#include "tamis/hbase/retry_pauses.h"
 #include "tamis/hbase/session.h"
 #include "tamis/hbase/wire.pb.h"
 

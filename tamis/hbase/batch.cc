@@ -5,11 +5,11 @@
 #include <memory>
 #include <optional>
 
-#include "tamis/hbase/retry_pauses.h"
 #include "tamis/hbase/messages.h"
 #include "tamis/hbase/printable.h"
 #include "tamis/hbase/refusals.h"
 #include "tamis/hbase/region_call.h"
+#include "tamis/hbase/retry_pauses.h"
 #include "tamis/hbase/session.h"
 
 namespace tamis::hbase {

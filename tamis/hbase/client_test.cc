@@ -457,8 +457,7 @@ TEST_F(ClientTest, AFailureInsideOfAServerIsReadAgainElsewhere) {
   const auto rows = client->Scan("t", {})->Next();
   EXPECT_TRUE(rows.ok()) << rows.status();
   cluster_.SetRegion("", "", 1);
-  const Status append =
-      Open()->MutateRow("t", {Mutation::Append("a").Set("f", "q", "v")}).status();
+  const Status append = Open()->MutateRow("t", {Mutation::Append("a").Set("f", "q", "v")}).status();
   EXPECT_EQ(append.code(), StatusCode::kDeadlineExceeded) << append;
   EXPECT_THAT(append.message(), HasSubstr("may have been carried out"));
 }

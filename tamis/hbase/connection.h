@@ -74,7 +74,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   struct Options {
     std::string service;  // "ClientService"
     std::string user;
-    std::shared_ptr<TlsContext> tls;  // nothing: in the open
+    std::shared_ptr<TlsContext> tls;                  // nothing: in the open
     std::function<Address(const Address&)> way = {};  // nothing: to the address itself
     std::chrono::milliseconds connect_timeout{1000};
     std::chrono::milliseconds handshake_timeout{1500};

@@ -135,8 +135,8 @@ bool Exception::tells_service_is_not_there() const {
 
 Status Exception::ToStatus() const {
   const KnownClass* known = Find(ShortName());
-  const StatusCode code = known                            ? known->code
-                          : do_not_retry                   ? StatusCode::kInvalidArgument
+  const StatusCode code = known                          ? known->code
+                          : do_not_retry                 ? StatusCode::kInvalidArgument
                           : IsOfServersState(class_name) ? StatusCode::kUnavailable
                                                          : StatusCode::kInternal;
   return {code, std::string(ShortName()) + (message.empty() ? "" : ": " + message)};

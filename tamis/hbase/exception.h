@@ -29,7 +29,7 @@ enum class RetryAction {
   // Something failed inside of the server, which may be ending: that proves nothing about the call,
   // which may have run. A read is tried again wherever the region is by then, until its deadline.
   kElsewhere,
-  kUnknown,        // a class that is not known: it may have run, and may go better the next time
+  kUnknown,  // a class that is not known: it may have run, and may go better the next time
 };
 
 // For a call that changes nothing.

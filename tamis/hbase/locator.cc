@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "tamis/hbase/retry_pauses.h"
 #include "tamis/hbase/printable.h"
+#include "tamis/hbase/retry_pauses.h"
 #include "tamis/hbase/scanner.h"
 #include "tamis/hbase/session.h"
 

@@ -1,8 +1,8 @@
 #include "tamis/hbase/region_call.h"
 
-#include "tamis/hbase/retry_pauses.h"
 #include "tamis/hbase/printable.h"
 #include "tamis/hbase/refusals.h"
+#include "tamis/hbase/retry_pauses.h"
 #include "tamis/hbase/session.h"
 
 namespace tamis::hbase {

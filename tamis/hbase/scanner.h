@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "tamis/base/status.h"
-#include "tamis/hbase/retry_pauses.h"
 #include "tamis/hbase/connection.h"
 #include "tamis/hbase/operations.h"
 #include "tamis/hbase/region.h"
+#include "tamis/hbase/retry_pauses.h"
 #include "tamis/hbase/row.h"
 #include "tamis/hbase/task.h"
 

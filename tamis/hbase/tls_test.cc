@@ -7,12 +7,12 @@
 #include <memory>
 
 #include "tamis/hbase/client.h"
+#include "tamis/hbase/session.h"
 #include "tamis/hbase/testing/connection_test_case.h"
 #include "tamis/hbase/testing/scripted_cluster.h"
-#include "tamis/hbase/session.h"
 #include "tamis/hbase/testing/test_ca.h"
-#include "tamis/hbase/tls_context.h"
 #include "tamis/hbase/testing/tls_front.h"
+#include "tamis/hbase/tls_context.h"
 
 namespace tamis::hbase {
 namespace {
@@ -144,9 +144,9 @@ TEST_F(TlsTest, ACertificateForAnotherPurposeIsNotGood) {
                 AllOf(HasSubstr("it refuses our certificate"), HasSubstr("for clients")));
   }
   TlsFront looking(server_.address(), {.identity_file = here_, .client_ca_file = ca_.file()});
-  ConnectInside(looking.address(),
-                {.ca_file = ca_.file(),
-                 .certificate_file = ca_.Sign("DNS:somebody", kSince, "clientAuth")});
+  ConnectInside(
+      looking.address(),
+      {.ca_file = ca_.file(), .certificate_file = ca_.Sign("DNS:somebody", kSince, "clientAuth")});
   ExpectAnswer();
   TlsFront both(server_.address(),
                 {.identity_file = ca_.Sign("IP:127.0.0.1", kSince, "serverAuth,clientAuth")});

@@ -147,8 +147,10 @@ std::vector<std::string> ObstaclesToAttaching(const hbase::TableDescription& tab
     there.insert(family.name);
   }
   if (HasTraces(table)) {
-    obstacles.push_back("it was attached, and its schema was taken away; make it a plain table "
-                        "first: tamis table detach --hbase-table " + FullTableName(table.name));
+    obstacles.push_back(
+        "it was attached, and its schema was taken away; make it a plain table "
+        "first: tamis table detach --hbase-table " +
+        FullTableName(table.name));
     return obstacles;
   }
   if (there.contains("tamis")) {

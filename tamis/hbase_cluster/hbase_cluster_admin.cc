@@ -360,8 +360,7 @@ Result<hbase::TableDescription> HBaseClusterAdmin::DescribeForeign(const std::st
 Result<TableSchema> HBaseClusterAdmin::AttachAgain(const IndexedTable& before,
                                                    const TableSchema& wanted) {
   TAMIS_ASSIGN_OR_RETURN(const TableNames names, cluster_->Names());
-  const bool is_named =
-      names.StandingOf(before.full_name()) == TableNames::Standing::kNamed;
+  const bool is_named = names.StandingOf(before.full_name()) == TableNames::Standing::kNamed;
   if (is_named && before.stored.name != wanted.name) {
     return AlreadyExists("it is attached already, as \"" + before.stored.name +
                          "\"; tamis table detach " + before.stored.name + " ends that");
@@ -585,7 +584,7 @@ Result<hbase::Region> HBaseClusterAdmin::FindRegion(RegionId id, std::string_vie
 }
 
 Status HBaseClusterAdmin::RetryWhileBusy(const std::vector<hbase::Region>& regions,
-                                    const std::function<Status()>& work) {
+                                         const std::function<Status()>& work) {
   const Time end = executor_->Now() + options_.patience;
   Backoff pauses(std::chrono::milliseconds(100), std::chrono::seconds(2));
   while (true) {
@@ -721,29 +720,29 @@ Status HBaseClusterAdmin::RunJob(uint64_t job, const JobSpec& spec,
   const auto soon = [this] {
     return Wait{.deadline = executor_->Now() + kJobAnswerTime, .cancelled = &closed_};
   };
-  TableJob parts(
-      {.list =
-           [&] {
-             return AwaitResult<std::vector<RegionInfo>>(executor_, soon(), [&](auto done) {
-               cluster_->ListRegions(table->stored.name, {}, std::move(done));
-             });
-           },
-       .start =
-           [&](const std::string& server, const pb::StartJobRequest& request) {
-             return AwaitResult<pb::StartJobReply>(executor_, soon(), [&](auto done) {
-               cluster_->Stub(server)->StartJob(request, std::move(done));
-             });
-           },
-       .get =
-           [&](const std::string& server, const pb::GetJobRequest& request,
-               const std::vector<RegionId>& regions) {
-             return AwaitResult<pb::GetJobReply>(executor_, soon(), [&](auto done) {
-               cluster_->Stub(server)->GetJob(request, regions, std::move(done));
-             });
-           },
-       .now = [this] { return executor_->Now(); },
-       .pause = [this](Duration pause) { return Pause(pause); }},
-      table->schema().id, options);
+  TableJob parts({.list =
+                      [&] {
+                        return AwaitResult<std::vector<RegionInfo>>(
+                            executor_, soon(), [&](auto done) {
+                              cluster_->ListRegions(table->stored.name, {}, std::move(done));
+                            });
+                      },
+                  .start =
+                      [&](const std::string& server, const pb::StartJobRequest& request) {
+                        return AwaitResult<pb::StartJobReply>(executor_, soon(), [&](auto done) {
+                          cluster_->Stub(server)->StartJob(request, std::move(done));
+                        });
+                      },
+                  .get =
+                      [&](const std::string& server, const pb::GetJobRequest& request,
+                          const std::vector<RegionId>& regions) {
+                        return AwaitResult<pb::GetJobReply>(executor_, soon(), [&](auto done) {
+                          cluster_->Stub(server)->GetJob(request, regions, std::move(done));
+                        });
+                      },
+                  .now = [this] { return executor_->Now(); },
+                  .pause = [this](Duration pause) { return Pause(pause); }},
+                 table->schema().id, options);
   TAMIS_RETURN_IF_ERROR(
       parts.Run([&](uint64_t done, uint64_t total) { SetProgress(job, done, total); }));
   if (spec.kind == JobSpec::Kind::kCheck) {

@@ -77,10 +77,9 @@ TEST_F(HBaseRegionServerTest, ASearchThatFailsInsideOfAServerIsAskedAgain) {
     peer->Throw(request.call_id, "java.lang.NullPointerException", "\"this.in\" is null");
   });
   HBaseRegionServer server(cluster_.server(1).address().ToString(), link_);
-  const Status search =
-      Await<Result<pb::SearchReply>>(&executor_, [&](auto done) {
-        server.Search({}, std::move(done));
-      }).status();
+  const Status search = Await<Result<pb::SearchReply>>(&executor_, [&](auto done) {
+                          server.Search({}, std::move(done));
+                        }).status();
   EXPECT_EQ(search.code(), StatusCode::kUnavailable) << search;  // which a coordinator repeats
   const Status write = Mutate();
   EXPECT_EQ(write.code(), StatusCode::kDeadlineExceeded) << write;

@@ -131,9 +131,8 @@ bool HasTraces(const hbase::TableDescription& description) {
 hbase::TableDescription DescribePlain(hbase::TableDescription description) {
   // A family of the name may be somebody else's.
   if (!HasTraces(description)) return description;
-  std::erase_if(description.attributes, [](const auto& attribute) {
-    return IsTrace(attribute.first, attribute.second);
-  });
+  std::erase_if(description.attributes,
+                [](const auto& attribute) { return IsTrace(attribute.first, attribute.second); });
   std::erase_if(description.families,
                 [](const hbase::FamilySchema& family) { return family.name == kIndexFamily; });
   return description;

@@ -209,7 +209,8 @@ void CheckPlain(const hbase::TableDescription& table, Findings* findings) {
   findings->ToDo("table " + table.name,
                  "has " + left +
                      " and no schema of ours, so that plain scans show index entries as rows: "
-                     "tamis table detach --hbase-table " + FullTableName(table.name));
+                     "tamis table detach --hbase-table " +
+                     FullTableName(table.name));
 }
 
 // Checks the settings that servers require of a table with a schema.
@@ -230,10 +231,9 @@ void CheckDescription(const IndexedTable& table, const std::string& subject, Fin
     if (found == now.families.end()) miss("family " + family.name);
   }
   if (!missing.empty()) {
-    findings->ToDo(subject, "lacks what keeps its indexes: " + missing +
-                                "; tamis table attach " + table.stored.name + " --hbase-table " +
-                                table.full_name() + " puts that right, then tamis index rebuild " +
-                                table.stored.name);
+    findings->ToDo(subject, "lacks what keeps its indexes: " + missing + "; tamis table attach " +
+                                table.stored.name + " --hbase-table " + table.full_name() +
+                                " puts that right, then tamis index rebuild " + table.stored.name);
   }
   for (const hbase::FamilySchema& family : now.families) {
     if (family.name != "tamis") continue;
@@ -272,9 +272,9 @@ std::set<std::string> CheckNames(const std::vector<IndexedTable>& tables, Findin
     for (const TableNames::Unnamed& one : names.ListUnnamed()) {
       const std::string subject = "table " + one.table.description.name;
       // While its original is there, a copy may be meant to be nothing but a backup.
-      const bool is_backup = one.standing == TableNames::Standing::kCopy &&
-                             (one.table.indexed_as().empty() ||
-                              there.contains(one.table.indexed_as()));
+      const bool is_backup =
+          one.standing == TableNames::Standing::kCopy &&
+          (one.table.indexed_as().empty() || there.contains(one.table.indexed_as()));
       is_backup ? findings->Note(subject, one.text) : findings->ToDo(subject, one.text);
     }
     for (const IndexedTable& table : names.Named()) {
@@ -283,8 +283,7 @@ std::set<std::string> CheckNames(const std::vector<IndexedTable>& tables, Findin
       findings->Note("table " + table.description.name,
                      "was indexed by an older program, which did not record its name in HBase, by "
                      "which it is told from its copies: tamis table attach " +
-                         table.stored.name + " --hbase-table " + table.full_name() +
-                         " records it");
+                         table.stored.name + " --hbase-table " + table.full_name() + " records it");
     }
   }
   return named;

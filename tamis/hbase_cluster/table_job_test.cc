@@ -22,9 +22,8 @@ class TableJobTest : public testing::Test {
                         for (const uint64_t id : request.region_ids()) job_of_[id] = request.job();
                         return Result<pb::StartJobReply>(started_reply_);
                       },
-                  .get =
-                      [this](const std::string&, const pb::GetJobRequest& request,
-                             const std::vector<RegionId>&) { return get_(request.job()); },
+                  .get = [this](const std::string&, const pb::GetJobRequest& request,
+                                const std::vector<RegionId>&) { return get_(request.job()); },
                   .now = [this] { return now_; },
                   .pause = [this](Duration pause) -> Status {
                     now_ += pause;

@@ -23,8 +23,11 @@ std::string JoinNames(const std::vector<IndexedTable>& tables) {
 }
 
 Status Ambiguous(const std::string& name, const std::vector<IndexedTable>& claimants) {
-  const std::string what = "table name "" + name + "" is ambiguous: HBase tables " +
-                           JoinNames(claimants) + " have it; ";
+  const std::string what =
+      "table name "
+      " + name + "
+      " is ambiguous: HBase tables " +
+      JoinNames(claimants) + " have it; ";
   if (TableNames::HasItsName(claimants.front())) {
     return FailedPrecondition(what + "detach all but one: tamis table detach --hbase-table " +
                               claimants.back().full_name());
@@ -118,8 +121,8 @@ std::vector<TableNames::Unnamed> TableNames::ListUnnamed() const {
           {table, standings_[i],
            "is a copy of " + (of.empty() ? "table \"" + table.stored.name + "\"" : Quoted(of)) +
                ", as a clone of a snapshot is, and has no name in a store; give it one: tamis "
-               "table attach NAME --hbase-table " + name +
-               ", or make it a plain table: tamis table detach --hbase-table " + name});
+               "table attach NAME --hbase-table " +
+               name + ", or make it a plain table: tamis table detach --hbase-table " + name});
     }
   }
   return unnamed;

@@ -71,13 +71,12 @@ TEST(TableNamesTest, ATableThatWasRenamedIsFoundOnceItIsAttached) {
 }
 
 TEST(TableNamesTest, TwoTablesOfOneNameAreBothNamedInTheError) {
-  const TableNames names({Indexed("shop:A", "rates"), Indexed("shop:B", "rates"),
-                          Indexed("shop:other", "other")});
+  const TableNames names(
+      {Indexed("shop:A", "rates"), Indexed("shop:B", "rates"), Indexed("shop:other", "other")});
   const auto found = names.Find("rates");
   EXPECT_EQ(found.status().code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(found.status().message(),
-              AllOf(HasSubstr("\"shop:A\" and \"shop:B\""),
-                    HasSubstr("table detach --hbase-table shop:B")));
+  EXPECT_THAT(found.status().message(), AllOf(HasSubstr("\"shop:A\" and \"shop:B\""),
+                                              HasSubstr("table detach --hbase-table shop:B")));
   EXPECT_EQ(names.ListUnnamed().size(), 2u);
   EXPECT_EQ(Found(names, "other"), "shop:other");
 }

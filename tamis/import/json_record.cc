@@ -46,10 +46,10 @@ class MemberReader : public nlohmann::json_sax<nlohmann::json> {
   bool parse_error(std::size_t position, const std::string& token,
                    const nlohmann::detail::exception& error) override {
     constexpr int kNumberOutOfRange = 406;
-    error_ = error.id == kNumberOutOfRange
-                 ? "the number " + token +
-                       " is greater than any double; as a JSON string it can be text"
-                 : "it is not JSON at byte " + std::to_string(position);
+    error_ =
+        error.id == kNumberOutOfRange
+            ? "the number " + token + " is greater than any double; as a JSON string it can be text"
+            : "it is not JSON at byte " + std::to_string(position);
     return false;
   }
 

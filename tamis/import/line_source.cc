@@ -16,7 +16,7 @@ Result<std::optional<std::string>> LineSource::Next() {
       ending_ += static_cast<char>(c);
       if (c == '\r' && buffer->sgetc() == '\n') {
         ending_ += static_cast<char>(buffer->sbumpc());
-          }
+      }
       break;
     }
     if (line.size() < kMaxRecordBytes) {

@@ -215,11 +215,10 @@ Result<std::optional<Record>> RecordReader::NextCsv() {
   }
   if (!fields) return std::optional<Record>();
   if (fields->size() != header_.size()) {
-    return AtLine(record.line, InvalidArgument("it has " + std::to_string(fields->size()) +
-                                               " fields, " +
-                                               (csv_.has_header ? "the header has "
-                                                                : "the first record has ") +
-                                               std::to_string(header_.size())));
+    return AtLine(record.line,
+                  InvalidArgument("it has " + std::to_string(fields->size()) + " fields, " +
+                                  (csv_.has_header ? "the header has " : "the first record has ") +
+                                  std::to_string(header_.size())));
   }
   for (size_t i = 0; i < header_.size(); ++i) {
     record.fields.push_back({header_[i], std::move((*fields)[i])});

@@ -33,8 +33,7 @@ std::vector<std::string> Read(RecordFormat format, const std::string& text, CsvO
 }
 
 TEST(RecordReaderTest, Csv) {
-  EXPECT_THAT(Read(RecordFormat::kCsv,
-                   "a,Some Name\r\n1,\"x, \"\"y\"\"\"\r\n\n,\"\"\n"),
+  EXPECT_THAT(Read(RecordFormat::kCsv, "a,Some Name\r\n1,\"x, \"\"y\"\"\"\r\n\n,\"\"\n"),
               ElementsAre("2: a=1 some_name=x, \"y\"", "4: a=~ some_name="));
   EXPECT_THAT(Read(RecordFormat::kCsv, "a,b\n\"1\n2\",3\n4,5"),
               ElementsAre("2: a=1\n2 b=3", "4: a=4 b=5"));
@@ -76,9 +75,8 @@ TEST(RecordReaderTest, CsvWithOtherDelimiters) {
 TEST(RecordReaderTest, CsvWithoutAHeaderOrWithOtherNames) {
   EXPECT_THAT(Read(RecordFormat::kCsv, "1,2\n3,4\n", {.has_header = false}),
               ElementsAre("1: column_1=1 column_2=2", "2: column_1=3 column_2=4"));
-  EXPECT_THAT(
-      Read(RecordFormat::kCsv, "1,2\n", {.has_header = false, .columns = {"id", "Name"}}),
-      ElementsAre("1: id=1 name=2"));
+  EXPECT_THAT(Read(RecordFormat::kCsv, "1,2\n", {.has_header = false, .columns = {"id", "Name"}}),
+              ElementsAre("1: id=1 name=2"));
   EXPECT_THAT(Read(RecordFormat::kCsv, "名前,a\n1,2\n", {.columns = {"name", "a"}}),
               ElementsAre("2: name=1 a=2"));
   EXPECT_THAT(Read(RecordFormat::kCsv, "a,b\n1,2\n", {.columns = {"id"}}),
@@ -101,9 +99,9 @@ TEST(RecordReaderTest, FieldsThatWouldBeOneColumnAreAnError) {
                                          R"({"a":1,"n":{"x":1,"x":2}})"),
               ElementsAre("line 1: the fields \"a-b\" and \"a_b\" would both be column \"a_b\"",
                           "line 2: field \"a\" is there twice", HasSubstr("3: a=1 n=")));
-  EXPECT_THAT(Read(RecordFormat::kDeb822, "A-b: 1\nA_b: 2\n\nA: 1\nA: 2\nB: 1\n\nA: 1\n"),
-              ElementsAre(HasSubstr("line 2: the fields"), HasSubstr("line 5: field \"A\""),
-                          "8: a=1"));
+  EXPECT_THAT(
+      Read(RecordFormat::kDeb822, "A-b: 1\nA_b: 2\n\nA: 1\nA: 2\nB: 1\n\nA: 1\n"),
+      ElementsAre(HasSubstr("line 2: the fields"), HasSubstr("line 5: field \"A\""), "8: a=1"));
 }
 
 TEST(RecordReaderTest, LinesMayEndWithAReturnAlone) {

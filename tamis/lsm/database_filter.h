@@ -88,7 +88,7 @@ class DatabaseFilter {
 
     DatabaseFilter* const filter_;
     const uint32_t family_;
-    bool is_partial_ = false;  // some of the files could not be read
+    bool is_partial_ = false;                  // some of the files could not be read
     std::map<uint64_t, std::string> tickets_;  // TreeFilter's, and the path of the file
   };
   // Files have come, or may have come, into the family without being counted: it passes through

@@ -341,9 +341,8 @@ void HookState::Collected(uint64_t collection, uint32_t family, std::vector<uint
 }
 
 void HookState::ForgetCollectionsOfThread() {
-  std::erase_if(collections_, [](const auto& at) {
-    return at.second.collector == std::this_thread::get_id();
-  });
+  std::erase_if(collections_,
+                [](const auto& at) { return at.second.collector == std::this_thread::get_id(); });
 }
 
 size_t HookState::CollectionCount() const {

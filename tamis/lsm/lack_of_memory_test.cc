@@ -13,9 +13,9 @@
 
 #include "tamis/base/hash.h"
 #include "tamis/lsm/database_filter.h"
-#include "tamis/lsm/testing/failing_allocations.h"
 #include "tamis/lsm/hooks.h"
 #include "tamis/lsm/sorted_hashes.h"
+#include "tamis/lsm/testing/failing_allocations.h"
 
 namespace tamis::lsm {
 namespace {
@@ -305,8 +305,7 @@ TEST_F(LackOfMemoryTest, ACountingThatWasBrokenOffGoesOn) {
           }
         }
       }
-      const auto tree =
-          *TreeFilter::Create({.directory = path_ + "/keys", .shard_keys = 200});
+      const auto tree = *TreeFilter::Create({.directory = path_ + "/keys", .shard_keys = 200});
       tree->ClearDoubts(0, kNotShown);
       const auto memtable = tree->MemtableMade(0);
       const std::vector<TreeFilter::File> files = {File(1), File(2), File(3)};
@@ -342,8 +341,7 @@ class FailingThread : public rocksdb::StackableDB {
  public:
   explicit FailingThread(rocksdb::DB* db) : StackableDB(db) {}
   DB* GetRootDB() override { return this; }
-  void GetAllColumnFamilyMetaData(
-      std::vector<rocksdb::ColumnFamilyMetaData>* metadata) override {
+  void GetAllColumnFamilyMetaData(std::vector<rocksdb::ColumnFamilyMetaData>* metadata) override {
     db_->GetAllColumnFamilyMetaData(metadata);
     if (looks < 3) FailingAllocations::Begin(looks, /*only_one=*/true);
     ++looks;

@@ -56,8 +56,8 @@ Result<std::unique_ptr<TreeFilter>> TreeFilter::Create(Options options) {
       SharedQuotientFilter::Create(tree->options_.fpr, &tree->grace_, tree->options_.shard_keys));
   const Options& made = tree->options_;
   tree->key_files_ = KeyFileDirectory::Open(made.files, made.directory, made.writes_files);
-  tree->seed_ = made.seed.has_value() ? *made.seed
-                                      : tree->key_files_->FindSeed().value_or(SeedFromSystem());
+  tree->seed_ =
+      made.seed.has_value() ? *made.seed : tree->key_files_->FindSeed().value_or(SeedFromSystem());
   return tree;
 }
 
@@ -333,13 +333,12 @@ void TreeFilter::FileCreated(const File& file, std::vector<uint64_t> hashes,
     const std::lock_guard lock(mutex_);
     if (!IsCounting()) {
       const auto job = jobs_.find(*compaction);
-      ledger_[file.number] = {
-          .file = file,
-          .counted = false,
-          .has_keys = true,
-          .keys = hashes.size(),
-          .inputs = job == jobs_.end() ? nullptr : job->second,
-          .is_family_certain = true};
+      ledger_[file.number] = {.file = file,
+                              .counted = false,
+                              .has_keys = true,
+                              .keys = hashes.size(),
+                              .inputs = job == jobs_.end() ? nullptr : job->second,
+                              .is_family_certain = true};
       return;
     }
   }
@@ -555,20 +554,17 @@ bool TreeFilter::IsPartlyDeleted() const {
   if (removed_.empty()) return false;
   DeletedInputs known;
   return std::ranges::any_of(ledger_, [&](const auto& at) {
-    return !at.second.counted &&
-           DeletedOf(at.second.inputs, removed_, &known) == Deleted::kSome;
+    return !at.second.counted && DeletedOf(at.second.inputs, removed_, &known) == Deleted::kSome;
   });
 }
 
-TreeFilter::Deleted TreeFilter::DeletedOf(const Inputs& inputs,
-                                          const std::set<FileNumber>& removed,
+TreeFilter::Deleted TreeFilter::DeletedOf(const Inputs& inputs, const std::set<FileNumber>& removed,
                                           DeletedInputs* known) const {
   if (inputs == nullptr || inputs->empty()) return Deleted::kNone;
   const auto [at, is_new] = known->try_emplace(inputs.get(), Deleted::kNone);
   if (is_new) {
-    const auto deleted = std::ranges::count_if(*inputs, [&](FileNumber input) {
-      return Has(removed, input) || !Has(ledger_, input);
-    });
+    const auto deleted = std::ranges::count_if(
+        *inputs, [&](FileNumber input) { return Has(removed, input) || !Has(ledger_, input); });
     if (deleted > 0) {
       const bool all = static_cast<size_t>(deleted) == inputs->size();
       at->second = all ? Deleted::kAll : Deleted::kSome;

@@ -71,7 +71,7 @@ inline constexpr Doubts kDropped = 256;    // and there is another one of its na
 inline constexpr Doubts kNoMemory = 512;   // keys of it could not be noted
 // Until the database is opened again, so that its files need not be known.
 inline constexpr Doubts kForGood = kUnreadable | kNoMemory;
-std::string DoubtNames(Doubts doubts);     // "counting, memtables"; "" for none
+std::string DoubtNames(Doubts doubts);  // "counting, memtables"; "" for none
 
 class TreeFilter {
  public:

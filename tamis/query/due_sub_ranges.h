@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tamis/query/sub_range.h"
 #include "tamis/query/query_context.h"
+#include "tamis/query/sub_range.h"
 
 namespace tamis {
 

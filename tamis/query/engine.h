@@ -18,10 +18,10 @@
 
 #include "tamis/base/executor.h"
 #include "tamis/base/status.h"
+#include "tamis/cluster/faults.h"
 #include "tamis/query/explain.h"
 #include "tamis/query/search_options.h"
 #include "tamis/query/write.h"
-#include "tamis/cluster/faults.h"
 #include "tamis/table/row.h"
 #include "tamis/table/schema.h"
 
@@ -61,8 +61,8 @@ class Engine {
     int requests_in_flight = 4;  // of one search, to one server
     // Bound of the filters that are kept here. Regions whose filters do not fit are always asked.
     uint64_t max_filter_bytes = uint64_t{16} << 30;
-    uint64_t seed = 0;           // of the coordinator's number; 0 = drawn from the system
-    bool polling = true;         // false: knows no filters, asks everyone
+    uint64_t seed = 0;    // of the coordinator's number; 0 = drawn from the system
+    bool polling = true;  // false: knows no filters, asks everyone
     Faults faults;
   };
 

@@ -24,10 +24,9 @@ TableSchema Sparse() {
                     {.id = 3, .name = "b", .type = Type::kInt64}};
   schema.next_column_id = 4;
   schema.key = {0};
-  schema.indexes = {
-      {.id = 1, .name = "a", .columns = {1}, .nulls = IndexNulls::kSkip},
-      {.id = 2, .name = "b_a", .columns = {2, 1}, .nulls = IndexNulls::kSkip},
-      {.id = 3, .name = "b", .columns = {2}}};
+  schema.indexes = {{.id = 1, .name = "a", .columns = {1}, .nulls = IndexNulls::kSkip},
+                    {.id = 2, .name = "b_a", .columns = {2, 1}, .nulls = IndexNulls::kSkip},
+                    {.id = 3, .name = "b", .columns = {2}}};
   schema.next_index_id = 4;
   return schema;
 }
@@ -51,8 +50,8 @@ TEST(PlanTest, ASparseIndexIsNotAskedForWhatNullCanSatisfy) {
   ASSERT_TRUE(schema.Validate().ok());
   const Predicate null = Predicate::IsNull(1);
   // The rule has an owner: without it the index is asked.
-  for (const Predicate& p : {null, Predicate::Not(Predicate::NotNull(1)),
-                             Predicate::And({null, Equal(2, 5)})}) {
+  for (const Predicate& p :
+       {null, Predicate::Not(Predicate::NotNull(1)), Predicate::And({null, Equal(2, 5)})}) {
     SCOPED_TRACE(p.ToString(schema));
     const Plan plan = MakePlan(schema, p, {});
     EXPECT_FALSE(Asks(plan.routing, 1));
@@ -78,10 +77,9 @@ TEST(PlanTest, ASparseIndexIsNotAskedForWhatNullCanSatisfy) {
 
 TEST(PlanTest, ASparseIndexIsAskedForValues) {
   const TableSchema schema = Sparse();
-  for (const Predicate& p :
-       {Equal(1, 5), Predicate::Compare(1, Op::kLt, Value::Int64(5)),
-        Predicate::In(1, {Value(), Value::Int64(1), Value::Int64(2)}),
-        Predicate::Or({Equal(1, 5), Equal(1, 6)})}) {
+  for (const Predicate& p : {Equal(1, 5), Predicate::Compare(1, Op::kLt, Value::Int64(5)),
+                             Predicate::In(1, {Value(), Value::Int64(1), Value::Int64(2)}),
+                             Predicate::Or({Equal(1, 5), Equal(1, 6)})}) {
     SCOPED_TRACE(p.ToString(schema));
     const Plan plan = MakePlan(schema, p, {});
     EXPECT_TRUE(Asks(plan.routing, 1));
@@ -228,8 +226,8 @@ TEST(PlanTest, KeysHoldEveryRowThatMatchesInEveryFormat) {
       for (uint64_t n = 1 + random.Uniform(4); n > 0; --n) {
         all.push_back(random.OneIn(4) ? Predicate::Or({leaf(), leaf()}) : leaf());
       }
-      const Predicate p = random.OneIn(6) ? Predicate::Not(Predicate::And(all))
-                                          : Predicate::And(std::move(all));
+      const Predicate p =
+          random.OneIn(6) ? Predicate::Not(Predicate::And(all)) : Predicate::And(std::move(all));
       const Plan plan = MakePlan(schema, p, {});
       for (const auto& [key, row] : keys) {
         const bool held = plan.keys.Contains(key);

@@ -58,8 +58,8 @@ class Poller : public std::enable_shared_from_this<Poller> {
     bool under_way = false;  // it is not answered yet
     Time sent{};             // when it was sent
     pb::PollRequest request;
-    bool watched = false;  // a task looks whether it is lost
-    Duration pause{};      // the last one that was made for want of a good answer
+    bool watched = false;    // a task looks whether it is lost
+    Duration pause{};        // the last one that was made for want of a good answer
     Time due = Time::max();  // by then it should have been polled again
   };
 

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <string>
 
-#include "tamis/query/table_cache.h"
 #include "tamis/cluster/faults.h"
+#include "tamis/query/table_cache.h"
 #include "tamis/routing/global_index.h"
 
 namespace tamis {

@@ -215,8 +215,7 @@ void Search::Failed(SubRangeAt sub_range, const Status& status) {
 
 void Search::RefreshMap() {
   if (map_asked_) return;
-  std::ranges::sort(stale_, {},
-                    [](SubRangeAt at) { return std::string_view(at->range.start); });
+  std::ranges::sort(stale_, {}, [](SubRangeAt at) { return std::string_view(at->range.start); });
   std::vector<KeyRange> stale;
   for (const SubRangeAt sub_range : std::exchange(stale_, {})) {
     sub_range->map = SubRange::Map::kAsked;
@@ -436,8 +435,8 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
   const bool shorter = !result->end().empty() && (end.empty() || result->end() < end);
   if (shorter && !context_->options.faults.no_coverage_check) {
     SubRange tail{.range = {result->end(), sub_range.range.end},
-               .resume = sub_range.resume,
-               .map = SubRange::Map::kStale};
+                  .resume = sub_range.resume,
+                  .map = SubRange::Map::kStale};
     sub_range.range.end = result->end();
     idle_.push_back(sub_ranges_.insert(std::next(part.sub_range), std::move(tail)));
   }

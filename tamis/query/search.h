@@ -27,10 +27,10 @@
 #include "tamis/base/answers.h"
 #include "tamis/query/due_sub_ranges.h"
 #include "tamis/query/explain.h"
-#include "tamis/query/sub_range.h"
 #include "tamis/query/plan.h"
 #include "tamis/query/query_context.h"
 #include "tamis/query/search_options.h"
+#include "tamis/query/sub_range.h"
 #include "tamis/table/row.h"
 
 namespace tamis {

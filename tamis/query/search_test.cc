@@ -346,8 +346,8 @@ class MovingRegions {
     const std::set<int64_t> distinct(got.begin(), got.end());
     ASSERT_EQ(distinct.size(), got.size()) << "a row came twice";
     ASSERT_TRUE(std::ranges::includes(wanted, distinct));
-    ASSERT_EQ(got.size(), options.limit > 0 ? std::min(options.limit, wanted.size())
-                                            : wanted.size());
+    ASSERT_EQ(got.size(),
+              options.limit > 0 ? std::min(options.limit, wanted.size()) : wanted.size());
   }
 
  private:

@@ -64,8 +64,7 @@ Result<SchemaPtr> TableCache::RefreshTable(const std::string& name,
   TAMIS_ASSIGN_OR_RETURN(
       TableSchema table,
       AwaitResult<TableSchema>(
-          executor_,
-          {.deadline = executor_->Now() + options_.timeout, .cancelled = cancelled},
+          executor_, {.deadline = executor_->Now() + options_.timeout, .cancelled = cancelled},
           [&](auto done) { cluster_->GetTable(name, std::move(done)); }));
   auto schema = std::make_shared<const TableSchema>(std::move(table));
   std::lock_guard lock(mutex_);

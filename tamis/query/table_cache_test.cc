@@ -151,9 +151,9 @@ TEST_F(TableCacheTest, ATableThatIsGoneIsLookedUpAnewByItsName) {
   TableSchema old = cluster_.table;
   old.id = before;
   for (RegionInfo& region : cluster_.regions) region.table_id = before + 1;
-  const auto regions = AwaitResult<TableCache::Regions>(
-      &executor_, {.deadline = executor_.Now() + seconds(60)},
-      [&](auto done) { tables_->RefreshRegions(old, {}, done); });
+  const auto regions =
+      AwaitResult<TableCache::Regions>(&executor_, {.deadline = executor_.Now() + seconds(60)},
+                                       [&](auto done) { tables_->RefreshRegions(old, {}, done); });
   EXPECT_EQ(regions.status().code(), StatusCode::kNotFound);
   EXPECT_EQ(id(), before + 1);
 }

@@ -281,9 +281,10 @@ class WriteDelivery {
         } else if (found->second->has_error()) {
           const pb::Error& error = found->second->error();
           schema_is_old_ |= error.schema_version() != 0 && error.schema_version() != version_;
-          Resolve(&item, error.code() == pb::Error::OK
-                            ? DeadlineExceeded(FailureOf(error).message() + "; the write may stand")
-                            : ToStatus(error));
+          Resolve(&item,
+                  error.code() == pb::Error::OK
+                      ? DeadlineExceeded(FailureOf(error).message() + "; the write may stand")
+                      : ToStatus(error));
         } else {
           Resolve(&item, ToStatus(found->second->results(static_cast<int>(k))));
         }

@@ -59,7 +59,7 @@ class BloomChain {
   struct Parts {
     uint64_t size = 0;
     uint32_t options = kNoRounding | kHash64;
-    uint64_t growth = 2;  // of 32 bits
+    uint64_t growth = 2;      // of 32 bits
     std::vector<Link> links;  // oldest first
   };
 

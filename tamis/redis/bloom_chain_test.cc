@@ -256,10 +256,9 @@ TEST(BloomChain, GreatestOfEverythingIsAnErrorAndNoCrash) {
   EXPECT_EQ(BloomChain::FirstLinkBytes(
                 {.error_rate = 1e-300, .capacity = uint64_t{1} << 62, .scaling = false}),
             0u);
-  EXPECT_EQ(BloomChain::Create({.error_rate = 1e-300, .capacity = uint64_t{1} << 62})
-                .status()
-                .code(),
-            StatusCode::kResourceExhausted);
+  EXPECT_EQ(
+      BloomChain::Create({.error_rate = 1e-300, .capacity = uint64_t{1} << 62}).status().code(),
+      StatusCode::kResourceExhausted);
 }
 
 TEST(BloomChain, MergedContainsWhatBothDid) {
@@ -349,9 +348,9 @@ TEST(BloomChain, HeaderIsRefusedWhenAnyFieldIsOutOfRange) {
     std::memcpy(bad.data() + at, &value, sizeof(value));
     return BloomChain::FromHeader(bad, 1 << 20).ok();
   };
-  for (const uint64_t value : {uint64_t{0}, uint64_t{1}, uint64_t{7}, uint64_t{1} << 32,
-                               uint64_t{1} << 61, uint64_t{1} << 62, uint64_t{1} << 63,
-                               ~uint64_t{0}, ~uint64_t{7}, ~uint64_t{63}}) {
+  for (const uint64_t value :
+       {uint64_t{0}, uint64_t{1}, uint64_t{7}, uint64_t{1} << 32, uint64_t{1} << 61,
+        uint64_t{1} << 62, uint64_t{1} << 63, ~uint64_t{0}, ~uint64_t{7}, ~uint64_t{63}}) {
     EXPECT_FALSE(with(0, value)) << "size " << value;
     EXPECT_FALSE(with(20, value)) << "bytes " << value;
     EXPECT_FALSE(with(28, value)) << "bits " << value;

@@ -59,7 +59,7 @@ int RegisterDataType(Ctx* ctx) {
     return Methods::MemoryBytes(*static_cast<const Value*>(value));
   };
   methods.free = [](void* value) noexcept { delete static_cast<Value*>(value); };
-  if constexpr (requires(Value& value) { Methods::Unlinked(value); }) {
+  if constexpr (requires(Value & value) { Methods::Unlinked(value); }) {
     // Called before the server takes the key out of its database, for whatever reason. The server
     // declares the value const; it is ours.
     methods.unlink = [](String*, const void* value) noexcept {

@@ -17,15 +17,15 @@ struct Faults {
   bool commit_of_another = false;           // the rebuild that somebody else started is committed
   bool copies_are_believed = false;  // what came by COPY, RESTORE or LOADCHUNK, as its source was
   bool stray_erases_are_believed = false;  // an erase of an absent item does not end trust
-  bool moved_is_believed = false;    // a filter that was away from its name, as before
-  bool dumps_are_trusted = false;        // what DUMP and SCANDUMP give, as in a primary's files
-  bool replicas_log_trust = false;       // a replica's own files, as a primary's
-  bool old_copies_are_believed = false;  // by a replica: what its own files held at its start
-  bool role_is_not_logged = false;       // another role makes nobody doubt but the server itself
-  bool erases_when_unsure = false;   // an item is erased whose add may be lost
-  bool incomplete_is_believed = false;  // a filter that refused an add which another server took
-  bool drops_what_was_passed = false;  // drops a table in which the last piece left no tag
-  bool compacts_as_it_stands = false;   // replicas begin a piece where they themselves stopped
+  bool moved_is_believed = false;          // a filter that was away from its name, as before
+  bool dumps_are_trusted = false;          // what DUMP and SCANDUMP give, as in a primary's files
+  bool replicas_log_trust = false;         // a replica's own files, as a primary's
+  bool old_copies_are_believed = false;    // by a replica: what its own files held at its start
+  bool role_is_not_logged = false;         // another role makes nobody doubt but the server itself
+  bool erases_when_unsure = false;         // an item is erased whose add may be lost
+  bool incomplete_is_believed = false;     // a filter that refused an add which another server took
+  bool drops_what_was_passed = false;      // drops a table in which the last piece left no tag
+  bool compacts_as_it_stands = false;      // replicas begin a piece where they themselves stopped
   // There is a setting tamis-failing-allocation: how many allocations of the module from now on it
   // is until one fails; 0 = none does.
   bool allocations = false;

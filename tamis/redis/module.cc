@@ -18,7 +18,7 @@
 namespace tamis::redis {
 namespace {
 
-constexpr char kName[] = "bf";  // clients look for it
+constexpr char kName[] = "bf";   // clients look for it
 constexpr int kVersion = 80000;  // whose replies these are; clients compare it
 
 int Load(Ctx* ctx, String** words, int count) {

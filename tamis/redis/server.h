@@ -43,9 +43,9 @@ inline constexpr int kFlagSlave = 1 << 3;
 inline constexpr int kFlagActiveChild = 1 << 18;
 inline constexpr int kFlagResp3 = 1 << 22;
 
-inline constexpr int kHandleIoErrors = 1;       // of SetModuleOptions
+inline constexpr int kHandleIoErrors = 1;        // of SetModuleOptions
 inline constexpr int kHandleSlotMigration = 32;  // the same, of Valkey 9
-inline constexpr int kNotifyModule = 1 << 13;  // class "d" of keyspace events
+inline constexpr int kNotifyModule = 1 << 13;    // class "d" of keyspace events
 inline constexpr long kPostponedLength = -1;
 
 using CommandFunction = int (*)(Ctx*, String**, int);
@@ -148,87 +148,87 @@ using EventCallback = void (*)(Ctx*, ServerEvent, uint64_t subevent, void* data)
 
 using ApplyConfig = int (*)(Ctx*, void* privdata, String** error);
 
-#define TAMIS_SERVER_FUNCTIONS(F)                                                               \
-  F(void, SetModuleAttribs, (Ctx*, const char* name, int version, int api_version))             \
-  F(void*, Alloc, (size_t))                                                                     \
-  F(void*, TryAlloc, (size_t))                                                                  \
-  F(void*, Calloc, (size_t, size_t))                                                            \
-  F(void, Free, (void*))                                                                        \
-  F(size_t, MallocSize, (void*))                                                                \
-  F(int, CreateCommand,                                                                         \
+#define TAMIS_SERVER_FUNCTIONS(F)                                                                \
+  F(void, SetModuleAttribs, (Ctx*, const char* name, int version, int api_version))              \
+  F(void*, Alloc, (size_t))                                                                      \
+  F(void*, TryAlloc, (size_t))                                                                   \
+  F(void*, Calloc, (size_t, size_t))                                                             \
+  F(void, Free, (void*))                                                                         \
+  F(size_t, MallocSize, (void*))                                                                 \
+  F(int, CreateCommand,                                                                          \
     (Ctx*, const char* name, CommandFunction, const char* flags, int first, int last, int step)) \
-  F(RedisModuleCommand*, GetCommand, (Ctx*, const char* name))                                  \
-  F(int, SetCommandInfo, (RedisModuleCommand*, const CommandInfo*))                             \
-  F(int, WrongArity, (Ctx*))                                                                    \
-  F(const char*, StringPtrLen, (const String*, size_t*))                                        \
-  F(int, StringToLongLong, (const String*, long long*))                                         \
-  F(int, StringToDouble, (const String*, double*))                                              \
-  F(String*, CreateString, (Ctx*, const char*, size_t))                                         \
-  F(void, FreeString, (Ctx*, String*))                                                          \
-  F(int, ReplyWithError, (Ctx*, const char*))                                                   \
-  F(int, ReplyWithSimpleString, (Ctx*, const char*))                                            \
-  F(int, ReplyWithLongLong, (Ctx*, long long))                                                  \
-  F(int, ReplyWithBool, (Ctx*, int))                                                            \
-  F(int, ReplyWithDouble, (Ctx*, double))                                                       \
-  F(int, ReplyWithNull, (Ctx*))                                                                 \
-  F(int, ReplyWithArray, (Ctx*, long))                                                          \
-  F(int, ReplyWithMap, (Ctx*, long))                                                            \
-  F(int, ReplyWithStringBuffer, (Ctx*, const char*, size_t))                                    \
-  F(void, ReplySetArrayLength, (Ctx*, long))                                                    \
-  F(int, GetContextFlags, (Ctx*))                                                               \
-  F(void*, OpenKey, (Ctx*, String*, int mode))                                                  \
-  F(void, CloseKey, (Key*))                                                                     \
-  F(int, DeleteKey, (Key*))                                                                     \
-  F(int, KeyType, (Key*))                                                                       \
-  F(RedisModuleType*, ModuleTypeGetType, (Key*))                                                \
-  F(void*, ModuleTypeGetValue, (Key*))                                                          \
-  F(int, ModuleTypeSetValue, (Key*, RedisModuleType*, void*))                                   \
-  F(RedisModuleType*, CreateDataType, (Ctx*, const char* name, int encver, TypeMethods*))       \
-  F(void, SaveUnsigned, (RedisModuleIO*, uint64_t))                                             \
-  F(uint64_t, LoadUnsigned, (RedisModuleIO*))                                                   \
-  F(void, SaveDouble, (RedisModuleIO*, double))                                                 \
-  F(double, LoadDouble, (RedisModuleIO*))                                                       \
-  F(void, SaveStringBuffer, (RedisModuleIO*, const char*, size_t))                              \
-  F(char*, LoadStringBuffer, (RedisModuleIO*, size_t*))                                         \
-  F(Ctx*, GetContextFromIO, (RedisModuleIO*))                                                   \
-  F(int, IsIOError, (RedisModuleIO*))                                                           \
-  F(void, LogIOError, (RedisModuleIO*, const char* level, const char* format, ...))             \
-  F(void, SetModuleOptions, (Ctx*, int))                                                        \
-  F(void, EmitAOF, (RedisModuleIO*, const char* command, const char* format, ...))              \
-  F(void, DigestAddStringBuffer, (RedisModuleDigest*, const char*, size_t))                     \
-  F(void, DigestAddLongLong, (RedisModuleDigest*, long long))                                   \
-  F(void*, DefragAlloc, (RedisModuleDefragCtx*, void*))                                         \
-  F(int, DefragShouldStop, (RedisModuleDefragCtx*))                                             \
-  F(int, DefragCursorSet, (RedisModuleDefragCtx*, unsigned long))                               \
-  F(int, DefragCursorGet, (RedisModuleDefragCtx*, unsigned long*))                              \
-  F(void, DigestEndSequence, (RedisModuleDigest*))                                              \
-  F(int, Replicate, (Ctx*, const char* command, const char* format, ...))                       \
-  F(int, ReplicateVerbatim, (Ctx*))                                                             \
-  F(int, NotifyKeyspaceEvent, (Ctx*, int type, const char* event, String* key))                 \
-  F(int, RegisterNumericConfig,                                                                 \
-    (Ctx*, const char* name, long long by_default, unsigned flags, long long least,             \
-     long long greatest, GetNumber, SetNumber, ApplyConfig, void* privdata))                    \
-  F(int, RegisterStringConfig,                                                                  \
-    (Ctx*, const char* name, const char* by_default, unsigned flags, GetText, SetText,          \
-     ApplyConfig, void* privdata))                                                              \
-  F(int, LoadConfigs, (Ctx*))                                                                   \
-  F(int, RegisterBoolConfig,                                                                    \
-    (Ctx*, const char* name, int by_default, unsigned flags, GetFlag, SetFlag, ApplyConfig,     \
-     void* privdata))                                                                           \
-  F(int, SubscribeToServerEvent, (Ctx*, ServerEvent, EventCallback))                            \
-  F(uint64_t, CreateTimer, (Ctx*, long long milliseconds, TimerCallback, void* data))           \
-  F(void, Log, (Ctx*, const char* level, const char* format, ...))                              \
-  F(int, RegisterInfoFunc, (Ctx*, void (*)(RedisModuleInfoCtx*, int for_crash_report)))         \
-  F(int, InfoAddSection, (RedisModuleInfoCtx*, const char* name))                               \
-  F(int, InfoAddFieldULongLong, (RedisModuleInfoCtx*, const char* name, unsigned long long))    \
-  F(void*, GetServerInfo, (Ctx*, const char* section))                                          \
-  F(const char*, ServerInfoGetFieldC, (void* info, const char* field))                          \
-  F(void, FreeServerInfo, (Ctx*, void* info))                                                   \
-  F(long long, Milliseconds, ())                                                                \
+  F(RedisModuleCommand*, GetCommand, (Ctx*, const char* name))                                   \
+  F(int, SetCommandInfo, (RedisModuleCommand*, const CommandInfo*))                              \
+  F(int, WrongArity, (Ctx*))                                                                     \
+  F(const char*, StringPtrLen, (const String*, size_t*))                                         \
+  F(int, StringToLongLong, (const String*, long long*))                                          \
+  F(int, StringToDouble, (const String*, double*))                                               \
+  F(String*, CreateString, (Ctx*, const char*, size_t))                                          \
+  F(void, FreeString, (Ctx*, String*))                                                           \
+  F(int, ReplyWithError, (Ctx*, const char*))                                                    \
+  F(int, ReplyWithSimpleString, (Ctx*, const char*))                                             \
+  F(int, ReplyWithLongLong, (Ctx*, long long))                                                   \
+  F(int, ReplyWithBool, (Ctx*, int))                                                             \
+  F(int, ReplyWithDouble, (Ctx*, double))                                                        \
+  F(int, ReplyWithNull, (Ctx*))                                                                  \
+  F(int, ReplyWithArray, (Ctx*, long))                                                           \
+  F(int, ReplyWithMap, (Ctx*, long))                                                             \
+  F(int, ReplyWithStringBuffer, (Ctx*, const char*, size_t))                                     \
+  F(void, ReplySetArrayLength, (Ctx*, long))                                                     \
+  F(int, GetContextFlags, (Ctx*))                                                                \
+  F(void*, OpenKey, (Ctx*, String*, int mode))                                                   \
+  F(void, CloseKey, (Key*))                                                                      \
+  F(int, DeleteKey, (Key*))                                                                      \
+  F(int, KeyType, (Key*))                                                                        \
+  F(RedisModuleType*, ModuleTypeGetType, (Key*))                                                 \
+  F(void*, ModuleTypeGetValue, (Key*))                                                           \
+  F(int, ModuleTypeSetValue, (Key*, RedisModuleType*, void*))                                    \
+  F(RedisModuleType*, CreateDataType, (Ctx*, const char* name, int encver, TypeMethods*))        \
+  F(void, SaveUnsigned, (RedisModuleIO*, uint64_t))                                              \
+  F(uint64_t, LoadUnsigned, (RedisModuleIO*))                                                    \
+  F(void, SaveDouble, (RedisModuleIO*, double))                                                  \
+  F(double, LoadDouble, (RedisModuleIO*))                                                        \
+  F(void, SaveStringBuffer, (RedisModuleIO*, const char*, size_t))                               \
+  F(char*, LoadStringBuffer, (RedisModuleIO*, size_t*))                                          \
+  F(Ctx*, GetContextFromIO, (RedisModuleIO*))                                                    \
+  F(int, IsIOError, (RedisModuleIO*))                                                            \
+  F(void, LogIOError, (RedisModuleIO*, const char* level, const char* format, ...))              \
+  F(void, SetModuleOptions, (Ctx*, int))                                                         \
+  F(void, EmitAOF, (RedisModuleIO*, const char* command, const char* format, ...))               \
+  F(void, DigestAddStringBuffer, (RedisModuleDigest*, const char*, size_t))                      \
+  F(void, DigestAddLongLong, (RedisModuleDigest*, long long))                                    \
+  F(void*, DefragAlloc, (RedisModuleDefragCtx*, void*))                                          \
+  F(int, DefragShouldStop, (RedisModuleDefragCtx*))                                              \
+  F(int, DefragCursorSet, (RedisModuleDefragCtx*, unsigned long))                                \
+  F(int, DefragCursorGet, (RedisModuleDefragCtx*, unsigned long*))                               \
+  F(void, DigestEndSequence, (RedisModuleDigest*))                                               \
+  F(int, Replicate, (Ctx*, const char* command, const char* format, ...))                        \
+  F(int, ReplicateVerbatim, (Ctx*))                                                              \
+  F(int, NotifyKeyspaceEvent, (Ctx*, int type, const char* event, String* key))                  \
+  F(int, RegisterNumericConfig,                                                                  \
+    (Ctx*, const char* name, long long by_default, unsigned flags, long long least,              \
+     long long greatest, GetNumber, SetNumber, ApplyConfig, void* privdata))                     \
+  F(int, RegisterStringConfig,                                                                   \
+    (Ctx*, const char* name, const char* by_default, unsigned flags, GetText, SetText,           \
+     ApplyConfig, void* privdata))                                                               \
+  F(int, LoadConfigs, (Ctx*))                                                                    \
+  F(int, RegisterBoolConfig,                                                                     \
+    (Ctx*, const char* name, int by_default, unsigned flags, GetFlag, SetFlag, ApplyConfig,      \
+     void* privdata))                                                                            \
+  F(int, SubscribeToServerEvent, (Ctx*, ServerEvent, EventCallback))                             \
+  F(uint64_t, CreateTimer, (Ctx*, long long milliseconds, TimerCallback, void* data))            \
+  F(void, Log, (Ctx*, const char* level, const char* format, ...))                               \
+  F(int, RegisterInfoFunc, (Ctx*, void (*)(RedisModuleInfoCtx*, int for_crash_report)))          \
+  F(int, InfoAddSection, (RedisModuleInfoCtx*, const char* name))                                \
+  F(int, InfoAddFieldULongLong, (RedisModuleInfoCtx*, const char* name, unsigned long long))     \
+  F(void*, GetServerInfo, (Ctx*, const char* section))                                           \
+  F(const char*, ServerInfoGetFieldC, (void* info, const char* field))                           \
+  F(void, FreeServerInfo, (Ctx*, void* info))                                                    \
+  F(long long, Milliseconds, ())                                                                 \
   F(int, GetServerVersion, ())
 
-#define TAMIS_OPTIONAL_FUNCTIONS(F)                                                             \
-  F(int, AddACLCategory, (Ctx*, const char* name))                                              \
+#define TAMIS_OPTIONAL_FUNCTIONS(F)                \
+  F(int, AddACLCategory, (Ctx*, const char* name)) \
   F(int, SetCommandACLCategories, (RedisModuleCommand*, const char* categories))
 
 struct Server {

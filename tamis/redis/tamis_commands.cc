@@ -337,7 +337,7 @@ void Info(Ctx* ctx, Words words) {
   const TrustedFilter::Metadata& metadata = key->metadata();
   const TrustedFilter::Rebuild* rebuild = key->rebuild();
   const char* state = filter == nullptr     ? "none"
-                      : metadata.incomplete     ? "incomplete"
+                      : metadata.incomplete ? "incomplete"
                       : Believed(ctx, *key) ? "trusted"
                                             : "not trusted";
   const char* rebuild_state = rebuild == nullptr                     ? "none"

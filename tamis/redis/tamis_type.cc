@@ -96,8 +96,6 @@ struct Methods {
 
 }  // namespace
 
-int RegisterTamisType(Ctx* ctx) {
-  return RegisterDataType<Methods>(ctx);
-}
+int RegisterTamisType(Ctx* ctx) { return RegisterDataType<Methods>(ctx); }
 
 }  // namespace tamis::redis

@@ -47,9 +47,9 @@ class TrustedFilter {
     bool was_sound = false;   // on the server that saved it
     double wanted_rate = 0;
     uint64_t capacity = 0;
-    uint64_t bytes = 0;               // of the serialized filter
-    uint64_t sound_time = 0;          // the time of trust in which it has every add since its start
-    uint64_t skipped = 0;             // erases
+    uint64_t bytes = 0;       // of the serialized filter
+    uint64_t sound_time = 0;  // the time of trust in which it has every add since its start
+    uint64_t skipped = 0;     // erases
     // The lease of the program that fills it, known to the server that granted it alone. Once it
     // is over, `tamis guard load` may take over.
     uint64_t lease_ms = 0;
@@ -89,7 +89,9 @@ class TrustedFilter {
   uint64_t received() const { return received_.size(); }  // while partial
   uint64_t promised() const { return metadata_.bytes + (rebuild_ ? rebuild_->bytes : 0); }
 
-  size_t SizeBytes() const { return SizeBytes([](size_t size) { return size; }); }
+  size_t SizeBytes() const {
+    return SizeBytes([](size_t size) { return size; });
+  }
   // With what is taken for an array of so many bytes.
   size_t SizeBytes(size_t (*allocated)(size_t size)) const;
 

@@ -16,10 +16,10 @@
 #include <string>
 #include <vector>
 
+#include "tamis/feed/index_filter.h"
 #include "tamis/rocks/entry_stream.h"
 #include "tamis/rocks/key_stream.h"
 #include "tamis/rocks/server_context.h"
-#include "tamis/feed/index_filter.h"
 
 namespace tamis {
 

@@ -25,8 +25,8 @@
 #include <utility>
 
 #include "tamis/base/status.h"
-#include "tamis/rocks/store.h"
 #include "tamis/feed/index_filter.h"
+#include "tamis/rocks/store.h"
 
 namespace tamis {
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "tamis/rocks/store.h"
 #include "tamis/feed/index_filter.h"
+#include "tamis/rocks/store.h"
 #include "tamis/table/codec.h"
 
 namespace tamis {

@@ -30,8 +30,7 @@ class KeyStreamTest : public ::testing::Test {
     pb::IndexStream stream;
     stream.set_index_id(1);
     for (const char value : values) stream.add_ranges()->set_low(std::string(1, value));
-    return KeyStream(*store_, rocksdb::ReadOptions(), IndexPrefix(1, 1),
-                     stream, {}, &counters_);
+    return KeyStream(*store_, rocksdb::ReadOptions(), IndexPrefix(1, 1), stream, {}, &counters_);
   }
 
   std::unique_ptr<rocksdb::Env> env_{rocksdb::NewMemEnv(rocksdb::Env::Default())};

@@ -94,7 +94,7 @@ class MutateOperation : public std::enable_shared_from_this<MutateOperation> {
   std::shared_ptr<const std::vector<std::string>> keys_;  // sorted
   bool locked_ = false;
   bool inside_ = false;
-  bool may_stand_ = false;  // the batch was given to the store
+  bool may_stand_ = false;       // the batch was given to the store
   std::vector<Change> changes_;  // in the order of keys_
   std::vector<Status> results_;
   std::vector<IndexChange> index_changes_;

@@ -81,8 +81,7 @@ IOStatus OverlayFileSystem::GetChildren(const std::string& directory, const IOOp
                                         std::vector<std::string>* names, IODebugContext* debug) {
   const IOStatus below = target()->GetChildren(directory, options, names, debug);
   if (!below.ok()) return below;
-  std::erase_if(*names,
-                [&](const std::string& name) { return IsDeleted(directory + "/" + name); });
+  std::erase_if(*names, [&](const std::string& name) { return IsDeleted(directory + "/" + name); });
   std::vector<std::string> added;
   if (!memory_.GetChildren(directory, options, &added, debug).ok()) return IOStatus::OK();
   names->insert(names->end(), added.begin(), added.end());

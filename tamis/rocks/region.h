@@ -21,9 +21,9 @@
 
 #include "tamis/base/executor.h"
 #include "tamis/cluster/cluster.h"
+#include "tamis/feed/index_filter.h"
 #include "tamis/rocks/fence.h"
 #include "tamis/rocks/server_executor.h"
-#include "tamis/feed/index_filter.h"
 #include "tamis/table/schema.h"
 
 namespace tamis {
@@ -146,7 +146,7 @@ class Region : public std::enable_shared_from_this<Region> {
   bool closed_ = false;
   bool alone_running_ = false;
   uint64_t inside_ = 0;
-  std::deque<Task> alone_;    // waiting to run alone
+  std::deque<Task> alone_;                    // waiting to run alone
   std::list<std::shared_ptr<Task>> at_gate_;  // waiting to enter
 };
 

@@ -59,20 +59,20 @@ void RegionChanges::Move(RegionId region, const std::string& target, DoneCallbac
   const std::shared_ptr<void> moving(nullptr, [weak = weak_from_this()](void*) {
     if (auto self = weak.lock()) --self->moving_;
   });
-  source->CloseRegion(
-      record->id(), record->epoch(),
-      [weak = weak_from_this(), moving, record = *record, target,
-       once](const Result<bool>& closed) {
-        auto self = weak.lock();
-        if (!self) return;
-        if (!closed.ok()) return once(closed.status());
-        // The target may have died meanwhile; the region must not stay closed.
-        RegionAssignment& assignment = *self->assignment_;
-        const Duration wait = assignment.WaitAfter(closed);
-        const Status moved = assignment.Assign(record, assignment.OwnerLike(target), wait);
-        if (!moved.ok()) assignment.Reopen(record, wait);
-        once(moved);
-      });
+  source->CloseRegion(record->id(), record->epoch(),
+                      [weak = weak_from_this(), moving, record = *record, target,
+                       once](const Result<bool>& closed) {
+                        auto self = weak.lock();
+                        if (!self) return;
+                        if (!closed.ok()) return once(closed.status());
+                        // The target may have died meanwhile; the region must not stay closed.
+                        RegionAssignment& assignment = *self->assignment_;
+                        const Duration wait = assignment.WaitAfter(closed);
+                        const Status moved =
+                            assignment.Assign(record, assignment.OwnerLike(target), wait);
+                        if (!moved.ok()) assignment.Reopen(record, wait);
+                        once(moved);
+                      });
 }
 
 void RegionChanges::Merge(RegionId region, DoneCallback done) {

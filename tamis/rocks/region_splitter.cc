@@ -20,10 +20,9 @@ void RegionSplitter::Split(const std::shared_ptr<Region>& region, std::string ke
                                    std::to_string(region->info().id.number()) +
                                    ": it has fewer than two rows; name a key to split at"));
   }
-  const bool open = region->Quiesce(
-      [self = shared_from_this(), region, key, done] {
-        done(WithoutExceptions([&] { return self->SplitAlone(region, key); }));
-      });
+  const bool open = region->Quiesce([self = shared_from_this(), region, key, done] {
+    done(WithoutExceptions([&] { return self->SplitAlone(region, key); }));
+  });
   if (!open) done(regions_->NotOpen(region->info().id.number()));
 }
 

@@ -111,9 +111,8 @@ class GateTest : public ::testing::Test {
 
   SimExecutor executor_{1, Duration(0)};
   std::shared_ptr<ServerExecutor> server_ = std::make_shared<ServerExecutor>(&executor_, false);
-  std::shared_ptr<Region> region_ =
-      std::make_shared<Region>(RegionInfo{.id = RegionId(1), .epoch = 1}, nullptr,
-                               std::make_shared<Fence>(), server_.get());
+  std::shared_ptr<Region> region_ = std::make_shared<Region>(
+      RegionInfo{.id = RegionId(1), .epoch = 1}, nullptr, std::make_shared<Fence>(), server_.get());
   int retries_ = 0;
 };
 

@@ -161,9 +161,8 @@ void RocksRegionServer::MutateRegions(const pb::MutateRequest& request,
       }
     });
   };
-  const Duration timeout =
-      request.timeout_ns() > 0 ? SentDuration(request.timeout_ns())
-                               : context_->options.write_timeout;
+  const Duration timeout = request.timeout_ns() > 0 ? SentDuration(request.timeout_ns())
+                                                    : context_->options.write_timeout;
   const Time deadline = context_->executor->Now() + timeout;
   for (const pb::RegionMutations& mutations : request.regions()) {
     join->Begin();
@@ -197,10 +196,9 @@ void RocksRegionServer::Search(const pb::SearchRequest& request, Callback<pb::Se
   task->request = request;
   task->done = std::move(done);
   const RegionServerOptions& options = context_->options;
-  const Duration timeout =
-      request.timeout_ns() > 0
-          ? std::min(SentDuration(request.timeout_ns()), options.search_timeout)
-          : options.search_timeout;
+  const Duration timeout = request.timeout_ns() > 0 ? std::min(SentDuration(request.timeout_ns()),
+                                                               options.search_timeout)
+                                                    : options.search_timeout;
   // The rest is for the way back.
   task->deadline = context_->executor->Now() + timeout / 4 * 3;
   context_->executor->Step([self = shared_from_this(), task] {
@@ -407,8 +405,8 @@ void RocksRegionServer::Check(uint32_t table_id, Callback<CheckReport> done) {
         };
         // Expelled without knowing it: the next owner is asked, too, and has other filters.
         if (!is_owner()) return finish(CheckReport());
-        const Result<CheckReport> report = WithoutExceptions(
-            [&] { return CheckRegion(*self->context_->store, *region); });
+        const Result<CheckReport> report =
+            WithoutExceptions([&] { return CheckRegion(*self->context_->store, *region); });
         finish(is_owner() ? report : Result<CheckReport>(moved));
       });
       if (!open) finish(moved);

@@ -4,14 +4,14 @@
 #include <functional>
 #include <memory>
 
+#include "tamis/feed/filter_budget.h"
+#include "tamis/feed/filter_feed.h"
+#include "tamis/feed/index_filter.h"
 #include "tamis/rocks/catalog.h"
 #include "tamis/rocks/fence.h"
 #include "tamis/rocks/filter_snapshots.h"
 #include "tamis/rocks/server_executor.h"
 #include "tamis/rocks/store.h"
-#include "tamis/feed/filter_budget.h"
-#include "tamis/feed/filter_feed.h"
-#include "tamis/feed/index_filter.h"
 
 namespace tamis {
 
@@ -28,7 +28,7 @@ struct RegionServerOptions {
   bool fence_searches = true;
   Duration write_timeout = std::chrono::seconds(10);  // where a request names none
   Duration search_timeout = std::chrono::seconds(10);
-  uint64_t split_bytes = 64 << 20;    // a region that has grown beyond it is split; 0 = never
+  uint64_t split_bytes = 64 << 20;  // a region that has grown beyond it is split; 0 = never
   // RocksDB estimates the bytes of a region that opens; of those in memory it says something else
   // in each run. false: the rows are read instead, so that a run can be repeated.
   bool estimate_region_bytes = true;

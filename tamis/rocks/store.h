@@ -38,7 +38,7 @@ class Store {
  public:
   struct Options {
     std::string directory;
-    bool create = true;    // when it is not there
+    bool create = true;  // when it is not there
     // Nothing in the directory changes: what opening has to write stays in memory, and changes of
     // tables and rows are refused. Several processes may have a store open so at one time, and none
     // for writing. Overrides create.
@@ -115,7 +115,7 @@ class Store {
   std::unique_ptr<rocksdb::Env> overlay_;
   std::unique_ptr<PatientEnv> env_;
   std::shared_ptr<ErrorListener> errors_;
-  std::once_flag begun_;  // to write
+  std::once_flag begun_;        // to write
   std::shared_mutex going_on_;  // shared by those who write
   uint64_t times_gone_on_ = 0;  // after a full disk
   std::shared_ptr<GarbageFilterFactory> garbage_;

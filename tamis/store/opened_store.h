@@ -40,8 +40,8 @@ class OpenedStore {
     uint64_t server_filter_bytes = uint64_t{1} << 30;
     uint64_t split_bytes = uint64_t{64} << 20;
     bool sync = false;
-    bool salvage = false;  // see Store::Options
-    bool create = true;    // when the directory is not there
+    bool salvage = false;    // see Store::Options
+    bool create = true;      // when the directory is not there
     bool read_only = false;  // as ?mode=ro
   };
 

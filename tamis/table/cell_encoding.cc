@@ -30,7 +30,7 @@ struct Pair {
   Type type;
   CellEncoding encoding;
   Form form;
-  size_t width = 0;        // 0: depends on the value
+  size_t width = 0;         // 0: depends on the value
   int64_t unit_micros = 1;  // of timestamps
 };
 
@@ -63,10 +63,10 @@ constexpr Pair kPairs[] = {
 };
 
 constexpr std::string_view kNames[] = {
-    "none",           "utf8",          "raw",     "long",   "int",     "short",  "byte",
-    "text",           "phoenix_long",  "phoenix_int", "double", "float", "phoenix_double",
-    "phoenix_float",  "phoenix",       "millis",  "seconds", "micros", "phoenix_date",
-    "bigdecimal"};
+    "none",           "utf8",          "raw",          "long",        "int",     "short",
+    "byte",           "text",          "phoenix_long", "phoenix_int", "double",  "float",
+    "phoenix_double", "phoenix_float", "phoenix",      "millis",      "seconds", "micros",
+    "phoenix_date",   "bigdecimal"};
 
 const Pair* Find(Type type, CellEncoding encoding) {
   for (const Pair& pair : kPairs) {
@@ -307,8 +307,8 @@ constexpr int kChunkDigits = 9;
 Limbs LimbsOf(std::string_view digits) {
   Limbs limbs;
   while (!digits.empty()) {
-    const size_t take = digits.size() % kChunkDigits == 0 ? kChunkDigits
-                                                          : digits.size() % kChunkDigits;
+    const size_t take =
+        digits.size() % kChunkDigits == 0 ? kChunkDigits : digits.size() % kChunkDigits;
     uint64_t carry = 0;
     std::from_chars(digits.data(), digits.data() + take, carry);
     for (uint32_t& limb : limbs) {
@@ -500,8 +500,8 @@ __int128 RankAtLeast(CellEncoding encoding, const Value& value, bool inclusive) 
   bool exact = true;
   if (pair->type == Type::kDouble) {
     floor = FloorRank(value.dbl(), pair->width);
-    const auto back = DecodeNumber(
-        *pair, Big(BitsOfRank(*pair, static_cast<int64_t>(floor)), pair->width));
+    const auto back =
+        DecodeNumber(*pair, Big(BitsOfRank(*pair, static_cast<int64_t>(floor)), pair->width));
     exact = back.has_value() && back->dbl() == value.dbl();
   } else if (pair->type == Type::kTimestamp) {
     floor = FloorDivide(value.int64(), pair->unit_micros);

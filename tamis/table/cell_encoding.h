@@ -23,14 +23,14 @@ namespace tamis {
 // The numbers are stored; they never change. Numbers are big-endian; "phoenix" ones have their sign
 // turned round so that bytes sort as values.
 enum class CellEncoding : uint8_t {
-  kNone = 0,    // not a cell of another format: our own encoding
-  kUtf8 = 1,    // text: the bytes as they are
-  kRaw = 2,     // bytes: as they are
-  kLong = 3,    // int64: 8 bytes, two's complement
-  kInt = 4,     // int64: 4 bytes
-  kShort = 5,   // int64: 2 bytes
-  kByte = 6,    // int64: 1 byte; bool: 1 byte, 0 is false, all others are true (written as 0xff)
-  kText = 7,    // what a person reads: digits, true and false, ISO 8601, a decimal number
+  kNone = 0,   // not a cell of another format: our own encoding
+  kUtf8 = 1,   // text: the bytes as they are
+  kRaw = 2,    // bytes: as they are
+  kLong = 3,   // int64: 8 bytes, two's complement
+  kInt = 4,    // int64: 4 bytes
+  kShort = 5,  // int64: 2 bytes
+  kByte = 6,   // int64: 1 byte; bool: 1 byte, 0 is false, all others are true (written as 0xff)
+  kText = 7,   // what a person reads: digits, true and false, ISO 8601, a decimal number
   kPhoenixLong = 8,     // int64: 8 bytes, sign bit flipped
   kPhoenixInt = 9,      // int64: 4 bytes, sign bit flipped
   kDouble = 10,         // double: IEEE, 8 bytes

@@ -142,8 +142,8 @@ TEST(CellEncodingTest, InvalidBytesDoNotDecode) {
   const auto none = [](Type type, E encoding, const std::string& bytes) {
     EXPECT_FALSE(DecodeCell(type, encoding, bytes).has_value()) << EncodingName(encoding);
   };
-  none(Type::kDouble, E::kDouble, Bytes({0x7f, 0xf8, 0, 0, 0, 0, 0, 0}));       // NaN
-  none(Type::kDouble, E::kFloat, Bytes({0xff, 0xc0, 0, 0}));                    // NaN
+  none(Type::kDouble, E::kDouble, Bytes({0x7f, 0xf8, 0, 0, 0, 0, 0, 0}));        // NaN
+  none(Type::kDouble, E::kFloat, Bytes({0xff, 0xc0, 0, 0}));                     // NaN
   none(Type::kDouble, E::kPhoenixDouble, Bytes({255, 0xf8, 0, 0, 0, 0, 0, 1}));  // NaN
   none(Type::kDouble, E::kPhoenixDouble, std::string(8, '\0'));                  // NaN
   for (const char* text : {"", "NaN", "nan", "inf", "+1", "1e", "1e999", "1e-999", "0x10", " 1"}) {
@@ -205,8 +205,8 @@ TEST(CellEncodingTest, RanksAreInTheOrderOfTheValues) {
       }
       EXPECT_EQ(at == above, !EncodeCell(encoding, value).ok());
       if (at + 1 < ranks->end && at > ranks->begin) {
-        const bool ascending = BytesOfRank(type, encoding, at) <
-                               BytesOfRank(type, encoding, at + 1);
+        const bool ascending =
+            BytesOfRank(type, encoding, at) < BytesOfRank(type, encoding, at + 1);
         const bool split = ranks->order != CellRanks::Order::kByValue && at == -1;
         const bool backwards = ranks->order == CellRanks::Order::kAfterBackwards && at < -1;
         EXPECT_EQ(ascending, !split && !backwards) << EncodingName(encoding);

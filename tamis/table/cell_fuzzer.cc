@@ -5,8 +5,8 @@
 #include <string>
 
 #include "tamis/table/cell_encoding.h"
-#include "tamis/table/testing/random_values.h"
 #include "tamis/table/stored_row.h"
+#include "tamis/table/testing/random_values.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tamis;  // NOLINT(google-build-using-namespace)

@@ -41,10 +41,10 @@ TEST(KeyFormatTest, KeysOfEveryFormatReadBackAndLieWhereConditionsSay) {
       for (size_t part = 0; part < schema.key.size(); ++part) {
         const uint32_t column = schema.key[part];
         // Equal leading parts, as often as not.
-        row[column] = !keys.empty() && random.OneIn(2)
-                          ? keys[random.Uniform(keys.size())].second[column]
-                          : RandomKeyValue(schema.columns[column].type, schema.key_parts[part],
-                                           random);
+        row[column] =
+            !keys.empty() && random.OneIn(2)
+                ? keys[random.Uniform(keys.size())].second[column]
+                : RandomKeyValue(schema.columns[column].type, schema.key_parts[part], random);
       }
       auto key = format.Encode(row);
       if (!key.ok()) {
@@ -63,10 +63,9 @@ TEST(KeyFormatTest, KeysOfEveryFormatReadBackAndLieWhereConditionsSay) {
       std::string prefix;
       for (size_t part = 0; part < schema.key.size(); ++part) {
         const uint32_t column = schema.key[part];
-        const Value bound =
-            random.OneIn(2) ? other[column]
-                            : RandomKeyValue(schema.columns[column].type,
-                                             schema.key_parts[part], random);
+        const Value bound = random.OneIn(2) ? other[column]
+                                            : RandomKeyValue(schema.columns[column].type,
+                                                             schema.key_parts[part], random);
         for (const Predicate& leaf : LeavesAbout(column, bound)) {
           const auto spans = format.SpansOf(part, leaf, prefix);
           if (leaf.Matches(row)) {
@@ -100,8 +99,8 @@ TEST(KeyFormatTest, SaysWhichPartsAreNotOrdered) {
   };
   for (const char* part :
        {"int64 ordered", "text until=\\x00", "text until=\\x00\\x00", "text width=2",
-        "int64 phoenix_long", "int64 phoenix_int", "double phoenix_double",
-        "double phoenix_float", "bool byte", "bool phoenix", "timestamp phoenix_date"}) {
+        "int64 phoenix_long", "int64 phoenix_int", "double phoenix_double", "double phoenix_float",
+        "bool byte", "bool phoenix", "timestamp phoenix_date"}) {
     EXPECT_TRUE(ordered(part)) << part;
   }
   for (const char* part : {"text until=|", "int64 long", "int64 byte", "double double",
@@ -162,13 +161,13 @@ TEST(KeyFormatTest, AKeyThatWeWouldNotWriteDoesNotParse) {
   EXPECT_FALSE(parses("decimal text:rest", "1.50"));
   EXPECT_TRUE(parses("bool byte", "\xff"));
   EXPECT_FALSE(parses("bool byte", "\x01"));
-  EXPECT_FALSE(parses("double double", std::string("\x80\0\0\0\0\0\0\0", 8)));       // -0.0
-  EXPECT_FALSE(parses("double double", std::string("\x7f\xf8\0\0\0\0\0\0", 8)));     // NaN
-  EXPECT_FALSE(parses("int64 int", "12345"));                                        // too long
+  EXPECT_FALSE(parses("double double", std::string("\x80\0\0\0\0\0\0\0", 8)));    // -0.0
+  EXPECT_FALSE(parses("double double", std::string("\x7f\xf8\0\0\0\0\0\0", 8)));  // NaN
+  EXPECT_FALSE(parses("int64 int", "12345"));                                     // too long
   EXPECT_FALSE(parses("int64 int", "123"));
-  EXPECT_FALSE(parses("text until=|", "abc"));   // no delimiter
-  EXPECT_FALSE(parses("text until=|", "a|b"));   // bytes are left
-  EXPECT_FALSE(parses("text rest", ""));         // no key is empty
+  EXPECT_FALSE(parses("text until=|", "abc"));  // no delimiter
+  EXPECT_FALSE(parses("text until=|", "a|b"));  // bytes are left
+  EXPECT_FALSE(parses("text rest", ""));        // no key is empty
 }
 
 TEST(KeyFormatTest, AnOrderedKeyIsAsEver) {

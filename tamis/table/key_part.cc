@@ -15,8 +15,8 @@ bool IsAsItIs(CellEncoding encoding) {
 }
 
 Status Unreadable(std::string_view text, const std::string& why) {
-  return InvalidArgument("cannot read key part \"" + std::string(text.substr(0, 60)) + "\": " +
-                         why);
+  return InvalidArgument("cannot read key part \"" + std::string(text.substr(0, 60)) +
+                         "\": " + why);
 }
 
 }  // namespace
@@ -29,8 +29,8 @@ Status KeyPart::Validate(Type type) const {
     return Status::Ok();
   }
   if (!IsEncodingOf(type, encoding)) {
-    return InvalidArgument("a value of type " + std::string(TypeName(type)) +
-                           " has no encoding " + std::string(EncodingName(encoding)));
+    return InvalidArgument("a value of type " + std::string(TypeName(type)) + " has no encoding " +
+                           std::string(EncodingName(encoding)));
   }
   const bool has_width = EncodingWidth(type, encoding).has_value();
   if (width != 0 && (form != Form::kFixed || has_width)) {
@@ -78,8 +78,8 @@ Result<KeyPart> ParseKeyPart(Type type, std::string_view text) {
   while (true) {
     const size_t colon = rest.find(':');
     const std::string_view word = rest.substr(0, colon);
-    const bool form_word = word == "rest" || word.starts_with("until=") ||
-                           word.starts_with("width=");
+    const bool form_word =
+        word == "rest" || word.starts_with("until=") || word.starts_with("width=");
     if (form_word && formed) return Unreadable(text, "it has two forms");
     formed |= form_word;
     if (word == "rest") {

@@ -285,8 +285,8 @@ std::string Print(const Predicate& predicate, const TableSchema& schema, bool in
     case Kind::kPrefix:
       return column + " LIKE " +
              Literal(predicate.values[0].is_null()
-                        ? Value()
-                        : LikeValue(predicate.values[0], predicate.values[0].str() + "%"));
+                         ? Value()
+                         : LikeValue(predicate.values[0], predicate.values[0].str() + "%"));
     case Kind::kIsNull:
       return column + " IS NULL";
     case Kind::kNotNull:

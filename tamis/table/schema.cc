@@ -60,8 +60,9 @@ Status CheckColumnList(const TableSchema& schema, const std::string& what,
 Status CheckCellName(const std::string& what, const CellName& cell) {
   if (cell.family.empty() || cell.family.size() > kMaxFamilySize ||
       cell.qualifier.size() > kMaxQualifierSize) {
-    return InvalidArgument(what + " needs a cell FAMILY:QUALIFIER; a family has 1 to 127 bytes, a "
-                                  "qualifier at most 1024");
+    return InvalidArgument(what +
+                           " needs a cell FAMILY:QUALIFIER; a family has 1 to 127 bytes, a "
+                           "qualifier at most 1024");
   }
   return Status::Ok();
 }

@@ -34,8 +34,7 @@ TEST(SchemaChangeTest, InvalidChangeIsRefused) {
   EXPECT_EQ(WithColumn(schema, {.name = "c1"}).status().code(), StatusCode::kAlreadyExists);
   EXPECT_EQ(WithColumn(schema, {.name = "n", .nullable = false}).status().code(),
             StatusCode::kInvalidArgument);
-  EXPECT_EQ(WithColumn(schema, {.name = "Bad Name"}).status().code(),
-            StatusCode::kInvalidArgument);
+  EXPECT_EQ(WithColumn(schema, {.name = "Bad Name"}).status().code(), StatusCode::kInvalidArgument);
 }
 
 }  // namespace

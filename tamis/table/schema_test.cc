@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "tamis/table/definition.h"
-#include "tamis/table/testing/random_values.h"
 #include "tamis/table/table.pb.h"
+#include "tamis/table/testing/random_values.h"
 
 namespace tamis {
 namespace {

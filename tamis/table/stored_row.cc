@@ -32,8 +32,8 @@ void Set(const CellName& name, std::optional<std::string> value, std::vector<Cel
 }
 
 bool Exists(const TableSchema& schema, const std::vector<Cell>& cells) {
-  return std::ranges::any_of(
-      cells, [&](const Cell& cell) { return schema.HasFamily(cell.name.family); });
+  return std::ranges::any_of(cells,
+                             [&](const Cell& cell) { return schema.HasFamily(cell.name.family); });
 }
 
 Status ReadCells(const TableSchema& schema, std::string_view stored, StoredRow* out) {

@@ -45,8 +45,7 @@ TEST(StoredRowTest, ValueThatDoesNotDecodeIsNullAndCounted) {
                                        {{"d", "other"}, "x"},
                                        {{"m", "note"}, "hi"}});
   EXPECT_EQ(read.state, StoredRow::State::kRow);
-  EXPECT_EQ(read.row,
-            (Row{Value::Int64(0), Value::Int64(7), Value(), Value::Text("hi")}));
+  EXPECT_EQ(read.row, (Row{Value::Int64(0), Value::Int64(7), Value(), Value::Text("hi")}));
   EXPECT_EQ(read.undecodable, 1u);
   EXPECT_EQ(ReadStoredRow(schema, "short", EncodeCells({{{"d", "f"}, ""}}))->state,
             StoredRow::State::kForeignKey);
@@ -65,14 +64,14 @@ TEST(StoredRowTest, AnUpdateKeepsWhatItDoesNotSet) {
   row[1] = Value::Int64(1);
   auto updated = WriteStoredRow(schema, row, before, std::vector<uint32_t>{1});
   ASSERT_TRUE(updated.ok());
-  EXPECT_EQ(*DecodeCells(*updated), (std::vector<Cell>{{{"d", "f"}, "bad"},
-                                                       {{"d", "n"}, std::string("\0\0\0\1", 4)},
-                                                       {{"x", "y"}, "z"}}));
+  EXPECT_EQ(*DecodeCells(*updated),
+            (std::vector<Cell>{
+                {{"d", "f"}, "bad"}, {{"d", "n"}, std::string("\0\0\0\1", 4)}, {{"x", "y"}, "z"}}));
   // A put sets all columns, and keeps what is no column.
   auto put = WriteStoredRow(schema, row, before, std::nullopt);
   ASSERT_TRUE(put.ok());
-  EXPECT_EQ(*DecodeCells(*put), (std::vector<Cell>{{{"d", "n"}, std::string("\0\0\0\1", 4)},
-                                                   {{"x", "y"}, "z"}}));
+  EXPECT_EQ(*DecodeCells(*put),
+            (std::vector<Cell>{{{"d", "n"}, std::string("\0\0\0\1", 4)}, {{"x", "y"}, "z"}}));
   EXPECT_EQ(**DeleteStoredRow(schema, *put), EncodeCells({{{"x", "y"}, "z"}}));
   EXPECT_EQ(*DeleteStoredRow(schema, EncodeCells({{{"d", "q"}, ""}})), std::nullopt);
 }

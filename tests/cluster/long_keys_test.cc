@@ -31,9 +31,7 @@ std::string KeyOf(char first, int i) {
   return key;
 }
 
-Predicate From(uint32_t column) {
-  return Predicate::Compare(column, Op::kGe, Value::Text("v"));
-}
+Predicate From(uint32_t column) { return Predicate::Compare(column, Op::kGe, Value::Text("v")); }
 Predicate Equal(uint32_t column, const std::string& text) {
   return Predicate::Compare(column, Op::kEq, Value::Text(text));
 }
@@ -62,8 +60,8 @@ class LongKeysTest : public testing::Test {
                       {.name = "b", .type = Type::kText}};
     schema.key = {kKey};
     schema.indexes = {{.name = "a", .columns = {kA}}, {.name = "b", .columns = {kB}}};
-    auto made = AwaitResult<TableSchema>(
-        &executor_, {}, [&](auto done) { cluster_->CreateTable(schema, done); });
+    auto made = AwaitResult<TableSchema>(&executor_, {},
+                                         [&](auto done) { cluster_->CreateTable(schema, done); });
     EXPECT_TRUE(made.ok()) << made.status();
     table_ = std::make_shared<const TableSchema>(*made);
   }

@@ -106,8 +106,7 @@ void Mishaps::Happen() {
 
 void Mishaps::Split(const pb::RegionRecord& region) {
   const int64_t key = rows_.RandomKey();
-  const std::string at =
-      random_.OneIn(3) ? "" : EncodeKey(*table_, RandomRows::KeyRow(key));
+  const std::string at = random_.OneIn(3) ? "" : EncodeKey(*table_, RandomRows::KeyRow(key));
   sim_.cluster().SplitRegion(RegionId(region.id()), at, [this, key](const Status& status) {
     if (!status.ok()) return;
     ++counts_["splits"];
@@ -154,9 +153,8 @@ void Mishaps::WhenReopened(const pb::RegionRecord& record, int tries,
   const auto now = sim_.cluster().catalog().Region(record.id());
   if (!now.has_value() || tries == 0) return;
   if (now->start_code() != record.start_code() && sim_.OpenRegion(*now)) return then(*now);
-  After(milliseconds(3), [this, record, tries, then = std::move(then)] {
-    WhenReopened(record, tries - 1, then);
-  });
+  After(milliseconds(3),
+        [this, record, tries, then = std::move(then)] { WhenReopened(record, tries - 1, then); });
 }
 
 // A server dies and is back at once. Coordinators still believe what the dead life told, and hear

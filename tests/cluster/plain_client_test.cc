@@ -43,8 +43,7 @@ TEST(PlainClientTest, OrdersNameKeysAndCellsAsTheTableHasThem) {
 TEST(PlainClientTest, TellsWhatCameOfAWrite) {
   EXPECT_TRUE(Answering("done")->Put(Schema(), kRow).ok());
   EXPECT_EQ(Answering("refused why")->Put(Schema(), kRow).code(), StatusCode::kUnavailable);
-  EXPECT_EQ(Answering("may stand why")->Put(Schema(), kRow).code(),
-            StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(Answering("may stand why")->Put(Schema(), kRow).code(), StatusCode::kDeadlineExceeded);
   EXPECT_EQ(Answering("cells")->Put(Schema(), kRow).code(), StatusCode::kInternal);
 }
 

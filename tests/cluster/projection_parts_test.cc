@@ -5,8 +5,8 @@
 #include "tamis/base/random.h"
 #include "tamis/base/testing/sim_executor.h"
 #include "tamis/feed/filter_feed.h"
-#include "tamis/routing/global_index.h"
 #include "tamis/feed/index_filter.h"
+#include "tamis/routing/global_index.h"
 
 namespace tamis {
 namespace {

@@ -52,8 +52,9 @@ RandomBatch::Outcome RandomBatch::OutcomeOf(const OfRow& row, const std::vector<
   for (size_t i = 0; i < row.writes.size(); ++i) {
     const Status& answer = answers[row.places[i]];
     if (IsUnanswered(last.code()) != IsUnanswered(answer.code())) {
-      outcome.fault = "of two writes of one row in a batch only one was answered: " +
-                      answer.ToString() + "; " + last.ToString();
+      outcome.fault =
+          "of two writes of one row in a batch only one was answered: " + answer.ToString() + "; " +
+          last.ToString();
       return outcome;
     }
     if (IsUnanswered(last.code())) continue;

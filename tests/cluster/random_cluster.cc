@@ -242,8 +242,8 @@ class RandomCluster {
     // The same row several times in one request: in order.
     while (random_.OneIn(15)) {
       const RowState& before = request.row.after();
-      const RandomWrite next = random_.OneIn(2) ? rows_.RandomInsertOf(key, before)
-                                                : rows_.RandomWriteOf(key, before);
+      const RandomWrite next =
+          random_.OneIn(2) ? rows_.RandomInsertOf(key, before) : rows_.RandomWriteOf(key, before);
       request.Add(next, MutationOf(next.write));
       Count("rows twice in a request");
     }

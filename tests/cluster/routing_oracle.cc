@@ -33,8 +33,8 @@ std::vector<Predicate> ConditionsMetBy(const TableSchema& schema, const Row& row
   return conditions;
 }
 
-std::optional<std::string> LeftOut(const std::vector<Engine*>& engines,
-                                   const TableSchema& schema, const Row& row) {
+std::optional<std::string> LeftOut(const std::vector<Engine*>& engines, const TableSchema& schema,
+                                   const Row& row) {
   const std::string key = EncodeKey(schema, row);
   for (const Predicate& condition : ConditionsMetBy(schema, row)) {
     const RoutingTerm asked = MakePlan(schema, condition, {.use_indexes = false}).routing;

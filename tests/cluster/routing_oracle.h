@@ -14,7 +14,7 @@ std::vector<Predicate> ConditionsMetBy(const TableSchema& schema, const Row& row
 
 // Which of the engines would not look at the row's key now, in a search by which condition that the
 // row meets; nullopt when none would.
-std::optional<std::string> LeftOut(const std::vector<Engine*>& engines,
-                                   const TableSchema& schema, const Row& row);
+std::optional<std::string> LeftOut(const std::vector<Engine*>& engines, const TableSchema& schema,
+                                   const Row& row);
 
 }  // namespace tamis

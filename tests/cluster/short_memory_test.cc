@@ -23,9 +23,9 @@
 #include <vector>
 
 #include "tamis/base/thread_executor.h"
+#include "tamis/feed/index_filter.h"
 #include "tamis/query/engine.h"
 #include "tamis/rocks/rocks_cluster.h"
-#include "tamis/feed/index_filter.h"
 #include "tamis/sql/extension.h"
 
 namespace {
@@ -350,8 +350,7 @@ TEST_F(ServerShortMemoryTest, AFailedWriteHoldsNothingAndHidesNoLaterOne) {
     return insert();
   };
   ASSERT_NO_FATAL_FAILURE(FailEach(next, [&](const Answer& answer) {
-    const std::string lookup =
-        "SELECT k FROM t WHERE s = 'only in row " + std::to_string(k) + "'";
+    const std::string lookup = "SELECT k FROM t WHERE s = 'only in row " + std::to_string(k) + "'";
     if (answer.code == SQLITE_OK) {
       ASSERT_EQ(Must(lookup), std::to_string(k) + "\n");
     }

@@ -62,7 +62,7 @@ class SimCluster {
   size_t asleep() const { return asleep_.size(); }
   void Kill(const std::string& server);
   void Pause(const std::string& server);
-  void Wake(const std::string& server);  // both
+  void Wake(const std::string& server);   // both
   void Expel(const std::string& server);  // although it lives
   // The entries that a compaction drops are missed by a search that is behind the times and that no
   // fence ends: nothing is done where searches are not fenced.

@@ -720,10 +720,12 @@ class ThreadedCluster {
     const bool deletes = drawn.write.kind == Write::Kind::kDelete;
     plain_history_[key].push_back(drawn.after);
     const uint64_t begun = log_.Begin(key, drawn.after);
-    const Status status = deletes ? plain_->Delete(*table_, drawn.write.row)
-                                  : plain_->Put(*table_, drawn.write.row);
+    const Status status =
+        deletes ? plain_->Delete(*table_, drawn.write.row) : plain_->Put(*table_, drawn.write.row);
     Count(std::string(deletes ? "deletes" : "puts") + " by a plain client" +
-          (status.ok() ? "" : IsRefused(status) ? " refused" : " unknown"));
+          (status.ok()         ? ""
+           : IsRefused(status) ? " refused"
+                               : " unknown"));
     return TakeAnswer(key, begun, drawn, status);
   }
   static bool IsRefused(const Status& status) { return status.code() == StatusCode::kUnavailable; }

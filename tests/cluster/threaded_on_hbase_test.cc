@@ -35,12 +35,10 @@ uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
 std::vector<std::string> PlainClientOn(const LocalHBase& hbase) {
   std::string class_path = TAMIS_TEST_CLASSES ":" + hbase.Run("classpath");
   class_path.pop_back();  // the end of the line
-  return {"/bin/sh",
-          "-c",
+  return {"/bin/sh", "-c",
           "exec java -XX:+UseSerialGC -Xmx128m -cp \"$1\" tamis.hbase.PlainClient \"$2\" "
           "2>\"$0\"",
-          LocalHBase::Directory() + "/log/plain-client.log",
-          class_path};
+          LocalHBase::Directory() + "/log/plain-client.log", class_path};
 }
 
 TEST(ThreadedOnHBaseTest, EveryAcknowledgedRowIsFoundAndNothingElse) {

@@ -23,8 +23,8 @@
 #include "tamis/rocks/search_position.h"
 #include "tamis/table/codec.h"
 #include "tamis/table/decimal.h"
-#include "tamis/table/testing/random_keys.h"
 #include "tamis/table/stored_row.h"
+#include "tamis/table/testing/random_keys.h"
 
 namespace tamis {
 namespace {

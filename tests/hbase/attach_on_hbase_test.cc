@@ -399,9 +399,9 @@ TEST_F(AttachOnHBaseTest, ARunningCoordinatorFindsATableThatWasAttachedAgain) {
   ASSERT_EQ(owner.Fill(0, 20), Status());
   program_->Do(Attach("t", "t"));
   ThreadExecutor executor(2);
-  auto cluster = HBaseCluster::Open({.client = {.addresses = LocalHBase::Get().addresses()},
-                                     .name_space = name_space_},
-                                    &executor);
+  auto cluster = HBaseCluster::Open(
+      {.client = {.addresses = LocalHBase::Get().addresses()}, .name_space = name_space_},
+      &executor);
   ASSERT_TRUE(cluster.ok()) << cluster.status();
   Engine engine(cluster->get(), &executor, {});
   const auto count = [&]() -> Result<size_t> {

@@ -47,19 +47,17 @@ OracleConfig ConfigOf(uint64_t seed) {
 }
 
 std::string OracleConfig::Text() const {
-  static constexpr const char* kKinds[] = {
-      "DB",
-      "TransactionDB (committed)",
-      "TransactionDB (prepared)",
-      "TransactionDB (unprepared)",
-      "OptimisticTransactionDB",
-      "TransactionDB (committed, over FilteredDB)"};
+  static constexpr const char* kKinds[] = {"DB",
+                                           "TransactionDB (committed)",
+                                           "TransactionDB (prepared)",
+                                           "TransactionDB (unprepared)",
+                                           "OptimisticTransactionDB",
+                                           "TransactionDB (committed, over FilteredDB)"};
   static constexpr const char* kStyles[] = {"level", "universal", "fifo", "remote"};
   return "seed " + std::to_string(seed) + ": " + kKinds[static_cast<int>(kind)] + ", " +
          kStyles[static_cast<int>(style)] + (logs ? "" : ", no log") + (blobs ? ", blobs" : "") +
-         (families > 3 ? ", many families" : "") +
-         (disk_fails ? ", failing disk" : "") + (loses_files ? ", key files get lost" : "") +
-         (fault.empty() ? "" : ", fault " + fault);
+         (families > 3 ? ", many families" : "") + (disk_fails ? ", failing disk" : "") +
+         (loses_files ? ", key files get lost" : "") + (fault.empty() ? "" : ", fault " + fault);
 }
 
 }  // namespace tamis::lsm

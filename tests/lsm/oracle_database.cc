@@ -154,8 +154,8 @@ Status OracleDatabase::OpenBase(rocksdb::DBOptions db_options,
       status = rocksdb::DB::Open(db_options, path, families, &handles, &base);
       break;
     case Kind::kOptimistic:
-      status = rocksdb::OptimisticTransactionDB::Open(db_options, path, families, &handles,
-                                                      &optimistic);
+      status =
+          rocksdb::OptimisticTransactionDB::Open(db_options, path, families, &handles, &optimistic);
       base = optimistic;
       break;
     case Kind::kCommitted:
@@ -223,8 +223,7 @@ bool OracleDatabase::Open(std::function<void()> between_questions) {
   for (const std::string& name : names) {
     if (name[0] == 't') families.emplace_back(name, options);
   }
-  filter =
-      *DatabaseFilter::Create({.directory = keys_path, .env = options.env, .faults = faults});
+  filter = *DatabaseFilter::Create({.directory = keys_path, .env = options.env, .faults = faults});
   rocksdb::DBOptions db_options(options);
   filter->Attach(&db_options, &families);
   if (const Status status = OpenBase(db_options, families); !status.ok()) {

@@ -27,9 +27,9 @@ void OracleMishaps::Disturb() {
   const uint64_t choice = database_.random.Uniform(100);
   // Universal compactions of ingested files that are newer than a memtable which is being flushed
   // fail RocksDB's own check, after which nothing is ever installed again.
-  const bool may_ingest =
-      database_.config.kind != Kind::kPrepared && database_.config.kind != Kind::kUnprepared &&
-      database_.config.style != Style::kUniversal;
+  const bool may_ingest = database_.config.kind != Kind::kPrepared &&
+                          database_.config.kind != Kind::kUnprepared &&
+                          database_.config.style != Style::kUniversal;
   if (choice < 18) {
     ++database_.counts.flushes;
     (void)database_.db->Flush({}, AnyFamily());

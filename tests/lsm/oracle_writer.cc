@@ -79,8 +79,8 @@ void OracleWriter::Write(int thread, const std::atomic<bool>& stops) {
       transaction = database_.BeginTransaction(write, random.OneIn(2) ? 0 : 100);
     }
     // Only under a name can it be prepared, and parts of it be written before that.
-    const bool prepares = (is_modelled || database_.config.kind != Kind::kUnprepared) &&
-                          random.OneIn(3);
+    const bool prepares =
+        (is_modelled || database_.config.kind != Kind::kUnprepared) && random.OneIn(3);
     if (transaction != nullptr &&
         (prepares || (is_modelled && database_.config.kind == Kind::kUnprepared))) {
       (void)transaction->SetName(NewName(thread));
@@ -96,8 +96,8 @@ void OracleWriter::Write(int thread, const std::atomic<bool>& stops) {
       const std::string key = OracleDatabase::Numbered('k', number);
       const std::string value(random.Uniform(80), static_cast<char>('a' + random.Uniform(26)));
       const auto choice = random.Uniform(12);
-      const size_t place = static_cast<size_t>(std::ranges::find(database_.fixed, family) -
-                                               database_.fixed.begin());
+      const size_t place =
+          static_cast<size_t>(std::ranges::find(database_.fixed, family) - database_.fixed.begin());
       if (choice < 3) acknowledged.Note(place, number, OracleCounts::kNotThere);
       if (choice == 3 || choice > 7) acknowledged.Note(place, number, OracleCounts::kThere);
       rocksdb::Status done;

@@ -70,9 +70,7 @@ class WordArray {
   // pages of 4 KB most jumps would walk the page table too.
   static constexpr size_t kHugePage = size_t{2} << 20;
   static bool Large(size_t size_bytes) { return size_bytes >= 2 * kHugePage; }
-  static size_t LargeAlignment() {
-    return TheZeroedMemory().huge_pages ? kHugePage : kAlignment;
-  }
+  static size_t LargeAlignment() { return TheZeroedMemory().huge_pages ? kHugePage : kAlignment; }
 
   struct Free {
     size_t alignment;

@@ -29,10 +29,10 @@ bool Fails() {
 void* AllocateOrFail(size_t size, size_t alignment) {
   if (Fails()) throw std::bad_alloc();
   if (size == 0) size = 1;
-  void* const place = alignment <= alignof(std::max_align_t)
-                          ? std::malloc(size)
-                          : std::aligned_alloc(alignment, (size + alignment - 1) / alignment *
-                                                              alignment);
+  void* const place =
+      alignment <= alignof(std::max_align_t)
+          ? std::malloc(size)
+          : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   if (place == nullptr) throw std::bad_alloc();
   return place;
 }

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "tamis/cluster/region_server.h"
 #include "tamis/cluster/error.h"
+#include "tamis/cluster/region_server.h"
 #include "tamis/table/codec.h"
 #include "tamis/table/key_format.h"
 
