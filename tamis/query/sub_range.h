@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tamis/base/executor.h"
 #include "tamis/cluster/cluster.h"
 #include "tamis/query/retry_pauses.h"
 #include "tamis/table/row.h"
