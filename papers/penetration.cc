@@ -149,7 +149,7 @@ Table Reached(const std::vector<Guarded>& guards, uint64_t existing) {
 // The day's requests, if all of them were for rows that do not exist.
 Table ADay(const std::vector<Guarded>& guards, uint64_t existing) {
   Table table{
-      .title = "Of 2 billion requests a day for rows that do not exist, those that reach it",
+      .title = "Requests that reach it, of 2 billion a day for rows that do not exist",
       .what = {"filter in front of it"},
       .formulas = {"formula"},
       .numbers = Table::Numbers::kCounts};

@@ -15,8 +15,8 @@ Section Introduction(uint64_t seed) {
       {fmt::format("Written by `bench/run published_figures tables --seed {} -o docs`; a test "
                    "compares it with what that command writes.",
                    seed),
-       "What has been printed about the kinds of filter that this library has, beside what the "
-       "formulas give (`tamis/filter/fpr.h`) and what our own classes show. Where a source has a "
+       "Published figures about the kinds of filter of this library, beside the results of the "
+       "formulas (`tamis/filter/fpr.h`) and measurements of our own classes. Where a source has a "
        "formula, the last formula column is the one that holds. *print is* says whether the "
        "printed figure is that of the last formula, to 1 %; of another formula that the table "
        "names; or of none. Measured rates come with the interval that holds the true rate in 95 "

@@ -1,5 +1,5 @@
 // OpenedStore: a store, opened by its name: the cluster that holds its tables, and a coordinator
-// over it. The one place that knows which kinds of store there are; the program, the extension and
+// over it. store_kind.h lists the kinds of stores; the program, the extension and
 // the examples open theirs here.
 //
 //   rocks:DIRECTORY[?mode=ro]

@@ -1,0 +1,28 @@
+#include "tamis/store/store_kind.h"
+
+#include <algorithm>
+
+namespace tamis {
+
+std::string_view PrefixOfStore(std::string_view name) {
+  const auto is_letter = [](unsigned char c) { return (c >= 'a' && c <= 'z') || c == '+'; };
+  const size_t colon = name.find(':');
+  if (colon == std::string_view::npos || colon == 0) return "";
+  const std::string_view prefix = name.substr(0, colon);
+  return std::ranges::all_of(prefix, is_letter) ? prefix : "";
+}
+
+Result<const StoreKind*> KindOfStore(const std::string& name) {
+  const std::string_view prefix = PrefixOfStore(name);
+  if (prefix.empty()) return &kRocksKind;
+  std::string forms;
+  for (const StoreKind* kind : kStoreKinds) {
+    if (kind->prefix == prefix) return kind;
+    forms += (forms.empty() ? "" : " and ") + std::string(kind->form);
+  }
+  return InvalidArgument("cannot open store \"" + name + "\": there is no kind of store \"" +
+                         std::string(prefix) + "\"; there is " + forms +
+                         " (write a directory of that name as \"./" + name + "\")");
+}
+
+}  // namespace tamis
