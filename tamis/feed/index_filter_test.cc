@@ -124,6 +124,75 @@ TEST_F(IndexFilterTest, ASnapshotIsRestoredWhereItsCountersFitTheBudget) {
   }
 }
 
+TEST_F(IndexFilterTest, RemovalOfNothingChangesNothing) {
+  auto restored = Make(Index());
+  ASSERT_TRUE(restored->RestoreGeneration(*Filled(3)->Snapshot()));
+  restored->Publish();
+  restored->Remove({});
+  EXPECT_TRUE(restored->as_restored());
+}
+
+TEST_F(IndexFilterTest, NoRecountIsWantedWhileOneIsUnderWay) {
+  auto filter = Filled(300);
+  ASSERT_TRUE(filter->WantsRecount(kForSizeAlone));
+  filter->BeginGeneration(true);
+  EXPECT_FALSE(filter->WantsRecount(kForSizeAlone));
+  filter->AbandonGeneration();
+  EXPECT_TRUE(filter->WantsRecount(kForSizeAlone));
+}
+
+TEST_F(IndexFilterTest, PublicationTellsTheRangeOfValues) {
+  pb::PollRequest request;
+  request.set_coordinator(1);
+  std::optional<pb::PollReply> reply;
+  const auto poll = [&] {
+    feed_->Poll(
+        request, [this] { return executor_.Now() + std::chrono::seconds(1); },
+        [&](Result<pb::PollReply> answer) { reply.emplace(std::move(*answer)); });
+    executor_.RunFor(std::chrono::milliseconds(2));
+    request.set_start_code(reply->start_code());
+    request.set_applied(reply->to());
+  };
+  poll();
+  const auto filter = Filled(30);
+  poll();
+  const auto published = std::ranges::find_if(reply->events(), [](const pb::Event& event) {
+    return event.kind() == pb::Event::INDEX_COMPLETE;
+  });
+  ASSERT_NE(published, reply->events().end());
+  EXPECT_TRUE(published->has_range());
+  EXPECT_EQ(published->min(), Entry(0).first);
+  EXPECT_EQ(published->max(), Entry(9).first);  // "value 9" is behind "value 29"
+}
+
+// A coordinator listens and has applied nothing since the publication.
+TEST_F(IndexFilterTest, ValueInThePublishedRangeWaitsForNoLaterWidening) {
+  auto filter = Filled(30);
+  const EntryKey known = Entry(15);
+  const std::vector<std::string> behind = {"w"};
+  const EntryKey wide = MakeEntryKey(Index(), behind);
+  const uint64_t widened = filter->Add(std::span(&wide, 1));
+  EXPECT_GT(widened, 0u);
+  EXPECT_EQ(filter->WaitFor(std::span(&wide, 1)), widened);
+  EXPECT_EQ(filter->WaitFor(std::span(&known, 1)), 0u);
+}
+
+TEST_F(IndexFilterTest, ProjectionIsCutAtItsBoundAcrossLayers) {
+  const auto filter = Filled(300);
+  ASSERT_GE(filter->layers(), 3u);
+  const auto bytes_of = [](const pb::Projection& projection) {
+    size_t bytes = 0;
+    for (const std::string& layer : projection.layers()) bytes += layer.size();
+    return bytes;
+  };
+  const pb::Projection whole = *filter->Project();
+  const size_t layer = whole.layers(0).size();
+  for (const size_t bound : {layer / 2 / 8 * 8, layer, layer + 8, 2 * layer - 8}) {
+    EXPECT_EQ(bytes_of(*filter->Project({}, bound)), bound);
+  }
+  EXPECT_EQ(bytes_of(*filter->Project({}, 100 * layer)), bytes_of(whole));
+}
+
 // ---- Sizes
 
 // Counts the entries into a new generation, as a recount does.
@@ -146,6 +215,21 @@ TEST_F(IndexFilterTest, AThirdLayerAsksForASizeThatFits) {
     EXPECT_GE(static_cast<double>(filter->geometry().Capacity()), 0.9 * values);
     EXPECT_LE(static_cast<double>(filter->geometry().Capacity()), 1.5 * values);
     for (const EntryKey& entry : entries) EXPECT_TRUE(filter->MayContain(entry));
+  }
+}
+
+TEST_F(IndexFilterTest, FewExpectedValuesMakeASmallFilter) {
+  IndexSpec index = Index();
+  uint64_t before = 0;
+  for (const uint64_t expected : {4, 20, 60}) {
+    index.expected_values = expected;
+    auto filter = Make(index);
+    filter->BeginGeneration(false);
+    filter->Publish();
+    const uint64_t capacity = filter->geometry().Capacity();
+    EXPECT_GE(capacity, expected);
+    EXPECT_GT(capacity, before);
+    before = capacity;
   }
 }
 

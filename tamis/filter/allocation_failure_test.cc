@@ -3,7 +3,7 @@
 
 #include <new>
 
-#include "tamis/filter/testing/failing_new.h"
+#include "tamis/base/testing/failing_allocations.h"
 #include "tamis/filter/testing/filters.h"
 
 namespace tamis {
@@ -19,13 +19,13 @@ class AllocationFailureTest : public testing::Test {
     for (int failures = 0;; ++failures) {
       F filter = *F::Deserialize(bytes, mode);
       bool failed = false;
-      FailAllocationAfter(failures);
+      FailingAllocations::Begin(static_cast<uint64_t>(failures), /*only_one=*/false);
       try {
         change(&filter);
       } catch (const std::bad_alloc&) {
         failed = true;
       }
-      FailAllocationAfter(-1);
+      FailingAllocations::End();
       if (!failed) return failures;
       EXPECT_TRUE(filter.Serialize() == bytes) << "allocation " << failures << " failed";
     }

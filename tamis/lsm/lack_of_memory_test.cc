@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "tamis/base/hash.h"
+#include "tamis/base/testing/failing_allocations.h"
 #include "tamis/lsm/database_filter.h"
 #include "tamis/lsm/hooks.h"
 #include "tamis/lsm/sorted_hashes.h"
-#include "tamis/lsm/testing/failing_allocations.h"
 
 namespace tamis::lsm {
 namespace {

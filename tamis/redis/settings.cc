@@ -178,7 +178,11 @@ const char* ReadWord(String* name_word, String* value_word) {
     return nullptr;
   }
   if (strcasecmp(name, "tamis-fault") == 0) {
-    return SetFault(server.StringPtrLen(value_word, nullptr)) ? nullptr : "is no fault";
+    const char* const fault = server.StringPtrLen(value_word, nullptr);
+    if (!SetFault(fault)) return "is no fault";
+    server.Log(nullptr, "warning", "tamis-fault %s: ROWS WILL BE REFUSED. This is for tests only",
+               fault);
+    return nullptr;
   }
   return "is no setting of this module; docs/REDIS.md lists them";
 }

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "tamis/base/testing/failing_allocations.h"
 #include "tamis/base/thread_executor.h"
 #include "tamis/feed/index_filter.h"
 #include "tamis/query/engine.h"
@@ -29,11 +30,6 @@
 #include "tamis/sql/extension.h"
 
 namespace {
-
-// For this thread: how many allocations succeed before they fail; -1: all.
-thread_local int64_t allocations_left = -1;
-// Whether all later ones fail, too.
-thread_local bool memory_stays_short = false;
 
 // Where the code of RocksDB lies in memory.
 std::pair<uintptr_t, uintptr_t> FindRocksDb() {
@@ -64,27 +60,7 @@ bool IsInRocksDb() {
   return false;
 }
 
-void* Allocate(size_t size, size_t alignment) {
-  if (allocations_left == 0 && !IsInRocksDb()) {
-    if (!memory_stays_short) allocations_left = -2;
-    throw std::bad_alloc();
-  }
-  if (allocations_left > 0) --allocations_left;
-  void* memory = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
 }  // namespace
-
-void* operator new(size_t size) { return Allocate(size, alignof(std::max_align_t)); }
-void* operator new(size_t size, std::align_val_t alignment) {
-  return Allocate(size, static_cast<size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace tamis {
 namespace {
@@ -103,6 +79,7 @@ class ShortMemoryTest : public ::testing::Test {
     directory_ = std::filesystem::temp_directory_path() /
                  ("tamis_short_memory_test." + std::to_string(::getpid()));
     std::filesystem::remove_all(directory_);
+    FailingAllocations::Exempt(IsInRocksDb);
     executor_ = std::make_unique<ThreadExecutor>(1);
     RocksCluster::Options options;
     options.store.directory = directory_;
@@ -152,8 +129,9 @@ class ShortMemoryTest : public ::testing::Test {
     Answer answer;
     answer.text.reserve(4096);
     const char* rest = sql.c_str();
-    allocations_left = allocations;
-    memory_stays_short = stays_short;
+    if (allocations >= 0) {
+      FailingAllocations::Begin(static_cast<uint64_t>(allocations), !stays_short);
+    }
     while (*rest != '\0' && answer.code == SQLITE_OK) {
       sqlite3_stmt* statement = nullptr;
       answer.code = sqlite3_prepare_v2(db_, rest, -1, &statement, &rest);
@@ -170,8 +148,8 @@ class ShortMemoryTest : public ::testing::Test {
       const int end = sqlite3_finalize(statement);
       if (answer.code == SQLITE_DONE) answer.code = end;
     }
-    reached_ = allocations_left == 0 || allocations_left == -2;
-    allocations_left = -1;
+    reached_ = allocations >= 0 && FailingAllocations::failed() > 0;
+    FailingAllocations::End();
     if (answer.code != SQLITE_OK) answer.text = sqlite3_errmsg(db_);
     return answer;
   }
@@ -398,14 +376,13 @@ int SilentAdds(const Faults& faults) {
     filter.Publish();
     const EntryKey entry{.hashes = {42}, .first = "a value that is no short string"};
     const uint64_t before = feed->Last();
-    allocations_left = n;
-    memory_stays_short = false;
+    FailingAllocations::Begin(static_cast<uint64_t>(n), /*only_one=*/true);
     try {
       filter.Add(std::span(&entry, 1));
     } catch (const std::bad_alloc&) {
     }
-    reached = allocations_left == -2;
-    allocations_left = -1;
+    reached = FailingAllocations::failed() > 0;
+    FailingAllocations::End();
     filter.Add(std::span(&entry, 1));
     silent += filter.WaitFor(std::span(&entry, 1)) <= before;
   }

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace tamis::lsm {
+namespace tamis {
 
 class FailingAllocations {
  public:
@@ -14,10 +14,14 @@ class FailingAllocations {
   FailingAllocations(const FailingAllocations&) = delete;
   FailingAllocations& operator=(const FailingAllocations&) = delete;
 
-  // Like an object of this class that lives on.
+  // Like an object of this class that lives until End.
   static void Begin(uint64_t before, bool only_one);
+  static void End();
 
   static uint64_t failed();  // of this thread, since the latest was made or begun
+
+  // An allocation for which this says true never fails; nullptr: none is exempt. For all threads.
+  static void Exempt(bool (*is_exempt)());
 
   // Within it nothing fails: for what is not ours and bears no failure.
   class Pause {
@@ -32,4 +36,4 @@ class FailingAllocations {
   };
 };
 
-}  // namespace tamis::lsm
+}  // namespace tamis

@@ -1,17 +1,18 @@
-#include "tamis/lsm/testing/failing_allocations.h"
+#include "tamis/base/testing/failing_allocations.h"
 
 #include <cstddef>
 #include <cstdlib>
 #include <new>
 #include <utility>
 
-namespace tamis::lsm {
+namespace tamis {
 namespace {
 
 thread_local constinit bool is_on = false;
 thread_local constinit bool is_only_one = false;
 thread_local constinit uint64_t before_failure = 0;
 thread_local constinit uint64_t failures = 0;
+constinit bool (*is_exempt_now)() = nullptr;
 
 bool Fails() {
   if (!is_on) return false;
@@ -19,6 +20,7 @@ bool Fails() {
     --before_failure;
     return false;
   }
+  if (is_exempt_now != nullptr && is_exempt_now()) return false;
   ++failures;
   if (is_only_one) is_on = false;
   return true;
@@ -46,7 +48,11 @@ void FailingAllocations::Begin(uint64_t before, bool only_one) {
   is_on = true;
 }
 
-FailingAllocations::~FailingAllocations() { is_on = false; }
+void FailingAllocations::End() { is_on = false; }
+
+FailingAllocations::~FailingAllocations() { End(); }
+
+void FailingAllocations::Exempt(bool (*is_exempt)()) { is_exempt_now = is_exempt; }
 
 uint64_t FailingAllocations::failed() { return failures; }
 
@@ -54,12 +60,12 @@ FailingAllocations::Pause::Pause() : was_on_(std::exchange(is_on, false)) {}
 
 FailingAllocations::Pause::~Pause() { is_on = was_on_; }
 
-}  // namespace tamis::lsm
+}  // namespace tamis
 
 // The other forms come back to these.
-void* operator new(size_t size) { return tamis::lsm::AllocateOrFail(size, 0); }
+void* operator new(size_t size) { return tamis::AllocateOrFail(size, 0); }
 void* operator new(size_t size, std::align_val_t alignment) {
-  return tamis::lsm::AllocateOrFail(size, static_cast<size_t>(alignment));
+  return tamis::AllocateOrFail(size, static_cast<size_t>(alignment));
 }
 void operator delete(void* place) noexcept { std::free(place); }
 void operator delete(void* place, size_t) noexcept { std::free(place); }
