@@ -110,7 +110,14 @@ void Poller::Poll(const std::string& name) {
     }
   }
   stub->Poll(request, [weak = weak_from_this(), name, number, sent](Result<pb::PollReply> reply) {
-    if (auto self = weak.lock()) self->OnReply(name, number, sent, std::move(reply));
+    auto self = weak.lock();
+    if (!self) return;
+    // The caller may be the server's own thread. Without memory the polling of this server ends
+    // here, and begins again with the next look for servers (Forgotten).
+    (void)WithoutExceptions([&] {
+      self->OnReply(name, number, sent, std::move(reply));
+      return Status::Ok();
+    });
   });
 }
 
@@ -178,10 +185,13 @@ void Poller::OnReply(const std::string& name, uint64_t number, Time sent,
   // call, but not for ever.
   constexpr int kDeepest = 8;
   thread_local int depth = 0;
+  struct Deeper {
+    Deeper() { ++depth; }
+    ~Deeper() { --depth; }
+  };
   if (pause == Duration(0) && depth < kDeepest) {
-    ++depth;
+    const Deeper deeper;
     PollAgain(name, number);
-    --depth;
   } else {
     PollAfter(name, number, pause);
   }

@@ -12,7 +12,8 @@ thread_local constinit bool is_on = false;
 thread_local constinit bool is_only_one = false;
 thread_local constinit uint64_t before_failure = 0;
 thread_local constinit uint64_t failures = 0;
-constinit bool (*is_exempt_now)() = nullptr;
+using IsExempt = bool (*)();
+constinit IsExempt is_exempt_now = nullptr;
 
 bool Fails() {
   if (!is_on) return false;
@@ -62,12 +63,50 @@ FailingAllocations::Pause::~Pause() { is_on = was_on_; }
 
 }  // namespace tamis
 
-// The other forms come back to these.
+namespace {
+
+void* AllocateOrNull(size_t size, size_t alignment) noexcept {
+  try {
+    return tamis::AllocateOrFail(size, alignment);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+// All forms: a sanitizer has replacements of its own for those that are missing.
 void* operator new(size_t size) { return tamis::AllocateOrFail(size, 0); }
+void* operator new[](size_t size) { return tamis::AllocateOrFail(size, 0); }
 void* operator new(size_t size, std::align_val_t alignment) {
   return tamis::AllocateOrFail(size, static_cast<size_t>(alignment));
 }
+void* operator new[](size_t size, std::align_val_t alignment) {
+  return tamis::AllocateOrFail(size, static_cast<size_t>(alignment));
+}
+void* operator new(size_t size, const std::nothrow_t&) noexcept { return AllocateOrNull(size, 0); }
+void* operator new[](size_t size, const std::nothrow_t&) noexcept {
+  return AllocateOrNull(size, 0);
+}
+void* operator new(size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return AllocateOrNull(size, static_cast<size_t>(alignment));
+}
+void* operator new[](size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return AllocateOrNull(size, static_cast<size_t>(alignment));
+}
 void operator delete(void* place) noexcept { std::free(place); }
+void operator delete[](void* place) noexcept { std::free(place); }
 void operator delete(void* place, size_t) noexcept { std::free(place); }
+void operator delete[](void* place, size_t) noexcept { std::free(place); }
 void operator delete(void* place, std::align_val_t) noexcept { std::free(place); }
+void operator delete[](void* place, std::align_val_t) noexcept { std::free(place); }
 void operator delete(void* place, size_t, std::align_val_t) noexcept { std::free(place); }
+void operator delete[](void* place, size_t, std::align_val_t) noexcept { std::free(place); }
+void operator delete(void* place, const std::nothrow_t&) noexcept { std::free(place); }
+void operator delete[](void* place, const std::nothrow_t&) noexcept { std::free(place); }
+void operator delete(void* place, std::align_val_t, const std::nothrow_t&) noexcept {
+  std::free(place);
+}
+void operator delete[](void* place, std::align_val_t, const std::nothrow_t&) noexcept {
+  std::free(place);
+}
