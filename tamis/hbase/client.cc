@@ -7,6 +7,7 @@
 #include <thread>
 #include <variant>
 
+#include "tamis/base/waits_for_memory.h"
 #include "tamis/hbase/admin.h"
 #include "tamis/hbase/batch.h"
 #include "tamis/hbase/row_calls.h"
@@ -22,6 +23,15 @@ struct ClientThread {
       : session(io, std::move(options), std::move(tls)), admin(session) {}
 
   Deadline OperationDeadline() const { return Clock::now() + session.options.operation_timeout; }
+
+  // An exception that leaves a handler would end the process, and one in the middle of a connection
+  // would leave it half done: handlers wait for memory, each for half a minute at the most.
+  void Run() {
+    while (true) {
+      const WaitsForMemory waits;
+      if (io.run_one() == 0) return;
+    }
+  }
 
   asio::io_context io{1};
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work{
@@ -49,7 +59,8 @@ Task<void> Run(Keep keep, Make make, Done<T> done) {
 
 template <class T, class Keep, class Make>
 void Spawn(asio::io_context& io, Keep keep, Make make, Done<T> done) {
-  // Out of memory, or a fault of ours: nobody would ever hear of the call, so the process ends.
+  // Out of memory for half a minute, or a fault of ours: the call would never be answered, so the
+  // process ends.
   asio::co_spawn(io, Run<T, Keep, Make>(std::move(keep), std::move(make), std::move(done)),
                  EndIfItThrew);
 }
@@ -75,7 +86,7 @@ Result<std::unique_ptr<Client>> Client::Open(ClientOptions options) {
     TAMIS_ASSIGN_OR_RETURN(tls, TlsContext::Load(*options.tls));
   }
   auto inside = std::make_shared<ClientThread>(std::move(options), std::move(tls));
-  inside->thread = std::thread([io = &inside->io] { io->run(); });
+  inside->thread = std::thread([client = inside.get()] { client->Run(); });
   return std::unique_ptr<Client>(new Client(std::move(inside)));
 }
 

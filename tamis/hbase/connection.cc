@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "tamis/base/coding.h"
+#include "tamis/base/exception_status.h"
 #include "tamis/hbase/transport.h"
 #include "tamis/hbase/wire.pb.h"
 
@@ -258,9 +259,12 @@ void Connection::TakeAnswer(const FrameReader::Frame& frame) {
   if (frame.is_cut()) {
     std::string_view bytes = frame.bytes;
     if (Status taken = TakeHeader(&bytes, &header); !taken.ok()) return Fail(std::move(taken));
-    reply = Reply::Unknown(
-        ResourceExhausted("an answer of " + std::to_string(frame.size) + " bytes, where " +
-                          std::to_string(options_.max_frame_bytes) + " are allowed"));
+    const std::string what = "an answer of " + std::to_string(frame.size) + " bytes";
+    reply = Reply::Unknown(frame.size <= options_.max_frame_bytes
+                               ? OutOfMemory().WithContext(what)
+                               : ResourceExhausted(what + ", where " +
+                                                   std::to_string(options_.max_frame_bytes) +
+                                                   " are allowed"));
   } else {
     reply.outcome = Reply::Outcome::kAnswer;
     reply.frame = std::make_shared<const std::string>(frame.bytes);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "tamis/base/coding.h"
+#include "tamis/base/waits_for_memory.h"
 #include "tamis/hbase/wire.pb.h"
 
 namespace tamis::hbase {
@@ -83,9 +84,16 @@ Result<std::optional<FrameReader::Frame>> FrameReader::Next() {
   const uint32_t size = reader.Big32();
   if (!reader.ok()) return std::optional<Frame>();
   if (size > max_frame_bytes_) return Cut(size, reader.rest());
-  if (reader.rest().size() < size) return std::optional<Frame>();
+  if (reader.rest().size() < size) {
+    return LacksMemoryFor(size) ? Cut(size, reader.rest()) : std::optional<Frame>();
+  }
   begin_ += 4 + size;
   return std::optional(Frame{.bytes = reader.Bytes(size), .size = size});
+}
+
+// A buffer grows by doubling, and the answer is copied out of it. Small answers wait for memory.
+bool FrameReader::LacksMemoryFor(uint32_t size) const {
+  return size > kKeptBufferBytes && buffer_.size() < size && !HasMemoryFor(size_t{4} * size);
 }
 
 // A frame that cannot be an answer is refused without waiting for its rest: a foreign server may

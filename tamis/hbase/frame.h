@@ -50,7 +50,8 @@ class FrameReader {
   struct Frame {
     std::string_view bytes;
     size_t size = 0;
-    // `bytes` are the header alone: the rest was too large, and is passed over.
+    // `bytes` are the header alone: the rest was too large, or there is no memory for it, and is
+    // passed over.
     bool is_cut() const { return bytes.size() < size; }
   };
   // The next frame, without its size; valid until Space() is called again. Nothing when it has not
@@ -62,6 +63,7 @@ class FrameReader {
   size_t capacity() const { return buffer_.size(); }
 
  private:
+  bool LacksMemoryFor(uint32_t size) const;
   Result<std::optional<Frame>> Cut(uint32_t size, std::string_view bytes);
   void PassOver();
 

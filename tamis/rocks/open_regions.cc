@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "tamis/base/coding.h"
+#include "tamis/base/waits_for_memory.h"
 #include "tamis/rocks/entry_cursor.h"
-#include "tamis/rocks/patient_env.h"
 #include "tamis/rocks/row_cursor.h"
 
 namespace tamis {

@@ -1,29 +1,11 @@
 #include "tamis/rocks/patient_env.h"
 
-#include <chrono>
 #include <memory>
-#include <new>
-#include <thread>
+
+#include "tamis/base/waits_for_memory.h"
 
 namespace tamis {
 namespace {
-
-constexpr auto kPause = std::chrono::milliseconds(10);
-constexpr int kPauses = 3000;
-
-thread_local int waiting = 0;  // WaitsForMemory that live on this thread
-thread_local int pauses = 0;   // since the first of them
-std::new_handler previous = nullptr;
-
-void WaitOrFail() {
-  if (waiting > 0 && pauses < kPauses) {
-    ++pauses;
-    std::this_thread::sleep_for(kPause);
-    return;
-  }
-  if (previous == nullptr) throw std::bad_alloc();
-  previous();
-}
 
 struct Job {
   void (*function)(void* argument);
@@ -43,17 +25,6 @@ void Unschedule(void* job) {
 }
 
 }  // namespace
-
-WaitsForMemory::WaitsForMemory() {
-  static const bool installed = [] {
-    previous = std::set_new_handler(WaitOrFail);
-    return true;
-  }();
-  (void)installed;
-  if (waiting++ == 0) pauses = 0;
-}
-
-WaitsForMemory::~WaitsForMemory() { --waiting; }
 
 void PatientEnv::Schedule(void (*function)(void* argument), void* argument, Priority priority,
                           void* tag, void (*unschedule)(void* argument)) {

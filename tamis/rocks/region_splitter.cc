@@ -3,7 +3,7 @@
 #include <new>
 
 #include "tamis/base/exception_status.h"
-#include "tamis/rocks/patient_env.h"
+#include "tamis/base/waits_for_memory.h"
 #include "tamis/rocks/row_cursor.h"
 
 namespace tamis {

@@ -5,7 +5,7 @@
 #include <asio/use_future.hpp>
 #include <atomic>
 
-#include "tamis/rocks/patient_env.h"
+#include "tamis/base/waits_for_memory.h"
 
 namespace tamis {
 namespace {

@@ -14,6 +14,7 @@ thread_local constinit uint64_t before_failure = 0;
 thread_local constinit uint64_t failures = 0;
 using IsExempt = bool (*)();
 constinit IsExempt is_exempt_now = nullptr;
+constinit bool asks_handler = false;
 
 bool Fails() {
   if (!is_on) return false;
@@ -30,7 +31,11 @@ bool Fails() {
 }  // namespace
 
 void* AllocateOrFail(size_t size, size_t alignment) {
-  if (Fails()) throw std::bad_alloc();
+  while (Fails()) {
+    const std::new_handler handler = asks_handler ? std::get_new_handler() : nullptr;
+    if (handler == nullptr) throw std::bad_alloc();
+    handler();
+  }
   if (size == 0) size = 1;
   void* const place =
       alignment <= alignof(std::max_align_t)
@@ -56,6 +61,8 @@ FailingAllocations::~FailingAllocations() { End(); }
 void FailingAllocations::Exempt(bool (*is_exempt)()) { is_exempt_now = is_exempt; }
 
 uint64_t FailingAllocations::failed() { return failures; }
+
+void FailingAllocations::AskNewHandler() { asks_handler = true; }
 
 FailingAllocations::Pause::Pause() : was_on_(std::exchange(is_on, false)) {}
 

@@ -23,6 +23,10 @@ class FailingAllocations {
   // An allocation for which this says true never fails; nullptr: none is exempt. For all threads.
   static void Exempt(bool (*is_exempt)());
 
+  // From here on a failure calls the new-handler, if there is one, and tries again: for all
+  // threads.
+  static void AskNewHandler();
+
   // Within it nothing fails: for what is not ours and bears no failure.
   class Pause {
    public:
