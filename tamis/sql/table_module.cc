@@ -138,24 +138,28 @@ int Connect(sqlite3* db, void* client, int argc, const char* const* argv, sqlite
   return SQLITE_OK;
 }
 
-// CREATE VIRTUAL TABLE.
+// xCreate, for CREATE VIRTUAL TABLE: makes the table in the store if it is not there, and declares
+// its columns. An error leaves nothing behind in SQLite's schema.
 int Create(sqlite3* db, void* client, int argc, const char* const* argv, sqlite3_vtab** out,
            char** error) {
   return Connect(db, client, argc, argv, out, error, true);
 }
 
-// The table stands in the schema of the connection's own database already.
+// xConnect: the table stands in SQLite's schema already. Finds it in the store and declares its
+// columns; never makes it.
 int ConnectExisting(sqlite3* db, void* client, int argc, const char* const* argv,
                     sqlite3_vtab** out, char** error) {
   return Connect(db, client, argc, argv, out, error, false);
 }
 
+// xDisconnect: the connection closes, or forgets the table. Changes nothing in the store.
 int Disconnect(sqlite3_vtab* vtab) noexcept {
   delete TableOf(vtab);
   return SQLITE_OK;
 }
 
-// DROP TABLE: the table stays in the store. Writes that wait for COMMIT would be lost.
+// xDestroy, for DROP TABLE: the table stays in the store. Refused while writes wait for COMMIT,
+// which would be lost.
 int Destroy(sqlite3_vtab* vtab) noexcept {
   return TableOf(vtab)->writes.size() > 0 ? SQLITE_LOCKED : Disconnect(vtab);
 }
@@ -195,6 +199,9 @@ Result<SchemaPtr> CurrentSchema(Table* table) {
   return current;
 }
 
+// xBestIndex: SQLite offers conditions, an order and a limit. Chooses the ones that the search will
+// apply and estimates its cost and rows. A condition is omitted from SQLite's own check only where
+// the search evaluates it exactly as SQLite does.
 int BestIndex(sqlite3_vtab* vtab, sqlite3_index_info* info) {
   Table* table = TableOf(vtab);
   auto current = CurrentSchema(table);
@@ -211,6 +218,7 @@ int BestIndex(sqlite3_vtab* vtab, sqlite3_index_info* info) {
   return info->idxStr == nullptr ? SQLITE_NOMEM : SQLITE_OK;
 }
 
+// xOpen: makes a cursor; xFilter begins its search.
 int Open(sqlite3_vtab*, sqlite3_vtab_cursor** out) {
   *out = new Cursor();
   return SQLITE_OK;
@@ -224,8 +232,8 @@ void EndSearch(Cursor* cursor) {
   if (session->searches != nullptr) session->searches->push_back(rows.explain());
 }
 
+// xClose: ends the search of the cursor, also one with rows left. SQLite ignores the result.
 int Close(sqlite3_vtab_cursor* cursor) noexcept {
-  // SQLite does not look at what xClose returns.
   Session* session = TableOf(cursor->pVtab)->session.get();
   session->searches_lost |= !WithoutExceptions([&] {
                                EndSearch(CursorOf(cursor));
@@ -235,6 +243,7 @@ int Close(sqlite3_vtab_cursor* cursor) noexcept {
   return SQLITE_OK;
 }
 
+// xNext: moves to the next row that the search returns, each row once, or to the end.
 int Next(sqlite3_vtab_cursor* base) {
   Cursor* cursor = CursorOf(base);
   Table* table = TableOf(base->pVtab);
@@ -264,6 +273,8 @@ int Next(sqlite3_vtab_cursor* base) {
   return SQLITE_OK;
 }
 
+// xFilter: begins the search that xBestIndex planned (plan_text), with the values of its
+// conditions, and moves to the first row. Called again for each outer row of a join.
 int Filter(sqlite3_vtab_cursor* base, int, const char* plan_text, int argc, sqlite3_value** argv) {
   Cursor* cursor = CursorOf(base);
   Table* table = TableOf(base->pVtab);
@@ -286,6 +297,7 @@ int Filter(sqlite3_vtab_cursor* base, int, const char* plan_text, int argc, sqli
   return Next(base);
 }
 
+// xEof: true once the search has no more rows, or has failed.
 int Eof(sqlite3_vtab_cursor* cursor) noexcept { return !CursorOf(cursor)->row.has_value(); }
 
 // Remembers the row for the UPDATE or DELETE that is about to come.
@@ -303,6 +315,8 @@ int Remember(Cursor* cursor, const std::string& key) {
   return SQLITE_OK;
 }
 
+// xColumn: the value of a column of the current row, or its encoded key (the hidden column). While
+// the statement writes, notes which columns it looks at.
 int ColumnValue(sqlite3_vtab_cursor* base, sqlite3_context* context, int column) {
   Cursor* cursor = CursorOf(base);
   Table* table = TableOf(base->pVtab);
@@ -327,7 +341,7 @@ int ColumnValue(sqlite3_vtab_cursor* base, sqlite3_context* context, int column)
   return SQLITE_OK;
 }
 
-// Never asked for: the table has no rowid.
+// xRowid: never called, since the table is WITHOUT ROWID.
 int RowId(sqlite3_vtab_cursor* cursor, sqlite3_int64* rowid) noexcept {
   *rowid = CursorOf(cursor)->number;
   return SQLITE_OK;
@@ -479,6 +493,8 @@ Status Apply(Table* table, Change change) {
   return Status::Ok();
 }
 
+// xUpdate: one INSERT, UPDATE or DELETE of a row. Puts the write into the buffer, which xSync
+// sends; outside of a transaction a full batch is sent at once.
 int Update(sqlite3_vtab* vtab, int argc, sqlite3_value** argv, sqlite3_int64*) {
   Table* table = TableOf(vtab);
   if (table->session->dry_run) return SQLITE_OK;
@@ -491,7 +507,7 @@ int Update(sqlite3_vtab* vtab, int argc, sqlite3_value** argv, sqlite3_int64*) {
   return Fail(vtab, Apply(table, *std::move(change)));
 }
 
-// A statement that writes begins, or the first one of a transaction.
+// xBegin: a statement that writes begins, or the first one of a transaction.
 int Begin(sqlite3_vtab* vtab) {
   Table* table = TableOf(vtab);
   table->writing = true;
@@ -502,6 +518,8 @@ int Begin(sqlite3_vtab* vtab) {
 // The statement or transaction ends well: what is left is sent now, while it can still fail. After
 // plain SQLITE_BUSY SQLite would leave the transaction open, to COMMIT it again; its writes are
 // gone by then, so that the next COMMIT would say that all is well.
+// xSync: COMMIT asks whether it may commit. Sends the writes that wait; an error ends the
+// transaction, and writes that were sent before it stand.
 int Sync(sqlite3_vtab* vtab) {
   Table* table = TableOf(vtab);
   if (table->writes.size() == 0) return SQLITE_OK;
@@ -513,6 +531,7 @@ int Sync(sqlite3_vtab* vtab) {
   return rc == SQLITE_BUSY ? SQLITE_BUSY_SNAPSHOT : rc;
 }
 
+// xCommit: the transaction is over; its writes were sent by xSync. Cannot fail.
 int Commit(sqlite3_vtab* vtab) noexcept {
   Table* table = TableOf(vtab);
   assert(table->writes.size() == 0);
@@ -521,6 +540,7 @@ int Commit(sqlite3_vtab* vtab) noexcept {
   return SQLITE_OK;
 }
 
+// xRollback: drops the writes that wait.
 int Rollback(sqlite3_vtab* vtab) noexcept {
   Table* table = TableOf(vtab);
   table->writes.Clear();
@@ -529,8 +549,9 @@ int Rollback(sqlite3_vtab* vtab) noexcept {
   return SQLITE_OK;
 }
 
-// ALTER TABLE ... RENAME TO. SQLite finds the table of the store by its own name for it. Without
-// this method it would change its own name alone. After an error it undoes that.
+// xRename, for ALTER TABLE ... RENAME TO: refused. SQLite finds the table of the store by its own
+// name for it. Without this method it would change its own name alone. After an error it undoes
+// that.
 int Rename(sqlite3_vtab* vtab, const char* name) {
   const std::string& table = TableOf(vtab)->schema->name;
   return Fail(vtab, SQLITE_ERROR,
@@ -539,17 +560,20 @@ int Rename(sqlite3_vtab* vtab, const char* name) {
                   "\" AS SELECT * FROM \"" + table + "\" gives it another one to read by");
 }
 
-// SQLite makes savepoints of its own, one a statement inside a transaction.
+// xSavepoint: marks how many writes wait. SQLite also makes savepoints of its own, one for each
+// statement inside a transaction.
 int Savepoint(sqlite3_vtab* vtab, int number) {
   TableOf(vtab)->writes.Savepoint(number);
   return SQLITE_OK;
 }
 
+// xRelease: forgets the savepoint and the later ones; their writes stay.
 int Release(sqlite3_vtab* vtab, int number) noexcept {
   TableOf(vtab)->writes.Release(number);
   return SQLITE_OK;
 }
 
+// xRollbackTo: drops the writes since the savepoint.
 int RollbackTo(sqlite3_vtab* vtab, int number) noexcept {
   TableOf(vtab)->writes.RollbackTo(number);
   return SQLITE_OK;
