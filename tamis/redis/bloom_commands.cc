@@ -297,7 +297,7 @@ void Info(Ctx* ctx, Words words) {
   server.ReplyWithError(ctx, "Invalid information value");
 }
 
-void Metadata(Ctx* ctx, Words words) {
+void Card(Ctx* ctx, Words words) {
   const BloomKey key = Open(ctx, words, kRead);
   if (key.other_type()) {
     server.ReplyWithError(ctx, kWrongType);
@@ -416,7 +416,7 @@ constexpr Command kCommands[] = {
      "Says of each item whether it may have been added; without a filter, no", "key item..."},
     {"bf.info", Run<Info>, -2, "readonly fast", "read fast bloom", "1.0.0", "O(1)",
      "Tells of a Bloom filter", "key [CAPACITY|SIZE|FILTERS|ITEMS|EXPANSION]", "dont_cache"},
-    {"bf.metadata", Run<Metadata>, 2, "readonly fast", "read fast bloom", "2.4.4", "O(1)",
+    {"bf.card", Run<Card>, 2, "readonly fast", "read fast bloom", "2.4.4", "O(1)",
      "Counts the items that were new when they were added", "key"},
     {"bf.scandump", Run<ScanDump>, 3, "readonly fast", "read bloom", "1.0.0",
      "O(n), where n is the size of the chunk", "Gives one part of a Bloom filter after the other",
