@@ -148,11 +148,10 @@ Table Reached(const std::vector<Guarded>& guards, uint64_t existing) {
 
 // The day's requests, if all of them were for rows that do not exist.
 Table ADay(const std::vector<Guarded>& guards, uint64_t existing) {
-  Table table{
-      .title = "Requests that reach it, of 2 billion a day for rows that do not exist",
-      .what = {"filter in front of it"},
-      .formulas = {"formula"},
-      .numbers = Table::Numbers::kCounts};
+  Table table{.title = "Requests that reach it, of 2 billion a day for rows that do not exist",
+              .what = {"filter in front of it"},
+              .formulas = {"formula"},
+              .numbers = Table::Numbers::kCounts};
   for (const Guarded& guarded : guards) {
     if (!guarded.filter) continue;
     const Measurement share = Share(guarded.store.requests() - existing, kRequests - existing);
