@@ -1,5 +1,5 @@
-// How long to wait before the next try: longer each time, up to a second, and never the same for
-// two clients that failed together.
+// The pause before the next try: it doubles up to one second, with jitter, so that two clients that
+// failed together do not retry together.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@ class Backoff {
   static constexpr std::chrono::microseconds kFirst{10'000};
   static constexpr std::chrono::microseconds kLongest{1'000'000};
 
-  // Between 3/4 and all of 10 ms, 20 ms, 40 ms, ... 1 s.
+  // Returns between 3/4 and all of 10 ms, 20 ms, 40 ms, ... 1 s.
   std::chrono::microseconds Next(Random& random) { return At(tries_++, random); }
   int tries() const { return tries_; }
 
