@@ -11,16 +11,17 @@ namespace tamis {
 namespace {
 
 constexpr std::string_view kTestedVersion = "2.6";
-// Half of them may wait for coordinators, which leaves few for others.
+// Half of a server's handlers may wait for coordinators, so fewer than this leave too few for other
+// calls.
 constexpr uint32_t kFewHandlers = 10;
-// Beyond it the master does not give up a server whose session lives.
+// Above this limit, the master does not give up a server whose session is alive.
 constexpr uint32_t kOutOfReach = 1000;
-// Each may wait for coordinators, for two seconds at the most.
+// Each region may wait for coordinators for up to two seconds when it closes.
 constexpr uint64_t kManyRegionsOfAThread = 100;
-// Of a heap, for all that is not bounded by itself.
+// The part of the heap that must remain for everything without a bound of its own.
 constexpr uint64_t kLittleHeap = uint64_t{200} << 20;
 
-// Of the coprocessors that HBase itself brings, those that change nothing of what is written.
+// HBase's own coprocessors that do not change writes.
 constexpr std::string_view kHarmless[] = {
     "AccessController", "TokenProvider", "SecureBulkLoadEndpoint", "MultiRowMutationEndpoint",
     "SchemaGuard",      "ServerReport",  "IndexObserver"};
@@ -39,7 +40,8 @@ class Findings {
   size_t to_do() const {
     return static_cast<size_t>(std::ranges::count(list_, Finding::Kind::kToDo, &Finding::kind));
   }
-  // In the order in which they were found, subjects of one text together.
+  // Returns the findings in the order in which they were added; subjects with the same text are
+  // together.
   std::vector<Finding> Take() { return std::move(list_); }
 
  private:
@@ -61,7 +63,7 @@ bool IsDenied(const Status& status) {
   return status.message().find("AccessDenied") != std::string::npos;
 }
 
-// Why it does not say anything of itself.
+// Explains why the process does not describe itself.
 std::string WhySilent(const Status& status, bool is_master) {
   if (status.message().find("No registered") != std::string::npos) {
     return std::string("does not load the jar: put it on its class path, set ") +
@@ -76,7 +78,7 @@ std::string WhySilent(const Status& status, bool is_master) {
   return "does not say what it loads: " + status.message();
 }
 
-// Why the jar, which is loaded, keeps no index in this version of HBase; empty: it does.
+// Explains why the jar, although loaded, cannot index in this version of HBase; empty if it can.
 std::string WhyUnfit(const pb::DescribeReply& said) {
   if (said.missing().empty()) return "";
   constexpr int kMostShown = 5;
@@ -92,7 +94,8 @@ std::string WhyUnfit(const pb::DescribeReply& said) {
          "; run a version of HBase that docs/HBASE.md names, or install a jar for this one";
 }
 
-// What is the same for a master and a region server. Whether it could be asked.
+// Checks that apply to a master and a region server alike. Returns whether the process could be
+// queried.
 bool CheckProcess(const Installation& all, const Installation::Server& one, bool is_master,
                   const std::string& subject, Findings* findings) {
   if (!one.described.ok()) {
@@ -133,7 +136,7 @@ void CheckServer(const pb::DescribeReply& said, const std::string& subject, Find
                                 "hbase.regionserver.handler.count to 30 or more and restart it");
   }
   const uint64_t others = said.heap_bytes() / 100 * said.heap_taken_percent() + said.filter_bytes();
-  // Other versions of the jar do not say.
+  // Other versions of the jar do not report the heap.
   if (said.heap_bytes() > 0 && others + kLittleHeap > said.heap_bytes()) {
     const auto megabytes = [](uint64_t bytes) { return std::to_string(bytes >> 20) + " MB"; };
     findings->Note(subject, "has a heap of " + megabytes(said.heap_bytes()) +
@@ -211,7 +214,7 @@ void CheckPlain(const hbase::TableDescription& table, Findings* findings) {
                      "tamis table detach --hbase-table " + FullTableName(table.name));
 }
 
-// What the servers ask of a table that has a schema.
+// Checks the settings that the servers require of a table with a schema.
 void CheckDescription(const IndexedTable& table, const std::string& subject, Findings* findings) {
   const hbase::TableDescription& now = table.description;
   const hbase::TableDescription wanted = DescribeIndexed(now, table.stored);
@@ -256,8 +259,8 @@ std::string NamespaceOf(const IndexedTable& table) {
   return name.substr(0, name.find(':'));
 }
 
-// Copies, ambiguous names, and tables that would not be told from a copy. The full names of the
-// tables that have a name.
+// Checks for copies, ambiguous names, and tables that could not be distinguished from a copy.
+// Returns the full names of the tables that have a name.
 std::set<std::string> CheckNames(const std::vector<IndexedTable>& tables, Findings* findings) {
   std::map<std::string, std::vector<IndexedTable>> by_namespace;
   std::set<std::string> there;
@@ -270,7 +273,7 @@ std::set<std::string> CheckNames(const std::vector<IndexedTable>& tables, Findin
     const TableNames names(its);
     for (const TableNames::Unnamed& one : names.ListUnnamed()) {
       const std::string subject = "table " + one.table.description.name;
-      // While its original is there, a copy may be meant to be nothing but a backup.
+      // A copy may be just a backup as long as its original exists.
       const bool is_backup = one.standing == TableNames::Standing::kCopy &&
                              (one.table.indexed_as().empty() ||
                               there.contains(one.table.indexed_as()));
@@ -350,7 +353,7 @@ std::vector<Finding> Examine(const Installation& all) {
       CheckServer(*one.described, subject, &findings);
     }
   }
-  std::set<std::string> others;  // of all regions, or of the server
+  std::set<std::string> others;  // coprocessors of all regions, or of the server
   for (const Installation::Server& one : all.servers) {
     for (const std::string& name : one.coprocessors) {
       const bool of_a_table =
