@@ -3,8 +3,8 @@
 //
 // The server refuses calls that its queue cannot hold, so no more calls than the window are in
 // flight. The window shrinks when the server reports overload and grows again slowly. Other calls
-// wait here until their own deadlines. After a failure to connect, calls fail at once with the same
-// reason until a pause is over.
+// wait here until their own deadlines. After a connection has failed, calls fail at once with the
+// same reason until a pause is over.
 #pragma once
 
 #include <chrono>

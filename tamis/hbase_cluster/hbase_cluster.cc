@@ -86,7 +86,7 @@ void HBaseCluster::Ask(Shared<T>* shared, Callback<T> done, std::function<Result
 
 Result<TableNames> HBaseCluster::Names() {
   auto listed = client_->Tables(options_.name_space);
-  // HBase creates the namespace with its first table, so it may not exist yet.
+  // HBaseClusterAdmin creates the namespace with its first table, so it may not exist yet.
   if (listed.status().code() == StatusCode::kNotFound) return TableNames({});
   TAMIS_ASSIGN_OR_RETURN(auto descriptions, std::move(listed));
   std::vector<IndexedTable> tables;

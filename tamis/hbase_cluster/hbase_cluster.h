@@ -5,7 +5,7 @@
 // name, which for a table that Tamis created is also its name in HBase; copies of a table have no
 // name (table_names.h). Once found, a table is followed by its HBase name as long as it keeps the
 // schema's name. Regions come from hbase:meta; stale key ranges are read again one by one. The
-// master is needed only to list tables and servers.
+// master is needed only to look up and list tables, and to list servers and region sizes.
 //
 // Threads: safe. Callbacks run on the executor. REQUIRES: no task of the executor uses the cluster
 // when it is destroyed.
@@ -103,7 +103,7 @@ class HBaseCluster : public Cluster {
   void LearnSizes(std::function<void()> then);
   uint64_t SizeOf(const std::string& encoded);
   Result<std::vector<ServerInfo>> AskServers();
-  // Returns whether it searched. Blocks.
+  // Returns true if it searched and the search ended in time. Blocks for `patience` at most.
   bool LookForRegions(const std::vector<ServerInfo>& servers);
   void LookAt(const hbase::RegionPtr& gone);
 

@@ -25,7 +25,7 @@ class KnownRegions {
   // Drops the region, because its server does not have it. Returns false if the entry has changed
   // meanwhile.
   bool Forget(const hbase::RegionPtr& region);
-  // Drops all entries of a table that was dropped or detached.
+  // Drops all entries of the table.
   void ForgetTable(const std::string& table);
 
   // Returns up to `most` regions at the server; those with the ids in `first` come first.

@@ -129,7 +129,7 @@ TEST_F(TableJobTest, PermanentErrorEndsTheJobAtOnce) {
   EXPECT_LE(started_, 2);
 }
 
-TEST_F(TableJobTest, ErrorWithoutACodeIsDataLoss) {
+TEST_F(TableJobTest, ErrorWithCodeOkIsDataLoss) {
   get_ = [&](uint64_t) -> Result<pb::GetJobReply> {
     pb::GetJobReply reply;
     reply.set_ended(true);

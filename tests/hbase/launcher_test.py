@@ -65,12 +65,12 @@ class LauncherTest(unittest.TestCase):
         self.assertIn(self.expect("addresses").strip(), said)
         cluster = ask_registry("127.0.0.1", ports["rs1"])
 
-        with self.subTest("what runs is not started again"):
+        with self.subTest("running servers are not started again"):
             pids = {role: row["pid"] for role, row in self.status().items()}
             self.expect("start")
             self.assertEqual(pids, {role: row["pid"] for role, row in self.status().items()})
 
-        with self.subTest("kill, and start of one"):
+        with self.subTest("kill and start one server"):
             self.expect("kill", "rs2")
             self.assertEqual(self.states()["rs2"], "down")
             with self.assertRaises(OSError):
@@ -87,7 +87,7 @@ class LauncherTest(unittest.TestCase):
             self.expect("resume", "rs1")
             self.assertEqual(ask_registry("127.0.0.1", ports["rs1"]), cluster)
 
-        with self.subTest("cut and heal: the master's way, not the clients'"):
+        with self.subTest("cut and heal: the master loses its connection, clients do not"):
             self.assertEqual(ask_registry("127.0.0.2", ports["rs1"]), cluster)
             self.expect("cut", "master", "rs1")
             with self.assertRaises(ConnectionError):
@@ -101,7 +101,7 @@ class LauncherTest(unittest.TestCase):
             self.assertEqual(ask_registry("127.0.0.2", ports["rs1"]), cluster)
             self.assertIn("nothing to cut between rs1 and rs2", self.refused("cut", "rs1", "rs2"))
 
-        with self.subTest("a pid that is somebody else's by now is left alone"):
+        with self.subTest("a pid reused by another process is left alone"):
             with subprocess.Popen(["sleep", "1000"]) as other:
                 path = os.path.join(DIRECTORY, "state.json")
                 with open(path, encoding="utf-8") as file:
