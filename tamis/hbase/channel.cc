@@ -86,7 +86,7 @@ void Channel::Took(Reply reply, const Connection::Done& done,
     }
   }
   if (from != connection_ && from->status().ok() && from->in_flight() == 0) {
-    from->Close(Unavailable("nobody waits on it any more"));
+    from->Close(Unavailable("it is no longer used"));
   }
   done(std::move(reply));
   SendWaiting();

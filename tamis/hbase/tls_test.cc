@@ -185,7 +185,7 @@ TEST_F(TlsTest, ReportsThatTheServerWantsACertificate) {
     ConnectInside(front.address(), {.ca_file = ca_.file()});
     Status status = Refused();
     EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
-    EXPECT_THAT(status.message(), HasSubstr("it wants a certificate of ours"));
+    EXPECT_THAT(status.message(), HasSubstr("it requires a client certificate"));
     ConnectInside(front.address(),
                   {.ca_file = ca_.file(), .certificate_file = other_ca_.Sign("DNS:somebody")});
     status = Refused();

@@ -137,7 +137,7 @@ Status Transport::Refusal(const asio::error_code& error) {
           ? "it refuses our certificate: " + error.message() +
                 "; it has to be signed by a CA that the server trusts, for clients, and for this "
                 "host"
-          : "it wants a certificate of ours: give one, with its key (" + error.message() + ")");
+          : "it requires a client certificate: give one, with its key (" + error.message() + ")");
 }
 
 }  // namespace tamis::hbase

@@ -154,12 +154,14 @@ void CheckServer(const pb::DescribeReply& said, const std::string& subject, Find
   }
   if (said.exec_checks()) {
     findings->Note(subject,
-                   "lets call coprocessors only who may (hbase.security.exec.permission.checks): "
-                   "who searches or writes indexed tables by tamis needs that right on them, as by "
-                   "grant 'USER', 'RWX', 'TABLE' in HBase's shell");
+                   "requires the EXEC right for calls to coprocessors "
+                   "(hbase.security.exec.permission.checks): users who search or write indexed "
+                   "tables with tamis need it on them, for example by grant 'USER', 'RWX', 'TABLE' "
+                   "in HBase's shell");
   }
   if (said.logs_have_leases()) {
-    findings->Fine(subject, "has its logs where nobody writes to those of another server");
+    findings->Fine(subject,
+                   "has its logs on a file system that fences off servers that wake up late");
   } else {
     findings->Note(
         subject, "has its logs on " + said.log_file_system() +
@@ -210,7 +212,7 @@ void CheckPlain(const hbase::TableDescription& table, Findings* findings) {
   if (left.empty()) return;
   findings->ToDo("table " + table.name,
                  "has " + left +
-                     " and no schema of ours, so that plain scans show index entries as rows: "
+                     " but no schema of Tamis, so plain scans show index entries as rows: "
                      "tamis table detach --hbase-table " + FullTableName(table.name));
 }
 
@@ -283,8 +285,8 @@ std::set<std::string> CheckNames(const std::vector<IndexedTable>& tables, Findin
       named.insert(table.full_name());
       if (TableNames::HasItsName(table)) continue;
       findings->Note("table " + table.description.name,
-                     "was indexed by an older program, which did not record its name in HBase, by "
-                     "which it is told from its copies: tamis table attach " +
+                     "was indexed by an older program, which did not record its name in HBase; "
+                     "the name distinguishes it from its copies: tamis table attach " +
                          table.stored.name + " --hbase-table " + table.full_name() +
                          " records it");
     }
@@ -302,7 +304,7 @@ void CheckIndexed(const IndexedTable& table, bool is_named, Findings* findings) 
   for (const auto& [name, value] : table.description.attributes) {
     if (!name.starts_with("coprocessor$") || IsHarmless(ClassOf(value))) continue;
     findings->Note(subject, "has the coprocessor " + ClassOf(value) +
-                                ", too: what that writes behind the hooks of HBase is not indexed");
+                                ", too: its writes that bypass the hooks of HBase are not indexed");
   }
   const auto durability = table.description.attributes.find("DURABILITY");
   if (durability != table.description.attributes.end() && durability->second == "ASYNC_WAL") {
@@ -343,8 +345,8 @@ std::vector<Finding> Examine(const Installation& all) {
   CheckProcess(all, all.master, /*is_master=*/true, master, &findings);
   if (!all.master.described.ok() && IsDenied(all.master.described.status())) {
     findings.Note(master,
-                  "tells this user of no table that it has no right to administrate: of others "
-                  "nothing is said here");
+                  "hides the tables that this user has no right to administrate: this report does "
+                  "not cover them");
   }
   CheckLimit(all, &findings);
   for (const Installation::Server& one : all.servers) {
@@ -366,7 +368,7 @@ std::vector<Finding> Examine(const Installation& all) {
       if (IsHarmless(name) || of_a_table || !others.insert(name).second) continue;
       findings.Note("region server " + one.address,
                     "loads the coprocessor " + name +
-                        ", too: what that writes behind the hooks of HBase is not indexed");
+                        ", too: its writes that bypass the hooks of HBase are not indexed");
     }
   }
   std::vector<IndexedTable> indexed;

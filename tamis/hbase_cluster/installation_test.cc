@@ -167,7 +167,7 @@ TEST(InstallationTest, ReportsThatTheUserLacksTheRight) {
   secured.master.described = Denied();
   const auto notes = Of(Kind::kNote, secured);
   ASSERT_EQ(notes.size(), 1u);
-  EXPECT_THAT(notes[0].text, HasSubstr("of others nothing is said here"));
+  EXPECT_THAT(notes[0].text, HasSubstr("this report does not cover them"));
   secured = Healthy();
   secured.servers[0].described = DeadlineExceeded("no answer");
   EXPECT_THAT(Only(Kind::kToDo, secured).text, HasSubstr("no answer"));
@@ -250,7 +250,7 @@ TEST(InstallationTest, ChecksTableSettings) {
   EXPECT_THAT(Only(Kind::kToDo, with([](auto* t) { t->attributes["tamis.schema"] = "\xff"; })).text,
               HasSubstr("cannot read the schema"));
   EXPECT_THAT(Only(Kind::kToDo, with([](auto* t) { t->attributes.erase("tamis.schema"); })).text,
-              AllOf(HasSubstr("no schema of ours"), HasSubstr("coprocessor$1")));
+              AllOf(HasSubstr("no schema of Tamis"), HasSubstr("coprocessor$1")));
   EXPECT_THAT(
       Only(Kind::kNote, with([](auto* t) { t->attributes["DURABILITY"] = "ASYNC_WAL"; })).text,
       HasSubstr("ASYNC_WAL"));

@@ -53,7 +53,7 @@ Status TableJob::Run(const OnProgress& on_progress) {
     }
     if (done_.size() != done) pauses.Reset();
     if (actions_.now() - last_news_ > options_.patience) {
-      return Unavailable("some regions could not be asked: " + last_failure_.message());
+      return Unavailable("some regions could not be processed: " + last_failure_.message());
     }
     TAMIS_RETURN_IF_ERROR(actions_.pause(pauses.Next()));
   }

@@ -309,7 +309,7 @@ TEST_F(AttachOnHBaseTest, DoctorReportsProblems) {
     if (finding["kind"] != "to do") continue;
     ++to_do;
     EXPECT_EQ(finding["subjects"], nlohmann::json::array({"table " + owner.table()}));
-    EXPECT_THAT(finding["text"].get<std::string>(), HasSubstr("no schema of ours"));
+    EXPECT_THAT(finding["text"].get<std::string>(), HasSubstr("no schema of Tamis"));
   }
   EXPECT_EQ(to_do, 1);
   EXPECT_THAT(program_->Fail(Attach("t", "t")), HasSubstr("table detach --hbase-table"));

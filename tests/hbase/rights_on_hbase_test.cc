@@ -46,7 +46,7 @@ TEST_F(RightsOnHBaseTest, DoctorNamesTheMissingRight) {
   EXPECT_THAT(told,
               AllOf(HasSubstr("does not tell this user what it loads"),
                     HasSubstr("the right to administrate all of HBase"),
-                    HasSubstr("grant 'USER', 'A'"), HasSubstr("of others nothing is said here"),
+                    HasSubstr("grant 'USER', 'A'"), HasSubstr("this report does not cover them"),
                     // The doctor makes no claim about a server that it could not query.
                     Not(HasSubstr("does not load the jar")), Not(HasSubstr("has the jar"))));
   // One sentence for each process.

@@ -108,7 +108,7 @@ TEST_F(TlsOnHBaseTest, RefusedClientsGetTheReason) {
 
   const Status nobody = Refusal(hbase::TlsOptions{.ca_file = tls_.ca_file});
   EXPECT_EQ(nobody.code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(nobody.message(), HasSubstr("it wants a certificate of ours"));
+  EXPECT_THAT(nobody.message(), HasSubstr("it requires a client certificate"));
 
   const std::string without = store_.substr(0, store_.find('?'));
   const Program program(TAMIS_PROGRAM, without + "?tls=true");
