@@ -94,7 +94,8 @@ Task<Status> Admin::Ask(std::string method, std::shared_ptr<const Message> reque
       master_ = *found;
     }
     const ServerName master = master_;
-    // The master moves regions while it is asked to: it has all the time there is.
+    // The master may need long: it moves regions during such a request. So the call's deadline is
+    // that of the whole operation.
     Call call{.method = method, .parameter = request, .cells = {}, .deadline = deadline};
     if (repeat) call.deadline = session_.CallDeadline(deadline);
     const Reply reply = co_await session_.Send(

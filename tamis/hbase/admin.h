@@ -1,8 +1,8 @@
-// Requests to the master: tables, regions, servers.
+// The master's operations for a client: tables, regions, servers.
 //
-// The master's work is a procedure that goes on if nobody asks: Start... says its number, and
-// AwaitProcedure waits for its end. Each request that starts one carries a nonce, so that it is
-// repeated safely, also at the next master.
+// The master runs its work as a procedure, which continues even if no client polls it: Start...
+// returns the procedure's number, and AwaitProcedure waits for its end. Each request that starts a
+// procedure carries a nonce, so that repeating it is safe, even at another master.
 #pragma once
 
 #include <cstdint>
@@ -28,33 +28,34 @@ class Admin {
 
   Task<Result<uint64_t>> StartCreateTable(TableDescription table,
                                           std::vector<std::string> split_keys, Deadline deadline);
-  // With `reopen` every region is closed and opened with the new description.
+  // If `reopen` is set, every region is closed and opened with the new description.
   Task<Result<uint64_t>> StartModifyTable(TableDescription table, bool reopen, Deadline deadline);
   // "EnableTable", "DisableTable", "DeleteTable"
   Task<Result<uint64_t>> StartOnTable(std::string method, std::string table, Deadline deadline);
-  // With an empty key, HBase chooses the place.
+  // An empty key lets HBase choose where to split.
   Task<Result<uint64_t>> StartSplit(Region region, std::string key, Deadline deadline);
   Task<Result<uint64_t>> StartMerge(std::vector<Region> regions, Deadline deadline);
   Task<Result<uint64_t>> StartCreateNamespace(std::string name, Deadline deadline);
   Task<Result<uint64_t>> StartDeleteNamespace(std::string name, Deadline deadline);
   Task<Status> AwaitProcedure(uint64_t id, Deadline deadline);
 
-  // To any server when `to` has no host. HBase says ok when it has opened the region anywhere.
+  // Moves to any server if `to` has no host. HBase returns ok once the region is open on any
+  // server.
   Task<Status> MoveRegion(Region region, ServerName to, Deadline deadline);
-  // A namespace's, or all.
+  // The tables of one namespace; all tables if `name_space` is empty.
   Task<Result<std::vector<TableDescription>>> Tables(std::string name_space, Deadline deadline);
   Task<Result<TableDescription>> Table(std::string name, Deadline deadline);
   Task<Result<hbase::TableState>> StateOfTable(std::string name, Deadline deadline);
   Task<Result<std::vector<std::string>>> Namespaces(Deadline deadline);
   Task<Result<ClusterState>> Cluster(ClusterDetail detail, Deadline deadline);
-  // Executed by the active master.
+  // Calls the active master.
   Task<Result<std::string>> ExecMasterService(ServiceCall call, Deadline deadline);
-  // Returns the state before.
+  // Returns the previous state.
   Task<Result<bool>> SwitchBalancer(bool on, Deadline deadline);
-  // How many regions it moved.
+  // Returns the number of regions moved.
   Task<Result<uint64_t>> Balance(Deadline deadline);
 
-  // Sent to the server that has the region.
+  // These call the server that has the region.
   Task<Status> FlushRegion(Region region, Deadline deadline);
   Task<Status> CompactRegion(Region region, bool major, Deadline deadline);
   Task<Result<bool>> IsCompacting(Region region, Deadline deadline);
@@ -62,7 +63,7 @@ class Admin {
  private:
   using Message = google::protobuf::MessageLite;
 
-  // `repeat`: also when it may have been carried out.
+  // `repeat`: the request is sent again even if an earlier try may have been carried out.
   Task<Status> Ask(std::string method, std::shared_ptr<const Message> request, Message* answer,
                    bool repeat, Deadline deadline);
   Task<Result<uint64_t>> Start(std::string method, std::shared_ptr<const Message> request,

@@ -15,7 +15,7 @@
 namespace tamis::hbase {
 namespace {
 
-// Bounds of one call: larger calls save little, and wait long in a server's queue.
+// The limits of one call. A larger call saves little and stays in the server's queue for long.
 constexpr size_t kMostActions = 1000;
 constexpr size_t kMostBytes = 2 << 20;
 class Batch {
@@ -58,7 +58,7 @@ class Batch {
     int unknown = 0;
     Status last;
   };
-  // The actions that go to one server in one call.
+  // The actions for one server in one call.
   struct Part {
     struct OfRegion {
       RegionPtr region;
@@ -116,7 +116,7 @@ class Batch {
     pending_.push_back(i);
   }
 
-  // It may have run at `server`.
+  // The action may have run at `server`: tries it again if that is safe.
   void MaybeAgain(size_t i, const ServerName& server, Status why) {
     State& state = states_[i];
     if (MutationOf(i) != nullptr) {
@@ -126,7 +126,7 @@ class Batch {
     Again(i, std::move(why));
   }
 
-  // Ends the action without another try. The outcome of this try says nothing about earlier tries.
+  // Makes no further try. The status of the last try does not prove that earlier tries failed.
   void End(size_t i, Status why) {
     State& state = states_[i];
     state.last = std::move(why);
@@ -153,7 +153,7 @@ class Batch {
         region = *std::move(found);
       }
       const ServerName& server = region->server;
-      // Only the server that may have run it knows its nonce.
+      // The action's nonce is known only to the server that may have run it.
       if (states_[i].nonce != 0 && states_[i].may_have_run && server != *states_[i].may_have_run) {
         GiveUp(i);
         continue;
@@ -234,7 +234,7 @@ class Batch {
           return;
         }
         if (reply.status.code() == StatusCode::kBusy) {
-          wants_pause_ = true;  // other calls wait here for the same server
+          wants_pause_ = true;  // kBusy comes from the client's own queue, not from the server
         } else {
           SuspectAll(part);
         }
@@ -264,7 +264,7 @@ class Batch {
     for (const Part::OfRegion& one : part.regions) session_.locator.Suspect(one.region);
   }
 
-  // The exception stands for all of `actions`.
+  // Handles an exception that applies to all of `actions`.
   void Refused(const Part::OfRegion& of_region, const ServerName& server,
                const Exception& exception, const std::vector<size_t>& actions) {
     const Status status = exception.ToStatus().WithContext(server.address.ToString());
@@ -315,9 +315,9 @@ class Batch {
       const pb::RegionActionResult& result = answer.regionactionresult(static_cast<int>(r));
       std::vector<bool> told(of_region.actions.size());
       for (const pb::ResultOrException& one : result.resultorexception()) {
-        // Results come in another order than their actions, and cells in that of the results.
+        // Results come in another order than the actions; cells come in the order of the results.
         Result<Row> row = TakeRow(one.result(), &cells, reply.frame);
-        if (!row.ok()) cells = {};  // nobody knows where those of the next one begin
+        if (!row.ok()) cells = {};  // the position of the next result's cells is unknown
         if (one.index() >= told.size() || told[one.index()]) continue;
         const size_t i = of_region.actions[one.index()];
         told[one.index()] = true;

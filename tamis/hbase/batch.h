@@ -1,4 +1,4 @@
-// Many rows at once: one call for each server that has some of them.
+// Operations on many rows: one call for each server that has some of them.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@ namespace tamis::hbase {
 
 class Session;
 
-// A result for each action, in their order; each fails or succeeds alone. Several actions of one
-// row are carried out in any order, and a Get may or may not see the changes beside it. Conditions
-// are refused.
+// Returns a result for each action, in the order of the actions; each succeeds or fails alone.
+// Several actions on the same row run in any order, and a Get may or may not see the changes in the
+// same batch. Conditions are refused.
 Task<std::vector<Result<Row>>> RunBatch(Session& session, std::string table,
                                         std::vector<std::variant<Get, Mutation>> actions,
                                         WriteOptions options, Deadline deadline);

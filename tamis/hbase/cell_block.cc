@@ -7,7 +7,7 @@
 namespace tamis::hbase {
 namespace {
 
-// Parts of the key: the size of the row, of the family, timestamp, type.
+// The fixed part of a key: row size, family size, timestamp, type.
 constexpr size_t kFixedKeyBytes = 2 + 1 + 8 + 1;
 
 }  // namespace
@@ -42,9 +42,9 @@ std::optional<RowAndCell> TakeCell(std::string_view* block) {
   const size_t row_size = size_t{high} << 8 | key.Byte();
   out.row = key.Bytes(row_size);
   out.cell.family = key.Bytes(key.Byte());
-  // Tags may follow the value when a server sends them in spite of the codec: they are left out.
+  // A server that ignores the codec may send tags behind the value; they are skipped.
   if (!reader.ok() || !cell.ok() || !key.ok() || key.rest().size() < 9) return {};
-  // Sizes that HBase's own signed numbers cannot say.
+  // HBase's signed size fields cannot hold larger values.
   if (out.row.size() > kMaxRowBytes || out.cell.family.size() > kMaxFamilyBytes) return {};
   out.cell.qualifier = key.Bytes(key.rest().size() - 9);
   out.cell.timestamp = static_cast<int64_t>(key.Big64());

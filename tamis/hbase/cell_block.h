@@ -1,11 +1,13 @@
-// Cells as bytes: HBase's KeyValueCodec, in which rows travel behind a message.
+// The encoding of cells: HBase's KeyValueCodec. A cell block follows the message of a call or
+// answer.
 //
 //   cell block  = cell*
 //   cell        = int32 size | int32 key size | int32 value size | key | value
 //   key         = int16 row size | row | int8 family size | family | qualifier | int64 timestamp |
 //   int8 type
 //
-// All numbers are big-endian. A qualifier is what is left of the key. There are no tags.
+// All numbers are big-endian. The qualifier has no length field: it fills the rest of the key.
+// There are no tags.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +20,16 @@ namespace tamis::hbase {
 
 enum class CellType : uint8_t {
   kPut = 4,
-  kDelete = 8,                // of one version
-  kDeleteFamilyVersion = 10,  // of one version of all columns of a family
-  kDeleteColumn = 12,         // of all versions up to one
+  kDelete = 8,                // one version
+  kDeleteFamilyVersion = 10,  // one version of all columns of a family
+  kDeleteColumn = 12,         // all versions up to one
   kDeleteFamily = 14,
 };
 
-// A timestamp that the server replaces by its own time.
+// A timestamp that the server replaces with its own time.
 inline constexpr int64_t kLatest = std::numeric_limits<int64_t>::max();
 
-// A cell inside of bytes that somebody else keeps.
+// A cell whose parts are views of bytes that the caller owns.
 struct Cell {
   std::string_view family;
   std::string_view qualifier;
@@ -48,7 +50,7 @@ struct RowAndCell {
   std::string_view row;
   Cell cell;
 };
-// Takes one cell off the front; nothing when the bytes are none.
+// Takes one cell off the front; returns nothing if the bytes do not start with a valid cell.
 std::optional<RowAndCell> TakeCell(std::string_view* block);
 
 }  // namespace tamis::hbase

@@ -18,7 +18,7 @@ std::string Block() {
 
 TEST(CellBlockTest, GoldenBytes) {
   EXPECT_EQ(Block(), std::string("\0\0\0\x1e"          // size
-                                 "\0\0\0\x11\0\0\0\5"  // of key and value
+                                 "\0\0\0\x11\0\0\0\5"  // sizes of key and value
                                  "\0\3row\1f"
                                  "q"
                                  "\0\0\0\0\0\0\1\2\4"
@@ -26,7 +26,7 @@ TEST(CellBlockTest, GoldenBytes) {
                                  34));
 }
 
-TEST(CellBlockTest, WrittenCellsAreRead) {
+TEST(CellBlockTest, WrittenCellsAreReadBack) {
   std::string block = Block();
   const Cell second{.family = "",
                     .qualifier = std::string_view("\0", 1),
@@ -50,13 +50,13 @@ TEST(CellBlockTest, WrittenCellsAreRead) {
   EXPECT_FALSE(TakeCell(&rest));
 }
 
-TEST(CellBlockTest, DamagedBytesAreNoCell) {
+TEST(CellBlockTest, DamagedBytesAreRejected) {
   const std::string block = Block();
   for (size_t size = 0; size < block.size(); ++size) {
     std::string_view rest = std::string_view(block).substr(0, size);
     EXPECT_FALSE(TakeCell(&rest)) << size;
   }
-  for (const size_t at : {3u, 7u, 11u, 13u, 17u}) {  // the sizes in it
+  for (const size_t at : {3u, 7u, 11u, 13u, 17u}) {  // the size fields
     std::string damaged = block;
     damaged[at] = static_cast<char>(0xff);
     std::string_view rest = damaged;
@@ -64,7 +64,7 @@ TEST(CellBlockTest, DamagedBytesAreNoCell) {
   }
 }
 
-TEST(CellBlockTest, NamesLongerThanHBaseHasAreNoCell) {
+TEST(CellBlockTest, NamesBeyondHBaseLimitsAreRejected) {
   const auto block = [](size_t row, size_t family) {
     std::string key;
     key += static_cast<char>(row >> 8);
@@ -88,7 +88,7 @@ TEST(CellBlockTest, NamesLongerThanHBaseHasAreNoCell) {
   EXPECT_FALSE(is_cell(1, kMaxFamilyBytes + 1));
 }
 
-TEST(RowTest, MoreCellsThanThereAreBytesAreNotBelieved) {
+TEST(RowTest, CellCountsBeyondTheBytesAreRejected) {
   const auto bytes = std::make_shared<const std::string>(Block());
   std::string_view cells = *bytes;
   EXPECT_EQ(TakeRow(1u << 31, &cells, bytes).status().code(), StatusCode::kDataLoss);
@@ -100,7 +100,7 @@ TEST(RowTest, MoreCellsThanThereAreBytesAreNotBelieved) {
   EXPECT_EQ(TakeRow(result, &cells, bytes).status().code(), StatusCode::kDataLoss);
 }
 
-TEST(RowTest, CellsOfTwoRowsAreNoRow) {
+TEST(RowTest, CellsOfTwoRowsAreRejectedAsOneRow) {
   std::string block = Block();
   AppendCell("other", {.family = "f"}, &block);
   const auto bytes = std::make_shared<const std::string>(block);
@@ -108,7 +108,7 @@ TEST(RowTest, CellsOfTwoRowsAreNoRow) {
   EXPECT_EQ(TakeRow(2, &cells, bytes).status().code(), StatusCode::kDataLoss);
 }
 
-TEST(RowTest, CellsMayComeInTheMessage) {
+TEST(RowTest, ReadsCellsFromTheMessage) {
   pb::Result result;
   pb::Cell& cell = *result.add_cell();
   cell.set_row("r");
@@ -124,7 +124,7 @@ TEST(RowTest, CellsMayComeInTheMessage) {
   EXPECT_EQ(TakeRow(result, &nothing, nullptr).status().code(), StatusCode::kDataLoss);
 }
 
-TEST(MutationTest, CellThatNoServerTakesIsRefused) {
+TEST(MutationTest, InvalidMutationsAreRefused) {
   EXPECT_TRUE(Mutation::Put("r").Set("f", "", "").Check().ok());
   EXPECT_TRUE(Mutation::Delete("r").Check().ok());
   EXPECT_FALSE(Mutation::Put("r").Check().ok());

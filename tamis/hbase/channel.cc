@@ -72,7 +72,7 @@ void Channel::Took(Reply reply, const Connection::Done& done,
     }
   } else {
     reply.status = reply.status.WithContext(address_.ToString());
-    // The first of the calls that failed with a connection says so for all.
+    // The first call that fails with a broken connection drops it for all.
     if (from == connection_ && !from->status().ok()) {
       connection_.reset();
       last_failure_ = reply.status;
@@ -86,7 +86,7 @@ void Channel::Took(Reply reply, const Connection::Done& done,
     }
   }
   if (from != connection_ && from->status().ok() && from->in_flight() == 0) {
-    from->Close(Unavailable("no call waits on it any more"));
+    from->Close(Unavailable("it is no longer used"));
   }
   done(std::move(reply));
   SendWaiting();
@@ -95,7 +95,7 @@ void Channel::Took(Reply reply, const Connection::Done& done,
 void Channel::Close(const Status& why) {
   not_before_ = Deadline::max();
   last_failure_ = why;
-  // Left first: what its calls end with changes nothing of this.
+  // Detach the connection first, so that callbacks of its calls see a channel without one.
   if (const auto left = std::exchange(connection_, nullptr)) left->Close(why);
   auto waiting = std::exchange(waiting_, {});
   for (Waiting& one : waiting) {

@@ -1,11 +1,10 @@
-// The way to one service of one server: a connection that is opened when it is needed and opened
-// again when it broke, and a window of calls.
+// A channel to one service of one server: a connection that is opened when it is needed and
+// reopened after it breaks, and a window that limits the calls in flight.
 //
-// More calls in flight than the server's queue holds bring nothing but refusals, so that no more
-// than the window leave; it shrinks when the server says that it is overloaded and grows slowly
-// again. The others wait here, each no longer than until its own deadline. A server that could not
-// be reached is not tried again at every call: until the pause is over they fail at once, with the
-// old reason.
+// The server refuses calls that its queue cannot hold, so no more calls than the window are in
+// flight. The window shrinks when the server reports overload and grows again slowly. Other calls
+// wait here until their own deadlines. After a connection has failed, calls fail at once with the
+// same reason until a pause is over.
 #pragma once
 
 #include <chrono>
@@ -25,9 +24,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
     Connection::Options connection;
     double max_window = 64;
     size_t max_waiting = 100'000;
-    // If nothing has arrived on a connection for this long when a call times out, the connection
-    // takes no more calls: they go over a new one. Calls that wait on the old connection may still
-    // be answered.
+    // If a call times out and the connection has received nothing for this long, new calls use a
+    // new connection. Calls that wait on the old connection may still be answered.
     std::chrono::milliseconds patience{1000};
   };
 
@@ -39,7 +37,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
         window_(options_.max_window) {}
   ~Channel();
 
-  // `done` is called once, later, with "SERVER: reason" when there is no answer.
+  // Calls `done` once, later. If there is no answer, the status is "SERVER: reason".
   void Send(Call call, Connection::Done done);
   void Close(const Status& why);
 
@@ -73,18 +71,17 @@ class Channel : public std::enable_shared_from_this<Channel> {
   Status last_failure_;
 };
 
-// The channels of a client.
+// All channels of a client.
 class Channels {
  public:
-  // A lane has connections of its own, so that what is slow in one stands in nobody's way in
-  // another.
+  // Each lane has its own connections, so that slow calls in one lane do not delay the other.
   enum class Lane { kNormal, kPolls };
 
   Channels(asio::io_context& io, Timers& timers, Channel::Options options)
       : io_(io), timers_(timers), options_(std::move(options)) {}
 
   Channel& To(const Address& address, std::string_view service, Lane lane = Lane::kNormal);
-  // All calls end, and later ones too.
+  // Ends all calls, and every later call.
   void Close(const Status& why);
 
  private:

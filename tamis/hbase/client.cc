@@ -50,7 +50,8 @@ struct RowStream::Inside {
 
 namespace {
 
-// The coroutine that `make` returns, and then done() with what it returned. `keep` lives as long.
+// Runs the coroutine that `make` returns, then calls `done` with its result. Keeps `keep` alive
+// until then.
 template <class T, class Keep, class Make>
 Task<void> Run(Keep keep, Make make, Done<T> done) {
   T result = co_await make(*keep);
@@ -59,8 +60,8 @@ Task<void> Run(Keep keep, Make make, Done<T> done) {
 
 template <class T, class Keep, class Make>
 void Spawn(asio::io_context& io, Keep keep, Make make, Done<T> done) {
-  // Out of memory for half a minute, or a fault of ours: the call would never be answered, so the
-  // process ends.
+  // An exception here is a lack of memory or a bug. The caller would wait for ever, so the process
+  // ends.
   asio::co_spawn(io, Run<T, Keep, Make>(std::move(keep), std::move(make), std::move(done)),
                  EndIfItThrew);
 }
@@ -319,11 +320,11 @@ Client::Counts Client::counts() {
   });
 }
 
-// Requests to the master.
+// ---- The master.
 
 namespace {
 
-// Starts a procedure by `start` and awaits its end.
+// Starts a procedure and waits for its end.
 template <class Start>
 Task<Status> Procedure(Admin& admin, Start start, Deadline deadline) {
   Result<uint64_t> id = co_await start(admin, deadline);

@@ -1,4 +1,4 @@
-// How a client reaches a cluster.
+// The options of a client: addresses, security, timeouts, limits.
 #pragma once
 
 #include <chrono>
@@ -11,43 +11,44 @@
 
 namespace tamis::hbase {
 
-// TLS, as HBase 2.6 has it (hbase.server.netty.tls.enabled). Files are PEM, and are read once.
+// TLS as in HBase 2.6 (hbase.server.netty.tls.enabled). Files are PEM and are read once.
 struct TlsOptions {
-  // The trusted certificates: of CAs that sign for servers, or of the servers themselves. Empty:
-  // the certificates that this machine trusts.
+  // Trusted certificates: of CAs or of the servers themselves. Empty: the CAs that this machine
+  // trusts.
   std::string ca_file;
-  // The client's certificate, followed by the ones between it and its CA. Servers require it unless
-  // hbase.server.netty.tls.client.auth.mode says otherwise.
+  // The client's certificate, followed by the intermediate certificates up to its CA. Servers ask
+  // for it unless hbase.server.netty.tls.client.auth.mode says otherwise.
   std::string certificate_file;
-  std::string key_file;  // empty: it stands in certificate_file, too
-  // Whether a server's certificate has to be for the host as which the cluster knows it.
+  std::string key_file;  // empty: the key is in certificate_file, too
+  // Whether a server's certificate must be for the host name that the cluster uses for the server.
   bool verify_host = true;
 
   bool operator==(const TlsOptions&) const = default;
 };
 
 struct ClientOptions {
-  // "host:port,..." of some masters and region servers. Any one that lives is enough to find the
-  // others.
+  // "host:port,..." of some masters and region servers. One that is alive is enough to find the
+  // rest.
   std::string addresses;
-  // Nothing: everything travels in the open.
+  // Not set: connections are not encrypted.
   std::optional<TlsOptions> tls;
-  // Where a connection to a server goes: through a tunnel, say. Nothing: to the server's own
-  // address. By any thread of the client's. Where it throws, the server cannot be reached.
+  // Maps a server's address to the address to connect to, for instance the end of a tunnel. Not
+  // set: the server's own address. Called on any of the client's threads. If it throws, the server
+  // counts as unreachable.
   std::function<Address(const Address& server)> way = {};
-  // The user name that servers see; empty: HADOOP_USER_NAME, or the user that runs the process.
+  // The user name sent to servers; empty: HADOOP_USER_NAME, or else the user of the process.
   std::string user;
-  // Time of a whole operation, tries and waits between them included.
+  // The time limit of a whole operation, including retries and the pauses between them.
   std::chrono::milliseconds operation_timeout{60'000};
-  // Time of one try.
+  // The time limit of one try.
   std::chrono::milliseconds call_timeout{10'000};
-  // Time to connect; with TLS the handshake has its own time after that. Independently of this, a
-  // server has two seconds to say where the cluster is: then the next server is asked.
+  // The time limits of connecting and of the TLS handshake that follows. A look-up of the cluster
+  // (Registry) allows each server two seconds at most, then tries the next one.
   std::chrono::milliseconds connect_timeout{1'000};
   std::chrono::milliseconds handshake_timeout{1'500};
-  // Calls to one server that are in flight at once. HBase's queue holds ten for each handler.
+  // The maximum number of calls in flight to one server. HBase's queue holds ten for each handler.
   int window = 64;
-  // HBase's own default.
+  // HBase's defaults.
   size_t max_request_bytes = 256 << 20;
   size_t max_answer_bytes = 256 << 20;
 };

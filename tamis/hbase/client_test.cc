@@ -1,4 +1,5 @@
-// The client against scripted servers: what it asks whom, how often, and what it never asks twice.
+// The client against scripted servers: which servers it calls, how often, and which calls it never
+// repeats.
 #include "tamis/hbase/client.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +22,7 @@ using testing::HasSubstr;
 class ClientTest : public testing::Test {
  protected:
   std::unique_ptr<Client> Open(ClientOptions options = {}) {
-    // Any server will do; the last one shows that none has to have hbase:meta.
+    // Any server can be the entry point; this one does not serve hbase:meta.
     if (options.addresses.empty()) options.addresses = cluster_.server(2).address().ToString();
     return *Client::Open(std::move(options));
   }
@@ -39,7 +40,7 @@ class ClientTest : public testing::Test {
   ScriptedCluster cluster_{3};
 };
 
-TEST_F(ClientTest, ARegionIsLookedUpOnce) {
+TEST_F(ClientTest, LooksUpARegionOnce) {
   cluster_.SetRegion("", "m", 1);
   cluster_.SetRegion("m", "", 2);
   AnswerGets(1, "one");
@@ -51,7 +52,7 @@ TEST_F(ClientTest, ARegionIsLookedUpOnce) {
   EXPECT_EQ(client->counts().registry_lookups, 1u);
 }
 
-TEST_F(ClientTest, ManyWhoMissTheSameShareOneLookup) {
+TEST_F(ClientTest, ConcurrentMissesShareOneLookup) {
   cluster_.SetRegion("", "", 1);
   AnswerGets(1, "v");
   const auto client = Open();
@@ -70,7 +71,7 @@ TEST_F(ClientTest, ManyWhoMissTheSameShareOneLookup) {
   EXPECT_EQ(client->counts().meta_lookups, 1u);
 }
 
-TEST_F(ClientTest, AHintIsTakenUnlessItIsOlder) {
+TEST_F(ClientTest, UsesTheMovedHintUnlessItIsOutdated) {
   cluster_.SetRegion("", "", 1, 5);
   AnswerGets(2, "there");
   const auto hint = [&](int64_t sequence) {
@@ -87,7 +88,7 @@ TEST_F(ClientTest, AHintIsTakenUnlessItIsOlder) {
   EXPECT_EQ(client->counts().hints_taken, 1u);
   EXPECT_EQ(client->counts().meta_lookups, 1u);
 
-  // An old one is not: hbase:meta is asked, and knows better.
+  // An outdated hint is ignored: the client reads the new location from hbase:meta.
   hint(4);
   const auto other = Open();
   std::thread moves([&] {
@@ -100,7 +101,7 @@ TEST_F(ClientTest, AHintIsTakenUnlessItIsOlder) {
   EXPECT_GE(other->counts().meta_lookups, 2u);
 }
 
-TEST_F(ClientTest, ARegionThatCanHoldNothingIsLeftOut) {
+TEST_F(ClientTest, SkipsRegionsThatCannotHoldRows) {
   cluster_.SetRegion("", "c", 1);
   cluster_.SetRegion("c", "m", 1);
   cluster_.SetRegion("m", "z", 1);
@@ -119,7 +120,7 @@ TEST_F(ClientTest, ARegionThatCanHoldNothingIsLeftOut) {
   EXPECT_EQ(client->counts().meta_lookups, 0u);
 }
 
-TEST_F(ClientTest, WhileMetaNamesADeadServerItIsAskedSeldomForAllTogether) {
+TEST_F(ClientTest, AllCallersShareThePausesBetweenMetaLookups) {
   cluster_.SetRegion("", "", 1);
   cluster_.server(1).On("Get", [](const auto& request, const auto& peer) {
     peer->Throw(request.call_id, "NotServingRegionException");
@@ -130,7 +131,8 @@ TEST_F(ClientTest, WhileMetaNamesADeadServerItIsAskedSeldomForAllTogether) {
   int left = 100;
   for (int i = 0; i < 100; ++i) {
     client->Get("t", {.row = "r"}, [&](const Result<Row>& row) {
-      // Most were waiting for the next look at hbase:meta, some may have been asking the server.
+      // Most calls were waiting for the next read of hbase:meta; some may have been sent to the
+      // server.
       EXPECT_TRUE(row.status().code() == StatusCode::kUnavailable ||
                   row.status().code() == StatusCode::kDeadlineExceeded)
           << row.status();
@@ -140,11 +142,12 @@ TEST_F(ClientTest, WhileMetaNamesADeadServerItIsAskedSeldomForAllTogether) {
   }
   std::unique_lock lock(mutex);
   changed.wait(lock, [&] { return left == 0; });
-  // Pauses of at least 7.5, 15, 30, ... ms fit into the second; without pauses there are thousands.
+  // Pauses of at least 7.5, 15, 30, ... ms fit into the second; without pauses there are thousands
+  // of look-ups.
   EXPECT_LE(client->counts().meta_lookups, 12u);
 }
 
-TEST_F(ClientTest, CallThatMayHaveRunIsNotSentAgain) {
+TEST_F(ClientTest, DoesNotRepeatAChangeThatMayHaveRun) {
   cluster_.SetRegion("", "", 1);
   cluster_.server(1).On("Mutate", [](const auto&, const auto& peer) { peer->Close(); });
   const auto client = Open();
@@ -163,7 +166,7 @@ TEST_F(ClientTest, CallThatMayHaveRunIsNotSentAgain) {
   EXPECT_EQ(cluster_.server(1).calls("ExecService"), 1);
 }
 
-TEST_F(ClientTest, WithLeaveAPutIsSentAgain) {
+TEST_F(ClientTest, RepeatsAPutIfTheOptionAllowsIt) {
   cluster_.SetRegion("", "", 1);
   std::atomic<int> tries = 0;
   cluster_.server(1).On("Mutate", [&](const auto& request, const auto& peer) {
@@ -177,7 +180,7 @@ TEST_F(ClientTest, WithLeaveAPutIsSentAgain) {
   EXPECT_EQ(tries, 3);
 }
 
-TEST_F(ClientTest, AnIncrementIsRepeatedWithItsNonceAtTheSameServerOnly) {
+TEST_F(ClientTest, RepeatsAnIncrementOnlyAtTheServerThatKnowsItsNonce) {
   cluster_.SetRegion("", "", 1);
   std::mutex mutex;
   std::set<uint64_t> nonces;
@@ -201,7 +204,7 @@ TEST_F(ClientTest, AnIncrementIsRepeatedWithItsNonceAtTheSameServerOnly) {
   EXPECT_EQ(nonces.size(), 1u);
   EXPECT_FALSE(nonces.contains(0));
 
-  // The region moves after the first try: nobody there knows the nonce.
+  // The region moves after the first try: the new server does not know the nonce.
   cluster_.server(1).On("Mutate", [&](const auto&, const auto& peer) {
     cluster_.SetRegion("", "", 2, 10);
     peer->Close();
@@ -211,7 +214,7 @@ TEST_F(ClientTest, AnIncrementIsRepeatedWithItsNonceAtTheSameServerOnly) {
   EXPECT_EQ(cluster_.server(2).calls("Mutate"), 0);
 }
 
-// A later answer says nothing of an earlier try of which none came.
+// The answer to a later try does not prove that an earlier, unanswered try failed.
 TEST_F(ClientTest, UnknownOutcomeStaysUnknownAfterRetry) {
   cluster_.SetRegion("", "", 1);
   for (const char* method : {"Mutate", "Multi"}) {
@@ -235,7 +238,7 @@ TEST_F(ClientTest, UnknownOutcomeStaysUnknownAfterRetry) {
   }
 }
 
-TEST_F(ClientTest, RepeatedWriteWithUnknownOutcomeStaysUnknown) {
+TEST_F(ClientTest, RepeatedChangesEndAsUnknownIfNoTryIsAnswered) {
   const auto close_and_drop = [&](const auto&, const auto& peer) {
     cluster_.RemoveRegion("");
     peer->Close();
@@ -254,14 +257,14 @@ TEST_F(ClientTest, RepeatedWriteWithUnknownOutcomeStaysUnknown) {
       client->Mutate("t", std::vector{put}, WriteOptions{.repeat = true}).front().status();
   EXPECT_EQ(of_batch.code(), StatusCode::kDeadlineExceeded) << of_batch;
   EXPECT_THAT(of_batch.message(), HasSubstr("may have been carried out"));
-  // A Get changes nothing.
+  // A Get changes nothing, so its outcome is not in doubt.
   cluster_.SetRegion("", "", 1);
   EXPECT_EQ(client->Get("t", {.row = "a"}).status().code(), StatusCode::kNotFound);
 }
 
-// An exception of a coprocessor arrives as a plain DoNotRetryIOException, whether it was thrown
-// before the write or after it.
-TEST_F(ClientTest, AnExceptionThatProvesNothingLeavesOpenWhetherAChangeRan) {
+// HBase wraps exceptions of coprocessors in a plain DoNotRetryIOException, whether they are thrown
+// before or after the write.
+TEST_F(ClientTest, ChangeMayHaveRunAfterAnInconclusiveException) {
   cluster_.SetRegion("", "", 1);
   const auto client = Open();
   const auto put = Mutation::Put("a").Set("f", "q", "v");
@@ -279,16 +282,16 @@ TEST_F(ClientTest, AnExceptionThatProvesNothingLeavesOpenWhetherAChangeRan) {
   EXPECT_EQ(code_after("DoNotRetryIOException", true), StatusCode::kDeadlineExceeded);
   EXPECT_EQ(code_after("SomethingNew", true), StatusCode::kDeadlineExceeded);
   EXPECT_EQ(code_after("SomethingNew", false), StatusCode::kDeadlineExceeded);
-  // These are thrown before anything is done.
+  // HBase throws these before it changes anything.
   EXPECT_EQ(code_after("regionserver.NoSuchColumnFamilyException", true), StatusCode::kNotFound);
   EXPECT_EQ(code_after("TableNotFoundException", true), StatusCode::kNotFound);
 }
 
-TEST_F(ClientTest, AChangeWhoseAnswerCannotBeReadMayHaveRun) {
+TEST_F(ClientTest, ChangeMayHaveRunIfItsAnswerIsUnreadable) {
   cluster_.SetRegion("", "", 1);
   const auto client = Open();
   const auto put = Mutation::Put("a").Set("f", "q", "v");
-  pb::Result more;  // cells than there are
+  pb::Result more;  // announces more cells than there are
   more.set_associated_cell_count(7);
   cluster_.server(1).On("Mutate", [&](const auto& request, const auto& peer) {
     pb::MutateResponse answer;
@@ -307,7 +310,7 @@ TEST_F(ClientTest, AChangeWhoseAnswerCannotBeReadMayHaveRun) {
   }
 }
 
-TEST_F(ClientTest, ABatchRepeatsOnlyWhatDidNotRun) {
+TEST_F(ClientTest, BatchRepeatsOnlyActionsThatDidNotRun) {
   cluster_.SetRegion("", "m", 1);
   cluster_.SetRegion("m", "", 2);
   const auto answer_all = [](const auto& request, const auto& peer) {
@@ -315,7 +318,7 @@ TEST_F(ClientTest, ABatchRepeatsOnlyWhatDidNotRun) {
     pb::MultiResponse answer;
     for (const auto& of_region : multi.regionaction()) {
       auto& result = *answer.add_regionactionresult();
-      // In another order than asked.
+      // The results come in another order than the actions.
       for (int i = of_region.action_size(); i-- > 0;) {
         auto& one = *result.add_resultorexception();
         one.set_index(of_region.action(i).index());
@@ -359,7 +362,7 @@ TEST_F(ClientTest, ABatchRepeatsOnlyWhatDidNotRun) {
   EXPECT_EQ(cluster_.server(2).calls("Multi"), 1);
 }
 
-TEST_F(ClientTest, BehindADamagedResultNoneIsReadThatHasCells) {
+TEST_F(ClientTest, DamagedResultInvalidatesLaterResultsWithCells) {
   cluster_.SetRegion("", "", 1);
   cluster_.server(1).On("Multi", [](const auto& request, const auto& peer) {
     pb::MultiResponse answer;
@@ -369,7 +372,7 @@ TEST_F(ClientTest, BehindADamagedResultNoneIsReadThatHasCells) {
       auto& one = *result.add_resultorexception();
       one.set_index(i);
       if (i == 2) continue;
-      // More than there are, then one.
+      // The first result announces more cells than there are, the others one each.
       one.mutable_result()->set_associated_cell_count(i == 0 ? 100 : 1);
       AppendCell("b", {.family = "f", .qualifier = "q", .timestamp = 1, .value = "v"}, &cells);
     }
@@ -382,7 +385,7 @@ TEST_F(ClientTest, BehindADamagedResultNoneIsReadThatHasCells) {
   EXPECT_TRUE(rows[2].ok() && rows[2]->empty()) << rows[2].status();
 }
 
-TEST_F(ClientTest, ARowThatWasNotAskedForIsNoAnswer) {
+TEST_F(ClientTest, RejectsAnAnswerWithAnotherRow) {
   cluster_.SetRegion("", "", 1);
   pb::Result one_cell;
   one_cell.set_associated_cell_count(1);
@@ -403,12 +406,12 @@ TEST_F(ClientTest, ARowThatWasNotAskedForIsNoAnswer) {
   EXPECT_EQ(one.code(), StatusCode::kDataLoss) << one;
   const Status of_batch = client->Get("t", std::vector<Get>{{.row = "a"}}).front().status();
   EXPECT_EQ(of_batch.code(), StatusCode::kDataLoss) << of_batch;
-  // It was made all the same.
+  // The server applied the append, although its answer is invalid.
   const Status append = client->MutateRow("t", {Mutation::Append("a").Set("f", "q", "v")}).status();
   EXPECT_EQ(append.code(), StatusCode::kDeadlineExceeded) << append;
 }
 
-TEST_F(ClientTest, AnUnknownExceptionIsRepeatedForReadsAndNotForEver) {
+TEST_F(ClientTest, RetriesReadsAFewTimesAfterAnUnknownException) {
   cluster_.SetRegion("", "", 1);
   const auto fails = [](const auto& request, const auto& peer) {
     peer->Throw(request.call_id, "SomethingNew", "never seen");
@@ -424,10 +427,10 @@ TEST_F(ClientTest, AnUnknownExceptionIsRepeatedForReadsAndNotForEver) {
   EXPECT_EQ(cluster_.server(1).calls("Mutate"), 1);
 }
 
-// The server aborts in the midst of its calls, and the region opens elsewhere.
-TEST_F(ClientTest, AFailureInsideOfAServerIsReadAgainElsewhere) {
+// The server aborts during its calls, and the region opens on another server.
+TEST_F(ClientTest, ReadsAgainElsewhereAfterAnInternalServerError) {
   const auto fails = [&](const auto& request, const auto& peer) {
-    // More often than an exception that is not known is repeated.
+    // Fails more often than the client repeats a call after an unknown exception.
     if (cluster_.server(1).calls(request.method) > 3) cluster_.SetRegion("", "", 2);
     peer->Throw(request.call_id, "java.lang.NullPointerException", "\"this.in\" is null");
   };
@@ -462,7 +465,7 @@ TEST_F(ClientTest, AFailureInsideOfAServerIsReadAgainElsewhere) {
   EXPECT_THAT(append.message(), HasSubstr("may have been carried out"));
 }
 
-TEST_F(ClientTest, AnAnswerThatIsTooLargeFailsItsCallAloneAndOnce) {
+TEST_F(ClientTest, TooLargeAnswerFailsOnlyItsCallAndIsNotRetried) {
   cluster_.SetRegion("", "", 1);
   std::mutex mutex;
   std::optional<uint32_t> held;
@@ -490,7 +493,7 @@ TEST_F(ClientTest, AnAnswerThatIsTooLargeFailsItsCallAloneAndOnce) {
   EXPECT_EQ(cluster_.server(1).connections(), 1);
 }
 
-TEST_F(ClientTest, ABootstrapServerThatIsDeadIsPassedOver) {
+TEST_F(ClientTest, SkipsADeadBootstrapServer) {
   cluster_.SetRegion("", "", 1);
   AnswerGets(1, "v");
   Address dead;
@@ -509,7 +512,7 @@ TEST_F(ClientTest, ABootstrapServerThatIsDeadIsPassedOver) {
   EXPECT_THAT(get.status().message(), HasSubstr(dead.ToString()));
 }
 
-TEST_F(ClientTest, AClientThatIsClosedEndsAllThatIsUnderWay) {
+TEST_F(ClientTest, ClosingEndsRunningOperations) {
   cluster_.SetRegion("", "", 1);
   auto client = Open();
   Status status;
@@ -522,7 +525,7 @@ TEST_F(ClientTest, AClientThatIsClosedEndsAllThatIsUnderWay) {
   EXPECT_EQ(status.code(), StatusCode::kCancelled) << status;
 }
 
-TEST_F(ClientTest, AddressesThatAreNone) {
+TEST_F(ClientTest, InvalidAddressesAreRefused) {
   for (const char* text :
        {"", "host", "host:", "host:x", "host:0", "host:70000", ":1", "a:1,,b:2"}) {
     const auto client = Client::Open({.addresses = text});
@@ -535,7 +538,7 @@ TEST_F(ClientTest, AddressesThatAreNone) {
 
 class ScanTest : public ClientTest {
  protected:
-  // An answer of rows with one cell each.
+  // Answers with rows of one cell each.
   static void Answer(const ScriptedServer::Request& request, const ScriptedServer::PeerPtr& peer,
                      const std::vector<std::string>& rows, bool more_in_region,
                      bool heartbeat = false) {
@@ -565,7 +568,7 @@ class ScanTest : public ClientTest {
   }
 };
 
-TEST_F(ScanTest, HeartbeatsAreNoEndAndABrokenScannerGoesOnBehindTheLastRow) {
+TEST_F(ScanTest, ContinuesAfterHeartbeatsAndLostScanners) {
   cluster_.SetRegion("", "m", 1);
   cluster_.SetRegion("m", "", 2);
   std::atomic<int> step = 0;  // each connection has a thread
@@ -609,7 +612,7 @@ TEST_F(ScanTest, HeartbeatsAreNoEndAndABrokenScannerGoesOnBehindTheLastRow) {
   EXPECT_EQ(step, 6);
 }
 
-TEST_F(ScanTest, RowsBeforeADamagedOneAreNotLost) {
+TEST_F(ScanTest, ReturnsTheRowsBeforeADamagedRow) {
   cluster_.SetRegion("", "", 1);
   std::atomic<int> step = 0;
   const auto damaged = [](const auto& request, const auto& peer,
@@ -653,7 +656,7 @@ TEST_F(ScanTest, RowsBeforeADamagedOneAreNotLost) {
   EXPECT_EQ((*behind)[0].key(), "c");
 }
 
-TEST_F(ScanTest, AfterAnErrorPartsOfARowComeAgain) {
+TEST_F(ScanTest, ReadsPartsOfARowAgainAfterAnError) {
   cluster_.SetRegion("", "", 1);
   std::atomic<int> step = 0;
   const auto answer_a = [](const auto& request, const auto& peer,
@@ -691,7 +694,7 @@ TEST_F(ScanTest, AfterAnErrorPartsOfARowComeAgain) {
   }
 }
 
-TEST_F(ScanTest, ALimitIsKeptWhereTheLastPartOfARowIsNotMarked) {
+TEST_F(ScanTest, KeepsTheLimitIfTheLastPartOfARowIsNotMarked) {
   cluster_.SetRegion("", "", 1);
   std::atomic<int> step = 0;
   cluster_.server(1).On("Scan", [&](const auto& request, const auto& peer) {
@@ -714,7 +717,7 @@ TEST_F(ScanTest, ALimitIsKeptWhereTheLastPartOfARowIsNotMarked) {
   EXPECT_EQ(*keys, "a ");
 }
 
-TEST_F(ScanTest, AScanThatEndsInARegionAsksNoOther) {
+TEST_F(ScanTest, ScanThatEndsInARegionCallsNoOther) {
   cluster_.SetRegion("", "m", 1);
   cluster_.SetRegion("m", "", 2);
   cluster_.server(1).On(
@@ -725,22 +728,22 @@ TEST_F(ScanTest, AScanThatEndsInARegionAsksNoOther) {
   EXPECT_EQ(cluster_.server(2).calls("Scan"), 0);
 }
 
-TEST_F(ScanTest, ThatCallsWaitHereIsNoFaultOfTheServer) {
-  cluster_.SetRegion("", "", 1);  // a server that answers nothing
+TEST_F(ScanTest, FullWindowDoesNotMakeTheServerSuspect) {
+  cluster_.SetRegion("", "", 1);  // no handlers: the server never answers
   const auto client = Open({.operation_timeout = std::chrono::milliseconds(1000),
                             .call_timeout = std::chrono::milliseconds(50),
                             .window = 1});
   client->Exec("t", "a", {.service = "s", .method = "m", .timeout = std::chrono::seconds(60)},
                [](const auto&) {});
   while (cluster_.server(1).calls("ExecService") == 0) std::this_thread::yield();
-  // The window is taken until the operation's time is over.
+  // The pending call fills the window until the operation's deadline.
   const auto keys = Keys(*client, {});
   EXPECT_FALSE(keys.ok());
   EXPECT_EQ(cluster_.server(1).calls("Scan"), 0);
   EXPECT_EQ(client->counts().meta_lookups, 1u);
 }
 
-TEST_F(ScanTest, AServerThatNeverGetsFurtherEndsWithTheDeadline) {
+TEST_F(ScanTest, ScanWithoutProgressEndsAtItsDeadline) {
   cluster_.SetRegion("", "", 1);
   cluster_.server(1).On("Scan", [](const auto& request, const auto& peer) {
     peer->Throw(request.call_id, "exceptions.ScannerResetException", "again", true);

@@ -19,9 +19,10 @@ namespace tamis::hbase {
 namespace {
 
 constexpr std::string_view kSimplePreamble("HBas\0\x50", 6);
-constexpr uint32_t kFatalCallId = 0xffffffff;  // of an exception that ends the connection
+// the call id of an exception that ends the connection
+constexpr uint32_t kFatalCallId = 0xffffffff;
 
-// asio has no names for these.
+// Sets socket options for which asio has no names.
 void SetOption(asio::ip::tcp::socket& socket, int level, int name, int value) {
   ::setsockopt(socket.native_handle(), level, name, &value, sizeof(value));
 }
@@ -78,7 +79,7 @@ void Connection::Connect() {
         const auto alive = self.lock();
         if (!alive || state_ == State::kClosed) return;
         if (error) return Fail(Unavailable("its name cannot be resolved: " + error.message()));
-        // asio looks at the socket once more before it calls: it has to be there to the end.
+        // asio uses the socket once more before it calls back, so `alive` keeps it until then.
         asio::async_connect(transport_->socket(), found,
                             [alive, this](const asio::error_code& refused, const auto&) {
                               if (state_ == State::kClosed) return;
@@ -119,7 +120,7 @@ void Connection::Connected() {
   SetOption(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(options_.silence.count()));
   if (!transport_->has_tls()) return Greet();
   SetConnectTimer(options_.handshake_timeout, "no TLS handshake");
-  // The transport has to be there to the end of it.
+  // `self` keeps the transport alive until the handshake has ended.
   transport_->Handshake(address_.host, [self = shared_from_this()](Status status) {
     if (self->state_ == State::kClosed) return;
     self->TakeBackConnectTimer();
@@ -130,13 +131,13 @@ void Connection::Connected() {
 
 void Connection::Greet() {
   state_ = State::kOpen;
-  // Other ways to prove who one is begin here: another last byte of the preamble, then tokens back
-  // and forth, then the header.
+  // Other kinds of authentication would begin here: another last byte of the preamble, an exchange
+  // of tokens, then the connection header.
   writing_ = Greeting();
   asio::async_write(*transport_, asio::buffer(writing_),
                     [self = shared_from_this()](const asio::error_code& error, size_t) {
                       self->writing_.clear();
-                      if (!error) self->Write();  // an error is told by the reading side
+                      if (!error) self->Write();  // Read() reports the error
                     });
   Read();
 }
@@ -195,7 +196,7 @@ void Connection::Send(Call call, Done done) {
   calls_.emplace(id, std::move(waiting));
   AppendCall(header, *call.parameter, call.cells, &out_);
   if (state_ == State::kOpen && writing_.empty() && !write_posted_) {
-    // Calls of one turn leave in one write.
+    // Calls sent in one turn of the event loop share one write.
     write_posted_ = true;
     asio::post(io_, [self = shared_from_this()] {
       self->write_posted_ = false;
@@ -210,7 +211,7 @@ void Connection::Write() {
   given_ += writing_.size();
   asio::async_write(*transport_, asio::buffer(writing_),
                     [self = shared_from_this()](const asio::error_code& error, size_t) {
-                      // The capacity is kept, but not that of a single large request.
+                      // Keep the buffer for the next write, unless one large request made it huge.
                       self->writing_.clear();
                       if (self->writing_.capacity() > (1 << 20)) self->writing_.shrink_to_fit();
                       if (!error) self->Write();
@@ -285,7 +286,8 @@ void Connection::TakeAnswer(const FrameReader::Frame& frame) {
   answered_ = true;
   const auto found = calls_.find(header.call_id());
   if (found == calls_.end()) {
-    // Late: its caller has given up. An id that was never given away means that bytes are lost.
+    // A late answer, whose call has timed out. An id that was never used means that the stream is
+    // corrupt.
     if (header.call_id() == 0 || header.call_id() > last_id_) {
       Fail(DataLoss("an answer to call " + std::to_string(header.call_id()) +
                     ", which was never made"));
@@ -303,7 +305,8 @@ void Connection::TimedOut(uint32_t id) {
   if (found == calls_.end()) return;
   Waiting waiting = std::move(found->second);
   calls_.erase(found);
-  // Calls that have not left yet leave all the same: their bytes stand between others.
+  // A call that is still in the buffer will be sent all the same: its bytes are among those of
+  // others.
   const std::string missing = state_ == State::kConnecting ? missing_ : "no answer";
   waiting.done(Reply::Unknown(DeadlineExceeded(missing + " in time")));
 }
@@ -313,7 +316,7 @@ void Connection::Close(const Status& why) {
 }
 
 void Connection::Fail(Status why) {
-  const auto self = shared_from_this();  // whoever hears of it may let go of the last other owner
+  const auto self = shared_from_this();  // a callback may release the last other owner
   TakeBackConnectTimer();
   const bool refused =
       state_ == State::kConnecting || why.code() == StatusCode::kFailedPrecondition;
@@ -325,8 +328,8 @@ void Connection::Fail(Status why) {
   auto calls = std::exchange(calls_, {});
   for (auto& [id, waiting] : calls) timers_.TakeBack(waiting.timer);
   for (auto& [id, waiting] : calls) {
-    // Bytes that were not given to the socket have not left, nor have bytes that the server did not
-    // read.
+    // Bytes that were not passed to the socket have not left. After a refusal, the server has read
+    // nothing.
     const bool left = !refused && waiting.begin < given_;
     asio::post(io_, [done = std::move(waiting.done), left, why] {
       done(left ? Reply::Unknown(why) : Reply::NotSent(why));

@@ -1,13 +1,14 @@
 // One TCP connection to one service of an HBase server: many calls in flight, answers in any order.
 //
-// It connects at once; calls may be given to it from the start and leave together in few writes.
-// Each ends in one of four ways (Reply), always, and never from inside of Call(). A broken
-// connection stays broken: who needs another one opens another one (Channel).
+// It connects at once. Calls may be sent before it is connected and leave together in few writes.
+// Each call ends exactly once, in one of four ways (Reply), and never from inside of Send(). A
+// broken connection stays broken; Channel opens a new one.
 //
-// The server answers nothing to the header, and closes when it does not like it (an unknown
-// service, TLS expected). So a close before the first answer names these suspects.
+// The server does not answer the connection header; it closes the connection if it rejects the
+// header (an unknown service, TLS expected). So the error for a close before the first answer names
+// these possible causes.
 //
-// Threads: those of one io_context that runs on one thread.
+// Threads: use it only on its io_context, which runs on one thread.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -35,21 +36,21 @@ class Transport;
 struct Reply {
   enum class Outcome {
     kAnswer,
-    kException,  // the server's answer is an exception
-    kNotSent,    // it did not leave, so it did not run
-    // It may have run, may still run, or may not. kResourceExhausted: it has run, and its answer is
-    // larger than an answer may be.
+    kException,  // the server answered with an exception
+    kNotSent,    // the call was not sent, so it did not run
+    // The call may have run or may still run. With kResourceExhausted it did run, but its answer
+    // exceeds max_frame_bytes.
     kUnknown,
   };
   Outcome outcome = Outcome::kNotSent;
-  Status status;        // kNotSent, kUnknown: why
-  Exception exception;  // kException
-  // kAnswer: `message` and `cells` are views of it.
+  Status status;        // the reason, for kNotSent and kUnknown
+  Exception exception;  // for kException
+  // For kAnswer: `message` and `cells` are views of it.
   std::shared_ptr<const std::string> frame;
   std::string_view message;
   std::string_view cells;
 
-  // Why it is no answer; ok when it is one.
+  // Ok for kAnswer; else the reason.
   Status ToStatus() const;
 
   static Reply NotSent(Status why) {
@@ -60,12 +61,12 @@ struct Reply {
   }
 };
 
-// A call that is not bound to a connection yet.
+// A call that is not assigned to a connection yet.
 struct Call {
   std::string method;
   std::shared_ptr<const google::protobuf::MessageLite> parameter;
   std::string cells;
-  uint32_t priority = 0;  // above 10: handlers that normal calls do not occupy
+  uint32_t priority = 0;  // above 10: the server uses handlers reserved for such calls
   Deadline deadline;
 };
 
@@ -74,11 +75,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   struct Options {
     std::string service;  // "ClientService"
     std::string user;
-    std::shared_ptr<TlsContext> tls;                  // nothing: in the open
-    std::function<Address(const Address&)> way = {};  // nothing: to the address itself
+    std::shared_ptr<TlsContext> tls;                  // not set: no encryption
+    std::function<Address(const Address&)> way = {};  // not set: connects to the address itself
     std::chrono::milliseconds connect_timeout{1000};
     std::chrono::milliseconds handshake_timeout{1500};
-    // The kernel gives a connection up whose bytes the other machine does not confirm for so long.
+    // The kernel closes a connection if the peer does not acknowledge sent bytes for this long.
     std::chrono::milliseconds silence{10000};
     size_t max_frame_bytes = 256 << 20;
     size_t max_request_bytes = 256 << 20;
@@ -92,14 +93,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection& operator=(const Connection&) = delete;
 
   void Send(Call call, Done done);
-  // Ends all that is in flight.
+  // Ends all calls in flight.
   void Close(const Status& why);
 
-  // Ok while it can be used.
+  // Ok while the connection can be used.
   const Status& status() const { return status_; }
   bool connected() const { return state_ == State::kOpen; }
   size_t in_flight() const { return calls_.size(); }
-  // When something came last, or else when it was made.
+  // When bytes last arrived; before that, when the connection was created.
   Clock::time_point last_heard() const { return last_heard_; }
 
  private:
@@ -107,7 +108,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   struct Waiting {
     Done done;
     Timers::Entry timer;
-    uint64_t begin = 0;  // of its first byte in all that was ever written
+    uint64_t begin = 0;  // offset of its first byte among all bytes written so far
   };
 
   Connection(asio::io_context& io, Timers& timers, Address address, Options options);
@@ -135,7 +136,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   FrameReader reader_;
   State state_ = State::kConnecting;
   Status status_;
-  std::string missing_;  // while it connects: what it waits for
+  std::string missing_;  // what it waits for while it connects
   bool has_connect_timer_ = false;
   Timers::Entry connect_timer_;
 
@@ -144,9 +145,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool answered_ = false;
   Clock::time_point last_heard_ = Clock::now();
 
-  std::string out_;      // not given to the socket yet
+  std::string out_;      // not passed to the socket yet
   std::string writing_;  // being written
-  uint64_t given_ = 0;   // bytes ever given to the socket
+  uint64_t given_ = 0;   // total bytes passed to the socket
   bool write_posted_ = false;
 };
 

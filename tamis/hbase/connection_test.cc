@@ -23,12 +23,12 @@ namespace {
 using testing::HasSubstr;
 using Outcome = Reply::Outcome;
 
-TEST_F(ConnectionTest, AnswersInAnyOrderFindTheirCalls) {
+TEST_F(ConnectionTest, MatchesAnswersInAnyOrder) {
   std::vector<uint32_t> ids;
   server_.On("Ask", [&](const auto& request, const auto& peer) {
     ids.push_back(request.call_id);
     if (ids.size() < 10) return;
-    // Its own: with the last answer the test may end.
+    // Copies the ids: the test may end with the last answer.
     const std::vector<uint32_t> all = ids;
     for (auto id = all.rbegin(); id != all.rend(); ++id) {
       peer->Answer(*id, Id("answer to " + std::to_string(*id)), "cells");
@@ -45,7 +45,7 @@ TEST_F(ConnectionTest, AnswersInAnyOrderFindTheirCalls) {
   }
 }
 
-TEST_F(ConnectionTest, ACallTellsTheServerItsTimeAndPriority) {
+TEST_F(ConnectionTest, SendsTimeoutAndPriority) {
   uint32_t timeout = 0;
   uint32_t priority = 0;
   std::string service;
@@ -65,7 +65,7 @@ TEST_F(ConnectionTest, ACallTellsTheServerItsTimeAndPriority) {
   EXPECT_EQ(service, "ClientService");
 }
 
-TEST_F(ConnectionTest, AnExceptionIsAnAnswer) {
+TEST_F(ConnectionTest, ServerExceptionEndsTheCall) {
   server_.On("Ask", [](const auto& request, const auto& peer) {
     peer->Throw(request.call_id, "exceptions.RegionMovedException",
                 "Region moved to: hostname=h port=7 startCode=8. As of locationSeqNum=9.");
@@ -80,7 +80,7 @@ TEST_F(ConnectionTest, AnExceptionIsAnAnswer) {
   EXPECT_TRUE(connection_->status().ok());
 }
 
-TEST_F(ConnectionTest, ACallThatIsNotAnsweredEndsAndALateAnswerIsIgnored) {
+TEST_F(ConnectionTest, TimesOutAndIgnoresALateAnswer) {
   uint32_t late = 0;
   server_.On("Never", [&](const auto& request, const auto&) { late = request.call_id; });
   server_.On("Ask", [&](const auto& request, const auto& peer) {
@@ -92,14 +92,14 @@ TEST_F(ConnectionTest, ACallThatIsNotAnsweredEndsAndALateAnswerIsIgnored) {
   const Reply lost = Send(MakeCall("Never", std::chrono::milliseconds(20)));
   EXPECT_EQ(lost.outcome, Outcome::kUnknown);
   EXPECT_EQ(lost.status.code(), StatusCode::kDeadlineExceeded);
-  // The server may not have read it when its time was over.
+  // The server may still have to read the call after the deadline.
   while (server_.calls("Never") == 0) std::this_thread::yield();
   const Reply reply = Send(MakeCall("Ask"));
   ASSERT_EQ(reply.outcome, Outcome::kAnswer);
   EXPECT_THAT(std::string(reply.message), HasSubstr("in time"));
 }
 
-TEST_F(ConnectionTest, ACutInMidCallLeavesOpenWhetherItRan) {
+TEST_F(ConnectionTest, OutcomeIsUnknownIfTheConnectionBreaksDuringACall) {
   server_.On("Ask", [](const auto&, const auto& peer) { peer->Close(); });
   server_.On("First",
              [](const auto& request, const auto& peer) { peer->Answer(request.call_id, Id("")); });
@@ -111,18 +111,18 @@ TEST_F(ConnectionTest, ACutInMidCallLeavesOpenWhetherItRan) {
     EXPECT_EQ(reply.outcome, Outcome::kUnknown);
     EXPECT_THAT(reply.status.message(), HasSubstr("the connection broke"));
   }
-  // A call that is sent now does not leave.
+  // Later calls are not sent.
   EXPECT_EQ(Send(MakeCall("Ask")).outcome, Outcome::kNotSent);
 }
 
-TEST_F(ConnectionTest, ACloseBeforeTheFirstAnswerNamesTheSuspects) {
+TEST_F(ConnectionTest, CloseBeforeTheFirstAnswerNamesPossibleCauses) {
   server_.On("Ask", [](const auto&, const auto& peer) { peer->Close(); });
   Connect();
   EXPECT_THAT(Send(MakeCall("Ask")).status.message(),
               HasSubstr("is there a ClientService on this port"));
 }
 
-TEST_F(ConnectionTest, ARefusedConnectionRanNothing) {
+TEST_F(ConnectionTest, CallsOnARefusedConnectionDidNotRun) {
   server_.On("Ask", [](const auto&, const auto& peer) {
     peer->Throw(0xffffffff, "ipc.BadAuthException", "not so", true);
     peer->Close();
@@ -134,7 +134,7 @@ TEST_F(ConnectionTest, ARefusedConnectionRanNothing) {
   EXPECT_THAT(reply.status.message(), HasSubstr("not so"));
 }
 
-TEST_F(ConnectionTest, AbsentServer) {
+TEST_F(ConnectionTest, FailsIfNothingListens) {
   Address nobody;
   {
     ScriptedServer gone;
@@ -144,9 +144,9 @@ TEST_F(ConnectionTest, AbsentServer) {
   EXPECT_EQ(Send(MakeCall("Ask")).outcome, Outcome::kNotSent);
 }
 
-TEST_F(ConnectionTest, ForeignBytesEndTheConnection) {
+TEST_F(ConnectionTest, InvalidBytesEndTheConnection) {
   const auto after = [&](const std::string& bytes) {
-    // Its own copy: the client may be through with them before the server is.
+    // The handler owns a copy: the client may be done with the bytes before the server is.
     server_.On("Ask", [bytes](const auto&, const auto& peer) { peer->SendBytes(bytes); });
     Connect();
     const Reply reply = Send(MakeCall("Ask"));
@@ -157,11 +157,11 @@ TEST_F(ConnectionTest, ForeignBytesEndTheConnection) {
   EXPECT_THAT(after("HTTP/1.1 400 Bad Request\r\n"), HasSubstr("are allowed"));
   EXPECT_THAT(after(std::string("\0\0\0\3\2\x08\1", 7)), HasSubstr("do not fit together"));
   EXPECT_THAT(after(std::string("\0\0\0\2\x7f\1", 6)), HasSubstr("header cannot be read"));
-  // An answer to call 77, where there was one call.
+  // An answer to call 77, although only one call was made.
   EXPECT_THAT(after(std::string("\0\0\0\4\2\x08\x4d\0", 8)), HasSubstr("never made"));
 }
 
-TEST_F(ConnectionTest, AnAnswerThatIsTooLargeIsNotWaitedFor) {
+TEST_F(ConnectionTest, TooLargeAnswerEndsTheCallBeforeAllBytesArrive) {
   server_.On("Ask", [&](const auto& request, const auto& peer) {
     std::string begin;
     PutBig32(&begin, 2000);
@@ -176,7 +176,7 @@ TEST_F(ConnectionTest, AnAnswerThatIsTooLargeIsNotWaitedFor) {
   EXPECT_THAT(reply.status.message(), HasSubstr("2000 bytes, where 1999 are allowed"));
 }
 
-TEST_F(ConnectionTest, AnAnswerThatIsTooLargeFailsItsCallAlone) {
+TEST_F(ConnectionTest, TooLargeAnswerFailsOnlyItsCall) {
   server_.On("Large", [](const auto& request, const auto& peer) {
     peer->Answer(request.call_id, Id("large"), std::string(200'000, 'c'));
   });
@@ -193,7 +193,7 @@ TEST_F(ConnectionTest, AnAnswerThatIsTooLargeFailsItsCallAlone) {
   EXPECT_EQ(Send(MakeCall("Ask")).outcome, Outcome::kAnswer);
 }
 
-TEST_F(ConnectionTest, ARequestThatIsTooLargeDoesNotLeave) {
+TEST_F(ConnectionTest, TooLargeRequestIsNotSent) {
   server_.On("Ask",
              [](const auto& request, const auto& peer) { peer->Answer(request.call_id, Id("")); });
   Connect({.max_request_bytes = 100});
@@ -205,7 +205,7 @@ TEST_F(ConnectionTest, ARequestThatIsTooLargeDoesNotLeave) {
   EXPECT_EQ(Send(MakeCall("Ask")).outcome, Outcome::kAnswer);
 }
 
-TEST_F(ConnectionTest, AnAnswerByteByByte) {
+TEST_F(ConnectionTest, ReadsAnAnswerByteByByte) {
   server_.On("Ask", [](const auto& request, const auto& peer) {
     pb::ResponseHeader header;
     header.set_call_id(request.call_id);
@@ -232,7 +232,7 @@ class ChannelTest : public ConnectionTest {
   }
 };
 
-TEST_F(ChannelTest, NoMoreThanTheWindowIsInFlight) {
+TEST_F(ChannelTest, WindowLimitsCallsInFlight) {
   std::vector<std::pair<uint32_t, ScriptedServer::PeerPtr>> held;
   held.reserve(20);
   std::atomic<int> received = 0;
@@ -255,7 +255,7 @@ TEST_F(ChannelTest, NoMoreThanTheWindowIsInFlight) {
   channel->Close(Cancelled("over"));
 }
 
-TEST_F(ChannelTest, TheWindowShrinksWhenTheServerIsOverloaded) {
+TEST_F(ChannelTest, WindowShrinksWhenTheServerIsOverloaded) {
   server_.On("Ask", [](const auto& request, const auto& peer) {
     pb::ResponseHeader header;
     header.set_call_id(request.call_id);
@@ -278,7 +278,7 @@ TEST_F(ChannelTest, TheWindowShrinksWhenTheServerIsOverloaded) {
   }
   EXPECT_EQ(channel->window(), 8);
   channel->Close(Cancelled("over"));
-  // A small one does not grow by that.
+  // Overload does not raise a window that is already smaller than the minimum.
   const auto narrow = To(server_.address(), 1);
   bool ended = false;
   narrow->Send(MakeCall("Ask"), [&](const Reply&) { ended = true; });
@@ -287,7 +287,7 @@ TEST_F(ChannelTest, TheWindowShrinksWhenTheServerIsOverloaded) {
   narrow->Close(Cancelled("over"));
 }
 
-TEST_F(ChannelTest, ABrokenConnectionIsOpenedAnew) {
+TEST_F(ChannelTest, ReopensABrokenConnection) {
   std::atomic<bool> first = true;  // each connection has a thread
   server_.On("Ask", [&](const auto& request, const auto& peer) {
     if (first.exchange(false)) return peer->Close();
@@ -303,7 +303,7 @@ TEST_F(ChannelTest, ABrokenConnectionIsOpenedAnew) {
   const Reply broken = ask();
   EXPECT_EQ(broken.outcome, Outcome::kUnknown);
   EXPECT_THAT(broken.status.message(), HasSubstr(server_.address().ToString()));
-  // For a moment it is not tried again, and says why.
+  // During the pause, calls fail at once with the old reason.
   Reply reply = ask();
   while (reply.outcome == Outcome::kNotSent) {
     EXPECT_THAT(reply.status.message(), HasSubstr("the connection broke"));
@@ -314,7 +314,7 @@ TEST_F(ChannelTest, ABrokenConnectionIsOpenedAnew) {
   channel->Close(Cancelled("over"));
 }
 
-TEST_F(ChannelTest, AClosedChannelStaysClosed) {
+TEST_F(ChannelTest, ClosedChannelStaysClosed) {
   const auto channel = To(server_.address(), 8);
   const auto send = [&] {
     auto reply = std::make_shared<std::optional<Reply>>();
@@ -325,7 +325,7 @@ TEST_F(ChannelTest, AClosedChannelStaysClosed) {
   while (server_.calls("Ask") == 0) io_.poll();
   channel->Close(Cancelled("over"));
   while (!*ended) io_.run_one();
-  // For longer than the pause after a failure.
+  // Longer than the pause after a failure.
   const auto end = Clock::now() + std::chrono::milliseconds(50);
   while (Clock::now() < end) {
     const auto later = send();
@@ -335,9 +335,9 @@ TEST_F(ChannelTest, AClosedChannelStaysClosed) {
   EXPECT_EQ(channel->connections_opened(), 1u);
 }
 
-// Its kernel takes what is sent, so nothing breaks: a machine that is cut off behind a proxy, a
-// process that hangs.
-TEST_F(ChannelTest, AConnectionThatHasFallenSilentIsLeft) {
+// The peer's kernel still accepts bytes, so the connection does not break: a machine cut off behind
+// a proxy, or a process that hangs.
+TEST_F(ChannelTest, ReplacesASilentConnection) {
   std::mutex mutex;
   std::vector<std::pair<uint32_t, ScriptedServer::PeerPtr>> held;
   std::atomic<int> received = 0;
@@ -368,17 +368,18 @@ TEST_F(ChannelTest, AConnectionThatHasFallenSilentIsLeft) {
   while (!*next) io_.run_one();
   EXPECT_EQ((*next)->outcome, Outcome::kAnswer) << (*next)->status;
   EXPECT_EQ(server_.connections(), 2);
-  // Calls that still wait there keep their time.
+  // Calls on the old connection keep their deadlines.
   EXPECT_FALSE(*waiting);
   held[0].second->Answer(held[0].first, Id("late, but not too late"));
   while (!*waiting) io_.run_one();
   EXPECT_EQ((*waiting)->outcome, Outcome::kAnswer);
-  // Then nobody waits there, and it is closed.
+  // The old connection is closed after its last call has ended.
   while (server_.connections_ended() < 1) io_.poll();
   channel->Close(Cancelled("over"));
 }
 
-// A listener that never accepts and whose queue is full: the next connection stays connecting.
+// A listener that never accepts and whose queue is full: the next client stays in the connecting
+// state.
 class FullListener {
  public:
   FullListener() {
@@ -406,7 +407,7 @@ class FullListener {
   sockaddr_in where_{};
 };
 
-TEST_F(ChannelTest, AConnectionMayBeLeftWhileItConnects) {
+TEST_F(ChannelTest, ConnectionMayBeDroppedWhileItConnects) {
   const FullListener silent;
   Channel::Options options;
   options.connection.service = "ClientService";
@@ -418,12 +419,12 @@ TEST_F(ChannelTest, AConnectionMayBeLeftWhileItConnects) {
                 [&](Reply r) { reply = std::move(r); });
   while (!reply) io_.run_one();
   EXPECT_THAT(reply->status.message(), HasSubstr("no connection in time"));
-  // The channel's work ends when its last owner is gone.
+  // The pending operation ends after the last owner has gone.
   io_.poll();
   channel->Close(Cancelled("over"));
 }
 
-TEST_F(ConnectionTest, AWayThatCannotBeFoundBreaksTheConnectionAlone) {
+TEST_F(ConnectionTest, ThrowingWayFailsOnlyItsConnection) {
   Connection::Options options;
   options.way = [](const Address&) -> Address { throw std::runtime_error("no tunnel is free"); };
   Connect(options);

@@ -59,8 +59,8 @@ const KnownClass* Find(std::string_view short_name) {
   return nullptr;
 }
 
-// Java's own exceptions that a well-formed call does not cause: the state of the server does.
-// Exceptions about arguments come again wherever the call is sent.
+// Java's own exceptions that a well-formed call does not cause: they come from the state of the
+// server. Exceptions about arguments would occur again at any server.
 bool IsOfServersState(std::string_view class_name) {
   constexpr std::string_view kOfArguments[] = {
       "java.lang.IllegalArgumentException", "java.lang.NumberFormatException",
@@ -72,7 +72,7 @@ bool IsOfServersState(std::string_view class_name) {
          std::ranges::find(kOfArguments, class_name) == std::end(kOfArguments);
 }
 
-// The number behind `label` in `text`; -1 when there is none.
+// Returns the number that follows `label` in `text`; -1 if there is none.
 int64_t NumberBehind(std::string_view text, std::string_view label) {
   const size_t at = text.find(label);
   if (at == std::string_view::npos) return -1;
@@ -116,8 +116,8 @@ RetryAction Exception::retry_action() const {
 }
 
 bool Exception::may_have_run() const {
-  // Every other class that is known is thrown before anything is done. This one HBase puts around
-  // whatever a coprocessor throws, before the write or behind it.
+  // Every other known class is thrown before the server changes anything. HBase wraps exceptions of
+  // coprocessors in this class, whether they are thrown before or after the write.
   const KnownClass* known = Find(ShortName());
   return known == nullptr || known->name == "DoNotRetryIOException";
 }
@@ -129,7 +129,7 @@ bool Exception::tells_region_is_not_here() const {
 }
 
 bool Exception::tells_service_is_not_there() const {
-  // The same class tells of a service that lacks the method.
+  // HBase also uses this class if the service exists but lacks the method.
   return ShortName() == "UnknownProtocolException" && message.starts_with("No registered");
 }
 

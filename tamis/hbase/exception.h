@@ -1,9 +1,8 @@
-// The exceptions of an HBase server, and how a client reacts.
+// An exception that an HBase server threw, and the client's reaction to it.
 //
-// Classes are known by their full Java names. One that is not known is believed only as far as its
-// do_not_retry goes, and is never repeated without bound. Java's own exceptions
-// (NullPointerException, "Filesystem closed") are what a server that ends throws in the midst of a
-// call.
+// Known classes are recognized by name. For an unknown class, the client follows its do_not_retry
+// flag and limits the number of retries. Java's own exceptions (NullPointerException, "Filesystem
+// closed") are typical of a server that shuts down during a call.
 #pragma once
 
 #include <cstdint>
@@ -22,23 +21,24 @@ class NameBytesPair;
 }  // namespace pb
 
 enum class RetryAction {
-  kRelocate,       // the region is elsewhere, or not open: look it up again. The call did not run
-  kBackOff,        // too much at once: the same again, later. The call did not run
-  kReopenScanner,  // the scanner is gone, the rows are not
-  kFail,           // repeating is no use
-  // Something failed inside of the server, which may be ending: that proves nothing about the call,
-  // which may have run. A read is tried again wherever the region is by then, until its deadline.
+  kRelocate,       // look the region up again: it is elsewhere or not open. The call did not run
+  kBackOff,        // overloaded: send the same call later. The call did not run
+  kReopenScanner,  // the scanner is gone: open a new one
+  kFail,           // retrying does not help
+  // The server failed internally and may be shutting down; the call may have run. A read is tried
+  // again, wherever the region is by then, until its deadline.
   kElsewhere,
-  kUnknown,  // a class that is not known: it may have run, and may go better the next time
+  kUnknown,  // unknown class: the call may have run, and a retry may succeed
 };
 
-// For a call that changes nothing.
+// The number of tries of a repeatable call that fails with RetryAction::kUnknown.
 inline constexpr int kTriesOfUnknown = 3;
 
 struct Exception {
   std::string class_name;  // "org.apache.hadoop.hbase.NotServingRegionException"
   std::string message;     // the first line of the stack trace, without the class
-  // Where the region has gone (RegionMovedException); the sequence number tells an old hint.
+  // The region's new server (RegionMovedException). The sequence number shows whether the hint is
+  // outdated.
   struct Moved {
     ServerName server;
     int64_t sequence = -1;
@@ -47,24 +47,24 @@ struct Exception {
   bool do_not_retry = false;
   bool server_overloaded = false;
 
-  // The class without its packages.
+  // The class name without its packages.
   std::string_view ShortName() const;
   RetryAction retry_action() const;
-  // Whether a change that ended so may stand all the same.
+  // Whether a change that ended with this exception may have been applied.
   bool may_have_run() const;
-  // The server does not serve the region, and may well serve others.
+  // The server does not serve the region; it may serve others.
   bool tells_region_is_not_here() const;
-  // The region is there, and has no such service: its table is not, or not any more, one of those
-  // that load it.
+  // The server has the region, but the region has no such service: its table does not load the
+  // coprocessor, or no longer does.
   bool tells_service_is_not_there() const;
-  // Its code is named for what the caller does next.
+  // The status code says what the caller can do next.
   Status ToStatus() const;
 };
 
 Exception ExceptionOf(const pb::ExceptionResponse& response);
-// The exception of one action or region of a Multi; there a hint is only in the text.
+// For one action or region of a Multi. Here a hint to a moved region is only in the text.
 Exception ExceptionOf(const pb::NameBytesPair& pair);
-// From a class name and the text of a stack trace.
+// For a class name and the text of a stack trace.
 Exception ExceptionOf(std::string_view class_name, std::string_view stack_trace);
 
 }  // namespace tamis::hbase

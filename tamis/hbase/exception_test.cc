@@ -5,7 +5,7 @@
 namespace tamis::hbase {
 namespace {
 
-TEST(ExceptionTest, KnownByClassWithoutPackages) {
+TEST(ExceptionTest, RecognizesClassesWithoutPackages) {
   const Exception exception =
       ExceptionOf("org.apache.hadoop.hbase.NotServingRegionException",
                   "org.apache.hadoop.hbase.NotServingRegionException: t,,1 is not online\n\tat A");
@@ -16,13 +16,13 @@ TEST(ExceptionTest, KnownByClassWithoutPackages) {
   EXPECT_EQ(ExceptionOf("a.Outer$LeaseException", "").retry_action(), RetryAction::kReopenScanner);
 }
 
-TEST(ExceptionTest, AScannerThatIsGoneIsReopenedThoughItSaysDoNotRetry) {
+TEST(ExceptionTest, ReopensALostScannerDespiteDoNotRetry) {
   Exception exception = ExceptionOf("a.b.UnknownScannerException", "");
   exception.do_not_retry = true;
   EXPECT_EQ(exception.retry_action(), RetryAction::kReopenScanner);
 }
 
-TEST(ExceptionTest, UnknownClassGoesByItsFlag) {
+TEST(ExceptionTest, UnknownClassesFollowTheirFlag) {
   Exception exception = ExceptionOf("a.b.NewException", "a.b.NewException: what");
   EXPECT_EQ(exception.retry_action(), RetryAction::kUnknown);
   EXPECT_EQ(exception.ToStatus().code(), StatusCode::kInternal);
@@ -30,8 +30,8 @@ TEST(ExceptionTest, UnknownClassGoesByItsFlag) {
   EXPECT_EQ(exception.retry_action(), RetryAction::kFail);
 }
 
-// A server that ends closes what its calls still read from.
-TEST(ExceptionTest, JavasOwnExceptionProvesNothing) {
+// A server that shuts down closes files that running calls still read.
+TEST(ExceptionTest, JavaExceptionLeavesTheOutcomeUnknown) {
   for (const char* name :
        {"java.lang.NullPointerException", "java.lang.IllegalStateException", "java.io.IOException",
         "java.nio.channels.ClosedChannelException", "java.lang.OutOfMemoryError",
@@ -51,7 +51,7 @@ TEST(ExceptionTest, JavasOwnExceptionProvesNothing) {
   EXPECT_EQ(final.retry_action(), RetryAction::kFail);
 }
 
-TEST(ExceptionTest, AHintThatCannotBeReadIsNone) {
+TEST(ExceptionTest, InvalidHintIsIgnored) {
   const auto moved = [](const std::string& text) {
     return ExceptionOf("x.RegionMovedException", "x.RegionMovedException: " + text).moved;
   };
@@ -71,7 +71,7 @@ TEST(ExceptionTest, AHintThatCannotBeReadIsNone) {
   EXPECT_FALSE(ExceptionOf("x.OtherException", good).moved);
 }
 
-TEST(ExceptionTest, TextsAreBounded) {
+TEST(ExceptionTest, TextsAreTruncated) {
   const std::string long_text(1 << 20, 'x');
   const Exception exception = ExceptionOf(long_text, long_text);
   EXPECT_LE(exception.class_name.size() + exception.message.size(), 2000u);

@@ -1,4 +1,4 @@
-// HBase's own filters, which a server applies before it sends.
+// HBase's own filters, which a server applies before it sends rows.
 #pragma once
 
 #include <string>
@@ -9,12 +9,13 @@ namespace tamis::hbase {
 
 enum class Compare { kLess, kLessOrEqual, kEqual, kNotEqual, kGreaterOrEqual, kGreater };
 
-// The name of a Java class and its bytes.
+// The name of a Java class and its serialized message.
 struct Filter {
   std::string name;
   std::string bytes;
 
-  // Rows whose newest value of a column compares so, byte by byte.
+  // Value() passes rows whose newest value of the column satisfies the comparison with `value`,
+  // byte by byte.
   struct Column {
     std::string family;
     std::string qualifier;
@@ -23,18 +24,18 @@ struct Filter {
   static Filter Value(const Column& column, Compare compare, std::string_view value);
   static Filter RowKey(Compare compare, std::string_view key);
   static Filter RowPrefix(std::string_view prefix);
-  // Rows in one of several ranges; the begin belongs to it, the end does not.
+  // Passes rows in one of several ranges [begin, end).
   struct Range {
     std::string begin;
     std::string end;  // empty: no end
   };
   static Filter RowRanges(const std::vector<Range>& ranges);
-  // Columns from `begin` to before `end` (empty: no end).
+  // Passes columns in [begin, end); an empty `end` is no bound.
   static Filter Qualifiers(std::string_view begin, std::string_view end);
-  // No values; with `lengths` their lengths instead.
+  // Strips the values; with `lengths`, replaces each value by its length.
   static Filter KeysOnly(bool lengths = false);
   static Filter FirstKeyOnly();
-  // Ends a region's scan after so many rows: a bound for each region, not for the scan.
+  // Ends a region's scan after this many rows. The bound applies to each region, not to the scan.
   static Filter Page(int64_t rows);
   static Filter All(const std::vector<Filter>& filters);
   static Filter Any(const std::vector<Filter>& filters);

@@ -13,9 +13,10 @@ namespace tamis::hbase {
 namespace {
 
 constexpr size_t kFirstBufferBytes = 64 << 10;
-// A buffer that one large answer needed is not kept for ever.
+// A larger buffer is released after the answer that needed it.
 constexpr size_t kKeptBufferBytes = 4 << 20;
-// The header of an answer that is too large may hold an exception with its stack trace.
+// The header limit of an answer that is too large. The header includes an exception with its stack
+// trace.
 constexpr size_t kMostHeaderBytes = 64 << 10;
 // A header begins with its call_id.
 constexpr char kHeaderBegin = 0x08;
@@ -96,8 +97,7 @@ bool FrameReader::LacksMemoryFor(uint32_t size) const {
   return size > kKeptBufferBytes && buffer_.size() < size && !HasMemoryFor(size_t{4} * size);
 }
 
-// A frame that cannot be an answer is refused without waiting for its rest: a foreign server may
-// send nothing more.
+// Bytes that cannot be an answer are an error at once: a foreign server may send nothing more.
 Result<std::optional<FrameReader::Frame>> FrameReader::Cut(uint32_t size, std::string_view bytes) {
   const auto fault = [&] {
     return DataLoss("an answer of " + std::to_string(size) + " bytes, where " +

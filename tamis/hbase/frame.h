@@ -3,7 +3,7 @@
 //   call    = int32 size | header (length-delimited) | parameter (length-delimited) | cell block
 //   answer  = int32 size | header (length-delimited) [| message (length-delimited) | cell block]
 //
-// An answer whose header holds an exception ends with it.
+// If the header of an answer holds an exception, nothing follows it.
 #pragma once
 
 #include <cstddef>
@@ -27,36 +27,36 @@ class RequestHeader;
 class ResponseHeader;
 }  // namespace pb
 
-// Appends one message behind its length as a varint.
+// Appends a message preceded by its length as a varint.
 void AppendDelimited(const google::protobuf::MessageLite& message, std::string* out);
 
-// Takes a message's bytes off the front, without parsing them; nothing when they are not all there.
+// Takes a message's bytes off the front without parsing them; returns nothing if they are
+// incomplete.
 std::optional<std::string_view> TakeDelimited(std::string_view* bytes);
 
 // Appends a whole call.
 void AppendCall(const pb::RequestHeader& header, const google::protobuf::MessageLite& parameter,
                 std::string_view cells, std::string* out);
 
-// Cuts what a connection brings into frames. Memory follows the bytes that came, not those that a
-// frame says will come.
+// Splits the bytes of a connection into frames, using memory proportional to the bytes received,
+// not to the announced frame size.
 class FrameReader {
  public:
   explicit FrameReader(size_t max_frame_bytes) : max_frame_bytes_(max_frame_bytes) {}
 
-  // Where the next bytes are to be put; then say how many there are.
+  // Returns the buffer for the next bytes; call Commit() with the number of bytes written to it.
   std::span<char> Space();
   void Commit(size_t size);
 
   struct Frame {
     std::string_view bytes;
     size_t size = 0;
-    // `bytes` are the header alone: the rest was too large, or there is no memory for it, and is
-    // passed over.
+    // The frame was too large: `bytes` is its header alone, and the rest is skipped.
     bool is_cut() const { return bytes.size() < size; }
   };
-  // The next frame, without its size; valid until Space() is called again. Nothing when it has not
-  // all come; an error when it is larger than a frame may be and does not begin as an answer, and
-  // then there is no way on.
+  // Returns the next frame, without its size; valid until Space() is called again. Returns nothing
+  // if the frame is incomplete. Returns an error if it is too large and does not start like an
+  // answer; the stream cannot be read any further then.
   Result<std::optional<Frame>> Next();
 
   size_t buffered() const { return end_ - begin_; }
@@ -74,14 +74,15 @@ class FrameReader {
   size_t to_pass_over_ = 0;
 };
 
-// Takes the header off the front of a frame; kDataLoss when there is none.
+// Takes the header off the front of a frame; kDataLoss if there is no valid one.
 Status TakeHeader(std::string_view* frame, pb::ResponseHeader* header);
-// An answer: views of the frame.
+// The parts of an answer, as views of the frame.
 struct AnswerParts {
   std::string_view message;
   std::string_view cells;
 };
-// Reads the header into `header` and finds the rest; kDataLoss when the bytes are no answer.
+// Parses the header into `header` and finds the other parts; kDataLoss if the bytes are not an
+// answer.
 Result<AnswerParts> ParseAnswer(std::string_view frame, pb::ResponseHeader* header);
 
 }  // namespace tamis::hbase

@@ -1,5 +1,5 @@
-// Any bytes are answers of a server, or an error, in bounded memory: frames, headers, exceptions,
-// cell blocks, rows of every kind of answer, rows of hbase:meta.
+// Any input decodes to a server's answer or an error, using bounded memory: frames, headers,
+// exceptions, cell blocks, rows of every kind of answer, rows of hbase:meta.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -20,7 +20,7 @@ constexpr size_t kMaxFrame = 1 << 16;
 
 void ReadRow(const tamis::Result<Row>& row) {
   if (!row.ok()) return;
-  // Every view is of bytes that are there.
+  // Reads every view, so that a sanitizer finds one that points outside of the bytes.
   size_t sum = row->key().size();
   for (const Cell& cell : row->cells()) {
     for (const char c : std::string(cell.family) + std::string(cell.value)) sum += c != 0;

@@ -26,7 +26,7 @@ std::string Frame(std::string_view body) {
   return frame + std::string(body);
 }
 
-TEST(FrameTest, ACallAsBytes) {
+TEST(FrameTest, EncodesACall) {
   pb::RequestHeader header;
   header.set_call_id(1);
   header.set_method_name("GetClusterId");
@@ -39,7 +39,7 @@ TEST(FrameTest, ACallAsBytes) {
                              29));
 }
 
-TEST(FrameTest, TheAnswerOfARealServerIsRead) {
+TEST(FrameTest, ReadsTheAnswerOfARealServer) {
   const std::string id = "0f5c8c4e-4d43-4a5b-9d4e-3c1f6a7b8c9d";
   const std::string bytes = std::string("\0\0\0\x2a\2\x08\1\x26\x0a\x24", 10) + id;
   FrameReader reader(1000);
@@ -56,7 +56,7 @@ TEST(FrameTest, TheAnswerOfARealServerIsRead) {
   EXPECT_TRUE(parts->cells.empty());
 }
 
-TEST(FrameTest, FramesAreCutOutOfWhateverComes) {
+TEST(FrameTest, SplitsBytesIntoFramesAtAnyReadSize) {
   std::string bytes;
   for (const size_t size : {0, 1, 100, 200'000, 5}) bytes += Frame(std::string(size, 'x'));
   for (const size_t step : {1, 7, 4096, 1 << 20}) {
@@ -77,7 +77,7 @@ TEST(FrameTest, FramesAreCutOutOfWhateverComes) {
   }
 }
 
-TEST(FrameTest, MemoryFollowsTheBytesThatCame) {
+TEST(FrameTest, MemoryIsProportionalToReceivedBytes) {
   FrameReader reader(256 << 20);
   std::string size;
   PutBig32(&size, 255 << 20);
@@ -87,7 +87,7 @@ TEST(FrameTest, MemoryFollowsTheBytesThatCame) {
   EXPECT_LE(reader.capacity(), 1u << 20);
 }
 
-TEST(FrameTest, HeaderOfATooLargeFrameIsReadAndTheRestSkipped) {
+TEST(FrameTest, ReadsTheHeaderOfATooLargeAnswerAndSkipsTheRest) {
   const std::string header("\2\x08\7", 3);
   const std::string bytes = Frame("0123456789") + Frame(header + std::string(1 << 20, 'x')) +
                             Frame(header + "12345678") + Frame("0123456789");
@@ -112,7 +112,7 @@ TEST(FrameTest, HeaderOfATooLargeFrameIsReadAndTheRestSkipped) {
   }
 }
 
-TEST(FrameTest, TooLargeFrameThatIsNoAnswerIsRefusedAtOnce) {
+TEST(FrameTest, TooLargeFrameThatIsNoAnswerIsAnErrorAtOnce) {
   for (const std::string& body :
        {std::string("\2x"), std::string("\xff\xff\xff\xff\x0f"), std::string("\x0c\x08"),
         std::string(10, '\xff'), std::string("/1.1 400 Bad")}) {
@@ -124,7 +124,7 @@ TEST(FrameTest, TooLargeFrameThatIsNoAnswerIsRefusedAtOnce) {
   }
 }
 
-TEST(FrameTest, ALargeBufferIsGivenBack) {
+TEST(FrameTest, ReleasesALargeBuffer) {
   FrameReader reader(256 << 20);
   Feed(&reader, Frame(std::string(20 << 20, 'x')));
   ASSERT_TRUE(reader.Next()->has_value());

@@ -10,10 +10,10 @@
 namespace tamis::hbase {
 namespace {
 
-// A region that was doubtful this long ago is looked up without a pause again.
+// A doubt is forgotten this long after its pause: the next look-up does not wait.
 constexpr std::chrono::seconds kForgotten(10);
 constexpr size_t kMostDoubts = 10'000;
-// Rows of hbase:meta read at a lookup: the one wanted may stand behind parents of a split.
+// Rows of hbase:meta read by one look-up: parents of a split may come before the wanted row.
 constexpr uint64_t kLookupRows = 5;
 
 bool Fits(const std::string& start, const std::string& end, std::string_view row, bool before) {
@@ -21,7 +21,7 @@ bool Fits(const std::string& start, const std::string& end, std::string_view row
   return row.empty() ? end.empty() : start < row && (end.empty() || row <= end);
 }
 
-// The entry with the largest start key that can fit.
+// The entry with the largest start key that can hold the row.
 template <class Map>
 typename Map::const_iterator Candidate(const Map& map, std::string_view row, bool before) {
   auto next = before ? (row.empty() ? map.end() : map.lower_bound(row)) : map.upper_bound(row);
@@ -55,7 +55,7 @@ Deadline Locator::NotBefore(const Table& table, std::string_view row, bool befor
 }
 
 void Locator::Insert(Table& table, RegionPtr region) {
-  // Known regions that overlap it are older.
+  // Entries that overlap the new region are older.
   auto begin = table.regions.upper_bound(region->start);
   if (begin != table.regions.begin()) {
     const auto before = std::prev(begin);
@@ -77,7 +77,7 @@ void Locator::Doubted(Table& table, const Region& region) {
   const bool again = doubt.failures > 0 && doubt.server == region.server &&
                      doubt.open_sequence == region.open_sequence &&
                      now < doubt.not_before + kForgotten;
-  // A region that is open nowhere was just looked up.
+  // A region without a server comes from a look-up of a moment ago, so it starts with a pause.
   if (!again) doubt.failures = region.server.address.host.empty() ? 1 : 0;
   doubt.end = region.end;
   doubt.server = region.server;
@@ -90,15 +90,16 @@ void Locator::Doubted(Table& table, const Region& region) {
 void Locator::Suspect(const RegionPtr& region) {
   Table& table = TableOf(region->table);
   const auto found = table.regions.find(region->start);
-  if (found == table.regions.end() || found->second != region) return;  // somebody was quicker
+  // another caller has dropped or replaced the entry
+  if (found == table.regions.end() || found->second != region) return;
   table.regions.erase(found);
   Doubted(table, *region);
   if (region->table == kMetaTable) session_.registry.TryNext();
 }
 
 void Locator::Refused(const RegionPtr& region, const Exception& exception) {
-  // The number is that of the closing: not below the opening's, and equal to it when nothing was
-  // written in between.
+  // The hint's number is that of the closing. It is never below the opening's number, and equal to
+  // it if nothing was written in between.
   if (!exception.moved || exception.moved->sequence < region->open_sequence) {
     return Suspect(region);
   }
@@ -203,7 +204,8 @@ Task<Status> Locator::Refresh(Table& table, std::string name, std::string row, b
     }
   }
   if (!any) co_return NotFound("there is no table " + Printable(name));
-  // Between two batches of hbase:meta, as at a split; or holes, which somebody has to repair.
+  // The look-up may have read between two batches of hbase:meta, as during a split. Otherwise
+  // hbase:meta has a hole, which an operator must repair.
   Region hole;
   hole.start = row;
   hole.end = row + '\0';
@@ -222,7 +224,7 @@ Task<Result<std::vector<RegionPtr>>> Locator::All(std::string name, Deadline dea
 Task<Result<std::vector<RegionPtr>>> Locator::Between(std::string name, std::string start,
                                                       std::string end, Deadline deadline) {
   ++counts_.meta_lookups;
-  // From the region that holds `start`, or where one that does would stand.
+  // Begin with the region that holds `start`; without one, with the position where it would be.
   std::string from_key = MetaKeyBefore(name, start);
   Scan scan;
   scan.reversed = true;
@@ -273,8 +275,8 @@ Task<Result<std::vector<RegionPtr>>> Locator::ReadRegions(std::string name, std:
       regions.push_back(std::make_shared<Region>(std::move(found.region)));
     }
   }
-  // Rows of hbase:meta stand in the order of start keys. Regions that another coroutine found
-  // meanwhile are as new.
+  // Rows of hbase:meta come in the order of start keys. Entries that another coroutine inserted
+  // meanwhile are just as recent, so they may be replaced.
   for (const RegionPtr& region : regions) {
     if (!region->server.address.host.empty()) Insert(table, region);
   }

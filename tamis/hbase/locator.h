@@ -1,12 +1,11 @@
-// Which server has a row: what hbase:meta said, kept, and asked again only for keys that turned out
-// to be wrong.
+// The cache of region locations: it keeps rows of hbase:meta and reads again only keys whose
+// entries proved wrong.
 //
-// A table is not read as a whole but where rows are asked for. One refresh of a table runs at a
-// time, and all who miss something wait for it. When a server no longer has a region, what is known
-// of it is dropped, or corrected when the server said where it went. When hbase:meta still tells
-// the same a moment later (it names a dead server until its regions are open elsewhere), it is
-// asked again only after a pause, which grows up to a second: for all callers together, however
-// many there are.
+// It reads only the parts of a table that are needed. One refresh of a table runs at a time, and
+// all callers that miss an entry wait for it. When a server no longer has a region, its entry is
+// dropped, or corrected if the server named the new server. If hbase:meta still returns the same
+// location (it names a dead server until the regions are open elsewhere), it is read again only
+// after a pause that grows up to one second. All callers share that pause.
 #pragma once
 
 #include <cstdint>
@@ -29,30 +28,31 @@ class Locator {
  public:
   explicit Locator(Session& session) : session_(session) {}
 
-  // The region that holds the row, when it is known; for who asks often: nobody has to wait.
+  // Returns the region that holds the row if it is in the cache. Does not suspend.
   RegionPtr Known(std::string_view table, std::string_view row) const;
-  // The region that holds the row. kNotFound when there is no such table.
+  // Returns the region that holds the row; kNotFound if the table does not exist.
   Task<Result<RegionPtr>> Holding(std::string table, std::string row, Deadline deadline);
-  // The region that holds the rows just before the row; of an empty row, the last region.
+  // Returns the region that holds the rows just before `row`; the last region if `row` is empty.
   Task<Result<RegionPtr>> Before(std::string table, std::string row, Deadline deadline);
-  // All regions, in order, from hbase:meta; some may be open nowhere at the moment (no server).
+  // Reads all regions from hbase:meta, in order. A region that is open nowhere has no server.
   Task<Result<std::vector<RegionPtr>>> All(std::string table, Deadline deadline);
 
-  // The regions that hold rows from `start` to before `end` (empty: to the end), likewise. Empty
-  // when the table does not exist.
+  // Likewise, the regions that hold rows in [start, end); an empty `end` is no bound. Returns none
+  // if the table does not exist.
   Task<Result<std::vector<RegionPtr>>> Between(std::string table, std::string start,
                                                std::string end, Deadline deadline);
 
-  // Reports that the server does not answer or no longer has the region. If many calls of one
-  // look-up report it, the first one counts.
+  // Reports that the server does not answer or no longer has the region. If several callers report
+  // the same cache entry, only the first report counts.
   void Suspect(const RegionPtr& region);
-  // The server said why; a hint is taken unless it is older than what is known.
+  // Reports the server's exception. A hint to the new server is used unless it is older than the
+  // entry.
   void Refused(const RegionPtr& region, const Exception& exception);
 
   struct Counts {
     uint64_t meta_lookups = 0;      // single keys read from hbase:meta
     uint64_t meta_table_scans = 0;  // whole tables
-    uint64_t registry_lookups = 0;  // of hbase:meta itself
+    uint64_t registry_lookups = 0;  // look-ups of the location of hbase:meta itself
     uint64_t hints_taken = 0;
   };
   const Counts& counts() const { return counts_; }

@@ -6,7 +6,7 @@ namespace {
 template <class Message>
 void SetColumns(const std::vector<Column>& columns, Message* out) {
   for (const Column& column : columns) {
-    // A server takes the columns of a family together.
+    // A server expects the columns of one family in one message.
     pb::Column* same = nullptr;
     for (pb::Column& known : *out->mutable_column()) {
       if (known.family() == column.family) same = &known;
@@ -16,7 +16,7 @@ void SetColumns(const std::vector<Column>& columns, Message* out) {
       same->set_family(column.family);
       if (column.qualifier) same->add_qualifier(*column.qualifier);
     } else if (!column.qualifier) {
-      same->clear_qualifier();  // all of it
+      same->clear_qualifier();  // the whole family
     } else if (same->qualifier_size() > 0) {
       same->add_qualifier(*column.qualifier);
     }

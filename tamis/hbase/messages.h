@@ -1,4 +1,4 @@
-// Requests as HBase's messages.
+// Conversion of requests to HBase's messages.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ pb::CompareType ToProto(Compare compare);
 void ToProto(const Filter& filter, pb::Filter* out);
 void BinaryComparatorOf(std::string_view value, pb::Comparator* out);
 void ToProto(const Get& get, pb::Get* out);
-// Its cells go to the cell block.
+// Appends the mutation's cells to the cell block `cells`.
 void ToProto(const Mutation& mutation, uint64_t nonce, pb::MutationProto* out, std::string* cells);
 void ToProto(const Condition& condition, std::string_view row, pb::Condition* out);
 void ToProto(const Scan& scan, pb::Scan* out);

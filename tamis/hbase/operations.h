@@ -15,24 +15,24 @@
 
 namespace tamis::hbase {
 
-// A column, or all of a family.
+// A column, or a whole family if there is no qualifier.
 struct Column {
   std::string family;
   std::optional<std::string> qualifier;
 };
 
-// Timestamps from `from` to before `to`.
+// Timestamps in [from, to).
 struct TimeRange {
   int64_t from = 0;
   int64_t to = std::numeric_limits<int64_t>::max();
 };
 
-// For coprocessors.
+// Name and value pairs that coprocessors can read.
 using Attributes = std::vector<std::pair<std::string, std::string>>;
 
 struct Get {
   std::string row;
-  std::vector<Column> columns;  // none: all
+  std::vector<Column> columns;  // empty: all columns
   uint32_t max_versions = 1;
   std::optional<TimeRange> time_range;
   std::optional<Filter> filter;
@@ -48,7 +48,7 @@ class Mutation {
   enum class Kind { kAppend, kIncrement, kPut, kDelete };
 
   static Mutation Put(std::string row) { return {Kind::kPut, std::move(row)}; }
-  // Without further calls it deletes the whole row.
+  // Deletes the whole row unless a Delete... method narrows it.
   static Mutation Delete(std::string row) { return {Kind::kDelete, std::move(row)}; }
   static Mutation Append(std::string row) { return {Kind::kAppend, std::move(row)}; }
   static Mutation Increment(std::string row) { return {Kind::kIncrement, std::move(row)}; }
@@ -56,9 +56,10 @@ class Mutation {
   // For Put and Append.
   Mutation& Set(std::string_view family, std::string_view qualifier, std::string_view value,
                 int64_t timestamp = kLatest);
-  // For Increment: the column holds eight bytes, big-endian.
+  // For Increment. The column holds an eight-byte big-endian number.
   Mutation& Add(std::string_view family, std::string_view qualifier, int64_t amount);
-  // For Delete: all versions up to the timestamp, exactly that version, the whole family up to it.
+  // For Delete. DeleteColumn deletes all versions up to the timestamp, DeleteVersion that one
+  // version, DeleteFamily all versions of the family's columns up to the timestamp.
   Mutation& DeleteColumn(std::string_view family, std::string_view qualifier,
                          int64_t timestamp = kLatest);
   Mutation& DeleteVersion(std::string_view family, std::string_view qualifier,
@@ -70,12 +71,12 @@ class Mutation {
 
   Kind kind() const { return kind_; }
   const std::string& row() const { return row_; }
-  // Its cells, in a cell block.
+  // The mutation's cells as a cell block.
   const std::string& cells() const { return cells_; }
   size_t cell_count() const { return cell_count_; }
   Durability durability() const { return durability_; }
   const Attributes& attributes() const { return attributes_; }
-  // kInvalidArgument when a server would refuse it.
+  // kInvalidArgument if a server would refuse the mutation.
   Status Check() const;
 
  private:
@@ -91,13 +92,13 @@ class Mutation {
   Attributes attributes_;
 };
 
-// A condition on a row: the newest value of a column compares so, byte by byte, or the row passes a
-// filter.
+// A condition on a row: the comparison of a column's newest value with `value` holds, byte by byte,
+// or the row passes a filter.
 struct Condition {
   std::string family;
   std::string qualifier;
   Compare compare = Compare::kEqual;
-  std::string value;  // empty with kEqual: the column is not there, or its value is empty
+  std::string value;  // empty with kEqual: the column is absent or its value is empty
   std::optional<Filter> filter;
 
   static Condition Value(std::string family, std::string qualifier, Compare compare,
@@ -110,22 +111,22 @@ struct Condition {
 };
 
 struct Scan {
-  // Forward: from start, which belongs to it, to before stop; empty is no bound. Reversed: from
-  // start down to stop.
+  // A forward scan reads from start_row up to stop_row, a reversed one from start_row down to
+  // stop_row. An empty key is no bound.
   std::string start_row;
   std::string stop_row;
   bool include_start = true;
   bool include_stop = false;
   bool reversed = false;
-  std::vector<Column> columns;  // none: all
+  std::vector<Column> columns;  // empty: all columns
   uint32_t max_versions = 1;
   std::optional<TimeRange> time_range;
   std::optional<Filter> filter;
   uint64_t limit = 0;  // rows; 0: no limit
-  // Bounds of one answer.
+  // The limits of one answer.
   uint32_t rows_per_call = 1000;
   uint64_t bytes_per_call = 2 << 20;
-  // A row that is larger ends the scan with an error.
+  // A larger row ends the scan with an error.
   uint64_t max_row_bytes = 256 << 20;
   bool cache_blocks = true;
   Attributes attributes;

@@ -1,4 +1,4 @@
-// Bytes as text for messages: what is not printable ASCII as \xNN, as HBase's own shell shows it.
+// Bytes as text for messages: bytes that are not printable ASCII become \xNN, as in HBase's shell.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace tamis::hbase {
 
-// In quotes; no more than the first 200 bytes.
+// Returns the first 200 bytes at most, in quotes.
 std::string Printable(std::string_view bytes);
 
 }  // namespace tamis::hbase

@@ -1,6 +1,6 @@
-// Refusals: one operation's memory of servers that refused a connection, such as servers whose
-// certificate is not good, or that do not accept ours. A server that refused once is expected to
-// refuse the next try, too: the operation ends then, unless it turns to another server.
+// The servers that refused a connection during one operation: their certificate is not valid, or
+// they reject the client's. Such a server will refuse the next try, too, so the operation ends
+// unless it can go to another server.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,8 @@ namespace tamis::hbase {
 
 class Refusals {
  public:
-  // A call to the server was not sent, for this reason. True when trying again is of no use.
+  // Records that a call was not sent to `server` for this reason. Returns true if retrying is
+  // pointless.
   bool IsFinal(const ServerName& server, const Status& why) {
     if (why.code() != StatusCode::kFailedPrecondition) return false;
     const bool again = last_ == server;

@@ -10,7 +10,7 @@ constexpr std::string_view kDefaultNamespace = "default";
 constexpr std::string_view kMessageMagic = "PBUF";
 constexpr std::string_view kInfo = "info";
 
-// "host:port" as hbase:meta has it.
+// Parses "host:port", the format in hbase:meta.
 std::optional<Address> ParseServer(std::string_view text) {
   const auto addresses = ParseAddresses(text);
   if (!addresses.ok() || addresses->size() != 1) return {};
@@ -41,7 +41,8 @@ Result<std::optional<MetaRow>> ParseMetaRow(const Row& row) {
                     "\" of hbase:meta: " + std::string(what));
   };
   const auto info_bytes = row.Find(kInfo, "regioninfo");
-  if (!info_bytes) return std::optional<MetaRow>();  // of a table, or of a region being merged
+  // a row for a table, or for a region being merged
+  if (!info_bytes) return std::optional<MetaRow>();
   if (!info_bytes->starts_with(kMessageMagic)) return fault("info:regioninfo is no message");
   pb::RegionInfo info;
   if (!info.ParseFromArray(info_bytes->data() + kMessageMagic.size(),
@@ -49,7 +50,7 @@ Result<std::optional<MetaRow>> ParseMetaRow(const Row& row) {
     return fault("info:regioninfo is damaged");
   }
   if (info.offline() || info.split() || info.replica_id() != 0) return std::optional<MetaRow>();
-  // It holds no row, so nobody has to ask it; hbase:meta was damaged.
+  // Such a region holds no row, so it is skipped; hbase:meta was damaged.
   if (!info.end_key().empty() && info.end_key() <= info.start_key()) {
     return std::optional<MetaRow>();
   }
@@ -87,7 +88,7 @@ Result<std::optional<MetaRow>> ParseMetaRow(const Row& row) {
 }
 
 std::string MetaKeyOfRow(std::string_view table, std::string_view row) {
-  // Fourteen nines are behind every time at which a region was made.
+  // Fourteen nines sort behind every region's creation time.
   return NormalTableName(table) + "," + std::string(row) + ",99999999999999";
 }
 std::string MetaKeyBefore(std::string_view table, std::string_view row) {

@@ -1,4 +1,4 @@
-// Regions as hbase:meta tells of them.
+// Regions as rows of hbase:meta describe them.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +27,11 @@ std::string NormalTableName(std::string_view table);
 
 struct Region {
   std::string table;
-  std::string name;     // "table,start,id.encoded." (bytes): the key of its row in hbase:meta
-  std::string encoded;  // the 32 hexadecimal digits in it
+  std::string name;     // "table,start,id.encoded." (bytes): its row key in hbase:meta
+  std::string encoded;  // the 32 hexadecimal digits in `name`
   std::string start;
   std::string end;  // empty: no end
-  uint64_t id = 0;  // when it was made
+  uint64_t id = 0;  // creation time
   ServerName server;
   int64_t open_sequence = -1;  // grows with each opening
 
@@ -40,21 +40,22 @@ struct Region {
 };
 using RegionPtr = std::shared_ptr<const Region>;
 
-// hbase:meta itself, which stands in no table.
+// The region of hbase:meta itself, which has no row in any table.
 Region MetaRegion(ServerName server);
 
-// A row of hbase:meta.
+// A parsed row of hbase:meta.
 struct MetaRow {
   Region region;
-  bool open = false;  // there is a server that has it
+  bool open = false;  // a server has it
 };
-// Nothing for rows that tell of no region that is to be asked: parents of a split that are still
-// there, replicas, regions that end before they begin, rows of other kinds. kDataLoss when the row
-// cannot be read.
+// Returns nothing for rows without a region to read from: parents of a split, replicas, regions
+// whose end is not after their start, rows of other kinds. Returns kDataLoss if the row cannot be
+// parsed.
 Result<std::optional<MetaRow>> ParseMetaRow(const Row& row);
 
-// The keys of hbase:meta at which a search for a table's regions begins and ends.
-std::string MetaKeyOfRow(std::string_view table, std::string_view row);  // the last for this row
+// The keys of hbase:meta where a search for a table's regions begins and ends.
+// the last key for this row
+std::string MetaKeyOfRow(std::string_view table, std::string_view row);
 std::string MetaKeyBefore(std::string_view table, std::string_view row);
 std::string MetaKeyFirst(std::string_view table);
 std::string MetaKeyEnd(std::string_view table);

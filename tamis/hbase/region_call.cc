@@ -29,7 +29,7 @@ Task<Result<Reply>> CallRegion(Session& session, RegionCall call) {
   Refusals refusals;
   Status last = Unavailable("no time left");
   bool called = false;
-  // The outcome of the last try says nothing about earlier tries.
+  // The status of the last try does not prove that earlier tries failed.
   const auto end = [&](const Status& why) {
     return may_have_run ? MayHaveRun(What(call), why) : why.WithContext(What(call));
   };
@@ -70,7 +70,7 @@ Task<Result<Reply>> CallRegion(Session& session, RegionCall call) {
         last = std::move(reply.status);
         if (last.code() == StatusCode::kInvalidArgument) co_return end(last);
         if (last.code() == StatusCode::kBusy) {
-          // Other calls wait here for the same server.
+          // kBusy comes from the client's own queue for this server, not from the server.
           co_await session.SleepUntil(
               std::min(call.deadline, Clock::now() + backoff.Next(session.random)));
           continue;
@@ -82,7 +82,7 @@ Task<Result<Reply>> CallRegion(Session& session, RegionCall call) {
         last = std::move(reply.status);
         if (call.repeat != Repeat::kReads) may_have_run = target->server;
         if (call.repeat == Repeat::kNever) co_return end(last);
-        // It would be as large again.
+        // The answer would exceed the limit again.
         if (last.code() == StatusCode::kResourceExhausted) co_return end(last);
         session.locator.Suspect(target);
         continue;

@@ -1,4 +1,4 @@
-// A call to whatever server has a row, repeated where that is right until it is answered.
+// A call to the server that has a row, retried where that is safe until it is answered.
 #pragma once
 
 #include <functional>
@@ -14,11 +14,11 @@ namespace tamis::hbase {
 
 class Session;
 
-// Whether a call that may have run is sent again.
+// When a call that may have run is sent again.
 enum class Repeat {
-  kReads,       // it changes nothing
-  kAlways,      // the caller says that it does not matter
-  kSameServer,  // it has a nonce, which only the life of the server that may have run it knows
+  kReads,       // the call changes nothing
+  kAlways,      // the caller allows it
+  kSameServer,  // the call has a nonce, which only the same process of the same server knows
   kNever,
 };
 
@@ -30,20 +30,20 @@ struct RegionCall {
   uint32_t priority = 0;
   Channels::Lane lane = Channels::Lane::kNormal;
   Deadline deadline;
-  std::optional<std::chrono::milliseconds> call_timeout;  // of one try; else the client's
-  // The parameter and the cells for this region.
+  std::optional<std::chrono::milliseconds> call_timeout;  // for one try; default: the client's
+  // Makes the parameter and the cells for this region.
   std::function<Call(const Region&)> make;
-  // An exception inside of an answer, where a message has one.
+  // Extracts an exception from inside of an answer, for messages that can hold one.
   std::function<std::optional<Exception>(const Reply&)> inner;
 };
 
-// Why there is no region to ask, and what the last call ended with.
+// Combines the reason why no region was found with the result of the last call.
 Status After(const Status& missing, const Status& last_call);
-// The status of a change that is not known to have failed.
+// The status of a change that may have been applied.
 Status MayHaveRun(const std::string& what, const Status& why);
 
-// The answer. A change that may have run ends with kDeadlineExceeded unless it is answered,
-// whatever later tries end with.
+// Returns the answer. A change that may have run and was not answered ends with kDeadlineExceeded,
+// whatever later tries return.
 Task<Result<Reply>> CallRegion(Session& session, RegionCall call);
 
 }  // namespace tamis::hbase

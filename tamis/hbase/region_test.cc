@@ -46,7 +46,7 @@ class MetaRowTest : public testing::Test {
   size_t count_ = 0;
 };
 
-TEST_F(MetaRowTest, ARegion) {
+TEST_F(MetaRowTest, ParsesARegion) {
   const auto row = Parse();
   ASSERT_TRUE(row.ok() && *row) << row.status();
   const Region& region = (*row)->region;
@@ -61,7 +61,7 @@ TEST_F(MetaRowTest, ARegion) {
   EXPECT_FALSE(region.Holds("j"));
 }
 
-TEST_F(MetaRowTest, ParentsOfASplitAndReplicasAreNotAsked) {
+TEST_F(MetaRowTest, SkipsSplitParentsAndReplicas) {
   info_.set_split(true);
   EXPECT_FALSE(*Parse());
   info_.set_split(false);
@@ -80,7 +80,7 @@ TEST_F(MetaRowTest, RegionThatIsNotOpenHasNoServer) {
   EXPECT_FALSE((**Parse()).open);
 }
 
-TEST_F(MetaRowTest, DamagedRowsAreSaidToBe) {
+TEST_F(MetaRowTest, DamagedRowsAreDataLoss) {
   EXPECT_EQ(Parse("t,k,17").status().code(), StatusCode::kDataLoss);
   EXPECT_EQ(Parse("t.").status().code(), StatusCode::kDataLoss);
   server_ = "host:notaport";
@@ -90,7 +90,7 @@ TEST_F(MetaRowTest, DamagedRowsAreSaidToBe) {
   EXPECT_EQ(Parse().status().code(), StatusCode::kDataLoss);
 }
 
-TEST(RegionTest, NamesOfTables) {
+TEST(RegionTest, TableNamesSurviveARoundTrip) {
   for (const char* name : {"t", "space:t"}) {
     pb::TableName proto;
     ToProto(name, &proto);
@@ -102,7 +102,7 @@ TEST(RegionTest, NamesOfTables) {
   EXPECT_EQ(proto.namespace_(), "default");
 }
 
-TEST(PrintableTest, AnyBytes) {
+TEST(PrintableTest, EscapesAndTruncatesAnyBytes) {
   EXPECT_EQ(Printable("a b"), "\"a b\"");
   EXPECT_EQ(Printable(std::string("\0\xff\"\\", 4)), "\"\\x00\\xFF\\x22\\x5C\"");
   EXPECT_LE(Printable(std::string(1 << 20, 'x')).size(), 210u);

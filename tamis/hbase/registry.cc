@@ -10,7 +10,7 @@
 namespace tamis::hbase {
 namespace {
 
-// One server has so long: another one may be quicker.
+// The time limit for one server; another server may answer faster.
 constexpr std::chrono::milliseconds kOneTry(2000);
 constexpr size_t kMostAddresses = 32;
 
@@ -24,7 +24,8 @@ Task<Status> Registry::Ask(std::string method, google::protobuf::MessageLite* an
   for (size_t i = 0; i < count && Clock::now() < deadline && !session_.closed(); ++i) {
     const Address address = addresses_[next_];
     Call call{.method = method,
-              .parameter = std::make_shared<pb::GetClusterIdRequest>(),  // they are all empty
+              // the requests of all these methods are empty
+              .parameter = std::make_shared<pb::GetClusterIdRequest>(),
               .cells = {},
               .deadline = std::min(deadline, Clock::now() + kOneTry)};
     const Reply reply =
@@ -50,7 +51,7 @@ Task<void> Registry::Learn(Deadline deadline) {
   learned_ = true;
   pb::GetBootstrapNodesResponse nodes;
   const Status asked = co_await Ask("GetBootstrapNodes", &nodes, deadline);
-  if (!asked.ok()) co_return;  // they only add
+  if (!asked.ok()) co_return;  // bootstrap nodes are optional
   for (const pb::ServerName& node : nodes.server_name()) {
     const Address address = FromProto(node).address;
     if (addresses_.size() < std::max(kMostAddresses, configured_) &&

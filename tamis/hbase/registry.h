@@ -1,8 +1,8 @@
-// Where a client begins: any master or region server says who the active master is and where
-// hbase:meta is, so that nobody needs ZooKeeper.
+// The entry points of a cluster: any master or region server knows the active master and the
+// location of hbase:meta, so ZooKeeper is not needed.
 //
-// The configured addresses are asked in turn, beginning with the one that answered last; the
-// servers that they name are added. Configured addresses are never dropped.
+// The configured addresses are tried in turn, beginning with the last one that answered. Servers
+// that they name are added. Configured addresses are never removed.
 #pragma once
 
 #include <string>
@@ -30,13 +30,13 @@ class Registry {
   Task<Result<ServerName>> ActiveMaster(Deadline deadline);
   Task<Result<std::string>> ClusterId(Deadline deadline);
 
-  // The next question goes to somebody else: the last answer was wrong.
+  // Sends the next request to another server, because the last answer was wrong.
   void TryNext() { next_ = (next_ + 1) % addresses_.size(); }
   const std::vector<Address>& addresses() const { return addresses_; }
 
  private:
-  // With every server's reason when none answers: kFailedPrecondition when all of them refuse us,
-  // as they will again, else kUnavailable.
+  // If no server answers, the error contains the reason of each: kFailedPrecondition if all refused
+  // the connection in a way that a retry cannot change, else kUnavailable.
   Task<Status> Ask(std::string method, google::protobuf::MessageLite* answer, Deadline deadline);
   Task<void> Learn(Deadline deadline);
 

@@ -8,7 +8,7 @@
 namespace tamis::hbase {
 namespace {
 
-// The least bytes that a cell takes in a cell block: more cells than fit are not believed.
+// The smallest cell in a cell block. An announced number of cells that cannot fit is an error.
 constexpr size_t kLeastCellBytes = 4 + 8 + 12;
 
 }  // namespace
@@ -86,7 +86,7 @@ Row JoinParts(const std::vector<Row>& parts) {
   }
   std::string_view rest = *block;
   auto row = TakeRow(count, &rest, block);
-  return row.ok() ? *std::move(row) : Row();  // it was just written
+  return row.ok() ? *std::move(row) : Row();  // cannot fail: the block was just written
 }
 
 }  // namespace tamis::hbase

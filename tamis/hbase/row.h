@@ -1,4 +1,4 @@
-// A row as it came from a server.
+// A row as received from a server.
 #pragma once
 
 #include <memory>
@@ -16,20 +16,20 @@ namespace pb {
 class Result;
 }
 
-// Its cells are views of bytes that it keeps, together with all other rows of the same answer: copy
-// what is to stay for long.
+// The cells are views of a buffer that is shared by all rows of the same answer and stays alive
+// while one of them does. Copy values that are kept for long.
 class Row {
  public:
   Row() = default;
   Row(std::string_view key, std::vector<Cell> cells, std::shared_ptr<const std::string> bytes)
       : key_(key), cells_(std::move(cells)), bytes_(std::move(bytes)) {}
 
-  // Empty when the row is not there, or has none of the cells that were asked for.
+  // True if the row does not exist or has none of the requested cells.
   bool empty() const { return cells_.empty(); }
   std::string_view key() const { return key_; }
-  // Sorted by family, qualifier, and from new to old.
+  // Sorted by family, then qualifier, then from newest to oldest.
   const std::vector<Cell>& cells() const { return cells_; }
-  // The newest value of a column.
+  // Returns the newest value of a column.
   std::optional<std::string_view> Find(std::string_view family, std::string_view qualifier) const;
   size_t size_bytes() const;
 
@@ -39,15 +39,15 @@ class Row {
   std::shared_ptr<const std::string> bytes_;
 };
 
-// Takes `count` cells, all of one row, off the front of a cell block inside of `bytes`.
+// Takes `count` cells of one row off the front of a cell block inside of `bytes`.
 Result<Row> TakeRow(size_t count, std::string_view* cells,
                     const std::shared_ptr<const std::string>& bytes);
-// Takes the cells of a result, which are in it or in the cell block.
+// Takes the cells of a result, which are in the message or in the cell block.
 Result<Row> TakeRow(const pb::Result& result, std::string_view* cells,
                     const std::shared_ptr<const std::string>& bytes);
-// The row; kDataLoss when it is not the one with this key.
+// Returns the row; kDataLoss if it has another key.
 Result<Row> WithKey(std::string_view key, Result<Row> row);
-// One row of parts that came one after the other.
+// Joins consecutive parts of one row.
 Row JoinParts(const std::vector<Row>& parts);
 
 }  // namespace tamis::hbase

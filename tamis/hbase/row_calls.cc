@@ -18,7 +18,7 @@ Status Read(const Reply& reply, Message* message) {
   return DataLoss("an answer that cannot be read");
 }
 
-// A change was answered, and the answer does not say how it went.
+// The status of a change whose answer cannot be parsed.
 Status Unread(const std::string& table, const std::string& row, const Status& fault) {
   return MayHaveRun("the change of row " + Printable(row) + " of table " + Printable(table), fault);
 }
@@ -68,7 +68,7 @@ Task<ServiceReply> ExecAt(Session& session, ServerName server, std::string metho
       co_return ServiceReply{.answer = std::move(answer), .may_have_run = unread};
     }
     case Reply::Outcome::kUnknown: {
-      // One that is too large will be so again.
+      // The answer would exceed the limit again.
       const bool is_final = reply.status.code() == StatusCode::kResourceExhausted;
       co_return ServiceReply{
           .answer = is_final ? reply.status : DeadlineExceeded(reply.status.message()),
@@ -162,7 +162,7 @@ Task<Result<MutateResult>> MutateRowTogether(Session& session, std::string table
     }
     has_nonce |= HasNonce(mutation);
   }
-  // One nonce names all of them.
+  // One nonce identifies all mutations of the call.
   const uint64_t nonce = has_nonce ? session.NextNonce() : 0;
   RegionCall call{.table = NormalTableName(table),
                   .row = mutations.front().row(),

@@ -1,4 +1,4 @@
-// Operations on one row, and calls to coprocessors, as coroutines.
+// Operations on one row, and coprocessor calls, as coroutines.
 #pragma once
 
 #include <chrono>
@@ -20,13 +20,13 @@ class Session;
 Task<Result<Row>> GetRow(Session& session, std::string table, Get get, Deadline deadline);
 Task<Result<MutateResult>> MutateRow(Session& session, std::string table, Mutation mutation,
                                      WriteOptions options, Deadline deadline);
-// All of them, or none; all of one row.
+// Applies all mutations or none. REQUIRES: all are of one row.
 Task<Result<MutateResult>> MutateRowTogether(Session& session, std::string table,
                                              std::vector<Mutation> mutations, WriteOptions options,
                                              Deadline deadline);
 Task<Result<std::string>> ExecService(Session& session, std::string table, std::string row,
                                       ServiceCall call, Deadline deadline);
-// One try at this server, with what it thinks of the region.
+// Makes one try at this server and reports whether it has the region.
 Task<ServiceReply> ExecServiceAt(Session& session, ServerName server, std::string region_name,
                                  ServiceCall call, Deadline deadline);
 Task<ServiceReply> ExecRegionServerService(Session& session, ServerName server, ServiceCall call,

@@ -13,7 +13,7 @@
 namespace tamis::hbase {
 namespace {
 
-// A cell of empty parts.
+// The size of a cell with empty parts.
 constexpr size_t kLeastCellBytes = 24;
 
 }  // namespace
@@ -45,7 +45,7 @@ Call Scanner::MakeCall(Deadline deadline) const {
       static_cast<uint32_t>(std::min<uint64_t>(std::max(1u, scan_.rows_per_call), rows_left_));
   request->set_number_of_rows(rows);
   request->set_client_handles_partials(true);
-  // Without it a server that runs out of time throws away what it has.
+  // Without heartbeats, a server that runs out of time discards the rows it has read.
   request->set_client_handles_heartbeats(true);
   if (rows_left_ <= std::numeric_limits<uint32_t>::max()) {
     request->set_limit_of_rows(static_cast<uint32_t>(rows_left_));
@@ -80,7 +80,7 @@ Task<Result<std::vector<Row>>> Scanner::Next(Deadline deadline) {
       const Status taken = Take(reply, &rows);
       if (!taken.ok()) {
         Reopen();
-        // Rows that came before the fault are given out first; the fault comes again.
+        // Return the rows before the fault first; the next call meets the fault again.
         if (!rows.empty()) co_return rows;
         co_return taken.WithContext("Scan of table " + Printable(table_));
       }
@@ -97,7 +97,7 @@ Task<Result<std::vector<Row>>> Scanner::Next(Deadline deadline) {
         co_return last.WithContext("Scan of table " + Printable(table_));
       }
       if (last.code() == StatusCode::kBusy) {
-        // Other calls wait here for the same server.
+        // kBusy comes from the client's own queue for this server, not from the server.
         co_await session_.SleepUntil(
             std::min(deadline, Clock::now() + backoff_.Next(session_.random)));
         continue;
@@ -116,7 +116,7 @@ Task<Result<std::vector<Row>>> Scanner::Next(Deadline deadline) {
         continue;
       case RetryAction::kReopenScanner:
         Reopen();
-        // Once at once; a server that goes on like that is given time.
+        // Reopen once without a pause; further failures wait.
         if (backoff_.tries() == 0) {
           backoff_.Next(session_.random);
           continue;
@@ -134,7 +134,7 @@ Task<Result<std::vector<Row>>> Scanner::Next(Deadline deadline) {
         }
         break;
       case RetryAction::kBackOff:
-        break;  // the server has not counted the call
+        break;  // the server did not advance the scanner's call number
       case RetryAction::kFail:
         Reopen();
         co_return last.WithContext("Scan of table " + Printable(table_));
@@ -159,7 +159,7 @@ Status Scanner::Take(const Reply& reply, std::vector<Row>* rows) {
   const bool in_block = answer.cells_per_result_size() > 0;
   const int count = in_block ? answer.cells_per_result_size() : answer.results_size();
   std::string_view cells = reply.cells;
-  // The server's count of rows is believed only as far as there are bytes for them.
+  // Reserve no more rows than the received bytes can hold, whatever count the server announces.
   rows->reserve(std::min(static_cast<size_t>(count), cells.size() / kLeastCellBytes));
   for (int i = 0; i < count; ++i) {
     auto row = in_block ? TakeRow(answer.cells_per_result(i), &cells, reply.frame)
@@ -187,7 +187,8 @@ Status Scanner::Take(const Reply& reply, std::vector<Row>* rows) {
     if (rows_left_ == 0) break;
   }
   if (rows_left_ == 0) {
-    if (answer.has_more_results() && !answer.more_results()) open_ = false;  // the server knows
+    // the server has closed the scanner
+    if (answer.has_more_results() && !answer.more_results()) open_ = false;
     Close();
     done_ = true;
   } else if (answer.has_more_results() && !answer.more_results()) {
@@ -216,7 +217,7 @@ void Scanner::FinishParts(std::vector<Row>* rows) {
 }
 
 void Scanner::LeaveRegion() {
-  open_ = false;  // the server has closed it
+  open_ = false;  // the server has closed the scanner
   const std::string& stop = scan_.stop_row;
   if (scan_.reversed) {
     const std::string& border = region_->start;
@@ -235,7 +236,7 @@ void Scanner::LeaveRegion() {
 void Scanner::Reopen() {
   if (open_) ++reopened_;
   open_ = false;
-  parts_.clear();  // they come again
+  parts_.clear();  // the new scanner reads them again
   parts_bytes_ = 0;
 }
 

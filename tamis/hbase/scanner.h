@@ -1,10 +1,10 @@
-// The rows of a table between two keys, in order, over all its regions.
+// Reads the rows of a table between two keys, in order, across all its regions.
 //
-// Rows come whole, each once. A scanner on a server is a loan: it ends when the region moves,
-// splits, or when nobody asks for too long; then a new one begins behind the last row that was
-// given out. So a row is what it was at one moment, a scan is not.
+// It returns whole rows, each once. A scanner on a server expires when the region moves or splits,
+// or when its lease runs out; then a new scanner starts after the last row returned. So each row is
+// consistent at one moment, but the scan as a whole is not.
 //
-// Filters that count (Page) count for each region anew.
+// Filters that count rows (Page) start again in each region.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +30,10 @@ class Scanner {
   Scanner(const Scanner&) = delete;
   Scanner& operator=(const Scanner&) = delete;
 
-  // The next rows; none at the end. After an error it may be called again.
+  // Returns the next rows; an empty batch is the end. May be called again after an error.
   Task<Result<std::vector<Row>>> Next(Deadline deadline);
-  // Tells the server that no more is wanted. Without it, it learns that from the lease.
+  // Closes the scanner on the server. Without this call, the server closes it when its lease
+  // expires.
   void Close();
 
   uint64_t reopened() const { return reopened_; }
@@ -40,7 +41,7 @@ class Scanner {
  private:
   Task<Result<RegionPtr>> Locate(Deadline deadline);
   Call MakeCall(Deadline deadline) const;
-  // Takes the rows of an answer; where it ends is decided here.
+  // Takes the rows of an answer and decides whether the region or the scan has ended.
   Status Take(const Reply& reply, std::vector<Row>* rows);
   void Finish(Row row, std::vector<Row>* rows);
   void FinishParts(std::vector<Row>* rows);
@@ -49,15 +50,15 @@ class Scanner {
 
   Session& session_;
   const std::string table_;
-  Scan scan_;  // its start moves with the rows
+  Scan scan_;  // its start advances with the rows
   RegionPtr region_;
   bool open_ = false;
   uint64_t scanner_id_ = 0;
   uint64_t next_call_ = 0;
-  std::vector<Row> parts_;  // of a row that has not all come
+  std::vector<Row> parts_;  // the parts received of an incomplete row
   size_t parts_bytes_ = 0;
   bool done_ = false;
-  uint64_t rows_left_;  // of a limit
+  uint64_t rows_left_;  // until the limit
   Backoff backoff_ = kRetryPauses;
   int unknown_ = 0;
   uint64_t reopened_ = 0;

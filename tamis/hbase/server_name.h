@@ -1,4 +1,4 @@
-// Where a server is, and which of its lives is meant.
+// The address of a server, and the start code of its process.
 #pragma once
 
 #include <compare>
@@ -22,7 +22,7 @@ struct Address {
 // "host:port,host:port,..."
 Result<std::vector<Address>> ParseAddresses(std::string_view text);
 
-// HBase's name of a server process: no two have the same, a restarted one has a new start code.
+// HBase's unique name of a server process: a restarted server has a new start code.
 struct ServerName {
   Address address;
   uint64_t start_code = 0;  // 0: not known

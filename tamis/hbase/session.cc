@@ -10,7 +10,7 @@ namespace tamis::hbase {
 namespace {
 
 std::string UserOfProcess() {
-  // Hadoop's own clients do the same.
+  // Hadoop's own clients use this variable, too.
   const char* named = std::getenv("HADOOP_USER_NAME");
   if (named != nullptr && *named != '\0') return named;
   char buffer[4096];
@@ -78,7 +78,7 @@ Task<std::vector<Reply>> Session::SendAll(std::vector<std::pair<Channel*, Call>>
   all->replies.resize(calls.size());
   all->calls = std::move(calls);
   if (all->missing == 0) co_return std::vector<Reply>();
-  // g++ 12 destroys a closure twice that is made inside of a co_await.
+  // g++ 12 destroys a closure twice if it is created inside of a co_await.
   Task<bool> sent = Suspended<bool>([all](std::function<void(bool)> resume) {
     for (size_t i = 0; i < all->calls.size(); ++i) {
       all->calls[i].first->Send(std::move(all->calls[i].second), [all, i, resume](Reply reply) {

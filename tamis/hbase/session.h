@@ -1,8 +1,7 @@
-// State that all operations of one client share: its thread's clock, its channels, the known
-// regions.
+// The state that all operations of one client share: timers, channels, the cache of regions.
 //
-// An operation is a coroutine on the client's thread. It ends: by its deadline, or because the
-// session is closed, which ends all waits at once.
+// An operation is a coroutine on the client's thread. It ends by its deadline at the latest, or
+// when the session is closed, which ends all waits at once.
 #pragma once
 
 #include <asio/async_result.hpp>
@@ -26,25 +25,25 @@ namespace tamis::hbase {
 
 class Session {
  public:
-  // REQUIRES: the addresses can be parsed; `tls` is what the options say of it.
+  // REQUIRES: the addresses can be parsed; `tls` was loaded from `options.tls`.
   Session(asio::io_context& io, ClientOptions options, std::shared_ptr<TlsContext> tls);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // All operations end with kCancelled, soon.
+  // Ends all operations with kCancelled, soon.
   void Close();
   bool closed() const { return closed_; }
 
   Task<bool> SleepUntil(Deadline when);
   Task<Reply> Send(Channel& channel, Call call);
-  // Sends all at once; the replies in the order of the calls.
+  // Sends all calls at once; returns the replies in the order of the calls.
   Task<std::vector<Reply>> SendAll(std::vector<std::pair<Channel*, Call>> calls);
 
-  // When one try has to be over.
+  // The deadline of one try.
   Deadline CallDeadline(Deadline operation) const {
     return std::min(operation, Clock::now() + options.call_timeout);
   }
-  // Names an operation, so that a server that has run it does not run it again.
+  // Identifies an operation, so that a server that has run it does not run it again.
   uint64_t NextNonce() { return random() | 1; }
 
   asio::io_context& io;

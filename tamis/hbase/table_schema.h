@@ -1,4 +1,4 @@
-// A table as the master knows it.
+// A table's schema, as the master stores it.
 #pragma once
 
 #include <map>
@@ -11,14 +11,14 @@ namespace tamis::hbase {
 
 struct FamilySchema {
   std::string name;
-  // "VERSIONS", "TTL", "BLOOMFILTER", ...: what is not named is as HBase has it.
+  // "VERSIONS", "TTL", "BLOOMFILTER", ...; HBase's defaults apply to the rest.
   std::map<std::string, std::string> attributes;
   std::map<std::string, std::string> configuration;
 };
 
 struct TableDescription {
   std::string name;
-  // "SPLIT_POLICY", "coprocessor$1", and whatever others put there.
+  // "SPLIT_POLICY", "coprocessor$1", and attributes that other tools set.
   std::map<std::string, std::string> attributes;
   std::map<std::string, std::string> configuration;
   std::vector<FamilySchema> families;
@@ -26,9 +26,10 @@ struct TableDescription {
 
 enum class TableState { kEnabled, kDisabled, kDisabling, kEnabling };
 
-// The parts of a cluster's state. The load of servers comes with that of each of their regions.
+// The requested detail of a cluster's state. The load of a server includes that of each of its
+// regions.
 enum class ClusterDetail {
-  kServers,  // who is alive, who is dead, who is master: names only, also of 10,000 regions
+  kServers,  // live and dead servers and the master: names only, small even with 10,000 regions
   kAll,
 };
 
@@ -38,7 +39,7 @@ struct ClusterState {
     std::vector<std::string> coprocessors;  // classes without their packages
     uint64_t used_heap_mb = 0;
     uint64_t max_heap_mb = 0;
-    // By their encoded names; on the disk and in memory, of whole megabytes.
+    // Bytes on disk and in memory by encoded region name, rounded to whole megabytes.
     std::map<std::string, uint64_t> region_bytes = {};
   };
   std::string version;

@@ -1,4 +1,4 @@
-// A coroutine of the client, and a place where coroutines wait for one another.
+// The client's coroutine type, and a place where coroutines wait for an event.
 #pragma once
 
 #include <asio/async_result.hpp>
@@ -19,21 +19,21 @@ namespace tamis::hbase {
 template <class T>
 using Task = asio::awaitable<T>;
 
-// Used as co_spawn's handler for a coroutine without a caller to take its exception: the process
-// ends.
+// The completion handler of co_spawn for coroutines without a caller: an exception ends the
+// process.
 inline void EndIfItThrew(const std::exception_ptr& error) {
   if (error) std::rethrow_exception(error);
 }
 
-// Leaves the coroutine with the status when it is not ok.
+// Returns the status from the coroutine if it is not ok.
 #define TAMIS_CO_RETURN_IF_ERROR(expr)                                                     \
   do {                                                                                     \
     if (::tamis::Status tamis_status = (expr); !tamis_status.ok()) co_return tamis_status; \
   } while (false)
 
-// Suspends the coroutine and calls start(resume); resume is called once, later, with the value. To
-// be called outside of the expression that awaits it when `start` captures more than pointers and
-// numbers: g++ 12 destroys a closure twice that is made inside of a co_await.
+// Suspends the coroutine and calls start(resume); `start` must arrange that resume is called once,
+// later, with the value. If `start` captures more than pointers and numbers, call this outside of
+// the co_await expression: g++ 12 destroys a closure twice if it is created inside one.
 template <class T, class Start>
 Task<T> Suspended(Start start) {
   return asio::async_initiate<const asio::use_awaitable_t<>, void(T)>(
@@ -44,12 +44,12 @@ Task<T> Suspended(Start start) {
       asio::use_awaitable);
 }
 
-// Waits for a call from somebody else, or until time is over.
+// Suspends coroutines until another coroutine wakes them or the deadline passes.
 class Waiters {
  public:
   Waiters(asio::io_context& io, Timers& timers) : io_(io), timers_(timers) {}
 
-  Task<bool> Wait(Deadline deadline) {  // whether somebody called
+  Task<bool> Wait(Deadline deadline) {  // false: the deadline passed
     return Suspended<bool>([this, deadline](std::function<void(bool)> resume) {
       const uint64_t id = ++last_id_;
       const auto timer = timers_.Add(deadline, [this, id] { Resume(id, false); });

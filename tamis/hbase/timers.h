@@ -1,6 +1,6 @@
-// Deadlines of many calls on one timer of the system.
+// Many deadlines on one system timer.
 //
-// Threads: those of one io_context that runs on one thread.
+// Threads: use it only on its io_context, which runs on one thread.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -22,7 +22,7 @@ class Timers {
 
   explicit Timers(asio::io_context& io) : timer_(io) {}
 
-  // Calls `run` once at or after `when`, unless it is taken back.
+  // Calls `run` once, at or after `when`, unless the entry is taken back.
   Entry Add(Deadline when, std::function<void()> run) {
     const Entry entry = entries_.emplace(closed_ ? Deadline::min() : when, std::move(run));
     if (entry == entries_.begin()) Arm();
@@ -31,7 +31,7 @@ class Timers {
   // REQUIRES: the entry has not run.
   void TakeBack(Entry entry) { entries_.erase(entry); }
 
-  // From now on all time is over.
+  // Expires all entries, and every entry added later.
   void Close() {
     closed_ = true;
     std::multimap<Deadline, std::function<void()>> over;
@@ -40,14 +40,14 @@ class Timers {
       node.key() = Deadline::min();
       over.insert(std::move(node));
     }
-    entries_.merge(over);  // the same nodes: who holds an entry may still take it back
-    timer_.cancel();       // it may be armed for what was taken back, and nobody waits for that
+    entries_.merge(over);  // the nodes stay the same, so callers may still take entries back
+    timer_.cancel();       // it may be armed for an entry that has been taken back
     if (!entries_.empty()) Arm();
   }
 
  private:
   void Arm() {
-    // Arming anew cancels the wait before. An early wake-up arms again.
+    // Setting a new expiry cancels the previous wait. If the timer fires early, Arm() runs again.
     timer_.expires_at(entries_.begin()->first);
     timer_.async_wait([this, alive = std::weak_ptr<int>(alive_)](const asio::error_code& error) {
       if (!error && alive.lock()) RunDue();

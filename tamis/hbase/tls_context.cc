@@ -11,7 +11,7 @@
 namespace tamis::hbase {
 namespace {
 
-// Whether the file can be opened at all: OpenSSL does not say what it could not.
+// Checks that the file can be opened, because OpenSSL's errors do not name the file.
 Status CanBeRead(const std::string& what, const std::string& file) {
   errno = 0;
   if (std::ifstream(file).good()) return {};
@@ -46,7 +46,7 @@ Status LoadOurs(const std::string& certificate_file, const std::string& key_file
   asio::error_code error;
   context->use_certificate_chain_file(certificate_file, error);
   if (error) return Unusable(certificate, certificate_file, error);
-  // Without this somebody at a terminal would be asked for it.
+  // Without this callback OpenSSL would ask for the password on the terminal.
   context->set_password_callback([](size_t, asio::ssl::context::password_purpose) { return ""; },
                                  error);
   context->use_private_key_file(key_file, asio::ssl::context::pem, error);
@@ -66,8 +66,8 @@ Result<std::shared_ptr<TlsContext>> TlsContext::Load(const TlsOptions& options) 
   asio::ssl::context* context = &tls->context_;
   SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
   context->set_verify_mode(asio::ssl::verify_peer);
-  // A trusted certificate is accepted even if it is no root: Java does the same, and HBase's own
-  // guide makes self-signed server certificates.
+  // A certificate in the trusted file is trusted even if it is not a root, as in Java: HBase's own
+  // guide creates self-signed certificates for servers.
   X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context->native_handle()),
                               X509_V_FLAG_PARTIAL_CHAIN);
   TAMIS_RETURN_IF_ERROR(LoadTrusted(options.ca_file, context));

@@ -1,4 +1,5 @@
-// State that all TLS connections of a client share: the trusted certificates and the client's own.
+// The TLS settings that all connections of a client share: trusted CAs and the client's
+// certificate.
 #pragma once
 
 #include <asio/ssl/context.hpp>
@@ -11,12 +12,12 @@ namespace tamis::hbase {
 
 class TlsContext {
  public:
-  // Reads the files. kInvalidArgument says which of them cannot be used, and why.
+  // Reads the files. kInvalidArgument names the file that cannot be used, and the reason.
   static Result<std::shared_ptr<TlsContext>> Load(const TlsOptions& options);
 
   asio::ssl::context& context() { return context_; }
   bool verify_host() const { return verify_host_; }
-  // Whether we have a certificate to show.
+  // Whether the client has a certificate to present.
   bool has_certificate() const { return has_certificate_; }
 
  private:

@@ -1,4 +1,4 @@
-// Connections inside of TLS: who is trusted, who is not, and what is said of it.
+// TLS connections: which certificates are trusted, which are not, and the errors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
@@ -37,7 +37,7 @@ class TlsTest : public ConnectionTest {
     ConnectTo(address, {.tls = *tls, .handshake_timeout = handshake_timeout});
   }
 
-  // The status of a call that must not leave.
+  // Makes a call that must not be sent, and returns its status.
   Status Refused() {
     const Reply reply = Send(MakeCall("Ask"));
     EXPECT_EQ(reply.outcome, Outcome::kNotSent);
@@ -51,7 +51,7 @@ class TlsTest : public ConnectionTest {
   const std::string here_ = ca_.Sign("IP:127.0.0.1");
 };
 
-TEST_F(TlsTest, CallsAndAnswersOfAllSizesTravelInside) {
+TEST_F(TlsTest, CarriesCallsAndAnswersOfAllSizes) {
   TlsFront front(server_.address(), {.identity_file = here_});
   ConnectInside(front.address(), {.ca_file = ca_.file()});
   std::vector<Call> calls;
@@ -67,7 +67,7 @@ TEST_F(TlsTest, CallsAndAnswersOfAllSizesTravelInside) {
   EXPECT_EQ(server_.connections(), 1);
 }
 
-TEST_F(TlsTest, CertificateOfAnotherSignerIsNotTrusted) {
+TEST_F(TlsTest, RejectsACertificateOfAnotherCa) {
   TlsFront front(server_.address(), {.identity_file = other_ca_.Sign("IP:127.0.0.1")});
   for (const std::string& file : {ca_.file(), std::string()}) {
     ConnectInside(front.address(), {.ca_file = file});
@@ -76,12 +76,12 @@ TEST_F(TlsTest, CertificateOfAnotherSignerIsNotTrusted) {
     EXPECT_THAT(status.message(), AllOf(HasSubstr("its certificate is not trusted"),
                                         HasSubstr("give the certificate of the CA")));
   }
-  // Trust in a host's name is none in who says so.
+  // Disabling host verification does not disable the check of the CA.
   ConnectInside(front.address(), {.ca_file = ca_.file(), .verify_host = false});
   EXPECT_EQ(Refused().code(), StatusCode::kFailedPrecondition);
 }
 
-TEST_F(TlsTest, ACertificateThatIsNotGoodNowIsNoMatterOfTheCa) {
+TEST_F(TlsTest, ErrorForAnExpiredCertificateDoesNotSuggestACa) {
   for (const auto& [begin, reason] : {std::pair(std::chrono::hours(-3), "has expired"),
                                       std::pair(std::chrono::hours(1), "not yet valid")}) {
     TlsFront front(server_.address(), {.identity_file = ca_.Sign("IP:127.0.0.1", begin)});
@@ -94,8 +94,8 @@ TEST_F(TlsTest, ACertificateThatIsNotGoodNowIsNoMatterOfTheCa) {
   }
 }
 
-TEST_F(TlsTest, MissingCommonCipherIsReported) {
-  // Its only cipher is for keys of another kind than its own.
+TEST_F(TlsTest, ReportsThatNoCipherIsInCommon) {
+  // The server's only cipher needs another kind of key than the server has.
   TlsFront front(server_.address(), {.identity_file = here_,
                                      .client_ca_file = "",
                                      .newest_version = TLS1_2_VERSION,
@@ -106,7 +106,7 @@ TEST_F(TlsTest, MissingCommonCipherIsReported) {
   EXPECT_THAT(status.message(), HasSubstr("no TLS version or cipher in common"));
 }
 
-TEST_F(TlsTest, AServerWhoseTlsIsTooOldIsToldWhatToAllow) {
+TEST_F(TlsTest, ErrorForAnOldTlsVersionNamesTheVersionToAllow) {
   TlsFront front(server_.address(), {.identity_file = here_,
                                      .client_ca_file = "",
                                      .newest_version = TLS1_1_VERSION,
@@ -119,7 +119,7 @@ TEST_F(TlsTest, AServerWhoseTlsIsTooOldIsToldWhatToAllow) {
                     HasSubstr("allow TLS 1.2 or newer there")));
 }
 
-TEST_F(TlsTest, ACertificateForAnotherPurposeIsNotGood) {
+TEST_F(TlsTest, RejectsACertificateForAnotherPurpose) {
   constexpr std::chrono::hours kSince(-1);
   TlsFront front(server_.address(),
                  {.identity_file = ca_.Sign("IP:127.0.0.1", kSince, "clientAuth")});
@@ -130,7 +130,7 @@ TEST_F(TlsTest, ACertificateForAnotherPurposeIsNotGood) {
               AllOf(HasSubstr("its certificate is not trusted"), HasSubstr("purpose"),
                     HasSubstr("serverAuth"), Not(HasSubstr("give the certificate of the CA"))));
 
-  // Ours, where a server looks at it.
+  // The client's certificate, which the server verifies.
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     TlsFront looking(
         server_.address(),
@@ -154,13 +154,13 @@ TEST_F(TlsTest, ACertificateForAnotherPurposeIsNotGood) {
   ExpectAnswer();
 }
 
-TEST_F(TlsTest, ACertificateThatIsTrustedItselfNeedsNoCa) {
+TEST_F(TlsTest, TrustsAServerCertificateListedDirectly) {
   TlsFront front(server_.address(), {.identity_file = here_});
   ConnectInside(front.address(), {.ca_file = here_});
   ExpectAnswer();
 }
 
-TEST_F(TlsTest, ACertificateOfAnotherHostIsTakenForThatOneOnly) {
+TEST_F(TlsTest, RejectsACertificateOfAnotherHost) {
   for (const char* names : {"DNS:elsewhere", "IP:127.0.0.2", "DNS:127.0.0.1"}) {
     TlsFront front(server_.address(), {.identity_file = ca_.Sign(names)});
     ConnectInside(front.address(), {.ca_file = ca_.file()});
@@ -175,8 +175,9 @@ TEST_F(TlsTest, ACertificateOfAnotherHostIsTakenForThatOneOnly) {
   ExpectAnswer();
 }
 
-TEST_F(TlsTest, MissingClientCertificateIsReported) {
-  // In TLS 1.2 the server says so in the handshake, in 1.3 when the client is through with it.
+TEST_F(TlsTest, ReportsThatTheServerWantsACertificate) {
+  // With TLS 1.2 the server reports this during the handshake, with 1.3 after the client's
+  // handshake has ended.
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     TlsFront front(
         server_.address(),
@@ -184,7 +185,7 @@ TEST_F(TlsTest, MissingClientCertificateIsReported) {
     ConnectInside(front.address(), {.ca_file = ca_.file()});
     Status status = Refused();
     EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
-    EXPECT_THAT(status.message(), HasSubstr("it wants a certificate of ours"));
+    EXPECT_THAT(status.message(), HasSubstr("it requires a client certificate"));
     ConnectInside(front.address(),
                   {.ca_file = ca_.file(), .certificate_file = other_ca_.Sign("DNS:somebody")});
     status = Refused();
@@ -197,7 +198,7 @@ TEST_F(TlsTest, MissingClientCertificateIsReported) {
   ExpectAnswer();
 }
 
-TEST_F(TlsTest, PlainClientOfATlsServerAndTheReverseAreReported) {
+TEST_F(TlsTest, ReportsThatOnlyOneSideUsesTls) {
   ConnectInside(server_.address(), {.ca_file = ca_.file()});
   const Status inside = Refused();
   EXPECT_EQ(inside.code(), StatusCode::kFailedPrecondition);
@@ -208,13 +209,13 @@ TEST_F(TlsTest, PlainClientOfATlsServerAndTheReverseAreReported) {
   EXPECT_THAT(Send(MakeCall("Ask")).ToStatus().message(), HasSubstr("Does it want TLS?"));
 }
 
-// A port where nobody answers, though connections are taken.
+// A port that accepts connections and never answers.
 class SilentPort {
  public:
   explicit SilentPort(asio::io_context& io)
       : acceptor_(io, {asio::ip::address_v4::loopback(), 0}), client_(io) {}
   Address address() const { return {"127.0.0.1", acceptor_.local_endpoint().port()}; }
-  // Whether a client has begun to speak.
+  // Whether a client has sent bytes.
   bool WasSpokenTo() {
     asio::error_code ignored;
     acceptor_.non_blocking(true);
@@ -227,7 +228,7 @@ class SilentPort {
   asio::ip::tcp::socket client_;
 };
 
-TEST_F(TlsTest, AHandshakeThatDoesNotGoOnIsEnded) {
+TEST_F(TlsTest, EndsAStalledHandshake) {
   SilentPort port(io_);
   ConnectInside(port.address(), {.ca_file = ca_.file()}, std::chrono::milliseconds(20));
   const Status status = Refused();
@@ -235,7 +236,7 @@ TEST_F(TlsTest, AHandshakeThatDoesNotGoOnIsEnded) {
   EXPECT_THAT(status.message(), HasSubstr("no TLS handshake within 20 ms"));
 }
 
-TEST_F(TlsTest, AClientsOptionsSayHowLongAHandshakeMayTake) {
+TEST_F(TlsTest, HandshakeTimeoutComesFromTheClientOptions) {
   SilentPort port(io_);
   auto tls = TlsContext::Load({.ca_file = ca_.file()});
   ASSERT_TRUE(tls.ok()) << tls.status();
@@ -252,7 +253,7 @@ TEST_F(TlsTest, AClientsOptionsSayHowLongAHandshakeMayTake) {
   session.Close();
 }
 
-TEST_F(TlsTest, HandshakeWithoutAnswerIsReported) {
+TEST_F(TlsTest, CallThatWaitsForAStalledHandshakeNamesIt) {
   SilentPort port(io_);
   ConnectInside(port.address(), {.ca_file = ca_.file()});
   while (!port.WasSpokenTo()) io_.poll();
@@ -261,7 +262,7 @@ TEST_F(TlsTest, HandshakeWithoutAnswerIsReported) {
   EXPECT_THAT(reply.status.message(), HasSubstr("no TLS handshake in time"));
 }
 
-TEST_F(TlsTest, AConnectionThatNobodyWantsAnyMoreEndsWithItsHandshake) {
+TEST_F(TlsTest, AbandonedConnectionEndsWithItsHandshake) {
   SilentPort port(io_);
   ConnectInside(port.address(), {.ca_file = ca_.file()}, std::chrono::milliseconds(20));
   const std::weak_ptr<Connection> known = connection_;
@@ -270,12 +271,12 @@ TEST_F(TlsTest, AConnectionThatNobodyWantsAnyMoreEndsWithItsHandshake) {
   while (!known.expired()) io_.run_one();
 }
 
-TEST_F(TlsTest, AClientThatIsRefusedByAllSaysSoAtOnce) {
+TEST_F(TlsTest, FailsAtOnceIfAllServersRefuse) {
   TlsFront front(server_.address(), {.identity_file = here_});
   const auto client = Client::Open(
       {.addresses = front.address().ToString(), .tls = TlsOptions{.ca_file = other_ca_.file()}});
   ASSERT_TRUE(client.ok()) << client.status();
-  // Not after its minute, as kUnavailable.
+  // It ends before its timeout of one minute, and not with kUnavailable.
   for (const Status& status : {(*client)->Regions("t").status(), (*client)->Tables().status()}) {
     EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
     EXPECT_THAT(status.message(), AllOf(HasSubstr(front.address().ToString()),
@@ -283,7 +284,8 @@ TEST_F(TlsTest, AClientThatIsRefusedByAllSaysSoAtOnce) {
   }
 }
 
-// The first server's certificate is good, that of the second one is for another host.
+// A cluster in which the first server's certificate is valid, and the second one's is for another
+// host.
 class TlsClusterTest : public TlsTest {
  protected:
   TlsClusterTest() {
@@ -293,7 +295,7 @@ class TlsClusterTest : public TlsTest {
         {.addresses = good_.address().ToString(), .tls = TlsOptions{.ca_file = ca_.file()}});
   }
 
-  // Not after its minute, as kUnavailable.
+  // The operation ends before its timeout of one minute, and not with kUnavailable.
   void ExpectRefusal(const Status& status) {
     EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
     EXPECT_THAT(status.message(), AllOf(HasSubstr(bad_.address().ToString()),
@@ -306,7 +308,7 @@ class TlsClusterTest : public TlsTest {
   std::unique_ptr<Client> client_;
 };
 
-TEST_F(TlsClusterTest, AServerWithTheNameOfAnotherOneEndsCallsAtOnce) {
+TEST_F(TlsClusterTest, ServerCertificateForAnotherHostEndsCallsAtOnce) {
   cluster_.SetRegion("", "", 1);
   ExpectRefusal(client_->Get("t", {.row = "r"}).status());
   ExpectRefusal(
@@ -318,7 +320,7 @@ TEST_F(TlsClusterTest, AServerWithTheNameOfAnotherOneEndsCallsAtOnce) {
   EXPECT_EQ(cluster_.server(1).connections(), 0);
 }
 
-TEST_F(TlsClusterTest, AMasterWithTheNameOfAnotherOneEndsCallsAtOnce) {
+TEST_F(TlsClusterTest, MasterCertificateForAnotherHostEndsCallsAtOnce) {
   cluster_.server(0).On("GetActiveMaster", [this](const auto& request, const auto& peer) {
     pb::GetActiveMasterResponse answer;
     ToProto(ServerName{bad_.address(), 1}, answer.mutable_server_name());
@@ -327,19 +329,19 @@ TEST_F(TlsClusterTest, AMasterWithTheNameOfAnotherOneEndsCallsAtOnce) {
   ExpectRefusal(client_->Tables().status());
 }
 
-TEST_F(TlsClusterTest, ARegionThatHasLeftSuchAServerIsFound) {
+TEST_F(TlsClusterTest, FindsARegionThatMovedAwayFromSuchAServer) {
   cluster_.server(0).On("Get", [](const auto& request, const auto& peer) {
     ScriptedCluster::AnswerGet(request, peer, "found");
   });
   cluster_.SetRegion("", "", 1);
-  ASSERT_TRUE(client_->Regions("t").ok());  // from now on the client knows it there
+  ASSERT_TRUE(client_->Regions("t").ok());  // the client caches the region's location
   cluster_.SetRegion("", "", 0);
   const auto row = client_->Get("t", {.row = "r"});
   ASSERT_TRUE(row.ok()) << row.status();
   EXPECT_EQ(row->Find("f", "q"), "found");
 }
 
-TEST_F(TlsTest, FilesThatCannotBeUsedAreNamed) {
+TEST_F(TlsTest, NamesUnusableFiles) {
   const auto why = [](const TlsOptions& options) {
     const auto client = Client::Open({.addresses = "localhost:1", .tls = options});
     EXPECT_EQ(client.status().code(), StatusCode::kInvalidArgument);

@@ -11,17 +11,17 @@
 namespace tamis::hbase {
 namespace {
 
-// OpenSSL's reason; 0 when the error is not of OpenSSL.
+// Returns OpenSSL's reason code; 0 for errors from elsewhere.
 int ReasonOf(const asio::error_code& error) {
   if (error.category() != asio::error::get_ssl_category()) return 0;
   return ERR_GET_REASON(static_cast<unsigned>(error.value()));
 }
 
-// The other side says that it does not like our certificate, or that there is none.
+// Whether the server rejects the client's certificate, or requires one and got none.
 bool IsAboutOurCertificate(SSL* ssl, int reason) {
   switch (reason - SSL_AD_REASON_OFFSET) {
     case SSL_AD_HANDSHAKE_FAILURE:
-      // Before its own one came, this is about something else.
+      // An alert before the server's certificate has arrived has another cause.
       return SSL_get0_peer_certificate(ssl) != nullptr;
     case SSL_AD_BAD_CERTIFICATE:
     case SSL_AD_UNSUPPORTED_CERTIFICATE:
@@ -37,13 +37,13 @@ bool IsAboutOurCertificate(SSL* ssl, int reason) {
   }
 }
 
-// The peer's bytes are no TLS at all.
+// Whether the received bytes are not TLS at all.
 bool IsForeign(int reason) {
   return reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_PACKET_LENGTH_TOO_LONG ||
          reason == SSL_R_HTTP_REQUEST || reason == SSL_R_BAD_RECORD_TYPE;
 }
 
-// The two sides have nothing in common that they could speak.
+// Whether the two sides have no TLS version or cipher in common.
 bool IsAboutTheProtocol(int reason) {
   return reason == SSL_AD_REASON_OFFSET + SSL_AD_PROTOCOL_VERSION ||
          reason == SSL_AD_REASON_OFFSET + SSL_AD_HANDSHAKE_FAILURE ||
@@ -51,7 +51,7 @@ bool IsAboutTheProtocol(int reason) {
          reason == SSL_R_UNSUPPORTED_PROTOCOL || reason == SSL_R_WRONG_SSL_VERSION;
 }
 
-// Advice about a bad certificate; empty where the reason says it.
+// Advice on an invalid certificate; empty if OpenSSL's message is enough.
 std::string AdviceOn(long verified) {
   switch (verified) {
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
@@ -70,7 +70,7 @@ std::string AdviceOn(long verified) {
   }
 }
 
-// For which host the certificate has to be, and as whom we ask for it.
+// Sets the host that the certificate must be for, and the host name to request (SNI).
 bool Name(SSL* ssl, const std::string& host, bool verify) {
   asio::error_code error;
   asio::ip::make_address(host, error);
@@ -137,7 +137,7 @@ Status Transport::Refusal(const asio::error_code& error) {
           ? "it refuses our certificate: " + error.message() +
                 "; it has to be signed by a CA that the server trusts, for clients, and for this "
                 "host"
-          : "it wants a certificate of ours: give one, with its key (" + error.message() + ")");
+          : "it requires a client certificate: give one, with its key (" + error.message() + ")");
 }
 
 }  // namespace tamis::hbase

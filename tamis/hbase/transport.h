@@ -1,8 +1,8 @@
-// The bytes of a connection: over TCP as they are, or inside of TLS. To asio it is a stream either
-// way, so that who reads and writes does not know which.
+// The byte stream of a connection: plain TCP or TLS. It models asio's stream concept in both cases,
+// so readers and writers need not know which.
 //
-// Threads: those of one io_context that runs on one thread. It has to outlive what it was asked to
-// do.
+// Threads: use it only on its io_context, which runs on one thread. It must outlive its pending
+// operations.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -23,7 +23,7 @@ class Transport {
  public:
   using executor_type = asio::ip::tcp::socket::executor_type;
 
-  // Without `tls` in the open.
+  // Without `tls`, the stream is not encrypted.
   Transport(asio::io_context& io, std::shared_ptr<TlsContext> tls)
       : tls_(std::move(tls)), socket_(io) {
     if (tls_) inside_.emplace(socket_, tls_->context());
@@ -33,11 +33,11 @@ class Transport {
   asio::ip::tcp::socket& socket() { return socket_; }
   bool has_tls() const { return inside_.has_value(); }
 
-  // REQUIRES: has_tls(), and the socket is connected to this host. Its end is told once, later; a
-  // failure that will be the same at the next try is kFailedPrecondition.
+  // Calls `done` once, later. A failure that will repeat at the next try is kFailedPrecondition.
+  // REQUIRES: has_tls(), and the socket is connected to this host.
   void Handshake(const std::string& host, std::function<void(Status)> done);
-  // A failed read that belongs to the handshake: the server checks our certificate after our side
-  // has finished. Ok: the failure has another reason.
+  // Explains a failed read if the server rejected the client's certificate: in TLS 1.3 that happens
+  // after the client's handshake has ended. Ok if the read failed for another reason.
   Status Refusal(const asio::error_code& error);
 
   template <class Buffers, class Handler>
@@ -59,7 +59,7 @@ class Transport {
   std::optional<asio::ssl::stream<asio::ip::tcp::socket&>> inside_;
 };
 
-// Why there are no more bytes.
+// The reason why the stream ended.
 std::string EndOf(const asio::error_code& error);
 
 }  // namespace tamis::hbase

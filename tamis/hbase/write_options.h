@@ -1,4 +1,4 @@
-// How a change is made, what it answers, and calls to coprocessors.
+// Options and results of changes, and coprocessor calls.
 #pragma once
 
 #include <chrono>
@@ -13,42 +13,43 @@
 namespace tamis::hbase {
 
 struct WriteOptions {
-  // Only when it holds of the row; else MutateResult::applied is false.
+  // The change is applied only if the condition holds for the row; else MutateResult::applied is
+  // false.
   std::optional<Condition> condition;
-  // A Put or Delete that may have been carried out (its server died in the middle) is sent again.
-  // Safe when no other client writes these cells, or when their timestamps are given: otherwise a
-  // newer value of another client may be overwritten. Without it such a change ends with
-  // kDeadlineExceeded: it may stand. Increment and Append carry a nonce, and are repeated at the
-  // same server. A change with a condition is never repeated.
+  // Allows sending a Put or Delete again if it may have been carried out (its server died during
+  // the call). This is safe if no other client writes these cells, or if the timestamps are
+  // explicit; otherwise a retry may overwrite a newer value. If false, such a change ends with
+  // kDeadlineExceeded and may have been applied. Increment and Append carry a nonce and are
+  // repeated at the same server. A change with a condition is never repeated.
   bool repeat = false;
 };
 
 struct MutateResult {
   bool applied = true;  // false: the condition did not hold
-  Row row;              // the new values, of Increment and Append
+  Row row;              // the new values, for Increment and Append
 };
 
-// A call to a service of a coprocessor. The message is bytes here.
+// A call to a coprocessor's service. The messages are serialized.
 struct ServiceCall {
-  std::string service;  // with its package, unless that is hbase.pb
+  std::string service;  // includes the package unless that is hbase.pb
   std::string method;
   std::string request;
-  uint32_t priority = 0;  // above 10: not on the handlers that normal calls share
-  // A call that waits at the server on purpose: on a connection of its own.
+  uint32_t priority = 0;  // above 10: the server uses handlers reserved for such calls
+  // The server delays the answer on purpose: the call uses a separate connection.
   bool waits = false;
-  // It changes nothing, or doing it twice is as good as once.
+  // The call is idempotent and may be sent again.
   bool repeat = false;
-  std::optional<std::chrono::milliseconds> timeout;  // of one try; else the client's
+  std::optional<std::chrono::milliseconds> timeout;  // for one try; default: the client's
 };
 
-// How one try of it ended.
+// The result of one try of a service call.
 struct ServiceReply {
   Result<std::string> answer;
-  // The server does not have the region that it was sent to: it did not run.
+  // The server does not have the region; the call did not run.
   bool not_here = false;
-  // The region has no such service: it did not run.
+  // The region has no such service; the call did not run.
   bool no_service = false;
-  // The answer is a failure that does not prove that nothing was done.
+  // The answer is a failure, and the call may have run.
   bool may_have_run = false;
 };
 

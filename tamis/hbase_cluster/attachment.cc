@@ -12,7 +12,7 @@
 namespace tamis {
 namespace {
 
-constexpr std::string_view kForever = "2147483647";  // and the lowest priority
+constexpr std::string_view kForever = "2147483647";  // the lowest priority has the same value
 constexpr std::string_view kSplitPolicyAttribute = "SPLIT_POLICY";
 
 using Attributes = std::map<std::string, std::string>;
@@ -43,7 +43,8 @@ std::string AlterFamily(const hbase::TableDescription& table, const hbase::Famil
   return AlterTable(table, "{NAME => '" + family.name + "', " + what + "}");
 }
 
-// Whether an index has entries for NULL: then a cell that goes by itself leaves it wrong.
+// Whether an index has entries for NULL. A cell that expires on its own would make such an index
+// wrong.
 bool HasEntriesForNull(const TableSchema& schema) {
   return std::ranges::any_of(schema.indexes, [](const IndexSpec& index) {
     return index.nulls != IndexNulls::kSkip || index.columns.size() > 1;
@@ -90,7 +91,7 @@ std::string KeyText(const TableSchema& schema) {
   return text;
 }
 
-// The encoding of the type that all of these cells are in.
+// Returns an encoding of the type that fits all of these cells.
 std::string BetterEncoding(Type type, const std::vector<std::string>& cells) {
   for (int number = 1; number <= static_cast<int>(CellEncoding::kBigDecimal); ++number) {
     const auto encoding = static_cast<CellEncoding>(number);

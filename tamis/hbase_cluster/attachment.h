@@ -1,5 +1,5 @@
-// Attachment: what must hold of a table that HBase has already before Tamis keeps its indexes, and
-// while it does. Pure functions; whatever is in the way is a sentence that says what to do.
+// Attachment: the requirements that an existing HBase table must meet before Tamis indexes it, and
+// as long as it does. Pure functions. Each obstacle is reported as a sentence that says what to do.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,25 @@
 
 namespace tamis {
 
-// Settings in the description of an indexed table with which rows would change without their
-// indexes. The master's guard refuses the same.
+// Settings of the HBase table with which rows could change without their indexes. The master's
+// guard refuses the same settings.
 std::vector<std::string> SettingsAgainst(const hbase::TableDescription& table,
                                          const TableSchema& schema);
 
-// That, and what attaching would overwrite, or does not find.
+// The faults of SettingsAgainst, and what attaching would overwrite or cannot find.
 std::vector<std::string> ObstaclesToAttaching(const hbase::TableDescription& table,
                                               const TableSchema& schema);
 
-// A table that was attached once may be attached again, and a log that is replayed late may bring
-// back entries and markers of that time into the new family. So its indexes have numbers that were
-// never used: they go on from `drawn`.
+// Gives the indexes of a newly attached table unused numbers, starting at `drawn`. The table may
+// have been attached before, and a log that is replayed late may bring back entries and markers of
+// that time into the new index family; new numbers keep them apart.
 TableSchema WithIndexesFrom(TableSchema schema, uint32_t drawn);
 
-// Some rows of the table, read by the schema: a key or a cell that never fits the schema shows that
-// its declaration is wrong.
+// A sample of the table's rows, read by the schema. A key or cell that no sampled row holds in the
+// declared form is probably declared wrongly.
 class RowSample {
  public:
-  explicit RowSample(const TableSchema& schema);  // which outlives it
+  explicit RowSample(const TableSchema& schema);  // must outlive the sample
 
   void Add(const hbase::Row& row);
   std::vector<std::string> Faults() const;
@@ -48,7 +48,7 @@ class RowSample {
   std::vector<Cells> cells_;  // by column
 };
 
-// "a; b; c"
+// Joins sentences as "a; b; c".
 std::string JoinSentences(const std::vector<std::string>& sentences);
 
 }  // namespace tamis

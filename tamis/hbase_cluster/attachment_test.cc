@@ -42,17 +42,17 @@ hbase::TableDescription With(const std::string& name, const std::string& value) 
   return table;
 }
 
-TEST(AttachmentTest, APlainTableIsAttached) {
+TEST(AttachmentTest, PlainTableHasNoObstacles) {
   EXPECT_THAT(ObstaclesToAttaching(Theirs(), Orders()), IsEmpty());
   EXPECT_THAT(ObstaclesToAttaching(With("d", "VERSIONS", "3"), Orders()), IsEmpty());
   EXPECT_THAT(ObstaclesToAttaching(With("d", "TTL", "2147483647"), Orders()), IsEmpty());
   EXPECT_THAT(ObstaclesToAttaching(With("DURABILITY", "ASYNC_WAL"), Orders()), IsEmpty());
-  // A setting of a family that holds no column.
+  // No column is in this family.
   EXPECT_THAT(ObstaclesToAttaching(With("other", "KEEP_DELETED_CELLS", "TRUE"), Orders()),
               IsEmpty());
 }
 
-TEST(AttachmentTest, ObstaclesAreNamedWithTheirRemedy) {
+TEST(AttachmentTest, EachObstacleNamesItsRemedy) {
   const auto one = [](const hbase::TableDescription& table, const char* what, const char* remedy) {
     EXPECT_THAT(ObstaclesToAttaching(table, Orders()),
                 ElementsAre(AllOf(HasSubstr(what), HasSubstr(remedy))))
@@ -79,7 +79,7 @@ TEST(AttachmentTest, ObstaclesAreNamedWithTheirRemedy) {
   one(table, "column \"cents\" stands in family \"m\"", "its families are \"d\", \"other\"");
 }
 
-TEST(AttachmentTest, CellsThatExpireGoWithIndexesThatNeedNotHearOfIt) {
+TEST(AttachmentTest, ExpiringCellsNeedIndexesWithoutNulls) {
   const auto expiring = With("d", "TTL", "86400");
   EXPECT_THAT(ObstaclesToAttaching(expiring, Orders()), IsEmpty());
   for (const char* index :
@@ -90,7 +90,7 @@ TEST(AttachmentTest, CellsThatExpireGoWithIndexesThatNeedNotHearOfIt) {
   }
 }
 
-TEST(AttachmentTest, IndexesGetNumbersThatWereNeverUsed) {
+TEST(AttachmentTest, IndexesGetUnusedNumbers) {
   const auto table = NewTable(Orders(), 1);
   ASSERT_TRUE(table.ok()) << table.status();
   const TableSchema numbered = WithIndexesFrom(*table, 1u << 29);
@@ -111,15 +111,15 @@ hbase::Row RowOf(const std::string& key, const std::string& cents) {
   return {all.substr(0, key.size()), {cell}, bytes};
 }
 
-TEST(AttachmentTest, RowsAreLookedAt) {
+TEST(AttachmentTest, SampleFindsKeysAndCellsThatNeverFit) {
   const TableSchema schema = Orders();
   const std::string id(8, '\1');
   const std::string four(4, '\2');
   RowSample good(schema);
-  EXPECT_THAT(good.Faults(), IsEmpty());  // of an empty table nothing can be said
+  EXPECT_THAT(good.Faults(), IsEmpty());  // an empty table proves nothing
   good.Add(RowOf(id, four));
-  good.Add(RowOf("another key", "12"));  // what does not parse is left out by searches
-  good.Add(RowOf(id, "x"));              // and what does not decode is NULL
+  good.Add(RowOf("another key", "12"));  // searches skip keys that cannot be parsed
+  good.Add(RowOf(id, "x"));              // cells that cannot be decoded are NULL
   EXPECT_THAT(good.Faults(), IsEmpty());
 
   RowSample keys(schema);

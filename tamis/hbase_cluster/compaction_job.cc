@@ -46,7 +46,7 @@ Result<bool> CompactionJob::Advance(const hbase::Region& region) {
     const Result<bool> compacting = actions_.is_compacting(region);
     failure = compacting.status();
     if (failure.ok() && !*compacting) done_.insert(region.encoded);
-    if (!failure.ok()) begun_.erase(begun);  // closed meanwhile, perhaps
+    if (!failure.ok()) begun_.erase(begun);  // the region may have been closed meanwhile
   }
   if (!failure.ok()) {
     if (!IsTransient(failure.code())) return failure;

@@ -1,6 +1,6 @@
-// CompactionJob: all regions of some tables are flushed and compacted, wherever they are by then: a
-// region that moves or is open nowhere is asked for again, one that has split or merged is no more,
-// and what came of it is compacted in its place.
+// CompactionJob: flushes and compacts all regions of some tables. A region that moves or is open
+// nowhere is tried again at its new server. When a region is split or merged, its successors are
+// compacted instead.
 //
 // Threads: one at a time; Run blocks.
 #pragma once
@@ -21,8 +21,8 @@ namespace tamis {
 
 class CompactionJob {
  public:
-  // Each blocks for as long as one call takes. Begin: a flush, since what stands in memory is not
-  // compacted, and a major compaction, which goes on when it returns.
+  // Each call blocks. `begin` flushes the region, since a compaction does not include the memstore,
+  // and requests a major compaction, which continues in the background.
   struct Actions {
     std::function<Result<std::vector<hbase::RegionPtr>>()> list;
     std::function<Status(const hbase::Region&)> begin;
@@ -30,18 +30,19 @@ class CompactionJob {
     std::function<Time()> now;
     std::function<Status(Duration)> pause;  // an error ends the job
   };
-  // Regions that are done, and all.
+  // The number of finished regions, and of all regions.
   using OnProgress = std::function<void(uint64_t done, uint64_t total)>;
 
-  // `patience`: without a region that begins, is compacted, or is done.
+  // `patience`: the longest time in which no region begins, is being compacted, or finishes.
   CompactionJob(Actions actions, Duration patience)
       : actions_(std::move(actions)), patience_(patience) {}
 
-  // kUnavailable: patience is over. An error that another attempt would meet again ends it at once.
+  // Returns kUnavailable if `patience` is over. An error that is not transient ends the job at
+  // once.
   Status Run(const OnProgress& on_progress);
 
  private:
-  // Advances the work on one region; true: it is done.
+  // Takes the next step for one region. Returns true if the region is done.
   Result<bool> Advance(const hbase::Region& region);
 
   const Actions actions_;

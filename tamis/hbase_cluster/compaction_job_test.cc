@@ -21,7 +21,7 @@ hbase::RegionPtr NewRegion(const std::string& name, const std::string& host) {
   return region;
 }
 
-// Regions that somebody moves about while they are compacted; a pause is what passes time.
+// Regions that the test moves while they are compacted. A pause advances the clock.
 class CompactionJobTest : public testing::Test {
  protected:
   Status Run() {
@@ -55,13 +55,13 @@ class CompactionJobTest : public testing::Test {
   std::string progress_;
 };
 
-TEST_F(CompactionJobTest, EachIsCompactedOnce) {
+TEST_F(CompactionJobTest, CompactsEachRegionOnce) {
   EXPECT_EQ(Run(), Status());
   EXPECT_THAT(begun_, ElementsAre("r@one", "s@two"));
   EXPECT_EQ(progress_, "2 of 2");
 }
 
-TEST_F(CompactionJobTest, ARegionThatMovesIsCompactedWhereItIsThen) {
+TEST_F(CompactionJobTest, CompactsAMovedRegionAtItsNewServer) {
   compacting_ = true;
   on_pause_ = [this](int pauses) {
     if (pauses == 3) regions_ = std::vector{NewRegion("r", "three"), NewRegion("s", "two")};
@@ -71,7 +71,7 @@ TEST_F(CompactionJobTest, ARegionThatMovesIsCompactedWhereItIsThen) {
   EXPECT_THAT(begun_, ElementsAre("r@one", "s@two", "r@three"));
 }
 
-TEST_F(CompactionJobTest, OneThatIsOpenNowhereIsWaitedFor) {
+TEST_F(CompactionJobTest, WaitsForARegionThatIsOpenNowhere) {
   regions_ = std::vector{NewRegion("r", "one"), NewRegion("s", "")};
   on_pause_ = [this](int pauses) {
     if (pauses == 4) regions_ = std::vector{NewRegion("r", "one"), NewRegion("s", "two")};
@@ -80,7 +80,7 @@ TEST_F(CompactionJobTest, OneThatIsOpenNowhereIsWaitedFor) {
   EXPECT_THAT(begun_, ElementsAre("r@one", "s@two"));
 }
 
-TEST_F(CompactionJobTest, OneThatIsRefusedIsAskedForAgain) {
+TEST_F(CompactionJobTest, RetriesARefusedCompaction) {
   begins_ = Unavailable("NotServingRegionException");
   on_pause_ = [this](int pauses) {
     if (pauses == 2) begins_ = Status();
@@ -89,7 +89,7 @@ TEST_F(CompactionJobTest, OneThatIsRefusedIsAskedForAgain) {
   EXPECT_THAT(begun_, ElementsAre("r@one", "s@two", "r@one", "s@two", "r@one", "s@two"));
 }
 
-TEST_F(CompactionJobTest, OneThatClosesMeanwhileIsBegunAgain) {
+TEST_F(CompactionJobTest, StartsAgainIfTheRegionCloses) {
   compacting_ = Unavailable("NotServingRegionException");
   on_pause_ = [this](int pauses) {
     if (pauses == 2) compacting_ = false;
@@ -98,7 +98,7 @@ TEST_F(CompactionJobTest, OneThatClosesMeanwhileIsBegunAgain) {
   EXPECT_THAT(begun_, ElementsAre("r@one", "s@two", "r@one", "s@two"));
 }
 
-TEST_F(CompactionJobTest, DaughtersOfASplitAreCompactedInItsPlace) {
+TEST_F(CompactionJobTest, CompactsTheDaughtersOfASplitRegion) {
   compacting_ = true;
   on_pause_ = [this](int pauses) {
     if (pauses != 2) return;
@@ -110,7 +110,7 @@ TEST_F(CompactionJobTest, DaughtersOfASplitAreCompactedInItsPlace) {
   EXPECT_EQ(progress_, "3 of 3");
 }
 
-TEST_F(CompactionJobTest, AMapThatIsNotToBeHadIsAskedForAgain) {
+TEST_F(CompactionJobTest, RetriesIfTheRegionListFails) {
   const auto regions = regions_;
   regions_ = Unavailable("hbase:meta is open nowhere");
   on_pause_ = [&](int pauses) {
@@ -119,8 +119,8 @@ TEST_F(CompactionJobTest, AMapThatIsNotToBeHadIsAskedForAgain) {
   EXPECT_EQ(Run(), Status());
 }
 
-TEST_F(CompactionJobTest, PatienceIsForWhatDoesNotGoOn) {
-  compacting_ = true;  // for ten times as long
+TEST_F(CompactionJobTest, PatienceLimitsOnlyTimeWithoutProgress) {
+  compacting_ = true;  // for ten times the patience
   on_pause_ = [this](int) {
     if (now_ > seconds(1000) + 10 * kPatience) compacting_ = false;
   };
@@ -131,7 +131,7 @@ TEST_F(CompactionJobTest, PatienceIsForWhatDoesNotGoOn) {
   EXPECT_THAT(status.message(), HasSubstr("server one is away"));
 }
 
-TEST_F(CompactionJobTest, ErrorThatARetryDoesNotMendEndsTheJob) {
+TEST_F(CompactionJobTest, PermanentErrorEndsTheJob) {
   begins_ = FailedPrecondition("AccessDeniedException");
   EXPECT_EQ(Run(), begins_);
   begins_ = Status();

@@ -15,7 +15,7 @@ Result<RegionInfo> InfoOf(const hbase::Region& region, uint32_t table_id) {
   TAMIS_ASSIGN_OR_RETURN(const RegionId id, RegionIdOf(region.encoded));
   RegionInfo info{.id = id,
                   .name = region.encoded,
-                  .epoch = 0,  // whoever has the region
+                  .epoch = 0,  // any opening of the region
                   .table_id = table_id,
                   .start = region.start,
                   .end = region.end};
@@ -45,7 +45,7 @@ HBaseCluster::HBaseCluster(Options options, Executor* executor,
 }
 
 HBaseCluster::~HBaseCluster() {
-  client_->Close();  // ends the waits of
+  client_->Close();  // ends the calls that waiters_ waits for
   waiters_.Stop();
 }
 
@@ -86,12 +86,13 @@ void HBaseCluster::Ask(Shared<T>* shared, Callback<T> done, std::function<Result
 
 Result<TableNames> HBaseCluster::Names() {
   auto listed = client_->Tables(options_.name_space);
-  // A namespace is made with its first table.
+  // HBaseClusterAdmin creates the namespace with its first table, so it may not exist yet.
   if (listed.status().code() == StatusCode::kNotFound) return TableNames({});
   TAMIS_ASSIGN_OR_RETURN(auto descriptions, std::move(listed));
   std::vector<IndexedTable> tables;
   for (hbase::TableDescription& description : descriptions) {
-    // A table that cannot be read must not hide the others; its own name leads to the error.
+    // Skip a table that cannot be read, so that it does not hide the others. A look-up by its own
+    // name returns the error.
     auto table = ReadIndexedTable(std::move(description));
     if (table.ok() && table->has_value()) tables.push_back(**std::move(table));
   }
@@ -126,10 +127,11 @@ Result<IndexedTable> HBaseCluster::Find(const std::string& name) {
     TAMIS_ASSIGN_OR_RETURN(const TableNames names, Names());
     auto named = names.Find(name);
     if (named.status().code() != StatusCode::kNotFound) return named;
-    // A schema that cannot be read does not say whose it is; the table's own name does.
+    // The name in an unreadable schema is unknown, but the table may have the same name in HBase.
     auto same = client_->Table(HBaseTableName(options_.name_space, name));
     if (same.ok()) TAMIS_RETURN_IF_ERROR(ReadIndexedTable(*std::move(same)).status());
-    // The list leaves out what this user may not see; asked for by its name, the table says so.
+    // The list leaves out tables that this user may not see; a look-up by name reports the missing
+    // right.
     if (!same.ok() && same.status().code() != StatusCode::kNotFound) return same.status();
     return named;
   };
@@ -195,7 +197,8 @@ void HBaseCluster::ListTables(Callback<std::vector<TableSchema>> done) {
 
 // ---- Regions
 
-// Finds the HBase table of a name: as remembered, unless that is old and the master says otherwise.
+// Finds the table's HBase name. An old entry is used only if the master does not answer in time or
+// fails.
 void HBaseCluster::FindKnown(const std::string& name, Callback<Known> done) {
   std::optional<Known> old;
   {
@@ -211,7 +214,7 @@ void HBaseCluster::FindKnown(const std::string& name, Callback<Known> done) {
   if (old) {
     executor_->PostAfter(options_.patience, [once, known = *old] { once(known); });
   }
-  // The remembered answer may be invalid again by now.
+  // Another caller may have dropped the remembered entry by now, so use the answer itself.
   AskTable(name, [this, once, old](const Result<IndexedTable>& table) {
     if (table.ok()) return once(KnownOf(*table));
     const bool master_knows = table.status().code() == StatusCode::kNotFound;
@@ -225,7 +228,7 @@ void HBaseCluster::ListRegions(const std::string& table, std::vector<KeyRange> s
                     done = std::move(done)](const Result<Known>& known) mutable {
     if (!known.ok()) return done(known.status());
     const auto list = [this, known = *known, stale, done] { ListKnown(known, stale, done); };
-    // A request for a part only follows regions that went elsewhere.
+    // A list of stale ranges only follows regions that moved, so it does not need the sizes.
     stale.empty() ? LearnSizes(list) : list();
   });
 }
@@ -280,7 +283,8 @@ void HBaseCluster::ListKnown(const Known& table, std::vector<KeyRange> stale,
       Regions(), [this, table_id = table.table_id, done](const Result<Regions>& regions) {
         executor_->Post([this, table_id, done, regions] {
           if (!regions.ok()) return done(regions.status());
-          std::map<std::string, RegionInfo> infos;  // by start key: ranges may share a region
+          // by start key: two ranges may overlap the same region
+          std::map<std::string, RegionInfo> infos;
           for (const hbase::RegionPtr& region : *regions) {
             auto info = InfoOf(*region, table_id);
             if (!info.ok()) return done(info.status());
@@ -310,7 +314,7 @@ void HBaseCluster::ListKnown(const Known& table, std::vector<KeyRange> stale,
   join->End();
 }
 
-// A region is not where it was: where it is now is asked once, so that its server is reached.
+// Looks up the new server of a region that has moved, so that messages can reach that server.
 void HBaseCluster::LookAt(const hbase::RegionPtr& gone) {
   client_->Regions(gone->table, gone->start, gone->end,
                    [this, gone](const Result<std::vector<hbase::RegionPtr>>& regions) {
@@ -348,8 +352,8 @@ Result<std::vector<ServerInfo>> HBaseCluster::AskServers() {
   return list;
 }
 
-// A server is reached by a region of an indexed table. Where none is known there may be one all the
-// same: after a while of nothing new the look is taken seldom.
+// A server is reached through a region of an indexed table. A server without a known region may
+// have one all the same, so hbase:meta is read; if nothing changes, the pauses grow.
 bool HBaseCluster::LookForRegions(const std::vector<ServerInfo>& servers) {
   std::vector<std::string> bare;
   for (const ServerInfo& server : servers) {
@@ -381,7 +385,8 @@ bool HBaseCluster::LookForRegions(const std::vector<ServerInfo>& servers) {
     looking_ = false;
     looked->set_value();
   });
-  // Where hbase:meta is on a server that is silent this takes as long as giving it to another.
+  // If the server of hbase:meta hangs, the read takes until hbase:meta is reassigned, so limit the
+  // wait.
   return looked->get_future().wait_for(options_.patience) == std::future_status::ready;
 }
 

@@ -1,15 +1,14 @@
-// HBaseCluster: the indexed tables of one namespace of an HBase cluster whose servers load our
-// coprocessor (docs/HBASE.md).
+// HBaseCluster: the indexed tables of one namespace of an HBase cluster whose servers load the
+// coprocessor of Tamis (docs/HBASE.md).
 //
-// A table of HBase is one of ours when its description has a schema. It is known here by the
-// schema's name, which for a table that Tamis made is its name in HBase, too; copies of a table
-// have no name (table_names.h). A table that was found is followed by its HBase name for as long as
-// that has the name. Regions are those of hbase:meta; what is stale is read anew there, key range
-// by key range. Which server is master, and whether there is one, matters only to what asks for
-// tables and servers.
+// An HBase table is indexed if its description holds a schema. The cluster knows it by the schema's
+// name, which for a table that Tamis created is also its name in HBase; copies of a table have no
+// name (table_names.h). Once found, a table is followed by its HBase name as long as it keeps the
+// schema's name. Regions come from hbase:meta; stale key ranges are read again one by one. The
+// master is needed only to look up and list tables, and to list servers and region sizes.
 //
-// Threads: safe. Answers come on the executor. REQUIRES: no task of the executor's uses the cluster
-// when it ends.
+// Threads: safe. Callbacks run on the executor. REQUIRES: no task of the executor uses the cluster
+// when it is destroyed.
 #pragma once
 
 #include <chrono>
@@ -35,47 +34,49 @@ class HBaseCluster : public Cluster {
   struct Options {
     hbase::ClientOptions client;
     std::string name_space = "default";
-    // So long what a table's description says is believed; a region list names the table by it.
+    // How long a table's description is trusted; a region list uses it to find the table's HBase
+    // name.
     Duration description_age = std::chrono::seconds(1);
-    // So long the master is waited for where what it said last will do.
+    // How long a call waits for the master if the last known answer will do.
     Duration patience = std::chrono::seconds(1);
-    // So long the sizes of regions are believed.
+    // How long the sizes of regions are trusted.
     Duration size_age = std::chrono::seconds(10);
-    // Between looks for regions at servers where none is known: from the first to the last.
+    // Pauses between searches for regions on servers without a known region: they grow from the
+    // first value to the last.
     Duration first_look = std::chrono::seconds(1);
     Duration last_look = std::chrono::seconds(30);
   };
 
-  // Asks nobody yet. kInvalidArgument for addresses that are none.
+  // Makes no call yet. Returns kInvalidArgument for addresses that cannot be parsed.
   static Result<std::unique_ptr<HBaseCluster>> Open(Options options, Executor* executor);
   ~HBaseCluster() override;
-  // Finds out why no answer arrives: asks each address for as long as `time` allows. A cluster goes
-  // on trying for longer than a person waits, and does not report the causes. Blocks.
+  // Finds the reason why a client gets no answer: tries each address for as long as `time` allows.
+  // Use it because the cluster itself retries for longer than a person waits, and does not report
+  // its failed tries. Blocks.
   static Status WhyNoAnswer(hbase::ClientOptions client, std::chrono::milliseconds time);
 
   std::shared_ptr<RegionServer> Server(const std::string& name) override { return Stub(name); }
-  // Servers by "HOST:PORT". Servers that have died and did not come back are listed, too.
+  // Names are "HOST:PORT". Dead servers that have not been restarted are listed, too.
   void ListServers(Callback<std::vector<ServerInfo>> done) override;
   void ListRegions(const std::string& table, std::vector<KeyRange> stale,
                    Callback<std::vector<RegionInfo>> done) override;
   void ListTables(Callback<std::vector<TableSchema>> done) override;
   void GetTable(const std::string& name, Callback<TableSchema> done) override;
 
-  // For the administrator. Find, Tables and Names block; not to be called from a task of the
-  // executor.
+  // For administration. Find, Tables and Names block; do not call them from a task of the executor.
   std::shared_ptr<HBaseRegionServer> Stub(const std::string& name);
   Result<IndexedTable> Find(const std::string& name);
-  Result<std::vector<IndexedTable>> Tables();  // those that have a name
+  Result<std::vector<IndexedTable>> Tables();  // tables that have a name
   Result<TableNames> Names();
   const std::string& name_space() const { return options_.name_space; }
   KnownRegions& known_regions() { return link_->regions; }
-  // Forgets the remembered description of the table.
+  // Drops what the cluster remembers of the table, because it is outdated.
   void Invalidate(const std::string& name);
 
  private:
   HBaseCluster(Options options, Executor* executor, std::unique_ptr<hbase::Client> client);
 
-  // Questions that many ask at one time are asked once.
+  // Combines identical requests that run at the same time into one.
   template <class T>
   struct Shared {
     bool asked = false;
@@ -92,17 +93,17 @@ class HBaseCluster : public Cluster {
   void FindKnown(const std::string& name, Callback<Known> done);
   void AskTable(const std::string& name, Callback<IndexedTable> done);
   Known KnownOf(const IndexedTable& table) const;
-  // The table that had the name when it was last heard of, if it has it still.
+  // Returns the table that last had the name, if it still has it.
   Result<std::optional<IndexedTable>> FindAgain(const std::string& name);
   void Remember(const std::string& name, const Result<IndexedTable>& table);
   void ListKnown(const Known& table, std::vector<KeyRange> stale,
                  Callback<std::vector<RegionInfo>> done);
-  // Asks for the sizes of regions where they are old; the first time `then` comes behind the
-  // answer.
+  // Requests the sizes of regions if they are outdated. The first time, `then` is called after the
+  // answer; later, it may be called before it.
   void LearnSizes(std::function<void()> then);
   uint64_t SizeOf(const std::string& encoded);
   Result<std::vector<ServerInfo>> AskServers();
-  // Whether it looked. Blocks.
+  // Returns true if it searched and the search ended in time. Blocks for `patience` at most.
   bool LookForRegions(const std::vector<ServerInfo>& servers);
   void LookAt(const hbase::RegionPtr& gone);
 
@@ -118,15 +119,15 @@ class HBaseCluster : public Cluster {
   std::map<std::string, uint64_t> sizes_;  // of regions, by their encoded names
   std::optional<Time> sizes_asked_;
   bool sizing_ = false;
-  // Looks for regions where none is known.
+  // State of the searches for regions on servers without a known region.
   bool looking_ = false;
   Time next_look_{};
   Backoff pauses_;
   std::vector<std::string> bare_;  // servers without a known region, at the last look
 
-  // Its answers use all members above until it has ended.
+  // Its callbacks use all members above, until it is destroyed.
   const std::unique_ptr<hbase::Client> client_;
-  // For what waits for the master.
+  // Runs the calls that wait for the master.
   ThreadExecutor waiters_;
 };
 

@@ -25,12 +25,12 @@ constexpr int kJobWorkers = 4;
 constexpr Duration kAnswerTime = std::chrono::seconds(5);
 constexpr Duration kJobAnswerTime = std::chrono::seconds(10);
 constexpr std::chrono::milliseconds kDescribeTime(5'000);
-// For a schema that another process changes at the same time.
+// The tries of a schema change that conflicts with concurrent changes.
 constexpr int kTriesOfChange = 5;
-// Rows of an attached table that are read to check the declared formats.
+// The number of rows of a newly attached table that are compared with the schema.
 constexpr uint64_t kRowsLookedAt = 100;
 
-// True when the master refuses for now, until HBase has compacted the region or cleaned up.
+// Whether the master refused for a reason that ends when HBase has compacted the region.
 bool IsNotYet(const Status& status) {
   if (status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kBusy) return true;
   for (const std::string_view why : {"NOT splittable", "not mergeable", "merge qualifier"}) {
@@ -39,7 +39,7 @@ bool IsNotYet(const Status& status) {
   return false;
 }
 
-// HBase knows of no key in the middle: the region is small, or nothing of it is on the disk.
+// HBase found no split point: the region is small, or none of its rows are on disk.
 bool HasNoMiddle(const Status& status) {
   return status.message().find("bestSplitPoint") != std::string::npos ||
          status.message().find("split point") != std::string::npos ||
@@ -48,7 +48,7 @@ bool HasNoMiddle(const Status& status) {
 
 uint64_t NewSeed() { return std::max<uint64_t>(1, SeedFromSystem()); }
 
-// The schema's first version, with a drawn id and seeds where none is given.
+// The first version of the schema, with a random id, and random seeds where none are given.
 Result<TableSchema> FirstVersion(TableSchema wanted) {
   const auto drawn = static_cast<uint32_t>(SeedFromSystem() >> 33);
   TAMIS_ASSIGN_OR_RETURN(TableSchema stored, NewTable(std::move(wanted), drawn + 1));
@@ -144,7 +144,7 @@ std::vector<Result<pb::StatusReply>> HBaseClusterAdmin::AskStatus(
   return replies;
 }
 
-// A server that has no region of ours, or does not answer, has nothing to tell.
+// Servers that have no indexed regions or do not answer are left out.
 Result<ClusterStatus> HBaseClusterAdmin::AskAll() {
   TAMIS_ASSIGN_OR_RETURN(
       const auto servers,
@@ -183,7 +183,7 @@ void HBaseClusterAdmin::Examine(Callback<std::vector<Finding>> done) {
   Do<std::vector<Finding>>(std::move(done), [this] { return ExamineInstallation(); });
 }
 
-// The processes; no tables.
+// Queries the processes only, not the tables.
 Result<Installation> HBaseClusterAdmin::AskProcesses() {
   const hbase::ServiceCall call{.service = "tamis.pb.Installation",
                                 .method = "Describe",
@@ -243,7 +243,7 @@ Result<TableSchema> HBaseClusterAdmin::Create(TableSchema schema) {
   if (existing.ok()) return AlreadyExists(what + ": there is one");
   if (existing.status().code() != StatusCode::kNotFound) return existing.status().WithContext(what);
   TAMIS_ASSIGN_OR_RETURN(TableSchema stored, FirstVersion(InCells(std::move(schema))));
-  // Not everybody who may make tables may ask the servers.
+  // A user who may create tables need not have the right to query the servers.
   TAMIS_RETURN_IF_ERROR(CheckJar(/*strict=*/false).WithContext(what));
   IndexedTable table{.description = {.name = HBaseTableName(cluster_->name_space(), stored.name)},
                      .stored = std::move(stored)};
@@ -284,7 +284,7 @@ void HBaseClusterAdmin::AttachTable(TableSchema schema, const std::string& forei
   });
 }
 
-// The name in the store: without the namespace where that is the store's default.
+// Returns the name in the store's namespace; the default namespace is left out.
 Result<std::string> HBaseClusterAdmin::OwnName(const std::string& foreign_name) const {
   const size_t colon = foreign_name.find(':');
   if (colon == std::string::npos) return HBaseTableName(cluster_->name_space(), foreign_name);
@@ -297,8 +297,9 @@ Result<std::string> HBaseClusterAdmin::OwnName(const std::string& foreign_name) 
                          ", with the options of this one behind it, if it has any (?tls=true...)");
 }
 
-// One change of the table's description, which the master carries out also when nobody waits for it
-// any more: so whoever was interrupted asks for the same again, and waits for what is under way.
+// Attaching is one change of the table's description, which the master completes even if the client
+// is gone. So after an interruption the same call can be repeated; it waits for the change in
+// progress.
 Result<TableSchema> HBaseClusterAdmin::Attach(const TableSchema& schema,
                                               const std::string& foreign_name) {
   TAMIS_ASSIGN_OR_RETURN(const std::string hbase_name, OwnName(foreign_name));
@@ -343,7 +344,7 @@ Result<hbase::TableDescription> HBaseClusterAdmin::DescribeForeign(const std::st
   if (described.status().code() != StatusCode::kNotFound) return described;
   const std::string full_name = FullTableName(hbase_name);
   std::string elsewhere;
-  // Not everybody is shown the tables of all namespaces.
+  // HBase does not show the tables of all namespaces to every user.
   if (const auto all = client_->Tables(); all.ok()) {
     const std::string qualifier = full_name.substr(full_name.find(':'));
     for (const hbase::TableDescription& other : *all) {
@@ -380,7 +381,7 @@ Result<TableSchema> HBaseClusterAdmin::AttachAgain(const IndexedTable& before,
   }
   TAMIS_RETURN_IF_ERROR(client_->ModifyTable(after.description));
   cluster_->Invalidate(wanted.name);
-  // The master may have given it a later version, and another table may have got the name.
+  // The master may have assigned a later version, and another table may have got the name.
   TAMIS_ASSIGN_OR_RETURN(const IndexedTable now, cluster_->Find(wanted.name));
   return now.schema();
 }
@@ -422,7 +423,8 @@ void HBaseClusterAdmin::DetachForeignTable(const std::string& foreign_name, Done
   });
 }
 
-// Also a table whose schema cannot be read, or was taken away while the rest was left.
+// Also detaches a table whose schema cannot be read, or whose schema attribute was removed while
+// other attributes were left.
 Status HBaseClusterAdmin::DetachForeign(const std::string& foreign_name) {
   TAMIS_ASSIGN_OR_RETURN(const std::string hbase_name, OwnName(foreign_name));
   TAMIS_ASSIGN_OR_RETURN(const hbase::TableDescription description, DescribeForeign(hbase_name));
@@ -461,15 +463,15 @@ Status HBaseClusterAdmin::Drop(const std::string& name, DropOptions options) {
         " --delete-hbase-table deletes the HBase table with all of its rows");
   }
   const Status disabled = client_->DisableTable(table.description.name);
-  // It may be disabled since somebody gave up in between.
+  // The table may be disabled already, by a call that was interrupted before the deletion.
   if (!disabled.ok() && disabled.code() != StatusCode::kFailedPrecondition) return disabled;
   TAMIS_RETURN_IF_ERROR(client_->DeleteTable(table.description.name));
   cluster_->Invalidate(name);
   return Status::Ok();
 }
 
-// The master refuses a schema that does not follow on the one that is there: somebody else was
-// quicker.
+// The master refuses a schema that does not follow the current one; this means that a concurrent
+// change came first.
 Result<TableSchema> HBaseClusterAdmin::Change(
     const std::string& name, const std::function<Result<TableSchema>(TableSchema)>& change) {
   for (int i = 0;; ++i) {
@@ -537,9 +539,9 @@ Result<IndexProgress> HBaseClusterAdmin::Progress(const std::string& name,
   IndexProgress progress{.regions = regions.size()};
   const auto replies = AskStatus(servers, table.schema().id);
   for (size_t i = 0; i < servers.size(); ++i) {
-    if (!replies[i].ok()) continue;  // its regions are not known to be complete
+    if (!replies[i].ok()) continue;  // its regions count as incomplete
     for (const pb::RegionStatus& region : replies[i]->regions()) {
-      // One that moves meanwhile, two may tell of.
+      // Two servers may report a region that moves meanwhile; count only the one in hbase:meta.
       if (!regions_at[servers[i]].contains(region.region_id())) continue;
       for (const pb::IndexStatus& one : region.indexes()) {
         if (one.index_id() != spec->id || !one.published()) continue;
@@ -568,7 +570,7 @@ Result<hbase::Region> HBaseClusterAdmin::FindRegion(RegionId id, std::string_vie
     }
     return hbase::RegionPtr();
   };
-  // In the table that had it when it was last heard of, then in all.
+  // Look in the table that last had the region, then in all tables.
   if (const auto known = cluster_->known_regions().Find(id)) {
     const auto region = look(known->table);
     if (region.ok() && *region) return **region;
@@ -610,8 +612,7 @@ Status HBaseClusterAdmin::Split(RegionId id, const std::string& key) {
   return split.WithContext("cannot split region " + id.ToString());
 }
 
-// The middle of the keys that the region holds, for a region of which HBase has no split point in
-// its files: so they are not many.
+// Reads the keys to find the middle one. HBase found no split point on disk, so there are few keys.
 Result<std::string> HBaseClusterAdmin::MiddleOf(const hbase::Region& region) {
   hbase::Scan scan;
   scan.start_row = region.start;
@@ -653,8 +654,8 @@ void HBaseClusterAdmin::MoveRegion(RegionId region, const std::string& server, D
   DoStatus(std::move(done), [this, region, server] { return Move(region, server); });
 }
 
-// HBase takes another server where the target does not open the region at once, and calls that
-// done: then it is moved again.
+// If the target does not open the region at once, HBase opens it on another server and reports
+// success. In that case the region is moved again.
 Status HBaseClusterAdmin::Move(RegionId id, const std::string& server) {
   const std::string what = "cannot move region " + id.ToString();
   return RetryWhileBusy({}, [&]() -> Status {

@@ -1,12 +1,12 @@
-// HBaseClusterAdmin: what changes the indexed tables of an HBaseCluster and looks after them: by
-// HBase's master where it can, by our coprocessor where it must.
+// HBaseClusterAdmin: changes and maintains the indexed tables of an HBaseCluster, through HBase's
+// master where possible and through the coprocessor of Tamis otherwise.
 //
-// HBase does much of this slowly: a change of a schema ends when every region of the table was
-// opened again. Calls are answered then; each has the time that ClientOptions::operation_timeout
-// gives. Servers are killed, paused and started by whoever runs them, not from here.
+// HBase is slow at much of this: a schema change ends when every region of the table has been
+// reopened. Calls return after that; ClientOptions::operation_timeout limits each. Killing, pausing
+// and starting servers is not supported here; operators do that.
 //
-// Threads: safe. Answers come on the executor. REQUIRES: the cluster outlives it; no task of the
-// executor's uses it when it ends.
+// Threads: safe. Callbacks run on the executor. REQUIRES: the cluster outlives this object; no task
+// of the executor uses this object when it is destroyed.
 #pragma once
 
 #include <atomic>
@@ -29,8 +29,8 @@ class HBaseClusterAdmin : public ClusterAdmin {
  public:
   struct Options {
     hbase::ClientOptions client{.operation_timeout = std::chrono::minutes(10)};
-    // A region that came of a split or a merge is not split or merged again before it was
-    // compacted, the files that are no longer needed are gone, and hbase:meta was tidied: HBase
+    // How long a split or merge is retried. HBase refuses to split or merge a region again before
+    // the region has been compacted, its old files are deleted, and hbase:meta is cleaned up. HBase
     // does the last two every two and five minutes.
     Duration patience = std::chrono::minutes(6);
   };
@@ -41,10 +41,10 @@ class HBaseClusterAdmin : public ClusterAdmin {
 
   bool Can(Capability capability) const override;
 
-  // In cells: a column for which the schema names no cell gets one.
+  // Stores each column in a cell; a column without a cell name gets one.
   void CreateTable(TableSchema schema, Callback<TableSchema> done) override;
   void DropTable(const std::string& table, DropOptions options, DoneCallback done) override;
-  // `foreign_name` is "NAME" or "NAMESPACE:NAME". An interrupted call may be repeated.
+  // `foreign_name` is "NAME" or "NAMESPACE:NAME". Safe to repeat after an interruption.
   void AttachTable(TableSchema schema, const std::string& foreign_name,
                    Callback<TableSchema> done) override;
   void DetachTable(const std::string& table, DoneCallback done) override;
@@ -75,7 +75,7 @@ class HBaseClusterAdmin : public ClusterAdmin {
   HBaseClusterAdmin(const Options& options, HBaseCluster* cluster, Executor* executor,
                     std::unique_ptr<hbase::Client> client);
 
-  // Blocking work on a thread of its own; its answer on the executor.
+  // Runs blocking work on a separate thread and calls `done` on the executor.
   template <class T>
   void Do(Callback<T> done, std::function<Result<T>()> work);
   void DoStatus(DoneCallback done, std::function<Status()> work);
@@ -86,25 +86,25 @@ class HBaseClusterAdmin : public ClusterAdmin {
   Result<std::string> OwnName(const std::string& foreign_name) const;
   Result<TableSchema> Attach(const TableSchema& schema, const std::string& foreign_name);
   Result<hbase::TableDescription> DescribeForeign(const std::string& hbase_name);
-  // A table that has a schema: gives it the name, or puts right what somebody took away.
+  // For a table that has a schema: gives it the name, or restores attributes that were removed.
   Result<TableSchema> AttachAgain(const IndexedTable& before, const TableSchema& wanted);
-  // Another table may have been given the name at the same time.
+  // Fails if another table got the same name meanwhile.
   Status CheckName(const std::string& name);
   Status LookAtRows(const std::string& hbase_name, const TableSchema& schema);
   Status Detach(const std::string& name);
   Status DetachForeign(const std::string& foreign_name);
   Result<TableSchema> Change(const std::string& table,
                              const std::function<Result<TableSchema>(TableSchema)>& change);
-  // The region as hbase:meta has it now.
+  // Reads the region from hbase:meta.
   Result<hbase::Region> FindRegion(RegionId id, std::string_view doing);
   Result<std::vector<hbase::RegionPtr>> RegionsOf(const std::string& hbase_table);
-  Result<std::vector<hbase::RegionPtr>> RegionsOfAll();  // tables of ours
+  Result<std::vector<hbase::RegionPtr>> RegionsOfAll();  // of all indexed tables
   Result<IndexProgress> Progress(const std::string& table, const std::string& index);
   Status Split(RegionId id, const std::string& key);
   Result<std::string> MiddleOf(const hbase::Region& region);
   Status Merge(RegionId id);
   Status Move(RegionId id, const std::string& server);
-  // The reports of the servers, in the order of `servers`.
+  // Returns the replies in the order of the servers.
   std::vector<Result<pb::StatusReply>> AskStatus(const std::vector<std::string>& servers,
                                                  uint32_t table_id);
   Result<ClusterStatus> AskAll();
@@ -114,7 +114,8 @@ class HBaseClusterAdmin : public ClusterAdmin {
   Status Compact(uint64_t job);
   Status Pause(Duration pause);  // kCancelled: the cluster was closed
   void SetProgress(uint64_t job, uint64_t done, uint64_t total);
-  // Repeats the work while it fails, until the compaction that it requests has ended.
+  // Repeats `work` while it fails for a reason that a compaction of the regions removes, and
+  // requests that compaction.
   Status RetryWhileBusy(const std::vector<hbase::Region>& regions,
                         const std::function<Status()>& work);
 

@@ -1,4 +1,4 @@
-// A cluster that cannot be reached, and the end of one whose client is still answering.
+// Errors of a cluster that cannot be reached, and destruction while the client is still answering.
 #include "tamis/hbase_cluster/hbase_cluster.h"
 
 #include <gmock/gmock.h>
@@ -19,9 +19,9 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// For a region that is not where it was, the cluster asks hbase:meta, and receives the answer on
-// the client's thread. The answer is long, so that it is being received at some of these ends.
-TEST(HBaseClusterTest, AnAnswerMayComeWhileItEnds) {
+// If a region has moved, the cluster reads hbase:meta, and the answer arrives on the client's
+// thread. The answer is long, so that some destructions happen while it is being processed.
+TEST(HBaseClusterTest, AnswerMayArriveDuringDestruction) {
   hbase::ScriptedCluster scripted(2);
   constexpr int kRegions = 600;
   const auto key = [](int i) { return std::to_string(1000 + i); };
@@ -44,7 +44,7 @@ TEST(HBaseClusterTest, AnAnswerMayComeWhileItEnds) {
   }
 }
 
-TEST(HBaseClusterTest, AnAddressThatCannotBeRightIsSaidWithItsReason) {
+TEST(HBaseClusterTest, ReportsWhyAnAddressFails) {
   const auto why = [](const std::string& addresses) {
     return HBaseCluster::WhyNoAnswer({.addresses = addresses}, std::chrono::milliseconds(500))
         .message();
@@ -52,7 +52,7 @@ TEST(HBaseClusterTest, AnAddressThatCannotBeRightIsSaidWithItsReason) {
   EXPECT_THAT(why("localhost:1"), AllOf(HasSubstr("localhost:1"), HasSubstr("refused")));
   EXPECT_THAT(why("nobody.invalid:16000"),
               AllOf(HasSubstr("nobody.invalid:16000"), HasSubstr("cannot be resolved")));
-  // ZooKeeper reads a length that it does not allow, and closes.
+  // Like ZooKeeper: it reads four bytes as a length, rejects it, and closes.
   asio::io_context io;
   asio::ip::tcp::acceptor zookeeper(io, {asio::ip::address_v4::loopback(), 0});
   std::function<void()> accept = [&] {

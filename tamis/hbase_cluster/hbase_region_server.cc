@@ -8,15 +8,15 @@ namespace {
 using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 
-// A server that lost all of its regions at once is not asked by each of them in turn.
+// Limits the tries for a server that has lost all of its regions at once.
 constexpr size_t kMostTries = 8;
 constexpr milliseconds kNoTimeout(10'000);
-// Beyond what the server was given.
+// Time for the network, beyond the server's own time limit.
 constexpr milliseconds kOnTheWay(1'000);
-// With priority, so that polls are not behind the puts that wait for them.
+// Polls have priority, so that they are not queued behind puts that wait for them.
 constexpr uint32_t kPollPriority = 100;
 
-// One message: the regions that it may travel on, one after the other.
+// One message, and the regions to send it through, one after the other.
 struct Message {
   std::string server;
   std::shared_ptr<ServerLink> link;
@@ -42,7 +42,8 @@ void Send(const std::shared_ptr<Message>& message) {
                                 [message, region](hbase::ServiceReply reply) {
                                   if (!reply.not_here && !reply.no_service)
                                     return Deliver(message, std::move(reply));
-                                  // Its table was detached: where it is does not matter any more.
+                                  // If the table was detached, the region's new server does not
+                                  // matter.
                                   if (message->link->regions.Forget(region) && reply.not_here)
                                     message->link->on_gone(region);
                                   Send(message);
@@ -110,8 +111,8 @@ void HBaseRegionServer::Mutate(const pb::MutateRequest& request, Callback<pb::Mu
   auto message = NewMessage(name_, link_, IdsOf(request.regions()), "Mutate", request,
                             TimeoutOf(request.timeout_ns()));
   message->done = [server = name_, done = std::move(done)](hbase::ServiceReply answered) {
-    // It failed there somewhere, before, in, or behind the commit; or it was made, and the answer
-    // does not tell of it.
+    // Either the failure does not prove that nothing was committed, or the write succeeded and its
+    // reply cannot be parsed.
     const bool may_stand = answered.may_have_run || answered.answer.ok();
     auto reply = Parse<pb::MutateReply>(server, std::move(answered.answer));
     if (!reply.ok() && may_stand) return done(DeadlineExceeded(reply.status().message()));

@@ -1,10 +1,10 @@
-// HBaseRegionServer: the stub of one server of HBase. A message travels by the service that the
-// coprocessor registers on each region of an indexed table, which answers for its whole server: so
-// it is sent on any such region that the server is known to have, on the next one when that one is
-// not there any more or its table has been detached, and never after a region to its new server.
-// When none is left nothing of ours is there: there is nothing to poll.
+// HBaseRegionServer: the stub of one HBase server. The coprocessor registers a service on each
+// region of an indexed table, and that service answers for the whole server. So a message is sent
+// to any such region that is known on this server, and to the next one if that region has moved or
+// its table has been detached. A message never follows a region to another server. If no region is
+// left, the server has no indexed regions and there is nothing to poll.
 //
-// Threads: safe. Answers come on the executor.
+// Threads: safe. Callbacks run on the executor.
 #pragma once
 
 #include <functional>
@@ -19,13 +19,13 @@
 
 namespace tamis {
 
-// State that the stubs of a cluster share. It outlives them; `client` does not, and ends their
-// calls.
+// State that the stubs of a cluster share. It outlives the stubs; `client` may be destroyed before
+// them, which ends their calls.
 struct ServerLink {
   hbase::Client* client = nullptr;
   Executor* executor = nullptr;
   KnownRegions regions;
-  // Told of a region that is not where it was.
+  // Called with a region that is no longer at its known server.
   std::function<void(const hbase::RegionPtr&)> on_gone;
 };
 
@@ -39,10 +39,10 @@ class HBaseRegionServer : public RegionServer {
   void Search(const pb::SearchRequest& request, Callback<pb::SearchReply> done) override;
   void Poll(const pb::PollRequest& request, Callback<pb::PollReply> done) override;
 
-  // For those who look after the cluster.
+  // For administration.
   void GetStatus(const pb::StatusRequest& request, Callback<pb::StatusReply> done);
   void StartJob(const pb::StartJobRequest& request, Callback<pb::StartJobReply> done);
-  // The regions are those of the job.
+  // `regions` are those of the job.
   void GetJob(const pb::GetJobRequest& request, const std::vector<RegionId>& regions,
               Callback<pb::GetJobReply> done);
 

@@ -1,4 +1,4 @@
-// How messages fare for every answer of a server.
+// The stub of a region server against every kind of answer.
 #include "tamis/hbase_cluster/hbase_region_server.h"
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ class HBaseRegionServerTest : public testing::Test {
   std::unique_ptr<hbase::Client> client_;
 };
 
-TEST_F(HBaseRegionServerTest, AWriteThatMayStandIsToldAsOneWithTheReason) {
+TEST_F(HBaseRegionServerTest, UnknownOutcomeOfAWriteIsReportedWithTheReason) {
   Open();
   for (const char* exception : {"DoNotRetryIOException", "SomethingNew"}) {
     const Status status = MutateThatEndsWith(exception, true);
@@ -71,7 +71,7 @@ TEST_F(HBaseRegionServerTest, AWriteThatMayStandIsToldAsOneWithTheReason) {
   EXPECT_THAT(broken.message(), HasSubstr("the connection broke"));
 }
 
-TEST_F(HBaseRegionServerTest, ASearchThatFailsInsideOfAServerIsAskedAgain) {
+TEST_F(HBaseRegionServerTest, InternalServerErrorMakesASearchRetryable) {
   Open();
   cluster_.server(1).On("ExecService", [](const auto& request, const auto& peer) {
     peer->Throw(request.call_id, "java.lang.NullPointerException", "\"this.in\" is null");
@@ -80,14 +80,15 @@ TEST_F(HBaseRegionServerTest, ASearchThatFailsInsideOfAServerIsAskedAgain) {
   const Status search = Await<Result<pb::SearchReply>>(&executor_, [&](auto done) {
                           server.Search({}, std::move(done));
                         }).status();
-  EXPECT_EQ(search.code(), StatusCode::kUnavailable) << search;  // which a coordinator repeats
+  EXPECT_EQ(search.code(), StatusCode::kUnavailable) << search;  // a coordinator retries it
   const Status write = Mutate();
   EXPECT_EQ(write.code(), StatusCode::kDeadlineExceeded) << write;
   EXPECT_THAT(write.message(), HasSubstr("this.in"));
 }
 
-// Another program has detached the table of the first region, which is still there.
-TEST_F(HBaseRegionServerTest, ARegionWithoutTheServiceIsLeftForTheNextOne) {
+// Another program has detached the table of the first region; the region itself is still on the
+// server.
+TEST_F(HBaseRegionServerTest, UsesTheNextRegionIfTheServiceIsMissing) {
   Open();
   const hbase::Region other = cluster_.SetRegion("", "a", 1);
   link_->regions.Learn("u", {}, {std::make_shared<hbase::Region>(other)});
@@ -116,8 +117,8 @@ TEST_F(HBaseRegionServerTest, ARegionWithoutTheServiceIsLeftForTheNextOne) {
   EXPECT_FALSE(looked);
 }
 
-// The server's jar is older than the program.
-TEST_F(HBaseRegionServerTest, AServiceWithoutTheMethodIsAnError) {
+// The server has an older jar than the program.
+TEST_F(HBaseRegionServerTest, MissingMethodIsAnError) {
   Open();
   cluster_.server(1).On("ExecService", [](const auto& request, const auto& peer) {
     peer->Throw(request.call_id, "UnknownProtocolException",
@@ -128,7 +129,7 @@ TEST_F(HBaseRegionServerTest, AServiceWithoutTheMethodIsAnError) {
   EXPECT_THAT(status.message(), HasSubstr("Unknown method"));
 }
 
-TEST_F(HBaseRegionServerTest, AWriteThatDidNotRunSaysWhy) {
+TEST_F(HBaseRegionServerTest, WriteThatDidNotRunReportsTheReason) {
   Open({.max_request_bytes = 1000});
   EXPECT_EQ(MutateThatEndsWith("RegionTooBusyException", false).code(), StatusCode::kBusy);
   EXPECT_EQ(MutateThatEndsWith("RequestTooBigException", true).code(),

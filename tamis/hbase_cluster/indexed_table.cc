@@ -20,7 +20,7 @@ constexpr std::string_view kObserver = "tamis.hbase.IndexObserver";
 constexpr std::string_view kSplitPolicy = "tamis.hbase.IndexSplitPolicy";
 constexpr std::string_view kSplitPolicyAttribute = "SPLIT_POLICY";
 constexpr std::string_view kCoprocessorAttribute = "coprocessor$";
-// Behind the hooks of others, so that it sees what they made of a write.
+// The lowest priority runs after the hooks of other coprocessors, so it sees the final write.
 constexpr std::string_view kLowestPriority = "2147483647";
 constexpr std::string_view kDataFamily = "d";
 
@@ -100,13 +100,13 @@ hbase::TableDescription DescribeIndexed(hbase::TableDescription description,
   description.attributes[std::string(kTableAttribute)] = FullTableName(description.name);
   description.attributes[std::string(kSplitPolicyAttribute)] = kSplitPolicy;
   AddObserver(&description);
-  // A search reads rows by their keys: the store files say at once that a key is none of theirs.
+  // Searches read rows by key: a row filter lets HBase skip store files without the key.
   const std::map<std::string, std::string> rows = {{"BLOOMFILTER", "ROW"}};
   if (stored.marker) AddFamily(stored.marker->family, rows, &description);
   for (const Column& column : stored.columns) {
     if (!column.cell.family.empty()) AddFamily(column.cell.family, rows, &description);
   }
-  // Entries are found by scans, which no filter of whole rows helps.
+  // Entries are found by scans, which row filters do not help.
   AddFamily(std::string(kIndexFamily),
             {{"VERSIONS", "2147483647"},
              {"NEW_VERSION_BEHAVIOR", "true"},
@@ -129,7 +129,7 @@ bool HasTraces(const hbase::TableDescription& description) {
 }
 
 hbase::TableDescription DescribePlain(hbase::TableDescription description) {
-  // A family of the name may be somebody else's.
+  // Without traces of Tamis, a family of this name belongs to another program.
   if (!HasTraces(description)) return description;
   std::erase_if(description.attributes,
                 [](const auto& attribute) { return IsTrace(attribute.first, attribute.second); });

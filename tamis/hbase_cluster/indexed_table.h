@@ -1,9 +1,9 @@
-// IndexedTable: a table of HBase whose indexes Tamis keeps, as its description says
+// IndexedTable: an HBase table that Tamis indexes, as its description defines it
 // (docs/HBASE.md#what-a-table-holds).
 //
-// The schema in it has an id that was drawn when the table was made; coordinators and servers name
-// the table by a number that both compute from that id and the table's name, so that a copy under
-// another name is another table.
+// The schema has an id that was drawn at random when the table was created. Coordinators and
+// servers compute the table's number in messages from that id and the table's name, so a copy under
+// another name counts as another table.
 //
 // HBase copies attributes with a table: clone_snapshot, clone_table_schema and the restore of a
 // backup under another name all give the new table the schema of the old one. So the description
@@ -25,50 +25,52 @@
 
 namespace tamis {
 
-// The maker of the HBase table, which owns its rows.
+// Whether Tamis created the HBase table and owns its rows, or the table existed before.
 enum class TableOrigin { kCreated, kAttached };
 
 struct IndexedTable {
   hbase::TableDescription description;
-  TableSchema stored;  // as the description has it
+  TableSchema stored;  // as stored in the description
 
-  // "shop:Orders", with the namespace also where that is "default".
+  // "shop:Orders"; the namespace "default" is included.
   std::string full_name() const;
-  // The full name under which it was indexed; empty when a program wrote it that did not record it.
+  // The full name under which the table was indexed; empty if the program that indexed it did not
+  // record the name.
   std::string indexed_as() const;
-  // kAttached where that is not recorded.
+  // kAttached if the description does not record it.
   TableOrigin origin() const;
 
-  // The schema for coordinators: under the id that is used in messages.
+  // The schema with the id that is used in messages.
   TableSchema schema() const;
 };
 
-// nullopt: Tamis keeps no indexes of it. kDataLoss when it cannot be read.
+// Returns nullopt if Tamis does not index the table, kDataLoss if the schema cannot be read.
 Result<std::optional<IndexedTable>> ReadIndexedTable(hbase::TableDescription description);
 
-// The description with the schema and the settings that servers require of a table with a schema.
-// The rest of the description stays; families that the schema names and that are missing are added.
+// Adds the schema and the settings that the servers require to the description. Other settings
+// stay; missing families that the schema names are added.
 hbase::TableDescription DescribeIndexed(hbase::TableDescription description,
                                         const TableSchema& stored);
-// REQUIRES: it is described as indexed.
+// REQUIRES: the description contains a schema.
 hbase::TableDescription WithOrigin(hbase::TableDescription description, TableOrigin origin);
-// Whether Tamis left anything in it, a schema or not.
+// Whether the description contains any attribute of Tamis, with or without a schema.
 bool HasTraces(const hbase::TableDescription& description);
-// A plain table again.
+// Removes everything that Tamis added.
 hbase::TableDescription DescribePlain(hbase::TableDescription description);
 
-// A table of HBase has its rows in cells: columns for which none is named get one, named as they
-// are, in one family. So does a column that is added to such a table.
+// Adds cell names to columns without one, since an HBase table stores its rows in cells: the cell
+// has the column's name, and all are in one family. InCell does the same for a column that is added
+// later.
 TableSchema InCells(TableSchema schema);
 Column InCell(const TableSchema& schema, Column column);
 
-// "orders", "shop:orders"; the namespace "default" is left out.
+// Returns "orders" or "shop:orders"; the namespace "default" is left out.
 std::string HBaseTableName(std::string_view name_space, std::string_view name);
-// "shop:orders", "default:orders". `hbase_table` as HBaseTableName gives it.
+// Returns "shop:orders" or "default:orders". `hbase_table` has the format of HBaseTableName.
 std::string FullTableName(std::string_view hbase_table);
-// Likewise.
+// `hbase_table` has the format of HBaseTableName.
 uint32_t TableIdInMessages(std::string_view hbase_table, uint32_t stored_id);
-// The id from the 32 hexadecimal digits of a region's name.
+// Parses the 32 hexadecimal digits in a region's name.
 Result<RegionId> RegionIdOf(std::string_view encoded_name);
 
 }  // namespace tamis

@@ -21,11 +21,11 @@ TableSchema Orders() {
   return schema;
 }
 
-TEST(IndexedTableTest, ColumnsWithoutACellGetOneNamedAsTheyAre) {
+TEST(IndexedTableTest, ColumnsWithoutACellGetOneOfTheirName) {
   const TableSchema schema = InCells(Orders());
   EXPECT_EQ(schema.Validate(), Status());
   EXPECT_TRUE(schema.cells);
-  EXPECT_EQ(schema.columns[0].encoding, CellEncoding::kNone);  // it is in the key
+  EXPECT_EQ(schema.columns[0].encoding, CellEncoding::kNone);  // part of the key
   EXPECT_EQ(schema.columns[1].cell, (CellName{"d", "customer"}));
   EXPECT_EQ(schema.columns[2].encoding, DefaultEncoding(Type::kBool));
   EXPECT_EQ(schema.marker, (CellName{"d", ""}));
@@ -34,7 +34,7 @@ TEST(IndexedTableTest, ColumnsWithoutACellGetOneNamedAsTheyAre) {
   EXPECT_EQ(added.cell, (CellName{"d", "note"}));
 }
 
-TEST(IndexedTableTest, DescribedTableIsReadBack) {
+TEST(IndexedTableTest, DescriptionSurvivesARoundTrip) {
   const TableSchema schema = InCells(Orders());
   const auto table = ReadIndexedTable(DescribeIndexed({.name = "shop:orders"}, schema));
   ASSERT_TRUE(table.ok() && table->has_value()) << table.status();
@@ -52,7 +52,7 @@ TEST(IndexedTableTest, DescribedTableIsReadBack) {
   EXPECT_NE(damaged.status().message().find("\"t\""), std::string::npos) << damaged.status();
 }
 
-TEST(IndexedTableTest, SettingsOfOthersStay) {
+TEST(IndexedTableTest, KeepsSettingsOfOtherPrograms) {
   const hbase::TableDescription theirs{
       .name = "t",
       .attributes = {{"coprocessor$1", "|org.example.Other|1000|"}, {"owner", "them"}},
@@ -62,7 +62,7 @@ TEST(IndexedTableTest, SettingsOfOthersStay) {
   EXPECT_THAT(ours.attributes,
               Contains(Pair("coprocessor$2", "|tamis.hbase.IndexObserver|2147483647|")));
   EXPECT_THAT(ours.families[0].attributes, Contains(Pair("VERSIONS", "3")));
-  // Once more changes nothing but the schema.
+  // A second call changes nothing but the schema.
   EXPECT_EQ(DescribeIndexed(ours, InCells(Orders())).attributes, ours.attributes);
 
   const hbase::TableDescription plain = DescribePlain(ours);
@@ -71,7 +71,7 @@ TEST(IndexedTableTest, SettingsOfOthersStay) {
   EXPECT_EQ(plain.families[0].name, "d");
 }
 
-TEST(IndexedTableTest, TheOriginOfATableIsKeptAndNotKnownMeansAttached) {
+TEST(IndexedTableTest, KeepsTheOriginAndDefaultsToAttached) {
   const TableSchema schema = InCells(Orders());
   IndexedTable table{.description = DescribeIndexed({.name = "t"}, schema), .stored = schema};
   EXPECT_EQ(table.origin(), TableOrigin::kAttached);
@@ -81,7 +81,7 @@ TEST(IndexedTableTest, TheOriginOfATableIsKeptAndNotKnownMeansAttached) {
   EXPECT_EQ(table.indexed_as(), "default:t");
 }
 
-TEST(IndexedTableTest, AFamilyOfOthersIsNoTraceOfOurs) {
+TEST(IndexedTableTest, ForeignFamilyIsNotATrace) {
   const hbase::TableDescription theirs{.name = "t", .families = {{.name = "tamis"}}};
   EXPECT_FALSE(HasTraces(theirs));
   EXPECT_EQ(DescribePlain(theirs).families.size(), 1u);
@@ -91,12 +91,12 @@ TEST(IndexedTableTest, AFamilyOfOthersIsNoTraceOfOurs) {
   EXPECT_FALSE(HasTraces(DescribePlain(left)));
 }
 
-TEST(IndexedTableTest, NumbersInMessagesAreThoseThatTheServersCompute) {
-  // A table's depend on its name with the namespace and on the id that was drawn for it.
+TEST(IndexedTableTest, NumbersInMessagesMatchTheServers) {
+  // A table's number depends on its full name and on its random id.
   EXPECT_EQ(TableIdInMessages("t", 7), TableIdInMessages("default:t", 7));
   EXPECT_NE(TableIdInMessages("t", 7), TableIdInMessages("t", 8));
   EXPECT_NE(TableIdInMessages("t", 7), TableIdInMessages("n:t", 7));
-  // A region's are the first 63 bits of its name.
+  // A region's number is the first 63 bits of its encoded name.
   EXPECT_EQ(*RegionIdOf("ffffffffffffffff0000000000000000"), RegionId((uint64_t{1} << 63) - 1));
   EXPECT_EQ(*RegionIdOf("0000000000000001ffffffffffffffff"), RegionId(1));
   EXPECT_EQ(*RegionIdOf("00000000000000040000000000000000"), RegionId(2));

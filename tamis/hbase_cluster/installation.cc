@@ -11,16 +11,17 @@ namespace tamis {
 namespace {
 
 constexpr std::string_view kTestedVersion = "2.6";
-// Half of them may wait for coordinators, which leaves few for others.
+// Half of a server's handlers may wait for coordinators, so fewer than this leave too few for other
+// calls.
 constexpr uint32_t kFewHandlers = 10;
-// Beyond it the master does not give up a server whose session lives.
+// Above this limit, the master does not give up a server whose session is alive.
 constexpr uint32_t kOutOfReach = 1000;
-// Each may wait for coordinators, for two seconds at the most.
+// Each region may wait for coordinators for up to two seconds when it closes.
 constexpr uint64_t kManyRegionsOfAThread = 100;
-// Share of a heap that is needed for everything without a bound of its own.
+// The part of the heap that must remain for everything without a bound of its own.
 constexpr uint64_t kLittleHeap = uint64_t{200} << 20;
 
-// HBase's own coprocessors that change nothing of what is written.
+// HBase's own coprocessors that do not change writes.
 constexpr std::string_view kHarmless[] = {
     "AccessController", "TokenProvider", "SecureBulkLoadEndpoint", "MultiRowMutationEndpoint",
     "SchemaGuard",      "ServerReport",  "IndexObserver"};
@@ -39,7 +40,8 @@ class Findings {
   size_t to_do() const {
     return static_cast<size_t>(std::ranges::count(list_, Finding::Kind::kToDo, &Finding::kind));
   }
-  // In the order in which they were found, subjects of one text together.
+  // Returns the findings in the order in which they were added; subjects with the same text are
+  // together.
   std::vector<Finding> Take() { return std::move(list_); }
 
  private:
@@ -61,7 +63,7 @@ bool IsDenied(const Status& status) {
   return status.message().find("AccessDenied") != std::string::npos;
 }
 
-// Why it does not say anything of itself.
+// Explains why the process does not describe itself.
 std::string WhySilent(const Status& status, bool is_master) {
   if (status.message().find("No registered") != std::string::npos) {
     return std::string("does not load the jar: put it on its class path, set ") +
@@ -76,7 +78,7 @@ std::string WhySilent(const Status& status, bool is_master) {
   return "does not say what it loads: " + status.message();
 }
 
-// Why the jar, which is loaded, keeps no index in this version of HBase; empty: it does.
+// Explains why the jar, although loaded, cannot index in this version of HBase; empty if it can.
 std::string WhyUnfit(const pb::DescribeReply& said) {
   if (said.missing().empty()) return "";
   constexpr int kMostShown = 5;
@@ -92,8 +94,8 @@ std::string WhyUnfit(const pb::DescribeReply& said) {
          "; run a version of HBase that docs/HBASE.md names, or install a jar for this one";
 }
 
-// Checks the settings that a master and a region server share. Returns whether the process could be
-// asked.
+// Checks that apply to a master and a region server alike. Returns whether the process could be
+// queried.
 bool CheckProcess(const Installation& all, const Installation::Server& one, bool is_master,
                   const std::string& subject, Findings* findings) {
   if (!one.described.ok()) {
@@ -134,7 +136,7 @@ void CheckServer(const pb::DescribeReply& said, const std::string& subject, Find
                                 "hbase.regionserver.handler.count to 30 or more and restart it");
   }
   const uint64_t others = said.heap_bytes() / 100 * said.heap_taken_percent() + said.filter_bytes();
-  // Other versions of the jar do not say.
+  // Other versions of the jar do not report the heap.
   if (said.heap_bytes() > 0 && others + kLittleHeap > said.heap_bytes()) {
     const auto megabytes = [](uint64_t bytes) { return std::to_string(bytes >> 20) + " MB"; };
     findings->Note(subject, "has a heap of " + megabytes(said.heap_bytes()) +
@@ -152,12 +154,14 @@ void CheckServer(const pb::DescribeReply& said, const std::string& subject, Find
   }
   if (said.exec_checks()) {
     findings->Note(subject,
-                   "checks the right to call coprocessors (hbase.security.exec.permission.checks): "
-                   "users that search or write indexed tables by tamis need it on them; in HBase's "
-                   "shell: grant 'USER', 'RWX', 'TABLE'");
+                   "requires the EXEC right for calls to coprocessors "
+                   "(hbase.security.exec.permission.checks): users who search or write indexed "
+                   "tables with tamis need it on them, for example by grant 'USER', 'RWX', 'TABLE' "
+                   "in HBase's shell");
   }
   if (said.logs_have_leases()) {
-    findings->Fine(subject, "has its logs where nobody writes to those of another server");
+    findings->Fine(subject,
+                   "has its logs on a file system that fences off servers that wake up late");
   } else {
     findings->Note(
         subject, "has its logs on " + said.log_file_system() +
@@ -208,12 +212,12 @@ void CheckPlain(const hbase::TableDescription& table, Findings* findings) {
   if (left.empty()) return;
   findings->ToDo("table " + table.name,
                  "has " + left +
-                     " and no schema of ours, so that plain scans show index entries as rows: "
+                     " but no schema of Tamis, so plain scans show index entries as rows: "
                      "tamis table detach --hbase-table " +
                      FullTableName(table.name));
 }
 
-// Checks the settings that servers require of a table with a schema.
+// Checks the settings that the servers require of a table with a schema.
 void CheckDescription(const IndexedTable& table, const std::string& subject, Findings* findings) {
   const hbase::TableDescription& now = table.description;
   const hbase::TableDescription wanted = DescribeIndexed(now, table.stored);
@@ -257,8 +261,8 @@ std::string NamespaceOf(const IndexedTable& table) {
   return name.substr(0, name.find(':'));
 }
 
-// Copies, ambiguous names, and tables that would not be told from a copy. The full names of the
-// tables that have a name.
+// Checks for copies, ambiguous names, and tables that could not be distinguished from a copy.
+// Returns the full names of the tables that have a name.
 std::set<std::string> CheckNames(const std::vector<IndexedTable>& tables, Findings* findings) {
   std::map<std::string, std::vector<IndexedTable>> by_namespace;
   std::set<std::string> there;
@@ -271,7 +275,7 @@ std::set<std::string> CheckNames(const std::vector<IndexedTable>& tables, Findin
     const TableNames names(its);
     for (const TableNames::Unnamed& one : names.ListUnnamed()) {
       const std::string subject = "table " + one.table.description.name;
-      // While its original is there, a copy may be meant to be nothing but a backup.
+      // A copy may be just a backup as long as its original exists.
       const bool is_backup =
           one.standing == TableNames::Standing::kCopy &&
           (one.table.indexed_as().empty() || there.contains(one.table.indexed_as()));
@@ -281,8 +285,8 @@ std::set<std::string> CheckNames(const std::vector<IndexedTable>& tables, Findin
       named.insert(table.full_name());
       if (TableNames::HasItsName(table)) continue;
       findings->Note("table " + table.description.name,
-                     "was indexed by an older program, which did not record its name in HBase, by "
-                     "which it is told from its copies: tamis table attach " +
+                     "was indexed by an older program, which did not record its name in HBase; "
+                     "the name distinguishes it from its copies: tamis table attach " +
                          table.stored.name + " --hbase-table " + table.full_name() + " records it");
     }
   }
@@ -299,7 +303,7 @@ void CheckIndexed(const IndexedTable& table, bool is_named, Findings* findings) 
   for (const auto& [name, value] : table.description.attributes) {
     if (!name.starts_with("coprocessor$") || IsHarmless(ClassOf(value))) continue;
     findings->Note(subject, "has the coprocessor " + ClassOf(value) +
-                                ", too: what that writes behind the hooks of HBase is not indexed");
+                                ", too: its writes that bypass the hooks of HBase are not indexed");
   }
   const auto durability = table.description.attributes.find("DURABILITY");
   if (durability != table.description.attributes.end() && durability->second == "ASYNC_WAL") {
@@ -340,8 +344,8 @@ std::vector<Finding> Examine(const Installation& all) {
   CheckProcess(all, all.master, /*is_master=*/true, master, &findings);
   if (!all.master.described.ok() && IsDenied(all.master.described.status())) {
     findings.Note(master,
-                  "tells this user of no table that it has no right to administrate: of others "
-                  "nothing is said here");
+                  "hides the tables that this user has no right to administrate: this report does "
+                  "not cover them");
   }
   CheckLimit(all, &findings);
   for (const Installation::Server& one : all.servers) {
@@ -350,7 +354,7 @@ std::vector<Finding> Examine(const Installation& all) {
       CheckServer(*one.described, subject, &findings);
     }
   }
-  std::set<std::string> others;  // of all regions, or of the server
+  std::set<std::string> others;  // coprocessors of all regions, or of the server
   for (const Installation::Server& one : all.servers) {
     for (const std::string& name : one.coprocessors) {
       const bool of_a_table =
@@ -363,7 +367,7 @@ std::vector<Finding> Examine(const Installation& all) {
       if (IsHarmless(name) || of_a_table || !others.insert(name).second) continue;
       findings.Note("region server " + one.address,
                     "loads the coprocessor " + name +
-                        ", too: what that writes behind the hooks of HBase is not indexed");
+                        ", too: its writes that bypass the hooks of HBase are not indexed");
     }
   }
   std::vector<IndexedTable> indexed;

@@ -1,5 +1,5 @@
-// Installation: what an HBase says of itself, and what is to be done about it before, and while,
-// tables of it are indexed (docs/HBASE.md#tamis-doctor).
+// Installation: how an HBase cluster is set up, and what an administrator must change before and
+// while tables are indexed (docs/HBASE.md#tamis-doctor).
 //
 // Threads: pure functions.
 #pragma once
@@ -19,27 +19,28 @@ namespace tamis {
 struct Installation {
   struct Server {
     std::string address;
-    std::vector<std::string> coprocessors;  // of its regions and logs, as it tells the master
-    // The server's own report, given by the jar. A server without the jar reports nothing.
+    std::vector<std::string> coprocessors;  // of its regions and logs, as the master reports them
+    // The server's own answer, given by the jar; an error if the server does not load the jar.
     Result<pb::DescribeReply> described;
   };
   struct Table {
     hbase::TableDescription description;
     Result<std::optional<IndexedTable>> indexed;
   };
-  std::string program_version;  // of who asks
+  std::string program_version;  // of the program that runs the check
   std::string hbase_version;
   Server master;
   std::vector<Server> servers;
   std::vector<Table> tables;
 };
 
-// Why no table may be indexed: servers that do not load the jar, since such a server ends when it
-// is given a region of one, and so does the next; and servers whose HBase lacks what the jar needs.
-// Servers that do not tell this user count only if `strict`.
+// Reasons why no table may be indexed. A server that does not load the jar aborts when it opens a
+// region of an indexed table, and so does the next server that gets the region. A server whose
+// HBase lacks what the jar needs cannot index either. Servers that refuse to answer this user count
+// only if `strict`.
 std::vector<std::string> MissingJar(const Installation& installation, bool strict);
 
-// A finding about several servers is given once.
+// Servers with the same finding share one entry.
 std::vector<Finding> Examine(const Installation& installation);
 
 }  // namespace tamis

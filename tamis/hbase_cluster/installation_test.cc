@@ -66,7 +66,7 @@ std::vector<Finding> Of(Kind kind, const Installation& installation) {
   return found;
 }
 
-// The one thing that is not fine.
+// Expects exactly one finding that is not fine, and returns it.
 Finding Only(Kind kind, const Installation& installation) {
   const std::vector<Finding> found = Of(kind, installation);
   EXPECT_EQ(found.size(), 1u);
@@ -79,11 +79,11 @@ Finding Only(Kind kind, const Installation& installation) {
   return found.empty() ? Finding() : found[0];
 }
 
-TEST(InstallationTest, HealthyPartsAreReportedToo) {
+TEST(InstallationTest, ReportsWhatIsInOrder) {
   const std::vector<Finding> found = Examine(Healthy());
   EXPECT_THAT(found, Each(Field(&Finding::kind, Kind::kFine)));
   EXPECT_THAT(found, Contains(Field(&Finding::text, HasSubstr("indexed as \"orders\""))));
-  // Both servers in one line.
+  // One finding covers both servers.
   EXPECT_THAT(found, Contains(AllOf(Field(&Finding::subjects,
                                           ElementsAre("region server a:1", "region server b:1")),
                                     Field(&Finding::text, HasSubstr("logs")))));
@@ -99,7 +99,7 @@ Status Denied() {
   return FailedPrecondition("AccessDeniedException: Insufficient permissions (user=bob, ADMIN)");
 }
 
-TEST(InstallationTest, CallersOfCoprocessorsAreNamedWhereRightsAreChecked) {
+TEST(InstallationTest, NamesTheRightToCallCoprocessorsIfItIsChecked) {
   Installation asked = Healthy();
   asked.servers[0].described->set_exec_checks(true);
   const Finding found = Only(Kind::kNote, asked);
@@ -107,7 +107,7 @@ TEST(InstallationTest, CallersOfCoprocessorsAreNamedWhereRightsAreChecked) {
   EXPECT_THAT(found.text, HasSubstr("grant 'USER', 'RWX', 'TABLE'"));
 }
 
-TEST(InstallationTest, HBaseThatLacksAMethodOfTheJarIsRefused) {
+TEST(InstallationTest, RefusesAnHBaseThatLacksMethodsTheJarNeeds) {
   Installation old = Healthy();
   old.servers[1].described->set_hbase_version("2.6.0");
   for (int i = 0; i < 7; ++i) {
@@ -126,7 +126,7 @@ TEST(InstallationTest, HBaseThatLacksAMethodOfTheJarIsRefused) {
                           HasSubstr("region server b:1")));
 }
 
-TEST(InstallationTest, WithoutTheJarItIsSaidWhereToPutIt) {
+TEST(InstallationTest, SaysHowToInstallAMissingJar) {
   Installation bare = Healthy();
   EXPECT_TRUE(MissingJar(bare, true).empty());
   bare.master = {"m:1", {}, Unknown()};
@@ -140,7 +140,7 @@ TEST(InstallationTest, WithoutTheJarItIsSaidWhereToPutIt) {
               ElementsAre(HasSubstr("master m:1"), HasSubstr("region server b:1")));
 }
 
-TEST(InstallationTest, VersionsDiffer) {
+TEST(InstallationTest, ReportsDifferentVersions) {
   Installation mixed = Healthy();
   mixed.servers[0].described->set_jar_version("1.1");
   Finding found = Only(Kind::kToDo, mixed);
@@ -158,7 +158,7 @@ TEST(InstallationTest, VersionsDiffer) {
   EXPECT_THAT(Only(Kind::kNote, mixed).text, HasSubstr("tested with 2.6"));
 }
 
-TEST(InstallationTest, MissingRightToAskIsReported) {
+TEST(InstallationTest, ReportsThatTheUserLacksTheRight) {
   Installation secured = Healthy();
   secured.servers[0].described = Denied();
   EXPECT_THAT(Only(Kind::kToDo, secured).text, HasSubstr("grant 'USER', 'A'"));
@@ -167,14 +167,14 @@ TEST(InstallationTest, MissingRightToAskIsReported) {
   secured.master.described = Denied();
   const auto notes = Of(Kind::kNote, secured);
   ASSERT_EQ(notes.size(), 1u);
-  EXPECT_THAT(notes[0].text, HasSubstr("of others nothing is said here"));
+  EXPECT_THAT(notes[0].text, HasSubstr("this report does not cover them"));
   secured = Healthy();
   secured.servers[0].described = DeadlineExceeded("no answer");
   EXPECT_THAT(Only(Kind::kToDo, secured).text, HasSubstr("no answer"));
   EXPECT_EQ(MissingJar(secured, false).size(), 1u);
 }
 
-TEST(InstallationTest, SettingsOfServers) {
+TEST(InstallationTest, ChecksServerSettings) {
   const auto with = [](auto change) {
     Installation one = Healthy();
     change(&*one.servers[0].described);
@@ -205,7 +205,7 @@ TEST(InstallationTest, SettingsOfServers) {
   EXPECT_THAT(region.text, HasSubstr("region abc"));
 }
 
-TEST(InstallationTest, WhereLogsHaveNoFenceTheMasterMustBePatient) {
+TEST(InstallationTest, LogsWithoutAFenceNeedAPatientMaster) {
   Installation local = Healthy();
   for (auto& server : local.servers) {
     server.described->set_logs_have_leases(false);
@@ -223,7 +223,7 @@ TEST(InstallationTest, WhereLogsHaveNoFenceTheMasterMustBePatient) {
   EXPECT_TRUE(Of(Kind::kToDo, local).empty());
 }
 
-TEST(InstallationTest, Tables) {
+TEST(InstallationTest, ChecksTableSettings) {
   const auto with = [](auto change) {
     Installation one = Healthy();
     hbase::TableDescription description = Orders().description;
@@ -250,7 +250,7 @@ TEST(InstallationTest, Tables) {
   EXPECT_THAT(Only(Kind::kToDo, with([](auto* t) { t->attributes["tamis.schema"] = "\xff"; })).text,
               HasSubstr("cannot read the schema"));
   EXPECT_THAT(Only(Kind::kToDo, with([](auto* t) { t->attributes.erase("tamis.schema"); })).text,
-              AllOf(HasSubstr("no schema of ours"), HasSubstr("coprocessor$1")));
+              AllOf(HasSubstr("no schema of Tamis"), HasSubstr("coprocessor$1")));
   EXPECT_THAT(
       Only(Kind::kNote, with([](auto* t) { t->attributes["DURABILITY"] = "ASYNC_WAL"; })).text,
       HasSubstr("ASYNC_WAL"));
@@ -266,7 +266,7 @@ TEST(InstallationTest, Tables) {
   EXPECT_THAT(Only(Kind::kNote, other).text, HasSubstr("Stranger"));
 }
 
-TEST(InstallationTest, ACopyIsCalledOneAndMissesItsOriginalWhereThatIsGone) {
+TEST(InstallationTest, CopyIsANoteUntilItsOriginalIsGone) {
   Installation one = Healthy();
   hbase::TableDescription copy = Orders().description;
   copy.name = "backup:orders";
@@ -277,7 +277,7 @@ TEST(InstallationTest, ACopyIsCalledOneAndMissesItsOriginalWhereThatIsGone) {
   EXPECT_THAT(Only(Kind::kToDo, one).text, HasSubstr("--hbase-table backup:orders"));
 }
 
-TEST(InstallationTest, TablesThatShareANameAreToBeToldApart) {
+TEST(InstallationTest, TablesThatShareANameAreReported) {
   Installation one = Healthy();
   IndexedTable second = Orders();
   second.description.name = "shop:Sales";

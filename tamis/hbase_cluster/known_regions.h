@@ -1,5 +1,5 @@
-// KnownRegions: which regions of indexed tables are at which servers, as far as it was heard: by
-// these the servers are reached, since a message travels on any region that its server has.
+// KnownRegions: a cache of the servers of the regions of indexed tables. A message reaches a server
+// through any region that the server has.
 //
 // Threads: safe.
 #pragma once
@@ -19,15 +19,16 @@ namespace tamis {
 
 class KnownRegions {
  public:
-  // Learns the regions that hbase:meta has in this range of the table.
+  // Replaces the entries of this range of the table by those read from hbase:meta.
   void Learn(const std::string& table, const KeyRange& range,
              const std::vector<hbase::RegionPtr>& regions);
-  // Its server says that it is not there. False when something else is known by now.
+  // Drops the region, because its server does not have it. Returns false if the entry has changed
+  // meanwhile.
   bool Forget(const hbase::RegionPtr& region);
-  // The table is no more.
+  // Drops all entries of the table.
   void ForgetTable(const std::string& table);
 
-  // The regions at the server, the ones with these ids first; no more than `most`.
+  // Returns up to `most` regions at the server; those with the ids in `first` come first.
   std::vector<hbase::RegionPtr> At(const std::string& server, const std::vector<RegionId>& first,
                                    size_t most) const;
   uint64_t CountAt(const std::string& server) const;

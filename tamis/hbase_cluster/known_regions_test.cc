@@ -18,37 +18,37 @@ hbase::RegionPtr NewRegion(const std::string& digit, const std::string& start,
   return region;
 }
 
-TEST(KnownRegionsTest, AServerIsReachedByTheRegionsThatItHas) {
+TEST(KnownRegionsTest, FindsTheRegionsOfAServer) {
   KnownRegions known;
   const auto a = NewRegion("2", "", "g", "one");
   const auto b = NewRegion("4", "g", "p", "one");
   const auto c = NewRegion("6", "p", "", "two");
   known.Learn("t", {}, {a, b, c});
   EXPECT_EQ(known.CountAt("one:1"), 2u);
-  // The one that is asked for first, and no more than are wanted.
+  // The preferred region comes first; the number of regions is limited.
   EXPECT_EQ(known.At("one:1", {*RegionIdOf(b->encoded)}, 9), (std::vector{b, a}));
   EXPECT_EQ(known.At("one:1", {*RegionIdOf(c->encoded)}, 1), (std::vector{a}));
   EXPECT_EQ(known.Find(*RegionIdOf(c->encoded)), c);
   EXPECT_TRUE(known.At("three:1", {}, 9).empty());
 }
 
-TEST(KnownRegionsTest, NewRegionReplacesTheRegionsThatItOverlaps) {
+TEST(KnownRegionsTest, NewRegionsReplaceOverlappingOnes) {
   KnownRegions known;
   const auto parent = NewRegion("2", "", "", "one");
   known.Learn("t", {}, {parent});
-  // Half of what came of it was asked for.
+  // Only a part of the daughter regions was read.
   const auto lower = NewRegion("4", "", "g", "two");
   known.Learn("t", {"a", "b"}, {lower});
   EXPECT_EQ(known.CountAt("one:1"), 0u);
   EXPECT_EQ(known.Find(*RegionIdOf(parent->encoded)), nullptr);
-  // The region moved. A report that it was still at its old server changes nothing.
+  // The region moved. A caller that saw it at the old server must not drop the new entry.
   const auto moved = NewRegion("4", "", "g", "one");
   known.Learn("t", {"", "g"}, {moved});
   EXPECT_FALSE(known.Forget(lower));
   EXPECT_EQ(known.At("one:1", {}, 9), (std::vector{moved}));
   EXPECT_TRUE(known.Forget(moved));
   EXPECT_EQ(known.CountAt("one:1"), 0u);
-  // One that is open nowhere.
+  // A region that is open nowhere.
   const auto closed = NewRegion("4", "", "g", "");
   known.Learn("t", {}, {closed});
   EXPECT_EQ(known.Find(*RegionIdOf(closed->encoded)), closed);

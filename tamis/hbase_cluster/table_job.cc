@@ -53,13 +53,13 @@ Status TableJob::Run(const OnProgress& on_progress) {
     }
     if (done_.size() != done) pauses.Reset();
     if (actions_.now() - last_news_ > options_.patience) {
-      return Unavailable("some regions could not be asked: " + last_failure_.message());
+      return Unavailable("some regions could not be processed: " + last_failure_.message());
     }
     TAMIS_RETURN_IF_ERROR(actions_.pause(pauses.Next()));
   }
 }
 
-// At the servers that have them now, for the regions that are not done.
+// Starts jobs for the unfinished regions at their current servers.
 Result<std::vector<TableJob::Part>> TableJob::StartMissing() {
   TAMIS_ASSIGN_OR_RETURN(const auto regions, actions_.list());
   total_ = regions.size();
@@ -83,7 +83,7 @@ Result<std::vector<TableJob::Part>> TableJob::StartMissing() {
     const Status status = !reply.ok()          ? reply.status()
                           : reply->has_error() ? FailureOf(reply->error())
                                                : Status::Ok();
-    // It may have begun all the same; then nobody asks for it.
+    // The job may have started all the same; its result is ignored.
     if (!status.ok()) {
       last_failure_ = status;
       continue;
@@ -94,7 +94,7 @@ Result<std::vector<TableJob::Part>> TableJob::StartMissing() {
   return parts;
 }
 
-// Until each has ended, or its server is not to be had.
+// Polls the jobs until each has ended or its server cannot be reached.
 Status TableJob::Follow(std::vector<Part>* parts) {
   Backoff pauses = kPauses;
   while (std::ranges::any_of(*parts, [](const Part& part) { return !part.ended; })) {
@@ -105,7 +105,7 @@ Status TableJob::Follow(std::vector<Part>* parts) {
       const auto reply = actions_.get(part.server, request, part.regions);
       if (!reply.ok() || reply->has_error()) {
         last_failure_ = reply.ok() ? FailureOf(reply->error()) : reply.status();
-        part.ended = true;  // it died, perhaps: its regions are looked for
+        part.ended = true;  // the server may have died: start again elsewhere
         continue;
       }
       if (!reply->ended()) {

@@ -1,7 +1,7 @@
-// TableJob: a check or a rebuild of all regions of a table. Each server does it for the regions
-// that it has, as a job of its own; here they are started, asked for, and put together: a region
-// that moved, split or merged meanwhile is done again where it is then, until regions that were
-// done tile the table.
+// TableJob: a check or a rebuild of all regions of a table. Each server runs a job of its own for
+// its regions; TableJob starts these jobs, polls them, and combines the results. A region that was
+// moved, split or merged meanwhile is processed again at its new server, until the processed
+// regions tile the table.
 //
 // Threads: one at a time; Run blocks.
 #pragma once
@@ -23,7 +23,7 @@ namespace tamis {
 
 class TableJob {
  public:
-  // Each blocks for as long as one call takes.
+  // Each call blocks.
   struct Actions {
     std::function<Result<std::vector<RegionInfo>>()> list;
     std::function<Result<pb::StartJobReply>(const std::string& server, const pb::StartJobRequest&)>
@@ -36,23 +36,25 @@ class TableJob {
   };
   struct Options {
     pb::StartJobRequest::Kind kind = pb::StartJobRequest::CHECK;
-    uint32_t index_id = 0;  // of a rebuild; 0: all
-    // Without a region that was done, and without a word from who is at one.
+    uint32_t index_id = 0;  // for a rebuild; 0: all indexes
+    // The longest time in which no region is finished and no server reports that its job is
+    // running.
     Duration patience = std::chrono::minutes(1);
   };
-  // Regions that are done, and all.
+  // The number of finished regions, and of all regions.
   using OnProgress = std::function<void(uint64_t done, uint64_t total)>;
 
   TableJob(Actions actions, uint32_t table_id, Options options)
       : actions_(std::move(actions)), table_id_(table_id), options_(options) {}
 
-  // kUnavailable: patience is over. An error that another attempt does not mend ends it at once.
+  // Returns kUnavailable if `patience` is over. An error that is not transient ends the job at
+  // once.
   Status Run(const OnProgress& on_progress);
-  // The report of a check that ended well.
+  // The combined result of a check. REQUIRES: Run succeeded.
   CheckReport report() const;
 
  private:
-  struct Part {  // of one server
+  struct Part {  // the job of one server
     std::string server;
     uint64_t job = 0;
     std::vector<RegionId> regions;

@@ -11,7 +11,7 @@ using testing::HasSubstr;
 
 constexpr Duration kPatience = seconds(60);
 
-// Two regions on a server each, which do what a test says; a pause is what passes time.
+// Two regions on a server each; the test defines the answers. A pause advances the clock.
 class TableJobTest : public testing::Test {
  protected:
   Status Run() {
@@ -45,7 +45,7 @@ class TableJobTest : public testing::Test {
             .server = "s" + std::to_string(id)};
   }
 
-  // The regions of a job are done, but for those that `error` says something of.
+  // Answers that all regions of the job are done, except those for which `error` returns an error.
   pb::GetJobReply Ended(uint64_t job, const std::function<Status(uint64_t id)>& error) {
     pb::GetJobReply reply;
     reply.set_ended(true);
@@ -79,14 +79,14 @@ class TableJobTest : public testing::Test {
   CheckReport report_;
 };
 
-TEST_F(TableJobTest, RegionsThatAreDoneMakeAWhole) {
+TEST_F(TableJobTest, CombinesTheResultsOfAllRegions) {
   get_ = [&](uint64_t job) { return Ended(job, [](uint64_t) { return Status(); }); };
   EXPECT_EQ(Run(), Status());
   EXPECT_EQ(report_.rows, 20u);
   EXPECT_EQ(started_, 2);
 }
 
-TEST_F(TableJobTest, ARegionThatWasNotThereIsDoneAgainAloneWhereItIs) {
+TEST_F(TableJobTest, RepeatsOnlyTheRegionThatWasNotThere) {
   bool first = true;
   get_ = [&](uint64_t job) {
     return Ended(job, [&](uint64_t id) {
@@ -99,8 +99,8 @@ TEST_F(TableJobTest, ARegionThatWasNotThereIsDoneAgainAloneWhereItIs) {
   EXPECT_EQ(started_, 3);
 }
 
-// Its server says so each time, and promptly: that is no news.
-TEST_F(TableJobTest, ARegionThatCannotBeReadEndsItWithWhatItsServerSays) {
+// The server reports the error promptly each time, which does not count as progress.
+TEST_F(TableJobTest, UnreadableRegionEndsTheJobWithTheServersError) {
   get_ = [&](uint64_t job) {
     return Ended(job, [&](uint64_t id) {
       return id == 2 ? Unavailable("a block of its file is missing") : Status();
@@ -112,7 +112,7 @@ TEST_F(TableJobTest, ARegionThatCannotBeReadEndsItWithWhatItsServerSays) {
   EXPECT_EQ(done_, 1u);
 }
 
-TEST_F(TableJobTest, SlowRegionIsWaitedFor) {
+TEST_F(TableJobTest, WaitsForASlowServer) {
   get_ = [&](uint64_t job) -> Result<pb::GetJobReply> {
     if (now_ < seconds(1000) + 10 * kPatience) return pb::GetJobReply();
     return Ended(job, [](uint64_t) { return Status(); });
@@ -120,7 +120,7 @@ TEST_F(TableJobTest, SlowRegionIsWaitedFor) {
   EXPECT_EQ(Run(), Status());
 }
 
-TEST_F(TableJobTest, ErrorThatARetryDoesNotMendEndsTheJobAtOnce) {
+TEST_F(TableJobTest, PermanentErrorEndsTheJobAtOnce) {
   get_ = [&](uint64_t job) {
     return Ended(job, [](uint64_t) { return FailedPrecondition("you may not"); });
   };
@@ -128,7 +128,7 @@ TEST_F(TableJobTest, ErrorThatARetryDoesNotMendEndsTheJobAtOnce) {
   EXPECT_LE(started_, 2);
 }
 
-TEST_F(TableJobTest, AnErrorThatSaysItIsNoneIsOne) {
+TEST_F(TableJobTest, ErrorWithCodeOkIsDataLoss) {
   get_ = [&](uint64_t) -> Result<pb::GetJobReply> {
     pb::GetJobReply reply;
     reply.set_ended(true);

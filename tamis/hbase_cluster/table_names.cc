@@ -5,7 +5,7 @@
 namespace tamis {
 namespace {
 
-// The name in HBase, without the namespace.
+// The table's name in HBase without the namespace.
 std::string Qualifier(const IndexedTable& table) {
   const std::string full_name = table.full_name();
   return full_name.substr(full_name.find(':') + 1);

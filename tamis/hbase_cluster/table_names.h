@@ -1,10 +1,10 @@
-// TableNames: which table of HBase each name of a store stands for.
+// TableNames: maps the names of a store to HBase tables.
 //
-// The name is in the schema, which HBase copies with the table (indexed_table.h). So a name stands
-// for the table that records its own HBase name; a copy of it has no name until it is attached
+// The name is part of the schema, which HBase copies with the table (indexed_table.h). So a name
+// belongs to the table that records its own HBase name; a copy has no name until it is attached
 // under one. Tables that an older program indexed record nothing. Such a table has its name unless
-// another table has it by its record, or is called so in HBase; where several are left, the name
-// is ambiguous and stands for none of them.
+// another table has it by its record or is called so in HBase. If several candidates remain, the
+// name is ambiguous and belongs to none of them.
 //
 // Threads: a value.
 #pragma once
@@ -20,26 +20,26 @@ namespace tamis {
 class TableNames {
  public:
   enum class Standing {
-    kNamed,      // its name stands for it
-    kCopy,       // of a table that had this schema before
-    kAmbiguous,  // it and others claim one name
+    kNamed,      // its name refers to it
+    kCopy,       // a copy of a table that had this schema before
+    kAmbiguous,  // this table and others claim the same name
   };
 
   // All indexed tables of one namespace.
   explicit TableNames(std::vector<IndexedTable> tables);
 
-  // Whether the name stands for the table whatever other tables there are, as far as its own
-  // description tells.
+  // Whether the table's own description proves that it has its name, whatever other tables exist.
   static bool HasItsName(const IndexedTable& table);
 
-  // kNotFound; kFailedPrecondition for an ambiguous name, with the HBase names of all claimants.
+  // Returns kNotFound; or kFailedPrecondition for an ambiguous name, with the HBase names of all
+  // claimants.
   Result<IndexedTable> Find(const std::string& name) const;
   // The tables that have a name.
   std::vector<IndexedTable> Named() const;
-  // kCopy for a table that was not given.
+  // Returns kCopy for an unknown table.
   Standing StandingOf(const std::string& full_name) const;
 
-  // A sentence for each copy and each ambiguous name, which says what it is and what to do.
+  // The tables without a name, with a sentence for each that says what it is and what to do.
   struct Unnamed {
     IndexedTable table;
     Standing standing;
@@ -51,7 +51,7 @@ class TableNames {
   std::vector<IndexedTable> Claimants(const std::string& name) const;
 
   std::vector<IndexedTable> tables_;
-  std::vector<Standing> standings_;  // as tables_
+  std::vector<Standing> standings_;  // parallel to tables_
 };
 
 }  // namespace tamis

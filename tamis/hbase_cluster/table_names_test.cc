@@ -22,13 +22,13 @@ IndexedTable Indexed(const std::string& hbase_name, const std::string& name) {
   return {.description = DescribeIndexed({.name = hbase_name}, schema), .stored = schema};
 }
 
-// A table that clone_snapshot made: with all attributes.
+// Copies a table as clone_snapshot does: with all attributes.
 IndexedTable CopyOf(IndexedTable table, const std::string& hbase_name) {
   table.description.name = hbase_name;
   return table;
 }
 
-// A table of an older program, which did not record the HBase name.
+// The description that an older program wrote, without the recorded HBase name.
 IndexedTable ByAnOlderProgram(IndexedTable table) {
   table.description.attributes.erase("tamis.table");
   return table;
@@ -39,9 +39,9 @@ std::string Found(const TableNames& names, const std::string& name) {
   return found.ok() ? found->full_name() : found.status().message();
 }
 
-TEST(TableNamesTest, ACopyLeavesItsNameToTheOriginal) {
+TEST(TableNamesTest, NameBelongsToTheOriginalAndNotToTheCopy) {
   const IndexedTable rates = Indexed("shop:Rates", "rates");
-  // The copy is listed first.
+  // The copy comes first in the list.
   const TableNames names({CopyOf(rates, "shop:Backup_Rates"), rates});
   EXPECT_EQ(Found(names, "rates"), "shop:Rates");
   EXPECT_EQ(names.Named().size(), 1u);
@@ -53,13 +53,13 @@ TEST(TableNamesTest, ACopyLeavesItsNameToTheOriginal) {
                     HasSubstr("table detach --hbase-table shop:Backup_Rates")));
 }
 
-TEST(TableNamesTest, ACopyInAnotherNamespaceHasNoNameThere) {
+TEST(TableNamesTest, CopyInAnotherNamespaceHasNoName) {
   const TableNames names({CopyOf(Indexed("orders", "orders"), "backup:orders")});
   EXPECT_EQ(names.Find("orders").status().code(), StatusCode::kNotFound);
   EXPECT_EQ(Indexed("orders", "orders").indexed_as(), "default:orders");
 }
 
-TEST(TableNamesTest, ATableThatWasRenamedIsFoundOnceItIsAttached) {
+TEST(TableNamesTest, RenamedTableIsFoundAfterItIsAttachedAgain) {
   const IndexedTable renamed = CopyOf(Indexed("shop:Rates", "rates"), "shop:NewRates");
   const auto found = TableNames({renamed}).Find("rates");
   EXPECT_EQ(found.status().code(), StatusCode::kNotFound);
@@ -70,7 +70,7 @@ TEST(TableNamesTest, ATableThatWasRenamedIsFoundOnceItIsAttached) {
   EXPECT_EQ(Found(TableNames({attached}), "rates"), "shop:NewRates");
 }
 
-TEST(TableNamesTest, TwoTablesOfOneNameAreBothNamedInTheError) {
+TEST(TableNamesTest, AmbiguousNameErrorListsBothTables) {
   const TableNames names(
       {Indexed("shop:A", "rates"), Indexed("shop:B", "rates"), Indexed("shop:other", "other")});
   const auto found = names.Find("rates");
@@ -81,17 +81,18 @@ TEST(TableNamesTest, TwoTablesOfOneNameAreBothNamedInTheError) {
   EXPECT_EQ(Found(names, "other"), "shop:other");
 }
 
-TEST(TableNamesTest, TablesOfAnOlderProgramHaveTheirNamesWhereNothingSpeaksAgainstIt) {
+TEST(TableNamesTest, TablesOfAnOlderProgramHaveUnambiguousNames) {
   const IndexedTable old = ByAnOlderProgram(Indexed("shop:Rates", "rates"));
   const IndexedTable copy = CopyOf(old, "shop:Backup");
   EXPECT_EQ(Found(TableNames({old}), "rates"), "shop:Rates");
-  // Neither of them can tell.
+  // Neither table records its name, so the name is ambiguous.
   const auto found = TableNames({copy, old}).Find("rates");
   EXPECT_EQ(found.status().code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(found.status().message(),
               AllOf(HasSubstr("\"shop:Backup\" and \"shop:Rates\""),
                     HasSubstr("table attach rates --hbase-table"), Not(HasSubstr("detach"))));
-  // One that Tamis made is called as HBase calls it; one that was attached again records its name.
+  // A table that Tamis created has the same name in HBase; a table that was attached again records
+  // its name.
   const IndexedTable made = ByAnOlderProgram(Indexed("shop:rates", "rates"));
   EXPECT_EQ(Found(TableNames({CopyOf(made, "shop:Backup"), made}), "rates"), "shop:rates");
   EXPECT_EQ(Found(TableNames({copy, Indexed("shop:Rates", "rates")}), "rates"), "shop:Rates");

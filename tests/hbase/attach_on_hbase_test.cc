@@ -1,5 +1,6 @@
-// Tables that other clients of HBase made, fill, and go on writing: attached, asked in SQL, indexed
-// while they are written, detached, attached again (docs/HBASE.md#a-table-that-is-there-already).
+// Tables that another HBase client creates and keeps writing: they are attached, queried in SQL,
+// indexed during writes, detached, and attached again
+// (docs/HBASE.md#a-table-that-is-there-already).
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,8 +39,8 @@ std::string Long(uint64_t number) {
 
 std::string Int(uint32_t number) { return Long(number).substr(4); }
 
-// The rows of a table as its owner writes them, without knowing of Tamis: a number for a key, two
-// columns in two families, and a cell that is nobody's.
+// A table and its owner, a client that does not know Tamis. Each row has a number as its key, two
+// columns in two families, and a cell that the schema does not name.
 class Owner {
  public:
   Owner(hbase::Client* client, std::string table) : client_(*client), table_(std::move(table)) {}
@@ -50,7 +51,7 @@ class Owner {
     description.families = {{.name = "d", .attributes = std::move(family)}, {.name = "m"}};
     return client_.CreateTable(description, {Long(100), Long(200), Long(1000)});
   }
-  // True when it was acknowledged.
+  // Ok if the put was acknowledged.
   Status Put(uint64_t id) {
     const int customer = static_cast<int>(id * 31 % kCustomers);
     hbase::Mutation put = hbase::Mutation::Put(Long(id));
@@ -67,7 +68,7 @@ class Owner {
     for (uint64_t id = from; id < to; ++id) TAMIS_RETURN_IF_ERROR(Put(id));
     return Status::Ok();
   }
-  // Ids of a customer, and of all, as the program prints them.
+  // The ids of a customer, or of all rows, in the program's output format.
   std::string IdsOf(int customer) const {
     std::lock_guard lock(mutex_);
     std::string text = "id\n";
@@ -80,7 +81,7 @@ class Owner {
     std::lock_guard lock(mutex_);
     return customers_.size();
   }
-  // Read by the owner's own client: how many rows there are, all as they were written.
+  // Reads the table with the owner's client and counts the rows that are as they were written.
   Result<size_t> CountRight() {
     const auto rows = client_.Scan(table_, {});
     size_t right = 0;
@@ -105,16 +106,16 @@ class Owner {
   hbase::Client& client_;
   const std::string table_;
   mutable std::mutex mutex_;
-  std::map<uint64_t, int> customers_;  // of the rows that were acknowledged
+  std::map<uint64_t, int> customers_;  // the acknowledged rows
 };
 
-// Writes further rows all the time.
+// Writes more rows until it is stopped.
 class Writer {
  public:
   Writer(Owner* owner, uint64_t from)
       : thread_([this, owner, from] {
           for (uint64_t id = from; !stop_; ++id) {
-            // A write that is not acknowledged may stand: it is repeated until it is acknowledged.
+            // A failed put may have been applied, so repeat it until it is acknowledged.
             while (!owner->Put(id).ok() && !stop_) {
             }
             ++written_;
@@ -169,7 +170,7 @@ class AttachOnHBaseTest : public testing::Test {
             "--column",
             "cents=m:cents:int64:int"};
   }
-  // Starts it, and kills it as soon as the description of the table is what it is to become.
+  // Starts the program, and kills it as soon as the description of the table is as expected.
   void Interrupt(const std::vector<std::string>& words, const std::string& hbase_table,
                  bool indexed) {
     const int child = program_->Start(words);
@@ -205,14 +206,14 @@ class AttachOnHBaseTest : public testing::Test {
   std::unique_ptr<Program> program_;
 };
 
-TEST_F(AttachOnHBaseTest, ATableOfOthersIsAskedIndexedAndGivenBackWhileTheyWriteIt) {
+TEST_F(AttachOnHBaseTest, ForeignTableIsQueriedIndexedAndDetachedDuringWrites) {
   Owner owner = NewOwner("Orders.2024");
   ASSERT_EQ(owner.Create(), Status());
   ASSERT_EQ(owner.Fill(0, kFirstRows), Status());
   {
     Writer writer(&owner, 1000);
     program_->Do(Attach("orders", "Orders.2024"));
-    // At once, with the rows that were there.
+    // Immediately after attaching, the existing rows are found.
     EXPECT_EQ(program_->Do(
                   {"sql", "--format", "csv", "SELECT count(*) AS n FROM orders WHERE id < 1000"}),
               "n\n" + std::to_string(kFirstRows) + "\n");
@@ -228,8 +229,8 @@ TEST_F(AttachOnHBaseTest, ATableOfOthersIsAskedIndexedAndGivenBackWhileTheyWrite
   EXPECT_EQ(program_->Do({"sql", "--format", "csv", "SELECT id FROM orders WHERE cents = 2990"}),
             "id\n299\n");
   program_->Do({"check", "orders"});
-  // Their next put is found by index when it is acknowledged, and they read what SQL writes, which
-  // leaves alone what it does not know.
+  // The owner's next put is found by index once it is acknowledged. The owner reads what SQL
+  // writes, and SQL keeps cells that the schema does not name.
   ASSERT_EQ(owner.Put(500), Status());
   ExpectEveryCustomer("orders", owner);
   program_->Do({"sql", "UPDATE orders SET cents = 5 WHERE id = 3"});
@@ -257,7 +258,8 @@ TEST_F(AttachOnHBaseTest, ATableOfOthersIsAskedIndexedAndGivenBackWhileTheyWrite
   EXPECT_THAT(program_->Fail({"sql", "SELECT * FROM orders"}), HasSubstr("orders"));
   EXPECT_THAT(program_->Fail({"table", "detach", "orders"}), HasSubstr("no table \"orders\""));
 
-  // The jar does not see these writes; attached again, the table is indexed all the same.
+  // Tamis does not see these writes; after the table is attached again, they are indexed all the
+  // same.
   ASSERT_EQ(owner.Fill(2'000'000, 2'000'050), Status());
   auto again = Attach("sales", name_space_ + ":Orders.2024");
   again.insert(again.end(), {"--index", "customer"});
@@ -267,7 +269,7 @@ TEST_F(AttachOnHBaseTest, ATableOfOthersIsAskedIndexedAndGivenBackWhileTheyWrite
   program_->Do({"check", "sales"});
 }
 
-TEST_F(AttachOnHBaseTest, InterruptedAttachCanBeRepeated) {
+TEST_F(AttachOnHBaseTest, InterruptedAttachAndDetachCanBeRepeated) {
   Owner owner = NewOwner("t");
   ASSERT_EQ(owner.Create(), Status());
   ASSERT_EQ(owner.Fill(0, 50), Status());
@@ -278,11 +280,11 @@ TEST_F(AttachOnHBaseTest, InterruptedAttachCanBeRepeated) {
   ExpectEveryCustomer("t", owner);
 
   Interrupt({"table", "detach", "t"}, owner.table(), false);
-  program_->Do(Attach("t", "t"));  // behind what is under way
+  program_->Do(Attach("t", "t"));  // waits for the detaching in progress
   ExpectEveryCustomer("t", owner);
 }
 
-TEST_F(AttachOnHBaseTest, TheDoctorFindsWhatIsAmiss) {
+TEST_F(AttachOnHBaseTest, DoctorReportsProblems) {
   Owner owner = NewOwner("t");
   ASSERT_EQ(owner.Create(), Status());
   program_->Do(Attach("t", "t"));
@@ -291,7 +293,8 @@ TEST_F(AttachOnHBaseTest, TheDoctorFindsWhatIsAmiss) {
                           HasSubstr("indexed as \"t\""), HasSubstr("LocalFileSystem"),
                           Not(HasSubstr("to do"))));
 
-  // The schema of a table was taken away and the rest was left, before a guard was loaded.
+  // Simulates a table whose schema was removed while other attributes stayed, before the guard was
+  // loaded.
   auto table = client_->Table(owner.table());
   ASSERT_TRUE(table.ok()) << table.status();
   program_->Do({"table", "detach", "t"});
@@ -306,7 +309,7 @@ TEST_F(AttachOnHBaseTest, TheDoctorFindsWhatIsAmiss) {
     if (finding["kind"] != "to do") continue;
     ++to_do;
     EXPECT_EQ(finding["subjects"], nlohmann::json::array({"table " + owner.table()}));
-    EXPECT_THAT(finding["text"].get<std::string>(), HasSubstr("no schema of ours"));
+    EXPECT_THAT(finding["text"].get<std::string>(), HasSubstr("no schema of Tamis"));
   }
   EXPECT_EQ(to_do, 1);
   EXPECT_THAT(program_->Fail(Attach("t", "t")), HasSubstr("table detach --hbase-table"));
@@ -314,7 +317,7 @@ TEST_F(AttachOnHBaseTest, TheDoctorFindsWhatIsAmiss) {
   program_->Do(Attach("t", "t"));
 }
 
-TEST_F(AttachOnHBaseTest, ASchemaIsNotTakenAwayAlone) {
+TEST_F(AttachOnHBaseTest, GuardRefusesToRemoveTheSchemaAlone) {
   Owner owner = NewOwner("t");
   ASSERT_EQ(owner.Create(), Status());
   program_->Do(Attach("t", "t"));
@@ -331,14 +334,15 @@ TEST_F(AttachOnHBaseTest, ASchemaIsNotTakenAwayAlone) {
   program_->Do({"table", "detach", "t"});
 }
 
-TEST_F(AttachOnHBaseTest, ACopyHasNoNameUntilItIsAttached) {
+TEST_F(AttachOnHBaseTest, CopyHasNoNameUntilItIsAttached) {
   Owner owner = NewOwner("Rates");
   ASSERT_EQ(owner.Create(), Status());
   ASSERT_EQ(owner.Fill(0, 20), Status());
   auto attach = Attach("rates", "Rates");
   attach.insert(attach.end(), {"--index", "customer"});
   program_->Do(attach);
-  // With all attributes, as clone_snapshot and clone_table_schema do. Its name comes first.
+  // Copies all attributes, as clone_snapshot and clone_table_schema do. The copy's name sorts
+  // first.
   auto description = client_->Table(owner.table());
   ASSERT_TRUE(description.ok()) << description.status();
   Owner copy = NewOwner("Backup_Rates");
@@ -375,7 +379,7 @@ TEST_F(AttachOnHBaseTest, ACopyHasNoNameUntilItIsAttached) {
               HasSubstr("it has no definition of its own"));
 }
 
-TEST_F(AttachOnHBaseTest, DropLeavesATableOfOthersUnlessItIsSaid) {
+TEST_F(AttachOnHBaseTest, DropKeepsAForeignTableUnlessForced) {
   Owner owner = NewOwner("Orders");
   ASSERT_EQ(owner.Create(), Status());
   ASSERT_EQ(owner.Fill(0, 5), Status());
@@ -387,13 +391,13 @@ TEST_F(AttachOnHBaseTest, DropLeavesATableOfOthersUnlessItIsSaid) {
   ExpectEveryCustomer("orders", owner);
   program_->Do({"table", "drop", "orders", "--delete-hbase-table"});
   EXPECT_EQ(client_->Table(owner.table()).status().code(), StatusCode::kNotFound);
-  // Tamis's own goes at once.
+  // A table that Tamis created is dropped without the option.
   program_->Do({"table", "create", "made", "--column", "id:int64", "--key", "id"});
   program_->Do({"table", "drop", "made"});
   EXPECT_EQ(client_->Table(name_space_ + ":made").status().code(), StatusCode::kNotFound);
 }
 
-TEST_F(AttachOnHBaseTest, ARunningCoordinatorFindsATableThatWasAttachedAgain) {
+TEST_F(AttachOnHBaseTest, RunningCoordinatorFindsATableThatWasAttachedAgain) {
   Owner owner = NewOwner("t");
   ASSERT_EQ(owner.Create(), Status());
   ASSERT_EQ(owner.Fill(0, 20), Status());
@@ -414,7 +418,7 @@ TEST_F(AttachOnHBaseTest, ARunningCoordinatorFindsATableThatWasAttachedAgain) {
       ++found;
     }
   };
-  // At most one search learns that the table it knows is gone.
+  // One search may fail before the coordinator learns that the table it knows is gone.
   const auto expect_soon = [&](size_t rows, const std::string& when) {
     auto found = count();
     if (!found.ok()) found = count();
@@ -432,11 +436,11 @@ TEST_F(AttachOnHBaseTest, ARunningCoordinatorFindsATableThatWasAttachedAgain) {
   expect_soon(0, "made anew");
 }
 
-TEST_F(AttachOnHBaseTest, RegionsTellTheirSizes) {
+TEST_F(AttachOnHBaseTest, StatusReportsRegionSizes) {
   Owner owner = NewOwner("t");
   ASSERT_EQ(owner.Create(), Status());
   constexpr int kMegabytes = 4;
-  for (int i = 0; i < kMegabytes; ++i) {  // in the first of the regions
+  for (int i = 0; i < kMegabytes; ++i) {  // in the first region
     auto put = hbase::Mutation::Put(Long(static_cast<uint64_t>(i)));
     put.Set("m", "large", std::string(1 << 20, 'x'));
     const auto done = client_->Mutate(owner.table(), std::move(put));
@@ -444,14 +448,14 @@ TEST_F(AttachOnHBaseTest, RegionsTellTheirSizes) {
   }
   program_->Do(Attach("t", "t"));
   uint64_t bytes = 0;
-  while (bytes == 0) {  // servers tell the master every few seconds
+  while (bytes == 0) {  // servers report to the master every few seconds
     bytes = nlohmann::json::parse(program_->Do({"status", "--json"}))["tables"][0]["size_bytes"];
   }
   EXPECT_GE(bytes, (kMegabytes - 1) << 20);
   EXPECT_LE(bytes, (kMegabytes + 4) << 20);
 }
 
-TEST_F(AttachOnHBaseTest, TableThatCannotBeAttachedIsRefusedWithTheRemedy) {
+TEST_F(AttachOnHBaseTest, RefusedAttachNamesTheRemedy) {
   Owner owner = NewOwner("t");
   ASSERT_EQ(owner.Create(), Status());
   ASSERT_EQ(owner.Fill(0, 20), Status());
@@ -495,7 +499,7 @@ TEST_F(AttachOnHBaseTest, TableThatCannotBeAttachedIsRefusedWithTheRemedy) {
 
   ASSERT_EQ(client_->DisableTable(owner.table()), Status());
   EXPECT_THAT(refused(Attach("t", "t")), HasSubstr("it is disabled"));
-  // Nothing of all that changed anything.
+  // The refused commands have changed nothing.
   const auto table = client_->Table(owner.table());
   ASSERT_TRUE(table.ok()) << table.status();
   EXPECT_FALSE(table->attributes.contains("tamis.schema"));

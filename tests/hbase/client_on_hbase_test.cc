@@ -1,5 +1,4 @@
-// The client against a real HBase: everything that it says, and every way in which a cluster fails
-// it.
+// The client against a real HBase: every kind of call, and every way in which a cluster fails.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +39,7 @@ class ClientOnHBaseTest : public testing::Test {
   }
 
   void TearDown() override {
-    // So that the next test has room; what failed is looked at in the logs.
+    // Free the cluster for the next test; the logs are enough to examine a failure.
     (void)client_->DisableTable(table_);
     (void)client_->DeleteTable(table_);
   }
@@ -56,7 +55,7 @@ class ClientOnHBaseTest : public testing::Test {
         .status();
   }
 
-  // Rows r0000, r0001, ..., with their numbers.
+  // Writes rows r0000, r0001, ... with their numbers as values.
   void Fill(int rows) {
     std::vector<Mutation> puts;
     for (int i = 0; i < rows; ++i) {
@@ -90,7 +89,7 @@ class ClientOnHBaseTest : public testing::Test {
     return regions.ok() ? *regions : std::vector<RegionPtr>();
   }
 
-  // A server that does not have the region.
+  // Returns a server that does not have the region.
   ServerName Other(const Region& region) {
     const auto cluster = client_->Cluster();
     EXPECT_TRUE(cluster.ok()) << cluster.status();
@@ -105,7 +104,7 @@ class ClientOnHBaseTest : public testing::Test {
   std::string table_;
 };
 
-TEST_F(ClientOnHBaseTest, WrittenRowIsRead) {
+TEST_F(ClientOnHBaseTest, WritesAreReadBack) {
   Create();
   EXPECT_EQ(Put("a", "1"), Status());
   EXPECT_EQ(Value("a"), "1");
@@ -126,7 +125,7 @@ TEST_F(ClientOnHBaseTest, WrittenRowIsRead) {
                                              .value = bytes}));
 }
 
-TEST_F(ClientOnHBaseTest, ColumnsVersionsTimesAndFiltersOfAGet) {
+TEST_F(ClientOnHBaseTest, GetSelectsColumnsVersionsTimesAndFilters) {
   ASSERT_EQ(client_->CreateTable(
                 {.name = table_,
                  .families = {{.name = "f", .attributes = {{"VERSIONS", "3"}}}, {.name = "g"}}}),
@@ -157,7 +156,7 @@ TEST_F(ClientOnHBaseTest, ColumnsVersionsTimesAndFiltersOfAGet) {
   EXPECT_EQ(values({}), "1");
 }
 
-TEST_F(ClientOnHBaseTest, IncrementAndAppendAnswerTheNewValue) {
+TEST_F(ClientOnHBaseTest, IncrementAndAppendReturnTheNewValue) {
   Create();
   for (int64_t i = 1; i <= 3; ++i) {
     const auto result = client_->Mutate(table_, Mutation::Increment("a").Add("f", "n", 5));
@@ -172,7 +171,7 @@ TEST_F(ClientOnHBaseTest, IncrementAndAppendAnswerTheNewValue) {
   EXPECT_EQ(result->row.Find("f", "t"), "xy");
 }
 
-TEST_F(ClientOnHBaseTest, ConditionsAndChangesThatAreMadeTogether) {
+TEST_F(ClientOnHBaseTest, ConditionsAndAtomicRowChangesWork) {
   Create();
   const auto put_if = [&](const std::string& value, Condition condition) {
     const auto result = client_->Mutate(table_, Mutation::Put("a").Set("f", "q", value),
@@ -209,7 +208,7 @@ TEST_F(ClientOnHBaseTest, ConditionsAndChangesThatAreMadeTogether) {
             StatusCode::kInvalidArgument);
 }
 
-TEST_F(ClientOnHBaseTest, ABatchOverManyRegionsAnswersEachForItself) {
+TEST_F(ClientOnHBaseTest, BatchOverManyRegionsReturnsAResultForEach) {
   Create({"r0020", "r0040", "r0060", "r0080"});
   Fill(100);
   std::vector<Get> gets;
@@ -237,7 +236,7 @@ TEST_F(ClientOnHBaseTest, ABatchOverManyRegionsAnswersEachForItself) {
   EXPECT_EQ(client_->Get(table_, {.row = "n"})->Find("f", "n"), seven);
 }
 
-TEST_F(ClientOnHBaseTest, ScansGoOverRegionsBothWays) {
+TEST_F(ClientOnHBaseTest, ScansCrossRegionsInBothDirections) {
   Create({"r0020", "r0040", "r0060"});
   Fill(80);
   std::vector<std::string> all;
@@ -263,7 +262,7 @@ TEST_F(ClientOnHBaseTest, ScansGoOverRegionsBothWays) {
   EXPECT_EQ(Keys({.reversed = true, .limit = 45})->back(), "r0035");
 }
 
-TEST_F(ClientOnHBaseTest, FiltersOfAScan) {
+TEST_F(ClientOnHBaseTest, ScanAppliesFilters) {
   Create({"r0010"});
   Fill(20);
   ASSERT_TRUE(client_->Mutate(table_, Mutation::Put("x").Set("f", "other", "")).ok());
@@ -280,10 +279,10 @@ TEST_F(ClientOnHBaseTest, FiltersOfAScan) {
                                             Filter::Value({"f", "q"}, Compare::kEqual, "3")})}),
               testing::Contains("x"));
   EXPECT_THAT(*Keys({.filter = Filter::All({Filter::FirstKeyOnly(), Filter::Page(2)})}),
-              ElementsAre("r0000", "r0001", "r0010", "r0011"));  // two of each region
+              ElementsAre("r0000", "r0001", "r0010", "r0011"));  // two rows of each region
 }
 
-TEST_F(ClientOnHBaseTest, ARowThatComesInPartsIsJoined) {
+TEST_F(ClientOnHBaseTest, JoinsARowThatArrivesInParts) {
   Create();
   for (const std::string row : {"a", "b"}) {
     Mutation put = Mutation::Put(row);
@@ -306,7 +305,7 @@ TEST_F(ClientOnHBaseTest, ARowThatComesInPartsIsJoined) {
   EXPECT_EQ(bounded.status().code(), StatusCode::kResourceExhausted) << bounded.status();
 }
 
-TEST_F(ClientOnHBaseTest, TablesAndNamespaces) {
+TEST_F(ClientOnHBaseTest, ManagesTablesAndNamespaces) {
   const std::string space = "space_of_tests";
   ASSERT_EQ(client_->CreateNamespace(space), Status());
   EXPECT_EQ(client_->CreateNamespace(space).code(), StatusCode::kAlreadyExists);
@@ -346,7 +345,7 @@ TEST_F(ClientOnHBaseTest, TablesAndNamespaces) {
   ASSERT_EQ(client_->DeleteNamespace(space), Status());
 }
 
-TEST_F(ClientOnHBaseTest, StateOfTheCluster) {
+TEST_F(ClientOnHBaseTest, ReportsTheStateOfTheCluster) {
   const auto cluster = client_->Cluster();
   ASSERT_TRUE(cluster.ok()) << cluster.status();
   EXPECT_EQ(cluster->servers.size(), 3u);
@@ -356,7 +355,7 @@ TEST_F(ClientOnHBaseTest, StateOfTheCluster) {
   EXPECT_TRUE(client_->Balance().ok());
 }
 
-TEST_F(ClientOnHBaseTest, TheExampleRuns) {
+TEST_F(ClientOnHBaseTest, ExampleRuns) {
   const std::string command = std::string(TAMIS_EXAMPLE) + " " + LocalHBase::Get().addresses();
   FILE* pipe = popen(command.c_str(), "r");
   std::string output;
@@ -368,7 +367,7 @@ TEST_F(ClientOnHBaseTest, TheExampleRuns) {
 
 // ---- Faults.
 
-TEST_F(ClientOnHBaseTest, RegionsAreFollowedThroughSplitMoveMergeAndKill) {
+TEST_F(ClientOnHBaseTest, FollowsRegionsThroughSplitMoveMergeAndKill) {
   Create({"r0050", "r0075"});
   Fill(100);
   ASSERT_EQ(Regions().size(), 3u);
@@ -389,7 +388,7 @@ TEST_F(ClientOnHBaseTest, RegionsAreFollowedThroughSplitMoveMergeAndKill) {
   read_all();
   auto after = client_->counts();
   EXPECT_EQ(after.hints_taken, before.hints_taken + 1);
-  EXPECT_EQ(after.meta_lookups, before.meta_lookups);  // the old server said where it went
+  EXPECT_EQ(after.meta_lookups, before.meta_lookups);  // the old server named the new one
   EXPECT_EQ(Regions()[1]->server, to);
 
   ASSERT_EQ(client_->MergeRegions({*regions[2], *regions[3]}), Status());
@@ -402,10 +401,11 @@ TEST_F(ClientOnHBaseTest, RegionsAreFollowedThroughSplitMoveMergeAndKill) {
   read_all();
   LocalHBase::Get().Run("start " + role);
   read_all();
-  EXPECT_EQ(client_->counts().meta_table_scans, scans);  // keys only, never the whole table
+  // single keys were read, never the whole table
+  EXPECT_EQ(client_->counts().meta_table_scans, scans);
 }
 
-TEST_F(ClientOnHBaseTest, AServerKilledInMidCall) {
+TEST_F(ClientOnHBaseTest, SurvivesAServerKilledDuringCalls) {
   Create({"r0050"});
   Fill(100);
   const ServerName server = Regions()[0]->server;
@@ -441,8 +441,8 @@ TEST_F(ClientOnHBaseTest, AServerKilledInMidCall) {
   client_->Mutate(table_, Mutation::Increment("p").Add("f", "n", 1), {},
                   [&](const Result<MutateResult>& r) { ended([&] { increment = r; }); });
   {
-    // The calls are on their way when the paused server's machine has them; one turn of the
-    // client's thread later.
+    // The calls have been sent when they are in the buffers of the paused server's machine; that
+    // takes one more turn of the client's thread.
     client_->counts();
     LocalHBase::Get().Run("kill " + role);
     std::unique_lock lock(mutex);
@@ -466,7 +466,7 @@ TEST_F(ClientOnHBaseTest, AServerKilledInMidCall) {
   LocalHBase::Get().Run("start " + role);
 }
 
-TEST_F(ClientOnHBaseTest, ASplitAndAMoveUnderAScan) {
+TEST_F(ClientOnHBaseTest, ScanSurvivesASplitAndAMove) {
   Create({"r0050"});
   Fill(100);
   for (const bool reversed : {false, true}) {
@@ -495,7 +495,7 @@ TEST_F(ClientOnHBaseTest, ASplitAndAMoveUnderAScan) {
   }
 }
 
-TEST_F(ClientOnHBaseTest, AScannerWhoseLeaseIsOver) {
+TEST_F(ClientOnHBaseTest, ScanContinuesAfterItsLeaseExpired) {
   Create();
   Fill(100);
   const auto stream = client_->Scan(table_, {.rows_per_call = 60});
@@ -508,10 +508,10 @@ TEST_F(ClientOnHBaseTest, AScannerWhoseLeaseIsOver) {
   EXPECT_EQ(rows->front().key(), "r0060");
 }
 
-TEST_F(ClientOnHBaseTest, MoreCallsThanTheQueueHolds) {
+TEST_F(ClientOnHBaseTest, SurvivesMoreCallsThanTheQueueHolds) {
   Create();
   Fill(10);
-  // A window so large that it is no help: the server's queue holds a hundred.
+  // The window does not limit these calls; the server's queue holds a hundred.
   auto eager = Client::Open({.addresses = LocalHBase::Get().addresses(), .window = 5000});
   ASSERT_TRUE(eager.ok());
   std::mutex mutex;
@@ -530,7 +530,7 @@ TEST_F(ClientOnHBaseTest, MoreCallsThanTheQueueHolds) {
   EXPECT_EQ(failed, 0);
 }
 
-TEST_F(ClientOnHBaseTest, ARequestThatIsTooLarge) {
+TEST_F(ClientOnHBaseTest, TooLargeRequestIsRefused) {
   Create();
   const Status refused = Put("a", std::string(5 << 20, 'v'));  // the server allows 4 MiB here
   EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument) << refused;
@@ -545,13 +545,13 @@ TEST_F(ClientOnHBaseTest, ARequestThatIsTooLarge) {
   EXPECT_EQ(Value("a"), "small");
 }
 
-TEST_F(ClientOnHBaseTest, WithoutAMasterRowsAreThereAndTablesWait) {
+TEST_F(ClientOnHBaseTest, WithoutAMasterRowsWorkAndTableChangesWait) {
   Create();
   Fill(10);
   LocalHBase::Get().Run("kill master");
   EXPECT_EQ(Value("r0003"), "3");
   EXPECT_EQ(Put("r0003", "new"), Status());
-  // A new client needs no master, either.
+  // A new client does not need the master, either.
   auto fresh = Client::Open({.addresses = LocalHBase::Get().addresses()});
   EXPECT_TRUE((*fresh)->Get(table_, {.row = "r0003"}).ok());
   Status split = Cancelled("not yet");
@@ -563,7 +563,7 @@ TEST_F(ClientOnHBaseTest, WithoutAMasterRowsAreThereAndTablesWait) {
   EXPECT_EQ(Regions().size(), 2u);
 }
 
-TEST_F(ClientOnHBaseTest, WrongTableWrongFamilyWrongRow) {
+TEST_F(ClientOnHBaseTest, WrongTableFamilyOrRowIsAnError) {
   Create();
   const auto no_table = client_->Get("no_such_table", {.row = "a"});
   EXPECT_EQ(no_table.status().code(), StatusCode::kNotFound);
@@ -579,7 +579,7 @@ TEST_F(ClientOnHBaseTest, WrongTableWrongFamilyWrongRow) {
   EXPECT_EQ(Put(std::string(40000, 'r'), "v").code(), StatusCode::kInvalidArgument);
 }
 
-TEST_F(ClientOnHBaseTest, AServiceThatIsNotThere) {
+TEST_F(ClientOnHBaseTest, MissingServiceIsAnError) {
   Create();
   const ServiceCall call{.service = "tamis.pb.Nothing", .method = "Ask", .request = "?"};
   const auto of_region = client_->Exec(table_, "a", call);

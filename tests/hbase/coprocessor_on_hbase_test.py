@@ -1,5 +1,5 @@
-"""The jar on a real cluster: what is done to tables and indexes, plain clients through splits, merges and moves with a
-coordinator that listens, users with and without rights, servers that have lost their regions and do not know it, many writers at few handlers.
+"""The jar on a real cluster: schema changes; plain clients during splits, merges and moves, with a polling coordinator;
+users with and without rights; servers that have lost their regions without noticing; many writers on few handlers.
 
 usage: coprocessor_on_hbase_test.py HBASE_LOCAL COPROCESSOR DIRECTORY [SECONDS [SEED]]
 
@@ -21,8 +21,8 @@ CLASSES = os.path.join(MODULE, "server", "target", "test-classes")
 OPENED = ["java.io", "java.nio", "sun.nio.ch", "java.lang", "jdk.internal.ref", "java.lang.reflect", "java.util",
           "java.util.concurrent", "java.net"]
 GUARD = "tamis.hbase.SchemaGuard"
-ROW_MISSED = 3  # what a drive ends with then, and then only
-# Beyond SECONDS, for a drive that waits for what does not come.
+ROW_MISSED = 3  # the exit code of a drive that missed a row, and of no other failure
+# Time beyond SECONDS for a drive that waits in vain.
 PATIENCE = 900
 ACCESS = "org.apache.hadoop.hbase.security.access.AccessController"
 
@@ -45,7 +45,7 @@ class CoprocessorTest(unittest.TestCase):
         command = (["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx512m"]
                    + ["--add-opens=java.base/%s=ALL-UNNAMED" % module for module in OPENED]
                    + ["-cp", path, "tamis.hbase." + name, *words])
-        # A file keeps what was said until then, too.
+        # With a file, the output before a timeout is kept, too.
         with tempfile.TemporaryFile("w+") as out:
             try:
                 ended = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
@@ -62,13 +62,14 @@ class CoprocessorTest(unittest.TestCase):
         self.drive("ClusterDrive", SECONDS, SEED, "poll")
 
     def test_zombies(self):
-        """A server that has lost its regions and does not know it. Its own reports to the master are so rare
-        that it does not hear of that by them."""
+        """A server that has lost its regions without noticing. It reports to the master so rarely that it does not
+        learn of the loss that way."""
         local("start", "3", "--hdfs", "--cuts", "--jar", JAR, "-D", "hbase.coprocessor.master.classes=" + GUARD,
               "-D", "hbase.regionserver.msginterval=20000")
         self.drive("ZombieDrive", TOOL, DIRECTORY, "pause")
         self.drive("ZombieDrive", TOOL, DIRECTORY, "cut")
-        # Without the log's fence: the session lives, and what it proves is wrong. Its own report ends that.
+        # Disable the fence of the log: the session is alive, but its proof of ownership is wrong.
+        # The server's own report ends that state.
         servers = ["rs1", "rs2", "rs3"]
         local("stop", *servers)
         local("start", *servers, "-D", "tamis.faults=PROOF_WITHOUT_FENCE", "-D", "hbase.regionserver.msginterval=60000")
@@ -81,8 +82,8 @@ class CoprocessorTest(unittest.TestCase):
         self.drive("ClusterDrive", SECONDS, SEED, "poll", TOOL, DIRECTORY)
 
     def test_few_handlers(self):
-        """Fifty writers at two handlers, and what the server's beans tell of it. Without waiting for them, coordinators
-        miss rows."""
+        """Fifty writers on two handlers, and the server's JMX metrics. If puts do not wait for coordinators,
+        coordinators miss rows."""
         local("start", "1", "--jar", JAR, "-D", "hbase.coprocessor.master.classes=" + GUARD,
               "-D", "hbase.regionserver.handler.count=2", "-D", "hbase.regionserver.info.port=0",
               "-D", "hbase.regionserver.info.bindAddress=127.0.0.1")

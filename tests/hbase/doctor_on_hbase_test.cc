@@ -1,5 +1,5 @@
-// An HBase without the jar, set up as Tamis cannot use it: what the doctor says of it, and that no
-// table is made or attached there.
+// An HBase without the jar, set up in a way that Tamis cannot use: the report of the doctor, and
+// the refusal to create or attach tables.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-TEST(DoctorOnHBaseTest, WithoutTheJarNothingIsIndexed) {
+TEST(DoctorOnHBaseTest, RefusesToIndexWithoutTheJar) {
   const std::string addresses = LocalHBase::Get().addresses();
   const Program program(TAMIS_PROGRAM, "hbase://" + addresses);
   EXPECT_THAT(program.Fail({"doctor"}),
@@ -29,7 +29,7 @@ TEST(DoctorOnHBaseTest, WithoutTheJarNothingIsIndexed) {
               AllOf(HasSubstr("region server "), HasSubstr("does not load the jar")));
   EXPECT_THAT(program.Fail({"table", "create", "u", "--column", "id", "--key", "id"}),
               HasSubstr("does not load the jar"));
-  // Nothing was made, and the servers are all there.
+  // No table was created or changed, and all servers are alive.
   const auto tables = (*client)->Tables();
   ASSERT_TRUE(tables.ok()) << tables.status();
   ASSERT_EQ(tables->size(), 1u);
@@ -40,7 +40,7 @@ TEST(DoctorOnHBaseTest, WithoutTheJarNothingIsIndexed) {
   EXPECT_TRUE(state->dead_servers.empty());
 }
 
-TEST(DoctorOnHBaseTest, NamesOfServersComeWithoutTheirLoads) {
+TEST(DoctorOnHBaseTest, ListsServerNamesWithoutLoads) {
   const auto client = hbase::Client::Open({.addresses = LocalHBase::Get().addresses()});
   ASSERT_TRUE(client.ok()) << client.status();
   const auto all = (*client)->Cluster();

@@ -1,5 +1,5 @@
-"""The messages of tamis/hbase/wire.proto are HBase's own: each field has the number and the kind of the
-field of that name in the .proto files inside of HBase's jar.
+"""Checks that the messages of tamis/hbase/wire.proto match HBase's own: each field has the number and the kind of
+the field with the same name in the .proto files in HBase's jar.
 
 usage: field_numbers_test.py HBASE_LOCAL DIRECTORY WIRE_PROTO
 """
@@ -11,13 +11,13 @@ import zipfile
 
 TOOL, DIRECTORY, WIRE = sys.argv[1:]
 
-# Names of ours for messages that HBase has under several, all alike.
+# Names in wire.proto that stand for several identical messages of HBase.
 SAME = {"EnableTableRequest": ["EnableTableRequest", "DisableTableRequest", "DeleteTableRequest"],
         "CreateTableResponse": ["CreateTableResponse", "ModifyTableResponse", "EnableTableResponse",
                                 "DisableTableResponse", "DeleteTableResponse", "SplitTableRegionResponse",
                                 "MergeTableRegionsResponse", "CreateNamespaceResponse",
                                 "DeleteNamespaceResponse"]}
-# On the wire an enum is an int32, and bytes are what a string is.
+# The wire encodes an enum like an int32, and a string like bytes.
 WIRE_KIND = {"bool": "varint", "int32": "varint", "int64": "varint", "uint32": "varint",
              "uint64": "varint", "double": "fixed64", "string": "length", "bytes": "length"}
 
@@ -39,7 +39,7 @@ def definitions(text):
             at, inner = end, body[match.end():end - 1]
             name = match.group(2)
             if match.group(1) == "enum":
-                # Several messages have an enum of one name inside.
+                # Several messages contain an enum of the same name.
                 enums.setdefault(name, []).append(
                     {value: int(number) for value, number in
                      re.findall(r"(\w+)\s*=\s*(-?\d+)\s*(?:\[[^]]*\])?;", inner)})
@@ -103,7 +103,7 @@ def main():
         sys.exit("%d faults in %d fields" % (len(found), fields))
     if fields < 250:
         sys.exit("only %d fields were read: this test is broken" % fields)
-    # And it finds what it is for.
+    # The test itself finds planted faults.
     for right, wrong in (("uint64 next_call_seq = 6", "uint64 next_call_seq = 7"),
                          ("repeated Cell cell = 1", "optional Cell cell = 1"),
                          ("optional uint64 scanner_id = 3", "optional bytes scanner_id = 3"),

@@ -1,5 +1,5 @@
-// HBase's own Bloom filters in the files of an indexed table: how many files a lookup need not
-// read, by HBase's counters, with them and without.
+// HBase's own Bloom filters in the files of an indexed table: the number of files that a look-up
+// skips, by HBase's counters, with and without the filters.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ class FileFiltersTest : public testing::Test {
 
   static std::string KeyOf(int row) { return "k" + std::to_string(100'000 + row); }
 
-  // Files that all hold keys from the whole range, as they come of flushes.
+  // Writes files that each hold keys from the whole range, as flushes do.
   void Fill(const std::string& table) {
     for (int file = 0; file < kFiles; ++file) {
       std::vector<hbase::Mutation> puts;
@@ -88,7 +88,7 @@ class FileFiltersTest : public testing::Test {
     }
     return counted;
   }
-  // One lookup, of many, by key, or by the index of a value.
+  // Returns the average counts of one look-up, by key or by the index on the value.
   Counted Look(const std::string& table, bool by_index) {
     const Counted before = Count(table);
     std::string sql;
@@ -111,13 +111,13 @@ class FileFiltersTest : public testing::Test {
   std::unique_ptr<Program> program_;
 };
 
-TEST_F(FileFiltersTest, ALookupReadsOneFileOfMany) {
+TEST_F(FileFiltersTest, LookupReadsOneFileOfMany) {
   for (const char* table : {"with", "without"}) {
     program_->Do({"table", "create", table, "--column", "id", "--column", "v=d:v:text", "--key",
                   "id:rest", "--index", "v"});
     auto description = client_->Table(std::string("files:") + table);
     ASSERT_TRUE(description.ok()) << description.status();
-    // The files are left as they are.
+    // Disable compactions, so that all files remain.
     description->configuration["hbase.hstore.compactionThreshold"] = "100";
     description->attributes["COMPACTION_ENABLED"] = "false";
     for (hbase::FamilySchema& family : description->families) {
@@ -138,7 +138,7 @@ TEST_F(FileFiltersTest, ALookupReadsOneFileOfMany) {
                   std::string_view(table) == "with" ? "ROW" : "NONE", counted.asked,
                   counted.said_no, counted.missing);
       if (std::string_view(table) == "with") {
-        // A file whose first or last key tells it already is not asked.
+        // HBase skips a file by its first and last key without a filter probe.
         EXPECT_GE(counted.asked, kFiles - 0.5);
         EXPECT_GE(counted.said_no, 0.9 * (counted.asked - 1));
       } else {
@@ -147,7 +147,7 @@ TEST_F(FileFiltersTest, ALookupReadsOneFileOfMany) {
       }
     }
   }
-  // The program tells the same, of servers.
+  // The program's status reports the same counts per server.
   const Counted with = Count("with"), without = Count("without");
   Counted told;
   const auto status = nlohmann::json::parse(program_->Do({"status", "--json"}));

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is in the jar that HBase loads: classes for Java 8, all of them ours, and what they name.
+"""Checks the jar that HBase loads: it contains only classes of Tamis, for Java 8, that refer only to allowed classes.
 
 usage: jar_content_test.py DIRECTORY_OF_THE_JAR
 """
@@ -15,16 +15,16 @@ import zipfile
 DIRECTORY = sys.argv.pop(1)
 
 JAVA_8 = 52
-# Names that a class may use: Java, HBase with its dependencies, and the jar itself.
+# Prefixes that a class may refer to: Java, HBase and the libraries it ships, and the jar itself.
 ALL_MAY_NAME = ("java/", "javax/", "sun/misc/", "sun/nio/ch/", "tamis/")
 HBASE_MAY_NAME = ("org/apache/hadoop/", "org/apache/zookeeper/", "org/slf4j/")
-# HBase's endpoints speak its own protobuf, under its own name; messages of ours never do.
+# HBase's endpoints use its own, unshaded protobuf; classes outside of tamis/hbase must not.
 ENDPOINT_MAY_NAME = ("com/google/protobuf/",)
 SIZES = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 17: 4, 18: 4}
 
 
 def read_class(data):
-    """Its version, and the classes that its pool of constants names."""
+    """Returns the class file's major version and the classes that its constant pool names."""
     magic, _, major, count = struct.unpack_from(">IHHH", data)
     if magic != 0xCAFEBABE:
         raise ValueError("not a class file")
@@ -76,7 +76,7 @@ def faults(jar):
 
 
 def class_file(major, *named):
-    """The least that read_class reads."""
+    """The smallest class file that read_class can parse."""
     pool = b""
     for i, name in enumerate(named):
         pool += struct.pack(">BH", 1, len(name)) + name.encode() + struct.pack(">BH", 7, 2 * i + 1)
@@ -91,7 +91,7 @@ def jar_with(name, data):
 
 
 class JarContentTest(unittest.TestCase):
-    def test_the_jar_holds_what_is_ours_for_java_8(self):
+    def test_jar_holds_only_own_classes_for_java_8(self):
         jars = glob.glob(os.path.join(DIRECTORY, "tamis-coprocessor-[0-9]*.jar"))
         self.assertEqual(len(jars), 1, jars)
         self.assertEqual(faults(jars[0]), [])
@@ -103,7 +103,7 @@ class JarContentTest(unittest.TestCase):
                       "tamis/shaded/openhft/hashing/LongHashFunction.class"):
             self.assertIn(there, names)
 
-    def test_class_that_does_not_belong_there_is_found(self):
+    def test_foreign_content_is_found(self):
         self.assertEqual(faults(jar_with("tamis/table/A.class", class_file(52, "java/lang/Object"))), [])
         for name, data, why in (
                 ("tamis/table/A.class", class_file(55), "is for Java 11"),

@@ -1,4 +1,4 @@
-"""tools/hbase-local: starts a real HBase, ends, cuts and revives its parts, and touches nothing else.
+"""tools/hbase-local starts a real HBase, kills, cuts off and restarts its parts, and touches nothing else.
 
 usage: launcher_test.py HBASE_LOCAL DIRECTORY
 """
@@ -21,7 +21,7 @@ def run(*words, directory=DIRECTORY):
 
 
 def ask_registry(ip, port, seconds=10):
-    """The cluster's id: HBase's server answers six letters with it. An OSError when it does not."""
+    """Returns the cluster's id, with which a server answers the preamble "Regist". Raises OSError if it does not."""
     with socket.create_connection((ip, port), timeout=seconds) as there:
         there.settimeout(seconds)
         there.sendall(b"Regist")
@@ -55,7 +55,7 @@ class LauncherTest(unittest.TestCase):
     def states(self):
         return {role: row["state"] for role, row in self.status().items()}
 
-    def test_a_life(self):
+    def test_life_cycle(self):
         said = self.expect("start", "2", "--hdfs", "--cuts")
         roles = ["wires", "namenode", "datanode", "zk", "master", "rs1", "rs2"]
         self.assertEqual(self.states(), dict.fromkeys(roles, "up"))
@@ -65,12 +65,12 @@ class LauncherTest(unittest.TestCase):
         self.assertIn(self.expect("addresses").strip(), said)
         cluster = ask_registry("127.0.0.1", ports["rs1"])
 
-        with self.subTest("what runs is not started again"):
+        with self.subTest("running servers are not started again"):
             pids = {role: row["pid"] for role, row in self.status().items()}
             self.expect("start")
             self.assertEqual(pids, {role: row["pid"] for role, row in self.status().items()})
 
-        with self.subTest("kill, and start of one"):
+        with self.subTest("kill and start one server"):
             self.expect("kill", "rs2")
             self.assertEqual(self.states()["rs2"], "down")
             with self.assertRaises(OSError):
@@ -87,7 +87,7 @@ class LauncherTest(unittest.TestCase):
             self.expect("resume", "rs1")
             self.assertEqual(ask_registry("127.0.0.1", ports["rs1"]), cluster)
 
-        with self.subTest("cut and heal: the master's way, not the clients'"):
+        with self.subTest("cut and heal: the master loses its connection, clients do not"):
             self.assertEqual(ask_registry("127.0.0.2", ports["rs1"]), cluster)
             self.expect("cut", "master", "rs1")
             with self.assertRaises(ConnectionError):
@@ -101,7 +101,7 @@ class LauncherTest(unittest.TestCase):
             self.assertEqual(ask_registry("127.0.0.2", ports["rs1"]), cluster)
             self.assertIn("nothing to cut between rs1 and rs2", self.refused("cut", "rs1", "rs2"))
 
-        with self.subTest("a pid that is somebody else's by now is left alone"):
+        with self.subTest("a pid reused by another process is left alone"):
             with subprocess.Popen(["sleep", "1000"]) as other:
                 path = os.path.join(DIRECTORY, "state.json")
                 with open(path, encoding="utf-8") as file:
@@ -134,7 +134,7 @@ class LauncherTest(unittest.TestCase):
         self.assertIn("no /nowhere.jar", self.refused("start", "--jar", "/nowhere.jar"))
         self.assertIn("without --cuts", self.refused("cut", "master", "rs1"))
 
-    def test_files_of_other_programs_are_left_alone(self):
+    def test_foreign_directory_is_left_alone(self):
         with tempfile.TemporaryDirectory() as directory:
             kept = os.path.join(directory, "log", "kept")
             os.mkdir(os.path.dirname(kept))
@@ -146,7 +146,7 @@ class LauncherTest(unittest.TestCase):
                 self.assertIn("give another --directory", done.stderr)
             self.assertTrue(os.path.exists(kept))
 
-    def test_clean_of_what_never_ran(self):
+    def test_clean_before_the_first_start(self):
         with tempfile.TemporaryDirectory() as parent:
             directory = os.path.join(parent, "cluster")
             self.assertEqual(run("clean", directory=directory).returncode, 0)
@@ -155,7 +155,7 @@ class LauncherTest(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(os.listdir(directory), ["lock"])
 
-    def test_a_failed_start_names_the_log(self):
+    def test_failed_start_names_the_log(self):
         directory = DIRECTORY + ".failing"
         done = run("start", "1", "-D", "hbase.zookeeper.property.dataDir=/dev/null/zk", directory=directory)
         self.assertNotEqual(done.returncode, 0)

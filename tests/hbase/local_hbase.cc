@@ -10,14 +10,15 @@
 namespace tamis {
 namespace {
 
-std::string added_words;  // for the start
+std::string added_words;  // extra arguments of "start"
 
 struct Output {
   int status;
   std::string text;
 };
 
-// One that runs already, and is left as it is: for who tries something again and again.
+// The directory of a cluster that is already running and is used unchanged; speeds up repeated
+// runs.
 const char* RunningDirectory() { return std::getenv("TAMIS_HBASE_RUNNING"); }
 
 Output RunTool(const std::string& words) {
@@ -36,7 +37,7 @@ Output RunTool(const std::string& words) {
 class Cleanup : public testing::Environment {
  public:
   void TearDown() override {
-    // After a failure the logs are kept.
+    // After a failure, keep the logs.
     RunTool(testing::UnitTest::GetInstance()->Passed() ? "clean" : "stop");
   }
 };
@@ -55,7 +56,7 @@ LocalHBase::LocalHBase() {
     testing::AddGlobalTestEnvironment(new Cleanup);
   }
   addresses_ = RunTool("addresses").text;
-  addresses_.pop_back();  // the end of the line
+  addresses_.pop_back();  // the newline
 }
 
 LocalHBase& LocalHBase::Get() {

@@ -1,4 +1,4 @@
-// The real HBase of a test program: started by tools/hbase-local, deleted at the end.
+// The real HBase of a test program: started with tools/hbase-local, deleted at the end.
 #pragma once
 
 #include <string>
@@ -7,24 +7,23 @@ namespace tamis {
 
 class LocalHBase {
  public:
-  // Starts three region servers, anew. Ends the program when they do not start. With
-  // TAMIS_HBASE_RUNNING=DIRECTORY it takes the cluster that runs there, as it is.
+  // Starts a new cluster of three region servers; ends the program if that fails. With
+  // TAMIS_HBASE_RUNNING=DIRECTORY it uses the cluster that runs there instead, unchanged.
   static LocalHBase& Get();
-  // Further words for that start; before the first Get. Nothing comes of them where none is
-  // started.
+  // Adds arguments to that start. Call it before the first Get; ignored if no cluster is started.
   static void AddToStart(const std::string& words);
 
   const std::string& addresses() const { return addresses_; }
   static std::string Directory();
-  // hbase-local with these words; fails the test when it fails.
+  // Runs hbase-local with these arguments and returns its output; the test fails if it fails.
   std::string Run(const std::string& words) const;
-  // The same, when it may fail.
+  // The same, but a failure is allowed. Returns whether it succeeded.
   bool Try(const std::string& words) const;
-  // Starts all servers that are down, in one go.
+  // Starts all servers that are down, with one command.
   void StartAll() const { Run("start"); }
   // The role of the server on this port: "rs2".
   std::string RoleOf(unsigned port) const;
-  std::string FindRole(unsigned port) const;           // empty: there is none
+  std::string FindRole(unsigned port) const;           // empty: no such server
   std::string StateOf(const std::string& role) const;  // "up", "paused" or "down"
 
  private:

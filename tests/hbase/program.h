@@ -1,4 +1,4 @@
-// The program `tamis` on the real HBase of a test.
+// The program `tamis`, run on the real HBase of a test.
 #pragma once
 
 #include <string>
@@ -8,21 +8,21 @@ namespace tamis {
 
 struct Ended {
   int code = 0;
-  std::string output;  // of both kinds
+  std::string output;  // standard output and standard error
 };
 
 class Program {
  public:
-  // Runs the program on the store `hbase://ADDRESSES/NAMESPACE`.
+  // `store` is "hbase://ADDRESSES/NAMESPACE".
   Program(std::string program, std::string store)
       : program_(std::move(program)), store_(std::move(store)) {}
 
   Ended Run(const std::vector<std::string>& words) const;
-  // Its output; the test fails when the program fails.
+  // Returns the output; the test fails if the program fails.
   std::string Do(const std::vector<std::string>& words) const;
-  // Its output; the test fails unless the program ends with this code.
+  // Returns the output; the test fails unless the program exits with this code.
   std::string Fail(const std::vector<std::string>& words, int code = 1) const;
-  // Started, with its output thrown away: its process.
+  // Starts the program, discards its output, and returns its process id.
   int Start(const std::vector<std::string>& words) const;
 
  private:

@@ -1,5 +1,5 @@
-// A real HBase that asks who may do what (AccessController): what the program says to a user who
-// may not.
+// A real HBase that checks rights (AccessController): the program's messages for a user without
+// rights.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ class RightsOnHBaseTest : public testing::Test {
   static std::string Store() { return "hbase://" + LocalHBase::Get().addresses() + "/rights"; }
 };
 
-TEST_F(RightsOnHBaseTest, TheDoctorTellsWhoMayNotAskWhatItTakes) {
+TEST_F(RightsOnHBaseTest, DoctorNamesTheMissingRight) {
   EXPECT_THAT(AsOwner().Do({"doctor"}),
               AllOf(HasSubstr("has the jar of version"), HasSubstr("is indexed as \"t\""),
                     Not(HasSubstr("to do"))));
@@ -46,15 +46,15 @@ TEST_F(RightsOnHBaseTest, TheDoctorTellsWhoMayNotAskWhatItTakes) {
   EXPECT_THAT(told,
               AllOf(HasSubstr("does not tell this user what it loads"),
                     HasSubstr("the right to administrate all of HBase"),
-                    HasSubstr("grant 'USER', 'A'"), HasSubstr("of others nothing is said here"),
-                    // Facts that it may not see are not reported.
+                    HasSubstr("grant 'USER', 'A'"), HasSubstr("this report does not cover them"),
+                    // The doctor makes no claim about a server that it could not query.
                     Not(HasSubstr("does not load the jar")), Not(HasSubstr("has the jar"))));
-  // Each process, in one sentence.
+  // One sentence for each process.
   EXPECT_THAT(told, HasSubstr("master "));
   EXPECT_THAT(told, HasSubstr("region server "));
 }
 
-TEST_F(RightsOnHBaseTest, MissingRightIsNamed) {
+TEST_F(RightsOnHBaseTest, RefusedCommandsNameTheMissingRight) {
   const std::vector<std::vector<std::string>> commands = {
       {"table", "create", "u", "--column", "id:int64", "--key", "id"},
       {"table", "attach", "u", "--hbase-table", "rights:t", "--key", "id", "--column",
@@ -67,12 +67,13 @@ TEST_F(RightsOnHBaseTest, MissingRightIsNamed) {
                 AllOf(HasSubstr("Insufficient permissions (user=mallory"),
                       AnyOf(HasSubstr("action=CREATE"), HasSubstr("action=ADMIN"))));
   }
-  // To whom HBase does not show a table's description there is none.
+  // HBase hides the table's description from this user, so the table does not exist for the
+  // program.
   for (const char* sql : {"SELECT * FROM t WHERE v = 'secret'", "SELECT * FROM t",
                           "INSERT INTO t VALUES (2, 'mine')"}) {
     EXPECT_THAT(AsMallory().Fail({"sql", sql}), HasSubstr("no such table: t"));
   }
-  // None of it was done.
+  // The refused commands have changed nothing.
   const std::string rows = AsOwner().Do({"sql", "--format", "csv", "SELECT * FROM t"});
   EXPECT_THAT(rows, AllOf(HasSubstr("1,secret"), Not(HasSubstr("mine"))));
   AsOwner().Do({"table", "drop", "t"});

@@ -1,5 +1,5 @@
-// A real HBase that listens to nothing but TLS, and wants a certificate of its clients: client and
-// program work inside of it, and whoever does not belong there is told why.
+// A real HBase that accepts only TLS connections with a client certificate: the client and the
+// program work over TLS, and refused clients get the reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,14 +23,14 @@ class TlsOnHBaseTest : public testing::Test {
  protected:
   TlsOnHBaseTest() : addresses_(LocalHBase::Get().addresses()) {
     store_ = LocalHBase::Get().Run("store secret");
-    store_.pop_back();  // the end of the line
+    store_.pop_back();  // the newline
     const auto name = ParseHBaseName(store_);
     EXPECT_TRUE(name.ok()) << name.status();
     EXPECT_TRUE(name.ok() && name->tls) << store_;
     if (name.ok() && name->tls) tls_ = *name->tls;
   }
 
-  // The status that a client with these settings gets.
+  // Returns the error of a client with these TLS options.
   Status Refusal(std::optional<hbase::TlsOptions> tls) const {
     const auto client = hbase::Client::Open({.addresses = addresses_,
                                              .tls = std::move(tls),
@@ -44,7 +44,7 @@ class TlsOnHBaseTest : public testing::Test {
   hbase::TlsOptions tls_;
 };
 
-TEST_F(TlsOnHBaseTest, RowsAndRegions) {
+TEST_F(TlsOnHBaseTest, RowsAndRegionsWorkOverTls) {
   const auto opened = hbase::Client::Open({.addresses = addresses_, .tls = tls_});
   ASSERT_TRUE(opened.ok()) << opened.status();
   hbase::Client& client = **opened;
@@ -54,7 +54,7 @@ TEST_F(TlsOnHBaseTest, RowsAndRegions) {
   ASSERT_TRUE(regions.ok()) << regions.status();
   EXPECT_EQ(regions->size(), 3u);
 
-  // Values of a megabyte in all: many records of TLS, both ways.
+  // Values of one megabyte in total: many TLS records in both directions.
   std::vector<hbase::Mutation> puts;
   std::vector<hbase::Get> gets;
   for (int i = 0; i < 1000; ++i) {
@@ -84,7 +84,7 @@ TEST_F(TlsOnHBaseTest, RowsAndRegions) {
   ASSERT_EQ(client.DeleteTable("t"), Status());
 }
 
-TEST_F(TlsOnHBaseTest, TablesIndexesAndSql) {
+TEST_F(TlsOnHBaseTest, TablesIndexesAndSqlWorkOverTls) {
   const Program program(TAMIS_PROGRAM, store_);
   program.Do({"table", "create", "orders", "--column", "id:int64", "--column", "customer:text",
               "--key", "id", "--index", "customer"});
@@ -97,7 +97,7 @@ TEST_F(TlsOnHBaseTest, TablesIndexesAndSql) {
   program.Do({"check", "orders"});
 }
 
-TEST_F(TlsOnHBaseTest, ForeignClientIsRefusedWithTheReason) {
+TEST_F(TlsOnHBaseTest, RefusedClientsGetTheReason) {
   const Status plain = Refusal({});
   EXPECT_THAT(plain.message(), HasSubstr("Does it want TLS?"));
 
@@ -108,7 +108,7 @@ TEST_F(TlsOnHBaseTest, ForeignClientIsRefusedWithTheReason) {
 
   const Status nobody = Refusal(hbase::TlsOptions{.ca_file = tls_.ca_file});
   EXPECT_EQ(nobody.code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(nobody.message(), HasSubstr("it wants a certificate of ours"));
+  EXPECT_THAT(nobody.message(), HasSubstr("it requires a client certificate"));
 
   const std::string without = store_.substr(0, store_.find('?'));
   const Program program(TAMIS_PROGRAM, without + "?tls=true");

@@ -20,7 +20,8 @@ namespace tamis {
 
 using asio::ip::tcp;
 
-// A wire that is silent for a reason of its own would look like one that is cut.
+// An exception here must end the process: a wire that stops because of a bug would look like a cut
+// one.
 using hbase::EndIfItThrew;
 
 struct Wires::Wire {
@@ -34,7 +35,7 @@ struct Wires::Wire {
 
   tcp::socket client;
   tcp::socket server;
-  bool lost = false;  // some bytes
+  bool lost = false;  // some bytes were lost
 };
 
 struct Wires::Port {
@@ -90,7 +91,8 @@ asio::awaitable<void> Wires::Accept(std::shared_ptr<Port> port) {
     asio::error_code error;
     tcp::socket socket =
         co_await port->acceptor.async_accept(asio::redirect_error(asio::use_awaitable, error));
-    // The peer has gone again; without descriptors left the tests could not go on anyway.
+    // The client has already disconnected. Other errors are fatal: the tests could not go on
+    // without file descriptors, for example.
     if (error == asio::error::connection_aborted) continue;
     if (error) throw std::system_error(error);
     asio::co_spawn(io_, Serve(port->server, std::move(socket)), EndIfItThrew);
@@ -101,7 +103,7 @@ asio::awaitable<void> Wires::Serve(hbase::Address server, tcp::socket socket) {
   const auto wire = std::make_shared<Wire>(std::move(socket));
   wires_.insert(wire);
   if (cut_) {
-    // Its connection stands, as far as it knows.
+    // The connection stays open from the client's point of view.
     wire->lost = true;
     co_await Carry(wire, &wire->client, nullptr);
     co_return;
@@ -120,7 +122,7 @@ asio::awaitable<void> Wires::Serve(hbase::Address server, tcp::socket socket) {
   co_await Carry(wire, &wire->client, &wire->server);
 }
 
-// `to` nullptr: nothing goes on.
+// If `to` is nullptr, the bytes are dropped.
 asio::awaitable<void> Wires::Carry(std::shared_ptr<Wire> wire, tcp::socket* from, tcp::socket* to) {
   std::array<char, 16384> bytes;
   try {

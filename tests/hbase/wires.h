@@ -1,5 +1,5 @@
-// Wires: the network between one client and the servers, which can be cut. Each server is reached
-// through a port of this machine.
+// Wires: a network between one client and the servers that a test can cut. Each server is reached
+// through a port on this machine.
 //
 // Threads: safe.
 #pragma once
@@ -26,12 +26,12 @@ class Wires {
   Wires(const Wires&) = delete;
   Wires& operator=(const Wires&) = delete;
 
-  // For hbase::ClientOptions::way.
+  // Used as hbase::ClientOptions::way.
   hbase::Address WayTo(const hbase::Address& server);
 
-  // From here on bytes are lost, in both directions, without an error.
+  // Drops all bytes sent from now on, in both directions, without closing connections.
   void Cut();
-  // New connections go through; those that have lost something break.
+  // Lets new connections through, and closes the connections that have lost bytes.
   void Heal();
 
  private:
@@ -46,8 +46,8 @@ class Wires {
 
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
-  bool cut_ = false;                       // of the thread
-  std::set<std::shared_ptr<Wire>> wires_;  // of the thread
+  bool cut_ = false;                       // used on thread_ only
+  std::set<std::shared_ptr<Wire>> wires_;  // used on thread_ only
   std::mutex mutex_;
   std::map<hbase::Address, hbase::Address> ways_;
   std::thread thread_;

@@ -1,4 +1,4 @@
-// Basis of the tests of connections: a scripted server, and calls that wait for their answers.
+// The fixture of connection tests: a scripted server, and calls that block until they end.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class ConnectionTest : public testing::Test {
             .deadline = Clock::now() + time};
   }
 
-  // Sends all, then runs until all have ended.
+  // Sends all calls and runs the io_context until each has ended.
   std::vector<Reply> SendAll(std::vector<Call> calls) {
     std::vector<std::optional<Reply>> replies(calls.size());
     size_t left = calls.size();

@@ -95,7 +95,7 @@ void ScriptedCluster::ScanMeta(const ScriptedServer::Request& request,
   if (scan.scan().reversed()) {
     for (auto row = rows_.rbegin(); row != rows_.rend(); ++row) {
       const bool within = row->first <= scan.scan().start_row() ||
-                          scan.scan().start_row().starts_with("t ");  // behind all of table t
+                          scan.scan().start_row().starts_with("t ");  // after all rows of table t
       if (within && row->first >= scan.scan().stop_row()) add(row->first, row->second);
     }
   } else {

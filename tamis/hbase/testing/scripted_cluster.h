@@ -1,5 +1,5 @@
-// A cluster of scripted servers for tests: all know where hbase:meta is, the first one has it, and
-// its rows are given by the test. The test scripts all other calls.
+// A cluster of scripted servers for tests. Every server knows where hbase:meta is, and the first
+// one serves it with rows that the test sets. The test defines the answers to all other calls.
 #pragma once
 
 #include <map>
@@ -18,16 +18,16 @@ class ScriptedCluster {
   explicit ScriptedCluster(size_t servers);
 
   ScriptedServer& server(size_t i) { return *servers_[i]; }
-  // Names a server so from now on, in answers and in regions that are set: what is there leads to
-  // it.
+  // Changes a server's address in answers and in regions set from now on. Connections to the new
+  // address must reach the server.
   void SetAddress(size_t server, const Address& address);
-  // Puts a region of table "t" into hbase:meta, on a server; replaces one with the same start.
+  // Adds a region of table "t" on a server to hbase:meta; replaces a region with the same start.
   Region SetRegion(const std::string& start, const std::string& end, size_t server,
                    int64_t open_sequence = 1);
   void RemoveRegion(const std::string& start);
   int meta_reads() const { return servers_[0]->calls("Scan"); }
 
-  // An answer to a Get: one cell f:q with this value.
+  // Answers a Get with one cell f:q of this value.
   static void AnswerGet(const ScriptedServer::Request& request, const ScriptedServer::PeerPtr& peer,
                         const std::string& value);
 

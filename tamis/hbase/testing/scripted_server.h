@@ -1,5 +1,5 @@
-// A server for tests that does what it is told: it listens on this machine, reads what a client
-// sends, and gives each call to the test.
+// A server whose answers a test scripts: it listens on this machine, reads a client's calls, and
+// passes each to the test.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace tamis::hbase {
 
 class ScriptedServer {
  public:
-  // One connection; may be used from any thread, and after it is closed.
+  // One connection. May be used on any thread, and after it is closed.
   class Peer {
    public:
     explicit Peer(int socket) : socket_(socket) {}
@@ -30,7 +30,7 @@ class ScriptedServer {
                bool do_not_retry = false);
     void SendBytes(std::string_view bytes);
     void Close();
-    // Exactly so many bytes, or nothing when the client has closed.
+    // Returns exactly `size` bytes, or nothing if the client has closed.
     std::string Receive(size_t size);
 
    private:
@@ -65,12 +65,13 @@ class ScriptedServer {
   const Address& address() const { return address_; }
   ServerName name() const { return {address_, 1}; }
 
-  // Sets the handler of a method's calls from now on; calls of other methods are never answered.
+  // Sets the handler of a method. Calls without a handler are never answered.
   void On(const std::string& method, Handler handler);
-  // How often a method was called.
+  // Returns how often a method was called.
   int calls(const std::string& method) const;
   int connections() const { return connections_; }
-  int connections_ended() const { return connections_ended_; }  // by the client, or for nonsense
+  // by the client, or because of invalid bytes
+  int connections_ended() const { return connections_ended_; }
 
  private:
   void Accept();

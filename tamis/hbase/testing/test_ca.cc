@@ -54,7 +54,7 @@ TestCa::Certificate TestCa::Make(EVP_PKEY* key, const X509* issuer, const Extens
   ASN1_INTEGER_set(X509_get_serialNumber(certificate), ++made_);
   X509_gmtime_adj(X509_getm_notBefore(certificate), begin.count());
   X509_gmtime_adj(X509_getm_notAfter(certificate), (begin + 2 * kHour).count());
-  // No two CAs have the same name, so that none is taken for another one.
+  // Each CA has a unique name, so that OpenSSL never confuses two.
   const std::string name =
       "test " + std::to_string(made_) + " of " + directory_.substr(directory_.size() - 6);
   X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate), "CN", MBSTRING_UTF8,

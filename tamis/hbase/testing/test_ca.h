@@ -1,4 +1,4 @@
-// A certificate authority for tests, made anew, which lives as long as its object.
+// A certificate authority for tests, with a new key, which exists as long as the object.
 #pragma once
 
 #include <openssl/x509.h>
@@ -18,11 +18,11 @@ class TestCa {
   TestCa(const TestCa&) = delete;
   TestCa& operator=(const TestCa&) = delete;
 
-  // A PEM file that is there as long as this: its own certificate.
+  // The CA's own certificate: a PEM file that exists as long as this object.
   std::string file() const { return directory_ + "/ca.pem"; }
-  // One with a certificate for `names` ("DNS:host,IP:127.0.0.1"), and its key. It is good for two
-  // hours that begin `begin` from now, and for all purposes, or those of an extendedKeyUsage
-  // ("serverAuth").
+  // Returns a PEM file with a certificate for `names` ("DNS:host,IP:127.0.0.1") and its key. It is
+  // valid for two hours, starting `begin` from now. `purposes` is its extendedKeyUsage
+  // ("serverAuth"); empty: any purpose.
   std::string Sign(const std::string& names, std::chrono::hours begin = std::chrono::hours(-1),
                    const std::string& purposes = "");
 

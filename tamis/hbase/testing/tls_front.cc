@@ -19,7 +19,7 @@ namespace {
 
 using asio::ip::tcp;
 
-// One client: its side, and the server's.
+// One client: its encrypted connection, and the plain one to the server.
 struct Wire {
   Wire(tcp::socket socket, asio::ssl::context& context)
       : inside(std::move(socket), context), open(inside.get_executor()) {}
@@ -64,7 +64,7 @@ TlsFront::TlsFront(Address behind, const Options& options)
   if (options.newest_version != 0) {
     SSL_CTX* const context = context_.native_handle();
     if (options.newest_version < TLS1_2_VERSION) {
-      // Models old servers, whatever this machine allows.
+      // Allow old TLS versions as old servers do, whatever this machine's policy is.
       SSL_CTX_set_security_level(context, 0);
       SSL_CTX_set_min_proto_version(context, options.newest_version);
     }

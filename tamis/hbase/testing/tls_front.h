@@ -1,5 +1,5 @@
-// TLS before a server that speaks none, for tests: what clients send inside of it goes on in the
-// open, and what the server answers goes back inside of it.
+// A TLS proxy in front of a server without TLS, for tests: it decrypts what clients send and
+// encrypts the server's answers.
 #pragma once
 
 #include <asio/awaitable.hpp>
@@ -19,8 +19,8 @@ class TlsFront {
     std::string identity_file;  // PEM: certificate and key
     std::string
         client_ca_file;      // clients have to show a certificate of this CA; empty: they need not
-    int newest_version = 0;  // of TLS; 0: the newest that there is
-    std::string ciphers;     // of TLS 1.2 and older; empty: all that are good
+    int newest_version = 0;  // TLS version; 0: the newest supported
+    std::string ciphers;     // for TLS 1.2 and older; empty: OpenSSL's default
   };
 
   TlsFront(Address behind, const Options& options);
