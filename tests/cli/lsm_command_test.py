@@ -100,12 +100,17 @@ class LsmCommandTest(unittest.TestCase):
         holder = subprocess.Popen([MAKE, "hold", self.db], stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, text=True)
         self.assertEqual(holder.stdout.readline(), "open\n")
+        # The holder's RocksDB goes on writing its own log.
+        log = os.path.join(self.db, "LOG")
         before = self.everything()
+        before.pop(log)
         for command in ("build", "remove", "verify", "bench"):
             self.assertIn("is open in process %d;" % holder.pid,
                           self.run_tamis(command, expect=1).stderr)
         self.assertEqual(self.as_json("inspect")["open_in_process"], holder.pid)
-        self.assertEqual(self.everything(), before)
+        after = self.everything()
+        after.pop(log)
+        self.assertEqual(after, before)
         holder.communicate("")
         self.assertEqual(holder.returncode, 0)
         self.run_tamis("build")
