@@ -385,7 +385,7 @@ void FilterFeed::WaitAcknowledged(uint64_t sequence, Time not_before, Time deadl
     }
   }
   if (!waits) {
-    done(status);
+    done(status);  // NOLINT(bugprone-use-after-move): moved only where it waits
   } else if (options_.answer_inline) {
     WakePolls();
   }

@@ -129,7 +129,7 @@ Result<IndexedTable> HBaseCluster::Find(const std::string& name) {
     if (named.status().code() != StatusCode::kNotFound) return named;
     // The name in an unreadable schema is unknown, but the table may have the same name in HBase.
     auto same = client_->Table(HBaseTableName(options_.name_space, name));
-    if (same.ok()) TAMIS_RETURN_IF_ERROR(ReadIndexedTable(*std::move(same)).status());
+    if (same.ok()) TAMIS_RETURN_IF_ERROR(ReadIndexedTable(*same).status());
     // The list leaves out tables that this user may not see; a look-up by name reports the missing
     // right.
     if (!same.ok() && same.status().code() != StatusCode::kNotFound) return same.status();

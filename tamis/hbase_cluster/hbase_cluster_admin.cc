@@ -245,8 +245,8 @@ Result<TableSchema> HBaseClusterAdmin::Create(TableSchema schema) {
   TAMIS_ASSIGN_OR_RETURN(TableSchema stored, FirstVersion(InCells(std::move(schema))));
   // A user who may create tables need not have the right to query the servers.
   TAMIS_RETURN_IF_ERROR(CheckJar(/*strict=*/false).WithContext(what));
-  IndexedTable table{.description = {.name = HBaseTableName(cluster_->name_space(), stored.name)},
-                     .stored = std::move(stored)};
+  std::string hbase_name = HBaseTableName(cluster_->name_space(), stored.name);
+  IndexedTable table{.description = {.name = std::move(hbase_name)}, .stored = std::move(stored)};
   table.description = WithOrigin(DescribeIndexed(std::move(table.description), table.stored),
                                  TableOrigin::kCreated);
   Status created = client_->CreateTable(table.description);
@@ -330,9 +330,8 @@ Result<TableSchema> HBaseClusterAdmin::Attach(const TableSchema& schema,
 
   TAMIS_ASSIGN_OR_RETURN(TableSchema stored, FirstVersion(schema));
   stored = WithIndexesFrom(std::move(stored), 1 + static_cast<uint32_t>(SeedFromSystem() >> 34));
-  IndexedTable table{.description = WithOrigin(DescribeIndexed(std::move(description), stored),
-                                               TableOrigin::kAttached),
-                     .stored = std::move(stored)};
+  description = WithOrigin(DescribeIndexed(std::move(description), stored), TableOrigin::kAttached);
+  IndexedTable table{.description = std::move(description), .stored = std::move(stored)};
   TAMIS_RETURN_IF_ERROR(client_->ModifyTable(table.description));
   cluster_->Invalidate(schema.name);
   TAMIS_RETURN_IF_ERROR(CheckName(schema.name));
@@ -462,7 +461,7 @@ Status HBaseClusterAdmin::Drop(const std::string& name, DropOptions options) {
         " leaves them as they are, tamis table drop " + name +
         " --delete-hbase-table deletes the HBase table with all of its rows");
   }
-  const Status disabled = client_->DisableTable(table.description.name);
+  Status disabled = client_->DisableTable(table.description.name);
   // The table may be disabled already, by a call that was interrupted before the deletion.
   if (!disabled.ok() && disabled.code() != StatusCode::kFailedPrecondition) return disabled;
   TAMIS_RETURN_IF_ERROR(client_->DeleteTable(table.description.name));
@@ -590,7 +589,7 @@ Status HBaseClusterAdmin::RetryWhileBusy(const std::vector<hbase::Region>& regio
   const Time end = executor_->Now() + options_.patience;
   Backoff pauses(std::chrono::milliseconds(100), std::chrono::seconds(2));
   while (true) {
-    const Status status = work();
+    Status status = work();
     if (status.ok() || !IsNotYet(status) || executor_->Now() >= end) return status;
     for (const hbase::Region& region : regions) (void)client_->CompactRegion(region, false);
     Sleep(&workers_, pauses.Next());
@@ -604,7 +603,7 @@ void HBaseClusterAdmin::SplitRegion(RegionId region, std::string key, DoneCallba
 Status HBaseClusterAdmin::Split(RegionId id, const std::string& key) {
   TAMIS_ASSIGN_OR_RETURN(const hbase::Region region, FindRegion(id, "split"));
   Status split = RetryWhileBusy({region}, [&]() -> Status {
-    const Status tried = client_->SplitRegion(region, key);
+    Status tried = client_->SplitRegion(region, key);
     if (!key.empty() || !HasNoMiddle(tried)) return tried;
     TAMIS_ASSIGN_OR_RETURN(const std::string middle, MiddleOf(region));
     return client_->SplitRegion(region, middle);

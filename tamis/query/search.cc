@@ -175,7 +175,7 @@ Status Search::Advance() {
   auto request = requests_.extract(answer->question);
   if (request.empty()) return Status::Ok();  // given up before
   due_.End(request.mapped().due);
-  const Status status = TakeReply(request.mapped(), std::get<0>(std::move(answer->value)));
+  Status status = TakeReply(request.mapped(), std::get<0>(std::move(answer->value)));
   explain_.merge_time += context_->executor->Now() - answered;
   return status;
 }
@@ -383,7 +383,7 @@ Status Search::TakeReply(const Request& request, Result<pb::SearchReply> reply) 
     }
     pb::RangeResult* result = reply->mutable_results(static_cast<int>(i));
     if (result->has_error()) {
-      const Status status = FailureOf(result->error());
+      Status status = FailureOf(result->error());
       if (!IsTransient(status.code())) return status;
       Failed(part.sub_range, status);
     } else if (!Take(request.server, part, result)) {

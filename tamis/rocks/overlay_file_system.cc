@@ -79,7 +79,7 @@ IOStatus OverlayFileSystem::FileExists(const std::string& name, const IOOptions&
 
 IOStatus OverlayFileSystem::GetChildren(const std::string& directory, const IOOptions& options,
                                         std::vector<std::string>* names, IODebugContext* debug) {
-  const IOStatus below = target()->GetChildren(directory, options, names, debug);
+  IOStatus below = target()->GetChildren(directory, options, names, debug);
   if (!below.ok()) return below;
   std::erase_if(*names, [&](const std::string& name) { return IsDeleted(directory + "/" + name); });
   std::vector<std::string> added;
@@ -93,7 +93,9 @@ IOStatus OverlayFileSystem::GetChildren(const std::string& directory, const IOOp
 IOStatus OverlayFileSystem::GetChildrenFileAttributes(
     const std::string& directory, const IOOptions& options,
     std::vector<rocksdb::FileAttributes>* attributes, IODebugContext* debug) {
-  return FileSystem::GetChildrenFileAttributes(directory, options, attributes, debug);
+  // By GetChildren and GetFileSize, as the base class of all file systems does it.
+  return FileSystem::GetChildrenFileAttributes(  // NOLINT(bugprone-parent-virtual-call)
+      directory, options, attributes, debug);
 }
 
 IOStatus OverlayFileSystem::GetFileSize(const std::string& name, const IOOptions& options,

@@ -326,7 +326,7 @@ Status Store::Write(rocksdb::WriteBatch* batch, bool sync) {
       written = writers_->Write(write_options, batch);
     }
     if (written.ok()) return Status::Ok();
-    const Status status = FromRocks(written, "write to store \"" + options_.directory + "\"");
+    Status status = FromRocks(written, "write to store \"" + options_.directory + "\"");
     const bool full = status.code() == StatusCode::kResourceExhausted;
     // Where somebody else has met the full disk, RocksDB says no more of the log than that.
     const bool broken = written.ToString().find("Seen error") != std::string::npos;

@@ -42,7 +42,7 @@ Status CheckFamilies(const std::string& directory, const std::string& doing,
   const bool foreign =
       std::ranges::any_of(names, [&](const std::string& name) { return !ours.contains(name); });
   if (!foreign && std::ranges::find(names, "meta") != names.end()) return Status::Ok();
-  const Status refused = FailedPrecondition(
+  Status refused = FailedPrecondition(
       "cannot " + doing + ": it is a RocksDB database of something else; name another directory");
   if (foreign) return refused;
   // A store whose making was broken off is empty.

@@ -7,6 +7,8 @@
 // allocation that they need.
 #pragma once
 
+#include <type_traits>
+
 #include "tamis/sql/sqlite.h"
 
 namespace tamis {
@@ -37,7 +39,7 @@ struct Guard<kFunction> {
 
 // Methods of a table or a cursor.
 template <class Object, class... Arguments, int (*kFunction)(Object*, Arguments...)>
-struct Guard<kFunction> {
+requires(!std::is_same_v<Object, sqlite3>) struct Guard<kFunction> {
   static int Call(Object* object, Arguments... arguments) noexcept {
     try {
       return kFunction(object, arguments...);

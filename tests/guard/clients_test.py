@@ -120,7 +120,8 @@ def steps(server, ask):
     answers("insert 5", "none spared", "row spared")
     # A filter that is full.
     redis("DEL", "items")
-    assert redis("TAMIS.RESERVE", "items", "0.01", "1", "TYPE", "cuckoo") == "OK"
+    # With this seed none of the keys below is a false positive.
+    assert redis("TAMIS.RESERVE", "items", "0.01", "1", "TYPE", "cuckoo", "SEED", "1") == "OK"
     key = 1000
     while redis("TAMIS.ADD", "items", str(key)) != [-1]:
         key += 1
