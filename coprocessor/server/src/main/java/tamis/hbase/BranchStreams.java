@@ -262,6 +262,16 @@ final class BranchStreams implements AutoCloseable {
     }
   }
 
+  /** Whether the entry, encoded values and row key, lies in the ranges of the stream. */
+  static boolean isIn(Cluster.IndexStream stream, byte[] entry) {
+    for (Cluster.IndexRange range : stream.getRangesList()) {
+      byte[] high = range.getHigh().toByteArray();
+      boolean below = high.length == 0 || Key.compare(entry, high) < 0;
+      if (below && Key.compare(entry, range.getLow().toByteArray()) >= 0) return true;
+    }
+    return false;
+  }
+
   @Override
   public void close() throws IOException {
     List<Closeable> opened = new ArrayList<>();

@@ -507,8 +507,8 @@ final class RegionServerState implements Endpoint.Requests {
     for (int i = 0; i < ranges.size(); ++i) {
       if (request.getLimit() > 0 && rows >= request.getLimit()) break;
       if (i > 0 && System.nanoTime() - deadline >= 0) break;
-      if (rows >= Searcher.PAGE_ROWS || bytes >= Searcher.PAGE_BYTES) break;
-      long most = Searcher.PAGE_ROWS - rows;
+      if (rows >= SearchPage.MAX_ROWS || bytes >= SearchPage.MAX_BYTES) break;
+      long most = SearchPage.MAX_ROWS - rows;
       if (request.getLimit() > 0) most = Math.min(most, request.getLimit() - rows);
       Cluster.RangeResult result = searchRange(request, ranges.get(i), searchers, most, deadline);
       rows += result.getRowsCount();

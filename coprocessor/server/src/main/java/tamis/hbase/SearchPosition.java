@@ -31,6 +31,11 @@ final class SearchPosition {
     return Long.compareUnsigned(branch, branches) < 0;
   }
 
+  /** Something of the branch is done; the rest follows in the same order. */
+  boolean isBegun() {
+    return entryOrder || last.length > 0;
+  }
+
   SearchPosition nextBranch() {
     return new SearchPosition(branch + 1, false, 0, Key.EMPTY);
   }

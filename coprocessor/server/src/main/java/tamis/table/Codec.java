@@ -227,6 +227,18 @@ public final class Codec {
     return in.at();
   }
 
+  /** The entry of the row: encoded values, then row key; null: the row has none in the index. */
+  public static byte[] entryOf(Schema.Index index, Value[] row, byte[] key) {
+    if (isSkipped(index, row)) return null;
+    byte[][] prefixes = indexPrefixes(index, row);
+    return Key.concat(prefixes[prefixes.length - 1], key);
+  }
+
+  /** The row key of such an entry. */
+  public static byte[] rowKeyOf(Schema schema, Schema.Index index, byte[] entry) throws DamagedBytesException {
+    return Arrays.copyOfRange(entry, rowKeyOffset(schema, index, entry, 0), entry.length);
+  }
+
   // ---- Rows (docs/FORMATS.md#rows)
 
   private static final int VARINT = 0;

@@ -149,7 +149,7 @@ class SearchCostTest {
   }
 
   private Work ask(Condition... conditions) throws StatusException {
-    return ask(new BranchStreams.Choice(), Searcher.PAGE_ROWS, branch(conditions));
+    return ask(new BranchStreams.Choice(), SearchPage.MAX_ROWS, branch(conditions));
   }
 
   /** The cheapest way to find the rows by one index alone. */
@@ -157,7 +157,7 @@ class SearchCostTest {
     long least = Long.MAX_VALUE;
     for (Condition condition : conditions) {
       Cluster.Branch one = branch(Arrays.asList(conditions), condition.stream());
-      least = Math.min(least, ask(new BranchStreams.Choice(), Searcher.PAGE_ROWS, one).cost());
+      least = Math.min(least, ask(new BranchStreams.Choice(), SearchPage.MAX_ROWS, one).cost());
     }
     return least;
   }
@@ -222,7 +222,7 @@ class SearchCostTest {
   private int tooDear(BranchStreams.Choice choice) throws StatusException {
     int tooDear = 0;
     for (Condition[] question : questions()) {
-      Work work = ask(choice, Searcher.PAGE_ROWS, branch(question));
+      Work work = ask(choice, SearchPage.MAX_ROWS, branch(question));
       assertEquals(matching(question), work.found);
       assertEquals(work.found, work.keys.size());
       long least = leastCost(question);
@@ -281,14 +281,14 @@ class SearchCostTest {
     for (boolean join : new boolean[] {true, false}) {
       BranchStreams.Choice choice = new BranchStreams.Choice();
       choice.join = join;
-      Work work = ask(choice, Searcher.PAGE_ROWS, branch(days(100, 200), shipped(600, 700)));
+      Work work = ask(choice, SearchPage.MAX_ROWS, branch(days(100, 200), shipped(600, 700)));
       assertEquals(0, work.found);
       assertEquals(join, work.rowsRead < ofDay / 2);
-      work = ask(choice, Searcher.PAGE_ROWS, branch(days(100, 200), shipped(90, 230)));
+      work = ask(choice, SearchPage.MAX_ROWS, branch(days(100, 200), shipped(90, 230)));
       assertEquals(ofDay, work.found);
       assertEquals(0, work.joined.getOrDefault(S, 0L));
       // Two equalities: by leaping from one to the other.
-      work = ask(choice, Searcher.PAGE_ROWS, branch(country(4), city(1, 3)));
+      work = ask(choice, SearchPage.MAX_ROWS, branch(country(4), city(1, 3)));
       assertEquals(0, work.found);
       assertEquals(join, work.rowsRead < 64);
       assertEquals(join, work.joined.getOrDefault(A, 0L) > 0);
@@ -317,7 +317,7 @@ class SearchCostTest {
     assertTrue(ask(days(0, 100)).led.containsKey(N));
     BranchStreams.Choice first = new BranchStreams.Choice();
     first.byCost = false;
-    assertFalse(ask(first, Searcher.PAGE_ROWS, branch(days(100, 1000))).led.containsKey(0));
+    assertFalse(ask(first, SearchPage.MAX_ROWS, branch(days(100, 1000))).led.containsKey(0));
   }
 
   @Test
