@@ -37,6 +37,24 @@ class Value {
  public:
   Value() = default;  // NULL
 
+  // The string is copied before the variant exists: in libstdc++ 12 a variant of these types whose
+  // own copy constructor throws (std::bad_alloc of the string) is destroyed with an index that it
+  // does not have, which is undefined behaviour.
+  Value(const Value& other) : type_(other.type_) {
+    if (const auto* text = std::get_if<std::string>(&other.value_)) {
+      value_ = std::string(*text);
+    } else {
+      value_ = other.value_;
+    }
+  }
+  Value& operator=(const Value& other) {
+    if (this != &other) *this = Value(other);
+    return *this;
+  }
+  Value(Value&&) noexcept = default;
+  Value& operator=(Value&&) noexcept = default;
+  ~Value() = default;
+
   static Value Text(std::string text) { return Value(Type::kText, std::move(text)); }
   static Value Bytes(std::string bytes) { return Value(Type::kBytes, std::move(bytes)); }
   static Value Int64(int64_t n) { return Value(Type::kInt64, n); }
