@@ -10,9 +10,9 @@ BUILD = TREE / "build" / "dev"
 
 
 def copy_tree():
-    """Tracked files as they are now; unchanged ones keep their times."""
+    """Files of the tree as they are now, new ones too; unchanged ones keep their times."""
     TREE.mkdir(parents=True, exist_ok=True)
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True)
+    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True)
     names = [name for name in listed.stdout.decode().split("\0") if name]
     for name in names:
         source, target = ROOT / name, TREE / name
