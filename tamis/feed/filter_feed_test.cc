@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <deque>
 #include <optional>
+#include <thread>
 
 #include "tamis/base/testing/sim_executor.h"
+#include "tamis/base/thread_executor.h"
 
 namespace tamis {
 namespace {
@@ -454,6 +457,36 @@ TEST_F(FilterFeedTest, AParkedPollIsAnsweredWhenThereIsNewsOrItsTimeIsOver) {
   EXPECT_EQ((*idle)->events_size(), 0);
 }
 
+TEST_F(FilterFeedTest, APollThatWantsBitsIsAnsweredAtOnceWhateverItMayWait) {
+  auto feed = MakeFeed();
+  GiveBits(feed.get(), 4);
+  pb::PollRequest request;
+  request.set_coordinator(1);
+  request.set_start_code(kStartCode);
+  request.set_wait_ns(1'000'000'000);
+  request.add_wanted()->set_region_id(1);
+  std::optional<pb::PollReply> reply;
+  feed->Poll(
+      request, [this] { return verified_until_; },
+      [&reply](Result<pb::PollReply> r) { reply.emplace(std::move(*r)); });
+  executor_.RunFor(milliseconds(2));
+  ASSERT_TRUE(reply.has_value());
+  EXPECT_EQ(reply->projections_size(), 1);
+}
+
+// A switch of the randomized tests.
+TEST_F(FilterFeedTest, TheFaultOfClosingsThatAreNotToldConcernsNoOtherEvent) {
+  auto feed = MakeFeed({.faults = {.no_close_event = true}});
+  EXPECT_EQ(feed->Append(Opened(1)), 1u);
+  EXPECT_EQ(feed->Append(Opened(2)), 2u);
+  pb::Event closed = Opened(1);
+  closed.set_kind(pb::Event::REGION_CLOSED);
+  EXPECT_EQ(feed->Append(closed), 2u);
+  auto& whole = Poll(feed.get(), 0, Duration(0), 1, 0);
+  ASSERT_EQ((*whole)->events_size(), 1);
+  EXPECT_EQ((*whole)->events(0).region_id(), 2u);
+}
+
 // Entries are news to a coordinator when a put waits for it, whichever thread answers.
 TEST_F(FilterFeedTest, NewsOfEntriesWakesAParkedPollOnceAPutWaits) {
   for (const bool answer_inline : {false, true}) {
@@ -484,6 +517,86 @@ TEST_F(FilterFeedTest, AWaitEndsAtItsDeadline) {
   executor_.RunFor(seconds(3));
   ASSERT_TRUE(wait.has_value());
   EXPECT_EQ(wait->code(), StatusCode::kDeadlineExceeded);
+  EXPECT_NE(wait->message().find("may stand"), std::string::npos) << wait->message();
+}
+
+// A coordinator that applies one reply after the other, on whatever thread brings it.
+class ThreadedFollower {
+ public:
+  ThreadedFollower(Executor* executor, FilterFeed* feed, uint64_t number)
+      : executor_(executor), feed_(feed), number_(number) {}
+
+  void Poll() {
+    pb::PollRequest request;
+    request.set_coordinator(number_);
+    request.set_start_code(kStartCode);
+    request.set_applied(applied_);
+    request.set_wait_ns(1'000'000);
+    feed_->Poll(
+        request, [] { return Time::max() / 2; },
+        [this](const Result<pb::PollReply>& reply) {
+          if (!reply.ok()) return;
+          if (!Apply(*reply)) ++gaps_;
+          executor_->Post([this] { Poll(); });
+        });
+  }
+  uint64_t gaps() const { return gaps_; }
+
+ private:
+  bool Apply(const pb::PollReply& reply) {
+    uint64_t next = applied_;
+    if (!reply.full() && reply.from() != applied_) return false;
+    for (const pb::Event& event : reply.events()) {
+      if (!reply.full() && event.sequence() != ++next) return false;
+    }
+    applied_ = reply.to();
+    return reply.full() || next == reply.to();
+  }
+
+  Executor* const executor_;
+  FilterFeed* const feed_;
+  const uint64_t number_;
+  uint64_t applied_ = 0;
+  std::atomic<uint64_t> gaps_ = 0;
+};
+
+// Run under the thread sanitizer, too.
+TEST(FilterFeedThreadsTest, AllCallsMayRunAtOnce) {
+  constexpr int kWriters = 2, kWrites = 2000;
+  ThreadExecutor executor(2);
+  auto feed = std::make_shared<FilterFeed>(&executor, "rs1", kStartCode,
+                                           FilterFeed::Options{.max_events = 100});
+  ThreadedFollower followers[] = {{&executor, feed.get(), 1}, {&executor, feed.get(), 2}};
+  for (ThreadedFollower& follower : followers) follower.Poll();
+  Executor::Waiter all_acknowledged;
+  std::atomic<int> acknowledged = 0;
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < kWriters; ++writer) {
+    writers.emplace_back([&, writer] {
+      for (int i = 0; i < kWrites; ++i) {
+        pb::Event flips;
+        flips.set_kind(pb::Event::FLIPS);
+        flips.set_region_id(static_cast<uint64_t>(writer));
+        flips.add_flips(static_cast<uint64_t>(i));
+        const uint64_t number = feed->Append(flips);
+        feed->WaitAcknowledged(number, Time{}, Time::max(), [&](const Status& status) {
+          EXPECT_EQ(status, Status::Ok());
+          if (++acknowledged == kWriters * kWrites) all_acknowledged.WakeUp();
+        });
+        feed->TellTable(1, number);
+        feed->Crowded();
+        feed->Followers();
+        EXPECT_GE(feed->Last(), feed->AcknowledgedFloor());
+        EXPECT_LE(feed->EventCount(), 100u);
+        feed->EventBytes();
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  executor.WaitFor(&all_acknowledged);
+  feed->Abandon();
+  executor.Stop();
+  for (const ThreadedFollower& follower : followers) EXPECT_EQ(follower.gaps(), 0u);
 }
 
 }  // namespace

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "tamis/base/random.h"
 #include "tamis/base/testing/sim_executor.h"
@@ -181,6 +183,43 @@ TEST_F(IndexFilterTest, ProjectionIsCutAtItsBoundAcrossLayers) {
   EXPECT_EQ(bytes_of(*filter->Project({}, 100 * layer)), bytes_of(whole));
 }
 
+TEST_F(IndexFilterTest, ProjectionHoldsAtLeastOneWordAndGoesOnWhereItIsAskedTo) {
+  const auto filter = Filled(300);
+  const pb::Projection whole = *filter->Project();
+  pb::ColumnId from;
+  from.set_generation(whole.generation());
+  for (uint32_t layer = 0; layer < whole.layer_count(); ++layer) {
+    const std::string& bytes = whole.layers(static_cast<int>(layer));
+    from.set_first_layer(layer);
+    for (uint64_t word = 0; word < bytes.size() / 8; ++word) {
+      from.set_first_word(word);
+      const pb::Projection part = *filter->Project(from, word % 9);
+      ASSERT_EQ(part.first_layer(), layer);
+      ASSERT_EQ(part.first_word(), word);
+      ASSERT_EQ(part.layers_size(), 1);
+      ASSERT_EQ(part.layers(0), bytes.substr(word * 8, 8));
+    }
+  }
+}
+
+TEST_F(IndexFilterTest, ProjectionBeginsAnewWhenAskedToGoOnWithAnotherGenerationOrBeyondItsEnd) {
+  const auto filter = Filled(300);
+  const pb::Projection whole = *filter->Project();
+  const auto asked = [&](uint64_t generation, uint32_t layer, uint64_t word) {
+    pb::ColumnId from;
+    from.set_generation(generation);
+    from.set_first_layer(layer);
+    from.set_first_word(word);
+    return filter->Project(from)->SerializeAsString();
+  };
+  const uint64_t generation = whole.generation();
+  EXPECT_EQ(asked(generation - 1, 1, 2), whole.SerializeAsString());
+  EXPECT_EQ(asked(generation + 1, 1, 2), whole.SerializeAsString());
+  EXPECT_EQ(asked(generation, whole.layer_count(), 0), whole.SerializeAsString());
+  EXPECT_EQ(asked(generation, 0, whole.layers(0).size() / 8), whole.SerializeAsString());
+  EXPECT_NE(asked(generation, 1, 2), whole.SerializeAsString());
+}
+
 // ---- Sizes
 
 // Counts the entries into a new generation, as a recount does.
@@ -204,6 +243,20 @@ TEST_F(IndexFilterTest, AThirdLayerAsksForASizeThatFits) {
     EXPECT_LE(static_cast<double>(filter->geometry().Capacity()), 1.5 * values);
     for (const EntryKey& entry : entries) EXPECT_TRUE(filter->MayContain(entry));
   }
+}
+
+// Two sizes for each doubling, so that the filters of many regions share a matrix.
+TEST_F(IndexFilterTest, FiltersOfManyNumbersOfValuesHaveFewSizes) {
+  std::set<uint32_t> sizes;
+  for (int values = 64; values <= 1024; values += 16) {
+    std::vector<EntryKey> entries;
+    for (int i = 0; i < values; ++i) entries.push_back(Entry(i));
+    auto filter = Filled(values);
+    Recount(filter.get(), entries);
+    sizes.insert(filter->geometry().slice_positions);
+  }
+  EXPECT_GE(sizes.size(), 8u);
+  EXPECT_LE(sizes.size(), 10u);
 }
 
 TEST_F(IndexFilterTest, FewExpectedValuesMakeASmallFilter) {
@@ -660,6 +713,52 @@ TEST_F(IndexFilterTest, WithLittleMemoryFiltersAreBitsAloneAndLoseNothing) {
     EXPECT_EQ(lost > 0, erase_bits);
     filter.Retire();
   }
+}
+
+// Run under the thread sanitizer, too.
+TEST_F(IndexFilterTest, AllCallsMayRunAtOnce) {
+  auto budget = std::make_shared<FilterBudget>(1 << 20);
+  IndexFilter filter(feed_.get(), Index(), 1, 1, Faults{}, budget);
+  const EntryKey kept = Entry(1);
+  std::atomic<bool> done = false;
+  uint64_t lost = 0;
+  std::thread writer([&] {
+    for (int i = 2; !done; i = i % 60 + 2) {
+      const EntryKey entry = Entry(i);
+      filter.Add(std::span(&entry, 1));
+      filter.WaitFor(std::span(&entry, 1));
+      filter.Remove(std::span(&entry, 1));
+    }
+  });
+  std::thread reader([&] {
+    while (!done) {
+      if (filter.published() && !filter.MayContain(kept)) ++lost;
+      filter.WantsRecount({.least = 0});
+      filter.Project();
+      filter.Snapshot();
+      filter.CountBound(kept.first);
+      filter.bits_only();
+      filter.as_restored();
+      filter.building();
+      filter.geometry();
+      filter.distinct();
+      filter.layers();
+      filter.entries();
+      filter.ignored_removals();
+      filter.SizeBytes();
+    }
+  });
+  for (int i = 0; i < 2000; ++i) {
+    filter.BeginGeneration(/*hold_removals=*/true);
+    filter.CountExisting(std::span(&kept, 1));
+    if (i % 8 == 7) filter.AbandonGeneration();
+    filter.Publish();
+  }
+  done = true;
+  writer.join();
+  reader.join();
+  EXPECT_EQ(lost, 0u);
+  filter.Retire();
 }
 
 TEST_F(IndexFilterTest, ABudgetKnowsWhatFiltersTake) {
