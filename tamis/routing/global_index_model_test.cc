@@ -304,13 +304,18 @@ class Model {
     const Belief* belief;
   };
 
-  std::vector<Known> Placed(uint32_t table, Time now) const {
-    std::vector<Known> all, placed;
+  std::vector<Known> All(uint32_t table) const {
+    std::vector<Known> all;
     for (const auto& [name, belief] : beliefs) {
       for (const auto& [id, region] : belief.regions) {
         if (region.table == table) all.push_back({&region, &belief});
       }
     }
+    return all;
+  }
+
+  std::vector<Known> Placed(uint32_t table, Time now) const {
+    std::vector<Known> all = All(table), placed;
     for (const Known& known : all) {
       bool alone = true, rival = false;
       for (const Known& other : all) {
@@ -326,8 +331,9 @@ class Model {
     return placed;
   }
 
-  // With `exact`, what the filters say; else whether there is a row.
-  bool MayHold(const Known& known, const RoutingTerm& term, bool exact) const {
+  // Whether there is a row; what the ranges say; what ranges and filters say.
+  enum class By { kRows, kRanges, kFilters };
+  bool MayHold(const Known& known, const RoutingTerm& term, By by) const {
     const auto& [region, belief] = known;
     switch (term.kind) {
       case RoutingTerm::Kind::kAll:
@@ -336,10 +342,10 @@ class Model {
         return false;
       case RoutingTerm::Kind::kAnd:
         return std::ranges::all_of(term.children,
-                                   [&](const auto& t) { return MayHold(known, t, exact); });
+                                   [&](const auto& t) { return MayHold(known, t, by); });
       case RoutingTerm::Kind::kOr:
         return std::ranges::any_of(term.children,
-                                   [&](const auto& t) { return MayHold(known, t, exact); });
+                                   [&](const auto& t) { return MayHold(known, t, by); });
       case RoutingTerm::Kind::kRange:
       case RoutingTerm::Kind::kValue:
         break;
@@ -348,18 +354,31 @@ class Model {
     if (found == region->indexes.end()) return true;
     const Index& index = found->second;
     const bool value = term.kind == RoutingTerm::Kind::kValue;
-    if (exact) {
+    if (by != By::kRows) {
       if (!belief->bits.contains({region->id, region->epoch, term.index_id, index.generation})) {
         return true;
       }
       if (!index.has_range) return false;
       return value ? index.min <= term.first && term.first <= index.max &&
-                         index.filter.MayContain(term.hash)
+                         (by == By::kRanges || index.filter.MayContain(term.hash))
                    : index.max >= term.low && (term.high.empty() || index.min < term.high);
     }
     return std::ranges::any_of(index.values, [&](const std::string& v) {
       return value ? v == term.first : v >= term.low && (term.high.empty() || v < term.high);
     });
+  }
+
+  // The term names an index whose bits have not come.
+  bool NamesUnknown(const Known& known, const RoutingTerm& term) const {
+    if (term.kind != RoutingTerm::Kind::kValue && term.kind != RoutingTerm::Kind::kRange) {
+      return std::ranges::any_of(term.children,
+                                 [&](const auto& t) { return NamesUnknown(known, t); });
+    }
+    const auto& [region, belief] = known;
+    auto index = region->indexes.find(term.index_id);
+    return index == region->indexes.end() ||
+           !belief->bits.contains(
+               {region->id, region->epoch, term.index_id, index->second.generation});
   }
 
   std::map<std::string, Belief> beliefs;
@@ -470,18 +489,27 @@ void RunModel(uint64_t seed, Tally* tally) {
     KeyRanges keys = random.OneIn(2) ? KeyRanges::All() : KeyRanges::Of({"b", "d"});
     const KeyRanges excluded = index.Find(table, keys, term, now).excluded;
     KeyRanges must;
+    GlobalIndex::Reasons why;
+    std::vector<std::string> candidates;
     for (const auto& known : model.Placed(table, looked)) {
       const Region& region = *known.region;
       if (!keys.Overlaps(region.range)) continue;
+      ++why.regions;
       ++tally->asked;
       const bool live = known.belief->lease_until > now;
-      if (!live || model.MayHold(known, term, false)) {
+      if (!live || model.MayHold(known, term, Model::By::kRows)) {
         ASSERT_FALSE(excluded.Overlaps(region.range) && live)
             << "step " << step << ": a region that holds it was left out";
       }
-      if (live && !model.MayHold(known, term, true)) {
+      if (live && !model.MayHold(known, term, Model::By::kFilters)) {
         must.Add(region.range);
         ++tally->excluded;
+        const bool by_filter = model.MayHold(known, term, Model::By::kRanges);
+        ++(by_filter ? why.excluded_by_filter : why.excluded_by_range);
+      } else if (!live || model.NamesUnknown(known, term)) {
+        ++why.unknown;
+      } else {
+        candidates.push_back(region.range.start);
       }
     }
     if (!capped) {
@@ -499,6 +527,23 @@ void RunModel(uint64_t seed, Tally* tally) {
     ASSERT_EQ(reasons.regions, reasons.excluded_by_filter + reasons.excluded_by_range +
                                    reasons.unknown + reasons.candidates.size());
     ASSERT_EQ(reasons.excluded_by_filter + reasons.excluded_by_range > 0, !excluded.empty());
+    if (capped) continue;
+    // Regions beside which nothing is placed.
+    const auto placed = model.Placed(table, looked);
+    for (const auto& known : model.All(table)) {
+      const bool undecided = std::ranges::none_of(placed, [&](const auto& other) {
+        return KeyRanges::Of(known.region->range).Overlaps(other.region->range);
+      });
+      if (!undecided || !keys.Overlaps(known.region->range)) continue;
+      ++why.regions;
+      ++why.unknown;
+    }
+    ASSERT_EQ(reasons.regions, why.regions);
+    ASSERT_EQ(reasons.excluded_by_filter, why.excluded_by_filter);
+    ASSERT_EQ(reasons.excluded_by_range, why.excluded_by_range);
+    ASSERT_EQ(reasons.unknown, why.unknown);
+    std::ranges::sort(candidates);
+    ASSERT_EQ(reasons.candidates, candidates);
   }
 }
 

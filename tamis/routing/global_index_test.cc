@@ -314,6 +314,49 @@ TEST_F(GlobalIndexIdentityTest, ALateReplyOfAFormerLifeIsLeft) {
   EXPECT_TRUE(Excluded().empty());
 }
 
+// A filter without bits would say no to everything.
+TEST_F(GlobalIndexIdentityTest, BitsOfNoLayerExcludeNothing) {
+  const Life life{.server = "a"};
+  index_->Apply("a", FullReply(life), now_, now_);
+  pb::PollReply bits = Bits(life);
+  bits.mutable_projections(0)->clear_layers();
+  index_->Apply("a", bits, now_, now_);
+  EXPECT_TRUE(Excluded().empty());
+  index_->Apply("a", Bits(life), now_, now_);
+  EXPECT_EQ(Excluded(), KeyRanges::All());
+}
+
+TEST_F(GlobalIndexIdentityTest, BitsOfAnotherGenerationAreNotTaken) {
+  const Life life{.server = "a"};
+  index_->Apply("a", FullReply(life), now_, now_);
+  for (const uint64_t generation : {0, 2}) {
+    pb::PollReply bits = Bits(life);
+    bits.mutable_projections(0)->set_generation(generation);
+    index_->Apply("a", bits, now_, now_);
+    EXPECT_TRUE(Excluded().empty()) << generation;
+  }
+  index_->Apply("a", Bits(life), now_, now_);
+  EXPECT_EQ(Excluded(), KeyRanges::All());
+}
+
+// The first of two layers may come alone. The value stands in the other one.
+TEST_F(GlobalIndexIdentityTest, BitsOfSomeLayersExcludeNothing) {
+  const Life life{.server = "a"};
+  pb::PollReply full = FullReply(life);
+  full.mutable_events(1)->set_layers(2);
+  index_->Apply("a", full, now_, now_);
+  pb::PollReply bits = Bits(life);
+  bits.mutable_projections(0)->set_layer_count(2);
+  index_->Apply("a", bits, now_, now_);
+  EXPECT_TRUE(Excluded().empty());
+  pb::PollReply rest = Bits({.server = "a", .holds = true});
+  rest.mutable_projections(0)->set_layer_count(2);
+  rest.mutable_projections(0)->set_first_layer(1);
+  index_->Apply("a", rest, now_, now_);
+  EXPECT_TRUE(Excluded().empty()) << "its second layer says yes";
+  EXPECT_TRUE(index_->NextPoll("a", seconds(1)).wanted().empty()) << "all of it is here";
+}
+
 TEST_F(GlobalIndexIdentityTest, AReplyToAnEarlierPollThanTheLastOneIsLeft) {
   const Life life{.server = "a", .lease_s = 1};
   Hear(life);
