@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "tamis/base/random.h"
+#include "tamis/base/zeroed_memory.h"
 #include "tamis/redis/murmur_hash.h"
 
 namespace tamis::redis {
@@ -49,8 +51,8 @@ BloomChain Load(const BloomChain& chain) {
 // The arithmetic once more, a bit at a time.
 class Model {
  public:
-  Model(double rate, uint64_t capacity, uint32_t growth, bool scaling)
-      : growth_(growth), scaling_(scaling) {
+  Model(double rate, uint64_t capacity, uint32_t growth, bool scaling, bool hash64 = true)
+      : growth_(growth), scaling_(scaling), hash64_(hash64) {
     AddLink(scaling ? rate * 0.5 : rate, capacity);
   }
 
@@ -106,9 +108,11 @@ class Model {
                       std::vector<bool>(bits)});
   }
 
-  static std::vector<uint64_t> Bits(const Link& link, const std::string& item) {
-    const uint64_t a = MurmurHash64A(item, 0xc6a4a7935bd1e995u);
-    const uint64_t b = MurmurHash64A(item, a);
+  std::vector<uint64_t> Bits(const Link& link, const std::string& item) const {
+    const uint64_t a =
+        hash64_ ? MurmurHash64A(item, 0xc6a4a7935bd1e995u) : MurmurHash2(item, 0x9747b28cu);
+    const uint64_t b =
+        hash64_ ? MurmurHash64A(item, a) : MurmurHash2(item, static_cast<uint32_t>(a));
     std::vector<uint64_t> bits;
     for (uint64_t i = 0; i < link.hashes; ++i) bits.push_back((a + i * b) % link.bits.size());
     return bits;
@@ -116,6 +120,7 @@ class Model {
 
   uint32_t growth_;
   bool scaling_;
+  bool hash64_;
   std::vector<Link> links_;
 };
 
@@ -190,6 +195,264 @@ TEST(BloomChain, RandomAddsAreThoseOfTheModel) {
       ASSERT_TRUE(answers[i] || !added.contains(items[i]));
     }
   }
+}
+
+// A filter of an older server: the same but for its hash.
+TEST(BloomChain, RandomAddsToAFilterOf32BitHashesAreThoseOfTheModel) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Random random(seed);
+    const uint64_t capacity = 10 + random.Uniform(100);
+    std::string header = Make({.capacity = capacity}).Header();
+    header[12] = static_cast<char>(BloomChain::kNoRounding);
+    auto chain = BloomChain::FromHeader(header, kNoLimit);
+    ASSERT_TRUE(chain.ok()) << chain.status();
+    EXPECT_FALSE(chain->hash64());
+    const std::string zeros(chain->Chunk(0).size(), '\0');
+    ASSERT_EQ(chain->LoadChunk(0, zeros), Loaded::kOk);
+    Model model(0.01, capacity, 2, true, /*hash64=*/false);
+    std::vector<std::string> items;
+    for (int i = 0; i < 500; ++i) {
+      items.push_back(std::to_string(random.Uniform(600)));
+      ASSERT_EQ(chain->Add(items.back(), kNoLimit), model.Add(items.back()));
+    }
+    ASSERT_EQ(AllBytes(*chain), model.AllBytes());
+    const std::vector<std::string_view> views(items.begin(), items.end());
+    const auto answers = std::make_unique<bool[]>(views.size());
+    chain->MayContain(views, answers.get());
+    for (size_t i = 0; i < items.size(); ++i) {
+      ASSERT_TRUE(answers[i] && chain->MayContain(items[i]));
+    }
+  }
+}
+
+TEST(BloomChain, BatchesAreAddedAsOneByOne) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    const BloomChain::Options options = {.error_rate = random.OneIn(2) ? 0.05 : 1e-7,
+                                         .capacity = 1 + random.Uniform(60),
+                                         .growth = static_cast<uint32_t>(random.Uniform(4)),
+                                         .scaling = !random.OneIn(3)};
+    BloomChain chain = Make(options), one_by_one = Make(options);
+    const uint64_t greatest = random.OneIn(2) ? kNoLimit : 200 + random.Uniform(2000);
+    for (int batch = 0; batch < 20; ++batch) {
+      std::vector<std::string> items;
+      for (uint64_t n = random.Uniform(70); n > 0; --n) {
+        items.push_back(std::to_string(random.Uniform(500)));
+      }
+      const std::vector<std::string_view> views(items.begin(), items.end());
+      std::vector<Added> answers(items.size(), Added::kPartial);
+      const size_t done = chain.Add(views, greatest, answers.data());
+      for (size_t i = 0; i < done; ++i) {
+        ASSERT_EQ(answers[i], one_by_one.Add(items[i], greatest));
+        const bool goes_on = answers[i] == Added::kNew || answers[i] == Added::kPerhaps;
+        ASSERT_TRUE(goes_on || i + 1 == done);
+      }
+      ASSERT_TRUE(done == items.size() ||
+                  (answers[done - 1] != Added::kNew && answers[done - 1] != Added::kPerhaps));
+      ASSERT_EQ(chain.Header(), one_by_one.Header());
+      ASSERT_EQ(AllBytes(chain), AllBytes(one_by_one));
+    }
+    uint64_t capacity = 0, items = 0, bytes = 0;
+    for (const BloomChain::Link& link : chain.links()) {
+      EXPECT_LE(link.size, link.entries);
+      capacity += link.entries;
+      items += link.size;
+      bytes += link.bytes.size();
+    }
+    EXPECT_EQ(chain.Capacity(), capacity);
+    EXPECT_EQ(chain.size(), items);
+    EXPECT_EQ(chain.SizeBytes(), 32 + 64 * chain.links().size() + bytes);
+    EXPECT_EQ(BloomChain::FirstLinkBytes(options), chain.links()[0].bytes.size());
+    chain.Spoil();
+    Added answer = Added::kNew;
+    EXPECT_EQ(chain.Add(std::vector<std::string_view>{"x", "y"}, kNoLimit, &answer), 1u);
+    EXPECT_EQ(answer, Added::kPartial);
+  }
+}
+
+// The parts of an RDB value.
+BloomChain::Parts PartsOf(const BloomChain& chain, uint64_t bytes_there = kNoLimit) {
+  BloomChain copy = std::move(*chain.Copy());
+  BloomChain::Parts parts = {
+      .size = chain.size(), .options = chain.options(), .growth = chain.growth(), .links = {}};
+  for (BloomChain::Link& link : copy.mutable_links()) {
+    const uint64_t there = std::min<uint64_t>(bytes_there, link.bytes.size());
+    bytes_there -= there;
+    BloomChain::Link& part = parts.links.emplace_back(std::move(link));
+    part.reciprocal = 0;
+    if (there == part.bytes.size()) continue;
+    ByteArray cut = there == 0 ? ByteArray() : ByteArray::Zeroed(there);
+    std::copy_n(part.bytes.data(), there, cut.data());
+    part.bytes = std::move(cut);
+  }
+  return parts;
+}
+
+BloomChain ThreeLinks() {
+  BloomChain chain = Make({.capacity = 10});
+  for (int i = 0; i < 60; ++i) chain.Add(std::to_string(i), kNoLimit);
+  EXPECT_EQ(chain.links().size(), 3u);
+  return chain;
+}
+
+TEST(BloomChain, PartsGiveTheChainAsFarAsItsBytesAreThere) {
+  const BloomChain chain = ThreeLinks();
+  const std::string all = AllBytes(chain);
+  for (uint64_t there = 0; there <= all.size(); ++there) {
+    auto made = BloomChain::FromParts(PartsOf(chain, there), kNoLimit);
+    ASSERT_TRUE(made.ok()) << made.status();
+    EXPECT_EQ(made->Header(), chain.Header());
+    EXPECT_EQ(made->present(), there);
+    EXPECT_EQ(made->partial(), there < all.size());
+    std::string expected = all.substr(0, there);
+    expected.resize(all.size());
+    ASSERT_EQ(AllBytes(*made), expected);
+    for (int i = 0; i < 60; ++i) ASSERT_TRUE(made->MayContain(std::to_string(i)));
+    if (!made->partial()) continue;
+    EXPECT_FALSE(BloomChain::FromParts(PartsOf(chain, there), 10).ok()) << "larger than allowed";
+    while (made->partial()) {
+      const uint64_t at = made->present();
+      ASSERT_EQ(made->LoadChunk(at, chain.Chunk(at)), Loaded::kOk);
+    }
+    ASSERT_EQ(AllBytes(*made), all);
+  }
+  EXPECT_TRUE(BloomChain::FromParts(PartsOf(chain), 0).ok()) << "what is there is not bounded";
+}
+
+TEST(BloomChain, PartsThatContradictThemselvesAreRefused) {
+  const BloomChain chain = ThreeLinks();
+  const auto refused = [&](auto change) {
+    BloomChain::Parts parts = PartsOf(chain);
+    change(parts);
+    return BloomChain::FromParts(std::move(parts), kNoLimit).status().code() ==
+           StatusCode::kDataLoss;
+  };
+  using Parts = BloomChain::Parts;
+  EXPECT_FALSE(refused([](Parts&) {}));
+  EXPECT_TRUE(refused([](Parts& parts) { parts.links.clear(); }));
+  EXPECT_TRUE(refused([](Parts& parts) { ++parts.size; }));
+  EXPECT_TRUE(refused([](Parts& parts) { --parts.size; }));
+  EXPECT_TRUE(refused([](Parts& parts) { ++parts.links[1].size; }));
+  EXPECT_TRUE(refused([](Parts& parts) { parts.links[1].size = ~uint64_t{0}; }));
+  EXPECT_TRUE(refused([](Parts& parts) { parts.growth = uint64_t{1} << 32; }));
+  EXPECT_FALSE(refused([](Parts& parts) { parts.growth = (uint64_t{1} << 32) - 1; }));
+  EXPECT_TRUE(refused([](Parts& parts) { parts.growth = 0; }));
+  EXPECT_FALSE(refused([](Parts& parts) {
+    parts.growth = 0;
+    parts.options |= BloomChain::kNotScaling;
+  }));
+  EXPECT_FALSE(refused([](Parts& parts) { parts.options |= BloomChain::kEntriesAreBits; }));
+  EXPECT_TRUE(refused([](Parts& parts) { parts.options |= 16; }));
+  EXPECT_TRUE(refused([](Parts& parts) { parts.links[1].bytes = ByteArray::Zeroed(1); }))
+      << "a later link is there, an earlier one is not";
+  EXPECT_TRUE(refused([](Parts& parts) {
+    parts.links[2].bytes = ByteArray::Zeroed(parts.links[2].bytes.size() + 1);
+  }));
+  EXPECT_TRUE(refused([](Parts& parts) { parts.links[0].hashes += 1; }));
+  EXPECT_TRUE(refused([](Parts& parts) { parts.links[0].entries = uint64_t{1} << 62; }));
+  EXPECT_FALSE(refused([](Parts& parts) { parts.links[0].entries = (uint64_t{1} << 62) - 1; }));
+}
+
+// Filters of others may be rounded to a power of two.
+TEST(BloomChain, LinkOf2ToTheN2BitsIsTakenAndAnotherIsRefused) {
+  for (const uint8_t n2 : {uint8_t{0}, uint8_t{5}, uint8_t{6}, uint8_t{7}, uint8_t{63}}) {
+    BloomChain::Parts parts = PartsOf(Make({.error_rate = 0.02, .capacity = 8}));
+    ASSERT_EQ(parts.links[0].bits, 128u);
+    parts.links[0].n2 = n2;
+    auto made = BloomChain::FromParts(std::move(parts), kNoLimit);
+    EXPECT_EQ(made.ok(), n2 == 0 || n2 == 7) << int{n2};
+    if (!made.ok()) continue;
+    EXPECT_EQ(made->links()[0].n2, n2);
+    EXPECT_EQ(made->Copy()->Header(), made->Header());
+    EXPECT_EQ(Load(*made).Header(), made->Header());
+  }
+}
+
+TEST(BloomChain, LinkOfBitsThatFillNoByteKeepsItsItems) {
+  BloomChain::Parts parts = PartsOf(Make({.error_rate = 0.02, .capacity = 8}));
+  parts.links[0].bits = 121;
+  auto chain = BloomChain::FromParts(std::move(parts), kNoLimit);
+  ASSERT_TRUE(chain.ok()) << chain.status();
+  for (int i = 0; i < 8; ++i) chain->Add(std::to_string(i), kNoLimit);
+  for (int i = 0; i < 8; ++i) EXPECT_TRUE(chain->MayContain(std::to_string(i)));
+  EXPECT_EQ(AllBytes(*chain).back() & ~1, 0) << "beyond bit 120";
+}
+
+TEST(BloomChain, BitsOfOldLinksFollowFromTheirEntries) {
+  EXPECT_EQ(BloomChain::BitsFor(100, 9.6), 960u);
+  EXPECT_EQ(BloomChain::BitsFor(1, 1), 1u);
+  EXPECT_EQ(BloomChain::BitsFor(1, 0.99), 0u);
+  EXPECT_EQ(BloomChain::BitsFor(uint64_t{1} << 61, 1), uint64_t{1} << 61);
+  EXPECT_EQ(BloomChain::BitsFor(uint64_t{1} << 62, 1), 0u);
+  EXPECT_EQ(BloomChain::BitsFor(1, std::numeric_limits<double>::quiet_NaN()), 0u);
+}
+
+TEST(BloomChain, SpoiltChainMayContainEverythingUntilItsEndIsLoadedAgain) {
+  BloomChain chain = ThreeLinks();
+  const std::string all = AllBytes(chain);
+  chain.Spoil();
+  EXPECT_TRUE(chain.partial());
+  EXPECT_EQ(chain.present(), all.size() - 1);
+  EXPECT_TRUE(chain.MayContain("absent"));
+  EXPECT_TRUE(chain.Copy()->partial());
+  EXPECT_EQ(chain.Merge(ThreeLinks()).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(ThreeLinks().Merge(chain).code(), StatusCode::kInvalidArgument);
+  ASSERT_EQ(chain.LoadChunk(all.size() - 1, all.substr(all.size() - 1)), Loaded::kOk);
+  EXPECT_FALSE(chain.MayContain("absent"));
+}
+
+// Fails one allocation of zeroed memory, which is that of bytes.
+class FailingZeroedMemory {
+ public:
+  explicit FailingZeroedMemory(int which) : before_(TheZeroedMemory()) {
+    real_ = &before_;
+    countdown_ = which;
+    SetZeroedMemory({.allocate = [](size_t size) -> void* {
+                       return --countdown_ == 0 ? nullptr : real_->allocate(size);
+                     },
+                     .free = before_.free,
+                     .huge_pages = before_.huge_pages});
+  }
+  ~FailingZeroedMemory() { SetZeroedMemory(before_); }
+
+ private:
+  inline static const ZeroedMemory* real_ = nullptr;
+  inline static int countdown_ = 0;
+  const ZeroedMemory before_;
+};
+
+TEST(BloomChain, WithoutMemoryForALinkTheChainStaysAsItIs) {
+  const auto without = [](int which, auto&& call) {
+    const FailingZeroedMemory failing(which);
+    return call();
+  };
+  EXPECT_EQ(without(1, [] { return BloomChain::Create({}).status().code(); }),
+            StatusCode::kResourceExhausted);
+  BloomChain chain = Make({.capacity = 5});
+  for (int i = 0; chain.size() < 5; ++i) chain.Add(std::to_string(i), kNoLimit);
+  const std::string before = chain.Header() + AllBytes(chain);
+  EXPECT_EQ(without(1, [&] { return chain.Add("one more", kNoLimit); }), Added::kNoMemory);
+  EXPECT_EQ(chain.Header() + AllBytes(chain), before);
+  EXPECT_FALSE(chain.MayContain("one more"));
+  EXPECT_EQ(chain.Add("one more", kNoLimit), Added::kNew);
+  EXPECT_FALSE(without(2, [&] { return chain.Copy().has_value(); }));
+  EXPECT_EQ(
+      without(2, [&] { return BloomChain::FromHeader(chain.Header(), kNoLimit).status(); }).code(),
+      StatusCode::kResourceExhausted);
+  BloomChain small = Make({.capacity = 5});
+  const std::string small_before = small.Header() + AllBytes(small);
+  EXPECT_EQ(without(1, [&] { return small.Merge(chain); }).code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(small.Header() + AllBytes(small), small_before);
+}
+
+TEST(BloomChain, ChunksAreBounded) {
+  const BloomChain chain = Make({.capacity = 20'000'000, .scaling = false});
+  const uint64_t size = chain.links()[0].bytes.size();
+  ASSERT_GT(size, BloomChain::kGreatestChunk);
+  EXPECT_EQ(chain.Chunk(0).size(), BloomChain::kGreatestChunk);
+  EXPECT_EQ(chain.Chunk(BloomChain::kGreatestChunk).size(), size - BloomChain::kGreatestChunk);
+  EXPECT_EQ(chain.Chunk(size - 1).size(), 1u);
 }
 
 TEST(BloomChain, BatchOfManyHashesAnswersAsOneByOne) {
@@ -272,6 +535,11 @@ TEST(BloomChain, MergedContainsWhatBothDid) {
     ASSERT_TRUE(chain.Merge(other).ok());
     EXPECT_EQ(AllBytes(other), before);
     EXPECT_EQ(chain.size(), size);
+    uint64_t of_links = 0;
+    for (const BloomChain::Link& link : chain.links()) of_links += link.size;
+    EXPECT_EQ(of_links, size);
+    EXPECT_EQ(chain.present(), AllBytes(chain).size());
+    EXPECT_FALSE(chain.partial());
     for (int i = 0; i < mine; ++i) EXPECT_TRUE(chain.MayContain("mine" + std::to_string(i)));
     for (int i = 0; i < theirs; ++i) EXPECT_TRUE(chain.MayContain("theirs" + std::to_string(i)));
     EXPECT_EQ(AllBytes(Load(chain)), AllBytes(chain)) << "what it saves it loads";

@@ -196,7 +196,8 @@ TEST(CuckooChain, RandomCommandsAreThoseOfTheModel) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   Random random(seed);
   for (int round = 0; round < 60; ++round) {
-    const uint64_t bucket_size = 1 + random.Uniform(6);
+    // Buckets of more than 8 slots are searched in another way.
+    const uint64_t bucket_size = 1 + random.Uniform(random.OneIn(4) ? 30 : 6);
     const uint64_t capacity = bucket_size * 2 + random.Uniform(200);
     const uint64_t iterations = 1 + random.Uniform(30);
     const uint64_t expansion = random.OneIn(4) ? 0 : uint64_t{1} << random.Uniform(3);
@@ -241,6 +242,204 @@ TEST(CuckooChain, RandomCommandsAreThoseOfTheModel) {
     chain.MayContain(views, answers.get());
     for (size_t i = 0; i < items.size(); ++i) ASSERT_EQ(answers[i], model.Count(items[i]) > 0);
   }
+}
+
+TEST(CuckooChain, BatchesAreInsertedAsOneByOne) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    const auto bucket_size = static_cast<uint16_t>(1 + random.Uniform(random.OneIn(3) ? 20 : 4));
+    const CuckooChain::Options options = {
+        .capacity = bucket_size * (2 + random.Uniform(40)),
+        .bucket_size = bucket_size,
+        .max_iterations = static_cast<uint16_t>(1 + random.Uniform(20)),
+        .expansion = static_cast<uint16_t>(random.Uniform(4))};
+    CuckooChain chain = Make(options), one_by_one = Make(options);
+    EXPECT_EQ(chain.expansion(), options.expansion == 3 ? 4 : options.expansion);
+    EXPECT_EQ(chain.tables()[0].size(), CuckooChain::FirstTableBytes(options));
+    const CuckooChain::Limits limits = {
+        .tables = 1 + random.Uniform(4),
+        .bytes = random.OneIn(2) ? kNoLimit : 100 + random.Uniform(400)};
+    for (int batch = 0; batch < 15; ++batch) {
+      const bool only_new = random.OneIn(2);
+      std::vector<std::string> items;
+      for (uint64_t n = random.Uniform(80); n > 0; --n) {
+        items.push_back(std::to_string(random.Uniform(400)));
+      }
+      const std::vector<std::string_view> views(items.begin(), items.end());
+      std::vector<Inserted> answers(items.size(), Inserted::kPartial);
+      chain.Insert(views, only_new, limits, answers.data());
+      for (size_t i = 0; i < items.size(); ++i) {
+        const bool there = one_by_one.MayContain(items[i]);
+        const Inserted wanted =
+            only_new ? one_by_one.InsertNew(items[i], limits) : one_by_one.Insert(items[i], limits);
+        ASSERT_EQ(answers[i], wanted);
+        ASSERT_EQ(answers[i] == Inserted::kThere, only_new && there);
+        ASSERT_TRUE(answers[i] != Inserted::kYes || one_by_one.MayContain(items[i]));
+      }
+      ASSERT_EQ(chain.Header(), one_by_one.Header());
+      ASSERT_EQ(AllBytes(chain), AllBytes(one_by_one));
+    }
+    EXPECT_EQ(chain.SizeBytes(), 40 + 16 * chain.tables().size() + AllBytes(chain).size());
+    EXPECT_LE(chain.SizeBytes(), std::max(limits.bytes, 56 + chain.tables()[0].size()));
+    chain.Spoil();
+    std::vector<Inserted> answers(2, Inserted::kYes);
+    chain.Insert(std::vector<std::string_view>{"x", "y"}, false, limits, answers.data());
+    EXPECT_EQ(answers, (std::vector<Inserted>(2, Inserted::kPartial)));
+  }
+}
+
+ByteArray TableOf(std::string_view bytes) {
+  if (bytes.empty()) return {};
+  ByteArray array = ByteArray::Zeroed(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), array.data());
+  return array;
+}
+
+// The parts of an RDB value, of which so many bytes are there.
+CuckooChain::Parts PartsOf(const CuckooChain& chain, uint64_t there = kNoLimit) {
+  CuckooChain::Parts parts = {.items = chain.items(),
+                              .buckets = chain.buckets(),
+                              .deletes = chain.deletes(),
+                              .bucket_size = chain.bucket_size(),
+                              .max_iterations = chain.max_iterations(),
+                              .expansion = chain.expansion(),
+                              .tables = {}};
+  for (const ByteArray& table : chain.tables()) {
+    const uint64_t size = std::min<uint64_t>(there, table.size());
+    there -= size;
+    parts.tables.push_back(TableOf({reinterpret_cast<const char*>(table.data()), size}));
+  }
+  return parts;
+}
+
+CuckooChain ThreeTables() {
+  CuckooChain chain = Make({.capacity = 16, .expansion = 2});
+  for (int i = 0; chain.tables().size() < 3; ++i) chain.Insert(std::to_string(i), kDefault);
+  return chain;
+}
+
+TEST(CuckooChain, PartsGiveTheChainAsFarAsItsBytesAreThere) {
+  const CuckooChain chain = ThreeTables();
+  const std::string all = AllBytes(chain);
+  for (uint64_t there = 0; there <= all.size(); ++there) {
+    auto made = CuckooChain::FromParts(PartsOf(chain, there), kNoLimit);
+    ASSERT_TRUE(made.ok()) << made.status();
+    EXPECT_EQ(made->Header(), chain.Header());
+    EXPECT_EQ(made->present(), there);
+    EXPECT_EQ(made->partial(), there < all.size());
+    std::string expected = all.substr(0, there);
+    expected.resize(all.size());
+    ASSERT_EQ(AllBytes(*made), expected);
+    if (!made->partial()) continue;
+    EXPECT_FALSE(CuckooChain::FromParts(PartsOf(chain, there), 10).ok()) << "larger than allowed";
+    while (made->partial()) {
+      const uint64_t at = made->present();
+      ASSERT_TRUE(made->LoadChunk(at, chain.Chunk(at)));
+    }
+    ASSERT_EQ(AllBytes(*made), all);
+    CuckooChain whole = std::move(*chain.Copy());
+    (void)made->Compact(0, kNoLimit, true);
+    (void)whole.Compact(0, kNoLimit, true);
+    ASSERT_EQ(AllBytes(*made), AllBytes(whole));
+  }
+  EXPECT_TRUE(CuckooChain::FromParts(PartsOf(chain), 0).ok()) << "what is there is not bounded";
+}
+
+TEST(CuckooChain, PartsThatContradictThemselvesAreRefused) {
+  const CuckooChain chain = ThreeTables();
+  using Parts = CuckooChain::Parts;
+  const auto refused = [&](auto change) {
+    Parts parts = PartsOf(chain);
+    change(parts);
+    return CuckooChain::FromParts(std::move(parts), kNoLimit).status().code() ==
+           StatusCode::kDataLoss;
+  };
+  EXPECT_FALSE(refused([](Parts&) {}));
+  EXPECT_TRUE(refused([](Parts& parts) { parts.tables.clear(); }));
+  EXPECT_TRUE(refused([](Parts& parts) { parts.tables.resize(CuckooChain::kGreatestTables + 1); }));
+  EXPECT_TRUE(refused([](Parts& parts) { parts.buckets = 0; }));
+  EXPECT_TRUE(refused([](Parts& parts) { parts.buckets = 3; }));
+  EXPECT_TRUE(refused([](Parts& parts) { parts.buckets = 4; })) << "fewer than the bytes";
+  EXPECT_TRUE(refused([](Parts& parts) { parts.bucket_size = 0; }));
+  EXPECT_TRUE(refused([](Parts& parts) { parts.bucket_size = 1; }));
+  EXPECT_TRUE(refused([](Parts& parts) { parts.bucket_size = 256; }));
+  EXPECT_FALSE(refused([](Parts& parts) { parts.max_iterations = 65535; }));
+  EXPECT_TRUE(refused([](Parts& parts) { parts.max_iterations = 65536; }));
+  EXPECT_TRUE(refused([](Parts& parts) { parts.max_iterations = 0; }));
+  EXPECT_TRUE(refused([](Parts& parts) { parts.expansion = 0; })) << "it does not grow";
+  EXPECT_TRUE(refused([](Parts& parts) { parts.expansion = 3; }));
+  EXPECT_TRUE(refused([](Parts& parts) { parts.expansion = 65536; }));
+  EXPECT_FALSE(refused([&](Parts& parts) { parts.items = AllBytes(chain).size(); }));
+  EXPECT_TRUE(refused([&](Parts& parts) { parts.items = AllBytes(chain).size() + 1; }));
+  EXPECT_TRUE(refused([](Parts& parts) { parts.tables[1] = TableOf("x"); }))
+      << "a later table is there, an earlier one is not";
+  const auto alone = [](uint64_t buckets, uint64_t bucket_size, uint64_t expansion,
+                        uint64_t tables) {
+    Parts parts = {.buckets = buckets, .bucket_size = bucket_size, .max_iterations = 1};
+    parts.expansion = expansion;
+    parts.tables.resize(tables);
+    return CuckooChain::FromParts(std::move(parts), 1 << 20).ok();
+  };
+  EXPECT_TRUE(alone(1, 255, 0, 1));
+  EXPECT_TRUE(alone(1, 1, 32768, 2));
+  EXPECT_FALSE(alone(1, 1, 32768, 5)) << "2^60 bytes";
+  EXPECT_FALSE(alone(uint64_t{1} << 61, 255, 1, 1)) << "more than 2^64 bytes";
+}
+
+TEST(CuckooChain, SpoiltChainMayContainEverythingAndIsLoadedAndCopiedAsSuch) {
+  CuckooChain chain = ThreeTables();
+  const std::string all = AllBytes(chain);
+  chain.Spoil();
+  EXPECT_TRUE(chain.partial());
+  EXPECT_EQ(chain.present(), all.size() - 1);
+  EXPECT_TRUE(chain.MayContain("absent"));
+  bool answer = false;
+  chain.MayContain(std::vector<std::string_view>{"absent"}, &answer);
+  EXPECT_TRUE(answer);
+  EXPECT_TRUE(chain.Copy()->partial());
+  ASSERT_TRUE(chain.LoadChunk(all.size() - 1, all.substr(all.size() - 1)));
+  EXPECT_FALSE(chain.partial());
+  EXPECT_FALSE(chain.MayContain("absent"));
+}
+
+// A header that says how many items there are is believed only as far as there are places.
+TEST(CuckooChain, ItemsAreNeverMoreThanPlaces) {
+  auto chain = CuckooChain::FromParts(PartsOf(ThreeTables()), kNoLimit);
+  CuckooChain::Parts parts = PartsOf(*chain);
+  parts.items = AllBytes(*chain).size();
+  chain = CuckooChain::FromParts(std::move(parts), kNoLimit);
+  ASSERT_TRUE(chain.ok());
+  for (int i = 0; i < 20; ++i) {
+    chain->Insert("another" + std::to_string(i), kDefault);
+    EXPECT_LE(chain->items(), AllBytes(*chain).size());
+    (void)chain->Compact(0, kNoLimit, true);
+    EXPECT_LE(chain->items(), AllBytes(*chain).size());
+  }
+}
+
+// An erase would take too long.
+TEST(CuckooChain, EraseCompactsSmallChainsAlone) {
+  for (const uint64_t capacity : {uint64_t{1} << 18, uint64_t{1} << 20}) {
+    CuckooChain chain = Make({.capacity = capacity});
+    std::vector<std::string> items;
+    for (uint64_t i = 0; chain.tables().size() < 2; ++i) {
+      items.push_back(std::to_string(i));
+      ASSERT_EQ(chain.Insert(items.back(), kDefault), Inserted::kYes);
+    }
+    for (size_t i = 0; i < items.size() / 4; ++i) ASSERT_TRUE(chain.Erase(items[i]));
+    // A compaction begins the count of deletes anew.
+    EXPECT_EQ(chain.deletes() < items.size() / 4, capacity < 1 << 20);
+  }
+}
+
+TEST(CuckooChain, ChunksAreBounded) {
+  const CuckooChain chain = Make({.capacity = 40'000'000, .expansion = 0});
+  EXPECT_EQ(chain.Chunk(0).size(), CuckooChain::kGreatestChunk);
+  const uint64_t size = chain.tables()[0].size();
+  EXPECT_EQ(chain.Chunk(size - 5).size(), 5u);
+  EXPECT_TRUE(chain.Chunk(size).empty());
+  EXPECT_TRUE(chain.Chunk(~uint64_t{0}).empty());
 }
 
 TEST(CuckooChain, TakesFreeSlotsAtTheLimitOfTables) {
@@ -483,16 +682,11 @@ TEST(CuckooChain, ItemIsRefusedWhenATableIsDroppedThatWasFoundEmptyBefore) {
 }
 
 TEST(CuckooChain, TagsOfLoadedTablesAreCounted) {
-  const auto table = [](std::string_view bytes) {
-    ByteArray array = ByteArray::Zeroed(bytes.size());
-    std::copy(bytes.begin(), bytes.end(), array.data());
-    return array;
-  };
   const std::string full(1024, '\7');
   CuckooChain::Parts parts = {
       .buckets = 512, .bucket_size = 2, .max_iterations = 20, .expansion = 1, .tables = {}};
-  parts.tables.push_back(table(full));
-  parts.tables.push_back(table(full));
+  parts.tables.push_back(TableOf(full));
+  parts.tables.push_back(TableOf(full));
   auto saved = CuckooChain::FromParts(std::move(parts), 0);
   ASSERT_TRUE(saved.ok()) << saved.status();
   CuckooChain in_chunks = Load(*saved);
