@@ -139,6 +139,20 @@ TEST_F(GlobalIndexTest, ANewGenerationThatDoesNotFitEndsTheUseOfTheOldOne) {
   EXPECT_FALSE(Excludes());
 }
 
+TEST_F(GlobalIndexTest, ANewGenerationOfNoLayersOrTooManyIsNotAskedFor) {
+  for (const uint32_t layers : {0u, 4097u}) {
+    pb::PollReply reply = Reply(true, 0, 3);
+    Add(&reply, pb::Event::REGION_OPENED, 1)->set_table_id(kTable);
+    pb::Event* event = Add(&reply, pb::Event::INDEX_COMPLETE, 2);
+    Complete(event, 2);
+    event->set_layers(layers);
+    reply.set_start_code(kStartCode + layers + 1);
+    Apply(reply);
+    EXPECT_FALSE(Excludes());
+    EXPECT_TRUE(index_.NextPoll("rs1", seconds(1)).wanted().empty()) << layers;
+  }
+}
+
 TEST_F(GlobalIndexTest, EventsOfAnUnknownLifeAreNotTakenIn) {
   pb::PollReply reply = Reply(false, 2, 3);
   reply.set_start_code(kStartCode + 1);
@@ -345,6 +359,13 @@ TEST_F(GlobalIndexIdentityTest, BitsOfSomeLayersExcludeNothing) {
   pb::PollReply full = FullReply(life);
   full.mutable_events(1)->set_layers(2);
   index_->Apply("a", full, now_, now_);
+  for (const auto& [first_layer, first_word] : {std::pair(1u, 0u), std::pair(0u, 1u)}) {
+    pb::PollReply end = Bits(life);
+    end.mutable_projections(0)->set_first_layer(first_layer);
+    end.mutable_projections(0)->set_first_word(first_word);
+    index_->Apply("a", end, now_, now_);
+    EXPECT_TRUE(Excluded().empty()) << "its begin is missing";
+  }
   pb::PollReply bits = Bits(life);
   bits.mutable_projections(0)->set_layer_count(2);
   index_->Apply("a", bits, now_, now_);
@@ -379,6 +400,36 @@ TEST_F(GlobalIndexIdentityTest, BitsThatDoNotFitAreNotRequestedAndTheirRegionSta
   const RoutingTerm term{
       .kind = RoutingTerm::Kind::kValue, .index_id = kIndex, .hash = 4711, .first = "m"};
   EXPECT_TRUE(index.Find(kTable, KeyRanges::All(), term, now_).excluded.empty());
+}
+
+// Columns are reserved for all regions that lack bits, where there is room for all of them.
+TEST_F(GlobalIndexIdentityTest, MemoryForBitsIsBoundedWhateverRegionsThereAre) {
+  constexpr uint64_t kRegions = 200;
+  for (const size_t max_bytes : {500u, 1500u, 2500u, 3500u, 100'000u}) {
+    GlobalIndex index{GlobalIndex::Options{.max_bytes = max_bytes}};
+    pb::PollReply full, bits = Bits({.server = "a"});
+    full.CopyFrom(FullReply({.server = "a"}));
+    const pb::PollReply one = full;
+    const pb::Projection projection = bits.projections(0);
+    full.clear_events();
+    bits.clear_projections();
+    for (uint64_t region = 1; region <= kRegions; ++region) {
+      for (pb::Event event : one.events()) {
+        event.set_region_id(region);
+        event.set_start(std::to_string(999 + region));
+        event.set_end(std::to_string(1000 + region));
+        *full.add_events() = event;
+      }
+      *bits.add_projections() = projection;
+      bits.mutable_projections()->rbegin()->set_region_id(region);
+    }
+    index.Apply("a", full, now_, now_);
+    index.Apply("a", bits, now_, now_);
+    EXPECT_LE(index.SizeBytes(), max_bytes);
+    // A word of each position for 64 regions.
+    const uint64_t fit = std::min(kRegions, max_bytes / (kSlices * kSlicePositions * 8) * 64);
+    EXPECT_EQ(index.stats().indexes_left_out, kRegions - fit);
+  }
 }
 
 TEST_F(GlobalIndexIdentityTest, WaitForCompletenessIgnoresBitsThatDoNotFit) {
