@@ -4,7 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
+#include <functional>
+#include <new>
+#include <thread>
+
 #include "tamis/base/testing/sim_executor.h"
+#include "tamis/base/thread_executor.h"
 
 namespace tamis {
 namespace {
@@ -103,6 +110,35 @@ TEST_F(RowLocksTest, AfterAbandonNobodyIsGrantedAnything) {
   EXPECT_EQ(granted_, (std::vector<std::string>{"a"}));
 }
 
+TEST_F(RowLocksTest, ThreadsHoldARowOneAtATime) {
+  constexpr int kThreads = 3, kRequests = 3000;
+  std::array<std::atomic<int>, 4> holders{};
+  std::atomic<int> granted = 0, overlaps = 0;
+  std::function<void(Keys)> use = [&](const Keys& keys) {
+    for (const std::string& key : *keys) overlaps += ++holders[std::stoul(key)] != 1;
+    ++granted;
+    for (const std::string& key : *keys) --holders[std::stoul(key)];
+    for (const auto& task : locks_.Release(*keys)) (*task)();
+  };
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      Random random(t);
+      for (int i = 0; i < kRequests; ++i) {
+        std::set<std::string> wanted;
+        for (uint64_t n = 1 + random.Uniform(3); n > 0; --n) {
+          wanted.insert(std::to_string(random.Uniform(holders.size())));
+        }
+        const Keys keys = KeysOf({wanted.begin(), wanted.end()});
+        locks_.Acquire(keys, [&, keys] { use(keys); });
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(granted, kThreads * kRequests);
+  EXPECT_EQ(overlaps, 0);
+}
+
 class GateTest : public ::testing::Test {
  protected:
   Region::Entry Enter() {
@@ -175,6 +211,109 @@ TEST_F(GateTest, AClosedRegionIsEnteredByNobody) {
   EXPECT_EQ(Enter(), Region::Entry::kClosed);
   EXPECT_FALSE(region_->Quiesce([] { FAIL(); }));
   EXPECT_FALSE(region_->IsQuiet());
+}
+
+TEST_F(GateTest, EveryWriteThatWaitedEntersOnceTheLastTaskHasRunAlone) {
+  std::vector<std::string> order;
+  EXPECT_EQ(Enter(), Region::Entry::kInside);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(region_->Quiesce([&] {
+      EXPECT_EQ(retries_, 0);
+      order.push_back("alone");
+    }));
+    EXPECT_EQ(Enter(), Region::Entry::kWaiting);
+  }
+  EXPECT_FALSE(region_->IsQuiet());
+  region_->Leave();
+  EXPECT_EQ(order.size(), 3u);
+  executor_.RunFor(std::chrono::seconds(1));
+  EXPECT_EQ(retries_, 3);
+  EXPECT_TRUE(region_->IsQuiet());
+}
+
+TEST_F(GateTest, TaskThatFindsNoMemoryHoldsUpNobody) {
+  EXPECT_TRUE(region_->Quiesce([] { throw std::bad_alloc(); }));
+  bool ran = false;
+  EXPECT_TRUE(region_->Quiesce([&] { ran = true; }));
+  EXPECT_TRUE(ran);
+  EXPECT_EQ(Enter(), Region::Entry::kInside);
+}
+
+TEST_F(GateTest, AbandonedRegionIsClosedAndGrantsNoRow) {
+  const Keys keys = KeysOf({"1"});
+  region_->Abandon();
+  EXPECT_TRUE(region_->closed());
+  EXPECT_EQ(Enter(), Region::Entry::kClosed);
+  region_->locks().Acquire(keys, [] { FAIL(); });
+}
+
+TEST_F(GateTest, ThreadsAreInsideOrAlone) {
+  constexpr int kThreads = 3, kWrites = 3000;
+  ThreadExecutor executor(1);
+  const auto server = std::make_shared<ServerExecutor>(&executor, false);
+  const auto region = std::make_shared<Region>(RegionInfo{.id = RegionId(1), .epoch = 1}, nullptr,
+                                               std::make_shared<Fence>(), server.get());
+  std::atomic<int> inside = 0, alone = 0, entered = 0, faults = 0;
+  Executor::Waiter all_entered;
+  std::function<void()> write = [&] {
+    if (region->Enter([&] { write(); }) != Region::Entry::kInside) return;
+    ++inside;
+    faults += alone != 0;
+    --inside;
+    region->Leave();
+    if (++entered == kThreads * kWrites) all_entered.WakeUp();
+  };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < kWrites; ++i) {
+        write();
+        if (i % 16 != 0) continue;
+        faults += !region->Quiesce([&] {
+          faults += ++alone != 1 || inside != 0 || region->IsQuiet();
+          --alone;
+        });
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  executor.WaitFor(&all_entered);
+  EXPECT_EQ(faults, 0);
+  EXPECT_TRUE(region->IsQuiet());
+  executor.Stop();
+}
+
+// ---- Indexes
+
+TEST_F(GateTest, AnIndexIsMarkedCompleteOrClearedAlone) {
+  SimExecutor executor(1, Duration(0));
+  const auto feed = std::make_shared<FilterFeed>(&executor, "rs", 1, FilterFeed::Options{});
+  Region::Indexes indexes;
+  for (const uint32_t id : {3u, 5u}) {
+    const IndexSpec spec{.id = id, .name = "i", .columns = {1}};
+    indexes[id].filter = std::make_shared<IndexFilter>(feed.get(), spec, 1, 1, Faults{});
+  }
+  EXPECT_TRUE(region_->indexes()->empty());
+  const auto schema = std::make_shared<const TableSchema>();
+  region_->SetSchema(schema, indexes);
+  EXPECT_EQ(region_->schema(), schema);
+  const auto before = region_->indexes();
+  EXPECT_EQ(region_->filter(3), indexes[3].filter);
+  EXPECT_EQ(region_->filter(5), indexes[5].filter);
+  EXPECT_EQ(region_->filter(4), nullptr);
+  region_->SetEntriesComplete(5);
+  region_->SetEntriesCleared(3);
+  region_->SetEntriesComplete(4);  // dropped meanwhile
+  region_->SetEntriesCleared(4);
+  EXPECT_TRUE(region_->IsEntriesComplete(5));
+  EXPECT_FALSE(region_->IsEntriesComplete(3));
+  EXPECT_FALSE(region_->IsEntriesComplete(4));
+  const auto now = region_->indexes();
+  ASSERT_EQ(now->size(), 2u);
+  EXPECT_TRUE(now->at(3).entries_cleared && !now->at(3).entries_complete);
+  EXPECT_TRUE(!now->at(5).entries_cleared && now->at(5).entries_complete);
+  EXPECT_EQ(now->at(3).filter, indexes[3].filter);
+  EXPECT_FALSE(before->at(5).entries_complete) << "a write keeps the indexes that it began with";
 }
 
 TEST_F(GateTest, AServerThatDiesDropsWhoWaits) {
