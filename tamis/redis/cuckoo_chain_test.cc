@@ -576,9 +576,11 @@ TEST(CuckooChain, PieceOfACompactionIsBounded) {
     const uint64_t slots = 1 + random.Uniform(5000);
     for (uint64_t at = 0;;) {
       const std::string before = AllBytes(chain);
+      const std::string header = chain.Header();
       const size_t tables = chain.tables().size();
-      const uint64_t next = chain.Compact(at, slots, true).next;
+      const auto [next, changed] = chain.Compact(at, slots, true);
       const std::string after = AllBytes(chain);
+      EXPECT_EQ(changed, header != chain.Header() || before != after);
       ++pieces;
       // The tags that the piece passed, by the table that they lay in.
       uint64_t work = 0;
