@@ -502,6 +502,19 @@ TEST(BloomChain, RefusesLinksBeyondTheLimitAndStaysAsItIs) {
   EXPECT_EQ(chain.Add("one more", kNoLimit), Added::kNew);
 }
 
+TEST(BloomChain, LinkIsMadeIfTheChainIsNotLargerThanAllowedAfterwards) {
+  BloomChain chain = Make({.error_rate = 0.01, .capacity = 10});
+  for (int i = 0; chain.links().size() < 6; ++i) {
+    const std::string item = std::to_string(i);
+    BloomChain grown = std::move(*chain.Copy());
+    if (grown.Add(item, kNoLimit) == Added::kNew && grown.links().size() > chain.links().size()) {
+      EXPECT_EQ(chain.Add(item, grown.SizeBytes() - 1), Added::kTooLarge);
+    }
+    (void)chain.Add(item, grown.SizeBytes());
+    ASSERT_EQ(chain.Header(), grown.Header());
+  }
+}
+
 TEST(BloomChain, ManyLinksOfTheLeastRateKeepEveryItem) {
   // The rate halves with each link and must not become 0.
   BloomChain chain = Make({.error_rate = 1e-300, .capacity = 1, .growth = 1});

@@ -476,6 +476,20 @@ TEST(CuckooChain, RefusalLeavesEverythingAsItWas) {
   EXPECT_EQ(grows.Insert(std::to_string(items), {.bytes = 100}), Inserted::kTooLarge);
 }
 
+TEST(CuckooChain, TableIsMadeIfTheChainIsNotLargerThanAllowedAfterwards) {
+  CuckooChain chain = Make({.capacity = 16, .expansion = 2});
+  for (int i = 0; chain.tables().size() < 5; ++i) {
+    const std::string item = std::to_string(i);
+    CuckooChain grown = std::move(*chain.Copy());
+    ASSERT_EQ(grown.Insert(item, kDefault), Inserted::kYes);
+    if (grown.tables().size() > chain.tables().size()) {
+      EXPECT_EQ(chain.Insert(item, {.bytes = grown.SizeBytes() - 1}), Inserted::kTooLarge);
+    }
+    EXPECT_EQ(chain.Insert(item, {.bytes = grown.SizeBytes()}), Inserted::kYes);
+    ASSERT_EQ(chain.Header(), grown.Header());
+  }
+}
+
 TEST(CuckooChain, HundredThousandCopiesOfOneItemAreRefusedAfterTheLimit) {
   CuckooChain chain = Make({.capacity = 1024});
   uint64_t inserted = 0;
