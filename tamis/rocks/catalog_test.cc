@@ -8,6 +8,7 @@
 #include <atomic>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "tamis/base/random.h"
 #include "tamis/rocks/index_entry.h"
@@ -290,6 +291,55 @@ TEST_F(CatalogTest, ChangesThatMakeGarbageAreSyncedAndNoteTheirRegions) {
       if (::testing::Test::HasFailure()) return;
     }
   }
+}
+
+// Run under the thread sanitizer, too.
+TEST_F(CatalogTest, AllCallsMayRunAtOnce) {
+  ASSERT_EQ(Load(), Status::Ok());
+  std::atomic<bool> done = false;
+  std::atomic<int> faults = 0;
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 2; ++i) {
+    readers.emplace_back([&] {
+      while (!done) {
+        for (const TableSchema& table : catalog_->Tables()) {
+          const auto found = catalog_->Table(table.id);
+          faults += found.has_value() && found->name != table.name;
+          (void)catalog_->Table(table.name);
+          catalog_->HasIndex(table.id, 1);
+          for (const auto& region : catalog_->Regions(table.id)) {
+            faults += region.table_id() != table.id;
+            (void)catalog_->Region(region.id());
+          }
+        }
+        (void)catalog_->region_count();
+        (void)catalog_->openings();
+      }
+    });
+  }
+  std::set<uint64_t> epochs;
+  std::thread numbers([&] {
+    while (!done) faults += !epochs.insert(catalog_->NewEpoch()).second;
+  });
+  for (int i = 0; i < 300; ++i) {
+    const uint32_t table = catalog_->NewTableId();
+    const uint64_t region = catalog_->NewRegionId();
+    const uint64_t epoch = catalog_->NewEpoch();
+    pb::RegionRecord record = Region(region, table);
+    record.set_epoch(epoch);
+    EXPECT_EQ(catalog_->Commit({.put_tables = {Table(table, {1})}, .put_regions = {record}}),
+              Status::Ok());
+    EXPECT_TRUE(*catalog_->MarkComplete(region, epoch, 1));
+    if (i % 3 != 0) {
+      EXPECT_EQ(catalog_->Commit({.erase_tables = {table}}), Status::Ok());
+    }
+  }
+  done = true;
+  for (std::thread& reader : readers) reader.join();
+  numbers.join();
+  EXPECT_EQ(faults, 0);
+  EXPECT_EQ(catalog_->Tables().size(), 100u);
+  EXPECT_EQ(catalog_->region_count(), 100u);
 }
 
 // ---- The model
