@@ -75,7 +75,7 @@ TableDescription SchemaFromProto(const pb::TableSchema& schema) {
 }  // namespace
 
 Task<Status> Admin::Ask(std::string method, std::shared_ptr<const Message> request, Message* answer,
-                        bool repeat, Deadline deadline) {
+                        bool repeat, Deadline deadline, Exception* thrown) {
   Backoff backoff = kRetryPauses;
   int unknown = 0;
   Status last = Unavailable("no time left");
@@ -110,6 +110,7 @@ Task<Status> Admin::Ask(std::string method, std::shared_ptr<const Message> reque
     last = reply.ToStatus().WithContext("master " + master.address.ToString());
     bool fails = last.code() == StatusCode::kInvalidArgument;
     if (reply.outcome == Reply::Outcome::kException) {
+      if (thrown != nullptr) *thrown = reply.exception;
       const RetryAction retry_action = reply.exception.retry_action();
       fails = retry_action == RetryAction::kFail ||
               (retry_action == RetryAction::kElsewhere && !repeat) ||
@@ -225,7 +226,8 @@ Task<Status> Admin::AwaitProcedure(uint64_t id, Deadline deadline) {
     if (!asked.ok()) co_return asked;
     switch (answer.state()) {
       case pb::GetProcedureResultResponse::NOT_FOUND:
-        co_return NotFound("the master knows no procedure " + std::to_string(id) + " (any more)");
+        co_return DeadlineExceeded("the master knows no procedure " + std::to_string(id) +
+                                   " (any more): its work may have been done");
       case pb::GetProcedureResultResponse::FINISHED:
         if (answer.has_exception()) {
           const auto& exception = answer.exception().generic_exception();
@@ -297,7 +299,7 @@ Task<Result<std::vector<std::string>>> Admin::Namespaces(Deadline deadline) {
   co_return std::vector<std::string>(answer.namespacename().begin(), answer.namespacename().end());
 }
 
-Task<Result<std::string>> Admin::ExecMasterService(ServiceCall call, Deadline deadline) {
+Task<ServiceReply> Admin::ExecMasterService(ServiceCall call, Deadline deadline) {
   auto request = std::make_shared<pb::CoprocessorServiceRequest>();
   request->mutable_region()->set_type(pb::RegionSpecifier::REGION_NAME);
   request->mutable_region()->set_value("");
@@ -306,10 +308,14 @@ Task<Result<std::string>> Admin::ExecMasterService(ServiceCall call, Deadline de
   request->mutable_call()->set_method_name(call.method);
   request->mutable_call()->set_request(call.request);
   pb::CoprocessorServiceResponse answer;
-  const Status asked =
-      co_await Ask("ExecMasterService", std::move(request), &answer, call.repeat, deadline);
-  if (!asked.ok()) co_return asked;
-  co_return answer.value().value();
+  Exception thrown;
+  const Status asked = co_await Ask("ExecMasterService", std::move(request), &answer, call.repeat,
+                                    deadline, &thrown);
+  if (asked.ok()) co_return ServiceReply{.answer = answer.value().value()};
+  co_return ServiceReply{.answer = asked,
+                         .no_service = thrown.tells_service_is_not_there(),
+                         .denied = thrown.tells_user_is_denied(),
+                         .may_have_run = asked.code() == StatusCode::kDeadlineExceeded};
 }
 
 Task<Result<ClusterState>> Admin::Cluster(ClusterDetail detail, Deadline deadline) {
@@ -419,6 +425,17 @@ Task<Result<bool>> Admin::IsCompacting(Region region, Deadline deadline) {
       co_await AskServer(region.server, "GetRegionInfo", std::move(request), &answer, deadline);
   if (!asked.ok()) co_return asked;
   co_return answer.compaction_state() != pb::GetRegionInfoResponse::NONE;
+}
+
+Task<Result<SplitState>> Admin::StateOfSplit(Region region, Deadline deadline) {
+  auto request = std::make_shared<pb::GetRegionInfoRequest>();
+  ToProto(region, request->mutable_region());
+  request->set_best_split_row(true);
+  pb::GetRegionInfoResponse answer;
+  const Status asked = co_await AskServer(region.server, "GetRegionInfo", std::move(request),
+                                          &answer, session_.CallDeadline(deadline));
+  if (!asked.ok()) co_return asked;
+  co_return SplitState{.splittable = answer.splittable(), .key = answer.best_split_row()};
 }
 
 }  // namespace tamis::hbase

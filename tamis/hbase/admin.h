@@ -49,7 +49,7 @@ class Admin {
   Task<Result<std::vector<std::string>>> Namespaces(Deadline deadline);
   Task<Result<ClusterState>> Cluster(ClusterDetail detail, Deadline deadline);
   // Calls the active master.
-  Task<Result<std::string>> ExecMasterService(ServiceCall call, Deadline deadline);
+  Task<ServiceReply> ExecMasterService(ServiceCall call, Deadline deadline);
   // Returns the previous state.
   Task<Result<bool>> SwitchBalancer(bool on, Deadline deadline);
   // Returns the number of regions moved.
@@ -59,13 +59,15 @@ class Admin {
   Task<Status> FlushRegion(Region region, Deadline deadline);
   Task<Status> CompactRegion(Region region, bool major, Deadline deadline);
   Task<Result<bool>> IsCompacting(Region region, Deadline deadline);
+  Task<Result<SplitState>> StateOfSplit(Region region, Deadline deadline);
 
  private:
   using Message = google::protobuf::MessageLite;
 
-  // `repeat`: the request is sent again even if an earlier try may have been carried out.
+  // `repeat`: the request is sent again even if an earlier try may have been carried out. `thrown`:
+  // set to the last exception, if there was one.
   Task<Status> Ask(std::string method, std::shared_ptr<const Message> request, Message* answer,
-                   bool repeat, Deadline deadline);
+                   bool repeat, Deadline deadline, Exception* thrown = nullptr);
   Task<Result<uint64_t>> Start(std::string method, std::shared_ptr<const Message> request,
                                Deadline deadline);
   Task<Status> AskServer(ServerName server, std::string method,

@@ -246,18 +246,18 @@ ServiceReply Client::ExecAt(const Region& region, ServiceCall call) {
   return Block<ServiceReply>([&](auto done) { ExecAt(region, std::move(call), std::move(done)); });
 }
 
-void Client::ExecServer(ServerName server, ServiceCall call, Done<Result<std::string>> done) {
+void Client::ExecServer(ServerName server, ServiceCall call, Done<ServiceReply> done) {
   Spawn<ServiceReply>(
       inside_->io, inside_,
       [server = std::move(server), call = std::move(call)](ClientThread& inside) mutable {
         return ExecRegionServerService(inside.session, std::move(server), std::move(call),
                                        inside.OperationDeadline());
       },
-      [done = std::move(done)](ServiceReply reply) { done(std::move(reply.answer)); });
+      std::move(done));
 }
 
-Result<std::string> Client::ExecServer(ServerName server, ServiceCall call) {
-  return Block<Result<std::string>>(
+ServiceReply Client::ExecServer(ServerName server, ServiceCall call) {
+  return Block<ServiceReply>(
       [&](auto done) { ExecServer(std::move(server), std::move(call), std::move(done)); });
 }
 
@@ -457,6 +457,12 @@ Result<bool> Client::IsCompacting(Region region) {
   });
 }
 
+Result<SplitState> Client::StateOfSplit(Region region) {
+  return BlockOn<Result<SplitState>>(
+      inside_->io, inside_,
+      [region](Admin& admin, Deadline deadline) { return admin.StateOfSplit(region, deadline); });
+}
+
 Result<bool> Client::SwitchBalancer(bool on) {
   return BlockOn<Result<bool>>(inside_->io, inside_, [on](Admin& admin, Deadline deadline) {
     return admin.SwitchBalancer(on, deadline);
@@ -475,10 +481,10 @@ Result<ClusterState> Client::Cluster(ClusterDetail detail) {
       [detail](Admin& admin, Deadline deadline) { return admin.Cluster(detail, deadline); });
 }
 
-Result<std::string> Client::ExecMaster(ServiceCall call) {
-  return BlockOn<Result<std::string>>(
-      inside_->io, inside_,
-      [call](Admin& admin, Deadline deadline) { return admin.ExecMasterService(call, deadline); });
+ServiceReply Client::ExecMaster(ServiceCall call) {
+  return BlockOn<ServiceReply>(inside_->io, inside_, [call](Admin& admin, Deadline deadline) {
+    return admin.ExecMasterService(call, deadline);
+  });
 }
 
 }  // namespace tamis::hbase

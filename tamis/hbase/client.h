@@ -100,10 +100,10 @@ class Client {
   void ExecAt(const Region& region, ServiceCall call, Done<ServiceReply> done);
   ServiceReply ExecAt(const Region& region, ServiceCall call);
   // Calls the region server itself. Where HBase checks rights, this takes the ADMIN right.
-  void ExecServer(ServerName server, ServiceCall call, Done<Result<std::string>> done);
-  Result<std::string> ExecServer(ServerName server, ServiceCall call);
+  void ExecServer(ServerName server, ServiceCall call, Done<ServiceReply> done);
+  ServiceReply ExecServer(ServerName server, ServiceCall call);
   // Calls the active master; the same rights apply.
-  Result<std::string> ExecMaster(ServiceCall call);
+  ServiceReply ExecMaster(ServiceCall call);
 
   // ---- Regions.
   // Answers from the cache; reads hbase:meta for regions that are not in it.
@@ -141,6 +141,7 @@ class Client {
   // Returns when the compaction has been requested, not when it is done.
   Status CompactRegion(Region region, bool major);
   Result<bool> IsCompacting(Region region);
+  Result<SplitState> StateOfSplit(Region region);
   Result<bool> SwitchBalancer(bool on);
   Result<uint64_t> Balance();
   Result<ClusterState> Cluster(ClusterDetail detail = ClusterDetail::kAll);

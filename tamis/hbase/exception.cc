@@ -40,6 +40,8 @@ constexpr KnownClass kKnown[] = {
     {"NamespaceNotFoundException", RetryAction::kFail, StatusCode::kNotFound},
     {"NoSuchColumnFamilyException", RetryAction::kFail, StatusCode::kNotFound},
     {"UnknownRegionException", RetryAction::kFail, StatusCode::kNotFound},
+    // The regions have files or entries in hbase:meta of an earlier merge or split, or are moving.
+    {"MergeRegionException", RetryAction::kFail, StatusCode::kUnavailable},
     {"TableExistsException", RetryAction::kFail, StatusCode::kAlreadyExists},
     {"NamespaceExistException", RetryAction::kFail, StatusCode::kAlreadyExists},
     {"TableNotEnabledException", RetryAction::kFail, StatusCode::kFailedPrecondition},
@@ -132,6 +134,8 @@ bool Exception::tells_service_is_not_there() const {
   // HBase also uses this class if the service exists but lacks the method.
   return ShortName() == "UnknownProtocolException" && message.starts_with("No registered");
 }
+
+bool Exception::tells_user_is_denied() const { return ShortName() == "AccessDeniedException"; }
 
 Status Exception::ToStatus() const {
   const KnownClass* known = Find(ShortName());

@@ -54,9 +54,10 @@ struct Exception {
   bool may_have_run() const;
   // The server does not serve the region; it may serve others.
   bool tells_region_is_not_here() const;
-  // The server has the region, but the region has no such service: its table does not load the
-  // coprocessor, or no longer does.
+  // The region or process has no such service: it does not load the coprocessor, or no longer does.
   bool tells_service_is_not_there() const;
+  // The user lacks the right to make this call.
+  bool tells_user_is_denied() const;
   // The status code says what the caller can do next.
   Status ToStatus() const;
 };

@@ -51,6 +51,21 @@ TEST(ExceptionTest, JavaExceptionLeavesTheOutcomeUnknown) {
   EXPECT_EQ(final.retry_action(), RetryAction::kFail);
 }
 
+TEST(ExceptionTest, RefusalsAreKnownByTheirClass) {
+  const auto service = [](const char* name, const std::string& text) {
+    return ExceptionOf(name, std::string(name) + ": " + text).tells_service_is_not_there();
+  };
+  EXPECT_TRUE(service("a.UnknownProtocolException", "No registered endpoint found"));
+  EXPECT_FALSE(service("a.UnknownProtocolException", "No such method"));
+  EXPECT_FALSE(service("a.OtherException", "No registered endpoint found"));
+  EXPECT_TRUE(ExceptionOf("a.AccessDeniedException", "").tells_user_is_denied());
+  EXPECT_FALSE(ExceptionOf("a.OtherException", "AccessDeniedException").tells_user_is_denied());
+  Exception merge = ExceptionOf("a.MergeRegionException", "");
+  merge.do_not_retry = true;
+  EXPECT_EQ(merge.retry_action(), RetryAction::kFail);
+  EXPECT_EQ(merge.ToStatus().code(), StatusCode::kUnavailable);
+}
+
 TEST(ExceptionTest, InvalidHintIsIgnored) {
   const auto moved = [](const std::string& text) {
     return ExceptionOf("x.RegionMovedException", "x.RegionMovedException: " + text).moved;

@@ -81,6 +81,7 @@ Task<ServiceReply> ExecAt(Session& session, ServerName server, std::string metho
           .answer = reply.ToStatus().WithContext(call.method + " at " + server.ToString()),
           .not_here = reply.exception.tells_region_is_not_here(),
           .no_service = reply.exception.tells_service_is_not_there(),
+          .denied = reply.exception.tells_user_is_denied(),
           .may_have_run = reply.exception.may_have_run()};
   }
   co_return ServiceReply{.answer =

@@ -26,6 +26,15 @@ struct TableDescription {
 
 enum class TableState { kEnabled, kDisabled, kDisabling, kEnabling };
 
+// The answer of a region's server to whether and where the region can be split.
+struct SplitState {
+  // False: the region still refers to files of the region that it was made from. A compaction ends
+  // that.
+  bool splittable = false;
+  // Where HBase would split the region; empty if its files are too small to have such a key.
+  std::string key;
+};
+
 // The requested detail of a cluster's state. The load of a server includes that of each of its
 // regions.
 enum class ClusterDetail {

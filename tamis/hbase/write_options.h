@@ -42,13 +42,15 @@ struct ServiceCall {
   std::optional<std::chrono::milliseconds> timeout;  // for one try; default: the client's
 };
 
-// The result of one try of a service call.
+// The result of a service call.
 struct ServiceReply {
   Result<std::string> answer;
   // The server does not have the region; the call did not run.
   bool not_here = false;
-  // The region has no such service; the call did not run.
+  // The region or process has no such service; the call did not run.
   bool no_service = false;
+  // The user may not make this call; it did not run.
+  bool denied = false;
   // The answer is a failure, and the call may have run.
   bool may_have_run = false;
 };

@@ -30,20 +30,10 @@ constexpr int kTriesOfChange = 5;
 // The number of rows of a newly attached table that are compared with the schema.
 constexpr uint64_t kRowsLookedAt = 100;
 
-// Whether the master refused for a reason that ends when HBase has compacted the region.
+// Whether the refusal may end soon: the region is moving, or has to be compacted first. With
+// kDeadlineExceeded, the change may go on.
 bool IsNotYet(const Status& status) {
-  if (status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kBusy) return true;
-  for (const std::string_view why : {"NOT splittable", "not mergeable", "merge qualifier"}) {
-    if (status.message().find(why) != std::string::npos) return true;
-  }
-  return false;
-}
-
-// HBase found no split point: the region is small, or none of its rows are on disk.
-bool HasNoMiddle(const Status& status) {
-  return status.message().find("bestSplitPoint") != std::string::npos ||
-         status.message().find("split point") != std::string::npos ||
-         status.message().find("splitKey") != std::string::npos;
+  return status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kBusy;
 }
 
 uint64_t NewSeed() { return std::max<uint64_t>(1, SeedFromSystem()); }
@@ -56,6 +46,26 @@ Result<TableSchema> FirstVersion(TableSchema wanted) {
     if (index.seed == 0) index.seed = NewSeed();
   }
   return stored;
+}
+
+Installation::Server Described(const hbase::ServerName& name,
+                               const std::vector<std::string>& coprocessors,
+                               const hbase::ServiceReply& reply) {
+  using Silence = Installation::Server::Silence;
+  Installation::Server server{.address = name.address.ToString(),
+                              .coprocessors = coprocessors,
+                              .described = DataLoss("its answer cannot be read"),
+                              .silence = reply.no_service ? Silence::kNoJar
+                                         : reply.denied   ? Silence::kDenied
+                                                          : Silence::kOther};
+  pb::Payload payload;
+  pb::DescribeReply described;
+  if (!reply.answer.ok()) {
+    server.described = reply.answer.status();
+  } else if (payload.ParseFromString(*reply.answer) && described.ParseFromString(payload.bytes())) {
+    server.described = std::move(described);
+  }
+  return server;
 }
 
 Status TakenBy(const IndexedTable& table) {
@@ -190,33 +200,24 @@ Result<Installation> HBaseClusterAdmin::AskProcesses() {
                                 .request = pb::Payload().SerializeAsString(),
                                 .repeat = true,
                                 .timeout = kDescribeTime};
-  const auto read = [](const Result<std::string>& answer) -> Result<pb::DescribeReply> {
-    if (!answer.ok()) return answer.status();
-    pb::Payload payload;
-    pb::DescribeReply reply;
-    if (payload.ParseFromString(*answer) && reply.ParseFromString(payload.bytes())) return reply;
-    return DataLoss("its answer cannot be read");
-  };
   TAMIS_ASSIGN_OR_RETURN(const hbase::ClusterState state, client_->Cluster());
-  std::vector<std::future<Result<std::string>>> answers;
+  std::vector<std::future<hbase::ServiceReply>> replies;
   for (const auto& server : state.servers) {
-    auto answer = std::make_shared<std::promise<Result<std::string>>>();
-    answers.push_back(answer->get_future());
-    client_->ExecServer(server.name, call, [answer](Result<std::string> bytes) {
-      answer->set_value(std::move(bytes));
+    auto reply = std::make_shared<std::promise<hbase::ServiceReply>>();
+    replies.push_back(reply->get_future());
+    client_->ExecServer(server.name, call, [reply](hbase::ServiceReply answered) {
+      reply->set_value(std::move(answered));
     });
   }
-  Installation installation{.program_version = TAMIS_VERSION,
-                            .hbase_version = state.version,
-                            .master = {.address = state.master.address.ToString(),
-                                       .coprocessors = state.master_coprocessors,
-                                       .described = read(client_->ExecMaster(call))},
-                            .servers = {},
-                            .tables = {}};
-  for (size_t i = 0; i < answers.size(); ++i) {
-    installation.servers.push_back({.address = state.servers[i].name.address.ToString(),
-                                    .coprocessors = state.servers[i].coprocessors,
-                                    .described = read(answers[i].get())});
+  Installation installation{
+      .program_version = TAMIS_VERSION,
+      .hbase_version = state.version,
+      .master = Described(state.master, state.master_coprocessors, client_->ExecMaster(call)),
+      .servers = {},
+      .tables = {}};
+  for (size_t i = 0; i < replies.size(); ++i) {
+    const auto& server = state.servers[i];
+    installation.servers.push_back(Described(server.name, server.coprocessors, replies[i].get()));
   }
   return installation;
 }
@@ -250,7 +251,7 @@ Result<TableSchema> HBaseClusterAdmin::Create(TableSchema schema) {
   table.description = WithOrigin(DescribeIndexed(std::move(table.description), table.stored),
                                  TableOrigin::kCreated);
   Status created = client_->CreateTable(table.description);
-  if (created.message().find("NamespaceNotFoundException") != std::string::npos) {
+  if (created.code() == StatusCode::kNotFound) {  // the namespace
     created = client_->CreateNamespace(cluster_->name_space());
     if (created.ok() || created.code() == StatusCode::kAlreadyExists) {
       created = client_->CreateTable(table.description);
@@ -560,7 +561,7 @@ Result<std::vector<hbase::RegionPtr>> HBaseClusterAdmin::RegionsOf(const std::st
   return regions;
 }
 
-Result<hbase::Region> HBaseClusterAdmin::FindRegion(RegionId id, std::string_view doing) {
+Result<hbase::Region> HBaseClusterAdmin::FindRegion(RegionId id) {
   const auto look = [&](const std::string& hbase_table) -> Result<hbase::RegionPtr> {
     TAMIS_ASSIGN_OR_RETURN(const auto regions, RegionsOf(hbase_table));
     for (const hbase::RegionPtr& region : regions) {
@@ -581,17 +582,15 @@ Result<hbase::Region> HBaseClusterAdmin::FindRegion(RegionId id, std::string_vie
     if (!region.ok()) return region.status();
     if (*region) return **region;
   }
-  return NotFound("cannot " + std::string(doing) + " region " + id.ToString() + ": there is none");
+  return NotFound("there is none");
 }
 
-Status HBaseClusterAdmin::RetryWhileBusy(const std::vector<hbase::Region>& regions,
-                                         const std::function<Status()>& work) {
+Status HBaseClusterAdmin::RetryWhileBusy(const std::function<Status()>& work) {
   const Time end = executor_->Now() + options_.patience;
   Backoff pauses(std::chrono::milliseconds(100), std::chrono::seconds(2));
   while (true) {
     Status status = work();
-    if (status.ok() || !IsNotYet(status) || executor_->Now() >= end) return status;
-    for (const hbase::Region& region : regions) (void)client_->CompactRegion(region, false);
+    if (!IsNotYet(status) || executor_->Now() >= end) return status;
     Sleep(&workers_, pauses.Next());
   }
 }
@@ -601,14 +600,35 @@ void HBaseClusterAdmin::SplitRegion(RegionId region, std::string key, DoneCallba
 }
 
 Status HBaseClusterAdmin::Split(RegionId id, const std::string& key) {
-  TAMIS_ASSIGN_OR_RETURN(const hbase::Region region, FindRegion(id, "split"));
-  Status split = RetryWhileBusy({region}, [&]() -> Status {
-    Status tried = client_->SplitRegion(region, key);
-    if (!key.empty() || !HasNoMiddle(tried)) return tried;
-    TAMIS_ASSIGN_OR_RETURN(const std::string middle, MiddleOf(region));
-    return client_->SplitRegion(region, middle);
+  const Status split = RetryWhileBusy([&]() -> Status {
+    TAMIS_ASSIGN_OR_RETURN(const hbase::Region region, FindRegion(id));
+    return AfterCompaction({region}, SplitNow(region, key));
   });
   return split.WithContext("cannot split region " + id.ToString());
+}
+
+Status HBaseClusterAdmin::AfterCompaction(const std::vector<hbase::Region>& regions, Status refused) {
+  if (IsNotYet(refused)) {
+    for (const hbase::Region& region : regions) (void)client_->CompactRegion(region, false);
+  }
+  return refused;
+}
+
+// The master refuses a split with the same exception for every reason, so the region's server is
+// asked first.
+Status HBaseClusterAdmin::SplitNow(const hbase::Region& region, std::string key) {
+  const auto state = client_->StateOfSplit(region);
+  if (state.status().code() == StatusCode::kDeadlineExceeded) {
+    return Unavailable(state.status().message());  // nothing was begun: ask again
+  }
+  TAMIS_RETURN_IF_ERROR(state.status());
+  if (!state->splittable) {
+    return Unavailable("HBase has not compacted it since the last split or merge");
+  }
+  if (key.empty() && state->key.empty()) {
+    TAMIS_ASSIGN_OR_RETURN(key, MiddleOf(region));
+  }
+  return client_->SplitRegion(region, key);
 }
 
 // Reads the keys to find the middle one. HBase found no split point on disk, so there are few keys.
@@ -637,16 +657,16 @@ void HBaseClusterAdmin::MergeRegion(RegionId region, DoneCallback done) {
 }
 
 Status HBaseClusterAdmin::Merge(RegionId id) {
-  const std::string what = "cannot merge region " + id.ToString();
-  TAMIS_ASSIGN_OR_RETURN(const hbase::Region left, FindRegion(id, "merge"));
-  if (left.end.empty()) {
-    return FailedPrecondition(what + ": it is the last one of its table");
-  }
-  TAMIS_ASSIGN_OR_RETURN(const auto regions, RegionsOf(left.table));
-  const auto right = std::ranges::find(regions, left.end, [](const auto& r) { return r->start; });
-  if (right == regions.end()) return Unavailable(what + ": hbase:meta has no region behind it now");
-  const std::vector<hbase::Region> both = {left, **right};
-  return RetryWhileBusy(both, [&] { return client_->MergeRegions(both); }).WithContext(what);
+  const Status merged = RetryWhileBusy([&]() -> Status {
+    TAMIS_ASSIGN_OR_RETURN(const hbase::Region left, FindRegion(id));
+    if (left.end.empty()) return FailedPrecondition("it is the last one of its table");
+    TAMIS_ASSIGN_OR_RETURN(const auto regions, RegionsOf(left.table));
+    const auto right = std::ranges::find(regions, left.end, [](const auto& r) { return r->start; });
+    if (right == regions.end()) return Unavailable("hbase:meta has no region behind it now");
+    const std::vector<hbase::Region> both = {left, **right};
+    return AfterCompaction(both, client_->MergeRegions(both));
+  });
+  return merged.WithContext("cannot merge region " + id.ToString());
 }
 
 void HBaseClusterAdmin::MoveRegion(RegionId region, const std::string& server, DoneCallback done) {
@@ -656,22 +676,22 @@ void HBaseClusterAdmin::MoveRegion(RegionId region, const std::string& server, D
 // If the target does not open the region at once, HBase opens it on another server and reports
 // success. In that case the region is moved again.
 Status HBaseClusterAdmin::Move(RegionId id, const std::string& server) {
-  const std::string what = "cannot move region " + id.ToString();
-  return RetryWhileBusy({}, [&]() -> Status {
-    TAMIS_ASSIGN_OR_RETURN(const hbase::Region region, FindRegion(id, "move"));
+  const Status moved = RetryWhileBusy([&]() -> Status {
+    TAMIS_ASSIGN_OR_RETURN(const hbase::Region region, FindRegion(id));
     TAMIS_ASSIGN_OR_RETURN(const hbase::ClusterState state,
                            client_->Cluster(hbase::ClusterDetail::kServers));
     const auto target = std::ranges::find(
         state.servers, server, [](const auto& one) { return one.name.address.ToString(); });
     if (target == state.servers.end()) {
-      return NotFound(what + ": there is no live region server \"" + server + "\"");
+      return NotFound("there is no live region server \"" + server + "\"");
     }
     if (region.server == target->name) return Status::Ok();
-    TAMIS_RETURN_IF_ERROR(client_->MoveRegion(region, target->name).WithContext(what));
-    TAMIS_ASSIGN_OR_RETURN(const hbase::Region moved, FindRegion(id, "move"));
-    if (moved.server == target->name) return Status::Ok();
-    return Unavailable(what + ": HBase leaves it at " + moved.server.ToString());
+    TAMIS_RETURN_IF_ERROR(client_->MoveRegion(region, target->name));
+    TAMIS_ASSIGN_OR_RETURN(const hbase::Region now, FindRegion(id));
+    if (now.server == target->name) return Status::Ok();
+    return Unavailable("HBase leaves it at " + now.server.ToString());
   });
+  return moved.WithContext("cannot move region " + id.ToString());
 }
 
 // ---- Jobs

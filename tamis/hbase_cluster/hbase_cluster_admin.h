@@ -96,11 +96,12 @@ class HBaseClusterAdmin : public ClusterAdmin {
   Result<TableSchema> Change(const std::string& table,
                              const std::function<Result<TableSchema>(TableSchema)>& change);
   // Reads the region from hbase:meta.
-  Result<hbase::Region> FindRegion(RegionId id, std::string_view doing);
+  Result<hbase::Region> FindRegion(RegionId id);
   Result<std::vector<hbase::RegionPtr>> RegionsOf(const std::string& hbase_table);
   Result<std::vector<hbase::RegionPtr>> RegionsOfAll();  // of all indexed tables
   Result<IndexProgress> Progress(const std::string& table, const std::string& index);
   Status Split(RegionId id, const std::string& key);
+  Status SplitNow(const hbase::Region& region, std::string key);
   Result<std::string> MiddleOf(const hbase::Region& region);
   Status Merge(RegionId id);
   Status Move(RegionId id, const std::string& server);
@@ -114,10 +115,10 @@ class HBaseClusterAdmin : public ClusterAdmin {
   Status Compact(uint64_t job);
   Status Pause(Duration pause);  // kCancelled: the cluster was closed
   void SetProgress(uint64_t job, uint64_t done, uint64_t total);
-  // Repeats `work` while it fails for a reason that a compaction of the regions removes, and
-  // requests that compaction.
-  Status RetryWhileBusy(const std::vector<hbase::Region>& regions,
-                        const std::function<Status()>& work);
+  // Repeats `work` while it fails for a reason that may end.
+  Status RetryWhileBusy(const std::function<Status()>& work);
+  // Returns `refused`. Requests a compaction of the regions if that may end the reason.
+  Status AfterCompaction(const std::vector<hbase::Region>& regions, Status refused);
 
   const Options options_;
   HBaseCluster* const cluster_;

@@ -59,23 +59,25 @@ class Findings {
   std::vector<Finding> list_;
 };
 
-bool IsDenied(const Status& status) {
-  return status.message().find("AccessDenied") != std::string::npos;
+bool IsDenied(const Installation::Server& one) {
+  return !one.described.ok() && one.silence == Installation::Server::Silence::kDenied;
 }
 
 // Explains why the process does not describe itself.
-std::string WhySilent(const Status& status, bool is_master) {
-  if (status.message().find("No registered") != std::string::npos) {
-    return std::string("does not load the jar: put it on its class path, set ") +
-           (is_master ? "hbase.coprocessor.master.classes to tamis.hbase.SchemaGuard"
-                      : "hbase.coprocessor.regionserver.classes to tamis.hbase.ServerReport") +
-           " in its hbase-site.xml, and restart it";
+std::string WhySilent(const Installation::Server& one, bool is_master) {
+  switch (one.silence) {
+    case Installation::Server::Silence::kNoJar:
+      return std::string("does not load the jar: put it on its class path, set ") +
+             (is_master ? "hbase.coprocessor.master.classes to tamis.hbase.SchemaGuard"
+                        : "hbase.coprocessor.regionserver.classes to tamis.hbase.ServerReport") +
+             " in its hbase-site.xml, and restart it";
+    case Installation::Server::Silence::kDenied:
+      return "does not tell this user what it loads: that takes the right to administrate all of "
+             "HBase; be another user, or have it granted, in HBase's shell: grant 'USER', 'A'";
+    case Installation::Server::Silence::kOther:
+      break;
   }
-  if (IsDenied(status)) {
-    return "does not tell this user what it loads: that takes the right to administrate all of "
-           "HBase; be another user, or have it granted, in HBase's shell: grant 'USER', 'A'";
-  }
-  return "does not say what it loads: " + status.message();
+  return "does not say what it loads: " + one.described.status().message();
 }
 
 // Explains why the jar, although loaded, cannot index in this version of HBase; empty if it can.
@@ -99,7 +101,7 @@ std::string WhyUnfit(const pb::DescribeReply& said) {
 bool CheckProcess(const Installation& all, const Installation::Server& one, bool is_master,
                   const std::string& subject, Findings* findings) {
   if (!one.described.ok()) {
-    findings->ToDo(subject, WhySilent(one.described.status(), is_master));
+    findings->ToDo(subject, WhySilent(one, is_master));
     return false;
   }
   const pb::DescribeReply& said = *one.described;
@@ -322,9 +324,9 @@ void CheckIndexed(const IndexedTable& table, bool is_named, Findings* findings) 
 std::vector<std::string> MissingJar(const Installation& all, bool strict) {
   std::vector<std::string> missing;
   const auto look = [&](const Installation::Server& one, bool is_master) {
-    if (!one.described.ok() && !strict && IsDenied(one.described.status())) return;
-    const std::string why = one.described.ok() ? WhyUnfit(*one.described)
-                                               : WhySilent(one.described.status(), is_master);
+    if (!strict && IsDenied(one)) return;
+    const std::string why =
+        one.described.ok() ? WhyUnfit(*one.described) : WhySilent(one, is_master);
     if (why.empty()) return;
     missing.push_back((is_master ? "master " : "region server ") + one.address + " " + why);
   };
@@ -342,7 +344,7 @@ std::vector<Finding> Examine(const Installation& all) {
     findings.Fine(master, "runs HBase " + all.hbase_version);
   }
   CheckProcess(all, all.master, /*is_master=*/true, master, &findings);
-  if (!all.master.described.ok() && IsDenied(all.master.described.status())) {
+  if (IsDenied(all.master)) {
     findings.Note(master,
                   "hides the tables that this user has no right to administrate: this report does "
                   "not cover them");

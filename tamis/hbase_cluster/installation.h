@@ -18,10 +18,16 @@ namespace tamis {
 
 struct Installation {
   struct Server {
+    enum class Silence {
+      kOther,
+      kNoJar,   // it does not load the jar
+      kDenied,  // it refuses to answer this user
+    };
     std::string address;
     std::vector<std::string> coprocessors;  // of its regions and logs, as the master reports them
-    // The server's own answer, given by the jar; an error if the server does not load the jar.
+    // The server's own answer, given by the jar.
     Result<pb::DescribeReply> described;
+    Silence silence = Silence::kOther;  // why `described` is an error
   };
   struct Table {
     hbase::TableDescription description;

@@ -89,14 +89,18 @@ TEST(InstallationTest, ReportsWhatIsInOrder) {
                                     Field(&Finding::text, HasSubstr("logs")))));
 }
 
-Status Unknown() {
-  return FailedPrecondition(
-      "UnknownProtocolException: No registered Region Server Coprocessor Endpoint found for "
-      "tamis.pb.Installation. Has it been enabled?");
+Installation::Server WithoutJar(const std::string& address) {
+  return {.address = address,
+          .coprocessors = {},
+          .described = FailedPrecondition("UnknownProtocolException: No registered endpoint"),
+          .silence = Installation::Server::Silence::kNoJar};
 }
 
-Status Denied() {
-  return FailedPrecondition("AccessDeniedException: Insufficient permissions (user=bob, ADMIN)");
+Installation::Server Denying(const std::string& address) {
+  return {.address = address,
+          .coprocessors = {},
+          .described = FailedPrecondition("AccessDeniedException: Insufficient permissions"),
+          .silence = Installation::Server::Silence::kDenied};
 }
 
 TEST(InstallationTest, NamesTheRightToCallCoprocessorsIfItIsChecked) {
@@ -129,8 +133,8 @@ TEST(InstallationTest, RefusesAnHBaseThatLacksMethodsTheJarNeeds) {
 TEST(InstallationTest, SaysHowToInstallAMissingJar) {
   Installation bare = Healthy();
   EXPECT_TRUE(MissingJar(bare, true).empty());
-  bare.master = {"m:1", {}, Unknown()};
-  bare.servers[1] = {"b:1", {}, Unknown()};
+  bare.master = WithoutJar("m:1");
+  bare.servers[1] = WithoutJar("b:1");
   const auto found = Of(Kind::kToDo, bare);
   ASSERT_EQ(found.size(), 2u);
   EXPECT_THAT(found[0].text, HasSubstr("tamis.hbase.SchemaGuard"));
@@ -160,11 +164,11 @@ TEST(InstallationTest, ReportsDifferentVersions) {
 
 TEST(InstallationTest, ReportsThatTheUserLacksTheRight) {
   Installation secured = Healthy();
-  secured.servers[0].described = Denied();
+  secured.servers[0] = Denying("a:1");
   EXPECT_THAT(Only(Kind::kToDo, secured).text, HasSubstr("grant 'USER', 'A'"));
   EXPECT_EQ(MissingJar(secured, true).size(), 1u);
   EXPECT_TRUE(MissingJar(secured, false).empty());
-  secured.master.described = Denied();
+  secured.master = Denying("m:1");
   const auto notes = Of(Kind::kNote, secured);
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_THAT(notes[0].text, HasSubstr("this report does not cover them"));

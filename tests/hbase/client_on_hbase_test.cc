@@ -587,7 +587,7 @@ TEST_F(ClientOnHBaseTest, MissingServiceIsAnError) {
   EXPECT_THAT(of_region.status().message(), HasSubstr("No registered coprocessor service"));
   const RegionPtr region = Regions()[0];
   EXPECT_EQ(client_->ExecAt(*region, call).answer.status().code(), StatusCode::kFailedPrecondition);
-  EXPECT_EQ(client_->ExecServer(region->server, call).status().code(),
+  EXPECT_EQ(client_->ExecServer(region->server, call).answer.status().code(),
             StatusCode::kFailedPrecondition);
 }
 
