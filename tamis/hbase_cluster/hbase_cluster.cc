@@ -99,6 +99,11 @@ Result<TableNames> HBaseCluster::Names() {
   return TableNames(std::move(tables));
 }
 
+Status HBaseCluster::CheckName(const std::string& name) {
+  TAMIS_ASSIGN_OR_RETURN(const TableNames names, Names());
+  return names.Find(name).status();
+}
+
 Result<std::vector<IndexedTable>> HBaseCluster::Tables() {
   TAMIS_ASSIGN_OR_RETURN(const TableNames names, Names());
   return names.Named();

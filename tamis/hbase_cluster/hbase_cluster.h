@@ -63,11 +63,14 @@ class HBaseCluster : public Cluster {
   void ListTables(Callback<std::vector<TableSchema>> done) override;
   void GetTable(const std::string& name, Callback<TableSchema> done) override;
 
-  // For administration. Find, Tables and Names block; do not call them from a task of the executor.
+  // For administration. Find, Tables, Names and CheckName block; do not call them from a task of
+  // the executor.
   std::shared_ptr<HBaseRegionServer> Stub(const std::string& name);
   Result<IndexedTable> Find(const std::string& name);
   Result<std::vector<IndexedTable>> Tables();  // tables that have a name
   Result<TableNames> Names();
+  // Fails if no table has the name, or several claim it.
+  Status CheckName(const std::string& name);
   const std::string& name_space() const { return options_.name_space; }
   KnownRegions& known_regions() { return link_->regions; }
   // Drops what the cluster remembers of the table, because it is outdated.

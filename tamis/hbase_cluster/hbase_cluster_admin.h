@@ -1,5 +1,7 @@
 // HBaseClusterAdmin: changes and maintains the indexed tables of an HBaseCluster, through HBase's
-// master where possible and through the coprocessor of Tamis otherwise.
+// master where possible and through the coprocessor of Tamis otherwise. The work is done by
+// HBaseSchemaChanges, HBaseAttachments, HBaseRegionChanges, HBaseJobs and ServerReports, whose
+// calls block; HBaseClusterAdmin runs them on threads of its own.
 //
 // HBase is slow at much of this: a schema change ends when every region of the table has been
 // reopened. Calls return after that; ClientOptions::operation_timeout limits each. Killing, pausing
@@ -13,15 +15,18 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "tamis/base/thread_executor.h"
 #include "tamis/cluster/cluster_admin.h"
-#include "tamis/cluster/job_table.h"
+#include "tamis/hbase_cluster/hbase_attachments.h"
 #include "tamis/hbase_cluster/hbase_cluster.h"
-#include "tamis/hbase_cluster/installation.h"
+#include "tamis/hbase_cluster/hbase_jobs.h"
+#include "tamis/hbase_cluster/hbase_region_changes.h"
+#include "tamis/hbase_cluster/hbase_schema_changes.h"
+#include "tamis/hbase_cluster/region_directory.h"
+#include "tamis/hbase_cluster/server_reports.h"
 
 namespace tamis {
 
@@ -29,9 +34,7 @@ class HBaseClusterAdmin : public ClusterAdmin {
  public:
   struct Options {
     hbase::ClientOptions client{.operation_timeout = std::chrono::minutes(10)};
-    // How long a split or merge is retried. HBase refuses to split or merge a region again before
-    // the region has been compacted, its old files are deleted, and hbase:meta is cleaned up. HBase
-    // does the last two every two and five minutes.
+    // How long a split or merge is retried (HBaseRegionChanges).
     Duration patience = std::chrono::minutes(6);
   };
 
@@ -80,54 +83,16 @@ class HBaseClusterAdmin : public ClusterAdmin {
   void Do(Callback<T> done, std::function<Result<T>()> work);
   void DoStatus(DoneCallback done, std::function<Status()> work);
 
-  Result<TableSchema> Create(TableSchema schema);
-  Status Drop(const std::string& table, DropOptions options);
-  Status CheckJar(bool strict);
-  Result<std::string> OwnName(const std::string& foreign_name) const;
-  Result<TableSchema> Attach(const TableSchema& schema, const std::string& foreign_name);
-  Result<hbase::TableDescription> DescribeForeign(const std::string& hbase_name);
-  // For a table that has a schema: gives it the name, or restores attributes that were removed.
-  Result<TableSchema> AttachAgain(const IndexedTable& before, const TableSchema& wanted);
-  // Fails if another table got the same name meanwhile.
-  Status CheckName(const std::string& name);
-  Status LookAtRows(const std::string& hbase_name, const TableSchema& schema);
-  Status Detach(const std::string& name);
-  Status DetachForeign(const std::string& foreign_name);
-  Result<TableSchema> Change(const std::string& table,
-                             const std::function<Result<TableSchema>(TableSchema)>& change);
-  // Reads the region from hbase:meta.
-  Result<hbase::Region> FindRegion(RegionId id);
-  Result<std::vector<hbase::RegionPtr>> RegionsOf(const std::string& hbase_table);
-  Result<std::vector<hbase::RegionPtr>> RegionsOfAll();  // of all indexed tables
-  Result<IndexProgress> Progress(const std::string& table, const std::string& index);
-  Status Split(RegionId id, const std::string& key);
-  Status SplitNow(const hbase::Region& region, std::string key);
-  Result<std::string> MiddleOf(const hbase::Region& region);
-  Status Merge(RegionId id);
-  Status Move(RegionId id, const std::string& server);
-  // Returns the replies in the order of the servers.
-  std::vector<Result<pb::StatusReply>> AskStatus(const std::vector<std::string>& servers,
-                                                 uint32_t table_id);
-  Result<ClusterStatus> AskAll();
-  Result<Installation> AskProcesses();
-  Result<std::vector<Finding>> ExamineInstallation();
-  Status RunJob(uint64_t job, const JobSpec& spec, const std::optional<IndexedTable>& table);
-  Status Compact(uint64_t job);
-  Status Pause(Duration pause);  // kCancelled: the cluster was closed
-  void SetProgress(uint64_t job, uint64_t done, uint64_t total);
-  // Repeats `work` while it fails for a reason that may end.
-  Status RetryWhileBusy(const std::function<Status()>& work);
-  // Returns `refused`. Requests a compaction of the regions if that may end the reason.
-  Status AfterCompaction(const std::vector<hbase::Region>& regions, Status refused);
-
-  const Options options_;
-  HBaseCluster* const cluster_;
   Executor* const executor_;
   const std::unique_ptr<hbase::Client> client_;
-  JobTable jobs_;
   std::atomic<bool> closed_ = false;
+  RegionDirectory regions_;
+  ServerReports reports_;
+  HBaseSchemaChanges schema_changes_;
+  HBaseAttachments attachments_;
+  HBaseRegionChanges region_changes_;
+  HBaseJobs jobs_;
   ThreadExecutor workers_;
-  ThreadExecutor job_workers_;  // further jobs wait
 };
 
 }  // namespace tamis

@@ -4,6 +4,8 @@
 #include <charconv>
 
 #include "tamis/base/hash.h"
+#include "tamis/base/random.h"
+#include "tamis/table/schema_change.h"
 
 namespace tamis {
 namespace {
@@ -81,6 +83,17 @@ TableSchema IndexedTable::schema() const {
   TableSchema schema = stored;
   schema.id = TableIdInMessages(description.name, stored.id);
   return schema;
+}
+
+uint64_t NewIndexSeed() { return std::max<uint64_t>(1, SeedFromSystem()); }
+
+Result<TableSchema> FirstVersion(TableSchema wanted) {
+  const auto drawn = static_cast<uint32_t>(SeedFromSystem() >> 33);
+  TAMIS_ASSIGN_OR_RETURN(TableSchema stored, NewTable(std::move(wanted), drawn + 1));
+  for (IndexSpec& index : stored.indexes) {
+    if (index.seed == 0) index.seed = NewIndexSeed();
+  }
+  return stored;
 }
 
 Result<std::optional<IndexedTable>> ReadIndexedTable(hbase::TableDescription description) {

@@ -44,6 +44,11 @@ struct IndexedTable {
   TableSchema schema() const;
 };
 
+// A random seed that is not 0.
+uint64_t NewIndexSeed();
+// The first version of the schema, with a random id, and random seeds where none are given.
+Result<TableSchema> FirstVersion(TableSchema wanted);
+
 // Returns nullopt if Tamis does not index the table, kDataLoss if the schema cannot be read.
 Result<std::optional<IndexedTable>> ReadIndexedTable(hbase::TableDescription description);
 
