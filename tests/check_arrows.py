@@ -39,7 +39,7 @@ ARROWS = {
     "sql": "base executor table cluster query",
     "cli": "base executor filter table import cluster query store sql guard lsm",
 }
-EXECUTOR = {"answers", "answers_test", "executor", "executor_test", "sim_executor", "thread_executor"}
+EXECUTOR = {"answers", "answers_test", "executor", "executor_test", "manual_executor", "sim_executor", "thread_executor"}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.MULTILINE)
 LIBRARY = re.compile(r"^tamis_library\(\s*(\w+)([^)]*)\)", re.MULTILINE)

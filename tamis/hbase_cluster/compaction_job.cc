@@ -1,33 +1,31 @@
 #include "tamis/hbase_cluster/compaction_job.h"
 
-#include "tamis/base/backoff.h"
-
 namespace tamis {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-Status CompactionJob::Run(const OnProgress& on_progress) {
-  Backoff pauses(milliseconds(20), seconds(1));
-  last_news_ = actions_.now();
-  while (true) {
-    const auto regions = actions_.list();
-    if (!regions.ok()) {
-      if (!IsTransient(regions.status().code())) return regions.status();
-      last_failure_ = regions.status();
-    } else {
-      uint64_t done = 0;
-      for (const hbase::RegionPtr& region : *regions) {
-        TAMIS_ASSIGN_OR_RETURN(const bool is_done, Advance(*region));
-        if (is_done) on_progress(++done, regions->size());
-      }
-      if (done == regions->size()) return Status::Ok();
+CompactionJob::CompactionJob(Actions actions, Duration patience)
+    : actions_(std::move(actions)), patience_(patience), pauses_(milliseconds(20), seconds(1)) {}
+
+Result<std::optional<Duration>> CompactionJob::Step(const OnProgress& on_progress) {
+  if (!last_news_) last_news_ = actions_.now();
+  const auto regions = actions_.list();
+  if (!regions.ok()) {
+    if (!IsTransient(regions.status().code())) return regions.status();
+    last_failure_ = regions.status();
+  } else {
+    uint64_t done = 0;
+    for (const hbase::RegionPtr& region : *regions) {
+      TAMIS_ASSIGN_OR_RETURN(const bool is_done, Advance(*region));
+      if (is_done) on_progress(++done, regions->size());
     }
-    if (actions_.now() - last_news_ > patience_) {
-      return Unavailable("some regions could not be compacted: " + last_failure_.message());
-    }
-    TAMIS_RETURN_IF_ERROR(actions_.pause(pauses.Next()));
+    if (done == regions->size()) return std::optional<Duration>();
   }
+  if (actions_.now() - *last_news_ > patience_) {
+    return Unavailable("some regions could not be compacted: " + last_failure_.message());
+  }
+  return std::optional(pauses_.Next());
 }
 
 Result<bool> CompactionJob::Advance(const hbase::Region& region) {

@@ -2,17 +2,19 @@
 // nowhere is tried again at its new server. When a region is split or merged, its successors are
 // compacted instead.
 //
-// Threads: one at a time; Run blocks.
+// Threads: one at a time; Step blocks.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "tamis/base/backoff.h"
 #include "tamis/base/executor.h"
 #include "tamis/base/status.h"
 #include "tamis/hbase/region.h"
@@ -28,18 +30,17 @@ class CompactionJob {
     std::function<Status(const hbase::Region&)> begin;
     std::function<Result<bool>(const hbase::Region&)> is_compacting;
     std::function<Time()> now;
-    std::function<Status(Duration)> pause;  // an error ends the job
   };
   // The number of finished regions, and of all regions.
   using OnProgress = std::function<void(uint64_t done, uint64_t total)>;
 
   // `patience`: the longest time in which no region begins, is being compacted, or finishes.
-  CompactionJob(Actions actions, Duration patience)
-      : actions_(std::move(actions)), patience_(patience) {}
+  CompactionJob(Actions actions, Duration patience);
 
-  // Returns kUnavailable if `patience` is over. An error that is not transient ends the job at
-  // once.
-  Status Run(const OnProgress& on_progress);
+  // Looks at each region once. Returns the pause before the next step; nullopt when all regions are
+  // done. Returns kUnavailable if `patience` is over. An error that is not transient ends the job
+  // at once.
+  Result<std::optional<Duration>> Step(const OnProgress& on_progress);
 
  private:
   // Takes the next step for one region. Returns true if the region is done.
@@ -49,7 +50,8 @@ class CompactionJob {
   const Duration patience_;
   std::map<std::string, hbase::ServerName> begun_;  // by the region's encoded name
   std::set<std::string> done_;
-  Time last_news_{};
+  Backoff pauses_;
+  std::optional<Time> last_news_;
   Status last_failure_;
 };
 

@@ -13,12 +13,10 @@
 
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "tamis/base/thread_executor.h"
 #include "tamis/cluster/cluster_admin.h"
 #include "tamis/hbase_cluster/hbase_attachments.h"
 #include "tamis/hbase_cluster/hbase_cluster.h"
@@ -27,6 +25,7 @@
 #include "tamis/hbase_cluster/hbase_schema_changes.h"
 #include "tamis/hbase_cluster/region_directory.h"
 #include "tamis/hbase_cluster/server_reports.h"
+#include "tamis/hbase_cluster/workers.h"
 
 namespace tamis {
 
@@ -78,12 +77,6 @@ class HBaseClusterAdmin : public ClusterAdmin {
   HBaseClusterAdmin(const Options& options, HBaseCluster* cluster, Executor* executor,
                     std::unique_ptr<hbase::Client> client);
 
-  // Runs blocking work on a separate thread and calls `done` on the executor.
-  template <class T>
-  void Do(Callback<T> done, std::function<Result<T>()> work);
-  void DoStatus(DoneCallback done, std::function<Status()> work);
-
-  Executor* const executor_;
   const std::unique_ptr<hbase::Client> client_;
   std::atomic<bool> closed_ = false;
   RegionDirectory regions_;
@@ -92,7 +85,7 @@ class HBaseClusterAdmin : public ClusterAdmin {
   HBaseAttachments attachments_;
   HBaseRegionChanges region_changes_;
   HBaseJobs jobs_;
-  ThreadExecutor workers_;
+  Workers workers_;
 };
 
 }  // namespace tamis

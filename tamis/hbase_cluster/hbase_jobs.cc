@@ -21,7 +21,8 @@ HBaseJobs::HBaseJobs(Executor* executor, Duration patience, HBaseCluster* cluste
       client_(client),
       regions_(regions),
       closed_(*closed),
-      threads_(kThreads) {}
+      jobs_(std::make_shared<JobTable>()),
+      workers_(executor, kThreads) {}
 
 Result<uint64_t> HBaseJobs::Start(const JobSpec& spec) {
   const std::string what = "cannot " + spec.ToString();
@@ -34,87 +35,93 @@ Result<uint64_t> HBaseJobs::Start(const JobSpec& spec) {
       return NotFound(what + ": table \"" + spec.table + "\" has no index \"" + spec.index + "\"");
     }
   }
-  const uint64_t job = jobs_.Add(spec, 1);
-  threads_.Post([this, job, spec, what, table = std::move(table)] {
-    jobs_.End(job, Run(job, spec, table).WithContext(what));
-  });
+  const uint64_t job = jobs_->Add(spec, 1);
+  workers_.RunSteps(StepsOf(job, spec, std::move(table)),
+                    [jobs = jobs_, job, what](const Status& status) {
+                      jobs->End(job, status.WithContext(what));
+                    });
   return job;
 }
 
-Status HBaseJobs::Run(uint64_t job, const JobSpec& spec, const std::optional<IndexedTable>& table) {
+Workers::Step HBaseJobs::StepsOf(uint64_t job, const JobSpec& spec,
+                                 std::optional<IndexedTable> table) {
   switch (spec.kind) {
     case JobSpec::Kind::kCheck:
     case JobSpec::Kind::kRebuildIndex:
       break;
-    case JobSpec::Kind::kBalance: {
-      TAMIS_ASSIGN_OR_RETURN(const uint64_t moved, client_->Balance());
-      jobs_.Update(job, [&](JobInfo* info) { info->moved = moved; });
-      return Status::Ok();
-    }
+    case JobSpec::Kind::kBalance:
+      return [this, job]() -> Result<std::optional<Duration>> {
+        TAMIS_ASSIGN_OR_RETURN(const uint64_t moved, client_->Balance());
+        jobs_->Update(job, [&](JobInfo* info) { info->moved = moved; });
+        return std::optional<Duration>();
+      };
     case JobSpec::Kind::kCompact:
-      return Compact(job);
+      return StepsOfCompaction(job);
   }
+  return StepsOfTable(job, spec, *table);
+}
+
+Workers::Step HBaseJobs::StepsOfTable(uint64_t job, const JobSpec& spec,
+                                      const IndexedTable& table) {
   TableJob::Options options;
   if (spec.kind == JobSpec::Kind::kRebuildIndex) {
     options.kind = pb::StartJobRequest::REBUILD;
-    if (!spec.index.empty()) options.index_id = table->stored.FindIndex(spec.index)->id;
+    if (!spec.index.empty()) options.index_id = table.stored.FindIndex(spec.index)->id;
   }
   const auto soon = [this] {
     return Wait{.deadline = executor_->Now() + kAnswerTime, .cancelled = &closed_};
   };
-  TableJob parts({.list =
-                      [&] {
-                        return AwaitResult<std::vector<RegionInfo>>(
-                            executor_, soon(), [&](auto done) {
-                              cluster_->ListRegions(table->stored.name, {}, std::move(done));
-                            });
-                      },
-                  .start =
-                      [&](const std::string& server, const pb::StartJobRequest& request) {
-                        return AwaitResult<pb::StartJobReply>(executor_, soon(), [&](auto done) {
-                          cluster_->Stub(server)->StartJob(request, std::move(done));
-                        });
-                      },
-                  .get =
-                      [&](const std::string& server, const pb::GetJobRequest& request,
-                          const std::vector<RegionId>& regions) {
-                        return AwaitResult<pb::GetJobReply>(executor_, soon(), [&](auto done) {
-                          cluster_->Stub(server)->GetJob(request, regions, std::move(done));
-                        });
-                      },
-                  .now = [this] { return executor_->Now(); },
-                  .pause = [this](Duration pause) { return Pause(pause); }},
-                 table->schema().id, options);
-  TAMIS_RETURN_IF_ERROR(
-      parts.Run([&](uint64_t done, uint64_t total) { SetProgress(job, done, total); }));
-  if (spec.kind == JobSpec::Kind::kCheck) {
-    jobs_.Update(job, [&](JobInfo* info) { info->check = parts.report(); });
-  }
-  return Status::Ok();
+  TableJob::Actions actions{
+      .list =
+          [this, soon, name = table.stored.name] {
+            return AwaitResult<std::vector<RegionInfo>>(executor_, soon(), [&](auto done) {
+              cluster_->ListRegions(name, {}, std::move(done));
+            });
+          },
+      .start =
+          [this, soon](const std::string& server, const pb::StartJobRequest& request) {
+            return AwaitResult<pb::StartJobReply>(executor_, soon(), [&](auto done) {
+              cluster_->Stub(server)->StartJob(request, std::move(done));
+            });
+          },
+      .get =
+          [this, soon](const std::string& server, const pb::GetJobRequest& request,
+                       const std::vector<RegionId>& regions) {
+            return AwaitResult<pb::GetJobReply>(executor_, soon(), [&](auto done) {
+              cluster_->Stub(server)->GetJob(request, regions, std::move(done));
+            });
+          },
+      .now = [this] { return executor_->Now(); }};
+  const auto parts = std::make_shared<TableJob>(std::move(actions), table.schema().id, options);
+  const bool is_check = spec.kind == JobSpec::Kind::kCheck;
+  return [this, job, parts, is_check]() -> Result<std::optional<Duration>> {
+    TAMIS_ASSIGN_OR_RETURN(const auto pause, parts->Step([&](uint64_t done, uint64_t total) {
+      SetProgress(job, done, total);
+    }));
+    if (!pause && is_check) {
+      jobs_->Update(job, [&](JobInfo* info) { info->check = parts->report(); });
+    }
+    return pause;
+  };
 }
 
-Status HBaseJobs::Compact(uint64_t job) {
-  CompactionJob all(
-      {.list = [this] { return regions_->OfAllTables(); },
-       .begin = [this](const hbase::Region& region) -> Status {
-         TAMIS_RETURN_IF_ERROR(client_->FlushRegion(region));
-         return client_->CompactRegion(region, true);
-       },
-       .is_compacting = [this](const auto& region) { return client_->IsCompacting(region); },
-       .now = [this] { return executor_->Now(); },
-       .pause = [this](Duration pause) { return Pause(pause); }},
-      patience_);
-  return all.Run([&](uint64_t done, uint64_t total) { SetProgress(job, done, total); });
-}
-
-Status HBaseJobs::Pause(Duration pause) {
-  if (closed_) return Cancelled("the cluster was closed");
-  Sleep(executor_, pause);
-  return Status::Ok();
+Workers::Step HBaseJobs::StepsOfCompaction(uint64_t job) {
+  CompactionJob::Actions actions{
+      .list = [this] { return regions_->OfAllTables(); },
+      .begin = [this](const hbase::Region& region) -> Status {
+        TAMIS_RETURN_IF_ERROR(client_->FlushRegion(region));
+        return client_->CompactRegion(region, true);
+      },
+      .is_compacting = [this](const auto& region) { return client_->IsCompacting(region); },
+      .now = [this] { return executor_->Now(); }};
+  const auto all = std::make_shared<CompactionJob>(std::move(actions), patience_);
+  return [this, job, all] {
+    return all->Step([&](uint64_t done, uint64_t total) { SetProgress(job, done, total); });
+  };
 }
 
 void HBaseJobs::SetProgress(uint64_t job, uint64_t done, uint64_t total) {
-  jobs_.Update(job, [&](JobInfo* info) {
+  jobs_->Update(job, [&](JobInfo* info) {
     info->done = done;
     info->total = total;
   });

@@ -4,35 +4,37 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <string>
 
-#include "tamis/base/thread_executor.h"
 #include "tamis/cluster/cluster_admin.h"
 #include "tamis/cluster/job_table.h"
 #include "tamis/hbase/client.h"
 #include "tamis/hbase_cluster/hbase_cluster.h"
 #include "tamis/hbase_cluster/region_directory.h"
+#include "tamis/hbase_cluster/workers.h"
 
 namespace tamis {
 
 class HBaseJobs {
  public:
-  // All pointers must outlive this object. Setting `closed` ends the jobs. A compaction without
-  // progress fails after `patience`.
+  // All pointers must outlive this object. Setting `closed` ends the calls that run. A compaction
+  // without progress fails after `patience`.
   HBaseJobs(Executor* executor, Duration patience, HBaseCluster* cluster, hbase::Client* client,
             RegionDirectory* regions, const std::atomic<bool>* closed);
-  // Ends the threads. REQUIRES: `closed` is set, and the client is closed.
-  void Stop() { threads_.Stop(); }
+  // Ends the threads; jobs that have not ended never do. REQUIRES: `closed` is set, and the client
+  // is closed.
+  void Stop() { workers_.Stop(); }
 
   // Blocks while the table is looked up.
   Result<uint64_t> Start(const JobSpec& spec);
-  Result<JobInfo> Find(uint64_t job) { return jobs_.Find(job); }
+  Result<JobInfo> Find(uint64_t job) { return jobs_->Find(job); }
 
  private:
-  Status Run(uint64_t job, const JobSpec& spec, const std::optional<IndexedTable>& table);
-  Status Compact(uint64_t job);
-  Status Pause(Duration pause);  // kCancelled: the cluster was closed
+  Workers::Step StepsOf(uint64_t job, const JobSpec& spec, std::optional<IndexedTable> table);
+  Workers::Step StepsOfTable(uint64_t job, const JobSpec& spec, const IndexedTable& table);
+  Workers::Step StepsOfCompaction(uint64_t job);
   void SetProgress(uint64_t job, uint64_t done, uint64_t total);
 
   Executor* const executor_;
@@ -41,8 +43,8 @@ class HBaseJobs {
   hbase::Client* const client_;
   RegionDirectory* const regions_;
   const std::atomic<bool>& closed_;
-  JobTable jobs_;
-  ThreadExecutor threads_;  // further jobs wait
+  const std::shared_ptr<JobTable> jobs_;  // also of the executor's tasks
+  Workers workers_;
 };
 
 }  // namespace tamis

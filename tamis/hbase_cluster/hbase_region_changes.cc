@@ -8,6 +8,8 @@
 namespace tamis {
 namespace {
 
+constexpr Backoff kPauses(std::chrono::milliseconds(100), std::chrono::seconds(2));
+
 // Whether the refusal may end soon: the region is moving, or has to be compacted first. With
 // kDeadlineExceeded, the change may go on.
 bool IsNotYet(const Status& status) {
@@ -16,14 +18,15 @@ bool IsNotYet(const Status& status) {
 
 }  // namespace
 
-Status HBaseRegionChanges::RetryWhileBusy(const std::function<Status()>& work) {
-  const Time end = executor_->Now() + patience_;
-  Backoff pauses(std::chrono::milliseconds(100), std::chrono::seconds(2));
-  while (true) {
-    Status status = work();
-    if (!IsNotYet(status) || executor_->Now() >= end) return status;
-    Sleep(executor_, pauses.Next());
-  }
+Workers::Step HBaseRegionChanges::Tries(std::string what, std::function<Status()> attempt) {
+  return [this, what = std::move(what), attempt = std::move(attempt), end = std::optional<Time>(),
+          pauses = kPauses]() mutable -> Result<std::optional<Duration>> {
+    if (!end) end = executor_->Now() + patience_;
+    const Status status = attempt();
+    if (status.ok()) return std::optional<Duration>();
+    if (!IsNotYet(status) || executor_->Now() >= *end) return status.WithContext(what);
+    return std::optional(pauses.Next());
+  };
 }
 
 Status HBaseRegionChanges::AfterCompaction(const std::vector<hbase::Region>& regions,
@@ -34,12 +37,12 @@ Status HBaseRegionChanges::AfterCompaction(const std::vector<hbase::Region>& reg
   return refused;
 }
 
-Status HBaseRegionChanges::Split(RegionId id, const std::string& key) {
-  const Status split = RetryWhileBusy([&]() -> Status {
-    TAMIS_ASSIGN_OR_RETURN(const hbase::Region region, regions_->Find(id));
-    return AfterCompaction({region}, SplitNow(region, key));
-  });
-  return split.WithContext("cannot split region " + id.ToString());
+Workers::Step HBaseRegionChanges::Split(RegionId id, std::string key) {
+  return Tries("cannot split region " + id.ToString(),
+               [this, id, key = std::move(key)]() -> Status {
+                 TAMIS_ASSIGN_OR_RETURN(const hbase::Region region, regions_->Find(id));
+                 return AfterCompaction({region}, SplitNow(region, key));
+               });
 }
 
 // The master refuses a split with the same exception for every reason, so the region's server is
@@ -80,38 +83,41 @@ Result<std::string> HBaseRegionChanges::MiddleOf(const hbase::Region& region) {
   return keys[middle];
 }
 
-Status HBaseRegionChanges::Merge(RegionId id) {
-  const Status merged = RetryWhileBusy([&]() -> Status {
-    TAMIS_ASSIGN_OR_RETURN(const hbase::Region left, regions_->Find(id));
-    if (left.end.empty()) return FailedPrecondition("it is the last one of its table");
-    TAMIS_ASSIGN_OR_RETURN(const auto regions, regions_->Of(left.table));
-    const auto right = std::ranges::find(regions, left.end, [](const auto& r) { return r->start; });
-    if (right == regions.end()) return Unavailable("hbase:meta has no region behind it now");
-    const std::vector<hbase::Region> both = {left, **right};
-    return AfterCompaction(both, client_->MergeRegions(both));
-  });
-  return merged.WithContext("cannot merge region " + id.ToString());
+Workers::Step HBaseRegionChanges::Merge(RegionId id) {
+  return Tries("cannot merge region " + id.ToString(), [this, id] { return TryMerge(id); });
+}
+
+Status HBaseRegionChanges::TryMerge(RegionId id) {
+  TAMIS_ASSIGN_OR_RETURN(const hbase::Region left, regions_->Find(id));
+  if (left.end.empty()) return FailedPrecondition("it is the last one of its table");
+  TAMIS_ASSIGN_OR_RETURN(const auto regions, regions_->Of(left.table));
+  const auto right = std::ranges::find(regions, left.end, [](const auto& r) { return r->start; });
+  if (right == regions.end()) return Unavailable("hbase:meta has no region behind it now");
+  const std::vector<hbase::Region> both = {left, **right};
+  return AfterCompaction(both, client_->MergeRegions(both));
+}
+
+Workers::Step HBaseRegionChanges::Move(RegionId id, std::string server) {
+  return Tries("cannot move region " + id.ToString(),
+               [this, id, server = std::move(server)] { return TryMove(id, server); });
 }
 
 // If the target does not open the region at once, HBase opens it on another server and reports
 // success. In that case the region is moved again.
-Status HBaseRegionChanges::Move(RegionId id, const std::string& server) {
-  const Status moved = RetryWhileBusy([&]() -> Status {
-    TAMIS_ASSIGN_OR_RETURN(const hbase::Region region, regions_->Find(id));
-    TAMIS_ASSIGN_OR_RETURN(const hbase::ClusterState state,
-                           client_->Cluster(hbase::ClusterDetail::kServers));
-    const auto target = std::ranges::find(
-        state.servers, server, [](const auto& one) { return one.name.address.ToString(); });
-    if (target == state.servers.end()) {
-      return NotFound("there is no live region server \"" + server + "\"");
-    }
-    if (region.server == target->name) return Status::Ok();
-    TAMIS_RETURN_IF_ERROR(client_->MoveRegion(region, target->name));
-    TAMIS_ASSIGN_OR_RETURN(const hbase::Region now, regions_->Find(id));
-    if (now.server == target->name) return Status::Ok();
-    return Unavailable("HBase leaves it at " + now.server.ToString());
-  });
-  return moved.WithContext("cannot move region " + id.ToString());
+Status HBaseRegionChanges::TryMove(RegionId id, const std::string& server) {
+  TAMIS_ASSIGN_OR_RETURN(const hbase::Region region, regions_->Find(id));
+  TAMIS_ASSIGN_OR_RETURN(const hbase::ClusterState state,
+                         client_->Cluster(hbase::ClusterDetail::kServers));
+  const auto target = std::ranges::find(
+      state.servers, server, [](const auto& one) { return one.name.address.ToString(); });
+  if (target == state.servers.end()) {
+    return NotFound("there is no live region server \"" + server + "\"");
+  }
+  if (region.server == target->name) return Status::Ok();
+  TAMIS_RETURN_IF_ERROR(client_->MoveRegion(region, target->name));
+  TAMIS_ASSIGN_OR_RETURN(const hbase::Region now, regions_->Find(id));
+  if (now.server == target->name) return Status::Ok();
+  return Unavailable("HBase leaves it at " + now.server.ToString());
 }
 
 }  // namespace tamis

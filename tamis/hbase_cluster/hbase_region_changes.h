@@ -15,6 +15,7 @@
 #include "tamis/cluster/region_id.h"
 #include "tamis/hbase/client.h"
 #include "tamis/hbase_cluster/region_directory.h"
+#include "tamis/hbase_cluster/workers.h"
 
 namespace tamis {
 
@@ -26,14 +27,16 @@ class HBaseRegionChanges {
       : executor_(executor), patience_(patience), client_(client), regions_(regions) {}
 
   // Splits the region at `key`, or near its middle if it is empty.
-  Status Split(RegionId region, const std::string& key);
+  Workers::Step Split(RegionId region, std::string key);
   // Merges the region with its right neighbour.
-  Status Merge(RegionId region);
-  Status Move(RegionId region, const std::string& server);
+  Workers::Step Merge(RegionId region);
+  Workers::Step Move(RegionId region, std::string server);
 
  private:
-  // Repeats `work` while it fails for a reason that may end.
-  Status RetryWhileBusy(const std::function<Status()>& work);
+  // Repeats `attempt` while it fails for a reason that may end. `what` begins the error's message.
+  Workers::Step Tries(std::string what, std::function<Status()> attempt);
+  Status TryMerge(RegionId region);
+  Status TryMove(RegionId region, const std::string& server);
   // Returns `refused`. Requests a compaction of the regions if that may end the reason.
   Status AfterCompaction(const std::vector<hbase::Region>& regions, Status refused);
   Status SplitNow(const hbase::Region& region, std::string key);

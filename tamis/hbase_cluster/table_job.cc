@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "tamis/base/backoff.h"
 #include "tamis/base/random.h"
 #include "tamis/cluster/error.h"
 
@@ -37,26 +36,40 @@ CheckReport TableJob::report() const {
   return report;
 }
 
-Status TableJob::Run(const OnProgress& on_progress) {
+TableJob::TableJob(Actions actions, uint32_t table_id, Options options)
+    : actions_(std::move(actions)),
+      table_id_(table_id),
+      options_(options),
+      polls_(kPauses),
+      pauses_(kPauses) {}
+
+Result<std::optional<Duration>> TableJob::Step(const OnProgress& on_progress) {
   on_progress_ = on_progress;
-  last_news_ = actions_.now();
-  Backoff pauses = kPauses;
-  while (true) {
-    const size_t done = done_.size();
+  if (!last_news_) last_news_ = actions_.now();
+  bool is_started = true;
+  if (!IsPolling()) {
+    done_before_ = done_.size();
+    polls_ = kPauses;
     auto parts = StartMissing();
-    if (parts.ok()) {
-      TAMIS_RETURN_IF_ERROR(Follow(&*parts));
-      if (IsWhole()) return Status::Ok();
-    } else {
+    is_started = parts.ok();
+    if (!is_started) {
       if (!IsTransient(parts.status().code())) return parts.status();
       last_failure_ = parts.status();
     }
-    if (done_.size() != done) pauses.Reset();
-    if (actions_.now() - last_news_ > options_.patience) {
-      return Unavailable("some regions could not be processed: " + last_failure_.message());
-    }
-    TAMIS_RETURN_IF_ERROR(actions_.pause(pauses.Next()));
+    parts_ = is_started ? *std::move(parts) : std::vector<Part>();
   }
+  TAMIS_RETURN_IF_ERROR(Poll());
+  if (IsPolling()) return std::optional(polls_.Next());
+  if (is_started && IsWhole()) return std::optional<Duration>();
+  if (done_.size() != done_before_) pauses_.Reset();
+  if (actions_.now() - *last_news_ > options_.patience) {
+    return Unavailable("some regions could not be processed: " + last_failure_.message());
+  }
+  return std::optional(pauses_.Next());
+}
+
+bool TableJob::IsPolling() const {
+  return std::ranges::any_of(parts_, [](const Part& part) { return !part.ended; });
 }
 
 // Starts jobs for the unfinished regions at their current servers.
@@ -94,35 +107,31 @@ Result<std::vector<TableJob::Part>> TableJob::StartMissing() {
   return parts;
 }
 
-// Polls the jobs until each has ended or its server cannot be reached.
-Status TableJob::Follow(std::vector<Part>* parts) {
-  Backoff pauses = kPauses;
-  while (std::ranges::any_of(*parts, [](const Part& part) { return !part.ended; })) {
-    for (Part& part : *parts) {
-      if (part.ended) continue;
-      pb::GetJobRequest request;
-      request.set_job(part.job);
-      const auto reply = actions_.get(part.server, request, part.regions);
-      if (!reply.ok() || reply->has_error()) {
-        last_failure_ = reply.ok() ? FailureOf(reply->error()) : reply.status();
-        part.ended = true;  // the server may have died: start again elsewhere
-        continue;
-      }
-      if (!reply->ended()) {
-        last_news_ = actions_.now();
-        continue;
-      }
-      part.ended = true;
-      for (const pb::RegionJobResult& result : reply->results()) {
-        if (!result.has_error()) {
-          Take(result);
-          continue;
-        }
-        last_failure_ = FailureOf(result.error());
-        if (last_failure_.code() != StatusCode::kUnavailable) return last_failure_;
-      }
+// Polls each job that has not ended. A job whose server cannot be reached counts as ended.
+Status TableJob::Poll() {
+  for (Part& part : parts_) {
+    if (part.ended) continue;
+    pb::GetJobRequest request;
+    request.set_job(part.job);
+    const auto reply = actions_.get(part.server, request, part.regions);
+    if (!reply.ok() || reply->has_error()) {
+      last_failure_ = reply.ok() ? FailureOf(reply->error()) : reply.status();
+      part.ended = true;  // the server may have died: start again elsewhere
+      continue;
     }
-    TAMIS_RETURN_IF_ERROR(actions_.pause(pauses.Next()));
+    if (!reply->ended()) {
+      last_news_ = actions_.now();
+      continue;
+    }
+    part.ended = true;
+    for (const pb::RegionJobResult& result : reply->results()) {
+      if (!result.has_error()) {
+        Take(result);
+        continue;
+      }
+      last_failure_ = FailureOf(result.error());
+      if (last_failure_.code() != StatusCode::kUnavailable) return last_failure_;
+    }
   }
   return Status::Ok();
 }

@@ -3,16 +3,18 @@
 // moved, split or merged meanwhile is processed again at its new server, until the processed
 // regions tile the table.
 //
-// Threads: one at a time; Run blocks.
+// Threads: one at a time; Step blocks.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "tamis/base/backoff.h"
 #include "tamis/base/executor.h"
 #include "tamis/base/status.h"
 #include "tamis/cluster/check_report.h"
@@ -32,7 +34,6 @@ class TableJob {
                                           const std::vector<RegionId>& regions)>
         get;
     std::function<Time()> now;
-    std::function<Status(Duration)> pause;  // an error ends the job
   };
   struct Options {
     pb::StartJobRequest::Kind kind = pb::StartJobRequest::CHECK;
@@ -44,13 +45,13 @@ class TableJob {
   // The number of finished regions, and of all regions.
   using OnProgress = std::function<void(uint64_t done, uint64_t total)>;
 
-  TableJob(Actions actions, uint32_t table_id, Options options)
-      : actions_(std::move(actions)), table_id_(table_id), options_(options) {}
+  TableJob(Actions actions, uint32_t table_id, Options options);
 
-  // Returns kUnavailable if `patience` is over. An error that is not transient ends the job at
-  // once.
-  Status Run(const OnProgress& on_progress);
-  // The combined result of a check. REQUIRES: Run succeeded.
+  // Starts and polls jobs once. Returns the pause before the next step; nullopt when all regions
+  // are done. Returns kUnavailable if `patience` is over. An error that is not transient ends the
+  // job at once.
+  Result<std::optional<Duration>> Step(const OnProgress& on_progress);
+  // The combined result of a check. REQUIRES: all regions are done.
   CheckReport report() const;
 
  private:
@@ -65,8 +66,9 @@ class TableJob {
     pb::RegionCheck check;
   };
 
+  bool IsPolling() const;
   Result<std::vector<Part>> StartMissing();
-  Status Follow(std::vector<Part>* parts);
+  Status Poll();
   void Take(const pb::RegionJobResult& result);
   bool IsWhole() const;
 
@@ -75,7 +77,11 @@ class TableJob {
   const Options options_;
   std::map<std::string, Done> done_;  // by start key
   uint64_t total_ = 0;
-  Time last_news_{};
+  std::vector<Part> parts_;
+  size_t done_before_ = 0;  // finished regions when `parts_` were started
+  Backoff polls_;
+  Backoff pauses_;
+  std::optional<Time> last_news_;
   Status last_failure_;
   OnProgress on_progress_;
 };

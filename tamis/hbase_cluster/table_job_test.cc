@@ -24,16 +24,15 @@ class TableJobTest : public testing::Test {
                       },
                   .get = [this](const std::string&, const pb::GetJobRequest& request,
                                 const std::vector<RegionId>&) { return get_(request.job()); },
-                  .now = [this] { return now_; },
-                  .pause = [this](Duration pause) -> Status {
-                    now_ += pause;
-                    return ++pauses_ > kMostPauses ? Cancelled("it goes on for ever")
-                                                   : Status::Ok();
-                  }},
+                  .now = [this] { return now_; }},
                  7, {.patience = kPatience});
-    const Status status = job.Run([this](uint64_t done, uint64_t) { done_ = done; });
-    report_ = job.report();
-    return status;
+    for (int steps = 0; steps < kMostSteps; ++steps) {
+      const auto pause = job.Step([this](uint64_t done, uint64_t) { done_ = done; });
+      report_ = job.report();
+      if (!pause.ok() || !pause->has_value()) return pause.status();
+      now_ += **pause;
+    }
+    return Cancelled("it goes on for ever");
   }
 
   static RegionInfo NewRegion(uint64_t id, std::string start, std::string end) {
@@ -67,13 +66,12 @@ class TableJobTest : public testing::Test {
     return reply;
   }
 
-  static constexpr int kMostPauses = 100'000;
+  static constexpr int kMostSteps = 100'000;
   std::vector<RegionInfo> regions_ = {NewRegion(1, "", "m"), NewRegion(2, "m", "")};
   std::map<uint64_t, uint64_t> job_of_;  // by region
   pb::StartJobReply started_reply_;
   std::function<Result<pb::GetJobReply>(uint64_t job)> get_;
   Time now_ = seconds(1000);
-  int pauses_ = 0;
   int started_ = 0;
   uint64_t done_ = 0;
   CheckReport report_;
