@@ -1,9 +1,9 @@
 #include "tamis/hbase_cluster/hbase_cluster.h"
 
 #include <algorithm>
-#include <future>
 #include <set>
 
+#include "tamis/base/answers.h"
 #include "tamis/base/join.h"
 
 namespace tamis {
@@ -378,21 +378,27 @@ bool HBaseCluster::LookForRegions(const std::vector<ServerInfo>& servers) {
     looking_ = true;
     next_look_ = now + pauses_.Next();
   }
-  const auto looked = std::make_shared<std::promise<void>>();
-  waiters_.Post([this, looked] {
-    if (const auto tables = Tables(); tables.ok()) {
-      for (const IndexedTable& table : *tables) {
-        const auto regions = client_->Regions(table.description.name);
-        if (regions.ok()) link_->regions.Learn(table.description.name, {}, *regions);
-      }
-    }
-    std::lock_guard lock(mutex_);
-    looking_ = false;
-    looked->set_value();
-  });
   // If the server of hbase:meta hangs, the read takes until hbase:meta is reassigned, so limit the
   // wait.
-  return looked->get_future().wait_for(options_.patience) == std::future_status::ready;
+  return AwaitStatus(executor_, {.deadline = executor_->Now() + options_.patience},
+                     [this](auto looked) {
+                       waiters_.Post([this, looked = std::move(looked)] {
+                         LearnRegions();
+                         looked(Status::Ok());
+                       });
+                     })
+      .ok();
+}
+
+void HBaseCluster::LearnRegions() {
+  if (const auto tables = Tables(); tables.ok()) {
+    for (const IndexedTable& table : *tables) {
+      const auto regions = client_->Regions(table.description.name);
+      if (regions.ok()) link_->regions.Learn(table.description.name, {}, *regions);
+    }
+  }
+  std::lock_guard lock(mutex_);
+  looking_ = false;
 }
 
 }  // namespace tamis

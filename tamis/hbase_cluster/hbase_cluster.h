@@ -108,6 +108,7 @@ class HBaseCluster : public Cluster {
   Result<std::vector<ServerInfo>> AskServers();
   // Returns true if it searched and the search ended in time. Blocks for `patience` at most.
   bool LookForRegions(const std::vector<ServerInfo>& servers);
+  void LearnRegions();  // of all tables; ends a search
   void LookAt(const hbase::RegionPtr& gone);
 
   const Options options_;

@@ -1,6 +1,5 @@
 #include "tamis/hbase_cluster/server_reports.h"
 
-#include <future>
 #include <map>
 #include <set>
 
@@ -127,13 +126,9 @@ Result<Installation> ServerReports::AskProcesses() {
                                 .repeat = true,
                                 .timeout = kDescribeTime};
   TAMIS_ASSIGN_OR_RETURN(const hbase::ClusterState state, client_->Cluster());
-  std::vector<std::future<hbase::ServiceReply>> replies;
-  for (const auto& server : state.servers) {
-    auto reply = std::make_shared<std::promise<hbase::ServiceReply>>();
-    replies.push_back(reply->get_future());
-    client_->ExecServer(server.name, call, [reply](hbase::ServiceReply answered) {
-      reply->set_value(std::move(answered));
-    });
+  Answers<hbase::ServiceReply> answers(executor_);
+  for (size_t i = 0; i < state.servers.size(); ++i) {
+    client_->ExecServer(state.servers[i].name, call, answers.To(i));
   }
   Installation installation{
       .program_version = TAMIS_VERSION,
@@ -141,9 +136,16 @@ Result<Installation> ServerReports::AskProcesses() {
       .master = Described(state.master, state.master_coprocessors, client_->ExecMaster(call)),
       .servers = {},
       .tables = {}};
+  std::vector<hbase::ServiceReply> replies(state.servers.size(), {.answer = DataLoss("no answer")});
+  // Each call has a time limit, so all are answered.
+  for (size_t missing = replies.size(); missing > 0; --missing) {
+    auto answer = answers.Next({.cancelled = &closed_});
+    if (!answer) return Cancelled("the cluster was closed");
+    replies[answer->question] = std::move(answer->value);
+  }
   for (size_t i = 0; i < replies.size(); ++i) {
     const auto& server = state.servers[i];
-    installation.servers.push_back(Described(server.name, server.coprocessors, replies[i].get()));
+    installation.servers.push_back(Described(server.name, server.coprocessors, replies[i]));
   }
   return installation;
 }
