@@ -48,7 +48,7 @@ void Channel::SendWaiting() {
 void Channel::Give(Call call, Connection::Done done) {
   if (!connection_ || !connection_->status().ok()) {
     if (Clock::now() < not_before_) {
-      asio::post(io_, [why = last_failure_, done = std::move(done)] { done(Reply::NotSent(why)); });
+      asio::post(io_, [why = last_failure_, done = std::move(done)] { done(why); });
       return;
     }
     connection_ = Connection::Open(io_, timers_, address_, options_.connection);
@@ -75,7 +75,8 @@ void Channel::Took(Reply reply, const Connection::Done& done,
     // The first call that fails with a broken connection drops it for all.
     if (from == connection_ && !from->status().ok()) {
       connection_.reset();
-      last_failure_ = reply.status;
+      last_failure_ = Reply::NotSent(reply.status);
+      last_failure_.no_server = reply.no_server;
       const auto pause =
           std::min(kLongestPause, kFirstPause * (1 << std::min(connect_failures_, 6)));
       ++connect_failures_;
@@ -94,7 +95,7 @@ void Channel::Took(Reply reply, const Connection::Done& done,
 
 void Channel::Close(const Status& why) {
   not_before_ = Deadline::max();
-  last_failure_ = why;
+  last_failure_ = Reply::NotSent(why);
   // Detach the connection first, so that callbacks of its calls see a channel without one.
   if (const auto left = std::exchange(connection_, nullptr)) left->Close(why);
   auto waiting = std::exchange(waiting_, {});

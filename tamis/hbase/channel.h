@@ -68,7 +68,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   uint64_t connections_opened_ = 0;
   int connect_failures_ = 0;  // since the last answer
   Deadline not_before_;
-  Status last_failure_;
+  Reply last_failure_;  // kNotSent
 };
 
 // All channels of a client.

@@ -6,6 +6,8 @@
 //
 // Every operation finds the servers that it needs, follows regions that split, move, or reopen on
 // another server, and is repeated until it is answered or ClientOptions::operation_timeout is over.
+// Only wrong addresses and security that does not fit end it at once (registry.h), with
+// kFailedPrecondition.
 // A change that may have been carried out is not sent again unless WriteOptions::repeat allows it;
 // it then ends with kDeadlineExceeded.
 //

@@ -504,12 +504,6 @@ TEST_F(ClientTest, SkipsADeadBootstrapServer) {
   const auto client =
       Open({.addresses = dead.ToString() + "," + cluster_.server(2).address().ToString()});
   EXPECT_EQ(Value(client->Get("t", {.row = "a"})), "v");
-
-  const auto lost =
-      Open({.addresses = dead.ToString(), .operation_timeout = std::chrono::milliseconds(100)});
-  const auto get = lost->Get("t", {.row = "a"});
-  EXPECT_EQ(get.status().code(), StatusCode::kUnavailable) << get.status();
-  EXPECT_THAT(get.status().message(), HasSubstr(dead.ToString()));
 }
 
 TEST_F(ClientTest, ClosingEndsRunningOperations) {

@@ -78,12 +78,18 @@ void Connection::Connect() {
       [self, this](const asio::error_code& error, const auto& found) {
         const auto alive = self.lock();
         if (!alive || state_ == State::kClosed) return;
-        if (error) return Fail(Unavailable("its name cannot be resolved: " + error.message()));
+        if (error) {
+          no_server_ = error == asio::error::host_not_found;
+          return Fail(Unavailable("its name cannot be resolved: " + error.message()));
+        }
         // asio uses the socket once more before it calls back, so `alive` keeps it until then.
         asio::async_connect(transport_->socket(), found,
                             [alive, this](const asio::error_code& refused, const auto&) {
                               if (state_ == State::kClosed) return;
-                              if (refused) return Fail(Unavailable(refused.message()));
+                              if (refused) {
+                                no_server_ = refused == asio::error::connection_refused;
+                                return Fail(Unavailable(refused.message()));
+                              }
                               Connected();
                             });
       });
@@ -124,7 +130,10 @@ void Connection::Connected() {
   transport_->Handshake(address_.host, [self = shared_from_this()](Status status) {
     if (self->state_ == State::kClosed) return;
     self->TakeBackConnectTimer();
-    if (!status.ok()) return self->Fail(std::move(status));
+    if (!status.ok()) {
+      self->no_server_ = status.code() == StatusCode::kUnavailable;  // closed
+      return self->Fail(std::move(status));
+    }
     self->Greet();
   });
 }
@@ -231,21 +240,28 @@ void Connection::Read() {
       });
 }
 
-Status Connection::WhyBroken(const asio::error_code& error) const {
+Status Connection::WhyBroken(const asio::error_code& error) {
   const std::string why = "the connection broke: " + EndOf(error);
   if (answered_) return Unavailable(why);
   if (Status refusal = transport_->Refusal(error); !refusal.ok()) return refusal;
+  no_server_ = IsEnd(error);
   return Unavailable(
       why + " before its first answer (is there a " + options_.service +
       " on this port, of a master (16000) or region server (16020), not ZooKeeper's (2181)" +
       (transport_->has_tls() ? ", without Kerberos?)" : ", without Kerberos? Does it want TLS?)"));
 }
 
+Status Connection::Unreadable(Status why) {
+  if (answered_) return why;
+  no_server_ = true;
+  return why.WithContext("it does not answer as an HBase does");
+}
+
 bool Connection::TakeAnswers() {
   while (state_ == State::kOpen) {
     const auto frame = reader_.Next();
     if (!frame.ok()) {
-      Fail(frame.status());
+      Fail(Unreadable(frame.status()));
       break;
     }
     if (!*frame) break;
@@ -259,7 +275,9 @@ void Connection::TakeAnswer(const FrameReader::Frame& frame) {
   Reply reply;
   if (frame.is_cut()) {
     std::string_view bytes = frame.bytes;
-    if (Status taken = TakeHeader(&bytes, &header); !taken.ok()) return Fail(std::move(taken));
+    if (Status taken = TakeHeader(&bytes, &header); !taken.ok()) {
+      return Fail(Unreadable(std::move(taken)));
+    }
     const std::string what = "an answer of " + std::to_string(frame.size) + " bytes";
     reply = Reply::Unknown(frame.size <= options_.max_frame_bytes
                                ? OutOfMemory().WithContext(what)
@@ -270,7 +288,7 @@ void Connection::TakeAnswer(const FrameReader::Frame& frame) {
     reply.outcome = Reply::Outcome::kAnswer;
     reply.frame = std::make_shared<const std::string>(frame.bytes);
     const auto parts = ParseAnswer(*reply.frame, &header);
-    if (!parts.ok()) return Fail(parts.status());
+    if (!parts.ok()) return Fail(Unreadable(parts.status()));
     reply.message = parts->message;
     reply.cells = parts->cells;
   }
@@ -331,8 +349,10 @@ void Connection::Fail(Status why) {
     // Bytes that were not passed to the socket have not left. After a refusal, the server has read
     // nothing.
     const bool left = !refused && waiting.begin < given_;
-    asio::post(io_, [done = std::move(waiting.done), left, why] {
-      done(left ? Reply::Unknown(why) : Reply::NotSent(why));
+    asio::post(io_, [done = std::move(waiting.done), left, why, no_server = no_server_] {
+      Reply reply = left ? Reply::Unknown(why) : Reply::NotSent(why);
+      reply.no_server = no_server;
+      done(std::move(reply));
     });
   }
 }

@@ -45,6 +45,10 @@ struct Reply {
   Outcome outcome = Outcome::kNotSent;
   Status status;        // the reason, for kNotSent and kUnknown
   Exception exception;  // for kException
+  // For kNotSent and kUnknown: the address is not that of an HBase server now. The host is unknown,
+  // it refuses the connection, or the peer closes it or answers in another way before it has
+  // answered as an HBase.
+  bool no_server = false;
   // For kAnswer: `message` and `cells` are views of it.
   std::shared_ptr<const std::string> frame;
   std::string_view message;
@@ -124,7 +128,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool TakeAnswers();
   void TakeAnswer(const FrameReader::Frame& frame);
   void TimedOut(uint32_t id);
-  Status WhyBroken(const asio::error_code& error) const;
+  Status WhyBroken(const asio::error_code& error);
+  Status Unreadable(Status why);
   void Fail(Status why);
 
   asio::io_context& io_;
@@ -143,6 +148,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::unordered_map<uint32_t, Waiting> calls_;
   uint32_t last_id_ = 0;
   bool answered_ = false;
+  bool no_server_ = false;  // as in Reply
   Clock::time_point last_heard_ = Clock::now();
 
   std::string out_;      // not passed to the socket yet

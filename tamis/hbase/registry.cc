@@ -19,10 +19,12 @@ constexpr size_t kMostAddresses = 32;
 Task<Status> Registry::Ask(std::string method, google::protobuf::MessageLite* answer,
                            Deadline deadline) {
   std::string reasons;
-  size_t refusals = 0;
+  size_t final_failures = 0;
   const size_t count = addresses_.size();
+  const size_t first = next_;  // other operations change it meanwhile
   for (size_t i = 0; i < count && Clock::now() < deadline && !session_.closed(); ++i) {
-    const Address address = addresses_[next_];
+    const size_t at = (first + i) % count;
+    const Address address = addresses_[at];
     Call call{.method = method,
               // the requests of all these methods are empty
               .parameter = std::make_shared<pb::GetClusterIdRequest>(),
@@ -30,19 +32,24 @@ Task<Status> Registry::Ask(std::string method, google::protobuf::MessageLite* an
               .deadline = std::min(deadline, Clock::now() + kOneTry)};
     const Reply reply =
         co_await session_.Send(session_.channels.To(address, "ClientMetaService"), std::move(call));
+    answered_ |=
+        reply.outcome == Reply::Outcome::kAnswer || reply.outcome == Reply::Outcome::kException;
     Status status = reply.ToStatus();
     if (status.ok()) {
       if (answer->ParseFromArray(reply.message.data(), static_cast<int>(reply.message.size()))) {
+        next_ = at;
         co_return Status();
       }
       status = DataLoss(address.ToString() + ": an answer that cannot be read");
     }
-    if (status.code() == StatusCode::kFailedPrecondition) ++refusals;
+    if (status.code() == StatusCode::kFailedPrecondition || (reply.no_server && !answered_)) {
+      ++final_failures;
+    }
     reasons += (reasons.empty() ? "" : "; ") + status.message();
-    next_ = (next_ + 1) % addresses_.size();
+    next_ = (at + 1) % count;
   }
   co_return Status(
-      refusals == count ? StatusCode::kFailedPrecondition : StatusCode::kUnavailable,
+      final_failures == count ? StatusCode::kFailedPrecondition : StatusCode::kUnavailable,
       "no server answers " + method + ": " + (reasons.empty() ? "no time left" : reasons));
 }
 

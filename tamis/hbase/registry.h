@@ -3,6 +3,19 @@
 //
 // The configured addresses are tried in turn, beginning with the last one that answered. Servers
 // that they name are added. Configured addresses are never removed.
+//
+// A client whose addresses are wrong learns that at once: until a server has answered for the first
+// time, a request is not repeated if every address fails for a reason that will not mend by itself:
+//
+//   * the host is unknown (an answer of the resolver, not a time-out);
+//   * the host refuses the connection;
+//   * the peer closes the connection before its first answer (ZooKeeper does, and a server that
+//     wants TLS);
+//   * the peer answers in another protocol (HTTP).
+//
+// If one address fails otherwise, the request is repeated: no answer in time, no route, a master
+// that is starting. So it is after the first answer, whatever happens: HBase may be restarted.
+// Security that does not fit (TLS) is final at any time.
 #pragma once
 
 #include <string>
@@ -35,8 +48,8 @@ class Registry {
   const std::vector<Address>& addresses() const { return addresses_; }
 
  private:
-  // If no server answers, the error contains the reason of each: kFailedPrecondition if all refused
-  // the connection in a way that a retry cannot change, else kUnavailable.
+  // If no server answers, the error contains the reason of each: kFailedPrecondition if a retry
+  // changes nothing, else kUnavailable.
   Task<Status> Ask(std::string method, google::protobuf::MessageLite* answer, Deadline deadline);
   Task<void> Learn(Deadline deadline);
 
@@ -44,6 +57,7 @@ class Registry {
   std::vector<Address> addresses_;
   const size_t configured_;
   size_t next_ = 0;
+  bool answered_ = false;  // by any server, maybe with an exception
   bool learned_ = false;
 };
 

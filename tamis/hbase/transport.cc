@@ -85,8 +85,13 @@ bool Name(SSL* ssl, const std::string& host, bool verify) {
 
 }  // namespace
 
+bool IsEnd(const asio::error_code& error) {
+  return error == asio::error::eof || error == asio::ssl::error::stream_truncated ||
+         error == asio::error::connection_reset;
+}
+
 std::string EndOf(const asio::error_code& error) {
-  const bool end = error == asio::error::eof || error == asio::ssl::error::stream_truncated;
+  const bool end = IsEnd(error) && error != asio::error::connection_reset;
   return end ? "closed by the server" : error.message();
 }
 

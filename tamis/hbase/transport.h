@@ -59,6 +59,8 @@ class Transport {
   std::optional<asio::ssl::stream<asio::ip::tcp::socket&>> inside_;
 };
 
+// Whether the peer has closed the stream.
+bool IsEnd(const asio::error_code& error);
 // The reason why the stream ended.
 std::string EndOf(const asio::error_code& error);
 

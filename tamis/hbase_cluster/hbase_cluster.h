@@ -50,9 +50,9 @@ class HBaseCluster : public Cluster {
   // Makes no call yet. Returns kInvalidArgument for addresses that cannot be parsed.
   static Result<std::unique_ptr<HBaseCluster>> Open(Options options, Executor* executor);
   ~HBaseCluster() override;
-  // Finds the reason why a client gets no answer: tries each address for as long as `time` allows.
-  // Use it because the cluster itself retries for longer than a person waits, and does not report
-  // its failed tries. Blocks.
+  // Finds the reason why a client gets no answer in time: tries each address for as long as `time`
+  // allows. Use it because the cluster itself retries for longer than a person waits, unless the
+  // addresses are wrong (hbase/registry.h), and does not report its failed tries. Blocks.
   static Status WhyNoAnswer(hbase::ClientOptions client, std::chrono::milliseconds time);
 
   std::shared_ptr<RegionServer> Server(const std::string& name) override { return Stub(name); }
