@@ -1,87 +1,17 @@
 #include "tamis/cli/table_statements.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 #include <functional>
-#include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "tamis/cli/scratch_database.h"
+#include "tamis/cli/sql_text.h"
+
 namespace tamis {
 namespace {
-
-// ---- The text of a statement
-
-std::string Upper(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return out;
-}
-
-std::string Lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
-std::string Quoted(std::string_view name) {
-  std::string out = "\"";
-  for (const char c : name) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + "\"";
-}
-
-// The words of the text in capitals, without what is quoted or in a comment; at most so many.
-std::vector<std::string> Words(std::string_view text, size_t most) {
-  std::vector<std::string> words;
-  const auto skip_behind = [&](std::string_view end, size_t from) {
-    const size_t at = text.find(end, from);
-    text.remove_prefix(at == std::string_view::npos ? text.size() : at + end.size());
-  };
-  while (!text.empty() && words.size() < most) {
-    const auto c = static_cast<unsigned char>(text[0]);
-    if (text.starts_with("--")) {
-      skip_behind("\n", 2);
-    } else if (text.starts_with("/*")) {
-      skip_behind("*/", 2);
-    } else if (c == '\'' || c == '"' || c == '`') {
-      skip_behind(text.substr(0, 1), 1);
-    } else if (c == '[') {
-      skip_behind("]", 1);
-    } else if (std::isalpha(c) != 0 || c == '_') {
-      size_t size = 1;
-      while (size < text.size() &&
-             (std::isalnum(static_cast<unsigned char>(text[size])) != 0 || text[size] == '_')) {
-        ++size;
-      }
-      words.push_back(Upper(text.substr(0, size)));
-      text.remove_prefix(size);
-    } else {
-      text.remove_prefix(1);
-    }
-  }
-  return words;
-}
-
-bool HasWord(const std::string& sql, const char* word) {
-  const auto words = Words(sql, sql.size());
-  return std::ranges::find(words, word) != words.end();
-}
-
-// The first statement with its semicolon, or all of the text.
-std::string_view FirstStatement(const char* sql) {
-  const std::string_view text = sql;
-  for (size_t at = text.find(';'); at != std::string_view::npos; at = text.find(';', at + 1)) {
-    const std::string_view statement = text.substr(0, at + 1);
-    if (sqlite3_complete(std::string(statement).c_str()) != 0) return statement;
-  }
-  return text;
-}
-
-// ---- What SQLite says of it
 
 // The effect that the statement being prepared would have.
 struct Intent {
@@ -110,185 +40,10 @@ int Note(void* client, int action, const char* name, const char* module, const c
   return SQLITE_OK;
 }
 
-// A database apart, in which a statement is run for the schema that comes of it.
-class Apart {
- public:
-  Apart() { rc_ = sqlite3_open(":memory:", &db_); }
-  ~Apart() { sqlite3_close(db_); }
-  Apart(const Apart&) = delete;
-  Apart& operator=(const Apart&) = delete;
-
-  Status Run(const std::string& sql) {
-    if (rc_ != SQLITE_OK) return Internal("cannot open a database in memory");
-    const int rc = sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr);
-    return rc == SQLITE_OK ? Status::Ok() : InvalidArgument(sqlite3_errmsg(db_));
-  }
-  using Row = std::vector<std::string>;  // NULL is empty
-  std::vector<Row> Rows(const std::string& sql) {
-    std::vector<Row> rows;
-    sqlite3_stmt* statement = nullptr;
-    if (sqlite3_prepare_v2(db_, sql.c_str(), -1, &statement, nullptr) == SQLITE_OK) {
-      while (sqlite3_step(statement) == SQLITE_ROW) {
-        Row& row = rows.emplace_back();
-        for (int i = 0; i < sqlite3_column_count(statement); ++i) {
-          const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, i));
-          row.emplace_back(text == nullptr ? "" : text);
-        }
-      }
-    }
-    sqlite3_finalize(statement);
-    return rows;
-  }
-  sqlite3* db() const { return db_; }
-
- private:
-  sqlite3* db_ = nullptr;
-  int rc_ = SQLITE_OK;
-};
-
-// ---- CREATE TABLE
-
-// The type of a column that is declared so.
-std::optional<Type> TypeOf(const std::string& declared) {
-  const std::string type = Upper(declared.substr(0, declared.find('(')));
-  const auto has = [&](const char* part) { return type.find(part) != std::string::npos; };
-  if (type.empty()) return std::nullopt;
-  if (has("TIMESTAMP") || has("DATETIME")) return Type::kTimestamp;
-  if (has("INT")) return Type::kInt64;
-  if (has("CHAR") || has("CLOB") || has("TEXT")) return Type::kText;
-  if (has("BLOB") || type == "BYTES" || has("BINARY")) return Type::kBytes;
-  if (has("REAL") || has("FLOA") || has("DOUB")) return Type::kDouble;
-  if (has("BOOL")) return Type::kBool;
-  if (has("DECIMAL") || has("NUMERIC")) return Type::kDecimal;
-  return std::nullopt;
-}
-
-std::string_view SqlName(Type type) {
-  switch (type) {
-    case Type::kText:
-      return "TEXT";
-    case Type::kBytes:
-      return "BLOB";
-    case Type::kInt64:
-      return "INTEGER";
-    case Type::kDouble:
-      return "REAL";
-    case Type::kBool:
-      return "BOOLEAN";
-    case Type::kTimestamp:
-      return "TIMESTAMP";
-    case Type::kDecimal:
-      return "DECIMAL";
-  }
-  return "TEXT";
-}
-
-// A statement that makes as much of the table as a store can have.
-std::string StatementFor(const TableSchema& schema) {
-  std::string text = "CREATE TABLE " + Quoted(schema.name) + " (";
-  for (const Column& column : schema.columns) {
-    text += Quoted(column.name) + " " + std::string(SqlName(column.type)) +
-            (column.nullable ? ", " : " NOT NULL, ");
-  }
-  text += "PRIMARY KEY (";
-  for (const uint32_t column : schema.key) {
-    text += (column == schema.key.front() ? "" : ", ") + Quoted(schema.columns[column].name);
-  }
-  return text + "))";
-}
-
-struct Definition {
-  TableSchema schema;
-  std::vector<std::string> problems;  // what a table of a store cannot have
-};
-
-void ReadColumns(Apart* apart, const std::string& table, Definition* out) {
-  TableSchema& schema = out->schema;
-  std::map<int, uint32_t> key;  // by place in the primary key
-  for (const Apart::Row& row : apart->Rows("PRAGMA table_xinfo(" + Quoted(table) + ")")) {
-    const std::string& name = row[1];
-    const std::string& declared = row[2];
-    const auto problem = [&](const std::string& what) {
-      out->problems.push_back("column \"" + name + "\" " + what);
-    };
-    const auto type = TypeOf(declared);
-    if (declared.empty()) {
-      problem("has no type");
-    } else if (!type) {
-      problem("has the type " + declared +
-              ", which is none of TEXT, INTEGER, REAL, BLOB, BOOLEAN, TIMESTAMP, DECIMAL");
-    }
-    if (!row[4].empty() && Upper(row[4]) != "NULL") problem("has a DEFAULT");
-    if (row[6] != "0") problem("is GENERATED");
-    const char* collation = nullptr;
-    int increments = 0;
-    sqlite3_table_column_metadata(apart->db(), nullptr, table.c_str(), name.c_str(), nullptr,
-                                  &collation, nullptr, nullptr, &increments);
-    if (collation != nullptr && sqlite3_stricmp(collation, "BINARY") != 0) {
-      problem(std::string("has the collation ") + collation);
-    }
-    if (increments != 0) problem("is AUTOINCREMENT");
-    const int place = std::stoi(row[5]);
-    if (place > 0) key[place] = static_cast<uint32_t>(schema.columns.size());
-    schema.columns.push_back({.id = schema.next_column_id++,
-                              .name = Lower(name),
-                              .type = type.value_or(Type::kText),
-                              .nullable = row[3] == "0" && place == 0});
-  }
-  for (const auto& [place, column] : key) schema.key.push_back(column);
-}
-
-Definition ReadDefinition(Apart* apart, const std::string& table, const std::string& sql) {
-  Definition out;
-  out.schema.name = Lower(table);
-  ReadColumns(apart, table, &out);
-  if (out.schema.key.empty()) {
-    out.problems.emplace_back("it has no PRIMARY KEY");
-    out.schema.key = {0};
-    out.schema.columns[0].nullable = false;
-  }
-  for (const Apart::Row& index : apart->Rows("PRAGMA index_list(" + Quoted(table) + ")")) {
-    if (index[3] == "u") out.problems.emplace_back("it has a UNIQUE constraint");
-    if (index[3] != "pk") continue;
-    for (const Apart::Row& part : apart->Rows("PRAGMA index_xinfo(" + Quoted(index[1]) + ")")) {
-      const bool is_key = part[5] == "1";
-      if (is_key && part[4] != "BINARY") {
-        out.problems.push_back("its PRIMARY KEY has the collation " + part[4]);
-      }
-    }
-  }
-  if (!apart->Rows("PRAGMA foreign_key_list(" + Quoted(table) + ")").empty()) {
-    out.problems.emplace_back("it has a FOREIGN KEY");
-  }
-  if (HasWord(sql, "CHECK")) out.problems.emplace_back("it has a CHECK");
-  if (HasWord(sql, "CONFLICT")) out.problems.emplace_back("it has an ON CONFLICT clause");
-  return out;
-}
-
 std::string Joined(const std::vector<std::string>& parts) {
   std::string text;
   for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
   return text;
-}
-
-// ---- The tables of the store, in a database apart
-
-Status Mirror(const std::vector<TableSchema>& tables, bool indexes, Apart* apart) {
-  for (const TableSchema& table : tables) {
-    std::string columns;
-    for (const Column& column : table.columns) {
-      columns += (columns.empty() ? "" : ", ") + Quoted(column.name);
-    }
-    TAMIS_RETURN_IF_ERROR(apart->Run("CREATE TABLE " + Quoted(table.name) + "(" + columns + ")"));
-    for (const IndexSpec& index : table.indexes) {
-      if (!indexes) break;
-      // A name that another table has an index of already, too, is known.
-      (void)apart->Run("CREATE INDEX IF NOT EXISTS " + Quoted(Lower(index.name)) + " ON " +
-                       Quoted(table.name) + "(" + Quoted(table.columns[index.columns[0]].name) +
-                       ")");
-    }
-  }
-  return Status::Ok();
 }
 
 Result<std::vector<TableSchema>> TablesOf(Session* session) {
@@ -297,39 +52,12 @@ Result<std::vector<TableSchema>> TablesOf(Session* session) {
       [](Cluster& cluster, auto done) { cluster.ListTables(std::move(done)); });
 }
 
-// The index that came of the statement.
-Result<IndexSpec> ReadIndex(Apart* apart, const TableSchema& table, const std::string& name) {
-  IndexSpec spec{.name = Lower(name)};
-  const auto cannot = [&](const std::string& why) {
-    return InvalidArgument("cannot create index \"" + spec.name + "\": " + why);
-  };
-  for (const Apart::Row& row : apart->Rows("PRAGMA index_list(" + Quoted(table.name) + ")")) {
-    if (row[1] != name) continue;
-    if (row[2] != "0") {
-      return cannot("an index of a store is not UNIQUE; only the key is, PRIMARY KEY (...)");
-    }
-    if (row[4] != "0") {
-      return cannot(
-          "an index of a store has all rows; without WHERE, or without NULLs by: tamis index "
-          "create TABLE INDEX COLUMNS --nulls skip");
-    }
-  }
-  for (const Apart::Row& row : apart->Rows("PRAGMA index_xinfo(" + Quoted(name) + ")")) {
-    if (row[5] == "0") continue;  // the rowid
-    const auto column = table.FindColumn(Lower(row[2]));
-    if (!column) return cannot("an index of a store is of columns, not of expressions");
-    if (row[4] != "BINARY") return cannot("an index of a store has no collation but BINARY");
-    spec.columns.push_back(*column);
-  }
-  return spec;
-}
-
 }  // namespace
 
 bool TableStatements::MakesTable(const std::string& sql) {
   for (const char* rest = sql.c_str(); *rest != '\0';) {
     const std::string_view statement = FirstStatement(rest);
-    const auto words = Words(statement, 2);
+    const auto words = SqlWords(statement, 2);
     if (words.size() == 2 && words[0] == "CREATE" &&
         (words[1] == "TABLE" || words[1] == "VIRTUAL")) {
       return true;
@@ -340,7 +68,7 @@ bool TableStatements::MakesTable(const std::string& sql) {
 }
 
 Result<std::optional<const char*>> TableStatements::Run(const char* sql) {
-  const auto words = Words(sql, 3);
+  const auto words = SqlWords(sql, 3);
   const bool alters = words.size() >= 2 && words[0] == "ALTER" && words[1] == "TABLE";
   if (words.size() < 2 || (words[0] != "CREATE" && words[0] != "DROP" && !alters)) {
     return std::optional<const char*>();
@@ -388,7 +116,7 @@ Result<std::optional<const char*>> TableStatements::Run(const char* sql) {
       TAMIS_RETURN_IF_ERROR(CreateTable(text));
       return std::optional(rest);
     case SQLITE_DROP_VTABLE:
-      TAMIS_RETURN_IF_ERROR(DropTable(Lower(intent.name), text));
+      TAMIS_RETURN_IF_ERROR(DropTable(LowerCase(intent.name), text));
       return std::optional(rest);
     case SQLITE_CREATE_VIEW:
       return refuse("view", "write CREATE TEMP VIEW for one that does");
@@ -405,20 +133,20 @@ Result<std::optional<const char*>> TableStatements::Run(const char* sql) {
 // Ok where the statement is not about a table of the store.
 Status TableStatements::RefuseToAlter(const std::string& sql) {
   TAMIS_ASSIGN_OR_RETURN(const std::vector<TableSchema> tables, TablesOf(session_.get()));
-  Apart apart;
-  TAMIS_RETURN_IF_ERROR(Mirror(tables, false, &apart));
-  if (!apart.Run(sql).ok()) return Status::Ok();  // SQLite will say why
+  ScratchDatabase scratch;
+  TAMIS_RETURN_IF_ERROR(scratch.Mirror(tables, false));
+  if (!scratch.Run(sql).ok()) return Status::Ok();  // SQLite will say why
   for (const TableSchema& table : tables) {
-    const auto columns = apart.Rows("PRAGMA table_xinfo(" + Quoted(table.name) + ")");
+    const auto columns = scratch.Rows("PRAGMA table_xinfo(" + QuotedName(table.name) + ")");
     std::string instead;
     if (columns.size() > table.columns.size()) {
-      const auto type = TypeOf(columns.back()[2]);
-      instead = "write: tamis table add-column " + table.name + " " + Lower(columns.back()[1]) +
+      const auto type = TypeOfDeclaration(columns.back()[2]);
+      instead = "write: tamis table add-column " + table.name + " " + LowerCase(columns.back()[1]) +
                 ":" + std::string(TypeName(type.value_or(Type::kText)));
     } else if (columns.size() < table.columns.size() ||
                !std::ranges::equal(
-                   columns, table.columns, {}, [](const Apart::Row& row) { return row[1]; },
-                   &Column::name)) {
+                   columns, table.columns, {},
+                   [](const ScratchDatabase::Row& row) { return row[1]; }, &Column::name)) {
       instead =
           "a table of a store keeps its columns; make another one by CREATE TABLE, and fill it by "
           "INSERT INTO ... SELECT";
@@ -447,11 +175,11 @@ bool TableStatements::IsFree(const std::string& name) const {
 }
 
 Status TableStatements::CreateTable(const std::string& sql) {
-  Apart apart;
-  TAMIS_RETURN_IF_ERROR(apart.Run(sql));
-  const bool unless_exists = apart.Run(sql).ok();
-  const auto made = apart.Rows("SELECT name FROM sqlite_schema WHERE type = 'table' LIMIT 1");
-  const Definition definition = ReadDefinition(&apart, made[0][0], sql);
+  ScratchDatabase scratch;
+  TAMIS_RETURN_IF_ERROR(scratch.Run(sql));
+  const bool unless_exists = scratch.Run(sql).ok();
+  const auto made = scratch.Rows("SELECT name FROM sqlite_schema WHERE type = 'table' LIMIT 1");
+  const ScratchDatabase::Definition definition = scratch.ReadDefinition(made[0][0], sql);
   const std::string& name = definition.schema.name;
 
   const auto existing = session_->engine->Table(name);
@@ -478,18 +206,18 @@ Status TableStatements::CreateTable(const std::string& sql) {
                             })
                             .status());
   session_->engine->ForgetTable(name);
-  return Execute("CREATE VIRTUAL TABLE temp." + Quoted(name) + " USING tamis");
+  return Execute("CREATE VIRTUAL TABLE temp." + QuotedName(name) + " USING tamis");
 }
 
 Status TableStatements::CreateIndex(const std::string& sql, bool* done) {
   TAMIS_ASSIGN_OR_RETURN(const std::vector<TableSchema> tables, TablesOf(session_.get()));
-  Apart apart;
-  TAMIS_RETURN_IF_ERROR(Mirror(tables, false, &apart));
-  if (!apart.Run(sql).ok()) return Status::Ok();  // SQLite will say why
-  const bool unless_exists = apart.Run(sql).ok();
-  const auto made = apart.Rows("SELECT name, tbl_name FROM sqlite_schema WHERE type = 'index'");
+  ScratchDatabase scratch;
+  TAMIS_RETURN_IF_ERROR(scratch.Mirror(tables, false));
+  if (!scratch.Run(sql).ok()) return Status::Ok();  // SQLite will say why
+  const bool unless_exists = scratch.Run(sql).ok();
+  const auto made = scratch.Rows("SELECT name, tbl_name FROM sqlite_schema WHERE type = 'index'");
   const auto table = std::ranges::find(tables, made[0][1], &TableSchema::name);
-  TAMIS_ASSIGN_OR_RETURN(const IndexSpec spec, ReadIndex(&apart, *table, made[0][0]));
+  TAMIS_ASSIGN_OR_RETURN(const IndexSpec spec, scratch.ReadIndex(*table, made[0][0]));
   *done = true;
   if (table->FindIndex(spec.name) != nullptr && unless_exists) return Status::Ok();
   TAMIS_RETURN_IF_ERROR(session_
@@ -515,13 +243,13 @@ Status TableStatements::DropTable(const std::string& name, const std::string& sq
 
 Status TableStatements::DropIndex(const std::string& sql, bool* done) {
   TAMIS_ASSIGN_OR_RETURN(const std::vector<TableSchema> tables, TablesOf(session_.get()));
-  Apart apart;
-  TAMIS_RETURN_IF_ERROR(Mirror(tables, true, &apart));
+  ScratchDatabase scratch;
+  TAMIS_RETURN_IF_ERROR(scratch.Mirror(tables, true));
   const auto names = [&] {
-    return apart.Rows("SELECT name FROM sqlite_schema WHERE type = 'index'");
+    return scratch.Rows("SELECT name FROM sqlite_schema WHERE type = 'index'");
   };
   const auto before = names();
-  if (!apart.Run(sql).ok()) return Status::Ok();  // SQLite will say why
+  if (!scratch.Run(sql).ok()) return Status::Ok();  // SQLite will say why
   const auto after = names();
   const auto gone = std::ranges::find_if(
       before, [&](const auto& row) { return std::ranges::find(after, row) == after.end(); });
@@ -529,7 +257,7 @@ Status TableStatements::DropIndex(const std::string& sql, bool* done) {
   std::vector<std::string> having;
   for (const TableSchema& table : tables) {
     for (const IndexSpec& index : table.indexes) {
-      if (Lower(index.name) == gone->front()) having.push_back(table.name + " " + index.name);
+      if (LowerCase(index.name) == gone->front()) having.push_back(table.name + " " + index.name);
     }
   }
   if (having.size() > 1) {
