@@ -1,0 +1,648 @@
+// The writes of a region against a model of its rows: what stands in the store, in the indexes and
+// in their filters afterwards, what is answered and when.
+#include "tamis/rocks/mutate_operation.h"
+
+#include <gtest/gtest.h>
+#include <rocksdb/env.h>
+
+#include <map>
+#include <set>
+
+#include "tamis/base/testing/sim_executor.h"
+#include "tamis/cluster/error.h"
+#include "tamis/table/key_format.h"
+#include "tamis/table/predicate.h"
+#include "tamis/table/stored_row.h"
+
+namespace tamis {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr uint32_t kTable = 4;
+constexpr uint64_t kRegion = 9, kEpoch = 3;
+
+// A file system in memory whose logs take nothing while it is told so.
+class FailingLogEnv : public rocksdb::EnvWrapper {
+ public:
+  FailingLogEnv()
+      : FailingLogEnv(std::unique_ptr<rocksdb::Env>(NewMemEnv(rocksdb::Env::Default()))) {}
+
+  void set_failing(bool failing) { failing_ = failing; }
+
+  rocksdb::Status NewWritableFile(const std::string& name,
+                                  std::unique_ptr<rocksdb::WritableFile>* file,
+                                  const rocksdb::EnvOptions& options) override {
+    const rocksdb::Status status = rocksdb::EnvWrapper::NewWritableFile(name, file, options);
+    if (status.ok() && name.ends_with(".log")) {
+      *file = std::make_unique<File>(std::move(*file), this);
+    }
+    return status;
+  }
+
+ private:
+  class File : public rocksdb::WritableFileWrapper {
+   public:
+    File(std::unique_ptr<rocksdb::WritableFile> file, FailingLogEnv* env)
+        : WritableFileWrapper(file.get()), file_(std::move(file)), env_(*env) {}
+    using rocksdb::WritableFileWrapper::Append;
+    rocksdb::Status Append(const rocksdb::Slice& data) override {
+      if (env_.failing_) return rocksdb::Status::IOError("the disk takes no more bytes");
+      return WritableFileWrapper::Append(data);
+    }
+
+   private:
+    const std::unique_ptr<rocksdb::WritableFile> file_;
+    FailingLogEnv& env_;
+  };
+
+  explicit FailingLogEnv(std::unique_ptr<rocksdb::Env> memory)
+      : rocksdb::EnvWrapper(memory.get()), memory_(std::move(memory)) {}
+
+  const std::unique_ptr<rocksdb::Env> memory_;
+  std::atomic<bool> failing_ = false;
+};
+
+class MutateOperationTest : public ::testing::Test {
+ protected:
+  using Result = std::optional<pb::RegionMutateResult>;
+
+  // Columns k (the key), n (never NULL), v; indexes on v (sparse), and on (n, v).
+  static TableSchema Schema() {
+    TableSchema schema;
+    schema.id = kTable;
+    schema.name = "t";
+    schema.version = 7;
+    schema.columns = {{.id = 11, .name = "k", .nullable = false},
+                      {.id = 12, .name = "n", .type = Type::kInt64, .nullable = false},
+                      {.id = 13, .name = "v"}};
+    schema.key = {0};
+    schema.indexes = {{.id = 1, .name = "v", .columns = {2}, .nulls = IndexNulls::kSkip},
+                      {.id = 2, .name = "nv", .columns = {1, 2}}};
+    schema.next_column_id = 14;
+    schema.next_index_id = 3;
+    return schema;
+  }
+
+  MutateOperationTest() { Open({}); }
+
+  void Open(FilterFeed::Options feed, bool read_only = false) {
+    Store::Options options;
+    options.directory = "/mutate_operation_test";
+    options.env = &env_;
+    options.read_only = read_only;
+    store_.reset();
+    auto store = Store::Open(options);
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = std::move(*store);
+    feed_ = std::make_shared<FilterFeed>(&executor_, "rs", 1, feed);
+    context_ = std::make_shared<ServerContext>();
+    context_->name = "rs";
+    context_->store = store_.get();
+    context_->executor = std::make_shared<ServerExecutor>(&executor_, /*inline_steps=*/false);
+    context_->feed = feed_;
+    context_->after_write = [this](const std::shared_ptr<Region>&) { ++written_; };
+    fence_ = std::make_shared<Fence>();
+    fence_->Advance(kEpoch);
+    region_ = std::make_shared<Region>(RegionInfo{.id = RegionId(kRegion),
+                                                  .epoch = kEpoch,
+                                                  .table_id = kTable,
+                                                  .start = "",
+                                                  .end = KeyOf("x")},
+                                       std::make_shared<const TableSchema>(schema_), fence_,
+                                       context_->executor.get());
+    Region::Indexes indexes;
+    for (const IndexSpec& spec : schema_.indexes) {
+      auto filter = std::make_shared<IndexFilter>(feed_.get(), spec, kRegion, kEpoch, Faults{});
+      filter->BeginGeneration(false);
+      filter->Publish();
+      indexes[spec.id] = {.filter = filter, .entries_complete = true};
+    }
+    region_->SetSchema(std::make_shared<const TableSchema>(schema_), std::move(indexes));
+  }
+
+  std::string KeyOf(const std::string& key) const {
+    return *KeyFormat(schema_).Encode({Value::Text(key), Value(), Value()});
+  }
+  static Row RowOf(const std::string& key, std::optional<int64_t> n, std::optional<std::string> v) {
+    return {Value::Text(key), n.has_value() ? Value::Int64(*n) : Value(),
+            v.has_value() ? Value::Text(*v) : Value()};
+  }
+  pb::Mutation Mutation(pb::Mutation::Kind kind, const Row& row,
+                        std::vector<uint32_t> columns = {}) const {
+    pb::Mutation mutation;
+    mutation.set_kind(kind);
+    mutation.set_key(*KeyFormat(schema_).Encode(row));
+    if (kind != pb::Mutation::DELETE) mutation.set_row(EncodeRow(schema_, row));
+    for (const uint32_t column : columns) mutation.add_columns(column);
+    return mutation;
+  }
+
+  std::shared_ptr<Result> Start(const std::vector<pb::Mutation>& mutations,
+                                uint64_t schema_version = 7) {
+    pb::RegionMutations group;
+    group.set_region_id(kRegion);
+    for (const pb::Mutation& mutation : mutations) *group.add_mutations() = mutation;
+    auto result = std::make_shared<Result>();
+    std::make_shared<MutateOperation>(context_, region_, group, schema_version,
+                                      executor_.Now() + 10s,
+                                      [result](pb::RegionMutateResult answer) {
+                                        ASSERT_FALSE(result->has_value()) << "answered twice";
+                                        result->emplace(std::move(answer));
+                                      })
+        ->Start();
+    return result;
+  }
+  pb::RegionMutateResult Run(const std::vector<pb::Mutation>& mutations,
+                             uint64_t schema_version = 7) {
+    const auto result = Start(mutations, schema_version);
+    executor_.RunFor(1s);
+    EXPECT_TRUE(result->has_value());
+    EXPECT_TRUE(region_->IsQuiet());
+    return result->value_or(pb::RegionMutateResult());
+  }
+  pb::Error::Code CodeOf(const std::vector<pb::Mutation>& mutations, uint64_t version = 7) {
+    const pb::RegionMutateResult result = Run(mutations, version);
+    EXPECT_EQ(result.region_id(), 0u + kRegion);
+    return result.error().code();
+  }
+
+  // By key, and entries of the indexes.
+  std::map<std::string, Row> Rows() const {
+    std::map<std::string, Row> rows;
+    std::unique_ptr<rocksdb::Iterator> it(
+        store_->db()->NewIterator(rocksdb::ReadOptions(), store_->rows()));
+    for (it->SeekToFirst(); it->Valid(); it->Next()) {
+      std::string key = it->key().ToString();
+      EXPECT_TRUE(key.starts_with(RowPrefix(kTable)));
+      key.erase(0, kRowPrefixSize);
+      const auto row = ReadStoredRow(schema_, key, it->value().ToStringView());
+      EXPECT_TRUE(row.ok() && row->state == StoredRow::State::kRow);
+      rows[key] = row->row;
+    }
+    return rows;
+  }
+  std::set<std::string> Entries() const {
+    std::set<std::string> entries;
+    std::unique_ptr<rocksdb::Iterator> it(
+        store_->db()->NewIterator(rocksdb::ReadOptions(), store_->index()));
+    for (it->SeekToFirst(); it->Valid(); it->Next()) entries.insert(it->key().ToString());
+    return entries;
+  }
+  // The rows' entries stand, no others, and are counted.
+  void CheckIndexes(const std::map<std::string, Row>& rows) const {
+    std::set<std::string> wanted;
+    for (const IndexSpec& spec : schema_.indexes) {
+      const auto filter = region_->filter(spec.id);
+      uint64_t count = 0;
+      for (const auto& [key, row] : rows) {
+        const auto entry = IndexEntry::Of(spec, row);
+        if (!entry.has_value()) continue;
+        ++count;
+        wanted.insert(entry->StoreKey(kRegion, spec.id, key));
+        EXPECT_TRUE(filter->MayContain(entry->filter_key));
+      }
+      EXPECT_EQ(filter->entries(), count) << spec.name;
+    }
+    EXPECT_EQ(Entries(), wanted);
+  }
+
+  // A coordinator with a lease that has applied all events up to a number.
+  void Applied(uint64_t number) {
+    pb::PollRequest poll;
+    poll.set_coordinator(7);
+    poll.set_start_code(1);
+    poll.set_applied(number);
+    feed_->Poll(
+        poll, [] { return Time::max() / 2; }, [](const tamis::Result<pb::PollReply>&) {});
+  }
+
+  TableSchema schema_ = Schema();
+  FailingLogEnv env_;
+  SimExecutor executor_{1, 1ms};
+  std::unique_ptr<Store> store_;
+  std::shared_ptr<FilterFeed> feed_;
+  std::shared_ptr<ServerContext> context_;
+  std::shared_ptr<Fence> fence_;
+  std::shared_ptr<Region> region_;
+  uint64_t written_ = 0;
+};
+
+// ---- The model
+
+class ModelOfWrites {
+ public:
+  explicit ModelOfWrites(const TableSchema& schema) : schema_(schema) {}
+
+  pb::Error::Code Apply(const pb::Mutation& mutation) {
+    if (!pb::Mutation::Kind_IsValid(mutation.kind())) return pb::Error::INVALID_ARGUMENT;
+    Row row(schema_.columns.size());
+    if (!KeyFormat(schema_).Decode(mutation.key(), &row).ok()) return pb::Error::INVALID_ARGUMENT;
+    const auto there = rows.find(mutation.key());
+    if (!mutation.condition().empty()) {
+      const auto condition = ParsePredicate(mutation.condition());
+      if (!condition.ok() || !condition->Validate(schema_).ok()) {
+        return condition.ok() ? pb::Error::INVALID_ARGUMENT : pb::Error::DATA_LOSS;
+      }
+      if (there == rows.end() || !condition->Matches(there->second)) {
+        return pb::Error::FAILED_PRECONDITION;
+      }
+    }
+    switch (mutation.kind()) {
+      case pb::Mutation::DELETE:
+        if (there != rows.end()) rows.erase(there);
+        return pb::Error::OK;
+      case pb::Mutation::INSERT_IF_ABSENT:
+        if (there != rows.end()) return pb::Error::ALREADY_EXISTS;
+        break;
+      case pb::Mutation::UPDATE:
+        if (there == rows.end()) return pb::Error::NOT_FOUND;
+        break;
+      default:
+        break;
+    }
+    if (!DecodeRow(schema_, mutation.row(), &row).ok()) return pb::Error::DATA_LOSS;
+    if (mutation.kind() == pb::Mutation::UPDATE) {
+      Row merged = there->second;
+      for (const uint32_t id : mutation.columns()) {
+        for (size_t i = 1; i < schema_.columns.size(); ++i) {
+          if (schema_.columns[i].id == id) merged[i] = row[i];
+        }
+      }
+      row = merged;
+    }
+    if (row[1].is_null()) return pb::Error::INVALID_ARGUMENT;
+    rows[mutation.key()] = row;
+    return pb::Error::OK;
+  }
+
+  std::map<std::string, Row> rows;
+
+ private:
+  const TableSchema& schema_;
+};
+
+pb::Mutation RandomMutation(Random& random, const TableSchema& schema, uint64_t keys) {
+  pb::Mutation mutation;
+  const Row row = {
+      Value::Text("k" + std::to_string(random.Uniform(keys))),
+      random.OneIn(12) ? Value() : Value::Int64(static_cast<int64_t>(random.Uniform(4))),
+      random.OneIn(4) ? Value() : Value::Text("v" + std::to_string(random.Uniform(5)))};
+  mutation.set_kind(static_cast<pb::Mutation::Kind>(random.Uniform(random.OneIn(20) ? 6 : 4)));
+  mutation.set_key(*KeyFormat(schema).Encode(row));
+  if (random.OneIn(40)) mutation.mutable_key()->push_back('\x01');
+  mutation.set_row(EncodeRow(schema, row));
+  if (random.OneIn(40)) mutation.mutable_row()->push_back('\xff');
+  for (const uint32_t id : {11, 12, 13, 14}) {
+    if (random.OneIn(2)) mutation.add_columns(id);
+  }
+  if (random.OneIn(4)) {
+    const uint32_t column = random.OneIn(10) ? 77 : 1;
+    mutation.set_condition(SerializePredicate(Predicate::Compare(
+        column, Predicate::Op::kEq, Value::Int64(static_cast<int64_t>(random.Uniform(4))))));
+    if (random.OneIn(10)) mutation.set_condition("\xff\xff");
+  }
+  return mutation;
+}
+
+TEST_F(MutateOperationTest, RandomWritesGiveTheRowsEntriesAndCountsOfTheModel) {
+  for (uint64_t seed = 1; seed <= 12 && !HasFailure(); ++seed) {
+    Random random(seed);
+    ModelOfWrites model(schema_);
+    model.rows = Rows();
+    for (int step = 0; step < 60 && !HasFailure(); ++step) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + " step " + std::to_string(step));
+      std::vector<pb::Mutation> mutations;
+      for (uint64_t n = 1 + random.Uniform(6); n > 0; --n) {
+        mutations.push_back(RandomMutation(random, schema_, 12));
+      }
+      const uint64_t size = region_->size_bytes, written = written_;
+      const pb::RegionMutateResult result = Run(mutations);
+      EXPECT_FALSE(result.error().code() != pb::Error::OK) << result.error().message();
+      ASSERT_EQ(static_cast<size_t>(result.results_size()), mutations.size());
+      std::set<std::string> stored;
+      for (size_t i = 0; i < mutations.size(); ++i) {
+        const pb::Error::Code code = result.results(static_cast<int>(i)).code();
+        EXPECT_EQ(code, model.Apply(mutations[i])) << mutations[i].ShortDebugString();
+        if (code != pb::Error::OK) continue;
+        stored.erase(mutations[i].key());
+        if (mutations[i].kind() != pb::Mutation::DELETE) stored.insert(mutations[i].key());
+      }
+      EXPECT_EQ(Rows(), model.rows);
+      CheckIndexes(model.rows);
+      uint64_t bytes = 0;
+      for (const std::string& key : stored) {
+        bytes += RowStoreKey(kTable, key).size() + EncodeRow(schema_, model.rows.at(key)).size();
+      }
+      EXPECT_EQ(region_->size_bytes - size, bytes);
+      EXPECT_EQ(written_, written + 1);
+    }
+  }
+}
+
+// The steps of many writes alternate. Each of them raises a counter if it is what the writer
+// thought, which rows that change under a writer's hands would lose.
+TEST_F(MutateOperationTest, WritesOfOneRowComeOneAfterTheOther) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Random random(seed);
+    std::vector<pb::Mutation> begin;
+    constexpr int kRows = 4;
+    for (int row = 0; row < kRows; ++row) {
+      begin.push_back(Mutation(pb::Mutation::PUT, RowOf(std::to_string(row), 0, {})));
+    }
+    ASSERT_EQ(CodeOf(begin), pb::Error::OK);
+    std::vector<std::pair<std::vector<int>, std::shared_ptr<Result>>> writes;
+    for (int i = 0; i < 60; ++i) {
+      std::vector<int> rows;
+      std::vector<pb::Mutation> mutations;
+      for (int row = 0; row < kRows; ++row) {
+        if (!random.OneIn(2)) continue;
+        rows.push_back(row);
+        const auto n = static_cast<int64_t>(random.Uniform(8));
+        pb::Mutation mutation =
+            Mutation(pb::Mutation::UPDATE, RowOf(std::to_string(row), n + 1, "v"), {12, 13});
+        mutation.set_condition(
+            SerializePredicate(Predicate::Compare(1, Predicate::Op::kEq, Value::Int64(n))));
+        mutations.push_back(mutation);
+      }
+      std::shuffle(mutations.begin(), mutations.end(), random);
+      if (mutations.empty()) continue;
+      rows.clear();
+      for (const pb::Mutation& mutation : mutations) {
+        Row key(3);
+        ASSERT_TRUE(KeyFormat(schema_).Decode(mutation.key(), &key).ok());
+        rows.push_back(std::stoi(key[0].str()));
+      }
+      writes.emplace_back(rows, Start(mutations));
+      if (random.OneIn(5)) executor_.RunFor(1ms);
+    }
+    executor_.RunFor(1s);
+    std::map<int, int64_t> raised;
+    for (const auto& [rows, result] : writes) {
+      ASSERT_TRUE(result->has_value());
+      for (size_t i = 0; i < rows.size(); ++i) {
+        raised[rows[i]] += (*result)->results(static_cast<int>(i)).code() == pb::Error::OK;
+      }
+    }
+    const auto rows = Rows();
+    for (int row = 0; row < kRows; ++row) {
+      EXPECT_EQ(rows.at(KeyOf(std::to_string(row)))[1].int64(), raised[row]) << "row " << row;
+    }
+    CheckIndexes(rows);
+    EXPECT_TRUE(region_->IsQuiet());
+  }
+}
+
+// ---- Indexes whose entries are not all there
+
+TEST_F(MutateOperationTest, EntriesOfAnIncompleteIndexAreWrittenAndCountedOnce) {
+  std::map<std::string, Row> rows;
+  Random random(3);
+  for (int i = 0; i < 300; ++i) {
+    const pb::Mutation mutation = RandomMutation(random, schema_, 30);
+    (void)Run({mutation});
+  }
+  // A backfill has written some of the entries, and none is counted for the others.
+  const std::set<std::string> all = Entries();
+  auto indexes = *region_->indexes();
+  rows = Rows();
+  for (auto& [id, state] : indexes) {
+    state.entries_complete = false;
+    state.filter->BeginGeneration(false);
+  }
+  rocksdb::WriteBatch batch;
+  std::set<std::string> standing;
+  for (const IndexSpec& spec : schema_.indexes) {
+    for (const auto& [key, row] : rows) {
+      const auto entry = IndexEntry::Of(spec, row);
+      if (!entry.has_value()) continue;
+      const std::string store_key = entry->StoreKey(kRegion, spec.id, key);
+      if (random.OneIn(2)) {
+        batch.Delete(store_->index(), store_key);
+      } else {
+        indexes[spec.id].filter->CountExisting(std::span(&entry->filter_key, 1));
+      }
+    }
+    indexes[spec.id].filter->Publish();
+  }
+  ASSERT_TRUE(store_->Write(&batch).ok());
+  ASSERT_LT(Entries().size(), all.size());
+  region_->SetSchema(region_->schema(), indexes);
+  ModelOfWrites model(schema_);
+  model.rows = rows;
+  for (int i = 0; i < 200; ++i) {
+    const pb::Mutation mutation = RandomMutation(random, schema_, 30);
+    const bool done = model.Apply(mutation) == pb::Error::OK;
+    const std::set<std::string> before = Entries();
+    (void)Run({mutation});
+    const std::set<std::string> after = Entries();
+    for (const IndexSpec& spec : schema_.indexes) {
+      uint64_t count = 0;
+      for (const std::string& entry : after)
+        count += entry.starts_with(IndexPrefix(kRegion, spec.id));
+      ASSERT_EQ(region_->filter(spec.id)->entries(), count);
+    }
+    if (!done) {
+      ASSERT_EQ(after, before);
+    }
+    const auto row = model.rows.find(mutation.key());
+    if (!done || row == model.rows.end()) continue;
+    for (const IndexSpec& spec : schema_.indexes) {
+      const auto entry = IndexEntry::Of(spec, row->second);
+      if (!entry.has_value()) continue;
+      EXPECT_TRUE(after.contains(entry->StoreKey(kRegion, spec.id, mutation.key())));
+      EXPECT_TRUE(region_->filter(spec.id)->MayContain(entry->filter_key));
+    }
+  }
+}
+
+// ---- Refusals, after which nothing has changed
+
+class RefusedWriteTest : public MutateOperationTest {
+ protected:
+  RefusedWriteTest() {
+    EXPECT_EQ(CodeOf({Mutation(pb::Mutation::PUT, RowOf("a", 1, "old"))}), pb::Error::OK);
+    before_ = Rows();
+    written_ = 0;
+  }
+  void ExpectNothingDone() {
+    EXPECT_EQ(Rows(), before_);
+    EXPECT_EQ(written_, 0u);
+    std::set<std::string> entries;
+    for (const IndexSpec& spec : schema_.indexes) {
+      for (const auto& [key, row] : before_) {
+        entries.insert(IndexEntry::Of(spec, row)->StoreKey(kRegion, spec.id, key));
+      }
+    }
+    EXPECT_EQ(Entries(), entries);
+  }
+  const std::vector<pb::Mutation> write_ = {Mutation(pb::Mutation::PUT, RowOf("a", 2, "new")),
+                                            Mutation(pb::Mutation::PUT, RowOf("b", 2, "new"))};
+  std::map<std::string, Row> before_;
+};
+
+TEST_F(RefusedWriteTest, OfAKeyOutsideOfTheRegion) {
+  auto write = write_;
+  write.push_back(Mutation(pb::Mutation::PUT, RowOf("x", 1, "v")));
+  EXPECT_EQ(CodeOf(write), pb::Error::UNAVAILABLE);
+  ExpectNothingDone();
+  CheckIndexes(before_);
+}
+
+TEST_F(RefusedWriteTest, OfAnotherVersionOfTheSchemaIsToldWhichOneThereIs) {
+  for (const uint64_t version : {6, 8}) {
+    const pb::RegionMutateResult result = Run(write_, version);
+    EXPECT_EQ(result.error().code(), pb::Error::UNAVAILABLE);
+    EXPECT_EQ(result.error().schema_version(), 7u);
+    for (const std::string& part :
+         {std::string("schema version 7"), "for version " + std::to_string(version)}) {
+      EXPECT_NE(result.error().message().find(part), std::string::npos) << result.error().message();
+    }
+  }
+  ExpectNothingDone();
+  CheckIndexes(before_);
+  EXPECT_EQ(Run({Mutation(pb::Mutation::PUT, RowOf("x", 1, "v"))}).error().schema_version(), 0u);
+}
+
+TEST_F(RefusedWriteTest, OfARegionThatIsClosed) {
+  region_->Close();
+  const auto result = Start(write_);
+  executor_.RunFor(1s);
+  EXPECT_EQ((*result)->error().code(), pb::Error::UNAVAILABLE);
+  ExpectNothingDone();
+}
+
+TEST_F(RefusedWriteTest, OfARegionThatHasMoved) {
+  fence_->Advance(kEpoch + 1);
+  EXPECT_EQ(CodeOf(write_), pb::Error::UNAVAILABLE);
+  ExpectNothingDone();
+}
+
+TEST_F(RefusedWriteTest, WhileTooManyWait) {
+  Open({.max_waiting = 0});
+  EXPECT_EQ(CodeOf(write_), pb::Error::BUSY);
+  ExpectNothingDone();
+}
+
+TEST_F(RefusedWriteTest, OfAStoreThatIsReadOnly) {
+  Open({}, /*read_only=*/true);
+  EXPECT_EQ(CodeOf(write_), pb::Error::INVALID_ARGUMENT);
+  ExpectNothingDone();
+}
+
+TEST_F(RefusedWriteTest, OverARowThatCannotBeRead) {
+  rocksdb::WriteBatch batch;
+  const std::string damaged(3, '\xff');
+  batch.Put(store_->rows(), RowStoreKey(kTable, KeyOf("b")), damaged);
+  ASSERT_TRUE(store_->Write(&batch).ok());
+  for (const bool both : {true, false}) {
+    const pb::RegionMutateResult result = Run(both ? write_ : std::vector<pb::Mutation>{write_[1]});
+    EXPECT_EQ(result.error().code(), pb::Error::DATA_LOSS) << result.error().message();
+    EXPECT_NE(result.error().message().find("cannot read the old row"), std::string::npos);
+  }
+  std::string value;
+  ASSERT_TRUE(
+      store_->db()
+          ->Get(rocksdb::ReadOptions(), store_->rows(), RowStoreKey(kTable, KeyOf("b")), &value)
+          .ok());
+  EXPECT_EQ(value, damaged);
+  EXPECT_EQ(written_, 0u);
+  EXPECT_TRUE(region_->IsQuiet());
+}
+
+TEST_F(RefusedWriteTest, WaitsAtTheGateAndIsDoneAfterwards) {
+  ASSERT_EQ(region_->Enter([] {}), Region::Entry::kInside);
+  bool alone = false;
+  ASSERT_TRUE(region_->Quiesce([&] { alone = true; }));
+  const auto result = Start(write_);
+  executor_.RunFor(1s);
+  EXPECT_FALSE(result->has_value());
+  ExpectNothingDone();
+  region_->Leave();
+  EXPECT_TRUE(alone);
+  executor_.RunFor(1s);
+  ASSERT_TRUE(result->has_value());
+  EXPECT_EQ(Rows().size(), 2u);
+}
+
+// ---- Failures whose outcome is unknown
+
+TEST_F(MutateOperationTest, WriteThatTheDiskRefusesMayStandAndStaysCounted) {
+  ASSERT_EQ(CodeOf({Mutation(pb::Mutation::PUT, RowOf("a", 1, "old"))}), pb::Error::OK);
+  env_.set_failing(true);
+  const pb::RegionMutateResult result = Run({Mutation(pb::Mutation::PUT, RowOf("a", 2, "new"))});
+  EXPECT_EQ(result.error().code(), pb::Error::DEADLINE_EXCEEDED);
+  EXPECT_NE(result.error().message().find("may stand"), std::string::npos);
+  const auto filter = region_->filter(1);
+  for (const char* value : {"old", "new"}) {
+    EXPECT_TRUE(
+        filter->MayContain(IndexEntry::Of(schema_.indexes[0], RowOf("a", 1, value))->filter_key));
+  }
+  env_.set_failing(false);
+}
+
+// ---- Acknowledgement
+
+TEST_F(MutateOperationTest, PutWaitsForTheCoordinatorAndADeleteDoesNot) {
+  Applied(feed_->Last());
+  const auto put = Start({Mutation(pb::Mutation::PUT, RowOf("a", 1, "v"))});
+  executor_.RunFor(100ms);
+  EXPECT_FALSE(put->has_value());
+  EXPECT_EQ(Rows().size(), 1u) << "it is in the store, and its locks are free";
+  EXPECT_TRUE(region_->IsQuiet());
+  const auto again = Start({Mutation(pb::Mutation::PUT, RowOf("a", 1, "v"))});
+  executor_.RunFor(100ms);
+  EXPECT_FALSE(again->has_value()) << "it changes nothing, and holds a value that is news";
+  const auto erase = Start({Mutation(pb::Mutation::DELETE, RowOf("a", 1, "v"))});
+  const auto missing = Start({Mutation(pb::Mutation::UPDATE, RowOf("z", 1, "v"), {13})});
+  executor_.RunFor(100ms);
+  EXPECT_TRUE(erase->has_value());
+  EXPECT_TRUE(missing->has_value());
+  EXPECT_FALSE(put->has_value());
+  Applied(feed_->Last());
+  executor_.RunFor(10ms);
+  ASSERT_TRUE(put->has_value() && again->has_value());
+  EXPECT_EQ((*put)->error().code(), pb::Error::OK);
+}
+
+TEST_F(MutateOperationTest, PutThatNobodyAcknowledgesMayStandAtItsDeadline) {
+  Open({.lease = 60s});
+  Applied(feed_->Last());
+  const auto put = Start({Mutation(pb::Mutation::PUT, RowOf("a", 1, "v"))});
+  executor_.RunFor(9900ms);
+  EXPECT_FALSE(put->has_value());
+  executor_.RunFor(200ms);
+  ASSERT_TRUE(put->has_value());
+  EXPECT_EQ((*put)->error().code(), pb::Error::DEADLINE_EXCEEDED);
+  EXPECT_EQ(Rows().size(), 1u);
+}
+
+TEST_F(MutateOperationTest, PutWaitsForTheOpeningOfItsRegion) {
+  Applied(feed_->Last());
+  pb::Event opened;
+  opened.set_kind(pb::Event::REGION_OPENED);
+  opened.set_region_id(kRegion);
+  region_->acknowledge_after = feed_->Append(opened);
+  region_->acknowledge_not_before = executor_.Now() + 500ms;
+  ASSERT_EQ(Start({Mutation(pb::Mutation::DELETE, RowOf("a", 1, "v"))})->has_value(), false);
+  schema_.indexes.clear();  // none of its values is news
+  region_->SetSchema(region_->schema(), {});
+  const auto put = Start({Mutation(pb::Mutation::PUT, RowOf("a", 1, "v"))});
+  executor_.RunFor(400ms);
+  EXPECT_FALSE(put->has_value());
+  Applied(feed_->Last());
+  executor_.RunFor(50ms);
+  EXPECT_FALSE(put->has_value()) << "the event is applied, the time is not over";
+  executor_.RunFor(100ms);
+  EXPECT_TRUE(put->has_value());
+  region_->acknowledge_after = feed_->Append(opened);
+  const auto next = Start({Mutation(pb::Mutation::PUT, RowOf("a", 1, "v"))});
+  executor_.RunFor(100ms);
+  EXPECT_FALSE(next->has_value()) << "the time is over, the event is not applied";
+  Applied(feed_->Last());
+  executor_.RunFor(10ms);
+  EXPECT_TRUE(next->has_value());
+}
+
+}  // namespace
+}  // namespace tamis
