@@ -161,6 +161,9 @@ std::vector<IndexBuilder::Target> IndexBuilder::TakeTargets(const Job& job) {
         job.region->IsEntriesComplete(other->index_id)) {
       return false;
     }
+    // Asked for twice, it is written and counted once.
+    if (std::ranges::find(targets, other->index_id, &Target::index_id) != targets.end())
+      return true;
     auto filter = job.region->filter(other->index_id);
     if (!filter) return false;
     targets.push_back({other->index_id, std::move(filter)});

@@ -3,230 +3,21 @@
 #include "tamis/rocks/mutate_operation.h"
 
 #include <gtest/gtest.h>
-#include <rocksdb/env.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
-#include "tamis/base/testing/sim_executor.h"
-#include "tamis/cluster/error.h"
-#include "tamis/table/key_format.h"
+#include "tamis/base/random.h"
+#include "tamis/rocks/testing/one_region.h"
 #include "tamis/table/predicate.h"
-#include "tamis/table/stored_row.h"
 
 namespace tamis {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr uint32_t kTable = 4;
-constexpr uint64_t kRegion = 9, kEpoch = 3;
-
-// A file system in memory whose logs take nothing while it is told so.
-class FailingLogEnv : public rocksdb::EnvWrapper {
- public:
-  FailingLogEnv()
-      : FailingLogEnv(std::unique_ptr<rocksdb::Env>(NewMemEnv(rocksdb::Env::Default()))) {}
-
-  void set_failing(bool failing) { failing_ = failing; }
-
-  rocksdb::Status NewWritableFile(const std::string& name,
-                                  std::unique_ptr<rocksdb::WritableFile>* file,
-                                  const rocksdb::EnvOptions& options) override {
-    const rocksdb::Status status = rocksdb::EnvWrapper::NewWritableFile(name, file, options);
-    if (status.ok() && name.ends_with(".log")) {
-      *file = std::make_unique<File>(std::move(*file), this);
-    }
-    return status;
-  }
-
- private:
-  class File : public rocksdb::WritableFileWrapper {
-   public:
-    File(std::unique_ptr<rocksdb::WritableFile> file, FailingLogEnv* env)
-        : WritableFileWrapper(file.get()), file_(std::move(file)), env_(*env) {}
-    using rocksdb::WritableFileWrapper::Append;
-    rocksdb::Status Append(const rocksdb::Slice& data) override {
-      if (env_.failing_) return rocksdb::Status::IOError("the disk takes no more bytes");
-      return WritableFileWrapper::Append(data);
-    }
-
-   private:
-    const std::unique_ptr<rocksdb::WritableFile> file_;
-    FailingLogEnv& env_;
-  };
-
-  explicit FailingLogEnv(std::unique_ptr<rocksdb::Env> memory)
-      : rocksdb::EnvWrapper(memory.get()), memory_(std::move(memory)) {}
-
-  const std::unique_ptr<rocksdb::Env> memory_;
-  std::atomic<bool> failing_ = false;
-};
-
-class MutateOperationTest : public ::testing::Test {
- protected:
-  using Result = std::optional<pb::RegionMutateResult>;
-
-  // Columns k (the key), n (never NULL), v; indexes on v (sparse), and on (n, v).
-  static TableSchema Schema() {
-    TableSchema schema;
-    schema.id = kTable;
-    schema.name = "t";
-    schema.version = 7;
-    schema.columns = {{.id = 11, .name = "k", .nullable = false},
-                      {.id = 12, .name = "n", .type = Type::kInt64, .nullable = false},
-                      {.id = 13, .name = "v"}};
-    schema.key = {0};
-    schema.indexes = {{.id = 1, .name = "v", .columns = {2}, .nulls = IndexNulls::kSkip},
-                      {.id = 2, .name = "nv", .columns = {1, 2}}};
-    schema.next_column_id = 14;
-    schema.next_index_id = 3;
-    return schema;
-  }
-
-  MutateOperationTest() { Open({}); }
-
-  void Open(FilterFeed::Options feed, bool read_only = false) {
-    Store::Options options;
-    options.directory = "/mutate_operation_test";
-    options.env = &env_;
-    options.read_only = read_only;
-    store_.reset();
-    auto store = Store::Open(options);
-    ASSERT_TRUE(store.ok()) << store.status();
-    store_ = std::move(*store);
-    feed_ = std::make_shared<FilterFeed>(&executor_, "rs", 1, feed);
-    context_ = std::make_shared<ServerContext>();
-    context_->name = "rs";
-    context_->store = store_.get();
-    context_->executor = std::make_shared<ServerExecutor>(&executor_, /*inline_steps=*/false);
-    context_->feed = feed_;
-    context_->after_write = [this](const std::shared_ptr<Region>&) { ++written_; };
-    fence_ = std::make_shared<Fence>();
-    fence_->Advance(kEpoch);
-    region_ = std::make_shared<Region>(RegionInfo{.id = RegionId(kRegion),
-                                                  .epoch = kEpoch,
-                                                  .table_id = kTable,
-                                                  .start = "",
-                                                  .end = KeyOf("x")},
-                                       std::make_shared<const TableSchema>(schema_), fence_,
-                                       context_->executor.get());
-    Region::Indexes indexes;
-    for (const IndexSpec& spec : schema_.indexes) {
-      auto filter = std::make_shared<IndexFilter>(feed_.get(), spec, kRegion, kEpoch, Faults{});
-      filter->BeginGeneration(false);
-      filter->Publish();
-      indexes[spec.id] = {.filter = filter, .entries_complete = true};
-    }
-    region_->SetSchema(std::make_shared<const TableSchema>(schema_), std::move(indexes));
-  }
-
-  std::string KeyOf(const std::string& key) const {
-    return *KeyFormat(schema_).Encode({Value::Text(key), Value(), Value()});
-  }
-  static Row RowOf(const std::string& key, std::optional<int64_t> n, std::optional<std::string> v) {
-    return {Value::Text(key), n.has_value() ? Value::Int64(*n) : Value(),
-            v.has_value() ? Value::Text(*v) : Value()};
-  }
-  pb::Mutation Mutation(pb::Mutation::Kind kind, const Row& row,
-                        std::vector<uint32_t> columns = {}) const {
-    pb::Mutation mutation;
-    mutation.set_kind(kind);
-    mutation.set_key(*KeyFormat(schema_).Encode(row));
-    if (kind != pb::Mutation::DELETE) mutation.set_row(EncodeRow(schema_, row));
-    for (const uint32_t column : columns) mutation.add_columns(column);
-    return mutation;
-  }
-
-  std::shared_ptr<Result> Start(const std::vector<pb::Mutation>& mutations,
-                                uint64_t schema_version = 7) {
-    pb::RegionMutations group;
-    group.set_region_id(kRegion);
-    for (const pb::Mutation& mutation : mutations) *group.add_mutations() = mutation;
-    auto result = std::make_shared<Result>();
-    std::make_shared<MutateOperation>(context_, region_, group, schema_version,
-                                      executor_.Now() + 10s,
-                                      [result](pb::RegionMutateResult answer) {
-                                        ASSERT_FALSE(result->has_value()) << "answered twice";
-                                        result->emplace(std::move(answer));
-                                      })
-        ->Start();
-    return result;
-  }
-  pb::RegionMutateResult Run(const std::vector<pb::Mutation>& mutations,
-                             uint64_t schema_version = 7) {
-    const auto result = Start(mutations, schema_version);
-    executor_.RunFor(1s);
-    EXPECT_TRUE(result->has_value());
-    EXPECT_TRUE(region_->IsQuiet());
-    return result->value_or(pb::RegionMutateResult());
-  }
-  pb::Error::Code CodeOf(const std::vector<pb::Mutation>& mutations, uint64_t version = 7) {
-    const pb::RegionMutateResult result = Run(mutations, version);
-    EXPECT_EQ(result.region_id(), 0u + kRegion);
-    return result.error().code();
-  }
-
-  // By key, and entries of the indexes.
-  std::map<std::string, Row> Rows() const {
-    std::map<std::string, Row> rows;
-    std::unique_ptr<rocksdb::Iterator> it(
-        store_->db()->NewIterator(rocksdb::ReadOptions(), store_->rows()));
-    for (it->SeekToFirst(); it->Valid(); it->Next()) {
-      std::string key = it->key().ToString();
-      EXPECT_TRUE(key.starts_with(RowPrefix(kTable)));
-      key.erase(0, kRowPrefixSize);
-      const auto row = ReadStoredRow(schema_, key, it->value().ToStringView());
-      EXPECT_TRUE(row.ok() && row->state == StoredRow::State::kRow);
-      rows[key] = row->row;
-    }
-    return rows;
-  }
-  std::set<std::string> Entries() const {
-    std::set<std::string> entries;
-    std::unique_ptr<rocksdb::Iterator> it(
-        store_->db()->NewIterator(rocksdb::ReadOptions(), store_->index()));
-    for (it->SeekToFirst(); it->Valid(); it->Next()) entries.insert(it->key().ToString());
-    return entries;
-  }
-  // The rows' entries stand, no others, and are counted.
-  void CheckIndexes(const std::map<std::string, Row>& rows) const {
-    std::set<std::string> wanted;
-    for (const IndexSpec& spec : schema_.indexes) {
-      const auto filter = region_->filter(spec.id);
-      uint64_t count = 0;
-      for (const auto& [key, row] : rows) {
-        const auto entry = IndexEntry::Of(spec, row);
-        if (!entry.has_value()) continue;
-        ++count;
-        wanted.insert(entry->StoreKey(kRegion, spec.id, key));
-        EXPECT_TRUE(filter->MayContain(entry->filter_key));
-      }
-      EXPECT_EQ(filter->entries(), count) << spec.name;
-    }
-    EXPECT_EQ(Entries(), wanted);
-  }
-
-  // A coordinator with a lease that has applied all events up to a number.
-  void Applied(uint64_t number) {
-    pb::PollRequest poll;
-    poll.set_coordinator(7);
-    poll.set_start_code(1);
-    poll.set_applied(number);
-    feed_->Poll(
-        poll, [] { return Time::max() / 2; }, [](const tamis::Result<pb::PollReply>&) {});
-  }
-
-  TableSchema schema_ = Schema();
-  FailingLogEnv env_;
-  SimExecutor executor_{1, 1ms};
-  std::unique_ptr<Store> store_;
-  std::shared_ptr<FilterFeed> feed_;
-  std::shared_ptr<ServerContext> context_;
-  std::shared_ptr<Fence> fence_;
-  std::shared_ptr<Region> region_;
-  uint64_t written_ = 0;
-};
+using MutateOperationTest = OneRegionTest;
 
 // ---- The model
 
@@ -481,7 +272,7 @@ class RefusedWriteTest : public MutateOperationTest {
   std::map<std::string, Row> before_;
 };
 
-TEST_F(RefusedWriteTest, OfAKeyOutsideOfTheRegion) {
+TEST_F(RefusedWriteTest, KeyOutsideOfTheRegionRefusesAll) {
   auto write = write_;
   write.push_back(Mutation(pb::Mutation::PUT, RowOf("x", 1, "v")));
   EXPECT_EQ(CodeOf(write), pb::Error::UNAVAILABLE);
@@ -489,7 +280,7 @@ TEST_F(RefusedWriteTest, OfAKeyOutsideOfTheRegion) {
   CheckIndexes(before_);
 }
 
-TEST_F(RefusedWriteTest, OfAnotherVersionOfTheSchemaIsToldWhichOneThereIs) {
+TEST_F(RefusedWriteTest, RequestForAnotherSchemaVersionIsToldTheRegionsOwn) {
   for (const uint64_t version : {6, 8}) {
     const pb::RegionMutateResult result = Run(write_, version);
     EXPECT_EQ(result.error().code(), pb::Error::UNAVAILABLE);
@@ -504,7 +295,7 @@ TEST_F(RefusedWriteTest, OfAnotherVersionOfTheSchemaIsToldWhichOneThereIs) {
   EXPECT_EQ(Run({Mutation(pb::Mutation::PUT, RowOf("x", 1, "v"))}).error().schema_version(), 0u);
 }
 
-TEST_F(RefusedWriteTest, OfARegionThatIsClosed) {
+TEST_F(RefusedWriteTest, ClosedRegionRefuses) {
   region_->Close();
   const auto result = Start(write_);
   executor_.RunFor(1s);
@@ -512,25 +303,25 @@ TEST_F(RefusedWriteTest, OfARegionThatIsClosed) {
   ExpectNothingDone();
 }
 
-TEST_F(RefusedWriteTest, OfARegionThatHasMoved) {
+TEST_F(RefusedWriteTest, RegionThatHasMovedRefuses) {
   fence_->Advance(kEpoch + 1);
   EXPECT_EQ(CodeOf(write_), pb::Error::UNAVAILABLE);
   ExpectNothingDone();
 }
 
-TEST_F(RefusedWriteTest, WhileTooManyWait) {
+TEST_F(RefusedWriteTest, ServerWhereTooManyWaitIsBusy) {
   Open({.max_waiting = 0});
   EXPECT_EQ(CodeOf(write_), pb::Error::BUSY);
   ExpectNothingDone();
 }
 
-TEST_F(RefusedWriteTest, OfAStoreThatIsReadOnly) {
+TEST_F(RefusedWriteTest, StoreThatIsReadOnlyRefuses) {
   Open({}, /*read_only=*/true);
   EXPECT_EQ(CodeOf(write_), pb::Error::INVALID_ARGUMENT);
   ExpectNothingDone();
 }
 
-TEST_F(RefusedWriteTest, OverARowThatCannotBeRead) {
+TEST_F(RefusedWriteTest, RowThatCannotBeReadIsNotOverwritten) {
   rocksdb::WriteBatch batch;
   const std::string damaged(3, '\xff');
   batch.Put(store_->rows(), RowStoreKey(kTable, KeyOf("b")), damaged);
