@@ -342,30 +342,24 @@ TEST_F(GlobalIndexIdentityTest, BitsOfNoLayerExcludeNothing) {
 
 TEST_F(GlobalIndexIdentityTest, BitsOfAnotherGenerationAreNotTaken) {
   const Life life{.server = "a"};
-  index_->Apply("a", FullReply(life), now_, now_);
   for (const uint64_t generation : {0, 2}) {
+    index_.emplace(GlobalIndex::Options{});
+    index_->Apply("a", FullReply(life), now_, now_);
     pb::PollReply bits = Bits(life);
     bits.mutable_projections(0)->set_generation(generation);
     index_->Apply("a", bits, now_, now_);
     EXPECT_TRUE(Excluded().empty()) << generation;
+    index_->Apply("a", Bits(life), now_, now_);
+    EXPECT_EQ(Excluded(), KeyRanges::All());
   }
-  index_->Apply("a", Bits(life), now_, now_);
-  EXPECT_EQ(Excluded(), KeyRanges::All());
 }
 
 // The first of two layers may come alone. The value stands in the other one.
-TEST_F(GlobalIndexIdentityTest, BitsOfSomeLayersExcludeNothing) {
+TEST_F(GlobalIndexIdentityTest, BitsOfTheFirstLayerAloneExcludeNothing) {
   const Life life{.server = "a"};
   pb::PollReply full = FullReply(life);
   full.mutable_events(1)->set_layers(2);
   index_->Apply("a", full, now_, now_);
-  for (const auto& [first_layer, first_word] : {std::pair(1u, 0u), std::pair(0u, 1u)}) {
-    pb::PollReply end = Bits(life);
-    end.mutable_projections(0)->set_first_layer(first_layer);
-    end.mutable_projections(0)->set_first_word(first_word);
-    index_->Apply("a", end, now_, now_);
-    EXPECT_TRUE(Excluded().empty()) << "its begin is missing";
-  }
   pb::PollReply bits = Bits(life);
   bits.mutable_projections(0)->set_layer_count(2);
   index_->Apply("a", bits, now_, now_);
@@ -376,6 +370,21 @@ TEST_F(GlobalIndexIdentityTest, BitsOfSomeLayersExcludeNothing) {
   index_->Apply("a", rest, now_, now_);
   EXPECT_TRUE(Excluded().empty()) << "its second layer says yes";
   EXPECT_TRUE(index_->NextPoll("a", seconds(1)).wanted().empty()) << "all of it is here";
+}
+
+TEST_F(GlobalIndexIdentityTest, BitsWithoutTheirBeginExcludeNothing) {
+  const Life life{.server = "a"};
+  for (const auto& [first_layer, first_word] : {std::pair(1u, 0u), std::pair(0u, 1u)}) {
+    index_.emplace(GlobalIndex::Options{});
+    pb::PollReply full = FullReply(life);
+    full.mutable_events(1)->set_layers(2);
+    index_->Apply("a", full, now_, now_);
+    pb::PollReply end = Bits(life);
+    end.mutable_projections(0)->set_first_layer(first_layer);
+    end.mutable_projections(0)->set_first_word(first_word);
+    index_->Apply("a", end, now_, now_);
+    EXPECT_TRUE(Excluded().empty());
+  }
 }
 
 TEST_F(GlobalIndexIdentityTest, AReplyToAnEarlierPollThanTheLastOneIsLeft) {
