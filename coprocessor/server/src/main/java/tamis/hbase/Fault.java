@@ -132,7 +132,11 @@ enum Fault {
   /** A region may split at an entry. */
   SPLITS_AT_ENTRIES,
   /** Rows are written past the hooks of batches. */
-  ROW_PROCESSORS_TAKEN;
+  ROW_PROCESSORS_TAKEN,
+  /** The state of a server is forgotten with its last region. */
+  STATE_FORGOTTEN_WITH_LAST_REGION,
+  /** No rule: HBase has not all methods that the jar calls. */
+  HBASE_LACKS_A_METHOD;
 
   /** For faults that are no rules but events that may happen to HBase. */
   void happen() {

@@ -86,7 +86,7 @@ final class IndexMaintenance {
     boolean read = !rows.isEmpty() || (ofTable && !Fault.OPENING_WAIT_OF_INDEXES_ONLY.isOn());
     if (read && !building) region.refuseBeforeItsTime();
     if (rows.isEmpty()) return;
-    if (!building && RegionServerState.INSTANCE.isCrowded()) {
+    if (!building && region.host.isCrowded()) {
       throw new RegionTooBusyException("too many writes wait for coordinators; nothing was done");
     }
     try {
@@ -144,7 +144,7 @@ final class IndexMaintenance {
       IndexFilter filter = region.filters.get(id);
       if (filter != null) sequence[0] = Math.max(sequence[0], filter.waitFor(entries));
     });
-    if (region.writes.incrementAndGet() % LOOK_AT_FILTERS == 0) RegionServerState.INSTANCE.filters.lookAt(region);
+    if (region.writes.incrementAndGet() % LOOK_AT_FILTERS == 0) region.host.lookAtFilters(region);
     return sequence[0];
   }
 

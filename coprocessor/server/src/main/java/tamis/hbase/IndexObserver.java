@@ -61,7 +61,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   private static final Logger LOG = LoggerFactory.getLogger(IndexObserver.class);
 
   private static final String VISIBILITY = "VISIBILITY"; // of HBase's Mutation.setCellVisibility
-  private final RegionServerState state = RegionServerState.INSTANCE;
+  private RegionServerState state; // null: there is no start, or HBase lacks what the jar needs
   private Region region;
   private IndexedTable table;
   private volatile IndexedRegion indexed; // null: not of an indexed table, or not readable
@@ -76,18 +76,19 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   public void start(CoprocessorEnvironment environment) {
     try {
       region = ((RegionCoprocessorEnvironment) environment).getRegion();
+      String lacking = Linkage.refusal();
+      if (lacking == null) state = RegionServers.of((RegionCoprocessorEnvironment) environment);
       if (region.getRegionInfo().getReplicaId() != 0) return;
       if (goesOn()) return;
       table = IndexedTable.of(region.getTableDescriptor());
       if (table == null) return;
-      broken = Linkage.refusal();
+      broken = lacking;
       if (broken != null) return;
-      state.start((RegionCoprocessorEnvironment) environment);
       OnlineRegions regions = ((RegionCoprocessorEnvironment) environment).getOnlineRegions();
       String name = region.getRegionInfo().getEncodedName();
       indexed = new IndexedRegion(region, table,
           regions == null ? "" : ((RegionCoprocessorEnvironment) environment).getServerName().getServerName(),
-          () -> regions == null || regions.getRegion(name) != null);
+          () -> regions == null || regions.getRegion(name) != null, state);
     } catch (DamagedBytesException e) {
       broken = "the schema of the table's indexes cannot be read: " + e.getMessage();
       LOG.error("Region {}: {}; writes are refused", region.getRegionInfo().getEncodedName(), broken);
@@ -113,7 +114,14 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
 
   @Override
   public Iterable<Service> getServices() { // before start
-    return Collections.singleton(new Endpoint(state));
+    return Collections.singleton(new Endpoint((method, request) -> {
+      if (state == null) throw new IOException("the server is starting");
+      return state.requests.call(method, request);
+    }));
+  }
+
+  RegionServerState state() {
+    return state;
   }
 
   // ---- Life
@@ -121,7 +129,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   @Override
   public void postOpen(ObserverContext<RegionCoprocessorEnvironment> c) {
     quietly("open a region", () -> {
-      if (indexed != null) state.opened(indexed);
+      if (indexed != null) state.opener.opened(indexed);
     });
   }
 
@@ -132,21 +140,21 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   @Override
   public void preClose(ObserverContext<RegionCoprocessorEnvironment> c, boolean abort) {
     quietly("tell that a region closes", () -> {
-      if (indexed != null && !abort) state.closing(indexed);
+      if (indexed != null && !abort) state.opener.closing(indexed);
     });
   }
 
   @Override
   public void postClose(ObserverContext<RegionCoprocessorEnvironment> c, boolean abort) {
     quietly("close a region", () -> {
-      if (indexed != null) state.closed(indexed, !abort);
+      if (indexed != null) state.opener.closed(indexed, !abort);
     });
   }
 
   @Override
   public void stop(CoprocessorEnvironment environment) {
     quietly("close a region", () -> {
-      if (indexed != null) state.closed(indexed, false);
+      if (indexed != null) state.opener.closed(indexed, false);
     });
   }
 
@@ -180,7 +188,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
     try {
       if (e instanceof InterruptedException) Thread.currentThread().interrupt();
       Fault.allocate();
-      if (indexed != null && state.isLeaving(indexed)) {
+      if (indexed != null && indexed.isLeaving()) {
         return new NotServingRegionException("cannot " + what + " while the region closes or its server stops: " + e);
       }
       LOG.error("Failed to {}", what, e);
@@ -411,7 +419,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
     }
     boolean known = false;
     try {
-      known = state.waitAcknowledged(sequence);
+      known = state.acknowledgements.await(sequence);
     } catch (IOException e) {
       throw e;
     } catch (Throwable e) {

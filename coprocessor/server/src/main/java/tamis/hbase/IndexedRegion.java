@@ -18,6 +18,7 @@ import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.BooleanSupplier;
 import org.apache.hadoop.hbase.RegionTooBusyException;
 import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.Region;
 import tamis.table.Schema;
 
@@ -86,14 +87,16 @@ final class IndexedRegion {
   /** Why its indexes could not be made, or not be counted; it is tried again. Null: it could. */
   volatile String problem;
 
+  final RegionHost host;
   private final BooleanSupplier online;
   private volatile boolean closed;
 
-  IndexedRegion(Region region, IndexedTable table, String server, BooleanSupplier online) {
+  IndexedRegion(Region region, IndexedTable table, String server, BooleanSupplier online, RegionHost host) {
     this.region = region;
     this.table = table;
     this.server = server;
     this.online = online;
+    this.host = host;
     id = idOf(region.getRegionInfo().getEncodedName());
     RegionInfo info = region.getRegionInfo();
     keys = new EntryKeys(info.getStartKey(), info.getEndKey(), table.prefixZeros);
@@ -158,6 +161,17 @@ final class IndexedRegion {
   /** It closes or has been closed: long work on it ends. */
   boolean isGoing() {
     return closed || closing;
+  }
+
+  /** The region closes, or its server stops or aborts: HBase closes what calls still read from. */
+  boolean isLeaving() {
+    if (Fault.FAILURE_OF_A_CLOSING_REGION_TOLD.isOn()) return false;
+    boolean closing = isGoing() || !isOnline();
+    if (region instanceof HRegion) {
+      HRegion here = (HRegion) region;
+      closing |= here.isClosing() || here.isClosed();
+    }
+    return closing || host.isEnding();
   }
 
   void setClosed() {

@@ -60,7 +60,7 @@ final class Mutator {
       mayRead(region, writes);
       run(region, conditions, writes);
     } catch (Throwable e) {
-      Cluster.Error error = StatusException.errorOf(e, RegionServerState.INSTANCE.isLeaving(region));
+      Cluster.Error error = StatusException.errorOf(e, region.isLeaving());
       boolean begun = false;
       for (ConditionalWrites.Write write : writes) begun |= write.asked;
       // Behind that it was on its way into the log, where it may stand; HBase may have cut it in two, too.

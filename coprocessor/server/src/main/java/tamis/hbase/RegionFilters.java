@@ -30,13 +30,14 @@ final class RegionFilters {
   private final Supplier<Collection<IndexedRegion>> regions;
   private final Executor counters;
   private final LongSupplier clock;
-  private volatile long maxBytes;
+  private final LongSupplier maxBytes;
 
-  RegionFilters(Supplier<Collection<IndexedRegion>> regions, Executor counters, long maxBytes) {
+  RegionFilters(Supplier<Collection<IndexedRegion>> regions, Executor counters, LongSupplier maxBytes) {
     this(regions, counters, maxBytes, System::nanoTime);
   }
 
-  RegionFilters(Supplier<Collection<IndexedRegion>> regions, Executor counters, long maxBytes, LongSupplier clock) {
+  RegionFilters(Supplier<Collection<IndexedRegion>> regions, Executor counters, LongSupplier maxBytes,
+      LongSupplier clock) {
     this.regions = regions;
     this.counters = counters;
     this.maxBytes = maxBytes;
@@ -181,10 +182,6 @@ final class RegionFilters {
     }
   }
 
-  void limitForTest(long bytes) {
-    maxBytes = bytes;
-  }
-
   /** The memory of all filters at one moment. */
   private final class Room {
     private long bytes;
@@ -202,13 +199,14 @@ final class RegionFilters {
     }
 
     FilterRoom of(IndexFilter filter) {
-      return new FilterRoom(maxBytes, bytes - filter.sizeBytes());
+      return new FilterRoom(maxBytes.getAsLong(), bytes - filter.sizeBytes());
     }
 
     /** Writes add layers, whatever room there is. Filters that are smaller than most are not to blame. */
     boolean isExceededBy(IndexFilter filter) {
       long own = filter.publishedBytes();
-      return own > 0 && own * count >= published && !new FilterRoom(maxBytes, published - own).hasForBits(own);
+      boolean large = own > 0 && own * count >= published;
+      return large && !new FilterRoom(maxBytes.getAsLong(), published - own).hasForBits(own);
     }
   }
 

@@ -16,15 +16,14 @@ import tamis.table.Schema;
  */
 final class RegionIndexes {
   private static final Logger LOG = LoggerFactory.getLogger(RegionIndexes.class);
-  private static final long LEASES_WAIT_NS = TimeUnit.MILLISECONDS.toNanos(1500); // a lease, and a little
   private static final Backoff FAILED = new Backoff(TimeUnit.SECONDS.toNanos(1), TimeUnit.MINUTES.toNanos(5));
 
-  private final RegionServerState server;
+  private final Acknowledgements acknowledgements;
   private final RegionFilters filters;
   private final Workers workers;
 
-  RegionIndexes(RegionServerState server, RegionFilters filters, Workers workers) {
-    this.server = server;
+  RegionIndexes(Acknowledgements acknowledgements, RegionFilters filters, Workers workers) {
+    this.acknowledgements = acknowledgements;
     this.filters = filters;
     this.workers = workers;
   }
@@ -75,7 +74,7 @@ final class RegionIndexes {
       Thread.currentThread().interrupt(); // the server stops
     } catch (Throwable e) {
       // A server that aborts closes files before it says that a region closes.
-      if (!RegionServerState.INSTANCE.isLeaving(region)) return e;
+      if (!region.isLeaving()) return e;
     }
     return null;
   }
@@ -161,13 +160,7 @@ final class RegionIndexes {
       region.building.unlock();
     }
     if (region.recounts.takePutOff()) filters.lookAt(region);
-    FilterFeed feed = server.feed();
-    if (feed == null) return !region.isGoing();
-    long told = feed.last();
-    while (!region.isGoing()) { // leases end
-      if (feed.waitAcknowledged(told, System.nanoTime() + LEASES_WAIT_NS)) return true;
-    }
-    return false;
+    return acknowledgements.awaitAll(region);
   }
 
   // ---- Files that are loaded
@@ -197,7 +190,7 @@ final class RegionIndexes {
     // A generation that is being counted is dropped as well.
     long told = 0;
     for (IndexFilter filter : region.filters.values()) told = Math.max(told, filter.drop());
-    if (!server.waitAcknowledged(told)) {
+    if (!acknowledgements.await(told)) {
       throw new RegionTooBusyException(
           "coordinators did not acknowledge in time that files are loaded; nothing was done");
     }

@@ -76,11 +76,6 @@ public final class RegionServerMetrics {
   private final LongAdder entriesRead = new LongAdder();
   private final LongAdder rowsRead = new LongAdder();
   private final LongAdder rowsReturned = new LongAdder();
-  private final RegionServerState state;
-
-  RegionServerMetrics(RegionServerState state) {
-    this.state = state;
-  }
 
   void searched(Cluster.SearchCounters counters) {
     searchedRanges.increment();
@@ -90,40 +85,42 @@ public final class RegionServerMetrics {
     rowsReturned.add(counters.getRowsReturned());
   }
 
-  /** Regions whose indexes could not be made, and are tried again. */
-  long regionsFailing() {
-    return state.regions().stream().filter(region -> region.problem != null).count();
-  }
-
-  private long filters(Predicate<IndexFilter> which) {
-    return state.regions().stream().flatMap(region -> region.filters.values().stream()).filter(which).count();
-  }
-
-  void register() {
+  /** Shows them as a bean, with the figures of the state that counts in them. */
+  void register(RegionServerState state) {
     try {
       MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
       ObjectName name = new ObjectName(NAME);
       if (beans.isRegistered(name)) beans.unregisterMBean(name);
-      beans.registerMBean(new StandardMBean(new Values(), Bean.class), name);
+      beans.registerMBean(new StandardMBean(new Values(state), Bean.class), name);
     } catch (Exception e) {
       LOG.warn("No metrics are shown", e);
     }
   }
 
   private final class Values implements Bean {
+    private final RegionServerState state;
+
+    Values(RegionServerState state) {
+      this.state = state;
+    }
+
     private Cluster.StatusReply status() {
-      return state.status(Cluster.StatusRequest.getDefaultInstance());
+      return state.requests.status(Cluster.StatusRequest.getDefaultInstance());
+    }
+
+    private long filters(Predicate<IndexFilter> which) {
+      return state.regions.all().stream().flatMap(region -> region.filters.values().stream()).filter(which).count();
     }
 
     @Override
     public long getRegions() {
-      return state.regions().size();
+      return state.regions.all().size();
     }
 
     @Override
     public long getRegionsIncomplete() {
       long incomplete = 0;
-      for (IndexedRegion region : state.regions()) {
+      for (IndexedRegion region : state.regions.all()) {
         if (region.complete().size() < region.table.schema.indexes.length) ++incomplete;
       }
       return incomplete;
@@ -131,7 +128,7 @@ public final class RegionServerMetrics {
 
     @Override
     public long getRegionsFailing() {
-      return regionsFailing();
+      return state.regions.failing();
     }
 
     @Override
@@ -176,7 +173,7 @@ public final class RegionServerMetrics {
 
     @Override
     public long getWritesWaiting() {
-      return state.feed() == null ? 0 : state.feed().waiting();
+      return state.feed == null ? 0 : state.feed.waiting();
     }
 
     @Override

@@ -49,7 +49,7 @@ final class Searcher {
       return new Run(region, new SearchPage(region, range, position, maxRows, deadline)).search();
     } catch (Throwable e) {
       return Cluster.RangeResult.newBuilder().setRegionId(range.getRegionId()).setEpoch(range.getEpoch())
-          .setError(StatusException.errorOf(e, RegionServerState.INSTANCE.isLeaving(region))).build();
+          .setError(StatusException.errorOf(e, region.isLeaving())).build();
     }
   }
 

@@ -1,7 +1,7 @@
 package tamis.hbase;
 
 import java.io.IOException;
-import java.util.List;
+import java.util.Collection;
 import java.util.TreeMap;
 import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
@@ -28,9 +28,9 @@ final class WalProof implements Ownership.Proof {
   // Replays and replication skip what they do not know.
   private static final byte[] QUALIFIER = Bytes.toBytes("TAMIS::PROOF");
 
-  private final Supplier<List<IndexedRegion>> regions;
+  private final Supplier<? extends Collection<IndexedRegion>> regions;
 
-  WalProof(Supplier<List<IndexedRegion>> regions) {
+  WalProof(Supplier<? extends Collection<IndexedRegion>> regions) {
     this.regions = regions;
   }
 

@@ -72,14 +72,13 @@ class CountingTest {
     }
   }
 
-  private final RegionServerState state = RegionServerState.INSTANCE;
 
   @AfterEach
   void reset() {
     beforeTheLog = null;
     afterPut = null;
     Fault.only();
-    state.startForTest(null);
+    TestServer.stop();
   }
 
   private static tamis.pb.Table.Schema schema() {
@@ -88,11 +87,11 @@ class CountingTest {
 
   /** On a server with a feed, its filter counted. */
   private RegionForTest open(FeedOptions options) throws Exception {
-    state.startForTest(options);
+    TestServer.start(options);
     TableDescriptor descriptor = TableDescriptorBuilder.newBuilder(RegionForTest.descriptor(schema(), 1))
         .setCoprocessor(Another.class.getName()).build();
     RegionForTest test = new RegionForTest(descriptor, new byte[0], new byte[0]);
-    state.openForTest(test.observer().indexed());
+    TestServer.open(test.observer().indexed());
     return test;
   }
 
@@ -178,7 +177,7 @@ class CountingTest {
       List<Throwable> failed = Collections.synchronizedList(new ArrayList<>());
       Thread writer = started(() -> test.region.put(put("r", "v")), failed);
       await(inside);
-      Thread counter = started(() -> state.countForTest(region), failed);
+      Thread counter = started(() -> TestServer.count(region), failed);
       while (counter.isAlive() && !region.gate.hasQueuedThreads()) Thread.yield();
       goOn.countDown();
       writer.join();
@@ -324,10 +323,10 @@ class CountingTest {
       IndexedRegion region = test.observer().indexed();
       upserted(region, "other", "before");
       FeedCopy copy = new FeedCopy(3);
-      applyAll(state.feed(), copy);
+      applyAll(TestServer.state().feed, copy);
       assertTrue(copy.excludes(region.id, 1, Hash.of(encoded("v"), 1), encoded("v")));
-      assertFalse(state.feed().waitAcknowledged(upserted(region, "r", "v"), System.nanoTime()));
-      boolean acknowledged = state.feed().waitAcknowledged(upserted(region, "r", "v"), System.nanoTime());
+      assertFalse(TestServer.state().feed.waitAcknowledged(upserted(region, "r", "v"), System.nanoTime()));
+      boolean acknowledged = TestServer.state().feed.waitAcknowledged(upserted(region, "r", "v"), System.nanoTime());
       return acknowledged && copy.excludes(region.id, 1, Hash.of(encoded("v"), 1), encoded("v"));
     }
   }

@@ -31,8 +31,7 @@ class FeedTest {
   @AfterEach
   void stopFeed() {
     Fault.only();
-    RegionServerState.INSTANCE.filters.limitForTest(RegionFilters.MAX_BYTES);
-    RegionServerState.INSTANCE.startForTest(null);
+    TestServer.stop();
   }
 
   private static byte[] encoded(String value) {
@@ -53,8 +52,6 @@ class FeedTest {
 
   @Test
   void noAcknowledgedValueIsLeftOutWhereMemoryIsShort() throws Exception {
-    RegionServerState.INSTANCE.filters.limitForTest(
-        ScalableSplitCountingBloomFilter.layerBytes(SplitGeometry.of(0.001, 64)) - 1); // of counters
     assertNull(play(new FeedOptions(), true));
   }
 
@@ -64,10 +61,10 @@ class FeedTest {
     Fault.only(Fault.NO_WAIT);
     FeedOptions options = new FeedOptions();
     options.leaseNs = 600 * SECOND;
-    FilterFeed feed = RegionServerState.INSTANCE.startForTest(options);
+    FilterFeed feed = TestServer.start(options);
     try (RegionForTest test = newRegion()) {
       IndexedRegion region = test.observer().indexed();
-      RegionServerState.INSTANCE.openForTest(region);
+      TestServer.open(region);
       FeedCopy copy = new FeedCopy(99);
       for (int i = 0; i < 10 && !excludes(copy, region, "value"); ++i) {
         copy.apply(feed.poll(copy.request(0), () -> System.nanoTime() + 600 * SECOND), System.nanoTime());
@@ -91,10 +88,14 @@ class FeedTest {
   /** Returns the first fault, or null. `bits`: the filter is bits alone. */
   private String play(FeedOptions options, boolean bits) throws Exception {
     Random seeds = new Random(17);
-    FilterFeed feed = RegionServerState.INSTANCE.startForTest(options);
+    ServerLife server = TestServer.life(options);
+    if (bits) {
+      server.maxFilterBytes = ScalableSplitCountingBloomFilter.layerBytes(SplitGeometry.of(0.001, 64)) - 1; // counters
+    }
+    FilterFeed feed = TestServer.start(server).feed;
     try (RegionForTest test = newRegion()) {
       IndexedRegion region = test.observer().indexed();
-      RegionServerState.INSTANCE.openForTest(region);
+      TestServer.open(region);
       FeedCopy copy = new FeedCopy(99);
       AtomicReference<String> wrong = new AtomicReference<>();
       AtomicLong trusted = new AtomicLong();
@@ -143,7 +144,7 @@ class FeedTest {
       }
       for (int i = 0; i < 5; ++i) {
         Thread.sleep(100);
-        RegionServerState.INSTANCE.countForTest(region); // a new generation while all of this goes on
+        TestServer.count(region); // a new generation while all of this goes on
       }
       for (Thread thread : threads) thread.join();
       stop[0] = true;

@@ -61,7 +61,7 @@ class IndexPropertyTest {
   @AfterEach
   void reset() {
     EnvironmentEdgeManager.reset();
-    RegionServerState.INSTANCE.startForTest(null);
+    TestServer.stop();
   }
 
   /** The actions that a run may take. */
@@ -115,7 +115,7 @@ class IndexPropertyTest {
   /** Entries at the end that no row wants. */
   private int play(long seed, Mode mode) throws Exception {
     EnvironmentEdgeManager.injectEdge(clock);
-    RegionServerState.INSTANCE.startForTest(new FeedOptions());
+    TestServer.start(new FeedOptions());
     Random random = new Random(seed);
     Table.Schema.Builder schema = RegionForTest.schema()
         .addIndexes(RegionForTest.index(1, "by_a", true, 1))
@@ -131,7 +131,7 @@ class IndexPropertyTest {
     int over = 0;
     try (RegionForTest test =
         new RegionForTest(RegionForTest.descriptor(schema.build(), versions), new byte[0], new byte[0])) {
-      RegionServerState.INSTANCE.openForTest(test.observer().indexed());
+      TestServer.open(test.observer().indexed());
       for (int i = 0; i < OPERATIONS; ++i) {
         if (!mode.sameMillisecond || random.nextInt(3) == 0) clock.now += 1 + random.nextInt(3);
         history.add(step(test, random, mode));
@@ -241,9 +241,9 @@ class IndexPropertyTest {
         return "compaction";
       case 4:
         if (random.nextInt(4) != 0) return "nothing";
-        RegionServerState.INSTANCE.closeForTest(test.observer().indexed());
+        TestServer.close(test.observer().indexed());
         test.reopen();
-        RegionServerState.INSTANCE.openForTest(test.observer().indexed());
+        TestServer.open(test.observer().indexed());
         return "reopen";
       case 5: {
         Increment increment = increment(row, random);

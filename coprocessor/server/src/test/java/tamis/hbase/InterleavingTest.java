@@ -77,12 +77,11 @@ class InterleavingTest {
   private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
   private static final byte[] A = Bytes.toBytes("a");
 
-  private final RegionServerState state = RegionServerState.INSTANCE;
 
   @AfterEach
   void reset() {
     Fault.only();
-    state.startForTest(null);
+    TestServer.stop();
   }
 
   private static TableDescriptor descriptor() throws IOException {
@@ -303,8 +302,8 @@ class InterleavingTest {
         entries.add(entriesOf(test));
         asked.countDown();
         return online.get();
-      });
-      state.opened(region);
+      }, TestServer.state());
+      TestServer.state().opener.opened(region);
       try {
         if (!Fault.WRITTEN_BEFORE_ONLINE.isOn()) {
           asked.await();
@@ -315,7 +314,7 @@ class InterleavingTest {
         return !online.get() || entries.get(0) > 0;
       } finally {
         region.setClosed();
-        state.closeForTest(region);
+        TestServer.close(region);
       }
     }
   }
@@ -610,11 +609,11 @@ class InterleavingTest {
   private boolean leavesOutWhatWasLoaded(boolean listens) throws Exception {
     FeedOptions options = new FeedOptions();
     options.leaseNs = 60 * SECOND;
-    FilterFeed feed = state.startForTest(options);
+    FilterFeed feed = TestServer.start(options);
     try (RegionForTest test = open(descriptor())) {
       IndexedRegion region = test.observer().indexed();
       test.region.put(put("there", "before"));
-      state.openForTest(region);
+      TestServer.open(region);
       FeedCopy copy = new FeedCopy(3);
       for (int i = 0; i < 3; ++i) {
         copy.apply(feed.poll(copy.request(0), () -> System.nanoTime() + 100 * SECOND), System.nanoTime());
@@ -689,11 +688,11 @@ class InterleavingTest {
   }
 
   private long missedAfterALoad() throws Exception {
-    state.startForTest(new FeedOptions());
+    TestServer.start(new FeedOptions());
     try (RegionForTest test = open(descriptor())) {
       IndexedRegion region = test.observer().indexed();
       test.region.put(put("x1", "before"));
-      state.openForTest(region);
+      TestServer.open(region);
       load(test, file(test, "x0", "x1", "x2"));
       awaitBuilt(region);
       return missed(test);
@@ -753,12 +752,12 @@ class InterleavingTest {
    * HBase makes the observers of the region anew; whether its filter, which is published, lacks a value put after that.
    */
   private boolean filterLacksWhatCameAfterAChangeOfSettings() throws Exception {
-    state.startForTest(new FeedOptions());
+    TestServer.start(new FeedOptions());
     RegionForTest test = open(descriptor());
     IndexObserver before = test.observer();
     IndexedRegion region = before.indexed();
     try {
-      state.openForTest(region);
+      TestServer.open(region);
       Configuration changed = new Configuration(test.conf);
       changed.set("hbase.coprocessor.region.classes", Thrower.class.getName());
       test.region.onConfigurationChange(changed);
@@ -769,7 +768,7 @@ class InterleavingTest {
     } finally {
       test.close();
       assertEquals(!Fault.OBSERVER_BEGINS_ANEW.isOn(), region.isClosed());
-      state.closeForTest(region);
+      TestServer.close(region);
     }
   }
 
@@ -782,13 +781,13 @@ class InterleavingTest {
 
   /** A major compaction took the tombstone of a row before a file with the row came, and ends behind the building. */
   private long missedBehindACompaction() throws Exception {
-    state.startForTest(new FeedOptions());
+    TestServer.start(new FeedOptions());
     try (RegionForTest test = open(descriptor())) {
       IndexedRegion region = test.observer().indexed();
       test.region.put(put("x1", "before"));
       test.region.delete(new Delete(Bytes.toBytes("x1")));
       test.region.flush(true);
-      state.openForTest(region);
+      TestServer.open(region);
       HStore store = test.region.getStore(RegionForTest.F);
       store.triggerMajorCompaction();
       CompactionContext compaction = store.requestCompaction().get();

@@ -22,27 +22,27 @@ import tamis.table.Value;
 
 /** Calls that fail since HBase closes, under them, what they read from. */
 class LeavingRegionTest {
-  private static final RegionServerState STATE = RegionServerState.INSTANCE;
   private static final byte[] ROW = Bytes.toBytes("r");
   private static final byte[] A = Bytes.toBytes("a");
 
+  private RegionServerState state;
   private RegionForTest test;
   private IndexedRegion region;
 
   @BeforeEach
   void openRegion() throws Exception {
+    state = TestServer.start(new ServerLife());
     test = new RegionForTest(RegionForTest.descriptor(RegionForTest.schema()
         .addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1), new byte[0], new byte[0]);
     region = test.observer().indexed();
-    STATE.tellForTest(region);
+    TestServer.tell(region);
     test.region.put(new Put(ROW).addColumn(RegionForTest.F, A, A));
   }
 
   @AfterEach
   void closeRegion() throws Exception {
     Fault.only();
-    STATE.endForTest(false);
-    STATE.closeForTest(region);
+    TestServer.close(region);
     test.close();
   }
 
@@ -52,7 +52,7 @@ class LeavingRegionTest {
         .addRanges(Cluster.SearchRange.newBuilder().setRegionId(region.id)).addBranches(Cluster.Branch.newBuilder()
             .setPredicate(SearchTest.compare(1, tamis.pb.Table.Predicate.Op.EQ, Value.text("a")).toByteString())
             .addStreams(SearchTest.stream(1, SearchTest.equal(Value.text("a"))))).build();
-    return STATE.search(request).getResults(0).getError();
+    return state.requests.search(request).getResults(0).getError();
   }
 
   private Cluster.Error write(byte[] row) throws IOException {
@@ -66,15 +66,15 @@ class LeavingRegionTest {
             .setKey(ByteString.copyFrom(row)).setRow(ByteString.copyFrom(Codec.encodeRow(region.table.schema, values,
                 null)))))
         .build();
-    return STATE.mutate(request).getRegions(0).getError();
+    return state.requests.mutate(request).getRegions(0).getError();
   }
 
   private Cluster.Error job(Cluster.StartJobRequest.Kind kind) throws Exception {
     Cluster.StartJobRequest request = Cluster.StartJobRequest.newBuilder().setJob(System.nanoTime()).setKind(kind)
         .setTableId(region.table.tableId).addRegionIds(region.id).build();
-    assertEquals(Cluster.Error.Code.OK, STATE.startJob(request).getError().getCode());
+    assertEquals(Cluster.Error.Code.OK, state.requests.startJob(request).getError().getCode());
     while (true) {
-      Cluster.GetJobReply reply = Cluster.GetJobReply.parseFrom(STATE.call("GetJob",
+      Cluster.GetJobReply reply = Cluster.GetJobReply.parseFrom(state.requests.call("GetJob",
           Cluster.GetJobRequest.newBuilder().setJob(request.getJob()).build().toByteArray()));
       if (reply.getEnded()) return reply.getResults(0).getError();
       Thread.yield();
@@ -98,7 +98,7 @@ class LeavingRegionTest {
 
   @Test
   void aFailureOfAServerThatEndsIsNotNow() throws Exception {
-    STATE.endForTest(true);
+    state.server.ending = () -> true;
     fail();
     assertEquals(Cluster.Error.Code.UNAVAILABLE, search().getCode());
     assertEquals(Cluster.Error.Code.UNAVAILABLE, job(Cluster.StartJobRequest.Kind.CHECK).getCode());
@@ -119,7 +119,7 @@ class LeavingRegionTest {
   /** The client looks for the region, and repeats what was not done. */
   @Test
   void aClientsWriteIsSentElsewhere() throws Exception {
-    STATE.endForTest(true);
+    state.server.ending = () -> true;
     String before = test.raw(ROW);
     fail();
     assertThrows(NotServingRegionException.class, () -> test.region.put(new Put(ROW).addColumn(RegionForTest.F, A,
@@ -131,7 +131,7 @@ class LeavingRegionTest {
 
   @Test
   void aWriteOfOursThatWasBegunStaysUnknown() throws Exception {
-    STATE.endForTest(true);
+    state.server.ending = () -> true;
     fail();
     assertEquals(Cluster.Error.Code.UNAVAILABLE, write(ROW).getCode()); // it reads before any condition is asked
     Fault.only(Fault.STREAM_CLOSED_BEHIND_CONDITIONS);
@@ -144,11 +144,11 @@ class LeavingRegionTest {
   void failureOutsideOfARegionIsReportedAsAStop() throws Exception {
     Fault.only(Fault.STREAM_CLOSED_IN_CALL);
     byte[] none = new byte[0];
-    assertThrows(NullPointerException.class, () -> STATE.call("Status", none));
-    STATE.endForTest(true);
-    assertThrows(RegionServerStoppedException.class, () -> STATE.call("Status", none));
-    assertThrows(RegionServerStoppedException.class, () -> STATE.call("Search", none));
-    assertThrows(NullPointerException.class, () -> STATE.call("Mutate", none)); // it may stand
+    assertThrows(NullPointerException.class, () -> state.requests.call("Status", none));
+    state.server.ending = () -> true;
+    assertThrows(RegionServerStoppedException.class, () -> state.requests.call("Status", none));
+    assertThrows(RegionServerStoppedException.class, () -> state.requests.call("Search", none));
+    assertThrows(NullPointerException.class, () -> state.requests.call("Mutate", none)); // it may stand
   }
 
   @Test

@@ -60,14 +60,14 @@ class LongKeysTest {
 
   @BeforeEach
   void start() {
-    RegionServerState.INSTANCE.startForTest(new FeedOptions());
+    TestServer.start(new FeedOptions());
   }
 
   @AfterEach
   void close() throws Exception {
-    RegionServerState.INSTANCE.closeForTest(region);
+    TestServer.close(region);
     test.close();
-    RegionServerState.INSTANCE.startForTest(null);
+    TestServer.stop();
   }
 
   private void put(String key, String a, String b) throws Exception {
@@ -138,7 +138,7 @@ class LongKeysTest {
     for (int i = 0; i < 100; ++i) put(padded(String.format("k%04d", 50 * i), LONG_KEY), as.get(i % 10), null);
     for (int i = 0; i < 130; ++i) put(String.format("k%04d", 2001 + 50 * (i / 13) + i % 13), null, bs.get(i / 13));
     put("z000", as.get(3), bs.get(4));
-    RegionServerState.INSTANCE.openForTest(region);
+    TestServer.open(region);
     Cluster.Branch branch = Cluster.Branch.newBuilder().addStreams(stream(1, as)).addStreams(stream(3, bs))
         .setPredicate(Table.Predicate.newBuilder().setKind(Table.Predicate.Kind.AND).addChildren(in(A, as))
             .addChildren(in(B, bs)).build().toByteString()).build();
@@ -154,7 +154,7 @@ class LongKeysTest {
     byte[] start = Bytes.toBytes(padded("k", 17_000));
     open(start);
     for (String key : new String[] {"l000", "l001", "m000"}) put(key, "x", "y");
-    RegionServerState.INSTANCE.openForTest(region);
+    TestServer.open(region);
     List<String> x = Arrays.asList("x");
     Cluster.Branch branch =
         Cluster.Branch.newBuilder().addStreams(stream(1, x)).setPredicate(in(A, x).toByteString()).build();
@@ -205,7 +205,7 @@ class LongKeysTest {
       test.region.put(new Put(Bytes.toBytes(key)).addColumn(RegionForTest.F, Bytes.toBytes("s"), Bytes.toBytes("s")));
     }
     put("k003", "x", "y");
-    RegionServerState.INSTANCE.openForTest(region);
+    TestServer.open(region);
     TreeSet<String> none = new TreeSet<>();
     List<String> beyond = Arrays.asList(padded("x", 40_000));
     Cluster.Branch equal =
@@ -263,7 +263,7 @@ class LongKeysTest {
   void littleIsHeldOfStreamsThatAreCompared() throws Exception {
     open(new byte[0]);
     for (int i = 0; i < AHEAD; ++i) put(padded(String.format("k%03d", i), LONG_KEY), "va", "vb");
-    RegionServerState.INSTANCE.openForTest(region);
+    TestServer.open(region);
     Found found = search(both(from(A), from(B), streamFrom(1), streamFrom(3)), Cluster.SearchRange.newBuilder(), 100);
     assertEquals(AHEAD, found.keys.size());
     assertFewAhead(found, 1);
@@ -284,7 +284,7 @@ class LongKeysTest {
     for (int i = 0; i < 10; ++i) as.add("x" + i);
     for (int i = 0; i < 100; ++i) put(String.format("k%03d", i), as.get(i % 10), i == 50 ? "v" : null);
     for (int i = 0; i < 250; ++i) put(padded(String.format("m%03d", i), LONG_KEY), null, "v");
-    RegionServerState.INSTANCE.openForTest(region);
+    TestServer.open(region);
     Found found = search(both(in(A, as), from(B), stream(1, as), streamFrom(3)), Cluster.SearchRange.newBuilder(), 100);
     assertEquals(new TreeSet<>(Arrays.asList("k050")), found.keys);
     assertFewAhead(found, 3);

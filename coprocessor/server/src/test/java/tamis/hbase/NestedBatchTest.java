@@ -35,7 +35,6 @@ class NestedBatchTest {
   private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
   private static final byte[] A = Bytes.toBytes("a");
 
-  private final RegionServerState state = RegionServerState.INSTANCE;
 
   /** Writes `inner` while the row "before" is on its way, or when "behind" has been written. */
   public static final class Meddler implements RegionCoprocessor, RegionObserver {
@@ -66,7 +65,7 @@ class NestedBatchTest {
   void reset() {
     Fault.only();
     Meddler.inner = null;
-    state.startForTest(null);
+    TestServer.stop();
   }
 
   private static RegionForTest open(Table.Index... indexes) throws IOException {
@@ -109,10 +108,10 @@ class NestedBatchTest {
   private boolean leftOut() throws Exception {
     FeedOptions options = new FeedOptions();
     options.leaseNs = 60 * SECOND;
-    FilterFeed feed = state.startForTest(options);
+    FilterFeed feed = TestServer.start(options);
     try (RegionForTest test = open(RegionForTest.index(1, "by_a", true, 1))) {
       IndexedRegion region = test.observer().indexed();
-      state.openForTest(region);
+      TestServer.open(region);
       FeedCopy copy = new FeedCopy(5);
       for (int i = 0; i < 3; ++i) poll(feed, copy, 0);
       assertTrue(excludes(copy, region));
@@ -125,10 +124,10 @@ class NestedBatchTest {
           failed.set(e);
         }
       });
-      long waited = state.metrics.writesWaited.sum();
+      long waited = TestServer.state().metrics.writesWaited.sum();
       writer.start();
-      while (writer.isAlive() && state.metrics.writesWaited.sum() == waited) Thread.yield();
-      if (state.metrics.writesWaited.sum() == waited) return excludes(copy, region);
+      while (writer.isAlive() && TestServer.state().metrics.writesWaited.sum() == waited) Thread.yield();
+      if (TestServer.state().metrics.writesWaited.sum() == waited) return excludes(copy, region);
       while (writer.isAlive()) poll(feed, copy, 0);
       assertNull(failed.get());
       return excludes(copy, region);

@@ -32,7 +32,6 @@ import tamis.table.Value;
 class OutOfMemoryTest {
   private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
   private static final byte[] A = Bytes.toBytes("a");
-  private static final RegionServerState STATE = RegionServerState.INSTANCE;
 
   private RegionForTest test;
   private IndexedRegion region;
@@ -45,12 +44,12 @@ class OutOfMemoryTest {
   void openRegion() throws Exception {
     FeedOptions options = new FeedOptions();
     options.leaseNs = 600 * SECOND;
-    FilterFeed feed = STATE.startForTest(options);
+    FilterFeed feed = TestServer.start(options);
     test = new RegionForTest(RegionForTest.descriptor(RegionForTest.schema()
         .addIndexes(RegionForTest.index(1, "by_a", true, 1).toBuilder().setExpectedValues(64)).build(), 1), new byte[0],
         new byte[0]);
     region = test.observer().indexed();
-    STATE.openForTest(region);
+    TestServer.open(region);
     poller = new Thread(() -> {
       try {
         while (!stopped.get()) {
@@ -68,8 +67,8 @@ class OutOfMemoryTest {
     Fault.only();
     stopped.set(true);
     poller.join();
-    STATE.closeForTest(region);
-    STATE.startForTest(null);
+    TestServer.close(region);
+    TestServer.stop();
     test.close();
   }
 
@@ -115,7 +114,7 @@ class OutOfMemoryTest {
     int lost = 0;
     boolean failed = true;
     for (int n = 1; failed; ++n) {
-      if (!region.filters.get(1).isPublished()) STATE.countForTest(region);
+      if (!region.filters.get(1).isPublished()) TestServer.count(region);
       String value = "value" + times + "-" + n;
       awaitBits(value);
       byte[] row = Bytes.toBytes("r" + n % 3); // mostly there is an older value, whose entry goes
@@ -165,7 +164,7 @@ class OutOfMemoryTest {
 
   @Test
   void aRegionWhoseClosingIsNotToldWasNotClosedInGoodOrder() throws Exception {
-    FilterFeed feed = STATE.feed();
+    FilterFeed feed = TestServer.state().feed;
     RegionLife life = new RegionLife(feed, System::nanoTime, () -> false);
     Fault.exhaustMemory(1, 1);
     Fault.only(Fault.OUT_OF_MEMORY);

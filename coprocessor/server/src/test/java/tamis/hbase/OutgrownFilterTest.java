@@ -19,14 +19,13 @@ import tamis.table.Schema;
 class OutgrownFilterTest {
   private static final int ROWS = 5000;
 
-  private final RegionServerState state = RegionServerState.INSTANCE;
   private RegionForTest test;
   private IndexedRegion region;
   private Schema.Index index;
 
   @BeforeEach
   void openRegion() throws Exception {
-    state.startForTest(new FeedOptions());
+    TestServer.start(new FeedOptions());
     Table.Index expectsFew = RegionForTest.index(1, "by_a", true, 1).toBuilder().setExpectedValues(64).build();
     test = new RegionForTest(RegionForTest.descriptor(RegionForTest.schema().addIndexes(expectsFew).build(), 1),
         new byte[0], new byte[0]);
@@ -37,18 +36,18 @@ class OutgrownFilterTest {
     test.region.batchMutate(puts);
     region = test.observer().indexed();
     index = region.table.schema.index(1);
-    state.tellForTest(region);
+    TestServer.tell(region);
   }
 
   @AfterEach
   void closeRegion() throws Exception {
-    state.closeForTest(region);
-    state.startForTest(null);
+    TestServer.close(region);
+    TestServer.stop();
     test.close();
   }
 
   private IndexFilter count(long maxBytes) throws Exception {
-    new RegionFilters(() -> Collections.singletonList(region), Runnable::run, maxBytes).count(region, index);
+    new RegionFilters(() -> Collections.singletonList(region), Runnable::run, () -> maxBytes).count(region, index);
     return region.filters.get(1);
   }
 

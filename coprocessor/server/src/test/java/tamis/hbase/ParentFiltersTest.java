@@ -29,7 +29,7 @@ class ParentFiltersTest {
   @AfterEach
   void stopFeed() {
     Fault.only();
-    RegionServerState.INSTANCE.startForTest(null);
+    TestServer.stop();
   }
 
   private static tamis.pb.Table.Schema schema() {
@@ -52,7 +52,7 @@ class ParentFiltersTest {
 
   /** A parent with values before and behind the middle, and its upper daughter, whose entries are not made. */
   private static final class Split implements AutoCloseable {
-    final FilterFeed feed = RegionServerState.INSTANCE.startForTest(new FeedOptions());
+    final FilterFeed feed = TestServer.start(new FeedOptions());
     final RegionForTest parent = region(new byte[0], new byte[0]);
     final RegionForTest upper = region(MIDDLE, new byte[0]);
     final ParentFilters keptFilters;
@@ -64,8 +64,8 @@ class ParentFiltersTest {
       put(parent, "b", "x low");
       put(parent, "z", "x high");
       IndexedRegion closed = parent.observer().indexed();
-      RegionServerState.INSTANCE.openForTest(closed);
-      RegionServerState.INSTANCE.closeForTest(closed);
+      TestServer.open(closed);
+      TestServer.close(closed);
       keptFilters.leave(closed, 41, "");
       daughter = upper.observer().indexed();
       daughter.setComplete(Collections.emptySet());
@@ -90,12 +90,12 @@ class ParentFiltersTest {
     void open(ParentFilters.Copies parentFilters, long opened) {
       daughter.parentFilters = parentFilters;
       if (parentFilters != null) daughter.filters = parentFilters.filters;
-      RegionServerState.INSTANCE.tellForTest(daughter, opened);
+      TestServer.tell(daughter, opened);
     }
 
     @Override
     public void close() throws Exception {
-      RegionServerState.INSTANCE.closeForTest(daughter);
+      TestServer.close(daughter);
       parent.close();
       upper.close();
     }

@@ -61,7 +61,7 @@ class RefusedWritesTest {
   @AfterEach
   void closeRegion() throws Exception {
     Fault.only();
-    Linkage.pretendForTest(null);
+    Fault.only();
     test.close();
   }
 
@@ -126,7 +126,7 @@ class RefusedWritesTest {
   /** Else the first write would find out, in its midst, and so would every one behind it. */
   @Test
   void nothingComesIntoATableWhereHBaseLacksAMethod() throws Exception {
-    Linkage.pretendForTest(Collections.singleton("org.apache.hadoop.hbase.Gone.method()void"));
+    Fault.only(Fault.HBASE_LACKS_A_METHOD);
     test.reopen();
     Write[] writes = {
         t -> t.region.put(new Put(ROW).addColumn(RegionForTest.F, A, A)),
@@ -143,7 +143,7 @@ class RefusedWritesTest {
       assertTrue(e.getMessage().contains("Gone.method()void"), e.toString());
     }
     test.region.flush(true);
-    Linkage.pretendForTest(null);
+    Fault.only();
     test.reopen();
     assertArrayEquals(Bytes.toBytes("before"), test.region.get(new Get(ROW)).getValue(RegionForTest.F, A));
     assertEquals(0, Checker.check(test.observer().indexed(), rows -> true).getMissingEntries());

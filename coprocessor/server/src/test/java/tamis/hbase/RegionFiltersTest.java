@@ -41,11 +41,13 @@ class RegionFiltersTest {
   private final ArrayDeque<Runnable> work = new ArrayDeque<>();
   private long now;
   private long tick; // what each look at the clock takes
-  private final RegionFilters filters = new RegionFilters(() -> open, work::add, COUNTERS + 16, () -> now += tick);
+  private long limit = COUNTERS + 16;
+  private final RegionFilters filters = new RegionFilters(() -> open, work::add, () -> limit,
+      () -> now += tick);
 
   @BeforeEach
   void openRegions() throws Exception {
-    RegionServerState.INSTANCE.startForTest(new FeedOptions());
+    TestServer.start(new FeedOptions());
     Table.Index index = RegionForTest.index(1, "by_a", true, 1).toBuilder().setExpectedValues(64).build();
     TableDescriptor table = TableDescriptorBuilder
         .newBuilder(RegionForTest.descriptor(RegionForTest.schema().addIndexes(index).build(), 1))
@@ -55,7 +57,7 @@ class RegionFiltersTest {
       tests.add(test);
       test.region.put(new Put(Bytes.toBytes(start)).addColumn(RegionForTest.F, A, A));
       IndexedRegion region = test.observer().indexed();
-      RegionServerState.INSTANCE.tellForTest(region);
+      TestServer.tell(region);
       open.add(region);
       filters.count(region, region.table.schema.index(1));
     }
@@ -65,10 +67,10 @@ class RegionFiltersTest {
   void closeRegions() throws Exception {
     Unreadable.on = false;
     for (RegionForTest test : tests) {
-      RegionServerState.INSTANCE.closeForTest(test.observer().indexed());
+      TestServer.close(test.observer().indexed());
       test.close();
     }
-    RegionServerState.INSTANCE.startForTest(null);
+    TestServer.stop();
   }
 
   private static IndexFilter filter(IndexedRegion region) {
@@ -144,7 +146,7 @@ class RegionFiltersTest {
   void filterThatWearsSoonRestsAfterACount() throws Exception {
     IndexedRegion region = open.get(1);
     assertTrue(filter(region).isOfBits());
-    filters.limitForTest(COUNTERS * 19 / 10); // room for more bits, and for no counters
+    limit = COUNTERS * 19 / 10; // room for more bits, and for no counters
     tick = TimeUnit.SECONDS.toNanos(1);
     long first = generation(region);
     putAndDelete(region, 200);
@@ -192,7 +194,7 @@ class RegionFiltersTest {
     lookAt(region);
     assertTrue(filters.bytes() <= most, filters.bytes() + " bytes");
     assertTrue(filter(region).isMissing());
-    filters.limitForTest(100 * COUNTERS);
+    limit = 100 * COUNTERS;
     giveRoom();
     assertTrue(filter(region).isCounted());
   }
@@ -202,12 +204,12 @@ class RegionFiltersTest {
     IndexedRegion region = open.get(1);
     lookAt(region);
     assertTrue(filter(region).isOfBits());
-    filters.limitForTest(4 * COUNTERS);
+    limit = 4 * COUNTERS;
     lookAt(region);
     assertFalse(filter(region).isOfBits());
     assertEquals(1, filter(region).entries());
     assertTrue(filter(open.get(2)).isCounted()); // on the way
-    filters.limitForTest(COUNTERS + 16); // and memory is short again
+    limit = COUNTERS + 16; // and memory is short again
     for (IndexedRegion each : open) lookAt(each);
     assertTrue(filters.bytes() <= COUNTERS + 16);
   }

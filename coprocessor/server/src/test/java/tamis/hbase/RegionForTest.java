@@ -23,6 +23,7 @@ import org.apache.hadoop.hbase.client.TableDescriptor;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.RegionCoprocessorHost;
+import org.apache.hadoop.hbase.regionserver.RegionServerServices;
 import org.apache.hadoop.hbase.regionserver.RegionScanner;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.util.CommonFSUtils;
@@ -43,10 +44,18 @@ final class RegionForTest implements AutoCloseable {
   private final Path root;
   private final RegionInfo info;
   private WALFactory wals;
+  private final RegionServerServices server; // null: none
   HRegion region;
 
   RegionForTest(TableDescriptor descriptor, byte[] start, byte[] end) throws IOException {
+    this(descriptor, start, end, null);
+  }
+
+  /** A region whose coprocessors find this server around it. */
+  RegionForTest(TableDescriptor descriptor, byte[] start, byte[] end, RegionServerServices server)
+      throws IOException {
     this.descriptor = descriptor;
+    this.server = server;
     SpoiltBuffers.use();
     // In memory where there is such a place: a log that is synced for each write waits for the disk of the machine.
     java.nio.file.Path memory = java.nio.file.Paths.get("/dev/shm");
@@ -69,7 +78,7 @@ final class RegionForTest implements AutoCloseable {
     wals = new WALFactory(conf, "test-" + System.nanoTime());
     region = HRegion.newHRegion(CommonFSUtils.getTableDir(root, descriptor.getTableName()), wals.getWAL(info),
         FileSystem.get(root.toUri(), conf), conf, info, descriptor, null);
-    region.setCoprocessorHost(new RegionCoprocessorHost(region, null, conf));
+    region.setCoprocessorHost(new RegionCoprocessorHost(region, server, conf));
     region.getMVCC().advanceTo(region.initialize()); // as a server does
     if (observer().indexed() != null) RegionIndexes.complete(observer().indexed());
   }

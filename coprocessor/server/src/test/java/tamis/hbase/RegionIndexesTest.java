@@ -38,21 +38,22 @@ import tamis.table.Schema;
 class RegionIndexesTest {
   private static final byte[] A = Bytes.toBytes("a");
 
-  private final RegionServerState state = RegionServerState.INSTANCE;
+  private RegionServerState state;
   private final List<RegionForTest> tests = new ArrayList<>();
   private FilterFeed feed;
 
   @BeforeEach
   void startFeed() {
-    feed = state.startForTest(new FeedOptions());
+    feed = TestServer.start(new FeedOptions());
+    state = TestServer.state();
   }
 
   @AfterEach
   void closeRegions() throws Exception {
     Failing.on = false;
-    for (IndexedRegion region : state.regions()) state.closed(region, false);
+    for (IndexedRegion region : state.regions.all()) state.opener.closed(region, false);
     for (RegionForTest test : tests) test.close();
-    state.startForTest(null);
+    TestServer.stop();
   }
 
   /** One row, and a complete index. */
@@ -69,7 +70,7 @@ class RegionIndexesTest {
   /** The region as a server that opens it has it. */
   private IndexedRegion region(String start, String end) throws Exception {
     RegionForTest test = open(start, end);
-    return new IndexedRegion(test.region, test.observer().indexed().table, "s,1,2", () -> true);
+    return new IndexedRegion(test.region, test.observer().indexed().table, "s,1,2", () -> true, state);
   }
 
   /** Another coprocessor, by which no index can be built while that is so. */
@@ -131,11 +132,11 @@ class RegionIndexesTest {
     IndexedRegion[] built = {region("a", "b"), region("b", "c"), region("c", "d")};
     for (IndexedRegion region : built) region.building.lock(); // as who builds
     try {
-      for (IndexedRegion region : built) state.opened(region);
+      for (IndexedRegion region : built) state.opener.opened(region);
       await(() -> built[0].building.getQueueLength() + built[1].building.getQueueLength()
           + built[2].building.getQueueLength() >= 2);
       IndexedRegion later = region("d", "e");
-      state.opened(later);
+      state.opener.opened(later);
       await(() -> isPublished(later));
       assertEquals(1, later.filters.get(1).entries());
       await(() -> built[2].told);
@@ -153,7 +154,7 @@ class RegionIndexesTest {
     IndexedRegion region = test.observer().indexed();
     IndexBuilder.unmark(region);
     region.setComplete(Collections.emptySet());
-    state.tellForTest(region);
+    TestServer.tell(region);
     return region;
   }
 
@@ -169,7 +170,7 @@ class RegionIndexesTest {
     RegionForTest test = open("a", "b");
     IndexedRegion region = incomplete(test);
     Told told = new Told();
-    RegionIndexes indexes = new RegionIndexes(state, state.filters, told.workers);
+    RegionIndexes indexes = new RegionIndexes(state.acknowledgements, state.filters, told.workers);
     Failing.failed.set(0);
     Failing.on = true;
     indexes.completeAndCount(region);
@@ -177,7 +178,7 @@ class RegionIndexesTest {
     long[] pauses = {1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300};
     for (int i = 0; i < pauses.length; ++i) {
       assertEquals(i + 1, Failing.failed.get());
-      assertEquals(1, state.metrics.regionsFailing());
+      assertEquals(1, state.regions.failing());
       assertTrue(problems(test).toString().contains("the disk is full"), problems(test).toString());
       assertEquals(1, told.later.size());
       assertEquals(TimeUnit.SECONDS.toNanos(pauses[i]), told.passPause());
@@ -187,7 +188,7 @@ class RegionIndexesTest {
     told.passPause();
     assertEquals(Collections.singleton(1), region.complete());
     assertEquals(1, region.filters.get(1).entries());
-    assertEquals(0, state.metrics.regionsFailing());
+    assertEquals(0, state.regions.failing());
     assertTrue(problems(test).isEmpty() && told.later.isEmpty());
   }
 
@@ -197,8 +198,8 @@ class RegionIndexesTest {
     IndexedRegion region = incomplete(open("a", "b"));
     Told told = new Told();
     RegionFilters filters = new RegionFilters(() -> Collections.singletonList(region), Runnable::run,
-        Long.MAX_VALUE / 8);
-    new RegionIndexes(state, filters, told.workers).completeAndCount(region);
+        () -> Long.MAX_VALUE / 8);
+    new RegionIndexes(state.acknowledgements, filters, told.workers).completeAndCount(region);
     told.work();
     Schema.Index index = region.table.schema.index(1);
     assertTrue(isPublished(region));
@@ -210,7 +211,7 @@ class RegionIndexesTest {
   void whereTheRegionClosesItIsNotTriedAgain() throws Exception {
     IndexedRegion region = incomplete(open("a", "b"));
     Told told = new Told();
-    RegionIndexes indexes = new RegionIndexes(state, state.filters, told.workers);
+    RegionIndexes indexes = new RegionIndexes(state.acknowledgements, state.filters, told.workers);
     Failing.failed.set(0);
     Failing.on = true;
     indexes.completeAndCount(region);
@@ -226,9 +227,9 @@ class RegionIndexesTest {
   void behindALoadABuildThatFailsIsTriedAgain() throws Exception {
     RegionForTest test = open("a", "b");
     IndexedRegion region = test.observer().indexed();
-    state.openForTest(region);
+    TestServer.open(region);
     Told told = new Told();
-    RegionIndexes indexes = new RegionIndexes(state, state.filters, told.workers);
+    RegionIndexes indexes = new RegionIndexes(state.acknowledgements, state.filters, told.workers);
     Failing.failed.set(0);
     Failing.on = true;
     for (int i = 0; i < 2; ++i) {

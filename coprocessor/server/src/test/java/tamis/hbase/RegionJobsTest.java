@@ -38,7 +38,7 @@ class RegionJobsTest {
   @AfterEach
   void stopFeed() {
     Fault.only();
-    RegionServerState.INSTANCE.startForTest(null);
+    TestServer.stop();
   }
 
   private static Table.Schema schema(long version, Table.Index... indexes) {
@@ -99,13 +99,13 @@ class RegionJobsTest {
 
   @Test
   void aCheckFindsWhatIsWrongAndARebuildMendsIt() throws Exception {
-    FilterFeed feed = RegionServerState.INSTANCE.startForTest(new FeedOptions());
+    FilterFeed feed = TestServer.start(new FeedOptions());
     tamis.pb.Table.Schema schema = schema(1, RegionForTest.index(1, "by_a", true, 1),
         RegionForTest.index(2, "by_s", true, 4));
     try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema, 1), new byte[0], Bytes.toBytes("x"))) {
       IndexedRegion region = test.observer().indexed();
       for (int i = 0; i < 300; ++i) test.region.put(put(i, "v" + i % 100));
-      RegionServerState.INSTANCE.openForTest(region);
+      TestServer.open(region);
       Cluster.RegionCheck sound = check(test);
       assertEquals("0 missing, 0 foreign, 0 not in filters", problems(sound));
       assertEquals(300, sound.getRows());
@@ -126,9 +126,9 @@ class RegionJobsTest {
       for (int i = 5; i < 300; i += 100) filter.remove(Collections.singletonList(indexEntry(region, "v5", i)));
       assertEquals("2 missing, 3 foreign, 3 not in filters", problems(check(test)));
 
-      assertTrue(RegionServerState.INSTANCE.indexes.rebuild(region, 2, rows -> true));
+      assertTrue(TestServer.state().indexes.rebuild(region, 2, rows -> true));
       assertEquals("2 missing, 3 foreign, 3 not in filters", problems(check(test)));
-      assertTrue(RegionServerState.INSTANCE.indexes.rebuild(region, 1, rows -> true));
+      assertTrue(TestServer.state().indexes.rebuild(region, 1, rows -> true));
       Cluster.RegionCheck rebuilt = check(test);
       assertEquals("0 missing, 0 foreign, 0 not in filters", problems(rebuilt), rebuilt.toString());
       assertEquals(1, rebuilt.getGarbage()); // of the index that is no more: a compaction takes it
@@ -143,14 +143,14 @@ class RegionJobsTest {
   /** An entry that is not this region's, behind all others, must not keep those before it from being counted. */
   @Test
   void entriesBeforeGarbageAreCounted() throws Exception {
-    RegionServerState.INSTANCE.startForTest(new FeedOptions());
+    TestServer.start(new FeedOptions());
     try (RegionForTest test = new RegionForTest(
         RegionForTest.descriptor(schema(1, RegionForTest.index(1, "by_a", true, 1)), 1), new byte[0],
             Bytes.toBytes("x"))) {
       IndexedRegion region = test.observer().indexed();
       for (int i = 0; i < 10; ++i) test.region.put(put(i, "v" + i));
       writeEntries(test.region, entryPut(region.keys.entry(1, encoded("w"), Bytes.toBytes("y"))));
-      RegionServerState.INSTANCE.openForTest(region);
+      TestServer.open(region);
       assertEquals("0 missing, 0 foreign, 0 not in filters", problems(check(test)));
       assertEquals(10, region.filters.get(1).entries());
     }
@@ -158,7 +158,7 @@ class RegionJobsTest {
 
   @Test
   void anIndexOfATableWithRowsIsBuiltAndADroppedOneGoes() throws Exception {
-    RegionServerState.INSTANCE.startForTest(new FeedOptions());
+    TestServer.start(new FeedOptions());
     Table.Index a = RegionForTest.index(1, "by_a", true, 1);
     try (RegionForTest test =
         new RegionForTest(RegionForTest.descriptor(schema(1, a), 1), new byte[0], new byte[0])) {
@@ -183,12 +183,12 @@ class RegionJobsTest {
 
   @Test
   void aRebuildGoesOnUnderWritesAndACoordinatorMissesNothing() throws Exception {
-    FilterFeed feed = RegionServerState.INSTANCE.startForTest(new FeedOptions());
+    FilterFeed feed = TestServer.start(new FeedOptions());
     try (RegionForTest test = new RegionForTest(
         RegionForTest.descriptor(schema(1, RegionForTest.index(1, "by_a", true, 1)), 1), new byte[0], new byte[0])) {
       IndexedRegion region = test.observer().indexed();
       for (int i = 0; i < 200; ++i) test.region.put(put(i, "old"));
-      RegionServerState.INSTANCE.openForTest(region);
+      TestServer.open(region);
       FeedCopy copy = new FeedCopy(5);
       AtomicReference<String> wrong = new AtomicReference<>();
       CountDownLatch done = new CountDownLatch(1);
@@ -228,7 +228,7 @@ class RegionJobsTest {
       for (Thread thread : threads) thread.start();
       for (int i = 0; i < 5; ++i) {
         writeEntries(test.region, entryPut(entry(region, 1, "foreign", i)));
-        assertTrue(RegionServerState.INSTANCE.indexes.rebuild(region, 0, rows -> true));
+        assertTrue(TestServer.state().indexes.rebuild(region, 0, rows -> true));
         Cluster.RegionCheck report = check(test); // while they write
         assertEquals("0 missing, 0 foreign, 0 not in filters", problems(report), report.toString());
       }
@@ -307,29 +307,29 @@ class RegionJobsTest {
 
   @Test
   void theServerAnswersForItsRegions() throws Exception {
-    RegionServerState state = RegionServerState.INSTANCE;
-    state.startForTest(new FeedOptions());
+    RegionServerState state = TestServer.start(TestServer.life(new FeedOptions()));
     try (RegionForTest test = new RegionForTest(
         RegionForTest.descriptor(schema(1, RegionForTest.index(1, "by_a", true, 1)), 1), new byte[0], new byte[0])) {
       IndexedRegion region = test.observer().indexed();
       for (int i = 0; i < 20; ++i) test.region.put(put(i, "v" + i % 7));
-      state.openForTest(region);
-      Cluster.StatusReply status = state.status(Cluster.StatusRequest.newBuilder().setTableId(region.table.tableId)
+      TestServer.open(region);
+      Cluster.StatusReply status = state.requests.status(Cluster.StatusRequest.newBuilder()
+          .setTableId(region.table.tableId)
           .build());
       assertEquals(1, status.getRegionsCount());
       assertEquals(20, status.getRegions(0).getIndexes(0).getEntries());
       assertTrue(status.getRegions(0).getIndexes(0).getPublished() && status.getFilterBytes() > 0);
       Cluster.StartJobRequest request = Cluster.StartJobRequest.newBuilder().setJob(new Random().nextLong())
           .setTableId(region.table.tableId).addRegionIds(region.id).addRegionIds(region.id + 1).build();
-      assertFalse(Cluster.StartJobReply.parseFrom(state.call("StartJob", request.toByteArray())).hasError());
+      assertFalse(Cluster.StartJobReply.parseFrom(state.requests.call("StartJob", request.toByteArray())).hasError());
       Cluster.GetJobReply reply;
       do {
-        reply = Cluster.GetJobReply.parseFrom(state.call("GetJob",
+        reply = Cluster.GetJobReply.parseFrom(state.requests.call("GetJob",
             Cluster.GetJobRequest.newBuilder().setJob(request.getJob()).build().toByteArray()));
       } while (!reply.getEnded());
       assertEquals(20, reply.getResults(0).getCheck().getRows());
       assertEquals(Cluster.Error.Code.UNAVAILABLE, reply.getResults(1).getError().getCode());
-      state.closeForTest(region);
+      TestServer.close(region);
     }
   }
 }

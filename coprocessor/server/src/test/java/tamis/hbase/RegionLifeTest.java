@@ -36,7 +36,7 @@ class RegionLifeTest {
     /** Opens it as far as postOpen. */
     IndexedRegion open() {
       IndexedRegion region =
-          new IndexedRegion(test.region, test.observer().indexed().table, "s,1,2", () -> true);
+          new IndexedRegion(test.region, test.observer().indexed().table, "s,1,2", () -> true, TestServer.state());
       life.opened(region);
       return region;
     }
@@ -235,7 +235,7 @@ class RegionLifeTest {
   private static boolean isAnswered(IndexedRegion region) {
     tamis.pb.Table.Predicate every =
         tamis.pb.Table.Predicate.newBuilder().setKind(tamis.pb.Table.Predicate.Kind.TRUE).build();
-    Cluster.SearchReply reply = RegionServerState.INSTANCE.search(Cluster.SearchRequest.newBuilder()
+    Cluster.SearchReply reply = TestServer.state().requests.search(Cluster.SearchRequest.newBuilder()
         .setTableId(region.table.tableId).setSchemaVersion(1)
         .addRanges(Cluster.SearchRange.newBuilder().setRegionId(region.id))
         .addBranches(Cluster.Branch.newBuilder().setPredicate(every.toByteString())).build());
@@ -310,15 +310,15 @@ class RegionLifeTest {
 
   /** A's flag cannot be written; it is expelled without knowing, and B opens the region and finds no flag. */
   private boolean believedBesideTheNextOwner() throws Exception {
-    RegionServerState state = RegionServerState.INSTANCE;
-    FilterFeed feed = state.startForTest(new FeedOptions());
-    state.ownForTest(new Ownership(() -> { })); // its last proof still holds
+    ServerLife server = TestServer.life(new FeedOptions());
+    server.ownership = new Ownership(() -> { }); // its last proof still holds
+    FilterFeed feed = TestServer.start(server).feed;
     Path directory = new Path(test.region.getRegionFileSystem().getRegionDir(), ".tamis");
     FileSystem files = test.region.getRegionFileSystem().getFileSystem();
     files.create(directory).close(); // a file stands in the way
     IndexedRegion first = new Server().open();
     assertTrue(waits(first));
-    state.tellForTest(first);
+    TestServer.tell(first);
     files.delete(directory, false);
     try {
       assertFalse(waits(new Server().open())); // it acknowledges at once
@@ -326,9 +326,8 @@ class RegionLifeTest {
       assertEquals(answers, feed.openRegions().contains(first.id));
       return answers;
     } finally {
-      state.closeForTest(first);
-      state.ownForTest(null);
-      state.startForTest(null);
+      TestServer.close(first);
+      TestServer.stop();
     }
   }
 
@@ -348,22 +347,21 @@ class RegionLifeTest {
   /** Searched on a server that proves by `ownership`; what happens to the region meanwhile is `meanwhile`. */
   private boolean isAnsweredThough(Ownership ownership, java.util.function.Consumer<IndexedRegion> meanwhile)
       throws Exception {
-    RegionServerState state = RegionServerState.INSTANCE;
-    state.startForTest(new FeedOptions());
-    state.ownForTest(ownership);
+    ServerLife server = TestServer.life(new FeedOptions());
+    server.ownership = ownership;
+    TestServer.start(server);
     IndexedRegion[] region = new IndexedRegion[1];
     region[0] = new IndexedRegion(test.region, test.observer().indexed().table, "s,1,2", () -> {
       meanwhile.accept(region[0]);
       return true;
-    });
+    }, TestServer.state());
     new Server().life.opened(region[0]);
-    state.tellForTest(region[0]);
+    TestServer.tell(region[0]);
     try {
       return isAnswered(region[0]);
     } finally {
-      state.closeForTest(region[0]);
-      state.ownForTest(null);
-      state.startForTest(null);
+      TestServer.close(region[0]);
+      TestServer.stop();
     }
   }
 

@@ -69,7 +69,7 @@ class ReplicationTest {
   void reset() {
     shipped = null;
     EnvironmentEdgeManager.reset();
-    RegionServerState.INSTANCE.startForTest(null);
+    TestServer.stop();
   }
 
   private static TableDescriptor target() throws IOException {
@@ -144,11 +144,11 @@ class ReplicationTest {
     Random random = new Random(seed);
     long[] now = {1_700_000_000_000L};
     EnvironmentEdgeManager.injectEdge(() -> now[0]);
-    RegionServerState.INSTANCE.startForTest(new FeedOptions());
+    TestServer.start(new FeedOptions());
     try (RegionForTest source = new RegionForTest(source(), new byte[0], new byte[0]);
         RegionForTest target = new RegionForTest(target(), new byte[0], new byte[0])) {
       IndexedRegion indexed = target.observer().indexed();
-      RegionServerState.INSTANCE.openForTest(indexed);
+      TestServer.open(indexed);
       for (int i = 0; i < 40; ++i) {
         shipped = new ArrayList<>();
         for (int k = random.nextInt(4); k >= 0; --k, ++now[0]) write(source, random);

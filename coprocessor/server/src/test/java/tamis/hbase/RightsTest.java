@@ -68,20 +68,20 @@ class RightsTest {
 
   private static long job = 1L << 40; // those of other tests are drawn
 
-  private final RegionServerState state = RegionServerState.INSTANCE;
+  private RegionServerState state;
   private RegionForTest test;
   private IndexedRegion region;
 
   @BeforeEach
   void openRegion() throws Exception {
-    state.startForTest(new FeedOptions());
+    state = TestServer.start(TestServer.life(new FeedOptions()));
     tamis.pb.Table.Schema schema = RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build();
     TableDescriptor table = RegionForTest.descriptor(schema, 1);
     test = new RegionForTest(TableDescriptorBuilder.newBuilder(table).setCoprocessor(Keeper.class.getName()).build(),
         new byte[0], new byte[0]);
     test.region.put(new Put(ROW).addColumn(RegionForTest.F, A, Bytes.toBytes("known")));
     region = test.observer().indexed();
-    state.openForTest(region);
+    TestServer.open(region);
   }
 
   @AfterEach
@@ -90,10 +90,9 @@ class RightsTest {
     Keeper.hidden = (family, qualifier) -> false;
     Keeper.filters = false;
     Keeper.refusesFlush = false;
-    state.secureForTest(false);
-    state.closeForTest(region);
+    TestServer.close(region);
     test.close();
-    state.startForTest(null);
+    TestServer.stop();
   }
 
   /** Column a, alone or with all of its family. */
@@ -115,7 +114,7 @@ class RightsTest {
         .setSchemaVersion(1)
         .addRanges(Cluster.SearchRange.newBuilder().setRegionId(region.id))
         .addBranches(Cluster.Branch.newBuilder().setPredicate(isA("known").toByteString())).build();
-    Cluster.RangeResult result = state.search(request).getResults(0);
+    Cluster.RangeResult result = state.requests.search(request).getResults(0);
     return result.getError().getCode() == Code.OK ? result.getRowsCount() + " rows"
         : result.getError().getCode() + ": " + result.getError().getMessage();
   }
@@ -149,9 +148,9 @@ class RightsTest {
     Cluster.Mutation.Builder mutation = Cluster.Mutation.newBuilder().setKind(kind).setKey(ByteString.copyFrom(ROW))
         .setRow(ByteString.copyFrom(Codec.encodeRow(region.table.schema, row, null))).addColumns(2);
     if (condition != null) mutation.setCondition(condition.toByteString());
-    Cluster.RegionMutateResult result = state.mutate(Cluster.MutateRequest.newBuilder().setTableId(region.table.tableId)
-        .setSchemaVersion(1).addRegions(Cluster.RegionMutations.newBuilder().setRegionId(region.id)
-            .addMutations(mutation))
+    Cluster.RegionMutateResult result = state.requests.mutate(Cluster.MutateRequest.newBuilder()
+        .setTableId(region.table.tableId).setSchemaVersion(1)
+        .addRegions(Cluster.RegionMutations.newBuilder().setRegionId(region.id).addMutations(mutation))
         .build()).getRegions(0);
     return result.hasError() ? "refused: " + result.getError().getMessage() : result.getResults(0).getCode().name();
   }
@@ -200,8 +199,9 @@ class RightsTest {
   private Code startJob(Cluster.StartJobRequest.Kind kind) throws Exception {
     Cluster.StartJobRequest request = Cluster.StartJobRequest.newBuilder().setJob(++job).setKind(kind)
         .setTableId(region.table.tableId).addRegionIds(region.id).build();
-    Code code = Cluster.StartJobReply.parseFrom(state.call("StartJob", request.toByteArray())).getError().getCode();
-    while (code == Code.OK && !Cluster.GetJobReply.parseFrom(state.call("GetJob",
+    Code code = Cluster.StartJobReply.parseFrom(state.requests.call("StartJob", request.toByteArray())).getError()
+        .getCode();
+    while (code == Code.OK && !Cluster.GetJobReply.parseFrom(state.requests.call("GetJob",
         Cluster.GetJobRequest.newBuilder().setJob(job).build().toByteArray())).getEnded()) {
       Thread.yield();
     }
@@ -221,16 +221,16 @@ class RightsTest {
   // ---- Status
 
   private Cluster.StatusReply status() {
-    return state.status(Cluster.StatusRequest.newBuilder().setTableId(region.table.tableId).build());
+    return state.requests.status(Cluster.StatusRequest.newBuilder().setTableId(region.table.tableId).build());
   }
 
   @Test
   void howManyRowsThereAreIsToldToWhoReadsThem() throws Exception {
-    state.feed().poll(Cluster.PollRequest.newBuilder().setCoordinator(77).build(), () -> System.nanoTime()
+    state.feed.poll(Cluster.PollRequest.newBuilder().setCoordinator(77).build(), () -> System.nanoTime()
         + 1_000_000_000L);
     assertEquals(1, status().getRegions(0).getIndexes(0).getEntries());
     assertEquals(77, status().getCoordinators(0).getCoordinator());
-    state.secureForTest(true);
+    state.server.secured = true;
     hideA();
     Cluster.StatusReply told = status();
     assertEquals(0, told.getRegions(0).getIndexes(0).getEntries());

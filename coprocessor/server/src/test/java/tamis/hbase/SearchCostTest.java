@@ -185,7 +185,7 @@ class SearchCostTest {
 
   @BeforeEach
   void fill() throws Exception {
-    RegionServerState.INSTANCE.startForTest(new FeedOptions());
+    TestServer.start(new FeedOptions());
     Table.Schema schema = RegionForTest.schema().addIndexes(RegionForTest.index(A, "by_a", true, A))
         .addIndexes(RegionForTest.index(N, "by_n", false, N)).addIndexes(RegionForTest.index(B, "by_b", true, B))
         .addIndexes(RegionForTest.index(S, "by_s", true, S)).build();
@@ -208,15 +208,15 @@ class SearchCostTest {
     for (int i = 0; i < ROWS; i += 1000) {
       test.region.batchMutate(puts.subList(i, i + 1000).toArray(new Mutation[0]));
     }
-    RegionServerState.INSTANCE.openForTest(region);
+    TestServer.open(region);
     assertTrue(region.filters.get(N).isPublished());
   }
 
   @AfterEach
   void close() throws Exception {
-    RegionServerState.INSTANCE.closeForTest(region);
+    TestServer.close(region);
     test.close();
-    RegionServerState.INSTANCE.startForTest(null);
+    TestServer.stop();
   }
 
   private int tooDear(BranchStreams.Choice choice) throws StatusException {
