@@ -132,6 +132,10 @@ class LauncherTest(unittest.TestCase):
         self.assertIn("there is no rs7", self.refused("kill", "rs7"))
         self.assertIn("-D NAME=VALUE", self.refused("start", "-D", "nonsense"))
         self.assertIn("no /nowhere.jar", self.refused("start", "--jar", "/nowhere.jar"))
+        self.assertIn("one of authentication, integrity, privacy",
+                      self.refused("start", "--kerberos", "privacy,secrecy"))
+        self.assertIn("does not go with --hdfs", self.refused("start", "--kerberos", "privacy", "--hdfs"))
+        self.assertIn("without --kerberos", self.refused("kadmin", "listprincs"))
         self.assertIn("without --cuts", self.refused("cut", "master", "rs1"))
 
     def test_foreign_directory_is_left_alone(self):
