@@ -767,6 +767,7 @@ TEST_F(IndexFilterTest, ABudgetKnowsWhatFiltersTake) {
     IndexFilter filter(feed_.get(), Index(), 1, 1, Faults{}, budget);
     EXPECT_EQ(budget->used_bytes(), 0u);
     filter.BeginGeneration(false);
+    EXPECT_EQ(budget->used_bytes(), filter.SizeBytes());
     filter.Publish();
     for (int i = 0; i < 500; ++i) {
       const EntryKey entry = Entry(i);

@@ -56,13 +56,13 @@ class ModelOfWrites {
     if (mutation.kind() == pb::Mutation::UPDATE) {
       Row merged = there->second;
       for (const uint32_t id : mutation.columns()) {
-        for (size_t i = 1; i < schema_.columns.size(); ++i) {
-          if (schema_.columns[i].id == id) merged[i] = row[i];
+        for (uint32_t i = 0; i < schema_.columns.size(); ++i) {
+          if (schema_.columns[i].id == id && !schema_.IsKey(i)) merged[i] = row[i];
         }
       }
       row = merged;
     }
-    if (row[1].is_null()) return pb::Error::INVALID_ARGUMENT;
+    if (row[0].is_null()) return pb::Error::INVALID_ARGUMENT;
     rows[mutation.key()] = row;
     return pb::Error::OK;
   }
@@ -76,8 +76,8 @@ class ModelOfWrites {
 pb::Mutation RandomMutation(Random& random, const TableSchema& schema, uint64_t keys) {
   pb::Mutation mutation;
   const Row row = {
-      Value::Text("k" + std::to_string(random.Uniform(keys))),
       random.OneIn(12) ? Value() : Value::Int64(static_cast<int64_t>(random.Uniform(4))),
+      Value::Text("k" + std::to_string(random.Uniform(keys))),
       random.OneIn(4) ? Value() : Value::Text("v" + std::to_string(random.Uniform(5)))};
   mutation.set_kind(static_cast<pb::Mutation::Kind>(random.Uniform(random.OneIn(20) ? 6 : 4)));
   mutation.set_key(*KeyFormat(schema).Encode(row));
@@ -88,7 +88,7 @@ pb::Mutation RandomMutation(Random& random, const TableSchema& schema, uint64_t 
     if (random.OneIn(2)) mutation.add_columns(id);
   }
   if (random.OneIn(4)) {
-    const uint32_t column = random.OneIn(10) ? 77 : 1;
+    const uint32_t column = random.OneIn(10) ? 77 : 0;
     mutation.set_condition(SerializePredicate(Predicate::Compare(
         column, Predicate::Op::kEq, Value::Int64(static_cast<int64_t>(random.Uniform(4))))));
     if (random.OneIn(10)) mutation.set_condition("\xff\xff");
@@ -115,6 +115,8 @@ TEST_F(MutateOperationTest, RandomWritesGiveTheRowsEntriesAndCountsOfTheModel) {
       for (size_t i = 0; i < mutations.size(); ++i) {
         const pb::Error::Code code = result.results(static_cast<int>(i)).code();
         EXPECT_EQ(code, model.Apply(mutations[i])) << mutations[i].ShortDebugString();
+        const std::string& message = result.results(static_cast<int>(i)).message();
+        EXPECT_EQ(message.empty(), code == pb::Error::OK);
         if (code != pb::Error::OK) continue;
         stored.erase(mutations[i].key());
         if (mutations[i].kind() != pb::Mutation::DELETE) stored.insert(mutations[i].key());
@@ -153,7 +155,7 @@ TEST_F(MutateOperationTest, WritesOfOneRowComeOneAfterTheOther) {
         pb::Mutation mutation =
             Mutation(pb::Mutation::UPDATE, RowOf(std::to_string(row), n + 1, "v"), {12, 13});
         mutation.set_condition(
-            SerializePredicate(Predicate::Compare(1, Predicate::Op::kEq, Value::Int64(n))));
+            SerializePredicate(Predicate::Compare(0, Predicate::Op::kEq, Value::Int64(n))));
         mutations.push_back(mutation);
       }
       std::shuffle(mutations.begin(), mutations.end(), random);
@@ -162,7 +164,7 @@ TEST_F(MutateOperationTest, WritesOfOneRowComeOneAfterTheOther) {
       for (const pb::Mutation& mutation : mutations) {
         Row key(3);
         ASSERT_TRUE(KeyFormat(schema_).Decode(mutation.key(), &key).ok());
-        rows.push_back(std::stoi(key[0].str()));
+        rows.push_back(std::stoi(key[1].str()));
       }
       writes.emplace_back(rows, Start(mutations));
       if (random.OneIn(5)) executor_.RunFor(1ms);
@@ -177,7 +179,7 @@ TEST_F(MutateOperationTest, WritesOfOneRowComeOneAfterTheOther) {
     }
     const auto rows = Rows();
     for (int row = 0; row < kRows; ++row) {
-      EXPECT_EQ(rows.at(KeyOf(std::to_string(row)))[1].int64(), raised[row]) << "row " << row;
+      EXPECT_EQ(rows.at(KeyOf(std::to_string(row)))[0].int64(), raised[row]) << "row " << row;
     }
     CheckIndexes(rows);
     EXPECT_TRUE(region_->IsQuiet());
@@ -394,6 +396,48 @@ TEST_F(MutateOperationTest, PutWaitsForTheCoordinatorAndADeleteDoesNot) {
   executor_.RunFor(10ms);
   ASSERT_TRUE(put->has_value() && again->has_value());
   EXPECT_EQ((*put)->error().code(), pb::Error::OK);
+}
+
+// ---- The switches of the randomized tests: what would go wrong without the rule
+
+TEST_F(MutateOperationTest, FaultsOfTheWaitAnswerPutsThatMustWait) {
+  pb::Event opened;
+  opened.set_kind(pb::Event::REGION_OPENED);
+  opened.set_region_id(kRegion);
+  const auto answered = [&](Faults faults, const char* value) {
+    context_->options.faults = faults;
+    const auto put = Start({Mutation(pb::Mutation::PUT, RowOf("a", 1, value))});
+    executor_.RunFor(20ms);
+    return put->has_value();
+  };
+  Applied(feed_->Last());
+  EXPECT_FALSE(answered({}, "1"));
+  EXPECT_TRUE(answered({.own_flips_only = true}, "1")) << "the flips are of the put before";
+  EXPECT_FALSE(answered({.own_flips_only = true}, "2"));
+  EXPECT_TRUE(answered({.ignore_pending_flips = true}, "3"));
+  Applied(feed_->Last());
+  region_->acknowledge_after = feed_->Append(opened);
+  EXPECT_FALSE(answered({}, "3"));
+  EXPECT_FALSE(answered({.own_flips_only = true}, "3"));
+  EXPECT_FALSE(answered({.ignore_pending_flips = true}, "4"));
+  Applied(feed_->Last());
+  region_->acknowledge_after = feed_->Append(opened);
+  region_->acknowledge_not_before = executor_.Now() + 5s;
+  EXPECT_TRUE(answered({.no_open_wait = true}, "4"));
+  Applied(feed_->Last());
+  EXPECT_FALSE(answered({}, "4")) << "the time is not over";
+}
+
+TEST_F(MutateOperationTest, FaultOfCountingLateCountsAfterTheAnswer) {
+  context_->options.faults.increment_after_ack = true;
+  const auto key = IndexEntry::Of(schema_.indexes[0], RowOf("a", 1, "v"))->filter_key;
+  const auto put = Start({Mutation(pb::Mutation::PUT, RowOf("a", 1, "v"))});
+  while (!put->has_value()) {
+    EXPECT_FALSE(region_->filter(1)->MayContain(key));
+    ASSERT_TRUE(executor_.RunOne());
+  }
+  executor_.RunFor(10ms);
+  EXPECT_TRUE(region_->filter(1)->MayContain(key));
 }
 
 TEST_F(MutateOperationTest, PutThatNobodyAcknowledgesMayStandAtItsDeadline) {

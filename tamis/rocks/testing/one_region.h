@@ -70,18 +70,18 @@ class OneRegionTest : public ::testing::Test {
 
   using Result = std::optional<pb::RegionMutateResult>;
 
-  // Columns k (the key), n (never NULL), v; indexes on v (sparse), and on (n, v).
+  // Columns n (never NULL), k (the key), v; indexes on v (sparse), and on (n, v).
   static TableSchema Schema() {
     TableSchema schema;
     schema.id = kTable;
     schema.name = "t";
     schema.version = 7;
-    schema.columns = {{.id = 11, .name = "k", .nullable = false},
-                      {.id = 12, .name = "n", .type = Type::kInt64, .nullable = false},
+    schema.columns = {{.id = 12, .name = "n", .type = Type::kInt64, .nullable = false},
+                      {.id = 11, .name = "k", .nullable = false},
                       {.id = 13, .name = "v"}};
-    schema.key = {0};
+    schema.key = {1};
     schema.indexes = {{.id = 1, .name = "v", .columns = {2}, .nulls = IndexNulls::kSkip},
-                      {.id = 2, .name = "nv", .columns = {1, 2}}};
+                      {.id = 2, .name = "nv", .columns = {0, 2}}};
     schema.next_column_id = 14;
     schema.next_index_id = 3;
     return schema;
@@ -136,10 +136,10 @@ class OneRegionTest : public ::testing::Test {
   }
 
   std::string KeyOf(const std::string& key) const {
-    return *KeyFormat(schema_).Encode({Value::Text(key), Value(), Value()});
+    return *KeyFormat(schema_).Encode({Value(), Value::Text(key), Value()});
   }
   static Row RowOf(const std::string& key, std::optional<int64_t> n, std::optional<std::string> v) {
-    return {Value::Text(key), n.has_value() ? Value::Int64(*n) : Value(),
+    return {n.has_value() ? Value::Int64(*n) : Value(), Value::Text(key),
             v.has_value() ? Value::Text(*v) : Value()};
   }
   pb::Mutation Mutation(pb::Mutation::Kind kind, const Row& row,
