@@ -297,6 +297,33 @@ TEST_F(RefusedWriteTest, RequestForAnotherSchemaVersionIsToldTheRegionsOwn) {
   EXPECT_EQ(Run({Mutation(pb::Mutation::PUT, RowOf("x", 1, "v"))}).error().schema_version(), 0u);
 }
 
+TEST_F(RefusedWriteTest, EachMutationIsToldWhatIsWrongWithIt) {
+  std::vector<pb::Mutation> mutations(6, write_[0]);
+  mutations[0].mutable_key()->push_back('\x01');
+  mutations[1].set_kind(static_cast<pb::Mutation::Kind>(17));
+  mutations[2].set_row(EncodeRow(schema_, RowOf("a", {}, "new")));
+  mutations[3].set_kind(pb::Mutation::INSERT_IF_ABSENT);
+  mutations[4].set_kind(pb::Mutation::UPDATE);
+  mutations[4].set_key(KeyOf("b"));
+  mutations[5].set_condition(
+      SerializePredicate(Predicate::Compare(0, Predicate::Op::kEq, Value::Int64(5))));
+  const std::vector<std::string> said[] = {{"table \"t\"", "not of the table's key format"},
+                                           {"kind 17"},
+                                           {"column \"n\" of table \"t\" cannot be NULL"},
+                                           {"a row with this key exists"},
+                                           {"no row with this key"},
+                                           {"the row is not as the condition says"}};
+  const pb::RegionMutateResult result = Run(mutations);
+  ASSERT_EQ(static_cast<size_t>(result.results_size()), mutations.size());
+  for (int i = 0; i < result.results_size(); ++i) {
+    for (const std::string& part : said[i]) {
+      EXPECT_NE(result.results(i).message().find(part), std::string::npos)
+          << result.results(i).message();
+    }
+  }
+  CheckIndexes(before_);
+}
+
 TEST_F(RefusedWriteTest, ClosedRegionRefuses) {
   region_->Close();
   const auto result = Start(write_);
