@@ -480,13 +480,17 @@ TEST_F(MutateOperationTest, PutThatNobodyAcknowledgesMayStandAtItsDeadline) {
 }
 
 TEST_F(MutateOperationTest, PutWaitsForTheOpeningOfItsRegion) {
+  ASSERT_EQ(CodeOf({Mutation(pb::Mutation::PUT, RowOf("there", 1, "v"))}), pb::Error::OK);
   Applied(feed_->Last());
   pb::Event opened;
   opened.set_kind(pb::Event::REGION_OPENED);
   opened.set_region_id(kRegion);
   region_->acknowledge_after = feed_->Append(opened);
   region_->acknowledge_not_before = executor_.Now() + 500ms;
-  ASSERT_EQ(Start({Mutation(pb::Mutation::DELETE, RowOf("a", 1, "v"))})->has_value(), false);
+  const auto erase = Start({Mutation(pb::Mutation::DELETE, RowOf("a", 1, "v"))});
+  const auto refused = Start({Mutation(pb::Mutation::INSERT_IF_ABSENT, RowOf("there", 1, "v"))});
+  executor_.RunFor(20ms);
+  EXPECT_TRUE(erase->has_value() && refused->has_value()) << "they leave no row that is news";
   schema_.indexes.clear();  // none of its values is news
   region_->SetSchema(region_->schema(), {});
   const auto put = Start({Mutation(pb::Mutation::PUT, RowOf("a", 1, "v"))});
