@@ -3,8 +3,8 @@
 
 usage: check_arrows.py [ROOT]
 
-Looks at every #include of tamis/, tests/ and bench/ and at the DEPS of every tamis_library. A fault is
-an arrow that is not in the table, one to the internal/ of another folder, an include of a file that
+Looks at every #include of tamis/, tests/ and bench/, at the DEPS of every tamis_library, and at the imports of the
+jar's packages. A fault is an arrow that is not in the tables, one to the internal/ of another folder, an include of a file that
 does not exist, files that include one another in a circle, a header of ours in angle brackets, and two
 types of one name in one namespace, defined in two files: the linker keeps one of their members for both
 and says nothing. So is a loop over what a pointer points to that a call has just returned: C++20 keeps
@@ -39,6 +39,20 @@ ARROWS = {
     "sql": "base executor table cluster query",
     "cli": "base executor filter table import cluster query store sql guard lsm",
 }
+# The packages of the jar, tamis.NAME, that each of them may import. tamis.pb and tamis.shaded are generated.
+JAVA = "coprocessor/server/src/main/java/tamis"
+JAVA_ARROWS = {
+    "table": "",
+    "filter": "table",
+    "base": "table",
+    "feed": "base filter table",
+    "region": "base feed filter table",
+    "index": "base feed filter region table",
+    "search": "base feed index region table",
+    "server": "base feed index region search table",
+    "hbase": "base feed index region search server table",
+}
+GENERATED = {"pb", "shaded"}
 EXECUTOR = {"answers", "answers_test", "executor", "executor_test", "manual_executor", "sim_executor", "thread_executor"}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.MULTILINE)
@@ -153,6 +167,26 @@ def check_libraries(root):
     return faults
 
 
+# A class of ours by its full name, imported or in the text.
+JAVA_NAME = re.compile(r"\btamis\.(\w+)\.[A-Z]")
+
+
+def check_java(root):
+    faults, top = [], os.path.join(root, JAVA)
+    for package in sorted(os.listdir(top)) if os.path.isdir(top) else []:
+        if package not in JAVA_ARROWS:
+            faults.append(f"{JAVA}/{package}: the package is not in JAVA_ARROWS of tests/check_arrows.py")
+            continue
+        may = set(JAVA_ARROWS[package].split()) | GENERATED | {package}
+        for name in sorted(os.listdir(os.path.join(top, package))):
+            path = f"{JAVA}/{package}/{name}"
+            text = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', "", read(root, path), flags=re.DOTALL)
+            for other in sorted(set(JAVA_NAME.findall(text)) - may):
+                faults.append(f"{path}: knows tamis.{other}, but {package} may only know:"
+                              f" {JAVA_ARROWS[package] or 'nothing of ours'}")
+    return faults
+
+
 # Tokens: text to skip, marks that open or end a scope, and words that name one.
 TOKENS = re.compile(
     r"""//[^\n]*|/\*.*?\*/|R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|\b\d[\w']*|'(?:\\.|[^'\\\n])*'"""
@@ -208,7 +242,7 @@ def check_loops(root):
 
 
 def check(root):
-    return check_includes(root) + check_libraries(root) + check_types(root) + check_loops(root)
+    return check_includes(root) + check_libraries(root) + check_types(root) + check_loops(root) + check_java(root)
 
 
 def prove_that_faults_are_found():
@@ -228,6 +262,7 @@ def prove_that_faults_are_found():
         "tests/cluster_test.cc": '#include "tamis/filter/filter.h"\n',
         "tamis/table/loops.cc": "void F() {\n  for (auto& a : *m->mutable_all()) G(a);\n  for (auto& a : all()) G(a);\n"
                                 "  for (auto& a : *all) G(*b());\n}\n",
+        f"{JAVA}/feed/Feed.java": 'import tamis.base.Fault;\nclass Feed { tamis.pb.Event e; String s = "tamis.hbase.X"; }\n',
         # Types of one name that never meet.
         "tamis/table/plan.h": "namespace tamis {\nstruct Plan final : Base { struct Term {}; };\n"
                               "class Other;\nstruct Other* F() { struct Local {}; }\n}\n",
@@ -253,6 +288,9 @@ def prove_that_faults_are_found():
         "behind a quote": ("tamis/base/plan.cc", "namespace tamis {\nint n = 1'000; char c = '\\'';\n"
                                                  'extern "C" {\nstruct alignas(8) Plan {};\n}\n}\n'),
         "loop": ("tamis/base/plan.cc", "void F() {\n  for (const auto& [a,\n      b] : *region->indexes()) {\n  }\n}\n"),
+        "package against an arrow": (f"{JAVA}/feed/Filter.java", "import tamis.region.IndexedRegion;\n"),
+        "full name against an arrow": (f"{JAVA}/table/Key.java", "class Key { tamis.base.Fault f; }\n"),
+        "unknown package": (f"{JAVA}/misc/Misc.java", "\n"),
         "library against an arrow": ("tamis/filter/CMakeLists.txt", "tamis_library(filter DEPS matrix)\n"),
     }
     cases = {"none": None, **planted}

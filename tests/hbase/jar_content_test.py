@@ -18,8 +18,11 @@ JAVA_8 = 52
 # Prefixes that a class may refer to: Java, HBase and the libraries it ships, and the jar itself.
 ALL_MAY_NAME = ("java/", "javax/", "sun/misc/", "sun/nio/ch/", "tamis/")
 HBASE_MAY_NAME = ("org/apache/hadoop/", "org/apache/zookeeper/", "org/slf4j/")
-# HBase's endpoints use its own, unshaded protobuf; classes outside of tamis/hbase must not.
+# Packages of the jar that may refer to HBase.
+KNOW_HBASE = ("base", "region", "index", "search", "server", "hbase")
+# HBase's endpoints use its own, unshaded protobuf; other packages must not.
 ENDPOINT_MAY_NAME = ("com/google/protobuf/",)
+KNOW_ENDPOINTS = ("server", "hbase")
 SIZES = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 17: 4, 18: 4}
 
 
@@ -46,9 +49,13 @@ def read_class(data):
 
 
 def may_name(where):
-    if not where.startswith("tamis/hbase/"):
-        return ALL_MAY_NAME
-    return ALL_MAY_NAME + HBASE_MAY_NAME + ENDPOINT_MAY_NAME
+    folder = where.split("/")[1] if where.startswith("tamis/") else ""
+    allowed = ALL_MAY_NAME
+    if folder in KNOW_HBASE:
+        allowed += HBASE_MAY_NAME
+    if folder in KNOW_ENDPOINTS:
+        allowed += ENDPOINT_MAY_NAME
+    return allowed
 
 
 def faults(jar):

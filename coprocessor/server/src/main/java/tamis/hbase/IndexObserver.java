@@ -47,6 +47,15 @@ import org.apache.hadoop.hbase.wal.WALEdit;
 import org.apache.hadoop.hbase.wal.WALKey;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import tamis.base.Fault;
+import tamis.index.BatchContext;
+import tamis.index.IndexMaintenance;
+import tamis.region.EntryKeys;
+import tamis.region.IndexedRegion;
+import tamis.region.IndexedTable;
+import tamis.server.Endpoint;
+import tamis.server.RegionServerState;
+import tamis.server.RegionServers;
 import tamis.table.DamagedBytesException;
 
 /**
@@ -115,7 +124,8 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   @Override
   public Iterable<Service> getServices() { // before start
     return Collections.singleton(new Endpoint((method, request) -> {
-      if (state == null) throw new IOException("the server is starting");
+      String lacking = Linkage.refusal();
+      if (state == null) throw new IOException(lacking == null ? "the server is starting" : lacking);
       return state.requests.call(method, request);
     }));
   }

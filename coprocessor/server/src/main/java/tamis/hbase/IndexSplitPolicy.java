@@ -6,6 +6,8 @@ import java.util.Optional;
 import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.HStore;
 import org.apache.hadoop.hbase.regionserver.SteppingSplitPolicy;
+import tamis.base.Fault;
+import tamis.region.IndexedTable;
 
 /**
  * Splits a region of an indexed table at a row of the data, never at an entry. And since HBase makes one at every

@@ -19,13 +19,19 @@ import org.apache.hadoop.hbase.regionserver.Region;
 import org.apache.hadoop.hbase.regionserver.RegionCoprocessorHost;
 import org.apache.hadoop.hbase.util.CommonFSUtils;
 import org.apache.hadoop.hbase.util.VersionInfo;
+import tamis.feed.FilterRoom;
 import tamis.pb.Installation.DescribeReply;
 import tamis.pb.Installation.DescribeRequest;
 import tamis.pb.Installation.RegionProblem;
+import tamis.region.IndexedRegion;
+import tamis.region.IndexedTable;
+import tamis.server.Endpoint;
+import tamis.server.RegionFilters;
+import tamis.server.WalProof;
 import tamis.table.DamagedBytesException;
 
 /** This process's report for the examination of an installation: the service `tamis.pb.Installation`. */
-final class InstallationReport {
+public final class InstallationReport {
   private static final int MOST_PROBLEMS = 20;
 
   private InstallationReport() {}
@@ -51,7 +57,7 @@ final class InstallationReport {
   }
 
   /** `regions` are those that are open here; none at a master. */
-  static DescribeReply describe(Configuration conf, ServerName server, List<? extends Region> regions)
+  public static DescribeReply describe(Configuration conf, ServerName server, List<? extends Region> regions)
       throws IOException {
     DescribeReply.Builder reply = DescribeReply.newBuilder()
         .setJarVersion(version())

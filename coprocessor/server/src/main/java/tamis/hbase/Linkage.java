@@ -20,6 +20,9 @@ import java.util.TreeSet;
 import org.apache.hadoop.hbase.util.VersionInfo;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import tamis.base.Fault;
+import tamis.index.StoreScanners;
+import tamis.search.BlockIndexRoot;
 
 /**
  * Whether the HBase that loads this jar has all that the jar calls there. Much of it is not HBase's public interface,
@@ -35,7 +38,8 @@ final class Linkage {
   /** HBase names these in its configuration; the others are reached from them. */
   private static final List<Class<?>> ROOTS =
       Arrays.asList(IndexObserver.class, SchemaGuard.class, ServerReport.class, IndexSplitPolicy.class);
-  private static final List<String> OURS = Arrays.asList("tamis/hbase/", "tamis/table/", "tamis/filter/");
+  private static final List<String> OURS = Arrays.asList("tamis/base/", "tamis/feed/", "tamis/filter/", "tamis/hbase/",
+      "tamis/index/", "tamis/region/", "tamis/search/", "tamis/server/", "tamis/table/");
   private static final List<String> CARRIED = Arrays.asList("tamis/", "java/", "javax/", "[");
   private static final int MOST_SHOWN = 5;
 

@@ -28,7 +28,10 @@ import org.apache.hadoop.hbase.coprocessor.MasterObserver;
 import org.apache.hadoop.hbase.coprocessor.ObserverContext;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.util.CommonFSUtils;
+import tamis.base.Fault;
+import tamis.index.RestoreMark;
 import tamis.pb.Table;
+import tamis.region.IndexedTable;
 import tamis.table.DamagedBytesException;
 
 /**

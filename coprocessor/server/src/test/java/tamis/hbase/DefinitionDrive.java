@@ -24,6 +24,7 @@ import org.apache.hadoop.hbase.io.hfile.HFileContextBuilder;
 import org.apache.hadoop.hbase.tool.BulkLoadHFiles;
 import org.apache.hadoop.hbase.util.Bytes;
 import tamis.pb.Cluster;
+import tamis.region.IndexedTable;
 
 /**
  * Changes of tables and their indexes, on a real cluster, while plain clients write: a table with rows becomes an

@@ -32,7 +32,13 @@ import org.apache.hadoop.hbase.util.EnvironmentEdge;
 import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import tamis.feed.FeedOptions;
+import tamis.feed.IndexFilter;
+import tamis.index.Checker;
 import tamis.pb.Table;
+import tamis.region.EntryKeys;
+import tamis.region.IndexedRegion;
+import tamis.server.TestServer;
 import tamis.table.Codec;
 import tamis.table.Key;
 import tamis.table.KeyFormat;
@@ -131,7 +137,7 @@ class IndexPropertyTest {
     int over = 0;
     try (RegionForTest test =
         new RegionForTest(RegionForTest.descriptor(schema.build(), versions), new byte[0], new byte[0])) {
-      TestServer.open(test.observer().indexed());
+      TestServer.open(test.indexed());
       for (int i = 0; i < OPERATIONS; ++i) {
         if (!mode.sameMillisecond || random.nextInt(3) == 0) clock.now += 1 + random.nextInt(3);
         history.add(step(test, random, mode));
@@ -241,9 +247,9 @@ class IndexPropertyTest {
         return "compaction";
       case 4:
         if (random.nextInt(4) != 0) return "nothing";
-        TestServer.close(test.observer().indexed());
+        TestServer.close(test.indexed());
         test.reopen();
-        TestServer.open(test.observer().indexed());
+        TestServer.open(test.indexed());
         return "reopen";
       case 5: {
         Increment increment = increment(row, random);
@@ -340,7 +346,7 @@ class IndexPropertyTest {
    */
   private static void agreesWithTheChecker(RegionForTest test, long seed, Mode mode, List<String> history)
       throws Exception {
-    IndexedRegion region = test.observer().indexed();
+    IndexedRegion region = test.indexed();
     tamis.pb.Cluster.RegionCheck report = Checker.check(region, rows -> true);
     String said = "seed " + seed + ": " + report + "\n" + String.join("\n", history);
     assertEquals(0, report.getMissingEntries() + report.getForeignEntries() + report.getMissingInFilter(), said);
@@ -355,7 +361,7 @@ class IndexPropertyTest {
    * nothing else.
    */
   private int check(RegionForTest test, long seed, List<String> history) throws IOException {
-    IndexedRegion indexed = test.observer().indexed();
+    IndexedRegion indexed = test.indexed();
     Schema schema = indexed.table.schema;
     Set<Key> wanted = new LinkedHashSet<>();
     for (List<Cell> cells : test.scan(RegionForTest.F, RegionForTest.G)) {

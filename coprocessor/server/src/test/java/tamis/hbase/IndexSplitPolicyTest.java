@@ -18,6 +18,8 @@ import org.apache.hadoop.hbase.regionserver.RegionSplitPolicy;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import tamis.base.Fault;
+import tamis.region.IndexedTable;
 
 /** Where a region splits whose entries are more than its rows. */
 class IndexSplitPolicyTest {

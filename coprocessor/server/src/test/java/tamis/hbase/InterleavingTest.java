@@ -16,9 +16,9 @@ import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import org.apache.hadoop.conf.Configuration;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.Cell;
@@ -61,8 +61,23 @@ import org.apache.hadoop.hbase.util.Pair;
 import org.apache.hadoop.hbase.wal.WALEdit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import tamis.base.Fault;
+import tamis.feed.FeedCopy;
+import tamis.feed.FeedOptions;
+import tamis.feed.FilterFeed;
+import tamis.feed.FilterRoom;
+import tamis.feed.IndexEntry;
+import tamis.feed.IndexFilter;
 import tamis.filter.Hash;
+import tamis.index.BatchContext;
+import tamis.index.Checker;
+import tamis.index.IndexBuilder;
+import tamis.index.Mutator;
+import tamis.index.RestoreMark;
 import tamis.pb.Cluster;
+import tamis.region.IndexedRegion;
+import tamis.region.IndexedTable;
+import tamis.server.TestServer;
 import tamis.shaded.protobuf.ByteString;
 import tamis.table.ByteWriter;
 import tamis.table.Codec;
@@ -111,7 +126,7 @@ class InterleavingTest {
 
   /** Rows that no search by the index would find though it is believed to be complete. */
   private static long missed(RegionForTest test) throws Exception {
-    return Checker.check(test.observer().indexed(), rows -> true).getMissingEntries();
+    return Checker.check(test.indexed(), rows -> true).getMissingEntries();
   }
 
   // ---- SKIP_WAL: the family of the rows is flushed, the entries are in memory only
@@ -122,7 +137,7 @@ class InterleavingTest {
       test.region.flushcache(Collections.singletonList(RegionForTest.F), false,
           org.apache.hadoop.hbase.regionserver.FlushLifeCycleTracker.DUMMY);
       test.crash();
-      assertEquals(10, Checker.check(test.observer().indexed(), rows -> true).getRows());
+      assertEquals(10, Checker.check(test.indexed(), rows -> true).getRows());
       return missed(test);
     }
   }
@@ -142,7 +157,7 @@ class InterleavingTest {
       // The restored state: the entry is not in the files, the row and the marker are.
       BatchContext.next().writer = BatchContext.Writer.INDEX;
       try {
-        IndexedRegion region = test.observer().indexed();
+        IndexedRegion region = test.indexed();
         test.region.delete(new org.apache.hadoop.hbase.client.Delete(
             region.keys.entry(1, encoded("v"), Bytes.toBytes("early"))).addColumns(IndexedTable.FAMILY,
                 IndexedTable.QUALIFIER));
@@ -294,11 +309,11 @@ class InterleavingTest {
       BatchContext.next().writer = BatchContext.Writer.INDEX;
       test.region.put(put("r", "v")); // without its entry
       BatchContext.next().writer = BatchContext.Writer.CLIENT;
-      IndexBuilder.unmark(test.observer().indexed());
+      IndexBuilder.unmark(test.indexed());
       AtomicBoolean online = new AtomicBoolean();
       CountDownLatch asked = new CountDownLatch(1);
       List<Integer> entries = new CopyOnWriteArrayList<>(); // whenever the region is asked whether it is online
-      IndexedRegion region = new IndexedRegion(test.region, test.observer().indexed().table, "s,1,2", () -> {
+      IndexedRegion region = new IndexedRegion(test.region, test.indexed().table, "s,1,2", () -> {
         entries.add(entriesOf(test));
         asked.countDown();
         return online.get();
@@ -340,7 +355,7 @@ class InterleavingTest {
   private static boolean refusedWriteIsAcknowledged() throws Exception {
     try (RegionForTest test = open(descriptor())) {
       test.region.put(put("r", "before"));
-      IndexedRegion region = test.observer().indexed();
+      IndexedRegion region = test.indexed();
       Cluster.RegionMutateResult result = Mutator.mutate(region, Cluster.RegionMutations.newBuilder()
           .setRegionId(region.id).addMutations(Cluster.Mutation.newBuilder()
               .setKind(Cluster.Mutation.Kind.INSERT_IF_ABSENT).setKey(ByteString.copyFromUtf8("r"))).build(), 1);
@@ -472,7 +487,7 @@ class InterleavingTest {
     try (RegionForTest test = open(descriptor)) {
       boolean[] free = new boolean[2];
       Thread handler = new Thread(() -> {
-        ReentrantReadWriteLock gate = test.observer().indexed().gate;
+        ReentrantReadWriteLock gate = test.indexed().gate;
         Thrower.throwsEverywhere = true;
         RpcServer.setCurrentCall(call());
         try {
@@ -530,7 +545,7 @@ class InterleavingTest {
       });
       thread.start();
       written.await();
-      IndexedRegion region = test.observer().indexed();
+      IndexedRegion region = test.indexed();
       boolean free = region.gate.writeLock().tryLock();
       if (free) region.gate.writeLock().unlock();
       looked.countDown();
@@ -611,7 +626,7 @@ class InterleavingTest {
     options.leaseNs = 60 * SECOND;
     FilterFeed feed = TestServer.start(options);
     try (RegionForTest test = open(descriptor())) {
-      IndexedRegion region = test.observer().indexed();
+      IndexedRegion region = test.indexed();
       test.region.put(put("there", "before"));
       TestServer.open(region);
       FeedCopy copy = new FeedCopy(3);
@@ -690,7 +705,7 @@ class InterleavingTest {
   private long missedAfterALoad() throws Exception {
     TestServer.start(new FeedOptions());
     try (RegionForTest test = open(descriptor())) {
-      IndexedRegion region = test.observer().indexed();
+      IndexedRegion region = test.indexed();
       test.region.put(put("x1", "before"));
       TestServer.open(region);
       load(test, file(test, "x0", "x1", "x2"));
@@ -711,7 +726,7 @@ class InterleavingTest {
   /** Whether it is acknowledged before the region's opening wait is over. */
   private static boolean comesBeforeItsTime(Act act) throws Exception {
     try (RegionForTest test = open(descriptor())) {
-      test.observer().indexed().notBefore = System.nanoTime() + 3600 * SECOND;
+      test.indexed().notBefore = System.nanoTime() + 3600 * SECOND;
       act.on(test);
       return true;
     } catch (RegionTooBusyException e) {
@@ -783,7 +798,7 @@ class InterleavingTest {
   private long missedBehindACompaction() throws Exception {
     TestServer.start(new FeedOptions());
     try (RegionForTest test = open(descriptor())) {
-      IndexedRegion region = test.observer().indexed();
+      IndexedRegion region = test.indexed();
       test.region.put(put("x1", "before"));
       test.region.delete(new Delete(Bytes.toBytes("x1")));
       test.region.flush(true);

@@ -33,6 +33,9 @@ import org.apache.hadoop.hbase.wal.WALEdit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import tamis.base.Fault;
+import tamis.index.Checker;
+import tamis.region.IndexedTable;
 
 /**
  * Writes that a client may not send to an indexed table: they are refused with an error that is not retried, and
@@ -146,7 +149,7 @@ class RefusedWritesTest {
     Fault.only();
     test.reopen();
     assertArrayEquals(Bytes.toBytes("before"), test.region.get(new Get(ROW)).getValue(RegionForTest.F, A));
-    assertEquals(0, Checker.check(test.observer().indexed(), rows -> true).getMissingEntries());
+    assertEquals(0, Checker.check(test.indexed(), rows -> true).getMissingEntries());
   }
 
   private static Cell expiring(byte[] qualifier, byte[] value) {
@@ -222,7 +225,7 @@ class RefusedWritesTest {
     refused("row processor", t -> t.region.processRowsWithLocks(new RowPut(IndexedTable.FAMILY, A)));
     Fault.only(Fault.ROW_PROCESSORS_TAKEN);
     test.region.processRowsWithLocks(new RowPut(RegionForTest.F, A));
-    assertEquals(1, Checker.check(test.observer().indexed(), rows -> true).getMissingEntries());
+    assertEquals(1, Checker.check(test.indexed(), rows -> true).getMissingEntries());
   }
 
   @Test

@@ -23,36 +23,40 @@ import org.apache.hadoop.hbase.client.TableDescriptor;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.RegionCoprocessorHost;
-import org.apache.hadoop.hbase.regionserver.RegionServerServices;
 import org.apache.hadoop.hbase.regionserver.RegionScanner;
+import org.apache.hadoop.hbase.regionserver.RegionServerServices;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.util.CommonFSUtils;
 import org.apache.hadoop.hbase.wal.WALFactory;
 import tamis.pb.Table;
+import tamis.region.IndexedRegion;
+import tamis.region.IndexedTable;
+import tamis.server.RegionIndexes;
+import tamis.server.RegionServerState;
 import tamis.shaded.protobuf.ByteString;
 import tamis.table.CellEncoding;
 import tamis.table.Type;
 
 /** A real HRegion of an indexed table, on this machine's disk, without a server around it. */
-final class RegionForTest implements AutoCloseable {
-  static final byte[] F = Bytes.toBytes("f");
-  static final byte[] G = Bytes.toBytes("g");
+public final class RegionForTest implements AutoCloseable {
+  public static final byte[] F = Bytes.toBytes("f");
+  public static final byte[] G = Bytes.toBytes("g");
 
-  final Configuration conf;
+  public final Configuration conf;
   private TableDescriptor descriptor;
   private final java.nio.file.Path directory;
   private final Path root;
   private final RegionInfo info;
   private WALFactory wals;
   private final RegionServerServices server; // null: none
-  HRegion region;
+  public HRegion region;
 
-  RegionForTest(TableDescriptor descriptor, byte[] start, byte[] end) throws IOException {
+  public RegionForTest(TableDescriptor descriptor, byte[] start, byte[] end) throws IOException {
     this(descriptor, start, end, null);
   }
 
   /** A region whose coprocessors find this server around it. */
-  RegionForTest(TableDescriptor descriptor, byte[] start, byte[] end, RegionServerServices server)
+  public RegionForTest(TableDescriptor descriptor, byte[] start, byte[] end, RegionServerServices server)
       throws IOException {
     this.descriptor = descriptor;
     this.server = server;
@@ -83,11 +87,20 @@ final class RegionForTest implements AutoCloseable {
     if (observer().indexed() != null) RegionIndexes.complete(observer().indexed());
   }
 
-  IndexObserver observer() {
+  public IndexObserver observer() {
     return region.getCoprocessorHost().findCoprocessor(IndexObserver.class);
   }
 
-  void reopen() throws IOException {
+  public IndexedRegion indexed() {
+    return observer().indexed();
+  }
+
+  /** The state of the region's server. */
+  public RegionServerState state() {
+    return observer().state();
+  }
+
+  public void reopen() throws IOException {
     region.close();
     wals.close();
     open();
@@ -115,7 +128,7 @@ final class RegionForTest implements AutoCloseable {
     open();
   }
 
-  void reopen(TableDescriptor changed) throws IOException {
+  public void reopen(TableDescriptor changed) throws IOException {
     descriptor = changed;
     reopen();
   }
@@ -158,7 +171,7 @@ final class RegionForTest implements AutoCloseable {
   }
 
   /** All versions and tombstones of the row. */
-  String raw(byte[] row) throws IOException {
+  public String raw(byte[] row) throws IOException {
     Scan scan = new Scan().withStartRow(row).withStopRow(row, true).setRaw(true).readAllVersions();
     StringBuilder out = new StringBuilder();
     try (RegionScanner scanner = region.getScanner(scan)) {
@@ -169,7 +182,7 @@ final class RegionForTest implements AutoCloseable {
     return out.toString();
   }
 
-  List<byte[]> entries() throws IOException {
+  public List<byte[]> entries() throws IOException {
     List<byte[]> keys = new ArrayList<>();
     for (List<Cell> row : scan(IndexedTable.FAMILY)) keys.add(CellUtil.cloneRow(row.get(0)));
     return keys;
@@ -181,13 +194,13 @@ final class RegionForTest implements AutoCloseable {
         .setEncodingValue(encoding.ordinal()).build();
   }
 
-  static Table.Index index(int id, String name, boolean skipsNull, Integer... columns) {
+  public static Table.Index index(int id, String name, boolean skipsNull, Integer... columns) {
     return Table.Index.newBuilder().setId(id).setName(name).addAllColumns(java.util.Arrays.asList(columns))
         .setFpr(0.001).setExpectedValues(1000).setSeed(id).setNullsValue(skipsNull ? 1 : 0).build();
   }
 
   /** Key `k` of all bytes; a, s in f, n in f, b in g. */
-  static Table.Schema.Builder schema() {
+  public static Table.Schema.Builder schema() {
     return Table.Schema.newBuilder().setId(1).setName("t").setVersion(1).setCells(true).setNextColumnId(6)
         .setNextIndexId(10)
         .addColumns(Table.Column.newBuilder().setId(1).setName("k").setType(Table.ColumnType.BYTES).setNotNull(true))
@@ -204,7 +217,7 @@ final class RegionForTest implements AutoCloseable {
         .setPriority(Coprocessor.PRIORITY_LOWEST).build();
   }
 
-  static TableDescriptor descriptor(Table.Schema schema, int versions) throws IOException {
+  public static TableDescriptor descriptor(Table.Schema schema, int versions) throws IOException {
     return TableDescriptorBuilder.newBuilder(TableName.valueOf("t"))
         .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(F).setMaxVersions(versions).build())
         .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(G).setMaxVersions(1).build())

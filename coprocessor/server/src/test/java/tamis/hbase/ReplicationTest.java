@@ -35,6 +35,11 @@ import org.apache.hadoop.hbase.wal.WALKey;
 import org.apache.hadoop.hbase.wal.WALKeyImpl;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import tamis.feed.FeedOptions;
+import tamis.index.Checker;
+import tamis.region.IndexedRegion;
+import tamis.region.IndexedTable;
+import tamis.server.TestServer;
 
 /** The part of an indexed table's log that HBase ships to another cluster, and its effect on an indexed table there. */
 class ReplicationTest {
@@ -147,7 +152,7 @@ class ReplicationTest {
     TestServer.start(new FeedOptions());
     try (RegionForTest source = new RegionForTest(source(), new byte[0], new byte[0]);
         RegionForTest target = new RegionForTest(target(), new byte[0], new byte[0])) {
-      IndexedRegion indexed = target.observer().indexed();
+      IndexedRegion indexed = target.indexed();
       TestServer.open(indexed);
       for (int i = 0; i < 40; ++i) {
         shipped = new ArrayList<>();

@@ -16,6 +16,8 @@ import org.apache.hadoop.hbase.security.access.AccessControlClient;
 import org.apache.hadoop.hbase.security.access.Permission;
 import org.apache.hadoop.hbase.util.Bytes;
 import tamis.pb.Cluster;
+import tamis.region.IndexedRegion;
+import tamis.region.IndexedTable;
 import tamis.shaded.protobuf.ByteString;
 import tamis.table.ByteWriter;
 import tamis.table.Codec;

@@ -14,6 +14,7 @@ import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.Test;
 import tamis.pb.Table;
+import tamis.region.IndexedTable;
 
 class SchemaGuardTest {
   private static Table.Schema schema(long version, boolean sparse) {

@@ -20,6 +20,9 @@ import org.apache.hadoop.hbase.client.Table;
 import org.apache.hadoop.hbase.ipc.CoprocessorRpcUtils;
 import org.apache.hadoop.hbase.ipc.HBaseRpcControllerImpl;
 import tamis.pb.Cluster;
+import tamis.region.IndexedRegion;
+import tamis.region.IndexedTable;
+import tamis.server.Endpoint;
 
 /** Our messages to the servers of a table of a real cluster, by a plain client. */
 final class ServerCalls {

@@ -10,7 +10,7 @@ import org.apache.hadoop.hbase.io.ByteBuffAllocator;
  * for others. Here it is overwritten at once, so that a cell that is looked at behind its scanner's end is no longer
  * itself.
  */
-final class SpoiltBuffers extends ByteBuffAllocator {
+public final class SpoiltBuffers extends ByteBuffAllocator {
   private static final int BUFFERS = 4096;
   private static final int BUFFER_BYTES = 66 << 10; // a block, and what comes with it
 
@@ -25,7 +25,7 @@ final class SpoiltBuffers extends ByteBuffAllocator {
   }
 
   /** For all regions of this process that have no server. */
-  static SpoiltBuffers use() {
+  public static SpoiltBuffers use() {
     try {
       Field field = Class.forName("org.apache.hadoop.hbase.regionserver.RegionServicesForStores")
           .getDeclaredField("ALLOCATOR_FOR_TEST");
@@ -40,7 +40,7 @@ final class SpoiltBuffers extends ByteBuffAllocator {
   }
 
   /** That somebody reads. */
-  int held() {
+  public int held() {
     return getUsedBufferCount() - getFreeBufferCount();
   }
 

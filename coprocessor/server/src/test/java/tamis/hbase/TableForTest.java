@@ -7,6 +7,7 @@ import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
 import org.apache.hadoop.hbase.client.TableDescriptor;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import tamis.pb.Table;
+import tamis.region.IndexedTable;
 
 /** The tables of RegionForTest's schema on a cluster, as `tamis table create` and `tamis table attach` make them. */
 final class TableForTest {

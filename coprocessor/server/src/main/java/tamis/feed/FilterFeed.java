@@ -1,0 +1,503 @@
+package tamis.feed;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongSupplier;
+import java.util.function.Supplier;
+import tamis.base.Fault;
+import tamis.pb.Cluster.Event;
+import tamis.pb.Cluster;
+
+/**
+ * The region server's end of routing: it tells coordinators what changed in the filters, grants them leases, and knows
+ * when a put may be acknowledged. tamis::FilterFeed tells how; here polls and puts wait on threads, since HBase has no
+ * other answers than those that a thread returns.
+ *
+ * Polls wait for news, puts for what coordinators have applied: who appends wakes no put, and a poll wakes puts only
+ * where it tells of something.
+ *
+ * Threads: safe. Lock order: an IndexFilter before the feed.
+ */
+public final class FilterFeed {
+  /** At most so many bytes of the bits of a column as they are, or null when the region does not have them. */
+  public interface Projections {
+    Cluster.Projection project(Cluster.ColumnId column, long maxBytes);
+  }
+
+  private static final class KeptEvent {
+    final Event event;
+    final int tableId; // 0: of a region that was not open
+    final int bytes;
+
+    KeptEvent(Event event, int tableId) {
+      this.event = event;
+      this.tableId = tableId;
+      bytes = event.getSerializedSize();
+    }
+  }
+
+  private static final class Coordinator {
+    long acked;
+    long leaseUntil;
+    long heardAt;
+    boolean leased;
+    // The oldest answer that is not applied yet: its last number and when it was sent.
+    long sentTo;
+    long sentAt;
+    boolean parked;
+    long polls; // a later one ends the one before it
+    Set<Integer> tables; // that it is told of; null: all
+    long tablesSince;    // who has not applied this number was told of others
+  }
+
+  /** The open regions and, per index, completeness, layers and range as of the last event. */
+  private static final class OpenRegion {
+    final Event opened;
+    final Map<Integer, Event> complete = new TreeMap<>();
+
+    OpenRegion(Event opened) {
+      this.opened = opened;
+    }
+  }
+
+  private final String server;
+  private final long startCode;
+  private final FeedOptions options;
+  private final LongSupplier clock;
+  private final Projections projections;
+
+  private long last; // number of the last event
+  private long urgentUntil; // number of the last one that somebody may wait for
+  private final ArrayDeque<KeptEvent> events = new ArrayDeque<>(); // the last ones, ending with `last`
+  private long eventBytes;
+  private final Map<Long, OpenRegion> regions = new TreeMap<>();
+  private final Map<Integer, Event> tables = new TreeMap<>();
+  private final Map<Long, Coordinator> coordinators = new HashMap<>();
+  private int parked;
+  private int waiting;
+  private final ReentrantLock lock = new ReentrantLock(); // of all of that
+  private final Condition news = lock.newCondition();     // for parked polls
+  private final Condition applied = lock.newCondition();  // for puts
+
+  public FilterFeed(String server, long startCode, FeedOptions options, LongSupplier clock, Projections projections) {
+    this.server = server;
+    this.startCode = startCode;
+    this.options = options;
+    this.clock = clock;
+    this.projections = projections;
+  }
+
+  long startCode() {
+    return startCode;
+  }
+
+  // ---- Events
+
+  /**
+   * Appends an event and returns its number, which is set here. It goes out at once: the poll's way is a put's log sync
+   * long.
+   */
+  public long append(Event.Builder builder) {
+    return append(builder, true);
+  }
+
+  /** Not urgent: nobody will wait for it, and parked polls sleep on. */
+  public long append(Event.Builder builder, boolean urgent) {
+    return locked(() -> appendLocked(builder, urgent));
+  }
+
+  private <T> T locked(Supplier<T> work) {
+    lock.lock();
+    try {
+      return work.get();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private long appendLocked(Event.Builder builder, boolean urgent) {
+    // All of it or nothing, where memory runs out: numbers follow from how many events there are.
+    Fault.allocate();
+    Event event = builder.setSequence(last + 1).build();
+    KeptEvent kept = new KeptEvent(event, tableOf(event));
+    events.add(kept);
+    boolean remembered = false;
+    try {
+      Fault.allocate();
+      remember(event);
+      remembered = true;
+    } finally {
+      if (!remembered) events.removeLast();
+    }
+    ++last;
+    eventBytes += kept.bytes;
+    Fault.allocate();
+    forgetEvents(clock.getAsLong());
+    // No reply shall have to be cut by what waited.
+    if (urgent || eventBytes > options.replyBytes / 2) {
+      urgentUntil = last;
+      news.signalAll();
+    }
+    return last;
+  }
+
+  /** A schema has changed, or the table was dropped (version 0): appends that unless it was told. */
+  public void tellTable(int tableId, long schemaVersion) {
+    lock.lock();
+    try {
+      Event told = tables.get(tableId);
+      long toldVersion = told == null ? 0 : told.getSchemaVersion();
+      if (schemaVersion == toldVersion || (schemaVersion != 0 && schemaVersion < toldVersion)) return;
+      append(Event.newBuilder().setKind(Event.Kind.TABLE_CHANGED).setTableId(tableId).setSchemaVersion(schemaVersion));
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  public long last() {
+    return locked(() -> last);
+  }
+
+  public long eventBytes() {
+    return locked(() -> eventBytes);
+  }
+
+  /** Drops what all who listen have applied, and what is too much. */
+  private void forgetEvents(long now) {
+    long applied = last;
+    for (Coordinator coordinator : coordinators.values()) {
+      boolean listens = hasLease(coordinator, now) || coordinator.parked
+          || now - coordinator.heardAt < options.silenceNs;
+      if (listens) applied = Math.min(applied, coordinator.acked);
+    }
+    while (!events.isEmpty() && (events.peek().event.getSequence() <= applied || events.size() > options.maxEvents
+        || eventBytes > options.maxEventBytes)) {
+      eventBytes -= events.poll().bytes;
+    }
+  }
+
+  private int tableOf(Event event) {
+    if (event.getKind() == Event.Kind.TABLE_CHANGED || event.getKind() == Event.Kind.REGION_OPENED) {
+      return event.getTableId();
+    }
+    OpenRegion region = regions.get(event.getRegionId());
+    return region == null ? 0 : region.opened.getTableId();
+  }
+
+  private void remember(Event event) {
+    switch (event.getKind()) {
+      case TABLE_CHANGED:
+        if (event.getSchemaVersion() == 0) {
+          tables.remove(event.getTableId());
+        } else {
+          tables.put(event.getTableId(), event);
+        }
+        return;
+      case REGION_OPENED:
+        regions.put(event.getRegionId(), new OpenRegion(event));
+        return;
+      case REGION_CLOSED:
+        regions.remove(event.getRegionId());
+        return;
+      default:
+        break;
+    }
+    OpenRegion region = regions.get(event.getRegionId());
+    if (region == null) return;
+    switch (event.getKind()) {
+      case INDEX_COMPLETE:
+        region.complete.put(event.getIndexId(), event);
+        break;
+      case INDEX_DROPPED:
+        region.complete.remove(event.getIndexId());
+        break;
+      case LAYER_ADDED:
+        region.complete.computeIfPresent(event.getIndexId(),
+            (id, complete) -> complete.toBuilder().setLayers(event.getLayers()).build());
+        break;
+      case RANGE_WIDENED:
+        region.complete.computeIfPresent(event.getIndexId(), (id, complete) -> complete.toBuilder()
+            .setMin(event.getMin()).setMax(event.getMax()).setHasRange(true).build());
+        break;
+      default:
+        break;
+    }
+  }
+
+  // ---- Polls
+
+  public Cluster.PollReply poll(Cluster.PollRequest request, LongSupplier verifiedUntil) throws InterruptedException {
+    return poll(request, verifiedUntil, null);
+  }
+
+  /**
+   * Holds the poll while there are no news, at most for the time that it allows, and at most as many polls as the
+   * server bears. A coordinator that may know of some tables only (null: of all) receives events of those; when that
+   * set changes it begins anew, so that it keeps no state of a table whose events it no longer receives.
+   */
+  public Cluster.PollReply poll(Cluster.PollRequest request, LongSupplier verifiedUntil, Set<Integer> tables)
+      throws InterruptedException {
+    boolean crowdedOut = false;
+    lock.lock();
+    try {
+      long now = clock.getAsLong();
+      if (hear(request, now, tables) && waiting > 0) applied.signalAll();
+      forgetEvents(now);
+      // News that are not urgent travel with urgent ones: an answer of their own would have the next put wait for one
+      // more poll. They never exceed a reply.
+      boolean answerNow = !isServedByEvents(request) || request.getApplied() < urgentUntil
+          || request.getWantedCount() > 0 || request.getWaitNs() <= 0;
+      if (!answerNow && parked >= options.maxParked) crowdedOut = true;
+      if (!answerNow && !crowdedOut) park(request, now);
+    } finally {
+      lock.unlock();
+    }
+    // Bits first, events after: every projection is as of a number that the events reach, unless more have come
+    // meanwhile than fit.
+    List<Cluster.Projection> bits = new ArrayList<>();
+    if (request.getWantedCount() > 0 && locked(() -> isServedByEvents(request) && endOfReply(request) == last)) {
+      long left = options.projectionBytes;
+      for (Cluster.ColumnId column : request.getWantedList()) {
+        if (!mayKnow(column.getRegionId(), tables)) continue;
+        Cluster.Projection projection = projections.project(column, left);
+        if (projection == null) continue;
+        bits.add(projection);
+        long bytes = 0;
+        for (tamis.shaded.protobuf.ByteString layer : projection.getLayersList()) bytes += layer.size();
+        if (bytes + 8 > left) break;
+        left -= bytes;
+      }
+    }
+    Cluster.PollReply.Builder reply = Cluster.PollReply.newBuilder().setStartCode(startCode).setServer(server);
+    if (crowdedOut) reply.setNextPollNs(options.nextPollNs);
+    long sureUntil = verifiedUntil.getAsLong();
+    lock.lock();
+    try {
+      fillEvents(request, reply, tables);
+      // A reply that was cut grants nothing: puts that wait for later events may have been acknowledged without it.
+      if (reply.getTo() == last || Fault.LEASE_FOR_CUT_REPLY.isOn()) grantLease(request, sureUntil, reply);
+    } finally {
+      lock.unlock();
+    }
+    for (Cluster.Projection projection : bits) {
+      if (projection.getAsOf() <= reply.getTo()) reply.addProjections(projection);
+    }
+    return reply.build();
+  }
+
+  private void park(Cluster.PollRequest request, long now) throws InterruptedException {
+    Coordinator coordinator = coordinators.get(request.getCoordinator());
+    if (coordinator == null) return;
+    long mine = ++coordinator.polls;
+    if (coordinator.parked) news.signalAll(); // the one before this
+    long until = now + Math.min(request.getWaitNs(), options.maxParkedNs);
+    ++parked;
+    coordinator.parked = true;
+    try {
+      while (request.getApplied() >= urgentUntil && coordinator.polls == mine) {
+        long left = until - clock.getAsLong();
+        if (left <= 0) break;
+        waitNs(news, left);
+      }
+    } finally {
+      --parked;
+      if (coordinator.polls == mine) coordinator.parked = false;
+    }
+  }
+
+  /** Not longer than a second: the clock may be a test's. */
+  private static void waitNs(Condition condition, long left) throws InterruptedException {
+    condition.awaitNanos(Math.min(left, 1_000_000_000));
+  }
+
+  private boolean mayKnow(long regionId, Set<Integer> tables) {
+    return locked(() -> {
+      OpenRegion region = regions.get(regionId);
+      return tables == null || (region != null && tables.contains(region.opened.getTableId()));
+    });
+  }
+
+  /** Whether puts that wait for it may go on. */
+  private boolean hear(Cluster.PollRequest request, long now, Set<Integer> tables) {
+    Coordinator coordinator = coordinators.get(request.getCoordinator());
+    if (coordinator == null) {
+      if (coordinators.size() >= options.maxListeners) {
+        for (Iterator<Coordinator> it = coordinators.values().iterator(); it.hasNext();) {
+          Coordinator other = it.next();
+          if (!hasLease(other, now) && !other.parked && now - other.heardAt >= options.leaseNs) it.remove();
+        }
+        if (coordinators.size() >= options.maxListeners) return false;
+      }
+      coordinator = new Coordinator();
+      coordinators.put(request.getCoordinator(), coordinator);
+    }
+    if (!java.util.Objects.equals(coordinator.tables, tables)) {
+      // A number of its own, by something that everybody has heard already.
+      if (!this.tables.isEmpty()) append(this.tables.values().iterator().next().toBuilder());
+      coordinator.tablesSince = last;
+      coordinator.tables = tables;
+    }
+    coordinator.heardAt = now;
+    if (request.getStartCode() != startCode) return false;
+    long before = coordinator.acked;
+    coordinator.acked = Math.max(coordinator.acked, Math.min(request.getApplied(), last));
+    if (coordinator.acked >= coordinator.sentTo) coordinator.sentTo = 0;
+    return coordinator.acked > before;
+  }
+
+  private long before() {
+    return last - events.size();
+  }
+
+  private boolean isServedByEvents(Cluster.PollRequest request) {
+    Coordinator coordinator = coordinators.get(request.getCoordinator());
+    long since = coordinator == null ? 0 : coordinator.tablesSince;
+    return request.getStartCode() == startCode && request.getApplied() >= Math.max(before(), since)
+        && request.getApplied() <= last;
+  }
+
+  /** Number of the last event that fits in the reply. */
+  private long endOfReply(Cluster.PollRequest request) {
+    long number = before();
+    long end = request.getApplied();
+    long bytes = 0;
+    for (KeptEvent kept : events) {
+      if (++number <= request.getApplied()) continue;
+      if (end > request.getApplied() && bytes + kept.bytes > options.replyBytes) break;
+      bytes += kept.bytes;
+      end = number;
+    }
+    return end;
+  }
+
+  private void fillEvents(Cluster.PollRequest request, Cluster.PollReply.Builder reply, Set<Integer> tables) {
+    reply.setFull(!isServedByEvents(request));
+    if (!reply.getFull()) {
+      long end = endOfReply(request);
+      for (KeptEvent kept : events) {
+        long number = kept.event.getSequence();
+        boolean known = tables == null || tables.contains(kept.tableId);
+        if (known && number > request.getApplied() && number <= end) reply.addEvents(kept.event);
+      }
+      reply.setFrom(request.getApplied()).setTo(end);
+      return;
+    }
+    reply.setFrom(last).setTo(last);
+    this.tables.forEach((id, event) -> {
+      if (tables == null || tables.contains(id)) reply.addEvents(event);
+    });
+    for (OpenRegion region : regions.values()) {
+      if (tables != null && !tables.contains(region.opened.getTableId())) continue;
+      reply.addEvents(region.opened);
+      reply.addAllEvents(region.complete.values());
+    }
+  }
+
+  // ---- Leases
+
+  private static boolean hasLease(Coordinator coordinator, long now) {
+    return coordinator.leased && coordinator.leaseUntil - now > 0;
+  }
+
+  private void grantLease(Cluster.PollRequest request, long sureUntil, Cluster.PollReply.Builder reply) {
+    long now = clock.getAsLong();
+    Coordinator coordinator = coordinators.get(request.getCoordinator());
+    if (coordinator == null) return;
+    int leased = 0;
+    for (Coordinator other : coordinators.values()) leased += hasLease(other, now) ? 1 : 0;
+    if (!hasLease(coordinator, now) && leased >= options.maxCoordinators) return;
+    if (coordinator.sentTo != 0 && now - coordinator.sentAt > options.leaseNs) return; // lags
+    if (coordinator.sentTo == 0 && last > coordinator.acked) {
+      coordinator.sentTo = last;
+      coordinator.sentAt = now;
+    }
+    long lease = Math.min(options.leaseNs, sureUntil - now);
+    if (lease <= 0) return;
+    long until = now + lease + options.leaseMarginNs;
+    if (!coordinator.leased || until - coordinator.leaseUntil > 0) coordinator.leaseUntil = until;
+    coordinator.leased = true;
+    reply.setLeaseNs(lease);
+  }
+
+  private long floor(long now) {
+    long floor = last;
+    for (Coordinator coordinator : coordinators.values()) {
+      if (hasLease(coordinator, now)) floor = Math.min(floor, coordinator.acked);
+    }
+    return floor;
+  }
+
+  /** The number up to which no live lease holds anything back. */
+  public long acknowledgedFloor() {
+    return locked(() -> floor(clock.getAsLong()));
+  }
+
+  /** True while so many puts wait that a further one should be refused before it does anything. */
+  public boolean isCrowded() {
+    return locked(() -> waiting >= options.maxWaiting);
+  }
+
+  /** True once every coordinator with a live lease has applied the event; false: not before the deadline. */
+  public boolean waitAcknowledged(long sequence, long deadline) throws InterruptedException {
+    lock.lock();
+    ++waiting;
+    try {
+      while (true) {
+        long now = clock.getAsLong();
+        if (sequence <= floor(now) || Fault.NO_WAIT.isOn()) return true;
+        if (now - deadline >= 0) return false;
+        long next = deadline;
+        for (Coordinator coordinator : coordinators.values()) {
+          if (hasLease(coordinator, now) && coordinator.leaseUntil - next < 0) next = coordinator.leaseUntil;
+        }
+        waitNs(applied, Math.max(1, next - now));
+      }
+    } finally {
+      --waiting;
+      lock.unlock();
+    }
+  }
+
+  /**
+   * As of now. A caller that knows a coordinator's number can poll in its name, and acknowledge events that the
+   * coordinator does not know: numbers are shown only where every user has all rights.
+   */
+  public void describe(Cluster.StatusReply.Builder status, boolean withNumbers) {
+    lock.lock();
+    try {
+      describeLocked(status, withNumbers, clock.getAsLong());
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void describeLocked(Cluster.StatusReply.Builder status, boolean withNumbers, long now) {
+    forgetEvents(now);
+    status.setStartCode(startCode).setServer(server).setFeedEvents(events.size()).setFeedBytes(eventBytes);
+    coordinators.forEach((number, coordinator) -> {
+      boolean silent = !hasLease(coordinator, now) && now - coordinator.heardAt >= options.silenceNs;
+      if (silent) return;
+      status.addCoordinators(Cluster.CoordinatorStatus.newBuilder().setCoordinator(withNumbers ? number : 0)
+          .setEventsBehind(last - coordinator.acked)
+          .setLeaseLeftNs(hasLease(coordinator, now) ? coordinator.leaseUntil - now : 0));
+    });
+  }
+
+  public int waiting() {
+    return locked(() -> waiting);
+  }
+
+  /** For tests and metrics. */
+  public Set<Long> openRegions() {
+    return locked(() -> new HashSet<>(regions.keySet()));
+  }
+}

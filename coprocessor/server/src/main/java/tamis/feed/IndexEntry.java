@@ -1,0 +1,38 @@
+package tamis.feed;
+
+import tamis.filter.Hash;
+import tamis.table.Schema;
+
+/** The entry of a row in one index. A value. */
+public final class IndexEntry {
+  public final Schema.Index index;
+  public final byte[] key;
+  final byte[][] prefixes; // of the encoded values, each leading one
+  public final long timestamp;
+  /** The row's until somebody writes; else it may come to be nobody's, or shows only then. */
+  public final boolean certain;
+
+  private long[] hashes;
+
+  public IndexEntry(Schema.Index index, byte[] key, byte[][] prefixes, long timestamp, boolean certain) {
+    this.index = index;
+    this.key = key;
+    this.prefixes = prefixes;
+    this.timestamp = timestamp;
+    this.certain = certain;
+  }
+
+  /** The hashes that a filter counts. */
+  public long[] hashes() {
+    if (hashes == null) {
+      hashes = new long[prefixes.length];
+      for (int i = 0; i < hashes.length; ++i) hashes[i] = Hash.of(prefixes[i], index.seed);
+    }
+    return hashes;
+  }
+
+  /** The first encoded value, for the range. */
+  public byte[] first() {
+    return prefixes[0];
+  }
+}

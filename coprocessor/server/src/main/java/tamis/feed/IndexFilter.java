@@ -1,0 +1,588 @@
+package tamis.feed;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.BooleanSupplier;
+import java.util.function.Predicate;
+import tamis.base.Fault;
+import tamis.filter.BitLayers;
+import tamis.filter.Hash;
+import tamis.filter.LayeredFilter;
+import tamis.filter.ScalableSplitCountingBloomFilter;
+import tamis.filter.SplitGeometry;
+import tamis.pb.Cluster.Event;
+import tamis.pb.Cluster;
+import tamis.shaded.protobuf.ByteString;
+import tamis.table.ByteWriter;
+import tamis.table.Key;
+import tamis.table.Schema;
+
+/**
+ * The values of one index in one opening of a region: the counters, which of their flips coordinators have not
+ * acknowledged yet, and the smallest and largest value; described at tamis::IndexFilter. At most two generations of
+ * counters: the published one, whose flips are sent, and one that is being built beside it. Where memory is short a
+ * generation is bits alone.
+ *
+ * Threads: safe. Lock order: before the feed.
+ */
+public final class IndexFilter {
+  private static final long LEAST_CAPACITY = 64;
+  private static final long IGNORED_AN_ENTRY = 4;
+  private static final long IGNORED_AN_ENTRY_OF_BITS = 1;
+  private static final int WORN_LAYERS = 3;
+  private static final long OUTGROWN_TIMES = 4; // less would be counted too often, more would leave it too empty
+  private static final LayeredFilter.OnFlip UNTOLD = (layer, position, set) -> { };
+
+  /** Smallest and largest first value, inclusive. */
+  private static final class Range {
+    final byte[] min;
+    final byte[] max;
+
+    Range(byte[] min, byte[] max) {
+      this.min = min;
+      this.max = max;
+    }
+
+    boolean covers(byte[] value) {
+      return Key.compare(min, value) <= 0 && Key.compare(value, max) <= 0;
+    }
+  }
+
+  private static final class Generation {
+    final long number;
+    final LayeredFilter filter;
+    Range range;
+    boolean counted; // from entries that stand: what it lacks is not on its way
+    long added;
+    long entries; // added, and not removed again
+    long forgotten; // removals
+
+    Generation(long number, LayeredFilter filter) {
+      this.number = number;
+      this.filter = filter;
+    }
+
+    public boolean mayContain(IndexEntry entry) {
+      if (range == null || !range.covers(entry.first())) return false;
+      for (long hash : entry.hashes()) {
+        if (filter.findLayer(hash) < 0) return false;
+      }
+      return true;
+    }
+
+    boolean widen(byte[] first) {
+      if (range != null && range.covers(first)) return false;
+      range = range == null ? new Range(first, first)
+          : Key.compare(first, range.min) < 0 ? new Range(first, range.max) : new Range(range.min, first);
+      return true;
+    }
+  }
+
+  private static final class Pending {
+    final long sequence;
+    final long bit;
+
+    Pending(long sequence, long bit) {
+      this.sequence = sequence;
+      this.bit = bit;
+    }
+  }
+
+  private static final class Widening {
+    final long sequence;
+    final Range range;
+
+    Widening(long sequence, Range range) {
+      this.sequence = sequence;
+      this.range = range;
+    }
+  }
+
+  private final FilterFeed feed;
+  private final Schema.Index index;
+  private final long regionId;
+  private final long epoch;
+
+  private Generation current; // published
+  private Generation next;    // being built
+  private final HeldRemovals heldRemovals = new HeldRemovals(); // of `next`
+  private SplitGeometry outgrown; // of the next generation, since one was too small; null: none was
+  private long generations;
+  private boolean retired;
+  private boolean missing; // a generation was to be published, and none is: no room, or counting it failed
+  // Set bits that are told but not acknowledged: bit -> number of the event.
+  private final Map<Long, Long> pending = new HashMap<>();
+  private final ArrayDeque<Pending> pendingOrder = new ArrayDeque<>();
+  private Range acknowledgedRange;
+  private final ArrayDeque<Widening> widenings = new ArrayDeque<>();
+  private boolean spoilt; // bits of the published generation may be set that coordinators are never told of
+  private long replaced; // number of the publication that replaced an older one, or of the drop
+
+  public IndexFilter(FilterFeed feed, Schema.Index index, long regionId, long epoch) {
+    this.feed = feed;
+    this.index = index;
+    this.regionId = regionId;
+    this.epoch = epoch;
+  }
+
+  private Event.Builder event(Event.Kind kind, Generation generation) {
+    return Event.newBuilder().setKind(kind).setRegionId(regionId).setEpoch(epoch).setIndexId(index.id)
+        .setGeneration(generation.number);
+  }
+
+  // ---- Entries
+
+  /**
+   * Before the entries are committed. Where it throws they must not be; what was counted of them stays, which excludes
+   * nothing.
+   */
+  public synchronized void add(Collection<IndexEntry> entries) {
+    dropSpoilt();
+    if (next != null) addToNext(entries);
+    if (current == null) return;
+    boolean done = false;
+    try {
+      addTo(current, entries, true);
+      done = true;
+    } finally {
+      if (!done) spoilt = !Fault.SPOILT_FILTER_KEPT.isOn();
+    }
+  }
+
+  /**
+   * Memory ran out between setting a bit and telling of it. A later write of the same value sets no bit and would wait
+   * for nothing, so coordinators are told to forget the whole filter, before anything else; it is counted anew.
+   */
+  private void dropSpoilt() {
+    if (!spoilt) return;
+    drop();
+    missing = true;
+    spoilt = false;
+  }
+
+  /** After the commit. */
+  public synchronized void remove(Collection<IndexEntry> entries) {
+    if (current != null) removeFrom(current, entries, true);
+    if (next == null) return;
+    if (Fault.REMOVALS_NOT_HELD.isOn()) {
+      removeFrom(next, entries, false);
+      return;
+    }
+    for (IndexEntry entry : entries) {
+      switch (heldRemovals.remove(entry.hashes())) {
+        case NOW:
+          --next.entries;
+          erase(next, entry.hashes(), UNTOLD);
+          break;
+        case FORGOTTEN:
+          --next.entries;
+          ++next.forgotten;
+          break;
+        default:
+      }
+    }
+  }
+
+  /**
+   * An entry that cancels a held removal is not counted. Its range is widened: the scan may not have reached the entry
+   * that stays. Where memory runs out in between, too much is counted, never too little.
+   */
+  private void addToNext(Collection<IndexEntry> entries) {
+    List<IndexEntry> counted = new ArrayList<>(entries.size());
+    for (IndexEntry entry : entries) {
+      if (!Fault.REMOVALS_NOT_PAIRED.isOn() && heldRemovals.cancel(entry.hashes())) {
+        next.widen(entry.first());
+      } else {
+        counted.add(entry);
+      }
+    }
+    addTo(next, counted, false);
+    if (Fault.REMOVALS_NOT_PAIRED.isOn()) return;
+    for (IndexEntry entry : counted) heldRemovals.added(entry.hashes());
+  }
+
+  private void addTo(Generation generation, Collection<IndexEntry> entries, boolean tell) {
+    LayeredFilter filter = generation.filter;
+    List<Long> flips = new ArrayList<>();
+    boolean widened = false;
+    int layersBefore = filter.layers();
+    for (IndexEntry entry : entries) {
+      generation.added += entry.hashes().length;
+      ++generation.entries;
+      for (long hash : entry.hashes()) {
+        filter.insert(hash, (layer, position, set) -> {
+          Fault.allocate();
+          if (tell) flips.add(flip(layer, position, set));
+        });
+      }
+      widened |= generation.widen(entry.first());
+    }
+    if (!tell) return;
+    if (filter.layers() != layersBefore) {
+      feed.append(event(Event.Kind.LAYER_ADDED, generation).setLayers(filter.layers()));
+    }
+    if (!flips.isEmpty()) {
+      long sequence = feed.append(event(Event.Kind.FLIPS, generation).addAllFlips(flips));
+      for (long flip : flips) {
+        Fault.allocate();
+        pending.put(flip / 2, sequence);
+        pendingOrder.add(new Pending(sequence, flip / 2));
+      }
+    }
+    if (widened) {
+      long sequence = feed.append(event(Event.Kind.RANGE_WIDENED, generation).setHasRange(true)
+          .setMin(ByteString.copyFrom(generation.range.min)).setMax(ByteString.copyFrom(generation.range.max)));
+      widenings.add(new Widening(sequence, generation.range));
+    }
+  }
+
+  private void removeFrom(Generation generation, Collection<IndexEntry> entries, boolean tell) {
+    List<Long> flips = new ArrayList<>();
+    for (IndexEntry entry : entries) {
+      --generation.entries;
+      erase(generation, entry.hashes(), (layer, position, set) -> {
+        Fault.allocate();
+        flips.add(flip(layer, position, set));
+      });
+    }
+    if (tell && !flips.isEmpty()) feed.append(event(Event.Kind.FLIPS, generation).addAllFlips(flips), false);
+  }
+
+  private static void erase(Generation generation, long[] hashes, LayeredFilter.OnFlip note) {
+    for (long hash : hashes) {
+      generation.filter.erase(hash, note);
+      if (Fault.BITS_CLEARED.isOn() && generation.filter.bitsOnly()) ((BitLayers) generation.filter).clear(hash, note);
+    }
+  }
+
+  private static long flip(int layer, long position, boolean set) {
+    return (((long) layer << 32) + position) * 2 + (set ? 1 : 0);
+  }
+
+  /**
+   * The number of the event that coordinators must have applied before a row with these entries may be acknowledged,
+   * whoever made the flips; 0: none.
+   */
+  public synchronized long waitFor(Collection<IndexEntry> entries) {
+    dropSpoilt();
+    Fault.allocate();
+    forgetAcknowledged();
+    long sequence = Fault.PUBLICATION_NOT_WAITED_FOR.isOn() ? 0 : replaced;
+    if (current == null) return sequence; // dropped behind our add, say: some exclude by what we did not get to tell
+    SplitGeometry geometry = current.filter.geometry();
+    for (IndexEntry entry : entries) {
+      for (long hash : entry.hashes()) {
+        if (pending.isEmpty()) break;
+        int layer = current.filter.findLayer(hash);
+        if (layer < 0) continue; // a removal of the same row runs after us: nothing to find
+        for (int slice = 0; slice < geometry.slices; ++slice) {
+          Long told = pending.get(((long) layer << 32) + geometry.position(hash, slice));
+          if (told != null) sequence = Math.max(sequence, told);
+        }
+      }
+      sequence = Math.max(sequence, widenedAt(entry.first()));
+    }
+    return sequence;
+  }
+
+  private long widenedAt(byte[] first) {
+    if (acknowledgedRange != null && acknowledgedRange.covers(first)) return 0;
+    for (Widening widening : widenings) {
+      if (widening.range.covers(first)) return widening.sequence;
+    }
+    return 0;
+  }
+
+  private void forgetAcknowledged() {
+    long floor = feed.acknowledgedFloor();
+    while (!pendingOrder.isEmpty() && pendingOrder.peek().sequence <= floor) {
+      Pending oldest = pendingOrder.poll();
+      pending.remove(oldest.bit, oldest.sequence);
+    }
+    while (!widenings.isEmpty() && widenings.peek().sequence <= floor) acknowledgedRange = widenings.poll().range;
+    if (replaced <= floor) replaced = 0;
+  }
+
+  // ---- Generations
+
+  /**
+   * REQUIRES: no writer is between its add and its commit. From here on both generations are fed. False: it may not
+   * begin, which is asked with the filter locked, so that nothing of what is dropped begins behind that; or there is no
+   * room.
+   */
+  public synchronized boolean beginGeneration(BooleanSupplier allowed, FilterRoom room) {
+    if (!allowed.getAsBoolean()) return false;
+    SplitGeometry geometry = nextGeometry();
+    boolean counters = room.hasForCounters(ScalableSplitCountingBloomFilter.layerBytes(geometry), isOfBits());
+    long bitsBytes = BitLayers.layerBytes(geometry);
+    boolean saves = current != null && bitsBytes <= current.filter.sizeBytes();
+    missing = current == null;
+    if (!counters && !saves && !room.hasForBits(bitsBytes)) return false;
+    next = new Generation(++generations,
+        counters ? new ScalableSplitCountingBloomFilter(geometry, index.seed) : new BitLayers(geometry));
+    heldRemovals.clear();
+    return true;
+  }
+
+  private SplitGeometry nextGeometry() {
+    if (outgrown != null) return outgrown;
+    return current == null ? SplitGeometry.of(index.fpr, index.expectedValues) : geometryFor(distinct(current));
+  }
+
+  /**
+   * Counts entries that stood before beginGeneration. False: they are too many for the generation, which is given up;
+   * the next one is larger. The number of values of an index is not known before, and each layer is probed for each
+   * entry.
+   */
+  public synchronized boolean countExisting(Collection<IndexEntry> entries) {
+    if (next == null) return true;
+    next.counted = true;
+    addTo(next, entries, false);
+    return next.filter.layers() < WORN_LAYERS || !outgrow();
+  }
+
+  /** True if the generation that is being counted is larger than the published one, and than the room for it. */
+  public synchronized boolean isTooLarge(FilterRoom room) {
+    if (next == null || (current != null && next.filter.sizeBytes() <= current.filter.sizeBytes())) return false;
+    long bytes = next.filter.sizeBytes();
+    return next.filter.bitsOnly() ? !room.hasForBits(bytes) : !room.hasForCounters(bytes, false);
+  }
+
+  /** Gives up the generation that is being counted; the next one is larger. False where none is. */
+  public synchronized boolean outgrow() {
+    if (next == null) return false;
+    SplitGeometry geometry = next.filter.geometry();
+    SplitGeometry larger = geometryFor(OUTGROWN_TIMES * geometry.capacity());
+    if (larger.slicePositions <= geometry.slicePositions) return false;
+    abandonGeneration();
+    outgrown = larger;
+    return true;
+  }
+
+  synchronized int heldRemovals() {
+    return heldRemovals.size();
+  }
+
+  public synchronized void publish() {
+    if (next == null || retired) return;
+    heldRemovals.drain(hashes -> {
+      --next.entries;
+      erase(next, hashes, UNTOLD);
+    });
+    SplitGeometry geometry = next.filter.geometry();
+    Event.Builder event = event(Event.Kind.INDEX_COMPLETE, next).setLayers(next.filter.layers())
+        .setGeometry(Cluster.Geometry.newBuilder().setSlices(geometry.slices)
+            .setSlicePositions((int) geometry.slicePositions));
+    if (next.range != null) {
+      event.setHasRange(true).setMin(ByteString.copyFrom(next.range.min)).setMax(ByteString.copyFrom(next.range.max));
+    }
+    // Behind this nothing takes memory: what is published is told.
+    long sequence = feed.append(event);
+    if (current != null) replaced = sequence;
+    current = next;
+    next = null;
+    missing = false;
+    spoilt = false;
+    outgrown = null;
+    pending.clear();
+    pendingOrder.clear();
+    widenings.clear();
+    acknowledgedRange = current.range; // who has not applied the publication does not exclude by it
+  }
+
+  /**
+   * The filter for a region that is made of this one and opens: the published generation becomes its next one. Null:
+   * none is published. REQUIRES: nothing is added here any more, and nothing there yet.
+   */
+  public synchronized IndexFilter inheritedBy(FilterFeed feed, Schema.Index index, long regionId, long epoch) {
+    if (current == null) return null;
+    IndexFilter heir = new IndexFilter(feed, index, regionId, epoch);
+    heir.next = new Generation(++heir.generations, current.filter.copy());
+    heir.next.range = current.range;
+    heir.next.added = current.added;
+    heir.next.entries = current.entries;
+    return heir;
+  }
+
+  public synchronized void abandonGeneration() {
+    next = null;
+    heldRemovals.clear();
+  }
+
+  /** The region closes: nothing is published any more. */
+  public synchronized void retire() {
+    retired = true;
+  }
+
+  /**
+   * Coordinators forget it, and nothing is counted before the next generation. The number of the event behind which
+   * nobody excludes by it, whoever dropped it, or 0.
+   */
+  public synchronized long drop() {
+    next = null;
+    heldRemovals.clear();
+    missing = false;
+    if (current == null) return replaced;
+    long sequence = feed.append(event(Event.Kind.INDEX_DROPPED, current));
+    current = null;
+    pending.clear();
+    pendingOrder.clear();
+    widenings.clear();
+    replaced = Fault.DROP_NOT_WAITED_FOR.isOn() ? 0 : sequence;
+    return sequence;
+  }
+
+  /**
+   * There is no room for it; as after a drop, but it is missed, and begins again only where there is room for all of
+   * it.
+   */
+  public synchronized void giveUp() {
+    if (current == null) return;
+    outgrown = geometryFor(distinct(current));
+    drop();
+    missing = true;
+  }
+
+  /** Bytes of the published generation. */
+  public synchronized long publishedBytes() {
+    return current == null ? 0 : current.filter.sizeBytes();
+  }
+
+  /**
+   * The published generation is to be replaced by one counted anew; or it is missing, and there is room. A counter that
+   * was full stays at its height, which costs nothing while rows with its value are left: so counting waits for several
+   * times as many removals that were ignored as there are entries, since it reads what was removed in memory, too; and
+   * for `ignored` at the least. In bits alone each one may have left its value.
+   */
+  public synchronized boolean wantsRebuild(long ignored, FilterRoom room) {
+    if (next != null || retired) return false;
+    if (current == null) return missing && room.hasForBits(BitLayers.layerBytes(nextGeometry()));
+    LayeredFilter filter = current.filter;
+    long anEntry = filter.bitsOnly() ? IGNORED_AN_ENTRY_OF_BITS : IGNORED_AN_ENTRY;
+    long stayed = filter.ignoredErases() + current.forgotten;
+    if (stayed >= Math.max(ignored, anEntry * current.entries) || wantsOtherForm(room)) return true;
+    boolean small = filter.layers() >= WORN_LAYERS;
+    boolean large = filter.layers() == 1 && filter.fill(0) < 0.25
+        && (current.counted || current.added >= filter.geometry().capacity());
+    // Never one that would be like this one.
+    return (small || large) && !geometryFor(distinct(current)).equals(filter.geometry());
+  }
+
+  private boolean wantsOtherForm(FilterRoom room) {
+    boolean bits = current.filter.bitsOnly();
+    // Nearly always this says all.
+    if (room.hasForCounters(current.filter.sizeBytes(), bits) != bits) return false;
+    return room.hasForCounters(ScalableSplitCountingBloomFilter.layerBytes(nextGeometry()), bits) == bits;
+  }
+
+  /** Distinct hashes, by how full the layers are. */
+  private static long distinct(Generation generation) {
+    double positions = generation.filter.geometry().slicePositions;
+    if (positions < 2) return generation.filter.layers();
+    double distinct = 0;
+    double came = 1; // for each hash that went to this layer
+    for (int i = 0; i < generation.filter.layers(); ++i) {
+      double fill = Math.min(generation.filter.fill(i), 1 - 1 / (2 * positions));
+      distinct += came * Math.log1p(-fill) / Math.log1p(-1 / positions);
+      came = Math.min(1000, came / (1 - Math.min(generation.filter.expectedFpr(i), 0.9)));
+    }
+    return Math.round(distinct);
+  }
+
+  /** Sizes go in steps of the square root of two, so that few of them share matrices at coordinators. */
+  private SplitGeometry geometryFor(long distinct) {
+    long least = Math.max(1, Math.min(index.expectedValues, LEAST_CAPACITY));
+    long capacity = least;
+    for (int halfSteps = 1; capacity < distinct && capacity < SplitGeometry.MAX_CAPACITY; ++halfSteps) {
+      capacity = (long) Math.ceil(least * Math.pow(2, halfSteps / 2.0));
+    }
+    return SplitGeometry.of(index.fpr, capacity);
+  }
+
+  public synchronized boolean isPublished() {
+    return current != null;
+  }
+
+  /** And was counted from the region's own entries, not inherited. */
+  public synchronized boolean isCounted() {
+    return current != null && current.counted;
+  }
+
+  /** True if the published generation is bits alone. */
+  public synchronized boolean isOfBits() {
+    return current != null && current.filter.bitsOnly();
+  }
+
+  /** It was to be counted, and is not: for want of room, or since that failed. */
+  public synchronized boolean isMissing() {
+    return missing && next == null;
+  }
+
+  public synchronized long sizeBytes() {
+    return (current == null ? 0 : current.filter.sizeBytes()) + (next == null ? 0 : next.filter.sizeBytes());
+  }
+
+  public synchronized boolean mayContain(IndexEntry entry) {
+    return current == null || current.mayContain(entry);
+  }
+
+  /** Entries with these encoded values of leading columns: not more than this; -1 when the counters do not say. */
+  public synchronized long countBound(byte[] prefix) {
+    return current == null ? -1 : current.filter.countBound(Hash.of(prefix, index.seed));
+  }
+
+  /** Its answers as of now, whatever comes later; null: nothing is published. */
+  public synchronized Predicate<IndexEntry> frozen() {
+    if (current == null) return null;
+    Generation copy = new Generation(current.number, current.filter.copy());
+    copy.range = current.range;
+    return copy::mayContain;
+  }
+
+  /** In the published filter, if there is one. */
+  public synchronized long entries() {
+    return current == null ? 0 : current.entries;
+  }
+
+  // ---- Bits
+
+  /** From where the column id says, at most so many bytes, but one word at the least; null: nothing is published. */
+  public synchronized Cluster.Projection project(Cluster.ColumnId from, long maxBytes) {
+    if (current == null) return null;
+    LayeredFilter filter = current.filter;
+    SplitGeometry geometry = filter.geometry();
+    int layerWords = filter.projectionWords();
+    Cluster.Projection.Builder projection = Cluster.Projection.newBuilder().setRegionId(regionId).setEpoch(epoch)
+        .setIndexId(index.id).setGeneration(current.number)
+        // Every append for this filter happens under this lock, so the bits are as of the feed's last number.
+        .setAsOf(feed.last()).setLayerCount(filter.layers()).setGeometry(Cluster.Geometry.newBuilder()
+            .setSlices(geometry.slices).setSlicePositions((int) geometry.slicePositions));
+    int firstLayer = 0;
+    int word = 0;
+    boolean goesOn = from.getGeneration() == current.number && from.getFirstLayer() >= 0
+        && from.getFirstLayer() < filter.layers() && from.getFirstWord() >= 0 && from.getFirstWord() < layerWords;
+    if (goesOn) {
+      firstLayer = from.getFirstLayer();
+      word = (int) from.getFirstWord();
+    }
+    projection.setFirstLayer(firstLayer).setFirstWord(word);
+    long left = Math.max(1, maxBytes / 8);
+    for (int layer = firstLayer; layer < filter.layers() && left > 0; ++layer) {
+      int end = (int) (word + Math.min(left, layerWords - word));
+      left -= end - word;
+      ByteWriter bytes = new ByteWriter();
+      for (long bits : filter.projection(layer, word, end)) bytes.putLittle64(bits);
+      projection.addLayers(ByteString.copyFrom(bytes.toBytes()));
+      word = 0;
+    }
+    if (current.range != null) {
+      projection.setHasRange(true).setMin(ByteString.copyFrom(current.range.min))
+          .setMax(ByteString.copyFrom(current.range.max));
+    }
+    return projection.build();
+  }
+}

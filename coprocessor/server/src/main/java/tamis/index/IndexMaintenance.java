@@ -1,0 +1,462 @@
+package tamis.index;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.DoNotRetryIOException;
+import org.apache.hadoop.hbase.HConstants.OperationStatusCode;
+import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.KeyValue;
+import org.apache.hadoop.hbase.RegionTooBusyException;
+import org.apache.hadoop.hbase.client.Append;
+import org.apache.hadoop.hbase.client.Delete;
+import org.apache.hadoop.hbase.client.Durability;
+import org.apache.hadoop.hbase.client.Increment;
+import org.apache.hadoop.hbase.client.Mutation;
+import org.apache.hadoop.hbase.client.Put;
+import org.apache.hadoop.hbase.client.Scan;
+import org.apache.hadoop.hbase.regionserver.MiniBatchOperationInProgress;
+import org.apache.hadoop.hbase.regionserver.OperationStatus;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
+import tamis.base.Fault;
+import tamis.feed.IndexEntry;
+import tamis.feed.IndexFilter;
+import tamis.region.IndexedRegion;
+import tamis.region.IndexedTable;
+import tamis.table.Key;
+
+/**
+ * Keeps the index entries of a mini-batch: our locks, the old rows, the net effect on each row's entries, which then
+ * stand in the same edit of the log as the rows.
+ *
+ * Net effect: one comparison of a row's entries before and after the whole batch, so that an entry is never put and
+ * deleted in one edit. A deleted entry gets a tombstone above all of its versions; the family has HBase's new version
+ * behaviour, where a tombstone masks what came before it and nothing else.
+ *
+ * Threads: safe; what is under way is in the thread's BatchContext.
+ */
+public final class IndexMaintenance {
+  /** Within what HBase gives its own row locks, and a client a call. */
+  private static final long LOCK_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(5);
+  /** The gate is closed for a moment only; HBase holds a lock of all updates meanwhile. */
+  private static final long GATE_TIMEOUT_NS = TimeUnit.MILLISECONDS.toNanos(100);
+  private static final int LOOK_AT_FILTERS = 256; // writes
+
+  /** The changes of a batch to one row. */
+  private static final class RowWrites {
+    final List<Integer> operations = new ArrayList<>();
+    boolean raw;         // single versions are deleted
+    boolean conditional; // some are our own writes
+  }
+
+  private IndexMaintenance() {}
+
+  /** A row whose entry survives it is an entry too many; an entry that does not survive its row is a missed row. */
+  public static void keepInLog(Mutation mutation) {
+    if (mutation.getDurability() == Durability.SKIP_WAL && !Fault.SKIP_WAL_KEPT.isOn()) {
+      mutation.setDurability(Durability.SYNC_WAL);
+    }
+  }
+
+  public static void before(IndexedRegion region, MiniBatchOperationInProgress<Mutation> batch) throws IOException {
+    BatchContext context = BatchContext.current();
+    context.take(region);
+    boolean building = context.caller.writer == BatchContext.Writer.BUILDER;
+    TreeMap<byte[], RowWrites> rows = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+    boolean ofTable = false;
+    for (int i = 0; i < batch.size(); ++i) {
+      if (batch.getOperationStatus(i).getOperationStatusCode() != OperationStatusCode.NOT_RUN) continue;
+      Mutation mutation = batch.getOperation(i);
+      keepInLog(mutation);
+      ofTable |= isOfTable(region.table, mutation);
+      boolean conditional = context.caller.conditions != null && context.caller.conditions.of(mutation) != null;
+      if (!building && !conditional && !concerns(region.table, mutation, context)) continue;
+      RowWrites writes = rows.computeIfAbsent(mutation.getRow(), row -> new RowWrites());
+      writes.operations.add(i);
+      writes.raw |= deletesVersions(mutation);
+      writes.conditional |= conditional;
+    }
+    // A search may read what no index does: a former owner would answer it with what was there.
+    boolean read = !rows.isEmpty() || (ofTable && !Fault.OPENING_WAIT_OF_INDEXES_ONLY.isOn());
+    if (read && !building) region.refuseBeforeItsTime();
+    if (rows.isEmpty()) return;
+    if (!building && region.host.isCrowded()) {
+      throw new RegionTooBusyException("too many writes wait for coordinators; nothing was done");
+    }
+    try {
+      if (!region.gate.readLock().tryLock(GATE_TIMEOUT_NS, TimeUnit.NANOSECONDS)) {
+        throw new RegionTooBusyException("the index of the region is being looked at; nothing was done");
+      }
+      context.inside = true;
+      context.locks = RowLocks.acquire(region.id, rows.keySet(), LOCK_TIMEOUT_NS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new java.io.InterruptedIOException("interrupted while waiting for the locks of rows");
+    }
+    if (context.locks == null) {
+      throw new RegionTooBusyException("rows are locked by other writes for too long; nothing was done");
+    }
+    Fault.allocate();
+    new Effect(region, batch, context, rows, building).run();
+    Fault.allocate();
+    // Counted before anything of it can be read.
+    if (!Fault.COUNTED_AFTER_COMMIT.isOn()) count(context);
+    if (Fault.UNCOUNTED_BEFORE_COMMIT.isOn()) uncount(context);
+  }
+
+  private static void count(BatchContext context) {
+    byIndex(context.added).forEach((id, entries) -> {
+      IndexFilter filter = context.region.filters.get(id);
+      if (filter != null) filter.add(entries);
+    });
+  }
+
+  private static void uncount(BatchContext context) {
+    byIndex(context.removed).forEach((id, entries) -> {
+      IndexFilter filter = context.region.filters.get(id);
+      if (filter != null) filter.remove(entries);
+    });
+  }
+
+  private static Map<Integer, List<IndexEntry>> byIndex(List<IndexEntry> entries) {
+    Map<Integer, List<IndexEntry>> byIndex = new HashMap<>();
+    for (IndexEntry entry : entries) byIndex.computeIfAbsent(entry.index.id, id -> new ArrayList<>()).add(entry);
+    return byIndex;
+  }
+
+  /**
+   * After the commit, with the locks held: uncounts removed entries, and returns the number of the event that
+   * coordinators must have applied before the write is acknowledged. Entries that may or may not stand stay counted.
+   */
+  public static long after(BatchContext context) {
+    IndexedRegion region = context.region;
+    Fault.allocate();
+    if (Fault.COUNTED_AFTER_COMMIT.isOn()) count(context);
+    if (!Fault.UNCOUNTED_BEFORE_COMMIT.isOn()) uncount(context);
+    long[] sequence = {region.acknowledgeAfter.get()};
+    byIndex(Fault.ONLY_OWN_FLIPS_WAITED_FOR.isOn() ? context.added : context.held).forEach((id, entries) -> {
+      IndexFilter filter = region.filters.get(id);
+      if (filter != null) sequence[0] = Math.max(sequence[0], filter.waitFor(entries));
+    });
+    if (region.writes.incrementAndGet() % LOOK_AT_FILTERS == 0) region.host.lookAtFilters(region);
+    return sequence[0];
+  }
+
+  private static boolean isOfTable(IndexedTable table, Mutation mutation) {
+    for (byte[] family : mutation.getFamilyCellMap().keySet()) {
+      if (table.isOurs(family)) return true;
+    }
+    return false;
+  }
+
+  /** Whether it may change an entry. */
+  private static boolean concerns(IndexedTable table, Mutation mutation, BatchContext context) {
+    if (mutation instanceof Increment || mutation instanceof Append) {
+      return context.computed.containsKey(mutation);
+    }
+    for (Map.Entry<byte[], List<Cell>> family : mutation.getFamilyCellMap().entrySet()) {
+      if (!table.isOurs(family.getKey()) || family.getValue().isEmpty()) continue;
+      if (mutation instanceof Delete || table.indexesNull) return true;
+      for (Cell cell : family.getValue()) {
+        int column = table.columnOf(cell);
+        if (column >= 0 && table.isIndexed(column)) return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean deletesVersions(Mutation mutation) {
+    if (!(mutation instanceof Delete)) return false;
+    for (List<Cell> cells : mutation.getFamilyCellMap().values()) {
+      for (Cell cell : cells) {
+        if (cell.getType() == Cell.Type.Delete || cell.getType() == Cell.Type.DeleteFamilyVersion) return true;
+      }
+    }
+    return false;
+  }
+
+  /** One mini-batch, with the locks held. */
+  private static final class Effect {
+    final IndexedRegion region;
+    final IndexedTable table;
+    final MiniBatchOperationInProgress<Mutation> batch;
+    final BatchContext context;
+    final TreeMap<byte[], RowWrites> rows;
+    final boolean building;
+    final Map<Integer, List<Mutation>> more = new HashMap<>(); // by operation
+    final Map<Integer, List<Cell>> cells = new HashMap<>();    // of entries, by operation
+    final TreeMap<byte[], IndexEntry> gone = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+    final Map<Key, Integer> goneWith = new HashMap<>();
+    final TreeMap<byte[], IndexEntry> missing = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+    final Map<Key, Integer> missingWith = new HashMap<>();
+
+    Effect(IndexedRegion region, MiniBatchOperationInProgress<Mutation> batch, BatchContext context,
+        TreeMap<byte[], RowWrites> rows, boolean building) {
+      this.region = region;
+      this.table = region.table;
+      this.batch = batch;
+      this.context = context;
+      this.rows = rows;
+      this.building = building;
+    }
+
+    void run() throws IOException {
+      TreeMap<byte[], RowWrites> raw = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+      Map<byte[], RowImage> images = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+      TreeMap<byte[], RowWrites> seen = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+      rows.forEach((row, writes) -> {
+        boolean mayHide = writes.raw || region.isHiding(row) || (building && region.loaded);
+        (mayHide ? raw : seen).put(row, writes);
+      });
+      boolean conditional = context.caller.conditions != null;
+      TreeMap<byte[], RowWrites> hard = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+      NewestCells.readAll(region, seen, conditional, images, hard);
+      images.putAll(RowReader.readSeen(region.region::getScanner, table, hard, conditional));
+      // Puts at or below a tombstone do not show: what stands at their time stamps or above?
+      TreeMap<byte[], RowWrites> put = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+      long since = Long.MAX_VALUE;
+      for (Map.Entry<byte[], RowWrites> row : seen.entrySet()) {
+        long oldest = oldestPut(row.getValue());
+        if (oldest == Long.MAX_VALUE || !region.newest.mayStand(region, row.getKey(), oldest)) continue;
+        put.put(row.getKey(), row.getValue());
+        since = Math.min(since, oldest);
+      }
+      RowReader.addSince(region.region::getScanner, table, put, since, images);
+      images.putAll(RowReader.readRaw(region.region::getScanner, table, raw));
+      for (Map.Entry<byte[], RowWrites> row : rows.entrySet()) {
+        RowImage before = images.get(row.getKey());
+        RowImage after = before.copy();
+        int last = -1; // of those that are written: HBase drops what comes with one that is vetoed
+        for (int i : row.getValue().operations) {
+          if (apply(i, before, after)) last = i;
+        }
+        if (last < 0) continue;
+        region.newest.note(row.getKey(), after.newest());
+        if (raw.containsKey(row.getKey()) && !Fault.UNCOVERED_LEFT_ALONE.isOn()) {
+          for (Cell cell : before.uncovered(after)) {
+            if (!table.isOurs(CellUtil.cloneFamily(cell))) continue;
+            add(last, new Put(row.getKey()).add(copy(cell)));
+          }
+        }
+        if (after.hasHidden()) region.setHiding(row.getKey());
+        if (!region.hasEntries) continue;
+        if (building) {
+          rebuild(last, row.getKey(), after);
+        } else {
+          compare(last, before, after);
+        }
+      }
+      Fault.STREAM_CLOSED_BEHIND_CONDITIONS.happen();
+      deleteGone();
+      putMissing();
+      cells.forEach((i, entries) -> {
+        // One mutation for all of them, of the row that they are for: HBase locks the row of each, and this one is
+        // locked.
+        Delete entryDelete = new Delete(batch.getOperation(i).getRow());
+        entryDelete.getFamilyCellMap().put(IndexedTable.FAMILY, entries);
+        add(i, entryDelete);
+      });
+      for (Map.Entry<Integer, List<Mutation>> operation : more.entrySet()) {
+        int i = operation.getKey();
+        List<Mutation> all = operation.getValue();
+        Mutation[] others = batch.getOperationsFromCoprocessors(i);
+        if (others != null) all.addAll(0, Arrays.asList(others));
+        batch.addOperationsFromCP(i, all.toArray(new Mutation[0]));
+      }
+    }
+
+    /** Time stamp of the oldest cell that is put; Long.MAX_VALUE when none is. */
+    private long oldestPut(RowWrites writes) {
+      long oldest = writes.conditional ? EnvironmentEdgeManager.currentTime() : Long.MAX_VALUE;
+      for (int i : writes.operations) {
+        Mutation mutation = batch.getOperation(i);
+        if (mutation instanceof Delete) continue;
+        List<Cell> made = context.computed.get(mutation);
+        if (made != null) {
+          for (Cell cell : made) oldest = Math.min(oldest, cell.getTimestamp());
+        } else if (!(mutation instanceof Increment || mutation instanceof Append)) {
+          for (List<Cell> cells : mutation.getFamilyCellMap().values()) {
+            for (Cell cell : cells) oldest = Math.min(oldest, cell.getTimestamp());
+          }
+        }
+      }
+      return oldest;
+    }
+
+    /** `image`: the row as the writes before this one leave it. False: vetoed. */
+    private boolean apply(int i, RowImage before, RowImage image) throws IOException {
+      Mutation mutation = batch.getOperation(i);
+      ConditionalWrites.Write write = context.caller.conditions == null ? null : context.caller.conditions.of(mutation);
+      if (write != null) {
+        RowImage judged = Fault.FORMER_ROW_JUDGED.isOn() ? before : image;
+        if (!ConditionalWrites.allows(write, table.schema, judged) || !ConditionalWrites.isPlaceable(write, image)) {
+          boolean done = write.outcome.getCode() == tamis.pb.Cluster.Error.Code.OK;
+          batch.setOperationStatus(i, new OperationStatus(
+              done ? OperationStatusCode.SUCCESS : OperationStatusCode.FAILURE, "refused by a condition"));
+          return false;
+        }
+        long timestamp = ConditionalWrites.timestamp(write, image, stampOf(mutation));
+        ConditionalWrites.stamp(mutation, timestamp);
+        for (Mutation rest : ConditionalWrites.rest(write, table.schema, image, timestamp)) {
+          add(i, rest);
+          for (List<Cell> cells : rest.getFamilyCellMap().values()) cells.forEach(image::addWritten);
+        }
+      }
+      if (mutation instanceof Increment || mutation instanceof Append) {
+        List<Cell> made = context.computed.remove(mutation);
+        if (made != null) {
+          for (Cell cell : made) addShown(image, cell);
+        }
+        return true;
+      }
+      // Its time stamp is ours, or it puts nothing.
+      boolean placed = write != null || building || !(mutation instanceof Put);
+      for (Map.Entry<byte[], List<Cell>> family : mutation.getFamilyCellMap().entrySet()) {
+        if (!table.isOurs(family.getKey())) continue;
+        for (Cell cell : family.getValue()) {
+          if (placed) image.addWritten(cell); else addShown(image, cell);
+        }
+      }
+      return true;
+    }
+
+    /**
+     * A client's cell, of which HBase would tell the client that it is written. It is refused where no read would ever
+     * show it, and where HBase made it of one at the last time stamp: the next one would then be put below it.
+     */
+    private static void addShown(RowImage image, Cell cell) throws DoNotRetryIOException {
+      image.addWritten(cell);
+      if (Fault.LAST_TIMESTAMPS_TAKEN.isOn()) return;
+      String why = cell.getTimestamp() > RowImage.LAST_TIMESTAMP
+          ? "the result of the cell at time stamp " + RowImage.LAST_TIMESTAMP + " in " + RowImage.place(cell)
+              + " would need a greater one, and there is none" : image.neverShows(cell);
+      if (why == null) return;
+      throw new DoNotRetryIOException("cannot write row \"" + image.rowText() + "\": " + why + "; " + RowImage.WAY_OUT);
+    }
+
+    private static long stampOf(Mutation mutation) {
+      for (List<Cell> cells : mutation.getFamilyCellMap().values()) {
+        for (Cell cell : cells) return cell.getTimestamp();
+      }
+      return EnvironmentEdgeManager.currentTime();
+    }
+
+    private void add(int operation, Mutation mutation) {
+      more.computeIfAbsent(operation, i -> new ArrayList<>()).add(mutation);
+    }
+
+    private static Cell copy(Cell cell) {
+      return org.apache.hadoop.hbase.CellBuilderFactory.create(org.apache.hadoop.hbase.CellBuilderType.SHALLOW_COPY)
+          .setRow(CellUtil.cloneRow(cell)).setFamily(CellUtil.cloneFamily(cell))
+          .setQualifier(CellUtil.cloneQualifier(cell)).setTimestamp(cell.getTimestamp()).setType(Cell.Type.Put)
+          .setValue(CellUtil.cloneValue(cell)).build();
+    }
+
+    private void add(int operation, IndexEntry entry, long timestamp, KeyValue.Type type, byte[] value) {
+      cells.computeIfAbsent(operation, i -> new ArrayList<>()).add(
+          new KeyValue(entry.key, IndexedTable.FAMILY, IndexedTable.QUALIFIER, timestamp, type, value));
+    }
+
+    private void put(int operation, IndexEntry entry, long timestamp) {
+      add(operation, entry, timestamp, KeyValue.Type.Put,
+          entry.certain ? IndexedTable.CERTAIN : IndexedTable.UNCERTAIN);
+    }
+
+    private void compare(int operation, RowImage before, RowImage after) {
+      Map<Key, IndexEntry> old = before.entries(region.keys);
+      Map<Key, IndexEntry> now = after.entries(region.keys);
+      for (Map.Entry<Key, IndexEntry> entry : now.entrySet()) {
+        IndexEntry wanted = entry.getValue();
+        context.held.add(wanted);
+        IndexEntry there = old.get(entry.getKey());
+        boolean complete = region.complete().contains(wanted.index.id);
+        // Where cells expire, an entry is as young as its youngest cell.
+        boolean younger = there != null && table.expires && there.timestamp < wanted.timestamp;
+        boolean doubtful = there != null && there.certain && !wanted.certain;
+        if (there != null && complete && !younger && !doubtful) continue;
+        // The mark that an entry is doubtful must be the visible version, whatever the time of the version that it was
+        // certain by.
+        put(operation, wanted, doubtful ? RowImage.LAST_TIMESTAMP : wanted.timestamp);
+        if (there == null || !complete) context.added.add(wanted);
+      }
+      for (Map.Entry<Key, IndexEntry> entry : old.entrySet()) {
+        if (now.containsKey(entry.getKey())) continue;
+        gone.put(entry.getValue().key, entry.getValue());
+        goneWith.put(entry.getKey(), operation);
+      }
+    }
+
+    /** For the indexes that are built: adds the entries that the row lacks, and removes the others. */
+    private void rebuild(int operation, byte[] row, RowImage image) {
+      Map<Key, IndexEntry> now = image.entries(region.keys);
+      for (Map.Entry<Key, IndexEntry> entry : now.entrySet()) {
+        if (!context.caller.indexes.contains(entry.getValue().index.id)) continue;
+        context.held.add(entry.getValue());
+        missing.put(entry.getValue().key, entry.getValue());
+        missingWith.put(entry.getKey(), operation);
+      }
+      for (IndexEntry suspect : context.caller.suspects.getOrDefault(new Key(row), Collections.emptyList())) {
+        Key key = new Key(suspect.key);
+        if (now.containsKey(key)) continue;
+        gone.put(suspect.key, suspect);
+        goneWith.put(key, operation);
+      }
+    }
+
+    private void putMissing() throws IOException {
+      if (missing.isEmpty()) return;
+      RowReader.seek(region.region::getScanner, new Scan().addFamily(IndexedTable.FAMILY), new TreeMap<>(missing),
+          (key, cells) -> {
+            // Where cells expire, an entry is as young as its youngest cell.
+            boolean old = table.expires && cells.get(0).getTimestamp() < missing.get(key).timestamp;
+            if (!old) missing.remove(key);
+          });
+      for (IndexEntry entry : missing.values()) {
+        put(missingWith.get(new Key(entry.key)), entry, entry.timestamp);
+        context.added.add(entry);
+      }
+    }
+
+    /** For an entry that the row gave: every row has its entry in an index that is complete. */
+    private boolean stands(IndexEntry entry) {
+      return !building && entry.certain && region.complete().contains(entry.index.id) && !table.expires
+          && !region.loaded;
+    }
+
+    /**
+     * Only what stands is deleted and uncounted: a filter must not lose one that it never counted. Whether it stands is
+     * read, but where it cannot be otherwise: that costs as much as reading the rows does.
+     */
+    private void deleteGone() throws IOException {
+      if (gone.isEmpty()) return;
+      Set<Key> there = new HashSet<>();
+      TreeMap<byte[], IndexEntry> doubtful = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+      for (IndexEntry entry : gone.values()) {
+        if (entry.key.length > HConstants.MAX_ROW_LENGTH) continue; // it never stood: the row is older than the index
+        if (stands(entry)) there.add(new Key(entry.key)); else doubtful.put(entry.key, entry);
+      }
+      if (!doubtful.isEmpty()) {
+        RowReader.seek(region.region::getScanner, new Scan().addFamily(IndexedTable.FAMILY), doubtful,
+            (key, cells) -> there.add(new Key(key)));
+      }
+      for (IndexEntry entry : gone.values()) {
+        Key key = new Key(entry.key);
+        if (!there.contains(key)) continue;
+        add(goneWith.get(key), entry, RowImage.LAST_TIMESTAMP, KeyValue.Type.DeleteColumn, HConstants.EMPTY_BYTE_ARRAY);
+        // It is not known whether an entry that no row gave was counted. A builder's work is counted anew.
+        if (!building) context.removed.add(entry);
+      }
+    }
+  }
+}

@@ -1,0 +1,92 @@
+package tamis.region;
+
+import java.util.Arrays;
+import tamis.feed.IndexEntry;
+import tamis.table.ByteWriter;
+import tamis.table.Codec;
+import tamis.table.DamagedBytesException;
+import tamis.table.Key;
+import tamis.table.Schema;
+
+/**
+ * The keys of the entries of one region: prefix, index id (4 bytes), encoded values, row key. The prefix is the
+ * region's start key and a number of zeros that is the table's; so entries lie in the region, whatever its end. Under
+ * index id 0 stand the markers, one an index. A value.
+ */
+public final class EntryKeys {
+  private final byte[] start;
+  private final byte[] end;
+  private final byte[] prefix;
+
+  public EntryKeys(byte[] start, byte[] end, int zeros) {
+    this.start = start;
+    this.end = end;
+    prefix = Arrays.copyOf(start, start.length + zeros);
+  }
+
+  /** False where the region's end leaves no room for entries: it is scanned. */
+  public boolean fit() {
+    byte[] last = Key.concat(prefix, new byte[] {-1, -1, -1, -1});
+    return end.length == 0 || Key.compare(last, end) < 0;
+  }
+
+  public byte[] index(int indexId) {
+    return new ByteWriter().put(prefix).putBig(indexId, 4).toBytes();
+  }
+
+  public byte[] entry(int indexId, byte[] values, byte[] row) {
+    return new ByteWriter().put(prefix).putBig(indexId, 4).put(values).put(row).toBytes();
+  }
+
+  public byte[] marker(int indexId) {
+    return new ByteWriter().put(prefix).putBig(0, 4).putBig(indexId, 4).toBytes();
+  }
+
+  public boolean contains(byte[] row) {
+    return Key.compare(row, start) >= 0 && (end.length == 0 || Key.compare(row, end) < 0);
+  }
+
+  /** The kind of a row of the index family. */
+  public enum Kind { ENTRY, MARKER, GARBAGE, DAMAGED }
+
+  /**
+   * GARBAGE: another region's, of an index that is no more, or of a row that is not here. DAMAGED: of an index, and
+   * cannot be read.
+   */
+  public Kind kindOf(Schema schema, byte[] key) {
+    if (!Key.startsWith(key, prefix) || key.length < prefix.length + 4) return Kind.GARBAGE;
+    int id = indexOf(key);
+    if (id == 0) {
+      return key.length == prefix.length + 8 && schema.index(idAt(key, prefix.length + 4)) != null ? Kind.MARKER
+          : Kind.GARBAGE;
+    }
+    Schema.Index index = schema.index(id);
+    if (index == null) return Kind.GARBAGE;
+    try {
+      return contains(rowOf(schema, index, key)) ? Kind.ENTRY : Kind.GARBAGE;
+    } catch (DamagedBytesException e) {
+      return Kind.DAMAGED;
+    }
+  }
+
+  /** The id of an entry's index. */
+  public int indexOf(byte[] key) {
+    return idAt(key, prefix.length);
+  }
+
+  /** The row of an entry. */
+  public byte[] rowOf(Schema schema, Schema.Index index, byte[] key) throws DamagedBytesException {
+    return Arrays.copyOfRange(key, Codec.rowKeyOffset(schema, index, key, prefix.length + 4), key.length);
+  }
+
+  /** The entry as its key says it; when it was written is not told. */
+  public IndexEntry read(Schema schema, Schema.Index index, byte[] key) throws DamagedBytesException {
+    int end = Codec.rowKeyOffset(schema, index, key, prefix.length + 4);
+    byte[] values = Arrays.copyOfRange(key, prefix.length + 4, end);
+    return new IndexEntry(index, key, Codec.prefixesOf(schema, index, values), 0, true);
+  }
+
+  private static int idAt(byte[] key, int at) {
+    return (key[at] & 0xff) << 24 | (key[at + 1] & 0xff) << 16 | (key[at + 2] & 0xff) << 8 | (key[at + 3] & 0xff);
+  }
+}

@@ -1,0 +1,190 @@
+package tamis.region;
+
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.TreeMap;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.ColumnFamilyDescriptor;
+import org.apache.hadoop.hbase.client.TableDescriptor;
+import org.apache.hadoop.hbase.util.Bytes;
+import tamis.filter.Hash;
+import tamis.table.CellEncoding;
+import tamis.table.DamagedBytesException;
+import tamis.table.Schema;
+
+/** The schema and the settings of a table's indexes in its descriptor (docs/HBASE.md#contents-of-a-table). A value. */
+public final class IndexedTable {
+  /** Attributes of the table: the schema's bytes, and the zeros of entry prefixes as digits. */
+  public static final byte[] SCHEMA = Bytes.toBytes("tamis.schema");
+  public static final byte[] PREFIX_ZEROS = Bytes.toBytes("tamis.prefix.zeros");
+  /**
+   * The full name of the HBase table that was indexed, which a copy of the table inherits; and who made that table,
+   * "created" or "attached". Programs read them, here they are only guarded.
+   */
+  public static final byte[] TABLE = Bytes.toBytes("tamis.table");
+  public static final byte[] ORIGIN = Bytes.toBytes("tamis.origin");
+  /** The family that holds the entries. */
+  public static final byte[] FAMILY = Bytes.toBytes("tamis");
+  public static final byte[] QUALIFIER = HConstants.EMPTY_BYTE_ARRAY;
+  /** Values of entries: the second kind may be no row's one day without a write, once a tombstone is forgotten. */
+  public static final byte[] CERTAIN = HConstants.EMPTY_BYTE_ARRAY;
+  public static final byte[] UNCERTAIN = {1};
+
+  private static final int DEFAULT_PREFIX_ZEROS = 8;
+  private static final int MAX_PREFIX_ZEROS = 64;
+
+  public final TableName name;
+  public final Schema schema;
+  public final int prefixZeros;
+  public final int tableId;
+  /** Families of the table's columns and marker. */
+  public final List<byte[]> families = new ArrayList<>();
+  /** Whether one of those forgets cells after a time: then entries are as old as the cells. */
+  public final boolean expires;
+  /** Whether a row has an entry for being there: for NULL, or for its key. Then all of its cells matter. */
+  public final boolean indexesNull;
+
+  private final TreeMap<byte[], TreeMap<byte[], Integer>> columns = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+  private final TreeMap<byte[], TreeMap<byte[], Integer>> indexed = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+
+  /** The columns of one family, ordered by their qualifiers. */
+  private static final class CellColumns {
+    final byte[] family;
+    final byte[][] qualifiers;
+    final int[] positions;
+
+    CellColumns(byte[] family, TreeMap<byte[], Integer> columns) {
+      this.family = family;
+      qualifiers = columns.keySet().toArray(new byte[0][]);
+      positions = columns.values().stream().mapToInt(Integer::intValue).toArray();
+    }
+
+    int find(Cell cell) {
+      int low = 0;
+      int high = qualifiers.length;
+      while (low < high) {
+        int middle = (low + high) / 2;
+        int order = CellUtil.compareQualifiers(cell, qualifiers[middle], 0, qualifiers[middle].length);
+        if (order == 0) return positions[middle];
+        if (order < 0) high = middle; else low = middle + 1;
+      }
+      return -1;
+    }
+  }
+
+  private final List<CellColumns> cellColumns = new ArrayList<>();
+  private final boolean[] used; // by an index
+
+  private IndexedTable(TableDescriptor descriptor, Schema schema, int prefixZeros) {
+    name = descriptor.getTableName();
+    this.schema = schema;
+    this.prefixZeros = prefixZeros;
+    tableId = tableId(name, schema.id);
+    used = new boolean[schema.columns.length];
+    boolean nulls = false;
+    for (Schema.Index index : schema.indexes) {
+      for (int column : index.columns) used[column] = true;
+      // In a sparse index on one column no entry says NULL; but columns of the key are never NULL.
+      nulls |= !index.skipsNull || index.columns.length > 1 || schema.isKey(index.columns[0]);
+    }
+    indexesNull = nulls;
+    for (int i = 0; i < schema.columns.length; ++i) {
+      Schema.Column column = schema.columns[i];
+      if (column.encoding == CellEncoding.NONE) continue;
+      addFamily(column.family);
+      columns.computeIfAbsent(column.family, f -> new TreeMap<>(Bytes.BYTES_COMPARATOR)).put(column.qualifier, i);
+      if (used[i]) {
+        indexed.computeIfAbsent(column.family, f -> new TreeMap<>(Bytes.BYTES_COMPARATOR)).put(column.qualifier, i);
+      }
+    }
+    columns.forEach((family, ofFamily) -> cellColumns.add(new CellColumns(family, ofFamily)));
+    if (schema.markerFamily != null) addFamily(schema.markerFamily);
+    boolean ttl = false;
+    for (ColumnFamilyDescriptor family : descriptor.getColumnFamilies()) {
+      ttl |= isOurs(family.getName()) && family.getTimeToLive() != HConstants.FOREVER;
+    }
+    expires = ttl;
+  }
+
+  private void addFamily(byte[] family) {
+    if (!isOurs(family)) families.add(family);
+  }
+
+  /** null: the table has no schema of ours. */
+  public static IndexedTable of(TableDescriptor descriptor) throws DamagedBytesException {
+    byte[] bytes = descriptor.getValue(SCHEMA);
+    if (bytes == null) return null;
+    Schema schema = Schema.parse(bytes);
+    if (!schema.cells) throw new DamagedBytesException("the schema's rows are not cells");
+    int zeros = DEFAULT_PREFIX_ZEROS;
+    byte[] text = descriptor.getValue(PREFIX_ZEROS);
+    if (text != null) {
+      try {
+        zeros = Integer.parseInt(new String(text, StandardCharsets.US_ASCII));
+      } catch (NumberFormatException e) {
+        zeros = -1;
+      }
+    }
+    if (zeros < 0 || zeros > MAX_PREFIX_ZEROS) throw new DamagedBytesException("the prefix's zeros are no number");
+    IndexedTable table = new IndexedTable(descriptor, schema, zeros);
+    for (byte[] family : table.families) {
+      if (!descriptor.hasColumnFamily(family)) {
+        throw new DamagedBytesException("a column stands in family " + Bytes.toStringBinary(family)
+            + ", which the table does not have");
+      }
+    }
+    return table;
+  }
+
+  /**
+   * The number of a table in requests and events: 31 bits, computed by each server from the name that the table has, so
+   * that a clone of a table is another one.
+   */
+  public static int tableId(TableName name, int creation) {
+    byte[] text = fullName(name).getBytes(StandardCharsets.UTF_8);
+    return Math.max(1, (int) (Hash.of(text, creation & 0xffffffffL) >>> 33));
+  }
+
+  /** "NAMESPACE:NAME", also in the namespace "default". */
+  public static String fullName(TableName name) {
+    return name.getNamespaceAsString() + ":" + name.getQualifierAsString();
+  }
+
+  /** Whether the table's cells stand in the family. */
+  public boolean isOurs(byte[] family) {
+    for (byte[] ours : families) {
+      if (Arrays.equals(ours, family)) return true;
+    }
+    return false;
+  }
+
+  /** Position of the column that the cell holds, or -1. */
+  public int columnOf(byte[] family, byte[] qualifier) {
+    TreeMap<byte[], Integer> qualifiers = columns.get(family);
+    Integer column = qualifiers == null ? null : qualifiers.get(qualifier);
+    return column == null ? -1 : column;
+  }
+
+  /** The same, of a cell. */
+  public int columnOf(Cell cell) {
+    for (CellColumns columns : cellColumns) {
+      if (CellUtil.matchingFamily(cell, columns.family)) return columns.find(cell);
+    }
+    return -1;
+  }
+
+  /** Whether an index reads the column. */
+  public boolean isIndexed(int column) {
+    return used[column];
+  }
+
+  /** The cells that indexes read, by family. */
+  public TreeMap<byte[], TreeMap<byte[], Integer>> indexed() {
+    return indexed;
+  }
+}

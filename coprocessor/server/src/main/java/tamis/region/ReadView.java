@@ -1,0 +1,49 @@
+package tamis.region;
+
+import java.io.IOException;
+import java.util.Arrays;
+import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.client.PackagePrivateFieldAccessor;
+import org.apache.hadoop.hbase.client.Scan;
+import org.apache.hadoop.hbase.regionserver.Region;
+import org.apache.hadoop.hbase.regionserver.RegionScanner;
+import tamis.base.Fault;
+import tamis.table.Key;
+
+/** One instant of a region: all scanners that it opens see the same. Threads: exclusive access. */
+public final class ReadView implements AutoCloseable {
+  private final Region region;
+  private final RegionScanner first; // holds the instant: what it sees is not dropped
+
+  public ReadView(Region region) throws IOException {
+    this.region = region;
+    byte[] start = region.getRegionInfo().getStartKey();
+    first = region.getScanner(new Scan().addFamily(IndexedTable.FAMILY).withStartRow(start).withStopRow(start, true));
+  }
+
+  /** The rows from one to the other, which may be longer than any row is; an empty end is none. */
+  public static Scan scan(byte[] start, byte[] end) {
+    Scan scan = new Scan();
+    // Behind what a longer one begins with comes no row before that one.
+    boolean within = start.length <= HConstants.MAX_ROW_LENGTH;
+    scan.withStartRow(within ? start : Arrays.copyOf(start, HConstants.MAX_ROW_LENGTH), within);
+    return end.length == 0 ? scan : scan.withStopRow(firstRow(end));
+  }
+
+  /** The first one at or behind the key that is short enough for a row; empty where there is none. */
+  public static byte[] firstRow(byte[] key) {
+    return key.length <= HConstants.MAX_ROW_LENGTH ? key
+        : Key.prefixEnd(Arrays.copyOf(key, HConstants.MAX_ROW_LENGTH));
+  }
+
+  public RegionScanner open(Scan scan) throws IOException {
+    Fault.STREAM_CLOSED_IN_READ.happen();
+    PackagePrivateFieldAccessor.setMvccReadPoint(scan, first.getMvccReadPoint());
+    return region.getScanner(scan);
+  }
+
+  @Override
+  public void close() throws IOException {
+    first.close();
+  }
+}

@@ -1,0 +1,13 @@
+package tamis.region;
+
+/** The server of a region, as the work in the region needs it. Threads: safe. */
+public interface RegionHost {
+  /** The server stops or aborts. */
+  boolean isEnding();
+
+  /** So many writes wait for coordinators that no more are taken. */
+  boolean isCrowded();
+
+  /** Counts those filters of the region anew that do not fit any more. */
+  void lookAtFilters(IndexedRegion region);
+}

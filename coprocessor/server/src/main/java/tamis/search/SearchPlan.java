@@ -1,0 +1,112 @@
+package tamis.search;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import tamis.base.StatusException;
+import tamis.pb.Cluster;
+import tamis.table.Codec;
+import tamis.table.DamagedBytesException;
+import tamis.table.Predicate;
+import tamis.table.Schema;
+import tamis.table.Value;
+
+/** A search request as the regions that follow one schema read it: its branches and columns. A value. */
+final class SearchPlan {
+  private static final int MAX_BRANCHES = 1024;
+
+  /** A branch of the request. */
+  private static final class Branch {
+    final Predicate predicate;
+    final List<Cluster.IndexStream> streams;
+
+    Branch(Predicate predicate, Cluster.Branch plan) {
+      this.predicate = predicate;
+      streams = plan.getStreamsList();
+    }
+  }
+
+  private final Schema schema;
+  private final List<Branch> branches = new ArrayList<>();
+  private final boolean[] wanted; // columns
+  private final boolean[] read;   // columns of conditions, indexes and output
+
+  /** Parses and checks; the schema may be an older one than the request's. */
+  SearchPlan(Cluster.SearchRequest request, Schema schema, String server) throws StatusException {
+    this.schema = schema;
+    boolean newer = request.getSchemaVersion() > schema.version;
+    String older = "table \"" + schema.name + "\": server " + server + " does not have schema version "
+        + request.getSchemaVersion() + " yet, and ";
+    if (request.getBranchesCount() < 1 || request.getBranchesCount() > MAX_BRANCHES) {
+      throw invalid("a search has 1 to " + MAX_BRANCHES + " branches, not " + request.getBranchesCount());
+    }
+    wanted = new boolean[schema.columns.length];
+    read = new boolean[schema.columns.length];
+    for (Cluster.Branch branch : request.getBranchesList()) {
+      Predicate predicate;
+      try {
+        predicate = Predicate.parse(branch.getPredicate());
+      } catch (DamagedBytesException e) {
+        throw invalid(e.getMessage());
+      }
+      String why = predicate.validate(schema);
+      if (why != null) {
+        throw newer ? new StatusException(Cluster.Error.Code.UNAVAILABLE, older + why) : invalid(why);
+      }
+      addColumns(branch.getStreamsList());
+      predicate.addColumns(read);
+      branches.add(new Branch(predicate, branch));
+    }
+    for (int id : request.getColumnsList()) {
+      Integer column = schema.columnOfId(id & 0xffffffffL);
+      if (column != null) {
+        wanted[column] = true;
+        read[column] = true;
+      } else if (newer) {
+        throw new StatusException(Cluster.Error.Code.UNAVAILABLE, older + "not its column " + id);
+      }
+    }
+  }
+
+  private void addColumns(List<Cluster.IndexStream> streams) throws StatusException {
+    Set<Integer> indexes = new HashSet<>();
+    for (Cluster.IndexStream stream : streams) {
+      if (!indexes.add(stream.getIndexId())) throw invalid("a branch has two streams of one index");
+      Schema.Index index = schema.index(stream.getIndexId());
+      if (index == null) continue;
+      for (int column : index.columns) read[column] = true;
+    }
+  }
+
+  static StatusException invalid(String message) {
+    return new StatusException(Cluster.Error.Code.INVALID_ARGUMENT, message);
+  }
+
+  int branches() {
+    return branches.size();
+  }
+
+  List<Cluster.IndexStream> streams(int branch) {
+    return branches.get(branch).streams;
+  }
+
+  /** The columns whose values an answer depends on, or shows. */
+  boolean[] read() {
+    return read;
+  }
+
+  /** Whether the branch returns the row: it matches, and matches no earlier branch, which returns it, too. */
+  boolean matches(int branch, Value[] row) {
+    if (!branches.get(branch).predicate.matches(row)) return false;
+    for (int i = 0; i < branch; ++i) {
+      if (branches.get(i).predicate.matches(row)) return false;
+    }
+    return true;
+  }
+
+  /** The wanted columns of the row. */
+  byte[] encode(Value[] row) {
+    return Codec.encodeRow(schema, row, wanted);
+  }
+}

@@ -1,0 +1,52 @@
+package tamis.server;
+
+import java.io.IOException;
+import java.util.concurrent.TimeUnit;
+import tamis.feed.FilterFeed;
+import tamis.region.IndexedRegion;
+
+/** The waits of a server's writes and jobs for what coordinators have applied. Threads: safe. */
+public final class Acknowledgements {
+  // Below the 10 s after which a close interrupts.
+  private static final long WRITE_WAIT_NS = TimeUnit.SECONDS.toNanos(8);
+  private static final long LEASES_WAIT_NS = TimeUnit.MILLISECONDS.toNanos(1500); // a lease, and a little
+
+  private final FilterFeed feed; // null: no coordinator listens
+  private final RegionServerMetrics metrics;
+
+  Acknowledgements(FilterFeed feed, RegionServerMetrics metrics) {
+    this.feed = feed;
+    this.metrics = metrics;
+  }
+
+  /** So many writes wait that no more are taken. */
+  boolean isCrowded() {
+    boolean crowded = feed != null && feed.isCrowded();
+    if (crowded) metrics.writesTurnedAway.increment();
+    return crowded;
+  }
+
+  /** Waits until coordinators have applied the event, or lost their leases. False: not in time. */
+  public boolean await(long sequence) throws IOException {
+    if (feed == null || sequence == 0) return true;
+    metrics.writesWaited.increment();
+    try {
+      boolean inTime = feed.waitAcknowledged(sequence, System.nanoTime() + WRITE_WAIT_NS);
+      if (!inTime) metrics.writesNotAcknowledged.increment();
+      return inTime;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+
+  /** Waits for all events until now, as long as the region stays. False: it closes. */
+  boolean awaitAll(IndexedRegion region) throws InterruptedException {
+    if (feed == null) return !region.isGoing();
+    long told = feed.last();
+    while (!region.isGoing()) { // leases end
+      if (feed.waitAcknowledged(told, System.nanoTime() + LEASES_WAIT_NS)) return true;
+    }
+    return false;
+  }
+}

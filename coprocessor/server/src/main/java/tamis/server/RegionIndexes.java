@@ -1,0 +1,208 @@
+package tamis.server;
+
+import java.io.IOException;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.hbase.RegionTooBusyException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import tamis.base.Backoff;
+import tamis.base.Fault;
+import tamis.feed.IndexFilter;
+import tamis.index.IndexBuilder;
+import tamis.region.IndexedRegion;
+import tamis.table.Schema;
+
+/**
+ * Makes the indexes of a region complete: when it opens, when somebody asks, behind files that were loaded. Threads:
+ * safe.
+ */
+public final class RegionIndexes {
+  private static final Logger LOG = LoggerFactory.getLogger(RegionIndexes.class);
+  private static final Backoff FAILED = new Backoff(TimeUnit.SECONDS.toNanos(1), TimeUnit.MINUTES.toNanos(5));
+
+  private final Acknowledgements acknowledgements;
+  private final RegionFilters filters;
+  private final Workers workers;
+
+  RegionIndexes(Acknowledgements acknowledgements, RegionFilters filters, Workers workers) {
+    this.acknowledgements = acknowledgements;
+    this.filters = filters;
+    this.workers = workers;
+  }
+
+  /**
+   * Begins here; the workers do it. Indexes that have their entries are counted before the others get theirs. A failure
+   * is retried until the region closes, or another call begins.
+   */
+  void completeAndCount(IndexedRegion region) {
+    completeAndCount(region, region.completions.incrementAndGet(), 0);
+  }
+
+  private void completeAndCount(IndexedRegion region, long number, int failures) {
+    workers.counts.execute(() -> {
+      Throwable uncounted = thrownBy(region, () -> countMarked(region));
+      if (uncounted != null) { // tried again with the rest
+        LOG.warn("The filters of region {} are not counted before all of its indexes are complete",
+            region.info().getEncodedName(), uncounted);
+      }
+      workers.builds.execute(() -> {
+        Throwable failed = thrownBy(region, () -> completeAndCountRest(region));
+        if (region.completions.get() != number) return; // who began later does all of it
+        region.problem = failed == null ? null : failed.toString();
+        if (failed != null && !region.isGoing()) tryAgain(region, number, failures, failed);
+      });
+    });
+  }
+
+  private void tryAgain(IndexedRegion region, long number, int failures, Throwable failed) {
+    long pause = FAILED.after(failures);
+    LOG.error("The indexes of region {} stay incomplete or without filters: searches scan or ask it. Retry in {} s",
+        region.info().getEncodedName(), TimeUnit.NANOSECONDS.toSeconds(pause), failed);
+    workers.steps.run(() -> {
+      if (region.completions.get() == number) completeAndCount(region, number, failures + 1);
+    }, pause);
+  }
+
+  /** Work on a region. */
+  private interface Work {
+    void run() throws IOException, InterruptedException;
+  }
+
+  /** Null: nothing that matters. */
+  private static Throwable thrownBy(IndexedRegion region, Work work) {
+    try {
+      if (!region.isGoing()) work.run();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt(); // the server stops
+    } catch (Throwable e) {
+      // A server that aborts closes files before it says that a region closes.
+      if (!region.isLeaving()) return e;
+    }
+    return null;
+  }
+
+  /** Counts what has its entries; nothing where somebody makes some, which takes long. */
+  private void countMarked(IndexedRegion region) throws IOException, InterruptedException {
+    if (!region.hasEntries || !region.building.tryLock()) return;
+    try {
+      long files = region.filesSince();
+      setComplete(region, IndexBuilder.markedComplete(region), files);
+      countUncounted(region);
+    } finally {
+      region.building.unlock();
+    }
+  }
+
+  private void completeAndCountRest(IndexedRegion region) throws IOException, InterruptedException {
+    complete(region);
+    countUncounted(region);
+    if (region.recounts.takePutOff()) filters.lookAt(region);
+  }
+
+  private void countUncounted(IndexedRegion region) throws IOException, InterruptedException {
+    for (Schema.Index index : region.table.schema.indexes) {
+      IndexFilter filter = region.filters.get(index.id);
+      if (filter != null && !filter.isCounted()) filters.count(region, index);
+    }
+  }
+
+  /** Completes what is not complete. */
+  public static void complete(IndexedRegion region) throws IOException {
+    if (!region.hasEntries) return;
+    region.building.lock();
+    try {
+      long files = region.filesSince();
+      Set<Integer> complete = IndexBuilder.markedComplete(region);
+      setComplete(region, complete, files); // those that have been built need not wait for the others
+      Set<Integer> missing = new HashSet<>(region.indexIds());
+      missing.removeAll(complete);
+      if (!missing.isEmpty() && !build(region, missing)) return;
+      complete.addAll(missing);
+      setComplete(region, complete, files);
+    } finally {
+      region.building.unlock();
+    }
+  }
+
+  /** Nothing where files were loaded since: whoever loaded them has the indexes built anew. */
+  private static void setComplete(IndexedRegion region, Set<Integer> indexes, long files) throws IOException {
+    synchronized (region.marking) {
+      if (files < 0 || region.filesSince() != files) return;
+      IndexBuilder.mark(region, indexes);
+      region.setComplete(indexes);
+    }
+  }
+
+  private static boolean build(IndexedRegion region, Set<Integer> indexes) throws IOException {
+    return IndexBuilder.build(region, indexes, rows -> {
+      region.rowsVisited = rows;
+      return !region.isGoing();
+    });
+  }
+
+  /**
+   * Entries and filters of the indexes (0: all) agree with the rows at the end, for coordinators too. False: it closes.
+   */
+  boolean rebuild(IndexedRegion region, int indexId, IndexBuilder.Progress progress)
+      throws IOException, InterruptedException {
+    Set<Integer> indexes = new HashSet<>(region.indexIds());
+    if (indexId != 0) indexes.retainAll(Collections.singleton(indexId));
+    if (!region.hasEntries) return true;
+    region.building.lockInterruptibly();
+    try {
+      long files = region.filesSince();
+      if (!IndexBuilder.build(region, indexes, rows -> progress.rows(rows) && !region.isGoing())) return false;
+      Set<Integer> complete = new HashSet<>(region.complete());
+      complete.addAll(indexes);
+      setComplete(region, complete, files);
+      for (Schema.Index index : region.table.schema.indexes) {
+        if (indexes.contains(index.id)) filters.count(region, index);
+      }
+    } finally {
+      region.building.unlock();
+    }
+    if (region.recounts.takePutOff()) filters.lookAt(region);
+    return acknowledgements.awaitAll(region);
+  }
+
+  // ---- Files that are loaded
+
+  /**
+   * Ends once nobody excludes the region and no marker says that an index is complete; throws where that takes long.
+   */
+  public void beforeLoad(IndexedRegion region) throws IOException, InterruptedException {
+    if (!Fault.LOAD_WITHOUT_OPENING_WAIT.isOn()) region.refuseBeforeItsTime();
+    region.loads.incrementAndGet();
+    region.loadsBegun.incrementAndGet();
+    boolean ready = false;
+    try {
+      synchronized (region.marking) {
+        region.loaded = true;
+        region.setComplete(Collections.emptySet());
+        if (!Fault.LOAD_WITHOUT_UNMARKING.isOn()) IndexBuilder.unmark(region);
+      }
+      if (!Fault.LOAD_WITHOUT_TELLING.isOn()) tellIncomplete(region);
+      ready = true;
+    } finally {
+      if (!ready) afterLoad(region);
+    }
+  }
+
+  private void tellIncomplete(IndexedRegion region) throws IOException {
+    // A generation that is being counted is dropped as well.
+    long told = 0;
+    for (IndexFilter filter : region.filters.values()) told = Math.max(told, filter.drop());
+    if (!acknowledgements.await(told)) {
+      throw new RegionTooBusyException(
+          "coordinators did not acknowledge in time that files are loaded; nothing was done");
+    }
+  }
+
+  public void afterLoad(IndexedRegion region) {
+    if (region.loads.decrementAndGet() > 0) return;
+    completeAndCount(region);
+  }
+}

@@ -1,0 +1,181 @@
+package tamis.server;
+
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.util.HashSet;
+import java.util.Set;
+import org.apache.hadoop.hbase.DoNotRetryIOException;
+import org.apache.hadoop.hbase.ipc.RpcServer;
+import org.apache.hadoop.hbase.regionserver.RegionServerStoppedException;
+import tamis.base.Fault;
+import tamis.base.StatusException;
+import tamis.index.BatchContext;
+import tamis.index.Checker;
+import tamis.index.IndexBuilder;
+import tamis.index.Mutator;
+import tamis.pb.Cluster;
+import tamis.region.IndexedRegion;
+import tamis.region.Rights;
+import tamis.shaded.protobuf.ByteString;
+import tamis.shaded.protobuf.InvalidProtocolBufferException;
+
+/** The calls of the service `tamis.pb.RegionServer`, answered for a whole server. Threads: safe. */
+public final class ServerRequests implements Endpoint.Requests {
+  private final RegionServerState state;
+  private final ServerStatus status;
+  private final ServerSearches searches;
+  private final RegionJobs jobs = new RegionJobs(this::work);
+
+  ServerRequests(RegionServerState state) {
+    this.state = state;
+    status = new ServerStatus(state);
+    searches = new ServerSearches(state);
+  }
+
+  /**
+   * A write that fails here may stand, whatever the server's state: only of others is it told that they did not run.
+   */
+  @Override
+  public byte[] call(String method, byte[] request) throws IOException, InvalidProtocolBufferException {
+    try {
+      return answer(method, request);
+    } catch (RuntimeException | Error e) {
+      if (method.equals("Mutate") || !state.isEnding()) throw e;
+      throw new RegionServerStoppedException("the server stops: " + e);
+    }
+  }
+
+  private byte[] answer(String method, byte[] request) throws IOException, InvalidProtocolBufferException {
+    Fault.STREAM_CLOSED_IN_CALL.happen();
+    switch (method) {
+      case "Mutate":
+        return mutate(Cluster.MutateRequest.parseFrom(request)).toByteArray();
+      case "Search":
+        return search(Cluster.SearchRequest.parseFrom(request)).toByteArray();
+      case "Poll":
+        return poll(Cluster.PollRequest.parseFrom(request)).toByteArray();
+      case "Status":
+        return status(Cluster.StatusRequest.parseFrom(request)).toByteArray();
+      case "StartJob":
+        return startJob(Cluster.StartJobRequest.parseFrom(request)).toByteArray();
+      case "GetJob":
+        return jobs.get(Cluster.GetJobRequest.parseFrom(request), caller()).toByteArray();
+      default:
+        throw new DoNotRetryIOException("this server does not answer " + method);
+    }
+  }
+
+  private static String caller() {
+    return RpcServer.getRequestUserName().orElse("");
+  }
+
+  Cluster.StatusReply status(Cluster.StatusRequest request) {
+    return status.of(request);
+  }
+
+  Cluster.SearchReply search(Cluster.SearchRequest request) {
+    return searches.search(request);
+  }
+
+  private Cluster.PollReply poll(Cluster.PollRequest request) throws IOException {
+    if (state.feed == null) throw new IOException("the server is starting");
+    Set<Integer> tables = state.server.secured ? state.readers.tablesOf(state.regions.all()) : null;
+    Ownership ownership = state.server.ownership;
+    ownership.want();
+    ownership.ensure();
+    state.metrics.polls.increment();
+    try {
+      return state.feed.poll(request, ownership::verifiedUntil, tables);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new InterruptedIOException("the server stops");
+    }
+  }
+
+  // ---- Writes
+
+  Cluster.MutateReply mutate(Cluster.MutateRequest request) throws IOException {
+    Cluster.MutateReply.Builder reply = Cluster.MutateReply.newBuilder();
+    BatchContext.Caller caller = BatchContext.next();
+    caller.waitFor = 0;
+    for (Cluster.RegionMutations mutations : request.getRegionsList()) {
+      IndexedRegion region =
+          state.regions.find(mutations.getRegionId(), mutations.getEpoch(), request.getTableId());
+      reply.addRegions(region == null
+          ? Cluster.RegionMutateResult.newBuilder().setRegionId(mutations.getRegionId())
+              .setError(OpenRegions.notHere(mutations.getRegionId())).build()
+          : Mutator.mutate(region, mutations, request.getSchemaVersion()));
+    }
+    if (!state.acknowledgements.await(caller.waitFor)) return mayStand(reply.build());
+    return reply.build();
+  }
+
+  private static Cluster.MutateReply mayStand(Cluster.MutateReply reply) {
+    Cluster.MutateReply.Builder unknown = Cluster.MutateReply.newBuilder();
+    for (Cluster.RegionMutateResult region : reply.getRegionsList()) {
+      unknown.addRegions(region.hasError() ? region : region.toBuilder().setError(StatusException.error(
+          Cluster.Error.Code.DEADLINE_EXCEEDED, "coordinators did not acknowledge in time; the writes may stand"))
+          .build());
+    }
+    return unknown.build();
+  }
+
+  // ---- Jobs
+
+  Cluster.StartJobReply startJob(Cluster.StartJobRequest request) {
+    try {
+      jobs.start(request, caller(), askedOf(request));
+      return Cluster.StartJobReply.getDefaultInstance();
+    } catch (Throwable e) {
+      return Cluster.StartJobReply.newBuilder().setError(StatusException.errorOf(e, state.isEnding())).build();
+    }
+  }
+
+  /**
+   * The regions of a job that are here; throws where the caller has no right to that. One region is asked for all.
+   */
+  private Set<Long> askedOf(Cluster.StartJobRequest request) throws IOException, StatusException {
+    Set<Long> here = new HashSet<>();
+    for (long id : request.getRegionIdsList()) {
+      IndexedRegion region = state.regions.find(id, 0, request.getTableId());
+      if (region == null) continue;
+      if (here.isEmpty()) {
+        Rights.mayReadIndexed(region);
+        if (request.getKind() == Cluster.StartJobRequest.Kind.REBUILD) Rights.mayRebuild(region);
+      }
+      here.add(id);
+    }
+    return here;
+  }
+
+  /** One region of a job. */
+  private void work(Cluster.StartJobRequest job, long regionId, IndexBuilder.Progress progress,
+      Cluster.RegionJobResult.Builder result) throws IOException, InterruptedException {
+    IndexedRegion region = state.regions.find(regionId, 0, job.getTableId());
+    try {
+      work(region, job, regionId, progress, result);
+    } catch (IOException | RuntimeException | Error e) {
+      boolean leaving = region != null && region.isLeaving();
+      if (!leaving || !StatusException.provesNothing(e)) throw e;
+      result.setError(StatusException.errorOf(e, leaving));
+    }
+  }
+
+  private void work(IndexedRegion region, Cluster.StartJobRequest job, long regionId, IndexBuilder.Progress progress,
+      Cluster.RegionJobResult.Builder result) throws IOException, InterruptedException {
+    boolean stayed = false;
+    if (region != null && job.getKind() == Cluster.StartJobRequest.Kind.REBUILD) {
+      stayed = state.indexes.rebuild(region, job.getIndexId(), progress);
+    } else if (region != null) {
+      Cluster.RegionCheck check = Checker.check(region, rows -> progress.rows(rows) && !region.isGoing());
+      stayed = check != null && state.isOwner();
+      if (stayed) result.setCheck(check);
+    }
+    if (!stayed) {
+      result.setError(OpenRegions.notHere(regionId));
+      return;
+    }
+    result.setStart(ByteString.copyFrom(region.info().getStartKey()));
+    result.setEnd(ByteString.copyFrom(region.info().getEndKey()));
+  }
+}

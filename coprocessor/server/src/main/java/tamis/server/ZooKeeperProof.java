@@ -1,0 +1,74 @@
+package tamis.server;
+
+import java.util.Arrays;
+import org.apache.hadoop.hbase.regionserver.RegionServerServices;
+import org.apache.hadoop.hbase.zookeeper.ZNodePaths;
+import org.apache.zookeeper.CreateMode;
+import org.apache.zookeeper.KeeperException;
+import org.apache.zookeeper.Op;
+import org.apache.zookeeper.ZooDefs;
+import org.apache.zookeeper.ZooKeeper;
+import tamis.base.Fault;
+
+/**
+ * A transaction of ZooKeeper that fails once this server's node is gone: the master gives its regions away only after
+ * that. A read would prove nothing, since a follower that is cut off answers as well.
+ *
+ * It says nothing of a master that expires a server whose session lives (hbase.master.rs.remote.proc.fail.fast.limit):
+ * that limit has to be out of reach where this is the proof.
+ */
+final class ZooKeeperProof implements Ownership.Proof {
+  /** A connection may be made anew, in the same session. */
+  interface Connection {
+    ZooKeeper get() throws Exception;
+  }
+
+  private final Connection connection;
+  private final String alive;
+  private final String parent;
+  private final String own;
+  private boolean made;
+
+  ZooKeeperProof(RegionServerServices services) {
+    this(() -> services.getZooKeeper().getRecoverableZooKeeper().getZooKeeper(),
+        services.getZooKeeper().getZNodePaths().baseZNode, services.getZooKeeper().getZNodePaths().rsZNode,
+        services.getServerName().toString());
+  }
+
+  /** The node of `server` below `servers` is the one that the master looks at; `base` is HBase's own. */
+  ZooKeeperProof(Connection connection, String base, String servers, String server) {
+    this.connection = connection;
+    alive = ZNodePaths.joinZNode(servers, server);
+    parent = ZNodePaths.joinZNode(base, "tamis");
+    own = ZNodePaths.joinZNode(parent, server);
+  }
+
+  @Override
+  public synchronized void prove() throws Exception {
+    ZooKeeper zooKeeper = connection.get();
+    if (!made) {
+      create(zooKeeper, parent, CreateMode.PERSISTENT);
+      create(zooKeeper, own, CreateMode.EPHEMERAL);
+      made = true;
+    }
+    if (Fault.PROOF_BY_A_READ.isOn()) {
+      zooKeeper.getData(alive, false, null);
+      return;
+    }
+    try {
+      // HBase's own wrapper refuses checks.
+      zooKeeper.multi(Arrays.asList(Op.check(alive, -1), Op.setData(own, new byte[0], -1)));
+    } catch (KeeperException.NoNodeException e) {
+      made = false;
+      throw e;
+    }
+  }
+
+  private static void create(ZooKeeper zooKeeper, String path, CreateMode mode) throws Exception {
+    try {
+      zooKeeper.create(path, new byte[0], ZooDefs.Ids.OPEN_ACL_UNSAFE, mode);
+    } catch (KeeperException.NodeExistsException e) {
+      // of an earlier time
+    }
+  }
+}

@@ -1,0 +1,174 @@
+package tamis.feed;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import tamis.filter.SplitGeometry;
+import tamis.pb.Cluster;
+import tamis.table.Key;
+
+/** A coordinator's copy of one server, as simple as can be: what it may exclude. Threads: safe. */
+public final class FeedCopy {
+  private static final class Index {
+    long generation;
+    SplitGeometry geometry;
+    int layers;
+    byte[] min;
+    byte[] max;
+    List<long[]> bits; // null: not here
+    long asOf;
+  }
+
+  private static final class Region {
+    final Cluster.Event opened;
+    final Map<Integer, Index> indexes = new HashMap<>();
+
+    Region(Cluster.Event opened) {
+      this.opened = opened;
+    }
+  }
+
+  private final long coordinator;
+  private long startCode;
+  private long applied;
+  private long leaseUntil = System.nanoTime();
+  private final Map<Long, Region> regions = new HashMap<>();
+
+  public FeedCopy(long coordinator) {
+    this.coordinator = coordinator;
+  }
+
+  public synchronized Cluster.PollRequest request(long waitNs) {
+    Cluster.PollRequest.Builder request = Cluster.PollRequest.newBuilder().setCoordinator(coordinator)
+        .setStartCode(startCode).setApplied(applied).setWaitNs(waitNs);
+    regions.forEach((id, region) -> region.indexes.forEach((index, copy) -> {
+      if (copy.bits == null) {
+        request.addWanted(Cluster.ColumnId.newBuilder().setRegionId(id).setIndexId(index)
+            .setGeneration(copy.generation));
+      }
+    }));
+    return request.build();
+  }
+
+  public synchronized void apply(Cluster.PollReply reply, long sentAt) {
+    if (reply.getStartCode() != startCode || reply.getFull()) {
+      if (!reply.getFull()) throw new AssertionError("another life, but no full state");
+      regions.clear();
+      startCode = reply.getStartCode();
+      applied = 0;
+    } else if (reply.getFrom() != applied) {
+      throw new AssertionError("events from " + reply.getFrom() + ", applied " + applied);
+    }
+    for (Cluster.Event event : reply.getEventsList()) apply(event);
+    applied = reply.getTo();
+    for (Cluster.Projection projection : reply.getProjectionsList()) apply(projection, reply);
+    if (reply.getLeaseNs() > 0) leaseUntil = sentAt + reply.getLeaseNs();
+  }
+
+  private void apply(Cluster.Event event) {
+    if (event.getKind() == Cluster.Event.Kind.REGION_OPENED) regions.put(event.getRegionId(), new Region(event));
+    if (event.getKind() == Cluster.Event.Kind.REGION_CLOSED) regions.remove(event.getRegionId());
+    Region region = regions.get(event.getRegionId());
+    if (region == null) return;
+    Index index = region.indexes.get(event.getIndexId());
+    switch (event.getKind()) {
+      case INDEX_COMPLETE: {
+        Index made = new Index();
+        made.generation = event.getGeneration();
+        made.geometry = new SplitGeometry(event.getGeometry().getSlices(), event.getGeometry().getSlicePositions());
+        made.layers = event.getLayers();
+        widen(made, event);
+        region.indexes.put(event.getIndexId(), made);
+        break;
+      }
+      case INDEX_DROPPED:
+        region.indexes.remove(event.getIndexId());
+        break;
+      case LAYER_ADDED:
+        if (index == null) break;
+        while (index.bits != null && index.bits.size() < event.getLayers()) index.bits.add(empty(index));
+        index.layers = event.getLayers();
+        break;
+      case FLIPS:
+        if (index == null || index.bits == null || index.generation != event.getGeneration()
+            || event.getSequence() <= index.asOf) break;
+        for (long flip : event.getFlipsList()) {
+          long[] layer = index.bits.get((int) (flip >>> 33));
+          int bit = (int) (flip >>> 1);
+          if ((flip & 1) != 0) layer[bit >>> 6] |= 1L << bit; else layer[bit >>> 6] &= ~(1L << bit);
+        }
+        break;
+      case RANGE_WIDENED:
+        if (index != null) widen(index, event);
+        break;
+      default:
+        break;
+    }
+  }
+
+  private static void widen(Index index, Cluster.Event event) {
+    if (!event.getHasRange()) return;
+    index.min = event.getMin().toByteArray();
+    index.max = event.getMax().toByteArray();
+  }
+
+  private static long[] empty(Index index) {
+    return new long[(int) ((index.geometry.positions() + 63) / 64)];
+  }
+
+  /** With what the reply tells of later than its bits. */
+  private void apply(Cluster.Projection projection, Cluster.PollReply reply) {
+    Region region = regions.get(projection.getRegionId());
+    if (region == null || region.opened.getEpoch() != projection.getEpoch()) return;
+    Index index = region.indexes.get(projection.getIndexId());
+    if (index == null || index.generation != projection.getGeneration() || projection.getFirstWord() != 0
+        || projection.getFirstLayer() != 0 || projection.getLayersCount() != projection.getLayerCount()
+        || projection.getAsOf() < reply.getFrom()) return;
+    List<long[]> bits = new ArrayList<>();
+    for (tamis.shaded.protobuf.ByteString bytes : projection.getLayersList()) {
+      long[] words = empty(index);
+      if (bytes.size() != words.length * 8) return; // a part
+      for (int i = 0; i < words.length * 8; ++i) words[i / 8] |= (bytes.byteAt(i) & 0xffL) << (i % 8 * 8);
+      bits.add(words);
+    }
+    index.bits = bits;
+    index.asOf = projection.getAsOf();
+    index.layers = bits.size();
+    for (Cluster.Event event : reply.getEventsList()) {
+      boolean later = event.getSequence() > index.asOf && event.getRegionId() == projection.getRegionId()
+          && event.getIndexId() == projection.getIndexId();
+      if (later) apply(event);
+    }
+  }
+
+  /** Whether a query for the value would leave out a region of the table that the row lies in. */
+  public synchronized boolean excludesRow(int tableId, byte[] row, int indexId, long hash, byte[] first) {
+    for (Map.Entry<Long, Region> region : regions.entrySet()) {
+      Cluster.Event opened = region.getValue().opened;
+      byte[] end = opened.getEnd().toByteArray();
+      boolean within = opened.getTableId() == tableId && Key.compare(row, opened.getStart().toByteArray()) >= 0
+          && (end.length == 0 || Key.compare(row, end) < 0);
+      if (within && excludes(region.getKey(), indexId, hash, first)) return true;
+    }
+    return false;
+  }
+
+  /** Whether a query for the value would leave the region out now. */
+  public synchronized boolean excludes(long regionId, int indexId, long hash, byte[] first) {
+    if (leaseUntil - System.nanoTime() <= 0) return false;
+    Region region = regions.get(regionId);
+    Index index = region == null ? null : region.indexes.get(indexId);
+    if (index == null || index.bits == null) return false;
+    if (index.min == null || Key.compare(first, index.min) < 0 || Key.compare(first, index.max) > 0) return true;
+    for (long[] layer : index.bits) {
+      boolean all = true;
+      for (int slice = 0; slice < index.geometry.slices && all; ++slice) {
+        long bit = index.geometry.position(hash, slice);
+        all = (layer[(int) (bit >>> 6)] >>> bit & 1) != 0;
+      }
+      if (all) return false;
+    }
+    return true;
+  }
+}

@@ -1,0 +1,96 @@
+package tamis.index;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.util.Collections;
+import org.apache.hadoop.hbase.client.Delete;
+import org.apache.hadoop.hbase.client.Put;
+import org.apache.hadoop.hbase.regionserver.FlushLifeCycleTracker;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import tamis.base.Fault;
+import tamis.hbase.RegionForTest;
+import tamis.pb.Table;
+
+/** The old row as a write finds it: each rule with it and without it, where the row lacks an entry. */
+class OldRowTest {
+  private static final byte[] ROW = Bytes.toBytes("r");
+  private static final byte[] A = Bytes.toBytes("a");
+  private static final byte[] N = Bytes.toBytes("n");
+  private static final byte[] B = Bytes.toBytes("b");
+
+  @AfterEach
+  void reset() {
+    Fault.only();
+  }
+
+  private static RegionForTest open(Table.Index index) throws Exception {
+    return new RegionForTest(RegionForTest.descriptor(RegionForTest.schema().addIndexes(index).build(), 1), new byte[0],
+        new byte[0]);
+  }
+
+  private static Put putA(long timestamp, String value) {
+    return new Put(ROW).addColumn(RegionForTest.F, A, timestamp, Bytes.toBytes(value));
+  }
+
+  private static long missed(RegionForTest test) throws Exception {
+    return Checker.check(test.indexed(), rows -> true).getMissingEntries();
+  }
+
+  /** A row is deleted, and comes back as it was. */
+  private static long missedBehindADeletedRow() throws Exception {
+    try (RegionForTest test = open(RegionForTest.index(1, "by_a", true, 1))) {
+      test.region.put(putA(1000, "v"));
+      test.region.delete(new Delete(ROW).addFamily(RegionForTest.F, 2000));
+      test.region.put(putA(3000, "v"));
+      return missed(test);
+    }
+  }
+
+  @Test
+  void aRowWithATombstoneIsReadByAScan() throws Exception {
+    assertEquals(0, missedBehindADeletedRow());
+    Fault.only(Fault.FAMILY_TOMBSTONES_OVERLOOKED);
+    assertEquals(1, missedBehindADeletedRow());
+  }
+
+  /** One column of an index stands in a file that is older than the other. */
+  private static long missedWithAColumnInAFile() throws Exception {
+    try (RegionForTest test = open(RegionForTest.index(1, "by_an", true, 1, 2))) {
+      test.region.put(putA(1000, "v").addColumn(RegionForTest.F, N, 1000, Bytes.toBytes(5L)));
+      test.region.flush(true);
+      test.region.put(putA(2000, "w"));
+      test.region.put(putA(3000, "x"));
+      return missed(test);
+    }
+  }
+
+  @Test
+  void filesAreReadForColumnsThatMemoryLacks() throws Exception {
+    assertEquals(0, missedWithAColumnInAFile());
+    Fault.only(Fault.OLDER_FILES_NOT_READ);
+    assertEquals(1, missedWithAColumnInAFile());
+  }
+
+  /** A version shows again, and a compaction meets it with the one above it and without that one's tombstone. */
+  private static long missedBehindADeletedVersion() throws Exception {
+    try (RegionForTest test = open(RegionForTest.index(1, "by_ba", false, 3, 1))) {
+      test.region.put(putA(1000, "v").addColumn(RegionForTest.G, B, 1000, Bytes.toBytes("stays")));
+      test.region.flush(true);
+      test.region.put(putA(2000, "w"));
+      test.region.flushcache(Collections.singletonList(RegionForTest.F), false, FlushLifeCycleTracker.DUMMY);
+      test.region.delete(new Delete(ROW).addColumn(RegionForTest.F, A, 2000));
+      assertEquals(0, missed(test));
+      test.region.compact(false);
+      return missed(test);
+    }
+  }
+
+  @Test
+  void aVersionThatShowsAgainIsPutAgain() throws Exception {
+    assertEquals(0, missedBehindADeletedVersion());
+    Fault.only(Fault.UNCOVERED_LEFT_ALONE);
+    assertEquals(1, missedBehindADeletedVersion());
+  }
+}

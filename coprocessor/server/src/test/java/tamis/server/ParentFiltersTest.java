@@ -1,0 +1,180 @@
+package tamis.server;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.Set;
+import org.apache.hadoop.hbase.client.Delete;
+import org.apache.hadoop.hbase.client.Put;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import tamis.base.Fault;
+import tamis.feed.FeedCopy;
+import tamis.feed.FeedOptions;
+import tamis.feed.FilterFeed;
+import tamis.filter.Hash;
+import tamis.hbase.RegionForTest;
+import tamis.pb.Cluster;
+import tamis.region.IndexedRegion;
+import tamis.region.InheritedFilters;
+import tamis.table.ByteWriter;
+import tamis.table.Codec;
+import tamis.table.Value;
+
+/** The upper daughter of a split: what its parent's filter excludes for it, and when nobody may believe that. */
+class ParentFiltersTest {
+  private static final long SECOND = 1_000_000_000L;
+  private static final byte[] A = Bytes.toBytes("a");
+  private static final byte[] MIDDLE = Bytes.toBytes("m");
+
+  @AfterEach
+  void stopFeed() {
+    Fault.only();
+    TestServer.stop();
+  }
+
+  private static tamis.pb.Table.Schema schema() {
+    return RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build();
+  }
+
+  private static RegionForTest region(byte[] start, byte[] end) throws Exception {
+    return new RegionForTest(RegionForTest.descriptor(schema(), 1), start, end);
+  }
+
+  private static void put(RegionForTest region, String row, String value) throws Exception {
+    region.region.put(new Put(Bytes.toBytes(row)).addColumn(RegionForTest.F, A, Bytes.toBytes(value)));
+  }
+
+  private static byte[] encoded(String value) {
+    ByteWriter out = new ByteWriter();
+    Codec.appendIndexed(Value.text(value), out);
+    return out.toBytes();
+  }
+
+  /** A parent with values before and behind the middle, and its upper daughter, whose entries are not made. */
+  private static final class Split implements AutoCloseable {
+    final FilterFeed feed = TestServer.start(new FeedOptions());
+    final RegionForTest parent = region(new byte[0], new byte[0]);
+    final RegionForTest upper = region(MIDDLE, new byte[0]);
+    final ParentFilters keptFilters;
+    final IndexedRegion daughter;
+    final FeedCopy copy = new FeedCopy(5);
+
+    Split(long maxBytes) throws Exception {
+      keptFilters = new ParentFilters(maxBytes);
+      put(parent, "b", "x low");
+      put(parent, "z", "x high");
+      IndexedRegion closed = parent.indexed();
+      TestServer.open(closed);
+      TestServer.close(closed);
+      keptFilters.leave(closed, 41, "");
+      daughter = upper.indexed();
+      daughter.setComplete(Collections.emptySet());
+    }
+
+    Set<String> origin() {
+      return new HashSet<>(Collections.singleton(parent.indexed().info().getEncodedName()));
+    }
+
+    InheritedFilters take() {
+      return keptFilters.take(daughter, feed, origin(), "");
+    }
+
+    boolean excludes(String value) throws Exception {
+      for (int i = 0; i < 2; ++i) {
+        long sent = System.nanoTime();
+        copy.apply(feed.poll(copy.request(0), () -> System.nanoTime() + 1000 * SECOND), sent);
+      }
+      return copy.excludes(daughter.id, 1, Hash.of(encoded(value), 1), encoded(value));
+    }
+
+    void open(InheritedFilters parentFilters, long opened) {
+      daughter.parentFilters = parentFilters;
+      if (parentFilters != null) daughter.filters = parentFilters.filters;
+      TestServer.tell(daughter, opened);
+    }
+
+    @Override
+    public void close() throws Exception {
+      TestServer.close(daughter);
+      parent.close();
+      upper.close();
+    }
+  }
+
+  @Test
+  void theUpperDaughterIsExcludedBeforeItsEntriesAreMade() throws Exception {
+    try (Split split = new Split(1 << 20)) {
+      InheritedFilters parentFilters = split.take();
+      assertNotNull(parentFilters);
+      split.daughter.filters = parentFilters.filters;
+      put(split.upper, "y", "x early"); // before it is told
+      split.open(parentFilters, 42);
+      assertTrue(split.excludes("x absent"));
+      assertFalse(split.excludes("x high"));
+      assertFalse(split.excludes("x early"));
+      put(split.upper, "yy", "x late");
+      assertFalse(split.excludes("x late"));
+    }
+  }
+
+  /** Rows whose entries are not made yet change and go: nothing is uncounted that another row still has. */
+  @Test
+  void rowThatWasNotMadeIsNotUncounted() throws Exception {
+    try (Split split = new Split(1 << 20)) {
+      split.open(split.take(), 42);
+      for (int i = 0; i < 40; ++i) {
+        put(split.upper, "y", "x high");
+        if (i % 2 == 0) put(split.upper, "y",
+            "x other"); else split.upper.region.delete(new Delete(Bytes.toBytes("y")));
+      }
+      assertFalse(split.excludes("x high")); // of row z, which the parent had
+    }
+  }
+
+  /** Somebody else opened the parent, or the daughter, and wrote: the numbers tell. */
+  @Test
+  void whereSomethingWasWrittenInBetweenNothingIsBelieved() throws Exception {
+    try (Split split = new Split(1 << 20)) {
+      split.open(split.take(), 43);
+      assertFalse(split.excludes("x absent"));
+    }
+    Fault.only(Fault.INHERITED_WHATEVER_CAME);
+    try (Split split = new Split(1 << 20)) {
+      split.open(split.take(), 43);
+      assertTrue(split.excludes("x written elsewhere"));
+    }
+  }
+
+  @Test
+  void onlyWhatIsMadeOfTheParentAloneInherits() throws Exception {
+    try (Split split = new Split(1 << 20)) {
+      assertNull(split.keptFilters.take(split.daughter, split.feed, Collections.emptySet(), ""));
+      assertNull(split.keptFilters.take(split.daughter, split.feed, Collections.singleton("another"), ""));
+      Set<String> two = split.origin();
+      two.add("another"); // a merge
+      assertNull(split.keptFilters.take(split.daughter, split.feed, two, ""));
+      assertNull(split.keptFilters.take(split.daughter, split.feed, split.origin(), "restored since"));
+      assertNotNull(split.take());
+      assertNotNull(split.take()); // the other daughter
+      // The parent is opened here again.
+      split.keptFilters.take(split.parent.indexed(), split.feed, Collections.emptySet(), "");
+      assertNull(split.take());
+      assertEquals(0, split.keptFilters.bytes());
+    }
+  }
+
+  @Test
+  void keptFiltersAreBounded() throws Exception {
+    try (Split split = new Split(100)) {
+      assertEquals(0, split.keptFilters.bytes());
+      assertNull(split.take());
+    }
+  }
+}
