@@ -14,6 +14,12 @@ constexpr double kEndBytes = 8192;       // of files, of which RocksDB does not 
 
 }  // namespace
 
+bool IsInRanges(const pb::IndexStream& stream, std::string_view entry) {
+  return std::ranges::any_of(stream.ranges(), [&](const pb::IndexRange& range) {
+    return entry >= range.low() && (range.high().empty() || entry < range.high());
+  });
+}
+
 Status BranchStreams::Stream::status() const {
   if (by_key.has_value()) return by_key->status();
   return by_entry.has_value() ? by_entry->status() : Status::Ok();

@@ -14,6 +14,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tamis/feed/index_filter.h"
@@ -22,6 +23,9 @@
 #include "tamis/rocks/server_context.h"
 
 namespace tamis {
+
+// Whether the entry (encoded values, row key) lies in one of the stream's ranges.
+bool IsInRanges(const pb::IndexStream& stream, std::string_view entry);
 
 class BranchStreams {
  public:

@@ -44,8 +44,8 @@ void EntryStream::Read() {
       if (!entries_.status().ok()) range_ = stream_.ranges_size();
       continue;
     }
-    ++counters_->entries_read;
     if (!range.high().empty() && entries_.entry() >= range.high()) continue;
+    ++counters_->entries_read;
     ahead_.Push(entries_.entry());
     return;
   }

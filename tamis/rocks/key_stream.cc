@@ -31,8 +31,10 @@ void KeyStream::Advance(KeysOfValue* keys, const std::string& target) {
   // The next entry is often the wanted one, and a step costs less than a seek.
   if (keys->started) {
     keys->entries.Next();
-    ++counters_->entries_read;
-    if (keys->entries.Valid() && keys->entries.entry() < wanted) SeekTo(keys, wanted);
+    if (keys->entries.Valid() && keys->entries.entry() < wanted) {
+      ++counters_->entries_read;
+      SeekTo(keys, wanted);
+    }
   } else {
     SeekTo(keys, wanted);
   }
@@ -43,7 +45,6 @@ void KeyStream::SeekTo(KeysOfValue* keys, const std::string& target) {
   keys->entries.Seek(target);
   keys->started = true;
   ++counters_->index_seeks;
-  ++counters_->entries_read;
 }
 
 // Takes the key that the cursor has come to.
@@ -52,6 +53,7 @@ void KeyStream::Take(KeysOfValue* keys) {
     keys->ended = true;
     return;
   }
+  ++counters_->entries_read;
   keys->ahead.Push(keys->entries.entry());
 }
 
@@ -66,7 +68,6 @@ bool KeyStream::ReadAhead(size_t n) {
       const size_t bytes_before = keys.ahead.bytes();
       if (keys.started) {
         keys.entries.Next();
-        ++counters_->entries_read;
       } else {
         SeekTo(&keys, keys_.start);
       }

@@ -17,7 +17,7 @@ namespace tamis {
 
 struct ReadCounters {
   uint64_t index_seeks = 0;
-  uint64_t entries_read = 0;
+  uint64_t entries_read = 0;  // of those that lie in the stream
   uint64_t rows_read = 0;
   uint64_t cells_undecodable = 0;
   uint64_t rows_unparsed = 0;

@@ -1,14 +1,10 @@
 // Searcher: answers one range of a search request in one region, from one snapshot.
 //
-// Branches are taken in order. In each, the index stream with the fewest entries leads
-// (BranchStreams), or rows are scanned. Every row found is read, checked against the whole
-// predicate of its branch, and left out when an earlier branch matches it, too: that branch returns
-// it. Entries that do not belong to the region's key range are garbage and skipped.
-//
-// The first rows read also show how many of the rows that the leader finds are in the branch's
-// other streams. One that few of them are in, and that costs less to read than the rows that it
-// spares, is joined: an equality beside an equality by leaping to the row keys that the other one
-// has, any other as the set of its row keys.
+// Branches are taken in order. In each, the index stream with the fewest entries drives
+// (BranchStreams), others are joined with it where that pays (StreamJoins), or rows are scanned
+// where that costs less (SearchCost). Every row found is read, checked against the whole predicate
+// of its branch, and left out when an earlier branch matches it as well: that branch returns it.
+// Entries that do not belong to the region's key range are garbage and skipped.
 //
 // A continuation names the branch, the driving index, and the position: a row key, or an entry of
 // the driving index. It makes a claim about rows ("everything up to here in this order is done"),

@@ -1,0 +1,44 @@
+#include "tamis/rocks/search_cost.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace tamis {
+
+uint64_t SearchCost::Probe(bool may_scan) const {
+  const RegionServerOptions& options = context_.options;
+  const uint64_t most =
+      std::max(options.probe_entries, std::min(options.page_candidates, kRow * max_rows_));
+  const auto rows =
+      may_scan && snapshot_.IsWhole() ? snapshot_.RowsOfRegion(schema_) : std::nullopt;
+  return rows.has_value() ? std::min(most, *rows * kScannedRow / (1 + kRow) + 1) : most;
+}
+
+bool SearchCost::IsScanCheaper(BranchStreams* streams, BranchStreams::Stream* driving) const {
+  const auto rows = snapshot_.RowsOfRegion(schema_);
+  if (!rows.has_value()) return false;
+  const uint64_t entries = streams->SizeOf(driving, Probe(true));
+  // So many rows cost as much when they are read in order.
+  const uint64_t most = (entries * (1 + kRow) + BranchStreams::OpeningCost(*driving)) / kScannedRow;
+  if (snapshot_.IsWhole()) return *rows <= most;
+  if (entries <= kFew) return false;
+  // So few rows that they can be counted?
+  if (entries <= context_.options.probe_entries) {
+    return snapshot_.CountRows(2 * entries) < 2 * entries;
+  }
+  const auto share = snapshot_.ShareOfRegion();
+  return share.has_value() && static_cast<double>(*rows) * *share <= static_cast<double>(most);
+}
+
+uint64_t SearchCost::MostToJoin(BranchStreams* streams, BranchStreams::Stream* stream, double share,
+                                double left) const {
+  // Half of what it spares, so that little is lost where the first rows are not like the rest.
+  const auto spared = static_cast<uint64_t>(left * (1 - share) * kRow / 2);
+  const auto most = std::min<uint64_t>(context_.options.page_candidates, spared);
+  const uint64_t opening = BranchStreams::OpeningCost(*stream);
+  if (most < kSample + opening) return 0;
+  return streams->SizeOf(stream, most) > most - opening ? 0
+                                                        : most;  // reads so many only if in doubt
+}
+
+}  // namespace tamis

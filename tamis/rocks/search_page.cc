@@ -1,0 +1,79 @@
+#include "tamis/rocks/search_page.h"
+
+#include "tamis/cluster/error.h"
+
+namespace tamis {
+
+SearchPage::SearchPage(const ServerContext& context, const pb::SearchRange& range,
+                       uint64_t max_rows, Time deadline)
+    : context_(context), max_rows_(max_rows), deadline_(deadline) {
+  result_.set_region_id(range.region_id());
+  result_.set_epoch(range.epoch());
+}
+
+void SearchPage::AddRow(std::string_view key, std::string row) {
+  ++rows_;
+  bytes_ += key.size() + row.size();
+  pb::FoundRow* found = result_.add_rows();
+  found->set_key(std::string(key));
+  found->set_row(std::move(row));
+}
+
+void SearchPage::SetRange(const std::string& start, const std::string& end) {
+  result_.set_start(start);
+  result_.set_end(end);
+}
+
+void SearchPage::NoteScanByChoice() { result_.mutable_counters()->add_uses()->set_led(1); }
+
+void SearchPage::NoteUse(const BranchStreams::Stream& stream) {
+  counters_.index_seeks += stream.read.index_seeks;
+  counters_.entries_read += stream.read.entries_read;
+  if (!stream.led && !stream.joined && stream.read.entries_read == 0) return;
+  pb::IndexUse* use = result_.mutable_counters()->add_uses();
+  use->set_index_id(stream.index->id);
+  use->set_led(stream.led ? 1 : 0);
+  use->set_joined(stream.joined ? 1 : 0);
+  use->set_entries_expected(stream.expected);
+  use->set_entries_read(stream.read.entries_read);
+}
+
+bool SearchPage::HasAllRows() const {
+  return rows_ >= max_rows_ || bytes_ >= context_.options.page_bytes;
+}
+
+bool SearchPage::IsFull() {
+  return HasAllRows() || candidates_ >= context_.options.page_candidates || IsOutOfTime();
+}
+
+bool SearchPage::IsOutOfTime(bool even_without_progress) {
+  constexpr uint64_t kLooks = 16;  // the clock is read at one of so many
+  if (!has_progress_ && !even_without_progress) return false;
+  if (!out_of_time_ && looks_++ % kLooks == 0) {
+    out_of_time_ = context_.executor->Now() >= deadline_;
+  }
+  return out_of_time_;
+}
+
+pb::RangeResult SearchPage::Finish(const std::string& resume) {
+  result_.set_resume(resume);
+  auto* counters = result_.mutable_counters();
+  counters->set_index_seeks(counters_.index_seeks);
+  counters->set_entries_read(counters_.entries_read);
+  counters->set_rows_read(counters_.rows_read);
+  counters->set_rows_returned(rows_);
+  counters->set_scanned_regions(scanned_ ? 1 : 0);
+  counters->set_cells_undecodable(counters_.cells_undecodable);
+  counters->set_rows_unparsed(counters_.rows_unparsed);
+  return std::move(result_);
+}
+
+pb::RangeResult SearchPage::Failed(const Status& status) const {
+  pb::RangeResult failed;
+  failed.set_region_id(result_.region_id());
+  failed.set_epoch(result_.epoch());
+  SetError(status, failed.mutable_error());
+  return failed;
+}
+
+}  // namespace tamis
