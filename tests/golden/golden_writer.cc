@@ -11,7 +11,6 @@
 //            16 hexadecimal digits of its bits, bool 0 or 1, timestamp in microseconds, decimal as
 //            its canonical text
 //   refused  there are no such bytes
-#include <bit>
 #include <cstdio>
 #include <fstream>
 #include <limits>
@@ -25,47 +24,13 @@
 #include "tamis/table/decimal.h"
 #include "tamis/table/stored_row.h"
 #include "tamis/table/testing/random_keys.h"
+#include "tests/golden/golden_text.h"
+#include "tests/golden/scenarios.h"
 
 namespace tamis {
 namespace {
 
 using File = std::ostringstream;
-
-std::string Hex(std::string_view bytes) {
-  return bytes.empty() ? "-" : Value::Bytes(std::string(bytes)).ToString().substr(2);
-}
-
-std::string Hex64(uint64_t n) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(n));
-  return text;
-}
-
-std::string Text(const Value& value) {
-  if (value.is_null()) return "NULL";
-  const std::string type = std::string(TypeName(value.type())) + ":";
-  switch (value.type()) {
-    case Type::kText:
-    case Type::kBytes:
-      return type + Hex(value.str());
-    case Type::kDouble:
-      return type + Hex64(std::bit_cast<uint64_t>(value.dbl()));
-    case Type::kDecimal:
-      return type + value.str();
-    default:
-      return type + std::to_string(value.int64());
-  }
-}
-
-std::string Texts(const Row& row) {
-  std::string out;
-  for (const Value& value : row) out += (out.empty() ? "" : " ") + Text(value);
-  return out;
-}
-
-std::string Refused(const Result<std::string>& bytes) {
-  return bytes.ok() ? Hex(*bytes) : "refused";
-}
 
 // Bytes that do not repeat.
 std::string Pattern(size_t size) {
@@ -600,10 +565,10 @@ struct Golden {
 };
 
 constexpr Golden kFiles[] = {
-    {"codec.txt", Codec},           {"hashes.txt", Hashes},   {"cells.txt", Cells},
-    {"decimals.txt", Decimals},     {"keys.txt", Keys},       {"rows.txt", Rows},
-    {"predicates.txt", Predicates}, {"filters.txt", Filters}, {"positions.txt", Positions},
-    {"messages.txt", Messages},
+    {"codec.txt", Codec},           {"hashes.txt", Hashes},     {"cells.txt", Cells},
+    {"decimals.txt", Decimals},     {"keys.txt", Keys},         {"rows.txt", Rows},
+    {"predicates.txt", Predicates}, {"filters.txt", Filters},   {"positions.txt", Positions},
+    {"messages.txt", Messages},     {"searches.txt", Searches}, {"writes.txt", Writes},
 };
 
 int Run(bool check, const std::string& directory) {
@@ -629,8 +594,8 @@ int Run(bool check, const std::string& directory) {
            old_line == new_line) {
       ++line;
     }
-    std::fprintf(stderr, "%s:%d: a format has changed\n  was %s\n  is  %s\n", path.c_str(), line,
-                 old_line.c_str(), new_line.c_str());
+    std::fprintf(stderr, "%s:%d: what was written before differs\n  was %s\n  is  %s\n",
+                 path.c_str(), line, old_line.c_str(), new_line.c_str());
   }
   return differing == 0 ? 0 : 1;
 }

@@ -80,12 +80,12 @@ final class EntryStream implements Closeable {
       cells.clear();
       ended = !scanner.nextRaw(cells);
       if (cells.isEmpty()) continue;
-      ++counts.entriesRead;
       byte[] row = CellUtil.cloneRow(cells.get(0));
       byte[] entry = Arrays.copyOfRange(row, prefix.length, row.length);
       while (range < lows.length && isBehind(entry)) ++range;
       if (range == lows.length) return;
       if (Key.compare(entry, lows[range]) >= 0) {
+        ++counts.entriesRead;
         ahead.add(entry);
         return;
       }

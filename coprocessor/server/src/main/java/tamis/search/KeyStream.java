@@ -25,7 +25,8 @@ final class KeyStream implements Closeable {
     final byte[] prefix;
     final EntryQueue ahead = new EntryQueue(); // keys read and not passed
     RegionScanner scanner;
-    boolean ended; // there are none but those ahead
+    boolean ended; // there are none but those ahead, as a step beyond them has shown
+    private boolean more = true; // as the scanner knows it
 
     Cursor(byte[] prefix) {
       this.prefix = prefix;
@@ -42,7 +43,10 @@ final class KeyStream implements Closeable {
       take();
       if (ahead.isEmpty() || Key.compare(ahead.peek(), target) >= 0) return;
       ahead.poll();
-      if (ended) return;
+      if (!more) {
+        ended = true;
+        return;
+      }
       scanner.reseek(ReadView.firstRow(Key.concat(prefix, target)));
       ++counts.indexSeeks;
       take();
@@ -62,8 +66,9 @@ final class KeyStream implements Closeable {
 
     private void take() throws IOException {
       List<Cell> cells = new ArrayList<>();
-      while (cells.isEmpty() && !ended) ended = !scanner.nextRaw(cells);
-      if (cells.isEmpty()) return;
+      while (cells.isEmpty() && more) more = scanner.nextRaw(cells);
+      ended = cells.isEmpty();
+      if (ended) return;
       ++counts.entriesRead;
       byte[] row = CellUtil.cloneRow(cells.get(0));
       ahead.add(Arrays.copyOfRange(row, prefix.length, row.length));

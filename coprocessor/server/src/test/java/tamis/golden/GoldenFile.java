@@ -66,7 +66,7 @@ public final class GoldenFile {
     }
   }
 
-  static String text(Value value) {
+  public static String text(Value value) {
     if (value == null) return "NULL";
     String type = value.type().text + ":";
     switch (value.type()) {
@@ -82,7 +82,7 @@ public final class GoldenFile {
     }
   }
 
-  static Value[] row(String[] fields, int from, int size) {
+  public static Value[] row(String[] fields, int from, int size) {
     Value[] row = new Value[size];
     for (int i = 0; i < size; ++i) row[i] = value(fields[from + i]);
     return row;

@@ -212,7 +212,7 @@ public final class RegionForTest implements AutoCloseable {
             .setEncoding(Table.Column.Encoding.RAW));
   }
 
-  static CoprocessorDescriptor observerDescriptor() {
+  public static CoprocessorDescriptor observerDescriptor() {
     return CoprocessorDescriptorBuilder.newBuilder(IndexObserver.class.getName())
         .setPriority(Coprocessor.PRIORITY_LOWEST).build();
   }

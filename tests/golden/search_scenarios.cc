@@ -1,0 +1,195 @@
+// searches.txt: tables, and what each search of them finds and reads, page by page.
+#include <algorithm>
+#include <sstream>
+
+#include "tamis/query/plan.h"
+#include "tamis/rocks/search_position.h"
+#include "tamis/table/codec.h"
+#include "tamis/table/testing/random_values.h"
+#include "tests/cluster/orders.h"
+#include "tests/golden/golden_text.h"
+#include "tests/golden/scenario_table.h"
+#include "tests/golden/scenarios.h"
+
+namespace tamis {
+namespace {
+
+using enum Orders::Column;
+
+std::string Text(const SearchPosition& position) {
+  return std::to_string(position.branch) + " " +
+         (position.order == SearchPosition::Order::kEntry ? "entry" : "key") + " " +
+         std::to_string(position.index_id) + " " + Hex(position.last);
+}
+
+class SearchScenarios {
+ public:
+  SearchScenarios(std::ostream& out, const TableSchema& schema, const std::vector<Row>& rows)
+      : out_(out), table_(schema) {
+    out_ << "# " << table_.schema().name << "\nT " << Hex(table_.SchemaOfCells()) << "\n";
+    constexpr size_t kBatch = 500;
+    std::vector<pb::Mutation> puts;
+    for (const Row& row : rows) {
+      out_ << "R " << Texts(row) << "\n";
+      puts.push_back(PutOf(table_.schema(), row));
+      if (puts.size() < kBatch && &row != &rows.back()) continue;
+      table_.Mutate(puts);
+      puts.clear();
+    }
+  }
+
+  const TableSchema& schema() const { return table_.schema(); }
+
+  void Search(const Predicate& predicate, uint64_t limit, std::vector<uint32_t> columns = {},
+              const KeyRange& keys = {}) {
+    const std::vector<pb::Branch> branches = MakePlan(schema(), predicate, {}).branches;
+    if (branches.empty()) return;  // a region server is not asked
+    const std::string text = predicate.ToString(schema());
+    if (std::ranges::all_of(text, [](unsigned char c) { return c >= ' ' && c < 0x7f; })) {
+      out_ << "# " << text << "\n";
+    }
+    out_ << "S " << limit << " " << Hex(keys.start) << " " << Hex(keys.end);
+    pb::SearchRequest request;
+    for (const pb::Branch& branch : branches) *request.add_branches() = branch;
+    for (const uint32_t column : columns) request.add_columns(schema().columns[column].id);
+    out_ << " " << Hex(request.SerializeAsString()) << "\n";
+    std::string resume;
+    for (bool first = true; first || !resume.empty(); first = false) {
+      const pb::RangeResult page = table_.Search(
+          branches, limit, keys, {request.columns().begin(), request.columns().end()}, resume);
+      Write(page, !columns.empty());
+      resume = page.resume();
+    }
+  }
+
+ private:
+  void Write(const pb::RangeResult& page, bool with_rows) {
+    out_ << "F";
+    for (const pb::FoundRow& row : page.rows()) {
+      Row key(schema().columns.size());
+      if (!DecodeKey(schema(), row.key(), &key).ok()) std::abort();
+      out_ << " " << Text(key[schema().key[0]]) << (with_rows ? "=" + Hex(row.row()) : "");
+    }
+    out_ << "\n";
+    const pb::SearchCounters& counters = page.counters();
+    out_ << "P " << static_cast<int>(page.error().code()) << " " << counters.entries_read() << " "
+         << counters.rows_read() << " " << counters.rows_returned() << " "
+         << counters.scanned_regions();
+    for (const pb::IndexUse& use : counters.uses()) {
+      out_ << " " << use.index_id() << ":" << use.led() << ":" << use.joined() << ":"
+           << use.entries_expected() << ":" << use.entries_read();
+    }
+    out_ << "\n";
+    if (const auto position = SearchPosition::Parse(page.resume())) {
+      out_ << "N " << Text(*position) << "\n";
+    }
+  }
+
+  std::ostream& out_;
+  ScenarioTable table_;
+};
+
+// The choice between indexes, scans and joins. No index has more entries than may be
+// read ahead, so that no choice depends on what a store estimates.
+void SkewedOrders(std::ostream& out) {
+  const Orders orders{.count = 250,
+                      .countries = 6,
+                      .cities = 5,
+                      .days = 500,
+                      .longest_delay = 20,
+                      .amounts = 250,
+                      .expected_values = 500,
+                      .seed = 5};
+  TableSchema schema = orders.Schema();
+  for (Column& column : schema.columns) {
+    column.nullable = column.name != "id";  // as in every table of cells
+  }
+  SearchScenarios scenarios(out, schema, orders.Rows());
+  std::vector<Value> days;
+  for (int64_t day = 0; day < 5; ++day) days.push_back(Value::Int64(day * 60));
+  const Predicate questions[] = {
+      Equal(kCountry, 3),
+      Equal(kCountry, 77),
+      Predicate::And({Between(kAmount, 20, 25), Equal(kCountry, 0)}),
+      Predicate::And({Between(kAmount, 20, 110), Equal(kCountry, 0)}),
+      Predicate::And({Between(kAmount, 20, 110), Equal(kCountry, 4)}),
+      Predicate::And({Between(kAmount, 0, 20), Equal(kCity, 1)}),
+      Predicate::And({Equal(kCountry, 0), Equal(kCity, 3)}),
+      Predicate::And({Equal(kCountry, 1), Equal(kCity, 3)}),
+      Predicate::And({Equal(kCountry, 0), Equal(kYear, 1)}),
+      Predicate::And({Equal(kCountry, 1), Equal(kYear, 1)}),
+      Predicate::And({Between(kDay, 50, 200), Between(kShipped, 50, 210)}),
+      Predicate::And({Between(kDay, 50, 300), Between(kShipped, 290, 460)}),
+      Predicate::And({Equal(kYear, 0), Between(kDay, 0, 20), Between(kAmount, 0, 100)}),
+      Predicate::And({Equal(kCountry, 0), Between(kDay, 0, 300), Between(kShipped, 280, 460)}),
+      Predicate::And({Predicate::In(kDay, days), Equal(kCountry, 3)}),
+      Predicate::And({Predicate::In(kDay, days), Between(kAmount, 0, 100)}),
+      Predicate::And({Equal(kDay, 77), Between(kAmount, 0, 240), Equal(kCountry, 0)}),
+      Predicate::Or({Equal(kCountry, 4), Equal(kDay, 33), Between(kAmount, 0, 10)}),
+      Predicate::Compare(kAmount, Predicate::Op::kGt, Value::Int64(20)),
+      Predicate::Compare(kAmount, Predicate::Op::kLt, Value::Int64(20)),
+      Predicate::Compare(kId, Predicate::Op::kLt, Value::Int64(100)),
+  };
+  for (const Predicate& question : questions) {
+    for (const uint64_t limit : {1000, 256, 255, 15}) scenarios.Search(question, limit);
+    for (const int64_t end : {60, 220}) {
+      const auto key = [&](int64_t id) {
+        Row row(schema.columns.size());
+        row[kId] = Value::Int64(id);
+        return EncodeKey(scenarios.schema(), row);
+      };
+      scenarios.Search(question, 1000, {}, {key(50), key(end)});
+    }
+  }
+}
+
+// Conditions on NULL, values that share prefixes or are cut in the index, several columns.
+void AwkwardValues(std::ostream& out) {
+  TableSchema schema;
+  schema.name = "awkward";
+  schema.columns = {{.name = "k", .type = Type::kText, .nullable = false},
+                    {.name = "a", .type = Type::kText},
+                    {.name = "b", .type = Type::kInt64},
+                    {.name = "c", .type = Type::kBytes},
+                    {.name = "d", .type = Type::kDouble}};
+  schema.key = {0};
+  schema.indexes = {{.name = "a", .columns = {1}},
+                    {.name = "b_c", .columns = {2, 3}},
+                    {.name = "c_sparse", .columns = {3}, .nulls = IndexNulls::kSkip},
+                    {.name = "d", .columns = {4}}};
+  for (IndexSpec& index : schema.indexes) index.expected_values = 100;
+  Random random(3);
+  std::vector<Row> rows;
+  for (int i = 0; i < 150; ++i) {
+    Row row = RandomRow(schema, random);
+    row[0] = Value::Text("k" + std::to_string(1000 + i));
+    rows.push_back(std::move(row));
+  }
+  SearchScenarios scenarios(out, schema, rows);
+  for (int i = 0; i < 120; ++i) {
+    const Predicate predicate = RandomPredicate(scenarios.schema(), random, 3);
+    const uint64_t limit = random.OneIn(3) ? 1 + random.Uniform(5) : 1000;
+    scenarios.Search(predicate, limit,
+                     random.OneIn(8) ? std::vector<uint32_t>{1, 2, 4} : std::vector<uint32_t>{});
+  }
+}
+
+}  // namespace
+
+std::string Searches() {
+  std::ostringstream out;
+  out << "# T schema: a table in HBase, whose one region has the rows and searches that follow\n"
+         "# R values: a row\n"
+         "# S limit start end request: a search of the row keys from start to end, `limit` rows a\n"
+         "#   page; of the SearchRequest only the branches and columns are set\n"
+         "# F key...: the rows of a page; where columns are asked for, KEY=ROW\n"
+         "# P error entries rows returned scanned INDEX:LED:JOINED:EXPECTED:ENTRIES...: the end of "
+         "a page:\n"
+         "#   its SearchCounters, but for seeks, which are the store's own way to find entries\n"
+         "# N branch key|entry index last: the position from which the next page continues\n";
+  SkewedOrders(out);
+  AwkwardValues(out);
+  return out.str();
+}
+
+}  // namespace tamis
