@@ -221,6 +221,16 @@ Status Dedupe(const Arguments& arguments) {
   return PrintFirsts(arguments, options.seed, DedupeWindow::Create(options));
 }
 
+// A Bloom filter takes any number of lines, and then says "maybe" to nearly all.
+void NoteIfOverfull(const AnyFilter& filter, const std::string& path) {
+  constexpr double kUseful = 0.1;
+  if (filter.ExpectedFpr() < kUseful) return;
+  fmt::print(stderr,
+             "note: \"{}\" holds more lines than it was made for and says \"maybe\" to {:.0f} % of "
+             "all other lines; build a larger one (--capacity)\n",
+             path, 100 * filter.ExpectedFpr());
+}
+
 Status Add(const Arguments& arguments) {
   TAMIS_ASSIGN_OR_RETURN(AnyFilter filter, Load(arguments.filter));
   if (filter.type().fixed) {
@@ -240,7 +250,11 @@ Status Add(const Arguments& arguments) {
                         lines + 1, arguments.filter));
       }));
   TAMIS_RETURN_IF_ERROR(ReplaceFile(arguments.filter, filter.Serialize()));
-  if (!arguments.quiet) fmt::print(stderr, "{}: {} lines added\n", arguments.filter, lines);
+  if (!arguments.quiet) {
+    fmt::print(stderr, "{}: {} lines added, {} in all, fpr {:.3g}\n", arguments.filter, lines,
+               filter.Count(), filter.ExpectedFpr());
+  }
+  NoteIfOverfull(filter, arguments.filter);
   return Status::Ok();
 }
 
@@ -280,7 +294,9 @@ Status Merge(const Arguments& arguments) {
     TAMIS_ASSIGN_OR_RETURN(const OpenFile other, OpenMapped(arguments.files[i], false));
     TAMIS_RETURN_IF_ERROR(merged.Merge(other.filter).WithContext("\"" + arguments.files[i] + "\""));
   }
-  return Save(merged, arguments.output);
+  TAMIS_RETURN_IF_ERROR(Save(merged, arguments.output));
+  NoteIfOverfull(merged, arguments.output);
+  return Status::Ok();
 }
 
 Status Info(const Arguments& arguments) {

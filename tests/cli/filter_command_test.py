@@ -108,6 +108,16 @@ class FilterCommandTest(unittest.TestCase):
         self.assertEqual(self.read("f"), before)
         self.assertEqual(os.listdir(self.directory.name), ["f"])
 
+    def test_add_beyond_the_capacity_says_what_the_filter_is_worth(self):
+        self.build("f", lines("held", 1000), "--capacity", "1000")
+        done = self.run_tamis("add", "f", stdin=text(lines("few", 10))).stderr.decode()
+        self.assertIn("10 lines added, 1010 in all", done)
+        self.assertNotIn("build a larger one", done)
+        done = self.run_tamis("add", "f", stdin=text(lines("many", 9000))).stderr.decode()
+        self.assertIn("9000 lines added, 10010 in all", done)
+        self.assertIn('"f" holds more lines than it was made for', done)
+        self.assertIn("build a larger one", done)
+
     def test_type_without_erasure_says_how_to_get_one_that_erases(self):
         self.build("f", ["a"])
         done = self.run_tamis("remove", "f", stdin=b"a\n", expect=2)
