@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "tamis/lsm/faults.h"
 #include "tamis/lsm/hooks.h"
 #include "tamis/lsm/sst_keys.h"
 
@@ -25,12 +26,14 @@ DatabaseFilter::DatabaseFilter(const Options& options, std::shared_ptr<HookState
     : options_(options), hooks_(std::move(hooks)), tree_(hooks_->tree()) {}
 
 Result<std::shared_ptr<DatabaseFilter>> DatabaseFilter::Create(const Options& options) {
-  TAMIS_ASSIGN_OR_RETURN(auto tree, TreeFilter::Create({.directory = options.directory,
-                                                        .fpr = options.fpr,
-                                                        .seed = std::nullopt,
-                                                        .writes_files = options.writes_files,
-                                                        .faults = options.faults,
-                                                        .files = options.env->GetFileSystem()}));
+  TAMIS_ASSIGN_OR_RETURN(
+      auto tree,
+      TreeFilter::Create({.directory = options.directory,
+                          .fpr = options.fpr,
+                          .seed = std::nullopt,
+                          .writes_files = options.writes_files,
+                          .faults = options.faults != nullptr ? *options.faults : Faults{},
+                          .files = options.env->GetFileSystem()}));
   return std::shared_ptr<DatabaseFilter>(
       new DatabaseFilter(options, std::make_shared<HookState>(std::move(tree))));
 }
@@ -196,7 +199,7 @@ std::optional<uint32_t> DatabaseFilter::FamilyOf(const LiveFile& live) const {
 
 std::vector<DatabaseFilter::LiveFile> DatabaseFilter::LiveFiles() const {
   std::vector<LiveFile> files;
-  if (options_.faults.forget_dropped) {
+  if (options_.faults != nullptr && options_.faults->forget_dropped) {
     std::vector<rocksdb::LiveFileMetaData> some;
     db_->GetLiveFilesMetaData(&some);
     for (const auto& file : some) {

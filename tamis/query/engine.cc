@@ -4,12 +4,21 @@
 
 #include "tamis/base/exception_status.h"
 #include "tamis/base/random.h"
+#include "tamis/cluster/faults.h"
 #include "tamis/query/poller.h"
 #include "tamis/query/query_context.h"
 #include "tamis/query/search.h"
 #include "tamis/query/write_delivery.h"
 
 namespace tamis {
+namespace {
+
+Faults FaultsOf(const Engine::Options& options) {
+  return options.faults != nullptr ? *options.faults : Faults{};
+}
+
+}  // namespace
+
 struct Engine::State : QueryContext {
   using QueryContext::QueryContext;
   std::shared_ptr<Poller> poller;
@@ -22,12 +31,12 @@ Engine::Engine(Cluster* cluster, Executor* executor, Options options)
                                 .write_timeout = options.write_timeout,
                                 .request_ranges = std::max<size_t>(1, options.request_ranges),
                                 .requests_in_flight = std::max(1, options.requests_in_flight),
-                                .faults = options.faults},
+                                .faults = FaultsOf(options)},
           std::make_shared<GlobalIndex>(GlobalIndex::Options{
               .lease_margin = options.lease_margin,
               .coordinator = options.seed != 0 ? options.seed : SeedFromSystem(),
               .max_bytes = options.max_filter_bytes,
-              .faults = options.faults}))) {
+              .faults = FaultsOf(options)}))) {
   if (!options.polling) return;
   state_->poller = std::make_shared<Poller>(
       cluster, executor, state_->global,

@@ -18,7 +18,6 @@
 
 #include "tamis/base/executor.h"
 #include "tamis/base/status.h"
-#include "tamis/cluster/faults.h"
 #include "tamis/query/explain.h"
 #include "tamis/query/search_options.h"
 #include "tamis/query/write.h"
@@ -49,6 +48,8 @@ class RowStream {
   std::shared_ptr<State> state_;
 };
 
+struct Faults;  // cluster/faults.h, which is not installed
+
 class Engine {
  public:
   struct Options {
@@ -63,7 +64,7 @@ class Engine {
     uint64_t max_filter_bytes = uint64_t{16} << 30;
     uint64_t seed = 0;    // of the coordinator's number; 0 = drawn from the system
     bool polling = true;  // false: knows no filters, asks everyone
-    Faults faults;
+    std::shared_ptr<const Faults> faults = nullptr;  // for tests of Tamis itself
   };
 
   // The cluster and the executor must outlive the engine.

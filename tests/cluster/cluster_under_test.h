@@ -16,6 +16,7 @@
 
 #include "tamis/base/answers.h"
 #include "tamis/cluster/cluster_admin.h"
+#include "tamis/cluster/faults.h"
 #include "tamis/query/engine.h"
 #include "tests/cluster/answer.h"
 

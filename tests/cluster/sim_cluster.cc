@@ -95,7 +95,7 @@ void SimCluster::StartEngine(size_t i) {
   options.request_timeout = milliseconds(250);
   options.write_timeout = seconds(5);
   options.seed = ++engine_seed_;
-  options.faults = options_.faults;
+  options.faults = std::make_shared<const Faults>(options_.faults);
   engines_[i] =
       std::make_unique<Engine>(network_.get(), ClockOf("engine" + std::to_string(i)), options);
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tamis/base/testing/sim_executor.h"
+#include "tamis/cluster/faults.h"
 #include "tamis/query/engine.h"
 #include "tamis/rocks/rocks_cluster.h"
 #include "tests/cluster/failing_env.h"

@@ -148,7 +148,7 @@ class ThreadedCluster {
     options.request_timeout = seconds(1);
     options.write_timeout = seconds(15);
     options.seed = Mix(options_.seed) + ++engines_started_;
-    options.faults = options_.faults;
+    options.faults = std::make_shared<const Faults>(options_.faults);
     return std::make_unique<Engine>(&cluster, &executor, options);
   }
 

@@ -89,7 +89,8 @@ bool MissesWhatCameWhenItWasCutOff(const Faults& faults) {
   EXPECT_TRUE(far.ok() && *far) << far.status();
   if (!table.ok() || !far.ok()) return false;
   Engine near(&cluster.cluster(), &cluster.executor(), {});
-  Engine cut_off(&(*far)->cluster(), &(*far)->executor(), {.faults = faults});
+  Engine cut_off(&(*far)->cluster(), &(*far)->executor(),
+                 {.faults = std::make_shared<const Faults>(faults)});
   Random random(1);
   RandomRows rows(&random);
   Row row = rows.RandomRow(1);

@@ -223,7 +223,9 @@ bool OracleDatabase::Open(std::function<void()> between_questions) {
   for (const std::string& name : names) {
     if (name[0] == 't') families.emplace_back(name, options);
   }
-  filter = *DatabaseFilter::Create({.directory = keys_path, .env = options.env, .faults = faults});
+  filter = *DatabaseFilter::Create({.directory = keys_path,
+                                    .env = options.env,
+                                    .faults = std::make_shared<const Faults>(faults)});
   rocksdb::DBOptions db_options(options);
   filter->Attach(&db_options, &families);
   if (const Status status = OpenBase(db_options, families); !status.ok()) {
