@@ -96,6 +96,7 @@ class TableStatementsTest(unittest.TestCase):
             error = self.refused(f"CREATE TABLE t({columns})", part, "CREATE TEMP TABLE")
             proposed = error[error.index("CREATE TABLE"):error.index(", or CREATE TEMP")]
             self.sql(proposed, "INSERT INTO t(id, body) VALUES (1, 'x')", "DROP TABLE t")
+        self.refused("CREATE TABLE main.t(a INTEGER PRIMARY KEY)", "no schema name", "CREATE TABLE t (...)")
         self.refused("CREATE TABLE t AS SELECT 1 AS a", "from a SELECT", "INSERT INTO t SELECT")
         self.refused("CREATE TABLE t(a INTEGER PRIMARY KEY", "incomplete input")
         self.assertEqual(self.run_tamis("table", "list"), "")
