@@ -46,8 +46,24 @@ class HBaseClusterAdminTest : public testing::Test {
       answer.set_moves_executed(3);
       peer->Answer(request.call_id, answer);
     });
-    master().On("GetTableDescriptors", [this](const auto& request, const auto& peer) {
-      peer->Answer(request.call_id, Tables());
+    master().On("GetTableDescriptors",
+                [this](const auto& request, const auto& peer) { AnswerTables(request, peer); });
+    master().On("CreateTable", [this](const auto& request, const auto& peer) {
+      if (!has_namespace_) {
+        return peer->Throw(request.call_id, "NamespaceNotFoundException", "any text", true);
+      }
+      *tables_.add_table_schema() =
+          request.template Parsed<hbase::pb::CreateTableRequest>().table_schema();
+      peer->Answer(request.call_id, hbase::pb::CreateTableResponse());
+    });
+    master().On("CreateNamespace", [this](const auto& request, const auto& peer) {
+      has_namespace_ = true;
+      peer->Answer(request.call_id, hbase::pb::CreateTableResponse());
+    });
+    master().On("GetClusterStatus", [this](const auto& request, const auto& peer) {
+      hbase::pb::GetClusterStatusResponse answer;
+      hbase::ToProto(master().name(), answer.mutable_cluster_status()->mutable_master());
+      peer->Answer(request.call_id, answer);
     });
     region_server().On("CompactRegion", acknowledge);
     region_server().On("FlushRegion", acknowledge);
@@ -68,9 +84,9 @@ class HBaseClusterAdminTest : public testing::Test {
   ScriptedServer& master() { return scripted_.server(0); }
   ScriptedServer& region_server() { return scripted_.server(1); }
 
+  static TableSchema Wanted() { return InCells(*ParseDefinition("t", {"id int64", "key (id)"})); }
   static hbase::pb::GetTableDescriptorsResponse Tables() {
-    const TableSchema schema =
-        *NewTable(InCells(*ParseDefinition("t", {"id int64", "key (id)"})), 1);
+    const TableSchema schema = *NewTable(Wanted(), 1);
     const hbase::TableDescription described =
         WithOrigin(DescribeIndexed({.name = "t"}, schema), TableOrigin::kCreated);
     hbase::pb::GetTableDescriptorsResponse answer;
@@ -82,6 +98,19 @@ class HBaseClusterAdminTest : public testing::Test {
       attribute.set_second(value);
     }
     return answer;
+  }
+  void AnswerTables(const ScriptedServer::Request& request, const ScriptedServer::PeerPtr& peer) {
+    const auto asked = request.Parsed<hbase::pb::GetTableDescriptorsRequest>();
+    if (!asked.namespace_().empty() && !has_namespace_) {
+      return peer->Throw(request.call_id, "NamespaceNotFoundException", "any text", true);
+    }
+    peer->Answer(request.call_id, tables_);
+  }
+  Result<TableSchema> CreateTable() {
+    std::optional<Result<TableSchema>> created;
+    admin_->CreateTable(Wanted(), [&](const Result<TableSchema>& table) { created = table; });
+    executor_.RunUntil([&] { return created.has_value(); });
+    return *created;
   }
   static RegionId Region(int number) {
     return *RegionIdOf(std::string(32, static_cast<char>('0' + number)));
@@ -106,6 +135,9 @@ class HBaseClusterAdminTest : public testing::Test {
   }
 
   std::atomic<bool> splittable_ = false;
+  // The state of the master.
+  std::atomic<bool> has_namespace_ = true;
+  hbase::pb::GetTableDescriptorsResponse tables_ = Tables();
   hbase::ScriptedCluster scripted_{2};
   ManualExecutor executor_;
   std::unique_ptr<HBaseCluster> cluster_;
@@ -165,6 +197,31 @@ TEST_F(HBaseClusterAdminTest, RepeatsAMergeThatIsRefusedByItsExceptionsClass) {
   executor_.Advance(seconds(2));
   executor_.RunUntil([&] { return !ended_.empty(); });
   EXPECT_EQ(ended_[0], Status());
+}
+
+// The user may create tables, but not ask the processes what they load.
+TEST_F(HBaseClusterAdminTest, FirstTableCreatesTheNamespace) {
+  has_namespace_ = false;
+  tables_.Clear();
+  master().On("ExecMasterService", [](const auto& request, const auto& peer) {
+    peer->Throw(request.call_id, "security.AccessDeniedException", "any text", true);
+  });
+  const auto created = CreateTable();
+  EXPECT_TRUE(created.ok()) << created.status();
+  EXPECT_EQ(master().calls("CreateNamespace"), 1);
+  EXPECT_EQ(master().calls("CreateTable"), 2);
+}
+
+TEST_F(HBaseClusterAdminTest, NoTableIsCreatedWhereTheJarIsMissing) {
+  tables_.Clear();
+  master().On("ExecMasterService", [](const auto& request, const auto& peer) {
+    peer->Throw(request.call_id, "exceptions.UnknownProtocolException",
+                "No registered Master Coprocessor Endpoint found for tamis.pb.Installation", true);
+  });
+  const auto created = CreateTable();
+  EXPECT_EQ(created.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(created.status().message(), HasSubstr("does not load the jar"));
+  EXPECT_EQ(master().calls("CreateTable"), 0);
 }
 
 // The class of this refusal may stand for any reason, so its text must not matter.
