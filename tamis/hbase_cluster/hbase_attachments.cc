@@ -47,7 +47,7 @@ Result<TableSchema> HBaseAttachments::AttachNow(const TableSchema& schema,
   }
   if (before) return AttachAgain(*before, schema);
   TAMIS_RETURN_IF_ERROR(reports_->CheckJar(/*strict=*/true));
-  const auto taken = cluster_->Find(schema.name);
+  const auto taken = cluster_->tables().Find(schema.name);
   if (taken.ok()) return TakenBy(*taken);
   if (taken.status().code() != StatusCode::kNotFound) return taken.status();
   std::vector<std::string> obstacles = ObstaclesToAttaching(description, schema);
@@ -65,13 +65,13 @@ Result<TableSchema> HBaseAttachments::AttachNow(const TableSchema& schema,
   TAMIS_RETURN_IF_ERROR(client_->ModifyTable(table.description));
   cluster_->Invalidate(schema.name);
   // Another table may have got the same name meanwhile.
-  TAMIS_RETURN_IF_ERROR(cluster_->CheckName(schema.name));
+  TAMIS_RETURN_IF_ERROR(cluster_->tables().CheckName(schema.name));
   return table.schema();
 }
 
 Result<TableSchema> HBaseAttachments::AttachAgain(const IndexedTable& before,
                                                   const TableSchema& wanted) {
-  TAMIS_ASSIGN_OR_RETURN(const TableNames names, cluster_->Names());
+  TAMIS_ASSIGN_OR_RETURN(const TableNames names, cluster_->tables().Names());
   const bool is_named = names.StandingOf(before.full_name()) == TableNames::Standing::kNamed;
   if (is_named && before.stored.name != wanted.name) {
     return AlreadyExists("it is attached already, as \"" + before.stored.name +
@@ -93,7 +93,7 @@ Result<TableSchema> HBaseAttachments::AttachAgain(const IndexedTable& before,
   TAMIS_RETURN_IF_ERROR(client_->ModifyTable(after.description));
   cluster_->Invalidate(wanted.name);
   // The master may have assigned a later version, and another table may have got the name.
-  TAMIS_ASSIGN_OR_RETURN(const IndexedTable now, cluster_->Find(wanted.name));
+  TAMIS_ASSIGN_OR_RETURN(const IndexedTable now, cluster_->tables().Find(wanted.name));
   return now.schema();
 }
 
@@ -102,7 +102,7 @@ Status HBaseAttachments::Detach(const std::string& table) {
 }
 
 Status HBaseAttachments::DetachNow(const std::string& name) {
-  TAMIS_ASSIGN_OR_RETURN(const IndexedTable table, cluster_->Find(name));
+  TAMIS_ASSIGN_OR_RETURN(const IndexedTable table, cluster_->tables().Find(name));
   TAMIS_RETURN_IF_ERROR(client_->ModifyTable(DescribePlain(table.description)));
   cluster_->Invalidate(name);
   return Status::Ok();
@@ -126,7 +126,7 @@ Status HBaseAttachments::DetachForeignNow(const std::string& foreign_name) {
 }
 
 Result<std::vector<std::string>> HBaseAttachments::ListUnnamed() {
-  TAMIS_ASSIGN_OR_RETURN(const TableNames names, cluster_->Names());
+  TAMIS_ASSIGN_OR_RETURN(const TableNames names, cluster_->tables().Names());
   std::vector<std::string> texts;
   for (const TableNames::Unnamed& one : names.ListUnnamed()) {
     texts.push_back("HBase table \"" + one.table.full_name() + "\": " + one.text);
@@ -137,12 +137,13 @@ Result<std::vector<std::string>> HBaseAttachments::ListUnnamed() {
 // Returns the name in the store's namespace; the default namespace is left out.
 Result<std::string> HBaseAttachments::OwnName(const std::string& foreign_name) const {
   const size_t colon = foreign_name.find(':');
-  if (colon == std::string::npos) return HBaseTableName(cluster_->name_space(), foreign_name);
+  if (colon == std::string::npos)
+    return HBaseTableName(cluster_->tables().name_space(), foreign_name);
   const std::string name_space = foreign_name.substr(0, colon);
-  if (name_space == cluster_->name_space()) {
+  if (name_space == cluster_->tables().name_space()) {
     return HBaseTableName(name_space, foreign_name.substr(colon + 1));
   }
-  return InvalidArgument("the store is namespace \"" + cluster_->name_space() +
+  return InvalidArgument("the store is namespace \"" + cluster_->tables().name_space() +
                          "\"; name the other one in --store, hbase://HOST:PORT,.../" + name_space +
                          ", with the options of this one behind it, if it has any (?tls=true...)");
 }

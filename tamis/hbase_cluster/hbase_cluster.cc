@@ -36,6 +36,9 @@ HBaseCluster::HBaseCluster(Options options, Executor* executor,
     : options_(std::move(options)),
       executor_(executor),
       link_(std::make_shared<ServerLink>()),
+      tables_(executor, options_.name_space, client.get()),
+      sizes_(executor, &waiters_, client.get(),
+             {.age = options_.size_age, .patience = options_.patience}),
       pauses_(options_.first_look, options_.last_look),
       client_(std::move(client)),
       waiters_(kWaiters) {
@@ -84,87 +87,11 @@ void HBaseCluster::Ask(Shared<T>* shared, Callback<T> done, std::function<Result
   });
 }
 
-Result<TableNames> HBaseCluster::Names() {
-  auto listed = client_->Tables(options_.name_space);
-  // HBaseClusterAdmin creates the namespace with its first table, so it may not exist yet.
-  if (listed.status().code() == StatusCode::kNotFound) return TableNames({});
-  TAMIS_ASSIGN_OR_RETURN(auto descriptions, std::move(listed));
-  std::vector<IndexedTable> tables;
-  for (hbase::TableDescription& description : descriptions) {
-    // Skip a table that cannot be read, so that it does not hide the others. A look-up by its own
-    // name returns the error.
-    auto table = ReadIndexedTable(std::move(description));
-    if (table.ok() && table->has_value()) tables.push_back(**std::move(table));
-  }
-  return TableNames(std::move(tables));
-}
-
-Status HBaseCluster::CheckName(const std::string& name) {
-  TAMIS_ASSIGN_OR_RETURN(const TableNames names, Names());
-  return names.Find(name).status();
-}
-
-Result<std::vector<IndexedTable>> HBaseCluster::Tables() {
-  TAMIS_ASSIGN_OR_RETURN(const TableNames names, Names());
-  return names.Named();
-}
-
-Result<std::optional<IndexedTable>> HBaseCluster::FindAgain(const std::string& name) {
-  std::string hbase_name;
-  {
-    std::lock_guard lock(mutex_);
-    const auto known = known_.find(name);
-    if (known == known_.end()) return std::optional<IndexedTable>();
-    hbase_name = known->second.hbase_name;
-  }
-  auto description = client_->Table(hbase_name);
-  if (description.status().code() == StatusCode::kNotFound) return std::optional<IndexedTable>();
-  TAMIS_ASSIGN_OR_RETURN(auto read, std::move(description));
-  TAMIS_ASSIGN_OR_RETURN(auto table, ReadIndexedTable(std::move(read)));
-  if (!table || table->stored.name != name || !TableNames::HasItsName(*table)) table.reset();
-  return table;
-}
-
-Result<IndexedTable> HBaseCluster::Find(const std::string& name) {
-  const auto look = [&]() -> Result<IndexedTable> {
-    TAMIS_ASSIGN_OR_RETURN(auto again, FindAgain(name));
-    if (again) return *std::move(again);
-    TAMIS_ASSIGN_OR_RETURN(const TableNames names, Names());
-    auto named = names.Find(name);
-    if (named.status().code() != StatusCode::kNotFound) return named;
-    // The name in an unreadable schema is unknown, but the table may have the same name in HBase.
-    auto same = client_->Table(HBaseTableName(options_.name_space, name));
-    if (same.ok()) TAMIS_RETURN_IF_ERROR(ReadIndexedTable(*same).status());
-    // The list leaves out tables that this user may not see; a look-up by name reports the missing
-    // right.
-    if (!same.ok() && same.status().code() != StatusCode::kNotFound) return same.status();
-    return named;
-  };
-  auto found = look();
-  if (found.ok() || found.status().code() == StatusCode::kNotFound) return found;
-  return found.status().WithContext("cannot look up table \"" + name + "\"");
-}
-
-HBaseCluster::Known HBaseCluster::KnownOf(const IndexedTable& table) const {
-  return {table.description.name, TableIdInMessages(table.description.name, table.stored.id),
-          executor_->Now()};
-}
-
-void HBaseCluster::Remember(const std::string& name, const Result<IndexedTable>& table) {
-  std::lock_guard lock(mutex_);
-  if (table.ok()) {
-    known_[name] = KnownOf(*table);
-  } else if (table.status().code() == StatusCode::kNotFound) {
-    known_.erase(name);
-  }
-}
-
 void HBaseCluster::Invalidate(const std::string& name) {
-  std::lock_guard lock(mutex_);
-  const auto known = known_.find(name);
-  if (known == known_.end()) return;
-  link_->regions.ForgetTable(known->second.hbase_name);
-  known_.erase(known);
+  const auto known = tables_.Recall(name);
+  if (!known) return;
+  link_->regions.ForgetTable(known->hbase_name);
+  tables_.Forget(name);
 }
 
 void HBaseCluster::GetTable(const std::string& name, Callback<TableSchema> done) {
@@ -181,16 +108,16 @@ void HBaseCluster::AskTable(const std::string& name, Callback<IndexedTable> done
     find = &finds_[name];
   }
   Ask<IndexedTable>(find, std::move(done), [this, name] {
-    auto table = Find(name);
-    Remember(name, table);
+    auto table = tables_.Find(name);
+    tables_.Remember(name, table);
     return table;
   });
 }
 
 void HBaseCluster::ListTables(Callback<std::vector<TableSchema>> done) {
-  Ask<std::vector<TableSchema>>(&tables_, std::move(done),
+  Ask<std::vector<TableSchema>>(&lists_, std::move(done),
                                 [this]() -> Result<std::vector<TableSchema>> {
-                                  TAMIS_ASSIGN_OR_RETURN(const auto tables, Tables());
+                                  TAMIS_ASSIGN_OR_RETURN(const auto tables, tables_.Named());
                                   std::vector<TableSchema> schemas;
                                   for (const IndexedTable& table : tables) {
                                     schemas.push_back(table.schema());
@@ -204,16 +131,11 @@ void HBaseCluster::ListTables(Callback<std::vector<TableSchema>> done) {
 
 // Finds the table's HBase name. An old entry is used only if the master does not answer in time or
 // fails.
-void HBaseCluster::FindKnown(const std::string& name, Callback<Known> done) {
-  std::optional<Known> old;
-  {
-    std::lock_guard lock(mutex_);
-    const auto known = known_.find(name);
-    if (known != known_.end()) old = known->second;
-  }
+void HBaseCluster::FindKnown(const std::string& name, Callback<HBaseTables::Known> done) {
+  const auto old = tables_.Recall(name);
   if (old && executor_->Now() - old->heard < options_.description_age) return done(*old);
   auto answered = std::make_shared<std::atomic<bool>>(false);
-  const auto once = [answered, done = std::move(done)](const Result<Known>& known) {
+  const auto once = [answered, done = std::move(done)](const Result<HBaseTables::Known>& known) {
     if (!answered->exchange(true)) done(known);
   };
   if (old) {
@@ -221,66 +143,25 @@ void HBaseCluster::FindKnown(const std::string& name, Callback<Known> done) {
   }
   // Another caller may have dropped the remembered entry by now, so use the answer itself.
   AskTable(name, [this, once, old](const Result<IndexedTable>& table) {
-    if (table.ok()) return once(KnownOf(*table));
+    if (table.ok()) return once(tables_.KnownOf(*table));
     const bool master_knows = table.status().code() == StatusCode::kNotFound;
-    once(old && !master_knows ? Result<Known>(*old) : Result<Known>(table.status()));
+    once(old && !master_knows ? Result<HBaseTables::Known>(*old)
+                              : Result<HBaseTables::Known>(table.status()));
   });
 }
 
 void HBaseCluster::ListRegions(const std::string& table, std::vector<KeyRange> stale,
                                Callback<std::vector<RegionInfo>> done) {
   FindKnown(table, [this, stale = std::move(stale),
-                    done = std::move(done)](const Result<Known>& known) mutable {
+                    done = std::move(done)](const Result<HBaseTables::Known>& known) mutable {
     if (!known.ok()) return done(known.status());
     const auto list = [this, known = *known, stale, done] { ListKnown(known, stale, done); };
     // A list of stale ranges only follows regions that moved, so it does not need the sizes.
-    stale.empty() ? LearnSizes(list) : list();
+    stale.empty() ? sizes_.Learn(list) : list();
   });
 }
 
-void HBaseCluster::LearnSizes(std::function<void()> then) {
-  bool first = false;
-  bool due = false;
-  {
-    std::lock_guard lock(mutex_);
-    const Time now = executor_->Now();
-    first = !sizes_asked_.has_value();
-    due = first || (!sizing_ && now - *sizes_asked_ >= options_.size_age);
-    if (due) {
-      sizes_asked_ = now;
-      sizing_ = true;
-    }
-  }
-  if (!due) return then();
-  const auto answered = std::make_shared<std::atomic<bool>>(false);
-  const auto once = [answered, then] {
-    if (!answered->exchange(true)) then();
-  };
-  waiters_.Post([this, once] {
-    const auto state = client_->Cluster();
-    {
-      std::lock_guard lock(mutex_);
-      sizing_ = false;
-      if (state.ok()) {
-        sizes_.clear();
-        for (const auto& server : state->servers) {
-          sizes_.insert(server.region_bytes.begin(), server.region_bytes.end());
-        }
-      }
-    }
-    executor_->Post(once);
-  });
-  if (!first) return once();
-  executor_->PostAfter(options_.patience, once);
-}
-
-uint64_t HBaseCluster::SizeOf(const std::string& encoded) {
-  std::lock_guard lock(mutex_);
-  const auto size = sizes_.find(encoded);
-  return size == sizes_.end() ? 0 : size->second;
-}
-
-void HBaseCluster::ListKnown(const Known& table, std::vector<KeyRange> stale,
+void HBaseCluster::ListKnown(const HBaseTables::Known& table, std::vector<KeyRange> stale,
                              Callback<std::vector<RegionInfo>> done) {
   using Regions = std::vector<hbase::RegionPtr>;
   if (stale.empty()) stale.push_back({});
@@ -293,7 +174,7 @@ void HBaseCluster::ListKnown(const Known& table, std::vector<KeyRange> stale,
           for (const hbase::RegionPtr& region : *regions) {
             auto info = InfoOf(*region, table_id);
             if (!info.ok()) return done(info.status());
-            info->size_bytes = SizeOf(region->encoded);
+            info->size_bytes = sizes_.Of(region->encoded);
             infos.insert_or_assign(region->start, *std::move(info));
           }
           std::vector<RegionInfo> sorted;
@@ -391,7 +272,7 @@ bool HBaseCluster::LookForRegions(const std::vector<ServerInfo>& servers) {
 }
 
 void HBaseCluster::LearnRegions() {
-  if (const auto tables = Tables(); tables.ok()) {
+  if (const auto tables = tables_.Named(); tables.ok()) {
     for (const IndexedTable& table : *tables) {
       const auto regions = client_->Regions(table.description.name);
       if (regions.ok()) link_->regions.Learn(table.description.name, {}, *regions);

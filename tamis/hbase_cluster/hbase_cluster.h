@@ -3,9 +3,8 @@
 //
 // An HBase table is indexed if its description holds a schema. The cluster knows it by the schema's
 // name, which for a table that Tamis created is also its name in HBase; copies of a table have no
-// name (table_names.h). Once found, a table is followed by its HBase name as long as it keeps the
-// schema's name. Regions come from hbase:meta; stale key ranges are read again one by one. The
-// master is needed only to look up and list tables, and to list servers and region sizes.
+// name (table_names.h). Regions come from hbase:meta; stale key ranges are read again one by one.
+// The master is needed only to look up and list tables, and to list servers and region sizes.
 //
 // Threads: safe. Callbacks run on the executor. REQUIRES: no task of the executor uses the cluster
 // when it is destroyed.
@@ -15,7 +14,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,8 +22,9 @@
 #include "tamis/cluster/cluster.h"
 #include "tamis/hbase/client.h"
 #include "tamis/hbase_cluster/hbase_region_server.h"
+#include "tamis/hbase_cluster/hbase_tables.h"
 #include "tamis/hbase_cluster/indexed_table.h"
-#include "tamis/hbase_cluster/table_names.h"
+#include "tamis/hbase_cluster/region_sizes.h"
 
 namespace tamis {
 
@@ -63,15 +62,9 @@ class HBaseCluster : public Cluster {
   void ListTables(Callback<std::vector<TableSchema>> done) override;
   void GetTable(const std::string& name, Callback<TableSchema> done) override;
 
-  // For administration. Find, Tables, Names and CheckName block; do not call them from a task of
-  // the executor.
+  // For administration.
   std::shared_ptr<HBaseRegionServer> Stub(const std::string& name);
-  Result<IndexedTable> Find(const std::string& name);
-  Result<std::vector<IndexedTable>> Tables();  // tables that have a name
-  Result<TableNames> Names();
-  // Fails if no table has the name, or several claim it.
-  Status CheckName(const std::string& name);
-  const std::string& name_space() const { return options_.name_space; }
+  HBaseTables& tables() { return tables_; }
   KnownRegions& known_regions() { return link_->regions; }
   // Drops what the cluster remembers of the table, because it is outdated.
   void Invalidate(const std::string& name);
@@ -85,26 +78,13 @@ class HBaseCluster : public Cluster {
     bool asked = false;
     std::vector<Callback<T>> waiting;
   };
-  struct Known {
-    std::string hbase_name;
-    uint32_t table_id = 0;
-    Time heard{};
-  };
 
   template <class T>
   void Ask(Shared<T>* shared, Callback<T> done, std::function<Result<T>()> ask);
-  void FindKnown(const std::string& name, Callback<Known> done);
+  void FindKnown(const std::string& name, Callback<HBaseTables::Known> done);
   void AskTable(const std::string& name, Callback<IndexedTable> done);
-  Known KnownOf(const IndexedTable& table) const;
-  // Returns the table that last had the name, if it still has it.
-  Result<std::optional<IndexedTable>> FindAgain(const std::string& name);
-  void Remember(const std::string& name, const Result<IndexedTable>& table);
-  void ListKnown(const Known& table, std::vector<KeyRange> stale,
+  void ListKnown(const HBaseTables::Known& table, std::vector<KeyRange> stale,
                  Callback<std::vector<RegionInfo>> done);
-  // Requests the sizes of regions if they are outdated. The first time, `then` is called after the
-  // answer; later, it may be called before it.
-  void LearnSizes(std::function<void()> then);
-  uint64_t SizeOf(const std::string& encoded);
   Result<std::vector<ServerInfo>> AskServers();
   // Returns true if it searched and the search ended in time. Blocks for `patience` at most.
   bool LookForRegions(const std::vector<ServerInfo>& servers);
@@ -115,14 +95,13 @@ class HBaseCluster : public Cluster {
   Executor* const executor_;
   const std::shared_ptr<ServerLink> link_;
 
+  HBaseTables tables_;
+  RegionSizes sizes_;
+
   std::mutex mutex_;
-  std::map<std::string, Known> known_;  // by the schema's name
   std::map<std::string, Shared<IndexedTable>> finds_;
-  Shared<std::vector<TableSchema>> tables_;
+  Shared<std::vector<TableSchema>> lists_;
   Shared<std::vector<ServerInfo>> servers_;
-  std::map<std::string, uint64_t> sizes_;  // of regions, by their encoded names
-  std::optional<Time> sizes_asked_;
-  bool sizing_ = false;
   // State of the searches for regions on servers without a known region.
   bool looking_ = false;
   Time next_look_{};

@@ -13,19 +13,19 @@ constexpr int kTriesOfChange = 5;
 
 Result<TableSchema> HBaseSchemaChanges::Create(TableSchema schema) {
   const std::string what = "cannot create table \"" + schema.name + "\"";
-  const auto existing = cluster_->Find(schema.name);
+  const auto existing = cluster_->tables().Find(schema.name);
   if (existing.ok()) return AlreadyExists(what + ": there is one");
   if (existing.status().code() != StatusCode::kNotFound) return existing.status().WithContext(what);
   TAMIS_ASSIGN_OR_RETURN(TableSchema stored, FirstVersion(InCells(std::move(schema))));
   // A user who may create tables need not have the right to query the servers.
   TAMIS_RETURN_IF_ERROR(reports_->CheckJar(/*strict=*/false).WithContext(what));
-  std::string hbase_name = HBaseTableName(cluster_->name_space(), stored.name);
+  std::string hbase_name = HBaseTableName(cluster_->tables().name_space(), stored.name);
   IndexedTable table{.description = {.name = std::move(hbase_name)}, .stored = std::move(stored)};
   table.description = WithOrigin(DescribeIndexed(std::move(table.description), table.stored),
                                  TableOrigin::kCreated);
   Status created = client_->CreateTable(table.description);
   if (created.code() == StatusCode::kNotFound) {  // the namespace
-    created = client_->CreateNamespace(cluster_->name_space());
+    created = client_->CreateNamespace(cluster_->tables().name_space());
     if (created.ok() || created.code() == StatusCode::kAlreadyExists) {
       created = client_->CreateTable(table.description);
     }
@@ -38,7 +38,7 @@ Result<TableSchema> HBaseSchemaChanges::Create(TableSchema schema) {
   TAMIS_RETURN_IF_ERROR(created.WithContext(what));
   cluster_->Invalidate(table.stored.name);
   // Another table may have got the same name meanwhile.
-  TAMIS_RETURN_IF_ERROR(cluster_->CheckName(table.stored.name));
+  TAMIS_RETURN_IF_ERROR(cluster_->tables().CheckName(table.stored.name));
   return table.schema();
 }
 
@@ -47,7 +47,7 @@ Status HBaseSchemaChanges::Drop(const std::string& table, DropOptions options) {
 }
 
 Status HBaseSchemaChanges::DropNow(const std::string& name, DropOptions options) {
-  TAMIS_ASSIGN_OR_RETURN(const IndexedTable table, cluster_->Find(name));
+  TAMIS_ASSIGN_OR_RETURN(const IndexedTable table, cluster_->tables().Find(name));
   if (table.origin() != TableOrigin::kCreated && !options.delete_attached) {
     return FailedPrecondition(
         "it is HBase table \"" + table.full_name() +
@@ -68,7 +68,7 @@ Status HBaseSchemaChanges::DropNow(const std::string& name, DropOptions options)
 Result<TableSchema> HBaseSchemaChanges::Change(
     const std::string& name, const std::function<Result<TableSchema>(TableSchema)>& change) {
   for (int i = 0;; ++i) {
-    TAMIS_ASSIGN_OR_RETURN(IndexedTable table, cluster_->Find(name));
+    TAMIS_ASSIGN_OR_RETURN(IndexedTable table, cluster_->tables().Find(name));
     TAMIS_ASSIGN_OR_RETURN(table.stored, change(table.stored));
     const hbase::TableDescription changed = DescribeIndexed(table.description, table.stored);
     const Status modified = client_->ModifyTable(changed);
@@ -76,7 +76,7 @@ Result<TableSchema> HBaseSchemaChanges::Change(
       cluster_->Invalidate(name);
       return table.schema();
     }
-    const auto now = cluster_->Find(name);
+    const auto now = cluster_->tables().Find(name);
     const bool overtaken = modified.code() == StatusCode::kInvalidArgument && now.ok() &&
                            now->stored.version >= table.stored.version;
     if (!overtaken || i == kTriesOfChange) {

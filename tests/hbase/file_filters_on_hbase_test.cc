@@ -66,7 +66,7 @@ class FileFiltersTest : public testing::Test {
   }
   Counted Count(const std::string& name) {
     const auto wait = [&] { return Wait{.deadline = executor_.Now() + std::chrono::seconds(60)}; };
-    const auto table = cluster_->Find(name);
+    const auto table = cluster_->tables().Find(name);
     EXPECT_TRUE(table.ok()) << table.status();
     const auto regions = AwaitResult<std::vector<RegionInfo>>(
         &executor_, wait(), [&](auto done) { cluster_->ListRegions(name, {}, done); });
