@@ -14,11 +14,6 @@ constexpr double kSpareAtStart = 0.03;
 constexpr uint64_t kHashesAtOnce = 1 << 20;  // that settling holds in memory
 constexpr size_t kBatch = 32;
 
-template <class Map>
-bool Has(const Map& map, const typename Map::key_type& key) {
-  return map.find(key) != map.end();
-}
-
 }  // namespace
 
 std::string DoubtNames(Doubts doubts) {
@@ -218,18 +213,7 @@ bool TreeFilter::WriteKeyFile(const File& file, std::vector<uint64_t>* hashes) {
 
 std::optional<std::vector<TreeFilter::File>> TreeFilter::CountedFiles(bool settled) const {
   const std::lock_guard lock(mutex_);
-  std::vector<File> files;
-  for (const auto& [number, entry] : ledger_) {
-    const bool goes = settled && settlement_->removed.contains(number);
-    const bool comes = settled && settlement_->added.contains(number);
-    const bool is_dropped = settled && settlement_->dropped.contains(number);
-    // Entries that cover the keys of a listed file that cannot be read may be in no key file.
-    if (!entry.counted && !entry.has_keys && !is_dropped) return std::nullopt;
-    if (!comes && (!entry.counted || goes)) continue;
-    if (!entry.has_keys) return std::nullopt;
-    files.push_back(entry.file);
-  }
-  return files;
+  return ledger_.Counted(settled ? &*settlement_ : nullptr);
 }
 
 SharedQuotientFilter::Keys TreeFilter::Keys() {
@@ -273,7 +257,7 @@ bool TreeFilter::AppendKeys(bool settled, uint32_t first, uint32_t last, OpenedF
 
 void TreeFilter::MarkBad(FileNumber number) {
   const std::lock_guard lock(mutex_);
-  if (const auto at = ledger_.find(number); at != ledger_.end()) at->second.has_keys = false;
+  ledger_.MarkBad(number);
 }
 
 // --- files -------------------------------------------------------------------------------------
@@ -281,12 +265,12 @@ void TreeFilter::MarkBad(FileNumber number) {
 void TreeFilter::CompactionBegan(int job, std::vector<FileNumber> inputs) {
   auto shared = std::make_shared<const std::vector<FileNumber>>(std::move(inputs));
   const std::lock_guard lock(mutex_);
-  jobs_[job] = std::move(shared);
+  ledger_.CompactionBegan(job, std::move(shared));
 }
 
 void TreeFilter::CompactionEnded(int job) {
   const std::lock_guard lock(mutex_);
-  jobs_.erase(job);
+  ledger_.CompactionEnded(job);
 }
 
 void TreeFilter::Count(const File& file, std::span<const uint64_t> hashes, bool has_keys,
@@ -295,10 +279,10 @@ void TreeFilter::Count(const File& file, std::span<const uint64_t> hashes, bool 
   filter_->Apply(hashes, {});
   try {
     const std::lock_guard lock(mutex_);
-    Enter(file, has_keys, hashes.size(), is_family_certain);
+    ledger_.Enter(file, has_keys, hashes.size(), is_family_certain);
   } catch (const std::bad_alloc&) {
     const std::lock_guard lock(mutex_);
-    stale_ += hashes.size();  // what nobody knows of never leaves
+    ledger_.AddStale(hashes.size());  // what nobody knows of never leaves
     throw;
   }
   Trim();
@@ -314,17 +298,6 @@ void TreeFilter::Trim() {
   }
 }
 
-void TreeFilter::Enter(const File& file, bool has_keys, uint64_t keys, bool is_family_certain) {
-  Entry& entry = ledger_[file.number];
-  if (entry.counted) stale_ += entry.keys;  // of another family
-  entry = {.file = file,
-           .counted = true,
-           .has_keys = has_keys,
-           .keys = keys,
-           .is_family_certain = is_family_certain};
-  if (gone_.erase(file.number) > 0) removed_.insert(file.number);
-}
-
 void TreeFilter::FileCreated(const File& file, std::vector<uint64_t> hashes,
                              std::optional<int> compaction) {
   const bool has_keys = WriteKeyFile(file, &hashes);
@@ -332,20 +305,19 @@ void TreeFilter::FileCreated(const File& file, std::vector<uint64_t> hashes,
   if (compaction.has_value() && has_keys) {
     const std::lock_guard lock(mutex_);
     if (!IsCounting()) {
-      const auto job = jobs_.find(*compaction);
-      ledger_[file.number] = {.file = file,
-                              .counted = false,
-                              .has_keys = true,
-                              .keys = hashes.size(),
-                              .inputs = job == jobs_.end() ? nullptr : job->second,
-                              .is_family_certain = true};
+      ledger_.Put(file.number, {.file = file,
+                                .counted = false,
+                                .has_keys = true,
+                                .keys = hashes.size(),
+                                .inputs = ledger_.InputsOf(*compaction),
+                                .is_family_certain = true});
       return;
     }
   }
   if (options_.faults.count_after_install && !IsCounting()) {
     const std::lock_guard lock(mutex_);
-    ledger_[file.number] = {
-        .file = file, .counted = true, .has_keys = has_keys, .keys = hashes.size()};
+    ledger_.Put(file.number,
+                {.file = file, .counted = true, .has_keys = has_keys, .keys = hashes.size()});
     late_.push_back(std::move(hashes));
     return;
   }
@@ -355,19 +327,14 @@ void TreeFilter::FileCreated(const File& file, std::vector<uint64_t> hashes,
 
 void TreeFilter::FileDeleted(FileNumber number) {
   const std::lock_guard lock(mutex_);
-  if (Has(ledger_, number)) {
-    removed_.insert(number);
-  } else if (remembers_ || !tickets_.empty()) {
-    gone_.insert(number);
-  }
+  ledger_.Delete(number);
 }
 
 TreeFilter::Ticket TreeFilter::IngestionBegan(const File& file, std::vector<uint64_t> hashes) {
   File counted = file;
   {
     const std::lock_guard lock(mutex_);
-    counted.number = next_ticket_++;
-    tickets_.insert(counted.number);
+    counted.number = ledger_.NewTicket();
   }
   if (options_.faults.ignore_ingestion) return counted.number;
   try {
@@ -386,84 +353,44 @@ bool TreeFilter::FileIngested(Ticket ticket, FileNumber number) {
   // never a ticket that has not ended.
   const std::lock_guard writer(writer_);
   const std::lock_guard lock(mutex_);
-  const auto at = ledger_.find(ticket);
-  if (Has(ledger_, number)) return true;  // found meanwhile: the ticket's copies leave at its end
-  if (at == ledger_.end()) {
+  FileLedger::Entry* const at = ledger_.Find(ticket);
+  if (ledger_.Has(number)) return true;  // found meanwhile: the ticket's copies leave at its end
+  if (at == nullptr) {
     if (!options_.faults.ignore_ingestion) return false;
-    ledger_[number] = {.file = {.number = number}, .counted = true};
+    ledger_.Put(number, {.file = {.number = number}, .counted = true});
     return true;
   }
-  Entry entry = std::move(at->second);
-  ledger_.erase(at);
+  FileLedger::Entry entry = std::move(*at);
+  ledger_.Erase(ticket);
   entry.file.number = number;
   key_files_->Use(number);
   if (entry.has_keys) entry.has_keys = key_files_->Rename(ticket, number);
-  ledger_[number] = std::move(entry);
-  if (gone_.erase(number) > 0) removed_.insert(number);
+  ledger_.Put(number, std::move(entry));
+  ledger_.DeleteIfGone(number);
   return true;
 }
 
 void TreeFilter::IngestionEnded(Ticket ticket) noexcept {
   const std::lock_guard lock(mutex_);
-  tickets_.erase(ticket);
-  if (tickets_.empty() && !remembers_) gone_.clear();
-  try {
-    if (Has(ledger_, ticket)) removed_.insert(ticket);
-  } catch (const std::bad_alloc&) {
-  }
+  ledger_.EndTicket(ticket);
 }
 
 // --- counting ----------------------------------------------------------------------------------
 
 void TreeFilter::BeginCounting() {
   const std::lock_guard lock(mutex_);
-  remembers_ = true;
-}
-
-// A listed file is covered when all of its inputs are. RocksDB numbers a file later than those of
-// which it is made, so one walk in the order of the numbers sees inputs first; what comes in
-// another order is not covered. An input may have been counted as one of another family that had
-// the same name.
-std::unordered_set<TreeFilter::FileNumber> TreeFilter::CoveredOfListed() const {
-  std::unordered_set<FileNumber> covered;
-  std::unordered_map<const std::vector<FileNumber>*, bool> known;
-  for (const auto& [number, entry] : ledger_) {
-    ++walked_;
-    if (entry.counted || entry.inputs == nullptr || entry.inputs->empty()) continue;
-    const auto [at, is_new] = known.try_emplace(entry.inputs.get(), false);
-    if (is_new) {
-      at->second = std::ranges::all_of(*entry.inputs, [&](FileNumber input) {
-        ++walked_;
-        const auto found = ledger_.find(input);
-        return found != ledger_.end() && found->second.IsOf(entry.file.family) &&
-               (found->second.counted || covered.contains(input));
-      });
-    }
-    if (at->second) covered.insert(number);
-  }
-  return covered;
+  ledger_.BeginCounting();
 }
 
 std::vector<TreeFilter::File> TreeFilter::Uncovered(std::vector<File> files) const {
   const std::lock_guard lock(mutex_);
-  std::optional<std::unordered_set<FileNumber>> covered;  // made for the first that is listed
-  std::erase_if(files, [&](const File& file) {
-    ++walked_;
-    const auto at = ledger_.find(file.number);
-    if (at == ledger_.end() || !at->second.IsOf(file.family)) return false;
-    if (at->second.counted) return true;
-    if (!covered.has_value()) covered = CoveredOfListed();
-    return covered->contains(file.number);
-  });
-  return files;
+  return ledger_.Uncovered(std::move(files));
 }
 
 std::vector<TreeFilter::File> TreeFilter::Uncounted(std::vector<File> files) const {
   files = Uncovered(std::move(files));
   const std::lock_guard lock(mutex_);
-  std::erase_if(files, [this](const File& file) {
-    return Has(gone_, file.number) || Has(removed_, file.number);
-  });
+  std::erase_if(files, [this](const File& file) { return ledger_.IsDeleted(file.number); });
   return files;
 }
 
@@ -471,7 +398,7 @@ std::vector<TreeFilter::File> TreeFilter::CountFromKeyFiles(const std::vector<Fi
   std::vector<File> failed;
   const std::lock_guard settling(settling_);
   ApplySettlement();
-  Settlement settlement;
+  FileLedger::Settlement settlement;
   SharedQuotientFilter::Counts counts{};
   uint64_t coming = 0;
   for (const File& file : Uncounted(files)) {
@@ -486,8 +413,8 @@ std::vector<TreeFilter::File> TreeFilter::CountFromKeyFiles(const std::vector<Fi
     settlement.added.insert(file.number);
     key_files_->Use(file.number);
     const std::lock_guard lock(mutex_);
-    Enter(file, true, keys->count(), /*is_family_certain=*/false);
-    ledger_[file.number].counted = false;
+    ledger_.Enter(file, true, keys->count(), /*is_family_certain=*/false);
+    ledger_.At(file.number).counted = false;
   }
   if (settlement.added.empty()) return failed;
   {
@@ -501,12 +428,11 @@ std::vector<TreeFilter::File> TreeFilter::CountFromKeyFiles(const std::vector<Fi
   ApplySettlement();
   const std::lock_guard lock(mutex_);
   for (const File& file : files) {
-    const auto at = ledger_.find(file.number);
-    if (at == ledger_.end() || at->second.counted || at->second.has_keys) continue;
+    const FileLedger::Entry* const at = ledger_.Find(file.number);
+    if (at == nullptr || at->counted || at->has_keys) continue;
     if (!settlement.added.contains(file.number)) continue;
     failed.push_back(file);
-    ledger_.erase(at);
-    if (removed_.erase(file.number) > 0) gone_.insert(file.number);
+    ledger_.Withdraw(file.number);
   }
   return failed;
 }
@@ -537,8 +463,7 @@ void TreeFilter::EndCounting() {
   }
   key_files_->DeleteLeftovers();
   const std::lock_guard lock(mutex_);
-  if (tickets_.empty()) gone_.clear();
-  remembers_ = false;
+  ledger_.EndCounting();
   counting_.store(false, std::memory_order_release);
 }
 
@@ -546,31 +471,12 @@ void TreeFilter::EndCounting() {
 
 bool TreeFilter::HasUnsettled() const {
   const std::lock_guard lock(mutex_);
-  return !removed_.empty() || !late_.empty();
+  return !ledger_.removed().empty() || !late_.empty();
 }
 
 bool TreeFilter::IsPartlyDeleted() const {
   const std::lock_guard lock(mutex_);
-  if (removed_.empty()) return false;
-  DeletedInputs known;
-  return std::ranges::any_of(ledger_, [&](const auto& at) {
-    return !at.second.counted && DeletedOf(at.second.inputs, removed_, &known) == Deleted::kSome;
-  });
-}
-
-TreeFilter::Deleted TreeFilter::DeletedOf(const Inputs& inputs, const std::set<FileNumber>& removed,
-                                          DeletedInputs* known) const {
-  if (inputs == nullptr || inputs->empty()) return Deleted::kNone;
-  const auto [at, is_new] = known->try_emplace(inputs.get(), Deleted::kNone);
-  if (is_new) {
-    const auto deleted = std::ranges::count_if(
-        *inputs, [&](FileNumber input) { return Has(removed, input) || !Has(ledger_, input); });
-    if (deleted > 0) {
-      const bool all = static_cast<size_t>(deleted) == inputs->size();
-      at->second = all ? Deleted::kAll : Deleted::kSome;
-    }
-  }
-  return at->second;
+  return ledger_.IsPartlyDeleted();
 }
 
 std::vector<TreeFilter::FileNumber> TreeFilter::Reconcile(
@@ -584,7 +490,7 @@ std::vector<TreeFilter::FileNumber> TreeFilter::Reconcile(
     const std::lock_guard lock(mutex_);
     if (IsCounting()) return {};
     late.swap(late_);
-    removed = removed_;
+    removed = ledger_.removed();
   }
   for (const std::vector<uint64_t>& hashes : late) {
     const std::lock_guard writer(writer_);
@@ -595,38 +501,22 @@ std::vector<TreeFilter::FileNumber> TreeFilter::Reconcile(
   // Asked after `removed` was chosen: what took the place of a removed file was installed before
   // that was deleted, so it is among the live ones, or was in turn replaced by some of these.
   const std::vector<FileNumber> live = live_files();
-  Settlement settlement;
   {
     const std::lock_guard lock(mutex_);
     std::vector<FileNumber> unknown;
     for (const FileNumber number : live) {
-      if (!Has(ledger_, number)) unknown.push_back(number);
+      if (!ledger_.Has(number)) unknown.push_back(number);
     }
     if (!unknown.empty() && !options_.faults.remove_beside_unknown) return unknown;
-    Choose(removed, &settlement);
-    settlement_ = std::move(settlement);
+    settlement_ = ledger_.Choose(removed);
   }
   ApplySettlement();
   return {};
 }
 
-void TreeFilter::Choose(const std::set<FileNumber>& removed, Settlement* settlement) const {
-  DeletedInputs known;
-  for (const auto& [number, entry] : ledger_) {
-    if (Has(removed, number)) {
-      (entry.counted ? settlement->removed : settlement->dropped).insert(number);
-    } else if (!entry.counted) {
-      const bool is_made_of_unknown = entry.inputs == nullptr || entry.inputs->empty();
-      if (is_made_of_unknown || DeletedOf(entry.inputs, removed, &known) != Deleted::kNone) {
-        settlement->added.insert(number);
-      }
-    }
-  }
-}
-
 void TreeFilter::ApplySettlement() {
   if (!settlement_.has_value()) return;
-  const Settlement& settlement = *settlement_;
+  const FileLedger::Settlement& settlement = *settlement_;
   struct Source {
     FileNumber number;
     std::optional<KeyFile> keys;  // none: not known
@@ -635,10 +525,10 @@ void TreeFilter::ApplySettlement() {
   const auto open = [&](const std::set<FileNumber>& numbers) {
     std::vector<Source> sources;
     for (const FileNumber number : numbers) {
-      Entry entry;
+      FileLedger::Entry entry;
       {
         const std::lock_guard lock(mutex_);
-        entry = ledger_[number];
+        entry = ledger_.At(number);
       }
       hashes += entry.keys;
       sources.push_back({number, std::nullopt});
@@ -700,7 +590,7 @@ void TreeFilter::ApplySettlement() {
     {
       const std::lock_guard lock(mutex_);
       settlement_->done = last;
-      stale_ += kept;
+      ledger_.AddStale(kept);
       touched_ += difference.removed.size();
       for (const std::vector<uint64_t>& hashes : coming) touched_ += hashes.size();
       compared_ += before.size();
@@ -712,7 +602,7 @@ void TreeFilter::ApplySettlement() {
     const std::lock_guard writer(writer_);
     const std::lock_guard lock(mutex_);
     for (const FileNumber number : settlement.added) {
-      Entry& entry = ledger_[number];
+      FileLedger::Entry& entry = ledger_.At(number);
       if (entry.has_keys) {
         entry.counted = true;
         continue;
@@ -720,18 +610,12 @@ void TreeFilter::ApplySettlement() {
       // Its keys are covered by copies of others, nobody knows whose: it joins every settling, and
       // none removes anything, until what is made of it can be counted in its place.
       entry.inputs = nullptr;
-      stale_ += entry.keys;
+      ledger_.AddStale(entry.keys);
     }
     for (const auto* numbers : {&settlement.removed, &settlement.dropped}) {
       for (const FileNumber number : *numbers) {
-        // Found before it was announced, it is not to be counted again.
-        if (!tickets_.empty()) gone_.insert(number);
+        ledger_.Settle(number);
         key_files_->Delete(number);
-        removed_.erase(number);
-        const auto at = ledger_.find(number);
-        if (at == ledger_.end()) continue;  // done before memory ran out
-        if (at->second.counted && !at->second.has_keys) stale_ += at->second.keys;
-        ledger_.erase(at);
       }
     }
     settlement_.reset();
@@ -742,7 +626,7 @@ void TreeFilter::ApplySettlement() {
 void TreeFilter::RemoveStale() {
   {
     const std::lock_guard lock(mutex_);
-    if (stale_ == 0) return;
+    if (ledger_.stale() == 0) return;
   }
   for (uint32_t section = 0; section < SharedQuotientFilter::kSections;) {
     const std::lock_guard writer(writer_);
@@ -752,7 +636,7 @@ void TreeFilter::RemoveStale() {
     section = *next;
   }
   const std::lock_guard lock(mutex_);
-  stale_ = 0;
+  ledger_.ClearStale();
 }
 
 TreeFilter::Figures TreeFilter::figures() const {
@@ -773,11 +657,11 @@ TreeFilter::Figures TreeFilter::figures() const {
   figures.filter = filter_->figures();
   const std::lock_guard lock(mutex_);
   figures.files = ledger_.size();
-  figures.unsettled = removed_.size();
-  figures.stale = stale_;
+  figures.unsettled = ledger_.removed().size();
+  figures.stale = ledger_.stale();
   figures.touched = touched_;
   figures.compared = compared_;
-  figures.walked = walked_;
+  figures.walked = ledger_.walked();
   figures.written = key_files_->written();
   figures.unwritten = key_files_->unwritten();
   return figures;

@@ -39,16 +39,14 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "tamis/base/status.h"
 #include "tamis/lsm/faults.h"
+#include "tamis/lsm/file_ledger.h"
 #include "tamis/lsm/grace_period.h"
 #include "tamis/lsm/key_file.h"
 #include "tamis/lsm/key_file_directory.h"
@@ -75,7 +73,9 @@ std::string DoubtNames(Doubts doubts);  // "counting, memtables"; "" for none
 
 class TreeFilter {
  public:
-  using FileNumber = uint64_t;
+  using FileNumber = FileLedger::FileNumber;
+  using File = FileLedger::File;
+  using Ticket = FileLedger::Ticket;
 
   struct Options {
     std::string directory;  // of the key files; it is made with the first of them
@@ -123,12 +123,6 @@ class TreeFilter {
 
   // --- files -----------------------------------------------------------------------------------
 
-  struct File {
-    FileNumber number = 0;
-    uint32_t family = 0;
-    FileIdentity identity{};
-  };
-
   void CompactionBegan(int job, std::vector<FileNumber> inputs);
   void CompactionEnded(int job);
   // Before it is installed. `hashes` in any order, repeated or not; `compaction` is the job, for
@@ -137,7 +131,6 @@ class TreeFilter {
   void FileDeleted(FileNumber number);
 
   // Files that come from elsewhere: counted under a ticket, then installed or not.
-  using Ticket = uint64_t;
   Ticket IngestionBegan(const File& file, std::vector<uint64_t> hashes);
   // False when there is no such ticket: the file is not counted.
   bool FileIngested(Ticket ticket, FileNumber number);
@@ -202,32 +195,11 @@ class TreeFilter {
   const Options& options() const { return options_; }
 
  private:
-  static constexpr uint32_t kMaxFamilies = 4096;           // ids beyond pass through
-  static constexpr Ticket kFirstTicket = Ticket{1} << 62;  // no file has such a number
+  static constexpr uint32_t kMaxFamilies = 4096;  // ids beyond pass through
 
   struct Family {
     explicit Family(GracePeriod* grace) : memtables(grace) {}
     MemtableFilters memtables;
-  };
-  // Shared by all that one compaction writes, so that it is walked once for them together.
-  using Inputs = std::shared_ptr<const std::vector<FileNumber>>;
-  struct Entry {
-    File file;
-    bool counted = false;   // or else listed
-    bool has_keys = false;  // its key file was written and has not been found bad
-    uint64_t keys = 0;
-    Inputs inputs = nullptr;  // listed: of which it was made; none: not known
-    // RocksDB itself named the family's id; else it was found by the family's name, which another
-    // one may have had.
-    bool is_family_certain = false;
-
-    bool IsOf(uint32_t family) const { return is_family_certain || file.family == family; }
-  };
-  struct Settlement {
-    std::set<FileNumber> removed;  // counted, and going
-    std::set<FileNumber> added;    // listed, and staying
-    std::set<FileNumber> dropped;  // listed, and going
-    uint32_t done = 0;             // sections that are settled already
   };
   struct alignas(64) Counters {
     std::atomic<uint64_t> asked{0};
@@ -253,16 +225,6 @@ class TreeFilter {
   size_t Ask(const Family& family, std::span<const uint64_t> hashes, bool* answers) const;
   void Note(uint64_t asked, uint64_t excluded) const;
 
-  // REQUIRES: mutex_ is held.
-  std::unordered_set<FileNumber> CoveredOfListed() const;
-  void Enter(const File& file, bool has_keys, uint64_t keys, bool is_family_certain);  // as counted
-  // Whether some, or all, of the inputs of a listed file are deleted, by the inputs' address: one
-  // answer for all that one compaction has written.
-  enum class Deleted { kNone, kSome, kAll };
-  using DeletedInputs = std::unordered_map<const std::vector<FileNumber>*, Deleted>;
-  Deleted DeletedOf(const Inputs& inputs, const std::set<FileNumber>& removed,
-                    DeletedInputs* known) const;
-
   // REQUIRES for the following: writer_ is held.
   SharedQuotientFilter::Keys Keys();
   using OpenedFiles = std::map<FileNumber, KeyFile>;
@@ -275,8 +237,7 @@ class TreeFilter {
              bool is_family_certain);
   void Trim();
 
-  // REQUIRES: settling_ is held; for Choose mutex_, too.
-  void Choose(const std::set<FileNumber>& removed, Settlement* settlement) const;
+  // REQUIRES: settling_ is held.
   // The settlement that is under way, if any, from where it was broken off; part by part, between
   // which others may write.
   void ApplySettlement();
@@ -297,19 +258,11 @@ class TreeFilter {
   mutable std::mutex writer_;  // of filter_, and of what is counted
   bool awaits_keys_ = false;   // room was made for keys that are being counted; by writer_
   mutable std::mutex mutex_;   // of all below
-  std::map<FileNumber, Entry> ledger_;
-  bool remembers_ = true;         // what is gone, since it may just be being counted
-  std::set<FileNumber> removed_;  // of these whose deletion was told
-  std::set<FileNumber> gone_;     // deleted, not known, and perhaps still to be counted
-  std::map<int, Inputs> jobs_;
-  std::set<Ticket> tickets_;
-  Ticket next_ticket_ = kFirstTicket;
-  std::optional<Settlement> settlement_;
+  FileLedger ledger_;
+  std::optional<FileLedger::Settlement> settlement_;
   std::vector<std::vector<uint64_t>> late_;  // of the fault count_after_install
-  uint64_t stale_ = 0;
   uint64_t touched_ = 0;
   uint64_t compared_ = 0;
-  mutable uint64_t walked_ = 0;
 };
 
 }  // namespace tamis::lsm
