@@ -125,7 +125,8 @@ public final class FilterFeed {
   }
 
   private long appendLocked(Event.Builder builder, boolean urgent) {
-    // All of it or nothing, where memory runs out: numbers follow from how many events there are.
+    // All of it or nothing, where memory runs out: numbers follow from how many events there are, and the caller takes
+    // an append that throws for one that told nothing.
     Fault.allocate();
     Event event = builder.setSequence(last + 1).build();
     KeptEvent kept = new KeptEvent(event, tableOf(event));
@@ -140,8 +141,12 @@ public final class FilterFeed {
     }
     ++last;
     eventBytes += kept.bytes;
-    Fault.allocate();
-    forgetEvents(clock.getAsLong());
+    try {
+      Fault.allocate();
+      forgetEvents(clock.getAsLong());
+    } catch (OutOfMemoryError e) {
+      // The next append forgets them.
+    }
     // No reply shall have to be cut by what waited.
     if (urgent || eventBytes > options.replyBytes / 2) {
       urgentUntil = last;
