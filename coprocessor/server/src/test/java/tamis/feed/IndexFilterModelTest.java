@@ -255,7 +255,15 @@ class IndexFilterModelTest {
     void afterFailedAdd() {
       currentIsExact = nextIsExact = false;
       boolean wasPublished = filter.isPublished();
-      long number = filter.waitFor(Collections.emptyList());
+      long number;
+      if (random.nextBoolean()) {
+        number = filter.waitFor(Collections.emptyList());
+      } else {
+        number = feed.last() + 1; // where it is dropped
+        String value = anyValue();
+        filter.add(one(entryOf(value)));
+        standing.add(value);
+      }
       if (!wasPublished || filter.isPublished()) return;
       ++tally.dropped;
       building = false;
@@ -472,6 +480,7 @@ class IndexFilterModelTest {
         for (ByteString bytes : part.getLayersList()) {
           long[] there = wordsOf(bytes);
           words += there.length;
+          assertTrue(there.length > 0 && word + there.length <= copy.words());
           assertArrayEquals(Arrays.copyOfRange(copy.layers.get(layer), word, word + there.length), there);
           word += there.length;
           if (word < copy.words()) continue;
