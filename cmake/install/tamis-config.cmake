@@ -1,6 +1,6 @@
 # find_package(tamis [COMPONENTS engine filter filter_c hbase lsm]): the targets tamis::engine (C++, shared),
 # tamis::filter (C++, static), which needs Highway's development files, tamis::filter_c (C, shared),
-# tamis::hbase (C++, static), which needs protobuf's and OpenSSL's, and tamis::lsm (C++, static), which needs
+# tamis::hbase (C++, static), which needs those of protobuf, OpenSSL, Kerberos and pugixml, and tamis::lsm (C++, static), which needs
 # tamis::filter and RocksDB's. The shared ones need no development files but ours.
 # Who names no component gets those that are installed and can be had.
 set(tamis_filter_c_FOUND FALSE)
@@ -30,8 +30,13 @@ if(EXISTS ${CMAKE_CURRENT_LIST_DIR}/tamis-hbase-targets.cmake
     AND (NOT tamis_FIND_COMPONENTS OR "hbase" IN_LIST tamis_FIND_COMPONENTS))
   find_package(OpenSSL 3 QUIET)
   find_package(Protobuf QUIET)
+  find_package(pugixml QUIET)
+  find_package(PkgConfig QUIET)
+  if(PkgConfig_FOUND)
+    pkg_check_modules(KRB5 QUIET IMPORTED_TARGET krb5-gssapi krb5)
+  endif()
   find_package(Threads QUIET)
-  if(OPENSSL_FOUND AND Protobuf_FOUND AND Threads_FOUND)
+  if(OPENSSL_FOUND AND Protobuf_FOUND AND pugixml_FOUND AND KRB5_FOUND AND Threads_FOUND)
     if(NOT TARGET tamis::hbase_base)
       add_library(tamis::hbase_base STATIC IMPORTED)
       set_target_properties(tamis::hbase_base PROPERTIES
@@ -63,7 +68,8 @@ foreach(component IN LISTS tamis_FIND_COMPONENTS)
         "tamis::filter needs Highway, which pkg-config does not find (Debian: libhwy-dev, pkg-config)")
     elseif(component STREQUAL "hbase" AND EXISTS ${CMAKE_CURRENT_LIST_DIR}/tamis-hbase-targets.cmake)
       set(tamis_NOT_FOUND_MESSAGE
-        "tamis::hbase needs protobuf, OpenSSL and threads, which are not found (Debian: libprotobuf-dev, libssl-dev)")
+        "tamis::hbase needs protobuf, OpenSSL, Kerberos, pugixml and threads, which are not all found (Debian: \
+libprotobuf-dev, libssl-dev, libkrb5-dev, libpugixml-dev, pkg-config)")
     elseif(component STREQUAL "lsm" AND EXISTS ${CMAKE_CURRENT_LIST_DIR}/tamis-lsm-targets.cmake)
       set(tamis_NOT_FOUND_MESSAGE
         "tamis::lsm needs tamis::filter (cmake --install BUILD --component filter), with Highway, and the RocksDB \

@@ -10,17 +10,21 @@
 #include "tamis/base/waits_for_memory.h"
 #include "tamis/hbase/admin.h"
 #include "tamis/hbase/batch.h"
+#include "tamis/hbase/kerberos_login.h"
 #include "tamis/hbase/row_calls.h"
 #include "tamis/hbase/scanner.h"
 #include "tamis/hbase/session.h"
 #include "tamis/hbase/task.h"
 #include "tamis/hbase/tls_context.h"
+#include "tamis/hbase/token_file.h"
+#include "tamis/hbase/token_login.h"
 
 namespace tamis::hbase {
 
 struct ClientThread {
-  ClientThread(ClientOptions options, std::shared_ptr<TlsContext> tls)
-      : session(io, std::move(options), std::move(tls)), admin(session) {}
+  ClientThread(ClientOptions options, std::shared_ptr<TlsContext> tls,
+               std::shared_ptr<SaslLogin> login)
+      : session(io, std::move(options), std::move(tls), std::move(login)), admin(session) {}
 
   Deadline OperationDeadline() const { return Clock::now() + session.options.operation_timeout; }
 
@@ -74,6 +78,24 @@ T Block(Start start) {
   return promise->get_future().get();
 }
 
+Result<std::shared_ptr<SaslLogin>> LoginOf(const KerberosOptions& options) {
+  if (!options.token_file.empty()) {
+    TAMIS_ASSIGN_OR_RETURN(const auto tokens, ReadTokens(options.token_file));
+    const DelegationToken* found = nullptr;
+    for (const DelegationToken& token : tokens) {
+      if (token.kind != kHBaseTokenKind) continue;
+      if (found != nullptr) {
+        return InvalidArgument("\"" + options.token_file +
+                               "\" has tokens of several HBase clusters: give a file with one");
+      }
+      found = &token;
+    }
+    if (found != nullptr) return std::shared_ptr<SaslLogin>(new TokenLogin(*found, options));
+  }
+  TAMIS_ASSIGN_OR_RETURN(auto login, KerberosLogin::Create(options));
+  return std::shared_ptr<SaslLogin>(std::move(login));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Client>> Client::Open(ClientOptions options) {
@@ -86,7 +108,12 @@ Result<std::unique_ptr<Client>> Client::Open(ClientOptions options) {
   if (options.tls) {
     TAMIS_ASSIGN_OR_RETURN(tls, TlsContext::Load(*options.tls));
   }
-  auto inside = std::make_shared<ClientThread>(std::move(options), std::move(tls));
+  std::shared_ptr<SaslLogin> login;
+  if (options.kerberos) {
+    TAMIS_ASSIGN_OR_RETURN(login, LoginOf(*options.kerberos));
+  }
+  auto inside =
+      std::make_shared<ClientThread>(std::move(options), std::move(tls), std::move(login));
   inside->thread = std::thread([client = inside.get()] { client->Run(); });
   return std::unique_ptr<Client>(new Client(std::move(inside)));
 }

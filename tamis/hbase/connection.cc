@@ -19,6 +19,8 @@ namespace tamis::hbase {
 namespace {
 
 constexpr std::string_view kSimplePreamble("HBas\0\x50", 6);
+// A wrapped piece is larger than its content.
+constexpr size_t kWrappingBytes = 1 << 16;
 // the call id of an exception that ends the connection
 constexpr uint32_t kFatalCallId = 0xffffffff;
 
@@ -55,7 +57,10 @@ Connection::Connection(asio::io_context& io, Timers& timers, Address address, Op
       options_(std::move(options)),
       resolver_(io),
       transport_(std::make_unique<Transport>(io, options_.tls)),
-      reader_(options_.max_frame_bytes) {}
+      reader_(options_.max_frame_bytes),
+      pieces_(options_.max_frame_bytes + kWrappingBytes) {
+  if (options_.login) names_ = options_.login->NamesOf(address_, options_.service);
+}
 
 Connection::~Connection() {
   TakeBackConnectTimer();
@@ -124,7 +129,7 @@ void Connection::Connected() {
   SetOption(socket, IPPROTO_TCP, TCP_KEEPINTVL, seconds);
   SetOption(socket, IPPROTO_TCP, TCP_KEEPCNT, 2);
   SetOption(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(options_.silence.count()));
-  if (!transport_->has_tls()) return Greet();
+  if (!transport_->has_tls()) return Authenticate();
   SetConnectTimer(options_.handshake_timeout, "no TLS handshake");
   // `self` keeps the transport alive until the handshake has ended.
   transport_->Handshake(address_.host, [self = shared_from_this()](Status status) {
@@ -134,15 +139,76 @@ void Connection::Connected() {
       self->no_server_ = status.code() == StatusCode::kUnavailable;  // closed
       return self->Fail(std::move(status));
     }
-    self->Greet();
+    self->Authenticate();
   });
+}
+
+void Connection::Authenticate() {
+  if (!options_.login) return Greet();
+  SetConnectTimer(options_.login_timeout, "no ticket for " + names_[name_] + " from the KDC");
+  const auto self = weak_from_this();
+  options_.login->Begin(
+      address_, names_[name_], [self] { return !self.expired(); },
+      // On the login's thread, which must never own the connection.
+      [self, &io = io_](Result<SaslStart> start) {
+        auto shared = std::make_shared<Result<SaslStart>>(std::move(start));
+        asio::post(io, [self, shared] {
+          const auto alive = self.lock();
+          if (!alive || alive->state_ == State::kClosed) return;
+          if (!shared->ok()) return alive->Fail(shared->status());
+          alive->Exchange(*std::move(*shared));
+        });
+      });
+}
+
+void Connection::Exchange(SaslStart start) {
+  SetConnectTimer(options_.handshake_timeout, "no answer to the login");
+  const auto handshake =
+      std::make_shared<SaslHandshake>(*transport_, shared_from_this(), std::move(start));
+  handshake->Run(options_.login->method(),
+                 [self = weak_from_this()](SaslHandshake::Outcome outcome) {
+                   const auto alive = self.lock();
+                   if (alive && alive->state_ != State::kClosed) {
+                     alive->Authenticated(std::move(outcome));
+                   }
+                 });
+}
+
+void Connection::Authenticated(SaslHandshake::Outcome outcome) {
+  TakeBackConnectTimer();
+  if (outcome.refused) {
+    const Status why = FailedPrecondition(
+        "the server refuses the login to " + names_[name_] + ": " + outcome.status.message() +
+        " (its log says why: " + std::string(options_.login->reasons_of_refusal()) + ")");
+    if (first_refusal_.ok()) first_refusal_ = why;
+    if (++name_ == names_.size()) return Fail(first_refusal_);
+    // The server has closed the connection.
+    asio::error_code ignored;
+    transport_->socket().close(ignored);
+    old_transports_.push_back(std::move(transport_));
+    transport_ = std::make_unique<Transport>(io_, options_.tls);
+    return Connect();
+  }
+  if (!outcome.status.ok()) {
+    // The peer closed the connection, or it does not speak SASL.
+    no_server_ = outcome.status.code() == StatusCode::kUnavailable ||
+                 outcome.status.code() == StatusCode::kDataLoss;
+    return Fail(std::move(outcome.status));
+  }
+  if (!outcome.mechanism && !options_.login->falls_back()) {
+    return Fail(FailedPrecondition(
+        "the server has no security, where Kerberos is wanted: either it is not the server that it "
+        "should be, or allow that by fallback=simple"));
+  }
+  mechanism_ = std::move(outcome.mechanism);
+  if (mechanism_) options_.login->Accepted(address_, names_[name_]);
+  Greet();
 }
 
 void Connection::Greet() {
   state_ = State::kOpen;
-  // Other kinds of authentication would begin here: another last byte of the preamble, an exchange
-  // of tokens, then the connection header.
   writing_ = Greeting();
+  if (!Wrap(&writing_)) return;
   asio::async_write(*transport_, asio::buffer(writing_),
                     [self = shared_from_this()](const asio::error_code& error, size_t) {
                       self->writing_.clear();
@@ -153,7 +219,8 @@ void Connection::Greet() {
 
 std::string Connection::Greeting() const {
   pb::ConnectionHeader header;
-  header.mutable_user_info()->set_effective_user(options_.user);
+  // The ticket names the user. Another name would ask for the right to act for somebody else.
+  if (!mechanism_) header.mutable_user_info()->set_effective_user(options_.user);
   header.set_service_name(options_.service);
   header.set_cell_block_codec_class("org.apache.hadoop.hbase.codec.KeyValueCodec");
   pb::VersionInfo& version = *header.mutable_version_info();
@@ -165,7 +232,8 @@ std::string Connection::Greeting() const {
   version.set_src_checksum("");
   version.set_version_major(2);
   version.set_version_minor(6);
-  std::string bytes(kSimplePreamble);
+  std::string bytes;
+  if (!options_.login) bytes = kSimplePreamble;
   PutBig32(&bytes, static_cast<uint32_t>(header.ByteSizeLong()));
   header.AppendToString(&bytes);
   return bytes;
@@ -214,10 +282,29 @@ void Connection::Send(Call call, Done done) {
   }
 }
 
+// Replaces the bytes by wrapped pieces, if they are to be wrapped. False: the connection is broken.
+bool Connection::Wrap(std::string* bytes) {
+  if (!mechanism_ || !mechanism_->wraps()) return true;
+  std::string wrapped;
+  for (std::string_view rest = *bytes; !rest.empty();) {
+    const auto piece = mechanism_->Wrap(rest.substr(0, mechanism_->max_piece_bytes()));
+    if (!piece.ok()) {
+      Fail(piece.status());
+      return false;
+    }
+    PutBig32(&wrapped, static_cast<uint32_t>(piece->size()));
+    wrapped += *piece;
+    rest.remove_prefix(std::min(rest.size(), mechanism_->max_piece_bytes()));
+  }
+  *bytes = std::move(wrapped);
+  return true;
+}
+
 void Connection::Write() {
   if (state_ != State::kOpen || out_.empty() || !writing_.empty()) return;
   writing_.swap(out_);
   given_ += writing_.size();
+  if (!Wrap(&writing_)) return;
   asio::async_write(*transport_, asio::buffer(writing_),
                     [self = shared_from_this()](const asio::error_code& error, size_t) {
                       // Keep the buffer for the next write, unless one large request made it huge.
@@ -228,16 +315,36 @@ void Connection::Write() {
 }
 
 void Connection::Read() {
-  const auto space = reader_.Space();
+  const bool is_wrapped = mechanism_ && mechanism_->wraps();
+  const auto space = is_wrapped ? pieces_.Space() : reader_.Space();
   transport_->async_read_some(
       asio::buffer(space.data(), space.size()),
-      [self = shared_from_this()](const asio::error_code& error, size_t size) {
+      [self = shared_from_this(), is_wrapped](const asio::error_code& error, size_t size) {
         if (self->state_ == State::kClosed) return;
         if (error) return self->Fail(self->WhyBroken(error));
         self->last_heard_ = Clock::now();
-        self->reader_.Commit(size);
-        if (self->TakeAnswers()) self->Read();
+        is_wrapped ? self->pieces_.Commit(size) : self->reader_.Commit(size);
+        if (is_wrapped ? self->TakePieces() : self->TakeAnswers()) self->Read();
       });
+}
+
+bool Connection::TakePieces() {
+  while (state_ == State::kOpen) {
+    const auto plain = pieces_.Next(mechanism_.get());
+    if (!plain.ok()) {
+      Fail(plain.status());
+      break;
+    }
+    if (!*plain) break;
+    for (std::string_view rest = **plain; !rest.empty() && state_ == State::kOpen;) {
+      const auto space = reader_.Space();
+      const size_t size = rest.copy(space.data(), space.size());
+      reader_.Commit(size);
+      rest.remove_prefix(size);
+      TakeAnswers();
+    }
+  }
+  return state_ == State::kOpen;
 }
 
 Status Connection::WhyBroken(const asio::error_code& error) {
@@ -248,7 +355,7 @@ Status Connection::WhyBroken(const asio::error_code& error) {
   return Unavailable(
       why + " before its first answer (is there a " + options_.service +
       " on this port, of a master (16000) or region server (16020), not ZooKeeper's (2181)" +
-      (transport_->has_tls() ? ", without Kerberos?)" : ", without Kerberos? Does it want TLS?)"));
+      (transport_->has_tls() ? "?)" : "? Does it want TLS?)"));
 }
 
 Status Connection::Unreadable(Status why) {
@@ -298,6 +405,11 @@ void Connection::TakeAnswer(const FrameReader::Frame& frame) {
   }
   if (header.call_id() == kFatalCallId) {
     const Status why = reply.ToStatus();
+    if (!options_.login && why.message().ends_with("Authentication is required")) {
+      return Fail(FailedPrecondition(
+          "the server requires Kerberos: run kinit, and name the cluster by its settings, as "
+          "hbase:///NAMESPACE?site=/etc/hbase/conf/hbase-site.xml"));
+    }
     return Fail(FailedPrecondition("the server refused the connection: " +
                                    (why.ok() ? "without a reason" : why.message())));
   }

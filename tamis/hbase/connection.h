@@ -20,12 +20,16 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "tamis/base/status.h"
 #include "tamis/hbase/exception.h"
 #include "tamis/hbase/frame.h"
+#include "tamis/hbase/sasl_handshake.h"
+#include "tamis/hbase/sasl_login.h"
 #include "tamis/hbase/server_name.h"
 #include "tamis/hbase/timers.h"
+#include "tamis/hbase/wrapped_reader.h"
 
 namespace tamis::hbase {
 
@@ -79,10 +83,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   struct Options {
     std::string service;  // "ClientService"
     std::string user;
-    std::shared_ptr<TlsContext> tls;                  // not set: no encryption
+    std::shared_ptr<TlsContext> tls;                  // not set: no TLS
+    std::shared_ptr<SaslLogin> login = {};            // not set: names `user` without proof
     std::function<Address(const Address&)> way = {};  // not set: connects to the address itself
     std::chrono::milliseconds connect_timeout{1000};
     std::chrono::milliseconds handshake_timeout{1500};
+    std::chrono::milliseconds login_timeout{15000};
     // The kernel closes a connection if the peer does not acknowledge sent bytes for this long.
     std::chrono::milliseconds silence{10000};
     size_t max_frame_bytes = 256 << 20;
@@ -119,12 +125,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void Connect();
   void Connected();
+  void Authenticate();
+  void Exchange(SaslStart start);
+  void Authenticated(SaslHandshake::Outcome outcome);
   void Greet();
   void SetConnectTimer(std::chrono::milliseconds timeout, std::string missing);
   void TakeBackConnectTimer();
   std::string Greeting() const;
+  bool Wrap(std::string* bytes);
   void Write();
   void Read();
+  bool TakePieces();
   bool TakeAnswers();
   void TakeAnswer(const FrameReader::Frame& frame);
   void TimedOut(uint32_t id);
@@ -137,8 +148,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const Address address_;
   const Options options_;
   asio::ip::tcp::resolver resolver_;
-  const std::unique_ptr<Transport> transport_;
+  std::unique_ptr<Transport> transport_;
+  std::vector<std::unique_ptr<Transport>> old_transports_;  // may have pending operations
   FrameReader reader_;
+
+  // With a login: the names that the server may have, and the one that is tried.
+  std::vector<std::string> names_;
+  size_t name_ = 0;
+  Status first_refusal_;
+  std::unique_ptr<SaslMechanism> mechanism_;  // not set: no authentication
+  WrappedReader pieces_;                      // if the mechanism wraps
   State state_ = State::kConnecting;
   Status status_;
   std::string missing_;  // what it waits for while it connects

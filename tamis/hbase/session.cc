@@ -22,10 +22,12 @@ std::string UserOfProcess() {
   return std::to_string(geteuid());
 }
 
-Channel::Options ChannelOptions(const ClientOptions& options, std::shared_ptr<TlsContext> tls) {
+Channel::Options ChannelOptions(const ClientOptions& options, std::shared_ptr<TlsContext> tls,
+                                std::shared_ptr<SaslLogin> login) {
   return {.connection = {.service = {},
                          .user = options.user.empty() ? UserOfProcess() : options.user,
                          .tls = std::move(tls),
+                         .login = std::move(login),
                          .way = options.way,
                          .connect_timeout = options.connect_timeout,
                          .handshake_timeout = options.handshake_timeout,
@@ -38,13 +40,13 @@ Channel::Options ChannelOptions(const ClientOptions& options, std::shared_ptr<Tl
 }  // namespace
 
 Session::Session(asio::io_context& io_context, ClientOptions client_options,
-                 std::shared_ptr<TlsContext> tls)
+                 std::shared_ptr<TlsContext> tls, std::shared_ptr<SaslLogin> login)
     : io(io_context),
       options(std::move(client_options)),
       random(SeedFromSystem()),
       nonce_group(random() | 1),
       timers(io),
-      channels(io, timers, ChannelOptions(options, std::move(tls))),
+      channels(io, timers, ChannelOptions(options, std::move(tls), std::move(login))),
       registry(*this, *ParseAddresses(options.addresses)),
       locator(*this) {}
 

@@ -25,8 +25,10 @@ namespace tamis::hbase {
 
 class Session {
  public:
-  // REQUIRES: the addresses can be parsed; `tls` was loaded from `options.tls`.
-  Session(asio::io_context& io, ClientOptions options, std::shared_ptr<TlsContext> tls);
+  // REQUIRES: the addresses can be parsed; `tls` was loaded from `options.tls`, and `login` made
+  // from `options.kerberos`.
+  Session(asio::io_context& io, ClientOptions options, std::shared_ptr<TlsContext> tls,
+          std::shared_ptr<SaslLogin> login);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 

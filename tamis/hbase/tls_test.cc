@@ -243,7 +243,7 @@ TEST_F(TlsTest, HandshakeTimeoutComesFromTheClientOptions) {
   Session session(
       io_,
       {.addresses = "localhost:1", .tls = {}, .handshake_timeout = std::chrono::milliseconds(20)},
-      *tls);
+      *tls, nullptr);
   std::optional<Reply> reply;
   session.channels.To(port.address(), "ClientService").Send(MakeCall("Ask"), [&](Reply one) {
     reply = std::move(one);

@@ -1,0 +1,232 @@
+#include "tamis/hbase/kerberos_login.h"
+
+#include <gssapi/gssapi.h>
+#include <gssapi/gssapi_ext.h>
+#include <gssapi/gssapi_krb5.h>
+#include <krb5.h>
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "tamis/base/waits_for_memory.h"
+#include "tamis/hbase/gssapi_mechanism.h"
+#include "tamis/hbase/kerberos_failure.h"
+
+namespace tamis::hbase {
+namespace {
+
+constexpr std::string_view kHost = "/_HOST@";
+
+// The name that DNS has for the host's address; the host itself if there is none.
+std::string CanonicalName(const std::string& host) {
+  const addrinfo hints{.ai_socktype = SOCK_STREAM};
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) return host;
+  char name[NI_MAXHOST];
+  const bool has_name = ::getnameinfo(found->ai_addr, found->ai_addrlen, name, sizeof(name),
+                                      nullptr, 0, NI_NAMEREQD) == 0;
+  ::freeaddrinfo(found);
+  return has_name ? name : host;
+}
+
+std::string WithHost(const std::string& principal, const Address& server, bool reverse_dns) {
+  const size_t at = principal.find(kHost);
+  if (at == std::string::npos) return principal;
+  std::string host = reverse_dns ? CanonicalName(server.host) : server.host;
+  std::ranges::transform(host, host.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::string named = principal;
+  return named.replace(at + 1, kHost.size() - 2, host);
+}
+
+Status Check(const std::string& principal) {
+  const size_t slash = principal.find('/');
+  const size_t at = principal.find('@');
+  if (slash != std::string::npos && at != std::string::npos && slash > 0 && at > slash + 1 &&
+      at + 1 < principal.size()) {
+    return {};
+  }
+  return InvalidArgument(
+      "the principal of a server is service/host@REALM or service/_HOST@REALM, "
+      "and not \"" +
+      principal + "\"");
+}
+
+class Name {
+ public:
+  Name() = default;
+  ~Name() {
+    OM_uint32 ignored = 0;
+    gss_release_name(&ignored, &name_);
+  }
+  Name(const Name&) = delete;
+  Name& operator=(const Name&) = delete;
+
+  OM_uint32 Import(const std::string& principal, OM_uint32* minor) {
+    gss_buffer_desc text{.length = principal.size(), .value = const_cast<char*>(principal.data())};
+    return gss_import_name(minor, &text, GSS_KRB5_NT_PRINCIPAL_NAME, &name_);
+  }
+  gss_name_t get() const { return name_; }
+  gss_name_t* out() { return &name_; }
+
+ private:
+  gss_name_t name_ = GSS_C_NO_NAME;
+};
+
+class Credential {
+ public:
+  Credential() = default;
+  ~Credential() {
+    OM_uint32 ignored = 0;
+    gss_release_cred(&ignored, &credential_);
+  }
+  Credential(const Credential&) = delete;
+  Credential& operator=(const Credential&) = delete;
+
+  OM_uint32 Acquire(const Name& user, const std::string& keytab, const std::string& cache,
+                    OM_uint32* minor) {
+    gss_key_value_element_desc elements[2];
+    gss_key_value_set_desc store{.count = 0, .elements = elements};
+    if (!keytab.empty()) elements[store.count++] = {"client_keytab", keytab.c_str()};
+    if (!cache.empty()) elements[store.count++] = {"ccache", cache.c_str()};
+    gss_OID_set_desc mechanisms{.count = 1, .elements = const_cast<gss_OID>(gss_mech_krb5)};
+    return gss_acquire_cred_from(minor, user.get(), GSS_C_INDEFINITE, &mechanisms, GSS_C_INITIATE,
+                                 &store, &credential_, nullptr, nullptr);
+  }
+  // The user's principal; empty if it is not known.
+  std::string User() const {
+    OM_uint32 minor = 0;
+    Name name;
+    if (GSS_ERROR(gss_inquire_cred(&minor, credential_, name.out(), nullptr, nullptr, nullptr))) {
+      return "";
+    }
+    gss_buffer_desc text = GSS_C_EMPTY_BUFFER;
+    if (GSS_ERROR(gss_display_name(&minor, name.get(), &text, nullptr))) return "";
+    std::string user(static_cast<char*>(text.value), text.length);
+    gss_release_buffer(&minor, &text);
+    return user;
+  }
+  gss_cred_id_t get() const { return credential_; }
+
+ private:
+  gss_cred_id_t credential_ = GSS_C_NO_CREDENTIAL;
+};
+
+// Frees a ticket cache in the memory of the process.
+void Destroy(const std::string& cache) {
+  krb5_context context = nullptr;
+  if (krb5_init_context(&context) != 0) return;
+  krb5_ccache found = nullptr;
+  if (krb5_cc_resolve(context, cache.c_str(), &found) == 0) krb5_cc_destroy(context, found);
+  krb5_free_context(context);
+}
+
+std::string CacheOf(const KerberosOptions& options, const void* login) {
+  if (options.keytab_file.empty()) return options.ticket_cache;
+  return "MEMORY:tamis-" + std::to_string(reinterpret_cast<uintptr_t>(login));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<KerberosLogin>> KerberosLogin::Create(KerberosOptions options) {
+  if (options.master_principal.empty()) options.master_principal = options.region_server_principal;
+  if (options.region_server_principal.empty()) {
+    options.region_server_principal = options.master_principal;
+  }
+  TAMIS_RETURN_IF_ERROR(Check(options.region_server_principal));
+  TAMIS_RETURN_IF_ERROR(Check(options.master_principal));
+  if (!options.keytab_file.empty()) {
+    if (!options.ticket_cache.empty()) {
+      return InvalidArgument("a keytab and a ticket cache are given: give one of them");
+    }
+    errno = 0;
+    if (!std::ifstream(options.keytab_file).good()) {
+      return InvalidArgument("cannot read the keytab \"" + options.keytab_file +
+                             "\": " + std::generic_category().message(errno));
+    }
+  }
+  if (options.protections.empty()) {
+    options.protections = {Protection::kPrivacy, Protection::kIntegrity,
+                           Protection::kAuthentication};
+  }
+  return std::shared_ptr<KerberosLogin>(new KerberosLogin(std::move(options)));
+}
+
+KerberosLogin::KerberosLogin(KerberosOptions options)
+    : options_(std::move(options)), cache_(CacheOf(options_, this)), thread_([this] { Run(); }) {}
+
+KerberosLogin::~KerberosLogin() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  if (!options_.keytab_file.empty()) Destroy(cache_);
+}
+
+std::vector<std::string> KerberosLogin::NamesOf(const Address& server,
+                                                std::string_view service) const {
+  const bool is_masters =
+      service == "MasterService" || service == "HbckService" || service == "LockService";
+  std::string first = is_masters ? options_.master_principal : options_.region_server_principal;
+  std::string second = is_masters ? options_.region_server_principal : options_.master_principal;
+  if (first == second) return {first};
+  const auto known = accepted_.find(server);
+  if (known != accepted_.end() && known->second == second) std::swap(first, second);
+  return {first, second};
+}
+
+void KerberosLogin::Accepted(const Address& server, const std::string& name) {
+  accepted_[server] = name;
+}
+
+void KerberosLogin::Begin(const Address& server, const std::string& name,
+                          std::function<bool()> wanted,
+                          std::function<void(Result<SaslStart>)> done) {
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back({server, name, std::move(wanted), std::move(done)});
+  }
+  changed_.notify_all();
+}
+
+void KerberosLogin::Run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return stopped_ || !queue_.empty(); });
+    if (stopped_) return;
+    Work work = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    {
+      const WaitsForMemory waits;
+      if (work.wanted()) work.done(Start(work.server, work.name));
+      work = {};
+    }
+    lock.lock();
+  }
+}
+
+Result<SaslStart> KerberosLogin::Start(const Address& server, const std::string& name) const {
+  KerberosParties parties{.keytab_file = options_.keytab_file, .user = options_.principal};
+  OM_uint32 minor = 0;
+  Name user;
+  if (!options_.principal.empty()) {
+    const OM_uint32 major = user.Import(options_.principal, &minor);
+    if (GSS_ERROR(major)) return KerberosFailure(parties, major, minor);
+  }
+  Credential credential;
+  const OM_uint32 major = credential.Acquire(user, options_.keytab_file, cache_, &minor);
+  if (GSS_ERROR(major)) return KerberosFailure(parties, major, minor);
+  if (std::string found = credential.User(); !found.empty()) parties.user = std::move(found);
+  parties.server = WithHost(name, server, options_.reverse_dns);
+  return GssapiMechanism::Begin(credential.get(), std::move(parties), options_.protections);
+}
+
+}  // namespace tamis::hbase

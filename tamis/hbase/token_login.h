@@ -1,0 +1,37 @@
+// A login by a delegation token: no KDC is asked, and the token is valid for all servers of the
+// cluster that issued it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tamis/base/status.h"
+#include "tamis/hbase/client_options.h"
+#include "tamis/hbase/sasl_login.h"
+#include "tamis/hbase/token_file.h"
+
+namespace tamis::hbase {
+
+class TokenLogin : public SaslLogin {
+ public:
+  TokenLogin(DelegationToken token, const KerberosOptions& options);
+
+  char method() const override { return '\x52'; }
+  std::vector<std::string> NamesOf(const Address& server, std::string_view service) const override;
+  void Accepted(const Address&, const std::string&) override {}
+  void Begin(const Address& server, const std::string& name, std::function<bool()> wanted,
+             std::function<void(Result<SaslStart>)> done) override;
+  std::string_view reasons_of_refusal() const override {
+    return "usually the token has expired, or is another cluster's";
+  }
+  bool falls_back() const override { return falls_back_; }
+
+ private:
+  const DelegationToken token_;
+  const std::vector<Protection> protections_;
+  const bool falls_back_;
+};
+
+}  // namespace tamis::hbase
