@@ -27,7 +27,8 @@ int main(int argc, char** argv) {
       "tamis " TAMIS_VERSION);
   tamis::Invocation invocation{.store = "./tamis.db"};
   line.AddOption("--store", invocation.store,
-                 "The store: a directory, or hbase://HOST:PORT,...[/NAMESPACE][?tls=true&ca=FILE]")
+                 "The store: a directory, or hbase:///[NAMESPACE]?site=HBASE_SITE_XML, or "
+                 "hbase://HOST:PORT,...[/NAMESPACE]")
       .FromEnvironment("TAMIS_STORE")
       .ShowDefault();
   line.AddOption("--filter-memory", invocation.filter_memory,

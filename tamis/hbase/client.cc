@@ -99,7 +99,9 @@ Result<std::shared_ptr<SaslLogin>> LoginOf(const KerberosOptions& options) {
 }  // namespace
 
 Result<std::unique_ptr<Client>> Client::Open(ClientOptions options) {
-  TAMIS_ASSIGN_OR_RETURN(const auto addresses, ParseAddresses(options.addresses));
+  TAMIS_ASSIGN_OR_RETURN(
+      const auto addresses,
+      ParseAddresses(options.zookeeper ? options.zookeeper->quorum : options.addresses));
   if (options.window < 1 || options.operation_timeout.count() < 1 ||
       options.call_timeout.count() < 1 || options.connect_timeout.count() < 1) {
     return InvalidArgument("a client's window and timeouts are at least 1");

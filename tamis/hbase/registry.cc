@@ -16,6 +16,16 @@ constexpr size_t kMostAddresses = 32;
 
 }  // namespace
 
+Registry::Registry(Session& session)
+    : session_(session),
+      addresses_(session.options.zookeeper ? std::vector<Address>()
+                                           : *ParseAddresses(session.options.addresses)),
+      configured_(addresses_.size()) {
+  if (session.options.zookeeper) {
+    zookeeper_.emplace(session.io, session.timers, *session.options.zookeeper);
+  }
+}
+
 Task<Status> Registry::Ask(std::string method, google::protobuf::MessageLite* answer,
                            Deadline deadline) {
   std::string reasons;
@@ -69,6 +79,7 @@ Task<void> Registry::Learn(Deadline deadline) {
 }
 
 Task<Result<ServerName>> Registry::MetaServer(Deadline deadline) {
+  if (zookeeper_) co_return co_await zookeeper_->MetaServer(deadline);
   pb::GetMetaRegionLocationsResponse locations;
   const Status asked = co_await Ask("GetMetaRegionLocations", &locations, deadline);
   if (!asked.ok()) co_return asked;
@@ -83,6 +94,7 @@ Task<Result<ServerName>> Registry::MetaServer(Deadline deadline) {
 }
 
 Task<Result<ServerName>> Registry::ActiveMaster(Deadline deadline) {
+  if (zookeeper_) co_return co_await zookeeper_->ActiveMaster(deadline);
   pb::GetActiveMasterResponse master;
   const Status asked = co_await Ask("GetActiveMaster", &master, deadline);
   if (!asked.ok()) co_return asked;
@@ -94,6 +106,7 @@ Task<Result<ServerName>> Registry::ActiveMaster(Deadline deadline) {
 }
 
 Task<Result<std::string>> Registry::ClusterId(Deadline deadline) {
+  if (zookeeper_) co_return co_await zookeeper_->ClusterId(deadline);
   pb::GetClusterIdResponse id;
   const Status asked = co_await Ask("GetClusterId", &id, deadline);
   if (!asked.ok()) co_return asked;

@@ -1,5 +1,5 @@
 // The entry points of a cluster: any master or region server knows the active master and the
-// location of hbase:meta, so ZooKeeper is not needed.
+// location of hbase:meta; so does the cluster's ZooKeeper, if the options name that.
 //
 // The configured addresses are tried in turn, beginning with the last one that answered. Servers
 // that they name are added. Configured addresses are never removed.
@@ -18,6 +18,7 @@
 // Security that does not fit (TLS) is final at any time.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@
 #include "tamis/base/status.h"
 #include "tamis/hbase/server_name.h"
 #include "tamis/hbase/task.h"
+#include "tamis/hbase/zookeeper_registry.h"
 
 namespace google::protobuf {
 class MessageLite;
@@ -36,16 +38,17 @@ class Session;
 
 class Registry {
  public:
-  Registry(Session& session, std::vector<Address> addresses)
-      : session_(session), addresses_(std::move(addresses)), configured_(addresses_.size()) {}
+  // REQUIRES: the addresses in the session's options can be parsed.
+  explicit Registry(Session& session);
 
   Task<Result<ServerName>> MetaServer(Deadline deadline);
   Task<Result<ServerName>> ActiveMaster(Deadline deadline);
   Task<Result<std::string>> ClusterId(Deadline deadline);
 
   // Sends the next request to another server, because the last answer was wrong.
-  void TryNext() { next_ = (next_ + 1) % addresses_.size(); }
-  const std::vector<Address>& addresses() const { return addresses_; }
+  void TryNext() {
+    if (!zookeeper_) next_ = (next_ + 1) % addresses_.size();
+  }
 
  private:
   // If no server answers, the error contains the reason of each: kFailedPrecondition if a retry
@@ -54,7 +57,8 @@ class Registry {
   Task<void> Learn(Deadline deadline);
 
   Session& session_;
-  std::vector<Address> addresses_;
+  std::optional<ZooKeeperRegistry> zookeeper_;
+  std::vector<Address> addresses_;  // empty if there is `zookeeper_`
   const size_t configured_;
   size_t next_ = 0;
   bool answered_ = false;  // by any server, maybe with an exception

@@ -47,7 +47,7 @@ Session::Session(asio::io_context& io_context, ClientOptions client_options,
       nonce_group(random() | 1),
       timers(io),
       channels(io, timers, ChannelOptions(options, std::move(tls), std::move(login))),
-      registry(*this, *ParseAddresses(options.addresses)),
+      registry(*this),
       locator(*this) {}
 
 void Session::Close() {

@@ -1,4 +1,7 @@
-// A namespace of an HBase: hbase://HOST:PORT,...[/NAMESPACE][?tls=true&ca=FILE...].
+// A namespace of an HBase, found by masters and region servers, by an hbase-site.xml, or by its
+// ZooKeeper (hbase_name.h).
+#include <algorithm>
+
 #include "tamis/base/answers.h"
 #include "tamis/hbase_cluster/hbase_cluster.h"
 #include "tamis/hbase_cluster/hbase_cluster_admin.h"
@@ -15,15 +18,16 @@ constexpr std::chrono::milliseconds kDiagnosis(3'000);
 Status Open(const std::string& name, const OpenedStore::Options& /*options*/, Executor* executor,
             OpenedKind* opened) {
   TAMIS_ASSIGN_OR_RETURN(const HBaseName parsed, ParseHBaseName(name));
-  const hbase::ClientOptions client{.addresses = parsed.addresses, .tls = parsed.tls};
+  const hbase::ClientOptions& client = parsed.client;
   TAMIS_ASSIGN_OR_RETURN(
       const std::shared_ptr<HBaseCluster> cluster,
       HBaseCluster::Open({.client = client, .name_space = parsed.name_space}, executor));
   opened->name = name;
   opened->cluster = cluster;
   HBaseClusterAdmin::Options options;
-  options.client.addresses = parsed.addresses;
-  options.client.tls = parsed.tls;
+  const auto patience = options.client.operation_timeout;
+  options.client = client;
+  options.client.operation_timeout = std::max(patience, client.operation_timeout);
   TAMIS_ASSIGN_OR_RETURN(opened->admin, HBaseClusterAdmin::Open(options, cluster.get(), executor));
   // A wrong address is reported here, at opening.
   const auto tables = AwaitResult<std::vector<TableSchema>>(
@@ -43,7 +47,12 @@ Result<std::string> Identity(const std::string& name, const OpenedStore::Options
 
 constinit const StoreKind kHBaseKind = {
     .prefix = "hbase",
-    .form = "hbase://HOST:PORT,...[/NAMESPACE][?tls=true&ca=FILE]",
+    .form = "hbase:///[NAMESPACE]?site=FILE or hbase://HOST:PORT,...[/NAMESPACE]",
+    .open = Open,
+    .identity = Identity};
+constinit const StoreKind kHBaseByZooKeeperKind = {
+    .prefix = "hbase+zk",
+    .form = "hbase+zk://HOST[:PORT],...[/PARENT[/NAMESPACE]]",
     .open = Open,
     .identity = Identity};
 

@@ -1,17 +1,31 @@
 // The name of a store on HBase, in its parts:
 //
-//   hbase://HOST:PORT,...[/NAMESPACE][?OPTION=VALUE[&OPTION=VALUE...]]
+//   hbase://HOST:PORT,.../NAMESPACE        some masters and region servers
+//   hbase:///NAMESPACE?site=FILE           the cluster of an hbase-site.xml
+//   hbase+zk://HOST[:PORT],.../PARENT/NAMESPACE   a ZooKeeper, and the znode of HBase in it
 //
-//   tls=true           everything travels inside of TLS; without it no other option may be there
+// The default namespace may be left out. Behind it stand options: ?OPTION=VALUE&OPTION=VALUE...
+//
+//   site=FILE          hbase-site.xml: fills in all that the name does not say. A name without
+//                      hosts and site takes $TAMIS_HBASE_SITE or $HBASE_CONF_DIR/hbase-site.xml
+//   tls=true           everything travels inside of TLS
 //   ca=FILE            PEM: whom to trust; without it, whom the machine trusts
 //   cert=FILE          PEM: who we are, for servers that ask
 //   key=FILE           PEM: its key; without it, it stands in the file of the certificate
 //   verify-host=false  a certificate that is trusted is good for any host
+//   server-principal=P service/_HOST@REALM: the servers accept only users with a Kerberos ticket
+//   master-principal=P the same of masters, if theirs is another one
+//   protection=LIST    the acceptable ones of authentication, integrity, privacy
+//   user=PRINCIPAL     the user; without it, the first one in the keytab, or the ticket cache's
+//   keytab=FILE        the user's key; without it, the user's tickets are used (kinit)
+//   ticket-cache=NAME  where these are; without it, the system's default
+//   token-file=FILE    a delegation token in it is used instead of tickets; without it, and without
+//                      keytab, that of $HADOOP_TOKEN_FILE_LOCATION
+//   fallback=simple    servers without Kerberos are used, too
 //
-// In a FILE %XX is the byte XX: %26 is "&", %25 is "%".
+// In a value %XX is the byte XX: %26 is "&", %25 is "%".
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "tamis/base/status.h"
@@ -20,12 +34,12 @@
 namespace tamis {
 
 struct HBaseName {
-  std::string addresses;
+  hbase::ClientOptions client;
   std::string name_space = "default";
-  std::optional<hbase::TlsOptions> tls;
 };
 
-// kInvalidArgument says what cannot be read, and how such a name is written.
+// Reads the file of the option site. kInvalidArgument says what cannot be read, and how such a name
+// is written.
 Result<HBaseName> ParseHBaseName(const std::string& name);
 
 }  // namespace tamis

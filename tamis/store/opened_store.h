@@ -5,7 +5,8 @@
 //   rocks:DIRECTORY[?mode=ro]
 //       an embedded cluster in a directory; the kind may be left out. With mode=ro the directory is
 //       only read: changes are refused, and several processes may have it open
-//   hbase://HOST:PORT,...[/NAMESPACE][?tls=true&ca=FILE...]
+//   hbase://HOST:PORT,...[/NAMESPACE][?tls=true&ca=FILE...], hbase:///[NAMESPACE]?site=FILE, or
+//   hbase+zk://HOST[:PORT],...[/PARENT[/NAMESPACE]]
 //       a namespace of an HBase whose servers load our coprocessor; the addresses are those of some
 //       masters and region servers; hbase_name.h has the options
 //

@@ -36,8 +36,10 @@ struct StoreKind {
 
 extern const StoreKind kRocksKind;  // also of names without a kind
 extern const StoreKind kHBaseKind;
+extern const StoreKind kHBaseByZooKeeperKind;
 
-inline constexpr std::array<const StoreKind*, 2> kStoreKinds = {&kRocksKind, &kHBaseKind};
+inline constexpr std::array<const StoreKind*, 3> kStoreKinds = {&kRocksKind, &kHBaseKind,
+                                                                &kHBaseByZooKeeperKind};
 
 // The kind of a name. kInvalidArgument for a prefix that no kind has.
 Result<const StoreKind*> KindOfStore(const std::string& name);

@@ -15,6 +15,7 @@
 
 #include "tamis/base/coding.h"
 #include "tamis/hbase/client.h"
+#include "tamis/hbase/site_file.h"
 #include "tests/hbase/local_hbase.h"
 
 namespace tamis::hbase {
@@ -28,10 +29,20 @@ std::string Key(int i) {
   return "r" + std::string(4 - digits.size(), '0') + digits;
 }
 
+// Any master or region server is asked where HBase is; security is as the cluster has it.
+ClientOptions Options() {
+  const std::string addresses = LocalHBase::Get().addresses();
+  const auto site = SiteFile::Read(LocalHBase::Directory() + "/client/hbase-site.xml");
+  EXPECT_TRUE(site.ok()) << site.status();
+  auto options = site->Complete({.addresses = addresses});
+  EXPECT_TRUE(options.ok()) << options.status();
+  return *std::move(options);
+}
+
 class ClientOnHBaseTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto client = Client::Open({.addresses = LocalHBase::Get().addresses()});
+    auto client = Client::Open(Options());
     ASSERT_TRUE(client.ok()) << client.status();
     client_ = *std::move(client);
     table_ = testing::UnitTest::GetInstance()->current_test_info()->name();
@@ -512,7 +523,9 @@ TEST_F(ClientOnHBaseTest, SurvivesMoreCallsThanTheQueueHolds) {
   Create();
   Fill(10);
   // The window does not limit these calls; the server's queue holds a hundred.
-  auto eager = Client::Open({.addresses = LocalHBase::Get().addresses(), .window = 5000});
+  ClientOptions options = Options();
+  options.window = 5000;
+  auto eager = Client::Open(options);
   ASSERT_TRUE(eager.ok());
   std::mutex mutex;
   std::condition_variable changed;
@@ -535,8 +548,9 @@ TEST_F(ClientOnHBaseTest, TooLargeRequestIsRefused) {
   const Status refused = Put("a", std::string(5 << 20, 'v'));  // the server allows 4 MiB here
   EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument) << refused;
   EXPECT_THAT(refused.message(), HasSubstr("RequestTooBig"));
-  auto careful =
-      Client::Open({.addresses = LocalHBase::Get().addresses(), .max_request_bytes = 1 << 20});
+  ClientOptions options = Options();
+  options.max_request_bytes = 1 << 20;
+  auto careful = Client::Open(options);
   const auto unsent =
       (*careful)->Mutate(table_, Mutation::Put("a").Set("f", "q", std::string(2 << 20, 'v')));
   EXPECT_EQ(unsent.status().code(), StatusCode::kInvalidArgument) << unsent.status();
@@ -552,7 +566,7 @@ TEST_F(ClientOnHBaseTest, WithoutAMasterRowsWorkAndTableChangesWait) {
   EXPECT_EQ(Value("r0003"), "3");
   EXPECT_EQ(Put("r0003", "new"), Status());
   // A new client does not need the master, either.
-  auto fresh = Client::Open({.addresses = LocalHBase::Get().addresses()});
+  auto fresh = Client::Open(Options());
   EXPECT_TRUE((*fresh)->Get(table_, {.row = "r0003"}).ok());
   Status split = Cancelled("not yet");
   const RegionPtr region = Regions()[0];

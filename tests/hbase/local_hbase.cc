@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace tamis {
@@ -47,13 +48,18 @@ class Cleanup : public testing::Environment {
 LocalHBase::LocalHBase() {
   if (RunningDirectory() == nullptr) {
     RunTool("clean");
-    const Output started =
-        RunTool("start 3 -D hbase.balancer.period=86400000 " TAMIS_HBASE_START + added_words);
+    const char* also = std::getenv("TAMIS_HBASE_ALSO");
+    const Output started = RunTool("start 3 -D hbase.balancer.period=86400000 " TAMIS_HBASE_START +
+                                   added_words + " " + (also == nullptr ? "" : also));
     if (started.status != 0) {
       std::fprintf(stderr, "cannot start HBase: %s\n", started.text.c_str());
       std::exit(1);
     }
     testing::AddGlobalTestEnvironment(new Cleanup);
+  }
+  if (std::ifstream(Directory() + "/kdc/ccache").good()) {
+    setenv("KRB5_CONFIG", (Directory() + "/kdc/krb5.conf").c_str(), 1);
+    setenv("KRB5CCNAME", ("FILE:" + Directory() + "/kdc/ccache").c_str(), 1);
   }
   addresses_ = RunTool("addresses").text;
   addresses_.pop_back();  // the newline

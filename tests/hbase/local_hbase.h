@@ -7,8 +7,10 @@ namespace tamis {
 
 class LocalHBase {
  public:
-  // Starts a new cluster of three region servers; ends the program if that fails. With
-  // TAMIS_HBASE_RUNNING=DIRECTORY it uses the cluster that runs there instead, unchanged.
+  // Starts a new cluster of three region servers, with the arguments in $TAMIS_HBASE_ALSO, too;
+  // ends the program if that fails. With
+  // TAMIS_HBASE_RUNNING=DIRECTORY it uses the cluster that runs there instead, unchanged. If it has
+  // Kerberos, the process gets the ticket of its user ada.
   static LocalHBase& Get();
   // Adds arguments to that start. Call it before the first Get; ignored if no cluster is started.
   static void AddToStart(const std::string& words);

@@ -26,8 +26,8 @@ class TlsOnHBaseTest : public testing::Test {
     store_.pop_back();  // the newline
     const auto name = ParseHBaseName(store_);
     EXPECT_TRUE(name.ok()) << name.status();
-    EXPECT_TRUE(name.ok() && name->tls) << store_;
-    if (name.ok() && name->tls) tls_ = *name->tls;
+    EXPECT_TRUE(name.ok() && name->client.tls) << store_;
+    if (name.ok() && name->client.tls) tls_ = *name->client.tls;
   }
 
   // Returns the error of a client with these TLS options.
