@@ -81,7 +81,7 @@ def read(root, path):
 
 
 def files(root, suffixes):
-    for top in ("tamis", "tests", "bench"):
+    for top in ("tamis", "papers", "tests", "bench"):
         for directory, _, names in os.walk(os.path.join(root, top)):
             for name in names:
                 if name.endswith(suffixes):
