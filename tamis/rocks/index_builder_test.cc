@@ -79,8 +79,16 @@ class IndexBuilderTest : public OneRegionTest {
     });
     return done;
   }
+  static constexpr int kMostSteps = 3000;
+  void RunBesideWrites(Random& random) {
+    for (int i = 0; i < kMostSteps && builder_->pending() > 0; ++i) {
+      if (random.OneIn(3)) WriteSomething(random);
+      executor_.RunFor(1ms);
+    }
+    RunToTheEnd();
+  }
   void RunToTheEnd() {
-    for (int i = 0; i < 10'000 && builder_->pending() > 0; ++i) executor_.RunFor(1ms);
+    for (int i = 0; i < kMostSteps && builder_->pending() > 0; ++i) executor_.RunFor(1ms);
     executor_.RunFor(100ms);
     EXPECT_EQ(builder_->pending(), 0u);
     for (const auto& write : writes_) EXPECT_TRUE(write->has_value());
@@ -130,11 +138,7 @@ TEST_F(IndexBuilderTest, BackfillBesideWritesFindsExactlyTheRowsThatThereAre) {
     builder_->Enqueue(region_, Sparse().id);
     if (both) builder_->Enqueue(region_, Other().id);
     builder_->Enqueue(region_, Sparse().id);
-    while (builder_->pending() > 0) {
-      if (random.OneIn(3)) WriteSomething(random);
-      executor_.RunFor(1ms);
-    }
-    RunToTheEnd();
+    RunBesideWrites(random);
     CheckComplete(Sparse());
     CheckComplete(Other());
     EXPECT_TRUE(IsMarkedComplete(Sparse()));
@@ -169,11 +173,7 @@ TEST_F(IndexBuilderTest, RecountBesideWritesCountsExactlyTheEntriesThatThereAre)
     for (const std::string& entry : garbage_) PutEntry(entry);
     SetState(Sparse(), /*entries_complete=*/true, /*begun=*/false);
     builder_->Enqueue(region_, Sparse().id);
-    while (builder_->pending() > 0) {
-      if (random.OneIn(3)) WriteSomething(random);
-      executor_.RunFor(1ms);
-    }
-    RunToTheEnd();
+    RunBesideWrites(random);
     CheckComplete(Sparse());
     EXPECT_TRUE(Entries().contains(*garbage_.begin()));
   }
@@ -202,11 +202,7 @@ TEST_F(IndexBuilderTest, RebuildBesideWritesMendsWhateverTheEntriesWere) {
     PutEntry(IndexPrefix(kRegion, spec.id) + "\xff\xff\xff");
     const auto done = Rebuild(spec);
     const auto too = Rebuild(spec);
-    while (builder_->pending() > 0) {
-      if (random.OneIn(3)) WriteSomething(random);
-      executor_.RunFor(1ms);
-    }
-    RunToTheEnd();
+    RunBesideWrites(random);
     EXPECT_EQ(*done, Status::Ok());
     EXPECT_EQ(*too, Status::Ok());
     CheckComplete(spec);
