@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <functional>
+#include <latch>
 #include <new>
 #include <thread>
 
@@ -111,7 +112,7 @@ TEST_F(RowLocksTest, AfterAbandonNobodyIsGrantedAnything) {
 }
 
 TEST_F(RowLocksTest, ThreadsHoldARowOneAtATime) {
-  constexpr int kThreads = 3, kRequests = 3000;
+  constexpr int kThreads = 3, kRequests = 20'000;
   std::array<std::atomic<int>, 4> holders{};
   std::atomic<int> granted = 0, overlaps = 0;
   std::function<void(Keys)> use = [&](const Keys& keys) {
@@ -120,10 +121,12 @@ TEST_F(RowLocksTest, ThreadsHoldARowOneAtATime) {
     for (const std::string& key : *keys) --holders[std::stoul(key)];
     for (const auto& task : locks_.Release(*keys)) (*task)();
   };
+  std::latch begin(kThreads);
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       Random random(t);
+      begin.arrive_and_wait();
       for (int i = 0; i < kRequests; ++i) {
         std::set<std::string> wanted;
         for (uint64_t n = 1 + random.Uniform(3); n > 0; --n) {
@@ -248,7 +251,7 @@ TEST_F(GateTest, AbandonedRegionIsClosedAndGrantsNoRow) {
 }
 
 TEST_F(GateTest, ThreadsAreInsideOrAlone) {
-  constexpr int kThreads = 3, kWrites = 3000;
+  constexpr int kThreads = 3, kWrites = 10'000;
   ThreadExecutor executor(1);
   const auto server = std::make_shared<ServerExecutor>(&executor, false);
   const auto region = std::make_shared<Region>(RegionInfo{.id = RegionId(1), .epoch = 1}, nullptr,
@@ -263,9 +266,11 @@ TEST_F(GateTest, ThreadsAreInsideOrAlone) {
     region->Leave();
     if (++entered == kThreads * kWrites) all_entered.WakeUp();
   };
+  std::latch begin(kThreads);
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&] {
+      begin.arrive_and_wait();
       for (int i = 0; i < kWrites; ++i) {
         write();
         if (i % 16 != 0) continue;
