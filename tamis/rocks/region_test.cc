@@ -109,11 +109,14 @@ TEST_F(RowLocksTest, AfterAbandonNobodyIsGrantedAnything) {
   Release({"1"});
   Acquire("c", {"2"});
   EXPECT_EQ(granted_, (std::vector<std::string>{"a"}));
+  const Keys keys = KeysOf({"3"});
+  locks_.Acquire(keys, [] { FAIL(); });
+  EXPECT_EQ(keys.use_count(), 1) << "the request is gone";
 }
 
 TEST_F(RowLocksTest, ThreadsHoldARowOneAtATime) {
-  constexpr int kThreads = 3, kRequests = 20'000;
-  std::array<std::atomic<int>, 4> holders{};
+  constexpr int kThreads = 3, kRequests = 6000;
+  std::array<std::atomic<int>, 200> holders{};
   std::atomic<int> granted = 0, overlaps = 0;
   std::function<void(Keys)> use = [&](const Keys& keys) {
     for (const std::string& key : *keys) overlaps += ++holders[std::stoul(key)] != 1;
@@ -129,7 +132,7 @@ TEST_F(RowLocksTest, ThreadsHoldARowOneAtATime) {
       begin.arrive_and_wait();
       for (int i = 0; i < kRequests; ++i) {
         std::set<std::string> wanted;
-        for (uint64_t n = 1 + random.Uniform(3); n > 0; --n) {
+        for (uint64_t n = 1 + random.Uniform(60); n > 0; --n) {
           wanted.insert(std::to_string(random.Uniform(holders.size())));
         }
         const Keys keys = KeysOf({wanted.begin(), wanted.end()});
@@ -232,6 +235,27 @@ TEST_F(GateTest, EveryWriteThatWaitedEntersOnceTheLastTaskHasRunAlone) {
   executor_.RunFor(std::chrono::seconds(1));
   EXPECT_EQ(retries_, 3);
   EXPECT_TRUE(region_->IsQuiet());
+}
+
+// Has no memory for a task.
+class FullExecutor : public SimExecutor {
+ public:
+  FullExecutor() : SimExecutor(1, Duration(0)) {}
+  void Post(Task) override { throw std::bad_alloc(); }
+};
+
+TEST_F(GateTest, WriteThatWaitedEntersOnTheThreadOfTheLastOneIfThereIsNoMemoryForATask) {
+  FullExecutor executor;
+  const auto server = std::make_shared<ServerExecutor>(&executor, false);
+  Region region(RegionInfo{.id = RegionId(1), .epoch = 1}, nullptr, std::make_shared<Fence>(),
+                server.get());
+  ASSERT_EQ(region.Enter([] {}), Region::Entry::kInside);
+  EXPECT_TRUE(region.Quiesce([] {}));
+  bool entered = false;
+  EXPECT_EQ(region.Enter([&] { entered = region.Enter([] {}) == Region::Entry::kInside; }),
+            Region::Entry::kWaiting);
+  region.Leave();
+  EXPECT_TRUE(entered);
 }
 
 TEST_F(GateTest, TaskThatFindsNoMemoryHoldsUpNobody) {
