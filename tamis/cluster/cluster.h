@@ -1,17 +1,18 @@
 // The interface of a place that holds tables in regions, as a coordinator needs it: a Cluster that
 // knows which tables and regions there are and where, and the stubs of its region servers
-// (region_server.h). Implemented by the embedded cluster (tamis/rocks) and by HBase
-// (tamis/hbase_cluster). Calls are asynchronous, may fail, and may be answered late or never (the
-// caller keeps its own deadline). Calls that change a cluster are in cluster_admin.h.
+// (region_server.h). Implemented by the embedded cluster (tamis/rocks) and for HBase
+// (tamis/hbase_cluster). Calls are asynchronous and may fail. The answer may come late or never, so
+// the caller keeps a deadline of its own. Calls that change a cluster are in cluster_admin.h.
 //
-// Names. A table is named by its name, in calls and in messages to people; its id names it on the
-// wire, and tells it from another table that has its name later. A region is named by its RegionId;
-// the cluster's own name of it is shown to people beside it. A server is named by its name, which
-// goes on when it dies and is started again; its start code tells these lives apart.
+// Names. Calls and messages to users identify a table by its name. Requests to servers identify it
+// by its id; a later table with the same name has another id. Calls identify a region by its
+// RegionId; users also see the cluster's own name of the region. Calls identify a server by its
+// name, which stays the same when the server dies and is started again; the start code
+// distinguishes these lives.
 //
-// Epochs. An epoch tells two openings of one region at one life of one server apart, and nothing
-// else: those of other regions, of other servers or of other lives cannot be compared with it. (The
-// embedded cluster knows more of its own; nobody outside of tamis/rocks may.)
+// Epochs. An epoch distinguishes two openings of one region within one life of one server. Epochs
+// of different regions, servers or lives must not be compared. (In the embedded cluster epochs have
+// an order, too, but only code in tamis/rocks may use it.)
 //
 // Threads: all calls may be made from any thread; callbacks come on any thread, sometimes before
 // the call returns.
@@ -60,7 +61,7 @@ class Cluster {
  public:
   virtual ~Cluster() = default;
 
-  // The server's stub. Kept valid when the server dies: its calls then fail with kUnavailable.
+  // The server's stub. It stays valid when the server dies; its calls then fail with kUnavailable.
   virtual std::shared_ptr<RegionServer> Server(const std::string& name) = 0;
   virtual void ListServers(Callback<std::vector<ServerInfo>> done) = 0;
   // The regions of the table that hold keys of `stale`, or all of them when it is empty, in key

@@ -1,8 +1,8 @@
-// ClusterAdmin: what changes a cluster and what looks after it: tables, indexes, regions, servers,
-// long work. No coordinator needs it to search and write (see cluster.h, also for names and
+// ClusterAdmin: the calls that change or inspect a cluster: tables, indexes, regions, servers,
+// jobs. A coordinator does not need it to search and write (see cluster.h, also for names and
 // threads).
 //
-// No call is held while long work goes on: that is a job, which is started and asked for.
+// Long work runs as a job: StartJob returns at once, and GetJob returns the state of the job.
 #pragma once
 
 #include <cstdint>
@@ -122,17 +122,18 @@ class ClusterAdmin {
   // Deletes the table with its rows. kFailedPrecondition for an attached table, whose rows are
   // others', unless `options` say so.
   virtual void DropTable(const std::string& table, DropOptions options, DoneCallback done) = 0;
-  // A table that is there already, under a name that the cluster gives it, and that others go on
-  // writing: it is known as the schema says from now on. A schema with a name and no columns takes
-  // the definition that the table has itself, as a copy of an attached table does. Detached it is
-  // theirs alone again, with its rows as they are. For clusters that Can(kAttachTable).
+  // Attaches a table that another program created and may go on writing. `foreign_name` is the
+  // cluster's name of the table; the schema gives its name and definition here. A schema with a
+  // name and no columns uses the definition that is stored with the table, which a copy of an
+  // attached table has. Requires Can(kAttachTable).
   virtual void AttachTable(TableSchema schema, const std::string& foreign_name,
                            Callback<TableSchema> done);
+  // Removes name, definition and indexes from an attached table; its rows stay as they are.
   virtual void DetachTable(const std::string& table, DoneCallback done);
-  // The same by the cluster's name, which a table has also where it has none of ours.
+  // The same for a table that is identified by the cluster's name, and may have no name here.
   virtual void DetachForeignTable(const std::string& foreign_name, DoneCallback done);
-  // Tables that are indexed and have no name of ours, or share one: a sentence for each, which says
-  // what it is and what to do. None for clusters that cannot attach tables.
+  // Lists the indexed tables that have no name here, or share one: for each a sentence that says
+  // what is wrong and what to do. Empty for clusters that cannot attach tables.
   virtual void ListUnnamedTables(Callback<std::vector<std::string>> done);
   virtual void AddColumn(const std::string& table, Column column, Callback<TableSchema> done) = 0;
   // Online. Done when puts maintain the index; regions complete it in the background, and until one
@@ -160,10 +161,10 @@ class ClusterAdmin {
   // Can(kExamine).
   virtual void Examine(Callback<std::vector<Finding>> done);
 
-  // Begins long work; what cannot be begun is no job. A job goes on when nobody asks for it, and
-  // ends with the process that does it.
+  // Starts a job and returns its number. If the work cannot be started, the call fails and there is
+  // no job. A job runs on even if no client calls GetJob, and ends with the process that runs it.
   virtual void StartJob(JobSpec spec, Callback<uint64_t> done) = 0;
-  // kNotFound for a job that there never was, or that ended long ago.
+  // kNotFound for a job that never existed, or that ended long ago.
   virtual void GetJob(uint64_t job, Callback<JobInfo> done) = 0;
 };
 

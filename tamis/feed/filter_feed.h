@@ -1,22 +1,24 @@
-// FilterFeed: the region server's end of routing. It tells coordinators what changed in the
-// filters, grants them leases, and knows when a put may be acknowledged.
+// FilterFeed: the region server's end of routing. It sends changes of the filters to coordinators,
+// grants coordinators leases, and decides when a put may be acknowledged.
 //
-// Everything that a coordinator must know is an event, numbered in one sequence for the whole life
-// of the server process (its start code names that life). A coordinator says with each poll up to
-// which number it has applied everything; the answer carries what follows, and a lease. While the
-// lease lives, the server acknowledges no put whose events that coordinator has not applied, and so
-// the coordinator may trust its copy: the lease covers the regions of the copy, no others, which is
-// why closing a region is an event like any other.
+// Everything that a coordinator must know is an event. Events are numbered in one sequence for the
+// whole life of the server process; the start code identifies that life. Each poll of a coordinator
+// says up to which number it has applied all events. The reply carries the events that follow, and
+// a lease. While the lease lives, the server acknowledges no put whose events that coordinator has
+// not applied, so the coordinator may trust its copy. The lease covers only the regions of the
+// copy; therefore the closing of a region is an event, too.
 //
-// Leases are counted by the server from when it answers and by the coordinator from when it asked,
-// and never reach beyond what is left of the server's last proof that it owns its regions. A
-// coordinator that polls but does not apply is granted none, so that it cannot hold puts for ever.
+// The server counts a lease from the moment when it sends the reply; the coordinator counts it from
+// the moment when it sent the poll. A lease ends no later than the server's last proof that it owns
+// its regions. A coordinator that polls but does not apply the events is granted no lease, so that
+// it cannot hold up puts for ever.
 //
-// Events are kept for coordinators that have been heard of lately, until all of those have applied
-// them, and within bounds; who lags more gets the whole state. A reply whose events would be too
-// many bytes is cut: it grants no lease, since puts that wait for later events may have been
-// acknowledged without this coordinator, and carries no bits that are younger than its events. The
-// whole state, which is small, is never cut. Bits that do not fit come in parts.
+// An event is kept until every coordinator that has a lease, a parked poll, or has polled lately
+// has applied it. Options::max_events and max_event_bytes bound the kept events; a coordinator that
+// lacks a dropped event gets the whole state. A reply whose events exceed Options::reply_bytes is
+// cut. A cut reply grants no lease, since puts whose events it lacks may have been acknowledged
+// without this coordinator, and it carries no bits that are newer than its events. The whole state,
+// which is small, is never cut. Bits that do not fit in one reply come in parts.
 //
 // Threads: safe. Callbacks run on the executor or on the caller's thread, never under a lock.
 #pragma once
@@ -44,26 +46,29 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
     Duration lease = std::chrono::seconds(1);
     // Added to the server's count of a lease, for clocks that run at different rates.
     Duration lease_margin = std::chrono::milliseconds(10);
-    // Kept for coordinators that lag; who lags more gets it all anew.
+    // Bounds of the kept events. A coordinator that lacks a dropped event gets the whole state.
     size_t max_events = 1 << 16;
     size_t max_event_bytes = 8 << 20;
-    Duration silence = std::chrono::seconds(10);  // for who was not heard so long nothing is kept
-    size_t max_coordinators = 16;                 // leased at one time; the others ask everyone
-    size_t max_listeners = 64;                    // for whom events are kept, leased or not
-    size_t max_waiting = 10'000;                  // puts; see Crowded
-    size_t max_parked =
-        64;  // polls; a further one is answered at once, and told when to come again
+    // No events are kept for a coordinator without a lease that has not polled for so long.
+    Duration silence = std::chrono::seconds(10);
+    size_t max_coordinators = 16;  // with a lease; the others search all regions of this server
+    size_t max_listeners = 64;     // coordinators for which events are kept, with a lease or not
+    size_t max_waiting = 10'000;   // waiting puts; see Crowded
+    // Parked polls. A further poll is answered at once; its reply says that the coordinator should
+    // poll again after `next_poll`.
+    size_t max_parked = 64;
     Duration next_poll = std::chrono::milliseconds(50);
-    size_t reply_bytes = 4 << 20;       // of events in one reply, at the least one event
-    size_t projection_bytes = 4 << 20;  // of bits in one reply, at the least one word
-    // A thread that begins to wait for coordinators answers their parked polls itself: in one
-    // process the news is applied and acknowledged before it would have to sleep. Else a task does.
+    size_t reply_bytes = 4 << 20;       // bytes of events in one reply; at least one event is sent
+    size_t projection_bytes = 4 << 20;  // bytes of bits in one reply; at least one word is sent
+    // True: the thread that calls WaitAcknowledged answers parked polls itself. If the coordinators
+    // are in the same process, they then often apply the events before the thread would sleep.
+    // False: a task of the executor answers the polls.
     bool answer_inline = false;
     Faults faults;
   };
 
-  // At most so many bytes of the bits of a column as they are (IndexFilter::Project), or nothing
-  // when the region does not have them (any more).
+  // Returns the present bits of a column, at most max_bytes but at least one word of them
+  // (IndexFilter::Project); nullopt when the region does not have the bits, or no longer.
   using ProjectionSource =
       std::function<std::optional<pb::Projection>(const pb::ColumnId&, size_t max_bytes)>;
 
@@ -72,28 +77,31 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
 
   uint64_t start_code() const { return start_code_; }
 
-  // Appends an event and returns its number, or throws std::bad_alloc and appends nothing. The
-  // number is set here. News of entries (FLIPS,
-  // LAYER_ADDED, RANGE_WIDENED) wakes parked polls only once somebody waits for it.
+  // Appends an event, sets its number, and returns the number. Throws std::bad_alloc, and then
+  // appends nothing, when memory is short. FLIPS, LAYER_ADDED and RANGE_WIDENED do not wake parked
+  // polls: WaitAcknowledged does. All other events wake them at once.
   uint64_t Append(pb::Event event);
 
-  // Answers a poll: at once when there is something to say, else when there is or the wait is over.
-  // `verified_until` tells how long the server's last proof of ownership is good.
+  // Answers a poll: at once when it lacks events, requests bits or does not wait; else when an
+  // event wakes it or its wait is over. A later poll of the same coordinator ends it with
+  // kUnavailable. `verified_until` returns the time at which the server's last proof of ownership
+  // ends.
   void Poll(const pb::PollRequest& request, std::function<Time()> verified_until,
             Callback<pb::PollReply> done);
 
-  // A schema has changed, or the table was dropped (version 0): appends that unless it was told.
+  // Appends an event for a changed schema, or for a dropped table (version 0), unless an event of
+  // this or a later version was appended before.
   void TellTable(uint32_t table_id, uint64_t schema_version);
 
-  // Not under a lock that an answer of a poll could want. Calls done once every coordinator with a
-  // live lease has applied event number `sequence`, and it is `not_before`; kDeadlineExceeded at
-  // the deadline.
+  // Calls done with Ok once every coordinator with a live lease has applied event number `sequence`
+  // and the time `not_before` is reached; with kDeadlineExceeded at the deadline. The caller must
+  // not hold a lock that answering a poll needs.
   void WaitAcknowledged(uint64_t sequence, Time not_before, Time deadline, DoneCallback done);
 
   // True while so many puts wait that a further one should be refused before it does anything.
   bool Crowded() const;
 
-  // The number up to which no live lease holds anything back.
+  // The number up to which every coordinator with a live lease has applied the events.
   uint64_t AcknowledgedFloor() const;
 
   uint64_t Last() const;  // number of the last event
@@ -109,7 +117,8 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
   };
   std::vector<Follower> Followers() const;
 
-  // The server dies: polls and waits that are under way are dropped unanswered, later ones refused.
+  // The server dies. Polls and waits that are under way are dropped without an answer; later polls
+  // end with kUnavailable, later waits with kDeadlineExceeded (the write may stand).
   void Abandon();
 
  private:
@@ -117,7 +126,8 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
     uint64_t acked = 0;
     Time lease_until{};
     Time heard_at{};
-    // The oldest answer that is not applied yet: its last number and when it was sent.
+    // The oldest reply that the coordinator has not applied yet: the number of its last event (0:
+    // there is no such reply), and when it was sent.
     uint64_t sent_to = 0;
     Time sent_at{};
   };
@@ -126,15 +136,15 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
     std::function<Time()> verified_until;
     Callback<pb::PollReply> done;
     Time until;
-    bool crowded_out = false;  // it would have been parked
+    bool crowded_out = false;  // it was not parked because max_parked polls were
   };
   struct Waiter {
     Time not_before;
     Time deadline;
     DoneCallback done;
   };
-  // Waiters that are over, to be called without the lock. They are moved by nodes, which takes no
-  // memory.
+  // Waiters whose wait is over; Call runs their callbacks without the lock. Waiters are moved here
+  // as map nodes, which allocates no memory.
   struct Over {
     std::multimap<uint64_t, Waiter> acknowledged;
     std::multimap<uint64_t, Waiter> late;
@@ -176,7 +186,7 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
 
   mutable std::mutex mutex_;
   uint64_t last_ = 0;             // number of the last event
-  std::deque<KeptEvent> events_;  // the last ones, ending with number last_
+  std::deque<KeptEvent> events_;  // the kept events; the newest has number last_
   size_t event_bytes_ = 0;
   // The open regions and, for each index, whether it is complete, its layers and its range, as of
   // event last_.
@@ -185,10 +195,10 @@ class FilterFeed : public std::enable_shared_from_this<FilterFeed> {
     std::map<uint32_t, pb::Event> complete;
   };
   std::map<uint64_t, OpenRegion> regions_;
-  std::map<uint32_t, pb::Event> tables_;  // the last change of the schema of each
+  std::map<uint32_t, pb::Event> tables_;  // by id: the last change of the table's schema
   std::map<uint64_t, Coordinator> coordinators_;
-  std::map<uint64_t, ParkedPoll> parked_;    // one a coordinator
-  std::multimap<uint64_t, Waiter> waiters_;  // by the number they wait for
+  std::map<uint64_t, ParkedPoll> parked_;    // by coordinator
+  std::multimap<uint64_t, Waiter> waiters_;  // by the event number that they wait for
   Time timer_at_ = Time::max();
   bool wake_posted_ = false;
   bool abandoned_ = false;

@@ -1,5 +1,5 @@
-// AnyFilter: a filter whose type is chosen at run time: by its name, or by the bytes it is read
-// from. Used by the command line; code that knows the type uses the type.
+// AnyFilter: a filter whose type is chosen at run time, by its name or by its serialized bytes.
+// Used by the command line, the C API and the Redis module. Code that knows the type uses the type.
 #pragma once
 
 #include <string>
@@ -24,19 +24,20 @@
 
 namespace tamis {
 
-// Facts for the choice of a type.
+// The properties of a type, by which a user chooses one.
 struct FilterType {
-  std::string_view name;  // on the command line
+  std::string_view name;  // in commands
   FilterKind kind;
-  bool erases;
-  uint32_t copies;           // how often one key can be in it and be erased as often, and at the
-                             // next insert it stays for good; 0 when not erasing
+  bool erases;  // the type supports Erase
+  // A key that was inserted at most so often can be erased as often. One more insert makes it
+  // permanent: no erase removes it any more. 0 when the type does not support Erase.
+  uint32_t copies;
   std::string_view summary;  // one line
-  bool fixed = false;        // built of all its keys at once and never changed
+  bool fixed = false;        // built from all its keys at once, and never changed
 };
 
-// All of them. The command, the conformance suite, the statistics and the fuzzer go through this
-// list, so that a new filter is named here and described in Types().
+// All types. The command, the conformance suite, the statistics and the fuzzer iterate over this
+// list; so a new type has to be added only here and in Types().
 using FilterVariant =
     std::variant<BlockedBloomFilter, BloomFilter, BlockedQuotientFilter,
                  BlockedSplitCountingBloomFilter, CountingBloomFilter, ProjectedCountingBloomFilter,
@@ -47,17 +48,19 @@ using FilterVariant =
 class AnyFilter {
  public:
   static const std::vector<FilterType>& Types();
-  // nullptr when there is none of that name.
+  // nullptr when no type has that name.
   static const FilterType* FindType(std::string_view name);
-  // Bits a key at the rate, and the rate that a filter made for it has at capacity: some types come
-  // in steps.
+  // The size of a large filter that is created for the false-positive rate `fpr`, in bits per key
+  // at capacity.
   static double BitsPerKey(const FilterType& type, double fpr);
+  // The false-positive rate of that filter at capacity. It can differ from `fpr`, since some types
+  // offer rates in steps only.
   static double FprAtCapacity(const FilterType& type, double fpr);
 
-  // kInvalidArgument when there is no such type, the message lists them, or it is a fixed one.
+  // kInvalidArgument when there is no such type (the message lists all types), or when it is fixed.
   static Result<AnyFilter> Create(std::string_view type, const FilterOptions& options);
-  // Builds from distinct hashes, all at once: the only way to make a fixed type. The capacity is at
-  // least their number, and more where a filter of that capacity refuses one.
+  // Builds a filter from all its hashes, which must be distinct; a fixed type can be built only so.
+  // The capacity is at least the number of hashes, and is raised if the filter refuses one of them.
   static Result<AnyFilter> Build(std::string_view type, FilterOptions options,
                                  std::span<const uint64_t> hashes);
   static Result<AnyFilter> Deserialize(std::string_view bytes, OpenMode mode = OpenMode::kCopy);
@@ -65,19 +68,21 @@ class AnyFilter {
 
   const FilterType& type() const;
 
-  // How many, from the front, were inserted; fewer than all when the filter is full. None into a
-  // fixed one. However often a key is inserted, it fills no filter: one that is in it more often
-  // than type().copies stays for good, takes no more room, and is no longer counted.
+  // Inserts the hashes in order and returns how many were inserted: fewer than all when the filter
+  // is full, none when it is fixed. Inserting one key again and again does not fill a filter: after
+  // type().copies + 1 inserts the key is permanent, takes no more room, and its copies are no
+  // longer counted.
   size_t Insert(std::span<const uint64_t> hashes);
   [[nodiscard]] bool Insert(uint64_t hash);
-  // Bit i: hashes[i] was contained and erased, or stays for good. REQUIRES: type().erases, and each
-  // hash was inserted more often than erased.
+  // Bit i is set if hashes[i] was contained and was erased, or if it is permanent and so remains.
+  // REQUIRES: type().erases, and each hash was inserted more often than erased.
   Bitmap Erase(std::span<const uint64_t> hashes);
   bool Erase(uint64_t hash);  // REQUIRES: type().erases
   bool MayContain(uint64_t hash) const;
   Bitmap MayContain(std::span<const uint64_t> hashes) const;
-  // kInvalidArgument unless type, size and seed are the same; kFailedPrecondition for a fixed type;
-  // kResourceExhausted, and nothing is changed, when the keys of both do not fit.
+  // Adds the keys of `other`. kInvalidArgument unless type, size and seed are equal;
+  // kFailedPrecondition for a fixed type; kResourceExhausted, with nothing changed, when the keys
+  // of both do not fit.
   Status Merge(const AnyFilter& other);
   void Clear();  // REQUIRES: !type().fixed
 
@@ -85,8 +90,8 @@ class AnyFilter {
   uint64_t Count() const;
   double Fill() const;
   double ExpectedFpr() const;
-  // Erases that changed nothing, since the key could not be told from those of another layer; a
-  // filter built anew from its keys has none. 0 for types that do not have such layers.
+  // The number of erases that changed nothing because more than one layer may contain the key. The
+  // keys of these erases remain until the filter is built anew. 0 for types without such layers.
   uint64_t StuckErases() const;
   uint64_t seed() const;
 

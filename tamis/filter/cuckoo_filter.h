@@ -12,9 +12,10 @@
 //               kMaxKicks moves; false = full, unchanged
 //   Erase       O(1), exact. REQUIRES: the hash was inserted more often than erased
 //   Duplicates  a key may be in it as often as two buckets have slots, 8 times (4 for the one tag
-//               in n whose buckets coincide); further inserts are refused. Three such keys that
-//               share buckets find no room: AnyFilter keeps four copies at the most
-//   Refusal     up to capacity only by a rare accident of a small filter (1 in 10^4 of 32 keys)
+//               in n whose buckets coincide); further inserts are refused. Several keys with 8
+//               copies each that share a bucket do not fit: AnyFilter keeps at most four copies
+//   Refusal     below capacity only rarely, in small filters: of filters for 32 keys, about 1 in
+//               10^4 refuses a key
 //   Threads     const members may run concurrently; others need exclusive access
 //   Source      Fan et al., CoNEXT 2014, sections 3 and 5.2
 //               Differs: the other bucket is (s(tag) - bucket) mod n, its own inverse for every n,

@@ -1,10 +1,10 @@
 // Engine: the coordinator. It keeps the filters of all regions by polling the region servers, sends
 // each search only to the regions that can hold an answer, and proves that nothing was left out.
 //
-// Memory: where there is not enough, the one call ends with kResourceExhausted ("memory is short"),
-// a write that may stand with kDeadlineExceeded as ever; the engine goes on. There may be too
-// little even for that: std::bad_alloc can leave the members that return no Result. RocksDB, below
-// an embedded cluster, ends the process when its own threads find no memory for half a minute.
+// Memory: a call that lacks memory ends with kResourceExhausted ("memory is short"), except that a
+// write which may have been carried out ends with kDeadlineExceeded, as always. The engine stays
+// usable. Members that return no Result may throw std::bad_alloc. Below an embedded cluster,
+// RocksDB ends the process when its own threads find no memory for half a minute.
 //
 // Threads: all members may be called from any thread. The blocking forms must not be called from an
 // executor's task.
@@ -54,16 +54,16 @@ class Engine {
  public:
   struct Options {
     Duration poll_wait = std::chrono::milliseconds(300);
-    Duration poll_margin = std::chrono::seconds(1);  // an answer that is later is not waited for
+    Duration poll_margin = std::chrono::seconds(1);  // a reply may come so much after poll_wait
     Duration lease_margin = std::chrono::milliseconds(20);
     Duration request_timeout = std::chrono::seconds(5);
     Duration write_timeout = std::chrono::seconds(30);
     size_t request_ranges = 8;   // of one search request
     int requests_in_flight = 4;  // of one search, to one server
-    // Bound of the filters that are kept here. Regions whose filters do not fit are always asked.
+    // Bound of the filters that are kept here. Searches ask all regions whose filters do not fit.
     uint64_t max_filter_bytes = uint64_t{16} << 30;
     uint64_t seed = 0;    // of the coordinator's number; 0 = drawn from the system
-    bool polling = true;  // false: knows no filters, asks everyone
+    bool polling = true;  // false: keeps no filters; each search asks all regions
     std::shared_ptr<const Faults> faults = nullptr;  // for tests of Tamis itself
   };
 
@@ -81,28 +81,31 @@ class Engine {
   RowStream Search(SchemaPtr schema, SearchOptions options);
   Result<std::optional<Row>> Get(SchemaPtr schema, const Row& key_row);
 
-  // One status a write, in order. Rows are atomic, the batch is not. kDeadlineExceeded: may stand;
-  // kCancelled: was not done, since `cancelled` was set, from anywhere, a signal handler too.
+  // Returns one status for each write, in order. Each row is written atomically, the batch is not.
+  // kDeadlineExceeded: the write may have been carried out. kCancelled: it was not carried out,
+  // since `cancelled` was set. Any thread or a signal handler may set `cancelled`.
   std::vector<Status> Apply(SchemaPtr schema, std::vector<Write> writes,
                             const std::atomic<bool>* cancelled = nullptr);
 
-  // Waits until every region's filters are known, but for those that find no room here, or the time
-  // is over: for tests and `./run`, so that the first queries are routed.
+  // Waits until the filters of all regions of the table are here, except those that find no room;
+  // false at the timeout. Commands and tests call it before their first query, so that the query is
+  // sent only to the regions that may hold an answer.
   bool WaitUntilRouted(const TableSchema& schema, Duration timeout);
 
   // The state of this coordinator's copies of the regions' filters.
   struct Knowledge {
     uint64_t servers = 0;
     uint64_t regions = 0;
-    uint64_t indexes_missing = 0;   // of regions, whose bits are to come: these are always asked
-    uint64_t indexes_left_out = 0;  // of these, those that find no room in memory
+    // Pairs of region and index whose bits are not here: searches by the index ask the region.
+    uint64_t indexes_missing = 0;
+    uint64_t indexes_left_out = 0;  // of these, the pairs whose bits find no room in memory
     uint64_t filter_bytes = 0;
     uint64_t max_filter_bytes = 0;
   };
   Knowledge knowledge() const;
 
-  // Whether a search that asks the filters this would leave out the row with this key now: for
-  // tests of the promise.
+  // True if a search with this condition would now skip the region that contains the row with this
+  // key. Tests use it to check that no search skips a matching row.
   bool LeavesOut(uint32_t table_id, const RoutingTerm& asked, const std::string& key) const;
 
  private:

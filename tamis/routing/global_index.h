@@ -1,16 +1,22 @@
 // GlobalIndex: the coordinator's end of routing. Which regions can hold a value?
 //
-// It keeps a copy of what every region server feeds: its open regions, placed by key in a
-// TableLayout for each table, and for each complete index of a region the bit projection of its
-// filter and the range of its values, side by side in IndexCopies for each index. A region is
-// excluded only while all of this holds: the copy knows it as open, no other region of the copy
-// overlaps it but such whose server has no lease, the index is complete and its bits are here, the
-// lease of its server is live, and the filter (or the range of its values) says no. Every other key
-// is a candidate.
+// It keeps a copy of the state that every region server sends in its feed: the open regions,
+// ordered by key in one TableLayout a table; and for each complete index of a region, the bits of
+// its filter and the range of its values, in one IndexCopies an index. A search may skip a region
+// (the region is excluded) only while all of the following hold:
 //
-// Threads: safe. Replies are taken in piece by piece, each of some ten microseconds, and searches
-// come in between: after each piece the copy is as of some number of the server's sequence. Replies
-// of one server wait for each other, those of different servers do not.
+//   the copy has the region as open
+//   the lease of its server is live
+//   no region of another server with a live lease overlaps it in the copy
+//   the index is complete and its bits have arrived
+//   the filter, or the range of the values, says that the region has no such value
+//
+// Every key that is in no excluded region is a candidate: the search must ask its region.
+//
+// Threads: safe. A reply is applied in pieces of about ten microseconds, and searches can run
+// between two pieces: after each piece the copy corresponds to one number of the server's sequence.
+// Replies of one server are applied one after the other, replies of different servers
+// independently.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +39,7 @@ namespace tamis {
 class GlobalIndex {
  public:
   struct Options {
-    Duration lease_margin = std::chrono::milliseconds(20);  // taken off each lease
+    Duration lease_margin = std::chrono::milliseconds(20);  // subtracted from each lease
     uint64_t coordinator = 1;                               // this coordinator's number
     // Bound of all matrices together. Bits that do not fit are not requested; their regions stay
     // candidates.
@@ -49,11 +55,11 @@ class GlobalIndex {
 
   // The next poll for a server.
   pb::PollRequest NextPoll(const std::string& server, Duration wait) const;
-  // Takes in the answer to a poll that was sent at `sent`. Any bytes are survived: an answer that
-  // does not fit is ignored, and the next poll asks for everything.
+  // Applies the reply to a poll that was sent at `sent`. Any content is safe: a reply that does not
+  // follow from the copy is ignored, and the next poll requests what is missing.
   void Apply(const std::string& server, const pb::PollReply& reply, Time sent, Time now);
 
-  // The server is gone: what it told is forgotten.
+  // Removes the server and all of its regions from the copy.
   void Forget(const std::string& server, Time now);
 
   struct Route {
@@ -62,31 +68,31 @@ class GlobalIndex {
   // REQUIRES: now is at or after the start of the query.
   Route Find(uint32_t table_id, const KeyRanges& keys, const RoutingTerm& term, Time now) const;
 
-  // Why each region that overlaps the asked keys was excluded, for people; a search does not need
-  // it. Walks over all these regions.
+  // For each region that overlaps the searched keys: why it was excluded, or that it was not. Shown
+  // to users; a search does not need it. Visits all these regions.
   struct Reasons {
     uint64_t regions = 0;
     uint64_t excluded_by_filter = 0;
     uint64_t excluded_by_range = 0;
-    // Asked since their filters are not known; or were not when they were asked: who asked a region
-    // that would be excluded now had no lease on it then, or no bits.
+    // Regions that were not excluded because there is no lease or no filter for them. A region that
+    // the present copy would exclude is among them: Find had no lease or no filter for it.
     uint64_t unknown = 0;
-    std::vector<std::string> candidates;  // start keys of the others that are asked
+    std::vector<std::string> candidates;  // start keys of the other regions that were not excluded
   };
-  // `excluded` is what Find answered; ranges and filters are asked as they are now.
+  // `excluded` is the result of Find. Ranges and filters are evaluated as they are now.
   Reasons Explain(uint32_t table_id, const KeyRanges& keys, const RoutingTerm& term,
                   const KeyRanges& excluded, Time now) const;
 
-  // True when every key of the table lies in a region all of whose listed indexes could be used
-  // now, but for those whose bits find no room.
+  // True when every key of the table lies in a known region of a server with a live lease, and each
+  // listed index of each region is usable now, or its bits find no room within Options::max_bytes.
   bool IsComplete(uint32_t table_id, const std::vector<uint32_t>& index_ids, Time now) const;
 
   struct Stats {
     uint64_t servers = 0;
     uint64_t regions = 0;
-    uint64_t regions_aside = 0;     // overlapped by others: candidates, or history
-    uint64_t indexes_missing = 0;   // of regions; their bits are to be asked for
-    uint64_t indexes_left_out = 0;  // of these, those that max_bytes has no room for
+    uint64_t regions_aside = 0;     // not used since other regions overlap them (TableLayout)
+    uint64_t indexes_missing = 0;   // pairs of region and index whose bits have not arrived
+    uint64_t indexes_left_out = 0;  // of these, the pairs whose bits max_bytes has no room for
     size_t matrix_bytes = 0;
     size_t max_bytes = 0;
   };

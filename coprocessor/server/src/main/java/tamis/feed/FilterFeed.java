@@ -18,24 +18,26 @@ import tamis.pb.Cluster.Event;
 import tamis.pb.Cluster;
 
 /**
- * The region server's end of routing: it tells coordinators what changed in the filters, grants them leases, and knows
- * when a put may be acknowledged. tamis::FilterFeed tells how; here polls and puts wait on threads, since HBase has no
- * other answers than those that a thread returns.
+ * The region server's end of routing: it sends changes of the filters to coordinators as numbered events, grants the
+ * coordinators leases, and decides when a put may be acknowledged. tamis/feed/filter_feed.h describes the protocol.
+ * Here a poll or a put that waits blocks its thread, since an HBase handler answers a call by returning.
  *
- * Polls wait for news, puts for what coordinators have applied: who appends wakes no put, and a poll wakes puts only
- * where it tells of something.
+ * Polls wait for new events (condition `news`). Puts wait until coordinators have applied events (condition `applied`).
+ * Appending an event wakes polls, never puts. A poll wakes puts only if it acknowledges events that its coordinator had
+ * not acknowledged before.
  *
  * Threads: safe. Lock order: an IndexFilter before the feed.
  */
 public final class FilterFeed {
-  /** At most so many bytes of the bits of a column as they are, or null when the region does not have them. */
+  /** The source of the filter bits that polls request. */
   public interface Projections {
+    /** Returns the column's present bits, at most maxBytes of them; null when the region does not have the bits. */
     Cluster.Projection project(Cluster.ColumnId column, long maxBytes);
   }
 
   private static final class KeptEvent {
     final Event event;
-    final int tableId; // 0: of a region that was not open
+    final int tableId; // 0: the event names a region that was not open
     final int bytes;
 
     KeptEvent(Event event, int tableId) {
@@ -50,16 +52,17 @@ public final class FilterFeed {
     long leaseUntil;
     long heardAt;
     boolean leased;
-    // The oldest answer that is not applied yet: its last number and when it was sent.
+    // The oldest reply that the coordinator has not applied yet: the number of its last event (0: there is no such
+    // reply), and when it was sent.
     long sentTo;
     long sentAt;
     boolean parked;
-    long polls; // a later one ends the one before it
-    Set<Integer> tables; // that it is told of; null: all
-    long tablesSince;    // who has not applied this number was told of others
+    long polls; // the number of its polls that were parked; a new one ends the one before it
+    Set<Integer> tables; // the tables whose events it receives; null: all tables
+    long tablesSince;    // the number of the last event when `tables` changed: an older copy is of other tables
   }
 
-  /** The open regions and, per index, completeness, layers and range as of the last event. */
+  /** An open region and, for each complete index, its layers and range as of the last event. */
   private static final class OpenRegion {
     final Event opened;
     final Map<Integer, Event> complete = new TreeMap<>();
@@ -76,15 +79,15 @@ public final class FilterFeed {
   private final Projections projections;
 
   private long last; // number of the last event
-  private long urgentUntil; // number of the last one that somebody may wait for
-  private final ArrayDeque<KeptEvent> events = new ArrayDeque<>(); // the last ones, ending with `last`
+  private long urgentUntil; // number of the last event that parked polls are woken for
+  private final ArrayDeque<KeptEvent> events = new ArrayDeque<>(); // the kept events; the newest has number `last`
   private long eventBytes;
   private final Map<Long, OpenRegion> regions = new TreeMap<>();
   private final Map<Integer, Event> tables = new TreeMap<>();
   private final Map<Long, Coordinator> coordinators = new HashMap<>();
   private int parked;
   private int waiting;
-  private final ReentrantLock lock = new ReentrantLock(); // of all of that
+  private final ReentrantLock lock = new ReentrantLock(); // guards all fields above that change
   private final Condition news = lock.newCondition();     // for parked polls
   private final Condition applied = lock.newCondition();  // for puts
 
@@ -103,14 +106,17 @@ public final class FilterFeed {
   // ---- Events
 
   /**
-   * Appends an event and returns its number, which is set here. It goes out at once: the poll's way is a put's log sync
-   * long.
+   * Appends an urgent event, sets its number, and returns the number. The event wakes parked polls at once: the reply
+   * travels while the put's log is being synced.
    */
   public long append(Event.Builder builder) {
     return append(builder, true);
   }
 
-  /** Not urgent: nobody will wait for it, and parked polls sleep on. */
+  /**
+   * Appends an event. An event that is not urgent wakes no parked poll, since no put waits for it: the next reply
+   * carries it. When the kept events exceed half of a reply's bytes, parked polls are woken all the same.
+   */
   public long append(Event.Builder builder, boolean urgent) {
     return locked(() -> appendLocked(builder, urgent));
   }
@@ -125,8 +131,8 @@ public final class FilterFeed {
   }
 
   private long appendLocked(Event.Builder builder, boolean urgent) {
-    // All of it or nothing, where memory runs out: numbers follow from how many events there are, and the caller takes
-    // an append that throws for one that told nothing.
+    // If memory runs out, nothing must be appended: the numbers of events follow from their count, and the caller of an
+    // append that throws assumes that no coordinator receives the event.
     Fault.allocate();
     Event event = builder.setSequence(last + 1).build();
     KeptEvent kept = new KeptEvent(event, tableOf(event));
@@ -147,7 +153,7 @@ public final class FilterFeed {
     } catch (OutOfMemoryError e) {
       // The next append forgets them.
     }
-    // No reply shall have to be cut by what waited.
+    // Events that are not urgent must not grow so large that a reply has to be cut.
     if (urgent || eventBytes > options.replyBytes / 2) {
       urgentUntil = last;
       news.signalAll();
@@ -155,7 +161,10 @@ public final class FilterFeed {
     return last;
   }
 
-  /** A schema has changed, or the table was dropped (version 0): appends that unless it was told. */
+  /**
+   * Appends an event for a changed schema, or for a dropped table (version 0), unless an event of this or a later
+   * version was appended before.
+   */
   public void tellTable(int tableId, long schemaVersion) {
     lock.lock();
     try {
@@ -176,7 +185,7 @@ public final class FilterFeed {
     return locked(() -> eventBytes);
   }
 
-  /** Drops what all who listen have applied, and what is too much. */
+  /** Drops the events that every listening coordinator has applied, and the oldest ones beyond the bounds. */
   private void forgetEvents(long now) {
     long applied = last;
     for (Coordinator coordinator : coordinators.values()) {
@@ -245,9 +254,10 @@ public final class FilterFeed {
   }
 
   /**
-   * Holds the poll while there are no news, at most for the time that it allows, and at most as many polls as the
-   * server bears. A coordinator that may know of some tables only (null: of all) receives events of those; when that
-   * set changes it begins anew, so that it keeps no state of a table whose events it no longer receives.
+   * Answers a poll. While there are no new events, the poll is parked: for request.getWaitNs() at most, and only if
+   * fewer than options.maxParked polls are parked. `tables` are the tables whose events the coordinator may receive;
+   * null means all tables. When that set changes, the coordinator receives the whole state, so that it keeps no state
+   * of a table whose events it no longer receives.
    */
   public Cluster.PollReply poll(Cluster.PollRequest request, LongSupplier verifiedUntil, Set<Integer> tables)
       throws InterruptedException {
@@ -257,8 +267,8 @@ public final class FilterFeed {
       long now = clock.getAsLong();
       if (hear(request, now, tables) && waiting > 0) applied.signalAll();
       forgetEvents(now);
-      // News that are not urgent travel with urgent ones: an answer of their own would have the next put wait for one
-      // more poll. They never exceed a reply.
+      // Events that are not urgent are sent with urgent ones: a reply for them alone would make the next put wait for
+      // one more poll. They always fit in one reply.
       boolean answerNow = !isServedByEvents(request) || request.getApplied() < urgentUntil
           || request.getWantedCount() > 0 || request.getWaitNs() <= 0;
       if (!answerNow && parked >= options.maxParked) crowdedOut = true;
@@ -266,8 +276,8 @@ public final class FilterFeed {
     } finally {
       lock.unlock();
     }
-    // Bits first, events after: every projection is as of a number that the events reach, unless more have come
-    // meanwhile than fit.
+    // The bits are read before the events: so the events reach the number of each projection, unless more events than
+    // fit in the reply came in between.
     List<Cluster.Projection> bits = new ArrayList<>();
     if (request.getWantedCount() > 0 && locked(() -> isServedByEvents(request) && endOfReply(request) == last)) {
       long left = options.projectionBytes;
@@ -288,7 +298,7 @@ public final class FilterFeed {
     lock.lock();
     try {
       fillEvents(request, reply, tables);
-      // A reply that was cut grants nothing: puts that wait for later events may have been acknowledged without it.
+      // A reply that was cut grants no lease: puts whose events it lacks may have been acknowledged already.
       if (reply.getTo() == last || Fault.LEASE_FOR_CUT_REPLY.isOn()) grantLease(request, sureUntil, reply);
     } finally {
       lock.unlock();
@@ -303,7 +313,7 @@ public final class FilterFeed {
     Coordinator coordinator = coordinators.get(request.getCoordinator());
     if (coordinator == null) return;
     long mine = ++coordinator.polls;
-    if (coordinator.parked) news.signalAll(); // the one before this
+    if (coordinator.parked) news.signalAll(); // ends the coordinator's earlier poll
     long until = now + Math.min(request.getWaitNs(), options.maxParkedNs);
     ++parked;
     coordinator.parked = true;
@@ -319,7 +329,7 @@ public final class FilterFeed {
     }
   }
 
-  /** Not longer than a second: the clock may be a test's. */
+  /** Waits at most one second: a test's clock may run faster than the real one. */
   private static void waitNs(Condition condition, long left) throws InterruptedException {
     condition.awaitNanos(Math.min(left, 1_000_000_000));
   }
@@ -331,7 +341,7 @@ public final class FilterFeed {
     });
   }
 
-  /** Whether puts that wait for it may go on. */
+  /** Notes what the poll says. True when it acknowledges events that its coordinator had not acknowledged before. */
   private boolean hear(Cluster.PollRequest request, long now, Set<Integer> tables) {
     Coordinator coordinator = coordinators.get(request.getCoordinator());
     if (coordinator == null) {
@@ -346,7 +356,7 @@ public final class FilterFeed {
       coordinators.put(request.getCoordinator(), coordinator);
     }
     if (!java.util.Objects.equals(coordinator.tables, tables)) {
-      // A number of its own, by something that everybody has heard already.
+      // Appends a known event again, so that this change gets a number of its own.
       if (!this.tables.isEmpty()) append(this.tables.values().iterator().next().toBuilder());
       coordinator.tablesSince = last;
       coordinator.tables = tables;
@@ -441,7 +451,7 @@ public final class FilterFeed {
     return floor;
   }
 
-  /** The number up to which no live lease holds anything back. */
+  /** The number up to which every coordinator with a live lease has applied the events. */
   public long acknowledgedFloor() {
     return locked(() -> floor(clock.getAsLong()));
   }
@@ -451,7 +461,7 @@ public final class FilterFeed {
     return locked(() -> waiting >= options.maxWaiting);
   }
 
-  /** True once every coordinator with a live lease has applied the event; false: not before the deadline. */
+  /** Returns true once every coordinator with a live lease has applied the event, or false at the deadline. */
   public boolean waitAcknowledged(long sequence, long deadline) throws InterruptedException {
     lock.lock();
     ++waiting;
@@ -473,8 +483,9 @@ public final class FilterFeed {
   }
 
   /**
-   * As of now. A caller that knows a coordinator's number can poll in its name, and acknowledge events that the
-   * coordinator does not know: numbers are shown only where every user has all rights.
+   * Adds the present state to the status. A caller that knows a coordinator's number can poll in its name, and
+   * acknowledge events that the coordinator does not know. So `withNumbers` may be set only where every user has all
+   * rights.
    */
   public void describe(Cluster.StatusReply.Builder status, boolean withNumbers) {
     lock.lock();
