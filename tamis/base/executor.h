@@ -1,12 +1,13 @@
-// Executor: the clock and the place where things run, both injected.
+// Executor: the clock, and the threads on which tasks run.
 //
-// A cluster and its coordinators take time and threads from the Executor that they are given:
-// ThreadExecutor (real threads, CLOCK_BOOTTIME) or SimExecutor (one thread, virtual time, an order
-// drawn from a seed), so that a whole cluster runs deterministically in a test. This is why it is
-// an interface although the project has few of those. Other executors wrap one of the two: the
-// executor of a region server (tamis/rocks/server_executor.h) can be paused and killed. Only parts
-// whose timing no result depends on have threads of their own: a store's writers and compactions,
-// and a network connection.
+// A cluster and its coordinators read the time and run tasks only through the Executor that they
+// are given: ThreadExecutor (real threads, CLOCK_BOOTTIME) or SimExecutor (one thread, virtual
+// time, an order drawn from a seed). So a whole cluster can run deterministically in a test; that
+// is why Executor is an interface. Other executors wrap one of the two: the executor of a region
+// server (tamis/rocks/server_executor.h) can be paused and killed.
+//
+// The following have threads of their own: the writers and compactions of a store, the connection
+// of the HBase client, and blocking calls to an HBase master (tamis/hbase_cluster/workers.h).
 #pragma once
 
 #include <algorithm>
@@ -54,7 +55,8 @@ class Executor {
       std::lock_guard lock(mutex_);
       return done_;
     }
-    // Blocks the thread. `time_left` is asked again at every wake-up; false when it is used up.
+    // Blocks the thread until WakeUp (true), or until time_left() is not positive (false). Calls
+    // time_left() again after every wake-up of the thread.
     bool Block(const std::function<Duration()>& time_left) {
       // Longer waits than this overflow inside of the library.
       constexpr Duration kLongest = std::chrono::hours(1);
@@ -78,7 +80,8 @@ class Executor {
   void WaitFor(Waiter* waiter) { WaitFor(waiter, Time::max()); }
 };
 
-// Calls start(callback) and returns what the callback was given; drives a SimExecutor meanwhile.
+// Calls start(callback) and returns the value that the callback receives. Blocks like WaitFor,
+// which runs the tasks of a SimExecutor meanwhile.
 //
 //   Result<Row> row = Await<Result<Row>>(executor, [&](auto done) { server.Get(key, done); });
 template <class T, class Start>
@@ -96,7 +99,8 @@ T Await(Executor* executor, Start&& start) {
   return std::move(*state->value);
 }
 
-// Returns when `duration` has passed; drives a SimExecutor meanwhile. May block, as WaitFor.
+// Returns when `duration` has passed. Blocks like WaitFor, which runs the tasks of a SimExecutor
+// meanwhile.
 inline void Sleep(Executor* executor, Duration duration) {
   Executor::Waiter nobody;
   executor->WaitFor(&nobody, executor->Now() + duration);

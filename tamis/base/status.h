@@ -1,7 +1,8 @@
-// Status and Result<T>: how a function says that the world did not let it do its work.
+// Status and Result<T>: how a function reports that it could not do its work, for a reason outside
+// of the program.
 //
-// A code is named for what the caller does next, not for what went wrong; what went wrong, to what,
-// and what a person can do about it stands in the message:
+// A code says what the caller should do next. The message says what the function was doing, to
+// what, what went wrong, and what a user can do about it:
 //
 //   cannot open table "packages": index "section" names column "sect", which the schema does not
 //   have
@@ -22,13 +23,13 @@ namespace tamis {
 enum class StatusCode : unsigned char {
   kOk = 0,
   kInvalidArgument = 1,     // the request is wrong: change it
-  kNotFound = 2,            // what was named does not exist
-  kAlreadyExists = 3,       // what was to be made is there already
+  kNotFound = 2,            // the object of that name does not exist
+  kAlreadyExists = 3,       // the object that was to be created exists already
   kFailedPrecondition = 4,  // the state forbids it: change the state first
   kUnavailable = 5,         // not here or not now: refresh the region map and try again
   kBusy = 6,                // too much at once: back off, then try again
-  kDeadlineExceeded = 7,    // out of time; a write may stand all the same: read before repeating
-  kCancelled = 8,           // somebody asked to stop
+  kDeadlineExceeded = 7,    // out of time; a write may have been done: read before repeating it
+  kCancelled = 8,           // a user or the caller asked to stop
   kDataLoss = 9,            // bytes are damaged or foreign: restore or rebuild them
   kResourceExhausted = 10,  // disk or memory is full: make room
   kInternal = 11,           // a library below failed in a way we do not know
@@ -36,7 +37,8 @@ enum class StatusCode : unsigned char {
 
 std::string_view StatusCodeName(StatusCode code);
 
-// Another attempt may go well.
+// Another attempt may succeed. A write that ended with kDeadlineExceeded may have been done: the
+// caller must not repeat it before it has read the row.
 constexpr bool IsTransient(StatusCode code) {
   return code == StatusCode::kUnavailable || code == StatusCode::kBusy ||
          code == StatusCode::kDeadlineExceeded;

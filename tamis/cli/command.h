@@ -1,5 +1,5 @@
-// Shared by the commands of the program: the options before the command, the chosen command, and
-// the way a failure reaches the shell.
+// The parts that all commands of the program share: the options before the command, the chosen
+// command, and how a failure is reported to the shell.
 //
 // A command's file adds its subcommands to the parser, each with a callback that sets
 // Invocation::run.
@@ -17,7 +17,7 @@ namespace tamis {
 
 enum ExitCode : int {
   kExitOk = 0,
-  kExitFailure = 1,        // the world did not let it, or what was asked for is not there
+  kExitFailure = 1,        // the command failed, or did not find what the user asked for
   kExitUsage = 2,          // the command line is wrong
   kExitInterrupted = 130,  // Ctrl-C
 };
@@ -31,11 +31,11 @@ struct Invocation {
   bool sync = false;
   bool salvage = false;
   bool read_only = false;
-  // Set by the subcommand that was named; gives the exit code.
+  // The chosen subcommand sets it. Returns the exit code.
   std::function<int()> run;
 };
 
-// Prints the message on stderr; the exit code that goes with it.
+// Prints the status' message on stderr and returns the exit code for the status.
 int Report(const Status& status);
 
 void AddSqlCommands(Command app, Invocation* invocation);         // sql, explain

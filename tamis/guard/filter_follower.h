@@ -1,10 +1,14 @@
-// FilterFollower: applies a feed of changes to a filter on the server, each exactly once.
+// FilterFollower: applies a feed of changes to a filter on the server, each change exactly once.
 //
-// The changes and their mark are one MULTI. When the connection breaks it is unknown whether it was
-// carried out, but the mark that stands there then tells: it is sent again exactly if it was not.
-// Erases carry the generation that was read with the mark: when a rebuild took the filter's place
-// meanwhile, erases and mark are refused, since its snapshot may lack the rows already, and the
-// feed has to begin behind the mark of the rebuild.
+// A batch of changes and its mark are sent as one transaction (MULTI), so the mark of the filter
+// says which batches it contains. When the connection breaks, the outcome of a batch is unknown.
+// The follower then reads the filter's mark over a new connection, and sends the batch again only
+// if the mark is still that of the batch before.
+//
+// The erases and the new mark carry the generation that was read with the mark. The server refuses
+// both if a rebuild has replaced the filter since: the new filter was filled from a later snapshot,
+// which may lack the erased rows already. If the new filter has another mark, the follower ends
+// with an error, and the feed has to begin again behind the new mark.
 #pragma once
 
 #include <atomic>
@@ -23,12 +27,13 @@ class FilterFollower {
   struct Counters {
     uint64_t added = 0;
     uint64_t erased = 0;
-    uint64_t not_erased = 0;  // the filter was not trusted: false positives until the next rebuild
+    uint64_t not_erased = 0;  // the server refused these erases; each key remains until a rebuild
     uint64_t batches = 0;
     uint64_t connections = 0;
   };
 
-  // While the server cannot be reached it is tried again, and `say` is told why, until `cancelled`.
+  // While Apply cannot reach the server, it tries again until `cancelled` is set, and passes each
+  // new reason to `say`. `timeout_ms` bounds one wait for the server.
   FilterFollower(RedisAddress address, std::string key, int timeout_ms,
                  const std::atomic<bool>* cancelled, std::function<void(const std::string&)> say)
       : address_(std::move(address)),
@@ -37,9 +42,11 @@ class FilterFollower {
         cancelled_(cancelled),
         say_(std::move(say)) {}
 
-  // `after`: the mark behind which the feed begins; kFailedPrecondition when the filter has
-  // another.
+  // Connects. `after` is the mark behind which the feed begins; kFailedPrecondition when the filter
+  // has another mark.
   Status Begin(const std::string& after);
+  // Applies a batch. kResourceExhausted: the filter was full; it was removed, so that it cannot
+  // refuse rows that it lacks. kFailedPrecondition: the filter is gone, or is another one.
   Status Apply(const FeedChanges& changes);
 
   const Counters& counters() const { return counters_; }
@@ -60,8 +67,8 @@ class FilterFollower {
   const std::atomic<bool>* cancelled_;
   const std::function<void(const std::string&)> say_;
   std::optional<RedisConnection> connection_;
-  std::string mark_;        // of what has been applied
-  std::string generation_;  // read with it
+  std::string mark_;        // of the last batch that was applied
+  std::string generation_;  // of the filter when its mark was last read
   Counters counters_;
 };
 

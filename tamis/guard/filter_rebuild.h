@@ -1,13 +1,13 @@
-// FilterRebuild: fills a new filter on the server beside the old one and puts it in its place
-// (TAMIS.REBUILD).
+// FilterRebuild: fills a new filter on the server beside the old one, and replaces the old one with
+// it (TAMIS.REBUILD).
 //
 // Only a filter that is known to hold every row may be committed. A failure on the way ends the
 // rebuild: it does not continue over another connection, since the last adds may be lost.
 //
-// The server keeps a rebuild for its program until a lease is over, which the program renews. A
-// rebuild whose lease is over was left behind by a program that was killed: the next one ends it
-// and begins its own. Every command carries the id, so that a program which was only slow can
-// neither fill nor commit nor end the rebuild of the next one.
+// The server reserves a rebuild for the program that started it until a lease ends; the program
+// renews the lease. When the lease has ended, the next program assumes that the first one was
+// killed, ends its rebuild and starts another. Every command carries the rebuild's id, so that a
+// program which was only slow can neither fill nor commit nor end the other program's rebuild.
 #pragma once
 
 #include <chrono>
@@ -33,40 +33,44 @@ class FilterRebuild {
   // Seconds for which a program that fills a rebuild may be silent.
   static constexpr uint64_t kLease = 15;
 
-  // A rebuild that is under way, of any program.
+  // A rebuild that is under way, started by any program.
   struct UnderWay {
     uint64_t id = 0;
-    uint64_t lease_s = 0;     // what is left of it
-    bool may_commit = false;  // not so: it was full, or the server may have lost adds
+    uint64_t lease_s = 0;     // what is left of the lease, in seconds
+    bool may_commit = false;  // false: the rebuild refused an add, or the server may have lost adds
   };
+  // The rebuild of the filter `key`; nullopt when there is none, or no such filter.
   static Result<std::optional<UnderWay>> Look(RedisConnection* connection, const std::string& key);
-  // Ends that rebuild. Ok, too, when it has ended.
+  // Ends the rebuild with this id. Also ok when it has already ended.
   static Status End(RedisConnection* connection, const std::string& key, uint64_t id);
 
-  // The connection must outlive it. From now on the new filter takes what is added to the old one.
+  // Starts a rebuild. From now on the server adds every item also to the new filter. The connection
+  // must outlive the returned object. kFailedPrecondition when another rebuild is under way.
   static Result<FilterRebuild> Start(RedisConnection* connection, std::string key,
                                      const Options& options);
-  // One that Start gave the id of, perhaps to another program.
+  // Continues a rebuild whose id Start gave, perhaps to another program.
   static FilterRebuild Take(RedisConnection* connection, std::string key, uint64_t id) {
     return {connection, std::move(key), id};
   }
 
   uint64_t id() const { return id_; }
 
-  // Not ok: Abort.
+  // Adds an item to the new filter; items are sent in batches. After an error, call Abort.
   Status Add(std::string_view item);
-  // Renews the lease when it is time to. To be called every second or so.
+  // Renews the lease if that is due. Call it about once a second.
   Status Keep();
-  // Gives it a lease of so many seconds, for the program that fills it next.
+  // Sets the lease to so many seconds, for the program that continues the rebuild.
   Status KeepFor(uint64_t seconds);
-  // Sends the rest and waits until the server has taken all.
+  // Sends the remaining items and waits until the server has added all of them.
   Status Finish();
-  // How many of the items the new filter lacks, and appends a few of these. At most 1000 items.
+  // Returns how many of the items the new filter lacks, and appends some of these to `examples`,
+  // until it has three. At most 1000 items.
   Result<size_t> CountMissing(std::span<const std::string> items,
                               std::vector<std::string>* examples);
-  // REQUIRES: Finish() was ok. kUnavailable: nobody knows whether it is in its place.
+  // Replaces the old filter with the new one, whose mark becomes `mark` if that is not empty.
+  // kUnavailable: it is unknown whether the server has done it. REQUIRES: Finish() was ok.
   Status Commit(const std::string& mark);
-  // Over a new connection when this one is broken. Ok, too, when it is no more.
+  // Ends the rebuild, over a new connection if this one is broken. Also ok when it has ended.
   Status Abort();
 
  private:
@@ -78,10 +82,10 @@ class FilterRebuild {
   RedisConnection* connection_;
   std::string key_;
   uint64_t id_;
-  std::string prefix_;  // of an ADD, behind the number of its words
-  std::string words_;   // not sent yet
+  std::string prefix_;  // the first words of an add command, encoded
+  std::string words_;   // the items that are not sent yet, encoded
   size_t word_count_ = 0;
-  size_t outstanding_[64] = {};  // items of the commands that were not answered, in a circle
+  size_t outstanding_[64] = {};  // a ring: number of items of each command without a reply yet
   size_t sent_ = 0;
   size_t answered_ = 0;
   std::chrono::steady_clock::time_point kept_at_;

@@ -30,9 +30,9 @@ enum class RecordFormat { kCsv, kJsonl, kDeb822 };
 Result<RecordFormat> ParseRecordFormat(std::string_view name);
 
 struct CsvOptions {
-  std::optional<char> delimiter;     // else that of a line `sep=`, else a comma
-  bool has_header = true;            // else the first line is a record
-  std::vector<std::string> columns;  // names in the place of the header's; empty = these
+  std::optional<char> delimiter;     // nullopt: the one that a line `sep=` names, else a comma
+  bool has_header = true;            // false: the first line is a record
+  std::vector<std::string> columns;  // replace the names of the header; empty = use the header
 };
 
 // A character, "tab" or "\\t".
@@ -43,12 +43,13 @@ class RecordReader {
   // The stream must outlive the reader.
   RecordReader(RecordFormat format, std::istream* in, CsvOptions csv = {});
 
-  // The next record; nullopt at the end. An error is about one record, its message begins with
-  // "line N: ", and the next call goes on behind it, unless ended().
+  // Returns the next record; nullopt at the end. An error concerns one record, and its message
+  // begins with "line N: ". The next call continues with the record after it, unless ended() is
+  // true.
   Result<std::optional<Record>> Next();
 
-  // Nothing follows. Behind an error: a bad CSV header, or a quoted field that does not end, behind
-  // which records cannot be told apart.
+  // True when no more records can be read: at the end, after an error in the CSV header, and after
+  // a quoted field that does not end, since the limits of later records are then unknown.
   bool ended() const { return ended_; }
 
   // The header of a CSV, known after the first call of Next; empty for the other formats.

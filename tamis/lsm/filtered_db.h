@@ -1,14 +1,15 @@
-// FilteredDB: a rocksdb::DB that knows what is not in it. Reads ask the filter first; everything
-// else goes to the database as it is. Opened without us it is a plain RocksDB again.
+// FilteredDB: a rocksdb::DB with a filter in memory that says which keys the database lacks. Reads
+// of keys ask the filter first; all other calls go to the database unchanged. Opened without Tamis,
+// the database is a plain RocksDB.
 //
 //   std::vector<rocksdb::ColumnFamilyHandle*> handles;
 //   auto db = FilteredDB::Open({.fpr = 0.003}, options, path, families, &handles);
 //
-//   db->GetProperty("tamis.lsm", &text);        asked, excluded, ..., and the state of the family
+//   db->GetProperty("tamis.lsm", &text);        "asked: 7\nexcluded: 3\n...state: answers\n"
 //   db->GetIntProperty("tamis.lsm.excluded", &number);
 //
-// StackableDB forwards the calls, all but Resume, those with timestamps, GetStatsHistory and
-// GetAllColumnFamilyMetaData, which it forgets: they stand here.
+// The base class StackableDB forwards almost all calls to the database. It does not forward Resume,
+// GetStatsHistory, GetAllColumnFamilyMetaData and the calls with timestamps, so this class does.
 #pragma once
 
 #include <rocksdb/utilities/stackable_db.h>
@@ -25,18 +26,19 @@ namespace tamis::lsm {
 
 class FilteredDB : public rocksdb::StackableDB {
  public:
-  // Without a directory: tamis.keys in the database's. The env is that of the database's options.
+  // Open replaces an empty `directory` with the directory tamis.keys in that of the database, and
+  // `env` with that of the database's options.
   using Options = DatabaseFilter::Options;
 
   static Result<std::unique_ptr<FilteredDB>> Open(
       Options filter, rocksdb::DBOptions options, const std::string& path,
       std::vector<rocksdb::ColumnFamilyDescriptor> families,
       std::vector<rocksdb::ColumnFamilyHandle*>* handles);
-  // The default family only.
+  // Opens a database that has only the default column family.
   static Result<std::unique_ptr<FilteredDB>> Open(Options filter, rocksdb::Options options,
                                                   const std::string& path);
-  // Takes the database, which was opened with options that `filter` was attached to, and starts the
-  // filter.
+  // Takes ownership of the database and starts the filter. The database must have been opened with
+  // options to which `filter` was attached.
   FilteredDB(rocksdb::DB* db, std::shared_ptr<DatabaseFilter> filter,
              const std::vector<rocksdb::ColumnFamilyHandle*>& handles);
   ~FilteredDB() override;
@@ -104,8 +106,9 @@ class FilteredDB : public rocksdb::StackableDB {
                 rocksdb::PinnableSlice* values, rocksdb::Status* statuses,
                 bool sorted = false) override;
 
-  // Beside RocksDB's own: tamis.lsm, of the figures of the filter; its "state" is "answers", or why
-  // the family passes through.
+  // In addition to RocksDB's own properties there is tamis.lsm, the figures of the filter. Its
+  // "state" is "answers" if the filter answers for the family, else "passes through: " and the
+  // reason.
   using StackableDB::GetProperty;
   bool GetProperty(rocksdb::ColumnFamilyHandle* family, const rocksdb::Slice& property,
                    std::string* value) override;
@@ -133,7 +136,7 @@ class FilteredDB : public rocksdb::StackableDB {
                                                const rocksdb::ExportImportFilesMetaData& metadata,
                                                rocksdb::ColumnFamilyHandle** handle) override;
   using StackableDB::IngestExternalFile;
-  // MemoryLimit: there is no memory to count the files, and nothing was ingested.
+  // Status MemoryLimit: memory does not suffice to count the files, and nothing was ingested.
   rocksdb::Status IngestExternalFile(rocksdb::ColumnFamilyHandle* family,
                                      const std::vector<std::string>& files,
                                      const rocksdb::IngestExternalFileOptions& options) override;
@@ -142,16 +145,17 @@ class FilteredDB : public rocksdb::StackableDB {
       const std::vector<rocksdb::IngestExternalFileArg>& files) override;
 
  private:
-  // Counts the files for as long as the ingestion takes.
+  // Each element keeps the keys of one argument's files counted until the ingestion has ended.
   using Ingestions = std::vector<std::unique_ptr<DatabaseFilter::Ingestion>>;
   rocksdb::Status CountFiles(std::span<const rocksdb::IngestExternalFileArg> files,
                              Ingestions* ingestions) const noexcept;
-  // Without memory for that it passes through.
+  // Makes the family's handle known to the filter. If memory does not suffice, the filter does not
+  // answer for the family.
   void Show(rocksdb::ColumnFamilyHandle* handle) const noexcept;
-  // Counts a key that the filter let pass.
+  // Counts a false positive if the status is NotFound: the filter let the key pass.
   void Note(rocksdb::ColumnFamilyHandle* family, const rocksdb::Status& status) const;
-  // ask(places): reads the keys at these places of the batch. Keys that the filter denies are not
-  // among them.
+  // Reads a batch: read(places) reads the keys at these places of the batch, without those that the
+  // filter denies; read_all() reads all keys; deny(place) reports a key as absent.
   template <class FamilyAt, class Read, class ReadAll, class Deny>
   void ReadMany(size_t count, const rocksdb::Slice* keys, FamilyAt&& family_at, Read&& read,
                 ReadAll&& read_all, Deny&& deny);

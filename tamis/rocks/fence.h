@@ -1,9 +1,10 @@
-// Fence: the epoch of a region as the store knows it, outside the memory of any region server.
+// Fence: the current epoch of a region. It belongs to the store, not to a region server.
 //
-// A server holds it shared from comparing its epoch to the end of its write (or to the taking of
-// its read snapshot); opening a region elsewhere takes it exclusively, and whoever changes what the
-// catalog says of a region holds it from looking to having advanced it. So a server that was paused
-// and wakes up after its region has moved can neither commit to it nor answer a search of it.
+// A server holds the fence shared from the comparison with its own epoch until its write is done,
+// or until its read snapshot is taken. A change of the region's record in the catalog holds the
+// fence exclusively, from reading the record until the epoch is advanced. So a server that was
+// paused, and wakes up after its region has moved, can neither write to the region nor answer a
+// search of it.
 //
 // Threads: safe.
 #pragma once
@@ -19,16 +20,19 @@ namespace tamis {
 
 class Fence {
  public:
-  // Raises the epoch; what holds the fence shared is waited for. Epochs never fall.
+  // Raises the epoch, after all shared holders have released the fence. A lower epoch changes
+  // nothing.
   void Advance(uint64_t epoch) {
     auto lock = Exclude();
     AdvanceExcluded(epoch);
   }
-  // For a change that may fail: held exclusively during it, advanced once it has come about.
+  // For a change that may fail: the caller holds the returned lock during the change, and calls
+  // AdvanceExcluded if the change succeeded.
   std::unique_lock<std::shared_mutex> Exclude() { return std::unique_lock(mutex_); }
   void AdvanceExcluded(uint64_t epoch) { epoch_ = std::max(epoch_, epoch); }
 
-  // A lock that is held while epoch is the current one; empty when it is not.
+  // Returns a shared lock if `epoch` is the current epoch, which stays current while the lock is
+  // held; otherwise an empty lock.
   std::shared_lock<std::shared_mutex> Enter(uint64_t epoch) {
     std::shared_lock lock(mutex_);
     if (epoch != epoch_) lock.unlock();

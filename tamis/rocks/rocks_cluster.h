@@ -1,9 +1,9 @@
 // RocksCluster: the embedded cluster. One process, one RocksDB, several region servers, and the
-// parts that play the master: ServerLives notices dead servers, RegionAssignment says who has which
-// region, RegionChanges splits, merges, moves and balances, SchemaChanges makes and changes tables,
-// RocksJobs does what takes long.
+// parts of a master: ServerLives detects dead servers, RegionAssignment assigns regions to servers,
+// RegionChanges splits, merges, moves and balances regions, SchemaChanges creates and changes
+// tables, RocksJobs runs long work.
 //
-// A decision is in the catalog before any server is told.
+// Every decision is written to the catalog before a server acts on it.
 //
 // Threads: safe.
 #pragma once
@@ -32,17 +32,19 @@ class RocksCluster : public Cluster, public ClusterAdmin {
     Store::Options store;
     int servers = 8;
     RegionServerOptions server;
-    Duration session_timeout = std::chrono::seconds(3);  // who is not heard so long is expelled
+    // A server that sends no heartbeat for so long is expelled.
+    Duration session_timeout = std::chrono::seconds(3);
     Duration operation_timeout = std::chrono::seconds(30);
     bool balance = true;  // moves regions to servers that have fewer, after splits
-    uint64_t seed = 0;    // of the seeds of new indexes; 0 = drawn from the system
-    // Carries a server's heartbeat; a test may lose or delay it. Default: at once.
+    uint64_t seed = 0;    // generates the seeds of new indexes; 0 = drawn from the system
+    // Delivers a server's heartbeat; a test may lose or delay it. Default: delivers at once.
     std::function<void(const std::string& server, std::function<void()> deliver)> heartbeat_link;
-    // The executor of a server; a test gives each one a clock of its own. Default: the cluster's.
+    // The executor of a server; a test may give each server a clock of its own. Default: that of
+    // the cluster.
     std::function<Executor*(const std::string& server)> executor_of;
   };
 
-  // Opens or makes the store. Destroying the cluster saves its filters for the next opening. The
+  // Opens or creates the store. Destroying the cluster saves its filters for the next opening. The
   // executor must outlive the cluster and must be stopped, or run no task of the cluster any more,
   // before the cluster is destroyed.
   static Result<std::unique_ptr<RocksCluster>> Open(Options options, Executor* executor);
@@ -58,7 +60,7 @@ class RocksCluster : public Cluster, public ClusterAdmin {
   void ListTables(Callback<std::vector<TableSchema>> done) override;
   void GetTable(const std::string& name, Callback<TableSchema> done) override;
 
-  // All but what is for places that others made.
+  // Everything except the operations on tables and clusters that other programs created.
   bool Can(Capability capability) const override {
     return capability != Capability::kAttachTable && capability != Capability::kExamine;
   }
@@ -108,7 +110,7 @@ class RocksCluster : public Cluster, public ClusterAdmin {
   }
   void GetJob(uint64_t job, Callback<JobInfo> done) override { done(jobs_->Find(job)); }
 
-  // The work of the jobs. `part` is called after each part that was done.
+  // The work of the jobs. They call `part` after each finished part.
   void Check(
       const std::string& table, Callback<CheckReport> done,
       const std::function<void()>& part = [] {}) {
@@ -122,10 +124,10 @@ class RocksCluster : public Cluster, public ClusterAdmin {
   void Balance(Callback<uint64_t> done) { changes_->Balance(std::move(done)); }
   Status Compact() { return store_->Compact(); }
 
-  // Declares the server dead, whatever it is, and gives its regions to others at once; it notices
-  // with its next heartbeat, and starts anew.
+  // Declares the server dead, even if it runs, and assigns its regions to other servers at once. A
+  // running server learns of it with its next heartbeat, and starts anew without regions.
   Status Expel(const std::string& server);
-  // kNotFound for a server that there is not.
+  // kNotFound when there is no server of that name.
   Status Kill(const std::string& server) { return lives_->Kill(server); }
   Status Pause(const std::string& server) { return lives_->Pause(server); }
   Status Resume(const std::string& server) { return lives_->Resume(server); }
@@ -151,7 +153,7 @@ class RocksCluster : public Cluster, public ClusterAdmin {
   std::unique_ptr<FilterSnapshots> snapshots_;
   std::unique_ptr<Catalog> catalog_;
   FenceTable fences_;
-  // Each knows those before it.
+  // Declared in the order of their dependencies: each part uses only parts declared before it.
   std::shared_ptr<ServerLives> lives_;
   std::shared_ptr<RegionAssignment> assignment_;
   std::shared_ptr<RegionChanges> changes_;

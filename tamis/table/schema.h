@@ -51,8 +51,8 @@ struct IndexSpec {
   std::string name = {};
   std::vector<uint32_t> columns = {};  // positions in TableSchema::columns
   IndexNulls nulls = IndexNulls::kIndex;
-  double fpr = 0.001;                // false-positive rate wanted of one full filter layer
-  uint64_t expected_values = 10000;  // distinct values a region: the capacity of one filter layer
+  double fpr = 0.001;                // wanted false-positive rate of one full filter layer
+  uint64_t expected_values = 10000;  // distinct values in a region: capacity of one filter layer
   uint64_t seed = 0;                 // of the hashes of this index's values
 };
 
@@ -62,33 +62,34 @@ struct TableSchema {
   uint64_t version = 1;
   std::vector<Column> columns;
   std::vector<uint32_t> key;       // positions in columns, in key order; at least one
-  std::vector<KeyPart> key_parts;  // as key; empty: all are ordered
+  std::vector<KeyPart> key_parts;  // one for each element of `key`; empty: all parts are ordered
   std::vector<IndexSpec> indexes;
   uint32_t next_column_id = 1;
   uint32_t next_index_id = 1;
-  bool cells = false;  // rows are cells of a foreign format; else ours (codec.h)
+  bool cells = false;  // true: rows are cells in another program's format; false: see codec.h
   // In a table of cells: written with every row, so that a row whose columns are all NULL exists.
   // Without a marker such a row cannot be stored.
   std::optional<CellName> marker;
 
-  // Position of the column, or nothing.
+  // The position of the column; nullopt when there is no such column.
   std::optional<uint32_t> FindColumn(std::string_view name) const;
   const IndexSpec* FindIndex(std::string_view name) const;
   const IndexSpec* FindIndex(uint32_t id) const;
   bool IsKey(uint32_t column) const;
-  // Whether the table's cells stand in the family.
+  // Whether a column or the marker of the table is stored in the family.
   bool HasFamily(std::string_view family) const;
 
-  // Everything that must hold: names, references, no doubles, sizes.
+  // Checks all rules for a schema: names are valid and unique, positions refer to columns that
+  // exist, nothing is listed twice, and sizes are within their bounds.
   Status Validate() const;
 
-  // CREATE-like text that a person reads in `table describe`.
+  // The text that `table describe` prints, similar to CREATE TABLE.
   std::string ToString() const;
 };
 
 using SchemaPtr = std::shared_ptr<const TableSchema>;
 
-// Reads what stands behind a column's type: "FAMILY:QUALIFIER[:ENCODING]".
+// Parses the text behind a column's type: "FAMILY:QUALIFIER[:ENCODING]".
 Status ParseCell(std::string_view text, Column* column);
 
 std::string SerializeSchema(const TableSchema& schema);
