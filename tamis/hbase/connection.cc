@@ -155,10 +155,17 @@ void Connection::Authenticate() {
         asio::post(io, [self, shared] {
           const auto alive = self.lock();
           if (!alive || alive->state_ == State::kClosed) return;
-          if (!shared->ok()) return alive->Fail(shared->status());
+          if (!shared->ok()) return alive->NoTicket(shared->status());
           alive->Exchange(*std::move(*shared));
         });
       });
+}
+
+// The KDC may know the server by its other name.
+void Connection::NoTicket(const Status& why) {
+  if (first_refusal_.ok()) first_refusal_ = why;
+  if (IsTransient(why.code()) || ++name_ == names_.size()) return Fail(first_refusal_);
+  Authenticate();
 }
 
 void Connection::Exchange(SaslStart start) {

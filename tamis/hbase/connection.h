@@ -126,6 +126,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Connect();
   void Connected();
   void Authenticate();
+  void NoTicket(const Status& why);
   void Exchange(SaslStart start);
   void Authenticated(SaslHandshake::Outcome outcome);
   void Greet();

@@ -98,7 +98,7 @@ struct FakeLogin : SaslLogin {
   void Begin(const Address&, const std::string& name, std::function<bool()> wanted,
              std::function<void(Result<SaslStart>)> done) override {
     EXPECT_TRUE(wanted());
-    if (!failure.ok()) return done(failure);
+    if (!failure.ok() && name == "first") return done(failure);
     done(SaslStart{.mechanism = std::make_unique<MaskingMechanism>(2, wraps), .token = name});
   }
   std::string_view reasons_of_refusal() const override { return "usually it is another one"; }
@@ -276,6 +276,23 @@ TEST_F(SaslConnectionTest, RefusalTriesTheOtherName) {
   ASSERT_EQ(reply.outcome, Outcome::kAnswer) << reply.status;
   EXPECT_EQ(login_->accepted, "second");
   EXPECT_EQ(connections, 2);
+  connection_->Close(Cancelled("over"));
+}
+
+TEST_F(SaslConnectionTest, NameUnknownToTheKdcTriesTheOtherOne) {
+  login_->names = {"first", "second"};
+  login_->failure = FailedPrecondition("the KDC does not know first");
+  const SaslServer server([&](Peer& peer) {
+    Side side(peer, false);
+    if (!side.Handshake()) return;
+    side.TakeHeader();
+    peer.SendBytes(Answer(side.TakeCall(), "yes"));
+    peer.Receive(1);
+  });
+  ConnectTo(server);
+  const Reply reply = Send(MakeCall("Ask"));
+  ASSERT_EQ(reply.outcome, Outcome::kAnswer) << reply.status;
+  EXPECT_EQ(login_->accepted, "second");
   connection_->Close(Cancelled("over"));
 }
 
