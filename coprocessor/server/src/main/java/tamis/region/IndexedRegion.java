@@ -34,15 +34,18 @@ public final class IndexedRegion {
   public final Region region;
   public final IndexedTable table;
   public final EntryKeys keys;
-  /** Whether there is room for entries; else the region is scanned, always. */
+  /** True if index entries fit between the region's keys (EntryKeys.fit). False: every search scans the region. */
   public final boolean hasEntries;
 
-  /** Writers are inside from before they read the old row until what they removed is uncounted. */
+  /**
+   * A writer holds the read lock from before it reads the old rows until the entries that it removed are uncounted.
+   * whileQuiet holds the write lock.
+   */
   public final ReentrantReadWriteLock gate = new ReentrantReadWriteLock();
 
-  // Rows (by hash) of which a version was put behind a tombstone. It may show until it is flushed: then it stands in a
-  // file with its tombstone, or behind the file of it, and the next compaction drops it. So this need not be kept
-  // longer than the region is open.
+  // Rows (by hash) in which a version was put that a tombstone masks. Such a version can become visible only until it
+  // is flushed: then it is in the same file as its tombstone or in a later one, and the next compaction drops it. So
+  // the bits are needed only while the region is open.
   private final AtomicLongArray hiding = new AtomicLongArray(HIDING_BITS / 64);
 
   public final NewestTimestamps newest = new NewestTimestamps();
@@ -51,43 +54,46 @@ public final class IndexedRegion {
 
   /** The first 63 bits of the region's encoded name. */
   public final long id;
-  /** Tells this opening from others of the same life of the server. */
+  /** Distinguishes this opening from others in the same life of the server. */
   public final long epoch = EPOCHS.incrementAndGet();
   public final String server;
 
-  /** The indexes that can be reported; by index id. Set when the region is opened. */
+  /** The filters in which writes are counted, by index id. Set when the region is opened. */
   public volatile Map<Integer, IndexFilter> filters = Collections.emptyMap();
-  /** From its parent; null: nothing. */
+  /** Copies of the filters of the region's parent; null: there are none, or they are no longer needed. */
   public volatile InheritedFilters parentFilters;
-  /** nanoTime before which nothing is acknowledged. */
+  /** The System.nanoTime before which the region accepts no writes and no loads of files. */
   public volatile long notBefore = System.nanoTime();
-  /** Writes are acknowledged only once this event is. */
+  /**
+   * The number of an event: a write is acknowledged only after coordinators have applied it. 0: there is none.
+   * Long.MAX_VALUE: no event could be sent, so no write is acknowledged.
+   */
   public final AtomicLong acknowledgeAfter = new AtomicLong();
-  /** Null until it is raised: till then no search is answered and nothing is told. */
+  /** Null until the flag is raised: until then searches get no answer, and coordinators do not hear of the region. */
   public volatile OpeningFlag flag;
-  /** Now and then it is asked whether the filters still fit. */
+  /** Counts mini-batches with entries: after every so many of them the server checks whether the filters still fit. */
   public final AtomicLong writes = new AtomicLong();
   public final Recounts recounts = new Recounts();
-  /** Loads of files that are under way. */
+  /** The number of loads of files that are under way. */
   public final AtomicInteger loads = new AtomicInteger();
-  /** The number of loads that ever began. */
+  /** The number of loads of files that have begun since the region was opened. */
   public final AtomicLong loadsBegun = new AtomicLong();
-  /** Held while it is said which indexes are complete, here and by markers. */
+  /** Held while the set of complete indexes is changed, in memory and in the markers that the region stores. */
   public final Object marking = new Object();
-  /** Files were loaded since it was opened: what they brought may stand behind tombstones of any row. */
+  /** True if files were loaded since the region was opened: tombstones in any row may mask cells of these files. */
   public volatile boolean loaded;
-  /** The closing was told. */
+  /** True once the closing of the region has begun; a REGION_CLOSED event is sent if coordinators know the region. */
   public volatile boolean closing;
-  /** The opening was told. */
+  /** True once a REGION_OPENED event is sent. */
   public volatile boolean told;
 
-  /** Held by whoever makes its entries or counts its filters: one at a time. */
+  /** Held by the thread that builds the region's entries or counts its filters: one thread at a time. */
   public final ReentrantLock building = new ReentrantLock();
-  /** By whoever makes its entries. */
+  /** The number of rows that the present or last build of missing entries has visited. */
   public volatile long rowsVisited;
-  /** How often it was begun to complete its indexes: the last one goes on, whatever fails. */
+  /** The number of attempts to complete the indexes that were begun. Only the last one is retried after a failure. */
   public final AtomicLong completions = new AtomicLong();
-  /** Why its indexes could not be made, or not be counted; it is tried again. Null: it could. */
+  /** Why the indexes could not be built or counted the last time; the work is retried. Null: the work did not fail. */
   public volatile String problem;
 
   public final RegionHost host;
@@ -110,7 +116,7 @@ public final class IndexedRegion {
     return Math.max(1, Long.parseUnsignedLong(encodedName.substring(0, 16), 16) >>> 1);
   }
 
-  /** Requests may reach it. */
+  /** True while requests may reach the region. */
   public boolean isOnline() {
     return !closed && online.getAsBoolean();
   }
@@ -119,7 +125,10 @@ public final class IndexedRegion {
     return closed;
   }
 
-  /** Throws while the last owner may still be believed: he would answer without what is acknowledged here. */
+  /**
+   * Throws while a former owner of the region may still answer searches: its answers would lack writes that are
+   * acknowledged here.
+   */
   public void refuseBeforeItsTime() throws RegionTooBusyException {
     if (notBefore - System.nanoTime() <= 0) return;
     throw new RegionTooBusyException("the region was opened behind an owner who did not close it in good order;"
@@ -127,17 +136,17 @@ public final class IndexedRegion {
         + " writes in a moment");
   }
 
-  /** Work that runs while no writer is inside. */
+  /** Work that runs while no writer is inside the gate. */
   public interface Work {
     void run() throws IOException;
   }
 
   /**
-   * Does it while no writer is inside, and waits for such a moment without holding anybody up for long. False: the
-   * region closes.
+   * Runs the work while no writer is inside the gate. Until that is possible it tries again and again, and delays new
+   * writers by at most 50 ms each time. False: the region closes, and the work did not run.
    */
   public boolean whileQuiet(Work work) throws IOException, InterruptedException {
-    while (!isGoing()) {
+    while (!isClosing()) {
       boolean gated = !Fault.RECOUNT_AMONG_WRITERS.isOn();
       if (gated && !gate.writeLock().tryLock(50, TimeUnit.MILLISECONDS)) {
         Thread.sleep(20);
@@ -154,22 +163,23 @@ public final class IndexedRegion {
   }
 
   /**
-   * Tells the state of its files from one after a further load; negative while one is under way: it equals no other.
+   * A number that changes with each load of files. It is negative while a load is under way: the set of files is then
+   * not settled.
    */
   public long filesSince() {
     long begun = loadsBegun.get();
     return loads.get() > 0 ? -begun - 1 : begun;
   }
 
-  /** It closes or has been closed: long work on it ends. */
-  public boolean isGoing() {
+  /** True if the region closes or is closed: long work on it should end. */
+  public boolean isClosing() {
     return closed || closing;
   }
 
-  /** The region closes, or its server stops or aborts: HBase closes what calls still read from. */
+  /** True if the region closes, or its server stops or aborts: HBase may then close files that calls still read. */
   public boolean isLeaving() {
     if (Fault.FAILURE_OF_A_CLOSING_REGION_TOLD.isOn()) return false;
-    boolean closing = isGoing() || !isOnline();
+    boolean closing = isClosing() || !isOnline();
     if (region instanceof HRegion) {
       HRegion here = (HRegion) region;
       closing |= here.isClosing() || here.isClosed();
@@ -195,7 +205,7 @@ public final class IndexedRegion {
     hiding.accumulateAndGet(bit / 64, 1L << bit, (a, b) -> a | b);
   }
 
-  /** Ids of the indexes that have an entry for every row. */
+  /** The ids of the complete indexes: they have an entry for every row. */
   public Set<Integer> complete() {
     return complete;
   }

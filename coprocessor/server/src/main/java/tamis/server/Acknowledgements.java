@@ -42,9 +42,9 @@ public final class Acknowledgements {
 
   /** Waits for all events until now, as long as the region stays. False: it closes. */
   boolean awaitAll(IndexedRegion region) throws InterruptedException {
-    if (feed == null) return !region.isGoing();
+    if (feed == null) return !region.isClosing();
     long told = feed.last();
-    while (!region.isGoing()) { // leases end
+    while (!region.isClosing()) { // leases end
       if (feed.waitAcknowledged(told, System.nanoTime() + LEASES_WAIT_NS)) return true;
     }
     return false;

@@ -58,7 +58,7 @@ public final class RegionFilters {
     if (filter == null) return;
     while (!isCounted(region, index, filter)) { // the next one is larger
     }
-    if (filter.isMissing() && !region.isGoing()) {
+    if (filter.isMissing() && !region.isClosing()) {
       LOG.warn("No filter for an index of region {} before others go: those of this server have {} bytes",
           region.info().getEncodedName(), bytes());
     }
@@ -99,7 +99,7 @@ public final class RegionFilters {
       List<IndexEntry> entries = new ArrayList<>();
       try (RowCursor rows = new RowCursor(view.open(scan))) {
         for (List<Cell> cells = rows.next(); cells != null; cells = rows.next()) {
-          if (region.isGoing()) return true;
+          if (region.isClosing()) return true;
           byte[] key = CellUtil.cloneRow(cells.get(0));
           if (region.keys.kindOf(region.table.schema, key) != EntryKeys.Kind.ENTRY) continue;
           entries.add(region.keys.read(region.table.schema, index, key));

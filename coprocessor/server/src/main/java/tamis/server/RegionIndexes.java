@@ -52,7 +52,7 @@ public final class RegionIndexes {
         Throwable failed = thrownBy(region, () -> completeAndCountRest(region));
         if (region.completions.get() != number) return; // who began later does all of it
         region.problem = failed == null ? null : failed.toString();
-        if (failed != null && !region.isGoing()) tryAgain(region, number, failures, failed);
+        if (failed != null && !region.isClosing()) tryAgain(region, number, failures, failed);
       });
     });
   }
@@ -74,7 +74,7 @@ public final class RegionIndexes {
   /** Null: nothing that matters. */
   private static Throwable thrownBy(IndexedRegion region, Work work) {
     try {
-      if (!region.isGoing()) work.run();
+      if (!region.isClosing()) work.run();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt(); // the server stops
     } catch (Throwable e) {
@@ -139,7 +139,7 @@ public final class RegionIndexes {
   private static boolean build(IndexedRegion region, Set<Integer> indexes) throws IOException {
     return IndexBuilder.build(region, indexes, rows -> {
       region.rowsVisited = rows;
-      return !region.isGoing();
+      return !region.isClosing();
     });
   }
 
@@ -154,7 +154,7 @@ public final class RegionIndexes {
     region.building.lockInterruptibly();
     try {
       long files = region.filesSince();
-      if (!IndexBuilder.build(region, indexes, rows -> progress.rows(rows) && !region.isGoing())) return false;
+      if (!IndexBuilder.build(region, indexes, rows -> progress.rows(rows) && !region.isClosing())) return false;
       Set<Integer> complete = new HashSet<>(region.complete());
       complete.addAll(indexes);
       setComplete(region, complete, files);

@@ -167,7 +167,7 @@ public final class ServerRequests implements Endpoint.Requests {
     if (region != null && job.getKind() == Cluster.StartJobRequest.Kind.REBUILD) {
       stayed = state.indexes.rebuild(region, job.getIndexId(), progress);
     } else if (region != null) {
-      Cluster.RegionCheck check = Checker.check(region, rows -> progress.rows(rows) && !region.isGoing());
+      Cluster.RegionCheck check = Checker.check(region, rows -> progress.rows(rows) && !region.isClosing());
       stayed = check != null && state.isOwner();
       if (stayed) result.setCheck(check);
     }

@@ -43,7 +43,7 @@ public final class WalProof implements Ownership.Proof {
   @Override
   public void prove() throws Exception {
     for (IndexedRegion region : regions.get()) {
-      if (!region.isOnline() || region.isGoing()) continue;
+      if (!region.isOnline() || region.isClosing()) continue;
       write((HRegion) region.region);
       return;
     }
