@@ -6,8 +6,9 @@
 // is why Executor is an interface. Other executors wrap one of the two: the executor of a region
 // server (tamis/rocks/server_executor.h) can be paused and killed.
 //
-// The following have threads of their own: the writers and compactions of a store, the connection
-// of the HBase client, and blocking calls to an HBase master (tamis/hbase_cluster/workers.h).
+// The following have threads of their own: the writers and compactions of a store, the connections
+// of the HBase client, and blocking calls to HBase, such as those to its master
+// (tamis/hbase_cluster/workers.h).
 #pragma once
 
 #include <algorithm>

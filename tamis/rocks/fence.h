@@ -1,10 +1,10 @@
 // Fence: the current epoch of a region. It belongs to the store, not to a region server.
 //
 // A server holds the fence shared from the comparison with its own epoch until its write is done,
-// or until its read snapshot is taken. A change of the region's record in the catalog holds the
-// fence exclusively, from reading the record until the epoch is advanced. So a server that was
-// paused, and wakes up after its region has moved, can neither write to the region nor answer a
-// search of it.
+// or until its read snapshot is taken. A catalog change that gives the region a new epoch holds
+// the fence exclusively, from reading the region's record until the epoch is advanced. So a server
+// that was paused, and wakes up after its region has moved, can neither write to the region nor
+// answer a search of it.
 //
 // Threads: safe.
 #pragma once

@@ -59,22 +59,22 @@ import tamis.server.RegionServers;
 import tamis.table.DamagedBytesException;
 
 /**
- * The hooks that HBase calls in a region of an indexed table. Index entries stand in a family of their own, which plain
- * clients neither see nor write.
+ * The hooks that HBase calls in a region of an indexed table. Index entries are stored in a column family of their own,
+ * which plain clients can neither read nor write.
  *
- * An exception of another kind than IOException would have a write acknowledged without its entries, or the server
- * aborted: every hook catches everything. After a commit nothing may be thrown that a client repeats, and nothing at
- * all from postPut and its like, where HBase would never end the operation's nonce.
+ * If a hook throws an exception other than an IOException, HBase acknowledges the write without its entries, or aborts
+ * the server. So every hook catches all exceptions. After a commit, no hook may throw an exception that makes a client
+ * repeat the write. postPut and similar hooks must not throw at all: HBase would never end the operation's nonce.
  */
 public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   private static final Logger LOG = LoggerFactory.getLogger(IndexObserver.class);
 
-  private static final String VISIBILITY = "VISIBILITY"; // of HBase's Mutation.setCellVisibility
-  private RegionServerState state; // null: there is no start, or HBase lacks what the jar needs
+  private static final String VISIBILITY = "VISIBILITY"; // the attribute that HBase's Mutation.setCellVisibility sets
+  private RegionServerState state; // null: start() has not set it, or HBase lacks what the jar needs
   private Region region;
   private IndexedTable table;
-  private volatile IndexedRegion indexed; // null: not of an indexed table, or not readable
-  private String broken; // why the table's indexes cannot be kept
+  private volatile IndexedRegion indexed; // null: the table is not indexed, or its schema cannot be read
+  private String broken; // why the table's indexes cannot be maintained; null: they can
 
   @Override
   public Optional<RegionObserver> getRegionObserver() {
@@ -108,8 +108,8 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   }
 
   /**
-   * HBase makes the observers of an open region anew when its settings are read again, and calls neither postOpen nor
-   * stop. The state of the previous observer stays valid.
+   * When HBase reloads its settings, it creates new observers for open regions, and calls neither postOpen nor stop.
+   * The new observer then takes over the state of the previous one, and this returns true.
    */
   private boolean goesOn() {
     RegionCoprocessorHost host = region instanceof HRegion ? ((HRegion) region).getCoprocessorHost() : null;
@@ -144,8 +144,8 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   }
 
   /**
-   * Comes two or three times; in a graceful stop first of all regions on the server's main thread. It must not throw:
-   * the server would abort. Writes go on until the region is closed.
+   * HBase calls it two or three times for one closing. When a server stops in good order, its main thread first calls
+   * it for all regions. It must not throw: the server would abort. Clients go on writing until the region is closed.
    */
   @Override
   public void preClose(ObserverContext<RegionCoprocessorEnvironment> c, boolean abort) {
@@ -179,19 +179,19 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
     void run() throws Exception;
   }
 
-  /** Where memory has run out there is none to say so. */
+  /** Created in advance: when memory has run out, no exception can be created. */
   private static final DoNotRetryIOException NO_MEMORY =
       new DoNotRetryIOException("the server has no memory left; a write that was under way may stand");
-  // Made beforehand, too: behind a commit something must be thrown, and what is thrown must be nothing that a client
-  // repeats.
+  // Created in advance, too: a failure after a commit must be thrown as an exception after which clients do not repeat
+  // the write.
   private static final DoNotRetryIOException STANDS_UNSEEN =
       new DoNotRetryIOException("the write stands, but searches may not find it: see the server's log");
   private static final DoNotRetryIOException NOT_ACKNOWLEDGED =
       new DoNotRetryIOException("coordinators did not acknowledge in time; the write may stand");
 
   /**
-   * The exception of a hook before anything is written: never anything but an IOException, which makes the write fail.
-   * A failure that comes from the region's closing is to be retried where it opens.
+   * The exception that a hook throws before anything is written: always an IOException, which makes the write fail. If
+   * the closing of the region caused the failure, the client retries where the region opens.
    */
   private IOException failure(String what, Throwable e) {
     if (e instanceof IOException) return (IOException) e;
@@ -233,7 +233,10 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
 
   // ---- Writes
 
-  /** Rows that came in would have no entries, and the next observer that can keep them would believe that they have. */
+  /**
+   * Throws while the indexes cannot be maintained. Rows that are written meanwhile would have no entries, and a later
+   * observer that can maintain the indexes would assume that every row has its entries.
+   */
   private void refuseUnread() throws IOException {
     if (broken != null) throw new DoNotRetryIOException("the table is indexed, and it takes no writes here: " + broken);
   }
@@ -256,7 +259,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
     IndexMaintenance.keepInLog(mutation);
   }
 
-  /** By a TTL of the whole, or of a cell's own, as replication and clients that send tags bring it. */
+  /** True if the mutation has a TTL, or one of its cells has: replication and clients that send tags set those. */
   private boolean expires(Mutation mutation) {
     for (Map.Entry<byte[], List<Cell>> family : mutation.getFamilyCellMap().entrySet()) {
       if (!table.isOurs(family.getKey())) continue;

@@ -37,32 +37,36 @@ import tamis.region.IndexedTable;
 import tamis.table.Key;
 
 /**
- * Keeps the index entries of a mini-batch: our locks, the old rows, the net effect on each row's entries, which then
- * stand in the same edit of the log as the rows.
+ * Maintains the index entries of a mini-batch. It locks the rows, reads the old rows, computes the net effect of the
+ * batch on each row's entries, and adds these changes to the batch. So the log has rows and entries in one edit.
  *
- * Net effect: one comparison of a row's entries before and after the whole batch, so that an entry is never put and
- * deleted in one edit. A deleted entry gets a tombstone above all of its versions; the family has HBase's new version
- * behaviour, where a tombstone masks what came before it and nothing else.
+ * For the net effect, the entries of a row before the whole batch are compared once with those after it, so that one
+ * edit never both puts and deletes an entry. A deleted entry gets a tombstone with the last time stamp that there is,
+ * which covers all of its versions. The column family of the entries has HBase's new version behaviour: a tombstone
+ * masks only cells that were written before it.
  *
- * Threads: safe; what is under way is in the thread's BatchContext.
+ * Threads: safe; the state of a mini-batch is in the BatchContext of its thread.
  */
 public final class IndexMaintenance {
-  /** Within what HBase gives its own row locks, and a client a call. */
+  /** Shorter than HBase's timeout for its own row locks, and than a client's timeout for a call. */
   private static final long LOCK_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(5);
-  /** The gate is closed for a moment only; HBase holds a lock of all updates meanwhile. */
+  /** Short, since the gate is closed only for moments, and HBase holds the region's lock of updates during the wait. */
   private static final long GATE_TIMEOUT_NS = TimeUnit.MILLISECONDS.toNanos(100);
-  private static final int LOOK_AT_FILTERS = 256; // writes
+  private static final int LOOK_AT_FILTERS = 256; // mini-batches between two checks of the filters
 
   /** The changes of a batch to one row. */
   private static final class RowWrites {
     final List<Integer> operations = new ArrayList<>();
-    boolean raw;         // single versions are deleted
-    boolean conditional; // some are our own writes
+    boolean raw;         // one of them deletes a single version of a cell
+    boolean conditional; // one of them comes from a Tamis request and has conditions
   }
 
   private IndexMaintenance() {}
 
-  /** A row whose entry survives it is an entry too many; an entry that does not survive its row is a missed row. */
+  /**
+   * Makes HBase log the mutation even if the client asked it not to. Otherwise a crash could lose the row and keep its
+   * entry, which costs a needless read, or keep the row and lose its entry, and then searches would miss the row.
+   */
   public static void keepInLog(Mutation mutation) {
     if (mutation.getDurability() == Durability.SKIP_WAL && !Fault.SKIP_WAL_KEPT.isOn()) {
       mutation.setDurability(Durability.SYNC_WAL);
@@ -87,7 +91,8 @@ public final class IndexMaintenance {
       writes.raw |= deletesVersions(mutation);
       writes.conditional |= conditional;
     }
-    // A search may read what no index does: a former owner would answer it with what was there.
+    // A search also reads columns without an index: a former owner of the region would answer with their old values. So
+    // writes to such columns are refused, too.
     boolean read = !rows.isEmpty() || (ofTable && !Fault.OPENING_WAIT_OF_INDEXES_ONLY.isOn());
     if (read && !building) region.refuseBeforeItsTime();
     if (rows.isEmpty()) return;
@@ -110,7 +115,7 @@ public final class IndexMaintenance {
     Fault.allocate();
     new Effect(region, batch, context, rows, building).run();
     Fault.allocate();
-    // Counted before anything of it can be read.
+    // New entries are counted before a reader can see them.
     if (!Fault.COUNTED_AFTER_COMMIT.isOn()) count(context);
     if (Fault.UNCOUNTED_BEFORE_COMMIT.isOn()) uncount(context);
   }
@@ -160,7 +165,7 @@ public final class IndexMaintenance {
     return false;
   }
 
-  /** Whether it may change an entry. */
+  /** True if the mutation may change an entry. */
   private static boolean concerns(IndexedTable table, Mutation mutation, BatchContext context) {
     if (mutation instanceof Increment || mutation instanceof Append) {
       return context.computed.containsKey(mutation);
