@@ -7,7 +7,7 @@
 //
 //   the copy has the region as open
 //   the lease of its server is live
-//   no region of another server with a live lease overlaps it in the copy
+//   no other region of the copy, whose server has a live lease, overlaps it
 //   the index is complete and its bits have arrived
 //   the filter, or the range of the values, says that the region has no such value
 //

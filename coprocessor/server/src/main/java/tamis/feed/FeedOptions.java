@@ -7,16 +7,16 @@ public final class FeedOptions {
   public long leaseNs = TimeUnit.SECONDS.toNanos(1);
   /** Added to the server's count of a lease, for clocks that run at different rates: 3 % and a little. */
   public long leaseMarginNs = TimeUnit.MILLISECONDS.toNanos(40);
-  /** Kept for coordinators that lag; who lags more gets it all anew. */
+  /** Bounds of the kept events. A coordinator that lacks a dropped event gets the whole state. */
   public int maxEvents = 1 << 16;
   long maxEventBytes = 8 << 20;
-  /** For who was not heard so long nothing is kept. */
+  /** No events are kept for a coordinator without a lease that has not polled for so long. */
   public long silenceNs = TimeUnit.SECONDS.toNanos(10);
   int maxCoordinators = 16;
   int maxListeners = 64;
-  /** Puts that wait: half of the handlers. */
+  /** Bound of waiting puts: half of HBase's handlers. */
   public int maxWaiting = 15;
-  /** Polls: they share their handlers with hbase:meta. */
+  /** Bound of parked polls: they share their handlers with hbase:meta. */
   int maxParked = 4;
   long maxParkedNs = TimeUnit.SECONDS.toNanos(1);
   long nextPollNs = TimeUnit.MILLISECONDS.toNanos(50);
