@@ -8,7 +8,8 @@
 // The erases and the new mark carry the generation that was read with the mark. The server refuses
 // both if a rebuild has replaced the filter since: the new filter was filled from a later snapshot,
 // which may lack the erased rows already. If the new filter has another mark, the follower ends
-// with an error, and the feed has to begin again behind the new mark.
+// with an error, and the feed has to begin again behind the new mark. If the mark is the same, the
+// follower sends erases and mark again with the new generation.
 #pragma once
 
 #include <atomic>
@@ -27,7 +28,9 @@ class FilterFollower {
   struct Counters {
     uint64_t added = 0;
     uint64_t erased = 0;
-    uint64_t not_erased = 0;  // the server refused these erases; each key remains until a rebuild
+    // Erases that changed nothing: the server refused them, and then the filter keeps the keys
+    // until the next rebuild; or the filter did not contain the keys.
+    uint64_t not_erased = 0;
     uint64_t batches = 0;
     uint64_t connections = 0;
   };

@@ -160,7 +160,7 @@ class TrustedFilter {
     uint64_t misses = 0;
     uint64_t unknown = 0;
     uint64_t refused = 0;
-    uint64_t skipped = 0;  // erases of keys that the filter may contain and kept
+    uint64_t skipped = 0;  // erases that were not done; the filter may contain their keys
   };
   Counters& counters() { return counters_; }
 
