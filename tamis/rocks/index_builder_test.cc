@@ -162,6 +162,16 @@ TEST_F(IndexBuilderTest, OnePassOverTheRowsCompletesAllIndexesThatWait) {
   EXPECT_TRUE(IsMarkedComplete(Sparse()) && IsMarkedComplete(Other()));
 }
 
+TEST_F(IndexBuilderTest, IndexThatWaitsIsNotedOnce) {
+  builder_->Enqueue(region_, Sparse().id);
+  for (int i = 0; i < 3; ++i) builder_->Enqueue(region_, Other().id);
+  EXPECT_EQ(builder_->pending(), 2u);
+  const auto rebuilt = Rebuild(Other());
+  EXPECT_EQ(builder_->pending(), 2u);
+  RunToTheEnd();
+  EXPECT_EQ(*rebuilt, Status::Ok());
+}
+
 TEST_F(IndexBuilderTest, RecountBesideWritesCountsExactlyTheEntriesThatThereAre) {
   for (uint64_t seed = 1; seed <= 12 && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -278,6 +288,20 @@ TEST_F(IndexBuilderTest, NothingIsDoneToARegionThatIsClosedOrHasMoved) {
     EXPECT_FALSE(region_->IsEntriesComplete(Sparse().id));
     EXPECT_FALSE(IsMarkedComplete(Sparse()));
   }
+}
+
+TEST_F(IndexBuilderTest, RecountOfARegionThatHasMovedPublishesNothing) {
+  Random random(1);
+  PutRows(random, 20);
+  SetState(Sparse(), true, false);
+  fence_->Advance(kEpoch + 1);
+  builder_->Enqueue(region_, Sparse().id);
+  executor_.RunFor(5s);  // it is tried again
+  EXPECT_FALSE(region_->filter(Sparse().id)->building());
+  EXPECT_FALSE(region_->filter(Sparse().id)->published());
+  region_->Close();
+  executor_.RunFor(5s);
+  EXPECT_EQ(builder_->pending(), 0u);
 }
 
 TEST_F(IndexBuilderTest, ACatalogThatKnowsAnotherEpochMarksNothing) {
