@@ -162,6 +162,21 @@ TEST_F(IndexBuilderTest, OnePassOverTheRowsCompletesAllIndexesThatWait) {
   EXPECT_TRUE(IsMarkedComplete(Sparse()) && IsMarkedComplete(Other()));
 }
 
+TEST_F(IndexBuilderTest, IndexThatIsDroppedWhileItWaitsIsLeftOut) {
+  Random random(1);
+  PutRows(random, 20);
+  Empty(Sparse());
+  Empty(Other());
+  builder_->Enqueue(region_, Sparse().id);
+  builder_->Enqueue(region_, Other().id);
+  Region::Indexes indexes = *region_->indexes();
+  indexes.erase(Other().id);
+  region_->SetSchema(region_->schema(), indexes);
+  RunToTheEnd();
+  CheckComplete(Sparse());
+  EXPECT_FALSE(IsMarkedComplete(Other()));
+}
+
 TEST_F(IndexBuilderTest, IndexThatWaitsIsNotedOnce) {
   builder_->Enqueue(region_, Sparse().id);
   for (int i = 0; i < 3; ++i) builder_->Enqueue(region_, Other().id);
