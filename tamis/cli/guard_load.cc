@@ -303,7 +303,7 @@ Status LoadFilter(const GuardArguments& arguments) {
   auto rebuild = started_before ? FilterRebuild::Take(&connection, arguments.key, arguments.id)
                                 : BeginRebuild(arguments, &connection);
   if (!rebuild.ok()) return rebuild.status();
-  const Status status = FillAndCommit(arguments, &*rebuild, !started_before);
+  Status status = FillAndCommit(arguments, &*rebuild, !started_before);
   if (status.ok()) return status;
   const Status aborted = rebuild->Abort();
   if (!aborted.ok()) arguments.Say("the rebuild could not be aborted: " + aborted.message());

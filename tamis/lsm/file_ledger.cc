@@ -80,10 +80,11 @@ std::unordered_set<FileLedger::FileNumber> FileLedger::CoveredOfListed() const {
     if (entry.counted || entry.inputs == nullptr || entry.inputs->empty()) continue;
     const auto [at, is_new] = known.try_emplace(entry.inputs.get(), false);
     if (is_new) {
+      const uint32_t family = entry.file.family;
       at->second = std::ranges::all_of(*entry.inputs, [&](FileNumber input) {
         ++walked_;
         const auto found = entries_.find(input);
-        return found != entries_.end() && found->second.IsOf(entry.file.family) &&
+        return found != entries_.end() && found->second.IsOf(family) &&
                (found->second.counted || covered.contains(input));
       });
     }
