@@ -61,6 +61,7 @@ class OpeningFlagTest {
     assertTrue(flags(region).isEmpty());
     flag.raise();
     assertEquals(Collections.singleton("1"), flags(region));
+    assertEquals(1, files.getFileStatus(new Path(region, ".tamis/1")).getLen()); // hsync needs a byte
   }
 
   @Test

@@ -1,0 +1,296 @@
+package tamis.feed;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import tamis.pb.Cluster;
+import tamis.pb.Cluster.Event;
+import tamis.shaded.protobuf.ByteString;
+
+/** The bounds of a feed, each at its edge, by a clock of the test's own. */
+class FilterFeedTest {
+  private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
+  private static final long START_CODE = 7;
+
+  private final FeedOptions options = new FeedOptions();
+  private long now = 1000 * SECOND;
+  private final List<Cluster.Projection> projections = new ArrayList<>();
+  private final FilterFeed feed = new FilterFeed("s", START_CODE, options, () -> now, (column, maxBytes) -> {
+    for (Cluster.Projection projection : projections) {
+      if (projection.getRegionId() == column.getRegionId()) return projection;
+    }
+    return null;
+  });
+
+  private static Cluster.PollRequest.Builder request(long coordinator, long applied) {
+    return Cluster.PollRequest.newBuilder().setCoordinator(coordinator).setStartCode(START_CODE).setApplied(applied);
+  }
+
+  private Cluster.PollReply poll(long coordinator, long applied) throws Exception {
+    return poll(request(coordinator, applied), null);
+  }
+
+  private Cluster.PollReply poll(Cluster.PollRequest.Builder request, Set<Integer> tables) throws Exception {
+    return feed.poll(request.build(), () -> now + 100 * SECOND, tables);
+  }
+
+  private long opened(long region, int table) {
+    return feed.append(Event.newBuilder().setKind(Event.Kind.REGION_OPENED).setRegionId(region).setTableId(table));
+  }
+
+  private long closed(long region) {
+    return feed.append(Event.newBuilder().setKind(Event.Kind.REGION_CLOSED).setRegionId(region));
+  }
+
+  private Cluster.StatusReply status(boolean withNumbers) {
+    Cluster.StatusReply.Builder reply = Cluster.StatusReply.newBuilder();
+    feed.describe(reply, withNumbers);
+    return reply.build();
+  }
+
+  // ---- Status
+
+  @Test
+  void statusTellsOfCoordinatorsAndTheirLeases() throws Exception {
+    poll(5, 0);
+    closed(1);
+    closed(2);
+    poll(5, 1);
+    Cluster.StatusReply status = status(true);
+    assertEquals(START_CODE, status.getStartCode());
+    assertEquals(START_CODE, feed.startCode());
+    assertEquals("s", status.getServer());
+    assertEquals(1, status.getFeedEvents());
+    assertTrue(status.getFeedBytes() > 0);
+    assertEquals(1, status.getCoordinatorsCount());
+    assertEquals(5, status.getCoordinators(0).getCoordinator());
+    assertEquals(1, status.getCoordinators(0).getEventsBehind());
+    assertEquals(options.leaseNs + options.leaseMarginNs, status.getCoordinators(0).getLeaseLeftNs());
+    assertEquals(0, status(false).getCoordinators(0).getCoordinator());
+    now += options.leaseNs + options.leaseMarginNs;
+    assertEquals(0, status(true).getCoordinators(0).getLeaseLeftNs());
+    now += options.silenceNs - options.leaseNs - options.leaseMarginNs - 1;
+    assertEquals(1, status(true).getCoordinatorsCount());
+    ++now;
+    assertEquals(0, status(true).getCoordinatorsCount());
+    assertEquals(0, status(true).getFeedEvents(), "nobody listens any more");
+  }
+
+  // ---- Coordinators
+
+  @Test
+  void coordinatorBeyondTheMostIsNotHeardUntilAnotherIsGone() throws Exception {
+    options.maxListeners = 2;
+    poll(1, 0);
+    now += 1;
+    poll(2, 0);
+    assertEquals(0, poll(3, 0).getLeaseNs());
+    assertEquals(2, status(true).getCoordinatorsCount());
+    now += options.leaseNs + options.leaseMarginNs - 2; // the first one's lease still runs
+    assertEquals(0, poll(3, 0).getLeaseNs());
+    now += 1; // and ends
+    assertTrue(poll(3, 0).getLeaseNs() > 0);
+    assertEquals(2, status(true).getCoordinatorsCount());
+  }
+
+  @Test
+  void noMoreCoordinatorsThanTheMostHaveLeases() throws Exception {
+    options.maxCoordinators = 2;
+    assertTrue(poll(1, 0).getLeaseNs() > 0);
+    assertTrue(poll(2, 0).getLeaseNs() > 0);
+    assertEquals(0, poll(3, 0).getLeaseNs());
+    assertTrue(poll(1, 0).getLeaseNs() > 0, "it goes on");
+    now += options.leaseNs + options.leaseMarginNs;
+    assertTrue(poll(3, 0).getLeaseNs() > 0);
+  }
+
+  @Test
+  void coordinatorThatLagsForMoreThanALeaseGetsNone() throws Exception {
+    poll(1, 0);
+    closed(1);
+    assertTrue(poll(1, 0).getLeaseNs() > 0); // sent now
+    now += options.leaseNs;
+    assertTrue(poll(1, 0).getLeaseNs() > 0);
+    ++now;
+    assertEquals(0, poll(1, 0).getLeaseNs());
+    assertTrue(poll(1, 1).getLeaseNs() > 0);
+    now += 2 * options.leaseNs;
+    assertTrue(poll(1, 1).getLeaseNs() > 0, "nothing is sent that it has not applied");
+  }
+
+  @Test
+  void shorterLeaseDoesNotEndALongerOne() throws Exception {
+    poll(1, 0);
+    long left = status(true).getCoordinators(0).getLeaseLeftNs();
+    assertEquals(10, feed.poll(request(1, 0).build(), () -> now + 10).getLeaseNs());
+    assertEquals(left, status(true).getCoordinators(0).getLeaseLeftNs());
+    assertEquals(0, feed.poll(request(2, 0).build(), () -> now).getLeaseNs());
+    assertEquals(0, status(true).getCoordinators(1).getLeaseLeftNs());
+    now += 5;
+    poll(1, 0);
+    assertEquals(left, status(true).getCoordinators(0).getLeaseLeftNs());
+  }
+
+  /** Another life's numbers acknowledge nothing. */
+  @Test
+  void pollOfAnotherStartCodeAcknowledgesNothing() throws Exception {
+    poll(1, 0);
+    long number = closed(1);
+    assertTrue(poll(request(1, number).setStartCode(START_CODE + 1), null).getFull());
+    assertFalse(feed.waitAcknowledged(number, now));
+    assertEquals(number - 1, feed.acknowledgedFloor());
+    poll(1, number);
+    assertTrue(feed.waitAcknowledged(number, now));
+    assertEquals(number, feed.acknowledgedFloor());
+    poll(1, 0); // a late poll takes nothing back
+    assertEquals(number, feed.acknowledgedFloor());
+    assertTrue(poll(1, number + 1).getFull(), "more than there is");
+  }
+
+  // ---- Events
+
+  @Test
+  void repliesAreCutAtTheirBound() throws Exception {
+    poll(1, 0);
+    for (int region = 1; region <= 4; ++region) closed(region);
+    int bytes = Event.newBuilder().setKind(Event.Kind.REGION_CLOSED).setRegionId(1).setSequence(1).build()
+        .getSerializedSize();
+    options.replyBytes = 2 * bytes;
+    assertEquals(2, poll(1, 0).getTo());
+    options.replyBytes = 2 * bytes - 1;
+    assertEquals(1, poll(1, 0).getTo());
+    options.replyBytes = 0;
+    assertEquals(3, poll(1, 2).getTo(), "one goes in any case");
+  }
+
+  @Test
+  void noMoreEventsThanTheMostAreKept() throws Exception {
+    poll(1, 0);
+    options.maxEvents = 3;
+    for (int region = 1; region <= 3; ++region) closed(region);
+    assertFalse(poll(1, 0).getFull());
+    assertEquals(3, status(true).getFeedEvents());
+    closed(4);
+    assertEquals(3, status(true).getFeedEvents());
+    assertTrue(poll(1, 0).getFull());
+    options.maxEvents = 100;
+    options.maxEventBytes = feed.eventBytes();
+    poll(1, 1);
+    assertEquals(3, status(true).getFeedEvents());
+    options.maxEventBytes = feed.eventBytes() - 1;
+    assertEquals(2, status(true).getFeedEvents());
+  }
+
+  @Test
+  void wholeStateHoldsTablesAndRegionsThatTheCallerMayKnow() throws Exception {
+    feed.tellTable(1, 3);
+    feed.tellTable(1, 3); // known
+    feed.tellTable(1, 2); // older
+    feed.tellTable(2, 1);
+    assertEquals(2, feed.last());
+    opened(10, 1);
+    opened(20, 2);
+    feed.append(Event.newBuilder().setKind(Event.Kind.INDEX_COMPLETE).setRegionId(10).setIndexId(4).setLayers(1));
+    feed.append(Event.newBuilder().setKind(Event.Kind.LAYER_ADDED).setRegionId(10).setIndexId(4).setLayers(2));
+    feed.append(Event.newBuilder().setKind(Event.Kind.RANGE_WIDENED).setRegionId(10).setIndexId(4).setHasRange(true)
+        .setMin(ByteString.copyFromUtf8("a")).setMax(ByteString.copyFromUtf8("b")));
+    assertEquals(new HashSet<>(Arrays.asList(10L, 20L)), feed.openRegions());
+    Cluster.PollReply all = poll(request(1, 0).setStartCode(0), null);
+    assertTrue(all.getFull());
+    assertEquals(feed.last(), all.getFrom());
+    assertEquals(feed.last(), all.getTo());
+    assertEquals(5, all.getEventsCount());
+    Cluster.PollReply one = poll(request(2, 0).setStartCode(0), Collections.singleton(1));
+    assertEquals(3, one.getEventsCount());
+    assertEquals(3, one.getEvents(0).getSchemaVersion());
+    assertEquals(10, one.getEvents(1).getRegionId());
+    Event complete = one.getEvents(2);
+    assertEquals(2, complete.getLayers());
+    assertEquals("b", complete.getMax().toStringUtf8());
+    feed.append(Event.newBuilder().setKind(Event.Kind.INDEX_DROPPED).setRegionId(10).setIndexId(4));
+    feed.tellTable(2, 0);
+    closed(20);
+    assertEquals(2, poll(request(3, 0).setStartCode(0), null).getEventsCount());
+  }
+
+  // ---- Bits
+
+  private void project(long region, int bytes) {
+    projections.add(Cluster.Projection.newBuilder().setRegionId(region).setAsOf(feed.last())
+        .addLayers(ByteString.copyFrom(new byte[bytes])).build());
+  }
+
+  private Cluster.PollReply want(Set<Integer> tables) throws Exception {
+    Cluster.PollRequest.Builder request = request(1, feed.last());
+    for (long region : new long[] {10, 20, 30}) request.addWanted(Cluster.ColumnId.newBuilder().setRegionId(region));
+    return poll(request, tables);
+  }
+
+  @Test
+  void bitsOfTablesThatTheCallerMayKnowAreSentUpToTheBound() throws Exception {
+    opened(10, 1);
+    opened(20, 2);
+    poll(request(1, feed.last()), null);
+    project(10, 16);
+    project(20, 16);
+    project(30, 16); // of a region that is not open
+    assertEquals(3, want(null).getProjectionsCount());
+    options.projectionBytes = 16 + 7; // less than a word is left
+    assertEquals(1, want(null).getProjectionsCount());
+    options.projectionBytes = 16 + 8;
+    assertEquals(2, want(null).getProjectionsCount());
+    options.projectionBytes = 1 << 20;
+    poll(request(1, feed.last()), Collections.singleton(2));
+    Cluster.PollReply some = want(Collections.singleton(2));
+    assertEquals(1, some.getProjectionsCount());
+    assertEquals(20, some.getProjections(0).getRegionId());
+    projections.set(1, projections.get(1).toBuilder().setAsOf(feed.last() + 1).build());
+    assertEquals(0, want(Collections.singleton(2)).getProjectionsCount(), "later than the events");
+  }
+
+  // ---- Puts
+
+  @Test
+  void putsThatWaitCrowdTheServer() throws Exception {
+    options.maxWaiting = 1;
+    assertFalse(feed.isCrowded());
+    poll(1, 0);
+    long number = closed(1);
+    boolean[] acknowledged = new boolean[1];
+    Thread put = new Thread(() -> {
+      try {
+        acknowledged[0] = feed.waitAcknowledged(number, now + SECOND);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    });
+    put.start();
+    while (feed.waiting() == 0) Thread.yield();
+    assertEquals(1, feed.waiting());
+    assertTrue(feed.isCrowded());
+    poll(1, number);
+    put.join();
+    assertTrue(acknowledged[0]);
+    assertEquals(0, feed.waiting());
+    assertFalse(feed.isCrowded());
+  }
+
+  @Test
+  void pollBeyondTheMostThatParkIsToldWhenToComeAgain() throws Exception {
+    options.maxParked = 0;
+    poll(1, 0);
+    Cluster.PollReply reply = poll(request(1, 0).setWaitNs(SECOND), null);
+    assertEquals(options.nextPollNs, reply.getNextPollNs());
+    closed(1); // with news it is answered
+    assertEquals(0, poll(request(1, 0).setWaitNs(SECOND), null).getNextPollNs());
+  }
+}
