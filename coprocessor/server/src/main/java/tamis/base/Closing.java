@@ -16,10 +16,11 @@ public final class Closing {
       try {
         if (scanner != null) scanner.close();
       } catch (Throwable e) {
-        if (thrown == null) thrown = e; else thrown.addSuppressed(e);
+        if (thrown == null) thrown = e;
+        else thrown.addSuppressed(e);
       }
     }
-    if (thrown instanceof IOException) throw (IOException) thrown;
+    if (thrown instanceof IOException) throw(IOException) thrown;
     if (thrown != null) throw new IOException("cannot close a scanner", thrown);
   }
 }

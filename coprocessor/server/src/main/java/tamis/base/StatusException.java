@@ -25,8 +25,7 @@ public final class StatusException extends Exception {
    */
   public static Cluster.Error errorOf(Throwable e, boolean leaving) {
     if (leaving && provesNothing(e)) {
-      return error(Cluster.Error.Code.UNAVAILABLE,
-          shortened("the region closes or its server stops: " + e));
+      return error(Cluster.Error.Code.UNAVAILABLE, shortened("the region closes or its server stops: " + e));
     }
     Cluster.Error.Code code = Cluster.Error.Code.INTERNAL;
     if (e instanceof StatusException) {

@@ -14,8 +14,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import tamis.base.Fault;
-import tamis.pb.Cluster.Event;
 import tamis.pb.Cluster;
+import tamis.pb.Cluster.Event;
 
 /**
  * The region server's end of routing: it sends changes of the filters to coordinators as numbered events, grants the
@@ -59,7 +59,7 @@ public final class FilterFeed {
     boolean parked;
     long polls; // the number of its polls that were parked; a new one ends the one before it
     Set<Integer> tables; // the tables whose events it receives; null: all tables
-    long tablesSince;    // the number of the last event when `tables` changed: an older copy is of other tables
+    long tablesSince; // the number of the last event when `tables` changed: an older copy is of other tables
   }
 
   /** An open region and, for each complete index, its layers and range as of the last event. */
@@ -88,8 +88,8 @@ public final class FilterFeed {
   private int parked;
   private int waiting;
   private final ReentrantLock lock = new ReentrantLock(); // guards all fields above that change
-  private final Condition news = lock.newCondition();     // for parked polls
-  private final Condition applied = lock.newCondition();  // for puts
+  private final Condition news = lock.newCondition(); // for parked polls
+  private final Condition applied = lock.newCondition(); // for puts
 
   public FilterFeed(String server, long startCode, FeedOptions options, LongSupplier clock, Projections projections) {
     this.server = server;
@@ -189,12 +189,13 @@ public final class FilterFeed {
   private void forgetEvents(long now) {
     long applied = last;
     for (Coordinator coordinator : coordinators.values()) {
-      boolean listens = hasLease(coordinator, now) || coordinator.parked
-          || now - coordinator.heardAt < options.silenceNs;
+      boolean listens =
+          hasLease(coordinator, now) || coordinator.parked || now - coordinator.heardAt < options.silenceNs;
       if (listens) applied = Math.min(applied, coordinator.acked);
     }
-    while (!events.isEmpty() && (events.peek().event.getSequence() <= applied || events.size() > options.maxEvents
-        || eventBytes > options.maxEventBytes)) {
+    while (!events.isEmpty()
+        && (events.peek().event.getSequence() <= applied || events.size() > options.maxEvents
+            || eventBytes > options.maxEventBytes)) {
       eventBytes -= events.poll().bytes;
     }
   }
@@ -235,12 +236,13 @@ public final class FilterFeed {
         region.complete.remove(event.getIndexId());
         break;
       case LAYER_ADDED:
-        region.complete.computeIfPresent(event.getIndexId(),
-            (id, complete) -> complete.toBuilder().setLayers(event.getLayers()).build());
+        region.complete.computeIfPresent(
+            event.getIndexId(), (id, complete) -> complete.toBuilder().setLayers(event.getLayers()).build());
         break;
       case RANGE_WIDENED:
-        region.complete.computeIfPresent(event.getIndexId(), (id, complete) -> complete.toBuilder()
-            .setMin(event.getMin()).setMax(event.getMax()).setHasRange(true).build());
+        region.complete.computeIfPresent(event.getIndexId(),
+            (id, complete)
+                -> complete.toBuilder().setMin(event.getMin()).setMax(event.getMax()).setHasRange(true).build());
         break;
       default:
         break;
@@ -502,9 +504,10 @@ public final class FilterFeed {
     coordinators.forEach((number, coordinator) -> {
       boolean silent = !hasLease(coordinator, now) && now - coordinator.heardAt >= options.silenceNs;
       if (silent) return;
-      status.addCoordinators(Cluster.CoordinatorStatus.newBuilder().setCoordinator(withNumbers ? number : 0)
-          .setEventsBehind(last - coordinator.acked)
-          .setLeaseLeftNs(hasLease(coordinator, now) ? coordinator.leaseUntil - now : 0));
+      status.addCoordinators(Cluster.CoordinatorStatus.newBuilder()
+                                 .setCoordinator(withNumbers ? number : 0)
+                                 .setEventsBehind(last - coordinator.acked)
+                                 .setLeaseLeftNs(hasLease(coordinator, now) ? coordinator.leaseUntil - now : 0));
     });
   }
 

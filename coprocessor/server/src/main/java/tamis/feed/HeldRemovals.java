@@ -76,7 +76,8 @@ final class HeldRemovals {
   private static boolean take(Map<LongBuffer, Long> counts, LongBuffer entry) {
     Long times = counts.get(entry);
     if (times == null) return false;
-    if (times == 1) counts.remove(entry); else counts.put(entry, times - 1);
+    if (times == 1) counts.remove(entry);
+    else counts.put(entry, times - 1);
     return true;
   }
 }

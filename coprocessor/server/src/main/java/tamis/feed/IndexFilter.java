@@ -14,8 +14,8 @@ import tamis.filter.Hash;
 import tamis.filter.LayeredFilter;
 import tamis.filter.ScalableSplitCountingBloomFilter;
 import tamis.filter.SplitGeometry;
-import tamis.pb.Cluster.Event;
 import tamis.pb.Cluster;
+import tamis.pb.Cluster.Event;
 import tamis.shaded.protobuf.ByteString;
 import tamis.table.ByteWriter;
 import tamis.table.Key;
@@ -35,7 +35,7 @@ public final class IndexFilter {
   private static final long IGNORED_AN_ENTRY_OF_BITS = 1;
   private static final int WORN_LAYERS = 3;
   private static final long OUTGROWN_TIMES = 4; // less would be counted too often, more would leave it too empty
-  private static final LayeredFilter.OnFlip UNTOLD = (layer, position, set) -> { };
+  private static final LayeredFilter.OnFlip UNTOLD = (layer, position, set) -> {};
 
   /** Smallest and largest first value, inclusive. */
   private static final class Range {
@@ -76,8 +76,9 @@ public final class IndexFilter {
 
     boolean widen(byte[] first) {
       if (range != null && range.covers(first)) return false;
-      range = range == null ? new Range(first, first)
-          : Key.compare(first, range.min) < 0 ? new Range(first, range.max) : new Range(range.min, first);
+      range = range == null                   ? new Range(first, first)
+          : Key.compare(first, range.min) < 0 ? new Range(first, range.max)
+                                              : new Range(range.min, first);
       return true;
     }
   }
@@ -108,7 +109,7 @@ public final class IndexFilter {
   private final long epoch;
 
   private Generation current; // published
-  private Generation next;    // being built
+  private Generation next; // being built
   private final HeldRemovals heldRemovals = new HeldRemovals(); // of `next`
   private SplitGeometry outgrown; // of the next generation, since one was too small; null: none was
   private long generations;
@@ -130,8 +131,8 @@ public final class IndexFilter {
   }
 
   private Event.Builder event(Event.Kind kind, Generation generation) {
-    return Event.newBuilder().setKind(kind).setRegionId(regionId).setEpoch(epoch).setIndexId(index.id)
-        .setGeneration(generation.number);
+    return Event.newBuilder().setKind(kind).setRegionId(regionId).setEpoch(epoch).setIndexId(index.id).setGeneration(
+        generation.number);
   }
 
   // ---- Entries
@@ -234,8 +235,10 @@ public final class IndexFilter {
       }
     }
     if (widened) {
-      long sequence = feed.append(event(Event.Kind.RANGE_WIDENED, generation).setHasRange(true)
-          .setMin(ByteString.copyFrom(generation.range.min)).setMax(ByteString.copyFrom(generation.range.max)));
+      long sequence = feed.append(event(Event.Kind.RANGE_WIDENED, generation)
+                                      .setHasRange(true)
+                                      .setMin(ByteString.copyFrom(generation.range.min))
+                                      .setMax(ByteString.copyFrom(generation.range.max)));
       widenings.add(new Widening(sequence, generation.range));
     }
   }
@@ -322,8 +325,8 @@ public final class IndexFilter {
     boolean saves = current != null && bitsBytes <= current.filter.sizeBytes();
     missing = current == null;
     if (!counters && !saves && !room.hasForBits(bitsBytes)) return false;
-    next = new Generation(++generations,
-        counters ? new ScalableSplitCountingBloomFilter(geometry, index.seed) : new BitLayers(geometry));
+    next = new Generation(
+        ++generations, counters ? new ScalableSplitCountingBloomFilter(geometry, index.seed) : new BitLayers(geometry));
     heldRemovals.clear();
     return true;
   }
@@ -374,9 +377,11 @@ public final class IndexFilter {
       erase(next, hashes, UNTOLD);
     });
     SplitGeometry geometry = next.filter.geometry();
-    Event.Builder event = event(Event.Kind.INDEX_COMPLETE, next).setLayers(next.filter.layers())
-        .setGeometry(Cluster.Geometry.newBuilder().setSlices(geometry.slices)
-            .setSlicePositions((int) geometry.slicePositions));
+    Event.Builder event = event(Event.Kind.INDEX_COMPLETE, next)
+                              .setLayers(next.filter.layers())
+                              .setGeometry(Cluster.Geometry.newBuilder()
+                                               .setSlices(geometry.slices)
+                                               .setSlicePositions((int) geometry.slicePositions));
     if (next.range != null) {
       event.setHasRange(true).setMin(ByteString.copyFrom(next.range.min)).setMax(ByteString.copyFrom(next.range.max));
     }
@@ -556,11 +561,18 @@ public final class IndexFilter {
     LayeredFilter filter = current.filter;
     SplitGeometry geometry = filter.geometry();
     int layerWords = filter.projectionWords();
-    Cluster.Projection.Builder projection = Cluster.Projection.newBuilder().setRegionId(regionId).setEpoch(epoch)
-        .setIndexId(index.id).setGeneration(current.number)
-        // Every append for this filter happens under this lock, so the bits are as of the feed's last number.
-        .setAsOf(feed.last()).setLayerCount(filter.layers()).setGeometry(Cluster.Geometry.newBuilder()
-            .setSlices(geometry.slices).setSlicePositions((int) geometry.slicePositions));
+    Cluster.Projection.Builder projection =
+        Cluster.Projection.newBuilder()
+            .setRegionId(regionId)
+            .setEpoch(epoch)
+            .setIndexId(index.id)
+            .setGeneration(current.number)
+            // Every append for this filter happens under this lock, so the bits are as of the feed's last number.
+            .setAsOf(feed.last())
+            .setLayerCount(filter.layers())
+            .setGeometry(Cluster.Geometry.newBuilder()
+                             .setSlices(geometry.slices)
+                             .setSlicePositions((int) geometry.slicePositions));
     int firstLayer = 0;
     int word = 0;
     boolean goesOn = from.getGeneration() == current.number && from.getFirstLayer() >= 0
@@ -580,7 +592,8 @@ public final class IndexFilter {
       word = 0;
     }
     if (current.range != null) {
-      projection.setHasRange(true).setMin(ByteString.copyFrom(current.range.min))
+      projection.setHasRange(true)
+          .setMin(ByteString.copyFrom(current.range.min))
           .setMax(ByteString.copyFrom(current.range.max));
     }
     return projection.build();

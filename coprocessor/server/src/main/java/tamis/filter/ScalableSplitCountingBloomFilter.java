@@ -10,7 +10,7 @@ import tamis.table.ByteWriter;
  */
 public final class ScalableSplitCountingBloomFilter implements LayeredFilter {
   private static final int SATURATED = 15;
-  private static final OnFlip NOBODY = (layer, position, set) -> { };
+  private static final OnFlip NOBODY = (layer, position, set) -> {};
 
   /** A split counting filter: counters of 4 bits, sixteen to a word. */
   private final class Layer {
@@ -217,7 +217,9 @@ public final class ScalableSplitCountingBloomFilter implements LayeredFilter {
   public byte[] serialize() {
     ByteWriter payload = new ByteWriter();
     for (Layer layer : layers) {
-      payload.putLittle64(layer.count).putLittle64(layer.ignored).putLittle64(layer.nonzero)
+      payload.putLittle64(layer.count)
+          .putLittle64(layer.ignored)
+          .putLittle64(layer.nonzero)
           .putLittle64(layer.saturated);
       for (long word : layer.words) payload.putLittle64(word);
     }

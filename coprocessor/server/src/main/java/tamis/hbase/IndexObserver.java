@@ -321,8 +321,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
   public CheckAndMutateResult preCheckAndMutate(ObserverContext<RegionCoprocessorEnvironment> c, CheckAndMutate check,
       CheckAndMutateResult result) throws IOException {
     try {
-      if (indexed != null && check.getFamily() != null
-          && Arrays.equals(check.getFamily(), IndexedTable.FAMILY)) {
+      if (indexed != null && check.getFamily() != null && Arrays.equals(check.getFamily(), IndexedTable.FAMILY)) {
         throw new DoNotRetryIOException("family \"tamis\" holds the entries of the table's indexes; it is not read by"
             + " clients");
       }
@@ -390,8 +389,8 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
 
   /** A row processor's edit (HRegion.processRowsWithLocks) passes no other hook, and stands nowhere yet. */
   @Override
-  public void preWALAppend(ObserverContext<RegionCoprocessorEnvironment> c, WALKey key,
-      WALEdit edit) throws IOException {
+  public void preWALAppend(ObserverContext<RegionCoprocessorEnvironment> c, WALKey key, WALEdit edit)
+      throws IOException {
     try {
       if (broken != null && !edit.isMetaEdit()) refuseUnread(); // others were refused by the hooks of batches
       if (indexed == null || isOwnWork() || BatchContext.current().isUnderWay()) return;

@@ -23,9 +23,8 @@ public final class IndexSplitPolicy extends SteppingSplitPolicy {
     if (opened.getCoprocessorHost() == null
         || opened.getCoprocessorHost().findCoprocessor(IndexObserver.class) == null) {
       // An exception of any other kind would abort the server, and then the next one.
-      IndexSplitPolicy.<RuntimeException>refuse(new IOException("region "
-          + opened.getRegionInfo().getEncodedName()
-              + " belongs to an indexed table, and tamis.hbase.IndexObserver is not"
+      IndexSplitPolicy.<RuntimeException>refuse(new IOException("region " + opened.getRegionInfo().getEncodedName()
+          + " belongs to an indexed table, and tamis.hbase.IndexObserver is not"
           + " loaded here: set hbase.coprocessor.enabled and hbase.coprocessor.user.enabled to true, or put the jar on"
           + " the class path of this server"));
     }
@@ -34,7 +33,7 @@ public final class IndexSplitPolicy extends SteppingSplitPolicy {
   /** Throws it past the compiler. */
   @SuppressWarnings("unchecked")
   private static <E extends Exception> void refuse(Exception e) throws E {
-    throw (E) e;
+    throw(E) e;
   }
 
   @Override

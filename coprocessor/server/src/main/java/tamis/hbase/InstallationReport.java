@@ -50,8 +50,8 @@ public final class InstallationReport {
 
   /** The version of the jar that this class came from. */
   static String version() throws IOException {
-    try (BufferedReader in = new BufferedReader(new InputStreamReader(
-        InstallationReport.class.getResourceAsStream("version"), StandardCharsets.UTF_8))) {
+    try (BufferedReader in = new BufferedReader(
+             new InputStreamReader(InstallationReport.class.getResourceAsStream("version"), StandardCharsets.UTF_8))) {
       return in.readLine().trim();
     }
   }
@@ -59,29 +59,32 @@ public final class InstallationReport {
   /** `regions` are those that are open here; none at a master. */
   public static DescribeReply describe(Configuration conf, ServerName server, List<? extends Region> regions)
       throws IOException {
-    DescribeReply.Builder reply = DescribeReply.newBuilder()
-        .setJarVersion(version())
-        .setHbaseVersion(VersionInfo.getVersion())
-        .addAllMissing(Linkage.missing())
-        .setServer(server.toString())
-        .setUser(RpcServer.getRequestUserName().orElse(""))
-        .setAuthorization(conf.getBoolean("hbase.security.authorization", false))
-        .setExecChecks(conf.getBoolean("hbase.security.authorization", false)
-            && conf.getBoolean("hbase.security.exec.permission.checks", false))
-        .setLogFileSystem(CommonFSUtils.getWALFileSystem(conf).getClass().getName())
-        .setLogsHaveLeases(WalProof.hasLeases(conf))
-        .setHandlers(conf.getInt(HConstants.REGION_SERVER_HANDLER_COUNT,
-            HConstants.DEFAULT_REGION_SERVER_HANDLER_COUNT))
-        .setCloseThreads(conf.getInt("hbase.regionserver.executor.closeregion.threads", 3))
-        .setFailFastLimit(conf.getInt("hbase.master.rs.remote.proc.fail.fast.limit", 5))
-        .setAbortOnError(conf.getBoolean(CoprocessorHost.ABORT_ON_ERROR_KEY, CoprocessorHost.DEFAULT_ABORT_ON_ERROR))
-        .setUserCoprocessors(conf.getBoolean(CoprocessorHost.COPROCESSORS_ENABLED_CONF_KEY, true)
-            && conf.getBoolean(CoprocessorHost.USER_COPROCESSORS_ENABLED_CONF_KEY, true))
-        .setHeapBytes(Runtime.getRuntime().maxMemory())
-        .setHeapTakenPercent(Math.round(100 * (MemorySizeUtil.getGlobalMemStoreHeapPercent(conf, false)
-            + MemorySizeUtil.getBlockCacheHeapPercent(conf))))
-        .setFilterBytes(FilterRoom.mostBytes(RegionFilters.MAX_BYTES))
-        .setSessionTimeoutMs(conf.getInt(HConstants.ZK_SESSION_TIMEOUT, HConstants.DEFAULT_ZK_SESSION_TIMEOUT));
+    DescribeReply.Builder reply =
+        DescribeReply.newBuilder()
+            .setJarVersion(version())
+            .setHbaseVersion(VersionInfo.getVersion())
+            .addAllMissing(Linkage.missing())
+            .setServer(server.toString())
+            .setUser(RpcServer.getRequestUserName().orElse(""))
+            .setAuthorization(conf.getBoolean("hbase.security.authorization", false))
+            .setExecChecks(conf.getBoolean("hbase.security.authorization", false)
+                && conf.getBoolean("hbase.security.exec.permission.checks", false))
+            .setLogFileSystem(CommonFSUtils.getWALFileSystem(conf).getClass().getName())
+            .setLogsHaveLeases(WalProof.hasLeases(conf))
+            .setHandlers(
+                conf.getInt(HConstants.REGION_SERVER_HANDLER_COUNT, HConstants.DEFAULT_REGION_SERVER_HANDLER_COUNT))
+            .setCloseThreads(conf.getInt("hbase.regionserver.executor.closeregion.threads", 3))
+            .setFailFastLimit(conf.getInt("hbase.master.rs.remote.proc.fail.fast.limit", 5))
+            .setAbortOnError(
+                conf.getBoolean(CoprocessorHost.ABORT_ON_ERROR_KEY, CoprocessorHost.DEFAULT_ABORT_ON_ERROR))
+            .setUserCoprocessors(conf.getBoolean(CoprocessorHost.COPROCESSORS_ENABLED_CONF_KEY, true)
+                && conf.getBoolean(CoprocessorHost.USER_COPROCESSORS_ENABLED_CONF_KEY, true))
+            .setHeapBytes(Runtime.getRuntime().maxMemory())
+            .setHeapTakenPercent(Math.round(100
+                * (MemorySizeUtil.getGlobalMemStoreHeapPercent(conf, false)
+                    + MemorySizeUtil.getBlockCacheHeapPercent(conf))))
+            .setFilterBytes(FilterRoom.mostBytes(RegionFilters.MAX_BYTES))
+            .setSessionTimeoutMs(conf.getInt(HConstants.ZK_SESSION_TIMEOUT, HConstants.DEFAULT_ZK_SESSION_TIMEOUT));
     long[] indexed = new long[1];
     for (Region region : regions) {
       look(region, problem -> {
@@ -96,25 +99,29 @@ public final class InstallationReport {
     if (descriptor.getValue(IndexedTable.SCHEMA) == null || region.getRegionInfo().getReplicaId() != 0) return;
     ++indexed[0];
     RegionProblem.Builder problem = RegionProblem.newBuilder()
-        .setTable(descriptor.getTableName().getNameAsString())
-        .setRegion(region.getRegionInfo().getEncodedName());
+                                        .setTable(descriptor.getTableName().getNameAsString())
+                                        .setRegion(region.getRegionInfo().getEncodedName());
     RegionCoprocessorHost host = region instanceof HRegion ? ((HRegion) region).getCoprocessorHost() : null;
     IndexObserver observer = host == null ? null : host.findCoprocessor(IndexObserver.class);
     IndexedRegion observed = observer == null ? null : observer.indexed();
     if (observer == null) {
-      problems.accept(problem.setProblem("it takes writes without their index entries, since tamis.hbase.IndexObserver"
-          + " is not loaded").build());
+      problems.accept(problem
+                          .setProblem("it takes writes without their index entries, since tamis.hbase.IndexObserver"
+                              + " is not loaded")
+                          .build());
     }
     String why = observed == null ? null : observed.problem;
     if (why != null) {
-      problems.accept(problem.setProblem("its indexes cannot be made or counted, so searches scan or ask it; retried"
-          + " again and again: " + why).build());
+      problems.accept(problem
+                          .setProblem("its indexes cannot be made or counted, so searches scan or ask it; retried"
+                              + " again and again: " + why)
+                          .build());
     }
     try {
       IndexedTable.of(descriptor);
     } catch (DamagedBytesException e) {
-      problems.accept(problem.setProblem("the schema that it was opened with cannot be read: "
-          + e.getMessage()).build());
+      problems.accept(
+          problem.setProblem("the schema that it was opened with cannot be read: " + e.getMessage()).build());
     }
   }
 }

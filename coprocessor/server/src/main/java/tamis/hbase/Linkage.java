@@ -147,21 +147,32 @@ final class Linkage {
           case UTF8:
             texts[i] = in.readUTF();
             break;
-          case CLASS: case 8: case 16: case 19: case 20: // of one index
+          case CLASS:
+          case 8:
+          case 16:
+          case 19:
+          case 20: // of one index
             one[i] = in.readUnsignedShort();
             break;
           case 15: // a method handle
             in.readByte();
             one[i] = in.readUnsignedShort();
             break;
-          case FIELD: case METHOD: case INTERFACE_METHOD: case 12: case 17: case 18: // of two
+          case FIELD:
+          case METHOD:
+          case INTERFACE_METHOD:
+          case 12:
+          case 17:
+          case 18: // of two
             one[i] = in.readUnsignedShort();
             two[i] = in.readUnsignedShort();
             break;
-          case 3: case 4:
+          case 3:
+          case 4:
             in.readInt();
             break;
-          case 5: case 6: // they take two places
+          case 5:
+          case 6: // they take two places
             in.readLong();
             ++i;
             break;
@@ -215,10 +226,11 @@ final class Linkage {
     checkAccess(type);
     String shown = dotted(owner) + "." + member;
     try {
-      MethodType signature = MethodType.fromMethodDescriptorString(tag == FIELD ? "()" + descriptor : descriptor,
-          loader);
+      MethodType signature =
+          MethodType.fromMethodDescriptorString(tag == FIELD ? "()" + descriptor : descriptor, loader);
       shown += tag == FIELD ? "" : signature.toString();
-      boolean there = tag == FIELD ? hasField(type, member, signature.returnType())
+      boolean there = tag == FIELD
+          ? hasField(type, member, signature.returnType())
           : (tag == INTERFACE_METHOD) == type.isInterface() && hasMethod(type, member, signature);
       if (!there) missing.add(shown);
     } catch (TypeNotPresentException | LinkageError e) {
@@ -263,8 +275,8 @@ final class Linkage {
     for (Class<?> each = type; each != null; each = each.getSuperclass()) {
       List<Executable> declared = new ArrayList<>();
       try {
-        declared.addAll(Arrays.asList(name.equals("<init>") ? each.getDeclaredConstructors()
-            : each.getDeclaredMethods()));
+        declared.addAll(
+            Arrays.asList(name.equals("<init>") ? each.getDeclaredConstructors() : each.getDeclaredMethods()));
       } catch (NoClassDefFoundError e) {
         return true; // HBase is installed without a part that the class names elsewhere
       }
@@ -290,8 +302,8 @@ final class Linkage {
       int modifiers = method.getModifiers();
       if (!Modifier.isPublic(modifiers) || Modifier.isStatic(modifiers) || method.isSynthetic()) continue;
       if (!overrides(method, type)) {
-        missing.add("a hook " + method.getName()
-            + MethodType.methodType(method.getReturnType(), method.getParameterTypes()));
+        missing.add(
+            "a hook " + method.getName() + MethodType.methodType(method.getReturnType(), method.getParameterTypes()));
       }
     }
   }

@@ -49,8 +49,9 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
 
   @Override
   public Iterable<com.google.protobuf.Service> getServices() {
-    return InstallationReport.service(() -> InstallationReport.describe(environment.getConfiguration(),
-        environment.getServerName(), Collections.emptyList()));
+    return InstallationReport.service(()
+                                          -> InstallationReport.describe(environment.getConfiguration(),
+                                              environment.getServerName(), Collections.emptyList()));
   }
 
   @Override
@@ -76,8 +77,9 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
     ColumnFamilyDescriptor entries = descriptor.getColumnFamily(IndexedTable.FAMILY);
     if (entries == null || !entries.isNewVersionBehavior() || entries.getMaxVersions() != Integer.MAX_VALUE
         || entries.getScope() != HConstants.REPLICATION_SCOPE_LOCAL) {
-      refuse(name, "its family \"tamis\" must be there with NEW_VERSION_BEHAVIOR true, VERSIONS 2147483647 and"
-          + " REPLICATION_SCOPE 0");
+      refuse(name,
+          "its family \"tamis\" must be there with NEW_VERSION_BEHAVIOR true, VERSIONS 2147483647 and"
+              + " REPLICATION_SCOPE 0");
     }
     checkObserver(descriptor);
     if (!IndexSplitPolicy.class.getName().equals(descriptor.getRegionSplitPolicyClassName())) {
@@ -99,9 +101,10 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
       if (family.getMinVersions() > 0) refuse(name, which + "MIN_VERSIONS is not supported");
       boolean expires = family.getTimeToLive() != HConstants.FOREVER && !Fault.EXPIRY_NOT_REFUSED.isOn();
       if (ours && expires && table.indexesNull) {
-        refuse(name, which + "cells that expire leave an index of several columns, or with entries for NULL,"
-            + " without being"
-            + " told: only sparse indexes on one column go with a TTL");
+        refuse(name,
+            which + "cells that expire leave an index of several columns, or with entries for NULL,"
+                + " without being"
+                + " told: only sparse indexes on one column go with a TTL");
       }
       if (!ours && family.getTimeToLive() < longestLife(descriptor, table)) {
         refuse(name, which + "its TTL must be the longest one of the table's columns");
@@ -124,19 +127,21 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
     if (observer == null) refuse(name, "it must have the coprocessor " + IndexObserver.class.getName());
     if (Fault.NOT_THE_LAST_OBSERVER.isOn()) return;
     if (observer.getPriority() != Coprocessor.PRIORITY_LOWEST) {
-      refuse(name, "the priority of " + IndexObserver.class.getName() + " must be " + Coprocessor.PRIORITY_LOWEST
-          + ", so that it sees what other coprocessors make of a write");
+      refuse(name,
+          "the priority of " + IndexObserver.class.getName() + " must be " + Coprocessor.PRIORITY_LOWEST
+              + ", so that it sees what other coprocessors make of a write");
     }
     if (asLate != null) {
-      refuse(name, "coprocessor " + asLate + " cannot have the priority " + Coprocessor.PRIORITY_LOWEST + ": it would"
-          + " change writes whose index entries are made already; give it a smaller number");
+      refuse(name,
+          "coprocessor " + asLate + " cannot have the priority " + Coprocessor.PRIORITY_LOWEST + ": it would"
+              + " change writes whose index entries are made already; give it a smaller number");
     }
   }
 
   private static int longestLife(TableDescriptor descriptor, IndexedTable table) {
     int longest = 0;
-    for (byte[] family : table.families) longest = Math.max(longest,
-        descriptor.getColumnFamily(family).getTimeToLive());
+    for (byte[] family : table.families)
+      longest = Math.max(longest, descriptor.getColumnFamily(family).getTimeToLive());
     return longest;
   }
 
@@ -168,8 +173,10 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
   static TableDescriptor withNextVersion(TableDescriptor current, TableDescriptor changed, long restoring)
       throws IOException {
     if (!changesSchema(current, changed) || versionOf(changed) != versionOf(current) + 1) return changed;
-    Table.Schema schema = Table.Schema.parseFrom(changed.getValue(IndexedTable.SCHEMA)).toBuilder()
-        .setVersion(nextVersion(current, restoring)).build();
+    Table.Schema schema = Table.Schema.parseFrom(changed.getValue(IndexedTable.SCHEMA))
+                              .toBuilder()
+                              .setVersion(nextVersion(current, restoring))
+                              .build();
     return TableDescriptorBuilder.newBuilder(changed).setValue(IndexedTable.SCHEMA, schema.toByteArray()).build();
   }
 
@@ -193,8 +200,9 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
     if (changed.hasCoprocessor(observer)) left.add("the coprocessor " + observer);
     if (IndexSplitPolicy.class.getName().equals(changed.getRegionSplitPolicyClassName())) left.add("the split policy");
     if (left.isEmpty()) return;
-    refuse(changed.getTableName(), "tamis.schema cannot be removed while " + String.join(", ", left) + " stay; remove"
-        + " all of it: tamis table detach --hbase-table " + IndexedTable.fullName(changed.getTableName()));
+    refuse(changed.getTableName(),
+        "tamis.schema cannot be removed while " + String.join(", ", left) + " stay; remove"
+            + " all of it: tamis table detach --hbase-table " + IndexedTable.fullName(changed.getTableName()));
   }
 
   /** Throws unless `changed` follows on `current`. */
@@ -209,8 +217,9 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
     long from = versionOf(current);
     long to = versionOf(changed);
     if (to != nextVersion(current, restoring)) {
-      refuse(current.getTableName(), "its schema has version " + from + ", and is not followed by version " + to
-          + ": read it again, and change that");
+      refuse(current.getTableName(),
+          "its schema has version " + from + ", and is not followed by version " + to
+              + ": read it again, and change that");
     }
   }
 
@@ -235,8 +244,8 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
     guarded(() -> check(descriptor));
   }
 
-  private static long lastRestoring(ObserverContext<MasterCoprocessorEnvironment> c,
-      TableName name) throws IOException {
+  private static long lastRestoring(ObserverContext<MasterCoprocessorEnvironment> c, TableName name)
+      throws IOException {
     Configuration conf = c.getEnvironment().getConfiguration();
     Path root = CommonFSUtils.getRootDir(conf);
     return RestoreMark.number(RestoreMark.last(root.getFileSystem(conf), root, name));
@@ -287,8 +296,9 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
       TableDescriptor descriptor) throws IOException {
     guarded(() -> {
       if (snapshot.getType() == SnapshotType.SKIPFLUSH && descriptor.getValue(IndexedTable.SCHEMA) != null) {
-        refuse(descriptor.getTableName(), "a snapshot without a flush has rows without their entries; take one with a"
-            + " flush");
+        refuse(descriptor.getTableName(),
+            "a snapshot without a flush has rows without their entries; take one with a"
+                + " flush");
       }
     });
   }

@@ -18,7 +18,9 @@ public final class ServerReport implements RegionServerCoprocessor {
 
   @Override
   public Iterable<com.google.protobuf.Service> getServices() {
-    return InstallationReport.service(() -> InstallationReport.describe(environment.getConfiguration(),
-        environment.getServerName(), environment.getOnlineRegions().getRegions()));
+    return InstallationReport.service(
+        ()
+            -> InstallationReport.describe(environment.getConfiguration(), environment.getServerName(),
+                environment.getOnlineRegions().getRegions()));
   }
 }

@@ -45,8 +45,8 @@ public final class BatchContext {
   private static final ThreadLocal<BatchContext> CURRENT = ThreadLocal.withInitial(() -> new BatchContext(null));
 
   private final BatchContext outer; // null: no batch is under way
-  private BatchContext inner;       // kept, since batches are many
-  private RpcCall call;             // null: none of a client's
+  private BatchContext inner; // kept, since batches are many
+  private RpcCall call; // null: none of a client's
   private final Caller next = new Caller();
 
   /** For whom this batch is. */

@@ -29,8 +29,8 @@ final class ConditionalWrites {
   static final class Write {
     final Cluster.Mutation.Kind kind;
     final Mutation mutation;
-    final Predicate condition;  // null: none
-    final boolean[] columns;    // that are set; null: all
+    final Predicate condition; // null: none
+    final boolean[] columns; // that are set; null: all
     Cluster.Error outcome = Cluster.Error.getDefaultInstance();
     boolean asked;
 
@@ -65,16 +65,17 @@ final class ConditionalWrites {
       return false; // nothing is there: done
     }
     if (write.condition != null && (values == null || !write.condition.matches(values))) {
-      write.outcome = StatusException.error(Cluster.Error.Code.FAILED_PRECONDITION,
-          "the row is not as the condition says");
+      write.outcome =
+          StatusException.error(Cluster.Error.Code.FAILED_PRECONDITION, "the row is not as the condition says");
     } else if (write.kind == Cluster.Mutation.Kind.INSERT_IF_ABSENT && values != null) {
       write.outcome = StatusException.error(Cluster.Error.Code.ALREADY_EXISTS, "a row with this key exists");
     } else if (write.kind == Cluster.Mutation.Kind.UPDATE && values == null) {
       write.outcome = StatusException.error(Cluster.Error.Code.NOT_FOUND, "no row with this key");
     } else if (write.kind != Cluster.Mutation.Kind.DELETE && !leavesCells(write, schema, values)) {
-      write.outcome = StatusException.error(Cluster.Error.Code.INVALID_ARGUMENT, "a row of table \"" + schema.name
-          + "\" without any value cannot be: its rows are cells, and the table has no marker cell; give a column a"
-          + " value, or delete the row");
+      write.outcome = StatusException.error(Cluster.Error.Code.INVALID_ARGUMENT,
+          "a row of table \"" + schema.name
+              + "\" without any value cannot be: its rows are cells, and the table has no marker cell; give a column a"
+              + " value, or delete the row");
     }
     return write.outcome.getCode() == Cluster.Error.Code.OK;
   }
@@ -89,9 +90,8 @@ final class ConditionalWrites {
     if (newest < RowImage.LAST_TIMESTAMP || (deletes && newest == RowImage.LAST_TIMESTAMP)) return true;
     if (Fault.LAST_TIMESTAMPS_TAKEN.isOn()) return true;
     write.outcome = StatusException.error(Cluster.Error.Code.INVALID_ARGUMENT,
-        "cannot write row \"" + row.rowText() + "\": "
-        + row.newestPlace() + " stands at time stamp " + newest + ", and nothing can be placed above that; "
-        + RowImage.WAY_OUT);
+        "cannot write row \"" + row.rowText() + "\": " + row.newestPlace() + " stands at time stamp " + newest
+            + ", and nothing can be placed above that; " + RowImage.WAY_OUT);
     return false;
   }
 

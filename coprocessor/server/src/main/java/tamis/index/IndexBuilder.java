@@ -56,8 +56,11 @@ public final class IndexBuilder {
   private IndexBuilder() {}
 
   private static byte[] markerOf(IndexedRegion region) throws IOException {
-    return new ByteWriter().putLengthPrefixed(Bytes.toBytes(region.info().getEncodedName()))
-        .putLengthPrefixed(region.info().getEndKey()).putLengthPrefixed(Bytes.toBytes(lastRestoring(region))).toBytes();
+    return new ByteWriter()
+        .putLengthPrefixed(Bytes.toBytes(region.info().getEncodedName()))
+        .putLengthPrefixed(region.info().getEndKey())
+        .putLengthPrefixed(Bytes.toBytes(lastRestoring(region)))
+        .toBytes();
   }
 
   public static String lastRestoring(IndexedRegion region) throws IOException {
@@ -155,8 +158,8 @@ public final class IndexBuilder {
   public static void unmark(IndexedRegion region) throws IOException {
     List<Mutation> markers = new ArrayList<>();
     for (int id : region.indexIds()) {
-      markers.add(new Delete(region.keys.marker(id)).addColumns(IndexedTable.FAMILY, IndexedTable.QUALIFIER,
-          LAST_TIMESTAMP));
+      markers.add(
+          new Delete(region.keys.marker(id)).addColumns(IndexedTable.FAMILY, IndexedTable.QUALIFIER, LAST_TIMESTAMP));
     }
     if (!markers.isEmpty()) write(region, markers, BatchContext.Writer.INDEX);
   }
@@ -205,8 +208,8 @@ public final class IndexBuilder {
   /**
    * Some entries by their rows, and deletes of those that no row here can want; returns where others begin, or null.
    */
-  private static byte[] collect(IndexedRegion region, Scan scan, Map<Key, List<IndexEntry>> suspects,
-      List<Mutation> nobodys) throws IOException {
+  private static byte[] collect(
+      IndexedRegion region, Scan scan, Map<Key, List<IndexEntry>> suspects, List<Mutation> nobodys) throws IOException {
     Schema schema = region.table.schema;
     try (RegionScanner scanner = region.region.getScanner(scan)) {
       List<Cell> cells = new ArrayList<>();
@@ -224,8 +227,8 @@ public final class IndexBuilder {
         }
         try {
           IndexEntry entry = region.keys.read(schema, index, last);
-          suspects.computeIfAbsent(new Key(region.keys.rowOf(schema, index, last)), row ->
-              new ArrayList<>()).add(entry);
+          suspects.computeIfAbsent(new Key(region.keys.rowOf(schema, index, last)), row -> new ArrayList<>())
+              .add(entry);
         } catch (DamagedBytesException e) {
           throw new IOException("an entry has changed while it was read", e);
         }

@@ -14,8 +14,8 @@ import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.DoNotRetryIOException;
-import org.apache.hadoop.hbase.HConstants.OperationStatusCode;
 import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.HConstants.OperationStatusCode;
 import org.apache.hadoop.hbase.KeyValue;
 import org.apache.hadoop.hbase.RegionTooBusyException;
 import org.apache.hadoop.hbase.client.Append;
@@ -57,7 +57,7 @@ public final class IndexMaintenance {
   /** The changes of a batch to one row. */
   private static final class RowWrites {
     final List<Integer> operations = new ArrayList<>();
-    boolean raw;         // one of them deletes a single version of a cell
+    boolean raw; // one of them deletes a single version of a cell
     boolean conditional; // one of them comes from a Tamis request and has conditions
   }
 
@@ -200,7 +200,7 @@ public final class IndexMaintenance {
     final TreeMap<byte[], RowWrites> rows;
     final boolean building;
     final Map<Integer, List<Mutation>> more = new HashMap<>(); // by operation
-    final Map<Integer, List<Cell>> cells = new HashMap<>();    // of entries, by operation
+    final Map<Integer, List<Cell>> cells = new HashMap<>(); // of entries, by operation
     final TreeMap<byte[], IndexEntry> gone = new TreeMap<>(Bytes.BYTES_COMPARATOR);
     final Map<Key, Integer> goneWith = new HashMap<>();
     final TreeMap<byte[], IndexEntry> missing = new TreeMap<>(Bytes.BYTES_COMPARATOR);
@@ -307,8 +307,9 @@ public final class IndexMaintenance {
         RowImage judged = Fault.FORMER_ROW_JUDGED.isOn() ? before : image;
         if (!ConditionalWrites.allows(write, table.schema, judged) || !ConditionalWrites.isPlaceable(write, image)) {
           boolean done = write.outcome.getCode() == tamis.pb.Cluster.Error.Code.OK;
-          batch.setOperationStatus(i, new OperationStatus(
-              done ? OperationStatusCode.SUCCESS : OperationStatusCode.FAILURE, "refused by a condition"));
+          batch.setOperationStatus(i,
+              new OperationStatus(
+                  done ? OperationStatusCode.SUCCESS : OperationStatusCode.FAILURE, "refused by a condition"));
           return false;
         }
         long timestamp = ConditionalWrites.timestamp(write, image, stampOf(mutation));
@@ -330,7 +331,8 @@ public final class IndexMaintenance {
       for (Map.Entry<byte[], List<Cell>> family : mutation.getFamilyCellMap().entrySet()) {
         if (!table.isOurs(family.getKey())) continue;
         for (Cell cell : family.getValue()) {
-          if (placed) image.addWritten(cell); else addShown(image, cell);
+          if (placed) image.addWritten(cell);
+          else addShown(image, cell);
         }
       }
       return true;
@@ -343,9 +345,9 @@ public final class IndexMaintenance {
     private static void addShown(RowImage image, Cell cell) throws DoNotRetryIOException {
       image.addWritten(cell);
       if (Fault.LAST_TIMESTAMPS_TAKEN.isOn()) return;
-      String why = cell.getTimestamp() > RowImage.LAST_TIMESTAMP
-          ? "the result of the cell at time stamp " + RowImage.LAST_TIMESTAMP + " in " + RowImage.place(cell)
-              + " would need a greater one, and there is none" : image.neverShows(cell);
+      String why = cell.getTimestamp() > RowImage.LAST_TIMESTAMP ? "the result of the cell at time stamp "
+              + RowImage.LAST_TIMESTAMP + " in " + RowImage.place(cell) + " would need a greater one, and there is none"
+                                                                 : image.neverShows(cell);
       if (why == null) return;
       throw new DoNotRetryIOException("cannot write row \"" + image.rowText() + "\": " + why + "; " + RowImage.WAY_OUT);
     }
@@ -363,14 +365,18 @@ public final class IndexMaintenance {
 
     private static Cell copy(Cell cell) {
       return org.apache.hadoop.hbase.CellBuilderFactory.create(org.apache.hadoop.hbase.CellBuilderType.SHALLOW_COPY)
-          .setRow(CellUtil.cloneRow(cell)).setFamily(CellUtil.cloneFamily(cell))
-          .setQualifier(CellUtil.cloneQualifier(cell)).setTimestamp(cell.getTimestamp()).setType(Cell.Type.Put)
-          .setValue(CellUtil.cloneValue(cell)).build();
+          .setRow(CellUtil.cloneRow(cell))
+          .setFamily(CellUtil.cloneFamily(cell))
+          .setQualifier(CellUtil.cloneQualifier(cell))
+          .setTimestamp(cell.getTimestamp())
+          .setType(Cell.Type.Put)
+          .setValue(CellUtil.cloneValue(cell))
+          .build();
     }
 
     private void add(int operation, IndexEntry entry, long timestamp, KeyValue.Type type, byte[] value) {
-      cells.computeIfAbsent(operation, i -> new ArrayList<>()).add(
-          new KeyValue(entry.key, IndexedTable.FAMILY, IndexedTable.QUALIFIER, timestamp, type, value));
+      cells.computeIfAbsent(operation, i -> new ArrayList<>())
+          .add(new KeyValue(entry.key, IndexedTable.FAMILY, IndexedTable.QUALIFIER, timestamp, type, value));
     }
 
     private void put(int operation, IndexEntry entry, long timestamp) {
@@ -449,7 +455,8 @@ public final class IndexMaintenance {
       TreeMap<byte[], IndexEntry> doubtful = new TreeMap<>(Bytes.BYTES_COMPARATOR);
       for (IndexEntry entry : gone.values()) {
         if (entry.key.length > HConstants.MAX_ROW_LENGTH) continue; // it never stood: the row is older than the index
-        if (stands(entry)) there.add(new Key(entry.key)); else doubtful.put(entry.key, entry);
+        if (stands(entry)) there.add(new Key(entry.key));
+        else doubtful.put(entry.key, entry);
       }
       if (!doubtful.isEmpty()) {
         RowReader.seek(region.region::getScanner, new Scan().addFamily(IndexedTable.FAMILY), doubtful,

@@ -31,16 +31,19 @@ import tamis.table.Value;
 public final class Mutator {
   private Mutator() {}
 
-  public static Cluster.RegionMutateResult mutate(IndexedRegion region, Cluster.RegionMutations mutations,
-      long schemaVersion) {
+  public static Cluster.RegionMutateResult mutate(
+      IndexedRegion region, Cluster.RegionMutations mutations, long schemaVersion) {
     Cluster.RegionMutateResult.Builder result =
         Cluster.RegionMutateResult.newBuilder().setRegionId(mutations.getRegionId());
     Schema schema = region.table.schema;
     if (schema.version != schemaVersion) {
-      return result.setError(Cluster.Error.newBuilder().setCode(Cluster.Error.Code.UNAVAILABLE)
-          .setMessage("table \"" + schema.name + "\" has schema version " + schema.version
-              + ", the request is for version " + schemaVersion)
-          .setSchemaVersion(schema.version)).build();
+      return result
+          .setError(Cluster.Error.newBuilder()
+                        .setCode(Cluster.Error.Code.UNAVAILABLE)
+                        .setMessage("table \"" + schema.name + "\" has schema version " + schema.version
+                            + ", the request is for version " + schemaVersion)
+                        .setSchemaVersion(schema.version))
+          .build();
     }
     Cluster.Error[] outcomes = new Cluster.Error[mutations.getMutationsCount()];
     List<ConditionalWrites.Write> writes = new ArrayList<>();
@@ -49,8 +52,10 @@ public final class Mutator {
     for (int i = 0; i < outcomes.length; ++i) {
       Cluster.Mutation mutation = mutations.getMutations(i);
       if (!region.keys.contains(mutation.getKey().toByteArray())) {
-        return result.setError(StatusException.error(Cluster.Error.Code.UNAVAILABLE,
-            "a row key does not lie in the region: the region map is old")).build();
+        return result
+            .setError(StatusException.error(
+                Cluster.Error.Code.UNAVAILABLE, "a row key does not lie in the region: the region map is old"))
+            .build();
       }
       try {
         ConditionalWrites.Write write = writeOf(schema, region.table, mutation);
@@ -70,8 +75,8 @@ public final class Mutator {
       for (ConditionalWrites.Write write : writes) begun |= write.asked;
       // Behind that it was on its way into the log, where it may stand; HBase may have cut it in two, too.
       if (begun) {
-        error = StatusException.error(Cluster.Error.Code.DEADLINE_EXCEEDED, "the writes may stand: "
-            + error.getMessage());
+        error =
+            StatusException.error(Cluster.Error.Code.DEADLINE_EXCEEDED, "the writes may stand: " + error.getMessage());
       }
       return result.setError(error).build();
     }
@@ -115,11 +120,10 @@ public final class Mutator {
       ConditionalWrites.Write write = writes.get(i);
       if (write.outcome.getCode() != Cluster.Error.Code.OK) continue;
       if (statuses[i].getOperationStatusCode() == OperationStatusCode.SUCCESS && write.asked) continue;
-      write.outcome = StatusException.error(
-          statuses[i].getOperationStatusCode() == OperationStatusCode.STORE_TOO_BUSY ? Cluster.Error.Code.BUSY
+      write.outcome = StatusException.error(statuses[i].getOperationStatusCode() == OperationStatusCode.STORE_TOO_BUSY
+              ? Cluster.Error.Code.BUSY
               : Cluster.Error.Code.UNAVAILABLE,
-          "HBase did not write the row: " + statuses[i].getOperationStatusCode() + " "
-              + statuses[i].getExceptionMsg());
+          "HBase did not write the row: " + statuses[i].getOperationStatusCode() + " " + statuses[i].getExceptionMsg());
     }
   }
 
@@ -131,8 +135,8 @@ public final class Mutator {
     byte[] key = message.getKey().toByteArray();
     Value[] row = new Value[schema.columns.length];
     if (!KeyFormat.decode(schema, key, row)) {
-      throw invalid("the row key is none of table \"" + schema.name
-          + "\": its bytes are not of the table's key format");
+      throw invalid(
+          "the row key is none of table \"" + schema.name + "\": its bytes are not of the table's key format");
     }
     Predicate condition = condition(schema, message.getCondition());
     if (message.getKind() == Cluster.Mutation.Kind.DELETE) {
@@ -185,5 +189,4 @@ public final class Mutator {
   private static StatusException invalid(String message) {
     return new StatusException(Cluster.Error.Code.INVALID_ARGUMENT, message);
   }
-
 }

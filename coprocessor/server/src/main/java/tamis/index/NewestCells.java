@@ -109,7 +109,8 @@ final class NewestCells implements AutoCloseable {
   private void open(Family family, byte[] first, byte[] last) throws IOException {
     // The rows' writers come one after the other: all that stands in them has been written.
     for (KeyValueScanner scanner : StoreScanners.open(family.store, first, last)) {
-      if (scanner.isFileScanner()) family.files.add(0, scanner); else family.memory.add(scanner);
+      if (scanner.isFileScanner()) family.files.add(0, scanner);
+      else family.memory.add(scanner);
     }
     family.sought = new boolean[family.files.size()];
   }
@@ -134,13 +135,14 @@ final class NewestCells implements AutoCloseable {
   }
 
   /** Images of the rows; those that a scan has to read are put aside. */
-  static <T> void readAll(IndexedRegion region, SortedMap<byte[], T> rows, boolean whole,
-      Map<byte[], RowImage> images, SortedMap<byte[], T> aside) throws IOException {
+  static <T> void readAll(IndexedRegion region, SortedMap<byte[], T> rows, boolean whole, Map<byte[], RowImage> images,
+      SortedMap<byte[], T> aside) throws IOException {
     if (rows.isEmpty()) return;
     try (NewestCells cells = open(region, rows.firstKey(), rows.lastKey(), whole)) {
       for (Map.Entry<byte[], T> row : rows.entrySet()) {
         RowImage image = cells == null ? null : cells.read(row.getKey());
-        if (image == null) aside.put(row.getKey(), row.getValue()); else images.put(row.getKey(), image);
+        if (image == null) aside.put(row.getKey(), row.getValue());
+        else images.put(row.getKey(), image);
       }
     }
   }

@@ -16,7 +16,7 @@ import org.apache.hadoop.hbase.util.CommonFSUtils;
  */
 public final class RestoreMark {
   private static final String PREFIX = ".tamis-restored-"; // HBase takes it for no region
-  private static final String CLONES = ".tamis";           // beside HBase's own directories: a clone's is not there yet
+  private static final String CLONES = ".tamis"; // beside HBase's own directories: a clone's is not there yet
 
   /** A version of the schema is counted from a restoring's number: changes between two of those, at the most. */
   private static final long CHANGES = 1_000_000;

@@ -202,8 +202,8 @@ final class RowImage {
       if (column.position >= 0) {
         copy.columns[column.position] = other;
       } else {
-        copy.strangers.computeIfAbsent(column.family, f -> new TreeMap<>(Bytes.BYTES_COMPARATOR)).put(column.qualifier,
-            other);
+        copy.strangers.computeIfAbsent(column.family, f -> new TreeMap<>(Bytes.BYTES_COMPARATOR))
+            .put(column.qualifier, other);
       }
     }
     copy.tombstones.addAll(tombstones);
@@ -328,7 +328,8 @@ final class RowImage {
   }
 
   private static String place(byte[] family, byte[] qualifier) {
-    return qualifier == null ? "family \"" + Bytes.toStringBinary(family) + "\""
+    return qualifier == null
+        ? "family \"" + Bytes.toStringBinary(family) + "\""
         : "column \"" + Bytes.toStringBinary(family) + ":" + Bytes.toStringBinary(qualifier) + "\"";
   }
 

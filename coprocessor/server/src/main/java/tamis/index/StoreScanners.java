@@ -48,9 +48,8 @@ public final class StoreScanners {
     Fault.STREAM_CLOSED_IN_READ.happen();
     if (OPEN == null) throw new IOException("HBase has no method " + missing());
     try {
-      return (List<KeyValueScanner>) OPEN.invokeExact(store, true, true, false, (ScanQueryMatcher) null, first, true,
-          last,
-          true, Long.MAX_VALUE);
+      return (List<KeyValueScanner>) OPEN.invokeExact(
+          store, true, true, false, (ScanQueryMatcher) null, first, true, last, true, Long.MAX_VALUE);
     } catch (IOException | RuntimeException | Error e) {
       throw e;
     } catch (Throwable e) {

@@ -58,7 +58,7 @@ public final class EntryKeys {
     int id = indexOf(key);
     if (id == 0) {
       return key.length == prefix.length + 8 && schema.index(idAt(key, prefix.length + 4)) != null ? Kind.MARKER
-          : Kind.GARBAGE;
+                                                                                                   : Kind.GARBAGE;
     }
     Schema.Index index = schema.index(id);
     if (index == null) return Kind.GARBAGE;

@@ -71,7 +71,8 @@ public final class IndexedTable {
         int middle = (low + high) / 2;
         int order = CellUtil.compareQualifiers(cell, qualifiers[middle], 0, qualifiers[middle].length);
         if (order == 0) return positions[middle];
-        if (order < 0) high = middle; else low = middle + 1;
+        if (order < 0) high = middle;
+        else low = middle + 1;
       }
       return -1;
     }
@@ -134,8 +135,8 @@ public final class IndexedTable {
     IndexedTable table = new IndexedTable(descriptor, schema, zeros);
     for (byte[] family : table.families) {
       if (!descriptor.hasColumnFamily(family)) {
-        throw new DamagedBytesException("a column stands in family " + Bytes.toStringBinary(family)
-            + ", which the table does not have");
+        throw new DamagedBytesException(
+            "a column stands in family " + Bytes.toStringBinary(family) + ", which the table does not have");
       }
     }
     return table;

@@ -32,8 +32,7 @@ public final class ReadView implements AutoCloseable {
 
   /** The first one at or behind the key that is short enough for a row; empty where there is none. */
   public static byte[] firstRow(byte[] key) {
-    return key.length <= HConstants.MAX_ROW_LENGTH ? key
-        : Key.prefixEnd(Arrays.copyOf(key, HConstants.MAX_ROW_LENGTH));
+    return key.length <= HConstants.MAX_ROW_LENGTH ? key : Key.prefixEnd(Arrays.copyOf(key, HConstants.MAX_ROW_LENGTH));
   }
 
   public RegionScanner open(Scan scan) throws IOException {

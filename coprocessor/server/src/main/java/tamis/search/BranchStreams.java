@@ -38,15 +38,15 @@ final class BranchStreams implements AutoCloseable {
     final boolean mayLead;
     final byte[] start; // of the row keys that are still to come
     final byte[] end;
-    final byte[] last;  // the last entry that is done, in the order of a stream that is no equality
+    final byte[] last; // the last entry that is done, in the order of a stream that is no equality
     final SearchCounts read = new SearchCounts();
     long size = UNKNOWN; // entries to come, as they were known first
-    boolean exact;       // the size: bounded by the filter, or counted
-    long probed;         // entries read ahead to find it out
-    long expected;       // the same, of one that leads, as far as it was known then
-    KeyStream byKey;     // once opened, of an equality
+    boolean exact; // the size: bounded by the filter, or counted
+    long probed; // entries read ahead to find it out
+    long expected; // the same, of one that leads, as far as it was known then
+    KeyStream byKey; // once opened, of an equality
     EntryStream byEntry; // once opened, of others
-    long rowsIn;         // of the rows looked at, those with an entry in this stream
+    long rowsIn; // of the rows looked at, those with an entry in this stream
     boolean led;
     boolean joined;
 
@@ -92,8 +92,8 @@ final class BranchStreams implements AutoCloseable {
   }
 
   private static final long UNKNOWN = -1;
-  private static final long SEEK_COST = 8;            // as much as reading so many entries
-  private static final long STEP = 4;                 // entries read ahead of each stream in turn
+  private static final long SEEK_COST = 8; // as much as reading so many entries
+  private static final long STEP = 4; // entries read ahead of each stream in turn
   private static final int MAX_ESTIMATED_RANGES = 64; // of one stream; more are taken to be like these
 
   private final ReadView view;
@@ -210,7 +210,8 @@ final class BranchStreams implements AutoCloseable {
     for (Stream stream : streams) {
       if (!stream.mayLead) continue;
       noteBound(stream);
-      if (stream.exact) least = lesser(least, stream); else open.add(stream);
+      if (stream.exact) least = lesser(least, stream);
+      else open.add(stream);
     }
     boolean estimated = false;
     for (long n = STEP; !open.isEmpty() && n < probe; n += Math.max(STEP, n / 8)) {

@@ -66,7 +66,7 @@ final class CellEstimate {
 
   /** For that many times as many ranges, which have at most that many cells together. */
   CellEstimate times(double factor, long cells) {
-    return new CellEstimate(Math.min(cells, least * factor), Math.min(cells, likely * factor),
-        Math.min(cells, most * factor));
+    return new CellEstimate(
+        Math.min(cells, least * factor), Math.min(cells, likely * factor), Math.min(cells, most * factor));
   }
 }

@@ -84,8 +84,8 @@ final class KeyStream implements Closeable {
   private final List<Cursor> cursors = new ArrayList<>();
 
   /** Reads the entries of the row keys from `start` to `end`. */
-  KeyStream(ReadView view, byte[] indexPrefix, Cluster.IndexStream stream, byte[] start, byte[] end,
-      SearchCounts counts) {
+  KeyStream(
+      ReadView view, byte[] indexPrefix, Cluster.IndexStream stream, byte[] start, byte[] end, SearchCounts counts) {
     this.view = view;
     this.start = start;
     this.end = end;
@@ -120,7 +120,8 @@ final class KeyStream implements Closeable {
         if (held % LOOK_AT_CLOCK == 0 && timeIsOver.getAsBoolean()) return false;
         int before = cursor.ahead.size();
         long bytesBefore = cursor.ahead.bytes();
-        if (cursor.scanner == null) cursor.open(start); else cursor.take();
+        if (cursor.scanner == null) cursor.open(start);
+        else cursor.take();
         held += cursor.ahead.size() - before;
         bytes += cursor.ahead.bytes() - bytesBefore;
       }

@@ -21,7 +21,7 @@ import tamis.table.Value;
  */
 final class SearchCost {
   private static final int SAMPLE = 32; // rows looked at before a stream is joined
-  private static final int FEW = 32;    // entries that cost less than counting rows
+  private static final int FEW = 32; // entries that cost less than counting rows
   // Reading a row costs as much as reading so many entries one after the other; and where rows are read one after the
   // other, so many.
   static final long ROW_COST = 8;
@@ -39,7 +39,7 @@ final class SearchCost {
   private BranchStreams.Stream leader;
   private boolean scansByChoice;
   private final List<BranchStreams.Stream> leaps = new ArrayList<>(); // joined, in row-key order
-  private final List<Set<Key>> joinedKeys = new ArrayList<>();        // of the others that are joined
+  private final List<Set<Key>> joinedKeys = new ArrayList<>(); // of the others that are joined
   private long sampled; // rows
   private boolean joinsDone;
 
@@ -86,8 +86,8 @@ final class SearchCost {
    * are wanted, and no more than make a scan cheaper.
    */
   private long probe(boolean mayScan) {
-    long most = Math.max(choice.probeEntries, Math.min(SearchPage.MAX_CANDIDATES,
-        ROW_COST * Math.min(page.maxRows, SearchPage.MAX_CANDIDATES)));
+    long most = Math.max(choice.probeEntries,
+        Math.min(SearchPage.MAX_CANDIDATES, ROW_COST * Math.min(page.maxRows, SearchPage.MAX_CANDIDATES)));
     long all = mayScan && page.isWhole(region) ? rowCount() : -1;
     return all < 0 ? most : Math.min(most, all * SCAN_COST / (1 + ROW_COST) + 1);
   }
@@ -115,10 +115,14 @@ final class SearchCost {
     if (entries <= FEW) return false; // to look how many rows there are costs as much
     if (entries <= choice.probeEntries) return rows.countRows(page.start, page.end, 2 * entries) < 2 * entries;
     byte[] family = region.table.families.get(0);
-    long ofRegion = CellEstimate.of(region.region, family, Collections.singletonList(
-        new CellEstimate.Rows(region.info().getStartKey(), region.info().getEndKey()))).likely;
-    long ofRange = CellEstimate.of(region.region, family,
-        Collections.singletonList(new CellEstimate.Rows(page.start, page.end))).likely;
+    long ofRegion = CellEstimate
+                        .of(region.region, family,
+                            Collections.singletonList(
+                                new CellEstimate.Rows(region.info().getStartKey(), region.info().getEndKey())))
+                        .likely;
+    long ofRange =
+        CellEstimate.of(region.region, family, Collections.singletonList(new CellEstimate.Rows(page.start, page.end)))
+            .likely;
     return ofRegion > 0 && (double) all * ofRange / ofRegion <= most;
   }
 

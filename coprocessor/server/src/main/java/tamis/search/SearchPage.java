@@ -19,7 +19,7 @@ public final class SearchPage {
 
   final long maxRows;
   final byte[] start; // of the row keys
-  byte[] end;         // empty: none; moves to the front where less is answered
+  byte[] end; // empty: none; moves to the front where less is answered
   final SearchCounts counts = new SearchCounts();
   SearchPosition position;
   long candidates; // rows and entries looked at
@@ -59,9 +59,13 @@ public final class SearchPage {
     counts.indexSeeks += stream.read.indexSeeks;
     counts.entriesRead += stream.read.entriesRead;
     if (!stream.led && !stream.joined && stream.read.entriesRead == 0) return;
-    uses.add(Cluster.IndexUse.newBuilder().setIndexId(stream.index.id).setLed(stream.led ? 1 : 0)
-        .setJoined(stream.joined ? 1 : 0).setEntriesExpected(stream.expected)
-        .setEntriesRead(stream.read.entriesRead).build());
+    uses.add(Cluster.IndexUse.newBuilder()
+                 .setIndexId(stream.index.id)
+                 .setLed(stream.led ? 1 : 0)
+                 .setJoined(stream.joined ? 1 : 0)
+                 .setEntriesExpected(stream.expected)
+                 .setEntriesRead(stream.read.entriesRead)
+                 .build());
   }
 
   /** Rows were scanned because that cost less than any index. */
@@ -124,13 +128,23 @@ public final class SearchPage {
   }
 
   Cluster.RangeResult result(boolean done) {
-    Cluster.RangeResult.Builder result = Cluster.RangeResult.newBuilder().setRegionId(range.getRegionId())
-        .setEpoch(range.getEpoch()).setStart(ByteString.copyFrom(start)).setEnd(ByteString.copyFrom(end));
+    Cluster.RangeResult.Builder result = Cluster.RangeResult.newBuilder()
+                                             .setRegionId(range.getRegionId())
+                                             .setEpoch(range.getEpoch())
+                                             .setStart(ByteString.copyFrom(start))
+                                             .setEnd(ByteString.copyFrom(end));
     if (!done) result.setResume(position.serialize());
     result.addAllRows(rows);
-    return result.setCounters(Cluster.SearchCounters.newBuilder().setIndexSeeks(counts.indexSeeks)
-        .setEntriesRead(counts.entriesRead).setRowsRead(counts.rowsRead).setRowsReturned(counts.rowsReturned)
-        .setScannedRegions(counts.scanned ? 1 : 0).setCellsUndecodable(counts.cellsUndecodable)
-        .setRowsUnparsed(counts.rowsUnparsed).addAllUses(uses)).build();
+    return result
+        .setCounters(Cluster.SearchCounters.newBuilder()
+                         .setIndexSeeks(counts.indexSeeks)
+                         .setEntriesRead(counts.entriesRead)
+                         .setRowsRead(counts.rowsRead)
+                         .setRowsReturned(counts.rowsReturned)
+                         .setScannedRegions(counts.scanned ? 1 : 0)
+                         .setCellsUndecodable(counts.cellsUndecodable)
+                         .setRowsUnparsed(counts.rowsUnparsed)
+                         .addAllUses(uses))
+        .build();
   }
 }

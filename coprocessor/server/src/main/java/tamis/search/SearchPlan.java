@@ -30,7 +30,7 @@ final class SearchPlan {
   private final Schema schema;
   private final List<Branch> branches = new ArrayList<>();
   private final boolean[] wanted; // columns
-  private final boolean[] read;   // columns of conditions, indexes and output
+  private final boolean[] read; // columns of conditions, indexes and output
 
   /** Parses and checks; the schema may be an older one than the request's. */
   SearchPlan(Cluster.SearchRequest request, Schema schema, String server) throws StatusException {

@@ -10,10 +10,10 @@ import tamis.table.Key;
 final class SearchPosition {
   private static final int VERSION = 2;
 
-  final long branch;        // unsigned; earlier ones are done
+  final long branch; // unsigned; earlier ones are done
   final boolean entryOrder; // else by row key
-  final int indexId;        // of the index that leads; 0: rows are scanned
-  final byte[] last;        // the last row key, or entry, that is done; empty: none is
+  final int indexId; // of the index that leads; 0: rows are scanned
+  final byte[] last; // the last row key, or entry, that is done; empty: none is
 
   private SearchPosition(long branch, boolean entryOrder, int indexId, byte[] last) {
     this.branch = branch;
@@ -54,8 +54,13 @@ final class SearchPosition {
   }
 
   ByteString serialize() {
-    return ByteString.copyFrom(new ByteWriter().put(VERSION).putVarint(branch).put(entryOrder ? 1 : 0)
-        .putVarint(indexId & 0xffffffffL).put(last).toBytes());
+    return ByteString.copyFrom(new ByteWriter()
+                                   .put(VERSION)
+                                   .putVarint(branch)
+                                   .put(entryOrder ? 1 : 0)
+                                   .putVarint(indexId & 0xffffffffL)
+                                   .put(last)
+                                   .toBytes());
   }
 
   static SearchPosition parse(ByteString bytes) throws DamagedBytesException {

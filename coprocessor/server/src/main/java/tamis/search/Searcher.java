@@ -55,8 +55,11 @@ public final class Searcher {
           range.getResume().isEmpty() ? SearchPosition.begin() : SearchPosition.parse(range.getResume());
       return new Run(region, new SearchPage(region, range, position, maxRows, deadline)).search();
     } catch (Throwable e) {
-      return Cluster.RangeResult.newBuilder().setRegionId(range.getRegionId()).setEpoch(range.getEpoch())
-          .setError(StatusException.errorOf(e, region.isLeaving())).build();
+      return Cluster.RangeResult.newBuilder()
+          .setRegionId(range.getRegionId())
+          .setEpoch(range.getEpoch())
+          .setError(StatusException.errorOf(e, region.isLeaving()))
+          .build();
     }
   }
 
@@ -114,8 +117,8 @@ public final class Searcher {
       }
     }
 
-    private boolean runStreams(List<Cluster.IndexStream> planned, BranchStreams streams) throws IOException,
-        StatusException, DamagedBytesException {
+    private boolean runStreams(List<Cluster.IndexStream> planned, BranchStreams streams)
+        throws IOException, StatusException, DamagedBytesException {
       SearchPosition position = page.position;
       boolean byEntry = position.entryOrder;
       Cluster.IndexStream named = null;
@@ -135,7 +138,8 @@ public final class Searcher {
       BranchStreams.Stream leader = cost.lead();
       if (leader == null && byEntry) return sortRows(named);
       if (leader == null) {
-        if (cost.scansByChoice()) page.noteScan(); else page.counts.scanned |= !planned.isEmpty();
+        if (cost.scansByChoice()) page.noteScan();
+        else page.counts.scanned |= !planned.isEmpty();
         page.position = position.byRowKey(0);
         return scanRows();
       }

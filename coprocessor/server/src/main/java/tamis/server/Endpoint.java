@@ -30,11 +30,16 @@ public final class Endpoint implements Service {
   }
 
   private static final Logger LOG = LoggerFactory.getLogger(Endpoint.class);
-  private static final Descriptors.FileDescriptor MESSAGES = describe(FileDescriptorProto.newBuilder()
-      .setName("tamis_payload.proto").setPackage("tamis.pb")
-      .addMessageType(DescriptorProto.newBuilder().setName("Payload").addField(FieldDescriptorProto.newBuilder()
-          .setName("bytes").setNumber(1).setType(FieldDescriptorProto.Type.TYPE_BYTES)
-          .setLabel(FieldDescriptorProto.Label.LABEL_OPTIONAL))));
+  private static final Descriptors.FileDescriptor MESSAGES =
+      describe(FileDescriptorProto.newBuilder()
+                   .setName("tamis_payload.proto")
+                   .setPackage("tamis.pb")
+                   .addMessageType(DescriptorProto.newBuilder().setName("Payload").addField(
+                       FieldDescriptorProto.newBuilder()
+                           .setName("bytes")
+                           .setNumber(1)
+                           .setType(FieldDescriptorProto.Type.TYPE_BYTES)
+                           .setLabel(FieldDescriptorProto.Label.LABEL_OPTIONAL))));
   public static final Descriptors.Descriptor PAYLOAD = MESSAGES.findMessageTypeByName("Payload");
   public static final Descriptors.FieldDescriptor BYTES = PAYLOAD.findFieldByName("bytes");
 
@@ -57,15 +62,22 @@ public final class Endpoint implements Service {
   private static Descriptors.ServiceDescriptor service(String name, String... methods) {
     ServiceDescriptorProto.Builder service = ServiceDescriptorProto.newBuilder().setName(name);
     for (String method : methods) {
-      service.addMethod(MethodDescriptorProto.newBuilder().setName(method).setInputType(".tamis.pb.Payload")
-          .setOutputType(".tamis.pb.Payload"));
+      service.addMethod(MethodDescriptorProto.newBuilder()
+                            .setName(method)
+                            .setInputType(".tamis.pb.Payload")
+                            .setOutputType(".tamis.pb.Payload"));
     }
-    return describe(FileDescriptorProto.newBuilder().setName("tamis_" + name + ".proto").setPackage("tamis.pb")
-        .addDependency(MESSAGES.getName()).addService(service), MESSAGES).findServiceByName(name);
+    return describe(FileDescriptorProto.newBuilder()
+                        .setName("tamis_" + name + ".proto")
+                        .setPackage("tamis.pb")
+                        .addDependency(MESSAGES.getName())
+                        .addService(service),
+        MESSAGES)
+        .findServiceByName(name);
   }
 
-  private static Descriptors.FileDescriptor describe(FileDescriptorProto.Builder file,
-      Descriptors.FileDescriptor... others) {
+  private static Descriptors.FileDescriptor describe(
+      FileDescriptorProto.Builder file, Descriptors.FileDescriptor... others) {
     try {
       return Descriptors.FileDescriptor.buildFrom(file.build(), others);
     } catch (Descriptors.DescriptorValidationException e) {
@@ -89,8 +101,8 @@ public final class Endpoint implements Service {
   }
 
   @Override
-  public void callMethod(Descriptors.MethodDescriptor method, RpcController controller, Message request,
-      RpcCallback<Message> done) {
+  public void callMethod(
+      Descriptors.MethodDescriptor method, RpcController controller, Message request, RpcCallback<Message> done) {
     Message answer = DynamicMessage.getDefaultInstance(PAYLOAD);
     try {
       byte[] bytes = requests.call(method.getName(), ((ByteString) request.getField(BYTES)).toByteArray());

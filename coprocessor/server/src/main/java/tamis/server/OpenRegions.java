@@ -36,8 +36,8 @@ final class OpenRegions implements FilterFeed.Projections {
   /** The region that a request asks for; epoch 0: any opening of it. Null: not here. */
   IndexedRegion find(long id, long epoch, int tableId) {
     IndexedRegion region = regions.get(id);
-    boolean here = region != null && isHere(region) && region.table.tableId == tableId
-        && (epoch == 0 || epoch == region.epoch);
+    boolean here =
+        region != null && isHere(region) && region.table.tableId == tableId && (epoch == 0 || epoch == region.epoch);
     return here ? region : null;
   }
 
@@ -47,8 +47,8 @@ final class OpenRegions implements FilterFeed.Projections {
   }
 
   static Cluster.Error notHere(long id) {
-    return StatusException.error(Cluster.Error.Code.UNAVAILABLE,
-        "region " + Long.toUnsignedString(id) + " is not open here");
+    return StatusException.error(
+        Cluster.Error.Code.UNAVAILABLE, "region " + Long.toUnsignedString(id) + " is not open here");
   }
 
   /** Regions whose indexes could not be made, and are tried again. */

@@ -52,10 +52,10 @@ final class Ownership {
   private final LongSupplier wallClockMs;
   private final long patienceNs;
   private Thread prover;
-  private boolean asked;    // a proof that is not ahead of time
+  private boolean asked; // a proof that is not ahead of time
   private boolean proving;
   private long provingSince;
-  private long attempts;    // that have ended
+  private long attempts; // that have ended
 
   Ownership(Proof proof, long patienceNs) {
     this(proof, patienceNs, System::nanoTime, System::currentTimeMillis);
@@ -92,8 +92,8 @@ final class Ownership {
   long verifiedUntil() {
     Proved last = proved;
     long now = nanoClock.getAsLong();
-    boolean slept = last != null && Math.abs(wallAheadNs() - last.wallAheadNs) > JUMP_NS
-        && !Fault.SLEEP_NOT_NOTICED.isOn();
+    boolean slept =
+        last != null && Math.abs(wallAheadNs() - last.wallAheadNs) > JUMP_NS && !Fault.SLEEP_NOT_NOTICED.isOn();
     if (last == null || slept) return now - 1;
     return last.at + TERM_NS;
   }
@@ -134,7 +134,7 @@ final class Ownership {
     asked |= !proving;
     startProver();
     notifyAll();
-    for (long before = attempts; attempts == before; ) {
+    for (long before = attempts; attempts == before;) {
       long left = patienceNs - (System.nanoTime() - since);
       if (left <= 0) return false;
       TimeUnit.NANOSECONDS.timedWait(this, left);

@@ -122,8 +122,8 @@ final class ParentFilters {
     for (Schema.Index index : daughter.table.schema.indexes) {
       Schema.Index theirs = parent.table.schema.index(index.id);
       IndexFilter filter = parent.filters.get(index.id);
-      boolean same = theirs != null && filter != null && theirs.seed == index.seed
-          && Arrays.equals(theirs.columns, index.columns);
+      boolean same =
+          theirs != null && filter != null && theirs.seed == index.seed && Arrays.equals(theirs.columns, index.columns);
       IndexFilter copy = same ? filter.inheritedBy(feed, index, daughter.id, daughter.epoch) : null;
       if (copy != null) filters.put(index.id, copy);
     }

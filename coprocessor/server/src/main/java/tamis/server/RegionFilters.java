@@ -44,8 +44,8 @@ public final class RegionFilters {
     this(regions, counters, maxBytes, System::nanoTime);
   }
 
-  RegionFilters(Supplier<Collection<IndexedRegion>> regions, Executor counters, LongSupplier maxBytes,
-      LongSupplier clock) {
+  RegionFilters(
+      Supplier<Collection<IndexedRegion>> regions, Executor counters, LongSupplier maxBytes, LongSupplier clock) {
     this.regions = regions;
     this.counters = counters;
     this.maxBytes = maxBytes;

@@ -74,16 +74,16 @@ final class RegionJobs {
     Job same = jobs.get(request.getJob());
     if (same != null && same.user.equals(user)) return;
     if (same != null) {
-      throw new StatusException(Cluster.Error.Code.ALREADY_EXISTS,
-          "somebody else has a job of that number: draw another");
+      throw new StatusException(
+          Cluster.Error.Code.ALREADY_EXISTS, "somebody else has a job of that number: draw another");
     }
     if (request.getKind() == Cluster.StartJobRequest.Kind.UNRECOGNIZED) {
       throw new StatusException(Cluster.Error.Code.INVALID_ARGUMENT,
           "this region server does not know jobs of kind " + request.getKindValue());
     }
     if (request.getRegionIdsCount() > MAX_REGIONS) {
-      throw new StatusException(Cluster.Error.Code.INVALID_ARGUMENT, "a job has " + MAX_REGIONS
-          + " regions at the most, not " + request.getRegionIdsCount());
+      throw new StatusException(Cluster.Error.Code.INVALID_ARGUMENT,
+          "a job has " + MAX_REGIONS + " regions at the most, not " + request.getRegionIdsCount());
     }
     forget();
     int running = 0;
@@ -112,11 +112,17 @@ final class RegionJobs {
   synchronized Cluster.GetJobReply get(Cluster.GetJobRequest request, String user) {
     Job job = jobs.get(request.getJob());
     if (job == null || !(job.user.equals(user) || Fault.JOB_FOR_ANYBODY.isOn())) {
-      return Cluster.GetJobReply.newBuilder().setError(StatusException.error(Cluster.Error.Code.NOT_FOUND,
-          "this server has no such job of yours: it ended long ago, or with an earlier life of the server")).build();
+      return Cluster.GetJobReply.newBuilder()
+          .setError(StatusException.error(Cluster.Error.Code.NOT_FOUND,
+              "this server has no such job of yours: it ended long ago, or with an earlier life of the server"))
+          .build();
     }
-    return Cluster.GetJobReply.newBuilder().setEnded(job.isEnded()).setRegions(job.request.getRegionIdsCount())
-        .setRows(job.rows).addAllResults(job.results).build();
+    return Cluster.GetJobReply.newBuilder()
+        .setEnded(job.isEnded())
+        .setRegions(job.request.getRegionIdsCount())
+        .setRows(job.rows)
+        .addAllResults(job.results)
+        .build();
   }
 
   private void run(Job job) {

@@ -176,8 +176,10 @@ final class RegionLife {
   }
 
   private long tellClosed(IndexedRegion region) {
-    return feed.append(Cluster.Event.newBuilder().setKind(Cluster.Event.Kind.REGION_CLOSED).setRegionId(region.id)
-        .setEpoch(region.epoch));
+    return feed.append(Cluster.Event.newBuilder()
+                           .setKind(Cluster.Event.Kind.REGION_CLOSED)
+                           .setRegionId(region.id)
+                           .setEpoch(region.epoch));
   }
 
   void closed(IndexedRegion region, boolean inOrder) {
@@ -196,8 +198,8 @@ final class RegionLife {
     OpeningFlag flag = region.flag;
     if (flag == null) return;
     // No coordinator believes in this opening any more, nor in one before it.
-    boolean known = feed.acknowledgedFloor() >= region.acknowledgeAfter.get()
-        || Fault.FLAG_LOWERED_BEFORE_ALL_KNOW.isOn();
+    boolean known =
+        feed.acknowledgedFloor() >= region.acknowledgeAfter.get() || Fault.FLAG_LOWERED_BEFORE_ALL_KNOW.isOn();
     boolean settled = region.notBefore - clock.getAsLong() <= 0 || Fault.FLAG_LOWERED_BEFORE_ITS_WAIT.isOn();
     if (!known || !settled) return;
     try {

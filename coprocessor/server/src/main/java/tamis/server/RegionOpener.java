@@ -25,12 +25,11 @@ import tamis.table.Schema;
 public final class RegionOpener {
   private static final Logger LOG = LoggerFactory.getLogger(RegionOpener.class);
   private static final long ONLINE_LOOK_NS = TimeUnit.MILLISECONDS.toNanos(20);
-  private static final Backoff FLAG_FAILED = new Backoff(TimeUnit.SECONDS.toNanos(1),
-      TimeUnit.MINUTES.toNanos(1));
+  private static final Backoff FLAG_FAILED = new Backoff(TimeUnit.SECONDS.toNanos(1), TimeUnit.MINUTES.toNanos(1));
 
   private final OpenRegions regions;
-  private final FilterFeed feed;     // null: nothing is told
-  private final RegionLife life;     // null: no flags
+  private final FilterFeed feed; // null: nothing is told
+  private final RegionLife life; // null: no flags
   private final Ownership ownership; // null: no proof is required
   private final Workers workers;
   private final ParentFilters keptFilters;
@@ -112,7 +111,8 @@ public final class RegionOpener {
       indexes.completeAndCount(region);
     } catch (Throwable e) {
       LOG.error("Region {} is not told of, or its indexes stay incomplete: searches ask or scan it until it is opened"
-          + " again", region.info().getEncodedName(), e);
+              + " again",
+          region.info().getEncodedName(), e);
     }
   }
 
@@ -134,10 +134,13 @@ public final class RegionOpener {
     synchronized (region) {
       if (region.closing || region.isClosed()) return;
       region.told = true;
-      feed.append(Cluster.Event.newBuilder().setKind(Cluster.Event.Kind.REGION_OPENED).setRegionId(region.id)
-          .setEpoch(region.epoch).setTableId(region.table.tableId)
-          .setStart(ByteString.copyFrom(region.info().getStartKey()))
-          .setEnd(ByteString.copyFrom(region.info().getEndKey())));
+      feed.append(Cluster.Event.newBuilder()
+                      .setKind(Cluster.Event.Kind.REGION_OPENED)
+                      .setRegionId(region.id)
+                      .setEpoch(region.epoch)
+                      .setTableId(region.table.tableId)
+                      .setStart(ByteString.copyFrom(region.info().getStartKey()))
+                      .setEnd(ByteString.copyFrom(region.info().getEndKey())));
       feed.tellTable(region.table.tableId, region.table.schema.version);
       InheritedFilters parentFilters = region.parentFilters;
       region.parentFilters = null;

@@ -29,7 +29,7 @@ public final class RegionServerState implements RegionHost {
     this.server = server;
     this.regions = regions;
     feed = server.feed == null ? null
-        : new FilterFeed(server.name, server.startCode, server.feed, System::nanoTime, regions);
+                               : new FilterFeed(server.name, server.startCode, server.feed, System::nanoTime, regions);
     Workers workers = Workers.threads();
     acknowledgements = new Acknowledgements(feed, metrics);
     filters = new RegionFilters(regions::all, workers.counts, () -> server.maxFilterBytes);

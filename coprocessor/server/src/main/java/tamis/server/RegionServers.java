@@ -42,8 +42,7 @@ public final class RegionServers {
 
   static synchronized RegionServerState of(ServerName server, Supplier<RegionServerState> start) {
     RegionServerState state = STATES.get(server);
-    boolean forgotten = state != null && state.regions.all().isEmpty()
-        && Fault.STATE_FORGOTTEN_WITH_LAST_REGION.isOn();
+    boolean forgotten = state != null && state.regions.all().isEmpty() && Fault.STATE_FORGOTTEN_WITH_LAST_REGION.isOn();
     if (state != null && !forgotten) return state;
     state = start.get();
     STATES.put(server, state);

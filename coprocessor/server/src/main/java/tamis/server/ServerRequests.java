@@ -99,12 +99,12 @@ public final class ServerRequests implements Endpoint.Requests {
     BatchContext.Caller caller = BatchContext.next();
     caller.waitFor = 0;
     for (Cluster.RegionMutations mutations : request.getRegionsList()) {
-      IndexedRegion region =
-          state.regions.find(mutations.getRegionId(), mutations.getEpoch(), request.getTableId());
-      reply.addRegions(region == null
-          ? Cluster.RegionMutateResult.newBuilder().setRegionId(mutations.getRegionId())
-              .setError(OpenRegions.notHere(mutations.getRegionId())).build()
-          : Mutator.mutate(region, mutations, request.getSchemaVersion()));
+      IndexedRegion region = state.regions.find(mutations.getRegionId(), mutations.getEpoch(), request.getTableId());
+      reply.addRegions(region == null ? Cluster.RegionMutateResult.newBuilder()
+                                            .setRegionId(mutations.getRegionId())
+                                            .setError(OpenRegions.notHere(mutations.getRegionId()))
+                                            .build()
+                                      : Mutator.mutate(region, mutations, request.getSchemaVersion()));
     }
     if (!state.acknowledgements.await(caller.waitFor)) return mayStand(reply.build());
     return reply.build();
@@ -113,9 +113,11 @@ public final class ServerRequests implements Endpoint.Requests {
   private static Cluster.MutateReply mayStand(Cluster.MutateReply reply) {
     Cluster.MutateReply.Builder unknown = Cluster.MutateReply.newBuilder();
     for (Cluster.RegionMutateResult region : reply.getRegionsList()) {
-      unknown.addRegions(region.hasError() ? region : region.toBuilder().setError(StatusException.error(
-          Cluster.Error.Code.DEADLINE_EXCEEDED, "coordinators did not acknowledge in time; the writes may stand"))
-          .build());
+      unknown.addRegions(region.hasError() ? region
+                                           : region.toBuilder()
+                                                 .setError(StatusException.error(Cluster.Error.Code.DEADLINE_EXCEEDED,
+                                                     "coordinators did not acknowledge in time; the writes may stand"))
+                                                 .build());
     }
     return unknown.build();
   }

@@ -51,9 +51,11 @@ final class ServerSearches {
   private static Cluster.SearchReply notOwner(Cluster.SearchRequest request) {
     Cluster.SearchReply.Builder reply = Cluster.SearchReply.newBuilder();
     for (Cluster.SearchRange range : request.getRangesList()) {
-      reply.addResults(Cluster.RangeResult.newBuilder().setRegionId(range.getRegionId()).setEpoch(range.getEpoch())
-          .setError(StatusException.error(Cluster.Error.Code.UNAVAILABLE,
-              "the server cannot prove that it still owns its regions")));
+      reply.addResults(Cluster.RangeResult.newBuilder()
+                           .setRegionId(range.getRegionId())
+                           .setEpoch(range.getEpoch())
+                           .setError(StatusException.error(Cluster.Error.Code.UNAVAILABLE,
+                               "the server cannot prove that it still owns its regions")));
     }
     return reply.build();
   }
@@ -64,9 +66,10 @@ final class ServerSearches {
     Cluster.RangeResult.Builder failed =
         Cluster.RangeResult.newBuilder().setRegionId(range.getRegionId()).setEpoch(range.getEpoch());
     if (range.getRegionId() <= 0) {
-      return failed.setError(StatusException.error(Cluster.Error.Code.INVALID_ARGUMENT,
-          Long.toUnsignedString(range.getRegionId())
-              + " is no number of a region; those are from 1 to 2^63 - 1")).build();
+      return failed
+          .setError(StatusException.error(Cluster.Error.Code.INVALID_ARGUMENT,
+              Long.toUnsignedString(range.getRegionId()) + " is no number of a region; those are from 1 to 2^63 - 1"))
+          .build();
     }
     if (region == null) return failed.setError(OpenRegions.notHere(range.getRegionId())).build();
     Searcher searcher = null;

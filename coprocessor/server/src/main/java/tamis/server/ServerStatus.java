@@ -31,26 +31,38 @@ final class ServerStatus {
       if (request.getTableId() == 0 || region.table.tableId != request.getTableId()) continue;
       if (state.regions.isHere(region)) reply.addRegions(of(region, all));
     }
-    return reply.setPendingWork(work).setSearches(state.metrics.searches.sum())
-        .setRegionsSearched(state.metrics.searchedRanges.sum()).setFileFiltersAsked(files.asked)
-        .setFileFiltersSaidNo(files.saidNo).setFileFiltersMissing(files.missing).build();
+    return reply.setPendingWork(work)
+        .setSearches(state.metrics.searches.sum())
+        .setRegionsSearched(state.metrics.searchedRanges.sum())
+        .setFileFiltersAsked(files.asked)
+        .setFileFiltersSaidNo(files.saidNo)
+        .setFileFiltersMissing(files.missing)
+        .build();
   }
 
   private static Cluster.RegionStatus of(IndexedRegion region, boolean all) {
-    Cluster.RegionStatus.Builder status = Cluster.RegionStatus.newBuilder().setRegionId(region.id)
-        .setEpoch(region.epoch).setSchemaVersion(region.table.schema.version);
+    Cluster.RegionStatus.Builder status = Cluster.RegionStatus.newBuilder()
+                                              .setRegionId(region.id)
+                                              .setEpoch(region.epoch)
+                                              .setSchemaVersion(region.table.schema.version);
     for (Schema.Index index : region.table.schema.indexes) {
       IndexFilter filter = region.filters.get(index.id);
       boolean complete = region.complete().contains(index.id);
       boolean published = complete && filter != null && filter.isPublished();
-      status.addIndexes(Cluster.IndexStatus.newBuilder().setIndexId(index.id).setComplete(complete)
-          .setPublished(published).setEntries(published && all ? filter.entries() : 0));
+      status.addIndexes(Cluster.IndexStatus.newBuilder()
+                            .setIndexId(index.id)
+                            .setComplete(complete)
+                            .setPublished(published)
+                            .setEntries(published && all ? filter.entries() : 0));
     }
     if (!all) return status.build();
     FileFilters files = new FileFilters();
     files.add(region);
-    return status.setRowsVisited(region.rowsVisited).setFileFiltersAsked(files.asked)
-        .setFileFiltersSaidNo(files.saidNo).setFileFiltersMissing(files.missing).build();
+    return status.setRowsVisited(region.rowsVisited)
+        .setFileFiltersAsked(files.asked)
+        .setFileFiltersSaidNo(files.saidNo)
+        .setFileFiltersMissing(files.missing)
+        .build();
   }
 
   /** HBase's counters of the Bloom filters of the files of rows, for all readers together. */

@@ -54,12 +54,11 @@ public final class WalProof implements Ownership.Proof {
     WAL log = region.getWAL();
     MultiVersionConcurrencyControl versions = region.getMVCC();
     long now = EnvironmentEdgeManager.currentTime();
-    byte[] row = region.getRegionInfo().getStartKey().length == 0 ? new byte[] {0}
-        : region.getRegionInfo().getStartKey();
+    byte[] row =
+        region.getRegionInfo().getStartKey().length == 0 ? new byte[] {0} : region.getRegionInfo().getStartKey();
     WALEdit edit = new WALEdit().add(new KeyValue(row, WALEdit.METAFAMILY, QUALIFIER, now, new byte[0]));
     WALKeyImpl key = new WALKeyImpl(region.getRegionInfo().getEncodedNameAsBytes(), region.getRegionInfo().getTable(),
-        now,
-        versions, new TreeMap<>(Bytes.BYTES_COMPARATOR));
+        now, versions, new TreeMap<>(Bytes.BYTES_COMPARATOR));
     try {
       log.sync(log.appendMarker(region.getRegionInfo(), key, edit), true);
     } finally {

@@ -37,9 +37,9 @@ final class Workers {
 
   static Workers threads() {
     ScheduledThreadPoolExecutor steps = new ScheduledThreadPoolExecutor(THREADS, named("tamis-region-steps"));
-    return new Workers((step, afterNs) -> steps.schedule(step, afterNs, TimeUnit.NANOSECONDS),
-        pool("tamis-region-flags"),
-        pool("tamis-filter-counter"), pool("tamis-index-builder"));
+    return new Workers((step, afterNs)
+                           -> steps.schedule(step, afterNs, TimeUnit.NANOSECONDS),
+        pool("tamis-region-flags"), pool("tamis-filter-counter"), pool("tamis-index-builder"));
   }
 
   private static Executor pool(String name) {

@@ -30,7 +30,8 @@ final class ZooKeeperProof implements Ownership.Proof {
   private boolean made;
 
   ZooKeeperProof(RegionServerServices services) {
-    this(() -> services.getZooKeeper().getRecoverableZooKeeper().getZooKeeper(),
+    this(()
+             -> services.getZooKeeper().getRecoverableZooKeeper().getZooKeeper(),
         services.getZooKeeper().getZNodePaths().baseZNode, services.getZooKeeper().getZNodePaths().rsZNode,
         services.getServerName().toString());
   }

@@ -275,7 +275,8 @@ public final class Codec {
           break;
         default:
           out.putLengthPrefixed(value.type() == Type.DECIMAL
-              ? value.decimal().toString().getBytes(java.nio.charset.StandardCharsets.ISO_8859_1) : value.bytes());
+                  ? value.decimal().toString().getBytes(java.nio.charset.StandardCharsets.ISO_8859_1)
+                  : value.bytes());
       }
     }
     return out.toBytes();

@@ -24,8 +24,8 @@ public final class KeyFormat {
     if (value == null) throw new RefusedValueException(column + "it cannot be NULL");
     byte[] bytes = part.encoding.encode(value);
     if (part.width != 0 && bytes.length != part.width) {
-      throw new RefusedValueException(column + "a value of " + bytes.length + " bytes; the key has " + part.width
-          + " for it");
+      throw new RefusedValueException(
+          column + "a value of " + bytes.length + " bytes; the key has " + part.width + " for it");
     }
     if (part.form == Schema.KeyPart.Form.UNTIL) {
       // The first place at which the delimiter would be found, were it put behind them.

@@ -38,8 +38,8 @@ public final class Predicate {
         good = leaf && values.size() == 1 && op != Table.Predicate.Op.NO_OP && op != Table.Predicate.Op.UNRECOGNIZED;
         break;
       case PREFIX:
-        good = leaf && values.size() == 1 && (values.get(0) == null || values.get(0).type() == Type.TEXT
-            || values.get(0).type() == Type.BYTES);
+        good = leaf && values.size() == 1
+            && (values.get(0) == null || values.get(0).type() == Type.TEXT || values.get(0).type() == Type.BYTES);
         break;
       case IN:
         good = leaf;

@@ -145,9 +145,8 @@ public final class Schema {
       throw damaged("its key has more columns than parts, or fewer");
     }
     for (int i = 0; i < key.length; ++i) {
-      keyParts[i] = message.getKeyPartsCount() == 0
-          ? new KeyPart(KeyPart.Form.ORDERED, CellEncoding.NONE, 0, Key.EMPTY)
-          : KeyPart.of(message.getKeyParts(i), columns[key[i]].type);
+      keyParts[i] = message.getKeyPartsCount() == 0 ? new KeyPart(KeyPart.Form.ORDERED, CellEncoding.NONE, 0, Key.EMPTY)
+                                                    : KeyPart.of(message.getKeyParts(i), columns[key[i]].type);
     }
     indexes = new Index[message.getIndexesCount()];
     for (int i = 0; i < indexes.length; ++i) indexes[i] = new Index(message.getIndexes(i), columns.length);

@@ -60,7 +60,8 @@ final class Timestamps {
       offset = zone;
     }
     java.math.BigInteger micros = java.math.BigInteger.valueOf(days)
-        .multiply(java.math.BigInteger.valueOf(DAY)).add(java.math.BigInteger.valueOf(time - offset));
+                                      .multiply(java.math.BigInteger.valueOf(DAY))
+                                      .add(java.math.BigInteger.valueOf(time - offset));
     return micros.bitLength() > 63 ? null : (Long) micros.longValue();
   }
 
@@ -79,8 +80,7 @@ final class Timestamps {
         fraction = number(1, 6);
         if (fraction < 0) return -1;
         for (int digits = at - before; digits < 6; ++digits) fraction *= 10;
-        while (take('0')) {
-        }
+        while (take('0')) {}
       }
     }
     if (hour > 23 || minute > 59 || second > 59) return -1;

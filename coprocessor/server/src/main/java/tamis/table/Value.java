@@ -9,9 +9,9 @@ import java.util.Arrays;
  */
 public final class Value implements Comparable<Value> {
   private final Type type;
-  private final long number;     // int64, bool, timestamp
-  private final double real;     // double
-  private final byte[] bytes;    // text, bytes
+  private final long number; // int64, bool, timestamp
+  private final double real; // double
+  private final byte[] bytes; // text, bytes
   private final Decimal decimal;
 
   private Value(Type type, long number, double real, byte[] bytes, Decimal decimal) {

@@ -40,12 +40,15 @@ public final class FeedCopy {
   }
 
   public synchronized Cluster.PollRequest request(long waitNs) {
-    Cluster.PollRequest.Builder request = Cluster.PollRequest.newBuilder().setCoordinator(coordinator)
-        .setStartCode(startCode).setApplied(applied).setWaitNs(waitNs);
+    Cluster.PollRequest.Builder request = Cluster.PollRequest.newBuilder()
+                                              .setCoordinator(coordinator)
+                                              .setStartCode(startCode)
+                                              .setApplied(applied)
+                                              .setWaitNs(waitNs);
     regions.forEach((id, region) -> region.indexes.forEach((index, copy) -> {
       if (copy.bits == null) {
-        request.addWanted(Cluster.ColumnId.newBuilder().setRegionId(id).setIndexId(index)
-            .setGeneration(copy.generation));
+        request.addWanted(
+            Cluster.ColumnId.newBuilder().setRegionId(id).setIndexId(index).setGeneration(copy.generation));
       }
     }));
     return request.build();
@@ -92,11 +95,13 @@ public final class FeedCopy {
         break;
       case FLIPS:
         if (index == null || index.bits == null || index.generation != event.getGeneration()
-            || event.getSequence() <= index.asOf) break;
+            || event.getSequence() <= index.asOf)
+          break;
         for (long flip : event.getFlipsList()) {
           long[] layer = index.bits.get((int) (flip >>> 33));
           int bit = (int) (flip >>> 1);
-          if ((flip & 1) != 0) layer[bit >>> 6] |= 1L << bit; else layer[bit >>> 6] &= ~(1L << bit);
+          if ((flip & 1) != 0) layer[bit >>> 6] |= 1L << bit;
+          else layer[bit >>> 6] &= ~(1L << bit);
         }
         break;
       case RANGE_WIDENED:
@@ -124,7 +129,8 @@ public final class FeedCopy {
     Index index = region.indexes.get(projection.getIndexId());
     if (index == null || index.generation != projection.getGeneration() || projection.getFirstWord() != 0
         || projection.getFirstLayer() != 0 || projection.getLayersCount() != projection.getLayerCount()
-        || projection.getAsOf() < reply.getFrom()) return;
+        || projection.getAsOf() < reply.getFrom())
+      return;
     List<long[]> bits = new ArrayList<>();
     for (tamis.shaded.protobuf.ByteString bytes : projection.getLayersList()) {
       long[] words = empty(index);

@@ -162,8 +162,8 @@ class FilterFeedTest {
   void repliesAreCutAtTheirBound() throws Exception {
     poll(1, 0);
     for (int region = 1; region <= 4; ++region) closed(region);
-    int bytes = Event.newBuilder().setKind(Event.Kind.REGION_CLOSED).setRegionId(1).setSequence(1).build()
-        .getSerializedSize();
+    int bytes =
+        Event.newBuilder().setKind(Event.Kind.REGION_CLOSED).setRegionId(1).setSequence(1).build().getSerializedSize();
     options.replyBytes = 2 * bytes;
     assertEquals(2, poll(1, 0).getTo());
     options.replyBytes = 2 * bytes - 1;
@@ -201,8 +201,13 @@ class FilterFeedTest {
     opened(20, 2);
     feed.append(Event.newBuilder().setKind(Event.Kind.INDEX_COMPLETE).setRegionId(10).setIndexId(4).setLayers(1));
     feed.append(Event.newBuilder().setKind(Event.Kind.LAYER_ADDED).setRegionId(10).setIndexId(4).setLayers(2));
-    feed.append(Event.newBuilder().setKind(Event.Kind.RANGE_WIDENED).setRegionId(10).setIndexId(4).setHasRange(true)
-        .setMin(ByteString.copyFromUtf8("a")).setMax(ByteString.copyFromUtf8("b")));
+    feed.append(Event.newBuilder()
+                    .setKind(Event.Kind.RANGE_WIDENED)
+                    .setRegionId(10)
+                    .setIndexId(4)
+                    .setHasRange(true)
+                    .setMin(ByteString.copyFromUtf8("a"))
+                    .setMax(ByteString.copyFromUtf8("b")));
     assertEquals(new HashSet<>(Arrays.asList(10L, 20L)), feed.openRegions());
     Cluster.PollReply all = poll(request(1, 0).setStartCode(0), null);
     assertTrue(all.getFull());
@@ -225,8 +230,11 @@ class FilterFeedTest {
   // ---- Bits
 
   private void project(long region, int bytes) {
-    projections.add(Cluster.Projection.newBuilder().setRegionId(region).setAsOf(feed.last())
-        .addLayers(ByteString.copyFrom(new byte[bytes])).build());
+    projections.add(Cluster.Projection.newBuilder()
+                        .setRegionId(region)
+                        .setAsOf(feed.last())
+                        .addLayers(ByteString.copyFrom(new byte[bytes]))
+                        .build());
   }
 
   private Cluster.PollReply want(Set<Integer> tables) throws Exception {

@@ -56,7 +56,7 @@ class HeldRemovalsTest {
 
   @Test
   void afterADrainOrAClearNothingIsRemembered() {
-    for (Runnable forget : new Runnable[] {() -> held.drain(entry -> { }), held::clear}) {
+    for (Runnable forget : new Runnable[] {() -> held.drain(entry -> {}), held::clear}) {
       held.added(A);
       held.remove(B);
       forget.run();

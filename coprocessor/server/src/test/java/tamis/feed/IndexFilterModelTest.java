@@ -141,8 +141,12 @@ class IndexFilterModelTest {
     Run(long seed, Tally tally) throws Exception {
       random = new Random(seed);
       this.tally = tally;
-      tamis.pb.Table.Index made = RegionForTest.index(1, "i", true, 1, 4).toBuilder()
-          .setFpr(random.nextBoolean() ? 0.3 : 0.02).setExpectedValues(1 + random.nextInt(100)).setSeed(seed).build();
+      tamis.pb.Table.Index made = RegionForTest.index(1, "i", true, 1, 4)
+                                      .toBuilder()
+                                      .setFpr(random.nextBoolean() ? 0.3 : 0.02)
+                                      .setExpectedValues(1 + random.nextInt(100))
+                                      .setSeed(seed)
+                                      .build();
       index = Schema.parse(RegionForTest.schema().addIndexes(made).build().toByteArray()).index(1);
       values = 2 + random.nextInt(60);
       maxBytes = random.nextBoolean() ? Long.MAX_VALUE / 8 : 400 + random.nextInt(2000);
@@ -156,8 +160,9 @@ class IndexFilterModelTest {
 
     /** The coordinator has a lease that does not end; the reader has none, so nothing waits for it. */
     Cluster.PollReply poll(long coordinator, long applied) throws Exception {
-      return feed.poll(Cluster.PollRequest.newBuilder().setCoordinator(coordinator).setStartCode(7).setApplied(applied)
-          .build(), () -> coordinator == READER ? 0 : NOW + HOUR);
+      return feed.poll(
+          Cluster.PollRequest.newBuilder().setCoordinator(coordinator).setStartCode(7).setApplied(applied).build(),
+          () -> coordinator == READER ? 0 : NOW + HOUR);
     }
 
     private static byte[] encoded(String... texts) {
@@ -192,7 +197,8 @@ class IndexFilterModelTest {
           poll(COORDINATOR, acked);
           return;
         case 3:
-          if (random.nextInt(10) == 0) drop(); else if (random.nextInt(10) == 0) inherit();
+          if (random.nextInt(10) == 0) drop();
+          else if (random.nextInt(10) == 0) inherit();
           return;
         case 4:
         case 5:
@@ -276,7 +282,8 @@ class IndexFilterModelTest {
       boolean givenUp = random.nextBoolean();
       boolean nothing = givenUp && !wasPublished;
       long number = 0;
-      if (givenUp) filter.giveUp(); else number = filter.drop();
+      if (givenUp) filter.giveUp();
+      else number = filter.drop();
       if (nothing) return;
       building = false;
       assertFalse(filter.isPublished());
@@ -428,10 +435,10 @@ class IndexFilterModelTest {
       }
       checkBits(copy, bits);
       long layerBytes = filter.isOfBits() ? BitLayers.layerBytes(copy.geometry)
-          : ScalableSplitCountingBloomFilter.layerBytes(copy.geometry);
+                                          : ScalableSplitCountingBloomFilter.layerBytes(copy.geometry);
       assertEquals(copy.layers.size() * layerBytes, filter.publishedBytes());
-      assertTrue(building ? filter.sizeBytes() > filter.publishedBytes()
-          : filter.sizeBytes() == filter.publishedBytes());
+      assertTrue(
+          building ? filter.sizeBytes() > filter.publishedBytes() : filter.sizeBytes() == filter.publishedBytes());
       assertTrue(filter.entries() >= standing.size());
       if (currentIsExact) assertEquals(standing.size(), filter.entries());
       Map<String, Long> rows = new HashMap<>();
@@ -472,8 +479,12 @@ class IndexFilterModelTest {
       int word = 0;
       for (int parts = 0; layer < copy.layers.size(); ++parts) {
         assertTrue(parts <= copy.layers.size() * copy.words());
-        Cluster.Projection part = filter.project(Cluster.ColumnId.newBuilder().setGeneration(copy.generation)
-            .setFirstLayer(layer).setFirstWord(word).build(), most);
+        Cluster.Projection part = filter.project(Cluster.ColumnId.newBuilder()
+                                                     .setGeneration(copy.generation)
+                                                     .setFirstLayer(layer)
+                                                     .setFirstWord(word)
+                                                     .build(),
+            most);
         assertEquals(layer, part.getFirstLayer());
         assertEquals(word, part.getFirstWord());
         long words = 0;
@@ -490,10 +501,10 @@ class IndexFilterModelTest {
         assertEquals(layer < copy.layers.size() ? Math.max(1, most / 8) : words, words);
       }
       // A place that is not there is the beginning.
-      for (Cluster.ColumnId.Builder from : Arrays.asList(
-          Cluster.ColumnId.newBuilder().setGeneration(copy.generation + 1).setFirstWord(1),
-          Cluster.ColumnId.newBuilder().setGeneration(copy.generation).setFirstLayer(copy.layers.size()),
-          Cluster.ColumnId.newBuilder().setGeneration(copy.generation).setFirstWord(copy.words()))) {
+      for (Cluster.ColumnId.Builder from :
+          Arrays.asList(Cluster.ColumnId.newBuilder().setGeneration(copy.generation + 1).setFirstWord(1),
+              Cluster.ColumnId.newBuilder().setGeneration(copy.generation).setFirstLayer(copy.layers.size()),
+              Cluster.ColumnId.newBuilder().setGeneration(copy.generation).setFirstWord(copy.words()))) {
         Cluster.Projection part = filter.project(from.build(), 8);
         assertEquals(0, part.getFirstLayer());
         assertEquals(0, part.getFirstWord());
@@ -502,8 +513,8 @@ class IndexFilterModelTest {
 
     /** The filter of a region that is made of this one. */
     void inherit() throws Exception {
-      IndexFilter heir = filter.inheritedBy(new FilterFeed("s", 7, new FeedOptions(), () -> NOW, (c, b) -> null), index,
-          REGION + 1, EPOCH);
+      IndexFilter heir = filter.inheritedBy(
+          new FilterFeed("s", 7, new FeedOptions(), () -> NOW, (c, b) -> null), index, REGION + 1, EPOCH);
       assertEquals(filter.isPublished(), heir != null);
       if (heir == null) return;
       ++tally.inherited;
@@ -552,10 +563,10 @@ class IndexFilterModelTest {
         throw new AssertionError("seed " + seed, e);
       }
     }
-    for (long[] atLeast : new long[][] {{tally.waited, 1000}, {tally.waitedForRange, 100},
-        {tally.waitedForPublication, 1000}, {tally.layers, 10}, {tally.publications, 100}, {tally.bitsOnly, 10},
-        {tally.inherited, 20}, {tally.shortOfMemory, 30}, {tally.dropped, 10}, {tally.outgrown, 10},
-        {tally.withoutRoom, 50}}) {
+    for (long[] atLeast :
+        new long[][] {{tally.waited, 1000}, {tally.waitedForRange, 100}, {tally.waitedForPublication, 1000},
+            {tally.layers, 10}, {tally.publications, 100}, {tally.bitsOnly, 10}, {tally.inherited, 20},
+            {tally.shortOfMemory, 30}, {tally.dropped, 10}, {tally.outgrown, 10}, {tally.withoutRoom, 50}}) {
       assertTrue(atLeast[0] > atLeast[1], Arrays.toString(atLeast));
     }
   }

@@ -21,8 +21,8 @@ import tamis.table.Value;
 /** The bounds at which a filter wants to be counted anew, and the size of the next one. */
 class IndexFilterSizesTest {
   private static final double FPR = 0.02;
-  private static final FilterRoom NONE = new FilterRoom(1 << 20, 5 << 18);            // not even for bits
-  private static final FilterRoom FOR_BITS = new FilterRoom(1 << 20, (1 << 20) + 1);  // and not for counters
+  private static final FilterRoom NONE = new FilterRoom(1 << 20, 5 << 18); // not even for bits
+  private static final FilterRoom FOR_BITS = new FilterRoom(1 << 20, (1 << 20) + 1); // and not for counters
 
   private final FilterFeed feed =
       new FilterFeed("test", 7, new FeedOptions(), System::nanoTime, (column, bytes) -> null);
@@ -30,8 +30,15 @@ class IndexFilterSizesTest {
   private IndexFilter filter;
 
   private void make(long expectedValues, double fpr) throws Exception {
-    index = Schema.parse(RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1).toBuilder()
-        .setFpr(fpr).setExpectedValues(expectedValues)).build().toByteArray()).index(1);
+    index = Schema
+                .parse(RegionForTest.schema()
+                           .addIndexes(RegionForTest.index(1, "by_a", true, 1)
+                                           .toBuilder()
+                                           .setFpr(fpr)
+                                           .setExpectedValues(expectedValues))
+                           .build()
+                           .toByteArray())
+                .index(1);
     filter = new IndexFilter(feed, index, 1, 1);
   }
 

@@ -33,8 +33,8 @@ class IndexFilterTest {
   private long counted;
 
   IndexFilterTest() throws DamagedBytesException {
-    Schema schema = Schema.parse(RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build()
-        .toByteArray());
+    Schema schema =
+        Schema.parse(RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build().toByteArray());
     index = schema.index(1);
     FilterFeed feed = new FilterFeed("test", 7, new FeedOptions(), System::nanoTime, (column, bytes) -> null);
     filter = new IndexFilter(feed, index, 1, 1);
@@ -245,8 +245,8 @@ class IndexFilterTest {
   @Test
   void bitsAloneSayWhatTheCountersSay() throws Exception {
     Random random = new Random(11);
-    IndexFilter bits = new IndexFilter(new FilterFeed("test", 7, new FeedOptions(), System::nanoTime, (c, b) -> null),
-        index, 1, 1);
+    IndexFilter bits =
+        new IndexFilter(new FilterFeed("test", 7, new FeedOptions(), System::nanoTime, (c, b) -> null), index, 1, 1);
     countAnew();
     assertTrue(bits.beginGeneration(() -> true, SHORT));
     bits.countExisting(standing);
@@ -266,8 +266,8 @@ class IndexFilterTest {
     assertFalse(before.test(later.get(0)));
     bits.add(later);
     assertFalse(before.test(later.get(0)));
-    IndexFilter heir = bits.inheritedBy(new FilterFeed("test", 7, new FeedOptions(), System::nanoTime, (c, b) -> null),
-        index, 2, 1);
+    IndexFilter heir =
+        bits.inheritedBy(new FilterFeed("test", 7, new FeedOptions(), System::nanoTime, (c, b) -> null), index, 2, 1);
     heir.publish();
     assertTrue(heir.isOfBits() && heir.mayContain(later.get(0)));
   }

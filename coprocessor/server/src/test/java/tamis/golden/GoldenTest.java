@@ -141,8 +141,9 @@ class GoldenTest {
     }
     for (CellEncoding first : CellEncoding.values()) {
       boolean isDefault = type == Type.BOOL ? first == CellEncoding.BYTE
-          : type == Type.TIMESTAMP ? first == CellEncoding.MILLIS
-          : type == Type.INT64 ? first == CellEncoding.LONG : first.isOf(type);
+          : type == Type.TIMESTAMP          ? first == CellEncoding.MILLIS
+          : type == Type.INT64              ? first == CellEncoding.LONG
+                                            : first.isOf(type);
       if (encoding == null && isDefault && first.isOf(type) && !(type == Type.DOUBLE && first == CellEncoding.TEXT)) {
         encoding = first;
       }
@@ -162,8 +163,11 @@ class GoldenTest {
           for (int i = 1; i < line.length; ++i) {
             int slash = line[i].indexOf('/');
             Type type = Type.of(line[i].substring(0, slash));
-            message.addColumns(Table.Column.newBuilder().setId(i).setName("c" + i)
-                .setType(Table.ColumnType.forNumber(type.number)).setNotNull(true));
+            message.addColumns(Table.Column.newBuilder()
+                                   .setId(i)
+                                   .setName("c" + i)
+                                   .setType(Table.ColumnType.forNumber(type.number))
+                                   .setNotNull(true));
             message.addKey(i - 1);
             message.addKeyParts(keyPart(type, line[i].substring(slash + 1)));
           }
@@ -271,9 +275,9 @@ class GoldenTest {
     int filled = 0;
     for (String[] line : lines("messages.txt")) {
       String what = line[1] + " of " + line[2];
-      MessageLite message = (MessageLite) Class.forName("tamis.pb.Cluster$" + line[1]).getMethod("parseFrom",
-          byte[].class)
-          .invoke(null, (Object) bytes(line[2]));
+      MessageLite message = (MessageLite) Class.forName("tamis.pb.Cluster$" + line[1])
+                                .getMethod("parseFrom", byte[].class)
+                                .invoke(null, (Object) bytes(line[2]));
       assertEquals(String.join(" ", Arrays.asList(line).subList(3, line.length)), MessageText.of(message), what);
       assertEquals(line[2], hex(message.toByteArray()), what);
       if (line.length > 3) ++filled;

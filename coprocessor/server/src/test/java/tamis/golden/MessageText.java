@@ -66,8 +66,7 @@ final class MessageText {
   private static List<?> values(MessageLite message, String name) throws ReflectiveOperationException {
     if (has(message, "get" + name + "List")) return (List<?>) call(message, "get" + name + "List");
     Object value = call(message, "get" + name);
-    boolean set = has(message, "has" + name) ? (Boolean) call(message, "has" + name)
-        : !value.equals(nothing(value));
+    boolean set = has(message, "has" + name) ? (Boolean) call(message, "has" + name) : !value.equals(nothing(value));
     return set ? Collections.singletonList(value) : Collections.emptyList();
   }
 

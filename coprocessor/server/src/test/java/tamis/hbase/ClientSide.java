@@ -203,8 +203,8 @@ public final class ClientSide {
         String[] words = line.split(" ");
         long cpu = system.getProcessCpuTime();
         long begin = System.nanoTime();
-        side.run(words[0], words.length > 1 ? Long.parseLong(words[1]) : 0, words.length > 2
-            ? Long.parseLong(words[2]) : 0);
+        side.run(
+            words[0], words.length > 1 ? Long.parseLong(words[1]) : 0, words.length > 2 ? Long.parseLong(words[2]) : 0);
         long time = System.nanoTime() - begin;
         System.out.printf("%.6f %.6f%n", time / 1e9, (system.getProcessCpuTime() - cpu) / 1e9);
         System.out.flush();

@@ -106,9 +106,12 @@ public final class ClusterDrive {
   }
 
   private static tamis.pb.Table.Schema schema() {
-    return RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1))
-        .addIndexes(RegionForTest.index(2, "by_n", true, 2)).addIndexes(RegionForTest.index(3, "by_s", true, 4))
-        .addIndexes(RegionForTest.index(4, "by_ba", false, 3, 1)).build();
+    return RegionForTest.schema()
+        .addIndexes(RegionForTest.index(1, "by_a", true, 1))
+        .addIndexes(RegionForTest.index(2, "by_n", true, 2))
+        .addIndexes(RegionForTest.index(3, "by_s", true, 4))
+        .addIndexes(RegionForTest.index(4, "by_ba", false, 3, 1))
+        .build();
   }
 
   private DriveEnd run(long seconds, boolean poll) throws Exception {
@@ -150,8 +153,8 @@ public final class ClusterDrive {
       if (outages == null) good = good && staleReads.get() == 0;
       System.out.println(keptEver + " rows put once, " + staleReads + " not there for a read at once");
       if (poll) System.out.println(excluded + " times a region could be left out, " + leftOut + " times wrongly");
-      System.out.println(writes + " writes, " + failures + " failed or unknown, " + lookups + " lookups: "
-          + (good ? "nothing missed, nothing else found" : "WRONG"));
+      System.out.println(writes + " writes, " + failures + " failed or unknown, " + lookups
+          + " lookups: " + (good ? "nothing missed, nothing else found" : "WRONG"));
       return good ? DriveEnd.GOOD : DriveEnd.ROW_MISSED;
     }
   }
@@ -199,8 +202,8 @@ public final class ClusterDrive {
     while (!stop && failed < 200) {
       try {
         long sent = System.nanoTime();
-        byte[] reply = call(regionsOf.get(server), "Poll",
-            copy.request(TimeUnit.MILLISECONDS.toNanos(300)).toByteArray());
+        byte[] reply =
+            call(regionsOf.get(server), "Poll", copy.request(TimeUnit.MILLISECONDS.toNanos(300)).toByteArray());
         Cluster.PollReply parsed = Cluster.PollReply.parseFrom(reply);
         // Any server may have answered, if the region has moved; the copy is of this one.
         if (!server.endsWith("," + parsed.getStartCode())) throw new IOException("another server");
@@ -236,8 +239,8 @@ public final class ClusterDrive {
         leftOut.incrementAndGet();
         System.out.println("LEFT OUT by the copy of " + copy.getKey() + ": " + column + " of " + Bytes.toString(row));
       }
-      if (copy.getValue().excludesRow(tableId, row, index, tamis.filter.Hash.of(absent, index),
-          absent)) this.excluded.incrementAndGet();
+      if (copy.getValue().excludesRow(tableId, row, index, tamis.filter.Hash.of(absent, index), absent))
+        this.excluded.incrementAndGet();
     }
   }
 
@@ -264,10 +267,10 @@ public final class ClusterDrive {
   private static Mutation mutation(byte[] row, Random random) {
     if (random.nextInt(3) > 0) {
       Put put = new Put(row);
-      put.addColumn(RegionForTest.F, Bytes.toBytes(LETTERS[random.nextInt(2)]),
-          Bytes.toBytes("v" + random.nextInt(VALUES)));
-      if (random.nextBoolean()) put.addColumn(RegionForTest.G, Bytes.toBytes("b"),
-          Bytes.toBytes("v" + random.nextInt(VALUES)));
+      put.addColumn(
+          RegionForTest.F, Bytes.toBytes(LETTERS[random.nextInt(2)]), Bytes.toBytes("v" + random.nextInt(VALUES)));
+      if (random.nextBoolean())
+        put.addColumn(RegionForTest.G, Bytes.toBytes("b"), Bytes.toBytes("v" + random.nextInt(VALUES)));
       if (random.nextInt(5) == 0) put.setDurability(Durability.SKIP_WAL);
       return put;
     }
@@ -343,8 +346,9 @@ public final class ClusterDrive {
   /** A row of its own, which is there from now on, for long. */
   private void writeOnce(Table table, byte[] near, byte[] value) throws IOException {
     String row = Bytes.toString(near) + "-" + keptEver.incrementAndGet();
-    table.put(new Put(Bytes.toBytes(row)).addColumn(RegionForTest.F, Bytes.toBytes("a"), value)
-        .addColumn(RegionForTest.F, Bytes.toBytes("s"), ownOf(row)));
+    table.put(new Put(Bytes.toBytes(row))
+                  .addColumn(RegionForTest.F, Bytes.toBytes("a"), value)
+                  .addColumn(RegionForTest.F, Bytes.toBytes("s"), ownOf(row)));
     try {
       ask(table, Bytes.toBytes(row), "a", value);
       ask(table, Bytes.toBytes(row), "s", ownOf(row));
@@ -393,13 +397,16 @@ public final class ClusterDrive {
           break;
         case 4:
         case 5:
-          if (regions.size() < 8) admin.splitRegionAsync(region.getRegionName(), key(random.nextInt(KEYS))).get(30,
-              TimeUnit.SECONDS);
+          if (regions.size() < 8)
+            admin.splitRegionAsync(region.getRegionName(), key(random.nextInt(KEYS))).get(30, TimeUnit.SECONDS);
           break;
         case 6: {
           int i = random.nextInt(regions.size() - 1);
-          admin.mergeRegionsAsync(new byte[][] {regions.get(i).getEncodedNameAsBytes(),
-              regions.get(i + 1).getEncodedNameAsBytes()}, false).get(30, TimeUnit.SECONDS);
+          admin
+              .mergeRegionsAsync(
+                  new byte[][] {regions.get(i).getEncodedNameAsBytes(), regions.get(i + 1).getEncodedNameAsBytes()},
+                  false)
+              .get(30, TimeUnit.SECONDS);
           break;
         }
         default:
@@ -428,7 +435,7 @@ public final class ClusterDrive {
     int rows = 0;
     Set<String> lost = new TreeSet<>(kept);
     try (Table table = connection.getTable(NAME);
-        ResultScanner scanner = table.getScanner(new Scan().addFamily(RegionForTest.F).addFamily(RegionForTest.G))) {
+         ResultScanner scanner = table.getScanner(new Scan().addFamily(RegionForTest.F).addFamily(RegionForTest.G))) {
       for (Result result : scanner) {
         ++rows;
         lost.remove(Bytes.toString(result.getRow()));
@@ -436,7 +443,8 @@ public final class ClusterDrive {
           String column = Bytes.toString(org.apache.hadoop.hbase.CellUtil.cloneQualifier(cell));
           byte[] bytes = org.apache.hadoop.hbase.CellUtil.cloneValue(cell);
           Value value = column.equals("n") ? Value.int64(Bytes.toLong(bytes)) : Value.text(bytes);
-          wanted.computeIfAbsent(column, c -> new TreeMap<>()).computeIfAbsent(value, v -> new TreeSet<>())
+          wanted.computeIfAbsent(column, c -> new TreeMap<>())
+              .computeIfAbsent(value, v -> new TreeSet<>())
               .add(Bytes.toString(result.getRow()));
         }
       }
@@ -482,8 +490,10 @@ public final class ClusterDrive {
     ByteWriter low = new ByteWriter();
     Codec.appendIndexed(value, low);
     tamis.shaded.protobuf.ByteString from = tamis.shaded.protobuf.ByteString.copyFrom(low.toBytes());
-    Cluster.IndexRange range = Cluster.IndexRange.newBuilder().setLow(from)
-        .setHigh(tamis.shaded.protobuf.ByteString.copyFrom(Key.prefixEnd(low.toBytes()))).build();
+    Cluster.IndexRange range = Cluster.IndexRange.newBuilder()
+                                   .setLow(from)
+                                   .setHigh(tamis.shaded.protobuf.ByteString.copyFrom(Key.prefixEnd(low.toBytes())))
+                                   .build();
     tamis.pb.Table.Value.Builder constant = tamis.pb.Table.Value.newBuilder();
     if (value.type() == tamis.table.Type.INT64) {
       constant.setInt64(value.number());
@@ -491,10 +501,15 @@ public final class ClusterDrive {
       constant.setText(tamis.shaded.protobuf.ByteString.copyFrom(value.bytes()));
     }
     tamis.pb.Table.Predicate predicate = tamis.pb.Table.Predicate.newBuilder()
-        .setKind(tamis.pb.Table.Predicate.Kind.COMPARE).setOp(tamis.pb.Table.Predicate.Op.EQ).setColumn(column)
-        .addValues(constant).build();
-    Cluster.Branch branch = Cluster.Branch.newBuilder().setPredicate(predicate.toByteString())
-        .addStreams(Cluster.IndexStream.newBuilder().setIndexId(index).setEquality(index != 4).addRanges(range))
+                                             .setKind(tamis.pb.Table.Predicate.Kind.COMPARE)
+                                             .setOp(tamis.pb.Table.Predicate.Op.EQ)
+                                             .setColumn(column)
+                                             .addValues(constant)
+                                             .build();
+    Cluster.Branch branch =
+        Cluster.Branch.newBuilder()
+            .setPredicate(predicate.toByteString())
+            .addStreams(Cluster.IndexStream.newBuilder().setIndexId(index).setEquality(index != 4).addRanges(range))
             .build();
     long scanned = 0;
     // All regions of a server by one call, on any of its regions.
@@ -510,14 +525,17 @@ public final class ClusterDrive {
       }
       while (!left.isEmpty()) {
         Cluster.SearchRequest.Builder request = Cluster.SearchRequest.newBuilder()
-            .setTableId(IndexedTable.tableId(NAME, 1)).setSchemaVersion(1).addBranches(branch)
-            .setTimeoutNs(TimeUnit.SECONDS.toNanos(5));
-        left.forEach((id, resume) -> request.addRanges(Cluster.SearchRange.newBuilder().setRegionId(id)
-            .setResume(resume)));
-        for (Cluster.RangeResult result : Cluster.SearchReply.parseFrom(call(regions.get(0), "Search",
-            request.build().toByteArray())).getResultsList()) {
-          if (result.getError().getCode() != Cluster.Error.Code.OK) throw new IOException(result.getError()
-              .getMessage());
+                                                    .setTableId(IndexedTable.tableId(NAME, 1))
+                                                    .setSchemaVersion(1)
+                                                    .addBranches(branch)
+                                                    .setTimeoutNs(TimeUnit.SECONDS.toNanos(5));
+        left.forEach(
+            (id, resume) -> request.addRanges(Cluster.SearchRange.newBuilder().setRegionId(id).setResume(resume)));
+        for (Cluster.RangeResult result :
+            Cluster.SearchReply.parseFrom(call(regions.get(0), "Search", request.build().toByteArray()))
+                .getResultsList()) {
+          if (result.getError().getCode() != Cluster.Error.Code.OK)
+            throw new IOException(result.getError().getMessage());
           for (Cluster.FoundRow row : result.getRowsList()) found.add(row.getKey().toStringUtf8());
           scanned += result.getCounters().getScannedRegions();
           left.remove(result.getRegionId());
@@ -533,12 +551,12 @@ public final class ClusterDrive {
     try (Table table = connection.getTable(NAME)) {
       com.google.protobuf.Descriptors.MethodDescriptor method =
           new Endpoint(null).getDescriptorForType().findMethodByName(name);
-      DynamicMessage message = DynamicMessage.newBuilder(Endpoint.PAYLOAD)
-          .setField(Endpoint.BYTES, ByteString.copyFrom(request)).build();
+      DynamicMessage message =
+          DynamicMessage.newBuilder(Endpoint.PAYLOAD).setField(Endpoint.BYTES, ByteString.copyFrom(request)).build();
       com.google.protobuf.Message answer;
       try {
-        answer = table.coprocessorService(row).callBlockingMethod(method, null, message,
-            DynamicMessage.getDefaultInstance(Endpoint.PAYLOAD));
+        answer = table.coprocessorService(row).callBlockingMethod(
+            method, null, message, DynamicMessage.getDefaultInstance(Endpoint.PAYLOAD));
       } catch (com.google.protobuf.ServiceException e) {
         throw new IOException(e);
       }

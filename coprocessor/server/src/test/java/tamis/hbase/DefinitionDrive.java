@@ -73,7 +73,8 @@ public final class DefinitionDrive {
   }
 
   private Put put(int row) {
-    return new Put(key(row)).addColumn(RegionForTest.F, A, Bytes.toBytes("v" + random.nextInt(50)))
+    return new Put(key(row))
+        .addColumn(RegionForTest.F, A, Bytes.toBytes("v" + random.nextInt(50)))
         .addColumn(RegionForTest.G, B, Bytes.toBytes("w" + random.nextInt(5)));
   }
 
@@ -97,7 +98,8 @@ public final class DefinitionDrive {
 
   private void change(int... indexes) throws IOException {
     admin.modifyTable(TableDescriptorBuilder.newBuilder(admin.getDescriptor(NAME))
-        .setValue(IndexedTable.SCHEMA, schema(indexes).toByteArray()).build());
+                          .setValue(IndexedTable.SCHEMA, schema(indexes).toByteArray())
+                          .build());
   }
 
   private static void refused(String what, Attempt attempt) throws Exception {
@@ -173,8 +175,11 @@ public final class DefinitionDrive {
     change(1, 2);
     expect("index create, while others write", calls, -1, -1);
     byte[] stale = RegionForTest.schema().setVersion(version).addIndexes(index(1)).build().toByteArray();
-    refused("a schema that does not follow", () -> admin.modifyTable(
-        TableDescriptorBuilder.newBuilder(admin.getDescriptor(NAME)).setValue(IndexedTable.SCHEMA, stale).build()));
+    refused("a schema that does not follow",
+        ()
+            -> admin.modifyTable(TableDescriptorBuilder.newBuilder(admin.getDescriptor(NAME))
+                                     .setValue(IndexedTable.SCHEMA, stale)
+                                     .build()));
     calls.job(Cluster.StartJobRequest.Kind.REBUILD);
     expect("rebuild, while others write", calls, -1, -1);
     RegionInfo middle = admin.getRegions(NAME).get(1);
@@ -183,13 +188,13 @@ public final class DefinitionDrive {
     change(2, 3);
     expect("index drop and create, while others write", calls, -1, -1);
     List<RegionInfo> regions = admin.getRegions(NAME);
-    admin.mergeRegionsAsync(new byte[][] {regions.get(1).getEncodedNameAsBytes(),
-        regions.get(2).getEncodedNameAsBytes()},
-        false).get();
+    admin
+        .mergeRegionsAsync(
+            new byte[][] {regions.get(1).getEncodedNameAsBytes(), regions.get(2).getEncodedNameAsBytes()}, false)
+        .get();
     expect("merge, while others write", calls, -1, -1);
 
-    refused("a snapshot without a flush",
-        () -> admin.snapshot(SNAPSHOT, NAME, SnapshotType.SKIPFLUSH));
+    refused("a snapshot without a flush", () -> admin.snapshot(SNAPSHOT, NAME, SnapshotType.SKIPFLUSH));
     admin.snapshot(SNAPSHOT, NAME);
     System.out.println("snapshot, while others write");
     loadFiles();
@@ -233,14 +238,16 @@ public final class DefinitionDrive {
   /** Files with rows of all regions, some of them there already. */
   private void loadFiles() throws Exception {
     org.apache.hadoop.conf.Configuration conf = connection.getConfiguration();
-    Path directory = new Path(org.apache.hadoop.hbase.util.CommonFSUtils.getRootDir(conf), "tamis-load-"
-        + System.nanoTime());
+    Path directory =
+        new Path(org.apache.hadoop.hbase.util.CommonFSUtils.getRootDir(conf), "tamis-load-" + System.nanoTime());
     FileSystem files = directory.getFileSystem(conf);
     try (HFile.Writer writer = HFile.getWriterFactory(conf, new CacheConfig(conf))
-        .withPath(files, new Path(directory, "f/file")).withFileContext(new HFileContextBuilder().build()).create()) {
+                                   .withPath(files, new Path(directory, "f/file"))
+                                   .withFileContext(new HFileContextBuilder().build())
+                                   .create()) {
       for (int i = 0; i < ROWS * 2; i += 7) {
-        writer.append(new KeyValue(key(i), RegionForTest.F, A, System.currentTimeMillis(),
-            Bytes.toBytes("loaded" + i)));
+        writer.append(
+            new KeyValue(key(i), RegionForTest.F, A, System.currentTimeMillis(), Bytes.toBytes("loaded" + i)));
       }
     }
     BulkLoadHFiles.create(conf).bulkLoad(NAME, directory);

@@ -2,7 +2,9 @@ package tamis.hbase;
 
 /** How a drive ends, as its exit code: a row that was missed is told from a drive that could not be driven. */
 enum DriveEnd {
-  GOOD(0), FAILED(2), ROW_MISSED(3);
+  GOOD(0),
+  FAILED(2),
+  ROW_MISSED(3);
 
   private final int code;
 

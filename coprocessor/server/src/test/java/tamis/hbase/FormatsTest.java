@@ -60,15 +60,18 @@ class FormatsTest {
     new RegionServerMetrics().register(new RegionServerState(new ServerLife()));
     List<String> attributes = new ArrayList<>();
     for (MBeanAttributeInfo attribute : ManagementFactory.getPlatformMBeanServer()
-        .getMBeanInfo(new ObjectName("tamis:type=RegionServer")).getAttributes()) {
+                                            .getMBeanInfo(new ObjectName("tamis:type=RegionServer"))
+                                            .getAttributes()) {
       assertEquals("long", attribute.getType());
       attributes.add(attribute.getName());
     }
     Collections.sort(attributes);
-    assertEquals(Arrays.asList("Coordinators", "EntriesRead", "FeedBytes", "FeedEvents", "FilterBytes",
-        "FilterBytesMax", "FiltersMissing", "FiltersOfBits", "Polls", "Regions", "RegionsFailing", "RegionsIncomplete",
-        "RegionsWorkedOn", "RowsRead", "RowsReturned", "ScannedRegions", "SearchedRanges", "Searches",
-        "SearchesNotProved", "WritesNotAcknowledged", "WritesTurnedAway", "WritesWaited", "WritesWaiting"), attributes);
+    assertEquals(
+        Arrays.asList("Coordinators", "EntriesRead", "FeedBytes", "FeedEvents", "FilterBytes", "FilterBytesMax",
+            "FiltersMissing", "FiltersOfBits", "Polls", "Regions", "RegionsFailing", "RegionsIncomplete",
+            "RegionsWorkedOn", "RowsRead", "RowsReturned", "ScannedRegions", "SearchedRanges", "Searches",
+            "SearchesNotProved", "WritesNotAcknowledged", "WritesTurnedAway", "WritesWaited", "WritesWaiting"),
+        attributes);
   }
 
   private static List<String> methodsOf(Descriptors.ServiceDescriptor service) {
@@ -88,8 +91,8 @@ class FormatsTest {
       methods.add("tamis.pb.RegionServer." + name + payload);
     }
     assertEquals(methods, methodsOf(new Endpoint((method, request) -> request).getDescriptorForType()));
-    assertEquals(Collections.singletonList("tamis.pb.Installation.Describe" + payload),
-        methodsOf(Endpoint.INSTALLATION));
+    assertEquals(
+        Collections.singletonList("tamis.pb.Installation.Describe" + payload), methodsOf(Endpoint.INSTALLATION));
     assertEquals(1, Endpoint.BYTES.getNumber());
     assertEquals(Descriptors.FieldDescriptor.Type.BYTES, Endpoint.BYTES.getType());
   }
@@ -98,7 +101,8 @@ class FormatsTest {
       throws Exception {
     for (FileStatus file : files.listStatus(directory)) {
       String name = before + file.getPath().getName();
-      if (file.isDirectory()) addNames(files, file.getPath(), name + "/", names); else names.add(name);
+      if (file.isDirectory()) addNames(files, file.getPath(), name + "/", names);
+      else names.add(name);
     }
   }
 
@@ -118,6 +122,7 @@ class FormatsTest {
     addNames(files, root, "", names);
     names.removeIf(name -> name.endsWith(".crc"));
     assertEquals(new TreeSet<>(Arrays.asList(".tamis/data/default/t/.tamis-restored-00000000000000000017",
-        "data/default/t/.tamis-restored-00000000000001000017", "data/default/t/region/.tamis/opening")), names);
+                     "data/default/t/.tamis-restored-00000000000001000017", "data/default/t/region/.tamis/opening")),
+        names);
   }
 }

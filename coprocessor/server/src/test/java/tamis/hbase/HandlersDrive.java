@@ -108,9 +108,9 @@ public final class HandlersDrive {
     while (!stop) {
       try {
         long sent = System.nanoTime();
-        Cluster.PollReply reply = Cluster.PollReply.parseFrom(ServerCalls.callDirectly(connection, any.getServerName(),
-            any.getRegion().getRegionName(), "Poll", copy.request(TimeUnit.MILLISECONDS.toNanos(300)).toByteArray(),
-            POLL_PRIORITY));
+        Cluster.PollReply reply = Cluster.PollReply.parseFrom(
+            ServerCalls.callDirectly(connection, any.getServerName(), any.getRegion().getRegionName(), "Poll",
+                copy.request(TimeUnit.MILLISECONDS.toNanos(300)).toByteArray(), POLL_PRIORITY));
         copy.apply(reply, sent);
         TimeUnit.NANOSECONDS.sleep(reply.getNextPollNs());
       } catch (IOException e) {
@@ -179,8 +179,8 @@ public final class HandlersDrive {
     lookUpAll();
     Cluster.RegionCheck check = calls.check();
     if (check.getRows() != WRITERS * PUTS || check.getEntries() != WRITERS * PUTS || check.getProblemsCount() > 0
-        || check.getMissingEntries() + check.getForeignEntries() + check.getMissingInFilter()
-            + check.getIncomplete() > 0) {
+        || check.getMissingEntries() + check.getForeignEntries() + check.getMissingInFilter() + check.getIncomplete()
+            > 0) {
       System.out.println("the check is not clean: " + check);
       ++wrong;
     }
@@ -193,8 +193,8 @@ public final class HandlersDrive {
   private void makeTable() throws IOException {
     try (Admin admin = connection.getAdmin()) {
       tamis.pb.Table.Schema schema = RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build();
-      TableForTest.makeAnew(admin, TableForTest.indexed(TableForTest.plain(NAME), schema),
-          Bytes.toBytes("f"), Bytes.toBytes("k"), Bytes.toBytes("p"));
+      TableForTest.makeAnew(admin, TableForTest.indexed(TableForTest.plain(NAME), schema), Bytes.toBytes("f"),
+          Bytes.toBytes("k"), Bytes.toBytes("p"));
     }
   }
 
@@ -218,24 +218,32 @@ public final class HandlersDrive {
   /** Again where the server could not answer for all of the regions, as it may. */
   private Set<String> search(List<HRegionLocation> regions, byte[] value) throws Exception {
     byte[] low = encoded(value);
-    tamis.pb.Table.Predicate predicate = tamis.pb.Table.Predicate.newBuilder()
-        .setKind(tamis.pb.Table.Predicate.Kind.COMPARE).setOp(tamis.pb.Table.Predicate.Op.EQ).setColumn(1)
-        .addValues(tamis.pb.Table.Value.newBuilder().setText(ByteString.copyFrom(value))).build();
-    Cluster.SearchRequest.Builder request = Cluster.SearchRequest.newBuilder()
-        .setTableId(IndexedTable.tableId(NAME, 1)).setSchemaVersion(1).setTimeoutNs(TimeUnit.SECONDS.toNanos(10))
-        .addBranches(Cluster.Branch.newBuilder().setPredicate(predicate.toByteString())
-            .addStreams(Cluster.IndexStream.newBuilder().setIndexId(1).setEquality(true).addRanges(
-                Cluster.IndexRange.newBuilder().setLow(ByteString.copyFrom(low))
-                    .setHigh(ByteString.copyFrom(Key.prefixEnd(low))))));
+    tamis.pb.Table.Predicate predicate =
+        tamis.pb.Table.Predicate.newBuilder()
+            .setKind(tamis.pb.Table.Predicate.Kind.COMPARE)
+            .setOp(tamis.pb.Table.Predicate.Op.EQ)
+            .setColumn(1)
+            .addValues(tamis.pb.Table.Value.newBuilder().setText(ByteString.copyFrom(value)))
+            .build();
+    Cluster.SearchRequest.Builder request =
+        Cluster.SearchRequest.newBuilder()
+            .setTableId(IndexedTable.tableId(NAME, 1))
+            .setSchemaVersion(1)
+            .setTimeoutNs(TimeUnit.SECONDS.toNanos(10))
+            .addBranches(Cluster.Branch.newBuilder()
+                             .setPredicate(predicate.toByteString())
+                             .addStreams(Cluster.IndexStream.newBuilder().setIndexId(1).setEquality(true).addRanges(
+                                 Cluster.IndexRange.newBuilder()
+                                     .setLow(ByteString.copyFrom(low))
+                                     .setHigh(ByteString.copyFrom(Key.prefixEnd(low))))));
     for (HRegionLocation region : regions) {
-      request.addRanges(Cluster.SearchRange.newBuilder()
-          .setRegionId(IndexedRegion.idOf(region.getRegion().getEncodedName())));
+      request.addRanges(
+          Cluster.SearchRange.newBuilder().setRegionId(IndexedRegion.idOf(region.getRegion().getEncodedName())));
     }
     for (long deadline = System.nanoTime() + PATIENCE_NS;; Thread.sleep(20)) {
       ++searches;
-      Cluster.SearchReply reply = Cluster.SearchReply.parseFrom(ServerCalls.callDirectly(connection,
-          any.getServerName(),
-          any.getRegion().getRegionName(), "Search", request.build().toByteArray()));
+      Cluster.SearchReply reply = Cluster.SearchReply.parseFrom(ServerCalls.callDirectly(
+          connection, any.getServerName(), any.getRegion().getRegionName(), "Search", request.build().toByteArray()));
       Set<String> found = new TreeSet<>();
       String lacks = reply.getResultsCount() < regions.size() ? "not all regions were searched in time" : null;
       for (Cluster.RangeResult result : reply.getResultsList()) {
@@ -259,7 +267,7 @@ public final class HandlersDrive {
       port = admin.getClusterMetrics().getLiveServerMetrics().get(server).getInfoServerPort();
     }
     try (InputStream in = new URL("http://localhost:" + port + "/jmx?qry=tamis:*").openStream();
-        Scanner text = new Scanner(in, "UTF-8")) {
+         Scanner text = new Scanner(in, "UTF-8")) {
       return text.useDelimiter("\\A").next();
     }
   }

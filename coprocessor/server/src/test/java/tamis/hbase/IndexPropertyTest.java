@@ -124,9 +124,9 @@ class IndexPropertyTest {
     TestServer.start(new FeedOptions());
     Random random = new Random(seed);
     Table.Schema.Builder schema = RegionForTest.schema()
-        .addIndexes(RegionForTest.index(1, "by_a", true, 1))
-        .addIndexes(RegionForTest.index(2, "by_s", true, 4))
-        .addIndexes(RegionForTest.index(3, "by_n", true, 2));
+                                      .addIndexes(RegionForTest.index(1, "by_a", true, 1))
+                                      .addIndexes(RegionForTest.index(2, "by_s", true, 4))
+                                      .addIndexes(RegionForTest.index(3, "by_n", true, 2));
     if (mode.nulls) {
       schema.addIndexes(RegionForTest.index(4, "by_nb", false, 2, 3))
           .addIndexes(RegionForTest.index(5, "by_ba", false, 3, 1))
@@ -136,7 +136,7 @@ class IndexPropertyTest {
     List<String> history = new ArrayList<>();
     int over = 0;
     try (RegionForTest test =
-        new RegionForTest(RegionForTest.descriptor(schema.build(), versions), new byte[0], new byte[0])) {
+             new RegionForTest(RegionForTest.descriptor(schema.build(), versions), new byte[0], new byte[0])) {
       TestServer.open(test.indexed());
       for (int i = 0; i < OPERATIONS; ++i) {
         if (!mode.sameMillisecond || random.nextInt(3) == 0) clock.now += 1 + random.nextInt(3);
@@ -159,8 +159,10 @@ class IndexPropertyTest {
 
   private Mutation mutation(byte[] row, Random random, Mode mode) {
     int kind = random.nextInt(12);
-    Mutation mutation = kind < 6 ? put(row, random, mode) : kind < 10 ? delete(row, random, mode)
-        : kind < 11 ? increment(row, random) : append(row, random);
+    Mutation mutation = kind < 6 ? put(row, random, mode)
+        : kind < 10              ? delete(row, random, mode)
+        : kind < 11              ? increment(row, random)
+                                 : append(row, random);
     int durability = random.nextInt(8);
     if (durability == 0) mutation.setDurability(Durability.SKIP_WAL);
     if (durability == 1) mutation.setDurability(Durability.ASYNC_WAL);
@@ -173,8 +175,8 @@ class IndexPropertyTest {
     if (random.nextInt(2) == 0) put.addColumn(RegionForTest.F, Bytes.toBytes("a"), timestamp, value(random));
     if (random.nextInt(3) == 0) put.addColumn(RegionForTest.G, Bytes.toBytes("b"), timestamp, value(random));
     if (random.nextInt(3) == 0) {
-      put.addColumn(RegionForTest.F, Bytes.toBytes("n"), timestamp(random, mode),
-          Bytes.toBytes((long) random.nextInt(3)));
+      put.addColumn(
+          RegionForTest.F, Bytes.toBytes("n"), timestamp(random, mode), Bytes.toBytes((long) random.nextInt(3)));
     }
     if (random.nextInt(6) == 0) put.addColumn(RegionForTest.F, Bytes.toBytes("s"), timestamp, value(random));
     if (put.isEmpty()) put.addColumn(RegionForTest.F, Bytes.toBytes("other"), timestamp, value(random));
@@ -195,8 +197,8 @@ class IndexPropertyTest {
       case 3:
         return delete.addFamily(RegionForTest.F, timestamp);
       case 4:
-        return delete.addFamilyVersion(RegionForTest.F,
-            timestamp == HConstants.LATEST_TIMESTAMP ? clock.now - random.nextInt(3) : timestamp);
+        return delete.addFamilyVersion(
+            RegionForTest.F, timestamp == HConstants.LATEST_TIMESTAMP ? clock.now - random.nextInt(3) : timestamp);
       case 5:
         return delete.addColumn(RegionForTest.F, qualifier); // the newest version
       default:
@@ -215,8 +217,8 @@ class IndexPropertyTest {
   }
 
   private static String text(Mutation mutation) {
-    StringBuilder out = new StringBuilder(mutation.getClass().getSimpleName() + " "
-        + Bytes.toString(mutation.getRow()));
+    StringBuilder out =
+        new StringBuilder(mutation.getClass().getSimpleName() + " " + Bytes.toString(mutation.getRow()));
     for (List<Cell> cells : mutation.getFamilyCellMap().values()) {
       for (Cell cell : cells) out.append(' ').append(RegionForTest.text(cell));
     }
@@ -235,8 +237,9 @@ class IndexPropertyTest {
         return "flush";
       case 1:
         for (HStore store : test.region.getStores()) {
-          if (random.nextInt(2) == 0) test.region.flushcache(Arrays.asList(store.getColumnFamilyDescriptor().getName()),
-              false, org.apache.hadoop.hbase.regionserver.FlushLifeCycleTracker.DUMMY);
+          if (random.nextInt(2) == 0)
+            test.region.flushcache(Arrays.asList(store.getColumnFamilyDescriptor().getName()), false,
+                org.apache.hadoop.hbase.regionserver.FlushLifeCycleTracker.DUMMY);
         }
         return "flush of some families";
       case 2:
@@ -284,8 +287,8 @@ class IndexPropertyTest {
         List<Mutation> all = mutations(row, random, mode);
         return said("batch " + texts(all), () -> {
           for (OperationStatus status : test.region.batchMutate(all.toArray(new Mutation[0]))) {
-            assertEquals(HConstants.OperationStatusCode.SUCCESS, status.getOperationStatusCode(),
-                status.getExceptionMsg());
+            assertEquals(
+                HConstants.OperationStatusCode.SUCCESS, status.getOperationStatusCode(), status.getExceptionMsg());
           }
         });
       }

@@ -33,8 +33,10 @@ class IndexSplitPolicyTest {
   /** Small blocks: a file has a middle. */
   private static TableDescriptor descriptor() throws Exception {
     TableDescriptor made = RegionForTest.descriptor(RegionForTest.schema()
-        .addIndexes(RegionForTest.index(1, "by_a", true, 1)).addIndexes(RegionForTest.index(2, "by_s", true,
-            4)).build(), 1);
+                                                        .addIndexes(RegionForTest.index(1, "by_a", true, 1))
+                                                        .addIndexes(RegionForTest.index(2, "by_s", true, 4))
+                                                        .build(),
+        1);
     TableDescriptorBuilder descriptor =
         TableDescriptorBuilder.newBuilder(made).setRegionSplitPolicyClassName(IndexSplitPolicy.class.getName());
     for (ColumnFamilyDescriptor family : made.getColumnFamilies()) {
@@ -49,8 +51,9 @@ class IndexSplitPolicyTest {
     List<Mutation> puts = new ArrayList<>();
     for (int i = 0; i < 300; ++i) {
       byte[] value = Bytes.toBytes(String.format("%06d", random.nextInt(1_000_000)));
-      puts.add(new Put(Bytes.toBytes(String.format("row%04d", i))).addColumn(RegionForTest.F, Bytes.toBytes("a"), value)
-          .addColumn(RegionForTest.F, Bytes.toBytes("s"), value));
+      puts.add(new Put(Bytes.toBytes(String.format("row%04d", i)))
+                   .addColumn(RegionForTest.F, Bytes.toBytes("a"), value)
+                   .addColumn(RegionForTest.F, Bytes.toBytes("s"), value));
     }
     test.region.batchMutate(puts.toArray(new Mutation[0]));
     test.region.flush(true);

@@ -92,7 +92,6 @@ class InterleavingTest {
   private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
   private static final byte[] A = Bytes.toBytes("a");
 
-
   @AfterEach
   void reset() {
     Fault.only();
@@ -100,9 +99,11 @@ class InterleavingTest {
   }
 
   private static TableDescriptor descriptor() throws IOException {
-    return TableDescriptorBuilder.newBuilder(RegionForTest.descriptor(
-        RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1))
-        .setRegionSplitPolicyClassName(IndexSplitPolicy.class.getName()).build();
+    return TableDescriptorBuilder
+        .newBuilder(RegionForTest.descriptor(
+            RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1))
+        .setRegionSplitPolicyClassName(IndexSplitPolicy.class.getName())
+        .build();
   }
 
   private static RegionForTest open(TableDescriptor descriptor) throws IOException {
@@ -158,9 +159,9 @@ class InterleavingTest {
       BatchContext.next().writer = BatchContext.Writer.INDEX;
       try {
         IndexedRegion region = test.indexed();
-        test.region.delete(new org.apache.hadoop.hbase.client.Delete(
-            region.keys.entry(1, encoded("v"), Bytes.toBytes("early"))).addColumns(IndexedTable.FAMILY,
-                IndexedTable.QUALIFIER));
+        test.region.delete(
+            new org.apache.hadoop.hbase.client.Delete(region.keys.entry(1, encoded("v"), Bytes.toBytes("early")))
+                .addColumns(IndexedTable.FAMILY, IndexedTable.QUALIFIER));
       } finally {
         BatchContext.next().writer = BatchContext.Writer.CLIENT;
       }
@@ -176,8 +177,8 @@ class InterleavingTest {
     Object environment = Proxy.newProxyInstance(InterleavingTest.class.getClassLoader(),
         new Class<?>[] {MasterCoprocessorEnvironment.class}, (proxy, method, with) -> test.conf);
     return (ObserverContext<MasterCoprocessorEnvironment>) Proxy.newProxyInstance(
-        InterleavingTest.class.getClassLoader(),
-        new Class<?>[] {ObserverContext.class}, (proxy, method, with) -> environment);
+        InterleavingTest.class.getClassLoader(), new Class<?>[] {ObserverContext.class},
+        (proxy, method, with) -> environment);
   }
 
   @Test
@@ -185,7 +186,8 @@ class InterleavingTest {
     SnapshotDescription snapshot = new SnapshotDescription("s", TableName.valueOf("t"));
     TableDescriptor table = descriptor();
     Act[] restorings = {
-        test -> new SchemaGuard().preRestoreSnapshot(master(test), snapshot, table),
+        test
+        -> new SchemaGuard().preRestoreSnapshot(master(test), snapshot, table),
         // It was dropped, and has its name again.
         test -> new SchemaGuard().preCloneSnapshot(master(test), snapshot, table),
     };
@@ -214,14 +216,19 @@ class InterleavingTest {
   // ---- A table is restored, and its schema changed once more
 
   private static TableDescriptor withIndex(long version, String name, int column) throws IOException {
-    return TableDescriptorBuilder.newBuilder(RegionForTest.descriptor(RegionForTest.schema().setVersion(version)
-        .addIndexes(RegionForTest.index(1, "by_a", true, 1)).addIndexes(RegionForTest.index(2, name, true,
-            column)).build(), 1))
-        .setRegionSplitPolicyClassName(IndexSplitPolicy.class.getName()).build();
+    return TableDescriptorBuilder
+        .newBuilder(RegionForTest.descriptor(RegionForTest.schema()
+                                                 .setVersion(version)
+                                                 .addIndexes(RegionForTest.index(1, "by_a", true, 1))
+                                                 .addIndexes(RegionForTest.index(2, name, true, column))
+                                                 .build(),
+            1))
+        .setRegionSplitPolicyClassName(IndexSplitPolicy.class.getName())
+        .build();
   }
 
-  private static TableDescriptor change(RegionForTest test, TableDescriptor from,
-      TableDescriptor to) throws IOException {
+  private static TableDescriptor change(RegionForTest test, TableDescriptor from, TableDescriptor to)
+      throws IOException {
     TableDescriptor changed = new SchemaGuard().preModifyTable(master(test), from.getTableName(), from, to);
     new SchemaGuard().preModifyTableAction(master(test), from.getTableName(), from, changed);
     return changed;
@@ -233,8 +240,8 @@ class InterleavingTest {
       FilterFeed feed = new FilterFeed("s", 7, new FeedOptions(), System::nanoTime, (column, bytes) -> null);
       TableDescriptor before = change(test, descriptor(), withIndex(2, "by_s", 4));
       feed.tellTable(1, IndexedTable.of(before).schema.version);
-      new SchemaGuard().preRestoreSnapshot(master(test), new SnapshotDescription("s", before.getTableName()),
-          descriptor());
+      new SchemaGuard().preRestoreSnapshot(
+          master(test), new SnapshotDescription("s", before.getTableName()), descriptor());
       feed.tellTable(1, IndexedTable.of(descriptor()).schema.version);
       long told = feed.last();
       TableDescriptor behind = change(test, descriptor(), withIndex(2, "by_n", 2));
@@ -274,9 +281,12 @@ class InterleavingTest {
   // ---- An index is created: regions open with it one after the other
 
   private static TableDescriptor descriptorOfTwoIndexes() throws IOException {
-    return RegionForTest.descriptor(RegionForTest.schema().setVersion(2)
-        .addIndexes(RegionForTest.index(1, "by_a", true, 1)).addIndexes(RegionForTest.index(2, "by_s", true,
-            4)).build(), 1);
+    return RegionForTest.descriptor(RegionForTest.schema()
+                                        .setVersion(2)
+                                        .addIndexes(RegionForTest.index(1, "by_a", true, 1))
+                                        .addIndexes(RegionForTest.index(2, "by_s", true, 4))
+                                        .build(),
+        1);
   }
 
   private static Put putBoth(String row) {
@@ -356,9 +366,14 @@ class InterleavingTest {
     try (RegionForTest test = open(descriptor())) {
       test.region.put(put("r", "before"));
       IndexedRegion region = test.indexed();
-      Cluster.RegionMutateResult result = Mutator.mutate(region, Cluster.RegionMutations.newBuilder()
-          .setRegionId(region.id).addMutations(Cluster.Mutation.newBuilder()
-              .setKind(Cluster.Mutation.Kind.INSERT_IF_ABSENT).setKey(ByteString.copyFromUtf8("r"))).build(), 1);
+      Cluster.RegionMutateResult result = Mutator.mutate(region,
+          Cluster.RegionMutations.newBuilder()
+              .setRegionId(region.id)
+              .addMutations(Cluster.Mutation.newBuilder()
+                                .setKind(Cluster.Mutation.Kind.INSERT_IF_ABSENT)
+                                .setKey(ByteString.copyFromUtf8("r")))
+              .build(),
+          1);
       return result.getResults(0).getCode() == Cluster.Error.Code.OK;
     }
   }
@@ -385,15 +400,19 @@ class InterleavingTest {
       for (int i = 0; i < batch.size(); ++i) {
         List<Cell> cells = batch.getOperation(i).getFamilyCellMap().get(RegionForTest.F);
         if (cells == null) continue;
-        cells.replaceAll(cell -> new KeyValue(CellUtil.cloneRow(cell), RegionForTest.F, CellUtil.cloneQualifier(cell),
-            cell.getTimestamp(), Bytes.toBytes("changed")));
+        cells.replaceAll(cell
+            -> new KeyValue(CellUtil.cloneRow(cell), RegionForTest.F, CellUtil.cloneQualifier(cell),
+                cell.getTimestamp(), Bytes.toBytes("changed")));
       }
     }
   }
 
   private static long missedBesideAChanger(int priority) throws Exception {
-    TableDescriptor descriptor = TableDescriptorBuilder.newBuilder(descriptor()).setCoprocessor(
-        CoprocessorDescriptorBuilder.newBuilder(Changer.class.getName()).setPriority(priority).build()).build();
+    TableDescriptor descriptor =
+        TableDescriptorBuilder.newBuilder(descriptor())
+            .setCoprocessor(
+                CoprocessorDescriptorBuilder.newBuilder(Changer.class.getName()).setPriority(priority).build())
+            .build();
     SchemaGuard.check(descriptor); // as the master does
     try (RegionForTest test = open(descriptor)) {
       test.region.put(put("r", "v"));
@@ -464,16 +483,22 @@ class InterleavingTest {
 
   /** A client's call: one that is not late, and equal to itself alone. */
   private static RpcCall call() {
-    return (RpcCall) Proxy.newProxyInstance(RpcCall.class.getClassLoader(), new Class<?>[] {RpcCall.class},
-        (self, method, arguments) -> {
+    return (RpcCall) Proxy.newProxyInstance(
+        RpcCall.class.getClassLoader(), new Class<?>[] {RpcCall.class}, (self, method, arguments) -> {
           switch (method.getName()) {
-            case "getDeadline": return Long.MAX_VALUE;
-            case "disconnectSince": return -1L;
-            case "hashCode": return System.identityHashCode(self);
-            case "equals": return self == arguments[0];
-            default: return method.getReturnType() == int.class ? (Object) 0
-                : method.getReturnType() == long.class ? (Object) 0L
-                : method.getReturnType() == Optional.class ? Optional.empty() : null;
+            case "getDeadline":
+              return Long.MAX_VALUE;
+            case "disconnectSince":
+              return -1L;
+            case "hashCode":
+              return System.identityHashCode(self);
+            case "equals":
+              return self == arguments[0];
+            default:
+              return method.getReturnType() == int.class     ? (Object) 0
+                  : method.getReturnType() == long.class     ? (Object) 0L
+                  : method.getReturnType() == Optional.class ? Optional.empty()
+                                                             : null;
           }
         });
   }
@@ -579,8 +604,12 @@ class InterleavingTest {
   }
 
   private static Cluster.PollReply poll(FilterFeed feed, long[] now, long applied) throws InterruptedException {
-    return feed.poll(Cluster.PollRequest.newBuilder().setCoordinator(1).setStartCode(applied == 0 ? 0 : 7)
-        .setApplied(applied).build(), () -> applied == 0 ? now[0] - 1 : now[0] + 10 * SECOND);
+    return feed.poll(Cluster.PollRequest.newBuilder()
+                         .setCoordinator(1)
+                         .setStartCode(applied == 0 ? 0 : 7)
+                         .setApplied(applied)
+                         .build(),
+        () -> applied == 0 ? now[0] - 1 : now[0] + 10 * SECOND);
   }
 
   @Test
@@ -594,10 +623,12 @@ class InterleavingTest {
 
   private static Path file(RegionForTest test, String... rows) throws IOException {
     FileSystem files = test.region.getRegionFileSystem().getFileSystem();
-    Path path = new Path(new Path(test.region.getRegionFileSystem().getTableDir(), "load-" + System.nanoTime()),
-        "f/file");
-    try (HFile.Writer writer = HFile.getWriterFactory(test.conf, new CacheConfig(test.conf)).withPath(files, path)
-        .withFileContext(new HFileContextBuilder().build()).create()) {
+    Path path =
+        new Path(new Path(test.region.getRegionFileSystem().getTableDir(), "load-" + System.nanoTime()), "f/file");
+    try (HFile.Writer writer = HFile.getWriterFactory(test.conf, new CacheConfig(test.conf))
+                                   .withPath(files, path)
+                                   .withFileContext(new HFileContextBuilder().build())
+                                   .create()) {
       for (String row : rows) {
         writer.append(new KeyValue(Bytes.toBytes(row), RegionForTest.F, A, 1000, Bytes.toBytes("loaded")));
       }
@@ -637,8 +668,8 @@ class InterleavingTest {
       boolean[] stop = new boolean[1];
       Thread poller = new Thread(() -> {
         try {
-          while (!stop[0]) copy.apply(feed.poll(copy.request(SECOND / 50), () -> System.nanoTime() + 100 * SECOND),
-              System.nanoTime());
+          while (!stop[0])
+            copy.apply(feed.poll(copy.request(SECOND / 50), () -> System.nanoTime() + 100 * SECOND), System.nanoTime());
         } catch (InterruptedException e) {
           Thread.currentThread().interrupt();
         }
@@ -672,8 +703,9 @@ class InterleavingTest {
   private static long[] waitedForBesideADrop() throws Exception {
     long[] now = {1000 * SECOND};
     FilterFeed feed = new FilterFeed("s", 7, new FeedOptions(), () -> now[0], (column, bytes) -> null);
-    Schema.Index index = Schema.parse(RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build()
-        .toByteArray()).index(1);
+    Schema.Index index =
+        Schema.parse(RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build().toByteArray())
+            .index(1);
     IndexFilter filter = new IndexFilter(feed, index, 1, 1);
     filter.beginGeneration(() -> true, FilterRoom.ENDLESS);
     filter.publish();
@@ -736,8 +768,9 @@ class InterleavingTest {
 
   @Test
   void noFileIsLoadedBehindADeadOwner() throws Exception {
-    Act load = test -> test.region.getCoprocessorHost().preBulkLoadHFile(
-        Collections.singletonList(new Pair<>(RegionForTest.F, "/somewhere")));
+    Act load = test
+        -> test.region.getCoprocessorHost().preBulkLoadHFile(
+            Collections.singletonList(new Pair<>(RegionForTest.F, "/somewhere")));
     assertFalse(comesBeforeItsTime(load));
     Fault.only(Fault.LOAD_WITHOUT_OPENING_WAIT);
     assertTrue(comesBeforeItsTime(load));
@@ -749,9 +782,12 @@ class InterleavingTest {
     byte[] row = Bytes.toBytes("r");
     byte[] s = Bytes.toBytes("s"); // in no index
     Act[] writes = {
-        test -> test.region.put(new Put(row).addColumn(RegionForTest.F, s, s)),
-        test -> test.region.put(new Put(row).addColumn(RegionForTest.G, Bytes.toBytes("unmapped"), s)),
-        test -> test.region.mutateRow(RowMutations.of(Arrays.asList(
+        test
+        -> test.region.put(new Put(row).addColumn(RegionForTest.F, s, s)),
+        test
+        -> test.region.put(new Put(row).addColumn(RegionForTest.G, Bytes.toBytes("unmapped"), s)),
+        test
+        -> test.region.mutateRow(RowMutations.of(Arrays.asList(
             new Put(row).addColumn(RegionForTest.F, s, s), new Put(row).addColumn(RegionForTest.G, s, s)))),
     };
     for (Act write : writes) assertFalse(comesBeforeItsTime(write));
@@ -825,8 +861,10 @@ class InterleavingTest {
   @Test
   void filesAreNotLoadedIntoTheIndexFamily() throws Exception {
     try (RegionForTest test = open(descriptor())) {
-      assertThrows(DoNotRetryIOException.class, () -> test.region.getCoprocessorHost().preBulkLoadHFile(
-          Collections.singletonList(new Pair<>(IndexedTable.FAMILY, "/nowhere"))));
+      assertThrows(DoNotRetryIOException.class,
+          ()
+              -> test.region.getCoprocessorHost().preBulkLoadHFile(
+                  Collections.singletonList(new Pair<>(IndexedTable.FAMILY, "/nowhere"))));
     }
   }
 }

@@ -121,8 +121,8 @@ class LinkageTest {
     String files = "org.apache.hadoop.hbase.regionserver.HRegionFileSystem";
     String before = "(Lorg/apache/hadoop/fs/FileSystem;Lorg/apache/hadoop/fs/Path;)"
         + "Lorg/apache/hadoop/hbase/client/RegionInfo;";
-    assertMissing(files + ".loadRegionInfoFileContent", new OtherHBase(files, before,
-        before.replace("/Path;", "/Math;")));
+    assertMissing(
+        files + ".loadRegionInfoFileContent", new OtherHBase(files, before, before.replace("/Path;", "/Math;")));
   }
 
   @Test
@@ -144,7 +144,7 @@ class LinkageTest {
     java.lang.reflect.Method method = Class.forName("tamis.hbase.Linkage", true, other).getDeclaredMethod("refusal");
     method.setAccessible(true);
     String why = (String) method.invoke(null);
-    assertTrue(why.contains(org.apache.hadoop.hbase.util.VersionInfo.getVersion()) && why.contains("getOpenSeqNum"),
-        why);
+    assertTrue(
+        why.contains(org.apache.hadoop.hbase.util.VersionInfo.getVersion()) && why.contains("getOpenSeqNum"), why);
   }
 }

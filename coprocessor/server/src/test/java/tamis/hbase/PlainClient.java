@@ -85,8 +85,11 @@ public final class PlainClient {
     StringBuilder answer = new StringBuilder("cells");
     Result row = read.get(new Get(key));
     for (Cell cell : row.isEmpty() ? new Cell[0] : row.rawCells()) {
-      answer.append(' ').append(Bytes.toString(CellUtil.cloneFamily(cell))).append(':')
-          .append(Bytes.toString(CellUtil.cloneQualifier(cell))).append('=')
+      answer.append(' ')
+          .append(Bytes.toString(CellUtil.cloneFamily(cell)))
+          .append(':')
+          .append(Bytes.toString(CellUtil.cloneQualifier(cell)))
+          .append('=')
           .append(Bytes.toHex(CellUtil.cloneValue(cell)));
     }
     return answer.toString();
@@ -127,8 +130,8 @@ public final class PlainClient {
   public static void main(String[] args) throws IOException {
     TableName name = TableName.valueOf(args[0]);
     try (Connection once = ConnectionFactory.createConnection(withoutRetries());
-        Connection again = ConnectionFactory.createConnection(configuration());
-        Table written = once.getTable(name); Table read = again.getTable(name)) {
+         Connection again = ConnectionFactory.createConnection(configuration()); Table written = once.getTable(name);
+         Table read = again.getTable(name)) {
       PlainClient client = new PlainClient(written, read);
       say("ready");
       BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));

@@ -50,7 +50,9 @@ public final class PutBenchmark {
 
   /** The kind of a client's writes, and of their values. */
   private enum Kind {
-    KNOWN("put of a value that is there"), NEW("put of a new value"), BATCH("batch of 100, rows that are there"),
+    KNOWN("put of a value that is there"),
+    NEW("put of a new value"),
+    BATCH("batch of 100, rows that are there"),
     FRESH("batch of 100, new rows");
 
     final String text;
@@ -90,8 +92,8 @@ public final class PutBenchmark {
       tamis.pb.Table.Schema.Builder schema = RegionForTest.schema();
       int[] columns = {1, 4, 3};
       for (int i = 0; i < indexes; ++i) {
-        schema.addIndexes(RegionForTest.index(i + 1, "by_" + i, true,
-            columns[i]).toBuilder().setExpectedValues(10_000));
+        schema.addIndexes(
+            RegionForTest.index(i + 1, "by_" + i, true, columns[i]).toBuilder().setExpectedValues(10_000));
       }
       table = TableForTest.indexed(plain, schema.build());
     }
@@ -109,9 +111,10 @@ public final class PutBenchmark {
   }
 
   private Put put(byte[] row, Random random, boolean fresh) {
-    return new Put(row).addColumn(RegionForTest.F, A, fresh ? Bytes.toBytes("n" + newValue.incrementAndGet())
-        : known(random))
-        .addColumn(RegionForTest.F, S, known(random)).addColumn(RegionForTest.G, B, known(random));
+    return new Put(row)
+        .addColumn(RegionForTest.F, A, fresh ? Bytes.toBytes("n" + newValue.incrementAndGet()) : known(random))
+        .addColumn(RegionForTest.F, S, known(random))
+        .addColumn(RegionForTest.G, B, known(random));
   }
 
   private void fill(int indexes) throws IOException {
@@ -193,9 +196,8 @@ public final class PutBenchmark {
       }
     }
     System.out.println(String.format("| %s, %d threads | %.2f ms, %.0f rows/s | %.2f x, %.2f x | %.2f x, %.2f x |",
-        kind.text,
-        threads, median(latency.get(0)), median(throughput.get(0)), median(latency.get(1)), median(throughput.get(1)),
-        median(latency.get(2)), median(throughput.get(2))));
+        kind.text, threads, median(latency.get(0)), median(throughput.get(0)), median(latency.get(1)),
+        median(throughput.get(1)), median(latency.get(2)), median(throughput.get(2))));
   }
 
   private void poll(ServerCalls calls) {
@@ -205,8 +207,8 @@ public final class PutBenchmark {
       while (!stop) {
         long sent = System.nanoTime();
         try {
-          copy.apply(Cluster.PollReply.parseFrom(calls.call(row, "Poll", copy.request(200_000_000).toByteArray())),
-              sent);
+          copy.apply(
+              Cluster.PollReply.parseFrom(calls.call(row, "Poll", copy.request(200_000_000).toByteArray())), sent);
         } catch (IOException e) {
           Thread.sleep(50);
         }

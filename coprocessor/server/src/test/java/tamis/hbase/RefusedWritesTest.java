@@ -56,8 +56,9 @@ class RefusedWritesTest {
 
   @BeforeEach
   void openRegion() throws Exception {
-    test = new RegionForTest(RegionForTest.descriptor(RegionForTest.schema()
-        .addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1), new byte[0], new byte[0]);
+    test = new RegionForTest(
+        RegionForTest.descriptor(RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1),
+        new byte[0], new byte[0]);
     test.region.put(new Put(ROW).addColumn(RegionForTest.F, A, Bytes.toBytes("before")));
   }
 
@@ -94,8 +95,7 @@ class RefusedWritesTest {
     refused(why, t -> t.region.delete(labelled(new Delete(ROW).addColumns(RegionForTest.F, A))));
     refused(why, t -> t.region.increment(labelled(new Increment(ROW).addColumn(RegionForTest.F, N, 1))));
     refused(why, t -> t.region.append(labelled(new Append(ROW).addColumn(RegionForTest.F, A, A))));
-    refused(why, t -> t.region.batchMutate(new Mutation[] {
-        labelled(new Put(ROW).addColumn(RegionForTest.F, A, A))}));
+    refused(why, t -> t.region.batchMutate(new Mutation[] {labelled(new Put(ROW).addColumn(RegionForTest.F, A, A))}));
   }
 
   @Test
@@ -112,10 +112,14 @@ class RefusedWritesTest {
     TableDescriptor good = test.region.getTableDescriptor();
     test.reopen(TableDescriptorBuilder.newBuilder(good).setValue(IndexedTable.SCHEMA, new byte[] {1, 2, 3}).build());
     Write[] writes = {
-        t -> t.region.put(new Put(ROW).addColumn(RegionForTest.F, A, A)),
-        t -> t.region.delete(new Delete(ROW)),
-        t -> t.region.increment(new Increment(ROW).addColumn(RegionForTest.F, N, 1)),
-        t -> t.region.getCoprocessorHost().preBulkLoadHFile(
+        t
+        -> t.region.put(new Put(ROW).addColumn(RegionForTest.F, A, A)),
+        t
+        -> t.region.delete(new Delete(ROW)),
+        t
+        -> t.region.increment(new Increment(ROW).addColumn(RegionForTest.F, N, 1)),
+        t
+        -> t.region.getCoprocessorHost().preBulkLoadHFile(
             Collections.singletonList(new Pair<>(RegionForTest.F, "/somewhere"))),
     };
     for (Write write : writes) {
@@ -132,13 +136,19 @@ class RefusedWritesTest {
     Fault.only(Fault.HBASE_LACKS_A_METHOD);
     test.reopen();
     Write[] writes = {
-        t -> t.region.put(new Put(ROW).addColumn(RegionForTest.F, A, A)),
-        t -> t.region.delete(new Delete(ROW)),
-        t -> t.region.increment(new Increment(ROW).addColumn(RegionForTest.F, N, 1)),
-        t -> t.region.append(new Append(ROW).addColumn(RegionForTest.F, A, A)),
-        t -> t.region.getCoprocessorHost().preBulkLoadHFile(
+        t
+        -> t.region.put(new Put(ROW).addColumn(RegionForTest.F, A, A)),
+        t
+        -> t.region.delete(new Delete(ROW)),
+        t
+        -> t.region.increment(new Increment(ROW).addColumn(RegionForTest.F, N, 1)),
+        t
+        -> t.region.append(new Append(ROW).addColumn(RegionForTest.F, A, A)),
+        t
+        -> t.region.getCoprocessorHost().preBulkLoadHFile(
             Collections.singletonList(new Pair<>(RegionForTest.F, "/somewhere"))),
-        t -> t.region.processRowsWithLocks(new RowPut(RegionForTest.F, A)),
+        t
+        -> t.region.processRowsWithLocks(new RowPut(RegionForTest.F, A)),
         t -> SchemaGuard.check(t.region.getTableDescriptor()),
     };
     for (Write write : writes) {
@@ -231,11 +241,12 @@ class RefusedWritesTest {
   @Test
   void aRowProcessorMayWriteWhatTheTableDoesNotHave() throws Exception {
     test.close();
-    TableDescriptor descriptor = RegionForTest.descriptor(RegionForTest.schema()
-        .addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1);
+    TableDescriptor descriptor =
+        RegionForTest.descriptor(RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1);
     byte[] other = Bytes.toBytes("other");
-    test = new RegionForTest(TableDescriptorBuilder.newBuilder(descriptor)
-        .setColumnFamily(ColumnFamilyDescriptorBuilder.of(other)).build(), new byte[0], new byte[0]);
+    test = new RegionForTest(
+        TableDescriptorBuilder.newBuilder(descriptor).setColumnFamily(ColumnFamilyDescriptorBuilder.of(other)).build(),
+        new byte[0], new byte[0]);
     test.region.processRowsWithLocks(new RowPut(other, A));
     assertArrayEquals(Bytes.toBytes("processed"), test.region.get(new Get(ROW)).getValue(other, A));
   }

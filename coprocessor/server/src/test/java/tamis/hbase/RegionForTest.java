@@ -64,7 +64,7 @@ public final class RegionForTest implements AutoCloseable {
     // In memory where there is such a place: a log that is synced for each write waits for the disk of the machine.
     java.nio.file.Path memory = java.nio.file.Paths.get("/dev/shm");
     directory = Files.isWritable(memory) ? Files.createTempDirectory(memory, "tamis-region")
-        : Files.createTempDirectory("tamis-region");
+                                         : Files.createTempDirectory("tamis-region");
     conf = HBaseConfiguration.create();
     root = new Path("file://" + directory);
     conf.set("hbase.rootdir", root.toString());
@@ -73,8 +73,8 @@ public final class RegionForTest implements AutoCloseable {
     conf.set("hbase.wal.provider", "filesystem");
     conf.setInt("hbase.hstore.compaction.min", 2);
     info = RegionInfoBuilder.newBuilder(descriptor.getTableName()).setStartKey(start).setEndKey(end).build();
-    FileSystem.get(root.toUri(), conf).mkdirs(
-        new Path(CommonFSUtils.getTableDir(root, descriptor.getTableName()), info.getEncodedName()));
+    FileSystem.get(root.toUri(), conf)
+        .mkdirs(new Path(CommonFSUtils.getTableDir(root, descriptor.getTableName()), info.getEncodedName()));
     open();
   }
 
@@ -122,8 +122,8 @@ public final class RegionForTest implements AutoCloseable {
     Path logs = new Path(root, "WALs");
     FileSystem files = FileSystem.get(root.toUri(), conf);
     for (org.apache.hadoop.fs.FileStatus server : files.listStatus(logs)) {
-      org.apache.hadoop.hbase.wal.WALSplitter.split(root, server.getPath(), new Path(root, "oldWALs"), files, conf,
-          wals);
+      org.apache.hadoop.hbase.wal.WALSplitter.split(
+          root, server.getPath(), new Path(root, "oldWALs"), files, conf, wals);
     }
     open();
   }
@@ -165,8 +165,7 @@ public final class RegionForTest implements AutoCloseable {
   static String text(Cell cell) {
     String time = cell.getTimestamp() > 2_000_000_000_000L ? "MAX" : "" + cell.getTimestamp() % 1_000_000;
     return (cell.getType() == Cell.Type.Put ? "" : cell.getType() + " ") + Bytes.toString(CellUtil.cloneFamily(cell))
-        + ":"
-        + Bytes.toStringBinary(CellUtil.cloneQualifier(cell)) + "@" + time + "#" + cell.getSequenceId() + "="
+        + ":" + Bytes.toStringBinary(CellUtil.cloneQualifier(cell)) + "@" + time + "#" + cell.getSequenceId() + "="
         + Bytes.toStringBinary(CellUtil.cloneValue(cell));
   }
 
@@ -189,32 +188,51 @@ public final class RegionForTest implements AutoCloseable {
   }
 
   static Table.Column column(int id, String name, Type type, byte[] family, CellEncoding encoding) {
-    return Table.Column.newBuilder().setId(id).setName(name).setType(Table.ColumnType.forNumber(type.number))
-        .setFamily(ByteString.copyFrom(family)).setQualifier(ByteString.copyFromUtf8(name))
-        .setEncodingValue(encoding.ordinal()).build();
+    return Table.Column.newBuilder()
+        .setId(id)
+        .setName(name)
+        .setType(Table.ColumnType.forNumber(type.number))
+        .setFamily(ByteString.copyFrom(family))
+        .setQualifier(ByteString.copyFromUtf8(name))
+        .setEncodingValue(encoding.ordinal())
+        .build();
   }
 
   public static Table.Index index(int id, String name, boolean skipsNull, Integer... columns) {
-    return Table.Index.newBuilder().setId(id).setName(name).addAllColumns(java.util.Arrays.asList(columns))
-        .setFpr(0.001).setExpectedValues(1000).setSeed(id).setNullsValue(skipsNull ? 1 : 0).build();
+    return Table.Index.newBuilder()
+        .setId(id)
+        .setName(name)
+        .addAllColumns(java.util.Arrays.asList(columns))
+        .setFpr(0.001)
+        .setExpectedValues(1000)
+        .setSeed(id)
+        .setNullsValue(skipsNull ? 1 : 0)
+        .build();
   }
 
   /** Key `k` of all bytes; a, s in f, n in f, b in g. */
   public static Table.Schema.Builder schema() {
-    return Table.Schema.newBuilder().setId(1).setName("t").setVersion(1).setCells(true).setNextColumnId(6)
+    return Table.Schema.newBuilder()
+        .setId(1)
+        .setName("t")
+        .setVersion(1)
+        .setCells(true)
+        .setNextColumnId(6)
         .setNextIndexId(10)
         .addColumns(Table.Column.newBuilder().setId(1).setName("k").setType(Table.ColumnType.BYTES).setNotNull(true))
         .addColumns(column(2, "a", Type.TEXT, F, CellEncoding.UTF8))
         .addColumns(column(3, "n", Type.INT64, F, CellEncoding.LONG))
         .addColumns(column(4, "b", Type.TEXT, G, CellEncoding.UTF8))
         .addColumns(column(5, "s", Type.TEXT, F, CellEncoding.UTF8))
-        .addKey(0).addKeyParts(Table.KeyPart.newBuilder().setForm(Table.KeyPart.Form.REST)
-            .setEncoding(Table.Column.Encoding.RAW));
+        .addKey(0)
+        .addKeyParts(
+            Table.KeyPart.newBuilder().setForm(Table.KeyPart.Form.REST).setEncoding(Table.Column.Encoding.RAW));
   }
 
   public static CoprocessorDescriptor observerDescriptor() {
     return CoprocessorDescriptorBuilder.newBuilder(IndexObserver.class.getName())
-        .setPriority(Coprocessor.PRIORITY_LOWEST).build();
+        .setPriority(Coprocessor.PRIORITY_LOWEST)
+        .build();
   }
 
   public static TableDescriptor descriptor(Table.Schema schema, int versions) throws IOException {
@@ -222,7 +240,11 @@ public final class RegionForTest implements AutoCloseable {
         .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(F).setMaxVersions(versions).build())
         .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(G).setMaxVersions(1).build())
         .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(IndexedTable.FAMILY)
-            .setMaxVersions(Integer.MAX_VALUE).setNewVersionBehavior(true).build())
-        .setValue(IndexedTable.SCHEMA, schema.toByteArray()).setCoprocessor(observerDescriptor()).build();
+                             .setMaxVersions(Integer.MAX_VALUE)
+                             .setNewVersionBehavior(true)
+                             .build())
+        .setValue(IndexedTable.SCHEMA, schema.toByteArray())
+        .setCoprocessor(observerDescriptor())
+        .build();
   }
 }

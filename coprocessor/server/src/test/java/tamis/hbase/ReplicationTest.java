@@ -78,8 +78,11 @@ class ReplicationTest {
   }
 
   private static TableDescriptor target() throws IOException {
-    return RegionForTest.descriptor(RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1))
-        .addIndexes(RegionForTest.index(2, "by_na", false, 2, 1)).build(), 1);
+    return RegionForTest.descriptor(RegionForTest.schema()
+                                        .addIndexes(RegionForTest.index(1, "by_a", true, 1))
+                                        .addIndexes(RegionForTest.index(2, "by_na", false, 2, 1))
+                                        .build(),
+        1);
   }
 
   /** Its rows are shipped. */
@@ -88,7 +91,8 @@ class ReplicationTest {
     TableDescriptorBuilder source = TableDescriptorBuilder.newBuilder(target).setCoprocessor(Source.class.getName());
     for (byte[] family : new byte[][] {RegionForTest.F, RegionForTest.G}) {
       source.modifyColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(target.getColumnFamily(family))
-          .setScope(HConstants.REPLICATION_SCOPE_GLOBAL).build());
+                                    .setScope(HConstants.REPLICATION_SCOPE_GLOBAL)
+                                    .build());
     }
     return source.build();
   }
@@ -110,8 +114,8 @@ class ReplicationTest {
         source.region.increment(new Increment(row).addColumn(RegionForTest.F, N, 1));
         break;
       default:
-        source.region.put(new Put(row).addColumn(RegionForTest.F, A, value)
-            .addColumn(RegionForTest.G, Bytes.toBytes("b"), value));
+        source.region.put(
+            new Put(row).addColumn(RegionForTest.F, A, value).addColumn(RegionForTest.G, Bytes.toBytes("b"), value));
     }
   }
 
@@ -126,7 +130,8 @@ class ReplicationTest {
         if (!same) mutations.add(CellUtil.isDelete(cell) ? new Delete(row) : new Put(row));
         Mutation mutation = mutations.get(mutations.size() - 1);
         mutation.setClusterIds(Collections.singletonList(new UUID(1, 2)));
-        if (mutation instanceof Delete) ((Delete) mutation).add(cell); else ((Put) mutation).add(cell);
+        if (mutation instanceof Delete) ((Delete) mutation).add(cell);
+        else ((Put) mutation).add(cell);
         last = cell;
       }
     }
@@ -151,7 +156,7 @@ class ReplicationTest {
     EnvironmentEdgeManager.injectEdge(() -> now[0]);
     TestServer.start(new FeedOptions());
     try (RegionForTest source = new RegionForTest(source(), new byte[0], new byte[0]);
-        RegionForTest target = new RegionForTest(target(), new byte[0], new byte[0])) {
+         RegionForTest target = new RegionForTest(target(), new byte[0], new byte[0])) {
       IndexedRegion indexed = target.indexed();
       TestServer.open(indexed);
       for (int i = 0; i < 40; ++i) {

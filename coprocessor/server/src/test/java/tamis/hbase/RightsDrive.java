@@ -86,45 +86,61 @@ public final class RightsDrive {
   }
 
   private static long regionId(Connection connection) throws IOException {
-    return IndexedRegion.idOf(connection.getRegionLocator(NAME).getRegionLocation(new byte[0],
-        true).getRegion().getEncodedName());
+    return IndexedRegion.idOf(
+        connection.getRegionLocator(NAME).getRegionLocation(new byte[0], true).getRegion().getEncodedName());
   }
 
   private static String search(Connection connection, int index, int column, String value) throws Exception {
     ByteWriter low = new ByteWriter();
     Codec.appendIndexed(Value.text(value), low);
     tamis.pb.Table.Predicate predicate = equal(column, value);
-    Cluster.SearchRequest request = Cluster.SearchRequest.newBuilder().setTableId(IndexedTable.tableId(NAME, 1))
-        .setSchemaVersion(1).addRanges(Cluster.SearchRange.newBuilder().setRegionId(regionId(connection)))
-        .addBranches(Cluster.Branch.newBuilder().setPredicate(predicate.toByteString()).addStreams(
-            Cluster.IndexStream.newBuilder().setIndexId(index).setEquality(true)
-                .addRanges(Cluster.IndexRange.newBuilder()
-                .setLow(ByteString.copyFrom(low.toBytes()))
-                    .setHigh(ByteString.copyFrom(Key.prefixEnd(low.toBytes()))))))
-        .build();
-    Cluster.RangeResult result = Cluster.SearchReply.parseFrom(
-        new ServerCalls(connection, NAME, 1).call(new byte[0], "Search", request.toByteArray())).getResults(0);
+    Cluster.SearchRequest request =
+        Cluster.SearchRequest.newBuilder()
+            .setTableId(IndexedTable.tableId(NAME, 1))
+            .setSchemaVersion(1)
+            .addRanges(Cluster.SearchRange.newBuilder().setRegionId(regionId(connection)))
+            .addBranches(Cluster.Branch.newBuilder()
+                             .setPredicate(predicate.toByteString())
+                             .addStreams(Cluster.IndexStream.newBuilder().setIndexId(index).setEquality(true).addRanges(
+                                 Cluster.IndexRange.newBuilder()
+                                     .setLow(ByteString.copyFrom(low.toBytes()))
+                                     .setHigh(ByteString.copyFrom(Key.prefixEnd(low.toBytes()))))))
+            .build();
+    Cluster.RangeResult result =
+        Cluster.SearchReply
+            .parseFrom(new ServerCalls(connection, NAME, 1).call(new byte[0], "Search", request.toByteArray()))
+            .getResults(0);
     String outcome = outcome(result.getError());
     return outcome.equals("ok") ? result.getRowsCount() + " rows" : outcome;
   }
 
   private static tamis.pb.Table.Predicate equal(int column, String value) {
     return tamis.pb.Table.Predicate.newBuilder()
-        .setKind(tamis.pb.Table.Predicate.Kind.COMPARE).setOp(tamis.pb.Table.Predicate.Op.EQ).setColumn(column)
-        .addValues(tamis.pb.Table.Value.newBuilder().setText(ByteString.copyFromUtf8(value))).build();
+        .setKind(tamis.pb.Table.Predicate.Kind.COMPARE)
+        .setOp(tamis.pb.Table.Predicate.Op.EQ)
+        .setColumn(column)
+        .addValues(tamis.pb.Table.Value.newBuilder().setText(ByteString.copyFromUtf8(value)))
+        .build();
   }
 
   private static String mutate(Connection connection, Cluster.Mutation.Builder mutation) throws Exception {
     tamis.table.Schema schema = tamis.table.Schema.parse(schema().toByteArray());
     Value[] row = {null, Value.text("by a message"), null, null, null};
-    Cluster.MutateRequest request = Cluster.MutateRequest.newBuilder().setTableId(IndexedTable.tableId(NAME, 1))
-        .setSchemaVersion(1).addRegions(Cluster.RegionMutations.newBuilder().setRegionId(regionId(connection))
-            .addMutations(mutation.setKey(ByteString.copyFromUtf8("m"))
-                .setRow(ByteString.copyFrom(Codec.encodeRow(schema, row, null))))).build();
-    Cluster.RegionMutateResult result = Cluster.MutateReply.parseFrom(
-        new ServerCalls(connection, NAME, 1).call(new byte[0], "Mutate", request.toByteArray())).getRegions(0);
+    Cluster.MutateRequest request =
+        Cluster.MutateRequest.newBuilder()
+            .setTableId(IndexedTable.tableId(NAME, 1))
+            .setSchemaVersion(1)
+            .addRegions(Cluster.RegionMutations.newBuilder()
+                            .setRegionId(regionId(connection))
+                            .addMutations(mutation.setKey(ByteString.copyFromUtf8("m"))
+                                              .setRow(ByteString.copyFrom(Codec.encodeRow(schema, row, null)))))
+            .build();
+    Cluster.RegionMutateResult result =
+        Cluster.MutateReply
+            .parseFrom(new ServerCalls(connection, NAME, 1).call(new byte[0], "Mutate", request.toByteArray()))
+            .getRegions(0);
     return result.getError().getCode() == Cluster.Error.Code.OK ? outcome(result.getResults(0))
-        : outcome(result.getError());
+                                                                : outcome(result.getError());
   }
 
   /** How many regions a coordinator of this user hears of. */
@@ -132,8 +148,12 @@ public final class RightsDrive {
     Cluster.PollRequest request = Cluster.PollRequest.newBuilder().setCoordinator(System.nanoTime()).build();
     Cluster.PollReply reply = Cluster.PollReply.parseFrom(
         new ServerCalls(connection, NAME, 1).call(new byte[0], "Poll", request.toByteArray()));
-    long opened = reply.getEventsList().stream().filter(e -> e.getKind() == Cluster.Event.Kind.REGION_OPENED
-        && e.getTableId() == IndexedTable.tableId(NAME, 1)).count();
+    long opened =
+        reply.getEventsList()
+            .stream()
+            .filter(
+                e -> e.getKind() == Cluster.Event.Kind.REGION_OPENED && e.getTableId() == IndexedTable.tableId(NAME, 1))
+            .count();
     return opened + " regions";
   }
 
@@ -142,14 +162,15 @@ public final class RightsDrive {
       return new ServerCalls(connection, NAME, 1).job(kind).getRows() + " rows";
     } catch (IOException e) {
       return e.getMessage().contains("nsufficient permissions") || e.getMessage().contains("only some cells")
-          ? "denied" : e.toString();
+          ? "denied"
+          : e.toString();
     }
   }
 
   /** How many entries the first index has, as far as he is told. */
   private static String status(Connection connection) throws Exception {
-    Cluster.StatusRequest request = Cluster.StatusRequest.newBuilder().setTableId(IndexedTable.tableId(NAME,
-        1)).build();
+    Cluster.StatusRequest request =
+        Cluster.StatusRequest.newBuilder().setTableId(IndexedTable.tableId(NAME, 1)).build();
     Cluster.StatusReply reply = Cluster.StatusReply.parseFrom(
         new ServerCalls(connection, NAME, 1).call(new byte[0], "Status", request.toByteArray()));
     boolean named = reply.getCoordinatorsList().stream().anyMatch(coordinator -> coordinator.getCoordinator() != 0);
@@ -166,8 +187,10 @@ public final class RightsDrive {
   }
 
   private static tamis.pb.Table.Schema schema() {
-    return RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1))
-        .addIndexes(RegionForTest.index(2, "by_s", true, 4)).build();
+    return RegionForTest.schema()
+        .addIndexes(RegionForTest.index(1, "by_a", true, 1))
+        .addIndexes(RegionForTest.index(2, "by_s", true, 4))
+        .build();
   }
 
   private void run() throws Exception {
@@ -198,10 +221,12 @@ public final class RightsDrive {
       expect(names[i], "a search by a", byA[i], connection -> search(connection, 1, 1, "a"));
       expect(names[i], "a search by s", byS[i], connection -> search(connection, 2, 4, "s"));
       expect(names[i], "a write", writes[i], connection -> mutate(connection, Cluster.Mutation.newBuilder()));
-      expect(names[i], "a write on a condition", conditions[i], connection -> mutate(connection,
-          Cluster.Mutation.newBuilder().setCondition(equal(1, "by a message").toByteString())));
-      expect(names[i], "an insert", inserts[i], connection -> mutate(connection,
-          Cluster.Mutation.newBuilder().setKind(Cluster.Mutation.Kind.INSERT_IF_ABSENT)));
+      expect(names[i], "a write on a condition", conditions[i],
+          connection
+          -> mutate(connection, Cluster.Mutation.newBuilder().setCondition(equal(1, "by a message").toByteString())));
+      expect(names[i], "an insert", inserts[i],
+          connection
+          -> mutate(connection, Cluster.Mutation.newBuilder().setKind(Cluster.Mutation.Kind.INSERT_IF_ABSENT)));
       expect(names[i], "a poll", regions[i], RightsDrive::poll);
       expect(names[i], "a check", checks[i], connection -> job(connection, Cluster.StartJobRequest.Kind.CHECK));
       expect(names[i], "a rebuild", rebuilds[i], connection -> job(connection, Cluster.StartJobRequest.Kind.REBUILD));

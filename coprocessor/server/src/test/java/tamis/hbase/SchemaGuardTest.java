@@ -47,12 +47,19 @@ class SchemaGuardTest {
     refused(RegionForTest.descriptor(schema(1, true), 1), "split policy");
     refused(table(schema(1, true)).setDurability(Durability.SKIP_WAL).build(), "SKIP_WAL");
     refused(table(schema(1, true)).removeCoprocessor(IndexObserver.class.getName()).build(), "coprocessor");
-    refused(table(schema(1, true)).modifyColumnFamily(
-        ColumnFamilyDescriptorBuilder.newBuilder(IndexedTable.FAMILY).build()).build(), "NEW_VERSION_BEHAVIOR");
+    refused(table(schema(1, true))
+                .modifyColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(IndexedTable.FAMILY).build())
+                .build(),
+        "NEW_VERSION_BEHAVIOR");
     // Another cluster would be shipped entries under names of regions that it does not have.
-    refused(table(schema(1, true)).modifyColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(IndexedTable.FAMILY)
-        .setMaxVersions(Integer.MAX_VALUE).setNewVersionBehavior(true).setScope(1).build()).build(),
-            "REPLICATION_SCOPE 0");
+    refused(table(schema(1, true))
+                .modifyColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(IndexedTable.FAMILY)
+                                        .setMaxVersions(Integer.MAX_VALUE)
+                                        .setNewVersionBehavior(true)
+                                        .setScope(1)
+                                        .build())
+                .build(),
+        "REPLICATION_SCOPE 0");
     refused(table(schema(1, true)).modifyColumnFamily(f().setKeepDeletedCells(KeepDeletedCells.TRUE).build()).build(),
         "KEEP_DELETED_CELLS");
     refused(table(schema(1, false)).modifyColumnFamily(f().setTimeToLive(100).build()).build(), "expire");
@@ -78,11 +85,14 @@ class SchemaGuardTest {
   /** Without the schema the observer hides no entry from plain scans, and nothing keeps them. */
   @Test
   void aSchemaIsRemovedWithAllThatBelongsToItOrNotAtAll() throws Exception {
-    TableDescriptor indexed = table(schema(1, true)).setValue(IndexedTable.TABLE, Bytes.toBytes("default:t"))
-        .setValue(IndexedTable.ORIGIN, Bytes.toBytes("attached")).build();
+    TableDescriptor indexed = table(schema(1, true))
+                                  .setValue(IndexedTable.TABLE, Bytes.toBytes("default:t"))
+                                  .setValue(IndexedTable.ORIGIN, Bytes.toBytes("attached"))
+                                  .build();
     TableDescriptorBuilder less = TableDescriptorBuilder.newBuilder(indexed).removeValue(IndexedTable.SCHEMA);
-    refusedChange(indexed, less, "tamis.table, tamis.origin, the family tamis, "
-        + "the coprocessor tamis.hbase.IndexObserver, the split policy stay");
+    refusedChange(indexed, less,
+        "tamis.table, tamis.origin, the family tamis, "
+            + "the coprocessor tamis.hbase.IndexObserver, the split policy stay");
     refusedChange(indexed, less.removeValue(IndexedTable.TABLE).removeValue(IndexedTable.ORIGIN), "the family tamis");
     refusedChange(indexed, less.removeColumnFamily(IndexedTable.FAMILY), "the coprocessor");
     refusedChange(indexed, less.removeCoprocessor(IndexObserver.class.getName()), "the split policy");
@@ -90,8 +100,8 @@ class SchemaGuardTest {
     SchemaGuard.checkChange(indexed, plain, 0);
     SchemaGuard.checkChange(plain, indexed, 0);
     // Each of the others is kept while the schema is there.
-    refusedChange(indexed, TableDescriptorBuilder.newBuilder(indexed).removeColumnFamily(IndexedTable.FAMILY),
-        "family");
+    refusedChange(
+        indexed, TableDescriptorBuilder.newBuilder(indexed).removeColumnFamily(IndexedTable.FAMILY), "family");
     refusedChange(indexed, TableDescriptorBuilder.newBuilder(indexed).removeValue(TableDescriptorBuilder.SPLIT_POLICY),
         "split policy");
     refusedChange(indexed, TableDescriptorBuilder.newBuilder(indexed).removeCoprocessor(IndexObserver.class.getName()),

@@ -42,12 +42,12 @@ final class ServerCalls {
     try (Table table = connection.getTable(name)) {
       com.google.protobuf.Descriptors.MethodDescriptor descriptor =
           new Endpoint(null).getDescriptorForType().findMethodByName(method);
-      DynamicMessage message = DynamicMessage.newBuilder(Endpoint.PAYLOAD)
-          .setField(Endpoint.BYTES, ByteString.copyFrom(request)).build();
+      DynamicMessage message =
+          DynamicMessage.newBuilder(Endpoint.PAYLOAD).setField(Endpoint.BYTES, ByteString.copyFrom(request)).build();
       com.google.protobuf.Message answer;
       try {
-        answer = table.coprocessorService(row).callBlockingMethod(descriptor, null, message,
-            DynamicMessage.getDefaultInstance(Endpoint.PAYLOAD));
+        answer = table.coprocessorService(row).callBlockingMethod(
+            descriptor, null, message, DynamicMessage.getDefaultInstance(Endpoint.PAYLOAD));
       } catch (com.google.protobuf.ServiceException e) {
         throw e.getCause() instanceof IOException ? (IOException) e.getCause() : new IOException(e);
       }
@@ -58,8 +58,8 @@ final class ServerCalls {
   /** To this server, whatever the region is said to be on: one call, not repeated. */
   static byte[] callDirectly(Connection connection, ServerName server, byte[] regionName, String method, byte[] request)
       throws IOException {
-    return callDirectly(connection, server, regionName, method, request,
-        org.apache.hadoop.hbase.HConstants.PRIORITY_UNSET);
+    return callDirectly(
+        connection, server, regionName, method, request, org.apache.hadoop.hbase.HConstants.PRIORITY_UNSET);
   }
 
   static byte[] callDirectly(Connection connection, ServerName server, byte[] regionName, String method, byte[] request,
@@ -68,13 +68,18 @@ final class ServerCalls {
     controller.setPriority(priority);
     com.google.protobuf.Descriptors.MethodDescriptor descriptor =
         new Endpoint(null).getDescriptorForType().findMethodByName(method);
-    DynamicMessage message = DynamicMessage.newBuilder(Endpoint.PAYLOAD)
-        .setField(Endpoint.BYTES, ByteString.copyFrom(request)).build();
+    DynamicMessage message =
+        DynamicMessage.newBuilder(Endpoint.PAYLOAD).setField(Endpoint.BYTES, ByteString.copyFrom(request)).build();
     try {
-      return ((ByteString) CoprocessorRpcUtils.getResponse(
-          ((ClusterConnection) connection).getClient(server).execService(controller,
-              CoprocessorRpcUtils.getCoprocessorServiceRequest(descriptor, message, new byte[0], regionName)),
-          DynamicMessage.getDefaultInstance(Endpoint.PAYLOAD)).getField(Endpoint.BYTES)).toByteArray();
+      return ((ByteString) CoprocessorRpcUtils
+                  .getResponse(((ClusterConnection) connection)
+                                   .getClient(server)
+                                   .execService(controller,
+                                       CoprocessorRpcUtils.getCoprocessorServiceRequest(
+                                           descriptor, message, new byte[0], regionName)),
+                      DynamicMessage.getDefaultInstance(Endpoint.PAYLOAD))
+                  .getField(Endpoint.BYTES))
+          .toByteArray();
     } catch (org.apache.hbase.thirdparty.com.google.protobuf.ServiceException e) {
       throw e.getCause() instanceof IOException ? (IOException) e.getCause() : new IOException(e);
     }
@@ -110,8 +115,7 @@ final class ServerCalls {
       for (List<HRegionLocation> regions : regions().values()) {
         for (HRegionLocation region : regions) wanted.put(id(region), region);
         Cluster.StatusReply status = Cluster.StatusReply.parseFrom(call(regions.get(0).getRegion().getStartKey(),
-            "Status",
-            Cluster.StatusRequest.newBuilder().setTableId(tableId).build().toByteArray()));
+            "Status", Cluster.StatusRequest.newBuilder().setTableId(tableId).build().toByteArray()));
         for (Cluster.RegionStatus region : status.getRegionsList()) {
           if (region.getSchemaVersion() != version) return false;
           for (Cluster.IndexStatus index : region.getIndexesList()) {
@@ -148,8 +152,8 @@ final class ServerCalls {
         Cluster.StartJobRequest.newBuilder().setJob(RANDOM.nextLong()).setKind(kind).setTableId(tableId);
     for (HRegionLocation region : regions) request.addRegionIds(id(region));
     byte[] row = regions.get(0).getRegion().getStartKey();
-    Cluster.StartJobReply started = Cluster.StartJobReply.parseFrom(call(row, "StartJob",
-        request.build().toByteArray()));
+    Cluster.StartJobReply started =
+        Cluster.StartJobReply.parseFrom(call(row, "StartJob", request.build().toByteArray()));
     if (started.getError().getCode() != Cluster.Error.Code.OK) throw new IOException(started.getError().getMessage());
     while (true) {
       Cluster.GetJobReply reply = Cluster.GetJobReply.parseFrom(
@@ -169,12 +173,15 @@ final class ServerCalls {
   }
 
   private static void add(Cluster.RegionCheck one, Cluster.RegionCheck.Builder sum) {
-    sum.setRows(sum.getRows() + one.getRows()).setEntries(sum.getEntries() + one.getEntries())
+    sum.setRows(sum.getRows() + one.getRows())
+        .setEntries(sum.getEntries() + one.getEntries())
         .setFilterLookups(sum.getFilterLookups() + one.getFilterLookups())
-        .setGarbage(sum.getGarbage() + one.getGarbage()).setIncomplete(sum.getIncomplete() + one.getIncomplete())
+        .setGarbage(sum.getGarbage() + one.getGarbage())
+        .setIncomplete(sum.getIncomplete() + one.getIncomplete())
         .setMissingEntries(sum.getMissingEntries() + one.getMissingEntries())
         .setForeignEntries(sum.getForeignEntries() + one.getForeignEntries())
-        .setMissingInFilter(sum.getMissingInFilter() + one.getMissingInFilter()).addAllProblems(one.getProblemsList());
+        .setMissingInFilter(sum.getMissingInFilter() + one.getMissingInFilter())
+        .addAllProblems(one.getProblemsList());
   }
 
   /** Which regions were not there is for the caller to see: by rows and entries. */

@@ -28,7 +28,7 @@ public final class SpoiltBuffers extends ByteBuffAllocator {
   public static SpoiltBuffers use() {
     try {
       Field field = Class.forName("org.apache.hadoop.hbase.regionserver.RegionServicesForStores")
-          .getDeclaredField("ALLOCATOR_FOR_TEST");
+                        .getDeclaredField("ALLOCATOR_FOR_TEST");
       field.setAccessible(true);
       synchronized (SpoiltBuffers.class) {
         if (!(field.get(null) instanceof SpoiltBuffers)) field.set(null, new SpoiltBuffers());

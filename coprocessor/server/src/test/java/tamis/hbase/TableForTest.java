@@ -23,9 +23,13 @@ final class TableForTest {
   static TableDescriptor indexed(TableDescriptorBuilder plain, Table.Schema schema) throws IOException {
     return plain
         .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(IndexedTable.FAMILY)
-            .setMaxVersions(Integer.MAX_VALUE).setNewVersionBehavior(true).build())
-        .setValue(IndexedTable.SCHEMA, schema.toByteArray()).setCoprocessor(RegionForTest.observerDescriptor())
-        .setRegionSplitPolicyClassName(IndexSplitPolicy.class.getName()).build();
+                             .setMaxVersions(Integer.MAX_VALUE)
+                             .setNewVersionBehavior(true)
+                             .build())
+        .setValue(IndexedTable.SCHEMA, schema.toByteArray())
+        .setCoprocessor(RegionForTest.observerDescriptor())
+        .setRegionSplitPolicyClassName(IndexSplitPolicy.class.getName())
+        .build();
   }
 
   static void drop(Admin admin, TableName name) throws IOException {
@@ -37,6 +41,7 @@ final class TableForTest {
   /** Regions begin at the splits and before the first of them. */
   static void makeAnew(Admin admin, TableDescriptor table, byte[]... splits) throws IOException {
     drop(admin, table.getTableName());
-    if (splits.length > 0) admin.createTable(table, splits); else admin.createTable(table);
+    if (splits.length > 0) admin.createTable(table, splits);
+    else admin.createTable(table);
   }
 }

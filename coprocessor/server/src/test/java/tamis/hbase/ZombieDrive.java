@@ -110,16 +110,26 @@ public final class ZombieDrive {
 
   private Cluster.SearchRequest search(long n) {
     byte[] low = encoded(value(n));
-    Cluster.IndexRange range = Cluster.IndexRange.newBuilder().setLow(ByteString.copyFrom(low))
-        .setHigh(ByteString.copyFrom(Key.prefixEnd(low))).build();
-    tamis.pb.Table.Predicate predicate = tamis.pb.Table.Predicate.newBuilder()
-        .setKind(tamis.pb.Table.Predicate.Kind.COMPARE).setOp(tamis.pb.Table.Predicate.Op.EQ).setColumn(1)
-        .addValues(tamis.pb.Table.Value.newBuilder().setText(ByteString.copyFrom(value(n)))).build();
-    return Cluster.SearchRequest.newBuilder().setTableId(IndexedTable.tableId(NAME, 1)).setSchemaVersion(1)
+    Cluster.IndexRange range = Cluster.IndexRange.newBuilder()
+                                   .setLow(ByteString.copyFrom(low))
+                                   .setHigh(ByteString.copyFrom(Key.prefixEnd(low)))
+                                   .build();
+    tamis.pb.Table.Predicate predicate =
+        tamis.pb.Table.Predicate.newBuilder()
+            .setKind(tamis.pb.Table.Predicate.Kind.COMPARE)
+            .setOp(tamis.pb.Table.Predicate.Op.EQ)
+            .setColumn(1)
+            .addValues(tamis.pb.Table.Value.newBuilder().setText(ByteString.copyFrom(value(n))))
+            .build();
+    return Cluster.SearchRequest.newBuilder()
+        .setTableId(IndexedTable.tableId(NAME, 1))
+        .setSchemaVersion(1)
         .setTimeoutNs(TimeUnit.SECONDS.toNanos(3))
         .addRanges(Cluster.SearchRange.newBuilder().setRegionId(IndexedRegion.idOf(old.getRegion().getEncodedName())))
-        .addBranches(Cluster.Branch.newBuilder().setPredicate(predicate.toByteString())
-            .addStreams(Cluster.IndexStream.newBuilder().setIndexId(1).setEquality(true).addRanges(range))).build();
+        .addBranches(Cluster.Branch.newBuilder()
+                         .setPredicate(predicate.toByteString())
+                         .addStreams(Cluster.IndexStream.newBuilder().setIndexId(1).setEquality(true).addRanges(range)))
+        .build();
   }
 
   private void search() {
@@ -127,8 +137,8 @@ public final class ZombieDrive {
       long n = acknowledged.get();
       if (n == 0) continue;
       try {
-        Cluster.RangeResult result = Cluster.SearchReply.parseFrom(ask("Search",
-            search(n).toByteArray())).getResults(0);
+        Cluster.RangeResult result =
+            Cluster.SearchReply.parseFrom(ask("Search", search(n).toByteArray())).getResults(0);
         if (result.getError().getCode() != Cluster.Error.Code.OK) {
           refusals.incrementAndGet();
           continue;
@@ -155,8 +165,8 @@ public final class ZombieDrive {
     while (!stop) {
       try {
         long sent = System.nanoTime();
-        Cluster.PollReply reply = Cluster.PollReply.parseFrom(
-            ask("Poll", copy.request(TimeUnit.MILLISECONDS.toNanos(100)).toByteArray()));
+        Cluster.PollReply reply =
+            Cluster.PollReply.parseFrom(ask("Poll", copy.request(TimeUnit.MILLISECONDS.toNanos(100)).toByteArray()));
         copy.apply(reply, sent);
         if (reply.getLeaseNs() > 0) leases.incrementAndGet();
       } catch (IOException e) {
@@ -175,8 +185,8 @@ public final class ZombieDrive {
       tamis.pb.Table.Schema schema = RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build();
       TableForTest.makeAnew(admin, TableForTest.indexed(TableForTest.plain(NAME), schema));
       // Not beside hbase:meta, without which nobody finds the region again.
-      ServerName meta = connection.getRegionLocator(TableName.META_TABLE_NAME).getRegionLocation(new byte[0])
-          .getServerName();
+      ServerName meta =
+          connection.getRegionLocator(TableName.META_TABLE_NAME).getRegionLocation(new byte[0]).getServerName();
       for (ServerName server : admin.getRegionServers()) {
         if (server.equals(meta) || !where().getServerName().equals(meta)) continue;
         admin.move(where().getRegion().getEncodedNameAsBytes(), server);

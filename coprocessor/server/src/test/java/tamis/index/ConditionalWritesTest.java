@@ -18,14 +18,20 @@ class ConditionalWritesTest {
 
   @Test
   void aRowWhoseCellsHaveTimeStampZeroIsDeleted() throws Exception {
-    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(RegionForTest.schema()
-        .addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1), new byte[0], new byte[0])) {
+    try (RegionForTest test = new RegionForTest(
+             RegionForTest.descriptor(
+                 RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1),
+             new byte[0], new byte[0])) {
       IndexedRegion region = test.indexed();
       test.region.put(new Put(ROW).addColumn(RegionForTest.F, Bytes.toBytes("a"), 0, Bytes.toBytes("v")));
       assertEquals(1, Checker.check(region, rows -> true).getEntries());
-      Cluster.RegionMutateResult result = Mutator.mutate(region, Cluster.RegionMutations.newBuilder()
-          .setRegionId(region.id).addMutations(Cluster.Mutation.newBuilder()
-              .setKind(Cluster.Mutation.Kind.DELETE).setKey(ByteString.copyFrom(ROW))).build(), 1);
+      Cluster.RegionMutateResult result = Mutator.mutate(region,
+          Cluster.RegionMutations.newBuilder()
+              .setRegionId(region.id)
+              .addMutations(
+                  Cluster.Mutation.newBuilder().setKind(Cluster.Mutation.Kind.DELETE).setKey(ByteString.copyFrom(ROW)))
+              .build(),
+          1);
       assertEquals(Cluster.Error.Code.OK, result.getResults(0).getCode());
       assertTrue(test.region.get(new Get(ROW)).isEmpty());
       Cluster.RegionCheck check = Checker.check(region, rows -> true);

@@ -43,8 +43,11 @@ class LastTimestampsTest {
   @BeforeEach
   void openRegion() throws Exception {
     test = new RegionForTest(RegionForTest.descriptor(RegionForTest.schema()
-        .addIndexes(RegionForTest.index(1, "by_a", true, 1))
-        .addIndexes(RegionForTest.index(2, "by_n", false, 2)).build(), 1), new byte[0], new byte[0]);
+                                                          .addIndexes(RegionForTest.index(1, "by_a", true, 1))
+                                                          .addIndexes(RegionForTest.index(2, "by_n", false, 2))
+                                                          .build(),
+                                 1),
+        new byte[0], new byte[0]);
     region = test.indexed();
   }
 
@@ -154,8 +157,8 @@ class LastTimestampsTest {
   @Test
   void aDeleteMarkerOfAnyKindIsSeen() throws Exception {
     Delete[] deletes = {new Delete(ROW).addFamily(RegionForTest.F, LAST),
-        new Delete(ROW).addColumns(RegionForTest.F, A, LAST),
-        new Delete(ROW).addColumn(RegionForTest.F, A, LAST), new Delete(ROW).addFamilyVersion(RegionForTest.F, LAST),
+        new Delete(ROW).addColumns(RegionForTest.F, A, LAST), new Delete(ROW).addColumn(RegionForTest.F, A, LAST),
+        new Delete(ROW).addFamilyVersion(RegionForTest.F, LAST),
         new Delete(ROW).addColumns(RegionForTest.F, Bytes.toBytes("unmapped"), LAST)};
     for (Delete delete : deletes) {
       test.region.delete(delete);
@@ -183,8 +186,8 @@ class LastTimestampsTest {
   private void clientRefused(Write write) throws Exception {
     String before = test.raw(ROW);
     DoNotRetryIOException e = assertThrows(DoNotRetryIOException.class, () -> write.into(test));
-    assertTrue(e.getMessage().contains("row \"r\"") && e.getMessage().contains("\"f:")
-        && e.getMessage().contains("" + LAST),
+    assertTrue(
+        e.getMessage().contains("row \"r\"") && e.getMessage().contains("\"f:") && e.getMessage().contains("" + LAST),
         e.toString());
     assertEquals(before, test.raw(ROW));
     agree();
@@ -197,11 +200,14 @@ class LastTimestampsTest {
     clientRefused(t -> t.region.put(new Put(ROW).addColumn(RegionForTest.F, A, LAST, A)));
     clientRefused(t -> t.region.increment(new Increment(ROW).addColumn(RegionForTest.F, N, 1)));
     clientRefused(t -> t.region.append(new Append(ROW).addColumn(RegionForTest.F, A, A)));
-    clientRefused(t -> t.region.checkAndMutate(CheckAndMutate.newBuilder(ROW).ifNotExists(RegionForTest.F, A)
-        .build(new Put(ROW).addColumn(RegionForTest.F, A, A))));
-    clientRefused(t -> t.region.mutateRow(new RowMutations(ROW).add((Mutation) new Put(ROW).addColumn(RegionForTest.F,
-        A, A))
-        .add((Mutation) new Put(ROW).addColumn(RegionForTest.G, A, A))));
+    clientRefused(t
+        -> t.region.checkAndMutate(CheckAndMutate.newBuilder(ROW)
+                                       .ifNotExists(RegionForTest.F, A)
+                                       .build(new Put(ROW).addColumn(RegionForTest.F, A, A))));
+    clientRefused(t
+        -> t.region.mutateRow(new RowMutations(ROW)
+                                  .add((Mutation) new Put(ROW).addColumn(RegionForTest.F, A, A))
+                                  .add((Mutation) new Put(ROW).addColumn(RegionForTest.G, A, A))));
     clientRefused(t -> t.region.batchMutate(new Mutation[] {new Put(ROW).addColumn(RegionForTest.F, A, A)}));
     // Other rows, families and single versions are not masked.
     test.region.put(new Put(ROW).addColumn(RegionForTest.G, Bytes.toBytes("b"), A));
@@ -226,8 +232,8 @@ class LastTimestampsTest {
 
   @Test
   void incrementBeyondTheLastTimeStampIsRefused() throws Exception {
-    test.region.put(new Put(ROW).addColumn(RegionForTest.F, A, LAST, A).addColumn(RegionForTest.F, N, LAST,
-        Bytes.toBytes(5L)));
+    test.region.put(
+        new Put(ROW).addColumn(RegionForTest.F, A, LAST, A).addColumn(RegionForTest.F, N, LAST, Bytes.toBytes(5L)));
     for (int i = 0; i < 3; ++i) {
       clientRefused(t -> t.region.increment(new Increment(ROW).addColumn(RegionForTest.F, N, 1)));
       clientRefused(t -> t.region.append(new Append(ROW).addColumn(RegionForTest.F, A, A)));
@@ -238,9 +244,11 @@ class LastTimestampsTest {
   @Test
   void aConditionalWriteOfAClientMayDeleteTheRow() throws Exception {
     putAt(LAST);
-    assertTrue(test.region.checkAndMutate(CheckAndMutate.newBuilder(ROW)
-        .ifMatches(RegionForTest.F, A, CompareOperator.EQUAL, Bytes.toBytes("old"))
-        .build(new Delete(ROW).addFamily(RegionForTest.F, LAST))).isSuccess());
+    assertTrue(test.region
+                   .checkAndMutate(CheckAndMutate.newBuilder(ROW)
+                                       .ifMatches(RegionForTest.F, A, CompareOperator.EQUAL, Bytes.toBytes("old"))
+                                       .build(new Delete(ROW).addFamily(RegionForTest.F, LAST)))
+                   .isSuccess());
     assertNull(a());
     agree();
   }

@@ -57,8 +57,9 @@ class NewestCellsTest {
       case 7:
         // A cell that expires by itself, as it may stand in a table from before it was indexed.
         BatchContext.next().writer = BatchContext.Writer.INDEX;
-        test.region.put(new Put(row).addColumn(RegionForTest.F, qualifier, timestamp, Bytes.toBytes(7L))
-            .setTTL(random.nextBoolean() ? 1 : 1_000_000_000));
+        test.region.put(new Put(row)
+                            .addColumn(RegionForTest.F, qualifier, timestamp, Bytes.toBytes(7L))
+                            .setTTL(random.nextBoolean() ? 1 : 1_000_000_000));
         BatchContext.next().writer = BatchContext.Writer.CLIENT;
         break;
       default: {
@@ -67,8 +68,8 @@ class NewestCellsTest {
           byte[] name = Bytes.toBytes(QUALIFIERS[random.nextInt(QUALIFIERS.length)]);
           put.addColumn(RegionForTest.F, name, 1000 + random.nextInt(40), Bytes.toBytes((long) random.nextInt(100)));
         }
-        if (random.nextInt(3) == 0) put.addColumn(RegionForTest.G, Bytes.toBytes("b"), timestamp,
-            Bytes.toBytes("v" + random.nextInt(9)));
+        if (random.nextInt(3) == 0)
+          put.addColumn(RegionForTest.G, Bytes.toBytes("b"), timestamp, Bytes.toBytes("v" + random.nextInt(9)));
         test.region.put(put);
       }
     }
@@ -104,12 +105,13 @@ class NewestCellsTest {
   void readEqualsAScan() throws Exception {
     for (long seed = 1; seed <= 8; ++seed) {
       Random random = new Random(seed);
-      Table.Schema.Builder schema = RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1))
-          .addIndexes(RegionForTest.index(2, "by_s", true, 4));
+      Table.Schema.Builder schema = RegionForTest.schema()
+                                        .addIndexes(RegionForTest.index(1, "by_a", true, 1))
+                                        .addIndexes(RegionForTest.index(2, "by_s", true, 4));
       if (seed % 3 == 0) schema.addIndexes(RegionForTest.index(3, "by_b", true, 3));
       if (seed % 4 == 0) schema.addIndexes(RegionForTest.index(4, "by_na", false, 2, 1));
-      try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema.build(), 1 + random.nextInt(3)),
-          new byte[0], new byte[0])) {
+      try (RegionForTest test = new RegionForTest(
+               RegionForTest.descriptor(schema.build(), 1 + random.nextInt(3)), new byte[0], new byte[0])) {
         for (int i = 0; i < 160; ++i) {
           write(test, random);
           if (i % 5 == 0) compare(test, random.nextInt(3) == 0, "seed " + seed + " step " + i);
@@ -126,8 +128,8 @@ class NewestCellsTest {
     try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema, 1), new byte[0], new byte[0])) {
       IndexedRegion region = test.indexed();
       for (int i = 0; i < 100; i += 2) {
-        test.region.put(new Put(Bytes.toBytes(String.format("%03d", i))).addColumn(RegionForTest.F, Bytes.toBytes("a"),
-            1000, Bytes.toBytes("v")));
+        test.region.put(new Put(Bytes.toBytes(String.format("%03d", i)))
+                            .addColumn(RegionForTest.F, Bytes.toBytes("a"), 1000, Bytes.toBytes("v")));
       }
       test.region.flush(true);
       TreeMap<byte[], Integer> rows = new TreeMap<>(Bytes.BYTES_COMPARATOR);

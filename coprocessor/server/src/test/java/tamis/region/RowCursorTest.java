@@ -36,8 +36,8 @@ class RowCursorTest {
     RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema, 1), new byte[0], new byte[0]);
     for (int i = 0; i < ROWS; ++i) {
       test.region.put(new Put(Bytes.toBytes(String.format("r%06d", i)))
-          .addColumn(RegionForTest.F, Bytes.toBytes("a"), Bytes.toBytes("a" + i))
-          .addColumn(RegionForTest.F, Bytes.toBytes("z"), new byte[ROW_BYTES]));
+                          .addColumn(RegionForTest.F, Bytes.toBytes("a"), Bytes.toBytes("a" + i))
+                          .addColumn(RegionForTest.F, Bytes.toBytes("z"), new byte[ROW_BYTES]));
     }
     test.region.flush(true);
     return test;

@@ -35,13 +35,13 @@ class ClosingTest {
   /** Its scanners are closed by whoever closes them, and throw all the same; but for the first, which is the view's. */
   private Region breaking(Region region) {
     open = -1;
-    return (Region) Proxy.newProxyInstance(Region.class.getClassLoader(), new Class<?>[] {Region.class},
-        (proxy, method, with) -> {
+    return (Region) Proxy.newProxyInstance(
+        Region.class.getClassLoader(), new Class<?>[] {Region.class}, (proxy, method, with) -> {
           Object made = call(region, method, with);
           if (!method.getName().equals("getScanner") || ++open == 0) return made;
           int number = open;
-          return Proxy.newProxyInstance(Region.class.getClassLoader(), new Class<?>[] {RegionScanner.class},
-              (scanner, called, arguments) -> {
+          return Proxy.newProxyInstance(
+              Region.class.getClassLoader(), new Class<?>[] {RegionScanner.class}, (scanner, called, arguments) -> {
                 Object result = call(made, called, arguments);
                 if (!called.getName().equals("close")) return result;
                 --open;
@@ -52,24 +52,26 @@ class ClosingTest {
 
   @Test
   void allScannersAreClosedThoughOneOfThemThrows() throws Exception {
-    Table.Schema schema = RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1))
-        .addIndexes(RegionForTest.index(2, "by_n", true, 2)).build();
+    Table.Schema schema = RegionForTest.schema()
+                              .addIndexes(RegionForTest.index(1, "by_a", true, 1))
+                              .addIndexes(RegionForTest.index(2, "by_n", true, 2))
+                              .build();
     try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema, 1), new byte[0], new byte[0])) {
       IndexedRegion region = test.indexed();
       for (String row : new String[] {"r1", "r2"}) {
-        test.region.put(new Put(Bytes.toBytes(row)).addColumn(RegionForTest.F, Bytes.toBytes("a"), Bytes.toBytes(row))
-            .addColumn(RegionForTest.F, Bytes.toBytes("n"), Bytes.toBytes(5L)));
+        test.region.put(new Put(Bytes.toBytes(row))
+                            .addColumn(RegionForTest.F, Bytes.toBytes("a"), Bytes.toBytes(row))
+                            .addColumn(RegionForTest.F, Bytes.toBytes("n"), Bytes.toBytes(5L)));
       }
       Cluster.IndexStream values =
           SearchTest.stream(1, SearchTest.equal(Value.text("r1")), SearchTest.equal(Value.text("r2")));
-      Cluster.IndexStream range = SearchTest.stream(2, SearchTest.equal(Value.int64(5))).toBuilder().setEquality(false)
-          .build();
+      Cluster.IndexStream range =
+          SearchTest.stream(2, SearchTest.equal(Value.int64(5))).toBuilder().setEquality(false).build();
       try (ReadView view = new ReadView(breaking(test.region))) {
         BranchStreams streams = new BranchStreams(view, region, new BranchStreams.Choice(), () -> false);
         for (Cluster.IndexStream plan : new Cluster.IndexStream[] {values, range}) {
-          BranchStreams.Stream stream = new BranchStreams.Stream(plan, region.table.schema.index(plan.getIndexId()),
-              null,
-              true, Key.EMPTY, Key.EMPTY, Key.EMPTY);
+          BranchStreams.Stream stream = new BranchStreams.Stream(
+              plan, region.table.schema.index(plan.getIndexId()), null, true, Key.EMPTY, Key.EMPTY, Key.EMPTY);
           streams.add(stream);
           assertEquals(2, streams.sizeOf(stream, 100));
         }

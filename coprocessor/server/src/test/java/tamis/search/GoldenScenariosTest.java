@@ -52,12 +52,15 @@ class GoldenScenariosTest {
   private void open(String schema) throws Exception {
     close();
     TableDescriptor descriptor = TableDescriptorBuilder.newBuilder(TableName.valueOf("t"))
-        .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(RegionForTest.F).build())
-        .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(RegionForTest.G).build())
-        .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(IndexedTable.FAMILY)
-            .setMaxVersions(Integer.MAX_VALUE).setNewVersionBehavior(true).build())
-        .setValue(IndexedTable.SCHEMA, GoldenFile.bytes(schema)).setCoprocessor(RegionForTest.observerDescriptor())
-        .build();
+                                     .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(RegionForTest.F).build())
+                                     .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(RegionForTest.G).build())
+                                     .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(IndexedTable.FAMILY)
+                                                          .setMaxVersions(Integer.MAX_VALUE)
+                                                          .setNewVersionBehavior(true)
+                                                          .build())
+                                     .setValue(IndexedTable.SCHEMA, GoldenFile.bytes(schema))
+                                     .setCoprocessor(RegionForTest.observerDescriptor())
+                                     .build();
     test = new RegionForTest(descriptor, new byte[0], new byte[0]);
     region = test.indexed();
     TestServer.open(region);
@@ -86,8 +89,10 @@ class GoldenScenariosTest {
     for (int i = 0; i < rows.size(); i += BATCH) {
       List<Cluster.Mutation> puts = new ArrayList<>();
       for (Value[] row : rows.subList(i, Math.min(rows.size(), i + BATCH))) {
-        puts.add(Cluster.Mutation.newBuilder().setKey(ByteString.copyFrom(KeyFormat.encode(schema(), row)))
-            .setRow(ByteString.copyFrom(Codec.encodeRow(schema(), row, all))).build());
+        puts.add(Cluster.Mutation.newBuilder()
+                     .setKey(ByteString.copyFrom(KeyFormat.encode(schema(), row)))
+                     .setRow(ByteString.copyFrom(Codec.encodeRow(schema(), row, all)))
+                     .build());
       }
       Cluster.RegionMutateResult result = mutate(puts);
       assertEquals(Cluster.Error.Code.OK, result.getError().getCode(), result.getError().getMessage());
@@ -105,10 +110,15 @@ class GoldenScenariosTest {
     List<String> lines = new ArrayList<>();
     ByteString resume = ByteString.EMPTY;
     do {
-      Cluster.RangeResult page = new Searcher(request, region.table, "here").search(region,
-          Cluster.SearchRange.newBuilder().setRegionId(region.id).setStart(ByteString.copyFrom(GoldenFile.bytes(start)))
-              .setEnd(ByteString.copyFrom(GoldenFile.bytes(end))).setResume(resume).build(), limit,
-          System.nanoTime() + TimeUnit.MINUTES.toNanos(1));
+      Cluster.RangeResult page = new Searcher(request, region.table, "here")
+                                     .search(region,
+                                         Cluster.SearchRange.newBuilder()
+                                             .setRegionId(region.id)
+                                             .setStart(ByteString.copyFrom(GoldenFile.bytes(start)))
+                                             .setEnd(ByteString.copyFrom(GoldenFile.bytes(end)))
+                                             .setResume(resume)
+                                             .build(),
+                                         limit, System.nanoTime() + TimeUnit.MINUTES.toNanos(1));
       StringBuilder rows = new StringBuilder("F");
       for (Cluster.FoundRow found : page.getRowsList()) {
         Value[] key = new Value[schema().columns.length];
@@ -118,12 +128,19 @@ class GoldenScenariosTest {
       }
       lines.add(rows.toString());
       Cluster.SearchCounters counters = page.getCounters();
-      StringBuilder last = new StringBuilder("P " + page.getError().getCodeValue() + " "
-          + counters.getEntriesRead() + " " + counters.getRowsRead() + " " + counters.getRowsReturned() + " "
-          + counters.getScannedRegions());
+      StringBuilder last = new StringBuilder("P " + page.getError().getCodeValue() + " " + counters.getEntriesRead()
+          + " " + counters.getRowsRead() + " " + counters.getRowsReturned() + " " + counters.getScannedRegions());
       for (Cluster.IndexUse use : counters.getUsesList()) {
-        last.append(" ").append(use.getIndexId()).append(":").append(use.getLed()).append(":").append(use.getJoined())
-            .append(":").append(use.getEntriesExpected()).append(":").append(use.getEntriesRead());
+        last.append(" ")
+            .append(use.getIndexId())
+            .append(":")
+            .append(use.getLed())
+            .append(":")
+            .append(use.getJoined())
+            .append(":")
+            .append(use.getEntriesExpected())
+            .append(":")
+            .append(use.getEntriesRead());
       }
       lines.add(last.toString());
       resume = page.getResume();
@@ -140,15 +157,20 @@ class GoldenScenariosTest {
   private List<String> write(Cluster.RegionMutations mutations) throws Exception {
     List<String> lines = new ArrayList<>();
     Cluster.RegionMutateResult result = mutate(mutations.getMutationsList());
-    lines.add("O " + result.getError().getCodeValue() + result.getResultsList().stream()
-        .map(outcome -> " " + outcome.getCodeValue()).collect(Collectors.joining()));
-    Cluster.SearchRequest.Builder all = Cluster.SearchRequest.newBuilder().setTableId(region.table.tableId)
-        .setSchemaVersion(schema().version).addBranches(Cluster.Branch.newBuilder().setPredicate(
-            tamis.pb.Table.Predicate.newBuilder().setKind(tamis.pb.Table.Predicate.Kind.TRUE).build().toByteString()));
+    lines.add("O " + result.getError().getCodeValue()
+        + result.getResultsList().stream().map(outcome -> " " + outcome.getCodeValue()).collect(Collectors.joining()));
+    Cluster.SearchRequest.Builder all =
+        Cluster.SearchRequest.newBuilder()
+            .setTableId(region.table.tableId)
+            .setSchemaVersion(schema().version)
+            .addBranches(Cluster.Branch.newBuilder().setPredicate(tamis.pb.Table.Predicate.newBuilder()
+                                                                      .setKind(tamis.pb.Table.Predicate.Kind.TRUE)
+                                                                      .build()
+                                                                      .toByteString()));
     for (Schema.Column column : schema().columns) all.addColumns((int) column.id);
-    Cluster.RangeResult rows = new Searcher(all.build(), region.table, "here").search(region,
-        Cluster.SearchRange.newBuilder().setRegionId(region.id).build(), 1000,
-        System.nanoTime() + TimeUnit.MINUTES.toNanos(1));
+    Cluster.RangeResult rows = new Searcher(all.build(), region.table, "here")
+                                   .search(region, Cluster.SearchRange.newBuilder().setRegionId(region.id).build(),
+                                       1000, System.nanoTime() + TimeUnit.MINUTES.toNanos(1));
     for (Cluster.FoundRow found : rows.getRowsList()) {
       Value[] row = new Value[schema().columns.length];
       assertTrue(KeyFormat.decode(schema(), found.getKey().toByteArray(), row));
@@ -203,8 +225,8 @@ class GoldenScenariosTest {
         open(line[1]);
       } else if (line[0].equals("M")) {
         Cluster.RegionMutations mutations = Cluster.RegionMutations.parseFrom(GoldenFile.bytes(line[1]));
-        assertEquals(String.join("\n", outcome(lines, i + 1, "ORE")), String.join("\n", write(mutations)),
-            "request " + i);
+        assertEquals(
+            String.join("\n", outcome(lines, i + 1, "ORE")), String.join("\n", write(mutations)), "request " + i);
       }
     }
   }

@@ -39,7 +39,7 @@ import tamis.table.Value;
 class LongKeysTest {
   private static final int A = 1;
   private static final int B = 3;
-  private static final int LONG_KEY = 32_000;  // it has an entry with a short value
+  private static final int LONG_KEY = 32_000; // it has an entry with a short value
   private static final int LONG_VALUE = 2_000; // and with none that is as long as entries hold
   private static final byte[] NAME_A = Bytes.toBytes("a");
   private static final byte[] NAME_B = Bytes.toBytes("b");
@@ -48,8 +48,10 @@ class LongKeysTest {
   private IndexedRegion region;
 
   private static Table.Schema schema() {
-    return RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, A))
-        .addIndexes(RegionForTest.index(3, "by_b", true, B)).build();
+    return RegionForTest.schema()
+        .addIndexes(RegionForTest.index(1, "by_a", true, A))
+        .addIndexes(RegionForTest.index(3, "by_b", true, B))
+        .build();
   }
 
   private static String padded(String text, int size) {
@@ -92,8 +94,8 @@ class LongKeysTest {
   }
 
   private static Cluster.IndexStream stream(int index, List<String> values) {
-    return SearchTest.stream(index,
-        values.stream().map(value -> SearchTest.equal(Value.text(value))).toArray(Cluster.IndexRange[]::new));
+    return SearchTest.stream(
+        index, values.stream().map(value -> SearchTest.equal(Value.text(value))).toArray(Cluster.IndexRange[] ::new));
   }
 
   /** The first letters of the keys, and what was read of the indexes. */
@@ -105,15 +107,18 @@ class LongKeysTest {
   }
 
   private Found search(Cluster.Branch branch, Cluster.SearchRange.Builder range, long maxRows) throws StatusException {
-    Cluster.SearchRequest request = Cluster.SearchRequest.newBuilder().setTableId(region.table.tableId)
-        .setSchemaVersion(1).addBranches(branch).build();
+    Cluster.SearchRequest request = Cluster.SearchRequest.newBuilder()
+                                        .setTableId(region.table.tableId)
+                                        .setSchemaVersion(1)
+                                        .addBranches(branch)
+                                        .build();
     Found found = new Found();
     ByteString resume = ByteString.EMPTY;
     for (int page = 0; page == 0 || !resume.isEmpty(); ++page) {
       assertTrue(page < 1000, "a search does not come to its end");
-      Cluster.RangeResult result = new Searcher(request, region.table, "here").search(region,
-          range.setRegionId(region.id).setResume(resume).build(), maxRows,
-          System.nanoTime() + TimeUnit.MINUTES.toNanos(1));
+      Cluster.RangeResult result = new Searcher(request, region.table, "here")
+                                       .search(region, range.setRegionId(region.id).setResume(resume).build(), maxRows,
+                                           System.nanoTime() + TimeUnit.MINUTES.toNanos(1));
       assertEquals(Cluster.Error.Code.OK, result.getError().getCode(), result.getError().getMessage());
       for (Cluster.FoundRow row : result.getRowsList()) {
         assertTrue(found.keys.add(row.getKey().toStringUtf8().substring(0, 4)), "a row came twice");
@@ -145,9 +150,16 @@ class LongKeysTest {
     for (int i = 0; i < 130; ++i) put(String.format("k%04d", 2001 + 50 * (i / 13) + i % 13), null, bs.get(i / 13));
     put("z000", as.get(3), bs.get(4));
     TestServer.open(region);
-    Cluster.Branch branch = Cluster.Branch.newBuilder().addStreams(stream(1, as)).addStreams(stream(3, bs))
-        .setPredicate(Table.Predicate.newBuilder().setKind(Table.Predicate.Kind.AND).addChildren(in(A, as))
-            .addChildren(in(B, bs)).build().toByteString()).build();
+    Cluster.Branch branch = Cluster.Branch.newBuilder()
+                                .addStreams(stream(1, as))
+                                .addStreams(stream(3, bs))
+                                .setPredicate(Table.Predicate.newBuilder()
+                                                  .setKind(Table.Predicate.Kind.AND)
+                                                  .addChildren(in(A, as))
+                                                  .addChildren(in(B, bs))
+                                                  .build()
+                                                  .toByteString())
+                                .build();
     Found found = search(branch, Cluster.SearchRange.newBuilder(), 100);
     assertEquals(1, found.joined);
     assertTrue(found.ofJoined < 60, found.ofJoined + " entries were read");
@@ -171,8 +183,8 @@ class LongKeysTest {
   /** Rows behind the longest key are read as well when an index is made of existing rows. */
   @Test
   void anIndexIsMadeBehindTheLongestKey() throws Exception {
-    test = new RegionForTest(RegionForTest.descriptor(schema().toBuilder().clearIndexes().build(), 1), new byte[0],
-        new byte[0]);
+    test = new RegionForTest(
+        RegionForTest.descriptor(schema().toBuilder().clearIndexes().build(), 1), new byte[0], new byte[0]);
     byte[] s = Bytes.toBytes("s");
     for (int i = 0; i < 200; ++i) {
       byte[] key = Bytes.toBytes(padded(String.format("k%03d", i), HConstants.MAX_ROW_LENGTH));
@@ -188,8 +200,8 @@ class LongKeysTest {
   /** A row from before there were indexes that leaves no room for its entry: it can be put right, or deleted. */
   @Test
   void aRowWithoutRoomForItsEntryCanGo() throws Exception {
-    test = new RegionForTest(RegionForTest.descriptor(schema().toBuilder().clearIndexes().build(), 1), new byte[0],
-        new byte[0]);
+    test = new RegionForTest(
+        RegionForTest.descriptor(schema().toBuilder().clearIndexes().build(), 1), new byte[0], new byte[0]);
     String[] keys = {padded("k000", LONG_KEY), padded("k001", LONG_KEY), "k002"};
     for (String key : keys) put(key, padded("x", LONG_VALUE), null);
     assertThrows(DoNotRetryIOException.class, () -> test.reopen(RegionForTest.descriptor(schema(), 1)));
@@ -219,21 +231,31 @@ class LongKeysTest {
     assertEquals(none, search(equal, Cluster.SearchRange.newBuilder(), 100).keys);
     Value least = Value.text(beyond.get(0));
     Table.Predicate from = SearchTest.compare(A, Table.Predicate.Op.GE, least);
-    Cluster.Branch behind = Cluster.Branch.newBuilder().setPredicate(from.toByteString())
-        .addStreams(Cluster.IndexStream.newBuilder().setIndexId(1).addRanges(Cluster.IndexRange.newBuilder()
-            .setLow(ByteString.copyFrom(SearchTest.encoded(least))))).build();
+    Cluster.Branch behind =
+        Cluster.Branch.newBuilder()
+            .setPredicate(from.toByteString())
+            .addStreams(Cluster.IndexStream.newBuilder().setIndexId(1).addRanges(
+                Cluster.IndexRange.newBuilder().setLow(ByteString.copyFrom(SearchTest.encoded(least)))))
+            .build();
     assertEquals(none, search(behind, Cluster.SearchRange.newBuilder(), 100).keys);
     Table.Predicate to = SearchTest.compare(A, Table.Predicate.Op.LT, Value.text(padded("x.", 40_000)));
-    Cluster.Branch before = Cluster.Branch.newBuilder().setPredicate(to.toByteString())
-        .addStreams(Cluster.IndexStream.newBuilder().setIndexId(1).addRanges(Cluster.IndexRange.newBuilder()
-            .setHigh(ByteString.copyFrom(SearchTest.encoded(Value.text(padded("x.", 40_000)))))
-            .setLow(ByteString.copyFrom(SearchTest.encoded(Value.text("")))))).build();
+    Cluster.Branch before =
+        Cluster.Branch.newBuilder()
+            .setPredicate(to.toByteString())
+            .addStreams(Cluster.IndexStream.newBuilder().setIndexId(1).addRanges(
+                Cluster.IndexRange.newBuilder()
+                    .setHigh(ByteString.copyFrom(SearchTest.encoded(Value.text(padded("x.", 40_000)))))
+                    .setLow(ByteString.copyFrom(SearchTest.encoded(Value.text(""))))))
+            .build();
     assertEquals(new TreeSet<>(Arrays.asList("k003")), search(before, Cluster.SearchRange.newBuilder(), 100).keys);
     // All rows, one by one: a page begins behind the longest key.
-    Cluster.Branch all = Cluster.Branch.newBuilder().setPredicate(Table.Predicate.newBuilder()
-        .setKind(Table.Predicate.Kind.IS_NULL).setColumn(B).build().toByteString()).build();
-    assertEquals(new TreeSet<>(Arrays.asList("k000", "k001", "k002")),
-        search(all, Cluster.SearchRange.newBuilder(), 1).keys);
+    Cluster.Branch all =
+        Cluster.Branch.newBuilder()
+            .setPredicate(
+                Table.Predicate.newBuilder().setKind(Table.Predicate.Kind.IS_NULL).setColumn(B).build().toByteString())
+            .build();
+    assertEquals(
+        new TreeSet<>(Arrays.asList("k000", "k001", "k002")), search(all, Cluster.SearchRange.newBuilder(), 1).keys);
     byte[] behindLongest = Key.after(Bytes.toBytes(longest));
     assertEquals(new TreeSet<>(Arrays.asList("k000", "k001")),
         search(all, Cluster.SearchRange.newBuilder().setEnd(ByteString.copyFrom(behindLongest)), 100).keys);
@@ -250,13 +272,22 @@ class LongKeysTest {
   }
 
   private static Cluster.IndexStream streamFrom(int index) {
-    return Cluster.IndexStream.newBuilder().setIndexId(index).addRanges(Cluster.IndexRange.newBuilder()
-        .setLow(ByteString.copyFrom(SearchTest.encoded(Value.text("v"))))).build();
+    return Cluster.IndexStream.newBuilder()
+        .setIndexId(index)
+        .addRanges(Cluster.IndexRange.newBuilder().setLow(ByteString.copyFrom(SearchTest.encoded(Value.text("v")))))
+        .build();
   }
 
   private static Cluster.Branch both(Table.Predicate isA, Table.Predicate isB, Cluster.IndexStream... streams) {
-    return Cluster.Branch.newBuilder().addAllStreams(Arrays.asList(streams)).setPredicate(Table.Predicate.newBuilder()
-        .setKind(Table.Predicate.Kind.AND).addChildren(isA).addChildren(isB).build().toByteString()).build();
+    return Cluster.Branch.newBuilder()
+        .addAllStreams(Arrays.asList(streams))
+        .setPredicate(Table.Predicate.newBuilder()
+                          .setKind(Table.Predicate.Kind.AND)
+                          .addChildren(isA)
+                          .addChildren(isB)
+                          .build()
+                          .toByteString())
+        .build();
   }
 
   private static void assertFewAhead(Found found, int index) {
@@ -303,15 +334,19 @@ class LongKeysTest {
     for (int i = 0; i < AHEAD; ++i) put(padded(String.format("k%03d", i), LONG_KEY), "v" + i, i == 1 ? "v" : null);
     put("l000", "vz", "v");
     Cluster.Branch branch = both(from(A), from(B), streamFrom(1));
-    Cluster.SearchRequest request = Cluster.SearchRequest.newBuilder().setTableId(region.table.tableId)
-        .setSchemaVersion(1).addBranches(branch).build();
+    Cluster.SearchRequest request = Cluster.SearchRequest.newBuilder()
+                                        .setTableId(region.table.tableId)
+                                        .setSchemaVersion(1)
+                                        .addBranches(branch)
+                                        .build();
     Cluster.SearchRange.Builder range = Cluster.SearchRange.newBuilder().setRegionId(region.id);
     ByteString resume = ByteString.EMPTY;
     List<String> keys = new ArrayList<>();
     for (int page = 0; page == 0 || !resume.isEmpty(); ++page) {
       assertTrue(page < 10, "a search does not come to its end");
-      Cluster.RangeResult result = new Searcher(request, region.table, "here").search(region,
-          range.setResume(resume).build(), 1, System.nanoTime() + TimeUnit.MINUTES.toNanos(1));
+      Cluster.RangeResult result =
+          new Searcher(request, region.table, "here")
+              .search(region, range.setResume(resume).build(), 1, System.nanoTime() + TimeUnit.MINUTES.toNanos(1));
       assertEquals(Cluster.Error.Code.OK, result.getError().getCode(), result.getError().getMessage());
       for (Cluster.FoundRow row : result.getRowsList()) keys.add(row.getKey().toStringUtf8().substring(0, 4));
       resume = result.getResume();

@@ -61,20 +61,25 @@ class SearchCostTest {
 
     boolean matches(Value[] row) {
       return high == null ? row[column].equals(low)
-          : row[column].compareTo(low) >= 0 && row[column].compareTo(high) < 0;
+                          : row[column].compareTo(low) >= 0 && row[column].compareTo(high) < 0;
     }
 
     Table.Predicate predicate() {
       if (high == null) return SearchTest.compare(column, Table.Predicate.Op.EQ, low);
-      return Table.Predicate.newBuilder().setKind(Table.Predicate.Kind.AND)
+      return Table.Predicate.newBuilder()
+          .setKind(Table.Predicate.Kind.AND)
           .addChildren(SearchTest.compare(column, Table.Predicate.Op.GE, low))
-          .addChildren(SearchTest.compare(column, Table.Predicate.Op.LT, high)).build();
+          .addChildren(SearchTest.compare(column, Table.Predicate.Op.LT, high))
+          .build();
     }
 
     Cluster.IndexStream stream() {
       if (high == null) return SearchTest.stream(column, SearchTest.equal(low));
-      return Cluster.IndexStream.newBuilder().setIndexId(column).addRanges(Cluster.IndexRange.newBuilder()
-          .setLow(ByteString.copyFrom(SearchTest.encoded(low))).setHigh(ByteString.copyFrom(SearchTest.encoded(high))))
+      return Cluster.IndexStream.newBuilder()
+          .setIndexId(column)
+          .addRanges(Cluster.IndexRange.newBuilder()
+                         .setLow(ByteString.copyFrom(SearchTest.encoded(low)))
+                         .setHigh(ByteString.copyFrom(SearchTest.encoded(high))))
           .build();
     }
   }
@@ -102,13 +107,15 @@ class SearchCostTest {
   private static Cluster.Branch branch(List<Condition> conditions, Cluster.IndexStream... streams) {
     Table.Predicate.Builder all = Table.Predicate.newBuilder().setKind(Table.Predicate.Kind.AND);
     for (Condition condition : conditions) all.addChildren(condition.predicate());
-    return Cluster.Branch.newBuilder().setPredicate(all.build().toByteString()).addAllStreams(Arrays.asList(streams))
+    return Cluster.Branch.newBuilder()
+        .setPredicate(all.build().toByteString())
+        .addAllStreams(Arrays.asList(streams))
         .build();
   }
 
   private static Cluster.Branch branch(Condition... conditions) {
     return branch(Arrays.asList(conditions),
-        Arrays.stream(conditions).map(Condition::stream).toArray(Cluster.IndexStream[]::new));
+        Arrays.stream(conditions).map(Condition::stream).toArray(Cluster.IndexStream[] ::new));
   }
 
   private static final class Work {
@@ -129,14 +136,18 @@ class SearchCostTest {
   }
 
   private Work ask(BranchStreams.Choice choice, long maxRows, Cluster.Branch... branches) throws StatusException {
-    Cluster.SearchRequest request = Cluster.SearchRequest.newBuilder().setTableId(region.table.tableId)
-        .setSchemaVersion(1).addAllBranches(Arrays.asList(branches)).build();
+    Cluster.SearchRequest request = Cluster.SearchRequest.newBuilder()
+                                        .setTableId(region.table.tableId)
+                                        .setSchemaVersion(1)
+                                        .addAllBranches(Arrays.asList(branches))
+                                        .build();
     Work work = new Work();
     ByteString resume = ByteString.EMPTY;
     for (boolean first = true; first || !resume.isEmpty(); first = false) {
-      Cluster.RangeResult result = new Searcher(request, region.table, "here", choice).search(region,
-          Cluster.SearchRange.newBuilder().setRegionId(region.id).setResume(resume).build(), maxRows,
-          System.nanoTime() + TimeUnit.MINUTES.toNanos(1));
+      Cluster.RangeResult result =
+          new Searcher(request, region.table, "here", choice)
+              .search(region, Cluster.SearchRange.newBuilder().setRegionId(region.id).setResume(resume).build(),
+                  maxRows, System.nanoTime() + TimeUnit.MINUTES.toNanos(1));
       assertEquals(Cluster.Error.Code.OK, result.getError().getCode(), result.getError().getMessage());
       for (Cluster.FoundRow row : result.getRowsList()) work.keys.add(row.getKey().toStringUtf8());
       work.found += result.getRowsCount();
@@ -192,9 +203,12 @@ class SearchCostTest {
   @BeforeEach
   void fill() throws Exception {
     TestServer.start(new FeedOptions());
-    Table.Schema schema = RegionForTest.schema().addIndexes(RegionForTest.index(A, "by_a", true, A))
-        .addIndexes(RegionForTest.index(N, "by_n", false, N)).addIndexes(RegionForTest.index(B, "by_b", true, B))
-        .addIndexes(RegionForTest.index(S, "by_s", true, S)).build();
+    Table.Schema schema = RegionForTest.schema()
+                              .addIndexes(RegionForTest.index(A, "by_a", true, A))
+                              .addIndexes(RegionForTest.index(N, "by_n", false, N))
+                              .addIndexes(RegionForTest.index(B, "by_b", true, B))
+                              .addIndexes(RegionForTest.index(S, "by_s", true, S))
+                              .build();
     test = new RegionForTest(RegionForTest.descriptor(schema, 1), new byte[0], new byte[0]);
     region = test.indexed();
     Random random = new Random(5);
@@ -206,10 +220,11 @@ class SearchCostTest {
       Value[] row = {Value.bytes(Bytes.toBytes(String.format("r%06d", i))), Value.text("c" + country), Value.int64(day),
           Value.text("c" + country + "-" + random.nextInt(10)), day(day + 1 + random.nextInt(20))};
       rows.add(row);
-      puts.add(new Put(row[0].bytes()).addColumn(RegionForTest.F, Bytes.toBytes("a"), row[A].bytes())
-          .addColumn(RegionForTest.F, Bytes.toBytes("n"), Bytes.toBytes((long) day))
-          .addColumn(RegionForTest.G, Bytes.toBytes("b"), row[B].bytes())
-          .addColumn(RegionForTest.F, Bytes.toBytes("s"), row[S].bytes()));
+      puts.add(new Put(row[0].bytes())
+                   .addColumn(RegionForTest.F, Bytes.toBytes("a"), row[A].bytes())
+                   .addColumn(RegionForTest.F, Bytes.toBytes("n"), Bytes.toBytes((long) day))
+                   .addColumn(RegionForTest.G, Bytes.toBytes("b"), row[B].bytes())
+                   .addColumn(RegionForTest.F, Bytes.toBytes("s"), row[S].bytes()));
     }
     for (int i = 0; i < ROWS; i += 1000) {
       test.region.batchMutate(puts.subList(i, i + 1000).toArray(new Mutation[0]));
@@ -328,8 +343,10 @@ class SearchCostTest {
 
   @Test
   void aContinuationOfAnotherSearchIsRefused() throws Exception {
-    Cluster.SearchRequest.Builder request = Cluster.SearchRequest.newBuilder().setTableId(region.table.tableId)
-        .setSchemaVersion(1).addBranches(branch(days(0, 60)));
+    Cluster.SearchRequest.Builder request = Cluster.SearchRequest.newBuilder()
+                                                .setTableId(region.table.tableId)
+                                                .setSchemaVersion(1)
+                                                .addBranches(branch(days(0, 60)));
     Cluster.SearchRange.Builder range = Cluster.SearchRange.newBuilder().setRegionId(region.id);
     long deadline = System.nanoTime() + TimeUnit.MINUTES.toNanos(1);
     ByteString resume =
@@ -337,8 +354,11 @@ class SearchCostTest {
     assertFalse(resume.isEmpty());
     for (Condition other : new Condition[] {shipped(0, 60), country(0)}) {
       request.setBranches(0, branch(other));
-      assertEquals(Cluster.Error.Code.INVALID_ARGUMENT, new Searcher(request.build(), region.table, "here")
-          .search(region, range.setResume(resume).build(), 1, deadline).getError().getCode());
+      assertEquals(Cluster.Error.Code.INVALID_ARGUMENT,
+          new Searcher(request.build(), region.table, "here")
+              .search(region, range.setResume(resume).build(), 1, deadline)
+              .getError()
+              .getCode());
     }
   }
 

@@ -41,8 +41,9 @@ public class SearchTest {
 
   private static Table.Schema schema(boolean marker) {
     Table.Schema.Builder schema = RegionForTest.schema()
-        .addIndexes(RegionForTest.index(1, "by_a", true, A)).addIndexes(RegionForTest.index(2, "by_n", false, N))
-        .addIndexes(RegionForTest.index(3, "by_b", true, B));
+                                      .addIndexes(RegionForTest.index(1, "by_a", true, A))
+                                      .addIndexes(RegionForTest.index(2, "by_n", false, N))
+                                      .addIndexes(RegionForTest.index(3, "by_b", true, B));
     if (marker) schema.setMarker(Table.CellName.newBuilder().setFamily(ByteString.copyFrom(RegionForTest.F)));
     return schema.build();
   }
@@ -51,12 +52,16 @@ public class SearchTest {
     Table.Value.Builder out = Table.Value.newBuilder();
     if (value == null) return out.build();
     return value.type() == tamis.table.Type.INT64 ? out.setInt64(value.number()).build()
-        : out.setText(ByteString.copyFrom(value.bytes())).build();
+                                                  : out.setText(ByteString.copyFrom(value.bytes())).build();
   }
 
   public static Table.Predicate compare(int column, Table.Predicate.Op op, Value value) {
-    return Table.Predicate.newBuilder().setKind(Table.Predicate.Kind.COMPARE).setOp(op).setColumn(column)
-        .addValues(value(value)).build();
+    return Table.Predicate.newBuilder()
+        .setKind(Table.Predicate.Kind.COMPARE)
+        .setOp(op)
+        .setColumn(column)
+        .addValues(value(value))
+        .build();
   }
 
   static byte[] encoded(Value value) {
@@ -66,13 +71,18 @@ public class SearchTest {
   }
 
   public static Cluster.IndexRange equal(Value value) {
-    return Cluster.IndexRange.newBuilder().setLow(ByteString.copyFrom(encoded(value)))
-        .setHigh(ByteString.copyFrom(Key.prefixEnd(encoded(value)))).build();
+    return Cluster.IndexRange.newBuilder()
+        .setLow(ByteString.copyFrom(encoded(value)))
+        .setHigh(ByteString.copyFrom(Key.prefixEnd(encoded(value))))
+        .build();
   }
 
   public static Cluster.IndexStream stream(int index, Cluster.IndexRange... ranges) {
-    return Cluster.IndexStream.newBuilder().setIndexId(index).setEquality(true)
-        .addAllRanges(Arrays.asList(ranges)).build();
+    return Cluster.IndexStream.newBuilder()
+        .setIndexId(index)
+        .setEquality(true)
+        .addAllRanges(Arrays.asList(ranges))
+        .build();
   }
 
   private static Value textOf(Random random) {
@@ -80,20 +90,27 @@ public class SearchTest {
   }
 
   private static Cluster.RegionMutateResult mutate(IndexedRegion region, Cluster.Mutation... mutations) {
-    return Mutator.mutate(region, Cluster.RegionMutations.newBuilder().setRegionId(region.id)
-        .addAllMutations(Arrays.asList(mutations)).build(), 1);
+    return Mutator.mutate(region,
+        Cluster.RegionMutations.newBuilder().setRegionId(region.id).addAllMutations(Arrays.asList(mutations)).build(),
+        1);
   }
 
   private static Cluster.Mutation.Builder put(Cluster.Mutation.Kind kind, byte[] key, Schema schema, Value... row) {
-    return Cluster.Mutation.newBuilder().setKind(kind).setKey(ByteString.copyFrom(key))
+    return Cluster.Mutation.newBuilder()
+        .setKind(kind)
+        .setKey(ByteString.copyFrom(key))
         .setRow(ByteString.copyFrom(Codec.encodeRow(schema, row, null)));
   }
 
   /** All pages of one search: keys in the order they came, each once. */
   private static List<String> search(IndexedRegion region, Random random, Cluster.Branch... branches)
       throws StatusException {
-    Cluster.SearchRequest request = Cluster.SearchRequest.newBuilder().setTableId(region.table.tableId)
-        .setSchemaVersion(1).addAllBranches(Arrays.asList(branches)).addColumns(2).build();
+    Cluster.SearchRequest request = Cluster.SearchRequest.newBuilder()
+                                        .setTableId(region.table.tableId)
+                                        .setSchemaVersion(1)
+                                        .addAllBranches(Arrays.asList(branches))
+                                        .addColumns(2)
+                                        .build();
     List<String> keys = new ArrayList<>();
     ByteString resume = ByteString.EMPTY;
     for (int page = 0; page == 0 || !resume.isEmpty(); ++page) {
@@ -103,10 +120,10 @@ public class SearchTest {
       choice.byCost = random.nextInt(4) > 0;
       choice.join = random.nextBoolean();
       Searcher searcher = new Searcher(request, region.table, "here", choice);
-      Cluster.RangeResult result = searcher.search(region,
-          Cluster.SearchRange.newBuilder().setRegionId(region.id).setResume(resume).build(),
-          random.nextInt(8) == 0 ? 300 : 1 + random.nextInt(3),
-          System.nanoTime() + (random.nextInt(4) == 0 ? -1 : TimeUnit.MINUTES.toNanos(1)));
+      Cluster.RangeResult result =
+          searcher.search(region, Cluster.SearchRange.newBuilder().setRegionId(region.id).setResume(resume).build(),
+              random.nextInt(8) == 0 ? 300 : 1 + random.nextInt(3),
+              System.nanoTime() + (random.nextInt(4) == 0 ? -1 : TimeUnit.MINUTES.toNanos(1)));
       assertEquals(Cluster.Error.Code.OK, result.getError().getCode(), result.getError().getMessage());
       for (Cluster.FoundRow row : result.getRowsList()) keys.add(row.getKey().toStringUtf8());
       resume = result.getResume();
@@ -124,11 +141,16 @@ public class SearchTest {
         test.region.delete(new Delete(row).addColumn(RegionForTest.F, n, 150));
         test.region.put(new Put(row).addColumn(RegionForTest.F, n, 150, Bytes.toBytes(7L)));
       }
-      Cluster.IndexStream range = Cluster.IndexStream.newBuilder().setIndexId(2)
-          .addRanges(Cluster.IndexRange.newBuilder().setLow(ByteString.copyFrom(encoded(Value.int64(0))))
-              .setHigh(ByteString.copyFrom(encoded(Value.int64(10))))).build();
-      Cluster.Branch branch = Cluster.Branch.newBuilder().addStreams(range)
-          .setPredicate(compare(N, Table.Predicate.Op.GE, Value.int64(0)).toByteString()).build();
+      Cluster.IndexStream range = Cluster.IndexStream.newBuilder()
+                                      .setIndexId(2)
+                                      .addRanges(Cluster.IndexRange.newBuilder()
+                                                     .setLow(ByteString.copyFrom(encoded(Value.int64(0))))
+                                                     .setHigh(ByteString.copyFrom(encoded(Value.int64(10)))))
+                                      .build();
+      Cluster.Branch branch = Cluster.Branch.newBuilder()
+                                  .addStreams(range)
+                                  .setPredicate(compare(N, Table.Predicate.Op.GE, Value.int64(0)).toByteString())
+                                  .build();
       List<String> keys = search(test.indexed(), new Random(1), branch);
       Collections.sort(keys);
       return keys;
@@ -175,8 +197,8 @@ public class SearchTest {
     return "";
   }
 
-  private static Cluster.Mutation randomWrite(String key, Schema schema, Random random, TreeMap<String, Value[]> model,
-      List<Cluster.Error.Code> expected) {
+  private static Cluster.Mutation randomWrite(
+      String key, Schema schema, Random random, TreeMap<String, Value[]> model, List<Cluster.Error.Code> expected) {
     Value[] row = {null, random.nextInt(4) == 0 ? null : textOf(random),
         random.nextInt(4) == 0 ? null : Value.int64(random.nextInt(5)), random.nextInt(4) == 0 ? null : textOf(random),
         null};
@@ -191,18 +213,21 @@ public class SearchTest {
         break;
       case 1:
         mutation = put(Cluster.Mutation.Kind.INSERT_IF_ABSENT, bytes, schema, row);
-        if (there) refused = Cluster.Error.Code.ALREADY_EXISTS; else model.put(key, row);
+        if (there) refused = Cluster.Error.Code.ALREADY_EXISTS;
+        else model.put(key, row);
         break;
       case 2:
         mutation = put(Cluster.Mutation.Kind.UPDATE, bytes, schema, row).addColumns(2);
-        if (there) model.get(key)[A] = row[A]; else refused = Cluster.Error.Code.NOT_FOUND;
+        if (there) model.get(key)[A] = row[A];
+        else refused = Cluster.Error.Code.NOT_FOUND;
         break;
       case 3: {
         Value n = Value.int64(random.nextInt(5));
         mutation = put(Cluster.Mutation.Kind.PUT, bytes, schema, row)
-            .setCondition(compare(N, Table.Predicate.Op.GE, n).toByteString());
+                       .setCondition(compare(N, Table.Predicate.Op.GE, n).toByteString());
         boolean holds = there && model.get(key)[N] != null && model.get(key)[N].compareTo(n) >= 0;
-        if (holds) model.put(key, row); else refused = Cluster.Error.Code.FAILED_PRECONDITION;
+        if (holds) model.put(key, row);
+        else refused = Cluster.Error.Code.FAILED_PRECONDITION;
         break;
       }
       default:
@@ -227,8 +252,8 @@ public class SearchTest {
   void everyPlanFindsWhatMatchesAndEachRowOnce() throws Exception {
     for (long seed = 1; seed <= 6; ++seed) {
       Random random = new Random(seed);
-      try (RegionForTest test =
-          new RegionForTest(RegionForTest.descriptor(schema(true), 1), new byte[0], new byte[0])) {
+      try (
+          RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(true), 1), new byte[0], new byte[0])) {
         IndexedRegion region = test.indexed();
         Schema schema = region.table.schema;
         TreeMap<String, Value[]> model = new TreeMap<>();
@@ -242,22 +267,41 @@ public class SearchTest {
           Value low = Value.int64(random.nextInt(5));
           Table.Predicate isA = compare(A, Table.Predicate.Op.EQ, a);
           Table.Predicate isB = compare(B, Table.Predicate.Op.EQ, b);
-          Cluster.Branch both = Cluster.Branch.newBuilder().addStreams(stream(1, equal(a))).addStreams(stream(3,
-              equal(b)))
-              .setPredicate(Table.Predicate.newBuilder().setKind(Table.Predicate.Kind.AND).addChildren(isA)
-                  .addChildren(isB).build().toByteString()).build();
-          Cluster.Branch one = Cluster.Branch.newBuilder().addStreams(stream(1, equal(a)))
-              .setPredicate(isA.toByteString()).build();
+          Cluster.Branch both = Cluster.Branch.newBuilder()
+                                    .addStreams(stream(1, equal(a)))
+                                    .addStreams(stream(3, equal(b)))
+                                    .setPredicate(Table.Predicate.newBuilder()
+                                                      .setKind(Table.Predicate.Kind.AND)
+                                                      .addChildren(isA)
+                                                      .addChildren(isB)
+                                                      .build()
+                                                      .toByteString())
+                                    .build();
+          Cluster.Branch one =
+              Cluster.Branch.newBuilder().addStreams(stream(1, equal(a))).setPredicate(isA.toByteString()).build();
           Cluster.Branch range = Cluster.Branch.newBuilder()
-              .addStreams(Cluster.IndexStream.newBuilder().setIndexId(2)
-                  .addRanges(Cluster.IndexRange.newBuilder().setLow(ByteString.copyFrom(encoded(low)))))
-              .setPredicate(compare(N, Table.Predicate.Op.GE, low).toByteString()).build();
-          Cluster.Branch all = Cluster.Branch.newBuilder().setPredicate(Table.Predicate.newBuilder()
-              .setKind(Table.Predicate.Kind.IS_NULL).setColumn(N).build().toByteString()).build();
-          Cluster.Branch three = Cluster.Branch.newBuilder().addAllStreams(range.getStreamsList())
-              .addAllStreams(both.getStreamsList()).setPredicate(Table.Predicate.newBuilder()
-                  .setKind(Table.Predicate.Kind.AND).addChildren(isA).addChildren(isB)
-                  .addChildren(compare(N, Table.Predicate.Op.GE, low)).build().toByteString()).build();
+                                     .addStreams(Cluster.IndexStream.newBuilder().setIndexId(2).addRanges(
+                                         Cluster.IndexRange.newBuilder().setLow(ByteString.copyFrom(encoded(low)))))
+                                     .setPredicate(compare(N, Table.Predicate.Op.GE, low).toByteString())
+                                     .build();
+          Cluster.Branch all = Cluster.Branch.newBuilder()
+                                   .setPredicate(Table.Predicate.newBuilder()
+                                                     .setKind(Table.Predicate.Kind.IS_NULL)
+                                                     .setColumn(N)
+                                                     .build()
+                                                     .toByteString())
+                                   .build();
+          Cluster.Branch three = Cluster.Branch.newBuilder()
+                                     .addAllStreams(range.getStreamsList())
+                                     .addAllStreams(both.getStreamsList())
+                                     .setPredicate(Table.Predicate.newBuilder()
+                                                       .setKind(Table.Predicate.Kind.AND)
+                                                       .addChildren(isA)
+                                                       .addChildren(isB)
+                                                       .addChildren(compare(N, Table.Predicate.Op.GE, low))
+                                                       .build()
+                                                       .toByteString())
+                                     .build();
           TreeSet<String> expected = new TreeSet<>();
           List<String> found;
           int plan = random.nextInt(6);
@@ -266,9 +310,12 @@ public class SearchTest {
             boolean matchesA = a.equals(row[A]);
             boolean matchesRange = row[N] != null && row[N].compareTo(low) >= 0;
             boolean matchesBoth = matchesA && b.equals(row[B]);
-            boolean matches = plan == 0 ? matchesBoth : plan == 1 ? matchesA
-                : plan == 5 ? matchesBoth && matchesRange : plan == 2 ? matchesRange : plan == 3 ? row[N] == null
-                    : matchesA || matchesRange;
+            boolean matches = plan == 0 ? matchesBoth
+                : plan == 1             ? matchesA
+                : plan == 5             ? matchesBoth && matchesRange
+                : plan == 2             ? matchesRange
+                : plan == 3             ? row[N] == null
+                                        : matchesA || matchesRange;
             if (matches) expected.add(entry.getKey());
           }
           switch (plan) {
@@ -290,8 +337,8 @@ public class SearchTest {
             default:
               found = search(region, random, one, range);
           }
-          assertEquals(found.size(), new TreeSet<>(found).size(), "seed " + seed + " plan " + plan
-              + ": a row came twice");
+          assertEquals(
+              found.size(), new TreeSet<>(found).size(), "seed " + seed + " plan " + plan + ": a row came twice");
           assertEquals(expected, new TreeSet<>(found), "seed " + seed + " plan " + plan);
         }
       }
@@ -310,18 +357,23 @@ public class SearchTest {
           mutate(region, put(Cluster.Mutation.Kind.PUT, key, schema, empty).build()).getResults(0).getCode());
       assertEquals(Cluster.Error.Code.OK,
           mutate(region, put(Cluster.Mutation.Kind.PUT, key, schema, row).build()).getResults(0).getCode());
-      assertEquals(Cluster.Error.Code.INVALID_ARGUMENT, mutate(region,
-          put(Cluster.Mutation.Kind.UPDATE, key, schema, empty).addColumns(2).build()).getResults(0).getCode());
+      assertEquals(Cluster.Error.Code.INVALID_ARGUMENT,
+          mutate(region, put(Cluster.Mutation.Kind.UPDATE, key, schema, empty).addColumns(2).build())
+              .getResults(0)
+              .getCode());
       // Several conditions in one request: each sees the effect of those before it.
-      Cluster.RegionMutateResult result = mutate(region,
-          put(Cluster.Mutation.Kind.DELETE, key, schema, row).clearRow().build(),
-          put(Cluster.Mutation.Kind.INSERT_IF_ABSENT, key, schema, row).build(),
-          put(Cluster.Mutation.Kind.INSERT_IF_ABSENT, key, schema, row).build());
+      Cluster.RegionMutateResult result =
+          mutate(region, put(Cluster.Mutation.Kind.DELETE, key, schema, row).clearRow().build(),
+              put(Cluster.Mutation.Kind.INSERT_IF_ABSENT, key, schema, row).build(),
+              put(Cluster.Mutation.Kind.INSERT_IF_ABSENT, key, schema, row).build());
       assertEquals(Cluster.Error.Code.OK, result.getResults(1).getCode(), result.getResults(1).getMessage());
       assertEquals(Cluster.Error.Code.ALREADY_EXISTS, result.getResults(2).getCode());
-      assertEquals(Collections.singletonList("r"), search(region, new Random(1), Cluster.Branch.newBuilder()
-          .addStreams(stream(1, equal(Value.text("x")))).setPredicate(
-              compare(A, Table.Predicate.Op.EQ, Value.text("x")).toByteString()).build()));
+      assertEquals(Collections.singletonList("r"),
+          search(region, new Random(1),
+              Cluster.Branch.newBuilder()
+                  .addStreams(stream(1, equal(Value.text("x"))))
+                  .setPredicate(compare(A, Table.Predicate.Op.EQ, Value.text("x")).toByteString())
+                  .build()));
     }
   }
 
@@ -337,20 +389,23 @@ public class SearchTest {
           put(Cluster.Mutation.Kind.INSERT_IF_ABSENT, key, schema, null, Value.text("y"), null, null, null).build());
       assertEquals(Cluster.Error.Code.OK, result.getResults(0).getCode(), result.getResults(0).getMessage());
       assertEquals(Cluster.Error.Code.ALREADY_EXISTS, result.getResults(1).getCode());
-      assertEquals(Collections.singletonList("r"), search(region, new Random(1), Cluster.Branch.newBuilder()
-          .addStreams(stream(1, equal(Value.text("x")))).setPredicate(
-              compare(A, Table.Predicate.Op.EQ, Value.text("x")).toByteString()).build()));
+      assertEquals(Collections.singletonList("r"),
+          search(region, new Random(1),
+              Cluster.Branch.newBuilder()
+                  .addStreams(stream(1, equal(Value.text("x"))))
+                  .setPredicate(compare(A, Table.Predicate.Op.EQ, Value.text("x")).toByteString())
+                  .build()));
     }
   }
 
   /** The row exists by any of its cells. */
   @Test
   void anIndexOnTheKeyAloneHasEveryRow() throws Exception {
-    Table.Schema schema = schema(false).toBuilder().clearIndexes().addIndexes(RegionForTest.index(1, "by_k", true,
-        0)).build();
+    Table.Schema schema =
+        schema(false).toBuilder().clearIndexes().addIndexes(RegionForTest.index(1, "by_k", true, 0)).build();
     try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema, 1), new byte[0], new byte[0])) {
-      test.region.put(new org.apache.hadoop.hbase.client.Put(Bytes.toBytes("r")).addColumn(RegionForTest.F,
-          Bytes.toBytes("unmapped"), Bytes.toBytes("v")));
+      test.region.put(new org.apache.hadoop.hbase.client.Put(Bytes.toBytes("r"))
+                          .addColumn(RegionForTest.F, Bytes.toBytes("unmapped"), Bytes.toBytes("v")));
       assertEquals(2, test.entries().size()); // and the marker
       test.region.delete(new org.apache.hadoop.hbase.client.Delete(Bytes.toBytes("r")));
       assertEquals(1, test.entries().size());
@@ -362,8 +417,8 @@ public class SearchTest {
     Table.Schema without = schema(false).toBuilder().clearIndexes().build();
     try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(without, 1), new byte[0], new byte[0])) {
       for (int i = 0; i < 250; ++i) {
-        test.region.put(new org.apache.hadoop.hbase.client.Put(Bytes.toBytes("r" + i)).addColumn(RegionForTest.F,
-            Bytes.toBytes("a"), Bytes.toBytes("v" + i % 7)));
+        test.region.put(new org.apache.hadoop.hbase.client.Put(Bytes.toBytes("r" + i))
+                            .addColumn(RegionForTest.F, Bytes.toBytes("a"), Bytes.toBytes("v" + i % 7)));
       }
       assertEquals(0, test.entries().size());
       test.reopen(RegionForTest.descriptor(schema(false), 1));
@@ -378,21 +433,20 @@ public class SearchTest {
 
   @Test
   void compactionsDropWhatIsNoEntryOfTheRegion() throws Exception {
-    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(false), 1), new byte[0],
-        Bytes.toBytes("s"))) {
+    try (RegionForTest test =
+             new RegionForTest(RegionForTest.descriptor(schema(false), 1), new byte[0], Bytes.toBytes("s"))) {
       IndexedRegion region = test.indexed();
-      test.region.put(new org.apache.hadoop.hbase.client.Put(Bytes.toBytes("r1")).addColumn(RegionForTest.F,
-          Bytes.toBytes("a"), Bytes.toBytes("v")));
+      test.region.put(new org.apache.hadoop.hbase.client.Put(Bytes.toBytes("r1"))
+                          .addColumn(RegionForTest.F, Bytes.toBytes("a"), Bytes.toBytes("v")));
       byte[] values = encoded(Value.text("v"));
       byte[][] garbage = {region.keys.entry(1, values, Bytes.toBytes("t")), // of a row behind the region's end
-          region.keys.entry(9, values, Bytes.toBytes("r1")),                // of an index that is no more
+          region.keys.entry(9, values, Bytes.toBytes("r1")), // of an index that is no more
           Key.concat(Bytes.toBytes("q"), region.keys.entry(1, values, Bytes.toBytes("r1")))}; // of another region
       List<byte[]> before = test.entries();
       BatchContext.next().writer = BatchContext.Writer.INDEX;
       for (byte[] key : garbage) {
-        test.region.put(new org.apache.hadoop.hbase.client.Put(key).addColumn(IndexedTable.FAMILY,
-            IndexedTable.QUALIFIER,
-            new byte[0]));
+        test.region.put(new org.apache.hadoop.hbase.client.Put(key).addColumn(
+            IndexedTable.FAMILY, IndexedTable.QUALIFIER, new byte[0]));
       }
       BatchContext.next().writer = BatchContext.Writer.CLIENT;
       assertEquals(before.size() + garbage.length, test.entries().size());

@@ -61,7 +61,7 @@ class CountingTest {
   }
 
   private static volatile Hook beforeTheLog; // behind the hooks that come before a write
-  private static volatile Hook afterPut;     // behind its commit, before the last hook
+  private static volatile Hook afterPut; // behind its commit, before the last hook
 
   /** Another coprocessor, which does what the test says. */
   public static final class Another implements RegionCoprocessor, RegionObserver {
@@ -71,8 +71,8 @@ class CountingTest {
     }
 
     @Override
-    public void preWALAppend(ObserverContext<RegionCoprocessorEnvironment> c, WALKey key,
-        WALEdit edit) throws IOException {
+    public void preWALAppend(ObserverContext<RegionCoprocessorEnvironment> c, WALKey key, WALEdit edit)
+        throws IOException {
       Hook hook = beforeTheLog;
       if (hook != null) hook.run();
     }
@@ -83,7 +83,6 @@ class CountingTest {
       if (hook != null) hook.run();
     }
   }
-
 
   @AfterEach
   void reset() {
@@ -101,7 +100,8 @@ class CountingTest {
   private RegionForTest open(FeedOptions options) throws Exception {
     TestServer.start(options);
     TableDescriptor descriptor = TableDescriptorBuilder.newBuilder(RegionForTest.descriptor(schema(), 1))
-        .setCoprocessor(Another.class.getName()).build();
+                                     .setCoprocessor(Another.class.getName())
+                                     .build();
     RegionForTest test = new RegionForTest(descriptor, new byte[0], new byte[0]);
     TestServer.open(test.indexed());
     return test;
@@ -320,9 +320,13 @@ class CountingTest {
     values[1] = Value.text(value);
     BatchContext.next().waitFor = 0;
     Cluster.RegionMutateResult result = Mutator.mutate(region,
-        Cluster.RegionMutations.newBuilder().setRegionId(region.id)
-        .addMutations(Cluster.Mutation.newBuilder().setKey(ByteString.copyFromUtf8(row))
-            .setRow(ByteString.copyFrom(Codec.encodeRow(region.table.schema, values, null)))).build(), 1);
+        Cluster.RegionMutations.newBuilder()
+            .setRegionId(region.id)
+            .addMutations(Cluster.Mutation.newBuilder()
+                              .setKey(ByteString.copyFromUtf8(row))
+                              .setRow(ByteString.copyFrom(Codec.encodeRow(region.table.schema, values, null))))
+            .build(),
+        1);
     assertEquals(Cluster.Error.Code.OK, result.getResults(0).getCode(), result.toString());
     return BatchContext.next().waitFor;
   }

@@ -163,8 +163,8 @@ class FeedTest {
       for (int i = 0; i < 20; ++i) {
         String value = "v" + i;
         IndexFilter filter = region.filters.get(1);
-        IndexEntry entry = new IndexEntry(region.table.schema.index(1), new byte[0], new byte[][] {encoded(value)}, 0,
-            true);
+        IndexEntry entry =
+            new IndexEntry(region.table.schema.index(1), new byte[0], new byte[][] {encoded(value)}, 0, true);
         boolean stands = false;
         for (byte[] key : test.entries()) {
           byte[] want = region.keys.entry(1, encoded(value), new byte[0]);
@@ -177,7 +177,10 @@ class FeedTest {
   }
 
   private static Cluster.PollRequest poll(long coordinator, long startCode, long applied) {
-    return Cluster.PollRequest.newBuilder().setCoordinator(coordinator).setStartCode(startCode).setApplied(applied)
+    return Cluster.PollRequest.newBuilder()
+        .setCoordinator(coordinator)
+        .setStartCode(startCode)
+        .setApplied(applied)
         .build();
   }
 
@@ -265,8 +268,12 @@ class FeedTest {
     f.feed.append(opened(20, 2));
     f.feed.tellTable(1, 5);
     f.feed.tellTable(2, 5);
-    assertEquals(both, f.poll(9, 0).getEventsList().stream().map(Cluster.Event::getTableId)
-        .collect(java.util.stream.Collectors.toSet()));
+    assertEquals(both,
+        f.poll(9, 0)
+            .getEventsList()
+            .stream()
+            .map(Cluster.Event::getTableId)
+            .collect(java.util.stream.Collectors.toSet()));
     Cluster.PollReply first = f.feed.poll(poll(1, 0, 0), sure, both);
     assertTrue(first.getFull());
     assertEquals(new java.util.TreeSet<>(java.util.Arrays.asList(10L, 20L)), regionsOf(first));
@@ -338,7 +345,11 @@ class FeedTest {
   }
 
   private static Cluster.Event.Builder flips(int bit) {
-    return Cluster.Event.newBuilder().setKind(Cluster.Event.Kind.FLIPS).setRegionId(5).setIndexId(1).setGeneration(1)
+    return Cluster.Event.newBuilder()
+        .setKind(Cluster.Event.Kind.FLIPS)
+        .setRegionId(5)
+        .setIndexId(1)
+        .setGeneration(1)
         .addFlips((long) bit << 1 | 1);
   }
 
@@ -350,18 +361,29 @@ class FeedTest {
     byte[] value = encoded("new");
     int bit = (int) geometry.position(Hash.of(value, 1), 0);
     FilterFeed feed = new FilterFeed("s", 7, new FeedOptions(), System::nanoTime, (column, bytes) -> {
-      Cluster.Projection projection = Cluster.Projection.newBuilder().setRegionId(5).setIndexId(1).setGeneration(1)
-          .setAsOf(made.get().last()).addLayers(tamis.shaded.protobuf.ByteString.copyFrom(new byte[8])).setLayerCount(1)
-          .build();
+      Cluster.Projection projection = Cluster.Projection.newBuilder()
+                                          .setRegionId(5)
+                                          .setIndexId(1)
+                                          .setGeneration(1)
+                                          .setAsOf(made.get().last())
+                                          .addLayers(tamis.shaded.protobuf.ByteString.copyFrom(new byte[8]))
+                                          .setLayerCount(1)
+                                          .build();
       made.get().append(flips(bit));
       return projection;
     });
     made.set(feed);
     feed.append(opened(5, 1));
-    feed.append(Cluster.Event.newBuilder().setKind(Cluster.Event.Kind.INDEX_COMPLETE).setRegionId(5).setIndexId(1)
-        .setGeneration(1).setGeometry(Cluster.Geometry.newBuilder().setSlices(1).setSlicePositions(64)).setLayers(1)
-        .setMin(tamis.shaded.protobuf.ByteString.EMPTY)
-        .setMax(tamis.shaded.protobuf.ByteString.copyFrom(new byte[] {(byte) 0xff})).setHasRange(true));
+    feed.append(Cluster.Event.newBuilder()
+                    .setKind(Cluster.Event.Kind.INDEX_COMPLETE)
+                    .setRegionId(5)
+                    .setIndexId(1)
+                    .setGeneration(1)
+                    .setGeometry(Cluster.Geometry.newBuilder().setSlices(1).setSlicePositions(64))
+                    .setLayers(1)
+                    .setMin(tamis.shaded.protobuf.ByteString.EMPTY)
+                    .setMax(tamis.shaded.protobuf.ByteString.copyFrom(new byte[] {(byte) 0xff}))
+                    .setHasRange(true));
     FeedCopy copy = new FeedCopy(1);
     for (int i = 0; i < 2; ++i) {
       long sent = System.nanoTime();

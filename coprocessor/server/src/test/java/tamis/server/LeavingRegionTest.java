@@ -37,8 +37,9 @@ class LeavingRegionTest {
   @BeforeEach
   void openRegion() throws Exception {
     state = TestServer.start(new ServerLife());
-    test = new RegionForTest(RegionForTest.descriptor(RegionForTest.schema()
-        .addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1), new byte[0], new byte[0]);
+    test = new RegionForTest(
+        RegionForTest.descriptor(RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1),
+        new byte[0], new byte[0]);
     region = test.indexed();
     TestServer.tell(region);
     test.region.put(new Put(ROW).addColumn(RegionForTest.F, A, A));
@@ -52,11 +53,16 @@ class LeavingRegionTest {
   }
 
   private Cluster.Error search() {
-    Cluster.SearchRequest request = Cluster.SearchRequest.newBuilder().setTableId(region.table.tableId)
-        .setSchemaVersion(1)
-        .addRanges(Cluster.SearchRange.newBuilder().setRegionId(region.id)).addBranches(Cluster.Branch.newBuilder()
-            .setPredicate(SearchTest.compare(1, tamis.pb.Table.Predicate.Op.EQ, Value.text("a")).toByteString())
-            .addStreams(SearchTest.stream(1, SearchTest.equal(Value.text("a"))))).build();
+    Cluster.SearchRequest request =
+        Cluster.SearchRequest.newBuilder()
+            .setTableId(region.table.tableId)
+            .setSchemaVersion(1)
+            .addRanges(Cluster.SearchRange.newBuilder().setRegionId(region.id))
+            .addBranches(
+                Cluster.Branch.newBuilder()
+                    .setPredicate(SearchTest.compare(1, tamis.pb.Table.Predicate.Op.EQ, Value.text("a")).toByteString())
+                    .addStreams(SearchTest.stream(1, SearchTest.equal(Value.text("a")))))
+            .build();
     return state.requests.search(request).getResults(0).getError();
   }
 
@@ -64,23 +70,29 @@ class LeavingRegionTest {
     Value[] values = new Value[5];
     values[0] = Value.bytes(row);
     values[1] = Value.text("b");
-    Cluster.MutateRequest request = Cluster.MutateRequest.newBuilder().setTableId(region.table.tableId)
-        .setSchemaVersion(1)
-        .addRegions(Cluster.RegionMutations.newBuilder().setRegionId(region.id)
-            .addMutations(Cluster.Mutation.newBuilder()
-            .setKey(ByteString.copyFrom(row)).setRow(ByteString.copyFrom(Codec.encodeRow(region.table.schema, values,
-                null)))))
-        .build();
+    Cluster.MutateRequest request =
+        Cluster.MutateRequest.newBuilder()
+            .setTableId(region.table.tableId)
+            .setSchemaVersion(1)
+            .addRegions(Cluster.RegionMutations.newBuilder().setRegionId(region.id).addMutations(
+                Cluster.Mutation.newBuilder()
+                    .setKey(ByteString.copyFrom(row))
+                    .setRow(ByteString.copyFrom(Codec.encodeRow(region.table.schema, values, null)))))
+            .build();
     return state.requests.mutate(request).getRegions(0).getError();
   }
 
   private Cluster.Error job(Cluster.StartJobRequest.Kind kind) throws Exception {
-    Cluster.StartJobRequest request = Cluster.StartJobRequest.newBuilder().setJob(System.nanoTime()).setKind(kind)
-        .setTableId(region.table.tableId).addRegionIds(region.id).build();
+    Cluster.StartJobRequest request = Cluster.StartJobRequest.newBuilder()
+                                          .setJob(System.nanoTime())
+                                          .setKind(kind)
+                                          .setTableId(region.table.tableId)
+                                          .addRegionIds(region.id)
+                                          .build();
     assertEquals(Cluster.Error.Code.OK, state.requests.startJob(request).getError().getCode());
     while (true) {
-      Cluster.GetJobReply reply = Cluster.GetJobReply.parseFrom(state.requests.call("GetJob",
-          Cluster.GetJobRequest.newBuilder().setJob(request.getJob()).build().toByteArray()));
+      Cluster.GetJobReply reply = Cluster.GetJobReply.parseFrom(state.requests.call(
+          "GetJob", Cluster.GetJobRequest.newBuilder().setJob(request.getJob()).build().toByteArray()));
       if (reply.getEnded()) return reply.getResults(0).getError();
       Thread.yield();
     }
@@ -127,8 +139,8 @@ class LeavingRegionTest {
     state.server.ending = () -> true;
     String before = test.raw(ROW);
     fail();
-    assertThrows(NotServingRegionException.class, () -> test.region.put(new Put(ROW).addColumn(RegionForTest.F, A,
-        ROW)));
+    assertThrows(
+        NotServingRegionException.class, () -> test.region.put(new Put(ROW).addColumn(RegionForTest.F, A, ROW)));
     assertThrows(NotServingRegionException.class, () -> test.region.delete(new Delete(ROW)));
     Fault.only();
     assertEquals(before, test.raw(ROW));
@@ -160,8 +172,8 @@ class LeavingRegionTest {
   void onlyWhatIsUncheckedProvesNothing() {
     Throwable failure = new IllegalStateException("closed");
     for (Throwable e : new Throwable[] {failure, new OutOfMemoryError(), new InterruptedException(),
-        new DoNotRetryIOException("a hook", failure), new DoNotRetryIOException("twice",
-            new DoNotRetryIOException("", failure))}) {
+             new DoNotRetryIOException("a hook", failure),
+             new DoNotRetryIOException("twice", new DoNotRetryIOException("", failure))}) {
       assertTrue(StatusException.provesNothing(e), e.toString());
       assertEquals(Cluster.Error.Code.UNAVAILABLE, StatusException.errorOf(e, true).getCode());
     }
@@ -173,10 +185,10 @@ class LeavingRegionTest {
         StatusException.errorOf(new DoNotRetryIOException("a hook", new IOException("wrong")), true).getCode());
     // The server does not stop.
     assertEquals(Cluster.Error.Code.INTERNAL, StatusException.errorOf(failure, false).getCode());
-    assertEquals(Cluster.Error.Code.RESOURCE_EXHAUSTED, StatusException.errorOf(new OutOfMemoryError(),
-        false).getCode());
+    assertEquals(
+        Cluster.Error.Code.RESOURCE_EXHAUSTED, StatusException.errorOf(new OutOfMemoryError(), false).getCode());
     assertEquals(Cluster.Error.Code.UNAVAILABLE, StatusException.errorOf(new InterruptedException(), false).getCode());
-    assertEquals(Cluster.Error.Code.UNAVAILABLE, StatusException.errorOf(new InterruptedIOException(),
-        false).getCode());
+    assertEquals(
+        Cluster.Error.Code.UNAVAILABLE, StatusException.errorOf(new InterruptedIOException(), false).getCode());
   }
 }

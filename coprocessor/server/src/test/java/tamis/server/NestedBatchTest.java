@@ -43,7 +43,6 @@ class NestedBatchTest {
   private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
   private static final byte[] A = Bytes.toBytes("a");
 
-
   /** Writes `inner` while the row "before" is on its way, or when "behind" has been written. */
   public static final class Meddler implements RegionCoprocessor, RegionObserver {
     static volatile Put inner; // null: nothing
@@ -80,7 +79,8 @@ class NestedBatchTest {
     Table.Schema.Builder schema = RegionForTest.schema();
     for (Table.Index index : indexes) schema.addIndexes(index);
     TableDescriptor descriptor = TableDescriptorBuilder.newBuilder(RegionForTest.descriptor(schema.build(), 1))
-        .setCoprocessor(Meddler.class.getName()).build();
+                                     .setCoprocessor(Meddler.class.getName())
+                                     .build();
     return new RegionForTest(descriptor, new byte[0], new byte[0]);
   }
 
@@ -163,8 +163,7 @@ class NestedBatchTest {
   // ---- In a write of our own
 
   private static long missedBesideABuilder() throws Exception {
-    try (RegionForTest test =
-        open(RegionForTest.index(1, "by_a", true, 1), RegionForTest.index(2, "by_s", true, 4))) {
+    try (RegionForTest test = open(RegionForTest.index(1, "by_a", true, 1), RegionForTest.index(2, "by_s", true, 4))) {
       Meddler.inner = null;
       test.region.put(put("before", "a", "v"));
       Meddler.inner = put("inner", "a", "w");

@@ -52,9 +52,13 @@ class OutOfMemoryTest {
     FeedOptions options = new FeedOptions();
     options.leaseNs = 600 * SECOND;
     FilterFeed feed = TestServer.start(options);
-    test = new RegionForTest(RegionForTest.descriptor(RegionForTest.schema()
-        .addIndexes(RegionForTest.index(1, "by_a", true, 1).toBuilder().setExpectedValues(64)).build(), 1), new byte[0],
-        new byte[0]);
+    test =
+        new RegionForTest(RegionForTest.descriptor(
+                              RegionForTest.schema()
+                                  .addIndexes(RegionForTest.index(1, "by_a", true, 1).toBuilder().setExpectedValues(64))
+                                  .build(),
+                              1),
+            new byte[0], new byte[0]);
     region = test.indexed();
     TestServer.open(region);
     poller = new Thread(() -> {
@@ -159,9 +163,13 @@ class OutOfMemoryTest {
   @Test
   void norWhereItStaysAwayUntilTheWriteIsOver() throws Exception {
     assertEquals(0, lost(this::put, 1000));
-    assertEquals(0, lost((row, value) -> test.region.mutateRow(new RowMutations(row)
-        .add((Mutation) new Put(row).addColumn(RegionForTest.F, A, Bytes.toBytes(value)))
-        .add((Mutation) new Append(row).addColumn(RegionForTest.F, Bytes.toBytes("s"), A))), 1000));
+    assertEquals(0,
+        lost((row, value)
+                 -> test.region.mutateRow(
+                     new RowMutations(row)
+                         .add((Mutation) new Put(row).addColumn(RegionForTest.F, A, Bytes.toBytes(value)))
+                         .add((Mutation) new Append(row).addColumn(RegionForTest.F, Bytes.toBytes("s"), A))),
+            1000));
   }
 
   @Test

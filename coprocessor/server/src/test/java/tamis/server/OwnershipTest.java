@@ -64,8 +64,8 @@ class OwnershipTest {
       threads.add(thread);
     }
     for (Thread thread : threads) {
-      while (thread.getState() != Thread.State.WAITING
-          && thread.getState() != Thread.State.TIMED_WAITING) Thread.yield();
+      while (thread.getState() != Thread.State.WAITING && thread.getState() != Thread.State.TIMED_WAITING)
+        Thread.yield();
     }
     ends.countDown();
     for (Thread thread : threads) thread.join();

@@ -131,8 +131,8 @@ class ParentFiltersTest {
       split.open(split.take(), 42);
       for (int i = 0; i < 40; ++i) {
         put(split.upper, "y", "x high");
-        if (i % 2 == 0) put(split.upper, "y",
-            "x other"); else split.upper.region.delete(new Delete(Bytes.toBytes("y")));
+        if (i % 2 == 0) put(split.upper, "y", "x other");
+        else split.upper.region.delete(new Delete(Bytes.toBytes("y")));
       }
       assertFalse(split.excludes("x high")); // of row z, which the parent had
     }

@@ -46,16 +46,16 @@ class RegionFiltersTest {
   private long now;
   private long tick; // what each look at the clock takes
   private long limit = COUNTERS + 16;
-  private final RegionFilters filters = new RegionFilters(() -> open, work::add, () -> limit,
-      () -> now += tick);
+  private final RegionFilters filters = new RegionFilters(() -> open, work::add, () -> limit, () -> now += tick);
 
   @BeforeEach
   void openRegions() throws Exception {
     TestServer.start(new FeedOptions());
     Table.Index index = RegionForTest.index(1, "by_a", true, 1).toBuilder().setExpectedValues(64).build();
-    TableDescriptor table = TableDescriptorBuilder
-        .newBuilder(RegionForTest.descriptor(RegionForTest.schema().addIndexes(index).build(), 1))
-        .setCoprocessor(Unreadable.class.getName()).build();
+    TableDescriptor table =
+        TableDescriptorBuilder.newBuilder(RegionForTest.descriptor(RegionForTest.schema().addIndexes(index).build(), 1))
+            .setCoprocessor(Unreadable.class.getName())
+            .build();
     for (String start : new String[] {"a", "b", "c"}) {
       RegionForTest test = new RegionForTest(table, Bytes.toBytes(start), Bytes.toBytes(start + "z"));
       tests.add(test);

@@ -66,10 +66,11 @@ class RegionIndexesTest {
 
   /** One row, and a complete index. */
   private RegionForTest open(String start, String end) throws Exception {
-    TableDescriptor table = RegionForTest.descriptor(
-        RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1);
-    RegionForTest test = new RegionForTest(TableDescriptorBuilder.newBuilder(table)
-        .setCoprocessor(Failing.class.getName()).build(), Bytes.toBytes(start), Bytes.toBytes(end));
+    TableDescriptor table =
+        RegionForTest.descriptor(RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1);
+    RegionForTest test =
+        new RegionForTest(TableDescriptorBuilder.newBuilder(table).setCoprocessor(Failing.class.getName()).build(),
+            Bytes.toBytes(start), Bytes.toBytes(end));
     tests.add(test);
     test.region.put(new Put(Bytes.toBytes(start)).addColumn(RegionForTest.F, A, A));
     return test;
@@ -105,9 +106,8 @@ class RegionIndexesTest {
     long now;
     final ArrayDeque<Runnable> ready = new ArrayDeque<>();
     final TreeMap<Long, Runnable> later = new TreeMap<>();
-    final Workers workers = new Workers((step, afterNs) -> assertNull(later.put(now + afterNs, step)), ready::add,
-        ready::add,
-        ready::add);
+    final Workers workers =
+        new Workers((step, afterNs) -> assertNull(later.put(now + afterNs, step)), ready::add, ready::add, ready::add);
 
     void work() {
       while (!ready.isEmpty()) ready.poll().run();
@@ -141,8 +141,10 @@ class RegionIndexesTest {
     for (IndexedRegion region : built) region.building.lock(); // as who builds
     try {
       for (IndexedRegion region : built) state.opener.opened(region);
-      await(() -> built[0].building.getQueueLength() + built[1].building.getQueueLength()
-          + built[2].building.getQueueLength() >= 2);
+      await(()
+                -> built[0].building.getQueueLength() + built[1].building.getQueueLength()
+                  + built[2].building.getQueueLength()
+              >= 2);
       IndexedRegion later = region("d", "e");
       state.opener.opened(later);
       await(() -> isPublished(later));
@@ -169,7 +171,8 @@ class RegionIndexesTest {
   private static List<String> problems(RegionForTest test) throws Exception {
     List<String> problems = new ArrayList<>();
     InstallationReport.describe(test.conf, ServerName.valueOf("s", 1, 2), Collections.singletonList(test.region))
-        .getProblemsList().forEach(problem -> problems.add(problem.getProblem()));
+        .getProblemsList()
+        .forEach(problem -> problems.add(problem.getProblem()));
     return problems;
   }
 
@@ -205,8 +208,8 @@ class RegionIndexesTest {
   void aFilterIsMadeForTheValuesThatItsIndexExpects() throws Exception {
     IndexedRegion region = incomplete(open("a", "b"));
     Told told = new Told();
-    RegionFilters filters = new RegionFilters(() -> Collections.singletonList(region), Runnable::run,
-        () -> Long.MAX_VALUE / 8);
+    RegionFilters filters =
+        new RegionFilters(() -> Collections.singletonList(region), Runnable::run, () -> Long.MAX_VALUE / 8);
     new RegionIndexes(state.acknowledgements, filters, told.workers).completeAndCount(region);
     told.work();
     Schema.Index index = region.table.schema.index(1);

@@ -78,8 +78,8 @@ class RegionJobsTest {
   }
 
   private static IndexEntry indexEntry(IndexedRegion region, String value, int row) {
-    return new IndexEntry(region.table.schema.index(1), entry(region, 1, value, row), new byte[][] {encoded(value)}, 0,
-        true);
+    return new IndexEntry(
+        region.table.schema.index(1), entry(region, 1, value, row), new byte[][] {encoded(value)}, 0, true);
   }
 
   /** Past all hooks. */
@@ -112,8 +112,8 @@ class RegionJobsTest {
   @Test
   void aCheckFindsWhatIsWrongAndARebuildMendsIt() throws Exception {
     FilterFeed feed = TestServer.start(new FeedOptions());
-    tamis.pb.Table.Schema schema = schema(1, RegionForTest.index(1, "by_a", true, 1),
-        RegionForTest.index(2, "by_s", true, 4));
+    tamis.pb.Table.Schema schema =
+        schema(1, RegionForTest.index(1, "by_a", true, 1), RegionForTest.index(2, "by_s", true, 4));
     try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema, 1), new byte[0], Bytes.toBytes("x"))) {
       IndexedRegion region = test.indexed();
       for (int i = 0; i < 300; ++i) test.region.put(put(i, "v" + i % 100));
@@ -156,9 +156,9 @@ class RegionJobsTest {
   @Test
   void entriesBeforeGarbageAreCounted() throws Exception {
     TestServer.start(new FeedOptions());
-    try (RegionForTest test = new RegionForTest(
-        RegionForTest.descriptor(schema(1, RegionForTest.index(1, "by_a", true, 1)), 1), new byte[0],
-            Bytes.toBytes("x"))) {
+    try (RegionForTest test =
+             new RegionForTest(RegionForTest.descriptor(schema(1, RegionForTest.index(1, "by_a", true, 1)), 1),
+                 new byte[0], Bytes.toBytes("x"))) {
       IndexedRegion region = test.indexed();
       for (int i = 0; i < 10; ++i) test.region.put(put(i, "v" + i));
       writeEntries(test.region, entryPut(region.keys.entry(1, encoded("w"), Bytes.toBytes("y"))));
@@ -172,8 +172,7 @@ class RegionJobsTest {
   void anIndexOfATableWithRowsIsBuiltAndADroppedOneGoes() throws Exception {
     TestServer.start(new FeedOptions());
     Table.Index a = RegionForTest.index(1, "by_a", true, 1);
-    try (RegionForTest test =
-        new RegionForTest(RegionForTest.descriptor(schema(1, a), 1), new byte[0], new byte[0])) {
+    try (RegionForTest test = new RegionForTest(RegionForTest.descriptor(schema(1, a), 1), new byte[0], new byte[0])) {
       for (int i = 0; i < 250; ++i) {
         test.region.put(put(i, "v" + i % 5).addColumn(RegionForTest.G, Bytes.toBytes("b"), Bytes.toBytes("w" + i % 3)));
       }
@@ -196,8 +195,9 @@ class RegionJobsTest {
   @Test
   void aRebuildGoesOnUnderWritesAndACoordinatorMissesNothing() throws Exception {
     FilterFeed feed = TestServer.start(new FeedOptions());
-    try (RegionForTest test = new RegionForTest(
-        RegionForTest.descriptor(schema(1, RegionForTest.index(1, "by_a", true, 1)), 1), new byte[0], new byte[0])) {
+    try (RegionForTest test =
+             new RegionForTest(RegionForTest.descriptor(schema(1, RegionForTest.index(1, "by_a", true, 1)), 1),
+                 new byte[0], new byte[0])) {
       IndexedRegion region = test.indexed();
       for (int i = 0; i < 200; ++i) test.region.put(put(i, "old"));
       TestServer.open(region);
@@ -293,7 +293,7 @@ class RegionJobsTest {
 
   @Test
   void aJobIsToldToWhoBeganIt() throws Exception {
-    RegionJobs jobs = new RegionJobs((job, region, progress, result) -> { });
+    RegionJobs jobs = new RegionJobs((job, region, progress, result) -> {});
     Cluster.StartJobRequest request = Cluster.StartJobRequest.newBuilder().setJob(9).build();
     jobs.start(request, "kim", Collections.emptySet());
     assertEquals(Cluster.Error.Code.OK, toldTo(jobs, "kim"));
@@ -307,8 +307,8 @@ class RegionJobsTest {
   /** The rights to its table were never checked. */
   @Test
   void aRegionThatComesLaterIsNotWorkedOn() throws Exception {
-    RegionJobs jobs = new RegionJobs((job, region, progress, result) ->
-        result.setCheck(Cluster.RegionCheck.newBuilder().setRows(5)));
+    RegionJobs jobs =
+        new RegionJobs((job, region, progress, result) -> result.setCheck(Cluster.RegionCheck.newBuilder().setRows(5)));
     jobs.start(Cluster.StartJobRequest.newBuilder().setJob(9).addRegionIds(1).addRegionIds(2).build(), "kim",
         Collections.singleton(2L));
     Cluster.GetJobReply reply = await(jobs, 9);
@@ -320,24 +320,28 @@ class RegionJobsTest {
   @Test
   void theServerAnswersForItsRegions() throws Exception {
     RegionServerState state = TestServer.start(TestServer.life(new FeedOptions()));
-    try (RegionForTest test = new RegionForTest(
-        RegionForTest.descriptor(schema(1, RegionForTest.index(1, "by_a", true, 1)), 1), new byte[0], new byte[0])) {
+    try (RegionForTest test =
+             new RegionForTest(RegionForTest.descriptor(schema(1, RegionForTest.index(1, "by_a", true, 1)), 1),
+                 new byte[0], new byte[0])) {
       IndexedRegion region = test.indexed();
       for (int i = 0; i < 20; ++i) test.region.put(put(i, "v" + i % 7));
       TestServer.open(region);
-      Cluster.StatusReply status = state.requests.status(Cluster.StatusRequest.newBuilder()
-          .setTableId(region.table.tableId)
-          .build());
+      Cluster.StatusReply status =
+          state.requests.status(Cluster.StatusRequest.newBuilder().setTableId(region.table.tableId).build());
       assertEquals(1, status.getRegionsCount());
       assertEquals(20, status.getRegions(0).getIndexes(0).getEntries());
       assertTrue(status.getRegions(0).getIndexes(0).getPublished() && status.getFilterBytes() > 0);
-      Cluster.StartJobRequest request = Cluster.StartJobRequest.newBuilder().setJob(new Random().nextLong())
-          .setTableId(region.table.tableId).addRegionIds(region.id).addRegionIds(region.id + 1).build();
+      Cluster.StartJobRequest request = Cluster.StartJobRequest.newBuilder()
+                                            .setJob(new Random().nextLong())
+                                            .setTableId(region.table.tableId)
+                                            .addRegionIds(region.id)
+                                            .addRegionIds(region.id + 1)
+                                            .build();
       assertFalse(Cluster.StartJobReply.parseFrom(state.requests.call("StartJob", request.toByteArray())).hasError());
       Cluster.GetJobReply reply;
       do {
-        reply = Cluster.GetJobReply.parseFrom(state.requests.call("GetJob",
-            Cluster.GetJobRequest.newBuilder().setJob(request.getJob()).build().toByteArray()));
+        reply = Cluster.GetJobReply.parseFrom(state.requests.call(
+            "GetJob", Cluster.GetJobRequest.newBuilder().setJob(request.getJob()).build().toByteArray()));
       } while (!reply.getEnded());
       assertEquals(20, reply.getResults(0).getCheck().getRows());
       assertEquals(Cluster.Error.Code.UNAVAILABLE, reply.getResults(1).getError().getCode());

@@ -49,8 +49,10 @@ class RegionLifeTest {
     /** Once it is online. */
     void tell(IndexedRegion region) {
       region.told = true;
-      feed.append(Cluster.Event.newBuilder().setKind(Cluster.Event.Kind.REGION_OPENED).setRegionId(region.id)
-          .setEpoch(region.epoch));
+      feed.append(Cluster.Event.newBuilder()
+                      .setKind(Cluster.Event.Kind.REGION_OPENED)
+                      .setRegionId(region.id)
+                      .setEpoch(region.epoch));
     }
 
     void close(IndexedRegion region) throws InterruptedException {
@@ -62,14 +64,17 @@ class RegionLifeTest {
     /** Everything that a coordinator is told of, applied; true: it has a lease. */
     boolean poll(long applied) throws InterruptedException {
       return feed.poll(Cluster.PollRequest.newBuilder().setCoordinator(1).setStartCode(7).setApplied(applied).build(),
-          () -> now + 10 * SECOND).getLeaseNs() > 0;
+                     () -> now + 10 * SECOND)
+                 .getLeaseNs()
+          > 0;
     }
   }
 
   @BeforeEach
   void openRegion() throws Exception {
-    test = new RegionForTest(RegionForTest.descriptor(RegionForTest.schema()
-        .addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1), new byte[0], new byte[0]);
+    test = new RegionForTest(
+        RegionForTest.descriptor(RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1),
+        new byte[0], new byte[0]);
   }
 
   @AfterEach
@@ -240,17 +245,20 @@ class RegionLifeTest {
   private static boolean isAnswered(IndexedRegion region) {
     tamis.pb.Table.Predicate every =
         tamis.pb.Table.Predicate.newBuilder().setKind(tamis.pb.Table.Predicate.Kind.TRUE).build();
-    Cluster.SearchReply reply = TestServer.state().requests.search(Cluster.SearchRequest.newBuilder()
-        .setTableId(region.table.tableId).setSchemaVersion(1)
-        .addRanges(Cluster.SearchRange.newBuilder().setRegionId(region.id))
-        .addBranches(Cluster.Branch.newBuilder().setPredicate(every.toByteString())).build());
+    Cluster.SearchReply reply = TestServer.state().requests.search(
+        Cluster.SearchRequest.newBuilder()
+            .setTableId(region.table.tableId)
+            .setSchemaVersion(1)
+            .addRanges(Cluster.SearchRange.newBuilder().setRegionId(region.id))
+            .addBranches(Cluster.Branch.newBuilder().setPredicate(every.toByteString()))
+            .build());
     return reply.getResults(0).getError().getCode() == Cluster.Error.Code.OK;
   }
 
   /** The mark of a region that was made of others: their last number. */
   private void makeOfOthers() throws Exception {
-    WALSplitUtil.writeRegionSequenceIdFile(CommonFSUtils.getWALFileSystem(test.conf), test.region.getWALRegionDir(),
-        17);
+    WALSplitUtil.writeRegionSequenceIdFile(
+        CommonFSUtils.getWALFileSystem(test.conf), test.region.getWALRegionDir(), 17);
   }
 
   /** A parent that was closed within its wait left its flag with itself, and no file of it names it here. */
@@ -279,8 +287,10 @@ class RegionLifeTest {
   }
 
   private static RegionInfo region(String start, String end) {
-    return RegionInfoBuilder.newBuilder(TableName.valueOf("t")).setStartKey(Bytes.toBytes(start))
-        .setEndKey(Bytes.toBytes(end)).build();
+    return RegionInfoBuilder.newBuilder(TableName.valueOf("t"))
+        .setStartKey(Bytes.toBytes(start))
+        .setEndKey(Bytes.toBytes(end))
+        .build();
   }
 
   /** Keys that none of them had are those of a parent that left no file. */
@@ -288,8 +298,8 @@ class RegionLifeTest {
   void parentsThatAreKnownHaveAllKeysOfARegion() {
     assertTrue(RegionLife.covered(region("b", "d"), Arrays.asList(region("a", ""))));
     assertTrue(RegionLife.covered(region("", ""), Arrays.asList(region("m", ""), region("", "m"))));
-    assertTrue(RegionLife.covered(region("a", "d"), Arrays.asList(region("a", "b"), region("b", "c"),
-        region("c", "d"))));
+    assertTrue(
+        RegionLife.covered(region("a", "d"), Arrays.asList(region("a", "b"), region("b", "c"), region("c", "d"))));
     assertFalse(RegionLife.covered(region("a", "d"), Arrays.asList(region("a", "b"), region("c", "d"))));
     assertFalse(RegionLife.covered(region("a", "d"), Arrays.asList(region("b", "d"))));
     assertFalse(RegionLife.covered(region("a", ""), Arrays.asList(region("a", "d"))));
@@ -316,7 +326,7 @@ class RegionLifeTest {
   /** A's flag cannot be written; it is expelled without knowing, and B opens the region and finds no flag. */
   private boolean believedBesideTheNextOwner() throws Exception {
     ServerLife server = TestServer.life(new FeedOptions());
-    server.ownership = new Ownership(() -> { }); // its last proof still holds
+    server.ownership = new Ownership(() -> {}); // its last proof still holds
     FilterFeed feed = TestServer.start(server).feed;
     Path directory = new Path(test.region.getRegionFileSystem().getRegionDir(), ".tamis");
     FileSystem files = test.region.getRegionFileSystem().getFileSystem();
@@ -391,7 +401,7 @@ class RegionLifeTest {
 
   /** The region is closed meanwhile, and another server may have opened it at once. */
   private boolean answersForAClosedRegion() throws Exception {
-    return isAnsweredThough(new Ownership(() -> { }), IndexedRegion::setClosed);
+    return isAnsweredThough(new Ownership(() -> {}), IndexedRegion::setClosed);
   }
 
   @Test

@@ -60,7 +60,7 @@ class RegionServersTest {
   private RegionServerState started() {
     ServerLife life = TestServer.life(new FeedOptions());
     life.feed.leaseNs = 600 * SECOND;
-    life.ownership = new Ownership(() -> { });
+    life.ownership = new Ownership(() -> {});
     life.raisesFlags = true;
     return new RegionServerState(life);
   }
@@ -87,9 +87,9 @@ class RegionServersTest {
   /** Whether a put into a region that was closed and opened again waits for a coordinator with an older lease. */
   private boolean putWaitsBehindReopening(boolean forgets) throws Exception {
     RegionServers.of(name, this::started);
-    test = new RegionForTest(RegionForTest.descriptor(
-        RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1), new byte[0],
-        new byte[0], services());
+    test = new RegionForTest(
+        RegionForTest.descriptor(RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1),
+        new byte[0], new byte[0], services());
     awaitPublished();
     poll(state());
     WeakReference<IndexObserver> observer = new WeakReference<>(test.observer());
@@ -138,9 +138,9 @@ class RegionServersTest {
     RegionServerState later = RegionServers.of(ServerName.valueOf("s", name.getPort(), 8), this::started);
     assertNotSame(one, other);
     assertNotSame(one, later);
-    test = new RegionForTest(RegionForTest.descriptor(
-        RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1), new byte[0],
-        new byte[0], services());
+    test = new RegionForTest(
+        RegionForTest.descriptor(RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build(), 1),
+        new byte[0], new byte[0], services());
     assertSame(one, state());
   }
 }

@@ -25,9 +25,9 @@ import org.junit.jupiter.api.Test;
 import tamis.base.Fault;
 import tamis.feed.FeedOptions;
 import tamis.hbase.RegionForTest;
+import tamis.pb.Cluster;
 import tamis.pb.Cluster.Error.Code;
 import tamis.pb.Cluster.Mutation.Kind;
-import tamis.pb.Cluster;
 import tamis.pb.Table.Predicate;
 import tamis.region.IndexedRegion;
 import tamis.shaded.protobuf.ByteString;
@@ -57,15 +57,16 @@ class RightsTest {
       boolean[] hides = new boolean[1];
       scan.getFamilyMap().forEach((family, qualifiers) -> {
         if (qualifiers == null) hides[0] |= hidden.test(family, null);
-        else for (byte[] qualifier : qualifiers) hides[0] |= hidden.test(family, qualifier);
+        else
+          for (byte[] qualifier : qualifiers) hides[0] |= hidden.test(family, qualifier);
       });
       if (hides[0] && !filters) throw new AccessDeniedException("Insufficient permissions");
       if (hides[0]) scan.setFilter(new FirstKeyOnlyFilter());
     }
 
     @Override
-    public void preFlush(ObserverContext<RegionCoprocessorEnvironment> c,
-        FlushLifeCycleTracker tracker) throws IOException {
+    public void preFlush(ObserverContext<RegionCoprocessorEnvironment> c, FlushLifeCycleTracker tracker)
+        throws IOException {
       if (refusesFlush) throw new AccessDeniedException("Insufficient permissions");
     }
   }
@@ -101,26 +102,33 @@ class RightsTest {
 
   /** Column a, alone or with all of its family. */
   private static void hideA() {
-    Keeper.hidden = (family, qualifier) -> Key.compare(family, RegionForTest.F) == 0
-        && (qualifier == null || Key.compare(qualifier, A) == 0);
+    Keeper.hidden = (family, qualifier)
+        -> Key.compare(family, RegionForTest.F) == 0 && (qualifier == null || Key.compare(qualifier, A) == 0);
   }
 
   private static Predicate isA(String value) {
-    return Predicate.newBuilder().setKind(Predicate.Kind.COMPARE).setOp(Predicate.Op.EQ).setColumn(1)
-        .addValues(tamis.pb.Table.Value.newBuilder().setText(ByteString.copyFromUtf8(value))).build();
+    return Predicate.newBuilder()
+        .setKind(Predicate.Kind.COMPARE)
+        .setOp(Predicate.Op.EQ)
+        .setColumn(1)
+        .addValues(tamis.pb.Table.Value.newBuilder().setText(ByteString.copyFromUtf8(value)))
+        .build();
   }
 
   // ---- Searches
 
   /** "1 rows", or why not. */
   private String searchByA() {
-    Cluster.SearchRequest request = Cluster.SearchRequest.newBuilder().setTableId(region.table.tableId)
-        .setSchemaVersion(1)
-        .addRanges(Cluster.SearchRange.newBuilder().setRegionId(region.id))
-        .addBranches(Cluster.Branch.newBuilder().setPredicate(isA("known").toByteString())).build();
+    Cluster.SearchRequest request =
+        Cluster.SearchRequest.newBuilder()
+            .setTableId(region.table.tableId)
+            .setSchemaVersion(1)
+            .addRanges(Cluster.SearchRange.newBuilder().setRegionId(region.id))
+            .addBranches(Cluster.Branch.newBuilder().setPredicate(isA("known").toByteString()))
+            .build();
     Cluster.RangeResult result = state.requests.search(request).getResults(0);
     return result.getError().getCode() == Code.OK ? result.getRowsCount() + " rows"
-        : result.getError().getCode() + ": " + result.getError().getMessage();
+                                                  : result.getError().getCode() + ": " + result.getError().getMessage();
   }
 
   @Test
@@ -136,8 +144,8 @@ class RightsTest {
 
   @Test
   void whereAnotherHookFiltersNothingIsToldOfTheTable() throws Exception {
-    assertEquals(Collections.singleton(region.table.tableId),
-        new TableReaders().tablesOf(Collections.singletonList(region)));
+    assertEquals(
+        Collections.singleton(region.table.tableId), new TableReaders().tablesOf(Collections.singletonList(region)));
     hideA();
     Keeper.filters = true;
     assertEquals(Collections.emptySet(), new TableReaders().tablesOf(Collections.singletonList(region)));
@@ -149,13 +157,21 @@ class RightsTest {
   /** The outcome, or the error of all. */
   private String write(Kind kind, Predicate condition) throws Exception {
     Value[] row = {null, Value.text("known"), null, null, null};
-    Cluster.Mutation.Builder mutation = Cluster.Mutation.newBuilder().setKind(kind).setKey(ByteString.copyFrom(ROW))
-        .setRow(ByteString.copyFrom(Codec.encodeRow(region.table.schema, row, null))).addColumns(2);
+    Cluster.Mutation.Builder mutation =
+        Cluster.Mutation.newBuilder()
+            .setKind(kind)
+            .setKey(ByteString.copyFrom(ROW))
+            .setRow(ByteString.copyFrom(Codec.encodeRow(region.table.schema, row, null)))
+            .addColumns(2);
     if (condition != null) mutation.setCondition(condition.toByteString());
-    Cluster.RegionMutateResult result = state.requests.mutate(Cluster.MutateRequest.newBuilder()
-        .setTableId(region.table.tableId).setSchemaVersion(1)
-        .addRegions(Cluster.RegionMutations.newBuilder().setRegionId(region.id).addMutations(mutation))
-        .build()).getRegions(0);
+    Cluster.RegionMutateResult result =
+        state.requests
+            .mutate(Cluster.MutateRequest.newBuilder()
+                        .setTableId(region.table.tableId)
+                        .setSchemaVersion(1)
+                        .addRegions(Cluster.RegionMutations.newBuilder().setRegionId(region.id).addMutations(mutation))
+                        .build())
+            .getRegions(0);
     return result.hasError() ? "refused: " + result.getError().getMessage() : result.getResults(0).getCode().name();
   }
 
@@ -201,12 +217,19 @@ class RightsTest {
 
   /** Waits for its end where it began. */
   private Code startJob(Cluster.StartJobRequest.Kind kind) throws Exception {
-    Cluster.StartJobRequest request = Cluster.StartJobRequest.newBuilder().setJob(++job).setKind(kind)
-        .setTableId(region.table.tableId).addRegionIds(region.id).build();
-    Code code = Cluster.StartJobReply.parseFrom(state.requests.call("StartJob", request.toByteArray())).getError()
-        .getCode();
-    while (code == Code.OK && !Cluster.GetJobReply.parseFrom(state.requests.call("GetJob",
-        Cluster.GetJobRequest.newBuilder().setJob(job).build().toByteArray())).getEnded()) {
+    Cluster.StartJobRequest request = Cluster.StartJobRequest.newBuilder()
+                                          .setJob(++job)
+                                          .setKind(kind)
+                                          .setTableId(region.table.tableId)
+                                          .addRegionIds(region.id)
+                                          .build();
+    Code code =
+        Cluster.StartJobReply.parseFrom(state.requests.call("StartJob", request.toByteArray())).getError().getCode();
+    while (code == Code.OK
+        && !Cluster.GetJobReply
+                .parseFrom(
+                    state.requests.call("GetJob", Cluster.GetJobRequest.newBuilder().setJob(job).build().toByteArray()))
+                .getEnded()) {
       Thread.yield();
     }
     return code;
@@ -230,8 +253,8 @@ class RightsTest {
 
   @Test
   void howManyRowsThereAreIsToldToWhoReadsThem() throws Exception {
-    state.feed.poll(Cluster.PollRequest.newBuilder().setCoordinator(77).build(), () -> System.nanoTime()
-        + 1_000_000_000L);
+    state.feed.poll(
+        Cluster.PollRequest.newBuilder().setCoordinator(77).build(), () -> System.nanoTime() + 1_000_000_000L);
     assertEquals(1, status().getRegions(0).getIndexes(0).getEntries());
     assertEquals(77, status().getCoordinators(0).getCoordinator());
     state.server.secured = true;

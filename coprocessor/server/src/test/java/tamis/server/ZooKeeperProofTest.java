@@ -39,11 +39,16 @@ class ZooKeeperProofTest {
 
   @BeforeEach
   void start() throws Exception {
-    StringBuilder all = new StringBuilder("tickTime=" + TICK_MS + "\ninitLimit=60\nsyncLimit=" + SYNC_TICKS
-        + "\nadmin.enableServer=false\n");
+    StringBuilder all = new StringBuilder(
+        "tickTime=" + TICK_MS + "\ninitLimit=60\nsyncLimit=" + SYNC_TICKS + "\nadmin.enableServer=false\n");
     int[] ports = {freePort(), freePort(), freePort()};
     for (int i = 1; i <= 3; ++i) {
-      all.append("server.").append(i).append("=127.0.0.1:").append(freePort()).append(':').append(freePort())
+      all.append("server.")
+          .append(i)
+          .append("=127.0.0.1:")
+          .append(freePort())
+          .append(':')
+          .append(freePort())
           .append('\n');
     }
     for (int i = 1; i <= 3; ++i) {
@@ -53,8 +58,10 @@ class ZooKeeperProofTest {
       Files.write(configuration, (all + "dataDir=" + data + "\nclientPort=" + ports[i - 1] + "\n").getBytes());
       servers.add(new ProcessBuilder("sh", "-c", "echo $$ > " + data.resolve("pid") + "; exec \"$@\"", "zookeeper",
           System.getProperty("java.home") + "/bin/java", "-Xmx64m", "-cp", System.getProperty("java.class.path"),
-              "org.apache.zookeeper.server.quorum.QuorumPeerMain",
-          configuration.toString()).redirectErrorStream(true).redirectOutput(new File(data.toFile(), "out")).start());
+          "org.apache.zookeeper.server.quorum.QuorumPeerMain", configuration.toString())
+                      .redirectErrorStream(true)
+                      .redirectOutput(new File(data.toFile(), "out"))
+                      .start());
     }
     CountDownLatch connected = new CountDownLatch(1);
     client = new ZooKeeper("127.0.0.1:" + ports[0], 20_000, event -> {
