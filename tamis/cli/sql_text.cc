@@ -6,6 +6,23 @@
 #include <cctype>
 
 namespace tamis {
+namespace {
+
+// Whether the text began with a comment, or with something in quotes or brackets, and was skipped.
+bool SkipQuoted(std::string_view* text) {
+  const auto skip_behind = [&](std::string_view end, size_t from) {
+    const size_t at = text->find(end, from);
+    text->remove_prefix(at == std::string_view::npos ? text->size() : at + end.size());
+    return true;
+  };
+  if (text->starts_with("--")) return skip_behind("\n", 2);
+  if (text->starts_with("/*")) return skip_behind("*/", 2);
+  const char c = (*text)[0];
+  if (c == '\'' || c == '"' || c == '`') return skip_behind(text->substr(0, 1), 1);
+  return c == '[' && skip_behind("]", 1);
+}
+
+}  // namespace
 
 std::string UpperCase(std::string_view text) {
   std::string out(text);
@@ -29,21 +46,10 @@ std::string QuotedName(std::string_view name) {
 
 std::vector<std::string> SqlWords(std::string_view text, size_t most) {
   std::vector<std::string> words;
-  const auto skip_behind = [&](std::string_view end, size_t from) {
-    const size_t at = text.find(end, from);
-    text.remove_prefix(at == std::string_view::npos ? text.size() : at + end.size());
-  };
   while (!text.empty() && words.size() < most) {
     const auto c = static_cast<unsigned char>(text[0]);
-    if (text.starts_with("--")) {
-      skip_behind("\n", 2);
-    } else if (text.starts_with("/*")) {
-      skip_behind("*/", 2);
-    } else if (c == '\'' || c == '"' || c == '`') {
-      skip_behind(text.substr(0, 1), 1);
-    } else if (c == '[') {
-      skip_behind("]", 1);
-    } else if (std::isalpha(c) != 0 || c == '_') {
+    if (SkipQuoted(&text)) continue;
+    if (std::isalpha(c) != 0 || c == '_') {
       size_t size = 1;
       while (size < text.size() &&
              (std::isalnum(static_cast<unsigned char>(text[size])) != 0 || text[size] == '_')) {
@@ -56,6 +62,15 @@ std::vector<std::string> SqlWords(std::string_view text, size_t most) {
     }
   }
   return words;
+}
+
+bool HasSchemaName(std::string_view create_table) {
+  while (!create_table.empty() && create_table[0] != '(') {
+    if (SkipQuoted(&create_table)) continue;
+    if (create_table[0] == '.') return true;
+    create_table.remove_prefix(1);
+  }
+  return false;
 }
 
 bool HasSqlWord(const std::string& sql, const char* word) {

@@ -40,25 +40,6 @@ int Note(void* client, int action, const char* name, const char* module, const c
   return SQLITE_OK;
 }
 
-// Whether the name of the table that the statement creates has a schema before it, as main.t has.
-bool HasSchemaName(std::string_view create_table) {
-  char quote = 0;
-  for (const char c : create_table) {
-    if (quote != 0) {
-      if (c == quote) quote = 0;
-    } else if (c == '"' || c == '`' || c == '\'') {
-      quote = c;
-    } else if (c == '[') {
-      quote = ']';
-    } else if (c == '.') {
-      return true;
-    } else if (c == '(') {
-      return false;
-    }
-  }
-  return false;
-}
-
 std::string Joined(const std::vector<std::string>& parts) {
   std::string text;
   for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;

@@ -54,6 +54,10 @@ class TableStatementsTest(unittest.TestCase):
                  "INSERT INTO t VALUES ('x;y', 1.25, true);\nCOMMIT;\n")
         self.assertEqual(self.sql("SELECT * FROM t"), "a,b,c\nx;y,1.25,1\n")
 
+    def test_a_dot_in_a_comment_is_no_schema_name(self):
+        self.sql("-- version 1.0\nCREATE /* see a.b */ TABLE commented(a INTEGER PRIMARY KEY)")
+        self.assertEqual(self.run_tamis("table", "list"), "commented\n")
+
     def test_if_not_exists(self):
         create = "TABLE t(a INTEGER PRIMARY KEY, b REAL, c BLOB)"
         self.sql("CREATE " + create, "CREATE TABLE IF NOT EXISTS t(a INTEGER PRIMARY KEY)",
