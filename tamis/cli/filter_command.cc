@@ -224,11 +224,12 @@ Status Dedupe(const Arguments& arguments) {
 // A Bloom filter takes any number of lines, and then says "maybe" to nearly all.
 void NoteIfOverfull(const AnyFilter& filter, const std::string& path) {
   constexpr double kUseful = 0.1;
-  if (filter.ExpectedFpr() < kUseful) return;
+  const double fpr = filter.ExpectedFpr();
+  if (fpr < kUseful) return;
   fmt::print(stderr,
              "note: \"{}\" holds more lines than it was made for and says \"maybe\" to {:.0f} % of "
              "all other lines; build a larger one (--capacity)\n",
-             path, 100 * filter.ExpectedFpr());
+             path, 100 * fpr);
 }
 
 Status Add(const Arguments& arguments) {
