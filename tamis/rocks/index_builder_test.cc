@@ -282,7 +282,7 @@ TEST_F(IndexBuilderTest, FailedRebuildIsToldAndNotTriedAgain) {
   EXPECT_EQ(builder_->pending(), 0u);
 }
 
-TEST_F(IndexBuilderTest, NothingIsDoneToARegionThatIsClosedOrHasMoved) {
+TEST_F(IndexBuilderTest, JobLeavesAClosedOrMovedRegionUnchanged) {
   Random random(1);
   PutRows(random, 20);
   for (const bool closes : {false, true}) {

@@ -22,6 +22,10 @@ struct SearchPosition {
   // Empty: nothing is.
   std::string last;
 
+  bool IsByEntry() const { return order == Order::kEntry; }
+  // Whether something of the branch is done.
+  bool HasBegun() const { return IsByEntry() || !last.empty(); }
+
   std::string Serialize() const;
   // nullopt when the bytes are damaged, or of another version.
   static std::optional<SearchPosition> Parse(std::string_view bytes);

@@ -133,8 +133,8 @@ class Searcher::Run {
 
   Result<bool> RunStreams(SearchPosition* position) {
     const pb::Branch& plan = *searcher_.branches_[position->branch].plan;
-    const bool by_entry = position->order == SearchPosition::Order::kEntry;
-    const bool has_begun = by_entry || !position->last.empty();
+    const bool by_entry = position->IsByEntry();
+    const bool has_begun = position->HasBegun();
     const pb::IndexStream* named = AddStreams(plan, *position);
     if (by_entry && (named == nullptr || named->equality())) {
       return InvalidArgument("a continuation counts in the order of an index of another search");
@@ -170,8 +170,7 @@ class Searcher::Run {
   // Adds the streams whose indexes are complete in the snapshot. Returns the stream of the plan
   // that the continuation names, if there is one.
   const pb::IndexStream* AddStreams(const pb::Branch& plan, const SearchPosition& position) {
-    const bool by_entry = position.order == SearchPosition::Order::kEntry;
-    const bool has_begun = by_entry || !position.last.empty();
+    const bool by_entry = position.IsByEntry();
     const pb::IndexStream* named = nullptr;
     const auto indexes = region_.indexes();
     for (const pb::IndexStream& stream : plan.streams()) {
@@ -182,7 +181,7 @@ class Searcher::Run {
       if (index == nullptr || !snapshot_.IsComplete(index->id) || state == indexes->end()) continue;
       snapshot_.NoteUse(index->id);
       // A search continues in the order in which it began.
-      const bool may_lead = by_entry ? is_named : (!has_begun || stream.equality());
+      const bool may_lead = by_entry ? is_named : (!position.HasBegun() || stream.equality());
       streams_->Add(stream, *index, state->second.filter, may_lead,
                     {by_entry ? snapshot_.start() : AfterLast(position), snapshot_.end()},
                     by_entry && is_named ? position.last : "");
