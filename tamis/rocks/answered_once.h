@@ -12,7 +12,7 @@
 
 namespace tamis {
 
-// Calls done once: with what the operation says, or with a time-out.
+// Calls done once: with the operation's status, or with kDeadlineExceeded after `timeout`.
 inline DoneCallback OnceWithin(Executor* executor, Duration timeout, const std::string& doing,
                                DoneCallback done) {
   auto called = std::make_shared<std::atomic<bool>>(false);
@@ -26,8 +26,8 @@ inline DoneCallback OnceWithin(Executor* executor, Duration timeout, const std::
   return once;
 }
 
-// Calls done once: with what the server says, or with an error when it is killed before. Looks so
-// often whether it was.
+// Calls done once: with the server's answer, or with an error if the server is killed before it
+// answers. Checks every `look_interval` whether it was killed.
 template <class Answer>
 std::function<void(Answer)> UnlessKilled(Executor* executor, Duration look_interval,
                                          std::shared_ptr<RocksRegionServer> server,

@@ -33,19 +33,19 @@ class BranchStreams {
     const pb::IndexStream* plan = nullptr;
     const IndexSpec* index = nullptr;
     std::shared_ptr<IndexFilter> filter;  // may be null
-    bool may_lead = false;
+    bool may_lead = false;                // may drive the search (see Lead)
     KeyRange keys;
     std::string last;
     ReadCounters read;
-    std::optional<uint64_t> size;     // entries to come, as they were known first
-    bool is_exact = false;            // the size: bounded by the filter, or counted
-    uint64_t probed = 0;              // entries read ahead to find it out
-    uint64_t expected = 0;            // the same, of one that leads, as far as it was known then
-    std::optional<KeyStream> by_key;  // once opened, of an equality
-    std::optional<EntryStream> by_entry;  // once opened, of others
+    std::optional<uint64_t> size;     // entries to come; nullopt: not looked for yet
+    bool is_exact = false;            // `size` is counted or a bound by the filter; else estimated
+    uint64_t probed = 0;              // entries read ahead to find `size`
+    uint64_t expected = 0;            // of the driving stream: `size` when it was chosen
+    std::optional<KeyStream> by_key;  // set by Open, if the stream is an equality
+    std::optional<EntryStream> by_entry;  // set by Open, if it is not
     uint64_t rows_in = 0;  // of the rows looked at, those with an entry in this stream
-    bool led = false;
-    bool joined = false;
+    bool led = false;      // was the driving stream
+    bool joined = false;   // was joined with the driving stream (stream_joins.h)
 
     bool equality() const { return plan->equality(); }
     Status status() const;
@@ -61,16 +61,17 @@ class BranchStreams {
            std::shared_ptr<IndexFilter> filter, bool may_lead, KeyRange keys, std::string last);
   std::deque<Stream>& all() { return streams_; }
 
-  // The one that costs least of those that may lead, opened; the one of index `prefer` if that is
-  // among them. nullptr when none may. Reads at most so many entries of each ahead.
+  // Chooses and opens the driving stream: of the streams that may lead, that of index `prefer` if
+  // there is one, else the cheapest; nullptr when none may. Reads at most `probe` entries of each
+  // ahead.
   Stream* Lead(uint32_t prefer, uint64_t probe);
   // Entries to come; exact up to `probe`, which are read ahead for that.
   uint64_t SizeOf(Stream* stream, uint64_t probe);
   void Open(Stream* stream);
 
-  // To begin a range costs as much as reading so many entries.
+  // Cost of the seek to the begin of a range, in entries read.
   static constexpr uint64_t kSeekCost = 8;
-  // To begin the ranges of a stream behind the first.
+  // Cost of the seeks to all ranges of a stream but the first.
   static uint64_t OpeningCost(const Stream& stream) {
     return kSeekCost * static_cast<uint64_t>(std::max(stream.plan->ranges_size() - 1, 0));
   }

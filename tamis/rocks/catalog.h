@@ -40,8 +40,8 @@ class Catalog {
   std::vector<pb::RegionRecord> Regions(uint32_t table_id) const;  // in key order
   std::optional<pb::RegionRecord> Region(uint64_t id) const;
 
-  // New numbers, never given twice: they are durable with the next Commit that uses them, and a
-  // number that never reaches one was used for nothing.
+  // New numbers. The next Commit makes them durable, whatever it changes. A number that was given
+  // after the last Commit of a process, and so stands in no record, may be given again by the next.
   uint64_t NewRegionId();
   uint64_t NewEpoch();
   uint32_t NewTableId();
@@ -53,11 +53,12 @@ class Catalog {
     std::vector<pb::RegionRecord> put_regions;
     std::vector<uint64_t> erase_regions;
   };
-  // kUnavailable when a region would be put of a table that there is not (any more).
+  // Writes the whole change, or nothing. kUnavailable when it would put a region of a table that
+  // does not exist (any more).
   Status Commit(const Change& change);
 
-  // Notes that all entries of the index stand under the region's id. False when the region has
-  // moved on.
+  // Notes that all entries of the index stand under the region's id. False, and nothing is written,
+  // when the region has another epoch by now.
   Result<bool> MarkComplete(uint64_t region_id, uint64_t epoch, uint32_t index_id);
 
  private:

@@ -1,7 +1,7 @@
-// Checker: compares every row of a region with every index entry and every filter: what `tamis
-// check` runs. The region's writes wait meanwhile.
+// Checker: compares every row of a region with its index entries and filters, for `tamis check`.
+// The region's writes wait meanwhile.
 //
-// Threads: see Check.
+// Threads: the functions hold no state; see what CheckRegion requires.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@
 
 namespace tamis {
 
-// Adds what one part of a check says; an error of one is the error of all.
+// Adds the report of one part of a check to `all`. If either is an error, `all` is one.
 void AddTo(const Result<CheckReport>& part, Result<CheckReport>* all);
 
 // kDataLoss unless the regions, in key order, hold each key once.

@@ -1,5 +1,5 @@
-// EntryQueue: index entries, or row keys of entries, that were read and are still to come, and how
-// many bytes they are.
+// EntryQueue: index entries, or row keys of entries, that were read ahead and not used yet, with
+// their size in bytes.
 //
 // Threads: exclusive access.
 #pragma once

@@ -23,8 +23,8 @@ class EntryStream {
   // Encoded values, then row key; nullopt when there are no more.
   std::optional<std::string> Next();
 
-  // Holds the next n entries, or all that there are, which is true then; fewer where they are
-  // EntryQueue::kMaxBytes. Next reads none of them again.
+  // Reads until `ahead` holds the next n entries, all that are left (then it returns true), or
+  // EntryQueue::kMaxBytes. Next takes entries from there and reads none of them again.
   bool ReadAhead(size_t n);
   const EntryQueue& ahead() const { return ahead_; }
 

@@ -1,14 +1,13 @@
-// FilterSnapshots: the counters of all indexes, kept in the store while nobody has it open, so that
-// they need not be counted anew. Saved when the store is closed in good order.
+// FilterSnapshots: the filters' counters of all indexes, saved in the store when it is closed in
+// good order, so that the next opening need not count them anew.
 //
-//   "L"                      -> SnapshotList: what is there, and the number of its own write
+//   "L"                      -> SnapshotList: the saved snapshots, and the number of its own write
 //   "S" region id, index id  -> IndexFilter::Snapshot
 //
-// The list is the last thing that is written before the store is closed. So the snapshots are those
-// of the store as it is exactly when nothing has been written since: when the list's number is
-// still RocksDB's latest one. Opening a store writes, so that they are believed once at the most;
-// after a crash, and after anything else that has written, nothing is believed and filters are
-// counted anew.
+// The list is the last thing that is written before the store is closed. So the snapshots match the
+// store exactly when nothing has been written since: when the list's number is still RocksDB's
+// latest one. Opening a store writes, so at most one opening uses them. After a crash, and after
+// any other write, none is used and filters are counted anew.
 //
 // A snapshot is given out once: to the first server that opens the region. Nothing has been written
 // to the region before; writes may follow.
@@ -41,11 +40,11 @@ class FilterSnapshots {
   // REQUIRES: nothing has been written to the store since it was opened.
   explicit FilterSnapshots(Store* store);
 
-  // The snapshot of the region's index, if it can be believed and nobody has taken it.
+  // The snapshot of the region's index, unless it is out of date, cannot be read, or was taken.
   std::optional<std::string> Take(uint64_t region_id, uint32_t index_id);
 
-  // Saves the filters as they are: those that have changed since they were taken; what is not among
-  // them goes. After a failure nothing is believed.
+  // Saves the filters, and deletes the snapshots of all others. A filter that is unchanged since it
+  // was restored is not written again. After a failure the next opening uses no snapshot.
   Status Save(std::span<const Current> filters);
 
  private:

@@ -361,7 +361,7 @@ Status IndexBuilder::RemoveLocked(const Job& job) {
   return context_->store->Write(&batch);
 }
 
-// Whether there is a row that gives the entry. An entry that cannot be read is nobody's.
+// Whether a row in the store gives the entry. No row gives an entry that cannot be read.
 Result<bool> IndexBuilder::IsGiven(const Job& job, std::string_view entry) {
   const auto split = SplitIndexEntry(*job.schema, job.filter->index(), entry);
   if (!split.ok()) return false;

@@ -7,9 +7,9 @@
 //   recount    the entries stand, the filter does not (region opened) or has grown inexact: a new
 //              generation is begun while no write is under way, and the entries of a snapshot taken
 //              at that moment are counted into it; removals wait until the end
-//   rebuild    somebody doubts an index that should be complete: a backfill writes the entries that
-//              lack, a sweep removes those that no row gives, a recount follows. Writes and
-//              searches go on meanwhile
+//   rebuild    ordered for an index that should be complete but may be damaged (Rebuild): a
+//              backfill writes the missing entries, a sweep removes those that no row gives, a
+//              recount follows. Writes and searches go on meanwhile
 //
 // Threads: safe.
 #pragma once
@@ -33,10 +33,10 @@ class IndexBuilder : public std::enable_shared_from_this<IndexBuilder> {
   explicit IndexBuilder(std::shared_ptr<const ServerContext> context)
       : context_(std::move(context)) {}
 
-  // Completes the index, or counts it anew. Once is enough while it waits.
+  // Completes the index, or counts it anew. Does nothing while such a job of the index waits.
   void Enqueue(std::shared_ptr<Region> region, uint32_t index_id);
-  // Makes entries and filter agree with the rows, whatever they were. Calls done at the end; a
-  // failure is told, and not tried again.
+  // Makes entries and filter agree with the rows, whatever they were. Calls done at the end. A
+  // failure is passed to done, and the job is not tried again.
   void Rebuild(std::shared_ptr<Region> region, uint32_t index_id, DoneCallback done);
 
   // Jobs that wait or run.
@@ -61,7 +61,7 @@ class IndexBuilder : public std::enable_shared_from_this<IndexBuilder> {
     std::shared_ptr<const std::vector<std::string>> locked;  // keys of rows, while they are
     std::vector<std::string> suspects;  // sweep: the entries that are being compared
     std::shared_ptr<const rocksdb::Snapshot> snapshot;
-    std::vector<DoneCallback> rebuilt;  // who waits for the index to be rebuilt
+    std::vector<DoneCallback> rebuilt;  // callers that wait for the index to be rebuilt
   };
   using JobPtr = std::shared_ptr<Job>;
   using Step = void (IndexBuilder::*)(JobPtr job);
@@ -78,7 +78,7 @@ class IndexBuilder : public std::enable_shared_from_this<IndexBuilder> {
   void Backfill(JobPtr job);
   void WriteEntries(JobPtr job);
   Status WriteLocked(Job* job, const std::vector<std::string>& keys);
-  // Calls `take` with the rows of the keys that there are.
+  // Calls `take` with each row that exists under one of the keys.
   Status ReadRows(const Job& job, const std::vector<std::string>& keys,
                   const std::function<Status(const std::string& key, const Row& row)>& take);
   void CompleteBackfill(JobPtr job);

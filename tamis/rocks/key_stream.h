@@ -17,7 +17,7 @@ namespace tamis {
 
 struct ReadCounters {
   uint64_t index_seeks = 0;
-  uint64_t entries_read = 0;  // of those that lie in the stream
+  uint64_t entries_read = 0;  // only entries that lie in the stream
   uint64_t rows_read = 0;
   uint64_t cells_undecodable = 0;
   uint64_t rows_unparsed = 0;
@@ -33,8 +33,8 @@ class KeyStream {
   // The first row key >= target; nullopt when there is none. Targets must not fall.
   std::optional<std::string> Seek(const std::string& target);
 
-  // Holds the next n keys, or all that there are, which is true then; fewer where they are
-  // EntryQueue::kMaxBytes. Seek reads none of them again.
+  // Reads ahead until n keys are held, all values together, or all that are left (then it returns
+  // true), or EntryQueue::kMaxBytes. Seek reads none of them again.
   bool ReadAhead(size_t n);
   size_t ahead() const;
 
@@ -48,7 +48,7 @@ class KeyStream {
     EntryCursor entries;  // what follows the value is the row key
     EntryQueue ahead;     // keys read and not passed
     bool started = false;
-    bool ended = false;  // there are none but those ahead
+    bool ended = false;  // no keys are left except those in `ahead`
   };
   void Advance(KeysOfValue* keys, const std::string& target);
   void SeekTo(KeysOfValue* keys, const std::string& target);

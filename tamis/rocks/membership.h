@@ -1,10 +1,11 @@
 // Membership: which lives of region servers own regions, as ZooKeeper and the master know it in a
 // real cluster.
 //
-// A life may be expelled at any time: when nothing was heard of it for a session timeout, or
-// because somebody says so. Its regions are given to others only after that. So a heartbeat, which
-// fails for who is expelled, proves something: that the server still owned its regions when it
-// *sent* the heartbeat. Nothing else does, least of all a session that has not run out yet.
+// A life may be expelled at any time: when it has sent no heartbeat for a session timeout, when a
+// new life of its server joins, or by order (Expel). Its regions are given to other servers only
+// after that, and the heartbeat of an expelled life fails. So a heartbeat that succeeds proves that
+// the server still owned its regions when it *sent* the heartbeat. Nothing else proves that, least
+// of all a session that has not run out yet.
 //
 // Threads: safe.
 #pragma once
@@ -49,7 +50,7 @@ class Membership {
     }
   }
 
-  // Expels those whose session is over.
+  // Expels the lives whose session is over.
   void Expire(Time now) {
     std::lock_guard lock(mutex_);
     for (auto& [server, session] : sessions_) {
@@ -57,7 +58,8 @@ class Membership {
     }
   }
 
-  // All sessions start anew: after the whole process was stopped for a while, nobody is to blame.
+  // All sessions start anew. For use after the whole process was stopped for a while: then no
+  // server could send heartbeats.
   void Forgive(Time now) {
     std::lock_guard lock(mutex_);
     for (auto& [server, session] : sessions_) session.last = now;

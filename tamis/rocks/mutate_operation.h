@@ -43,16 +43,16 @@ class MutateOperation : public std::enable_shared_from_this<MutateOperation> {
     std::string key;
     std::optional<Row> before;
     std::optional<Row> after;
-    std::optional<std::string> stored;  // the bytes: as they were, then as they are to be
-    bool there = false;                 // bytes stand under the key
-    bool touched = false;
+    std::optional<std::string> stored;  // the bytes: as read, later as they are to be written
+    bool there = false;                 // the store has a row under the key
+    bool touched = false;               // a mutation that was not refused has changed the row
   };
   // The change of one index by a write.
   struct IndexChange {
     std::shared_ptr<IndexFilter> filter;
     std::vector<EntryKey> add;
     std::vector<EntryKey> remove;
-    std::vector<EntryKey> held;  // of every touched row as it is afterwards
+    std::vector<EntryKey> held;  // the entries of every touched row as it is afterwards
     std::vector<std::string> put_keys;
     std::vector<std::string> delete_keys;
   };
@@ -86,7 +86,7 @@ class MutateOperation : public std::enable_shared_from_this<MutateOperation> {
   const std::shared_ptr<Region> region_;
   const pb::RegionMutations mutations_;
   const uint64_t schema_version_;
-  uint64_t other_schema_version_ = 0;  // the region's, when it is for that that all is refused
+  uint64_t other_schema_version_ = 0;  // the region's; set if all is refused for that reason
   const Time deadline_;
   const Done done_;
 
@@ -94,7 +94,7 @@ class MutateOperation : public std::enable_shared_from_this<MutateOperation> {
   std::shared_ptr<const std::vector<std::string>> keys_;  // sorted
   bool locked_ = false;
   bool inside_ = false;
-  bool may_stand_ = false;       // the batch was given to the store
+  bool may_stand_ = false;       // the batch was given to the store: it may be committed
   std::vector<Change> changes_;  // in the order of keys_
   std::vector<Status> results_;
   std::vector<IndexChange> index_changes_;

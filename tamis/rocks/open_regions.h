@@ -1,7 +1,9 @@
-// OpenRegions: the regions that one region server has open. A region comes in as its record in the
-// catalog says, is told of in the feed, and follows the schema of its table until it goes.
+// OpenRegions: the regions that one region server has open. Open takes a region over as its record
+// in the catalog says and announces it in the feed; from then on the region follows the schema of
+// its table, until Close.
 //
-// Threads: safe, but for what says "alone" (region.h).
+// Threads: safe. The functions marked "alone" may be called only while no write is inside of the
+// region (Region::Quiesce).
 #pragma once
 
 #include <google/protobuf/repeated_field.h>
@@ -28,13 +30,13 @@ class OpenRegions : public std::enable_shared_from_this<OpenRegions> {
   std::shared_ptr<Region> Find(uint64_t region_id) const;
   Status NotOpen(uint64_t region_id) const;
 
-  // nullptr when the order is old, or the table was dropped. It acknowledges no put before
-  // `not_before`.
+  // The region acknowledges no put before `not_before`. Returns nullptr when the record is older
+  // than what is known of the region, or the table was dropped.
   std::shared_ptr<Region> Open(const pb::RegionRecord& record, Time not_before);
-  // Alone in the region. The number of the event that tells of it. After std::bad_alloc it is open
-  // as before.
+  // Alone. Returns the number of the event that announces the closing. After std::bad_alloc the
+  // region is open as before.
   uint64_t Close(Region* region);
-  // Takes over a newer schema, alone in the region.
+  // Alone. Takes over a newer schema.
   void Follow(const std::shared_ptr<Region>& region, SchemaPtr schema);
 
  private:

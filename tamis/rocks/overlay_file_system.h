@@ -108,7 +108,7 @@ class OverlayFileSystem : public rocksdb::FileSystemWrapper {
   const std::unique_ptr<rocksdb::Env> memory_env_;
   rocksdb::FileSystem& memory_;
   std::mutex mutex_;
-  std::set<std::string> deleted_;  // that are there below
+  std::set<std::string> deleted_;  // files that still exist in the file system below
 };
 
 }  // namespace tamis

@@ -5,7 +5,7 @@
 // again; opening, closing, splitting, changing the schema and starting a new filter generation
 // happen there. No thread blocks: an operation that has to wait leaves a task.
 //
-// Threads: safe, but for what says "alone".
+// Threads: safe, except the functions under "Alone": only a task that Quiesce runs may call them.
 #pragma once
 
 #include <atomic>
@@ -40,7 +40,7 @@ class RowLocks {
   void Acquire(std::shared_ptr<const std::vector<std::string>> keys, Task granted);
   // Returns the tasks of the requests that hold everything they wanted now.
   std::list<std::shared_ptr<Task>> Release(const std::vector<std::string>& keys) noexcept;
-  // Drops who waits and grants nothing any more.
+  // Drops the waiting requests and grants nothing any more.
   void Abandon();
 
  private:
@@ -50,9 +50,9 @@ class RowLocks {
   struct Request {
     std::shared_ptr<const std::vector<std::string>> keys;
     size_t held = 0;
-    std::list<std::shared_ptr<Task>> granted;  // one
-    Queue place;                               // itself, unless it stands in a queue
-    Queues own;                                // nodes for the keys that it is the first to hold
+    std::list<std::shared_ptr<Task>> granted;  // exactly one task
+    Queue place;                               // this request, unless it stands in a queue
+    Queues own;  // spare map nodes, for the keys that no other request holds
   };
   // Takes keys until one is held by another; true when all are held.
   bool Advance(Request* request);
@@ -68,7 +68,7 @@ class Region : public std::enable_shared_from_this<Region> {
   struct IndexState {
     std::shared_ptr<IndexFilter> filter;
     bool entries_complete = false;  // all entries stand under the region's id
-    bool entries_cleared = false;   // no others than those written since the region was opened do
+    bool entries_cleared = false;   // all that stand there were written since the region was opened
   };
   using Indexes = std::map<uint32_t, IndexState>;  // by id
 
@@ -95,15 +95,18 @@ class Region : public std::enable_shared_from_this<Region> {
   bool IsEntriesComplete(uint32_t index_id) const;
 
   enum class Entry { kInside, kWaiting, kClosed };
-  // kWaiting: `retry` runs later, and enters anew. It throws nothing.
+  // A write passes the gate. kWaiting: the gate is closed; `retry` runs later and must call Enter
+  // again. It throws nothing.
   Entry Enter(Task retry);
   void Leave();
-  // Runs `alone` when nobody is inside; before it returns, when nobody is. False when the region is
-  // closed already; it may also have been closed by the time that `alone` runs, which must look. If
-  // `alone` ends with std::bad_alloc, that is dropped: it runs on the thread of another's write.
+  // Runs `alone` when no write is inside and no other such task runs: before Quiesce returns if
+  // that is so now, else on the thread of the last one to end. Returns false when the region is
+  // closed already; it may also be closed by the time that `alone` runs, which must check closed().
+  // If `alone` throws std::bad_alloc, the exception is dropped: the write whose thread it ran on
+  // did not cause it.
   bool Quiesce(Task alone);
 
-  // Open, and nobody is inside or about to run alone.
+  // The region is open, no write is inside, and no task runs alone or waits to.
   bool IsQuiet() const {
     std::lock_guard lock(mutex_);
     return !closed_ && inside_ == 0 && !alone_running_ && alone_.empty();

@@ -43,7 +43,7 @@ void RegionAssignment::GiveAwayUnserved() {
   for (const pb::RegionRecord& region : catalog_->Regions()) {
     if (lives_->IsMember(region.server(), region.start_code())) continue;
     const std::string target = LeastLoaded();
-    if (target.empty()) break;  // nobody lives
+    if (target.empty()) break;  // no server lives
     (void)Assign(region, target, opening_wait_);
   }
 }

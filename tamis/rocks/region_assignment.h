@@ -1,6 +1,6 @@
-// RegionAssignment: which region server of an embedded cluster has which region, and how one comes
-// to another server: the catalog says it first, under a new epoch, while the fence keeps the former
-// owner from writing and answering; then the new owner opens it.
+// RegionAssignment: which region server of an embedded cluster has which region. A region passes to
+// another server in two steps: the new owner and a new epoch are written to the catalog, while the
+// fence keeps the former owner from writing and answering; then the new owner opens the region.
 //
 // Threads: safe.
 #pragma once
@@ -24,27 +24,29 @@ class RegionAssignment : public std::enable_shared_from_this<RegionAssignment> {
   RegionAssignment(Executor* executor, Catalog* catalog, FenceTable* fences,
                    std::shared_ptr<ServerLives> lives, Duration opening_wait);
 
-  // Every region gets an owner. Leases of an earlier process died with it, so nobody has to wait.
+  // Gives every region an owner, when the store is opened. Leases of an earlier process ended with
+  // that process, so no owner has to wait before it acknowledges puts.
   void AssignAll();
-  // Expels silent servers and gives away what they had, now and every so often.
+  // Expels silent servers and gives away their regions: now, and every ServerLives::look_interval.
   void Sweep();
   void GiveAwayUnserved();
 
-  // Gives a region away as its record says, unless that is old.
+  // Gives the region to the server, which acknowledges no put of it for `wait` after opening it.
+  // kUnavailable when the catalog has a newer record of the region.
   Status Assign(pb::RegionRecord record, const std::string& server, Duration wait);
-  // Opens a region again that was closed for something that did not come about, unless somebody
-  // else has decided about it since. When the catalog cannot be written now, the sweep does it.
+  // Opens a region again that was closed for a change that failed, unless the catalog has a newer
+  // record of the region. When the catalog cannot be written now, the next sweep tries again.
   void Reopen(const pb::RegionRecord& record, Duration wait);
-  // Opens a region that has just got into the catalog, at its server.
+  // Opens a region that was just added to the catalog, at the server that its record names.
   void OpenNew(const pb::RegionRecord& record, Duration wait);
-  // For how long the next owner must not acknowledge.
+  // How long the next owner must wait before it acknowledges puts.
   Duration WaitAfter(const Result<bool>& closed_in_order) const;
 
-  // Notes who shall have the region; nothing else is changed.
+  // Writes the server and its start code into the record; nothing else is changed.
   void SetOwner(const std::string& server, pb::RegionRecord* region) const;
   // `name`, unless it has been expelled; then the server with the fewest regions.
   std::string OwnerLike(const std::string& name) const;
-  std::string LeastLoaded() const;  // empty when nobody lives
+  std::string LeastLoaded() const;  // empty when no server lives
   std::map<std::string, uint64_t> Loads() const;
   // The catalog has the region as the record says.
   bool IsCurrent(const pb::RegionRecord& record) const;

@@ -22,13 +22,13 @@ class RegionChanges : public std::enable_shared_from_this<RegionChanges> {
   // At `key`, or near the middle when empty.
   void Split(RegionId region, std::string key, DoneCallback done);
   void Move(RegionId region, const std::string& target, DoneCallback done);
-  // With the one behind it.
+  // With the next region in key order.
   void Merge(RegionId region, DoneCallback done);
-  // Moves regions until no server has two more than another; how many were moved.
+  // Moves regions until no server has two more than another. The result is the number of moves.
   void Balance(Callback<uint64_t> done);
-  // The same, unless it is under way.
+  // Starts a Balance in the background, unless one is under way.
   void BalanceSoon();
-  // Moves under way, and one for the balance.
+  // Number of moves under way, plus one if a balance is.
   size_t pending() const;
 
  private:

@@ -21,7 +21,8 @@ class RegionSplitter : public std::enable_shared_from_this<RegionSplitter> {
 
   // At `key`, or near the middle when it is empty.
   void Split(const std::shared_ptr<Region>& region, std::string key, DoneCallback done);
-  // Soon, near the middle, if the region is larger than split_bytes when it is measured.
+  // Measures the region in the background, and splits it near the middle if it is larger than
+  // split_bytes.
   void SplitIfGrown(const std::shared_ptr<Region>& region);
 
  private:

@@ -1,5 +1,5 @@
-// RocksJobs: the long work of an embedded cluster: check, rebuild, balance, compact; started, and
-// asked for.
+// RocksJobs: the long work of an embedded cluster, as jobs: check, rebuild, balance, compact. Start
+// returns the number of a job; Find returns its progress and, at the end, its result.
 //
 // Threads: safe.
 #pragma once

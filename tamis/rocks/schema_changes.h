@@ -1,5 +1,6 @@
-// SchemaChanges: makes, changes and drops tables of an embedded cluster. The rules are those of
-// tamis/table; here they get into the catalog, one change at a time, and to the region servers.
+// SchemaChanges: makes, changes and drops tables of an embedded cluster. tamis/table decides which
+// changes are allowed; this class writes them to the catalog, one at a time, and waits until the
+// region servers follow.
 //
 // Threads: safe.
 #pragma once

@@ -17,37 +17,37 @@ namespace tamis {
 
 struct RegionServerOptions {
   FilterFeed::Options feed;
-  // A heartbeat that succeeds proves that the server owned its regions when it was sent. For so
-  // long after that, and no longer, leases live and searches are answered; and for so long, and a
-  // margin for clocks that run at different rates, a region acknowledges nothing that was opened
-  // after an owner who did not close it in good order.
+  // A heartbeat that succeeds proves that the server owned its regions when it was sent. No lease
+  // lives and no search is answered longer than `proof_term` after that moment. A region that was
+  // opened after an owner that did not close it in good order acknowledges no put for the same
+  // time, and a margin for clocks that run at different rates.
   Duration proof_term = std::chrono::milliseconds(1500);
   Duration heartbeat_interval = std::chrono::milliseconds(300);
-  // Searches look at the fence of their region, too. A store may have none for reads (false): then
-  // only the proof keeps a server that was expelled from answering.
+  // True: searches check the fence of their region as well. False: as with a store that has no
+  // fence for reads, only the proof keeps an expelled server from answering.
   bool fence_searches = true;
   Duration write_timeout = std::chrono::seconds(10);  // where a request names none
   Duration search_timeout = std::chrono::seconds(10);
   uint64_t split_bytes = 64 << 20;  // a region that has grown beyond it is split; 0 = never
-  // RocksDB estimates the bytes of a region that opens; of those in memory it says something else
-  // in each run. false: the rows are read instead, so that a run can be repeated.
+  // True: RocksDB estimates the bytes of a region that opens; its estimate of bytes in memory
+  // differs from run to run. False: the rows are read instead, so that a run can be repeated.
   bool estimate_region_bytes = true;
   uint64_t page_rows = 1000;          // of one region in one answer
   uint64_t page_bytes = 4 << 20;      // of one answer, roughly
   uint64_t page_candidates = 20'000;  // rows looked at for one region in one answer
-  // Index streams of one branch are read side by side, to see which ends first, for so many entries
-  // at the least, and for as many as the rows that are wanted may cost; beyond that RocksDB's
-  // estimates decide.
+  // Index streams of one branch are read side by side to find the shortest: at least so many
+  // entries of each, at most as many as reading the wanted rows may cost. If none has ended by
+  // then, RocksDB's estimates decide.
   uint64_t probe_entries = 256;
-  bool streams_by_cost = true;  // false: the first one leads, whatever it costs
-  bool join_streams = true;     // false: none is looked into but the one that leads
+  bool streams_by_cost = true;  // false: the first stream drives the search, whatever it costs
+  bool join_streams = true;     // false: no stream is joined with the driving one
   uint64_t build_rows = 256;    // rows or entries taken in one step of a background job
   RecountRule recount;          // of a filter, for removals that it could not follow
   // Bound of all filters together; a filter that does not fit keeps bits alone (filter_budget.h).
   uint64_t filter_bytes = uint64_t{1} << 30;
   bool inline_steps = true;  // see ServerExecutor
-  // For tests: what happens elsewhere while a search of a region has its snapshot, and has not
-  // looked yet whether the region is still here.
+  // For tests: called when a search of a region has taken its snapshot, before it checks that the
+  // region is still open here.
   std::function<void()> during_search;
   Faults faults;
 };

@@ -1,5 +1,5 @@
 // ServerLives: the region servers of an embedded cluster. Each has a name, and one life after
-// another, told apart by start codes; with a life goes all that it had in memory.
+// another, told apart by start codes. The end of a life drops all that it had in memory.
 //
 // Threads: safe.
 #pragma once
@@ -22,7 +22,7 @@ namespace tamis {
 class ServerLives : public std::enable_shared_from_this<ServerLives> {
  public:
   struct Options {
-    Duration session_timeout{};  // who is not heard so long is expelled
+    Duration session_timeout{};  // a life that sends no heartbeat for so long is expelled
     uint64_t first_start_code = 0;
     // See RocksCluster::Options.
     std::function<void(const std::string& server, std::function<void()> deliver)> heartbeat_link;
@@ -50,15 +50,16 @@ class ServerLives : public std::enable_shared_from_this<ServerLives> {
   // This life has not been expelled. It may have been killed: that is noticed later.
   bool IsMember(const std::string& name) const { return membership_.IsAlive(name); }
   bool IsMember(const std::string& name, uint64_t start_code) const;
-  // By number; with how many of the regions each has.
+  // All servers, ordered by the number in their names, each with its count of these regions.
   std::vector<ServerInfo> Infos(const std::vector<pb::RegionRecord>& regions) const;
 
-  // kNotFound for a server that there is not.
+  // kNotFound when no server has that name.
   Status Kill(const std::string& name);
   Status Pause(const std::string& name);
   Status Resume(const std::string& name);
   Status Expel(const std::string& name);
-  // Expels those that were not heard for the session timeout. To be called every `look_interval`.
+  // Expels the lives that sent no heartbeat for the session timeout. To be called every
+  // `look_interval`.
   void ExpelSilent();
   Duration look_interval() const { return options_.session_timeout / 4; }
   Duration session_timeout() const { return options_.session_timeout; }

@@ -73,7 +73,7 @@ class Store::ErrorListener : public rocksdb::EventListener {
   }
   void Resumed() { stopped_ = false; }
 
-  // While somebody waits for all compactions to end, none pauses here.
+  // `hurried`: no compaction pauses here, since DB::Resume or the destructor waits for all to end.
   void Hurry(bool hurried) {
     {
       std::lock_guard lock(mutex_);
@@ -85,9 +85,9 @@ class Store::ErrorListener : public rocksdb::EventListener {
  private:
   static constexpr std::chrono::seconds kPause{1};
 
-  // A flush that is queued, and finds at its start that an error has stopped the work, stays in
-  // RocksDB's queue for ever, and whoever resumes waits for it. No other can be queued meanwhile:
-  // the writer that met the error is in the writers' way.
+  // A queued flush that finds at its start that an error has stopped the work stays in RocksDB's
+  // queue for ever, and DB::Resume waits for it. So this waits until no flush is queued. No other
+  // can be queued meanwhile: the writer that met the error blocks the other writers.
   void AwaitFlushes() const {
     const auto wait = std::chrono::milliseconds(1);
     for (int i = 0; i < 2000 && Flushes(); ++i) std::this_thread::sleep_for(wait);
@@ -276,10 +276,10 @@ Store::~Store() {
   db_->Close();
 }
 
-// After a full disk RocksDB refuses all writes until it is told to go on.
+// After a full disk RocksDB refuses all writes until DB::Resume.
 bool Store::GoOn(uint64_t seen) {
   std::lock_guard lock(going_on_);
-  if (times_gone_on_ != seen) return true;  // somebody else has just done it
+  if (times_gone_on_ != seen) return true;  // another writer has just done it
   errors_->Hurry(true);
   compactor_->Pause();  // it flushes, too: see AwaitFlushes
   const bool resumed = db_->Resume().ok();
@@ -328,7 +328,7 @@ Status Store::Write(rocksdb::WriteBatch* batch, bool sync) {
     if (written.ok()) return Status::Ok();
     Status status = FromRocks(written, "write to store \"" + options_.directory + "\"");
     const bool full = status.code() == StatusCode::kResourceExhausted;
-    // Where somebody else has met the full disk, RocksDB says no more of the log than that.
+    // When another write has met the full disk, RocksDB reports nothing but this text.
     const bool broken = written.ToString().find("Seen error") != std::string::npos;
     if (again || (!full && !broken)) return status;
     // There may be room by now. The same batch twice is the same as once.

@@ -38,13 +38,13 @@ class Store {
  public:
   struct Options {
     std::string directory;
-    bool create = true;  // when it is not there
+    bool create = true;  // makes the store if the directory holds none
     // Nothing in the directory changes: what opening has to write stays in memory, and changes of
     // tables and rows are refused. Several processes may have a store open so at one time, and none
     // for writing. Overrides create.
     bool read_only = false;
     bool sync = false;     // each write reaches the disk before it is acknowledged
-    bool salvage = false;  // opens a store with a damaged log without what was written after that
+    bool salvage = false;  // opens a store with a damaged log, without the writes after the damage
     rocksdb::Env* env = nullptr;  // nullptr: the real file system
     // False: nothing is compacted but by Compact(), so that a simulation repeats exactly.
     bool background_compactions = true;
@@ -52,7 +52,7 @@ class Store {
     size_t cache_bytes = 128 << 20;
     WriterThreads::Options writers;
   };
-  // Says of index entries whether they are garbage; called by compactions on any thread.
+  // Whether an index entry is garbage; compactions call it on any thread.
   using IsGarbage = std::function<bool(std::string_view index_key)>;
 
   static Result<std::unique_ptr<Store>> Open(const Options& options);
@@ -67,14 +67,14 @@ class Store {
   rocksdb::ColumnFamilyHandle* index() const { return handles_[2]; }
   rocksdb::ColumnFamilyHandle* meta() const { return handles_[3]; }
   const Options& options() const { return options_; }
-  // kInvalidArgument where the store is open for reading only (kFailedPrecondition is what a write
-  // with a condition ends with). A change of tables or rows asks before it begins. Write itself
-  // works: the cluster's own notes stay in memory.
+  // kInvalidArgument if the store is open for reading only (kFailedPrecondition would read as an
+  // unmet condition of a write). Every change of tables or rows calls it before it begins. Write
+  // itself works: what the cluster writes for its own use stays in memory.
   Status RefuseChange() const;
 
-  // Written to the log as far as the operating system (or the disk, with sync) when it returns ok.
-  // After an error the batch may or may not be there once the store is opened again. Any thread may
-  // call, also one that ends right after; see WriterThreads.
+  // Ok: the batch is in the log, as far as the operating system (with sync: on the disk). After an
+  // error the batch may or may not be there once the store is opened again. Any thread may call,
+  // also one that ends right after (see WriterThreads).
   Status Write(rocksdb::WriteBatch* batch) { return Write(batch, options_.sync); }
   Status Write(rocksdb::WriteBatch* batch, bool sync);
 
@@ -83,9 +83,9 @@ class Store {
 
   // Notes a region whose entries hold garbage. Nothing is compacted before CompactGarbage.
   void NoteGarbage(uint64_t region_id);
-  // Begins to drop what was noted, in the background, when it is much of so many regions.
+  // Begins to compact the noted regions in the background, if they are a quarter of all `regions`.
   void CompactGarbage(uint64_t regions);
-  // Returns when that is done.
+  // Returns when all garbage compactions that were begun are done.
   void AwaitGarbage() { compactor_->Wait(); }
 
   // A rough size of the rows of the key range, in files (compressed) and memtables.
@@ -105,7 +105,8 @@ class Store {
 
   Store() = default;
   static Result<std::unique_ptr<Store>> OpenInto(std::unique_ptr<Store> store);  // with options_
-  // False when there is no room yet. `seen` is how often it had gone on when the write failed.
+  // Resumes RocksDB after a full disk; false when there is no room yet. `seen` is times_gone_on_ as
+  // it was before the write that failed: if it has grown since, nothing is to be done.
   bool GoOn(uint64_t seen);
   void LeaveTheLog();
   static bool HasMemoryFor(const rocksdb::WriteBatch& batch);
@@ -115,9 +116,9 @@ class Store {
   std::unique_ptr<rocksdb::Env> overlay_;
   std::unique_ptr<PatientEnv> env_;
   std::shared_ptr<ErrorListener> errors_;
-  std::once_flag begun_;        // to write
-  std::shared_mutex going_on_;  // shared by those who write
-  uint64_t times_gone_on_ = 0;  // after a full disk
+  std::once_flag begun_;        // the first Write
+  std::shared_mutex going_on_;  // held shared by writes, exclusively by GoOn
+  uint64_t times_gone_on_ = 0;  // how often RocksDB was resumed after a full disk
   std::shared_ptr<GarbageFilterFactory> garbage_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;
   std::unique_ptr<rocksdb::DB> db_;

@@ -1,5 +1,5 @@
-// StoreDirectory: what lies in a directory, looked at before RocksDB opens it, since that would
-// make a new store beside files that it does not know, or whose first file is lost.
+// StoreDirectory: checks a directory before RocksDB opens it. Without the check RocksDB would make
+// a new database beside files of another program, or beside a store whose file CURRENT is lost.
 #pragma once
 
 #include <rocksdb/options.h>
@@ -16,9 +16,9 @@ namespace tamis {
 Status CheckStoreDirectory(const std::string& directory, bool create,
                            const rocksdb::DBOptions& options);
 
-// The use of a directory by a store of this process. The lock of the file LOCK keeps other
-// processes away from it, but not this one: a second opening takes it once more, and lets go of it
-// for both. Threads: safe.
+// The use of a directory by a store of this process. The lock (fcntl) of the file LOCK keeps other
+// processes out, but not a second opening by this process: that would take the lock again, and
+// release it for both when it closes. Threads: safe.
 class DirectoryUse {
  public:
   // kFailedPrecondition while the process has the directory open the other way.
