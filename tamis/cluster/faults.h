@@ -27,7 +27,7 @@ struct Faults {
   bool no_coverage_check = false;       // a search is complete when the answers are in
   bool no_row_verification = false;     // what the index says is returned
   bool erase_first_match = false;   // the scalable filter erases from the first layer that matches
-  bool erase_bits = false;          // a removal clears bits that nobody counts
+  bool erase_bits = false;          // a removal clears bits of a filter without counters
   bool keep_spoilt_filter = false;  // one whose Add ended with std::bad_alloc stays published
 };
 

@@ -1,4 +1,4 @@
-// JobTable: the long work of a cluster that somebody started and may ask for.
+// JobTable: the jobs of a cluster: the running ones, and the last ones that have ended, by number.
 //
 // Threads: safe.
 #pragma once
@@ -14,9 +14,9 @@ namespace tamis {
 
 class JobTable {
  public:
-  // The number of a new job, which runs.
+  // Adds a running job of `total` parts; returns its number.
   uint64_t Add(JobSpec spec, uint64_t total);
-  // Changes what is told of a job that has not ended.
+  // Changes the progress of a job that has not ended.
   void Update(uint64_t job, const std::function<void(JobInfo*)>& change);
   void End(uint64_t job, const Status& status);
   Result<JobInfo> Find(uint64_t job) const;

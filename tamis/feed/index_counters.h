@@ -1,6 +1,6 @@
-// IndexCounters: the hashes of one generation of an index filter, counted; or, where memory is
-// short, only the bits that counters above 0 stand for. Bits never clear: removals are counted as
-// ignored.
+// IndexCounters: one generation of an index filter: a counter for each position; or, where memory
+// is short, only one bit for each position, which says that the counter would be above 0. Bits are
+// never cleared; a removal that leaves them set is counted as ignored.
 //
 // Both are layers of the same geometry with the same rule for where a hash goes
 // (scalable_split_counting_bloom_filter.h), so coordinators see no difference.
@@ -37,7 +37,7 @@ class BitLayers {
     }
     ++count_;
   }
-  // Leaves the bits: nobody knows whose they are, too.
+  // Leaves the bits set, since other hashes may need them; counts the removal as ignored.
   template <class OnFlip>
   void Erase(uint64_t hash, OnFlip&& on_flip) {
     count_ -= count_ > 0;
@@ -110,7 +110,8 @@ class IndexCounters {
   std::optional<uint32_t> FindLayer(uint64_t hash) const {
     return std::visit([&](const auto& form) { return form.FindLayer(hash); }, form_);
   }
-  // Not below how often the hash was inserted and not erased; nullopt when nobody knows.
+  // An upper bound for how often the hash was inserted and not erased; nullopt when the counters do
+  // not give one, or only bits are kept.
   std::optional<uint64_t> CountBound(uint64_t hash) const;
 
   const SplitGeometry& geometry() const {
