@@ -8,22 +8,29 @@ namespace tamis::lsm {
 
 // The properties of a database, for all its lives, as a seed determines them.
 struct OracleConfig {
-  // All but the first have transactions. kWrapped: TransactionDB::WrapStackableDB over FilteredDB;
-  // the others: a FilteredDB over the database of transactions.
-  enum class Kind { kPlain, kCommitted, kPrepared, kUnprepared, kOptimistic, kWrapped };
+  // All but the first have transactions.
+  enum class Kind { kPlain, kCommitted, kPrepared, kUnprepared, kOptimistic };
   enum class Style { kLevel, kUniversal, kFifo, kRemote };
+  // How the writes of several threads reach the memtables.
+  enum class Writes { kGrouped, kAlone, kPipelined, kTwoQueues, kUnordered };
+
+  // A prepared transaction keeps the log, and RocksDB's assertions do not bear its closing.
+  bool HasUndecided() const { return kind == Kind::kPrepared || kind == Kind::kUnprepared; }
 
   uint64_t seed = 1;
   std::string directory;
   Kind kind = Kind::kPlain;
+  bool wraps_filter = false;  // WrapStackableDB over a FilteredDB; else a FilteredDB over it
   Style style = Style::kLevel;
-  bool logs = true;          // the write-ahead log is on
-  bool blobs = false;        // in one of the families, or in every second one of many
-  bool has_model = false;    // what was acknowledged is remembered from life to life
-  int families = 3;          // those that live as long as the database
-  bool disk_fails = false;   // now and then
-  bool loses_files = false;  // key files get lost and damaged
-  std::string fault;         // of faults.h
+  Writes writes = Writes::kGrouped;
+  bool flushes_together = false;  // the memtables of all families, atomically
+  bool logs = true;               // the write-ahead log is on
+  bool blobs = false;             // in one of the families, or in every second one of many
+  bool has_model = false;         // what was acknowledged is remembered from life to life
+  int families = 3;               // those that live as long as the database
+  bool disk_fails = false;        // now and then
+  bool loses_files = false;       // key files get lost and damaged
+  std::string fault;              // of faults.h
   std::string Text() const;
 };
 OracleConfig ConfigOf(uint64_t seed);

@@ -17,7 +17,9 @@ struct OracleCounts {
   enum Known : uint8_t { kUnknown, kThere, kNotThere };
   static constexpr uint32_t kModelFamilies = 20;
   static constexpr uint32_t kModelKeys = 4000;
-  std::atomic<Known> model[kModelFamilies][kModelKeys];
+  using Model = std::atomic<Known>[kModelFamilies][kModelKeys];
+  Model written;   // keys 'k'
+  Model ingested;  // keys 'i'
 };
 
 }  // namespace tamis::lsm

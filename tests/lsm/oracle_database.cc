@@ -10,6 +10,8 @@
 #include <mutex>
 #include <utility>
 
+#include "tests/lsm/foreign_assertions.h"
+
 namespace tamis::lsm {
 namespace {
 
@@ -18,6 +20,7 @@ using rocksdb::Slice;
 using rocksdb::Status;
 using Kind = OracleConfig::Kind;
 using Style = OracleConfig::Style;
+using Writes = OracleConfig::Writes;
 
 class LastOperand : public rocksdb::MergeOperator {
  public:
@@ -120,6 +123,14 @@ rocksdb::Options OracleDatabase::MakeOptions() {
     std::filesystem::create_directories(config.directory + "/remote");
     options.compaction_service = std::make_shared<OtherMachine>(config.directory + "/remote");
   }
+  options.allow_concurrent_memtable_write = config.writes != Writes::kAlone;
+  options.enable_pipelined_write = config.writes == Writes::kPipelined;
+  options.unordered_write = config.writes == Writes::kUnordered;
+  options.two_write_queues =
+      config.writes == Writes::kTwoQueues || config.writes == Writes::kUnordered;
+  options.atomic_flush = config.flushes_together;
+  // Atomic flushes for several reasons at once fail an assertion of RocksDB.
+  if (config.flushes_together) NoteFault();
   if (config.disk_fails) {
     disk = std::make_shared<FaultyFileSystem>();
     env = rocksdb::NewCompositeEnv(disk);
@@ -146,27 +157,22 @@ Status OracleDatabase::OpenBase(rocksdb::DBOptions db_options,
   kind.rollback_deletion_type_callback = [](rocksdb::TransactionDB*, ColumnFamilyHandle*,
                                             const Slice& key) { return key[0] == 's'; };
   Status status;
-  switch (config.kind) {
-    case Kind::kWrapped:
-      rocksdb::TransactionDB::PrepareWrap(&db_options, &families, &compacted);
-      [[fallthrough]];
-    case Kind::kPlain:
-      status = rocksdb::DB::Open(db_options, path, families, &handles, &base);
-      break;
-    case Kind::kOptimistic:
-      status =
-          rocksdb::OptimisticTransactionDB::Open(db_options, path, families, &handles, &optimistic);
-      base = optimistic;
-      break;
-    case Kind::kCommitted:
-    case Kind::kPrepared:
-    case Kind::kUnprepared:
-      kind.write_policy = config.kind == Kind::kCommitted  ? rocksdb::WRITE_COMMITTED
-                          : config.kind == Kind::kPrepared ? rocksdb::WRITE_PREPARED
-                                                           : rocksdb::WRITE_UNPREPARED;
-      status =
-          rocksdb::TransactionDB::Open(db_options, kind, path, families, &handles, &transactions);
-      base = transactions;
+  kind.write_policy = config.kind == Kind::kPrepared     ? rocksdb::WRITE_PREPARED
+                      : config.kind == Kind::kUnprepared ? rocksdb::WRITE_UNPREPARED
+                                                         : rocksdb::WRITE_COMMITTED;
+  if (config.wraps_filter) {
+    rocksdb::TransactionDB::PrepareWrap(&db_options, &families, &compacted);
+  }
+  if (config.kind == Kind::kPlain || config.wraps_filter) {
+    status = rocksdb::DB::Open(db_options, path, families, &handles, &base);
+  } else if (config.kind == Kind::kOptimistic) {
+    status =
+        rocksdb::OptimisticTransactionDB::Open(db_options, path, families, &handles, &optimistic);
+    base = optimistic;
+  } else {
+    status =
+        rocksdb::TransactionDB::Open(db_options, kind, path, families, &handles, &transactions);
+    base = transactions;
   }
   if (!status.ok()) return status;
   auto filtered = std::make_unique<FilteredDB>(base, filter, handles);
@@ -174,7 +180,7 @@ Status OracleDatabase::OpenBase(rocksdb::DBOptions db_options,
     const size_t place = fixed.size();
     (place < FixedNames().size() ? fixed : temporary).push_back(handle);
   }
-  if (config.kind != Kind::kWrapped) {
+  if (!config.wraps_filter) {
     db = std::move(filtered);
     return status;
   }
@@ -252,8 +258,7 @@ void OracleDatabase::Close() {
   // RocksDB's assertions do not bear transactions that are prepared and not decided; and a database
   // that is closed while it recovers from a fault by itself may come to no end (RocksDB's issue
   // 11440).
-  const bool is_undecided = config.kind == Kind::kPrepared || config.kind == Kind::kUnprepared;
-  if (is_undecided || config.disk_fails) {
+  if (config.HasUndecided() || config.disk_fails) {
     (void)db.release();
     (void)env.release();
   }

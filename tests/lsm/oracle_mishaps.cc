@@ -18,7 +18,6 @@ namespace {
 using rocksdb::ColumnFamilyHandle;
 using rocksdb::Slice;
 using rocksdb::Status;
-using Kind = OracleConfig::Kind;
 using Style = OracleConfig::Style;
 
 }  // namespace
@@ -27,9 +26,8 @@ void OracleMishaps::Disturb() {
   const uint64_t choice = database_.random.Uniform(100);
   // Universal compactions of ingested files that are newer than a memtable which is being flushed
   // fail RocksDB's own check, after which nothing is ever installed again.
-  const bool may_ingest = database_.config.kind != Kind::kPrepared &&
-                          database_.config.kind != Kind::kUnprepared &&
-                          database_.config.style != Style::kUniversal;
+  const bool may_ingest =
+      !database_.config.HasUndecided() && database_.config.style != Style::kUniversal;
   if (choice < 18) {
     ++database_.counts.flushes;
     (void)database_.db->Flush({}, AnyFamily());
@@ -109,7 +107,7 @@ void OracleMishaps::CompactFiles() {
   }
 }
 
-std::string OracleMishaps::MakeSst(char kind, std::vector<std::string>* keys) {
+std::string OracleMishaps::MakeSst(char kind, std::vector<SstKey>* keys) {
   const std::string path =
       database_.config.directory + "/in" + std::to_string(database_.next_name++) + ".sst";
   rocksdb::Options options;
@@ -118,17 +116,38 @@ std::string OracleMishaps::MakeSst(char kind, std::vector<std::string>* keys) {
   if (!writer.Open(path).ok()) return path;
   for (uint64_t i = database_.random.Uniform(OracleDatabase::kKeys);
        i < OracleDatabase::kKeys && keys->size() < 60; i += 1 + database_.random.Uniform(4)) {
-    keys->push_back(OracleDatabase::Numbered(kind, i));
-    (void)(database_.random.OneIn(5) ? writer.Delete(keys->back())
-                                     : writer.Put(keys->back(), "ingested"));
+    keys->push_back({.number = i, .is_put = !database_.random.OneIn(5)});
+    const std::string key = OracleDatabase::Numbered(kind, i);
+    (void)(keys->back().is_put ? writer.Put(key, "ingested") : writer.Delete(key));
   }
   (void)writer.Finish();
   return path;
 }
 
+void OracleMishaps::IngestAndAsk(const std::vector<SstKey>& keys,
+                                 const std::vector<size_t>& families,
+                                 const std::function<Status()>& ingest) {
+  const auto note = [&](bool is_known) {
+    if (!database_.config.has_model) return;
+    for (const size_t family : families) {
+      for (const SstKey& key : keys) {
+        database_.counts.ingested[family][key.number] = !is_known    ? OracleCounts::kUnknown
+                                                        : key.is_put ? OracleCounts::kThere
+                                                                     : OracleCounts::kNotThere;
+      }
+    }
+  };
+  note(false);
+  if (ingest().ok()) note(true);
+  for (const SstKey& key : keys) {
+    questions_.Ask(database_.fixed[families[database_.random.Uniform(families.size())]],
+                   OracleDatabase::Numbered('i', key.number), "who ingested it");
+  }
+}
+
 void OracleMishaps::Ingest() {
   const bool is_behind = database_.random.OneIn(6);
-  std::vector<std::string> keys;
+  std::vector<SstKey> keys;
   const std::string path = MakeSst(is_behind ? 'u' : 'i', &keys);
   rocksdb::IngestExternalFileOptions options;
   options.move_files = database_.random.OneIn(2);
@@ -145,13 +164,14 @@ void OracleMishaps::Ingest() {
       into[i].options = options;
       into[i].options.move_files = false;
     }
-    (void)database_.db->IngestExternalFiles({into[0], into[1]});
-    for (const std::string& key : keys)
-      questions_.Ask(database_.fixed[database_.random.Uniform(2)], key, "who ingested it");
+    IngestAndAsk(keys, {0, 1}, [&] {
+      return database_.db->IngestExternalFiles({into[0], into[1]});
+    });
   } else {
-    ColumnFamilyHandle* const family = AnyFamily();
-    (void)database_.db->IngestExternalFile(family, {path}, options);
-    for (const std::string& key : keys) questions_.Ask(family, key, "who ingested it");
+    const size_t family = database_.random.Uniform(database_.fixed.size());
+    IngestAndAsk(keys, {family}, [&] {
+      return database_.db->IngestExternalFile(database_.fixed[family], {path}, options);
+    });
   }
   std::error_code error;
   std::filesystem::remove(path, error);

@@ -2,6 +2,7 @@
 // families and files that come and go, key files that get lost, disks that fail.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,15 @@ class OracleMishaps {
  private:
   void CompactRange();
   void CompactFiles();
-  std::string MakeSst(char kind, std::vector<std::string>* keys);
+  struct SstKey {
+    uint64_t number;
+    bool is_put;  // else a tombstone
+  };
+  // Returns the file's path.
+  std::string MakeSst(char kind, std::vector<SstKey>* keys);
+  // Holds the model in doubt, ingests, and asks for the keys where they are then.
+  void IngestAndAsk(const std::vector<SstKey>& keys, const std::vector<size_t>& families,
+                    const std::function<rocksdb::Status()>& ingest);
   void Ingest();
   void Import();
   void WaitUntilCounted(rocksdb::ColumnFamilyHandle* handle);

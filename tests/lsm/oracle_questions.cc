@@ -132,20 +132,20 @@ void OracleQuestions::AskAll(ColumnFamilyHandle* family, const rocksdb::Snapshot
   }
 }
 
-void OracleQuestions::AskModelFor(const std::vector<std::pair<size_t, uint64_t>>& keys,
-                                  const char* how) {
+void OracleQuestions::AskModelFor(char kind, const OracleCounts::Model& model,
+                                  const ModelKeys& keys, const char* how) {
   std::vector<ColumnFamilyHandle*> families;
   std::vector<std::string> texts;
   for (const auto& [family, number] : keys) {
     families.push_back(database_.fixed[family]);
-    texts.push_back(OracleDatabase::Numbered('k', number));
+    texts.push_back(OracleDatabase::Numbered(kind, number));
   }
   const std::vector<Slice> slices(texts.begin(), texts.end());
   std::vector<std::string> values;
   const auto statuses = database_.db->MultiGet({}, families, slices, &values);
   database_.counts.checks += keys.size();
   for (size_t i = 0; i < keys.size(); ++i) {
-    const auto known = database_.counts.model[keys[i].first][keys[i].second].load();
+    const auto known = model[keys[i].first][keys[i].second].load();
     if (!statuses[i].IsNotFound() || known != OracleCounts::kThere) {
       database_.counts.denied += statuses[i].IsNotFound();
       continue;
@@ -163,24 +163,25 @@ void OracleQuestions::AskModelFor(const std::vector<std::pair<size_t, uint64_t>>
 }
 
 void OracleQuestions::AskModel(Random* random, int thread) {
-  std::vector<std::pair<size_t, uint64_t>> keys(1 + random->Uniform(40));
+  ModelKeys keys(1 + random->Uniform(40));
   for (auto& [family, number] : keys) {
     family = random->Uniform(database_.fixed.size());
     number = random->Uniform(OracleDatabase::kKeys / OracleDatabase::kWriters) *
                  OracleDatabase::kWriters +
              static_cast<uint64_t>(thread);
   }
-  AskModelFor(keys, "what was acknowledged");
+  AskModelFor('k', database_.counts.written, keys, "what was acknowledged");
 }
 
 void OracleQuestions::AskWholeModel() {
   for (size_t family = 0; family < database_.fixed.size(); ++family) {
     for (uint64_t first = 0; first < OracleDatabase::kKeys; first += 100) {
-      std::vector<std::pair<size_t, uint64_t>> keys;
+      ModelKeys keys;
       for (uint64_t number = first; number < first + 100; ++number) {
         keys.emplace_back(family, number);
       }
-      AskModelFor(keys, "what was acknowledged in all lives");
+      AskModelFor('k', database_.counts.written, keys, "what was acknowledged in all lives");
+      AskModelFor('i', database_.counts.ingested, keys, "what was ingested in all lives");
     }
   }
 }

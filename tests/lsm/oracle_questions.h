@@ -36,7 +36,10 @@ class OracleQuestions {
   void Different(const std::string& key, const char* how, const rocksdb::Status& ours,
                  const rocksdb::Status& base);
   void Compare(Random* random, const rocksdb::Snapshot* snapshot);
-  void AskModelFor(const std::vector<std::pair<size_t, uint64_t>>& keys, const char* how);
+  // The numbers of keys of one kind, each with its family.
+  using ModelKeys = std::vector<std::pair<size_t, uint64_t>>;
+  void AskModelFor(char kind, const OracleCounts::Model& model, const ModelKeys& keys,
+                   const char* how);
 
   OracleDatabase& database_;
 };

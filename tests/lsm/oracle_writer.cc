@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -32,7 +33,7 @@ class Acknowledged {
 
   void Note(size_t family, uint64_t number, Known known) {
     if (!database_.config.has_model) return;
-    auto& place = database_.counts.model[family][number];
+    auto& place = database_.counts.written[family][number];
     changes_.push_back({&place, place.exchange(OracleCounts::kUnknown), known});
   }
   // The last change, which was refused.
@@ -41,11 +42,13 @@ class Acknowledged {
     *changes_.back().place = changes_.back().before;
     changes_.pop_back();
   }
+  size_t count() const { return changes_.size(); }
+  // All but the first so many.
+  void RollBackTo(size_t count) {
+    while (changes_.size() > count) Forget();
+  }
   void Committed() {
     for (const Change& change : changes_) *change.place = change.after;
-  }
-  void RolledBack() {
-    for (auto at = changes_.rbegin(); at != changes_.rend(); ++at) *at->place = at->before;
   }
 
  private:
@@ -56,6 +59,33 @@ class Acknowledged {
   };
   OracleDatabase& database_;
   std::vector<Change> changes_;
+};
+
+// The save points of one transaction.
+class SavePoints {
+ public:
+  SavePoints(rocksdb::Transaction* transaction, Acknowledged* acknowledged)
+      : transaction_(*transaction), acknowledged_(*acknowledged) {}
+
+  // Sets one, goes back to the last one, or forgets it; or does nothing.
+  void Move(Random* random) {
+    const uint64_t choice = random->Uniform(12);
+    if (choice < 2) {
+      transaction_.SetSavePoint();
+      counts_.push_back(acknowledged_.count());
+    } else if (choice == 2 && !counts_.empty()) {
+      if (transaction_.RollbackToSavePoint().ok()) acknowledged_.RollBackTo(counts_.back());
+      counts_.pop_back();
+    } else if (choice == 3 && !counts_.empty()) {
+      (void)transaction_.PopSavePoint();
+      counts_.pop_back();
+    }
+  }
+
+ private:
+  rocksdb::Transaction& transaction_;
+  Acknowledged& acknowledged_;
+  std::vector<size_t> counts_;  // of the changes before each
 };
 
 }  // namespace
@@ -86,6 +116,10 @@ void OracleWriter::Write(int thread, const std::atomic<bool>& stops) {
       (void)transaction->SetName(NewName(thread));
     }
     Acknowledged acknowledged(&database_);
+    std::optional<SavePoints> save_points;
+    if (transaction != nullptr && is_modelled) {
+      save_points.emplace(transaction.get(), &acknowledged);
+    }
     rocksdb::WriteBatchBase* const to_batch = transaction == nullptr ? &batch : nullptr;
     std::vector<std::pair<ColumnFamilyHandle*, std::string>> written;
     for (uint64_t i = 1 + random.Uniform(20); i > 0; --i) {
@@ -112,8 +146,11 @@ void OracleWriter::Write(int thread, const std::atomic<bool>& stops) {
                              : to_batch->Merge(family, key, value);
           break;
         case 4:
-          if (database_.config.kind == Kind::kPlain && !database_.config.disk_fails &&
-              random.OneIn(20)) {
+          if (transaction != nullptr) {
+            std::string old;
+            (void)transaction->GetForUpdate({}, family, key, &old);
+          } else if (database_.config.kind == Kind::kPlain && !database_.config.disk_fails &&
+                     !is_modelled && random.OneIn(20)) {
             batch.DeleteRange(family, key,
                               OracleDatabase::Numbered('k', number + 1 + random.Uniform(30)));
           }
@@ -148,6 +185,7 @@ void OracleWriter::Write(int thread, const std::atomic<bool>& stops) {
       }
       // The lock of the key may have been waited for too long.
       if (!done.ok()) acknowledged.Forget();
+      if (save_points.has_value()) save_points->Move(&random);
     }
     if (transaction != nullptr) {
       ++database_.counts.transactions;
@@ -159,7 +197,7 @@ void OracleWriter::Write(int thread, const std::atomic<bool>& stops) {
         }
       }
       if (random.OneIn(8)) {
-        if (transaction->Rollback().ok()) acknowledged.RolledBack();
+        if (transaction->Rollback().ok()) acknowledged.RollBackTo(0);
       } else if (const auto committed = transaction->Commit(); committed.ok()) {
         acknowledged.Committed();
       } else {
