@@ -46,11 +46,12 @@ JAVA_ARROWS = {
     "filter": "table",
     "base": "table",
     "feed": "base filter table",
+    "compat": "base",
     "region": "base feed filter table",
-    "index": "base feed filter region table",
-    "search": "base feed index region table",
+    "index": "base compat feed filter region table",
+    "search": "base compat feed index region table",
     "server": "base feed index region search table",
-    "hbase": "base feed index region search server table",
+    "hbase": "base compat feed index region search server table",
 }
 GENERATED = {"pb", "shaded"}
 EXECUTOR = {"answers", "answers_test", "executor", "executor_test", "manual_executor", "sim_executor", "thread_executor"}

@@ -19,7 +19,7 @@ JAVA_8 = 52
 ALL_MAY_NAME = ("java/", "javax/", "sun/misc/", "sun/nio/ch/", "tamis/")
 HBASE_MAY_NAME = ("org/apache/hadoop/", "org/apache/zookeeper/", "org/slf4j/")
 # Packages of the jar that may refer to HBase.
-KNOW_HBASE = ("base", "region", "index", "search", "server", "hbase")
+KNOW_HBASE = ("base", "compat", "region", "index", "search", "server", "hbase")
 # HBase's endpoints use its own, unshaded protobuf; other packages must not.
 ENDPOINT_MAY_NAME = ("com/google/protobuf/",)
 KNOW_ENDPOINTS = ("server", "hbase")

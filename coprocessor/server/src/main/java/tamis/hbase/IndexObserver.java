@@ -4,7 +4,6 @@ import com.google.protobuf.Service;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -13,7 +12,6 @@ import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CoprocessorEnvironment;
 import org.apache.hadoop.hbase.DoNotRetryIOException;
 import org.apache.hadoop.hbase.NotServingRegionException;
-import org.apache.hadoop.hbase.PrivateCellUtil;
 import org.apache.hadoop.hbase.TagType;
 import org.apache.hadoop.hbase.client.Append;
 import org.apache.hadoop.hbase.client.CheckAndMutate;
@@ -48,6 +46,7 @@ import org.apache.hadoop.hbase.wal.WALKey;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import tamis.base.Fault;
+import tamis.compat.Cells;
 import tamis.index.BatchContext;
 import tamis.index.IndexMaintenance;
 import tamis.region.EntryKeys;
@@ -123,7 +122,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
 
   @Override
   public Iterable<Service> getServices() { // before start
-    return Collections.singleton(new Endpoint((method, request) -> {
+    return InstallationReport.services(() -> new Endpoint((method, request) -> {
       String lacking = Linkage.refusal();
       if (state == null) throw new IOException(lacking == null ? "the server is starting" : lacking);
       return state.requests.call(method, request);
@@ -265,7 +264,7 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
       if (!table.isOurs(family.getKey())) continue;
       if (mutation.getTTL() != Long.MAX_VALUE) return true;
       for (Cell cell : family.getValue()) {
-        if (cell.getTagsLength() > 0 && PrivateCellUtil.getTag(cell, TagType.TTL_TAG_TYPE).isPresent()) return true;
+        if (Cells.hasTags(cell) && Cells.tagOf(cell, TagType.TTL_TAG_TYPE).isPresent()) return true;
       }
     }
     return false;

@@ -1,12 +1,10 @@
 package tamis.hbase;
 
-import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.InputStreamReader;
-import java.nio.charset.StandardCharsets;
 import java.util.Collections;
 import java.util.List;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.ServerName;
@@ -42,18 +40,15 @@ public final class InstallationReport {
   }
 
   static Iterable<com.google.protobuf.Service> service(Source source) {
-    return Collections.singleton(new Endpoint(Endpoint.INSTALLATION, (method, request) -> {
+    return services(() -> new Endpoint(Endpoint.INSTALLATION, (method, request) -> {
       DescribeRequest.parseFrom(request);
       return source.report().toByteArray();
     }));
   }
 
-  /** The version of the jar that this class came from. */
-  static String version() throws IOException {
-    try (BufferedReader in = new BufferedReader(
-             new InputStreamReader(InstallationReport.class.getResourceAsStream("version"), StandardCharsets.UTF_8))) {
-      return in.readLine().trim();
-    }
+  /** The endpoint for HBase to register; none where HBase could not. */
+  static Iterable<com.google.protobuf.Service> services(Supplier<Endpoint> endpoint) {
+    return Linkage.hasOurEndpoints() ? Collections.singleton(endpoint.get()) : Collections.emptyList();
   }
 
   /** `regions` are those that are open here; none at a master. */
@@ -61,7 +56,7 @@ public final class InstallationReport {
       throws IOException {
     DescribeReply.Builder reply =
         DescribeReply.newBuilder()
-            .setJarVersion(version())
+            .setJarVersion(JarVersion.version())
             .setHbaseVersion(VersionInfo.getVersion())
             .addAllMissing(Linkage.missing())
             .setServer(server.toString())

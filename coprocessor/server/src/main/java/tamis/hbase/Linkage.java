@@ -8,6 +8,8 @@ import java.lang.invoke.MethodType;
 import java.lang.reflect.Executable;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
+import java.lang.reflect.ParameterizedType;
+import java.lang.reflect.Type;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -17,12 +19,12 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import org.apache.hadoop.hbase.Coprocessor;
 import org.apache.hadoop.hbase.util.VersionInfo;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import tamis.base.Fault;
-import tamis.index.StoreScanners;
-import tamis.search.BlockIndexRoot;
+import tamis.compat.Methods;
 
 /**
  * Whether the HBase that loads this jar has all that the jar calls there. Much of it is not HBase's public interface,
@@ -38,10 +40,11 @@ final class Linkage {
   /** HBase names these in its configuration; the others are reached from them. */
   private static final List<Class<?>> ROOTS =
       Arrays.asList(IndexObserver.class, SchemaGuard.class, ServerReport.class, IndexSplitPolicy.class);
-  private static final List<String> OURS = Arrays.asList("tamis/base/", "tamis/feed/", "tamis/filter/", "tamis/hbase/",
-      "tamis/index/", "tamis/region/", "tamis/search/", "tamis/server/", "tamis/table/");
+  private static final List<String> OURS = Arrays.asList("tamis/base/", "tamis/compat/", "tamis/feed/", "tamis/filter/",
+      "tamis/hbase/", "tamis/index/", "tamis/region/", "tamis/search/", "tamis/server/", "tamis/table/");
   private static final List<String> CARRIED = Arrays.asList("tamis/", "java/", "javax/", "[");
   private static final int MOST_SHOWN = 5;
+  private static final String SERVICE = "com.google.protobuf.Service";
 
   /** For this process: the jar's file may be replaced while it runs. */
   private static final class Found {
@@ -82,8 +85,28 @@ final class Linkage {
     List<String> shown = new ArrayList<>(missing);
     String more = shown.size() <= MOST_SHOWN ? "" : ", and " + (shown.size() - MOST_SHOWN) + " more";
     return "this jar does not fit HBase " + VersionInfo.getVersion() + ", which lacks "
-        + String.join(", ", shown.subList(0, Math.min(MOST_SHOWN, shown.size()))) + more
-        + "; use a version of HBase that the jar is made for, or a jar for this one";
+        + String.join(", ", shown.subList(0, Math.min(MOST_SHOWN, shown.size()))) + more + "; "
+        + JarVersion.remedy(VersionInfo.getVersion());
+  }
+
+  /**
+   * Whether HBase's endpoints speak the protobuf that this jar's do; otherwise HBase could not register them, and
+   * would end the process.
+   */
+  static boolean hasOurEndpoints() {
+    try {
+      Type services = Coprocessor.class.getMethod("getServices").getGenericReturnType();
+      return ((ParameterizedType) services).getActualTypeArguments()[0].getTypeName().equals(SERVICE);
+    } catch (ReflectiveOperationException | ClassCastException | TypeNotPresentException e) {
+      return false;
+    }
+  }
+
+  /** Prints what the HBase on the class path lacks; ends with 1 if that is anything. */
+  public static void main(String[] arguments) {
+    String refusal = refusal();
+    System.out.println(refusal == null ? "this jar fits HBase " + VersionInfo.getVersion() : refusal);
+    System.exit(refusal == null ? 0 : 1);
   }
 
   private Set<String> look() throws IOException {
@@ -93,9 +116,7 @@ final class Linkage {
       checkReferences(name);
       checkOverrides(name);
     }
-    for (String byName : Arrays.asList(StoreScanners.missing(), BlockIndexRoot.missing())) {
-      if (byName != null) missing.add(byName);
-    }
+    missing.addAll(Methods.missing());
     return missing;
   }
 

@@ -45,6 +45,7 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
   @Override
   public void start(CoprocessorEnvironment started) {
     environment = (MasterCoprocessorEnvironment) started;
+    Linkage.missing(); // the log has it from the start
   }
 
   @Override

@@ -14,6 +14,7 @@ public final class ServerReport implements RegionServerCoprocessor {
   @Override
   public void start(CoprocessorEnvironment started) {
     environment = (RegionServerCoprocessorEnvironment) started;
+    Linkage.missing(); // the log has it from the start
   }
 
   @Override

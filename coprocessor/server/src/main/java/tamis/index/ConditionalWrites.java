@@ -7,12 +7,12 @@ import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
-import org.apache.hadoop.hbase.PrivateCellUtil;
 import org.apache.hadoop.hbase.client.Delete;
 import org.apache.hadoop.hbase.client.Mutation;
 import org.apache.hadoop.hbase.client.Put;
 import tamis.base.Fault;
 import tamis.base.StatusException;
+import tamis.compat.Cells;
 import tamis.pb.Cluster;
 import tamis.table.CellEncoding;
 import tamis.table.Predicate;
@@ -145,7 +145,7 @@ final class ConditionalWrites {
 
   static void stamp(Mutation mutation, long timestamp) throws java.io.IOException {
     for (List<Cell> cells : mutation.getFamilyCellMap().values()) {
-      for (Cell cell : cells) PrivateCellUtil.setTimestamp(cell, timestamp);
+      for (Cell cell : cells) Cells.setTimestamp(cell, timestamp);
     }
   }
 }

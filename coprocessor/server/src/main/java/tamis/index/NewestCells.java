@@ -14,15 +14,16 @@ import org.apache.hadoop.hbase.CellComparator;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.KeyValue;
-import org.apache.hadoop.hbase.PrivateCellUtil;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptor;
 import org.apache.hadoop.hbase.client.Get;
 import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.HStore;
-import org.apache.hadoop.hbase.regionserver.KeyValueScanner;
 import tamis.base.Closing;
 import tamis.base.Fault;
+import tamis.compat.CellScanner;
+import tamis.compat.Cells;
+import tamis.compat.StoreScanners;
 import tamis.region.IndexedRegion;
 import tamis.region.IndexedTable;
 
@@ -43,8 +44,8 @@ final class NewestCells implements AutoCloseable {
     final byte[] name;
     final byte[][] qualifiers; // that are wanted, in order; null: all
     final HStore store;
-    final List<KeyValueScanner> memory = new ArrayList<>();
-    final List<KeyValueScanner> files = new ArrayList<>(); // newest first
+    final List<CellScanner> memory = new ArrayList<>();
+    final List<CellScanner> files = new ArrayList<>(); // newest first
     boolean[] sought; // of the files
     final boolean[] found; // of the qualifiers
 
@@ -108,8 +109,8 @@ final class NewestCells implements AutoCloseable {
 
   private void open(Family family, byte[] first, byte[] last) throws IOException {
     // The rows' writers come one after the other: all that stands in them has been written.
-    for (KeyValueScanner scanner : StoreScanners.open(family.store, first, last)) {
-      if (scanner.isFileScanner()) family.files.add(0, scanner);
+    for (CellScanner scanner : StoreScanners.open(family.store, first, last)) {
+      if (scanner.isOfFile()) family.files.add(0, scanner);
       else family.memory.add(scanner);
     }
     family.sought = new boolean[family.files.size()];
@@ -117,7 +118,7 @@ final class NewestCells implements AutoCloseable {
 
   @Override
   public void close() throws IOException {
-    List<KeyValueScanner> opened = new ArrayList<>();
+    List<CellScanner> opened = new ArrayList<>();
     for (Family family : families) {
       opened.addAll(family.memory);
       opened.addAll(family.files);
@@ -157,7 +158,7 @@ final class NewestCells implements AutoCloseable {
     Arrays.fill(family.found, false);
     oldest = Long.MAX_VALUE;
     Cell first = firstOn(row, family.name, HConstants.EMPTY_BYTE_ARRAY);
-    for (KeyValueScanner scanner : family.memory) {
+    for (CellScanner scanner : family.memory) {
       scanner.seek(first);
       if (!collect(family, scanner, row)) return false;
     }
@@ -167,8 +168,8 @@ final class NewestCells implements AutoCloseable {
     boolean hasAll = family.hasAll() || (Fault.OLDER_FILES_NOT_READ.isOn() && oldest != Long.MAX_VALUE);
     if (hasAll) get.setTimeRange(oldest, Long.MAX_VALUE);
     for (int i = 0; i < family.files.size(); ++i) {
-      KeyValueScanner scanner = family.files.get(i);
-      if (!scanner.shouldUseScanner(get, family.store, Long.MIN_VALUE)) continue;
+      CellScanner scanner = family.files.get(i);
+      if (!scanner.mayHave(get, family.store)) continue;
       Cell at = scanner.peek();
       if (!family.sought[i]) {
         family.sought[i] = true;
@@ -186,7 +187,7 @@ final class NewestCells implements AutoCloseable {
   }
 
   /** Takes the newest cell of each column out of one scanner, which stands at the row's begin. False: a scan has to. */
-  private boolean collect(Family family, KeyValueScanner scanner, byte[] row) throws IOException {
+  private boolean collect(Family family, CellScanner scanner, byte[] row) throws IOException {
     int wanted = 0;
     int nameless = 0;
     byte[] taken = null; // the column that has been
@@ -194,7 +195,7 @@ final class NewestCells implements AutoCloseable {
     while (cell != null && CellUtil.matchingRows(cell, row)) {
       // Tombstones of the whole family stand there, among the versions of a column without a name.
       boolean isNameless = cell.getQualifierLength() == 0;
-      boolean hides = cell.getTypeByte() != KeyValue.Type.Put.getCode() && !Fault.FAMILY_TOMBSTONES_OVERLOOKED.isOn();
+      boolean hides = Cells.typeOf(cell) != KeyValue.Type.Put.getCode() && !Fault.FAMILY_TOMBSTONES_OVERLOOKED.isOn();
       if (isNameless && (hides || ++nameless > MAX_NAMELESS)) return false;
       if (family.qualifiers == null) {
         if (taken == null || !CellUtil.matchingQualifier(cell, taken)) {
@@ -227,19 +228,19 @@ final class NewestCells implements AutoCloseable {
 
   /** False: it does not tell what shows in its column. */
   private boolean take(Cell cell) {
-    if (cell.getTypeByte() != KeyValue.Type.Put.getCode() || cell.getTagsLength() > 0) return false;
+    if (Cells.typeOf(cell) != KeyValue.Type.Put.getCode() || Cells.hasTags(cell)) return false;
     image.addStored(cell);
     oldest = Math.min(oldest, cell.getTimestamp());
     return true;
   }
 
-  private static Cell step(KeyValueScanner scanner) throws IOException {
+  private static Cell step(CellScanner scanner) throws IOException {
     scanner.next();
     return scanner.peek();
   }
 
   /** To the column, or what is behind it. */
-  private static Cell stepTo(KeyValueScanner scanner, Family family, byte[] row, byte[] qualifier) throws IOException {
+  private static Cell stepTo(CellScanner scanner, Family family, byte[] row, byte[] qualifier) throws IOException {
     for (int i = 0; i < STEPS; ++i) {
       Cell cell = step(scanner);
       if (cell == null || !CellUtil.matchingRows(cell, row)
@@ -252,14 +253,14 @@ final class NewestCells implements AutoCloseable {
   }
 
   /** Behind the column. */
-  private static Cell stepOver(KeyValueScanner scanner, byte[] row, byte[] qualifier) throws IOException {
+  private static Cell stepOver(CellScanner scanner, byte[] row, byte[] qualifier) throws IOException {
     Cell cell = null;
     for (int i = 0; i < STEPS; ++i) {
       cell = step(scanner);
       boolean same = cell != null && CellUtil.matchingRows(cell, row) && CellUtil.matchingQualifier(cell, qualifier);
       if (!same) return cell;
     }
-    scanner.reseek(PrivateCellUtil.createLastOnRowCol(cell));
+    scanner.reseek(Cells.lastOfColumn(cell));
     return scanner.peek();
   }
 }

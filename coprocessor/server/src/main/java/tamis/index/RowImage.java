@@ -10,8 +10,8 @@ import java.util.TreeMap;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.KeyValue;
-import org.apache.hadoop.hbase.KeyValueUtil;
 import org.apache.hadoop.hbase.util.Bytes;
+import tamis.compat.Cells;
 import tamis.feed.IndexEntry;
 import tamis.region.EntryKeys;
 import tamis.region.IndexedTable;
@@ -148,8 +148,8 @@ final class RowImage {
   /** Its bytes are HBase's, and may be used for other cells once the scanner is closed. */
   void addStored(Cell cell) {
     boolean kept = raw || table.columnOf(cell) >= 0;
-    add(kept && cell.getTypeByte() == KeyValue.Type.Put.getCode() ? KeyValueUtil.copyToNewKeyValue(cell) : null, cell,
-        cell.getSequenceId(), false);
+    add(kept && Cells.typeOf(cell) == KeyValue.Type.Put.getCode() ? Cells.copyOf(cell) : null, cell,
+        Cells.sequenceOf(cell), false);
   }
 
   /** A cell of the batch, in the batch's order, its time stamp final. */

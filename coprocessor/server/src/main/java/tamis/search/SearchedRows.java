@@ -11,10 +11,10 @@ import java.util.TreeMap;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.HConstants;
-import org.apache.hadoop.hbase.KeyValueUtil;
 import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.filter.FirstKeyOnlyFilter;
 import org.apache.hadoop.hbase.util.Bytes;
+import tamis.compat.Cells;
 import tamis.index.RowReader;
 import tamis.region.IndexedTable;
 import tamis.region.ReadView;
@@ -72,7 +72,7 @@ final class SearchedRows {
   private List<Cell> copiesOf(List<Cell> cells) {
     List<Cell> copies = new ArrayList<>();
     for (Cell cell : cells) {
-      if (table.columnOf(cell) >= 0) copies.add(KeyValueUtil.copyToNewKeyValue(cell));
+      if (table.columnOf(cell) >= 0) copies.add(Cells.copyOf(cell));
     }
     return copies;
   }

@@ -138,12 +138,39 @@ class LinkageTest {
     assertMissing("a hook preBatchMutate", new OtherHBase(observer, "preBatchMutate", "preBatchMutatf"));
   }
 
+  private static Object ask(String what, ClassLoader loader) throws Exception {
+    java.lang.reflect.Method method = Class.forName("tamis.hbase.Linkage", true, loader).getDeclaredMethod(what);
+    method.setAccessible(true);
+    return method.invoke(null);
+  }
+
+  @Test
+  void aMethodWithBothFormsOfACellIsNamedOnceBothAreGone() throws Exception {
+    String scanner = "org.apache.hadoop.hbase.regionserver.KeyValueScanner";
+    assertMissing(scanner + ".reseek(Cell)boolean", new OtherHBase(scanner, "reseek", "reseec"));
+  }
+
+  /** HBase would end the process that registers one. */
+  @Test
+  void endpointsOfAnotherProtobufAreNotOffered() throws Exception {
+    assertEquals(true, Linkage.hasOurEndpoints());
+    String before = "()Ljava/lang/Iterable<Lcom/google/protobuf/Service;>;";
+    assertEquals(false,
+        ask("hasOurEndpoints",
+            new OtherHBase("org.apache.hadoop.hbase.Coprocessor", before, before.replace("Service;", "Servico;"))));
+  }
+
+  @Test
+  void jarOfAnotherHBaseIsNamed() {
+    assertEquals("2", JarVersion.hbaseMajor());
+    assertTrue(JarVersion.remedy("2.7.0").contains("docs/HBASE.md"), JarVersion.remedy("2.7.0"));
+    assertEquals(
+        "install tamis-coprocessor-hbase3-" + JarVersion.version() + ".jar there instead", JarVersion.remedy("3.0.0"));
+  }
+
   @Test
   void aRefusalNamesTheVersionAndWhatItLacks() throws Exception {
-    ClassLoader other = new OtherHBase(REGION, "getOpenSeqNum", "getOpenSeqNun");
-    java.lang.reflect.Method method = Class.forName("tamis.hbase.Linkage", true, other).getDeclaredMethod("refusal");
-    method.setAccessible(true);
-    String why = (String) method.invoke(null);
+    String why = (String) ask("refusal", new OtherHBase(REGION, "getOpenSeqNum", "getOpenSeqNun"));
     assertTrue(
         why.contains(org.apache.hadoop.hbase.util.VersionInfo.getVersion()) && why.contains("getOpenSeqNum"), why);
   }

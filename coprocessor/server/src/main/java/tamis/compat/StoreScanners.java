@@ -1,9 +1,10 @@
-package tamis.index;
+package tamis.compat;
 
 import java.io.IOException;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.hbase.regionserver.HStore;
 import org.apache.hadoop.hbase.regionserver.KeyValueScanner;
@@ -23,37 +24,26 @@ public final class StoreScanners {
 
   private StoreScanners() {}
 
-  /** null: HBase has neither. */
   private static MethodHandle find() {
-    MethodHandles.Lookup lookup = MethodHandles.lookup();
-    try {
-      return MethodHandles.insertArguments(lookup.findVirtual(HStore.class, "getScanners", SINCE), 10, true);
-    } catch (ReflectiveOperationException notThere) {
-      try {
-        return lookup.findVirtual(HStore.class, "getScanners", UNTIL_2_6_0);
-      } catch (ReflectiveOperationException e) {
-        return null;
-      }
-    }
-  }
-
-  /** A method that this class needs and HBase does not have; null: it has all. */
-  public static String missing() {
-    return OPEN == null ? HStore.class.getName() + ".getScanners" + SINCE : null;
+    MethodHandle since = Methods.findAny(HStore.class, "getScanners", SINCE);
+    if (since != null) return MethodHandles.insertArguments(since, 10, true);
+    MethodHandle before = Methods.findAny(HStore.class, "getScanners", UNTIL_2_6_0);
+    if (before == null) Methods.noteMissing(HStore.class.getName(), "getScanners", SINCE);
+    return before;
   }
 
   /** The scanners of the rows `first` to `last`, both included, with every version and tombstone. */
-  @SuppressWarnings("unchecked")
-  static List<KeyValueScanner> open(HStore store, byte[] first, byte[] last) throws IOException {
+  public static List<CellScanner> open(HStore store, byte[] first, byte[] last) throws IOException {
     Fault.STREAM_CLOSED_IN_READ.happen();
-    if (OPEN == null) throw new IOException("HBase has no method " + missing());
+    List<?> opened;
     try {
-      return (List<KeyValueScanner>) OPEN.invokeExact(
+      opened = (List<?>) OPEN.invokeExact(
           store, true, true, false, (ScanQueryMatcher) null, first, true, last, true, Long.MAX_VALUE);
-    } catch (IOException | RuntimeException | Error e) {
-      throw e;
     } catch (Throwable e) {
-      throw new IOException("cannot open the scanners of a store", e);
+      throw Methods.failure(e);
     }
+    List<CellScanner> scanners = new ArrayList<>(opened.size());
+    for (Object scanner : opened) scanners.add(new CellScanner((KeyValueScanner) scanner));
+    return scanners;
   }
 }

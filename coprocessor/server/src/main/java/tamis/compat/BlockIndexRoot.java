@@ -1,10 +1,11 @@
-package tamis.search;
+package tamis.compat;
 
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
 import java.lang.reflect.Method;
 import org.apache.hadoop.hbase.Cell;
-import org.apache.hadoop.hbase.PrivateCellUtil;
+import org.apache.hadoop.hbase.KeyValueUtil;
 import org.apache.hadoop.hbase.io.hfile.HFile;
 
 /**
@@ -13,8 +14,8 @@ import org.apache.hadoop.hbase.io.hfile.HFile;
  */
 public final class BlockIndexRoot {
   private static final String CLASS = "org.apache.hadoop.hbase.io.hfile.HFileBlockIndex$BlockIndexReader";
-  private static final MethodHandle COUNT = find("getRootBlockCount");
-  private static final MethodHandle FIND = find("rootBlockContainingKey", Cell.class);
+  private static final MethodHandle COUNT = find("getRootBlockCount", MethodType.methodType(int.class));
+  private static final MethodHandle FIND = find("rootBlockContainingKey", MethodType.methodType(int.class, Cell.class));
 
   private final Object index;
 
@@ -22,30 +23,27 @@ public final class BlockIndexRoot {
     this.index = index;
   }
 
-  private static MethodHandle find(String name, Class<?>... parameters) {
-    try {
-      Method method = Class.forName(CLASS).getDeclaredMethod(name, parameters);
-      method.setAccessible(true);
-      MethodHandle found = MethodHandles.lookup().unreflect(method);
-      return found.asType(found.type().changeParameterType(0, Object.class));
-    } catch (ReflectiveOperationException | RuntimeException e) {
-      return null;
+  private static MethodHandle find(String name, MethodType type) {
+    for (MethodType each : Methods.alternatives(type)) {
+      try {
+        Method method = Class.forName(CLASS).getDeclaredMethod(name, each.parameterArray());
+        method.setAccessible(true);
+        return MethodHandles.lookup().unreflect(method).asType(type.insertParameterTypes(0, Object.class));
+      } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
+        continue;
+      }
     }
-  }
-
-  /** A method that this class needs and HBase does not have; null: it has all. */
-  public static String missing() {
-    if (COUNT == null) return CLASS + ".getRootBlockCount()int";
-    return FIND == null ? CLASS + ".rootBlockContainingKey(Cell)int" : null;
+    Methods.noteMissing(CLASS, name, type);
+    return null;
   }
 
   /** null: the file has none. */
-  static BlockIndexRoot of(HFile.Reader file) {
+  public static BlockIndexRoot of(HFile.Reader file) {
     Object index = file.getDataBlockIndexReader();
     return index == null ? null : new BlockIndexRoot(index);
   }
 
-  int blocks() {
+  public int blocks() {
     try {
       return (int) COUNT.invokeExact(index);
     } catch (RuntimeException | Error e) {
@@ -56,9 +54,9 @@ public final class BlockIndexRoot {
   }
 
   /** -1: the row lies before all of the file. */
-  int blockOf(byte[] row) {
+  public int blockOf(byte[] row) {
     try {
-      return (int) FIND.invokeExact(index, (Cell) PrivateCellUtil.createFirstOnRow(row));
+      return (int) FIND.invokeExact(index, (Cell) KeyValueUtil.createFirstOnRow(row));
     } catch (RuntimeException | Error e) {
       throw e;
     } catch (Throwable e) {
