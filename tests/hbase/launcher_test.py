@@ -130,6 +130,7 @@ class LauncherTest(unittest.TestCase):
         self.assertIn("it takes 1 to 64", self.refused("start", "0"))
         self.assertIn("not: 2 rs1", self.refused("start", "2", "rs1"))
         self.assertIn("there is no rs7", self.refused("kill", "rs7"))
+        self.assertIn("a version is like 2.6.1", self.refused("start", "--version", "newest"))
         self.assertIn("-D NAME=VALUE", self.refused("start", "-D", "nonsense"))
         self.assertIn("no /nowhere.jar", self.refused("start", "--jar", "/nowhere.jar"))
         self.assertIn("one of authentication, integrity, privacy",
@@ -137,6 +138,15 @@ class LauncherTest(unittest.TestCase):
         self.assertIn("does not go with --hdfs", self.refused("start", "--kerberos", "privacy", "--hdfs"))
         self.assertIn("without --kerberos", self.refused("kadmin", "listprincs"))
         self.assertIn("without --cuts", self.refused("cut", "master", "rs1"))
+
+    def test_version_is_kept(self):
+        directory = DIRECTORY + ".version"
+        self.addCleanup(run, "clean", directory=directory)
+        done = run("start", "zk", "--version", "2.6.1", directory=directory)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        jars = {os.path.basename(path) for path in run("classpath", directory=directory).stdout.strip().split(":")}
+        self.assertIn("hbase-server-2.6.1-hadoop3.jar", jars)
+        self.assertNotIn("hbase-server-2.6.4-hadoop3.jar", jars)
 
     def test_foreign_directory_is_left_alone(self):
         with tempfile.TemporaryDirectory() as directory:
