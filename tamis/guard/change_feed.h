@@ -1,10 +1,13 @@
 // ChangeFeed: reads what changed in a table, one line each, in the order of the commits:
 //
-//   +KEY    a row came          -KEY    a row went
-//   =MARK   what stands before it, up to the last mark, is one or more whole transactions
-//   !       all that was committed before the feed began has been told
+//   +KEY    a row was inserted        -KEY    a row was deleted
+//   =MARK   the lines since the mark before are one or more whole transactions; MARK is the
+//           position in the feed behind them
+//   !       the lines before it hold all transactions that were committed before the feed began
 //
 // In a key, \\ is a backslash, \n a line's end and \r a carriage return.
+//
+// Threads: exclusive access.
 #pragma once
 
 #include <atomic>
@@ -18,12 +21,12 @@
 
 namespace tamis {
 
-// Whole transactions.
+// The changes of whole transactions.
 struct FeedChanges {
   std::vector<std::string> added;
   std::vector<std::string> erased;
-  std::string mark;        // behind them; empty: there are none
-  bool caught_up = false;  // "!" came behind them
+  std::string mark;        // the mark behind them; empty: there are no changes
+  bool caught_up = false;  // the line "!" came behind them
 
   size_t size() const { return added.size() + erased.size(); }
 };
@@ -36,8 +39,8 @@ class ChangeFeed {
   ChangeFeed(int file, const std::atomic<bool>* cancelled)
       : lines_(file, KeyReader::Format::kLines, false, cancelled), file_(file) {}
 
-  // The changes that are there, up to a batch; waits for the first mark. nullopt at the end of the
-  // input, which may be anywhere: changes without a mark behind them are left out.
+  // The changes that can be read without waiting, up to about kGreatestBatch; waits for the first
+  // mark or "!". nullopt at the end of the input; changes without a mark behind them are left out.
   Result<std::optional<FeedChanges>> Next();
 
  private:

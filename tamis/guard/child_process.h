@@ -1,7 +1,7 @@
-// ChildProcess: a program whose output is read here and whose end counts.
+// ChildProcess: a program that runs beside this one, whose output and exit status are read.
 //
-// A program that fails midway has given half of its output and then its end of file: only the exit
-// status tells it from the whole.
+// The output of a program that fails midway ends like that of one that succeeds: only the exit
+// status (Wait) tells whether it was complete.
 #pragma once
 
 #include <sys/types.h>
@@ -15,11 +15,11 @@ namespace tamis {
 
 class ChildProcess {
  public:
-  // Found in PATH. Standard error is shared, standard input is empty.
+  // The program is found in PATH. It shares standard error; its standard input is empty.
   static Result<ChildProcess> Start(const std::vector<std::string>& arguments);
-  // A line for the shell; it fails when any part of a pipe does.
+  // Runs a line of bash. Wait fails when any part of a pipe does.
   static Result<ChildProcess> StartShell(const std::string& line);
-  // Ends it when nobody waited for it.
+  // Ends the program, unless Wait was called.
   ~ChildProcess();
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&&) = delete;

@@ -1,8 +1,8 @@
-// KeyReader: the keys that a program prints, one a line.
+// KeyReader: reads the keys that a program prints, one a line.
 //
-// A key that is read wrongly is a row that is refused: PostgreSQL's COPY and `mysql --batch` print
-// a backslash as two, so a line with one means different keys to who knows this and who does not. A
-// line that is cut off is no key.
+// A key that is read wrongly is missing in the filter, which then denies its row. PostgreSQL's COPY
+// and `mysql --batch` print a backslash as two, so the format has to be known to read a line with
+// one. A line that is cut off is no key.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace tamis {
 class KeyReader {
  public:
   enum class Format {
-    kPlain,  // a line is a key; one with a backslash is refused, since nobody said what it means
+    kPlain,  // a line is a key; one with a backslash is refused, since its meaning is not known
     kLines,  // a line is a key, whatever is in it
     kNull,   // likewise, but each ends with a zero byte
     kCopy,   // as COPY TO STDOUT prints one column: \\ \n \t \x41 \101; \N is no key and left out
@@ -42,9 +42,9 @@ class KeyReader {
   Result<std::optional<std::string_view>> Next();
 
   uint64_t lines() const { return lines_; }
-  // The last error is that the input ends within a line.
+  // True if the last error is that the input ends within a line.
   bool is_cut_off() const { return is_cut_off_; }
-  // Whether a call may give something without reading on.
+  // True if the next call of Next may return without reading from the file.
   bool has_more() const { return begin_ < end_; }
   uint64_t nulls() const { return nulls_; }  // left out
 
@@ -61,7 +61,7 @@ class KeyReader {
   const std::atomic<bool>* cancelled_;
   std::function<Status()> while_waiting_;
   std::vector<char> buffer_;
-  size_t begin_ = 0;  // of what was not given away yet
+  size_t begin_ = 0;  // of the bytes in buffer_ that Next has not returned yet
   size_t end_ = 0;
   bool at_end_ = false;
   bool is_cut_off_ = false;

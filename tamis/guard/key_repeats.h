@@ -1,6 +1,7 @@
-// KeyRepeats: an estimate of how many of the keys that were read came before.
+// KeyRepeats: estimates which share of the keys that were read are repetitions of earlier ones.
 //
-// A sample by hash: a key is in it or not, however often it comes. Memory is bounded.
+// It counts a sample, chosen by hash, so that a key is in the sample each time or never. Memory is
+// bounded. Threads: exclusive access.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ class KeyRepeats {
 
   void Add(std::string_view key);
 
-  // The share of the added keys that came before; from 0 to 1.
+  // The share of the added keys that are repetitions; from 0 to 1.
   double Share() const {
     if (sampled_ == 0) return 0;
     return 1 - static_cast<double>(hashes_.size()) / static_cast<double>(sampled_);
@@ -24,7 +25,7 @@ class KeyRepeats {
 
  private:
   uint64_t mask_ = 0;     // hashes without these bits are in the sample
-  uint64_t sampled_ = 0;  // keys of the present mask, repeats counted, about
+  uint64_t sampled_ = 0;  // about how many added keys are in the sample, repetitions included
   std::unordered_set<uint64_t> hashes_;
 };
 

@@ -1,9 +1,10 @@
-// KeyShape: whether keys look as if something else stood around them: the frame that psql draws, a
-// carriage return, quotes, blanks that fill a column.
+// KeyShape: checks whether the printed keys have a *frame*: characters around them that do not
+// belong to them, like the borders that psql draws, a carriage return, quotes, or blanks that fill
+// a column.
 //
-// Keys that are loaded with such a frame make a filter that refuses every row, and a check by the
-// same command finds nothing. Nothing here knows what a key is, so what looks like a frame is
-// refused, and the caller may say that it belongs to the keys.
+// A filter that is loaded with framed keys denies every row, and a check with the same command does
+// not notice. The class cannot know what a key is, so it refuses what looks like a frame; the user
+// may say that it belongs to the keys (--as-is).
 #pragma once
 
 #include <cstdint>
@@ -22,9 +23,9 @@ class KeyShape {
   explicit KeyShape(KeyReader::Format format)
       : plain_(format == KeyReader::Format::kPlain), copy_(format == KeyReader::Format::kCopy) {}
 
-  // kDataLoss: this key, or it together with those before it, is no bare key.
+  // kDataLoss: this key has a frame, alone or seen together with the keys before it.
   Status Add(std::string_view key);
-  // Behind the last one. kDataLoss: all of them have a frame.
+  // To be called behind the last key. kDataLoss: all keys have a frame.
   Status Finish() const;
 
  private:
@@ -36,8 +37,8 @@ class KeyShape {
   bool plain_;
   bool copy_;
   uint64_t keys_ = 0;
-  uint64_t others_ = 0;            // that are not empty, without the first one of these
-  uint64_t framed_[kFrames] = {};  // of the others
+  uint64_t others_ = 0;            // keys that are not empty, without the first of these
+  uint64_t framed_[kFrames] = {};  // how many of the others have each frame
   bool first_framed_[kFrames] = {};
   bool first_is_number_ = false;
   uint64_t numbers_ = 0;  // of the others

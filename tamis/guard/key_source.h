@@ -1,7 +1,8 @@
 // KeySource: the keys of a table, from a program, a query of PostgreSQL or standard input.
 //
-// The end of the keys counts only when the program ended with 0 and no frame stands around the keys
-// (KeyShape). A query is read by COPY, whose format says where each key begins and ends.
+// The keys count as complete only if the program ended with exit status 0 and no frame stands
+// around the keys (KeyShape). A query is read by COPY, whose format says where each key begins and
+// ends.
 #pragma once
 
 #include <atomic>
@@ -21,9 +22,10 @@ namespace tamis {
 class KeySource {
  public:
   struct Options {
-    std::string command;   // a line for bash; else
-    std::string query;     // a SELECT of one column, asked of
-    std::string database;  // this one, as psql takes it; without both, standard input
+    // One source: the command; else the query; if both are empty, standard input.
+    std::string command;   // a line for bash that prints the keys
+    std::string query;     // a SELECT of one column
+    std::string database;  // for the query: a name, a connection string or a URL, as psql takes it
     KeyReader::Format format = KeyReader::Format::kPlain;
     bool marked_end = false;  // standard input ends with "\."
     bool as_is = false;       // a frame belongs to the keys
@@ -32,15 +34,16 @@ class KeySource {
   // `while_waiting`: see KeyReader.
   static Result<KeySource> Open(const Options& options, const std::atomic<bool>* cancelled,
                                 std::function<Status()> while_waiting = nullptr);
-  // At most `count` of the query's keys, drawn at random, in another form on the way than that of
-  // Open: bytes of UTF-8 as digits.
+  // At most `count` of the query's keys, drawn at random, to check a filter with. psql prints them
+  // in another form than for Open (hexadecimal digits of their UTF-8 bytes), so that the check also
+  // finds keys that Open reads wrongly.
   static Result<KeySource> OpenSample(const std::string& query, const std::string& database,
                                       size_t count, const std::atomic<bool>* cancelled,
                                       std::function<Status()> while_waiting = nullptr);
 
-  // The first line, where it is no key.
+  // Takes the first line of the input, for an input whose first line is no key.
   Result<std::optional<std::string_view>> TakeFirstLine() { return reader_.Next(); }
-  // The next key, valid until the next call; nullopt behind the last one, when all went well.
+  // The next key, valid until the next call; nullopt behind the last one, if the keys are complete.
   Result<std::optional<std::string_view>> Next();
 
   uint64_t nulls() const { return reader_.nulls(); }  // left out

@@ -1,8 +1,9 @@
 // RedisConnection: one connection to a Redis or Valkey server.
 //
-// A command is sent once. When the connection breaks it may have been carried out or not: the
-// status is kUnavailable, and nothing is sent again here, since a repeated erase takes away another
-// key. A refusal of the server is a value (RedisReply::is_error).
+// A command is sent once. When the connection breaks, it may have been carried out or not: the
+// status is kUnavailable, and the command is not sent again here, since a repeated erase would
+// remove another key with the same fingerprint. An error that the server replies is a value
+// (RedisReply::is_error). Threads: exclusive access.
 #pragma once
 
 #include <initializer_list>
@@ -49,10 +50,12 @@ class RedisReply {
 
 class RedisConnection {
  public:
-  // With the login and the database chosen. Waiting for the server ends after timeout_ms.
+  // Connects, logs in and selects the database. Each wait for the server, here and later, ends
+  // after timeout_ms.
   static Result<RedisConnection> Open(const RedisAddress& address, int timeout_ms);
 
-  // One command and its reply. kUnavailable: it broke, or time was over; it is of no more use.
+  // One command and its reply. kUnavailable: the connection broke or the time was over; the
+  // connection cannot be used any more.
   Result<RedisReply> Ask(std::span<const std::string_view> words);
   Result<RedisReply> Ask(std::initializer_list<std::string_view> words) {
     return Ask(std::span(words.begin(), words.size()));
@@ -60,7 +63,7 @@ class RedisConnection {
   // Like Ask, but an error that the server sent is a status too.
   Result<RedisReply> Demand(std::initializer_list<std::string_view> words);
 
-  // Commands in a row: bytes of the protocol, then their replies in turn.
+  // For many commands at once: Send their bytes (AppendCommand), then Receive each reply in turn.
   Status Send(std::string_view bytes);
   Result<RedisReply> Receive();
 

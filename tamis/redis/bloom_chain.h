@@ -70,12 +70,12 @@ class BloomChain {
   // kResourceExhausted when memory does not suffice. REQUIRES: options are in range.
   static Result<BloomChain> Create(const Options& options);
 
-  // How many bits links had that did not say it, of RDB encoding 0.
+  // The number of bits of a link in RDB encoding 0, which does not store it.
   static uint64_t BitsFor(uint64_t entries, double bits_per_entry);
 
-  // The one validator of what comes from outside, dumps and RDB values alike. Links have their
-  // bytes; in a partial chain they end somewhere, and what is behind is missing (chunks bring it).
-  // All is checked before anything is allocated, and `greatest_bytes` bounds a partial chain.
+  // Validates all input from outside, dumps and RDB values alike. Links have their bytes; in a
+  // partial chain all bytes from some position on are missing, and chunks bring them. Everything is
+  // checked before anything is allocated; `greatest_bytes` bounds a partial chain.
   static Result<BloomChain> FromParts(Parts parts, uint64_t greatest_bytes);
   // The header that SCANDUMP gives; all bytes are missing.
   static Result<BloomChain> FromHeader(std::string_view header, uint64_t greatest_bytes);
@@ -90,14 +90,14 @@ class BloomChain {
   bool partial() const { return present_ < data_bytes_; }
   uint64_t present() const { return present_; }
 
-  // An item that another server has is not in it and could not be added: like a partial one, it may
-  // contain everything from now on, also where it is saved and loaded.
+  // To be called when an item that another server has could not be added. From now on the chain is
+  // like a partial one: it may contain everything, also after it was saved and loaded.
   void Spoil() { present_ = std::min(present_, data_bytes_ - 1); }
 
   // A link that would make the chain larger than `greatest_bytes` is not made: kTooLarge.
   Added Add(std::string_view item, uint64_t greatest_bytes);
-  // The same one after the other, until one is neither kNew nor kPerhaps; answers how many out[i]
-  // there are, which is that of items[i].
+  // Adds the items one after the other, and stops behind the first result that is neither kNew nor
+  // kPerhaps. Returns the number of results; out[i] is that of items[i].
   size_t Add(std::span<const std::string_view> items, uint64_t greatest_bytes, Added* out);
   bool MayContain(std::string_view item) const;
   // out[i] is the answer for items[i].

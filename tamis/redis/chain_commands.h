@@ -40,7 +40,8 @@ void ExistMany(Ctx* ctx, Words words) {
   for (size_t i = 0; i < items.size(); ++i) reply(false);
 }
 
-// Memory did not suffice to make or fill it as another server has done: it may contain everything.
+// Memory did not suffice for an add that another server has done: the filter here answers "maybe"
+// to everything from now on. Does nothing for a command of a client.
 template <class Chain>
 void ItemLost(Ctx* ctx, FilterKey<Chain>& key) {
   if (LimitsApply(ctx)) return;

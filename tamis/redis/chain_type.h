@@ -12,8 +12,9 @@
 
 namespace tamis::redis {
 
-// How large a chain may be whose bytes are not all there: only a server's own data may lack some,
-// half of a filter that is being loaded in chunks.
+// How large a decoded chain may be whose bytes are not all there: a filter that was being loaded in
+// chunks. Only data that the server loads itself (its files, its primary's copy) may hold one;
+// elsewhere (RESTORE) a chain must be whole, which 0 says.
 inline uint64_t GreatestPartialBytes(Ctx* ctx) {
   return (server.GetContextFlags(ctx) & kFlagLoading) != 0 ? ~uint64_t{0} : 0;
 }

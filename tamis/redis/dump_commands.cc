@@ -17,7 +17,7 @@ void ScanDump(Ctx* ctx, Words words) {
   TamisKey key = Open(ctx, words, kRead);
   if (!Whole(ctx, key)) return;
   if (position == 0) {
-    key->EndDump();  // one that nobody has read to its end
+    key->EndDump();  // drops an earlier dump that was not read to its end
     if (key->SizeBytes() > GreatestCopiedBytes(ctx)) return error(kTooLargeToCopy);
     const TrustedFilter::Saved& dump = key->BeginDump(TimeToSave());
     server.ReplyWithArray(ctx, 2);

@@ -9,19 +9,19 @@
 namespace tamis::redis {
 
 struct Faults {
-  bool adds_to_old_alone = false;  // what is added while a filter is rebuilt is not in the new one
-  bool erases_from_both = false;   // what is erased meanwhile is erased from the new one, too
-  bool commit_after_loss = false;  // a rebuild whose adds may be lost is committed
+  bool adds_to_old_alone = false;           // adds during a rebuild do not go to the new filter
+  bool erases_from_both = false;            // erases during a rebuild go to the new filter, too
+  bool commit_after_loss = false;           // a rebuild whose adds may be lost is committed
   bool commit_what_was_full = false;        // a rebuild that refused an add is committed
-  bool erases_of_other_generation = false;  // what was meant for the filter before is erased
-  bool commit_of_another = false;           // the rebuild that somebody else started is committed
+  bool erases_of_other_generation = false;  // an erase meant for the filter before is done
+  bool commit_of_another = false;           // COMMIT with the id of another rebuild is done
   bool copies_are_believed = false;  // what came by COPY, RESTORE or LOADCHUNK, as its source was
   bool stray_erases_are_believed = false;  // an erase of an absent item does not end trust
   bool moved_is_believed = false;          // a filter that was away from its name, as before
   bool dumps_are_trusted = false;          // what DUMP and SCANDUMP give, as in a primary's files
   bool replicas_log_trust = false;         // a replica's own files, as a primary's
   bool old_copies_are_believed = false;    // by a replica: what its own files held at its start
-  bool role_is_not_logged = false;         // another role makes nobody doubt but the server itself
+  bool role_is_not_logged = false;         // a change of role is neither logged nor replicated
   bool erases_when_unsure = false;         // an item is erased whose add may be lost
   bool incomplete_is_believed = false;     // a filter that refused an add which another server took
   bool drops_what_was_passed = false;      // drops a table in which the last piece left no tag

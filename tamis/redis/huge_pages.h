@@ -2,10 +2,11 @@
 // a time.
 //
 // A filter jumps about in its array, and with small pages most jumps walk the page table, too. But
-// the system clears a page when it is first touched: were they huge from the beginning, a thousand
-// items added to a new filter of a hundred million would clear all of it, and the server would
-// stand still meanwhile. So an array begins with small pages, and the server's clock has those
-// joined that were touched. A child that saves has them cut again; they are joined anew behind it.
+// the system clears a page when it is first touched: if the pages were huge from the beginning, a
+// thousand items added to a new filter for a hundred million would clear all of it, and the server
+// would stand still meanwhile. So an array begins with small pages, and the server's clock
+// (Advance) joins the pages that were touched. A child process that saves makes the system split
+// them again; they are joined anew after it has ended.
 #pragma once
 
 #include <sys/types.h>
@@ -22,10 +23,10 @@ class HugePages {
 
   HugePages();
 
-  // One in which there is no whole huge page does not count. Where memory does not suffice to
-  // remember it, its pages stay small.
+  // Notes an array; one without a whole huge page is left out. If memory does not suffice to note
+  // it, its pages stay small.
   void Add(void* array, size_t size) noexcept;
-  // Before it is freed or moved, in any thread.
+  // To be called before the array is freed or moved, by any thread.
   void Remove(void* array) noexcept;
 
   // Calls join(page) for the next `count` huge pages, round and round all arrays.

@@ -13,7 +13,7 @@ struct Metrics {
   uint64_t checks_absent = 0;
   uint64_t checks_unknown = 0;
   uint64_t adds_refused = 0;
-  uint64_t commands_lost = 0;  // that another server has done and this one could not do
+  uint64_t commands_lost = 0;  // commands that another server has done and this one could not do
   uint64_t erases_skipped = 0;
   uint64_t rebuilds_started = 0;
   uint64_t rebuilds_committed = 0;

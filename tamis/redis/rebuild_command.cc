@@ -107,7 +107,7 @@ void AddIf(Ctx* ctx, Words words) {
   if (ParseId(ctx, words[3], &id)) AddToRebuild(ctx, words, words.subspan(4), id);
 }
 
-// Whether the new filter has the items, before anybody relies on it.
+// Whether the new filter has the items, for the program that fills it, before it commits.
 void CheckRebuild(Ctx* ctx, Words words) {
   long long id = 0;
   if (!ParseId(ctx, words[3], &id)) return;
@@ -173,7 +173,8 @@ void Commit(Ctx* ctx, Words words) {
       return error("ERR adds may be lost since START: ABORT, and START again");
     }
   }
-  // Without one nobody knows where the log goes on behind the snapshot.
+  // A COMMIT without a mark clears the filter's mark: it is not known where the feed of changes
+  // goes on behind the snapshot that the new filter was filled from.
   std::string mark(end.mark == nullptr ? std::string_view() : TextOf(end.mark));
   auto before = key->Commit(MayTrust(ctx) ? TimeOfTrust() : 0, Now(), std::move(mark));
   Free(std::move(before));

@@ -1,11 +1,12 @@
-// How many replicas follow this primary, so that it can tell whether it is still the one.
+// How many replicas follow this primary. One that replicas do not follow may have been replaced by
+// another primary without knowing.
 #pragma once
 
 #include "tamis/redis/server.h"
 
 namespace tamis::redis {
 
-// Tells of replicas that come and go.
+// Subscribes to the coming and going of replicas. kErr when the server refuses.
 int SubscribeToReplicas(Ctx* ctx);
 
 // Whether `count` replicas have acknowledged within `seconds`. The server's report is read at most

@@ -43,7 +43,8 @@ void FindSizeClasses() {
 // Lives as long as the server, whose threads go on when its main one ends.
 HugePages* huge_pages = nullptr;
 
-// Somebody has switched them off for the whole machine, which does not stop who joins them himself.
+// The administrator has switched huge pages off for the whole machine. MADV_COLLAPSE would ignore
+// that.
 bool HugePagesAreUnwanted() {
   std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
   std::string modes;
@@ -58,7 +59,7 @@ void OnClock(Ctx*, ServerEvent, uint64_t, void*) noexcept {
   last = now;
   // Memory shared with a child process would be copied.
   if ((server.GetContextFlags(nullptr) & kFlagActiveChild) != 0) return;
-  // Fails, and does no harm, where nobody has touched it, and on older systems.
+  // The call fails, and does no harm, if the page was not touched yet, and on older systems.
   huge_pages->Advance(kPagesATime,
                       [](char* page) { (void)madvise(page, HugePages::kSize, kJoinPages); });
 }
@@ -113,8 +114,9 @@ int UseServerMemory(Ctx* ctx) {
 
 }  // namespace tamis::redis
 
-// Before the server is known only what the loader itself runs allocates; the C++ library's own
-// pool comes from malloc. A block is freed by whoever is there, so nothing may be allocated before.
+// Before the server's functions are known, only the loader runs code of this module, and none of it
+// may allocate: operator new fails, since a block from elsewhere would later be given to the
+// server's free. The C++ library's own pool comes from malloc.
 void* operator new(size_t size) { return tamis::redis::AllocateOrThrow(size); }
 void* operator new(size_t size, const std::nothrow_t&) noexcept {
   return tamis::redis::AllocateOrNot(size);

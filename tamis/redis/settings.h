@@ -42,14 +42,16 @@ extern Settings settings;
 // the server. kErr, and the log says why, when a word is not understood.
 int RegisterSettings(Ctx* ctx, String** words, int count);
 
-// Limits bind who asks for something, not who repeats what another server has done.
+// Whether the limits bind this command: true for a client's, false for a command that another
+// server has done already and that is replicated, or loaded from a log.
 bool LimitsApply(Ctx* ctx);
-// Whether a command may make a filter that it was not asked for.
+// Whether a command that adds items may make the filter when the key is missing.
 bool MayCreate(Ctx* ctx);
 // How many bytes a key may have for this command.
 uint64_t GreatestBytes(Ctx* ctx);
-// How many it may copy; nullptr for COPY, of which the server does not say who asks for it: on a
-// replica, nobody.
+// How many bytes of filters this command may copy. nullptr: the command is COPY, for which the
+// server does not say whether a client sent it; a replica gets no COPY from a client, so there it
+// has no limit.
 uint64_t GreatestCopiedBytes(Ctx* ctx);
 
 }  // namespace tamis::redis

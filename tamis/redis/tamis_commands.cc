@@ -50,7 +50,8 @@ void Reserve(Ctx* ctx, Words words) {
   server.ReplyWithSimpleString(ctx, "OK");
 }
 
-// Where another server has taken what is refused here, somebody relies on it.
+// Another server accepted an add that this one refuses, so a client relies on it: the filter here
+// is marked as incomplete.
 void ItemsLost(Ctx* ctx, TrustedFilter& filter) {
   if (LimitsApply(ctx) || filter.metadata().incomplete) return;
   filter.set_incomplete();
@@ -307,8 +308,9 @@ void Mark(Ctx* ctx, Words words) {
   server.ReplyWithSimpleString(ctx, "OK");
 }
 
-// The rate of a filter as it is. Some types read all of their bytes for it: of a large one it is
-// seen how many of some hashes that nobody added it would not refuse.
+// The false-positive rate of a filter as it is. Some types read all of their bytes to compute it;
+// for a large filter it is measured instead, as the share of random hashes that the filter does not
+// deny.
 double RateNow(const AnyFilter& filter) {
   constexpr size_t kReadWhole = size_t{16} << 20;
   if (filter.SizeBytes() <= kReadWhole) return filter.ExpectedFpr();

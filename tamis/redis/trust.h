@@ -20,39 +20,43 @@
 
 namespace tamis::redis {
 
-// Listens to what begins another time of trust. kErr when the server refuses.
+// Subscribes to the server's events that begin a new time of trust. kErr when the server refuses.
 int RegisterTrust(Ctx* ctx);
 
-// One in which nothing is trusted.
+// A time at which nothing is trusted.
 inline constexpr uint64_t kNoTime = ~uint64_t{0};
 
+// The present time of trust.
 uint64_t TimeOfTrust();
-// Filters that are trusted at this time are saved as trusted: kNoTime except in a primary's files
-// and in first copies.
+// A filter that is trusted at this time is saved as trusted. It is kNoTime, except while a primary
+// writes its files or a first copy for a replica.
 uint64_t TimeToSave();
 // Whether what is being saved is the base of this server's own log (AOF).
 bool SavesLog();
-// Begins the next one.
+// Begins a new time of trust, so that no filter with GUARD is trusted any more.
 void DoubtAll();
-// When a command that another server has done finds no memory here, the log and INFO tell it, and
-// who could miss something of it is not believed: the one filter that `says_so` itself, or else all
-// with GUARD, until they are trusted anew, and all of BF.* and CF.* for as long as the server
-// lives. A command of somebody who is told of it is none of these.
+// To be called when memory does not suffice for a command that another server has done: its items
+// are missing here. The log and INFO report it. If `says_so`, the caller has marked the one filter
+// concerned, which then answers "unknown" itself. Else no filter is believed that could lack items:
+// those with GUARD until they are trusted anew, those of BF.* and CF.* until the server ends. Does
+// nothing for a command of a client, which gets an error.
 void CommandLost(Ctx* ctx, bool says_so) noexcept;
-// The same for one whose words are not understood here, which has been answered with an error. When
-// `items` were in it, they are missing; else the next one that adds to its key makes a filter of
-// other size. Does nothing for a command of a client.
+// To be called when the words of a command that another server has done are not understood here.
+// `items`: the command had items, which are missing now, so no filter is believed, as above. Else
+// the next command that adds to its key makes a filter with other options. Does nothing for a
+// command of a client.
 void CommandRefused(Ctx* ctx, bool items) noexcept;
+// False once a command for the filters of BF.* and CF.* was lost or refused.
 bool ChainsBelieved();
-// Whether what a command says of trust holds: not when it comes from this server's own files,
-// unless the settings say that they lack nothing. The answers of a replica are bound by a setting
-// of their own.
+// Whether a command (TAMIS.TRUST, a COMMIT) may make a filter trusted: not while this server loads
+// its own files, unless it is a primary and tamis-trust-after-restart says that they lack nothing.
 bool MayTrust(Ctx* ctx);
-// Goes behind the replication of a command that may have made `key` or its rebuild trusted: in a
-// replica's own log it is doubted again at once.
+// To be called behind the replication of a command that may have made `key` or its rebuild trusted.
+// On a replica it writes TAMIS.DOUBT of the key to its own log, which then does not make the key
+// trusted.
 void DoubtInOwnLog(Ctx* ctx, String* key);
-// Believes a filter that was trusted where it came from, and its rebuild, if it is this server's
-// own or its primary's.
+// Called for a loaded filter. Trusts the filter and its rebuild again if the server that saved them
+// trusted them, and the file is this server's own or its primary's.
 void TrustLoaded(Ctx* ctx, TrustedFilter* filter);
 // Whether a "no" of the filter may be believed on this server now.
 bool Believed(Ctx* ctx, const TrustedFilter& filter);

@@ -213,7 +213,7 @@ size_t TrustedFilter::AddToRebuild(std::span<const std::string_view> items) try 
   for (size_t i = added; i < hashes.size(); ++i) added += InsertIntoRebuild(hashes[i]) ? 1 : 0;
   return added;
 } catch (const std::bad_alloc&) {
-  rebuild_->incomplete = true;  // some of them may be in it, and nobody knows which
+  rebuild_->incomplete = true;  // it is unknown which of the items were added
   return 0;
 }
 

@@ -1,4 +1,4 @@
-// A filter that somebody asks for: by a rate, a capacity and options.
+// WantedFilter: the filter that a command asks for, by a rate, a capacity and options.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ inline constexpr long long kGreatestLease = 1'000'000'000;
 
 enum class Purpose { kReserve, kRebuild, kSize };
 
-// False, and the error is sent, when `words`, a rate, a capacity and options, do not say it.
+// Reads `words`, a rate, a capacity and options. False, and the error is sent, when they are wrong
+// or, except for kSize, the filter would be larger than the limits allow.
 bool ReadWanted(Ctx* ctx, Words words, Purpose purpose, WantedFilter* wanted);
 
 // nullopt, and the error is sent, when memory does not suffice.
