@@ -4,12 +4,13 @@ import java.io.Closeable;
 import java.io.IOException;
 
 /**
- * The end of several scanners: one that stays open keeps what it sees from being dropped, as long as its region lives.
+ * Closes several scanners, all of them whatever one throws: a scanner that stays open keeps HBase from dropping what it
+ * sees for as long as its region is open.
  */
 public final class Closing {
   private Closing() {}
 
-  /** Closes each of them (null: there is none), and then throws what the first one threw that did. */
+  /** Closes each scanner that is not null, then throws the first exception that was thrown. */
   public static void all(Iterable<? extends Closeable> scanners) throws IOException {
     Throwable thrown = null;
     for (Closeable scanner : scanners) {

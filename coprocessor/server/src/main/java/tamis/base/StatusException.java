@@ -53,8 +53,8 @@ public final class StatusException extends Exception {
   }
 
   /**
-   * It tells of the state that the server is in: it is unchecked, or HBase made a DoNotRetryIOException of such a one
-   * for a hook that threw it.
+   * Whether the exception may come from the server's state alone: it is unchecked, or a DoNotRetryIOException that
+   * HBase made of an unchecked one that a hook threw.
    */
   public static boolean provesNothing(Throwable e) {
     if (e instanceof RuntimeException || e instanceof Error || e instanceof InterruptedException) return true;

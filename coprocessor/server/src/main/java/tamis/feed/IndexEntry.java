@@ -9,7 +9,10 @@ public final class IndexEntry {
   public final byte[] key;
   final byte[][] prefixes; // of the encoded values, each leading one
   public final long timestamp;
-  /** The row's until somebody writes; else it may come to be nobody's, or shows only then. */
+  /**
+   * True: the row gives this entry until the next write of the row. False: the entry belongs to a version behind a
+   * tombstone; without any write the row may stop giving it, or begin to.
+   */
   public final boolean certain;
 
   private long[] hashes;

@@ -34,7 +34,9 @@ public final class IndexFilter {
   private static final long IGNORED_AN_ENTRY = 4;
   private static final long IGNORED_AN_ENTRY_OF_BITS = 1;
   private static final int WORN_LAYERS = 3;
-  private static final long OUTGROWN_TIMES = 4; // less would be counted too often, more would leave it too empty
+  // How many times larger the next generation is when one was too small while it was counted. With a smaller factor
+  // more generations would be counted; with a larger one the last would be too empty.
+  private static final long OUTGROWN_TIMES = 4;
   private static final LayeredFilter.OnFlip UNTOLD = (layer, position, set) -> {};
 
   /** Smallest and largest first value, inclusive. */
@@ -56,10 +58,10 @@ public final class IndexFilter {
     final long number;
     final LayeredFilter filter;
     Range range;
-    boolean counted; // from entries that stand: what it lacks is not on its way
-    long added;
+    boolean counted; // from the entries that existed: the filter is not to grow by entries still to be counted
+    long added; // hashes, since the generation was begun
     long entries; // added, and not removed again
-    long forgotten; // removals
+    long forgotten; // removals that found no room to be held
 
     Generation(long number, LayeredFilter filter) {
       this.number = number;
@@ -111,10 +113,10 @@ public final class IndexFilter {
   private Generation current; // published
   private Generation next; // being built
   private final HeldRemovals heldRemovals = new HeldRemovals(); // of `next`
-  private SplitGeometry outgrown; // of the next generation, since one was too small; null: none was
+  private SplitGeometry outgrown; // geometry of the next generation after one was too small; null: none was
   private long generations;
   private boolean retired;
-  private boolean missing; // a generation was to be published, and none is: no room, or counting it failed
+  private boolean missing; // none is published although one should be: there was no room, or counting it failed
   // Set bits that are told but not acknowledged: bit -> number of the event.
   private final Map<Long, Long> pending = new HashMap<>();
   private final ArrayDeque<Pending> pendingOrder = new ArrayDeque<>();
@@ -155,8 +157,9 @@ public final class IndexFilter {
   }
 
   /**
-   * Memory ran out between setting a bit and telling of it. A later write of the same value sets no bit and would wait
-   * for nothing, so coordinators are told to forget the whole filter, before anything else; it is counted anew.
+   * Drops the filter if memory ran out between setting a bit and telling coordinators of it. A later write of the same
+   * value would set no bit and so wait for nothing; so before it coordinators are told to forget the whole filter,
+   * which is then counted anew.
    */
   private void dropSpoilt() {
     if (!spoilt) return;
@@ -268,20 +271,20 @@ public final class IndexFilter {
 
   /**
    * The number of the event that coordinators must have applied before a row with these entries may be acknowledged,
-   * whoever made the flips; 0: none.
+   * whichever write made the flips; 0: none.
    */
   public synchronized long waitFor(Collection<IndexEntry> entries) {
     dropSpoilt();
     Fault.allocate();
     forgetAcknowledged();
     long sequence = Fault.PUBLICATION_NOT_WAITED_FOR.isOn() ? 0 : replaced;
-    if (current == null) return sequence; // dropped behind our add, say: some exclude by what we did not get to tell
+    if (current == null) return sequence; // dropped since our add: coordinators must have applied the drop
     SplitGeometry geometry = current.filter.geometry();
     for (IndexEntry entry : entries) {
       for (long hash : entry.hashes()) {
         if (pending.isEmpty()) break;
         int layer = current.filter.findLayer(hash);
-        if (layer < 0) continue; // a removal of the same row runs after us: nothing to find
+        if (layer < 0) continue; // a later write has removed the value again
         for (int slice = 0; slice < geometry.slices; ++slice) {
           Long told = pending.get(((long) layer << 32) + geometry.position(hash, slice));
           if (told != null) sequence = Math.max(sequence, told);
@@ -313,9 +316,9 @@ public final class IndexFilter {
   // ---- Generations
 
   /**
-   * REQUIRES: no writer is between its add and its commit. From here on both generations are fed. False: it may not
-   * begin, which is asked with the filter locked, so that nothing of what is dropped begins behind that; or there is no
-   * room.
+   * Begins an empty generation; from now on add and remove change both. Returns false, and begins none, if there is no
+   * room for it or `allowed` says no. That is asked while the filter is locked, so that no generation of an index
+   * begins after the index was dropped. REQUIRES: no writer is between its add and its commit.
    */
   public synchronized boolean beginGeneration(BooleanSupplier allowed, FilterRoom room) {
     if (!allowed.getAsBoolean()) return false;
@@ -337,9 +340,9 @@ public final class IndexFilter {
   }
 
   /**
-   * Counts entries that stood before beginGeneration. False: they are too many for the generation, which is given up;
-   * the next one is larger. The number of values of an index is not known before, and each layer is probed for each
-   * entry.
+   * Counts entries that existed before beginGeneration. False: they are too many for the generation, which is given up;
+   * the next one is larger. (How many values an index has is not known before, and a generation with many layers would
+   * be slow, since each layer is probed for each entry.)
    */
   public synchronized boolean countExisting(Collection<IndexEntry> entries) {
     if (next == null) return true;
@@ -355,7 +358,7 @@ public final class IndexFilter {
     return next.filter.bitsOnly() ? !room.hasForBits(bytes) : !room.hasForCounters(bytes, false);
   }
 
-  /** Gives up the generation that is being counted; the next one is larger. False where none is. */
+  /** Gives up the generation that is being counted, and makes the next one larger. False: no larger one is possible. */
   public synchronized boolean outgrow() {
     if (next == null) return false;
     SplitGeometry geometry = next.filter.geometry();
@@ -385,7 +388,7 @@ public final class IndexFilter {
     if (next.range != null) {
       event.setHasRange(true).setMin(ByteString.copyFrom(next.range.min)).setMax(ByteString.copyFrom(next.range.max));
     }
-    // Behind this nothing takes memory: what is published is told.
+    // Nothing behind this line takes memory: once the event is appended, the generation is published.
     long sequence = feed.append(event);
     if (current != null) replaced = sequence;
     current = next;
@@ -396,12 +399,12 @@ public final class IndexFilter {
     pending.clear();
     pendingOrder.clear();
     widenings.clear();
-    acknowledgedRange = current.range; // who has not applied the publication does not exclude by it
+    acknowledgedRange = current.range; // a coordinator that has not applied the publication does not exclude by it
   }
 
   /**
-   * The filter for a region that is made of this one and opens: the published generation becomes its next one. Null:
-   * none is published. REQUIRES: nothing is added here any more, and nothing there yet.
+   * Makes the filter of a daughter of this region: a copy of the published generation is its next generation. Null:
+   * none is published. REQUIRES: nothing is added to this filter any more, and nothing was written to the daughter yet.
    */
   public synchronized IndexFilter inheritedBy(FilterFeed feed, Schema.Index index, long regionId, long epoch) {
     if (current == null) return null;
@@ -424,8 +427,9 @@ public final class IndexFilter {
   }
 
   /**
-   * Coordinators forget it, and nothing is counted before the next generation. The number of the event behind which
-   * nobody excludes by it, whoever dropped it, or 0.
+   * Drops the filter: coordinators forget it, and nothing is counted before the next generation. Returns the number of
+   * the event of the drop, also if an earlier call dropped it: a coordinator that has applied this event does not
+   * exclude the region by the filter. 0: there is no such event, or coordinators have applied it.
    */
   public synchronized long drop() {
     next = null;
@@ -442,8 +446,8 @@ public final class IndexFilter {
   }
 
   /**
-   * There is no room for it; as after a drop, but it is missed, and begins again only where there is room for all of
-   * it.
+   * Drops the filter since there is no room for it. It is counted again once there is room for a filter of all its
+   * present values.
    */
   public synchronized void giveUp() {
     if (current == null) return;
@@ -458,10 +462,11 @@ public final class IndexFilter {
   }
 
   /**
-   * The published generation is to be replaced by one counted anew; or it is missing, and there is room. A counter that
-   * was full stays at its height, which costs nothing while rows with its value are left: so counting waits for several
-   * times as many removals that were ignored as there are entries, since it reads what was removed in memory, too; and
-   * for `ignored` at the least. In bits alone each one may have left its value.
+   * Whether the published generation should be replaced by one counted anew, or is missing and there is room. Ignored
+   * removals are a reason only once they are several times as many as the entries, and at least `ignored`: counting
+   * reads all entries, also deleted ones in memory, and a full counter that was not lowered does no harm while rows
+   * have its value. In a filter of bits alone each ignored removal may have left a value, so there the factor is
+   * smaller.
    */
   public synchronized boolean wantsRebuild(long ignored, FilterRoom room) {
     if (next != null || retired) return false;
@@ -473,13 +478,13 @@ public final class IndexFilter {
     boolean small = filter.layers() >= WORN_LAYERS;
     boolean large = filter.layers() == 1 && filter.fill(0) < 0.25
         && (current.counted || current.added >= filter.geometry().capacity());
-    // Never one that would be like this one.
+    // A new generation of the same geometry would gain nothing.
     return (small || large) && !geometryFor(distinct(current)).equals(filter.geometry());
   }
 
   private boolean wantsOtherForm(FilterRoom room) {
     boolean bits = current.filter.bitsOnly();
-    // Nearly always this says all.
+    // A cheap test that nearly always decides.
     if (room.hasForCounters(current.filter.sizeBytes(), bits) != bits) return false;
     return room.hasForCounters(ScalableSplitCountingBloomFilter.layerBytes(nextGeometry()), bits) == bits;
   }
@@ -489,7 +494,7 @@ public final class IndexFilter {
     double positions = generation.filter.geometry().slicePositions;
     if (positions < 2) return generation.filter.layers();
     double distinct = 0;
-    double came = 1; // for each hash that went to this layer
+    double came = 1; // how many hashes came for each one that went to this layer; the others matched earlier layers
     for (int i = 0; i < generation.filter.layers(); ++i) {
       double fill = Math.min(generation.filter.fill(i), 1 - 1 / (2 * positions));
       distinct += came * Math.log1p(-fill) / Math.log1p(-1 / positions);
@@ -498,7 +503,7 @@ public final class IndexFilter {
     return Math.round(distinct);
   }
 
-  /** Sizes go in steps of the square root of two, so that few of them share matrices at coordinators. */
+  /** Capacities grow in steps of the square root of two: so there are few sizes, and filters of one share a matrix. */
   private SplitGeometry geometryFor(long distinct) {
     long least = Math.max(1, Math.min(index.expectedValues, LEAST_CAPACITY));
     long capacity = least;
@@ -512,7 +517,7 @@ public final class IndexFilter {
     return current != null;
   }
 
-  /** And was counted from the region's own entries, not inherited. */
+  /** True if a generation is published that was counted from the region's own entries, not inherited. */
   public synchronized boolean isCounted() {
     return current != null && current.counted;
   }
@@ -522,7 +527,7 @@ public final class IndexFilter {
     return current != null && current.filter.bitsOnly();
   }
 
-  /** It was to be counted, and is not: for want of room, or since that failed. */
+  /** True if no filter is published although one should be, since there was no room for it or counting it failed. */
   public synchronized boolean isMissing() {
     return missing && next == null;
   }
@@ -535,12 +540,12 @@ public final class IndexFilter {
     return current == null || current.mayContain(entry);
   }
 
-  /** Entries with these encoded values of leading columns: not more than this; -1 when the counters do not say. */
+  /** Upper bound for the number of entries with these encoded values of leading columns; -1: none is known. */
   public synchronized long countBound(byte[] prefix) {
     return current == null ? -1 : current.filter.countBound(Hash.of(prefix, index.seed));
   }
 
-  /** Its answers as of now, whatever comes later; null: nothing is published. */
+  /** The answers of the published filter as of now, unchanged by later writes; null: none is published. */
   public synchronized Predicate<IndexEntry> frozen() {
     if (current == null) return null;
     Generation copy = new Generation(current.number, current.filter.copy());
@@ -548,14 +553,17 @@ public final class IndexFilter {
     return copy::mayContain;
   }
 
-  /** In the published filter, if there is one. */
+  /** The number of entries in the published filter; 0: none is published. */
   public synchronized long entries() {
     return current == null ? 0 : current.entries;
   }
 
   // ---- Bits
 
-  /** From where the column id says, at most so many bytes, but one word at the least; null: nothing is published. */
+  /**
+   * The bits from the position that `from` names, at most maxBytes of them, but at least one word. All bits if `from`
+   * names another generation. Null: no filter is published.
+   */
   public synchronized Cluster.Projection project(Cluster.ColumnId from, long maxBytes) {
     if (current == null) return null;
     LayeredFilter filter = current.filter;

@@ -5,16 +5,16 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import tamis.base.Backoff;
 
 /**
- * When the filters of one region may be counted anew: one time after the other, later and later where that fails, and
- * with a rest behind it that is several times as long, whatever is removed meanwhile. Threads: safe.
+ * Decides when the filters of one region may be counted anew: one recount at a time, after growing pauses if it fails,
+ * and otherwise not before a rest of RESTS times the duration of the last recount. Threads: safe.
  */
 public final class Recounts {
   private static final Backoff FAILED = new Backoff(TimeUnit.SECONDS.toNanos(1), TimeUnit.MINUTES.toNanos(4));
-  private static final int RESTS = 9; // as often as it takes: a tenth of a thread's time
+  private static final int RESTS = 9; // so that recounts take at most a tenth of one thread's time
 
   private final AtomicBoolean underWay = new AtomicBoolean();
   private final AtomicBoolean putOff = new AtomicBoolean();
-  private volatile int failures; // one after the other
+  private volatile int failures; // since the last success
   private volatile long mayBeginAt;
   private volatile long doneAt;
   private volatile long restNs;
@@ -28,7 +28,7 @@ public final class Recounts {
     return failures;
   }
 
-  /** False: it may not begin now. Otherwise the caller calls `end`. A read that failed would hardly succeed at once. */
+  /** Whether a recount may begin now: none is under way, nor the pause after a failure. If true, call `end` later. */
   public boolean begin(long now) {
     if (failures > 0 && now - mayBeginAt < 0) return false;
     return underWay.compareAndSet(false, true);
@@ -38,7 +38,7 @@ public final class Recounts {
     underWay.set(false);
   }
 
-  /** A worn filter waits; a missing one does not. */
+  /** True during the rest: then a filter that does not fit waits; a missing one does not. */
   public boolean rests(long now) {
     return restNs > 0 && now - doneAt < restNs;
   }
@@ -54,12 +54,12 @@ public final class Recounts {
     restNs = RESTS * (now - began);
   }
 
-  /** The job that makes the region's entries looks at its filters afterwards. */
+  /** Asks the job that makes the region's entries now to look at its filters afterwards. */
   public void putOff() {
     putOff.set(true);
   }
 
-  /** It was; from here on it is not any more. */
+  /** Whether `putOff` was called since the last call. */
   public boolean takePutOff() {
     return putOff.getAndSet(false);
   }

@@ -5,8 +5,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The layers of a scalable split counting Bloom filter, a bit for each counter: a quarter of its memory. Bits never
- * clear: nobody knows whose they are, too. tamis::BitLayers. Threads: exclusive access.
+ * The layers of a scalable split counting Bloom filter with one bit for each counter: a quarter of the memory. Bits are
+ * never cleared, since other values may need them. Like tamis::BitLayers. Threads: exclusive access.
  */
 public final class BitLayers implements LayeredFilter {
   private static final class Layer {

@@ -15,7 +15,8 @@ public final class Hash {
     }
   }
 
-  private static final Seeded[] RECENT = new Seeded[256]; // whoever writes over another's loses nothing
+  // A cache. Threads write to it without a lock: an entry that is overwritten is only made again.
+  private static final Seeded[] RECENT = new Seeded[256];
 
   private Hash() {}
 

@@ -22,7 +22,7 @@ public interface LayeredFilter {
   /** The first layer that matches, or -1. */
   int findLayer(long hash);
 
-  /** Not below how often the hash was inserted and not erased; -1 when nobody knows. */
+  /** An upper bound for how often the hash was inserted and not erased; -1 if none is known. */
   long countBound(long hash);
 
   void insert(long hash, OnFlip onFlip);

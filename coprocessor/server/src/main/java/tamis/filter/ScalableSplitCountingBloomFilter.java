@@ -168,7 +168,7 @@ public final class ScalableSplitCountingBloomFilter implements LayeredFilter {
     return (double) layers.get(layer).nonzero / geometry.positions();
   }
 
-  /** A counter that is full stays; an erase whose layer nobody can tell changes nothing. */
+  /** Erases that left bits set: of a counter that is full, and of a hash that several layers match. */
   @Override
   public long ignoredErases() {
     long full = 0;

@@ -72,7 +72,7 @@ public final class BatchContext {
     return CURRENT.get();
   }
 
-  /** For whom the next batch of this thread will be: a client's, unless who begins it says so here. */
+  /** The caller of this thread's next batch: a client, unless the code that begins the batch sets another one here. */
   public static Caller next() {
     return current().next;
   }

@@ -27,8 +27,8 @@ import tamis.table.Schema;
 import tamis.table.Value;
 
 /**
- * Compares every row of a region with every index entry and every filter, as they all stood at one instant. Writes go
- * on meanwhile: filters are copied at that instant, rows and entries are read as of it. Threads: exclusive access.
+ * Compares every row of a region with its index entries and filters, as they all stood at one instant. Writes go on
+ * meanwhile: the filters are copied at that instant, rows and entries are read as of it. Threads: exclusive access.
  */
 public final class Checker {
   private static final int BATCH = 200;
@@ -48,7 +48,7 @@ public final class Checker {
     this.progress = progress;
   }
 
-  /** null: the region closes, or it was told to stop. */
+  /** Returns null when the region closes, or `progress` stops the check. */
   public static Cluster.RegionCheck check(IndexedRegion region, IndexBuilder.Progress progress)
       throws IOException, InterruptedException {
     return new Checker(region, progress).run();
@@ -141,13 +141,13 @@ public final class Checker {
   // ---- Entries
 
   private boolean checkEntries() throws IOException {
-    TreeMap<byte[], List<byte[]>> byRow = new TreeMap<>(Bytes.BYTES_COMPARATOR); // entries that are somebody's
+    TreeMap<byte[], List<byte[]>> byRow = new TreeMap<>(Bytes.BYTES_COMPARATOR); // entries to check against their rows
     long read = 0;
     Scan scan = new Scan().addFamily(IndexedTable.FAMILY).setCacheBlocks(false);
     try (RowCursor entries = new RowCursor(view.open(scan))) {
       for (List<Cell> cells = entries.next(); cells != null; cells = entries.next()) {
         sort(CellUtil.cloneRow(cells.get(0)), cells.get(0), byRow);
-        if (++read % BATCH == 0 && !progress.rows(report.getRows())) return false; // not all are somebody's
+        if (++read % BATCH == 0 && !progress.rows(report.getRows())) return false; // not every entry is added to byRow
         if (byRow.size() < BATCH) continue;
         askRows(byRow);
         byRow.clear();
@@ -172,7 +172,7 @@ public final class Checker {
     }
     Schema.Index index = schema.index(region.keys.indexOf(key));
     if (!complete.contains(index.id)) return;
-    // With a version behind a tombstone in its row: it may be nobody's by now.
+    // An uncertain entry, of a version behind a tombstone: the row may have stopped giving it without a write.
     if (!Arrays.equals(CellUtil.cloneValue(cell), IndexedTable.CERTAIN)) return;
     try {
       byRow.computeIfAbsent(region.keys.rowOf(schema, index, key), row -> new ArrayList<>()).add(key);

@@ -20,9 +20,9 @@ import tamis.table.Schema;
 import tamis.table.Value;
 
 /**
- * The mutations of a MutateRequest for one region. Their conditions are asked inside of the hook that holds the locks,
- * since taking ours before HBase's would close a circle; what a condition forbids is vetoed there, and its outcome is
- * kept here. Threads: exclusive access.
+ * The mutations of a MutateRequest for one region, with their conditions and outcomes. Conditions are evaluated in the
+ * hook that holds our row locks, since taking our locks before HBase's could deadlock. A mutation whose condition does
+ * not hold is vetoed there, and its outcome is kept here. Threads: exclusive access.
  */
 final class ConditionalWrites {
   /** One of them. */

@@ -40,13 +40,13 @@ import tamis.table.Key;
 import tamis.table.Schema;
 
 /**
- * Makes the entries of a region agree with its rows. Each row is written to without changing it, so that it takes the
- * way of all writes: locked, read, and missing entries put. Rows that existing entries name come first: entries that
- * they do not want (of an earlier region with these rows, say) are deleted. Concurrent writes make their entries
- * themselves.
+ * Makes the entries of a region agree with its rows. Each row gets a write that does not change it, so that it takes
+ * the way of all writes: the row is locked and read, and its missing entries are put. Rows that existing entries name
+ * come first: entries that these rows do not give (left by an earlier region with the same rows, for example) are
+ * deleted. Concurrent writes make their entries themselves.
  *
- * A marker, one an index, says that every row has its entry; it names the region, its end, and the restoring of a
- * snapshot that it came after. Threads: safe, but one a region.
+ * A marker for each index says that every row has its entry. It names the region, its end key, and the last restoring
+ * of a snapshot before it. Threads: safe; REQUIRES for build: IndexedRegion.building is held.
  */
 public final class IndexBuilder {
   private static final int BATCH = 100;
@@ -70,9 +70,9 @@ public final class IndexBuilder {
         CommonFSUtils.getRootDir(opened.getReadOnlyConfiguration()), region.table.name);
   }
 
-  /** Whether the building goes on. */
+  /** Hears of the progress of a build, and may stop it. */
   public interface Progress {
-    /** Rows so far; false: stop. */
+    /** `rows`: rows done so far. Return false to stop the build. */
     boolean rows(long rows);
   }
 
@@ -123,7 +123,7 @@ public final class IndexBuilder {
     }
   }
 
-  /** The regions whose files these are, of this table; "" for files that are nobody else's. */
+  /** The regions of this table that the region's files come from; "" for files of its own or of another table. */
   public static Set<String> origins(IndexedRegion region) {
     Set<String> origins = new HashSet<>();
     if (!(region.region instanceof HRegion)) return origins;
@@ -154,7 +154,7 @@ public final class IndexBuilder {
     if (!markers.isEmpty()) write(region, markers, BatchContext.Writer.INDEX);
   }
 
-  /** No index is complete any more, whoever opens the region next. */
+  /** Deletes the markers: no index of the region counts as complete any more, also after it is opened elsewhere. */
   public static void unmark(IndexedRegion region) throws IOException {
     List<Mutation> markers = new ArrayList<>();
     for (int id : region.indexIds()) {
@@ -164,7 +164,7 @@ public final class IndexBuilder {
     if (!markers.isEmpty()) write(region, markers, BatchContext.Writer.INDEX);
   }
 
-  /** The indexes of these ids. False: told to stop. */
+  /** Builds the indexes with these ids. False: `progress` stopped it. */
   public static boolean build(IndexedRegion region, Set<Integer> indexes, Progress progress) throws IOException {
     BatchContext.Caller caller = BatchContext.next();
     caller.indexes = indexes;
@@ -206,7 +206,8 @@ public final class IndexBuilder {
   }
 
   /**
-   * Some entries by their rows, and deletes of those that no row here can want; returns where others begin, or null.
+   * Reads some entries: adds them to `suspects` by their rows, and to `nobodys` a delete for each that no row of the
+   * region can give. Returns the key where the next entries begin; null: there are no more.
    */
   private static byte[] collect(
       IndexedRegion region, Scan scan, Map<Key, List<IndexEntry>> suspects, List<Mutation> nobodys) throws IOException {

@@ -25,8 +25,8 @@ import tamis.table.Schema;
 import tamis.table.Value;
 
 /**
- * Carries out a MutateRequest in one region, as the caller: HBase's own hooks ask whether he may write. Whether he may
- * read what the outcomes tell of is asked here, as HBase does for a checkAndMutate.
+ * Carries out a MutateRequest in one region with the rights of its caller. HBase's own hooks check the right to write.
+ * This class checks the right to read what the outcomes tell of, as HBase does for a checkAndMutate.
  */
 public final class Mutator {
   private Mutator() {}

@@ -28,12 +28,12 @@ import tamis.region.IndexedRegion;
 import tamis.region.IndexedTable;
 
 /**
- * The newest cells of rows, as a scan for one version tells them, for less: one seek a row in memory, and files are
- * read only where neither their Bloom filter nor their time stamps rule the row out, which HBase asks for single rows
- * alone. That does for rows that are as puts leave them. Where a tombstone or a tag stands, it says so: a scan knows
- * what shows.
+ * Reads the newest cells of rows, as a scan for one version does, but faster: one seek a row in memory, and a file is
+ * read only if neither its Bloom filter nor its time stamps rule the row out. (HBase checks these for reads of single
+ * rows, not for scans.) This works only for rows as puts leave them: when it meets a tombstone or a tag it reports that
+ * a scan has to read the row.
  *
- * REQUIRES: nobody writes to the rows meanwhile. Threads: exclusive access.
+ * REQUIRES: no thread writes to the rows meanwhile. Threads: exclusive access.
  */
 final class NewestCells implements AutoCloseable {
   private static final int STEPS = 8; // cells that are passed one by one, before a seek

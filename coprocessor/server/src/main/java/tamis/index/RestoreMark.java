@@ -10,9 +10,10 @@ import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.util.CommonFSUtils;
 
 /**
- * A file for each snapshot that a table was restored from: in its directory, or, where it was made anew as a clone, in
- * one of our own. A snapshot takes the files of one family after the other while the table is in use, and its regions
- * come back under their old names: a marker that was written before a restoring says nothing of what is there now.
+ * A file for each restoring of a table from a snapshot: in the table's directory or, if the table was made as a clone
+ * of the snapshot, in a directory of our own. A marker of a complete index that was written before a restoring does not
+ * count: a snapshot takes the files of one family after the other while the table is in use, so rows and entries may
+ * not agree, and its regions come back under their old names.
  */
 public final class RestoreMark {
   private static final String PREFIX = ".tamis-restored-"; // HBase takes it for no region

@@ -24,18 +24,18 @@ import tamis.table.Value;
 /**
  * The versions of one row's cells, as HBase keeps them, and the index entries that they want.
  *
- * A tombstone masks every version at or below it, also those that are put later: until a major compaction forgets the
- * tombstone. A version that was put behind its tombstone may then show, if it was still in memory. So a column may
- * have several values that it shows or may come to show without anybody writing; the row wants an entry for each.
+ * A tombstone masks every version at or below it, also those that are put later, until a major compaction drops the
+ * tombstone. A version that was put after its tombstone may then become visible, if it was still in memory. So a column
+ * may have several values that are visible or may become visible without any write; the row gives an entry for each.
  *
- * Read raw (all versions and tombstones that there are), or as it is seen (newest versions) with all that stands at or
- * above the time stamps of what is put. The second is enough unless single versions are deleted or some stand behind
- * tombstones, since nothing below the newest version can show before that goes.
+ * An image is read raw (all versions and tombstones), or as readers see the row (newest versions) plus all versions and
+ * tombstones at or above the time stamps of the batch. The second is enough unless single versions are deleted or some
+ * are hidden by tombstones, since nothing below the newest version can become visible before that is gone.
  *
  * Threads: exclusive access.
  */
 final class RowImage {
-  /** More states than that are not looked at: a row that somebody tortures. */
+  /** Bound of the index entries that one row may give. */
   private static final int MAX_STATES = 256;
   private static final long NOW = Long.MAX_VALUE; // the sequence id of the batch
   /** A cell's own time stamp at the most; the next one means "now". */
@@ -235,7 +235,7 @@ final class RowImage {
     Mask mask = Mask.NONE;
     for (Tombstone tombstone : tombstones) {
       if (!tombstone.masks(column, version)) continue;
-      // Sequence ids become 0 some days after a compaction: then nobody knows which came first.
+      // Sequence ids become 0 some days after a compaction: then it is unknown which came first.
       boolean putBehind = version.sequence > tombstone.sequence || (version.sequence == 0 && tombstone.sequence == 0);
       if (!putBehind) return Mask.FOR_EVER;
       mask = Mask.UNTIL_FORGOTTEN;
@@ -243,7 +243,7 @@ final class RowImage {
     return mask;
   }
 
-  /** The version that is seen, or null; adds to `maybe` those above it that may come to be seen. */
+  /** The visible version, or null; adds to `maybe` the versions above it that may become visible. */
   private Version seen(Column column, List<Version> maybe) {
     if (tombstones.isEmpty()) return column.versions.isEmpty() ? null : column.versions.get(0);
     for (Version version : column.versions) {
@@ -282,7 +282,7 @@ final class RowImage {
     return again;
   }
 
-  /** Whether any cell of the table's families shows, or may come to. */
+  /** Whether any cell of the table's families is visible, or may become visible. */
   private boolean exists() {
     List<Version> maybe = new ArrayList<>();
     for (Column column : all()) {
@@ -291,7 +291,7 @@ final class RowImage {
     return false;
   }
 
-  /** Whether any cell of the table's families shows. */
+  /** Whether any cell of the table's families is visible. */
   boolean shows() {
     for (Column column : all()) {
       if (seen(column, new ArrayList<>()) != null) return true;

@@ -7,10 +7,10 @@ import java.util.concurrent.TimeUnit;
 import tamis.filter.Hash;
 
 /**
- * Exclusive locks of rows, for all regions of the server: HBase takes shared ones for puts. Taken behind HBase's own,
- * and in one order, so that nobody waits in a circle. Behind them HBase locks rows again that it holds, and no others.
- * A lock goes by the 64-bit hash of its row: batches of hundreds of rows have none in common unless they have a row.
- * Not fair: of those who wait for a row whoever runs first has it.
+ * Exclusive locks of rows, for all regions of the server; HBase's own row locks are shared among puts. A batch takes
+ * these after HBase's, in the order of their hashes, and while it holds them HBase locks no row that it does not hold
+ * already. So batches cannot deadlock. Rows are locked by 64-bit hash: two batches of hundreds of rows share a lock
+ * only if they share a row. Locks are not fair: of the batches that wait for a row, the first that runs gets it.
  *
  * Threads: safe.
  */
@@ -49,7 +49,10 @@ final class RowLocks {
 
   private RowLocks() {}
 
-  /** Null: not within the time, and nothing is held. Rows that this thread has locked already stay as they are. */
+  /**
+   * Locks the rows. Returns null, and holds nothing, if that takes longer than the time. A row that this thread has
+   * locked already stays locked by the earlier call.
+   */
   static Held acquire(long region, Collection<byte[]> rows, long timeoutNs) throws InterruptedException {
     long[] hashes = new long[rows.size()];
     int n = 0;

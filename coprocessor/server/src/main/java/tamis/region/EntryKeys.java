@@ -10,8 +10,8 @@ import tamis.table.Schema;
 
 /**
  * The keys of the entries of one region: prefix, index id (4 bytes), encoded values, row key. The prefix is the
- * region's start key and a number of zeros that is the table's; so entries lie in the region, whatever its end. Under
- * index id 0 stand the markers, one an index. A value.
+ * region's start key and as many zero bytes as the table's attribute says; so entries lie within the region (see fit).
+ * Index id 0 holds the markers of complete indexes, one an index. A value.
  */
 public final class EntryKeys {
   private final byte[] start;
@@ -24,7 +24,7 @@ public final class EntryKeys {
     prefix = Arrays.copyOf(start, start.length + zeros);
   }
 
-  /** False where the region's end leaves no room for entries: it is scanned. */
+  /** False if the region's end key leaves no room for entries: then searches scan the region. */
   public boolean fit() {
     byte[] last = Key.concat(prefix, new byte[] {-1, -1, -1, -1});
     return end.length == 0 || Key.compare(last, end) < 0;
@@ -50,8 +50,8 @@ public final class EntryKeys {
   public enum Kind { ENTRY, MARKER, GARBAGE, DAMAGED }
 
   /**
-   * GARBAGE: another region's, of an index that is no more, or of a row that is not here. DAMAGED: of an index, and
-   * cannot be read.
+   * GARBAGE: an entry of another region, of a dropped index, or of a row outside of the region. DAMAGED: a key that has
+   * the id of an index but cannot be decoded.
    */
   public Kind kindOf(Schema schema, byte[] key) {
     if (!Key.startsWith(key, prefix) || key.length < prefix.length + 4) return Kind.GARBAGE;
@@ -79,7 +79,7 @@ public final class EntryKeys {
     return Arrays.copyOfRange(key, Codec.rowKeyOffset(schema, index, key, prefix.length + 4), key.length);
   }
 
-  /** The entry as its key says it; when it was written is not told. */
+  /** The entry that a key stands for; its time stamp is 0, since the key does not tell it. */
   public IndexEntry read(Schema schema, Schema.Index index, byte[] key) throws DamagedBytesException {
     int end = Codec.rowKeyOffset(schema, index, key, prefix.length + 4);
     byte[] values = Arrays.copyOfRange(key, prefix.length + 4, end);

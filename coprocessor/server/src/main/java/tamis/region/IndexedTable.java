@@ -31,7 +31,7 @@ public final class IndexedTable {
   /** The family that holds the entries. */
   public static final byte[] FAMILY = Bytes.toBytes("tamis");
   public static final byte[] QUALIFIER = HConstants.EMPTY_BYTE_ARRAY;
-  /** Values of entries: the second kind may be no row's one day without a write, once a tombstone is forgotten. */
+  /** Values of entry cells (IndexEntry.certain): the row may stop giving an uncertain entry without a write. */
   public static final byte[] CERTAIN = HConstants.EMPTY_BYTE_ARRAY;
   public static final byte[] UNCERTAIN = {1};
 
@@ -44,9 +44,12 @@ public final class IndexedTable {
   public final int tableId;
   /** Families of the table's columns and marker. */
   public final List<byte[]> families = new ArrayList<>();
-  /** Whether one of those forgets cells after a time: then entries are as old as the cells. */
+  /** Whether one of those families has a TTL: then an entry has the time stamp of its youngest cell. */
   public final boolean expires;
-  /** Whether a row has an entry for being there: for NULL, or for its key. Then all of its cells matter. */
+  /**
+   * Whether an index may have an entry for a row that has no cell of the indexed columns: for NULL, or for its key.
+   * Then all cells of a row are read, to see whether the row exists.
+   */
   public final boolean indexesNull;
 
   private final TreeMap<byte[], TreeMap<byte[], Integer>> columns = new TreeMap<>(Bytes.BYTES_COMPARATOR);

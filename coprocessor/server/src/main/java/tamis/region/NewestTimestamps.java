@@ -8,9 +8,9 @@ import org.apache.hadoop.hbase.regionserver.HStore;
 import org.apache.hadoop.hbase.regionserver.HStoreFile;
 
 /**
- * A bound on the time stamps that stand in a row, of versions and tombstones alike: what its files had when they were
- * first looked at, and what was written since, by a hash of the row. A put above it need not look for what would hide
- * it, which is how nearly all puts are. Threads: safe; a row's writers one after the other.
+ * An upper bound of the time stamps of a row's versions and tombstones: the newest in the region's files when this was
+ * first called, and the newest written since, by a hash of the row. A put with a greater time stamp, as nearly all puts
+ * have, need not read what could hide it. Threads: safe; the writers of one row must come one after the other.
  */
 public final class NewestTimestamps {
   private static final int STRIPES = 1 << 10;
@@ -27,9 +27,9 @@ public final class NewestTimestamps {
     newest.accumulateAndGet(stripe(row), timestamp, Math::max);
   }
 
-  /** Whether something may stand in the row at the time stamp or above. */
+  /** Whether the row may have a version or tombstone at the time stamp or above. */
   public boolean mayStand(IndexedRegion region, byte[] row, long timestamp) {
-    if (region.loaded) return true; // files came that nobody looked at
+    if (region.loaded) return true; // the loaded files were not looked at
     long files = inFiles;
     if (files == Long.MIN_VALUE) {
       files = newestInFiles(region);

@@ -12,10 +12,12 @@ import org.apache.hadoop.fs.Path;
 import tamis.base.Fault;
 
 /**
- * A file in the directory of a region, one for each opening: its owner has not closed the region in good order. HBase
- * tells nobody how a region was closed. An owner that finds another's flag waits; in the end each deletes its own, or
- * those that it has waited for. Not a row: between a row and the closing a server can lose the region without knowing,
- * and the next one would read "in order". Threads: one at a time.
+ * A file in the directory of a region that says: this opening has not been closed in good order yet. HBase itself does
+ * not record how a region was closed. Each opening raises its own flag. An owner that finds the flag of another opening
+ * waits (the opening wait), then deletes it. An owner that closes in good order deletes its own flag.
+ *
+ * The flag is not a row of the region: a server can lose the region between writing the row "closed in order" and the
+ * closing, without knowing it, and the next owner would believe that row. Threads: one at a time.
  */
 public final class OpeningFlag {
   private static final String DIRECTORY = ".tamis"; // HBase takes it for no family
@@ -33,7 +35,7 @@ public final class OpeningFlag {
     own = new Path(directory, opening);
     wasOpened = files.exists(directory);
     others.addAll(list(directory));
-    others.removeIf(path -> path.getName().equals(own.getName())); // left half raised
+    others.removeIf(path -> path.getName().equals(own.getName())); // of an attempt of this opening that failed
     for (Path parent : parents) others.addAll(list(new Path(parent, DIRECTORY)));
   }
 
@@ -42,7 +44,7 @@ public final class OpeningFlag {
     try {
       for (FileStatus file : files.listStatus(in)) paths.add(file.getPath());
     } catch (FileNotFoundException e) {
-      // nobody opened it yet
+      // the region was not opened yet
     }
     return paths;
   }
@@ -52,7 +54,7 @@ public final class OpeningFlag {
     return wasOpened;
   }
 
-  /** Whether an earlier owner may still be believed. */
+  /** Whether flags of other openings were found: coordinators may still believe in these owners. */
   public boolean foundOthers() {
     return !others.isEmpty();
   }

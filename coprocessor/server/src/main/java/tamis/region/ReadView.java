@@ -21,10 +21,10 @@ public final class ReadView implements AutoCloseable {
     first = region.getScanner(new Scan().addFamily(IndexedTable.FAMILY).withStartRow(start).withStopRow(start, true));
   }
 
-  /** The rows from one to the other, which may be longer than any row is; an empty end is none. */
+  /** A scan from `start` to before `end`, either of which may be longer than HBase allows a row; empty end: no end. */
   public static Scan scan(byte[] start, byte[] end) {
     Scan scan = new Scan();
-    // Behind what a longer one begins with comes no row before that one.
+    // No row lies between the first MAX_ROW_LENGTH bytes of a longer start and that start.
     boolean within = start.length <= HConstants.MAX_ROW_LENGTH;
     scan.withStartRow(within ? start : Arrays.copyOf(start, HConstants.MAX_ROW_LENGTH), within);
     return end.length == 0 ? scan : scan.withStopRow(firstRow(end));

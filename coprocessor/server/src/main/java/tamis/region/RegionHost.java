@@ -5,7 +5,7 @@ public interface RegionHost {
   /** The server stops or aborts. */
   boolean isEnding();
 
-  /** So many writes wait for coordinators that no more are taken. */
+  /** True while so many writes wait for coordinators that further ones are refused. */
   boolean isCrowded();
 
   /** Counts those filters of the region anew that do not fit any more. */

@@ -11,13 +11,17 @@ import tamis.pb.Cluster;
 import tamis.table.Schema;
 
 /**
- * Whether the caller may see what a region is asked for. A scanner of the region asks nobody; so the region's own hooks
- * are asked, whoever keeps the rights, about a scan of all that is read.
+ * Checks whether the caller of a request may read what it asks for. A scanner that is opened on the region checks no
+ * rights; so the region's coprocessor hooks, HBase's access control among them, are called for a scan of all that is
+ * read. Threads: safe.
  */
 public final class Rights {
   private Rights() {}
 
-  /** `columns`: of the schema. Throws when he may not, or would see only some of the cells: an index tells of all. */
+  /**
+   * `columns`: those of the schema to be read. Throws if the caller may not read them, or only some of their cells: an
+   * index tells of all cells.
+   */
   public static void mayRead(IndexedRegion region, boolean[] columns) throws IOException, StatusException {
     RegionCoprocessorHost host = hooksOf(region);
     if (host == null) return;
@@ -38,7 +42,7 @@ public final class Rights {
     }
   }
 
-  /** All columns that indexes tell of. */
+  /** Throws if the caller may not read all columns of the table's indexes. */
   public static void mayReadIndexed(IndexedRegion region) throws IOException, StatusException {
     boolean[] columns = new boolean[region.table.schema.columns.length];
     for (Schema.Index index : region.table.schema.indexes) {
@@ -47,13 +51,13 @@ public final class Rights {
     mayRead(region, columns);
   }
 
-  /** Whether he may have all of it written anew: he may where he may have it flushed. Throws when he may not. */
+  /** Throws if the caller may not have the region's indexes rebuilt: that takes the right to flush the region. */
   public static void mayRebuild(IndexedRegion region) throws IOException {
     RegionCoprocessorHost host = hooksOf(region);
     if (host != null && !Fault.REBUILD_FOR_READERS.isOn()) host.preFlush(FlushLifeCycleTracker.DUMMY);
   }
 
-  /** Null: there are none. */
+  /** Null: the region has no hooks. */
   private static RegionCoprocessorHost hooksOf(IndexedRegion region) {
     return region.region instanceof HRegion ? ((HRegion) region.region).getCoprocessorHost() : null;
   }

@@ -7,7 +7,7 @@ import tamis.region.IndexedRegion;
 
 /** The waits of a server's writes and jobs for what coordinators have applied. Threads: safe. */
 public final class Acknowledgements {
-  // Below the 10 s after which a close interrupts.
+  // Shorter than the 10 s after which HBase interrupts the handlers of a region that closes.
   private static final long WRITE_WAIT_NS = TimeUnit.SECONDS.toNanos(8);
   private static final long LEASES_WAIT_NS = TimeUnit.MILLISECONDS.toNanos(1500); // a lease, and a little
 
@@ -19,7 +19,7 @@ public final class Acknowledgements {
     this.metrics = metrics;
   }
 
-  /** So many writes wait that no more are taken. */
+  /** True while so many writes wait that further ones are refused. */
   boolean isCrowded() {
     boolean crowded = feed != null && feed.isCrowded();
     if (crowded) metrics.writesTurnedAway.increment();
@@ -40,7 +40,7 @@ public final class Acknowledgements {
     }
   }
 
-  /** Waits for all events until now, as long as the region stays. False: it closes. */
+  /** Waits until coordinators have applied all events so far, or lost their leases. False: the region closes. */
   boolean awaitAll(IndexedRegion region) throws InterruptedException {
     if (feed == null) return !region.isClosing();
     long told = feed.last();

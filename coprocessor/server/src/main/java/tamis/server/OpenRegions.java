@@ -28,7 +28,7 @@ final class OpenRegions implements FilterFeed.Projections {
     regions.remove(region.id, region);
   }
 
-  /** The regions as they come and go. */
+  /** A live view of the regions. */
   Collection<IndexedRegion> all() {
     return regions.values();
   }
@@ -41,7 +41,7 @@ final class OpenRegions implements FilterFeed.Projections {
     return here ? region : null;
   }
 
-  /** Requests may reach it. */
+  /** Whether requests may reach the region. */
   boolean isHere(IndexedRegion region) {
     return region.isOnline() && (!needFlags || region.flag != null);
   }
@@ -51,7 +51,7 @@ final class OpenRegions implements FilterFeed.Projections {
         Cluster.Error.Code.UNAVAILABLE, "region " + Long.toUnsignedString(id) + " is not open here");
   }
 
-  /** Regions whose indexes could not be made, and are tried again. */
+  /** The number of regions whose indexes could not be built; the work is retried. */
   long failing() {
     return all().stream().filter(region -> region.problem != null).count();
   }

@@ -8,19 +8,21 @@ import org.slf4j.LoggerFactory;
 import tamis.base.Fault;
 
 /**
- * Until when this server may be believed to own its regions: W behind the beginning of its last proof. A proof is
- * something that whoever gives its regions away must come after; a session that has not run out is none.
+ * The time until which this server may act as the owner of its regions: W (TERM_NS) after the beginning of its last
+ * proof. A proof is an action that succeeds only if the master has not begun to give the server's regions to others. A
+ * ZooKeeper session that has not expired is no proof.
  *
- * One thread proves, for all who ask: a log or a ZooKeeper that hangs holds that thread, and no handler for long.
+ * One thread makes the proofs for all callers: a log or a ZooKeeper that hangs blocks that thread, and no handler for
+ * longer than PATIENCE_NS.
  *
- * Times are System.nanoTime, which stands still while the machine sleeps. So the wall clock is compared with it: where
- * that has run ahead, nothing is believed before the next proof; nor where it was set back, which could hide a sleep.
+ * Times are System.nanoTime, which stops while the machine sleeps. So it is compared with the wall clock: after the
+ * wall clock has moved against it by more than JUMP_NS, in either direction, no earlier proof counts.
  *
  * Threads: safe.
  */
 final class Ownership {
   static final long TERM_NS = TimeUnit.MILLISECONDS.toNanos(1500); // W
-  /** How long a region waits that was opened behind an owner who may still be believed: W by a clock that runs slow. */
+  /** How long a region waits if coordinators may still believe in a former owner: W by a clock that runs 3 % slow. */
   static final long OPENING_WAIT_NS = TERM_NS + TERM_NS * 3 / 100 + TimeUnit.MILLISECONDS.toNanos(10);
   /** How long a handler may wait for a proof. */
   static final long PATIENCE_NS = TERM_NS / 3;
@@ -29,9 +31,9 @@ final class Ownership {
 
   private static final Logger LOG = LoggerFactory.getLogger(Ownership.class);
 
-  /** Something to prove it by. */
+  /** A way to prove the ownership. */
   interface Proof {
-    /** Returns when it is done; else throws. */
+    /** Returns if the server owned its regions when the call began; else throws. */
     void prove() throws Exception;
   }
 
@@ -52,7 +54,7 @@ final class Ownership {
   private final LongSupplier wallClockMs;
   private final long patienceNs;
   private Thread prover;
-  private boolean asked; // a proof that is not ahead of time
+  private boolean asked; // a caller waits for a proof that has not begun
   private boolean proving;
   private long provingSince;
   private long attempts; // that have ended
@@ -61,7 +63,7 @@ final class Ownership {
     this(proof, patienceNs, System::nanoTime, System::currentTimeMillis);
   }
 
-  /** For tests: who asks waits as long as it takes. */
+  /** For tests: callers wait for a proof without a limit. */
   Ownership(Proof proof) {
     this(proof, Long.MAX_VALUE);
   }
@@ -81,14 +83,14 @@ final class Ownership {
     return TimeUnit.MILLISECONDS.toNanos(wallClockMs.getAsLong()) - nanoClock.getAsLong();
   }
 
-  /** A proof that began then has succeeded. */
+  /** Notes that a proof that began at `began` has succeeded. */
   void proved(long began, long wallAheadNs) {
     synchronized (this) {
       if (proved == null || began - proved.at > 0) proved = new Proved(began, wallAheadNs);
     }
   }
 
-  /** When the last proof ends, in nanoTime; a time that is over where there is none. */
+  /** Until when the last proof holds, in nanoTime; a time in the past if no proof counts. */
   long verifiedUntil() {
     Proved last = proved;
     long now = nanoClock.getAsLong();
@@ -98,7 +100,7 @@ final class Ownership {
     return last.at + TERM_NS;
   }
 
-  /** Whether a proof holds, or the next one to end does and does not take long. */
+  /** Whether a proof holds now; if none does, waits for the next one, for PATIENCE_NS at most. */
   boolean ensure() {
     if (holds()) return true;
     try {
@@ -113,11 +115,11 @@ final class Ownership {
     return verifiedUntil() - nanoClock.getAsLong() > 0;
   }
 
-  /** Whether a proof succeeds that begins behind this call, and does not take long. */
+  /** Whether a proof that begins after this call succeeds; waits for it like `ensure`. */
   boolean proveAnew() {
     long from = nanoClock.getAsLong();
     try {
-      for (int i = 0; i < 2; ++i) { // one may be under way
+      for (int i = 0; i < 2; ++i) { // the first one may have begun before this call
         if (!awaitProof()) return false;
         Proved last = proved;
         if (last != null && last.at - from >= 0) return holds();
@@ -128,7 +130,10 @@ final class Ownership {
     return false;
   }
 
-  /** False: it takes too long; counted from its beginning, so that few wait for one that hangs. */
+  /**
+   * Waits until the present or the next attempt has ended. False: it takes too long, counted from the beginning of the
+   * attempt, so that further callers do not wait for an attempt that hangs.
+   */
   private synchronized boolean awaitProof() throws InterruptedException {
     long since = proving ? provingSince : System.nanoTime();
     asked |= !proving;
@@ -153,7 +158,7 @@ final class Ownership {
     }
   }
 
-  /** Somebody polls: proofs are made ahead for a while. */
+  /** To be called when a coordinator polls: for the next 10 s, proofs are made before they are asked for. */
   void want() {
     wantedAt.set(System.nanoTime());
     startProver();
@@ -181,7 +186,10 @@ final class Ownership {
     }
   }
 
-  /** Until somebody asks for a proof, or one is due ahead of time. False: nobody wants any, and the thread ends. */
+  /**
+   * Waits until a caller asks for a proof, or one is due ahead of time. False: no coordinator has polled lately, and
+   * the thread ends.
+   */
   private synchronized boolean awaitTurn() throws InterruptedException {
     do {
       if (!asked) TimeUnit.NANOSECONDS.timedWait(this, INTERVAL_NS / 2);

@@ -20,13 +20,13 @@ import tamis.table.Key;
 import tamis.table.Schema;
 
 /**
- * The filters of regions that this server closed in good order, for the daughters of a split: a parent's filter has
- * every value that a daughter can hold. By a copy of it a daughter is excluded until its own filter is counted; the
- * upper one, until its entries are made as well.
+ * Keeps the filters of regions that this server closed in good order, for the daughters of a split: a parent's filter
+ * has every value that a daughter can hold. So a copy of it serves a daughter until its own filter is counted, which
+ * for the upper daughter follows the building of its entries.
  *
- * That holds where nothing was written in between: for the first opening of a daughter, behind the last closing of its
- * parent. HBase opens a region with the number that follows the last edit of it or of its parent, and every edit takes
- * a number, as do opening and closing.
+ * A copy is used only if nothing was written in between: at the first opening of a daughter after the last closing of
+ * its parent. HBase opens a region with the sequence number that follows the last edit of it or of its parent, and
+ * every edit, opening and closing takes a number.
  *
  * Threads: safe.
  */

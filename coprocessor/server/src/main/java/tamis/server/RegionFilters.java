@@ -25,9 +25,9 @@ import tamis.table.Key;
 import tamis.table.Schema;
 
 /**
- * Counts the filters of a server's regions from their entries: when a region opens, when a filter does not fit any
- * more. Together they are bounded: where there is no room for counters a filter is bits alone, and where there is none
- * for these an index has no filter until others go. Threads: safe.
+ * Counts the filters of a server's regions from their entries: when a region opens, and when a filter does not fit its
+ * index any more. The memory of all filters together is bounded: a filter whose counters find no room keeps bits alone,
+ * and an index whose bits find none has no filter until others go. Threads: safe.
  */
 public final class RegionFilters {
   public static final long MAX_BYTES = Runtime.getRuntime().maxMemory() / 10;
@@ -56,7 +56,7 @@ public final class RegionFilters {
   void count(IndexedRegion region, Schema.Index index) throws IOException, InterruptedException {
     IndexFilter filter = region.filters.get(index.id);
     if (filter == null) return;
-    while (!isCounted(region, index, filter)) { // the next one is larger
+    while (!isCounted(region, index, filter)) { // the generation was too small; the next one is larger
     }
     if (filter.isMissing() && !region.isClosing()) {
       LOG.warn("No filter for an index of region {} before others go: those of this server have {} bytes",
@@ -65,7 +65,7 @@ public final class RegionFilters {
     giveRoom(); // it may be smaller than before
   }
 
-  /** False: it was outgrown. */
+  /** Counts one generation. False: it was too small for the entries. */
   private boolean isCounted(IndexedRegion region, Schema.Index index, IndexFilter filter)
       throws IOException, InterruptedException {
     if (!region.complete().contains(index.id)) return true;
@@ -88,7 +88,7 @@ public final class RegionFilters {
     }
   }
 
-  /** False: it was outgrown. */
+  /** Counts the entries of the view into the begun generation and publishes it. False: it was too small for them. */
   private boolean countEntries(IndexedRegion region, Schema.Index index, IndexFilter filter, ReadView view)
       throws IOException {
     boolean done = false;
@@ -122,7 +122,7 @@ public final class RegionFilters {
     }
   }
 
-  /** Counts those anew that do not fit any more, or find room at last, on a thread of the counters'. */
+  /** Has the filters counted anew, on a thread of `counters`, that do not fit their index any more or now find room. */
   void lookAt(IndexedRegion region) {
     long now = clock.getAsLong();
     if (region.closing || !region.recounts.begin(now)) return;
@@ -151,11 +151,11 @@ public final class RegionFilters {
   }
 
   private void countAnew(IndexedRegion region, List<Schema.Index> worn) {
-    // A job that makes entries holds it for long, and looks at the filters afterwards.
+    // A job that makes entries holds the lock for long; it calls lookAt afterwards if putOff was called.
     if (!region.building.tryLock()) {
       region.recounts.end();
       region.recounts.putOff();
-      // Unless he is through already.
+      // The job may have ended before putOff.
       if (!region.building.isLocked() && region.recounts.takePutOff()) lookAt(region);
       return;
     }
@@ -181,7 +181,7 @@ public final class RegionFilters {
     if (done) giveRoom(); // this one was left out as long as it was being counted
   }
 
-  /** Some filter has gone: those for which there was no room are looked at. Ends where there is none still. */
+  /** Called after a filter has gone or shrunk: tries again to count the filters that found no room before. */
   void giveRoom() {
     for (IndexedRegion region : regions.get()) {
       boolean missing = false;
@@ -210,7 +210,10 @@ public final class RegionFilters {
       return new FilterRoom(maxBytes.getAsLong(), bytes - filter.sizeBytes());
     }
 
-    /** Writes add layers, whatever room there is. Filters that are smaller than most are not to blame. */
+    /**
+     * Whether the filter is at least of average size and all published filters exceed their bound: writes add layers to
+     * filters even if there is no room.
+     */
     boolean isExceededBy(IndexFilter filter) {
       long own = filter.publishedBytes();
       boolean large = own > 0 && own * count >= published;

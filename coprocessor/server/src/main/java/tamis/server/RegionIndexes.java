@@ -16,8 +16,8 @@ import tamis.region.IndexedRegion;
 import tamis.table.Schema;
 
 /**
- * Makes the indexes of a region complete: when it opens, when somebody asks, behind files that were loaded. Threads:
- * safe.
+ * Makes the indexes of a region complete: when the region opens, when a job asks for it, and after files were loaded
+ * into it. Threads: safe.
  */
 public final class RegionIndexes {
   private static final Logger LOG = LoggerFactory.getLogger(RegionIndexes.class);
@@ -34,8 +34,8 @@ public final class RegionIndexes {
   }
 
   /**
-   * Begins here; the workers do it. Indexes that have their entries are counted before the others get theirs. A failure
-   * is retried until the region closes, or another call begins.
+   * Begins the work, which the workers do. The filters of indexes that have their entries are counted before the other
+   * indexes get their entries. A failure is retried until the region closes, or this is called again.
    */
   void completeAndCount(IndexedRegion region) {
     completeAndCount(region, region.completions.incrementAndGet(), 0);
@@ -50,7 +50,7 @@ public final class RegionIndexes {
       }
       workers.builds.execute(() -> {
         Throwable failed = thrownBy(region, () -> completeAndCountRest(region));
-        if (region.completions.get() != number) return; // who began later does all of it
+        if (region.completions.get() != number) return; // a later call does all of it
         region.problem = failed == null ? null : failed.toString();
         if (failed != null && !region.isClosing()) tryAgain(region, number, failures, failed);
       });
@@ -71,7 +71,7 @@ public final class RegionIndexes {
     void run() throws IOException, InterruptedException;
   }
 
-  /** Null: nothing that matters. */
+  /** Does the work and returns what it threw; null: nothing, or nothing that matters since the region closes. */
   private static Throwable thrownBy(IndexedRegion region, Work work) {
     try {
       if (!region.isClosing()) work.run();
@@ -84,7 +84,7 @@ public final class RegionIndexes {
     return null;
   }
 
-  /** Counts what has its entries; nothing where somebody makes some, which takes long. */
+  /** Counts the indexes that have their entries; does nothing while another thread makes entries, which takes long. */
   private void countMarked(IndexedRegion region) throws IOException, InterruptedException {
     if (!region.hasEntries || !region.building.tryLock()) return;
     try {
@@ -109,14 +109,14 @@ public final class RegionIndexes {
     }
   }
 
-  /** Completes what is not complete. */
+  /** Completes the indexes that are not complete. */
   public static void complete(IndexedRegion region) throws IOException {
     if (!region.hasEntries) return;
     region.building.lock();
     try {
       long files = region.filesSince();
       Set<Integer> complete = IndexBuilder.markedComplete(region);
-      setComplete(region, complete, files); // those that have been built need not wait for the others
+      setComplete(region, complete, files); // indexes that are complete already need not wait for the others
       Set<Integer> missing = new HashSet<>(region.indexIds());
       missing.removeAll(complete);
       if (!missing.isEmpty() && !build(region, missing)) return;
@@ -127,7 +127,7 @@ public final class RegionIndexes {
     }
   }
 
-  /** Nothing where files were loaded since: whoever loaded them has the indexes built anew. */
+  /** Does nothing if files were loaded since `files` was read: the end of that load builds the indexes anew. */
   private static void setComplete(IndexedRegion region, Set<Integer> indexes, long files) throws IOException {
     synchronized (region.marking) {
       if (files < 0 || region.filesSince() != files) return;
@@ -144,7 +144,8 @@ public final class RegionIndexes {
   }
 
   /**
-   * Entries and filters of the indexes (0: all) agree with the rows at the end, for coordinators too. False: it closes.
+   * Rebuilds an index (id 0: all of them). At the end its entries and filter agree with the rows, and coordinators have
+   * applied that. False: the region closes, or `progress` stopped it.
    */
   boolean rebuild(IndexedRegion region, int indexId, IndexBuilder.Progress progress)
       throws IOException, InterruptedException {
@@ -171,7 +172,8 @@ public final class RegionIndexes {
   // ---- Files that are loaded
 
   /**
-   * Ends once nobody excludes the region and no marker says that an index is complete; throws where that takes long.
+   * Before files are loaded. Returns when no coordinator excludes the region and no marker says that an index is
+   * complete. Throws RegionTooBusyException if that takes too long; nothing may be loaded then.
    */
   public void beforeLoad(IndexedRegion region) throws IOException, InterruptedException {
     if (!Fault.LOAD_WITHOUT_OPENING_WAIT.isOn()) region.refuseBeforeItsTime();
@@ -192,7 +194,7 @@ public final class RegionIndexes {
   }
 
   private void tellIncomplete(IndexedRegion region) throws IOException {
-    // A generation that is being counted is dropped as well.
+    // A filter generation that is being counted is dropped as well.
     long told = 0;
     for (IndexFilter filter : region.filters.values()) told = Math.max(told, filter.drop());
     if (!acknowledgements.await(told)) {

@@ -31,7 +31,7 @@ final class RegionJobs {
   private static final class Job {
     final Cluster.StartJobRequest request;
     final String user;
-    final Set<Long> here; // when it was begun, and its asker's rights were looked at
+    final Set<Long> here; // the regions that were open when the job began, for which the user's rights were checked
     final List<Cluster.RegionJobResult> results = new ArrayList<>();
     long rows;
     long endedAt = System.nanoTime();
@@ -69,7 +69,7 @@ final class RegionJobs {
     executor = pool;
   }
 
-  /** Nothing new where the user has a job of that number. Regions that are not in `here` are left out. */
+  /** Starts a job, unless the user has one of that number. A region that is not in `here` fails with UNAVAILABLE. */
   synchronized void start(Cluster.StartJobRequest request, String user, Set<Long> here) throws StatusException {
     Job same = jobs.get(request.getJob());
     if (same != null && same.user.equals(user)) return;
@@ -108,7 +108,7 @@ final class RegionJobs {
     }
   }
 
-  /** To who began it. */
+  /** Answers only the user that began the job. */
   synchronized Cluster.GetJobReply get(Cluster.GetJobRequest request, String user) {
     Job job = jobs.get(request.getJob());
     if (job == null || !(job.user.equals(user) || Fault.JOB_FOR_ANYBODY.isOn())) {

@@ -36,7 +36,7 @@ import tamis.region.OpeningFlag;
 final class RegionLife {
   private static final Logger LOG = LoggerFactory.getLogger(RegionLife.class);
   private static final long CLOSING_WAIT_NS = TimeUnit.MILLISECONDS.toNanos(1500); // a lease, and a little
-  private static final long NEW = 1; // number of a region that was never open, nor what it was made of
+  private static final long NEW = 1; // sequence number of a region that was never open and is made of no other
 
   private final FilterFeed feed;
   private final LongSupplier clock;
@@ -48,9 +48,9 @@ final class RegionLife {
     this.aborts = aborts;
   }
 
-  /** In postOpen: nothing is written to the region, nothing is told yet. */
+  /** Called in postOpen: nothing is written to the region, and coordinators have not heard of it yet. */
   void opened(IndexedRegion region) {
-    // Until it is known how the last owner closed it.
+    // The longest wait, until it is known how the last owner closed the region.
     region.notBefore = clock.getAsLong() + Ownership.OPENING_WAIT_NS;
     try {
       OpeningFlag flag = raise(region);
@@ -64,8 +64,9 @@ final class RegionLife {
   }
 
   /**
-   * Where it could not be raised in postOpen. Meanwhile another server may have opened the region, and found no flag:
-   * so this one is good only where it was proved behind it that the region is still ours. False: not now.
+   * Raises the flag if that failed in postOpen. Another server may have opened the region since then and have found no
+   * flag. So the flag counts only if, after it was raised, `proves` proves that this server still owns the region.
+   * False: try again later.
    */
   boolean raiseLate(IndexedRegion region, BooleanSupplier proves) {
     try {
@@ -100,8 +101,9 @@ final class RegionLife {
   }
 
   /**
-   * A region that is made of others is given their last number before it is first opened. Files name those others, but
-   * an empty one has none, and not every daughter has some: who left its flag there is not found then.
+   * True if the region may be made of regions that its files do not name (an empty daughter has no files): then the
+   * flags of their owners are not found. HBase gives a region that is made of others their last sequence number before
+   * it is first opened.
    */
   private static boolean mayHaveOtherParents(IndexedRegion region) throws IOException {
     if (Fault.UNKNOWN_PARENTS_NOT_FEARED.isOn()) return false;
@@ -136,8 +138,8 @@ final class RegionLife {
   }
 
   /**
-   * Once it is online: takes down the flags of those whose time it has waited out. How many ns are left until then; 0:
-   * there is nothing to do any more.
+   * Called once the region is online: deletes the flags of former owners if the opening wait is over. Returns how many
+   * ns are left of the wait; 0: nothing is left to do.
    */
   long settle(IndexedRegion region) throws IOException {
     OpeningFlag flag = region.flag;
@@ -148,7 +150,10 @@ final class RegionLife {
     return 0;
   }
 
-  /** Told once; in the second call it waits for what the first one began. */
+  /**
+   * Tells coordinators that the region closes. HBase calls preClose twice: the first call appends the event, the second
+   * waits until coordinators have applied it.
+   */
   void closing(IndexedRegion region) throws InterruptedException {
     boolean first;
     synchronized (region) {
@@ -156,7 +161,7 @@ final class RegionLife {
       region.closing = true;
       if (first) {
         for (IndexFilter filter : region.filters.values()) filter.retire();
-        // Writers go on, and wait for it: behind it nobody excludes the region.
+        // Writes go on, and wait until coordinators have applied the closing: then none of them excludes the region.
         if (region.told && !Fault.CLOSING_NOT_TOLD.isOn()) {
           boolean told = false;
           try {
@@ -184,13 +189,13 @@ final class RegionLife {
 
   void closed(IndexedRegion region, boolean inOrder) {
     synchronized (region) {
-      if (region.told && !region.closing) { // aborted, or another coprocessor's doing
+      if (region.told && !region.closing) { // preClose did not get here: an abort, or another coprocessor threw
         region.closing = true;
         tellClosed(region);
         inOrder = false;
       }
     }
-    // Not before: until the region is closed it takes writes, and it may never come to that.
+    // Only now: until the region is closed it takes writes, and the closing may still fail.
     if (inOrder) lowerFlag(region);
   }
 

@@ -19,8 +19,8 @@ import tamis.shaded.protobuf.ByteString;
 import tamis.table.Schema;
 
 /**
- * The steps of a region on its server from postOpen until it is told of, and of its closing: RegionLife says what each
- * is good for, here they are put in order and on threads. Threads: safe.
+ * Runs the steps of opening a region on its server, from postOpen until coordinators hear of it, and of closing it, in
+ * their order and on the right threads. RegionLife has the steps and their reasons. Threads: safe.
  */
 public final class RegionOpener {
   private static final Logger LOG = LoggerFactory.getLogger(RegionOpener.class);
@@ -48,9 +48,9 @@ public final class RegionOpener {
     this.indexes = indexes;
   }
 
-  /** In postOpen: nothing is written to the region, nothing is told yet. */
+  /** Called in postOpen: nothing is written to the region, and coordinators have not heard of it yet. */
   public void opened(IndexedRegion region) {
-    if (region.server.isEmpty()) return; // no server around it: nobody asks for it
+    if (region.server.isEmpty()) return; // a tool has opened it without a server: it gets no requests
     if (life != null) life.opened(region);
     if (!regions.add(region)) {
       LOG.error("Region {} has the id of another one here: it is neither searched nor told of",
@@ -59,7 +59,7 @@ public final class RegionOpener {
     }
     if (feed != null) {
       region.parentFilters = keptFilters.take(region, feed);
-      // Writes are counted there, too.
+      // Writes are counted in these copies, too.
       if (region.parentFilters != null) region.filters = region.parentFilters.filters;
     }
     workers.steps.run(() -> beginWhenOnline(region), 0);
@@ -81,7 +81,7 @@ public final class RegionOpener {
     }
   }
 
-  /** Nothing is written before the region is online: its log has no opening yet. */
+  /** Waits until the region is online: before, nothing may be written, since its log does not hold the opening yet. */
   private void beginWhenOnline(IndexedRegion region) {
     if (region.isClosed()) return;
     if (!region.isOnline() && !Fault.WRITTEN_BEFORE_ONLINE.isOn()) {
@@ -127,7 +127,7 @@ public final class RegionOpener {
     }
   }
 
-  /** Once it is online; `opened`: the number that it was opened with. */
+  /** Called once the region is online. `opened`: the sequence number that it was opened with. */
   void tellOpened(IndexedRegion region, long opened) {
     boolean flagged = region.flag != null || ownership == null;
     if (feed == null || !flagged || !region.hasEntries) return;

@@ -33,7 +33,7 @@ public final class ServerRequests implements Endpoint.Requests {
   }
 
   /**
-   * A write that fails here may stand, whatever the server's state: only of others is it told that they did not run.
+   * Answers a call. While the server stops, a failed call is reported as not run, except a write, which may stand.
    */
   @Override
   public byte[] call(String method, byte[] request) throws IOException, InvalidProtocolBufferException {

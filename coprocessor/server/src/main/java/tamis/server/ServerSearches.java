@@ -89,7 +89,7 @@ final class ServerSearches {
       }
     }
     Cluster.RangeResult result = searcher.search(region, range, most, deadline);
-    // It has been closed meanwhile: what was read is as it was, but nobody knows whether it still is.
+    // If the region was closed meanwhile, another server may own it and have changed it: the answer is not given.
     boolean gone = region.isClosed() && !Fault.CLOSED_REGION_ANSWERS.isOn();
     return gone ? failed.setError(OpenRegions.notHere(range.getRegionId())).build() : result;
   }

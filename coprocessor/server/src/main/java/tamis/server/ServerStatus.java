@@ -16,7 +16,8 @@ final class ServerStatus {
   }
 
   /**
-   * Where rights are checked: no numbers of a table's rows to who may not read them, and of no coordinator its number.
+   * If HBase checks rights, the answer has no row counts of tables that the caller may not read, and no coordinator's
+   * number.
    */
   Cluster.StatusReply of(Cluster.StatusRequest request) {
     Cluster.StatusReply.Builder reply = Cluster.StatusReply.newBuilder().setFilterBytes(state.filterBytes());

@@ -13,8 +13,8 @@ import tamis.region.IndexedRegion;
 import tamis.region.Rights;
 
 /**
- * The tables of which a caller may know everything that their indexes tell: the bits of a filter tell of values.
- * Results are cached for some seconds. Threads: safe.
+ * Finds the tables whose filters a caller may receive: it must have the right to read all indexed columns, since the
+ * bits of a filter tell of values. Results are cached for KEPT_NS. Threads: safe.
  */
 final class TableReaders {
   private static final long KEPT_NS = TimeUnit.SECONDS.toNanos(5);
@@ -28,7 +28,7 @@ final class TableReaders {
 
   private final Map<String, Known> users = new HashMap<>();
 
-  /** Ids of the tables of these regions that whoever calls may read. */
+  /** The ids of those tables of the regions whose indexed columns the caller of the present request may read. */
   Set<Integer> tablesOf(Collection<IndexedRegion> regions) {
     String user = RpcServer.getRequestUserName().orElse("");
     Known known;

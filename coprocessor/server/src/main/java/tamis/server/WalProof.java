@@ -19,14 +19,16 @@ import org.apache.hadoop.hdfs.DistributedFileSystem;
 import tamis.region.IndexedRegion;
 
 /**
- * A marker in the log that was synced: whoever opens a region of this server elsewhere has taken the leases of all its
- * logs first, whatever made the master do so. When the marker was begun, nothing of ours was open elsewhere. (When the
- * sync ended, it may have been: a paused server's last sync has been seen to succeed seconds later.)
+ * Proves ownership by appending a marker to the server's write-ahead log and syncing it. Before a region of this server
+ * is opened elsewhere, the master, for whatever reason it does so, takes the leases of all its log files; then a sync
+ * fails. So if the sync succeeds, no region of this server was open elsewhere when the append began. (When the sync
+ * ended, one may have been: a paused server's last sync has been seen to succeed seconds later.)
  *
- * Only where the log's file system lets one writer hold a file. The local one does not.
+ * This works only if the log's file system gives a file to one writer at a time, as HDFS does; the local file system
+ * does not.
  */
 public final class WalProof implements Ownership.Proof {
-  // Replays and replication skip what they do not know.
+  // Replays of the log and replication skip markers that they do not know.
   private static final byte[] QUALIFIER = Bytes.toBytes("TAMIS::PROOF");
 
   private final Supplier<? extends Collection<IndexedRegion>> regions;

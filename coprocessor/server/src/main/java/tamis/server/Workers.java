@@ -8,8 +8,8 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The threads of a server's work on its regions, apart by how long it takes: what is short never waits behind what is
- * long. Threads: safe.
+ * The threads for a server's work on its regions, one pool for each kind of work, so that short work never waits behind
+ * long work. Threads: safe.
  */
 final class Workers {
   /** Runs a step once so much time has passed. */

@@ -11,11 +11,12 @@ import org.apache.zookeeper.ZooKeeper;
 import tamis.base.Fault;
 
 /**
- * A transaction of ZooKeeper that fails once this server's node is gone: the master gives its regions away only after
- * that. A read would prove nothing, since a follower that is cut off answers as well.
+ * Proves ownership by a ZooKeeper transaction that fails once this server's node is gone: the master gives the server's
+ * regions to others only after that. A read would prove nothing, since a ZooKeeper follower that is cut off answers it
+ * as well.
  *
- * It says nothing of a master that expires a server whose session lives (hbase.master.rs.remote.proc.fail.fast.limit):
- * that limit has to be out of reach where this is the proof.
+ * It does not cover a master that expires a server whose session lives: hbase.master.rs.remote.proc.fail.fast.limit has
+ * to be out of reach where this proof is used.
  */
 final class ZooKeeperProof implements Ownership.Proof {
   /** A connection may be made anew, in the same session. */

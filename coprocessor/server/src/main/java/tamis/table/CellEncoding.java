@@ -8,8 +8,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.Locale;
 
 /**
- * How the value of a cell, or of a part of a row key, stands as bytes in a table that somebody else wrote
- * (docs/TABLES.md#encodings). The numbers are stored; they never change.
+ * How the value of a cell, or of a part of a row key, is encoded in a table that another program wrote
+ * (docs/TABLES.md#encodings). The ordinals are stored in schemas and never change.
  */
 public enum CellEncoding {
   NONE("none"),
