@@ -231,7 +231,9 @@ public final class IndexBuilder {
           suspects.computeIfAbsent(new Key(region.keys.rowOf(schema, index, last)), row -> new ArrayList<>())
               .add(entry);
         } catch (DamagedBytesException e) {
-          throw new IOException("an entry has changed while it was read", e);
+          throw new IOException("cannot build the indexes of region " + region.info().getEncodedName()
+                  + ": the key of an entry cannot be decoded: " + Bytes.toStringBinary(last),
+              e);
         }
       }
       return more ? Key.after(last) : null;
@@ -289,7 +291,11 @@ public final class IndexBuilder {
       }
       if (statuses != null) left = failed;
       if (left.isEmpty()) return;
-      if (tried == MAX_TRIES) throw new IOException("entries could not be written: " + why, busy);
+      if (tried == MAX_TRIES) {
+        throw new IOException("cannot write index entries of region " + region.info().getEncodedName() + " after "
+                + tried + " retries: " + why,
+            busy);
+      }
       try {
         Thread.sleep(50L * (tried + 1));
       } catch (InterruptedException e) {

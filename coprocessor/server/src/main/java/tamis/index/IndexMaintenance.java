@@ -97,11 +97,11 @@ public final class IndexMaintenance {
     if (read && !building) region.refuseBeforeItsTime();
     if (rows.isEmpty()) return;
     if (!building && region.host.isCrowded()) {
-      throw new RegionTooBusyException("too many writes wait for coordinators; nothing was done");
+      throw refused(region, "too many writes wait for coordinators");
     }
     try {
       if (!region.gate.readLock().tryLock(GATE_TIMEOUT_NS, TimeUnit.NANOSECONDS)) {
-        throw new RegionTooBusyException("the index of the region is being looked at; nothing was done");
+        throw refused(region, "a check or a recount of its indexes begins");
       }
       context.inside = true;
       context.locks = RowLocks.acquire(region.id, rows.keySet(), LOCK_TIMEOUT_NS);
@@ -110,7 +110,7 @@ public final class IndexMaintenance {
       throw new java.io.InterruptedIOException("interrupted while waiting for the locks of rows");
     }
     if (context.locks == null) {
-      throw new RegionTooBusyException("rows are locked by other writes for too long; nothing was done");
+      throw refused(region, "other writes lock the rows for too long");
     }
     Fault.allocate();
     new Effect(region, batch, context, rows, building).run();
@@ -163,6 +163,11 @@ public final class IndexMaintenance {
       if (table.isOurs(family)) return true;
     }
     return false;
+  }
+
+  private static RegionTooBusyException refused(IndexedRegion region, String why) {
+    return new RegionTooBusyException(
+        "cannot write to region " + region.info().getEncodedName() + ": " + why + "; nothing was done; retry");
   }
 
   /** True if the mutation may change an entry. */

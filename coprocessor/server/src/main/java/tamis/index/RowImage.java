@@ -422,7 +422,8 @@ final class RowImage {
       entries.put(new Key(key), new IndexEntry(index, key, prefixes, stamp, certain));
       if (entries.size() > MAX_STATES) {
         throw new IllegalStateException("row " + Bytes.toStringBinary(row) + " has more than " + MAX_STATES
-            + " index entries: too many of its versions stand behind tombstones");
+            + " index entries: too many of its versions are hidden by delete markers; flush and major_compact its"
+            + " table in HBase's shell, then retry");
       }
       return;
     }

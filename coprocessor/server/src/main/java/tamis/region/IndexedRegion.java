@@ -130,10 +130,11 @@ public final class IndexedRegion {
    * acknowledged here.
    */
   public void refuseBeforeItsTime() throws RegionTooBusyException {
-    if (notBefore - System.nanoTime() <= 0) return;
-    throw new RegionTooBusyException("the region was opened behind an owner who did not close it in good order;"
-        + " it takes"
-        + " writes in a moment");
+    long left = notBefore - System.nanoTime();
+    if (left <= 0) return;
+    throw new RegionTooBusyException("cannot write to region " + info().getEncodedName()
+        + " yet: its former owner did not close it in good order and may still answer searches; nothing was done; retry"
+        + " in " + (TimeUnit.NANOSECONDS.toMillis(left) + 1) + " ms");
   }
 
   /** Work that runs while no writer is inside the gate. */

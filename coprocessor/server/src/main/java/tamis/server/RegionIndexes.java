@@ -198,8 +198,8 @@ public final class RegionIndexes {
     long told = 0;
     for (IndexFilter filter : region.filters.values()) told = Math.max(told, filter.drop());
     if (!acknowledgements.await(told)) {
-      throw new RegionTooBusyException(
-          "coordinators did not acknowledge in time that files are loaded; nothing was done");
+      throw new RegionTooBusyException("cannot load files into region " + region.info().getEncodedName()
+          + " yet: coordinators did not acknowledge in time that its indexes are incomplete; nothing was done; retry");
     }
   }
 

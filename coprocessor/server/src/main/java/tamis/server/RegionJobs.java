@@ -74,8 +74,9 @@ final class RegionJobs {
     Job same = jobs.get(request.getJob());
     if (same != null && same.user.equals(user)) return;
     if (same != null) {
-      throw new StatusException(
-          Cluster.Error.Code.ALREADY_EXISTS, "somebody else has a job of that number: draw another");
+      throw new StatusException(Cluster.Error.Code.ALREADY_EXISTS,
+          "cannot start job " + Long.toUnsignedString(request.getJob())
+              + ": another user has a job of that number; choose another number");
     }
     if (request.getKind() == Cluster.StartJobRequest.Kind.UNRECOGNIZED) {
       throw new StatusException(Cluster.Error.Code.INVALID_ARGUMENT,
@@ -89,7 +90,8 @@ final class RegionJobs {
     int running = 0;
     for (Job job : jobs.values()) running += job.isEnded() ? 0 : 1;
     if (running >= MAX_RUNNING) {
-      throw new StatusException(Cluster.Error.Code.BUSY, running + " jobs wait for their turn already");
+      throw new StatusException(Cluster.Error.Code.BUSY,
+          "cannot start a job: " + running + " jobs of this server have not ended; retry when one of them has");
     }
     Job job = new Job(request, user, here);
     jobs.put(request.getJob(), job);

@@ -78,7 +78,7 @@ public final class ServerRequests implements Endpoint.Requests {
   }
 
   private Cluster.PollReply poll(Cluster.PollRequest request) throws IOException {
-    if (state.feed == null) throw new IOException("the server is starting");
+    if (state.feed == null) throw new IOException("cannot answer a poll yet: the region server is starting; retry");
     Set<Integer> tables = state.server.secured ? state.readers.tablesOf(state.regions.all()) : null;
     Ownership ownership = state.server.ownership;
     ownership.want();
