@@ -66,7 +66,8 @@ Result<std::unique_ptr<Catalog>> Catalog::Load(Store* store) {
   } else if (!found.ok()) {
     return FromRocks(found, "read the catalog of store \"" + directory + "\"");
   } else if (!catalog->record_.ParseFromString(bytes)) {
-    return DataLoss("cannot open store \"" + directory + "\": its format record is damaged");
+    return DataLoss("cannot open store \"" + directory +
+                    "\": its format record is damaged; restore the store from a backup");
   } else if (catalog->record_.format_version() != kStoreFormatVersion) {
     return FailedPrecondition("cannot open store \"" + directory + "\": it has format " +
                               std::to_string(catalog->record_.format_version()) +
@@ -89,7 +90,8 @@ Result<std::unique_ptr<Catalog>> Catalog::Load(Store* store) {
       pb::RegionRecord region;
       if (!region.ParseFromArray(value.data(), static_cast<int>(value.size())) ||
           !RegionId::IsValid(region.id())) {
-        return DataLoss("cannot open store \"" + directory + "\": a region record is damaged");
+        return DataLoss("cannot open store \"" + directory +
+                        "\": a region record is damaged; restore the store from a backup");
       }
       catalog->regions_[region.id()] = std::move(region);
     }

@@ -135,7 +135,9 @@ Status CheckTiling(const std::vector<pb::RegionRecord>& regions) {
     }
     next = regions[i].end();
   }
-  if (regions.empty()) return DataLoss("the catalog is damaged: it lists no region");
+  if (regions.empty()) {
+    return DataLoss("the catalog is damaged: it lists no region; restore the store from a backup");
+  }
   return Status::Ok();
 }
 

@@ -87,7 +87,11 @@ Status RegionAssignment::Assign(pb::RegionRecord record, const std::string& serv
   {
     const auto fence = fences_->Of(record.id());
     const auto excluded = fence->Exclude();
-    if (!IsCurrent(record)) return Unavailable("the region has changed");
+    if (!IsCurrent(record)) {
+      return Unavailable(
+          "cannot assign the region to a server: it was moved, split or merged meanwhile; look at "
+          "the regions and try again");
+    }
     // Completed indexes may have been noted since the record was read.
     record = *catalog_->Region(record.id());
     record.set_epoch(catalog_->NewEpoch());

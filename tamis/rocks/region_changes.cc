@@ -111,7 +111,8 @@ void RegionChanges::Merge(RegionId region, DoneCallback done) {
         };
         // A server that does not answer within two sessions is dead.
         self->executor_->PostAfter(2 * self->lives_->session_timeout(), [abandon] {
-          abandon(Unavailable("the right region was not closed in time"));
+          abandon(Unavailable(
+              "cannot merge the regions: the right one was not closed in time; merge again"));
         });
         right_server->CloseRegion(right.id(), right.epoch(), [=](const Result<bool>& right_closed) {
           auto merging = weak.lock();
@@ -121,7 +122,8 @@ void RegionChanges::Merge(RegionId region, DoneCallback done) {
           const Duration right_wait = assignment.WaitAfter(right_closed);
           const Status merged =
               settled->exchange(true)
-                  ? Unavailable("it took too long")
+                  ? Unavailable(
+                        "cannot merge the regions: the right one was closed too late; merge again")
                   : merging->CommitMerge(left, right, std::max(left_wait, right_wait));
           if (!merged.ok()) {
             assignment.Reopen(left, left_wait);
@@ -143,7 +145,9 @@ Status RegionChanges::CommitMerge(const pb::RegionRecord& left, const pb::Region
     const auto first = (in_order ? left_fence : right_fence)->Exclude();
     const auto second = (in_order ? right_fence : left_fence)->Exclude();
     if (!assignment_->IsCurrent(left) || !assignment_->IsCurrent(right)) {
-      return Unavailable("the regions have changed");
+      return Unavailable(
+          "cannot merge the regions: one of them was moved, split or merged meanwhile; look at the "
+          "regions and merge again");
     }
     merged.set_id(catalog_->NewRegionId());
     merged.set_epoch(catalog_->NewEpoch());
@@ -166,7 +170,9 @@ void RegionChanges::Balance(Callback<uint64_t> done) {
 
 void RegionChanges::BalanceNext(std::shared_ptr<uint64_t> moved, Callback<uint64_t> done) {
   const auto loads = assignment_->Loads();
-  if (loads.empty()) return done(Unavailable("no region server is running"));
+  if (loads.empty()) {
+    return done(Unavailable("cannot balance regions: no region server is running; resume one"));
+  }
   const auto by_load = [](const auto& a, const auto& b) { return a.second < b.second; };
   const auto least = std::ranges::min_element(loads, by_load);
   const auto most = std::ranges::max_element(loads, by_load);

@@ -32,7 +32,8 @@ Result<TableSchema> SchemaChanges::Create(TableSchema schema) {
 Status SchemaChanges::Commit(TableSchema* schema, pb::RegionRecord* region) {
   std::lock_guard lock(mutex_);
   if (catalog_->Table(schema->name).ok()) {
-    return AlreadyExists("cannot create table \"" + schema->name + "\": there is one");
+    return AlreadyExists("cannot create table \"" + schema->name +
+                         "\": there is a table of that name; choose another one, or drop it first");
   }
   TAMIS_ASSIGN_OR_RETURN(*schema, NewTable(std::move(*schema), catalog_->NewTableId()));
   for (IndexSpec& index : schema->indexes) {
