@@ -90,7 +90,9 @@ Status ChildProcess::Wait() {
   if (pid_ == 0) return Status::Ok();
   int state = 0;
   while (waitpid(pid_, &state, 0) < 0) {
-    if (errno != EINTR) return Internal(std::string("cannot wait: ") + std::strerror(errno));
+    if (errno != EINTR) {
+      return Internal("cannot wait for the end of \"" + name_ + "\": " + std::strerror(errno));
+    }
   }
   pid_ = 0;
   if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return Status::Ok();
@@ -107,7 +109,10 @@ Result<std::string> OutputOf(const std::vector<std::string>& arguments) {
     const ssize_t size = read(child.output(), buffer, sizeof(buffer));
     if (size == 0) break;
     if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return Unavailable(std::string("cannot read: ") + std::strerror(errno));
+    if (size < 0) {
+      return Unavailable("cannot read the output of \"" + arguments[0] +
+                         "\": " + std::strerror(errno));
+    }
     output.append(buffer, static_cast<size_t>(size));
   }
   TAMIS_RETURN_IF_ERROR(child.Wait());

@@ -21,7 +21,10 @@ Status FilterFollower::ReadPlace(std::string* mark) {
     if (info->text(i) == "Mark") *mark = info->text(i + 1);
     if (info->text(i) == "Generation") generation_ = std::to_string(info->integer(i + 1));
   }
-  if (generation_.empty()) return Internal("TAMIS.INFO does not tell the generation");
+  if (generation_.empty()) {
+    return Internal("cannot follow the filter \"" + key_ +
+                    "\": TAMIS.INFO has no field Generation; load the module of this version");
+  }
   return Status::Ok();
 }
 

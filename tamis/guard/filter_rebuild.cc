@@ -138,7 +138,9 @@ Result<size_t> FilterRebuild::CountMissing(std::span<const std::string> items,
   TAMIS_ASSIGN_OR_RETURN(const RedisReply reply, connection_->Ask(words));
   if (reply.is_error()) return ErrorOf(reply);
   if (reply.size() != items.size()) {
-    return Internal("TAMIS.REBUILD CHECK gave no answer for each key");
+    return Internal("cannot check the new filter of \"" + key_ + "\": the server gave " +
+                    std::to_string(reply.size()) + " answers for " + std::to_string(items.size()) +
+                    " keys");
   }
   size_t missing = 0;
   for (size_t i = 0; i < items.size(); ++i) {

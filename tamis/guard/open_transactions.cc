@@ -51,7 +51,10 @@ Status OpenTransactions::Look(std::vector<std::string>* ids,
       descriptions->emplace_back(line.substr(tab + 1));
     }
   }
-  return asked ? Status::Ok() : Internal("psql did not answer what was asked");
+  return asked ? Status::Ok()
+               : Internal(
+                     "cannot ask PostgreSQL which transactions are open: psql did not answer "
+                     "whether the database is a standby");
 }
 
 Result<OpenTransactions> OpenTransactions::Of(const std::string& database) {

@@ -9,11 +9,17 @@
 #include "tamis/redis/trust.h"
 
 namespace tamis::redis {
+namespace {
+
+constexpr char kBadPosition[] =
+    "ERR bad position: the first one is 0, the next one is that of the last answer of SCANDUMP";
+
+}  // namespace
 
 void ScanDump(Ctx* ctx, Words words) {
   const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
   long long position = 0;
-  if (!ParseInteger(words[2], &position) || position < 0) return error("ERR bad position");
+  if (!ParseInteger(words[2], &position) || position < 0) return error(kBadPosition);
   TamisKey key = Open(ctx, words, kRead);
   if (!Whole(ctx, key)) return;
   if (position == 0) {
@@ -39,13 +45,13 @@ void ScanDump(Ctx* ctx, Words words) {
 void LoadChunk(Ctx* ctx, Words words) {
   const auto error = [&](const char* text) { server.ReplyWithError(ctx, text); };
   long long position = 0;
-  if (!ParseInteger(words[2], &position) || position < 0) return error("ERR bad position");
+  if (!ParseInteger(words[2], &position) || position < 0) return error(kBadPosition);
   const std::string_view data = TextOf(words[3]);
   TamisKey key = Open(ctx, words, kRead | kWrite);
   if (key.other_type()) return error(kWrongType);
   const auto bad = [&](const Status& status) {
     server.Log(ctx, "notice", "TAMIS.LOADCHUNK: %s", status.message().c_str());
-    error("ERR received bad data");
+    error("ERR received bad data: the log of the server says what is wrong");
   };
   if (position == 0) {
     if (!key.missing()) return error("ERR item exists");

@@ -126,7 +126,7 @@ void Keep(Ctx* ctx, Words words) {
   if (!ParseId(ctx, words[3], &id)) return;
   long long lease_s = 0;
   if (!ParseInteger(words[4], &lease_s) || lease_s < 0 || lease_s > kGreatestLease) {
-    server.ReplyWithError(ctx, "ERR bad lease");
+    server.ReplyWithError(ctx, kBadLease);
     return;
   }
   TamisKey key = Open(ctx, words, kRead | kWrite);

@@ -130,7 +130,8 @@ void StrayErase(Ctx* ctx, String* name, TrustedFilter& filter) {
 // True when the filter did not hold one of the items.
 bool EraseItems(Ctx* ctx, Words words, TamisKey& key, Words items, bool may_erase) {
   if (!key->empty() && !key->filter().type().erases) {
-    server.ReplyWithError(ctx, "ERR a filter of this type does not erase");
+    server.ReplyWithError(ctx,
+                          "ERR a filter of this type does not erase: make one of another TYPE");
     return false;
   }
   std::vector<String*> erased;  // what a replica has to erase
@@ -169,7 +170,7 @@ void Erase(Ctx* ctx, Words words) {
 bool ParseGeneration(Ctx* ctx, const String* word, uint64_t* generation) {
   long long number = 0;
   if (!ParseInteger(word, &number) || number < 0) {
-    server.ReplyWithError(ctx, "ERR bad generation");
+    server.ReplyWithError(ctx, "ERR bad generation: send the number that TAMIS.GENERATION gave");
     return false;
   }
   *generation = static_cast<uint64_t>(number);
@@ -296,7 +297,10 @@ void Mark(Ctx* ctx, Words words) {
   uint64_t generation = 0;
   if (words.size() > 3 && !ParseGeneration(ctx, words[3], &generation)) return;
   if (words.size() > 3 && generation != key->generation()) {
-    server.ReplyWithError(ctx, "NOGENERATION the filter is another one than when that was read");
+    server.ReplyWithError(
+        ctx,
+        "NOGENERATION the filter is another one than when the generation was read: "
+        "read mark and generation again");
     return;
   }
   const std::string_view mark = TextOf(words[2]);

@@ -55,7 +55,9 @@ void UniteTrusted(Ctx* ctx, Words words, std::deque<TamisKey>& sources) {
     if (part != &first) {
       const Status status = united.Merge(part->filter());
       if (status.code() == StatusCode::kResourceExhausted) {
-        return error("ERR the filters have more items than one of them has places");
+        return error(
+            "ERR the filters have more items than one of them has places: make them with a greater "
+            "capacity");
       }
       if (!status.ok()) return error(kUnlike);
     }

@@ -46,7 +46,7 @@ bool ReadWanted(Ctx* ctx, Words words, Purpose purpose, WantedFilter* wanted) {
         {.name = "ID", .value = &id, .bad = "ERR bad id", .least = 0, .no_value = kUnknownWord});
     known.push_back({.name = "LEASE",
                      .value = &lease,
-                     .bad = "ERR bad lease",
+                     .bad = kBadLease,
                      .least = 0,
                      .greatest = kGreatestLease,
                      .no_value = kUnknownWord});
@@ -78,8 +78,8 @@ bool ReadWanted(Ctx* ctx, Words words, Purpose purpose, WantedFilter* wanted) {
   if (wanted->type->kind == FilterKind::kDynamicCount &&
       wanted->Bytes() * kWidened > static_cast<double>(GreatestCopiedBytes(ctx))) {
     return error(
-        "ERR could not create filter: an item may have it copied, and it is greater than "
-        "an eighth of tamis-max-copied-bytes");
+        "ERR could not create filter: adding an item may copy a filter of this type, and it is "
+        "greater than an eighth of tamis-max-copied-bytes");
   }
   return true;
 }

@@ -24,6 +24,7 @@ struct WantedFilter {
 
 // For a rebuild, in seconds.
 inline constexpr long long kGreatestLease = 1'000'000'000;
+inline constexpr char kBadLease[] = "ERR bad lease: it is 0 to 1000000000 seconds";
 
 enum class Purpose { kReserve, kRebuild, kSize };
 

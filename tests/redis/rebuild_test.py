@@ -19,6 +19,8 @@ OK = Simple("OK")
 NOT_FOUND = Error("ERR not found")
 WRONG_TYPE = Error("WRONGTYPE Operation against a key holding the wrong kind of value")
 NONE = Error("ERR no rebuild is under way")
+BAD_GENERATION = Error("ERR bad generation: send the number that TAMIS.GENERATION gave")
+BAD_LEASE = Error("ERR bad lease: it is 0 to 1000000000 seconds")
 ARITY = arity("tamis.rebuild")
 UNKNOWN = Error("Unknown argument received")
 FULL = Error("ERR the new filter was full: ABORT, and START with a greater capacity")
@@ -35,7 +37,7 @@ REPLIES = [
     ("TAMIS.REBUILD a", ARITY), ("TAMIS.REBUILD a START", ARITY), ("TAMIS.REBUILD a START 0.1", ARITY),
     ("TAMIS.REBUILD a ADD", ARITY), ("TAMIS.REBUILD a ADDIF 1", ARITY), ("TAMIS.REBUILD a CHECK 1", ARITY), ("TAMIS.REBUILD a KEEP 1", ARITY),
     ("TAMIS.REBUILD a KEEP 1 2 3", ARITY), ("TAMIS.REBUILD a KEEP x 5", Error("ERR bad id")),
-    ("TAMIS.REBUILD a KEEP 1 x", Error("ERR bad lease")), ("TAMIS.REBUILD a KEEP 1 -1", Error("ERR bad lease")),
+    ("TAMIS.REBUILD a KEEP 1 x", BAD_LEASE), ("TAMIS.REBUILD a KEEP 1 -1", BAD_LEASE),
     ("TAMIS.REBUILD a ADDIF -1 x", Error("ERR bad id")), ("TAMIS.REBUILD a CHECK x x", Error("ERR bad id")), ("TAMIS.REBUILD a ABORT x", UNKNOWN),
     ("TAMIS.REBUILD a ABORT MARK m", UNKNOWN), ("TAMIS.REBUILD a ABORT ID x", Error("ERR bad id")),
     ("TAMIS.REBUILD a STOP", starts("ERR no such step of a rebuild; there are: START ")),
@@ -51,7 +53,7 @@ REPLIES = [
     *((f"TAMIS.REBUILD a START 0.01 100 ID {x}", Error("ERR bad id")) for x in ("x", "-1", 2**63)),
     ("TAMIS.REBUILD a START 0.01 100 SEED x", Error("ERR bad seed")),
     ("TAMIS.REBUILD a START 0.01 100 LEASE", UNKNOWN),
-    *((f"TAMIS.REBUILD a START 0.01 100 LEASE {x}", Error("ERR bad lease")) for x in ("x", "-1", 10**10)),
+    *((f"TAMIS.REBUILD a START 0.01 100 LEASE {x}", BAD_LEASE) for x in ("x", "-1", 10**10)),
     ("EXISTS a", 0),
     *((f"TAMIS.REBUILD none {rest}", NOT_FOUND) for rest in ("ADD x", "ADDIF 1 x", "CHECK 1 x", "KEEP 1 5", "COMMIT", "ABORT")),
     *((f"TAMIS.REBUILD string {rest}", WRONG_TYPE)
@@ -99,10 +101,10 @@ REPLIES = [
     ("TAMIS.GENERATION", Error("ERR wrong number of arguments for 'tamis.generation' command")),
     ("TAMIS.GENERATION none", 0), ("TAMIS.GENERATION string", 0),
     ("TAMIS.DELIF a 1", Error("ERR wrong number of arguments for 'tamis.delif' command")),
-    ("TAMIS.DELIF a x y", Error("ERR bad generation")),
-    ("TAMIS.DELIF a -1 y", Error("ERR bad generation")), ("TAMIS.DELIF none 1 y", NOT_FOUND),
+    ("TAMIS.DELIF a x y", BAD_GENERATION), ("TAMIS.DELIF a -1 y", BAD_GENERATION),
+    ("TAMIS.DELIF none 1 y", NOT_FOUND),
     ("TAMIS.DELIF a 1 x absent", [-1, -1]), ("TAMIS.CHECK a x", [1]),
-    ("TAMIS.MARK a o x", Error("ERR bad generation")),
+    ("TAMIS.MARK a o x", BAD_GENERATION),
     ("TAMIS.MARK a o 1", starts("NOGENERATION ")), ("TAMIS.INFO a", fields(Mark=b"n")),
     ("TAMIS.MARK a o 1 x", Error("ERR wrong number of arguments for 'tamis.mark' command")),
     # A filter without GUARD stays one.

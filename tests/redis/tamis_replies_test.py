@@ -11,7 +11,9 @@ WRONG_TYPE = Error("WRONGTYPE Operation against a key holding the wrong kind of 
 NOT_FOUND = Error("ERR not found")
 PARTIAL = Error("ERR the filter is being loaded: chunks are missing")
 UNKNOWN = Error("Unknown argument received")
-BAD = Error("ERR received bad data")
+BAD = Error("ERR received bad data: the log of the server says what is wrong")
+BAD_POSITION = Error(
+    "ERR bad position: the first one is 0, the next one is that of the last answer of SCANDUMP")
 ERASING = ("blocked-quotient", "cuckoo", "quotient", "d-left", "blocked-counting", "projected",
            "counting", "dynamic-count", "split-counting", "scalable")
 OTHERS = ("blocked", "bloom", "scalable-bloom")
@@ -87,7 +89,7 @@ USE = [
         (f"TAMIS.RESERVE {name} 0.0001 1000 TYPE {name} SEED 1", OK),
         (f"TAMIS.ADD {name} x y x", [1, 1, 0], [1, 1, 0]),
         (f"TAMIS.CHECK {name} x z y", [1, 0, 1], [1, 0, 1]),
-        (f"TAMIS.DEL {name} x", Error("ERR a filter of this type does not erase")))),
+        (f"TAMIS.DEL {name} x", Error("ERR a filter of this type does not erase: make one of another TYPE")))),
     ("TAMIS.RESERVE full 0.01 1 TYPE cuckoo SEED 1", OK),
     (["TAMIS.ADD", "full", "x"] + [f"y{i}" for i in range(60)], lambda r: r[0] == 1 and r[-1] == -1),
     ("TAMIS.CHECK full x", [1], [1]),
@@ -156,7 +158,8 @@ MORE = [
     ("TAMIS.UNION z alone", Error("ERR there is only a rebuild: COMMIT it")), ("TAMIS.COUNT alone", 0),
     (["TAMIS.ADD", "b"] + [str(i) for i in range(120)], lambda r: len(r) == 120),
     (["TAMIS.ADD", "w"] + [str(i) for i in range(200, 320)], lambda r: len(r) == 120),
-    ("TAMIS.UNION y b w", Error("ERR the filters have more items than one of them has places")),
+    ("TAMIS.UNION y b w", Error("ERR the filters have more items than one of them has places: make them with a "
+                                "greater capacity")),
     # For filters of the other commands; one may have grown.
     ("BF.RESERVE x 0.01 10", OK), ("BF.RESERVE y 0.01 10", OK),
     (["BF.MADD", "y"] + [str(i) for i in range(50)], lambda r: len(r) == 50),
@@ -170,7 +173,7 @@ MORE = [
     # Dumps.
     *((f"TAMIS.SCANDUMP {rest}", reply) for rest, reply in (
         ("u", arity("tamis.scandump")), ("none 0", NOT_FOUND), ("string 0", WRONG_TYPE), ("bf 0", WRONG_TYPE),
-        ("u x", Error("ERR bad position")), ("u -1", Error("ERR bad position")),
+        ("u x", BAD_POSITION), ("u -1", BAD_POSITION),
         ("u 1", Error("ERR no dump is under way: begin at position 0")),
         ("u 0", lambda r: r[0] == 1 and r[1].startswith(b"TMSF")),
         ("u 1", lambda r: r[0] == len(r[1]) + 1 > 100), ("u 100", lambda r: r[0] == len(r[1]) + 100))),
@@ -194,7 +197,7 @@ NO_FILTER = [
 CHUNKS = [
     ("SET string x", OK),
     ("TAMIS.LOADCHUNK a 0", arity("tamis.loadchunk")),
-    *((["TAMIS.LOADCHUNK", "a", n, "x"], Error("ERR bad position")) for n in ("x", "-1", str(-2**63))),
+    *((["TAMIS.LOADCHUNK", "a", n, "x"], BAD_POSITION) for n in ("x", "-1", str(-2**63))),
     *((["TAMIS.LOADCHUNK", "a", "0", data], BAD) for data in ("", "x", b"\0" * 37, b"TMSF" * 10)),
     ("TAMIS.LOADCHUNK string 0 x", WRONG_TYPE), ("TAMIS.LOADCHUNK a 1 x", NOT_FOUND),
     ("BF.RESERVE b 0.1 10", OK),
