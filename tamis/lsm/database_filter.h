@@ -66,15 +66,16 @@ class DatabaseFilter {
   // answers[i] for keys[i].
   void MayContain(rocksdb::ColumnFamilyHandle* family, std::span<const std::string_view> keys,
                   std::span<bool> answers) const;
-  // Why it passes through; empty: it does not.
+  // Why the family passes through (every answer is maybe); empty: it does not.
   std::string DoubtsOf(rocksdb::ColumnFamilyHandle* family) const;
 
-  // For who watches it, by name: asked, excluded, false_passes, disturbed, unsettled, ...; of all
-  // families together.
+  // Figures for monitoring, by name: asked, excluded, false_passes, disturbed, unsettled, ...; of
+  // all families together.
   std::map<std::string, uint64_t> Metrics() const;
 
-  // Files from elsewhere: counted before they are ingested, each under the path it comes from.
-  // Throws std::bad_alloc without memory for that: then they must not be ingested.
+  // To be made before files are ingested, and destroyed after: counts the files, each under the
+  // path it comes from. The constructor throws std::bad_alloc when memory does not suffice: then
+  // the files must not be ingested.
   class Ingestion {
    public:
     Ingestion(DatabaseFilter* filter, uint32_t family, const std::vector<std::string>& files);
@@ -95,11 +96,12 @@ class DatabaseFilter {
   // until they are.
   void CountLater(uint32_t family);
 
-  // Until the live files are counted, and what has been deleted is settled.
+  // Blocks until the live files are counted.
   void WaitUntilCounted();
+  // Blocks until the live files are counted and the deleted ones are settled (tree_filter.h).
   void WaitUntilSettled();
 
-  // tree_filter.h, for who looks inside.
+  // For tests and tools: the state machine behind the filter.
   TreeFilter& tree() const { return tree_; }
   const Options& options() const { return options_; }
 
@@ -107,10 +109,11 @@ class DatabaseFilter {
   DatabaseFilter(const Options& options, std::shared_ptr<HookState> hooks);
 
   void Run();
-  // False without memory: it is to be tried again.
+  // Both return false when memory does not suffice; they are to be called again then.
   bool CountUnknown() noexcept;
   bool CountAndSettle() noexcept;
-  // Families that were in doubt because of files that came in are trusted again.
+  // Counts the live files. `uncounted`: families that passed through because files came in; they
+  // answer again afterwards.
   void CountLiveFiles(const std::set<uint32_t>& uncounted);
   bool HasWork() const;
   struct LiveFile {
@@ -118,10 +121,10 @@ class DatabaseFilter {
     uint64_t number;
     std::string path;
   };
-  // With those of a dropped family, which can be read while somebody has a handle of it.
+  // Also the files of a dropped family, which can be read while the program has a handle of it.
   std::vector<LiveFile> LiveFiles() const;
-  // That of the file. Nothing where its answers do not depend on that: it was not shown, or another
-  // file of it cannot be counted.
+  // The id of the file's family. nullopt if the family passes through anyway: its handle was not
+  // shown, or another of its files cannot be counted.
   std::optional<uint32_t> FamilyOf(const LiveFile& live) const;
 
   void AttachTo(rocksdb::DBOptions* options) const;

@@ -1,19 +1,18 @@
-// GracePeriod: when nobody can be using any more what has just been replaced.
+// GracePeriod: tells a writer when no reader can still be using an object that it has replaced.
 //
-// A writer that replaces an object that readers use under a Guard calls Wait, then deletes it if
-// Wait says so; where waiting is not wanted it calls Retire, and some later Collect frees the
-// object.
+// A reader holds a Guard (Enter) while it uses an object whose pointer it has loaded (seq_cst,
+// after Enter). A writer that has replaced the pointer calls Wait, and may delete the old object if
+// Wait returns true. A writer that does not want to wait calls Retire; a later Collect frees the
+// object. Readers never wait. Each slot has two counters, so that Wait does not wait for readers
+// that came after it (McKenney's SRCU).
 //
-// A reader holds a Guard while it uses what it has loaded from a pointer (seq_cst, after Enter). A
-// writer that has replaced the pointer calls Wait, and may then delete the old object. Readers
-// never wait; each slot has two counters, so that Wait does not wait for readers that came after it
-// (McKenney's SRCU).
+// A reader must be counted, as the writer sees it, before it loads the pointer. Readers do not pay
+// for that order: Wait has the system put a fence into every running thread (membarrier, as liburcu
+// does). A locked instruction in each lookup would not only take its time, but keep the next lookup
+// from beginning before this one has its cache line. If the system has no such call, and in threads
+// beyond the slots, readers use a locked instruction all the same.
 //
-// A reader's count must be seen before what it loads is chosen. No reader pays for that order: Wait
-// has the system put a fence into every running thread (membarrier, as liburcu does). A locked
-// instruction in each lookup would not only take its time, but keep the next one from beginning
-// before this one has its cache line. Where the system has no such call, and for threads beyond
-// the slots, readers count with one all the same.
+// Threads: safe.
 #pragma once
 
 #include <atomic>
@@ -58,16 +57,17 @@ class GracePeriod {
     return {inside, mine};
   }
 
-  // False when the system has taken back what it had granted (a sandbox entered later): nobody
-  // knows, and nothing may be deleted. REQUIRES: the thread holds no Guard.
+  // Waits until no reader that entered before is left. False: the system now refuses membarrier,
+  // which it allowed at first (a sandbox was entered since): readers may be left, and nothing may
+  // be deleted. REQUIRES: the thread holds no Guard.
   [[nodiscard]] bool Wait();
 
-  // Keeps it until a Collect that begins later, or its own end. Without memory for that it waits
-  // itself (REQUIRES: as Wait).
+  // Keeps the replaced object until a Collect that begins later, or until this object ends. When
+  // memory does not suffice for that, it waits itself. REQUIRES: as Wait.
   void Retire(std::shared_ptr<const void> replaced) noexcept;
-  // REQUIRES: as Wait.
+  // Waits, then frees the retired objects. REQUIRES: as Wait.
   void Collect();
-  // How many are kept.
+  // How many retired objects are kept.
   size_t retired() const {
     const std::lock_guard lock(retiring_);
     return retired_.size();
@@ -75,7 +75,7 @@ class GracePeriod {
 
   static constexpr uint32_t kSlots = 128;
   static constexpr uint32_t kShared = 0;  // the slot of threads that have none of their own
-  // That of this thread, in all GracePeriods.
+  // The slot of this thread, the same in all GracePeriods.
   static uint32_t Mine() {
     const uint32_t mine = mine_;
     if (mine == kUnknown) [[unlikely]]
@@ -93,7 +93,7 @@ class GracePeriod {
 
   static uint32_t FindMine();
 
-  // Without a destructor, since others that run at the end of a thread may still ask.
+  // It has no destructor, since other destructors that run at the end of a thread may still use it.
   static thread_local constinit uint32_t mine_;
 
   Slot slots_[kSlots];

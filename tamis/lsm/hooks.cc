@@ -270,7 +270,7 @@ class WatchedMemtable : public rocksdb::MemTableRep {
   uint64_t HashOf(rocksdb::KeyHandle handle) const {
     return state_->tree().HashOf(family_, View(UserKey(static_cast<const char*>(handle))));
   }
-  // RocksDB sees to it that nobody inserts beside one who does not say "concurrently".
+  // RocksDB ensures that no other thread inserts during an insert that is not "concurrent".
   void Note(rocksdb::KeyHandle handle) {
     if (filter_ != nullptr) filter_->AddAlone(HashOf(handle));
   }
@@ -367,7 +367,7 @@ void HookState::OnCreated(const rocksdb::TableFileCreationInfo& info) {
   }
   if (!info.status.ok() || info.file_size == 0 || IsOther(info.db_name)) return;
   if (!collection.has_value()) {
-    // A table without collectors: its keys leave the memtable, and nobody has seen them.
+    // A file that no collector of ours has seen: its keys leave the memtable, and are not counted.
     if (const auto family = FamilyOf(info)) tree_->AddDoubts(*family, kUnreadable);
     return;
   }

@@ -36,9 +36,9 @@ class HookState {
 
   TreeFilter& tree() { return *tree_; }
 
-  // The keys of a file that is being written, under the number that its properties will have. The
-  // thread that has written the file announces it next (OnCreated), and no other one before that:
-  // what it has collected and not announced by then is forgotten.
+  // Takes the keys of a file that is being written, under the number that its properties will have.
+  // The thread that has written the file announces it (OnCreated) before it announces any other
+  // file. So at OnCreated all that the thread has collected and not announced is forgotten.
   void Collected(uint64_t collection, uint32_t family, std::vector<uint64_t> hashes);
   size_t CollectionCount() const;  // collected, and not announced yet
   void OnCreated(const rocksdb::TableFileCreationInfo& info);
@@ -58,21 +58,23 @@ class HookState {
 
   // The latest family of that name; an earlier one was dropped.
   void NameFamily(const std::string& name, uint32_t id);
-  // Nothing when no handle of it was shown.
+  // nullopt when no handle of the family was shown.
   std::optional<uint32_t> FamilyNamed(const std::string& name) const;
-  // That of a file that was made, also when no handle was shown.
+  // The family of a file that was made, also when no handle was shown.
   std::optional<uint32_t> FamilyOf(const rocksdb::TableFileCreationInfo& info) const;
 
-  // Families into which files came that are to be counted; taken by who counts them.
-  // They pass through until then.
+  // Notes a family into which files came that are not counted: it passes through until they are.
+  // The thread that counts the files takes the noted families (TakeUncounted).
   void AddUncounted(uint32_t family);
-  // Like AddUncounted at the end, and the family passes through from the beginning.
+  // Around an arrival of files: the family passes through from its begin on, and AddUncounted is
+  // done at its end.
   void ArrivalBegan(uint32_t family);
   void ArrivalEnded(uint32_t family) noexcept;
   std::set<uint32_t> TakeUncounted();
   void GiveBackUncounted(std::set<uint32_t> families) noexcept;  // they could not be counted
   bool HasUncounted() const;
-  // Families into which nothing has come since they were taken do not pass through any more.
+  // The files of these families are counted: a family into which no files have come since
+  // TakeUncounted answers again.
   void HaveCounted(const std::set<uint32_t>& families);
 
   // Events of another database are ignored, even if it was opened with our options.

@@ -1,10 +1,11 @@
-// Filters of the keys in memtables: one a memtable, from its making to when what it holds has been
-// counted elsewhere. Insert-only, and any number of threads insert and ask at the same time.
+// MemtableFilter: a filter of the keys of one memtable, from the making of the memtable until its
+// keys are counted as those of a file. Insert-only. Any number of threads insert and ask at the
+// same time.
 //
 //   Layout   lines of 64 bytes; a key sets three bits in each of two words of one line. A layer has
 //            16 bits a key; when it has its keys, a layer four times as large is put before it
 //   FP rate  about 0.2 % a layer
-//   Size     what the last memtables held, or is expected of the first ones, and a quarter
+//   Size     for a quarter more keys than the last memtables held, or the first ones are to hold
 #pragma once
 
 #include <array>
@@ -26,9 +27,10 @@ class MemtableFilter {
   MemtableFilter(const MemtableFilter&) = delete;
   MemtableFilter& operator=(const MemtableFilter&) = delete;
 
-  // From its return on the key is found. Without memory to grow it becomes fuller than it should.
+  // The key is found from the return of this call on. When memory does not suffice to grow, the
+  // filter becomes fuller than it should, and its rate higher.
   void Add(uint64_t hash) { AddAs<true>(hash); }
-  // The same for a thread that nobody adds beside: without a locked instruction.
+  // The same without a locked instruction. REQUIRES: no other thread adds at the same time.
   void AddAlone(uint64_t hash) { AddAs<false>(hash); }
   bool MayContain(uint64_t hash) const {
     for (const Layer* layer = newest_.load(std::memory_order_acquire); layer != nullptr;
@@ -47,11 +49,12 @@ class MemtableFilter {
     __builtin_prefetch(layer->words + FastRange(hash, layer->lines) * kLineWords);
   }
 
-  uint64_t keys() const;  // about, repeated ones again
+  uint64_t keys() const;  // an estimate; a key that was added twice counts twice
   uint64_t size_bytes() const;
 
  private:
-  // Zeros whose pages are not touched until used: with many families most memtables stay empty.
+  // Memory of zeros whose pages stay untouched until used: with many families most memtables stay
+  // empty.
   struct Layer {
     Layer(uint64_t lines, Layer* older);
     ~Layer();
@@ -59,7 +62,7 @@ class MemtableFilter {
     void* const zeros;
     uint64_t* const words;  // in these, aligned
     Layer* const older;
-    std::atomic<uint64_t> sampled{0};  // of kSample keys one
+    std::atomic<uint64_t> sampled{0};  // added keys; one of kSample is counted
   };
   struct Place {
     uint64_t word[2];
@@ -103,10 +106,11 @@ class MemtableFilters {
   explicit MemtableFilters(GracePeriod* grace);
   ~MemtableFilters();
 
-  // `guess`: how many keys it will hold, should no others have ended yet.
+  // Makes the filter of a new memtable. `guess`: how many keys it will hold; used only as long as
+  // no memtable of the family has ended, else the filter is sized like the last ones.
   std::shared_ptr<MemtableFilter> Begin(uint64_t guess);
-  // Readers do not ask it any more; without memory, as soon as another one begins or ends. Again:
-  // nothing.
+  // Readers do not ask the filter any more; when memory does not suffice, from the next Begin or
+  // End on. A second call does nothing.
   void End(const MemtableFilter* filter) noexcept;
 
   // REQUIRES: a guard of `grace` is held.

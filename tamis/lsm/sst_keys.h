@@ -16,10 +16,11 @@
 
 namespace tamis::lsm {
 
-// Names the file wherever it lies; zeros when it has no name, which is nobody's.
+// A name of the file that stays when it is moved or copied; zeros when RocksDB gave it none. Zeros
+// identify no file.
 FileIdentity IdentityOf(const rocksdb::TableProperties& properties);
 
-// Lets files be read whose merge operator is not known, where only keys are wanted.
+// A merge operator for reading the keys of files whose own merge operator is not known here.
 std::shared_ptr<rocksdb::MergeOperator> MakeAnyMerge();
 
 struct SstHead {
@@ -28,9 +29,9 @@ struct SstHead {
 };
 Result<SstHead> ReadSstHead(rocksdb::Env* env, const std::string& path);
 
-// visit(key) for each key of which the file holds a value or a merge operand, also under a
-// tombstone of the same file, where a snapshot or a transaction that is not decided may still see
-// it; for some keys more than once. The file's identity.
+// Calls visit(key) for each key of which the file holds a value or a merge operand, for some keys
+// more than once. A value below a tombstone of the same file counts, since a snapshot or an
+// undecided transaction may still see it. Returns the file's identity.
 Result<FileIdentity> ReadSst(rocksdb::Env* env, const std::string& path,
                              const std::function<void(std::string_view)>& visit);
 

@@ -38,15 +38,18 @@ class StoredDatabase {
     rocksdb::ColumnFamilyOptions options;
   };
 
-  // Reads what it says of itself. kNotFound: it is none.
+  // Reads the database's own description (its OPTIONS file). kNotFound: `directory` holds no
+  // database.
   static Result<StoredDatabase> Read(const std::string& directory);
   StoredDatabase(StoredDatabase&&) noexcept;
   StoredDatabase& operator=(StoredDatabase&&) = delete;
   ~StoredDatabase();
 
-  // The process that has it open for writing; nothing when there is none, or it is this one.
+  // The id of the process that has the database open for writing; nullopt when none has, or this
+  // one.
   std::optional<int> OpenedBy() const;
-  // Keeps others from opening it for writing while this lives. kFailedPrecondition: one does.
+  // Keeps other processes from opening it for writing while this object lives. kFailedPrecondition:
+  // one has it open for writing.
   Status Lock();
 
   // `filter`, if any, is attached before and started afterwards.

@@ -282,7 +282,7 @@ void TreeFilter::Count(const File& file, std::span<const uint64_t> hashes, bool 
     ledger_.Enter(file, has_keys, hashes.size(), is_family_certain);
   } catch (const std::bad_alloc&) {
     const std::lock_guard lock(mutex_);
-    ledger_.AddStale(hashes.size());  // what nobody knows of never leaves
+    ledger_.AddStale(hashes.size());  // the copies of a file that the ledger lacks never leave
     throw;
   }
   Trim();
@@ -349,8 +349,8 @@ TreeFilter::Ticket TreeFilter::IngestionBegan(const File& file, std::vector<uint
 }
 
 bool TreeFilter::FileIngested(Ticket ticket, FileNumber number) {
-  // While writer_ is held nobody reads key files of what is counted but who settles, and that is
-  // never a ticket that has not ended.
+  // While writer_ is held, only a settling reads the key files of counted files, and never that of
+  // a ticket that has not ended.
   const std::lock_guard writer(writer_);
   const std::lock_guard lock(mutex_);
   FileLedger::Entry* const at = ledger_.Find(ticket);
@@ -607,8 +607,8 @@ void TreeFilter::ApplySettlement() {
         entry.counted = true;
         continue;
       }
-      // Its keys are covered by copies of others, nobody knows whose: it joins every settling, and
-      // none removes anything, until what is made of it can be counted in its place.
+      // Its keys are covered by copies of other files, but it is not known which. So it joins every
+      // settling, and none removes copies, until a file that is made of it is counted in its place.
       entry.inputs = nullptr;
       ledger_.AddStale(entry.keys);
     }

@@ -58,16 +58,17 @@ namespace tamis::lsm {
 // Why a column family passes through: a set of bits.
 using Doubts = uint32_t;
 inline constexpr Doubts kCounting = 1;     // its files are being counted
-inline constexpr Doubts kNotShown = 2;     // nobody has shown its handle, so its kind is not known
-inline constexpr Doubts kMemtables = 4;    // its memtables are not ours
+inline constexpr Doubts kNotShown = 2;     // its handle was not shown, so its kind is not known
+inline constexpr Doubts kMemtables = 4;    // its memtables do not report their keys
 inline constexpr Doubts kComparator = 8;   // not bytewise: equal keys may differ in their bytes
 inline constexpr Doubts kTimestamps = 16;  // keys carry user timestamps
 inline constexpr Doubts kIngestion = 32;   // files come in that are not counted yet
 inline constexpr Doubts kUnreadable = 64;  // a live file of it cannot be counted
 inline constexpr Doubts kSecondary = 128;  // another process writes the database
-inline constexpr Doubts kDropped = 256;    // and there is another one of its name
+inline constexpr Doubts kDropped = 256;    // it was dropped, and there is a new one of its name
 inline constexpr Doubts kNoMemory = 512;   // keys of it could not be noted
-// Until the database is opened again, so that its files need not be known.
+// Doubts that stay until the database is opened again; the files of such a family need not be
+// known.
 inline constexpr Doubts kForGood = kUnreadable | kNoMemory;
 std::string DoubtNames(Doubts doubts);  // "counting, memtables"; "" for none
 
@@ -80,8 +81,8 @@ class TreeFilter {
   struct Options {
     std::string directory;  // of the key files; it is made with the first of them
     double fpr = 0.003;
-    // None: that of the key files there, so that they can be used, or else a random one, so that
-    // nobody can prepare keys that collide.
+    // nullopt: the seed of the key files in the directory, so that they can be used; if there are
+    // none, a random one, so that a client cannot prepare keys that collide.
     std::optional<uint64_t> seed = 0;
     uint64_t shard_keys = 1 << 16;
     bool writes_files = true;  // else key files are only read
@@ -102,22 +103,22 @@ class TreeFilter {
   // be written.
   void AbandonKeyFiles() { key_files_->Abandon(); }
 
-  // For the figures: so many of the keys that it let pass were not there.
+  // For the figures: `count` of the keys that the filter let pass were not in the database.
   void NoteFalsePasses(uint32_t family, uint64_t count) const;
 
   // --- column families -------------------------------------------------------------------------
 
-  // A family is in doubt (kNotShown, kMemtables) until it is cleared of that. From the return of
-  // AddDoubts on no reader denies anything who did not know of them; it waits for those who are at
-  // it, so it is not for them.
+  // A new family has the doubts kNotShown and kMemtables until they are cleared. When AddDoubts has
+  // returned, every reader knows of the doubts and passes keys of the family through. It waits for
+  // the readers that are inside of MayContain, so a reader must not call it.
   void AddDoubts(uint32_t family, Doubts doubts) noexcept;
   void ClearDoubts(uint32_t family, Doubts doubts) noexcept;
   Doubts DoubtsOf(uint32_t family) const;  // with kCounting
 
-  // A memtable of ours; each key goes into the filter before it goes into the memtable. `guess`:
-  // how many there will be, should it be one of the first.
+  // A memtable is made: each key must be added to the returned filter before it goes into the
+  // memtable. `guess`: how many keys there will be, for the first memtables of a family.
   std::shared_ptr<MemtableFilter> MemtableMade(uint32_t family, uint64_t guess = 1 << 15);
-  // Its keys are in files that are counted, or gone for good.
+  // A memtable ends: its keys are in files that are counted, or gone for good.
   void MemtableGone(uint32_t family, const MemtableFilter* filter) noexcept;
   uint64_t HashOf(uint32_t family, std::string_view key) const;
 
@@ -125,8 +126,8 @@ class TreeFilter {
 
   void CompactionBegan(int job, std::vector<FileNumber> inputs);
   void CompactionEnded(int job);
-  // Before it is installed. `hashes` in any order, repeated or not; `compaction` is the job, for
-  // what was made of live files only.
+  // To be called before the file is installed. `hashes` in any order, repeated or not;
+  // `compaction`: the job that made the file of live files; nullopt: it was not made so.
   void FileCreated(const File& file, std::vector<uint64_t> hashes, std::optional<int> compaction);
   void FileDeleted(FileNumber number);
 
@@ -165,16 +166,16 @@ class TreeFilter {
   // Whether some of the inputs of a compaction are deleted and others are not, or not yet: settled
   // now, the keys of the others are in the filter twice until they are gone, too.
   bool IsPartlyDeleted() const;
-  // Asks for the live files (but those of families that pass through anyway), and settles what has
-  // been deleted before, unless some are not known: these are returned, and are to be counted
-  // first.
+  // Settles the files that were deleted before this call. It calls `live_files` for the live files
+  // (those of families that pass through may be left out). If some of these are not known, it
+  // settles nothing and returns them: they are to be counted first.
   std::vector<FileNumber> Reconcile(const std::function<std::vector<FileNumber>()>& live_files);
 
   struct Figures {
     SharedQuotientFilter::Figures filter;
-    uint64_t asked = 0;         // about
-    uint64_t excluded = 0;      // about
-    uint64_t false_passes = 0;  // about, of those that were told
+    uint64_t asked = 0;         // keys, about
+    uint64_t excluded = 0;      // keys that were denied, about
+    uint64_t false_passes = 0;  // as reported by NoteFalsePasses, about
     uint64_t disturbed = 0;
     uint64_t files = 0;
     uint64_t unsettled = 0;  // files
@@ -185,7 +186,7 @@ class TreeFilter {
     uint64_t written = 0;    // key files
     uint64_t unwritten = 0;  // key files that could not be written
     uint64_t memtable_bytes = 0;
-    uint64_t retired = 0;  // lists of memtables' filters that nobody has freed yet
+    uint64_t retired = 0;  // lists of memtables' filters that are not freed yet
   };
   Figures figures() const;
   // Whether the filter is, byte by byte, the one that the key files of the counted files make.

@@ -290,7 +290,7 @@ class World {
     step();
   }
 
-  // Other doings go on while somebody looks which files are live.
+  // Other steps of the test run while the live files are listed.
   std::vector<FileNumber> LiveFiles() {
     for (uint64_t i = random_.Uniform(4); i > 0; --i) Step(false);
     std::vector<FileNumber> numbers;
@@ -423,7 +423,7 @@ TEST(TreeFilterTest, NewDoubtWaitsForReadersThatDidNotKnowOfIt) {
   Faults faults;
   faults.between_questions = [&] {
     is_asking = true;
-    // Long enough for whoever does not wait.
+    // Long enough for an AddDoubts that does not wait.
     for (int i = 0; i < 100'000 && !is_added; ++i) std::this_thread::yield();
     has_left = true;
   };
@@ -471,7 +471,7 @@ TEST(TreeFilterTest, ReadersAskTheMemtablesFirst) {
         tree->MemtableGone(0, memtable.get());
       };
       missed += !tree->MayContain(0, key);
-      if (!is_wrong) between();  // it was in the memtable: nobody came between
+      if (!is_wrong) between();  // the key was found in the memtable, so `between` was not called
       between = nullptr;
       EXPECT_TRUE(tree->MayContain(0, key));
       memtable = next;
