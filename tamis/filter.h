@@ -85,8 +85,8 @@ typedef struct tamis_key {
   size_t size;
 } tamis_key;
 
-// A seed drawn from the operating system. It stops collisions that were prepared in advance, not
-// somebody who can watch a filter's answers for long: the hash, XXH3, is not a keyed one.
+// A seed drawn from the operating system. It stops collisions that were prepared in advance, but
+// not an attacker who can watch a filter's answers for long: the hash, XXH3, is not a keyed one.
 TAMIS_API uint64_t tamis_random_seed(void);
 
 // Each of these puts a new filter into *filter, or NULL when it fails.

@@ -1,5 +1,5 @@
-// Answers: where the answers to asynchronous questions arrive, and the one blocking wait for them:
-// until one has come, the time is over, or somebody cancels.
+// Answers: collects the answers to asynchronous questions, and waits for them: Next blocks until
+// one has arrived, the deadline is over, or the wait is cancelled.
 //
 //   Answers<Result<Reply>> answers(executor);
 //   for (size_t i = 0; i < servers.size(); ++i) servers[i]->Ask(answers.To(i));
@@ -7,10 +7,10 @@
 //
 // An answer that arrives after its Answers was destroyed is dropped.
 //
-// An answer for which there is no memory when it comes is lost; Next() throws std::bad_alloc then,
-// on the thread of the one who waits.
+// An answer for which there is no memory when it arrives is lost; Next() then throws
+// std::bad_alloc, on the waiting thread.
 //
-// Threads: answers may come on any thread; all else is for the one that owns it. Next() must not be
+// Threads: answers may arrive on any thread; all else needs exclusive access. Next() must not be
 // called from a task of a ThreadExecutor: it blocks.
 #pragma once
 
@@ -29,7 +29,7 @@
 
 namespace tamis {
 
-// For how long somebody waits.
+// How long a caller waits: until a deadline, or until it is cancelled.
 struct Wait {
   Time deadline = Time::max();
   const std::atomic<bool>* cancelled = nullptr;  // set to true from anywhere, a signal handler too
@@ -61,7 +61,7 @@ class Answers {
 
   // The next answer, in the order in which they came. nullopt when the wait is over before.
   std::optional<Answer> Next(const Wait& wait) {
-    // Somebody who cancels wakes nobody: looks now and then.
+    // Setting `cancelled` wakes no thread, so it is polled.
     static constexpr Duration kLookForCancel = std::chrono::milliseconds(50);
     while (true) {
       if (auto answer = arrived_->Take()) return answer;
@@ -110,7 +110,7 @@ class Answers {
    private:
     std::mutex mutex_;
     std::deque<Answer> answers_;
-    bool lost_ = false;  // an answer, for want of memory
+    bool lost_ = false;  // an answer was lost, since memory did not suffice
     std::shared_ptr<Executor::Waiter> waiter_;
   };
 
@@ -118,8 +118,8 @@ class Answers {
   const std::shared_ptr<Arrived> arrived_;
 };
 
-// Calls start(callback) and returns what the callback was given: a Result<T>. kDeadlineExceeded and
-// kCancelled when nothing was given before the wait was over; what was begun may still happen.
+// Calls start(callback) and returns the Result<T> that the callback receives. kDeadlineExceeded or
+// kCancelled if it receives none before the wait is over; the operation may still happen.
 template <class T, class Start>
 Result<T> AwaitResult(Executor* executor, const Wait& wait, Start&& start) {
   Answers<Result<T>> answers(executor);
@@ -128,7 +128,7 @@ Result<T> AwaitResult(Executor* executor, const Wait& wait, Start&& start) {
   return answer.has_value() ? std::move(answer->value) : Result<T>(wait.Failure());
 }
 
-// The same of a callback that is given a Status.
+// The same for a callback that receives a Status.
 template <class Start>
 Status AwaitStatus(Executor* executor, const Wait& wait, Start&& start) {
   Answers<Status> answers(executor);

@@ -36,7 +36,7 @@ class Backoff {
   void Reset() { tries_ = 0; }
   int tries() const { return tries_; }
 
-  // The pause after so many others.
+  // The pause that follows `tries` earlier ones.
   constexpr Duration At(int tries) const {
     if (tries < free_) return Duration(0);
     Duration pause = first_;

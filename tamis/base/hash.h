@@ -1,6 +1,6 @@
 // The one seeded hash of bytes: XXH3-64. Every filter takes its 64-bit result; the seed is part of
 // a filter's bytes. XXH3 is not a keyed pseudo-random function: a random seed stops strangers from
-// preparing colliding keys in advance, not somebody who can watch the answers for long.
+// preparing colliding keys in advance, but not an attacker who can watch the answers for long.
 #pragma once
 
 #include <cstdint>

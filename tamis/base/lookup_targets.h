@@ -1,10 +1,12 @@
-// For the sources of lookups, before Highway: on the first processors with AVX-512 (Skylake,
-// Cascade Lake) vectors of 512 bits lower the clock of all that runs beside them, and a lookup
-// would take a tenth off its caller's speed. Later ones (AVX3_DL) are chosen.
+// To be included before Highway by sources of filter lookups. It excludes AVX-512 on the first
+// processors that have it (Skylake, Cascade Lake): there, vectors of 512 bits lower the clock of
+// all code on the core, and a lookup would slow its caller by a tenth. On later processors
+// (AVX3_DL) AVX-512 is used.
 //
-// Highway chooses in an inline function that says something else in files with other targets. Where
-// the compiler inlines nothing, the linker keeps one of them for all files, and it chooses what
-// these have not. So without optimization nothing is left out.
+// Highway chooses the target in an inline function, which differs between files that exclude
+// different targets. Without optimization the compiler does not inline it: the linker then keeps
+// one copy for all files, which may choose a target that a file does not have. So nothing is
+// excluded without optimization.
 #pragma once
 
 #ifdef __OPTIMIZE__

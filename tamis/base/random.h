@@ -46,7 +46,7 @@ class Random {
   uint64_t state_[4];
 };
 
-// A seed drawn from the operating system, for where nobody may know it in advance.
+// A seed drawn from the operating system, for uses in which it must not be predictable.
 uint64_t SeedFromSystem();
 
 }  // namespace tamis

@@ -1,8 +1,10 @@
-// Executor on real threads: a pool with timers (asio), and CLOCK_BOOTTIME, which goes on while the
-// machine is suspended, so that a lease does not outlive a closed lid.
+// ThreadExecutor: an Executor on real threads: a pool with timers (asio). Its clock is
+// CLOCK_BOOTTIME, which goes on while the machine is suspended, so that a lease ends in time then.
 //
-// A task that ends with std::bad_alloc is dropped, and its thread goes on with the next one. Tasks
-// that somebody waits for turn it into an answer themselves.
+// A task that ends with std::bad_alloc is dropped, and its thread goes on with the next one. A task
+// that a caller waits for must turn the exception into an answer itself.
+//
+// Threads: safe, but see Stop and the destructor.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
-// ZeroedMemory: where large arrays of zeros come from. It can say no, since a filter may be as
-// large as the machine, and leaves pages untouched that the system gives as zeros: what is as large
-// as a machine is made at once, and costs memory as it is filled.
+// ZeroedMemory: the allocator of large arrays of zeros, such as filters. It can refuse, since a
+// filter may be as large as the machine's memory. It does not touch pages that the system gives as
+// zeros: a large filter is made at once, and takes memory only as it is filled.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,17 @@
 namespace tamis {
 
 struct ZeroedMemory {
-  void* (*allocate)(size_t size);  // nullptr when there is not so much
+  void* (*allocate)(size_t size);  // nullptr when memory does not suffice
   void (*free)(void* bytes);
-  // Whether huge pages are asked for at once. To clear one takes the better part of a millisecond,
-  // at the first touch; who cannot wait for it sees to them himself.
+  // Whether huge pages are requested at once. Clearing one takes most of a millisecond, at its
+  // first touch; an allocator whose program cannot wait for that sets false and requests them
+  // itself.
   bool huge_pages = true;
 };
 
-// The C library's, unless somebody says another one.
+// The allocator in use: that of the C library, unless SetZeroedMemory has set another one.
 const ZeroedMemory& TheZeroedMemory();
-// REQUIRES: none of it is in use.
+// REQUIRES: no array of the present allocator is in use.
 void SetZeroedMemory(ZeroedMemory memory);
 
 }  // namespace tamis

@@ -14,7 +14,7 @@ thread_local std::shared_ptr<Session> opening;
 thread_local Status opened;
 
 int Entry(sqlite3* db, const char**, const sqlite3_api_routines* api) {
-  if (opening == nullptr) return SQLITE_OK;  // a connection of somebody else
+  if (opening == nullptr) return SQLITE_OK;  // a connection that other code in the process opens
   const std::shared_ptr<Session> session = std::move(opening);
   opening = nullptr;
   opened = Extend(db, api, session);

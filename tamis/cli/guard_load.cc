@@ -18,7 +18,7 @@
 namespace tamis {
 namespace {
 
-// Sleeps, unless somebody asked to stop.
+// Sleeps; kCancelled as soon as the user has interrupted the program.
 Status Pause(std::chrono::milliseconds time) {
   const auto end = std::chrono::steady_clock::now() + time;
   while (std::chrono::steady_clock::now() < end) {

@@ -1,4 +1,4 @@
-// LsmBench: lookups in somebody's database with and without the filter, in one run, by turns.
+// LsmBench: lookups in a user's database with and without the filter, in one run, by turns.
 //
 // Times are processor time of the one thread that looks up, so that other programs disturb little;
 // what carries over to another machine is the ratios.

@@ -53,7 +53,7 @@ std::string InText(const rocksdb::Slice& key) {
 
 Status Stopped(const std::string& what) { return Cancelled(what + " was stopped"); }
 
-// Until every file is counted, or somebody has asked to stop.
+// Waits until every file is counted; kCancelled when the user has interrupted the program.
 Status Count(DatabaseFilter* filter, const std::string& what) {
   while (filter->tree().IsCounting()) {
     if (cancelled) {
@@ -66,7 +66,8 @@ Status Count(DatabaseFilter* filter, const std::string& what) {
   return Status::Ok();
 }
 
-// A database that nobody else has open, with a filter that has counted it and leaves no file.
+// A database that no other process has open for writing, with a filter that has counted it and
+// leaves no file.
 struct Counted {
   StoredDatabase database;
   std::shared_ptr<DatabaseFilter> filter;

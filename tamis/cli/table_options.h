@@ -8,9 +8,10 @@
 //   --nulls index|skip                                what these indexes do with NULL
 //   --marker FAMILY:QUALIFIER|none
 //
-// A table that somebody else made is attached with the same options, where they say the most likely
-// thing of it: a column of the key may be defined where it is named, --key NAME:TYPE[:FORM],...; a
-// form that is not said is the type's first encoding, or the rest of the key; rows get no marker.
+// A table that another program made is attached with the same options, with defaults that are
+// likely for such a table: a key column may be defined where it is named, --key
+// NAME:TYPE[:FORM],...; without FORM it has the type's first encoding, or the rest of the key; rows
+// get no marker.
 #pragma once
 
 #include <string>

@@ -26,7 +26,7 @@
 // multiset of these pairs: of a line's fingerprints the 48 least lie in the line and all others in
 // the table, under the line's number. Keys with equal pairs are interchangeable, and no operation
 // on one pair touches another. So a key is found exactly while its pair was inserted more often
-// than erased, and whoever erases a key takes a copy of its own pair.
+// than erased, and an erase of a key removes one copy of the key's own pair.
 //
 // Why it does not age: an erase that makes room in a line takes the line's least fingerprint back
 // from the table. The layout follows from the multiset alone: however many keys came and went, the

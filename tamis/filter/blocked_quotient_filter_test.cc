@@ -131,8 +131,8 @@ TEST(SpillTableTest, IsAnOrderedMultisetWhoseBytesFollowFromItsContents) {
   }
 }
 
-// Keys that somebody chose to be of one line, tens of thousands of them, and then others: entries
-// of 32 bits have few bits of the line's number.
+// An attacker chooses tens of thousands of keys of one line, then other keys come. Entries of 32
+// bits have few bits of the line's number.
 TEST(SpillTableTest, RefusesWhatWouldLieTooFarAway) {
   constexpr uint64_t kLines = 200'000;
   SpillTable table(kLines, 14, WordArray(SpillTable::WordsFor(2 * kLines, 14)));

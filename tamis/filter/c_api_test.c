@@ -312,7 +312,7 @@ static void a_mapped_filter_outlives_its_file(void) {
   tamis_filter_free(filter);
 }
 
-// The key is in the filter; in which layer, nobody can tell.
+// The key is in the filter, but several layers match it.
 static void a_key_that_several_layers_match_is_not_erased(void) {
   tamis_filter* filter = make("scalable", 20, 0.3, 0);
   CHECK(tamis_filter_insert_many(filter, keys, 200, NULL) == TAMIS_OK);

@@ -9,11 +9,12 @@
 
 namespace tamis {
 
-// The bytes of a regular file. When others change it meanwhile, they may be a mixture, or fewer.
+// The bytes of a regular file. If another process changes the file meanwhile, the result may be a
+// mixture of old and new bytes, or too short.
 Result<std::string> ReadFile(const std::string& path);
 
-// A regular file where it lies. REQUIRES: nobody makes it shorter while it is mapped, or else
-// reading the bytes that are gone ends the process; ReplaceFile does no such thing.
+// A regular file, mapped into memory. REQUIRES: no process makes the file shorter while it is
+// mapped, or else reading the bytes that are gone ends this process. ReplaceFile never does that.
 class MappedFile {
  public:
   static Result<MappedFile> Open(const std::string& path);

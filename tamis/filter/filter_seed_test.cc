@@ -21,7 +21,7 @@ F FilterWithSeed(uint64_t seed) {
   return filter;
 }
 
-// Somebody who knows the seed can try keys at home until a thousand of them are false positives.
+// An attacker who knows the seed can try keys at home until a thousand of them are false positives.
 // All of them get through a filter of that seed, and one in a hundred through a filter of another.
 TEST(FilterSeedTest, KeysChosenAgainstOneSeedDoNothingUnderAnother) {
   const auto known = FilterWithSeed<BlockedBloomFilter>(1);

@@ -17,8 +17,9 @@ Result<ProjectedCountingBloomFilter> ProjectedCountingBloomFilter::Create(const 
                                       CounterArray(blocks.words() * 64));
 }
 
-// The bits are written as atomics, for MayContainWhileWritten; nobody else writes them, so that a
-// load and a store suffice. Two lanes are one word. No branches: what a counter was is random.
+// The bits are written as atomics, for MayContainWhileWritten. No other thread writes them, so a
+// load and a store suffice. Two lanes are one word. There are no branches, since the old value of a
+// counter is random.
 bool ProjectedCountingBloomFilter::Insert(uint64_t hash) {
   uint64_t* bits = bits_.MutableData() + blocks_.Word(hash);
   const uint64_t first = blocks_.Block(hash) * kLanes * kLaneBits;

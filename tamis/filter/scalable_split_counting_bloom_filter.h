@@ -17,9 +17,9 @@
 // matches it already, else into the first open one; when none is open, a layer is added.
 //
 // A key lies in a layer that matches it. So when one layer alone matches, the key is there, and
-// erasing is exact. When several match, nobody can tell which, and lowering the wrong one's
-// counters would lose another key: then nothing is changed and stuck_count() says so. A rebuild
-// from the keys clears that, and the counters that stick.
+// erasing is exact. When several match, it cannot be told which one has the key, and lowering the
+// counters of another would lose another key: then the erase changes nothing, and stuck_count()
+// grows. A rebuild from the keys clears that, and the counters that stick.
 #pragma once
 
 #include <optional>
@@ -79,7 +79,8 @@ class ScalableSplitCountingBloomFilter {
   // The first layer that matches.
   std::optional<uint32_t> FindLayer(uint64_t hash) const;
   bool MayContain(uint64_t hash) const { return FindLayer(hash).has_value(); }
-  // Not below how often the hash was inserted and not erased; nullopt when the counters do not say.
+  // An upper bound for how often the hash was inserted and not erased; nullopt when the counters do
+  // not give one.
   std::optional<uint64_t> CountBound(uint64_t hash) const;
   Bitmap MayContain(std::span<const uint64_t> hashes) const;
 

@@ -1,11 +1,11 @@
-// CellEncoding: how the value of a cell, or of a part of a row key, stands as bytes in a table that
-// somebody else wrote (docs/TABLES.md#encodings).
+// CellEncoding: how the value of a cell, or of a part of a row key, is encoded in a table that
+// another program wrote (docs/TABLES.md#encodings).
 //
-// An encoding is a pair of total functions: DecodeCell of any bytes gives a value, or nothing where
-// they do not decode; EncodeCell of any value gives bytes that decode to it, or kInvalidArgument
-// where none do (300 as a byte, 0.1 as a float). Several byte strings may decode to one value
-// ("7", "007"); what EncodeCell gives is the canonical one. The other language that reads such
-// tables is tested against the same golden files (tests/golden).
+// An encoding is a pair of total functions: DecodeCell of any bytes gives a value, or nothing if
+// they do not decode; EncodeCell of any value gives bytes that decode to it, or kInvalidArgument if
+// there are none (300 as a byte, 0.1 as a float). Several byte strings may decode to one value
+// ("7", "007"); EncodeCell gives the canonical one. The Java implementation is tested against the
+// same golden files (tests/golden).
 //
 // Threads: pure functions.
 #pragma once

@@ -6,7 +6,7 @@
 //   index section (section),
 //   index maintainer (maintainer, section) fpr 0.01 expected_values 5000 nulls skip
 //
-// A table whose keys and cells somebody else wrote, or is to read (docs/TABLES.md):
+// A table whose keys and cells another program wrote, or is to read (docs/TABLES.md):
 //
 //   host text, at timestamp, load double cell 'd:load:float', note text cell 'd:note',
 //   key (host 'until=\x00', at phoenix_date),

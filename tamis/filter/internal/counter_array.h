@@ -1,5 +1,5 @@
 // CounterArray: 4-bit counters that stick. A counter that has reached 15 stands for "15 or more":
-// it is never lowered again, since nobody knows how often it was raised.
+// it is never lowered again, since it is unknown how often it was raised.
 #pragma once
 
 #include <bit>

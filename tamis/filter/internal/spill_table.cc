@@ -17,8 +17,8 @@ SpillTable::SpillTable(uint64_t lines, uint32_t fingerprint_bits, WordArray word
   line_mask_ = (uint64_t{1} << (entry_bits - 1 - fingerprint_bits)) - 1;
   fingerprint_mask_ = (uint64_t{1} << fingerprint_bits) - 1;
   distance_shift_ = 64 - (entry_bits - 1);
-  // The tail is nobody's place: room for what the last ones push on, which does not grow with the
-  // table.
+  // The tail is the home place of no entry. It takes entries that are pushed beyond the last home
+  // place; how many that are does not depend on the size of the table.
   const uint64_t tail = std::clamp<uint64_t>(words_.size() / 4, 16, 128);
   const uint64_t places = (words_.size() - tail) / 8;
   const auto ratio = (static_cast<unsigned __int128>(places) << 64) / lines;

@@ -27,8 +27,9 @@ class SpillTable {
   // REQUIRES: at least kMinWords words, lines >= 1.
   SpillTable(uint64_t lines, uint32_t fingerprint_bits, WordArray words);
   static constexpr uint64_t kMinWords = 24;
-  // So far from its place may an entry lie: the lines that come together then are told apart by the
-  // bits that entries of 32 have for them, and searches stay short whoever chose the keys.
+  // How many slots behind its home place an entry may lie, at most. So searches stay short even if
+  // an attacker chose the keys; and of the lines that can meet in one place, entries of 32 bits
+  // have enough bits of the line's number to tell them apart.
   static constexpr uint64_t kMaxDisplacement = 16384;
 
   uint64_t slots() const { return slots_; }

@@ -1,5 +1,5 @@
 // WordArray: the words a filter is made of, owned (zeroed, aligned to a cache line) or borrowed
-// from bytes that somebody else keeps alive, a mapped file for example. The first write to a
+// from bytes that their owner keeps alive, a mapped file for example. The first write to a
 // borrowed array copies it.
 #pragma once
 
