@@ -226,7 +226,7 @@ void Connection::Greet() {
 
 std::string Connection::Greeting() const {
   pb::ConnectionHeader header;
-  // The ticket names the user. Another name would ask for the right to act for somebody else.
+  // The ticket names the user. Sending another name would ask for the right to act for that user.
   if (!mechanism_) header.mutable_user_info()->set_effective_user(options_.user);
   header.set_service_name(options_.service);
   header.set_cell_block_codec_class("org.apache.hadoop.hbase.codec.KeyValueCodec");

@@ -14,7 +14,7 @@ Result<SchemaPtr> DefineTable(Engine* engine, ClusterAdmin* admin, const TableSc
     const auto created = AwaitResult<TableSchema>(&engine->executor(), wait, [&](auto done) {
       admin->CreateTable(definition, std::move(done));
     });
-    // Somebody else may have made it meanwhile.
+    // Another process may have made the table meanwhile.
     if (!created.ok() && created.status().code() != StatusCode::kAlreadyExists) {
       return created.status();
     }

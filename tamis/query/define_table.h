@@ -1,4 +1,4 @@
-// DefineTable: a table of a definition, made or found.
+// DefineTable: finds the table of a definition, or makes it.
 #pragma once
 
 #include "tamis/base/answers.h"
@@ -10,9 +10,9 @@ namespace tamis {
 class ClusterAdmin;
 class Engine;
 
-// Makes the table unless it is there. kAlreadyExists, with the difference, when the one that is
-// there has other columns, another key or other indexes. Blocks; must not be called from an
-// executor's task.
+// Makes the table unless it exists; returns its schema. kAlreadyExists, with the difference, if a
+// table of that name has other columns, another key or other indexes. Blocks; must not be called
+// from an executor's task.
 Result<SchemaPtr> DefineTable(Engine* engine, ClusterAdmin* admin, const TableSchema& definition,
                               const Wait& wait);
 

@@ -1,4 +1,5 @@
-// Explain: what a search did and why: who was asked, who was not, how much was read.
+// Explain: what a search did and why: which regions and servers were asked, which were not, how
+// much was read.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ namespace tamis {
   X(servers_asked)                                                                             \
   X(requests) /* RPCs, pages and repeats included */                                           \
   X(index_seeks)                                                                               \
-  X(entries_expected) /* by the regions that had a choice, or counted them */                  \
+  X(entries_expected) /* only of regions that chose between indexes, or counted entries */     \
   X(entries_read)                                                                              \
   X(rows_read)                                                                                 \
   X(rows_returned)                                                                             \

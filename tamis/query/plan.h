@@ -1,5 +1,5 @@
-// Plan: from a condition to what is sent: which row keys can match at all, what routing asks the
-// filters, and the branches by which a region server finds the rows.
+// Plan: the plan of a search, made of its condition: which row keys can match, which values routing
+// looks up in the filters, and the branches by which a region server finds the rows.
 //
 // There is a branch for each alternative of the condition (it is split at OR where that lets an
 // index be used, up to a bound), with the streams of all indexes that help: what each region reads

@@ -1,5 +1,5 @@
-// Poller: keeps a GlobalIndex up to date: one long poll per region server, at all times, but for a
-// server that asks for a pause, and for one that fails, which is asked less and less often.
+// Poller: keeps a GlobalIndex up to date by one long poll to each region server at all times. A
+// server that asks for a pause gets one; a server that fails is polled less and less often.
 //
 // Threads: safe.
 #pragma once
@@ -23,14 +23,14 @@ class Poller : public std::enable_shared_from_this<Poller> {
  public:
   struct Options {
     Duration wait = std::chrono::milliseconds(300);  // how long a server may hold a poll
-    Duration margin = std::chrono::seconds(1);       // beyond the wait: then it is lost
-    // After a poll that failed, and after one that was answered at once and said nothing; twice as
-    // long after each further one, up to the longest pause.
+    Duration margin = std::chrono::seconds(1);       // a poll not answered so long after it is lost
+    // The pause after a poll that failed, or was answered at once without news; it doubles with
+    // each further one, up to longest_pause.
     Duration pause = std::chrono::milliseconds(50);
     Duration longest_pause = std::chrono::seconds(1);
     Duration look_for_servers = std::chrono::seconds(1);  // new ones, and those that are gone
   };
-  // Told what the servers say of tables: the version of a schema, 0 when the table was dropped.
+  // Called when a server reports the version of a table's schema; 0: the table was dropped.
   using OnTable = std::function<void(uint32_t table_id, uint64_t schema_version)>;
 
   Poller(Cluster* cluster, Executor* executor, std::shared_ptr<GlobalIndex> index, Options options,
@@ -42,7 +42,7 @@ class Poller : public std::enable_shared_from_this<Poller> {
         on_table_(std::move(on_table)) {}
 
   void Start();
-  // Begins anew to look for servers when that ended for want of memory.
+  // Looks for servers again, if that had ended since memory did not suffice.
   void KeepLooking() {
     if (!looking_.exchange(true)) LookForServers();
   }

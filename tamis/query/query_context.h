@@ -1,5 +1,5 @@
-// QueryContext: the basis of searches and writes: the cluster, what is known of it, and how it is
-// asked. Shared by all searches and writes of one engine.
+// QueryContext: the state that all searches and writes of one engine share: the cluster, the caches
+// of its tables and filters, and the options of requests.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// SubRange: keys that a search has still to cover, in one range, and how far it has come there.
+// SubRange: a range of keys that a search has to cover, and how far the search has come in it.
 //
 // Threads: a value.
 #pragma once

@@ -1,9 +1,10 @@
-// TableCache: what an engine knows of tables and of where their regions are; may be old at any
-// time.
+// TableCache: an engine's cache of table schemas and of the servers of regions. It may be out of
+// date at any time.
 //
-// However many ask, the cluster is asked for the regions of a table once at a time, for the keys
-// that somebody found to be stale and for no others; whoever asks meanwhile shares the next answer.
-// Questions that bring nothing new come less and less often, up to once a second.
+// The cache asks the cluster for the regions of a table, one question at a time, only for the keys
+// that a caller of RefreshRegions found to be stale. Callers that come during a question share the
+// next answer. Questions whose answers are the same as before are asked less and less often, down
+// to once a second.
 //
 // Threads: safe. Table and RefreshTable block, and must not be called from an executor's task.
 #pragma once
@@ -44,16 +45,15 @@ class TableCache : public std::enable_shared_from_this<TableCache> {
 
   // nullptr when nothing is known.
   Regions KnownRegions(uint32_t table_id) const;
-  // Asks for the regions of `stale` keys (of all when it is empty) and of those regions that were
-  // known there, and gives all that is known then. kNotFound when the table does not exist any
-  // more.
+  // Asks the cluster for the regions of the `stale` keys (of all keys when it is empty), and passes
+  // all known regions of the table to `done`. kNotFound when the table does not exist any more.
   void RefreshRegions(const TableSchema& table, const std::vector<KeyRange>& stale,
                       Callback<Regions> done);
 
-  // A server tells which version the schema of a table has; 0 = the table was dropped.
+  // Notes the schema version of a table that a server has reported; 0 = the table was dropped.
   void Heard(uint32_t table_id, uint64_t version);
 
-  // The table and its regions.
+  // Drops the table and its regions from the cache.
   void Forget(const std::string& name);
   // Waits for calls to the cluster that have begun; none begins afterwards.
   void Stop();

@@ -118,7 +118,7 @@ class WriteDelivery {
 
   bool IsCancelled() const { return cancelled_ != nullptr && cancelled_->load(); }
 
-  // For the clock: nobody answers.
+  // Waits for the time to pass: no answer comes.
   void WaitFor(Duration pause) {
     Answers<Status>(context_.executor)
         .Next({.deadline = context_.executor->Now() + pause, .cancelled = cancelled_});

@@ -63,7 +63,7 @@ class WriteDeliveryTest : public testing::Test {
   }
   // How often the write was taken.
   int64_t Taken(int64_t id) const { return std::ranges::count(keys_, cluster_.Key(id)); }
-  // Somebody cancels a moment after this, and nobody is waited for any more.
+  // The call is cancelled 100 ms after its begin, and then waits for no answer.
   std::vector<StatusCode> ApplyCancelled(const std::vector<int64_t>& ids) {
     executor_.PostAfter(milliseconds(100), [this] { cancelled_ = true; });
     const Time begin = executor_.Now();
@@ -265,7 +265,7 @@ TEST_F(WriteDeliveryTest, WhereNobodyServesTheKeyTheAnswerIsThatNothingWasDone) 
   EXPECT_EQ(Apply({5, 15}), (Codes{kOk, StatusCode::kUnavailable}));
   EXPECT_EQ(Taken(15), 0);
   EXPECT_EQ(Taken(5), 1);
-  // And it goes on as soon as somebody does.
+  // The write is sent as soon as a server serves the key.
   executor_.PostAfter(seconds(3), [this] { cluster_.regions[1].server = "a"; });
   EXPECT_EQ(Apply({15}), Codes{kOk});
 }

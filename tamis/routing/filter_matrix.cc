@@ -213,7 +213,7 @@ void FilterMatrix::Bring(std::span<const Filling> fillings, uint64_t from, uint6
     // Whole pages; mapped memory begins and ends with one.
     const auto begin = reinterpret_cast<uintptr_t>(block->Row(from)) / kPage * kPage;
     const auto end = (reinterpret_cast<uintptr_t>(block->Row(to)) + kPage - 1) / kPage * kPage;
-    // A wish as well: whoever writes to a page that is not there has it brought.
+    // Only a hint, so errors are ignored: a write to a page that is not there brings it, too.
     (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE);
   }
 }

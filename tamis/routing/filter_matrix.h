@@ -1,5 +1,5 @@
-// FilterMatrix: the bits of many filters of one geometry, turned so that one question is answered
-// for all of them at once.
+// FilterMatrix: the bits of many filters of one geometry, transposed, so that one probe answers for
+// all filters at once.
 //
 // A row is a position of the geometry (slice and offset), a column is one filter: a layer of a
 // region's scalable split counting filter. A hash has one position in each slice; the AND of those
@@ -47,8 +47,8 @@ class FilterMatrix {
   FilterMatrix& operator=(FilterMatrix&&) noexcept;
   ~FilterMatrix();
 
-  // A freed column before a new one. A new one is zeros; what a freed one holds is whatever it
-  // held, until it is loaded: clearing touches every row.
+  // Returns a freed column, or else a new one. A new column is zeros; a freed one keeps its old
+  // bits until it is loaded, since clearing it would touch every row.
   Column Allocate();
   // Makes room for this many columns in all, in fewer and larger blocks than growth would.
   void Reserve(size_t columns);
@@ -60,13 +60,13 @@ class FilterMatrix {
   // each, or none.
   void Load(std::span<const Filling> fillings);
   void Load(Column column, std::span<const uint64_t> projection);
-  // The same for the positions [first, last) alone, so that others get their turn in between.
-  // REQUIRES: both are multiples of 64, or `last` reaches the end; quickest are multiples of
+  // The same for the positions [first, last) only, so that other threads can read between two
+  // calls. REQUIRES: both are multiples of 64, or `last` reaches the end; quickest are multiples of
   // kRowsAtOnce.
   static constexpr uint64_t kRowsAtOnce = 512;
   void Load(std::span<const Filling> fillings, uint64_t first, uint64_t last);
-  // Has the system bring the memory that such a Load writes to, should it be new, which takes it
-  // much longer than the Load: changes nothing, so that others may read meanwhile.
+  // Has the system provide the memory pages that such a Load will write to; for new pages that
+  // takes much longer than the Load. Changes no bits, so other threads may read meanwhile.
   void Bring(std::span<const Filling> fillings, uint64_t first, uint64_t last) const;
   size_t projection_bytes() const { return (geometry_.positions() + 63) / 64 * 8; }
 

@@ -180,7 +180,8 @@ struct GlobalIndex::State {
     server->missing.erase({event.index_id(), event.region_id()});
   }
 
-  // New bits where nobody looks yet, from one position to the next, others before each step.
+  // Loads bits into columns that no search reads yet, position by position. Before each step it
+  // releases the lock for a moment, so that searches and other replies can go on.
   static void Load(IndexCopies::Matrix* matrix, std::span<const FilterMatrix::Filling> fillings,
                    Lock* lock) {
     const uint64_t positions = matrix->bits.geometry().positions();
@@ -481,7 +482,7 @@ void GlobalIndex::Forget(const std::string& name, Time now) {
   lock.unlock();
   std::lock_guard one(server->taking_in);
   lock.lock();
-  if (state_->by_number[server->number] != server.get()) return;  // somebody else was faster
+  if (state_->by_number[server->number] != server.get()) return;  // another call has forgotten it
   state_->NoteTime(now);
   state_->Clear(server.get(), &lock);
   state_->SettleAll(&lock);

@@ -30,7 +30,7 @@ class IndexCopies {
   using Slot = TableLayout::Slot;
   static constexpr Slot kNobody = ~Slot{0};
 
-  // Columns of one geometry, and whose they are.
+  // The columns of one geometry, and the region that each belongs to.
   struct Matrix {
     explicit Matrix(SplitGeometry geometry) : bits(geometry) {}
 
@@ -68,9 +68,10 @@ class IndexCopies {
   void Begin(Slot slot, Copy copy);
   void Drop(Slot slot);
   void SetRange(Slot slot, bool has_range, std::string_view min, std::string_view max);
-  // Columns for all copies of the geometry that have none yet, at once: in fewer blocks, and none
-  // too many. One for each; of more layers there are few. 0: as many are free.
+  // How many columns to reserve, so that each copy of the geometry that has none can get one
+  // (copies of several layers are few); 0: as many are free already.
   size_t Lacking(SplitGeometry geometry);
+  // Makes room for these columns at once, in fewer and larger blocks than one by one.
   void ReserveLacking(SplitGeometry geometry);
   // Gives the copy a column for each layer. The columns hold stale bits and are not searched before
   // Use.
@@ -83,8 +84,9 @@ class IndexCopies {
   // Sets or clears a bit. REQUIRES: layer and position are those of a copy that has columns.
   void Set(Slot slot, uint64_t layer, uint64_t position, bool value);
 
-  // These set the bits of slots that may hold what is asked, those that are not usable included.
-  // Slots that are not in use are set or not.
+  // The following set the bits of the slots whose regions may hold the asked values. Slots of
+  // copies that are not usable are set as well; bits of slots that are not in use may have any
+  // value.
   void AddUnknown(RegionBits* may) const;
   void AddThoseWith(std::span<const Value> values, RegionBits* may) const;
   // The same by the ranges of values alone.

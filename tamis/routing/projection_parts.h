@@ -1,10 +1,12 @@
-// ProjectionParts: the bits of one index of one region while they arrive, in one part or in many.
+// ProjectionParts: puts the bits of one index of one region together, which arrive in one part or
+// several.
 //
-// Each part is as of a number of its own. Flips behind that number are applied to what is here, so
-// that the parts together are as of the last number that the coordinator has applied; a flip of a
-// bit that is still to come is in the part that brings it.
+// Each part holds the bits as of its own number of the server's sequence. A flip with a later
+// number is applied to the bits that have arrived, so that they are always as of the last number
+// that the coordinator has applied. A flip of a bit that has not arrived yet is left out: the part
+// that brings the bit includes it.
 //
-// Threads: none of its own.
+// Threads: exclusive access.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +25,12 @@ class ProjectionParts {
 
   // Says in a request where the next part is to begin.
   void Describe(pb::ColumnId* wanted) const;
-  // False, and nothing is taken, when the part does not follow on what is here. Any bytes are
-  // survived; memory grows with what has arrived.
+  // Adds the next part. False, and nothing is changed, when it does not follow the parts before it.
+  // Any bytes are safe; memory is proportional to what has arrived.
   [[nodiscard]] bool Add(const pb::Projection& part);
   void Flip(uint64_t layer, uint64_t position, bool bit);
 
-  // All layers that there were as of the last part are here.
+  // True when all layers have arrived that the filter had as of the last part.
   bool complete() const { return complete_; }
   std::span<const std::vector<uint64_t>> layers() const { return layers_; }
 

@@ -1,11 +1,10 @@
-// TableLayout: where the regions of one table lie, as a coordinator knows it, in key
-// order and changed in place.
+// TableLayout: the regions of one table that a coordinator knows, in key order, changed in place.
 //
-// Servers are heard one after the other, so two regions may be known that overlap: one of them is
-// history, or both are. A region is *placed* when no other overlaps it, or when its server has a
-// live lease and no server of those that overlap it has one. The others are *aside*: kept, since
-// leases change, but nothing is concluded from them. Which region is younger is never asked:
-// nothing that servers say of regions compares between servers.
+// A coordinator hears of servers one after the other, so it may know two regions that overlap: then
+// one of them, or both, do not exist any more. A region is *placed* when no other overlaps it, or
+// when its server has a live lease and no server of a region that overlaps it has one. The other
+// regions are *aside*: kept, since leases change, but no search excludes them. The younger of two
+// regions cannot be told: no number of one server compares with one of another server.
 //
 // A region has a slot, a small number that stays the same while the region is known, and while it
 // is placed a position, its number in key order. Bits about regions are kept by slot, so that they
@@ -43,10 +42,11 @@ class TableLayout {
     bool Lives(uint32_t server) const { return until[server] > now; }
   };
 
-  // A region that comes, or goes, takes its place at the next Reconcile. REQUIRES: !range.empty().
+  // Adds or removes a region; the next Reconcile places it. REQUIRES: !range.empty().
   Slot Add(KeyRange range, uint32_t server);
   void Remove(Slot slot);
-  // The lease of its server lives again: it and what it overlaps is looked at anew by Reconcile.
+  // To be called when the lease of the region's server lives again: the next Reconcile decides anew
+  // about the region and those that overlap it.
   void Doubt(Slot slot);
   // False when Reconcile would change nothing.
   bool NeedsReconciling(Time now) const {
@@ -72,7 +72,7 @@ class TableLayout {
   std::pair<size_t, size_t> Positions(const KeyRange& range) const;
   // Every key lies in a placed region.
   bool CoversEverything() const;
-  // Regions with keys in the range of which no part is known to lie elsewhere by now.
+  // The number of regions aside that have keys in the range and overlap no placed region.
   uint64_t Undecided(const KeyRange& range) const;
   size_t aside() const { return aside_.size(); }
 
