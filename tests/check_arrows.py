@@ -237,8 +237,8 @@ LOOP = re.compile(r"\bfor\s*\([^;{}]*?[^:]:\s*(\*[\w.:>-]*?\b(?!mutable_)\w+\(\)
 
 
 def check_loops(root):
-    return [f"{path}: for (... : {loop}): nobody owns what is walked if {loop[1:]} returns a shared pointer;"
-            " give that a name before the loop"
+    return [f"{path}: for (... : {loop}): the loop keeps no owner of what it walks if {loop[1:]} returns a shared"
+            " pointer; give that a name before the loop"
             for path in sorted(files(root, (".h", ".cc"))) for loop in LOOP.findall(read(root, path))]
 
 

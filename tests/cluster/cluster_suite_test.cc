@@ -38,8 +38,8 @@ TEST_P(ClusterSuite, ARareValueIsAskedOfOneRegionAfterSplitsMovesAndARestart) {
   }
 }
 
-// A server sleeps beyond its lease: its region is asked. While nobody answers, the region comes to
-// another server, whose filter excludes it: every region has one place in what explain tells.
+// A server sleeps beyond its lease, so its region is asked. Before it answers, the region moves to
+// another server, whose filter excludes it. Explain must count the region once.
 TEST_P(ClusterSuite, ARegionThatIsExcludedAfterItWasAskedInVainIsCountedOnce) {
   if (!kind_->has_virtual_clock()) GTEST_SKIP() << "the moment between lease and move is not ours";
   Fill(200);
@@ -354,8 +354,8 @@ TEST_P(ClusterSuite, StatusTellsOfServers) {
   EXPECT_EQ(kind_->Kill("no such server").code(), StatusCode::kNotFound);
 }
 
-// Each call is one that changes nothing. That a cluster refuses it for what it is asked of is no
-// matter, but for the answer that it cannot do such a thing at all.
+// Each call names something that does not exist, so it changes nothing and may be refused. Only the
+// refusal "this cluster has no such operation" must agree with Can().
 TEST_P(ClusterSuite, CapabilitiesMatchTheCalls) {
   ClusterAdmin& admin = kind_->admin();
   const std::string nobody = "no such server";

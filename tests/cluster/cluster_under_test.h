@@ -40,7 +40,7 @@ class FarCluster {
 
   virtual Cluster& cluster() = 0;
   virtual Executor& executor() = 0;
-  // From here on nothing that either side sends arrives, and nobody is told.
+  // From here on nothing that either side sends arrives, and neither side gets an error.
   virtual void Cut() = 0;
   virtual void Heal() = 0;
 };
@@ -56,8 +56,8 @@ class ClusterUnderTest {
   virtual ClusterAdmin& admin() = 0;
   virtual Executor& executor() = 0;
 
-  // One thread and a clock that goes on while somebody waits, and not else: what was begun and not
-  // waited for has not been done.
+  // True: one thread, and a clock that goes on only while the thread waits. Then an operation that
+  // was begun and not waited for has not been done.
   virtual bool has_virtual_clock() const = 0;
   // Ends all servers in good order and starts them again. Engines must be gone; `cluster`, `admin`
   // and `executor` are others afterwards.

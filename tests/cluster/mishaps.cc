@@ -253,7 +253,8 @@ void Mishaps::MoveTwiceDuringBackfill(const pb::RegionRecord& region) {
 }
 
 // The server's proof of ownership runs out, so each lease that it grants is shorter than the one
-// before, and nobody hears of these. The coordinators go by the last lease that arrived.
+// before, and the replies with these leases are lost. The coordinators go by the last lease that
+// arrived.
 void Mishaps::RepliesLostAsLeasesShrink(const pb::RegionRecord& region, int64_t key) {
   const Time until = sim_.executor().Now() + milliseconds(100) + Milliseconds(200);
   sim_.CutHeartbeats(region.server(), until);

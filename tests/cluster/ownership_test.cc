@@ -42,7 +42,7 @@ class OwnershipTest : public ::testing::Test {
     options.store.directory = directory_;
     options.servers = 3;
     options.balance = false;
-    options.session_timeout = 1h;  // nobody is expelled but by order
+    options.session_timeout = 1h;  // a server is expelled only by order
     options.server.inline_steps = false;
     options.server.streams_by_cost = false;  // few rows are scanned, and the rows are everybody's
     options.server.fence_searches = fence_searches_;

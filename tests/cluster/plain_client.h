@@ -24,7 +24,7 @@ class PlainClient {
   Status Put(const TableSchema& schema, const Row& row);
   // All cells of the row.
   Status Delete(const TableSchema& schema, const Row& row);
-  // kUnavailable and kDeadlineExceeded: nobody answered.
+  // kUnavailable and kDeadlineExceeded: no server answered.
   Result<RowState> Get(const TableSchema& schema, const Row& key);
 
  private:

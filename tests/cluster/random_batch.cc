@@ -8,7 +8,7 @@ namespace {
 constexpr uint64_t kOneInInsertsOnly = 4;  // of the batches
 constexpr uint64_t kOneInSameRow = 2;      // of the writes behind the first
 
-// Nothing was done, or nobody knows whether it was.
+// Nothing was done, or it is unknown whether it was.
 bool IsUnanswered(StatusCode code) {
   return code == StatusCode::kUnavailable || code == StatusCode::kBusy ||
          code == StatusCode::kDeadlineExceeded;

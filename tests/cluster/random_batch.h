@@ -27,7 +27,8 @@ class RandomBatch {
   };
   // The outcome of the writes of one row.
   struct Outcome {
-    StatusCode expected = StatusCode::kOk;  // what `status` must be, unless nobody took the writes
+    StatusCode expected =
+        StatusCode::kOk;  // what `status` must be, unless no server took the writes
     Status status;
     std::string fault;  // not empty: answers that contradict each other
   };

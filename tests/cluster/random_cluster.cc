@@ -142,7 +142,7 @@ class RandomCluster {
     Count("coordinator restarts");
   }
 
-  // Answers to what is under way come to nobody.
+  // Drops the callers of all writes under way, whose answers are then ignored.
   void ForgetWrites() {
     for (auto& client : sql_) client.reset();
     writes_under_way_ = 0;
@@ -686,7 +686,7 @@ class RandomCluster {
       std::string text = "\n  sure: " + RowStateText(entry.sure);
       for (const RowState& state : entry.maybe) text += "\n  maybe: " + RowStateText(state);
       Fail("row " + std::to_string(key) +
-           " stands in a state that nobody wrote: " + RowStateText(stands) + text);
+           " stands in a state that no write gave it: " + RowStateText(stands) + text);
     }
     model_.Reconcile(key, std::move(stands));
   }

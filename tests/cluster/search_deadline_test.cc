@@ -16,7 +16,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Time goes on whenever somebody looks at the clock.
+// An executor whose clock goes on by `tick` each time that it is read.
 class TickingExecutor : public Executor {
  public:
   explicit TickingExecutor(SimExecutor* base) : base_(base) {}

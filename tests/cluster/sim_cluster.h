@@ -42,12 +42,13 @@ class SimCluster {
 
   // Opens the store and starts the servers and the coordinators.
   Status Open();
-  // Everything in memory is gone; tasks under way are dropped.
+  // How the store finds its saved filters when it is opened again.
   enum class Saved {
-    kAll,    // closed in good order
-    kNone,   // the list of saved filters is believed by nobody
-    kOlder,  // what was saved the last time but one stands there still
+    kAll,    // as after a closing in good order
+    kNone,   // their list is out of date, so none is used
+    kOlder,  // the filters of the saving before the last one are still there
   };
+  // Drops everything in memory and the tasks under way, and opens the store again.
   Status Crash(Saved saved);
 
   SimExecutor& executor() { return executor_; }

@@ -308,7 +308,7 @@ class ThreadedCluster {
            status.code() == StatusCode::kDeadlineExceeded;
   }
 
-  // True when the answer is that nobody was there, as it may be in an outage.
+  // True when the status says that no server answered, as it may be in an outage.
   bool TakeAbsence(const std::string& of, const Status& status) {
     if (options_.outages.empty() || at_rest_ || !IsAbsence(status)) return false;
     Count(of + " out of time");
@@ -439,7 +439,7 @@ class ThreadedCluster {
           std::printf("%s\n", row.status().ToString().c_str());
           return Count("searches out of time");
         }
-        // Its index was dropped while it ran: whoever asks is told so, and nothing else.
+        // The index was dropped while the search ran: the search must fail with this code.
         if (row.status().code() == StatusCode::kFailedPrecondition) {
           return Count("searches by a dropped index");
         }
@@ -552,7 +552,7 @@ class ThreadedCluster {
       const Outage& outage = *left.back();
       left.pop_back();
       if (!outage.begin()) {
-        outage.end();  // whoever it needs may have ended after the end of an earlier one
+        outage.end();  // a server that it needs may have ended since the end of an earlier outage
         continue;
       }
       Count("outages");
@@ -624,8 +624,8 @@ class ThreadedCluster {
     if (process_ != nullptr) process_->Resume();
   }
 
-  // Its network is cut for less, and for more, than a lease, while it and the servers go on. It
-  // finds every row, or says that nobody answers.
+  // A coordinator whose network is cut for less, and for more, than a lease, while it and the
+  // servers go on. It must find every row, or report that no server answers.
   void CoordinatorThatIsCutOff() {
     if (far_engine_ == nullptr) return;
     Random random = RandomOf(106);
@@ -674,7 +674,7 @@ class ThreadedCluster {
 
   // ---- A client of HBase that has no part in any of this
 
-  // The others pace it: where nobody answers, it hears so at once, again and again.
+  // The other clients pace it: while no server answers, each of its calls fails at once.
   void ClientThatKnowsNoIndex() {
     if (plain_ == nullptr) return;
     Random random = RandomOf(107);
@@ -783,7 +783,7 @@ class ThreadedCluster {
     return servers_[random.Uniform(servers_.size())];
   }
 
-  // The callback of an order to the cluster that nobody waits for before the end.
+  // The callback of an order to the cluster. The test waits for orders only at its end.
   DoneCallback Order(const char* what) {
     std::lock_guard lock(mutex_);
     ++orders_;

@@ -33,8 +33,8 @@ struct ThreadedClusterOptions {
   uint64_t operations = 4000;  // writes and searches of all clients together
   int clients = 4;
   Faults faults;
-  // One at a time, each as often as the others. Servers die by these, when there are any, and while
-  // they go on nobody needs to be there who can say which tables and regions there are.
+  // Outages: one at a time, each as often as the others. If there are any, servers die only by
+  // these; during an outage the master may be away, so tables and regions cannot be listed.
   std::vector<Outage> outages = {};
   // How a coordinator in a process of its own is started, but for the last argument, the store: it
   // sleeps, for longer than its leases too, and is killed, while clients ask it. Empty: there is

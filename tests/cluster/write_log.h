@@ -68,7 +68,7 @@ class WriteLog {
     return found == rows_.end() ? std::vector<RowState>{RowState()}
                                 : States(found->second, now_ + 1);
   }
-  // From the mark until now, by key. A row that nobody has written is left out.
+  // The states of rows from the mark until now, by key. Rows that were never written are left out.
   RowStates Since(const Mark& mark) const {
     std::lock_guard lock(mutex_);
     RowStates states;

@@ -1,4 +1,4 @@
-// Damages a store that nobody has open, in a way that its own code never would; driven by
+// Damages a store that no process has open, in a way that its own code never would; driven by
 // check_test.py.
 //
 //   plant_fault DIRECTORY TABLE INDEX FAULT    prints the key of the row that suffers

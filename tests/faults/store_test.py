@@ -311,7 +311,7 @@ class StoreTest(unittest.TestCase):
         options = {}
         program = TAMIS
         if os.geteuid() == 0:
-            # Nothing is forbidden to root: somebody else asks.
+            # File modes do not bind root, so the program runs as another user.
             program = os.path.join(self.directory.name, "tamis")
             shutil.copy(TAMIS, program)
             os.chmod(self.directory.name, 0o755)

@@ -101,7 +101,7 @@ def steps(server, ask):
     answers("delete 2", "none spared", "row spared")
     answers("look_up 2", "none spared")
     assert redis("TAMIS.CHECK", "items", "1") == [1]
-    # A delete that finds no row erases nothing: the key belongs to an insert of somebody else.
+    # A delete that finds no row erases nothing: the key belongs to another program's insert.
     assert redis("TAMIS.ADD", "items", "8") == [1]
     answers("delete 8", "none spared", "row spared")
     assert redis("TAMIS.CHECK", "items", "8") == [1]

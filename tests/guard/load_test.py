@@ -214,7 +214,7 @@ def prepared_transactions(fixture):
 
 
 def writers_after_start(fixture):
-    """Nobody waits for them: their adds go to the new filter, too."""
+    """The load does not wait for transactions that began after its start: their adds go to the new filter, too."""
     fixture.empty()
     with Server(MODULE) as server:
         guard, client = Guard(server), server.client()
@@ -317,7 +317,7 @@ def failures_leave_the_old_filter(fixture):
         unharmed()
         assert "--settle" in guard("load", "--command", copy(postgres), expect=1)
         fixture.load(guard, "--at-least", "0", command="true")
-        assert check(client, "1") == [0], "somebody said that the table is empty"
+        assert check(client, "1") == [0], "--at-least 0 says that the table may be empty"
 
 
 # Each prints the same rows, but no bare key a line.

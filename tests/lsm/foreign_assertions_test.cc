@@ -22,7 +22,7 @@ void MakeFault() {
   if (disk.RenameFile("a", "b", {}, nullptr).ok()) std::abort();
 }
 
-// It asserts that nobody asks it for a key.
+// The empty iterator asserts that its key is never read.
 void BreakRuleOfRocksDb() {
   const std::unique_ptr<rocksdb::Iterator> none(rocksdb::NewEmptyIterator());
   (void)none->key();

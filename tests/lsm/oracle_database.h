@@ -46,7 +46,7 @@ struct OracleDatabase {
   OracleCounts& counts;
   const std::string path;
   const std::string keys_path;
-  const bool drops_files;  // so that a key may be gone although nobody has deleted it
+  const bool drops_files;  // files are dropped: a key may be gone although no delete of it was done
   Random random;           // of who disturbs
   std::shared_ptr<FaultyFileSystem> disk;
   std::unique_ptr<rocksdb::Env> env;

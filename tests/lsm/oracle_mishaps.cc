@@ -227,8 +227,8 @@ void OracleMishaps::Import() {
   std::filesystem::remove_all(exported, error);
 }
 
-// The filter tells nobody that a family is counted, so it is asked. Gives up when something else
-// keeps it in doubt.
+// Waits until the filter answers for the family; the filter has no event for that, so it is polled.
+// Gives up when the family stays in doubt.
 void OracleMishaps::WaitUntilCounted(ColumnFamilyHandle* handle) {
   for (int i = 0; i < 1000 && !database_.filter->DoubtsOf(handle).empty(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -315,7 +315,7 @@ void OracleMishaps::FailDisk() {
   // So long the others write to a disk that fails.
   std::this_thread::sleep_for(std::chrono::milliseconds(database_.random.Uniform(50)));
   database_.disk->SetMood(Mood::kWell);
-  // Refused while RocksDB recovers by itself, of whose end it tells nobody.
+  // Resume is refused while RocksDB recovers by itself; no event tells when that ends.
   for (int i = 0; i < 50 && !database_.db->Resume().ok(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }

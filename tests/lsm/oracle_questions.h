@@ -18,14 +18,15 @@ class OracleQuestions {
  public:
   explicit OracleQuestions(OracleDatabase* database) : database_(*database) {}
 
-  // REQUIRES: nobody else writes the key, or the snapshot is held since before.
+  // REQUIRES: no other thread writes the key, or `snapshot` is older than the calls that do.
   void Ask(rocksdb::ColumnFamilyHandle* family, const std::string& key, const char* how,
            const rocksdb::Snapshot* snapshot = nullptr);
   // A MultiGet of keys of the writer's, held against what was acknowledged.
   void AskModel(Random* random, int thread);
   // The same for every key. REQUIRES: nothing is written.
   void AskWholeModel();
-  // Each key that is there. REQUIRES: nobody else writes the family, or a snapshot.
+  // Asks for each key that the family has. REQUIRES: no other thread writes the family, or a
+  // snapshot is given.
   void AskAll(rocksdb::ColumnFamilyHandle* family, const rocksdb::Snapshot* snapshot,
               const char* how);
   // On a thread of its own, with snapshots and iterators that are held for long.

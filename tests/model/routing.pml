@@ -179,7 +179,7 @@ bit closing[2];       /* closed by its owner, who still waits until all know it 
 bit graceful[2];      /* no owner, and the last one closed it in good order */
 bit split;
 bit stored[2];
-/* Nobody sees these but the claim: */
+/* Only the claim reads these: */
 bit acknowledged[2];  /* an acknowledged put of the row stands */
 byte unknown_to[2];   /* 1 + the server that had the row's region open when another committed the row */
 
@@ -691,7 +691,7 @@ inline receive(c, x, k) {
   clear_call(k)
 }
 
-/* Numbers that nobody will name again are forgotten: a server's sequence is counted from the least one
+/* Numbers that no process will name again are forgotten: a server's sequence is counted from the least one
    at which a coordinator, a call or the server's record of acknowledgements stands. That changes nothing
    that can happen, and makes the number of states finite. */
 #define SHIFT(n) n = ((n) > m -> (n) - m : 0)

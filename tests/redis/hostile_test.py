@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Bytes that somebody made: RESTORE, LOADCHUNK and files, on a running server.
+"""Forged bytes: RESTORE, LOADCHUNK and files, on a running server.
 
 The server answers with an error or takes the value; it never ends, and takes no memory that the
 bytes do not account for. What it took saves, loads and answers the same, and its neighbours lose

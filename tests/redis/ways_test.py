@@ -59,7 +59,7 @@ def trusted_again(client, key, items=ITEMS):
 
 
 def keys_that_move(client):
-    """Under another name and number it holds the same keys, and is trusted when somebody says so."""
+    """Under another name or number a filter holds the same keys, and is trusted again after TAMIS.TRUST."""
     guard(client)
     assert client("RENAME", "guard", "other") == "OK"
     trusted_again(client, "other")
@@ -71,7 +71,7 @@ def keys_that_move(client):
     assert client("MOVE", "other", "0") == 1
     assert client("SELECT", "0") == "OK"
     trusted_again(client, "other", ITEMS + LATER)
-    # One that was copied is a filter of its own: nobody says that both hold every row.
+    # A copy is a filter of its own, which later adds do not reach: it is not trusted.
     assert client("COPY", "other", "copy", "DB", "5") == 1
     assert client("SELECT", "5") == "OK"
     assert check(client, "copy") == UNKNOWN

@@ -1,6 +1,6 @@
-// Tables that somebody else wrote, in every format: rows are put into the store as raw keys and
-// cells, some of which mean nothing; then the same statements are run through SQL here and on a
-// table of SQLite's own, the model, that was given what the rows mean.
+// Tables that another program wrote, in every format: rows are put into the store as raw keys and
+// cells, some of which do not decode; then the same statements are run through SQL here and on a
+// table of SQLite's own, the model, which holds the decoded rows.
 //
 //   TAMIS_SEED=n foreign_tables_test      runs a seed again
 #include <gmock/gmock.h>
