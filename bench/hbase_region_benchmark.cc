@@ -129,7 +129,7 @@ class Bench {
             writes.push_back({.row = RowOf(2 * spread + (odd ? 1 : 0))});
           }
           for (const Status& status : engine_->Apply(table_, std::move(writes))) {
-            // While a region splits there are moments at which nobody has it.
+            // While a region splits there are moments at which no server has it.
             const bool away = status.code() == StatusCode::kDeadlineExceeded ||
                               status.code() == StatusCode::kUnavailable;
             if (odd && away) continue;

@@ -378,7 +378,7 @@ class Bench {
   }
 
   // A server dies: its regions open on the others, or at once on one of them, while its lease still
-  // lives, and for some time nobody knows which of the two is history.
+  // lives. For some time coordinators cannot tell which of the two openings has ended.
   void Crash(bool at_once) {
     const auto living = [&] {
       for (;;) {

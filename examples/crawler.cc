@@ -1,7 +1,8 @@
 // A crawler: no page is fetched twice, and a page that was seen takes a few bytes.
 //
-// Shows: ScalableBloomFilter, the choice where nobody knows how many keys will come; that a false
-// positive means a page that is left out, so the rate is the share of pages one can do without.
+// Shows: ScalableBloomFilter, the choice if the number of keys is not known in advance; that a
+// false positive means a page that is left out, so the rate is the share of pages one can do
+// without.
 #include <cstdio>
 #include <deque>
 #include <string>

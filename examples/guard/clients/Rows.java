@@ -28,7 +28,10 @@ public class Rows {
 
   // --- as docs/GUARD.md has it ---
   enum Tamis implements ProtocolCommand {
-    CHECK, ADD, GENERATION, DELIF;
+    CHECK,
+    ADD,
+    GENERATION,
+    DELIF;
 
     public byte[] getRaw() {
       return ("TAMIS." + name()).getBytes();
@@ -77,7 +80,7 @@ public class Rows {
     try {
       if (generation != null) r.sendCommand(Tamis.DELIF, "items", generation.toString(), id);
     } catch (JedisException e) {
-      // Not again: nobody knows whether it was done.
+      // It is not sent again: its outcome is unknown.
     }
   }
   // --- end ---
@@ -86,7 +89,7 @@ public class Rows {
     HostAndPort server = new HostAndPort(args[0], Integer.parseInt(args[1]));
     r = new JedisPooled(server, DefaultJedisClientConfig.builder().timeoutMillis(100).build());
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
-    for (String line; (line = in.readLine()) != null; ) {
+    for (String line; (line = in.readLine()) != null;) {
       String[] words = line.split(" ");
       int asked = db.asked;
       String answer = "none";

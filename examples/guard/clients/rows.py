@@ -14,7 +14,7 @@ from database import Database
 db = Database()
 
 # --- as docs/GUARD.md has it ---
-# No retry: a TAMIS.DELIF of which nobody knows whether it was done must not be sent again.
+# No retry: a TAMIS.DELIF whose outcome is unknown must not be sent again.
 r = redis.Redis(unix_socket_path=sys.argv[1], socket_timeout=0.1, socket_connect_timeout=0.1,
                 retry=Retry(NoBackoff(), 0))
 

@@ -82,7 +82,7 @@ class FilterFeedTest {
     assertEquals(1, status(true).getCoordinatorsCount());
     ++now;
     assertEquals(0, status(true).getCoordinatorsCount());
-    assertEquals(0, status(true).getFeedEvents(), "nobody listens any more");
+    assertEquals(0, status(true).getFeedEvents(), "no coordinator listens any more");
   }
 
   // ---- Coordinators

@@ -311,7 +311,7 @@ class IndexFilterTest {
   @Test
   void withoutRoomForBitsThereIsNoneUntilThereIs() {
     FilterRoom none = new FilterRoom(1 << 20, 5 << 18);
-    assertFalse(filter.wantsRebuild(100, room)); // nobody was to count it yet
+    assertFalse(filter.wantsRebuild(100, room)); // counting it was not tried yet
     assertFalse(filter.beginGeneration(() -> true, none));
     assertTrue(filter.isMissing() && filter.mayContain(entry(1, 1)));
     assertFalse(filter.wantsRebuild(100, none));

@@ -331,7 +331,10 @@ class CountingTest {
     return BatchContext.next().waitFor;
   }
 
-  /** A row is written twice alike: the second time there is nothing to count, and nobody has heard of the first. */
+  /**
+   * A row is written twice with the same values. The second write counts nothing, but coordinators have not heard of
+   * the first one's flips yet.
+   */
   private boolean leftOutOnceItIsThere() throws Exception {
     FeedOptions options = new FeedOptions();
     options.leaseNs = 60 * SECOND;

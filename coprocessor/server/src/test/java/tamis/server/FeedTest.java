@@ -63,7 +63,7 @@ class FeedTest {
     assertNull(play(new FeedOptions(), true));
   }
 
-  /** The lease outlives the test, and nobody polls once the bits are there. */
+  /** The lease outlives the test, and the coordinator polls no more once the bits have arrived. */
   @Test
   void aValueIsLeftOutWherePutsDoNotWait() throws Exception {
     Fault.only(Fault.NO_WAIT);

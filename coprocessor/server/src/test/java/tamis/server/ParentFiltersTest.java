@@ -27,7 +27,7 @@ import tamis.table.ByteWriter;
 import tamis.table.Codec;
 import tamis.table.Value;
 
-/** The upper daughter of a split: what its parent's filter excludes for it, and when nobody may believe that. */
+/** The upper daughter of a split: what its parent's filter excludes for it, and when that filter must not be used. */
 class ParentFiltersTest {
   private static final long SECOND = 1_000_000_000L;
   private static final byte[] A = Bytes.toBytes("a");
@@ -138,7 +138,7 @@ class ParentFiltersTest {
     }
   }
 
-  /** Somebody else opened the parent, or the daughter, and wrote: the numbers tell. */
+  /** Another server opened the parent, or the daughter, and wrote to it: the sequence numbers show that. */
   @Test
   void whereSomethingWasWrittenInBetweenNothingIsBelieved() throws Exception {
     try (Split split = new Split(1 << 20)) {

@@ -40,7 +40,7 @@ class RightsTest {
   private static final byte[] A = Bytes.toBytes("a");
   private static final byte[] ROW = Bytes.toBytes("r");
 
-  /** Lets nobody read some columns, or lets read only some cells; lets nobody flush. */
+  /** Refuses all users to read some columns, or hides some cells from them; refuses all users to flush. */
   public static final class Keeper implements RegionCoprocessor, RegionObserver {
     // Qualifier null: of the whole family.
     static volatile BiPredicate<byte[], byte[]> hidden = (family, qualifier) -> false;
