@@ -28,10 +28,7 @@ public class Rows {
 
   // --- as docs/GUARD.md has it ---
   enum Tamis implements ProtocolCommand {
-    CHECK,
-    ADD,
-    GENERATION,
-    DELIF;
+    CHECK, ADD, GENERATION, DELIF;
 
     public byte[] getRaw() {
       return ("TAMIS." + name()).getBytes();
@@ -89,7 +86,7 @@ public class Rows {
     HostAndPort server = new HostAndPort(args[0], Integer.parseInt(args[1]));
     r = new JedisPooled(server, DefaultJedisClientConfig.builder().timeoutMillis(100).build());
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
-    for (String line; (line = in.readLine()) != null;) {
+    for (String line; (line = in.readLine()) != null; ) {
       String[] words = line.split(" ");
       int asked = db.asked;
       String answer = "none";
