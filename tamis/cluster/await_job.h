@@ -1,4 +1,4 @@
-// AwaitJob: starts a job and asks for it until it has ended.
+// AwaitJob: starts a job and polls it until it has ended.
 #pragma once
 
 #include "tamis/base/answers.h"
@@ -6,8 +6,9 @@
 
 namespace tamis {
 
-// The job once it has ended well; its error when it did not, or that of a call. It goes on when the
-// wait is over before. Blocks; asks less and less often, up to once a second.
+// Returns the job if it has ended without an error; else the error of the job, or of a call to the
+// cluster. If the wait is over before the job ends, the job goes on. Blocks; polls less and less
+// often, down to once a second.
 Result<JobInfo> AwaitJob(ClusterAdmin* admin, Executor* executor, const Wait& wait, JobSpec spec);
 
 }  // namespace tamis

@@ -1,5 +1,5 @@
-// CheckReport: what comparing every row of a table with every index entry and every filter found:
-// what `tamis check` prints.
+// CheckReport: the result of comparing every row of a table with its index entries and filters, as
+// `tamis check` prints it.
 //
 // Threads: a value.
 #pragma once

@@ -50,7 +50,7 @@ struct ServerStatus {
   ServerInfo info;
   uint64_t filter_bytes = 0;
   uint64_t max_filter_bytes = 0;  // beyond it filters keep bits alone; 0 = not known
-  uint64_t filters_of_bits = 0;   // those that do
+  uint64_t filters_of_bits = 0;   // filters that keep bits alone
   uint64_t feed_events = 0;       // kept for coordinators that have not applied them
   uint64_t feed_bytes = 0;
   uint64_t searches = 0;          // requests that were answered, since it began
@@ -119,8 +119,8 @@ class ClusterAdmin {
 
   // Ids and version are given by the cluster. kAlreadyExists when the name is taken.
   virtual void CreateTable(TableSchema schema, Callback<TableSchema> done) = 0;
-  // Deletes the table with its rows. kFailedPrecondition for an attached table, whose rows are
-  // others', unless `options` say so.
+  // Deletes the table with its rows. kFailedPrecondition for an attached table, whose rows belong
+  // to another program, unless options.delete_attached is set.
   virtual void DropTable(const std::string& table, DropOptions options, DoneCallback done) = 0;
   // Attaches a table that another program created and may go on writing. `foreign_name` is the
   // cluster's name of the table; the schema gives its name and definition here. A schema with a

@@ -1,5 +1,5 @@
-// RegionId: which region. A number that its cluster never gives to two regions that live at one
-// time, of 63 bits since some who show it have signed integers only; zero is no region.
+// RegionId: the number of a region. A cluster never gives one number to two regions that exist at
+// the same time. It has 63 bits, since SQL and Java have only signed integers; zero is no region.
 //
 // Threads: a value.
 #pragma once

@@ -1,6 +1,6 @@
-// RegionServer: the interface of what writes, searches and feeds the filters of the regions that it
-// holds; the messages are those of cluster.proto. Apart from cluster.h, which is shown to programs
-// that know nothing of protobuf.
+// RegionServer: the interface of one region server: writes and searches in the regions that it has
+// open, and polls of its filter feed, by the messages of cluster.proto. It is not in cluster.h, so
+// that programs that include that header need no protobuf.
 //
 // Threads: as cluster.h says.
 #pragma once

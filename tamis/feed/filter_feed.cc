@@ -65,11 +65,12 @@ void FilterFeed::WakePollsSoon() {
     executor_->Post([self = shared_from_this()] { self->WakePolls(); });
     wake_posted_ = true;
   } catch (const std::bad_alloc&) {
-    // The news waits for other news, or for the end of the polls.
+    // Memory is short: the polls are answered with the next event, or when their waits are over.
   }
 }
 
-// Drops what all who listen have applied, and what is too much.
+// Drops the events that every listening coordinator has applied, and the oldest ones beyond the
+// bounds.
 void FilterFeed::ForgetEvents(Time now) {
   uint64_t applied = last_;
   for (const auto& [id, coordinator] : coordinators_) {

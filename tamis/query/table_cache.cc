@@ -12,8 +12,8 @@ bool IsSame(const RegionInfo& a, const RegionInfo& b) {
          a.end == b.end;
 }
 
-// The keys of what is known to have been there: who finds one of several daughters of a region does
-// not leave a gap where the others are.
+// The range, widened to whole known regions. A caller that asks only for the keys of one daughter
+// of a known region would otherwise leave a gap where the other daughters are.
 KeyRange Widened(KeyRange range, const std::vector<RegionInfo>& known) {
   auto region = std::ranges::upper_bound(known, range.start, {}, &RegionInfo::start);
   if (region != known.begin() && std::prev(region)->Contains(range.start)) {
@@ -182,8 +182,8 @@ void TableCache::Take(uint32_t table_id, uint64_t question,
       return;
     }
     TableRegions& regions = found->second;
-    // It is answered once: a late answer must not end the next one before that is asked, or who
-    // waits for it would never hear.
+    // A question is answered once. A late second answer must not end the next question before it is
+    // asked: the callers that wait for that one would never get an answer.
     ++regions.question;
     bool news = false;
     answer = WithoutExceptions([&]() -> Result<Regions> {

@@ -173,7 +173,8 @@ void OpenRegions::ReplaceSchema(Region* region, SchemaPtr schema) {
     event.set_region_id(region->info().id.number());
     event.set_epoch(region->info().epoch);
     event.set_index_id(index_id);
-    // Puts do not count for the index any more: who still excludes by it must know first.
+    // Puts do not count values of the index any more. So none is acknowledged before coordinators
+    // have applied the drop and exclude by the index no longer.
     region->acknowledge_after = context_->feed->Append(std::move(event));
   }
   region->SetSchema(std::move(schema), std::move(indexes));
@@ -196,8 +197,9 @@ void OpenRegions::BuildMissing(const std::shared_ptr<Region>& region) {
   });
 }
 
-// Runs alone in the region, if the store could not clear the entries when the index came into it.
-// Entries that puts have written and counted since go with them, and come back with the backfill.
+// Runs alone in the region, if the store could not clear the old entries when the index was added
+// to the region. It also removes entries that puts have written since; the backfill writes these
+// again.
 void OpenRegions::ClearAgain(const std::shared_ptr<Region>& region) {
   if (region->closed()) return;
   const WaitsForMemory waits;

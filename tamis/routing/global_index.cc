@@ -36,14 +36,15 @@ struct Region {
 };
 
 struct Server {
-  std::mutex taking_in;  // one reply after the other; before the mutex of all
+  std::mutex taking_in;  // held while one reply is applied; locked before State::mutex
   uint32_t number = 0;
   uint64_t start_code = 0;
   uint64_t applied = 0;
   Time last_sent = Time::min();  // of the polls whose answers were taken in
   std::unordered_map<uint64_t, Region> regions;
-  // (index, region) whose bits are to be asked for: those that lie side by side in a matrix come in
-  // one reply, and each cache line of its rows is touched once for all of them.
+  // The pairs (index, region) whose bits are to be requested. Pairs that lie side by side in a
+  // matrix arrive in one reply, so that each cache line of its rows is touched once for all of
+  // them.
   std::set<std::pair<uint32_t, uint64_t>> missing;
 };
 
@@ -65,14 +66,14 @@ struct GlobalIndex::State {
 
   const Options options;
   mutable std::shared_mutex mutex;
-  std::map<std::string, std::shared_ptr<Server>> servers;  // shared with who waits for taking_in
+  std::map<std::string, std::shared_ptr<Server>> servers;  // shared with threads at taking_in
   std::vector<Server*> by_number;                          // nullptr: forgotten
   std::vector<Time> lease_until;                           // by number of the server
-  Time latest = Time::min();                               // seen by anybody who told of something
+  Time latest = Time::min();                               // the latest time of all calls
   std::map<uint32_t, RoutedTable> tables;
 
-  // ---- Taking replies in. The caller holds the mutex exclusively; where it hands over its lock,
-  // that is given back and taken again on the way.
+  // ---- Applying replies. The caller holds the mutex exclusively. A function that takes a Lock
+  // releases and locks it again on the way.
 
   std::shared_ptr<Server> ServerNamed(const std::string& name) {
     auto& server = servers[name];
@@ -359,7 +360,7 @@ struct GlobalIndex::State {
     if (!HasRoom(*copies, copy.geometry, layers)) return {};
     copy.layers = layers;
     if (copies->GrowthBytes(copy.geometry, layers) > 0) {
-      // All who wait for the same, where there is room for all.
+      // Makes room for all copies of the geometry that wait for columns, if max_bytes allows it.
       const size_t lacking = copies->Lacking(copy.geometry);
       if (lacking > 0 && HasRoom(*copies, copy.geometry, lacking)) {
         copies->ReserveLacking(copy.geometry);
