@@ -18,8 +18,8 @@
 //             Pointers that must not be NULL are checked. Nothing is thrown, nothing printed.
 //   Threads   functions that take a const filter may run concurrently; others need the filter for
 //             themselves. Filters share nothing. tamis_last_error() is the calling thread's own
-//   Memory    a filter belongs to who made it: tamis_filter_free. Serialized bytes too:
-//             tamis_bytes_free
+//   Memory    the caller frees each filter that it made or read (tamis_filter_free), and serialized
+//             bytes (tamis_bytes_free)
 //   Bytes     those of the C++ library and of the command `tamis filter`: docs/FORMATS.md
 #ifndef TAMIS_FILTER_H_
 #define TAMIS_FILTER_H_

@@ -166,10 +166,11 @@ uint32_t BlockedQuotientFilter::CopiesAt(const QuotientPlace& place) const {
   return copies + spill_.Copies(place.line, place.fingerprint);
 }
 
-// A line is changed apart and put in its place word by word. Where the table of spilled keys is
-// touched, too, both versions are odd from before that: a reader who was in the line before and in
-// the table afterwards sees that the line's version moved on. In all other cases the line's is odd
-// for no longer than eight stores take, so that a reader who is disturbed finds his answer soon.
+// A line is changed in a copy, which is then stored word by word. If the table of spilled keys is
+// changed, too, both versions are odd from before that change on: a reader that read the line
+// before it and the table after it sees that the line's version has moved on. In all other cases
+// the line's version is odd only for eight stores, so that a reader that is disturbed has its
+// answer soon.
 class BlockedQuotientFilter::SharedLine {
  public:
   SharedLine(uint64_t* line, LineVersions::Version& version) : line_(line), version_(version) {

@@ -1,5 +1,5 @@
-// Files that hold filters: read into memory or where they are mapped, replaced as a whole. No
-// filter needs this; it is for those who keep them in files.
+// Files that hold filters: read into memory, or mapped; replaced as a whole. The filters do not
+// need it; it is for programs that keep filters in files.
 #pragma once
 
 #include <string>

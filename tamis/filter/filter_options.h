@@ -1,6 +1,6 @@
-// FilterOptions: what every filter is made from; and the bits a batch of questions is answered
-// with. The filters' CapacityFor(size_bytes, fpr) and FprFor(size_bytes, capacity) REQUIRE a rate
-// and a capacity that Validate() accepts.
+// FilterOptions: the options that every filter is created from; and Bitmap, the answers to a batch
+// of questions. The filters' CapacityFor(size_bytes, fpr) and FprFor(size_bytes, capacity) REQUIRE
+// a rate and a capacity that Validate() accepts.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A projected counting Bloom filter: counters for the one who writes, their bits for those who
-// read.
+// A projected counting Bloom filter: counters for the thread that writes, and beside them one bit
+// for each counter for the threads that read.
 //
 // Choose it when keys leave the set and lookups must be as fast as in a filter that cannot erase: a
 // lookup reads only the bits, which are a blocked Bloom filter (docs/FILTERS.md#choosing).

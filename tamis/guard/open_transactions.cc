@@ -7,9 +7,10 @@
 namespace tamis {
 namespace {
 
-// A line each: "v" and a virtual id or "p" and a prepared transaction's, a tab, and what a person
-// may want to know. The first line says whether this is a standby. The order matters: who is
-// prepared between the two is seen by one of them.
+// Prints a line for each transaction: "v" and its virtual id, or "p" and the id of a prepared one;
+// a tab; and a description for people. The first line says whether the server is a standby. The
+// order of the last two queries matters: a transaction that is prepared between them is seen by
+// one.
 constexpr char kQuestion[] = R"(
 SELECT 'standby', pg_is_in_recovery();
 SELECT 'v' || l.virtualtransaction,

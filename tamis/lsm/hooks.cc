@@ -158,8 +158,8 @@ class Listener : public rocksdb::EventListener {
     if (state_->IsOther(info.db_name)) return;
     Attempt([&] { state_->OnDeleted(info.file_path); });
   }
-  // The memtable's filter was retired; where no file is ever deleted, nothing else wakes who
-  // collects.
+  // The memtable's filter was retired. While no file is deleted, only this wakes the thread that
+  // frees it.
   void OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo&) noexcept override {
     state_->OnFlushed();
   }

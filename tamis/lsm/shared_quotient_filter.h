@@ -1,15 +1,15 @@
 // A blocked quotient filter that one thread changes while any number of others ask it.
 //
-// It is the exact multiset of the hashes that were added and not removed, of which it keeps a place
-// and a fingerprint. Readers neither lock nor wait: who is disturbed by the writer asks again, and
-// after a few times takes "maybe" for an answer.
+// It is the exact multiset of the hashes that were added and not removed; of each hash it keeps a
+// place and a fingerprint. Readers neither lock nor wait: a reader that the writer disturbs asks
+// again, and after a few times answers "maybe".
 //
 //   Layout      sections by the hash's first byte; a shard is a BlockedQuotientFilter of 1, 2, 4
 //               ... or all 256 sections, with LineVersions. Small filters have one shard
-//   Copies      beyond the filter's 16 they are counted beside it, by place and fingerprint: keys
-//               that share these share their 16 copies, so a count by hash could lose one of them
+//   Copies      beyond the filter's 16 are counted beside it, by place and fingerprint: keys that
+//               share these share their 16 copies, so a count by hash could lose one of them
 //   Growth      a shard that is going to be full, or is half empty, is made anew from its keys, a
-//               quarter larger than they need; only who has no keys doubles it (Grow)
+//               quarter larger than they need; when its keys are not known, it is doubled (Grow)
 //   Failure     a shard that can neither be made anew nor doubled says maybe to all. A lack of
 //               memory is thrown by Reserve, Trim, Renew and MakeRoom, and leaves a filter with the
 //               same keys; Apply throws nothing
@@ -42,8 +42,8 @@ class SharedQuotientFilter {
   // with all copies; false when they are not known.
   using Keys = std::function<bool(uint32_t first, uint32_t last, std::vector<uint64_t>* hashes)>;
 
-  // `shard_keys`: a shard of more is split when it is made anew. For tests smaller than it is best.
-  // Readers hold a guard of `grace`, which outlives the filter.
+  // `shard_keys`: a shard with more keys is split when it is made anew; only tests use less than
+  // the default. Readers hold a guard of `grace`, which must outlive the filter.
   static Result<std::unique_ptr<SharedQuotientFilter>> Create(double fpr, GracePeriod* grace,
                                                               uint64_t shard_keys = 1 << 16);
   ~SharedQuotientFilter();
@@ -63,18 +63,18 @@ class SharedQuotientFilter {
     shard.reader.Prefetch(shard.HashIn(hash));
   }
 
-  // Hashes in order. To be called in this turn: Reserve with the keys that are there before, Apply,
-  // Trim with those that are there after it. ReserveAll: then Apply for each.
+  // Changes the filter; hashes are sorted. Call in this order: Reserve (with the keys before the
+  // change), Apply, Trim (with the keys after it); or ReserveAll, then Apply for each, then Trim.
   void Reserve(std::span<const uint64_t> added, const Keys& keys);
   void ReserveAll(std::span<const std::vector<uint64_t>> added, const Keys& keys);
   void Apply(std::span<const uint64_t> added, std::span<const uint64_t> removed) noexcept;
   void Trim(const Keys& keys);
-  // All of it anew, with room for so many more keys in each section, and for `spare` (0.25: a
-  // quarter) more than that. False, and nothing has changed, when the keys are not known.
+  // Makes the whole filter anew, with room for so many more keys in each section, and for `spare`
+  // (0.25: a quarter) more than that. False, and nothing has changed, when the keys are not known.
   using Counts = std::array<uint64_t, kSections>;
   bool MakeRoom(const Counts& coming, const Keys& keys, double spare);
-  // The shard at `section` anew, with its neighbours when they are small; the section behind them,
-  // or nothing when the keys are not known.
+  // Makes the shard at `section` anew, with its neighbours when they are small. Returns the section
+  // behind them; nullopt when the keys are not known.
   std::optional<uint32_t> Renew(uint32_t section, const Keys& keys);
 
   struct Figures {

@@ -166,9 +166,10 @@ TreeFilter::Family* TreeFilter::MakeFamily(uint32_t id) {
 
 void TreeFilter::AddDoubts(uint32_t family, Doubts doubts) noexcept {
   if (family >= kMaxFamilies) return;
-  // Also for what was there: who added it may be waiting still.
+  // Waits even if the family had these doubts: the thread that added them may be waiting still.
   doubts_[family].fetch_or(doubts);
-  // Where the system does not let it wait, who was asking is only very unlikely to be still at it.
+  // If the system refuses the wait, a reader that asked before may still be at it, but very
+  // unlikely.
   (void)grace_.Wait();
 }
 

@@ -9,10 +9,10 @@
 //   site=FILE          hbase-site.xml: fills in all that the name does not say. A name without
 //                      hosts and site takes $TAMIS_HBASE_SITE or $HBASE_CONF_DIR/hbase-site.xml
 //   tls=true           everything travels inside of TLS
-//   ca=FILE            PEM: whom to trust; without it, whom the machine trusts
-//   cert=FILE          PEM: who we are, for servers that ask
-//   key=FILE           PEM: its key; without it, it stands in the file of the certificate
-//   verify-host=false  a certificate that is trusted is good for any host
+//   ca=FILE            PEM: the trusted authorities; without it, those of the machine
+//   cert=FILE          PEM: the client's certificate, for servers that require one
+//   key=FILE           PEM: its private key; without it, the key is in the file of `cert`
+//   verify-host=false  a trusted certificate is accepted from any host
 //   server-principal=P service/_HOST@REALM: the servers accept only users with a Kerberos ticket
 //   master-principal=P the same of masters, if theirs is another one
 //   protection=LIST    the acceptable ones of authentication, integrity, privacy
@@ -38,8 +38,8 @@ struct HBaseName {
   std::string name_space = "default";
 };
 
-// Reads the file of the option site. kInvalidArgument says what cannot be read, and how such a name
-// is written.
+// Parses the name, and reads the file of its option `site`. The message of kInvalidArgument names
+// the part that cannot be read, and shows the form of a name.
 Result<HBaseName> ParseHBaseName(const std::string& name);
 
 }  // namespace tamis

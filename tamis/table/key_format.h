@@ -1,12 +1,13 @@
 // KeyFormat: how the key columns of a table stand in the bytes of a row key (docs/TABLES.md#keys).
 //
-// Part by part: our ordered form, a fixed width, up to a delimiter, the rest. It writes and reads
-// keys, and says which keys a condition on a part leaves. A key that others wrote is read only when
-// it is what writing the values that it holds would give; another one does not parse, and its row
-// is none of ours. So a value of a part has one byte string, and equality is a lookup in every
-// format; whether a range of values is a range of bytes differs.
+// A key is a sequence of parts: each in our ordered form, of a fixed width, ended by a delimiter,
+// or the rest of the key. KeyFormat writes and reads keys, and finds the keys that a condition on a
+// part allows. It reads a key only if Encode would give the same bytes for its values; any other
+// key does not parse, and its row is not part of the table. So each value of a part has one byte
+// string, and an equality is a lookup in every format. Whether a range of values is a range of
+// bytes depends on the format (IsOrdered).
 //
-// Threads: const.
+// Threads: safe; it is not changed after it was made.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// The changes of a schema: pure functions, the same for every cluster. Each gives the next version,
-// with the ids that it takes; ids are given within the table and never reused.
+// The changes of a schema, as pure functions that every cluster uses. Each returns the next version
+// of the schema, with new ids where needed; an id is never reused within its table.
 #pragma once
 
 #include <string_view>
@@ -12,9 +12,10 @@ namespace tamis {
 // The first version of a table, under its id in the cluster.
 Result<TableSchema> NewTable(TableSchema wanted, uint32_t table_id);
 
-// kAlreadyExists when there is one of the name; a new column is nullable, rows without it exist.
+// kAlreadyExists when the table has a column of that name. The new column must be nullable, since
+// existing rows do not have it.
 Result<TableSchema> WithColumn(TableSchema schema, Column column);
-// The index's seed is the caller's.
+// The seed of the index is the one that the caller has set.
 Result<TableSchema> WithIndex(TableSchema schema, IndexSpec index);
 Result<TableSchema> WithoutIndex(TableSchema schema, std::string_view index);
 

@@ -1,5 +1,5 @@
-// The value of a row key in a store, as values and back: our own encoding of a row (codec.h), or
-// cells as another program wrote them (docs/FORMATS.md#cells).
+// Converts the stored bytes of a row to values and back. The bytes are our own encoding of a row
+// (codec.h), or cells as another program wrote them (docs/FORMATS.md#cells).
 //
 // A cell that does not decode reads as NULL and is counted; it keeps its bytes until its column is
 // set. Cells that no column names are kept by writes. A row of cells exists while any cell of the
