@@ -27,7 +27,7 @@ public enum Fault {
   SLEEP_NOT_NOTICED,
   /** The region's filters stay while files are loaded. */
   LOAD_WITHOUT_TELLING,
-  /** Only who drops the filter for the files waits until that is known. */
+  /** A load of files that finds the filter dropped already does not wait until coordinators know of the drop. */
   DROP_NOT_WAITED_FOR,
   /** The index is believed while files are loaded. */
   LOAD_WITHOUT_UNMARKING,

@@ -30,7 +30,7 @@ public final class BatchContext {
     BUILDER
   }
 
-  /** For whom a batch is. */
+  /** The origin of a batch, and what it needs to know. */
   public static final class Caller {
     public Writer writer = Writer.CLIENT;
     /** For a builder: ids of the indexes to build, and entries that may belong to no row, by the row that they name. */
@@ -49,7 +49,7 @@ public final class BatchContext {
   private RpcCall call; // null: none of a client's
   private final Caller next = new Caller();
 
-  /** For whom this batch is. */
+  /** The origin of this batch. */
   public final Caller caller;
   /** Cells that increments and appends made, until the batch has them. */
   public final Map<Mutation, List<Cell>> computed = new IdentityHashMap<>();

@@ -103,8 +103,8 @@ final class ConditionalWrites {
 
   private static boolean leavesCells(Write write, Schema schema, Value[] before) {
     if (schema.markerFamily != null || write.mutation.size() > 0) return true;
-    // Columns that do not decode show as NULL here, so a row of such cells alone is refused: rather that than a row
-    // that is gone.
+    // Columns that do not decode read as NULL here. So a write that would leave only such cells is refused, although
+    // the row would still exist.
     for (int i = 0; before != null && write.columns != null && i < before.length; ++i) {
       if (!write.columns[i] && !schema.isKey(i) && before[i] != null) return true;
     }

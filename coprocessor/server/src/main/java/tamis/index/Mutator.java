@@ -73,7 +73,7 @@ public final class Mutator {
       Cluster.Error error = StatusException.errorOf(e, region.isLeaving());
       boolean begun = false;
       for (ConditionalWrites.Write write : writes) begun |= write.asked;
-      // Behind that it was on its way into the log, where it may stand; HBase may have cut it in two, too.
+      // Once a condition was evaluated, the batch may have reached the log, also in part (mini-batches).
       if (begun) {
         error =
             StatusException.error(Cluster.Error.Code.DEADLINE_EXCEEDED, "the writes may stand: " + error.getMessage());
@@ -89,7 +89,7 @@ public final class Mutator {
       throws IOException, StatusException {
     boolean[] columns = new boolean[region.table.schema.columns.length];
     boolean reads = false;
-    boolean wholeRows = false; // a row is there when any cell of its families is
+    boolean wholeRows = false; // an outcome tells whether the row exists, which any cell of its families shows
     for (ConditionalWrites.Write write : writes) {
       if (write.condition != null) write.condition.addColumns(columns);
       reads |= write.condition != null || write.tellsOfRow();

@@ -100,7 +100,7 @@ final class ParentFilters {
     if (old != null) bytes -= old.bytes;
   }
 
-  /** In postOpen: nothing is written to the region yet. Null: nothing. */
+  /** Called in postOpen: nothing is written to the region yet. Null: no filter of its parent can be used. */
   InheritedFilters take(IndexedRegion daughter, FilterFeed feed) {
     try {
       return take(daughter, feed, IndexBuilder.origins(daughter), IndexBuilder.lastRestoring(daughter));
@@ -111,7 +111,7 @@ final class ParentFilters {
   }
 
   synchronized InheritedFilters take(IndexedRegion daughter, FilterFeed feed, Set<String> origins, String restored) {
-    forget(daughter.info().getEncodedName()); // it is opened again: what it was is over
+    forget(daughter.info().getEncodedName()); // the region is opened again: its own old filters are out of date
     if (origins.size() != 1) return null;
     Left parent = left.get(origins.iterator().next());
     if (parent == null || parent.table.tableId != daughter.table.tableId || !parent.covers(daughter)

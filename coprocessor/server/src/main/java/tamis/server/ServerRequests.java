@@ -134,7 +134,8 @@ public final class ServerRequests implements Endpoint.Requests {
   }
 
   /**
-   * The regions of a job that are here; throws where the caller has no right to that. One region is asked for all.
+   * The regions of a job that are open here. Throws if the caller lacks the rights to the job; they are checked in one
+   * region, for all of them.
    */
   private Set<Long> askedOf(Cluster.StartJobRequest request) throws IOException, StatusException {
     Set<Long> here = new HashSet<>();
