@@ -1,5 +1,5 @@
-// The floor of a lookup: reading one random cache line of the same memory, fetched ahead. And the
-// clock that filter benchmarks are timed by.
+// RandomLines: the least that a lookup can cost: reading one random cache line of the same memory,
+// fetched ahead. ThreadSeconds: the clock of the filter benchmarks.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace tamis {
 
-// The processor time of this thread, so that what else the machine does counts less.
+// The processor time of this thread, on which other programs of the machine have little influence.
 double ThreadSeconds(auto&& run) {
   const auto now = [] {
     timespec time{};

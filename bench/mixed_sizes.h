@@ -1,11 +1,11 @@
-// Regions of many sizes: what absent values find in regions of 1,000 to 1,000,000 distinct values,
-// and the memory of a value. Filters of real servers, each counted, counted anew for what it holds,
-// and told to a coordinator.
+// Measures regions of many sizes, of 1,000 to 1,000,000 distinct values: the false-positive rate of
+// absent values, and the memory of each value. The filters are those of the region server: counted,
+// counted anew to fit their values, and sent to a coordinator.
 #pragma once
 
 namespace tamis {
 
-// Measures, and prints it.
+// Runs the measurement and prints its results.
 void MeasureMixedSizes(double fpr);
 
 }  // namespace tamis

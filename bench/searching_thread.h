@@ -37,10 +37,10 @@ class ThreadTimes {
   std::ifstream file_;
 };
 
-// How long searches wait for the coordinator while the thread that made this gives it replies: a
-// thread that does nothing else searches, and of each search the time counts in which it neither
-// ran nor wanted a processor, and in which the other one did not want one either. It searches once
-// before the constructor returns.
+// Measures how long searches wait for the coordinator's lock while another thread (the one that
+// made this object) applies replies to it. A thread of its own searches in a loop. A search counts
+// with the time in which its thread neither ran nor waited for a processor, less the time that the
+// other thread waited for one. One search is done before the constructor returns.
 class SearchingThread {
  public:
   explicit SearchingThread(std::function<void()> search)
@@ -55,7 +55,7 @@ class SearchingThread {
     stop_ = true;
     if (thread_.joinable()) thread_.join();
   }
-  // After the end.
+  // The longest wait in microseconds. REQUIRES: End was called.
   double longest_us() const { return longest_us_; }
 
  private:

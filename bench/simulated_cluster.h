@@ -1,6 +1,6 @@
-// SimulatedCluster: regions, servers and the messages of their feeds, made up. Half of the bits of
-// each filter are set. It says what a coordinator must find; who is searched answers that nothing
-// is there.
+// SimulatedCluster: simulated regions, servers and messages of their feeds. Half of the bits of
+// each filter are set. It tells which regions a coordinator must find; every search of a region is
+// answered with no rows.
 //
 // An index "wide" has 10,000 values a region anywhere between its first and its last, so that
 // filters alone can exclude; an index "narrow" has a short range of values in each region.

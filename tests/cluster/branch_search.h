@@ -1,4 +1,5 @@
-// Asks region servers for branches as they are told, without a plan, and adds up what they read.
+// SearchBranches: sends given branches to region servers, without a plan of the coordinator, and
+// adds up how much the servers read.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// ClusterSuite: a cluster of some kind with one table, and an engine on it: what the scenarios
-// begin with that every kind of cluster must pass.
+// ClusterSuite: the fixture of the scenarios that every kind of cluster must pass: a cluster of one
+// kind with one table, and an engine on it.
 #pragma once
 
 #include <gtest/gtest.h>

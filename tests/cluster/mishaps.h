@@ -1,5 +1,5 @@
-// Mishaps: what happens to the simulated cluster while it works, drawn one by one; and the rarer
-// ones whose parts must follow each other closely to matter.
+// Mishaps: the failures and changes that happen to the simulated cluster while it works, drawn one
+// by one; and sequences of them that matter only when their parts follow each other closely.
 #pragma once
 
 #include <functional>

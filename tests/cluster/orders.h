@@ -1,6 +1,7 @@
-// Orders: a table as in TPC-H, but skewed and correlated, for what plans cost. Half of all orders
-// are of one country, a quarter of the next; a city lies in one country; what is ordered is shipped
-// some days later; the year follows from the day. Each column but the key has an index.
+// Orders: a table like that of TPC-H, but skewed and correlated, for tests of the cost of plans.
+// Half of all orders are of one country, a quarter of the next; a city lies in one country; an
+// order is shipped some days after it was made; the year follows from the day. Each column but the
+// key has an index.
 #pragma once
 
 #include <string>

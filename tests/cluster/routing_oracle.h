@@ -12,8 +12,8 @@ namespace tamis {
 // equalities and ranges.
 std::vector<Predicate> ConditionsMetBy(const TableSchema& schema, const Row& row);
 
-// Which of the engines would not look at the row's key now, in a search by which condition that the
-// row meets; nullopt when none would.
+// Names an engine that would skip the row's region now, and the condition that the row meets by
+// which it would; nullopt when no engine would.
 std::optional<std::string> LeftOut(const std::vector<Engine*>& engines, const TableSchema& schema,
                                    const Row& row);
 
