@@ -39,7 +39,7 @@ uint64_t FilterFeed::AppendLocked(pb::Event event) {
     regions_.erase(event.region_id());
     return last_;
   }
-  // All of it or nothing where memory runs out: numbers follow from how many events there are.
+  // If memory runs out, nothing must be appended: the numbers of events follow from their count.
   event.set_sequence(last_ + 1);
   const bool somebody_will_wait = event.kind() == pb::Event::FLIPS ||
                                   event.kind() == pb::Event::LAYER_ADDED ||
@@ -224,8 +224,8 @@ void FilterFeed::Answer(const ParkedPoll& poll) noexcept {
   }
 }
 
-// Bits first, events after: every projection is as of a number that the events reach, unless more
-// have come meanwhile than fit.
+// The bits are read before the events: so the events reach the number of each projection, unless
+// more events than fit in the reply came in between.
 void FilterFeed::AnswerOrThrow(const ParkedPoll& poll) {
   pb::PollReply reply;
   bool bits = poll.request.wanted_size() > 0 && projection_source_;
@@ -285,8 +285,8 @@ bool FilterFeed::IsServedByEvents(const pb::PollRequest& request) const {
          request.applied() <= last_;
 }
 
-// How many of the events that the coordinator lacks, and those before them, fit in the reply: to
-// where in events_ it reaches.
+// The position in events_ behind the last event that fits in the reply, which begins with the first
+// event that the coordinator lacks.
 size_t FilterFeed::EventsInReply(const pb::PollRequest& request) const {
   const size_t first = request.applied() - (last_ - events_.size());
   size_t bytes = 0;
@@ -414,8 +414,8 @@ void FilterFeed::CollectWaiters(Time now, Over* over) {
   }
 }
 
-// Ensures that OnTimer runs at `at` or before. Only the one armed last counts: it arms the next.
-// Where it throws std::bad_alloc the one before still counts.
+// Ensures that OnTimer runs at `at` or before. Only the timer that was armed last has an effect: it
+// arms the next one. If this throws std::bad_alloc, the timer before keeps its effect.
 void FilterFeed::ArmTimer(Time at) {
   if (at >= timer_at_) return;  // Time::max() included
   executor_->PostAfter(std::max(at - executor_->Now(), Duration(0)),
@@ -423,7 +423,7 @@ void FilterFeed::ArmTimer(Time at) {
   timer_at_ = at;
 }
 
-// The first moment at which a poll, a wait or a lease that holds waits back can end.
+// The earliest time at which a parked poll or a wait ends, or a lease that puts wait for.
 Time FilterFeed::NextDeadline(Time now) const {
   Time next = Time::max();
   for (const auto& [id, parked] : parked_) next = std::min(next, parked.until);
@@ -448,7 +448,7 @@ void FilterFeed::OnTimer(Time at) {
   {
     std::lock_guard lock(mutex_);
     if (abandoned_) return;
-    if (at != timer_at_) return;  // an earlier one was armed since, which armed what follows
+    if (at != timer_at_) return;  // an earlier timer was armed since; it has armed the next one
     timer_at_ = Time::max();
     const Time now = executor_->Now();
     CollectWaiters(now, &over);

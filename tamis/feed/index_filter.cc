@@ -70,7 +70,7 @@ bool IndexFilter::HasRoomFor(SplitGeometry geometry) const {
 bool IndexFilter::WantsOtherForm() const {
   if (!share_.has_value()) return false;
   const bool bits_only = current_->filter.bits_only();
-  // Nearly always this says all.
+  // A cheap test that nearly always decides.
   if (share_->Fits(current_->filter.SizeBytes(), bits_only ? 3 : 4) != bits_only) return false;
   return HasRoomFor(GeometryFor(current_->filter.Distinct())) == bits_only;
 }
@@ -103,7 +103,7 @@ bool IndexFilter::WantsRecount(const RecountRule& rule) const {
   const bool small = filter.layers() >= 3;
   const bool large = filter.layers() == 1 && filter.Fill(0) < 0.25 &&
                      (current_->counted || current_->added >= filter.geometry().Capacity());
-  // Never one that would be like this one.
+  // A new generation of the same geometry would gain nothing.
   return (small || large) && GeometryFor(filter.Distinct()) != filter.geometry();
 }
 
@@ -272,7 +272,7 @@ uint64_t IndexFilter::WaitFor(std::span<const EntryKey> entries) {
     for (const uint64_t hash : entry.hashes) {
       if (pending_.empty()) break;
       const auto layer = current_->filter.FindLayer(hash);
-      if (!layer.has_value()) continue;  // a removal of the same row runs after us: nothing to find
+      if (!layer.has_value()) continue;  // a later write has removed the value again
       const SplitGeometry& geometry = current_->filter.geometry();
       for (uint32_t slice = 0; slice < geometry.slices; ++slice) {
         auto bit = pending_.find(BitName(*layer, geometry.Position(hash, slice)));
@@ -284,8 +284,8 @@ uint64_t IndexFilter::WaitFor(std::span<const EntryKey> entries) {
   return sequence;
 }
 
-// The number of the event that took the value into the range that coordinators know; 0 =
-// acknowledged.
+// The number of the event that widened the range so that it covers the value; 0: coordinators have
+// applied it.
 uint64_t IndexFilter::WidenedAt(std::string_view first) const {
   if (acknowledged_range_.has_value() && Covers(*acknowledged_range_, first)) return 0;
   for (const Widening& widening : widenings_) {
@@ -349,7 +349,7 @@ void IndexFilter::Publish() {
   // Coordinators that have not applied the publication exclude nothing by this range.
   std::optional<ValueRange> range = next_->range;
   const uint64_t sequence = feed_->Append(std::move(event));
-  // Nothing from here on takes memory: a generation that was told of is published.
+  // Nothing behind this line takes memory: once the event is appended, the generation is published.
   if (current_) replaced_ = sequence;
   current_ = std::move(next_);
   spoilt_ = missing_ = false;

@@ -137,7 +137,7 @@ class IndexFilter {
     IndexCounters filter;
     std::optional<ValueRange> range;
     bool as_restored = false;
-    bool counted = false;    // from entries that stand: what it lacks is not on its way
+    bool counted = false;    // from the entries that existed: it will not grow by these any more
     uint64_t added = 0;      // hashes, since it was begun
     uint64_t forgotten = 0;  // removals that found no room to be held
   };

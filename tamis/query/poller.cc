@@ -31,7 +31,8 @@ void Poller::LookForServers() {
   const Call call(this);
   if (!call) return;
   looking_ = true;
-  // Without memory the list comes the next time, or the next search begins anew to look.
+  // When memory is short, the list comes with the next look, or the next search begins to look
+  // again (KeepLooking).
   (void)WithoutExceptions([this] {
     cluster_->ListServers([weak = weak_from_this()](Result<std::vector<ServerInfo>> servers) {
       auto self = weak.lock();
@@ -112,8 +113,9 @@ void Poller::Poll(const std::string& name) {
   stub->Poll(request, [weak = weak_from_this(), name, number, sent](Result<pb::PollReply> reply) {
     auto self = weak.lock();
     if (!self) return;
-    // The caller may be the server's own thread. Without memory the polling of this server ends
-    // here, and begins again with the next look for servers (Forgotten).
+    // The caller may be the server's own thread, so no exception may leave. When memory is short,
+    // the polling of this server ends here, and begins again with the next look for servers
+    // (Forgotten).
     (void)WithoutExceptions([&] {
       self->OnReply(name, number, sent, std::move(reply));
       return Status::Ok();
@@ -121,7 +123,8 @@ void Poller::Poll(const std::string& name) {
   });
 }
 
-// A poll that is never answered must not end the polling. One task a server looks for that.
+// A poll that is never answered must not end the polling: one task for each server watches for
+// that.
 void Poller::WatchAfter(const std::string& name, Duration delay) {
   executor_->PostAfter(delay, [weak = weak_from_this(), name] {
     if (auto self = weak.lock()) self->Look(name);
@@ -158,8 +161,8 @@ void Poller::OnReply(const std::string& name, uint64_t number, Time sent,
     std::lock_guard lock(mutex_);
     if (!servers_.contains(name)) return;  // gone, and forgotten
   }
-  // Answers of other servers do not wait for this one. A late answer is as good as its numbers are;
-  // the index sees to that.
+  // The mutex is not held, so answers of other servers do not wait for this one. A late answer does
+  // no harm: GlobalIndex checks its numbers.
   const Time now = executor_->Now();
   if (reply.ok()) index_->Apply(name, *reply, sent, now);
   {
@@ -181,8 +184,8 @@ void Poller::OnReply(const std::string& name, uint64_t number, Time sent,
       }
     }
   }
-  // A poll may be answered before its call returns; then the next one is sent from inside of the
-  // call, but not for ever.
+  // A poll may be answered before its call returns; then the next poll is sent from inside of that
+  // call, but only to a bounded depth.
   constexpr int kDeepest = 8;
   thread_local int depth = 0;
   struct Deeper {
@@ -205,7 +208,7 @@ Duration Poller::PauseAfter(Server* server, const Result<pb::PollReply>& reply, 
     const auto longest = static_cast<uint64_t>(options_.longest_pause.count());
     return Duration(std::min(reply->next_poll_ns(), longest));
   }
-  // An answer at once that brought nothing would be asked for again and again.
+  // A poll that was answered at once without news would otherwise be repeated without a pause.
   const pb::PollRequest next = index_->NextPoll(server->name, options_.wait);
   if (now - server->sent < options_.wait / 2 &&
       next.SerializeAsString() == server->request.SerializeAsString()) {
@@ -226,7 +229,7 @@ void Poller::PollAfter(const std::string& name, uint64_t number, Duration pause)
   });
 }
 
-// Unless a later poll is under way by now.
+// Polls the server, unless a later poll is under way by now.
 void Poller::PollAgain(const std::string& name, uint64_t number) {
   {
     std::lock_guard lock(mutex_);

@@ -77,8 +77,8 @@ void BranchStreams::NoteBound(Stream* stream) const {
   stream->is_exact = stream->size.has_value();
 }
 
-// Estimates from RocksDB's share of the ranges in the whole index. In files RocksDB knows it up to
-// the blocks at both ends; of a memtable any share may lie in the ranges.
+// Estimates the entries from the share of the index's bytes that, by RocksDB, lies in the ranges.
+// For files that is known up to the blocks at both ends; of a memtable any share may lie there.
 BranchStreams::Estimate BranchStreams::EstimateOf(const Stream& stream) const {
   const std::string prefix = IndexPrefix(region_id_, stream.index->id);
   std::vector<std::string> bounds;
@@ -162,8 +162,8 @@ BranchStreams::Stream* BranchStreams::Lead(uint32_t prefer, uint64_t probe) {
   return leader;
 }
 
-// Leaves out the streams that have more entries than another has at most, or more than may be read
-// to find that out.
+// Removes from `streams` each stream that has, by RocksDB's estimates, at least more entries than
+// another stream has at most, or than `probe`.
 void BranchStreams::LeaveOutLarger(uint64_t probe, std::vector<Stream*>* streams) const {
   uint64_t most = probe;
   std::vector<Estimate> estimates;
@@ -176,8 +176,8 @@ void BranchStreams::LeaveOutLarger(uint64_t probe, std::vector<Stream*>* streams
   std::erase_if(*streams, [&](const Stream*) { return estimates[i++].least > most; });
 }
 
-// So many entries of others are read before a stream is opened. With their rows they cost twice as
-// much as opening it, so little is lost when it is the longer one.
+// How many entries of the other streams are read before this stream is opened: as many as, with
+// their rows, cost twice as much as opening it. So little is lost if it is not the shortest one.
 uint64_t BranchStreams::Handicap(const Stream& stream) { return OpeningCost(stream) / 4; }
 
 BranchStreams::Stream* BranchStreams::Smallest(uint64_t probe) {

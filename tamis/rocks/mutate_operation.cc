@@ -195,8 +195,8 @@ Status MutateOperation::ApplyMutation(const pb::Mutation& mutation, Change* chan
   return Status::Ok();
 }
 
-// Entries that stand in the store are counted, no others. Where the entries of the index are still
-// being written for this region, the store is asked.
+// Whether the store has the entry. Exactly the entries in the store are counted, so this is needed
+// while the entries of the index are still being written for the region.
 Result<bool> MutateOperation::Exists(const std::string& entry_key) {
   std::string value;
   const rocksdb::Status status = context_->store->db()->Get(

@@ -115,7 +115,7 @@ void Region::RunAlone(std::unique_lock<std::mutex> lock) {
     lock.unlock();
     try {
       task();
-    } catch (const std::bad_alloc&) {  // not of the one that leaves
+    } catch (const std::bad_alloc&) {  // of the task; the write that leaves did not cause it
     }
     lock.lock();
     alone_running_ = false;

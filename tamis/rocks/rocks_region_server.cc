@@ -91,7 +91,8 @@ Time RocksRegionServer::VerifiedUntil() const {
 }
 
 void RocksRegionServer::Heartbeat() {
-  // The proof is as of its beginning: what came after that, it does not see.
+  // The proof counts from the time of sending: the server may be expelled after the heartbeat was
+  // received and before the answer arrives.
   const Time sent = context_->executor->Now();
   context_->heartbeat([weak = weak_from_this(), sent](bool alive) {
     auto self = weak.lock();
@@ -403,7 +404,8 @@ void RocksRegionServer::Check(uint32_t table_id, Callback<CheckReport> done) {
         const auto is_owner = [&] {
           return region->fence().Enter(region->info().epoch).owns_lock();
         };
-        // Expelled without knowing it: the next owner is asked, too, and has other filters.
+        // A server that was expelled without knowing it reports nothing: the new owner of the
+        // region is asked as well, and has filters of its own.
         if (!is_owner()) return finish(CheckReport());
         const Result<CheckReport> report =
             WithoutExceptions([&] { return CheckRegion(*self->context_->store, *region); });

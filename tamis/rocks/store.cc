@@ -47,23 +47,25 @@ class Store::ErrorListener : public rocksdb::EventListener {
  public:
   explicit ErrorListener(const Store* store) : store_(*store) {}
 
-  // RocksDB's own attempts to go on after a full disk take seconds, in which it refuses ours.
+  // Switches RocksDB's own recovery off: after a full disk it takes seconds, during which RocksDB
+  // refuses our DB::Resume.
   void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason /*reason*/, rocksdb::Status /*error*/,
                             bool* recovers) override {
     *recovers = false;
   }
 
-  // Before the error stops anything.
+  // Called before the error stops RocksDB's work; an error that is set to ok stops nothing.
   void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) override {
     if (reason == rocksdb::BackgroundErrorReason::kCompaction && error->IsNoSpace()) {
-      // It has given back what it took. Nothing else need stop; it is tried again, not at once.
+      // The compaction has deleted its unfinished files, so no other work need stop. RocksDB tries
+      // the compaction again after this pause.
       std::unique_lock lock(mutex_);
       changed_.wait_for(lock, kPause, [this] { return hurried_; });
       *error = rocksdb::Status::OK();
       return;
     }
-    // A flush that begins between a write's error and the next attempt to go on finds the log as
-    // that write has left it. For RocksDB that is the end; for us it is the same error once more.
+    // A flush that begins between a write's error and the next GoOn finds the log as that write has
+    // left it. RocksDB would take that for an unrecoverable error; it is the same error once more.
     if (reason == rocksdb::BackgroundErrorReason::kMemTable && stopped_) {
       *error = rocksdb::Status::OK();
       return;
@@ -292,8 +294,10 @@ bool Store::GoOn(uint64_t seen) {
   return true;
 }
 
-// The log that a write has failed on takes no other: RocksDB aborts. It goes over to another one
-// when it resumes, if there is anything to flush: should the disk be full again at once, this.
+// After a write to its log has failed, RocksDB aborts when it writes to the same log again.
+// DB::Resume begins a new log only if a memtable has something to flush. So this puts a deletion of
+// a key that does not exist into a memtable, without the log: it is flushed should the disk be full
+// again at once.
 void Store::LeaveTheLog() {
   rocksdb::WriteOptions unlogged;
   unlogged.disableWAL = true;
@@ -302,8 +306,9 @@ void Store::LeaveTheLog() {
   (void)writers_->Write(unlogged, &nothing);
 }
 
-// RocksDB cannot be used after an exception in the middle of a write. A write that would find no
-// memory is refused before, and waits within.
+// Whether memory suffices for a write of the batch. RocksDB cannot be used after an exception in
+// the middle of a write. So a write that would find no memory is refused before it begins; inside
+// of RocksDB the thread waits for memory (WaitsForMemory).
 bool Store::HasMemoryFor(const rocksdb::WriteBatch& batch) {
   constexpr size_t kOfRocks = 64 << 10;
   const size_t size = 4 * batch.GetDataSize() + kOfRocks;
@@ -331,7 +336,7 @@ Status Store::Write(rocksdb::WriteBatch* batch, bool sync) {
     // When another write has met the full disk, RocksDB reports nothing but this text.
     const bool broken = written.ToString().find("Seen error") != std::string::npos;
     if (again || (!full && !broken)) return status;
-    // There may be room by now. The same batch twice is the same as once.
+    // There may be room by now. Writing the batch twice has the same result as writing it once.
     if (!GoOn(seen)) return status;
   }
 }

@@ -99,8 +99,8 @@ struct GlobalIndex::State {
   // which may have ended a lease by a newer one. So the latest reading of all threads counts.
   void NoteTime(Time now) { latest = std::max(latest, now); }
 
-  // Everybody else may look now: the layouts are made as what is known wants them. True: once more,
-  // when others have had their turn.
+  // Brings the layouts of all tables up to date with what has been applied; to be called before the
+  // lock is released. True: call it again, after other threads had their turn.
   bool Reconcile() {
     bool again = false;
     for (auto it = tables.begin(); it != tables.end();) {
@@ -156,14 +156,14 @@ struct GlobalIndex::State {
   void OpenRegion(Server* server, const pb::Event& event) {
     DropRegion(server, event.region_id());
     KeyRange range{event.start(), event.end()};
-    if (range.empty()) return;  // nonsense; whatever lies there is a candidate
+    if (range.empty()) return;  // invalid; without the region its keys are candidates
     const Slot slot = tables[event.table_id()].layout.Add(std::move(range), server->number);
     server->regions[event.region_id()] = {event.epoch(), event.table_id(), slot};
   }
 
   void CompleteIndex(Server* server, const Region& region, const pb::Event& event) {
     if (!SaneGeometry(event.geometry()) || event.layers() < 1 || event.layers() > kMaxLayers) {
-      return DropIndex(server, region, event);  // what we have is history
+      return DropIndex(server, region, event);  // invalid; the present copy is out of date
     }
     IndexCopies& copies = TableOf(region).indexes[event.index_id()];
     copies.Begin(region.slot, {.generation = event.generation(),
@@ -211,8 +211,8 @@ struct GlobalIndex::State {
     }
   }
 
-  // Events that change bits, layers or the range of a copy; used for what comes behind a
-  // projection, too. False when the copy cannot hold what they say: it must not exclude any more.
+  // Applies an event that changes bits, layers or the range of a copy; also events that follow a
+  // projection. False when the copy cannot hold the change: then it must not exclude any more.
   [[nodiscard]] bool ApplyToCopy(Server* server, IndexCopies* copies, Slot slot,
                                  const pb::Event& event, Lock* lock) {
     IndexCopies::Copy& copy = *copies->Find(slot);
@@ -370,7 +370,8 @@ struct GlobalIndex::State {
     return loading;
   }
 
-  // Brings what arrived up to the end of the reply. False when the copy could not hold that.
+  // Applies the events of the reply that are newer than the projection to its bits. False when the
+  // copy could not hold the changes.
   bool Replay(Server* server, const Loading& loading, const pb::PollReply& reply, Lock* lock) {
     if (options.faults.parts_without_replay) return true;
     const pb::Projection& projection = *loading.projection;
@@ -391,7 +392,7 @@ struct GlobalIndex::State {
     return true;
   }
 
-  // The bits are here: from now on they are asked.
+  // All bits have arrived: from now on searches use the copy.
   void EndLoading(Server* server, const Loading& loading, const pb::PollReply& reply, Lock* lock) {
     const pb::Projection& projection = *loading.projection;
     IndexCopies* copies = loading.copies;
@@ -501,8 +502,8 @@ void GlobalIndex::Apply(const std::string& name, const pb::PollReply& reply, Tim
   lock.lock();
   if (state_->by_number[server.number] != &server) return;  // forgotten meanwhile
   state_->NoteTime(now);
-  // Answers that overtook each other, or come from a life of the server that has been followed by
-  // another: which life is the later one, only the order of our polls tells.
+  // Ignores the answer to an older poll than the last one applied. It may come from an earlier life
+  // of the server: only the order of our polls tells which of two lives is the later one.
   if (sent < server.last_sent && !any) return;
   const bool known = reply.start_code() == server.start_code;
   if (reply.full()) {
@@ -525,7 +526,7 @@ void GlobalIndex::Apply(const std::string& name, const pb::PollReply& reply, Tim
       state_->LoadProjections(&server, reply, &lock);
     }
   } catch (const std::bad_alloc&) {
-    // Part of the reply is taken in. The copy is not believed until the server has sent its whole
+    // A part of the reply is applied. The copy is not used until the server has sent its whole
     // state again, which begins with Clear.
     if (!lock.owns_lock()) lock.lock();
     state_->lease_until[server.number] = Time::min();
