@@ -38,7 +38,7 @@ Status PauseAndKeep(std::chrono::milliseconds time, FilterRebuild* rebuild) {
   return Status::Ok();
 }
 
-// Until every transaction that may have added a key before the rebuild began has ended.
+// Waits until every transaction that may have added a key before the rebuild began has ended.
 Status AwaitOthers(const GuardArguments& arguments, FilterRebuild* rebuild) {
   if (!arguments.database.empty()) {
     TAMIS_ASSIGN_OR_RETURN(OpenTransactions open, OpenTransactions::Of(arguments.database));
@@ -59,7 +59,7 @@ Status AwaitOthers(const GuardArguments& arguments, FilterRebuild* rebuild) {
   return PauseAndKeep(std::chrono::seconds(arguments.settle_s), rebuild);
 }
 
-// How many that a filter of this key had room for; 0 = there is none.
+// The capacity of the present filter of this key; 0 = there is none.
 Result<uint64_t> CapacityOf(RedisConnection* connection, const std::string& key) {
   TAMIS_ASSIGN_OR_RETURN(const RedisReply info, connection->Ask({"TAMIS.INFO", key}));
   if (info.is_error() && info.text() == "ERR not found") return uint64_t{0};
@@ -128,19 +128,21 @@ Status CheckWaiting(const GuardArguments& arguments) {
       "longer than any takes from its TAMIS.ADD to its commit (0 when nobody writes)");
 }
 
-// Which keys were loaded, for a person.
+// The keys that were loaded, for messages: how many, and the first one.
 struct Loaded {
   uint64_t keys = 0;
   std::string first;
 };
 
-// A key that comes again is another copy, which takes room.
+// A sentence for a source that prints keys more than once; each repetition takes room in the
+// filter.
 std::string NotUnique(const KeyRepeats& repeats) {
   return fmt::format("{:.0f} % of the keys came before: the column is not unique",
                      repeats.Share() * 100);
 }
 
-// With what to do where the reason is none that a greater filter ends.
+// The status of a fill that failed. If the filter is full because keys are repeated, it says so: a
+// greater filter would not help.
 Status FillError(const Status& status, const KeyRepeats& repeats) {
   constexpr double kFew = 0.05;
   if (status.code() != StatusCode::kResourceExhausted || repeats.Share() < kFew) return status;
@@ -149,8 +151,8 @@ Status FillError(const Status& status, const KeyRepeats& repeats) {
                            "--capacity how many rows there are, not how many keys");
 }
 
-// Reads the keys to the end of what is known to be all. With --mark-first the first line is the
-// mark.
+// Reads all keys of the source into the rebuild; fails if the source may be incomplete. With
+// --mark-first the first line is the mark.
 Result<Loaded> ReadInto(const GuardArguments& arguments, FilterRebuild* rebuild,
                         std::string* mark) {
   TAMIS_ASSIGN_OR_RETURN(KeySource::Options options, arguments.Source());
@@ -188,9 +190,9 @@ Result<Loaded> ReadInto(const GuardArguments& arguments, FilterRebuild* rebuild,
   return loaded;
 }
 
-// Every key that the source prints is one of the new filter's: else the keys that were loaded are
-// not those of the rows. With a mark, rows that came behind the snapshot are in neither, and half
-// of them have to be.
+// Checks that the new filter has every key that the source prints; else the loaded keys are not
+// those of the rows. If `may_lack` (the load has a mark), rows that were inserted after the
+// snapshot are missing in the filter, so half of the keys suffice.
 Status ProveBy(const GuardArguments& arguments, const char* option, Result<KeySource> source,
                const Loaded& loaded, bool may_lack, FilterRebuild* rebuild) {
   constexpr size_t kGroup = 500;
@@ -227,7 +229,7 @@ Status ProveBy(const GuardArguments& arguments, const char* option, Result<KeySo
   return Status::Ok();
 }
 
-// Asks for keys in another way than they were loaded in.
+// Checks the new filter with keys that are read in another way than they were loaded.
 Status Prove(const GuardArguments& arguments, const Loaded& loaded, bool has_mark,
              FilterRebuild* rebuild) {
   constexpr size_t kSample = 1000;

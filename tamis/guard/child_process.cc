@@ -12,7 +12,7 @@
 namespace tamis {
 namespace {
 
-// How the child begins: with nothing to read, and its output here.
+// How the child is started: with an empty standard input, and its standard output in a pipe.
 class SpawnSettings {
  public:
   explicit SpawnSettings(int output) {

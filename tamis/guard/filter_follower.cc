@@ -62,7 +62,7 @@ Result<FilterFollower::Outcome> FilterFollower::Try(const FeedChanges& changes, 
     }
   };
   append({"MULTI"});
-  // An item that came and went again within a transaction is there when it is erased.
+  // Adds come first: an item that was added and erased in one transaction is there to be erased.
   if (with_adds) append_items({"TAMIS.ADD", key_}, changes.added);
   const size_t first_erase = commands - 1;
   append_items({"TAMIS.DELIF", key_, generation_}, changes.erased);
@@ -85,7 +85,8 @@ Result<FilterFollower::Outcome> FilterFollower::Try(const FeedChanges& changes, 
   for (size_t i = 0; i + 1 < all->size(); ++i) {
     const bool adds = i < first_erase;
     if (all->is_error(i)) {
-      // The key is gone or another one: so is the mark then, and nothing of this matters.
+      // The key is gone, or another value is under it. Its mark is then another one as well, so
+      // nothing of this batch matters.
       return FailedPrecondition("cannot change the filter \"" + key_ +
                                 "\": " + std::string(all->text(i)));
     }
@@ -107,7 +108,8 @@ Result<FilterFollower::Outcome> FilterFollower::Try(const FeedChanges& changes, 
                             "\": " + std::string(all->text(last)));
 }
 
-// A row stands in the table that the filter would refuse: without the key nothing is refused.
+// The table has a row that the full filter would deny. Removes the filter, so that no lookup is
+// denied.
 Status FilterFollower::GiveUpFilter() {
   const auto removed = connection_->Demand({"UNLINK", key_});
   return ResourceExhausted(
@@ -150,14 +152,15 @@ Status FilterFollower::Apply(const FeedChanges& changes) {
       if (done) break;
       continue;
     }
-    // The adds were done, and are not repeated.
+    // The adds were done, in the filter that is there now, and are not repeated.
     with_adds = false;
     TAMIS_RETURN_IF_ERROR(StillHere());
   }
   if (!changes.mark.empty()) mark_ = changes.mark;
   ++counters_.batches;
   if (!changes.caught_up) return Status::Ok();
-  // The filter has all rows that were committed before the feed began, and each later one of it.
+  // The filter now has all rows that were committed before the feed began, and all later ones up to
+  // here.
   auto trusted = connection_->Demand({"TAMIS.TRUST", key_});
   if (!trusted.ok()) return trusted.status().WithContext("cannot trust \"" + key_ + "\"");
   return StillHere();

@@ -27,7 +27,8 @@ Status KeyReader::Wrong(std::string_view what) const {
   return DataLoss("cannot read key " + std::to_string(lines_) + ": " + std::string(what));
 }
 
-// Until there is something to read. A signal that comes just before the wait is seen at its end.
+// Waits until there is something to read. A signal that comes just before the wait is noticed at
+// its end.
 Status KeyReader::Await() const {
   pollfd input = {file_, POLLIN, 0};
   while (true) {

@@ -1,4 +1,5 @@
-// ByteArray: the bytes of one link or table, of ZeroedMemory.
+// ByteArray: an owned array of bytes from ZeroedMemory: one link of a BloomChain, or one table of a
+// CuckooChain. Threads: as a value.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,7 @@ class ByteArray {
 
   // Zeros; without data() when memory does not suffice. REQUIRES: size > 0.
   static ByteArray Zeroed(size_t size);
-  // Takes what the same memory gave.
+  // Takes ownership of an array that ZeroedMemory, or the server's allocator, gave.
   static ByteArray Adopt(void* data, size_t size);
 
   uint8_t* data() { return data_; }

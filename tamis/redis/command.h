@@ -35,7 +35,8 @@ int RegisterCommands(Ctx* ctx, std::span<const Command> commands);
 
 using Words = std::span<String* const>;  // the first one is the command's name
 
-// Makes of `function(ctx, words)` what the server calls: no exception leaves it.
+// Run<function> is the function that the server calls for a command: it calls function(ctx, words),
+// and turns an exception into an error reply.
 void ReplyOutOfMemory(Ctx* ctx) noexcept;
 template <void (*function)(Ctx*, Words)>
 int Run(Ctx* ctx, String** words, int count) noexcept {

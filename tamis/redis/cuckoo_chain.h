@@ -67,9 +67,9 @@ class CuckooChain {
   static uint64_t FirstTableBytes(const Options& options);
   static Result<CuckooChain> Create(const Options& options);
 
-  // The one validator of what comes from outside. Tables have their bytes; in a partial chain they
-  // end somewhere, and what is behind is missing (chunks bring it). All is checked before anything
-  // is allocated, and `greatest_bytes` bounds a partial chain.
+  // Validates all input from outside. Tables have their bytes; in a partial chain all bytes from
+  // some position on are missing, and chunks bring them. Everything is checked before anything is
+  // allocated; `greatest_bytes` bounds a partial chain.
   static Result<CuckooChain> FromParts(Parts parts, uint64_t greatest_bytes);
   // The header that SCANDUMP gives; all bytes are missing.
   static Result<CuckooChain> FromHeader(std::string_view header, uint64_t greatest_bytes);
@@ -81,18 +81,20 @@ class CuckooChain {
   bool partial() const { return present_ < data_bytes_; }
   uint64_t present() const { return present_; }
 
-  // An item that another server has is not in it and could not be added: like a partial one, it may
-  // contain everything from now on, also where it is saved and loaded.
+  // To be called when an item that another server has could not be added. From now on the chain is
+  // like a partial one: it may contain everything, also after it was saved and loaded.
   void Spoil() { present_ = std::min(present_, data_bytes_ - 1); }
 
-  // A copy more, whatever is there; kFull and kTooManyTables leave it unchanged.
+  // Adds a copy of the item, even if it is contained already; kFull and kTooManyTables leave the
+  // chain unchanged.
   Inserted Insert(std::string_view item, const Limits& limits);
-  // Not when its tag is there: kThere.
+  // Adds the item unless its tag is contained already: then kThere.
   Inserted InsertNew(std::string_view item, const Limits& limits);
-  // One after the other, whatever comes of each.
+  // Inserts the items one after the other, also behind one that is refused; out[i] is the result of
+  // items[i].
   void Insert(std::span<const std::string_view> items, bool only_new, const Limits& limits,
               Inserted* out);
-  // False when it is not there.
+  // False when the chain does not contain the item.
   bool Erase(std::string_view item);
   bool MayContain(std::string_view item) const;
   void MayContain(std::span<const std::string_view> items, bool* out) const;

@@ -1,5 +1,6 @@
-// A data type of the server whose values are of one class: how the server saves, loads, copies,
-// moves and frees them. Methods say what is special of the class; all else is the same:
+// RegisterDataType: registers a data type of the server whose values are of one class: how the
+// server saves, loads, copies, moves and frees them. Methods has the functions that differ between
+// classes:
 //
 //   using Value
 //   kName, kEncoding       as the server saves them

@@ -65,8 +65,8 @@ void LoadChunk(Ctx* ctx, Words words) {
       return error("ERR invalid position: chunks are taken one after the other");
     }
     if (const Status status = key->AppendChunk(data); !status.ok()) return bad(status);
-    // One that was moved here may lack what was added there meanwhile; one of a log may be
-    // believed.
+    // A filter that a client loads is not trusted: items may have been added to its source
+    // meanwhile. One that is loaded from the server's own log may be.
     TrustLoaded(ctx, key.get());
   }
   server.ReplicateVerbatim(ctx);

@@ -1,5 +1,5 @@
-// RdbFields: the fields of a value that is being loaded. Behind a short read it gives zeros and
-// failed() is true, so that a loop over a count of the value's own ends at once.
+// RdbFields: reads the fields of a value that is being loaded. After a short read all fields are
+// zero and failed() is true, so that a loop whose count is a field ends at once.
 #pragma once
 
 #include <cstdint>

@@ -92,8 +92,9 @@ void Add(Ctx* ctx, Words words) {
   Notify(ctx, "tamis.add", words[1]);
 }
 
-// Whether an erase may take place. Where adds may be lost, an item may not be there, and its erase
-// would take away another one; so may be the last erases that were meant for the filter before.
+// Whether an erase may take place. If adds may be lost, the item may be missing, and its erase
+// would remove another item with the same fingerprint. The same holds shortly after a commit, for
+// erases that were sent for the filter before it (tamis-erase-delay).
 bool MayErase(Ctx* ctx, const TrustedFilter& filter) {
   if (!LimitsApply(ctx) || faults.erases_when_unsure) return true;
   if (!Believed(ctx, filter)) return false;
@@ -182,7 +183,7 @@ void EraseOfGeneration(Ctx* ctx, Words words) {
   if (!ParseGeneration(ctx, words[2], &generation)) return;
   TamisKey key = Open(ctx, words, kRead | kWrite);
   if (!Whole(ctx, key)) return;
-  // It held the row that went, whenever it took its place.
+  // A filter of that generation holds the key of the row that was deleted.
   const bool same = key->generation() == generation || faults.erases_of_other_generation;
   const bool stray = EraseItems(ctx, words, key, words.subspan(3), same && Believed(ctx, *key));
   if (stray) StrayErase(ctx, words[1], *key);
