@@ -140,8 +140,8 @@ public final class IndexFilter {
   // ---- Entries
 
   /**
-   * Before the entries are committed. Where it throws they must not be; what was counted of them stays, which excludes
-   * nothing.
+   * Counts entries; to be called before they are committed. If it throws, they must not be committed; what was counted
+   * of them stays counted, which does no harm.
    */
   public synchronized void add(Collection<IndexEntry> entries) {
     dropSpoilt();
@@ -168,7 +168,7 @@ public final class IndexFilter {
     spoilt = false;
   }
 
-  /** After the commit. */
+  /** Uncounts entries; to be called after the commit that removed them. */
   public synchronized void remove(Collection<IndexEntry> entries) {
     if (current != null) removeFrom(current, entries, true);
     if (next == null) return;

@@ -4,7 +4,7 @@ import tamis.shaded.openhft.hashing.LongHashFunction;
 
 /** The one seeded hash of bytes: XXH3-64, as tamis/base/hash.h. */
 public final class Hash {
-  /** A seed takes longer to prepare than a value to hash, and there are few. */
+  /** A hash function with its seed. Kept, since preparing one takes longer than hashing a value, and seeds are few. */
   private static final class Seeded {
     final long seed;
     final LongHashFunction function;

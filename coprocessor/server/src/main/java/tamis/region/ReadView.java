@@ -30,7 +30,7 @@ public final class ReadView implements AutoCloseable {
     return end.length == 0 ? scan : scan.withStopRow(firstRow(end));
   }
 
-  /** The first one at or behind the key that is short enough for a row; empty where there is none. */
+  /** The first key at or behind this one that is short enough for a row; empty: there is none. */
   public static byte[] firstRow(byte[] key) {
     return key.length <= HConstants.MAX_ROW_LENGTH ? key : Key.prefixEnd(Arrays.copyOf(key, HConstants.MAX_ROW_LENGTH));
   }

@@ -5,7 +5,7 @@ import java.util.concurrent.TimeUnit;
 import tamis.feed.FilterFeed;
 import tamis.region.IndexedRegion;
 
-/** The waits of a server's writes and jobs for what coordinators have applied. Threads: safe. */
+/** Lets a server's writes and jobs wait until coordinators have applied an event. Threads: safe. */
 public final class Acknowledgements {
   // Shorter than the 10 s after which HBase interrupts the handlers of a region that closes.
   private static final long WRITE_WAIT_NS = TimeUnit.SECONDS.toNanos(8);

@@ -123,7 +123,7 @@ final class RegionLife {
     return !covered(opened.getRegionInfo(), known);
   }
 
-  /** Whether each key of the region is one of these regions'. */
+  /** Whether each key of the region lies in one of the regions `by`. */
   static boolean covered(RegionInfo region, List<RegionInfo> by) {
     List<RegionInfo> sorted = new ArrayList<>(by);
     sorted.sort(Comparator.comparing(RegionInfo::getStartKey, Bytes.BYTES_COMPARATOR));

@@ -2,7 +2,7 @@ package tamis.table;
 
 import java.util.Arrays;
 
-/** Takes things off the front of bytes; what is not there is a DamagedBytesException. */
+/** Reads fields from the front of a byte array. Throws DamagedBytesException when the bytes end too early. */
 public final class ByteReader {
   private final byte[] bytes;
   private int at;

@@ -1,6 +1,6 @@
 package tamis.table;
 
-/** Bytes that are not what they should be. */
+/** Bytes do not have the expected format: they are damaged, or another program wrote them. */
 public final class DamagedBytesException extends Exception {
   public DamagedBytesException(String message) {
     super(message);

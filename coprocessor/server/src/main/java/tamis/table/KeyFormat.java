@@ -1,8 +1,8 @@
 package tamis.table;
 
 /**
- * How the key columns of a table stand in the bytes of a row key (docs/TABLES.md#keys). A key is read only when it is
- * what writing the values that it holds would give; another one is none of the table's.
+ * How the key columns of a table are encoded in the bytes of a row key (docs/TABLES.md#keys). A key is read only if
+ * encoding its values would give the same bytes; any other key is not a key of the table.
  */
 public final class KeyFormat {
   private KeyFormat() {}

@@ -96,7 +96,7 @@ public final class Predicate {
     }
   }
 
-  /** Why it cannot be asked of the table; null when it can. Sorts what IN names. */
+  /** Says why the condition does not fit the schema; null: it fits. Also sorts the values of IN. */
   public String validate(Schema schema) {
     return validate(schema, 1);
   }
