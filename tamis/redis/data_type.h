@@ -11,14 +11,16 @@
 //   Copy(value) -> std::optional<Value>
 //   MemoryBytes(value)                what the allocator takes for it
 //   Arrays(value) -> how many; Array(value, i) -> ByteArray&: those that may be moved
-//   Unlinked(value)        optional: its key is gone under its name; the value itself may live on
-//                          under another name or in another database (RENAME, MOVE)
+//   Unlinked(database, name, value)   optional: its key is gone under its name; the value itself
+//                          may live on under another name or in another database (RENAME, MOVE)
 #pragma once
 
+#include <memory>
 #include <new>
 #include <optional>
 #include <utility>
 
+#include "tamis/redis/command.h"
 #include "tamis/redis/rdb_fields.h"
 #include "tamis/redis/server.h"
 #include "tamis/redis/server_memory.h"
@@ -59,12 +61,17 @@ int RegisterDataType(Ctx* ctx) {
   methods.mem_usage = [](const void* value) noexcept -> size_t {
     return Methods::MemoryBytes(*static_cast<const Value*>(value));
   };
-  methods.free = [](void* value) noexcept { delete static_cast<Value*>(value); };
-  if constexpr (requires(Value & value) { Methods::Unlinked(value); }) {
+  methods.free = [](void* freed) noexcept {
+    std::unique_ptr<Value> value(static_cast<Value*>(freed));
+    const size_t bytes = value->SizeBytes();
+    FreeLater(std::move(value), bytes);
+  };
+  if constexpr (requires(Value & value) { Methods::Unlinked(0, {}, value); }) {
     // Called before the server takes the key out of its database, for whatever reason. The server
     // declares the value const; it is ours.
-    methods.unlink = [](String*, const void* value) noexcept {
-      Methods::Unlinked(*static_cast<Value*>(const_cast<void*>(value)));
+    methods.unlink2 = [](RedisModuleKeyOptCtx* key, const void* value) noexcept {
+      Methods::Unlinked(server.GetDbIdFromOptCtx(key), TextOf(server.GetKeyNameFromOptCtx(key)),
+                        *static_cast<Value*>(const_cast<void*>(value)));
     };
   }
   // The server frees what costs more than 64 in the background.

@@ -7,6 +7,7 @@
 #include "tamis/redis/settings.h"
 #include "tamis/redis/tamis_key.h"
 #include "tamis/redis/trust.h"
+#include "tamis/redis/trusted_keys.h"
 
 namespace tamis::redis {
 namespace {
@@ -64,6 +65,7 @@ void LoadChunk(Ctx* ctx, Words words) {
     if (!key->partial() || static_cast<uint64_t>(position) != key->received() + 1) {
       return error("ERR invalid position: chunks are taken one after the other");
     }
+    ListTrustedKey(ctx, words[1]);
     if (const Status status = key->AppendChunk(data); !status.ok()) return bad(status);
     // A filter that a client loads is not trusted: items may have been added to its source
     // meanwhile. One that is loaded from the server's own log may be.

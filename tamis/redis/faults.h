@@ -21,6 +21,7 @@ struct Faults {
   bool dumps_are_trusted = false;          // what DUMP and SCANDUMP give, as in a primary's files
   bool replicas_log_trust = false;         // a replica's own files, as a primary's
   bool old_copies_are_believed = false;    // by a replica: what its own files held at its start
+  bool end_of_trust_is_silent = false;     // clients that WATCH or cache a key are not told of it
   bool role_is_not_logged = false;         // a change of role is neither logged nor replicated
   bool erases_when_unsure = false;         // an item is erased whose add may be lost
   bool incomplete_is_believed = false;     // a filter that refused an add which another server took
@@ -45,6 +46,7 @@ inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
     {"dumps_are_trusted", &Faults::dumps_are_trusted},
     {"replicas_log_trust", &Faults::replicas_log_trust},
     {"old_copies_are_believed", &Faults::old_copies_are_believed},
+    {"end_of_trust_is_silent", &Faults::end_of_trust_is_silent},
     {"role_is_not_logged", &Faults::role_is_not_logged},
     {"erases_when_unsure", &Faults::erases_when_unsure},
     {"incomplete_is_believed", &Faults::incomplete_is_believed},

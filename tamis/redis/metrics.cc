@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tamis/redis/server_memory.h"
+
 namespace tamis::redis {
 namespace {
 
@@ -21,6 +23,9 @@ void Tell(RedisModuleInfoCtx* info, int) noexcept {
   for (const auto& [name, member] : kMetrics) {
     server.InfoAddFieldULongLong(info, name, metrics.*member);
   }
+  const FreedInBackground freed = FiguresOfFreeing();
+  server.InfoAddFieldULongLong(info, "freed_in_background", freed.all);
+  server.InfoAddFieldULongLong(info, "waiting_to_be_freed", freed.waiting);
 }
 
 }  // namespace

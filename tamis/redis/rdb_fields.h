@@ -37,6 +37,10 @@ class RdbFields {
     return ByteArray::Adopt(bytes, size);
   }
 
+  // The key of the value; nullptr = none.
+  const String* key() const { return server.GetKeyNameFromIO(io_); }
+  int database() const { return server.GetDbIdFromIO(io_); }
+
   bool failed() const { return null_ || server.IsIOError(io_) != 0; }
 
  private:

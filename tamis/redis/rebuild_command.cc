@@ -10,6 +10,7 @@
 #include "tamis/redis/option_words.h"
 #include "tamis/redis/tamis_key.h"
 #include "tamis/redis/trust.h"
+#include "tamis/redis/trusted_keys.h"
 #include "tamis/redis/wanted_filter.h"
 
 namespace tamis::redis {
@@ -35,6 +36,7 @@ void Start(Ctx* ctx, Words words) {
   }
   std::optional<AnyFilter> filter = Create(ctx, wanted);
   if (!filter) return;
+  ListTrustedKey(ctx, words[1]);
   TrustedFilter::Rebuild rebuild;
   rebuild.id = wanted.id;
   rebuild.wanted_rate = wanted.options.fpr;
@@ -176,6 +178,7 @@ void Commit(Ctx* ctx, Words words) {
   // A COMMIT without a mark clears the filter's mark: it is not known where the feed of changes
   // goes on behind the snapshot that the new filter was filled from.
   std::string mark(end.mark == nullptr ? std::string_view() : TextOf(end.mark));
+  ListTrustedKey(ctx, words[1]);
   auto before = key->Commit(MayTrust(ctx) ? TimeOfTrust() : 0, Now(), std::move(mark));
   Free(std::move(before));
   server.ReplicateVerbatim(ctx);

@@ -17,6 +17,7 @@ struct RedisModuleIO;
 struct RedisModuleDigest;
 struct RedisModuleDefragCtx;
 struct RedisModuleInfoCtx;
+struct RedisModuleKeyOptCtx;
 struct RedisModuleCommand;
 }
 
@@ -67,7 +68,7 @@ struct TypeMethods {
   int (*defrag)(RedisModuleDefragCtx*, String*, void**);
   void* mem_usage2;
   void* free_effort2;
-  void* unlink2;
+  void (*unlink2)(RedisModuleKeyOptCtx*, const void*);
   void* copy2;
 };
 
@@ -142,6 +143,12 @@ using SetFlag = int (*)(const char* name, int value, void* privdata, String** er
 struct ServerEvent {
   uint64_t id;
   uint64_t version;
+};
+// The data of the event that a database is emptied.
+struct FlushInfo {
+  uint64_t version;
+  int32_t is_synchronous;
+  int32_t database;  // -1 = all
 };
 using TimerCallback = void (*)(Ctx*, void* data);
 using EventCallback = void (*)(Ctx*, ServerEvent, uint64_t subevent, void* data);
@@ -225,7 +232,15 @@ using ApplyConfig = int (*)(Ctx*, void* privdata, String** error);
   F(const char*, ServerInfoGetFieldC, (void* info, const char* field))                           \
   F(void, FreeServerInfo, (Ctx*, void* info))                                                    \
   F(long long, Milliseconds, ())                                                                 \
-  F(int, GetServerVersion, ())
+  F(int, GetServerVersion, ())                                                                   \
+  F(float, GetUsedMemoryRatio, ())                                                               \
+  F(int, GetSelectedDb, (Ctx*))                                                                  \
+  F(int, SelectDb, (Ctx*, int))                                                                  \
+  F(int, SignalModifiedKey, (Ctx*, String*))                                                     \
+  F(const String*, GetKeyNameFromIO, (RedisModuleIO*))                                           \
+  F(int, GetDbIdFromIO, (RedisModuleIO*))                                                        \
+  F(const String*, GetKeyNameFromOptCtx, (RedisModuleKeyOptCtx*))                                \
+  F(int, GetDbIdFromOptCtx, (RedisModuleKeyOptCtx*))
 
 #define TAMIS_OPTIONAL_FUNCTIONS(F)                \
   F(int, AddACLCategory, (Ctx*, const char* name)) \

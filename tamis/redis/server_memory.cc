@@ -1,12 +1,17 @@
 #include "tamis/redis/server_memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <bit>
 #include <fstream>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "tamis/base/zeroed_memory.h"
 #include "tamis/redis/faults.h"
@@ -64,7 +69,63 @@ void OnClock(Ctx*, ServerEvent, uint64_t, void*) noexcept {
                       [](char* page) { (void)madvise(page, HugePages::kSize, kJoinPages); });
 }
 
+// Frees in one thread, which is there while there is something to free.
+class Freeing {
+ public:
+  // Takes the garbage, unless there is no memory or no thread for it.
+  void Add(Garbage* garbage) noexcept {
+    const std::lock_guard lock(mutex_);
+    try {
+      waiting_.reserve(waiting_.size() + 1);
+      if (!runs_) std::thread([this] { Run(); }).detach();
+    } catch (...) {
+      return;
+    }
+    runs_ = true;
+    waiting_.push_back(std::move(*garbage));
+    ++figures_.all;
+    ++figures_.waiting;
+  }
+
+  FreedInBackground figures() {
+    const std::lock_guard lock(mutex_);
+    return figures_;
+  }
+
+ private:
+  void Run() {
+    std::vector<Garbage> garbage;
+    while (true) {
+      const size_t freed = garbage.size();
+      garbage.clear();
+      const std::lock_guard lock(mutex_);
+      figures_.waiting -= freed;
+      runs_ = !waiting_.empty();
+      if (!runs_) return;
+      garbage.swap(waiting_);
+    }
+  }
+
+  std::mutex mutex_;
+  std::vector<Garbage> waiting_;
+  bool runs_ = false;
+  FreedInBackground figures_;
+};
+
+// Lives as long as the server, as the huge pages do.
+Freeing* freeing = nullptr;
+// That of the server, whose children have no threads.
+pid_t process = 0;
+
 }  // namespace
+
+void FreeInBackground(Garbage garbage) noexcept {
+  // Above maxmemory the server evicts keys until it has seen enough memory come back.
+  if (server.GetUsedMemoryRatio() >= 1 || getpid() != process) return;
+  freeing->Add(&garbage);
+}
+
+FreedInBackground FiguresOfFreeing() noexcept { return freeing->figures(); }
 
 size_t AllocatedBytes(size_t size) {
   constexpr size_t kLeast = 128;
@@ -91,6 +152,8 @@ void ArrayMoved(void* from, void* to, size_t size) {
 
 int UseServerMemory(Ctx* ctx) {
   huge_pages = new HugePages;
+  freeing = new Freeing;
+  process = getpid();
   FindSizeClasses();
   SetZeroedMemory({
       // The server's calloc ends it when there is no memory, and only its malloc can say so. Both

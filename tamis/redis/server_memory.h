@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
-#include <thread>
+#include <cstdint>
+#include <memory>
+#include <new>
 #include <utility>
 
 #include "tamis/redis/server.h"
@@ -20,16 +22,32 @@ void ArrayMoved(void* from, void* to, size_t size);
 // The bytes that the server's allocator takes, and INFO counts, for an array of this size.
 size_t AllocatedBytes(size_t size);
 
-// Frees a value without delaying the calling thread: giving a large array back to the system takes
-// some 60 ms a gigabyte. Ends the life of `value`, in a thread of its own when it has that many
-// bytes.
+// Something whose end gives memory back.
+using Garbage = std::unique_ptr<void, void (*)(void*)>;
+
+// Frees it in a thread of its own, or, where none is to be had, here.
+void FreeInBackground(Garbage garbage) noexcept;
+
+// How much of it the thread was given, and how much it has not freed yet.
+struct FreedInBackground {
+  uint64_t all = 0;
+  uint64_t waiting = 0;
+};
+FreedInBackground FiguresOfFreeing() noexcept;
+
+// Frees a value that holds `bytes` without delaying the calling thread: giving a large array back
+// to the system takes some 60 ms a gigabyte.
+template <class Value>
+void FreeLater(std::unique_ptr<Value> value, size_t bytes) noexcept {
+  constexpr size_t kFreedAtOnce = size_t{4} << 20;
+  if (bytes <= kFreedAtOnce) return;
+  FreeInBackground({value.release(), [](void* freed) { delete static_cast<Value*>(freed); }});
+}
 template <class Value>
 void FreeLater(Value value, size_t bytes) noexcept {
-  constexpr size_t kFreedAtOnce = size_t{16} << 20;
-  if (bytes <= kFreedAtOnce) return;
   try {
-    std::thread([owned = std::move(value)] {}).detach();
-  } catch (...) {  // no thread is to be had: it is freed here
+    FreeLater(std::make_unique<Value>(std::move(value)), bytes);
+  } catch (const std::bad_alloc&) {  // it is freed here
   }
 }
 

@@ -21,6 +21,7 @@
 #include "tamis/redis/settings.h"
 #include "tamis/redis/tamis_key.h"
 #include "tamis/redis/trust.h"
+#include "tamis/redis/trusted_keys.h"
 #include "tamis/redis/union_command.h"
 #include "tamis/redis/wanted_filter.h"
 
@@ -266,6 +267,7 @@ void Trust(Ctx* ctx, Words words) {
     server.ReplyWithError(ctx, "ERR there is only a rebuild: COMMIT it");
     return;
   }
+  ListTrustedKey(ctx, words[1]);
   if (MayTrust(ctx)) key->Trust(TimeOfTrust());
   server.ReplicateVerbatim(ctx);
   DoubtInOwnLog(ctx, words[1]);
@@ -283,7 +285,7 @@ void Doubt(Ctx* ctx, Words words) {
 }
 
 void DoubtEvery(Ctx* ctx, Words) {
-  DoubtAll();
+  DoubtAll(ctx);
   server.ReplicateVerbatim(ctx);
   server.ReplyWithSimpleString(ctx, "OK");
 }
@@ -449,7 +451,8 @@ constexpr Command kCommands[] = {
      "TAMIS.TRUST",
      "key"},
     {"tamis.doubtall", Run<DoubtEvery>, 1, "write admin fast", "write admin fast tamis", "1.0.0",
-     "O(1)", "Says that all filters with GUARD may lack adds", "", nullptr, Keys::kNone},
+     "O(n), where n is the number of filters that are trusted or being rebuilt",
+     "Says that all filters with GUARD may lack adds", "", nullptr, Keys::kNone},
     {"tamis.mark", Run<Mark>, -3, "write fast deny-oom", "write fast tamis", "1.0.0", "O(1)",
      "Notes how far a filter is in the log of changes that it follows; with a generation, if the "
      "filter is that one",

@@ -10,6 +10,7 @@
 #include "tamis/redis/data_type.h"
 #include "tamis/redis/faults.h"
 #include "tamis/redis/trust.h"
+#include "tamis/redis/trusted_keys.h"
 
 namespace tamis::redis {
 
@@ -40,6 +41,7 @@ struct Methods {
       if (!status.ok()) return status;
     }
     if (fields.failed()) return bad("filter: the value ends early");
+    if (const String* name = fields.key()) ListTrustedKey(fields.database(), TextOf(name));
     TrustLoaded(ctx, &*filter);
     return filter;
   }
@@ -79,7 +81,8 @@ struct Methods {
   }
 
   // The filter misses adds that were sent to its name while it was elsewhere.
-  static void Unlinked(TrustedFilter& filter) {
+  static void Unlinked(int database, std::string_view name, TrustedFilter& filter) {
+    UnlistTrustedKey(database, name);
     if (!faults.moved_is_believed) filter.Doubt();
   }
 

@@ -4,6 +4,7 @@
 #include "tamis/redis/metrics.h"
 #include "tamis/redis/replicas.h"
 #include "tamis/redis/settings.h"
+#include "tamis/redis/trusted_keys.h"
 
 namespace tamis::redis {
 namespace {
@@ -34,7 +35,7 @@ bool IsReplica(Ctx* ctx) { return (server.GetContextFlags(ctx) & kFlagSlave) != 
 // Within the command that changes the role nothing may be replicated: the server would take that
 // command for a write, and replicate it, too. A timer runs before its reply goes out.
 void OnRoleChange(Ctx* ctx, ServerEvent, uint64_t, void*) noexcept {
-  DoubtAll();
+  DoubtAll(ctx);
   if (faults.role_is_not_logged) return;
   server.CreateTimer(
       ctx, 0, [](Ctx* later, void*) noexcept { server.Replicate(later, "TAMIS.DOUBTALL", ""); },
@@ -43,8 +44,8 @@ void OnRoleChange(Ctx* ctx, ServerEvent, uint64_t, void*) noexcept {
 
 // A filter that stood elsewhere now has a name that adds were sent to meanwhile. The event names
 // two databases, not the keys in them, so no filter is believed.
-void OnDatabasesSwapped(Ctx*, ServerEvent, uint64_t, void*) noexcept {
-  if (!faults.moved_is_believed) DoubtAll();
+void OnDatabasesSwapped(Ctx* ctx, ServerEvent, uint64_t, void*) noexcept {
+  if (!faults.moved_is_believed) DoubtAll(ctx);
 }
 
 void OnPersistence(Ctx*, ServerEvent, uint64_t what, void*) noexcept {
@@ -60,7 +61,7 @@ void OnLoading(Ctx*, ServerEvent, uint64_t what, void*) noexcept {
 }  // namespace
 
 int RegisterTrust(Ctx* ctx) {
-  return SubscribeToReplicas(ctx) == kOk &&
+  return SubscribeToReplicas(ctx) == kOk && RegisterTrustedKeys(ctx) == kOk &&
                  server.SubscribeToServerEvent(ctx, kRoleChanged, OnRoleChange) == kOk &&
                  server.SubscribeToServerEvent(ctx, kPersistence, OnPersistence) == kOk &&
                  server.SubscribeToServerEvent(ctx, kLoading, OnLoading) == kOk &&
@@ -78,7 +79,10 @@ uint64_t TimeToSave() {
 
 bool SavesLog() { return saves_log; }
 
-void DoubtAll() { ++time_of_trust; }
+void DoubtAll(Ctx* ctx) {
+  ++time_of_trust;
+  SignalTrustedKeys(ctx);
+}
 
 void CommandLost(Ctx* ctx, bool says_so) noexcept {
   if (LimitsApply(ctx)) return;
@@ -88,7 +92,7 @@ void CommandLost(Ctx* ctx, bool says_so) noexcept {
              "missing here, and %s no longer believed",
              says_so ? "the filter is" : "filters with GUARD and those of BF.* and CF.* are");
   if (says_so) return;
-  DoubtAll();
+  DoubtAll(ctx);
   chains_believed = false;
 }
 
@@ -103,7 +107,7 @@ void CommandRefused(Ctx* ctx, bool items) noexcept {
                    : "; its filter is made by the next command that adds to it, with other "
                      "options");
   if (!items) return;
-  DoubtAll();
+  DoubtAll(ctx);
   chains_believed = false;
 }
 

@@ -33,8 +33,9 @@ uint64_t TimeOfTrust();
 uint64_t TimeToSave();
 // Whether what is being saved is the base of this server's own log (AOF).
 bool SavesLog();
-// Begins a new time of trust, so that no filter with GUARD is trusted any more.
-void DoubtAll();
+// Begins a new time of trust, so that no filter with GUARD is trusted any more, and tells the
+// clients that WATCH or cache a key that was.
+void DoubtAll(Ctx* ctx);
 // To be called when memory does not suffice for a command that another server has done: its items
 // are missing here. The log and INFO report it. If `says_so`, the caller has marked the one filter
 // concerned, which then answers "unknown" itself. Else no filter is believed that could lack items:

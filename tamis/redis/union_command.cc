@@ -9,6 +9,7 @@
 #include "tamis/redis/settings.h"
 #include "tamis/redis/tamis_key.h"
 #include "tamis/redis/trust.h"
+#include "tamis/redis/trusted_keys.h"
 
 namespace tamis::redis {
 namespace {
@@ -66,6 +67,7 @@ void UniteTrusted(Ctx* ctx, Words words, std::deque<TamisKey>& sources) {
     metadata.rebuilt_time = std::max(metadata.rebuilt_time, part->metadata().rebuilt_time);
     trusted &= !part->metadata().guard || part->TrustedAt(TimeOfTrust());
   }
+  ListTrustedKey(ctx, words[1]);
   TrustedFilter filter(std::move(metadata), std::move(united));
   filter.Trust(trusted && MayTrust(ctx) ? TimeOfTrust() : 0);
   if (dest.get() != nullptr) {

@@ -70,7 +70,52 @@ def counters(client):
     changed = {name[3:]: int(after[name]) - int(before[name]) for name in after}
     assert changed == {"checks_perhaps": 1, "checks_absent": 2, "checks_unknown": 2, "adds_refused": 0,
                        "commands_lost": 0, "erases_skipped": 1, "rebuilds_started": 0,
-                       "rebuilds_committed": 0}, changed
+                       "rebuilds_committed": 0, "freed_in_background": 0, "waiting_to_be_freed": 0}, changed
+
+
+def wait_until_freed(client):
+    while int(fields(client, "bf_filters")["bf_waiting_to_be_freed"]) > 0:
+        pass
+
+
+def freeing():
+    """Whatever takes a large filter away, another thread gives its memory back; while keys are evicted the server's own does,
+    since it evicts until it has seen enough come back."""
+    makes = [("TAMIS.RESERVE", "some", "0.003", "5000000"), ("BF.RESERVE", "some", "0.003", "5000000"),
+             ("CF.RESERVE", "some", "5000000")]
+    ways = [("DEL", "some"), ("FLUSHDB", "SYNC"), ("FLUSHALL", "SYNC"), ("SET", "some", "x"), ("RENAME", "other", "some"),
+            ("PEXPIRE", "some", "0")]
+    with Server(MODULE) as server:
+        client = server.client()
+
+        def freed():
+            return int(fields(client, "bf_filters")["bf_freed_in_background"])
+        for make in makes:
+            for way in ways:
+                client("FLUSHALL")
+                client("SET", "other", "x")
+                before = freed()
+                assert client(*make) == "OK"
+                client(*way)
+                assert freed() - before == 1, (make, way)
+                wait_until_freed(client)
+        client("FLUSHALL")
+        assert client("BF.RESERVE", "small", "0.003", "1000") == "OK"
+        before = freed()
+        assert client("DEL", "small") == 1
+        assert freed() == before, "it takes longer to tell the other thread"
+        for i in range(10):
+            assert client("BF.RESERVE", f"large{i}", "0.003", "5000000") == "OK"
+        wait_until_freed(client)
+        before = freed()
+        assert client("CONFIG", "SET", "maxmemory-policy", "allkeys-random") == "OK"
+        used = int(fields(client, "memory")["used_memory"])
+        one = client("MEMORY", "USAGE", "large0")
+        assert client("CONFIG", "SET", "maxmemory", str(used - 2 * one - one // 2)) == "OK"
+        assert client("PING") == "PONG"
+        evicted = int(fields(client, "stats")["evicted_keys"])
+        assert evicted == 3, evicted
+        assert freed() == before
 
 
 def memory(client):
@@ -87,6 +132,7 @@ def memory(client):
         resident = int(after["used_memory_rss"]) - int(before["used_memory_rss"])
         assert resident < said / 4, (name, "pages were touched", resident, said)
         assert client("DEL", "large") == 1  # before the next one
+        wait_until_freed(client)
 
 
 def usage(client):
@@ -103,12 +149,14 @@ def usage(client):
             foretold = client("TAMIS.SIZE", "0.003", str(capacity), "TYPE", name)[3]
             assert 0.79 * grown < foretold < 1.27 * grown, (name, capacity, foretold, grown)
             assert client("DEL", "some") == 1
+            wait_until_freed(client)
         for make in (["BF.RESERVE", "some", "0.003", str(capacity)], ["CF.RESERVE", "some", str(capacity)]):
             before = used()
             assert client(*make) == "OK"
             grown, said = used() - before, client("MEMORY", "USAGE", "some")
             assert 0.95 * grown < said < 1.05 * grown, (make, said, grown)
             assert client("DEL", "some") == 1
+            wait_until_freed(client)
 
 
 def first_touch(server, client):
@@ -226,6 +274,7 @@ def main():
         categories(client)
         defragmentation(client)
     copied_bytes()
+    freeing()
 
 
 if __name__ == "__main__":

@@ -507,6 +507,81 @@ def shown(rule, name, *arguments):
     assert rule(("tamis-fault", name), *arguments) > 0, f"{name} {arguments}: no row is refused without the rule"
 
 
+def sound_by(client, way):
+    """Makes a filter, or its rebuild, sound under the key "guard"."""
+    if way == "START":
+        client("TAMIS.REBUILD", "guard", "START", "0.001", "1000")
+    elif way == "COMMIT":
+        start = client("TAMIS.REBUILD", "guard", "START", "0.001", "1000")
+        assert client("TAMIS.REBUILD", "guard", "COMMIT", "ID", start) == "OK"
+    elif way == "UNION":
+        reserve(client, "source", "GUARD")
+        assert client("TAMIS.UNION", "guard", "source") == "OK"
+    elif way == "RENAME":
+        reserve(client, "other", "GUARD")
+        assert client("RENAME", "other", "guard") == "OK"
+        assert client("TAMIS.TRUST", "guard") == "OK"
+    else:
+        reserve(client, "guard", "GUARD")
+    if way == "restart":
+        assert client("CONFIG", "SET", "bf.tamis-trust-after-restart", "yes") == "OK"
+        assert client("DEBUG", "RELOAD") == "OK"
+        assert client("CONFIG", "SET", "bf.tamis-trust-after-restart", "no") == "OK"
+
+
+def is_aborted(client):
+    client("MULTI")
+    client("PING")
+    return client("EXEC") is None
+
+
+def clients_that_rely_on_it(silent):
+    """The end of all trust aborts transactions that WATCH a sound filter, and tells clients that cache what they read."""
+    with Server(MODULE, words=("tamis-fault", "end_of_trust_is_silent") if silent else ()) as server:
+        client, watching, tracking, listener = (server.client() for _ in range(4))
+        number = listener("CLIENT", "ID")
+        listener("SUBSCRIBE", "__redis__:invalidate")
+        assert tracking("CLIENT", "TRACKING", "ON", "REDIRECT", str(number)) == "OK"
+
+        def told():
+            """The keys since the last time."""
+            tracking("GET", "end")
+            client("SET", "end", "x")
+            keys = []
+            while keys[-1:] != [b"end"]:
+                keys += listener.read()[2] or []
+            return keys[:-1]
+        for way in ("TRUST", "COMMIT", "START", "UNION", "RENAME", "restart"):
+            for database in ("0", "3"):
+                for one in (client, watching, tracking):
+                    assert one("SELECT", database) == "OK"
+                client("FLUSHALL")
+                sound_by(client, way)
+                client("SET", "elsewhere", "x")
+                told()
+                watching("WATCH", "guard")
+                tracking("TAMIS.CHECK", "guard", "absent")
+                tracking("GET", "elsewhere")
+                assert client("SELECT", "1") == "OK"
+                assert client("TAMIS.DOUBTALL") == "OK"
+                assert told() == ([] if silent else [b"guard"]), way
+                assert is_aborted(watching) != silent, way
+                assert b" db=1 " in client("CLIENT", "INFO")
+                watching("WATCH", "guard")
+                assert client("TAMIS.DOUBTALL") == "OK"
+                assert not is_aborted(watching), "nothing was trusted any more"
+        # A value in the place of a filter that has gone has not changed.
+        watching("SELECT", "1")
+        for gone in (("DEL", "guard"), ("RENAME", "guard", "away"), ("MOVE", "guard", "9"), ("FLUSHDB",), ("FLUSHALL",)):
+            client("FLUSHALL")
+            reserve(client, "guard", "GUARD")
+            client(*gone)
+            client("SET", "guard", "x")
+            watching("WATCH", "guard")
+            assert client("TAMIS.DOUBTALL") == "OK"
+            assert not is_aborted(watching), gone
+
+
 def main():
     for way in ("COPY", "RESTORE", "LOADCHUNK"):
         shown(copy_that_takes_the_place, "copies_are_believed", way)
@@ -536,6 +611,8 @@ def main():
     primary_that_was_cut_off(False)
     primary_that_was_cut_off(True)
     replica_that_stands_still()
+    clients_that_rely_on_it(False)
+    clients_that_rely_on_it(True)
     missing_and_half_loaded()
 
 
