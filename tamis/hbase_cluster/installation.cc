@@ -10,7 +10,7 @@
 namespace tamis {
 namespace {
 
-constexpr std::string_view kTestedVersion = "2.6";
+constexpr std::string_view kTestedVersions[] = {"2.5.13", "2.6.", "3.0.0-alpha-4"};
 // Half of a server's handlers may wait for coordinators, so fewer than this leave too few for other
 // calls.
 constexpr uint32_t kFewHandlers = 10;
@@ -63,11 +63,24 @@ bool IsDenied(const Installation::Server& one) {
   return !one.described.ok() && one.silence == Installation::Server::Silence::kDenied;
 }
 
+bool IsTested(std::string_view version) {
+  return std::ranges::any_of(kTestedVersions,
+                             [&](std::string_view tested) { return version.starts_with(tested); });
+}
+
+// Returns the name of the jar for the cluster's version of HBase.
+std::string JarName(const Installation& all) {
+  const bool is_hbase_2 = all.hbase_version.starts_with("2.");
+  return "tamis-coprocessor-" + std::string(is_hbase_2 ? "" : "hbase3-") + all.program_version +
+         ".jar";
+}
+
 // Explains why the process does not describe itself.
-std::string WhySilent(const Installation::Server& one, bool is_master) {
+std::string WhySilent(const Installation& all, const Installation::Server& one, bool is_master) {
   switch (one.silence) {
     case Installation::Server::Silence::kNoJar:
-      return std::string("does not load the jar: put it on its class path, set ") +
+      return "does not load the jar, or loads one for another HBase: put " + JarName(all) +
+             " on its class path, set " +
              (is_master ? "hbase.coprocessor.master.classes to tamis.hbase.SchemaGuard"
                         : "hbase.coprocessor.regionserver.classes to tamis.hbase.ServerReport") +
              " in its hbase-site.xml, and restart it";
@@ -81,7 +94,7 @@ std::string WhySilent(const Installation::Server& one, bool is_master) {
 }
 
 // Explains why the jar, although loaded, cannot index in this version of HBase; empty if it can.
-std::string WhyUnfit(const pb::DescribeReply& said) {
+std::string WhyUnfit(const Installation& all, const pb::DescribeReply& said) {
   if (said.missing().empty()) return "";
   constexpr int kMostShown = 5;
   std::string missing;
@@ -93,7 +106,7 @@ std::string WhyUnfit(const pb::DescribeReply& said) {
   }
   return "runs HBase " + said.hbase_version() + ", which lacks what the jar of version " +
          said.jar_version() + " needs, so it takes no write to an indexed table: " + missing +
-         "; run a version of HBase that docs/HBASE.md names, or install a jar for this one";
+         "; run a version of HBase that docs/HBASE.md names, with " + JarName(all);
 }
 
 // Checks that apply to a master and a region server alike. Returns whether the process could be
@@ -101,11 +114,11 @@ std::string WhyUnfit(const pb::DescribeReply& said) {
 bool CheckProcess(const Installation& all, const Installation::Server& one, bool is_master,
                   const std::string& subject, Findings* findings) {
   if (!one.described.ok()) {
-    findings->ToDo(subject, WhySilent(one, is_master));
+    findings->ToDo(subject, WhySilent(all, one, is_master));
     return false;
   }
   const pb::DescribeReply& said = *one.described;
-  if (const std::string why = WhyUnfit(said); !why.empty()) findings->ToDo(subject, why);
+  if (const std::string why = WhyUnfit(all, said); !why.empty()) findings->ToDo(subject, why);
   if (said.jar_version() != all.program_version) {
     findings->ToDo(subject, "has the jar of version " + said.jar_version() +
                                 ", and this program is " + all.program_version +
@@ -326,7 +339,7 @@ std::vector<std::string> MissingJar(const Installation& all, bool strict) {
   const auto look = [&](const Installation::Server& one, bool is_master) {
     if (!strict && IsDenied(one)) return;
     const std::string why =
-        one.described.ok() ? WhyUnfit(*one.described) : WhySilent(one, is_master);
+        one.described.ok() ? WhyUnfit(all, *one.described) : WhySilent(all, one, is_master);
     if (why.empty()) return;
     missing.push_back((is_master ? "master " : "region server ") + one.address + " " + why);
   };
@@ -338,8 +351,9 @@ std::vector<std::string> MissingJar(const Installation& all, bool strict) {
 std::vector<Finding> Examine(const Installation& all) {
   Findings findings;
   const std::string master = "master " + all.master.address;
-  if (!all.hbase_version.starts_with(kTestedVersion)) {
-    findings.Note(master, "runs HBase " + all.hbase_version + "; Tamis is tested with 2.6");
+  if (!IsTested(all.hbase_version)) {
+    findings.Note(master, "runs HBase " + all.hbase_version +
+                              "; Tamis is tested with 2.5.13, 2.6 and 3.0.0-alpha-4");
   } else {
     findings.Fine(master, "runs HBase " + all.hbase_version);
   }

@@ -142,6 +142,9 @@ TEST(InstallationTest, SaysHowToInstallAMissingJar) {
   EXPECT_THAT(found[1].text, HasSubstr("tamis.hbase.ServerReport"));
   EXPECT_THAT(MissingJar(bare, false),
               ElementsAre(HasSubstr("master m:1"), HasSubstr("region server b:1")));
+  EXPECT_THAT(found[1].text, HasSubstr("put tamis-coprocessor-1.2.jar on its class path"));
+  bare.hbase_version = "3.0.0";
+  EXPECT_THAT(Of(Kind::kToDo, bare)[1].text, HasSubstr("put tamis-coprocessor-hbase3-1.2.jar on"));
 }
 
 TEST(InstallationTest, ReportsDifferentVersions) {
@@ -159,7 +162,7 @@ TEST(InstallationTest, ReportsDifferentVersions) {
   for (auto* one : {&mixed.master, &mixed.servers[0], &mixed.servers[1]}) {
     one->described->set_hbase_version("3.0.0");
   }
-  EXPECT_THAT(Only(Kind::kNote, mixed).text, HasSubstr("tested with 2.6"));
+  EXPECT_THAT(Only(Kind::kNote, mixed).text, HasSubstr("tested with 2.5.13, 2.6"));
 }
 
 TEST(InstallationTest, ReportsThatTheUserLacksTheRight) {

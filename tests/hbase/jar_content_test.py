@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Checks the jar that HBase loads: it contains only classes of Tamis, for Java 8, that refer only to allowed classes.
+"""Checks the jars that HBase loads: they contain only classes of Tamis, that refer only to allowed classes. The jar for
+HBase 2 is for Java 8, the one for HBase 3 for Java 17.
 
-usage: jar_content_test.py DIRECTORY_OF_THE_JAR
+usage: jar_content_test.py COPROCESSOR
 """
 
 import glob
@@ -12,16 +13,18 @@ import sys
 import unittest
 import zipfile
 
-DIRECTORY = sys.argv.pop(1)
+MODULE = sys.argv.pop(1)
 
 JAVA_8 = 52
+JAVA_17 = 61
 # Prefixes that a class may refer to: Java, HBase and the libraries it ships, and the jar itself.
 ALL_MAY_NAME = ("java/", "javax/", "sun/misc/", "sun/nio/ch/", "tamis/")
 HBASE_MAY_NAME = ("org/apache/hadoop/", "org/apache/zookeeper/", "org/slf4j/")
 # Packages of the jar that may refer to HBase.
 KNOW_HBASE = ("base", "compat", "region", "index", "search", "server", "hbase")
-# HBase's endpoints use its own, unshaded protobuf; other packages must not.
-ENDPOINT_MAY_NAME = ("com/google/protobuf/",)
+# HBase's endpoints use its own protobuf, which HBase 3 has under another name; other packages must not.
+PROTOBUF_2 = "com/google/protobuf/"
+PROTOBUF_3 = "org/apache/hbase/thirdparty/com/google/protobuf/"
 KNOW_ENDPOINTS = ("server", "hbase")
 SIZES = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 17: 4, 18: 4}
 
@@ -48,17 +51,17 @@ def read_class(data):
     return major, {name[1:].rstrip(";") if name.endswith(";") else name for name in names if len(name) > 1}
 
 
-def may_name(where):
+def may_name(where, protobuf):
     folder = where.split("/")[1] if where.startswith("tamis/") else ""
     allowed = ALL_MAY_NAME
     if folder in KNOW_HBASE:
         allowed += HBASE_MAY_NAME
     if folder in KNOW_ENDPOINTS:
-        allowed += ENDPOINT_MAY_NAME
+        allowed += (protobuf,)
     return allowed
 
 
-def faults(jar):
+def faults(jar, java=JAVA_8, protobuf=PROTOBUF_2):
     found = []
     with zipfile.ZipFile(jar) as archive:
         names = archive.namelist()
@@ -70,10 +73,10 @@ def faults(jar):
             if not name.endswith(".class"):
                 continue
             major, named = read_class(archive.read(name))
-            if major > JAVA_8:
+            if major > java:
                 found.append("%s is for Java %d" % (name, major - 44))
             for other in sorted(named):
-                if not other.startswith(may_name(name)):
+                if not other.startswith(may_name(name, protobuf)):
                     found.append("%s names %s" % (name, other))
                 elif other.startswith("tamis/") and other + ".class" not in names:
                     found.append("%s names %s, which is not in the jar" % (name, other))
@@ -98,10 +101,15 @@ def jar_with(name, data):
 
 
 class JarContentTest(unittest.TestCase):
-    def test_jar_holds_only_own_classes_for_java_8(self):
-        jars = glob.glob(os.path.join(DIRECTORY, "tamis-coprocessor-[0-9]*.jar"))
+    def test_jars_hold_only_own_classes(self):
+        for name, rules in (("server/target/tamis-coprocessor-[0-9]*.jar", (JAVA_8, PROTOBUF_2)),
+                            ("server-hbase3/target/tamis-coprocessor-hbase3-[0-9]*.jar", (JAVA_17, PROTOBUF_3))):
+            with self.subTest(name):
+                self.check(glob.glob(os.path.join(MODULE, name)), rules)
+
+    def check(self, jars, rules):
         self.assertEqual(len(jars), 1, jars)
-        self.assertEqual(faults(jars[0]), [])
+        self.assertEqual(faults(jars[0], *rules), [])
         with zipfile.ZipFile(jars[0]) as archive:
             names = archive.namelist()
         for there in ("tamis/hbase/IndexObserver.class", "tamis/hbase/SchemaGuard.class",

@@ -85,11 +85,20 @@ class LinkageTest(unittest.TestCase):
             with self.subTest(version):
                 self.assertEqual(self.look("server", version), (0, "this jar fits HBase " + version))
 
+    def test_hbase_3(self):
+        for name, version in (("3.0.0-alpha-4", "3.0.0-alpha-4"), ("3.0.0-beta-1", "3.0.0-beta-1"),
+                              ("server of 3.0.0", "3.0.0-beta-1")):
+            with self.subTest(name):
+                self.assertEqual(self.look("server-hbase3", name), (0, "this jar fits HBase " + version))
+
     def test_jar_for_another_hbase_says_which_one_fits(self):
         status, said = self.look("server", "3.0.0-alpha-4")
         self.assertEqual(status, 1, said)
         self.assertRegex(said, r"does not fit HBase 3\.0\.0-alpha-4, which lacks .*CoprocessorRpcUtils.*"
                          r"; install tamis-coprocessor-hbase3-[0-9.]+\.jar there instead")
+        status, said = self.look("server-hbase3", "2.6.4-hadoop3")
+        self.assertEqual(status, 1, said)
+        self.assertRegex(said, r"does not fit HBase 2\.6\.4.*; install tamis-coprocessor-[0-9.]+\.jar there instead")
 
 
 if __name__ == "__main__":

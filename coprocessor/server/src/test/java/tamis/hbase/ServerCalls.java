@@ -14,8 +14,8 @@ import java.util.TreeMap;
 import org.apache.hadoop.hbase.HRegionLocation;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.TableName;
-import org.apache.hadoop.hbase.client.ClusterConnection;
 import org.apache.hadoop.hbase.client.Connection;
+import org.apache.hadoop.hbase.client.DirectStub;
 import org.apache.hadoop.hbase.client.Table;
 import org.apache.hadoop.hbase.ipc.CoprocessorRpcUtils;
 import org.apache.hadoop.hbase.ipc.HBaseRpcControllerImpl;
@@ -72,11 +72,9 @@ final class ServerCalls {
         DynamicMessage.newBuilder(Endpoint.PAYLOAD).setField(Endpoint.BYTES, ByteString.copyFrom(request)).build();
     try {
       return ((ByteString) CoprocessorRpcUtils
-                  .getResponse(((ClusterConnection) connection)
-                                   .getClient(server)
-                                   .execService(controller,
-                                       CoprocessorRpcUtils.getCoprocessorServiceRequest(
-                                           descriptor, message, new byte[0], regionName)),
+                  .getResponse(DirectStub.execService(connection, server, controller,
+                                   CoprocessorRpcUtils.getCoprocessorServiceRequest(
+                                       descriptor, message, new byte[0], regionName)),
                       DynamicMessage.getDefaultInstance(Endpoint.PAYLOAD))
                   .getField(Endpoint.BYTES))
           .toByteArray();
