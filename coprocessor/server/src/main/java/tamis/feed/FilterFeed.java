@@ -425,12 +425,17 @@ public final class FilterFeed {
     return coordinator.leased && coordinator.leaseUntil - now > 0;
   }
 
+  private int leases(long now) {
+    int leases = 0;
+    for (Coordinator coordinator : coordinators.values()) leases += hasLease(coordinator, now) ? 1 : 0;
+    return leases;
+  }
+
   private void grantLease(Cluster.PollRequest request, long sureUntil, Cluster.PollReply.Builder reply) {
     long now = clock.getAsLong();
     Coordinator coordinator = coordinators.get(request.getCoordinator());
     if (coordinator == null) return;
-    int leased = 0;
-    for (Coordinator other : coordinators.values()) leased += hasLease(other, now) ? 1 : 0;
+    int leased = leases(now);
     if (!hasLease(coordinator, now) && leased >= options.maxCoordinators) return;
     if (coordinator.sentTo != 0 && now - coordinator.sentAt > options.leaseNs) return; // lags
     if (coordinator.sentTo == 0 && last > coordinator.acked) {
@@ -509,6 +514,11 @@ public final class FilterFeed {
                                  .setEventsBehind(last - coordinator.acked)
                                  .setLeaseLeftNs(hasLease(coordinator, now) ? coordinator.leaseUntil - now : 0));
     });
+  }
+
+  /** The coordinators with a live lease. */
+  public int leases() {
+    return locked(() -> leases(clock.getAsLong()));
   }
 
   public int waiting() {

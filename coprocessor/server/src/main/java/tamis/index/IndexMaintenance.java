@@ -154,6 +154,7 @@ public final class IndexMaintenance {
       IndexFilter filter = region.filters.get(id);
       if (filter != null) sequence[0] = Math.max(sequence[0], filter.waitFor(entries));
     });
+    region.host.wrote(context.added.size(), context.removed.size());
     if (region.writes.incrementAndGet() % LOOK_AT_FILTERS == 0) region.host.lookAtFilters(region);
     return sequence[0];
   }

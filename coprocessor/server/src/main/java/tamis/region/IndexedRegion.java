@@ -117,6 +117,11 @@ public final class IndexedRegion {
   }
 
   /** True while requests may reach the region. */
+  /** Its entries are being made, or its filters counted. */
+  public boolean isWorkedOn() {
+    return building.isLocked() || recounts.isUnderWay();
+  }
+
   public boolean isOnline() {
     return !closed && online.getAsBoolean();
   }

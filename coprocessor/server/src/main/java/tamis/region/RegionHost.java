@@ -8,6 +8,9 @@ public interface RegionHost {
   /** True while so many writes wait for coordinators that further ones are refused. */
   boolean isCrowded();
 
+  /** A write is committed that made and removed so many entries. */
+  void wrote(int added, int removed);
+
   /** Counts those filters of the region anew that do not fit any more. */
   void lookAtFilters(IndexedRegion region);
 }

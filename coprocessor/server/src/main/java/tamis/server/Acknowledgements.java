@@ -30,6 +30,7 @@ public final class Acknowledgements {
   public boolean await(long sequence) throws IOException {
     if (feed == null || sequence == 0) return true;
     metrics.writesWaited.increment();
+    long began = System.nanoTime();
     try {
       boolean inTime = feed.waitAcknowledged(sequence, System.nanoTime() + WRITE_WAIT_NS);
       if (!inTime) metrics.writesNotAcknowledged.increment();
@@ -37,6 +38,8 @@ public final class Acknowledgements {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return false;
+    } finally {
+      metrics.waitedNs.add(System.nanoTime() - began);
     }
   }
 

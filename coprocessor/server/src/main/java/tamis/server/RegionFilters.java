@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.apache.hadoop.hbase.Cell;
@@ -39,6 +40,8 @@ public final class RegionFilters {
   private final Executor counters;
   private final LongSupplier clock;
   private final LongSupplier maxBytes;
+  final LongAdder counted = new LongAdder(); // filters, for the first time or anew
+  final LongAdder failed = new LongAdder(); // times that it failed
 
   RegionFilters(Supplier<Collection<IndexedRegion>> regions, Executor counters, LongSupplier maxBytes) {
     this(regions, counters, maxBytes, System::nanoTime);
@@ -58,6 +61,7 @@ public final class RegionFilters {
     if (filter == null) return;
     while (!isCounted(region, index, filter)) { // the generation was too small; the next one is larger
     }
+    counted.increment();
     if (filter.isMissing() && !region.isClosing()) {
       LOG.warn("No filter for an index of region {} before others go: those of this server have {} bytes",
           region.info().getEncodedName(), bytes());
@@ -173,6 +177,7 @@ public final class RegionFilters {
       Thread.currentThread().interrupt();
     } catch (Throwable e) {
       region.recounts.failed(clock.getAsLong());
+      failed.increment();
       if (!region.isClosed()) LOG.error("A filter of region {} stays as it is", region.info().getEncodedName(), e);
     } finally {
       region.building.unlock();

@@ -12,7 +12,10 @@ import tamis.feed.IndexFilter;
 import tamis.pb.Cluster;
 import tamis.region.IndexedRegion;
 
-/** The jar's activity on this server, as the bean `tamis:type=RegionServer` shows it. Threads: safe. */
+/**
+ * The jar's activity on this server, as the bean `tamis:type=RegionServer` shows it, and ServerMetricsSource to HBase's
+ * own exports. Threads: safe.
+ */
 public final class RegionServerMetrics {
   private static final Logger LOG = LoggerFactory.getLogger(RegionServerMetrics.class);
   static final String NAME = "tamis:type=RegionServer";
@@ -66,7 +69,10 @@ public final class RegionServerMetrics {
     long getRowsReturned();
   }
 
+  final LongAdder entriesWritten = new LongAdder();
+  final LongAdder entriesRemoved = new LongAdder();
   final LongAdder writesWaited = new LongAdder();
+  final LongAdder waitedNs = new LongAdder();
   final LongAdder writesTurnedAway = new LongAdder();
   final LongAdder writesNotAcknowledged = new LongAdder();
   final LongAdder polls = new LongAdder();
@@ -87,8 +93,13 @@ public final class RegionServerMetrics {
     rowsReturned.add(counters.getRowsReturned());
   }
 
-  /** Shows them as a bean, with the figures of the state that counts in them. */
+  /** Shows them, with the figures of the state that counts in them. */
   public void register(RegionServerState state) {
+    registerBean(state);
+    if (state.feed != null) ServerMetricsSource.register(this, state, new Values(state));
+  }
+
+  private void registerBean(RegionServerState state) {
     try {
       MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
       ObjectName name = new ObjectName(NAME);

@@ -61,6 +61,12 @@ public final class RegionServerState implements RegionHost {
   }
 
   @Override
+  public void wrote(int added, int removed) {
+    metrics.entriesWritten.add(added);
+    metrics.entriesRemoved.add(removed);
+  }
+
+  @Override
   public void lookAtFilters(IndexedRegion region) {
     filters.lookAt(region);
   }

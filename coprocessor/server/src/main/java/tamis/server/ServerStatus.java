@@ -27,7 +27,7 @@ final class ServerStatus {
     long work = 0;
     FileFilters files = new FileFilters();
     for (IndexedRegion region : state.regions.all()) {
-      if (region.building.isLocked() || region.recounts.isUnderWay()) ++work;
+      if (region.isWorkedOn()) ++work;
       files.add(region);
       if (request.getTableId() == 0 || region.table.tableId != request.getTableId()) continue;
       if (state.regions.isHere(region)) reply.addRegions(of(region, all));

@@ -5,6 +5,8 @@ import java.io.InputStream;
 import java.net.URL;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
+import java.util.Objects;
 import java.util.Scanner;
 import java.util.Set;
 import java.util.TreeSet;
@@ -25,6 +27,7 @@ import org.apache.hadoop.hbase.client.Get;
 import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.Table;
 import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.util.VersionInfo;
 import tamis.feed.FeedCopy;
 import tamis.filter.Hash;
 import tamis.pb.Cluster;
@@ -261,12 +264,17 @@ public final class HandlersDrive {
   }
 
   private String beans() throws IOException {
+    return page("jmx?qry=tamis:*");
+  }
+
+  /** A page of the server's information server. */
+  private String page(String path) throws IOException {
     int port;
     try (Admin admin = connection.getAdmin()) {
       ServerName server = any.getServerName();
       port = admin.getClusterMetrics().getLiveServerMetrics().get(server).getInfoServerPort();
     }
-    try (InputStream in = new URL("http://localhost:" + port + "/jmx?qry=tamis:*").openStream();
+    try (InputStream in = new URL("http://localhost:" + port + "/" + path).openStream();
          Scanner text = new Scanner(in, "UTF-8")) {
       return text.useDelimiter("\\A").next();
     }
@@ -278,9 +286,53 @@ public final class HandlersDrive {
     return found.find() ? Long.valueOf(found.group(1)) : null;
   }
 
+  private static String prometheusName(String name) {
+    return "tamis_" + name.replaceAll("([A-Z])", "_$1").toLowerCase(Locale.ROOT);
+  }
+
+  /** null: it is not there. */
+  private static Long exportedValue(String page, String name) {
+    Matcher found = Pattern.compile("(?m)^" + prometheusName(name) + "\\{[^}]*\\} (-?[0-9]+)").matcher(page);
+    return found.find() ? Long.valueOf(found.group(1)) : null;
+  }
+
+  /** Our source among HBase's own metrics, which HBase refreshes every few seconds. */
+  private void lookAtExports(String beans) throws Exception {
+    String[][] names = {{"writesWaited", "WritesWaited"}, {"writesTurnedAway", "WritesTurnedAway"},
+        {"searches", "Searches"}, {"entriesRead", "EntriesRead"}, {"rowsRead", "RowsRead"}, {"regions", "Regions"},
+        {"coordinators", "Coordinators"}, {"filterBytesMax", "FilterBytesMax"}};
+    boolean exports = !VersionInfo.getVersion().startsWith("2.5.");
+    String jmx = "";
+    String prometheus = "";
+    for (long deadline = System.nanoTime() + PATIENCE_NS; System.nanoTime() - deadline < 0; Thread.sleep(200)) {
+      jmx = page("jmx?qry=Hadoop:service=HBase,name=RegionServer,sub=Tamis");
+      prometheus = exports ? page("prometheus") : "";
+      if (Objects.equals(valueOf(jmx, "searches"), valueOf(beans, "Searches"))) break;
+    }
+    if (exports && exportedValue(prometheus, "searches") == null) System.out.println(prometheus);
+    for (String[] name : names) {
+      long value = valueOf(beans, name[1]);
+      expect(name[0] + " in /jmx", valueOf(jmx, name[0]), value, value);
+      if (exports) expect(prometheusName(name[0]), exportedValue(prometheus, name[0]), value, value);
+    }
+    long puts = acknowledged.size();
+    for (String name : new String[] {"entriesWritten", "filterBytes"}) {
+      expect(name + " in /jmx", valueOf(jmx, name), puts, Long.MAX_VALUE);
+    }
+    expect("writesWaitedMs in /jmx", valueOf(jmx, "writesWaitedMs"), 1, Long.MAX_VALUE);
+    expect("leases in /jmx", valueOf(jmx, "leases"), 0, COORDINATORS);
+    expect("recounts in /jmx", valueOf(jmx, "recounts"), REGIONS, Long.MAX_VALUE);
+    for (String name : new String[] {"regionsBuilding", "regionsFailing", "recountsFailed", "filtersMissing"}) {
+      expect(name + " in /jmx", valueOf(jmx, name), 0, 0);
+    }
+  }
+
   /** Inclusive bounds. */
   private void expect(String beans, String name, long least, long most) {
-    Long value = valueOf(beans, name);
+    expect(name, valueOf(beans, name), least, most);
+  }
+
+  private void expect(String name, Long value, long least, long most) {
     System.out.println("  " + name + " " + (value != null ? value : "is not there"));
     if (value != null && value >= least && value <= most) return;
     System.out.println("  but it should be from " + least + " to " + most);
@@ -318,5 +370,6 @@ public final class HandlersDrive {
     expect(beans, "EntriesRead", puts, searches * REGIONS);
     expect(beans, "RowsRead", puts, searches);
     expect(beans, "RowsReturned", puts, searches);
+    lookAtExports(beans);
   }
 }
