@@ -3,9 +3,10 @@ users with and without rights; servers that have lost their regions without noti
 
 usage: coprocessor_on_hbase_test.py HBASE_LOCAL COPROCESSOR DIRECTORY [SECONDS [SEED]]
 
-COPROCESSOR is the module's directory, packaged. It prints its seed.
+COPROCESSOR is the module's directory, packaged. It prints its seed. $TAMIS_HBASE_VERSION names another version of HBase.
 """
 
+import glob
 import os
 import random
 import subprocess
@@ -16,8 +17,10 @@ import unittest
 TOOL, MODULE, DIRECTORY = (os.path.abspath(path) for path in sys.argv[1:4])
 SECONDS = sys.argv[4] if len(sys.argv) > 4 else "40"
 SEED = sys.argv[5] if len(sys.argv) > 5 else str(random.randrange(1 << 31))
-JAR = os.path.join(MODULE, "server", "target", "tamis-coprocessor-0.1.0.jar")
-CLASSES = os.path.join(MODULE, "server", "target", "test-classes")
+VERSION = os.environ.get("TAMIS_HBASE_VERSION", "")
+TARGET = os.path.join(MODULE, "server-hbase3" if VERSION.startswith("3.") else "server", "target")
+JAR, = glob.glob(os.path.join(TARGET, "tamis-coprocessor*-[0-9]*.jar"))
+CLASSES = os.path.join(TARGET, "test-classes")
 OPENED = ["java.io", "java.nio", "sun.nio.ch", "java.lang", "jdk.internal.ref", "java.lang.reflect", "java.util",
           "java.util.concurrent", "java.net"]
 GUARD = "tamis.hbase.SchemaGuard"
@@ -28,6 +31,8 @@ ACCESS = "org.apache.hadoop.hbase.security.access.AccessController"
 
 
 def local(*words):
+    if VERSION and words[0] == "start":
+        words += ("--version", VERSION)
     done = subprocess.run([TOOL, "--directory", DIRECTORY, *words], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, check=False)
     if done.returncode != 0:

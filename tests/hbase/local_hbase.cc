@@ -35,6 +35,19 @@ Output RunTool(const std::string& words) {
   return output;
 }
 
+// Returns the arguments of "start" for the version of HBase that $TAMIS_HBASE_VERSION names, with
+// the jar for that version.
+std::string ForVersion(std::string words) {
+  const char* const variable = std::getenv("TAMIS_HBASE_VERSION");
+  const std::string version = variable == nullptr ? "" : variable;
+  if (version.empty()) return words;
+  const std::string jar = "/tamis.jar";
+  if (const size_t at = words.find(jar); at != std::string::npos && version.starts_with("3.")) {
+    words.replace(at, jar.size(), "/tamis-hbase3.jar");
+  }
+  return words + " --version " + version;
+}
+
 class Cleanup : public testing::Environment {
  public:
   void TearDown() override {
@@ -49,8 +62,9 @@ LocalHBase::LocalHBase() {
   if (RunningDirectory() == nullptr) {
     RunTool("clean");
     const char* also = std::getenv("TAMIS_HBASE_ALSO");
-    const Output started = RunTool("start 3 -D hbase.balancer.period=86400000 " TAMIS_HBASE_START +
-                                   added_words + " " + (also == nullptr ? "" : also));
+    const Output started =
+        RunTool(ForVersion("start 3 -D hbase.balancer.period=86400000 " TAMIS_HBASE_START +
+                           added_words + " " + (also == nullptr ? "" : also)));
     if (started.status != 0) {
       std::fprintf(stderr, "cannot start HBase: %s\n", started.text.c_str());
       std::exit(1);

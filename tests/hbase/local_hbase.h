@@ -7,8 +7,8 @@ namespace tamis {
 
 class LocalHBase {
  public:
-  // Starts a new cluster of three region servers, with the arguments in $TAMIS_HBASE_ALSO, too;
-  // ends the program if that fails. With
+  // Starts a new cluster of three region servers, of the version in $TAMIS_HBASE_VERSION if it is
+  // set, with the arguments in $TAMIS_HBASE_ALSO, too; ends the program if that fails. With
   // TAMIS_HBASE_RUNNING=DIRECTORY it uses the cluster that runs there instead, unchanged. If it has
   // Kerberos, the process gets the ticket of its user ada.
   static LocalHBase& Get();
