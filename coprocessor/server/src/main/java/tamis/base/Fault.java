@@ -81,6 +81,8 @@ public enum Fault {
   REBUILD_FOR_READERS,
   /** The result of a job is given to every caller that knows its number. */
   JOB_FOR_ANYBODY,
+  /** A user may poll with the number of another user's coordinator. */
+  COORDINATOR_OF_ANYBODY,
   /** A row is returned for each of its entries. */
   ANY_ENTRY_NAMES_ITS_ROW,
   /** The observer is not the last one that sees a write. */

@@ -14,6 +14,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import tamis.base.Fault;
+import tamis.base.StatusException;
 import tamis.pb.Cluster;
 import tamis.pb.Cluster.Event;
 
@@ -47,7 +48,19 @@ public final class FilterFeed {
     }
   }
 
+  /** The user of a poll, and the tables whose events it may receive; null: all tables. */
+  public static final class Reader {
+    private final String user;
+    private final Set<Integer> tables;
+
+    public Reader(String user, Set<Integer> tables) {
+      this.user = user;
+      this.tables = tables;
+    }
+  }
+
   private static final class Coordinator {
+    final String user; // a poll of another user would acknowledge events that this coordinator has not applied
     long acked;
     long leaseUntil;
     long heardAt;
@@ -60,6 +73,10 @@ public final class FilterFeed {
     long polls; // the number of its polls that were parked; a new one ends the one before it
     Set<Integer> tables; // the tables whose events it receives; null: all tables
     long tablesSince; // the number of the last event when `tables` changed: an older copy is of other tables
+
+    Coordinator(String user) {
+      this.user = user;
+    }
   }
 
   /** An open region and, for each complete index, its layers and range as of the last event. */
@@ -251,23 +268,29 @@ public final class FilterFeed {
 
   // ---- Polls
 
+  /** For a single user, which may read all tables. */
   public Cluster.PollReply poll(Cluster.PollRequest request, LongSupplier verifiedUntil) throws InterruptedException {
-    return poll(request, verifiedUntil, null);
+    try {
+      return poll(request, verifiedUntil, new Reader("", null));
+    } catch (StatusException e) {
+      throw new IllegalStateException(e);
+    }
   }
 
   /**
    * Answers a poll. While there are no new events, the poll is parked: for request.getWaitNs() at most, and only if
-   * fewer than options.maxParked polls are parked. `tables` are the tables whose events the coordinator may receive;
-   * null means all tables. When that set changes, the coordinator receives the whole state, so that it keeps no state
-   * of a table whose events it no longer receives.
+   * fewer than options.maxParked polls are parked. When the set of the reader's tables changes, the coordinator
+   * receives the whole state, so that it keeps no state of a table whose events it no longer receives. The number of a
+   * coordinator belongs to the user of its first poll: the polls of other users with this number are refused.
    */
-  public Cluster.PollReply poll(Cluster.PollRequest request, LongSupplier verifiedUntil, Set<Integer> tables)
-      throws InterruptedException {
+  public Cluster.PollReply poll(Cluster.PollRequest request, LongSupplier verifiedUntil, Reader reader)
+      throws InterruptedException, StatusException {
+    Set<Integer> tables = reader.tables;
     boolean crowdedOut = false;
     lock.lock();
     try {
       long now = clock.getAsLong();
-      if (hear(request, now, tables) && waiting > 0) applied.signalAll();
+      if (hear(request, now, reader) && waiting > 0) applied.signalAll();
       forgetEvents(now);
       // Events that are not urgent are sent with urgent ones: a reply for them alone would make the next put wait for
       // one more poll. They always fit in one reply.
@@ -344,8 +367,13 @@ public final class FilterFeed {
   }
 
   /** Notes what the poll says. True when it acknowledges events that its coordinator had not acknowledged before. */
-  private boolean hear(Cluster.PollRequest request, long now, Set<Integer> tables) {
+  private boolean hear(Cluster.PollRequest request, long now, Reader reader) throws StatusException {
+    Set<Integer> tables = reader.tables;
     Coordinator coordinator = coordinators.get(request.getCoordinator());
+    if (coordinator != null && !coordinator.user.equals(reader.user) && !Fault.COORDINATOR_OF_ANYBODY.isOn()) {
+      throw new StatusException(Cluster.Error.Code.FAILED_PRECONDITION,
+          "the number of this coordinator belongs to another user: poll with a number of your own");
+    }
     if (coordinator == null) {
       if (coordinators.size() >= options.maxListeners) {
         for (Iterator<Coordinator> it = coordinators.values().iterator(); it.hasNext();) {
@@ -354,7 +382,7 @@ public final class FilterFeed {
         }
         if (coordinators.size() >= options.maxListeners) return false;
       }
-      coordinator = new Coordinator();
+      coordinator = new Coordinator(reader.user);
       coordinators.put(request.getCoordinator(), coordinator);
     }
     if (!java.util.Objects.equals(coordinator.tables, tables)) {

@@ -7,8 +7,10 @@ import java.util.Set;
 import org.apache.hadoop.hbase.DoNotRetryIOException;
 import org.apache.hadoop.hbase.ipc.RpcServer;
 import org.apache.hadoop.hbase.regionserver.RegionServerStoppedException;
+import org.apache.hadoop.hbase.security.AccessDeniedException;
 import tamis.base.Fault;
 import tamis.base.StatusException;
+import tamis.feed.FilterFeed;
 import tamis.index.BatchContext;
 import tamis.index.Checker;
 import tamis.index.IndexBuilder;
@@ -85,7 +87,9 @@ public final class ServerRequests implements Endpoint.Requests {
     ownership.ensure();
     state.metrics.polls.increment();
     try {
-      return state.feed.poll(request, ownership::verifiedUntil, tables);
+      return state.feed.poll(request, ownership::verifiedUntil, new FilterFeed.Reader(caller(), tables));
+    } catch (StatusException e) {
+      throw new AccessDeniedException(e.getMessage());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new InterruptedIOException("the server stops");

@@ -40,7 +40,7 @@ class FilterFeedTest {
   }
 
   private Cluster.PollReply poll(Cluster.PollRequest.Builder request, Set<Integer> tables) throws Exception {
-    return feed.poll(request.build(), () -> now + 100 * SECOND, tables);
+    return feed.poll(request.build(), () -> now + 100 * SECOND, new FilterFeed.Reader("", tables));
   }
 
   private long opened(long region, int table) {

@@ -3,6 +3,7 @@ package tamis.server;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
@@ -274,27 +275,51 @@ class FeedTest {
             .stream()
             .map(Cluster.Event::getTableId)
             .collect(java.util.stream.Collectors.toSet()));
-    Cluster.PollReply first = f.feed.poll(poll(1, 0, 0), sure, both);
+    Cluster.PollReply first = f.feed.poll(poll(1, 0, 0), sure, readerOf(both));
     assertTrue(first.getFull());
     assertEquals(new java.util.TreeSet<>(java.util.Arrays.asList(10L, 20L)), regionsOf(first));
     f.feed.append(widened(20));
-    assertEquals(java.util.Collections.singleton(20L), regionsOf(f.feed.poll(poll(1, 7, first.getTo()), sure, both)));
+    assertEquals(
+        java.util.Collections.singleton(20L), regionsOf(f.feed.poll(poll(1, 7, first.getTo()), sure, readerOf(both))));
 
     // He may read table 2 no more: what he holds of it must go, also when the answer that says so is lost.
     long applied = f.feed.last();
-    assertTrue(f.feed.poll(poll(1, 7, applied), sure, one).getFull());
+    assertTrue(f.feed.poll(poll(1, 7, applied), sure, readerOf(one)).getFull());
     f.feed.append(widened(20));
-    Cluster.PollReply anew = f.feed.poll(poll(1, 7, applied), sure, one);
+    Cluster.PollReply anew = f.feed.poll(poll(1, 7, applied), sure, readerOf(one));
     assertTrue(anew.getFull());
     assertEquals(java.util.Collections.singleton(10L), regionsOf(anew));
     f.feed.append(widened(20));
     f.feed.append(closed(20));
     f.feed.append(widened(10));
-    Cluster.PollReply delta = f.feed.poll(poll(1, 7, anew.getTo()), sure, one);
+    Cluster.PollReply delta = f.feed.poll(poll(1, 7, anew.getTo()), sure, readerOf(one));
     assertFalse(delta.getFull());
     assertEquals(java.util.Collections.singleton(10L), regionsOf(delta));
     assertEquals(f.feed.last(), delta.getTo());
-    assertTrue(f.feed.poll(poll(1, 7, delta.getTo()), sure, both).getFull());
+    assertTrue(f.feed.poll(poll(1, 7, delta.getTo()), sure, readerOf(both)).getFull());
+  }
+
+  private static FilterFeed.Reader readerOf(java.util.Set<Integer> tables) {
+    return new FilterFeed.Reader("ada", tables);
+  }
+
+  /** A coordinator's number is not secret enough: whoever polls with it acknowledges events for it. */
+  @Test
+  void coordinatorsNumberBelongsToTheUserWhoFirstUsedIt() throws Exception {
+    Feed f = new Feed();
+    java.util.function.LongSupplier sure = () -> f.now + 10 * SECOND;
+    FilterFeed.Reader ada = new FilterFeed.Reader("ada", null);
+    FilterFeed.Reader other = new FilterFeed.Reader("other", null);
+    f.feed.append(opened(10, 1));
+    assertTrue(f.feed.poll(poll(1, 7, f.feed.last()), sure, ada).getLeaseNs() > 0);
+    long event = f.feed.append(widened(10));
+    assertThrows(tamis.base.StatusException.class, () -> f.feed.poll(poll(1, 7, event), sure, other));
+    assertTrue(f.feed.acknowledgedFloor() < event);
+    assertTrue(f.feed.poll(poll(2, 7, event), sure, other).getLeaseNs() > 0);
+    assertTrue(f.feed.acknowledgedFloor() < event);
+    Fault.only(Fault.COORDINATOR_OF_ANYBODY);
+    f.feed.poll(poll(1, 7, event), sure, other);
+    assertEquals(event, f.feed.acknowledgedFloor());
   }
 
   @Test
