@@ -1,16 +1,11 @@
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <functional>
 #include <future>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -18,6 +13,7 @@
 #include "tamis/hbase/connection.h"
 #include "tamis/hbase/sasl_reply.h"
 #include "tamis/hbase/testing/connection_test_case.h"
+#include "tamis/hbase/testing/loopback_listener.h"
 #include "tamis/hbase/testing/masking_mechanism.h"
 
 namespace tamis::hbase {
@@ -54,39 +50,15 @@ std::string Answer(uint32_t call_id, const std::string& id) {
 // A server that runs a script for each connection.
 class SaslServer {
  public:
-  explicit SaslServer(std::function<void(Peer&)> script) : script_(std::move(script)) {
-    listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in where{};
-    where.sin_family = AF_INET;
-    where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(where);
-    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&where), size), 0);
-    EXPECT_EQ(::listen(listener_, 8), 0);
-    EXPECT_EQ(::getsockname(listener_, reinterpret_cast<sockaddr*>(&where), &size), 0);
-    address_ = {"127.0.0.1", ntohs(where.sin_port)};
-    thread_ = std::thread([this] {
-      while (true) {
-        const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-        if (socket < 0) return;
-        Peer peer(socket);
-        script_(peer);
-      }
-    });
-  }
-  ~SaslServer() {
-    ::shutdown(listener_, SHUT_RDWR);
-    thread_.join();
-    ::close(listener_);
-  }
-  SaslServer(const SaslServer&) = delete;
-  SaslServer& operator=(const SaslServer&) = delete;
-  const Address& address() const { return address_; }
+  explicit SaslServer(std::function<void(Peer&)> script)
+      : listener_([script = std::move(script)](int socket) {
+          Peer peer(socket);
+          script(peer);
+        }) {}
+  const Address& address() const { return listener_.address(); }
 
  private:
-  const std::function<void(Peer&)> script_;
-  int listener_ = -1;
-  Address address_;
-  std::thread thread_;
+  const LoopbackListener listener_;
 };
 
 struct FakeLogin : SaslLogin {

@@ -1,20 +1,16 @@
 #include "tamis/hbase/zookeeper_registry.h"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <asio/co_spawn.hpp>
 #include <asio/executor_work_guard.hpp>
 #include <map>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "tamis/base/coding.h"
+#include "tamis/hbase/testing/loopback_listener.h"
 #include "tamis/hbase/testing/scripted_server.h"
 #include "tamis/hbase/wire.pb.h"
 
@@ -41,33 +37,11 @@ using Znodes = std::map<std::string, std::string>;
 class ScriptedZooKeeper {
  public:
   explicit ScriptedZooKeeper(Znodes znodes, bool answers = true)
-      : znodes_(std::move(znodes)), answers_(answers) {
-    listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in where{};
-    where.sin_family = AF_INET;
-    where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(where);
-    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&where), size), 0);
-    EXPECT_EQ(::listen(listener_, 8), 0);
-    EXPECT_EQ(::getsockname(listener_, reinterpret_cast<sockaddr*>(&where), &size), 0);
-    address_ = "127.0.0.1:" + std::to_string(ntohs(where.sin_port));
-    thread_ = std::thread([this] {
-      while (true) {
-        const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-        if (socket < 0) return;
-        Peer peer(socket);
-        if (!znodes_.empty()) Serve(peer);
-      }
-    });
-  }
-  ~ScriptedZooKeeper() {
-    ::shutdown(listener_, SHUT_RDWR);
-    thread_.join();
-    ::close(listener_);
-  }
-  ScriptedZooKeeper(const ScriptedZooKeeper&) = delete;
-  ScriptedZooKeeper& operator=(const ScriptedZooKeeper&) = delete;
-  const std::string& address() const { return address_; }
+      : znodes_(std::move(znodes)), answers_(answers), listener_([this](int socket) {
+          Peer peer(socket);
+          if (!znodes_.empty()) Serve(peer);
+        }) {}
+  std::string address() const { return listener_.address().ToString(); }
 
  private:
   static std::string Take(Peer& peer) {
@@ -99,9 +73,7 @@ class ScriptedZooKeeper {
 
   const Znodes znodes_;
   const bool answers_;
-  int listener_ = -1;
-  std::string address_;
-  std::thread thread_;
+  const LoopbackListener listener_;
 };
 
 class ZooKeeperRegistryTest : public testing::Test {

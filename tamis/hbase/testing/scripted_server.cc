@@ -1,11 +1,8 @@
 #include "tamis/hbase/testing/scripted_server.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <utility>
 
 #include "tamis/base/coding.h"
@@ -68,25 +65,11 @@ std::string ScriptedServer::Peer::Receive(size_t size) {
   return bytes;
 }
 
-ScriptedServer::ScriptedServer() {
-  listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in where{};
-  where.sin_family = AF_INET;
-  where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(where);
-  if (::bind(listener_, reinterpret_cast<sockaddr*>(&where), size) != 0 ||
-      ::listen(listener_, 64) != 0 ||
-      ::getsockname(listener_, reinterpret_cast<sockaddr*>(&where), &size) != 0) {
-    std::abort();
-  }
-  address_ = {"127.0.0.1", ntohs(where.sin_port)};
-  acceptor_ = std::thread([this] { Accept(); });
-}
+ScriptedServer::ScriptedServer()
+    : listener_(std::make_unique<LoopbackListener>([this](int socket) { Accept(socket); })) {}
 
 ScriptedServer::~ScriptedServer() {
-  ::shutdown(listener_, SHUT_RDWR);
-  acceptor_.join();
-  ::close(listener_);
+  listener_.reset();
   {
     std::lock_guard lock(mutex_);
     for (const PeerPtr& peer : peers_) peer->Close();
@@ -105,19 +88,15 @@ int ScriptedServer::calls(const std::string& method) const {
   return found == calls_.end() ? 0 : found->second;
 }
 
-void ScriptedServer::Accept() {
-  while (true) {
-    const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-    if (socket < 0) return;
-    ++connections_;
-    auto peer = std::make_shared<Peer>(socket);
-    std::lock_guard lock(mutex_);
-    peers_.push_back(peer);
-    threads_.emplace_back([this, peer] {
-      Serve(peer);
-      ++connections_ended_;
-    });
-  }
+void ScriptedServer::Accept(int socket) {
+  ++connections_;
+  auto peer = std::make_shared<Peer>(socket);
+  std::lock_guard lock(mutex_);
+  peers_.push_back(peer);
+  threads_.emplace_back([this, peer] {
+    Serve(peer);
+    ++connections_ended_;
+  });
 }
 
 void ScriptedServer::Serve(const PeerPtr& peer) {

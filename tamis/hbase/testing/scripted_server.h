@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tamis/hbase/server_name.h"
+#include "tamis/hbase/testing/loopback_listener.h"
 #include "tamis/hbase/wire.pb.h"
 
 namespace tamis::hbase {
@@ -62,8 +63,8 @@ class ScriptedServer {
   ScriptedServer(const ScriptedServer&) = delete;
   ScriptedServer& operator=(const ScriptedServer&) = delete;
 
-  const Address& address() const { return address_; }
-  ServerName name() const { return {address_, 1}; }
+  const Address& address() const { return listener_->address(); }
+  ServerName name() const { return {address(), 1}; }
 
   // Sets the handler of a method. Calls without a handler are never answered.
   void On(const std::string& method, Handler handler);
@@ -74,11 +75,9 @@ class ScriptedServer {
   int connections_ended() const { return connections_ended_; }
 
  private:
-  void Accept();
+  void Accept(int socket);
   void Serve(const PeerPtr& peer);
 
-  int listener_ = -1;
-  Address address_;
   mutable std::mutex mutex_;
   std::map<std::string, Handler> handlers_;
   std::map<std::string, int> calls_;
@@ -86,7 +85,7 @@ class ScriptedServer {
   std::vector<std::thread> threads_;
   std::atomic<int> connections_ = 0;
   std::atomic<int> connections_ended_ = 0;
-  std::thread acceptor_;
+  std::unique_ptr<LoopbackListener> listener_;
 };
 
 }  // namespace tamis::hbase
