@@ -22,6 +22,8 @@ namespace tamis::hbase {
 namespace {
 
 constexpr std::string_view kHost = "/_HOST@";
+// Logins at the same time. A KDC answers in a millisecond or two, a distant one in a hundred.
+constexpr size_t kMaxThreads = 16;
 
 // The name that DNS has for the host's address; the host itself if there is none.
 std::string CanonicalName(const std::string& host) {
@@ -158,7 +160,9 @@ Result<std::shared_ptr<KerberosLogin>> KerberosLogin::Create(KerberosOptions opt
 }
 
 KerberosLogin::KerberosLogin(KerberosOptions options)
-    : options_(std::move(options)), cache_(CacheOf(options_, this)), thread_([this] { Run(); }) {}
+    : options_(std::move(options)), cache_(CacheOf(options_, this)) {
+  threads_.emplace_back([this] { Run(); });
+}
 
 KerberosLogin::~KerberosLogin() {
   {
@@ -166,7 +170,7 @@ KerberosLogin::~KerberosLogin() {
     stopped_ = true;
   }
   changed_.notify_all();
-  thread_.join();
+  for (std::thread& thread : threads_) thread.join();
   if (!options_.keytab_file.empty()) Destroy(cache_);
 }
 
@@ -192,14 +196,23 @@ void KerberosLogin::Begin(const Address& server, const std::string& name,
   {
     const std::lock_guard lock(mutex_);
     queue_.push_back({server, name, std::move(wanted), std::move(done)});
+    if (queue_.size() > idle_ && threads_.size() < kMaxThreads) {
+      try {
+        threads_.emplace_back([this] { Run(); });
+      } catch (const std::system_error&) {
+        // The machine has no more threads: the work waits for one of ours.
+      }
+    }
   }
-  changed_.notify_all();
+  changed_.notify_one();
 }
 
 void KerberosLogin::Run() {
   std::unique_lock lock(mutex_);
   while (true) {
+    ++idle_;
     changed_.wait(lock, [this] { return stopped_ || !queue_.empty(); });
+    --idle_;
     if (stopped_) return;
     Work work = std::move(queue_.front());
     queue_.pop_front();
@@ -213,7 +226,7 @@ void KerberosLogin::Run() {
   }
 }
 
-Result<SaslStart> KerberosLogin::Start(const Address& server, const std::string& name) const {
+Result<SaslStart> KerberosLogin::Start(const Address& server, const std::string& name) {
   KerberosParties parties{.keytab_file = options_.keytab_file, .user = options_.principal};
   OM_uint32 minor = 0;
   Name user;
@@ -222,8 +235,12 @@ Result<SaslStart> KerberosLogin::Start(const Address& server, const std::string&
     if (GSS_ERROR(major)) return KerberosFailure(parties, major, minor);
   }
   Credential credential;
-  const OM_uint32 major = credential.Acquire(user, options_.keytab_file, cache_, &minor);
-  if (GSS_ERROR(major)) return KerberosFailure(parties, major, minor);
+  {
+    const std::lock_guard lock(acquiring_);
+    if (stopped_) return Cancelled("the client was closed");
+    const OM_uint32 major = credential.Acquire(user, options_.keytab_file, cache_, &minor);
+    if (GSS_ERROR(major)) return KerberosFailure(parties, major, minor);
+  }
   if (std::string found = credential.User(); !found.empty()) parties.user = std::move(found);
   parties.server = WithHost(name, server, options_.reverse_dns);
   return GssapiMechanism::Begin(credential.get(), std::move(parties), options_.protections);

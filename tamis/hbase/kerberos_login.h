@@ -1,10 +1,11 @@
 // A user's Kerberos login, which all connections of a client share.
 //
 // Each connection begins with a ticket for its server. The login takes it from the ticket cache, or
-// asks the KDC for it, on a thread of its own: these calls block until the KDC answers. With a
+// asks the KDC for it, on threads of its own, since these calls block until the KDC answers. With a
 // keytab it fetches a new ticket-granting ticket when half of the old one's lifetime is over.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -26,7 +27,7 @@ class KerberosLogin : public SaslLogin {
  public:
   // Asks nothing of the network. kInvalidArgument: an option that cannot be used.
   static Result<std::shared_ptr<KerberosLogin>> Create(KerberosOptions options);
-  // Waits for a running Begin.
+  // Waits for each running Begin.
   ~KerberosLogin() override;
 
   char method() const override { return '\x51'; }
@@ -50,10 +51,11 @@ class KerberosLogin : public SaslLogin {
   explicit KerberosLogin(KerberosOptions options);
 
   void Run();
-  Result<SaslStart> Start(const Address& server, const std::string& name) const;
+  Result<SaslStart> Start(const Address& server, const std::string& name);
 
   const KerberosOptions options_;
   const std::string cache_;  // the name of the ticket cache; empty: the system's default
+  std::mutex acquiring_;     // so that only one thread renews the ticket-granting ticket
 
   // of the client's thread
   std::map<Address, std::string> accepted_;
@@ -61,8 +63,9 @@ class KerberosLogin : public SaslLogin {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Work> queue_;
-  bool stopped_ = false;
-  std::thread thread_;
+  size_t idle_ = 0;                    // threads that wait for work
+  std::atomic<bool> stopped_ = false;  // set under the mutex
+  std::vector<std::thread> threads_;   // all but the first are started when there is work for them
 };
 
 }  // namespace tamis::hbase
