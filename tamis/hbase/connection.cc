@@ -12,13 +12,13 @@
 
 #include "tamis/base/coding.h"
 #include "tamis/base/exception_status.h"
+#include "tamis/hbase/preamble.h"
 #include "tamis/hbase/transport.h"
 #include "tamis/hbase/wire.pb.h"
 
 namespace tamis::hbase {
 namespace {
 
-constexpr std::string_view kSimplePreamble("HBas\0\x50", 6);
 // A wrapped piece is larger than its content.
 constexpr size_t kWrappingBytes = 1 << 16;
 // the call id of an exception that ends the connection
@@ -145,6 +145,7 @@ void Connection::Connected() {
 
 void Connection::Authenticate() {
   if (!options_.login) return Greet();
+  if (names_.size() > 1 && !asked_ && !options_.login->IsKnown(address_)) return AskForPrincipal();
   SetConnectTimer(options_.login_timeout, "no ticket for " + names_[name_] + " from the KDC");
   const auto self = weak_from_this();
   options_.login->Begin(
@@ -159,6 +160,32 @@ void Connection::Authenticate() {
           alive->Exchange(*std::move(*shared));
         });
       });
+}
+
+// A server with one of two names says which one. If it says neither, both are tried.
+void Connection::AskForPrincipal() {
+  asked_ = true;
+  SetConnectTimer(options_.handshake_timeout, "no answer to the question for its principal");
+  const auto question = std::make_shared<PreambleQuestion>(*transport_, shared_from_this());
+  question->Ask(
+      Question::kPrincipal, [self = weak_from_this()](const PreambleQuestion::Answer& answer) {
+        const auto alive = self.lock();
+        if (!alive || alive->state_ == State::kClosed) return;
+        alive->TakeBackConnectTimer();
+        const auto named = std::ranges::find_if(
+            alive->names_, [&](const auto& name) { return NamesPrincipal(name, answer.text); });
+        if (named != alive->names_.end()) std::iter_swap(alive->names_.begin(), named);
+        answer.is_open ? alive->Authenticate() : alive->Reconnect();
+      });
+}
+
+// The server has closed the connection.
+void Connection::Reconnect() {
+  asio::error_code ignored;
+  transport_->socket().close(ignored);
+  old_transports_.push_back(std::move(transport_));
+  transport_ = std::make_unique<Transport>(io_, options_.tls);
+  Connect();
 }
 
 // The KDC may know the server by its other name.
@@ -189,12 +216,7 @@ void Connection::Authenticated(SaslHandshake::Outcome outcome) {
         " (its log says why: " + std::string(options_.login->reasons_of_refusal()) + ")");
     if (first_refusal_.ok()) first_refusal_ = why;
     if (++name_ == names_.size()) return Fail(first_refusal_);
-    // The server has closed the connection.
-    asio::error_code ignored;
-    transport_->socket().close(ignored);
-    old_transports_.push_back(std::move(transport_));
-    transport_ = std::make_unique<Transport>(io_, options_.tls);
-    return Connect();
+    return Reconnect();
   }
   if (!outcome.status.ok()) {
     // The peer closed the connection, or it does not speak SASL.
@@ -229,18 +251,9 @@ std::string Connection::Greeting() const {
   // The ticket names the user. Sending another name would ask for the right to act for that user.
   if (!mechanism_) header.mutable_user_info()->set_effective_user(options_.user);
   header.set_service_name(options_.service);
-  header.set_cell_block_codec_class("org.apache.hadoop.hbase.codec.KeyValueCodec");
-  pb::VersionInfo& version = *header.mutable_version_info();
-  version.set_version("2.6.0");
-  version.set_url("");
-  version.set_revision("");
-  version.set_user("");
-  version.set_date("");
-  version.set_src_checksum("");
-  version.set_version_major(2);
-  version.set_version_minor(6);
+  DescribeClient(&header);
   std::string bytes;
-  if (!options_.login) bytes = kSimplePreamble;
+  if (!options_.login) bytes = Preamble(kNoLogin);
   PutBig32(&bytes, static_cast<uint32_t>(header.ByteSizeLong()));
   header.AppendToString(&bytes);
   return bytes;

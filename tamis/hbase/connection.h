@@ -126,6 +126,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Connect();
   void Connected();
   void Authenticate();
+  void AskForPrincipal();
+  void Reconnect();
   void NoTicket(const Status& why);
   void Exchange(SaslStart start);
   void Authenticated(SaslHandshake::Outcome outcome);
@@ -156,6 +158,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // With a login: the names that the server may have, and the one that is tried.
   std::vector<std::string> names_;
   size_t name_ = 0;
+  bool asked_ = false;  // the server was asked which name it has
   Status first_refusal_;
   std::unique_ptr<SaslMechanism> mechanism_;  // not set: no authentication
   WrappedReader pieces_;                      // if the mechanism wraps

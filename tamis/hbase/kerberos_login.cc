@@ -135,6 +135,17 @@ std::string CacheOf(const KerberosOptions& options, const void* login) {
 
 }  // namespace
 
+bool NamesPrincipal(std::string_view name, std::string_view principal) {
+  const size_t at = name.find(kHost);
+  if (at == std::string_view::npos) return name == principal;
+  // Each part is there, with a host between them.
+  const std::string_view service = name.substr(0, at + 1);
+  const std::string_view realm = name.substr(at + kHost.size() - 1);
+  return principal.size() > service.size() + realm.size() && principal.starts_with(service) &&
+         principal.ends_with(realm) &&
+         principal.find('/', service.size()) == std::string_view::npos;
+}
+
 Result<std::shared_ptr<KerberosLogin>> KerberosLogin::Create(KerberosOptions options) {
   if (options.master_principal.empty()) options.master_principal = options.region_server_principal;
   if (options.region_server_principal.empty()) {

@@ -32,6 +32,7 @@ class KerberosLogin : public SaslLogin {
 
   char method() const override { return '\x51'; }
   std::vector<std::string> NamesOf(const Address& server, std::string_view service) const override;
+  bool IsKnown(const Address& server) const override { return accepted_.contains(server); }
   void Accepted(const Address& server, const std::string& name) override;
   void Begin(const Address& server, const std::string& name, std::function<bool()> wanted,
              std::function<void(Result<SaslStart>)> done) override;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "tamis/hbase/preamble.h"
 #include "tamis/hbase/region.h"
 #include "tamis/hbase/session.h"
+#include "tamis/hbase/visit.h"
 #include "tamis/hbase/wire.pb.h"
 
 namespace tamis::hbase {
@@ -107,10 +109,30 @@ Task<Result<ServerName>> Registry::ActiveMaster(Deadline deadline) {
 
 Task<Result<std::string>> Registry::ClusterId(Deadline deadline) {
   if (zookeeper_) co_return co_await zookeeper_->ClusterId(deadline);
-  pb::GetClusterIdResponse id;
-  const Status asked = co_await Ask("GetClusterId", &id, deadline);
-  if (!asked.ok()) co_return asked;
-  co_return id.cluster_id();
+  std::string reasons;
+  const std::vector<Address> addresses = addresses_;
+  for (size_t i = 0; i < addresses.size() && Clock::now() < deadline; ++i) {
+    const Address& address = addresses[(next_ + i) % addresses.size()];
+    auto id = co_await AskClusterId(address, std::min(deadline, Clock::now() + kOneTry));
+    if (id.ok()) co_return id;
+    reasons += (reasons.empty() ? "" : "; ") + address.ToString() + ": " + id.status().message();
+  }
+  co_return Unavailable("no server tells the id of its cluster: " +
+                        (reasons.empty() ? "no time left" : reasons));
+}
+
+Task<Result<std::string>> Registry::AskClusterId(Address address, Deadline deadline) {
+  Visit visit(session_.io, session_.timers, deadline, session_.tls);
+  const Address way = session_.options.way ? session_.options.way(address) : address;
+  TAMIS_CO_RETURN_IF_ERROR(co_await visit.Connect(way, address.host));
+  Task<PreambleQuestion::Answer> asked = Suspended<PreambleQuestion::Answer>(
+      [&visit](std::function<void(PreambleQuestion::Answer)> resume) {
+        std::make_shared<PreambleQuestion>(*visit.transport(), visit.transport())
+            ->Ask(Question::kClusterId, std::move(resume));
+      });
+  PreambleQuestion::Answer answer = co_await std::move(asked);
+  if (!answer.status.ok()) co_return answer.status;
+  co_return std::move(answer.text);
 }
 
 }  // namespace tamis::hbase

@@ -43,6 +43,7 @@ class Registry {
 
   Task<Result<ServerName>> MetaServer(Deadline deadline);
   Task<Result<ServerName>> ActiveMaster(Deadline deadline);
+  // Needs no login. HBase before 2.6 tells it only by its ZooKeeper.
   Task<Result<std::string>> ClusterId(Deadline deadline);
 
   // Sends the next request to another server, because the last answer was wrong.
@@ -55,6 +56,7 @@ class Registry {
   // changes nothing, else kUnavailable.
   Task<Status> Ask(std::string method, google::protobuf::MessageLite* answer, Deadline deadline);
   Task<void> Learn(Deadline deadline);
+  Task<Result<std::string>> AskClusterId(Address address, Deadline deadline);
 
   Session& session_;
   std::optional<ZooKeeperRegistry> zookeeper_;

@@ -66,6 +66,7 @@ struct FakeLogin : SaslLogin {
   std::vector<std::string> NamesOf(const Address&, std::string_view) const override {
     return names;
   }
+  bool IsKnown(const Address&) const override { return known; }
   void Accepted(const Address&, const std::string& name) override { accepted = name; }
   void Begin(const Address&, const std::string& name, std::function<bool()> wanted,
              std::function<void(Result<SaslStart>)> done) override {
@@ -77,6 +78,7 @@ struct FakeLogin : SaslLogin {
   bool falls_back() const override { return fallback; }
 
   std::vector<std::string> names = {"first"};
+  bool known = true;
   bool wraps = false;
   bool fallback = false;
   Status failure;
@@ -249,6 +251,103 @@ TEST_F(SaslConnectionTest, RefusalTriesTheOtherName) {
   EXPECT_EQ(login_->accepted, "second");
   EXPECT_EQ(connections, 2);
   connection_->Close(Cancelled("over"));
+}
+
+std::string Principal(const std::string& name) {
+  pb::ResponseHeader header;
+  header.set_call_id(0xffffffff);
+  pb::SecurityPreamableResponse answer;
+  answer.set_server_principal(name);
+  std::string body;
+  AppendDelimited(header, &body);
+  AppendDelimited(answer, &body);
+  return Sized(body);
+}
+
+// A server whose principal is not known yet. Its answers to the question depend on its version.
+class PrincipalQuestionTest : public SaslConnectionTest {
+ protected:
+  PrincipalQuestionTest() {
+    login_->known = false;
+    login_->names = {"hbase/_HOST@R", "hmaster/_HOST@R"};
+  }
+  // Serves a call after the handshake; returns the name of the login.
+  static std::string Serve(Peer& peer) {
+    Side side(peer, false);
+    if (!side.Handshake()) return "";
+    side.TakeHeader();
+    peer.SendBytes(Answer(side.TakeCall(), "yes"));
+    peer.Receive(1);
+    return side.first().substr(6);
+  }
+  void ExpectAnswer(const SaslServer& server) {
+    ConnectTo(server);
+    const Reply reply = Send(MakeCall("Ask"));
+    EXPECT_EQ(reply.outcome, Outcome::kAnswer) << reply.status;
+    connection_->Close(Cancelled("over"));
+  }
+};
+
+TEST_F(PrincipalQuestionTest, AnswerDecidesWhichNameIsTried) {
+  std::promise<std::string> name;
+  const SaslServer server([&](Peer& peer) {
+    EXPECT_EQ(peer.Receive(6), "Securi");
+    peer.SendBytes(Principal("hmaster/host7.example.com@R"));
+    name.set_value(Serve(peer));
+  });
+  ExpectAnswer(server);
+  EXPECT_EQ(name.get_future().get(), "hmaster/_HOST@R");
+  EXPECT_EQ(login_->accepted, "hmaster/_HOST@R");
+}
+
+TEST_F(PrincipalQuestionTest, AnswerThatIsNeitherNameLeavesBothToTry) {
+  std::atomic<int> connections = 0;
+  const SaslServer server([&](Peer& peer) {
+    if (++connections == 2) return void(Serve(peer));
+    EXPECT_EQ(peer.Receive(6), "Securi");
+    peer.SendBytes(Principal("root"));
+    Side(peer, false).TakeFirst();
+    peer.SendBytes(Refusal("GSS initiate failed"));
+  });
+  ExpectAnswer(server);
+  EXPECT_EQ(login_->accepted, "hmaster/_HOST@R");
+  EXPECT_EQ(connections, 2);
+}
+
+TEST_F(PrincipalQuestionTest, ServerThatClosesAtTheQuestionIsConnectedAgain) {
+  std::atomic<int> connections = 0;
+  const SaslServer server([&](Peer& peer) {
+    if (++connections == 2) return void(Serve(peer));
+    peer.Receive(6);
+    peer.Throw(0xffffffff, "ipc.FatalConnectionException", "Expected HEADER=HBas", true);
+  });
+  ExpectAnswer(server);
+  EXPECT_EQ(login_->accepted, "hbase/_HOST@R");
+}
+
+TEST_F(PrincipalQuestionTest, ServerWithoutSecurityStaysConnected) {
+  login_->fallback = true;
+  const SaslServer server([&](Peer& peer) {
+    peer.Receive(6);
+    peer.Throw(0xffffffff, "ipc.SecurityNotEnabledException");
+    Side side(peer, false);
+    side.TakeFirst();
+    peer.SendBytes(NoSecurity());
+    side.TakeHeader();
+    peer.SendBytes(Answer(side.TakeCall(), "yes"));
+    peer.Receive(1);
+  });
+  ExpectAnswer(server);
+}
+
+TEST_F(PrincipalQuestionTest, NamesStandForPrincipalsOfTheirServiceAndRealm) {
+  EXPECT_TRUE(NamesPrincipal("hbase/_HOST@R", "hbase/a.b@R"));
+  EXPECT_TRUE(NamesPrincipal("hbase/a@R", "hbase/a@R"));
+  for (const char* other : {"", "root", "hbase/@R", "hbase@R", "hbase/a@S", "hmaster/a@R",
+                            "xhbase/a@R", "hbase/a/b@R"}) {
+    EXPECT_FALSE(NamesPrincipal("hbase/_HOST@R", other)) << other;
+  }
+  EXPECT_FALSE(NamesPrincipal("hbase/a@R", "hbase/b@R"));
 }
 
 TEST_F(SaslConnectionTest, NameUnknownToTheKdcTriesTheOtherOne) {

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "tamis/base/coding.h"
+#include "tamis/hbase/preamble.h"
 #include "tamis/hbase/transport.h"
 
 namespace tamis::hbase {
 namespace {
 
-constexpr std::string_view kPreamble("HBas\0", 5);
 constexpr size_t kReadBytes = 4096;
 
 void AppendToken(std::string_view token, std::string* out) {
@@ -22,8 +22,7 @@ void AppendToken(std::string_view token, std::string* out) {
 
 void SaslHandshake::Run(char method, Done done) {
   done_ = std::move(done);
-  out_ = kPreamble;
-  out_ += method;
+  out_ = Preamble(method);
   AppendToken(start_.token, &out_);
   Write(false);
 }

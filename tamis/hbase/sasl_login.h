@@ -32,6 +32,8 @@ class SaslLogin {
   // The names that the server of this service may have, likeliest first; at least one.
   virtual std::vector<std::string> NamesOf(const Address& server,
                                            std::string_view service) const = 0;
+  // Whether a server accepted a connection under the first of these names.
+  virtual bool IsKnown(const Address& server) const = 0;
   // Records that a server accepted a connection under this name.
   virtual void Accepted(const Address& server, const std::string& name) = 0;
   // Begins an exchange with a server, which may take long. `wanted` is asked before that; if it
@@ -43,5 +45,9 @@ class SaslLogin {
   // Whether a server without security may be used, too.
   virtual bool falls_back() const = 0;
 };
+
+// Whether a name of NamesOf, "service/host@REALM" where the host may be _HOST, can stand for the
+// principal.
+bool NamesPrincipal(std::string_view name, std::string_view principal);
 
 }  // namespace tamis::hbase

@@ -40,13 +40,14 @@ Channel::Options ChannelOptions(const ClientOptions& options, std::shared_ptr<Tl
 }  // namespace
 
 Session::Session(asio::io_context& io_context, ClientOptions client_options,
-                 std::shared_ptr<TlsContext> tls, std::shared_ptr<SaslLogin> login)
+                 std::shared_ptr<TlsContext> tls_context, std::shared_ptr<SaslLogin> login)
     : io(io_context),
       options(std::move(client_options)),
+      tls(std::move(tls_context)),
       random(SeedFromSystem()),
       nonce_group(random() | 1),
       timers(io),
-      channels(io, timers, ChannelOptions(options, std::move(tls), std::move(login))),
+      channels(io, timers, ChannelOptions(options, tls, std::move(login))),
       registry(*this),
       locator(*this) {}
 

@@ -27,8 +27,8 @@ class Session {
  public:
   // REQUIRES: the addresses can be parsed; `tls` was loaded from `options.tls`, and `login` made
   // from `options.kerberos`.
-  Session(asio::io_context& io, ClientOptions options, std::shared_ptr<TlsContext> tls,
-          std::shared_ptr<SaslLogin> login);
+  Session(asio::io_context& io_context, ClientOptions client_options,
+          std::shared_ptr<TlsContext> tls_context, std::shared_ptr<SaslLogin> login);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
@@ -50,6 +50,7 @@ class Session {
 
   asio::io_context& io;
   const ClientOptions options;
+  const std::shared_ptr<TlsContext> tls;  // not set: no TLS
   Random random;
   const uint64_t nonce_group;
   Timers timers;

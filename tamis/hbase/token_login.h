@@ -20,6 +20,7 @@ class TokenLogin : public SaslLogin {
 
   char method() const override { return '\x52'; }
   std::vector<std::string> NamesOf(const Address& server, std::string_view service) const override;
+  bool IsKnown(const Address&) const override { return true; }
   void Accepted(const Address&, const std::string&) override {}
   void Begin(const Address& server, const std::string& name, std::function<bool()> wanted,
              std::function<void(Result<SaslStart>)> done) override;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <asio/buffer.hpp>
-#include <asio/connect.hpp>
-#include <asio/ip/tcp.hpp>
 #include <asio/read.hpp>
 #include <asio/redirect_error.hpp>
 #include <asio/use_awaitable.hpp>
@@ -13,6 +11,7 @@
 
 #include "tamis/base/coding.h"
 #include "tamis/hbase/region.h"
+#include "tamis/hbase/visit.h"
 #include "tamis/hbase/wire.pb.h"
 
 namespace tamis::hbase {
@@ -87,82 +86,37 @@ Result<std::string> ParseDataAnswer(std::string_view frame, const std::string& p
   return std::string(value);
 }
 
-// The connection to one member. It closes its socket at the deadline.
-class Visit {
- public:
-  Visit(asio::io_context& io, Timers& timers, Deadline deadline)
-      : timers_(timers), resolver_(io), socket_(io) {
-    timer_ = timers_.Add(deadline, [this] {
-      is_late_ = true;
-      resolver_.cancel();
-      asio::error_code ignored;
-      socket_.close(ignored);
-    });
-  }
-  ~Visit() {
-    if (!is_late_) timers_.TakeBack(timer_);
-  }
-  Visit(const Visit&) = delete;
-  Visit& operator=(const Visit&) = delete;
+Task<Result<std::string>> ReadFrame(Visit& visit) {
+  asio::error_code error;
+  auto token = asio::redirect_error(asio::use_awaitable, error);
+  std::string size_bytes(4, '\0');
+  co_await asio::async_read(*visit.transport(), asio::buffer(size_bytes), token);
+  if (error) co_return visit.Fault(error);
+  const uint32_t size = Reader(size_bytes).Big32();
+  if (size > kMaxFrameBytes) co_return DataLoss("its answer is not ZooKeeper's");
+  std::string frame(size, '\0');
+  co_await asio::async_read(*visit.transport(), asio::buffer(frame), token);
+  if (error) co_return visit.Fault(error);
+  co_return frame;
+}
 
-  // Whether the address is not that of a ZooKeeper now.
-  bool no_server() const { return no_server_; }
-
-  Task<Result<std::string>> Read(Address member, std::string path) {
-    asio::error_code error;
-    auto token = asio::redirect_error(asio::use_awaitable, error);
-    const auto found =
-        co_await resolver_.async_resolve(member.host, std::to_string(member.port), token);
-    if (error) co_return Fault(error);
-    co_await asio::async_connect(socket_, found, token);
-    if (error) co_return Fault(error);
-    const std::string requests = ConnectRequest() + GetDataRequest(path);
-    co_await asio::async_write(socket_, asio::buffer(requests), token);
-    if (error) co_return Fault(error);
-    auto connected = co_await ReadFrame();
-    if (!connected.ok()) co_return connected.status();
-    auto frame = co_await ReadFrame();
-    if (!frame.ok()) co_return frame.status();
-    auto value = ParseDataAnswer(*frame, path);
-    const std::string close = CloseRequest();
-    co_await asio::async_write(socket_, asio::buffer(close), token);
-    co_return value;
-  }
-
- private:
-  Task<Result<std::string>> ReadFrame() {
-    asio::error_code error;
-    auto token = asio::redirect_error(asio::use_awaitable, error);
-    std::string size_bytes(4, '\0');
-    co_await asio::async_read(socket_, asio::buffer(size_bytes), token);
-    if (error) co_return Fault(error);
-    const uint32_t size = Reader(size_bytes).Big32();
-    if (size > kMaxFrameBytes) {
-      no_server_ = true;
-      co_return DataLoss("its answer is not ZooKeeper's");
-    }
-    std::string frame(size, '\0');
-    co_await asio::async_read(socket_, asio::buffer(frame), token);
-    if (error) co_return Fault(error);
-    co_return frame;
-  }
-
-  Status Fault(const asio::error_code& error) {
-    if (is_late_) return Unavailable("no answer in time");
-    const bool is_closed = error == asio::error::eof || error == asio::error::connection_reset ||
-                           error == asio::error::broken_pipe;
-    no_server_ = is_closed || error == asio::error::host_not_found ||
-                 error == asio::error::connection_refused;
-    return Unavailable(is_closed ? "it closes the connection (does it serve?)" : error.message());
-  }
-
-  Timers& timers_;
-  asio::ip::tcp::resolver resolver_;
-  asio::ip::tcp::socket socket_;
-  bool is_late_ = false;
-  bool no_server_ = false;
-  Timers::Entry timer_;
-};
+// The value of a znode, from one member.
+Task<Result<std::string>> ReadZnode(Visit& visit, Address member, std::string path) {
+  TAMIS_CO_RETURN_IF_ERROR(co_await visit.Connect(member, member.host));
+  asio::error_code error;
+  auto token = asio::redirect_error(asio::use_awaitable, error);
+  const std::string requests = ConnectRequest() + GetDataRequest(path);
+  co_await asio::async_write(*visit.transport(), asio::buffer(requests), token);
+  if (error) co_return visit.Fault(error);
+  auto connected = co_await ReadFrame(visit);
+  if (!connected.ok()) co_return connected.status();
+  auto frame = co_await ReadFrame(visit);
+  if (!frame.ok()) co_return frame.status();
+  auto value = ParseDataAnswer(*frame, path);
+  const std::string close = CloseRequest();
+  co_await asio::async_write(*visit.transport(), asio::buffer(close), token);
+  co_return value;
+}
 
 template <class Message>
 Result<Message> Parse(const std::string& bytes) {
@@ -191,12 +145,13 @@ Task<Result<std::string>> ZooKeeperRegistry::Read(std::string name, Deadline dea
   for (size_t i = 0; i < members_.size() && Clock::now() < deadline; ++i) {
     const Address member = members_[next_];
     Visit visit(io_, timers_, std::min(deadline, Clock::now() + kOneTry));
-    auto value = co_await visit.Read(member, path);
+    auto value = co_await ReadZnode(visit, member, path);
     answered_ |= value.ok();
     if (value.ok()) co_return MessageOfZnode(*value);
     reasons += (reasons.empty() ? "" : "; ") + member.ToString() + ": " + value.status().message();
-    const bool is_refused = value.status().code() == StatusCode::kFailedPrecondition;
-    if (is_refused || (visit.no_server() && !answered_)) ++final_failures;
+    const StatusCode code = value.status().code();
+    const bool is_foreign = visit.no_server() || code == StatusCode::kDataLoss;
+    if (code == StatusCode::kFailedPrecondition || (is_foreign && !answered_)) ++final_failures;
     next_ = (next_ + 1) % members_.size();
   }
   if (reasons.empty()) co_return Unavailable("ZooKeeper: no time left");
