@@ -4,6 +4,7 @@
 #include <charconv>
 #include <iterator>
 
+#include "tamis/hbase/missing_right.h"
 #include "tamis/hbase/wire.pb.h"
 
 namespace tamis::hbase {
@@ -143,7 +144,8 @@ Status Exception::ToStatus() const {
                           : do_not_retry                 ? StatusCode::kInvalidArgument
                           : IsOfServersState(class_name) ? StatusCode::kUnavailable
                                                          : StatusCode::kInternal;
-  return {code, std::string(ShortName()) + (message.empty() ? "" : ": " + message)};
+  const std::string text = tells_user_is_denied() ? ExplainMissingRight(message) : message;
+  return {code, std::string(ShortName()) + (text.empty() ? "" : ": " + text)};
 }
 
 Exception ExceptionOf(std::string_view class_name, std::string_view stack_trace) {

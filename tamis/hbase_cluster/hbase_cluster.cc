@@ -127,6 +127,10 @@ void HBaseCluster::ListTables(Callback<std::vector<TableSchema>> done) {
                                 });
 }
 
+void HBaseCluster::ListHiddenTables(Callback<std::vector<std::string>> done) {
+  Ask<std::vector<std::string>>(&hidden_, std::move(done), [this] { return tables_.Hidden(); });
+}
+
 // ---- Regions
 
 // Finds the table's HBase name. An old entry is used only if the master does not answer in time or

@@ -20,6 +20,7 @@
 #include "tamis/base/backoff.h"
 #include "tamis/base/thread_executor.h"
 #include "tamis/cluster/cluster.h"
+#include "tamis/cluster/hidden_tables.h"
 #include "tamis/hbase/client.h"
 #include "tamis/hbase_cluster/hbase_region_server.h"
 #include "tamis/hbase_cluster/hbase_tables.h"
@@ -28,7 +29,7 @@
 
 namespace tamis {
 
-class HBaseCluster : public Cluster {
+class HBaseCluster : public Cluster, public HiddenTables {
  public:
   struct Options {
     hbase::ClientOptions client;
@@ -61,6 +62,7 @@ class HBaseCluster : public Cluster {
                    Callback<std::vector<RegionInfo>> done) override;
   void ListTables(Callback<std::vector<TableSchema>> done) override;
   void GetTable(const std::string& name, Callback<TableSchema> done) override;
+  void ListHiddenTables(Callback<std::vector<std::string>> done) override;
 
   // For administration.
   std::shared_ptr<HBaseRegionServer> Stub(const std::string& name);
@@ -101,6 +103,7 @@ class HBaseCluster : public Cluster {
   std::mutex mutex_;
   std::map<std::string, Shared<IndexedTable>> finds_;
   Shared<std::vector<TableSchema>> lists_;
+  Shared<std::vector<std::string>> hidden_;
   Shared<std::vector<ServerInfo>> servers_;
   // State of the searches for regions on servers without a known region.
   bool looking_ = false;

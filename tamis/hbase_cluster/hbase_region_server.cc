@@ -1,5 +1,6 @@
 #include "tamis/hbase_cluster/hbase_region_server.h"
 
+#include "tamis/hbase/missing_right.h"
 #include "tamis/hbase_cluster/payload.pb.h"
 
 namespace tamis {
@@ -50,6 +51,41 @@ void Send(const std::shared_ptr<Message>& message) {
                                 });
 }
 
+// The jar passes on refusals of HBase as they are.
+void Explain(pb::Error* error) {
+  if (error->code() == pb::Error::FAILED_PRECONDITION) {
+    error->set_message(hbase::ExplainMissingRight(error->message()));
+  }
+}
+
+void Explain(pb::MutateReply* reply) {
+  for (pb::RegionMutateResult& region : *reply->mutable_regions()) {
+    if (region.has_error()) {
+      Explain(region.mutable_error());
+      // No condition was judged: FAILED_PRECONDITION would stand for a row that is another one now.
+      if (region.error().code() == pb::Error::FAILED_PRECONDITION) {
+        region.mutable_error()->set_code(pb::Error::INVALID_ARGUMENT);
+      }
+    }
+    for (pb::Error& result : *region.mutable_results()) Explain(&result);
+  }
+}
+void Explain(pb::SearchReply* reply) {
+  for (pb::RangeResult& range : *reply->mutable_results()) {
+    if (range.has_error()) Explain(range.mutable_error());
+  }
+}
+void Explain(pb::StartJobReply* reply) {
+  if (reply->has_error()) Explain(reply->mutable_error());
+}
+void Explain(pb::GetJobReply* reply) {
+  for (pb::RegionJobResult& region : *reply->mutable_results()) {
+    if (region.has_error()) Explain(region.mutable_error());
+  }
+}
+void Explain(pb::PollReply* /*reply*/) {}
+void Explain(pb::StatusReply* /*reply*/) {}
+
 template <class Reply>
 Result<Reply> Parse(const std::string& server, Result<std::string> bytes) {
   if (!bytes.ok()) return bytes.status();
@@ -58,6 +94,7 @@ Result<Reply> Parse(const std::string& server, Result<std::string> bytes) {
   if (!payload.ParseFromString(*bytes) || !reply.ParseFromString(payload.bytes())) {
     return DataLoss("region server " + server + " sent an answer that cannot be read");
   }
+  Explain(&reply);
   return reply;
 }
 

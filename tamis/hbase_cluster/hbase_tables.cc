@@ -1,5 +1,9 @@
 #include "tamis/hbase_cluster/hbase_tables.h"
 
+#include <strings.h>
+
+#include <set>
+
 namespace tamis {
 
 Result<TableNames> HBaseTables::Names() {
@@ -51,11 +55,53 @@ Result<IndexedTable> HBaseTables::Find(const std::string& name) {
     // The list leaves out tables that this user may not see; a look-up by name reports the missing
     // right.
     if (!same.ok() && same.status().code() != StatusCode::kNotFound) return same.status();
+    if (!same.ok()) TAMIS_RETURN_IF_ERROR(WhyHidden(name));
     return named;
   };
   auto found = look();
   if (found.ok() || found.status().code() == StatusCode::kNotFound) return found;
   return found.status().WithContext("cannot look up table \"" + name + "\"");
+}
+
+// Any user may read hbase:meta, which has a row with a state for each table.
+Result<std::vector<std::string>> HBaseTables::Hidden() {
+  const auto described = client_->Tables(name_space_);
+  if (described.status().code() == StatusCode::kNotFound) return std::vector<std::string>();
+  TAMIS_RETURN_IF_ERROR(described.status());
+  std::set<std::string> shown;
+  for (const hbase::TableDescription& table : *described) shown.insert(FullTableName(table.name));
+  const std::string prefix = FullTableName(HBaseTableName(name_space_, ""));
+  std::vector<std::string> hidden;
+  const auto states = client_->Scan("hbase:meta", {.columns = {{.family = "table"}}});
+  while (true) {
+    const auto rows = states->Next();
+    // Another keeper of rights may not let everybody read it.
+    if (!rows.ok()) return IsTransient(rows.status().code()) ? rows.status() : Result(hidden);
+    if (rows->empty()) return hidden;
+    for (const hbase::Row& row : *rows) {
+      const std::string name = FullTableName(row.key());
+      if (name.starts_with(prefix) && !shown.contains(name)) {
+        hidden.push_back(name.substr(prefix.size()));
+      }
+    }
+  }
+}
+
+Status HBaseTables::WhyHidden(const std::string& name) {
+  const auto hidden = Hidden();
+  if (!hidden.ok()) return {};
+  std::string list;
+  for (const std::string& one : *hidden) {
+    // Names of stores are in lower case, and names in HBase need not be.
+    if (strcasecmp(one.c_str(), name.c_str()) == 0) {
+      return client_->Table(HBaseTableName(name_space_, one)).status();
+    }
+    list += (list.empty() ? "\"" : ", \"") + one + "\"";
+  }
+  if (list.empty()) return {};
+  return NotFound("no table \"" + name + "\" that this user may see: HBase hides " + list +
+                  " of namespace \"" + name_space_ +
+                  "\"; if it is one of them, the right C or A on it is missing");
 }
 
 HBaseTables::Known HBaseTables::KnownOf(const IndexedTable& table) const {

@@ -32,6 +32,9 @@ class HBaseTables {
   Status CheckName(const std::string& name);
   Result<std::vector<IndexedTable>> Named();  // tables that have a name
   Result<IndexedTable> Find(const std::string& name);
+  // The tables of the namespace whose descriptions HBase hides from this user, because it checks
+  // rights. Their names have no namespace.
+  Result<std::vector<std::string>> Hidden();
 
   // The remembered result of a look-up.
   struct Known {
@@ -47,6 +50,8 @@ class HBaseTables {
  private:
   // Returns the table that last had the name, if it still has it.
   Result<std::optional<IndexedTable>> FindAgain(const std::string& name);
+  // Returns why the user may not see the table; ok if HBase has no such table, or shows it.
+  Status WhyHidden(const std::string& name);
 
   Executor* const executor_;
   const std::string name_space_;

@@ -18,7 +18,7 @@ using SessionPtr = std::shared_ptr<Session>;
 
 // Opens the store for the session and attaches its tables; without all of that, the session has
 // none.
-Status OpenStoreOf(Session* session, sqlite3* db, const std::string& name) {
+Status OpenStoreOf(const SessionPtr& session, sqlite3* db, const std::string& name) {
   if (session->engine != nullptr) {
     return FailedPrecondition(
         "a store is open on this connection; open another one on another "
@@ -42,7 +42,7 @@ void Open(sqlite3_context* context, int, sqlite3_value** argv) {
   const auto& session = *static_cast<SessionPtr*>(sqlite3_user_data(context));
   const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(argv[0]));
   const std::string name = text == nullptr ? "" : text;
-  const Status status = OpenStoreOf(session.get(), sqlite3_context_db_handle(context), name);
+  const Status status = OpenStoreOf(session, sqlite3_context_db_handle(context), name);
   if (status.ok()) {
     sqlite3_result_text(context, name.c_str(), -1, SQLITE_TRANSIENT);
   } else if (IsOutOfMemory(status)) {
@@ -67,7 +67,7 @@ Status Register(sqlite3* db, const SessionPtr& session) {
   if (rc != SQLITE_OK) {
     return Internal(std::string("cannot extend SQLite: ") + sqlite3_errmsg(db));
   }
-  return session->engine == nullptr ? Status::Ok() : AttachTables(db, session.get());
+  return session->engine == nullptr ? Status::Ok() : AttachTables(db, session);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "tamis/base/exception_status.h"
+#include "tamis/cluster/hidden_tables.h"
 #include "tamis/sql/guarded.h"
 #include "tamis/sql/plan.h"
 #include "tamis/sql/values.h"
@@ -604,11 +605,18 @@ constexpr sqlite3_module kModule = {
     .xRollbackTo = RollbackTo,
 };
 
-bool Exists(sqlite3* db, const std::string& table) {
+// The module of one table under the table's name: SQLite connects it when a statement names it. So
+// a table that this user may not see gives the reason instead of "no such table".
+constexpr sqlite3_module kHiddenModule = [] {
+  sqlite3_module module = kModule;
+  module.xCreate = nullptr;
+  module.xDestroy = nullptr;
+  return module;
+}();
+
+// `sql` asks for the name ?1.
+bool Finds(sqlite3* db, const std::string& sql, const std::string& table) {
   sqlite3_stmt* statement = nullptr;
-  const std::string sql =
-      "SELECT 1 FROM sqlite_schema WHERE lower(name) = ?1 UNION ALL "
-      "SELECT 1 FROM sqlite_temp_schema WHERE lower(name) = ?1";
   bool exists = false;
   if (sqlite3_prepare_v2(db, sql.c_str(), -1, &statement, nullptr) == SQLITE_OK) {
     sqlite3_bind_text(statement, 1, table.c_str(), -1, SQLITE_TRANSIENT);
@@ -618,15 +626,45 @@ bool Exists(sqlite3* db, const std::string& table) {
   return exists;
 }
 
-}  // namespace
+bool Exists(sqlite3* db, const std::string& table) {
+  return Finds(db,
+               "SELECT 1 FROM sqlite_schema WHERE lower(name) = ?1 UNION ALL "
+               "SELECT 1 FROM sqlite_temp_schema WHERE lower(name) = ?1",
+               table);
+}
 
-int RegisterTableModule(sqlite3* db, const std::shared_ptr<Session>& session) {
+int RegisterModule(sqlite3* db, const char* name, const sqlite3_module* module,
+                   const std::shared_ptr<Session>& session) {
   return sqlite3_create_module_v2(
-      db, "tamis", &kModule, new std::shared_ptr<Session>(session),
+      db, name, module, new std::shared_ptr<Session>(session),
       [](void* client) { delete static_cast<std::shared_ptr<Session>*>(client); });
 }
 
-Status AttachTables(sqlite3* db, Session* session) {
+Status AttachHiddenTables(sqlite3* db, const std::shared_ptr<Session>& session) {
+  auto* const hides = dynamic_cast<HiddenTables*>(&session->engine->cluster());
+  if (hides == nullptr) return Status::Ok();
+  const auto hidden = session->Ask<std::vector<std::string>>(
+      [&](Cluster&, auto done) { hides->ListHiddenTables(std::move(done)); });
+  // Without the names, the error for such a table is SQLite's own.
+  if (!hidden.ok()) return IsOutOfMemory(hidden.status()) ? hidden.status() : Status::Ok();
+  for (const std::string& table : *hidden) {
+    if (Finds(db, "SELECT 1 FROM pragma_module_list WHERE lower(name) = lower(?1)", table)) {
+      continue;
+    }
+    if (RegisterModule(db, table.c_str(), &kHiddenModule, session) == SQLITE_NOMEM) {
+      return OutOfMemory();
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+int RegisterTableModule(sqlite3* db, const std::shared_ptr<Session>& session) {
+  return RegisterModule(db, "tamis", &kModule, session);
+}
+
+Status AttachTables(sqlite3* db, const std::shared_ptr<Session>& session) {
   TAMIS_RETURN_IF_ERROR(session->CheckOpen());
   TAMIS_ASSIGN_OR_RETURN(const std::vector<TableSchema> tables,
                          session->Ask<std::vector<TableSchema>>([](Cluster& cluster, auto done) {
@@ -644,7 +682,7 @@ Status AttachTables(sqlite3* db, Session* session) {
       return Internal("cannot attach table \"" + table.name + "\": " + message);
     }
   }
-  return Status::Ok();
+  return AttachHiddenTables(db, session);
 }
 
 }  // namespace tamis

@@ -32,6 +32,6 @@ int RegisterTableModule(sqlite3* db, const std::shared_ptr<Session>& session);
 
 // Attaches the tables of the session's store as temp tables, except those whose name another table
 // of the connection has already.
-Status AttachTables(sqlite3* db, Session* session);
+Status AttachTables(sqlite3* db, const std::shared_ptr<Session>& session);
 
 }  // namespace tamis

@@ -65,14 +65,20 @@ TEST_F(RightsOnHBaseTest, RefusedCommandsNameTheMissingRight) {
     SCOPED_TRACE(command[0] + " " + command[1]);
     EXPECT_THAT(AsMallory().Fail(command),
                 AllOf(HasSubstr("Insufficient permissions (user=mallory"),
-                      AnyOf(HasSubstr("action=CREATE"), HasSubstr("action=ADMIN"))));
+                      AnyOf(HasSubstr("user mallory lacks the right CREATE"),
+                            HasSubstr("user mallory lacks the right ADMIN"))));
   }
-  // HBase hides the table's description from this user, so the table does not exist for the
-  // program.
-  for (const char* sql : {"SELECT * FROM t WHERE v = 'secret'", "SELECT * FROM t",
+  // HBase hides the table's description from this user.
+  for (const char* sql : {"SELECT * FROM t WHERE v = 'secret'", "SELECT * FROM T",
                           "INSERT INTO t VALUES (2, 'mine')"}) {
-    EXPECT_THAT(AsMallory().Fail({"sql", sql}), HasSubstr("no such table: t"));
+    EXPECT_THAT(AsMallory().Fail({"sql", sql}),
+                HasSubstr("user mallory lacks the right CREATE on table rights:t; an administrator "
+                          "grants it in HBase's shell: grant 'mallory', 'C', 'rights:t'"));
   }
+  EXPECT_THAT(AsMallory().Fail({"sql", "SELECT * FROM absent"}),
+              HasSubstr("no such table: absent"));
+  EXPECT_THAT(AsMallory().Fail({"check", "absent"}),
+              HasSubstr("HBase hides \"t\" of namespace \"rights\""));
   // The refused commands have changed nothing.
   const std::string rows = AsOwner().Do({"sql", "--format", "csv", "SELECT * FROM t"});
   EXPECT_THAT(rows, AllOf(HasSubstr("1,secret"), Not(HasSubstr("mine"))));
