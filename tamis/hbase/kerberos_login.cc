@@ -74,7 +74,6 @@ class Name {
     return gss_import_name(minor, &text, GSS_KRB5_NT_PRINCIPAL_NAME, &name_);
   }
   gss_name_t get() const { return name_; }
-  gss_name_t* out() { return &name_; }
 
  private:
   gss_name_t name_ = GSS_C_NO_NAME;
@@ -100,19 +99,6 @@ class Credential {
     return gss_acquire_cred_from(minor, user.get(), GSS_C_INDEFINITE, &mechanisms, GSS_C_INITIATE,
                                  &store, &credential_, nullptr, nullptr);
   }
-  // The user's principal; empty if it is not known.
-  std::string User() const {
-    OM_uint32 minor = 0;
-    Name name;
-    if (GSS_ERROR(gss_inquire_cred(&minor, credential_, name.out(), nullptr, nullptr, nullptr))) {
-      return "";
-    }
-    gss_buffer_desc text = GSS_C_EMPTY_BUFFER;
-    if (GSS_ERROR(gss_display_name(&minor, name.get(), &text, nullptr))) return "";
-    std::string user(static_cast<char*>(text.value), text.length);
-    gss_release_buffer(&minor, &text);
-    return user;
-  }
   gss_cred_id_t get() const { return credential_; }
 
  private:
@@ -126,6 +112,46 @@ void Destroy(const std::string& cache) {
   krb5_ccache found = nullptr;
   if (krb5_cc_resolve(context, cache.c_str(), &found) == 0) krb5_cc_destroy(context, found);
   krb5_free_context(context);
+}
+
+// The user whose tickets or keys these are, for messages; empty if it cannot be read.
+std::string UserOf(const std::string& keytab_file, const std::string& cache_name) {
+  krb5_context context = nullptr;
+  if (krb5_init_context(&context) != 0) return "";
+  krb5_principal user = nullptr;
+  if (!keytab_file.empty()) {
+    krb5_keytab keytab = nullptr;
+    krb5_kt_cursor cursor = nullptr;
+    krb5_keytab_entry entry{};
+    if (krb5_kt_resolve(context, keytab_file.c_str(), &keytab) == 0) {
+      if (krb5_kt_start_seq_get(context, keytab, &cursor) == 0) {
+        if (krb5_kt_next_entry(context, keytab, &entry, &cursor) == 0) {
+          krb5_copy_principal(context, entry.principal, &user);
+          krb5_free_keytab_entry_contents(context, &entry);
+        }
+        krb5_kt_end_seq_get(context, keytab, &cursor);
+      }
+      krb5_kt_close(context, keytab);
+    }
+  } else {
+    krb5_ccache cache = nullptr;
+    const bool found =
+        (cache_name.empty() ? krb5_cc_default(context, &cache)
+                            : krb5_cc_resolve(context, cache_name.c_str(), &cache)) == 0;
+    if (found) {
+      krb5_cc_get_principal(context, cache, &user);
+      krb5_cc_close(context, cache);
+    }
+  }
+  char* text = nullptr;
+  std::string name;
+  if (user != nullptr && krb5_unparse_name(context, user, &text) == 0) {
+    name = text;
+    krb5_free_unparsed_name(context, text);
+  }
+  krb5_free_principal(context, user);
+  krb5_free_context(context);
+  return name;
 }
 
 std::string CacheOf(const KerberosOptions& options, const void* login) {
@@ -238,7 +264,9 @@ void KerberosLogin::Run() {
 }
 
 Result<SaslStart> KerberosLogin::Start(const Address& server, const std::string& name) {
-  KerberosParties parties{.keytab_file = options_.keytab_file, .user = options_.principal};
+  KerberosParties parties{.keytab_file = options_.keytab_file,
+                          .user = options_.principal.empty() ? UserOf(options_.keytab_file, cache_)
+                                                             : options_.principal};
   OM_uint32 minor = 0;
   Name user;
   if (!options_.principal.empty()) {
@@ -252,7 +280,6 @@ Result<SaslStart> KerberosLogin::Start(const Address& server, const std::string&
     const OM_uint32 major = credential.Acquire(user, options_.keytab_file, cache_, &minor);
     if (GSS_ERROR(major)) return KerberosFailure(parties, major, minor);
   }
-  if (std::string found = credential.User(); !found.empty()) parties.user = std::move(found);
   parties.server = WithHost(name, server, options_.reverse_dns);
   return GssapiMechanism::Begin(credential.get(), std::move(parties), options_.protections);
 }
