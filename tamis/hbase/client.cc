@@ -16,8 +16,8 @@
 #include "tamis/hbase/session.h"
 #include "tamis/hbase/task.h"
 #include "tamis/hbase/tls_context.h"
-#include "tamis/hbase/token_file.h"
 #include "tamis/hbase/token_login.h"
+#include "tamis/hbase/wire.pb.h"
 
 namespace tamis::hbase {
 
@@ -80,17 +80,11 @@ T Block(Start start) {
 
 Result<std::shared_ptr<SaslLogin>> LoginOf(const KerberosOptions& options) {
   if (!options.token_file.empty()) {
-    TAMIS_ASSIGN_OR_RETURN(const auto tokens, ReadTokens(options.token_file));
-    const DelegationToken* found = nullptr;
-    for (const DelegationToken& token : tokens) {
-      if (token.kind != kHBaseTokenKind) continue;
-      if (found != nullptr) {
-        return InvalidArgument("\"" + options.token_file +
-                               "\" has tokens of several HBase clusters: give a file with one");
-      }
-      found = &token;
+    TAMIS_ASSIGN_OR_RETURN(auto tokens, ReadTokens(options.token_file));
+    std::erase_if(tokens, [](const auto& token) { return token.kind != kHBaseTokenKind; });
+    if (!tokens.empty()) {
+      return std::shared_ptr<SaslLogin>(new TokenLogin(std::move(tokens), options));
     }
-    if (found != nullptr) return std::shared_ptr<SaslLogin>(new TokenLogin(*found, options));
   }
   TAMIS_ASSIGN_OR_RETURN(auto login, KerberosLogin::Create(options));
   return std::shared_ptr<SaslLogin>(std::move(login));
@@ -114,8 +108,19 @@ Result<std::unique_ptr<Client>> Client::Open(ClientOptions options) {
   if (options.kerberos) {
     TAMIS_ASSIGN_OR_RETURN(login, LoginOf(*options.kerberos));
   }
+  auto* const tokens = dynamic_cast<TokenLogin*>(login.get());
   auto inside =
       std::make_shared<ClientThread>(std::move(options), std::move(tls), std::move(login));
+  if (tokens != nullptr) {
+    tokens->FindClusterBy([client = inside.get()](Done<Result<std::string>> done) {
+      Spawn<Result<std::string>>(
+          client->io, client,
+          [](ClientThread& thread) {
+            return thread.session.registry.ClusterId(thread.OperationDeadline());
+          },
+          std::move(done));
+    });
+  }
   inside->thread = std::thread([client = inside.get()] { client->Run(); });
   return std::unique_ptr<Client>(new Client(std::move(inside)));
 }
@@ -288,6 +293,22 @@ void Client::ExecServer(ServerName server, ServiceCall call, Done<ServiceReply> 
 ServiceReply Client::ExecServer(ServerName server, ServiceCall call) {
   return Block<ServiceReply>(
       [&](auto done) { ExecServer(std::move(server), std::move(call), std::move(done)); });
+}
+
+Result<DelegationToken> Client::IssueToken() {
+  const auto bytes = Exec("hbase:meta", "",
+                          {.service = "AuthenticationService",
+                           .method = "GetAuthenticationToken",
+                           .request = pb::GetAuthenticationTokenRequest().SerializeAsString()});
+  if (!bytes.ok()) return bytes.status().WithContext("cannot get a delegation token");
+  pb::GetAuthenticationTokenResponse answer;
+  if (!answer.ParseFromString(*bytes) || answer.token().identifier().empty()) {
+    return DataLoss("cannot get a delegation token: an answer that cannot be read");
+  }
+  return DelegationToken{.identifier = answer.token().identifier(),
+                         .password = answer.token().password(),
+                         .kind = std::string(kHBaseTokenKind),
+                         .service = answer.token().service()};
 }
 
 void Client::Locate(std::string table, std::string row, Done<Result<RegionPtr>> done) {

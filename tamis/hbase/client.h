@@ -30,6 +30,7 @@
 #include "tamis/hbase/row.h"
 #include "tamis/hbase/server_name.h"
 #include "tamis/hbase/table_schema.h"
+#include "tamis/hbase/token_file.h"
 #include "tamis/hbase/write_options.h"
 
 namespace tamis::hbase {
@@ -106,6 +107,10 @@ class Client {
   ServiceReply ExecServer(ServerName server, ServiceCall call);
   // Calls the active master; the same rights apply.
   ServiceReply ExecMaster(ServiceCall call);
+
+  // ---- Delegation tokens, for jobs of this user on machines without a ticket (token_file.h).
+  // REQUIRES: HBase loads its TokenProvider, and this client logs in by Kerberos.
+  Result<DelegationToken> IssueToken();
 
   // ---- Regions.
   // Answers from the cache; reads hbase:meta for regions that are not in it.

@@ -2,7 +2,9 @@
 // cluster that issued it.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,12 +18,19 @@ namespace tamis::hbase {
 
 class TokenLogin : public SaslLogin {
  public:
-  TokenLogin(DelegationToken token, const KerberosOptions& options);
+  // REQUIRES: there is a token, and `options.token_file` has them.
+  TokenLogin(std::vector<DelegationToken> tokens, const KerberosOptions& options);
+
+  // Finds the id of the client's cluster; needs no login. Required before the first Begin if there
+  // are several tokens.
+  using AskClusterId = std::function<void(std::function<void(Result<std::string>)> done)>;
+  void FindClusterBy(AskClusterId ask) { ask_ = std::move(ask); }
 
   char method() const override { return '\x52'; }
   std::vector<std::string> NamesOf(const Address& server, std::string_view service) const override;
   bool IsKnown(const Address&) const override { return true; }
   void Accepted(const Address&, const std::string&) override {}
+  // REQUIRES: the client's thread.
   void Begin(const Address& server, const std::string& name, std::function<bool()> wanted,
              std::function<void(Result<SaslStart>)> done) override;
   std::string_view reasons_of_refusal() const override {
@@ -30,9 +39,13 @@ class TokenLogin : public SaslLogin {
   bool falls_back() const override { return falls_back_; }
 
  private:
-  const DelegationToken token_;
+  Result<SaslStart> Start(const Result<std::string>& cluster_id) const;
+
+  const std::vector<DelegationToken> tokens_;
+  const std::string file_;
   const std::vector<Protection> protections_;
   const bool falls_back_;
+  AskClusterId ask_;
 };
 
 }  // namespace tamis::hbase

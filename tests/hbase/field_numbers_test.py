@@ -89,10 +89,14 @@ def faults(ours, theirs):
 def main():
     class_path = subprocess.run([TOOL, "--directory", DIRECTORY, "classpath"], stdout=subprocess.PIPE,
                                 text=True, check=True).stdout.splitlines()[-1]
-    jar, = [path for path in class_path.split(":") if "hbase-protocol-shaded" in path]
-    with zipfile.ZipFile(jar) as archive:
-        theirs = definitions("\n".join(archive.read(name).decode() for name in archive.namelist()
-                                       if name.endswith(".proto") and "/" not in name))
+    # Coprocessors of HBase, such as the one for tokens, have their messages in the older jar.
+    texts = []
+    for folder, wanted in (("hbase-protocol-shaded", ".proto"), ("hbase-protocol", "Authentication.proto")):
+        jar, = [path for path in class_path.split(":") if "/%s/" % folder in path]
+        with zipfile.ZipFile(jar) as archive:
+            texts += [archive.read(name).decode() for name in archive.namelist()
+                      if name.endswith(wanted) and "/" not in name]
+    theirs = definitions("\n".join(texts))
     with open(WIRE, encoding="utf-8") as file:
         text = file.read()
     found = list(faults(definitions(text), theirs))
