@@ -8,23 +8,25 @@
 #include <krb5.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
+#include <functional>
 #include <future>
-#include <map>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "tamis/base/coding.h"
 #include "tamis/hbase/client.h"
 #include "tamis/hbase/kerberos_login.h"
 #include "tamis/hbase/site_file.h"
+#include "tamis/hbase/token_file.h"
 #include "tests/hbase/local_hbase.h"
 #include "tests/hbase/program.h"
+#include "tests/hbase/wires.h"
 
 namespace tamis {
 namespace {
@@ -58,33 +60,55 @@ ClientOptions Options() {
   return *std::move(options);
 }
 
-// A ticket cache with the tickets of ada, all of which ended an hour ago.
-std::string ExpiredCache() {
-  const std::string file = "FILE:" + Kdc("expired");
+// A ticket cache with the ticket-granting ticket of ada, as `change` leaves it.
+std::string ChangedCache(const std::string& name,
+                         const std::function<void(krb5_context, krb5_creds*)>& change) {
+  const std::string file = "FILE:" + Kdc(name);
   krb5_context context = nullptr;
   krb5_ccache from = nullptr;
   krb5_ccache to = nullptr;
   krb5_principal user = nullptr;
   krb5_cc_cursor cursor = nullptr;
-  krb5_creds tickets;
+  krb5_creds ticket;
   const bool open = krb5_init_context(&context) == 0 && krb5_cc_default(context, &from) == 0 &&
                     krb5_cc_resolve(context, file.c_str(), &to) == 0 &&
                     krb5_cc_get_principal(context, from, &user) == 0 &&
-                    krb5_cc_initialize(context, to, user) == 0 &&
                     krb5_cc_start_seq_get(context, from, &cursor) == 0;
   EXPECT_TRUE(open);
   if (!open) return file;
-  while (krb5_cc_next_cred(context, from, &cursor, &tickets) == 0) {
-    tickets.times.endtime = static_cast<krb5_timestamp>(std::time(nullptr) - 3600);
-    EXPECT_EQ(krb5_cc_store_cred(context, to, &tickets), 0);
-    krb5_free_cred_contents(context, &tickets);
+  bool found = false;
+  while (!found && krb5_cc_next_cred(context, from, &cursor, &ticket) == 0) {
+    found = krb5_princ_size(context, ticket.server) == 2 &&
+            std::string_view(krb5_princ_component(context, ticket.server, 0)->data) == "krbtgt";
+    if (!found) krb5_free_cred_contents(context, &ticket);
   }
+  EXPECT_TRUE(found);
+  if (!found) return file;
+  change(context, &ticket);
+  EXPECT_EQ(krb5_cc_initialize(context, to, user), 0);
+  EXPECT_EQ(krb5_cc_store_cred(context, to, &ticket), 0);
+  krb5_free_cred_contents(context, &ticket);
   krb5_cc_end_seq_get(context, from, &cursor);
   krb5_free_principal(context, user);
   krb5_cc_close(context, from);
   krb5_cc_close(context, to);
   krb5_free_context(context);
   return file;
+}
+
+// Its ticket ended an hour ago.
+std::string ExpiredCache() {
+  return ChangedCache("expired", [](krb5_context, krb5_creds* ticket) {
+    ticket->times.endtime = static_cast<krb5_timestamp>(std::time(nullptr) - 3600);
+  });
+}
+
+// Its user's clock is an hour ahead of the KDC's.
+std::string SkewedCache() {
+  return ChangedCache("skewed", [](krb5_context context, krb5_creds*) {
+    // A cache keeps the difference that was found when it was made.
+    krb5_set_real_time(context, static_cast<krb5_timestamp>(std::time(nullptr) + 3600), 0);
+  });
 }
 
 class KerberosOnHBaseTest : public testing::Test {
@@ -172,67 +196,113 @@ TEST_F(KerberosOnHBaseTest, KeytabNeedsNoTicketCache) {
   setenv("KRB5CCNAME", ("FILE:" + Kdc("ccache")).c_str(), 1);
 }
 
-// The fields of a protobuf message, all of which are bytes.
-std::map<uint64_t, std::string> FieldsOf(std::string_view message) {
-  std::map<uint64_t, std::string> fields;
-  Reader reader(message);
-  while (reader.ok() && !reader.rest().empty()) {
-    const uint64_t number = reader.Varint() >> 3;
-    fields[number] = reader.Bytes(reader.Varint());
-  }
-  return fields;
-}
-
 TEST_F(KerberosOnHBaseTest, DelegationTokenIsEnoughUnderEveryProtection) {
-  const auto answer = Open(Options())->Exec(
-      "hbase:meta", "",
-      {.service = "AuthenticationService", .method = "GetAuthenticationToken", .request = ""});
-  ASSERT_TRUE(answer.ok()) << answer.status();
-  auto token = FieldsOf(FieldsOf(*answer)[1]);
-  ASSERT_FALSE(token[1].empty() || token[2].empty());
-  std::string file("HDTS\0\1\0", 7);  // one token, without an alias
-  for (const std::string& part : {token[1], token[2], std::string("HBASE_AUTH_TOKEN"), token[3]}) {
-    ASSERT_LT(part.size(), 112u);  // sizes of one byte
-    file += static_cast<char>(part.size()) + part;
-  }
-  std::ofstream(Kdc("token"), std::ios::binary) << file << '\0';
+  const auto token = Open(Options())->IssueToken();
+  ASSERT_TRUE(token.ok()) << token.status();
+  const auto facts = hbase::FactsOf(*token);
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_EQ(facts->user, "ada" + std::string(kRealm));
+  EXPECT_GT(facts->expires_ms, facts->issued_ms);
+  // The client takes the token of the cluster that it connects to.
+  hbase::DelegationToken foreign = *token;
+  foreign.service = "another cluster";
+  foreign.password = "wrong";
+  const std::string file = Kdc("token");
+  ASSERT_EQ(hbase::WriteTokens({foreign, *token}, file), Status());
 
   ClientOptions options = Options();
   options.kerberos->ticket_cache = "FILE:" + Kdc("none");
-  options.kerberos->token_file = Kdc("token");
+  options.kerberos->token_file = file;
   for (const auto protection :
        {Protection::kAuthentication, Protection::kIntegrity, Protection::kPrivacy}) {
     SCOPED_TRACE(static_cast<int>(protection));
     options.kerberos->protections = {protection};
     ReadsAndWrites(*Open(options));
   }
+  options.zookeeper.reset();
+  options.addresses = LocalHBase::Get().addresses();
+  EXPECT_EQ(Open(options)->Tables().status(), Status());
+
+  // A token does not get another one.
+  EXPECT_THAT(Open(options)->IssueToken().status().message(), HasSubstr("Kerberos"));
+  ASSERT_EQ(hbase::WriteTokens({foreign, foreign}, file), Status());
+  EXPECT_THAT(Refusal(options).message(), HasSubstr("has no delegation token of the HBase"));
 }
 
-// The KDC's log tells of each ticket-granting ticket.
+// How many ticket-granting tickets the KDC has issued to a user, as its log says.
+int TicketsOf(const std::string& user) {
+  const std::string log = TextOf(Kdc("kdc.log"));
+  int count = 0;
+  for (size_t at = 0; (at = log.find("AS_REQ", at)) != std::string::npos; ++at) {
+    const std::string line = log.substr(at, log.find('\n', at) - at);
+    count += line.find("ISSUE") != std::string::npos &&
+             line.find(user + "@TAMIS.TEST for krbtgt") != std::string::npos;
+  }
+  return count;
+}
+
+// Makes a user whose tickets live for four seconds. Returns its keytab.
+std::string BriefUser(const std::string& user) {
+  LocalHBase::Get().Run("kadmin addprinc -randkey -maxlife 4seconds " + user);
+  const std::string keytab = Kdc(user + ".keytab");
+  LocalHBase::Get().Run("kadmin ktadd -norandkey -k " + keytab + " " + user);
+  return keytab;
+}
+
+// A user's rights, as HBase's `grant` stores them.
+void Grant(const std::string& user, const std::string& table, const std::string& rights) {
+  const auto client = hbase::Client::Open(Options());
+  ASSERT_TRUE(client.ok()) << client.status();
+  const auto put =
+      (*client)->Mutate("hbase:acl", hbase::Mutation::Put(table).Set("l", user, rights));
+  ASSERT_TRUE(put.ok()) << put.status();
+}
+
 TEST_F(KerberosOnHBaseTest, KeytabRenewsItsTicketBeforeItExpires) {
-  LocalHBase::Get().Run("kadmin addprinc -randkey -maxlife 4seconds brief");
-  const std::string keytab = Kdc("brief.keytab");
-  LocalHBase::Get().Run("kadmin ktadd -norandkey -k " + keytab + " brief");
   hbase::KerberosOptions kerberos = *Options().kerberos;
-  kerberos.keytab_file = keytab;
+  kerberos.keytab_file = BriefUser("brief");
   const auto login = hbase::KerberosLogin::Create(kerberos);
   ASSERT_TRUE(login.ok()) << login.status();
-  const auto logins = [&] {
-    const std::string log = TextOf(Kdc("kdc.log"));
-    int count = 0;
-    for (size_t at = 0; (at = log.find("AS_REQ", at)) != std::string::npos; ++at) {
-      const std::string line = log.substr(at, log.find('\n', at) - at);
-      count += line.find("ISSUE") != std::string::npos &&
-               line.find("brief@TAMIS.TEST for krbtgt") != std::string::npos;
-    }
-    return count;
-  };
-  while (logins() < 3) {
+  while (TicketsOf("brief") < 3) {
     std::promise<Status> begun;
     (*login)->Begin(
         {"localhost", 1}, kerberos.region_server_principal, [] { return true; },
         [&](const auto& start) { begun.set_value(start.status()); });
     ASSERT_EQ(begun.get_future().get(), Status());
+  }
+}
+
+// Rows are written and read through three lives of a ticket, while connections break and are opened
+// with the ticket of the time.
+TEST_F(KerberosOnHBaseTest, WritesGoOnWhileTicketsExpireAndConnectionsBreak) {
+  ASSERT_EQ(Open(Options())->CreateTable({.name = "load", .families = {{.name = "f"}}}, {"m"}),
+            Status());
+  Wires wires;
+  ClientOptions options = Options();
+  options.kerberos->keytab_file = BriefUser("writer");
+  options.kerberos->protections = {Protection::kPrivacy};
+  options.way = [&](const hbase::Address& server) { return wires.WayTo(server); };
+  Grant("writer", "load", "RW");
+  const auto client = Open(options);
+  const std::string value(10'000, 'v');
+  int rows = 0;
+  while (TicketsOf("writer") < 4) {
+    std::atomic<int> left = 20;
+    std::promise<void> done;
+    for (int i = 0; i < 20; ++i) {
+      const std::string row = (i % 2 == 0 ? "a" : "z") + std::to_string(rows++);
+      client->Mutate("load", hbase::Mutation::Put(row).Set("f", "q", value), {.repeat = true},
+                     [&](const auto& put) {
+                       EXPECT_TRUE(put.ok()) << put.status();
+                       if (--left == 0) done.set_value();
+                     });
+    }
+    wires.Cut();
+    wires.Heal();
+    done.get_future().wait();
+    const auto got = client->Get("load", {.row = "a" + std::to_string((rows - 1) / 2 * 2)});
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_EQ(got->Find("f", "q"), value);
   }
 }
 
@@ -246,7 +316,14 @@ TEST_F(KerberosOnHBaseTest, RefusedUsersGetTheReason) {
   options.kerberos->ticket_cache = ExpiredCache();
   why = Refusal(options);
   EXPECT_EQ(why.code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(why.message(), HasSubstr("the Kerberos ticket has expired: run kinit again"));
+  EXPECT_THAT(why.message(),
+              HasSubstr("the Kerberos ticket of ada@TAMIS.TEST has expired: run kinit again"));
+
+  options.kerberos->ticket_cache = SkewedCache();
+  why = Refusal(options);
+  EXPECT_EQ(why.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(why.message(), AllOf(HasSubstr("the clocks of this machine and of the KDC differ"),
+                                   HasSubstr("set them by NTP")));
 
   options = Options();
   options.kerberos.reset();
@@ -267,11 +344,39 @@ TEST_F(KerberosOnHBaseTest, WrongPrincipalOfTheServersIsNamed) {
   EXPECT_THAT(refusal("hive/_HOST@TAMIS.TEST"),
               HasSubstr("the KDC does not know hive/localhost@TAMIS.TEST: look at "
                         "hbase.regionserver.kerberos.principal"));
-  EXPECT_THAT(refusal("hbase/_HOST@OTHER.TEST"), HasSubstr("OTHER.TEST"));
+  EXPECT_THAT(refusal("hbase/_HOST@OTHER.TEST"),
+              AllOf(HasSubstr("does not know hbase/localhost@OTHER.TEST"),
+                    HasSubstr("its realm is wrong (hbase.regionserver.kerberos.principal)")));
   LocalHBase::Get().Run("kadmin addprinc -randkey impala/localhost");
   EXPECT_THAT(refusal("impala/_HOST@TAMIS.TEST"),
               AllOf(HasSubstr("refuses the login to impala/_HOST@TAMIS.TEST"),
                     HasSubstr("GSS initiate failed"), HasSubstr("its log says why")));
+}
+
+TEST_F(KerberosOnHBaseTest, RefusalsOfTheKdcNameTheUserAndTheRemedy) {
+  const LocalHBase& hbase = LocalHBase::Get();
+  const auto refusal = [&](const std::string& user, const std::string& change) {
+    const std::string keytab = Kdc(user + ".keytab");
+    hbase.Run("kadmin addprinc -randkey " + user);
+    hbase.Run("kadmin ktadd -norandkey -k " + keytab + " " + user);
+    hbase.Run("kadmin " + change + " " + user);
+    ClientOptions options = Options();
+    options.kerberos->keytab_file = keytab;
+    const Status why = Refusal(options);
+    EXPECT_EQ(why.code(), StatusCode::kFailedPrecondition) << why;
+    return why.message();
+  };
+  EXPECT_THAT(refusal("gone", "delprinc -force"),
+              HasSubstr("the KDC does not know gone@TAMIS.TEST: look at the name of the user"));
+  EXPECT_THAT(refusal("changed", "cpw -randkey"),
+              AllOf(HasSubstr("the KDC rejects the key of changed@TAMIS.TEST"),
+                    HasSubstr("changed.keytab\" is older than the last change of the key")));
+  for (const char* change : {"modprinc -allow_tix", "modprinc -expire yesterday"}) {
+    EXPECT_THAT(refusal("closed", change),
+                AllOf(HasSubstr("the account of closed@TAMIS.TEST is closed"),
+                      HasSubstr("ask its administrator")));
+    hbase.Run("kadmin delprinc -force closed");
+  }
 }
 
 TEST_F(KerberosOnHBaseTest, UnreachableKdcIsNamed) {
@@ -301,8 +406,48 @@ TEST_F(KerberosOnHBaseTest, ProgramNeedsOnlyATicketAndTheSite) {
 
   const Program other(TAMIS_PROGRAM, "hbase:///secured?site=" + Site() + "&user=other@TAMIS.TEST" +
                                          "&keytab=" + Kdc("other.keytab"));
-  EXPECT_THAT(other.Fail({"check", "orders"}),
-              HasSubstr("Insufficient permissions (user=other@TAMIS.TEST"));
+  for (const auto& command : {std::vector<std::string>{"check", "orders"},
+                              {"sql", "SELECT * FROM orders"},
+                              {"sql", "INSERT INTO orders VALUES (4, 'kim')"},
+                              {"explain", "SELECT * FROM orders WHERE customer = 'kim'"}}) {
+    EXPECT_THAT(other.Fail(command),
+                HasSubstr("user other@TAMIS.TEST lacks the right CREATE on table secured:orders; "
+                          "an administrator grants it in HBase's shell: grant 'other', 'C', "
+                          "'secured:orders'"))
+        << command.front();
+  }
+
+  // Each right that is granted leads to the next one that is missing; then a coordinator of a user
+  // without rights on all of HBase polls, is routed and writes.
+  const std::vector<std::string> read = {"sql", "SELECT id FROM orders WHERE customer = 'lee'"};
+  Grant("other", "secured:orders", "C");
+  EXPECT_THAT(other.Fail(read), HasSubstr("lacks the right EXEC on table secured:orders"));
+  Grant("other", "secured:orders", "CX");
+  EXPECT_THAT(other.Fail(read), HasSubstr("lacks the right READ on "));
+  Grant("other", "secured:orders", "CXR");
+  EXPECT_THAT(other.Do(read), HasSubstr("2"));
+  EXPECT_THAT(other.Do({"explain", read[1]}), HasSubstr("customer"));
+  const std::vector<std::string> write = {"sql", "INSERT INTO orders VALUES (4, 'kim')"};
+  EXPECT_THAT(other.Fail(write), HasSubstr("lacks the right WRITE on "));
+  Grant("other", "secured:orders", "CXRW");
+  other.Do(write);
+  other.Do({"check", "orders"});
+  EXPECT_THAT(other.Do({"sql", "--explain", "SELECT id FROM orders WHERE customer = 'kim'"}),
+              HasSubstr("4"));
+  program.Do({"sql", "DELETE FROM orders WHERE id = 4"});
+
+  // A job of ada's, without a ticket.
+  const std::string file = Kdc("job.token");
+  const std::string issued = program.Do({"token", "get", "--out", file});
+  EXPECT_THAT(issued, HasSubstr("user ada@TAMIS.TEST, cluster "));
+  EXPECT_EQ(program.Do({"token", "show", file}), issued);
+  setenv("KRB5CCNAME", "FILE:/none/of/these", 1);
+  EXPECT_THAT(program.Fail({"sql", "SELECT count(*) FROM orders"}), HasSubstr("run kinit"));
+  setenv("HADOOP_TOKEN_FILE_LOCATION", file.c_str(), 1);
+  EXPECT_THAT(program.Do({"sql", "SELECT count(*) FROM orders"}), HasSubstr("3"));
+  EXPECT_THAT(program.Fail({"token", "get", "--out", file}), HasSubstr("run kinit"));
+  unsetenv("HADOOP_TOKEN_FILE_LOCATION");
+  setenv("KRB5CCNAME", ("FILE:" + Kdc("ccache")).c_str(), 1);
 
   setenv("HBASE_CONF_DIR", (LocalHBase::Directory() + "/client").c_str(), 1);
   const Program named(TAMIS_PROGRAM, "hbase:///secured");
