@@ -584,6 +584,96 @@ TEST(TreeFilterTest, WithoutKeyFilesNoKeyIsMissed) {
   std::filesystem::remove_all(directory);
 }
 
+// A compaction that merges many copies leaves the shards nearly empty.
+TEST(TreeFilterTest, SettlingMakesHalfEmptyShardsAnew) {
+  const std::string directory = testing::TempDir() + "tree_filter_trim." + std::to_string(getpid());
+  std::filesystem::remove_all(directory);
+  auto tree = *TreeFilter::Create({.directory = directory, .shard_keys = 1000});
+  tree->ClearDoubts(0, kNotShown);
+  const auto memtable = tree->MemtableMade(0);
+  tree->EndCounting();
+  constexpr uint64_t kKeys = 5000;
+  std::vector<uint64_t> hashes;
+  for (uint64_t i = 0; i < kKeys; ++i) hashes.push_back(tree->HashOf(0, std::to_string(i)));
+  std::vector<FileNumber> inputs;
+  for (FileNumber file = 1; file <= 8; ++file) {
+    tree->FileCreated({.number = file}, hashes, {});
+    inputs.push_back(file);
+  }
+  const TreeFilter::Figures before = tree->figures();
+  EXPECT_EQ(before.filter.keys, 8 * kKeys);
+  tree->CompactionBegan(1, inputs);
+  tree->FileCreated({.number = 9}, hashes, 1);
+  tree->CompactionEnded(1);
+  for (const FileNumber file : inputs) tree->FileDeleted(file);
+  tree->Reconcile([] { return std::vector<FileNumber>{9}; });
+  const TreeFilter::Figures after = tree->figures();
+  EXPECT_EQ(after.filter.keys, kKeys);
+  EXPECT_EQ(after.touched, before.touched + 7 * kKeys);
+  EXPECT_LT(after.filter.size_bytes, before.filter.size_bytes / 3);
+  EXPECT_TRUE(tree->IsExact());
+  for (uint64_t i = 0; i < kKeys; ++i) ASSERT_TRUE(tree->MayContain(0, std::to_string(i)));
+  tree.reset();
+  std::filesystem::remove_all(directory);
+}
+
+TEST(TreeFilterTest, AFileThatIsIngestedWithoutItsTicketIsNotCounted) {
+  auto tree = *TreeFilter::Create({.writes_files = false});
+  tree->EndCounting();
+  const TreeFilter::Ticket ticket = tree->IngestionBegan({}, {tree->HashOf(0, "a")});
+  tree->IngestionEnded(ticket);
+  tree->Reconcile([] { return std::vector<FileNumber>(); });
+  EXPECT_FALSE(tree->FileIngested(ticket, 7));
+  EXPECT_FALSE(tree->FileIngested(ticket + 1, 8));
+  EXPECT_FALSE(tree->Covers({.number = 7}));
+  EXPECT_FALSE(tree->Covers({.number = 8}));
+}
+
+// A file whose key file is lost leaves its copies behind; as soon as the keys of all others are
+// known, every shard is made anew without them.
+TEST(TreeFilterTest, CopiesOfLostKeyFilesLeaveAllShards) {
+  const std::string directory =
+      testing::TempDir() + "tree_filter_stale." + std::to_string(getpid());
+  std::filesystem::remove_all(directory);
+  auto tree = *TreeFilter::Create({.directory = directory, .shard_keys = 100});
+  tree->ClearDoubts(0, kNotShown);
+  const auto memtable = tree->MemtableMade(0);
+  tree->EndCounting();
+  constexpr int kKeys = 5000;
+  for (uint64_t file = 1; file <= 3; ++file) {
+    std::vector<uint64_t> hashes;
+    for (int i = 0; i < kKeys; ++i) {
+      hashes.push_back(tree->HashOf(0, std::to_string(file) + "/" + std::to_string(i)));
+    }
+    tree->FileCreated({.number = file}, hashes, {});
+  }
+  EXPECT_GT(tree->figures().filter.shards, 10u);
+  const auto may_contain = [&](int file) {
+    int count = 0;
+    for (int i = 0; i < kKeys; ++i) {
+      count += tree->MayContain(0, std::to_string(file) + "/" + std::to_string(i));
+    }
+    return count;
+  };
+  // While the keys of file 2 are unknown, too, nothing can be made anew.
+  std::filesystem::remove(directory + "/1.keys");
+  std::filesystem::remove(directory + "/2.keys");
+  tree->FileDeleted(1);
+  tree->Reconcile([] { return std::vector<FileNumber>{2, 3}; });
+  EXPECT_EQ(tree->figures().stale, uint64_t{kKeys});
+  EXPECT_EQ(may_contain(1), kKeys);
+  tree->FileDeleted(2);
+  tree->Reconcile([] { return std::vector<FileNumber>{3}; });
+  EXPECT_EQ(tree->figures().stale, 0u);
+  EXPECT_EQ(tree->figures().filter.keys, uint64_t{kKeys});
+  EXPECT_TRUE(tree->IsExact());
+  EXPECT_LT(may_contain(1), kKeys / 20);
+  EXPECT_LT(may_contain(2), kKeys / 20);
+  EXPECT_EQ(may_contain(3), kKeys);
+  tree.reset();
+  std::filesystem::remove_all(directory);
+}
+
 // From key files, and from hashes when it is told how many come: shards are made once, with room
 // for all, not trimmed while they are still to be filled, and read by who only reads.
 TEST(TreeFilterTest, CountingAnewMakesEachShardOnce) {
