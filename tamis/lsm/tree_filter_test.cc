@@ -584,6 +584,25 @@ TEST(TreeFilterTest, WithoutKeyFilesNoKeyIsMissed) {
   std::filesystem::remove_all(directory);
 }
 
+// A file may be deleted between the question which files are live and its counting, also when all
+// was counted before.
+TEST(TreeFilterTest, AFileThatIsDeletedWhileItIsCountedLeavesAgain) {
+  const std::string directory = testing::TempDir() + "tree_filter_gone." + std::to_string(getpid());
+  std::filesystem::remove_all(directory);
+  auto tree = *TreeFilter::Create({.directory = directory});
+  tree->EndCounting();
+  tree->BeginCounting();
+  tree->FileDeleted(7);
+  // Counted by a thread that has read its keys before.
+  tree->FileCreated({.number = 7}, {tree->HashOf(0, "a")}, {});
+  tree->EndCounting();
+  EXPECT_EQ(tree->figures().filter.keys, 1u);
+  tree->Reconcile([] { return std::vector<FileNumber>(); });
+  EXPECT_EQ(tree->figures().filter.keys, 0u);
+  tree.reset();
+  std::filesystem::remove_all(directory);
+}
+
 // A compaction that merges many copies leaves the shards nearly empty.
 TEST(TreeFilterTest, SettlingMakesHalfEmptyShardsAnew) {
   const std::string directory = testing::TempDir() + "tree_filter_trim." + std::to_string(getpid());
