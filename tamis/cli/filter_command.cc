@@ -126,40 +126,79 @@ Result<std::string> TypeToBuild(const Arguments& arguments) {
   return arguments.type;
 }
 
+// The hashes of distinct lines, 8 bytes a line, and more than `limit` are an error as soon as they
+// are seen.
+class DistinctLines {
+ public:
+  DistinctLines(std::string output, uint64_t limit, bool is_wanted)
+      : output_(std::move(output)),
+        limit_(limit),
+        is_wanted_(is_wanted),
+        compacted_at_(std::max(limit + 1, kFirstCompacted)) {}
+
+  Status Add(std::span<const uint64_t> hashes) {
+    lines_ += hashes.size();
+    hashes_.insert(hashes_.end(), hashes.begin(), hashes.end());
+    if (hashes_.size() < compacted_at_) return Status::Ok();
+    TAMIS_RETURN_IF_ERROR(Compact());
+    compacted_at_ = std::max(compacted_at_, 2 * hashes_.size());
+    return Status::Ok();
+  }
+  // Removes what is there twice.
+  Status Compact() {
+    std::sort(hashes_.begin(), hashes_.end());
+    hashes_.erase(std::unique(hashes_.begin(), hashes_.end()), hashes_.end());
+    if (hashes_.size() <= limit_) return Status::Ok();
+    return InvalidArgument(fmt::format(
+        "cannot build \"{}\": {} distinct lines are more than {}", output_, hashes_.size(),
+        is_wanted_ ? fmt::format("the capacity {}; leave --capacity out or raise it", limit_)
+                   : fmt::format("the {} (2^31) of the largest filter; divide the lines among "
+                                 "several files",
+                                 limit_)));
+  }
+
+  uint64_t lines() const { return lines_; }
+  const std::vector<uint64_t>& hashes() const { return hashes_; }
+
+ private:
+  static constexpr uint64_t kFirstCompacted = 1 << 20;
+
+  const std::string output_;
+  const uint64_t limit_;
+  const bool is_wanted_;  // by --capacity
+  uint64_t compacted_at_;
+  uint64_t lines_ = 0;
+  std::vector<uint64_t> hashes_;
+};
+
 // The hashes of all lines are kept (8 bytes a line), so that the filter fits the distinct ones.
 Status Build(const Arguments& arguments) {
   TAMIS_ASSIGN_OR_RETURN(const uint64_t seed, ParseSeed(arguments.seed));
   const FilterOptions wanted{std::max<uint64_t>(1, arguments.capacity), arguments.fpr, seed};
   TAMIS_RETURN_IF_ERROR(wanted.Validate());
   TAMIS_ASSIGN_OR_RETURN(const std::string type, TypeToBuild(arguments));
-  std::vector<uint64_t> hashes;
+  const bool is_wanted = arguments.capacity != 0;
+  DistinctLines distinct(arguments.output,
+                         is_wanted ? arguments.capacity : FilterOptions::kMaxCapacity, is_wanted);
   uint64_t next_report = 10'000'000;
   TAMIS_RETURN_IF_ERROR(
       ForEachBatch(arguments, arguments.files, seed, [&](const LineReader& batch) {
-        hashes.insert(hashes.end(), batch.hashes().begin(), batch.hashes().end());
-        if (!arguments.quiet && hashes.size() >= next_report) {
-          fmt::print(stderr, "{} lines read\n", hashes.size());
+        TAMIS_RETURN_IF_ERROR(distinct.Add(batch.hashes()));
+        if (!arguments.quiet && distinct.lines() >= next_report) {
+          fmt::print(stderr, "{} lines read\n", distinct.lines());
           next_report += 10'000'000;
         }
         return Status::Ok();
       }));
-  const uint64_t lines = hashes.size();
-  std::sort(hashes.begin(), hashes.end());
-  hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
-  if (arguments.capacity != 0 && arguments.capacity < hashes.size()) {
-    return InvalidArgument(
-        fmt::format("cannot build \"{}\": {} distinct lines are more than the capacity {}; leave "
-                    "--capacity out "
-                    "or raise it",
-                    arguments.output, hashes.size(), arguments.capacity));
-  }
+  TAMIS_RETURN_IF_ERROR(distinct.Compact());
+  const std::vector<uint64_t>& hashes = distinct.hashes();
   TAMIS_ASSIGN_OR_RETURN(const AnyFilter filter,
                          AnyFilter::Build(type, {arguments.capacity, arguments.fpr, seed}, hashes));
   TAMIS_RETURN_IF_ERROR(Save(filter, arguments.output));
   if (!arguments.quiet) {
     fmt::print(stderr,
                "{}: {} lines, {} distinct, {} filter of {}, {:.2f} bits a key, fpr {:.3g}\n",
-               arguments.output, lines, hashes.size(), type,
+               arguments.output, distinct.lines(), hashes.size(), type,
                SizeText(static_cast<double>(filter.SizeBytes())),
                8.0 * static_cast<double>(filter.SizeBytes()) /
                    static_cast<double>(std::max<size_t>(1, hashes.size())),

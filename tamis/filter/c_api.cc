@@ -234,6 +234,9 @@ tamis_code tamis_filter_build(const tamis_filter_options* options, const tamis_k
        {"keys", keys, count != 0},
        {"filter", filter}},
       [&] {
+        // Refused before the keys are read. A capacity of 0 asks for room for the keys alone.
+        const tamis::FilterOptions wanted{std::max<uint64_t>(1, options->capacity), options->fpr};
+        TAMIS_RETURN_IF_ERROR(wanted.Validate());
         std::vector<uint64_t> hashes;
         hashes.reserve(count);
         TAMIS_RETURN_IF_ERROR(

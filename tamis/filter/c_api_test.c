@@ -246,6 +246,11 @@ static void failures_say_what_to_do(void) {
   options.type = "bloom";
   options.capacity = 0;
   CHECK_FAILS(TAMIS_INVALID_ARGUMENT, "capacity is 0", tamis_filter_create(&options, &none));
+  options.capacity = (1ull << 31) + 1;
+  CHECK_FAILS(TAMIS_INVALID_ARGUMENT, "divide the keys among several filters",
+              tamis_filter_create(&options, &none));
+  CHECK_FAILS(TAMIS_INVALID_ARGUMENT, "divide the keys among several filters",
+              tamis_filter_build(&options, keys, kKeys, &none));
   options.capacity = 10;
   options.fpr = NAN;
   CHECK_FAILS(TAMIS_INVALID_ARGUMENT, "fpr is nan", tamis_filter_create(&options, &none));

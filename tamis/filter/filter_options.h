@@ -22,8 +22,10 @@ struct FilterOptions {
   // kInvalidArgument names the option and its bounds.
   Status Validate() const {
     if (capacity < 1 || capacity > kMaxCapacity) {
-      return InvalidArgument("cannot make a filter: capacity is " + std::to_string(capacity) +
-                             ", it must be from 1 to " + std::to_string(kMaxCapacity));
+      return InvalidArgument(
+          "cannot make a filter: capacity is " + std::to_string(capacity) +
+          ", it must be from 1 to " + std::to_string(kMaxCapacity) +
+          (capacity < 1 ? "" : " (2^31); divide the keys among several filters"));
     }
     if (!(fpr >= kMinFpr && fpr <= 0.5)) {
       return InvalidArgument("cannot make a filter: fpr is " + std::to_string(fpr) +

@@ -9,6 +9,16 @@ Result<TableSchema> Next(TableSchema schema) {
   return schema;
 }
 
+// Schemas that are there already may expect more.
+Status CheckExpectedValues(const IndexSpec& index) {
+  constexpr uint64_t kGreatest = uint64_t{1} << 31;  // keys of the largest filter
+  if (index.expected_values <= kGreatest) return Status::Ok();
+  return InvalidArgument("cannot create index \"" + index.name +
+                         "\": " + std::to_string(index.expected_values) +
+                         " expected values of a region are more than the " +
+                         std::to_string(kGreatest) + " (2^31) of the largest filter");
+}
+
 }  // namespace
 
 Result<TableSchema> NewTable(TableSchema wanted, uint32_t table_id) {
@@ -17,7 +27,10 @@ Result<TableSchema> NewTable(TableSchema wanted, uint32_t table_id) {
   wanted.next_column_id = 1;
   wanted.next_index_id = 1;
   for (Column& column : wanted.columns) column.id = wanted.next_column_id++;
-  for (IndexSpec& index : wanted.indexes) index.id = wanted.next_index_id++;
+  for (IndexSpec& index : wanted.indexes) {
+    TAMIS_RETURN_IF_ERROR(CheckExpectedValues(index));
+    index.id = wanted.next_index_id++;
+  }
   TAMIS_RETURN_IF_ERROR(wanted.Validate());
   return wanted;
 }
@@ -40,6 +53,7 @@ Result<TableSchema> WithIndex(TableSchema schema, IndexSpec index) {
     return AlreadyExists("cannot create index \"" + index.name + "\": table \"" + schema.name +
                          "\" has one");
   }
+  TAMIS_RETURN_IF_ERROR(CheckExpectedValues(index));
   index.id = schema.next_index_id++;
   schema.indexes.push_back(std::move(index));
   return Next(std::move(schema));

@@ -1,11 +1,14 @@
 #include "tamis/table/schema_change.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tamis/table/testing/random_values.h"
 
 namespace tamis {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(SchemaChangeTest, IdsAreGivenWithinTheTableAndNeverAgain) {
   TableSchema schema = *NewTable(SchemaOfAllTypes(), 9);
@@ -35,6 +38,20 @@ TEST(SchemaChangeTest, InvalidChangeIsRefused) {
   EXPECT_EQ(WithColumn(schema, {.name = "n", .nullable = false}).status().code(),
             StatusCode::kInvalidArgument);
   EXPECT_EQ(WithColumn(schema, {.name = "Bad Name"}).status().code(), StatusCode::kInvalidArgument);
+}
+
+// A filter of a region cannot hold more; a table that exists may expect more.
+TEST(SchemaChangeTest, MoreExpectedValuesThanAFilterHoldsAreRefused) {
+  constexpr uint64_t kGreatest = uint64_t{1} << 31;
+  TableSchema schema = *NewTable(SchemaOfAllTypes(), 9);
+  EXPECT_TRUE(WithIndex(schema, {.name = "x", .columns = {1}, .expected_values = kGreatest}).ok());
+  const auto index =
+      WithIndex(schema, {.name = "x", .columns = {1}, .expected_values = kGreatest + 1});
+  EXPECT_THAT(index.status().message(),
+              HasSubstr("2147483649 expected values of a region are more than the 2147483648"));
+  schema.indexes[0].expected_values = kGreatest + 1;
+  EXPECT_EQ(NewTable(schema, 9).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_TRUE(ParseSchema(SerializeSchema(schema)).ok());
 }
 
 }  // namespace

@@ -108,6 +108,26 @@ class FilterCommandTest(unittest.TestCase):
         self.assertEqual(self.read("f"), before)
         self.assertEqual(os.listdir(self.directory.name), ["f"])
 
+    def test_more_lines_than_one_filter_holds_are_refused_at_once(self):
+        held = text(lines("held", 1000))
+        for command in (["build", "-o", "g", "--capacity", "2147483649"], ["build", "-o", "g", "--capacity", "2147483649", "--static"],
+                        ["size", "--capacity", "9000000000"]):
+            done = self.run_tamis(*command, stdin=held, expect=2).stderr.decode()
+            self.assertIn("it must be from 1 to 2147483648 (2^31); divide the keys among several filters", done)
+        self.assertEqual(os.listdir(self.directory.name), [])
+
+    def test_lines_without_end_are_refused_where_they_are_too_many(self):
+        endless = subprocess.Popen(["seq", "1", "inf"], stdout=subprocess.PIPE)
+        done = subprocess.run([TAMIS, "filter", "build", "--capacity", "1000", "-o", self.path("f"), "-"],
+                              stdin=endless.stdout, stderr=subprocess.PIPE, check=False,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)))
+        endless.stdout.close()
+        endless.wait()
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("distinct lines are more than the capacity 1000; leave --capacity out or raise it", done.stderr.decode())
+        # Repeated lines are none of these, however many.
+        self.build("f", ["a", "b"] * 2_000_000, "--capacity", "1000")
+
     def test_add_beyond_the_capacity_says_what_the_filter_is_worth(self):
         self.build("f", lines("held", 1000), "--capacity", "1000")
         done = self.run_tamis("add", "f", stdin=text(lines("few", 10))).stderr.decode()
