@@ -533,6 +533,10 @@ TEST(TreeFilterTest, FamilyInDoubtPassesThroughAndSaysWhy) {
   EXPECT_FALSE(tree->MayContain(0, "a"));
   EXPECT_TRUE(tree->MayContain(1, "a"));  // a family of which nothing is known
   EXPECT_TRUE(tree->MayContain(1u << 30, "a"));
+  EXPECT_EQ(tree->MemtableMade(1u << 30), nullptr);
+  tree->MemtableGone(1u << 30, memtable.get());
+  tree->ClearDoubts(1u << 30, kNotShown | kMemtables);
+  EXPECT_TRUE(tree->MayContain(1u << 30, "a"));
   tree->AddDoubts(0, kIngestion);
   EXPECT_TRUE(tree->MayContain(0, "a"));
   tree->ClearDoubts(0, kIngestion);
