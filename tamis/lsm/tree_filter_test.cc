@@ -547,7 +547,7 @@ TEST(TreeFilterTest, FamilyInDoubtPassesThroughAndSaysWhy) {
   tree->MayContain(0, keys, answers);
   EXPECT_EQ(std::ranges::count(answers, true), 1);
   EXPECT_TRUE(answers[70]);
-  EXPECT_EQ(tree->figures().asked, 106u);
+  EXPECT_EQ(tree->figures().asked, 107u);
   EXPECT_EQ(tree->figures().excluded, 100u);
   tree.reset();
   std::filesystem::remove_all(directory);
@@ -585,6 +585,40 @@ TEST(TreeFilterTest, WithoutKeyFilesNoKeyIsMissed) {
     }
   }
   tree.reset();
+  std::filesystem::remove_all(directory);
+}
+
+// A key file can be opened although the hashes of some sections are damaged.
+TEST(TreeFilterTest, DamagedSectionsMakeNoShardWithoutTheirKeys) {
+  const std::string directory = testing::TempDir() + "tree_filter_bits." + std::to_string(getpid());
+  for (uint64_t place = 1; place < 10; ++place) {
+    std::filesystem::remove_all(directory);
+    auto tree = *TreeFilter::Create({.directory = directory, .shard_keys = 1000});
+    tree->ClearDoubts(0, kNotShown);
+    const auto memtable = tree->MemtableMade(0);
+    tree->EndCounting();
+    const auto create = [&](FileNumber file) {
+      std::vector<uint64_t> hashes;
+      for (int i = 0; i < 3000; ++i) {
+        hashes.push_back(tree->HashOf(0, std::to_string(file) + "/" + std::to_string(i)));
+      }
+      tree->FileCreated({.number = file}, hashes, {});
+    };
+    create(1);
+    const auto size = std::filesystem::file_size(directory + "/1.keys");
+    std::fstream file(directory + "/1.keys", std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(size * place / 10));
+    file.write("damaged!", 8);
+    file.close();
+    for (FileNumber number = 2; number < 6; ++number) create(number);
+    EXPECT_GT(tree->figures().filter.doubled, 0u);
+    for (int number = 1; number < 6; ++number) {
+      for (int i = 0; i < 3000; ++i) {
+        ASSERT_TRUE(tree->MayContain(0, std::to_string(number) + "/" + std::to_string(i)));
+      }
+    }
+    tree.reset();
+  }
   std::filesystem::remove_all(directory);
 }
 
