@@ -191,9 +191,10 @@ void OracleWriter::Write(int thread, const std::atomic<bool>& stops) {
       ++database_.counts.transactions;
       if (prepares && transaction->Prepare().ok()) {
         ++database_.counts.prepared;
-        // It stays prepared while others flush, compact and are killed.
+        // It stays prepared while others flush and compact, and often until the process is killed.
         if (random.OneIn(4)) {
-          std::this_thread::sleep_for(std::chrono::milliseconds(random.Uniform(20)));
+          const uint64_t longest_ms = random.OneIn(4) ? 400 : 20;
+          std::this_thread::sleep_for(std::chrono::milliseconds(random.Uniform(longest_ms)));
         }
       }
       if (random.OneIn(8)) {
