@@ -116,12 +116,15 @@ class Freeing {
 Freeing* freeing = nullptr;
 // That of the server, whose children have no threads.
 pid_t process = 0;
+std::thread::id main_thread;
 
 }  // namespace
 
 void FreeInBackground(Garbage garbage) noexcept {
+  // A thread of the server's own (UNLINK) may not ask it anything, and delays nobody.
+  if (std::this_thread::get_id() != main_thread || getpid() != process) return;
   // Above maxmemory the server evicts keys until it has seen enough memory come back.
-  if (server.GetUsedMemoryRatio() >= 1 || getpid() != process) return;
+  if (server.GetUsedMemoryRatio() >= 1) return;
   freeing->Add(&garbage);
 }
 
@@ -154,6 +157,7 @@ int UseServerMemory(Ctx* ctx) {
   huge_pages = new HugePages;
   freeing = new Freeing;
   process = getpid();
+  main_thread = std::this_thread::get_id();
   FindSizeClasses();
   SetZeroedMemory({
       // The server's calloc ends it when there is no memory, and only its malloc can say so. Both

@@ -25,7 +25,8 @@ size_t AllocatedBytes(size_t size);
 // Something whose end gives memory back.
 using Garbage = std::unique_ptr<void, void (*)(void*)>;
 
-// Frees it in a thread of its own, or, where none is to be had, here.
+// Frees it in a thread of its own; here where none is to be had, and in any thread but the server's
+// main one.
 void FreeInBackground(Garbage garbage) noexcept;
 
 // How much of it the thread was given, and how much it has not freed yet.

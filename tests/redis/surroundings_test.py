@@ -99,6 +99,13 @@ def freeing():
                 client(*way)
                 assert freed() - before == 1, (make, way)
                 wait_until_freed(client)
+        # A thread of the server's own frees it by itself.
+        before = freed()
+        assert client("BF.RESERVE", "some", "0.003", "5000000") == "OK"
+        assert client("UNLINK", "some") == 1
+        while int(fields(client, "memory")["lazyfree_pending_objects"]) > 0:
+            pass
+        assert freed() == before
         client("FLUSHALL")
         assert client("BF.RESERVE", "small", "0.003", "1000") == "OK"
         before = freed()
