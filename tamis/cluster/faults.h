@@ -26,6 +26,8 @@ struct Faults {
   bool parts_without_replay = false;    // flips behind the number of a part are not applied to it
   bool no_coverage_check = false;       // a search is complete when the answers are in
   bool no_row_verification = false;     // what the index says is returned
+  bool rows_from_any_entry = false;     // a row is made from an entry that lacks a needed column
+  bool cut_values_taken = false;        // a row is made from an entry with a value that was cut
   bool erase_first_match = false;   // the scalable filter erases from the first layer that matches
   bool erase_bits = false;          // a removal clears bits of a filter without counters
   bool keep_spoilt_filter = false;  // one whose Add ended with std::bad_alloc stays published
@@ -50,6 +52,8 @@ inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
     {"parts_without_replay", &Faults::parts_without_replay},
     {"no_coverage_check", &Faults::no_coverage_check},
     {"no_row_verification", &Faults::no_row_verification},
+    {"rows_from_any_entry", &Faults::rows_from_any_entry},
+    {"cut_values_taken", &Faults::cut_values_taken},
     {"erase_first_match", &Faults::erase_first_match},
     {"erase_bits", &Faults::erase_bits},
     {"keep_spoilt_filter", &Faults::keep_spoilt_filter},

@@ -54,6 +54,7 @@ std::string Explain::ToLine() const {
       index.empty() ? "scan" : "index " + index, servers_asked, servers_total, regions_asked,
       regions_total, regions_excluded_by_filter, regions_excluded_by_range, regions_excluded_by_key,
       entries_read, rows_read, rows_returned);
+  if (IsIndexOnly()) line += "; index only: 0 rows read";
   uint64_t read_whole = 0;
   for (const IndexUse& use : uses) read_whole += use.index == kRows ? use.led : 0;
   if (read_whole > 0 && !index.empty()) {
@@ -83,6 +84,10 @@ std::string Explain::ToText() const {
        fmt::format("{} of {} asked, in {} requests", servers_asked, servers_total, requests));
   line("read", fmt::format("{} index seeks, {} entries, {} rows; {} rows returned", index_seeks,
                            entries_read, rows_read, rows_returned));
+  if (rows_from_entries > 0) {
+    line("", IsIndexOnly() ? "index only: 0 rows read"
+                           : fmt::format("{} rows from index entries alone", rows_from_entries));
+  }
   for (const IndexUse& use : uses) {
     if (use.index == kRows) {
       line("", fmt::format("{} regions read all rows, the cheaper way there", use.led));

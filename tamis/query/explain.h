@@ -30,6 +30,7 @@ namespace tamis {
   X(entries_expected) /* only of regions that chose between indexes, or counted entries */     \
   X(entries_read)                                                                              \
   X(rows_read)                                                                                 \
+  X(rows_from_entries) /* made of index entries, without reading the rows */                   \
   X(rows_returned)                                                                             \
   X(cells_undecodable) /* of the rows read, and taken for NULL */                              \
   X(rows_unparsed)     /* read and left out, since their keys are not the table's */
@@ -73,6 +74,9 @@ struct Explain {
     Duration Explain::*value;
   };
   static std::span<const Time> Times();
+
+  // All rows were made of index entries.
+  bool IsIndexOnly() const { return rows_from_entries > 0 && rows_read == 0; }
 
   // Adds counters, so that servers and regions count once for each search; joins texts that differ.
   void Add(const Explain& other);

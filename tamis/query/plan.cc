@@ -388,6 +388,7 @@ class WayFinder {
     const IndexSpec* index = nullptr;
     pb::IndexStream stream;
     std::set<uint32_t> columns;  // whose conditions the stream's ranges are made of
+    bool gives_rows = false;     // its entries hold all columns that the search needs
   };
 
   std::optional<Way> OfConjunction(const Predicate& p) const {
@@ -397,6 +398,7 @@ class WayFinder {
       if (!CanAnswer(index, conjunction, options_)) continue;
       auto choice = OfIndex(index, conjunction);
       if (!choice.has_value() || (options_.key_order && !choice->stream.equality())) continue;
+      choice->gives_rows = GivesRows(index, p);
       choices.push_back(std::move(*choice));
     }
     Way way;
@@ -417,8 +419,24 @@ class WayFinder {
   static bool Covers(const Choice& a, const Choice& b) {
     if (!std::ranges::includes(a.columns, b.columns)) return false;
     if (a.columns.size() > b.columns.size()) return true;
+    if (a.gives_rows != b.gives_rows) return a.gives_rows;
     if (a.stream.equality() != b.stream.equality()) return a.stream.equality();
     return a.index->id < b.index->id;
+  }
+
+  bool GivesRows(const IndexSpec& index, const Predicate& p) const {
+    std::vector<bool> needed(schema_.columns.size(), !options_.columns.has_value());
+    for (const uint32_t column : options_.columns.value_or(std::vector<uint32_t>())) {
+      needed[column] = true;
+    }
+    p.AddColumns(&needed);
+    for (uint32_t column = 0; column < needed.size(); ++column) {
+      if (needed[column] && !schema_.IsKey(column) &&
+          std::ranges::find(index.columns, column) == index.columns.end()) {
+        return false;
+      }
+    }
+    return true;
   }
 
   static std::optional<Choice> OfIndex(const IndexSpec& index, const Conjunction& conjunction) {

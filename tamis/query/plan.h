@@ -9,6 +9,7 @@
 // Threads: pure functions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ namespace tamis {
 struct PlanOptions {
   bool use_filters = true;
   bool use_indexes = true;
+  // Positions of the columns wanted; nullopt = all.
+  std::optional<std::vector<uint32_t>> columns = std::nullopt;
   bool key_order = false;        // only branches that give row-key order
   bool sparse_as_whole = false;  // a fault, for tests: sparse indexes are asked for NULL
 };

@@ -15,14 +15,15 @@ Predicate Equal(uint32_t column, int64_t n) {
   return Predicate::Compare(column, Op::kEq, Value::Int64(n));
 }
 
-// Columns id (key), a, b; sparse indexes on (a) and (b, a), a whole one on (b).
+// Columns id (key), a, b, c; sparse indexes on (a) and (b, a), a whole one on (b).
 TableSchema Sparse() {
   TableSchema schema;
   schema.name = "t";
   schema.columns = {{.id = 1, .name = "id", .type = Type::kInt64, .nullable = false},
                     {.id = 2, .name = "a", .type = Type::kInt64},
-                    {.id = 3, .name = "b", .type = Type::kInt64}};
-  schema.next_column_id = 4;
+                    {.id = 3, .name = "b", .type = Type::kInt64},
+                    {.id = 4, .name = "c", .type = Type::kInt64}};
+  schema.next_column_id = 5;
   schema.key = {0};
   schema.indexes = {{.id = 1, .name = "a", .columns = {1}, .nulls = IndexNulls::kSkip},
                     {.id = 2, .name = "b_a", .columns = {2, 1}, .nulls = IndexNulls::kSkip},
@@ -96,7 +97,7 @@ std::vector<uint32_t> Streams(const pb::Branch& branch) {
 
 using Ids = std::vector<uint32_t>;
 
-// Columns id (key), a, b; indexes on (a), (b, a) and (b).
+// Columns id (key), a, b, c; indexes on (a), (b, a) and (b).
 TEST(PlanTest, AStreamThatAnotherOneCoversIsLeftOut) {
   const TableSchema schema = Sparse();
   const Predicate below = Predicate::Compare(2, Op::kLt, Value::Int64(3));
@@ -113,6 +114,17 @@ TEST(PlanTest, AStreamThatAnotherOneCoversIsLeftOut) {
   // Neither covers the other: the region has the choice.
   EXPECT_EQ(streams_of(Predicate::And({Equal(1, 5), below})), (Ids{1, 2}));
   EXPECT_EQ(streams_of(Equal(0, 6)), Ids{});
+}
+
+TEST(PlanTest, StreamThatGivesTheRowsIsPreferred) {
+  const TableSchema schema = Sparse();
+  const auto streams_of = [&](const Predicate& p, std::vector<uint32_t> columns) {
+    return Streams(MakePlan(schema, p, {.columns = std::move(columns)}).branches[0]);
+  };
+  EXPECT_EQ(streams_of(Equal(2, 6), {0, 1}), Ids{2});     // (b, a) has both
+  EXPECT_EQ(streams_of(Equal(2, 6), {0, 1, 3}), Ids{3});  // neither has c
+  EXPECT_EQ(streams_of(Equal(2, 6), {}), Ids{3});         // both have all
+  EXPECT_EQ(streams_of(Predicate::And({Equal(2, 6), Predicate::Not(Equal(1, 2))}), {}), Ids{2});
 }
 
 TEST(PlanTest, AnOrIsSplitWhereEachAlternativeHasAnIndex) {

@@ -62,6 +62,7 @@ Status Search::Begin() {
   plan_ = MakePlan(*schema_, options_.predicate,
                    {.use_filters = options_.use_filters,
                     .use_indexes = options_.use_indexes,
+                    .columns = options_.columns,
                     .key_order = options_.key_order});
   explain_.table = schema_->name;
   explain_.predicate = options_.predicate.ToString(*schema_);
@@ -400,6 +401,7 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
   explain_.index_seeks += counters.index_seeks();
   explain_.entries_read += counters.entries_read();
   explain_.rows_read += counters.rows_read();
+  explain_.rows_from_entries += counters.rows_from_entries();
   for (const pb::IndexUse& use : counters.uses()) {
     pb::IndexUse& sum = uses_[use.index_id()];
     // A region is one, however many pages it answers with.

@@ -25,9 +25,9 @@ Status BranchStreams::Stream::status() const {
   return by_entry.has_value() ? by_entry->status() : Status::Ok();
 }
 
-void BranchStreams::Add(const pb::IndexStream& stream, const IndexSpec& index,
-                        std::shared_ptr<IndexFilter> filter, bool may_lead, KeyRange keys,
-                        std::string last) {
+BranchStreams::Stream* BranchStreams::Add(const pb::IndexStream& stream, const IndexSpec& index,
+                                          std::shared_ptr<IndexFilter> filter, bool may_lead,
+                                          KeyRange keys, std::string last) {
   Stream& added = streams_.emplace_back();
   added.plan = &stream;
   added.index = &index;
@@ -35,6 +35,7 @@ void BranchStreams::Add(const pb::IndexStream& stream, const IndexSpec& index,
   added.may_lead = may_lead;
   added.keys = std::move(keys);
   added.last = std::move(last);
+  return &added;
 }
 
 void BranchStreams::Open(Stream* stream) {

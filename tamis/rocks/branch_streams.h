@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "tamis/feed/index_filter.h"
+#include "tamis/rocks/entry_rows.h"
 #include "tamis/rocks/entry_stream.h"
 #include "tamis/rocks/key_stream.h"
 #include "tamis/rocks/server_context.h"
@@ -43,6 +44,7 @@ class BranchStreams {
     uint64_t expected = 0;            // of the driving stream: `size` when it was chosen
     std::optional<KeyStream> by_key;  // set by Open, if the stream is an equality
     std::optional<EntryStream> by_entry;  // set by Open, if it is not
+    std::optional<EntryRows> rows;        // its entries give the rows of the branch, unread
     uint64_t rows_in = 0;  // of the rows looked at, those with an entry in this stream
     bool led = false;      // was the driving stream
     bool joined = false;   // was joined with the driving stream (stream_joins.h)
@@ -57,8 +59,8 @@ class BranchStreams {
 
   // `stream` and `index` must outlive this; `keys` are the row keys that are still to come, `last`
   // the last entry that is done, in the order of a stream that is no equality.
-  void Add(const pb::IndexStream& stream, const IndexSpec& index,
-           std::shared_ptr<IndexFilter> filter, bool may_lead, KeyRange keys, std::string last);
+  Stream* Add(const pb::IndexStream& stream, const IndexSpec& index,
+              std::shared_ptr<IndexFilter> filter, bool may_lead, KeyRange keys, std::string last);
   std::deque<Stream>& all() { return streams_; }
 
   // Chooses and opens the driving stream: of the streams that may lead, that of index `prefer` if

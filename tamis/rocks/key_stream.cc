@@ -9,7 +9,7 @@ KeyStream::KeyStream(const Store& store, const rocksdb::ReadOptions& read_option
                      ReadCounters* counters)
     : keys_(std::move(keys)), counters_(counters) {
   for (const pb::IndexRange& range : stream.ranges()) {
-    values_.emplace_back(store, index_prefix + range.low(), read_options);
+    values_.emplace_back(store, index_prefix, range.low(), read_options);
   }
 }
 
@@ -19,6 +19,7 @@ std::optional<std::string> KeyStream::Seek(const std::string& target) {
     Advance(&keys, target);
     if (!keys.ahead.empty() && (least == nullptr || keys.ahead.front() < *least)) {
       least = &keys.ahead.front();
+      value_found_ = &keys.value;
     }
   }
   return least == nullptr ? std::nullopt : std::optional(*least);

@@ -19,6 +19,7 @@ struct ReadCounters {
   uint64_t index_seeks = 0;
   uint64_t entries_read = 0;  // only entries that lie in the stream
   uint64_t rows_read = 0;
+  uint64_t rows_from_entries = 0;
   uint64_t cells_undecodable = 0;
   uint64_t rows_unparsed = 0;
 };
@@ -32,6 +33,8 @@ class KeyStream {
 
   // The first row key >= target; nullopt when there is none. Targets must not fall.
   std::optional<std::string> Seek(const std::string& target);
+  // The encoded values of an entry with the key that Seek returned last.
+  std::string_view values() const { return *value_found_; }
 
   // Reads ahead until n keys are held, all values together, or all that are left (then it returns
   // true), or EntryQueue::kMaxBytes. Seek reads none of them again.
@@ -42,11 +45,13 @@ class KeyStream {
 
  private:
   struct KeysOfValue {
-    KeysOfValue(const Store& store, std::string prefix, const rocksdb::ReadOptions& read_options)
-        : entries(store, std::move(prefix), read_options) {}
+    KeysOfValue(const Store& store, const std::string& index_prefix, std::string value,
+                const rocksdb::ReadOptions& read_options)
+        : value(std::move(value)), entries(store, index_prefix + this->value, read_options) {}
 
-    EntryCursor entries;  // what follows the value is the row key
-    EntryQueue ahead;     // keys read and not passed
+    const std::string value;  // encoded
+    EntryCursor entries;      // what follows the value is the row key
+    EntryQueue ahead;         // keys read and not passed
     bool started = false;
     bool ended = false;  // no keys are left except those in `ahead`
   };
@@ -55,6 +60,7 @@ class KeyStream {
   void Take(KeysOfValue* keys);
 
   const KeyRange keys_;
+  const std::string* value_found_ = nullptr;
   std::deque<KeysOfValue> values_;
   ReadCounters* const counters_;
 };

@@ -5,21 +5,22 @@
 
 namespace tamis {
 
-uint64_t SearchCost::Probe(bool may_scan) const {
+uint64_t SearchCost::Probe(bool may_scan, uint64_t entry_cost) const {
   const RegionServerOptions& options = context_.options;
   const uint64_t most =
       std::max(options.probe_entries, std::min(options.page_candidates, kRow * max_rows_));
   const auto rows =
       may_scan && snapshot_.IsWhole() ? snapshot_.RowsOfRegion(schema_) : std::nullopt;
-  return rows.has_value() ? std::min(most, *rows * kScannedRow / (1 + kRow) + 1) : most;
+  return rows.has_value() ? std::min(most, *rows * kScannedRow / entry_cost + 1) : most;
 }
 
 bool SearchCost::IsScanCheaper(BranchStreams* streams, BranchStreams::Stream* driving) const {
   const auto rows = snapshot_.RowsOfRegion(schema_);
   if (!rows.has_value()) return false;
-  const uint64_t entries = streams->SizeOf(driving, Probe(true));
+  const uint64_t entry_cost = EntryCost(*driving);
+  const uint64_t entries = streams->SizeOf(driving, Probe(true, entry_cost));
   // So many rows cost as much when they are read in order.
-  const uint64_t most = (entries * (1 + kRow) + BranchStreams::OpeningCost(*driving)) / kScannedRow;
+  const uint64_t most = (entries * entry_cost + BranchStreams::OpeningCost(*driving)) / kScannedRow;
   if (snapshot_.IsWhole()) return *rows <= most;
   if (entries <= kFew) return false;
   // So few rows that they can be counted?

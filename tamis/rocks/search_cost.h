@@ -19,6 +19,10 @@ class SearchCost {
  public:
   static constexpr uint64_t kRow = 8;         // a row read by its key
   static constexpr uint64_t kScannedRow = 2;  // a row read in order
+  // An entry of the stream with what it leads to: its row is read, unless the entry gives it.
+  static uint64_t EntryCost(const BranchStreams::Stream& stream) {
+    return stream.rows.has_value() ? 1 : 1 + kRow;
+  }
   // A search for fewer rows than this gains nothing from a scan.
   static constexpr uint64_t kLeastToScan = 256;
   static constexpr uint64_t kFew = 32;     // entries that cost less than counting rows
@@ -32,7 +36,8 @@ class SearchCost {
   bool MayScan() const { return max_rows_ >= kLeastToScan && context_.options.streams_by_cost; }
   // Entries that may be read ahead to see which stream has the fewest: as many as cost what reading
   // the wanted rows does, and no more than make a scan cheaper.
-  uint64_t Probe(bool may_scan) const;
+  // `entry_cost` is the least of all streams.
+  uint64_t Probe(bool may_scan, uint64_t entry_cost) const;
   // Whether reading all rows of the range costs less than what the driving stream finds.
   bool IsScanCheaper(BranchStreams* streams, BranchStreams::Stream* driving) const;
   // Most entries of the stream that a join may read, of which a share `rows_in` of the rows looked

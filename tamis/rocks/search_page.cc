@@ -61,6 +61,7 @@ pb::RangeResult SearchPage::Finish(const std::string& resume) {
   counters->set_index_seeks(counters_.index_seeks);
   counters->set_entries_read(counters_.entries_read);
   counters->set_rows_read(counters_.rows_read);
+  counters->set_rows_from_entries(counters_.rows_from_entries);
   counters->set_rows_returned(rows_);
   counters->set_scanned_regions(scanned_ ? 1 : 0);
   counters->set_cells_undecodable(counters_.cells_undecodable);

@@ -28,6 +28,7 @@ class SearchPage {
   // Counters.
   void CountCandidate() { ++candidates_; }  // work that counts towards the page, such as garbage
   void CountRowRead() { ++counters_.rows_read; }
+  void CountRowFromEntry() { ++counters_.rows_from_entries; }
   void CountRowUnparsed() { ++counters_.rows_unparsed; }
   void CountUndecodable(uint64_t cells) { counters_.cells_undecodable += cells; }
   void NoteScan() { scanned_ = true; }  // since no index is complete

@@ -49,7 +49,7 @@ Result<std::unique_ptr<Searcher>> Searcher::Create(const ServerContext& context,
         return InvalidArgument("a branch has two streams of one index");
       }
     }
-    searcher->branches_.push_back({std::move(predicate), &branch});
+    searcher->branches_.push_back({std::move(predicate), &branch, {}});
   }
   if (is_newer) {
     for (const uint32_t id : request.columns()) {
@@ -62,6 +62,11 @@ Result<std::unique_ptr<Searcher>> Searcher::Create(const ServerContext& context,
   for (uint32_t i = 0; i < schema->columns.size(); ++i) {
     searcher->wanted_[i] =
         std::ranges::find(request.columns(), schema->columns[i].id) != request.columns().end();
+  }
+  std::vector<bool> needed = searcher->wanted_;
+  for (Branch& branch : searcher->branches_) {
+    branch.predicate.AddColumns(&needed);
+    branch.needed = needed;
   }
   return searcher;
 }
@@ -116,7 +121,8 @@ class Searcher::Run {
 
   struct Candidate {
     std::string key;
-    std::string position;  // SearchPosition::last once this one is done
+    std::string position;                   // SearchPosition::last once this one is done
+    std::optional<Row> row = std::nullopt;  // where the entry gives it
   };
 
   // True when the branch is done; else *position tells how far it came.
@@ -135,14 +141,15 @@ class Searcher::Run {
     const pb::Branch& plan = *searcher_.branches_[position->branch].plan;
     const bool by_entry = position->IsByEntry();
     const bool has_begun = position->HasBegun();
-    const pb::IndexStream* named = AddStreams(plan, *position);
+    const pb::IndexStream* named = AddStreams(searcher_.branches_[position->branch], *position);
     if (by_entry && (named == nullptr || named->equality())) {
       return InvalidArgument("a continuation counts in the order of an index of another search");
     }
     const bool is_scanning = has_begun && position->index_id == 0;
     const bool may_scan = !has_begun && cost_.MayScan();
     if (!is_scanning) {
-      driving_ = streams_->Lead(has_begun ? position->index_id : 0, cost_.Probe(may_scan));
+      driving_ = streams_->Lead(has_begun ? position->index_id : 0,
+                                cost_.Probe(may_scan, LeastEntryCost()));
     }
     if (driving_ == nullptr && by_entry) return SortRows(*named, position);
     const bool by_choice =
@@ -169,11 +176,11 @@ class Searcher::Run {
 
   // Adds the streams whose indexes are complete in the snapshot. Returns the stream of the plan
   // that the continuation names, if there is one.
-  const pb::IndexStream* AddStreams(const pb::Branch& plan, const SearchPosition& position) {
+  const pb::IndexStream* AddStreams(const Branch& branch, const SearchPosition& position) {
     const bool by_entry = position.IsByEntry();
     const pb::IndexStream* named = nullptr;
     const auto indexes = region_.indexes();
-    for (const pb::IndexStream& stream : plan.streams()) {
+    for (const pb::IndexStream& stream : branch.plan->streams()) {
       const bool is_named = stream.index_id() == position.index_id;
       if (is_named) named = &stream;
       const IndexSpec* index = schema_.FindIndex(stream.index_id());
@@ -182,11 +189,21 @@ class Searcher::Run {
       snapshot_.NoteUse(index->id);
       // A search continues in the order in which it began.
       const bool may_lead = by_entry ? is_named : (!position.HasBegun() || stream.equality());
-      streams_->Add(stream, *index, state->second.filter, may_lead,
-                    {by_entry ? snapshot_.start() : AfterLast(position), snapshot_.end()},
-                    by_entry && is_named ? position.last : "");
+      Stream* added =
+          streams_->Add(stream, *index, state->second.filter, may_lead,
+                        {by_entry ? snapshot_.start() : AfterLast(position), snapshot_.end()},
+                        by_entry && is_named ? position.last : "");
+      added->rows = EntryRows::For(schema_, *index, branch.needed, context_.options.faults);
     }
     return named;
+  }
+
+  uint64_t LeastEntryCost() const {
+    uint64_t least = 1 + SearchCost::kRow;
+    for (const Stream& stream : streams_->all()) {
+      least = std::min(least, SearchCost::EntryCost(stream));
+    }
+    return least;
   }
 
   Result<bool> ScanRows(SearchPosition* position) {
@@ -243,7 +260,7 @@ class Searcher::Run {
         go_to(target + '\0');
       }
       if (everywhere) {
-        batch.push_back({target, target});
+        batch.push_back({target, target, RowOf(keys.values(), target)});
         target.push_back('\0');  // the least key behind it
       }
       const bool stop = !ended && moves >= kLeastMoves && !passed.empty() &&
@@ -289,7 +306,8 @@ class Searcher::Run {
         TAMIS_RETURN_IF_ERROR(ConsiderBatch(&batch, position).status());
         return false;
       }
-      batch.push_back({std::move(key), *entry});
+      std::optional<Row> row = RowOf(split.first, key);
+      batch.push_back({std::move(key), *entry, std::move(row)});
       if (batch.size() < kBatch) continue;
       TAMIS_ASSIGN_OR_RETURN(const bool all, ConsiderBatch(&batch, position));
       if (!all || page_.IsFull()) return false;
@@ -350,25 +368,40 @@ class Searcher::Run {
     return all && !dropped;
   }
 
-  // Reads the rows of the candidates and takes those that match. False when the page became full
-  // before the last of them; *position says what is done, which is at least the first of them.
+  // The row of an entry of the driving stream; nullopt: it must be read.
+  std::optional<Row> RowOf(std::string_view values, const std::string& key) const {
+    return driving_->rows.has_value() ? driving_->rows->Read(values, key) : std::nullopt;
+  }
+
+  // Reads the rows of the candidates that lack them, and takes those that match. False when the
+  // page became full before the last of them; *position says what is done, which is at least the
+  // first of them.
   Result<bool> ConsiderBatch(std::vector<Candidate>* batch, SearchPosition* position) {
-    const std::vector<Candidate> candidates = std::exchange(*batch, {});
+    std::vector<Candidate> candidates = std::exchange(*batch, {});
     std::vector<std::string> keys;
-    keys.reserve(candidates.size());
-    for (const Candidate& candidate : candidates) keys.push_back(candidate.key);
+    for (const Candidate& candidate : candidates) {
+      if (!candidate.row.has_value()) keys.push_back(candidate.key);
+    }
     std::vector<std::string> values;
-    const auto statuses = snapshot_.ReadRows(keys, &values);
-    for (size_t i = 0; i < candidates.size(); ++i) {
+    std::vector<rocksdb::Status> statuses;
+    if (!keys.empty()) statuses = snapshot_.ReadRows(keys, &values);
+    size_t read = 0;
+    for (Candidate& candidate : candidates) {
       if (page_.HasAllRows()) return false;
       page_.CountCandidate();
-      page_.CountRowRead();
-      if (statuses[i].ok()) {
-        TAMIS_RETURN_IF_ERROR(Consider(position->branch, candidates[i].key, values[i]));
-      } else if (!statuses[i].IsNotFound()) {
-        return FromRocks(statuses[i], "read a row");
+      if (candidate.row.has_value()) {
+        page_.CountRowFromEntry();
+        TakeIfMatching(position->branch, candidate.key, &*candidate.row);
+      } else {
+        page_.CountRowRead();
+        if (statuses[read].ok()) {
+          TAMIS_RETURN_IF_ERROR(Consider(position->branch, candidate.key, values[read]));
+        } else if (!statuses[read].IsNotFound()) {
+          return FromRocks(statuses[read], "read a row");
+        }
+        ++read;
       }
-      position->last = candidates[i].position;
+      position->last = candidate.position;
       page_.NoteProgress();
     }
     return true;
@@ -379,19 +412,22 @@ class Searcher::Run {
     page_.CountUndecodable(read.undecodable);
     if (read.state == StoredRow::State::kForeignKey) page_.CountRowUnparsed();
     if (read.state != StoredRow::State::kRow) return Status::Ok();
-    Row& row = read.row;
-    if (joins_.has_value()) joins_->Sample(row, key);
+    if (joins_.has_value()) joins_->Sample(read.row, key);
+    TakeIfMatching(branch, key, &read.row);
+    return Status::Ok();
+  }
+
+  void TakeIfMatching(uint64_t branch, std::string_view key, Row* row) {
     if (!context_.options.faults.no_row_verification) {
-      if (!searcher_.branches_[branch].predicate.Matches(row)) return Status::Ok();
+      if (!searcher_.branches_[branch].predicate.Matches(*row)) return;
       for (uint64_t i = 0; i < branch; ++i) {
-        if (searcher_.branches_[i].predicate.Matches(row)) return Status::Ok();
+        if (searcher_.branches_[i].predicate.Matches(*row)) return;
       }
     }
-    for (size_t i = 0; i < row.size(); ++i) {
-      if (!searcher_.wanted_[i]) row[i] = Value();
+    for (size_t i = 0; i < row->size(); ++i) {
+      if (!searcher_.wanted_[i]) (*row)[i] = Value();
     }
-    page_.AddRow(key, EncodeRow(schema_, row));
-    return Status::Ok();
+    page_.AddRow(key, EncodeRow(schema_, *row));
   }
 
   // The first row key that is not done.

@@ -43,6 +43,7 @@ class Searcher {
   struct Branch {
     Predicate predicate;
     const pb::Branch* plan;
+    std::vector<bool> needed;  // columns, by position: wanted, or of this or an earlier condition
   };
 
   Searcher(const ServerContext& context, const pb::SearchRequest& request, SchemaPtr schema)

@@ -269,6 +269,12 @@ bool AppendIndexed(const Value& value, std::string* out) {
   return Append(value, kIndexValueLimit, out);
 }
 
+Result<IndexedValue> ReadIndexed(Type type, std::string_view* in) {
+  IndexedValue read;
+  TAMIS_ASSIGN_OR_RETURN(read.value, Take(type, in, &read.cut));
+  return read;
+}
+
 std::string EncodeKey(const TableSchema& schema, const Row& row) {
   assert(schema.key_parts.empty());
   std::string key;

@@ -27,6 +27,13 @@ Result<Value> ReadOrdered(Type type, std::string_view* in);
 // differ only behind the cut encode equal. Returns true when the value was cut: equality on the
 // encoding must then be verified on the row.
 bool AppendIndexed(const Value& value, std::string* out);
+// A value as it stands in an index entry. One that was cut is not the value that was put.
+struct IndexedValue {
+  Value value;
+  bool cut = false;
+};
+// Takes one value off the front of *in.
+Result<IndexedValue> ReadIndexed(Type type, std::string_view* in);
 
 // The row key of a table all of whose key parts are ordered: what KeyFormat does for such a table,
 // without failing. REQUIRES: schema.key_parts is empty.

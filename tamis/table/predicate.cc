@@ -329,6 +329,13 @@ Predicate Predicate::Prefix(uint32_t column, std::string prefix) {
 Predicate Predicate::IsNull(uint32_t column) { return {.kind = Kind::kIsNull, .column = column}; }
 Predicate Predicate::NotNull(uint32_t column) { return {.kind = Kind::kNotNull, .column = column}; }
 
+void Predicate::AddColumns(std::vector<bool>* columns) const {
+  const bool has_column =
+      kind == Kind::kCompare || kind == Kind::kIn || kind == Kind::kPrefix || kind == Kind::kIsNull;
+  if (has_column) (*columns)[column] = true;
+  for (const Predicate& child : children) child.AddColumns(columns);
+}
+
 std::optional<bool> Predicate::Evaluate(const Row& row) const {
   switch (kind) {
     case Kind::kTrue:

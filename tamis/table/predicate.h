@@ -52,6 +52,10 @@ struct Predicate {
   std::optional<bool> Evaluate(const Row& row) const;
   bool Matches(const Row& row) const { return Evaluate(row).value_or(false); }
 
+  // Sets the bits of the columns that its truth depends on. REQUIRES: Validate is ok, for a schema
+  // of as many columns.
+  void AddColumns(std::vector<bool>* columns) const;
+
   // Columns exist, values have the column's type, shapes are right, depth at most 100.
   Status Validate(const TableSchema& schema) const;
 

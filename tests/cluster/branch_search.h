@@ -45,6 +45,7 @@ inline pb::SearchRequest RequestOf(const TableSchema& table, const RegionInfo& r
   range->set_start(region.start);
   range->set_end(region.end);
   for (const pb::Branch& branch : branches) *request.add_branches() = branch;
+  for (const Column& column : table.columns) request.add_columns(column.id);
   return request;
 }
 

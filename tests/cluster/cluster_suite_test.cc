@@ -303,6 +303,44 @@ TEST_P(ClusterSuite, TheIndexWithTheFewestEntriesLeads) {
   EXPECT_LE(expected, 40u);  // the lower half may still have the entries of the upper one
 }
 
+// Rows whose columns are all in the index are made of its entries, but for those with a cut value.
+TEST_P(ClusterSuite, RowsAreMadeOfEntriesThatProveThem) {
+  Fill(200);
+  SplitAll(1);
+  ExpectClean(200);
+  const auto find = [&](Explain* explain) {
+    auto rows = Find(*engine_,
+                     {.predicate = Predicate::And(
+                          {Predicate::NotNull(kSection), Predicate::Prefix(kSection, "s")}),
+                      .columns = std::vector<uint32_t>{0, kSection}},
+                     explain);
+    std::ranges::sort(rows);
+    return rows;
+  };
+  std::vector<Row> expected;
+  for (int i = 0; i < 200; ++i) {
+    Row row = RowOf(i);
+    row[kSize] = Value();
+    expected.push_back(std::move(row));
+  }
+  std::ranges::sort(expected);
+  Explain explain;
+  EXPECT_EQ(find(&explain), expected);
+  EXPECT_EQ(explain.rows_read, 0u) << explain.ToText();
+  EXPECT_EQ(explain.rows_from_entries, 200u) << explain.ToText();
+  EXPECT_NE(explain.ToText().find("index only: 0 rows read"), std::string::npos);
+  // A value that is cut in its entry.
+  Row& longer = expected[7];
+  longer[kSection] = Value::Text(std::string(3000, 's'));
+  Row written = longer;
+  written[kSize] = Value::Int64(5);
+  ASSERT_TRUE(Put(*engine_, written).ok());
+  std::ranges::sort(expected);
+  EXPECT_EQ(find(&explain), expected);
+  EXPECT_EQ(explain.rows_read, 1u) << explain.ToText();
+  EXPECT_EQ(explain.rows_from_entries, 199u) << explain.ToText();
+}
+
 // The searches' own counts equal those of the servers.
 TEST_P(ClusterSuite, ServersCountWhatTheyAreAsked) {
   Fill(500);

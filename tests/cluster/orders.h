@@ -15,7 +15,7 @@
 namespace tamis {
 
 struct Orders {
-  enum Column : uint32_t { kId, kCountry, kCity, kDay, kShipped, kYear, kAmount };
+  enum Column : uint32_t { kId, kCountry, kCity, kDay, kShipped, kYear, kAmount, kNote };
 
   int64_t count = 0;
   uint64_t countries = 25;

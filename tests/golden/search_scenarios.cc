@@ -42,7 +42,8 @@ class SearchScenarios {
 
   void Search(const Predicate& predicate, uint64_t limit, std::vector<uint32_t> columns = {},
               const KeyRange& keys = {}) {
-    const std::vector<pb::Branch> branches = MakePlan(schema(), predicate, {}).branches;
+    const std::vector<pb::Branch> branches =
+        MakePlan(schema(), predicate, {.columns = columns}).branches;
     if (branches.empty()) return;  // a region server is not asked
     const std::string text = predicate.ToString(schema());
     if (std::ranges::all_of(text, [](unsigned char c) { return c >= ' ' && c < 0x7f; })) {
@@ -73,8 +74,8 @@ class SearchScenarios {
     out_ << "\n";
     const pb::SearchCounters& counters = page.counters();
     out_ << "P " << static_cast<int>(page.error().code()) << " " << counters.entries_read() << " "
-         << counters.rows_read() << " " << counters.rows_returned() << " "
-         << counters.scanned_regions();
+         << counters.rows_read() << " " << counters.rows_from_entries() << " "
+         << counters.rows_returned() << " " << counters.scanned_regions();
     for (const pb::IndexUse& use : counters.uses()) {
       out_ << " " << use.index_id() << ":" << use.led() << ":" << use.joined() << ":"
            << use.entries_expected() << ":" << use.entries_read();
@@ -131,13 +132,16 @@ void SkewedOrders(std::ostream& out) {
       Predicate::Compare(kId, Predicate::Op::kLt, Value::Int64(100)),
   };
   for (const Predicate& question : questions) {
-    for (const uint64_t limit : {1000, 256, 255, 15}) scenarios.Search(question, limit);
+    for (const uint64_t limit : {1000, 256, 255, 15}) scenarios.Search(question, limit, {kNote});
+    // The entries of some indexes give the rows of these.
+    for (const uint64_t limit : {1000, 15}) scenarios.Search(question, limit, {kAmount});
     for (const int64_t end : {60, 220}) {
       const auto key = [&](int64_t id) {
         Row row(schema.columns.size());
         row[kId] = Value::Int64(id);
         return EncodeKey(scenarios.schema(), row);
       };
+      scenarios.Search(question, 1000, {kNote}, {key(50), key(end)});
       scenarios.Search(question, 1000, {}, {key(50), key(end)});
     }
   }
@@ -183,9 +187,8 @@ std::string Searches() {
          "# S limit start end request: a search of the row keys from start to end, `limit` rows a\n"
          "#   page; of the SearchRequest only the branches and columns are set\n"
          "# F key...: the rows of a page; where columns are asked for, KEY=ROW\n"
-         "# P error entries rows returned scanned INDEX:LED:JOINED:EXPECTED:ENTRIES...: the end of "
-         "a page:\n"
-         "#   its SearchCounters, but for seeks, which are the store's own way to find entries\n"
+         "# P error entries rows from_entries returned scanned INDEX:LED:JOINED:EXPECTED:READ...:\n"
+         "#   the end of a page: its SearchCounters, but for seeks, which are the store's own way\n"
          "# N branch key|entry index last: the position from which the next page continues\n";
   SkewedOrders(out);
   AwkwardValues(out);

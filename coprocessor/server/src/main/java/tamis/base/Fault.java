@@ -85,6 +85,20 @@ public enum Fault {
   COORDINATOR_OF_ANYBODY,
   /** A row is returned for each of its entries. */
   ANY_ENTRY_NAMES_ITS_ROW,
+  /** A row is made from an entry that lacks a column that the search needs. */
+  ROWS_FROM_ANY_ENTRY,
+  /** A row is made from an entry with a value that was cut. */
+  CUT_VALUES_TAKEN,
+  /** A row is made from an entry that may stand for a state that the row does not show. */
+  MARKED_ENTRIES_TAKEN,
+  /** A row is made from an entry although its cells may have expired. */
+  EXPIRING_ENTRIES_TAKEN,
+  /** A row is made from an entry although nobody saw how the row was written. */
+  ENTRIES_OF_ATTACHED_ROWS_TAKEN,
+  /** Likewise, where files were loaded. */
+  ENTRIES_OF_LOADED_ROWS_TAKEN,
+  /** Building an index leaves the entries that stand unmarked, whatever the row is now. */
+  REBUILT_ENTRIES_LEFT_UNMARKED,
   /** The observer is not the last one that sees a write. */
   NOT_THE_LAST_OBSERVER,
   /** A region's indexes are made before it is online. */

@@ -249,7 +249,7 @@ public final class IndexBuilder {
       Scan scan = ReadView.scan(from, Key.EMPTY).setFilter(new FirstKeyOnlyFilter()).setCacheBlocks(false);
       // A version that was loaded behind a tombstone may become visible once a compaction ends that took the tombstone
       // before the files came.
-      scan.setRaw(region.loaded && !Fault.HIDDEN_ROWS_NOT_VISITED.isOn());
+      scan.setRaw(region.hasLoadedCells() && !Fault.HIDDEN_ROWS_NOT_VISITED.isOn());
       for (byte[] family : region.table.families) scan.addFamily(family);
       try (RegionScanner scanner = region.region.getScanner(scan)) {
         while (more && touches.size() < BATCH) {

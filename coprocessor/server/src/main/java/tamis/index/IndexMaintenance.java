@@ -226,8 +226,9 @@ public final class IndexMaintenance {
       TreeMap<byte[], RowWrites> raw = new TreeMap<>(Bytes.BYTES_COMPARATOR);
       Map<byte[], RowImage> images = new TreeMap<>(Bytes.BYTES_COMPARATOR);
       TreeMap<byte[], RowWrites> seen = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+      boolean foreign = building && region.hasLoadedCells();
       rows.forEach((row, writes) -> {
-        boolean mayHide = writes.raw || region.isHiding(row) || (building && region.loaded);
+        boolean mayHide = writes.raw || region.isHiding(row) || foreign;
         (mayHide ? raw : seen).put(row, writes);
       });
       boolean conditional = context.caller.conditions != null;
@@ -437,7 +438,12 @@ public final class IndexMaintenance {
           (key, cells) -> {
             // Where cells expire, an entry is as young as its youngest cell.
             boolean old = table.expires && cells.get(0).getTimestamp() < missing.get(key).timestamp;
-            if (!old) missing.remove(key);
+            if (old) return;
+            IndexEntry entry = missing.remove(key);
+            boolean doubtful = IndexedTable.isCertain(cells.get(0)) && !entry.certain;
+            if (doubtful && !Fault.REBUILT_ENTRIES_LEFT_UNMARKED.isOn()) {
+              put(missingWith.get(new Key(entry.key)), entry, RowImage.LAST_TIMESTAMP);
+            }
           });
       for (IndexEntry entry : missing.values()) {
         put(missingWith.get(new Key(entry.key)), entry, entry.timestamp);

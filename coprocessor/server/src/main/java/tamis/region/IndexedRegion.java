@@ -20,6 +20,8 @@ import org.apache.hadoop.hbase.RegionTooBusyException;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.Region;
+import org.apache.hadoop.hbase.regionserver.Store;
+import org.apache.hadoop.hbase.regionserver.StoreFile;
 import tamis.base.Fault;
 import tamis.feed.IndexFilter;
 import tamis.feed.Recounts;
@@ -110,6 +112,18 @@ public final class IndexedRegion {
     RegionInfo info = region.getRegionInfo();
     keys = new EntryKeys(info.getStartKey(), info.getEndKey(), table.prefixZeros);
     hasEntries = keys.fit();
+  }
+
+  /** Whether a file of the table's cells was loaded, since the region was opened or before: nobody saw its writes. */
+  public boolean hasLoadedCells() {
+    if (loaded) return true;
+    for (Store store : region.getStores()) {
+      if (!table.isOurs(store.getColumnFamilyDescriptor().getName())) continue;
+      for (StoreFile file : store.getStorefiles()) {
+        if (file.isBulkLoadResult()) return true;
+      }
+    }
+    return false;
   }
 
   public static long idOf(String encodedName) {

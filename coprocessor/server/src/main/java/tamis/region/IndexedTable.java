@@ -46,6 +46,8 @@ public final class IndexedTable {
   public final List<byte[]> families = new ArrayList<>();
   /** Whether one of those families has a TTL: then an entry has the time stamp of its youngest cell. */
   public final boolean expires;
+  /** Whether another program made the table: rows may be older than the observer. */
+  public final boolean attached;
   /**
    * Whether an index may have an entry for a row that has no cell of the indexed columns: for NULL, or for its key.
    * Then all cells of a row are read, to see whether the row exists.
@@ -113,6 +115,12 @@ public final class IndexedTable {
       ttl |= isOurs(family.getName()) && family.getTimeToLive() != HConstants.FOREVER;
     }
     expires = ttl;
+    attached = "attached".equals(Bytes.toString(descriptor.getValue(ORIGIN)));
+  }
+
+  /** Whether the entry has no mark. */
+  public static boolean isCertain(Cell entry) {
+    return entry.getValueLength() == 0;
   }
 
   private void addFamily(byte[] family) {

@@ -46,6 +46,7 @@ final class BranchStreams implements AutoCloseable {
     long expected; // the same, of one that leads, as far as it was known then
     KeyStream byKey; // once opened, of an equality
     EntryStream byEntry; // once opened, of others
+    EntryRows rows; // not null: its entries give the rows of the branch
     long rowsIn; // of the rows looked at, those with an entry in this stream
     boolean led;
     boolean joined;

@@ -9,22 +9,34 @@ final class EntryQueue {
   /** More of one stream are not read ahead. */
   static final long MAX_BYTES = 4 << 20;
 
-  private final ArrayDeque<byte[]> entries = new ArrayDeque<>();
+  /** One of them. A value. */
+  static final class Item {
+    final byte[] bytes;
+    final boolean certain; // the entry has no mark: its row had one state when it was written
+
+    Item(byte[] bytes, boolean certain) {
+      this.bytes = bytes;
+      this.certain = certain;
+    }
+  }
+
+  private final ArrayDeque<Item> entries = new ArrayDeque<>();
   private long bytes;
 
-  void add(byte[] entry) {
-    entries.add(entry);
+  void add(byte[] entry, boolean certain) {
+    entries.add(new Item(entry, certain));
     bytes += entry.length;
   }
 
   /** Null when it is empty. */
-  byte[] peek() {
+  Item peek() {
     return entries.peek();
   }
 
-  byte[] poll() {
-    byte[] entry = entries.poll();
-    if (entry != null) bytes -= entry.length;
+  /** Null when it is empty. */
+  Item poll() {
+    Item entry = entries.poll();
+    if (entry != null) bytes -= entry.bytes.length;
     return entry;
   }
 

@@ -26,6 +26,7 @@ final class EntryStream implements Closeable {
   private RegionScanner scanner; // over all ranges: who comes to the next one seeks there
   private int range;
   private boolean ended;
+  private boolean certain; // the entry returned last
 
   /** Reads the entries after `last`; all entries when it is empty. */
   EntryStream(ReadView view, byte[] indexPrefix, Cluster.IndexStream stream, byte[] last, SearchCounts counts) {
@@ -50,7 +51,14 @@ final class EntryStream implements Closeable {
   /** Encoded values, then row key; null when there are no more. */
   byte[] next() throws IOException {
     if (ahead.isEmpty()) read();
-    return ahead.poll();
+    EntryQueue.Item entry = ahead.poll();
+    certain = entry != null && entry.certain;
+    return entry == null ? null : entry.bytes;
+  }
+
+  /** Whether the entry that `next` returned last has no mark. */
+  boolean isCertain() {
+    return certain;
   }
 
   /**
@@ -86,7 +94,7 @@ final class EntryStream implements Closeable {
       if (range == lows.length) return;
       if (Key.compare(entry, lows[range]) >= 0) {
         ++counts.entriesRead;
-        ahead.add(entry);
+        ahead.add(entry, IndexedTable.isCertain(cells.get(0)));
         return;
       }
       if (ended) return;

@@ -22,18 +22,20 @@ import tamis.table.Key;
 final class KeyStream implements Closeable {
   /** The entries of one value. */
   private final class Cursor {
+    final byte[] value; // encoded
     final byte[] prefix;
     final EntryQueue ahead = new EntryQueue(); // keys read and not passed
     RegionScanner scanner;
     boolean ended; // there are none but those ahead, as a step beyond them has shown
     private boolean more = true; // as the scanner knows it
 
-    Cursor(byte[] prefix) {
-      this.prefix = prefix;
+    Cursor(byte[] indexPrefix, byte[] value) {
+      this.value = value;
+      prefix = Key.concat(indexPrefix, value);
     }
 
     void advance(byte[] target) throws IOException {
-      while (!ahead.isEmpty() && Key.compare(ahead.peek(), target) < 0) ahead.poll();
+      while (!ahead.isEmpty() && Key.compare(ahead.peek().bytes, target) < 0) ahead.poll();
       if (!ahead.isEmpty() || ended) return;
       if (scanner == null) {
         open(target);
@@ -41,7 +43,7 @@ final class KeyStream implements Closeable {
       }
       // The next entry is often the wanted one, and a step costs less than a seek.
       take();
-      if (ahead.isEmpty() || Key.compare(ahead.peek(), target) >= 0) return;
+      if (ahead.isEmpty() || Key.compare(ahead.peek().bytes, target) >= 0) return;
       ahead.poll();
       if (!more) {
         ended = true;
@@ -71,7 +73,7 @@ final class KeyStream implements Closeable {
       if (ended) return;
       ++counts.entriesRead;
       byte[] row = CellUtil.cloneRow(cells.get(0));
-      ahead.add(Arrays.copyOfRange(row, prefix.length, row.length));
+      ahead.add(Arrays.copyOfRange(row, prefix.length, row.length), IndexedTable.isCertain(cells.get(0)));
     }
   }
 
@@ -82,6 +84,8 @@ final class KeyStream implements Closeable {
   private final byte[] end;
   private final SearchCounts counts;
   private final List<Cursor> cursors = new ArrayList<>();
+  private byte[] value; // of the key found last
+  private boolean certain;
 
   /** Reads the entries of the row keys from `start` to `end`. */
   KeyStream(
@@ -91,19 +95,36 @@ final class KeyStream implements Closeable {
     this.end = end;
     this.counts = counts;
     for (Cluster.IndexRange range : stream.getRangesList()) {
-      cursors.add(new Cursor(Key.concat(indexPrefix, range.getLow().toByteArray())));
+      cursors.add(new Cursor(indexPrefix, range.getLow().toByteArray()));
     }
   }
 
   /** The first row key at or behind the target; null when there is none. Targets must not fall. */
   byte[] seek(byte[] target) throws IOException {
-    byte[] least = null;
+    EntryQueue.Item least = null;
+    certain = false;
     for (Cursor cursor : cursors) {
       cursor.advance(target);
-      byte[] at = cursor.ahead.peek();
-      if (at != null && (least == null || Key.compare(at, least) < 0)) least = at;
+      EntryQueue.Item at = cursor.ahead.peek();
+      if (at == null) continue;
+      int order = least == null ? -1 : Key.compare(at.bytes, least.bytes);
+      if (order == 0) certain = false; // the row has entries for several states
+      if (order >= 0) continue;
+      least = at;
+      certain = at.certain;
+      value = cursor.value;
     }
-    return least;
+    return least == null ? null : least.bytes;
+  }
+
+  /** The encoded values of an entry with the key that `seek` returned last. */
+  byte[] values() {
+    return value;
+  }
+
+  /** Whether that entry has no mark. */
+  boolean isCertain() {
+    return certain;
   }
 
   /**

@@ -64,7 +64,7 @@ final class SearchCost {
       return null;
     }
     boolean mayScan = !position.isBegun() && page.maxRows >= LEAST_TO_SCAN && choice.byCost;
-    leader = streams.lead(position.isBegun() ? position.indexId : 0, probe(mayScan));
+    leader = streams.lead(position.isBegun() ? position.indexId : 0, probe(mayScan, leastEntryCost()));
     if (leader == null) return null;
     if (mayScan && isScanCheaper()) {
       scansByChoice = true;
@@ -83,13 +83,24 @@ final class SearchCost {
 
   /**
    * Entries that may be read ahead to see which stream has the fewest: as many as cost what reading the rows does that
-   * are wanted, and no more than make a scan cheaper.
+   * are wanted, and no more than make a scan cheaper; `entryCost` is the least of all streams.
    */
-  private long probe(boolean mayScan) {
+  private long probe(boolean mayScan, long entryCost) {
     long most = Math.max(choice.probeEntries,
         Math.min(SearchPage.MAX_CANDIDATES, ROW_COST * Math.min(page.maxRows, SearchPage.MAX_CANDIDATES)));
     long all = mayScan && page.isWhole(region) ? rowCount() : -1;
-    return all < 0 ? most : Math.min(most, all * SCAN_COST / (1 + ROW_COST) + 1);
+    return all < 0 ? most : Math.min(most, all * SCAN_COST / entryCost + 1);
+  }
+
+  /** An entry of the stream with what it leads to: its row is read, unless the entry gives it. */
+  private static long entryCost(BranchStreams.Stream stream) {
+    return stream.rows != null ? 1 : 1 + ROW_COST;
+  }
+
+  private long leastEntryCost() {
+    long least = 1 + ROW_COST;
+    for (BranchStreams.Stream stream : streams.all()) least = Math.min(least, entryCost(stream));
+    return least;
   }
 
   /** The number of rows of the region, as its filters know it; -1: they do not. */
@@ -108,9 +119,10 @@ final class SearchCost {
   private boolean isScanCheaper() throws IOException {
     long all = rowCount();
     if (all < 0) return false;
-    long entries = streams.sizeOf(leader, probe(true));
+    long entryCost = entryCost(leader);
+    long entries = streams.sizeOf(leader, probe(true, entryCost));
     // Rows that cost as much when they are read in turn.
-    long most = (entries * (1 + ROW_COST) + leader.openingCost()) / SCAN_COST;
+    long most = (entries * entryCost + leader.openingCost()) / SCAN_COST;
     if (page.isWhole(region)) return all <= most;
     if (entries <= FEW) return false; // to look how many rows there are costs as much
     if (entries <= choice.probeEntries) return rows.countRows(page.start, page.end, 2 * entries) < 2 * entries;

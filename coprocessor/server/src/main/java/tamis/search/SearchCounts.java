@@ -5,6 +5,7 @@ final class SearchCounts {
   long indexSeeks;
   long entriesRead;
   long rowsRead;
+  long rowsFromEntries;
   long rowsReturned;
   boolean scanned;
   long cellsUndecodable;

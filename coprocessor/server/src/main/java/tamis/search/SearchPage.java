@@ -140,6 +140,7 @@ public final class SearchPage {
                          .setIndexSeeks(counts.indexSeeks)
                          .setEntriesRead(counts.entriesRead)
                          .setRowsRead(counts.rowsRead)
+                         .setRowsFromEntries(counts.rowsFromEntries)
                          .setRowsReturned(counts.rowsReturned)
                          .setScannedRegions(counts.scanned ? 1 : 0)
                          .setCellsUndecodable(counts.cellsUndecodable)

@@ -20,6 +20,7 @@ final class SearchPlan {
   private static final class Branch {
     final Predicate predicate;
     final List<Cluster.IndexStream> streams;
+    boolean[] needed; // columns: wanted, or of this or an earlier condition
 
     Branch(Predicate predicate, Cluster.Branch plan) {
       this.predicate = predicate;
@@ -67,6 +68,16 @@ final class SearchPlan {
         throw new StatusException(Cluster.Error.Code.UNAVAILABLE, older + "not its column " + id);
       }
     }
+    noteNeeded();
+  }
+
+  private void noteNeeded() {
+    boolean[] needed = wanted;
+    for (Branch branch : branches) {
+      needed = needed.clone();
+      branch.predicate.addColumns(needed);
+      branch.needed = needed;
+    }
   }
 
   private void addColumns(List<Cluster.IndexStream> streams) throws StatusException {
@@ -89,6 +100,11 @@ final class SearchPlan {
 
   List<Cluster.IndexStream> streams(int branch) {
     return branches.get(branch).streams;
+  }
+
+  /** The columns that rows of the branch must have: wanted, or of its condition or an earlier one. */
+  boolean[] needed(int branch) {
+    return branches.get(branch).needed;
   }
 
   /** The columns whose values an answer depends on, or shows. */

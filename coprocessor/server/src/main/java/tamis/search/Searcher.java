@@ -3,6 +3,7 @@ package tamis.search;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -68,11 +69,13 @@ public final class Searcher {
     final byte[] key;
     final byte[] position;
     final Schema.Index named; // of the entry that is the position; null: that is none
+    final Value[] row; // where the entry gives it, or null
 
-    Candidate(byte[] key, byte[] position, Schema.Index named) {
+    Candidate(byte[] key, byte[] position, Schema.Index named, Value[] row) {
       this.key = key;
       this.position = position;
       this.named = named;
+      this.row = row;
     }
   }
 
@@ -129,8 +132,10 @@ public final class Searcher {
         if (index == null || !complete.contains(index.id)) continue;
         // A search continues in the order in which it began.
         boolean mayLead = byEntry ? isNamed : !position.isBegun() || stream.getEquality();
-        streams.add(new BranchStreams.Stream(stream, index, region.filters.get(index.id), mayLead,
-            byEntry ? page.start : page.afterLast(), page.end, byEntry && isNamed ? position.last : Key.EMPTY));
+        BranchStreams.Stream added = new BranchStreams.Stream(stream, index, region.filters.get(index.id), mayLead,
+            byEntry ? page.start : page.afterLast(), page.end, byEntry && isNamed ? position.last : Key.EMPTY);
+        added.rows = EntryRows.of(region, index, plan.needed((int) position.branch));
+        streams.add(added);
       }
       if (byEntry && (named == null || named.getEquality())) {
         throw SearchPlan.invalid("a continuation counts in the order of an index of another search");
@@ -160,7 +165,7 @@ public final class Searcher {
           byte[] key = CellUtil.cloneRow(cells.get(0));
           ++page.candidates;
           ++page.counts.rowsRead;
-          consider(new Candidate(key, key, null), cells);
+          consider(new Candidate(key, key, null, null), cells);
           page.comeTo(key);
         }
       }
@@ -194,7 +199,9 @@ public final class Searcher {
           next = Key.after(target);
         }
         if (everywhere) {
-          batch.add(new Candidate(target, target, null));
+          Value[] row =
+              leader.rows == null ? null : leader.rows.read(leader.byKey.values(), target, leader.byKey.isCertain());
+          batch.add(new Candidate(target, target, null, row));
           target = Key.after(target);
         } else if (!ended) {
           passed = target;
@@ -227,7 +234,10 @@ public final class Searcher {
           considerBatch(batch);
           return false;
         }
-        batch.add(new Candidate(key, entry, leader.index));
+        Value[] row = leader.rows == null
+            ? null
+            : leader.rows.read(Arrays.copyOf(entry, entry.length - key.length), key, leader.byEntry.isCertain());
+        batch.add(new Candidate(key, entry, leader.index, row));
         if (batch.size() < BATCH) continue;
         if (!considerBatch(batch) || page.isFull()) return false;
         cost.joinStreams();
@@ -261,7 +271,7 @@ public final class Searcher {
       }
       List<Candidate> batch = new ArrayList<>();
       for (Map.Entry<Key, byte[]> entry : least.inOrder()) {
-        batch.add(new Candidate(entry.getValue(), entry.getKey().bytes(), null));
+        batch.add(new Candidate(entry.getValue(), entry.getKey().bytes(), null, null));
         if (batch.size() >= BATCH && !considerBatch(batch)) return false;
       }
       return considerBatch(batch) && !least.dropped();
@@ -270,22 +280,29 @@ public final class Searcher {
     // ---- Rows
 
     /**
-     * Reads the rows of the candidates and takes those that match. False when the page became full before the last of
-     * them; its position says what is done, which is at least the first of them.
+     * Reads the rows of the candidates that lack them, and takes those that match. False when the page became full
+     * before the last of them; its position says what is done, which is at least the first of them.
      */
     private boolean considerBatch(List<Candidate> batch) throws IOException {
       if (batch.isEmpty()) return true;
       List<Candidate> taken = new ArrayList<>(batch);
       batch.clear();
       List<byte[]> keys = new ArrayList<>();
-      for (Candidate candidate : taken) keys.add(candidate.key);
-      Map<Key, List<Cell>> read = rows.read(keys);
+      for (Candidate candidate : taken) {
+        if (candidate.row == null) keys.add(candidate.key);
+      }
+      Map<Key, List<Cell>> read = keys.isEmpty() ? Collections.emptyMap() : rows.read(keys);
       for (Candidate candidate : taken) {
         if (page.isPageFull()) return false;
         ++page.candidates;
-        ++page.counts.rowsRead;
-        List<Cell> cells = read.get(new Key(candidate.key));
-        if (cells != null) consider(candidate, cells);
+        if (candidate.row != null) {
+          ++page.counts.rowsFromEntries;
+          takeIfMatching(candidate.key, candidate.row);
+        } else {
+          ++page.counts.rowsRead;
+          List<Cell> cells = read.get(new Key(candidate.key));
+          if (cells != null) consider(candidate, cells);
+        }
         page.comeTo(candidate.position);
       }
       return true;
@@ -296,6 +313,10 @@ public final class Searcher {
       Value[] row = rows.decode(key, cells, page.counts);
       if (row == null || !isNamedBy(candidate, row)) return;
       cost.sample(key, row);
+      takeIfMatching(key, row);
+    }
+
+    private void takeIfMatching(byte[] key, Value[] row) {
       if (plan.matches((int) page.position.branch, row)) page.add(key, plan.encode(row));
     }
 

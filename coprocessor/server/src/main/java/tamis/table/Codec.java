@@ -189,6 +189,13 @@ public final class Codec {
 
   // ---- Index entries
 
+  /** Takes one value of an entry into the row; false: it was cut, and is not the value that was put. */
+  public static boolean readIndexed(Type type, ByteReader in, Value[] row, int column) throws DamagedBytesException {
+    Taken taken = take(type, in);
+    row[column] = taken.value;
+    return !taken.cut;
+  }
+
   /** Whether the row has no entry in the index. */
   public static boolean isSkipped(Schema.Index index, Value[] row) {
     return index.skipsNull && row[index.columns[0]] == null;

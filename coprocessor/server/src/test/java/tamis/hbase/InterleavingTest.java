@@ -75,6 +75,7 @@ import tamis.index.IndexBuilder;
 import tamis.index.Mutator;
 import tamis.index.RestoreMark;
 import tamis.pb.Cluster;
+import tamis.pb.Table;
 import tamis.region.IndexedRegion;
 import tamis.region.IndexedTable;
 import tamis.server.TestServer;
@@ -751,6 +752,33 @@ class InterleavingTest {
     assertEquals(0, missedAfterALoad());
     Fault.only(Fault.LOAD_WITHOUT_UNMARKING);
     assertEquals(2, missedAfterALoad());
+  }
+
+  /** Whether an entry that stands has a mark once a version was loaded behind a tombstone of its row. */
+  private boolean isMarkedBehindALoad() throws Exception {
+    TestServer.start(new FeedOptions());
+    Table.Schema schema = RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", false, 1)).build();
+    try (RegionForTest test = open(RegionForTest.descriptor(schema, 1))) {
+      IndexedRegion region = test.indexed();
+      byte[] row = Bytes.toBytes("x");
+      test.region.put(new Put(row).addColumn(RegionForTest.F, Bytes.toBytes("s"), 1, row));
+      test.region.delete(new Delete(row).addColumns(RegionForTest.F, A, 2000));
+      TestServer.open(region);
+      load(test, file(test, "x"));
+      awaitBuilt(region);
+      byte[] nullEntry = region.keys.entry(1, new byte[] {1}, row);
+      for (java.util.List<Cell> cells : test.scan(IndexedTable.FAMILY)) {
+        if (Arrays.equals(CellUtil.cloneRow(cells.get(0)), nullEntry)) return !IndexedTable.isCertain(cells.get(0));
+      }
+      throw new AssertionError("the row has no entry for NULL");
+    }
+  }
+
+  @Test
+  void entryOfARowWithALoadedHiddenVersionIsMarked() throws Exception {
+    assertTrue(isMarkedBehindALoad());
+    Fault.only(Fault.REBUILT_ENTRIES_LEFT_UNMARKED);
+    assertFalse(isMarkedBehindALoad());
   }
 
   // ---- A region is opened behind an owner who may still be believed

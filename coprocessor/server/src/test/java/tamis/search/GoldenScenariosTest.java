@@ -129,7 +129,8 @@ class GoldenScenariosTest {
       lines.add(rows.toString());
       Cluster.SearchCounters counters = page.getCounters();
       StringBuilder last = new StringBuilder("P " + page.getError().getCodeValue() + " " + counters.getEntriesRead()
-          + " " + counters.getRowsRead() + " " + counters.getRowsReturned() + " " + counters.getScannedRegions());
+          + " " + counters.getRowsRead() + " " + counters.getRowsFromEntries() + " " + counters.getRowsReturned() + " "
+          + counters.getScannedRegions());
       for (Cluster.IndexUse use : counters.getUsesList()) {
         last.append(" ")
             .append(use.getIndexId())

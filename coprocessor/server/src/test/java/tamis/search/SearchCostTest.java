@@ -140,6 +140,7 @@ class SearchCostTest {
                                         .setTableId(region.table.tableId)
                                         .setSchemaVersion(1)
                                         .addAllBranches(Arrays.asList(branches))
+                                        .addColumns(5) // in no index
                                         .build();
     Work work = new Work();
     ByteString resume = ByteString.EMPTY;
