@@ -79,8 +79,12 @@ void ReadTokenFile(std::string_view bytes) {
   size_t sum = 0;
   for (const DelegationToken& token : *tokens) {
     sum += token.identifier.size() + token.password.size() + token.kind.size();
+    const auto facts = FactsOf(token);
+    if (facts.ok() && facts->user.size() > token.identifier.size()) std::abort();
   }
   if (sum > bytes.size()) std::abort();
+  const auto again = ParseTokens(FormatTokens(*tokens));
+  if (!again.ok() || *again != *tokens) std::abort();
 }
 
 }  // namespace

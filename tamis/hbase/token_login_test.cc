@@ -2,12 +2,21 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/evp.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <chrono>
+#include <future>
 #include <optional>
+#include <thread>
+#include <vector>
 
 #include "tamis/base/coding.h"
+#include "tamis/hbase/client.h"
+#include "tamis/hbase/frame.h"
+#include "tamis/hbase/testing/loopback_listener.h"
+#include "tamis/hbase/testing/scripted_server.h"
 #include "tamis/hbase/wire.pb.h"
 
 namespace tamis::hbase {
@@ -91,6 +100,64 @@ TEST(TokenLoginTest, TokenOfTheClusterIsChosen) {
   EXPECT_EQ(none.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(none.message(), HasSubstr("\"job.tokens\" has no delegation token of the HBase with "
                                         "the id c"));
+}
+
+std::string Sized(std::string_view bytes) {
+  std::string sized;
+  PutBig32(&sized, static_cast<uint32_t>(bytes.size()));
+  return sized.append(bytes);
+}
+
+std::string ClusterIdAnswer(const std::string& id) {
+  pb::ResponseHeader header;
+  header.set_call_id(0xffffffff);
+  pb::GetConnectionRegistryResponse answer;
+  answer.set_cluster_id(id);
+  std::string body;
+  AppendDelimited(header, &body);
+  AppendDelimited(answer, &body);
+  return Sized(body);
+}
+
+TEST(TokenLoginTest, ClusterIsAskedForItsIdWithoutALogin) {
+  const int64_t later = NowMs() + 3'600'000;
+  const std::string file = testing::TempDir() + "two-tokens-" + std::to_string(NowMs());
+  DelegationToken wanted = Token("b", later);
+  ASSERT_EQ(WriteTokens({Token("a", later - 1), wanted}, file), Status());
+  std::promise<std::string> response;
+  std::atomic<bool> has_response = false;
+  std::vector<std::thread> threads;  // of the listener's thread
+  const auto serve = [&](int socket) {
+    ScriptedServer::Peer peer(socket);
+    const std::string preamble = peer.Receive(6);
+    if (preamble == "Regist") return peer.SendBytes(ClusterIdAnswer("b"));
+    EXPECT_EQ(preamble, std::string("HBas\0\x52", 6));
+    peer.Receive(4);  // an empty token
+    peer.SendBytes(std::string(4, '\0') +
+                   Sized("realm=\"default\",nonce=\"n\",qop=\"auth\",charset=utf-8,"
+                         "algorithm=md5-sess"));
+    const std::string size = peer.Receive(4);
+    if (size.empty() || has_response.exchange(true)) return;
+    response.set_value(peer.Receive(Reader(size).Big32()));
+    peer.Receive(1);
+  };
+  // The question comes by a second connection, while the first one waits for the token.
+  std::optional<LoopbackListener> server(
+      [&](int socket) { threads.emplace_back([&, socket] { serve(socket); }); });
+  auto client = Client::Open(
+      {.addresses = server->address().ToString(), .kerberos = KerberosOptions{.token_file = file}});
+  ASSERT_TRUE(client.ok()) << client.status();
+  (*client)->Locate("t", "r", [](const auto&) {});
+  const std::string got = response.get_future().get();
+  client->reset();
+  server.reset();
+  for (std::thread& thread : threads) thread.join();
+  std::string user(4 * ((wanted.identifier.size() + 2) / 3) + 1, '\0');
+  user.resize(static_cast<size_t>(
+      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(user.data()),
+                      reinterpret_cast<const unsigned char*>(wanted.identifier.data()),
+                      static_cast<int>(wanted.identifier.size()))));
+  EXPECT_THAT(got, HasSubstr("username=\"" + user + "\""));
 }
 
 TEST(TokenLoginTest, ExpiredTokenIsNamed) {
