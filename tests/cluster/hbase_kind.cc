@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "tamis/base/thread_executor.h"
+#include "tamis/hbase/site_file.h"
 #include "tamis/hbase_cluster/hbase_cluster.h"
 #include "tamis/hbase_cluster/hbase_cluster_admin.h"
 #include "tests/cluster/layout.h"
@@ -18,6 +19,14 @@ namespace tamis {
 namespace {
 
 constexpr int kThreads = 4;
+
+std::string Site() { return LocalHBase::Directory() + "/client/hbase-site.xml"; }
+
+// Any master or region server is asked where HBase is; security is as the cluster has it.
+Result<hbase::ClientOptions> OptionsOf(const LocalHBase& hbase) {
+  TAMIS_ASSIGN_OR_RETURN(const auto site, hbase::SiteFile::Read(Site()));
+  return site.Complete({.addresses = hbase.addresses()});
+}
 
 std::string NewNamespace() {
   static std::atomic<int> number = 0;
@@ -149,10 +158,9 @@ class AdminOfProcesses : public ClusterAdmin {
 
 class FarHBase : public FarCluster {
  public:
-  static Result<std::unique_ptr<FarCluster>> Open(const std::string& addresses,
+  static Result<std::unique_ptr<FarCluster>> Open(hbase::ClientOptions client,
                                                   const std::string& name_space) {
     auto far = std::make_unique<FarHBase>();
-    hbase::ClientOptions client{.addresses = addresses};
     client.way = [wires = &far->wires_](const hbase::Address& to) { return wires->WayTo(to); };
     TAMIS_ASSIGN_OR_RETURN(
         far->cluster_, HBaseCluster::Open({.client = std::move(client), .name_space = name_space},
@@ -187,11 +195,10 @@ class HBaseUnderTest : public ClusterUnderTest {
 
   Status Open() {
     executor_ = std::make_unique<ThreadExecutor>(kThreads);
+    TAMIS_ASSIGN_OR_RETURN(hbase::ClientOptions client, OptionsOf(hbase_));
     TAMIS_ASSIGN_OR_RETURN(
         cluster_,
-        HBaseCluster::Open({.client = {.addresses = hbase_.addresses()}, .name_space = name_space_},
-                           executor_.get()));
-    hbase::ClientOptions client{.addresses = hbase_.addresses()};
+        HBaseCluster::Open({.client = client, .name_space = name_space_}, executor_.get()));
     client.operation_timeout = std::chrono::minutes(2);
     TAMIS_ASSIGN_OR_RETURN(
         admin_, HBaseClusterAdmin::Open({.client = client, .patience = std::chrono::seconds(50)},
@@ -210,9 +217,12 @@ class HBaseUnderTest : public ClusterUnderTest {
   // It takes half a minute, and is tried by tests of its own.
   bool can_restart() const override { return false; }
   Status Restart() override { return Internal("it does not restart"); }
-  std::string StoreName() override { return "hbase://" + hbase_.addresses() + "/" + name_space_; }
+  std::string StoreName() override {
+    return "hbase://" + hbase_.addresses() + "/" + name_space_ + "?site=" + Site();
+  }
   Result<std::unique_ptr<FarCluster>> OpenFar() override {
-    return FarHBase::Open(hbase_.addresses(), name_space_);
+    TAMIS_ASSIGN_OR_RETURN(hbase::ClientOptions client, OptionsOf(hbase_));
+    return FarHBase::Open(std::move(client), name_space_);
   }
   std::string Describe(const TableSchema& table, const RowState&) override {
     std::string text = "\n";

@@ -124,7 +124,8 @@ class ThreadedCluster {
 
   void StartPlainClient() {
     std::vector<std::string> command = options_.plain_client;
-    const std::string store = cluster_->StoreName();
+    std::string store = cluster_->StoreName();
+    store.resize(std::min(store.size(), store.find('?')));
     command.push_back(store.substr(store.rfind('/') + 1) + ":t");
     auto started = PlainClient::Start(command);
     if (!started.ok()) return Fail("cannot start a plain client: " + started.status().ToString());

@@ -36,9 +36,10 @@ std::vector<std::string> PlainClientOn(const LocalHBase& hbase) {
   std::string class_path = TAMIS_TEST_CLASSES ":" + hbase.Run("classpath");
   class_path.pop_back();  // the end of the line
   return {"/bin/sh", "-c",
-          "exec java -XX:+UseSerialGC -Xmx128m -cp \"$1\" tamis.hbase.PlainClient \"$2\" "
-          "2>\"$0\"",
-          LocalHBase::Directory() + "/log/plain-client.log", class_path};
+          "exec java @\"$2\" -Xmx128m -cp \"$1\" tamis.hbase.PlainClient \"$3\" 2>\"$0\"",
+          LocalHBase::Directory() + "/log/plain-client.log", class_path,
+          // The options that the cluster itself has: with Kerberos they name its realm.
+          LocalHBase::Directory() + "/conf/java"};
 }
 
 TEST(ThreadedOnHBaseTest, EveryAcknowledgedRowIsFoundAndNothingElse) {
