@@ -35,11 +35,15 @@ Output RunTool(const std::string& words) {
   return output;
 }
 
+std::string VersionVariable() {
+  const char* const variable = std::getenv("TAMIS_HBASE_VERSION");
+  return variable == nullptr ? "" : variable;
+}
+
 // Returns the arguments of "start" for the version of HBase that $TAMIS_HBASE_VERSION names, with
 // the jar for that version.
 std::string ForVersion(std::string words) {
-  const char* const variable = std::getenv("TAMIS_HBASE_VERSION");
-  const std::string version = variable == nullptr ? "" : variable;
+  const std::string version = VersionVariable();
   if (version.empty()) return words;
   const std::string jar = "/tamis.jar";
   if (const size_t at = words.find(jar); at != std::string::npos && version.starts_with("3.")) {
@@ -82,6 +86,11 @@ LocalHBase::LocalHBase() {
 LocalHBase& LocalHBase::Get() {
   static LocalHBase hbase;
   return hbase;
+}
+
+std::string LocalHBase::Version() {
+  const std::string version = VersionVariable();
+  return version.empty() ? "2.6." : version;
 }
 
 void LocalHBase::AddToStart(const std::string& words) { added_words += " " + words; }

@@ -15,6 +15,9 @@ class LocalHBase {
   // Adds arguments to that start. Call it before the first Get; ignored if no cluster is started.
   static void AddToStart(const std::string& words);
 
+  // The beginning of the version that Get starts.
+  static std::string Version();
+
   const std::string& addresses() const { return addresses_; }
   static std::string Directory();
   // Runs hbase-local with these arguments and returns its output; the test fails if it fails.
