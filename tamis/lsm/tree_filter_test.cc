@@ -553,6 +553,14 @@ TEST(TreeFilterTest, FamilyInDoubtPassesThroughAndSaysWhy) {
   std::filesystem::remove_all(directory);
 }
 
+TEST(TreeFilterTest, ItsEndFreesTheMemtablesFilters) {
+  auto tree = *TreeFilter::Create({.writes_files = false});
+  const std::weak_ptr<MemtableFilter> memtable = tree->MemtableMade(3);
+  EXPECT_FALSE(memtable.expired());
+  tree.reset();
+  EXPECT_TRUE(memtable.expired());
+}
+
 // Without a directory to write to, everything is counted at once, and nothing fails.
 TEST(TreeFilterTest, WithoutKeyFilesNoKeyIsMissed) {
   const std::string directory = testing::TempDir() + "tree_filter_none." + std::to_string(getpid());
