@@ -174,7 +174,7 @@ def rows_go_meanwhile(words):
         client = server.client()
         guarded(client, rows=ROWS + GONE)
         # Tags that are short enough for one of these to be found for another.
-        assert isinstance(client("TAMIS.REBUILD", "guard", "START", "0.3", "400"), int)
+        assert isinstance(client("TAMIS.REBUILD", "guard", "START", "0.3", "400", "SEED", "1"), int)
         fill(client)
         assert client("TAMIS.DEL", "guard", *GONE) == [1] * len(GONE)
         assert client("TAMIS.REBUILD", "guard", "COMMIT") == "OK"
@@ -186,7 +186,7 @@ def erases_that_come_late(words):
     with Server(MODULE, words=words) as server:
         client = server.client()
         guarded(client, rows=ROWS + GONE)
-        assert isinstance(client("TAMIS.REBUILD", "guard", "START", "0.3", "400"), int)
+        assert isinstance(client("TAMIS.REBUILD", "guard", "START", "0.3", "400", "SEED", "1"), int)
         fill(client)
         assert client("TAMIS.REBUILD", "guard", "COMMIT") == "OK"
         client("TAMIS.DEL", "guard", *GONE)
@@ -203,7 +203,7 @@ def erases_with_a_generation(words):
         read_before = client("TAMIS.GENERATION", "guard")
         assert read_before > 0 and client("TAMIS.TRUST", "guard") == "OK"
         assert client("TAMIS.GENERATION", "guard") == read_before, "it was trusted already"
-        assert isinstance(client("TAMIS.REBUILD", "guard", "START", "0.3", "400"), int)
+        assert isinstance(client("TAMIS.REBUILD", "guard", "START", "0.3", "400", "SEED", "1"), int)
         fill(client)
         assert client("TAMIS.DELIF", "guard", read_before, GONE[0]) == [1]
         assert client("TAMIS.REBUILD", "guard", "COMMIT") == "OK"
