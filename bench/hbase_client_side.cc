@@ -2,6 +2,7 @@
 // coprocessor's tests, in Java, which understands the same lines and does the same:
 //
 //   get COUNT SEED     single gets, many in flight
+//   one COUNT SEED     single gets, one after the other
 //   put COUNT SEED     batches of puts, some in flight
 //   scan               all rows that are there to be read
 //   check COUNT SEED   what `put COUNT SEED` wrote is there
@@ -9,24 +10,22 @@
 // Each is answered by "SECONDS CPU_SECONDS", of the process, once all answers were verified. Here
 // also: prepare, drop.
 //
-//   hbase_client_side HOST:PORT,... ROWS
-#include <sys/resource.h>
-
+//   hbase_client_side HOST:PORT,... ROWS     or the hbase-site.xml of the cluster instead of hosts
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <iostream>
 #include <limits>
 #include <memory>
 #include <mutex>
-#include <sstream>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "bench/line_side.h"
 #include "tamis/hbase/client.h"
+#include "tamis/hbase/site_file.h"
 
 namespace tamis::hbase {
 namespace {
@@ -46,15 +45,6 @@ constexpr size_t kValueBytes = 100;
 
 void Check(const Status& status) {
   if (!status.ok()) Die(status.ToString());
-}
-
-double CpuSeconds() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
 // Something done `count` times, so many at once.
@@ -92,8 +82,16 @@ class Pump {
 
 class Side {
  public:
-  Side(const std::string& addresses, int64_t rows) : rows_(rows) {
-    auto client = Client::Open({.addresses = addresses});
+  Side(const std::string& place, int64_t rows) : rows_(rows) {
+    ClientOptions options{.addresses = place};
+    if (place.ends_with(".xml")) {
+      const auto site = SiteFile::Read(place);
+      Check(site.status());
+      const auto completed = site->Complete({});
+      Check(completed.status());
+      options = *completed;
+    }
+    auto client = Client::Open(std::move(options));
     Check(client.status());
     client_ = *std::move(client);
   }
@@ -101,7 +99,8 @@ class Side {
   void Do(const std::string& what, int64_t count, int64_t seed) {
     if (what == "prepare") return Prepare();
     if (what == "drop") return Drop();
-    if (what == "get") return GetSingly(count, seed);
+    if (what == "get") return GetSingly(count, seed, kGetsInFlight);
+    if (what == "one") return GetSingly(count, seed, 1);
     if (what == "put") return PutBatches(count, seed);
     if (what == "scan") return ScanAll();
     if (what == "check") return CheckWritten(count, seed);
@@ -149,8 +148,8 @@ class Side {
     }
   }
 
-  void GetSingly(int64_t count, int64_t seed) {
-    Pump::Run(count, kGetsInFlight, [&](int64_t i, std::function<void()> done) {
+  void GetSingly(int64_t count, int64_t seed, int in_flight) {
+    Pump::Run(count, in_flight, [&](int64_t i, std::function<void()> done) {
       const int64_t row = RowAt(i, seed);
       client_->Get(kRead, {.row = KeyOf(row)},
                    [row, done = std::move(done)](const Result<Row>& got) {
@@ -211,22 +210,12 @@ class Side {
 };
 
 int Main(int argc, char** argv) {
-  if (argc != 3) Die("give the addresses of an HBase, and a number of rows");
+  if (argc != 3) Die("give the addresses or the site of an HBase, and a number of rows");
   Side side(argv[1], std::strtoll(argv[2], nullptr, 10));
-  std::string line;
-  while (std::getline(std::cin, line)) {
-    std::istringstream words(line);
-    std::string what;
-    int64_t count = 0;
-    int64_t seed = 0;
-    words >> what >> count >> seed;
-    const double cpu = CpuSeconds();
-    const auto begin = std::chrono::steady_clock::now();
+  AnswerLines([&](const std::string& what, int64_t count, int64_t seed) -> std::optional<double> {
     side.Do(what, count, seed);
-    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-    std::printf("%.6f %.6f\n", time.count(), CpuSeconds() - cpu);
-    std::fflush(stdout);
-  }
+    return {};
+  });
   return 0;
 }
 

@@ -118,11 +118,11 @@ public final class ClientSide {
     if (!Arrays.equals(row.getValue(F, Q), value(i, seed))) throw new IllegalStateException("row " + i + " is wrong");
   }
 
-  private void get(long count, long seed) throws InterruptedException {
+  private void get(long count, long seed, int inFlight) throws InterruptedException {
     new Pump(count, i -> {
       long row = rowAt(i, seed);
       return read.get(new Get(key(row))).thenAccept(got -> expect(got, row, 0));
-    }).run(GETS_IN_FLIGHT);
+    }).run(inFlight);
   }
 
   private void put(long count, long seed) throws InterruptedException {
@@ -178,7 +178,10 @@ public final class ClientSide {
   private void run(String what, long count, long seed) throws InterruptedException {
     switch (what) {
       case "get":
-        get(count, seed);
+        get(count, seed, GETS_IN_FLIGHT);
+        break;
+      case "one":
+        get(count, seed, 1);
         break;
       case "put":
         put(count, seed);
