@@ -127,7 +127,13 @@ RowStream::RowStream(RowStream&&) noexcept = default;
 RowStream& RowStream::operator=(RowStream&&) noexcept = default;
 RowStream::~RowStream() = default;
 
-Result<std::optional<Row>> RowStream::Next() { return state_->Next(); }
+Result<std::optional<Row>> RowStream::Next() {
+  TAMIS_ASSIGN_OR_RETURN(auto group, state_->Next());
+  if (!group.has_value()) return std::optional<Row>();
+  return std::optional<Row>(std::move(group->row));
+}
+Result<std::optional<RowGroup>> RowStream::NextGroup() { return state_->Next(); }
+void RowStream::StopGrouping() { state_->StopGrouping(); }
 const Explain& RowStream::explain() const { return state_->explain(); }
 
 }  // namespace tamis

@@ -19,6 +19,7 @@
 #include "tamis/base/executor.h"
 #include "tamis/base/status.h"
 #include "tamis/query/explain.h"
+#include "tamis/query/row_group.h"
 #include "tamis/query/search_options.h"
 #include "tamis/query/write.h"
 #include "tamis/table/row.h"
@@ -38,6 +39,10 @@ class RowStream {
 
   // The next row, nullopt at the end. After an error: the same error.
   Result<std::optional<Row>> Next();
+  // The same, with a count, where SearchOptions::groups allows it. A call takes a whole group.
+  Result<std::optional<RowGroup>> NextGroup();
+  // From now on the servers are asked for rows; groups that were asked for still come.
+  void StopGrouping();
   // Complete once Next() has returned nullopt.
   const Explain& explain() const;
 

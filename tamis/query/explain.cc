@@ -84,6 +84,7 @@ std::string Explain::ToText() const {
        fmt::format("{} of {} asked, in {} requests", servers_asked, servers_total, requests));
   line("read", fmt::format("{} index seeks, {} entries, {} rows; {} rows returned", index_seeks,
                            entries_read, rows_read, rows_returned));
+  if (groups > 0) line("", fmt::format("rows came as {} groups with their counts", groups));
   if (rows_from_entries > 0) {
     line("", IsIndexOnly() ? "index only: 0 rows read"
                            : fmt::format("{} rows from index entries alone", rows_from_entries));

@@ -31,6 +31,7 @@ namespace tamis {
   X(entries_read)                                                                              \
   X(rows_read)                                                                                 \
   X(rows_from_entries) /* made of index entries, without reading the rows */                   \
+  X(groups)            /* of rows with the same columns, that rows came as */                  \
   X(rows_returned)                                                                             \
   X(cells_undecodable) /* of the rows read, and taken for NULL */                              \
   X(rows_unparsed)     /* read and left out, since their keys are not the table's */

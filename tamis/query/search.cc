@@ -24,15 +24,20 @@ Search::Search(std::shared_ptr<QueryContext> context, SchemaPtr schema, SearchOp
       schema_(std::move(schema)),
       options_(std::move(options)),
       due_(context_->options.requests_in_flight),
-      answers_(context_->executor) {}
+      answers_(context_->executor) {
+  grouping_ =
+      options_.groups != SearchOptions::Groups::kNone && !options_.key_order &&
+      options_.columns.has_value() &&
+      std::ranges::none_of(*options_.columns, [&](uint32_t c) { return schema_->IsKey(c); });
+}
 
-Result<std::optional<Row>> Search::Next() {
+Result<std::optional<RowGroup>> Search::Next() {
   auto row = WithoutExceptions([this] { return NextRow(); });
   if (!row.ok() && !ended_.has_value()) ended_ = row.status();
   return row;
 }
 
-Result<std::optional<Row>> Search::NextRow() {
+Result<std::optional<RowGroup>> Search::NextRow() {
   if (!begun_) {
     begun_ = true;
     if (Status status = Begin(); !status.ok()) ended_ = status;
@@ -43,7 +48,8 @@ Result<std::optional<Row>> Search::NextRow() {
       break;
     }
     if (auto row = TakeRow()) {
-      ++given_;
+      if (options_.limit > 0) row->count = std::min(row->count, options_.limit - given_);
+      given_ += row->count;
       return row;
     }
     if (regions_ != nullptr && sub_ranges_.empty()) {
@@ -53,7 +59,7 @@ Result<std::optional<Row>> Search::NextRow() {
     }
   }
   if (!ended_->ok()) return *ended_;
-  return std::optional<Row>();
+  return std::optional<RowGroup>();
 }
 
 Status Search::Begin() {
@@ -118,11 +124,11 @@ void Search::EnqueueAll() {
   }
 }
 
-std::optional<Row> Search::TakeRow() {
+std::optional<RowGroup> Search::TakeRow() {
   if (options_.key_order ? sub_ranges_.empty() : ready_.empty()) return std::nullopt;
   const SubRangeAt sub_range = options_.key_order ? sub_ranges_.begin() : ready_.front();
   if (sub_range->rows.empty()) return std::nullopt;
-  Row row = std::move(sub_range->rows.back());
+  RowGroup row = std::move(sub_range->rows.back());
   sub_range->rows.pop_back();
   if (sub_range->rows.empty()) {
     if (!options_.key_order) ready_.pop_front();
@@ -142,6 +148,12 @@ void Search::Emptied(SubRangeAt sub_range) {
 uint64_t Search::Missing() const {
   const uint64_t wanted = options_.limit > 0 ? options_.limit : options_.first_rows;
   return wanted - std::min(fetched_, wanted);
+}
+
+uint64_t Search::RequestLimit() const {
+  constexpr uint64_t kSoon = 1000;
+  const bool soon = grouping_ && options_.groups == SearchOptions::Groups::kSoon && fetched_ == 0;
+  return Missing() == 0 && soon ? kSoon : Missing();
 }
 
 // ---- Asking
@@ -335,7 +347,8 @@ void Search::SendOne(Request request, Time now, bool alone) {
       request.sent + std::min(context_->options.request_timeout, deadline_ - request.sent);
   request.request->set_table_id(schema_->id);
   request.request->set_schema_version(schema_->version);
-  request.request->set_limit(Missing());
+  request.request->set_limit(RequestLimit());
+  request.request->set_groups(grouping_);
   request.request->set_timeout_ns(static_cast<uint64_t>((request.deadline - request.sent).count()));
   for (const pb::Branch& branch : plan_.branches) *request.request->add_branches() = branch;
   for (uint32_t i = 0; i < schema_->columns.size(); ++i) {
@@ -419,19 +432,25 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
     Failed(part.sub_range, Unavailable("region server " + server + " answered for other keys"));
     return true;
   }
-  std::vector<Row> rows;
+  std::vector<RowGroup> rows;
+  uint64_t rows_found = 0;
   for (const pb::FoundRow& found : result->rows()) {
-    Row row(schema_->columns.size());
-    if (!KeyFormat(*schema_).Decode(found.key(), &row).ok()) {
+    RowGroup group{.row = Row(schema_->columns.size()), .has_key = !result->groups()};
+    if (result->groups()) {
+      if (found.count() == 0) return false;
+      group.count = found.count();
+      ++explain_.groups;
+    } else if (!KeyFormat(*schema_).Decode(found.key(), &group.row).ok()) {
       ++explain_.rows_unparsed;  // no row of the table
       continue;
     }
-    if (!DecodeRow(*schema_, found.row(), &row).ok()) return false;
-    rows.push_back(std::move(row));
+    if (!DecodeRow(*schema_, found.row(), &group.row).ok()) return false;
+    rows_found += group.count;
+    rows.push_back(std::move(group));
   }
-  fetched_ += rows.size();
+  fetched_ += rows_found;
   servers_asked_.insert(server);
-  rows_of_region_[part.region_start] += rows.size();
+  rows_of_region_[part.region_start] += rows_found;
   // The part of the sub-range that the region did not hold is asked again.
   const std::string& end = sub_range.range.end;
   const bool shorter = !result->end().empty() && (end.empty() || result->end() < end);

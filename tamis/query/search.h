@@ -40,7 +40,8 @@ class Search {
   Search(std::shared_ptr<QueryContext> context, SchemaPtr schema, SearchOptions options);
 
   // An exception on the way ends the search with its status.
-  Result<std::optional<Row>> Next();
+  Result<std::optional<RowGroup>> Next();
+  void StopGrouping() { grouping_ = false; }
   // After an early end: the work done so far.
   const Explain& explain() {
     Conclude();
@@ -63,7 +64,7 @@ class Search {
     Time deadline{};
     std::shared_ptr<ServerLoads::Request> load;
   };
-  Result<std::optional<Row>> NextRow();
+  Result<std::optional<RowGroup>> NextRow();
   Status Begin();
   void Exclude();
   void EnqueueAll();
@@ -83,15 +84,17 @@ class Search {
   void GiveUpLate(Time now);
   void Failed(SubRangeAt sub_range, const Status& status);
   bool Take(const std::string& server, const Part& part, pb::RangeResult* result);
-  std::optional<Row> TakeRow();
+  std::optional<RowGroup> TakeRow();
   // Its rows are given out, or it had none.
   void Emptied(SubRangeAt sub_range);
+  uint64_t RequestLimit() const;
   uint64_t Missing() const;  // rows that the next replies should have; 0 = no limit
   void Conclude();           // walks over all regions
 
   const std::shared_ptr<QueryContext> context_;
   const SchemaPtr schema_;
   const SearchOptions options_;
+  bool grouping_ = false;  // rows may come as groups
   Plan plan_;
   Time deadline_{};
   bool begun_ = false;

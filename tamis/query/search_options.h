@@ -19,6 +19,11 @@ struct SearchOptions {
   std::optional<std::vector<uint32_t>> columns = std::nullopt;
   uint64_t limit = 0;       // 0 = no limit
   uint64_t first_rows = 0;  // so many are fetched first; more follow when they are asked for
+  // Rows may come as groups, where none of `columns` is a column of the key (RowStream::NextGroup).
+  // kSoon: the first reply comes after few rows. kWhole: a region is counted at once, hence as of
+  // one instant where it is counted in time.
+  enum class Groups { kNone, kSoon, kWhole };
+  Groups groups = Groups::kNone;
   bool key_order = false;   // rows come in row-key order
   bool use_filters = true;  // false: ask every region
   bool use_indexes = true;  // false: scan and filter

@@ -10,14 +10,14 @@
 #include "tamis/base/executor.h"
 #include "tamis/cluster/cluster.h"
 #include "tamis/query/retry_pauses.h"
-#include "tamis/table/row.h"
+#include "tamis/query/row_group.h"
 
 namespace tamis {
 
 struct SubRange {
   KeyRange range;
   std::string resume;
-  std::vector<Row> rows;  // to be given out, the next one last
+  std::vector<RowGroup> rows;  // to be given out, the next one last
   bool done = false;
   bool asked = false;  // it is on its way to a server
   // The map was wrong there: it is not asked before the map is fresh.

@@ -251,11 +251,13 @@ void RocksRegionServer::SearchNext(std::shared_ptr<SearchTask> task) {
   while (task->next < task->request.ranges_size()) {
     if (limit > 0 && task->rows >= limit) break;
     if (task->next > 0 && context_->executor->Now() >= task->deadline) break;
-    if (task->rows >= context_->options.page_rows ||
+    const bool groups = task->request.groups();
+    if ((!groups && task->rows >= context_->options.page_rows) ||
         task->reply.ByteSizeLong() > context_->options.page_bytes)
       break;
     const pb::SearchRange& range = task->request.ranges(task->next++);
-    uint64_t rows = context_->options.page_rows - task->rows;
+    constexpr uint64_t kNoLimit = uint64_t{1} << 40;  // groups are bounded by their bytes
+    uint64_t rows = groups ? kNoLimit : context_->options.page_rows - task->rows;
     if (limit > 0) rows = std::min(rows, limit - task->rows);
     pb::RangeResult result = SearchRange(task.get(), range, rows);
     task->rows += result.counters().rows_returned();

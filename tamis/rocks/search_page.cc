@@ -5,14 +5,16 @@
 namespace tamis {
 
 SearchPage::SearchPage(const ServerContext& context, const pb::SearchRange& range,
-                       uint64_t max_rows, Time deadline)
+                       uint64_t max_rows, bool groups, Time deadline)
     : context_(context), max_rows_(max_rows), deadline_(deadline) {
   result_.set_region_id(range.region_id());
   result_.set_epoch(range.epoch());
+  if (groups) groups_.emplace();
 }
 
 void SearchPage::AddRow(std::string_view key, std::string row) {
   ++rows_;
+  if (groups_.has_value()) return groups_->Add(std::move(row));
   bytes_ += key.size() + row.size();
   pb::FoundRow* found = result_.add_rows();
   found->set_key(std::string(key));
@@ -39,11 +41,14 @@ void SearchPage::NoteUse(const BranchStreams::Stream& stream) {
 }
 
 bool SearchPage::HasAllRows() const {
-  return rows_ >= max_rows_ || bytes_ >= context_.options.page_bytes;
+  return rows_ >= max_rows_ || bytes_ >= context_.options.page_bytes ||
+         (groups_.has_value() && groups_->IsFull());
 }
 
 bool SearchPage::IsFull() {
-  return HasAllRows() || candidates_ >= context_.options.page_candidates || IsOutOfTime();
+  const uint64_t most =
+      groups_.has_value() ? context_.options.page_grouped : context_.options.page_candidates;
+  return HasAllRows() || candidates_ >= most || IsOutOfTime();
 }
 
 bool SearchPage::IsOutOfTime(bool even_without_progress) {
@@ -57,6 +62,7 @@ bool SearchPage::IsOutOfTime(bool even_without_progress) {
 
 pb::RangeResult SearchPage::Finish(const std::string& resume) {
   result_.set_resume(resume);
+  if (groups_.has_value()) groups_->MoveTo(&result_);
   auto* counters = result_.mutable_counters();
   counters->set_index_seeks(counters_.index_seeks);
   counters->set_entries_read(counters_.entries_read);

@@ -5,19 +5,22 @@
 // Threads: exclusive access. The context outlives it.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "tamis/cluster/cluster.pb.h"
 #include "tamis/rocks/branch_streams.h"
+#include "tamis/rocks/row_groups.h"
 #include "tamis/rocks/server_context.h"
 
 namespace tamis {
 
 class SearchPage {
  public:
-  // Holds at most `max_rows` rows, which is at least 1.
+  // Holds at most `max_rows` rows, which is at least 1. `groups`: as RowGroups; then the bounds of
+  // rows looked at and of bytes are others.
   SearchPage(const ServerContext& context, const pb::SearchRange& range, uint64_t max_rows,
-             Time deadline);
+             bool groups, Time deadline);
 
   uint64_t max_rows() const { return max_rows_; }
   uint64_t rows() const { return rows_; }
@@ -54,6 +57,7 @@ class SearchPage {
   const Time deadline_;
   pb::RangeResult result_;
   ReadCounters counters_;
+  std::optional<RowGroups> groups_;
   uint64_t rows_ = 0;
   uint64_t bytes_ = 0;
   uint64_t candidates_ = 0;

@@ -62,6 +62,10 @@ Result<std::unique_ptr<Searcher>> Searcher::Create(const ServerContext& context,
   for (uint32_t i = 0; i < schema->columns.size(); ++i) {
     searcher->wanted_[i] =
         std::ranges::find(request.columns(), schema->columns[i].id) != request.columns().end();
+    if (request.groups() && searcher->wanted_[i] && schema->IsKey(i)) {
+      return InvalidArgument("groups of rows have no column of the key, such as \"" +
+                             schema->columns[i].name + "\"");
+    }
   }
   std::vector<bool> needed = searcher->wanted_;
   for (Branch& branch : searcher->branches_) {
@@ -82,7 +86,7 @@ class Searcher::Run {
         region_(region),
         snapshot_(context_, region, {range.start(), range.end()}),
         cost_(context_, snapshot_, schema_, max_rows),
-        page_(context_, range, max_rows, deadline) {}
+        page_(context_, range, max_rows, searcher.request_.groups(), deadline) {}
 
   pb::RangeResult Search(const std::string& resume) {
     page_.SetRange(snapshot_.start(), snapshot_.end());

@@ -35,6 +35,7 @@ struct RegionServerOptions {
   uint64_t page_rows = 1000;          // of one region in one answer
   uint64_t page_bytes = 4 << 20;      // of one answer, roughly
   uint64_t page_candidates = 20'000;  // rows looked at for one region in one answer
+  uint64_t page_grouped = 1'000'000;  // the same, where rows are sent as groups
   // Index streams of one branch are read side by side to find the shortest: at least so many
   // entries of each, at most as many as reading the wanted rows may cost. If none has ended by
   // then, RocksDB's estimates decide.

@@ -13,6 +13,7 @@ namespace {
 
 using Kind = SqlPlan::Term::Kind;
 using Op = Predicate::Op;
+using Groups = SearchOptions::Groups;
 
 bool IsRange(Op op) { return op != Op::kEq; }
 
@@ -251,6 +252,23 @@ void EstimateCost(const SqlPlan& plan, const TableSchema& schema, double table_r
   info->estimatedRows = static_cast<sqlite3_int64>(std::max(1.0, std::ceil(rows)));
 }
 
+// Rows may come as groups where the statement uses no column of the key and no hidden key, as far
+// as SQLite tells. It does not tell whether the statement is an aggregate, unless it has GROUP BY
+// or DISTINCT, or uses no column at all.
+Groups GroupsFor(const SqlPlan& plan, const TableSchema& schema, sqlite3_index_info* info) {
+  if (plan.key_order || schema.columns.size() >= 63) return Groups::kNone;
+  if (std::ranges::any_of(plan.terms,
+                          [](const SqlPlan::Term& term) { return term.kind == Kind::kKey; })) {
+    return Groups::kNone;
+  }
+  const sqlite3_uint64 used = info->colUsed;
+  if ((used >> schema.columns.size()) != 0) return Groups::kNone;
+  for (const uint32_t column : schema.key) {
+    if ((used >> column & 1) != 0) return Groups::kNone;
+  }
+  return used == 0 || sqlite3_vtab_distinct(info) != 0 ? Groups::kWhole : Groups::kSoon;
+}
+
 std::string OpText(Op op) {
   static constexpr const char* kTexts[] = {"", "=", "<>", "<", "<=", ">", ">="};
   return kTexts[static_cast<int>(op)];
@@ -294,12 +312,14 @@ std::string SqlPlan::ToString(const TableSchema& schema) const {
   for (const Term& term : terms) out += (out.empty() ? "" : ", ") + TermText(term, schema);
   if (terms.empty()) out = "all rows";
   if (key_order) out += ", in key order";
+  if (groups != Groups::kNone) out += ", equal rows counted";
   out += " #";
   for (const Term& term : terms) {
     out += "t" + std::to_string(static_cast<int>(term.kind)) + "." +
            std::to_string(static_cast<int>(term.op)) + "." + std::to_string(term.column);
   }
   if (key_order) out += "o";
+  if (groups != Groups::kNone) out += groups == Groups::kWhole ? "w" : "g";
   if (columns) {
     out += "c";
     for (const uint32_t column : *columns) out += std::to_string(column) + ".";
@@ -323,6 +343,8 @@ SqlPlan SqlPlan::Parse(std::string_view text) {
       plan.terms.push_back(term);
     } else if (kind == 'o') {
       plan.key_order = true;
+    } else if (kind == 'w' || kind == 'g') {
+      plan.groups = kind == 'w' ? Groups::kWhole : Groups::kSoon;
     } else {
       plan.columns.emplace();
       while (!text.empty()) {
@@ -376,13 +398,18 @@ SqlPlan MakeSqlPlan(Session* session, const TableSchema& schema, sqlite3_index_i
       plan.columns->push_back(i);
     }
   }
+  plan.groups = GroupsFor(plan, schema, info);
+  if (plan.groups != Groups::kNone) {
+    std::erase_if(*plan.columns, [&](uint32_t column) { return schema.IsKey(column); });
+  }
   EstimateCost(plan, schema, session->EstimatedRows(schema), info);
   return plan;
 }
 
 Result<SearchOptions> MakeSearch(const SqlPlan& plan, const TableSchema& schema, int argc,
                                  sqlite3_value** argv) {
-  SearchOptions options{.columns = plan.columns, .key_order = plan.key_order};
+  SearchOptions options{
+      .columns = plan.columns, .groups = plan.groups, .key_order = plan.key_order};
   std::vector<Predicate> conditions;
   std::optional<uint64_t> limit;
   uint64_t offset = 0;

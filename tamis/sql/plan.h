@@ -43,6 +43,8 @@ struct SqlPlan {
   std::vector<Term> terms;
   std::optional<std::vector<uint32_t>> columns;  // positions that are read; nullopt = all
   bool key_order = false;
+  // Whether rows may come as groups (search_options.h), as far as xBestIndex can see.
+  SearchOptions::Groups groups = SearchOptions::Groups::kNone;
 
   std::string ToString(const TableSchema& schema) const;
   static SqlPlan Parse(std::string_view text);  // REQUIRES: written by ToString

@@ -92,7 +92,7 @@ TEST_F(SqlPlanTest, ConditionsOnColumnsGoDown) {
                                                         {"n >= '5'", "n >= ?"},
                                                         {"a = 1 AND b = 'x'", "a = ?, b = ?"},
                                                         {"n = 5 AND s = 'x'", "n = ?, s = ?"}}) {
-    EXPECT_EQ(PlanOf(std::string("SELECT n FROM t WHERE ") + condition), plan) << condition;
+    EXPECT_EQ(PlanOf(std::string("SELECT a, n FROM t WHERE ") + condition), plan) << condition;
   }
 }
 
@@ -149,7 +149,7 @@ TEST_F(SqlPlanTest, KeyOrderIsGivenWhereTheKeyIsInTheOrderOfItsValues) {
            {"WHERE a > 1 ORDER BY b", "a > ? | sorted"},
            {"WHERE b = 'x' ORDER BY a", "b = ?, in key order"},
            {"WHERE a IN (1, 2) ORDER BY b", "a IN ? | sorted"}}) {
-    EXPECT_EQ(PlanOf(std::string("SELECT n FROM t ") + rest), plan) << rest;
+    EXPECT_EQ(PlanOf(std::string("SELECT a, n FROM t ") + rest), plan) << rest;
   }
 }
 
@@ -162,7 +162,7 @@ TEST_F(SqlPlanTest, ALimitGoesDownOnlyWhereNothingIsLeftToDoAbove) {
            {"WHERE s LIKE '1x%' LIMIT 3", "s >= ? COLLATE NOCASE, s < ? COLLATE NOCASE"},
            {"WHERE n + 1 = 5 LIMIT 3", "all rows"},
            {"ORDER BY n LIMIT 3", "all rows | sorted"}}) {
-    std::string shown = PlanOf(std::string("SELECT n FROM t ") + rest);
+    std::string shown = PlanOf(std::string("SELECT a, n FROM t ") + rest);
     // The order is told behind all terms.
     if (const size_t at = shown.find(", LIMIT ?, in key order"); at != std::string::npos) {
       shown = shown.substr(0, at) + ", in key order, LIMIT ?";
@@ -172,16 +172,26 @@ TEST_F(SqlPlanTest, ALimitGoesDownOnlyWhereNothingIsLeftToDoAbove) {
 }
 
 TEST_F(SqlPlanTest, AJoinAsksByIndexForEachRowOfTheOther) {
-  EXPECT_EQ(PlanOf("SELECT t.s FROM other CROSS JOIN t ON t.n = other.x"), "n = ?");
+  EXPECT_EQ(PlanOf("SELECT t.a FROM other CROSS JOIN t ON t.n = other.x"), "n = ?");
   EXPECT_EQ(PlanOf("SELECT t.s FROM other CROSS JOIN t ON t.a = other.x AND t.b = other.y"),
             "a = ?, b = ?");
+}
+
+TEST_F(SqlPlanTest, RowsAreCountedWhereNoKeyIsUsed) {
+  const std::string counted = "all rows, equal rows counted";
+  EXPECT_EQ(PlanOf("SELECT count(*) FROM t"), counted);
+  EXPECT_EQ(PlanOf("SELECT s, count(*) FROM t GROUP BY s"), counted);
+  EXPECT_EQ(PlanOf("SELECT n, s FROM t"), counted);
+  EXPECT_EQ(PlanOf("SELECT count(b) FROM t"), "all rows");
+  EXPECT_EQ(PlanOf("SELECT count(*) FROM t WHERE a > 1"), "a > ?");
+  EXPECT_EQ(PlanOf("SELECT n, tamis_key FROM t"), "all rows");
 }
 
 TEST_F(SqlPlanTest, AWholeKeyIsOneRow) {
   // SQLite begins with what it believes to be one row.
   EXPECT_EQ(PlanOf("SELECT 1 FROM t AS many, t AS one "
                    "WHERE many.n = one.n AND one.a = 1 AND one.b = 'x'"),
-            "a = ?, b = ? | n = ?");
+            "a = ?, b = ? | n = ?, equal rows counted");
 }
 
 }  // namespace

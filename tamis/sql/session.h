@@ -37,6 +37,8 @@ struct Session {
   bool searches_lost = false;
   // How many statements are being explained, one for the sake of the other.
   int explains = 0;
+  // False: servers send rows, never groups of them.
+  bool groups = true;
   // While true nothing is written: a statement is run for its searches only.
   bool dry_run = false;
 

@@ -9,6 +9,7 @@
 #include "tamis/cluster/hidden_tables.h"
 #include "tamis/sql/guarded.h"
 #include "tamis/sql/plan.h"
+#include "tamis/sql/replayed_rows.h"
 #include "tamis/sql/values.h"
 #include "tamis/sql/write_buffer.h"
 #include "tamis/table/definition.h"
@@ -37,8 +38,9 @@ struct Table : sqlite3_vtab {
 };
 
 struct Cursor : sqlite3_vtab_cursor {
-  std::optional<RowStream> rows;
-  std::optional<Row> row;
+  std::optional<ReplayedRows> rows;
+  bool at_end = true;
+  bool reads_keys = false;                // although SQLite did not say so
   std::vector<bool> searched;             // the columns that the search itself compares
   std::vector<bool> looked_at;            // those, and what SQLite has asked for of this row
   std::optional<std::string> remembered;  // the key under which Table::read has the row
@@ -227,10 +229,9 @@ int Open(sqlite3_vtab*, sqlite3_vtab_cursor** out) {
 
 void EndSearch(Cursor* cursor) {
   if (!cursor->rows) return;
-  const RowStream rows = *std::move(cursor->rows);
-  cursor->rows.reset();
   Session* session = TableOf(cursor->pVtab)->session.get();
-  if (session->searches != nullptr) session->searches->push_back(rows.explain());
+  if (session->searches != nullptr) session->searches->push_back(cursor->rows->explain());
+  cursor->rows.reset();
 }
 
 // xClose: ends the search of the cursor, also one with rows left. SQLite ignores the result.
@@ -251,18 +252,16 @@ int Next(sqlite3_vtab_cursor* base) {
   cursor->remembered.reset();
   cursor->looked_at = cursor->searched;
   ++cursor->number;
-  auto row = cursor->rows->Next();
-  if (!row.ok()) {
-    cursor->row.reset();
-    return Fail(base->pVtab, row.status());
-  }
-  cursor->row = *std::move(row);
-  if (!cursor->row) {
+  const Status moved = cursor->rows->Next();
+  cursor->at_end = !moved.ok() || cursor->rows->AtEnd();
+  if (!moved.ok()) return Fail(base->pVtab, moved);
+  if (cursor->at_end) {
     EndSearch(cursor);
     return SQLITE_OK;
   }
   if (table->writes.size() == 0) return SQLITE_OK;
-  const auto key = KeyFormat(*table->schema).Encode(*cursor->row);
+  if (const Status status = cursor->rows->NeedKey(); !status.ok()) return Fail(table, status);
+  const auto key = KeyFormat(*table->schema).Encode(cursor->rows->row());
   if (!key.ok()) return Fail(base->pVtab, key.status());
   if (table->writes.Holds(*key)) {
     return Fail(
@@ -280,6 +279,7 @@ int Filter(sqlite3_vtab_cursor* base, int, const char* plan_text, int argc, sqli
   Cursor* cursor = CursorOf(base);
   Table* table = TableOf(base->pVtab);
   EndSearch(cursor);
+  cursor->at_end = true;
   auto current = CurrentSchema(table);
   if (!current.ok()) return Fail(base->pVtab, current.status());
   SqlPlan plan = SqlPlan::Parse(plan_text);
@@ -291,15 +291,18 @@ int Filter(sqlite3_vtab_cursor* base, int, const char* plan_text, int argc, sqli
   }
   // A statement that writes is checked against all that it has read.
   if (table->writing) options->columns.reset();
+  if (table->writing || table->writes.size() > 0 || cursor->reads_keys || !table->session->groups) {
+    options->groups = SearchOptions::Groups::kNone;
+  }
   options->cancelled = &table->session->cancelled;
   options->timeout = kSearchPatience;
-  cursor->rows.emplace(table->session->engine->Search(*current, *std::move(options)));
+  cursor->rows.emplace(table->session->engine.get(), *current, *std::move(options));
   cursor->number = 0;
   return Next(base);
 }
 
 // xEof: true once the search has no more rows, or has failed.
-int Eof(sqlite3_vtab_cursor* cursor) noexcept { return !CursorOf(cursor)->row.has_value(); }
+int Eof(sqlite3_vtab_cursor* cursor) noexcept { return CursorOf(cursor)->at_end; }
 
 // Remembers the row for the UPDATE or DELETE that is about to come.
 int Remember(Cursor* cursor, const std::string& key) {
@@ -310,7 +313,7 @@ int Remember(Cursor* cursor, const std::string& key) {
                     std::to_string(WriteBuffer::kMaxTransactionWrites) +
                     " rows; change them in parts, by a range of the key");
   }
-  ReadRow read{.row = *cursor->row, .looked_at = cursor->looked_at};
+  ReadRow read{.row = cursor->rows->row(), .looked_at = cursor->looked_at};
   cursor->remembered = key;
   table->read.insert_or_assign(key, std::move(read));
   return SQLITE_OK;
@@ -322,8 +325,12 @@ int ColumnValue(sqlite3_vtab_cursor* base, sqlite3_context* context, int column)
   Cursor* cursor = CursorOf(base);
   Table* table = TableOf(base->pVtab);
   const auto position = static_cast<uint32_t>(column);
+  if (position >= table->schema->columns.size() || table->schema->IsKey(position)) {
+    if (const Status status = cursor->rows->NeedKey(); !status.ok()) return Fail(table, status);
+    cursor->reads_keys |= cursor->rows->needed_key();
+  }
   if (position >= table->schema->columns.size()) {
-    const auto key = KeyFormat(*table->schema).Encode(*cursor->row);
+    const auto key = KeyFormat(*table->schema).Encode(cursor->rows->row());
     if (!key.ok()) return Fail(table, key.status());
     if (table->writing) {
       if (const int rc = Remember(cursor, *key); rc != SQLITE_OK) return rc;
@@ -338,7 +345,7 @@ int ColumnValue(sqlite3_vtab_cursor* base, sqlite3_context* context, int column)
     const auto read = table->read.find(*cursor->remembered);
     if (read != table->read.end()) read->second.looked_at[position] = true;
   }
-  ToSqlite((*cursor->row)[position], context);
+  ToSqlite(cursor->rows->row()[position], context);
   return SQLITE_OK;
 }
 

@@ -134,12 +134,38 @@ class Generator:
         second = self.condition(columns, others, depth - 1)
         return f"({first} {r.choice(['AND', 'AND', 'OR'])} {second})"
 
+    def aggregate(self):
+        """A statement that uses no key of q: servers may send it groups of rows."""
+        r = self.rand
+        of_q = [f"q.{name}" for name in TYPES if name != "k"]
+        of_p = [f"p.{name}" for name in P]
+        where = f" WHERE {self.condition(of_q, [])}" if r.random() < 0.7 else ""
+        # Sums that depend on no order: all values are small multiples of 1/4.
+        sums = r.choice(["count(*)", "count(*), sum(q.c), max(q.d)", "count(q.i), sum(q.o)",
+                         "count(DISTINCT q.s), min(q.ts)"])
+        kind = r.randrange(6)
+        if kind == 0:
+            return f"SELECT {sums} FROM q{where}"
+        if kind == 1:
+            column = r.choice(of_q)
+            return f"SELECT {column}, count(*) FROM q{where} GROUP BY 1 ORDER BY 1, 2"
+        if kind == 2:
+            columns = ", ".join(r.sample(of_q, r.choice([1, 2])))
+            return f"SELECT {r.choice(['DISTINCT ', ''])}{columns} FROM q{where} ORDER BY {columns}"
+        if kind == 3:
+            return f"SELECT EXISTS (SELECT 1 FROM q{where}), (SELECT {of_q[0]} IS 5 FROM q LIMIT 0)"
+        first, second = r.choice([("p", "q"), ("q", "p")])
+        join = r.choice(["JOIN", "LEFT JOIN"] + (["RIGHT JOIN", "FULL JOIN"] if RIGHT_JOINS else []))
+        return (f"SELECT {sums} FROM {first} {join} {second} ON {self.condition(of_q, of_p)}")
+
     def statement(self):
         """SQL and its parameters."""
         self.parameters = []
         r = self.rand
         of_q = [f"q.{name}" for name in TYPES]
         of_p = [f"p.{name}" for name in P]
+        if r.random() < 0.35:
+            return self.aggregate(), self.parameters
         if r.random() < 0.15:
             return (f"SELECT q.k FROM q WHERE {self.condition(of_q, [])} "
                     f"ORDER BY q.k{r.choice(['', ' LIMIT 2'])}"), self.parameters

@@ -1,0 +1,18 @@
+// RowGroup: a row of a search, or several that have the same wanted columns.
+//
+// Threads: a value.
+#pragma once
+
+#include <cstdint>
+
+#include "tamis/table/row.h"
+
+namespace tamis {
+
+struct RowGroup {
+  Row row;
+  uint64_t count = 1;
+  bool has_key = true;  // false: the key columns are NULL
+};
+
+}  // namespace tamis
