@@ -330,8 +330,8 @@ Predicate Predicate::IsNull(uint32_t column) { return {.kind = Kind::kIsNull, .c
 Predicate Predicate::NotNull(uint32_t column) { return {.kind = Kind::kNotNull, .column = column}; }
 
 void Predicate::AddColumns(std::vector<bool>* columns) const {
-  const bool has_column =
-      kind == Kind::kCompare || kind == Kind::kIn || kind == Kind::kPrefix || kind == Kind::kIsNull;
+  const bool has_column = kind == Kind::kCompare || kind == Kind::kIn || kind == Kind::kPrefix ||
+                          kind == Kind::kIsNull || kind == Kind::kNotNull;
   if (has_column) (*columns)[column] = true;
   for (const Predicate& child : children) child.AddColumns(columns);
 }

@@ -102,6 +102,25 @@ TEST(PredicateTest, RefusesOtherTypesAndShapes) {
   EXPECT_FALSE(ParsePredicate("\x08\x63").ok());
 }
 
+// A server that makes rows of index entries leaves out the columns that are not added.
+TEST(PredicateTest, TheTruthFollowsFromTheColumnsThatAreAdded) {
+  const TableSchema schema = SchemaOfAllTypes();
+  const uint64_t seed = SeedFromSystem();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Random random(seed);
+  for (int i = 0; i < 3000; ++i) {
+    const Predicate predicate = RandomPredicate(schema, random, 3);
+    std::vector<bool> columns(schema.columns.size());
+    predicate.AddColumns(&columns);
+    const Row row = RandomRow(schema, random);
+    Row known = row;
+    for (size_t c = 0; c < known.size(); ++c) {
+      if (!columns[c]) known[c] = Value();
+    }
+    ASSERT_EQ(predicate.Evaluate(known), predicate.Evaluate(row)) << predicate.ToString(schema);
+  }
+}
+
 TEST(PredicateTest, PrintsAsSql) {
   const TableSchema schema = SchemaOfAllTypes();
   const Predicate predicate = Predicate::And(
