@@ -339,6 +339,45 @@ class Router {
   std::set<std::string> terms_;
 };
 
+// ---- Order
+
+// Whether the condition is true of no row with NULL in the column.
+bool IsNeverNull(const Predicate& p, uint32_t column) {
+  const auto excludes_null = [&](const Predicate& child) {
+    return (IsLeaf(child) || child.kind == Kind::kNotNull) && child.kind != Kind::kIsNull &&
+           child.column == column;
+  };
+  return excludes_null(p) ||
+         (p.kind == Kind::kAnd && std::ranges::any_of(p.children, excludes_null));
+}
+
+// The least encoded value that is not NULL is not below this.
+std::string BehindNull() {
+  std::string null;
+  AppendIndexed(Value(), &null);
+  return PrefixEnd(null);
+}
+
+// Looks at the leaves of a conjunction only.
+std::optional<IndexOrder> OrderOf(const TableSchema& schema, const Predicate& p,
+                                  const PlanOptions& options) {
+  if (options.order.empty() || !options.use_indexes) return std::nullopt;
+  const Conjunction conjunction(p);
+  const auto is_null = [&](uint32_t column) {
+    const ColumnCondition* condition = conjunction.Of(column);
+    return condition != nullptr && condition->null;
+  };
+  const auto is_held = [&](uint32_t column) {
+    const ColumnCondition* condition = conjunction.Of(column);
+    return condition != nullptr && !condition->null && condition->values.has_value() &&
+           condition->values->size() == 1;
+  };
+  return FindIndexOrder(schema, options.order,
+                        {.is_held = is_held,
+                         .is_null = is_null,
+                         .is_not_null = [&](uint32_t column) { return IsNeverNull(p, column); }});
+}
+
 // ---- Branches
 
 struct Way {
@@ -383,7 +422,32 @@ class WayFinder {
     return std::nullopt;
   }
 
+  // One branch that begins with the stream of the order's index.
+  Way InOrder(const Predicate& p, const IndexSpec& index) const {
+    const Conjunction conjunction(p);
+    Way way{.branch = {}, .index = index.name};
+    pb::IndexStream* walked = way.branch.add_streams();
+    if (auto choice = OfIndex(index, conjunction)) {
+      *walked = std::move(choice->stream);
+    } else {
+      walked->set_index_id(index.id);
+      pb::IndexRange* all = walked->add_ranges();
+      if (IsNeverNull(p, index.columns[0])) all->set_low(BehindNull());
+    }
+    walked->set_equality(false);
+    const auto others = IsConjunction(p) ? OfConjunction(p) : std::nullopt;
+    if (others.has_value()) {
+      for (const pb::IndexStream& stream : others->branch.streams()) {
+        if (stream.index_id() != index.id) *way.branch.add_streams() = stream;
+      }
+    }
+    way.branch.set_predicate(SerializePredicate(p));
+    return way;
+  }
+
  private:
+  static bool IsConjunction(const Predicate& p) { return p.kind == Kind::kAnd || IsLeaf(p); }
+
   struct Choice {
     const IndexSpec* index = nullptr;
     pb::IndexStream stream;
@@ -499,6 +563,16 @@ Plan MakePlan(const TableSchema& schema, const Predicate& predicate, const PlanO
     Router router(schema, options);
     plan.routing = router.Of(p);
     plan.terms = router.terms();
+  }
+  if (!ArePoints(schema, p)) plan.order = OrderOf(schema, p, options);
+  if (plan.order.has_value()) {
+    Way way = WayFinder(schema, options).InOrder(p, *plan.order->index);
+    plan.branches.push_back(std::move(way.branch));
+    plan.index = std::move(way.index);
+    plan.reason = "rows come in the " +
+                  std::string(plan.order->descending ? "reverse order" : "order") + " of index " +
+                  plan.order->index->name;
+    return plan;
   }
   std::optional<std::vector<Way>> ways;
   if (options.use_indexes && !ArePoints(schema, p)) ways = WayFinder(schema, options).Of(p);

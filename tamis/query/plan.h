@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tamis/cluster/cluster.pb.h"
+#include "tamis/query/index_order.h"
 #include "tamis/routing/global_index.h"
 #include "tamis/routing/key_ranges.h"
 #include "tamis/table/predicate.h"
@@ -26,8 +27,9 @@ struct PlanOptions {
   bool use_indexes = true;
   // Positions of the columns wanted; nullopt = all.
   std::optional<std::vector<uint32_t>> columns = std::nullopt;
-  bool key_order = false;        // only branches that give row-key order
-  bool sparse_as_whole = false;  // a fault, for tests: sparse indexes are asked for NULL
+  bool key_order = false;             // only branches that give row-key order
+  bool sparse_as_whole = false;       // a fault, for tests: sparse indexes are asked for NULL
+  std::vector<OrderTerm> order = {};  // rows come in this order; empty: in any
 };
 
 struct Plan {
@@ -37,6 +39,9 @@ struct Plan {
   std::string index;                 // names, "|" between those of one branch, "" = scan
   std::vector<std::string> terms;    // what is asked of filters
   std::string reason;
+  // The order that was asked for, by an index of the schema: then there is one branch, whose first
+  // stream is that index's. nullopt: none was, or no index gives it.
+  std::optional<IndexOrder> order;
 };
 
 // REQUIRES: predicate.Validate(schema) is ok.

@@ -13,6 +13,13 @@
 
 namespace tamis {
 
+struct OrderTerm {
+  uint32_t column = 0;  // position
+  bool descending = false;
+
+  friend bool operator==(const OrderTerm&, const OrderTerm&) = default;
+};
+
 struct SearchOptions {
   Predicate predicate = {};
   // Positions wanted; nullopt = all. Others read NULL.
@@ -24,7 +31,9 @@ struct SearchOptions {
   // one instant where it is counted in time.
   enum class Groups { kNone, kSoon, kWhole };
   Groups groups = Groups::kNone;
-  bool key_order = false;   // rows come in row-key order
+  bool key_order = false;  // rows come in row-key order
+  // Rows come in this order, NULL first; empty: in any. REQUIRES: key_order is false.
+  std::vector<OrderTerm> order = {};
   bool use_filters = true;  // false: ask every region
   bool use_indexes = true;  // false: scan and filter
   Duration timeout = std::chrono::seconds(60);

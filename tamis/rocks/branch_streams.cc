@@ -27,7 +27,7 @@ Status BranchStreams::Stream::status() const {
 
 BranchStreams::Stream* BranchStreams::Add(const pb::IndexStream& stream, const IndexSpec& index,
                                           std::shared_ptr<IndexFilter> filter, bool may_lead,
-                                          KeyRange keys, std::string last) {
+                                          KeyRange keys, std::string last, bool descending) {
   Stream& added = streams_.emplace_back();
   added.plan = &stream;
   added.index = &index;
@@ -35,6 +35,7 @@ BranchStreams::Stream* BranchStreams::Add(const pb::IndexStream& stream, const I
   added.may_lead = may_lead;
   added.keys = std::move(keys);
   added.last = std::move(last);
+  added.descending = descending;
   return &added;
 }
 
@@ -47,7 +48,7 @@ void BranchStreams::Open(Stream* stream) {
                            &stream->read);
   } else {
     stream->by_entry.emplace(store, read_options_, std::move(prefix), *stream->plan, stream->last,
-                             &stream->read);
+                             stream->descending, &stream->read);
   }
 }
 
@@ -92,8 +93,14 @@ BranchStreams::Estimate BranchStreams::EstimateOf(const Stream& stream) const {
   const int ranges = std::min(stream.plan->ranges_size(), kMaxEstimatedRanges);
   for (int i = 0; i < ranges; ++i) {
     const pb::IndexRange& range = stream.plan->ranges(i);
-    add(prefix + std::max(range.low(), stream.last),
-        range.high().empty() ? end : prefix + range.high());
+    std::string low = prefix + range.low();
+    std::string high = range.high().empty() ? end : prefix + range.high();
+    if (!stream.last.empty()) {
+      std::string& passed = stream.descending ? high : low;
+      const std::string last = prefix + stream.last;
+      passed = stream.descending ? std::min(high, last) : std::max(low, last);
+    }
+    add(std::move(low), high);
   }
   std::vector<rocksdb::Range> asked;
   for (size_t i = 0; i < bounds.size(); i += 2) {

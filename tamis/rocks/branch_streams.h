@@ -37,6 +37,7 @@ class BranchStreams {
     bool may_lead = false;                // may drive the search (see Lead)
     KeyRange keys;
     std::string last;
+    bool descending = false;
     ReadCounters read;
     std::optional<uint64_t> size;     // entries to come; nullopt: not looked for yet
     bool is_exact = false;            // `size` is counted or a bound by the filter; else estimated
@@ -60,7 +61,8 @@ class BranchStreams {
   // `stream` and `index` must outlive this; `keys` are the row keys that are still to come, `last`
   // the last entry that is done, in the order of a stream that is no equality.
   Stream* Add(const pb::IndexStream& stream, const IndexSpec& index,
-              std::shared_ptr<IndexFilter> filter, bool may_lead, KeyRange keys, std::string last);
+              std::shared_ptr<IndexFilter> filter, bool may_lead, KeyRange keys, std::string last,
+              bool descending);
   std::deque<Stream>& all() { return streams_; }
 
   // Chooses and opens the driving stream: of the streams that may lead, that of index `prefer` if

@@ -24,11 +24,15 @@ class EntryCursor {
  public:
   // At no entry before the first Seek.
   EntryCursor(const Store& store, std::string prefix, rocksdb::ReadOptions read_options = {})
-      : prefix_(std::move(prefix)), upper_(PrefixEnd(prefix_)), upper_slice_(upper_) {
+      : prefix_(std::move(prefix)),
+        upper_(PrefixEnd(prefix_)),
+        lower_slice_(prefix_),
+        upper_slice_(upper_) {
+    read_options.iterate_lower_bound = &lower_slice_;
     if (!upper_.empty()) read_options.iterate_upper_bound = &upper_slice_;
     iterator_.reset(store.db()->NewIterator(read_options, store.index()));
   }
-  // The iterator holds a pointer into it.
+  // The iterator holds pointers into it.
   EntryCursor(const EntryCursor&) = delete;
   EntryCursor& operator=(const EntryCursor&) = delete;
 
@@ -36,8 +40,15 @@ class EntryCursor {
   void Seek(std::string_view entry) { iterator_->Seek(prefix_ + std::string(entry)); }
   // To the first one behind `last`; to the first of all when it is empty.
   void SeekBehind(const std::string& last) { Seek(last.empty() ? last : last + '\0'); }
+  // To the last one before `end`; to the last of all when it is empty.
+  void SeekBefore(const std::string& end) {
+    if (end.empty()) return iterator_->SeekToLast();
+    iterator_->SeekForPrev(prefix_ + end);
+    if (Valid() && entry() == end) Prev();
+  }
   bool Valid() const { return iterator_->Valid(); }
   void Next() { iterator_->Next(); }
+  void Prev() { iterator_->Prev(); }
 
   // The entry without the prefix; valid until the next step. REQUIRES: Valid().
   std::string_view entry() const {
@@ -51,6 +62,7 @@ class EntryCursor {
  private:
   const std::string prefix_;
   const std::string upper_;
+  const rocksdb::Slice lower_slice_;
   const rocksdb::Slice upper_slice_;
   std::unique_ptr<rocksdb::Iterator> iterator_;
 };

@@ -1,4 +1,5 @@
-// EntryStream: the entries of one index of one region that lie in given ranges, in their order.
+// EntryStream: the entries of one index of one region that lie in given ranges, in their order or
+// in the reverse order.
 //
 // Threads: exclusive access.
 #pragma once
@@ -15,10 +16,11 @@ namespace tamis {
 
 class EntryStream {
  public:
-  // Reads the entries after `last`; all entries when it is empty. `stream` must outlive this.
+  // Reads the entries after `last` in its order; all entries when it is empty. `stream` must
+  // outlive this.
   EntryStream(const Store& store, const rocksdb::ReadOptions& read_options,
               std::string index_prefix, const pb::IndexStream& stream, std::string last,
-              ReadCounters* counters);
+              bool descending, ReadCounters* counters);
 
   // Encoded values, then row key; nullopt when there are no more.
   std::optional<std::string> Next();
@@ -32,12 +34,18 @@ class EntryStream {
 
  private:
   void Read();
+  const pb::IndexRange& Range() const;
+  // Whether the ends of the range, or `last`, leave it no entry.
+  bool IsDone(const pb::IndexRange& range) const;
+  void EnterRange(const pb::IndexRange& range);
+  bool IsWithin(const pb::IndexRange& range) const;
 
   const pb::IndexStream& stream_;
   const std::string last_;
+  const bool descending_;
   ReadCounters* const counters_;
   EntryCursor entries_;
-  int range_ = 0;
+  int ranges_passed_ = 0;
   bool in_range_ = false;  // the cursor is
   EntryQueue ahead_;
 };

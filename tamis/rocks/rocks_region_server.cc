@@ -249,7 +249,8 @@ pb::RangeResult RocksRegionServer::SearchRange(SearchTask* task, const pb::Searc
 void RocksRegionServer::SearchNext(std::shared_ptr<SearchTask> task) {
   const uint64_t limit = task->request.limit();
   while (task->next < task->request.ranges_size()) {
-    if (limit > 0 && task->rows >= limit) break;
+    const uint64_t counted = task->request.has_order() ? 0 : task->rows;  // towards the limit
+    if (limit > 0 && counted >= limit) break;
     if (task->next > 0 && context_->executor->Now() >= task->deadline) break;
     const bool groups = task->request.groups();
     if ((!groups && task->rows >= context_->options.page_rows) ||
@@ -258,7 +259,7 @@ void RocksRegionServer::SearchNext(std::shared_ptr<SearchTask> task) {
     const pb::SearchRange& range = task->request.ranges(task->next++);
     constexpr uint64_t kNoLimit = uint64_t{1} << 40;  // groups are bounded by their bytes
     uint64_t rows = groups ? kNoLimit : context_->options.page_rows - task->rows;
-    if (limit > 0) rows = std::min(rows, limit - task->rows);
+    if (limit > 0) rows = std::min(rows, limit - counted);
     pb::RangeResult result = SearchRange(task.get(), range, rows);
     task->rows += result.counters().rows_returned();
     *task->reply.add_results() = std::move(result);

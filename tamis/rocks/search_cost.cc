@@ -1,6 +1,7 @@
 #include "tamis/rocks/search_cost.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 namespace tamis {
@@ -40,6 +41,40 @@ uint64_t SearchCost::MostToJoin(BranchStreams* streams, BranchStreams::Stream* s
   if (most < kSample + opening) return 0;
   return streams->SizeOf(stream, most) > most - opening ? 0
                                                         : most;  // reads so many only if in doubt
+}
+
+// At most n of the walked entries are of rows that match, where another stream has n: a wanted row
+// needs all / n entries and their rows, while the other way reads n rows.
+uint64_t SearchCost::MostToSort(BranchStreams* streams, BranchStreams::Stream* walked) const {
+  if (!context_.options.streams_by_cost) return 0;
+  if (walked->filter == nullptr || !walked->filter->published()) return 0;
+  const pb::IndexStream& plan = *walked->plan;
+  const bool whole =
+      plan.ranges_size() == 1 && plan.ranges(0).low().empty() && plan.ranges(0).high().empty();
+  uint64_t all = walked->filter->entries();
+  if (!whole) all = std::min(all, streams->SizeOf(walked, context_.options.probe_entries));
+  const auto most = static_cast<uint64_t>(std::sqrt(static_cast<double>(max_rows_ * all)));
+  return std::min(most, context_.options.page_candidates);
+}
+
+BranchStreams::Stream* SearchCost::StreamToSort(BranchStreams* streams,
+                                                BranchStreams::Stream* walked) const {
+  if (streams->all().size() < 2) return nullptr;
+  const uint64_t most = MostToSort(streams, walked);
+  BranchStreams::Stream* least = nullptr;
+  for (BranchStreams::Stream& stream : streams->all()) {
+    if (&stream == walked || most == 0) continue;
+    const uint64_t size = streams->SizeOf(&stream, most);
+    if (!stream.is_exact || size >= most) continue;
+    if (least == nullptr || size < *least->size) least = &stream;
+  }
+  return least;
+}
+
+bool SearchCost::IsSortOfRowsCheaper(BranchStreams* streams, BranchStreams::Stream* walked) const {
+  if (snapshot_.IsWhole()) return false;
+  const uint64_t most = MostToSort(streams, walked);
+  return most > 0 && snapshot_.CountRows(most) < most;
 }
 
 }  // namespace tamis

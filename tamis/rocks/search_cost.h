@@ -45,7 +45,16 @@ class SearchCost {
   uint64_t MostToJoin(BranchStreams* streams, BranchStreams::Stream* stream, double share,
                       double left) const;
 
+  // Where the rows are wanted in the order of a walked stream: another stream, of so few entries
+  // that sorting their rows costs less than the walk to the wanted ones; nullptr: there is none.
+  BranchStreams::Stream* StreamToSort(BranchStreams* streams, BranchStreams::Stream* walked) const;
+  // The same of the rows of the searched range, where that is a part of the region.
+  bool IsSortOfRowsCheaper(BranchStreams* streams, BranchStreams::Stream* walked) const;
+
  private:
+  // So many rows cost as much to sort as the walk to the wanted ones, at least; 0: it is not known.
+  uint64_t MostToSort(BranchStreams* streams, BranchStreams::Stream* walked) const;
+
   const ServerContext& context_;
   const RegionSnapshot& snapshot_;
   const TableSchema& schema_;

@@ -37,6 +37,7 @@ class SearchPage {
   void NoteScan() { scanned_ = true; }  // since no index is complete
   void NoteScanByChoice();              // since that costs less
   void NoteUse(const BranchStreams::Stream& stream);
+  void NoteInOrder() { result_.set_in_order(true); }  // that was asked for
 
   // The position is not where it was.
   void NoteProgress() { has_progress_ = true; }

@@ -20,7 +20,8 @@ std::optional<SearchPosition> SearchPosition::Parse(std::string_view bytes) {
   position.branch = reader.Varint();
   const uint8_t order = reader.Byte();
   const uint64_t index_id = reader.Varint();
-  if (!reader.ok() || order > static_cast<uint8_t>(Order::kEntry) || index_id > UINT32_MAX) {
+  if (!reader.ok() || order > static_cast<uint8_t>(Order::kEntryDescending) ||
+      index_id > UINT32_MAX) {
     return std::nullopt;
   }
   position.index_id = static_cast<uint32_t>(index_id);

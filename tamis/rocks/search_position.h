@@ -11,7 +11,7 @@ namespace tamis {
 
 struct SearchPosition {
   static constexpr uint8_t kVersion = 2;
-  enum class Order : uint8_t { kRowKey = 0, kEntry = 1 };
+  enum class Order : uint8_t { kRowKey = 0, kEntry = 1, kEntryDescending = 2 };
 
   uint64_t branch = 0;  // earlier branches are done
   Order order = Order::kRowKey;
@@ -22,7 +22,12 @@ struct SearchPosition {
   // Empty: nothing is.
   std::string last;
 
-  bool IsByEntry() const { return order == Order::kEntry; }
+  bool IsByEntry() const { return order != Order::kRowKey; }
+  bool IsDescending() const { return order == Order::kEntryDescending; }
+  // Whether the entry comes after `last`. REQUIRES: IsByEntry().
+  bool IsToCome(std::string_view entry) const {
+    return last.empty() || (IsDescending() ? entry < last : entry > last);
+  }
   // Whether something of the branch is done.
   bool HasBegun() const { return IsByEntry() || !last.empty(); }
 

@@ -1,13 +1,12 @@
 #include "tamis/rocks/searcher.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
 
 #include "tamis/rocks/branch_streams.h"
-#include "tamis/rocks/entry_queue.h"
 #include "tamis/rocks/index_entry.h"
+#include "tamis/rocks/least_entries.h"
 #include "tamis/rocks/region_snapshot.h"
 #include "tamis/rocks/search_cost.h"
 #include "tamis/rocks/search_page.h"
@@ -21,6 +20,20 @@ namespace {
 
 constexpr int kMaxBranches = 1024;
 constexpr size_t kBatch = 32;  // rows read at once
+
+Status CheckOrder(const pb::SearchRequest& request) {
+  if (!request.has_order()) return Status::Ok();
+  const uint32_t index_id = request.order().index_id();
+  const auto gives_order = [&](const pb::IndexStream& stream) {
+    return stream.index_id() == index_id && !stream.equality();
+  };
+  if (request.branches_size() == 1 &&
+      std::ranges::any_of(request.branches(0).streams(), gives_order)) {
+    return Status::Ok();
+  }
+  return InvalidArgument("a search in the order of index " + std::to_string(index_id) +
+                         " has one branch, with a stream of that index that is no equality");
+}
 
 }  // namespace
 
@@ -37,6 +50,7 @@ Result<std::unique_ptr<Searcher>> Searcher::Create(const ServerContext& context,
     return InvalidArgument("a search has 1 to " + std::to_string(kMaxBranches) + " branches, not " +
                            std::to_string(request.branches_size()));
   }
+  TAMIS_RETURN_IF_ERROR(CheckOrder(request));
   std::unique_ptr<Searcher> searcher(new Searcher(context, request, schema));
   for (const pb::Branch& branch : request.branches()) {
     TAMIS_ASSIGN_OR_RETURN(Predicate predicate, ParsePredicate(branch.predicate()));
@@ -90,14 +104,19 @@ class Searcher::Run {
 
   pb::RangeResult Search(const std::string& resume) {
     page_.SetRange(snapshot_.start(), snapshot_.end());
-    SearchPosition position;
+    SearchPosition position = Begin();
     if (!resume.empty()) {
       auto parsed = SearchPosition::Parse(resume);
       if (!parsed.has_value()) {
         return page_.Failed(InvalidArgument("a continuation is damaged, or of another version"));
       }
       position = std::move(*parsed);
+      if (position.IsDescending() && !IsInOrder(position)) {
+        return page_.Failed(InvalidArgument("a continuation is of a search in another order"));
+      }
     }
+    in_order_ = IsInOrder(position);
+    if (in_order_) page_.NoteInOrder();
     if (Status status = snapshot_.Take(); !status.ok()) return page_.Failed(status);
     std::string rest;
     while (position.branch < searcher_.branches_.size()) {
@@ -122,6 +141,23 @@ class Searcher::Run {
 
  private:
   using Stream = BranchStreams::Stream;
+
+  // A search in the order of an index is the rest of one, from before its first entry.
+  SearchPosition Begin() const {
+    if (!searcher_.request_.has_order()) return {};
+    const pb::Order& order = searcher_.request_.order();
+    return {.order = order.descending() ? SearchPosition::Order::kEntryDescending
+                                        : SearchPosition::Order::kEntry,
+            .index_id = order.index_id()};
+  }
+
+  // False for a continuation that was begun by a server that does not know of orders, too: it goes
+  // on as it began.
+  bool IsInOrder(const SearchPosition& position) const {
+    if (!searcher_.request_.has_order()) return false;
+    const SearchPosition begin = Begin();
+    return position.order == begin.order && position.index_id == begin.index_id;
+  }
 
   struct Candidate {
     std::string key;
@@ -155,7 +191,10 @@ class Searcher::Run {
       driving_ = streams_->Lead(has_begun ? position->index_id : 0,
                                 cost_.Probe(may_scan, LeastEntryCost()));
     }
-    if (driving_ == nullptr && by_entry) return SortRows(*named, position);
+    if (driving_ == nullptr && by_entry) {
+      page_.NoteScan();
+      return SortRows(*named, position);
+    }
     const bool by_choice =
         is_scanning ? !streams_->all().empty()
                     : driving_ != nullptr && may_scan && cost_.IsScanCheaper(streams_, driving_);
@@ -169,12 +208,21 @@ class Searcher::Run {
       position->index_id = 0;
       return ScanRows(position);
     }
+    if (in_order_) {
+      if (Stream* few = cost_.StreamToSort(streams_, driving_)) {
+        return SortStream(*named, few, position);
+      }
+      if (cost_.IsSortOfRowsCheaper(streams_, driving_)) {
+        page_.NoteScanByChoice();
+        return SortRows(*named, position);
+      }
+    }
     driving_->led = true;
     if (!has_begun) driving_->expected = driving_->size.value_or(0);
     position->index_id = driving_->index->id;
     joins_.emplace(context_, snapshot_, schema_, cost_, &page_, streams_, driving_);
     if (driving_->equality()) return WalkKeys(position);
-    position->order = SearchPosition::Order::kEntry;
+    if (!by_entry) position->order = SearchPosition::Order::kEntry;
     return WalkEntries(position);
   }
 
@@ -193,10 +241,10 @@ class Searcher::Run {
       snapshot_.NoteUse(index->id);
       // A search continues in the order in which it began.
       const bool may_lead = by_entry ? is_named : (!position.HasBegun() || stream.equality());
-      Stream* added =
-          streams_->Add(stream, *index, state->second.filter, may_lead,
-                        {by_entry ? snapshot_.start() : AfterLast(position), snapshot_.end()},
-                        by_entry && is_named ? position.last : "");
+      Stream* added = streams_->Add(
+          stream, *index, state->second.filter, may_lead,
+          {by_entry ? snapshot_.start() : AfterLast(position), snapshot_.end()},
+          by_entry && is_named ? position.last : "", is_named && position.IsDescending());
       added->rows = EntryRows::For(schema_, *index, branch.needed, context_.options.faults);
     }
     return named;
@@ -294,6 +342,8 @@ class Searcher::Run {
   // By the entries of the driving stream whose row keys are in all joined streams, in their order.
   Result<bool> WalkEntries(SearchPosition* position) {
     std::vector<Candidate> batch;
+    uint64_t batch_size = BatchSize(0);
+    uint64_t considered = 0;
     uint64_t left_out = 0;
     while (const std::optional<std::string> entry = driving_->by_entry->Next()) {
       TAMIS_ASSIGN_OR_RETURN(const auto split, SplitIndexEntry(schema_, *driving_->index, *entry));
@@ -312,64 +362,133 @@ class Searcher::Run {
       }
       std::optional<Row> row = RowOf(split.first, key);
       batch.push_back({std::move(key), *entry, std::move(row)});
-      if (batch.size() < kBatch) continue;
+      if (batch.size() < batch_size) continue;
+      considered += batch.size();
       TAMIS_ASSIGN_OR_RETURN(const bool all, ConsiderBatch(&batch, position));
       if (!all || page_.IsFull()) return false;
+      batch_size = BatchSize(considered);
       TAMIS_RETURN_IF_ERROR(joins_->Join());
     }
     TAMIS_RETURN_IF_ERROR(driving_->status());
     return ConsiderBatch(&batch, position);
   }
 
-  // The index is not complete here, but the continuation counts in its order: the rows are put into
-  // that order first.
+  // Candidates that are read at once, after so many. A search in an order is often one for its
+  // first rows: no more are read than the page needs if they match as often as those before.
+  uint64_t BatchSize(uint64_t considered) const {
+    if (!in_order_) return kBatch;
+    const uint64_t missing = page_.max_rows() - std::min(page_.max_rows(), page_.rows());
+    return std::clamp<uint64_t>(missing * (considered + 1) / (page_.rows() + 1), 1, kBatch);
+  }
+
+  // The search counts in the order of an index that is not complete here, or costs more than its
+  // rows: the rows are put into that order first.
   Result<bool> SortRows(const pb::IndexStream& stream, SearchPosition* position) {
-    page_.NoteScan();
     const SchemaPtr schema = region_.schema();
     const IndexSpec* index = schema->FindIndex(stream.index_id());
     if (index == nullptr) return UnknownIndex(stream.index_id());
-    // Entry -> row key; the least ones, as many as may be held.
-    std::map<std::string, std::string> sorted;
-    const size_t keep = std::max<size_t>(page_.max_rows(), context_.options.page_candidates);
-    size_t held = 0;  // bytes of entries, which end with their row keys
-    bool dropped = false;
+    LeastEntries least = NoEntries(*position);
     RowCursor rows = snapshot_.RowsFrom(snapshot_.start());
     for (; rows.Valid(); rows.Next()) {
-      const std::string key(rows.key());
+      const std::string_view key = rows.key();
       if (key > snapshot_.start() && page_.has_progress() && page_.IsOutOfTime()) {
         if (page_.rows() > 0) return false;  // of earlier branches, and of the whole range
         // The least entries are known only of the rows up to here: the answer is for those.
-        snapshot_.CutOffAt(key);
+        snapshot_.CutOffAt(std::string(key));
         page_.SetRange(snapshot_.start(), snapshot_.end());
         break;
       }
       page_.NoteProgress();
       page_.CountRowRead();
-      TAMIS_ASSIGN_OR_RETURN(const StoredRow stored, ReadStoredRow(*schema, key, rows.value()));
-      if (stored.state != StoredRow::State::kRow) continue;
-      const auto given = IndexEntry::Of(*index, stored.row);
-      if (!given.has_value()) continue;
-      std::string entry = given->values + key;
-      if (!IsInRanges(stream, entry) || entry <= position->last) continue;
-      held += entry.size();
-      sorted.emplace(std::move(entry), key);
-      while (sorted.size() > keep || (held > EntryQueue::kMaxBytes && sorted.size() > 1)) {
-        const auto last = std::prev(sorted.end());
-        held -= last->first.size();
-        sorted.erase(last);
-        dropped = true;
-      }
+      TAMIS_RETURN_IF_ERROR(
+          AddEntry({*schema, *index, stream}, *position, key, rows.value(), &least));
     }
     TAMIS_RETURN_IF_ERROR(rows.status("scan rows"));
+    return TakeLeast(least, position);
+  }
+
+  // So few rows are in the stream that they cost less than a walk over the entries of the order:
+  // they are put into that order.
+  Result<bool> SortStream(const pb::IndexStream& order, Stream* stream, SearchPosition* position) {
+    const EntryOrder by{schema_, *schema_.FindIndex(order.index_id()), order};
+    stream->led = true;
+    stream->expected = *stream->size;
+    streams_->Open(stream);
+    LeastEntries least = NoEntries(*position);
+    std::vector<std::string> keys;
+    std::string from = snapshot_.start();
+    for (bool ended = false; !ended;) {
+      TAMIS_ASSIGN_OR_RETURN(auto key, NextKey(stream, from));
+      ended = !key.has_value();
+      if (!ended) {
+        from = *key + '\0';
+        keys.push_back(*std::move(key));
+      }
+      if (keys.size() < kBatch && !ended) continue;
+      std::vector<std::string> values;
+      const auto statuses = snapshot_.ReadRows(keys, &values);
+      for (size_t i = 0; i < keys.size(); ++i) {
+        page_.CountRowRead();
+        if (statuses[i].IsNotFound()) continue;
+        if (!statuses[i].ok()) return FromRocks(statuses[i], "read a row");
+        TAMIS_RETURN_IF_ERROR(AddEntry(by, *position, keys[i], values[i], &least));
+      }
+      keys.clear();
+    }
+    page_.NoteProgress();
+    return TakeLeast(least, position);
+  }
+
+  // The row key of the next entry of an opened stream; of an equality, the first one from `from`.
+  Result<std::optional<std::string>> NextKey(Stream* stream, const std::string& from) {
+    std::optional<std::string> key;
+    if (stream->equality()) {
+      key = stream->by_key->Seek(from);
+    } else if (const auto entry = stream->by_entry->Next()) {
+      TAMIS_ASSIGN_OR_RETURN(const auto split, SplitIndexEntry(schema_, *stream->index, *entry));
+      key = std::string(split.second);
+    }
+    if (!key.has_value()) TAMIS_RETURN_IF_ERROR(stream->status());
+    return key;
+  }
+
+  struct EntryOrder {
+    const TableSchema& schema;
+    const IndexSpec& index;
+    const pb::IndexStream& stream;
+  };
+
+  LeastEntries NoEntries(const SearchPosition& position) const {
+    return {position.IsDescending(),
+            std::max<size_t>(page_.max_rows(), context_.options.page_candidates)};
+  }
+
+  // Adds the entry of the row if it is still to come.
+  Status AddEntry(const EntryOrder& order, const SearchPosition& position, std::string_view key,
+                  std::string_view stored, LeastEntries* least) {
+    TAMIS_ASSIGN_OR_RETURN(const StoredRow read, ReadStoredRow(order.schema, key, stored));
+    if (read.state != StoredRow::State::kRow || snapshot_.IsOutside(std::string(key))) {
+      return Status::Ok();
+    }
+    const auto given = IndexEntry::Of(order.index, read.row);
+    if (!given.has_value()) return Status::Ok();
+    std::string entry = given->values + std::string(key);
+    if (IsInRanges(order.stream, entry) && position.IsToCome(entry)) {
+      least->Add(std::move(entry), std::string(key));
+    }
+    return Status::Ok();
+  }
+
+  Result<bool> TakeLeast(const LeastEntries& least, SearchPosition* position) {
     std::vector<Candidate> batch;
-    for (const auto& [entry, key] : sorted) {
+    for (const auto& [entry, key] : least.in_order()) {
       batch.push_back({key, entry});
       if (batch.size() < kBatch) continue;
       TAMIS_ASSIGN_OR_RETURN(const bool all, ConsiderBatch(&batch, position));
       if (!all) return false;
     }
     TAMIS_ASSIGN_OR_RETURN(const bool all, ConsiderBatch(&batch, position));
-    return all && !dropped;
+    return all && !least.dropped();
   }
 
   // The row of an entry of the driving stream; nullopt: it must be read.
@@ -447,6 +566,7 @@ class Searcher::Run {
   RegionSnapshot snapshot_;
   const SearchCost cost_;
   SearchPage page_;
+  bool in_order_ = false;  // that was asked for
   // Each branch has its own:
   BranchStreams* streams_ = nullptr;
   Stream* driving_ = nullptr;         // nullptr: rows are scanned or sorted

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "tamis/base/status.h"
+#include "tamis/rocks/search_position.h"
 #include "tamis/table/row.h"
 #include "tamis/table/value.h"
 
@@ -43,6 +44,18 @@ inline std::string Texts(const Row& row) {
   std::string out;
   for (const Value& value : row) out += (out.empty() ? "" : " ") + Text(value);
   return out;
+}
+
+inline std::string Text(SearchPosition::Order order) {
+  switch (order) {
+    case SearchPosition::Order::kRowKey:
+      return "key";
+    case SearchPosition::Order::kEntry:
+      return "entry";
+    case SearchPosition::Order::kEntryDescending:
+      return "descending";
+  }
+  return "";
 }
 
 inline std::string Refused(const Result<std::string>& bytes) {

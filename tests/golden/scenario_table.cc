@@ -93,11 +93,9 @@ pb::RegionMutateResult ScenarioTable::Mutate(const std::vector<pb::Mutation>& mu
   return reply.regions(0);
 }
 
-pb::RangeResult ScenarioTable::Search(const std::vector<pb::Branch>& branches, uint64_t limit,
-                                      const KeyRange& keys, const std::vector<uint32_t>& columns,
-                                      const std::string& resume) {
+pb::RangeResult ScenarioTable::Search(pb::SearchRequest request, uint64_t limit,
+                                      const KeyRange& keys, const std::string& resume) {
   const RegionInfo region = Region();
-  pb::SearchRequest request;
   request.set_table_id(schema_->id);
   request.set_schema_version(schema_->version);
   request.set_limit(limit);
@@ -107,8 +105,6 @@ pb::RangeResult ScenarioTable::Search(const std::vector<pb::Branch>& branches, u
   range->set_start(keys.start);
   range->set_end(keys.end);
   range->set_resume(resume);
-  for (const pb::Branch& branch : branches) *request.add_branches() = branch;
-  for (const uint32_t column : columns) request.add_columns(column);
   const auto server = cluster_->Server(region.server);
   const auto reply =
       Checked(AwaitResult<pb::SearchReply>(

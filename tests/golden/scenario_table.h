@@ -29,8 +29,7 @@ class ScenarioTable {
 
   pb::RegionMutateResult Mutate(const std::vector<pb::Mutation>& mutations);
   // One page of the row keys in the range. `limit` is at least 1.
-  pb::RangeResult Search(const std::vector<pb::Branch>& branches, uint64_t limit,
-                         const KeyRange& keys, const std::vector<uint32_t>& columns,
+  pb::RangeResult Search(pb::SearchRequest request, uint64_t limit, const KeyRange& keys,
                          const std::string& resume);
   std::vector<Row> Rows();  // in key order
   // The entries of the index in their order: encoded values and row key.

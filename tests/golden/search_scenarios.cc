@@ -17,8 +17,7 @@ namespace {
 using enum Orders::Column;
 
 std::string Text(const SearchPosition& position) {
-  return std::to_string(position.branch) + " " +
-         (position.order == SearchPosition::Order::kEntry ? "entry" : "key") + " " +
+  return std::to_string(position.branch) + " " + Text(position.order) + " " +
          std::to_string(position.index_id) + " " + Hex(position.last);
 }
 
@@ -41,10 +40,11 @@ class SearchScenarios {
   const TableSchema& schema() const { return table_.schema(); }
 
   void Search(const Predicate& predicate, uint64_t limit, std::vector<uint32_t> columns = {},
-              const KeyRange& keys = {}) {
-    const std::vector<pb::Branch> branches =
-        MakePlan(schema(), predicate, {.columns = columns}).branches;
+              const KeyRange& keys = {}, const std::vector<OrderTerm>& order = {}) {
+    const Plan plan = MakePlan(schema(), predicate, {.columns = columns, .order = order});
+    const std::vector<pb::Branch>& branches = plan.branches;
     if (branches.empty()) return;  // a region server is not asked
+    if (plan.order.has_value() == order.empty()) return;
     const std::string text = predicate.ToString(schema());
     if (std::ranges::all_of(text, [](unsigned char c) { return c >= ' ' && c < 0x7f; })) {
       out_ << "# " << text << "\n";
@@ -53,11 +53,15 @@ class SearchScenarios {
     pb::SearchRequest request;
     for (const pb::Branch& branch : branches) *request.add_branches() = branch;
     for (const uint32_t column : columns) request.add_columns(schema().columns[column].id);
+    if (plan.order.has_value()) {
+      request.mutable_order()->set_index_id(plan.order->index->id);
+      request.mutable_order()->set_descending(plan.order->descending);
+    }
     out_ << " " << Hex(request.SerializeAsString()) << "\n";
-    std::string resume;
+    std::string resume;  // not a part of the request that is written
     for (bool first = true; first || !resume.empty(); first = false) {
-      const pb::RangeResult page = table_.Search(
-          branches, limit, keys, {request.columns().begin(), request.columns().end()}, resume);
+      const pb::RangeResult page = table_.Search(request, limit, keys, resume);
+      if (page.in_order() != request.has_order()) std::abort();
       Write(page, !columns.empty());
       resume = page.resume();
     }
@@ -147,6 +151,54 @@ void SkewedOrders(std::ostream& out) {
   }
 }
 
+// Rows in the order of an index: all of the index or a part of it, a condition that few rows meet,
+// key ranges that are a part of the region.
+void OrderedOrders(std::ostream& out) {
+  const Orders orders{.count = 200,
+                      .countries = 6,
+                      .cities = 5,
+                      .days = 500,
+                      .longest_delay = 20,
+                      .amounts = 250,
+                      .expected_values = 500,
+                      .seed = 6};
+  TableSchema schema = orders.Schema();
+  for (Column& column : schema.columns) column.nullable = column.name != "id";
+  SearchScenarios scenarios(out, schema, orders.Rows());
+  const Predicate questions[] = {
+      Predicate::True(),
+      Predicate::NotNull(kAmount),
+      Equal(kCountry, 3),
+      Equal(kCountry, 0),
+      Equal(kCountry, 77),
+      Between(kAmount, 20, 110),
+      Predicate::And({Between(kAmount, 20, 110), Equal(kCountry, 0)}),
+      Predicate::And({Between(kDay, 50, 200), Between(kShipped, 50, 210)}),
+      Predicate::In(kYear, {Value::Int64(0), Value::Int64(1)}),
+      Predicate::Or({Equal(kCountry, 4), Equal(kDay, 33)}),
+  };
+  const std::vector<OrderTerm> by[] = {
+      {{.column = kAmount}},
+      {{.column = kAmount, .descending = true}},
+      {{.column = kYear, .descending = true}},
+      {{.column = kYear}, {.column = kId}},
+      {{.column = kDay}},
+  };
+  for (const Predicate& question : questions) {
+    for (const std::vector<OrderTerm>& order : by) {
+      for (const uint64_t limit : {1000, 90, 25}) scenarios.Search(question, limit, {}, {}, order);
+      const auto key = [&](int64_t id) {
+        Row row(schema.columns.size());
+        row[kId] = Value::Int64(id);
+        return EncodeKey(scenarios.schema(), row);
+      };
+      for (const int64_t end : {60, 180}) {
+        scenarios.Search(question, 40, {}, {key(50), key(end)}, order);
+      }
+    }
+  }
+}
+
 // Conditions on NULL, values that share prefixes or are cut in the index, several columns.
 void AwkwardValues(std::ostream& out) {
   TableSchema schema;
@@ -176,6 +228,14 @@ void AwkwardValues(std::ostream& out) {
     scenarios.Search(predicate, limit,
                      random.OneIn(8) ? std::vector<uint32_t>{1, 2, 4} : std::vector<uint32_t>{});
   }
+  for (int i = 0; i < 60; ++i) {
+    const Predicate predicate = RandomPredicate(scenarios.schema(), random, 2);
+    const uint64_t limit = random.OneIn(3) ? 1000 : 1 + random.Uniform(20);
+    std::vector<OrderTerm> order = {
+        {.column = static_cast<uint32_t>(1 + random.Uniform(4)), .descending = random.OneIn(2)}};
+    if (random.OneIn(3)) order.push_back({.column = 3, .descending = order[0].descending});
+    scenarios.Search(predicate, limit, {}, {}, order);
+  }
 }
 
 }  // namespace
@@ -185,12 +245,14 @@ std::string Searches() {
   out << "# T schema: a table in HBase, whose one region has the rows and searches that follow\n"
          "# R values: a row\n"
          "# S limit start end request: a search of the row keys from start to end, `limit` rows a\n"
-         "#   page; of the SearchRequest only the branches and columns are set\n"
+         "#   page; of the SearchRequest only the branches, columns and order are set\n"
          "# F key...: the rows of a page; where columns are asked for, KEY=ROW\n"
          "# P error entries rows from_entries returned scanned INDEX:LED:JOINED:EXPECTED:READ...:\n"
          "#   the end of a page: its SearchCounters, but for seeks, which are the store's own way\n"
-         "# N branch key|entry index last: the position from which the next page continues\n";
+         "# N branch key|entry|descending index last: the position from which the next page "
+         "continues\n";
   SkewedOrders(out);
+  OrderedOrders(out);
   AwkwardValues(out);
   return out.str();
 }

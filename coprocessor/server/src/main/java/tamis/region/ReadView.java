@@ -30,6 +30,12 @@ public final class ReadView implements AutoCloseable {
     return end.length == 0 ? scan : scan.withStopRow(firstRow(end));
   }
 
+  /** The rows from the first key, which may be longer than any row is, down to the other, both included. */
+  public static Scan scanDown(byte[] start, byte[] end) {
+    byte[] from = start.length <= HConstants.MAX_ROW_LENGTH ? start : Arrays.copyOf(start, HConstants.MAX_ROW_LENGTH);
+    return new Scan().setReversed(true).withStartRow(from).withStopRow(firstRow(end), true);
+  }
+
   /** The first key at or behind this one that is short enough for a row; empty: there is none. */
   public static byte[] firstRow(byte[] key) {
     return key.length <= HConstants.MAX_ROW_LENGTH ? key : Key.prefixEnd(Arrays.copyOf(key, HConstants.MAX_ROW_LENGTH));

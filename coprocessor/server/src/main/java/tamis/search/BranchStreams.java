@@ -39,6 +39,7 @@ final class BranchStreams implements AutoCloseable {
     final byte[] start; // of the row keys that are still to come
     final byte[] end;
     final byte[] last; // the last entry that is done, in the order of a stream that is no equality
+    final boolean descending; // its entries are read in the reverse order
     final SearchCounts read = new SearchCounts();
     long size = UNKNOWN; // entries to come, as they were known first
     boolean exact; // the size: bounded by the filter, or counted
@@ -52,7 +53,7 @@ final class BranchStreams implements AutoCloseable {
     boolean joined;
 
     Stream(Cluster.IndexStream plan, Schema.Index index, IndexFilter filter, boolean mayLead, byte[] start, byte[] end,
-        byte[] last) {
+        byte[] last, boolean descending) {
       this.plan = plan;
       this.index = index;
       this.filter = filter;
@@ -60,6 +61,7 @@ final class BranchStreams implements AutoCloseable {
       this.start = start;
       this.end = end;
       this.last = last;
+      this.descending = descending;
     }
 
     boolean equality() {
@@ -124,7 +126,7 @@ final class BranchStreams implements AutoCloseable {
     if (stream.equality()) {
       stream.byKey = new KeyStream(view, prefix, stream.plan, stream.start, stream.end, stream.read);
     } else {
-      stream.byEntry = new EntryStream(view, prefix, stream.plan, stream.last, stream.read);
+      stream.byEntry = new EntryStream(view, prefix, stream.plan, stream.last, stream.descending, stream.read);
     }
   }
 
@@ -154,8 +156,13 @@ final class BranchStreams implements AutoCloseable {
     for (Cluster.IndexRange range : stream.plan.getRangesList()) {
       if (ranges.size() == MAX_ESTIMATED_RANGES) break;
       byte[] low = range.getLow().toByteArray();
-      if (Key.compare(low, stream.last) < 0) low = stream.last;
       byte[] high = range.getHigh().toByteArray();
+      if (stream.descending && stream.last.length > 0) {
+        if (high.length == 0 || Key.compare(stream.last, high) < 0) high = stream.last;
+        if (Key.compare(low, high) > 0) low = high;
+      } else if (Key.compare(low, stream.last) < 0) {
+        low = stream.last;
+      }
       byte[] end = high.length == 0 ? Key.prefixEnd(prefix) : Key.concat(prefix, high);
       ranges.add(new CellEstimate.Rows(Key.concat(prefix, low), end));
     }

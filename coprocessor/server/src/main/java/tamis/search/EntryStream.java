@@ -14,37 +14,46 @@ import tamis.region.IndexedTable;
 import tamis.region.ReadView;
 import tamis.table.Key;
 
-/** The entries of one index of one region that lie in given ranges, in their order. Threads: exclusive access. */
+/**
+ * The entries of one index of one region that lie in given ranges, in their order or in the reverse order. Threads:
+ * exclusive access.
+ */
 final class EntryStream implements Closeable {
   private final ReadView view;
   private final byte[] prefix;
   private final byte[] last;
+  private final boolean descending;
   private final SearchCounts counts;
-  private final byte[][] lows;
+  private final byte[][] lows; // in the order in which the ranges are read
   private final byte[][] highs; // empty: to the end of the index
   private final EntryQueue ahead = new EntryQueue();
-  private RegionScanner scanner; // over all ranges: who comes to the next one seeks there
+  private RegionScanner scanner; // over all ranges: who comes to the next one seeks there; descending, over one
   private int range;
+  private byte[] above; // descending: the entries of the range are below this; empty: no bound
   private boolean ended;
   private boolean certain; // the entry returned last
 
-  /** Reads the entries after `last`; all entries when it is empty. */
-  EntryStream(ReadView view, byte[] indexPrefix, Cluster.IndexStream stream, byte[] last, SearchCounts counts) {
+  /** Reads the entries after `last` in that order; all entries when it is empty. */
+  EntryStream(ReadView view, byte[] indexPrefix, Cluster.IndexStream stream, byte[] last, boolean descending,
+      SearchCounts counts) {
     this.view = view;
     this.prefix = indexPrefix;
     this.last = last;
+    this.descending = descending;
     this.counts = counts;
     lows = new byte[stream.getRangesCount()][];
     highs = new byte[stream.getRangesCount()][];
     for (int i = 0; i < lows.length; ++i) {
-      lows[i] = stream.getRanges(i).getLow().toByteArray();
-      highs[i] = stream.getRanges(i).getHigh().toByteArray();
+      Cluster.IndexRange next = stream.getRanges(descending ? lows.length - 1 - i : i);
+      lows[i] = next.getLow().toByteArray();
+      highs[i] = next.getHigh().toByteArray();
     }
-    while (range < highs.length && isBehind(last)) ++range;
+    while (range < highs.length && last.length > 0 && isBehind(last)) ++range;
   }
 
   /** The values and row key lie behind the range that is read now. */
   private boolean isBehind(byte[] entry) {
+    if (descending) return Key.compare(entry, lows[range]) < 0;
     return highs[range].length > 0 && Key.compare(entry, highs[range]) >= 0;
   }
 
@@ -82,6 +91,11 @@ final class EntryStream implements Closeable {
 
   /** Adds the next entry, if there is one. */
   private void read() throws IOException {
+    if (descending) readDown();
+    else readUp();
+  }
+
+  private void readUp() throws IOException {
     List<Cell> cells = new ArrayList<>();
     while (!ended && range < lows.length) {
       if (scanner == null && !open()) return;
@@ -101,6 +115,43 @@ final class EntryStream implements Closeable {
       scanner.reseek(ReadView.firstRow(Key.concat(prefix, lows[range])));
       ++counts.indexSeeks;
     }
+  }
+
+  /** HBase's reversed scanners cannot seek down: each range has its own. */
+  private void readDown() throws IOException {
+    List<Cell> cells = new ArrayList<>();
+    for (; range < lows.length; ++range) {
+      if (scanner == null && !openDown()) continue;
+      cells.clear();
+      while (scanner.nextRaw(cells) || !cells.isEmpty()) {
+        if (cells.isEmpty()) continue;
+        byte[] row = CellUtil.cloneRow(cells.get(0));
+        boolean unmarked = IndexedTable.isCertain(cells.get(0));
+        cells.clear();
+        // The scan begins at its first row, which is the first one that is not below.
+        if (row.length < prefix.length) continue;
+        byte[] entry = Arrays.copyOfRange(row, prefix.length, row.length);
+        if (!Arrays.equals(Arrays.copyOf(row, prefix.length), prefix)) continue;
+        if (above.length > 0 && Key.compare(entry, above) >= 0) continue;
+        ++counts.entriesRead;
+        ahead.add(entry, unmarked);
+        return;
+      }
+      scanner.close();
+      scanner = null;
+    }
+  }
+
+  /** The entries of the range that are below `last`, from the last one down. */
+  private boolean openDown() throws IOException {
+    above = highs[range];
+    if (last.length > 0 && (above.length == 0 || Key.compare(last, above) < 0)) above = last;
+    byte[] low = lows[range];
+    if (above.length > 0 && Key.compare(low, above) >= 0) return false;
+    byte[] from = above.length > 0 ? Key.concat(prefix, above) : Key.prefixEnd(prefix);
+    scanner = view.open(ReadView.scanDown(from, Key.concat(prefix, low)).addFamily(IndexedTable.FAMILY));
+    ++counts.indexSeeks;
+    return true;
   }
 
   private boolean open() throws IOException {

@@ -1,25 +1,27 @@
 package tamis.search;
 
+import java.util.Comparator;
 import java.util.Map;
 import java.util.TreeMap;
 import tamis.table.Key;
 
 /**
- * The least of the entries that were added, as many as may be held, in their order; and their row keys. Threads:
- * exclusive access.
+ * The first of the entries that were added, in their order or in the reverse order, as many as may be held; and their
+ * row keys. Threads: exclusive access.
  */
 final class LeastEntries {
-  private final TreeMap<Key, byte[]> rows = new TreeMap<>(); // by entry
+  private final TreeMap<Key, byte[]> rows; // by entry
   private final long most;
   private long bytes; // of entries, which end with their row keys
   private boolean dropped;
 
-  LeastEntries(long most) {
+  LeastEntries(boolean descending, long most) {
+    rows = descending ? new TreeMap<>(Comparator.reverseOrder()) : new TreeMap<>();
     this.most = most;
   }
 
   void add(byte[] entry, byte[] row) {
-    rows.put(new Key(entry), row);
+    if (rows.put(new Key(entry), row) != null) return;
     bytes += entry.length;
     while (rows.size() > most || (bytes > EntryQueue.MAX_BYTES && rows.size() > 1)) {
       bytes -= rows.pollLastEntry().getKey().bytes().length;

@@ -8,6 +8,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import tamis.feed.IndexFilter;
+import tamis.pb.Cluster;
 import tamis.region.IndexedRegion;
 import tamis.table.Codec;
 import tamis.table.DamagedBytesException;
@@ -136,6 +137,48 @@ final class SearchCost {
         CellEstimate.of(region.region, family, Collections.singletonList(new CellEstimate.Rows(page.start, page.end)))
             .likely;
     return ofRegion > 0 && (double) all * ofRange / ofRegion <= most;
+  }
+
+  // ---- An order
+
+  /** So many rows cost as much to sort as the walk of the leader to the wanted ones, at least; 0: it is not known. */
+  private long mostToSort() throws IOException {
+    if (!choice.byCost || leader.filter == null || !leader.filter.isPublished()) return 0;
+    List<Cluster.IndexRange> ranges = leader.plan.getRangesList();
+    boolean whole = ranges.size() == 1 && ranges.get(0).getLow().isEmpty() && ranges.get(0).getHigh().isEmpty();
+    long all = leader.filter.entries();
+    if (!whole) all = Math.min(all, streams.sizeOf(leader, choice.probeEntries));
+    return Math.min((long) Math.sqrt((double) (page.maxRows * all)), SearchPage.MAX_CANDIDATES);
+  }
+
+  /**
+   * Where the rows are wanted in the order of the leader: another stream, of so few entries that sorting their rows
+   * costs less than the walk to the wanted ones; null: there is none. It leads then.
+   */
+  BranchStreams.Stream streamToSort() throws IOException {
+    if (streams.all().size() < 2) return null;
+    long most = mostToSort();
+    BranchStreams.Stream least = null;
+    for (BranchStreams.Stream stream : streams.all()) {
+      if (stream == leader || most == 0) continue;
+      long size = streams.sizeOf(stream, most);
+      if (stream.exact && size < most && (least == null || size < least.size)) least = stream;
+    }
+    if (least == null) return null;
+    leader.led = false;
+    least.led = true;
+    least.expected = least.size;
+    streams.open(least);
+    return least;
+  }
+
+  /** The same of the rows of the searched range, where that is a part of the region. */
+  boolean isSortOfRowsCheaper() throws IOException {
+    if (page.isWhole(region)) return false;
+    long most = mostToSort();
+    boolean cheaper = most > 0 && rows.countRows(page.start, page.end, most) < most;
+    if (cheaper) leader.led = false;
+    return cheaper;
   }
 
   // ---- Joins

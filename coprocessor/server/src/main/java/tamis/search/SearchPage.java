@@ -23,6 +23,7 @@ public final class SearchPage {
   final SearchCounts counts = new SearchCounts();
   SearchPosition position;
   long candidates; // rows and entries looked at
+  boolean inOrder; // the rows come in the order that was asked for
 
   private final long deadline;
   private final Cluster.SearchRange range;
@@ -132,7 +133,8 @@ public final class SearchPage {
                                              .setRegionId(range.getRegionId())
                                              .setEpoch(range.getEpoch())
                                              .setStart(ByteString.copyFrom(start))
-                                             .setEnd(ByteString.copyFrom(end));
+                                             .setEnd(ByteString.copyFrom(end))
+                                             .setInOrder(inOrder);
     if (!done) result.setResume(position.serialize());
     result.addAllRows(rows);
     return result

@@ -32,6 +32,7 @@ final class SearchPlan {
   private final List<Branch> branches = new ArrayList<>();
   private final boolean[] wanted; // columns
   private final boolean[] read; // columns of conditions, indexes and output
+  private final Cluster.Order order; // null: any
 
   /** Parses and checks; the schema may be an older one than the request's. */
   SearchPlan(Cluster.SearchRequest request, Schema schema, String server) throws StatusException {
@@ -41,6 +42,11 @@ final class SearchPlan {
         + request.getSchemaVersion() + " yet, and ";
     if (request.getBranchesCount() < 1 || request.getBranchesCount() > MAX_BRANCHES) {
       throw invalid("a search has 1 to " + MAX_BRANCHES + " branches, not " + request.getBranchesCount());
+    }
+    order = request.hasOrder() ? request.getOrder() : null;
+    if (order != null && !givesOrder(request)) {
+      throw invalid("a search in the order of index " + order.getIndexId()
+          + " has one branch, with a stream of that index that is no equality");
     }
     wanted = new boolean[schema.columns.length];
     read = new boolean[schema.columns.length];
@@ -80,6 +86,14 @@ final class SearchPlan {
     }
   }
 
+  private boolean givesOrder(Cluster.SearchRequest request) {
+    if (request.getBranchesCount() != 1) return false;
+    for (Cluster.IndexStream stream : request.getBranches(0).getStreamsList()) {
+      if (stream.getIndexId() == order.getIndexId() && !stream.getEquality()) return true;
+    }
+    return false;
+  }
+
   private void addColumns(List<Cluster.IndexStream> streams) throws StatusException {
     Set<Integer> indexes = new HashSet<>();
     for (Cluster.IndexStream stream : streams) {
@@ -92,6 +106,15 @@ final class SearchPlan {
 
   static StatusException invalid(String message) {
     return new StatusException(Cluster.Error.Code.INVALID_ARGUMENT, message);
+  }
+
+  /** Null: rows come in any order. */
+  Cluster.Order order() {
+    return order;
+  }
+
+  SearchPosition begin() {
+    return order == null ? SearchPosition.begin() : SearchPosition.begin(order);
   }
 
   int branches() {

@@ -1,5 +1,6 @@
 package tamis.search;
 
+import tamis.pb.Cluster;
 import tamis.shaded.protobuf.ByteString;
 import tamis.table.ByteReader;
 import tamis.table.ByteWriter;
@@ -8,22 +9,50 @@ import tamis.table.Key;
 
 /** How far a search has come in a key range (docs/FORMATS.md#continuations). A value. */
 final class SearchPosition {
+  enum Order { ROW_KEY, ENTRY, ENTRY_DESCENDING }
+
   private static final int VERSION = 2;
 
   final long branch; // unsigned; earlier ones are done
-  final boolean entryOrder; // else by row key
+  final Order order;
   final int indexId; // of the index that leads; 0: rows are scanned
   final byte[] last; // the last row key, or entry, that is done; empty: none is
 
-  private SearchPosition(long branch, boolean entryOrder, int indexId, byte[] last) {
+  private SearchPosition(long branch, Order order, int indexId, byte[] last) {
     this.branch = branch;
-    this.entryOrder = entryOrder;
+    this.order = order;
     this.indexId = indexId;
     this.last = last;
   }
 
   static SearchPosition begin() {
-    return new SearchPosition(0, false, 0, Key.EMPTY);
+    return new SearchPosition(0, Order.ROW_KEY, 0, Key.EMPTY);
+  }
+
+  /** Before the first entry of the order's index. */
+  static SearchPosition begin(Cluster.Order order) {
+    return new SearchPosition(
+        0, order.getDescending() ? Order.ENTRY_DESCENDING : Order.ENTRY, order.getIndexId(), Key.EMPTY);
+  }
+
+  boolean isByEntry() {
+    return order != Order.ROW_KEY;
+  }
+
+  boolean isDescending() {
+    return order == Order.ENTRY_DESCENDING;
+  }
+
+  /** Whether the entry comes after `last`. REQUIRES: isByEntry(). */
+  boolean isToCome(byte[] entry) {
+    int compared = Key.compare(entry, last);
+    return last.length == 0 || (isDescending() ? compared < 0 : compared > 0);
+  }
+
+  /** Whether it counts in that order. */
+  boolean isIn(Cluster.Order wanted) {
+    SearchPosition begin = begin(wanted);
+    return order == begin.order && indexId == begin.indexId;
   }
 
   /** Whether there is a branch left, of so many. */
@@ -33,31 +62,31 @@ final class SearchPosition {
 
   /** Something of the branch is done; the rest follows in the same order. */
   boolean isBegun() {
-    return entryOrder || last.length > 0;
+    return isByEntry() || last.length > 0;
   }
 
   SearchPosition nextBranch() {
-    return new SearchPosition(branch + 1, false, 0, Key.EMPTY);
+    return new SearchPosition(branch + 1, Order.ROW_KEY, 0, Key.EMPTY);
   }
 
   SearchPosition at(byte[] done) {
-    return new SearchPosition(branch, entryOrder, indexId, done);
+    return new SearchPosition(branch, order, indexId, done);
   }
 
   /** Row keys are in the same order whatever leads. */
   SearchPosition byRowKey(int leader) {
-    return new SearchPosition(branch, false, leader, last);
+    return new SearchPosition(branch, Order.ROW_KEY, leader, last);
   }
 
   SearchPosition byEntry(int leader) {
-    return new SearchPosition(branch, true, leader, last);
+    return new SearchPosition(branch, isByEntry() ? order : Order.ENTRY, leader, last);
   }
 
   ByteString serialize() {
     return ByteString.copyFrom(new ByteWriter()
                                    .put(VERSION)
                                    .putVarint(branch)
-                                   .put(entryOrder ? 1 : 0)
+                                   .put(order.ordinal())
                                    .putVarint(indexId & 0xffffffffL)
                                    .put(last)
                                    .toBytes());
@@ -70,8 +99,8 @@ final class SearchPosition {
     long branch = in.takeVarint();
     int order = in.takeByte();
     long indexId = in.takeVarint();
-    if (order > 1 || indexId < 0 || indexId > 0xffffffffL) throw damaged();
-    return new SearchPosition(branch, order == 1, (int) indexId, in.rest());
+    if (order >= Order.values().length || indexId < 0 || indexId > 0xffffffffL) throw damaged();
+    return new SearchPosition(branch, Order.values()[order], (int) indexId, in.rest());
   }
 
   private static DamagedBytesException damaged() {

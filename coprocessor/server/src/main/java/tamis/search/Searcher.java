@@ -52,9 +52,14 @@ public final class Searcher {
   public Cluster.RangeResult search(IndexedRegion region, Cluster.SearchRange range, long maxRows, long deadline) {
     try {
       Rights.mayRead(region, plan.read());
-      SearchPosition position =
-          range.getResume().isEmpty() ? SearchPosition.begin() : SearchPosition.parse(range.getResume());
-      return new Run(region, new SearchPage(region, range, position, maxRows, deadline)).search();
+      SearchPosition position = range.getResume().isEmpty() ? plan.begin() : SearchPosition.parse(range.getResume());
+      boolean inOrder = plan.order() != null && position.isIn(plan.order());
+      if (position.isDescending() && !inOrder) {
+        throw SearchPlan.invalid("a continuation is of a search in another order");
+      }
+      SearchPage page = new SearchPage(region, range, position, maxRows, deadline);
+      page.inOrder = inOrder;
+      return new Run(region, page).search();
     } catch (Throwable e) {
       return Cluster.RangeResult.newBuilder()
           .setRegionId(range.getRegionId())
@@ -123,7 +128,7 @@ public final class Searcher {
     private boolean runStreams(List<Cluster.IndexStream> planned, BranchStreams streams)
         throws IOException, StatusException, DamagedBytesException {
       SearchPosition position = page.position;
-      boolean byEntry = position.entryOrder;
+      boolean byEntry = position.isByEntry();
       Cluster.IndexStream named = null;
       for (Cluster.IndexStream stream : planned) {
         boolean isNamed = stream.getIndexId() == position.indexId;
@@ -133,7 +138,8 @@ public final class Searcher {
         // A search continues in the order in which it began.
         boolean mayLead = byEntry ? isNamed : !position.isBegun() || stream.getEquality();
         BranchStreams.Stream added = new BranchStreams.Stream(stream, index, region.filters.get(index.id), mayLead,
-            byEntry ? page.start : page.afterLast(), page.end, byEntry && isNamed ? position.last : Key.EMPTY);
+            byEntry ? page.start : page.afterLast(), page.end, byEntry && isNamed ? position.last : Key.EMPTY,
+            isNamed && position.isDescending());
         added.rows = EntryRows.of(region, index, plan.needed((int) position.branch));
         streams.add(added);
       }
@@ -141,12 +147,23 @@ public final class Searcher {
         throw SearchPlan.invalid("a continuation counts in the order of an index of another search");
       }
       BranchStreams.Stream leader = cost.lead();
-      if (leader == null && byEntry) return sortRows(named);
+      if (leader == null && byEntry) {
+        page.counts.scanned = true;
+        return takeLeast(new EntrySort(rows, page, schema, named).ofRows());
+      }
       if (leader == null) {
         if (cost.scansByChoice()) page.noteScan();
         else page.counts.scanned |= !planned.isEmpty();
         page.position = position.byRowKey(0);
         return scanRows();
+      }
+      if (page.inOrder) {
+        BranchStreams.Stream few = cost.streamToSort();
+        if (few != null) return takeLeast(new EntrySort(rows, page, schema, named).ofStream(few));
+        if (cost.isSortOfRowsCheaper()) {
+          page.noteScan();
+          return takeLeast(new EntrySort(rows, page, schema, named).ofRows());
+        }
       }
       page.position = leader.equality() ? position.byRowKey(leader.index.id) : position.byEntry(leader.index.id);
       return leader.equality() ? walkKeys(leader) : walkEntries(leader);
@@ -222,6 +239,8 @@ public final class Searcher {
     /** By the entries of the leader whose row keys are in all joined streams, in their order. */
     private boolean walkEntries(BranchStreams.Stream leader) throws IOException, DamagedBytesException {
       List<Candidate> batch = new ArrayList<>();
+      long batchSize = batchSize(0);
+      long considered = 0;
       long leftOut = 0;
       for (byte[] entry = leader.byEntry.next(); entry != null; entry = leader.byEntry.next()) {
         byte[] key = Codec.rowKeyOf(schema, leader.index, entry);
@@ -238,43 +257,34 @@ public final class Searcher {
             ? null
             : leader.rows.read(Arrays.copyOf(entry, entry.length - key.length), key, leader.byEntry.isCertain());
         batch.add(new Candidate(key, entry, leader.index, row));
-        if (batch.size() < BATCH) continue;
+        if (batch.size() < batchSize) continue;
+        considered += batch.size();
         if (!considerBatch(batch) || page.isFull()) return false;
+        batchSize = batchSize(considered);
         cost.joinStreams();
       }
       return considerBatch(batch);
     }
 
-    /** The index is not complete here, but the continuation counts in its order: rows are put into that order first. */
-    private boolean sortRows(Cluster.IndexStream stream) throws IOException, StatusException {
-      page.counts.scanned = true;
-      Schema.Index index = schema.index(stream.getIndexId());
-      // A continuation in the order of an index is of no use without it.
-      if (index == null) throw new StatusException(Cluster.Error.Code.UNAVAILABLE, "the index is not known here");
-      LeastEntries least = new LeastEntries(Math.max(page.maxRows, SearchPage.MAX_CANDIDATES));
-      try (RowCursor cursor = rows.scan(page.start, page.end)) {
-        for (List<Cell> cells = cursor.next(); cells != null; cells = cursor.next()) {
-          byte[] key = CellUtil.cloneRow(cells.get(0));
-          if (page.isOutOfTime()) {
-            if (page.rows() > 0) return false; // of earlier branches, and of the whole range
-            // The least entries are known only of the rows up to here: the answer is for those.
-            page.end = key;
-            break;
-          }
-          page.setCameSomeWay();
-          ++page.counts.rowsRead;
-          Value[] row = rows.decode(key, cells, null);
-          byte[] entry = row == null ? null : Codec.entryOf(index, row, key);
-          boolean wanted = entry != null && BranchStreams.isIn(stream, entry);
-          if (wanted && Key.compare(entry, page.position.last) > 0) least.add(entry, key);
-        }
-      }
+    /** Null: the time is over. */
+    private boolean takeLeast(LeastEntries least) throws IOException {
+      if (least == null) return false;
       List<Candidate> batch = new ArrayList<>();
       for (Map.Entry<Key, byte[]> entry : least.inOrder()) {
         batch.add(new Candidate(entry.getValue(), entry.getKey().bytes(), null, null));
         if (batch.size() >= BATCH && !considerBatch(batch)) return false;
       }
       return considerBatch(batch) && !least.dropped();
+    }
+
+    /**
+     * Candidates that are read at once, after so many. A search in an order is often one for its first rows: no more
+     * are read than the page needs if they match as often as those before.
+     */
+    private long batchSize(long considered) {
+      if (!page.inOrder) return BATCH;
+      long missing = Math.max(0, page.maxRows - page.rows());
+      return Math.max(1, Math.min(BATCH, missing * (considered + 1) / (page.rows() + 1)));
     }
 
     // ---- Rows

@@ -32,11 +32,12 @@ final class ServerSearches {
     long bytes = 0;
     List<Cluster.SearchRange> ranges = request.getRangesList();
     for (int i = 0; i < ranges.size(); ++i) {
-      if (request.getLimit() > 0 && rows >= request.getLimit()) break;
+      long counted = request.hasOrder() ? 0 : rows; // towards the limit
+      if (request.getLimit() > 0 && counted >= request.getLimit()) break;
       if (i > 0 && System.nanoTime() - deadline >= 0) break;
       if (rows >= SearchPage.MAX_ROWS || bytes >= SearchPage.MAX_BYTES) break;
       long most = SearchPage.MAX_ROWS - rows;
-      if (request.getLimit() > 0) most = Math.min(most, request.getLimit() - rows);
+      if (request.getLimit() > 0) most = Math.min(most, request.getLimit() - counted);
       Cluster.RangeResult result = searchRange(request, ranges.get(i), searchers, most, deadline);
       rows += result.getRowsCount();
       bytes += result.getSerializedSize();

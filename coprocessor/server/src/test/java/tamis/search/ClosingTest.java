@@ -71,7 +71,7 @@ class ClosingTest {
         BranchStreams streams = new BranchStreams(view, region, new BranchStreams.Choice(), () -> false);
         for (Cluster.IndexStream plan : new Cluster.IndexStream[] {values, range}) {
           BranchStreams.Stream stream = new BranchStreams.Stream(
-              plan, region.table.schema.index(plan.getIndexId()), null, true, Key.EMPTY, Key.EMPTY, Key.EMPTY);
+              plan, region.table.schema.index(plan.getIndexId()), null, true, Key.EMPTY, Key.EMPTY, Key.EMPTY, false);
           streams.add(stream);
           assertEquals(2, streams.sizeOf(stream, 100));
         }

@@ -147,7 +147,7 @@ class GoldenScenariosTest {
       resume = page.getResume();
       if (!resume.isEmpty()) {
         SearchPosition position = SearchPosition.parse(resume);
-        lines.add("N " + position.branch + " " + (position.entryOrder ? "entry" : "key") + " " + position.indexId + " "
+        lines.add("N " + position.branch + " " + SearchPositionTest.text(position) + " " + position.indexId + " "
             + GoldenFile.hex(position.last));
       }
     } while (!resume.isEmpty());

@@ -1,0 +1,47 @@
+// IndexOrder: the index whose entries stand in the order that a search asks for.
+//
+// The entries of an index on (a, b) are in the order of a, b, row key. So they give the order of a;
+// of a and b; of b, where a is held to one value by an equality; and of the key columns behind
+// them, all in one direction. Columns that are held may stand anywhere in the order. NULL comes
+// before all other values, as in SQLite.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "tamis/query/search_options.h"
+#include "tamis/table/row.h"
+#include "tamis/table/schema.h"
+
+namespace tamis {
+
+struct IndexOrder {
+  const IndexSpec* index = nullptr;  // of the schema
+  bool descending = false;
+  size_t columns = 0;   // leading ones of the index that decide the order, held ones included
+  bool by_key = false;  // the order goes on with columns of the row key
+  // The index is sparse: rows with NULL in its first column, which follow all others, are not in
+  // it.
+  bool nulls_follow = false;
+};
+
+// The facts about a column that hold in every row of an answer, by the condition of the search.
+struct ColumnFacts {
+  std::function<bool(uint32_t)> is_held;      // it has one value there, which is not NULL
+  std::function<bool(uint32_t)> is_null;      // it is NULL
+  std::function<bool(uint32_t)> is_not_null;  // it is never NULL; held columns need not be
+};
+
+// nullopt: no index gives the order.
+std::optional<IndexOrder> FindIndexOrder(const TableSchema& schema,
+                                         std::span<const OrderTerm> order,
+                                         const ColumnFacts& facts);
+
+// Whether row a comes before row b in the order, by the whole values.
+bool ComesBefore(std::span<const OrderTerm> order, const Row& a, const Row& b);
+
+}  // namespace tamis
