@@ -131,8 +131,8 @@ std::vector<std::string_view> FaultNames() {
     if (ownership.contains(name)) continue;
     // It wants memory to run out: short_memory_test finds it.
     if (name == "keep_spoilt_filter") continue;
-    // Searches here seldom ask an index for a value that it has cut and no other column: EntryRowsTest
-    // finds it.
+    // Searches here seldom ask an index for a value that it has cut and no other column:
+    // EntryRowsTest finds it.
     if (name == "cut_values_taken") continue;
     // Rows are missed by the second only when flips come within microseconds between the last bits
     // and the events of one reply: ProjectionPartsTest finds it. By the first none are missed: bits
