@@ -25,6 +25,9 @@ struct Faults {
   bool newer_projections = false;       // one that was cut carries bits younger than its events
   bool parts_without_replay = false;    // flips behind the number of a part are not applied to it
   bool no_coverage_check = false;       // a search is complete when the answers are in
+  bool stale_bounds = false;            // a search in an order believes bounds without a lease
+  bool unknown_bounds = false;          // it takes a region of unknown bounds for one without rows
+  bool stop_before_bounds = false;      // it gives rows before regions that may have earlier ones
   bool no_row_verification = false;     // what the index says is returned
   bool rows_from_any_entry = false;     // a row is made from an entry that lacks a needed column
   bool cut_values_taken = false;        // a row is made from an entry with a value that was cut
@@ -51,6 +54,9 @@ inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
     {"newer_projections", &Faults::newer_projections},
     {"parts_without_replay", &Faults::parts_without_replay},
     {"no_coverage_check", &Faults::no_coverage_check},
+    {"stale_bounds", &Faults::stale_bounds},
+    {"unknown_bounds", &Faults::unknown_bounds},
+    {"stop_before_bounds", &Faults::stop_before_bounds},
     {"no_row_verification", &Faults::no_row_verification},
     {"rows_from_any_entry", &Faults::rows_from_any_entry},
     {"cut_values_taken", &Faults::cut_values_taken},

@@ -27,7 +27,7 @@ Search::Search(std::shared_ptr<QueryContext> context, SchemaPtr schema, SearchOp
       answers_(context_->executor) {
   grouping_ =
       options_.groups != SearchOptions::Groups::kNone && !options_.key_order &&
-      options_.columns.has_value() &&
+      options_.order.empty() && options_.columns.has_value() &&
       std::ranges::none_of(*options_.columns, [&](uint32_t c) { return schema_->IsKey(c); });
 }
 
@@ -42,18 +42,43 @@ Result<std::optional<RowGroup>> Search::NextRow() {
     begun_ = true;
     if (Status status = Begin(); !status.ok()) ended_ = status;
   }
+  return sorts_ ? NextSorted() : NextFound();
+}
+
+Result<std::optional<RowGroup>> Search::NextSorted() {
+  if (!sorted_.has_value()) {
+    std::vector<Row> rows;
+    for (;;) {
+      TAMIS_ASSIGN_OR_RETURN(auto row, NextFound());
+      if (!row.has_value()) break;
+      rows.push_back(std::move(row->row));
+    }
+    std::ranges::stable_sort(
+        rows, [&](const Row& a, const Row& b) { return ComesBefore(options_.order, a, b); });
+    if (options_.limit > 0 && rows.size() > options_.limit) rows.resize(options_.limit);
+    std::ranges::reverse(rows);
+    given_ = rows.size();
+    sorted_ = std::move(rows);
+  }
+  if (sorted_->empty()) return std::optional<RowGroup>();
+  Row row = std::move(sorted_->back());
+  sorted_->pop_back();
+  return std::optional(RowGroup{.row = ShownOf(std::move(row))});
+}
+
+Result<std::optional<RowGroup>> Search::NextFound() {
   while (!ended_.has_value()) {
-    if (options_.limit > 0 && given_ >= options_.limit) {
+    if (limit() > 0 && given_ >= limit()) {
       ended_ = Status::Ok();
       break;
     }
     if (auto row = TakeRow()) {
-      if (options_.limit > 0) row->count = std::min(row->count, options_.limit - given_);
+      if (limit() > 0) row->count = std::min(row->count, limit() - given_);
       given_ += row->count;
       return row;
     }
     if (regions_ != nullptr && sub_ranges_.empty()) {
-      ended_ = Status::Ok();
+      if (!BeginNulls()) ended_ = Status::Ok();
     } else if (Status status = Advance(); !status.ok()) {
       ended_ = status.WithContext("cannot search table \"" + schema_->name + "\"");
     }
@@ -65,29 +90,93 @@ Result<std::optional<RowGroup>> Search::NextRow() {
 Status Search::Begin() {
   TAMIS_RETURN_IF_ERROR(options_.predicate.Validate(*schema_));
   deadline_ = context_->executor->Now() + options_.timeout;
-  plan_ = MakePlan(*schema_, options_.predicate,
-                   {.use_filters = options_.use_filters,
-                    .use_indexes = options_.use_indexes,
-                    .columns = options_.columns,
-                    .key_order = options_.key_order});
   explain_.table = schema_->name;
   explain_.predicate = options_.predicate.ToString(*schema_);
+  MakePlanFor(options_.predicate, options_.order);
   explain_.index = plan_.index;
   explain_.terms = plan_.terms;
   explain_.reason = plan_.reason;
-  for (const KeyRange& range : plan_.keys.ranges()) sub_ranges_.push_back({.range = range});
+  sorts_ = !options_.order.empty() && !plan_.order.has_value();
+  if (sorts_) explain_.reason += "; no index gives the order, so that all of them are sorted here";
+  if (!options_.remark.empty()) explain_.reason += "; " + options_.remark;
+  nulls_follow_ = plan_.order.has_value() && plan_.order->nulls_follow;
   regions_ = context_->tables->KnownRegions(schema_->id);
   if (regions_ != nullptr) Exclude();  // else once they are known
   EnqueueAll();
   return Status::Ok();
 }
 
+void Search::MakePlanFor(const Predicate& predicate, const std::vector<OrderTerm>& order) {
+  plan_ = MakePlan(*schema_, predicate,
+                   {.use_filters = options_.use_filters,
+                    .use_indexes = options_.use_indexes,
+                    .columns = options_.columns,
+                    .key_order = options_.key_order,
+                    .order = order});
+  merge_.reset();
+  sub_ranges_.clear();
+  for (const KeyRange& range : plan_.keys.ranges()) sub_ranges_.push_back({.range = range});
+  if (plan_.order.has_value()) BeginOrder();
+}
+
+void Search::BeginOrder() {
+  const IndexOrder& order = *plan_.order;
+  merge_.emplace(schema_,
+                 OrderedMerge::Options{.terms = options_.order,
+                                       .order = order,
+                                       .stream = plan_.branches[0].streams(0),
+                                       .each_once = options_.limit > 0 || options_.first_rows > 0,
+                                       .stop_early = context_->options.faults.stop_before_bounds});
+  if (options_.use_filters) {
+    merge_->SetBounds(context_->global->Bounds(schema_->id, plan_.keys, order.index->id,
+                                               order.descending, context_->executor->Now()));
+  }
+  for (auto at = sub_ranges_.begin(); at != sub_ranges_.end(); ++at) merge_->Place(at);
+}
+
+bool Search::BeginNulls() {
+  if (!std::exchange(nulls_follow_, false)) return false;
+  const uint32_t column = options_.order[0].column;
+  MakePlanFor(Predicate::And({options_.predicate, Predicate::IsNull(column)}), {});
+  Exclude();
+  EnqueueAll();
+  return true;
+}
+
+bool Search::IsWanted(uint32_t column) const {
+  if (!options_.columns.has_value() ||
+      std::ranges::find(*options_.columns, column) != options_.columns->end()) {
+    return true;
+  }
+  const auto of_index = [&](const IndexSpec& index) {
+    return std::ranges::find(index.columns, column) != index.columns.end();
+  };
+  return (plan_.order.has_value() && of_index(*plan_.order->index)) ||
+         std::ranges::find(options_.order, column, &OrderTerm::column) != options_.order.end();
+}
+
+Row Search::ShownOf(Row row) const {
+  if (options_.columns.has_value()) {
+    for (uint32_t i = 0; i < row.size(); ++i) {
+      if (!schema_->IsKey(i) &&
+          std::ranges::find(*options_.columns, i) == options_.columns->end()) {
+        row[i] = Value();
+      }
+    }
+  }
+  return row;
+}
+
 // Takes off what the filters exclude as of now. REQUIRES: EnqueueAll follows.
 void Search::Exclude() {
-  if (plan_.routing.kind == RoutingTerm::Kind::kAll) return;
+  const bool by_order = merge_.has_value() && !merge_->without_entries().empty();
+  if (plan_.routing.kind == RoutingTerm::Kind::kAll && !by_order) return;
   const Time before = context_->executor->Now();
-  const GlobalIndex::Route route =
-      context_->global->Find(schema_->id, plan_.keys, plan_.routing, before);
+  GlobalIndex::Route route;
+  if (plan_.routing.kind != RoutingTerm::Kind::kAll) {
+    route = context_->global->Find(schema_->id, plan_.keys, plan_.routing, before);
+  }
+  if (by_order) route.excluded.Add(merge_->without_entries());
   KeyRanges never_asked;
   // Sub-ranges that are asked stay where they are: their requests point to them.
   for (auto sub_range = sub_ranges_.begin(); sub_range != sub_ranges_.end();) {
@@ -105,9 +194,11 @@ void Search::Exclude() {
     for (const KeyRange& range : left.ranges()) {
       SubRange part = *sub_range;
       part.range = range;
-      sub_ranges_.insert(sub_range, std::move(part));
+      sub_range->collected.clear();  // rows are collected once, whatever part they are of
+      const auto placed = sub_ranges_.insert(sub_range, std::move(part));
+      if (merge_.has_value()) merge_->Place(placed);
     }
-    sub_range = sub_ranges_.erase(sub_range);
+    Erase(sub_range++);
   }
   excluded_.Add(never_asked);
   explain_.routing_time += context_->executor->Now() - before;
@@ -120,11 +211,23 @@ void Search::EnqueueAll() {
   stale_.clear();
   idle_.clear();
   for (auto sub_range = sub_ranges_.begin(); sub_range != sub_ranges_.end(); ++sub_range) {
+    sub_range->region = nullptr;
     if (sub_range->IsIdle()) idle_.push_back(sub_range);
   }
 }
 
+void Search::Erase(SubRangeAt sub_range) {
+  if (merge_.has_value()) merge_->Remove(sub_range);
+  sub_ranges_.erase(sub_range);
+}
+
 std::optional<RowGroup> Search::TakeRow() {
+  if (merge_.has_value()) {
+    auto row = merge_->Next([this](SubRangeAt at) { Emptied(at); });
+    if (!row.has_value()) return std::nullopt;
+    fruitless_rounds_ = doublings_ = 0;
+    return RowGroup{.row = ShownOf(*std::move(row))};
+  }
   if (options_.key_order ? sub_ranges_.empty() : ready_.empty()) return std::nullopt;
   const SubRangeAt sub_range = options_.key_order ? sub_ranges_.begin() : ready_.front();
   if (sub_range->rows.empty()) return std::nullopt;
@@ -139,14 +242,15 @@ std::optional<RowGroup> Search::TakeRow() {
 
 void Search::Emptied(SubRangeAt sub_range) {
   if (sub_range->done) {
-    sub_ranges_.erase(sub_range);
+    Erase(sub_range);
   } else {
     idle_.push_back(sub_range);
   }
 }
 
 uint64_t Search::Missing() const {
-  const uint64_t wanted = options_.limit > 0 ? options_.limit : options_.first_rows;
+  if (sorts_) return 0;
+  const uint64_t wanted = limit() > 0 ? limit() : options_.first_rows;
   return wanted - std::min(fetched_, wanted);
 }
 
@@ -216,10 +320,8 @@ void Search::GiveUpLate(Time now) {
 // The sub-range is asked again, later and later, and not before the map has been looked at there.
 void Search::Failed(SubRangeAt sub_range, const Status& status) {
   last_failure_ = status;
-  if (context_->options.faults.no_coverage_check) {
-    sub_ranges_.erase(sub_range);
-    return;
-  }
+  if (context_->options.faults.no_coverage_check) return Erase(sub_range);
+  sub_range->region = nullptr;
   sub_range->asked = false;
   sub_range->map = SubRange::Map::kStale;
   sub_range->not_before = context_->executor->Now() + sub_range->backoff.Next();
@@ -272,7 +374,12 @@ void Search::Place(SubRangeAt sub_range, Time now) {
     if (!end.empty() && (sub_range->range.end.empty() || sub_range->range.end > end)) {
       tail = sub_ranges_.insert(std::next(sub_range), *sub_range);
       tail->range.start = end;
+      tail->collected.clear();
       sub_range->range.end = end;
+      if (merge_.has_value()) {
+        merge_->Place(sub_range);  // its bound is that of fewer keys
+        merge_->Place(tail);
+      }
     }
     PlaceWithin(sub_range, region, now);
     if (tail == sub_ranges_.end()) return;
@@ -281,6 +388,7 @@ void Search::Place(SubRangeAt sub_range, Time now) {
 }
 
 void Search::PlaceWithin(SubRangeAt sub_range, const RegionInfo* region, Time now) {
+  sub_range->region = nullptr;
   if (sub_range->map == SubRange::Map::kStale) {
     stale_.push_back(sub_range);
   } else if (sub_range->map == SubRange::Map::kAsked) {
@@ -289,17 +397,46 @@ void Search::PlaceWithin(SubRangeAt sub_range, const RegionInfo* region, Time no
     waiting_.emplace(sub_range->not_before, sub_range);
   } else if (region == nullptr || region->server.empty()) {
     Failed(sub_range, Unavailable("no region server has some of the keys now"));
+  } else if (merge_.has_value()) {
+    sub_range->region = region;  // due once its rows are needed
   } else {
     due_.Add(sub_range, *region);
   }
 }
 
+// In an order the next rows decide who is asked. Without a limit as many again are fetched as were
+// given: most often the caller stops soon. Rounds of requests that brought no row to give make the
+// next one larger.
+void Search::MakeNeededDue() {
+  constexpr uint64_t kMostDoublings = 12;
+  constexpr uint64_t kLeastRows = 4;  // of a sub-range, in one reply
+  due_.Clear();
+  const uint64_t wanted = limit() > 0 ? limit() : options_.first_rows;
+  const uint64_t rows = wanted > given_ ? wanted - given_ : std::max<uint64_t>(1, given_);
+  if (requests_.empty()) doublings_ = std::min(fruitless_rounds_, kMostDoublings);
+  const std::vector<SubRangeAt> needed = merge_->Needed(rows << doublings_);
+  if (needed.empty()) return;
+  const uint64_t share = 2 * ((rows + needed.size() - 1) / needed.size());
+  rows_of_range_ = std::min(rows, std::max(kLeastRows, share));
+  bool any = false;
+  for (const SubRangeAt sub_range : needed) {
+    if (!sub_range->IsIdle() || sub_range->region == nullptr) continue;
+    due_.Add(sub_range, *sub_range->region);
+    any = true;
+  }
+  if (any && requests_.empty()) ++fruitless_rounds_;
+}
+
 // For the sub-ranges that may be asked now, as many as may be under way.
 std::vector<Search::Request> Search::MakeRequests() {
   size_t most = std::numeric_limits<size_t>::max();
-  if (Missing() > 0) most = kRequestsForLimit - std::min(kRequestsForLimit, requests_.size());
+  if (merge_.has_value()) {
+    MakeNeededDue();
+  } else if (Missing() > 0) {
+    most = kRequestsForLimit - std::min(kRequestsForLimit, requests_.size());
+  }
   // Where not all need be asked: in key order the first, else those who have less to do.
-  const bool by_load = Missing() > 0 && !options_.key_order;
+  const bool by_load = Missing() > 0 && !options_.key_order && !merge_.has_value();
   std::vector<Request> list;
   while (list.size() < most) {
     DueSubRanges::Server* server = by_load ? due_.LeastLoaded(context_->loads) : due_.First();
@@ -347,15 +484,16 @@ void Search::SendOne(Request request, Time now, bool alone) {
       request.sent + std::min(context_->options.request_timeout, deadline_ - request.sent);
   request.request->set_table_id(schema_->id);
   request.request->set_schema_version(schema_->version);
-  request.request->set_limit(RequestLimit());
+  if (merge_.has_value()) {
+    request.request->mutable_order()->set_index_id(plan_.order->index->id);
+    request.request->mutable_order()->set_descending(plan_.order->descending);
+  }
+  request.request->set_limit(merge_.has_value() ? rows_of_range_ : RequestLimit());
   request.request->set_groups(grouping_);
   request.request->set_timeout_ns(static_cast<uint64_t>((request.deadline - request.sent).count()));
   for (const pb::Branch& branch : plan_.branches) *request.request->add_branches() = branch;
   for (uint32_t i = 0; i < schema_->columns.size(); ++i) {
-    if (!options_.columns.has_value() ||
-        std::ranges::find(*options_.columns, i) != options_.columns->end()) {
-      request.request->add_columns(schema_->columns[i].id);
-    }
+    if (IsWanted(i)) request.request->add_columns(schema_->columns[i].id);
   }
   for (const Part& part : request.parts) part.sub_range->asked = true;
   request.load = std::make_shared<ServerLoads::Request>(&context_->loads, request.server);
@@ -433,6 +571,7 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
     return true;
   }
   std::vector<RowGroup> rows;
+  std::vector<std::string> keys;
   uint64_t rows_found = 0;
   for (const pb::FoundRow& found : result->rows()) {
     RowGroup group{.row = Row(schema_->columns.size()), .has_key = !result->groups()};
@@ -447,6 +586,7 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
     if (!DecodeRow(*schema_, found.row(), &group.row).ok()) return false;
     rows_found += group.count;
     rows.push_back(std::move(group));
+    if (merge_.has_value()) keys.push_back(found.key());
   }
   fetched_ += rows_found;
   servers_asked_.insert(server);
@@ -457,18 +597,25 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
   if (shorter && !context_->options.faults.no_coverage_check) {
     SubRange tail{.range = {result->end(), sub_range.range.end},
                   .resume = sub_range.resume,
-                  .map = SubRange::Map::kStale};
+                  .map = SubRange::Map::kStale,
+                  .position = sub_range.position,
+                  .has_answered = sub_range.has_answered};
     sub_range.range.end = result->end();
     idle_.push_back(sub_ranges_.insert(std::next(part.sub_range), std::move(tail)));
+    if (merge_.has_value()) merge_->Place(idle_.back());
   }
   sub_range.backoff.Reset();
-  std::ranges::reverse(rows);
-  sub_range.rows = std::move(rows);
   sub_range.resume = result->resume();
   sub_range.done = sub_range.resume.empty();
+  if (merge_.has_value()) {
+    merge_->AddRows(part.sub_range, std::move(rows), keys, result->in_order());
+  } else {
+    std::ranges::reverse(rows);
+    sub_range.rows = std::move(rows);
+  }
   if (sub_range.rows.empty()) {
     Emptied(part.sub_range);
-  } else if (!options_.key_order) {
+  } else if (!options_.key_order && !merge_.has_value()) {
     ready_.push_back(part.sub_range);
   }
   return true;

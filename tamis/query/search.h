@@ -27,6 +27,7 @@
 #include "tamis/base/answers.h"
 #include "tamis/query/due_sub_ranges.h"
 #include "tamis/query/explain.h"
+#include "tamis/query/ordered_merge.h"
 #include "tamis/query/plan.h"
 #include "tamis/query/query_context.h"
 #include "tamis/query/search_options.h"
@@ -65,7 +66,16 @@ class Search {
     std::shared_ptr<ServerLoads::Request> load;
   };
   Result<std::optional<RowGroup>> NextRow();
+  Result<std::optional<RowGroup>> NextFound();   // as the servers give them, or merged
+  Result<std::optional<RowGroup>> NextSorted();  // of all that there are
   Status Begin();
+  void MakePlanFor(const Predicate& predicate, const std::vector<OrderTerm>& order);
+  void BeginOrder();
+  // The rows with NULL, which follow in an order by a sparse index. False: there is nothing more.
+  bool BeginNulls();
+  uint64_t limit() const { return sorts_ ? 0 : options_.limit; }
+  bool IsWanted(uint32_t column) const;  // by the caller, or for the order
+  Row ShownOf(Row row) const;            // with NULL where the caller wants no value
   void Exclude();
   void EnqueueAll();
   Status Advance();
@@ -78,6 +88,7 @@ class Search {
   void Place(SubRangeAt sub_range, Time now);
   void PlaceWithin(SubRangeAt sub_range, const RegionInfo* region, Time now);
   std::vector<Request> MakeRequests();
+  void MakeNeededDue();
   Request MakeRequest(DueSubRanges::Server* server);
   void SendOne(Request request, Time now, bool alone);
   Status TakeReply(const Request& request, Result<pb::SearchReply> reply);
@@ -87,6 +98,7 @@ class Search {
   std::optional<RowGroup> TakeRow();
   // Its rows are given out, or it had none.
   void Emptied(SubRangeAt sub_range);
+  void Erase(SubRangeAt sub_range);
   uint64_t RequestLimit() const;
   uint64_t Missing() const;  // rows that the next replies should have; 0 = no limit
   void Conclude();           // walks over all regions
@@ -106,6 +118,13 @@ class Search {
   std::vector<SubRangeAt> stale_;
   std::multimap<Time, SubRangeAt> waiting_;  // for the moment when they may be asked again
   DueSubRanges due_;
+  std::optional<OrderedMerge> merge_;       // in the order of an index
+  uint64_t rows_of_range_ = 0;              // that each sub-range is asked for, in an order
+  uint64_t fruitless_rounds_ = 0;           // since a row was given
+  uint64_t doublings_ = 0;                  // of the present round, for that
+  bool nulls_follow_ = false;               // rows with NULL are still to come
+  bool sorts_ = false;                      // no index gives the order: all rows are sorted here
+  std::optional<std::vector<Row>> sorted_;  // the next one last
   // With rows; not in key order, where the first sub-range alone matters.
   std::deque<SubRangeAt> ready_;
   TableCache::Regions regions_;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "tamis/base/executor.h"
@@ -34,6 +35,7 @@ struct SearchOptions {
   bool key_order = false;  // rows come in row-key order
   // Rows come in this order, NULL first; empty: in any. REQUIRES: key_order is false.
   std::vector<OrderTerm> order = {};
+  std::string remark = {};  // of the caller, for explain
   bool use_filters = true;  // false: ask every region
   bool use_indexes = true;  // false: scan and filter
   Duration timeout = std::chrono::seconds(60);

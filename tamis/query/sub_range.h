@@ -5,6 +5,7 @@
 
 #include <list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tamis/base/executor.h"
@@ -25,6 +26,13 @@ struct SubRange {
   Time not_before{};  // when it may be asked again
   Backoff backoff = kRetryPauses;
   const RegionInfo* region = nullptr;  // that holds it, while it is due
+
+  // For a search in an order (ordered_merge.h):
+  std::vector<std::string> positions;  // of `rows`, the next one last
+  std::string position;       // it has no other row before this one; empty: nothing is known
+  bool has_answered = false;  // some of its rows have come, or none
+  // Rows of a server that does not know of orders, until all have come.
+  std::vector<std::pair<std::string, Row>> collected;
 
   bool IsIdle() const { return !done && !asked && rows.empty(); }
 };

@@ -548,6 +548,34 @@ GlobalIndex::Route GlobalIndex::Find(uint32_t table_id, const KeyRanges& keys,
   return route;
 }
 
+std::vector<GlobalIndex::Bound> GlobalIndex::Bounds(uint32_t table_id, const KeyRanges& keys,
+                                                    uint32_t index_id, bool largest,
+                                                    Time now) const {
+  std::shared_lock lock(state_->mutex);
+  std::vector<Bound> bounds;
+  auto found = state_->tables.find(table_id);
+  if (found == state_->tables.end()) return bounds;
+  auto copies = found->second.indexes.find(index_id);
+  if (copies == found->second.indexes.end()) return bounds;
+  const TableLayout& layout = found->second.layout;
+  RegionBits unknown(layout.slots());
+  const Faults& faults = state_->options.faults;
+  if (!faults.stale_bounds) state_->AddWithoutLease(table_id, now, &unknown);
+  if (!faults.unknown_bounds) copies->second.AddUnknown(&unknown);
+  size_t next = 0;  // position; ranges may lie in one region
+  for (const KeyRange& range : keys.ranges()) {
+    const auto [begin, end] = layout.Positions(range);
+    for (size_t i = std::max(begin, next); i < end; ++i) {
+      const Slot slot = layout.at(i);
+      if (!unknown.Get(slot)) {
+        bounds.push_back({layout.range(slot), copies->second.EndOf(slot, largest)});
+      }
+    }
+    next = std::max(next, end);
+  }
+  return bounds;
+}
+
 GlobalIndex::Reasons GlobalIndex::Explain(uint32_t table_id, const KeyRanges& keys,
                                           const RoutingTerm& term, const KeyRanges& excluded,
                                           Time now) const {

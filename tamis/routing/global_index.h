@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
@@ -67,6 +68,17 @@ class GlobalIndex {
   };
   // REQUIRES: now is at or after the start of the query.
   Route Find(uint32_t table_id, const KeyRanges& keys, const RoutingTerm& term, Time now) const;
+
+  // The values of the first column of an index in one region.
+  struct Bound {
+    KeyRange keys;                     // of the region
+    std::optional<std::string> value;  // encoded, the smallest or the largest; nullopt: no entry
+  };
+  // The bounds of the regions that overlap the keys, in key order, as of `now`. A bound holds while
+  // a filter would: regions that Find could not exclude, whatever it is asked, are not here.
+  // REQUIRES: now is at or after the start of the query.
+  std::vector<Bound> Bounds(uint32_t table_id, const KeyRanges& keys, uint32_t index_id,
+                            bool largest, Time now) const;
 
   // For each region that overlaps the searched keys: why it was excluded, or that it was not. Shown
   // to users; a search does not need it. Visits all these regions.

@@ -19,7 +19,7 @@ constexpr uint32_t kSlices = 2, kSlicePositions = 64;
 // One server with one region, whose index is complete and knows no value at all.
 class GlobalIndexTest : public testing::Test {
  protected:
-  GlobalIndexTest() {
+  explicit GlobalIndexTest(const Faults& faults = {}) : index_({.faults = faults}) {
     pb::PollReply state = Reply(/*full=*/true, 0, 2);
     pb::Event* opened = Add(&state, pb::Event::REGION_OPENED, 1);
     opened->set_table_id(kTable);
@@ -75,9 +75,62 @@ class GlobalIndexTest : public testing::Test {
     return !index_.Find(kTable, KeyRanges::All(), Term(), now_).excluded.ranges().empty();
   }
 
+  // "smallest to largest" of the region; "no entry", "nothing is known".
+  std::string BoundsText() const {
+    const auto smallest = index_.Bounds(kTable, KeyRanges::All(), kIndex, false, now_);
+    const auto largest = index_.Bounds(kTable, KeyRanges::All(), kIndex, true, now_);
+    if (smallest.empty() && largest.empty()) return "nothing is known";
+    if (!smallest[0].value.has_value()) return "no entry";
+    return *smallest[0].value + " to " + *largest[0].value;
+  }
+  void ForgetIndex() {
+    pb::PollReply reply = Reply(false, 2, 3);
+    Complete(Add(&reply, pb::Event::INDEX_COMPLETE, 3), 2);  // its bits have not come yet
+    Apply(reply);
+  }
+
   Time now_ = seconds(1000);
-  GlobalIndex index_{GlobalIndex::Options{}};
+  GlobalIndex index_;
 };
+
+TEST_F(GlobalIndexTest, ABoundHoldsWhileTheFilterDoes) {
+  EXPECT_EQ(BoundsText(), " to z");
+  pb::PollReply reply = Reply(false, 2, 3);
+  pb::Event* widened = Add(&reply, pb::Event::RANGE_WIDENED, 3);
+  widened->set_min("A");
+  widened->set_max("zz");
+  Apply(reply);
+  EXPECT_EQ(BoundsText(), "A to zz");
+  EXPECT_TRUE(index_.Bounds(kTable, KeyRanges(), kIndex, false, now_).empty());
+  EXPECT_TRUE(index_.Bounds(kTable, KeyRanges::All(), kIndex + 1, false, now_).empty());
+  now_ += seconds(60);
+  EXPECT_EQ(BoundsText(), "nothing is known");
+}
+
+TEST_F(GlobalIndexTest, ABoundWithoutTheBitsIsNone) {
+  ForgetIndex();
+  EXPECT_EQ(BoundsText(), "nothing is known");
+}
+
+class StaleBoundsTest : public GlobalIndexTest {
+ protected:
+  StaleBoundsTest() : GlobalIndexTest({.stale_bounds = true}) {}
+};
+
+TEST_F(StaleBoundsTest, WithoutTheRuleABoundOutlivesItsLease) {
+  now_ += seconds(60);
+  EXPECT_EQ(BoundsText(), " to z");
+}
+
+class UnknownBoundsTest : public GlobalIndexTest {
+ protected:
+  UnknownBoundsTest() : GlobalIndexTest({.unknown_bounds = true}) {}
+};
+
+TEST_F(UnknownBoundsTest, WithoutTheRuleARegionOfUnknownBoundsCountsAsEmpty) {
+  ForgetIndex();
+  EXPECT_EQ(BoundsText(), "no entry");
+}
 
 TEST_F(GlobalIndexTest, ARegionWhoseFilterDoesNotKnowTheValueIsExcludedWhileItsLeaseLives) {
   EXPECT_TRUE(Excludes());

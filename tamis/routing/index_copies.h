@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -61,6 +62,11 @@ class IndexCopies {
   // nullptr: nothing is known of that region's index.
   Copy* Find(Slot slot) { return slot < copies_.size() ? copies_[slot].get() : nullptr; }
   const Copy* Find(Slot slot) const { return const_cast<IndexCopies*>(this)->Find(slot); }
+  // The smallest value of a usable copy, or the largest one; nullopt: there is no entry.
+  std::optional<std::string> EndOf(Slot slot, bool largest) const {
+    if (slot >= ranges_.size() || !ranges_[slot].known) return std::nullopt;
+    return largest ? ranges_[slot].max : ranges_[slot].min;
+  }
   bool usable(Slot slot) const { return slot < usable_.size() && usable_.Get(slot); }
   bool empty() const { return count_ == 0; }
 
