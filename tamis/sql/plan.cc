@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "tamis/query/index_order.h"
 #include "tamis/sql/values.h"
 #include "tamis/table/key_format.h"
 
@@ -168,6 +169,60 @@ bool OrderIsKeyOrder(const TableSchema& schema, const SqlPlan& plan, sqlite3_ind
   return info->nOrderBy > 0;
 }
 
+// Whether the search can return the rows in the order that ORDER BY asks for: that of an index
+// whose values are in the order that SQLite gives them. Values of a decimal column may be numbers
+// or texts, and the texts of times before the year 0 or after 9999 sort in another order than the
+// times. A collation or a place of NULL that is not the default is no order that SQLite hands down.
+void PlanOrder(const TableSchema& schema, sqlite3_index_info* info, SqlPlan* plan) {
+  // For GROUP BY and DISTINCT rows need not come one after the other.
+  if (info->nOrderBy == 0 || plan->key_order || sqlite3_vtab_distinct(info) != 0) return;
+  std::vector<OrderTerm> order;
+  const auto is_held = [&](uint32_t column) { return IsHeld(schema, *plan, column, info); };
+  plan->sort = SqlPlan::Sort::kNoIndex;
+  for (int i = 0; i < info->nOrderBy; ++i) {
+    const auto& term = info->aOrderBy[i];
+    if (term.iColumn < 0 || term.iColumn >= static_cast<int>(schema.columns.size())) return;
+    const auto column = static_cast<uint32_t>(term.iColumn);
+    order.push_back({.column = column, .descending = term.desc != 0});
+    if (is_held(column)) continue;
+    const Type type = schema.columns[column].type;
+    if (type == Type::kDecimal) plan->sort = SqlPlan::Sort::kDecimal;
+    if (type == Type::kTimestamp) plan->sort = SqlPlan::Sort::kTime;
+  }
+  if (plan->sort != SqlPlan::Sort::kNoIndex) return;
+  const auto is_not_null = [&](uint32_t column) {
+    return std::ranges::any_of(plan->terms, [&](const SqlPlan::Term& term) {
+      return term.OnColumn() && term.column == column && term.kind != Kind::kIsNull &&
+             term.kind != Kind::kIs;
+    });
+  };
+  const auto is_null = [&](uint32_t column) {
+    return std::ranges::any_of(plan->terms, [&](const SqlPlan::Term& term) {
+      return term.kind == Kind::kIsNull && term.column == column;
+    });
+  };
+  if (!FindIndexOrder(schema, order,
+                      {.is_held = is_held, .is_null = is_null, .is_not_null = is_not_null})) {
+    return;
+  }
+  plan->sort = SqlPlan::Sort::kNone;
+  plan->order = std::move(order);
+}
+
+std::string SortText(SqlPlan::Sort sort) {
+  switch (sort) {
+    case SqlPlan::Sort::kNone:
+      return "";
+    case SqlPlan::Sort::kNoIndex:
+      return "SQLite sorts the rows, since no index gives the order";
+    case SqlPlan::Sort::kDecimal:
+      return "SQLite sorts the rows, since it orders a decimal column as numbers and texts";
+    case SqlPlan::Sort::kTime:
+      return "SQLite sorts the rows, since it orders a timestamp column by its text";
+  }
+  return "";
+}
+
 // ---- Costs
 // ---------------------------------------------------------------------------------------
 //
@@ -256,7 +311,8 @@ void EstimateCost(const SqlPlan& plan, const TableSchema& schema, double table_r
 // as SQLite tells. It does not tell whether the statement is an aggregate, unless it has GROUP BY
 // or DISTINCT, or uses no column at all.
 Groups GroupsFor(const SqlPlan& plan, const TableSchema& schema, sqlite3_index_info* info) {
-  if (plan.key_order || schema.columns.size() >= 63) return Groups::kNone;
+  if (plan.key_order || !plan.order.empty()) return Groups::kNone;
+  if (schema.columns.size() >= 63) return Groups::kNone;
   if (std::ranges::any_of(plan.terms,
                           [](const SqlPlan::Term& term) { return term.kind == Kind::kKey; })) {
     return Groups::kNone;
@@ -306,13 +362,18 @@ uint32_t TakeNumber(std::string_view* text) {
 
 }  // namespace
 
-// For people up to "#", for Parse behind it: kind, op and column of each term, order, columns.
+// For people up to "#", for Parse behind it: kind, op and column of each term, key order, the
+// column and direction of each term of another order, the reason of SQLite's sort, columns.
 std::string SqlPlan::ToString(const TableSchema& schema) const {
   std::string out;
   for (const Term& term : terms) out += (out.empty() ? "" : ", ") + TermText(term, schema);
   if (terms.empty()) out = "all rows";
   if (key_order) out += ", in key order";
   if (groups != Groups::kNone) out += ", equal rows counted";
+  for (const OrderTerm& term : order) {
+    out += (&term == order.data() ? ", in the order of " : ", ") +
+           schema.columns[term.column].name + (term.descending ? " DESC" : "");
+  }
   out += " #";
   for (const Term& term : terms) {
     out += "t" + std::to_string(static_cast<int>(term.kind)) + "." +
@@ -320,6 +381,10 @@ std::string SqlPlan::ToString(const TableSchema& schema) const {
   }
   if (key_order) out += "o";
   if (groups != Groups::kNone) out += groups == Groups::kWhole ? "w" : "g";
+  for (const OrderTerm& term : order) {
+    out += "r" + std::to_string(term.column) + "." + (term.descending ? "1" : "0");
+  }
+  if (sort != Sort::kNone) out += "s" + std::to_string(static_cast<int>(sort));
   if (columns) {
     out += "c";
     for (const uint32_t column : *columns) out += std::to_string(column) + ".";
@@ -345,6 +410,12 @@ SqlPlan SqlPlan::Parse(std::string_view text) {
       plan.key_order = true;
     } else if (kind == 'w' || kind == 'g') {
       plan.groups = kind == 'w' ? Groups::kWhole : Groups::kSoon;
+    } else if (kind == 'r') {
+      const uint32_t column = TakeNumber(&text);
+      text.remove_prefix(1);
+      plan.order.push_back({.column = column, .descending = TakeNumber(&text) != 0});
+    } else if (kind == 's') {
+      plan.sort = static_cast<Sort>(TakeNumber(&text));
     } else {
       plan.columns.emplace();
       while (!text.empty()) {
@@ -384,8 +455,9 @@ SqlPlan MakeSqlPlan(Session* session, const TableSchema& schema, sqlite3_index_i
     all_exact = all_exact && term->kind != Kind::kNoCase;
   }
   plan.key_order = OrderIsKeyOrder(schema, plan, info);
-  info->orderByConsumed = plan.key_order;
-  if (all_exact && (info->nOrderBy == 0 || plan.key_order)) {
+  PlanOrder(schema, info, &plan);
+  info->orderByConsumed = plan.key_order || !plan.order.empty();
+  if (all_exact && (info->nOrderBy == 0 || info->orderByConsumed != 0)) {
     // SQLite counts both itself: as many rows are fetched first as it may need. More may follow:
     // it tells of (a, b) > (?, ?) as a >= ? and leaves out rows of the answer.
     for (const int i : limits) use(i, *TermFor(schema, info, i), false);
@@ -408,8 +480,11 @@ SqlPlan MakeSqlPlan(Session* session, const TableSchema& schema, sqlite3_index_i
 
 Result<SearchOptions> MakeSearch(const SqlPlan& plan, const TableSchema& schema, int argc,
                                  sqlite3_value** argv) {
-  SearchOptions options{
-      .columns = plan.columns, .groups = plan.groups, .key_order = plan.key_order};
+  SearchOptions options{.columns = plan.columns,
+                        .groups = plan.groups,
+                        .key_order = plan.key_order,
+                        .order = plan.order,
+                        .remark = SortText(plan.sort)};
   std::vector<Predicate> conditions;
   std::optional<uint64_t> limit;
   uint64_t offset = 0;

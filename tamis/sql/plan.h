@@ -45,6 +45,9 @@ struct SqlPlan {
   bool key_order = false;
   // Whether rows may come as groups (search_options.h), as far as xBestIndex can see.
   SearchOptions::Groups groups = SearchOptions::Groups::kNone;
+  std::vector<OrderTerm> order;  // of an index; empty: none is asked of the search
+  // The reason why SQLite sorts the rows, when it does.
+  enum class Sort { kNone, kNoIndex, kDecimal, kTime } sort = Sort::kNone;
 
   std::string ToString(const TableSchema& schema) const;
   static SqlPlan Parse(std::string_view text);  // REQUIRES: written by ToString

@@ -153,6 +153,37 @@ TEST_F(SqlPlanTest, KeyOrderIsGivenWhereTheKeyIsInTheOrderOfItsValues) {
   }
 }
 
+TEST_F(SqlPlanTest, AnOrderThatAnIndexGivesGoesDown) {
+  for (const auto& [rest, plan] : std::vector<std::pair<const char*, const char*>>{
+           {"ORDER BY n", "all rows, in the order of n"},
+           {"ORDER BY n DESC", "all rows, in the order of n DESC"},
+           {"ORDER BY n DESC NULLS LAST", "all rows, in the order of n DESC"},
+           {"ORDER BY n NULLS LAST", "all rows | sorted"},
+           {"ORDER BY n, a, b", "all rows, in the order of n, a, b"},
+           {"ORDER BY n, a DESC", "all rows | sorted"},
+           {"ORDER BY n, s", "all rows | sorted"},
+           {"ORDER BY +n", "all rows | sorted"},
+           {"ORDER BY s COLLATE NOCASE", "all rows | sorted"},
+           {"ORDER BY d", "all rows | sorted"},
+           {"WHERE s = 'x' ORDER BY s, n", "s = ?, in the order of s, n"},
+           {"WHERE n > 5 ORDER BY n LIMIT 3", "n > ?, LIMIT ?, in the order of n"},
+           {"ORDER BY n DESC LIMIT 3 OFFSET 2", "LIMIT ?, OFFSET ?, in the order of n DESC"},
+           {"WHERE n IS NOT NULL ORDER BY n LIMIT 1", "all rows, in the order of n"},
+           {"WHERE n IN (3, 1) ORDER BY n", "n IN ?, in the order of n"}}) {
+    EXPECT_EQ(PlanOf(std::string("SELECT a, s FROM t ") + rest), plan) << rest;
+  }
+  EXPECT_EQ(PlanOf("SELECT max(n) FROM t"), "all rows, in the order of n DESC");
+  EXPECT_EQ(PlanOf("SELECT min(n) FROM t"), "all rows, equal rows counted")
+      << "SQLite asks for no order";
+}
+
+// SQLite tells neither of the collation of a term nor of the place of NULL; and it may ask for an
+// order that need only bring equal rows together.
+TEST_F(SqlPlanTest, GroupsAreNotReadInTheOrderOfAnIndex) {
+  EXPECT_EQ(PlanOf("SELECT n, count(*) FROM t GROUP BY n").substr(0, 8), "all rows");
+  EXPECT_EQ(PlanOf("SELECT DISTINCT n FROM t").find("in the order"), std::string::npos);
+}
+
 TEST_F(SqlPlanTest, ALimitGoesDownOnlyWhereNothingIsLeftToDoAbove) {
   for (const auto& [rest, plan] : std::vector<std::pair<const char*, const char*>>{
            {"LIMIT 3", "LIMIT ?"},
@@ -161,7 +192,7 @@ TEST_F(SqlPlanTest, ALimitGoesDownOnlyWhereNothingIsLeftToDoAbove) {
            {"WHERE n = 5 ORDER BY a LIMIT 3", "n = ?, in key order, LIMIT ?"},
            {"WHERE s LIKE '1x%' LIMIT 3", "s >= ? COLLATE NOCASE, s < ? COLLATE NOCASE"},
            {"WHERE n + 1 = 5 LIMIT 3", "all rows"},
-           {"ORDER BY n LIMIT 3", "all rows | sorted"}}) {
+           {"ORDER BY s LIMIT 3", "all rows | sorted"}}) {
     std::string shown = PlanOf(std::string("SELECT a, n FROM t ") + rest);
     // The order is told behind all terms.
     if (const size_t at = shown.find(", LIMIT ?, in key order"); at != std::string::npos) {

@@ -31,6 +31,11 @@ TEST(SqlPlanText, IsReadBackAsItWasWritten) {
            .column = static_cast<uint32_t>(random.Uniform(schema.columns.size()))});
     }
     plan.key_order = random.OneIn(2);
+    for (uint64_t n = random.Uniform(3); n > 0; --n) {
+      plan.order.push_back(
+          {.column = static_cast<uint32_t>(random.Uniform(12)), .descending = random.OneIn(2)});
+    }
+    plan.sort = static_cast<SqlPlan::Sort>(random.Uniform(4));
     if (random.OneIn(2)) {
       plan.columns.emplace();
       for (uint64_t n = random.Uniform(5); n > 0; --n) {
@@ -43,6 +48,8 @@ TEST(SqlPlanText, IsReadBackAsItWasWritten) {
     ASSERT_EQ(read.terms.size(), plan.terms.size()) << text;
     ASSERT_EQ(read.columns, plan.columns) << text;
     ASSERT_EQ(read.key_order, plan.key_order) << text;
+    ASSERT_EQ(read.order, plan.order) << text;
+    ASSERT_EQ(read.sort, plan.sort) << text;
     for (size_t t = 0; t < plan.terms.size(); ++t) {
       ASSERT_EQ(read.terms[t].kind, plan.terms[t].kind) << text;
       ASSERT_EQ(read.terms[t].op, plan.terms[t].op) << text;

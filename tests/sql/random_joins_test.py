@@ -134,41 +134,17 @@ class Generator:
         second = self.condition(columns, others, depth - 1)
         return f"({first} {r.choice(['AND', 'AND', 'OR'])} {second})"
 
-    def aggregate(self):
-        """A statement that uses no key of q: servers may send it groups of rows."""
-        r = self.rand
-        of_q = [f"q.{name}" for name in TYPES if name != "k"]
-        of_p = [f"p.{name}" for name in P]
-        where = f" WHERE {self.condition(of_q, [])}" if r.random() < 0.7 else ""
-        # Sums that depend on no order: all values are small multiples of 1/4.
-        sums = r.choice(["count(*)", "count(*), sum(q.c), max(q.d)", "count(q.i), sum(q.o)",
-                         "count(DISTINCT q.s), min(q.ts)"])
-        kind = r.randrange(6)
-        if kind == 0:
-            return f"SELECT {sums} FROM q{where}"
-        if kind == 1:
-            column = r.choice(of_q)
-            return f"SELECT {column}, count(*) FROM q{where} GROUP BY 1 ORDER BY 1, 2"
-        if kind == 2:
-            columns = ", ".join(r.sample(of_q, r.choice([1, 2])))
-            return f"SELECT {r.choice(['DISTINCT ', ''])}{columns} FROM q{where} ORDER BY {columns}"
-        if kind == 3:
-            return f"SELECT EXISTS (SELECT 1 FROM q{where}), (SELECT {of_q[0]} IS 5 FROM q LIMIT 0)"
-        first, second = r.choice([("p", "q"), ("q", "p")])
-        join = r.choice(["JOIN", "LEFT JOIN"] + (["RIGHT JOIN", "FULL JOIN"] if RIGHT_JOINS else []))
-        return (f"SELECT {sums} FROM {first} {join} {second} ON {self.condition(of_q, of_p)}")
-
     def statement(self):
         """SQL and its parameters."""
         self.parameters = []
         r = self.rand
         of_q = [f"q.{name}" for name in TYPES]
         of_p = [f"p.{name}" for name in P]
-        if r.random() < 0.35:
-            return self.aggregate(), self.parameters
         if r.random() < 0.15:
             return (f"SELECT q.k FROM q WHERE {self.condition(of_q, [])} "
                     f"ORDER BY q.k{r.choice(['', ' LIMIT 2'])}"), self.parameters
+        if r.random() < 0.25:
+            return self.ordered(of_q), self.parameters
         kinds = ["JOIN", "LEFT JOIN", "LEFT JOIN"]
         if RIGHT_JOINS:
             kinds += ["RIGHT JOIN", "FULL JOIN"]
@@ -185,6 +161,26 @@ class Generator:
         if r.random() < 0.2:
             sql += f" LIMIT {r.randrange(5)}"
         return sql, self.parameters
+
+
+    def ordered(self, columns):
+        """Rows in an order, maybe the first ones only; or the ends of a column."""
+        r = self.rand
+        where = f" WHERE {self.condition(columns, [], 1)}" if r.random() < 0.6 else ""
+        if r.random() < 0.2:
+            return f"SELECT {r.choice(['min', 'max'])}({r.choice(columns)}) FROM q{where}"
+        terms = r.sample(columns, r.randrange(1, 3))
+        way = r.choice(["", " DESC"])
+        order = ", ".join(term + (way if r.random() < 0.8 else r.choice(
+            [" DESC", " COLLATE NOCASE", " NULLS LAST", " NULLS FIRST"])) for term in terms)
+        # Rows that are equal in the order may come in any.
+        shown = terms if "NOCASE" not in order else ["count(*) OVER ()"]
+        sql = f"SELECT {', '.join(shown)} FROM q{where} ORDER BY {order}"
+        if r.random() < 0.6:
+            sql += f" LIMIT {r.randrange(6)}"
+            if r.random() < 0.4:
+                sql += f" OFFSET {r.randrange(4)}"
+        return sql
 
 
 def rows_of_q(rand):

@@ -1,0 +1,210 @@
+// ORDER BY, LIMIT, OFFSET, min() and max() over a table of a store and over the same table of
+// SQLite's own.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tamis/base/answers.h"
+#include "tamis/base/random.h"
+#include "tamis/base/testing/sim_executor.h"
+#include "tamis/query/engine.h"
+#include "tamis/rocks/rocks_cluster.h"
+#include "tamis/sql/extension.h"
+#include "tamis/table/codec.h"
+
+namespace tamis {
+namespace {
+
+constexpr int64_t kRows = 240;
+
+// SQLite hands its own functions only to an extension's entry point.
+std::shared_ptr<Session> opening;
+
+int Entry(sqlite3* db, const char**, const sqlite3_api_routines* api) {
+  if (opening == nullptr) return SQLITE_OK;
+  return Extend(db, api, std::exchange(opening, nullptr)).ok() ? SQLITE_OK : SQLITE_ERROR;
+}
+
+class SqlOrdersTest : public testing::Test {
+ protected:
+  SqlOrdersTest()
+      : directory_(std::filesystem::path(testing::TempDir()) /
+                   ("sql_orders_test." + std::to_string(getpid()))) {}
+  ~SqlOrdersTest() override {
+    sqlite3_close(ours_);
+    sqlite3_close(plain_);
+    session_.reset();
+    executor_.Clear();
+    cluster_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+
+  void Open() {
+    std::filesystem::remove_all(directory_);
+    RocksCluster::Options options;
+    options.store.directory = directory_;
+    options.store.background_compactions = false;
+    options.servers = 2;
+    options.session_timeout = std::chrono::hours(1);
+    options.server.proof_term = std::chrono::hours(1);
+    options.server.page_rows = 1 + random_.Uniform(50);
+    auto opened = RocksCluster::Open(options, &executor_);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    cluster_ = std::move(*opened);
+    TableSchema schema;
+    schema.name = "t";
+    schema.columns = {{.name = "id", .type = Type::kInt64, .nullable = false},
+                      {.name = "n", .type = Type::kInt64},
+                      {.name = "s", .type = Type::kText},
+                      {.name = "d", .type = Type::kDouble},
+                      {.name = "x", .type = Type::kText}};
+    schema.key = {0};
+    schema.indexes = {{.name = "n_s", .columns = {1, 2}},
+                      {.name = "s", .columns = {2}},
+                      {.name = "d", .columns = {3}},
+                      {.name = "x", .columns = {4}, .nulls = IndexNulls::kSkip}};
+    for (IndexSpec& index : schema.indexes) index.expected_values = 200;
+    auto made = AwaitResult<TableSchema>(&executor_, {},
+                                         [&](auto done) { cluster_->CreateTable(schema, done); });
+    ASSERT_TRUE(made.ok()) << made.status();
+    session_ = std::make_shared<Session>();
+    session_->engine =
+        std::make_shared<Engine>(cluster_.get(), &executor_, Engine::Options{.seed = 1});
+    opening = session_;
+    sqlite3_auto_extension(reinterpret_cast<void (*)()>(Entry));
+    ASSERT_EQ(sqlite3_open(":memory:", &ours_), SQLITE_OK) << sqlite3_errmsg(ours_);
+    ASSERT_EQ(sqlite3_open(":memory:", &plain_), SQLITE_OK);
+    Run(plain_,
+        "CREATE TABLE t (id INTEGER PRIMARY KEY NOT NULL, n INTEGER, s TEXT, d REAL, x TEXT) "
+        "WITHOUT ROWID");
+  }
+
+  std::string RandomText() {
+    if (random_.OneIn(6)) return "NULL";
+    std::string text = random_.OneIn(8)
+                           ? std::string(kIndexValueLimit - 1 + random_.Uniform(3), 'y')
+                           : std::string(random_.Uniform(3), 'x');
+    if (random_.OneIn(2)) text += static_cast<char>('A' + random_.Uniform(40));
+    return text.find('\'') == std::string::npos ? "'" + text + "'" : "''";
+  }
+  std::string RandomNumber() {
+    return random_.OneIn(7) ? "NULL"
+                            : std::to_string(static_cast<int64_t>(random_.Uniform(30)) - 9);
+  }
+
+  void Fill() {
+    for (int64_t id = 0; id < kRows; ++id) {
+      const std::string insert = "INSERT INTO t VALUES (" + std::to_string(id) + ", " +
+                                 RandomNumber() + ", " + RandomText() + ", " + RandomNumber() +
+                                 " / 4.0, " + RandomText() + ")";
+      ASSERT_EQ(Run(ours_, insert), "");
+      ASSERT_EQ(Run(plain_, insert), "");
+    }
+    for (int i = 0; i < 3; ++i) SplitOne();
+  }
+  void SplitOne() {
+    const auto regions = *AwaitResult<std::vector<RegionInfo>>(
+        &executor_, {}, [&](auto done) { cluster_->ListRegions("t", {}, done); });
+    const RegionId id = regions[random_.Uniform(regions.size())].id;
+    // Refused while an earlier one is under way.
+    (void)AwaitStatus(&executor_, {}, [&](auto done) { cluster_->SplitRegion(id, "", done); });
+  }
+
+  // The rows, a line each, or the error.
+  static std::string Run(sqlite3* db, const std::string& sql) {
+    sqlite3_stmt* statement = nullptr;
+    if (sqlite3_prepare_v2(db, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) {
+      return std::string("error: ") + sqlite3_errmsg(db);
+    }
+    std::string rows;
+    int rc = sqlite3_step(statement);
+    for (; rc == SQLITE_ROW; rc = sqlite3_step(statement)) {
+      for (int i = 0; i < sqlite3_column_count(statement); ++i) {
+        const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, i));
+        rows += (i > 0 ? " " : "") + std::string(text == nullptr ? "NULL" : text);
+      }
+      rows += "\n";
+    }
+    if (rc != SQLITE_DONE) rows += std::string("error: ") + sqlite3_errmsg(db);
+    sqlite3_finalize(statement);
+    return rows;
+  }
+
+  std::string RandomColumn() {
+    static constexpr const char* kColumns[] = {"n", "s", "d", "x", "n", "id"};
+    return kColumns[random_.Uniform(std::size(kColumns))];
+  }
+  std::string RandomCondition() {
+    switch (random_.Uniform(8)) {
+      case 0:
+        return "n = " + RandomNumber();
+      case 1:
+        return "s = " + RandomText();
+      case 2:
+        return "d > " + RandomNumber();
+      case 3:
+        return "x >= ''";
+      case 4:
+        return RandomColumn() + " IS NOT NULL";
+      case 5:
+        return "n IN (1, 3, 5, -2)";
+      case 6:
+        return "id BETWEEN 40 AND " + std::to_string(40 + random_.Uniform(200));
+      default:
+        return "(n < 4 OR s > 'x')";
+    }
+  }
+  // Shows the columns of the order alone: rows that are equal there come in any order.
+  std::string RandomStatement() {
+    std::string where;
+    for (uint64_t i = random_.Uniform(3); i > 0; --i) {
+      where += (where.empty() ? " WHERE " : " AND ") + RandomCondition();
+    }
+    if (random_.OneIn(5)) {
+      return std::string("SELECT ") + (random_.OneIn(2) ? "min(" : "max(") + RandomColumn() +
+             ") FROM t" + where;
+    }
+    std::string order = RandomColumn(), shown = order;
+    const std::string way = random_.OneIn(2) ? " DESC" : "";
+    order += way;
+    for (uint64_t i = random_.Uniform(3); i > 0; --i) {
+      const std::string column = RandomColumn();
+      shown += ", " + column;
+      order += ", " + column + (random_.OneIn(6) ? " DESC NULLS FIRST" : way);
+    }
+    std::string sql = "SELECT " + shown + " FROM t" + where + " ORDER BY " + order;
+    if (random_.OneIn(2)) {
+      sql += " LIMIT " + std::to_string(random_.Uniform(12));
+      if (random_.OneIn(3)) sql += " OFFSET " + std::to_string(random_.Uniform(8));
+    }
+    return sql;
+  }
+
+  const uint64_t seed_ = SeedFromSystem();
+  Random random_{seed_};
+  const std::filesystem::path directory_;
+  SimExecutor executor_{1, std::chrono::milliseconds(0)};
+  std::unique_ptr<RocksCluster> cluster_;
+  std::shared_ptr<Session> session_;
+  sqlite3* ours_ = nullptr;
+  sqlite3* plain_ = nullptr;
+};
+
+TEST_F(SqlOrdersTest, RowsComeInTheOrderOfPlainSqlite) {
+  SCOPED_TRACE("seed " + std::to_string(seed_));
+  ASSERT_NO_FATAL_FAILURE(Open());
+  ASSERT_NO_FATAL_FAILURE(Fill());
+  for (int i = 0; i < 500; ++i) {
+    if (random_.OneIn(60)) SplitOne();
+    const std::string sql = RandomStatement();
+    ASSERT_EQ(Run(ours_, sql), Run(plain_, sql)) << sql << "\n"
+                                                 << Run(ours_, "EXPLAIN QUERY PLAN " + sql);
+  }
+}
+
+}  // namespace
+}  // namespace tamis
