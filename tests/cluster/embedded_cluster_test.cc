@@ -8,6 +8,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <thread>
 
 #include "tamis/base/thread_executor.h"
@@ -253,6 +254,10 @@ TEST_F(EmbeddedClusterTest, ASchemaThatChangesWhileARegionIsOpenedIsFollowed) {
   opens.join();
   const auto opened = other->FindRegion(record.id());
   ASSERT_NE(opened, nullptr);
+  // The region follows in a task that runs alone, on another thread if one runs already.
+  std::promise<void> followed;
+  ASSERT_TRUE(opened->Quiesce([&followed] { followed.set_value(); }));
+  followed.get_future().wait();
   EXPECT_EQ(opened->schema()->version, changed.version);
 }
 
