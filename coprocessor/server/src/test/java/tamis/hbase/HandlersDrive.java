@@ -233,6 +233,7 @@ public final class HandlersDrive {
             .setTableId(IndexedTable.tableId(NAME, 1))
             .setSchemaVersion(1)
             .setTimeoutNs(TimeUnit.SECONDS.toNanos(10))
+            .addColumns(3) // not in the index, so that rows are read
             .addBranches(Cluster.Branch.newBuilder()
                              .setPredicate(predicate.toByteString())
                              .addStreams(Cluster.IndexStream.newBuilder().setIndexId(1).setEquality(true).addRanges(
