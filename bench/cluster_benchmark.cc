@@ -13,6 +13,7 @@
 #include <functional>
 #include <thread>
 
+#include "bench/checked.h"
 #include "tamis/base/random.h"
 #include "tamis/base/thread_executor.h"
 #include "tamis/query/engine.h"
@@ -50,11 +51,6 @@ double Median(int runs, const std::function<void()>& work) {
   for (int i = 0; i < runs; ++i) times.push_back(Seconds(work));
   std::ranges::sort(times);
   return times[times.size() / 2];
-}
-
-[[noreturn]] void Die(const std::string& what) {
-  std::fprintf(stderr, "cluster_benchmark: %s\n", what.c_str());
-  std::exit(1);
 }
 
 TableSchema Definition(const std::string& name, int indexes) {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <future>
 
+#include "bench/checked.h"
 #include "tamis/base/random.h"
 #include "tamis/base/thread_executor.h"
 #include "tamis/cluster/await_job.h"
@@ -27,21 +28,6 @@ constexpr int64_t kOwnerRows = 4;  // beside each other; of every other group ea
 constexpr int kWarmUp = 3000;  // calls of each kind before one counts: servers compile meanwhile
 constexpr char kIndexed[] = "benchmark_indexed";
 constexpr char kPlain[] = "benchmark_plain";
-
-[[noreturn]] void Die(const std::string& what) {
-  std::fprintf(stderr, "hbase_benchmark: %s\n", what.c_str());
-  std::exit(1);
-}
-
-void Check(const Status& status) {
-  if (!status.ok()) Die(status.ToString());
-}
-
-template <class T>
-T Get(Result<T> result) {
-  Check(result.status());
-  return std::move(*result);
-}
 
 double Seconds(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();

@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/checked.h"
 #include "bench/line_side.h"
 #include "tamis/hbase/client.h"
 #include "tamis/hbase/site_file.h"
@@ -37,15 +38,6 @@ constexpr int kGetsInFlight = 64;
 constexpr int kBatch = 100;
 constexpr int kBatchesInFlight = 4;
 constexpr size_t kValueBytes = 100;
-
-[[noreturn]] void Die(const std::string& what) {
-  std::fprintf(stderr, "hbase_client_side: %s\n", what.c_str());
-  std::exit(1);
-}
-
-void Check(const Status& status) {
-  if (!status.ok()) Die(status.ToString());
-}
 
 // Something done `count` times, so many at once.
 class Pump {

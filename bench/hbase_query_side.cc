@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/checked.h"
 #include "bench/line_side.h"
 #include "tamis/base/thread_executor.h"
 #include "tamis/hbase/site_file.h"
@@ -33,21 +34,6 @@ namespace {
 constexpr char kTable[] = "benchmark_queried";
 constexpr uint32_t kOwner = 1;
 constexpr int kRegions = 24;
-
-[[noreturn]] void Die(const std::string& what) {
-  std::fprintf(stderr, "hbase_query_side: %s\n", what.c_str());
-  std::exit(1);
-}
-
-void Check(const Status& status) {
-  if (!status.ok()) Die(status.ToString());
-}
-
-template <class T>
-T Get(Result<T> result) {
-  Check(result.status());
-  return std::move(*result);
-}
 
 class Side {
  public:

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/checked.h"
 #include "tamis/base/random.h"
 #include "tamis/base/thread_executor.h"
 #include "tamis/cluster/await_job.h"
@@ -32,21 +33,6 @@ constexpr char kTable[] = "benchmark_region";
 constexpr int kWriters = 4;
 constexpr int kRowsOfAWrite = 500;
 constexpr int kQueries = 20'000;
-
-[[noreturn]] void Die(const std::string& what) {
-  std::fprintf(stderr, "hbase_region_benchmark: %s\n", what.c_str());
-  std::exit(1);
-}
-
-void Check(const Status& status) {
-  if (!status.ok()) Die(status.ToString());
-}
-
-template <class T>
-T Get(Result<T> result) {
-  Check(result.status());
-  return std::move(*result);
-}
 
 double Since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();

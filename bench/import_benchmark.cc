@@ -17,6 +17,7 @@
 #include <functional>
 #include <istream>
 
+#include "bench/checked.h"
 #include "tamis/base/random.h"
 #include "tamis/base/thread_executor.h"
 #include "tamis/cli/importer.h"
@@ -33,11 +34,6 @@ constexpr int kParts = 10;
 constexpr int kRegions = 64;
 constexpr int64_t kBatch = 1000;
 constexpr uint64_t kRowBytes = 115;  // about, as regions count them
-
-[[noreturn]] void Die(const std::string& what) {
-  std::fprintf(stderr, "import_benchmark: %s\n", what.c_str());
-  std::exit(1);
-}
 
 double Seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;

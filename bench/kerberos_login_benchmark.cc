@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/checked.h"
 #include "tamis/hbase/client.h"
 #include "tamis/hbase/testing/gssapi_server.h"
 
@@ -21,11 +22,6 @@ namespace tamis::hbase {
 namespace {
 
 constexpr uint16_t kPort = 16020;
-
-[[noreturn]] void Die(const std::string& what) {
-  std::fprintf(stderr, "kerberos_login_benchmark: %s\n", what.c_str());
-  std::exit(1);
-}
 
 class Bench {
  public:

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/checked.h"
 #include "tamis/base/answers.h"
 #include "tamis/base/random.h"
 #include "tamis/base/thread_executor.h"
@@ -37,11 +38,6 @@ constexpr int64_t kBatch = 1000;
 constexpr uint64_t kFew = 64;
 
 using enum Orders::Column;
-
-[[noreturn]] void Die(const std::string& what) {
-  std::fprintf(stderr, "plan_benchmark: %s\n", what.c_str());
-  std::exit(1);
-}
 
 // Processor time of the whole process; nothing else runs meanwhile.
 double Milliseconds(auto&& run) {
