@@ -15,6 +15,7 @@
 #include "tamis/hbase/testing/connection_test_case.h"
 #include "tamis/hbase/testing/loopback_listener.h"
 #include "tamis/hbase/testing/masking_mechanism.h"
+#include "tamis/hbase/testing/sized_bytes.h"
 
 namespace tamis::hbase {
 namespace {
@@ -23,12 +24,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using Outcome = Reply::Outcome;
 using Peer = ScriptedServer::Peer;
-
-std::string Sized(std::string_view bytes) {
-  std::string sized;
-  PutBig32(&sized, static_cast<uint32_t>(bytes.size()));
-  return sized.append(bytes);
-}
 
 std::string Challenge(std::string_view token) { return std::string(4, '\0') + Sized(token); }
 
@@ -254,14 +249,9 @@ TEST_F(SaslConnectionTest, RefusalTriesTheOtherName) {
 }
 
 std::string Principal(const std::string& name) {
-  pb::ResponseHeader header;
-  header.set_call_id(0xffffffff);
   pb::SecurityPreamableResponse answer;
   answer.set_server_principal(name);
-  std::string body;
-  AppendDelimited(header, &body);
-  AppendDelimited(answer, &body);
-  return Sized(body);
+  return PreambleAnswer(answer);
 }
 
 // A server whose principal is not known yet. Its answers to the question depend on its version.

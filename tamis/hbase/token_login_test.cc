@@ -17,6 +17,7 @@
 #include "tamis/hbase/frame.h"
 #include "tamis/hbase/testing/loopback_listener.h"
 #include "tamis/hbase/testing/scripted_server.h"
+#include "tamis/hbase/testing/sized_bytes.h"
 #include "tamis/hbase/wire.pb.h"
 
 namespace tamis::hbase {
@@ -102,21 +103,10 @@ TEST(TokenLoginTest, TokenOfTheClusterIsChosen) {
                                         "the id c"));
 }
 
-std::string Sized(std::string_view bytes) {
-  std::string sized;
-  PutBig32(&sized, static_cast<uint32_t>(bytes.size()));
-  return sized.append(bytes);
-}
-
 std::string ClusterIdAnswer(const std::string& id) {
-  pb::ResponseHeader header;
-  header.set_call_id(0xffffffff);
   pb::GetConnectionRegistryResponse answer;
   answer.set_cluster_id(id);
-  std::string body;
-  AppendDelimited(header, &body);
-  AppendDelimited(answer, &body);
-  return Sized(body);
+  return PreambleAnswer(answer);
 }
 
 TEST(TokenLoginTest, ClusterIsAskedForItsIdWithoutALogin) {

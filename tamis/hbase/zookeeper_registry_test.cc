@@ -12,6 +12,7 @@
 #include "tamis/base/coding.h"
 #include "tamis/hbase/testing/loopback_listener.h"
 #include "tamis/hbase/testing/scripted_server.h"
+#include "tamis/hbase/testing/sized_bytes.h"
 #include "tamis/hbase/wire.pb.h"
 
 namespace tamis::hbase {
@@ -20,12 +21,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using Peer = ScriptedServer::Peer;
-
-std::string Sized(std::string_view bytes) {
-  std::string sized;
-  PutBig32(&sized, static_cast<uint32_t>(bytes.size()));
-  return sized.append(bytes);
-}
 
 std::string Znode(const google::protobuf::MessageLite& message) {
   return "\xff" + Sized("master:16000") + "PBUF" + message.SerializeAsString();

@@ -9,18 +9,13 @@
 
 #include "tamis/base/coding.h"
 #include "tamis/hbase/frame.h"
+#include "tamis/hbase/testing/sized_bytes.h"
 
 namespace tamis::hbase {
 namespace {
 
 constexpr char kLayers[] = {'\x01', '\x02', '\x04'};  // by Protection
 constexpr uint32_t kMaxReceivedBytes = 65536;
-
-std::string Sized(std::string_view bytes) {
-  std::string sized;
-  PutBig32(&sized, static_cast<uint32_t>(bytes.size()));
-  return sized.append(bytes);
-}
 
 std::string TakeSized(ScriptedServer::Peer& peer) {
   const std::string size = peer.Receive(4);
