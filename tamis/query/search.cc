@@ -143,11 +143,13 @@ bool Search::BeginNulls() {
   return true;
 }
 
+bool Search::IsShown(uint32_t column) const {
+  return !options_.columns.has_value() ||
+         std::ranges::find(*options_.columns, column) != options_.columns->end();
+}
+
 bool Search::IsWanted(uint32_t column) const {
-  if (!options_.columns.has_value() ||
-      std::ranges::find(*options_.columns, column) != options_.columns->end()) {
-    return true;
-  }
+  if (IsShown(column)) return true;
   const auto of_index = [&](const IndexSpec& index) {
     return std::ranges::find(index.columns, column) != index.columns.end();
   };
@@ -156,13 +158,8 @@ bool Search::IsWanted(uint32_t column) const {
 }
 
 Row Search::ShownOf(Row row) const {
-  if (options_.columns.has_value()) {
-    for (uint32_t i = 0; i < row.size(); ++i) {
-      if (!schema_->IsKey(i) &&
-          std::ranges::find(*options_.columns, i) == options_.columns->end()) {
-        row[i] = Value();
-      }
-    }
+  for (uint32_t i = 0; i < row.size(); ++i) {
+    if (!schema_->IsKey(i) && !IsShown(i)) row[i] = Value();
   }
   return row;
 }

@@ -74,6 +74,7 @@ class Search {
   // The rows with NULL, which follow in an order by a sparse index. False: there is nothing more.
   bool BeginNulls();
   uint64_t limit() const { return sorts_ ? 0 : options_.limit; }
+  bool IsShown(uint32_t column) const;   // the caller wants its value
   bool IsWanted(uint32_t column) const;  // by the caller, or for the order
   Row ShownOf(Row row) const;            // with NULL where the caller wants no value
   void Exclude();
