@@ -40,7 +40,8 @@ class SearchScenarios {
   const TableSchema& schema() const { return table_.schema(); }
 
   void Search(const Predicate& predicate, uint64_t limit, std::vector<uint32_t> columns = {},
-              const KeyRange& keys = {}, const std::vector<OrderTerm>& order = {}) {
+              const KeyRange& keys = {}, const std::vector<OrderTerm>& order = {},
+              bool groups = false) {
     const Plan plan = MakePlan(schema(), predicate, {.columns = columns, .order = order});
     const std::vector<pb::Branch>& branches = plan.branches;
     if (branches.empty()) return;  // a region server is not asked
@@ -57,11 +58,12 @@ class SearchScenarios {
       request.mutable_order()->set_index_id(plan.order->index->id);
       request.mutable_order()->set_descending(plan.order->descending);
     }
+    request.set_groups(groups);
     out_ << " " << Hex(request.SerializeAsString()) << "\n";
     std::string resume;  // not a part of the request that is written
     for (bool first = true; first || !resume.empty(); first = false) {
       const pb::RangeResult page = table_.Search(request, limit, keys, resume);
-      if (page.in_order() != request.has_order()) std::abort();
+      if (page.in_order() != request.has_order() || page.groups() != groups) std::abort();
       Write(page, !columns.empty());
       resume = page.resume();
     }
@@ -71,6 +73,10 @@ class SearchScenarios {
   void Write(const pb::RangeResult& page, bool with_rows) {
     out_ << "F";
     for (const pb::FoundRow& row : page.rows()) {
+      if (page.groups()) {
+        out_ << " " << row.count() << "*" << Hex(row.row());
+        continue;
+      }
       Row key(schema().columns.size());
       if (!DecodeKey(schema(), row.key(), &key).ok()) std::abort();
       out_ << " " << Text(key[schema().key[0]]) << (with_rows ? "=" + Hex(row.row()) : "");
@@ -199,6 +205,49 @@ void OrderedOrders(std::ostream& out) {
   }
 }
 
+// Groups of equal rows: made of entries that have all columns, of entries whose rows are read, and
+// of scanned rows.
+void CountedOrders(std::ostream& out) {
+  const Orders orders{.count = 250,
+                      .countries = 6,
+                      .cities = 5,
+                      .days = 500,
+                      .longest_delay = 20,
+                      .amounts = 40,
+                      .expected_values = 500,
+                      .seed = 7};
+  TableSchema schema = orders.Schema();
+  for (Column& column : schema.columns) column.nullable = column.name != "id";
+  SearchScenarios scenarios(out, schema, orders.Rows());
+  const Predicate questions[] = {
+      Predicate::True(),
+      Predicate::NotNull(kAmount),
+      Equal(kCountry, 0),
+      Equal(kCountry, 3),
+      Equal(kCountry, 77),
+      Predicate::In(kCountry, {Value::Int64(1), Value::Int64(2), Value::Int64(4)}),
+      Between(kAmount, 4, 30),
+      Predicate::And({Between(kAmount, 4, 30), Equal(kCountry, 0)}),
+      Predicate::And({Between(kDay, 50, 300), Between(kShipped, 290, 460)}),
+      Predicate::Or({Equal(kCountry, 4), Between(kDay, 30, 90), Between(kAmount, 0, 10)}),
+      Predicate::Compare(kId, Predicate::Op::kLt, Value::Int64(100)),
+  };
+  const std::vector<uint32_t> columns[] = {{}, {kAmount}, {kCountry}, {kCountry, kYear}};
+  for (const Predicate& question : questions) {
+    for (const std::vector<uint32_t>& of : columns) {
+      for (const uint64_t limit : {1000, 35}) {
+        scenarios.Search(question, limit, of, {}, {}, /*groups=*/true);
+      }
+      const auto key = [&](int64_t id) {
+        Row row(schema.columns.size());
+        row[kId] = Value::Int64(id);
+        return EncodeKey(scenarios.schema(), row);
+      };
+      scenarios.Search(question, 1000, of, {key(50), key(180)}, {}, /*groups=*/true);
+    }
+  }
+}
+
 // Conditions on NULL, values that share prefixes or are cut in the index, several columns.
 void AwkwardValues(std::ostream& out) {
   TableSchema schema;
@@ -236,6 +285,15 @@ void AwkwardValues(std::ostream& out) {
     if (random.OneIn(3)) order.push_back({.column = 3, .descending = order[0].descending});
     scenarios.Search(predicate, limit, {}, {}, order);
   }
+  for (int i = 0; i < 60; ++i) {
+    const Predicate predicate = RandomPredicate(scenarios.schema(), random, 2);
+    const uint64_t limit = random.OneIn(3) ? 1 + random.Uniform(20) : 1000;
+    std::vector<uint32_t> columns;
+    for (uint32_t column = 1; column < 5; ++column) {
+      if (random.OneIn(3)) columns.push_back(column);
+    }
+    scenarios.Search(predicate, limit, columns, {}, {}, /*groups=*/true);
+  }
 }
 
 }  // namespace
@@ -245,14 +303,15 @@ std::string Searches() {
   out << "# T schema: a table in HBase, whose one region has the rows and searches that follow\n"
          "# R values: a row\n"
          "# S limit start end request: a search of the row keys from start to end, `limit` rows a\n"
-         "#   page; of the SearchRequest only the branches, columns and order are set\n"
-         "# F key...: the rows of a page; where columns are asked for, KEY=ROW\n"
+         "#   page; of the SearchRequest only the branches, columns, order and groups are set\n"
+         "# F key...: the rows of a page; with columns KEY=ROW; of groups COUNT*ROW\n"
          "# P error entries rows from_entries returned scanned INDEX:LED:JOINED:EXPECTED:READ...:\n"
          "#   the end of a page: its SearchCounters, but for seeks, which are the store's own way\n"
          "# N branch key|entry|descending index last: the position from which the next page "
          "continues\n";
   SkewedOrders(out);
   OrderedOrders(out);
+  CountedOrders(out);
   AwkwardValues(out);
   return out.str();
 }

@@ -35,7 +35,7 @@ final class SearchCost {
   private final SearchPage page;
   private final BranchStreams streams;
   private final BranchStreams.Choice choice;
-  private final int rowsBefore; // of earlier branches
+  private final long rowsBefore; // of earlier branches
 
   private BranchStreams.Stream leader;
   private boolean scansByChoice;
@@ -148,7 +148,7 @@ final class SearchCost {
     boolean whole = ranges.size() == 1 && ranges.get(0).getLow().isEmpty() && ranges.get(0).getHigh().isEmpty();
     long all = leader.filter.entries();
     if (!whole) all = Math.min(all, streams.sizeOf(leader, choice.probeEntries));
-    return Math.min((long) Math.sqrt((double) (page.maxRows * all)), SearchPage.MAX_CANDIDATES);
+    return Math.min((long) Math.sqrt((double) page.maxRows * all), SearchPage.MAX_CANDIDATES);
   }
 
   /**

@@ -6,7 +6,6 @@ final class SearchCounts {
   long entriesRead;
   long rowsRead;
   long rowsFromEntries;
-  long rowsReturned;
   boolean scanned;
   long cellsUndecodable;
   long rowsUnparsed;

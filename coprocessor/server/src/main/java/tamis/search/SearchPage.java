@@ -16,6 +16,7 @@ public final class SearchPage {
   public static final long MAX_ROWS = 1000;
   public static final long MAX_BYTES = 4 << 20;
   static final long MAX_CANDIDATES = 20_000;
+  static final long MAX_GROUPED = 200_000; // the same, where rows are sent as groups; they hold a handler
 
   final long maxRows;
   final byte[] start; // of the row keys
@@ -27,13 +28,17 @@ public final class SearchPage {
 
   private final long deadline;
   private final Cluster.SearchRange range;
-  private final List<Cluster.FoundRow> rows = new ArrayList<>();
+  private final RowGroups groups; // null: rows are sent
+  private final List<Cluster.FoundRow> found = new ArrayList<>(); // unless as groups
   private final List<Cluster.IndexUse> uses = new ArrayList<>();
+  private long rows;
   private long bytes;
   private boolean cameSomeWay; // the position is not where the request began
 
-  /** Answers the part of the range that is the region's; the deadline is one of nanoTime. */
-  SearchPage(IndexedRegion region, Cluster.SearchRange range, SearchPosition position, long maxRows, long deadline) {
+  /** Answers the part of the range that is the region's, in groups or rows; the deadline is one of nanoTime. */
+  SearchPage(IndexedRegion region, Cluster.SearchRange range, SearchPosition position, boolean grouped, long maxRows,
+      long deadline) {
+    groups = grouped ? new RowGroups() : null;
     this.range = range;
     this.position = position;
     this.maxRows = maxRows;
@@ -46,13 +51,17 @@ public final class SearchPage {
     end = to.length == 0 || (last.length > 0 && Key.compare(last, to) < 0) ? last : to;
   }
 
-  int rows() {
-    return rows.size();
+  long rows() {
+    return rows;
   }
 
   void add(byte[] key, byte[] row) {
-    ++counts.rowsReturned;
-    rows.add(Cluster.FoundRow.newBuilder().setKey(ByteString.copyFrom(key)).setRow(ByteString.copyFrom(row)).build());
+    ++rows;
+    if (groups != null) {
+      groups.add(row);
+      return;
+    }
+    found.add(Cluster.FoundRow.newBuilder().setKey(ByteString.copyFrom(key)).setRow(ByteString.copyFrom(row)).build());
     bytes += key.length + row.length;
   }
 
@@ -111,12 +120,12 @@ public final class SearchPage {
   // ---- Limits
 
   boolean isPageFull() {
-    return rows.size() >= maxRows || bytes >= MAX_BYTES;
+    return rows >= maxRows || bytes >= MAX_BYTES || (groups != null && groups.isFull());
   }
 
   /** Or enough work for one request. */
   boolean isFull() {
-    return isPageFull() || candidates >= MAX_CANDIDATES || isOutOfTime();
+    return isPageFull() || candidates >= (groups == null ? MAX_CANDIDATES : MAX_GROUPED) || isOutOfTime();
   }
 
   /** Never before something is done that need not be done again. */
@@ -136,14 +145,15 @@ public final class SearchPage {
                                              .setEnd(ByteString.copyFrom(end))
                                              .setInOrder(inOrder);
     if (!done) result.setResume(position.serialize());
-    result.addAllRows(rows);
+    if (groups == null) result.addAllRows(found);
+    else groups.addTo(result);
     return result
         .setCounters(Cluster.SearchCounters.newBuilder()
                          .setIndexSeeks(counts.indexSeeks)
                          .setEntriesRead(counts.entriesRead)
                          .setRowsRead(counts.rowsRead)
                          .setRowsFromEntries(counts.rowsFromEntries)
-                         .setRowsReturned(counts.rowsReturned)
+                         .setRowsReturned(rows)
                          .setScannedRegions(counts.scanned ? 1 : 0)
                          .setCellsUndecodable(counts.cellsUndecodable)
                          .setRowsUnparsed(counts.rowsUnparsed)

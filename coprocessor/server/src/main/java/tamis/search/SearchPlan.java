@@ -33,6 +33,7 @@ final class SearchPlan {
   private final boolean[] wanted; // columns
   private final boolean[] read; // columns of conditions, indexes and output
   private final Cluster.Order order; // null: any
+  private final boolean groups; // rows are sent as groups
 
   /** Parses and checks; the schema may be an older one than the request's. */
   SearchPlan(Cluster.SearchRequest request, Schema schema, String server) throws StatusException {
@@ -48,6 +49,7 @@ final class SearchPlan {
       throw invalid("a search in the order of index " + order.getIndexId()
           + " has one branch, with a stream of that index that is no equality");
     }
+    groups = request.getGroups();
     wanted = new boolean[schema.columns.length];
     read = new boolean[schema.columns.length];
     for (Cluster.Branch branch : request.getBranchesList()) {
@@ -68,6 +70,9 @@ final class SearchPlan {
     for (int id : request.getColumnsList()) {
       Integer column = schema.columnOfId(id & 0xffffffffL);
       if (column != null) {
+        if (groups && schema.isKey(column)) {
+          throw invalid("groups of rows have no column of the key, such as \"" + schema.columns[column].name + "\"");
+        }
         wanted[column] = true;
         read[column] = true;
       } else if (newer) {
@@ -111,6 +116,11 @@ final class SearchPlan {
   /** Null: rows come in any order. */
   Cluster.Order order() {
     return order;
+  }
+
+  /** Whether rows are sent as distinct combinations of the wanted columns with counts. */
+  boolean groups() {
+    return groups;
   }
 
   SearchPosition begin() {

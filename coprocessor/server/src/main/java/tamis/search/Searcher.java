@@ -57,7 +57,7 @@ public final class Searcher {
       if (position.isDescending() && !inOrder) {
         throw SearchPlan.invalid("a continuation is of a search in another order");
       }
-      SearchPage page = new SearchPage(region, range, position, maxRows, deadline);
+      SearchPage page = new SearchPage(region, range, position, plan.groups(), maxRows, deadline);
       page.inOrder = inOrder;
       return new Run(region, page).search();
     } catch (Throwable e) {

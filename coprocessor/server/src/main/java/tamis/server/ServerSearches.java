@@ -15,6 +15,7 @@ import tamis.search.Searcher;
 /** The answers to searches of a server's regions. Threads: safe. */
 final class ServerSearches {
   private static final long TIMEOUT_NS = TimeUnit.SECONDS.toNanos(10);
+  private static final long MANY = 1L << 40; // rows in groups, which are bounded by their bytes
 
   private final RegionServerState state;
 
@@ -35,11 +36,11 @@ final class ServerSearches {
       long counted = request.hasOrder() ? 0 : rows; // towards the limit
       if (request.getLimit() > 0 && counted >= request.getLimit()) break;
       if (i > 0 && System.nanoTime() - deadline >= 0) break;
-      if (rows >= SearchPage.MAX_ROWS || bytes >= SearchPage.MAX_BYTES) break;
-      long most = SearchPage.MAX_ROWS - rows;
+      if (bytes >= SearchPage.MAX_BYTES || (!request.getGroups() && rows >= SearchPage.MAX_ROWS)) break;
+      long most = request.getGroups() ? MANY : SearchPage.MAX_ROWS - rows;
       if (request.getLimit() > 0) most = Math.min(most, request.getLimit() - counted);
       Cluster.RangeResult result = searchRange(request, ranges.get(i), searchers, most, deadline);
-      rows += result.getRowsCount();
+      rows += result.getCounters().getRowsReturned();
       bytes += result.getSerializedSize();
       reply.addResults(result);
     }

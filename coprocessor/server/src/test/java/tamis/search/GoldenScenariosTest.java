@@ -120,7 +120,12 @@ class GoldenScenariosTest {
                                              .build(),
                                          limit, System.nanoTime() + TimeUnit.MINUTES.toNanos(1));
       StringBuilder rows = new StringBuilder("F");
+      assertEquals(request.getGroups(), page.getGroups());
       for (Cluster.FoundRow found : page.getRowsList()) {
+        if (page.getGroups()) {
+          rows.append(" ").append(found.getCount()).append("*").append(GoldenFile.hex(found.getRow().toByteArray()));
+          continue;
+        }
         Value[] key = new Value[schema().columns.length];
         assertTrue(KeyFormat.decode(schema(), found.getKey().toByteArray(), key));
         rows.append(" ").append(GoldenFile.text(key[schema().key[0]]));

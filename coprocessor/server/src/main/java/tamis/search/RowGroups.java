@@ -1,0 +1,43 @@
+package tamis.search;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import tamis.pb.Cluster;
+import tamis.shaded.protobuf.ByteString;
+import tamis.table.Key;
+
+/**
+ * The rows of a page as distinct combinations of the wanted columns with counts, in bounded memory. Threads: exclusive
+ * access.
+ */
+final class RowGroups {
+  private static final long MAX_BYTES = 4 << 20;
+  private static final int OVERHEAD = 64; // of a group, in bytes
+
+  /** The rows of the page with the same wanted columns. Threads: exclusive access. */
+  private static final class Group { long count; }
+
+  private final Map<Key, Group> groups = new LinkedHashMap<>(); // by the encoded columns; in the order of first rows
+  private long bytes;
+
+  /** `row`: the wanted columns, encoded. */
+  void add(byte[] row) {
+    Group group = groups.computeIfAbsent(new Key(row), key -> {
+      bytes += row.length + OVERHEAD;
+      return new Group();
+    });
+    ++group.count;
+  }
+
+  boolean isFull() {
+    return bytes >= MAX_BYTES;
+  }
+
+  void addTo(Cluster.RangeResult.Builder result) {
+    result.setGroups(true);
+    groups.forEach(
+        (row, group)
+            -> result.addRows(
+                Cluster.FoundRow.newBuilder().setRow(ByteString.copyFrom(row.bytes())).setCount(group.count)));
+  }
+}
