@@ -11,6 +11,7 @@
 #include "tamis/base/random.h"
 #include "tamis/rocks/testing/one_region.h"
 #include "tamis/table/predicate.h"
+#include "tamis/table/schema.h"
 
 namespace tamis {
 namespace {

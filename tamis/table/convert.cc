@@ -11,6 +11,7 @@
 
 #include "tamis/table/decimal.h"
 #include "tamis/table/predicate.h"
+#include "tamis/table/schema.h"
 
 namespace tamis {
 namespace {

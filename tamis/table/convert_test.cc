@@ -4,6 +4,7 @@
 
 #include "tamis/table/decimal.h"
 #include "tamis/table/predicate.h"
+#include "tamis/table/schema.h"
 #include "tamis/table/testing/random_values.h"
 
 namespace tamis {

@@ -103,6 +103,7 @@ Result<std::vector<uint32_t>> Positions(const TableSchema& schema, const std::st
 struct IndexPart {
   IndexSpec spec;
   std::vector<std::string> columns;
+  std::vector<std::string> include;
 };
 
 Result<IndexPart> ParseIndex(const std::string& part, Tokens* tokens) {
@@ -116,6 +117,10 @@ Result<IndexPart> ParseIndex(const std::string& part, Tokens* tokens) {
   }
   while (!tokens->done()) {
     const std::string option = tokens->TakeWord();
+    if (option == "include") {
+      TAMIS_ASSIGN_OR_RETURN(index.include, ParseColumnList(part, tokens));
+      continue;
+    }
     const std::string value = tokens->TakeWord();
     bool good = false;
     if (option == "fpr") good = ParseNumber(value, &index.spec.fpr);
@@ -128,7 +133,8 @@ Result<IndexPart> ParseIndex(const std::string& part, Tokens* tokens) {
     if (!good) {
       return Unreadable(part, "\"" + option + " " + value +
                                   "\" is no option of an index; they are fpr NUMBER, "
-                                  "expected_values NUMBER, seed NUMBER, nulls index or skip");
+                                  "expected_values NUMBER, seed NUMBER, nulls index or skip, "
+                                  "include (COLUMN, ...)");
     }
   }
   return index;
@@ -239,8 +245,9 @@ Result<TableSchema> ParseDefinition(const std::string& table,
   TAMIS_RETURN_IF_ERROR(SetKeyParts(key_forms, &schema));
   TAMIS_RETURN_IF_ERROR(SetMarker(marker, &schema));
   for (IndexPart& index : indexes) {
-    TAMIS_ASSIGN_OR_RETURN(index.spec.columns,
-                           Positions(schema, "index \"" + index.spec.name + "\"", index.columns));
+    const std::string what = "index \"" + index.spec.name + "\"";
+    TAMIS_ASSIGN_OR_RETURN(index.spec.columns, Positions(schema, what, index.columns));
+    TAMIS_ASSIGN_OR_RETURN(index.spec.include, Positions(schema, what, index.include));
     schema.indexes.push_back(std::move(index.spec));
   }
   TAMIS_RETURN_IF_ERROR(schema.Validate());
@@ -295,7 +302,8 @@ Status CheckSameDefinition(const TableSchema& existing, const TableSchema& wante
     const IndexSpec* same = existing.FindIndex(index.name);
     if (same == nullptr) return differs("it has no index \"" + index.name + "\"");
     if (same->columns != index.columns || same->fpr != index.fpr || same->nulls != index.nulls ||
-        same->expected_values != index.expected_values) {
+        same->expected_values != index.expected_values || same->include != index.include ||
+        same->where != index.where) {
       return differs("index \"" + index.name + "\" has other columns or options");
     }
   }

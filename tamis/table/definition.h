@@ -5,6 +5,7 @@
 //   key (package, version, architecture),
 //   index section (section),
 //   index maintainer (maintainer, section) fpr 0.01 expected_values 5000 nulls skip
+//   index architecture (architecture) include (installed_size)
 //
 // A table whose keys and cells another program wrote, or is to read (docs/TABLES.md):
 //

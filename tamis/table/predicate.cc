@@ -6,6 +6,7 @@
 
 #include "tamis/base/coding.h"
 #include "tamis/table/literal.h"
+#include "tamis/table/schema.h"
 
 namespace tamis {
 namespace {

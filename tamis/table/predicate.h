@@ -10,9 +10,10 @@
 
 #include "tamis/base/status.h"
 #include "tamis/table/row.h"
-#include "tamis/table/schema.h"
 
 namespace tamis {
+
+struct TableSchema;
 
 struct Predicate {
   // The numbers are sent over the wire.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tamis/table/predicate.h"
+#include "tamis/table/schema.h"
 #include "tamis/table/testing/random_values.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,4 +1,5 @@
 #include "tamis/table/predicate.h"
+#include "tamis/table/schema.h"
 
 #include <gtest/gtest.h>
 

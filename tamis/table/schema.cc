@@ -13,6 +13,7 @@ constexpr size_t kMaxNameSize = 128;
 constexpr size_t kMaxColumns = 1000;  // SQLite takes 2000, some of which we hide
 constexpr size_t kMaxIndexes = 64;
 constexpr size_t kMaxKeyColumns = 16;
+constexpr size_t kMaxConditionDepth = 20;  // of an index; protobuf reads 100 levels in all
 constexpr size_t kMaxFamilySize = 127;
 constexpr size_t kMaxQualifierSize = 1024;
 
@@ -65,6 +66,37 @@ Status CheckCellName(const std::string& what, const CellName& cell) {
                            "qualifier at most 1024");
   }
   return Status::Ok();
+}
+
+size_t Depth(const Predicate& predicate) {
+  size_t below = 0;
+  for (const Predicate& child : predicate.children) below = std::max(below, Depth(child));
+  return below + 1;
+}
+
+Status CheckIncluded(const TableSchema& schema, const std::string& what, const IndexSpec& index) {
+  if (index.include.empty()) return Status::Ok();
+  TAMIS_RETURN_IF_ERROR(
+      CheckColumnList(schema, what + ": its list of included columns", index.include));
+  for (const uint32_t position : index.include) {
+    const bool indexed =
+        std::find(index.columns.begin(), index.columns.end(), position) != index.columns.end();
+    if (!indexed && !schema.IsKey(position)) continue;
+    return InvalidArgument(what + " includes column \"" + schema.columns[position].name +
+                           "\", which its entries have already because it is " +
+                           (indexed ? "indexed" : "in the key"));
+  }
+  return InvalidArgument(what + " includes columns, which this version does not support yet");
+}
+
+Status CheckCondition(const TableSchema& schema, const std::string& what, const IndexSpec& index) {
+  if (!index.IsPartial()) return Status::Ok();
+  if (Depth(index.where) > kMaxConditionDepth) {
+    return InvalidArgument(what + ": its condition is nested more than " +
+                           std::to_string(kMaxConditionDepth) + " deep; write it flatter");
+  }
+  TAMIS_RETURN_IF_ERROR(index.where.Validate(schema).WithContext(what));
+  return InvalidArgument(what + " has a condition, which this version does not support yet");
 }
 
 // Checks the properties of columns that only a table of cells has.
@@ -261,6 +293,8 @@ Status TableSchema::Validate() const {
     if (index.expected_values < 1 || index.expected_values > (uint64_t{1} << 32)) {
       return InvalidArgument(what + ": the expected distinct values must lie between 1 and 2^32");
     }
+    TAMIS_RETURN_IF_ERROR(CheckIncluded(*this, what, index));
+    TAMIS_RETURN_IF_ERROR(CheckCondition(*this, what, index));
   }
   return Status::Ok();
 }
@@ -284,6 +318,8 @@ std::string TableSchema::ToString() const {
     out += ",\n  index " + index.name + " (" + ColumnNames(*this, index.columns) + ") fpr " +
            std::string(fpr, end) + " expected_values " + std::to_string(index.expected_values);
     if (index.nulls == IndexNulls::kSkip) out += " nulls skip";
+    if (!index.include.empty()) out += " include (" + ColumnNames(*this, index.include) + ")";
+    if (index.IsPartial()) out += " where " + index.where.ToString(*this);
   }
   return out + "\n)";
 }

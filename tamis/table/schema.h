@@ -17,6 +17,7 @@
 #include "tamis/base/status.h"
 #include "tamis/table/cell_encoding.h"
 #include "tamis/table/key_part.h"
+#include "tamis/table/predicate.h"
 #include "tamis/table/value.h"
 
 namespace tamis {
@@ -54,6 +55,13 @@ struct IndexSpec {
   double fpr = 0.001;                // wanted false-positive rate of one full filter layer
   uint64_t expected_values = 10000;  // distinct values in a region: capacity of one filter layer
   uint64_t seed = 0;                 // of the hashes of this index's values
+  // Positions of columns whose values stand in the entry besides the indexed and the key columns,
+  // so that a query of these columns need not read the row.
+  std::vector<uint32_t> include = {};
+  Predicate where =
+      {};  // rows for which it is not true have no entry; by default all rows have one
+
+  bool IsPartial() const { return where.kind != Predicate::Kind::kTrue; }
 };
 
 struct TableSchema {

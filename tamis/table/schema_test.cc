@@ -125,6 +125,100 @@ TEST(SchemaTest, NumbersThatNameNoEncodingFormOrNullsAreRefused) {
   }
 }
 
+// Software from before extensions takes nulls = 0 and 1 only, and ignores the extension.
+TEST(SchemaTest, AnIndexWithMoreThanColumnsIsRefusedByOlderSoftware) {
+  TableSchema schema = SchemaOfAllTypes();
+  const auto written = [&] {
+    pb::Schema message;
+    EXPECT_TRUE(message.ParseFromString(SerializeSchema(schema)));
+    return message.indexes(1);
+  };
+  EXPECT_EQ(written().nulls(), pb::Index::INDEX);
+  EXPECT_FALSE(written().has_extension());
+  schema.indexes[1].nulls = IndexNulls::kSkip;
+  EXPECT_EQ(written().nulls(), pb::Index::SKIP);
+  EXPECT_FALSE(written().has_extension());
+  schema.indexes[1].include = {1, 3};
+  EXPECT_EQ(written().ShortDebugString(),
+            "id: 2 name: \"by_bool\" columns: 4 fpr: 0.001 expected_values: 10000 nulls: EXTENDED "
+            "extension { required: INCLUDE nulls: SKIP include: 1 include: 3 }");
+  schema.indexes[1].include.clear();
+  schema.indexes[1].where = Predicate::IsNull(1);
+  EXPECT_EQ(written().ShortDebugString(),
+            "id: 2 name: \"by_bool\" columns: 4 fpr: 0.001 expected_values: 10000 nulls: EXTENDED "
+            "extension { required: WHERE nulls: SKIP where { kind: IS_NULL column: 1 } }");
+}
+
+TEST(SchemaTest, FeaturesOfIndexesThatAreNotSupportedAreRefused) {
+  using Extension = pb::Index::Extension;
+  pb::Schema good;
+  ASSERT_TRUE(good.ParseFromString(SerializeSchema(SchemaOfAllTypes())));
+  const auto refusal = [&](auto change) {
+    pb::Schema bad = good;
+    pb::Index* index = bad.mutable_indexes(1);
+    index->set_nulls(pb::Index::EXTENDED);
+    change(index->mutable_extension());
+    const Status status = ParseSchema(bad.SerializeAsString()).status();
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss) << status;
+    return status.message();
+  };
+  EXPECT_EQ(refusal([](Extension* e) { e->add_required(static_cast<Extension::Feature>(99)); }),
+            "cannot read a table schema: index \"by_bool\" requires feature number 99, which this "
+            "version does not know; use the version that made the index");
+  EXPECT_THAT(refusal([](Extension* e) { e->add_required(Extension::NO_FEATURE); }),
+              HasSubstr("requires feature number 0"));
+  EXPECT_THAT(refusal([](Extension* e) { e->add_required(Extension::COMPUTED); }),
+              HasSubstr("requires COMPUTED, which this version does not support"));
+  EXPECT_THAT(refusal([](Extension* e) { e->add_required(Extension::RANGES); }),
+              HasSubstr("requires RANGES, which this version does not support"));
+  EXPECT_THAT(refusal([](Extension*) {}), HasSubstr("exactly the features"));
+  EXPECT_THAT(refusal([](Extension* e) { e->add_include(1); }), HasSubstr("exactly the features"));
+  EXPECT_THAT(refusal([](Extension* e) { e->add_required(Extension::INCLUDE); }),
+              HasSubstr("exactly the features"));
+  EXPECT_THAT(refusal([](Extension* e) { e->add_required(Extension::WHERE); }),
+              HasSubstr("exactly the features"));
+}
+
+TEST(SchemaTest, AnExtensionThatIsNotAnnouncedIsRefused) {
+  pb::Schema bad;
+  ASSERT_TRUE(bad.ParseFromString(SerializeSchema(SchemaOfAllTypes())));
+  bad.mutable_indexes(0)->mutable_extension()->add_required(pb::Index::Extension::INCLUDE);
+  bad.mutable_indexes(0)->mutable_extension()->add_include(4);
+  EXPECT_EQ(ParseSchema(bad.SerializeAsString()).status().code(), StatusCode::kDataLoss);
+}
+
+TEST(SchemaTest, IncludedColumnsAndConditionsAreChecked) {
+  TableSchema schema = SchemaOfAllTypes();
+  IndexSpec& index = schema.indexes[1];
+  const auto refusal = [&] { return schema.Validate().message(); };
+  index.include = {99};
+  EXPECT_THAT(refusal(), HasSubstr("column number 99, which the table does not have"));
+  index.include = {1, 1};
+  EXPECT_THAT(refusal(), HasSubstr("twice"));
+  index.include = {4};
+  EXPECT_THAT(refusal(), HasSubstr("which its entries have already because it is indexed"));
+  index.include = {2};
+  EXPECT_THAT(refusal(), HasSubstr("which its entries have already because it is in the key"));
+  index.include = {1};
+  EXPECT_THAT(refusal(), HasSubstr("does not support yet"));
+  index.include.clear();
+  index.where = Predicate::NotNull(50);
+  EXPECT_THAT(refusal(), HasSubstr("names column number 50"));
+  index.where = Predicate::NotNull(1);
+  for (int i = 0; i < 20; ++i) index.where = Predicate::Not(index.where);
+  EXPECT_THAT(refusal(), HasSubstr("nested more than 20 deep"));
+  index.where = index.where.children[0];
+  EXPECT_THAT(refusal(), HasSubstr("does not support yet"));
+}
+
+TEST(SchemaTest, DescribesIncludedColumnsAndConditions) {
+  TableSchema schema = SchemaOfAllTypes();
+  schema.indexes[0].include = {4, 5};
+  schema.indexes[0].where = Predicate::IsNull(5);
+  EXPECT_THAT(schema.ToString(), HasSubstr(" (c2, c4, c7, c3) fpr 0.001 expected_values 10000 "
+                                           "include (c5, c6) where c6 IS NULL,\n"));
+}
+
 TEST(SchemaTest, DamagedBytesAreDataLoss) {
   EXPECT_EQ(ParseSchema("\xff\xff").status().code(), StatusCode::kDataLoss);
   EXPECT_EQ(ParseSchema("").status().code(), StatusCode::kDataLoss);

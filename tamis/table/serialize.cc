@@ -43,6 +43,8 @@ static_assert(IsSame(KeyPart::Form::kOrdered, pb::KeyPart::ORDERED) &&
               IsSame(KeyPart::Form::kRest, pb::KeyPart::REST));
 static_assert(IsSame(IndexNulls::kIndex, pb::Index::INDEX) &&
               IsSame(IndexNulls::kSkip, pb::Index::SKIP));
+static_assert(!IsSame(IndexNulls::kIndex, pb::Index::EXTENDED) &&
+              !IsSame(IndexNulls::kSkip, pb::Index::EXTENDED));
 static_assert(IsSame(Predicate::Kind::kTrue, pb::Predicate::TRUE) &&
               IsSame(Predicate::Kind::kFalse, pb::Predicate::FALSE) &&
               IsSame(Predicate::Kind::kAnd, pb::Predicate::AND) &&
@@ -181,6 +183,80 @@ Result<Predicate> FromMessage(const pb::Predicate& message) {
   return predicate;
 }
 
+// In ascending order of their numbers.
+std::vector<pb::Index::Extension::Feature> RequiredFeatures(const IndexSpec& index) {
+  std::vector<pb::Index::Extension::Feature> required;
+  if (!index.include.empty()) required.push_back(pb::Index::Extension::INCLUDE);
+  if (index.IsPartial()) required.push_back(pb::Index::Extension::WHERE);
+  return required;
+}
+
+void ToMessage(const IndexSpec& index, pb::Index* out) {
+  out->set_id(index.id);
+  out->set_name(index.name);
+  out->mutable_columns()->Assign(index.columns.begin(), index.columns.end());
+  out->set_fpr(index.fpr);
+  out->set_expected_values(index.expected_values);
+  out->set_seed(index.seed);
+  const auto nulls = static_cast<pb::Index::Nulls>(index.nulls);
+  const auto required = RequiredFeatures(index);
+  if (required.empty()) {
+    out->set_nulls(nulls);
+    return;
+  }
+  out->set_nulls(pb::Index::EXTENDED);
+  pb::Index::Extension* extension = out->mutable_extension();
+  for (const auto feature : required) extension->add_required(feature);
+  extension->set_nulls(nulls);
+  extension->mutable_include()->Assign(index.include.begin(), index.include.end());
+  if (index.IsPartial()) ToMessage(index.where, extension->mutable_where());
+}
+
+Status ReadExtension(const pb::Index& message, IndexSpec* index) {
+  const std::string what = "cannot read a table schema: index \"" + index->name + "\" ";
+  const pb::Index::Extension& extension = message.extension();
+  std::vector<pb::Index::Extension::Feature> required;
+  for (const int number : extension.required()) {
+    if (number == pb::Index::Extension::NO_FEATURE ||
+        !pb::Index::Extension::Feature_IsValid(number)) {
+      return DataLoss(what + "requires feature number " + std::to_string(number) +
+                      ", which this version does not know; use the version that made the index");
+    }
+    if (number >= pb::Index::Extension::COMPUTED) {
+      return DataLoss(
+          what + "requires " +
+          pb::Index::Extension::Feature_Name(static_cast<pb::Index::Extension::Feature>(number)) +
+          ", which this version does not support; use the version that made the index");
+    }
+    required.push_back(static_cast<pb::Index::Extension::Feature>(number));
+  }
+  index->nulls = EnumOf<IndexNulls>(extension.nulls());
+  index->include = {extension.include().begin(), extension.include().end()};
+  if (extension.has_where()) {
+    TAMIS_ASSIGN_OR_RETURN(index->where, FromMessage(extension.where()));
+  }
+  if (required.empty() || required != RequiredFeatures(*index)) {
+    return DataLoss(what + "does not have exactly the features that it requires");
+  }
+  return Status::Ok();
+}
+
+Result<IndexSpec> FromMessage(const pb::Index& message) {
+  IndexSpec index{.id = message.id(),
+                  .name = message.name(),
+                  .columns = {message.columns().begin(), message.columns().end()},
+                  .nulls = EnumOf<IndexNulls>(message.nulls()),
+                  .fpr = message.fpr(),
+                  .expected_values = message.expected_values(),
+                  .seed = message.seed()};
+  if (message.nulls() == pb::Index::EXTENDED) {
+    TAMIS_RETURN_IF_ERROR(ReadExtension(message, &index));
+  } else if (message.has_extension()) {
+    return Malformed("table schema");
+  }
+  return index;
+}
+
 }  // namespace
 
 std::string SerializeSchema(const TableSchema& schema) {
@@ -213,16 +289,7 @@ std::string SerializeSchema(const TableSchema& schema) {
     message->set_width(part.width);
     message->set_delimiter(part.delimiter);
   }
-  for (const IndexSpec& index : schema.indexes) {
-    pb::Index* message = out.add_indexes();
-    message->set_id(index.id);
-    message->set_name(index.name);
-    message->mutable_columns()->Assign(index.columns.begin(), index.columns.end());
-    message->set_fpr(index.fpr);
-    message->set_expected_values(index.expected_values);
-    message->set_seed(index.seed);
-    message->set_nulls(static_cast<pb::Index::Nulls>(index.nulls));
-  }
+  for (const IndexSpec& index : schema.indexes) ToMessage(index, out.add_indexes());
   return out.SerializeAsString();
 }
 
@@ -258,14 +325,9 @@ Result<TableSchema> ParseSchema(std::string_view bytes) {
     schema.marker = {message.marker().family(), message.marker().qualifier()};
   }
   for (const pb::Index& index : message.indexes()) {
-    schema.indexes.push_back({.id = index.id(),
-                              .name = index.name(),
-                              .columns = {index.columns().begin(), index.columns().end()},
-                              .nulls = EnumOf<IndexNulls>(index.nulls()),
-                              .fpr = index.fpr(),
-                              .expected_values = index.expected_values(),
-                              .seed = index.seed()});
-    // Schemas were stored without it while ids were given by the cluster.
+    TAMIS_ASSIGN_OR_RETURN(IndexSpec spec, FromMessage(index));
+    schema.indexes.push_back(std::move(spec));
+    // Schemas were stored without the next id while ids were given by the cluster.
     schema.next_index_id = std::max(schema.next_index_id, index.id() + 1);
   }
   if (Status status = schema.Validate(); !status.ok()) {

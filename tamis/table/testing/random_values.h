@@ -9,6 +9,7 @@
 #include "tamis/base/random.h"
 #include "tamis/table/codec.h"
 #include "tamis/table/predicate.h"
+#include "tamis/table/schema.h"
 
 namespace tamis {
 

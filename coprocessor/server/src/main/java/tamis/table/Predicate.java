@@ -56,6 +56,10 @@ public final class Predicate {
     if (!good) throw damaged();
   }
 
+  static Predicate of(Table.Predicate message) throws DamagedBytesException {
+    return new Predicate(message);
+  }
+
   private static DamagedBytesException damaged() {
     return new DamagedBytesException("cannot read a condition: the bytes are damaged or foreign");
   }

@@ -1,8 +1,11 @@
 package tamis.table;
 
 import java.util.Arrays;
+import java.util.Collections;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Set;
 import tamis.pb.Table;
 import tamis.shaded.protobuf.ByteString;
 import tamis.shaded.protobuf.InvalidProtocolBufferException;
@@ -66,6 +69,10 @@ public final class Schema {
     }
   }
 
+  /** Features that indexes may require; a schema that requires another one is refused. */
+  private static final Set<Table.Index.Extension.Feature> SUPPORTED =
+      Collections.unmodifiableSet(EnumSet.noneOf(Table.Index.Extension.Feature.class));
+
   /** An index on one or more columns. */
   public static final class Index {
     public final int id;
@@ -75,6 +82,8 @@ public final class Schema {
     public final long expectedValues;
     public final long seed;
     public final boolean skipsNull; // no entry while the first column is NULL
+    public final int[] include; // positions of columns whose values stand in the entry, besides `columns` and the key
+    public final Predicate where; // rows for which it is not true have no entry; null: all rows may have one
 
     Index(Table.Index message, int columnCount) throws DamagedBytesException {
       id = message.getId();
@@ -83,10 +92,37 @@ public final class Schema {
       fpr = message.getFpr();
       expectedValues = message.getExpectedValues();
       seed = message.getSeed();
-      skipsNull = message.getNulls() == Table.Index.Nulls.SKIP;
-      if (id == 0 || columns.length == 0 || message.getNulls() == Table.Index.Nulls.UNRECOGNIZED
+      boolean extended = message.getNulls() == Table.Index.Nulls.EXTENDED;
+      Table.Index.Extension extension = message.getExtension();
+      Table.Index.Nulls nulls = extended ? extension.getNulls() : message.getNulls();
+      skipsNull = nulls == Table.Index.Nulls.SKIP;
+      include = positions(extension.getIncludeList(), columnCount);
+      where = extension.hasWhere() ? Predicate.of(extension.getWhere()) : null;
+      if (extended) checkFeatures(extension);
+      if (id == 0 || columns.length == 0 || extended != message.hasExtension()
+          || nulls == Table.Index.Nulls.UNRECOGNIZED || nulls == Table.Index.Nulls.EXTENDED
           || !(fpr >= 1e-9 && fpr <= 0.5) || expectedValues < 1 || expectedValues > 1L << 32) {
         throw damaged("index \"" + name + "\" is malformed");
+      }
+    }
+
+    /** The required features are supported, and those of them that have a field are the ones that are there. */
+    private void checkFeatures(Table.Index.Extension extension) throws DamagedBytesException {
+      EnumSet<Table.Index.Extension.Feature> required = EnumSet.noneOf(Table.Index.Extension.Feature.class);
+      for (int i = 0; i < extension.getRequiredCount(); ++i) {
+        Table.Index.Extension.Feature feature = extension.getRequired(i);
+        if (!SUPPORTED.contains(feature)) {
+          String text = feature == Table.Index.Extension.Feature.UNRECOGNIZED
+              ? "feature number " + extension.getRequiredValue(i)
+              : feature.name();
+          throw damaged("index \"" + name + "\" requires " + text + ", which this jar does not support; "
+              + "use the jar of the version that made the index");
+        }
+        required.add(feature);
+      }
+      if (required.isEmpty() || required.contains(Table.Index.Extension.Feature.INCLUDE) != (include.length > 0)
+          || required.contains(Table.Index.Extension.Feature.WHERE) != (where != null)) {
+        throw damaged("index \"" + name + "\" does not have exactly the features that it requires");
       }
     }
 
@@ -98,6 +134,8 @@ public final class Schema {
       expectedValues = other.expectedValues;
       this.seed = seed;
       skipsNull = other.skipsNull;
+      include = other.include;
+      where = other.where;
     }
   }
 
@@ -150,6 +188,10 @@ public final class Schema {
     }
     indexes = new Index[message.getIndexesCount()];
     for (int i = 0; i < indexes.length; ++i) indexes[i] = new Index(message.getIndexes(i), columns.length);
+    for (Index index : indexes) {
+      String why = index.where == null ? null : index.where.validate(this);
+      if (why != null) throw damaged("index \"" + index.name + "\": " + why);
+    }
     cells = message.getCells();
     markerFamily = message.hasMarker() ? message.getMarker().getFamily().toByteArray() : null;
     markerQualifier = message.hasMarker() ? message.getMarker().getQualifier().toByteArray() : null;

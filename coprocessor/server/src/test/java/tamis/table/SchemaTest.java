@@ -1,0 +1,64 @@
+package tamis.table;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+import tamis.pb.Table;
+
+class SchemaTest {
+  private static Table.Schema.Builder schema(Table.Index.Builder index) {
+    Table.Schema.Builder schema = Table.Schema.newBuilder().setId(1).setName("t").setVersion(1);
+    for (int i = 0; i < 3; ++i) {
+      schema.addColumns(
+          Table.Column.newBuilder().setId(i + 1).setName("c" + i).setType(Table.ColumnType.INT64).setNotNull(i == 0));
+    }
+    return schema.addKey(0).addIndexes(index);
+  }
+
+  private static Table.Index.Builder index() {
+    return Table.Index.newBuilder().setId(1).setName("by_c1").addColumns(1).setFpr(0.01).setExpectedValues(10);
+  }
+
+  private static Table.Index.Builder extended(Table.Index.Extension.Builder extension) {
+    return index().setNulls(Table.Index.Nulls.EXTENDED).setExtension(extension);
+  }
+
+  private static String refusal(Table.Index.Builder index) {
+    return assertThrows(DamagedBytesException.class, () -> Schema.of(schema(index).build())).getMessage();
+  }
+
+  @Test
+  void anIndexWithoutExtensionIsReadAsBefore() throws Exception {
+    Schema.Index plain = Schema.of(schema(index()).build()).indexes[0];
+    assertFalse(plain.skipsNull);
+    assertArrayEquals(new int[0], plain.include);
+    assertNull(plain.where);
+    assertTrue(Schema.of(schema(index().setNulls(Table.Index.Nulls.SKIP)).build()).indexes[0].skipsNull);
+  }
+
+  @Test
+  void featuresThatAreNotSupportedAreRefused() {
+    assertEquals(
+        "cannot read a table schema: index \"by_c1\" requires feature number 99, which this jar does not support; "
+            + "use the jar of the version that made the index",
+        refusal(extended(Table.Index.Extension.newBuilder().addRequiredValue(99))));
+    for (Table.Index.Extension.Feature feature : Table.Index.Extension.Feature.values()) {
+      if (feature == Table.Index.Extension.Feature.UNRECOGNIZED) continue;
+      String why = refusal(extended(Table.Index.Extension.newBuilder().addRequired(feature)));
+      assertTrue(why.contains("requires " + feature.name() + ", ") || why.contains("does not have exactly"), why);
+    }
+  }
+
+  @Test
+  void numbersThatDoNotBelongTogetherAreRefused() {
+    assertTrue(refusal(extended(Table.Index.Extension.newBuilder())).contains("does not have exactly"));
+    assertTrue(refusal(index().setExtension(Table.Index.Extension.newBuilder())).contains("malformed"));
+    assertTrue(refusal(index().setNullsValue(3)).contains("malformed"));
+    assertTrue(refusal(extended(Table.Index.Extension.newBuilder().addInclude(2))).contains("does not have exactly"));
+  }
+}
