@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static tamis.golden.GoldenFile.bytes;
 import static tamis.golden.GoldenFile.hex;
@@ -18,6 +19,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import tamis.filter.CellMap;
+import tamis.filter.CellSet;
 import tamis.filter.Hash;
 import tamis.filter.ScalableSplitCountingBloomFilter;
 import tamis.filter.SplitGeometry;
@@ -28,6 +31,7 @@ import tamis.table.ByteReader;
 import tamis.table.ByteWriter;
 import tamis.table.CellEncoding;
 import tamis.table.Codec;
+import tamis.table.DamagedBytesException;
 import tamis.table.Decimal;
 import tamis.table.Key;
 import tamis.table.KeyFormat;
@@ -283,6 +287,45 @@ class GoldenTest {
       if (line.length > 3) ++filled;
     }
     assertEquals(12, filled);
+  }
+
+  @Test
+  void cellMaps() throws Exception {
+    CellMap map = null;
+    CellSet set = null;
+    int maps = 0;
+    for (String[] line : lines("cell_maps.txt")) {
+      String what = String.join(" ", line);
+      switch (line[0]) {
+        case "M":
+          map = new CellMap(bytes(line[1]));
+          assertEquals(line[1], hex(map.toBytes()), what);
+          assertEquals(hex64(line[2]), map.version(), what);
+          assertEquals(Integer.parseInt(line[3]), map.cells(), what);
+          ++maps;
+          break;
+        case "V":
+          assertEquals(Integer.parseInt(line[2]), map.cellOf(bytes(line[1])), what);
+          break;
+        case "L":
+          assertEquals(line[2], hex(map.lowestOf(Integer.parseInt(line[1]))), what);
+          break;
+        case "X":
+          assertThrows(DamagedBytesException.class, () -> new CellMap(bytes(line[1])), what);
+          break;
+        case "S":
+          set = new CellSet(Integer.parseInt(line[1]));
+          for (int i = 2; i < line.length; ++i) assertTrue(set.insert(Integer.parseInt(line[i])), what);
+          assertEquals(line.length - 2, set.count(), what);
+          break;
+        default: {
+          CellSet.Part part = set.encode(Integer.parseInt(line[1]), Integer.parseInt(line[2]));
+          assertEquals(line[3], String.valueOf(part.end), what);
+          assertEquals(line[4], hex(part.bytes), what);
+        }
+      }
+    }
+    assertTrue(maps > 10);
   }
 
   @Test
