@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "tamis/routing/and_rows.h"
+#include "tamis/routing/or_rows.h"
 #include "tamis/routing/transpose_bits.h"
 
 namespace tamis {
@@ -55,6 +56,10 @@ static_assert(std::endian::native == std::endian::little);
 size_t NextBlockColumns(size_t there) {
   const size_t eighth = there / 8 / kFirstBlockColumns * kFirstBlockColumns;
   return std::clamp(eighth, kFirstBlockColumns, kLargestBlockColumns);
+}
+
+size_t NextReservedColumns(size_t there, size_t wanted) {
+  return std::clamp(std::bit_floor(wanted - there), kFirstBlockColumns, kLargestBlockColumns);
 }
 
 // The words from `first` on, as many as there are and fit; the next ones are on their way then.
@@ -109,10 +114,7 @@ FilterMatrix::Column FilterMatrix::Allocate() {
 }
 
 void FilterMatrix::Reserve(size_t columns) {
-  while (columns_ < columns) {
-    AddBlock(
-        std::clamp(std::bit_floor(columns - columns_), kFirstBlockColumns, kLargestBlockColumns));
-  }
+  while (columns_ < columns) AddBlock(NextReservedColumns(columns_, columns));
 }
 
 void FilterMatrix::Free(Column column) { free_.push_back(column); }
@@ -280,6 +282,15 @@ void FilterMatrix::Probe(std::span<const uint64_t> hashes, std::vector<uint64_t>
   }
 }
 
+void FilterMatrix::AddAnyIn(uint64_t first, uint64_t last, std::span<uint64_t> columns) const {
+  assert(first <= last && last <= geometry_.positions() && columns.size() == columns_ / 64);
+  for (const Block& block : blocks_) {
+    uint64_t* out = columns.data() + block.first_column / 64;
+    const auto add = scalar_ ? OrRowsScalar : OrRows;
+    add(block.Row(first), block.words_per_row, last - first, block.words_per_row, out);
+  }
+}
+
 size_t FilterMatrix::GrowthBytes(size_t columns) const {
   size_t there = columns_, free = free_.size();
   while (free < columns) {
@@ -287,6 +298,12 @@ size_t FilterMatrix::GrowthBytes(size_t columns) const {
     there += added;
     free += added;
   }
+  return geometry_.positions() * (there - columns_) / 8;
+}
+
+size_t FilterMatrix::ReserveBytes(size_t columns) const {
+  size_t there = columns_;
+  while (there < columns) there += NextReservedColumns(there, columns);
   return geometry_.positions() * (there - columns_) / 8;
 }
 

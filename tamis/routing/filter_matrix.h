@@ -77,6 +77,9 @@ class FilterMatrix {
   void Probe(uint64_t hash, std::vector<uint64_t>* columns) const;
   // The same for several hashes, one answer behind the other.
   void Probe(std::span<const uint64_t> hashes, std::vector<uint64_t>* columns) const;
+  // Sets bit c % 64 of word c / 64 where column c has some position of [first, last) set. REQUIRES:
+  // columns() / 64 words.
+  void AddAnyIn(uint64_t first, uint64_t last, std::span<uint64_t> columns) const;
 
   const SplitGeometry& geometry() const { return geometry_; }
   // How many columns there are, used or not; a multiple of 64.
@@ -86,6 +89,8 @@ class FilterMatrix {
   size_t SizeBytes() const;
   // By how much that would grow if this many columns were allocated.
   size_t GrowthBytes(size_t columns) const;
+  // By how much it would grow by Reserve(columns).
+  size_t ReserveBytes(size_t columns) const;
 
   // For tests: probes with plain 64-bit words.
   void set_scalar_for_test(bool on) { scalar_ = on; }

@@ -112,7 +112,7 @@ public final class CellMap {
   /** Less than cells(). a <= b gives cellOf(a) <= cellOf(b). */
   public int cellOf(byte[] value) {
     int above = 0; // the first knot above the value
-    for (int end = values.length; above < end; ) {
+    for (int end = values.length; above < end;) {
       int middle = (above + end) >>> 1;
       if (Key.compare(values[middle], value) > 0) {
         end = middle;
