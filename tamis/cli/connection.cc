@@ -2,6 +2,7 @@
 
 #include "tamis/cli/interrupt.h"
 #include "tamis/cli/table_statements.h"
+#include "tamis/cluster/hidden_tables.h"
 #include "tamis/sql/extension.h"
 #include "tamis/table/timestamp.h"
 
@@ -99,7 +100,18 @@ Status Connection::LastError(int rc) const {
     return Cancelled(message == "interrupted" ? message : "interrupted: " + message);
   }
   if ((rc & 0xff) == SQLITE_CONSTRAINT) return AlreadyExists(message);
-  return InvalidArgument(message);
+  return InvalidArgument(message + WhyUnknownTable(message));
+}
+
+// A table may be hidden from this user under another name than the statement has. Then SQLite knows
+// nothing of it, but the cluster can name the hidden tables.
+std::string Connection::WhyUnknownTable(const std::string& message) const {
+  const std::string begin = "no such table: ";
+  if (!message.starts_with(begin) || !session_->engine) return "";
+  if (dynamic_cast<HiddenTables*>(&session_->engine->cluster()) == nullptr) return "";
+  const auto table = session_->engine->Table(message.substr(begin.size()));
+  if (table.ok() || table.status().code() != StatusCode::kNotFound) return "";
+  return " (" + table.status().message() + ")";
 }
 
 Status Connection::Step(sqlite3_stmt* statement, const RowSink& sink) {

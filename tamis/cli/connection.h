@@ -61,6 +61,8 @@ class Connection {
   Status OpenDatabase();
   Status Step(sqlite3_stmt* statement, const RowSink& sink);
   Status LastError(int rc) const;
+  // What to append to SQLite's `message`; empty unless the cluster hides tables from this user.
+  std::string WhyUnknownTable(const std::string& message) const;
 
   const Invocation invocation_;
   std::shared_ptr<OpenedStore> store_;  // null: there is none

@@ -10,6 +10,8 @@
 namespace tamis::hbase {
 namespace {
 
+constexpr std::string_view kAccessDenied = "AccessDeniedException";
+
 struct KnownClass {
   std::string_view name;  // without packages
   RetryAction retry_action;
@@ -48,7 +50,7 @@ constexpr KnownClass kKnown[] = {
     {"TableNotEnabledException", RetryAction::kFail, StatusCode::kFailedPrecondition},
     {"TableNotDisabledException", RetryAction::kFail, StatusCode::kFailedPrecondition},
     {"UnknownProtocolException", RetryAction::kFail, StatusCode::kFailedPrecondition},
-    {"AccessDeniedException", RetryAction::kFail, StatusCode::kFailedPrecondition},
+    {kAccessDenied, RetryAction::kFail, StatusCode::kFailedPrecondition},
     {"FailedSanityCheckException", RetryAction::kFail, StatusCode::kInvalidArgument},
     {"RequestTooBigException", RetryAction::kFail, StatusCode::kInvalidArgument},
     {"InvalidFamilyOperationException", RetryAction::kFail, StatusCode::kInvalidArgument},
@@ -136,7 +138,11 @@ bool Exception::tells_service_is_not_there() const {
   return ShortName() == "UnknownProtocolException" && message.starts_with("No registered");
 }
 
-bool Exception::tells_user_is_denied() const { return ShortName() == "AccessDeniedException"; }
+bool Exception::tells_user_is_denied() const { return ShortName() == kAccessDenied; }
+
+bool IsAccessDenied(const Status& status) {
+  return !status.ok() && status.message().find(kAccessDenied) != std::string::npos;
+}
 
 Status Exception::ToStatus() const {
   const KnownClass* known = Find(ShortName());

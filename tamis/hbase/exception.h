@@ -58,7 +58,7 @@ struct Exception {
   bool tells_service_is_not_there() const;
   // The user lacks the right to make this call.
   bool tells_user_is_denied() const;
-  // The status code says what the caller can do next.
+  // The status code says what the caller can do next. The message begins with the class name.
   Status ToStatus() const;
 };
 
@@ -67,5 +67,9 @@ Exception ExceptionOf(const pb::ExceptionResponse& response);
 Exception ExceptionOf(const pb::NameBytesPair& pair);
 // For a class name and the text of a stack trace.
 Exception ExceptionOf(std::string_view class_name, std::string_view stack_trace);
+
+// Whether the status is one of Exception::ToStatus, with or without context, that tells that the
+// user lacks a right.
+bool IsAccessDenied(const Status& status);
 
 }  // namespace tamis::hbase

@@ -60,6 +60,11 @@ TEST(ExceptionTest, RefusalsAreKnownByTheirClass) {
   EXPECT_FALSE(service("a.OtherException", "No registered endpoint found"));
   EXPECT_TRUE(ExceptionOf("a.AccessDeniedException", "").tells_user_is_denied());
   EXPECT_FALSE(ExceptionOf("a.OtherException", "AccessDeniedException").tells_user_is_denied());
+  const Status denied = ExceptionOf("a.AccessDeniedException", "").ToStatus();
+  EXPECT_TRUE(IsAccessDenied(denied));
+  EXPECT_TRUE(IsAccessDenied(denied.WithContext("master")));
+  EXPECT_FALSE(IsAccessDenied(ExceptionOf("a.OtherException", "denied").ToStatus()));
+  EXPECT_FALSE(IsAccessDenied(Status::Ok()));
   Exception merge = ExceptionOf("a.MergeRegionException", "");
   merge.do_not_retry = true;
   EXPECT_EQ(merge.retry_action(), RetryAction::kFail);

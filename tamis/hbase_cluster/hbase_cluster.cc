@@ -108,7 +108,7 @@ void HBaseCluster::AskTable(const std::string& name, Callback<IndexedTable> done
     find = &finds_[name];
   }
   Ask<IndexedTable>(find, std::move(done), [this, name] {
-    auto table = tables_.Find(name);
+    auto table = tables_.FindReadable(name);
     tables_.Remember(name, table);
     return table;
   });
@@ -117,7 +117,7 @@ void HBaseCluster::AskTable(const std::string& name, Callback<IndexedTable> done
 void HBaseCluster::ListTables(Callback<std::vector<TableSchema>> done) {
   Ask<std::vector<TableSchema>>(&lists_, std::move(done),
                                 [this]() -> Result<std::vector<TableSchema>> {
-                                  TAMIS_ASSIGN_OR_RETURN(const auto tables, tables_.Named());
+                                  TAMIS_ASSIGN_OR_RETURN(const auto tables, tables_.Readable());
                                   std::vector<TableSchema> schemas;
                                   for (const IndexedTable& table : tables) {
                                     schemas.push_back(table.schema());
@@ -276,7 +276,7 @@ bool HBaseCluster::LookForRegions(const std::vector<ServerInfo>& servers) {
 }
 
 void HBaseCluster::LearnRegions() {
-  if (const auto tables = tables_.Named(); tables.ok()) {
+  if (const auto tables = tables_.Readable(); tables.ok()) {
     for (const IndexedTable& table : *tables) {
       const auto regions = client_->Regions(table.description.name);
       if (regions.ok()) link_->regions.Learn(table.description.name, {}, *regions);

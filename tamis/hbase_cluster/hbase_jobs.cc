@@ -28,7 +28,7 @@ Result<uint64_t> HBaseJobs::Start(const JobSpec& spec) {
   const std::string what = "cannot " + spec.ToString();
   std::optional<IndexedTable> table;
   if (spec.kind == JobSpec::Kind::kCheck || spec.kind == JobSpec::Kind::kRebuildIndex) {
-    auto found = cluster_->tables().Find(spec.table);
+    auto found = cluster_->tables().FindReadable(spec.table);
     if (!found.ok()) return found.status().WithContext(what);
     table = *std::move(found);
     if (!spec.index.empty() && table->stored.FindIndex(spec.index) == nullptr) {

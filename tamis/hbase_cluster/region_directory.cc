@@ -9,7 +9,7 @@ Result<std::vector<hbase::RegionPtr>> RegionDirectory::Of(const std::string& hba
 }
 
 Result<std::vector<hbase::RegionPtr>> RegionDirectory::OfAllTables() {
-  TAMIS_ASSIGN_OR_RETURN(const auto tables, cluster_->tables().Named());
+  TAMIS_ASSIGN_OR_RETURN(const auto tables, cluster_->tables().Readable());
   std::vector<hbase::RegionPtr> regions;
   for (const IndexedTable& table : tables) {
     const auto its = Of(table.description.name);
@@ -34,7 +34,7 @@ Result<hbase::Region> RegionDirectory::Find(RegionId id) {
     const auto region = look(known->table);
     if (region.ok() && *region) return **region;
   }
-  TAMIS_ASSIGN_OR_RETURN(const auto tables, cluster_->tables().Named());
+  TAMIS_ASSIGN_OR_RETURN(const auto tables, cluster_->tables().Readable());
   for (const IndexedTable& table : tables) {
     const auto region = look(table.description.name);
     if (region.status().code() == StatusCode::kNotFound) continue;  // dropped meanwhile

@@ -90,7 +90,7 @@ Result<ClusterStatus> ServerReports::GetStatus() {
 
 Result<IndexProgress> ServerReports::GetIndexProgress(const std::string& name,
                                                       const std::string& index) {
-  TAMIS_ASSIGN_OR_RETURN(const IndexedTable table, cluster_->tables().Find(name));
+  TAMIS_ASSIGN_OR_RETURN(const IndexedTable table, cluster_->tables().FindReadable(name));
   const IndexSpec* spec = table.stored.FindIndex(index);
   if (spec == nullptr) return NotFound("table \"" + name + "\" has no index \"" + index + "\"");
   TAMIS_ASSIGN_OR_RETURN(const auto regions, regions_->Of(table.description.name));

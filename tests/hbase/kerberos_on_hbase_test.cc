@@ -411,8 +411,8 @@ TEST_F(KerberosOnHBaseTest, ProgramNeedsOnlyATicketAndTheSite) {
                               {"sql", "INSERT INTO orders VALUES (4, 'kim')"},
                               {"explain", "SELECT * FROM orders WHERE customer = 'kim'"}}) {
     EXPECT_THAT(other.Fail(command),
-                HasSubstr("user other@TAMIS.TEST lacks the right CREATE on table secured:orders; "
-                          "an administrator grants it in HBase's shell: grant 'other', 'C', "
+                HasSubstr("user other@TAMIS.TEST lacks the right EXEC on table secured:orders; "
+                          "an administrator grants it in HBase's shell: grant 'other', 'X', "
                           "'secured:orders'"))
         << command.front();
   }
@@ -420,18 +420,19 @@ TEST_F(KerberosOnHBaseTest, ProgramNeedsOnlyATicketAndTheSite) {
   // Each right that is granted leads to the next one that is missing; then a coordinator of a user
   // without rights on all of HBase polls, is routed and writes.
   const std::vector<std::string> read = {"sql", "SELECT id FROM orders WHERE customer = 'lee'"};
-  Grant("other", "secured:orders", "C");
-  EXPECT_THAT(other.Fail(read), HasSubstr("lacks the right EXEC on table secured:orders"));
-  Grant("other", "secured:orders", "CX");
+  Grant("other", "secured:orders", "X");
   EXPECT_THAT(other.Fail(read), HasSubstr("lacks the right READ on "));
-  Grant("other", "secured:orders", "CXR");
+  Grant("other", "secured:orders", "XR");
   EXPECT_THAT(other.Do(read), HasSubstr("2"));
   EXPECT_THAT(other.Do({"explain", read[1]}), HasSubstr("customer"));
   const std::vector<std::string> write = {"sql", "INSERT INTO orders VALUES (4, 'kim')"};
   EXPECT_THAT(other.Fail(write), HasSubstr("lacks the right WRITE on "));
-  Grant("other", "secured:orders", "CXRW");
+  Grant("other", "secured:orders", "XRW");
   other.Do(write);
   other.Do({"check", "orders"});
+  EXPECT_THAT(other.Do({"table", "list"}), HasSubstr("orders"));
+  EXPECT_THAT(other.Fail({"index", "create", "orders", "more", "id"}),
+              HasSubstr("lacks the right CREATE on table secured:orders"));
   EXPECT_THAT(other.Do({"sql", "--explain", "SELECT id FROM orders WHERE customer = 'kim'"}),
               HasSubstr("4"));
   program.Do({"sql", "DELETE FROM orders WHERE id = 4"});

@@ -92,7 +92,11 @@ void ScriptedCluster::ScanMeta(const ScriptedServer::Request& request,
     answer.add_partial_flag_per_result(false);
   };
   std::lock_guard lock(mutex_);
-  if (scan.scan().reversed()) {
+  // hbase:meta has the states of tables in rows and a family of their own. There are none.
+  const bool of_tables = scan.scan().column_size() > 0 && scan.scan().column(0).family() == "table";
+  if (of_tables) {
+    // no rows
+  } else if (scan.scan().reversed()) {
     for (auto row = rows_.rbegin(); row != rows_.rend(); ++row) {
       const bool within = row->first <= scan.scan().start_row() ||
                           scan.scan().start_row().starts_with("t ");  // after all rows of table t

@@ -75,6 +75,8 @@ public enum Fault {
   BITS_CLEARED,
   /** A user that may read only some cells is answered like one that may read all. */
   FILTERED_READ_ALLOWED,
+  /** A user that may read no column of a table is told its schema. */
+  SCHEMA_FOR_ALL,
   /** Does not check whether a writer may read the columns of its conditions. */
   CONDITION_FOR_WRITERS,
   /** A user that may read a table may have its indexes rebuilt. */

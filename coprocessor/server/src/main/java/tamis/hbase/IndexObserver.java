@@ -49,9 +49,11 @@ import tamis.base.Fault;
 import tamis.compat.Cells;
 import tamis.index.BatchContext;
 import tamis.index.IndexMaintenance;
+import tamis.pb.TableAttributes.TableAttributesRequest;
 import tamis.region.EntryKeys;
 import tamis.region.IndexedRegion;
 import tamis.region.IndexedTable;
+import tamis.region.TableAttributes;
 import tamis.server.Endpoint;
 import tamis.server.RegionServerState;
 import tamis.server.RegionServers;
@@ -122,11 +124,16 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
 
   @Override
   public Iterable<Service> getServices() { // before start
-    return InstallationReport.services(() -> new Endpoint((method, request) -> {
+    return InstallationReport.services(() -> Arrays.asList(new Endpoint((method, request) -> {
       String lacking = Linkage.refusal();
       if (state == null) throw new IOException(lacking == null ? "the server is starting" : lacking);
       return state.requests.call(method, request);
-    }));
+    }), new Endpoint(Endpoint.INDEXED_TABLE, (method, request) -> {
+      TableAttributesRequest.parseFrom(request);
+      IndexedRegion readable = indexed;
+      if (readable == null) throw new DoNotRetryIOException("this region maintains no indexes");
+      return TableAttributes.of(readable).toByteArray();
+    })));
   }
 
   RegionServerState state() {

@@ -40,15 +40,15 @@ public final class InstallationReport {
   }
 
   static Iterable<com.google.protobuf.Service> service(Source source) {
-    return services(() -> new Endpoint(Endpoint.INSTALLATION, (method, request) -> {
+    return services(() -> Collections.singletonList(new Endpoint(Endpoint.INSTALLATION, (method, request) -> {
       DescribeRequest.parseFrom(request);
       return source.report().toByteArray();
-    }));
+    })));
   }
 
-  /** The endpoint for HBase to register; none where HBase could not. */
-  static Iterable<com.google.protobuf.Service> services(Supplier<Endpoint> endpoint) {
-    return Linkage.hasOurEndpoints() ? Collections.singleton(endpoint.get()) : Collections.emptyList();
+  /** The endpoints for HBase to register; none where HBase could not. */
+  static Iterable<com.google.protobuf.Service> services(Supplier<List<com.google.protobuf.Service>> endpoints) {
+    return Linkage.hasOurEndpoints() ? endpoints.get() : Collections.emptyList();
   }
 
   /** `regions` are those that are open here; none at a master. */

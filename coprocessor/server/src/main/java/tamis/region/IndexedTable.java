@@ -19,6 +19,8 @@ import tamis.table.Schema;
 
 /** The schema and the settings of a table's indexes in its descriptor (docs/HBASE.md#contents-of-a-table). A value. */
 public final class IndexedTable {
+  /** How the names of all attributes of ours begin. */
+  public static final String ATTRIBUTES = "tamis.";
   /** Attributes of the table: the schema's bytes, and the zeros of entry prefixes as digits. */
   public static final byte[] SCHEMA = Bytes.toBytes("tamis.schema");
   public static final byte[] PREFIX_ZEROS = Bytes.toBytes("tamis.prefix.zeros");

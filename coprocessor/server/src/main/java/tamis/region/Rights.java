@@ -42,6 +42,15 @@ public final class Rights {
     }
   }
 
+  /** Throws if the caller may read no column of the table. */
+  public static void mayReadSome(IndexedRegion region) throws IOException {
+    RegionCoprocessorHost host = hooksOf(region);
+    if (host == null || Fault.SCHEMA_FOR_ALL.isOn()) return;
+    Scan scan = new Scan();
+    for (byte[] family : region.table.families) scan.addFamily(family);
+    host.preScannerOpen(scan);
+  }
+
   /** Throws if the caller may not read all columns of the table's indexes. */
   public static void mayReadIndexed(IndexedRegion region) throws IOException, StatusException {
     boolean[] columns = new boolean[region.table.schema.columns.length];

@@ -46,6 +46,7 @@ public final class Endpoint implements Service {
   private static final Descriptors.ServiceDescriptor REGION_SERVER =
       service("RegionServer", "Mutate", "Search", "Poll", "Status", "StartJob", "GetJob");
   public static final Descriptors.ServiceDescriptor INSTALLATION = service("Installation", "Describe");
+  public static final Descriptors.ServiceDescriptor INDEXED_TABLE = service("IndexedTable", "Describe");
 
   private final Descriptors.ServiceDescriptor service;
   private final Requests requests;

@@ -93,6 +93,8 @@ class FormatsTest {
     assertEquals(methods, methodsOf(new Endpoint((method, request) -> request).getDescriptorForType()));
     assertEquals(
         Collections.singletonList("tamis.pb.Installation.Describe" + payload), methodsOf(Endpoint.INSTALLATION));
+    assertEquals(
+        Collections.singletonList("tamis.pb.IndexedTable.Describe" + payload), methodsOf(Endpoint.INDEXED_TABLE));
     assertEquals(1, Endpoint.BYTES.getNumber());
     assertEquals(Descriptors.FieldDescriptor.Type.BYTES, Endpoint.BYTES.getType());
   }

@@ -1,6 +1,7 @@
 package tamis.server;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -29,7 +30,10 @@ import tamis.pb.Cluster;
 import tamis.pb.Cluster.Error.Code;
 import tamis.pb.Cluster.Mutation.Kind;
 import tamis.pb.Table.Predicate;
+import tamis.pb.TableAttributes.TableAttributesReply;
 import tamis.region.IndexedRegion;
+import tamis.region.IndexedTable;
+import tamis.region.TableAttributes;
 import tamis.shaded.protobuf.ByteString;
 import tamis.table.Codec;
 import tamis.table.Key;
@@ -150,6 +154,21 @@ class RightsTest {
     Keeper.filters = true;
     assertEquals(Collections.emptySet(), new TableReaders().tablesOf(Collections.singletonList(region)));
     assertEquals(Code.FAILED_PRECONDITION, startJob(Cluster.StartJobRequest.Kind.CHECK));
+  }
+
+  @Test
+  void schemaIsToldToUsersWhoReadAtLeastOneColumn() throws Exception {
+    TableAttributesReply attributes = TableAttributes.of(region);
+    assertEquals(ByteString.copyFrom(region.region.getTableDescriptor().getValue(IndexedTable.SCHEMA)),
+        attributes.getAttributesOrThrow("tamis.schema"));
+    assertTrue(attributes.getAttributesMap().keySet().stream().allMatch(name -> name.startsWith("tamis.")));
+    hideA();
+    Keeper.filters = true;
+    assertEquals(attributes, TableAttributes.of(region));
+    Keeper.filters = false;
+    assertThrows(AccessDeniedException.class, () -> TableAttributes.of(region));
+    Fault.only(Fault.SCHEMA_FOR_ALL);
+    assertEquals(attributes, TableAttributes.of(region));
   }
 
   // ---- Writes
