@@ -61,7 +61,8 @@ class Connection {
   Status OpenDatabase();
   Status Step(sqlite3_stmt* statement, const RowSink& sink);
   Status LastError(int rc) const;
-  // What to append to SQLite's `message`; empty unless the cluster hides tables from this user.
+  // Returns the text to append to SQLite's `message`; empty unless the cluster hides tables from
+  // this user.
   std::string WhyUnknownTable(const std::string& message) const;
 
   const Invocation invocation_;

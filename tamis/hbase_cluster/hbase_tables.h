@@ -64,8 +64,8 @@ class HBaseTables {
   // The tables of the namespace that the list leaves out. Their names have no namespace.
   Result<std::vector<std::string>> HiddenNames(
       const std::vector<hbase::TableDescription>& described);
-  // Those of all tables. Tables that are hidden and cannot be read are added to `hidden`, unless it
-  // is null.
+  // The names of all tables. Tables that are hidden and cannot be read are added to `hidden`,
+  // unless it is null.
   Result<TableNames> ReadableNames(std::vector<std::string>* hidden);
   Result<IndexedTable> Find(const std::string& name, Describe describe);
   Result<IndexedTable> Look(const std::string& name, Describe describe);

@@ -124,16 +124,21 @@ public final class IndexObserver implements RegionCoprocessor, RegionObserver {
 
   @Override
   public Iterable<Service> getServices() { // before start
-    return InstallationReport.services(() -> Arrays.asList(new Endpoint((method, request) -> {
-      String lacking = Linkage.refusal();
-      if (state == null) throw new IOException(lacking == null ? "the server is starting" : lacking);
-      return state.requests.call(method, request);
-    }), new Endpoint(Endpoint.INDEXED_TABLE, (method, request) -> {
-      TableAttributesRequest.parseFrom(request);
-      IndexedRegion readable = indexed;
-      if (readable == null) throw new DoNotRetryIOException("this region maintains no indexes");
-      return TableAttributes.of(readable).toByteArray();
-    })));
+    return InstallationReport.services(
+        () -> Arrays.asList(new Endpoint(this::answer), new Endpoint(Endpoint.INDEXED_TABLE, this::describe)));
+  }
+
+  private byte[] answer(String method, byte[] request) throws IOException {
+    String lacking = Linkage.refusal();
+    if (state == null) throw new IOException(lacking == null ? "the server is starting" : lacking);
+    return state.requests.call(method, request);
+  }
+
+  private byte[] describe(String method, byte[] request) throws IOException {
+    TableAttributesRequest.parseFrom(request);
+    IndexedRegion readable = indexed;
+    if (readable == null) throw new DoNotRetryIOException("this region maintains no indexes");
+    return TableAttributes.of(readable).toByteArray();
   }
 
   RegionServerState state() {
