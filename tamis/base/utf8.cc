@@ -4,10 +4,8 @@
 #include <cstring>
 
 namespace tamis {
-namespace {
 
-// The size of the character at the front of the text, which is not empty; 0 when there is none.
-size_t CharacterSize(std::string_view text) {
+size_t Utf8Size(std::string_view text) {
   const auto byte = [text](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t first = byte(0);
   if (first < 0x80) return 1;
@@ -24,7 +22,25 @@ size_t CharacterSize(std::string_view text) {
   return too_long || surrogate || too_great ? 0 : size;
 }
 
-}  // namespace
+void AppendUtf8(uint32_t character, std::string* out) {
+  const auto byte = [out](uint32_t bits) { out->push_back(static_cast<char>(bits)); };
+  const auto follow = [&](int shift) { byte(0x80 | (character >> shift & 0x3f)); };
+  if (character < 0x80) {
+    byte(character);
+  } else if (character < 0x800) {
+    byte(0xc0 | character >> 6);
+    follow(0);
+  } else if (character < 0x10000) {
+    byte(0xe0 | character >> 12);
+    follow(6);
+    follow(0);
+  } else {
+    byte(0xf0 | character >> 18);
+    follow(12);
+    follow(6);
+    follow(0);
+  }
+}
 
 size_t FindInvalidUtf8(std::string_view text) {
   constexpr uint64_t kHighBits = 0x8080808080808080;
@@ -35,7 +51,7 @@ size_t FindInvalidUtf8(std::string_view text) {
       at += sizeof(word);
       continue;
     }
-    const size_t size = CharacterSize(text.substr(at));
+    const size_t size = Utf8Size(text.substr(at));
     if (size == 0) return at;
     at += size;
   }

@@ -101,7 +101,8 @@ Status DetachTable(Connection* connection, const Options& options) {
 
 Status AddColumn(Connection* connection, const Options& options) {
   TAMIS_ASSIGN_OR_RETURN(const ColumnOption option, ParseColumnOption(options.column));
-  TAMIS_ASSIGN_OR_RETURN(const Column column, ParseColumnDefinition(DefinitionOf(option)));
+  TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, connection->engine().Table(options.table));
+  TAMIS_ASSIGN_OR_RETURN(const Column column, ParseColumnDefinition(*schema, DefinitionOf(option)));
   return connection->session()
       ->ChangeAtLength<TableSchema>([&](ClusterAdmin& admin, auto done) {
         admin.AddColumn(options.table, column, std::move(done));
@@ -179,7 +180,9 @@ void AddTableCommands(Command app, Invocation* invocation) {
       add(table, "add-column",
           "Add a column, NULL in the rows that are there, while the table is in use", AddColumn);
   table_argument(add_column);
-  add_column.AddOption("COLUMN", options->column, "NAME[:TYPE], as --column of table create")
+  add_column
+      .AddOption("COLUMN", options->column,
+                 "NAME[:TYPE] or NAME=FUNCTION(COLUMN), as --column of table create")
       .Required();
   Command attach = add(table, "attach",
                        "Make a table that HBase has already one of the store's: its rows as they "

@@ -49,7 +49,10 @@ void TableOptions::AddTo(Command command) {
       .Delimiter(',');
   command.AddOption("--column", columns,
                     "NAME or NAME:TYPE; types are text, bytes, int64, double, bool, timestamp, "
-                    "decimal. NAME=FAMILY:QUALIFIER:TYPE[:ENCODING] for a column that is a cell");
+                    "decimal. NAME=FAMILY:QUALIFIER:TYPE[:ENCODING] for a column that is a cell. "
+                    "NAME=FUNCTION(COLUMN) for one that is computed: lower(COLUMN), "
+                    "substr(COLUMN, 1, LENGTH), date(COLUMN), hour(COLUMN), "
+                    "json_text(COLUMN, 'PATH')");
   command.AddOption("--index", indexes, "COLUMN[,COLUMN...]: an index, named after its columns");
   command
       .AddOption("--nulls", nulls,
@@ -113,11 +116,17 @@ Result<ColumnOption> ParseColumnOption(const std::string& text) {
     column.type = text.substr(end + 1);
     return column;
   }
+  // A cell has a colon before any parenthesis.
+  if (text.find('(', end) < text.find(':', end)) {
+    column.expression = text.substr(end + 1);
+    return column;
+  }
   const size_t qualifier = text.find(':', end);
   const size_t type = qualifier == std::string::npos ? qualifier : text.find(':', qualifier + 1);
   if (type == std::string::npos) {
     return InvalidArgument("cannot read column \"" + text +
-                           "\": write NAME=FAMILY:QUALIFIER:TYPE[:ENCODING]");
+                           "\": write NAME=FAMILY:QUALIFIER:TYPE[:ENCODING] or "
+                           "NAME=FUNCTION(COLUMN)");
   }
   const size_t encoding = text.find(':', type + 1);
   column.cell = text.substr(end + 1, type - end - 1);
@@ -132,6 +141,7 @@ KeyOption ParseKeyOption(const std::string& text) {
 }
 
 std::string DefinitionOf(const ColumnOption& column) {
+  if (!column.expression.empty()) return "\"" + column.name + "\" = " + column.expression;
   return fmt::format("\"{}\" {}{}", column.name, column.type.empty() ? "text" : column.type,
                      column.cell.empty() ? "" : " cell " + Quoted(column.cell));
 }

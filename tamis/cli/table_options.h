@@ -25,8 +25,9 @@ namespace tamis {
 
 struct ColumnOption {
   std::string name;
-  std::string type;  // empty: not said
-  std::string cell;  // "FAMILY:QUALIFIER[:ENCODING]" or empty
+  std::string type;             // empty: not said
+  std::string cell;             // "FAMILY:QUALIFIER[:ENCODING]" or empty
+  std::string expression = {};  // "lower(other)" or empty
 };
 
 struct KeyOption {

@@ -162,7 +162,7 @@ TableSchema InCells(TableSchema schema) {
 }
 
 Column InCell(const TableSchema& schema, Column column) {
-  if (column.encoding != CellEncoding::kNone) return column;
+  if (column.encoding != CellEncoding::kNone || column.is_computed()) return column;
   column.cell = {FamilyOf(schema), column.name};
   column.encoding = DefaultEncoding(column.type);
   return column;

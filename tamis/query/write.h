@@ -15,7 +15,7 @@ namespace tamis {
 struct Write {
   enum class Kind { kPut, kInsert, kUpdate, kDelete };
   Kind kind = Kind::kPut;
-  Row row = {};                        // kDelete: only the key columns are read
+  Row row = {};  // kDelete: only the key columns are read; values of computed columns never are
   std::vector<uint32_t> columns = {};  // kUpdate: the positions to set
   std::optional<Predicate> condition =
       std::nullopt;  // on the row as it is; kFailedPrecondition when it is not so

@@ -177,6 +177,11 @@ Status MutateOperation::ApplyMutation(const pb::Mutation& mutation, Change* chan
     for (uint32_t i = 0; i < schema_->columns.size(); ++i) {
       if (!schema_->IsKey(i) && std::ranges::find(mutation.columns(), schema_->columns[i].id) !=
                                     mutation.columns().end()) {
+        if (schema_->columns[i].is_computed()) {
+          return InvalidArgument("column \"" + schema_->columns[i].name + "\" of table \"" +
+                                 schema_->name +
+                                 "\" is computed from another one: set that one instead");
+        }
         merged[i] = std::move(row[i]);
         columns->push_back(i);
       }
@@ -190,6 +195,7 @@ Status MutateOperation::ApplyMutation(const pb::Mutation& mutation, Change* chan
     }
   }
   TAMIS_ASSIGN_OR_RETURN(change->stored, WriteStoredRow(*schema_, row, change->stored, columns));
+  SetComputedColumns(*schema_, &row);
   change->after = std::move(row);
   change->touched = true;
   return Status::Ok();

@@ -28,7 +28,8 @@ bool IsRange(Op op) { return op != Op::kEq; }
 // Constraints on columns shown as text are tested again by SQLite, which knows the affinity of the
 // other side.
 //
-// Not taken at all are <>, IS NOT, IS NOT NULL, LIKE and GLOB. SQLite (3.40) hands those to the
+// Not taken at all are <>, IS NOT, IS NOT NULL, LIKE, GLOB and, for the same reason, functions that
+// xFindFunction could offer. SQLite (3.40) hands those to the
 // left table of a LEFT JOIN too, from an ON clause that must not narrow it; and LIKE and GLOB are
 // functions that an application may replace. No lookup is lost: few indexes help with the former,
 // and for its own LIKE and GLOB SQLite derives a range.
@@ -74,6 +75,18 @@ std::optional<Op> OpOf(unsigned char constraint) {
   }
 }
 
+// The column that has the other one's text in lower case, if there is one.
+std::optional<uint32_t> FindLower(const TableSchema& schema, uint32_t column) {
+  for (uint32_t i = 0; i < schema.columns.size(); ++i) {
+    const auto& expression = schema.columns[i].expression;
+    if (expression.has_value() && expression->function == Expression::Function::kLower &&
+        expression->source == column) {
+      return i;
+    }
+  }
+  return std::nullopt;
+}
+
 // A comparison of a column that is shown as text, by the collation that SQLite uses for it. Times
 // are shown without letters, so that NOCASE orders them as BINARY does.
 std::optional<SqlPlan::Term> TermOfText(const TableSchema& schema, sqlite3_index_info* info, int i,
@@ -81,7 +94,12 @@ std::optional<SqlPlan::Term> TermOfText(const TableSchema& schema, sqlite3_index
   const std::string_view collation = sqlite3_vtab_collation(info, i);
   const bool time = schema.columns[term.column].type == Type::kTimestamp;
   if (collation == "BINARY" || (time && collation == "NOCASE")) return term;
-  if (collation != "NOCASE" || !IsRange(term.op)) return std::nullopt;
+  if (collation != "NOCASE") return std::nullopt;
+  const auto lower = FindLower(schema, term.column);
+  if (lower.has_value() && term.kind == Kind::kCompare) {
+    return SqlPlan::Term{.kind = Kind::kLower, .op = term.op, .column = *lower};
+  }
+  if (!IsRange(term.op)) return std::nullopt;
   const auto text = KnownText(info, i);
   if (!text || !NoCaseRange(term.column, term.op, *text)) return std::nullopt;
   return SqlPlan::Term{.kind = Kind::kNoCase, .op = term.op, .column = term.column};
@@ -239,6 +257,7 @@ double EqualitySelectivity(const SqlPlan& plan, uint32_t column, double equality
     if (term.column != column) continue;
     switch (term.kind) {
       case Kind::kCompare:
+      case Kind::kLower:
         if (term.op == Op::kEq) best = std::min(best, equality);
         break;
       case Kind::kIs:
@@ -260,6 +279,7 @@ double RangeSelectivity(const SqlPlan& plan, uint32_t column) {
   for (const SqlPlan::Term& term : plan.terms) {
     if (term.column != column) continue;
     if (term.kind == Kind::kNoCase) selectivity *= 0.3;
+    if (term.kind == Kind::kLower && IsRange(term.op)) selectivity *= 0.3;
     if (term.kind == Kind::kCompare && IsRange(term.op)) selectivity *= 0.3;
   }
   return selectivity;
@@ -343,6 +363,8 @@ std::string TermText(const SqlPlan::Term& term, const TableSchema& schema) {
       return column + " IS NULL";
     case Kind::kNoCase:
       return column + " " + OpText(term.op) + " ? COLLATE NOCASE";
+    case Kind::kLower:
+      return column + " " + OpText(term.op) + " lower(?)";
     case Kind::kKey:
       return "tamis_key = ?";
     case Kind::kLimit:
@@ -452,7 +474,7 @@ SqlPlan MakeSqlPlan(Session* session, const TableSchema& schema, sqlite3_index_i
       term->kind = Kind::kIn;
     }
     use(i, *term, IsExact(schema, *term));
-    all_exact = all_exact && term->kind != Kind::kNoCase;
+    all_exact = all_exact && term->kind != Kind::kNoCase && term->kind != Kind::kLower;
   }
   plan.key_order = OrderIsKeyOrder(schema, plan, info);
   PlanOrder(schema, info, &plan);
@@ -536,6 +558,15 @@ Result<SearchOptions> MakeSearch(const SqlPlan& plan, const TableSchema& schema,
         if (sqlite3_value_type(right) != SQLITE_TEXT) break;  // SQLite decides alone
         auto condition = NoCaseRange(term.column, term.op, FromSqlite(right).str());
         if (condition) conditions.push_back(*std::move(condition));
+        break;
+      }
+      case Kind::kLower: {
+        if (sqlite3_value_type(right) != SQLITE_TEXT) break;  // SQLite decides alone
+        const std::string text = FromSqlite(right).str();
+        // SQLite compares no further than a NUL, if it stands in both texts.
+        if (text.find('\0') != std::string::npos) break;
+        conditions.push_back(
+            Predicate::Compare(term.column, term.op, Value::Text(AsciiLower(text))));
         break;
       }
       case Kind::kKey: {

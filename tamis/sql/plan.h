@@ -27,6 +27,7 @@ struct SqlPlan {
       kIs,
       kIsNull,
       kNoCase,  // a range by the collation NOCASE
+      kLower,   // a comparison by it of the column that this one is computed from by lower()
       kKey,
       kLimit,
       kOffset

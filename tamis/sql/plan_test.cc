@@ -22,12 +22,13 @@ int Entry(sqlite3* db, const char**, const sqlite3_api_routines* api) {
 
 class SqlPlanTest : public testing::Test {
  protected:
-  SqlPlanTest() {
+  explicit SqlPlanTest(std::optional<Column> another = std::nullopt) {
     cluster_.table.columns = {{.id = 1, .name = "a", .type = Type::kInt64, .nullable = false},
                               {.id = 2, .name = "b", .type = Type::kText, .nullable = false},
                               {.id = 3, .name = "n", .type = Type::kInt64},
                               {.id = 4, .name = "s", .type = Type::kText},
                               {.id = 5, .name = "d", .type = Type::kDouble}};
+    if (another.has_value()) cluster_.table.columns.push_back(*another);
     cluster_.table.key = {0, 1};
     cluster_.table.indexes = {{.id = 1, .name = "n", .columns = {2}}};
     cluster_.regions.push_back({.id = RegionId(1), .name = "1", .epoch = 1, .table_id = 1});
@@ -109,6 +110,34 @@ TEST_F(SqlPlanTest, ConstraintsThatAnOnClauseMayHoldOfTheLeftTableStayUp) {
        {"n <> 5", "n IS NOT NULL", "n IS NOT 5", "s LIKE 'x%'", "s GLOB '*x'"}) {
     EXPECT_EQ(PlanOf(std::string("SELECT a FROM t WHERE ") + condition), "all rows") << condition;
   }
+}
+
+class LowerCasePlanTest : public SqlPlanTest {
+ protected:
+  LowerCasePlanTest()
+      : SqlPlanTest(Column{
+            .id = 6,
+            .name = "l",
+            .type = Type::kText,
+            .expression = Expression{.function = Expression::Function::kLower, .source = 3}}) {}
+};
+
+TEST_F(LowerCasePlanTest, ServesTheCollationNoCase) {
+  for (const auto& [condition, plan] : std::vector<std::pair<const char*, const char*>>{
+           {"s = 'X' COLLATE NOCASE", "l = lower(?)"},
+           {"s = ?1 COLLATE NOCASE", "l = lower(?)"},
+           {"s COLLATE NOCASE < 'x'", "l < lower(?)"},
+           {"s COLLATE NOCASE IN ('x', 'y')", "l = lower(?)"},
+           {"s LIKE 'Xy%'", "l >= lower(?), l < lower(?)"},
+           {"s IS 'X' COLLATE NOCASE", "all rows"},
+           {"b = 'X' COLLATE NOCASE", "all rows"},
+           {"lower(s) = 'x'", "all rows"},
+           {"l = 'x'", "l = ?"},
+           {"tamis_key = x'00'", "tamis_key = ?"}}) {
+    EXPECT_EQ(PlanOf(std::string("SELECT a, n FROM t WHERE ") + condition), plan) << condition;
+  }
+  EXPECT_EQ(PlanOf("SELECT a FROM t LEFT JOIN other ON s = 'X' COLLATE NOCASE"), "all rows");
+  EXPECT_EQ(PlanOf("SELECT a FROM other LEFT JOIN t ON s = y COLLATE NOCASE"), "l = lower(?)");
 }
 
 TEST_F(SqlPlanTest, RangesThatSqliteDerivesFromAPatternStayUpUnlessTheColumnIsText) {

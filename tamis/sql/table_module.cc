@@ -90,7 +90,7 @@ std::string Declaration(const TableSchema& schema) {
   std::string out = "CREATE TABLE x(";
   for (const Column& column : schema.columns) {
     out += QuotedName(column.name) + " " + std::string(SqlType(column.type)) +
-           (column.nullable ? ", " : " NOT NULL, ");
+           (column.is_computed() ? " HIDDEN" : "") + (column.nullable ? ", " : " NOT NULL, ");
   }
   return out + "tamis_key BLOB HIDDEN PRIMARY KEY NOT NULL) WITHOUT ROWID";
 }
@@ -176,7 +176,10 @@ bool FitsDeclaration(const TableSchema& declared, const TableSchema& current) {
   for (size_t i = 0; i < declared.columns.size(); ++i) {
     const Column& a = declared.columns[i];
     const Column& b = current.columns[i];
-    if (a.name != b.name || a.type != b.type || a.nullable != b.nullable) return false;
+    if (a.name != b.name || a.type != b.type || a.nullable != b.nullable ||
+        a.expression != b.expression) {
+      return false;
+    }
   }
   return declared.key == current.key;
 }
@@ -389,6 +392,18 @@ Predicate AsRead(const ReadRow& read) {
   return Predicate::And(std::move(conditions));
 }
 
+// A computed column cannot be set. An UPDATE ... FROM hands over the value that the row has.
+Status CheckComputed(const TableSchema& schema, uint32_t position, const Value& before,
+                     sqlite3_value* argument) {
+  const Column& column = schema.columns[position];
+  const auto value = ConvertForColumn(column, FromSqlite(argument));
+  if (value.ok() && *value == before) return Status::Ok();
+  return InvalidArgument(
+      "table \"" + schema.name + "\": column \"" + column.name +
+      "\" cannot be set, since it is computed as " +
+      column.expression->ToString(schema.columns[column.expression->source].name));
+}
+
 // Reads xUpdate's arguments: old key, new key, columns, hidden column.
 Result<Change> ReadChange(Table* table, int argc, sqlite3_value** argv) {
   const TableSchema& schema = *table->schema;
@@ -412,6 +427,10 @@ Result<Change> ReadChange(Table* table, int argc, sqlite3_value** argv) {
     sqlite3_value* argument = argv[2 + i];
     if (sqlite3_value_nochange(argument)) continue;
     const Column& column = schema.columns[i];
+    if (column.is_computed()) {
+      TAMIS_RETURN_IF_ERROR(CheckComputed(schema, i, change.row[i], argument));
+      continue;
+    }
     auto value = ConvertForColumn(column, FromSqlite(argument));
     if (!value.ok()) return value.status().WithContext("table \"" + schema.name + "\"");
     if (value->is_null() && !column.nullable) {

@@ -172,33 +172,107 @@ Status SetMarker(const std::optional<std::string>& text, TableSchema* schema) {
   return Status::Ok();
 }
 
+struct FunctionName {
+  std::string_view name;
+  Expression::Function function;
+};
+
+constexpr FunctionName kFunctions[] = {{"lower", Expression::Function::kLower},
+                                       {"substr", Expression::Function::kSubstr},
+                                       {"date", Expression::Function::kDate},
+                                       {"hour", Expression::Function::kHour},
+                                       {"json_text", Expression::Function::kJsonText}};
+
+struct ColumnPart {
+  Column column;
+  bool is_key = false;
+  std::string source = {};  // of a computed column: the name of the other one
+};
+
+// Reads "lower(maintainer)", "substr(maintainer, 1, 3)", "json_text(note, '$.a')".
+Status ReadExpression(const std::string& part, Tokens* tokens, ColumnPart* out) {
+  const std::string name = tokens->TakeWord();
+  const auto* const known = std::ranges::find(kFunctions, name, &FunctionName::name);
+  if (known == std::end(kFunctions)) {
+    return Unreadable(part, "\"" + name +
+                                "\" is no function of a computed column; they are lower(COLUMN), "
+                                "substr(COLUMN, 1, LENGTH), date(COLUMN), hour(COLUMN) and "
+                                "json_text(COLUMN, 'PATH')");
+  }
+  Expression expression{.function = known->function};
+  bool good = tokens->Take("(");
+  out->source = tokens->TakeWord();
+  if (known->function == Expression::Function::kSubstr) {
+    good = good && tokens->Take(",") && tokens->Take("1") && tokens->Take(",") &&
+           ParseNumber(tokens->TakeWord(), &expression.length);
+  } else if (known->function == Expression::Function::kJsonText) {
+    good = good && tokens->Take(",") && tokens->quoted();
+    if (good) {
+      TAMIS_ASSIGN_OR_RETURN(expression.path, JsonPath::Parse(tokens->TakeWord()));
+    }
+  }
+  if (!good || !tokens->Take(")")) {
+    return Unreadable(part,
+                      "write lower(COLUMN), substr(COLUMN, 1, LENGTH), date(COLUMN), "
+                      "hour(COLUMN) or json_text(COLUMN, 'PATH')");
+  }
+  if (Status status = expression.Validate(); !status.ok()) {
+    return Unreadable(part, status.message());
+  }
+  out->column.expression = std::move(expression);
+  return Status::Ok();
+}
+
+// The column with the position of the column that it is computed from, if it is.
+Result<Column> Resolved(const TableSchema& schema, ColumnPart part) {
+  if (part.column.is_computed()) {
+    const auto source = schema.FindColumn(part.source);
+    if (!source) {
+      return InvalidArgument("column \"" + part.column.name + "\" is computed from column \"" +
+                             part.source + "\", which table \"" + schema.name + "\" does not have");
+    }
+    part.column.expression->source = *source;
+  }
+  return std::move(part.column);
+}
+
 // Reads the words behind a column's name, as far as they are understood.
-Result<Column> ReadColumn(const std::string& part, const std::string& name, Tokens* tokens,
-                          bool* is_key) {
-  Column column{.name = name};
+Result<ColumnPart> ReadColumn(const std::string& part, const std::string& name, Tokens* tokens) {
+  ColumnPart out{.column = {.name = name}};
+  Column& column = out.column;
+  bool has_type = false;
   if (!tokens->done() && tokens->word() != "not" && tokens->word() != "primary" &&
-      tokens->word() != "cell") {
+      tokens->word() != "cell" && tokens->word() != "=") {
     const auto type = ParseType(tokens->TakeWord());
     if (!type.ok()) return Unreadable(part, type.status().message());
     column.type = *type;
+    has_type = true;
   }
   while (!tokens->done()) {
     if (tokens->Take("not") && tokens->Take("null")) {
       column.nullable = false;
     } else if (tokens->Take("primary") && tokens->Take("key")) {
-      *is_key = true;
+      out.is_key = true;
     } else if (tokens->Take("cell")) {
       TAMIS_RETURN_IF_ERROR(ParseCell(tokens->TakeWord(), &column));
+    } else if (tokens->Take("=")) {
+      TAMIS_RETURN_IF_ERROR(ReadExpression(part, tokens, &out));
+      if (!has_type) column.type = column.expression->ResultType();
     } else {
       break;
     }
   }
-  return column;
+  return out;
 }
 
 std::string FormOf(const TableSchema& schema, size_t part) {
   if (schema.key_parts.empty()) return "ordered";
   return KeyPartText(schema.columns[schema.key[part]].type, schema.key_parts[part]);
+}
+
+std::string ExpressionOf(const TableSchema& schema, const Column& column) {
+  if (!column.is_computed()) return "none";
+  return column.expression->ToString(schema.columns[column.expression->source].name);
 }
 
 std::string CellOf(const Column& column) {
@@ -216,6 +290,7 @@ Result<TableSchema> ParseDefinition(const std::string& table,
   std::vector<std::string> key_forms;  // as key, or none
   std::optional<std::string> marker;
   std::vector<IndexPart> indexes;
+  std::vector<ColumnPart> columns;
   for (const std::string& part : parts) {
     Tokens tokens(part);
     const std::string first = tokens.TakeWord();
@@ -228,14 +303,17 @@ Result<TableSchema> ParseDefinition(const std::string& table,
       TAMIS_ASSIGN_OR_RETURN(IndexPart index, ParseIndex(part, &tokens));
       indexes.push_back(std::move(index));
     } else {
-      bool is_key = false;
-      TAMIS_ASSIGN_OR_RETURN(Column column, ReadColumn(part, first, &tokens, &is_key));
-      if (is_key) key.push_back(first);
-      column.id = schema.next_column_id++;
-      if (column.encoding != CellEncoding::kNone) schema.cells = true;
-      schema.columns.push_back(std::move(column));
+      TAMIS_ASSIGN_OR_RETURN(ColumnPart column, ReadColumn(part, first, &tokens));
+      if (column.is_key) key.push_back(first);
+      column.column.id = schema.next_column_id++;
+      if (column.column.encoding != CellEncoding::kNone) schema.cells = true;
+      schema.columns.push_back(column.column);
+      columns.push_back(std::move(column));
     }
     if (!tokens.done()) return Unreadable(part, "\"" + tokens.word() + "\" is not understood");
+  }
+  for (size_t i = 0; i < columns.size(); ++i) {
+    TAMIS_ASSIGN_OR_RETURN(schema.columns[i], Resolved(schema, std::move(columns[i])));
   }
   if (key.empty()) {
     return InvalidArgument("table \"" + table + "\" has no key; add key (COLUMN, ...)");
@@ -254,14 +332,13 @@ Result<TableSchema> ParseDefinition(const std::string& table,
   return schema;
 }
 
-Result<Column> ParseColumnDefinition(const std::string& text) {
+Result<Column> ParseColumnDefinition(const TableSchema& table, const std::string& text) {
   Tokens tokens(text);
   const std::string name = tokens.TakeWord();
-  bool is_key = false;
-  TAMIS_ASSIGN_OR_RETURN(Column column, ReadColumn(text, name, &tokens, &is_key));
-  if (is_key) return Unreadable(text, "a key is given to a table when it is made");
+  TAMIS_ASSIGN_OR_RETURN(ColumnPart column, ReadColumn(text, name, &tokens));
+  if (column.is_key) return Unreadable(text, "a key is given to a table when it is made");
   if (!tokens.done()) return Unreadable(text, "\"" + tokens.word() + "\" is not understood");
-  return column;
+  return Resolved(table, std::move(column));
 }
 
 Status CheckSameDefinition(const TableSchema& existing, const TableSchema& wanted) {
@@ -283,6 +360,10 @@ Status CheckSameDefinition(const TableSchema& existing, const TableSchema& wante
                      std::string(TypeName(a.type)) + (a.nullable ? "" : " not null") + ", not \"" +
                      b.name + "\" of type " + std::string(TypeName(b.type)) +
                      (b.nullable ? "" : " not null"));
+    }
+    if (ExpressionOf(existing, a) != ExpressionOf(wanted, b)) {
+      return differs("column \"" + a.name + "\" is computed as " + ExpressionOf(existing, a) +
+                     ", not as " + ExpressionOf(wanted, b));
     }
     if (!placed && CellOf(a) != CellOf(b)) {
       return differs("column \"" + a.name + "\" has the cell '" + CellOf(a) + "', not '" +

@@ -7,6 +7,10 @@
 //   index maintainer (maintainer, section) fpr 0.01 expected_values 5000 nulls skip
 //   index architecture (architecture) include (installed_size)
 //
+// A computed column (expression.h), to be named by indexes like another one:
+//
+//   maintainer_lower = lower(maintainer), index maintainer_lower (maintainer_lower)
+//
 // A table whose keys and cells another program wrote, or is to read (docs/TABLES.md):
 //
 //   host text, at timestamp, load double cell 'd:load:float', note text cell 'd:note',
@@ -26,8 +30,9 @@ namespace tamis {
 Result<TableSchema> ParseDefinition(const std::string& table,
                                     const std::vector<std::string>& parts);
 
-// The one argument of a column that is added: "essential bool", "note text cell 'd:note'".
-Result<Column> ParseColumnDefinition(const std::string& text);
+// The one argument of a column that is added to the table: "essential bool",
+// "note text cell 'd:note'", "note_lower = lower(note)".
+Result<Column> ParseColumnDefinition(const TableSchema& table, const std::string& text);
 
 // Whether the existing table is what is wanted: the same columns, key and indexes (ids and seeds
 // aside). kAlreadyExists, with the difference, when it is not.

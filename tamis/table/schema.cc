@@ -110,10 +110,12 @@ Status CheckCells(const TableSchema& schema, const std::string& in_table) {
   for (uint32_t i = 0; i < schema.columns.size(); ++i) {
     const Column& column = schema.columns[i];
     const std::string what = in_table + "column \"" + column.name + "\"";
-    if (!schema.cells || schema.IsKey(i)) {
+    if (!schema.cells || schema.IsKey(i) || column.is_computed()) {
       if (column.cell != CellName() || column.encoding != CellEncoding::kNone) {
         return InvalidArgument(what + " has a cell, but " +
-                               (schema.cells ? "is in the key" : "the table's rows are not cells"));
+                               (column.is_computed() ? "is computed"
+                                : schema.cells       ? "is in the key"
+                                                     : "the table's rows are not cells"));
       }
       continue;
     }
@@ -131,6 +133,39 @@ Status CheckCells(const TableSchema& schema, const std::string& in_table) {
   }
   if (schema.cells && names.empty()) {
     return InvalidArgument(in_table + "its rows have no cell: add a column or a marker");
+  }
+  return Status::Ok();
+}
+
+Status CheckExpressions(const TableSchema& schema, const std::string& in_table) {
+  for (uint32_t i = 0; i < schema.columns.size(); ++i) {
+    const Column& column = schema.columns[i];
+    if (!column.is_computed()) continue;
+    const Expression& expression = *column.expression;
+    const std::string what = in_table + "computed column \"" + column.name + "\"";
+    TAMIS_RETURN_IF_ERROR(expression.Validate().WithContext(what));
+    if (schema.IsKey(i)) return InvalidArgument(what + " must not be in the key");
+    if (!column.nullable) return InvalidArgument(what + " must be nullable");
+    if (expression.source >= schema.columns.size()) {
+      return InvalidArgument(what + " refers to column number " +
+                             std::to_string(expression.source) + ", which the table does not have");
+    }
+    const Column& source = schema.columns[expression.source];
+    const std::string text = expression.ToString(source.name);
+    if (source.is_computed()) {
+      return InvalidArgument(what + " = " + text + ": \"" + source.name +
+                             "\" is computed itself; name the column that it is computed from");
+    }
+    if (source.type != expression.ArgumentType()) {
+      return InvalidArgument(what + " = " + text + " needs a column of type " +
+                             std::string(TypeName(expression.ArgumentType())) + ", but \"" +
+                             source.name + "\" is of type " + std::string(TypeName(source.type)));
+    }
+    if (column.type != expression.ResultType()) {
+      return InvalidArgument(what + " = " + text + " is of type " +
+                             std::string(TypeName(expression.ResultType())) + ", not " +
+                             std::string(TypeName(column.type)));
+    }
   }
   return Status::Ok();
 }
@@ -230,6 +265,10 @@ bool TableSchema::IsKey(uint32_t column) const {
   return std::find(key.begin(), key.end(), column) != key.end();
 }
 
+bool TableSchema::HasComputedColumns() const {
+  return std::ranges::any_of(columns, &Column::is_computed);
+}
+
 bool TableSchema::HasFamily(std::string_view family) const {
   if (marker && marker->family == family) return true;
   return std::any_of(columns.begin(), columns.end(), [&](const Column& column) {
@@ -271,6 +310,7 @@ Status TableSchema::Validate() const {
                              "\" must not be nullable");
     }
   }
+  TAMIS_RETURN_IF_ERROR(CheckExpressions(*this, in_table));
   TAMIS_RETURN_IF_ERROR(CheckKeyParts(*this, in_table));
   TAMIS_RETURN_IF_ERROR(CheckCells(*this, in_table));
   names.clear();
@@ -307,6 +347,9 @@ std::string TableSchema::ToString() const {
     if (column.encoding != CellEncoding::kNone) {
       out += " cell '" + CellNameText(column.cell) + ":" +
              std::string(EncodingName(column.encoding)) + "'";
+    }
+    if (column.is_computed()) {
+      out += " = " + column.expression->ToString(columns[column.expression->source].name);
     }
     out += ",\n";
   }

@@ -5,6 +5,10 @@
 // the cell that holds it and the encoding of the bytes, and the key has a format of its own. A
 // value that does not decode reads as NULL; a row whose key does not parse is not part of the table
 // (docs/TABLES.md).
+//
+// A computed column has an expression instead of a place: its value follows from another column of
+// the row whenever the row is read (stored_row.h). It is never stored and never written; indexes,
+// conditions, orders and results name it like any other column.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +20,7 @@
 
 #include "tamis/base/status.h"
 #include "tamis/table/cell_encoding.h"
+#include "tamis/table/expression.h"
 #include "tamis/table/key_part.h"
 #include "tamis/table/predicate.h"
 #include "tamis/table/value.h"
@@ -41,6 +46,9 @@ struct Column {
   // In a table of cells, for columns that are not in the key.
   CellName cell = {};
   CellEncoding encoding = CellEncoding::kNone;
+  std::optional<Expression> expression = {};  // of a computed column
+
+  bool is_computed() const { return expression.has_value(); }
 };
 
 // Whether rows have an entry in an index while its first column is NULL. With kSkip the index is
@@ -84,6 +92,7 @@ struct TableSchema {
   const IndexSpec* FindIndex(std::string_view name) const;
   const IndexSpec* FindIndex(uint32_t id) const;
   bool IsKey(uint32_t column) const;
+  bool HasComputedColumns() const;
   // Whether a column or the marker of the table is stored in the family.
   bool HasFamily(std::string_view family) const;
 

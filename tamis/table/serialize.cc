@@ -17,6 +17,11 @@ static_assert(IsSame(Type::kText, pb::TEXT) && IsSame(Type::kBytes, pb::BYTES) &
               IsSame(Type::kInt64, pb::INT64) && IsSame(Type::kDouble, pb::DOUBLE) &&
               IsSame(Type::kBool, pb::BOOL) && IsSame(Type::kTimestamp, pb::TIMESTAMP) &&
               IsSame(Type::kDecimal, pb::DECIMAL));
+static_assert(IsSame(Expression::Function::kLower, pb::Expression::LOWER) &&
+              IsSame(Expression::Function::kSubstr, pb::Expression::SUBSTR) &&
+              IsSame(Expression::Function::kDate, pb::Expression::DATE) &&
+              IsSame(Expression::Function::kHour, pb::Expression::HOUR) &&
+              IsSame(Expression::Function::kJsonText, pb::Expression::JSON_TEXT));
 static_assert(IsSame(CellEncoding::kNone, pb::Column::NONE) &&
               IsSame(CellEncoding::kUtf8, pb::Column::UTF8) &&
               IsSame(CellEncoding::kRaw, pb::Column::RAW) &&
@@ -129,6 +134,49 @@ Ours EnumOf(Theirs theirs) {
 
 Status Malformed(std::string_view what) {
   return DataLoss("cannot read a " + std::string(what) + ": the bytes are damaged or foreign");
+}
+
+void ToMessage(const Expression& expression, pb::Expression* out) {
+  out->set_function(static_cast<pb::Expression::Function>(expression.function));
+  out->set_source(expression.source);
+  out->set_length(expression.length);
+  for (const JsonPath::Step& step : expression.path.steps) {
+    if (const auto* key = std::get_if<std::string>(&step)) {
+      out->add_path()->set_key(*key);
+    } else {
+      out->add_path()->set_number(std::get<uint32_t>(step));
+    }
+  }
+}
+
+// Validate tests the rest, the number of the function too.
+Result<Expression> FromMessage(const pb::Expression& message) {
+  Expression expression{.function = EnumOf<Expression::Function>(message.function()),
+                        .source = message.source(),
+                        .length = message.length()};
+  for (const pb::Expression::Step& step : message.path()) {
+    if (step.kind_case() == pb::Expression::Step::KIND_NOT_SET) return Malformed("table schema");
+    expression.path.steps.push_back(step.has_key() ? JsonPath::Step(step.key())
+                                                   : JsonPath::Step(step.number()));
+  }
+  return expression;
+}
+
+Result<Column> FromMessage(const pb::Column& message) {
+  Column column{.id = message.id(),
+                .name = message.name(),
+                .type = static_cast<Type>(message.type() <= 0xff ? message.type() : 0),
+                .nullable = !message.not_null(),
+                .cell = {message.family(), message.qualifier()},
+                .encoding = EnumOf<CellEncoding>(message.encoding())};
+  if (message.has_expression() != (message.type() == pb::COMPUTED)) {
+    return Malformed("table schema");
+  }
+  if (message.has_expression()) {
+    TAMIS_ASSIGN_OR_RETURN(column.expression, FromMessage(message.expression()));
+    column.type = column.expression->ResultType();
+  }
+  return column;
 }
 
 // The shapes that Predicate promises; columns and types are for Validate, which knows the schema.
@@ -280,6 +328,10 @@ std::string SerializeSchema(const TableSchema& schema) {
     message->set_family(column.cell.family);
     message->set_qualifier(column.cell.qualifier);
     message->set_encoding(static_cast<pb::Column::Encoding>(column.encoding));
+    if (column.is_computed()) {
+      message->set_type(pb::COMPUTED);
+      ToMessage(*column.expression, message->mutable_expression());
+    }
   }
   out.mutable_key()->Assign(schema.key.begin(), schema.key.end());
   for (const KeyPart& part : schema.key_parts) {
@@ -306,12 +358,8 @@ Result<TableSchema> ParseSchema(std::string_view bytes) {
   schema.next_column_id = message.next_column_id();
   schema.next_index_id = std::max<uint32_t>(message.next_index_id(), 1);
   for (const pb::Column& column : message.columns()) {
-    schema.columns.push_back({.id = column.id(),
-                              .name = column.name(),
-                              .type = static_cast<Type>(column.type() <= 0xff ? column.type() : 0),
-                              .nullable = !column.not_null(),
-                              .cell = {column.family(), column.qualifier()},
-                              .encoding = EnumOf<CellEncoding>(column.encoding())});
+    TAMIS_ASSIGN_OR_RETURN(Column parsed, FromMessage(column));
+    schema.columns.push_back(std::move(parsed));
   }
   schema.key.assign(message.key().begin(), message.key().end());
   for (const pb::KeyPart& part : message.key_parts()) {

@@ -42,7 +42,7 @@ Status ReadCells(const TableSchema& schema, std::string_view stored, StoredRow* 
   out->state = StoredRow::State::kRow;
   for (uint32_t i = 0; i < schema.columns.size(); ++i) {
     const Column& column = schema.columns[i];
-    if (column.encoding == CellEncoding::kNone) continue;  // in the key
+    if (column.encoding == CellEncoding::kNone) continue;  // in the key, or computed
     const Cell* cell = Find(cells, column.cell);
     if (cell == nullptr) continue;
     if (auto value = DecodeCell(column.type, column.encoding, cell->value)) {
@@ -52,6 +52,15 @@ Status ReadCells(const TableSchema& schema, std::string_view stored, StoredRow* 
     }
   }
   return Status::Ok();
+}
+
+std::string EncodeStored(const TableSchema& schema, const Row& row) {
+  if (!schema.HasComputedColumns()) return EncodeRow(schema, row);
+  Row stored = row;
+  for (uint32_t i = 0; i < schema.columns.size(); ++i) {
+    if (schema.columns[i].is_computed()) stored[i] = Value();
+  }
+  return EncodeRow(schema, stored);
 }
 
 }  // namespace
@@ -80,6 +89,13 @@ Result<std::vector<Cell>> DecodeCells(std::string_view bytes) {
   return cells;
 }
 
+void SetComputedColumns(const TableSchema& schema, Row* row) {
+  for (uint32_t i = 0; i < schema.columns.size(); ++i) {
+    const auto& expression = schema.columns[i].expression;
+    if (expression.has_value()) (*row)[i] = expression->Evaluate((*row)[expression->source]);
+  }
+}
+
 Result<StoredRow> ReadStoredRow(const TableSchema& schema, std::string_view key,
                                 std::string_view stored) {
   StoredRow out;
@@ -90,17 +106,18 @@ Result<StoredRow> ReadStoredRow(const TableSchema& schema, std::string_view key,
   }
   if (schema.cells) {
     TAMIS_RETURN_IF_ERROR(ReadCells(schema, stored, &out));
-    return out;
+  } else {
+    TAMIS_RETURN_IF_ERROR(DecodeRow(schema, stored, &out.row));
+    out.state = StoredRow::State::kRow;
   }
-  TAMIS_RETURN_IF_ERROR(DecodeRow(schema, stored, &out.row));
-  out.state = StoredRow::State::kRow;
+  SetComputedColumns(schema, &out.row);
   return out;
 }
 
 Result<std::string> WriteStoredRow(const TableSchema& schema, const Row& row,
                                    const std::optional<std::string>& before,
                                    const std::optional<std::vector<uint32_t>>& columns) {
-  if (!schema.cells) return EncodeRow(schema, row);
+  if (!schema.cells) return EncodeStored(schema, row);
   std::vector<Cell> cells;
   if (before.has_value()) {
     TAMIS_ASSIGN_OR_RETURN(cells, DecodeCells(*before));

@@ -39,12 +39,16 @@ struct StoredRow {
   uint64_t undecodable = 0;  // cells that stand there and read as NULL
 };
 
-// kDataLoss when the bytes themselves are damaged.
+// Sets the computed columns of a row whose other columns are set.
+void SetComputedColumns(const TableSchema& schema, Row* row);
+
+// The row, its computed columns included. kDataLoss when the bytes themselves are damaged.
 Result<StoredRow> ReadStoredRow(const TableSchema& schema, std::string_view key,
                                 std::string_view stored);
 
 // The bytes for the row. `before` is what stands there now; `columns` are the positions that are
-// set, nullopt = all. kInvalidArgument: a value has no place in its cell, or no cell would be left.
+// set, nullopt = all. Computed columns are left out. kInvalidArgument: a value has no place in its
+// cell, or no cell would be left.
 Result<std::string> WriteStoredRow(const TableSchema& schema, const Row& row,
                                    const std::optional<std::string>& before,
                                    const std::optional<std::vector<uint32_t>>& columns);

@@ -101,24 +101,42 @@ bool IsDate(const Civil& date) {
   return back.month == date.month && back.day == date.day;
 }
 
-std::string Format(int64_t micros, char separator, const char* zone) {
+// A point in time as days since 1970-01-01 and microseconds of the day.
+struct DayTime {
+  int64_t days, micros;
+};
+
+DayTime DayTimeOf(int64_t micros) {
   int64_t days = micros / kMicrosPerDay;
   int64_t rest = micros % kMicrosPerDay;
   if (rest < 0) {
     rest += kMicrosPerDay;
     --days;
   }
+  return {days, rest};
+}
+
+std::string DateText(int64_t days) {
   const Civil date = CivilFromDays(days);
-  const int64_t seconds = rest / kMicrosPerSecond;
   char buffer[64];
   const char* sign = date.year < 0 ? "-" : date.year > 9999 ? "+" : "";
-  int size = std::snprintf(
-      buffer, sizeof(buffer), "%s%04lld-%02lld-%02lld%c%02lld:%02lld:%02lld", sign,
-      std::llabs(date.year), static_cast<long long>(date.month), static_cast<long long>(date.day),
-      separator, static_cast<long long>(seconds / 3600), static_cast<long long>(seconds / 60 % 60),
-      static_cast<long long>(seconds % 60));
-  std::string out(buffer, size);
-  if (const int64_t fraction = rest % kMicrosPerSecond; fraction != 0) {
+  const int size =
+      std::snprintf(buffer, sizeof(buffer), "%s%04lld-%02lld-%02lld", sign, std::llabs(date.year),
+                    static_cast<long long>(date.month), static_cast<long long>(date.day));
+  return {buffer, static_cast<size_t>(size)};
+}
+
+std::string Format(int64_t micros, char separator, const char* zone) {
+  const DayTime time = DayTimeOf(micros);
+  const int64_t seconds = time.micros / kMicrosPerSecond;
+  char buffer[64];
+  int size = std::snprintf(buffer, sizeof(buffer), "%c%02lld:%02lld:%02lld", separator,
+                           static_cast<long long>(seconds / 3600),
+                           static_cast<long long>(seconds / 60 % 60),
+                           static_cast<long long>(seconds % 60));
+  std::string out = DateText(time.days);
+  out.append(buffer, size);
+  if (const int64_t fraction = time.micros % kMicrosPerSecond; fraction != 0) {
     size = std::snprintf(buffer, sizeof(buffer), ".%06lld", static_cast<long long>(fraction));
     out.append(buffer, size);
     out.erase(out.find_last_not_of('0') + 1);
@@ -169,5 +187,9 @@ Result<int64_t> ParseTimestamp(std::string_view text) {
 std::string FormatTimestamp(int64_t micros) { return Format(micros, 'T', "Z"); }
 
 std::string FormatSqlTimestamp(int64_t micros) { return Format(micros, ' ', ""); }
+
+std::string FormatDate(int64_t micros) { return DateText(DayTimeOf(micros).days); }
+
+int64_t HourOfDay(int64_t micros) { return DayTimeOf(micros).micros / (3600 * kMicrosPerSecond); }
 
 }  // namespace tamis

@@ -18,5 +18,9 @@ std::string FormatTimestamp(int64_t micros);
 // The same as SQLite's date functions write it: "2026-01-02 03:04:05". Texts of years 0 to 9999
 // sort as the times do.
 std::string FormatSqlTimestamp(int64_t micros);
+// The day in UTC: "2026-01-02".
+std::string FormatDate(int64_t micros);
+// The hour of the day in UTC: 0 to 23.
+int64_t HourOfDay(int64_t micros);
 
 }  // namespace tamis

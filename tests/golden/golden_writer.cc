@@ -26,7 +26,9 @@
 #include "tamis/table/cell_map.h"
 #include "tamis/table/codec.h"
 #include "tamis/table/decimal.h"
+#include "tamis/table/definition.h"
 #include "tamis/table/stored_row.h"
+#include "tamis/table/table.pb.h"
 #include "tamis/table/testing/random_keys.h"
 #include "tests/golden/golden_text.h"
 #include "tests/golden/scenarios.h"
@@ -142,6 +144,96 @@ std::string Codec() {
       const bool cut = AppendIndexed(value, &indexed);
       out << "V " << Text(value) << " " << Hex(ordered) << " " << Hex(indexed) << " "
           << (cut ? "cut" : "whole") << "\n";
+    }
+  }
+  return out.str();
+}
+
+std::vector<Value> JsonTexts() {
+  std::vector<std::string> texts;
+  for (const char* text : {"{}",
+                           "[]",
+                           "null",
+                           "7",
+                           "\"a\"",
+                           R"({"a": 1})",
+                           R"({"a": {"b": "x"}})",
+                           R"({"a": {"b": null}, "c": [1, 2.50, -0, 1e400]})",
+                           R"([{"a": true}, false])",
+                           R"({"a": [0, {"b": [ ] }], "a": 5})",
+                           R"({"\u0061": "\u00e9\ud83d\ude00\n\/"})",
+                           "{\"\xc3\xa9\": \"\xe6\x97\xa5\"}",
+                           R"({"a": "\ud800"})",
+                           R"({"a": "\ud800\u0041"})",
+                           R"({"a": "a\u0000b"})",
+                           R"({"a": 01})",
+                           R"({"a": 1.})",
+                           R"({"a": 1} x)",
+                           R"({"a": 1,})",
+                           "{\"a\":\t1\r\n}",
+                           "\xef\xbb\xbf{\"a\": 1}",
+                           "{\"a\": \"\xff\"}",
+                           R"([[1, [2]], "a"])"}) {
+    texts.emplace_back(text);
+  }
+  Random random(24);
+  const size_t whole = texts.size();
+  for (int i = 0; i < 200; ++i) {
+    std::string text = texts[random.Uniform(whole)];
+    const size_t at = random.Uniform(text.size() + 1);
+    static constexpr std::string_view kBytes = "{}[]\",:\\u0e-. a\xc3\xff";
+    if (random.OneIn(2)) {
+      text.insert(at, 1, random.OneIn(2) ? ' ' : '\n');
+    } else {
+      text.insert(at, 1, kBytes[random.Uniform(kBytes.size())]);
+      if (random.OneIn(2)) text.erase(random.Uniform(text.size()), 1);
+    }
+    texts.push_back(std::move(text));
+  }
+  for (const int depth : {99, 100, 101}) {
+    texts.push_back("{\"a\":1,\"b\":" + std::string(depth, '[') + std::string(depth, ']') + "}");
+  }
+  std::vector<Value> values;
+  for (std::string& text : texts) values.push_back(Value::Text(std::move(text)));
+  return values;
+}
+
+// "X expression value result": what computed columns have.
+std::string Expressions() {
+  File out;
+  out << "# X expression value result: a serialized expression, the value of its column, its own\n";
+  std::vector<std::string> definition = {"t text", "at timestamp", "low = lower(t)",
+                                         "day = date(at)", "hour = hour(at)"};
+  for (const int length : {1, 2, 3, 1024}) {
+    const std::string n = std::to_string(length);
+    definition.push_back("s" + n + " = substr(t, 1, " + n + ")");
+  }
+  for (const char* path : {"$.a", "$.a.b", "$.a[1]", "$[0]", "$[0][1][0]", "$.\"\\xc3\\xa9\""}) {
+    definition.push_back("j" + std::to_string(definition.size()) + " = json_text(t, '" + path +
+                         "')");
+  }
+  definition.emplace_back("key (t, at)");
+  const TableSchema schema = *ParseDefinition("t", definition);
+  pb::Schema message;
+  if (!message.ParseFromString(SerializeSchema(schema))) std::abort();
+  for (size_t i = 0; i < schema.columns.size(); ++i) {
+    const auto& expression = schema.columns[i].expression;
+    if (!expression.has_value()) continue;
+    std::vector<Value> values = Values(expression->ArgumentType());
+    values.emplace_back();
+    if (expression->ArgumentType() == Type::kText) {
+      for (const char* text : {"ABC\xc3\x89Z[@", "\xc3\xa9\xf0\x9f\x98\x80z", "a\xed\xa0\x80",
+                               "\xf4\x90\x80\x80", "\xc0\x80", "ab\xe6\x97"}) {
+        values.push_back(Value::Text(text));
+      }
+    }
+    if (!expression->path.steps.empty()) {
+      for (Value& value : JsonTexts()) values.push_back(std::move(value));
+    }
+    const std::string bytes = message.columns(static_cast<int>(i)).expression().SerializeAsString();
+    for (const Value& value : values) {
+      out << "X " << Hex(bytes) << " " << Text(value) << " " << Text(expression->Evaluate(value))
+          << "\n";
     }
   }
   return out.str();
@@ -648,11 +740,20 @@ struct Golden {
 };
 
 constexpr Golden kFiles[] = {
-    {"codec.txt", Codec},           {"hashes.txt", Hashes},     {"cells.txt", Cells},
-    {"decimals.txt", Decimals},     {"keys.txt", Keys},         {"rows.txt", Rows},
-    {"predicates.txt", Predicates}, {"filters.txt", Filters},   {"positions.txt", Positions},
-    {"messages.txt", Messages},     {"searches.txt", Searches}, {"writes.txt", Writes},
+    {"codec.txt", Codec},
+    {"hashes.txt", Hashes},
+    {"cells.txt", Cells},
+    {"decimals.txt", Decimals},
+    {"keys.txt", Keys},
+    {"rows.txt", Rows},
+    {"predicates.txt", Predicates},
+    {"filters.txt", Filters},
+    {"positions.txt", Positions},
+    {"messages.txt", Messages},
+    {"searches.txt", Searches},
+    {"writes.txt", Writes},
     {"cell_maps.txt", CellMaps},
+    {"expressions.txt", Expressions},
 };
 
 int Run(bool check, const std::string& directory) {

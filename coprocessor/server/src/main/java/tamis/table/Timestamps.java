@@ -102,19 +102,28 @@ final class Timestamps {
   }
 
   static String format(long micros) {
-    long days = Math.floorDiv(micros, DAY);
     long rest = Math.floorMod(micros, DAY);
-    long[] date = civilFromDays(days);
     long seconds = rest / SECOND;
-    StringBuilder out = new StringBuilder(date[0] < 0 ? "-" : date[0] > 9999 ? "+" : "");
-    out.append(String.format("%04d-%02d-%02dT%02d:%02d:%02d", Math.abs(date[0]), date[1], date[2], seconds / 3600,
-        seconds / 60 % 60, seconds % 60));
+    StringBuilder out = new StringBuilder(formatDate(micros));
+    out.append(String.format("T%02d:%02d:%02d", seconds / 3600, seconds / 60 % 60, seconds % 60));
     long fraction = rest % SECOND;
     if (fraction != 0) {
       out.append(String.format(".%06d", fraction));
       while (out.charAt(out.length() - 1) == '0') out.setLength(out.length() - 1);
     }
     return out.append('Z').toString();
+  }
+
+  /** The day in UTC: "2026-01-02". */
+  static String formatDate(long micros) {
+    long[] date = civilFromDays(Math.floorDiv(micros, DAY));
+    String sign = date[0] < 0 ? "-" : date[0] > 9999 ? "+" : "";
+    return sign + String.format(java.util.Locale.ROOT, "%04d-%02d-%02d", Math.abs(date[0]), date[1], date[2]);
+  }
+
+  /** The hour of the day in UTC: 0 to 23. */
+  static long hourOfDay(long micros) {
+    return Math.floorMod(micros, DAY) / (3600 * SECOND);
   }
 
   // The era arithmetic of H. Hinnant, "chrono-Compatible Low-Level Date Algorithms".

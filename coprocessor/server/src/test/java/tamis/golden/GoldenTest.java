@@ -33,6 +33,7 @@ import tamis.table.CellEncoding;
 import tamis.table.Codec;
 import tamis.table.DamagedBytesException;
 import tamis.table.Decimal;
+import tamis.table.Expression;
 import tamis.table.Key;
 import tamis.table.KeyFormat;
 import tamis.table.Predicate;
@@ -72,6 +73,17 @@ class GoldenTest {
       assertEquals(line[1], text(Codec.readOrdered(value.type(), in)));
       assertTrue(in.isEmpty());
     }
+  }
+
+  @Test
+  void expressions() throws Exception {
+    int computed = 0;
+    for (String[] line : lines("expressions.txt")) {
+      Expression expression = Expression.of(Table.Expression.parseFrom(bytes(line[1])));
+      assertEquals(line[3], text(expression.evaluate(value(line[2]))), String.join(" ", line));
+      if (!line[3].equals("NULL")) ++computed;
+    }
+    assertTrue(computed > 100, computed + " values");
   }
 
   @Test
