@@ -422,6 +422,24 @@ class WayFinder {
     return std::nullopt;
   }
 
+  // One branch that counts all rows by the entries of an index: the shortest one that has an entry
+  // of every row and all columns that the search needs. nullopt: there is none.
+  std::optional<Way> OfAllEntries(const Predicate& p) const {
+    const IndexSpec* best = nullptr;
+    for (const IndexSpec& index : schema_.indexes) {
+      if (index.nulls != IndexNulls::kIndex || index.IsPartial() || !GivesColumns(index, p))
+        continue;
+      if (best == nullptr || Width(index) < Width(*best)) best = &index;
+    }
+    if (best == nullptr) return std::nullopt;
+    Way way{.branch = {}, .index = best->name};
+    pb::IndexStream* all = way.branch.add_streams();
+    all->set_index_id(best->id);
+    all->add_ranges();
+    way.branch.set_predicate(SerializePredicate(p));
+    return way;
+  }
+
   // One branch that begins with the stream of the order's index.
   Way InOrder(const Predicate& p, const IndexSpec& index) const {
     const Conjunction conjunction(p);
@@ -489,18 +507,35 @@ class WayFinder {
   }
 
   bool GivesRows(const IndexSpec& index, const Predicate& p) const {
+    return GivesColumns(index, p, /*of_key=*/true);
+  }
+
+  // Whether each column that the search needs is one of the index, or, if they count, of the key.
+  bool GivesColumns(const IndexSpec& index, const Predicate& p, bool of_key = false) const {
     std::vector<bool> needed(schema_.columns.size(), !options_.columns.has_value());
     for (const uint32_t column : options_.columns.value_or(std::vector<uint32_t>())) {
       needed[column] = true;
     }
     p.AddColumns(&needed);
     for (uint32_t column = 0; column < needed.size(); ++column) {
-      if (needed[column] && !schema_.IsKey(column) &&
+      if (needed[column] && !(of_key && schema_.IsKey(column)) &&
           std::ranges::find(index.columns, column) == index.columns.end()) {
         return false;
       }
     }
     return true;
+  }
+
+  // A rough size of an encoded value of the index.
+  size_t Width(const IndexSpec& index) const {
+    constexpr size_t kText = 24;
+    size_t width = 0;
+    for (const uint32_t column : index.columns) {
+      const Type type = schema_.columns[column].type;
+      const bool is_long = type == Type::kText || type == Type::kBytes || type == Type::kDecimal;
+      width += is_long ? kText : sizeof(int64_t);
+    }
+    return width;
   }
 
   static std::optional<Choice> OfIndex(const IndexSpec& index, const Conjunction& conjunction) {
@@ -589,6 +624,15 @@ Plan MakePlan(const TableSchema& schema, const Predicate& predicate, const PlanO
                       ? "looked up by the index with the fewest entries in each region"
                       : "looked up by index";
     return plan;
+  }
+  if (options.groups && options.use_indexes && !options.key_order &&
+      plan.keys == KeyRanges::All()) {
+    if (auto way = WayFinder(schema, options).OfAllEntries(p)) {
+      plan.branches.push_back(std::move(way->branch));
+      plan.index = std::move(way->index);
+      plan.reason = "rows are counted by their entries in index " + plan.index;
+      return plan;
+    }
   }
   pb::Branch scan;
   scan.set_predicate(SerializePredicate(p));

@@ -127,6 +127,23 @@ TEST(PlanTest, StreamThatGivesTheRowsIsPreferred) {
   EXPECT_EQ(streams_of(Predicate::And({Equal(2, 6), Predicate::Not(Equal(1, 2))}), {}), Ids{2});
 }
 
+TEST(PlanTest, RowsAreCountedByTheShortestIndexWithAnEntryOfEach) {
+  TableSchema schema = Sparse();
+  schema.columns[2].type = Type::kText;
+  schema.indexes.push_back({.id = 4, .name = "c_b", .columns = {3, 2}});
+  const auto streams_of = [&](const Predicate& p, std::vector<uint32_t> columns) {
+    return Streams(
+        MakePlan(schema, p, {.columns = std::move(columns), .groups = true}).branches[0]);
+  };
+  EXPECT_EQ(streams_of(Predicate::True(), {}), Ids{3});
+  EXPECT_EQ(streams_of(Predicate::True(), {2}), Ids{3});
+  EXPECT_EQ(streams_of(Predicate::True(), {3}), Ids{4});
+  EXPECT_EQ(streams_of(Predicate::Not(Equal(3, 2)), {}), Ids{4});  // the condition needs c, too
+  EXPECT_EQ(streams_of(Predicate::True(), {1}), Ids{});  // its indexes lack rows with NULL
+  EXPECT_EQ(streams_of(Equal(0, 6), {}), Ids{});         // a row key
+  EXPECT_EQ(MakePlan(schema, Predicate::True(), {.columns = {{}}}).branches[0].streams_size(), 0);
+}
+
 TEST(PlanTest, AnOrIsSplitWhereEachAlternativeHasAnIndex) {
   const TableSchema schema = Sparse();
   const Predicate above = Predicate::Compare(0, Op::kGt, Value::Int64(7));

@@ -112,6 +112,7 @@ void Search::MakePlanFor(const Predicate& predicate, const std::vector<OrderTerm
                     .use_indexes = options_.use_indexes,
                     .columns = options_.columns,
                     .key_order = options_.key_order,
+                    .groups = grouping_ && options_.groups == SearchOptions::Groups::kWhole,
                     .order = order});
   merge_.reset();
   sub_ranges_.clear();

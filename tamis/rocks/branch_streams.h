@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "tamis/feed/index_filter.h"
+#include "tamis/rocks/entry_groups.h"
 #include "tamis/rocks/entry_rows.h"
 #include "tamis/rocks/entry_stream.h"
 #include "tamis/rocks/key_stream.h"
@@ -46,11 +47,17 @@ class BranchStreams {
     std::optional<KeyStream> by_key;  // set by Open, if the stream is an equality
     std::optional<EntryStream> by_entry;  // set by Open, if it is not
     std::optional<EntryRows> rows;        // its entries give the rows of the branch, unread
+    std::optional<EntryGroups> groups;    // rows are counted by the values of its entries
     uint64_t rows_in = 0;  // of the rows looked at, those with an entry in this stream
     bool led = false;      // was the driving stream
     bool joined = false;   // was joined with the driving stream (stream_joins.h)
 
     bool equality() const { return plan->equality(); }
+    // All entries of the index, which serve a search only if they give the rows.
+    bool IsWhole() const {
+      return plan->ranges_size() == 1 && plan->ranges(0).low().empty() &&
+             plan->ranges(0).high().empty();
+    }
     Status status() const;
   };
 

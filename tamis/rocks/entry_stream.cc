@@ -13,18 +13,20 @@ EntryStream::EntryStream(const Store& store, const rocksdb::ReadOptions& read_op
       counters_(counters),
       entries_(store, std::move(index_prefix), read_options) {}
 
-std::optional<std::string> EntryStream::Next() {
-  if (ahead_.empty()) Read();
-  if (ahead_.empty()) return std::nullopt;
-  return ahead_.Pop();
+std::optional<std::string_view> EntryStream::Next() {
+  if (!ahead_.empty()) {
+    taken_ = ahead_.Pop();
+    return taken_;
+  }
+  if (!Advance()) return std::nullopt;
+  return entries_.entry();
 }
 
 bool EntryStream::ReadAhead(size_t n) {
   while (ahead_.size() < n) {
     if (ahead_.bytes() >= EntryQueue::kMaxBytes) return false;
-    const size_t before = ahead_.size();
-    Read();
-    if (ahead_.size() == before) return true;
+    if (!Advance()) return true;
+    ahead_.Push(entries_.entry());
   }
   return false;
 }
@@ -53,8 +55,8 @@ bool EntryStream::IsWithin(const pb::IndexRange& range) const {
                      : range.high().empty() || entries_.entry() < range.high();
 }
 
-// Adds the next entry, if there is one.
-void EntryStream::Read() {
+// Moves the cursor to the next entry; false when there is none.
+bool EntryStream::Advance() {
   for (; ranges_passed_ < stream_.ranges_size(); ++ranges_passed_, in_range_ = false) {
     const pb::IndexRange& range = Range();
     if (IsDone(range)) continue;
@@ -72,9 +74,9 @@ void EntryStream::Read() {
     }
     if (!IsWithin(range)) continue;
     ++counters_->entries_read;
-    ahead_.Push(entries_.entry());
-    return;
+    return true;
   }
+  return false;
 }
 
 }  // namespace tamis

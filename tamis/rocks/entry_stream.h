@@ -22,8 +22,8 @@ class EntryStream {
               std::string index_prefix, const pb::IndexStream& stream, std::string last,
               bool descending, ReadCounters* counters);
 
-  // Encoded values, then row key; nullopt when there are no more.
-  std::optional<std::string> Next();
+  // Encoded values, then row key; nullopt when there are no more. Valid until the next call.
+  std::optional<std::string_view> Next();
 
   // Reads until `ahead` holds the next n entries, all that are left (then it returns true), or
   // EntryQueue::kMaxBytes. Next takes entries from there and reads none of them again.
@@ -33,7 +33,7 @@ class EntryStream {
   Status status() const { return entries_.status(); }
 
  private:
-  void Read();
+  bool Advance();
   const pb::IndexRange& Range() const;
   // Whether the ends of the range, or `last`, leave it no entry.
   bool IsDone(const pb::IndexRange& range) const;
@@ -48,6 +48,7 @@ class EntryStream {
   int ranges_passed_ = 0;
   bool in_range_ = false;  // the cursor is
   EntryQueue ahead_;
+  std::string taken_;  // of `ahead_`
 };
 
 }  // namespace tamis

@@ -38,7 +38,7 @@ class RegionSnapshot {
   // Whether the searched range is all of the region.
   bool IsWhole() const { return start_ <= region_.info().start && end_ == region_.info().end; }
   // Whether the row key is outside of the searched range.
-  bool IsOutside(const std::string& key) const {
+  bool IsOutside(std::string_view key) const {
     return key < start_ || (!end_.empty() && key >= end_);
   }
 

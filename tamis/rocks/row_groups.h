@@ -17,24 +17,27 @@ namespace tamis {
 class RowGroups {
  public:
   static constexpr size_t kMaxBytes = 4 << 20;
+  struct Group {
+    std::string row;
+    uint64_t count = 0;
+  };
 
-  // `row`: the wanted columns, encoded.
-  void Add(std::string row) {
-    const auto found = counts_.find(row);
-    if (found != counts_.end()) {
-      ++*found->second;
-      return;
-    }
+  // The group of the rows whose wanted columns are encoded so. It has to be counted: at the end no
+  // group is empty. It stays where it is.
+  Group* Find(std::string row) {
+    const auto found = groups_by_row_.find(row);
+    if (found != groups_by_row_.end()) return found->second;
     bytes_ += row.size() + kOverhead;
-    Group& group = groups_.emplace_back(Group{std::move(row), 1});
-    counts_.emplace(group.row, &group.count);
+    Group& group = groups_.emplace_back(Group{std::move(row), 0});
+    groups_by_row_.emplace(group.row, &group);
+    return &group;
   }
   bool IsFull() const { return bytes_ >= kMaxBytes; }
 
   // Moves the groups to the result, in the order in which their first rows came.
   void MoveTo(pb::RangeResult* result) {
     result->set_groups(true);
-    counts_.clear();
+    groups_by_row_.clear();
     for (Group& group : groups_) {
       pb::FoundRow* found = result->add_rows();
       found->set_row(std::move(group.row));
@@ -45,12 +48,8 @@ class RowGroups {
 
  private:
   static constexpr size_t kOverhead = 64;  // of a group, in bytes
-  struct Group {
-    std::string row;
-    uint64_t count = 0;
-  };
-  std::deque<Group> groups_;  // they are pointed to
-  std::unordered_map<std::string_view, uint64_t*> counts_;
+  std::deque<Group> groups_;               // they are pointed to
+  std::unordered_map<std::string_view, Group*> groups_by_row_;
   size_t bytes_ = 0;
 };
 

@@ -13,8 +13,8 @@ SearchPage::SearchPage(const ServerContext& context, const pb::SearchRange& rang
 }
 
 void SearchPage::AddRow(std::string_view key, std::string row) {
+  if (groups_.has_value()) return AddRow(FindGroup(std::move(row)));
   ++rows_;
-  if (groups_.has_value()) return groups_->Add(std::move(row));
   bytes_ += key.size() + row.size();
   pb::FoundRow* found = result_.add_rows();
   found->set_key(std::string(key));

@@ -26,6 +26,12 @@ class SearchPage {
   uint64_t rows() const { return rows_; }
 
   void AddRow(std::string_view key, std::string row);
+  // REQUIRES: a page of groups. A group that was found gets a row.
+  RowGroups::Group* FindGroup(std::string row) { return groups_->Find(std::move(row)); }
+  void AddRow(RowGroups::Group* group) {
+    ++rows_;
+    ++group->count;
+  }
   void SetRange(const std::string& start, const std::string& end);
 
   // Counters.

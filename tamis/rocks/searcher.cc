@@ -196,8 +196,7 @@ class Searcher::Run {
       return SortRows(*named, position);
     }
     const bool by_choice =
-        is_scanning ? !streams_->all().empty()
-                    : driving_ != nullptr && may_scan && cost_.IsScanCheaper(streams_, driving_);
+        is_scanning ? !streams_->all().empty() : !by_entry && IsScanBetter(may_scan);
     if (driving_ == nullptr || by_choice) {
       driving_ = nullptr;
       if (by_choice) {
@@ -226,6 +225,14 @@ class Searcher::Run {
     return WalkEntries(position);
   }
 
+  // Whether the rows of the range are better read than what the driving stream finds. A counted
+  // entry costs less than any row.
+  bool IsScanBetter(bool may_scan) {
+    if (driving_ == nullptr || driving_->groups.has_value()) return false;
+    if (driving_->IsWhole() && !driving_->rows.has_value()) return true;
+    return may_scan && cost_.IsScanCheaper(streams_, driving_);
+  }
+
   // Adds the streams whose indexes are complete in the snapshot. Returns the stream of the plan
   // that the continuation names, if there is one.
   const pb::IndexStream* AddStreams(const Branch& branch, const SearchPosition& position) {
@@ -246,6 +253,9 @@ class Searcher::Run {
           {by_entry ? snapshot_.start() : AfterLast(position), snapshot_.end()},
           by_entry && is_named ? position.last : "", is_named && position.IsDescending());
       added->rows = EntryRows::For(schema_, *index, branch.needed, context_.options.faults);
+      if (searcher_.request_.groups() && added->rows.has_value()) {
+        added->groups = EntryGroups::For(schema_, *index, branch.needed);
+      }
     }
     return named;
   }
@@ -312,6 +322,15 @@ class Searcher::Run {
         go_to(target + '\0');
       }
       if (everywhere) {
+        if (batch.empty() && driving_->groups.has_value()) {
+          if (page_.HasAllRows()) return false;
+          TAMIS_ASSIGN_OR_RETURN(const bool counted, CountKey(keys.values(), target, position));
+          if (counted) {
+            if (page_.IsFull()) return false;
+            target.push_back('\0');
+            continue;
+          }
+        }
         batch.push_back({target, target, RowOf(keys.values(), target)});
         target.push_back('\0');  // the least key behind it
       }
@@ -345,7 +364,13 @@ class Searcher::Run {
     uint64_t batch_size = BatchSize(0);
     uint64_t considered = 0;
     uint64_t left_out = 0;
-    while (const std::optional<std::string> entry = driving_->by_entry->Next()) {
+    while (const std::optional<std::string_view> entry = driving_->by_entry->Next()) {
+      if (batch.empty() && driving_->groups.has_value()) {
+        if (page_.HasAllRows()) return false;
+        TAMIS_ASSIGN_OR_RETURN(const bool counted, CountEntry(*entry, position));
+        if (counted && page_.IsFull()) return false;
+        if (counted) continue;
+      }
       TAMIS_ASSIGN_OR_RETURN(const auto split, SplitIndexEntry(schema_, *driving_->index, *entry));
       std::string key(split.second);
       const bool garbage = snapshot_.IsOutside(key);
@@ -361,7 +386,7 @@ class Searcher::Run {
         return false;
       }
       std::optional<Row> row = RowOf(split.first, key);
-      batch.push_back({std::move(key), *entry, std::move(row)});
+      batch.push_back({std::move(key), std::string(*entry), std::move(row)});
       if (batch.size() < batch_size) continue;
       considered += batch.size();
       TAMIS_ASSIGN_OR_RETURN(const bool all, ConsiderBatch(&batch, position));
@@ -491,8 +516,46 @@ class Searcher::Run {
     return all && !least.dropped();
   }
 
+  // Counts the row of an entry where its values say to which group it belongs; else it is false.
+  Result<bool> CountEntry(std::string_view entry, SearchPosition* position) {
+    TAMIS_ASSIGN_OR_RETURN(const EntryGroups::Split split, driving_->groups->SplitEntry(entry));
+    if (!snapshot_.IsOutside(split.row_key)) {
+      const auto values = entry.substr(0, entry.size() - split.row_key.size());
+      if (!CountRow(split.values, values, split.row_key, position)) return false;
+    }
+    page_.CountCandidate();
+    position->last = entry;
+    page_.NoteProgress();
+    return true;
+  }
+
+  // The same for a row key whose entry has these values.
+  Result<bool> CountKey(std::string_view values, const std::string& key, SearchPosition* position) {
+    TAMIS_ASSIGN_OR_RETURN(const std::string_view deciding, driving_->groups->Deciding(values));
+    if (!CountRow(deciding, values, key, position)) return false;
+    page_.CountCandidate();
+    position->last = key;
+    page_.NoteProgress();
+    return true;
+  }
+
+  // False: the entry does not prove its row.
+  bool CountRow(std::string_view deciding, std::string_view values, std::string_view key,
+                SearchPosition* position) {
+    std::optional<RowGroups::Group*> group = driving_->groups->Find(deciding);
+    if (!group.has_value()) {
+      std::optional<Row> row = RowOf(values, key);
+      if (!row.has_value()) return false;
+      group = Matches(position->branch, *row) ? page_.FindGroup(Encode(&*row)) : nullptr;
+      driving_->groups->Remember(deciding, *group);
+    }
+    page_.CountRowFromEntry();
+    if (*group != nullptr) page_.AddRow(*group);
+    return true;
+  }
+
   // The row of an entry of the driving stream; nullopt: it must be read.
-  std::optional<Row> RowOf(std::string_view values, const std::string& key) const {
+  std::optional<Row> RowOf(std::string_view values, std::string_view key) const {
     return driving_->rows.has_value() ? driving_->rows->Read(values, key) : std::nullopt;
   }
 
@@ -541,16 +604,25 @@ class Searcher::Run {
   }
 
   void TakeIfMatching(uint64_t branch, std::string_view key, Row* row) {
-    if (!context_.options.faults.no_row_verification) {
-      if (!searcher_.branches_[branch].predicate.Matches(*row)) return;
-      for (uint64_t i = 0; i < branch; ++i) {
-        if (searcher_.branches_[i].predicate.Matches(*row)) return;
-      }
+    if (Matches(branch, *row)) page_.AddRow(key, Encode(row));
+  }
+
+  // Whether the branch returns the row, which no earlier one does.
+  bool Matches(uint64_t branch, const Row& row) const {
+    if (context_.options.faults.no_row_verification) return true;
+    if (!searcher_.branches_[branch].predicate.Matches(row)) return false;
+    for (uint64_t i = 0; i < branch; ++i) {
+      if (searcher_.branches_[i].predicate.Matches(row)) return false;
     }
+    return true;
+  }
+
+  // Its wanted columns; the others become NULL.
+  std::string Encode(Row* row) const {
     for (size_t i = 0; i < row->size(); ++i) {
       if (!searcher_.wanted_[i]) (*row)[i] = Value();
     }
-    page_.AddRow(key, EncodeRow(schema_, *row));
+    return EncodeRow(schema_, *row);
   }
 
   // The first row key that is not done.

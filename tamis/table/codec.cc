@@ -130,6 +130,32 @@ bool TakeText(std::string_view* in, std::string* out, bool* cut) {
   }
 }
 
+bool SkipText(std::string_view* in) {
+  while (true) {
+    const size_t zero = in->find('\0');
+    if (zero == std::string_view::npos || zero + 1 >= in->size()) return false;
+    const char mark = (*in)[zero + 1];
+    in->remove_prefix(zero + 2);
+    if (mark != kEscapedZero) return mark == kTextEnd || mark == kTextCut;
+  }
+}
+
+bool SkipDecimal(std::string_view* in) {
+  if (in->empty()) return false;
+  const auto sign = static_cast<uint8_t>(in->front());
+  in->remove_prefix(1);
+  if (sign == kZero) return true;
+  if (sign != kNegative && sign != kPositive) return false;
+  const uint8_t flip = sign == kNegative ? 0xff : 0;
+  for (size_t i = sizeof(uint32_t); i < in->size(); ++i) {  // behind the exponent
+    const uint8_t pair = static_cast<uint8_t>((*in)[i]) ^ flip;
+    if (pair >= 1 && pair <= 100) continue;
+    in->remove_prefix(i + 1);
+    return pair == kDecimalEnd || pair == kDecimalCut;
+  }
+  return false;
+}
+
 bool TakeDecimal(std::string_view* in, Decimal* out, bool* cut) {
   *cut = false;
   if (in->empty()) return false;
@@ -305,6 +331,33 @@ std::vector<std::string> IndexPrefixes(const IndexSpec& index, const Row& row) {
     prefixes.push_back(encoded);
   }
   return prefixes;
+}
+
+bool SkipIndexed(Type type, std::string_view* in) {
+  const auto skip = [&](size_t n) {
+    if (in->size() < n) return false;
+    in->remove_prefix(n);
+    return true;
+  };
+  if (in->empty()) return false;
+  const char tag = in->front();
+  in->remove_prefix(1);
+  if (tag == kNullTag) return true;
+  if (tag != kValueTag) return false;
+  switch (type) {
+    case Type::kText:
+    case Type::kBytes:
+      return SkipText(in);
+    case Type::kDecimal:
+      return SkipDecimal(in);
+    case Type::kInt64:
+    case Type::kTimestamp:
+    case Type::kDouble:
+      return skip(sizeof(uint64_t));
+    case Type::kBool:
+      return skip(1);
+  }
+  return false;
 }
 
 Result<std::pair<std::string_view, std::string_view>> SplitIndexEntry(const TableSchema& schema,

@@ -34,6 +34,8 @@ struct IndexedValue {
 };
 // Takes one value off the front of *in.
 Result<IndexedValue> ReadIndexed(Type type, std::string_view* in);
+// Takes it off without decoding it. False where no such value can end there.
+bool SkipIndexed(Type type, std::string_view* in);
 
 // The row key of a table all of whose key parts are ordered: what KeyFormat does for such a table,
 // without failing. REQUIRES: schema.key_parts is empty.

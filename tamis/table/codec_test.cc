@@ -116,6 +116,21 @@ TEST(CodecTest, CutValuesAreEqualOrInOrder) {
   EXPECT_GT(merged, 0);
 }
 
+TEST(CodecTest, AValueIsSkippedWholeOrNotAtAll) {
+  Random random(9);
+  for (const Type type : kAllTypes) {
+    for (int i = 0; i < 2000; ++i) {
+      const std::string bytes = Indexed(RandomCell(type, random));
+      const std::string entry = bytes + "rest";
+      std::string_view in = entry;
+      ASSERT_TRUE(SkipIndexed(type, &in));
+      ASSERT_EQ(in, "rest");
+      std::string_view torn = std::string_view(bytes).substr(0, random.Uniform(bytes.size()));
+      ASSERT_FALSE(SkipIndexed(type, &torn));
+    }
+  }
+}
+
 TEST(CodecTest, ACutValueIsNotReadAsAWholeOne) {
   const std::string bytes = Indexed(Value::Text(std::string(kIndexValueLimit + 1, 'x')));
   std::string_view in = bytes;

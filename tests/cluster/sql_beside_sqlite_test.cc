@@ -53,6 +53,7 @@ class SqlBesideSqliteTest : public testing::Test {
     options.session_timeout = std::chrono::hours(1);
     options.server.proof_term = std::chrono::hours(1);
     options.server.page_rows = 1 + random_.Uniform(50);
+    options.server.page_grouped = 1 + random_.Uniform(100);
     auto opened = RocksCluster::Open(options, &executor_);
     ASSERT_TRUE(opened.ok()) << opened.status();
     cluster_ = std::move(*opened);

@@ -42,7 +42,8 @@ class SearchScenarios {
   void Search(const Predicate& predicate, uint64_t limit, std::vector<uint32_t> columns = {},
               const KeyRange& keys = {}, const std::vector<OrderTerm>& order = {},
               bool groups = false) {
-    const Plan plan = MakePlan(schema(), predicate, {.columns = columns, .order = order});
+    const Plan plan =
+        MakePlan(schema(), predicate, {.columns = columns, .groups = groups, .order = order});
     const std::vector<pb::Branch>& branches = plan.branches;
     if (branches.empty()) return;  // a region server is not asked
     if (plan.order.has_value() == order.empty()) return;
@@ -232,7 +233,7 @@ void CountedOrders(std::ostream& out) {
       Predicate::Or({Equal(kCountry, 4), Between(kDay, 30, 90), Between(kAmount, 0, 10)}),
       Predicate::Compare(kId, Predicate::Op::kLt, Value::Int64(100)),
   };
-  const std::vector<uint32_t> columns[] = {{}, {kAmount}, {kCountry}, {kCountry, kYear}};
+  const std::vector<uint32_t> columns[] = {{}, {kAmount}, {kCountry}, {kCountry, kYear}, {kNote}};
   for (const Predicate& question : questions) {
     for (const std::vector<uint32_t>& of : columns) {
       for (const uint64_t limit : {1000, 35}) {

@@ -48,6 +48,7 @@ final class BranchStreams implements AutoCloseable {
     KeyStream byKey; // once opened, of an equality
     EntryStream byEntry; // once opened, of others
     EntryRows rows; // not null: its entries give the rows of the branch
+    EntryGroups groups; // not null: rows are counted by the values of its entries
     long rowsIn; // of the rows looked at, those with an entry in this stream
     boolean led;
     boolean joined;
@@ -66,6 +67,12 @@ final class BranchStreams implements AutoCloseable {
 
     boolean equality() {
       return plan.getEquality();
+    }
+
+    /** Whether it is all entries of the index, which serve a search only if they give the rows. */
+    boolean isWhole() {
+      return plan.getRangesCount() == 1 && plan.getRanges(0).getLow().isEmpty()
+          && plan.getRanges(0).getHigh().isEmpty();
     }
 
     private boolean readAhead(long n, BooleanSupplier timeIsOver) throws IOException {

@@ -15,17 +15,20 @@ final class RowGroups {
   private static final int OVERHEAD = 64; // of a group, in bytes
 
   /** The rows of the page with the same wanted columns. Threads: exclusive access. */
-  private static final class Group { long count; }
+  static final class Group { private long count; }
 
   private final Map<Key, Group> groups = new LinkedHashMap<>(); // by the encoded columns; in the order of first rows
   private long bytes;
 
-  /** `row`: the wanted columns, encoded. */
-  void add(byte[] row) {
-    Group group = groups.computeIfAbsent(new Key(row), key -> {
+  /** The group of the rows whose wanted columns are encoded so; it has to be counted, since none is empty. */
+  Group find(byte[] row) {
+    return groups.computeIfAbsent(new Key(row), key -> {
       bytes += row.length + OVERHEAD;
       return new Group();
     });
+  }
+
+  void add(Group group) {
     ++group.count;
   }
 

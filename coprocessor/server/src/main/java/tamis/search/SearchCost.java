@@ -67,7 +67,7 @@ final class SearchCost {
     boolean mayScan = !position.isBegun() && page.maxRows >= LEAST_TO_SCAN && choice.byCost;
     leader = streams.lead(position.isBegun() ? position.indexId : 0, probe(mayScan, leastEntryCost()));
     if (leader == null) return null;
-    if (mayScan && isScanCheaper()) {
+    if (!position.isByEntry() && isScanBetter(mayScan)) {
       scansByChoice = true;
       leader = null;
       return null;
@@ -75,6 +75,13 @@ final class SearchCost {
     leader.led = true;
     if (!position.isBegun()) leader.expected = Math.max(leader.size, 0);
     return leader;
+  }
+
+  /** A counted entry costs less than any row. */
+  private boolean isScanBetter(boolean mayScan) throws IOException {
+    if (leader.groups != null) return false;
+    if (leader.isWhole() && leader.rows == null) return true;
+    return mayScan && isScanCheaper();
   }
 
   /** Rows are scanned although there are indexes. */

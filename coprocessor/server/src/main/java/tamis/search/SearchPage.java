@@ -3,6 +3,7 @@ package tamis.search;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.apache.hadoop.hbase.util.Bytes;
 import tamis.pb.Cluster;
 import tamis.region.IndexedRegion;
 import tamis.shaded.protobuf.ByteString;
@@ -56,13 +57,23 @@ public final class SearchPage {
   }
 
   void add(byte[] key, byte[] row) {
-    ++rows;
     if (groups != null) {
-      groups.add(row);
+      add(groups.find(row));
       return;
     }
+    ++rows;
     found.add(Cluster.FoundRow.newBuilder().setKey(ByteString.copyFrom(key)).setRow(ByteString.copyFrom(row)).build());
     bytes += key.length + row.length;
+  }
+
+  /** The group of rows whose wanted columns are these. REQUIRES: rows are sent as groups. */
+  RowGroups.Group findGroup(byte[] row) {
+    return groups.find(row);
+  }
+
+  void add(RowGroups.Group group) {
+    ++rows;
+    groups.add(group);
   }
 
   void noteUse(BranchStreams.Stream stream) {
@@ -110,6 +121,13 @@ public final class SearchPage {
 
   boolean isIn(byte[] key) {
     return Key.compare(key, start) >= 0 && (end.length == 0 || Key.compare(key, end) < 0);
+  }
+
+  /** The same of a row key that is the end of an entry. */
+  boolean isIn(byte[] entry, int from) {
+    int size = entry.length - from;
+    return Bytes.compareTo(entry, from, size, start, 0, start.length) >= 0
+        && (end.length == 0 || Bytes.compareTo(entry, from, size, end, 0, end.length) < 0);
   }
 
   /** Whether the whole region is searched. */

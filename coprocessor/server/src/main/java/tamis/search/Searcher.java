@@ -141,6 +141,9 @@ public final class Searcher {
             byEntry ? page.start : page.afterLast(), page.end, byEntry && isNamed ? position.last : Key.EMPTY,
             isNamed && position.isDescending());
         added.rows = EntryRows.of(region, index, plan.needed((int) position.branch));
+        if (plan.groups() && added.rows != null) {
+          added.groups = EntryGroups.of(schema, index, plan.needed((int) position.branch));
+        }
         streams.add(added);
       }
       if (byEntry && (named == null || named.getEquality())) {
@@ -215,6 +218,14 @@ public final class Searcher {
           everywhere = false;
           next = Key.after(target);
         }
+        if (everywhere && batch.isEmpty() && leader.groups != null) {
+          if (page.isPageFull()) return false;
+          if (countKey(leader, target)) {
+            if (page.isFull()) return false;
+            target = Key.after(target);
+            continue;
+          }
+        }
         if (everywhere) {
           Value[] row =
               leader.rows == null ? null : leader.rows.read(leader.byKey.values(), target, leader.byKey.isCertain());
@@ -243,6 +254,12 @@ public final class Searcher {
       long considered = 0;
       long leftOut = 0;
       for (byte[] entry = leader.byEntry.next(); entry != null; entry = leader.byEntry.next()) {
+        if (batch.isEmpty() && leader.groups != null) {
+          if (page.isPageFull()) return false;
+          boolean counted = countEntry(leader, entry);
+          if (counted && page.isFull()) return false;
+          if (counted) continue;
+        }
         byte[] key = Codec.rowKeyOf(schema, leader.index, entry);
         boolean outside = !page.isIn(key);
         if (outside || !cost.isInJoined(key)) {
@@ -264,6 +281,53 @@ public final class Searcher {
         cost.joinStreams();
       }
       return considerBatch(batch);
+    }
+
+    // ---- Counting by entries
+
+    /** Counts the row of an entry where its values say to which group it belongs; else it is false. */
+    private boolean countEntry(BranchStreams.Stream leader, byte[] entry) throws DamagedBytesException {
+      int deciding = leader.groups.decidingBytes(entry);
+      int keyAt = leader.groups.keyOffset(entry, deciding);
+      if (page.isIn(entry, keyAt)) {
+        if (!leader.byEntry.isCertain()) return false;
+        EntryGroups.Known known = leader.groups.find(entry, deciding);
+        if (known == null) {
+          known = learn(leader, deciding, Arrays.copyOf(entry, keyAt), Arrays.copyOfRange(entry, keyAt, entry.length));
+        }
+        if (known == null) return false;
+        count(known);
+      }
+      ++page.candidates;
+      page.comeTo(entry);
+      return true;
+    }
+
+    /** The same for a row key that the leader has found. */
+    private boolean countKey(BranchStreams.Stream leader, byte[] key) throws DamagedBytesException {
+      if (!leader.byKey.isCertain()) return false;
+      byte[] values = leader.byKey.values();
+      int deciding = leader.groups.decidingBytes(values);
+      EntryGroups.Known known = leader.groups.find(values, deciding);
+      if (known == null) known = learn(leader, deciding, values, key);
+      if (known == null) return false;
+      count(known);
+      ++page.candidates;
+      page.comeTo(key);
+      return true;
+    }
+
+    /** Null: the entry does not prove its row. */
+    private EntryGroups.Known learn(BranchStreams.Stream leader, int deciding, byte[] values, byte[] key) {
+      Value[] row = leader.rows.read(values, key, true);
+      if (row == null) return null;
+      boolean matches = plan.matches((int) page.position.branch, row);
+      return leader.groups.remember(values, deciding, matches ? page.findGroup(plan.encode(row)) : null);
+    }
+
+    private void count(EntryGroups.Known known) {
+      ++page.counts.rowsFromEntries;
+      if (known.group != null) page.add(known.group);
     }
 
     /** Null: the time is over. */

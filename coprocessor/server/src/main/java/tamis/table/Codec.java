@@ -196,6 +196,52 @@ public final class Codec {
     return !taken.cut;
   }
 
+  /** Takes one value of an entry off the front without decoding it. */
+  public static void skipIndexed(Type type, ByteReader in) throws DamagedBytesException {
+    int tag = in.takeByte();
+    if (tag == NULL_TAG) return;
+    if (tag != VALUE_TAG) throw damaged("an encoded value");
+    switch (type) {
+      case TEXT:
+      case BYTES:
+        skipText(in);
+        return;
+      case DECIMAL:
+        skipDecimal(in);
+        return;
+      case BOOL:
+        in.takeByte();
+        return;
+      default:
+        in.takeBig(8);
+    }
+  }
+
+  private static void skipText(ByteReader in) throws DamagedBytesException {
+    int mark;
+    do {
+      int b;
+      do {
+        b = in.takeByte();
+      } while (b != 0);
+      mark = in.takeByte();
+    } while (mark == ESCAPED_ZERO);
+    if (mark != TEXT_END && mark != TEXT_CUT) throw damaged("an encoded text");
+  }
+
+  private static void skipDecimal(ByteReader in) throws DamagedBytesException {
+    int sign = in.takeByte();
+    if (sign == ZERO) return;
+    if (sign != NEGATIVE && sign != POSITIVE) throw damaged("an encoded decimal");
+    int flip = sign == NEGATIVE ? 0xff : 0;
+    in.takeBig(4); // the exponent
+    int pair;
+    do {
+      pair = in.takeByte() ^ flip;
+    } while (pair >= 1 && pair <= 100);
+    if (pair != DECIMAL_END && pair != DECIMAL_CUT) throw damaged("an encoded decimal");
+  }
+
   /** Whether the row has no entry in the index. */
   public static boolean isSkipped(Schema.Index index, Value[] row) {
     return index.skipsNull && row[index.columns[0]] == null;
