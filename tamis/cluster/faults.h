@@ -31,9 +31,15 @@ struct Faults {
   bool no_row_verification = false;     // what the index says is returned
   bool rows_from_any_entry = false;     // a row is made from an entry that lacks a needed column
   bool cut_values_taken = false;        // a row is made from an entry with a value that was cut
-  bool erase_first_match = false;   // the scalable filter erases from the first layer that matches
-  bool erase_bits = false;          // a removal clears bits of a filter without counters
-  bool keep_spoilt_filter = false;  // one whose Add ended with std::bad_alloc stays published
+  bool erase_first_match = false;    // the scalable filter erases from the first layer that matches
+  bool erase_bits = false;           // a removal clears bits of a filter without counters
+  bool leave_before_commit = false;  // (a) of IndexFilter: a write is registered no longer than Add
+  bool clear_amid_writes = false;    // (b) cells are cleared for which writes are registered
+  bool clear_by_old_snapshot = false;  // (c) the snapshot is taken before the cells are named
+  bool undecided_is_empty = false;     // (c) a cell is empty where the search for it gave up
+  bool clear_despite_writes = false;   // (d) cells are cleared though writes registered meanwhile
+  bool clear_incomplete = false;       // (e) they are cleared while entries may be missing
+  bool keep_spoilt_filter = false;     // one whose Add ended with std::bad_alloc stays published
 };
 
 // Every fault by its name.
@@ -62,6 +68,12 @@ inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
     {"cut_values_taken", &Faults::cut_values_taken},
     {"erase_first_match", &Faults::erase_first_match},
     {"erase_bits", &Faults::erase_bits},
+    {"leave_before_commit", &Faults::leave_before_commit},
+    {"clear_amid_writes", &Faults::clear_amid_writes},
+    {"clear_by_old_snapshot", &Faults::clear_by_old_snapshot},
+    {"undecided_is_empty", &Faults::undecided_is_empty},
+    {"clear_despite_writes", &Faults::clear_despite_writes},
+    {"clear_incomplete", &Faults::clear_incomplete},
     {"keep_spoilt_filter", &Faults::keep_spoilt_filter},
 };
 

@@ -146,7 +146,7 @@ void FilterFeed::Remember(const pb::Event& event) {
         pb::Event widened = index->second;
         widened.set_min(event.min());
         widened.set_max(event.max());
-        widened.set_has_range(true);
+        widened.set_has_range(event.has_range());
         index->second = std::move(widened);
       }
       break;
@@ -240,6 +240,7 @@ void FilterFeed::AnswerOrThrow(const ParkedPoll& poll) {
     if (!projection.has_value()) continue;
     size_t bytes = 0;
     for (const auto& layer : projection->layers()) bytes += layer.size();
+    bytes += projection->cells().size();
     *reply.add_projections() = std::move(*projection);
     if (bytes + sizeof(uint64_t) > bytes_left) break;
     bytes_left -= bytes;

@@ -359,6 +359,7 @@ TEST_F(FilterFeedTest, TheWholeStateHasLayersAndRangesAsTheyAreNow) {
   pb::Event widened = of_index(pb::Event::RANGE_WIDENED);
   widened.set_min("b");
   widened.set_max("y");
+  widened.set_has_range(true);
   feed->Append(widened);
   auto& whole = Poll(feed.get(), 0, Duration(0), 1, 0);
   ASSERT_EQ((*whole)->events_size(), 2);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "tamis/base/coding.h"
 #include "tamis/base/hash.h"
@@ -12,15 +13,35 @@ namespace {
 using ValueRange = std::pair<std::string, std::string>;
 
 constexpr uint64_t kLeastCapacity = 64;  // or what is expected, where that is less
+constexpr uint32_t kCells = 1u << 30;    // stands for the layer where a bit is that of a cell
 
 // An event names a bit as layer * 2^32 + position.
 uint64_t BitName(uint32_t layer, uint64_t position) {
   return (static_cast<uint64_t>(layer) << 32) | position;
 }
 
-bool Covers(const ValueRange& range, std::string_view value) {
-  return range.first <= value && value <= range.second;
+bool Covers(const std::optional<ValueRange>& range, std::string_view value) {
+  return range.has_value() && range->first <= value && value <= range->second;
 }
+
+// Returns whether it has become wider.
+bool Widen(std::optional<ValueRange>* range, std::string_view value) {
+  if (!range->has_value()) {
+    range->emplace(value, value);
+  } else if (value < (*range)->first) {
+    (*range)->first = value;
+  } else if (value > (*range)->second) {
+    (*range)->second = value;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// Bits of a snapshot's first byte.
+constexpr uint8_t kHasRange = 1;
+constexpr uint8_t kHasCells = 2;
+constexpr uint8_t kRangeIsStale = 4;
 
 }  // namespace
 
@@ -50,14 +71,17 @@ pb::Event IndexFilter::NewEvent(pb::Event::Kind kind, const Generation& generati
 IndexFilter::Generation IndexFilter::NewGeneration(uint64_t number) const {
   const SplitGeometry geometry = current_ ? GeometryFor(current_->filter.Distinct())
                                           : SplitGeometry::For(index_.fpr, index_.expected_values);
+  std::optional<RegionCells> cells;
+  if (cell_map_ != nullptr) cells.emplace(cell_map_);
   if (!HasRoomFor(geometry)) {
     BitLayers bits(geometry);
     bits.set_erase_bits_for_test(faults_.erase_bits);
-    return {.number = number, .filter = IndexCounters(std::move(bits))};
+    return {.number = number, .filter = IndexCounters(std::move(bits)), .cells = std::move(cells)};
   }
   ScalableSplitCountingBloomFilter counters(geometry, index_.seed);
   counters.set_erase_first_match_for_test(faults_.erase_first_match);
-  return {.number = number, .filter = IndexCounters(std::move(counters))};
+  return {
+      .number = number, .filter = IndexCounters(std::move(counters)), .cells = std::move(cells)};
 }
 
 // Hysteresis: a filter of bits alone gets counters only if they will not have to be taken away at
@@ -96,6 +120,10 @@ bool IndexFilter::WantsRecount(const RecountRule& rule) const {
   std::lock_guard lock(mutex_);
   if (next_ || retired_) return false;
   if (!current_) return missing_;
+  const auto map_of = [](const std::optional<RegionCells>& cells) {
+    return cells.has_value() ? cells->map->version() : 0;
+  };
+  if (map_of(current_->cells) != (cell_map_ == nullptr ? 0 : cell_map_->version())) return true;
   const auto& filter = current_->filter;
   const uint64_t an_entry = filter.bits_only() ? rule.an_entry_of_bits : rule.an_entry;
   const bool worn = Ignored() >= std::max(rule.least, an_entry * CountedEntries());
@@ -122,27 +150,12 @@ SplitGeometry IndexFilter::geometry() const {
   return current_ ? current_->filter.geometry() : SplitGeometry{};
 }
 
-bool IndexFilter::Widen(Generation* generation, const EntryKey& entry) {
-  if (!generation->range.has_value()) {
-    generation->range.emplace(entry.first, entry.first);
-    return true;
-  }
-  auto& [min, max] = *generation->range;
-  if (entry.first < min) {
-    min = entry.first;
-  } else if (entry.first > max) {
-    max = entry.first;
-  } else {
-    return false;
-  }
-  return true;
-}
-
 uint64_t IndexFilter::AddTo(Generation* generation, std::span<const EntryKey> entries, bool tell) {
   auto& filter = generation->filter;
   generation->as_restored = false;
   for (const EntryKey& entry : entries) generation->added += entry.hashes.size();
   std::vector<uint64_t> flips;
+  std::vector<uint32_t> new_cells;
   bool widened = false;
   const size_t layers_before = filter.layers();
   for (const EntryKey& entry : entries) {
@@ -151,7 +164,10 @@ uint64_t IndexFilter::AddTo(Generation* generation, std::span<const EntryKey> en
         flips.push_back(BitName(layer, position) * 2 + (set ? 1 : 0));
       });
     }
-    widened |= Widen(generation, entry);
+    widened |= Widen(&generation->range, entry.first);
+    if (!generation->cells.has_value()) continue;
+    const uint32_t cell = generation->cells->map->CellOf(entry.first);
+    if (generation->cells->occupied.Insert(cell)) new_cells.push_back(cell);
   }
   const bool grown = filter.layers() != layers_before;
   if (grown) Account();
@@ -162,57 +178,94 @@ uint64_t IndexFilter::AddTo(Generation* generation, std::span<const EntryKey> en
     event.set_layers(static_cast<uint32_t>(filter.layers()));
     sequence = feed_->Append(std::move(event));
   }
-  if (!flips.empty()) {
+  if (!flips.empty() || !new_cells.empty()) {
     pb::Event event = NewEvent(pb::Event::FLIPS, *generation);
     event.mutable_flips()->Add(flips.begin(), flips.end());
+    for (const uint32_t cell : new_cells) event.add_cells(cell * 2 + 1);
     sequence = feed_->Append(std::move(event));
     for (const uint64_t flip : flips) {
       pending_[flip / 2] = sequence;
       pending_order_.emplace_back(sequence, flip / 2);
     }
+    for (const uint32_t cell : new_cells) {
+      pending_[BitName(kCells, cell)] = sequence;
+      pending_order_.emplace_back(sequence, BitName(kCells, cell));
+    }
   }
   if (widened) {
-    pb::Event event = NewEvent(pb::Event::RANGE_WIDENED, *generation);
-    event.set_min(generation->range->first);
-    event.set_max(generation->range->second);
-    event.set_has_range(true);
-    sequence = feed_->Append(std::move(event));
-    widenings_.push_back({sequence, *generation->range});
+    sequence = feed_->Append(RangeEvent(*generation));
+    told_ranges_.push_back({sequence, generation->range});
   }
   return sequence;
 }
 
-void IndexFilter::RemoveFrom(Generation* generation, std::span<const EntryKey> entries, bool tell) {
-  if (entries.empty()) return;
-  auto& filter = generation->filter;
+pb::Event IndexFilter::RangeEvent(const Generation& generation) const {
+  pb::Event event = NewEvent(pb::Event::RANGE_WIDENED, generation);
+  if (generation.range.has_value()) {
+    event.set_min(generation.range->first);
+    event.set_max(generation.range->second);
+    event.set_has_range(true);
+  }
+  return event;
+}
+
+// An entry with this first value goes: whatever of the range and of the cells rests upon it is to
+// be looked at.
+void IndexFilter::LeaveToClearer(Generation* generation, std::string_view first) {
+  const auto& range = generation->range;
+  generation->range_stale |= range.has_value() && (first == range->first || first == range->second);
+  if (generation->cells.has_value()) {
+    generation->cells->removed_from.Insert(generation->cells->map->CellOf(first));
+  }
+}
+
+std::vector<uint64_t> IndexFilter::RemoveHashes(Generation* generation,
+                                                std::span<const EntryKey> entries) {
   generation->as_restored = false;
   std::vector<uint64_t> flips;
   for (const EntryKey& entry : entries) {
     for (const uint64_t hash : entry.hashes) {
-      filter.Erase(hash, [&](uint32_t layer, uint64_t position, bool set) {
+      generation->filter.Erase(hash, [&](uint32_t layer, uint64_t position, bool set) {
         flips.push_back(BitName(layer, position) * 2 + (set ? 1 : 0));
       });
     }
   }
+  return flips;
+}
+
+void IndexFilter::RemoveFrom(Generation* generation, std::span<const EntryKey> entries, bool tell) {
+  if (entries.empty()) return;
+  for (const EntryKey& entry : entries) LeaveToClearer(generation, entry.first);
+  const std::vector<uint64_t> flips = RemoveHashes(generation, entries);
   if (!tell || flips.empty()) return;
   pb::Event event = NewEvent(pb::Event::FLIPS, *generation);
   event.mutable_flips()->Add(flips.begin(), flips.end());
   feed_->Append(std::move(event));
 }
 
-// The range is widened even for a cancelled entry: the scan may not have reached the one that
-// stays.
+// The range is widened and the cell set even for a cancelled entry: the scan may not have reached
+// the one that stays.
 void IndexFilter::AddWhileCounting(const EntryKey& entry) {
   if (held_removals_.Cancel(entry.hashes)) {
-    Widen(next_.get(), entry);
+    Widen(&next_->range, entry.first);
+    if (next_->cells.has_value()) {
+      next_->cells->occupied.Insert(next_->cells->map->CellOf(entry.first));
+    }
     return;
   }
   AddTo(next_.get(), std::span(&entry, 1), false);
   held_removals_.Added(entry.hashes);
 }
 
-uint64_t IndexFilter::Add(std::span<const EntryKey> entries) {
+uint64_t IndexFilter::Add(std::span<const EntryKey> entries, Ticket* ticket) {
   std::lock_guard lock(mutex_);
+  std::vector<std::string> firsts;
+  firsts.reserve(entries.size());
+  for (const EntryKey& entry : entries) firsts.push_back(entry.first);
+  for (const std::string& first : firsts) NoteRegistration(first);
+  const Ticket registered = writes_.Enter(std::move(firsts));
+  if (ticket != nullptr) *ticket = registered;
+  if (faults_.leave_before_commit) writes_.Leave(registered);
   DropSpoilt();
   if (next_ && hold_removals_) {
     for (const EntryKey& entry : entries) AddWhileCounting(entry);
@@ -226,8 +279,14 @@ uint64_t IndexFilter::Add(std::span<const EntryKey> entries) {
   return sequence;
 }
 
+void IndexFilter::Leave(Ticket ticket) {
+  std::lock_guard lock(mutex_);
+  writes_.Leave(ticket);
+}
+
 void IndexFilter::DropSpoilt() {
   if (!spoilt_) return;
+  round_.reset();
   replaced_ = feed_->Append(NewEvent(pb::Event::INDEX_DROPPED, *current_));
   current_.reset();
   spoilt_ = false;
@@ -239,7 +298,7 @@ void IndexFilter::DropSpoilt() {
 void IndexFilter::ForgetTold() {
   pending_.clear();
   pending_order_.clear();
-  widenings_.clear();
+  told_ranges_.clear();
   acknowledged_range_.reset();
 }
 
@@ -249,6 +308,7 @@ void IndexFilter::Remove(std::span<const EntryKey> entries) {
   if (!next_) return;
   if (!hold_removals_) return RemoveFrom(next_.get(), entries, false);
   for (const EntryKey& entry : entries) {
+    LeaveToClearer(next_.get(), entry.first);
     switch (held_removals_.Remove(entry.hashes)) {
       case HeldRemovals::Removal::kNow:
         RemoveFrom(next_.get(), std::span(&entry, 1), false);
@@ -279,19 +339,26 @@ uint64_t IndexFilter::WaitFor(std::span<const EntryKey> entries) {
         if (bit != pending_.end()) sequence = std::max(sequence, bit->second);
       }
     }
-    sequence = std::max(sequence, WidenedAt(entry.first));
+    if (current_->cells.has_value() && !pending_.empty()) {
+      auto bit = pending_.find(BitName(kCells, current_->cells->map->CellOf(entry.first)));
+      if (bit != pending_.end()) sequence = std::max(sequence, bit->second);
+    }
+    sequence = std::max(sequence, RangeToldAt(entry.first));
   }
   return sequence;
 }
 
-// The number of the event that widened the range so that it covers the value; 0: coordinators have
-// applied it.
-uint64_t IndexFilter::WidenedAt(std::string_view first) const {
-  if (acknowledged_range_.has_value() && Covers(*acknowledged_range_, first)) return 0;
-  for (const Widening& widening : widenings_) {
-    if (Covers(widening.range, first)) return widening.sequence;
+// The number of the event from which on every range that coordinators were told of covers the
+// value; 0: so does the range that they have applied. Ranges are narrowed, too.
+uint64_t IndexFilter::RangeToldAt(std::string_view first) const {
+  bool covered = Covers(acknowledged_range_, first);
+  uint64_t since = 0;
+  for (const ToldRange& told : told_ranges_) {
+    const bool covers = Covers(told.range, first);
+    if (covers && !covered) since = told.sequence;
+    covered = covers;
   }
-  return 0;
+  return covered ? since : 0;  // a later write has removed the value again, where it is not covered
 }
 
 void IndexFilter::ForgetAcknowledged() {
@@ -302,9 +369,9 @@ void IndexFilter::ForgetAcknowledged() {
     if (it != pending_.end() && it->second == sequence) pending_.erase(it);
     pending_order_.pop_front();
   }
-  while (!widenings_.empty() && widenings_.front().sequence <= floor) {
-    acknowledged_range_ = std::move(widenings_.front().range);
-    widenings_.pop_front();
+  while (!told_ranges_.empty() && told_ranges_.front().sequence <= floor) {
+    acknowledged_range_ = std::move(told_ranges_.front().range);
+    told_ranges_.pop_front();
   }
   if (replaced_ <= floor) replaced_ = 0;
 }
@@ -314,6 +381,8 @@ void IndexFilter::BeginGeneration(bool hold_removals) {
   next_ = std::make_unique<Generation>(NewGeneration(++generations_));
   hold_removals_ = hold_removals;
   held_removals_.Clear();
+  before_next_ = writes_.last();
+  CancelRound();
   Account();
 }
 
@@ -333,14 +402,18 @@ void IndexFilter::Publish() {
   std::lock_guard lock(mutex_);
   if (!next_ || retired_) return;
   held_removals_.Drain([this](const HeldRemovals::Hashes& hashes) {
-    const EntryKey entry{.hashes = hashes, .first = {}};
-    RemoveFrom(next_.get(), std::span(&entry, 1), false);
+    const EntryKey entry{.hashes = hashes, .first = {}};  // the clearer knows of it already
+    RemoveHashes(next_.get(), std::span(&entry, 1));
   });
   pb::Event event = NewEvent(pb::Event::INDEX_COMPLETE, *next_);
   const SplitGeometry& geometry = next_->filter.geometry();
   event.mutable_geometry()->set_slices(geometry.slices);
   event.mutable_geometry()->set_slice_positions(geometry.slice_positions);
   event.set_layers(static_cast<uint32_t>(next_->filter.layers()));
+  if (next_->cells.has_value()) {
+    event.set_cell_map(next_->cells->map->version());
+    event.set_cell_count(next_->cells->map->cells());
+  }
   if (next_->range.has_value()) {
     event.set_has_range(true);
     event.set_min(next_->range->first);
@@ -355,6 +428,8 @@ void IndexFilter::Publish() {
   spoilt_ = missing_ = false;
   ForgetTold();
   acknowledged_range_ = std::move(range);
+  writes_.ForgetUpTo(before_next_);
+  round_.reset();
   Account();
 }
 
@@ -369,11 +444,14 @@ std::optional<std::string> IndexFilter::Snapshot() const {
   std::lock_guard lock(mutex_);
   if (!current_ || current_->filter.bits_only() || current_->forgotten > 0) return std::nullopt;
   std::string body;
-  body.push_back(current_->range.has_value() ? 1 : 0);
+  body.push_back(static_cast<char>((current_->range.has_value() ? kHasRange : 0) |
+                                   (current_->cells.has_value() ? kHasCells : 0) |
+                                   (current_->range_stale ? kRangeIsStale : 0)));
   if (current_->range.has_value()) {
     PutLengthPrefixed(&body, current_->range->first);
     PutLengthPrefixed(&body, current_->range->second);
   }
+  if (current_->cells.has_value()) current_->cells->Serialize(&body);
   body += current_->filter.counters()->Serialize();
   std::string bytes;
   PutFixed64(&bytes, Hash(body, 0));
@@ -384,14 +462,25 @@ bool IndexFilter::RestoreGeneration(std::string_view bytes) {
   Reader reader(bytes);
   const uint64_t checksum = reader.Fixed64();
   if (!reader.ok() || checksum != Hash(reader.rest(), 0)) return false;
-  const uint8_t has_range = reader.Byte();
+  const uint8_t parts = reader.Byte();
   std::optional<ValueRange> range;
-  if (has_range == 1) {
+  if ((parts & kHasRange) != 0) {
     const std::string_view first = reader.LengthPrefixed();
     const std::string_view second = reader.LengthPrefixed();
     range.emplace(first, second);
   }
-  if (!reader.ok() || has_range > 1) return false;
+  if (!reader.ok() || parts > (kHasRange | kHasCells | kRangeIsStale)) return false;
+  std::shared_ptr<const CellMap> map;
+  {
+    std::lock_guard lock(mutex_);
+    map = cell_map_;
+  }
+  if ((map != nullptr) != ((parts & kHasCells) != 0)) return false;
+  std::optional<RegionCells> cells;
+  if (map != nullptr) {
+    cells = RegionCells::Deserialize(map, &reader);
+    if (!cells.has_value()) return false;
+  }
   auto filter = ScalableSplitCountingBloomFilter::Deserialize(reader.rest());
   if (!filter.ok() || filter->seed() != index_.seed) return false;
   // Any size: it was made for the region. The rate is that of the index.
@@ -401,11 +490,14 @@ bool IndexFilter::RestoreGeneration(std::string_view bytes) {
   if (share_.has_value() && !share_->Fits(filter->SizeBytes(), 4)) return false;
   next_ = std::make_unique<Generation>(Generation{.number = ++generations_,
                                                   .filter = IndexCounters(*std::move(filter)),
+                                                  .cells = std::move(cells),
                                                   .range = std::move(range),
+                                                  .range_stale = (parts & kRangeIsStale) != 0,
                                                   .as_restored = true,
                                                   .counted = true});
   hold_removals_ = false;
   held_removals_.Clear();
+  before_next_ = writes_.last();
   Account();
   return true;
 }
@@ -417,7 +509,13 @@ bool IndexFilter::as_restored() const {
 
 size_t IndexFilter::SizeBytes() const {
   std::lock_guard lock(mutex_);
-  return (current_ ? current_->filter.SizeBytes() : 0) + (next_ ? next_->filter.SizeBytes() : 0);
+  size_t size = 0;
+  for (const Generation* generation : {current_.get(), next_.get()}) {
+    if (generation == nullptr) continue;
+    size += generation->filter.SizeBytes();
+    if (generation->cells.has_value()) size += generation->cells->SizeBytes();
+  }
+  return size;
 }
 
 bool IndexFilter::published() const {
@@ -454,6 +552,149 @@ size_t IndexFilter::layers() const {
   return current_ ? current_->filter.layers() : 0;
 }
 
+size_t IndexFilter::occupied_cells() const {
+  std::lock_guard lock(mutex_);
+  return current_ && current_->cells.has_value() ? current_->cells->occupied.count() : 0;
+}
+
+// ---- Clearing
+
+void IndexFilter::SetCellMap(std::shared_ptr<const CellMap> map) {
+  std::lock_guard lock(mutex_);
+  cell_map_ = std::move(map);
+}
+
+bool IndexFilter::MayClear() const {
+  if (!current_ || retired_ || spoilt_) return false;
+  return (clearing_holds_ == 0 && next_ == nullptr) || faults_.clear_incomplete;
+}
+
+bool IndexFilter::WantsClearing() const {
+  std::lock_guard lock(mutex_);
+  return MayClear() && (current_->range_stale ||
+                        (current_->cells.has_value() && !current_->cells->removed_from.empty()));
+}
+
+IndexFilter::Clearing IndexFilter::BeginClearing(size_t max_cells) {
+  std::lock_guard lock(mutex_);
+  CancelRound();
+  if (!MayClear()) return {};
+  Round round{.number = rounds_ + 1, .cells = {}, .added = {}};
+  std::set<uint32_t> busy;
+  if (!faults_.clear_amid_writes) {
+    writes_.ForEach([&](const std::string& first) {
+      if (current_->cells.has_value()) busy.insert(current_->cells->map->CellOf(first));
+      Widen(&round.added, first);
+    });
+  }
+  Clearing clearing{.round = round.number, .map = nullptr, .cells = {}, .range = false};
+  if (current_->cells.has_value()) {
+    RegionCells& cells = *current_->cells;
+    clearing.map = cells.map;
+    for (uint32_t cell = cells.removed_from.Next(0);
+         cell < cells.map->cells() && clearing.cells.size() < max_cells;
+         cell = cells.removed_from.Next(cell + 1)) {
+      if (busy.contains(cell)) continue;
+      if (cells.occupied.Contains(cell)) clearing.cells.push_back(cell);
+      cells.removed_from.Erase(cell);
+    }
+    round.cells.insert(clearing.cells.begin(), clearing.cells.end());
+  }
+  clearing.range = std::exchange(current_->range_stale, false);
+  if (clearing.cells.empty() && !clearing.range) return {};
+  rounds_ = round.number;
+  range_in_round_ = clearing.range;
+  round_ = std::move(round);
+  return clearing;
+}
+
+// A write registers: it may commit behind the snapshot of the round that is under way.
+void IndexFilter::NoteRegistration(std::string_view first) {
+  if (!round_.has_value() || faults_.clear_despite_writes) return;
+  if (current_ && current_->cells.has_value()) {
+    round_->cells.erase(current_->cells->map->CellOf(first));
+  }
+  Widen(&round_->added, first);
+}
+
+// Nothing is cleared by it any more; what it was to look at is to be looked at again.
+void IndexFilter::CancelRound() {
+  if (!round_.has_value()) return;
+  if (current_ && current_->cells.has_value()) {
+    for (const uint32_t cell : round_->cells) current_->cells->removed_from.Insert(cell);
+  }
+  if (current_) current_->range_stale |= range_in_round_;
+  round_.reset();
+}
+
+void IndexFilter::EndClearing(const Clearing& clearing, const Cleared& cleared) {
+  std::lock_guard lock(mutex_);
+  if (!round_.has_value() || round_->number != clearing.round || !MayClear()) return;
+  const Round round = *std::exchange(round_, std::nullopt);
+  if (current_->cells.has_value()) {
+    std::vector<uint32_t> empty;
+    for (const uint32_t cell : cleared.empty) {
+      if (round.cells.contains(cell) || faults_.clear_despite_writes) empty.push_back(cell);
+    }
+    ClearCells(empty);
+  }
+  if (!clearing.range || !cleared.range_known) return;
+  std::optional<ValueRange> range = cleared.range;
+  if (round.added.has_value()) {
+    Widen(&range, round.added->first);
+    Widen(&range, round.added->second);
+  }
+  Narrow(std::move(range));
+}
+
+void IndexFilter::ClearCells(const std::vector<uint32_t>& cells) {
+  pb::Event event = NewEvent(pb::Event::FLIPS, *current_);
+  for (const uint32_t cell : cells) {
+    if (!current_->cells->occupied.Contains(cell)) continue;
+    event.add_cells(cell * 2);
+  }
+  if (event.cells().empty()) return;
+  current_->as_restored = false;
+  // A coordinator that is not told goes on asking; so the bits are cleared first.
+  for (const uint32_t flip : event.cells()) current_->cells->occupied.Erase(flip / 2);
+  feed_->Append(std::move(event));
+}
+
+void IndexFilter::Narrow(std::optional<ValueRange> range) {
+  if (current_->range == range) return;
+  current_->as_restored = false;
+  current_->range = std::move(range);
+  const uint64_t sequence = feed_->Append(RangeEvent(*current_));
+  told_ranges_.push_back({sequence, current_->range});
+}
+
+void IndexFilter::HoldClearing() {
+  std::lock_guard lock(mutex_);
+  ++clearing_holds_;
+  if (!faults_.clear_incomplete) CancelRound();
+}
+
+void IndexFilter::ReleaseClearing() {
+  std::lock_guard lock(mutex_);
+  --clearing_holds_;
+}
+
+// ---- Projections
+
+// The cells from where `from` says on; with them the range, as with all bits.
+void IndexFilter::ProjectCells(const pb::ColumnId& from, size_t max_bytes,
+                               pb::Projection* projection) const {
+  const CellSet& occupied = current_->cells->occupied;
+  projection->set_cell_map(current_->cells->map->version());
+  projection->set_cell_count(occupied.cells());
+  if (from.generation() == current_->number && from.first_cell() < occupied.cells()) {
+    projection->set_first_cell(from.first_cell());
+  }
+  uint32_t end = 0;
+  projection->set_cells(occupied.Encode(projection->first_cell(), max_bytes, &end));
+  projection->set_end_cell(end);
+}
+
 std::optional<pb::Projection> IndexFilter::Project(const pb::ColumnId& from,
                                                    size_t max_bytes) const {
   std::lock_guard lock(mutex_);
@@ -466,6 +707,16 @@ std::optional<pb::Projection> IndexFilter::Project(const pb::ColumnId& from,
   // Every append for this filter happens under mutex_, so the bits are as of the feed's last
   // number.
   projection.set_as_of(feed_->Last());
+  if (current_->range.has_value()) {
+    projection.set_has_range(true);
+    projection.set_min(current_->range->first);
+    projection.set_max(current_->range->second);
+  }
+  if (from.cells()) {
+    if (!current_->cells.has_value()) return std::nullopt;
+    ProjectCells(from, max_bytes, &projection);
+    return projection;
+  }
   const SplitGeometry& geometry = current_->filter.geometry();
   projection.mutable_geometry()->set_slices(geometry.slices);
   projection.mutable_geometry()->set_slice_positions(geometry.slice_positions);
@@ -488,11 +739,6 @@ std::optional<pb::Projection> IndexFilter::Project(const pb::ColumnId& from,
     for (; word < end; ++word) PutFixed64(bytes, words[word]);
     word = 0;
   }
-  if (current_->range.has_value()) {
-    projection.set_has_range(true);
-    projection.set_min(current_->range->first);
-    projection.set_max(current_->range->second);
-  }
   return projection;
 }
 
@@ -505,7 +751,9 @@ std::optional<uint64_t> IndexFilter::CountBound(std::string_view prefix) const {
 bool IndexFilter::MayContain(const EntryKey& entry) const {
   std::lock_guard lock(mutex_);
   if (!current_) return true;
-  return current_->range.has_value() && Covers(*current_->range, entry.first) &&
+  return Covers(current_->range, entry.first) &&
+         (!current_->cells.has_value() ||
+          current_->cells->occupied.Contains(current_->cells->map->CellOf(entry.first))) &&
          std::ranges::all_of(entry.hashes, [this](uint64_t hash) {
            return current_->filter.FindLayer(hash).has_value();
          });

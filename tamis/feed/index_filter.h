@@ -16,6 +16,24 @@
 // Rules that keep acknowledged rows findable: Add before the entries are committed, Remove after;
 // then wait in the feed for WaitFor() of every entry that the row holds afterwards.
 //
+// Where the index has a cell map, a generation has one bit a cell besides: some entry may fall into
+// the cell. A removal leaves the bit, and it leaves the smallest and largest value. A clearer finds
+// out later, by a search of the sorted index, what has become empty, and narrows both. An insert
+// into an occupied cell flips nothing and waits for nothing, and the search does not see it before
+// its commit; so a cell is cleared, and the range narrowed, only by this protocol:
+//
+//   (a) a write registers before its commit, by Add, and leaves after it, by Leave. A write whose
+//       outcome is unknown never leaves
+//   (b) BeginClearing, under the mutex, names only cells for which no write is registered, and
+//       keeps the values of the writes that are
+//   (c) the clearer searches a snapshot of the index that is taken after that. It skips entries of
+//       rows outside of the region, and takes what it has not found empty after some entries as
+//       occupied
+//   (d) EndClearing, under the mutex, clears only cells for which no write has registered since
+//       (b), and narrows only as far as the values of such writes, and of those of (b), allow
+//   (e) nothing is cleared while entries of rows may be missing in the index (HoldClearing), nor
+//       while a generation is being built, nor in it
+//
 // Threads: safe. Lock order: an IndexFilter before the feed.
 #pragma once
 
@@ -24,6 +42,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -33,6 +52,8 @@
 #include "tamis/feed/filter_feed.h"
 #include "tamis/feed/held_removals.h"
 #include "tamis/feed/index_counters.h"
+#include "tamis/feed/region_cells.h"
+#include "tamis/feed/writes_under_way.h"
 #include "tamis/table/schema.h"
 
 namespace tamis {
@@ -62,9 +83,14 @@ class IndexFilter {
   IndexFilter(FilterFeed* feed, const IndexSpec& index, uint64_t region_id, uint64_t epoch,
               const Faults& faults, std::shared_ptr<FilterBudget> budget = nullptr);
 
+  using Ticket = WritesUnderWay::Ticket;
+
   // Returns the number of the last event that it made; 0 = none. After std::bad_alloc the entries
-  // must not be committed; what was counted of them stays, which excludes nothing.
-  uint64_t Add(std::span<const EntryKey> entries);
+  // must not be committed; what was counted of them stays, which excludes nothing. The write that
+  // adds the entries is registered under *ticket; without a ticket it never leaves.
+  uint64_t Add(std::span<const EntryKey> entries, Ticket* ticket = nullptr);
+  // The entries are committed, or certainly will not be. 0: does nothing.
+  void Leave(Ticket ticket);
   void Remove(std::span<const EntryKey> entries);
 
   // The number of the event that coordinators must have applied before a row with this entry may be
@@ -84,6 +110,33 @@ class IndexFilter {
   void AbandonGeneration();
   // The index is dropped: nothing is published any more, whatever is under way.
   void Retire();
+
+  // The map of generations that are begun from here on; nullptr: none. A published generation of
+  // another map asks for the next one (WantsRecount).
+  void SetCellMap(std::shared_ptr<const CellMap> map);
+
+  // A clearer is to look for these in the index.
+  struct Clearing {
+    uint64_t round = 0;  // 0: nothing is to be cleared now
+    std::shared_ptr<const CellMap> map;
+    std::vector<uint32_t> cells;  // ascending: those from which entries were removed
+    bool range = false;           // the smallest or the largest entry has been removed
+  };
+  // The result of its search.
+  struct Cleared {
+    std::vector<uint32_t> empty;  // of the cells
+    bool range_known = false;
+    std::optional<std::pair<std::string, std::string>> range;  // nullopt: there is no entry
+  };
+  // True when BeginClearing may find something to do.
+  bool WantsClearing() const;
+  // Begins a round of at most so many cells; a round before it ends, and its cells are named again.
+  Clearing BeginClearing(size_t max_cells);
+  void EndClearing(const Clearing& clearing, const Cleared& cleared);
+  // From now on entries of rows may be missing in the index, until as many calls of
+  // ReleaseClearing.
+  void HoldClearing();
+  void ReleaseClearing();
 
   // The published counters and range (docs/FORMATS.md#filter-snapshots); nullopt while nothing is
   // published, or bits alone are, or removals were forgotten.
@@ -112,11 +165,14 @@ class IndexFilter {
   // ambiguous, there are bits alone, or too many removals were held.
   uint64_t ignored_removals() const;
   size_t layers() const;
+  // Cells of the published generation that are set; 0 where there is no map.
+  size_t occupied_cells() const;
   size_t SizeBytes() const;  // of the counters, those of a generation that is being built too
   uint64_t entries() const;  // added less removed
 
-  // The bits from where `from` says, at most so many bytes of them, but one word at the least; all
-  // that there are when `from` names another generation. nullopt while nothing is published.
+  // The bits from where `from` says, of the filter or of the cells, at most so many bytes of them,
+  // but one word at the least; all that there are when `from` names another generation. nullopt
+  // while nothing is published.
   std::optional<pb::Projection> Project(const pb::ColumnId& from = {},
                                         size_t max_bytes = ~size_t{0}) const;
   const IndexSpec& index() const { return index_; }
@@ -135,15 +191,24 @@ class IndexFilter {
   struct Generation {
     uint64_t number = 0;
     IndexCounters filter;
+    std::optional<RegionCells> cells;
     std::optional<ValueRange> range;
+    bool range_stale = false;  // its smallest or largest value was removed
     bool as_restored = false;
     bool counted = false;    // from the entries that existed: it will not grow by these any more
     uint64_t added = 0;      // hashes, since it was begun
     uint64_t forgotten = 0;  // removals that found no room to be held
   };
-  struct Widening {
+  // A range that coordinators were told of.
+  struct ToldRange {
     uint64_t sequence;
-    ValueRange range;
+    std::optional<ValueRange> range;
+  };
+  // A clearing that is under way.
+  struct Round {
+    uint64_t number = 0;
+    std::set<uint32_t> cells;         // no write has registered for them
+    std::optional<ValueRange> added;  // smallest and largest value of writes that have registered
   };
 
   pb::Event NewEvent(pb::Event::Kind kind, const Generation& generation) const;
@@ -156,15 +221,25 @@ class IndexFilter {
   uint64_t Ignored() const;         // REQUIRES: current_
   // After whatever changes how much memory it takes.
   void Account();
-  static bool Widen(Generation* generation, const EntryKey& entry);
   uint64_t AddTo(Generation* generation, std::span<const EntryKey> entries, bool tell);
   // Memory ran out in an Add, between setting a bit and telling of it. A later Add of the same
   // value sets no bit and would wait for nothing, so coordinators are told to forget the filter
   // first.
   void DropSpoilt();
   void AddWhileCounting(const EntryKey& entry);  // to the next generation
+  // Returns the flips.
+  static std::vector<uint64_t> RemoveHashes(Generation* generation,
+                                            std::span<const EntryKey> entries);
   void RemoveFrom(Generation* generation, std::span<const EntryKey> entries, bool tell);
-  uint64_t WidenedAt(std::string_view first) const;
+  static void LeaveToClearer(Generation* generation, std::string_view first);
+  uint64_t RangeToldAt(std::string_view first) const;
+  pb::Event RangeEvent(const Generation& generation) const;
+  bool MayClear() const;
+  void NoteRegistration(std::string_view first);
+  void CancelRound();
+  void ClearCells(const std::vector<uint32_t>& cells);
+  void Narrow(std::optional<ValueRange> range);
+  void ProjectCells(const pb::ColumnId& from, size_t max_bytes, pb::Projection* projection) const;
   void ForgetAcknowledged();
   void ForgetTold();  // of current_, which goes
 
@@ -188,10 +263,18 @@ class IndexFilter {
   std::unordered_map<uint64_t, uint64_t> pending_;
   std::deque<std::pair<uint64_t, uint64_t>> pending_order_;  // (number, bit)
   std::optional<ValueRange> acknowledged_range_;
-  std::deque<Widening> widenings_;  // behind it, not acknowledged
+  std::deque<ToldRange> told_ranges_;  // behind it, not acknowledged
   // Number of the publication that replaced an older one, or of its drop; coordinators without it
   // exclude by the old.
   uint64_t replaced_ = 0;
+
+  std::shared_ptr<const CellMap> cell_map_;
+  WritesUnderWay writes_;
+  Ticket before_next_ = 0;  // writes up to this one had ended when next_ was begun
+  uint64_t rounds_ = 0;
+  std::optional<Round> round_;
+  bool range_in_round_ = false;
+  int clearing_holds_ = 0;
 };
 
 }  // namespace tamis

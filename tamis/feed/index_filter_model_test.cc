@@ -1,6 +1,7 @@
 // A coordinator that knows a filter by its events alone, at every number of the feed: its copy has
-// the bits of the filter, and the copy of the number that WaitFor returns holds the entry. Now and
-// then memory runs out.
+// the bits of the filter, and the copy of the number that WaitFor returns holds the entry. Writes
+// are under way for some time, and so are searches for what removals have emptied. Now and then
+// memory runs out.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,12 +30,19 @@ struct Copy {
   SplitGeometry geometry;
   std::vector<std::vector<uint64_t>> layers;  // words
   std::optional<std::pair<std::string, std::string>> range;
+  std::shared_ptr<const CellMap> map;
+  std::set<uint32_t> cells;
 
   void SetLayers(uint32_t count) {
     layers.resize(count, std::vector<uint64_t>((geometry.positions() + 63) / 64));
   }
   void SetRange(const pb::Event& event) {
+    range.reset();
     if (event.has_range()) range.emplace(event.min(), event.max());
+  }
+  void FlipCell(uint32_t flip) {
+    ASSERT_TRUE(map != nullptr && flip / 2 < map->cells());
+    EXPECT_TRUE(flip % 2 == 1 ? cells.insert(flip / 2).second : cells.erase(flip / 2) == 1);
   }
   void Flip(uint64_t flip) {
     const uint64_t layer = flip >> 33, position = (flip >> 1) & 0xffffffffu;
@@ -50,6 +58,7 @@ struct Copy {
     if (!range.has_value() || entry.first < range->first || range->second < entry.first) {
       return false;
     }
+    if (map != nullptr && !cells.contains(map->CellOf(entry.first))) return false;
     return std::ranges::all_of(entry.hashes, [this](uint64_t hash) {
       return std::ranges::any_of(layers, [&](const std::vector<uint64_t>& words) {
         for (uint32_t slice = 0; slice < geometry.slices; ++slice) {
@@ -64,7 +73,7 @@ struct Copy {
 
 struct Tally {
   uint64_t waited = 0, waited_for_range = 0, layers = 0, publications = 0, bits_only = 0,
-           restored = 0, short_of_memory = 0, dropped = 0;
+           restored = 0, short_of_memory = 0, dropped = 0, cleared = 0, narrowed = 0, refitted = 0;
 };
 
 class ModelRun {
@@ -82,6 +91,7 @@ class ModelRun {
       others_.emplace(budget_);
     }
     filter_.emplace(feed_.get(), index_, kRegion, kEpoch, Faults{}, budget_);
+    Refit();
     Poll(kReader, 0);
     Poll(kCoordinator, 0);
   }
@@ -129,8 +139,23 @@ class ModelRun {
     return *reply;
   }
 
+  // Another cell map, or none, for the generations to come.
+  void Refit() {
+    std::shared_ptr<const CellMap> map;
+    if (!random_.OneIn(4)) {
+      std::vector<std::string> sample;
+      for (int i = 0; i < values_; ++i) sample.push_back("v" + std::to_string(i));
+      std::ranges::sort(sample);
+      const CellMap::FitOptions options{.cells = static_cast<uint32_t>(1 + random_.Uniform(90)),
+                                        .knots = 2 + random_.Uniform(9)};
+      map = std::make_shared<const CellMap>(CellMap::Fit(sample, options));
+      maps_[map->version()] = map;
+    }
+    filter_->SetCellMap(map);
+  }
+
   void Step() {
-    switch (random_.Uniform(16)) {
+    switch (random_.Uniform(21)) {
       case 0:
         return BeginOrGoOn();
       case 1:
@@ -152,9 +177,37 @@ class ModelRun {
       case 9:
         if (!to_count_.empty()) return CountSome();
         [[fallthrough]];
+      case 10:
+      case 11:
+        return clearing_.round == 0 ? BeginClearing() : EndClearing();
+      case 12:
+        return Commit();
+      case 13:
+        return RemoveAnEnd();
       default:
         return Add();
     }
+  }
+
+  void BeginClearing() {
+    clearing_ = filter_->BeginClearing(1 + random_.Uniform(8));
+    snapshot_ = standing_;
+  }
+  void EndClearing() {
+    IndexFilter::Cleared cleared{.empty = {}, .range_known = !random_.OneIn(4), .range = {}};
+    std::set<uint32_t> occupied;
+    for (const Value& value : snapshot_) {
+      const std::string first = KeyOf(value).first;
+      if (clearing_.map != nullptr) occupied.insert(clearing_.map->CellOf(first));
+      if (!cleared.range.has_value()) cleared.range.emplace(first, first);
+      cleared.range->first = std::min(cleared.range->first, first);
+      cleared.range->second = std::max(cleared.range->second, first);
+    }
+    for (const uint32_t cell : clearing_.cells) {
+      if (!occupied.contains(cell) && !random_.OneIn(6)) cleared.empty.push_back(cell);
+    }
+    filter_->EndClearing(clearing_, cleared);
+    clearing_ = {};
   }
 
   void Add() {
@@ -166,11 +219,26 @@ class ModelRun {
     }
     const uint64_t before = feed_->Last();
     uint64_t told = 0;
-    if (!DoShortOfMemory([&] { told = filter_->Add(keys); })) return AfterFailedAdd();
+    IndexFilter::Ticket ticket = 0;
+    if (!DoShortOfMemory([&] { told = filter_->Add(keys, &ticket); })) {
+      filter_->Leave(ticket);
+      return AfterFailedAdd();
+    }
     EXPECT_EQ(told, feed_->Last() == before ? 0 : feed_->Last());
+    under_way_.emplace_back(ticket, std::move(values));
+    if (!random_.OneIn(3)) Commit();
+  }
+
+  // Commits one of the writes that are under way.
+  void Commit() {
+    if (under_way_.empty()) return;
+    const auto write = under_way_.begin() + random_.Uniform(under_way_.size());
+    const auto [ticket, values] = *write;
+    under_way_.erase(write);
     standing_.insert(values.begin(), values.end());
+    filter_->Leave(ticket);
     ReadEvents();
-    for (const EntryKey& key : keys) CheckWait(key);
+    for (const Value& value : values) CheckWait(KeyOf(value));
   }
 
   // Calls fn; now and then one of its allocations fails. False: that made it fail.
@@ -203,8 +271,19 @@ class ModelRun {
   }
 
   void Remove() {
+    if (!standing_.empty()) Remove(AnyStanding());
+  }
+  // All entries of the smallest value, or of some other one.
+  void RemoveAnEnd() {
     if (standing_.empty()) return;
-    const Value value = AnyStanding();
+    const int first = random_.OneIn(2) ? standing_.begin()->first : AnyStanding().first;
+    while (true) {
+      const auto found = std::ranges::find(standing_, first, &Value::first);
+      if (found == standing_.end()) return;
+      Remove(Value(*found));
+    }
+  }
+  void Remove(const Value& value) {
     standing_.erase(standing_.find(value));
     const EntryKey key = KeyOf(value);
     filter_->Remove(std::span(&key, 1));
@@ -218,6 +297,8 @@ class ModelRun {
       }
       return;
     }
+    while (!under_way_.empty()) Commit();
+    if (random_.OneIn(3)) Refit();
     const bool hold_removals = random_.OneIn(2);
     next_is_exact_ = true;
     filter_->BeginGeneration(hold_removals);
@@ -238,6 +319,7 @@ class ModelRun {
   }
   void Restore() {
     if (filter_->building()) return;
+    while (!under_way_.empty()) Commit();
     const std::optional<std::string> bytes = filter_->Snapshot();
     if (!bytes.has_value() || !filter_->RestoreGeneration(*bytes)) return;
     ++tally_->restored;
@@ -283,6 +365,15 @@ class ModelRun {
       copy->geometry = {event.geometry().slices(), event.geometry().slice_positions()};
       copy->SetLayers(event.layers());
       copy->SetRange(event);
+      if (event.cell_map() != 0) {
+        copy->map = maps_.at(event.cell_map());
+        EXPECT_EQ(copy->map->cells(), event.cell_count());
+        const pb::Projection cells = ProjectCells();
+        CellSet set(event.cell_count());
+        ASSERT_TRUE(set.Decode(cells.cells(), 0, cells.end_cell()));
+        for (uint32_t c = set.Next(0); c < set.cells(); c = set.Next(c + 1)) copy->cells.insert(c);
+        ++tally_->refitted;
+      }
       const pb::Projection bits = *filter_->Project();
       ASSERT_EQ(bits.as_of(), event.sequence()) << "the test reads right after a publication";
       for (int layer = 0; layer < bits.layers_size(); ++layer) {
@@ -299,16 +390,28 @@ class ModelRun {
         return copy->SetLayers(event.layers());
       case pb::Event::FLIPS:
         for (const uint64_t flip : event.flips()) copy->Flip(flip);
+        for (const uint32_t flip : event.cells()) {
+          copy->FlipCell(flip);
+          tally_->cleared += flip % 2 == 0;
+        }
         return;
       case pb::Event::INDEX_DROPPED:
         *copy = {};
         return;
       case pb::Event::RANGE_WIDENED:
-        EXPECT_TRUE(event.has_range());
+        tally_->narrowed +=
+            !event.has_range() || (copy->range.has_value() && (event.min() > copy->range->first ||
+                                                               event.max() < copy->range->second));
         return copy->SetRange(event);
       default:
         FAIL() << event.ShortDebugString();
     }
+  }
+
+  pb::Projection ProjectCells() const {
+    pb::ColumnId wanted;
+    wanted.set_cells(true);
+    return *filter_->Project(wanted);
   }
 
   // Every copy that a coordinator may use once the wait is over has the entry.
@@ -352,8 +455,19 @@ class ModelRun {
       EXPECT_EQ(bits->min(), copy.range->first);
       EXPECT_EQ(bits->max(), copy.range->second);
     }
-    EXPECT_GE(filter_->entries(), standing_.size());
-    EXPECT_TRUE(!current_is_exact_ || filter_->entries() == standing_.size());
+    if (copy.map != nullptr) {
+      const pb::Projection cells = ProjectCells();
+      CellSet set(cells.cell_count());
+      EXPECT_EQ(cells.cell_map(), copy.map->version());
+      EXPECT_EQ(cells.as_of(), feed_->Last());
+      ASSERT_TRUE(set.Decode(cells.cells(), 0, cells.end_cell()));
+      ASSERT_EQ(set.count(), copy.cells.size());
+      for (const uint32_t cell : copy.cells) ASSERT_TRUE(set.Contains(cell));
+    }
+    size_t counted = standing_.size();
+    for (const auto& [ticket, values] : under_way_) counted += values.size();
+    EXPECT_GE(filter_->entries(), counted);
+    EXPECT_TRUE(!current_is_exact_ || filter_->entries() == counted);
     EXPECT_EQ(filter_->layers(), copy.layers.size());
     std::map<int, uint64_t> rows;
     for (const Value& value : standing_) {
@@ -378,8 +492,12 @@ class ModelRun {
   std::shared_ptr<FilterBudget> budget_;
   std::optional<FilterBudget::Share> others_;
   std::optional<IndexFilter> filter_;
+  std::map<uint64_t, std::shared_ptr<const CellMap>> maps_;  // by version
   std::multiset<Value> standing_;
-  std::vector<Value> to_count_;  // entries of the snapshot that the scan has not reached
+  std::vector<std::pair<IndexFilter::Ticket, std::vector<Value>>> under_way_;
+  IndexFilter::Clearing clearing_;
+  std::multiset<Value> snapshot_;  // of the clearing
+  std::vector<Value> to_count_;    // entries of the snapshot that the scan has not reached
   bool publish_ = false;
   bool current_is_exact_ = true;  // nothing was counted for entries that were not committed
   bool next_is_exact_ = true;
@@ -403,6 +521,9 @@ TEST(IndexFilterModelTest, EventsGiveTheBitsAndWaitForTellsWhichOfThemAnEntryNee
   EXPECT_GT(tally.restored, 10u);
   EXPECT_GT(tally.short_of_memory, 100u);
   EXPECT_GT(tally.dropped, 20u);
+  EXPECT_GT(tally.cleared, 100u);
+  EXPECT_GT(tally.narrowed, 30u);
+  EXPECT_GT(tally.refitted, 50u);
 }
 
 }  // namespace

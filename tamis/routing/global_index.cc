@@ -241,7 +241,7 @@ struct GlobalIndex::State {
         }
         break;
       case pb::Event::RANGE_WIDENED:
-        copies->SetRange(slot, true, event.min(), event.max());
+        copies->SetRange(slot, event.has_range(), event.min(), event.max());
         break;
       default:
         break;

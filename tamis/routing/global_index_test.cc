@@ -99,6 +99,7 @@ TEST_F(GlobalIndexTest, ABoundHoldsWhileTheFilterDoes) {
   pb::Event* widened = Add(&reply, pb::Event::RANGE_WIDENED, 3);
   widened->set_min("A");
   widened->set_max("zz");
+  widened->set_has_range(true);
   Apply(reply);
   EXPECT_EQ(BoundsText(), "A to zz");
   EXPECT_TRUE(index_.Bounds(kTable, KeyRanges(), kIndex, false, now_).empty());

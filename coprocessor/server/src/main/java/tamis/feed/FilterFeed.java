@@ -259,7 +259,11 @@ public final class FilterFeed {
       case RANGE_WIDENED:
         region.complete.computeIfPresent(event.getIndexId(),
             (id, complete)
-                -> complete.toBuilder().setMin(event.getMin()).setMax(event.getMax()).setHasRange(true).build());
+                -> complete.toBuilder()
+                       .setMin(event.getMin())
+                       .setMax(event.getMax())
+                       .setHasRange(event.getHasRange())
+                       .build());
         break;
       default:
         break;
