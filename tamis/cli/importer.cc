@@ -174,6 +174,7 @@ Result<std::optional<Record>> Importer::NextRecord(RecordReader* reader) {
 // A declared column of no field is most likely mistyped.
 Status Importer::CheckFieldsExist(const std::vector<std::string>& fields) const {
   for (const ColumnOption& column : columns_) {
+    if (!column.expression.empty()) continue;  // computed of another one
     if (std::ranges::find(fields, column.name) != fields.end()) continue;
     return InvalidArgument("cannot make table \"" + options_.table + "\": --column names \"" +
                            column.name + "\", and the fields of the file are " +
@@ -270,6 +271,13 @@ Status Importer::CheckAgrees(const TableSchema& existing) const {
                        std::string(TypeName(there.type)));
       }
     }
+    if (!column.expression.empty()) {
+      TAMIS_ASSIGN_OR_RETURN(const Column wanted,
+                             ParseColumnDefinition(existing, DefinitionOf(column)));
+      if (there.expression != wanted.expression) {
+        return differs("column \"" + column.name + "\" is not computed as " + column.expression);
+      }
+    }
     if (column.cell.empty()) continue;
     Column wanted{.name = column.name, .type = there.type};
     TAMIS_RETURN_IF_ERROR(ParseCell(column.cell, &wanted));
@@ -308,7 +316,9 @@ Status Importer::PrepareTable(const RecordReader& reader) {
   }
   schema_ = *std::move(existing);
   given_.resize(schema_->columns.size());
-  for (uint32_t i = 0; i < schema_->columns.size(); ++i) positions_[schema_->columns[i].name] = i;
+  for (uint32_t i = 0; i < schema_->columns.size(); ++i) {
+    if (!schema_->columns[i].is_computed()) positions_[schema_->columns[i].name] = i;
+  }
   return Status::Ok();
 }
 
@@ -478,7 +488,8 @@ std::string Importer::Summary() const {
   }
   std::vector<std::string> missing;
   for (size_t i = 0; i < given_.size() && rows_ > 0; ++i) {
-    if (!given_[i]) missing.push_back(schema_->columns[i].name);
+    const bool computed = schema_->columns[i].is_computed();
+    if (!given_[i] && !computed) missing.push_back(schema_->columns[i].name);
   }
   if (!missing.empty()) {
     out += "columns that the file does not have, NULL in the rows put: " + JoinNames(missing, " ") +

@@ -148,6 +148,13 @@ Status MutateOperation::ApplyMutation(const pb::Mutation& mutation, Change* chan
     return InvalidArgument("the row key is none of table \"" + schema_->name +
                            "\": its bytes are not of the table's key format");
   }
+  for (const Column& column : schema_->columns) {
+    if (column.is_computed() &&
+        std::ranges::find(mutation.columns(), column.id) != mutation.columns().end()) {
+      return InvalidArgument("column \"" + column.name + "\" of table \"" + schema_->name +
+                             "\" is computed from another one: set that one instead");
+    }
+  }
   if (!mutation.condition().empty()) {
     TAMIS_ASSIGN_OR_RETURN(const Predicate condition, ParsePredicate(mutation.condition()));
     TAMIS_RETURN_IF_ERROR(condition.Validate(*schema_));
@@ -177,11 +184,6 @@ Status MutateOperation::ApplyMutation(const pb::Mutation& mutation, Change* chan
     for (uint32_t i = 0; i < schema_->columns.size(); ++i) {
       if (!schema_->IsKey(i) && std::ranges::find(mutation.columns(), schema_->columns[i].id) !=
                                     mutation.columns().end()) {
-        if (schema_->columns[i].is_computed()) {
-          return InvalidArgument("column \"" + schema_->columns[i].name + "\" of table \"" +
-                                 schema_->name +
-                                 "\" is computed from another one: set that one instead");
-        }
         merged[i] = std::move(row[i]);
         columns->push_back(i);
       }

@@ -59,8 +59,8 @@ std::string ScenarioTable::SchemaOfCells() const {
   cells.cells = true;
   cells.marker = CellName{.family = "f", .qualifier = ""};
   for (uint32_t i = 0; i < cells.columns.size(); ++i) {
-    if (cells.IsKey(i)) continue;
     Column& column = cells.columns[i];
+    if (cells.IsKey(i) || column.is_computed()) continue;
     column.cell = {.family = i % 2 == 0 ? "f" : "g", .qualifier = column.name};
     column.encoding = DefaultEncoding(column.type);
   }

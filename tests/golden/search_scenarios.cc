@@ -5,6 +5,8 @@
 #include "tamis/query/plan.h"
 #include "tamis/rocks/search_position.h"
 #include "tamis/table/codec.h"
+#include "tamis/table/definition.h"
+#include "tamis/table/stored_row.h"
 #include "tamis/table/testing/random_values.h"
 #include "tests/cluster/orders.h"
 #include "tests/golden/golden_text.h"
@@ -297,6 +299,68 @@ void AwkwardValues(std::ostream& out) {
   }
 }
 
+// Computed columns in conditions, indexes, orders and results.
+void ComputedColumns(std::ostream& out) {
+  TableSchema schema = *ParseDefinition(
+      "computed",
+      {"k text", "a text", "at timestamp", "n int64", "a_lower = lower(a)",
+       "a_start = substr(a, 1, 2)", "day = date(at)", "hour = hour(at)", "k_lower = lower(k)",
+       "key (k)", "index a_lower (a_lower)", "index day_hour (day, hour)",
+       "index a_start (a_start, n) nulls skip", "index k_lower (k_lower) nulls skip"});
+  for (IndexSpec& index : schema.indexes) index.expected_values = 100;
+  Random random(8);
+  std::vector<Row> rows;
+  const auto text = [&](int letters) {
+    static constexpr const char* kLetters[] = {"a", "A", "b", "B", "\xc3\xa9", "\xff"};
+    std::string drawn;
+    for (int i = 0; i < letters; ++i) drawn += kLetters[random.Uniform(std::size(kLetters))];
+    return Value::Text(std::move(drawn));
+  };
+  for (int i = 0; i < 150; ++i) {
+    Row row(schema.columns.size());
+    row[0] = Value::Text((random.OneIn(2) ? "k" : "K") + std::to_string(1000 + i));
+    if (!random.OneIn(8)) row[1] = text(static_cast<int>(random.Uniform(4)));
+    constexpr int64_t kHour = 3'600'000'000;
+    if (!random.OneIn(8)) {
+      row[2] = Value::Timestamp(static_cast<int64_t>(random.Uniform(72)) * kHour - 24 * kHour);
+    }
+    row[3] = Value::Int64(static_cast<int64_t>(random.Uniform(5)));
+    rows.push_back(std::move(row));
+  }
+  SearchScenarios scenarios(out, schema, rows);
+  // A comparison of a column with the value that a row has there.
+  const auto condition = [&] {
+    Row row = rows[random.Uniform(rows.size())];
+    SetComputedColumns(schema, &row);
+    const auto column = static_cast<uint32_t>(4 + random.Uniform(5));
+    if (row[column].is_null()) return Predicate::IsNull(column);
+    if (random.OneIn(2)) return Predicate::Compare(column, Predicate::Op::kEq, row[column]);
+    return Predicate::Compare(column, static_cast<Predicate::Op>(1 + random.Uniform(6)),
+                              row[column]);
+  };
+  const auto columns = [&] {
+    std::vector<uint32_t> some;
+    for (uint32_t column = 1; column < 9; ++column) {
+      if (random.OneIn(3)) some.push_back(column);
+    }
+    return some;
+  };
+  for (int i = 0; i < 120; ++i) {
+    const Predicate predicate = random.OneIn(3)
+                                    ? condition()
+                                    : (random.OneIn(2) ? Predicate::And({condition(), condition()})
+                                                       : Predicate::Or({condition(), condition()}));
+    const uint64_t limit = random.OneIn(3) ? 1 + random.Uniform(20) : 1000;
+    std::vector<OrderTerm> order;
+    if (random.OneIn(3)) {
+      order.push_back(
+          {.column = static_cast<uint32_t>(4 + random.Uniform(3)), .descending = random.OneIn(2)});
+    }
+    const bool groups = order.empty() && random.OneIn(3);
+    scenarios.Search(predicate, limit, columns(), {}, order, groups);
+  }
+}
+
 }  // namespace
 
 std::string Searches() {
@@ -314,6 +378,7 @@ std::string Searches() {
   OrderedOrders(out);
   CountedOrders(out);
   AwkwardValues(out);
+  ComputedColumns(out);
   return out.str();
 }
 

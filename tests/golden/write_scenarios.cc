@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "tamis/table/codec.h"
+#include "tamis/table/definition.h"
 #include "tamis/table/testing/random_values.h"
 #include "tests/golden/golden_text.h"
 #include "tests/golden/scenario_table.h"
@@ -28,16 +29,42 @@ TableSchema Schema() {
   return schema;
 }
 
+// Values that are computed of values, of the key too, in indexes that skip NULL and others.
+TableSchema ComputedSchema() {
+  TableSchema schema = *ParseDefinition(
+      "computed",
+      {"k text", "a text", "at timestamp", "a_lower = lower(a)", "a_start = substr(a, 1, 1)",
+       "day = date(at)", "hour = hour(at)", "k_lower = lower(k)", "city = json_text(a, '$.city')",
+       "key (k)", "index a_lower (a_lower) nulls skip", "index day_hour (day, hour)",
+       "index a_start (a_start, a) nulls skip", "index k_lower (k_lower) nulls skip",
+       "index city (city) nulls skip"});
+  for (IndexSpec& index : schema.indexes) index.expected_values = 100;
+  return schema;
+}
+
+Value RandomText(Random& random) {
+  static constexpr const char* kTexts[] = {
+      "Ab", "aB", "ab", "\xc3\xa9", "\xff", "", R"({"city": "Rom"})", R"({"city": null})"};
+  return random.OneIn(5) ? Value() : Value::Text(kTexts[random.Uniform(std::size(kTexts))]);
+}
+
 // One of few keys, so that one comes several times in a request.
 pb::Mutation RandomMutation(const TableSchema& schema, Random& random) {
   Row row = RandomRow(schema, random);
   row[0] = Value::Text("k" + std::to_string(random.Uniform(5)));
+  if (schema.HasComputedColumns()) {
+    row[0] = Value::Text((random.OneIn(2) ? "k" : "K") + std::to_string(random.Uniform(3)));
+    row[1] = RandomText(random);
+  }
   pb::Mutation mutation;
   mutation.set_kind(static_cast<pb::Mutation::Kind>(random.Uniform(4)));
   mutation.set_key(EncodeKey(schema, row));
   if (mutation.kind() == pb::Mutation::UPDATE) {
     for (uint32_t i = 1; i < schema.columns.size(); ++i) {
-      if (random.OneIn(2)) mutation.add_columns(schema.columns[i].id);
+      // A region server refuses to set a computed column.
+      if (random.OneIn(schema.columns[i].is_computed() ? 30 : 2)) {
+        mutation.add_columns(schema.columns[i].id);
+      }
     }
   }
   if (mutation.kind() != pb::Mutation::DELETE) mutation.set_row(EncodeRow(schema, row));
@@ -47,19 +74,11 @@ pb::Mutation RandomMutation(const TableSchema& schema, Random& random) {
   return mutation;
 }
 
-}  // namespace
-
-std::string Writes() {
-  std::ostringstream out;
-  out << "# T schema: a table in HBase; its one region is asked to write what follows\n"
-         "# M mutations: a RegionMutations of which only the mutations are set\n"
-         "# O outcomes: an error code for the whole request, and one for each mutation\n"
-         "# R values: a row that stands afterwards, in key order\n"
-         "# E index entry: an entry that stands afterwards, in order: encoded values and row key\n";
-  ScenarioTable table(Schema());
+void Requests(const TableSchema& wanted, uint64_t seed, std::ostream& out) {
+  ScenarioTable table(wanted);
   const TableSchema& schema = table.schema();
   out << "T " << Hex(table.SchemaOfCells()) << "\n";
-  Random random(11);
+  Random random(seed);
   for (int i = 0; i < kRequests; ++i) {
     pb::RegionMutations mutations;
     for (uint64_t n = 1 + random.Uniform(4); n > 0; --n) {
@@ -79,6 +98,19 @@ std::string Writes() {
       }
     }
   }
+}
+
+}  // namespace
+
+std::string Writes() {
+  std::ostringstream out;
+  out << "# T schema: a table in HBase; its one region is asked to write what follows\n"
+         "# M mutations: a RegionMutations of which only the mutations are set\n"
+         "# O outcomes: an error code for the whole request, and one for each mutation\n"
+         "# R values: a row that stands afterwards, in key order\n"
+         "# E index entry: an entry that stands afterwards, in order: encoded values and row key\n";
+  Requests(Schema(), 11, out);
+  Requests(ComputedSchema(), 12, out);
   return out.str();
 }
 

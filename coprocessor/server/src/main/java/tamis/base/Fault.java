@@ -77,6 +77,8 @@ public enum Fault {
   FILTERED_READ_ALLOWED,
   /** A user that may read no column of a table is told its schema. */
   SCHEMA_FOR_ALL,
+  /** A write of the column that an indexed one is computed from concerns no index. */
+  SOURCES_NOT_INDEXED,
   /** Does not check whether a writer may read the columns of its conditions. */
   CONDITION_FOR_WRITERS,
   /** A user that may read a table may have its indexes rebuilt. */

@@ -106,7 +106,8 @@ final class ConditionalWrites {
     // Columns that do not decode read as NULL here. So a write that would leave only such cells is refused, although
     // the row would still exist.
     for (int i = 0; before != null && write.columns != null && i < before.length; ++i) {
-      if (!write.columns[i] && !schema.isKey(i) && before[i] != null) return true;
+      boolean kept = !write.columns[i] && schema.columns[i].encoding != CellEncoding.NONE;
+      if (kept && before[i] != null) return true;
     }
     return false;
   }

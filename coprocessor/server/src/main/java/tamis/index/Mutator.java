@@ -154,7 +154,12 @@ public final class Mutator {
       columns = new boolean[row.length];
       for (int id : message.getColumnsList()) {
         Integer column = schema.columnOfId(id & 0xffffffffL);
-        if (column != null && !schema.isKey(column)) columns[column] = true;
+        if (column == null || schema.isKey(column)) continue;
+        if (schema.columns[column].expression != null) {
+          throw invalid("column \"" + schema.columns[column].name + "\" of table \"" + schema.name
+              + "\" is computed from another one: set that one instead");
+        }
+        columns[column] = true;
       }
     }
     Put put = new Put(key);

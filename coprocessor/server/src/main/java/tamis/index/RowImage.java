@@ -16,6 +16,7 @@ import tamis.feed.IndexEntry;
 import tamis.region.EntryKeys;
 import tamis.region.IndexedTable;
 import tamis.table.Codec;
+import tamis.table.Expression;
 import tamis.table.Key;
 import tamis.table.KeyFormat;
 import tamis.table.Schema;
@@ -380,6 +381,7 @@ final class RowImage {
       if (table.schema.isKey(i)) continue;
       values[i] = columns[i] == null ? null : decode(i, seen(columns[i], new ArrayList<>()));
     }
+    table.schema.setComputed(values);
     return values;
   }
 
@@ -428,12 +430,15 @@ final class RowImage {
       return;
     }
     int position = index.columns[at];
-    if (table.schema.isKey(position)) {
+    int source = table.schema.sourceOf(position);
+    Expression expression = table.schema.columns[position].expression;
+    if (table.schema.isKey(source)) {
+      if (expression != null) values[position] = expression.evaluate(values[source]);
       addEntries(index, at + 1, values, timestamp, certain, keys, entries);
       return;
     }
     List<Version> states = new ArrayList<>();
-    Column column = columns[position];
+    Column column = columns[source];
     states.add(column == null ? null : seen(column, states)); // null: NULL
     if (states.size() > 1) {
       // A flush may count the hidden version, drop those below as too many, and hide it all the same.
@@ -444,7 +449,8 @@ final class RowImage {
       }
     }
     for (Version version : states) {
-      values[position] = decode(position, version);
+      Value value = decode(source, version);
+      values[position] = expression == null ? value : expression.evaluate(value);
       addEntries(index, at + 1, values, version == null ? timestamp : Math.max(timestamp, version.timestamp),
           certain && states.size() == 1, keys, entries);
     }

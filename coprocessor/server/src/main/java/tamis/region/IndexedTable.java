@@ -12,6 +12,7 @@ import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptor;
 import org.apache.hadoop.hbase.client.TableDescriptor;
 import org.apache.hadoop.hbase.util.Bytes;
+import tamis.base.Fault;
 import tamis.filter.Hash;
 import tamis.table.CellEncoding;
 import tamis.table.DamagedBytesException;
@@ -96,9 +97,9 @@ public final class IndexedTable {
     used = new boolean[schema.columns.length];
     boolean nulls = false;
     for (Schema.Index index : schema.indexes) {
-      for (int column : index.columns) used[column] = true;
+      for (int column : index.columns) use(column);
       // In a sparse index on one column no entry says NULL; but columns of the key are never NULL.
-      nulls |= !index.skipsNull || index.columns.length > 1 || schema.isKey(index.columns[0]);
+      nulls |= !index.skipsNull || index.columns.length > 1 || schema.isKey(schema.sourceOf(index.columns[0]));
     }
     indexesNull = nulls;
     for (int i = 0; i < schema.columns.length; ++i) {
@@ -118,6 +119,11 @@ public final class IndexedTable {
     }
     expires = ttl;
     attached = "attached".equals(Bytes.toString(descriptor.getValue(ORIGIN)));
+  }
+
+  /** A write of the column from which an indexed one is computed concerns the index. */
+  private void use(int column) {
+    used[Fault.SOURCES_NOT_INDEXED.isOn() ? column : schema.sourceOf(column)] = true;
   }
 
   /** Whether the entry has no mark. */

@@ -19,8 +19,8 @@ public final class Rights {
   private Rights() {}
 
   /**
-   * `columns`: those of the schema to be read. Throws if the caller may not read them, or only some of their cells: an
-   * index tells of all cells.
+   * `columns`: those of the schema to be read; a computed one takes the right to read its source. Throws if the caller
+   * may not read them, or only some of their cells: an index tells of all cells.
    */
   public static void mayRead(IndexedRegion region, boolean[] columns) throws IOException, StatusException {
     RegionCoprocessorHost host = hooksOf(region);
@@ -28,8 +28,9 @@ public final class Rights {
     Schema schema = region.table.schema;
     Scan scan = new Scan();
     for (int i = 0; i < columns.length; ++i) {
-      Schema.Column column = schema.columns[i];
-      if (columns[i] && !schema.isKey(i)) scan.addColumn(column.family, column.qualifier);
+      int source = schema.sourceOf(i);
+      Schema.Column column = schema.columns[source];
+      if (columns[i] && !schema.isKey(source)) scan.addColumn(column.family, column.qualifier);
     }
     if (!scan.hasFamilies()) { // keys alone: of all rows
       for (byte[] family : region.table.families) scan.addFamily(family);

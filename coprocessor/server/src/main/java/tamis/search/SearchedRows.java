@@ -91,6 +91,7 @@ final class SearchedRows {
       row[column] = schema.columns[column].encoding.decode(schema.columns[column].type, CellUtil.cloneValue(cell));
       if (row[column] == null && counts != null) ++counts.cellsUndecodable;
     }
+    schema.setComputed(row);
     return row;
   }
 }

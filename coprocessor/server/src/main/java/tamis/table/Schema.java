@@ -21,17 +21,23 @@ public final class Schema {
     public final byte[] family;
     public final byte[] qualifier;
     public final CellEncoding encoding; // NONE: in the key, or not a cell
+    public final Expression expression; // of a computed column, which has no cell; null: it is none
 
     Column(Table.Column message) throws DamagedBytesException {
       id = message.getId();
       name = message.getName();
-      type = Type.of(message.getTypeValue());
+      boolean computed = message.getType() == Table.ColumnType.COMPUTED;
+      expression = computed ? Expression.of(message.getExpression()) : null;
+      type = expression != null ? expression.resultType() : Type.of(message.getTypeValue());
       nullable = !message.getNotNull();
       family = message.getFamily().toByteArray();
       qualifier = message.getQualifier().toByteArray();
       encoding = CellEncoding.of(message.getEncodingValue());
       if (type == null || encoding == null || (encoding != CellEncoding.NONE && !encoding.isOf(type))) {
-        throw damaged("column \"" + name + "\" has an unknown type or encoding");
+        throw damaged("column \"" + name + "\" has an unknown type, encoding or expression");
+      }
+      if (computed != message.hasExpression() || (computed && (!nullable || encoding != CellEncoding.NONE))) {
+        throw damaged("column \"" + name + "\" is computed, and has what only other columns have");
       }
     }
   }
@@ -196,8 +202,10 @@ public final class Schema {
     markerFamily = message.hasMarker() ? message.getMarker().getFamily().toByteArray() : null;
     markerQualifier = message.hasMarker() ? message.getMarker().getQualifier().toByteArray() : null;
     if (key.length == 0) throw damaged("it has no key");
+    for (int i = 0; i < columns.length; ++i) checkExpression(i);
     for (int i = 0; cells && i < columns.length; ++i) {
-      if (!isKey[i] && (columns[i].encoding == CellEncoding.NONE || columns[i].family.length == 0)) {
+      if (!isKey[i] && columns[i].expression == null
+          && (columns[i].encoding == CellEncoding.NONE || columns[i].family.length == 0)) {
         throw damaged("column \"" + columns[i].name + "\" has no cell");
       }
     }
@@ -215,8 +223,31 @@ public final class Schema {
     return new Schema(message);
   }
 
+  private void checkExpression(int column) throws DamagedBytesException {
+    Expression expression = columns[column].expression;
+    if (expression == null) return;
+    int source = expression.source;
+    if (isKey[column] || source < 0 || source >= columns.length || columns[source].expression != null
+        || columns[source].type != expression.argumentType()) {
+      throw damaged("column \"" + columns[column].name + "\" cannot be computed from the column that it names");
+    }
+  }
+
   public boolean isKey(int column) {
     return isKey[column];
+  }
+
+  /** The column whose value the column's follows from: another one, if it is computed. */
+  public int sourceOf(int column) {
+    return columns[column].expression == null ? column : columns[column].expression.source;
+  }
+
+  /** Sets the computed columns of a row whose other columns are set. */
+  public void setComputed(Value[] row) {
+    for (int i = 0; i < columns.length; ++i) {
+      Expression expression = columns[i].expression;
+      if (expression != null) row[i] = expression.evaluate(row[expression.source]);
+    }
   }
 
   /** null when there is none. */

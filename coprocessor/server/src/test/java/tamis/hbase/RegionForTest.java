@@ -198,6 +198,17 @@ public final class RegionForTest implements AutoCloseable {
         .build();
   }
 
+  /** The first two characters of a text. */
+  public static Table.Column computed(int id, String name, int source) {
+    return Table.Column.newBuilder()
+        .setId(id)
+        .setName(name)
+        .setType(Table.ColumnType.COMPUTED)
+        .setExpression(
+            Table.Expression.newBuilder().setFunction(Table.Expression.Function.SUBSTR).setSource(source).setLength(2))
+        .build();
+  }
+
   public static Table.Index index(int id, String name, boolean skipsNull, Integer... columns) {
     return Table.Index.newBuilder()
         .setId(id)

@@ -41,6 +41,26 @@ class SchemaTest {
     assertTrue(Schema.of(schema(index().setNulls(Table.Index.Nulls.SKIP)).build()).indexes[0].skipsNull);
   }
 
+  private static String refusal(Table.Column.Builder column) {
+    Table.Schema.Builder schema = schema(index()).addColumns(column.setId(9).setName("computed"));
+    return assertThrows(DamagedBytesException.class, () -> Schema.of(schema.build())).getMessage();
+  }
+
+  @Test
+  void computedColumnsThatDoNotFitAreRefused() {
+    Table.Expression.Builder hour =
+        Table.Expression.newBuilder().setFunction(Table.Expression.Function.HOUR).setSource(1);
+    Table.Column.Builder column = Table.Column.newBuilder().setType(Table.ColumnType.COMPUTED);
+    assertTrue(refusal(column.clone()).contains("expression"));
+    assertTrue(refusal(column.clone().setExpression(hour)).contains("cannot be computed"), "of an int64");
+    assertTrue(refusal(column.clone().setExpression(hour.clone().setSource(3))).contains("cannot be computed"));
+    assertTrue(refusal(column.clone().setExpression(hour.clone().setSource(99))).contains("cannot be computed"));
+    assertTrue(refusal(column.clone().setExpression(hour.clone().setFunctionValue(77))).contains("expression"));
+    assertTrue(refusal(column.clone().setExpression(hour.clone().setLength(1))).contains("expression"));
+    assertTrue(refusal(column.clone().setExpression(hour).setType(Table.ColumnType.INT64)).contains("computed"));
+    assertTrue(refusal(column.clone().setExpression(hour).setNotNull(true)).contains("computed"));
+  }
+
   @Test
   void featuresThatAreNotSupportedAreRefused() {
     assertEquals(
