@@ -644,7 +644,8 @@ void IndexFilter::EndClearing(const Clearing& clearing, const Cleared& cleared) 
     Widen(&range, round.added->first);
     Widen(&range, round.added->second);
   }
-  Narrow(std::move(range));
+  // A write that bounds it may have been undone meanwhile, when its value was none of the ends.
+  if (Narrow(range)) current_->range_stale |= range != cleared.range;
 }
 
 void IndexFilter::ClearCells(const std::vector<uint32_t>& cells) {
@@ -660,12 +661,13 @@ void IndexFilter::ClearCells(const std::vector<uint32_t>& cells) {
   feed_->Append(std::move(event));
 }
 
-void IndexFilter::Narrow(std::optional<ValueRange> range) {
-  if (current_->range == range) return;
+bool IndexFilter::Narrow(const std::optional<ValueRange>& range) {
+  if (current_->range == range) return false;
   current_->as_restored = false;
-  current_->range = std::move(range);
+  current_->range = range;
   const uint64_t sequence = feed_->Append(RangeEvent(*current_));
-  told_ranges_.push_back({sequence, current_->range});
+  told_ranges_.push_back({sequence, range});
+  return true;
 }
 
 void IndexFilter::HoldClearing() {

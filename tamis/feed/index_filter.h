@@ -238,7 +238,7 @@ class IndexFilter {
   void NoteRegistration(std::string_view first);
   void CancelRound();
   void ClearCells(const std::vector<uint32_t>& cells);
-  void Narrow(std::optional<ValueRange> range);
+  bool Narrow(const std::optional<ValueRange>& range);  // false: it is so already
   void ProjectCells(const pb::ColumnId& from, size_t max_bytes, pb::Projection* projection) const;
   void ForgetAcknowledged();
   void ForgetTold();  // of current_, which goes

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "tamis/base/exception_status.h"
 #include "tamis/rocks/entry_cursor.h"
@@ -86,6 +87,7 @@ void IndexBuilder::Abandon() {
 }
 
 void IndexBuilder::Finish(JobPtr job, const Status& status) noexcept {
+  if (std::exchange(job->holds_clearing, false)) job->filter->ReleaseClearing();
   for (const DoneCallback& rebuilt : job->rebuilt) {
     try {
       rebuilt(status);
@@ -145,6 +147,10 @@ void IndexBuilder::Start(JobPtr job) {
   }
   // An index that is not complete stays so in a store that is read only, and is searched without.
   if (context_->store->options().read_only) return Finish(job, Status::Ok());
+  if (!job->rebuilt.empty()) {
+    job->filter->HoldClearing();  // entries may be missing
+    job->holds_clearing = true;
+  }
   // Where the index is not complete, the generation that counts the entries was begun when it came
   // into the region.
   job->targets = TakeTargets(*job);
@@ -277,12 +283,15 @@ Status IndexBuilder::WriteLocked(Job* job, const std::vector<std::string>& keys)
     added[wanted[i].target].push_back(std::move(wanted[i].filter_key));
   }
   if (batch.Count() == 0) return Status::Ok();
+  std::vector<IndexFilter::Ticket> tickets(added.size());
   for (size_t i = 0; i < added.size(); ++i) {
-    if (!added[i].empty()) job->targets[i].filter->Add(added[i]);
+    if (!added[i].empty()) job->targets[i].filter->Add(added[i], &tickets[i]);
   }
   auto fence = job->region->fence().Enter(info.epoch);
   if (!fence.owns_lock()) return Moved();
-  return context_->store->Write(&batch);
+  TAMIS_RETURN_IF_ERROR(context_->store->Write(&batch));  // else they may stand
+  for (size_t i = 0; i < added.size(); ++i) job->targets[i].filter->Leave(tickets[i]);
+  return Status::Ok();
 }
 
 void IndexBuilder::CompleteBackfill(JobPtr job) {

@@ -62,6 +62,7 @@ class IndexBuilder : public std::enable_shared_from_this<IndexBuilder> {
     std::vector<std::string> suspects;  // sweep: the entries that are being compared
     std::shared_ptr<const rocksdb::Snapshot> snapshot;
     std::vector<DoneCallback> rebuilt;  // callers that wait for the index to be rebuilt
+    bool holds_clearing = false;        // of the filter
   };
   using JobPtr = std::shared_ptr<Job>;
   using Step = void (IndexBuilder::*)(JobPtr job);

@@ -260,7 +260,8 @@ void MutateOperation::Count() {
   }
   if (!context_->options.faults.increment_after_ack) {
     for (IndexChange& index : index_changes_) {
-      if (!index.add.empty()) own_events_ = std::max(own_events_, index.filter->Add(index.add));
+      if (index.add.empty()) continue;
+      own_events_ = std::max(own_events_, index.filter->Add(index.add, &index.ticket));
     }
   }
   Next(&MutateOperation::Commit);
@@ -302,6 +303,7 @@ void MutateOperation::Commit() {
 void MutateOperation::Uncount() {
   for (IndexChange& index : index_changes_) {
     if (!index.remove.empty()) index.filter->Remove(index.remove);
+    index.filter->Leave(index.ticket);
   }
   uint64_t sequence = region_->acknowledge_after;
   for (IndexChange& index : index_changes_) {
@@ -349,6 +351,9 @@ void MutateOperation::Release() noexcept {
 }
 
 void MutateOperation::Fail(Status status) noexcept {
+  if (!may_stand_) {
+    for (IndexChange& index : index_changes_) index.filter->Leave(index.ticket);
+  }
   Release();
   for (Change& change : changes_) change.touched = false;
   Finish(std::move(status));

@@ -82,6 +82,7 @@ RocksRegionServer::RocksRegionServer(ServerContext context, Executor* executor)
   builder_ = std::make_shared<IndexBuilder>(context_);
   regions_ = std::make_shared<OpenRegions>(context_, builder_);
   splitter_ = std::make_shared<RegionSplitter>(context_, regions_);
+  clearer_ = std::make_shared<FilterClearer>(context_);
 }
 
 // ---- Proof of ownership
@@ -114,6 +115,7 @@ void RocksRegionServer::Kill() {
   context_->feed->Abandon();
   for (const auto& region : Regions()) region->Abandon();
   builder_->Abandon();
+  clearer_->Abandon();
 }
 
 // ---- Requests
@@ -296,6 +298,7 @@ void RocksRegionServer::AfterWrite(const std::shared_ptr<Region>& region) {
     if (state.filter->WantsRecount(context_->options.recount)) {
       builder_->Enqueue(region, index_id);
     }
+    if (state.filter->WantsClearing()) clearer_->Enqueue(region, index_id);
   }
 }
 

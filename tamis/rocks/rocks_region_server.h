@@ -14,6 +14,7 @@
 #include "tamis/cluster/cluster_admin.h"
 #include "tamis/cluster/region_server.h"
 #include "tamis/rocks/checker.h"
+#include "tamis/rocks/filter_clearer.h"
 #include "tamis/rocks/index_builder.h"
 #include "tamis/rocks/open_regions.h"
 #include "tamis/rocks/region.h"
@@ -81,6 +82,7 @@ class RocksRegionServer : public RegionServer,
   std::shared_ptr<IndexBuilder> builder_;
   std::shared_ptr<OpenRegions> regions_;
   std::shared_ptr<RegionSplitter> splitter_;
+  std::shared_ptr<FilterClearer> clearer_;
   std::atomic<uint64_t> searches_ = 0;
   std::atomic<uint64_t> regions_searched_ = 0;
   std::atomic<Time> proved_at_ = Time::min() / 2;  // when the last proof of ownership was begun

@@ -43,7 +43,10 @@ struct RegionServerOptions {
   bool streams_by_cost = true;  // false: the first stream drives the search, whatever it costs
   bool join_streams = true;     // false: no stream is joined with the driving one
   uint64_t build_rows = 256;    // rows or entries taken in one step of a background job
-  RecountRule recount;          // of a filter, for removals that it could not follow
+  // After a removal so long passes before the index is searched for what it has emptied
+  // (filter_clearer.h), so that many removals are looked at together.
+  Duration clear_delay = std::chrono::seconds(1);
+  RecountRule recount;  // of a filter, for removals that it could not follow
   // Bound of all filters together; a filter that does not fit keeps bits alone (filter_budget.h).
   uint64_t filter_bytes = uint64_t{1} << 30;
   bool inline_steps = true;  // see ServerExecutor

@@ -56,6 +56,7 @@ Status SimCluster::OpenCluster() {
   }
   options.server.proof_term = milliseconds(150);
   options.server.heartbeat_interval = milliseconds(60);
+  options.server.clear_delay = milliseconds(10);
   options.server.fence_searches = options_.fence_searches;
   options.server.feed.max_parked = 1;
   options.server.feed.next_poll = milliseconds(5);
