@@ -31,6 +31,8 @@ struct Faults {
   bool no_row_verification = false;     // what the index says is returned
   bool rows_from_any_entry = false;     // a row is made from an entry that lacks a needed column
   bool cut_values_taken = false;        // a row is made from an entry with a value that was cut
+  bool page_added_twice = false;        // groups are added, and the page is asked for again
+  bool group_lost_between_pages = false;  // the last group of a page that another one follows
   bool erase_first_match = false;    // the scalable filter erases from the first layer that matches
   bool erase_bits = false;           // a removal clears bits of a filter without counters
   bool leave_before_commit = false;  // (a) of IndexFilter: a write is registered no longer than Add
@@ -66,6 +68,8 @@ inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
     {"no_row_verification", &Faults::no_row_verification},
     {"rows_from_any_entry", &Faults::rows_from_any_entry},
     {"cut_values_taken", &Faults::cut_values_taken},
+    {"page_added_twice", &Faults::page_added_twice},
+    {"group_lost_between_pages", &Faults::group_lost_between_pages},
     {"erase_first_match", &Faults::erase_first_match},
     {"erase_bits", &Faults::erase_bits},
     {"leave_before_commit", &Faults::leave_before_commit},

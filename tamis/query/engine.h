@@ -18,6 +18,7 @@
 
 #include "tamis/base/executor.h"
 #include "tamis/base/status.h"
+#include "tamis/query/aggregate.h"
 #include "tamis/query/explain.h"
 #include "tamis/query/row_group.h"
 #include "tamis/query/search_options.h"
@@ -84,6 +85,8 @@ class Engine {
   void ForgetTable(const std::string& name);
 
   RowStream Search(SchemaPtr schema, SearchOptions options);
+  // Counts and totals of groups of rows (aggregate.h).
+  Result<Aggregates> Aggregate(SchemaPtr schema, AggregateOptions options);
   Result<std::optional<Row>> Get(SchemaPtr schema, const Row& key_row);
 
   // Returns one status for each write, in order. Each row is written atomically, the batch is not.

@@ -85,6 +85,12 @@ std::string Explain::ToText() const {
   line("read", fmt::format("{} index seeks, {} entries, {} rows; {} rows returned", index_seeks,
                            entries_read, rows_read, rows_returned));
   if (groups > 0) line("", fmt::format("rows came as {} groups with their counts", groups));
+  if (regions_in_parts > 0) {
+    line("", fmt::format("of {} regions in parts, each as of its own instant", regions_in_parts));
+  }
+  if (groups_with_totals > 0) {
+    line("", fmt::format("{} of the groups with the sums of their columns", groups_with_totals));
+  }
   if (rows_from_entries > 0) {
     line("", IsIndexOnly() ? "index only: 0 rows read"
                            : fmt::format("{} rows from index entries alone", rows_from_entries));

@@ -32,6 +32,8 @@ namespace tamis {
   X(rows_read)                                                                                 \
   X(rows_from_entries) /* made of index entries, without reading the rows */                   \
   X(groups)            /* of rows with the same columns, that rows came as */                  \
+  X(groups_with_totals)                                                                        \
+  X(regions_in_parts) /* whose groups came in several pages, each as of its own instant */     \
   X(rows_returned)                                                                             \
   X(cells_undecodable) /* of the rows read, and taken for NULL */                              \
   X(rows_unparsed)     /* read and left out, since their keys are not the table's */

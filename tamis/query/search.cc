@@ -8,6 +8,7 @@
 #include "tamis/base/exception_status.h"
 #include "tamis/cluster/error.h"
 #include "tamis/cluster/region_server.h"
+#include "tamis/cluster/totals_message.h"
 #include "tamis/table/codec.h"
 #include "tamis/table/key_format.h"
 
@@ -488,6 +489,11 @@ void Search::SendOne(Request request, Time now, bool alone) {
   }
   request.request->set_limit(merge_.has_value() ? rows_of_range_ : RequestLimit());
   request.request->set_groups(grouping_);
+  if (grouping_) {
+    for (const uint32_t column : options_.totals) {
+      request.request->add_totals(schema_->columns[column].id);
+    }
+  }
   request.request->set_timeout_ns(static_cast<uint64_t>((request.deadline - request.sent).count()));
   for (const pb::Branch& branch : plan_.branches) *request.request->add_branches() = branch;
   for (uint32_t i = 0; i < schema_->columns.size(); ++i) {
@@ -543,6 +549,18 @@ Status Search::TakeReply(const Request& request, Result<pb::SearchReply> reply) 
   return Status::Ok();
 }
 
+// False: they do not fit the columns.
+bool Search::ReadTotals(const pb::FoundRow& found, RowGroup* group) {
+  if (static_cast<size_t>(found.totals_size()) != options_.totals.size()) return false;
+  for (int i = 0; i < found.totals_size(); ++i) {
+    auto totals = ToTotals(schema_->columns[options_.totals[i]].type, found.totals(i));
+    if (!totals.ok()) return false;
+    group->totals.push_back(*std::move(totals));
+  }
+  ++explain_.groups_with_totals;
+  return true;
+}
+
 // Takes in what a region says of its part.
 bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* result) {
   SubRange& sub_range = *part.sub_range;
@@ -582,6 +600,7 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
       continue;
     }
     if (!DecodeRow(*schema_, found.row(), &group.row).ok()) return false;
+    if (result->totals() && !ReadTotals(found, &group)) return false;
     rows_found += group.count;
     rows.push_back(std::move(group));
     if (merge_.has_value()) keys.push_back(found.key());
@@ -603,8 +622,14 @@ bool Search::Take(const std::string& server, const Part& part, pb::RangeResult* 
     if (merge_.has_value()) merge_->Place(idle_.back());
   }
   sub_range.backoff.Reset();
-  sub_range.resume = result->resume();
-  sub_range.done = sub_range.resume.empty();
+  // A page of groups is taken together with the position behind it, or not at all: each of its rows
+  // is then counted once, however often the page is asked for.
+  const bool first_of_parts =
+      result->groups() && !result->resume().empty() && in_parts_.insert(part.region_id).second;
+  if (!first_of_parts || !context_->options.faults.page_added_twice) {
+    sub_range.resume = result->resume();
+  }
+  sub_range.done = result->resume().empty();
   if (merge_.has_value()) {
     merge_->AddRows(part.sub_range, std::move(rows), keys, result->in_order());
   } else {
@@ -633,6 +658,7 @@ void Search::Conclude() {
   explain_.regions_asked = rows_of_region_.size();
   explain_.servers_asked = servers_asked_.size();
   explain_.regions_scanned = scanned_.size();
+  explain_.regions_in_parts = in_parts_.size();
   explain_.uses.clear();
   for (const auto& [index_id, use] : uses_) {
     const IndexSpec* index = schema_->FindIndex(index_id);

@@ -96,6 +96,7 @@ class Search {
   void GiveUpLate(Time now);
   void Failed(SubRangeAt sub_range, const Status& status);
   bool Take(const std::string& server, const Part& part, pb::RangeResult* result);
+  bool ReadTotals(const pb::FoundRow& found, RowGroup* group);
   std::optional<RowGroup> TakeRow();
   // Its rows are given out, or it had none.
   void Emptied(SubRangeAt sub_range);
@@ -142,6 +143,7 @@ class Search {
   KeyRanges excluded_;  // by filters and never asked, for explain
   std::set<std::string> servers_asked_;
   std::set<uint64_t> scanned_;
+  std::set<uint64_t> in_parts_;
   std::map<uint32_t, pb::IndexUse> uses_;  // by index
 };
 

@@ -32,6 +32,9 @@ struct SearchOptions {
   // one instant where it is counted in time.
   enum class Groups { kNone, kSoon, kWhole };
   Groups groups = Groups::kNone;
+  // With groups, positions among `columns`: where the servers can, groups are those of the other
+  // columns, with totals of these (RowGroup::totals).
+  std::vector<uint32_t> totals = {};
   bool key_order = false;  // rows come in row-key order
   // Rows come in this order, NULL first; empty: in any. REQUIRES: key_order is false.
   std::vector<OrderTerm> order = {};

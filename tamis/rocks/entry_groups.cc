@@ -50,7 +50,16 @@ Result<std::string_view> EntryGroups::Deciding(std::string_view values) const {
   return split.values;
 }
 
-std::optional<RowGroups::Group*> EntryGroups::Find(std::string_view values) {
+void EntryGroups::Follow(uint64_t generation) {
+  if (generation == generation_) return;
+  generation_ = generation;
+  groups_.clear();
+  bytes_ = 0;
+  has_last_ = false;
+}
+
+std::optional<RowGroups::Group*> EntryGroups::Find(std::string_view values, uint64_t generation) {
+  Follow(generation);
   if (has_last_ && values == last_values_) return last_group_;
   const auto found = groups_.find(values);
   if (found == groups_.end()) return std::nullopt;
@@ -60,7 +69,8 @@ std::optional<RowGroups::Group*> EntryGroups::Find(std::string_view values) {
   return last_group_;
 }
 
-void EntryGroups::Remember(std::string_view values, RowGroups::Group* group) {
+void EntryGroups::Remember(std::string_view values, RowGroups::Group* group, uint64_t generation) {
+  Follow(generation);
   if (bytes_ >= kMaxBytes) {
     groups_.clear();
     bytes_ = 0;

@@ -37,9 +37,10 @@ class EntryGroups {
   // The values that decide, of all encoded values of an entry.
   Result<std::string_view> Deciding(std::string_view values) const;
 
-  // nullopt: no entry with these values was remembered. nullptr: their rows do not match.
-  std::optional<RowGroups::Group*> Find(std::string_view values);
-  void Remember(std::string_view values, RowGroups::Group* group);
+  // nullopt: no entry with these values was remembered since groups were taken out of the page.
+  // nullptr: their rows do not match.
+  std::optional<RowGroups::Group*> Find(std::string_view values, uint64_t generation);
+  void Remember(std::string_view values, RowGroups::Group* group, uint64_t generation);
 
  private:
   // Values that are remembered at most, in bytes.
@@ -54,7 +55,10 @@ class EntryGroups {
 
   const TableSchema* schema_;
   const IndexSpec* index_;
-  size_t deciding_;  // leading columns of the index
+  void Follow(uint64_t generation);
+
+  size_t deciding_;          // leading columns of the index
+  uint64_t generation_ = 0;  // of the groups
   std::unordered_map<std::string, RowGroups::Group*, Hash, std::equal_to<>> groups_;
   size_t bytes_ = 0;
   // Found last. Entries in their order often agree with the one before.

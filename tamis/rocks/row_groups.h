@@ -9,8 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-
-#include "tamis/cluster/cluster.pb.h"
+#include <utility>
 
 namespace tamis {
 
@@ -34,23 +33,22 @@ class RowGroups {
   }
   bool IsFull() const { return bytes_ >= kMaxBytes; }
 
-  // Moves the groups to the result, in the order in which their first rows came.
-  void MoveTo(pb::RangeResult* result) {
-    result->set_groups(true);
+  // In the order in which their first rows came. None is left.
+  std::deque<Group> Take() {
     groups_by_row_.clear();
-    for (Group& group : groups_) {
-      pb::FoundRow* found = result->add_rows();
-      found->set_row(std::move(group.row));
-      found->set_count(group.count);
-    }
-    groups_.clear();
+    bytes_ = 0;
+    ++generation_;
+    return std::exchange(groups_, {});
   }
+  // Groups that were found before they were taken have another number.
+  uint64_t generation() const { return generation_; }
 
  private:
   static constexpr size_t kOverhead = 64;  // of a group, in bytes
   std::deque<Group> groups_;               // they are pointed to
   std::unordered_map<std::string_view, Group*> groups_by_row_;
   size_t bytes_ = 0;
+  uint64_t generation_ = 0;
 };
 
 }  // namespace tamis

@@ -1,15 +1,23 @@
 #include "tamis/rocks/search_page.h"
 
+#include <cassert>
+
 #include "tamis/cluster/error.h"
+#include "tamis/cluster/totals_message.h"
+#include "tamis/table/codec.h"
 
 namespace tamis {
 
 SearchPage::SearchPage(const ServerContext& context, const pb::SearchRange& range,
-                       uint64_t max_rows, bool groups, Time deadline)
-    : context_(context), max_rows_(max_rows), deadline_(deadline) {
+                       uint64_t max_rows, std::optional<Grouping> grouping, Time deadline)
+    : context_(context), max_rows_(max_rows), deadline_(deadline), grouping_(std::move(grouping)) {
   result_.set_region_id(range.region_id());
   result_.set_epoch(range.epoch());
-  if (groups) groups_.emplace();
+  if (!grouping_.has_value()) return;
+  groups_.emplace();
+  if (!grouping_->totals.empty()) {
+    totals_.emplace(grouping_->schema, grouping_->by, grouping_->totals);
+  }
 }
 
 void SearchPage::AddRow(std::string_view key, std::string row) {
@@ -42,7 +50,8 @@ void SearchPage::NoteUse(const BranchStreams::Stream& stream) {
 
 bool SearchPage::HasAllRows() const {
   return rows_ >= max_rows_ || bytes_ >= context_.options.page_bytes ||
-         (groups_.has_value() && groups_->IsFull());
+         (totals_.has_value() ? totals_->SizeBytes() >= RowGroups::kMaxBytes
+                              : groups_.has_value() && groups_->IsFull());
 }
 
 bool SearchPage::IsFull() {
@@ -60,9 +69,43 @@ bool SearchPage::IsOutOfTime(bool even_without_progress) {
   return out_of_time_;
 }
 
+void SearchPage::AddToTotals() {
+  for (const RowGroups::Group& group : groups_->Take()) {
+    Row row(grouping_->schema.columns.size());
+    if (const Status status = DecodeRow(grouping_->schema, group.row, &row); !status.ok()) {
+      assert(false);  // it was encoded here
+    }
+    totals_->Add(row, group.count);
+  }
+}
+
+void SearchPage::MoveGroups() {
+  result_.set_groups(true);
+  if (!totals_.has_value()) {
+    for (RowGroups::Group& group : groups_->Take()) {
+      pb::FoundRow* found = result_.add_rows();
+      found->set_row(std::move(group.row));
+      found->set_count(group.count);
+    }
+    return;
+  }
+  AddToTotals();
+  result_.set_totals(true);
+  for (const GroupTotals::Group& group : totals_->Take()) {
+    pb::FoundRow* found = result_.add_rows();
+    found->set_row(EncodeRow(grouping_->schema, group.row));
+    found->set_count(group.count);
+    for (const ColumnTotals& totals : group.totals) SetTotals(totals, found->add_totals());
+  }
+}
+
 pb::RangeResult SearchPage::Finish(const std::string& resume) {
   result_.set_resume(resume);
-  if (groups_.has_value()) groups_->MoveTo(&result_);
+  if (groups_.has_value()) MoveGroups();
+  if (context_.options.faults.group_lost_between_pages && groups_.has_value() && !resume.empty() &&
+      result_.rows_size() > 0) {
+    result_.mutable_rows()->RemoveLast();
+  }
   auto* counters = result_.mutable_counters();
   counters->set_index_seeks(counters_.index_seeks);
   counters->set_entries_read(counters_.entries_read);

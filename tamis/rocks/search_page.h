@@ -7,27 +7,39 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tamis/cluster/cluster.pb.h"
 #include "tamis/rocks/branch_streams.h"
 #include "tamis/rocks/row_groups.h"
 #include "tamis/rocks/server_context.h"
+#include "tamis/table/group_totals.h"
 
 namespace tamis {
 
 class SearchPage {
  public:
-  // Holds at most `max_rows` rows, which is at least 1. `groups`: as RowGroups; then the bounds of
-  // rows looked at and of bytes are others.
+  // Rows as groups with counts; then the bounds of rows looked at and of bytes are others.
+  struct Grouping {
+    const TableSchema& schema;
+    std::vector<uint32_t> by;      // columns
+    std::vector<uint32_t> totals;  // other columns, of which totals are wanted instead of values
+  };
+
+  // Holds at most `max_rows` rows, which is at least 1.
   SearchPage(const ServerContext& context, const pb::SearchRange& range, uint64_t max_rows,
-             bool groups, Time deadline);
+             std::optional<Grouping> grouping, Time deadline);
 
   uint64_t max_rows() const { return max_rows_; }
   uint64_t rows() const { return rows_; }
 
   void AddRow(std::string_view key, std::string row);
   // REQUIRES: a page of groups. A group that was found gets a row.
-  RowGroups::Group* FindGroup(std::string row) { return groups_->Find(std::move(row)); }
+  RowGroups::Group* FindGroup(std::string row) {
+    if (totals_.has_value() && groups_->IsFull()) AddToTotals();
+    return groups_->Find(std::move(row));
+  }
+  uint64_t generation() const { return groups_->generation(); }
   void AddRow(RowGroups::Group* group) {
     ++rows_;
     ++group->count;
@@ -59,12 +71,18 @@ class SearchPage {
   pb::RangeResult Failed(const Status& status) const;
 
  private:
+  void AddToTotals();
+  void MoveGroups();
+
   const ServerContext& context_;
   const uint64_t max_rows_;
   const Time deadline_;
   pb::RangeResult result_;
   ReadCounters counters_;
+  const std::optional<Grouping> grouping_;
   std::optional<RowGroups> groups_;
+  // Made of groups of all wanted columns, once these take much memory and at the end.
+  std::optional<GroupTotals> totals_;
   uint64_t rows_ = 0;
   uint64_t bytes_ = 0;
   uint64_t candidates_ = 0;

@@ -76,17 +76,42 @@ Result<std::unique_ptr<Searcher>> Searcher::Create(const ServerContext& context,
   for (uint32_t i = 0; i < schema->columns.size(); ++i) {
     searcher->wanted_[i] =
         std::ranges::find(request.columns(), schema->columns[i].id) != request.columns().end();
-    if (request.groups() && searcher->wanted_[i] && schema->IsKey(i)) {
-      return InvalidArgument("groups of rows have no column of the key, such as \"" +
-                             schema->columns[i].name + "\"");
-    }
   }
+  TAMIS_RETURN_IF_ERROR(searcher->CheckGrouping());
   std::vector<bool> needed = searcher->wanted_;
   for (Branch& branch : searcher->branches_) {
     branch.predicate.AddColumns(&needed);
     branch.needed = needed;
   }
   return searcher;
+}
+
+Status Searcher::CheckGrouping() {
+  if (!request_.groups()) return Status::Ok();
+  for (uint32_t i = 0; i < wanted_.size(); ++i) {
+    if (!wanted_[i] || !schema_->IsKey(i)) continue;
+    return InvalidArgument("groups of rows have no column of the key, such as \"" +
+                           schema_->columns[i].name + "\"");
+  }
+  for (const uint32_t id : request_.totals()) {
+    const auto at = std::ranges::find(schema_->columns, id, &Column::id);
+    const auto position = static_cast<uint32_t>(at - schema_->columns.begin());
+    if (at == schema_->columns.end() || !wanted_[position]) {
+      return InvalidArgument("totals are wanted of column " + std::to_string(id) +
+                             ", which is none of the wanted columns");
+    }
+    totals_.push_back(position);
+  }
+  return Status::Ok();
+}
+
+std::optional<SearchPage::Grouping> Searcher::Grouping() const {
+  if (!request_.groups()) return std::nullopt;
+  SearchPage::Grouping grouping{.schema = *schema_, .by = {}, .totals = totals_};
+  for (uint32_t i = 0; i < wanted_.size(); ++i) {
+    if (wanted_[i] && std::ranges::find(totals_, i) == totals_.end()) grouping.by.push_back(i);
+  }
+  return grouping;
 }
 
 // One range of one region, in one snapshot.
@@ -100,7 +125,7 @@ class Searcher::Run {
         region_(region),
         snapshot_(context_, region, {range.start(), range.end()}),
         cost_(context_, snapshot_, schema_, max_rows),
-        page_(context_, range, max_rows, searcher.request_.groups(), deadline) {}
+        page_(context_, range, max_rows, searcher.Grouping(), deadline) {}
 
   pb::RangeResult Search(const std::string& resume) {
     page_.SetRange(snapshot_.start(), snapshot_.end());
@@ -542,12 +567,12 @@ class Searcher::Run {
   // False: the entry does not prove its row.
   bool CountRow(std::string_view deciding, std::string_view values, std::string_view key,
                 SearchPosition* position) {
-    std::optional<RowGroups::Group*> group = driving_->groups->Find(deciding);
+    std::optional<RowGroups::Group*> group = driving_->groups->Find(deciding, page_.generation());
     if (!group.has_value()) {
       std::optional<Row> row = RowOf(values, key);
       if (!row.has_value()) return false;
       group = Matches(position->branch, *row) ? page_.FindGroup(Encode(&*row)) : nullptr;
-      driving_->groups->Remember(deciding, *group);
+      driving_->groups->Remember(deciding, *group, page_.generation());
     }
     page_.CountRowFromEntry();
     if (*group != nullptr) page_.AddRow(*group);

@@ -19,6 +19,7 @@
 
 #include "tamis/cluster/cluster.pb.h"
 #include "tamis/rocks/region.h"
+#include "tamis/rocks/search_page.h"
 #include "tamis/rocks/server_context.h"
 #include "tamis/table/predicate.h"
 
@@ -53,7 +54,11 @@ class Searcher {
   const pb::SearchRequest& request_;
   const SchemaPtr schema_;
   std::vector<Branch> branches_;
-  std::vector<bool> wanted_;  // by column position
+  Status CheckGrouping();
+  std::optional<SearchPage::Grouping> Grouping() const;
+
+  std::vector<bool> wanted_;      // by column position
+  std::vector<uint32_t> totals_;  // positions, as the request names them
 };
 
 }  // namespace tamis

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "tamis/base/exception_status.h"
+#include "tamis/sql/aggregate_rows.h"
 #include "tamis/sql/extension.h"
 #include "tamis/sql/guarded.h"
 #include "tamis/sql/values.h"
@@ -14,13 +15,16 @@ namespace {
 
 using Rows = std::vector<Row>;
 
-// A function of at most one text argument that gives rows.
+using Arguments = std::vector<std::string>;
+
+// A function of text arguments that gives rows.
 struct Function {
   const char* name;
   std::string columns;  // as in CREATE TABLE
-  bool argument;
+  std::vector<const char*> arguments;
+  size_t required;  // of the arguments; the others may be left out and are empty
   Result<Rows> (*rows)(sqlite3* db, const std::shared_ptr<Session>& session,
-                       const std::string& text);
+                       const Arguments& arguments);
 
   int column_count() const {
     return 1 + static_cast<int>(std::count(columns.begin(), columns.end(), ','));
@@ -31,8 +35,9 @@ Value Number(uint64_t n) { return Value::Int64(static_cast<int64_t>(n)); }
 Value Micros(Duration duration) { return Number(duration.count() / 1000); }
 
 Result<Rows> ExplainRows(sqlite3* db, const std::shared_ptr<Session>& session,
-                         const std::string& sql) {
-  TAMIS_ASSIGN_OR_RETURN(const std::vector<Explain> searches, ExplainSql(db, session, sql));
+                         const Arguments& arguments) {
+  TAMIS_ASSIGN_OR_RETURN(const std::vector<Explain> searches,
+                         ExplainSql(db, session, arguments[0]));
   Rows rows;
   for (const Explain& e : searches) {
     std::string terms;
@@ -50,8 +55,8 @@ Result<Rows> ExplainRows(sqlite3* db, const std::shared_ptr<Session>& session,
 }
 
 Result<Rows> RegionRows(sqlite3*, const std::shared_ptr<Session>& session,
-                        const std::string& table) {
-  TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, session->engine->Table(table));
+                        const Arguments& arguments) {
+  TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, session->engine->Table(arguments[0]));
   TAMIS_ASSIGN_OR_RETURN(const std::vector<RegionInfo> regions,
                          session->Ask<std::vector<RegionInfo>>([&](Cluster& cluster, auto done) {
                            cluster.ListRegions(schema->name, {}, std::move(done));
@@ -71,8 +76,8 @@ Result<Rows> RegionRows(sqlite3*, const std::shared_ptr<Session>& session,
 }
 
 Result<Rows> IndexRows(sqlite3*, const std::shared_ptr<Session>& session,
-                       const std::string& table) {
-  TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, session->engine->Table(table));
+                       const Arguments& arguments) {
+  TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, session->engine->Table(arguments[0]));
   Rows rows;
   for (const IndexSpec& index : schema->indexes) {
     std::string columns;
@@ -86,7 +91,7 @@ Result<Rows> IndexRows(sqlite3*, const std::shared_ptr<Session>& session,
   return rows;
 }
 
-Result<Rows> ServerRows(sqlite3*, const std::shared_ptr<Session>& session, const std::string&) {
+Result<Rows> ServerRows(sqlite3*, const std::shared_ptr<Session>& session, const Arguments&) {
   TAMIS_ASSIGN_OR_RETURN(const std::vector<ServerInfo> servers,
                          session->Ask<std::vector<ServerInfo>>([](Cluster& cluster, auto done) {
                            cluster.ListServers(std::move(done));
@@ -112,16 +117,31 @@ std::string ExplainColumns() {
   return columns;
 }
 
+Result<Rows> RowsOfAggregate(sqlite3*, const std::shared_ptr<Session>& session,
+                             const Arguments& arguments) {
+  return AggregateRows(session.get(), arguments);
+}
+
 const std::vector<Function>& Functions() {
   static const std::vector<Function> functions = {
-      {"tamis_explain", ExplainColumns(), true, ExplainRows},
+      {"tamis_explain", ExplainColumns(), {"argument"}, 1, ExplainRows},
       {"tamis_regions",
        "region INTEGER, epoch INTEGER, start_key BLOB, end_key BLOB, server TEXT, size_bytes "
        "INTEGER, start_values TEXT, end_values TEXT",
-       true, RegionRows},
-      {"tamis_indexes", "name TEXT, columns TEXT, fpr REAL, expected_values INTEGER", true,
+       {"argument"},
+       1,
+       RegionRows},
+      {"tamis_indexes",
+       "name TEXT, columns TEXT, fpr REAL, expected_values INTEGER",
+       {"argument"},
+       1,
        IndexRows},
-      {"tamis_servers", "server TEXT, state TEXT, regions INTEGER", false, ServerRows},
+      {"tamis_servers", "server TEXT, state TEXT, regions INTEGER", {}, 0, ServerRows},
+      {"tamis_aggregate",
+       AggregateColumns(),
+       {"of_table", "group_by", "totals"},
+       2,
+       RowsOfAggregate},
   };
   return functions;
 }
@@ -140,7 +160,7 @@ struct FunctionTable : sqlite3_vtab {
 };
 
 struct FunctionCursor : sqlite3_vtab_cursor {
-  std::string argument;
+  Arguments arguments;
   Rows rows;
   size_t next = 0;
 };
@@ -149,11 +169,13 @@ FunctionCursor* CursorOf(sqlite3_vtab_cursor* cursor) {
   return static_cast<FunctionCursor*>(cursor);
 }
 
-// Eponymous: there is no xCreate, and the argument is a hidden column.
+// Eponymous: there is no xCreate, and the arguments are hidden columns.
 int Connect(sqlite3* db, void* client, int, const char* const*, sqlite3_vtab** out, char**) {
   const auto* description = static_cast<Client*>(client);
   std::string declaration = "CREATE TABLE x(" + description->function->columns;
-  if (description->function->argument) declaration += ", argument TEXT HIDDEN";
+  for (const char* argument : description->function->arguments) {
+    declaration += std::string(", ") + argument + " TEXT HIDDEN";
+  }
   const int rc = sqlite3_declare_vtab(db, (declaration + ")").c_str());
   if (rc != SQLITE_OK) return rc;
   auto* table = new FunctionTable();
@@ -168,29 +190,34 @@ int Disconnect(sqlite3_vtab* table) noexcept {
   return SQLITE_OK;
 }
 
-// The argument must be given; nothing else is looked at.
+// Passes the arguments on, in order; idxNum has a bit for each that is given. Nothing else is
+// looked at.
 int BestIndex(sqlite3_vtab* vtab, sqlite3_index_info* info) {
   const Function& function = *static_cast<FunctionTable*>(vtab)->client->function;
   info->estimatedCost = 1000;
   info->estimatedRows = 100;
-  if (!function.argument) return SQLITE_OK;
-  bool unusable = false;
-  for (int i = 0; i < info->nConstraint; ++i) {
-    const auto& constraint = info->aConstraint[i];
-    if (constraint.iColumn != function.column_count() ||
-        constraint.op != SQLITE_INDEX_CONSTRAINT_EQ) {
-      continue;
+  int given = 0;
+  for (size_t argument = 0; argument < function.arguments.size(); ++argument) {
+    bool unusable = false;
+    bool usable = false;
+    for (int i = 0; i < info->nConstraint && !usable; ++i) {
+      const auto& constraint = info->aConstraint[i];
+      if (constraint.iColumn != function.column_count() + static_cast<int>(argument) ||
+          constraint.op != SQLITE_INDEX_CONSTRAINT_EQ) {
+        continue;
+      }
+      usable = constraint.usable != 0;
+      unusable |= !usable;
+      if (usable) info->aConstraintUsage[i] = {.argvIndex = ++given, .omit = 1};
     }
-    if (!constraint.usable) {
-      unusable = true;
-      continue;
-    }
-    info->aConstraintUsage[i] = {.argvIndex = 1, .omit = 1};
-    return SQLITE_OK;
+    if (usable) info->idxNum |= 1 << argument;
+    if (!usable && unusable) return SQLITE_CONSTRAINT;
+    if (usable || argument >= function.required) continue;
+    vtab->zErrMsg = sqlite3_mprintf("%s needs %s", function.name,
+                                    function.required == 1 ? "one argument" : "more arguments");
+    return SQLITE_ERROR;
   }
-  if (unusable) return SQLITE_CONSTRAINT;
-  vtab->zErrMsg = sqlite3_mprintf("%s needs one argument", function.name);
-  return SQLITE_ERROR;
+  return SQLITE_OK;
 }
 
 int Open(sqlite3_vtab*, sqlite3_vtab_cursor** out) {
@@ -203,20 +230,24 @@ int Close(sqlite3_vtab_cursor* cursor) noexcept {
   return SQLITE_OK;
 }
 
-int Filter(sqlite3_vtab_cursor* base, int, const char*, int argc, sqlite3_value** argv) {
+// An argument that is NULL makes no rows.
+int Filter(sqlite3_vtab_cursor* base, int given, const char*, int argc, sqlite3_value** argv) {
   FunctionCursor* cursor = CursorOf(base);
   const auto* table = static_cast<FunctionTable*>(base->pVtab);
   cursor->rows.clear();
   cursor->next = 0;
-  cursor->argument.clear();
-  if (argc > 0) {
-    if (sqlite3_value_type(argv[0]) == SQLITE_NULL) return SQLITE_OK;
-    const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(argv[0]));
-    cursor->argument = text == nullptr ? "" : text;
+  cursor->arguments.assign(table->client->function->arguments.size(), "");
+  int next = 0;
+  for (size_t i = 0; i < cursor->arguments.size() && next < argc; ++i) {
+    if ((given >> i & 1) == 0) continue;
+    sqlite3_value* value = argv[next++];
+    if (sqlite3_value_type(value) == SQLITE_NULL) return SQLITE_OK;
+    const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value));
+    cursor->arguments[i] = text == nullptr ? "" : text;
   }
   Status status = table->client->session->CheckOpen();
   if (status.ok()) {
-    auto rows = table->client->function->rows(table->db, table->client->session, cursor->argument);
+    auto rows = table->client->function->rows(table->db, table->client->session, cursor->arguments);
     status = rows.status();
     if (rows.ok()) cursor->rows = *std::move(rows);
   }
@@ -242,7 +273,7 @@ int ColumnValue(sqlite3_vtab_cursor* base, sqlite3_context* context, int column)
   if (static_cast<size_t>(column) < row.size()) {
     ToSqlite(row[column], context);
   } else {
-    ToSqlite(Value::Text(cursor->argument), context);
+    ToSqlite(Value::Text(cursor->arguments[column - row.size()]), context);
   }
   return SQLITE_OK;
 }

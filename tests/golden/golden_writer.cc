@@ -12,6 +12,7 @@
 //            its canonical text
 //   refused  there are no such bytes
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <fstream>
 #include <limits>
@@ -543,6 +544,15 @@ std::string ScalarText(const Message& message, const FieldDescriptor& field, int
     case FieldDescriptor::CPPTYPE_UINT64:
       return std::to_string(many ? get.GetRepeatedUInt64(message, &field, i)
                                  : get.GetUInt64(message, &field));
+    case FieldDescriptor::CPPTYPE_INT32:
+      return std::to_string(many ? get.GetRepeatedInt32(message, &field, i)
+                                 : get.GetInt32(message, &field));
+    case FieldDescriptor::CPPTYPE_INT64:
+      return std::to_string(many ? get.GetRepeatedInt64(message, &field, i)
+                                 : get.GetInt64(message, &field));
+    case FieldDescriptor::CPPTYPE_DOUBLE:  // its bits
+      return std::to_string(std::bit_cast<uint64_t>(many ? get.GetRepeatedDouble(message, &field, i)
+                                                         : get.GetDouble(message, &field)));
     case FieldDescriptor::CPPTYPE_BOOL:
       return (many ? get.GetRepeatedBool(message, &field, i) : get.GetBool(message, &field)) ? "1"
                                                                                              : "0";
@@ -596,6 +606,18 @@ void FillIn(Message* message, uint64_t* next) {
         case FieldDescriptor::CPPTYPE_UINT64:
           many ? set.AddUInt64(message, field, ~uint64_t{0} - n)
                : set.SetUInt64(message, field, ~uint64_t{0} - n);
+          break;
+        case FieldDescriptor::CPPTYPE_INT32:
+          many ? set.AddInt32(message, field, static_cast<int32_t>(n * 1000))
+               : set.SetInt32(message, field, static_cast<int32_t>(n * 1000));
+          break;
+        case FieldDescriptor::CPPTYPE_INT64:
+          many ? set.AddInt64(message, field, static_cast<int64_t>(n * 1'000'000))
+               : set.SetInt64(message, field, static_cast<int64_t>(n * 1'000'000));
+          break;
+        case FieldDescriptor::CPPTYPE_DOUBLE:
+          many ? set.AddDouble(message, field, static_cast<double>(n) / 4)
+               : set.SetDouble(message, field, static_cast<double>(n) / 4);
           break;
         case FieldDescriptor::CPPTYPE_BOOL:
           many ? set.AddBool(message, field, true) : set.SetBool(message, field, true);

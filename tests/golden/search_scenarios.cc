@@ -43,7 +43,7 @@ class SearchScenarios {
 
   void Search(const Predicate& predicate, uint64_t limit, std::vector<uint32_t> columns = {},
               const KeyRange& keys = {}, const std::vector<OrderTerm>& order = {},
-              bool groups = false) {
+              bool groups = false, const std::vector<uint32_t>& totals = {}) {
     const Plan plan =
         MakePlan(schema(), predicate, {.columns = columns, .groups = groups, .order = order});
     const std::vector<pb::Branch>& branches = plan.branches;
@@ -62,11 +62,15 @@ class SearchScenarios {
       request.mutable_order()->set_descending(plan.order->descending);
     }
     request.set_groups(groups);
+    for (const uint32_t column : totals) request.add_totals(schema().columns[column].id);
     out_ << " " << Hex(request.SerializeAsString()) << "\n";
     std::string resume;  // not a part of the request that is written
     for (bool first = true; first || !resume.empty(); first = false) {
       const pb::RangeResult page = table_.Search(request, limit, keys, resume);
-      if (page.in_order() != request.has_order() || page.groups() != groups) std::abort();
+      if (page.in_order() != request.has_order() || page.groups() != groups ||
+          page.totals() == totals.empty()) {
+        std::abort();
+      }
       Write(page, !columns.empty());
       resume = page.resume();
     }
@@ -78,6 +82,9 @@ class SearchScenarios {
     for (const pb::FoundRow& row : page.rows()) {
       if (page.groups()) {
         out_ << " " << row.count() << "*" << Hex(row.row());
+        for (const pb::Totals& totals : row.totals()) {
+          out_ << "/" << Hex(totals.SerializeAsString());
+        }
         continue;
       }
       Row key(schema().columns.size());
@@ -361,6 +368,50 @@ void ComputedColumns(std::ostream& out) {
   }
 }
 
+// Totals of columns of each type, by entries, rows read, and rows scanned.
+void Totals(std::ostream& out) {
+  TableSchema schema;
+  schema.name = "totals";
+  schema.columns = {{.name = "k", .type = Type::kInt64, .nullable = false},
+                    {.name = "g", .type = Type::kInt64},
+                    {.name = "n", .type = Type::kInt64},
+                    {.name = "d", .type = Type::kDecimal},
+                    {.name = "r", .type = Type::kDouble},
+                    {.name = "b", .type = Type::kBool},
+                    {.name = "t", .type = Type::kTimestamp},
+                    {.name = "s", .type = Type::kText}};
+  schema.key = {0};
+  schema.indexes = {{.name = "g_n", .columns = {1, 2}},
+                    {.name = "g_d", .columns = {1, 3}},
+                    {.name = "r_b", .columns = {4, 5}},
+                    {.name = "s", .columns = {7}}};
+  for (IndexSpec& index : schema.indexes) index.expected_values = 100;
+  Random random(4);
+  std::vector<Row> rows;
+  for (int i = 0; i < 120; ++i) {
+    Row row = RandomRow(schema, random);
+    row[0] = Value::Int64(i);
+    if (!row[6].is_null()) row[6] = Value::Timestamp(row[6].int64() / 1'000'000 * 1000);  // millis
+    row[1] = random.OneIn(8) ? Value() : Value::Int64(static_cast<int64_t>(random.Uniform(5)));
+    rows.push_back(std::move(row));
+  }
+  SearchScenarios scenarios(out, schema, rows);
+  const Predicate questions[] = {Predicate::True(),
+                                 Predicate::Compare(1, Predicate::Op::kEq, Value::Int64(3)),
+                                 Predicate::Between(1, Value::Int64(1), Value::Int64(3)),
+                                 Predicate::Compare(0, Predicate::Op::kLt, Value::Int64(50))};
+  const std::pair<std::vector<uint32_t>, std::vector<uint32_t>> wanted[] = {
+      {{1, 2}, {2}}, {{2}, {2}},    {{1, 3}, {3}},          {{3}, {3}},
+      {{4}, {4}},    {{4, 5}, {5}}, {{1, 5, 6, 7}, {5, 6}}, {{1, 2, 3, 4, 7}, {7, 2, 3, 4}}};
+  for (const Predicate& question : questions) {
+    for (const auto& [columns, totals] : wanted) {
+      for (const uint64_t limit : {1000, 45}) {
+        scenarios.Search(question, limit, columns, {}, {}, /*groups=*/true, totals);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::string Searches() {
@@ -368,8 +419,9 @@ std::string Searches() {
   out << "# T schema: a table in HBase, whose one region has the rows and searches that follow\n"
          "# R values: a row\n"
          "# S limit start end request: a search of the row keys from start to end, `limit` rows a\n"
-         "#   page; of the SearchRequest only the branches, columns, order and groups are set\n"
-         "# F key...: the rows of a page; with columns KEY=ROW; of groups COUNT*ROW\n"
+         "#   page; of the SearchRequest only the branches, columns, order, groups and totals are "
+         "set\n"
+         "# F key...: the rows of a page; with columns KEY=ROW; groups COUNT*ROW/TOTALS\n"
          "# P error entries rows from_entries returned scanned INDEX:LED:JOINED:EXPECTED:READ...:\n"
          "#   the end of a page: its SearchCounters, but for seeks, which are the store's own way\n"
          "# N branch key|entry|descending index last: the position from which the next page "
@@ -379,6 +431,7 @@ std::string Searches() {
   CountedOrders(out);
   AwkwardValues(out);
   ComputedColumns(out);
+  Totals(out);
   return out.str();
 }
 

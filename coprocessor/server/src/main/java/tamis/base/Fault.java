@@ -93,6 +93,8 @@ public enum Fault {
   ROWS_FROM_ANY_ENTRY,
   /** A row is made from an entry with a value that was cut. */
   CUT_VALUES_TAKEN,
+  /** The last group of a page that another one follows is left out. */
+  GROUP_LOST_BETWEEN_PAGES,
   /** A row is made from an entry that may stand for a state that the row does not show. */
   MARKED_ENTRIES_TAKEN,
   /** A row is made from an entry although its cells may have expired. */

@@ -31,6 +31,7 @@ final class EntryGroups {
   private final int deciding; // leading columns of the index
   private final Map<Key, Known> known = new HashMap<>();
   private long bytes;
+  private long generation; // of the groups
   private byte[] lastValues; // found last; null: none
   private Known last;
 
@@ -71,8 +72,17 @@ final class EntryGroups {
     return in.at();
   }
 
-  /** Null: no entry whose first bytes are these was remembered. */
-  Known find(byte[] entry, int decidingBytes) {
+  private void follow(long generation) {
+    if (generation == this.generation) return;
+    this.generation = generation;
+    known.clear();
+    bytes = 0;
+    lastValues = null;
+  }
+
+  /** Null: no entry whose first bytes are these was remembered since groups were taken out of the page. */
+  Known find(byte[] entry, int decidingBytes, long generation) {
+    follow(generation);
     boolean again = lastValues != null && lastValues.length == decidingBytes && Key.startsWith(entry, lastValues);
     if (again) return last;
     byte[] values = Arrays.copyOf(entry, decidingBytes);
@@ -83,7 +93,8 @@ final class EntryGroups {
     return found;
   }
 
-  Known remember(byte[] entry, int decidingBytes, RowGroups.Group group) {
+  Known remember(byte[] entry, int decidingBytes, RowGroups.Group group, long generation) {
+    follow(generation);
     if (bytes >= MAX_BYTES) {
       known.clear();
       bytes = 0;

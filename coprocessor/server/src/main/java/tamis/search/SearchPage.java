@@ -4,9 +4,11 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.hadoop.hbase.util.Bytes;
+import tamis.base.Fault;
 import tamis.pb.Cluster;
 import tamis.region.IndexedRegion;
 import tamis.shaded.protobuf.ByteString;
+import tamis.table.GroupTotals;
 import tamis.table.Key;
 
 /**
@@ -17,7 +19,7 @@ public final class SearchPage {
   public static final long MAX_ROWS = 1000;
   public static final long MAX_BYTES = 4 << 20;
   static final long MAX_CANDIDATES = 20_000;
-  static final long MAX_GROUPED = 200_000; // the same, where rows are sent as groups; they hold a handler
+  static final long MAX_GROUPED = 1_000_000; // the same, where rows are sent as groups
 
   final long maxRows;
   final byte[] start; // of the row keys
@@ -29,7 +31,9 @@ public final class SearchPage {
 
   private final long deadline;
   private final Cluster.SearchRange range;
+  private final SearchPlan plan;
   private final RowGroups groups; // null: rows are sent
+  private final GroupTotals totals; // made of groups once these take much memory, and at the end; null: none are wanted
   private final List<Cluster.FoundRow> found = new ArrayList<>(); // unless as groups
   private final List<Cluster.IndexUse> uses = new ArrayList<>();
   private long rows;
@@ -37,9 +41,11 @@ public final class SearchPage {
   private boolean cameSomeWay; // the position is not where the request began
 
   /** Answers the part of the range that is the region's, in groups or rows; the deadline is one of nanoTime. */
-  SearchPage(IndexedRegion region, Cluster.SearchRange range, SearchPosition position, boolean grouped, long maxRows,
+  SearchPage(IndexedRegion region, Cluster.SearchRange range, SearchPosition position, SearchPlan plan, long maxRows,
       long deadline) {
-    groups = grouped ? new RowGroups() : null;
+    this.plan = plan;
+    groups = plan.groups() ? new RowGroups() : null;
+    totals = plan.groups() ? plan.newTotals() : null;
     this.range = range;
     this.position = position;
     this.maxRows = maxRows;
@@ -58,7 +64,7 @@ public final class SearchPage {
 
   void add(byte[] key, byte[] row) {
     if (groups != null) {
-      add(groups.find(row));
+      add(findGroup(row));
       return;
     }
     ++rows;
@@ -68,7 +74,13 @@ public final class SearchPage {
 
   /** The group of rows whose wanted columns are these. REQUIRES: rows are sent as groups. */
   RowGroups.Group findGroup(byte[] row) {
+    if (totals != null && groups.isFull()) groups.moveTo(plan.schema(), totals);
     return groups.find(row);
+  }
+
+  /** The generation of the page's RowGroups. */
+  long generation() {
+    return groups.generation();
   }
 
   void add(RowGroups.Group group) {
@@ -138,7 +150,8 @@ public final class SearchPage {
   // ---- Limits
 
   boolean isPageFull() {
-    return rows >= maxRows || bytes >= MAX_BYTES || (groups != null && groups.isFull());
+    if (rows >= maxRows || bytes >= MAX_BYTES) return true;
+    return totals != null ? totals.sizeBytes() >= RowGroups.MAX_BYTES : groups != null && groups.isFull();
   }
 
   /** Or enough work for one request. */
@@ -155,6 +168,20 @@ public final class SearchPage {
     return System.nanoTime() - deadline >= 0;
   }
 
+  private void addRowsTo(Cluster.RangeResult.Builder result) {
+    if (groups == null) {
+      result.addAllRows(found);
+      return;
+    }
+    result.setGroups(true);
+    if (totals == null) {
+      groups.addTo(result);
+      return;
+    }
+    groups.moveTo(plan.schema(), totals);
+    totals.addTo(result);
+  }
+
   Cluster.RangeResult result(boolean done) {
     Cluster.RangeResult.Builder result = Cluster.RangeResult.newBuilder()
                                              .setRegionId(range.getRegionId())
@@ -163,8 +190,9 @@ public final class SearchPage {
                                              .setEnd(ByteString.copyFrom(end))
                                              .setInOrder(inOrder);
     if (!done) result.setResume(position.serialize());
-    if (groups == null) result.addAllRows(found);
-    else groups.addTo(result);
+    addRowsTo(result);
+    boolean lost = Fault.GROUP_LOST_BETWEEN_PAGES.isOn() && groups != null && !done && result.getRowsCount() > 0;
+    if (lost) result.removeRows(result.getRowsCount() - 1);
     return result
         .setCounters(Cluster.SearchCounters.newBuilder()
                          .setIndexSeeks(counts.indexSeeks)

@@ -8,6 +8,7 @@ import tamis.base.StatusException;
 import tamis.pb.Cluster;
 import tamis.table.Codec;
 import tamis.table.DamagedBytesException;
+import tamis.table.GroupTotals;
 import tamis.table.Predicate;
 import tamis.table.Schema;
 import tamis.table.Value;
@@ -34,6 +35,7 @@ final class SearchPlan {
   private final boolean[] read; // columns of conditions, indexes and output
   private final Cluster.Order order; // null: any
   private final boolean groups; // rows are sent as groups
+  private final int[] totals; // columns of which totals are wanted instead of values
 
   /** Parses and checks; the schema may be an older one than the request's. */
   SearchPlan(Cluster.SearchRequest request, Schema schema, String server) throws StatusException {
@@ -79,7 +81,21 @@ final class SearchPlan {
         throw new StatusException(Cluster.Error.Code.UNAVAILABLE, older + "not its column " + id);
       }
     }
+    totals = groups ? totals(request) : new int[0];
     noteNeeded();
+  }
+
+  private int[] totals(Cluster.SearchRequest request) throws StatusException {
+    int[] columns = new int[request.getTotalsCount()];
+    for (int i = 0; i < columns.length; ++i) {
+      long id = request.getTotals(i) & 0xffffffffL;
+      Integer column = schema.columnOfId(id);
+      if (column == null || !wanted[column]) {
+        throw invalid("totals are wanted of column " + id + ", which is none of the wanted columns");
+      }
+      columns[i] = column;
+    }
+    return columns;
   }
 
   private void noteNeeded() {
@@ -121,6 +137,18 @@ final class SearchPlan {
   /** Whether rows are sent as distinct combinations of the wanted columns with counts. */
   boolean groups() {
     return groups;
+  }
+
+  /** For the groups of a page; null: no totals are wanted. */
+  GroupTotals newTotals() {
+    if (totals.length == 0) return null;
+    boolean[] by = wanted.clone();
+    for (int column : totals) by[column] = false;
+    return new GroupTotals(schema, by, totals);
+  }
+
+  Schema schema() {
+    return schema;
   }
 
   SearchPosition begin() {

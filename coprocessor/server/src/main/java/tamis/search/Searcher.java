@@ -57,7 +57,7 @@ public final class Searcher {
       if (position.isDescending() && !inOrder) {
         throw SearchPlan.invalid("a continuation is of a search in another order");
       }
-      SearchPage page = new SearchPage(region, range, position, plan.groups(), maxRows, deadline);
+      SearchPage page = new SearchPage(region, range, position, plan, maxRows, deadline);
       page.inOrder = inOrder;
       return new Run(region, page).search();
     } catch (Throwable e) {
@@ -291,7 +291,7 @@ public final class Searcher {
       int keyAt = leader.groups.keyOffset(entry, deciding);
       if (page.isIn(entry, keyAt)) {
         if (!leader.byEntry.isCertain()) return false;
-        EntryGroups.Known known = leader.groups.find(entry, deciding);
+        EntryGroups.Known known = leader.groups.find(entry, deciding, page.generation());
         if (known == null) {
           known = learn(leader, deciding, Arrays.copyOf(entry, keyAt), Arrays.copyOfRange(entry, keyAt, entry.length));
         }
@@ -308,7 +308,7 @@ public final class Searcher {
       if (!leader.byKey.isCertain()) return false;
       byte[] values = leader.byKey.values();
       int deciding = leader.groups.decidingBytes(values);
-      EntryGroups.Known known = leader.groups.find(values, deciding);
+      EntryGroups.Known known = leader.groups.find(values, deciding, page.generation());
       if (known == null) known = learn(leader, deciding, values, key);
       if (known == null) return false;
       count(known);
@@ -322,7 +322,8 @@ public final class Searcher {
       Value[] row = leader.rows.read(values, key, true);
       if (row == null) return null;
       boolean matches = plan.matches((int) page.position.branch, row);
-      return leader.groups.remember(values, deciding, matches ? page.findGroup(plan.encode(row)) : null);
+      RowGroups.Group group = matches ? page.findGroup(plan.encode(row)) : null;
+      return leader.groups.remember(values, deciding, group, page.generation());
     }
 
     private void count(EntryGroups.Known known) {

@@ -73,6 +73,7 @@ final class MessageText {
   private static Object nothing(Object like) {
     if (like instanceof Integer) return 0;
     if (like instanceof Long) return 0L;
+    if (like instanceof Double) return 0.0;
     if (like instanceof Boolean) return false;
     if (like instanceof String) return "";
     if (like instanceof ByteString) return ByteString.EMPTY;
@@ -82,6 +83,7 @@ final class MessageText {
   private static String text(Object value) {
     if (value instanceof Integer) return Integer.toUnsignedString((Integer) value);
     if (value instanceof Long) return Long.toUnsignedString((Long) value);
+    if (value instanceof Double) return Long.toUnsignedString(Double.doubleToRawLongBits((Double) value));
     if (value instanceof Boolean) return (Boolean) value ? "1" : "0";
     if (value instanceof String) return GoldenFile.hex(((String) value).getBytes(StandardCharsets.UTF_8));
     if (value instanceof ByteString) return GoldenFile.hex(((ByteString) value).toByteArray());

@@ -124,6 +124,9 @@ class GoldenScenariosTest {
       for (Cluster.FoundRow found : page.getRowsList()) {
         if (page.getGroups()) {
           rows.append(" ").append(found.getCount()).append("*").append(GoldenFile.hex(found.getRow().toByteArray()));
+          for (Cluster.Totals totals : found.getTotalsList()) {
+            rows.append("/").append(GoldenFile.hex(totals.toByteArray()));
+          }
           continue;
         }
         Value[] key = new Value[schema().columns.length];
