@@ -12,6 +12,7 @@
 #include "tamis/routing/region_bits.h"
 #include "tamis/routing/routed_table.h"
 #include "tamis/routing/table_layout.h"
+#include "tamis/table/cell_map.h"
 
 namespace tamis {
 namespace {
@@ -46,6 +47,7 @@ struct Server {
   // matrix arrive in one reply, so that each cache line of its rows is touched once for all of
   // them.
   std::set<std::pair<uint32_t, uint64_t>> missing;
+  std::set<std::pair<uint32_t, uint64_t>> missing_cells;  // the same, of cells
 };
 
 bool SaneGeometry(const pb::Geometry& geometry) {
@@ -133,6 +135,7 @@ struct GlobalIndex::State {
     for (auto it = table.indexes.begin(); it != table.indexes.end();) {
       it->second.Drop(found->second.slot);
       server->missing.erase({it->first, id});
+      server->missing_cells.erase({it->first, id});
       it = it->second.empty() ? table.indexes.erase(it) : std::next(it);
     }
     table.layout.Remove(found->second.slot);
@@ -151,6 +154,7 @@ struct GlobalIndex::State {
       }
     }
     server->missing.clear();
+    server->missing_cells.clear();
   }
 
   void OpenRegion(Server* server, const pb::Event& event) {
@@ -171,6 +175,11 @@ struct GlobalIndex::State {
                                .layers = event.layers()});
     copies.SetRange(region.slot, event.has_range(), event.min(), event.max());
     server->missing.insert({event.index_id(), event.region_id()});
+    server->missing_cells.erase({event.index_id(), event.region_id()});
+    if (event.cell_map() == 0) return;
+    if (event.cell_count() < 1 || event.cell_count() > CellMap::kMaxCells) return;  // invalid
+    copies.cells().Begin(region.slot, event.generation(), event.cell_map(), event.cell_count());
+    server->missing_cells.insert({event.index_id(), event.region_id()});
   }
 
   void DropIndex(Server* server, const Region& region, const pb::Event& event) {
@@ -179,13 +188,14 @@ struct GlobalIndex::State {
       if (copies->empty()) TableOf(region).indexes.erase(event.index_id());
     }
     server->missing.erase({event.index_id(), event.region_id()});
+    server->missing_cells.erase({event.index_id(), event.region_id()});
   }
 
   // Loads bits into columns that no search reads yet, position by position. Before each step it
   // releases the lock for a moment, so that searches and other replies can go on.
-  static void Load(IndexCopies::Matrix* matrix, std::span<const FilterMatrix::Filling> fillings,
+  static void Load(FilterMatrix* matrix, std::span<const FilterMatrix::Filling> fillings,
                    Lock* lock) {
-    const uint64_t positions = matrix->bits.geometry().positions();
+    const uint64_t positions = matrix->geometry().positions();
     const uint64_t words = (fillings.size() + 63) / 64;
     constexpr uint64_t kRows = FilterMatrix::kRowsAtOnce;
     const uint64_t step = std::max<uint64_t>(kWordsAtOnce / words / kRows, 1) * kRows;
@@ -193,10 +203,10 @@ struct GlobalIndex::State {
       {
         lock->unlock();
         const std::shared_lock beside(*lock->mutex());
-        matrix->bits.Bring(fillings, first, first + step);
+        matrix->Bring(fillings, first, first + step);
       }
       lock->lock();
-      matrix->bits.Load(fillings, first, first + step);
+      matrix->Load(fillings, first, first + step);
     }
   }
 
@@ -206,7 +216,7 @@ struct GlobalIndex::State {
     IndexCopies::Copy& copy = *copies->Find(slot);
     while (copy.columns.size() < copy.layers) {
       const FilterMatrix::Filling zeros(copy.matrix->bits.Allocate(), std::string_view());
-      Load(copy.matrix, std::span(&zeros, 1), lock);
+      Load(&copy.matrix->bits, std::span(&zeros, 1), lock);
       copies->AddLayer(slot, zeros.column);
     }
   }
@@ -230,6 +240,7 @@ struct GlobalIndex::State {
         }
         break;
       case pb::Event::FLIPS:
+        if (!FlipCells(copies, slot, event)) return false;
         if (copy.matrix == nullptr && !copy.arriving) break;
         for (const uint64_t flip : event.flips()) {
           const uint64_t layer = flip >> 33;
@@ -247,6 +258,15 @@ struct GlobalIndex::State {
         break;
     }
     return true;
+  }
+
+  // False when there are no such cells.
+  [[nodiscard]] static bool FlipCells(IndexCopies* copies, Slot slot, const pb::Event& event) {
+    CellCopies& cells = copies->cells();
+    const CellCopies::Copy* copy = cells.Find(slot);
+    if (copy == nullptr || copy->generation != event.generation()) return event.cells().empty();
+    return std::ranges::all_of(
+        event.cells(), [&](uint32_t flip) { return cells.Set(slot, flip / 2, flip % 2 == 1); });
   }
 
   void ApplyEvent(Server* server, const pb::Event& event, Lock* lock) {
@@ -402,6 +422,72 @@ struct GlobalIndex::State {
     if (copies->Find(loading.slot)->matrix != nullptr) copies->Use(loading.slot);
   }
 
+  // ---- Cells
+
+  // nullptr: the region has no cells of that index.
+  CellCopies* CellsOf(const Region& region, uint32_t index_id) {
+    IndexCopies* copies = CopiesOf(region, index_id);
+    return copies == nullptr || copies->cells().Find(region.slot) == nullptr ? nullptr
+                                                                             : &copies->cells();
+  }
+  bool HasRoomForCells(const Region& region, const CellCopies& cells) const {
+    const size_t slots = tables.at(region.table_id).layout.slots();
+    const size_t growth = cells.GrowthBytes(region.slot, slots);
+    return growth == 0 || SizeBytes() + growth <= options.max_bytes;
+  }
+
+  // Takes a part of the bits of cells; with the last one the copy is used.
+  void TakeCells(Server* server, const pb::Projection& part, const pb::PollReply& reply,
+                 Lock* lock) {
+    auto found = server->regions.find(part.region_id());
+    if (found == server->regions.end() || found->second.epoch != part.epoch()) return;
+    const Region region = found->second;
+    CellCopies* const cells = CellsOf(region, part.index_id());
+    if (cells == nullptr || cells->usable(region.slot)) return;
+    const CellCopies::Copy& copy = *cells->Find(region.slot);
+    const bool is_of_copy = part.generation() == copy.generation &&
+                            part.cell_map() == copy.version->version &&
+                            part.cell_count() == copy.version->bits.cells();
+    // The events of the reply lead from the number of the bits to where the copy stands.
+    if (!is_of_copy || part.as_of() > reply.to() || part.as_of() < reply.from()) return;
+    if (!cells->Add(region.slot, part.cells(), part.first_cell(), part.end_cell())) return;
+    if (!ReplayCells(region, part, reply)) return DropIndex(server, region, IndexEvent(part));
+    if (!cells->arrived(region.slot)) return;
+    if (!HasRoomForCells(region, *cells)) return cells->StartOver(region.slot);
+    LoadCells(region, cells, lock);
+    server->missing_cells.erase({part.index_id(), part.region_id()});
+  }
+
+  static pb::Event IndexEvent(const pb::Projection& part) {
+    pb::Event event;
+    event.set_region_id(part.region_id());
+    event.set_index_id(part.index_id());
+    return event;
+  }
+
+  bool ReplayCells(const Region& region, const pb::Projection& part, const pb::PollReply& reply) {
+    if (options.faults.parts_without_replay) return true;
+    return std::ranges::all_of(reply.events(), [&](const pb::Event& event) {
+      const bool is_later = event.sequence() > part.as_of() && event.kind() == pb::Event::FLIPS &&
+                            event.region_id() == part.region_id() &&
+                            event.epoch() == part.epoch() && event.index_id() == part.index_id();
+      return !is_later || FlipCells(CopiesOf(region, part.index_id()), region.slot, event);
+    });
+  }
+
+  void LoadCells(const Region& region, CellCopies* cells, Lock* lock) {
+    CellMatrix& matrix = cells->Find(region.slot)->version->bits;
+    matrix.Reserve(std::max<size_t>(TableOf(region).layout.slots(), region.slot + 1));
+    const std::span<const uint64_t> arrived = cells->Find(region.slot)->arriving.words();
+    std::vector<uint64_t> words(arrived.begin(), arrived.end());
+    for (size_t level = 0; level < matrix.levels(); ++level) {
+      const FilterMatrix::Filling filling(region.slot, words);
+      Load(&matrix.level(level), std::span(&filling, 1), lock);
+      words = CellMatrix::Summary(words);
+    }
+    cells->Use(region.slot);
+  }
+
   // REQUIRES: all events of the reply are applied, so that the copy is as of reply.to.
   void LoadProjections(Server* server, const pb::PollReply& reply, Lock* lock) {
     std::vector<Loading> loadings;
@@ -409,6 +495,10 @@ struct GlobalIndex::State {
     size_t begun = 0;
     for (const pb::Projection& projection : reply.projections()) {
       if (++begun % kEventsAtOnce == 0) LetOthers(lock);
+      if (projection.cell_map() != 0) {
+        TakeCells(server, projection, reply, lock);
+        continue;
+      }
       auto loading = BeginLoading(server, projection, reply, lock);
       if (!loading) continue;
       const IndexCopies::Copy& copy = *loading->copies->Find(loading->slot);
@@ -423,7 +513,7 @@ struct GlobalIndex::State {
       }
       loadings.push_back(std::move(*loading));
     }
-    for (auto& [matrix, columns] : fillings) Load(matrix, columns, lock);
+    for (auto& [matrix, columns] : fillings) Load(&matrix->bits, columns, lock);
     for (size_t i = 0; i < loadings.size(); ++i) {
       if (i % kEventsAtOnce == 0) LetOthers(lock);
       EndLoading(server, loadings[i], reply, lock);
@@ -472,6 +562,18 @@ pb::PollRequest GlobalIndex::NextPoll(const std::string& name, Duration wait) co
     wanted->set_index_id(index_id);
     wanted->set_generation(copy.generation);
     if (copy.arriving) copy.arriving->Describe(wanted);
+  }
+  for (const auto& [index_id, region_id] : server.missing_cells) {
+    if (request.wanted_size() >= kMaxWanted) break;
+    const Region& region = server.regions.at(region_id);
+    const CellCopies& cells = state_->tables.at(region.table_id).indexes.at(index_id).cells();
+    if (!state_->HasRoomForCells(region, cells)) continue;
+    auto* wanted = request.add_wanted();
+    wanted->set_region_id(region_id);
+    wanted->set_index_id(index_id);
+    wanted->set_generation(cells.Find(region.slot)->generation);
+    wanted->set_cells(true);
+    wanted->set_first_cell(cells.Find(region.slot)->arrived_to);
   }
   return request;
 }
@@ -542,7 +644,7 @@ GlobalIndex::Route GlobalIndex::Find(uint32_t table_id, const KeyRanges& keys,
   Route route;
   auto found = state_->tables.find(table_id);
   if (found == state_->tables.end()) return route;
-  RegionBits may = found->second.MayHold(term, true);
+  RegionBits may = found->second.MayHold(term, RoutedTable::By::kFilters);
   state_->AddWithoutLease(table_id, now, &may);
   route.excluded = found->second.AllBut(may, keys);
   return route;
@@ -584,8 +686,9 @@ GlobalIndex::Reasons GlobalIndex::Explain(uint32_t table_id, const KeyRanges& ke
   auto found = state_->tables.find(table_id);
   if (found == state_->tables.end()) return reasons;
   const TableLayout& layout = found->second.layout;
-  const RegionBits by_range = found->second.MayHold(term, false);
-  const RegionBits by_all = found->second.MayHold(term, true);
+  const RegionBits by_range = found->second.MayHold(term, RoutedTable::By::kRanges);
+  const RegionBits by_cells = found->second.MayHold(term, RoutedTable::By::kCells);
+  const RegionBits by_all = found->second.MayHold(term, RoutedTable::By::kFilters);
   RegionBits unknown(layout.slots());
   state_->AddWithoutLease(table_id, now, &unknown);
   found->second.AddUnknown(term, &unknown);
@@ -601,10 +704,12 @@ GlobalIndex::Reasons GlobalIndex::Explain(uint32_t table_id, const KeyRanges& ke
         } else {
           reasons.candidates.push_back(start);
         }
-      } else if (by_range.Get(slot)) {
-        ++reasons.excluded_by_filter;
-      } else {
+      } else if (!by_range.Get(slot)) {
         ++reasons.excluded_by_range;
+      } else if (!by_cells.Get(slot)) {
+        ++reasons.excluded_by_cells;
+      } else {
+        ++reasons.excluded_by_filter;
       }
     }
     const uint64_t undecided = layout.Undecided(range);

@@ -85,6 +85,7 @@ class GlobalIndex {
   struct Reasons {
     uint64_t regions = 0;
     uint64_t excluded_by_filter = 0;
+    uint64_t excluded_by_cells = 0;
     uint64_t excluded_by_range = 0;
     // Regions that were not excluded because there is no lease or no filter for them. A region that
     // the present copy would exclude is among them: Find had no lease or no filter for it.

@@ -59,6 +59,7 @@ void IndexCopies::Begin(Slot slot, Copy copy) {
 
 void IndexCopies::Drop(Slot slot) {
   if (Find(slot) == nullptr) return;
+  cells_.Drop(slot);
   FreeColumns(slot);
   --WithoutColumns(copies_[slot]->geometry);
   copies_[slot].reset();
@@ -244,7 +245,7 @@ void IndexCopies::AddThoseInRange(std::string_view low, std::string_view high,
 }
 
 size_t IndexCopies::SizeBytes() const {
-  size_t size = 0;
+  size_t size = cells_.SizeBytes();
   for (const auto& matrix : matrices_) size += matrix->bits.SizeBytes();
   return size;
 }

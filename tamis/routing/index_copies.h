@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "tamis/cluster/cluster.pb.h"
+#include "tamis/routing/cell_copies.h"
 #include "tamis/routing/filter_matrix.h"
 #include "tamis/routing/projection_parts.h"
 #include "tamis/routing/region_bits.h"
@@ -69,6 +70,9 @@ class IndexCopies {
   }
   bool usable(Slot slot) const { return slot < usable_.size() && usable_.Get(slot); }
   bool empty() const { return count_ == 0; }
+  // The cells of the same regions, where their filters have any.
+  CellCopies& cells() { return cells_; }
+  const CellCopies& cells() const { return cells_; }
 
   // A copy without bits, in place of what there was.
   void Begin(Slot slot, Copy copy);
@@ -130,6 +134,7 @@ class IndexCopies {
   std::string common_;
   std::vector<std::unique_ptr<Matrix>> matrices_;
   std::vector<std::pair<SplitGeometry, size_t>> without_columns_;  // so many copies
+  CellCopies cells_;
 };
 
 }  // namespace tamis

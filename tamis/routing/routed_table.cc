@@ -7,7 +7,7 @@
 
 namespace tamis {
 
-RegionBits RoutedTable::MayHold(const RoutingTerm& term, bool ask_filters) const {
+RegionBits RoutedTable::MayHold(const RoutingTerm& term, By by) const {
   RegionBits may(layout.slots(), term.kind == RoutingTerm::Kind::kAll);
   switch (term.kind) {
     case RoutingTerm::Kind::kAll:
@@ -17,42 +17,41 @@ RegionBits RoutedTable::MayHold(const RoutingTerm& term, bool ask_filters) const
       may = RegionBits(may.size(), term.children.empty());
       for (size_t i = 0; i < term.children.size(); ++i) {
         if (i == 0) {
-          may = MayHold(term.children[0], ask_filters);
+          may = MayHold(term.children[0], by);
         } else {
-          may &= MayHold(term.children[i], ask_filters);
+          may &= MayHold(term.children[i], by);
         }
       }
       break;
     case RoutingTerm::Kind::kOr:
-      AddAny(term, ask_filters, &may);
+      AddAny(term, by, &may);
       break;
     case RoutingTerm::Kind::kRange:
     case RoutingTerm::Kind::kValue:
-      AddLeaves(std::span(&term, 1), ask_filters, &may);
+      AddLeaves(std::span(&term, 1), by, &may);
   }
   return may;
 }
 
 // Alternatives that are values of one index, side by side, are looked up together.
-void RoutedTable::AddAny(const RoutingTerm& term, bool ask_filters, RegionBits* may) const {
+void RoutedTable::AddAny(const RoutingTerm& term, By by, RegionBits* may) const {
   const std::span<const RoutingTerm> children(term.children);
   for (size_t begin = 0, end = 0; begin < children.size(); begin = end) {
     end = begin + 1;
     if (children[begin].kind != RoutingTerm::Kind::kValue) {
-      *may |= MayHold(children[begin], ask_filters);
+      *may |= MayHold(children[begin], by);
       continue;
     }
     while (end < children.size() && children[end].kind == RoutingTerm::Kind::kValue &&
            children[end].index_id == children[begin].index_id) {
       ++end;
     }
-    AddLeaves(children.subspan(begin, end - begin), ask_filters, may);
+    AddLeaves(children.subspan(begin, end - begin), by, may);
   }
 }
 
 // REQUIRES: one range, or values of one index.
-void RoutedTable::AddLeaves(std::span<const RoutingTerm> leaves, bool ask_filters,
-                            RegionBits* may) const {
+void RoutedTable::AddLeaves(std::span<const RoutingTerm> leaves, By by, RegionBits* may) const {
   auto found = indexes.find(leaves[0].index_id);
   if (found == indexes.end()) {
     *may = RegionBits(may->size(), true);
@@ -60,8 +59,15 @@ void RoutedTable::AddLeaves(std::span<const RoutingTerm> leaves, bool ask_filter
   }
   const IndexCopies& copies = found->second;
   if (leaves[0].kind == RoutingTerm::Kind::kRange) {
-    copies.AddThoseInRange(leaves[0].low, leaves[0].high, may);
-  } else if (ask_filters) {
+    const RoutingTerm& range = leaves[0];
+    copies.AddThoseInRange(range.low, range.high, may);
+    if (by == By::kRanges || range.cell_map == 0) return;
+    RegionBits with_cells = *may;
+    copies.cells().RemoveThoseWithout(range.cell_map, range.first_cell, range.last_cell,
+                                      &with_cells);
+    copies.AddUnknown(&with_cells);
+    *may = std::move(with_cells);
+  } else if (by == By::kFilters) {
     std::vector<IndexCopies::Value> values;
     values.reserve(leaves.size());
     for (const RoutingTerm& leaf : leaves) values.push_back({leaf.hash, leaf.first});

@@ -21,8 +21,10 @@ struct RoutedTable {
   TableLayout layout;
   std::map<uint32_t, IndexCopies> indexes;  // by id
 
-  // Bit i: the region in slot i may hold a matching row. Without filters: by ranges only.
-  RegionBits MayHold(const RoutingTerm& term, bool ask_filters) const;
+  // The evidence to use: each uses all that stand before it, too.
+  enum class By { kRanges, kCells, kFilters };
+  // Bit i: the region in slot i may hold a matching row.
+  RegionBits MayHold(const RoutingTerm& term, By by) const;
   // Sets the bits of regions of which an index that the term names has no bits here.
   void AddUnknown(const RoutingTerm& term, RegionBits* unknown) const;
 
@@ -32,8 +34,8 @@ struct RoutedTable {
   size_t SizeBytes() const;
 
  private:
-  void AddAny(const RoutingTerm& term, bool ask_filters, RegionBits* may) const;
-  void AddLeaves(std::span<const RoutingTerm> leaves, bool ask_filters, RegionBits* may) const;
+  void AddAny(const RoutingTerm& term, By by, RegionBits* may) const;
+  void AddLeaves(std::span<const RoutingTerm> leaves, By by, RegionBits* may) const;
 };
 
 }  // namespace tamis

@@ -16,6 +16,10 @@ struct RoutingTerm {
   uint64_t hash = 0;      // kValue: of a leading prefix of the encoded values
   std::string first;      // kValue: the first encoded value
   std::string low, high;  // kRange: low <= first encoded value < high; empty high = no bound
+  // kRange: the cells of the values by the index's cell map, first and last; version 0: it has
+  // none.
+  uint64_t cell_map = 0;
+  uint32_t first_cell = 0, last_cell = 0;
   std::vector<RoutingTerm> children;
 
   static RoutingTerm All() { return {}; }
