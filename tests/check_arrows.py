@@ -37,7 +37,8 @@ ARROWS = {
     "query": "base executor filter table cluster routing",
     "store": "base executor table cluster rocks hbase hbase_cluster query",
     "sql": "base executor table cluster query",
-    "cli": "base executor filter table import cluster query store sql guard lsm",
+    "server": "base executor table cluster query sql store",
+    "cli": "base executor filter table import cluster query store sql server guard lsm",
 }
 # The packages of the jar, tamis.NAME, that each of them may import. tamis.pb and tamis.shaded are generated.
 JAVA = "coprocessor/server/src/main/java/tamis"

@@ -47,6 +47,7 @@ void AddLsmCommand(Command app, Invocation* invocation);          // lsm
 void AddGuardCommand(Command app, Invocation* invocation);        // guard
 void AddClusterCommands(Command app, Invocation* invocation);     // region, server, status, check
 void AddDoctorCommand(Command app, Invocation* invocation);       // doctor
+void AddServeCommand(Command app, Invocation* invocation);        // serve
 void AddTokenCommand(Command app, Invocation* invocation);        // token
 void AddHelpCommands(CommandLine& line, Invocation* invocation);  // completion, man
 

@@ -24,6 +24,17 @@ int Entry(sqlite3* db, const char**, const sqlite3_api_routines* api) {
 
 }  // namespace
 
+OpenedStore::Options StoreOptionsOf(const Invocation& invocation, bool create) {
+  return {.max_filter_bytes = invocation.filter_memory,
+          .servers = invocation.servers,
+          .server_filter_bytes = invocation.server_filter_memory,
+          .split_bytes = invocation.split_bytes,
+          .sync = invocation.sync,
+          .salvage = invocation.salvage,
+          .create = create,
+          .read_only = invocation.read_only};
+}
+
 Connection::Connection(const Invocation& invocation)
     : invocation_(invocation), session_(std::make_shared<Session>()) {}
 
@@ -41,16 +52,8 @@ Result<std::unique_ptr<Connection>> Connection::OpenWithoutStore(const Invocatio
 }
 
 Status Connection::OpenStore(bool create) {
-  TAMIS_ASSIGN_OR_RETURN(
-      store_,
-      OpenedStore::Open(invocation_.store, {.max_filter_bytes = invocation_.filter_memory,
-                                            .servers = invocation_.servers,
-                                            .server_filter_bytes = invocation_.server_filter_memory,
-                                            .split_bytes = invocation_.split_bytes,
-                                            .sync = invocation_.sync,
-                                            .salvage = invocation_.salvage,
-                                            .create = create,
-                                            .read_only = invocation_.read_only}));
+  TAMIS_ASSIGN_OR_RETURN(store_,
+                         OpenedStore::Open(invocation_.store, StoreOptionsOf(invocation_, create)));
   session_->engine = std::shared_ptr<Engine>(store_, &store_->engine());
   session_->admin = std::shared_ptr<ClusterAdmin>(store_, &store_->admin());
   return Status::Ok();

@@ -22,6 +22,9 @@ struct RowSink {
   std::function<void()> end;
 };
 
+// What the options before the command say of the store.
+OpenedStore::Options StoreOptionsOf(const Invocation& invocation, bool create);
+
 class Connection {
  public:
   // Opens the store that the command line names.

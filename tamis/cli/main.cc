@@ -61,6 +61,7 @@ int main(int argc, char** argv) {
   tamis::AddTableCommands(line, &invocation);
   tamis::AddClusterCommands(line, &invocation);
   tamis::AddDoctorCommand(line, &invocation);
+  tamis::AddServeCommand(line, &invocation);
   tamis::AddTokenCommand(line, &invocation);
   tamis::AddFilterCommand(line, &invocation);
   tamis::AddLsmCommand(line, &invocation);

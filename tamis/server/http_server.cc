@@ -1,0 +1,535 @@
+#include "tamis/server/http_server.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <atomic>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <boost/beast/ssl.hpp>
+#include <cerrno>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "tamis/server/problem.h"
+
+namespace tamis::server {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using Error = boost::system::error_code;
+using tcp = asio::ip::tcp;
+
+// A connection as the server sees it, with or without TLS.
+class Connection {
+ public:
+  virtual ~Connection() = default;
+  // Closes the connection once no answer is under way.
+  virtual void Drain() = 0;
+  virtual void Close() = 0;
+};
+
+// What the connections of a server share.
+struct Shared {
+  HttpServer::Options options;
+  Handler handler;
+  std::mutex mutex;
+  std::condition_variable ended;
+  std::map<Connection*, std::weak_ptr<Connection>> connections;
+  std::atomic<bool> draining = false;
+
+  void Add(const std::shared_ptr<Connection>& connection) {
+    std::lock_guard lock(mutex);
+    connections.emplace(connection.get(), connection);
+  }
+  void Remove(Connection* connection) {
+    std::lock_guard lock(mutex);
+    connections.erase(connection);
+    ended.notify_all();
+  }
+  // Those that are not being destroyed. Without the mutex: the last owner of one needs it.
+  std::vector<std::shared_ptr<Connection>> All() {
+    std::vector<std::shared_ptr<Connection>> all;
+    std::lock_guard lock(mutex);
+    for (const auto& [address, connection] : connections) {
+      if (auto alive = connection.lock()) all.push_back(std::move(alive));
+    }
+    return all;
+  }
+};
+
+std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return lower;
+}
+
+Request Plain(http::request<http::string_body>&& message) {
+  Request request{.method = std::string(message.method_string())};
+  const std::string target(message.target());
+  const size_t mark = target.find('?');
+  request.path = target.substr(0, mark);
+  if (mark != std::string::npos) request.query = target.substr(mark + 1);
+  for (const auto& field : message) {
+    request.headers[LowerCase(field.name_string())] = std::string(field.value());
+  }
+  request.body = std::move(message.body());
+  return request;
+}
+
+// One connection; all of it runs on the strand of its stream.
+template <class Stream>
+class HttpConnection final : public Connection,
+                             public Exchange,
+                             public std::enable_shared_from_this<HttpConnection<Stream>> {
+ public:
+  template <class... Args>
+  explicit HttpConnection(std::shared_ptr<Shared> shared, Args&&... args)
+      : shared_(std::move(shared)), stream_(std::forward<Args>(args)...) {}
+  ~HttpConnection() override { shared_->Remove(this); }
+
+  void Run() {
+    shared_->Add(Self());
+    OnStrand([this] {
+      if constexpr (kTls) {
+        Expire();
+        stream_.async_handshake(asio::ssl::stream_base::server,
+                                [self = Self()](const Error& error) {
+                                  if (!error) self->ReadHead();
+                                });
+      } else {
+        ReadHead();
+      }
+    });
+  }
+
+  void Drain() override {
+    OnStrand([this] {
+      if (state_ == State::kWaiting) Shut();
+    });
+  }
+  void Close() override {
+    OnStrand([this] { Shut(); });
+  }
+
+  // ---- Exchange
+
+  const Request& request() const override { return request_; }
+
+  void Send(Response response) override {
+    OnStrand([this, response = std::move(response)]() mutable {
+      if (state_ != State::kHandling) return;
+      state_ = State::kWriting;
+      auto message = std::make_shared<http::response<http::string_body>>(Head(response));
+      message->body() = std::move(response.body);
+      message->prepare_payload();
+      if (is_head_) {
+        const auto length = message->body().size();
+        message->body().clear();
+        message->content_length(length);
+      }
+      Expire();
+      const auto sent = [self = Self(), message](const Error& error, size_t) {
+        self->Finish(error, message->need_eof());
+      };
+      if (is_head_) {
+        auto serializer = std::make_shared<http::response_serializer<http::string_body>>(*message);
+        http::async_write_header(stream_, *serializer,
+                                 [sent, serializer](const Error& e, size_t n) { sent(e, n); });
+      } else {
+        http::async_write(stream_, *message, sent);
+      }
+    });
+  }
+
+  void Begin(Response head) override {
+    OnStrand([this, head = std::move(head)] {
+      if (state_ != State::kHandling) return;
+      state_ = State::kStreaming;
+      head_ = std::make_unique<http::response<http::empty_body>>(Head(head));
+      // HTTP/1.0 has no chunks: the end of the connection is that of the answer.
+      is_chunked_ = version_ >= 11;
+      if (is_chunked_) {
+        head_->chunked(true);
+      } else {
+        keep_alive_ = false;
+        head_->keep_alive(false);
+      }
+      serializer_ = std::make_unique<http::response_serializer<http::empty_body>>(*head_);
+    });
+  }
+
+  void Write(std::string part, std::function<void(bool)> sent) override {
+    OnStrand([this, part = std::move(part), sent = std::move(sent)]() mutable {
+      if (state_ != State::kStreaming || failed_) return sent(false);
+      WriteHeadFirst([this, part = std::move(part), sent = std::move(sent)](bool good) mutable {
+        if (!good || is_head_ || part.empty()) return sent(good);
+        part_ = std::move(part);
+        Expire();
+        const auto done = [self = Self(), sent = std::move(sent)](const Error& error, size_t) {
+          self->failed_ = self->failed_ || error;
+          sent(!error);
+        };
+        const asio::const_buffer bytes(part_.data(), part_.size());
+        if (is_chunked_) {
+          asio::async_write(stream_, http::make_chunk(bytes), done);
+        } else {
+          asio::async_write(stream_, bytes, done);
+        }
+      });
+    });
+  }
+
+  void End() override {
+    OnStrand([this] {
+      if (state_ != State::kStreaming) return;
+      WriteHeadFirst([this](bool good) {
+        if (!good || !is_chunked_ || is_head_) return Finish({}, !good || !keep_alive_);
+        Expire();
+        asio::async_write(
+            stream_, http::make_chunk_last(),
+            [self = Self()](const Error& e, size_t) { self->Finish(e, !self->keep_alive_); });
+      });
+    });
+  }
+
+  void Abort() override {
+    OnStrand([this] { Shut(); });
+  }
+
+  void OnDisconnect(std::function<void()> gone) override {
+    OnStrand([this, gone = std::move(gone)]() mutable {
+      if (state_ == State::kClosed) return gone();
+      gone_ = std::move(gone);
+    });
+  }
+
+ private:
+  static constexpr bool kTls = !std::is_same_v<Stream, beast::tcp_stream>;
+
+  enum class State {
+    kWaiting,    // for a request
+    kReading,    // the rest of one
+    kHandling,   // it was given to the handler
+    kStreaming,  // its answer has begun
+    kWriting,    // its whole answer is being sent
+    kClosed,
+  };
+
+  std::shared_ptr<HttpConnection> Self() { return this->shared_from_this(); }
+  template <class Work>
+  void OnStrand(Work work) {
+    asio::dispatch(stream_.get_executor(),
+                   [self = Self(), work = std::move(work)]() mutable { work(); });
+  }
+  beast::tcp_stream& Tcp() { return beast::get_lowest_layer(stream_); }
+  void Expire() { Tcp().expires_after(shared_->options.idle_time); }
+
+  http::response<http::string_body> HeadOf(const Response& response) {
+    http::response<http::string_body> message(static_cast<http::status>(response.status), version_);
+    message.set(http::field::content_type, response.content_type);
+    message.set(http::field::server, "tamis");
+    message.set("X-Content-Type-Options", "nosniff");
+    message.set(http::field::cache_control, "no-store");
+    for (const auto& [name, value] : response.headers) message.set(name, value);
+    message.keep_alive(keep_alive_ && !shared_->draining);
+    return message;
+  }
+  // The head of an answer, for a message with any kind of body.
+  http::response_header<> Head(const Response& response) {
+    auto message = HeadOf(response);
+    return http::response_header<>(message.base());
+  }
+
+  void ReadHead() {
+    state_ = State::kWaiting;
+    if (shared_->draining) return Shut();
+    parser_.emplace();
+    parser_->header_limit(shared_->options.max_head_bytes);
+    parser_->body_limit(shared_->options.max_body_bytes);
+    Expire();
+    http::async_read_header(stream_, buffer_, *parser_,
+                            [self = Self()](const Error& error, size_t) { self->OnHead(error); });
+  }
+
+  void OnHead(const Error& error) {
+    if (error) return OnBadRequest(error);
+    state_ = State::kReading;
+    version_ = parser_->get().version() == 10 ? 10 : 11;
+    keep_alive_ = parser_->get().keep_alive();
+    is_head_ = parser_->get().method() == http::verb::head;
+    const auto expected = parser_->get()[http::field::expect];
+    if (!beast::iequals(expected, "100-continue")) return ReadBody();
+    static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+    asio::async_write(
+        stream_, asio::buffer(kContinue),
+        [self = Self()](const Error& failed, size_t) { failed ? self->Shut() : self->ReadBody(); });
+  }
+
+  void ReadBody() {
+    Expire();
+    http::async_read(stream_, buffer_, *parser_, [self = Self()](const Error& error, size_t) {
+      if (error) return self->OnBadRequest(error);
+      self->Handle();
+    });
+  }
+
+  void Handle() {
+    request_ = Plain(parser_->release());
+    state_ = State::kHandling;
+    failed_ = false;
+    gone_ = nullptr;
+    Tcp().expires_never();
+    WatchForEnd();
+    shared_->handler(Self());
+  }
+
+  void OnBadRequest(const Error& error) {
+    keep_alive_ = false;
+    const auto answer = [&](int status, const std::string& why) {
+      state_ = State::kHandling;
+      Send(Problem(status, InvalidArgument(why)));
+    };
+    if (error == http::error::body_limit) {
+      return answer(413, "the body of the request is longer than " +
+                             std::to_string(shared_->options.max_body_bytes) +
+                             " bytes; send it in parts");
+    }
+    if (error == http::error::header_limit) {
+      return answer(431, "the head of the request is longer than " +
+                             std::to_string(shared_->options.max_head_bytes) + " bytes");
+    }
+    const bool is_parse_error =
+        error.category() == make_error_code(http::error::bad_method).category();
+    if (!is_parse_error || error == http::error::end_of_stream ||
+        error == http::error::partial_message) {
+      return Shut();
+    }
+    answer(400, "cannot read the request as HTTP: " + error.message());
+  }
+
+  // Notices while an answer is made that the client has closed the connection: its socket becomes
+  // readable, and there is nothing to read. A wait that began for an earlier request may end when
+  // the bytes of this one have been read already.
+  void WatchForEnd() {
+    if (is_watched_) return;
+    is_watched_ = true;
+    Tcp().socket().async_wait(tcp::socket::wait_read, [self = Self()](const Error& error) {
+      self->is_watched_ = false;
+      const bool answering = self->state_ == State::kHandling ||
+                             self->state_ == State::kStreaming || self->state_ == State::kWriting;
+      if (error || !answering) return;
+      char byte = 0;
+      const ssize_t got =
+          recv(self->Tcp().socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+      if (got == 0) return self->Shut();
+      if (got < 0 && (errno == EAGAIN || errno == EINTR)) self->WatchForEnd();
+    });
+  }
+
+  template <class Then>
+  void WriteHeadFirst(Then then) {
+    if (serializer_ == nullptr) return then(!failed_);
+    Expire();
+    auto serializer = std::shared_ptr(std::move(serializer_));
+    http::async_write_header(
+        stream_, *serializer,
+        [self = Self(), serializer, then = std::move(then)](const Error& error, size_t) mutable {
+          self->failed_ = self->failed_ || error;
+          then(!error);
+        });
+  }
+
+  void Finish(const Error& error, bool close) {
+    if (state_ == State::kClosed) return;
+    gone_ = nullptr;
+    if (error || close || !keep_alive_) return Shut();
+    ReadHead();
+  }
+
+  void Shut() {
+    if (state_ == State::kClosed) return;
+    state_ = State::kClosed;
+    failed_ = true;
+    Error ignored;
+    Tcp().socket().shutdown(tcp::socket::shutdown_both, ignored);
+    Tcp().close();
+    if (gone_) std::exchange(gone_, nullptr)();
+  }
+
+  const std::shared_ptr<Shared> shared_;
+  Stream stream_;
+  beast::flat_buffer buffer_;
+  std::optional<http::request_parser<http::string_body>> parser_;
+  Request request_;
+  State state_ = State::kWaiting;
+  unsigned version_ = 11;
+  bool keep_alive_ = false;
+  bool is_head_ = false;
+  bool is_chunked_ = true;
+  bool failed_ = false;
+  bool is_watched_ = false;
+  std::string part_;  // that is being sent
+  std::unique_ptr<http::response<http::empty_body>> head_;
+  std::unique_ptr<http::response_serializer<http::empty_body>>
+      serializer_;  // until the head is sent
+  std::function<void()> gone_;
+};
+
+Status CannotListen(const HttpServer::Options& options, const std::string& why) {
+  return Unavailable("cannot listen on " + options.host + ":" + std::to_string(options.port) +
+                     ": " + why);
+}
+
+}  // namespace
+
+struct HttpServer::Parts {
+  std::shared_ptr<Shared> shared = std::make_shared<Shared>();
+  asio::io_context io;
+  std::optional<asio::ssl::context> tls;
+  tcp::acceptor acceptor{io};
+  std::vector<std::thread> threads;
+
+  Status LoadTls();
+  Status Open();
+  void Accept();
+  void Take(tcp::socket socket);
+};
+
+Status HttpServer::Parts::LoadTls() {
+  const Options& options = shared->options;
+  if (options.tls_cert_file.empty()) return Status::Ok();
+  tls.emplace(asio::ssl::context::tls_server);
+  Error error;
+  tls->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
+                       asio::ssl::context::no_tlsv1_1,
+                   error);
+  if (!error) tls->use_certificate_chain_file(options.tls_cert_file, error);
+  if (error) {
+    return InvalidArgument("cannot read the certificate in \"" + options.tls_cert_file +
+                           "\": " + error.message());
+  }
+  tls->use_private_key_file(options.tls_key_file, asio::ssl::context::pem, error);
+  if (error) {
+    return InvalidArgument("cannot use the private key in \"" + options.tls_key_file +
+                           "\": " + error.message());
+  }
+  return Status::Ok();
+}
+
+Status HttpServer::Parts::Open() {
+  const Options& options = shared->options;
+  Error error;
+  if (options.socket >= 0) {
+    acceptor.assign(tcp::v4(), options.socket, error);
+    return error ? Unavailable("cannot listen on the socket of the service manager: " +
+                               error.message())
+                 : Status::Ok();
+  }
+  const auto address = asio::ip::make_address(options.host, error);
+  if (error) return CannotListen(options, "it is no address; give one, such as 127.0.0.1 or ::");
+  const tcp::endpoint endpoint(address, options.port);
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+  return error ? CannotListen(options, error.message()) : Status::Ok();
+}
+
+void HttpServer::Parts::Accept() {
+  acceptor.async_accept(asio::make_strand(io), [this](const Error& error, tcp::socket socket) {
+    if (error == asio::error::operation_aborted || shared->draining) return;
+    if (error) {
+      // No file descriptor is free, for one: try again when a connection may have ended.
+      auto timer = std::make_shared<asio::steady_timer>(io, std::chrono::milliseconds(100));
+      timer->async_wait([this, timer](const Error&) { Accept(); });
+      return;
+    }
+    Take(std::move(socket));
+    Accept();
+  });
+}
+
+void HttpServer::Parts::Take(tcp::socket socket) {
+  {
+    std::lock_guard lock(shared->mutex);
+    if (shared->connections.size() >= shared->options.max_connections) return;  // closes it
+  }
+  Error ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  if (tls) {
+    std::make_shared<HttpConnection<beast::ssl_stream<beast::tcp_stream>>>(shared,
+                                                                           std::move(socket), *tls)
+        ->Run();
+  } else {
+    std::make_shared<HttpConnection<beast::tcp_stream>>(shared, std::move(socket))->Run();
+  }
+}
+
+Result<std::unique_ptr<HttpServer>> HttpServer::Listen(const Options& options, Handler handler) {
+  auto parts = std::make_unique<Parts>();
+  parts->shared->options = options;
+  parts->shared->handler = std::move(handler);
+  TAMIS_RETURN_IF_ERROR(parts->LoadTls());
+  TAMIS_RETURN_IF_ERROR(parts->Open());
+  parts->Accept();
+  for (int i = 0; i < std::max(1, options.threads); ++i) {
+    parts->threads.emplace_back([io = &parts->io] { io->run(); });
+  }
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(parts)));
+}
+
+HttpServer::HttpServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+HttpServer::~HttpServer() {
+  Drain(std::chrono::milliseconds(0));
+  for (const auto& connection : parts_->shared->All()) connection->Close();
+  std::unique_lock lock(parts_->shared->mutex);
+  parts_->shared->ended.wait_for(lock, std::chrono::seconds(5),
+                                 [&] { return parts_->shared->connections.empty(); });
+  lock.unlock();
+  parts_->io.stop();
+  for (std::thread& thread : parts_->threads) thread.join();
+}
+
+std::string HttpServer::host() const {
+  Error ignored;
+  return parts_->acceptor.local_endpoint(ignored).address().to_string();
+}
+
+uint16_t HttpServer::port() const {
+  Error ignored;
+  return parts_->acceptor.local_endpoint(ignored).port();
+}
+
+uint64_t HttpServer::connections() const {
+  std::lock_guard lock(parts_->shared->mutex);
+  return parts_->shared->connections.size();
+}
+
+bool HttpServer::Drain(std::chrono::milliseconds patience) {
+  Shared& shared = *parts_->shared;
+  if (!shared.draining.exchange(true)) {
+    asio::dispatch(parts_->acceptor.get_executor(), [this] {
+      Error ignored;
+      parts_->acceptor.close(ignored);
+    });
+  }
+  for (const auto& connection : shared.All()) connection->Drain();
+  std::unique_lock lock(shared.mutex);
+  return shared.ended.wait_for(lock, patience, [&] { return shared.connections.empty(); });
+}
+
+}  // namespace tamis::server

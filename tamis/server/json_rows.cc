@@ -1,0 +1,92 @@
+#include "tamis/server/json_rows.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tamis/base/utf8.h"
+#include "tamis/table/value.h"
+
+namespace tamis::server {
+namespace {
+
+bool NeedsNoEscape(std::string_view text) {
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\' || (c & 0x80) != 0)
+      return false;
+  }
+  return true;
+}
+
+std::string_view TextOf(sqlite3_stmt* row, int column) {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(row, column));
+  return text == nullptr ? std::string_view()
+                         : std::string_view(text, sqlite3_column_bytes(row, column));
+}
+
+}  // namespace
+
+bool AppendJsonText(std::string_view text, std::string* out) {
+  if (NeedsNoEscape(text)) {
+    *out += '"';
+    *out += text;
+    *out += '"';
+    return true;
+  }
+  *out += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return FindInvalidUtf8(text) == std::string_view::npos;
+}
+
+uint64_t AppendJsonRow(sqlite3_stmt* row, std::string* out) {
+  uint64_t replaced = 0;
+  const int columns = sqlite3_column_count(row);
+  *out += '[';
+  for (int i = 0; i < columns; ++i) {
+    if (i > 0) *out += ',';
+    switch (sqlite3_column_type(row, i)) {
+      case SQLITE_INTEGER:
+        *out += std::to_string(sqlite3_column_int64(row, i));
+        break;
+      case SQLITE_FLOAT: {
+        const double number = sqlite3_column_double(row, i);
+        *out += !std::isinf(number) ? DoubleText(number) : number > 0 ? "\"Inf\"" : "\"-Inf\"";
+        break;
+      }
+      case SQLITE_BLOB: {
+        const auto* bytes = static_cast<const char*>(sqlite3_column_blob(row, i));
+        const int size = sqlite3_column_bytes(row, i);
+        *out +=
+            '"' + Value::Bytes(std::string(bytes == nullptr ? "" : bytes, size)).ToString() + '"';
+        break;
+      }
+      case SQLITE_TEXT:
+        replaced += AppendJsonText(TextOf(row, i), out) ? 0 : 1;
+        break;
+      default:
+        *out += "null";
+    }
+  }
+  *out += ']';
+  return replaced;
+}
+
+void AppendJsonHeader(sqlite3_stmt* statement, std::string* out) {
+  const int columns = sqlite3_column_count(statement);
+  *out += "\"columns\":[";
+  for (int i = 0; i < columns; ++i) {
+    if (i > 0) *out += ',';
+    AppendJsonText(sqlite3_column_name(statement, i), out);
+  }
+  *out += "],\"types\":[";
+  for (int i = 0; i < columns; ++i) {
+    if (i > 0) *out += ',';
+    const char* type = sqlite3_column_decltype(statement, i);
+    if (type == nullptr) {
+      *out += "null";
+    } else {
+      AppendJsonText(type, out);
+    }
+  }
+  *out += ']';
+}
+
+}  // namespace tamis::server

@@ -1,0 +1,160 @@
+#include "tamis/server/sql_database.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tamis/sql/extension.h"
+
+namespace tamis::server {
+namespace {
+
+// SQLite hands its own functions only to an extension's entry point; these tell it which session
+// the connection that is being opened belongs to.
+thread_local std::shared_ptr<Session> opening;
+thread_local Status opened;
+
+int Entry(sqlite3* db, const char**, const sqlite3_api_routines* api) {
+  if (opening == nullptr) return SQLITE_OK;  // a connection that other code in the process opens
+  const std::shared_ptr<Session> session = std::move(opening);
+  opening = nullptr;
+  opened = Extend(db, api, session);
+  return opened.ok() ? SQLITE_OK : SQLITE_ERROR;
+}
+
+int BindOne(sqlite3_stmt* statement, int at, const nlohmann::json& value) {
+  if (value.is_null()) return sqlite3_bind_null(statement, at);
+  if (value.is_boolean()) return sqlite3_bind_int(statement, at, value.get<bool>() ? 1 : 0);
+  if (value.is_number_integer() &&
+      !(value.is_number_unsigned() && value.get<uint64_t>() > uint64_t{INT64_MAX})) {
+    return sqlite3_bind_int64(statement, at, value.get<int64_t>());
+  }
+  if (value.is_number()) return sqlite3_bind_double(statement, at, value.get<double>());
+  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  return sqlite3_bind_text64(statement, at, text.data(), text.size(), SQLITE_TRANSIENT,
+                             SQLITE_UTF8);
+}
+
+bool IsBlank(const char* text) {
+  for (; *text != '\0'; ++text) {
+    if (*text != ' ' && *text != '\t' && *text != '\n' && *text != '\r' && *text != ';')
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SqlDatabase>> SqlDatabase::Open(const std::shared_ptr<OpenedStore>& store,
+                                                       bool may_write) {
+  std::unique_ptr<SqlDatabase> database(new SqlDatabase(may_write));
+  Session& session = *database->session_;
+  session.engine = std::shared_ptr<Engine>(store, &store->engine());
+  session.admin = std::shared_ptr<ClusterAdmin>(store, &store->admin());
+  sqlite3_auto_extension(reinterpret_cast<void (*)()>(Entry));
+  opening = database->session_;
+  const int rc = sqlite3_open(":memory:", &database->db_);
+  opening = nullptr;
+  if (!opened.ok()) return std::exchange(opened, Status::Ok());
+  if (rc != SQLITE_OK) return database->ErrorOf(rc);
+  // sqlite3_interrupt would miss a statement that has not begun yet.
+  sqlite3_progress_handler(
+      database->db_, 10'000,
+      [](void* cancelled) -> int { return static_cast<std::atomic<bool>*>(cancelled)->load(); },
+      &session.cancelled);
+  database->sandbox_.Enclose(database->db_);
+  return database;
+}
+
+SqlDatabase::~SqlDatabase() { sqlite3_close(db_); }
+
+Result<sqlite3_stmt*> SqlDatabase::Prepare(const std::string& sql) {
+  sqlite3_stmt* statement = nullptr;
+  const char* rest = nullptr;
+  sandbox_.TakeRefusal();
+  const int rc =
+      sqlite3_prepare_v2(db_, sql.c_str(), static_cast<int>(sql.size() + 1), &statement, &rest);
+  if (rc != SQLITE_OK) return ErrorOf(rc);
+  if (!IsBlank(rest)) {
+    // A comment behind the statement is none.
+    sqlite3_stmt* next = nullptr;
+    const int next_rc = sqlite3_prepare_v2(db_, rest, -1, &next, nullptr);
+    const bool is_comment = next_rc == SQLITE_OK && next == nullptr;
+    sqlite3_finalize(next);
+    if (!is_comment) {
+      sqlite3_finalize(statement);
+      return InvalidArgument("the text has more than one statement; send one in each request");
+    }
+  }
+  return statement;
+}
+
+Status SqlDatabase::Bind(sqlite3_stmt* statement, const nlohmann::json& values) {
+  const int wanted = sqlite3_bind_parameter_count(statement);
+  if (static_cast<size_t>(wanted) != values.size()) {
+    return InvalidArgument("the statement has " + std::to_string(wanted) +
+                           " parameters, and the request has values for " +
+                           std::to_string(values.size()));
+  }
+  for (int i = 0; i < wanted; ++i) {
+    const int rc = BindOne(statement, i + 1, values[static_cast<size_t>(i)]);
+    if (rc != SQLITE_OK) return ErrorOf(rc);
+  }
+  return Status::Ok();
+}
+
+Result<uint64_t> SqlDatabase::Execute(const std::string& sql, const nlohmann::json& values) {
+  TAMIS_ASSIGN_OR_RETURN(sqlite3_stmt* const statement, Prepare(sql));
+  Status status = Bind(statement, values);
+  if (status.ok() && sqlite3_step(statement) != SQLITE_DONE) {
+    status = ErrorOf(sqlite3_errcode(db_));
+  }
+  sqlite3_finalize(statement);
+  if (!status.ok()) return status;
+  return static_cast<uint64_t>(sqlite3_changes64(db_));
+}
+
+Status SqlDatabase::ErrorOf(int rc) {
+  std::string refusal = sandbox_.TakeRefusal();
+  if (!refusal.empty()) return InvalidArgument(std::move(refusal));
+  const std::string message = db_ == nullptr ? sqlite3_errstr(rc) : sqlite3_errmsg(db_);
+  if (rc == SQLITE_INTERRUPT || session_->cancelled) {
+    // The table's own message says more: a write may stand.
+    return Cancelled(message == "interrupted" ? message : "interrupted: " + message);
+  }
+  switch (rc & 0xff) {
+    case SQLITE_NOMEM:
+      return ResourceExhausted("the statement needs more memory than this server gives to SQL");
+    case SQLITE_TOOBIG:
+      return InvalidArgument(message +
+                             ": a value or the statement is longer than this server permits");
+    case SQLITE_CONSTRAINT:
+      return AlreadyExists(message);
+    default:
+      return InvalidArgument(message);
+  }
+}
+
+void SqlDatabase::Interrupt() {
+  session_->cancelled = true;
+  sqlite3_interrupt(db_);
+}
+
+Result<std::unique_ptr<SqlDatabase>> SqlDatabases::Take(bool fresh) {
+  if (!fresh) {
+    std::lock_guard lock(mutex_);
+    if (!free_.empty()) {
+      auto database = std::move(free_.back());
+      free_.pop_back();
+      return database;
+    }
+  }
+  return SqlDatabase::Open(store_, may_write_);
+}
+
+void SqlDatabases::GiveBack(std::unique_ptr<SqlDatabase> database) {
+  database->session()->cancelled = false;
+  database->session()->searches = nullptr;
+  std::lock_guard lock(mutex_);
+  if (free_.size() < kept_) free_.push_back(std::move(database));
+}
+
+}  // namespace tamis::server

@@ -1,0 +1,342 @@
+#include "tamis/server/sql_service.h"
+
+#include <algorithm>
+#include <atomic>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "tamis/base/exception_status.h"
+#include "tamis/server/json_rows.h"
+#include "tamis/server/problem.h"
+#include "tamis/server/worker_threads.h"
+
+namespace tamis::server {
+namespace {
+
+constexpr size_t kPartBytes = 64 << 10;
+constexpr std::chrono::milliseconds kPartTime{20};  // then rows are sent, however few
+constexpr std::chrono::seconds kStopTime{2};  // for clients to take the last line of their streams
+
+struct SqlRequest {
+  std::string sql;
+  nlohmann::json parameters = nlohmann::json::array();
+  std::optional<std::chrono::milliseconds> timeout;
+  std::optional<uint64_t> max_rows;
+  bool explain = false;
+};
+
+Result<SqlRequest> ParseRequest(const std::string& body) {
+  const std::string what = "cannot read the request: ";
+  const auto json = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) {
+    return InvalidArgument(what +
+                           "its body must be a JSON object, such as {\"sql\": \"SELECT 1\"}");
+  }
+  SqlRequest request;
+  for (const auto& [name, value] : json.items()) {
+    const auto wrong = [&, name = name](const std::string& type) {
+      return InvalidArgument(what + "\"" + name + "\" must be " + type);
+    };
+    if (name == "sql") {
+      if (!value.is_string()) return wrong("text");
+      request.sql = value.get<std::string>();
+    } else if (name == "parameters") {
+      if (!value.is_array()) return wrong("an array");
+      request.parameters = value;
+    } else if (name == "timeout_ms") {
+      if (!value.is_number_unsigned() || value.get<uint64_t>() == 0)
+        return wrong("a number of milliseconds");
+      request.timeout =
+          std::chrono::milliseconds(std::min<uint64_t>(value.get<uint64_t>(), 1u << 31));
+    } else if (name == "max_rows") {
+      if (!value.is_number_unsigned()) return wrong("a number of rows");
+      request.max_rows = value.get<uint64_t>();
+    } else if (name == "explain") {
+      if (!value.is_boolean()) return wrong("true or false");
+      request.explain = value.get<bool>();
+    } else {
+      return InvalidArgument(what + "\"" + name +
+                             "\" is no member; they are sql, parameters, timeout_ms, max_rows and "
+                             "explain");
+    }
+  }
+  if (request.sql.empty()) return InvalidArgument(what + "the member \"sql\" is missing");
+  if (request.sql.find('\0') != std::string::npos) {
+    return InvalidArgument(what + "the statement contains a NUL character");
+  }
+  return request;
+}
+
+}  // namespace
+
+// One statement, from its request to the end of its answer. Its steps run on the workers, one at a
+// time; it keeps itself alive through what it waits for.
+class SqlService::Statement : public std::enable_shared_from_this<Statement> {
+ public:
+  Statement(SqlService* service, ExchangePtr exchange)
+      : service_(service), exchange_(std::move(exchange)) {}
+  ~Statement() { service_->Remove(this); }
+
+  void Start() {
+    exchange_->OnDisconnect([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->Cancel(Cancelled("the client has disconnected"));
+    });
+    Continue([this] { Prepare(); });
+  }
+
+  void Cancel(const Status& why) {
+    std::lock_guard lock(mutex_);
+    if (cancelled_.ok()) cancelled_ = why;
+    if (database_ != nullptr) database_->Interrupt();
+  }
+
+  // Closes the connection of a client that takes nothing.
+  void Cut() { exchange_->Abort(); }
+
+ private:
+  template <class Step>
+  void Continue(Step step) {
+    service_->workers_->Post([self = shared_from_this(), step] {
+      const Status status = WithoutExceptions([&]() -> Status {
+        step();
+        return Status::Ok();
+      });
+      if (!status.ok()) self->Fail(status);
+    });
+  }
+
+  void Prepare() {
+    is_stream_ =
+        exchange_->request().Header("accept").find("application/x-ndjson") != std::string::npos;
+    auto request = ParseRequest(exchange_->request().body);
+    if (!request.ok()) return Fail(request.status());
+    request_ = *std::move(request);
+    max_rows_ = std::min(service_->options_.max_rows, request_.max_rows.value_or(UINT64_MAX));
+    auto prepared = TakeAndPrepare(/*fresh=*/false);
+    // A database that was kept does not know a table that was made since.
+    if (!prepared.ok() && prepared.message().starts_with("no such table") && was_kept_) {
+      prepared = TakeAndPrepare(/*fresh=*/true);
+    }
+    if (!prepared.ok()) return Fail(prepared);
+    if (statement_ == nullptr) return Fail(InvalidArgument("the text has no statement"));
+    if (const Status bound = database_->Bind(statement_, request_.parameters); !bound.ok()) {
+      return Fail(bound);
+    }
+    const auto time = std::min(service_->options_.max_time,
+                               request_.timeout.value_or(service_->options_.max_time));
+    service_->databases_.store()->engine().executor().PostAfter(
+        time, [weak = weak_from_this(), time] {
+          if (const auto self = weak.lock()) {
+            self->Cancel(DeadlineExceeded("the statement was ended after " +
+                                          std::to_string(time.count()) +
+                                          " ms; a longer time is \"timeout_ms\" in the request and "
+                                          "--statement-time of the server"));
+          }
+        });
+    database_->session()->searches = &searches_;
+    out_ = is_stream_ ? "{" : "{";
+    AppendJsonHeader(statement_, &out_);
+    out_ += is_stream_ ? "}\n" : ",\"rows\":[";
+    Step();
+  }
+
+  Status TakeAndPrepare(bool fresh) {
+    Release(/*keep=*/false);
+    auto taken = service_->databases_.Take(fresh);
+    if (!taken.ok()) return taken.status();
+    was_kept_ = !fresh;
+    {
+      std::lock_guard lock(mutex_);
+      database_ = *std::move(taken);
+      if (!cancelled_.ok()) return cancelled_;
+    }
+    auto statement = database_->Prepare(request_.sql);
+    if (!statement.ok()) return statement.status();
+    statement_ = *statement;
+    return Status::Ok();
+  }
+
+  // Makes rows until a part is full, or the statement ends.
+  void Step() {
+    const auto begun = std::chrono::steady_clock::now();
+    while (true) {
+      const int rc = sqlite3_step(statement_);
+      if (rc == SQLITE_DONE) return Complete();
+      if (rc != SQLITE_ROW) return Fail(database_->ErrorOf(rc));
+      if (rows_ == max_rows_) {
+        more_rows_ = true;
+        return Complete();
+      }
+      if (!is_stream_ && rows_ > 0) out_ += ',';
+      replaced_ += AppendJsonRow(statement_, &out_);
+      if (is_stream_) out_ += '\n';
+      ++rows_;
+      if (is_stream_) {
+        if (out_.size() >= kPartBytes || std::chrono::steady_clock::now() - begun >= kPartTime) {
+          return SendPart([this](bool sent) {
+            if (!sent) return Fail(Cancelled("the client takes no rows"));
+            Step();
+          });
+        }
+      } else if (out_.size() > service_->options_.max_document_bytes) {
+        return Fail(InvalidArgument(
+            "the answer is longer than " + std::to_string(service_->options_.max_document_bytes) +
+            " bytes; ask for a stream (Accept: application/x-ndjson) or fewer rows"));
+      }
+    }
+  }
+
+  template <class Then>
+  void SendPart(Then then) {
+    if (!has_begun_) {
+      has_begun_ = true;
+      exchange_->Begin({.content_type = "application/x-ndjson"});
+    }
+    exchange_->Write(std::exchange(out_, {}), [self = shared_from_this(), then](bool sent) {
+      self->Continue([then, sent] { then(sent); });
+    });
+  }
+
+  // The last line of a stream, or the last members of a document.
+  std::string Trailer() {
+    std::string text = "\"complete\":true,\"row_count\":" + std::to_string(rows_);
+    if (more_rows_) text += ",\"more_rows\":true";
+    if (sqlite3_stmt_readonly(statement_) == 0) {
+      text += ",\"changes\":" + std::to_string(sqlite3_changes64(database_->db()));
+    }
+    if (replaced_ > 0) text += ",\"texts_not_utf8\":" + std::to_string(replaced_);
+    return text;
+  }
+
+  void Complete() {
+    std::string trailer = Trailer();
+    // The cursors' searches end with the statement.
+    const int rc = sqlite3_finalize(std::exchange(statement_, nullptr));
+    if (rc != SQLITE_OK && rc != SQLITE_ROW) return Fail(database_->ErrorOf(rc));
+    if (request_.explain) {
+      trailer += ",\"searches\":[";
+      for (size_t i = 0; i < searches_.size(); ++i) {
+        trailer += (i == 0 ? "" : ",") + searches_[i].ToJson();
+      }
+      trailer += ']';
+    }
+    End("complete");
+    if (!is_stream_) return exchange_->Send({.body = out_ + "]," + trailer + "}\n"});
+    out_ += "{" + trailer + "}\n";
+    SendPart([this](bool sent) { sent ? exchange_->End() : exchange_->Abort(); });
+  }
+
+  void Fail(Status status) {
+    {
+      std::lock_guard lock(mutex_);
+      if (!cancelled_.ok() && status.code() == StatusCode::kCancelled) status = cancelled_;
+    }
+    End(status.code() == StatusCode::kDeadlineExceeded ? "timed out"
+        : status.code() == StatusCode::kCancelled      ? "cancelled"
+                                                       : "failed");
+    if (!has_begun_) return exchange_->Send(Problem(status));
+    const int http_status = HttpStatusOf(status.code());
+    out_ += "{\"error\":" + ProblemText(http_status, status) + "}\n";
+    SendPart([this](bool) { exchange_->Abort(); });
+  }
+
+  void End(const std::string& outcome) {
+    if (ended_) return;
+    ended_ = true;
+    Release(outcome == "complete");
+    for (const Explain& search : searches_) service_->metrics_->CountSearch(search);
+    service_->metrics_->CountStatement(outcome, rows_);
+  }
+
+  void Release(bool keep) {
+    sqlite3_finalize(std::exchange(statement_, nullptr));
+    std::unique_ptr<SqlDatabase> database;
+    {
+      std::lock_guard lock(mutex_);
+      database = std::move(database_);
+    }
+    if (database == nullptr) return;
+    database->session()->searches = nullptr;
+    if (keep) service_->databases_.GiveBack(std::move(database));
+  }
+
+  SqlService* const service_;
+  const ExchangePtr exchange_;
+  SqlRequest request_;
+  bool is_stream_ = false;
+  bool was_kept_ = false;
+  bool has_begun_ = false;
+  bool ended_ = false;
+  bool more_rows_ = false;
+  uint64_t max_rows_ = 0;
+  uint64_t rows_ = 0;
+  uint64_t replaced_ = 0;
+  std::string out_;  // made and not sent
+  std::vector<Explain> searches_;
+  sqlite3_stmt* statement_ = nullptr;
+
+  std::mutex mutex_;
+  std::unique_ptr<SqlDatabase> database_;
+  Status cancelled_;  // why, once it is
+};
+
+SqlService::SqlService(std::shared_ptr<OpenedStore> store, WorkerThreads* workers, Metrics* metrics,
+                       Options options)
+    : workers_(workers),
+      metrics_(metrics),
+      options_(options),
+      databases_(std::move(store), options.may_write, static_cast<size_t>(options.max_statements)) {
+}
+
+SqlService::~SqlService() = default;
+
+void SqlService::Answer(ExchangePtr exchange) {
+  std::shared_ptr<Statement> statement;
+  {
+    std::lock_guard lock(mutex_);
+    const bool full = statements_.size() >= static_cast<size_t>(options_.max_statements);
+    if (!full && !stopped_) {
+      statement = std::make_shared<Statement>(this, exchange);
+      statements_.insert(statement.get());
+    }
+  }
+  if (statement) return statement->Start();
+  metrics_->CountStatement("refused", 0);
+  exchange->Send(Problem(Busy("the server runs " + std::to_string(options_.max_statements) +
+                              " statements already (--statements); try again")));
+}
+
+uint64_t SqlService::running() const {
+  std::lock_guard lock(mutex_);
+  return statements_.size();
+}
+
+void SqlService::Remove(Statement* statement) {
+  std::lock_guard lock(mutex_);
+  statements_.erase(statement);
+  ended_.notify_all();
+}
+
+void SqlService::Stop() {
+  std::unique_lock lock(mutex_);
+  stopped_ = true;
+  std::vector<std::weak_ptr<Statement>> running;
+  for (Statement* statement : statements_) running.push_back(statement->weak_from_this());
+  lock.unlock();
+  for (const auto& one : running) {
+    const auto statement = one.lock();
+    if (statement) statement->Cancel(Unavailable("the server is stopping; ask another one"));
+  }
+  lock.lock();
+  const auto all_ended = [this] { return statements_.empty(); };
+  if (ended_.wait_for(lock, kStopTime, all_ended)) return;
+  lock.unlock();
+  for (const auto& one : running) {
+    if (const auto statement = one.lock()) statement->Cut();
+  }
+  lock.lock();
+  ended_.wait(lock, all_ended);
+}
+
+}  // namespace tamis::server

@@ -1,0 +1,69 @@
+// SqlService: runs SQL statements of clients, POST /v1/sql.
+//
+//   {"sql": "SELECT ... WHERE a = ?", "parameters": [1], "timeout_ms": 5000, "max_rows": 100,
+//    "explain": true}
+//
+// The answer is one JSON document, or with "Accept: application/x-ndjson" a stream of lines: the
+// columns, one line for each row, and a last line, {"complete": true, ...} or {"error": {...}}. A
+// stream without such a last line was cut.
+//
+// A statement whose client does not take its rows holds no thread: it stands between two steps
+// until the rows before have been sent. It is cancelled when the client disconnects, when its time
+// is over, and by Stop.
+//
+// Threads: safe.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "tamis/server/exchange.h"
+#include "tamis/server/metrics.h"
+#include "tamis/server/sql_database.h"
+
+namespace tamis::server {
+
+class WorkerThreads;
+
+class SqlService {
+ public:
+  struct Options {
+    bool may_write = false;
+    int max_statements = 64;  // at once, with those that wait for their clients
+    std::chrono::milliseconds max_time = std::chrono::seconds(60);  // and without a timeout_ms
+    uint64_t max_rows = 1'000'000'000;
+    uint64_t max_document_bytes = uint64_t{32} << 20;  // of an answer that is not streamed
+  };
+
+  SqlService(std::shared_ptr<OpenedStore> store, WorkerThreads* workers, Metrics* metrics,
+             Options options);
+  // REQUIRES: all statements have ended (Stop).
+  ~SqlService();
+
+  void Answer(ExchangePtr exchange);
+
+  uint64_t running() const;
+  // Cancels all statements and waits for their ends; new ones are refused.
+  void Stop();
+
+ private:
+  class Statement;
+  void Remove(Statement* statement);
+
+  WorkerThreads* const workers_;
+  Metrics* const metrics_;
+  const Options options_;
+  SqlDatabases databases_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable ended_;
+  bool stopped_ = false;
+  std::set<Statement*> statements_;
+};
+
+}  // namespace tamis::server

@@ -1,0 +1,337 @@
+#include "tamis/server/store_api.h"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "tamis/base/exception_status.h"
+#include "tamis/server/json_rows.h"
+#include "tamis/server/problem.h"
+
+namespace tamis::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Response Document(const Json& json) {
+  return {.body = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"};
+}
+
+std::string Quoted(const std::string& name) { return "\"" + name + "\""; }
+
+std::string_view StateName(ServerInfo::State state) {
+  switch (state) {
+    case ServerInfo::State::kLive:
+      return "live";
+    case ServerInfo::State::kPaused:
+      return "paused";
+    case ServerInfo::State::kDead:
+      return "dead";
+  }
+  return "";
+}
+
+Json ColumnNames(const TableSchema& table, const std::vector<uint32_t>& positions) {
+  Json names = Json::array();
+  for (const uint32_t position : positions) names.push_back(table.columns[position].name);
+  return names;
+}
+
+Json IndexJson(const TableSchema& table, const IndexSpec& index) {
+  Json json = {{"name", index.name},
+               {"columns", ColumnNames(table, index.columns)},
+               {"fpr", index.fpr},
+               {"expected_values", index.expected_values},
+               {"nulls", index.nulls == IndexNulls::kSkip ? "skip" : "index"}};
+  if (!index.include.empty()) json["include"] = ColumnNames(table, index.include);
+  if (index.IsPartial()) json["where"] = index.where.ToString(table);
+  return json;
+}
+
+Json TableJson(const TableSchema& table) {
+  Json columns = Json::array();
+  for (const Column& column : table.columns) {
+    columns.push_back(
+        {{"name", column.name}, {"type", TypeName(column.type)}, {"nullable", column.nullable}});
+  }
+  Json indexes = Json::array();
+  for (const IndexSpec& index : table.indexes) indexes.push_back(IndexJson(table, index));
+  return {{"name", table.name},
+          {"version", table.version},
+          {"columns", std::move(columns)},
+          {"key", ColumnNames(table, table.key)},
+          {"indexes", std::move(indexes)}};
+}
+
+// The texts of the key's columns, from the last step of the path as it was sent.
+Result<std::vector<std::string>> KeyTexts(const TableSchema& table, const std::string& path) {
+  std::vector<std::string> texts;
+  std::string_view rest = std::string_view(path).substr(path.rfind('/') + 1);
+  while (true) {
+    const size_t comma = rest.find(',');
+    std::string text;
+    if (!DecodePercent(rest.substr(0, comma), &text)) {
+      return InvalidArgument("the key in the path has a \"%\" without two hexadecimal digits");
+    }
+    texts.push_back(std::move(text));
+    if (comma == std::string_view::npos) break;
+    rest = rest.substr(comma + 1);
+  }
+  if (texts.size() == table.key.size()) return texts;
+  std::string names;
+  for (const uint32_t column : table.key) names += " " + table.columns[column].name;
+  return InvalidArgument("the key of table \"" + table.name + "\" has " +
+                         std::to_string(table.key.size()) + " columns:" + names +
+                         "; the path has " + std::to_string(texts.size()) +
+                         " values; write them with commas between them, and a comma in a value as "
+                         "%2C");
+}
+
+// "k1 = ? AND k2 = ?", and the values.
+struct KeyCondition {
+  std::string text;
+  nlohmann::json values = nlohmann::json::array();
+};
+
+Result<KeyCondition> KeyOf(const TableSchema& table, const std::string& path) {
+  TAMIS_ASSIGN_OR_RETURN(const auto texts, KeyTexts(table, path));
+  KeyCondition key;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const Column& column = table.columns[table.key[i]];
+    auto value = Value::Parse(column.type, texts[i]);
+    if (!value.ok()) return value.status().WithContext("column \"" + column.name + "\"");
+    key.text += (i == 0 ? "" : " AND ") + Quoted(column.name) + " = ?";
+    if (column.type == Type::kInt64) {
+      key.values.push_back(value->int64());
+    } else if (column.type == Type::kBool) {
+      key.values.push_back(value->int64() != 0 ? 1 : 0);
+    } else if (column.type == Type::kDouble) {
+      key.values.push_back(value->dbl());
+    } else {
+      key.values.push_back(texts[i]);
+    }
+  }
+  return key;
+}
+
+// Replaces the row by the object's members.
+Status Replace(SqlDatabase* database, const TableSchema& table, const nlohmann::json& object) {
+  if (!object.is_object()) {
+    return InvalidArgument("a row must be a JSON object with the columns as members");
+  }
+  std::string names;
+  std::string marks;
+  nlohmann::json values = nlohmann::json::array();
+  for (const auto& [name, value] : object.items()) {
+    if (!table.FindColumn(name)) {
+      return InvalidArgument("table \"" + table.name + "\" has no column \"" + name + "\"");
+    }
+    names += (names.empty() ? "" : ", ") + Quoted(name);
+    marks += marks.empty() ? "?" : ", ?";
+    values.push_back(value);
+  }
+  if (values.empty()) return InvalidArgument("the row has no columns");
+  return database
+      ->Execute(
+          "INSERT OR REPLACE INTO " + Quoted(table.name) + "(" + names + ") VALUES (" + marks + ")",
+          values)
+      .status();
+}
+
+Status RefuseConditions(const Request& request) {
+  for (const char* header : {"if-match", "if-none-match", "if-unmodified-since"}) {
+    if (request.Header(header).empty()) continue;
+    return InvalidArgument(std::string("the header ") + header +
+                           " is not supported; write UPDATE ... WHERE in POST /v1/sql");
+  }
+  return Status::Ok();
+}
+
+Result<nlohmann::json> Body(const Request& request) {
+  auto json = nlohmann::json::parse(request.body, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) return InvalidArgument("the body of the request is no JSON");
+  return json;
+}
+
+}  // namespace
+
+// `work` returns a Result<Response>; a failure is answered as a problem.
+template <class Work>
+Response StoreApi::WithDatabase(Work work) {
+  const auto answer = WithoutExceptions([&]() -> Result<Response> {
+    TAMIS_ASSIGN_OR_RETURN(auto database, databases_->Take());
+    Result<Response> response = work(database.get());
+    if (response.ok()) databases_->GiveBack(std::move(database));
+    return response;
+  });
+  return answer.ok() ? *answer : Problem(answer.status());
+}
+
+Response StoreApi::Tables() {
+  return WithDatabase([](SqlDatabase* database) -> Result<Response> {
+    TAMIS_ASSIGN_OR_RETURN(const auto tables, database->session()->Ask<std::vector<TableSchema>>(
+                                                  [](Cluster& cluster, auto done) {
+                                                    cluster.ListTables(std::move(done));
+                                                  }));
+    Json list = Json::array();
+    for (const TableSchema& table : tables) list.push_back(TableJson(table));
+    return Document({{"tables", std::move(list)}});
+  });
+}
+
+Response StoreApi::Table(const Call& call) {
+  return WithDatabase([&](SqlDatabase* database) -> Result<Response> {
+    TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
+                           database->session()->engine->Table(call.parameters.at("table")));
+    return Document(TableJson(*table));
+  });
+}
+
+Response StoreApi::Regions(const Call& call) {
+  return WithDatabase([&](SqlDatabase* database) -> Result<Response> {
+    const std::string& name = call.parameters.at("table");
+    TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table, database->session()->engine->Table(name));
+    TAMIS_ASSIGN_OR_RETURN(
+        const auto regions,
+        database->session()->Ask<std::vector<RegionInfo>>([&](Cluster& cluster, auto done) {
+          cluster.ListRegions(table->name, {}, std::move(done));
+        }));
+    Json list = Json::array();
+    for (const RegionInfo& region : regions) {
+      // Keys are bytes.
+      list.push_back(
+          {{"id", region.id.ToString()},
+           {"name", region.name},
+           {"server", region.server},
+           {"start", Value::Bytes(region.start).ToString()},
+           {"end", region.end.empty() ? Json() : Json(Value::Bytes(region.end).ToString())},
+           {"size_bytes", region.size_bytes}});
+    }
+    return Document({{"table", table->name}, {"regions", std::move(list)}});
+  });
+}
+
+Response StoreApi::Indexes(const Call& call) {
+  return WithDatabase([&](SqlDatabase* database) -> Result<Response> {
+    const std::string& name = call.parameters.at("table");
+    TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table, database->session()->engine->Table(name));
+    Json list = Json::array();
+    for (const IndexSpec& index : table->indexes) {
+      TAMIS_ASSIGN_OR_RETURN(
+          const IndexProgress progress,
+          database->session()->Change<IndexProgress>([&](ClusterAdmin& admin, auto done) {
+            admin.GetIndexProgress(table->name, index.name, std::move(done));
+          }));
+      Json json = IndexJson(*table, index);
+      json["regions"] = progress.regions;
+      json["regions_complete"] = progress.complete;
+      json["entries"] = progress.entries;
+      list.push_back(std::move(json));
+    }
+    return Document({{"table", table->name}, {"indexes", std::move(list)}});
+  });
+}
+
+Response StoreApi::Servers() {
+  return WithDatabase([](SqlDatabase* database) -> Result<Response> {
+    TAMIS_ASSIGN_OR_RETURN(const auto servers, database->session()->Ask<std::vector<ServerInfo>>(
+                                                   [](Cluster& cluster, auto done) {
+                                                     cluster.ListServers(std::move(done));
+                                                   }));
+    Json list = Json::array();
+    for (const ServerInfo& server : servers) {
+      list.push_back(
+          {{"name", server.name}, {"state", StateName(server.state)}, {"regions", server.regions}});
+    }
+    return Document({{"servers", std::move(list)}});
+  });
+}
+
+Response StoreApi::GetRow(const Call& call) {
+  return WithDatabase([&](SqlDatabase* database) -> Result<Response> {
+    TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
+                           database->session()->engine->Table(call.parameters.at("table")));
+    TAMIS_ASSIGN_OR_RETURN(const KeyCondition key, KeyOf(*table, call.request().path));
+    TAMIS_ASSIGN_OR_RETURN(
+        sqlite3_stmt* const statement,
+        database->Prepare("SELECT * FROM " + Quoted(table->name) + " WHERE " + key.text));
+    Status status = database->Bind(statement, key.values);
+    Response response{.body = "{"};
+    if (status.ok()) {
+      const int rc = sqlite3_step(statement);
+      if (rc == SQLITE_ROW) {
+        std::string values;
+        AppendJsonRow(statement, &values);
+        const Json row = Json::parse(values);
+        Json object = Json::object();
+        for (int i = 0; i < sqlite3_column_count(statement); ++i) {
+          object[sqlite3_column_name(statement, i)] = row[static_cast<size_t>(i)];
+        }
+        response = Document(object);
+      } else if (rc == SQLITE_DONE) {
+        status = NotFound("table \"" + table->name + "\" has no row with this key");
+      } else {
+        status = database->ErrorOf(rc);
+      }
+    }
+    sqlite3_finalize(statement);
+    if (!status.ok()) return status;
+    return response;
+  });
+}
+
+Response StoreApi::PutRow(const Call& call) {
+  return WithDatabase([&](SqlDatabase* database) -> Result<Response> {
+    TAMIS_RETURN_IF_ERROR(RefuseConditions(call.request()));
+    TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
+                           database->session()->engine->Table(call.parameters.at("table")));
+    TAMIS_ASSIGN_OR_RETURN(const KeyCondition key, KeyOf(*table, call.request().path));
+    TAMIS_ASSIGN_OR_RETURN(nlohmann::json row, Body(call.request()));
+    if (!row.is_object()) return InvalidArgument("the body must be a JSON object");
+    for (size_t i = 0; i < table->key.size(); ++i) {
+      const std::string& name = table->columns[table->key[i]].name;
+      const nlohmann::json& value = key.values[i];
+      if (row.contains(name) && row[name] != value) {
+        return InvalidArgument("column \"" + name + "\" is " + row[name].dump() +
+                               " in the body and " + value.dump() + " in the path");
+      }
+      row[name] = value;
+    }
+    TAMIS_RETURN_IF_ERROR(Replace(database, *table, row));
+    return Document({{"written", 1}});
+  });
+}
+
+Response StoreApi::DeleteRow(const Call& call) {
+  return WithDatabase([&](SqlDatabase* database) -> Result<Response> {
+    TAMIS_RETURN_IF_ERROR(RefuseConditions(call.request()));
+    TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
+                           database->session()->engine->Table(call.parameters.at("table")));
+    TAMIS_ASSIGN_OR_RETURN(const KeyCondition key, KeyOf(*table, call.request().path));
+    TAMIS_ASSIGN_OR_RETURN(
+        const uint64_t deleted,
+        database->Execute("DELETE FROM " + Quoted(table->name) + " WHERE " + key.text, key.values));
+    if (deleted == 0) return NotFound("table \"" + table->name + "\" has no row with this key");
+    return Document({{"deleted", deleted}});
+  });
+}
+
+Response StoreApi::PostRows(const Call& call) {
+  return WithDatabase([&](SqlDatabase* database) -> Result<Response> {
+    TAMIS_ASSIGN_OR_RETURN(const SchemaPtr table,
+                           database->session()->engine->Table(call.parameters.at("table")));
+    TAMIS_ASSIGN_OR_RETURN(const nlohmann::json rows, Body(call.request()));
+    if (!rows.is_array()) return InvalidArgument("the body must be a JSON array of objects");
+    uint64_t written = 0;
+    for (const nlohmann::json& row : rows) {
+      const Status status = Replace(database, *table, row);
+      if (!status.ok()) {
+        return status.WithContext("row " + std::to_string(written) + " of the array; the " +
+                                  std::to_string(written) + " rows before it were written");
+      }
+      ++written;
+    }
+    return Document({{"written", written}});
+  });
+}
+
+}  // namespace tamis::server

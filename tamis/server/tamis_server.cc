@@ -1,0 +1,253 @@
+#include "tamis/server/tamis_server.h"
+
+#include <atomic>
+#include <nlohmann/json.hpp>
+
+#include "tamis/base/exception_status.h"
+#include "tamis/server/admission.h"
+#include "tamis/server/metrics.h"
+#include "tamis/server/problem.h"
+#include "tamis/server/routes.h"
+#include "tamis/server/store_api.h"
+#include "tamis/server/worker_threads.h"
+
+namespace tamis::server {
+namespace {
+
+// Counts the request when its answer has ended.
+class CountedExchange final : public Exchange {
+ public:
+  CountedExchange(ExchangePtr exchange, Metrics* metrics, std::string route)
+      : exchange_(std::move(exchange)), metrics_(metrics), route_(std::move(route)) {}
+  ~CountedExchange() override {
+    metrics_->CountRequest(route_, status_, std::chrono::steady_clock::now() - begun_);
+  }
+
+  const Request& request() const override { return exchange_->request(); }
+  void Send(Response response) override {
+    status_ = response.status;
+    exchange_->Send(std::move(response));
+  }
+  void Begin(Response head) override {
+    status_ = head.status;
+    exchange_->Begin(std::move(head));
+  }
+  void Write(std::string part, std::function<void(bool)> sent) override {
+    exchange_->Write(std::move(part), std::move(sent));
+  }
+  void End() override { exchange_->End(); }
+  void Abort() override { exchange_->Abort(); }
+  void OnDisconnect(std::function<void()> gone) override {
+    exchange_->OnDisconnect(std::move(gone));
+  }
+
+ private:
+  const ExchangePtr exchange_;
+  Metrics* const metrics_;
+  const std::string route_;
+  const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+  std::atomic<int> status_ = 0;  // 0: no answer was begun
+};
+
+std::string Joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
+
+}  // namespace
+
+struct TamisServer::Parts {
+  Parts(std::shared_ptr<OpenedStore> opened, const Options& options)
+      : store(std::move(opened)),
+        admission(options.host_names, options.token),
+        workers(std::make_unique<WorkerThreads>(options.threads)),
+        databases(store, options.sql.may_write, 4),
+        api(&databases),
+        sql(store, workers.get(), &metrics, options.sql),
+        may_write(options.sql.may_write),
+        is_tls(!options.http.tls_cert_file.empty()),
+        routes(MakeRoutes()) {}
+
+  std::vector<Route> MakeRoutes();
+  void Answer(const ExchangePtr& exchange);
+  // A route whose answer is made by a call that blocks.
+  template <class Make>
+  std::function<void(const Call&)> OnWorker(Make make);
+  template <class Make>
+  std::function<void(const Call&)> Writing(Make make);
+  void Ready(const Call& call);
+
+  const std::shared_ptr<OpenedStore> store;
+  Metrics metrics;
+  const Admission admission;
+  std::unique_ptr<WorkerThreads> workers;
+  SqlDatabases databases;
+  StoreApi api;
+  SqlService sql;
+  const bool may_write;
+  const bool is_tls;
+  const Routes routes;
+  std::unique_ptr<HttpServer> http;
+  std::atomic<bool> stopped = false;
+};
+
+template <class Make>
+std::function<void(const Call&)> TamisServer::Parts::OnWorker(Make make) {
+  return [this, make](const Call& call) {
+    workers->Post([make, call] { call.exchange->Send(make(call)); });
+  };
+}
+
+template <class Make>
+std::function<void(const Call&)> TamisServer::Parts::Writing(Make make) {
+  return [this, write = OnWorker(make)](const Call& call) {
+    if (may_write) return write(call);
+    call.exchange->Send(
+        Problem(403, FailedPrecondition("this server only reads: it was started without --write")));
+  };
+}
+
+void TamisServer::Parts::Ready(const Call& call) {
+  const Engine::Knowledge known = store->engine().knowledge();
+  const bool complete = known.indexes_missing == known.indexes_left_out;
+  const nlohmann::ordered_json json = {
+      {"ready", complete && !stopped.load()},
+      {"regions", known.regions},
+      {"indexes_missing", known.indexes_missing},
+      {"indexes_left_out", known.indexes_left_out},
+      {"detail", stopped.load() ? "the server is stopping"
+                 : complete     ? "the filters of all regions are here"
+                                : "some filters are not here yet: searches ask these regions, and "
+                                  "their answers are complete"}};
+  call.exchange->Send(
+      {.status = complete && !stopped.load() ? 200 : 503, .body = json.dump() + "\n"});
+}
+
+std::vector<Route> TamisServer::Parts::MakeRoutes() {
+  return {
+      {.method = "POST",
+       .pattern = "/v1/sql",
+       .summary = "Runs a statement; with Accept: application/x-ndjson the rows are streamed",
+       .answer = [this](const Call& call) { sql.Answer(call.exchange); }},
+      {.method = "GET",
+       .pattern = "/v1/tables",
+       .summary = "The tables",
+       .answer = OnWorker([this](const Call&) { return api.Tables(); })},
+      {.method = "GET",
+       .pattern = "/v1/tables/{table}",
+       .summary = "A table's columns, key and indexes",
+       .answer = OnWorker([this](const Call& call) { return api.Table(call); })},
+      {.method = "GET",
+       .pattern = "/v1/tables/{table}/regions",
+       .summary = "The regions of a table and their servers",
+       .answer = OnWorker([this](const Call& call) { return api.Regions(call); })},
+      {.method = "GET",
+       .pattern = "/v1/tables/{table}/indexes",
+       .summary = "The indexes of a table, and in how many regions they are complete",
+       .answer = OnWorker([this](const Call& call) { return api.Indexes(call); })},
+      {.method = "POST",
+       .pattern = "/v1/tables/{table}/rows",
+       .summary = "Writes the rows of an array, each replaced whole",
+       .answer = Writing([this](const Call& call) { return api.PostRows(call); })},
+      {.method = "GET",
+       .pattern = "/v1/tables/{table}/rows/{key}",
+       .summary = "A row by its key; values of several columns have commas between them",
+       .answer = OnWorker([this](const Call& call) { return api.GetRow(call); })},
+      {.method = "PUT",
+       .pattern = "/v1/tables/{table}/rows/{key}",
+       .summary = "Writes a row, replaced whole",
+       .answer = Writing([this](const Call& call) { return api.PutRow(call); })},
+      {.method = "DELETE",
+       .pattern = "/v1/tables/{table}/rows/{key}",
+       .summary = "Deletes a row",
+       .answer = Writing([this](const Call& call) { return api.DeleteRow(call); })},
+      {.method = "GET",
+       .pattern = "/v1/servers",
+       .summary = "The region servers",
+       .answer = OnWorker([this](const Call&) { return api.Servers(); })},
+      {.method = "GET",
+       .pattern = "/v1/openapi.json",
+       .summary = "This description",
+       .answer =
+           [this](const Call& call) {
+             call.exchange->Send({.body = routes.OpenApi(TAMIS_VERSION)});
+           }},
+      {.method = "GET",
+       .pattern = "/metrics",
+       .summary = "Metrics in the format of OpenMetrics",
+       .answer_type = "application/openmetrics-text",
+       .answer =
+           [this](const Call& call) {
+             call.exchange->Send(
+                 {.content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8",
+                  .body = metrics.Text({.known = store->engine().knowledge(),
+                                        .connections = http->connections(),
+                                        .statements = sql.running()})});
+           }},
+      {.method = "GET",
+       .pattern = "/healthz",
+       .summary = "Whether the process answers",
+       .is_open = true,
+       .answer = [](const Call& call) { call.exchange->Send({.body = "{\"alive\":true}\n"}); }},
+      {.method = "GET",
+       .pattern = "/readyz",
+       .summary = "Whether the filters of all regions are known",
+       .is_open = true,
+       .answer = [this](const Call& call) { Ready(call); }},
+  };
+}
+
+void TamisServer::Parts::Answer(const ExchangePtr& exchange) {
+  Call call;
+  std::vector<std::string> methods;
+  const Route* const route = routes.Find(exchange->request(), &call.parameters, &methods);
+  call.exchange = std::make_shared<CountedExchange>(
+      exchange, &metrics, route == nullptr ? "none" : route->method + " " + route->pattern);
+  auto refusal = admission.Refuse(exchange->request(), route != nullptr && route->is_open);
+  if (refusal) return call.exchange->Send(*std::move(refusal));
+  if (route != nullptr) return route->answer(call);
+  if (methods.empty()) {
+    return call.exchange->Send(
+        Problem(404, NotFound("there is nothing at \"" + exchange->request().path +
+                              "\"; GET /v1/openapi.json lists what there is")));
+  }
+  Response response =
+      Problem(405, InvalidArgument("\"" + exchange->request().path + "\" takes " + Joined(methods) +
+                                   ", not " + exchange->request().method));
+  response.headers.emplace_back("Allow", Joined(methods));
+  call.exchange->Send(std::move(response));
+}
+
+Result<std::unique_ptr<TamisServer>> TamisServer::Start(std::shared_ptr<OpenedStore> store,
+                                                        const Options& options) {
+  auto parts = std::make_unique<Parts>(std::move(store), options);
+  TAMIS_ASSIGN_OR_RETURN(
+      parts->http, HttpServer::Listen(options.http, [raw = parts.get()](ExchangePtr exchange) {
+        raw->Answer(exchange);
+      }));
+  return std::unique_ptr<TamisServer>(new TamisServer(std::move(parts)));
+}
+
+TamisServer::TamisServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+TamisServer::~TamisServer() { Stop(std::chrono::milliseconds(0)); }
+
+std::string TamisServer::address() const {
+  std::string host = parts_->http->host();
+  if (host.find(':') != std::string::npos) host = "[" + host + "]";
+  return (parts_->is_tls ? "https://" : "http://") + host + ":" + std::to_string(port());
+}
+
+uint16_t TamisServer::port() const { return parts_->http->port(); }
+
+void TamisServer::Stop(std::chrono::milliseconds patience) {
+  if (parts_->stopped.exchange(true)) return;
+  parts_->http->Drain(patience);
+  parts_->sql.Stop();
+  // What still runs there answers to connections of the server.
+  parts_->workers.reset();
+  parts_->http.reset();
+}
+
+}  // namespace tamis::server

@@ -1,0 +1,405 @@
+#include "tamis/server/tamis_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "tamis/server/testing/http_client.h"
+
+namespace tamis::server {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class TamisServerTest : public testing::Test {
+ protected:
+  TamisServerTest() : directory_(testing::TempDir() + "/" + UnitName()) {
+    std::filesystem::remove_all(directory_);
+    OpenedStore::Options options;
+    options.servers = 2;
+    store_ = *OpenedStore::Open(directory_, options);
+    const auto table =
+        store_->Define("cities", {"name text", "people int64", "area double", "flag bytes",
+                                  "key (name)", "index people (people)"});
+    EXPECT_TRUE(table.ok()) << table.status();
+  }
+  ~TamisServerTest() override {
+    server_.reset();
+    store_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+  static std::string UnitName() {
+    return testing::UnitTest::GetInstance()->current_test_info()->name();
+  }
+
+  void Start(TamisServer::Options options = Writable()) {
+    server_.reset();
+    auto server = TamisServer::Start(store_, options);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+  static TamisServer::Options Writable() {
+    TamisServer::Options options;
+    options.sql.may_write = true;
+    return options;
+  }
+  HttpClient::Answer Ask(const std::string& method, const std::string& target,
+                         const std::string& body = "",
+                         const std::map<std::string, std::string>& headers = {}) {
+    return HttpClient(server_->port()).Ask(method, target, body, headers);
+  }
+  HttpClient::Answer Sql(const json& request, const std::string& accept = "*/*") {
+    return Ask("POST", "/v1/sql", request.dump(), {{"Accept", accept}});
+  }
+  json Rows(const std::string& sql, const json& parameters = json::array()) {
+    const auto answer = Sql({{"sql", sql}, {"parameters", parameters}});
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    return json::parse(answer.body)["rows"];
+  }
+  std::string Refusal(const std::string& sql) {
+    const auto answer = Sql({{"sql", sql}});
+    EXPECT_EQ(answer.status, 400) << sql << ": " << answer.body;
+    return json::parse(answer.body).value("detail", "");
+  }
+  // Rows of 1 to `count`, made by SQLite.
+  static std::string Count(const std::string& count) {
+    return "WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c WHERE x < " + count +
+           ") SELECT x FROM c";
+  }
+  static constexpr const char* kEndless =
+      "WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
+  static constexpr const char* kStream = "application/x-ndjson";
+
+  // Waits until so many statements run.
+  void AwaitStatements(int count) {
+    const std::string line = "\ntamis_statements_running " + std::to_string(count) + "\n";
+    while (Ask("GET", "/metrics").body.find(line) == std::string::npos) std::this_thread::yield();
+  }
+
+  const std::string directory_;
+  std::shared_ptr<OpenedStore> store_;
+  std::unique_ptr<TamisServer> server_;
+};
+
+TEST_F(TamisServerTest, StatementsReadAndWriteWithParameters) {
+  Start();
+  const auto written =
+      Sql({{"sql", "INSERT INTO cities VALUES (?, ?, ?, x'00ff'), ('Rom', -1, 9e999, NULL)"},
+           {"parameters", {"O\"slo\n", 700000, 454.5}}});
+  EXPECT_EQ(json::parse(written.body), json({{"columns", json::array()},
+                                             {"types", json::array()},
+                                             {"rows", json::array()},
+                                             {"complete", true},
+                                             {"row_count", 0},
+                                             {"changes", 2}}));
+  const auto answer =
+      Sql({{"sql", "SELECT *, 1.5 AS x FROM cities ORDER BY name"}, {"explain", true}});
+  const json document = json::parse(answer.body);
+  EXPECT_EQ(document["columns"], json({"name", "people", "area", "flag", "x"}));
+  EXPECT_EQ(document["types"], json({"TEXT", "INTEGER", "REAL", "BLOB", nullptr}));
+  EXPECT_EQ(document["rows"],
+            json({{"O\"slo\n", 700000, 454.5, "0x00ff", 1.5}, {"Rom", -1, "Inf", nullptr, 1.5}}));
+  EXPECT_EQ(document["searches"][0]["table"], "cities");
+  EXPECT_EQ(Rows("SELECT name FROM cities WHERE people = ?", {-1}), json({{"Rom"}}));
+}
+
+TEST_F(TamisServerTest, AStreamEndsWithARecordThatSaysSo) {
+  Start();
+  const auto answer = Sql({{"sql", Count("100000")}}, kStream);
+  EXPECT_EQ(answer.headers.at("Content-Type"), kStream);
+  std::istringstream lines(answer.body);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(json::parse(line), json({{"columns", {"x"}}, {"types", {nullptr}}}));
+  for (int i = 1; i <= 100000; ++i) {
+    std::getline(lines, line);
+    ASSERT_EQ(line, "[" + std::to_string(i) + "]");
+  }
+  std::getline(lines, line);
+  EXPECT_EQ(json::parse(line), json({{"complete", true}, {"row_count", 100000}}));
+  EXPECT_FALSE(std::getline(lines, line));
+}
+
+// The rows before the failing one have been sent with status 200.
+TEST_F(TamisServerTest, AStreamThatFailsEndsWithTheErrorAndIsCut) {
+  Start();
+  const std::string sql =
+      "WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c WHERE x < 30000)"
+      " SELECT CASE WHEN x = 30000 THEN abs(-9223372036854775807 - 1) ELSE x END FROM c";
+  const auto answer = Sql({{"sql", sql}}, kStream);
+  EXPECT_EQ(answer.status, 0);
+  EXPECT_THAT(answer.body, AllOf(HasSubstr("[29999]\n{\"error\":{"), HasSubstr("integer overflow"),
+                                 Not(HasSubstr("complete"))));
+  const auto document = Sql({{"sql", sql}});
+  EXPECT_EQ(document.status, 400);
+  EXPECT_EQ(document.headers.at("Content-Type"), "application/problem+json");
+}
+
+TEST_F(TamisServerTest, RowsAreLimitedAndTheAnswerSaysSo) {
+  Start();
+  const auto limited = [&](const std::string& accept) {
+    return Sql({{"sql", Count("10")}, {"max_rows", 3}}, accept).body;
+  };
+  EXPECT_THAT(limited("*/*"),
+              HasSubstr("[[1],[2],[3]],\"complete\":true,\"row_count\":3,\"more_rows\":true"));
+  EXPECT_THAT(limited(kStream),
+              HasSubstr("[3]\n{\"complete\":true,\"row_count\":3,\"more_rows\":true"));
+  EXPECT_THAT(Sql({{"sql", Count("3")}, {"max_rows", 3}}).body, Not(HasSubstr("more_rows")));
+}
+
+TEST_F(TamisServerTest, DocumentsAreBoundedAndStreamsAreNot) {
+  auto options = Writable();
+  options.sql.max_document_bytes = 1000;
+  Start(options);
+  EXPECT_THAT(Refusal(Count("1000")), HasSubstr("longer than 1000 bytes; ask for a stream"));
+  EXPECT_THAT(Sql({{"sql", Count("1000")}}, kStream).body, HasSubstr("\"row_count\":1000"));
+}
+
+TEST_F(TamisServerTest, RequestsThatAreWrongAreRefusedWithAReason) {
+  Start();
+  const auto refusal = [&](const std::string& body) {
+    const auto answer = Ask("POST", "/v1/sql", body);
+    EXPECT_EQ(answer.status, 400) << body;
+    return json::parse(answer.body).value("detail", "");
+  };
+  EXPECT_THAT(refusal(""), HasSubstr("must be a JSON object"));
+  EXPECT_THAT(refusal("[1]"), HasSubstr("must be a JSON object"));
+  EXPECT_THAT(refusal("{}"), HasSubstr("\"sql\" is missing"));
+  EXPECT_THAT(refusal(R"({"sql": 1})"), HasSubstr("\"sql\" must be text"));
+  EXPECT_THAT(refusal(R"({"sql": "SELECT 1", "parameter": []})"),
+              HasSubstr("\"parameter\" is no member"));
+  EXPECT_THAT(refusal(R"({"sql": "SELECT 1", "timeout_ms": -1})"), HasSubstr("milliseconds"));
+  EXPECT_THAT(refusal(R"({"sql": "SELECT ?"})"), HasSubstr("has 1 parameters"));
+  EXPECT_THAT(refusal(R"({"sql": "SELECT 1", "parameters": [1]})"), HasSubstr("has 0 parameters"));
+  EXPECT_THAT(refusal(R"({"sql": "SELECT 1; SELECT 2"})"), HasSubstr("more than one statement"));
+  EXPECT_THAT(refusal(R"({"sql": " ; "})"), HasSubstr("has no statement"));
+  EXPECT_THAT(refusal(R"({"sql": "SELECT 1\u0000"})"), HasSubstr("NUL"));
+  EXPECT_THAT(refusal(R"({"sql": "SELECT other FROM cities"})"), HasSubstr("no such column"));
+  EXPECT_EQ(Sql({{"sql", "SELECT 1; -- the end"}}).status, 200);
+}
+
+TEST_F(TamisServerTest, TheSandboxRefusesAllThatIsNotATableOfTheStore) {
+  Start();
+  const std::vector<std::pair<std::string, std::string>> refused = {
+      {"SELECT tamis_open('/tmp/other')", "function tamis_open()"},
+      {"SELECT load_extension('/tmp/x')", "load_extension"},
+      {"SELECT sqlite_version()", "function sqlite_version()"},
+      {"ATTACH '/tmp/x' AS x", "ATTACH"},
+      {"ATTACH ':memory:' AS x", "ATTACH"},
+      {"DETACH temp", "DETACH"},
+      {"VACUUM INTO '/tmp/x'", "ATTACH"},
+      {"CREATE TABLE x(a)", "definitions"},
+      {"CREATE TEMP TABLE x(a)", "definitions"},
+      {"CREATE VIRTUAL TABLE temp.x USING tamis(a, key (a))", "definitions"},
+      {"CREATE VIRTUAL TABLE temp.x USING csv('/etc/passwd')", ""},
+      {"CREATE TEMP TRIGGER x INSERT ON cities BEGIN SELECT 1; END", ""},
+      {"CREATE TEMP VIEW x AS SELECT 1", "definitions"},
+      {"DROP TABLE cities", ""},
+      {"ALTER TABLE cities RENAME TO x", ""},
+      {"PRAGMA writable_schema = 1", "PRAGMA writable_schema"},
+      {"PRAGMA hard_heap_limit = 0", "PRAGMA hard_heap_limit"},
+      {"PRAGMA temp_store_directory = '/tmp'", "PRAGMA temp_store_directory"},
+      {"BEGIN", "transactions"},
+      {"SAVEPOINT x", "transactions"},
+      {"ANALYZE", ""},
+      {"SELECT count(*) FROM tamis_explain('SELECT 1')", "tamis_explain is not permitted"},
+      {"WITH x AS (SELECT * FROM tamis_explain('SELECT 1')) SELECT 1 FROM x", "tamis_explain"},
+      {"INSERT INTO sqlite_schema VALUES (1,1,1,1,1)", ""},
+      {"UPDATE sqlite_temp_schema SET sql = ''", ""}};
+  for (const auto& [sql, why] : refused) {
+    EXPECT_THAT(Refusal(sql), AllOf(HasSubstr(why), Not(testing::IsEmpty()))) << sql;
+  }
+  EXPECT_EQ(Rows("SELECT upper('a'), json_extract('[7]', '$[0]'), max(1, 2), date(0, 'unixepoch')"),
+            json({{"A", 7, 2, "1970-01-01"}}));
+  EXPECT_EQ(Rows("SELECT count(*) FROM tamis_servers"), json({{2}}));
+  EXPECT_EQ(Rows("SELECT name FROM pragma_table_info('cities') LIMIT 1"), json({{"name"}}));
+  EXPECT_EQ(Rows("SELECT count(*) FROM cities"), json({{0}}));
+}
+
+TEST_F(TamisServerTest, AServerForReadingChangesNothing) {
+  Start({});
+  EXPECT_THAT(Refusal("INSERT INTO cities(name) VALUES ('a')"), HasSubstr("without --write"));
+  EXPECT_THAT(Refusal("DELETE FROM cities"), HasSubstr("without --write"));
+  for (const auto& [method, target] :
+       std::vector<std::pair<std::string, std::string>>{{"PUT", "/v1/tables/cities/rows/a"},
+                                                        {"DELETE", "/v1/tables/cities/rows/a"},
+                                                        {"POST", "/v1/tables/cities/rows"}}) {
+    EXPECT_EQ(Ask(method, target, "{}").status, 403);
+  }
+}
+
+TEST_F(TamisServerTest, ATableThatWasMadeSinceIsSeen) {
+  Start();
+  EXPECT_EQ(Rows("SELECT count(*) FROM cities"), json({{0}}));  // the database is kept
+  ASSERT_TRUE(store_->Define("later", {"a int64", "key (a)"}).ok());
+  EXPECT_EQ(Rows("SELECT count(*) FROM later"), json({{0}}));
+  EXPECT_THAT(Refusal("SELECT * FROM never"), HasSubstr("no such table"));
+}
+
+TEST_F(TamisServerTest, StatementsEndAfterTheirTime) {
+  Start();
+  const auto answer = Sql({{"sql", kEndless}, {"timeout_ms", 20}});
+  EXPECT_EQ(answer.status, 504);
+  EXPECT_THAT(answer.body, HasSubstr("ended after 20 ms"));
+  EXPECT_EQ(Rows("SELECT 1"), json({{1}}));
+}
+
+TEST_F(TamisServerTest, ADisconnectEndsTheStatement) {
+  Start();
+  HttpClient client(server_->port());
+  client.Send("POST", "/v1/sql", json({{"sql", kEndless}}).dump());
+  AwaitStatements(1);
+  client.Close();
+  AwaitStatements(0);
+  EXPECT_THAT(Ask("GET", "/metrics").body,
+              HasSubstr("tamis_statements_total{outcome=\"cancelled\"} 1"));
+}
+
+// A client that does not read holds neither the only thread nor, after the idle time, a statement.
+TEST_F(TamisServerTest, AClientThatTakesNothingHoldsNoThread) {
+  auto options = Writable();
+  options.threads = 1;
+  options.http.idle_time = std::chrono::seconds(2);
+  Start(options);
+  HttpClient slow(server_->port());
+  slow.Send("POST", "/v1/sql", json({{"sql", Count("1000000000")}}).dump(), {{"Accept", kStream}});
+  EXPECT_EQ(Rows("SELECT 1"), json({{1}}));
+  AwaitStatements(0);
+}
+
+TEST_F(TamisServerTest, MoreStatementsThanPermittedAreRefused) {
+  auto options = Writable();
+  options.sql.max_statements = 1;
+  Start(options);
+  HttpClient client(server_->port());
+  client.Send("POST", "/v1/sql", json({{"sql", kEndless}}).dump());
+  AwaitStatements(1);
+  const auto refused = Sql({{"sql", "SELECT 1"}});
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.headers.at("Retry-After"), "1");
+  client.Close();
+  AwaitStatements(0);
+  EXPECT_EQ(Rows("SELECT 1"), json({{1}}));
+}
+
+TEST_F(TamisServerTest, StopCancelsWhatRuns) {
+  Start();
+  HttpClient client(server_->port());
+  client.Send("POST", "/v1/sql", json({{"sql", kEndless}}).dump());
+  AwaitStatements(1);
+  server_->Stop(std::chrono::milliseconds(1));
+  const auto answer = client.Receive();
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_THAT(answer.body, HasSubstr("the server is stopping"));
+}
+
+TEST_F(TamisServerTest, RowsAreWrittenReadAndDeletedByTheirKeys) {
+  Start();
+  EXPECT_EQ(Ask("PUT", "/v1/tables/cities/rows/a%2Cb", R"({"people": 5})").body,
+            "{\"written\":1}\n");
+  EXPECT_EQ(json::parse(Ask("GET", "/v1/tables/cities/rows/a%2Cb").body),
+            json({{"name", "a,b"}, {"people", 5}, {"area", nullptr}, {"flag", nullptr}}));
+  EXPECT_EQ(
+      Ask("POST", "/v1/tables/cities/rows", R"([{"name": "c"}, {"name": "d", "area": 1.5}])").body,
+      "{\"written\":2}\n");
+  EXPECT_EQ(Ask("DELETE", "/v1/tables/cities/rows/c").status, 200);
+  EXPECT_EQ(Ask("DELETE", "/v1/tables/cities/rows/c").status, 404);
+  EXPECT_EQ(Ask("GET", "/v1/tables/cities/rows/c").status, 404);
+  EXPECT_EQ(Rows("SELECT name FROM cities ORDER BY 1"), json({{"a,b"}, {"d"}}));
+
+  const auto problem = [&](const std::string& method, const std::string& target,
+                           const std::string& body, int status) {
+    const auto answer = Ask(method, target, body);
+    EXPECT_EQ(answer.status, status) << answer.body;
+    return json::parse(answer.body).value("detail", "");
+  };
+  EXPECT_THAT(problem("GET", "/v1/tables/cities/rows/a,b", "", 400),
+              HasSubstr("the path has 2 values"));
+  EXPECT_THAT(problem("GET", "/v1/tables/none/rows/a", "", 404), HasSubstr("none"));
+  EXPECT_THAT(problem("PUT", "/v1/tables/cities/rows/a", "{", 400), HasSubstr("no JSON"));
+  EXPECT_THAT(problem("PUT", "/v1/tables/cities/rows/a", R"({"name": "b"})", 400),
+              HasSubstr("is \"b\" in the body and \"a\" in the path"));
+  EXPECT_THAT(problem("PUT", "/v1/tables/cities/rows/a", R"({"peple": 1})", 400),
+              HasSubstr("no column \"peple\""));
+  EXPECT_THAT(problem("POST", "/v1/tables/cities/rows", R"([{"name": "x"}, 5])", 400),
+              HasSubstr("the 1 rows before it were written"));
+  EXPECT_EQ(Ask("PUT", "/v1/tables/cities/rows/a", "{}", {{"If-Match", "1"}}).status, 400);
+}
+
+TEST_F(TamisServerTest, TablesIndexesRegionsAndServersAreDescribed) {
+  Start();
+  const json table = json::parse(Ask("GET", "/v1/tables/cities").body);
+  EXPECT_EQ(table["key"], json({"name"}));
+  EXPECT_EQ(table["columns"][1], json({{"name", "people"}, {"type", "int64"}, {"nullable", true}}));
+  EXPECT_EQ(json::parse(Ask("GET", "/v1/tables").body)["tables"], json({table}));
+  const json index = json::parse(Ask("GET", "/v1/tables/cities/indexes").body)["indexes"][0];
+  EXPECT_EQ(index["columns"], json({"people"}));
+  EXPECT_EQ(index["regions_complete"], 1);
+  EXPECT_EQ(json::parse(Ask("GET", "/v1/tables/cities/regions").body)["regions"].size(), 1);
+  EXPECT_EQ(json::parse(Ask("GET", "/v1/servers").body)["servers"].size(), 2);
+  EXPECT_EQ(Ask("GET", "/v1/tables/none").status, 404);
+}
+
+TEST_F(TamisServerTest, TheDescriptionOfTheInterfaceNamesEveryRoute) {
+  Start();
+  const json document = json::parse(Ask("GET", "/v1/openapi.json").body);
+  EXPECT_EQ(document["openapi"], "3.1.0");
+  EXPECT_TRUE(document["paths"]["/v1/sql"].contains("post"));
+  const json& row = document["paths"]["/v1/tables/{table}/rows/{key}"];
+  EXPECT_EQ(row.size(), 3);
+  EXPECT_EQ(row["get"]["parameters"].size(), 2);
+  const auto wrong = Ask("PATCH", "/v1/tables/cities/rows/a");
+  EXPECT_EQ(wrong.status, 405);
+  EXPECT_EQ(wrong.headers.at("Allow"), "GET, PUT, DELETE");
+  EXPECT_EQ(Ask("GET", "/v1/nothing").status, 404);
+}
+
+TEST_F(TamisServerTest, RequestsNeedTheTokenAndTheServersName) {
+  auto options = Writable();
+  options.token = "0123456789abcdef";
+  options.host_names = {"tamis.example"};
+  Start(options);
+  const auto status = [&](const std::map<std::string, std::string>& headers,
+                          const std::string& target = "/v1/tables") {
+    return Ask("GET", target, "", headers).status;
+  };
+  const std::string good = "Bearer 0123456789abcdef";
+  EXPECT_EQ(status({}), 401);
+  EXPECT_EQ(status({{"Authorization", "Bearer 0123456789abcdeg"}}), 401);
+  EXPECT_EQ(status({{"Authorization", "Basic 0123456789abcdef"}}), 401);
+  EXPECT_EQ(status({{"Authorization", good}}), 200);
+  EXPECT_EQ(status({}, "/healthz"), 200);
+  EXPECT_EQ(status({}, "/metrics"), 401);
+  EXPECT_EQ(status({{"Authorization", good}, {"Host", "evil.example"}}), 421);
+  EXPECT_EQ(status({{"Authorization", good}, {"Host", "TAMIS.example:443"}}), 200);
+  EXPECT_EQ(status({{"Authorization", good}, {"Origin", "http://evil.example"}}), 403);
+  EXPECT_EQ(status({{"Authorization", good}, {"Origin", "http://localhost"}}), 200);
+  EXPECT_EQ(status({{"Authorization", good}, {"Host", ""}}), 421);
+}
+
+TEST_F(TamisServerTest, MetricsCountSearchesAndStatements) {
+  Start();
+  Rows("SELECT * FROM cities WHERE people = 5");
+  Refusal("SELECT nothing");
+  AwaitStatements(0);
+  const std::string text = Ask("GET", "/metrics").body;
+  for (const char* line : {"tamis_searches_total 1\n", "tamis_search_regions_total_total 1\n",
+                           "tamis_statements_total{outcome=\"complete\"} 1\n",
+                           "tamis_statements_total{outcome=\"failed\"} 1\n",
+                           "tamis_http_requests_total{route=\"POST /v1/sql\",status=\"400\"} 1\n",
+                           "tamis_search_routing_seconds_count 1\n",
+                           "tamis_search_routing_seconds_bucket{le=\"+Inf\"} 1\n"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+  EXPECT_TRUE(text.ends_with("# EOF\n"));
+}
+
+}  // namespace
+}  // namespace tamis::server

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""`tamis serve` as a process: the examples of docs/SERVER.md, signals, tokens, TLS, wrong options.
+
+usage: serve_test.py TAMIS PAGE
+"""
+
+import http.client
+import json
+import os
+import re
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TAMIS, PAGE = map(os.path.abspath, sys.argv[1:3])
+del sys.argv[1:3]
+ENDLESS = "WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c) SELECT x FROM c"
+
+
+class ServeTest(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.work = directory.name
+
+    def tamis(self, *arguments):
+        return subprocess.run([TAMIS, "--store", "shop", *arguments], cwd=self.work, capture_output=True, text=True)
+
+    def make_store(self):
+        made = self.tamis("sql", "CREATE TABLE t(a INTEGER PRIMARY KEY)")
+        self.assertEqual(made.returncode, 0, made.stderr)
+
+    def serve(self, *arguments, **more):
+        """The process, and the port that it says."""
+        process = subprocess.Popen([TAMIS, "--store", "shop", "serve", "--listen", "127.0.0.1:0", *arguments],
+                                   cwd=self.work, stdout=subprocess.PIPE, text=True, **more)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        said = process.stdout.readline()
+        return process, int(re.search(r":(\d+),", said).group(1)), said
+
+    def test_examples_of_the_page_print_what_it_shows(self):
+        with open(PAGE, encoding="utf-8") as file:
+            blocks = re.findall(r"(?:^    .*\n)+", file.read(), flags=re.MULTILINE)
+        port = None
+        run = 0
+        for block in blocks:
+            lines = [line[4:] for line in block.splitlines()]
+            while lines:
+                command = lines.pop(0)
+                while command.endswith("\\"):
+                    command = command[:-1] + lines.pop(0)
+                shown = []
+                while lines and not lines[0].startswith("$ "):
+                    shown.append(lines.pop(0))
+                self.assertTrue(command.startswith("$ "), command)
+                command = command[2:]
+                run += 1
+                if command.endswith("&"):
+                    _, port, said = self.serve("--write")
+                    self.assertEqual([said.strip().replace(str(port), "7470")], shown)
+                    continue
+                command = command.replace("7470", str(port)).replace("tamis ", TAMIS + " ", 1)
+                done = subprocess.run(["sh", "-ec", command], cwd=self.work, capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, command + done.stderr)
+                self.assertEqual(done.stdout.splitlines(), shown, command)
+        self.assertGreater(run, 8)
+
+    def test_sigterm_ends_it_after_the_answers_under_way(self):
+        self.make_store()
+        process, port, _ = self.serve("--drain-time", "1")
+        idle = http.client.HTTPConnection("127.0.0.1", port)
+        idle.request("GET", "/healthz")
+        self.assertEqual(idle.getresponse().read(), b'{"alive":true}\n')
+        busy = http.client.HTTPConnection("127.0.0.1", port)
+        busy.request("POST", "/v1/sql", json.dumps({"sql": ENDLESS}), {"Accept": "application/x-ndjson"})
+        answer = busy.getresponse()
+        self.assertEqual(answer.status, 200)
+        process.send_signal(signal.SIGTERM)
+        try:
+            rows = answer.read()
+        except http.client.IncompleteRead as cut:
+            rows = cut.partial
+        error = json.loads(rows.splitlines()[-1])["error"]
+        self.assertEqual(error["status"], 503)
+        self.assertIn("the server is stopping", error["detail"])
+        self.assertEqual(process.wait(), 0)
+        self.assertIn("stopping", process.stdout.read())
+        # The store was closed in good order.
+        self.assertEqual(self.tamis("sql", "SELECT count(*) FROM t").returncode, 0)
+
+    def test_second_signal_ends_it_at_once(self):
+        self.make_store()
+        process, port, _ = self.serve("--drain-time", "1000")
+        busy = http.client.HTTPConnection("127.0.0.1", port)
+        busy.request("POST", "/v1/sql", json.dumps({"sql": ENDLESS.replace("SELECT x FROM", "SELECT sum(x) FROM")}))
+        while True:
+            other = http.client.HTTPConnection("127.0.0.1", port)
+            other.request("GET", "/metrics")
+            if b"tamis_statements_running 1" in other.getresponse().read():
+                break
+        process.send_signal(signal.SIGINT)
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(), -signal.SIGINT)
+
+    def test_token_and_tls(self):
+        self.make_store()
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "cert.pem",
+                        "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"],
+                       cwd=self.work, check=True, capture_output=True)
+        with open(os.path.join(self.work, "token"), "w", encoding="ascii") as file:
+            file.write("0123456789abcdef\n")
+        _, port, said = self.serve("--token-file", "token", "--tls-cert", "cert.pem", "--tls-key", "key.pem")
+        self.assertIn("https://127.0.0.1:", said)
+        context = ssl.create_default_context(cafile=os.path.join(self.work, "cert.pem"))
+        for headers, status in (({}, 401), ({"Authorization": "Bearer 0123456789abcdef"}, 200)):
+            connection = http.client.HTTPSConnection("localhost", port, context=context)
+            connection.request("POST", "/v1/sql", json.dumps({"sql": "SELECT count(*) FROM t"}), headers)
+            answer = connection.getresponse()
+            self.assertEqual(answer.status, status)
+            answer.read()
+            connection.close()
+
+    def test_wrong_options_are_refused_with_a_reason(self):
+        refused = [(["--listen", "0.0.0.0:0"], "without a token only programs of this machine"),
+                   (["--listen", "nowhere"], "give an address and a port"),
+                   (["--listen", "name.example:1"], "without a token"),
+                   (["--tls-cert", "cert.pem"], "are needed together"),
+                   (["--token-file", "none"], 'cannot read a token from "none"'),
+                   (["--listen", "127.0.0.1:0"], "shop")]  # the store does not exist
+        for arguments, reason in refused:
+            ended = self.tamis("serve", *arguments)
+            self.assertEqual(ended.returncode, 1, arguments)
+            self.assertIn(reason, ended.stderr)
+        with open(os.path.join(self.work, "short"), "w", encoding="ascii") as file:
+            file.write("secret\n")
+        self.assertIn("shorter than 16", self.tamis("serve", "--token-file", "short").stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.work, "shop")))
+        self.make_store()
+        _, port, _ = self.serve()
+        taken = subprocess.run([TAMIS, "--store", "other", "serve", "--listen", f"127.0.0.1:{port}"], cwd=self.work,
+                               capture_output=True, text=True)
+        self.assertEqual(taken.returncode, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
