@@ -22,7 +22,7 @@ struct RowSink {
   std::function<void()> end;
 };
 
-// What the options before the command say of the store.
+// The store options that stand before the command on the command line.
 OpenedStore::Options StoreOptionsOf(const Invocation& invocation, bool create);
 
 class Connection {

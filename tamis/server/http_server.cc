@@ -41,7 +41,7 @@ class Connection {
   virtual void Close() = 0;
 };
 
-// What the connections of a server share.
+// State that all connections of a server share.
 struct Shared {
   HttpServer::Options options;
   Handler handler;
@@ -59,7 +59,8 @@ struct Shared {
     connections.erase(connection);
     ended.notify_all();
   }
-  // Those that are not being destroyed. Without the mutex: the last owner of one needs it.
+  // The connections that are not being destroyed. They are used without the mutex, which the last
+  // owner of one needs.
   std::vector<std::shared_ptr<Connection>> All() {
     std::vector<std::shared_ptr<Connection>> all;
     std::lock_guard lock(mutex);

@@ -1,7 +1,8 @@
-// What SQL of a client over the network may do: read the tables of the store and, if the server
-// permits it, change their rows. Everything else is refused when the statement is prepared: other
-// databases and files, extensions, definitions of tables, triggers and views, settings,
-// transactions (each request is one of its own), and functions that are not on a list.
+// Sandbox: the bounds of SQL that a client sends over the network. It may read the tables of the
+// store and, if the server permits it, change their rows. Everything else is refused when the
+// statement is prepared: other databases and files, extensions, definitions of tables, triggers and
+// views, settings, transactions (each request is one of its own), and functions that are not on a
+// list.
 //
 // Sizes are bounded: text and rows of a statement, nesting, patterns. sqlite3_hard_heap_limit64
 // bounds the memory of all connections of the process together; the server sets it.

@@ -245,7 +245,7 @@ void TamisServer::Stop(std::chrono::milliseconds patience) {
   if (parts_->stopped.exchange(true)) return;
   parts_->http->Drain(patience);
   parts_->sql.Stop();
-  // What still runs there answers to connections of the server.
+  // Calls that still run there answer to connections of the server.
   parts_->workers.reset();
   parts_->http.reset();
 }
