@@ -30,6 +30,14 @@ public final class ReadView implements AutoCloseable {
     return end.length == 0 ? scan : scan.withStopRow(firstRow(end));
   }
 
+  /**
+   * The same of index entries, of which the first cell of each row counts. After the one version that it is asked for
+   * HBase seeks the next row, which costs as much as the entry does; an entry has few versions, so all are asked for.
+   */
+  public static Scan scanEntries(byte[] start, byte[] end) {
+    return scan(start, end).addFamily(IndexedTable.FAMILY).readAllVersions();
+  }
+
   /** The rows from the first key, which may be longer than any row is, down to the other, both included. */
   public static Scan scanDown(byte[] start, byte[] end) {
     byte[] from = start.length <= HConstants.MAX_ROW_LENGTH ? start : Arrays.copyOf(start, HConstants.MAX_ROW_LENGTH);

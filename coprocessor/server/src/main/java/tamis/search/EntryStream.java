@@ -163,7 +163,7 @@ final class EntryStream implements Closeable {
       ended = true;
       return false;
     }
-    scanner = view.open(ReadView.scan(from, to).addFamily(IndexedTable.FAMILY));
+    scanner = view.open(ReadView.scanEntries(from, to));
     ++counts.indexSeeks;
     return true;
   }

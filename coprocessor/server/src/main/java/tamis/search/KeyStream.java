@@ -61,7 +61,7 @@ final class KeyStream implements Closeable {
         ended = true;
         return;
       }
-      scanner = view.open(ReadView.scan(first, stop).addFamily(IndexedTable.FAMILY));
+      scanner = view.open(ReadView.scanEntries(first, stop));
       ++counts.indexSeeks;
       take();
     }
