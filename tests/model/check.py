@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks routing.pml with spin: the whole protocol has no counter-example, each rule is needed, but
+"""Checks routing.pml and clearing.pml with spin: the whole protocol has no counter-example, each rule is needed, but
 for those that are said not to be: without these there is no counter-example either.
 
 usage: check.py CONFIGURATION...      the named ones; `all` for every one
@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 
-MODEL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "routing.pml")
+HERE = os.path.dirname(os.path.abspath(__file__))
 MEMORY_BYTES = 2 << 30
 EXACT_MEMORY_BYTES = 16 << 30
 SEARCH_SECONDS = 600
@@ -64,7 +64,16 @@ CONFIGURATIONS = {
     "split_move": ("NS=2 SPLITS=1 MOVES=1 ROW=1 SYNCED=1", "NO_SPLIT_WAIT NO_CLOSE_EVENT"),
     # Two coordinators.
     "coordinators": ("NC=2 ROWS=2 DELETES=1", "NO_LEASE_WAIT"),
+    # Cells that removals have emptied: a model of its own.
+    "clearing": (
+        "",
+        "LEAVE_EARLY UNKNOWN_LEAVES CLEAR_AMID_WRITES OLD_SNAPSHOT CLEAR_ANYWAY CLEAR_INCOMPLETE NONFLIP_FREE",
+    ),
 }
+
+
+def model_of(name):
+    return os.path.join(HERE, "clearing.pml" if name.split(",")[0] == "clearing" else "routing.pml")
 
 
 class Failed(Exception):
@@ -83,10 +92,10 @@ def run(command, directory, seconds, memory_bytes=MEMORY_BYTES):
         raise Failed(f"{' '.join(command)}: not done after {seconds} s")
 
 
-def search(flags, compile_options, options, directory, memory_bytes=MEMORY_BYTES):
+def search(model, flags, compile_options, options, directory, memory_bytes=MEMORY_BYTES):
     """Runs one search. Returns (errors, states, depth) or raises Failed."""
     defines = ["-D" + flag for flag in flags]
-    output = run(["spin", *defines, "-a", MODEL], directory, 60)
+    output = run(["spin", *defines, "-a", model], directory, 60)
     if not os.path.exists(os.path.join(directory, "pan.c")):
         raise Failed(f"spin did not accept the model:\n{output}")
     output = run(["gcc", "-w", "-DSAFETY", "-DNOREDUCE", *compile_options, "-o", "pan", "pan.c"],
@@ -105,11 +114,11 @@ def search(flags, compile_options, options, directory, memory_bytes=MEMORY_BYTES
     return errors, states, depth
 
 
-def story(flags, directory):
+def story(model, flags, directory):
     """The counter-example that the last search in the directory found: a list of steps."""
     defines = ["-D" + flag for flag in flags]
-    trail = os.path.join(directory, "routing.pml.trail")
-    output = run(["spin", *defines, "-T", "-k", trail, MODEL], directory, 60)
+    trail = os.path.join(directory, os.path.basename(model) + ".trail")
+    output = run(["spin", *defines, "-T", "-k", trail, model], directory, 60)
     return output[:output.index("spin:")].rstrip().split("\n")
 
 
@@ -123,15 +132,15 @@ def in_directory(function, *arguments):
 
 def check_whole(name, flags, exact, directory):
     if exact:
-        result = search(flags, ["-O2"], [f"-m{DEPTH}", "-w24"], directory, EXACT_MEMORY_BYTES)
+        result = search(model_of(name), flags, ["-O2"], [f"-m{DEPTH}", "-w24"], directory, EXACT_MEMORY_BYTES)
     else:
-        result = search(flags, ["-O2", "-DBITSTATE"], [f"-m{DEPTH}", "-w30"], directory)
+        result = search(model_of(name), flags, ["-O2", "-DBITSTATE"], [f"-m{DEPTH}", "-w30"], directory)
     errors, states, depth = result
     if errors:
         # Shorter is clearer: once more, breadth first, for the story.
-        search(flags, ["-O1", "-DBFS"], ["-w22"], directory)
+        search(model_of(name), flags, ["-O1", "-DBFS"], ["-w22"], directory)
         raise Failed(f"{name}: the whole protocol has a counter-example:\n  "
-                     + "\n  ".join(story(flags, directory)))
+                     + "\n  ".join(story(model_of(name), flags, directory)))
     print(f"{name}: the whole protocol holds: {states} states, depth {depth} "
           f"({' '.join(flags)})", flush=True)
 
@@ -143,11 +152,11 @@ def check_needless(name, flags, switch, exact, directory):
 
 def check_switch(name, flags, switch, directory):
     flags = flags + [switch]
-    errors, states, _ = search(flags, ["-O0", "-DBFS"], ["-w20"], directory)
+    errors, states, _ = search(model_of(name), flags, ["-O0", "-DBFS"], ["-w20"], directory)
     if not errors:
         raise Failed(f"{name}: without the rule ({switch}) there is no counter-example, "
                      f"in {states} states")
-    steps = story(flags, directory)
+    steps = story(model_of(name), flags, directory)
     print(f"{name}: {switch}: a missed row in {len(steps)} steps ({states} states)", flush=True)
     return steps
 
