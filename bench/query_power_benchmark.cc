@@ -3,7 +3,8 @@
 //
 //   query_power_benchmark [ROWS]      default 1,000,000
 //
-// Aggregates: the servers send groups of equal rows with counts, against each row.
+// Aggregates: the servers send groups of equal rows with counts, or the totals of groups, against
+// each row.
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -136,6 +137,10 @@ class Bench {
     Compare("SELECT count(*) FROM t WHERE section = 'section 3'",
             std::to_string(rows_ / kSections) + "\n");
     Compare("SELECT sum(size) FROM t", std::to_string(sum) + "\n");
+    Compare("SELECT g1, count FROM tamis_aggregate('t', 'section')", sections,
+            "SELECT section, count(*) FROM t GROUP BY section ORDER BY section");
+    Compare("SELECT sum FROM tamis_aggregate('t', '', 'size')", std::to_string(sum) + "\n",
+            "SELECT sum(size) FROM t");
   }
 
  private:
@@ -208,13 +213,14 @@ class Bench {
             static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC, counted_->bytes};
   }
 
-  // In turns, so that both meet the same machine.
-  void Compare(const std::string& sql, const std::string& answer) {
+  // A statement with groups beside the same one, or `by_rows`, without. In turns, so that both meet
+  // the same machine.
+  void Compare(const std::string& sql, const std::string& answer, const std::string& by_rows = "") {
     std::vector<double> groups, rows, ratios, cpu_ratios;
     uint64_t group_bytes = 0, row_bytes = 0;
     for (int round = 0; round < kRounds; ++round) {
       const Cost of_groups = Measure(sql, answer, true);
-      const Cost of_rows = Measure(sql, answer, false);
+      const Cost of_rows = Measure(by_rows.empty() ? sql : by_rows, answer, false);
       groups.push_back(of_groups.seconds);
       rows.push_back(of_rows.seconds);
       ratios.push_back(of_rows.seconds / of_groups.seconds);
