@@ -68,6 +68,59 @@ TEST_P(ClusterSuite, AColumnIsAddedUnderACoordinatorThatKnowsAnOlderSchema) {
   EXPECT_EQ(Find(Size(-7)), std::vector<Row>{row});
 }
 
+TEST_P(ClusterSuite, AComputedColumnAndItsIndexComeWhileTheTableIsInUse) {
+  constexpr uint32_t kLower = 3;
+  Fill(300);
+  SplitAll(1);
+  const auto other = StartEngine();
+  const SchemaPtr old = *other->Table("packages");
+  const Expression lower{.function = Expression::Function::kLower, .source = kSection};
+  const auto added = kind_->Ask<TableSchema>([&](auto done) {
+    kind_->admin().AddColumn(
+        "packages", {.name = "section_lower", .type = Type::kText, .expression = lower}, done);
+  });
+  ASSERT_TRUE(added.ok()) << added.status();
+  const IndexSpec index{.name = "section_lower",
+                        .columns = {kLower},
+                        .nulls = IndexNulls::kSkip,
+                        .expected_values = 100};
+  const auto made = kind_->Ask<TableSchema>(
+      [&](auto done) { kind_->admin().CreateIndex("packages", index, done); });
+  ASSERT_TRUE(made.ok()) << made.status();
+  engine_->ForgetTable("packages");
+  table_ = *engine_->Table("packages");
+  const auto count = [&](const char* text) {
+    const auto rows = Find(Predicate::Compare(kLower, Op::kEq, Value::Text(text)));
+    for (const Row& row : rows) EXPECT_EQ(row[kLower], Value::Text(text));
+    return rows.size();
+  };
+  EXPECT_EQ(count("s1"), 100u);
+  // Writers do not know of the column, or do not set it.
+  Row row = RowOf(5);
+  row[kSection] = Value::Text("S1");
+  row.emplace_back();
+  ASSERT_TRUE(Put(*engine_, row).ok());
+  EXPECT_EQ(count("s1"), 101u);
+  Row update = RowOf(6);
+  update[kSection] = Value::Text("S2");
+  const Status updated =
+      other->Apply(old, {{.kind = Write::Kind::kUpdate, .row = update, .columns = {kSection}}})
+          .front();
+  ASSERT_TRUE(updated.ok()) << updated;
+  EXPECT_EQ(count("s2"), 101u);
+  EXPECT_EQ(count("s0"), 98u);
+  const auto set =
+      engine_->Apply(table_, {{.kind = Write::Kind::kUpdate, .row = row, .columns = {kLower}}});
+  EXPECT_EQ(set.front().code(), StatusCode::kInvalidArgument) << set.front();
+  SplitAll(1);
+  ExpectClean(300);
+  EXPECT_EQ(count("s1"), 101u);
+  const auto dropped = kind_->Ask<TableSchema>(
+      [&](auto done) { kind_->admin().DropIndex("packages", "section_lower", done); });
+  ASSERT_TRUE(dropped.ok()) << dropped.status();
+  EXPECT_EQ(count("s1"), 101u);
+}
+
 TEST_P(ClusterSuite, ATableThatIsMadeAnewUnderItsNameIsEmpty) {
   Fill(100);
   const TableSchema schema = *table_;

@@ -7,6 +7,7 @@
 #include "tamis/rocks/checker.h"
 #include "tamis/rocks/index_entry.h"
 #include "tamis/table/codec.h"
+#include "tamis/table/stored_row.h"
 #include "tests/cluster/layout.h"
 #include "tests/cluster/mishaps.h"
 #include "tests/cluster/model_table.h"
@@ -228,7 +229,10 @@ class RandomCluster {
       if (burst_->over()) burst_.reset();
       key = next.key;
       drawn = PlainWrite(key, next.is_delete);
-      if (!next.is_delete) drawn.write.row[kName] = (*drawn.after)[kName] = Value::Text(next.name);
+      if (!next.is_delete) {
+        drawn.write.row[kName] = (*drawn.after)[kName] = Value::Text(next.name);
+        RandomRows::Compute(&*drawn.after);
+      }
     } else {
       key = rows_.RandomKey();
       drawn = rows_.RandomWriteOf(key, model_.Of(key).sure);
@@ -676,6 +680,7 @@ class RandomCluster {
     const auto status = store.db()->Get(rocksdb::ReadOptions(), store.rows(), store_key, &bytes);
     if (status.ok()) {
       if (!DecodeRow(table, bytes, &row).ok()) return Fail("cannot read a row");
+      SetComputedColumns(table, &row);
       row.resize(RandomRows::kMostColumns);
       stands = std::move(row);
     } else if (!status.IsNotFound()) {

@@ -5,6 +5,9 @@
 namespace tamis {
 namespace {
 
+const Expression kFirstThree{
+    .function = Expression::Function::kSubstr, .source = RandomRows::kName, .length = 3};
+
 RandomWrite InsertOf(const Row& row, const RowState& sure) {
   const bool there = sure.has_value();
   return {.write = {.kind = Write::Kind::kInsert, .row = row},
@@ -21,11 +24,17 @@ TableSchema RandomRows::Schema(double fpr) {
   schema.columns = {{.name = "id", .type = Type::kInt64, .nullable = false},
                     {.name = "grp", .type = Type::kText},
                     {.name = "number", .type = Type::kInt64},
-                    {.name = "name", .type = Type::kText}};
+                    {.name = "name", .type = Type::kText},
+                    {.name = "start", .type = Type::kText, .expression = kFirstThree}};
   schema.key = {kId};
   // Small filters, so that layers are added, and values hit each other.
   schema.indexes = {{.name = "grp", .columns = {kGroup}, .fpr = fpr, .expected_values = 8},
                     {.name = "number", .columns = {kNumber}, .fpr = fpr, .expected_values = 16},
+                    {.name = "start",
+                     .columns = {kStart},
+                     .nulls = IndexNulls::kSkip,
+                     .fpr = fpr,
+                     .expected_values = 12},
                     IndexOnName(fpr)};
   return schema;
 }
@@ -47,6 +56,8 @@ Row RandomRows::KeyRow(int64_t key) {
   row[kId] = Value::Int64(key);
   return row;
 }
+
+void RandomRows::Compute(Row* row) { (*row)[kStart] = kFirstThree.Evaluate((*row)[kName]); }
 
 Value RandomRows::RandomGroup() {
   if (random_.OneIn(12)) return Value();
@@ -76,6 +87,7 @@ Row RandomRows::RandomRow(int64_t key) {
     row[kNumber] = Value::Int64(static_cast<int64_t>(row[kGroup].str().back() - '0') * 10 - 5);
   }
   for (uint32_t column = kColumns; column < columns_; ++column) row[column] = RandomNumber();
+  Compute(&row);
   return row;
 }
 
@@ -120,7 +132,14 @@ Predicate RandomRows::RandomLeaf(const std::optional<Row>& near) {
     return value.is_null() ? Predicate::IsNull(column)
                            : Predicate::Compare(column, Predicate::Op::kEq, std::move(value));
   };
-  switch (random_.Uniform(11)) {
+  switch (random_.Uniform(13)) {
+    case 11:
+    case 12: {
+      Row row = KeyRow(0);
+      row[kName] = pick(kName, RandomName());
+      Compute(&row);
+      return equal(kStart, row[kStart]);
+    }
     case 0:
     case 1:
       return equal(kGroup, pick(kGroup, RandomGroup()));
@@ -186,8 +205,8 @@ Predicate RandomRows::EqualTo(const Row& row, uint32_t column) {
 }
 
 Predicate RandomRows::ProbeOf(const Row& row) {
-  const uint32_t columns[] = {kGroup, kNumber, kName};
-  return EqualTo(row, columns[random_.Uniform(3)]);
+  const uint32_t columns[] = {kGroup, kNumber, kName, kStart};
+  return EqualTo(row, columns[random_.Uniform(4)]);
 }
 
 }  // namespace tamis

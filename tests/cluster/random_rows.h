@@ -26,9 +26,10 @@ class RandomRows {
  public:
   // Columns of the table.
   static constexpr uint32_t kId = 0, kGroup = 1, kNumber = 2, kName = 3;
-  static constexpr uint32_t kColumns = 4;
+  static constexpr uint32_t kStart = 4;  // computed from the name
+  static constexpr uint32_t kColumns = 5;
   // Some may be added later. Rows are as wide as they can become: NULL where there is no column.
-  static constexpr uint32_t kMostColumns = 6;
+  static constexpr uint32_t kMostColumns = 7;
   static constexpr int64_t kKeys = 300;
 
   // Draws from `random`, which must outlive this.
@@ -41,6 +42,8 @@ class RandomRows {
   static IndexSpec IndexOnName(double fpr = kFpr);
   static Column AddedColumn(size_t position);
   static Row KeyRow(int64_t key);  // the other columns are NULL
+  // Sets kStart as it follows from the name.
+  static void Compute(Row* row);
 
   // How many columns the table has now: what rows are drawn for.
   void set_columns(uint32_t columns) { columns_ = columns; }

@@ -44,6 +44,7 @@ std::string Columns(const TableSchema& schema) {
 std::string Assignments(const TableSchema& schema, const Write& write) {
   std::string text;
   for (uint32_t i = 0; i < schema.columns.size(); ++i) {
+    if (schema.columns[i].is_computed()) continue;
     const bool wanted = write.columns.empty()
                             ? !schema.IsKey(i)
                             : std::ranges::find(write.columns, i) != write.columns.end();
@@ -64,13 +65,15 @@ std::string SqlOf(const TableSchema& schema, const Write& write) {
     return "UPDATE " + schema.name + " SET " + Assignments(schema, write) + where +
            (write.condition.has_value() ? " AND " + write.condition->ToString(schema) : "");
   }
-  std::string values;
+  std::string names, values;
   for (size_t i = 0; i < schema.columns.size(); ++i) {
+    if (schema.columns[i].is_computed()) continue;
+    names += (i == 0 ? "" : ", ") + schema.columns[i].name;
     values += (i == 0 ? "" : ", ") + Literal(write.row[i]);
   }
   const bool replace = write.kind == Write::Kind::kPut;
-  return (replace ? "INSERT OR REPLACE INTO " : "INSERT INTO ") + schema.name + " (" +
-         Columns(schema) + ") VALUES (" + values + ")";
+  return (replace ? "INSERT OR REPLACE INTO " : "INSERT INTO ") + schema.name + " (" + names +
+         ") VALUES (" + values + ")";
 }
 
 std::string SqlOf(const TableSchema& schema, const SearchOptions& options) {

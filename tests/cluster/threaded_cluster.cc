@@ -706,6 +706,7 @@ class ThreadedCluster {
       if (column != RandomRows::kNumber && random.OneIn(3)) row[column] = Value();
       if (!row[column].is_null()) after[column] = row[column];
     }
+    RandomRows::Compute(&after);
     return {.write = {.row = std::move(row)}, .after = std::move(after), .kind = "plain puts"};
   }
 
@@ -767,7 +768,8 @@ class ThreadedCluster {
       ReadByPlainClient(key);
       std::vector<Predicate> probes = {IdIs(key)};
       if (const RowState row = Near(key); row.has_value()) {
-        for (const uint32_t column : {RandomRows::kGroup, RandomRows::kNumber, RandomRows::kName}) {
+        for (const uint32_t column :
+             {RandomRows::kGroup, RandomRows::kNumber, RandomRows::kName, RandomRows::kStart}) {
           probes.push_back(RandomRows::EqualTo(*row, column));
         }
       }
