@@ -428,6 +428,27 @@ class ProgramTest(unittest.TestCase):
         self.assertIn("are not cells", self.run_tamis("table", "add-column", "people", "x=d:x:int64", expect=1))
         self.assertIn("colour", self.run_tamis("table", "add-column", "people", "x:colour", expect=1))
 
+    def test_a_computed_column_is_added_and_indexed(self):
+        self.import_people()
+        self.run_tamis("table", "add-column", "people", "town_lower=lower(home_town)")
+        self.run_tamis("table", "add-column", "people", "initial=substr(name, 1, 1)")
+        self.assertIn("town_lower text = lower(home_town)", self.run_tamis("table", "describe", "people"))
+        self.run_tamis("index", "create", "people", "by_town", "town_lower")
+        query = "SELECT name, initial FROM people WHERE town_lower = 'new york'"
+        self.assertEqual(self.sql(query), [{"name": "grace", "initial": "g"}])
+        self.assertIn("by_town", self.run_tamis("explain", query))
+        self.assertIn("computed as lower(home_town)",
+                      self.run_tamis("put", "people", "name=emmy", "town_lower=erlangen", expect=1))
+        self.run_tamis("put", "people", "name=emmy", "home_town=Erlangen")
+        self.assertEqual(self.sql("SELECT name FROM people WHERE home_town = 'ERLANGEN' COLLATE NOCASE"),
+                         [{"name": "emmy"}])
+        self.assertIn("missing entries 0", self.run_tamis("check", "people"))
+        self.assertIn("no function", self.run_tamis("table", "add-column", "people", "x=upper(name)", expect=1))
+        self.run_tamis("table", "create", "notes", "--column", "id:int64", "--column", "text", "--column",
+                       "author=json_text(text, '$.author')", "--key", "id", "--index", "author")
+        self.sql("INSERT INTO notes VALUES (1, '{\"author\": \"Kim\"}')")
+        self.assertEqual(self.sql("SELECT id FROM notes WHERE author = 'Kim'"), [{"id": 1}])
+
     def test_regions_are_shown_by_the_values_of_their_keys(self):
         self.import_people()
         region = self.sql("SELECT region FROM tamis_regions('people')")[0]["region"]

@@ -84,7 +84,10 @@ class RightsTest {
   @BeforeEach
   void openRegion() throws Exception {
     state = TestServer.start(TestServer.life(new FeedOptions()));
-    tamis.pb.Table.Schema schema = RegionForTest.schema().addIndexes(RegionForTest.index(1, "by_a", true, 1)).build();
+    tamis.pb.Table.Schema schema = RegionForTest.schema()
+                                       .addColumns(RegionForTest.computed(6, "start_of_a", 1))
+                                       .addIndexes(RegionForTest.index(1, "by_a", true, 1))
+                                       .build();
     TableDescriptor table = RegionForTest.descriptor(schema, 1);
     test = new RegionForTest(TableDescriptorBuilder.newBuilder(table).setCoprocessor(Keeper.class.getName()).build(),
         new byte[0], new byte[0]);
@@ -123,13 +126,16 @@ class RightsTest {
 
   /** "1 rows", or why not. */
   private String searchByA() {
-    Cluster.SearchRequest request =
-        Cluster.SearchRequest.newBuilder()
-            .setTableId(region.table.tableId)
-            .setSchemaVersion(1)
-            .addRanges(Cluster.SearchRange.newBuilder().setRegionId(region.id))
-            .addBranches(Cluster.Branch.newBuilder().setPredicate(isA("known").toByteString()))
-            .build();
+    return search(isA("known"));
+  }
+
+  private String search(Predicate condition) {
+    Cluster.SearchRequest request = Cluster.SearchRequest.newBuilder()
+                                        .setTableId(region.table.tableId)
+                                        .setSchemaVersion(1)
+                                        .addRanges(Cluster.SearchRange.newBuilder().setRegionId(region.id))
+                                        .addBranches(Cluster.Branch.newBuilder().setPredicate(condition.toByteString()))
+                                        .build();
     Cluster.RangeResult result = state.requests.search(request).getResults(0);
     return result.getError().getCode() == Code.OK ? result.getRowsCount() + " rows"
                                                   : result.getError().getCode() + ": " + result.getError().getMessage();
@@ -144,6 +150,14 @@ class RightsTest {
     assertTrue(searchByA().startsWith("FAILED_PRECONDITION: you may read only some cells"), searchByA());
     Fault.only(Fault.FILTERED_READ_ALLOWED);
     assertEquals("1 rows", searchByA());
+  }
+
+  @Test
+  void aComputedColumnIsReadByThoseWhoMayReadItsSource() {
+    Predicate start = isA("kn").toBuilder().setColumn(5).build();
+    assertEquals("1 rows", search(start));
+    hideA();
+    assertEquals("FAILED_PRECONDITION: Insufficient permissions", search(start));
   }
 
   @Test
