@@ -446,7 +446,7 @@ class ProgramTest(unittest.TestCase):
         self.assertIn("no function", self.run_tamis("table", "add-column", "people", "x=upper(name)", expect=1))
         self.run_tamis("table", "create", "notes", "--column", "id:int64", "--column", "text", "--column",
                        "author=json_text(text, '$.author')", "--key", "id", "--index", "author")
-        self.sql("INSERT INTO notes VALUES (1, '{\"author\": \"Kim\"}')")
+        self.run_tamis("sql", "INSERT INTO notes VALUES (1, '{\"author\": \"Kim\"}')")
         self.assertEqual(self.sql("SELECT id FROM notes WHERE author = 'Kim'"), [{"id": 1}])
 
     def test_regions_are_shown_by_the_values_of_their_keys(self):
