@@ -193,7 +193,8 @@ class Bench {
       const std::string key = EncodeKey(*table_, row);
       batch.Put(store->rows(), RowStoreKey(table_->id, key), EncodeRow(*table_, row));
       for (const IndexSpec& index : table_->indexes) {
-        batch.Put(store->index(), IndexEntry::Of(index, row)->StoreKey(1, index.id, key), "");
+        batch.Put(store->index(), IndexEntry::Of(*table_, index, row)->StoreKey(1, index.id, key),
+                  "");
       }
     }
     if (!store->Write(&batch).ok()) Die("cannot write");
@@ -288,7 +289,8 @@ class Bench {
       const std::string key = EncodeKey(*table, row);
       rocksdb::WriteBatch batch;
       batch.Put((*store)->rows(), RowStoreKey(table->id, key), EncodeRow(*table, row));
-      batch.Put((*store)->index(), IndexEntry::Of(table->indexes[0], row)->StoreKey(1, 1, key), "");
+      batch.Put((*store)->index(),
+                IndexEntry::Of(*table, table->indexes[0], row)->StoreKey(1, 1, key), "");
       if (!(*store)->Write(&batch).ok()) Die("cannot write");
     };
     // In turns, so that both meet the same machine.

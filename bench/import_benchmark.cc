@@ -142,7 +142,8 @@ class Straight {
     const std::string key = EncodeKey(schema_, row);
     batch->Put(store_->rows(), RowStoreKey(1, key), EncodeRow(schema_, row));
     for (const IndexSpec& index : schema_.indexes) {
-      batch->Put(store_->index(), IndexEntry::Of(index, row)->StoreKey(1, index.id, key), "");
+      batch->Put(store_->index(), IndexEntry::Of(schema_, index, row)->StoreKey(1, index.id, key),
+                 "");
     }
   }
 

@@ -1,9 +1,11 @@
 #include "tamis/cli/scratch_database.h"
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 
 #include "tamis/cli/sql_text.h"
+#include "tamis/table/condition.h"
 
 namespace tamis {
 namespace {
@@ -134,6 +136,25 @@ ScratchDatabase::Definition ScratchDatabase::ReadDefinition(const std::string& t
   return out;
 }
 
+std::string ScratchDatabase::ConditionOf(const std::string& index) {
+  std::string sql;
+  for (const Row& row : Rows("SELECT name, sql FROM sqlite_schema WHERE type = 'index'")) {
+    if (row[0] == index) sql = row[1];
+  }
+  constexpr std::string_view kWhere = "WHERE";
+  for (size_t i = 0; i < sql.size(); ++i) {
+    if (sql[i] == '\'' || sql[i] == '"' || sql[i] == '`') {  // one that is doubled begins anew
+      i = std::min(sql.find(sql[i], i + 1), sql.size());
+      continue;
+    }
+    const bool begins = i > 0 && (sql[i - 1] == ' ' || sql[i - 1] == ')' || sql[i - 1] == '\n');
+    if (begins && UpperCase(std::string_view(sql).substr(i, kWhere.size())) == kWhere) {
+      return sql.substr(i + kWhere.size());
+    }
+  }
+  return "";
+}
+
 Result<IndexSpec> ScratchDatabase::ReadIndex(const TableSchema& table, const std::string& name) {
   IndexSpec spec{.name = LowerCase(name)};
   const auto cannot = [&](const std::string& why) {
@@ -144,11 +165,10 @@ Result<IndexSpec> ScratchDatabase::ReadIndex(const TableSchema& table, const std
     if (row[2] != "0") {
       return cannot("an index of a store is not UNIQUE; only the key is, PRIMARY KEY (...)");
     }
-    if (row[4] != "0") {
-      return cannot(
-          "an index of a store has all rows; without WHERE, or without NULLs by: tamis index "
-          "create TABLE INDEX COLUMNS --nulls skip");
-    }
+    if (row[4] == "0") continue;
+    auto condition = ParseCondition(table, ConditionOf(name));
+    if (!condition.ok()) return cannot(condition.status().message());
+    spec.where = *std::move(condition);
   }
   for (const Row& row : Rows("PRAGMA index_xinfo(" + QuotedName(name) + ")")) {
     if (row[5] == "0") continue;  // the rowid

@@ -41,6 +41,8 @@ class ScratchDatabase {
 
  private:
   void ReadColumns(const std::string& table, Definition* out);
+  // The text behind WHERE of an index that a statement made here.
+  std::string ConditionOf(const std::string& index);
 
   sqlite3* db_ = nullptr;
   int rc_ = SQLITE_OK;

@@ -6,6 +6,7 @@
 #include "tamis/cli/command.h"
 #include "tamis/cli/connection.h"
 #include "tamis/cli/table_options.h"
+#include "tamis/table/condition.h"
 #include "tamis/table/definition.h"
 
 namespace tamis {
@@ -20,6 +21,8 @@ struct Options {
   double fpr = IndexSpec{}.fpr;
   uint64_t expected_values = IndexSpec{}.expected_values;
   std::string nulls = "index";
+  std::vector<std::string> include;
+  std::string where;
   TableOptions definition;
   DropOptions drop;
 };
@@ -43,14 +46,22 @@ Status DescribeTable(Connection* connection, const Options& options) {
   return Status::Ok();
 }
 
+std::string ColumnNames(const TableSchema& schema, const std::vector<uint32_t>& columns) {
+  std::string names;
+  for (const uint32_t column : columns) {
+    names += (names.empty() ? "" : ", ") + schema.columns[column].name;
+  }
+  return names;
+}
+
 // One line an index.
 Status ListIndexes(Connection* connection, const Options& options) {
   TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, connection->engine().Table(options.table));
   for (const IndexSpec& index : schema->indexes) {
-    std::string columns;
-    for (const uint32_t column : index.columns) {
-      columns += (columns.empty() ? "" : ", ") + schema->columns[column].name;
-    }
+    const std::string columns = ColumnNames(*schema, index.columns);
+    std::string more =
+        index.include.empty() ? "" : " include (" + ColumnNames(*schema, index.include) + ")";
+    if (index.IsPartial()) more += " where " + index.where.ToString(*schema);
     TAMIS_ASSIGN_OR_RETURN(
         const IndexProgress progress,
         connection->session()->Change<IndexProgress>([&](ClusterAdmin& admin, auto done) {
@@ -60,8 +71,8 @@ Status ListIndexes(Connection* connection, const Options& options) {
                                   ? fmt::format("ready, {} entries", progress.entries)
                                   : fmt::format("being built, {} of {} regions ready",
                                                 progress.complete, progress.regions);
-    fmt::print("{}.{} ({}){}, fpr {}, {} values a region, {}\n", schema->name, index.name, columns,
-               index.nulls == IndexNulls::kSkip ? " without NULL" : "", index.fpr,
+    fmt::print("{}.{} ({}){}{}, fpr {}, {} values a region, {}\n", schema->name, index.name,
+               columns, index.nulls == IndexNulls::kSkip ? " without NULL" : "", more, index.fpr,
                index.expected_values, state);
   }
   return Status::Ok();
@@ -116,19 +127,33 @@ Status DropTable(Connection* connection, const Options& options) {
   });
 }
 
+Result<std::vector<uint32_t>> FindColumns(const TableSchema& schema, const std::string& what,
+                                          const std::vector<std::string>& names) {
+  std::vector<uint32_t> columns;
+  for (const std::string& name : names) {
+    const auto column = schema.FindColumn(name);
+    if (!column) {
+      return InvalidArgument(what + ": table \"" + schema.name + "\" has no column \"" + name +
+                             "\"");
+    }
+    columns.push_back(*column);
+  }
+  return columns;
+}
+
 Status CreateIndex(Connection* connection, const Options& options) {
   TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, connection->engine().Table(options.table));
   IndexSpec spec{.name = options.index,
                  .nulls = options.nulls == "skip" ? IndexNulls::kSkip : IndexNulls::kIndex,
                  .fpr = options.fpr,
                  .expected_values = options.expected_values};
-  for (const std::string& name : options.columns) {
-    const auto column = schema->FindColumn(name);
-    if (!column) {
-      return InvalidArgument("cannot create index \"" + options.index + "\": table \"" +
-                             schema->name + "\" has no column \"" + name + "\"");
-    }
-    spec.columns.push_back(*column);
+  const std::string what = "cannot create index \"" + options.index + "\"";
+  TAMIS_ASSIGN_OR_RETURN(spec.columns, FindColumns(*schema, what, options.columns));
+  TAMIS_ASSIGN_OR_RETURN(spec.include, FindColumns(*schema, what, options.include));
+  if (!options.where.empty()) {
+    auto condition = ParseCondition(*schema, options.where);
+    if (!condition.ok()) return condition.status().WithContext(what);
+    spec.where = *std::move(condition);
   }
   return connection->session()
       ->ChangeAtLength<TableSchema>([&](ClusterAdmin& admin, auto done) {
@@ -227,6 +252,13 @@ void AddTableCommands(Command app, Invocation* invocation) {
                  "Whether rows whose first column of it is NULL have an entry: index or skip")
       .OneOf({"index", "skip"})
       .ShowDefault();
+  create
+      .AddOption("--include", options->include,
+                 "Columns whose values its entries hold, too, so that queries of them need not "
+                 "read rows")
+      .Delimiter(',');
+  create.AddOption("--where", options->where,
+                   "A condition: only rows of which it is true have an entry");
   Command drop = add(index, "drop", "Drop an index", DropIndex);
   table_argument(drop);
   drop.AddOption("INDEX", options->index, "The index").Required();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "tamis/table/cell_encoding.h"
@@ -53,7 +54,9 @@ void TableOptions::AddTo(Command command) {
                     "NAME=FUNCTION(COLUMN) for one that is computed: lower(COLUMN), "
                     "substr(COLUMN, 1, LENGTH), date(COLUMN), hour(COLUMN), "
                     "json_text(COLUMN, 'PATH')");
-  command.AddOption("--index", indexes, "COLUMN[,COLUMN...]: an index, named after its columns");
+  command.AddOption("--index", indexes,
+                    "COLUMN[,COLUMN...]: an index, named after its columns; behind a space its own "
+                    "options, such as \"include (COLUMN, ...)\"");
   command
       .AddOption("--nulls", nulls,
                  "Whether rows whose first indexed column is NULL have an entry: index or skip")
@@ -155,8 +158,14 @@ std::string DefinitionOf(const std::vector<KeyOption>& key) {
   return "key (" + parts + ")";
 }
 
-std::string IndexDefinition(const std::string& columns, const std::string& nulls) {
-  return "index (" + columns + ") nulls " + nulls;
+std::string IndexDefinition(const std::string& index, const std::string& nulls) {
+  size_t columns = 0;  // the size of their part
+  while (columns < index.size() &&
+         (index[columns] != ' ' || columns == 0 || index[columns + 1] == ' ' ||
+          index[columns + 1] == ',' || index[columns - 1] == ',')) {
+    ++columns;
+  }
+  return "index (" + index.substr(0, columns) + ") nulls " + nulls + index.substr(columns);
 }
 
 std::string MarkerDefinition(const std::string& marker) { return "marker " + Quoted(marker); }

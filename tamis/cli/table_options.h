@@ -4,7 +4,8 @@
 //   --column NAME[:TYPE]                              a column; text where no type is named
 //   --column NAME=FAMILY:QUALIFIER:TYPE[:ENCODING]    a column that is a cell (docs/TABLES.md)
 //   --key NAME[:FORM],...                             the key; FORM as docs/TABLES.md#keys
-//   --index COLUMN[,COLUMN...]                        an index, named after its columns
+//   --index COLUMN[,COLUMN...] [OPTIONS]              an index, named after its columns; OPTIONS as
+//                                                     tamis/table/definition.h
 //   --nulls index|skip                                what these indexes do with NULL
 //   --marker FAMILY:QUALIFIER|none
 //
@@ -55,8 +56,8 @@ KeyOption ParseKeyOption(const std::string& text);
 // The form that CREATE VIRTUAL TABLE uses (tamis/table/definition.h).
 std::string DefinitionOf(const ColumnOption& column);
 std::string DefinitionOf(const std::vector<KeyOption>& key);
-// The definition of an index on columns separated by commas.
-std::string IndexDefinition(const std::string& columns, const std::string& nulls);
+// The definition of an index on columns separated by commas, with its own options behind a space.
+std::string IndexDefinition(const std::string& index, const std::string& nulls);
 std::string MarkerDefinition(const std::string& marker);
 
 }  // namespace tamis

@@ -32,7 +32,9 @@ struct Faults {
   bool rows_from_any_entry = false;     // a row is made from an entry that lacks a needed column
   bool cut_values_taken = false;        // a row is made from an entry with a value that was cut
   bool page_added_twice = false;        // groups are added, and the page is asked for again
-  bool group_lost_between_pages = false;  // the last group of a page that another one follows
+  bool group_lost_between_pages = false;    // the last group of a page that another one follows
+  bool included_columns_left = false;       // an entry whose key stays keeps its included columns
+  bool conditions_of_streams_only = false;  // filters of partial indexes exclude for every query
   bool erase_first_match = false;    // the scalable filter erases from the first layer that matches
   bool erase_bits = false;           // a removal clears bits of a filter without counters
   bool leave_before_commit = false;  // (a) of IndexFilter: a write is registered no longer than Add
@@ -70,6 +72,8 @@ inline constexpr std::pair<std::string_view, bool Faults::*> kFaults[] = {
     {"cut_values_taken", &Faults::cut_values_taken},
     {"page_added_twice", &Faults::page_added_twice},
     {"group_lost_between_pages", &Faults::group_lost_between_pages},
+    {"included_columns_left", &Faults::included_columns_left},
+    {"conditions_of_streams_only", &Faults::conditions_of_streams_only},
     {"erase_first_match", &Faults::erase_first_match},
     {"erase_bits", &Faults::erase_bits},
     {"leave_before_commit", &Faults::leave_before_commit},

@@ -43,11 +43,12 @@ std::string AlterFamily(const hbase::TableDescription& table, const hbase::Famil
   return AlterTable(table, "{NAME => '" + family.name + "', " + what + "}");
 }
 
-// Whether an index has entries for NULL. A cell that expires on its own would make such an index
-// wrong.
-bool HasEntriesForNull(const TableSchema& schema) {
-  return std::ranges::any_of(schema.indexes, [](const IndexSpec& index) {
-    return index.nulls != IndexNulls::kSkip || index.columns.size() > 1;
+// Whether a cell that expires on its own leaves each index right: it may take a row's entry, but
+// must not change it.
+bool MayExpire(const TableSchema& schema) {
+  return std::ranges::all_of(schema.indexes, [](const IndexSpec& index) {
+    return index.nulls == IndexNulls::kSkip && index.columns.size() == 1 && index.include.empty() &&
+           !index.IsPartial();
   });
 }
 
@@ -72,10 +73,10 @@ void CheckFamily(const hbase::TableDescription& table, const hbase::FamilySchema
                       AlterFamily(table, family, "MIN_VERSIONS => 0"));
   }
   const std::string life = Of(said, "TTL", kForever);
-  if (life != kForever && life != "FOREVER" && HasEntriesForNull(schema)) {
+  if (life != kForever && life != "FOREVER" && !MayExpire(schema)) {
     faults->push_back(which + "forgets cells after " + life +
-                      " s without telling anybody, which only indexes on one column and without "
-                      "NULL go with; make them so (--nulls skip), or " +
+                      " s without telling anybody, which only indexes on one column, without NULL, "
+                      "included columns and condition go with; make them so (--nulls skip), or " +
                       AlterFamily(table, family, "TTL => 'FOREVER'"));
   }
 }

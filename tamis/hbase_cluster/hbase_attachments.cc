@@ -46,7 +46,7 @@ Result<TableSchema> HBaseAttachments::AttachNow(const TableSchema& schema,
         "--marker FAMILY:QUALIFIER for a cell that all of its rows have");
   }
   if (before) return AttachAgain(*before, schema);
-  TAMIS_RETURN_IF_ERROR(reports_->CheckJar(/*strict=*/true));
+  TAMIS_RETURN_IF_ERROR(reports_->CheckJar(/*strict=*/true, schema));
   const auto taken = cluster_->tables().Find(schema.name);
   if (taken.ok()) return TakenBy(*taken);
   if (taken.status().code() != StatusCode::kNotFound) return taken.status();
@@ -85,7 +85,7 @@ Result<TableSchema> HBaseAttachments::AttachAgain(const IndexedTable& before,
     ++after.stored.version;
   }
   if (!wanted.columns.empty()) TAMIS_RETURN_IF_ERROR(CheckSameDefinition(after.stored, wanted));
-  TAMIS_RETURN_IF_ERROR(reports_->CheckJar(/*strict=*/true));
+  TAMIS_RETURN_IF_ERROR(reports_->CheckJar(/*strict=*/true, after.stored));
   after.description = DescribeIndexed(std::move(after.description), after.stored);
   if (!is_named) {
     after.description = WithOrigin(std::move(after.description), TableOrigin::kAttached);

@@ -18,7 +18,7 @@ Result<TableSchema> HBaseSchemaChanges::Create(TableSchema schema) {
   if (existing.status().code() != StatusCode::kNotFound) return existing.status().WithContext(what);
   TAMIS_ASSIGN_OR_RETURN(TableSchema stored, FirstVersion(InCells(std::move(schema))));
   // A user who may create tables need not have the right to query the servers.
-  TAMIS_RETURN_IF_ERROR(reports_->CheckJar(/*strict=*/false).WithContext(what));
+  TAMIS_RETURN_IF_ERROR(reports_->CheckJar(/*strict=*/false, stored).WithContext(what));
   std::string hbase_name = HBaseTableName(cluster_->tables().name_space(), stored.name);
   IndexedTable table{.description = {.name = std::move(hbase_name)}, .stored = std::move(stored)};
   table.description = WithOrigin(DescribeIndexed(std::move(table.description), table.stored),
@@ -94,6 +94,13 @@ Result<TableSchema> HBaseSchemaChanges::AddColumn(const std::string& table, cons
 
 Result<TableSchema> HBaseSchemaChanges::CreateIndex(const std::string& table, IndexSpec index) {
   if (index.seed == 0) index.seed = NewIndexSeed();
+  // A server that does not support what it requires could not open the table's regions again.
+  if (!index.include.empty() || index.IsPartial()) {
+    TAMIS_ASSIGN_OR_RETURN(const IndexedTable before, cluster_->tables().Find(table));
+    TAMIS_ASSIGN_OR_RETURN(const TableSchema wanted, WithIndex(before.stored, index));
+    TAMIS_RETURN_IF_ERROR(reports_->CheckJar(/*strict=*/false, wanted)
+                              .WithContext("cannot create index \"" + index.name + "\""));
+  }
   return Change(table, [&](TableSchema old) { return WithIndex(std::move(old), index); });
 }
 

@@ -6,6 +6,7 @@
 
 #include "tamis/hbase_cluster/attachment.h"
 #include "tamis/hbase_cluster/table_names.h"
+#include "tamis/table/table.pb.h"
 
 namespace tamis {
 namespace {
@@ -107,6 +108,33 @@ std::string WhyUnfit(const Installation& all, const pb::DescribeReply& said) {
   return "runs HBase " + said.hbase_version() + ", which lacks what the jar of version " +
          said.jar_version() + " needs, so it takes no write to an indexed table: " + missing +
          "; run a version of HBase that docs/HBASE.md names, with " + JarName(all);
+}
+
+// Explains why the process cannot index the table although it has a jar; empty if it can.
+std::string WhyTooOld(const Installation& all, const pb::DescribeReply& said,
+                      const TableSchema& table) {
+  pb::Schema schema;
+  if (!schema.ParseFromString(SerializeSchema(table))) return "";
+  std::set<std::string> lacking;
+  std::string indexes;
+  for (const pb::Index& index : schema.indexes()) {
+    bool lacks = false;
+    for (const int feature : index.extension().required()) {
+      if (std::ranges::find(said.index_features(), feature) != said.index_features().end()) {
+        continue;
+      }
+      lacks = true;
+      lacking.insert(
+          pb::Index::Extension::Feature_Name(static_cast<pb::Index::Extension::Feature>(feature)));
+    }
+    if (lacks) indexes += (indexes.empty() ? "\"" : ", \"") + index.name() + "\"";
+  }
+  if (lacking.empty()) return "";
+  std::string names;
+  for (const std::string& name : lacking) names += (names.empty() ? "" : ", ") + name;
+  return "has the jar of version " + said.jar_version() + ", which does not support " + names +
+         " of index " + indexes + " of table \"" + table.name + "\": install " + JarName(all) +
+         " there and restart it";
 }
 
 // Checks that apply to a master and a region server alike. Returns whether the process could be
@@ -334,12 +362,14 @@ void CheckIndexed(const IndexedTable& table, bool is_named, Findings* findings) 
 
 }  // namespace
 
-std::vector<std::string> MissingJar(const Installation& all, bool strict) {
+std::vector<std::string> MissingJar(const Installation& all, bool strict,
+                                    const TableSchema& table) {
   std::vector<std::string> missing;
   const auto look = [&](const Installation::Server& one, bool is_master) {
     if (!strict && IsDenied(one)) return;
-    const std::string why =
+    std::string why =
         one.described.ok() ? WhyUnfit(all, *one.described) : WhySilent(all, one, is_master);
+    if (why.empty()) why = WhyTooOld(all, *one.described, table);
     if (why.empty()) return;
     missing.push_back((is_master ? "master " : "region server ") + one.address + " " + why);
   };
@@ -389,6 +419,17 @@ std::vector<Finding> Examine(const Installation& all) {
   std::vector<IndexedTable> indexed;
   for (const Installation::Table& table : all.tables) {
     if (table.indexed.ok() && *table.indexed) indexed.push_back(**table.indexed);
+  }
+  const auto check_features = [&](const Installation::Server& one, const std::string& subject) {
+    if (!one.described.ok()) return;
+    for (const IndexedTable& table : indexed) {
+      const std::string why = WhyTooOld(all, *one.described, table.stored);
+      if (!why.empty()) findings.ToDo(subject, why);
+    }
+  };
+  check_features(all.master, master);
+  for (const Installation::Server& one : all.servers) {
+    check_features(one, "region server " + one.address);
   }
   const std::set<std::string> named = CheckNames(indexed, &findings);
   for (const Installation::Table& table : all.tables) {

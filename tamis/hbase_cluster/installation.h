@@ -42,9 +42,10 @@ struct Installation {
 
 // Reasons why no table may be indexed. A server that does not load the jar aborts when it opens a
 // region of an indexed table, and so does the next server that gets the region. A server whose
-// HBase lacks what the jar needs cannot index either. Servers that refuse to answer this user count
-// only if `strict`.
-std::vector<std::string> MissingJar(const Installation& installation, bool strict);
+// HBase lacks what the jar needs cannot index either, nor can one whose jar does not support what
+// an index of the table requires. Servers that refuse to answer this user count only if `strict`.
+std::vector<std::string> MissingJar(const Installation& installation, bool strict,
+                                    const TableSchema& table);
 
 // Servers with the same finding share one entry.
 std::vector<Finding> Examine(const Installation& installation);

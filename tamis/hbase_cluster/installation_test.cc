@@ -5,6 +5,7 @@
 
 #include "tamis/table/definition.h"
 #include "tamis/table/schema_change.h"
+#include "tamis/table/table.pb.h"
 
 namespace tamis {
 namespace {
@@ -35,6 +36,7 @@ pb::DescribeReply Said() {
   said.set_heap_bytes(uint64_t{8} << 30);
   said.set_heap_taken_percent(80);
   said.set_filter_bytes(uint64_t{1} << 30);
+  said.add_index_features(pb::Index::Extension::INCLUDE);
   return said;
 }
 
@@ -122,17 +124,36 @@ TEST(InstallationTest, RefusesAnHBaseThatLacksMethodsTheJarNeeds) {
   EXPECT_THAT(to_do[0].subjects, ElementsAre("region server b:1"));
   EXPECT_THAT(to_do[0].text, AllOf(HasSubstr("HBase 2.6.0"), HasSubstr("HStore.getScanners4"),
                                    HasSubstr("and 2 more"), HasSubstr("takes no write")));
-  EXPECT_THAT(MissingJar(old, /*strict=*/false),
+  EXPECT_THAT(MissingJar(old, /*strict=*/false, Orders().stored),
               ElementsAre(AllOf(HasSubstr("region server b:1"), HasSubstr("HStore.getScanners0"))));
   old.master.described->add_missing("class Gone");
-  EXPECT_THAT(MissingJar(old, /*strict=*/true),
+  EXPECT_THAT(MissingJar(old, /*strict=*/true, Orders().stored),
               ElementsAre(AllOf(HasSubstr("master m:1"), HasSubstr("class Gone")),
                           HasSubstr("region server b:1")));
 }
 
+TEST(InstallationTest, NamesJarsThatDoNotSupportAnIndex) {
+  TableSchema schema = Orders().stored;
+  schema.indexes[0].where = Predicate::NotNull(1);
+  Installation mixed = Healthy();
+  mixed.servers[0].described->add_index_features(pb::Index::Extension::WHERE);
+  mixed.master.described->add_index_features(pb::Index::Extension::WHERE);
+  EXPECT_THAT(
+      MissingJar(mixed, /*strict=*/false, schema),
+      ElementsAre("region server b:1 has the jar of version 1.2, which does not support WHERE "
+                  "of index \"customer\" of table \"orders\": install "
+                  "tamis-coprocessor-1.2.jar there and restart it"));
+  EXPECT_TRUE(MissingJar(mixed, false, Orders().stored).empty());
+  EXPECT_TRUE(Of(Kind::kToDo, mixed).empty());
+  mixed.tables[0] = TableOf(DescribeIndexed({.name = "shop:orders"}, schema));
+  const Finding found = Only(Kind::kToDo, mixed);
+  EXPECT_THAT(found.subjects, ElementsAre("region server b:1"));
+  EXPECT_THAT(found.text, HasSubstr("does not support WHERE of index \"customer\""));
+}
+
 TEST(InstallationTest, SaysHowToInstallAMissingJar) {
   Installation bare = Healthy();
-  EXPECT_TRUE(MissingJar(bare, true).empty());
+  EXPECT_TRUE(MissingJar(bare, true, Orders().stored).empty());
   bare.master = WithoutJar("m:1");
   bare.servers[1] = WithoutJar("b:1");
   const auto found = Of(Kind::kToDo, bare);
@@ -140,7 +161,7 @@ TEST(InstallationTest, SaysHowToInstallAMissingJar) {
   EXPECT_THAT(found[0].text, HasSubstr("tamis.hbase.SchemaGuard"));
   EXPECT_THAT(found[1].subjects, ElementsAre("region server b:1"));
   EXPECT_THAT(found[1].text, HasSubstr("tamis.hbase.ServerReport"));
-  EXPECT_THAT(MissingJar(bare, false),
+  EXPECT_THAT(MissingJar(bare, false, Orders().stored),
               ElementsAre(HasSubstr("master m:1"), HasSubstr("region server b:1")));
   EXPECT_THAT(found[1].text, HasSubstr("put tamis-coprocessor-1.2.jar on its class path"));
   bare.hbase_version = "3.0.0";
@@ -169,8 +190,8 @@ TEST(InstallationTest, ReportsThatTheUserLacksTheRight) {
   Installation secured = Healthy();
   secured.servers[0] = Denying("a:1");
   EXPECT_THAT(Only(Kind::kToDo, secured).text, HasSubstr("grant 'USER', 'A'"));
-  EXPECT_EQ(MissingJar(secured, true).size(), 1u);
-  EXPECT_TRUE(MissingJar(secured, false).empty());
+  EXPECT_EQ(MissingJar(secured, true, Orders().stored).size(), 1u);
+  EXPECT_TRUE(MissingJar(secured, false, Orders().stored).empty());
   secured.master = Denying("m:1");
   const auto notes = Of(Kind::kNote, secured);
   ASSERT_EQ(notes.size(), 1u);
@@ -178,7 +199,7 @@ TEST(InstallationTest, ReportsThatTheUserLacksTheRight) {
   secured = Healthy();
   secured.servers[0].described = DeadlineExceeded("no answer");
   EXPECT_THAT(Only(Kind::kToDo, secured).text, HasSubstr("no answer"));
-  EXPECT_EQ(MissingJar(secured, false).size(), 1u);
+  EXPECT_EQ(MissingJar(secured, false, Orders().stored).size(), 1u);
 }
 
 TEST(InstallationTest, ChecksServerSettings) {

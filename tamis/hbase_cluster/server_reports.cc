@@ -150,9 +150,9 @@ Result<Installation> ServerReports::AskProcesses() {
   return installation;
 }
 
-Status ServerReports::CheckJar(bool strict) {
+Status ServerReports::CheckJar(bool strict, const TableSchema& table) {
   TAMIS_ASSIGN_OR_RETURN(const Installation installation, AskProcesses());
-  const std::vector<std::string> missing = MissingJar(installation, strict);
+  const std::vector<std::string> missing = MissingJar(installation, strict, table);
   if (missing.empty()) return Status::Ok();
   return FailedPrecondition(JoinSentences(missing) + "; tamis doctor looks over all of it");
 }

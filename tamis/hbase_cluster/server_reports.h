@@ -31,9 +31,9 @@ class ServerReports {
   // Reports nothing about servers that have no indexed regions or do not answer.
   Result<ClusterStatus> GetStatus();
   Result<IndexProgress> GetIndexProgress(const std::string& table, const std::string& index);
-  // Fails if a process does not load the jar. Processes that refuse to answer this user count only
-  // if `strict`.
-  Status CheckJar(bool strict);
+  // Fails if a process does not load the jar, or one that does not support an index of the table.
+  // Processes that refuse to answer this user count only if `strict`.
+  Status CheckJar(bool strict, const TableSchema& table);
   Result<std::vector<Finding>> Examine();
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tamis/table/codec.h"
@@ -62,16 +63,18 @@ class OrderOfIndex {
 
 }  // namespace
 
-// Prefers an index that has all rows, then the one with the most columns that are held.
+// Prefers an index that has all rows, then the one with the most columns that are held, then one
+// that has no others.
 std::optional<IndexOrder> FindIndexOrder(const TableSchema& schema,
                                          std::span<const OrderTerm> order,
                                          const ColumnFacts& facts) {
   std::optional<IndexOrder> best;
   const auto rank = [&](const IndexOrder& of) {
     const auto held = std::ranges::count_if(of.index->columns, facts.is_held);
-    return std::pair(of.nulls_follow, -held);
+    return std::tuple(of.nulls_follow, -held, !of.index->IsPartial());
   };
   for (const IndexSpec& index : schema.indexes) {
+    if (!facts.has_rows(index)) continue;
     const auto found = OrderOfIndex(schema, index, facts).Of(order);
     if (found.has_value() && (!best.has_value() || rank(*found) < rank(*best))) best = found;
   }

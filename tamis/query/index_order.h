@@ -34,6 +34,10 @@ struct ColumnFacts {
   std::function<bool(uint32_t)> is_held;      // it has one value there, which is not NULL
   std::function<bool(uint32_t)> is_null;      // it is NULL
   std::function<bool(uint32_t)> is_not_null;  // it is never NULL; held columns need not be
+  // All of them satisfy the condition of a partial index; by default that is not known.
+  std::function<bool(const IndexSpec&)> has_rows = [](const IndexSpec& index) {
+    return !index.IsPartial();
+  };
 };
 
 // nullopt: no index gives the order.

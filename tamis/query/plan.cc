@@ -8,6 +8,7 @@
 #include "tamis/base/coding.h"
 #include "tamis/base/hash.h"
 #include "tamis/table/codec.h"
+#include "tamis/table/implication.h"
 #include "tamis/table/key_format.h"
 #include "tamis/table/ordered_bounds.h"
 
@@ -75,7 +76,9 @@ struct ColumnCondition {
 
 class Conjunction {
  public:
-  explicit Conjunction(const Predicate& p) {
+  // `enclosing` is true as well; it must outlive this, as p must.
+  explicit Conjunction(const Predicate& p, const Conjunction* enclosing = nullptr)
+      : predicate_(p), enclosing_(enclosing) {
     ForEachLeaf(p, [&](const Predicate& leaf) { Add(leaf); });
     for (auto& [column, condition] : columns_) {
       if (!condition.values.has_value() || !condition.bounds.has_value()) continue;
@@ -89,6 +92,16 @@ class Conjunction {
   const ColumnCondition* Of(uint32_t column) const {
     auto found = columns_.find(column);
     return found == columns_.end() ? nullptr : &found->second;
+  }
+
+  // REQUIRES: the condition is normalized.
+  bool ImpliesCondition(const Predicate& condition) const {
+    if (condition.kind == Kind::kAnd) {
+      return std::ranges::all_of(condition.children,
+                                 [&](const Predicate& part) { return ImpliesCondition(part); });
+    }
+    return Implies(predicate_, condition) ||
+           (enclosing_ != nullptr && enclosing_->ImpliesCondition(condition));
   }
 
  private:
@@ -107,12 +120,25 @@ class Conjunction {
     }
   }
 
+  const Predicate& predicate_;
+  const Conjunction* const enclosing_;
   std::map<uint32_t, ColumnCondition> columns_;
 };
 
-// A sparse index has no entry for a row whose first column is NULL, so it must not be asked for
-// one, by filter or by lookup.
-bool CanAnswer(const IndexSpec& index, const Conjunction& conjunction, const PlanOptions& options) {
+// Whether all rows of the conjunction satisfy the condition of a partial index.
+bool HasRowsOf(const IndexSpec& index, const Conjunction& conjunction) {
+  return !index.IsPartial() || conjunction.ImpliesCondition(index.where.Normalized());
+}
+
+enum class Use : uint8_t { kFilter, kStream };
+
+// Whether the index has an entry for every row of the conjunction: only then may a filter exclude
+// regions by it, or a lookup read it. A partial index has none where its condition is not true, a
+// sparse one none for a row whose first column is NULL.
+bool CanAnswer(const IndexSpec& index, const Conjunction& conjunction, const PlanOptions& options,
+               Use use) {
+  const bool ignored = use == Use::kFilter && options.conditions_of_streams_only;
+  if (!ignored && !HasRowsOf(index, conjunction)) return false;
   if (index.nulls != IndexNulls::kSkip || options.sparse_as_whole) return true;
   const ColumnCondition* first = conjunction.Of(index.columns[0]);
   return first == nullptr || !first->null;
@@ -290,7 +316,8 @@ class Router {
   Router(const TableSchema& schema, const PlanOptions& options)
       : schema_(schema), options_(options) {}
 
-  RoutingTerm Of(const Predicate& p) {
+  // `enclosing` is true of the rows, too; nullptr: nothing is.
+  RoutingTerm Of(const Predicate& p, const Conjunction* enclosing = nullptr) {
     if (p.kind == Kind::kFalse) {
       RoutingTerm none;
       none.kind = RoutingTerm::Kind::kNone;
@@ -298,14 +325,14 @@ class Router {
     }
     if (p.kind == Kind::kOr) {
       std::vector<RoutingTerm> any;
-      for (const Predicate& child : p.children) any.push_back(Of(child));
+      for (const Predicate& child : p.children) any.push_back(Of(child, enclosing));
       return Combine(RoutingTerm::Kind::kOr, std::move(any));
     }
     if (p.kind != Kind::kAnd && !IsLeaf(p)) return RoutingTerm::All();
     std::vector<RoutingTerm> all;
-    const Conjunction conjunction(p);
+    const Conjunction conjunction(p, enclosing);
     for (const IndexSpec& index : schema_.indexes) {
-      if (!CanAnswer(index, conjunction, options_)) continue;
+      if (!CanAnswer(index, conjunction, options_, Use::kFilter)) continue;
       auto term = RouteByIndex(index, conjunction);
       if (!term.has_value()) continue;
       all.push_back(std::move(*term));
@@ -313,7 +340,7 @@ class Router {
     }
     if (p.kind == Kind::kAnd) {
       for (const Predicate& child : p.children) {
-        if (!IsLeaf(child)) all.push_back(Of(child));
+        if (!IsLeaf(child)) all.push_back(Of(child, &conjunction));
       }
     }
     if (all.empty()) return RoutingTerm::All();
@@ -372,10 +399,12 @@ std::optional<IndexOrder> OrderOf(const TableSchema& schema, const Predicate& p,
     return condition != nullptr && !condition->null && condition->values.has_value() &&
            condition->values->size() == 1;
   };
-  return FindIndexOrder(schema, options.order,
-                        {.is_held = is_held,
-                         .is_null = is_null,
-                         .is_not_null = [&](uint32_t column) { return IsNeverNull(p, column); }});
+  return FindIndexOrder(
+      schema, options.order,
+      {.is_held = is_held,
+       .is_null = is_null,
+       .is_not_null = [&](uint32_t column) { return IsNeverNull(p, column); },
+       .has_rows = [&](const IndexSpec& index) { return HasRowsOf(index, conjunction); }});
 }
 
 // ---- Branches
@@ -390,25 +419,38 @@ class WayFinder {
   WayFinder(const TableSchema& schema, const PlanOptions& options)
       : schema_(schema), options_(options) {}
 
+  // Says why indexes with conditions that would have helped were not read; empty: there were none.
+  std::string Unused() const {
+    std::string text;
+    for (const IndexSpec& index : schema_.indexes) {
+      if (!without_rows_.contains(&index) || used_.contains(&index)) continue;
+      text += "; index " + index.name + " is not used, since the condition does not imply " +
+              index.where.ToString(schema_);
+    }
+    return text;
+  }
+
   // Branches that together find every row that matches p; nothing when p has an alternative that no
-  // index helps with.
-  std::optional<std::vector<Way>> Of(const Predicate& p) const {
+  // index helps with. `enclosing` is true of the rows, too; nullptr: nothing is.
+  std::optional<std::vector<Way>> Of(const Predicate& p,
+                                     const Conjunction* enclosing = nullptr) const {
     if (p.kind == Kind::kOr) {
       std::vector<Way> ways;
       for (const Predicate& child : p.children) {
-        auto more = Of(child);
+        auto more = Of(child, enclosing);
         if (!more.has_value() || ways.size() + more->size() > kMaxBranches) return std::nullopt;
         std::ranges::move(*more, std::back_inserter(ways));
       }
       return ways;
     }
     if (p.kind != Kind::kAnd && !IsLeaf(p)) return std::nullopt;
-    if (auto way = OfConjunction(p)) return std::vector<Way>{std::move(*way)};
+    if (auto way = OfConjunction(p, enclosing)) return std::vector<Way>{std::move(*way)};
     if (p.kind != Kind::kAnd) return std::nullopt;
+    const Conjunction whole(p, enclosing);
     // No condition of the conjunction itself helps; an alternative inside of it may.
     for (size_t i = 0; i < p.children.size(); ++i) {
       // Its alternatives must be found by themselves, since nothing else here helps them.
-      if (p.children[i].kind != Kind::kOr || !Of(p.children[i]).has_value()) continue;
+      if (p.children[i].kind != Kind::kOr || !Of(p.children[i], &whole).has_value()) continue;
       std::vector<Predicate> alternatives;
       for (const Predicate& alternative : p.children[i].children) {
         std::vector<Predicate> all;
@@ -417,7 +459,7 @@ class WayFinder {
         }
         alternatives.push_back(Predicate::And(std::move(all)).Normalized());
       }
-      if (auto ways = Of(Predicate::Or(std::move(alternatives)))) return ways;
+      if (auto ways = Of(Predicate::Or(std::move(alternatives)), enclosing)) return ways;
     }
     return std::nullopt;
   }
@@ -469,17 +511,23 @@ class WayFinder {
   struct Choice {
     const IndexSpec* index = nullptr;
     pb::IndexStream stream;
-    std::set<uint32_t> columns;  // whose conditions the stream's ranges are made of
+    std::set<uint32_t> columns;  // whose conditions its entries satisfy
     bool gives_rows = false;     // its entries hold all columns that the search needs
   };
 
-  std::optional<Way> OfConjunction(const Predicate& p) const {
-    const Conjunction conjunction(p);
+  std::optional<Way> OfConjunction(const Predicate& p,
+                                   const Conjunction* enclosing = nullptr) const {
+    const Conjunction conjunction(p, enclosing);
     std::vector<Choice> choices;
     for (const IndexSpec& index : schema_.indexes) {
-      if (!CanAnswer(index, conjunction, options_)) continue;
       auto choice = OfIndex(index, conjunction);
       if (!choice.has_value() || (options_.key_order && !choice->stream.equality())) continue;
+      if (!CanAnswer(index, conjunction, options_, Use::kStream)) {
+        if (!HasRowsOf(index, conjunction)) without_rows_.insert(&index);
+        continue;
+      }
+      used_.insert(&index);
+      if (index.IsPartial()) AddColumnsOf(index.where, &choice->columns);
       choice->gives_rows = GivesRows(index, p);
       choices.push_back(std::move(*choice));
     }
@@ -519,7 +567,8 @@ class WayFinder {
     p.AddColumns(&needed);
     for (uint32_t column = 0; column < needed.size(); ++column) {
       if (needed[column] && !(of_key && schema_.IsKey(column)) &&
-          std::ranges::find(index.columns, column) == index.columns.end()) {
+          std::ranges::find(index.columns, column) == index.columns.end() &&
+          std::ranges::find(index.include, column) == index.include.end()) {
         return false;
       }
     }
@@ -572,6 +621,11 @@ class WayFinder {
     return choice;
   }
 
+  static void AddColumnsOf(const Predicate& condition, std::set<uint32_t>* columns) {
+    if (condition.kind >= Kind::kCompare) columns->insert(condition.column);
+    for (const Predicate& child : condition.children) AddColumnsOf(child, columns);
+  }
+
   static void AddRange(const std::string& low, const std::string& high, pb::IndexStream* stream) {
     pb::IndexRange* range = stream->add_ranges();
     range->set_low(low);
@@ -580,6 +634,9 @@ class WayFinder {
 
   const TableSchema& schema_;
   const PlanOptions& options_;
+  // Indexes with conditions that a conjunction does not imply, and indexes that one is read by.
+  mutable std::set<const IndexSpec*> without_rows_;
+  mutable std::set<const IndexSpec*> used_;
 };
 
 }  // namespace
@@ -610,7 +667,8 @@ Plan MakePlan(const TableSchema& schema, const Predicate& predicate, const PlanO
     return plan;
   }
   std::optional<std::vector<Way>> ways;
-  if (options.use_indexes && !ArePoints(schema, p)) ways = WayFinder(schema, options).Of(p);
+  const WayFinder finder(schema, options);
+  if (options.use_indexes && !ArePoints(schema, p)) ways = finder.Of(p);
   if (ways.has_value() && options.key_order && ways->size() > 1) ways.reset();
   if (ways.has_value()) {
     std::set<std::string> names;
@@ -623,6 +681,7 @@ Plan MakePlan(const TableSchema& schema, const Predicate& predicate, const PlanO
                   : plan.branches[0].streams_size() > 1
                       ? "looked up by the index with the fewest entries in each region"
                       : "looked up by index";
+    plan.reason += finder.Unused();
     return plan;
   }
   if (options.groups && options.use_indexes && !options.key_order &&
@@ -648,6 +707,7 @@ Plan MakePlan(const TableSchema& schema, const Predicate& predicate, const PlanO
   } else {
     plan.reason = "no index helps: all rows are scanned";
   }
+  plan.reason += finder.Unused();
   return plan;
 }
 

@@ -27,10 +27,11 @@ struct PlanOptions {
   bool use_indexes = true;
   // Positions of the columns wanted; nullopt = all.
   std::optional<std::vector<uint32_t>> columns = std::nullopt;
-  bool key_order = false;             // only branches that give row-key order
-  bool groups = false;                // rows may come as groups with counts
-  bool sparse_as_whole = false;       // a fault, for tests: sparse indexes are asked for NULL
-  std::vector<OrderTerm> order = {};  // rows come in this order; empty: in any
+  bool key_order = false;                   // only branches that give row-key order
+  bool groups = false;                      // rows may come as groups with counts
+  bool sparse_as_whole = false;             // a fault, for tests: sparse indexes are asked for NULL
+  bool conditions_of_streams_only = false;  // a fault: filters ignore conditions of indexes
+  std::vector<OrderTerm> order = {};        // rows come in this order; empty: in any
 };
 
 struct Plan {

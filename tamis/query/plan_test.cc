@@ -88,6 +88,68 @@ TEST(PlanTest, ASparseIndexIsAskedForValues) {
   }
 }
 
+// ---- Partial indexes
+
+// An index on a where b > 10.
+TableSchema Partial() {
+  TableSchema schema = Sparse();
+  schema.indexes = {{.id = 1,
+                     .name = "a_big",
+                     .columns = {1},
+                     .where = Predicate::Compare(2, Op::kGt, Value::Int64(10))}};
+  return schema;
+}
+
+TEST(PlanTest, APartialIndexIsUsedWhereItsConditionIsImplied) {
+  const TableSchema schema = Partial();
+  const Predicate above = Predicate::Compare(2, Op::kGt, Value::Int64(20));
+  for (const Predicate& p :
+       {Predicate::And({Equal(1, 5), above}), Predicate::And({Equal(1, 5), Equal(2, 11)}),
+        Predicate::And({above, Predicate::Or({Equal(1, 5), Equal(1, 6)})})}) {
+    SCOPED_TRACE(p.ToString(schema));
+    const Plan plan = MakePlan(schema, p, {});
+    EXPECT_TRUE(Asks(plan.routing, 1));
+    EXPECT_TRUE(Walks(plan, 1));
+    EXPECT_EQ(plan.reason.find("not used"), std::string::npos) << plan.reason;
+  }
+}
+
+TEST(PlanTest, APartialIndexIsNotUsedElsewhereAndTheReasonSaysWhy) {
+  const TableSchema schema = Partial();
+  for (const Predicate& p :
+       {Equal(1, 5), Predicate::And({Equal(1, 5), Predicate::NotNull(2)}),
+        Predicate::And({Equal(1, 5), Predicate::Compare(2, Op::kGt, Value::Int64(9))})}) {
+    SCOPED_TRACE(p.ToString(schema));
+    const Plan plan = MakePlan(schema, p, {});
+    EXPECT_FALSE(Asks(plan.routing, 1));
+    EXPECT_FALSE(Walks(plan, 1));
+    EXPECT_EQ(plan.reason,
+              "no index helps: all rows are scanned; index a_big is not used, since the condition "
+              "does not imply b > 10");
+    const Plan faulty = MakePlan(schema, p, {.conditions_of_streams_only = true});
+    EXPECT_TRUE(Asks(faulty.routing, 1));
+    EXPECT_FALSE(Walks(faulty, 1));
+  }
+  // Its condition alone gives it nothing to look up.
+  EXPECT_EQ(MakePlan(schema, Predicate::Compare(2, Op::kGt, Value::Int64(20)), {}).reason,
+            "no index helps: all rows are scanned");
+}
+
+TEST(PlanTest, APartialIndexIsPreferredToOneOfTheSameColumns) {
+  TableSchema schema = Partial();
+  schema.indexes.push_back({.id = 2, .name = "a", .columns = {1}});
+  const auto index_of = [&](const Predicate& p) { return MakePlan(schema, p, {}).index; };
+  EXPECT_EQ(index_of(Predicate::And({Equal(1, 5), Equal(2, 30)})), "a_big");
+  EXPECT_EQ(index_of(Equal(1, 5)), "a");
+}
+
+TEST(PlanTest, APartialIndexGivesTheOrderOfItsRowsAlone) {
+  const TableSchema schema = Partial();
+  const PlanOptions by_a{.order = {{.column = 1}}};
+  EXPECT_FALSE(MakePlan(schema, Predicate::True(), by_a).order.has_value());
+  EXPECT_TRUE(MakePlan(schema, Equal(2, 30), by_a).order.has_value());
+}
+
 // The ids of the indexes of a branch's streams.
 std::vector<uint32_t> Streams(const pb::Branch& branch) {
   std::vector<uint32_t> ids;

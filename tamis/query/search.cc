@@ -108,13 +108,15 @@ Status Search::Begin() {
 }
 
 void Search::MakePlanFor(const Predicate& predicate, const std::vector<OrderTerm>& order) {
-  plan_ = MakePlan(*schema_, predicate,
-                   {.use_filters = options_.use_filters,
-                    .use_indexes = options_.use_indexes,
-                    .columns = options_.columns,
-                    .key_order = options_.key_order,
-                    .groups = grouping_ && options_.groups == SearchOptions::Groups::kWhole,
-                    .order = order});
+  plan_ =
+      MakePlan(*schema_, predicate,
+               {.use_filters = options_.use_filters,
+                .use_indexes = options_.use_indexes,
+                .columns = options_.columns,
+                .key_order = options_.key_order,
+                .groups = grouping_ && options_.groups == SearchOptions::Groups::kWhole,
+                .conditions_of_streams_only = context_->options.faults.conditions_of_streams_only,
+                .order = order});
   merge_.reset();
   sub_ranges_.clear();
   for (const KeyRange& range : plan_.keys.ranges()) sub_ranges_.push_back({.range = range});

@@ -113,7 +113,7 @@ class CatalogTest : public ::testing::Test {
   static std::string EntryOf(uint64_t region, uint32_t index, const std::string& key) {
     const IndexSpec spec{.id = index, .name = "i", .columns = {1}};
     const Row row = {Value::Text(key), Value::Text("v of " + key)};
-    return IndexEntry::Of(spec, row)->StoreKey(region, index, RowKey(key));
+    return IndexEntry::Of(Table(1), spec, row)->StoreKey(region, index, RowKey(key));
   }
   void PutEntry(const std::string& entry) {
     rocksdb::WriteBatch batch;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <set>
+#include <map>
 
 #include "tamis/rocks/entry_cursor.h"
 #include "tamis/rocks/index_entry.h"
@@ -63,16 +63,16 @@ Status CheckIndex(const Store& store, const Region& region, const TableSchema& s
     ++report->incomplete;
     return Status::Ok();
   }
-  std::set<std::string> expected;  // values + row key
+  std::map<std::string, std::string> expected;  // values + row key, and the included columns
   RowCursor rows(store, info.table_id, {info.start, info.end});
   for (; rows.Valid(); rows.Next()) {
     const std::string_view key = rows.key();
     TAMIS_ASSIGN_OR_RETURN(const StoredRow stored, ReadRow(region, schema, key, rows.value()));
     if (stored.state != StoredRow::State::kRow) continue;
-    const auto given = IndexEntry::Of(index, stored.row);
+    const auto given = IndexEntry::Of(schema, index, stored.row);
     if (!given.has_value()) continue;
     const IndexEntry& entry = *given;
-    expected.insert(entry.values + std::string(key));
+    expected.emplace(entry.values + std::string(key), entry.included);
     if (!state.filter->published()) continue;
     ++report->filter_lookups;
     if (!state.filter->MayContain(entry.filter_key)) {
@@ -93,8 +93,16 @@ Status CheckIndex(const Store& store, const Region& region, const TableSchema& s
                                info.id.number(), index.name));
     } else if (!info.Contains(split->second)) {
       ++report->garbage;
-    } else if (expected.erase(std::string(entry)) > 0) {
+    } else if (const auto found = expected.find(std::string(entry)); found != expected.end()) {
       ++report->entries;
+      if (found->second != entries.value()) {
+        ++report->foreign_entries;
+        report->Note(
+            fmt::format("region {}: index \"{}\" has other values of included columns "
+                        "than row {}",
+                        info.id.number(), index.name, KeyText(schema, split->second)));
+      }
+      expected.erase(found);
     } else {
       ++report->foreign_entries;
       TAMIS_ASSIGN_OR_RETURN(const bool has_row, HasRow(store, info.table_id, split->second));
@@ -104,7 +112,7 @@ Status CheckIndex(const Store& store, const Region& region, const TableSchema& s
     }
   }
   TAMIS_RETURN_IF_ERROR(entries.status());
-  for (const std::string& entry : expected) {
+  for (const auto& [entry, included] : expected) {
     ++report->missing_entries;
     const auto split = SplitIndexEntry(schema, index, entry);
     report->Note(fmt::format("region {}: index \"{}\" lacks the entry of row {}", info.id.number(),

@@ -55,6 +55,11 @@ class EntryCursor {
     const rocksdb::Slice key = iterator_->key();
     return std::string_view(key.data(), key.size()).substr(prefix_.size());
   }
+  // The included columns of the entry; valid until the next step. REQUIRES: Valid().
+  std::string_view value() const {
+    const rocksdb::Slice value = iterator_->value();
+    return {value.data(), value.size()};
+  }
 
   // An error ends the entries, too.
   Status status() const { return FromRocks(iterator_->status(), "read index entries"); }

@@ -1,5 +1,5 @@
 // EntryQueue: index entries, or row keys of entries, that were read ahead and not used yet, with
-// their size in bytes.
+// the entries' values and their size in bytes.
 //
 // Threads: exclusive access.
 #pragma once
@@ -18,19 +18,24 @@ class EntryQueue {
   // that it sorts: a long entry may be as large as a page. The jar has the same bound.
   static constexpr size_t kMaxBytes = size_t{4} << 20;
 
-  void Push(std::string_view entry) {
-    entries_.emplace_back(entry);
-    bytes_ += entry.size();
+  struct Item {
+    std::string entry;
+    std::string value;  // the included columns
+  };
+
+  void Push(std::string_view entry, std::string_view value) {
+    entries_.push_back({std::string(entry), std::string(value)});
+    bytes_ += entry.size() + value.size();
   }
 
   // REQUIRES: not empty.
-  const std::string& front() const { return entries_.front(); }
+  const Item& front() const { return entries_.front(); }
   // Takes the first one away. REQUIRES: not empty.
-  std::string Pop() {
-    std::string entry = std::move(entries_.front());
+  Item Pop() {
+    Item item = std::move(entries_.front());
     entries_.pop_front();
-    bytes_ -= entry.size();
-    return entry;
+    bytes_ -= item.entry.size() + item.value.size();
+    return item;
   }
 
   bool empty() const { return entries_.empty(); }
@@ -38,7 +43,7 @@ class EntryQueue {
   size_t bytes() const { return bytes_; }
 
  private:
-  std::deque<std::string> entries_;
+  std::deque<Item> entries_;
   size_t bytes_ = 0;
 };
 

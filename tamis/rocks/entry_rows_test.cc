@@ -44,13 +44,18 @@ class EntryRowsTest : public testing::Test {
       if (random.OneIn(4)) row[1] = Value::Text(std::string(1000 + random.Uniform(60), 'x'));
       IndexSpec index{.name = "i", .columns = {1}};
       for (uint32_t column = 2; column < schema_.columns.size(); ++column) {
-        if (random.OneIn(2)) index.columns.push_back(column);
+        if (random.OneIn(2)) {
+          index.columns.push_back(column);
+        } else if (random.OneIn(4)) {
+          index.include.push_back(column);
+        }
       }
       std::vector<bool> needed(schema_.columns.size());
       for (size_t column = 0; column < needed.size(); ++column) needed[column] = random.OneIn(4);
       const auto rows = EntryRows::For(schema_, index, needed, faults);
       if (!rows.has_value()) continue;
-      const auto made = rows->Read(IndexPrefixes(index, row).back(), EncodeKey(schema_, row));
+      const auto entry = IndexEntry::Of(schema_, index, row);
+      const auto made = rows->Read(entry->values, EncodeKey(schema_, row), entry->included);
       if (!made.has_value()) continue;
       ++outcome.made;
       bool wrong = false;
@@ -88,10 +93,11 @@ TEST_F(EntryRowsTest, DamagedEntryIsRead) {
   row[0] = Value::Text("k");
   row[1] = Value::Text("value");
   const std::string values = IndexPrefixes(index, row).back();
-  EXPECT_TRUE(rows->Read(values, EncodeKey(schema_, row)).has_value());
-  EXPECT_FALSE(rows->Read(values + "x", EncodeKey(schema_, row)).has_value());
-  EXPECT_FALSE(rows->Read(values.substr(0, 3), EncodeKey(schema_, row)).has_value());
-  EXPECT_FALSE(rows->Read(values, "no key").has_value());
+  EXPECT_TRUE(rows->Read(values, EncodeKey(schema_, row), "").has_value());
+  EXPECT_FALSE(rows->Read(values + "x", EncodeKey(schema_, row), "").has_value());
+  EXPECT_FALSE(rows->Read(values.substr(0, 3), EncodeKey(schema_, row), "").has_value());
+  EXPECT_FALSE(rows->Read(values, "no key", "").has_value());
+  EXPECT_FALSE(rows->Read(values, EncodeKey(schema_, row), "\xff").has_value());
 }
 
 }  // namespace

@@ -16,9 +16,11 @@ EntryStream::EntryStream(const Store& store, const rocksdb::ReadOptions& read_op
 std::optional<std::string_view> EntryStream::Next() {
   if (!ahead_.empty()) {
     taken_ = ahead_.Pop();
-    return taken_;
+    value_ = taken_.value;
+    return taken_.entry;
   }
   if (!Advance()) return std::nullopt;
+  value_ = entries_.value();
   return entries_.entry();
 }
 
@@ -26,7 +28,7 @@ bool EntryStream::ReadAhead(size_t n) {
   while (ahead_.size() < n) {
     if (ahead_.bytes() >= EntryQueue::kMaxBytes) return false;
     if (!Advance()) return true;
-    ahead_.Push(entries_.entry());
+    ahead_.Push(entries_.entry(), entries_.value());
   }
   return false;
 }

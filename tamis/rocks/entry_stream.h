@@ -24,6 +24,8 @@ class EntryStream {
 
   // Encoded values, then row key; nullopt when there are no more. Valid until the next call.
   std::optional<std::string_view> Next();
+  // The included columns of the entry that Next returned last; valid until the next call.
+  std::string_view value() const { return value_; }
 
   // Reads until `ahead` holds the next n entries, all that are left (then it returns true), or
   // EntryQueue::kMaxBytes. Next takes entries from there and reads none of them again.
@@ -48,7 +50,8 @@ class EntryStream {
   int ranges_passed_ = 0;
   bool in_range_ = false;  // the cursor is
   EntryQueue ahead_;
-  std::string taken_;  // of `ahead_`
+  EntryQueue::Item taken_;  // of `ahead_`
+  std::string_view value_;
 };
 
 }  // namespace tamis

@@ -88,7 +88,7 @@ class FilterClearerTest : public OneRegionTest {
   }
   bool ExcludesARow() const {
     return std::ranges::any_of(Rows(), [this](const auto& at) {
-      const auto entry = IndexEntry::Of(Spec(), at.second);
+      const auto entry = IndexEntry::Of(schema_, Spec(), at.second);
       return entry.has_value() && region_->info().Contains(at.first) &&
              !filter_->MayContain(entry->filter_key);
     });
@@ -180,7 +180,7 @@ TEST_F(FilterClearerTest, GarbageOccupiesNoCell) {
       for (int i = 0; i < entries; ++i) {
         const Row row = RowOf("y" + std::to_string(i), 1, "v10");
         batch.Put(store_->index(),
-                  IndexEntry::Of(Spec(), row)
+                  IndexEntry::Of(schema_, Spec(), row)
                       ->StoreKey(kRegion, Spec().id, *KeyFormat(schema_).Encode(row)),
                   "");
       }
@@ -205,7 +205,7 @@ TEST_F(FilterClearerTest, AWriteThatMayStandKeepsItsCell) {
   EXPECT_EQ(CodeOf({Mutation(pb::Mutation::PUT, RowOf("other", 1, "v10"))}),
             pb::Error::DEADLINE_EXCEEDED);
   filter_->Remove({});
-  const EntryKey entry = IndexEntry::Of(Spec(), RowOf("k", 1, "v10"))->filter_key;
+  const EntryKey entry = IndexEntry::Of(schema_, Spec(), RowOf("k", 1, "v10"))->filter_key;
   filter_->Remove(std::span(&entry, 1));
   clearer_->Enqueue(region_, Spec().id);
   executor_.RunFor(1s);

@@ -255,15 +255,15 @@ Status IndexBuilder::WriteLocked(Job* job, const std::vector<std::string>& keys)
   struct Wanted {
     size_t target;
     std::string store_key;
-    EntryKey filter_key;
+    IndexEntry entry;
   };
   std::vector<Wanted> wanted;
   TAMIS_RETURN_IF_ERROR(ReadRows(*job, keys, [&](const std::string& key, const Row& row) {
     for (size_t i = 0; i < job->targets.size(); ++i) {
-      auto entry = IndexEntry::Of(job->targets[i].filter->index(), row);
+      auto entry = IndexEntry::Of(*job->schema, job->targets[i].filter->index(), row);
       if (!entry.has_value()) continue;
-      wanted.push_back({i, entry->StoreKey(info.id.number(), job->targets[i].index_id, key),
-                        std::move(entry->filter_key)});
+      wanted.push_back(
+          {i, entry->StoreKey(info.id.number(), job->targets[i].index_id, key), *std::move(entry)});
     }
     return Status::Ok();
   }));
@@ -277,10 +277,14 @@ Status IndexBuilder::WriteLocked(Job* job, const std::vector<std::string>& keys)
   rocksdb::WriteBatch batch;
   std::vector<std::vector<EntryKey>> added(job->targets.size());
   for (size_t i = 0; i < wanted.size(); ++i) {
-    if (there[i].ok()) continue;  // a put wrote and counted it
-    if (!there[i].IsNotFound()) return FromRocks(there[i], "read an index entry");
-    batch.Put(store.index(), wanted[i].store_key, "");
-    added[wanted[i].target].push_back(std::move(wanted[i].filter_key));
+    IndexEntry& entry = wanted[i].entry;
+    // One that stands was written and counted by a put.
+    if (there[i].ok() && values[i].ToStringView() == entry.included) continue;
+    if (!there[i].ok() && !there[i].IsNotFound()) {
+      return FromRocks(there[i], "read an index entry");
+    }
+    batch.Put(store.index(), wanted[i].store_key, entry.included);
+    if (!there[i].ok()) added[wanted[i].target].push_back(std::move(entry.filter_key));
   }
   if (batch.Count() == 0) return Status::Ok();
   std::vector<IndexFilter::Ticket> tickets(added.size());
@@ -382,7 +386,7 @@ Result<bool> IndexBuilder::IsGiven(const Job& job, std::string_view entry) {
   if (!found.ok()) return FromRocks(found, "read a row");
   TAMIS_ASSIGN_OR_RETURN(const StoredRow read, ReadStoredRow(*job.schema, split->second, stored));
   if (read.state != StoredRow::State::kRow) return false;
-  const auto given = IndexEntry::Of(job.filter->index(), read.row);
+  const auto given = IndexEntry::Of(*job.schema, job.filter->index(), read.row);
   return given.has_value() && given->values == split->first;
 }
 

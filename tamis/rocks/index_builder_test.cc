@@ -40,7 +40,8 @@ class IndexBuilderTest : public OneRegionTest {
   }
 
   std::string EntryOf(const IndexSpec& spec, const Row& row) const {
-    return IndexEntry::Of(spec, row)->StoreKey(kRegion, spec.id, *KeyFormat(schema_).Encode(row));
+    return IndexEntry::Of(schema_, spec, row)
+        ->StoreKey(kRegion, spec.id, *KeyFormat(schema_).Encode(row));
   }
   void Write(const std::function<void(rocksdb::WriteBatch*)>& fill) {
     rocksdb::WriteBatch batch;
@@ -103,7 +104,7 @@ class IndexBuilderTest : public OneRegionTest {
     EXPECT_FALSE(filter->building());
     std::set<std::string> wanted, there;
     for (const auto& [key, row] : Rows()) {
-      const auto entry = IndexEntry::Of(spec, row);
+      const auto entry = IndexEntry::Of(schema_, spec, row);
       if (!entry.has_value() || !region_->info().Contains(key)) continue;
       wanted.insert(entry->StoreKey(kRegion, spec.id, key));
       EXPECT_TRUE(filter->MayContain(entry->filter_key));

@@ -11,12 +11,14 @@
 namespace tamis {
 
 struct IndexEntry {
-  std::string values;  // encoded, as they stand in the entry
+  std::string values;  // encoded, as they stand in the entry's key
   EntryKey filter_key;
+  std::string included;  // the value of the entry: its included columns, as a stored row
 
-  // nullopt: the row has none, since the index is sparse.
-  static std::optional<IndexEntry> Of(const IndexSpec& index, const Row& row);
-  // From the encoded values of an entry that stands in the store.
+  // nullopt: the row has none, since the index is sparse or partial.
+  static std::optional<IndexEntry> Of(const TableSchema& schema, const IndexSpec& index,
+                                      const Row& row);
+  // From the encoded values of an entry that stands in the store; without the included columns.
   static Result<IndexEntry> OfValues(const TableSchema& schema, const IndexSpec& index,
                                      std::string_view values);
 

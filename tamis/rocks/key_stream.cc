@@ -17,16 +17,16 @@ std::optional<std::string> KeyStream::Seek(const std::string& target) {
   const std::string* least = nullptr;
   for (KeysOfValue& keys : values_) {
     Advance(&keys, target);
-    if (!keys.ahead.empty() && (least == nullptr || keys.ahead.front() < *least)) {
-      least = &keys.ahead.front();
-      value_found_ = &keys.value;
+    if (!keys.ahead.empty() && (least == nullptr || keys.ahead.front().entry < *least)) {
+      least = &keys.ahead.front().entry;
+      found_ = &keys;
     }
   }
   return least == nullptr ? std::nullopt : std::optional(*least);
 }
 
 void KeyStream::Advance(KeysOfValue* keys, const std::string& target) {
-  while (!keys->ahead.empty() && keys->ahead.front() < target) keys->ahead.Pop();
+  while (!keys->ahead.empty() && keys->ahead.front().entry < target) keys->ahead.Pop();
   if (!keys->ahead.empty() || keys->ended) return;
   const std::string& wanted = std::max(target, keys_.start);
   // The next entry is often the wanted one, and a step costs less than a seek.
@@ -55,7 +55,7 @@ void KeyStream::Take(KeysOfValue* keys) {
     return;
   }
   ++counters_->entries_read;
-  keys->ahead.Push(keys->entries.entry());
+  keys->ahead.Push(keys->entries.entry(), keys->entries.value());
 }
 
 bool KeyStream::ReadAhead(size_t n) {

@@ -33,8 +33,9 @@ class KeyStream {
 
   // The first row key >= target; nullopt when there is none. Targets must not fall.
   std::optional<std::string> Seek(const std::string& target);
-  // The encoded values of an entry with the key that Seek returned last.
-  std::string_view values() const { return *value_found_; }
+  // The encoded values, and the included columns, of an entry with the key that Seek returned last.
+  std::string_view values() const { return found_->value; }
+  std::string_view included() const { return found_->ahead.front().value; }
 
   // Reads ahead until n keys are held, all values together, or all that are left (then it returns
   // true), or EntryQueue::kMaxBytes. Seek reads none of them again.
@@ -60,7 +61,7 @@ class KeyStream {
   void Take(KeysOfValue* keys);
 
   const KeyRange keys_;
-  const std::string* value_found_ = nullptr;
+  const KeysOfValue* found_ = nullptr;
   std::deque<KeysOfValue> values_;
   ReadCounters* const counters_;
 };

@@ -221,8 +221,8 @@ Status MutateOperation::Collect(uint32_t index_id, const Region::IndexState& sta
   for (const Change& change : changes_) {
     if (!change.touched) continue;
     std::optional<IndexEntry> before, after;
-    if (change.before.has_value()) before = IndexEntry::Of(index, *change.before);
-    if (change.after.has_value()) after = IndexEntry::Of(index, *change.after);
+    if (change.before.has_value()) before = IndexEntry::Of(*schema_, index, *change.before);
+    if (change.after.has_value()) after = IndexEntry::Of(*schema_, index, *change.after);
     const bool same = before.has_value() && after.has_value() && before->values == after->values;
     if (before.has_value() && !same) {
       std::string key = before->StoreKey(region_id, index_id, change.key);
@@ -237,16 +237,17 @@ Status MutateOperation::Collect(uint32_t index_id, const Region::IndexState& sta
     }
     if (!after.has_value()) continue;
     index_change->held.push_back(after->filter_key);
-    if (same && state.entries_complete) continue;
+    const bool rewrite = !index.include.empty() && (!same || before->included != after->included) &&
+                         !context_->options.faults.included_columns_left;
+    if (same && state.entries_complete && !rewrite) continue;
     std::string key = after->StoreKey(region_id, index_id, change.key);
-    bool exists = false;
+    bool exists = same;
     if (!state.entries_complete) {
       TAMIS_ASSIGN_OR_RETURN(exists, Exists(key));
     }
-    if (!exists) {
-      index_change->put_keys.push_back(std::move(key));
-      index_change->add.push_back(std::move(after->filter_key));
-    }
+    if (exists && !rewrite) continue;
+    index_change->puts.emplace_back(std::move(key), std::move(after->included));
+    if (!exists) index_change->add.push_back(std::move(after->filter_key));
   }
   return Status::Ok();
 }
@@ -282,7 +283,7 @@ void MutateOperation::Commit() {
   }
   for (const IndexChange& index : index_changes_) {
     for (const std::string& key : index.delete_keys) batch.Delete(context_->store->index(), key);
-    for (const std::string& key : index.put_keys) batch.Put(context_->store->index(), key, "");
+    for (const auto& [key, value] : index.puts) batch.Put(context_->store->index(), key, value);
   }
   Status status;
   {

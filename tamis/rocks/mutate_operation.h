@@ -54,7 +54,7 @@ class MutateOperation : public std::enable_shared_from_this<MutateOperation> {
     IndexFilter::Ticket ticket = 0;  // of the entries that were added
     std::vector<EntryKey> remove;
     std::vector<EntryKey> held;  // the entries of every touched row as it is afterwards
-    std::vector<std::string> put_keys;
+    std::vector<std::pair<std::string, std::string>> puts;  // keys and values
     std::vector<std::string> delete_keys;
   };
 

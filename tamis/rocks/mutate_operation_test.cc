@@ -134,6 +134,27 @@ TEST_F(MutateOperationTest, RandomWritesGiveTheRowsEntriesAndCountsOfTheModel) {
   }
 }
 
+// The fault has an owner: without the rule the entry keeps the column as it was.
+TEST_F(MutateOperationTest, IncludedColumnFollowsTheRow) {
+  const auto included = [&] {
+    const IndexSpec& index = schema_.indexes[0];
+    const auto entries = EntriesAndValues();
+    const auto entry = IndexEntry::Of(schema_, index, RowOf("a", 1, "v"));
+    Row row(3);
+    EXPECT_TRUE(
+        DecodeRow(schema_, entries.at(entry->StoreKey(kRegion, index.id, KeyOf("a"))), &row).ok());
+    return row[0].int64();
+  };
+  ASSERT_EQ(CodeOf({Mutation(pb::Mutation::PUT, RowOf("a", 1, "v"))}), pb::Error::OK);
+  EXPECT_EQ(included(), 1);
+  for (const bool fault : {false, true}) {
+    context_->options.faults.included_columns_left = fault;
+    ASSERT_EQ(CodeOf({Mutation(pb::Mutation::UPDATE, RowOf("a", fault ? 3 : 2, {}), {12})}),
+              pb::Error::OK);
+    EXPECT_EQ(included(), 2);
+  }
+}
+
 // The steps of many writes alternate. Each of them raises a counter if it is what the writer
 // thought, which rows that change under a writer's hands would lose.
 TEST_F(MutateOperationTest, WritesOfOneRowComeOneAfterTheOther) {
@@ -208,7 +229,7 @@ TEST_F(MutateOperationTest, EntriesOfAnIncompleteIndexAreWrittenAndCountedOnce) 
   std::set<std::string> standing;
   for (const IndexSpec& spec : schema_.indexes) {
     for (const auto& [key, row] : rows) {
-      const auto entry = IndexEntry::Of(spec, row);
+      const auto entry = IndexEntry::Of(schema_, spec, row);
       if (!entry.has_value()) continue;
       const std::string store_key = entry->StoreKey(kRegion, spec.id, key);
       if (random.OneIn(2)) {
@@ -242,7 +263,7 @@ TEST_F(MutateOperationTest, EntriesOfAnIncompleteIndexAreWrittenAndCountedOnce) 
     const auto row = model.rows.find(mutation.key());
     if (!done || row == model.rows.end()) continue;
     for (const IndexSpec& spec : schema_.indexes) {
-      const auto entry = IndexEntry::Of(spec, row->second);
+      const auto entry = IndexEntry::Of(schema_, spec, row->second);
       if (!entry.has_value()) continue;
       EXPECT_TRUE(after.contains(entry->StoreKey(kRegion, spec.id, mutation.key())));
       EXPECT_TRUE(region_->filter(spec.id)->MayContain(entry->filter_key));
@@ -265,7 +286,7 @@ class RefusedWriteTest : public MutateOperationTest {
     std::set<std::string> entries;
     for (const IndexSpec& spec : schema_.indexes) {
       for (const auto& [key, row] : before_) {
-        entries.insert(IndexEntry::Of(spec, row)->StoreKey(kRegion, spec.id, key));
+        entries.insert(IndexEntry::Of(schema_, spec, row)->StoreKey(kRegion, spec.id, key));
       }
     }
     EXPECT_EQ(Entries(), entries);
@@ -396,8 +417,8 @@ TEST_F(MutateOperationTest, WriteThatTheDiskRefusesMayStandAndStaysCounted) {
   EXPECT_NE(result.error().message().find("may stand"), std::string::npos);
   const auto filter = region_->filter(1);
   for (const char* value : {"old", "new"}) {
-    EXPECT_TRUE(
-        filter->MayContain(IndexEntry::Of(schema_.indexes[0], RowOf("a", 1, value))->filter_key));
+    EXPECT_TRUE(filter->MayContain(
+        IndexEntry::Of(schema_, schema_.indexes[0], RowOf("a", 1, value))->filter_key));
   }
   env_.set_failing(false);
 }
@@ -458,7 +479,7 @@ TEST_F(MutateOperationTest, FaultsOfTheWaitAnswerPutsThatMustWait) {
 
 TEST_F(MutateOperationTest, FaultOfCountingLateCountsAfterTheAnswer) {
   context_->options.faults.increment_after_ack = true;
-  const auto key = IndexEntry::Of(schema_.indexes[0], RowOf("a", 1, "v"))->filter_key;
+  const auto key = IndexEntry::Of(schema_, schema_.indexes[0], RowOf("a", 1, "v"))->filter_key;
   const auto put = Start({Mutation(pb::Mutation::PUT, RowOf("a", 1, "v"))});
   while (!put->has_value()) {
     EXPECT_FALSE(region_->filter(1)->MayContain(key));

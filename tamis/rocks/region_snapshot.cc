@@ -69,8 +69,8 @@ std::optional<uint64_t> RegionSnapshot::RowsOfRegion(const TableSchema& schema) 
   const auto indexes = region_.indexes();
   for (const auto& [index_id, state] : *indexes) {
     const IndexSpec* index = schema.FindIndex(index_id);
-    if (index == nullptr || index->nulls == IndexNulls::kSkip || state.filter == nullptr ||
-        !IsComplete(index_id) || !state.filter->published()) {
+    if (index == nullptr || index->nulls == IndexNulls::kSkip || index->IsPartial() ||
+        state.filter == nullptr || !IsComplete(index_id) || !state.filter->published()) {
       continue;
     }
     rows = std::min(rows.value_or(~uint64_t{0}), state.filter->entries());

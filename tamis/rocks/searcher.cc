@@ -356,7 +356,7 @@ class Searcher::Run {
             continue;
           }
         }
-        batch.push_back({target, target, RowOf(keys.values(), target)});
+        batch.push_back({target, target, RowOf(keys.values(), target, keys.included())});
         target.push_back('\0');  // the least key behind it
       }
       const bool stop = !ended && moves >= kLeastMoves && !passed.empty() &&
@@ -410,7 +410,7 @@ class Searcher::Run {
         TAMIS_RETURN_IF_ERROR(ConsiderBatch(&batch, position).status());
         return false;
       }
-      std::optional<Row> row = RowOf(split.first, key);
+      std::optional<Row> row = RowOf(split.first, key, driving_->by_entry->value());
       batch.push_back({std::move(key), std::string(*entry), std::move(row)});
       if (batch.size() < batch_size) continue;
       considered += batch.size();
@@ -494,8 +494,8 @@ class Searcher::Run {
     std::optional<std::string> key;
     if (stream->equality()) {
       key = stream->by_key->Seek(from);
-    } else if (const auto entry = stream->by_entry->Next()) {
-      TAMIS_ASSIGN_OR_RETURN(const auto split, SplitIndexEntry(schema_, *stream->index, *entry));
+    } else if (const auto next = stream->by_entry->Next()) {
+      TAMIS_ASSIGN_OR_RETURN(const auto split, SplitIndexEntry(schema_, *stream->index, *next));
       key = std::string(split.second);
     }
     if (!key.has_value()) TAMIS_RETURN_IF_ERROR(stream->status());
@@ -520,7 +520,7 @@ class Searcher::Run {
     if (read.state != StoredRow::State::kRow || snapshot_.IsOutside(std::string(key))) {
       return Status::Ok();
     }
-    const auto given = IndexEntry::Of(order.index, read.row);
+    const auto given = IndexEntry::Of(order.schema, order.index, read.row);
     if (!given.has_value()) return Status::Ok();
     std::string entry = given->values + std::string(key);
     if (IsInRanges(order.stream, entry) && position.IsToCome(entry)) {
@@ -569,7 +569,7 @@ class Searcher::Run {
                 SearchPosition* position) {
     std::optional<RowGroups::Group*> group = driving_->groups->Find(deciding, page_.generation());
     if (!group.has_value()) {
-      std::optional<Row> row = RowOf(values, key);
+      std::optional<Row> row = RowOf(values, key, /*included=*/{});
       if (!row.has_value()) return false;
       group = Matches(position->branch, *row) ? page_.FindGroup(Encode(&*row)) : nullptr;
       driving_->groups->Remember(deciding, *group, page_.generation());
@@ -580,8 +580,9 @@ class Searcher::Run {
   }
 
   // The row of an entry of the driving stream; nullopt: it must be read.
-  std::optional<Row> RowOf(std::string_view values, std::string_view key) const {
-    return driving_->rows.has_value() ? driving_->rows->Read(values, key) : std::nullopt;
+  std::optional<Row> RowOf(std::string_view values, std::string_view key,
+                           std::string_view included) const {
+    return driving_->rows.has_value() ? driving_->rows->Read(values, key, included) : std::nullopt;
   }
 
   // Reads the rows of the candidates that lack them, and takes those that match. False when the

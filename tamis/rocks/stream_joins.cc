@@ -16,7 +16,7 @@ void StreamJoins::Sample(const Row& row, std::string_view key) {
   ++sampled_;
   for (Stream& stream : streams_.all()) {
     if (&stream == &driving_) continue;
-    const auto given = IndexEntry::Of(*stream.index, row);
+    const auto given = IndexEntry::Of(schema_, *stream.index, row);
     if (!given.has_value()) continue;
     const std::string entry = given->values + std::string(key);
     stream.rows_in += IsInRanges(*stream.plan, entry) ? 1 : 0;
@@ -73,8 +73,8 @@ Status StreamJoins::Join(Stream* stream, uint64_t most) {
     if (stream->equality()) {
       key = stream->by_key->Seek(target);
       if (key.has_value()) target = *key + '\0';
-    } else if (const auto entry = stream->by_entry->Next()) {
-      TAMIS_ASSIGN_OR_RETURN(const auto split, SplitIndexEntry(schema_, *stream->index, *entry));
+    } else if (const auto next = stream->by_entry->Next()) {
+      TAMIS_ASSIGN_OR_RETURN(const auto split, SplitIndexEntry(schema_, *stream->index, *next));
       key = split.second;
     }
     if (!key.has_value()) {

@@ -274,6 +274,16 @@ double EqualitySelectivity(const SqlPlan& plan, uint32_t column, double equality
   return best;
 }
 
+// Whether terms of the plan, whose values are not known yet, may imply the condition of an index.
+bool MayImply(const SqlPlan& plan, const TableSchema& schema, const Predicate& condition) {
+  std::vector<bool> columns(schema.columns.size());
+  condition.AddColumns(&columns);
+  for (const SqlPlan::Term& term : plan.terms) {
+    if (term.column < columns.size()) columns[term.column] = false;
+  }
+  return std::ranges::find(columns, true) == columns.end();
+}
+
 double RangeSelectivity(const SqlPlan& plan, uint32_t column) {
   double selectivity = 1;
   for (const SqlPlan::Term& term : plan.terms) {
@@ -316,6 +326,7 @@ void EstimateCost(const SqlPlan& plan, const TableSchema& schema, double table_r
   }
   double lookup = LookupSelectivity(plan, schema.key, 0.01);
   for (const IndexSpec& index : schema.indexes) {
+    if (!MayImply(plan, schema, index.where)) continue;
     lookup = std::min(lookup, LookupSelectivity(plan, index.columns, 0.001));
   }
   double rows = table_rows * lookup;

@@ -80,13 +80,17 @@ Result<Rows> IndexRows(sqlite3*, const std::shared_ptr<Session>& session,
   TAMIS_ASSIGN_OR_RETURN(const SchemaPtr schema, session->engine->Table(arguments[0]));
   Rows rows;
   for (const IndexSpec& index : schema->indexes) {
-    std::string columns;
-    for (const uint32_t column : index.columns) {
-      columns += (columns.empty() ? "" : ", ") + schema->columns[column].name;
-    }
+    const auto names = [&](const std::vector<uint32_t>& columns) {
+      std::string text;
+      for (const uint32_t column : columns) {
+        text += (text.empty() ? "" : ", ") + schema->columns[column].name;
+      }
+      return Value::Text(text);
+    };
     TAMIS_ASSIGN_OR_RETURN(Value fpr, Value::Double(index.fpr));
-    rows.push_back({Value::Text(index.name), Value::Text(columns), std::move(fpr),
-                    Number(index.expected_values)});
+    rows.push_back({Value::Text(index.name), names(index.columns), std::move(fpr),
+                    Number(index.expected_values), names(index.include),
+                    index.IsPartial() ? Value::Text(index.where.ToString(*schema)) : Value()});
   }
   return rows;
 }
@@ -132,7 +136,7 @@ const std::vector<Function>& Functions() {
        1,
        RegionRows},
       {"tamis_indexes",
-       "name TEXT, columns TEXT, fpr REAL, expected_values INTEGER",
+       "name TEXT, columns TEXT, fpr REAL, expected_values INTEGER, included TEXT, condition TEXT",
        {"argument"},
        1,
        IndexRows},

@@ -214,9 +214,12 @@ int BestIndex(sqlite3_vtab* vtab, sqlite3_index_info* info) {
   if (!current.ok()) return Fail(vtab, current.status());
   TableSchema declared = **current;
   declared.columns.resize(table->schema->columns.size());
+  const auto size = static_cast<ptrdiff_t>(declared.columns.size());
   std::erase_if(declared.indexes, [&](const IndexSpec& index) {
-    return std::any_of(index.columns.begin(), index.columns.end(),
-                       [&](uint32_t c) { return c >= declared.columns.size(); });
+    std::vector<bool> used((*current)->columns.size());
+    for (const uint32_t column : index.columns) used[column] = true;
+    index.where.AddColumns(&used);
+    return std::find(used.begin() + size, used.end(), true) != used.end();
   });
   const SqlPlan plan = MakeSqlPlan(table->session.get(), declared, info);
   info->idxStr = sqlite3_mprintf("%s", plan.ToString(declared).c_str());

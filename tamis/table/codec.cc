@@ -319,7 +319,8 @@ Status DecodeKey(const TableSchema& schema, std::string_view key, Row* row) {
 }
 
 bool IsSkipped(const IndexSpec& index, const Row& row) {
-  return index.nulls == IndexNulls::kSkip && row[index.columns[0]].is_null();
+  return (index.nulls == IndexNulls::kSkip && row[index.columns[0]].is_null()) ||
+         !index.where.Matches(row);
 }
 
 std::vector<std::string> IndexPrefixes(const IndexSpec& index, const Row& row) {

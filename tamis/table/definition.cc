@@ -1,65 +1,13 @@
 #include "tamis/table/definition.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
+
+#include "tamis/table/condition.h"
+#include "tamis/table/tokens.h"
 
 namespace tamis {
 namespace {
-
-// Words, quoted names, parentheses, commas, numbers.
-class Tokens {
- public:
-  explicit Tokens(std::string_view text) : rest_(text) { Advance(); }
-
-  const std::string& word() const { return word_; }
-  bool done() const { return word_.empty(); }
-  bool quoted() const { return quoted_; }
-
-  bool Take(std::string_view expected) {
-    if (word_ != expected) return false;
-    Advance();
-    return true;
-  }
-  std::string TakeWord() {
-    std::string word = std::move(word_);
-    Advance();
-    return word;
-  }
-
- private:
-  void Advance() {
-    word_.clear();
-    quoted_ = false;
-    while (!rest_.empty() && std::isspace(static_cast<unsigned char>(rest_[0]))) {
-      rest_.remove_prefix(1);
-    }
-    if (rest_.empty()) return;
-    if (rest_[0] == '"' || rest_[0] == '`' || rest_[0] == '\'') {
-      quoted_ = true;
-      const size_t end = std::min(rest_.find(rest_[0], 1), rest_.size() - 1);
-      word_ = rest_.substr(1, end - 1);
-      rest_.remove_prefix(end + 1);
-      return;
-    }
-    size_t size = 0;
-    while (size < rest_.size() && IsWordChar(rest_[size])) ++size;
-    size = std::max<size_t>(size, 1);
-    word_ = rest_.substr(0, size);
-    std::transform(word_.begin(), word_.end(), word_.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    rest_.remove_prefix(size);
-  }
-
-  static bool IsWordChar(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-' ||
-           c == '+' || static_cast<unsigned char>(c) >= 0x80;
-  }
-
-  std::string_view rest_;
-  std::string word_;
-  bool quoted_ = false;
-};
 
 Status Unreadable(const std::string& part, const std::string& why) {
   return InvalidArgument("cannot read \"" + part + "\": " + why);
@@ -100,41 +48,44 @@ Result<std::vector<uint32_t>> Positions(const TableSchema& schema, const std::st
   return positions;
 }
 
-struct IndexPart {
-  IndexSpec spec;
-  std::vector<std::string> columns;
-  std::vector<std::string> include;
-};
-
-Result<IndexPart> ParseIndex(const std::string& part, Tokens* tokens) {
-  IndexPart index;
-  if (tokens->word() != "(") index.spec.name = tokens->TakeWord();
-  TAMIS_ASSIGN_OR_RETURN(index.columns, ParseColumnList(part, tokens));
-  if (index.spec.name.empty()) {
-    for (const std::string& column : index.columns) {
-      index.spec.name += (index.spec.name.empty() ? "" : "_") + column;
-    }
+// Behind the word "index", of a schema that has its columns.
+Result<IndexSpec> ParseIndex(const TableSchema& schema, const std::string& part, Tokens* tokens) {
+  IndexSpec index;
+  if (tokens->word() != "(") index.name = tokens->TakeWord();
+  TAMIS_ASSIGN_OR_RETURN(const std::vector<std::string> columns, ParseColumnList(part, tokens));
+  if (index.name.empty()) {
+    for (const std::string& column : columns)
+      index.name += (index.name.empty() ? "" : "_") + column;
   }
+  const std::string what = "index \"" + index.name + "\"";
+  TAMIS_ASSIGN_OR_RETURN(index.columns, Positions(schema, what, columns));
   while (!tokens->done()) {
     const std::string option = tokens->TakeWord();
     if (option == "include") {
-      TAMIS_ASSIGN_OR_RETURN(index.include, ParseColumnList(part, tokens));
+      TAMIS_ASSIGN_OR_RETURN(const auto include, ParseColumnList(part, tokens));
+      TAMIS_ASSIGN_OR_RETURN(index.include, Positions(schema, what, include));
+      continue;
+    }
+    if (option == "where") {
+      auto condition = ParseCondition(schema, tokens);
+      if (!condition.ok()) return condition.status().WithContext(what);
+      index.where = *std::move(condition);
       continue;
     }
     const std::string value = tokens->TakeWord();
     bool good = false;
-    if (option == "fpr") good = ParseNumber(value, &index.spec.fpr);
-    if (option == "expected_values") good = ParseNumber(value, &index.spec.expected_values);
-    if (option == "seed") good = ParseNumber(value, &index.spec.seed);
+    if (option == "fpr") good = ParseNumber(value, &index.fpr);
+    if (option == "expected_values") good = ParseNumber(value, &index.expected_values);
+    if (option == "seed") good = ParseNumber(value, &index.seed);
     if (option == "nulls") {
       good = value == "index" || value == "skip";
-      index.spec.nulls = value == "skip" ? IndexNulls::kSkip : IndexNulls::kIndex;
+      index.nulls = value == "skip" ? IndexNulls::kSkip : IndexNulls::kIndex;
     }
     if (!good) {
       return Unreadable(part, "\"" + option + " " + value +
                                   "\" is no option of an index; they are fpr NUMBER, "
                                   "expected_values NUMBER, seed NUMBER, nulls index or skip, "
-                                  "include (COLUMN, ...)");
+                                  "include (COLUMN, ...), where CONDITION");
     }
   }
   return index;
@@ -289,7 +240,7 @@ Result<TableSchema> ParseDefinition(const std::string& table,
   std::vector<std::string> key;
   std::vector<std::string> key_forms;  // as key, or none
   std::optional<std::string> marker;
-  std::vector<IndexPart> indexes;
+  std::vector<std::string> indexes;
   std::vector<ColumnPart> columns;
   for (const std::string& part : parts) {
     Tokens tokens(part);
@@ -300,8 +251,8 @@ Result<TableSchema> ParseDefinition(const std::string& table,
     } else if (first == "marker" && tokens.quoted()) {
       marker = tokens.TakeWord();
     } else if (first == "index") {
-      TAMIS_ASSIGN_OR_RETURN(IndexPart index, ParseIndex(part, &tokens));
-      indexes.push_back(std::move(index));
+      indexes.push_back(part);
+      continue;
     } else {
       TAMIS_ASSIGN_OR_RETURN(ColumnPart column, ReadColumn(part, first, &tokens));
       if (column.is_key) key.push_back(first);
@@ -322,11 +273,11 @@ Result<TableSchema> ParseDefinition(const std::string& table,
   for (const uint32_t position : schema.key) schema.columns[position].nullable = false;
   TAMIS_RETURN_IF_ERROR(SetKeyParts(key_forms, &schema));
   TAMIS_RETURN_IF_ERROR(SetMarker(marker, &schema));
-  for (IndexPart& index : indexes) {
-    const std::string what = "index \"" + index.spec.name + "\"";
-    TAMIS_ASSIGN_OR_RETURN(index.spec.columns, Positions(schema, what, index.columns));
-    TAMIS_ASSIGN_OR_RETURN(index.spec.include, Positions(schema, what, index.include));
-    schema.indexes.push_back(std::move(index.spec));
+  for (const std::string& part : indexes) {
+    Tokens tokens(part);
+    tokens.TakeWord();  // index
+    TAMIS_ASSIGN_OR_RETURN(IndexSpec index, ParseIndex(schema, part, &tokens));
+    schema.indexes.push_back(std::move(index));
   }
   TAMIS_RETURN_IF_ERROR(schema.Validate());
   return schema;

@@ -86,7 +86,7 @@ Status CheckIncluded(const TableSchema& schema, const std::string& what, const I
                            "\", which its entries have already because it is " +
                            (indexed ? "indexed" : "in the key"));
   }
-  return InvalidArgument(what + " includes columns, which this version does not support yet");
+  return Status::Ok();
 }
 
 Status CheckCondition(const TableSchema& schema, const std::string& what, const IndexSpec& index) {
@@ -95,8 +95,7 @@ Status CheckCondition(const TableSchema& schema, const std::string& what, const 
     return InvalidArgument(what + ": its condition is nested more than " +
                            std::to_string(kMaxConditionDepth) + " deep; write it flatter");
   }
-  TAMIS_RETURN_IF_ERROR(index.where.Validate(schema).WithContext(what));
-  return InvalidArgument(what + " has a condition, which this version does not support yet");
+  return index.where.Validate(schema).WithContext(what);
 }
 
 // Checks the properties of columns that only a table of cells has.

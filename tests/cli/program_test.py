@@ -95,6 +95,41 @@ class ProgramTest(unittest.TestCase):
                        stdin='{"id": "x", "v": 1}\n{"id": "y"}\n')
         self.assertIn("key (id 'rest')", self.run_tamis("table", "describe", "other"))
 
+    def test_included_columns_and_conditions_of_indexes(self):
+        self.run_tamis("table", "create", "orders", "--column", "id:int64", "--column", "customer", "--column", "status",
+                       "--column", "total:int64", "--key", "id", "--index", "customer include (total)",
+                       "--index", "status, customer nulls skip where total > 100")
+        self.run_tamis("sql", "INSERT INTO orders VALUES (1, 'kim', 'open', 50), (2, 'lee', 'open', 500), "
+                              "(3, 'kim', 'closed', 700)")
+        self.run_tamis("index", "create", "orders", "open", "customer", "--include", "total", "--where",
+                       "status = 'open'")
+        self.run_tamis("sql", "CREATE INDEX large ON orders(customer) WHERE total >= 400")
+        described = self.run_tamis("table", "describe", "orders")
+        for part in ("index customer (customer) fpr 0.001 expected_values 10000 include (total),",
+                     "index status_customer (status, customer) fpr 0.001 expected_values 10000 nulls skip where total > 100,",
+                     "index open (customer) fpr 0.001 expected_values 10000 include (total) where status = 'open',",
+                     "index large (customer) fpr 0.001 expected_values 10000 where total >= 400"):
+            self.assertIn(part, described)
+        listed = self.run_tamis("index", "list", "orders")
+        self.assertIn("orders.open (customer) include (total) where status = 'open'", listed)
+        self.assertRegex(listed, r"orders\.open .* ready, 2 entries")
+        self.assertRegex(listed, r"orders\.large .* ready, 2 entries")
+        self.assertEqual(self.sql("SELECT included, condition FROM tamis_indexes('orders') WHERE name = 'open'"),
+                         [{"included": "total", "condition": "status = 'open'"}])
+        self.run_tamis("sql", "UPDATE orders SET total = 60 WHERE id = 1")
+        self.run_tamis("sql", "UPDATE orders SET status = 'open' WHERE id = 3")
+        self.assertEqual(self.sql("SELECT sum(total) AS s FROM orders WHERE customer = 'kim'"), [{"s": 760}])
+        self.assertIn("index only: 0 rows read",
+                      self.run_tamis("explain", "SELECT total FROM orders WHERE customer = 'kim'"))
+        explained = self.run_tamis("explain", "SELECT id FROM orders WHERE customer = 'kim' AND status = 'open'")
+        self.assertIn("open", explained)
+        self.assertIn("index large is not used, since the condition does not imply total >= 400", explained)
+        self.assertIn("missing entries 0, foreign entries 0", self.run_tamis("check", "orders"))
+        for words, why in ((("--include", "sum"), 'no column "sum"'), (("--include", "customer"), "because it is indexed"),
+                           (("--where", "state = 'open'"), 'no column "state"'),
+                           (("--where", "total > 'x'"), "does not compare")):
+            self.assertIn(why, self.run_tamis("index", "create", "orders", "wrong", "customer", *words, expect=1))
+
     def test_imports_csv(self):
         self.assertIn("people: 3 rows put", self.import_people())
         self.assertEqual(self.sql("SELECT name, note FROM people WHERE home_town = 'London' ORDER BY 1"),

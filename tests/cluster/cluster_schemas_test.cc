@@ -41,6 +41,78 @@ TEST_P(ClusterSuite, AnIndexComesAndGoesWhileTheTableIsInUse) {
   }
 }
 
+TEST_P(ClusterSuite, IndexWithIncludedColumnGivesRowsAsTheyAreNow) {
+  Fill(200);
+  const auto made = kind_->Ask<TableSchema>([&](auto done) {
+    kind_->admin().CreateIndex(
+        "packages",
+        {.name = "with", .columns = {kSection}, .expected_values = 100, .include = {kSize}}, done);
+  });
+  ASSERT_TRUE(made.ok()) << made.status();
+  engine_->ForgetTable("packages");
+  table_ = *engine_->Table("packages");
+  ExpectClean(200);
+  std::vector<Row> expected;
+  for (int i = 100; i < 200; ++i) expected.push_back(RowOf(i));
+  const auto expect_found = [&] {
+    Explain explain;
+    auto rows = Find(Section("s1"), &explain);
+    std::ranges::sort(rows);
+    std::ranges::sort(expected);
+    EXPECT_EQ(rows, expected);
+    EXPECT_EQ(explain.rows_read, 0u) << explain.ToText();
+    EXPECT_EQ(explain.rows_from_entries, expected.size()) << explain.ToText();
+  };
+  expect_found();
+  // The entry's key stays.
+  expected[7][kSize] = Value::Int64(-5);
+  ASSERT_TRUE(Put(*engine_, expected[7]).ok());
+  expected[3][kSize] = Value();
+  ASSERT_TRUE(Put(*engine_, expected[3]).ok());
+  expect_found();
+  ExpectClean(200);
+}
+
+TEST_P(ClusterSuite, PartialIndexHasTheRowsOfItsConditionAlone) {
+  Fill(300);
+  SplitAll(1);
+  ASSERT_TRUE(engine_->WaitUntilRouted(*table_, seconds(60)));
+  const Predicate large = Predicate::Compare(kSize, Op::kGe, Value::Int64(150));
+  const auto made = kind_->Ask<TableSchema>([&](auto done) {
+    kind_->admin().CreateIndex(
+        "packages",
+        {.name = "large", .columns = {kSection}, .expected_values = 100, .where = large}, done);
+  });
+  ASSERT_TRUE(made.ok()) << made.status();
+  engine_->ForgetTable("packages");
+  table_ = *engine_->Table("packages");
+  const auto entries = [&] {
+    const auto report = kind_->Reconcile("packages");
+    EXPECT_TRUE(report.ok()) << report.status();
+    const auto progress = kind_->Ask<IndexProgress>(
+        [&](auto done) { kind_->admin().GetIndexProgress("packages", "large", done); });
+    EXPECT_TRUE(progress.ok()) << progress.status();
+    return progress.ok() ? progress->entries : 0;
+  };
+  EXPECT_EQ(entries(), 150u);
+  Explain explain;
+  EXPECT_EQ(Find(Predicate::And({Section("s1"), large}), &explain).size(), 50u);
+  EXPECT_NE(explain.index.find("large"), std::string::npos) << explain.ToText();
+  EXPECT_EQ(Find(Section("s1"), &explain).size(), 100u);
+  EXPECT_EQ(explain.index, "section");
+  EXPECT_NE(explain.reason.find("index large is not used"), std::string::npos) << explain.reason;
+  // One row comes into the condition and one leaves it.
+  Row comes = RowOf(110), leaves = RowOf(190);
+  comes[kSize] = Value::Int64(1000);
+  leaves[kSize] = Value();
+  ASSERT_TRUE(Put(*engine_, comes).ok());
+  EXPECT_EQ(Find(Predicate::And({Section("s1"), large})).size(), 51u);
+  ASSERT_TRUE(Put(*engine_, leaves).ok());
+  EXPECT_EQ(Find(Predicate::And({Section("s1"), large})).size(), 50u);
+  EXPECT_EQ(Find(Predicate::And({Section("s1"), Size(1000)})), std::vector<Row>{comes});
+  EXPECT_EQ(entries(), 150u);
+}
+
 TEST_P(ClusterSuite, AColumnIsAddedUnderACoordinatorThatKnowsAnOlderSchema) {
   Fill(50);
   const auto other = StartEngine();

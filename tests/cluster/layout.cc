@@ -12,7 +12,7 @@ std::string EntriesText(RocksCluster& cluster, const Region& region, const std::
   Store& store = cluster.store();
   const auto indexes = region.indexes();
   for (const auto& [id, state] : *indexes) {
-    const auto entry = IndexEntry::Of(state.filter->index(), row);
+    const auto entry = IndexEntry::Of(*region.schema(), state.filter->index(), row);
     if (!entry.has_value()) continue;  // the index is sparse
     std::string bytes;
     const std::string key = entry->StoreKey(region.info().id.number(), id, row_key);

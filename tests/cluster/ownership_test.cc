@@ -138,7 +138,7 @@ class OwnershipTest : public ::testing::Test {
     stream->set_index_id(table_.indexes[0].id);
     stream->set_equality(true);
     const std::string values =
-        IndexEntry::Of(table_.indexes[0], {Value::Int64(0), Value::Int64(n)})->values;
+        IndexEntry::Of(table_, table_.indexes[0], {Value::Int64(0), Value::Int64(n)})->values;
     stream->add_ranges()->set_low(values);
     stream->mutable_ranges(0)->set_high(PrefixEnd(values));
     const auto reply = Await<Result<pb::SearchReply>>(

@@ -574,6 +574,7 @@ class RandomCluster {
     Count("searches");
     if (explain.regions_asked < explain.regions_total) Count("searches that left regions out");
     if (explain.regions_scanned > 0) Count("searches with a scanned region");
+    if (explain.rows_from_entries > 0) Count("searches with rows of entries alone");
     Judge(answer, watch, explain.ToText());
   }
 

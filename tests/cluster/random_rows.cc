@@ -28,19 +28,33 @@ TableSchema RandomRows::Schema(double fpr) {
                     {.name = "start", .type = Type::kText, .expression = kFirstThree}};
   schema.key = {kId};
   // Small filters, so that layers are added, and values hit each other.
-  schema.indexes = {{.name = "grp", .columns = {kGroup}, .fpr = fpr, .expected_values = 8},
+  schema.indexes = {{.name = "grp",
+                     .columns = {kGroup},
+                     .fpr = fpr,
+                     .expected_values = 8,
+                     .include = {kNumber, kName, kStart}},
                     {.name = "number", .columns = {kNumber}, .fpr = fpr, .expected_values = 16},
                     {.name = "start",
                      .columns = {kStart},
                      .nulls = IndexNulls::kSkip,
                      .fpr = fpr,
                      .expected_values = 12},
-                    IndexOnName(fpr)};
+                    IndexOnName(fpr),
+                    {.name = "some_names",
+                     .columns = {kName},
+                     .fpr = fpr,
+                     .expected_values = 12,
+                     .include = {kGroup},
+                     .where = Predicate::Compare(kNumber, Predicate::Op::kGe, Value::Int64(20))}};
   return schema;
 }
 
 IndexSpec RandomRows::IndexOnBoth(double fpr) {
-  return {.name = "both", .columns = {kGroup, kNumber}, .fpr = fpr, .expected_values = 16};
+  return {.name = "both",
+          .columns = {kGroup, kNumber},
+          .fpr = fpr,
+          .expected_values = 16,
+          .include = {kName}};
 }
 
 IndexSpec RandomRows::IndexOnName(double fpr) {
@@ -206,6 +220,7 @@ Predicate RandomRows::EqualTo(const Row& row, uint32_t column) {
 
 Predicate RandomRows::ProbeOf(const Row& row) {
   const uint32_t columns[] = {kGroup, kNumber, kName, kStart};
+  if (random_.OneIn(4)) return Predicate::And({EqualTo(row, kName), EqualTo(row, kNumber)});
   return EqualTo(row, columns[random_.Uniform(4)]);
 }
 

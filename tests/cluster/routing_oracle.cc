@@ -23,8 +23,12 @@ std::vector<Predicate> ConditionsMetBy(const TableSchema& schema, const Row& row
       leading.push_back(Equal(row, column));
       conditions.push_back(Predicate::And(leading));
     }
-    equal.push_back(leading.front());
+    if (index.where.Matches(row)) {
+      leading.push_back(index.where);
+      conditions.push_back(Predicate::And(std::move(leading)));
+    }
     const uint32_t first = index.columns.front();
+    equal.push_back(Equal(row, first));
     if (row[first].is_null()) continue;
     conditions.push_back(Predicate::Compare(first, Op::kLe, row[first]));
     conditions.push_back(Predicate::Compare(first, Op::kGe, row[first]));

@@ -73,11 +73,11 @@ class SqlBesideSqliteTest : public testing::Test {
          .expression =
              Expression{.function = Expression::Function::kSubstr, .source = 4, .length = 2}}};
     schema.key = {0};
-    schema.indexes = {{.name = "n_s", .columns = {1, 2}},
+    schema.indexes = {{.name = "n_s", .columns = {1, 2}, .include = {4}},
                       {.name = "s", .columns = {2}},
-                      {.name = "d", .columns = {3}},
+                      {.name = "d", .columns = {3}, .include = {1, 2, 4}},
                       {.name = "x", .columns = {4}, .nulls = IndexNulls::kSkip},
-                      {.name = "s_lower", .columns = {5}},
+                      {.name = "s_lower", .columns = {5}, .include = {1}},
                       {.name = "x_start", .columns = {6, 1}, .nulls = IndexNulls::kSkip}};
     for (IndexSpec& index : schema.indexes) index.expected_values = 200;
     auto made = AwaitResult<TableSchema>(&executor_, {},

@@ -51,7 +51,8 @@ Result<std::pair<VictimRow, VictimRow>> FindRows(const Store& store, const Catal
 }
 
 // Takes the value out of the saved counters, as often as they have it.
-Status ForgetInFilter(FilterSnapshots* snapshots, const VictimRow& row, const IndexSpec& index) {
+Status ForgetInFilter(FilterSnapshots* snapshots, const TableSchema& schema, const VictimRow& row,
+                      const IndexSpec& index) {
   const auto bytes = snapshots->Take(row.region, index.id);
   if (!bytes.has_value()) return NotFound("no filter is saved");
   ThreadExecutor executor(1);
@@ -59,7 +60,7 @@ Status ForgetInFilter(FilterSnapshots* snapshots, const VictimRow& row, const In
   auto filter = std::make_shared<IndexFilter>(feed.get(), index, row.region, 1, Faults{});
   if (!filter->RestoreGeneration(*bytes)) return DataLoss("the saved filter is damaged");
   filter->Publish();
-  const EntryKey entry = IndexEntry::Of(index, row.row)->filter_key;
+  const EntryKey entry = IndexEntry::Of(schema, index, row.row)->filter_key;
   for (int i = 0; i < 100 && filter->MayContain(entry); ++i) filter->ClearBitsForTest(entry);
   const FilterSnapshots::Current current{row.region, index.id, filter};
   return snapshots->Save(std::span(&current, 1));
@@ -86,8 +87,8 @@ Status Plant(const std::string& directory, const std::string& table, const std::
   if (index == nullptr) return NotFound("no index \"" + index_name + "\"");
   TAMIS_ASSIGN_OR_RETURN(const auto rows, FindRows(*store, *catalog, schema));
   const auto& [row, other] = rows;
-  const IndexEntry entry = *IndexEntry::Of(*index, row.row);
-  const IndexEntry wrong = *IndexEntry::Of(*index, other.row);
+  const IndexEntry entry = *IndexEntry::Of(schema, *index, row.row);
+  const IndexEntry wrong = *IndexEntry::Of(schema, *index, other.row);
   if (entry.values == wrong.values) return FailedPrecondition("the two rows have the same value");
   rocksdb::WriteBatch batch;
   if (fault == "missing-entry") {
@@ -108,7 +109,7 @@ Status Plant(const std::string& directory, const std::string& table, const std::
     return InvalidArgument("no fault \"" + fault + "\"");
   }
   std::printf("%s\n", row.row[schema.key[0]].ToString().c_str());
-  if (fault == "filter-bit") return ForgetInFilter(&snapshots, row, *index);
+  if (fault == "filter-bit") return ForgetInFilter(&snapshots, schema, row, *index);
   return store->Write(&batch);
 }
 

@@ -123,11 +123,13 @@ std::vector<Row> ScenarioTable::Rows() {
   return rows;
 }
 
-std::vector<std::string> ScenarioTable::Entries(uint32_t index_id) {
-  std::vector<std::string> entries;
+std::vector<std::pair<std::string, std::string>> ScenarioTable::Entries(uint32_t index_id) {
+  std::vector<std::pair<std::string, std::string>> entries;
   const uint64_t region = Region().id.number();
   EntryCursor cursor(cluster_->store(), IndexPrefix(region, index_id));
-  for (cursor.Seek(""); cursor.Valid(); cursor.Next()) entries.emplace_back(cursor.entry());
+  for (cursor.Seek(""); cursor.Valid(); cursor.Next()) {
+    entries.emplace_back(cursor.entry(), cursor.value());
+  }
   Check(cursor.status(), "read entries");
   return entries;
 }

@@ -32,8 +32,8 @@ class ScenarioTable {
   pb::RangeResult Search(pb::SearchRequest request, uint64_t limit, const KeyRange& keys,
                          const std::string& resume);
   std::vector<Row> Rows();  // in key order
-  // The entries of the index in their order: encoded values and row key.
-  std::vector<std::string> Entries(uint32_t index_id);
+  // The entries of the index in their order: encoded values and row key, and the included columns.
+  std::vector<std::pair<std::string, std::string>> Entries(uint32_t index_id);
 
  private:
   RegionInfo Region();

@@ -271,7 +271,8 @@ void AwkwardValues(std::ostream& out) {
   schema.indexes = {{.name = "a", .columns = {1}},
                     {.name = "b_c", .columns = {2, 3}},
                     {.name = "c_sparse", .columns = {3}, .nulls = IndexNulls::kSkip},
-                    {.name = "d", .columns = {4}}};
+                    {.name = "d", .columns = {4}, .include = {1, 3}},
+                    {.name = "b_of_a", .columns = {2}, .where = Predicate::NotNull(1)}};
   for (IndexSpec& index : schema.indexes) index.expected_values = 100;
   Random random(3);
   std::vector<Row> rows;
@@ -303,6 +304,20 @@ void AwkwardValues(std::ostream& out) {
       if (random.OneIn(3)) columns.push_back(column);
     }
     scenarios.Search(predicate, limit, columns, {}, {}, /*groups=*/true);
+  }
+  // Rows of the partial index.
+  for (int i = 0; i < 40; ++i) {
+    const Predicate of_b = i % 2 == 0
+                               ? Predicate::NotNull(2)
+                               : Predicate::Compare(2, Predicate::Op::kGt, Value::Int64(i - 20));
+    const Predicate predicate = Predicate::And(
+        {Predicate::NotNull(1), of_b, RandomPredicate(scenarios.schema(), random, 1)});
+    const uint64_t limit = random.OneIn(3) ? 1 + random.Uniform(5) : 1000;
+    std::vector<uint32_t> columns;
+    if (random.OneIn(2)) columns = {1, 2};
+    std::vector<OrderTerm> order;
+    if (random.OneIn(2)) order = {{.column = 2, .descending = random.OneIn(2)}};
+    scenarios.Search(predicate, limit, columns, {}, order);
   }
 }
 

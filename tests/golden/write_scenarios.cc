@@ -24,7 +24,10 @@ TableSchema Schema() {
   schema.key = {0};
   schema.indexes = {{.name = "a", .columns = {1}},
                     {.name = "b_a", .columns = {2, 1}},
-                    {.name = "c_sparse", .columns = {3}, .nulls = IndexNulls::kSkip}};
+                    {.name = "b_with", .columns = {2}, .include = {3, 1}},
+                    {.name = "c_sparse", .columns = {3}, .nulls = IndexNulls::kSkip},
+                    {.name = "c_with", .columns = {3}, .nulls = IndexNulls::kSkip, .include = {1}},
+                    {.name = "a_of_b", .columns = {1}, .where = Predicate::NotNull(2)}};
   for (IndexSpec& index : schema.indexes) index.expected_values = 100;
   return schema;
 }
@@ -55,6 +58,8 @@ pb::Mutation RandomMutation(const TableSchema& schema, Random& random) {
   if (schema.HasComputedColumns()) {
     row[0] = Value::Text((random.OneIn(2) ? "k" : "K") + std::to_string(random.Uniform(3)));
     row[1] = RandomText(random);
+    // A cell holds milliseconds.
+    if (!row[2].is_null()) row[2] = Value::Timestamp(row[2].int64() / 1000 * 1000);
   }
   pb::Mutation mutation;
   mutation.set_kind(static_cast<pb::Mutation::Kind>(random.Uniform(4)));
@@ -93,8 +98,8 @@ void Requests(const TableSchema& wanted, uint64_t seed, std::ostream& out) {
     out << "\n";
     for (const Row& row : table.Rows()) out << "R " << Texts(row) << "\n";
     for (const IndexSpec& index : schema.indexes) {
-      for (const std::string& entry : table.Entries(index.id)) {
-        out << "E " << index.id << " " << Hex(entry) << "\n";
+      for (const auto& [entry, included] : table.Entries(index.id)) {
+        out << "E " << index.id << " " << Hex(entry) << " " << Hex(included) << "\n";
       }
     }
   }
@@ -108,7 +113,8 @@ std::string Writes() {
          "# M mutations: a RegionMutations of which only the mutations are set\n"
          "# O outcomes: an error code for the whole request, and one for each mutation\n"
          "# R values: a row that stands afterwards, in key order\n"
-         "# E index entry: an entry that stands afterwards, in order: encoded values and row key\n";
+         "# E index entry included: an entry that stands afterwards, in order: encoded values and\n"
+         "#   row key, and its value\n";
   Requests(Schema(), 11, out);
   Requests(ComputedSchema(), 12, out);
   return out.str();

@@ -70,7 +70,8 @@ class OneRegionTest : public ::testing::Test {
 
   using Result = std::optional<pb::RegionMutateResult>;
 
-  // Columns n (never NULL), k (the key), v; indexes on v (sparse), and on (n, v).
+  // Columns n (never NULL), k (the key), v; indexes on v (sparse, with n), on (n, v), and on n of
+  // some rows.
   static TableSchema Schema() {
     TableSchema schema;
     schema.id = kTable;
@@ -80,10 +81,15 @@ class OneRegionTest : public ::testing::Test {
                       {.id = 11, .name = "k", .nullable = false},
                       {.id = 13, .name = "v"}};
     schema.key = {1};
-    schema.indexes = {{.id = 1, .name = "v", .columns = {2}, .nulls = IndexNulls::kSkip},
-                      {.id = 2, .name = "nv", .columns = {0, 2}}};
+    schema.indexes = {
+        {.id = 1, .name = "v", .columns = {2}, .nulls = IndexNulls::kSkip, .include = {0}},
+        {.id = 2, .name = "nv", .columns = {0, 2}},
+        {.id = 3,
+         .name = "some_n",
+         .columns = {0},
+         .where = Predicate::Compare(2, Predicate::Op::kNe, Value::Text("v3"))}};
     schema.next_column_id = 14;
-    schema.next_index_id = 3;
+    schema.next_index_id = 4;
     return schema;
   }
 
@@ -198,27 +204,34 @@ class OneRegionTest : public ::testing::Test {
   }
   std::set<std::string> Entries() const {
     std::set<std::string> entries;
-    std::unique_ptr<rocksdb::Iterator> it(
-        store_->db()->NewIterator(rocksdb::ReadOptions(), store_->index()));
-    for (it->SeekToFirst(); it->Valid(); it->Next()) entries.insert(it->key().ToString());
+    for (const auto& [key, value] : EntriesAndValues()) entries.insert(key);
     return entries;
   }
-  // The rows' entries stand, no others, and are counted.
+  std::map<std::string, std::string> EntriesAndValues() const {
+    std::map<std::string, std::string> entries;
+    std::unique_ptr<rocksdb::Iterator> it(
+        store_->db()->NewIterator(rocksdb::ReadOptions(), store_->index()));
+    for (it->SeekToFirst(); it->Valid(); it->Next()) {
+      entries[it->key().ToString()] = it->value().ToString();
+    }
+    return entries;
+  }
+  // The rows' entries stand with their included columns, no others, and are counted.
   void CheckIndexes(const std::map<std::string, Row>& rows) const {
-    std::set<std::string> wanted;
+    std::map<std::string, std::string> wanted;
     for (const IndexSpec& spec : schema_.indexes) {
       const auto filter = region_->filter(spec.id);
       uint64_t count = 0;
       for (const auto& [key, row] : rows) {
-        const auto entry = IndexEntry::Of(spec, row);
+        const auto entry = IndexEntry::Of(schema_, spec, row);
         if (!entry.has_value()) continue;
         ++count;
-        wanted.insert(entry->StoreKey(kRegion, spec.id, key));
+        wanted[entry->StoreKey(kRegion, spec.id, key)] = entry->included;
         EXPECT_TRUE(filter->MayContain(entry->filter_key));
       }
       EXPECT_EQ(filter->entries(), count) << spec.name;
     }
-    EXPECT_EQ(Entries(), wanted);
+    EXPECT_EQ(EntriesAndValues(), wanted);
   }
 
   // A coordinator with a lease that has applied all events up to a number.

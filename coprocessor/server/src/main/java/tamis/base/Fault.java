@@ -81,6 +81,8 @@ public enum Fault {
   SOURCES_NOT_INDEXED,
   /** Does not check whether a writer may read the columns of its conditions. */
   CONDITION_FOR_WRITERS,
+  /** Does not check whether a user may read the columns of the condition of a partial index that a search uses. */
+  INDEX_CONDITION_FOR_READERS,
   /** A user that may read a table may have its indexes rebuilt. */
   REBUILD_FOR_READERS,
   /** The result of a job is given to every caller that knows its number. */
@@ -91,6 +93,20 @@ public enum Fault {
   ANY_ENTRY_NAMES_ITS_ROW,
   /** A row is made from an entry that lacks a column that the search needs. */
   ROWS_FROM_ANY_ENTRY,
+  /** A write that touches only included columns writes no entry. */
+  INCLUDED_COLUMNS_NOT_USED,
+  /** A write that touches only columns of conditions of indexes writes no entry. */
+  CONDITION_COLUMNS_NOT_USED,
+  /** A version of a condition's column that may come to show is not looked at. */
+  HIDDEN_CONDITIONS_OVERLOOKED,
+  /** An entry whose key stays keeps its included columns. */
+  INCLUDED_COLUMNS_LEFT,
+  /** An entry with included columns has the time stamp of its indexed cells. */
+  INCLUDED_AT_THEIR_TIMESTAMPS,
+  /** Building an index leaves the included columns of the entries that stand. */
+  REBUILT_COLUMNS_LEFT,
+  /** An entry is certain although an included column may show another value without a write. */
+  DOUBTFUL_COLUMNS_INCLUDED,
   /** A row is made from an entry with a value that was cut. */
   CUT_VALUES_TAKEN,
   /** The last group of a page that another one follows is left out. */

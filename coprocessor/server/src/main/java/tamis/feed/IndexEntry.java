@@ -1,6 +1,7 @@
 package tamis.feed;
 
 import tamis.filter.Hash;
+import tamis.table.Key;
 import tamis.table.Schema;
 
 /** The entry of a row in one index. A value. */
@@ -14,15 +15,24 @@ public final class IndexEntry {
    * tombstone; without any write the row may stop giving it, or begin to.
    */
   public final boolean certain;
+  /** The included columns (Codec.encodeIncluded); of an entry that is not certain, nothing. */
+  public final byte[] included;
 
   private long[] hashes;
 
+  /** An entry without included columns. */
   public IndexEntry(Schema.Index index, byte[] key, byte[][] prefixes, long timestamp, boolean certain) {
+    this(index, key, prefixes, timestamp, certain, Key.EMPTY);
+  }
+
+  public IndexEntry(
+      Schema.Index index, byte[] key, byte[][] prefixes, long timestamp, boolean certain, byte[] included) {
     this.index = index;
     this.key = key;
     this.prefixes = prefixes;
     this.timestamp = timestamp;
     this.certain = certain;
+    this.included = included;
   }
 
   /** The hashes that a filter counts. */

@@ -27,6 +27,7 @@ import tamis.server.Endpoint;
 import tamis.server.RegionFilters;
 import tamis.server.WalProof;
 import tamis.table.DamagedBytesException;
+import tamis.table.Schema;
 
 /** This process's report for the examination of an installation: the service `tamis.pb.Installation`. */
 public final class InstallationReport {
@@ -59,6 +60,7 @@ public final class InstallationReport {
             .setJarVersion(JarVersion.version())
             .setHbaseVersion(VersionInfo.getVersion())
             .addAllMissing(Linkage.missing())
+            .addAllIndexFeatures(Schema.supportedFeatures())
             .setServer(server.toString())
             .setUser(RpcServer.getRequestUserName().orElse(""))
             .setAuthorization(conf.getBoolean("hbase.security.authorization", false))

@@ -101,11 +101,11 @@ public final class SchemaGuard implements MasterCoprocessor, MasterObserver {
       if (family.isMobEnabled()) refuse(name, which + "MOB is not supported");
       if (family.getMinVersions() > 0) refuse(name, which + "MIN_VERSIONS is not supported");
       boolean expires = family.getTimeToLive() != HConstants.FOREVER && !Fault.EXPIRY_NOT_REFUSED.isOn();
-      if (ours && expires && table.indexesNull) {
+      if (ours && expires && !table.mayExpire) {
         refuse(name,
-            which + "cells that expire leave an index of several columns, or with entries for NULL,"
-                + " without being"
-                + " told: only sparse indexes on one column go with a TTL");
+            which + "cells that expire leave an index of several columns, with entries for NULL, with included columns"
+                + " or with a condition, without being told: only sparse indexes on one column without those go with a"
+                + " TTL");
       }
       if (!ours && family.getTimeToLive() < longestLife(descriptor, table)) {
         refuse(name, which + "its TTL must be the longest one of the table's columns");

@@ -387,8 +387,19 @@ public final class IndexMaintenance {
     }
 
     private void put(int operation, IndexEntry entry, long timestamp) {
-      add(operation, entry, timestamp, KeyValue.Type.Put,
-          entry.certain ? IndexedTable.CERTAIN : IndexedTable.UNCERTAIN);
+      // Its included columns change without the time stamps of the indexed cells: whatever these are, the entry that is
+      // written last shows.
+      boolean carries = entry.index.include.length > 0 && !Fault.INCLUDED_AT_THEIR_TIMESTAMPS.isOn();
+      add(operation, entry, carries ? RowImage.LAST_TIMESTAMP : timestamp, KeyValue.Type.Put, valueOf(entry));
+    }
+
+    private byte[] valueOf(IndexEntry entry) {
+      return entry.certain ? entry.included : IndexedTable.UNCERTAIN;
+    }
+
+    /** Whether an entry with this value is to be written anew for its included columns. */
+    private boolean isOutdated(byte[] value, IndexEntry wanted) {
+      return wanted.index.include.length > 0 && !Arrays.equals(value, valueOf(wanted));
     }
 
     private void compare(int operation, RowImage before, RowImage after) {
@@ -402,7 +413,8 @@ public final class IndexMaintenance {
         // Where cells expire, an entry is as young as its youngest cell.
         boolean younger = there != null && table.expires && there.timestamp < wanted.timestamp;
         boolean doubtful = there != null && there.certain && !wanted.certain;
-        if (there != null && complete && !younger && !doubtful) continue;
+        boolean outdated = there != null && isOutdated(valueOf(there), wanted) && !Fault.INCLUDED_COLUMNS_LEFT.isOn();
+        if (there != null && complete && !younger && !doubtful && !outdated) continue;
         // The mark that an entry is doubtful must be the visible version, whatever the time of the version that it was
         // certain by.
         put(operation, wanted, doubtful ? RowImage.LAST_TIMESTAMP : wanted.timestamp);
@@ -440,8 +452,10 @@ public final class IndexMaintenance {
             boolean old = table.expires && cells.get(0).getTimestamp() < missing.get(key).timestamp;
             if (old) return;
             IndexEntry entry = missing.remove(key);
-            boolean doubtful = IndexedTable.isCertain(cells.get(0)) && !entry.certain;
-            if (doubtful && !Fault.REBUILT_ENTRIES_LEFT_UNMARKED.isOn()) {
+            byte[] value = IndexedTable.valueOf(cells.get(0));
+            boolean doubtful = IndexedTable.isCertain(value) && !entry.certain;
+            boolean marked = doubtful && !Fault.REBUILT_ENTRIES_LEFT_UNMARKED.isOn();
+            if (marked || (isOutdated(value, entry) && !Fault.REBUILT_COLUMNS_LEFT.isOn())) {
               put(missingWith.get(new Key(entry.key)), entry, RowImage.LAST_TIMESTAMP);
             }
           });

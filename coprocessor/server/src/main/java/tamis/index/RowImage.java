@@ -11,6 +11,7 @@ import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.KeyValue;
 import org.apache.hadoop.hbase.util.Bytes;
+import tamis.base.Fault;
 import tamis.compat.Cells;
 import tamis.feed.IndexEntry;
 import tamis.region.EntryKeys;
@@ -38,6 +39,8 @@ import tamis.table.Value;
 final class RowImage {
   /** Bound of the index entries that one row may give. */
   private static final int MAX_STATES = 256;
+  /** Bound of the combinations of versions that are looked at for them. */
+  private static final int MAX_COMBINATIONS = 16 * MAX_STATES;
   private static final long NOW = Long.MAX_VALUE; // the sequence id of the batch
   /** A cell's own time stamp at the most; the next one means "now". */
   static final long LAST_TIMESTAMP = Long.MAX_VALUE - 1;
@@ -121,6 +124,7 @@ final class RowImage {
   // Others. Families that the table's columns are not in do not come here.
   private final TreeMap<byte[], TreeMap<byte[], Column>> strangers;
   private final List<Tombstone> tombstones = new ArrayList<>();
+  private int combinations;
 
   /** Raw: all versions and tombstones come. */
   RowImage(IndexedTable table, byte[] row, boolean raw) {
@@ -402,15 +406,52 @@ final class RowImage {
     if (key == null || !exists()) return Collections.emptyMap();
     Map<Key, IndexEntry> entries = new LinkedHashMap<>();
     boolean certain = shows();
+    combinations = 0;
     for (Schema.Index index : table.schema.indexes) {
-      addEntries(index, 0, key.clone(), 0, certain, keys, entries);
+      addEntries(index, columnsOf(index), 0, key.clone(), 0, certain, keys, entries);
     }
     return entries;
   }
 
-  private void addEntries(Schema.Index index, int at, Value[] values, long timestamp, boolean certain, EntryKeys keys,
-      Map<Key, IndexEntry> entries) {
-    if (at == index.columns.length) {
+  /** The columns on whose states it depends which entries the row gives: those of the index, then of its condition. */
+  private int[] columnsOf(Schema.Index index) {
+    if (index.where == null) return index.columns;
+    boolean[] more = new boolean[columns.length];
+    index.where.addColumns(more);
+    for (int column : index.columns) more[column] = false;
+    int[] all = Arrays.copyOf(index.columns, columns.length);
+    int size = index.columns.length;
+    for (int i = 0; i < more.length; ++i) {
+      if (more[i]) all[size++] = i;
+    }
+    return Arrays.copyOf(all, size);
+  }
+
+  /** The included columns as they show; null: one of them may show another value without a write. */
+  private byte[] includedOf(Schema.Index index) {
+    Value[] values = new Value[columns.length];
+    List<Version> maybe = new ArrayList<>();
+    for (int position : index.include) {
+      int source = table.schema.sourceOf(position);
+      Expression expression = table.schema.columns[position].expression;
+      Value value = key[source];
+      if (columns[source] != null) value = decode(source, seen(columns[source], maybe));
+      values[position] = expression == null ? value : expression.evaluate(value);
+    }
+    boolean changes = !maybe.isEmpty() && !Fault.DOUBTFUL_COLUMNS_INCLUDED.isOn();
+    return changes ? null : Codec.encodeIncluded(table.schema, index, values);
+  }
+
+  private IllegalStateException tooManyStates() {
+    return new IllegalStateException("row " + Bytes.toStringBinary(row) + " has more than " + MAX_STATES
+        + " index entries: too many of its versions are hidden by delete markers; flush and major_compact its"
+        + " table in HBase's shell, then retry");
+  }
+
+  private void addEntries(Schema.Index index, int[] of, int at, Value[] values, long timestamp, boolean certain,
+      EntryKeys keys, Map<Key, IndexEntry> entries) {
+    if (at == of.length) {
+      if (++combinations > MAX_COMBINATIONS) throw tooManyStates();
       if (Codec.isSkipped(index, values)) return;
       byte[][] prefixes = Codec.indexPrefixes(index, values);
       byte[] key = keys.entry(index.id, prefixes[prefixes.length - 1], row);
@@ -421,25 +462,26 @@ final class RowImage {
         stamp = Math.max(stamp, other.timestamp);
         certain |= other.certain;
       }
-      entries.put(new Key(key), new IndexEntry(index, key, prefixes, stamp, certain));
-      if (entries.size() > MAX_STATES) {
-        throw new IllegalStateException("row " + Bytes.toStringBinary(row) + " has more than " + MAX_STATES
-            + " index entries: too many of its versions are hidden by delete markers; flush and major_compact its"
-            + " table in HBase's shell, then retry");
-      }
+      byte[] included = certain ? includedOf(index) : null;
+      entries.put(new Key(key),
+          new IndexEntry(
+              index, key, prefixes, stamp, included != null, included == null ? IndexedTable.CERTAIN : included));
+      if (entries.size() > MAX_STATES) throw tooManyStates();
       return;
     }
-    int position = index.columns[at];
+    int position = of[at];
     int source = table.schema.sourceOf(position);
     Expression expression = table.schema.columns[position].expression;
     if (table.schema.isKey(source)) {
       if (expression != null) values[position] = expression.evaluate(values[source]);
-      addEntries(index, at + 1, values, timestamp, certain, keys, entries);
+      addEntries(index, of, at + 1, values, timestamp, certain, keys, entries);
       return;
     }
     List<Version> states = new ArrayList<>();
     Column column = columns[source];
     states.add(column == null ? null : seen(column, states)); // null: NULL
+    boolean overlooked = at >= index.columns.length && Fault.HIDDEN_CONDITIONS_OVERLOOKED.isOn();
+    if (overlooked) states = states.subList(states.size() - 1, states.size());
     if (states.size() > 1) {
       // A flush may count the hidden version, drop those below as too many, and hide it all the same.
       states.clear();
@@ -451,7 +493,7 @@ final class RowImage {
     for (Version version : states) {
       Value value = decode(source, version);
       values[position] = expression == null ? value : expression.evaluate(value);
-      addEntries(index, at + 1, values, version == null ? timestamp : Math.max(timestamp, version.timestamp),
+      addEntries(index, of, at + 1, values, version == null ? timestamp : Math.max(timestamp, version.timestamp),
           certain && states.size() == 1, keys, entries);
     }
   }

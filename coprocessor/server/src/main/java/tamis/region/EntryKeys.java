@@ -79,7 +79,7 @@ public final class EntryKeys {
     return Arrays.copyOfRange(key, Codec.rowKeyOffset(schema, index, key, prefix.length + 4), key.length);
   }
 
-  /** The entry that a key stands for; its time stamp is 0, since the key does not tell it. */
+  /** The entry that a key stands for, without what the key does not tell: the time stamp and the included columns. */
   public IndexEntry read(Schema schema, Schema.Index index, byte[] key) throws DamagedBytesException {
     int end = Codec.rowKeyOffset(schema, index, key, prefix.length + 4);
     byte[] values = Arrays.copyOfRange(key, prefix.length + 4, end);

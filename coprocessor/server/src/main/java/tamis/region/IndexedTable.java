@@ -16,6 +16,7 @@ import tamis.base.Fault;
 import tamis.filter.Hash;
 import tamis.table.CellEncoding;
 import tamis.table.DamagedBytesException;
+import tamis.table.Predicate;
 import tamis.table.Schema;
 
 /** The schema and the settings of a table's indexes in its descriptor (docs/HBASE.md#contents-of-a-table). A value. */
@@ -34,7 +35,10 @@ public final class IndexedTable {
   /** The family that holds the entries. */
   public static final byte[] FAMILY = Bytes.toBytes("tamis");
   public static final byte[] QUALIFIER = HConstants.EMPTY_BYTE_ARRAY;
-  /** Values of entry cells (IndexEntry.certain): the row may stop giving an uncertain entry without a write. */
+  /**
+   * Values of entry cells (IndexEntry.certain): the row may stop giving an uncertain entry without a write. The value
+   * of a certain one is that of its included columns (Codec.encodeIncluded), which never begins with the byte 1.
+   */
   public static final byte[] CERTAIN = HConstants.EMPTY_BYTE_ARRAY;
   public static final byte[] UNCERTAIN = {1};
 
@@ -56,6 +60,8 @@ public final class IndexedTable {
    * Then all cells of a row are read, to see whether the row exists.
    */
   public final boolean indexesNull;
+  /** Whether the families may have a TTL: a cell that expires may take the row's entry, but must not change it. */
+  public final boolean mayExpire;
 
   private final TreeMap<byte[], TreeMap<byte[], Integer>> columns = new TreeMap<>(Bytes.BYTES_COMPARATOR);
   private final TreeMap<byte[], TreeMap<byte[], Integer>> indexed = new TreeMap<>(Bytes.BYTES_COMPARATOR);
@@ -96,12 +102,19 @@ public final class IndexedTable {
     tableId = tableId(name, schema.id);
     used = new boolean[schema.columns.length];
     boolean nulls = false;
+    boolean more = false;
     for (Schema.Index index : schema.indexes) {
       for (int column : index.columns) use(column);
+      if (!Fault.INCLUDED_COLUMNS_NOT_USED.isOn()) {
+        for (int column : index.include) use(column);
+      }
+      if (index.where != null && !Fault.CONDITION_COLUMNS_NOT_USED.isOn()) useColumnsOf(index.where);
+      more |= index.include.length > 0 || index.where != null;
       // In a sparse index on one column no entry says NULL; but columns of the key are never NULL.
       nulls |= !index.skipsNull || index.columns.length > 1 || schema.isKey(schema.sourceOf(index.columns[0]));
     }
     indexesNull = nulls;
+    mayExpire = !nulls && !more;
     for (int i = 0; i < schema.columns.length; ++i) {
       Schema.Column column = schema.columns[i];
       if (column.encoding == CellEncoding.NONE) continue;
@@ -126,9 +139,22 @@ public final class IndexedTable {
     used[Fault.SOURCES_NOT_INDEXED.isOn() ? column : schema.sourceOf(column)] = true;
   }
 
-  /** Whether the entry has no mark. */
-  public static boolean isCertain(Cell entry) {
-    return entry.getValueLength() == 0;
+  private void useColumnsOf(Predicate condition) {
+    boolean[] of = new boolean[used.length];
+    condition.addColumns(of);
+    for (int i = 0; i < of.length; ++i) {
+      if (of[i]) use(i);
+    }
+  }
+
+  /** Whether the value of an entry is no mark. */
+  public static boolean isCertain(byte[] value) {
+    return value.length == 0 || value[0] != UNCERTAIN[0];
+  }
+
+  /** The value of the entry: a mark, or its included columns. */
+  public static byte[] valueOf(Cell entry) {
+    return entry.getValueLength() == 0 ? CERTAIN : CellUtil.cloneValue(entry);
   }
 
   private void addFamily(byte[] family) {

@@ -12,20 +12,25 @@ final class EntryQueue {
   /** One of them. A value. */
   static final class Item {
     final byte[] bytes;
-    final boolean certain; // the entry has no mark: its row had one state when it was written
+    final byte[] value; // of the entry: a mark, or its included columns
 
-    Item(byte[] bytes, boolean certain) {
+    Item(byte[] bytes, byte[] value) {
       this.bytes = bytes;
-      this.certain = certain;
+      this.value = value;
+    }
+
+    long size() {
+      return bytes.length + value.length;
     }
   }
 
   private final ArrayDeque<Item> entries = new ArrayDeque<>();
   private long bytes;
 
-  void add(byte[] entry, boolean certain) {
-    entries.add(new Item(entry, certain));
-    bytes += entry.length;
+  void add(byte[] entry, byte[] value) {
+    Item item = new Item(entry, value);
+    entries.add(item);
+    bytes += item.size();
   }
 
   /** Null when it is empty. */
@@ -36,7 +41,7 @@ final class EntryQueue {
   /** Null when it is empty. */
   Item poll() {
     Item entry = entries.poll();
-    if (entry != null) bytes -= entry.bytes.length;
+    if (entry != null) bytes -= entry.size();
     return entry;
   }
 

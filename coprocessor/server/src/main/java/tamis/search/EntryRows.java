@@ -43,15 +43,23 @@ final class EntryRows {
     for (int of : index.columns) {
       if (of == column) return true;
     }
+    for (int of : index.include) {
+      if (of == column) return true;
+    }
     return false;
   }
 
-  /** The columns of the index and of the key; others are NULL. Null: the entry does not prove them. */
-  Value[] read(byte[] values, byte[] key, boolean certain) {
+  /**
+   * The columns of the entry; others are NULL. Null: the entry does not prove them. `values` are its encoded values,
+   * `value` is that of its cell.
+   */
+  Value[] read(byte[] values, byte[] key, byte[] value) {
+    boolean certain = IndexedTable.isCertain(value);
     if (!certain && !Fault.MARKED_ENTRIES_TAKEN.isOn()) return null;
     Value[] row = new Value[schema.columns.length];
     ByteReader in = new ByteReader(values);
     try {
+      if (certain) Codec.decodeRow(schema, value, row);
       for (int column : index.columns) {
         boolean whole = Codec.readIndexed(schema.columns[column].type, in, row, column);
         if (!whole && !Fault.CUT_VALUES_TAKEN.isOn()) return null;

@@ -31,7 +31,7 @@ final class EntryStream implements Closeable {
   private int range;
   private byte[] above; // descending: the entries of the range are below this; empty: no bound
   private boolean ended;
-  private boolean certain; // the entry returned last
+  private byte[] value; // of the entry returned last
 
   /** Reads the entries after `last` in that order; all entries when it is empty. */
   EntryStream(ReadView view, byte[] indexPrefix, Cluster.IndexStream stream, byte[] last, boolean descending,
@@ -61,13 +61,13 @@ final class EntryStream implements Closeable {
   byte[] next() throws IOException {
     if (ahead.isEmpty()) read();
     EntryQueue.Item entry = ahead.poll();
-    certain = entry != null && entry.certain;
+    value = entry == null ? null : entry.value;
     return entry == null ? null : entry.bytes;
   }
 
-  /** Whether the entry that `next` returned last has no mark. */
-  boolean isCertain() {
-    return certain;
+  /** The value of the entry that `next` returned last. */
+  byte[] value() {
+    return value;
   }
 
   /**
@@ -108,7 +108,7 @@ final class EntryStream implements Closeable {
       if (range == lows.length) return;
       if (Key.compare(entry, lows[range]) >= 0) {
         ++counts.entriesRead;
-        ahead.add(entry, IndexedTable.isCertain(cells.get(0)));
+        ahead.add(entry, IndexedTable.valueOf(cells.get(0)));
         return;
       }
       if (ended) return;
@@ -126,7 +126,7 @@ final class EntryStream implements Closeable {
       while (scanner.nextRaw(cells) || !cells.isEmpty()) {
         if (cells.isEmpty()) continue;
         byte[] row = CellUtil.cloneRow(cells.get(0));
-        boolean unmarked = IndexedTable.isCertain(cells.get(0));
+        byte[] value = IndexedTable.valueOf(cells.get(0));
         cells.clear();
         // The scan begins at its first row, which is the first one that is not below.
         if (row.length < prefix.length) continue;
@@ -134,7 +134,7 @@ final class EntryStream implements Closeable {
         if (!Arrays.equals(Arrays.copyOf(row, prefix.length), prefix)) continue;
         if (above.length > 0 && Key.compare(entry, above) >= 0) continue;
         ++counts.entriesRead;
-        ahead.add(entry, unmarked);
+        ahead.add(entry, value);
         return;
       }
       scanner.close();

@@ -73,7 +73,7 @@ final class KeyStream implements Closeable {
       if (ended) return;
       ++counts.entriesRead;
       byte[] row = CellUtil.cloneRow(cells.get(0));
-      ahead.add(Arrays.copyOfRange(row, prefix.length, row.length), IndexedTable.isCertain(cells.get(0)));
+      ahead.add(Arrays.copyOfRange(row, prefix.length, row.length), IndexedTable.valueOf(cells.get(0)));
     }
   }
 
@@ -85,7 +85,7 @@ final class KeyStream implements Closeable {
   private final SearchCounts counts;
   private final List<Cursor> cursors = new ArrayList<>();
   private byte[] value; // of the key found last
-  private boolean certain;
+  private byte[] entryValue;
 
   /** Reads the entries of the row keys from `start` to `end`. */
   KeyStream(
@@ -102,16 +102,15 @@ final class KeyStream implements Closeable {
   /** The first row key at or behind the target; null when there is none. Targets must not fall. */
   byte[] seek(byte[] target) throws IOException {
     EntryQueue.Item least = null;
-    certain = false;
     for (Cursor cursor : cursors) {
       cursor.advance(target);
       EntryQueue.Item at = cursor.ahead.peek();
       if (at == null) continue;
       int order = least == null ? -1 : Key.compare(at.bytes, least.bytes);
-      if (order == 0) certain = false; // the row has entries for several states
+      if (order == 0) entryValue = IndexedTable.UNCERTAIN; // the row has entries for several states
       if (order >= 0) continue;
       least = at;
-      certain = at.certain;
+      entryValue = at.value;
       value = cursor.value;
     }
     return least == null ? null : least.bytes;
@@ -122,9 +121,9 @@ final class KeyStream implements Closeable {
     return value;
   }
 
-  /** Whether that entry has no mark. */
-  boolean isCertain() {
-    return certain;
+  /** The value of that entry, or a mark. */
+  byte[] entryValue() {
+    return entryValue;
   }
 
   /**

@@ -116,7 +116,9 @@ final class SearchCost {
     long least = -1;
     for (Schema.Index index : region.table.schema.indexes) {
       IndexFilter filter = region.filters.get(index.id);
-      if (index.skipsNull || filter == null || !complete.contains(index.id) || !filter.isPublished()) continue;
+      if (index.skipsNull || index.where != null || filter == null || !complete.contains(index.id)
+          || !filter.isPublished())
+        continue;
       long entries = filter.entries();
       if (least < 0 || entries < least) least = entries;
     }

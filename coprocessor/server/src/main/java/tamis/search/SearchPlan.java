@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import tamis.base.Fault;
 import tamis.base.StatusException;
 import tamis.pb.Cluster;
 import tamis.table.Codec;
@@ -122,6 +123,7 @@ final class SearchPlan {
       Schema.Index index = schema.index(stream.getIndexId());
       if (index == null) continue;
       for (int column : index.columns) read[column] = true;
+      if (index.where != null && !Fault.INDEX_CONDITION_FOR_READERS.isOn()) index.where.addColumns(read);
     }
   }
 

@@ -228,7 +228,7 @@ public final class Searcher {
         }
         if (everywhere) {
           Value[] row =
-              leader.rows == null ? null : leader.rows.read(leader.byKey.values(), target, leader.byKey.isCertain());
+              leader.rows == null ? null : leader.rows.read(leader.byKey.values(), target, leader.byKey.entryValue());
           batch.add(new Candidate(target, target, null, row));
           target = Key.after(target);
         } else if (!ended) {
@@ -272,7 +272,7 @@ public final class Searcher {
         }
         Value[] row = leader.rows == null
             ? null
-            : leader.rows.read(Arrays.copyOf(entry, entry.length - key.length), key, leader.byEntry.isCertain());
+            : leader.rows.read(Arrays.copyOf(entry, entry.length - key.length), key, leader.byEntry.value());
         batch.add(new Candidate(key, entry, leader.index, row));
         if (batch.size() < batchSize) continue;
         considered += batch.size();
@@ -290,7 +290,7 @@ public final class Searcher {
       int deciding = leader.groups.decidingBytes(entry);
       int keyAt = leader.groups.keyOffset(entry, deciding);
       if (page.isIn(entry, keyAt)) {
-        if (!leader.byEntry.isCertain()) return false;
+        if (!IndexedTable.isCertain(leader.byEntry.value())) return false;
         EntryGroups.Known known = leader.groups.find(entry, deciding, page.generation());
         if (known == null) {
           known = learn(leader, deciding, Arrays.copyOf(entry, keyAt), Arrays.copyOfRange(entry, keyAt, entry.length));
@@ -305,7 +305,7 @@ public final class Searcher {
 
     /** The same for a row key that the leader has found. */
     private boolean countKey(BranchStreams.Stream leader, byte[] key) throws DamagedBytesException {
-      if (!leader.byKey.isCertain()) return false;
+      if (!IndexedTable.isCertain(leader.byKey.entryValue())) return false;
       byte[] values = leader.byKey.values();
       int deciding = leader.groups.decidingBytes(values);
       EntryGroups.Known known = leader.groups.find(values, deciding, page.generation());
@@ -319,7 +319,7 @@ public final class Searcher {
 
     /** Null: the entry does not prove its row. */
     private EntryGroups.Known learn(BranchStreams.Stream leader, int deciding, byte[] values, byte[] key) {
-      Value[] row = leader.rows.read(values, key, true);
+      Value[] row = leader.rows.read(values, key, IndexedTable.CERTAIN); // no included column is needed
       if (row == null) return null;
       boolean matches = plan.matches((int) page.position.branch, row);
       RowGroups.Group group = matches ? page.findGroup(plan.encode(row)) : null;

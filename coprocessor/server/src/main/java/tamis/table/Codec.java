@@ -242,9 +242,17 @@ public final class Codec {
     if (pair != DECIMAL_END && pair != DECIMAL_CUT) throw damaged("an encoded decimal");
   }
 
+  /** The included columns of an index as a stored row: the value of an entry. */
+  public static byte[] encodeIncluded(Schema schema, Schema.Index index, Value[] row) {
+    if (index.include.length == 0) return Key.EMPTY;
+    boolean[] wanted = new boolean[row.length];
+    for (int column : index.include) wanted[column] = true;
+    return encodeRow(schema, row, wanted);
+  }
+
   /** Whether the row has no entry in the index. */
   public static boolean isSkipped(Schema.Index index, Value[] row) {
-    return index.skipsNull && row[index.columns[0]] == null;
+    return (index.skipsNull && row[index.columns[0]] == null) || (index.where != null && !index.where.matches(row));
   }
 
   /**

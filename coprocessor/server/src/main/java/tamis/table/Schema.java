@@ -1,9 +1,11 @@
 package tamis.table;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import tamis.pb.Table;
@@ -76,8 +78,15 @@ public final class Schema {
   }
 
   /** Features that indexes may require; a schema that requires another one is refused. */
-  private static final Set<Table.Index.Extension.Feature> SUPPORTED =
-      Collections.unmodifiableSet(EnumSet.noneOf(Table.Index.Extension.Feature.class));
+  private static final Set<Table.Index.Extension.Feature> SUPPORTED = Collections.unmodifiableSet(
+      EnumSet.of(Table.Index.Extension.Feature.INCLUDE, Table.Index.Extension.Feature.WHERE));
+
+  /** The numbers of the features that indexes may require. */
+  public static List<Integer> supportedFeatures() {
+    List<Integer> numbers = new ArrayList<>();
+    for (Table.Index.Extension.Feature feature : SUPPORTED) numbers.add(feature.getNumber());
+    return numbers;
+  }
 
   /** An index on one or more columns. */
   public static final class Index {
@@ -130,6 +139,13 @@ public final class Schema {
           || required.contains(Table.Index.Extension.Feature.WHERE) != (where != null)) {
         throw damaged("index \"" + name + "\" does not have exactly the features that it requires");
       }
+    }
+
+    /** Adds the columns that the index reads of a row. */
+    public void addColumns(boolean[] of) {
+      for (int column : columns) of[column] = true;
+      for (int column : include) of[column] = true;
+      if (where != null) where.addColumns(of);
     }
 
     public Index(Index other, long seed) {

@@ -82,6 +82,8 @@ class IndexPropertyTest {
     boolean clientTimestamps;
     boolean sameMillisecond; // several writes may carry one time stamp of the server's
     boolean nulls;
+    boolean include; // indexes have included columns
+    boolean where; // there are partial indexes
   }
 
   private static int seeds() {
@@ -107,6 +109,8 @@ class IndexPropertyTest {
     forSeeds(seed -> {
       Mode mode = new Mode();
       mode.nulls = seed % 2 == 0;
+      mode.include = seed % 4 < 2;
+      mode.where = seed % 3 == 0;
       assertEquals(0, play(seed, mode));
     });
   }
@@ -117,6 +121,8 @@ class IndexPropertyTest {
     forSeeds(seed -> {
       Mode mode = new Mode();
       mode.nulls = seed % 2 == 0;
+      mode.include = seed % 4 < 2;
+      mode.where = seed % 3 == 0;
       mode.clientTimestamps = true;
       mode.sameMillisecond = true;
       over[0] += play(seed, mode);
@@ -125,24 +131,67 @@ class IndexPropertyTest {
     System.out.println("entries without a row that shows, at the ends of all runs: " + over[0]);
   }
 
-  /** The rule has an owner: an entry with a mark may stand for a state that its row does not show. */
-  @Test
-  void markedEntriesWouldGiveOtherRows() throws Exception {
-    Fault.only(Fault.MARKED_ENTRIES_TAKEN);
+  /** Each rule has an owner: without it an entry stands for a state that its row does not show. */
+  private void entriesWouldGiveOtherRows(Fault fault, boolean include) throws Exception {
     Mode mode = new Mode();
-    mode.nulls = true;
+    mode.nulls = fault != Fault.INCLUDED_COLUMNS_NOT_USED; // else every write concerns the indexes
+    mode.include = include;
+    isNoticed(fault, mode, "rows of entries");
+  }
+
+  private void isNoticed(Fault fault, Mode mode, String message) throws Exception {
+    Fault.only(fault);
     mode.clientTimestamps = true;
     mode.sameMillisecond = true;
     for (long seed = 1; seed <= 50; ++seed) {
       try {
         play(seed, mode);
       } catch (AssertionError e) {
-        assertTrue(e.getMessage().contains("rows of entries"), e.getMessage());
+        assertTrue(e.getMessage().contains(message), e.getMessage());
         return;
       }
       TestServer.stop();
     }
-    fail("no row was other than its marked entry");
+    fail("nothing was wrong with " + fault);
+  }
+
+  @Test
+  void conditionColumnsThatAreNotUsedWouldLoseEntries() throws Exception {
+    Mode mode = new Mode();
+    mode.where = true;
+    isNoticed(Fault.CONDITION_COLUMNS_NOT_USED, mode, "entr"); // one is missing, or wrong
+  }
+
+  @Test
+  void hiddenConditionsThatAreOverlookedWouldLoseEntries() throws Exception {
+    Mode mode = new Mode();
+    mode.where = true;
+    isNoticed(Fault.HIDDEN_CONDITIONS_OVERLOOKED, mode, "is missing");
+  }
+
+  @Test
+  void markedEntriesWouldGiveOtherRows() throws Exception {
+    entriesWouldGiveOtherRows(Fault.MARKED_ENTRIES_TAKEN, false);
+  }
+
+  @Test
+  void includedColumnsThatAreNotUsedWouldBeStale() throws Exception {
+    entriesWouldGiveOtherRows(Fault.INCLUDED_COLUMNS_NOT_USED, true);
+  }
+
+  @Test
+  void includedColumnsThatAreNotComparedWouldBeStale() throws Exception {
+    entriesWouldGiveOtherRows(Fault.INCLUDED_COLUMNS_LEFT, true);
+  }
+
+  @Test
+  void includedColumnsAtTheirTimestampsWouldBeStale() throws Exception {
+    entriesWouldGiveOtherRows(Fault.INCLUDED_AT_THEIR_TIMESTAMPS, true);
+  }
+
+  @Test
+  void includedColumnsOfDoubtfulRowsWouldBeStale() throws Exception {
+    entriesWouldGiveOtherRows(Fault.DOUBTFUL_COLUMNS_INCLUDED, true);
   }
 
   /** The rule has an owner: a write of the column that an indexed one is computed from changes its entries. */
@@ -158,18 +207,7 @@ class IndexPropertyTest {
     EnvironmentEdgeManager.injectEdge(clock);
     TestServer.start(new FeedOptions());
     Random random = new Random(seed);
-    Table.Schema.Builder schema = RegionForTest.schema()
-                                      .addColumns(RegionForTest.computed(6, "b1", 3))
-                                      .addIndexes(RegionForTest.index(7, "by_b1", true, 5))
-                                      .addIndexes(RegionForTest.index(1, "by_a", true, 1))
-                                      .addIndexes(RegionForTest.index(2, "by_s", true, 4))
-                                      .addIndexes(RegionForTest.index(3, "by_n", true, 2));
-    if (mode.nulls) {
-      schema.addIndexes(RegionForTest.index(4, "by_nb", false, 2, 3))
-          .addIndexes(RegionForTest.index(5, "by_ba", false, 3, 1))
-          .addIndexes(RegionForTest.index(6, "by_ab", true, 1, 3))
-          .addIndexes(RegionForTest.index(8, "by_b1n", false, 5, 2));
-    }
+    Table.Schema.Builder schema = schema(mode);
     int versions = new int[] {1, 1, 2, 5}[random.nextInt(4)];
     List<String> history = new ArrayList<>();
     int over = 0;
@@ -185,6 +223,28 @@ class IndexPropertyTest {
       }
     }
     return over;
+  }
+
+  private static Table.Schema.Builder schema(Mode mode) {
+    Table.Schema.Builder schema = RegionForTest.schema()
+                                      .addColumns(RegionForTest.computed(6, "b1", 3))
+                                      .addIndexes(including(mode, RegionForTest.index(1, "by_a", true, 1), 3, 4))
+                                      .addIndexes(RegionForTest.index(2, "by_s", true, 4))
+                                      .addIndexes(including(mode, RegionForTest.index(3, "by_n", true, 2), 1));
+    if (!mode.where) schema.addIndexes(RegionForTest.index(7, "by_b1", true, 5)); // else b is used by conditions alone
+    if (mode.where) {
+      schema.addIndexes(RegionForTest.where(RegionForTest.index(9, "a_of_b", true, 1), RegionForTest.equal(3, "v1")))
+          .addIndexes(RegionForTest.where(RegionForTest.index(10, "n_of_b", true, 2), RegionForTest.isNull(3)));
+    }
+    if (!mode.nulls) return schema;
+    return schema.addIndexes(including(mode, RegionForTest.index(4, "by_nb", false, 2, 3), 4))
+        .addIndexes(RegionForTest.index(5, "by_ba", false, 3, 1))
+        .addIndexes(including(mode, RegionForTest.index(6, "by_ab", true, 1, 3), 2, 4))
+        .addIndexes(including(mode, RegionForTest.index(8, "by_b1n", false, 5, 2), 1));
+  }
+
+  private static Table.Index including(Mode mode, Table.Index index, Integer... columns) {
+    return mode.include ? RegionForTest.including(index, columns) : index;
   }
 
   private static byte[] row(Random random) {
@@ -431,9 +491,10 @@ class IndexPropertyTest {
     Cluster.SearchRequest.Builder request = Cluster.SearchRequest.newBuilder().addBranches(
         Cluster.Branch.newBuilder().addStreams(stream).setPredicate(all.build().toByteString()));
     boolean[] wanted = new boolean[schema.columns.length];
-    for (int column : index.columns) {
-      wanted[column] = true;
-      request.addColumns((int) schema.columns[column].id);
+    for (int column : index.columns) wanted[column] = true;
+    for (int column : index.include) wanted[column] = true;
+    for (int i = 0; i < wanted.length; ++i) {
+      if (wanted[i]) request.addColumns((int) schema.columns[i].id);
     }
     Set<String> expected = new TreeSet<>();
     for (Value[] row : shown) {

@@ -76,6 +76,7 @@ import tamis.index.Mutator;
 import tamis.index.RestoreMark;
 import tamis.pb.Cluster;
 import tamis.pb.Table;
+import tamis.region.EntryKeys;
 import tamis.region.IndexedRegion;
 import tamis.region.IndexedTable;
 import tamis.server.TestServer;
@@ -768,7 +769,8 @@ class InterleavingTest {
       awaitBuilt(region);
       byte[] nullEntry = region.keys.entry(1, new byte[] {1}, row);
       for (java.util.List<Cell> cells : test.scan(IndexedTable.FAMILY)) {
-        if (Arrays.equals(CellUtil.cloneRow(cells.get(0)), nullEntry)) return !IndexedTable.isCertain(cells.get(0));
+        if (Arrays.equals(CellUtil.cloneRow(cells.get(0)), nullEntry))
+          return !IndexedTable.isCertain(IndexedTable.valueOf(cells.get(0)));
       }
       throw new AssertionError("the row has no entry for NULL");
     }
@@ -779,6 +781,37 @@ class InterleavingTest {
     assertTrue(isMarkedBehindALoad());
     Fault.only(Fault.REBUILT_ENTRIES_LEFT_UNMARKED);
     assertFalse(isMarkedBehindALoad());
+  }
+
+  /** The included column in the entry of a row that was loaded with another value of it, and nothing else. */
+  private String includedBehindALoad() throws Exception {
+    TestServer.start(new FeedOptions());
+    Table.Schema schema =
+        RegionForTest.schema().addIndexes(RegionForTest.including(RegionForTest.index(1, "by_s", true, 4), 1)).build();
+    try (RegionForTest test = open(RegionForTest.descriptor(schema, 1))) {
+      IndexedRegion region = test.indexed();
+      byte[] row = Bytes.toBytes("x");
+      test.region.put(new Put(row)
+                          .addColumn(RegionForTest.F, A, 1, Bytes.toBytes("before"))
+                          .addColumn(RegionForTest.F, Bytes.toBytes("s"), 1, row));
+      TestServer.open(region);
+      load(test, file(test, "x"));
+      awaitBuilt(region);
+      for (java.util.List<Cell> cells : test.scan(IndexedTable.FAMILY)) {
+        if (region.keys.kindOf(region.table.schema, CellUtil.cloneRow(cells.get(0))) != EntryKeys.Kind.ENTRY) continue;
+        tamis.table.Value[] values = new tamis.table.Value[region.table.schema.columns.length];
+        Codec.decodeRow(region.table.schema, IndexedTable.valueOf(cells.get(0)), values);
+        return Bytes.toString(values[1].bytes());
+      }
+      throw new AssertionError("the row has no entry");
+    }
+  }
+
+  @Test
+  void includedColumnsFollowALoad() throws Exception {
+    assertEquals("loaded", includedBehindALoad());
+    Fault.only(Fault.REBUILT_COLUMNS_LEFT);
+    assertEquals("before", includedBehindALoad());
   }
 
   // ---- A region is opened behind an owner who may still be believed

@@ -146,7 +146,7 @@ public final class RegionForTest implements AutoCloseable {
     return copies;
   }
 
-  List<List<Cell>> scan(byte[]... families) throws IOException {
+  public List<List<Cell>> scan(byte[]... families) throws IOException {
     Scan scan = new Scan();
     for (byte[] family : families) scan.addFamily(family);
     List<List<Cell>> rows = new ArrayList<>();
@@ -219,6 +219,42 @@ public final class RegionForTest implements AutoCloseable {
         .setSeed(id)
         .setNullsValue(skipsNull ? 1 : 0)
         .build();
+  }
+
+  /** The index with included columns. */
+  public static Table.Index including(Table.Index index, Integer... columns) {
+    return index.toBuilder()
+        .setNulls(Table.Index.Nulls.EXTENDED)
+        .setExtension(Table.Index.Extension.newBuilder()
+                          .addRequired(Table.Index.Extension.Feature.INCLUDE)
+                          .setNulls(index.getNulls())
+                          .addAllInclude(java.util.Arrays.asList(columns)))
+        .build();
+  }
+
+  /** The index, of the rows alone in which the condition is true. */
+  public static Table.Index where(Table.Index index, Table.Predicate condition) {
+    return index.toBuilder()
+        .setNulls(Table.Index.Nulls.EXTENDED)
+        .setExtension(Table.Index.Extension.newBuilder()
+                          .addRequired(Table.Index.Extension.Feature.WHERE)
+                          .setNulls(index.getNulls())
+                          .setWhere(condition))
+        .build();
+  }
+
+  /** The condition that a text column has the value. */
+  public static Table.Predicate equal(int column, String value) {
+    return Table.Predicate.newBuilder()
+        .setKind(Table.Predicate.Kind.COMPARE)
+        .setOp(Table.Predicate.Op.EQ)
+        .setColumn(column)
+        .addValues(Table.Value.newBuilder().setText(ByteString.copyFromUtf8(value)))
+        .build();
+  }
+
+  public static Table.Predicate isNull(int column) {
+    return Table.Predicate.newBuilder().setKind(Table.Predicate.Kind.IS_NULL).setColumn(column).build();
   }
 
   /** Key `k` of all bytes; a, s in f, n in f, b in g. */

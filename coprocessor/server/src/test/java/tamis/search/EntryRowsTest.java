@@ -37,6 +37,12 @@ class EntryRowsTest {
     return RegionForTest.descriptor(schema, 1);
   }
 
+  private static TableDescriptor including() throws Exception {
+    Table.Schema schema =
+        RegionForTest.schema().addIndexes(RegionForTest.including(RegionForTest.index(1, "by_a", true, 1), 3)).build();
+    return RegionForTest.descriptor(schema, 1);
+  }
+
   private static void put(RegionForTest test, String row, String a) throws Exception {
     byte[] g = Bytes.toBytes("b");
     test.region.put(new Put(Bytes.toBytes(row))
@@ -76,6 +82,30 @@ class EntryRowsTest {
       assertEquals(Arrays.asList("r=b", "from entries: 0"), search(test, B));
       Fault.only(Fault.ROWS_FROM_ANY_ENTRY);
       assertEquals(Arrays.asList("r=", "from entries: 1"), search(test, B));
+    }
+  }
+
+  @Test
+  void entriesGiveTheirIncludedColumns() throws Exception {
+    try (RegionForTest test = new RegionForTest(including(), new byte[0], new byte[0])) {
+      put(test, "r", "x");
+      test.region.put(new Put(Bytes.toBytes("q")).addColumn(RegionForTest.F, Bytes.toBytes("a"), Bytes.toBytes("x")));
+      assertEquals(Arrays.asList("q=", "r=b", "from entries: 2"), search(test, B));
+      assertEquals(Arrays.asList("q=x", "r=x", "from entries: 2"), search(test, A));
+    }
+  }
+
+  @Test
+  void includedColumnIsNeverCut() throws Exception {
+    char[] text = new char[1500];
+    Arrays.fill(text, 'x');
+    try (RegionForTest test = new RegionForTest(including(), new byte[0], new byte[0])) {
+      put(test, "r", "x");
+      test.region.put(
+          new Put(Bytes.toBytes("r")).addColumn(RegionForTest.G, Bytes.toBytes("b"), Bytes.toBytes(new String(text))));
+      List<String> found = search(test, B);
+      assertEquals("from entries: 1", found.get(1));
+      assertEquals("r=".length() + 1500 + 1, found.get(0).length()); // the length has two bytes
     }
   }
 

@@ -9,6 +9,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
 import org.apache.hadoop.hbase.client.TableDescriptor;
@@ -186,12 +188,14 @@ class GoldenScenariosTest {
       Codec.decodeRow(schema(), found.getRow().toByteArray(), row);
       lines.add("R " + Arrays.stream(row).map(GoldenFile::text).collect(Collectors.joining(" ")));
     }
-    List<byte[]> entries = test.entries();
+    List<List<Cell>> entries = test.scan(IndexedTable.FAMILY);
     for (Schema.Index index : schema().indexes) {
       byte[] prefix = region.keys.index(index.id);
-      for (byte[] entry : entries) {
+      for (List<Cell> cells : entries) {
+        byte[] entry = CellUtil.cloneRow(cells.get(0));
         if (!Key.startsWith(entry, prefix)) continue;
-        lines.add("E " + index.id + " " + GoldenFile.hex(Arrays.copyOfRange(entry, prefix.length, entry.length)));
+        lines.add("E " + index.id + " " + GoldenFile.hex(Arrays.copyOfRange(entry, prefix.length, entry.length)) + " "
+            + GoldenFile.hex(IndexedTable.valueOf(cells.get(0))));
       }
     }
     return lines;

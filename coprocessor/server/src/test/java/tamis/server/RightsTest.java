@@ -84,10 +84,12 @@ class RightsTest {
   @BeforeEach
   void openRegion() throws Exception {
     state = TestServer.start(TestServer.life(new FeedOptions()));
-    tamis.pb.Table.Schema schema = RegionForTest.schema()
-                                       .addColumns(RegionForTest.computed(6, "start_of_a", 1))
-                                       .addIndexes(RegionForTest.index(1, "by_a", true, 1))
-                                       .build();
+    tamis.pb.Table.Schema schema =
+        RegionForTest.schema()
+            .addColumns(RegionForTest.computed(6, "start_of_a", 1))
+            .addIndexes(RegionForTest.index(1, "by_a", true, 1))
+            .addIndexes(RegionForTest.where(RegionForTest.index(2, "s_of_a", true, 4), isA("known")))
+            .build();
     TableDescriptor table = RegionForTest.descriptor(schema, 1);
     test = new RegionForTest(TableDescriptorBuilder.newBuilder(table).setCoprocessor(Keeper.class.getName()).build(),
         new byte[0], new byte[0]);
@@ -139,6 +141,30 @@ class RightsTest {
     Cluster.RangeResult result = state.requests.search(request).getResults(0);
     return result.getError().getCode() == Code.OK ? result.getRowsCount() + " rows"
                                                   : result.getError().getCode() + ": " + result.getError().getMessage();
+  }
+
+  private String searchWhereA() {
+    Cluster.IndexStream.Builder stream =
+        Cluster.IndexStream.newBuilder().setIndexId(2).addRanges(Cluster.IndexRange.newBuilder());
+    Predicate all = Predicate.newBuilder().setKind(Predicate.Kind.TRUE).build();
+    Cluster.SearchRequest request =
+        Cluster.SearchRequest.newBuilder()
+            .setTableId(region.table.tableId)
+            .setSchemaVersion(1)
+            .addRanges(Cluster.SearchRange.newBuilder().setRegionId(region.id))
+            .addBranches(Cluster.Branch.newBuilder().addStreams(stream).setPredicate(all.toByteString()))
+            .build();
+    return state.requests.search(request).getResults(0).getError().getMessage();
+  }
+
+  /** Its answer tells in which rows the condition of the index is true. */
+  @Test
+  void searchByAPartialIndexReadsTheColumnsOfItsCondition() {
+    assertEquals("", searchWhereA());
+    hideA();
+    assertEquals("Insufficient permissions", searchWhereA());
+    Fault.only(Fault.INDEX_CONDITION_FOR_READERS);
+    assertEquals("", searchWhereA());
   }
 
   @Test

@@ -80,5 +80,10 @@ class SchemaTest {
     assertTrue(refusal(index().setExtension(Table.Index.Extension.newBuilder())).contains("malformed"));
     assertTrue(refusal(index().setNullsValue(3)).contains("malformed"));
     assertTrue(refusal(extended(Table.Index.Extension.newBuilder().addInclude(2))).contains("does not have exactly"));
+    Table.Index.Extension.Builder where =
+        Table.Index.Extension.newBuilder()
+            .addRequired(Table.Index.Extension.Feature.WHERE)
+            .setWhere(Table.Predicate.newBuilder().setKind(Table.Predicate.Kind.IS_NULL).setColumn(7));
+    assertTrue(refusal(extended(where)).contains("names column number 7"));
   }
 }
